@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: words of the table line and of messages.
+ */
+#include "dm-ioband-args.h"
+#include "dm-ioband-depth.h"
+
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+const char * const ioband_mode_names[IOBAND_NR_MODES] = {
+	[IOBAND_MODE_CGROUP]		= "cgroup",
+	[IOBAND_MODE_DEVICE]		= "device",
+	[IOBAND_MODE_DEVICE_CGROUP]	= "device+cgroup",
+	[IOBAND_MODE_UID]		= "uid",
+	[IOBAND_MODE_GID]		= "gid",
+	[IOBAND_MODE_PID]		= "pid",
+	[IOBAND_MODE_PGRP]		= "pgrp",
+};
+
+const char * const ioband_measure_names[] = {
+	[IOBAND_MEASURE_BYTES]	= "bytes",
+	[IOBAND_MEASURE_IOS]	= "ios",
+};
+
+static const char * const key_names[IOBAND_NR_KEYS] = {
+	[IOBAND_KEY_MODE]	= "mode",
+	[IOBAND_KEY_WEIGHT]	= "weight",
+	[IOBAND_KEY_MEASURE]	= "measure",
+	[IOBAND_KEY_DEPTH]	= "depth",
+};
+
+/* In sectors; in bytes it must fit a loff_t. */
+#define IOBAND_START_MAX	((u64)S64_MAX >> 9)
+
+/* As in a dev_t. */
+#define IOBAND_MAJOR_MAX	((1U << 12) - 1)
+#define IOBAND_MINOR_MAX	((1U << 20) - 1)
+
+#define fail(error, ...) \
+	(snprintf((error)->text, sizeof((error)->text), __VA_ARGS__), -EINVAL)
+
+/* Digits only: kstrtou64() alone would take a plus sign, and a newline at the end. */
+static int parse_u64(const char *word, u64 min, u64 max, u64 *value)
+{
+	u64 parsed;
+
+	if (word[strspn(word, "0123456789")] || kstrtou64(word, 10, &parsed) ||
+	    parsed < min || parsed > max)
+		return -EINVAL;
+	*value = parsed;
+	return 0;
+}
+
+static int parse_u32(const char *word, u32 min, u32 max, u32 *value)
+{
+	u64 wide;
+
+	if (parse_u64(word, min, max, &wide))
+		return -EINVAL;
+	*value = wide;
+	return 0;
+}
+
+static int set_mode(struct ioband_settings *settings, const char *value,
+		    struct ioband_error *error)
+{
+	int mode = match_string(ioband_mode_names, IOBAND_NR_MODES, value);
+
+	if (mode < 0)
+		return fail(error,
+			    "mode=%.32s: must be cgroup, device, device+cgroup, uid, gid, pid or pgrp",
+			    value);
+	settings->mode = mode;
+	return 0;
+}
+
+static int set_weight(struct ioband_settings *settings, const char *value,
+		      struct ioband_error *error)
+{
+	if (parse_u32(value, IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX, &settings->weight))
+		return fail(error, "weight=%.32s: must be a whole number from %u to %u",
+			    value, IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX);
+	return 0;
+}
+
+static int set_measure(struct ioband_settings *settings, const char *value,
+		       struct ioband_error *error)
+{
+	int measure = match_string(ioband_measure_names, IOBAND_NR_MEASURES, value);
+
+	if (measure < 0)
+		return fail(error, "measure=%.32s: must be bytes or ios", value);
+	settings->measure = measure;
+	return 0;
+}
+
+static int set_depth(struct ioband_settings *settings, const char *value,
+		     struct ioband_error *error)
+{
+	settings->depth = 0;
+	if (strcmp(value, "auto") &&
+	    parse_u32(value, 1, IOBAND_DEPTH_MAX, &settings->depth))
+		return fail(error,
+			    "depth=%.32s: must be auto or a whole number from 1 to %u",
+			    value, IOBAND_DEPTH_MAX);
+	return 0;
+}
+
+typedef int (*set_fn)(struct ioband_settings *settings, const char *value,
+		      struct ioband_error *error);
+
+static const set_fn setters[IOBAND_NR_KEYS] = {
+	[IOBAND_KEY_MODE]	= set_mode,
+	[IOBAND_KEY_WEIGHT]	= set_weight,
+	[IOBAND_KEY_MEASURE]	= set_measure,
+	[IOBAND_KEY_DEPTH]	= set_depth,
+};
+
+static int parse_setting(struct ioband_settings *settings, const char *word,
+			 struct ioband_error *error)
+{
+	const char *equals = strchr(word, '=');
+	unsigned int key;
+
+	if (!equals)
+		return fail(error, "'%.32s': must be <key>=<value>", word);
+
+	for (key = 0; key < IOBAND_NR_KEYS; key++) {
+		const size_t len = strlen(key_names[key]);
+
+		if (equals == word + len && !strncmp(word, key_names[key], len))
+			break;
+	}
+	if (key == IOBAND_NR_KEYS)
+		return fail(error,
+			    "'%.32s': unknown key; there are mode, weight, measure and depth",
+			    word);
+	if (settings->given & (1U << key))
+		return fail(error, "%s= is given twice", key_names[key]);
+	settings->given |= 1U << key;
+	return setters[key](settings, equals + 1, error);
+}
+
+static bool mode_has_device_group(enum ioband_mode mode)
+{
+	return mode == IOBAND_MODE_DEVICE || mode == IOBAND_MODE_DEVICE_CGROUP;
+}
+
+static bool pool_name_is_valid(const char *name)
+{
+	static const char others[] = "_.:+-";
+	size_t i;
+
+	for (i = 0; name[i]; i++) {
+		const char c = name[i];
+		const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+				  (c >= '0' && c <= '9');
+
+		if (!word && !strchr(others, c))
+			return false;
+	}
+	return i >= 1 && i <= IOBAND_POOL_NAME_MAX && name[0] != '-';
+}
+
+/**
+ * ioband_args_table() - parse the words of a table line after "ioband"
+ * @table: the result; points into @argv
+ * @argc: number of words
+ * @argv: the words
+ * @error: a sentence, on failure
+ *
+ * Return: 0 or -EINVAL.
+ */
+int ioband_args_table(struct ioband_table *table, unsigned int argc, char **argv,
+		      struct ioband_error *error)
+{
+	unsigned int i;
+	u32 nr = 0;
+	int ret;
+
+	*table = (struct ioband_table) {};
+	if (argc < 3)
+		return fail(error,
+			    "%u words after 'ioband': must be <dev> <offset> <pool> [<#args> <key>=<value>...]",
+			    argc);
+	table->device = argv[0];
+	if (parse_u64(argv[1], 0, IOBAND_START_MAX, &table->start))
+		return fail(error,
+			    "offset '%.32s': must be a number of 512-byte sectors, at most %llu",
+			    argv[1], IOBAND_START_MAX);
+	table->pool = argv[2];
+	if (!pool_name_is_valid(table->pool))
+		return fail(error,
+			    "pool '%.70s': must be 1 to %u of A-Z a-z 0-9 _ . : + -, not starting with -",
+			    table->pool, IOBAND_POOL_NAME_MAX);
+	if (argc > 3 && parse_u32(argv[3], 0, U32_MAX, &nr))
+		return fail(error,
+			    "'%.32s' after the pool: must be the number of words that follow",
+			    argv[3]);
+	if (argc > 3 && nr != argc - 4)
+		return fail(error, "%u words follow the pool's '%u': they must agree",
+			    argc - 4, nr);
+	for (i = 4; i < argc; i++) {
+		ret = parse_setting(&table->settings, argv[i], error);
+		if (ret)
+			return ret;
+	}
+	if (table->settings.given & (1U << IOBAND_KEY_WEIGHT) &&
+	    !mode_has_device_group(table->settings.mode))
+		return fail(error,
+			    "weight= is the device's: it wants mode=device or mode=device+cgroup");
+	if (!(table->settings.given & (1U << IOBAND_KEY_WEIGHT)))
+		table->settings.weight = IOBAND_WEIGHT_DEFAULT;
+	return 0;
+}
+
+/* "<maj>:<min>" */
+static int parse_devno(char *word, u64 *id)
+{
+	char *colon = strchr(word, ':');
+	u32 maj, min;
+	int ret;
+
+	if (!colon)
+		return -EINVAL;
+	*colon = '\0';
+	ret = parse_u32(word, 0, IOBAND_MAJOR_MAX, &maj) ?:
+	      parse_u32(colon + 1, 0, IOBAND_MINOR_MAX, &min);
+	*colon = ':';
+	if (!ret)
+		*id = (u64)maj << 20 | min;
+	return ret;
+}
+
+static int parse_cgroup(struct ioband_spec *spec, const char *word, struct ioband_error *error)
+{
+	const char *rest = word + strlen("cgroup");
+
+	spec->kind = IOBAND_KIND_CGROUP;
+	if (rest[0] == '#') {
+		if (parse_u64(rest + 1, 1, U64_MAX, &spec->id))
+			return fail(error,
+				    "group '%.64s': a cgroup's id is the inode number of its directory",
+				    word);
+		return 0;
+	}
+	if (rest[0] != ':' || rest[1] != '/')
+		return fail(error,
+			    "group '%.64s': must be cgroup:</path> or cgroup#<id>", word);
+	spec->path = rest + 1;
+	return 0;
+}
+
+static int parse_numbered(struct ioband_spec *spec, const char *word, struct ioband_error *error)
+{
+	static const struct {
+		const char *prefix;
+		enum ioband_kind kind;
+		u32 max;
+	} kinds[] = {
+		{ "uid:", IOBAND_KIND_UID, U32_MAX - 1 },
+		{ "gid:", IOBAND_KIND_GID, U32_MAX - 1 },
+		{ "pid:", IOBAND_KIND_PID, S32_MAX },
+		{ "pgrp:", IOBAND_KIND_PGRP, S32_MAX },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		const size_t len = strlen(kinds[i].prefix);
+
+		if (strncmp(word, kinds[i].prefix, len))
+			continue;
+		spec->kind = kinds[i].kind;
+		if (parse_u64(word + len, 0, kinds[i].max, &spec->id))
+			return fail(error,
+				    "group '%.64s': must be %s<number>, at most %u",
+				    word, kinds[i].prefix, kinds[i].max);
+		return 0;
+	}
+	return fail(error,
+		    "group '%.64s': must be root, device, device:<maj>:<min>, cgroup:</path>, cgroup#<id>, uid:<n>, gid:<n>, pid:<n> or pgrp:<n>",
+		    word);
+}
+
+static int parse_spec(struct ioband_spec *spec, char *word, struct ioband_error *error)
+{
+	if (!strcmp(word, "root")) {
+		spec->kind = IOBAND_KIND_ROOT;
+		return 0;
+	}
+	if (!strcmp(word, "device")) {
+		spec->kind = IOBAND_KIND_DEVICE;
+		spec->self = true;
+		return 0;
+	}
+	if (!strncmp(word, "device:", 7)) {
+		spec->kind = IOBAND_KIND_DEVICE;
+		if (parse_devno(word + 7, &spec->id))
+			return fail(error,
+				    "group '%.64s': must be device:<major>:<minor>, at most %u:%u",
+				    word, IOBAND_MAJOR_MAX, IOBAND_MINOR_MAX);
+		return 0;
+	}
+	if (!strncmp(word, "cgroup", 6))
+		return parse_cgroup(spec, word, error);
+	return parse_numbered(spec, word, error);
+}
+
+static int parse_weight_message(struct ioband_message *message, unsigned int argc, char **argv,
+				struct ioband_error *error)
+{
+	int ret;
+
+	if (argc != 3)
+		return fail(error, "weight: %u words follow; must be <group> <weight>",
+			    argc - 1);
+	ret = parse_spec(&message->spec, argv[1], error);
+	if (ret)
+		return ret;
+	if (!strcmp(argv[2], "default"))
+		return 0;
+	if (parse_u32(argv[2], IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX, &message->weight))
+		return fail(error,
+			    "weight '%.32s': must be a whole number from %u to %u, or default",
+			    argv[2], IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX);
+	return 0;
+}
+
+static int parse_set_message(struct ioband_message *message, unsigned int argc, char **argv,
+			     struct ioband_error *error)
+{
+	if (argc != 2)
+		return fail(error, "set: %u words follow; must be one <key>=<value>",
+			    argc - 1);
+	if (!strncmp(argv[1], "weight=", 7))
+		return fail(error,
+			    "set weight=: use 'weight device <weight>', or name another group");
+	return parse_setting(&message->settings, argv[1], error);
+}
+
+static int parse_page_message(struct ioband_message *message, unsigned int argc, char **argv,
+			      struct ioband_error *error)
+{
+	if (argc > 2)
+		return fail(error, "%s: %u words follow; at most a cursor may",
+			    argv[0], argc - 1);
+	if (argc == 2 && parse_u32(argv[1], 0, U32_MAX, &message->cursor))
+		return fail(error,
+			    "%s: cursor '%.32s' must be what the last page said after 'next'",
+			    argv[0], argv[1]);
+	return 0;
+}
+
+/**
+ * ioband_args_message() - parse a message
+ * @message: the result; points into @argv
+ * @argc: number of words
+ * @argv: the words
+ * @error: a sentence, on failure
+ *
+ * Return: 0 or -EINVAL.
+ */
+int ioband_args_message(struct ioband_message *message, unsigned int argc, char **argv,
+			struct ioband_error *error)
+{
+	static const struct {
+		const char *name;
+		int (*parse)(struct ioband_message *message, unsigned int argc, char **argv,
+			     struct ioband_error *error);
+	} verbs[] = {
+		[IOBAND_MSG_WEIGHT]	= { "weight", parse_weight_message },
+		[IOBAND_MSG_SET]	= { "set", parse_set_message },
+		[IOBAND_MSG_GROUPS]	= { "groups", parse_page_message },
+		[IOBAND_MSG_STATS]	= { "stats", parse_page_message },
+		[IOBAND_MSG_LATENCY]	= { "latency", parse_page_message },
+	};
+	unsigned int verb;
+
+	*message = (struct ioband_message) {};
+	if (!argc)
+		return fail(error,
+			    "empty message: must be weight, set, groups, stats or latency");
+	for (verb = 0; verb < ARRAY_SIZE(verbs); verb++)
+		if (!strcmp(argv[0], verbs[verb].name))
+			break;
+	if (verb == ARRAY_SIZE(verbs))
+		return fail(error,
+			    "'%.32s': must be weight, set, groups, stats or latency", argv[0]);
+	message->verb = verb;
+	return verbs[verb].parse(message, argc, argv, error);
+}

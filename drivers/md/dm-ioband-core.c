@@ -1,0 +1,566 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: the scheduler.
+ *
+ * Why it is hard
+ * --------------
+ * A block device serves many I/Os at once and in an order of its own.  Whoever
+ * has more of them at the device gets more of it: if all bios go down as they
+ * come, the device's queue decides, and a weight means nothing.  If too few go
+ * down, the device idles.  So two things have to be decided for every bio: how
+ * much may be at the device, and whose bio is next.
+ *
+ * 1. Whose is next: weighted virtual time, in a tree
+ * --------------------------------------------------
+ * Every entity (a group, or a group's own queue) carries the service it has
+ * received divided by its weight, its virtual time.  The child of least virtual
+ * time is served next, and so on down the tree: start-time fair queueing
+ * (Goyal, Vin & Cheng, SIGCOMM'96), at every level.  When a leaf is served,
+ * each entity on its way up is charged.
+ *
+ * Two groups, weights 200 and 100, bios of 64 KiB, both always waiting.  A bio
+ * advances the first by 65536/200 = 328, the second by 65536/100 = 655:
+ *
+ *	served	a   b   a   a   b   a   a   b ...
+ *	a at    328     655 983     1311 ...		(before a tie, a first)
+ *	b at        655             1311 ...
+ *
+ * Two of a for one of b, whatever the sizes: a bio of 128 KiB advances a group
+ * twice as far.  An error of one bio remains, and never grows.
+ *
+ * The tree makes an idle group's share go to its siblings first: only children
+ * that have something to serve are compared, inside each node.
+ *
+ *	root -- A (200) -- A1 (100)		all busy:  A1 1/3  A2 1/3  B 1/3
+ *	     |          `- A2 (100)		A2 idle:   A1 2/3          B 1/3
+ *	     `- B (100)				A idle:                    B all
+ *
+ * A node has a virtual time too: it follows that of the child being served.
+ * Idling earns nothing: an entity that comes back after having been idle
+ * starts at its node's, not at its own of long ago.  One that kept something
+ * in flight, but took less than its share, may be behind by a little
+ * (IOBAND_LAG_MAX), so that it cannot starve the rest afterwards.
+ *
+ * Bios that others wait for go out of turn (see ioband_core_admit_now()), and
+ * are owed: the entity moves ahead while its node's virtual time stays, and it
+ * waits until its siblings have come as far.  Nothing is owed to nobody: while
+ * no sibling is busy, the node follows.  A debt is bounded (IOBAND_DEBT_MAX).
+ *
+ *	a writes 1 MiB of journal out of turn: it advances by 5243, the node by
+ *	nothing.  Of b's bios, 8 go (8 * 655) before the next one of a.
+ *
+ * When a weight changes, what an entity is ahead or behind is charged anew by
+ * the new weight, so that the change shows with the very next bio.
+ *
+ * 2. How much at once: the pipe
+ * -----------------------------
+ * The least-served leaf that waits may go while what is on the pipe is less
+ * than the limit (SFQ(D): Jin, Chase & Kaur, SIGMETRICS'04).  The limit is what
+ * the device needs for full throughput; dm-ioband-depth.c finds it.  The test
+ * is made before the bio is added, so that a bio of any size can go.
+ *
+ * On the pipe is what is in flight, and also the last bio of every leaf that
+ * is *thinking*: its bio completed a moment ago and, as its recent past says,
+ * the next one will be here shortly.  Only leaves that have been served less
+ * than the candidate count.  So a synchronous reader, which has never more than
+ * one bio here, keeps its place while it computes; with no such rule, the others
+ * would fill the pipe in each of these gaps and the weight of the reader would
+ * mean nothing (the deceptive idleness of Iyer & Druschel, SOSP'01).
+ *
+ * How long a leaf counts as thinking follows from how long it has lately
+ * taken (twice the average, plus IOBAND_GRACE_MIN_NS); one that takes longer
+ * than IOBAND_GRACE_MAX_NS is never waited for.
+ *
+ *	limit 2 bios; a (vtime 100) thinks; b (vtime 200) waits with 8 bios, 1 in
+ *	flight: on the pipe are 1 + 1 = 2, b waits.  a is back after 20 us: 1 < 2,
+ *	a goes.  Had it not come back for 70 us, b would have gone.
+ *
+ * 3. What the caller does
+ * -----------------------
+ * It queues a bio in its group and says so (ioband_core_wait()); asks who may
+ * go (ioband_core_pick()) until nobody may, and tells what it sent down
+ * (ioband_core_admit()); tells completions (ioband_core_complete()).  When
+ * pick() says that somebody waits only for thinkers it also says until when,
+ * and the caller asks again then.  The caller's clock may be read before the
+ * caller gets its turn: times may go back a little from call to call.
+ */
+#include "dm-ioband-core.h"
+
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/time64.h>
+
+/* vtime has 16 bits of fraction: at weight 10000, 512 bytes are still 3355. */
+#define IOBAND_VTIME_SHIFT	16
+#define IOBAND_PACE_SHIFT	32
+
+/*
+ * How much service a busy entity may be behind its node, in units of charge at
+ * its own weight.  A bio of the largest usual size, so that one that competes
+ * normally is never cut short.
+ */
+#define IOBAND_LAG_MAX		(4ULL << 20)
+
+/*
+ * How much service an entity may owe, in the same units.  Covers a journal's
+ * commit, and all that a group may hold, which goes down at once when a device
+ * is suspended; an equal sibling at 100 MB/s has it back in 0.7 s.
+ */
+#define IOBAND_DEBT_MAX		(64ULL << 20)
+
+/*
+ * Wake-up and scheduling of a reader on an idle CPU take some 10 us; less than
+ * that cannot be told from not thinking at all.
+ */
+#define IOBAND_GRACE_MIN_NS	(30 * NSEC_PER_USEC)
+
+/* Past this, waiting for one reader wastes more of a fast device than it gives. */
+#define IOBAND_GRACE_MAX_NS	(2 * NSEC_PER_MSEC)
+
+/* A gap longer than this says that the leaf was idle, not how it thinks. */
+#define IOBAND_THINK_CAP_NS	(10 * IOBAND_GRACE_MAX_NS)
+
+static bool vtime_before(u64 a, u64 b)
+{
+	return (s64)(a - b) < 0;
+}
+
+static u64 vtime_max(u64 a, u64 b)
+{
+	return vtime_before(a, b) ? b : a;
+}
+
+static u64 vtime_min(u64 a, u64 b)
+{
+	return vtime_before(a, b) ? a : b;
+}
+
+/* By how much a charge, less than 2^32, advances an entity. */
+static u64 ent_vtime_of(const struct ioband_ent *ent, u64 charge)
+{
+	return charge * ent->pace >> (IOBAND_PACE_SHIFT - IOBAND_VTIME_SHIFT);
+}
+
+static void ent_weigh(struct ioband_ent *ent, u32 weight)
+{
+	ent->weight = weight;
+	ent->pace = div_u64(1ULL << IOBAND_PACE_SHIFT, weight);
+}
+
+static struct ioband_ent *rb_to_ent(const struct rb_node *rb)
+{
+	return rb_entry(rb, struct ioband_ent, rb);
+}
+
+static bool ent_less(struct rb_node *a, const struct rb_node *b)
+{
+	return vtime_before(rb_to_ent(a)->vtime, rb_to_ent(b)->vtime);
+}
+
+static bool ent_is_live(const struct ioband_ent *ent)
+{
+	return !RB_EMPTY_NODE(&ent->rb);
+}
+
+static void ent_insert(struct ioband_ent *ent)
+{
+	rb_add_cached(&ent->rb, &ent->parent->live, ent_less);
+}
+
+static void ent_erase(struct ioband_ent *ent)
+{
+	rb_erase_cached(&ent->rb, &ent->parent->live);
+	RB_CLEAR_NODE(&ent->rb);
+}
+
+/* Let an entity's vtime grow, and put it back in its place; most often it is. */
+static void ent_advance(struct ioband_ent *ent, u64 vtime)
+{
+	struct rb_node *next;
+
+	ent->vtime = vtime;
+	if (!ent_is_live(ent))
+		return;
+	next = rb_next(&ent->rb);
+	if (!next || !vtime_before(rb_to_ent(next)->vtime, ent->vtime))
+		return;
+	rb_erase_cached(&ent->rb, &ent->parent->live);
+	ent_insert(ent);
+}
+
+static void ent_init(struct ioband_ent *ent, struct ioband_node *parent, u32 weight, bool leaf)
+{
+	*ent = (struct ioband_ent) {
+		.parent = parent,
+		.vtime = parent ? parent->vnow : 0,
+		.leaf = leaf,
+	};
+	ent_weigh(ent, weight);
+	RB_CLEAR_NODE(&ent->rb);
+}
+
+/**
+ * ioband_node_init() - make an inner node
+ * @node: to initialise
+ * @parent: where it competes; NULL for a root
+ * @weight: its weight there
+ */
+void ioband_node_init(struct ioband_node *node, struct ioband_node *parent, u32 weight)
+{
+	ent_init(&node->ent, parent, weight, false);
+	node->live = RB_ROOT_CACHED;
+	node->vnow = 0;
+}
+
+/**
+ * ioband_leaf_init() - make a leaf
+ * @leaf: to initialise
+ * @parent: node in which it competes
+ * @weight: its weight there
+ */
+void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight)
+{
+	*leaf = (struct ioband_leaf) { .state = IOBAND_IDLE };
+	ent_init(&leaf->ent, parent, weight, true);
+	RB_CLEAR_NODE(&leaf->think);
+}
+
+/**
+ * ioband_core_init() - make a scheduler with an empty tree and no limit
+ * @core: to initialise
+ */
+void ioband_core_init(struct ioband_core *core)
+{
+	*core = (struct ioband_core) { .thinking = RB_ROOT_CACHED };
+	ioband_node_init(&core->root, NULL, IOBAND_WEIGHT_DEFAULT);
+	ioband_core_set_limit(core, U32_MAX, U64_MAX);
+}
+
+/**
+ * ioband_core_set_limit() - bound what is in flight
+ * @core: scheduler
+ * @ios: bios, at least 1
+ * @bytes: their bytes, at least 1
+ *
+ * Holds from the next ioband_core_pick() on.
+ */
+void ioband_core_set_limit(struct ioband_core *core, u32 ios, u64 bytes)
+{
+	core->limit_ios = max(ios, 1U);
+	core->limit_bytes = max_t(u64, bytes, 1);
+}
+
+/* Idling earns nothing, and nor does being slow for ever. */
+static void ent_catch_up(struct ioband_ent *ent)
+{
+	const u64 lag_max = ent->busy ? ent_vtime_of(ent, IOBAND_LAG_MAX) : 0;
+	const u64 lag = ent->parent->vnow - ent->vtime;
+
+	/*
+	 * A lead is a lag that is negative: of a debt and the largest bio there
+	 * can be, at most.  If it seems to be more, the entity was idle while
+	 * virtual time went round (128 TiB at weight 1).
+	 */
+	if (lag > lag_max && lag < -2 * ent_vtime_of(ent, U32_MAX))
+		ent_advance(ent, ent->parent->vnow - lag_max);
+}
+
+/**
+ * ioband_ent_set_weight() - change a weight
+ * @ent: of a leaf, or of a node that is not the root
+ * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
+ *
+ * What it has had too much or too little up to now counts by the new weight, as
+ * does what is served from now on, bios that wait already included.
+ */
+void ioband_ent_set_weight(struct ioband_ent *ent, u32 weight)
+{
+	const bool live = ent_is_live(ent);
+	s64 lead;
+
+	ent_catch_up(ent);
+	if (live)
+		ent_erase(ent);
+	lead = ent->vtime - ent->parent->vnow;
+	ent->vtime = ent->parent->vnow + div_s64(lead * ent->weight, weight);
+	ent->turn = div_u64(ent->turn * ent->weight, weight);
+	ent_weigh(ent, weight);
+	if (live)
+		ent_insert(ent);
+}
+
+static bool think_less(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct ioband_leaf, think)->think_until_ns <
+	       rb_entry(b, struct ioband_leaf, think)->think_until_ns;
+}
+
+/*
+ * The one place where a leaf changes its state: keeps the counters of all
+ * entities on the way up, and the membership in the trees, in step.
+ */
+static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
+			   enum ioband_leaf_state state)
+{
+	const enum ioband_leaf_state old = leaf->state;
+	const int waiting = (state == IOBAND_WAITING) - (old == IOBAND_WAITING);
+	const int thinking = (state == IOBAND_THINKING) - (old == IOBAND_THINKING);
+	const int busy = (state != IOBAND_IDLE) - (old != IOBAND_IDLE);
+	struct ioband_ent *ent;
+
+	if (state == old)
+		return;
+	leaf->state = state;
+
+	for (ent = &leaf->ent; ; ent = &ent->parent->ent) {
+		ent->waiting += waiting;
+		ent->thinking += thinking;
+		ent->busy += busy;
+		if (thinking)
+			ent->think_bytes += thinking * (s64)leaf->last_bytes;
+		if (!ent->parent)
+			break;
+		if (!ent_is_live(ent) && (ent->waiting || ent->thinking))
+			ent_insert(ent);
+		else if (ent_is_live(ent) && !(ent->waiting || ent->thinking))
+			ent_erase(ent);
+	}
+
+	if (thinking > 0) {
+		rb_add_cached(&leaf->think, &core->thinking, think_less);
+	} else if (thinking < 0) {
+		rb_erase_cached(&leaf->think, &core->thinking);
+		RB_CLEAR_NODE(&leaf->think);
+	}
+}
+
+/* How long it took to come back, averaged over the last five times or so. */
+static void leaf_learn_think(struct ioband_leaf *leaf, u64 now_ns)
+{
+	u64 gap = now_ns > leaf->done_ns ? now_ns - leaf->done_ns : 0;
+
+	gap = min_t(u64, gap, IOBAND_THINK_CAP_NS);
+	if (leaf->done_ns)
+		leaf->think_ns = (leaf->think_ns * 4 + gap) / 5;
+}
+
+/* A leaf gets its first bio after it had none. */
+static void leaf_arrive(struct ioband_leaf *leaf, u64 now_ns)
+{
+	struct ioband_ent *ent;
+
+	if (!leaf->inflight)
+		leaf_learn_think(leaf, now_ns);
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+		ent_catch_up(ent);
+}
+
+/* Past its grace a leaf is idle: has to be known whenever one is charged. */
+static void core_expire(struct ioband_core *core, u64 now_ns)
+{
+	struct rb_node *first;
+
+	while ((first = rb_first_cached(&core->thinking))) {
+		struct ioband_leaf *leaf = rb_entry(first, struct ioband_leaf, think);
+
+		if (leaf->think_until_ns > now_ns)
+			return;
+		leaf_set_state(core, leaf, IOBAND_IDLE);
+	}
+}
+
+/**
+ * ioband_leaf_remove() - take a leaf out of its tree for good
+ * @core: scheduler
+ * @leaf: with nothing waiting and nothing in flight
+ */
+void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
+{
+	leaf_set_state(core, leaf, IOBAND_IDLE);
+}
+
+/**
+ * ioband_core_wait() - a leaf has a bio waiting
+ * @core: scheduler
+ * @leaf: whose
+ * @now_ns: time
+ *
+ * To be called for each bio that is queued; only the first changes anything.
+ */
+void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
+{
+	if (leaf->state == IOBAND_WAITING)
+		return;
+	leaf_arrive(leaf, now_ns);
+	leaf_set_state(core, leaf, IOBAND_WAITING);
+}
+
+static bool core_is_full(const struct ioband_core *core, u32 ios, u64 bytes)
+{
+	return ios >= core->limit_ios || bytes >= core->limit_bytes;
+}
+
+/*
+ * The least-served child with a bio waiting.  Adds the thinkers before it to
+ * what is on the pipe; NULL when these fill it.
+ */
+static struct ioband_ent *node_pick(const struct ioband_core *core, const struct ioband_node *node,
+				    u32 *ios, u64 *bytes)
+{
+	struct rb_node *rb;
+
+	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
+		struct ioband_ent *ent = rb_to_ent(rb);
+
+		if (ent->waiting)
+			return ent;
+		*ios += ent->thinking;
+		*bytes += ent->think_bytes;
+		if (core_is_full(core, *ios, *bytes))
+			break;
+	}
+	return NULL;
+}
+
+/**
+ * ioband_core_pick() - whose bio may go now
+ * @core: scheduler
+ * @now_ns: time
+ * @wake_ns: when NULL is returned: when to ask again, or IOBAND_NO_WAKEUP if
+ *	only an arrival or a completion can change the answer
+ *
+ * Return: the leaf whose next bio may go (tell ioband_core_admit()), or NULL.
+ */
+struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
+{
+	struct ioband_ent *ent = &core->root.ent;
+	u32 ios = core->inflight_ios;
+	u64 bytes = core->inflight_bytes;
+
+	*wake_ns = IOBAND_NO_WAKEUP;
+	if (!ent->waiting || core_is_full(core, ios, bytes))
+		return NULL;
+
+	core_expire(core, now_ns);
+	do {
+		ent = node_pick(core, container_of(ent, struct ioband_node, ent), &ios, &bytes);
+		if (!ent) {
+			struct rb_node *first = rb_first_cached(&core->thinking);
+
+			*wake_ns = rb_entry(first, struct ioband_leaf, think)->think_until_ns;
+			return NULL;
+		}
+	} while (!ent->leaf);
+	return container_of(ent, struct ioband_leaf, ent);
+}
+
+/*
+ * Charge one entity.  In turn, the node comes along to where the entity stands.
+ * But for debts that is no more than its last turn ahead, so they remain: a
+ * debtor that goes while its siblings have nothing waiting still owes them.
+ */
+static void ent_charge(struct ioband_ent *ent, u32 charge, bool in_turn)
+{
+	struct ioband_node *node = ent->parent;
+	const u64 advance = ent_vtime_of(ent, charge);
+	const bool alone = node->ent.busy == ent->busy;
+	u64 vtime = ent->vtime + advance;
+
+	if (alone) {
+		node->vnow = vtime_max(node->vnow, ent->vtime);
+	} else if (in_turn) {
+		node->vnow = vtime_max(node->vnow, vtime_min(ent->vtime, node->vnow + ent->turn));
+	} else {
+		const u64 most = node->vnow + ent_vtime_of(ent, IOBAND_DEBT_MAX);
+
+		vtime = vtime_max(ent->vtime, vtime_min(vtime, most));
+	}
+	if (alone || in_turn)
+		ent->turn = advance;
+	ent_advance(ent, vtime);
+}
+
+static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
+			const struct ioband_bill *bill, bool in_turn)
+{
+	struct ioband_ent *ent;
+
+	core->inflight_ios++;
+	core->inflight_bytes += bill->bytes;
+	leaf->inflight++;
+	leaf->last_bytes = bill->bytes;
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+		ent_charge(ent, bill->charge, in_turn);
+}
+
+/**
+ * ioband_core_admit() - a leaf's next bio goes down
+ * @core: scheduler
+ * @leaf: what ioband_core_pick() returned
+ * @bill: what the bio costs
+ * @more: the leaf has another bio waiting
+ */
+void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
+		       const struct ioband_bill *bill, bool more)
+{
+	core_launch(core, leaf, bill, true);
+	if (!more)
+		leaf_set_state(core, leaf, IOBAND_INFLIGHT);
+}
+
+/**
+ * ioband_core_admit_now() - a bio goes down out of turn, and is owed
+ * @core: scheduler
+ * @leaf: whose
+ * @bill: what the bio costs
+ * @now_ns: time
+ *
+ * For bios that others wait for.  The charge stays in the leaf's virtual time,
+ * so its next bios, and those of the groups above it, wait the longer.
+ */
+void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
+			   const struct ioband_bill *bill, u64 now_ns)
+{
+	core_expire(core, now_ns);
+	if (leaf->state != IOBAND_WAITING) {
+		leaf_arrive(leaf, now_ns);
+		leaf_set_state(core, leaf, IOBAND_INFLIGHT);
+	}
+	core_launch(core, leaf, bill, false);
+}
+
+/**
+ * ioband_core_withdraw() - a leaf's waiting bios were taken away unserved
+ * @core: scheduler
+ * @leaf: has nothing waiting any more
+ */
+void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf)
+{
+	if (leaf->state == IOBAND_WAITING)
+		leaf_set_state(core, leaf, leaf->inflight ? IOBAND_INFLIGHT : IOBAND_IDLE);
+}
+
+/**
+ * ioband_core_complete() - a bio is back from the device
+ * @core: scheduler
+ * @leaf: whose
+ * @bill: as it was admitted
+ * @now_ns: time
+ */
+void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
+			  const struct ioband_bill *bill, u64 now_ns)
+{
+	core->inflight_ios--;
+	core->inflight_bytes -= bill->bytes;
+	leaf->inflight--;
+	leaf->done_ns = now_ns;
+	if (leaf->inflight || leaf->state != IOBAND_INFLIGHT)
+		return;
+	if (leaf->think_ns > IOBAND_GRACE_MAX_NS) {
+		leaf_set_state(core, leaf, IOBAND_IDLE);
+		return;
+	}
+	leaf->think_until_ns = now_ns + min(2 * leaf->think_ns + IOBAND_GRACE_MIN_NS,
+					    (u64)IOBAND_GRACE_MAX_NS);
+	leaf_set_state(core, leaf, IOBAND_THINKING);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: the scheduler.
+ *
+ * Pure: knows no bio, lock, clock, allocator or printk, and compiles unchanged
+ * in user space.  The caller embeds the structures, serialises all calls for
+ * one scheduler, and passes the time.  No function here sleeps or allocates.
+ * The algorithm is explained on top of dm-ioband-core.c.
+ */
+#ifndef DM_IOBAND_CORE_H
+#define DM_IOBAND_CORE_H
+
+#include <linux/list.h>
+#include <linux/rbtree.h>
+#include <linux/types.h>
+
+#define IOBAND_WEIGHT_MIN	1
+#define IOBAND_WEIGHT_MAX	10000
+#define IOBAND_WEIGHT_DEFAULT	100
+
+struct ioband_node;
+
+/**
+ * struct ioband_ent - what competes among the children of a node
+ * @rb: place among the parent's live children, while live
+ * @parent: the node it competes in; NULL for the root's own
+ * @vtime: service received divided by weight (units of charge << 16); compared
+ *	by signed difference, so that it may wrap
+ * @turn: by how much its last turn advanced it
+ * @pace: what a unit of charge advances it by: 2^32 / @weight
+ * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
+ * @waiting: leaves at or below that have a bio waiting
+ * @thinking: leaves at or below that are expected back within their grace
+ * @busy: leaves at or below that are not idle
+ * @think_bytes: bytes kept free for the thinking leaves at or below
+ * @leaf: a leaf's entity (else a node's)
+ */
+struct ioband_ent {
+	struct rb_node rb;
+	struct ioband_node *parent;
+	u64 vtime;
+	u64 turn;
+	u64 pace;
+	u32 weight;
+	u32 waiting;
+	u32 thinking;
+	u32 busy;
+	u64 think_bytes;
+	bool leaf;
+};
+
+/**
+ * struct ioband_node - an inner node of the tree
+ * @ent: itself, among the children of its parent
+ * @live: children with a bio waiting or a leaf thinking, least served first
+ * @vnow: virtual time of the node, which is where a child starts that was idle
+ */
+struct ioband_node {
+	struct ioband_ent ent;
+	struct rb_root_cached live;
+	u64 vnow;
+};
+
+enum ioband_leaf_state {
+	IOBAND_IDLE,		/* nothing waits, nothing in flight */
+	IOBAND_WAITING,		/* a bio waits */
+	IOBAND_INFLIGHT,	/* nothing waits, something is in flight */
+	IOBAND_THINKING,	/* the last one completed a moment ago */
+};
+
+/**
+ * struct ioband_leaf - where bios come from: a group's own queue
+ * @ent: itself, among the children of its node
+ * @state: see &enum ioband_leaf_state
+ * @inflight: bios admitted and not yet completed
+ * @think: place among the thinking leaves
+ * @think_until_ns: when the grace ends
+ * @think_ns: how long it has lately taken to come back, averaged
+ * @done_ns: when the last bio completed
+ * @last_bytes: size of the last bio admitted
+ */
+struct ioband_leaf {
+	struct ioband_ent ent;
+	enum ioband_leaf_state state;
+	u32 inflight;
+	struct rb_node think;
+	u64 think_until_ns;
+	u64 think_ns;
+	u64 done_ns;
+	u32 last_bytes;
+};
+
+/**
+ * struct ioband_bill - what one bio costs
+ * @charge: units of the pool's measure
+ * @bytes: bytes that occupy the device
+ */
+struct ioband_bill {
+	u32 charge;
+	u32 bytes;
+};
+
+/**
+ * struct ioband_core - one scheduler
+ * @root: the tree
+ * @thinking: thinking leaves by the end of their grace
+ * @inflight_ios: bios admitted and not yet completed
+ * @inflight_bytes: their bytes
+ * @limit_ios: bound on what is in flight, bios; at least 1
+ * @limit_bytes: the same in bytes
+ */
+struct ioband_core {
+	struct ioband_node root;
+	struct rb_root_cached thinking;
+	u32 inflight_ios;
+	u64 inflight_bytes;
+	u32 limit_ios;
+	u64 limit_bytes;
+};
+
+#define IOBAND_NO_WAKEUP	U64_MAX
+
+void ioband_core_init(struct ioband_core *core);
+void ioband_core_set_limit(struct ioband_core *core, u32 ios, u64 bytes);
+void ioband_node_init(struct ioband_node *node, struct ioband_node *parent, u32 weight);
+void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight);
+void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf);
+void ioband_ent_set_weight(struct ioband_ent *ent, u32 weight);
+
+void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns);
+struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
+void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
+		       const struct ioband_bill *bill, bool more);
+void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
+			   const struct ioband_bill *bill, u64 now_ns);
+void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf);
+void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
+			  const struct ioband_bill *bill, u64 now_ns);
+
+static inline bool ioband_core_has_waiting(const struct ioband_core *core)
+{
+	return core->root.ent.waiting;
+}
+
+static inline bool ioband_leaf_is_idle(const struct ioband_leaf *leaf)
+{
+	return leaf->state == IOBAND_IDLE || leaf->state == IOBAND_THINKING;
+}
+
+#endif /* DM_IOBAND_CORE_H */

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: what a bio costs.
+ *
+ * Pure, like the scheduler.  The measure of the pool says what is shared, and
+ * so what is charged; what occupies the device is counted in bytes whatever
+ * the measure.
+ */
+#ifndef DM_IOBAND_COST_H
+#define DM_IOBAND_COST_H
+
+#include <linux/minmax.h>
+#include <linux/types.h>
+
+#include "dm-ioband-core.h"
+
+/**
+ * enum ioband_measure - what the groups of a pool share
+ * @IOBAND_MEASURE_BYTES: bytes transferred
+ * @IOBAND_MEASURE_IOS: bios, whatever their size
+ * @IOBAND_NR_MEASURES: how many there are
+ */
+enum ioband_measure {
+	IOBAND_MEASURE_BYTES,
+	IOBAND_MEASURE_IOS,
+	IOBAND_NR_MEASURES,
+};
+
+/*
+ * One I/O in units of charge.  Of the order of a small bio, so that virtual
+ * times keep their precision, and survive a change of measure.
+ */
+#define IOBAND_IO_CHARGE	4096
+
+/*
+ * Discard, write-zeroes and secure erase transfer nothing, and may cover the
+ * whole device.  They cost what they cover up to this: a large bio.
+ */
+#define IOBAND_NO_DATA_MAX	1048576U
+
+/**
+ * ioband_cost() - make out the bill for a bio
+ * @measure: of the pool
+ * @bytes: that the bio covers
+ * @has_data: whether it transfers them
+ *
+ * Return: the bill.
+ */
+static inline struct ioband_bill ioband_cost(enum ioband_measure measure, u32 bytes, bool has_data)
+{
+	struct ioband_bill bill = { .bytes = has_data ? bytes : min(bytes, IOBAND_NO_DATA_MAX) };
+
+	bill.charge = measure == IOBAND_MEASURE_IOS ? IOBAND_IO_CHARGE : bill.bytes;
+	return bill;
+}
+
+#endif /* DM_IOBAND_COST_H */

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: what differs between kernels, from 6.1 on.
+ *
+ * The sources are written against the newest interface; here it is made of the
+ * older ones.
+ */
+#ifndef DM_IOBAND_COMPAT_H
+#define DM_IOBAND_COMPAT_H
+
+#include <linux/blkdev.h>
+#include <linux/device-mapper.h>
+#include <linux/hrtimer.h>
+#include <linux/version.h>
+#include <linux/workqueue.h>
+
+/* 6.13: hrtimer_setup() */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+/* 6.16: the target's prepare_ioctl() is told the ioctl */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#define IOBAND_PREPARE_IOCTL_ARGS \
+	struct dm_target *ti, struct block_device **bdev
+#else
+#define IOBAND_PREPARE_IOCTL_ARGS \
+	struct dm_target *ti, struct block_device **bdev, unsigned int cmd, unsigned long arg, \
+	bool *forward
+#endif
+
+/* 6.17: workqueues say that they are per CPU, which was the default */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define WQ_PERCPU	0
+#endif
+
+/* 6.11: atomic writes */
+#ifndef REQ_ATOMIC
+#define REQ_ATOMIC	0
+#endif
+
+/* 6.13: atomic writes through device-mapper */
+#ifndef DM_TARGET_ATOMIC_WRITES
+#define DM_TARGET_ATOMIC_WRITES	0
+#endif
+
+/* 6.12: flushes can go to the device below without the target */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#define ioband_pass_flushes(ti)	((void)(ti))
+#else
+#define ioband_pass_flushes(ti)	((ti)->flush_bypasses_map = true)
+#endif
+
+/* 6.9: blk_alloc_disk() takes the limits, 6.11: and the features in them */
+static inline struct gendisk *ioband_alloc_disk(void)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+	struct gendisk *disk;
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+	disk = blk_alloc_disk(NUMA_NO_NODE);
+	if (!disk)
+		return ERR_PTR(-ENOMEM);
+#else
+	disk = blk_alloc_disk(NULL, NUMA_NO_NODE);
+	if (IS_ERR(disk))
+		return disk;
+#endif
+	blk_queue_write_cache(disk->queue, true, true);
+	blk_queue_flag_set(QUEUE_FLAG_NOWAIT, disk->queue);
+	blk_queue_max_discard_sectors(disk->queue, UINT_MAX);
+	blk_queue_max_secure_erase_sectors(disk->queue, UINT_MAX);
+	blk_queue_max_write_zeroes_sectors(disk->queue, UINT_MAX);
+	return disk;
+#else
+	struct queue_limits limits = {
+		.features = BLK_FEAT_WRITE_CACHE | BLK_FEAT_FUA | BLK_FEAT_NOWAIT,
+		.max_hw_discard_sectors = UINT_MAX,
+		.max_user_discard_sectors = UINT_MAX,
+		.max_secure_erase_sectors = UINT_MAX,
+		.max_write_zeroes_sectors = UINT_MAX,
+	};
+
+	return blk_alloc_disk(&limits, NUMA_NO_NODE);
+#endif
+}
+
+#endif /* DM_IOBAND_COMPAT_H */

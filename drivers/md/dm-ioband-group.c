@@ -1,0 +1,669 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: the tree of groups, their life and death.
+ *
+ * A cgroup's group is made by its first bio, or by whoever sets its weight.  No
+ * kernel tells a module that a cgroup is removed, so a sweep looks, every
+ * second, which ones are dying.  A group holds a reference to its cgroup: its
+ * id cannot be used again before the group is gone.
+ *
+ * Death comes in steps.  The group is unindexed: new bios of the dying cgroup
+ * (there can be some, from writeback) go to the nearest ancestor that lives.
+ * Its last bio completes.  Its counters are retired, and reaped after a grace
+ * period; then it is freed.
+ *
+ * Nothing in the I/O path waits for memory: without it, a bio belongs to the
+ * nearest ancestor that has a group.  A group is charged to the memory cgroup of
+ * the task whose bio made it, so that making many cgroups exhausts nobody else;
+ * and one that nobody gave a weight goes after a minute without I/O, its counters
+ * with it, to come back as it was with its next bio.
+ */
+#include "dm-ioband.h"
+
+#include <linux/blk-cgroup.h>
+#include <linux/cgroup.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "dm-ioband-trace.h"
+
+/* More than any host has cgroups; past it they share their ancestors' groups. */
+#define IOBAND_GROUPS_MAX	BIT(17)
+
+/* A group goes within two seconds of what it stood for. */
+#define IOBAND_SWEEP_INTERVAL	HZ
+
+/* Counters, and groups that cannot be told to be gone, go after this long. */
+#define IOBAND_IDLE_LONG	(60 * HZ)
+
+static void owner_get(const struct ioband_key *key)
+{
+	if (key->kind == IOBAND_KIND_CGROUP)
+		css_get((struct cgroup_subsys_state *)key->owner);
+	else if (key->owner)
+		get_pid(key->owner);
+}
+
+static void owner_put(const struct ioband_key *key)
+{
+	if (!key->owner)
+		return;
+	if (key->kind == IOBAND_KIND_CGROUP)
+		css_put(key->owner);
+	else
+		put_pid(key->owner);
+}
+
+/* The node in which a group's children and its own bios compete. */
+static struct ioband_node *group_node(struct ioband_group *group)
+{
+	return group->parent ? &group->node : &group->pool->core.root;
+}
+
+static void group_init(struct ioband_group *group, struct ioband_pool *pool,
+		       struct ioband_group *parent, u8 kind, u32 weight)
+{
+	group->pool = pool;
+	group->parent = parent;
+	group->kind = kind;
+	group->idle_since = jiffies;
+	group->busy_at = jiffies;
+	bio_list_init(&group->held);
+	init_waitqueue_head(&group->room);
+	INIT_LIST_HEAD(&group->active);
+	if (parent)
+		ioband_node_init(&group->node, group_node(parent), weight);
+	ioband_leaf_init(&group->leaf, group_node(group), IOBAND_WEIGHT_DEFAULT);
+}
+
+/* Give a new group its number; it can be seen by messages from now on. */
+static int group_publish(struct ioband_group *group)
+{
+	struct ioband_pool *pool = group->pool;
+	int ret;
+
+	ret = xa_alloc_cyclic(&pool->groups, &group->seq, group, XA_LIMIT(1, U32_MAX),
+			      &pool->next_seq, GFP_NOWAIT | __GFP_NOWARN);
+	if (ret < 0)
+		return ret;
+	pool->nr_groups++;
+	if (group->parent)
+		group->parent->children++;
+	trace_ioband_group_create(group);
+	return 0;
+}
+
+/* A bio's group must always be there: the root has counters from the start. */
+static int group_make_permanent(struct ioband_group *group)
+{
+	struct ioband_stats *stats = ioband_stats_new(GFP_KERNEL);
+	int ret;
+
+	if (!stats)
+		return -ENOMEM;
+	RCU_INIT_POINTER(group->stats, stats);
+	spin_lock_irq(&group->pool->lock);
+	ret = group_publish(group);
+	spin_unlock_irq(&group->pool->lock);
+	if (ret < 0)
+		ioband_stats_free(stats);
+	return ret < 0 ? ret : 0;
+}
+
+/**
+ * ioband_group_new_root() - make the top of a pool's tree
+ * @pool: the pool; its core's root becomes the group's node
+ *
+ * Context: Process; may sleep.
+ *
+ * Return: the group, or NULL without memory.
+ */
+struct ioband_group *ioband_group_new_root(struct ioband_pool *pool)
+{
+	struct ioband_group *group = kzalloc(sizeof(*group), GFP_KERNEL);
+
+	if (!group)
+		return NULL;
+	group_init(group, pool, NULL, IOBAND_KIND_ROOT, IOBAND_WEIGHT_DEFAULT);
+	if (group_make_permanent(group)) {
+		kfree(group);
+		return NULL;
+	}
+	return group;
+}
+
+/**
+ * ioband_group_new_device() - make the group of a mapped device
+ * @pool: the pool
+ * @member: the mapped device
+ * @weight: its weight
+ *
+ * Context: Process; may sleep.
+ *
+ * Return: the group, or NULL without memory.
+ */
+struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
+					     struct ioband_member *member, u32 weight)
+{
+	struct ioband_group *group = kzalloc(sizeof(*group), GFP_KERNEL);
+
+	if (!group)
+		return NULL;
+	group_init(group, pool, pool->root, IOBAND_KIND_DEVICE, weight);
+	group->devno = member->devno;
+	if (group_make_permanent(group)) {
+		kfree(group);
+		return NULL;
+	}
+	return group;
+}
+
+/* A group below @parent, found by @key; NULL without memory. */
+static struct ioband_group *group_create(struct ioband_scope *scope, struct ioband_group *parent,
+					 const struct ioband_key *key)
+{
+	const gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN;
+	struct ioband_pool *pool = parent->pool;
+	struct ioband_group *group;
+
+	if (pool->nr_groups >= IOBAND_GROUPS_MAX)
+		return NULL;
+	group = kzalloc(sizeof(*group), gfp | __GFP_ACCOUNT);
+	if (!group)
+		return NULL;
+	group_init(group, pool, parent, key->kind, IOBAND_WEIGHT_DEFAULT);
+	group->scope = scope;
+	group->key = *key;
+	/* Make sure of the place first: once it can be found it must not fail. */
+	if (xa_reserve(&scope->index[key->kind], key->id, gfp))
+		goto free;
+	if (group_publish(group) < 0)
+		goto release;
+	owner_get(key);
+	xa_store(&scope->index[key->kind], key->id, group, gfp);
+	schedule_delayed_work(&pool->sweep, IOBAND_SWEEP_INTERVAL);
+	return group;
+
+release:
+	xa_release(&scope->index[key->kind], key->id);
+free:
+	kfree(group);
+	return NULL;
+}
+
+static struct ioband_key css_key(struct cgroup_subsys_state *css)
+{
+	return (struct ioband_key) { IOBAND_KIND_CGROUP, css->id, css };
+}
+
+/*
+ * The group of a cgroup, made with all that are missing above it; or of the
+ * nearest ancestor for which that can be done.
+ */
+static struct ioband_group *get_cgroup(struct ioband_scope *scope,
+				       struct cgroup_subsys_state *css)
+{
+	struct cgroup_subsys_state *above, *missing;
+	struct ioband_group *group, *child;
+
+	for (;;) {
+		missing = NULL;
+		group = scope->group;
+		for (above = css; above->parent; above = above->parent) {
+			struct ioband_key key = css_key(above);
+
+			group = ioband_group_find(scope, &key);
+			if (group)
+				break;
+			missing = above;
+			group = scope->group;
+		}
+		if (!missing || css_is_dying(missing))
+			return group;
+		child = group_create(scope, group, &(struct ioband_key) {
+			IOBAND_KIND_CGROUP, missing->id, missing });
+		if (!child)
+			return group;
+	}
+}
+
+/**
+ * ioband_group_find() - the group of a key
+ * @scope: where to look
+ * @key: what it is found by
+ *
+ * Context: Under RCU, or the pool's lock.
+ *
+ * Return: the group, or NULL if there is none yet.
+ */
+struct ioband_group *ioband_group_find(struct ioband_scope *scope, const struct ioband_key *key)
+{
+	struct ioband_group *group;
+
+	if (key->kind == IOBAND_KIND_CGROUP &&
+	    !((struct cgroup_subsys_state *)key->owner)->parent)
+		return scope->group;
+	group = xa_load(&scope->index[key->kind], key->id);
+	/* A process id can have come back to life as another's. */
+	return group && group->key.owner == key->owner ? group : NULL;
+}
+
+/**
+ * ioband_group_get() - the group of a key, made if it is not there
+ * @scope: where to look
+ * @key: what it is found by
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: the group, or that of the nearest ancestor for which it can be made;
+ * never NULL.
+ */
+struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct ioband_key *key)
+{
+	struct ioband_group *group;
+
+	lockdep_assert_held(&scope->group->pool->lock);
+	if (key->kind == IOBAND_KIND_CGROUP)
+		return get_cgroup(scope, key->owner);
+
+	group = xa_load(&scope->index[key->kind], key->id);
+	if (group && group->key.owner != key->owner) {
+		ioband_group_unindex(group);
+		group = NULL;
+	}
+	if (!group)
+		group = group_create(scope, scope->group, key);
+	return group ?: scope->group;
+}
+
+/**
+ * ioband_group_set_weight() - change a group's weight
+ * @group: group; for the root, the weight of its own bios is meant
+ * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX, or 0 for the default
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_group_set_weight(struct ioband_group *group, u32 weight)
+{
+	lockdep_assert_held(&group->pool->lock);
+	group->weight_set = weight;
+	ioband_ent_set_weight(group->parent ? &group->node.ent : &group->leaf.ent,
+			      weight ?: IOBAND_WEIGHT_DEFAULT);
+}
+
+/**
+ * ioband_group_weight() - a group's weight
+ * @group: group
+ *
+ * Return: the weight.
+ */
+u32 ioband_group_weight(const struct ioband_group *group)
+{
+	const struct ioband_ent *ent = group->parent ? &group->node.ent : &group->leaf.ent;
+
+	return READ_ONCE(ent->weight);
+}
+
+/**
+ * ioband_group_unindex() - let no new bio find a group
+ * @group: group
+ *
+ * The pool's sweep frees it when its bios are done.
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_group_unindex(struct ioband_group *group)
+{
+	lockdep_assert_held(&group->pool->lock);
+	if (group->scope) {
+		struct ioband_group __rcu **recent =
+			&group->scope->recent[ioband_recent_slot(group->key.id)];
+
+		xa_erase(&group->scope->index[group->key.kind], group->key.id);
+		if (rcu_access_pointer(*recent) == group)
+			RCU_INIT_POINTER(*recent, NULL);
+	}
+	group->scope = NULL;
+	group->unindexed = true;
+	WRITE_ONCE(group->open, false);
+}
+
+static bool group_is_idle_long(const struct ioband_group *group)
+{
+	return list_empty(&group->active) &&
+	       time_after(jiffies, group->idle_since + IOBAND_IDLE_LONG);
+}
+
+static bool pid_is_gone(struct pid *pid, enum pid_type type)
+{
+	bool gone;
+
+	rcu_read_lock();
+	gone = !pid_task(pid, type);
+	rcu_read_unlock();
+	return gone;
+}
+
+/* What the group stood for is not there any more. */
+static bool group_is_gone(const struct ioband_group *group)
+{
+	const bool forgotten = !group->weight_set && group_is_idle_long(group);
+
+	switch (group->kind) {
+	case IOBAND_KIND_CGROUP:
+		return (forgotten && !group->children) || css_is_dying(group->key.owner);
+	case IOBAND_KIND_PID:
+		return forgotten || pid_is_gone(group->key.owner, PIDTYPE_TGID);
+	case IOBAND_KIND_PGRP:
+		return forgotten || pid_is_gone(group->key.owner, PIDTYPE_PGID);
+	case IOBAND_KIND_UID:
+	case IOBAND_KIND_GID:
+		return forgotten;
+	default:
+		return false;
+	}
+}
+
+/* Its own life is not the sweep's to end, and bios must always find it. */
+static bool group_is_permanent(const struct ioband_group *group)
+{
+	return !group->unindexed &&
+	       (group->kind == IOBAND_KIND_ROOT || group->kind == IOBAND_KIND_DEVICE);
+}
+
+/* First step of the sweep.  Return: there is something to reap. */
+static bool sweep_retire(struct ioband_group *group)
+{
+	if (!group->unindexed && group_is_gone(group))
+		ioband_group_unindex(group);
+	if (group->unindexed || (!group_is_permanent(group) && group_is_idle_long(group)))
+		ioband_stats_retire(group);
+	group->doomed = group->unindexed;
+	return group->retired || group->doomed;
+}
+
+static void group_free(struct ioband_group *group)
+{
+	struct ioband_pool *pool = group->pool;
+
+	trace_ioband_group_free(group);
+	spin_lock_irq(&pool->lock);
+	if (!list_empty(&group->active)) {
+		list_del(&group->active);
+		pool->nr_active--;
+	}
+	ioband_leaf_remove(&pool->core, &group->leaf);
+	xa_erase(&pool->groups, group->seq);
+	pool->nr_groups--;
+	if (group->parent)
+		group->parent->children--;
+	spin_unlock_irq(&pool->lock);
+
+	owner_put(&group->key);
+	kfree(group->totals);
+	kfree(group);
+}
+
+/* Last step of the sweep: the group, and those above that waited for it. */
+static void sweep_free(struct ioband_group *group)
+{
+	while (group && group->doomed && !group->children && !group->retired &&
+	       !rcu_access_pointer(group->stats)) {
+		struct ioband_group *parent = group->parent;
+
+		group_free(group);
+		group = parent;
+	}
+}
+
+/**
+ * ioband_group_sweep() - a pool's sweep: remove the groups that nobody needs
+ * @work: the pool's
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_group_sweep(struct work_struct *work)
+{
+	struct ioband_pool *pool = container_of(work, struct ioband_pool, sweep.work);
+	const unsigned int noio = memalloc_noio_save();
+	bool found = false, again = false;
+	struct ioband_group *group;
+	unsigned long seq;
+
+	mutex_lock(&pool->reap);
+	/* Groups are freed here alone, so the walk needs no reference. */
+	xa_for_each(&pool->groups, seq, group) {
+		spin_lock_irq(&pool->lock);
+		found |= sweep_retire(group);
+		again |= !group_is_permanent(group);
+		spin_unlock_irq(&pool->lock);
+		cond_resched();
+	}
+	if (found) {
+		synchronize_rcu();
+		xa_for_each(&pool->groups, seq, group)
+			if (ioband_stats_reap(group))
+				sweep_free(group);
+	}
+	mutex_unlock(&pool->reap);
+	memalloc_noio_restore(noio);
+	if (again)
+		schedule_delayed_work(&pool->sweep, IOBAND_SWEEP_INTERVAL);
+}
+
+/**
+ * ioband_group_free_all() - free the groups of a pool that has no devices
+ * @pool: pool; its scopes are not used any more
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_group_free_all(struct ioband_pool *pool)
+{
+	struct ioband_group *group;
+	unsigned long seq;
+
+	mutex_lock(&pool->reap);
+	spin_lock_irq(&pool->lock);
+	xa_for_each(&pool->groups, seq, group) {
+		ioband_group_unindex(group);
+		ioband_stats_retire(group);
+		group->doomed = true;
+	}
+	spin_unlock_irq(&pool->lock);
+	synchronize_rcu();
+	/* Children have higher numbers, mostly: some rounds, and all are gone. */
+	while (!xa_empty(&pool->groups)) {
+		xa_for_each(&pool->groups, seq, group) {
+			ioband_stats_free(group->retired);
+			group->retired = NULL;
+			sweep_free(group);
+		}
+		cond_resched();
+	}
+	mutex_unlock(&pool->reap);
+}
+
+static int say_no_cgroup(struct ioband_error *error)
+{
+	snprintf(error->text, sizeof(error->text),
+		 "there is no such cgroup; name its path from the root of the hierarchy, or the inode number of its directory");
+	return -ENOENT;
+}
+
+/* Version 2: by the cgroup.  Return: its css, with a reference. */
+static struct cgroup_subsys_state *css_get_v2(const struct ioband_spec *spec,
+					      struct ioband_error *error)
+{
+	struct cgroup *cgroup = spec->path ? cgroup_get_from_path(spec->path) :
+					     cgroup_get_from_id(spec->id);
+	struct cgroup_subsys_state *css;
+
+	if (IS_ERR_OR_NULL(cgroup))
+		return ERR_PTR(say_no_cgroup(error));
+	/* That of the nearest ancestor, where the controller is not enabled. */
+	css = cgroup_get_e_css(cgroup, &io_cgrp_subsys);
+	if (css->cgroup != cgroup) {
+		css_put(css);
+		css = ERR_PTR(-ENOENT);
+		snprintf(error->text, sizeof(error->text),
+			 "the io controller is not enabled for this cgroup; write +io to cgroup.subtree_control of its parent");
+	}
+	cgroup_put(cgroup);
+	return css;
+}
+
+static bool css_matches(struct cgroup_subsys_state *css, const struct ioband_spec *spec, char *buf)
+{
+	if (!spec->path)
+		return cgroup_id(css->cgroup) == spec->id;
+	cgroup_path(css->cgroup, buf, PATH_MAX);
+	return !strcmp(buf, spec->path);
+}
+
+/* Version 1 has no look-up for modules: walk.  Return: the css, with a reference. */
+static struct cgroup_subsys_state *css_get_v1(const struct ioband_spec *spec,
+					      struct ioband_error *error)
+{
+	char *buf = kmalloc(PATH_MAX, GFP_KERNEL);
+	struct cgroup_subsys_state *css;
+
+	if (!buf)
+		return ERR_PTR(-ENOMEM);
+	rcu_read_lock();
+	/* One that is being removed may have the path of its successor. */
+	css_for_each_descendant_pre(css, blkcg_root_css)
+		if (css_matches(css, spec, buf) && css_tryget_online(css))
+			break;
+	rcu_read_unlock();
+	kfree(buf);
+	return css ?: ERR_PTR(say_no_cgroup(error));
+}
+
+/* Under the lock: give what @key stands for a weight, making its group for it. */
+static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key, u32 weight,
+		     struct ioband_error *error)
+{
+	struct ioband_pool *pool = scope->group->pool;
+	struct ioband_group *group;
+	bool found;
+
+	spin_lock_irq(&pool->lock);
+	group = weight ? ioband_group_get(scope, key) : ioband_group_find(scope, key);
+	found = group && ioband_key_equal(&group->key, key);
+	if (found)
+		ioband_group_set_weight(group, weight);
+	spin_unlock_irq(&pool->lock);
+	if (found || !weight)
+		return 0;
+	snprintf(error->text, sizeof(error->text),
+		 "no memory for another group, or the pool has %lu already, or it has just gone",
+		 IOBAND_GROUPS_MAX);
+	return -ENOMEM;
+}
+
+static int set_group(struct ioband_pool *pool, struct ioband_group *group, u32 weight)
+{
+	spin_lock_irq(&pool->lock);
+	ioband_group_set_weight(group, weight);
+	spin_unlock_irq(&pool->lock);
+	return 0;
+}
+
+static int set_cgroup(struct ioband_target *target, const struct ioband_spec *spec, u32 weight,
+		      struct ioband_error *error)
+{
+	struct ioband_scope *scope = ioband_scope_of(target->member,
+						     READ_ONCE(target->member->mode));
+	struct cgroup_subsys_state *css;
+	struct ioband_key key;
+	int ret;
+
+	css = cgroup_subsys_on_dfl(io_cgrp_subsys) ? css_get_v2(spec, error) :
+						     css_get_v1(spec, error);
+	if (IS_ERR(css))
+		return PTR_ERR(css);
+	key = css_key(css);
+	if (css->parent)
+		ret = set_keyed(scope, &key, weight, error);
+	else
+		ret = set_group(target->pool, scope->group, weight);
+	css_put(css);
+	return ret;
+}
+
+static int set_pid(struct ioband_target *target, const struct ioband_spec *spec, u32 weight,
+		   struct ioband_error *error)
+{
+	const enum pid_type type = spec->kind == IOBAND_KIND_PID ? PIDTYPE_TGID : PIDTYPE_PGID;
+	struct pid *pid = find_get_pid(spec->id);
+	struct ioband_key key = { spec->kind, pid_nr(pid), pid };
+	int ret;
+
+	if (!pid || pid_is_gone(pid, type)) {
+		put_pid(pid);
+		snprintf(error->text, sizeof(error->text), "there is no process%s %llu",
+			 type == PIDTYPE_PGID ? " group" : "", spec->id);
+		return -ENOENT;
+	}
+	ret = set_keyed(&target->pool->scope, &key, weight, error);
+	put_pid(pid);
+	return ret;
+}
+
+static int set_device(struct ioband_target *target, const struct ioband_spec *spec, u32 weight,
+		      struct ioband_error *error)
+{
+	const dev_t devno = spec->self ? target->member->devno : spec->id;
+	struct ioband_pool *pool = target->pool;
+	struct ioband_group *group = NULL;
+	struct ioband_member *member;
+
+	spin_lock_irq(&pool->lock);
+	list_for_each_entry(member, &pool->members, members)
+		if (member->devno == devno)
+			group = member->scope.group;
+	if (group)
+		ioband_group_set_weight(group, weight);
+	spin_unlock_irq(&pool->lock);
+	if (group)
+		return 0;
+	snprintf(error->text, sizeof(error->text),
+		 "device %u:%u is not in pool '%s', or has no group of its own: give it mode=device or mode=device+cgroup first",
+		 MAJOR(devno), MINOR(devno), pool->name);
+	return -ENOENT;
+}
+
+/**
+ * ioband_group_set() - set the weight of the group that a message names
+ * @target: that got the message
+ * @spec: which group
+ * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX, or 0 for the default
+ * @error: a sentence, on failure
+ *
+ * Context: Process; may sleep.
+ *
+ * Return: 0, -ENOENT if there is no such thing, or -ENOMEM.
+ */
+int ioband_group_set(struct ioband_target *target, const struct ioband_spec *spec, u32 weight,
+		     struct ioband_error *error)
+{
+	const struct ioband_key key = { spec->kind, spec->id, NULL };
+
+	switch (spec->kind) {
+	case IOBAND_KIND_CGROUP:
+		return set_cgroup(target, spec, weight, error);
+	case IOBAND_KIND_PID:
+	case IOBAND_KIND_PGRP:
+		return set_pid(target, spec, weight, error);
+	case IOBAND_KIND_UID:
+	case IOBAND_KIND_GID:
+		return set_keyed(&target->pool->scope, &key, weight, error);
+	case IOBAND_KIND_DEVICE:
+		return set_device(target, spec, weight, error);
+	case IOBAND_KIND_ROOT:
+		return set_group(target->pool, target->pool->root, weight);
+	}
+	return -EINVAL;
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: messages, and the pages that they answer with.
+ *
+ * The number of groups has no bound that a buffer could have, so lists come in
+ * pages: whole lines, as many as fit, and where the next page starts.
+ */
+#include "dm-ioband.h"
+
+#include <linux/cgroup.h>
+#include <linux/slab.h>
+#include <linux/string_helpers.h>
+
+/* Room that is kept for the last line of a page. */
+#define PAGE_TAIL	sizeof("next 4294967295\n")
+
+/* Longest line but for the path: six histograms of 26 numbers. */
+#define LINE_MAX	2048
+
+/* A path may need four characters for each of its own. */
+#define PATH_ROOM	(4 * PATH_MAX)
+
+/**
+ * struct page_writer - a page in the making
+ * @result: where it goes
+ * @maxlen: room there
+ * @len: length so far
+ * @line: the line in the making
+ * @line_len: its length so far
+ * @path: scratch for a path
+ */
+struct page_writer {
+	char *result;
+	unsigned int maxlen;
+	unsigned int len;
+	char *line;
+	unsigned int line_len;
+	char *path;
+};
+
+static __printf(2, 3) void line_add(struct page_writer *page, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	page->line_len += vscnprintf(page->line + page->line_len,
+				     LINE_MAX + PATH_ROOM - page->line_len, format, args);
+	va_end(args);
+}
+
+/* Return: false if the line does not fit any more. */
+static bool line_end(struct page_writer *page)
+{
+	line_add(page, "\n");
+	if (page->len + page->line_len + PAGE_TAIL >= page->maxlen)
+		return false;
+	memcpy(page->result + page->len, page->line, page->line_len + 1);
+	page->len += page->line_len;
+	page->line_len = 0;
+	return true;
+}
+
+static const char * const kind_names[IOBAND_NR_KEYED] = {
+	[IOBAND_KIND_UID]	= "uid",
+	[IOBAND_KIND_GID]	= "gid",
+	[IOBAND_KIND_PID]	= "pid",
+	[IOBAND_KIND_PGRP]	= "pgrp",
+};
+
+static struct cgroup *group_cgroup(const struct ioband_group *group)
+{
+	return ((struct cgroup_subsys_state *)group->key.owner)->cgroup;
+}
+
+static void line_add_name(struct page_writer *page, const struct ioband_group *group)
+{
+	switch (group->kind) {
+	case IOBAND_KIND_ROOT:
+		line_add(page, "root");
+		break;
+	case IOBAND_KIND_DEVICE:
+		line_add(page, "device:%u:%u", MAJOR(group->devno), MINOR(group->devno));
+		break;
+	case IOBAND_KIND_CGROUP:
+		line_add(page, "cgroup#%llu", (u64)cgroup_id(group_cgroup(group)));
+		break;
+	default:
+		line_add(page, "%s:%u", kind_names[group->kind], group->key.id);
+		break;
+	}
+}
+
+static void line_add_path(struct page_writer *page, const struct ioband_group *group)
+{
+	static const char special[] =
+		"\001\002\003\004\005\006\007\010\011\012\013\014\015\016\017\020\021\022\023"
+		"\024\025\026\027\030\031\032\033\034\035\036\037\040\\\177";
+	int len;
+
+	if (group->kind != IOBAND_KIND_CGROUP)
+		return;
+	cgroup_path(group_cgroup(group), page->path, PATH_MAX);
+	line_add(page, " path=");
+	len = string_escape_mem(page->path, strlen(page->path), page->line + page->line_len,
+				LINE_MAX + PATH_ROOM - page->line_len - 1, ESCAPE_OCTAL, special);
+	page->line_len += len;
+	page->line[page->line_len] = '\0';
+}
+
+static bool write_group(struct page_writer *page, struct ioband_group *group)
+{
+	line_add(page, "%u %u ", group->seq, group->parent ? group->parent->seq : 0);
+	line_add_name(page, group);
+	line_add(page, " weight=%u set=%u", ioband_group_weight(group), group->weight_set);
+	line_add_path(page, group);
+	return line_end(page);
+}
+
+static const char * const dir_names[IOBAND_NR_DIRS] = {
+	[IOBAND_READ]		= "read",
+	[IOBAND_WRITE]		= "write",
+	[IOBAND_DISCARD]	= "discard",
+};
+
+static bool write_stats(struct page_writer *page, struct ioband_group *group)
+{
+	struct ioband_counters total[IOBAND_NR_DIRS];
+	const int inflight = ioband_stats_sum(group, total);
+	int dir;
+
+	if (!inflight && !total[IOBAND_READ].ios && !total[IOBAND_WRITE].ios &&
+	    !total[IOBAND_DISCARD].ios)
+		return true;
+	line_add(page, "%u ", group->seq);
+	line_add_name(page, group);
+	line_add(page, " held=%u,%llu inflight=%d", READ_ONCE(group->held_ios),
+		 READ_ONCE(group->held_bytes), max(inflight - (int)READ_ONCE(group->held_ios), 0));
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		line_add(page, " %s=%llu,%llu,%llu,%llu,%llu", dir_names[dir], total[dir].ios,
+			 total[dir].bytes, total[dir].held, total[dir].wait_ns,
+			 total[dir].service_ns);
+	return line_end(page);
+}
+
+static void line_add_hist(struct page_writer *page, const char *dir, const char *what,
+			  const u32 *buckets)
+{
+	int i;
+
+	line_add(page, " %s.%s=", dir, what);
+	for (i = 0; i < IOBAND_NR_BUCKETS; i++)
+		line_add(page, i ? ",%u" : "%u", buckets[i]);
+}
+
+static bool write_latency(struct page_writer *page, struct ioband_group *group)
+{
+	struct ioband_cpu_hist hist;
+	int dir;
+
+	if (!ioband_stats_sum_hist(group, &hist))
+		return true;
+	line_add(page, "%u ", group->seq);
+	line_add_name(page, group);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		line_add_hist(page, dir_names[dir], "wait", hist.wait[dir]);
+		line_add_hist(page, dir_names[dir], "service", hist.service[dir]);
+	}
+	return line_end(page);
+}
+
+static const struct {
+	const char *title;
+	bool (*write)(struct page_writer *page, struct ioband_group *group);
+} lists[] = {
+	[IOBAND_MSG_GROUPS]	= { "groups", write_group },
+	[IOBAND_MSG_STATS]	= { "stats", write_stats },
+	[IOBAND_MSG_LATENCY]	= { "latency", write_latency },
+};
+
+/*
+ * Fill a page from the group after @cursor on.
+ *
+ * Return: false if not even one group fits.
+ */
+static bool write_page(struct page_writer *page, struct ioband_pool *pool,
+		       enum ioband_verb verb, u32 cursor)
+{
+	const u32 start = cursor;
+	struct ioband_group *group;
+	unsigned long seq;
+	bool fits;
+
+	line_add(page, "1 %s", lists[verb].title);
+	fits = line_end(page);
+
+	mutex_lock(&pool->reap);
+	xa_for_each_start(&pool->groups, seq, group, (unsigned long)start + 1) {
+		if (fits)
+			fits = lists[verb].write(page, group);
+		if (!fits)
+			break;
+		cursor = seq;
+		cond_resched();
+	}
+	mutex_unlock(&pool->reap);
+
+	page->line_len = 0;
+	if (fits)
+		line_add(page, "end\n");
+	else
+		line_add(page, "next %u\n", cursor);
+	if (!fits && cursor == start)
+		return false;
+	memcpy(page->result + page->len, page->line, page->line_len + 1);
+	return true;
+}
+
+static int answer(struct ioband_pool *pool, const struct ioband_message *message,
+		  char *result, unsigned int maxlen)
+{
+	struct page_writer page = { .result = result, .maxlen = maxlen };
+	int ret = -ENOMEM;
+
+	page.line = kvmalloc(LINE_MAX + PATH_ROOM, GFP_KERNEL);
+	page.path = kmalloc(PATH_MAX, GFP_KERNEL);
+	if (page.line && page.path) {
+		/* A full buffer makes the caller come back with a larger one. */
+		if (!write_page(&page, pool, message->verb, message->cursor)) {
+			memset(result, ' ', maxlen - 1);
+			result[maxlen - 1] = '\0';
+		}
+		ret = 1;
+	}
+	kfree(page.path);
+	kvfree(page.line);
+	return ret;
+}
+
+/**
+ * ioband_message() - do what a message says
+ * @target: that got it
+ * @argc: number of words
+ * @argv: the words; may be modified
+ * @result: where an answer goes
+ * @maxlen: room there; at least 1
+ * @error: a sentence, on failure
+ *
+ * Context: Process; may sleep.
+ *
+ * Return: 0, or 1 if there is an answer, or -EINVAL, -ENOENT or -ENOMEM.
+ */
+int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
+		   char *result, unsigned int maxlen, struct ioband_error *error)
+{
+	struct ioband_message message;
+	int ret;
+
+	ret = ioband_args_message(&message, argc, argv, error);
+	if (ret)
+		return ret;
+	switch (message.verb) {
+	case IOBAND_MSG_WEIGHT:
+		return ioband_group_set(target, &message.spec, message.weight, error);
+	case IOBAND_MSG_SET:
+		return ioband_pool_set(target, &message.settings, error);
+	case IOBAND_MSG_GROUPS:
+	case IOBAND_MSG_STATS:
+	case IOBAND_MSG_LATENCY:
+		return answer(target->pool, &message, result, maxlen);
+	}
+	return -EINVAL;
+}

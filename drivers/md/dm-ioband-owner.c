@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: whose bio is it.
+ *
+ * The block layer records the owner of a bio, its cgroup, when the bio is made;
+ * for writeback that is the cgroup that dirtied the pages.  What device-mapper
+ * hands to a target is a clone without that record, and the original is its
+ * own.  As soon as the clone is given a device, it is taken to be the current
+ * task's.  That is right for what a task submits for itself: reads, and direct
+ * writes.  It is wrong for what a kernel thread submits (writeback, dm-crypt, MD
+ * or loop on top), or a task for others (fsync of a file that another cgroup
+ * wrote).
+ *
+ * For those there is a detour.  dm_submit_bio_remap() copies the record of the
+ * original to the clone and submits it.  We submit it to a hidden disk of our
+ * own, whose only purpose is to be called back with a bio that knows its owner,
+ * and go on from there.  It costs one more pass through submit_bio_noacct(), so
+ * only the bios take it whose owner cannot be told otherwise.
+ */
+#include "dm-ioband.h"
+
+#include <linux/backing-dev.h>
+#include <linux/blkdev.h>
+#include <linux/cred.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+
+/* The hidden disk; one for all devices. */
+static struct gendisk *owner_disk;
+
+/**
+ * ioband_owner_ask() - send a bio on the detour
+ * @bio: clone with its per-bio data set and its sector mapped
+ *
+ * It comes back, knowing its owner, in owner_submit_bio().
+ *
+ * Context: From the target's map(), which then returns DM_MAPIO_SUBMITTED.
+ */
+void ioband_owner_ask(struct bio *bio)
+{
+	/* Its bytes are counted in io.stat once, for the device below. */
+	bio_set_flag(bio, BIO_CGROUP_ACCT);
+	bio_set_dev(bio, owner_disk->part0);
+	dm_submit_bio_remap(bio, NULL);
+}
+
+static void owner_submit_bio(struct bio *bio)
+{
+	struct ioband_io *io = ioband_io_of(bio);
+
+	bio_clear_flag(bio, BIO_CGROUP_ACCT);
+	/* Keeps the owner: the bio has one now. */
+	bio_set_dev(bio, io->target->dev->bdev);
+	if (ioband_queue_enter(io->target, io, bio, false) == DM_MAPIO_REMAPPED)
+		submit_bio_noacct(bio);
+}
+
+/**
+ * ioband_owner_key() - what a bio is sorted by
+ * @key: the result; a cgroup in it is valid as long as @bio is
+ * @mode: of the device; not IOBAND_MODE_DEVICE
+ * @bio: clone that has been given its device
+ *
+ * Context: Under RCU, which keeps a process group valid.
+ */
+void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio *bio)
+{
+	struct cgroup_subsys_state *css;
+	struct pid *pid;
+
+	switch (mode) {
+	case IOBAND_MODE_UID:
+		*key = (struct ioband_key) {
+			IOBAND_KIND_UID, from_kuid(&init_user_ns, current_euid()), NULL };
+		break;
+	case IOBAND_MODE_GID:
+		*key = (struct ioband_key) {
+			IOBAND_KIND_GID, from_kgid(&init_user_ns, current_egid()), NULL };
+		break;
+	case IOBAND_MODE_PID:
+		pid = task_tgid(current);
+		*key = (struct ioband_key) { IOBAND_KIND_PID, pid_nr(pid), pid };
+		break;
+	case IOBAND_MODE_PGRP:
+		pid = task_pgrp(current);
+		*key = (struct ioband_key) { IOBAND_KIND_PGRP, pid_nr(pid), pid };
+		break;
+	default:
+		/* The bio holds a reference to it. */
+		css = bio_blkcg_css(bio);
+		*key = (struct ioband_key) { IOBAND_KIND_CGROUP, css->id, css };
+		break;
+	}
+}
+
+static const struct block_device_operations owner_ops = {
+	.owner		= THIS_MODULE,
+	.submit_bio	= owner_submit_bio,
+};
+
+/**
+ * ioband_owner_init() - make the hidden disk
+ *
+ * Return: 0 or a negative errno.
+ */
+int __init ioband_owner_init(void)
+{
+	int ret;
+
+	owner_disk = ioband_alloc_disk();
+	if (IS_ERR(owner_disk))
+		return PTR_ERR(owner_disk);
+	strscpy(owner_disk->disk_name, "ioband-owner", sizeof(owner_disk->disk_name));
+	owner_disk->flags |= GENHD_FL_HIDDEN | GENHD_FL_NO_PART;
+	owner_disk->fops = &owner_ops;
+	/* Sectors of any device below must lie on it. */
+	set_capacity(owner_disk, LLONG_MAX >> SECTOR_SHIFT);
+	ret = add_disk(owner_disk);
+	if (ret)
+		goto put;
+	/* io.stat names it by this, and counts there how many bios asked. */
+	ret = bdi_register(owner_disk->bdi, "%u:%u", MAJOR(disk_devt(owner_disk)),
+			   MINOR(disk_devt(owner_disk)));
+	if (ret)
+		goto del;
+	return 0;
+
+del:
+	del_gendisk(owner_disk);
+put:
+	put_disk(owner_disk);
+	return ret;
+}
+
+/**
+ * ioband_owner_exit() - remove the hidden disk
+ */
+void ioband_owner_exit(void)
+{
+	bdi_unregister(owner_disk->bdi);
+	del_gendisk(owner_disk);
+	put_disk(owner_disk);
+}

@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: pools, the devices in them, and their clockwork.
+ *
+ * A pool is there while tables name it.  A member is a mapped device in it; it
+ * outlives a reload, so that the weight and the groups of the device do.
+ */
+#include "dm-ioband.h"
+
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#define DM_MSG_PREFIX "ioband"
+
+/* A group that has done nothing for this long does not compete. */
+#define IOBAND_IDLE	max(HZ / 50, 1)
+
+/* A device that completes nothing for this long does not count in the depth. */
+#define IOBAND_STUCK_NS	(500 * NSEC_PER_MSEC)
+
+/* Ticks in the shared state with room to spare until the pool opens. */
+#define IOBAND_CALM_TICKS	50
+
+/* How long the open state lasts, until it is looked again whether loads changed. */
+#define IOBAND_CALM_TIME	(5 * HZ)
+
+/* How often held bios are looked through for those of dying tasks. */
+#define IOBAND_DYING_INTERVAL	max(HZ / 4, 1)
+
+static DEFINE_MUTEX(registry_lock);
+static LIST_HEAD(registry);
+
+/*
+ * A device that is suspended may be what memory is reclaimed through, and its
+ * resume takes the lock: nobody who holds it waits for I/O.
+ */
+static unsigned int registry_enter(void)
+{
+	mutex_lock(&registry_lock);
+	return memalloc_noio_save();
+}
+
+static void registry_leave(unsigned int noio)
+{
+	memalloc_noio_restore(noio);
+	mutex_unlock(&registry_lock);
+}
+
+static bool given(const struct ioband_settings *settings, enum ioband_key_word key)
+{
+	return settings->given & (1U << key);
+}
+
+/* ---- the clockwork ------------------------------------------------------- */
+
+static void note_progress(struct ioband_group *group, bool progress)
+{
+	if (progress)
+		group->busy_at = jiffies;
+	else if (time_after(jiffies, group->busy_at + IOBAND_IDLE))
+		ioband_queue_deactivate(group);
+}
+
+/*
+ * In the shared state every bio passes under the lock, and leaves its mark; but
+ * bios that went in the open state may still be at the device, and their task
+ * be waiting for it.  The CPUs are asked only about a group that seems idle.
+ */
+static void scan_shared(struct ioband_pool *pool)
+{
+	struct ioband_group *group, *next;
+
+	list_for_each_entry_safe(group, next, &pool->active, active) {
+		note_progress(group, group->touched || ioband_stats_in_use(group));
+		group->touched = false;
+	}
+}
+
+/*
+ * In the open state the CPUs have to be asked, which takes a while if there are
+ * many: one group at a time, and pinned, so that interrupts are on meanwhile.
+ *
+ * Return: bios in flight, of all active groups.
+ */
+static u32 scan_open(struct ioband_pool *pool)
+{
+	struct ioband_group *group;
+	unsigned int left;
+	u32 inflight = 0;
+
+	spin_lock_irq(&pool->lock);
+	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
+		struct ioband_progress progress;
+		struct ioband_stats *stats;
+
+		group = ioband_queue_next_active(pool);
+		stats = rcu_dereference_protected(group->stats, lockdep_is_held(&pool->lock));
+		if (!stats) {
+			/* It is dying, and its last bios keep it. */
+			note_progress(group, group->retired);
+			continue;
+		}
+		ioband_stats_pin(stats);
+		spin_unlock_irq(&pool->lock);
+		ioband_stats_progress(stats, &progress);
+		spin_lock_irq(&pool->lock);
+		if (!list_empty(&group->active))
+			note_progress(group, progress.inflight || progress.ios != group->seen_ios);
+		group->seen_ios = progress.ios;
+		inflight += progress.inflight;
+		ioband_stats_unpin(stats);
+	}
+	spin_unlock_irq(&pool->lock);
+	return inflight;
+}
+
+/* In flight at a device that does not answer: more than the limit may go. */
+static void set_limit(struct ioband_pool *pool)
+{
+	if (pool->fixed_depth)
+		ioband_core_set_limit(&pool->core, pool->fixed_depth + pool->stuck_ios, U64_MAX);
+	else
+		ioband_core_set_limit(&pool->core, pool->depth.limit_ios + pool->stuck_ios,
+				      U64_MAX);
+}
+
+/*
+ * One device that hangs must not use up what all may have in flight; and with
+ * two devices of the pool on top of each other, each waits for the other.
+ */
+static void find_stuck(struct ioband_pool *pool, u64 now_ns)
+{
+	struct ioband_member *member;
+
+	pool->stuck_ios = 0;
+	list_for_each_entry(member, &pool->members, members) {
+		if (member->inflight_ios && now_ns > member->moved_ns + IOBAND_STUCK_NS)
+			pool->stuck_ios += member->inflight_ios;
+	}
+}
+
+/* Learn from what completed since the last tick. */
+static void tick_depth(struct ioband_pool *pool, u64 now_ns)
+{
+	const bool full = !pool->starved && pool->held_ios;
+
+	pool->sample.ns = now_ns - pool->sampled_ns;
+	pool->sample.peak_ios = pool->peak_ios;
+	if (!pool->fixed_depth)
+		ioband_depth_sample(&pool->depth, &pool->sample, full);
+	pool->sample = (struct ioband_sample) {};
+	pool->sampled_ns = now_ns;
+	pool->starved = !pool->held_ios;
+	find_stuck(pool, now_ns);
+	set_limit(pool);
+}
+
+/* There has been room to spare, whenever the limit was not one on trial. */
+static bool is_calm(struct ioband_pool *pool)
+{
+	if (!ioband_depth_in_trial(&pool->depth)) {
+		const bool spare = !pool->held_ios && pool->peak_ios <= pool->core.limit_ios / 2;
+
+		pool->calm_ticks = spare ? pool->calm_ticks + 1 : 0;
+	}
+	return pool->calm_ticks >= IOBAND_CALM_TICKS &&
+	       (pool->fixed_depth || ioband_depth_is_settled(&pool->depth));
+}
+
+static void tick_shared(struct ioband_pool *pool)
+{
+	u64 now_ns;
+
+	spin_lock_irq(&pool->lock);
+	now_ns = ktime_get_ns();
+	scan_shared(pool);
+	tick_depth(pool, now_ns);
+	if (pool->nr_active <= 1 || is_calm(pool)) {
+		ioband_queue_open(pool, now_ns);
+		ioband_depth_stop(&pool->depth);
+		set_limit(pool);
+		pool->calm_until = jiffies + IOBAND_CALM_TIME;
+	} else {
+		ioband_queue_dispatch(pool, now_ns);
+	}
+	pool->peak_ios = pool->core.inflight_ios;
+	spin_unlock_irq(&pool->lock);
+}
+
+static void tick_open(struct ioband_pool *pool)
+{
+	const u32 inflight = scan_open(pool);
+
+	spin_lock_irq(&pool->lock);
+	/*
+	 * More than is_calm() allows; a device with a short queue of its own
+	 * makes the submitters wait, and the limit may never be reached.
+	 */
+	if (pool->state == IOBAND_OPEN && pool->nr_active > 1 &&
+	    (inflight > pool->core.limit_ios / 2 || time_after_eq(jiffies, pool->calm_until)))
+		ioband_queue_share(pool);
+	spin_unlock_irq(&pool->lock);
+}
+
+static void pool_tick(struct work_struct *work)
+{
+	struct ioband_pool *pool = container_of(work, struct ioband_pool, tick.work);
+	unsigned int noio = memalloc_noio_save();
+
+	ioband_stats_stock(pool);
+	ioband_stats_make_hist(pool);
+	memalloc_noio_restore(noio);
+
+	/* Only the tick leaves the shared state. */
+	mutex_lock(&pool->walk);
+	if (READ_ONCE(pool->state) == IOBAND_SHARED)
+		tick_shared(pool);
+	else
+		tick_open(pool);
+	if (time_after_eq(jiffies, pool->dying_at)) {
+		ioband_queue_release_dying(pool);
+		pool->dying_at = jiffies + IOBAND_DYING_INTERVAL;
+	}
+	mutex_unlock(&pool->walk);
+
+	/* A group that becomes active starts it again. */
+	if (READ_ONCE(pool->nr_active))
+		schedule_delayed_work(&pool->tick, IOBAND_TICK);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void scope_init(struct ioband_scope *scope)
+{
+	int kind;
+
+	for (kind = 0; kind < IOBAND_NR_KEYED; kind++)
+		xa_init(&scope->index[kind]);
+}
+
+static void pool_free(struct ioband_pool *pool)
+{
+	cancel_delayed_work_sync(&pool->tick);
+	cancel_delayed_work_sync(&pool->sweep);
+	hrtimer_cancel(&pool->wake);
+	ioband_group_free_all(pool);
+	ioband_stats_unstock(pool);
+	kfree(pool);
+}
+
+static struct ioband_pool *pool_new(const char *name)
+{
+	struct ioband_pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL);
+
+	if (!pool)
+		return NULL;
+	strscpy(pool->name, name, sizeof(pool->name));
+	INIT_LIST_HEAD(&pool->members);
+	spin_lock_init(&pool->lock);
+	mutex_init(&pool->walk);
+	mutex_init(&pool->reap);
+	ioband_core_init(&pool->core);
+	ioband_depth_init(&pool->depth);
+	set_limit(pool);
+	pool->calm_until = jiffies;
+	pool->dying_at = jiffies;
+	scope_init(&pool->scope);
+	xa_init_flags(&pool->groups, XA_FLAGS_ALLOC1);
+	INIT_LIST_HEAD(&pool->active);
+	hrtimer_setup(&pool->wake, ioband_queue_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	INIT_DELAYED_WORK(&pool->tick, pool_tick);
+	INIT_DELAYED_WORK(&pool->sweep, ioband_group_sweep);
+	pool->root = ioband_group_new_root(pool);
+	if (!pool->root) {
+		kfree(pool);
+		return NULL;
+	}
+	pool->scope.group = pool->root;
+	ioband_stats_stock(pool);
+	return pool;
+}
+
+static struct ioband_pool *pool_find(const char *name)
+{
+	struct ioband_pool *pool;
+
+	list_for_each_entry(pool, &registry, pools)
+		if (!strcmp(pool->name, name))
+			return pool;
+	return NULL;
+}
+
+static struct ioband_member *member_find(struct ioband_pool *pool, dev_t devno)
+{
+	struct ioband_member *member;
+
+	list_for_each_entry(member, &pool->members, members)
+		if (member->devno == devno)
+			return member;
+	return NULL;
+}
+
+static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
+{
+	struct ioband_member *member = kzalloc(sizeof(*member), GFP_KERNEL);
+
+	if (!member)
+		return NULL;
+	member->pool = pool;
+	member->devno = devno;
+	scope_init(&member->scope);
+	spin_lock_irq(&pool->lock);
+	list_add_tail(&member->members, &pool->members);
+	pool->nr_members++;
+	spin_unlock_irq(&pool->lock);
+	return member;
+}
+
+static void member_free(struct ioband_member *member)
+{
+	struct ioband_pool *pool = member->pool;
+	struct ioband_group *group;
+	unsigned long id;
+	int kind;
+
+	spin_lock_irq(&pool->lock);
+	list_del(&member->members);
+	pool->nr_members--;
+	for (kind = 0; kind < IOBAND_NR_KEYED; kind++)
+		xa_for_each(&member->scope.index[kind], id, group)
+			ioband_group_unindex(group);
+	if (member->scope.group)
+		ioband_group_unindex(member->scope.group);
+	spin_unlock_irq(&pool->lock);
+	schedule_delayed_work(&pool->sweep, 0);
+	kfree(member);
+}
+
+/* The device's own group, for modes that have one. */
+static int member_need_group(struct ioband_member *member, enum ioband_mode mode)
+{
+	struct ioband_pool *pool = member->pool;
+
+	lockdep_assert_held(&registry_lock);
+	if (ioband_scope_of(member, mode) != &member->scope || member->scope.group)
+		return 0;
+	member->scope.group = ioband_group_new_device(pool, member, IOBAND_WEIGHT_DEFAULT);
+	return member->scope.group ? 0 : -ENOMEM;
+}
+
+/* What belongs to the pool is not changed under the other devices in it. */
+static int check_shared_settings(const struct ioband_pool *pool,
+				 const struct ioband_settings *settings,
+				 struct ioband_error *error)
+{
+	if (given(settings, IOBAND_KEY_MEASURE) && settings->measure != pool->measure) {
+		snprintf(error->text, sizeof(error->text),
+			 "measure=%s: other devices are in pool '%s', which has measure=%s; send one of them the message 'set measure=%s'",
+			 ioband_measure_names[settings->measure], pool->name,
+			 ioband_measure_names[pool->measure],
+			 ioband_measure_names[settings->measure]);
+		return -EINVAL;
+	}
+	if (given(settings, IOBAND_KEY_DEPTH) && settings->depth != pool->fixed_depth) {
+		snprintf(error->text, sizeof(error->text),
+			 "depth=: other devices are in pool '%s', which has depth %u (0: auto); send one of them the message 'set depth=...'",
+			 pool->name, pool->fixed_depth);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What belongs to the pool.  Under its lock, or before anybody knows of it. */
+static void adopt_shared_settings(struct ioband_pool *pool,
+				  const struct ioband_settings *settings)
+{
+	if (given(settings, IOBAND_KEY_MEASURE))
+		WRITE_ONCE(pool->measure, settings->measure);
+	if (given(settings, IOBAND_KEY_DEPTH)) {
+		pool->fixed_depth = settings->depth;
+		ioband_depth_stop(&pool->depth);
+		set_limit(pool);
+	}
+}
+
+static bool has_others(const struct ioband_pool *pool, const struct ioband_member *member)
+{
+	return pool->nr_members > (member ? 1 : 0);
+}
+
+static int join_member(struct ioband_target *target, struct ioband_pool *pool,
+		       struct ioband_error *error)
+{
+	const dev_t devno = disk_devt(dm_disk(dm_table_get_md(target->ti->table)));
+	struct ioband_member *member = member_find(pool, devno);
+	int ret;
+
+	if (member_find(pool, disk_devt(target->dev->bdev->bd_disk))) {
+		snprintf(error->text, sizeof(error->text),
+			 "device '%s': is itself in pool '%s', and would wait for its own bios; use another pool",
+			 target->dev->name, pool->name);
+		return -EINVAL;
+	}
+	if (has_others(pool, member)) {
+		ret = check_shared_settings(pool, &target->settings, error);
+		if (ret)
+			return ret;
+	}
+	if (!member)
+		member = member_new(pool, devno);
+	if (!member)
+		goto no_memory;
+	if (member_need_group(member, target->settings.mode)) {
+		if (!member->refs)
+			member_free(member);
+		goto no_memory;
+	}
+	member->refs++;
+	target->member = member;
+	return 0;
+
+no_memory:
+	snprintf(error->text, sizeof(error->text), "no memory for a device in pool '%s'",
+		 pool->name);
+	return -ENOMEM;
+}
+
+/**
+ * ioband_pool_join() - a table names a pool
+ * @target: with its settings
+ * @name: of the pool; made if it is not there
+ * @error: a sentence, on failure
+ *
+ * Context: Process; may sleep.
+ *
+ * Return: 0, -EINVAL if the settings are not the pool's, or the device below is
+ * in it, or -ENOMEM.
+ */
+int ioband_pool_join(struct ioband_target *target, const char *name,
+		     struct ioband_error *error)
+{
+	struct ioband_pool *pool;
+	unsigned int noio;
+	int ret;
+
+	noio = registry_enter();
+	pool = pool_find(name);
+	if (!pool) {
+		pool = pool_new(name);
+		if (!pool) {
+			snprintf(error->text, sizeof(error->text), "no memory for a pool");
+			ret = -ENOMEM;
+			goto unlock;
+		}
+		list_add(&pool->pools, &registry);
+		adopt_shared_settings(pool, &target->settings);
+	}
+	ret = join_member(target, pool, error);
+	if (!ret) {
+		target->pool = pool;
+		pool->refs++;
+	} else if (!pool->refs) {
+		list_del(&pool->pools);
+		pool_free(pool);
+	}
+unlock:
+	registry_leave(noio);
+	return ret;
+}
+
+/**
+ * ioband_pool_leave() - a table goes
+ * @target: that has joined, and has no bios any more
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_pool_leave(struct ioband_target *target)
+{
+	struct ioband_pool *pool = target->pool;
+	unsigned int noio;
+
+	noio = registry_enter();
+	if (!--target->member->refs)
+		member_free(target->member);
+	if (!--pool->refs) {
+		list_del(&pool->pools);
+		pool_free(pool);
+	}
+	registry_leave(noio);
+}
+
+/* ---- settings ------------------------------------------------------------ */
+
+static void apply(struct ioband_target *target, const struct ioband_settings *settings)
+{
+	struct ioband_member *member = target->member;
+	struct ioband_pool *pool = target->pool;
+
+	spin_lock_irq(&pool->lock);
+	if (given(settings, IOBAND_KEY_MODE))
+		WRITE_ONCE(member->mode, settings->mode);
+	if (given(settings, IOBAND_KEY_WEIGHT) && member->scope.group)
+		ioband_group_set_weight(member->scope.group, settings->weight);
+	adopt_shared_settings(pool, settings);
+	ioband_queue_dispatch(pool, ktime_get_ns());
+	spin_unlock_irq(&pool->lock);
+}
+
+/**
+ * ioband_pool_set() - take over settings at run time
+ * @target: that got the message
+ * @settings: what was given
+ * @error: a sentence, on failure
+ *
+ * Bios already held stay where they are.
+ *
+ * Context: Process; may sleep.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int ioband_pool_set(struct ioband_target *target, const struct ioband_settings *settings,
+		    struct ioband_error *error)
+{
+	unsigned int noio;
+	int ret = 0;
+
+	noio = registry_enter();
+	if (given(settings, IOBAND_KEY_MODE))
+		ret = member_need_group(target->member, settings->mode);
+	if (!ret)
+		apply(target, settings);
+	else
+		snprintf(error->text, sizeof(error->text), "no memory for the device's group");
+	registry_leave(noio);
+	return ret;
+}
+
+/**
+ * ioband_pool_resume() - a table becomes live: take over its settings
+ * @target: the table's
+ *
+ * The table says all about its device; what it does not say about the pool
+ * stays as it is.
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_pool_resume(struct ioband_target *target)
+{
+	struct ioband_settings settings = target->settings;
+	struct ioband_error error;
+	unsigned int noio;
+
+	if (target->applied)
+		return;
+	noio = registry_enter();
+	settings.given |= 1U << IOBAND_KEY_MODE | 1U << IOBAND_KEY_WEIGHT;
+	if (has_others(target->pool, target->member) &&
+	    check_shared_settings(target->pool, &settings, &error)) {
+		/* It was changed after the table was loaded. */
+		DMWARN("%s: kept the pool's own: %s", target->pool->name, error.text);
+		settings.given &= ~(1U << IOBAND_KEY_MEASURE | 1U << IOBAND_KEY_DEPTH);
+	}
+	apply(target, &settings);
+	target->applied = true;
+	registry_leave(noio);
+}
+
+/**
+ * ioband_pool_settings() - what a table line would have to say now
+ * @target: the table's
+ * @settings: the result; @settings->given tells whether there is a weight
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_pool_settings(struct ioband_target *target, struct ioband_settings *settings)
+{
+	const struct ioband_member *member = target->member;
+	const struct ioband_pool *pool = target->pool;
+	const bool live = target->applied;
+
+	mutex_lock(&registry_lock);
+	*settings = target->settings;
+	if (live)
+		settings->mode = member->mode;
+	if (live || !given(&target->settings, IOBAND_KEY_MEASURE))
+		settings->measure = pool->measure;
+	if (live || !given(&target->settings, IOBAND_KEY_DEPTH))
+		settings->depth = pool->fixed_depth;
+	settings->given = 0;
+	if (ioband_scope_of(target->member, settings->mode) == &member->scope) {
+		settings->given = 1U << IOBAND_KEY_WEIGHT;
+		if (live)
+			settings->weight = ioband_group_weight(member->scope.group);
+	}
+	mutex_unlock(&registry_lock);
+}
+
+/**
+ * ioband_pool_status() - print the status line
+ * @target: of the device
+ * @settings: what ioband_pool_settings() said
+ * @result: where it goes
+ * @maxlen: room there
+ *
+ * Context: Process.
+ */
+void ioband_pool_status(struct ioband_target *target, const struct ioband_settings *settings,
+			char *result, unsigned int maxlen)
+{
+	struct ioband_pool *pool = target->pool;
+	unsigned int sz = 0;
+
+	spin_lock_irq(&pool->lock);
+	DMEMIT("1 pool=%s mode=%s measure=%s state=%s depth=%u", pool->name,
+	       ioband_mode_names[settings->mode], ioband_measure_names[settings->measure],
+	       pool->state == IOBAND_SHARED ? "shared" : "open", pool->core.limit_ios);
+	DMEMIT(" groups=%u active=%u held=%u,%llu inflight=%u,%llu devices=%u", pool->nr_groups,
+	       pool->nr_active, pool->held_ios, pool->held_bytes, pool->core.inflight_ios,
+	       pool->core.inflight_bytes, pool->nr_members);
+	spin_unlock_irq(&pool->lock);
+}

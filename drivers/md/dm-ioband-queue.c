@@ -1,0 +1,704 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: may a bio go.
+ *
+ * Two states.  In the open state nothing has to be held: one group is active,
+ * or all of them together do not fill the device.  A bio finds its group, sees
+ * that the group is open, is counted on its CPU, and goes: no lock, no cache
+ * line written that another CPU writes.  In the shared state groups compete:
+ * every bio goes through the scheduler, under the pool's lock, and may be held
+ * in its group.
+ *
+ * A group that becomes active takes the lock once, so the pool knows how many
+ * there are.  With more than one the state is shared, until it turns out that
+ * they do not fill the device.  That holds for a few seconds, for another load
+ * may, and for as long as what is in flight is less than the limit (the pool's
+ * tick looks).  Service taken in the open state is not charged: it was nobody
+ * else's.
+ *
+ * Held bios are released by whatever makes room: a completion, a new bio, a
+ * timer.  As none of these may submit a bio, the bio goes to its target's ready
+ * list, and a worker of the target sends it down: each target has its own, so
+ * that a device that blocks its worker does not hold up the others.
+ */
+#include "dm-ioband.h"
+
+#include <linux/percpu.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+
+#include "dm-ioband-trace.h"
+
+/* What a group may hold; past it, its own tasks wait. */
+#define IOBAND_HELD_IOS_MAX	1024
+#define IOBAND_HELD_BYTES_MAX	(64U << 20)
+
+static struct ioband_group *group_of_leaf(struct ioband_leaf *leaf)
+{
+	return container_of(leaf, struct ioband_group, leaf);
+}
+
+/* ---- the two states ------------------------------------------------------ */
+
+/**
+ * ioband_queue_share() - groups compete from now on
+ * @pool: pool in the open state
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_queue_share(struct ioband_pool *pool)
+{
+	struct ioband_group *group;
+
+	lockdep_assert_held(&pool->lock);
+	pool->state = IOBAND_SHARED;
+	pool->sample = (struct ioband_sample) {};
+	pool->sampled_ns = ktime_get_ns();
+	pool->starved = true;
+	pool->calm_ticks = 0;
+	list_for_each_entry(group, &pool->active, active)
+		WRITE_ONCE(group->open, false);
+}
+
+/**
+ * ioband_queue_open() - nothing needs to be held any more
+ * @pool: pool in the shared state; what it holds is released
+ * @now_ns: time
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_queue_open(struct ioband_pool *pool, u64 now_ns)
+{
+	const u64 bytes = pool->core.limit_bytes;
+	const u32 ios = pool->core.limit_ios;
+	struct ioband_group *group;
+
+	lockdep_assert_held(&pool->lock);
+	ioband_core_set_limit(&pool->core, U32_MAX, U64_MAX);
+	ioband_queue_dispatch(pool, now_ns);
+	ioband_core_set_limit(&pool->core, ios, bytes);
+	pool->state = IOBAND_OPEN;
+	list_for_each_entry(group, &pool->active, active)
+		WRITE_ONCE(group->open, !group->unindexed);
+}
+
+/* A group has a bio, and was not open: note that it is active. */
+static void activate(struct ioband_group *group)
+{
+	struct ioband_pool *pool = group->pool;
+
+	group->touched = true;
+	if (list_empty(&group->active)) {
+		group->busy_at = jiffies;
+		list_add_tail(&group->active, &pool->active);
+		pool->nr_active++;
+		schedule_delayed_work(&pool->tick, IOBAND_TICK);
+	}
+	if (pool->state == IOBAND_SHARED)
+		return;
+	if (pool->nr_active > 1 && (pool->fixed_depth || !ioband_depth_is_settled(&pool->depth)))
+		ioband_queue_share(pool);
+	else
+		WRITE_ONCE(group->open, !group->unindexed);
+}
+
+/**
+ * ioband_queue_deactivate() - a group has done nothing for a while
+ * @group: active, with nothing held and nothing in flight
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_queue_deactivate(struct ioband_group *group)
+{
+	lockdep_assert_held(&group->pool->lock);
+	WRITE_ONCE(group->open, false);
+	list_del_init(&group->active);
+	group->pool->nr_active--;
+	group->idle_since = jiffies;
+}
+
+/* ---- releasing ----------------------------------------------------------- */
+
+static bool group_is_full(const struct ioband_group *group)
+{
+	return READ_ONCE(group->held_ios) >= IOBAND_HELD_IOS_MAX ||
+	       READ_ONCE(group->held_bytes) >= IOBAND_HELD_BYTES_MAX;
+}
+
+static void account_held(struct ioband_group *group, int ios, s64 bytes)
+{
+	const bool was_full = group_is_full(group);
+
+	WRITE_ONCE(group->held_ios, group->held_ios + ios);
+	WRITE_ONCE(group->held_bytes, group->held_bytes + bytes);
+	group->pool->held_ios += ios;
+	group->pool->held_bytes += bytes;
+	if (was_full && !group_is_full(group))
+		wake_up_all(&group->room);
+}
+
+/* The core has admitted a bio: it is in flight from now on. */
+static void launch(struct ioband_io *io, struct bio *bio, u64 now_ns)
+{
+	struct ioband_member *member = io->target->member;
+
+	if (!member->inflight_ios++)
+		member->moved_ns = now_ns;
+	io->shared = true;
+	trace_ioband_charge(io, bio);
+}
+
+/* Hand a bio that was held and admitted to its target's worker. */
+static void make_ready(struct ioband_io *io, struct bio *bio, u64 now_ns)
+{
+	const u64 wait_ns = ioband_stats_released(io, now_ns);
+
+	trace_ioband_release(io, bio, wait_ns);
+	bio_list_add(&io->target->ready, bio);
+	if (!io->target->submitting) {
+		io->target->submitting = true;
+		queue_work(io->target->submit_wq, &io->target->submit);
+	}
+}
+
+/* A bio has been taken out of its group's queue. */
+static void unhold(struct ioband_io *io)
+{
+	account_held(io->group, -1, -(s64)io->bytes);
+	if (io->task)
+		put_task_struct(io->task);
+}
+
+static void release_first(struct ioband_group *group, u64 now_ns)
+{
+	struct bio *bio = bio_list_pop(&group->held);
+	struct ioband_io *io = ioband_io_of(bio);
+
+	unhold(io);
+	ioband_core_admit(&group->pool->core, &group->leaf, &io->bill,
+			  !bio_list_empty(&group->held));
+	launch(io, bio, now_ns);
+	make_ready(io, bio, now_ns);
+}
+
+static void arm_wake(struct ioband_pool *pool, u64 wake_ns)
+{
+	const ktime_t when = ns_to_ktime(wake_ns);
+
+	if (wake_ns == IOBAND_NO_WAKEUP ||
+	    (hrtimer_is_queued(&pool->wake) && hrtimer_get_expires(&pool->wake) == when))
+		return;
+	hrtimer_start(&pool->wake, when, HRTIMER_MODE_ABS);
+}
+
+static void note_inflight(struct ioband_pool *pool)
+{
+	pool->peak_ios = max(pool->peak_ios, pool->core.inflight_ios);
+	if (!pool->held_ios)
+		pool->starved = true;
+}
+
+/**
+ * ioband_queue_dispatch() - release what may go
+ * @pool: pool
+ * @now_ns: time
+ *
+ * Context: Under the pool's lock, interrupts off.
+ */
+void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns)
+{
+	struct ioband_leaf *leaf;
+	u64 wake_ns;
+
+	while ((leaf = ioband_core_pick(&pool->core, now_ns, &wake_ns)))
+		release_first(group_of_leaf(leaf), now_ns);
+	arm_wake(pool, wake_ns);
+	note_inflight(pool);
+}
+
+/**
+ * ioband_queue_wake() - a leaf's grace has ended
+ * @timer: the pool's
+ *
+ * Return: HRTIMER_NORESTART.
+ */
+enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer)
+{
+	struct ioband_pool *pool = container_of(timer, struct ioband_pool, wake);
+	unsigned long flags;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	ioband_queue_dispatch(pool, ktime_get_ns());
+	spin_unlock_irqrestore(&pool->lock, flags);
+	return HRTIMER_NORESTART;
+}
+
+/* Return: false if there is nothing to send down, and the worker has ended. */
+static bool take_ready(struct ioband_target *target, struct bio_list *ready)
+{
+	spin_lock_irq(&target->pool->lock);
+	*ready = target->ready;
+	bio_list_init(&target->ready);
+	target->submitting = !bio_list_empty(ready);
+	spin_unlock_irq(&target->pool->lock);
+	return !bio_list_empty(ready);
+}
+
+/* A target's worker: send its released bios down. */
+static void submit_ready(struct work_struct *work)
+{
+	struct ioband_target *target = container_of(work, struct ioband_target, submit);
+	struct bio_list ready;
+	struct blk_plug plug;
+	struct bio *bio;
+
+	while (take_ready(target, &ready)) {
+		blk_start_plug(&plug);
+		while ((bio = bio_list_pop(&ready)))
+			dm_submit_bio_remap(bio, NULL);
+		blk_finish_plug(&plug);
+		cond_resched();
+	}
+}
+
+/* ---- entering ------------------------------------------------------------ */
+
+/* What it waits for must not wait: who killed it wants its memory back. */
+static bool is_dying(struct task_struct *task)
+{
+	return task->flags & PF_EXITING || fatal_signal_pending(task);
+}
+
+/* Others wait for this bio, whoever submitted it: it must not wait here. */
+static bool is_urgent(const struct bio *bio)
+{
+	return bio->bi_opf & (REQ_META | REQ_PRIO | REQ_SWAP) ||
+	       current->flags & PF_MEMALLOC || is_dying(current);
+}
+
+static void hold(struct ioband_io *io, struct bio *bio, u64 now_ns)
+{
+	struct ioband_group *group = io->group;
+
+	/* It has waited: what it was not to wait for is past, and nobody polls here. */
+	bio->bi_opf &= ~REQ_NOWAIT;
+	bio_clear_polled(bio);
+	io->task = current->flags & PF_KTHREAD ? NULL : get_task_struct(current);
+	bio_list_add(&group->held, bio);
+	account_held(group, 1, io->bytes);
+	trace_ioband_hold(io, bio);
+	ioband_queue_dispatch(group->pool, now_ns);
+}
+
+enum verdict {
+	GO,		/* the caller sends it down */
+	HELD,		/* it waits in its group */
+	REFUSED,	/* it must not wait, and would have to */
+	GIVEN_BACK,	/* the device is being suspended */
+};
+
+static enum verdict admit(struct ioband_io *io, struct bio *bio, bool urgent)
+{
+	struct ioband_group *group = io->group;
+	struct ioband_pool *pool = group->pool;
+	struct ioband_core *core = &pool->core;
+	const u64 now_ns = io->start_ns;
+	u64 wake_ns;
+
+	if (io->target->suspended)
+		return io->target->requeue ? GIVEN_BACK : GO;
+	if (pool->state == IOBAND_OPEN)
+		return GO;
+	if (urgent) {
+		ioband_core_admit_now(core, &group->leaf, &io->bill, now_ns);
+		goto go;
+	}
+	if (bio->bi_opf & REQ_NOWAIT && group_is_full(group))
+		return REFUSED;
+	ioband_core_wait(core, &group->leaf, now_ns);
+	if (!bio_list_empty(&group->held) ||
+	    ioband_core_pick(core, now_ns, &wake_ns) != &group->leaf) {
+		hold(io, bio, now_ns);
+		return HELD;
+	}
+	ioband_core_admit(core, &group->leaf, &io->bill, false);
+go:
+	launch(io, bio, now_ns);
+	note_inflight(pool);
+	return GO;
+}
+
+/* A group that was active lately. */
+static struct ioband_group *find_recent(struct ioband_scope *scope, const struct ioband_key *key)
+{
+	struct ioband_group *group =
+		rcu_dereference_check(scope->recent[ioband_recent_slot(key->id)],
+				      rcu_read_lock_sched_held());
+
+	return group && ioband_key_equal(&group->key, key) ? group : NULL;
+}
+
+/*
+ * Under the lock: the bio's group, which has counters; pinned.  Found again, so
+ * that it is known not to have gone meanwhile.
+ */
+static void find_group(struct ioband_io *io, enum ioband_mode mode, const struct ioband_key *key)
+{
+	struct ioband_scope *scope = ioband_scope_of(io->target->member, mode);
+	struct ioband_group *group = scope->group;
+
+	if (mode != IOBAND_MODE_DEVICE) {
+		group = find_recent(scope, key) ?: ioband_group_get(scope, key);
+		if (ioband_key_equal(&group->key, key))
+			rcu_assign_pointer(scope->recent[ioband_recent_slot(key->id)], group);
+	}
+	/* The topmost always has them. */
+	while (!ioband_stats_ready(group))
+		group = group->parent;
+	io->group = group;
+	io->stats = rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
+	ioband_stats_pin(io->stats);
+}
+
+/*
+ * Backpressure.  The caller has pinned the group.  A suspend waits for those who
+ * are in map(), so they must not wait for another device's bios then.
+ */
+static void wait_for_room(const struct ioband_target *target, struct ioband_group *group,
+			  struct ioband_stats *stats)
+{
+	/* A task that is killed does not wait: its bios go at once. */
+	(void)wait_event_killable(group->room, !group_is_full(group) ||
+				  READ_ONCE(target->suspended));
+	ioband_stats_unpin(stats);
+}
+
+/* A bio that is not taken: its error says why. */
+static void turn_away(struct ioband_io *io, struct bio *bio, blk_status_t status)
+{
+	io->group = NULL;
+	ioband_stats_unpin(io->stats);
+	bio->bi_status = status;
+	bio_endio(bio);
+}
+
+/* Not inlined: the open state has no use for what this keeps on the stack. */
+static noinline int enter_locked(struct ioband_target *target, struct ioband_io *io,
+				 struct bio *bio, enum ioband_mode mode, bool may_wait)
+{
+	struct ioband_pool *pool = target->pool;
+	const bool urgent = is_urgent(bio);
+	const bool nowait = bio->bi_opf & REQ_NOWAIT;
+	struct ioband_group *group;
+	struct ioband_stats *stats;
+	struct ioband_key key;
+	enum verdict verdict;
+	unsigned long flags;
+	bool wait;
+
+	io->bill = ioband_cost(READ_ONCE(pool->measure), io->bytes, bio_has_data(bio));
+	rcu_read_lock();
+	if (mode != IOBAND_MODE_DEVICE)
+		ioband_owner_key(&key, mode, bio);
+	spin_lock_irqsave(&pool->lock, flags);
+	find_group(io, mode, &key);
+	group = io->group;
+	stats = io->stats;
+	io->start_ns = ktime_get_ns();
+	activate(group);
+	verdict = admit(io, bio, urgent);
+	/* From here on a held bio can be anywhere, and gone. */
+	wait = may_wait && !nowait && verdict == HELD && group_is_full(group);
+	if (wait)
+		ioband_stats_pin(stats);
+	spin_unlock_irqrestore(&pool->lock, flags);
+	rcu_read_unlock();
+
+	if (wait)
+		wait_for_room(target, group, stats);
+	if (verdict == REFUSED)
+		turn_away(io, bio, BLK_STS_AGAIN);
+	if (verdict == GIVEN_BACK)
+		turn_away(io, bio, BLK_STS_DM_REQUEUE);
+	return verdict == GO ? DM_MAPIO_REMAPPED : DM_MAPIO_SUBMITTED;
+}
+
+/* The open state: the bio goes, and nobody else is bothered. */
+static bool pass_open(struct ioband_io *io, struct ioband_group *group)
+{
+	struct ioband_stats *stats;
+
+	if (!READ_ONCE(group->open))
+		return false;
+	stats = rcu_dereference_sched(group->stats);
+	if (unlikely(!stats))
+		return false;
+	ioband_stats_pin(stats);
+	io->group = group;
+	io->stats = stats;
+	return true;
+}
+
+/* Under RCU: the group of a bio, if it has one.  By cgroup is the common way. */
+static struct ioband_group *find_group_of_css(struct ioband_scope *scope, struct bio *bio)
+{
+	struct cgroup_subsys_state *css = bio_blkcg_css(bio);
+	struct ioband_group *group =
+		rcu_dereference_sched(scope->recent[ioband_recent_slot(css->id)]);
+
+	if (likely(group && group->key.owner == css))
+		return group;
+	if (!css->parent)
+		return scope->group;
+	/* The css is the key: it cannot be another's while the bio refers to it. */
+	return xa_load(&scope->index[IOBAND_KIND_CGROUP], css->id);
+}
+
+static noinline struct ioband_group *find_group_of_task(struct ioband_scope *scope,
+							enum ioband_mode mode, struct bio *bio)
+{
+	struct ioband_key key;
+
+	if (mode == IOBAND_MODE_DEVICE)
+		return scope->group;
+	ioband_owner_key(&key, mode, bio);
+	return find_recent(scope, &key) ?: ioband_group_find(scope, &key);
+}
+
+/**
+ * ioband_queue_enter() - a bio arrives
+ * @target: whose map() took it
+ * @io: the bio's; says what it covers
+ * @bio: clone, given its device
+ * @may_wait: the current task may be made to wait for its group
+ *
+ * Context: Process; may sleep if @may_wait.
+ *
+ * Return: DM_MAPIO_REMAPPED: the caller sends it down; DM_MAPIO_SUBMITTED: it
+ * is taken care of.
+ */
+int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
+		       bool may_wait)
+{
+	const enum ioband_mode mode = READ_ONCE(target->member->mode);
+	struct ioband_scope *scope = ioband_scope_of(target->member, mode);
+	struct ioband_group *group;
+	bool passed;
+
+	/* Cheaper than rcu_read_lock(), and so few instructions need no other. */
+	rcu_read_lock_sched();
+	group = likely(ioband_mode_is_cgroup(mode)) ? find_group_of_css(scope, bio) :
+						      find_group_of_task(scope, mode, bio);
+	passed = likely(group) && pass_open(io, group);
+	rcu_read_unlock_sched();
+	if (unlikely(!passed))
+		return enter_locked(target, io, bio, mode, may_wait);
+	io->start_ns = ktime_get_ns();
+	return DM_MAPIO_REMAPPED;
+}
+
+/* ---- leaving ------------------------------------------------------------- */
+
+static noinline void complete_shared(struct ioband_io *io, u64 now_ns)
+{
+	struct ioband_member *member = io->target->member;
+	struct ioband_pool *pool = io->group->pool;
+	unsigned long flags;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	member->inflight_ios--;
+	member->moved_ns = now_ns;
+	ioband_core_complete(&pool->core, &io->group->leaf, &io->bill, now_ns);
+	pool->sample.ios++;
+	pool->sample.bytes += io->bill.bytes;
+	if (ioband_core_has_waiting(&pool->core))
+		ioband_queue_dispatch(pool, now_ns);
+	spin_unlock_irqrestore(&pool->lock, flags);
+}
+
+/**
+ * ioband_queue_done() - a bio has completed
+ * @io: the bio's; not accounted any more on return
+ *
+ * Context: Any.
+ */
+void ioband_queue_done(struct ioband_io *io)
+{
+	const u64 now_ns = ktime_get_ns();
+
+	ioband_stats_completed(io, now_ns);
+	if (io->shared)
+		complete_shared(io, now_ns);
+	ioband_stats_unpin(io->stats);
+	io->group = NULL;
+}
+
+/* Take the held bios that @wanted says out of a group. */
+static void take_held(struct ioband_group *group, struct bio_list *taken,
+		      bool (*wanted)(const struct ioband_io *io, const void *of), const void *of)
+{
+	struct bio_list keep = BIO_EMPTY_LIST;
+	struct bio *bio;
+
+	while ((bio = bio_list_pop(&group->held))) {
+		struct ioband_io *io = ioband_io_of(bio);
+
+		if (wanted(io, of)) {
+			unhold(io);
+			bio_list_add(taken, bio);
+		} else {
+			bio_list_add(&keep, bio);
+		}
+	}
+	group->held = keep;
+	if (bio_list_empty(&group->held))
+		ioband_core_withdraw(&group->pool->core, &group->leaf);
+}
+
+/* Bios that were taken out of a group go out of turn, and are owed. */
+static void release_now(struct ioband_group *group, struct bio_list *taken)
+{
+	const u64 now_ns = ktime_get_ns();
+	struct bio *bio;
+
+	while ((bio = bio_list_pop(taken))) {
+		struct ioband_io *io = ioband_io_of(bio);
+
+		ioband_core_admit_now(&group->pool->core, &group->leaf, &io->bill, now_ns);
+		launch(io, bio, now_ns);
+		make_ready(io, bio, now_ns);
+	}
+}
+
+/**
+ * ioband_queue_next_active() - go through the active groups
+ * @pool: pool
+ *
+ * For as many as there are, each comes once, and the lock may be dropped in
+ * between.  One that becomes active meanwhile may not come.
+ *
+ * Context: Under the pool's walk mutex and its lock; there is an active group.
+ *
+ * Return: the next.
+ */
+struct ioband_group *ioband_queue_next_active(struct ioband_pool *pool)
+{
+	struct ioband_group *group =
+		list_first_entry(&pool->active, struct ioband_group, active);
+
+	lockdep_assert_held(&pool->walk);
+	list_move_tail(&group->active, &pool->active);
+	return group;
+}
+
+static bool io_is_of_dying(const struct ioband_io *io, const void *of)
+{
+	return io->task && is_dying(io->task);
+}
+
+/**
+ * ioband_queue_release_dying() - release what dying tasks wait for
+ * @pool: pool
+ *
+ * Context: Process; under the pool's walk mutex.
+ */
+void ioband_queue_release_dying(struct ioband_pool *pool)
+{
+	struct bio_list taken = BIO_EMPTY_LIST;
+	struct ioband_group *group;
+	unsigned int left;
+
+	spin_lock_irq(&pool->lock);
+	for (left = pool->nr_active; left && pool->held_ios && !list_empty(&pool->active);
+	     left--) {
+		group = ioband_queue_next_active(pool);
+		take_held(group, &taken, io_is_of_dying, NULL);
+		release_now(group, &taken);
+		spin_unlock_irq(&pool->lock);
+		spin_lock_irq(&pool->lock);
+	}
+	spin_unlock_irq(&pool->lock);
+}
+
+static bool io_is_of_target(const struct ioband_io *io, const void *of)
+{
+	return io->target == of;
+}
+
+/**
+ * ioband_queue_suspend() - hold nothing of a target any more
+ * @target: that is being suspended
+ * @requeue: give bios back to device-mapper, instead of sending them down
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_queue_suspend(struct ioband_target *target, bool requeue)
+{
+	struct bio_list taken = BIO_EMPTY_LIST;
+	struct ioband_pool *pool = target->pool;
+	struct ioband_group *group;
+	unsigned int left;
+	struct bio *bio;
+
+	mutex_lock(&pool->walk);
+	spin_lock_irq(&pool->lock);
+	target->requeue = requeue;
+	WRITE_ONCE(target->suspended, true);
+	/*
+	 * Who holds something is active, and nobody holds more for this target
+	 * from now on.  In turn, so that interrupts are not off for long.
+	 */
+	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
+		group = ioband_queue_next_active(pool);
+		take_held(group, &taken, io_is_of_target, target);
+		if (!requeue)
+			release_now(group, &taken);
+		wake_up_all(&group->room);
+		spin_unlock_irq(&pool->lock);
+		cond_resched();
+		spin_lock_irq(&pool->lock);
+	}
+	ioband_queue_dispatch(pool, ktime_get_ns());
+	spin_unlock_irq(&pool->lock);
+	mutex_unlock(&pool->walk);
+
+	while ((bio = bio_list_pop(&taken)))
+		turn_away(ioband_io_of(bio), bio, BLK_STS_DM_REQUEUE);
+}
+
+/**
+ * ioband_queue_resume() - bios of a target may be held again
+ * @target: that is being resumed
+ *
+ * Context: Process.
+ */
+void ioband_queue_resume(struct ioband_target *target)
+{
+	spin_lock_irq(&target->pool->lock);
+	WRITE_ONCE(target->suspended, false);
+	spin_unlock_irq(&target->pool->lock);
+}
+
+/**
+ * ioband_queue_init_target() - make a target's worker
+ * @target: new
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int ioband_queue_init_target(struct ioband_target *target)
+{
+	bio_list_init(&target->ready);
+	INIT_WORK(&target->submit, submit_ready);
+	target->submit_wq = alloc_workqueue("ioband/%s", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU,
+					    0, dm_device_name(dm_table_get_md(target->ti->table)));
+	return target->submit_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * ioband_queue_exit_target() - end a target's worker
+ * @target: without bios
+ */
+void ioband_queue_exit_target(struct ioband_target *target)
+{
+	destroy_workqueue(target->submit_wq);
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: counters and histograms of the groups.
+ *
+ * Everything that is counted per bio is counted on the CPU it happens on, with
+ * single instructions that an interrupt cannot split, and added up by whoever
+ * wants to know.  The counters come with a group's first bio and are retired
+ * when it has been idle for long, because a hundred thousand idle groups must
+ * not cost a page each on every CPU.
+ *
+ * ioband_cpu_stats.inflight is also what pins a group: it is raised under RCU when
+ * a bio finds the group, and lowered with the last access to it.  Once no new
+ * bio can find the counters (they are unlinked and a grace period has passed),
+ * the sum over all CPUs only falls, so if it reads as zero it is zero.
+ */
+#include "dm-ioband.h"
+
+#include <linux/percpu.h>
+#include <linux/slab.h>
+
+/* Taken in ten milliseconds by groups that begin; then there are new ones. */
+#define IOBAND_SPARE_STATS	128
+
+/**
+ * ioband_stats_new() - make counters
+ * @gfp: how to allocate
+ *
+ * Return: counters without histograms, or NULL.
+ */
+struct ioband_stats *ioband_stats_new(gfp_t gfp)
+{
+	struct ioband_stats *stats = kzalloc(sizeof(*stats), gfp);
+
+	if (!stats)
+		return NULL;
+	stats->cpu = alloc_percpu_gfp(struct ioband_cpu_stats, gfp);
+	if (!stats->cpu) {
+		kfree(stats);
+		return NULL;
+	}
+	return stats;
+}
+
+/**
+ * ioband_stats_free() - free counters and histograms
+ * @stats: counters that nobody uses, or NULL
+ */
+void ioband_stats_free(struct ioband_stats *stats)
+{
+	if (!stats)
+		return;
+	free_percpu(stats->hist);
+	free_percpu(stats->cpu);
+	kfree(stats);
+}
+
+/**
+ * ioband_stats_stock() - keep counters ready for groups to come
+ * @pool: pool
+ *
+ * Without waiting, the allocator has per-CPU memory for a few dozen at a time;
+ * a thousand groups that start together want more.
+ *
+ * Context: Process; may sleep.  Not in the I/O path.
+ */
+void ioband_stats_stock(struct ioband_pool *pool)
+{
+	while (READ_ONCE(pool->nr_spare) < IOBAND_SPARE_STATS) {
+		struct ioband_stats *stats = ioband_stats_new(GFP_KERNEL);
+
+		if (!stats)
+			return;
+		spin_lock_irq(&pool->lock);
+		stats->spare = pool->spare_stats;
+		pool->spare_stats = stats;
+		WRITE_ONCE(pool->nr_spare, pool->nr_spare + 1);
+		spin_unlock_irq(&pool->lock);
+	}
+}
+
+/**
+ * ioband_stats_unstock() - free the counters that were kept ready
+ * @pool: pool that nobody uses
+ */
+void ioband_stats_unstock(struct ioband_pool *pool)
+{
+	while (pool->spare_stats) {
+		struct ioband_stats *stats = pool->spare_stats;
+
+		pool->spare_stats = stats->spare;
+		ioband_stats_free(stats);
+	}
+}
+
+static struct ioband_stats *take_spare(struct ioband_pool *pool)
+{
+	struct ioband_stats *stats = pool->spare_stats;
+
+	if (!stats)
+		return ioband_stats_new(GFP_NOWAIT | __GFP_NOWARN);
+	pool->spare_stats = stats->spare;
+	WRITE_ONCE(pool->nr_spare, pool->nr_spare - 1);
+	return stats;
+}
+
+/**
+ * ioband_stats_ready() - see that a group has counters
+ * @group: that has a bio
+ *
+ * Context: Under the pool's lock; does not wait: this is the I/O path.
+ *
+ * Return: false if there is no memory; the bio is then the parent's.
+ */
+bool ioband_stats_ready(struct ioband_group *group)
+{
+	struct ioband_stats *stats;
+
+	lockdep_assert_held(&group->pool->lock);
+	if (rcu_access_pointer(group->stats))
+		return true;
+	stats = take_spare(group->pool);
+	if (!stats)
+		return false;
+	rcu_assign_pointer(group->stats, stats);
+	return true;
+}
+
+static struct ioband_stats *stats_of(struct ioband_group *group)
+{
+	return rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
+}
+
+/* Counters of an active group that have no histograms yet. */
+static struct ioband_stats *find_without_hist(struct ioband_pool *pool)
+{
+	struct ioband_group *group;
+
+	list_for_each_entry(group, &pool->active, active) {
+		struct ioband_stats *stats = stats_of(group);
+
+		if (stats && !stats->hist)
+			return stats;
+	}
+	return NULL;
+}
+
+/**
+ * ioband_stats_make_hist() - give histograms to the active groups
+ * @pool: pool
+ *
+ * Context: Process; may sleep.  Not in the I/O path, so that it may wait for
+ * memory.
+ */
+void ioband_stats_make_hist(struct ioband_pool *pool)
+{
+	struct ioband_cpu_hist __percpu *hist = NULL;
+	struct ioband_stats *stats;
+
+	for (;;) {
+		spin_lock_irq(&pool->lock);
+		stats = find_without_hist(pool);
+		if (stats && hist) {
+			/* Pairs with the acquire of those who count. */
+			smp_store_release(&stats->hist, hist);
+			hist = NULL;
+			stats = find_without_hist(pool);
+		}
+		spin_unlock_irq(&pool->lock);
+		if (!stats)
+			break;
+		hist = alloc_percpu(struct ioband_cpu_hist);
+		if (!hist)
+			return;
+	}
+	free_percpu(hist);
+}
+
+/**
+ * ioband_stats_released() - count a bio that had been held
+ * @io: the bio's; its service starts at @now_ns
+ * @now_ns: time
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: how long it was held, in ns.
+ */
+u64 ioband_stats_released(struct ioband_io *io, u64 now_ns)
+{
+	/* Whoever releases it may have looked at the clock before it arrived. */
+	const u64 wait_ns = now_ns > io->start_ns ? now_ns - io->start_ns : 0;
+	/* Pairs with the release of who made them. */
+	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&io->stats->hist);
+	struct ioband_cpu_stats __percpu *cpu = io->stats->cpu;
+
+	io->start_ns += wait_ns;
+	this_cpu_inc(cpu->dir[io->dir].held);
+	this_cpu_add(cpu->dir[io->dir].wait_ns, wait_ns);
+	if (hist)
+		this_cpu_inc(hist->wait[io->dir][ioband_stats_bucket(wait_ns)]);
+	return wait_ns;
+}
+
+/* Bios that pin these counters; exact only once nobody can raise it. */
+static int stats_inflight(const struct ioband_stats *stats)
+{
+	int cpu, sum = 0;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(stats->cpu, cpu)->inflight);
+	/* Pairs with that of ioband_stats_unpin(): zero means that all is done. */
+	smp_mb();
+	return sum;
+}
+
+static void add_counters(struct ioband_counters total[IOBAND_NR_DIRS],
+			 const struct ioband_counters *part)
+{
+	int dir;
+
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		total[dir].ios += READ_ONCE(part[dir].ios);
+		total[dir].bytes += READ_ONCE(part[dir].bytes);
+		total[dir].held += READ_ONCE(part[dir].held);
+		total[dir].wait_ns += READ_ONCE(part[dir].wait_ns);
+		total[dir].service_ns += READ_ONCE(part[dir].service_ns);
+	}
+}
+
+/* Return: bios that pin them. */
+static int add_stats(struct ioband_counters total[IOBAND_NR_DIRS],
+		     const struct ioband_stats *stats)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		add_counters(total, per_cpu_ptr(stats->cpu, cpu)->dir);
+	return stats_inflight(stats);
+}
+
+/**
+ * ioband_stats_in_use() - has a group bios held or in flight
+ * @group: group
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: true if it may have.
+ */
+bool ioband_stats_in_use(struct ioband_group *group)
+{
+	const struct ioband_stats *stats = stats_of(group);
+
+	return group->retired || (stats && stats_inflight(stats));
+}
+
+/**
+ * ioband_stats_progress() - what a group has done and is doing
+ * @stats: its counters, pinned once by the caller
+ * @progress: the result
+ */
+void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress)
+{
+	struct ioband_counters total[IOBAND_NR_DIRS] = {};
+	const int pins = add_stats(total, stats);
+	int dir;
+
+	progress->ios = 0;
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		progress->ios += total[dir].ios;
+	progress->inflight = max(pins - 1, 0);
+}
+
+/**
+ * ioband_stats_retire() - take a group's counters away
+ * @group: idle, or no longer found by new bios
+ *
+ * New bios get new counters, if they still find the group.  To be followed by
+ * a grace period and ioband_stats_reap().
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_stats_retire(struct ioband_group *group)
+{
+	struct ioband_pool *pool = group->pool;
+
+	lockdep_assert_held(&pool->lock);
+	if (group->retired || !rcu_access_pointer(group->stats))
+		return;
+	WRITE_ONCE(group->open, false);
+	group->retired = rcu_replace_pointer(group->stats, NULL, lockdep_is_held(&pool->lock));
+}
+
+/**
+ * ioband_stats_reap() - free retired counters that nobody uses any more
+ * @group: whose counters were retired at least a grace period ago
+ *
+ * What they had counted is kept.
+ *
+ * Context: Process; under the pool's reap mutex.
+ *
+ * Return: false if bios still use them.
+ */
+bool ioband_stats_reap(struct ioband_group *group)
+{
+	if (!group->retired)
+		return true;
+	if (stats_inflight(group->retired))
+		return false;
+	if (!group->totals)
+		group->totals = kcalloc(IOBAND_NR_DIRS, sizeof(*group->totals), GFP_KERNEL);
+	if (!group->totals)
+		return false;
+	add_stats(group->totals, group->retired);
+	ioband_stats_free(group->retired);
+	group->retired = NULL;
+	return true;
+}
+
+/**
+ * ioband_stats_sum() - what a group did so far
+ * @group: group
+ * @total: the sum
+ *
+ * Context: Under the pool's reap mutex.
+ *
+ * Return: bios of the group that are held or in flight.
+ */
+int ioband_stats_sum(struct ioband_group *group, struct ioband_counters total[IOBAND_NR_DIRS])
+{
+	struct ioband_pool *pool = group->pool;
+	struct ioband_stats *stats, *retired;
+	int inflight = 0;
+
+	lockdep_assert_held(&pool->reap);
+	memset(total, 0, IOBAND_NR_DIRS * sizeof(*total));
+	if (group->totals)
+		add_counters(total, group->totals);
+	/* Both at once: a bio could retire and renew them in between. */
+	spin_lock_irq(&pool->lock);
+	stats = stats_of(group);
+	retired = group->retired;
+	spin_unlock_irq(&pool->lock);
+	if (stats)
+		inflight += add_stats(total, stats);
+	if (retired)
+		inflight += add_stats(total, retired);
+	return inflight;
+}
+
+/**
+ * ioband_stats_sum_hist() - the histograms of a group
+ * @group: group
+ * @total: the sum
+ *
+ * Context: Under the pool's reap mutex.
+ *
+ * Return: false if it has none.
+ */
+bool ioband_stats_sum_hist(struct ioband_group *group, struct ioband_cpu_hist *total)
+{
+	struct ioband_cpu_hist __percpu *hist = NULL;
+	struct ioband_stats *stats;
+	int cpu, dir, i;
+
+	lockdep_assert_held(&group->pool->reap);
+	spin_lock_irq(&group->pool->lock);
+	stats = stats_of(group);
+	if (stats)
+		hist = stats->hist;
+	spin_unlock_irq(&group->pool->lock);
+	if (!hist)
+		return false;
+
+	memset(total, 0, sizeof(*total));
+	for_each_possible_cpu(cpu) {
+		const struct ioband_cpu_hist *part = per_cpu_ptr(hist, cpu);
+
+		for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+			for (i = 0; i < IOBAND_NR_BUCKETS; i++) {
+				total->wait[dir][i] += READ_ONCE(part->wait[dir][i]);
+				total->service[dir][i] += READ_ONCE(part->service[dir][i]);
+			}
+		}
+	}
+	return true;
+}

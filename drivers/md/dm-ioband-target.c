@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: proportional I/O bandwidth on any block device.
+ *
+ * Device-mapper's callbacks.  The interface is documented in
+ * Documentation/dm-ioband.rst, the structure in dm-ioband.h, the scheduler on
+ * top of dm-ioband-core.c.
+ */
+#include "dm-ioband.h"
+
+#include <linux/blkdev.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#define CREATE_TRACE_POINTS
+#include "dm-ioband-trace.h"
+
+#define DM_MSG_PREFIX "ioband"
+
+/*
+ * device-mapper prints ti->error after the constructor has returned, so the
+ * sentence has to outlive the target.  Two loads that fail at the same time do
+ * not use the same one.
+ */
+static char *keep_error(const struct ioband_error *error)
+{
+	static struct ioband_error kept[8];
+	static atomic_t next;
+	const unsigned int slot = atomic_inc_return(&next);
+
+	kept[slot % ARRAY_SIZE(kept)] = *error;
+	return kept[slot % ARRAY_SIZE(kept)].text;
+}
+
+#define fail(error, ...) snprintf((error)->text, sizeof((error)->text), __VA_ARGS__)
+
+static int open_device(struct ioband_target *target, const struct ioband_table *table,
+		       struct ioband_error *error)
+{
+	struct dm_target *ti = target->ti;
+	int ret;
+
+	ret = dm_get_device(ti, table->device, dm_table_get_mode(ti->table), &target->dev);
+	if (ret) {
+		fail(error,
+		     "device '%.64s': cannot be opened (error %d): see that it exists, and that nothing else has claimed it",
+		     table->device, ret);
+		return ret;
+	}
+	target->start = table->start;
+	if (!bdev_is_zoned(target->dev->bdev))
+		return 0;
+	fail(error,
+	     "device '%.64s': is zoned, and ioband cannot keep the order of writes to its zones",
+	     table->device);
+	dm_put_device(ti, target->dev);
+	return -EINVAL;
+}
+
+static void set_capabilities(struct dm_target *ti)
+{
+	ti->num_flush_bios = 1;
+	ti->num_discard_bios = 1;
+	ti->num_secure_erase_bios = 1;
+	ti->num_write_zeroes_bios = 1;
+	ti->accounts_remapped_io = true;
+	ti->per_io_data_size = sizeof(struct ioband_io);
+	ioband_pass_flushes(ti);
+}
+
+static int target_new(struct dm_target *ti, unsigned int argc, char **argv,
+		      struct ioband_error *error)
+{
+	struct ioband_target *target;
+	struct ioband_table table;
+	int ret;
+
+	ret = ioband_args_table(&table, argc, argv, error);
+	if (ret)
+		return ret;
+	target = kzalloc(sizeof(*target), GFP_KERNEL);
+	if (!target) {
+		fail(error, "no memory for a target");
+		return -ENOMEM;
+	}
+	target->ti = ti;
+	target->settings = table.settings;
+	ret = ioband_queue_init_target(target);
+	if (ret) {
+		fail(error, "no memory for a worker");
+		goto free;
+	}
+	ret = open_device(target, &table, error);
+	if (ret)
+		goto exit_queue;
+	ret = ioband_pool_join(target, table.pool, error);
+	if (ret)
+		goto put;
+	ti->private = target;
+	set_capabilities(ti);
+	return 0;
+
+put:
+	dm_put_device(ti, target->dev);
+exit_queue:
+	ioband_queue_exit_target(target);
+free:
+	kfree(target);
+	return ret;
+}
+
+static int ioband_ctr(struct dm_target *ti, unsigned int argc, char **argv)
+{
+	struct ioband_error error = {};
+	int ret = target_new(ti, argc, argv, &error);
+
+	if (ret)
+		ti->error = keep_error(&error);
+	return ret;
+}
+
+static void ioband_dtr(struct dm_target *ti)
+{
+	struct ioband_target *target = ti->private;
+
+	ioband_queue_exit_target(target);
+	ioband_pool_leave(target);
+	dm_put_device(ti, target->dev);
+	kfree(target);
+}
+
+static enum ioband_dir dir_of(const struct bio *bio)
+{
+	if (!op_is_write(bio_op(bio)))
+		return IOBAND_READ;
+	if (bio_op(bio) == REQ_OP_DISCARD || bio_op(bio) == REQ_OP_SECURE_ERASE)
+		return IOBAND_DISCARD;
+	return IOBAND_WRITE;
+}
+
+static int ioband_map(struct dm_target *ti, struct bio *bio)
+{
+	struct ioband_target *target = ti->private;
+	struct ioband_io *io = ioband_io_of(bio);
+
+	io->target = target;
+	io->group = NULL;
+	io->shared = false;
+	if (unlikely(!bio_sectors(bio))) {
+		/* An empty flush: others wait for it, and it has no size. */
+		bio_set_dev(bio, target->dev->bdev);
+		return DM_MAPIO_REMAPPED;
+	}
+	bio->bi_iter.bi_sector = target->start + dm_target_offset(ti, bio->bi_iter.bi_sector);
+	io->dir = dir_of(bio);
+	io->bytes = bio->bi_iter.bi_size;
+	if (unlikely(!ioband_owner_is_known(READ_ONCE(target->member->mode), bio))) {
+		ioband_owner_ask(bio);
+		return DM_MAPIO_SUBMITTED;
+	}
+	bio_set_dev(bio, target->dev->bdev);
+	return ioband_queue_enter(target, io, bio, !(current->flags & PF_KTHREAD));
+}
+
+static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error)
+{
+	struct ioband_io *io = ioband_io_of(bio);
+
+	if (io->group)
+		ioband_queue_done(io);
+	return DM_ENDIO_DONE;
+}
+
+static void ioband_presuspend(struct dm_target *ti)
+{
+	ioband_queue_suspend(ti->private, dm_noflush_suspending(ti));
+}
+
+static void ioband_postsuspend(struct dm_target *ti)
+{
+	struct ioband_target *target = ti->private;
+
+	flush_work(&target->submit);
+}
+
+static void ioband_resume(struct dm_target *ti)
+{
+	struct ioband_target *target = ti->private;
+
+	ioband_pool_resume(target);
+	ioband_queue_resume(target);
+}
+
+static void ioband_status(struct dm_target *ti, status_type_t type, unsigned int status_flags,
+			  char *result, unsigned int maxlen)
+{
+	struct ioband_target *target = ti->private;
+	struct ioband_settings settings;
+	unsigned int sz = 0;
+
+	ioband_pool_settings(target, &settings);
+	switch (type) {
+	case STATUSTYPE_INFO:
+		ioband_pool_status(target, &settings, result, maxlen);
+		break;
+	case STATUSTYPE_TABLE:
+		DMEMIT("%s %llu %s %u mode=%s", target->dev->name, (u64)target->start,
+		       target->pool->name, settings.given ? 4 : 3,
+		       ioband_mode_names[settings.mode]);
+		if (settings.given)
+			DMEMIT(" weight=%u", settings.weight);
+		DMEMIT(" measure=%s depth=", ioband_measure_names[settings.measure]);
+		if (settings.depth)
+			DMEMIT("%u", settings.depth);
+		else
+			DMEMIT("auto");
+		break;
+	case STATUSTYPE_IMA:
+		DMEMIT_TARGET_NAME_VERSION(ti->type);
+		DMEMIT(",device_name=%s,start=%llu,pool=%s,mode=%s;", target->dev->name,
+		       (u64)target->start, target->pool->name, ioband_mode_names[settings.mode]);
+		break;
+	}
+}
+
+static int ioband_target_message(struct dm_target *ti, unsigned int argc, char **argv,
+				 char *result, unsigned int maxlen)
+{
+	struct ioband_target *target = ti->private;
+	struct ioband_error error = {};
+	int ret = ioband_message(target, argc, argv, result, maxlen, &error);
+
+	if (ret < 0)
+		DMWARN("%s: message: %s", dm_device_name(dm_table_get_md(ti->table)),
+		       error.text[0] ? error.text : "no memory");
+	return ret;
+}
+
+static int ioband_prepare_ioctl(IOBAND_PREPARE_IOCTL_ARGS)
+{
+	struct ioband_target *target = ti->private;
+
+	*bdev = target->dev->bdev;
+	/* Positive: the device is only part of what is below. */
+	return target->start || ti->len != bdev_nr_sectors(*bdev);
+}
+
+static int ioband_iterate_devices(struct dm_target *ti, iterate_devices_callout_fn fn,
+				  void *data)
+{
+	struct ioband_target *target = ti->private;
+
+	return fn(ti, target->dev, target->start, ti->len, data);
+}
+
+static struct target_type ioband_target = {
+	.name		 = "ioband",
+	.version	 = { 1, 0, 0 },
+	.features	 = DM_TARGET_SINGLETON | DM_TARGET_PASSES_INTEGRITY | DM_TARGET_NOWAIT |
+			   DM_TARGET_ATOMIC_WRITES,
+	.module		 = THIS_MODULE,
+	.ctr		 = ioband_ctr,
+	.dtr		 = ioband_dtr,
+	.map		 = ioband_map,
+	.end_io		 = ioband_end_io,
+	.presuspend	 = ioband_presuspend,
+	.presuspend_undo = ioband_resume,
+	.postsuspend	 = ioband_postsuspend,
+	.resume		 = ioband_resume,
+	.status		 = ioband_status,
+	.message	 = ioband_target_message,
+	.prepare_ioctl	 = ioband_prepare_ioctl,
+	.iterate_devices = ioband_iterate_devices,
+};
+
+static int __init ioband_init(void)
+{
+	int ret;
+
+	ret = ioband_owner_init();
+	if (ret)
+		return ret;
+	ret = dm_register_target(&ioband_target);
+	if (ret)
+		ioband_owner_exit();
+	return ret;
+}
+
+static void __exit ioband_exit(void)
+{
+	dm_unregister_target(&ioband_target);
+	ioband_owner_exit();
+}
+
+module_init(ioband_init);
+module_exit(ioband_exit);
+
+MODULE_DESCRIPTION("Device-mapper target that shares I/O bandwidth by weight");
+MODULE_LICENSE("GPL");
+MODULE_AUTHOR("The dm-ioband developers");

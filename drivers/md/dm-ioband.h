@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: what the parts of the kernel side share.
+ *
+ *	target	 device-mapper's callbacks
+ *	message	 the text interface, by way of args
+ *	pool	 devices that share a scheduler, and its clockwork
+ *	queue	 may a bio go: holds and releases bios, asks the core
+ *	owner	 whose bio is it: finds the group
+ *	group	 the tree of groups, their life and death
+ *	stats	 per-CPU counters and histograms
+ *	core	 the scheduler: pure, as are cost, depth and args
+ *
+ * Each calls only those below it.
+ *
+ * Locks, in order: the registry's mutex (pools and members come and go), the
+ * pool's reap mutex (counters of groups are freed, or read from outside the I/O
+ * path) or its walk mutex (the active groups are gone through one by one), then
+ * the pool's spinlock (everything else).  The pool's lock is taken in the I/O
+ * path only while groups compete (state "shared") and when a group starts or
+ * stops to be active.
+ */
+#ifndef DM_IOBAND_H
+#define DM_IOBAND_H
+
+#include <linux/bio.h>
+#include <linux/blk-cgroup.h>
+#include <linux/cgroup.h>
+#include <linux/device-mapper.h>
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "dm-ioband-args.h"
+#include "dm-ioband-compat.h"
+#include "dm-ioband-core.h"
+#include "dm-ioband-cost.h"
+#include "dm-ioband-depth.h"
+
+#ifndef CONFIG_BLK_CGROUP
+#error "dm-ioband finds its groups by block cgroup: it needs CONFIG_BLK_CGROUP"
+#endif
+
+struct ioband_group;
+struct ioband_pool;
+
+/* ---- statistics ---------------------------------------------------------- */
+
+/**
+ * enum ioband_dir - what is counted apart
+ * @IOBAND_READ: reads
+ * @IOBAND_WRITE: writes, write-zeroes among them
+ * @IOBAND_DISCARD: discards and secure erases
+ * @IOBAND_NR_DIRS: how many there are
+ */
+enum ioband_dir {
+	IOBAND_READ,
+	IOBAND_WRITE,
+	IOBAND_DISCARD,
+	IOBAND_NR_DIRS,
+};
+
+/* Bucket 0 is below 1 us, bucket i below 2^i us, the last takes the rest. */
+#define IOBAND_NR_BUCKETS	26
+
+/**
+ * struct ioband_counters - what completed, in one direction
+ * @ios: bios
+ * @bytes: their bytes
+ * @held: bios that had been held
+ * @wait_ns: how long they were, in all
+ * @service_ns: time of all bios at the device below, in all
+ */
+struct ioband_counters {
+	u64 ios;
+	u64 bytes;
+	u64 held;
+	u64 wait_ns;
+	u64 service_ns;
+};
+
+/**
+ * struct ioband_cpu_stats - the counters of a group on one CPU
+ * @inflight: bios of the group on this CPU: submitted less completed; only the
+ *	sum over all CPUs has a meaning.  Pins the counters and the group.
+ * @dir: counters
+ */
+struct ioband_cpu_stats {
+	int inflight;
+	struct ioband_counters dir[IOBAND_NR_DIRS];
+};
+
+/**
+ * struct ioband_cpu_hist - the histograms of a group on one CPU
+ * @wait: time held in ioband, of bios that were held
+ * @service: time below ioband
+ */
+struct ioband_cpu_hist {
+	u32 wait[IOBAND_NR_DIRS][IOBAND_NR_BUCKETS];
+	u32 service[IOBAND_NR_DIRS][IOBAND_NR_BUCKETS];
+};
+
+/**
+ * struct ioband_stats - what is counted of a group
+ * @cpu: counters
+ * @hist: histograms; NULL until the pool's tick has made them
+ * @spare: next of the pool's spare ones
+ */
+struct ioband_stats {
+	struct ioband_cpu_stats __percpu *cpu;
+	struct ioband_cpu_hist __percpu *hist;
+	struct ioband_stats *spare;
+};
+
+/* ---- groups -------------------------------------------------------------- */
+
+/**
+ * struct ioband_key - what a bio is sorted by
+ * @kind: below IOBAND_NR_KEYED
+ * @id: css id, uid, gid, pid or process group
+ * @owner: struct cgroup_subsys_state * or struct pid *, by @kind, or NULL
+ */
+struct ioband_key {
+	enum ioband_kind kind;
+	u32 id;
+	void *owner;
+};
+
+#define IOBAND_RECENT	64
+
+/**
+ * struct ioband_scope - a part of the tree with groups of its own
+ * @group: top of it: the pool's root, or a device's group
+ * @index: groups by kind and id; looked up under RCU, changed under the lock
+ * @recent: groups that were lately active, by the low bits of their id: the
+ *	index at a glance.  Under RCU likewise.
+ */
+struct ioband_scope {
+	struct ioband_group *group;
+	struct xarray index[IOBAND_NR_KEYED];
+	struct ioband_group __rcu *recent[IOBAND_RECENT];
+};
+
+/**
+ * struct ioband_group - a group of a pool
+ * @node: its place in the tree; its children compete in it
+ * @leaf: its own bios, which compete in @node with the children
+ * @pool: the pool
+ * @scope: where it is indexed
+ * @parent: the group above; NULL for the root
+ * @key: what it is found by
+ * @devno: of the device, for IOBAND_KIND_DEVICE
+ * @kind: what it stands for
+ * @weight_set: somebody set its weight
+ * @unindexed: no longer found by new bios; goes with its last bio
+ * @doomed: was unindexed a grace period ago; the sweep's
+ * @touched: a bio came by way of the lock since the last tick
+ * @open: bios may go without the lock; written under the lock
+ * @seq: its number in messages
+ * @children: groups below
+ * @stats: counters and histograms; NULL while idle for long.  Under RCU.
+ * @retired: @stats that bios in flight may still use
+ * @totals: what retired counters had counted; NULL until then
+ * @held: bios that wait, oldest first
+ * @held_ios: how many
+ * @held_bytes: their bytes
+ * @room: tasks that wait until the group holds less
+ * @active: place among the pool's active groups, while active
+ * @seen_ios: what had completed at the last tick
+ * @busy_at: when the tick last saw that it did something, in jiffies
+ * @idle_since: when it ceased to be active, in jiffies
+ */
+struct ioband_group {
+	struct ioband_node node;
+	struct ioband_leaf leaf;
+	struct ioband_pool *pool;
+	struct ioband_scope *scope;
+	struct ioband_group *parent;
+	struct ioband_key key;
+	dev_t devno;
+	u8 kind;
+	bool weight_set;
+	bool unindexed;
+	bool doomed;
+	bool touched;
+	bool open;
+	u32 seq;
+	u32 children;
+	struct ioband_stats __rcu *stats;
+	struct ioband_stats *retired;
+	struct ioband_counters *totals;
+	struct bio_list held;
+	u32 held_ios;
+	u64 held_bytes;
+	wait_queue_head_t room;
+	struct list_head active;
+	u64 seen_ios;
+	unsigned long busy_at;
+	unsigned long idle_since;
+};
+
+/* How often a pool looks at itself while groups are active. */
+#define IOBAND_TICK	max(HZ / 100, 1)
+
+/* ---- pools, members, targets --------------------------------------------- */
+
+/**
+ * enum ioband_state - how bios get through
+ * @IOBAND_OPEN: nothing has to be held: bios of active groups go at once
+ * @IOBAND_SHARED: groups compete: the core decides
+ */
+enum ioband_state {
+	IOBAND_OPEN,
+	IOBAND_SHARED,
+};
+
+/**
+ * struct ioband_pool - devices that contend for the same hardware
+ * @name: from the table line
+ * @pools: place in the registry
+ * @refs: targets; under the registry's mutex
+ * @members: mapped devices in the pool; changed under the registry's mutex and
+ *	the lock
+ * @nr_members: how many
+ * @lock: guards everything below, and the groups
+ * @core: the scheduler
+ * @depth: finds its limit
+ * @fixed_depth: limit that was set, or 0
+ * @stuck_ios: bios in flight at devices that do not answer, on top of the limit
+ * @measure: what is shared
+ * @state: see &enum ioband_state
+ * @root: top of the tree
+ * @scope: groups found from the root
+ * @groups: all groups by seq; looked up under RCU
+ * @next_seq: for xa_alloc_cyclic()
+ * @nr_groups: how many
+ * @spare_stats: counters for groups to come
+ * @nr_spare: how many
+ * @active: groups that did I/O lately
+ * @nr_active: how many
+ * @held_ios: bios that wait, in all groups
+ * @held_bytes: their bytes
+ * @sample: what completed since the last tick
+ * @sampled_ns: when that was
+ * @starved: at some moment since the last tick nothing was held
+ * @peak_ios: most that was in flight since the last tick
+ * @calm_ticks: ticks with room to spare, so far
+ * @calm_until: several groups may be open till then, in jiffies
+ * @walk: held by who goes through @active and drops the lock in between
+ * @reap: held while counters are freed, or read from outside the I/O path
+ * @dying_at: when to look next for held bios of dying tasks, in jiffies
+ * @wake: asks the core again when a grace ends
+ * @tick: looks after state, depth and activity while groups are active
+ * @sweep: finds groups to remove
+ */
+struct ioband_pool {
+	char name[IOBAND_POOL_NAME_MAX + 1];
+	struct list_head pools;
+	unsigned int refs;
+	struct list_head members;
+	unsigned int nr_members;
+
+	spinlock_t lock;	/* everything down to @peak_ios, and the groups */
+	struct ioband_core core;
+	struct ioband_depth depth;
+	u32 fixed_depth;
+	u32 stuck_ios;
+	enum ioband_measure measure;
+	enum ioband_state state;
+	struct ioband_group *root;
+	struct ioband_scope scope;
+	struct xarray groups;
+	u32 next_seq;
+	unsigned int nr_groups;
+	struct ioband_stats *spare_stats;
+	unsigned int nr_spare;
+	struct list_head active;
+	unsigned int nr_active;
+	u32 held_ios;
+	u64 held_bytes;
+	struct ioband_sample sample;
+	u64 sampled_ns;
+	bool starved;
+	u32 peak_ios;
+	unsigned int calm_ticks;
+	unsigned long calm_until;
+
+	struct mutex walk;	/* before @lock */
+	struct mutex reap;	/* before @lock */
+	unsigned long dying_at;
+	struct hrtimer wake;
+	struct delayed_work tick;
+	struct delayed_work sweep;
+};
+
+/**
+ * struct ioband_member - a mapped device in a pool, across table reloads
+ * @pool: the pool
+ * @members: place in it
+ * @devno: of the mapped device
+ * @refs: targets of its tables; under the registry's mutex
+ * @mode: how its bios are sorted; written under the pool's lock
+ * @inflight_ios: of the core's bios in flight, those of this device
+ * @moved_ns: when one was last admitted while none was, or completed
+ * @scope: groups below the device's own; its @group is NULL while none is needed
+ */
+struct ioband_member {
+	struct ioband_pool *pool;
+	struct list_head members;
+	dev_t devno;
+	unsigned int refs;
+	enum ioband_mode mode;
+	u32 inflight_ios;
+	u64 moved_ns;
+	struct ioband_scope scope;
+};
+
+/**
+ * struct ioband_target - a table's target
+ * @ti: device-mapper's side of it
+ * @dev: the device below
+ * @start: first sector on it
+ * @pool: its pool
+ * @member: its mapped device
+ * @settings: from the table; taken over at the first resume
+ * @applied: they were
+ * @suspended: nothing is held; written under the pool's lock
+ * @requeue: while suspended, bios are given back to device-mapper
+ * @ready: released bios that @submit has to send down; under the pool's lock
+ * @submitting: @submit is queued or at work, and will see what is added to
+ *	@ready; under the pool's lock
+ * @submit_wq: for @submit alone: when memory is short, one target must not
+ *	wait for the rescuer that another blocks
+ * @submit: sends them down
+ */
+struct ioband_target {
+	struct dm_target *ti;
+	struct dm_dev *dev;
+	sector_t start;
+	struct ioband_pool *pool;
+	struct ioband_member *member;
+	struct ioband_settings settings;
+	bool applied;
+	bool suspended;
+	bool requeue;
+	struct bio_list ready;
+	bool submitting;
+	struct workqueue_struct *submit_wq;
+	struct work_struct submit;
+};
+
+/**
+ * struct ioband_io - what goes with each bio
+ * @target: whose map() took it
+ * @group: that it is charged to; NULL: not accounted
+ * @stats: the group's counters that it pins
+ * @start_ns: when it arrived, then when it was released
+ * @bill: what it costs
+ * @task: who submitted it, while it is held, if a task did for itself
+ * @bytes: that it covers
+ * @dir: see &enum ioband_dir
+ * @shared: the core knows of it
+ */
+struct ioband_io {
+	struct ioband_target *target;
+	struct ioband_group *group;
+	struct ioband_stats *stats;
+	u64 start_ns;
+	struct ioband_bill bill;
+	struct task_struct *task;
+	u32 bytes;
+	u8 dir;
+	bool shared;
+};
+
+static inline struct ioband_io *ioband_io_of(struct bio *bio)
+{
+	return dm_per_bio_data(bio, sizeof(struct ioband_io));
+}
+
+/**
+ * ioband_scope_of() - where the bios of a mapped device find their groups
+ * @member: mapped device
+ * @mode: how they are sorted
+ *
+ * Return: the pool's scope or the device's own.
+ */
+static inline struct ioband_scope *ioband_scope_of(struct ioband_member *member,
+						   enum ioband_mode mode)
+{
+	if (mode == IOBAND_MODE_DEVICE || mode == IOBAND_MODE_DEVICE_CGROUP)
+		return &member->scope;
+	return &member->pool->scope;
+}
+
+static inline bool ioband_mode_is_cgroup(enum ioband_mode mode)
+{
+	return mode == IOBAND_MODE_CGROUP || mode == IOBAND_MODE_DEVICE_CGROUP;
+}
+
+static inline unsigned int ioband_recent_slot(u32 id)
+{
+	return id % IOBAND_RECENT;
+}
+
+static inline bool ioband_key_equal(const struct ioband_key *a, const struct ioband_key *b)
+{
+	return a->owner == b->owner && a->id == b->id && a->kind == b->kind;
+}
+
+/* dm-ioband-owner.c: whose bio is it */
+/**
+ * ioband_owner_is_known() - can the owner of a bio be told as it is
+ * @mode: of the device
+ * @bio: clone, not yet given a device
+ *
+ * Return: true if the submitter is the owner, or counts as such.
+ */
+static inline bool ioband_owner_is_known(enum ioband_mode mode, const struct bio *bio)
+{
+	const blk_opf_t direct = REQ_SYNC | REQ_IDLE;
+
+	if (!ioband_mode_is_cgroup(mode))
+		return true;
+	if (current->flags & PF_KTHREAD)
+		return false;
+	/* Direct writes are marked so; writeback that a task does is not. */
+	return bio_op(bio) == REQ_OP_READ || (bio->bi_opf & direct) == direct ||
+	       bio->bi_opf & REQ_ATOMIC;
+}
+
+int ioband_owner_init(void);
+void ioband_owner_exit(void);
+void ioband_owner_ask(struct bio *bio);
+void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio *bio);
+
+/* dm-ioband-queue.c: may it go */
+int ioband_queue_init_target(struct ioband_target *target);
+void ioband_queue_exit_target(struct ioband_target *target);
+void ioband_queue_share(struct ioband_pool *pool);
+void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
+void ioband_queue_deactivate(struct ioband_group *group);
+int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
+		       bool may_wait);
+void ioband_queue_done(struct ioband_io *io);
+void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns);
+enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer);
+struct ioband_group *ioband_queue_next_active(struct ioband_pool *pool);
+void ioband_queue_release_dying(struct ioband_pool *pool);
+void ioband_queue_suspend(struct ioband_target *target, bool requeue);
+void ioband_queue_resume(struct ioband_target *target);
+
+/* dm-ioband-pool.c: devices that share a scheduler */
+int ioband_pool_join(struct ioband_target *target, const char *name,
+		     struct ioband_error *error);
+void ioband_pool_leave(struct ioband_target *target);
+int ioband_pool_set(struct ioband_target *target, const struct ioband_settings *settings,
+		    struct ioband_error *error);
+void ioband_pool_resume(struct ioband_target *target);
+void ioband_pool_settings(struct ioband_target *target, struct ioband_settings *settings);
+void ioband_pool_status(struct ioband_target *target, const struct ioband_settings *settings,
+			char *result, unsigned int maxlen);
+
+/* dm-ioband-group.c: the tree of groups */
+struct ioband_group *ioband_group_new_root(struct ioband_pool *pool);
+struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
+					     struct ioband_member *member, u32 weight);
+struct ioband_group *ioband_group_find(struct ioband_scope *scope, const struct ioband_key *key);
+struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct ioband_key *key);
+int ioband_group_set(struct ioband_target *target, const struct ioband_spec *spec, u32 weight,
+		     struct ioband_error *error);
+void ioband_group_set_weight(struct ioband_group *group, u32 weight);
+u32 ioband_group_weight(const struct ioband_group *group);
+void ioband_group_unindex(struct ioband_group *group);
+void ioband_group_sweep(struct work_struct *work);
+void ioband_group_free_all(struct ioband_pool *pool);
+
+/* dm-ioband-stats.c: counters and histograms */
+struct ioband_stats *ioband_stats_new(gfp_t gfp);
+void ioband_stats_free(struct ioband_stats *stats);
+static inline unsigned int ioband_stats_bucket(u64 ns)
+{
+	return min_t(unsigned int, fls64(ns >> 10), IOBAND_NR_BUCKETS - 1);
+}
+
+/**
+ * ioband_stats_completed() - count a completed bio
+ * @io: the bio's
+ * @now_ns: time
+ *
+ * Context: Any; the caller has pinned the group.
+ */
+static inline void ioband_stats_completed(struct ioband_io *io, u64 now_ns)
+{
+	/* Pairs with the release of who made them. */
+	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&io->stats->hist);
+	struct ioband_counters __percpu *counters = &io->stats->cpu->dir[io->dir];
+	const u64 service_ns = now_ns - io->start_ns;
+
+	this_cpu_inc(counters->ios);
+	this_cpu_add(counters->bytes, io->bytes);
+	this_cpu_add(counters->service_ns, service_ns);
+	if (likely(hist))
+		this_cpu_inc(hist->service[io->dir][ioband_stats_bucket(service_ns)]);
+}
+
+/**
+ * struct ioband_progress - what a group has done and is doing
+ * @ios: bios completed
+ * @inflight: bios held or in flight
+ */
+struct ioband_progress {
+	u64 ios;
+	u32 inflight;
+};
+
+static inline void ioband_stats_pin(struct ioband_stats *stats)
+{
+	this_cpu_inc(stats->cpu->inflight);
+}
+
+/* The last access to the group: what was done to it before stays before. */
+static inline void ioband_stats_unpin(struct ioband_stats *stats)
+{
+	smp_mb__before_atomic();	/* pairs with that of whoever adds up */
+	this_cpu_dec(stats->cpu->inflight);
+}
+
+void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress);
+void ioband_stats_stock(struct ioband_pool *pool);
+void ioband_stats_unstock(struct ioband_pool *pool);
+bool ioband_stats_in_use(struct ioband_group *group);
+bool ioband_stats_ready(struct ioband_group *group);
+void ioband_stats_make_hist(struct ioband_pool *pool);
+u64 ioband_stats_released(struct ioband_io *io, u64 now_ns);
+void ioband_stats_retire(struct ioband_group *group);
+bool ioband_stats_reap(struct ioband_group *group);
+int ioband_stats_sum(struct ioband_group *group, struct ioband_counters total[IOBAND_NR_DIRS]);
+bool ioband_stats_sum_hist(struct ioband_group *group, struct ioband_cpu_hist *total);
+
+/* dm-ioband-message.c: the text interface */
+int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
+		   char *result, unsigned int maxlen, struct ioband_error *error);
+
+#endif /* DM_IOBAND_H */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_CGROUP_H
+#define IOBANDCTL_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+
+#define CGROUP_PATH_SIZE 4096
+
+/**
+ * struct hierarchy - the cgroup hierarchy that block I/O is accounted in
+ * @version: 2, or 1 where the blkio controller is mounted
+ * @root: where it is mounted
+ */
+struct hierarchy {
+	int version;
+	char root[CGROUP_PATH_SIZE];
+};
+
+/* cgroup-mount.c */
+int hierarchy_find(struct hierarchy *hierarchy);
+bool hierarchy_is_cgroup(const char *directory);
+
+/* cgroup.c */
+int cgroup_path(const char *root, const char *spelled,
+		char path[CGROUP_PATH_SIZE], struct problem *problem);
+bool cgroup_exists(const struct hierarchy *hierarchy, const char *path);
+int cgroup_id(const struct hierarchy *hierarchy, const char *path,
+	      uint64_t *id);
+
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* How a failure reaches the user: one sentence, one exit code. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "error.h"
+
+static void say(const char *fmt, va_list args)
+{
+	fflush(stdout);
+	fputs("iobandctl: ", stderr);
+	vfprintf(stderr, fmt, args);
+	fputc('\n', stderr);
+}
+
+/**
+ * problem_set() - record what is wrong
+ * @problem: where to
+ * @fmt: printf-like
+ *
+ * Return: -1, so that a parser can return it.
+ */
+int problem_set(struct problem *problem, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(problem->text, sizeof(problem->text), fmt, args);
+	va_end(args);
+	return -1;
+}
+
+/**
+ * fail() - tell the user what is wrong and what to do
+ * @code: the exit code it leads to
+ * @fmt: printf-like
+ *
+ * Return: @code, so that a verb can return it.
+ */
+int fail(enum exit_code code, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	say(fmt, args);
+	va_end(args);
+	return code;
+}
+
+/**
+ * note() - tell the user something that is not a failure
+ * @fmt: printf-like
+ */
+void note(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	say(fmt, args);
+	va_end(args);
+}
+
+/**
+ * exit_code_of() - the exit code for an errno
+ * @error: positive errno
+ *
+ * Return: the exit code.
+ */
+enum exit_code exit_code_of(int error)
+{
+	switch (error) {
+	case EBUSY:
+	case EEXIST:
+		return EXIT_IN_USE;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return EXIT_DENIED;
+	case ENOENT:
+	case ENXIO:
+	case ENODEV:
+		return EXIT_MISSING;
+	default:
+		return EXIT_FAILED;
+	}
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_FORMAT_H
+#define IOBANDCTL_FORMAT_H
+
+#include <stdint.h>
+
+#define FORMAT_SIZE 24
+
+const char *format_bytes(uint64_t bytes, char buffer[FORMAT_SIZE]);
+const char *format_time(uint64_t ns, char buffer[FORMAT_SIZE]);
+
+#endif

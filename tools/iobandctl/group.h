@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_GROUP_H
+#define IOBANDCTL_GROUP_H
+
+#include <stdbool.h>
+
+#include "cgroup.h"
+#include "ioband.h"
+
+/**
+ * struct finder - what is needed to know which group is meant
+ * @devices: all ioband devices
+ * @hierarchy: valid if @has_hierarchy
+ * @has_hierarchy: it was needed before
+ */
+struct finder {
+	const struct ioband_devices *devices;
+	struct hierarchy hierarchy;
+	bool has_hierarchy;
+};
+
+/**
+ * struct group_ref - a group that somebody named
+ * @name: as the kernel lists it
+ * @message: as it is written in messages
+ * @mode: devices must sort so for the group to exist; NULL if every pool has
+ *	the group
+ * @device: whose own group it is; NULL if it is no device's
+ */
+struct group_ref {
+	char name[IOBAND_GROUP_SIZE];
+	char message[IOBAND_GROUP_SIZE];
+	const char *mode;
+	const struct ioband_device *device;
+};
+
+int group_find(struct finder *finder, const char *spelled,
+	       const struct scope *scope, struct group_ref *group);
+int group_targets(const struct finder *finder, const struct group_ref *group,
+		  const struct scope *scope, struct targets *targets);
+
+#endif

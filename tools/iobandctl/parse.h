@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_PARSE_H
+#define IOBANDCTL_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+
+#define IOBAND_WEIGHT_DEFAULT 100
+#define IOBAND_WEIGHT_MAX 10000
+#define IOBAND_DEPTH_MAX 65535
+#define IOBAND_POOL_SIZE 64	/* with the NUL */
+#define IOBAND_WORD_SIZE 24
+#define IOBAND_GROUP_SIZE 64
+#define IOBAND_CURSOR_SIZE 64
+
+/**
+ * struct ioband_table - a table line, as the kernel prints it
+ * @device: major and minor of the device below
+ * @offset: first sector used on it
+ * @pool: the pool it is in
+ * @mode: how bios are sorted into groups
+ * @weight: of the device's own group
+ * @measure: what the groups of the pool share
+ * @depth: bios in flight, or "auto"
+ */
+struct ioband_table {
+	uint64_t device[2];
+	uint64_t offset;
+	char pool[IOBAND_POOL_SIZE];
+	char mode[IOBAND_WORD_SIZE];
+	uint64_t weight;
+	char measure[IOBAND_WORD_SIZE];
+	char depth[IOBAND_WORD_SIZE];
+};
+
+/* Of a pair <ios>,<bytes>. */
+enum { IOS, BYTES, AMOUNTS };
+
+/**
+ * struct ioband_status - a status line
+ *
+ * The members carry the names of the keys; all are of the pool but @mode.
+ */
+struct ioband_status {
+	char pool[IOBAND_POOL_SIZE];
+	char mode[IOBAND_WORD_SIZE];
+	char measure[IOBAND_WORD_SIZE];
+	char state[IOBAND_WORD_SIZE];
+	uint64_t depth;
+	uint64_t groups;
+	uint64_t active;
+	uint64_t held[AMOUNTS];
+	uint64_t inflight[AMOUNTS];
+	uint64_t devices;
+};
+
+/**
+ * struct page_end - how a page of a list ended
+ * @more: there is another page
+ * @cursor: the argument that asks for it
+ */
+struct page_end {
+	bool more;
+	char cursor[IOBAND_CURSOR_SIZE];
+};
+
+/**
+ * struct ioband_group - one group of a pool
+ * @seq: names it for the life of the pool
+ * @parent: seq of its parent; of root 0, which no group has
+ * @name: as in messages: root, cgroup#<id>, device:<major>:<minor>, uid:<n>...
+ * @weight: 1..10000
+ * @set: whether somebody set the weight (1) or it is the default (0)
+ * @path: of a cgroup, from the root of its hierarchy; else NULL
+ */
+struct ioband_group {
+	uint64_t seq;
+	uint64_t parent;
+	char name[IOBAND_GROUP_SIZE];
+	uint64_t weight;
+	uint64_t set;
+	char *path;
+};
+
+struct groups {
+	struct ioband_group *v;
+	size_t n;
+};
+
+enum { READ, WRITE, DISCARD, OPS };
+
+/**
+ * struct op_stats - what a group did in one direction, since it was made
+ * @ios: completed
+ * @bytes: completed
+ * @held_ios: of @ios, those that were held
+ * @wait_ns: how long they were held, in all
+ * @service_ns: how long all were below ioband, in all
+ */
+struct op_stats {
+	uint64_t ios;
+	uint64_t bytes;
+	uint64_t held_ios;
+	uint64_t wait_ns;
+	uint64_t service_ns;
+};
+
+#define OP_STATS_NUMBERS (sizeof(struct op_stats) / sizeof(uint64_t))
+
+/**
+ * struct group_stats - what a group did
+ * @seq: of the group
+ * @name: of the group
+ * @held: I/Os and bytes held now
+ * @inflight: I/Os below now
+ * @op: by direction
+ */
+struct group_stats {
+	uint64_t seq;
+	char name[IOBAND_GROUP_SIZE];
+	uint64_t held[AMOUNTS];
+	uint64_t inflight;
+	struct op_stats op[OPS];
+};
+
+struct stats {
+	struct group_stats *v;
+	size_t n;
+};
+
+#define HISTOGRAM_SLOTS 26
+
+/**
+ * struct group_latency - the histograms of a group
+ * @seq: of the group
+ * @name: of the group
+ * @wait: time held, by direction, see histogram.c
+ * @service: time below ioband, by direction
+ */
+struct group_latency {
+	uint64_t seq;
+	char name[IOBAND_GROUP_SIZE];
+	uint64_t wait[OPS][HISTOGRAM_SLOTS];
+	uint64_t service[OPS][HISTOGRAM_SLOTS];
+};
+
+struct latency {
+	struct group_latency *v;
+	size_t n;
+};
+
+/**
+ * struct saved_weight - one line of a file of weights
+ * @line: its number in the file, from 1
+ * @pool: where the group is
+ * @device: in whose own tree, by mapper name; NULL for the pool's tree
+ * @group: as on the command line
+ * @weight: 1..10000
+ */
+struct saved_weight {
+	size_t line;
+	char pool[IOBAND_POOL_SIZE];
+	char *device;
+	char *group;
+	uint64_t weight;
+};
+
+struct saved_weights {
+	struct saved_weight *v;
+	size_t n;
+};
+
+int parse_table(const char *text, struct ioband_table *table,
+		struct problem *problem);
+int parse_status(const char *text, struct ioband_status *status,
+		 struct problem *problem);
+int parse_groups(const char *text, void *groups, struct page_end *end,
+		 struct problem *problem);
+int parse_stats(const char *text, void *stats, struct page_end *end,
+		struct problem *problem);
+int parse_latency(const char *text, void *latency, struct page_end *end,
+		  struct problem *problem);
+int parse_saved_weights(const char *text, struct saved_weights *weights,
+			struct problem *problem);
+int parse_weight(const char *text, uint64_t *weight, struct problem *problem);
+bool parse_pool_name(const char *text);
+bool parse_kernel_log(const char *record, char *sentence, size_t size);
+
+void groups_free(struct groups *groups);
+void stats_free(struct stats *stats);
+void latency_free(struct latency *latency);
+void saved_weights_free(struct saved_weights *weights);
+
+#endif

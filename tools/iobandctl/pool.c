@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The name of a pool that nobody named: the disks it lies on.  Pure. */
+#include <stdio.h>
+#include <string.h>
+
+#include "pool.h"
+
+#define HASH_LENGTH 17	/* '+' and 16 hexadecimal digits */
+
+/* FNV-1a, 64 bits: the name must be the same on every boot. */
+static uint64_t hash_names(const struct names *names)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < names->n; i++) {
+		/* The NUL too, so that ab,c is not a,bc. */
+		for (size_t j = 0; j <= strlen(names->v[i]); j++) {
+			hash ^= (unsigned char)names->v[i][j];
+			hash *= 0x100000001b3;
+		}
+	}
+	return hash;
+}
+
+/* Join names with '+' as long as they fit; return how many did. */
+static size_t join(const struct names *names, char *text, size_t size)
+{
+	size_t length = 0, i;
+
+	*text = 0;
+	for (i = 0; i < names->n; i++) {
+		size_t more = strlen(names->v[i]) + !!i;
+
+		if (length + more >= size)
+			break;
+		snprintf(text + length, size - length, "%s%s", i ? "+" : "",
+			 names->v[i]);
+		length += more;
+	}
+	return i;
+}
+
+static void replace_odd(char *text)
+{
+	char one[2] = "";
+
+	for (; *text; text++) {
+		one[0] = *text;
+		if (*text != '-' && !parse_pool_name(one))
+			*text = '_';
+	}
+}
+
+/**
+ * pool_name_of() - name a pool after its disks
+ * @disks: their labels, at least one, sorted
+ * @pool: the labels joined with '+'; if that is too long, those that fit and
+ *	a hash of all
+ */
+void pool_name_of(const struct names *disks, char pool[IOBAND_POOL_SIZE])
+{
+	size_t room = IOBAND_POOL_SIZE - HASH_LENGTH;
+
+	if (join(disks, pool, IOBAND_POOL_SIZE) < disks->n) {
+		if (!join(disks, pool, room))
+			snprintf(pool, room, "%s", disks->v[0]);
+		snprintf(pool + strlen(pool), IOBAND_POOL_SIZE - strlen(pool),
+			 "+%016llx", (unsigned long long)hash_names(disks));
+	}
+	replace_odd(pool);
+	if (*pool == '-')
+		*pool = '_';
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_POOL_H
+#define IOBANDCTL_POOL_H
+
+#include "device.h"
+#include "parse.h"
+
+void pool_name_of(const struct names *disks, char pool[IOBAND_POOL_SIZE]);
+
+#endif

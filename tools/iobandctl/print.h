@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_PRINT_H
+#define IOBANDCTL_PRINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "defs.h"
+
+/* What the cells of a column hold. */
+enum column_kind {
+	COLUMN_TEXT,
+	COLUMN_NUMBER,
+	COLUMN_REAL,	/* two decimals */
+	COLUMN_BYTES,	/* JSON: bytes */
+	COLUMN_TIME,	/* JSON: nanoseconds */
+	COLUMN_FLAG,	/* JSON: true or false */
+	COLUMN_TREE,	/* text that leads the branches of a tree */
+};
+
+/**
+ * struct column - a column of a table
+ * @title: its heading in text; NULL to leave it out there
+ * @key: its name in JSON; NULL to leave it out there
+ * @kind: what its cells hold
+ */
+struct column {
+	const char *title;
+	const char *key;
+	enum column_kind kind;
+};
+
+struct table;
+struct row;
+
+struct table *print_table(const char *name, const struct column *columns,
+			  size_t n, bool json);
+struct row *print_row(struct table *table);
+void print_below(struct row *row, struct row *parent);
+void print_text(struct table *table, struct row *row, size_t column,
+		const char *text);
+void print_number(struct table *table, struct row *row, size_t column,
+		  uint64_t number);
+void print_real(struct table *table, struct row *row, size_t column,
+		double number);
+void print_flag(struct table *table, struct row *row, size_t column, bool flag);
+int print_end(struct table *table);
+__printf(1, 2) void print_line(const char *fmt, ...);
+int print_flush(void);
+
+#endif

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a pool is asked for and told through messages.
+ *
+ * Lists come a page at a time and are sorted by sequence number here, which
+ * leads every struct in them.
+ */
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "kmsg.h"
+#include "query.h"
+
+typedef int (*page_parser)(const char *text, void *list, struct page_end *end,
+			   struct problem *problem);
+
+static int report_refusal(const struct ioband_device *device,
+			  const char *message, int error)
+{
+	return fail(exit_code_of(-error), "device %s refused '%s': %s",
+		    device->dm->name, message, kmsg_reason(-error));
+}
+
+static int read_page(const struct ioband_device *device, const char *message,
+		     page_parser parser, void *list, struct page_end *end)
+{
+	struct problem problem;
+	char *text = NULL;
+	int error, code = EXIT_OK;
+
+	kmsg_mark();
+	error = mapper_message(device->dm->name, message, &text);
+	if (error)
+		return report_refusal(device, message, error);
+	if (parser(text, list, end, &problem))
+		code = fail(EXIT_FORMAT,
+			    "cannot understand what device %s answered to '%s': %s",
+			    device->dm->name, message, problem.text);
+	free(text);
+	return code;
+}
+
+static int read_list(const struct ioband_device *device, const char *kind,
+		     page_parser parser, void *list)
+{
+	struct page_end end = { .more = false };
+	char cursor[IOBAND_CURSOR_SIZE];
+	int code;
+
+	do {
+		char *message = xasprintf("%s%s%s", kind, end.more ? " " : "",
+					  end.more ? end.cursor : "");
+
+		strcpy(cursor, end.cursor);
+		code = read_page(device, message, parser, list, &end);
+		free(message);
+		if (code == EXIT_OK && end.more && !strcmp(cursor, end.cursor))
+			code = fail(EXIT_FORMAT,
+				    "device %s answers '%s' with the same page over and over",
+				    device->dm->name, kind);
+	} while (code == EXIT_OK && end.more);
+	return code;
+}
+
+static int by_seq(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+static_assert(!offsetof(struct ioband_group, seq), "sorted by it");
+static_assert(!offsetof(struct group_stats, seq), "sorted by it");
+static_assert(!offsetof(struct group_latency, seq), "sorted by it");
+
+/**
+ * query_groups() - list the groups of a device's pool
+ * @device: the device
+ * @groups: the result, also to be freed after a failure
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_groups(const struct ioband_device *device, struct groups *groups)
+{
+	int code;
+
+	*groups = (struct groups){ .n = 0 };
+	code = read_list(device, "groups", parse_groups, groups);
+	if (groups->n)
+		qsort(groups->v, groups->n, sizeof(*groups->v), by_seq);
+	return code;
+}
+
+/**
+ * query_stats() - list what the groups of a device's pool did
+ * @device: the device
+ * @stats: the result, also to be freed after a failure
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_stats(const struct ioband_device *device, struct stats *stats)
+{
+	int code;
+
+	*stats = (struct stats){ .n = 0 };
+	code = read_list(device, "stats", parse_stats, stats);
+	if (stats->n)
+		qsort(stats->v, stats->n, sizeof(*stats->v), by_seq);
+	return code;
+}
+
+/**
+ * query_latency() - list the histograms of the groups of a device's pool
+ * @device: the device
+ * @latency: the result, also to be freed after a failure
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_latency(const struct ioband_device *device, struct latency *latency)
+{
+	int code;
+
+	*latency = (struct latency){ .n = 0 };
+	code = read_list(device, "latency", parse_latency, latency);
+	if (latency->n)
+		qsort(latency->v, latency->n, sizeof(*latency->v), by_seq);
+	return code;
+}
+
+/**
+ * query_weight() - set the weight of a group
+ * @device: where
+ * @group: as it is written in messages
+ * @weight: 1..10000, or 0 for the default
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_weight(const struct ioband_device *device, const char *group,
+		 uint64_t weight)
+{
+	char *message = weight ?
+			xasprintf("weight %s %llu", group,
+				  (unsigned long long)weight) :
+			xasprintf("weight %s default", group);
+	int error, code = EXIT_OK;
+
+	kmsg_mark();
+	error = mapper_message(device->dm->name, message, NULL);
+	if (error)
+		code = report_refusal(device, message, error);
+	free(message);
+	return code;
+}
+
+/**
+ * groups_find() - find a group by its sequence number
+ * @groups: sorted
+ * @seq: the number
+ *
+ * Return: the group, or NULL.
+ */
+const struct ioband_group *groups_find(const struct groups *groups,
+				       uint64_t seq)
+{
+	return groups->n ? bsearch(&seq, groups->v, groups->n,
+				   sizeof(*groups->v), by_seq) : NULL;
+}
+
+/**
+ * stats_find() - find statistics by the group's sequence number
+ * @stats: sorted
+ * @seq: the number
+ *
+ * Return: the statistics, or NULL.
+ */
+const struct group_stats *stats_find(const struct stats *stats, uint64_t seq)
+{
+	return stats->n ? bsearch(&seq, stats->v, stats->n,
+				  sizeof(*stats->v), by_seq) : NULL;
+}
+
+/**
+ * latency_find() - find histograms by the group's sequence number
+ * @latency: sorted
+ * @seq: the number
+ *
+ * Return: the histograms, or NULL.
+ */
+const struct group_latency *latency_find(const struct latency *latency,
+					 uint64_t seq)
+{
+	return latency->n ? bsearch(&seq, latency->v, latency->n,
+				    sizeof(*latency->v), by_seq) : NULL;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_QUERY_H
+#define IOBANDCTL_QUERY_H
+
+#include "ioband.h"
+#include "parse.h"
+
+int query_groups(const struct ioband_device *device, struct groups *groups);
+int query_stats(const struct ioband_device *device, struct stats *stats);
+int query_latency(const struct ioband_device *device, struct latency *latency);
+int query_weight(const struct ioband_device *device, const char *group,
+		 uint64_t weight);
+const struct ioband_group *groups_find(const struct groups *groups,
+				       uint64_t seq);
+const struct group_stats *stats_find(const struct stats *stats, uint64_t seq);
+const struct group_latency *latency_find(const struct latency *latency,
+					 uint64_t seq);
+
+#endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl remove: ioband devices, when nobody uses them. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "device.h"
+#include "kmsg.h"
+#include "use.h"
+#include "verbs.h"
+
+static int find(const struct ioband_devices *devices, const char *spelled,
+		const struct ioband_device **found)
+{
+	const struct ioband_device *over;
+	struct device number;
+
+	*found = ioband_exact(devices, spelled);
+	if (*found)
+		return EXIT_OK;
+	if (!device_find(spelled, &number))
+		return fail(EXIT_MISSING,
+			    "there is no device '%s'; 'iobandctl list' shows all ioband devices",
+			    spelled);
+	over = ioband_over(devices, spelled);
+	return fail(EXIT_MISSING, "%s is not an ioband device; %s%s", spelled,
+		    over ? "the one over it is " : "'iobandctl list' shows all",
+		    over ? over->dm->name : "");
+}
+
+static int busy(const struct mapped_device *device, const char *use)
+{
+	return fail(EXIT_IN_USE,
+		    "%s is in use: %s; or use --deferred to have it removed when it is closed",
+		    device->name, use);
+}
+
+static int remove_one(const struct ioband_devices *devices,
+		      const char *spelled, bool deferred)
+{
+	const struct ioband_device *found;
+	struct device device = { .major = 0 };
+	struct problem use;
+	int code = find(devices, spelled, &found);
+	int error;
+
+	if (code != EXIT_OK)
+		return code;
+	device.major = found->dm->major;
+	device.minor = found->dm->minor;
+	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s",
+		 found->dm->name);
+	if (!deferred && found->dm->open_count &&
+	    use_of_device(&device, &use))
+		return busy(found->dm, use.text);
+	kmsg_mark();
+	error = mapper_remove(found->dm->name, deferred);
+	if (!error)
+		return EXIT_OK;
+	if (error != -EBUSY)
+		return fail(exit_code_of(-error), "cannot remove %s: %s",
+			    found->dm->name, kmsg_reason(-error));
+	if (!use_of_device(&device, &use) && !use_by_process(&device, &use))
+		problem_set(&use,
+			    "something has it open, perhaps in another namespace or container");
+	return busy(found->dm, use.text);
+}
+
+static int run(const struct args *args)
+{
+	struct ioband_devices devices;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK)
+		return code;
+	for (int i = 0; i < args->n; i++) {
+		int result = remove_one(&devices, args->operand[i],
+					args->value[OPTION_DEFERRED]);
+
+		if (code == EXIT_OK)
+			code = result;
+	}
+	ioband_free(&devices);
+	return code;
+}
+
+static const struct option_spec options[] = {
+	{ OPTION_DEFERRED, "deferred", NULL,
+	  "if it is open, remove it when it is closed" },
+	{ .name = NULL }
+};
+
+const struct verb verb_remove = {
+	.name = "remove",
+	.args = "NAME...",
+	.summary = "Remove ioband devices; what lies below stays as it is",
+	.min = 1,
+	.max = ARGS_ANY,
+	.options = options,
+	.run = run,
+};

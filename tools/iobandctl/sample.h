@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_SAMPLE_H
+#define IOBANDCTL_SAMPLE_H
+
+#include "ioband.h"
+#include "parse.h"
+
+#define NS_PER_S 1000000000ULL
+
+/**
+ * struct sample - what the groups of a pool did until a moment
+ * @ns: the moment, of the monotonic clock; of a difference, the time between
+ * @groups: the groups, for their paths
+ * @stats: what they did
+ * @latency: how long it took
+ */
+struct sample {
+	uint64_t ns;
+	struct groups groups;
+	struct stats stats;
+	struct latency latency;
+};
+
+uint64_t sample_clock(void);
+int sample_take(const struct ioband_device *device, struct sample *sample);
+void sample_free(struct sample *sample);
+void sample_delta(const struct sample *before, const struct sample *now,
+		  struct sample *delta);
+void sample_delta_free(struct sample *delta);
+struct op_stats stats_total(const struct group_stats *group);
+double stats_share(const struct stats *stats, const struct group_stats *group,
+		   const char *measure);
+
+#endif

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who uses a block device, said so that one knows what to do about it. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libmount.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "use.h"
+
+static bool same(const struct device *device, dev_t number)
+{
+	return major(number) == device->major && minor(number) == device->minor;
+}
+
+/*
+ * File systems with numbers of their own (btrfs) show their device only as
+ * the source.
+ */
+static bool entry_is_on(struct libmnt_fs *entry, const struct device *device)
+{
+	const char *source = mnt_fs_get_srcpath(entry);
+	struct stat info;
+
+	if (same(device, mnt_fs_get_devno(entry)))
+		return true;
+	return source && *source == '/' && !stat(source, &info) &&
+	       S_ISBLK(info.st_mode) && same(device, info.st_rdev);
+}
+
+static struct libmnt_fs *find_entry(struct libmnt_table *entries,
+				    const struct device *device)
+{
+	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
+	struct libmnt_fs *entry = NULL;
+
+	while (iter && !mnt_table_next_fs(entries, iter, &entry)) {
+		if (entry_is_on(entry, device))
+			break;
+		entry = NULL;
+	}
+	mnt_free_iter(iter);
+	return entry;
+}
+
+static bool is_mounted(const struct device *device, struct problem *use)
+{
+	struct libmnt_table *mounts = mnt_new_table();
+	struct libmnt_fs *mount = NULL;
+
+	if (mounts && !mnt_table_parse_mtab(mounts, NULL))
+		mount = find_entry(mounts, device);
+	if (mount)
+		problem_set(use, "it is mounted on %s; 'umount' it first",
+			    mnt_fs_get_target(mount));
+	mnt_unref_table(mounts);
+	return mount;
+}
+
+static bool is_swap(const struct device *device, struct problem *use)
+{
+	struct libmnt_table *swaps = mnt_new_table();
+	bool found = swaps && !mnt_table_parse_swaps(swaps, NULL) &&
+		     find_entry(swaps, device);
+
+	if (found)
+		problem_set(use, "swap is on it; 'swapoff %s' first",
+			    device->path);
+	mnt_unref_table(swaps);
+	return found;
+}
+
+static bool has_holder(const struct device *device, struct problem *use)
+{
+	struct names holders = { .n = 0 };
+	struct device holder;
+	char label[DEVICE_NAME_SIZE] = "";
+
+	if (device_related(device, "holders", &holders)) {
+		snprintf(label, sizeof(label), "%s", holders.v[0]);
+		if (device_of_kernel_name(label, &holder))
+			device_label(holder.major, holder.minor, label);
+		problem_set(use,
+			    "device %s lies on it; take that down first (lsblk shows what it is)",
+			    label);
+	}
+	names_free(&holders);
+	return *label;
+}
+
+static bool is_used(const struct device *device, struct problem *use)
+{
+	return has_holder(device, use) || is_mounted(device, use) ||
+	       is_swap(device, use);
+}
+
+static bool has_used_partition(const struct device *device,
+			       struct problem *use)
+{
+	struct names partitions = { .n = 0 };
+	struct problem inner;
+	struct device partition;
+	bool found = false;
+
+	device_related(device, "", &partitions);
+	for (size_t i = 0; i < partitions.n && !found; i++) {
+		found = device_of_kernel_name(partitions.v[i], &partition) &&
+			is_used(&partition, &inner);
+		if (found)
+			problem_set(use, "its partition %s is in use: %.400s",
+				    partitions.v[i], inner.text);
+	}
+	names_free(&partitions);
+	return found;
+}
+
+/**
+ * use_of_device() - see whether a device is in use
+ * @device: the device
+ * @use: by whom, and what to do
+ *
+ * Knows mounts, swap and devices above it, of its partitions also.
+ *
+ * Return: whether it is.
+ */
+bool use_of_device(const struct device *device, struct problem *use)
+{
+	return is_used(device, use) || has_used_partition(device, use);
+}
+
+static bool process_has_open(int process, const struct device *device)
+{
+	struct dirent *entry;
+	bool found = false;
+	struct stat info;
+	DIR *files;
+	int fd;
+
+	fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	files = fd < 0 ? NULL : fdopendir(fd);
+	while (files && !found && (entry = readdir(files)))
+		found = !fstatat(dirfd(files), entry->d_name, &info, 0) &&
+			S_ISBLK(info.st_mode) && same(device, info.st_rdev);
+	if (files)
+		closedir(files);
+	return found;
+}
+
+static void process_name(int process, char name[64])
+{
+	int fd = openat(process, "comm", O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, name, 63);
+
+	name[length < 0 ? 0 : length] = 0;
+	name[strcspn(name, "\n")] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool check_process(DIR *processes, const char *pid,
+			  const struct device *device, struct problem *use)
+{
+	int process = openat(dirfd(processes), pid,
+			     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool found = process >= 0 && process_has_open(process, device);
+	char name[64];
+
+	if (found) {
+		process_name(process, name);
+		found = !strstr(name, "udev");	/* looks, and is gone */
+		problem_set(use, "process %s (%s) has it open", pid, name);
+	}
+	if (process >= 0)
+		close(process);
+	return found;
+}
+
+/**
+ * use_by_process() - see whether a process has a device open
+ * @device: the device
+ * @use: which one
+ *
+ * Return: whether one has; udev's own do not count.
+ */
+bool use_by_process(const struct device *device, struct problem *use)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+	bool found = false;
+
+	while (processes && !found && (entry = readdir(processes)))
+		found = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+			check_process(processes, entry->d_name, device, use);
+	if (processes)
+		closedir(processes);
+	return found;
+}
+
+/**
+ * use_exclusive() - see whether somebody has a device for himself
+ * @device: the device
+ * @use: by whom, and what to do
+ *
+ * Catches what use_of_device() cannot see: mounts in other namespaces, file
+ * systems over several devices, processes that opened it with O_EXCL.
+ *
+ * Return: whether somebody has.
+ */
+bool use_exclusive(const struct device *device, struct problem *use)
+{
+	int fd = open(device->path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0) {
+		close(fd);
+		return false;
+	}
+	if (errno != EBUSY)
+		return false;
+	if (!use_by_process(device, use))
+		problem_set(use,
+			    "the kernel holds it exclusively: a file system over several devices, a mount in another namespace or container, a RAID member, or an iSCSI or NVMe target; find and stop that first");
+	return true;
+}

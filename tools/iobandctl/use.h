@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_USE_H
+#define IOBANDCTL_USE_H
+
+#include <stdbool.h>
+
+#include "device.h"
+#include "error.h"
+
+bool use_of_device(const struct device *device, struct problem *use);
+bool use_by_process(const struct device *device, struct problem *use);
+bool use_exclusive(const struct device *device, struct problem *use);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_VERBS_H
+#define IOBANDCTL_VERBS_H
+
+#include "args.h"
+#include "ioband.h"
+
+extern const struct verb verb_create;
+extern const struct verb verb_remove;
+extern const struct verb verb_list;
+extern const struct verb verb_status;
+extern const struct verb verb_set_weight;
+extern const struct verb verb_get_weight;
+extern const struct verb verb_groups;
+extern const struct verb verb_stat;
+
+int list_print(const struct ioband_device *devices, size_t n, bool json);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_WORDS_H
+#define IOBANDCTL_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * struct span - a piece of a text that somebody else owns
+ * @start: first byte
+ * @length: in bytes; nothing is terminated by NUL
+ */
+struct span {
+	const char *start;
+	size_t length;
+};
+
+struct span span_of(const char *text);
+bool span_line(struct span *rest, struct span *line);
+bool span_word(struct span *rest, struct span *word);
+void span_item(struct span *rest, char separator, struct span *item);
+bool span_key(struct span word, struct span *key, struct span *value);
+bool span_is(struct span span, const char *text);
+bool span_u64(struct span span, uint64_t max, uint64_t *value);
+bool span_copy(struct span span, char *buffer, size_t size);
+char *span_unescape(struct span span);
+char *text_escape(const char *text);
+const char *span_show(struct span span, char buffer[48]);
+
+#endif

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Right lines, spoilt at random: whatever comes in, what comes out is a result
+ * within its documented range, or a whole sentence.
+ */
+#include <linux/kernel.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CASE_SETUP	NULL
+#define CASE_TEARDOWN	say_last
+#include "cases.h"
+#include "dm-ioband-args.h"
+#include "dm-ioband-depth.h"
+#include "random.h"
+#include "scale.h"
+#include "words.h"
+
+#define TEXT_MAX	512
+#define LINES		200000
+
+static const char * const tables[] = {
+	"8:16 0 pool",
+	"/dev/mapper/vg-lv 2048 pool_A.b:c+d-e 0",
+	"8:16 18014398509481983 p 4 mode=device+cgroup weight=10000 measure=ios depth=65535",
+	"8:16 0 p 4 depth=auto measure=bytes mode=device weight=1",
+	"8:16 0 p 1 mode=uid",
+	"8:16 0 p 2 mode=pgrp depth=32",
+};
+
+static const char * const messages[] = {
+	"weight root 100",
+	"weight device 10000",
+	"weight device:253:1048575 default",
+	"weight cgroup:/system.slice/a.service 1",
+	"weight cgroup#18446744073709551615 5",
+	"weight uid:4294967294 5",
+	"weight pgrp:2147483647 5",
+	"set mode=device+cgroup",
+	"set depth=auto",
+	"set measure=ios",
+	"groups",
+	"stats 4294967295",
+	"latency 0",
+};
+
+/* Words that have a meaning somewhere, and numbers at the ends of ranges. */
+static const char * const pieces[] = {
+	"mode=", "weight=", "measure=", "depth=", "auto", "default", "device", "cgroup", "uid:",
+	"cgroup:/", "cgroup#", "device:", "weight", "set", "groups", "root", "-1", "0", "1",
+	"10000", "10001", "65535", "65536", "4294967295", "4294967296", "18446744073709551615",
+	"18446744073709551616", "+", "-", "=", ":", "#", "/", "%s%n", " ", "  ",
+};
+
+static void replace(char *text, size_t at, size_t gone, const char *piece)
+{
+	char copy[2 * TEXT_MAX];
+
+	snprintf(copy, sizeof(copy), "%.*s%s%s", (int)at, text, piece, text + at + gone);
+	snprintf(text, TEXT_MAX, "%.*s", TEXT_MAX - 1, copy);
+}
+
+static void spoil(struct sim_random *random, char *text)
+{
+	const size_t at = random_below(random, strlen(text) + 1);
+	const size_t gone = random_below(random, strlen(text) - at + 1);
+	char piece[TEXT_MAX];
+
+	switch (random_below(random, 6)) {
+	case 0:
+		snprintf(piece, sizeof(piece), "%c", (char)(1 + random_below(random, 255)));
+		replace(text, at, !!text[at], piece);
+		break;
+	case 1:
+		replace(text, at, 0, pieces[random_below(random, ARRAY_SIZE(pieces))]);
+		break;
+	case 2:
+		replace(text, at, gone, "");
+		break;
+	case 3:		/* a part of it twice */
+		snprintf(piece, sizeof(piece), "%.*s", (int)gone, text + at);
+		replace(text, at, 0, piece);
+		break;
+	case 4:
+		replace(text, at, gone, pieces[random_below(random, ARRAY_SIZE(pieces))]);
+		break;
+	default:	/* another digit */
+		if (text[at] >= '0' && text[at] <= '9')
+			text[at] = '0' + random_below(random, 10);
+		break;
+	}
+}
+
+static void settings_are_good(const struct ioband_settings *settings)
+{
+	assert_in_range(settings->given, 0, (1 << IOBAND_NR_KEYS) - 1);
+	assert_in_range(settings->mode, 0, IOBAND_NR_MODES - 1);
+	assert_in_range(settings->measure, 0, IOBAND_NR_MEASURES - 1);
+	assert_in_range(settings->depth, 0, IOBAND_DEPTH_MAX);
+}
+
+static void table_is_good(const struct ioband_table *table, const struct words *words)
+{
+	const struct ioband_settings *settings = &table->settings;
+	const char *name = table->pool;
+
+	assert_ptr_equal(table->device, words->word[0]);
+	assert_ptr_equal(table->pool, words->word[2]);
+	assert_in_range(table->start, 0, INT64_MAX / 512);
+	assert_in_range(strlen(name), 1, 63);
+	assert_int_not_equal(name[0], '-');
+	for (; *name; name++)
+		assert_true(isalnum((unsigned char)*name) || strchr("_.:+-", *name));
+	settings_are_good(settings);
+	assert_in_range(settings->weight, 1, 10000);
+	assert_int_equal(__builtin_popcount(settings->given), words->nr > 4 ? words->nr - 4 : 0);
+	if (settings->given & (1 << IOBAND_KEY_WEIGHT))
+		assert_true(settings->mode == IOBAND_MODE_DEVICE ||
+			    settings->mode == IOBAND_MODE_DEVICE_CGROUP);
+}
+
+static void message_is_good(const struct ioband_message *message, const struct words *words)
+{
+	const struct ioband_spec *spec = &message->spec;
+
+	assert_in_range(words->nr, 1, 3);
+	assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_LATENCY);
+	if (message->verb == IOBAND_MSG_SET) {
+		assert_int_equal(__builtin_popcount(message->settings.given), 1);
+		assert_false(message->settings.given & (1 << IOBAND_KEY_WEIGHT));
+		settings_are_good(&message->settings);
+	}
+	if (message->verb != IOBAND_MSG_WEIGHT)
+		return;
+	assert_in_range(message->weight, 0, 10000);
+	assert_in_range(spec->kind, 0, IOBAND_KIND_ROOT);
+	if (spec->kind == IOBAND_KIND_CGROUP)
+		assert_true(spec->path ? spec->path[0] == '/' : spec->id > 0);
+	else
+		assert_true(!spec->path && spec->id <= UINT32_MAX);
+}
+
+static void sentence_is_good(const struct ioband_error *error)
+{
+	static const char * const says[] = {
+		"must ", "unknown key; there are", "is given twice", "it wants mode=",
+		"at most a cursor may", "use 'weight device", "is the inode number",
+	};
+	const size_t len = strnlen(error->text, sizeof(error->text));
+	size_t i;
+
+	/* One that fills the room may have been cut off. */
+	assert_in_range(len, 20, sizeof(error->text) - 2);
+	for (i = 0; i < ARRAY_SIZE(says); i++)
+		if (strstr(error->text, says[i]))
+			return;
+	fail_msg("'%s' does not say what is right", error->text);
+}
+
+static bool try_table(const char *text)
+{
+	struct ioband_error error = {};
+	struct ioband_table table;
+	struct words words;
+	int ret;
+
+	words_split(&words, text);
+	ret = ioband_args_table(&table, words.nr, words.word, &error);
+	assert_true(words_are(&words, text));
+	assert_true(!ret || ret == -EINVAL);
+	if (ret)
+		sentence_is_good(&error);
+	else
+		table_is_good(&table, &words);
+	words_free(&words);
+	return !ret;
+}
+
+static bool try_message(const char *text)
+{
+	struct ioband_message message;
+	struct ioband_error error = {};
+	struct words words;
+	int ret;
+
+	words_split(&words, text);
+	ret = ioband_args_message(&message, words.nr, words.word, &error);
+	assert_true(words_are(&words, text));
+	assert_true(!ret || ret == -EINVAL);
+	if (ret)
+		sentence_is_good(&error);
+	else
+		message_is_good(&message, &words);
+	words_free(&words);
+	return !ret;
+}
+
+static char line[TEXT_MAX];
+
+static int say_last(void **state)
+{
+	(void)state;
+	print_message("the last line was '%s'\n", line);
+	return 0;
+}
+
+static void spoil_and_try(const char * const right[], size_t nr, bool (*try)(const char *text))
+{
+	struct sim_random random = { .state = 1 };
+	u64 i, taken = 0;
+
+	for (i = 0; i < scaled(LINES); i++) {
+		u64 rounds = 1 + random_below(&random, 4);
+
+		snprintf(line, sizeof(line), "%s", right[i % nr]);
+		while (rounds--)
+			spoil(&random, line);
+		taken += try(line);
+	}
+	/* Neither all nor nothing of it is right. */
+	assert_in_range(taken, scaled(LINES) / 100, scaled(LINES) / 2);
+}
+
+static void spoilt_tables(void **state)
+{
+	(void)state;
+	spoil_and_try(tables, ARRAY_SIZE(tables), try_table);
+}
+
+static void spoilt_messages(void **state)
+{
+	(void)state;
+	spoil_and_try(messages, ARRAY_SIZE(messages), try_message);
+}
+
+static void unspoilt_lines(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(tables); i++)
+		assert_true(try_table(tables[i]));
+	for (i = 0; i < ARRAY_SIZE(messages); i++)
+		assert_true(try_message(messages[i]));
+}
+
+int main(int argc, char **argv)
+{
+	const test_case cases[] = {
+		TEST(unspoilt_lines),
+		TEST(spoilt_tables),
+		TEST(spoilt_messages),
+	};
+
+	return run_cases(cases, argc, argv);
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reads "table <words>" and "message <words>", each ended by a NUL, and says
+ * what was understood, or the sentence of the error, likewise ended.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dm-ioband-args.h"
+#include "words.h"
+
+static void say_settings(const struct ioband_settings *settings)
+{
+	printf(" given=%x mode=%s weight=%u measure=%s depth=%u", settings->given,
+	       ioband_mode_names[settings->mode], settings->weight,
+	       ioband_measure_names[settings->measure], settings->depth);
+}
+
+static int say_table(struct words *words, struct ioband_error *error)
+{
+	struct ioband_table table;
+	int ret = ioband_args_table(&table, words->nr, words->word, error);
+
+	if (ret)
+		return ret;
+	printf("device=%s start=%llu pool=%s", table.device, table.start, table.pool);
+	say_settings(&table.settings);
+	return 0;
+}
+
+static void say_spec(const struct ioband_spec *spec)
+{
+	static const char * const kinds[] = {
+		[IOBAND_KIND_CGROUP] = "cgroup",
+		[IOBAND_KIND_UID] = "uid",
+		[IOBAND_KIND_GID] = "gid",
+		[IOBAND_KIND_PID] = "pid",
+		[IOBAND_KIND_PGRP] = "pgrp",
+		[IOBAND_KIND_DEVICE] = "device",
+		[IOBAND_KIND_ROOT] = "root",
+	};
+
+	printf(" kind=%s id=%llu path=%s self=%d", kinds[spec->kind], spec->id,
+	       spec->path ? spec->path : "none", spec->self);
+}
+
+static int say_message(struct words *words, struct ioband_error *error)
+{
+	static const char * const verbs[] = {
+		[IOBAND_MSG_WEIGHT] = "weight",
+		[IOBAND_MSG_SET] = "set",
+		[IOBAND_MSG_GROUPS] = "groups",
+		[IOBAND_MSG_STATS] = "stats",
+		[IOBAND_MSG_LATENCY] = "latency",
+	};
+	struct ioband_message message;
+	int ret = ioband_args_message(&message, words->nr, words->word, error);
+
+	if (ret)
+		return ret;
+	printf("verb=%s", verbs[message.verb]);
+	if (message.verb == IOBAND_MSG_WEIGHT) {
+		say_spec(&message.spec);
+		printf(" weight=%u", message.weight);
+	} else if (message.verb == IOBAND_MSG_SET) {
+		say_settings(&message.settings);
+	} else {
+		printf(" cursor=%u", message.cursor);
+	}
+	return 0;
+}
+
+static void say(const char *line)
+{
+	const bool is_table = !strncmp(line, "table ", 6);
+	const char *rest = strchr(line, ' ') + 1;
+	struct ioband_error error = {};
+	struct words words;
+	int ret;
+
+	words_split(&words, rest);
+	ret = is_table ? say_table(&words, &error) : say_message(&words, &error);
+	if (ret)
+		fputs(error.text, stdout);
+	if (ret && ret != -EINVAL)
+		printf(" (%d)", ret);
+	if (!words_are(&words, rest))
+		fputs(" (words were changed)", stdout);
+	putchar('\0');
+	words_free(&words);
+}
+
+int main(void)
+{
+	char *line = NULL;
+	size_t room = 0;
+
+	while (getdelim(&line, &room, '\0', stdin) > 0)
+		say(line);
+	free(line);
+	return 0;
+}

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The scheduler, rule by rule.
+ */
+#include <stdlib.h>
+
+#define CASE_SETUP	setup
+#define CASE_TEARDOWN	teardown
+#include "cases.h"
+#include "tree.h"
+
+#define KIB	1024U
+#define MIB	(1024U * KIB)
+#define USEC	1000ULL
+#define MSEC	(1000 * USEC)
+
+static struct tree *tree;
+
+static int setup(void **state)
+{
+	(void)state;
+	tree = malloc(sizeof(*tree));
+	if (!tree)
+		return -1;
+	tree_init(tree, 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	tree_drain(tree);
+	free(tree);
+	return 0;
+}
+
+static struct ioband_bill bill(u32 bytes)
+{
+	return (struct ioband_bill) { .charge = bytes, .bytes = bytes };
+}
+
+static void wait_for(struct tree_leaf *leaf, u32 bytes)
+{
+	tree_wait(tree, leaf, bill(bytes));
+	tree_check(tree);
+}
+
+static void now(struct tree_leaf *leaf, u32 bytes)
+{
+	tree_admit_now(tree, leaf, bill(bytes));
+	tree_check(tree);
+}
+
+static void complete_all(void)
+{
+	while (tree->nr_flight) {
+		tree_complete(tree, 0);
+		tree_check(tree);
+	}
+}
+
+/* Serve one bio, which completes at once; its leaf has the next one waiting again. */
+static struct tree_leaf *serve_backlogged(u32 bytes)
+{
+	struct tree_leaf *leaf;
+	u64 wake_ns;
+
+	leaf = tree_serve(tree, &wake_ns);
+	if (!leaf)
+		return NULL;
+	wait_for(leaf, bytes);
+	tree_complete(tree, tree->nr_flight - 1);
+	tree_check(tree);
+	return leaf;
+}
+
+/* How often others are served before @leaf is. */
+static u32 served_before(const struct tree_leaf *leaf, u32 bytes)
+{
+	u32 others;
+
+	for (others = 0; others < 1000000; others++)
+		if (serve_backlogged(bytes) == leaf)
+			return others;
+	fail_msg("starved");
+	return 0;
+}
+
+/* A few bios waiting, so that a leaf stays backlogged while it is served. */
+static void backlog(struct tree_leaf *leaf, u32 bytes)
+{
+	wait_for(leaf, bytes);
+	wait_for(leaf, bytes);
+}
+
+/* ---- virtual time -------------------------------------------------------- */
+
+static void order_is_that_of_the_essay(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 200);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	const char *order = "abaabaabaaba";
+
+	(void)state;
+	backlog(a, 64 * KIB);
+	backlog(b, 64 * KIB);
+	for (; *order; order++)
+		assert_ptr_equal(serve_backlogged(64 * KIB), *order == 'a' ? a : b);
+}
+
+static void debt_is_repaid(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 200);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+
+	(void)state;
+	backlog(b, 64 * KIB);
+	now(a, MIB);
+	complete_all();
+	backlog(a, 64 * KIB);
+	assert_in_range(served_before(a, 64 * KIB), 8, 9);
+}
+
+/* The creditor is a reader that has now and then nothing waiting. */
+static void debt_is_repaid_across_gaps(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	wait_for(b, 4 * KIB);
+	for (i = 0; i < 50; i++)
+		now(a, MIB);
+	tree_complete(tree, 0);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	complete_all();
+	tree->now_ns += 10 * USEC;
+	backlog(b, MIB);
+	backlog(a, MIB);
+	assert_in_range(served_before(a, MIB), 49, 51);
+}
+
+/* The debtor goes once because the creditor has all its bios in flight. */
+static void debt_outlives_a_turn(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	wait_for(b, MIB);
+	for (i = 0; i < 50; i++)
+		now(a, MIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	backlog(a, MIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	backlog(b, MIB);
+	backlog(a, MIB);
+	assert_in_range(served_before(a, MIB), 49, 51);
+}
+
+static void debt_is_bounded(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 200);
+	u32 i;
+
+	(void)state;
+	backlog(b, MIB);
+	for (i = 0; i < 1000; i++)
+		now(a, MIB);
+	complete_all();
+	backlog(a, MIB);
+	assert_in_range(served_before(a, MIB), 127, 130);	/* 64 MiB, twice the weight */
+}
+
+static void nothing_is_owed_to_nobody(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 50; i++)
+		now(a, MIB);
+	complete_all();
+	backlog(b, MIB);
+	backlog(a, MIB);
+	assert_in_range(served_before(a, MIB), 0, 2);	/* its last one */
+}
+
+/* Nor to one that has gone, though nothing has happened since. */
+static void nothing_is_owed_to_who_has_gone(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	(void)state;
+	now(b, 4 * KIB);
+	complete_all();
+	tree->now_ns += 10 * MSEC;
+	for (i = 0; i < 50; i++)
+		now(a, MIB);
+	complete_all();
+	backlog(b, MIB);
+	backlog(a, MIB);
+	assert_in_range(served_before(a, MIB), 0, 2);
+}
+
+/* Inside a group one owes its siblings, and the group owes its own. */
+static void debt_counts_at_every_level(void **state)
+{
+	struct tree_node *group = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *a1 = tree_add_leaf(tree, group, 100);
+	struct tree_leaf *a2 = tree_add_leaf(tree, group, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	(void)state;
+	backlog(a2, MIB);
+	backlog(b, MIB);
+	for (i = 0; i < 20; i++)
+		now(a1, MIB);
+	complete_all();
+	backlog(a1, MIB);
+	assert_in_range(served_before(a2, MIB), 19, 21);	/* all b's */
+	assert_in_range(served_before(a1, MIB), 38, 42);	/* 20 of a2's, as many of b's */
+}
+
+static void idling_earns_nothing(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	(void)state;
+	backlog(b, MIB);
+	for (i = 0; i < 100; i++)
+		assert_ptr_equal(serve_backlogged(MIB), b);
+	backlog(a, MIB);
+	for (i = 0; i < 10; i++)
+		assert_in_range(served_before(b, MIB), 0, 2);
+}
+
+static void being_slow_earns_little(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	wait_for(a, MIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);	/* and stays in flight */
+	backlog(b, MIB);
+	for (i = 0; i < 100; i++)
+		assert_ptr_equal(serve_backlogged(MIB), b);
+	backlog(a, MIB);
+	assert_in_range(served_before(b, MIB), 4, 6);	/* 4 MiB, and b's last one */
+}
+
+/*
+ * One is served nearly 256 TiB at weight 1, which would be once round; others
+ * come back after having been idle for part of that.
+ */
+static void idle_while_time_goes_round(void **state)
+{
+	struct tree_leaf *busy = tree_add_leaf(tree, NULL, 1);
+	struct tree_leaf *idle[16];
+	u32 i, j;
+
+	(void)state;
+	for (i = 0; i < 16; i++)
+		idle[i] = tree_add_leaf(tree, NULL, 100);
+	backlog(busy, U32_MAX);
+	for (i = 0; i < 16; i++) {
+		for (j = 0; j < 4090; j++)
+			assert_ptr_equal(serve_backlogged(U32_MAX), busy);
+		wait_for(idle[i], MIB);
+		assert_in_range(served_before(idle[i], MIB), 0, 2);
+		tree_withdraw(tree, idle[i]);
+	}
+}
+
+/* ---- weights ------------------------------------------------------------- */
+
+static void raised_weight_shows_at_once(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 1);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+
+	(void)state;
+	backlog(a, MIB);
+	backlog(b, MIB);
+	served_before(a, MIB);
+	tree_set_weight(tree, &a->leaf.ent, 10000);
+	tree_check(tree);
+	assert_in_range(served_before(a, MIB), 0, 1);
+}
+
+static void lowered_weight_shows_at_once(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 10000);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u32 i, of_a;
+
+	(void)state;
+	backlog(a, MIB);
+	backlog(b, MIB);
+	for (i = 0; i < 1010; i++)
+		serve_backlogged(MIB);
+	tree_set_weight(tree, &a->leaf.ent, 1);
+	tree_check(tree);
+	for (i = 0, of_a = 0; i < 1000; i++)
+		of_a += serve_backlogged(MIB) == a;
+	assert_in_range(of_a, 8, 14);
+}
+
+static void weight_of_a_node_changes(void **state)
+{
+	struct tree_node *group = tree_add_node(tree, NULL, 1);
+	struct tree_leaf *a = tree_add_leaf(tree, group, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u32 i, of_a = 0;
+
+	(void)state;
+	backlog(a, MIB);
+	backlog(b, MIB);
+	served_before(a, MIB);
+	tree_set_weight(tree, &group->node.ent, 300);
+	for (i = 0; i < 400; i++)
+		of_a += serve_backlogged(MIB) == a;
+	assert_in_range(of_a, 299, 301);
+}
+
+/* ---- the pipe ------------------------------------------------------------ */
+
+/* As in the essay: a thinks, and keeps its place for a while. */
+static void thinker_keeps_its_place(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	ioband_core_set_limit(&tree->core, 2, U64_MAX);
+	wait_for(a, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	for (i = 0; i < 8; i++)
+		wait_for(b, 64 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	assert_null(tree_serve(tree, &wake_ns));
+	tree_complete(tree, 0);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_int_equal(wake_ns, tree->now_ns + 30 * USEC);
+
+	tree->now_ns += 20 * USEC;
+	wait_for(a, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	tree_complete(tree, 1);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_in_range(wake_ns - tree->now_ns, 31 * USEC, 70 * USEC);
+	tree->now_ns = wake_ns;
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
+/* A reader: one bio, back from the device, and the next one @think_ns later. */
+static void read_once(struct tree_leaf *leaf, u64 think_ns)
+{
+	u64 wake_ns;
+
+	wait_for(leaf, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
+	tree->now_ns += 100 * USEC;
+	complete_all();
+	tree->now_ns += think_ns;
+}
+
+/* How long another one waits for a leaf that thinks: until its next bio, it seems. */
+static u64 grace_of(struct tree_leaf *leaf)
+{
+	struct tree_leaf *other = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	now(other, MIB);
+	read_once(leaf, 0);
+	ioband_core_set_limit(&tree->core, 1, U64_MAX);
+	wait_for(other, 4 * KIB);
+	if (tree_serve(tree, &wake_ns))
+		return 0;
+	return wake_ns - tree->now_ns;
+}
+
+static void grace_follows_the_time_to_think(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 50; i++)
+		read_once(a, 300 * USEC);
+	read_once(a, 0);		/* one quick one changes little */
+	assert_in_range(grace_of(a), 400 * USEC, 630 * USEC);
+}
+
+static void grace_ends_after_2_ms(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 50; i++)
+		read_once(a, 1900 * USEC);
+	assert_int_equal(grace_of(a), 2 * MSEC);
+}
+
+static void a_slow_thinker_is_not_waited_for(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 50; i++)
+		read_once(a, 3 * MSEC);
+	assert_int_equal(grace_of(a), 0);
+}
+
+/* After a minute it is as it was before, within a few bios. */
+static void a_pause_does_not_count_as_thinking(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	(void)state;
+	read_once(a, 60000 * MSEC);
+	for (i = 0; i < 10; i++)
+		read_once(a, 10 * USEC);
+	assert_in_range(grace_of(a), 30 * USEC, 2 * MSEC);
+}
+
+/* With something in flight it does not think, it just has nothing to ask for. */
+static void only_an_idle_one_thinks(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	wait_for(a, MIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	for (i = 0; i < 20; i++) {
+		wait_for(a, 4 * KIB);
+		assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+		tree_complete(tree, 1);
+		tree->now_ns += 10 * MSEC;
+	}
+	complete_all();
+	assert_in_range(grace_of(a), 30 * USEC, 40 * USEC);
+}
+
+/* Else nothing would ever go. */
+static void one_may_always_be_in_flight(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	ioband_core_set_limit(&tree->core, 0, 0);
+	backlog(a, MIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	assert_null(tree_serve(tree, &wake_ns));
+}
+
+/* The search for the candidate ends when thinkers fill the pipe. */
+static void many_thinkers_cost_little(void **state)
+{
+	struct tree_leaf *leaf;
+	u64 wake_ns, steps;
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 100; i++) {
+		leaf = tree_add_leaf(tree, NULL, 10000);
+		wait_for(leaf, 4 * KIB);
+	}
+	tree_dispatch(tree);
+	complete_all();
+	leaf = tree_add_leaf(tree, NULL, 1);
+	now(leaf, MIB);
+	complete_all();
+	wait_for(leaf, MIB);
+	ioband_core_set_limit(&tree->core, 2, U64_MAX);
+	steps = shim_rb_steps;
+	assert_null(ioband_core_pick(&tree->core, tree->now_ns, &wake_ns));
+	assert_in_range(shim_rb_steps - steps, 0, 20);
+}
+
+int main(int argc, char **argv)
+{
+	const test_case cases[] = {
+		TEST(order_is_that_of_the_essay),
+		TEST(debt_is_repaid),
+		TEST(debt_is_repaid_across_gaps),
+		TEST(debt_outlives_a_turn),
+		TEST(debt_is_bounded),
+		TEST(nothing_is_owed_to_nobody),
+		TEST(nothing_is_owed_to_who_has_gone),
+		TEST(debt_counts_at_every_level),
+		TEST(idling_earns_nothing),
+		TEST(being_slow_earns_little),
+		TEST(idle_while_time_goes_round),
+		TEST(raised_weight_shows_at_once),
+		TEST(lowered_weight_shows_at_once),
+		TEST(weight_of_a_node_changes),
+		TEST(thinker_keeps_its_place),
+		TEST(grace_follows_the_time_to_think),
+		TEST(grace_ends_after_2_ms),
+		TEST(a_slow_thinker_is_not_waited_for),
+		TEST(a_pause_does_not_count_as_thinking),
+		TEST(only_an_idle_one_thinks),
+		TEST(one_may_always_be_in_flight),
+		TEST(many_thinkers_cost_little),
+	};
+
+	return run_cases(cases, argc, argv);
+}

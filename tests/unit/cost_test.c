@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a bio costs.
+ */
+#include "cases.h"
+#include "dm-ioband-cost.h"
+
+static void costs(enum ioband_measure measure, u32 bytes, bool has_data, u32 charge, u32 occupied)
+{
+	const struct ioband_bill bill = ioband_cost(measure, bytes, has_data);
+
+	assert_int_equal(bill.charge, charge);
+	assert_int_equal(bill.bytes, occupied);
+}
+
+static void bytes_are_charged(void **state)
+{
+	(void)state;
+	costs(IOBAND_MEASURE_BYTES, 0, true, 0, 0);
+	costs(IOBAND_MEASURE_BYTES, 512, true, 512, 512);
+	costs(IOBAND_MEASURE_BYTES, 4 << 20, true, 4 << 20, 4 << 20);
+	costs(IOBAND_MEASURE_BYTES, UINT32_MAX, true, UINT32_MAX, UINT32_MAX);
+}
+
+/* Whatever their size; what they occupy is still in bytes. */
+static void ios_are_charged(void **state)
+{
+	(void)state;
+	costs(IOBAND_MEASURE_IOS, 512, true, IOBAND_IO_CHARGE, 512);
+	costs(IOBAND_MEASURE_IOS, 4 << 20, true, IOBAND_IO_CHARGE, 4 << 20);
+	costs(IOBAND_MEASURE_IOS, UINT32_MAX, false, IOBAND_IO_CHARGE, 1 << 20);
+}
+
+static void a_discard_costs_a_large_bio_at_most(void **state)
+{
+	(void)state;
+	costs(IOBAND_MEASURE_BYTES, 4096, false, 4096, 4096);
+	costs(IOBAND_MEASURE_BYTES, 1 << 20, false, 1 << 20, 1 << 20);
+	costs(IOBAND_MEASURE_BYTES, (1 << 20) + 512, false, 1 << 20, 1 << 20);
+	costs(IOBAND_MEASURE_BYTES, UINT32_MAX, false, 1 << 20, 1 << 20);
+}
+
+/* A pool may change its measure while bios are in flight: virtual times stay comparable. */
+static void measures_are_of_one_order(void **state)
+{
+	const u32 charge = ioband_cost(IOBAND_MEASURE_IOS, 4096, true).charge;
+
+	(void)state;
+	assert_in_range(charge, 512, 64 << 10);
+}
+
+int main(int argc, char **argv)
+{
+	const test_case cases[] = {
+		TEST(bytes_are_charged),
+		TEST(ios_are_charged),
+		TEST(a_discard_costs_a_large_bio_at_most),
+		TEST(measures_are_of_one_order),
+	};
+
+	return run_cases(cases, argc, argv);
+}

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The C programs of the unit tests: built by the Makefile here, run case by case."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+UNIT = Path(__file__).resolve().parent
+ENV = {
+    **os.environ,
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+}
+
+
+def build(output: Path, *arguments: str) -> str | None:
+    """Build the programs; more arguments are make's.  Returns what is wrong, or None."""
+    command = ["make", "-s", "-C", UNIT, f"O={output}", *arguments]
+    done = subprocess.run(command, text=True, capture_output=True)
+    return f"{done.stdout}{done.stderr}" if done.returncode else None
+
+
+def cases(program: str) -> list[str]:
+    """Names of the cases of a program, as its source lists them."""
+    source = (UNIT / f"{program}.c").read_text()
+    return re.findall(r"^\t\tTEST\((\w+)\),$", source, re.MULTILINE)
+
+
+def run_case(program: Path, case: str, timeout_s: float = 300) -> str | None:
+    """Run one case, or all that match a pattern.  Returns what is wrong, or None."""
+    try:
+        done = subprocess.run(
+            [program, case],
+            env=ENV,
+            text=True,
+            errors="replace",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout_s,
+        )
+    except subprocess.TimeoutExpired:
+        return f"{case}: no end after {timeout_s} s"
+    if done.returncode or not re.search(r"PASSED  \] [1-9]", done.stdout):
+        return f"{case}: exit status {done.returncode}\n{done.stdout}"
+    return None

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <stdio.h>
+#include <string.h>
+
+extern int failures;
+
+#define CHECK(condition)						\
+	do {								\
+		if (!(condition)) {					\
+			fprintf(stderr, "%s:%d: not so: %s\n",		\
+				__FILE__, __LINE__, #condition);	\
+			failures++;					\
+		}							\
+	} while (0)
+
+static inline int same(const char *left, const char *right)
+{
+	return !strcmp(left, right);
+}
+
+/* In test-parse.c. */
+void test_words(void);
+void test_table(void);
+void test_status(void);
+void test_groups(void);
+void test_stats(void);
+void test_latency(void);
+void test_pages(void);
+void test_saved_weights(void);
+void test_weight(void);
+void test_pool_name(void);
+void test_kernel_log(void);
+
+/* In test-rest.c. */
+void test_histogram(void);
+void test_histogram_since(void);
+void test_format(void);
+void test_args(void);
+void test_cgroup_path(void);
+void test_pool_of_disks(void);
+void test_sample(void);
+void test_tree(void);
+
+#endif

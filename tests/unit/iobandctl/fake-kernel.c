@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * In place of dm.c and cgroup-mount.c: a directory ($FAKE_KERNEL) that answers
+ * as device-mapper would.
+ *
+ *	devices		a line for each: name|major:minor|table|status
+ *	answers/	answers to messages, by device@message, spaces as _
+ *	log		the messages sent
+ *	cgroup/		the mounted hierarchy, of version $FAKE_VERSION
+ *
+ * A message without an answer is ENOENT, but weights are taken.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "alloc.h"
+#include "cgroup.h"
+#include "dm.h"
+#include "error.h"
+
+static char *file_name(const char *name)
+{
+	return xasprintf("%s/%s", getenv("FAKE_KERNEL"), name);
+}
+
+static FILE *open_file(const char *name, const char *how)
+{
+	char *path = file_name(name);
+	FILE *file = fopen(path, how);
+
+	free(path);
+	return file;
+}
+
+int mapper_ready(void)
+{
+	return EXIT_OK;
+}
+
+static void add_device(struct mapped_devices *devices, char *line)
+{
+	struct mapped_device *device;
+	char *number, *table, *status;
+
+	line[strcspn(line, "\n")] = 0;
+	number = strchr(line, '|');
+	table = strchr(number + 1, '|');
+	status = strchr(table + 1, '|');
+	*number++ = 0;
+	*table++ = 0;
+	*status++ = 0;
+	devices->v = xgrow(devices->v, devices->n, sizeof(*devices->v));
+	device = &devices->v[devices->n++];
+	*device = (struct mapped_device){
+		.sectors = 2048,
+		.table = *table ? xstrdup(table) : NULL,
+		.status = *table ? xstrdup(status) : NULL,
+	};
+	snprintf(device->name, sizeof(device->name), "%.100s", line);
+	if (sscanf(number, "%u:%u", &device->major, &device->minor) != 2)
+		abort();
+}
+
+int mapper_list(struct mapped_devices *devices)
+{
+	FILE *file = open_file("devices", "r");
+	char line[1024];
+
+	*devices = (struct mapped_devices){ .n = 0 };
+	while (fgets(line, sizeof(line), file))
+		add_device(devices, line);
+	fclose(file);
+	return EXIT_OK;
+}
+
+void mapper_list_free(struct mapped_devices *devices)
+{
+	for (size_t i = 0; i < devices->n; i++) {
+		free(devices->v[i].table);
+		free(devices->v[i].status);
+	}
+	free(devices->v);
+	*devices = (struct mapped_devices){ .n = 0 };
+}
+
+bool mapper_exists(const char *name, const char *uuid)
+{
+	(void)uuid;
+	return name;
+}
+
+bool mapper_has_target(void)
+{
+	return true;
+}
+
+int mapper_create(const struct new_device *device)
+{
+	(void)device;
+	return -EBUSY;
+}
+
+int mapper_remove(const char *name, bool deferred)
+{
+	FILE *log = open_file("log", "a");
+
+	fprintf(log, "%s: remove%s\n", name, deferred ? " deferred" : "");
+	fclose(log);
+	return 0;
+}
+
+int mapper_message(const char *name, const char *message, char **answer)
+{
+	char *path = xasprintf("answers/%s@%s", name, message);
+	FILE *log = open_file("log", "a"), *file;
+	size_t size = 0;
+
+	fprintf(log, "%s: %s\n", name, message);
+	fclose(log);
+	for (char *c = path; *c; c++)
+		*c = *c == ' ' ? '_' : *c;
+	file = open_file(path, "r");
+	free(path);
+	if (!answer)
+		return 0;
+	if (!file)
+		return -ENOENT;
+	*answer = NULL;
+	if (getdelim(answer, &size, 0, file) < 0)
+		**answer = 0;
+	fclose(file);
+	return 0;
+}
+
+char *mapper_volume_name(const char *group, const char *volume)
+{
+	return xasprintf("%s-%s", group, volume);
+}
+
+int hierarchy_find(struct hierarchy *hierarchy)
+{
+	char *root = file_name("cgroup");
+
+	hierarchy->version = atoi(getenv("FAKE_VERSION"));
+	snprintf(hierarchy->root, sizeof(hierarchy->root), "%s", root);
+	free(root);
+	return EXIT_OK;
+}
+
+bool hierarchy_is_cgroup(const char *directory)
+{
+	char *root = file_name("cgroup");
+	struct stat info;
+	bool is = !strncmp(directory, root, strlen(root)) &&
+		  !stat(directory, &info) && S_ISDIR(info.st_mode);
+
+	free(root);
+	return is;
+}

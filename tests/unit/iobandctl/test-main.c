@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Runs the tests of iobandctl's pure parts: the one named, or lists them all. */
+#include "check.h"
+#include "defs.h"
+
+int failures;
+
+#define TEST(name) { #name, test_##name }
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+	TEST(words), TEST(table), TEST(status), TEST(groups), TEST(stats),
+	TEST(latency), TEST(pages), TEST(saved_weights), TEST(weight),
+	TEST(pool_name), TEST(kernel_log), TEST(histogram),
+	TEST(histogram_since), TEST(format), TEST(args), TEST(cgroup_path),
+	TEST(pool_of_disks), TEST(sample), TEST(tree),
+};
+
+int main(int argc, char **argv)
+{
+	int found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
+		if (argc < 2) {
+			puts(tests[i].name);
+		} else if (same(argv[1], tests[i].name)) {
+			tests[i].run();
+			found = 1;
+		}
+	}
+	return failures || (argc > 1 && !found);
+}

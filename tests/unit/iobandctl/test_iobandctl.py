@@ -1,0 +1,698 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""iobandctl without a kernel: its pure parts, its verbs on a fake one, and fuzzing.
+
+All is built with the address and undefined-behaviour sanitizers.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE.parents[2] / "tools/iobandctl"
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
+STRICT = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
+FUZZ_SEEDS = range(4)
+FUZZ_TEXTS = 40_000
+VERBS = ["create", "remove", "list", "status", "set-weight", "get-weight", "groups", "stat"]
+
+UNIT_TESTS = re.findall(r"TEST\((\w+)\)", (HERE / "test-main.c").read_text())[1:]
+
+
+def sh(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run a command and return how it ended."""
+    return subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, **options
+    )
+
+
+def compile_c(output: Path, inputs: Sequence[Path], source: Path, *libraries: str) -> None:
+    """Compile or link against the headers of a source directory."""
+    include = ["-I", source, "-I", HERE]
+    done = sh("cc", *STRICT, *SANITIZERS, *include, "-o", output, *inputs, *libraries)
+    assert not done.returncode, done.stderr
+
+
+def libraries() -> list[str]:
+    names = ["devmapper", "smartcols", "mount", "blkid"]
+    return sh("pkg-config", "--libs", *names, check=True).stdout.split()
+
+
+@dataclass
+class Built:
+    """What was built of a source directory: object files by name, and programs."""
+
+    objects: dict[str, Path]
+    output: Path
+    iobandctl: Path
+    unit: Path
+    fuzz: Path
+    fake: Path
+
+
+UNIT_SOURCES = ["test-main", "test-parse", "test-rest"]
+PARSER = ["parse", "words", "alloc", "error"]
+FAKED = ["dm", "cgroup-mount"]
+
+
+def link_unit(output: Path, objects: dict[str, Path]) -> None:
+    tests = [*UNIT_SOURCES, *(name for name in objects if (SOURCE / f"{name}.c").exists())]
+    compile_c(output, [objects[name] for name in tests if name != "main"], SOURCE, *libraries())
+
+
+def link_fuzz(output: Path, objects: dict[str, Path]) -> None:
+    compile_c(output, [objects[name] for name in ["fuzz", *PARSER]], SOURCE)
+
+
+def build(output: Path) -> Built:
+    done = sh("make", "-C", SOURCE, f"O={output}", "SANITIZE=1", "CFLAGS=-g -O1")
+    assert not done.returncode, done.stdout + done.stderr
+    objects = {path.stem: path for path in output.glob("*.o")}
+    rest = [path for name, path in objects.items() if name not in FAKED]
+    for name in [*UNIT_SOURCES, "fuzz", "fake-kernel"]:
+        objects[name] = output / f"{name}.o"
+        compile_c(objects[name], [HERE / f"{name}.c"], SOURCE, "-c")
+    built = Built(
+        objects, output, *(output / name for name in ("iobandctl", "unit", "fuzzer", "faked"))
+    )
+    link_unit(built.unit, objects)
+    link_fuzz(built.fuzz, objects)
+    compile_c(built.fake, [objects["fake-kernel"], *rest], SOURCE, *libraries())
+    return built
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(tmp_path_factory.mktemp("iobandctl"))
+
+
+# -- the pure parts --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", UNIT_TESTS)
+def test_unit(built: Built, name: str) -> None:
+    done = sh(built.unit, name)
+    assert not done.returncode, done.stderr
+
+
+def test_all_unit_tests_are_known(built: Built) -> None:
+    assert sh(built.unit).stdout.split() == UNIT_TESTS
+
+
+@pytest.mark.parametrize("seed", FUZZ_SEEDS)
+def test_fuzz(built: Built, seed: int) -> None:
+    done = sh(built.fuzz, str(seed), str(FUZZ_TEXTS))
+    assert not done.returncode, done.stderr
+    assert done.stdout == f"{FUZZ_TEXTS} texts\n"
+
+
+MUTANTS = [
+    ("words.c", "span.length >= size ||", "span.length > size ||", "fuzz"),
+    ("words.c", "xcalloc(4 * strlen(text) + 1, 1)", "xcalloc(strlen(text) + 1, 1)", "unit"),
+    ("parse.c", "if (saved->weight < 1 ||", "if (", "fuzz"),
+    ("parse.c", "free(weights->v[i].group);", ";", "fuzz"),
+    ("parse.c", 'return wrong(problem, "a key comes twice", key);', "continue;", "unit"),
+    ("words.c", "__builtin_mul_overflow(number, 10, &number)", "(number *= 10, false)", "unit"),
+    ("histogram.c", "total * percent / 100", "total * percent / 90", "unit"),
+    ("histogram.c", "if (now[slot] < before[slot])", "if (0)", "unit"),
+    ("cgroup.c", "path[length] == '/'))", "path[length]))", "unit"),
+    ("args.c", "problem, \"option '--%s' comes twice\"", 'problem, "%s"', "unit"),
+    ("sample.c", "op_since(&group->op[op], &old->op[op]);", ";", "unit"),
+    ("pool.c", "hash *= 0x100000001b3;", "hash *= 3;", "unit"),
+    ("tree.c", 'strcmp(parent->name, "root")', "parent", "unit"),
+]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "finder"), MUTANTS, ids=[f"{m[0]}-{i}" for i, m in enumerate(MUTANTS)]
+)
+def test_mistakes_are_found(
+    tmp_path: Path, built: Built, file: str, old: str, new: str, finder: str
+) -> None:
+    """The negative control: each of these mistakes fails the tests above."""
+    text = (SOURCE / file).read_text()
+    assert text.count(old) == 1, f"{file} has changed: choose another mistake"
+    (tmp_path / file).write_text(text.replace(old, new))
+    broken = tmp_path / "broken.o"
+    compile_c(broken, [tmp_path / file], SOURCE, "-c", "-w")
+    objects = {**built.objects, Path(file).stem: broken}
+    program = tmp_path / "program"
+    if finder == "fuzz":
+        link_fuzz(program, objects)
+        found = any(sh(program, str(seed), str(FUZZ_TEXTS)).returncode for seed in FUZZ_SEEDS)
+    else:
+        link_unit(program, objects)
+        found = any(sh(program, name).returncode for name in UNIT_TESTS)
+    assert found, f"nobody notices {new!r} instead of {old!r} in {file}"
+
+
+# -- the verbs, on a fake kernel -----------------------------------------------------------
+
+
+SLOTS = 26
+
+
+def slots(**counts: int) -> str:
+    """A histogram: slots(s3=5) has 5 in slot 3."""
+    return ",".join(str(counts.get(f"s{i}", 0)) for i in range(SLOTS))
+
+
+@dataclass
+class Fake:
+    """A fake kernel in a directory, see fake-kernel.c."""
+
+    program: Path
+    root: Path
+    version: int = 2
+    devices: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        (self.root / "answers").mkdir()
+        self.cgroup("/")
+
+    def device(self, name: str, number: str, pool: str, mode: str = "cgroup", **more: str) -> None:
+        """An ioband device over 4000:<its minor>, which there is not."""
+        words = f"mode={mode} weight={more.get('weight', '100')} measure=bytes depth=auto"
+        table = f"4000:{number.split(':')[1]} 0 {pool} 4 {words}"
+        status = more.get(
+            "status",
+            f"1 pool={pool} mode={mode} measure=bytes state=open depth=32 groups=3 active=1 "
+            "held=2,8192 inflight=4,16384 devices=2",
+        )
+        self.devices.append(f"{name}|{number}|{table}|{status}\n")
+        (self.root / "devices").write_text("".join(self.devices))
+
+    def cgroup(self, path: str, controllers: str = "cpu io memory") -> int:
+        """Make a cgroup; returns its id."""
+        directory = self.root / "cgroup" / path.strip("/")
+        directory.mkdir(parents=True, exist_ok=True)
+        if self.version == 2:
+            (directory / "cgroup.controllers").write_text(f"{controllers}\n")
+        return directory.stat().st_ino
+
+    def answer(self, device: str, message: str, text: str) -> None:
+        """What a device answers to a message."""
+        (self.root / "answers" / f"{device}@{message.replace(' ', '_')}").write_text(text)
+
+    def run(self, *args: str, rc: int = 0, stdin: str = "") -> str:
+        """Run iobandctl; returns its output, or if it is to fail, what it complains of."""
+        (self.root / "log").write_text("")
+        env = {
+            **os.environ,
+            "FAKE_KERNEL": str(self.root),
+            "FAKE_VERSION": str(self.version),
+            "LC_ALL": "C.UTF-8",
+        }
+        done = sh(self.program, *args, env=env, input=stdin)
+        assert done.returncode == rc, done.stdout + done.stderr
+        return done.stderr if rc else done.stdout
+
+    def json(self, *args: str) -> list[dict]:
+        """Run iobandctl --json; returns its list."""
+        (rows,) = json.loads(self.run(*args, "--json")).values()
+        return rows
+
+    @property
+    def sent(self) -> list[str]:
+        """The messages of the last run."""
+        return (self.root / "log").read_text().splitlines()
+
+
+@pytest.fixture
+def fake(built: Built, tmp_path: Path) -> Fake:
+    return Fake(built.fake, tmp_path)
+
+
+@pytest.fixture
+def host(fake: Fake) -> Fake:
+    """Two pools: sda with two devices by cgroup and one with its own tree, sdb by uid."""
+    fake.device("one", "253:1", "sda")
+    fake.device("two", "253:2", "sda")
+    fake.device("own", "253:3", "sda", "device+cgroup", weight="200")
+    fake.device("byuid", "253:4", "sdb", "uid")
+    a, b, odd = fake.cgroup("/a"), fake.cgroup("/a/b"), fake.cgroup("/o dd")
+    for name in ("one", "own"):
+        fake.answer(
+            name,
+            "groups",
+            "1 groups\n1 0 root weight=70 set=1\n2 1 device:253:3 weight=200 set=1\n"
+            f"3 1 cgroup#{a} weight=300 set=1 path=/a\n"
+            f"4 3 cgroup#{b} weight=100 set=0 path=/a/b\nnext 4\n",
+        )
+        fake.answer(
+            name,
+            "groups 4",
+            f"1 groups\n5 2 cgroup#{odd} weight=50 set=1 path=/o\\040dd\n"
+            "6 1 cgroup#999 weight=9 set=1\nend\n",
+        )
+        fake.answer(
+            name,
+            "stats",
+            "1 stats\n1 root held=0,0 inflight=0 read=0,0,0,0,0 write=0,0,0,0,0 "
+            f"discard=0,0,0,0,0\n3 cgroup#{a} held=2,8192 inflight=5 "
+            "read=10,40960,4,8000,30000 write=5,20480,0,0,5000 discard=0,0,0,0,0\nend\n",
+        )
+        fake.answer(
+            name,
+            "latency",
+            f"1 latency\n3 cgroup#{a} read.wait={slots(s2=4)} read.service={slots(s2=10)} "
+            f"write.wait={slots()} write.service={slots(s0=5)} discard.wait={slots()} "
+            f"discard.service={slots()}\nend\n",
+        )
+    fake.answer("byuid", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
+    fake.answer("byuid", "stats", "1 stats\nend\n")
+    fake.answer("byuid", "latency", "1 latency\nend\n")
+    return fake
+
+
+def test_list(host: Fake) -> None:
+    lines = host.run("list").splitlines()
+    assert lines[0].split() == (
+        ["NAME", "DEVICE", "SIZE", "POOL", "MODE", "MEASURE", "WEIGHT", "DEPTH", "STATE", "RO"]
+    )
+    assert lines[1].split() == [
+        "byuid",
+        "4000:4",
+        "1.00M",
+        "sdb",
+        "uid",
+        "bytes",
+        "-",
+        "auto",
+        "active",
+        "no",
+    ]
+    assert host.json("list")[2] == {
+        "name": "own",
+        "number": "253:3",
+        "device": "4000:3",
+        "device_number": "4000:3",
+        "offset": 0,
+        "size": 1 << 20,
+        "pool": "sda",
+        "mode": "device+cgroup",
+        "measure": "bytes",
+        "weight": 200,
+        "depth": "auto",
+        "state": "active",
+        "read_only": False,
+    }
+
+
+def test_list_of_nothing(fake: Fake) -> None:
+    (fake.root / "devices").write_text("")
+    assert fake.run("list") == ""
+    assert fake.json("list") == []
+
+
+def test_device_without_table(fake: Fake) -> None:
+    (fake.root / "devices").write_text("left|253:9||\n")
+    assert fake.json("list")[0]["state"] == "no table"
+    assert "'iobandctl remove left'" in fake.run("status", "left", rc=3)
+    assert fake.json("status") == []
+    fake.run("remove", "left")
+    assert fake.sent == ["left: remove"]
+
+
+def test_status(host: Fake) -> None:
+    assert [row["name"] for row in host.json("status")] == ["byuid", "one", "own", "two"]
+    (row,) = host.json("status", "/dev/mapper/one")
+    assert row == {
+        "name": "one",
+        "pool": "sda",
+        "mode": "cgroup",
+        "measure": "bytes",
+        "state": "open",
+        "devices": 2,
+        "groups": 3,
+        "active": 1,
+        "depth": 32,
+        "inflight_ios": 4,
+        "inflight_bytes": 16384,
+        "held_ios": 2,
+        "held_bytes": 8192,
+    }
+    assert "there is no device 'nope'" in host.run("status", "nope", rc=3)
+
+
+@pytest.mark.parametrize(
+    "form", ["{root}/a/b", "/a/b", "a/b", "cgroup:a/b", "cgroup#{id}", "a//b/"]
+)
+def test_set_weight_of_a_cgroup(host: Fake, form: str) -> None:
+    """One message a pool, and one to each device with a tree of its own."""
+    number = host.cgroup("/a/b")
+    host.run("set-weight", form.format(root=host.root / "cgroup", id=number), "250")
+    assert host.sent == [f"{name}: weight cgroup#{number} 250" for name in ("one", "own")]
+
+
+def test_set_weight_of_some(host: Fake) -> None:
+    a = host.cgroup("/a")
+    host.run("set-weight", "--device", "two", "a", "default")
+    assert host.sent == [f"two: weight cgroup#{a} default"]
+    host.run("set-weight", "root", "5")
+    assert host.sent == ["byuid: weight root 5", "one: weight root 5"]
+    host.run("set-weight", "--pool", "sdb", "/", "5")
+    assert host.sent == ["byuid: weight root 5"]
+    host.run("set-weight", "uid:root", "5")
+    assert host.sent == ["byuid: weight uid:0 5"]
+    for form in (["own"], ["device:own"], ["device", "--device", "own"], ["/dev/mapper/own"]):
+        host.run("set-weight", *form, "5")
+        assert host.sent == ["own: weight device 5"]
+
+
+@pytest.mark.parametrize(
+    ("args", "rc", "says"),
+    [
+        (["a", "0"], 2, "from 1 to 10000, or 'default'"),
+        (["a"], 2, "GROUP WEIGHT, or --from FILE"),
+        (["a", "1", "--from", "x"], 2, "give nothing else"),
+        (["nope", "1"], 3, "there is no cgroup /nope"),
+        (["a/../b", "1"], 2, "'..'"),
+        (["a", "1", "--pool", "sdb"], 3, "no ioband device of pool sdb sorts by cgroup"),
+        (["a", "1", "--pool", "nope"], 3, "there is no pool 'nope'"),
+        (["a", "1", "--device", "byuid"], 3, "sorts by uid, not by cgroup"),
+        (["a", "1", "--device", "one", "--pool", "sdb"], 3, "is in pool sda, not sdb"),
+        (["gid:0", "1"], 3, "no ioband device sorts by gid"),
+        (["uid:no-such-user", "1"], 3, "uid:no-such-user names nothing"),
+        (["pid:x", "1"], 3, "pid:x names nothing; give a number\n"),
+        (["device", "1"], 2, "needs --device DEVICE"),
+        (["one", "1"], 3, "device one has no group of its own, as its mode is cgroup"),
+        (["device:own", "1", "--device", "one"], 2, "leave out --device"),
+        (["own", "1", "--pool", "sdb"], 3, "is in pool sda, not sdb"),
+    ],
+)
+def test_set_weight_refused(host: Fake, args: list[str], rc: int, says: str) -> None:
+    assert says in host.run("set-weight", *args, rc=rc)
+    assert host.sent == []
+
+
+def test_device_or_cgroup(host: Fake) -> None:
+    host.cgroup("/own")
+    assert "cgroup:own or device:own" in host.run("set-weight", "own", "5", rc=2)
+    host.run("set-weight", "device:own", "5")
+    host.run("set-weight", "cgroup:own", "5")
+
+
+def test_io_not_enabled(host: Fake) -> None:
+    host.cgroup("/x", "cpu memory")
+    host.cgroup("/x/y/z", "")
+    host.cgroup("/x/y", "")
+    said = host.run("set-weight", "x/y/z", "5", rc=3)
+    root = host.root / "cgroup"
+    assert "so its I/O belongs to /;" in said
+    assert (
+        f"'echo +io > {root}/cgroup.subtree_control && echo +io > {root}/x/cgroup.subtree_control "
+        f"&& echo +io > {root}/x/y/cgroup.subtree_control'" in said
+    )
+    assert host.sent == []
+
+
+def test_version_1(built: Built, tmp_path: Path) -> None:
+    """Where blkio is mounted, every cgroup has it."""
+    fake = Fake(built.fake, tmp_path, version=1)
+    fake.device("one", "253:1", "sda")
+    number = fake.cgroup("/v1")
+    fake.run("set-weight", "v1", "5")
+    assert fake.sent == [f"one: weight cgroup#{number} 5"]
+
+
+def test_get_weight(host: Fake) -> None:
+    rows = host.json("get-weight", "a")
+    assert rows == [
+        {"pool": "sda", "device": None, "group": "/a", "weight": 300, "set": True},
+        {"pool": "sda", "device": "own", "group": "a", "weight": 100, "set": False},
+    ]
+    assert host.json("get-weight", "o dd")[1]["weight"] == 50
+    assert host.json("get-weight", "root", "--pool", "sda")[0]["weight"] == 70
+    assert host.json("get-weight", "own")[0]["weight"] == 200
+    assert host.run("get-weight", "a", "--device", "one").splitlines()[1].split() == (
+        ["sda", "-", "/a", "300", "set"]
+    )
+
+
+def test_groups(host: Fake) -> None:
+    text = host.run("groups", "--pool", "sda")
+    assert [line.split()[0] for line in text.splitlines()[1:]] == [
+        "sda", "├─root", "├─own", "│", "├─a", "│", "└─cgroup#999",
+    ]  # fmt: skip
+    (sda,) = host.json("groups", "--pool", "sda")
+    assert sda["type"] == "pool"
+    root, own, a, _ = sda["children"]
+    assert (root["name"], root["type"], root["weight"], root["set"]) == ("root", "root", 70, True)
+    assert (own["name"], own["type"], own["group"]) == ("own", "device", "device:253:3")
+    assert (own["children"][0]["path"], own["children"][0]["weight"]) == ("/o dd", 50)
+    assert (a["children"][0]["name"], a["children"][0]["set"]) == ("b", False)
+    assert [child["name"] for child in host.json("groups", "--device", "own")[0]["children"]] == [
+        "own"
+    ]
+    assert [child["name"] for child in host.json("groups", "--device", "one")[0]["children"]] == [
+        "root", "a", "cgroup#999",
+    ]  # fmt: skip
+
+
+def test_weights_and_back(host: Fake) -> None:
+    text = host.run("groups", "--weights")
+    assert text == (
+        "1 weights\n"
+        "pool=sda group=root weight=70\n"
+        "pool=sda device=own group=device weight=200\n"
+        "pool=sda group=cgroup:/a weight=300\n"
+        "pool=sda device=own group=cgroup:/o\\040dd weight=50\n"
+    )
+    assert host.json("groups", "--weights")[3] == {
+        "pool": "sda", "device": "own", "group": "cgroup:/o dd", "weight": 50,
+    }  # fmt: skip
+    host.run("set-weight", "--from", "-", stdin=text)
+    assert host.sent == [
+        "one: weight root 70",
+        "own: weight device 200",
+        f"one: weight cgroup#{host.cgroup('/a')} 300",
+        f"own: weight cgroup#{host.cgroup('/o dd')} 50",
+    ]
+
+
+def test_many_weights_and_back(fake: Fake) -> None:
+    count, page = 5000, 250
+    fake.device("one", "253:1", "sda")
+    expected = []
+    for start in range(0, count, page):
+        lines = ["1 groups"] if start else ["1 groups", "1 0 root weight=100 set=0"]
+        for i in range(start, start + page):
+            number, weight = fake.cgroup(f"/many/{i}"), i % 10000 + 1
+            lines.append(f"{i + 2} 1 cgroup#{number} weight={weight} set=1 path=/many/{i}")
+            expected.append(f"one: weight cgroup#{number} {weight}")
+        lines.append(f"next {start + page}" if start + page < count else "end")
+        message = f"groups {start}" if start else "groups"
+        fake.answer("one", message, "\n".join(lines) + "\n")
+    saved = fake.root / "saved"
+    saved.write_text(fake.run("groups", "--weights"))
+    assert len(fake.sent) == count // page
+    fake.run("set-weight", "--from", str(saved))
+    assert fake.sent == expected
+
+
+def test_restore_of_what_is_gone(host: Fake) -> None:
+    text = (
+        "1 weights\npool=sda group=cgroup:/gone weight=5\npool=nope group=root weight=5\n"
+        "pool=sda group=cgroup:/a weight=7\npool=sdb device=own group=device weight=5\n"
+    )
+    said = host.run("set-weight", "--from", "-", rc=3, stdin=text)
+    assert "3 of 4 weights were not restored" in said
+    assert "line 2 of -" in said
+    assert "line 3 of -" in said
+    assert "line 5 of -" in said
+    assert host.sent == [f"one: weight cgroup#{host.cgroup('/a')} 7"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is empty"),
+        ("2 weights\n", "line 1: its format is '2'"),
+        ("1 groups\n", "line 1: the first line is not '1 weights'"),
+        ("1 weights\npool=sda group=root weight=70\npool=sda weight=3\n", "line 3: 'group='"),
+        ("1 weights\npool=sda group=root weight=70000\n", "line 2: the weight is not from 1"),
+        ("1 weights\npool=sda group=\\1 weight=7\n", "line 2: an escape is malformed"),
+        ("1 weights\n\0", "NUL"),
+    ],
+)
+def test_restore_refuses_what_is_malformed(host: Fake, text: str, says: str) -> None:
+    saved = host.root / "saved"
+    saved.write_text(text)
+    assert says in host.run("set-weight", "--from", str(saved), rc=2)
+    assert host.sent == []
+    assert "cannot read" in host.run("set-weight", "--from", "/nonexistent/file", rc=3)
+
+
+def test_stat(host: Fake) -> None:
+    rows = {row["op"]: row for row in host.json("stat", "a")}
+    assert list(rows) == ["read", "write", "discard", "total"]
+    read, total = rows["read"], rows["total"]
+    assert (read["ios"], read["bytes"], read["held_ios"]) == (10, 40960, 4)
+    assert (read["wait_avg_ns"], read["wait_p50_ns"]) == (2000, 3000)
+    assert (read["service_avg_ns"], read["service_max_ns"]) == (3000, 4000)
+    assert read["inflight_now"] is None
+    assert (total["ios"], total["bytes"], total["service_avg_ns"]) == (15, 61440, 2333)
+    assert (total["inflight_now"], total["held_now"], total["held_now_bytes"]) == (5, 2, 8192)
+    assert total["share_pct"] is None
+    assert rows["discard"]["service_p99_ns"] is None
+    lines = host.run("stat", "a").splitlines()
+    assert [line.split()[2] for line in lines] == ["OP", "read", "write", "total"]
+
+
+def test_stat_interval(host: Fake) -> None:
+    text = host.run("stat", "--interval", "0.1", "--count", "2", "--json", "a")
+    second = json.loads(text[text.index("\n{") :])["stat"]
+    assert len(second) == 4
+    assert (second[0]["ios"], second[0]["ios_per_s"]) == (0, 0)
+    assert 0 < second[3]["seconds"] < 30
+    assert second[3]["held_now"] == 2
+    assert [m for m in host.sent if m == "one: stats"] == ["one: stats"] * 3
+
+
+@pytest.mark.parametrize("interval", ["0", "0.05", "x", "nan", "1s", "-1", "1e9", ""])
+def test_stat_interval_refused(host: Fake, interval: str) -> None:
+    assert "0.1 to 86400" in host.run("stat", "--interval", interval, rc=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("2 groups\nend\n", "its format is '2' and this iobandctl knows 1"),
+        ("", "the text is empty"),
+        ("1 groups\n1 0 root\nend\n", "'weight=' is missing"),
+        ("1 groups\n1 0 root weight=1 set=0\n", "breaks off"),
+    ],
+)
+def test_kernel_text_not_understood(host: Fake, text: str, says: str) -> None:
+    host.answer("byuid", "groups", text)
+    assert says in host.run("groups", rc=7)
+    assert says in host.run("groups", "--weights", rc=7)
+
+
+def test_kernel_repeats_itself(host: Fake) -> None:
+    for message in ("groups", "groups 1"):
+        host.answer("byuid", message, "1 groups\n1 0 root weight=1 set=0\nnext 1\n")
+    assert "over and over" in host.run("groups", rc=7)
+
+
+def test_status_not_understood(fake: Fake) -> None:
+    fake.device("one", "253:1", "sda", status="2 pool=sda")
+    assert "device one: its format is '2'" in fake.run("list", rc=7)
+
+
+def test_no_devices(fake: Fake) -> None:
+    (fake.root / "devices").write_text("")
+    for args in (["groups"], ["stat"], ["set-weight", "a", "5"], ["get-weight", "a"]):
+        assert "'iobandctl create' makes one" in fake.run(*args, rc=3)
+
+
+def test_remove_only_ioband(host: Fake) -> None:
+    assert "there is no device 'nope'" in host.run("remove", "nope", rc=3)
+    host.run("remove", "one", "/dev/mapper/two", "--deferred")
+    assert host.sent == ["one: remove deferred", "two: remove deferred"]
+
+
+# -- the real program ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ([], "Usage: iobandctl VERB"),
+        (["nope"], "there is no verb 'nope'"),
+        (["help", "nope"], "there is no verb 'nope'"),
+        (["create", "x"], "too few arguments; it takes: NAME DEVICE"),
+        (["list", "x"], "'x' is too much"),
+        (["list", "--nope"], "there is no option '--nope'"),
+        (["create", "a/b", "/dev/null"], "cannot be a device's name"),
+        (["create", "control", "/dev/null"], "cannot be a device's name"),
+        (["create", "x" * 121, "/dev/null"], "cannot be a device's name"),
+        (["create", "x", "/dev/null", "--pool", "a b"], "--pool 'a b'"),
+        (["create", "x", "/dev/null", "--weight", "10001"], "--weight '10001'"),
+        (["create", "x", "/dev/null", "--depth", "0"], "--depth '0'"),
+        (["create", "x", "/dev/null", "--mode", "a b"], "--mode 'a b'"),
+        (["create", "x", "/dev/null", "--measure", ""], "--measure ''"),
+        (["stat", "--count", "3"], "--count needs --interval"),
+    ],
+)
+def test_usage_errors(built: Built, args: list[str], says: str) -> None:
+    done = sh(built.iobandctl, *args)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stdout == ""
+
+
+def test_no_device_mapper(built: Built) -> None:
+    if "device-mapper" in Path("/proc/misc").read_text():
+        pytest.skip("this machine has a device-mapper")
+    done = sh(built.iobandctl, "list")
+    assert done.returncode == 6
+    assert "device-mapper does not answer" in done.stderr
+
+
+def test_full_disk(built: Built) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([built.iobandctl, "help"], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert b"cannot write the output" in done.stderr
+
+
+def man_page() -> str:
+    """The manual page, without its markup."""
+    return (SOURCE / "iobandctl.8").read_text().replace("\\-", "-").replace("Fl -", "--")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_and_man_page_agree(built: Built, verb: str) -> None:
+    text = sh(built.iobandctl, "help", verb, check=True).stdout
+    assert text == sh(built.iobandctl, verb, "--help", check=True).stdout
+    assert f"Cm {verb}" in man_page()
+    for option in re.findall(r"^  (--[\w-]+)", text, re.MULTILINE):
+        assert option in man_page() or option == "--help", option
+    assert verb in sh(built.iobandctl, "help", check=True).stdout
+
+
+def test_json_is_documented(host: Fake) -> None:
+    def keys(value: object) -> set[str]:
+        if isinstance(value, list):
+            return set().union(*map(keys, value))
+        if isinstance(value, dict):
+            return set(value).union(*map(keys, value.values()))
+        return set()
+
+    documents: list[Callable[[], list[dict]]] = [
+        lambda: host.json("list"),
+        lambda: host.json("status"),
+        lambda: host.json("get-weight", "a"),
+        lambda: host.json("groups"),
+        lambda: host.json("groups", "--weights"),
+        lambda: host.json("stat"),
+    ]
+    words = set(re.findall(r"[\w-]+", man_page().split(".Sh JSON OUTPUT")[1].split(".Sh ")[0]))
+    for document in documents:
+        assert keys(document()) <= words
+
+
+def test_man_page_is_well_formed() -> None:
+    if not shutil.which("mandoc"):
+        pytest.skip("mandoc is not installed")
+    done = sh("mandoc", "-T", "lint", "-W", "style", SOURCE / "iobandctl.8")
+    complaints = [line for line in done.stdout.splitlines() if "mandoc.db" not in line]
+    assert complaints == []
+
+
+def test_install(built: Built, tmp_path: Path) -> None:
+    where = [f"O={built.output}", f"DESTDIR={tmp_path}/root", "PREFIX=/usr"]
+    done = sh("make", "-C", SOURCE, *where, "SANITIZE=1", "install")
+    assert not done.returncode, done.stderr
+    version = sh(tmp_path / "root/usr/sbin/iobandctl", "--version")
+    assert re.fullmatch(r"iobandctl \d+\.\d+\.\d+\n", version.stdout)
+    assert (tmp_path / "root/usr/share/man/man8/iobandctl.8").exists()

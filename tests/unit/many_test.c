@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A hundred thousand groups: what a bio costs grows with the logarithm of their
+ * number at most, counted in steps through the trees.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cases.h"
+#include "dm-ioband-core.h"
+#include "random.h"
+
+#define MANY	100000
+#define BIOS	50000
+
+struct crowd {
+	struct ioband_core core;
+	struct ioband_node *nodes;
+	struct ioband_leaf *leaves;
+	u32 nr;
+	u64 now_ns;
+	struct sim_random random;
+};
+
+static const struct ioband_bill bill = { 4096, 4096 };
+
+/* @nr leaves, @width below each node; 0: all below the root. */
+static void crowd_init(struct crowd *crowd, u32 nr, u32 width)
+{
+	u32 i;
+
+	*crowd = (struct crowd) { .nr = nr, .now_ns = 1000000, .random.state = nr };
+	ioband_core_init(&crowd->core);
+	crowd->leaves = calloc(nr, sizeof(*crowd->leaves));
+	crowd->nodes = calloc(nr, sizeof(*crowd->nodes));
+	assert_non_null(crowd->leaves);
+	assert_non_null(crowd->nodes);
+	for (i = 0; width && i < (nr + width - 1) / width; i++)
+		ioband_node_init(&crowd->nodes[i], &crowd->core.root,
+				 1 + random_below(&crowd->random, 1000));
+	for (i = 0; i < nr; i++)
+		ioband_leaf_init(&crowd->leaves[i],
+				 width ? &crowd->nodes[i / width] : &crowd->core.root,
+				 1 + random_below(&crowd->random, 1000));
+}
+
+static void crowd_free(struct crowd *crowd)
+{
+	free(crowd->leaves);
+	free(crowd->nodes);
+}
+
+/* All have bios waiting all the time; one at a time goes. */
+static double backlogged(u32 nr, u32 width)
+{
+	struct ioband_leaf *leaf;
+	struct crowd crowd;
+	u64 wake_ns, steps;
+	u32 i;
+
+	crowd_init(&crowd, nr, width);
+	ioband_core_set_limit(&crowd.core, 1, U64_MAX);
+	for (i = 0; i < nr; i++)
+		ioband_core_wait(&crowd.core, &crowd.leaves[i], crowd.now_ns);
+	steps = shim_rb_steps;
+	for (i = 0; i < BIOS; i++) {
+		leaf = ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns);
+		assert_non_null(leaf);
+		ioband_core_admit(&crowd.core, leaf, &bill, true);
+		assert_null(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns));
+		ioband_core_complete(&crowd.core, leaf, &bill, crowd.now_ns);
+	}
+	crowd_free(&crowd);
+	return (double)(shim_rb_steps - steps) / BIOS;
+}
+
+/* Readers with one bio each, of which as many as @limit are in flight; the rest wait. */
+static double readers(u32 nr, u32 width, u32 limit)
+{
+	struct ioband_leaf *leaf, **flight = calloc(limit, sizeof(*flight));
+	struct crowd crowd;
+	u64 wake_ns, steps = 0;
+	u32 i, nr_flight = 0;
+
+	assert_non_null(flight);
+	crowd_init(&crowd, nr, width);
+	ioband_core_set_limit(&crowd.core, limit, U64_MAX);
+	for (i = 0; i < nr; i++)
+		ioband_core_wait(&crowd.core, &crowd.leaves[i], crowd.now_ns);
+	for (i = 0; i < BIOS + limit; i++) {
+		if (i == limit)
+			steps = shim_rb_steps;
+		while ((leaf = ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns))) {
+			ioband_core_admit(&crowd.core, leaf, &bill, false);
+			flight[nr_flight++] = leaf;
+		}
+		crowd.now_ns += 1000;
+		if (!nr_flight) {
+			crowd.now_ns = wake_ns;
+			continue;
+		}
+		leaf = flight[0];
+		flight[0] = flight[--nr_flight];
+		ioband_core_complete(&crowd.core, leaf, &bill, crowd.now_ns);
+		crowd.now_ns += 1000;
+		ioband_core_wait(&crowd.core, leaf, crowd.now_ns);
+	}
+	crowd_free(&crowd);
+	free(flight);
+	return (double)(shim_rb_steps - steps) / BIOS;
+}
+
+/* A thousand times the groups: at most so many more levels of a balanced tree. */
+static void grows_slowly(const char *what, double few, double many)
+{
+	print_message("%s: %.1f steps a bio with %d groups, %.1f with %d\n", what, few, MANY / 1000,
+		      many, MANY);
+	assert_in_range(many, 0, few + 3 * log2(1000));
+}
+
+static void backlogged_side_by_side(void **state)
+{
+	(void)state;
+	grows_slowly("flat", backlogged(MANY / 1000, 0), backlogged(MANY, 0));
+}
+
+static void backlogged_in_nodes(void **state)
+{
+	(void)state;
+	grows_slowly("nested", backlogged(MANY / 1000, 10), backlogged(MANY, 10));
+}
+
+static void readers_side_by_side(void **state)
+{
+	(void)state;
+	grows_slowly("readers", readers(MANY / 1000, 0, 32), readers(MANY, 0, 32));
+}
+
+static void readers_in_nodes(void **state)
+{
+	(void)state;
+	grows_slowly("nested readers", readers(MANY / 1000, 10, 32), readers(MANY, 10, 32));
+}
+
+/* Groups that do nothing cost nothing. */
+static void idle_ones_cost_nothing(void **state)
+{
+	struct crowd crowd;
+	u64 wake_ns, steps;
+
+	(void)state;
+	crowd_init(&crowd, MANY, 0);
+	steps = shim_rb_steps;
+	ioband_core_wait(&crowd.core, &crowd.leaves[MANY / 2], crowd.now_ns);
+	assert_ptr_equal(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns),
+			 &crowd.leaves[MANY / 2]);
+	ioband_core_admit(&crowd.core, &crowd.leaves[MANY / 2], &bill, false);
+	ioband_core_complete(&crowd.core, &crowd.leaves[MANY / 2], &bill, crowd.now_ns);
+	assert_in_range(shim_rb_steps - steps, 0, 4);
+	crowd_free(&crowd);
+}
+
+int main(int argc, char **argv)
+{
+	const test_case cases[] = {
+		TEST(backlogged_side_by_side),
+		TEST(backlogged_in_nodes),
+		TEST(readers_side_by_side),
+		TEST(readers_in_nodes),
+		TEST(idle_ones_cost_nothing),
+	};
+
+	return run_cases(cases, argc, argv);
+}

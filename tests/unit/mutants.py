@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Deliberate mistakes in the scheduler and the parser, each of which a test must notice."""
+
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from argument_lines import RIGHT, WRONG_MESSAGES, WRONG_TABLES, mistakes
+from cprograms import UNIT, build, run_case
+
+DRIVER = UNIT.parents[1] / "drivers/md"
+TIMEOUT_S = 60.0
+
+
+class Mutant(NamedTuple):
+    """A mistake: its name, and the one place in a source file that it changes."""
+
+    name: str
+    old: str
+    new: str
+
+
+CORE = [
+    Mutant("weights-ignored", "div_u64(1ULL << IOBAND_PACE_SHIFT, weight)", "1ULL << 25"),
+    Mutant(
+        "most-served-first",
+        "return vtime_before(rb_to_ent(a)->vtime, rb_to_ent(b)->vtime)",
+        "return vtime_before(rb_to_ent(b)->vtime, rb_to_ent(a)->vtime)",
+    ),
+    Mutant("no-wrap", "return (s64)(a - b) < 0", "return a < b"),
+    Mutant("out-of-order", "if (!next || !vtime_before(", "if (next || !vtime_before("),
+    Mutant("served-from-zero", ".vtime = parent ? parent->vnow : 0", ".vtime = 0"),
+    Mutant("limit-of-nothing", "max(ios, 1U)", "ios"),
+    Mutant("limit-of-no-bytes", "max_t(u64, bytes, 1)", "bytes"),
+    Mutant("lag-not-allowed", "ent->busy ? ent_vtime_of(ent, IOBAND_LAG_MAX) : 0", "0"),
+    Mutant("idling-earns", "ent->busy ? ent_vtime_of(ent, IOBAND_LAG_MAX) : 0", "U64_MAX >> 1"),
+    Mutant("no-catch-up", "if (lag > lag_max && lag <", "if (false && lag > lag_max && lag <"),
+    Mutant("leads-forgotten", "if (lag > lag_max && lag <", "if (lag > lag_max || lag <"),
+    Mutant("round-trip-starves", "lag < -2 * ent_vtime_of(ent, U32_MAX)", "(s64)lag > 0"),
+    Mutant("weight-keeps-lead", "div_s64(lead * ent->weight, weight)", "lead"),
+    Mutant("weight-keeps-turn", "div_u64(ent->turn * ent->weight, weight)", "0"),
+    Mutant("weight-stays", "	ent_weigh(ent, weight);\n	if (live)", "	if (live)"),
+    Mutant(
+        "weight-loses-place",
+        "	ent_weigh(ent, weight);\n	if (live)",
+        "	ent_weigh(ent, weight);\n	if (!live)",
+    ),
+    Mutant("waiting-not-counted", "ent->waiting += waiting;", ""),
+    Mutant("thinking-not-counted", "ent->thinking += thinking;", ""),
+    Mutant("busy-not-counted", "ent->busy += busy;", ""),
+    Mutant("think-bytes-not-counted", "ent->think_bytes += thinking * (s64)leaf->last_bytes;", ";"),
+    Mutant("counted-in-leaf-only", "if (!ent->parent)\n			break;", "break;"),
+    Mutant(
+        "thinkers-not-live",
+        "!ent_is_live(ent) && (ent->waiting || ent->thinking)",
+        "!ent_is_live(ent) && ent->waiting",
+    ),
+    Mutant(
+        "idle-ones-live",
+        "ent_is_live(ent) && !(ent->waiting || ent->thinking)",
+        "false",
+    ),
+    Mutant("graces-out-of-order", "think_until_ns <\n", "think_until_ns >\n"),
+    Mutant("time-to-think-of-last", "(leaf->think_ns * 4 + gap) / 5", "gap"),
+    Mutant("pauses-count", "gap = min_t(u64, gap, IOBAND_THINK_CAP_NS);", ""),
+    Mutant("first-gap-counts", "if (leaf->done_ns)", "if (true)"),
+    Mutant("thinks-while-busy", "if (!leaf->inflight)", "if (true)"),
+    Mutant("grace-past-its-end", "if (leaf->think_until_ns > now_ns)", "if (true)"),
+    Mutant("grace-at-its-end", "leaf->think_until_ns > now_ns", "leaf->think_until_ns >= now_ns"),
+    Mutant(
+        "removed-thinker-stays",
+        "	leaf_set_state(core, leaf, IOBAND_IDLE);\n}\n\n/**",
+        "}\n\n/**",
+    ),
+    Mutant(
+        "no-catch-up-on-arrival",
+        "	leaf_arrive(leaf, now_ns);\n	leaf_set_state(",
+        "	leaf_set_state(",
+    ),
+    Mutant("one-too-many", "ios >= core->limit_ios", "ios > core->limit_ios"),
+    Mutant("bytes-not-limited", " || bytes >= core->limit_bytes", " || bytes > U64_MAX - 1"),
+    Mutant("thinkers-take-no-place", "*ios += ent->thinking;", ""),
+    Mutant("thinkers-take-no-bytes", "*bytes += ent->think_bytes;", ""),
+    Mutant("endless-search", "if (core_is_full(core, *ios, *bytes))\n			break;", ""),
+    Mutant("no-limit", "!ent->waiting || core_is_full(core, ios, bytes)", "!ent->waiting"),
+    Mutant("grace-not-ended", "	core_expire(core, now_ns);\n	do {", "	do {"),
+    Mutant(
+        "never-woken", "*wake_ns = rb_entry(first, struct ioband_leaf, think)->think_until_ns", ""
+    ),
+    Mutant(
+        "node-stays-behind",
+        "	if (alone) {\n		node->vnow = vtime_max(node->vnow, ent->vtime);",
+        "	if (alone) {",
+    ),
+    Mutant("node-stays-in-turn", "vtime_min(ent->vtime, node->vnow + ent->turn)", "node->vnow"),
+    Mutant("debts-end-with-a-turn", "vtime_min(ent->vtime, node->vnow + ent->turn)", "ent->vtime"),
+    Mutant(
+        "debts-forgiven",
+        "core_launch(core, leaf, bill, false)",
+        "core_launch(core, leaf, bill, true)",
+    ),
+    Mutant(
+        "debts-unbounded", "vtime = vtime_max(ent->vtime, vtime_min(vtime, most));", "(void)most;"
+    ),
+    Mutant("debts-for-nothing", "vtime_max(ent->vtime, vtime_min(vtime, most))", "ent->vtime"),
+    Mutant("owed-to-nobody", "node->ent.busy == ent->busy", "false"),
+    Mutant("always-alone", "node->ent.busy == ent->busy", "true"),
+    Mutant("turn-forgotten", "ent->turn = advance;", ""),
+    Mutant("turn-alone-forgotten", "if (alone || in_turn)", "if (in_turn)"),
+    Mutant("not-charged", "u64 vtime = ent->vtime + advance;", "u64 vtime = ent->vtime;"),
+    Mutant(
+        "charged-in-leaf-only",
+        "ent_charge(ent, bill->charge, in_turn);",
+        "{ ent_charge(ent, bill->charge, in_turn); break; }",
+    ),
+    Mutant("bytes-charged", "ent_charge(ent, bill->charge,", "ent_charge(ent, bill->bytes,"),
+    Mutant("flight-not-counted", "core->inflight_ios++;", ""),
+    Mutant("flight-bytes-not-counted", "core->inflight_bytes += bill->bytes;", ""),
+    Mutant("leaf-flight-not-counted", "	leaf->inflight++;\n", ""),
+    Mutant("last-bytes-forgotten", "	leaf->last_bytes = bill->bytes;\n", ""),
+    Mutant("still-waiting", "	if (!more)\n", "	if (more)\n"),
+    Mutant(
+        "urgent-not-expired",
+        "	core_expire(core, now_ns);\n	if (leaf->state != IOBAND_WAITING) {",
+        "	if (leaf->state != IOBAND_WAITING) {",
+    ),
+    Mutant("urgent-ends-waiting", "	if (leaf->state != IOBAND_WAITING) {", "	{"),
+    Mutant("withdrawn-idle", "leaf->inflight ? IOBAND_INFLIGHT : IOBAND_IDLE", "IOBAND_IDLE"),
+    Mutant("completed-stays", "core->inflight_ios--;", ""),
+    Mutant("completed-bytes-stay", "core->inflight_bytes -= bill->bytes;", ""),
+    Mutant("completed-time-lost", "leaf->done_ns = now_ns;", ""),
+    Mutant(
+        "thinks-too-soon",
+        "leaf->inflight || leaf->state != IOBAND_INFLIGHT",
+        "leaf->state != IOBAND_INFLIGHT",
+    ),
+    Mutant(
+        "thinks-with-bios", "leaf->inflight || leaf->state != IOBAND_INFLIGHT", "leaf->inflight"
+    ),
+    Mutant("waits-for-the-slow", "leaf->think_ns > IOBAND_GRACE_MAX_NS", "false"),
+    Mutant("no-grace", "2 * leaf->think_ns + IOBAND_GRACE_MIN_NS", "leaf->think_ns / 2"),
+]
+
+ARGS = [
+    Mutant("any-characters", 'word[strspn(word, "0123456789")] || ', ""),
+    Mutant("no-minimum", "parsed < min || ", ""),
+    Mutant("no-maximum", " || parsed > max", ""),
+    Mutant("below-maximum", "parsed > max", "parsed >= max"),
+    Mutant("sectors-without-end", "((u64)S64_MAX >> 9)", "((u64)S64_MAX >> 8)"),
+    Mutant("large-majors", "((1U << 12) - 1)", "(1U << 12)"),
+    Mutant("large-minors", "((1U << 20) - 1)", "(1U << 20)"),
+    Mutant("mode-lost", "settings->mode = mode;", ""),
+    Mutant("weight-of-zero", "parse_u32(value, IOBAND_WEIGHT_MIN,", "parse_u32(value, 0,"),
+    Mutant("measure-lost", "settings->measure = measure;", ""),
+    Mutant(
+        "depth-of-zero",
+        "parse_u32(value, 1, IOBAND_DEPTH_MAX",
+        "parse_u32(value, 0, IOBAND_DEPTH_MAX",
+    ),
+    Mutant("no-auto", 'if (strcmp(value, "auto") &&\n', "if (\n"),
+    Mutant("keys-begun", "equals == word + len && ", ""),
+    Mutant("twice", "if (settings->given & (1U << key))", "if (false)"),
+    Mutant("not-noted", "settings->given |= 1U << key;", ""),
+    Mutant(
+        "no-device-cgroup",
+        "mode == IOBAND_MODE_DEVICE || mode == IOBAND_MODE_DEVICE_CGROUP",
+        "mode == IOBAND_MODE_DEVICE",
+    ),
+    Mutant("fewer-names", '"_.:+-"', '"_.:-"'),
+    Mutant("any-name", "if (!word && !strchr(others, c))", "if (false)"),
+    Mutant("no-name", "i >= 1 && ", ""),
+    Mutant("long-name", "i <= IOBAND_POOL_NAME_MAX &&", "i <= IOBAND_POOL_NAME_MAX + 1 &&"),
+    Mutant("option-as-name", " && name[0] != '-'", ""),
+    Mutant("count-unread", "if (argc > 3 && nr != argc - 4)", "if (false)"),
+    Mutant("first-word-only", "for (i = 4; i < argc; i++)", "for (i = 4; i < argc && i < 5; i++)"),
+    Mutant(
+        "weight-for-all", "	    !mode_has_device_group(table->settings.mode))", "	    false)"
+    ),
+    Mutant("no-default-weight", "table->settings.weight = IOBAND_WEIGHT_DEFAULT;", ";"),
+    Mutant("colon-lost", "	*colon = ':';\n", ""),
+    Mutant("device-number-mixed", "(u64)maj << 20 | min", "(u64)min << 20 | maj"),
+    Mutant("cgroup-0", "parse_u64(rest + 1, 1, U64_MAX,", "parse_u64(rest + 1, 0, U64_MAX,"),
+    Mutant("relative-path", " || rest[1] != '/'", ""),
+    Mutant("path-with-colon", "spec->path = rest + 1;", "spec->path = rest;"),
+    Mutant(
+        "nobody", '{ "uid:", IOBAND_KIND_UID, U32_MAX - 1 }', '{ "uid:", IOBAND_KIND_UID, U32_MAX }'
+    ),
+    Mutant("uid-for-gid", '{ "gid:", IOBAND_KIND_GID,', '{ "gid:", IOBAND_KIND_UID,'),
+    Mutant(
+        "large-pids", '{ "pid:", IOBAND_KIND_PID, S32_MAX }', '{ "pid:", IOBAND_KIND_PID, U32_MAX }'
+    ),
+    Mutant("not-itself", "spec->self = true;", ""),
+    Mutant("roots", 'if (!strcmp(word, "root"))', 'if (!strncmp(word, "root", 4))'),
+    Mutant("no-default", 'if (!strcmp(argv[2], "default"))', "if (false)"),
+    Mutant("weight-count", "if (argc != 3)", "if (argc < 3)"),
+    Mutant("set-count", "if (argc != 2)", "if (argc < 2)"),
+    Mutant("set-weight", 'if (!strncmp(argv[1], "weight=", 7))', "if (false)"),
+    Mutant("page-count", "if (argc > 2)", "if (argc > 3)"),
+    Mutant(
+        "cursor-unread", "if (argc == 2 && parse_u32(argv[1],", "if (false && parse_u32(argv[1],"
+    ),
+    Mutant("verb-lost", "message->verb = verb;", ""),
+    Mutant(
+        "page-verbs-mixed", '{ "groups", parse_page_message }', '{ "stats", parse_page_message }'
+    ),
+    Mutant(
+        "sentence-cut",
+        "snprintf((error)->text, sizeof((error)->text),",
+        "snprintf((error)->text, 100,",
+    ),
+]
+
+
+def build_base(output: Path) -> str | None:
+    """Build all programs plainly: sanitizers would only slow these down."""
+    return build(output, "SANITIZE=", "CFLAGS=-O1")
+
+
+def survives(mutant: Mutant, source: str, programs: tuple[str, ...], base: Path, tmp: Path) -> bool:
+    """Make the mistake in a copy of the driver; does every one of the programs pass?"""
+    text = (DRIVER / source).read_text()
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"{source} has {text.count(mutant.old)} times {mutant.old!r}")
+    changed = shutil.copytree(DRIVER, tmp / "driver")
+    (changed / source).write_text(text.replace(mutant.old, mutant.new))
+    built = shutil.copytree(base, tmp / "built")
+    for program in programs:
+        plainly = ("SANITIZE=", "CFLAGS=-O1 -Wno-error", f"SRC={changed}", program)
+        if wrong := build(built, *plainly):
+            raise ValueError(f"{mutant.name} does not build:\n{wrong}")
+        if program == "args_say":
+            if mistakes(built / program, [*WRONG_TABLES, *WRONG_MESSAGES, *RIGHT]):
+                return False
+        elif run_case(built / program, "*", TIMEOUT_S):
+            return False
+    return True

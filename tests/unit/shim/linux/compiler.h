@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SHIM_LINUX_COMPILER_H
+#define SHIM_LINUX_COMPILER_H
+
+#define __printf(m, n)	__attribute__((format(printf, m, n)))
+#define __noreturn		__attribute__((noreturn))
+
+#endif /* SHIM_LINUX_COMPILER_H */

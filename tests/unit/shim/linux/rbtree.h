@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SHIM_LINUX_RBTREE_H
+#define SHIM_LINUX_RBTREE_H
+
+/*
+ * The interface of the kernel's red-black tree over a treap: a binary search
+ * tree by order and a heap by random priority, so balanced whatever the order
+ * of insertions.  Counts the steps it takes.
+ */
+#include <linux/container_of.h>
+#include <linux/types.h>
+
+struct rb_node {
+	struct rb_node *parent;
+	struct rb_node *left;
+	struct rb_node *right;
+	u32 priority;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+struct rb_root_cached {
+	struct rb_root rb_root;
+	struct rb_node *rb_leftmost;
+};
+
+#define RB_ROOT			((struct rb_root) {})
+#define RB_ROOT_CACHED		((struct rb_root_cached) {})
+#define RB_EMPTY_ROOT(root)	(!(root)->rb_node)
+#define RB_EMPTY_NODE(node)	((node)->parent == (node))
+#define RB_CLEAR_NODE(node)	((node)->parent = (node))
+
+#define rb_entry(ptr, type, member)	container_of(ptr, type, member)
+#define rb_first_cached(root)		((root)->rb_leftmost)
+
+/* Nodes visited, by all functions here: the cost of what a test did. */
+extern u64 shim_rb_steps;
+
+static inline struct rb_node *rb_next(const struct rb_node *node)
+{
+	struct rb_node *next;
+
+	shim_rb_steps++;
+	if (node->right) {
+		for (next = node->right; next->left; next = next->left)
+			shim_rb_steps++;
+		return next;
+	}
+	for (next = node->parent; next && node == next->right; next = next->parent) {
+		shim_rb_steps++;
+		node = next;
+	}
+	return next;
+}
+
+/* Put @new, which may be NULL, in the place of @old. */
+static inline void shim_rb_replace(struct rb_root *root, struct rb_node *old, struct rb_node *new)
+{
+	struct rb_node *parent = old->parent;
+
+	if (!parent)
+		root->rb_node = new;
+	else if (parent->left == old)
+		parent->left = new;
+	else
+		parent->right = new;
+	if (new)
+		new->parent = parent;
+}
+
+/* Exchange @node with its parent, keeping the order. */
+static inline void shim_rb_rotate_up(struct rb_root *root, struct rb_node *node)
+{
+	struct rb_node *parent = node->parent;
+	struct rb_node *inner;
+
+	shim_rb_steps++;
+	shim_rb_replace(root, parent, node);
+	if (parent->left == node) {
+		inner = node->right;
+		parent->left = inner;
+		node->right = parent;
+	} else {
+		inner = node->left;
+		parent->right = inner;
+		node->left = parent;
+	}
+	if (inner)
+		inner->parent = parent;
+	parent->parent = node;
+}
+
+/* After all that are not greater, as the kernel's does. */
+static inline struct rb_node *rb_add_cached(struct rb_node *node, struct rb_root_cached *tree,
+					    bool (*less)(struct rb_node *, const struct rb_node *))
+{
+	static u32 random = 2463534242U;
+	struct rb_node **link = &tree->rb_root.rb_node;
+	struct rb_node *parent = NULL;
+	bool leftmost = true;
+
+	while (*link) {
+		shim_rb_steps++;
+		parent = *link;
+		if (less(node, parent)) {
+			link = &parent->left;
+		} else {
+			link = &parent->right;
+			leftmost = false;
+		}
+	}
+	random ^= random << 13;
+	random ^= random >> 17;
+	random ^= random << 5;
+	*node = (struct rb_node) { .parent = parent, .priority = random };
+	*link = node;
+	if (leftmost)
+		tree->rb_leftmost = node;
+	while (node->parent && node->parent->priority < node->priority)
+		shim_rb_rotate_up(&tree->rb_root, node);
+	return leftmost ? node : NULL;
+}
+
+static inline void rb_erase_cached(struct rb_node *node, struct rb_root_cached *tree)
+{
+	if (tree->rb_leftmost == node)
+		tree->rb_leftmost = rb_next(node);
+	while (node->left && node->right)
+		shim_rb_rotate_up(&tree->rb_root, node->left->priority > node->right->priority ?
+				  node->left : node->right);
+	shim_rb_replace(&tree->rb_root, node, node->left ? node->left : node->right);
+}
+
+#endif /* SHIM_LINUX_RBTREE_H */

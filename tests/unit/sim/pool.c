@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The core's caller: does what the kernel's queue does, in virtual time.
+ */
+#include "pool.h"
+
+#include <string.h>
+
+#include "job.h"
+
+/* Buckets an eighth of an octave wide. */
+static u32 latency_bucket(u64 ns)
+{
+	u32 octave;
+
+	if (ns < 8)
+		return ns;
+	octave = 63 - __builtin_clzll(ns);
+	return octave * 8 + (ns >> (octave - 3)) % 8;
+}
+
+static u64 bucket_end_ns(u32 bucket)
+{
+	return (8ULL + bucket % 8 + 1) << (bucket / 8 - 3);
+}
+
+u64 leaf_percentile_ns(const struct sim_leaf *leaf, double fraction)
+{
+	u64 rest = leaf->ios * (1 - fraction);
+	u32 i;
+
+	for (i = SIM_BUCKETS; i-- > 24;) {
+		if (leaf->latency[i] > rest)
+			return bucket_end_ns(i);
+		rest -= leaf->latency[i];
+	}
+	return 0;
+}
+
+static void pool_account_inflight(struct sim_pool *pool)
+{
+	const u64 now_ns = pool->clock->now_ns;
+
+	pool->inflight_area += (double)pool->core.inflight_ios * (now_ns - pool->inflight_since_ns);
+	pool->inflight_since_ns = now_ns;
+}
+
+static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
+{
+	struct sim_io *io = leaf->head;
+	const struct ioband_bill bill = ioband_cost(pool->measure, io->bytes, true);
+	const u64 held_ns = pool->clock->now_ns - io->born_ns;
+
+	leaf->head = io->next;
+	if (held_ns > leaf->max_held_ns)
+		leaf->max_held_ns = held_ns;
+	leaf->charged += bill.charge;
+	pool_account_inflight(pool);
+	ioband_core_admit(&pool->core, &leaf->leaf, &bill, leaf->head);
+	pool->tick.peak_ios = max(pool->tick.peak_ios, pool->core.inflight_ios);
+	device_submit(&pool->device, io);
+}
+
+/* The time a device is left idle while something waits. */
+static void pool_account_idle(struct sim_pool *pool)
+{
+	const u64 now_ns = pool->clock->now_ns;
+
+	if (pool->idle_since_ns) {
+		if (pool->wake_ns != IOBAND_NO_WAKEUP)
+			pool->idle_thinking_ns += now_ns - pool->idle_since_ns;
+		else
+			pool->idle_ns += now_ns - pool->idle_since_ns;
+	}
+	pool->idle_since_ns = !pool->core.inflight_ios && ioband_core_has_waiting(&pool->core) ?
+			      now_ns : 0;
+}
+
+static void pool_wake(void *arg);
+
+static void pool_pump(struct sim_pool *pool)
+{
+	struct ioband_leaf *leaf;
+	u64 wake_ns;
+
+	while ((leaf = ioband_core_pick(&pool->core, pool->clock->now_ns, &wake_ns)))
+		pool_send(pool, container_of(leaf, struct sim_leaf, leaf));
+	if (wake_ns != IOBAND_NO_WAKEUP && wake_ns != pool->wake_ns)
+		clock_at(pool->clock, wake_ns, pool_wake, pool);
+	pool_account_idle(pool);
+	pool->wake_ns = wake_ns;
+	if (!ioband_core_has_waiting(&pool->core))
+		pool->full = false;
+	if (pool->core.root.ent.busy > 1)
+		pool->compete = true;
+}
+
+static void pool_wake(void *arg)
+{
+	struct sim_pool *pool = arg;
+
+	if (pool->clock->now_ns >= pool->wake_ns)
+		pool_pump(pool);
+}
+
+void pool_submit(struct sim_pool *pool, struct sim_io *io)
+{
+	struct sim_leaf *leaf = io->leaf;
+
+	io->born_ns = pool->clock->now_ns;
+	io->next = NULL;
+	if (pool->control == SIM_NONE) {
+		device_submit(&pool->device, io);
+		return;
+	}
+	if (leaf->head)
+		leaf->tail->next = io;
+	else
+		leaf->head = io;
+	leaf->tail = io;
+	ioband_core_wait(&pool->core, &leaf->leaf, pool->clock->now_ns);
+	pool_pump(pool);
+}
+
+static void pool_done(void *owner, struct sim_io *io)
+{
+	const struct ioband_bill bill = ioband_cost(((struct sim_pool *)owner)->measure, io->bytes,
+						    true);
+	struct sim_pool *pool = owner;
+	const u64 now_ns = pool->clock->now_ns;
+	struct sim_leaf *leaf = io->leaf;
+
+	leaf->ios++;
+	leaf->bytes += io->bytes;
+	leaf->latency[latency_bucket(now_ns - io->born_ns)]++;
+	pool->ios++;
+	pool->bytes += io->bytes;
+	pool->tick.ios++;
+	pool->tick.bytes += io->bytes;
+	if (pool->control != SIM_NONE) {
+		pool_account_inflight(pool);
+		ioband_core_complete(&pool->core, &leaf->leaf, &bill, now_ns);
+		pool_pump(pool);
+	}
+	job_completed(io);
+}
+
+/* The estimator learns only while several leaves compete. */
+static void pool_tick(void *arg)
+{
+	struct sim_pool *pool = arg;
+
+	pool->tick.ns = SIM_TICK_NS;
+	if (pool->control == SIM_AUTO && pool->compete &&
+	    ioband_depth_sample(&pool->depth, &pool->tick, pool->full)) {
+		ioband_core_set_limit(&pool->core, pool->depth.limit_ios, U64_MAX);
+		pool_pump(pool);
+	}
+	pool->tick = (struct ioband_sample) { .peak_ios = pool->core.inflight_ios };
+	pool->compete = pool->core.root.ent.busy > 1;
+	pool->full = ioband_core_has_waiting(&pool->core);
+	clock_at(pool->clock, pool->clock->now_ns + SIM_TICK_NS, pool_tick, pool);
+}
+
+void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_spec *spec,
+	       enum sim_control control, enum ioband_measure measure)
+{
+	*pool = (struct sim_pool) {
+		.clock = clock,
+		.control = control,
+		.measure = measure,
+		.wake_ns = IOBAND_NO_WAKEUP,
+	};
+	device_init(&pool->device, clock, spec, pool_done, pool);
+	ioband_core_init(&pool->core);
+	ioband_depth_init(&pool->depth);
+	if (control == SIM_AUTO)
+		ioband_core_set_limit(&pool->core, pool->depth.limit_ios, U64_MAX);
+	clock_at(clock, clock->now_ns + SIM_TICK_NS, pool_tick, pool);
+}
+
+void pool_free(struct sim_pool *pool)
+{
+	device_free(&pool->device);
+}

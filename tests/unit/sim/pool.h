@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The core's caller: does what the kernel's queue does, in virtual time.
+ */
+#ifndef SIM_POOL_H
+#define SIM_POOL_H
+
+#include "clock.h"
+#include "device.h"
+#include "dm-ioband-core.h"
+#include "dm-ioband-cost.h"
+#include "dm-ioband-depth.h"
+
+#define SIM_TICK_NS	10000000ULL
+#define SIM_BUCKETS	512
+
+enum sim_control {
+	SIM_NONE,	/* all goes down as it comes */
+	SIM_FIXED,	/* limits given and kept */
+	SIM_AUTO,	/* limits of the estimator */
+};
+
+struct sim_leaf {
+	struct ioband_leaf leaf;
+	struct sim_io *head, *tail;	/* held */
+	u64 ios;			/* completed */
+	u64 bytes;
+	u64 charged;
+	u64 max_held_ns;
+	u32 latency[SIM_BUCKETS];	/* of whole I/Os, see latency_bucket() */
+};
+
+struct sim_pool {
+	struct sim_clock *clock;
+	struct sim_device device;
+	struct ioband_core core;
+	struct ioband_depth depth;
+	enum sim_control control;
+	enum ioband_measure measure;
+	u64 wake_ns;
+
+	/* of this tick */
+	struct ioband_sample tick;
+	bool compete;		/* several leaves were busy */
+	bool full;		/* the limit held some back all the while */
+
+	/* of the run */
+	u64 ios;
+	u64 bytes;
+	u64 idle_since_ns;	/* device idle, bios waiting; 0: no */
+	u64 idle_thinking_ns;	/* of that, for the sake of a thinker */
+	u64 idle_ns;		/* of that, for nothing: must stay 0 */
+	double inflight_area;	/* time integrals of what was in flight */
+	u64 inflight_since_ns;
+};
+
+void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_spec *spec,
+	       enum sim_control control, enum ioband_measure measure);
+void pool_free(struct sim_pool *pool);
+void pool_submit(struct sim_pool *pool, struct sim_io *io);
+u64 leaf_percentile_ns(const struct sim_leaf *leaf, double fraction);
+
+#endif /* SIM_POOL_H */

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The scheduler, what it charges and how much it lets in flight: each case of each program."""
+
+from pathlib import Path
+
+import pytest
+from cprograms import cases, run_case
+
+PROGRAMS = ("core_test", "core_fuzz", "sim_test", "many_test", "cost_test", "depth_test")
+
+
+@pytest.mark.parametrize(
+    ("program", "case"), [(program, case) for program in PROGRAMS for case in cases(program)]
+)
+def test_case(programs: Path, program: str, case: str) -> None:
+    if wrong := run_case(programs / program, case):
+        pytest.fail(wrong, pytrace=False)

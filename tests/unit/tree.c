@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A tree of the core, and a checker that works everything out anew.
+ */
+#include "tree.h"
+
+#include <linux/compiler.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the core promises; its own constants are not to be trusted here. */
+#define LAG_MAX		(4ULL << 20)
+#define DEBT_MAX	(64ULL << 20)
+#define GRACE_MAX_NS	2000000ULL
+#define VTIME_SHIFT	16
+#define DRAIN_MAX	1000000
+
+#define MUST(condition, ...) \
+	do { if (!(condition)) broken(#condition, __VA_ARGS__); } while (0)
+
+u64 tree_seed;
+
+static __noreturn __printf(2, 3) void broken(const char *condition, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "tree_check: seed %llu: not %s: ", tree_seed, condition);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	abort();
+}
+
+void tree_init(struct tree *tree, u64 vnow_first)
+{
+	memset(tree, 0, sizeof(*tree));
+	tree->now_ns = 1000000;
+	tree->vnow_first = vnow_first;
+	tree->root_vnow_seen = vnow_first;
+	ioband_core_init(&tree->core);
+	tree->core.root.vnow = vnow_first;
+}
+
+static u64 clock_now(const struct tree *tree)
+{
+	return tree->now_ns - tree->late_ns;
+}
+
+static struct ioband_node *node_below(struct tree *tree, struct tree_node *up)
+{
+	return up ? &up->node : &tree->core.root;
+}
+
+struct tree_node *tree_add_node(struct tree *tree, struct tree_node *up, u32 weight)
+{
+	struct tree_node *node;
+
+	for (node = tree->nodes; node < tree->nodes + TREE_NODES_MAX; node++) {
+		if (node->used)
+			continue;
+		*node = (struct tree_node) {
+			.up = up,
+			.used = true,
+			.vnow_seen = tree->vnow_first,
+		};
+		ioband_node_init(&node->node, node_below(tree, up), weight);
+		node->node.vnow = tree->vnow_first;
+		if (node - tree->nodes >= tree->nodes_end)
+			tree->nodes_end = node - tree->nodes + 1;
+		return node;
+	}
+	return NULL;
+}
+
+struct tree_leaf *tree_add_leaf(struct tree *tree, struct tree_node *up, u32 weight)
+{
+	struct tree_leaf *leaf;
+
+	for (leaf = tree->leaves; leaf < tree->leaves + TREE_LEAVES_MAX; leaf++) {
+		if (leaf->used)
+			continue;
+		*leaf = (struct tree_leaf) { .up = up, .used = true };
+		ioband_leaf_init(&leaf->leaf, node_below(tree, up), weight);
+		if (leaf - tree->leaves >= tree->leaves_end)
+			tree->leaves_end = leaf - tree->leaves + 1;
+		return leaf;
+	}
+	return NULL;
+}
+
+bool tree_leaf_is_idle(const struct tree_leaf *leaf)
+{
+	return !leaf->nr_held && !leaf->inflight;
+}
+
+bool tree_node_is_empty(const struct tree *tree, const struct tree_node *node)
+{
+	u32 i;
+
+	for (i = 0; i < tree->nodes_end; i++)
+		if (tree->nodes[i].used && tree->nodes[i].up == node)
+			return false;
+	for (i = 0; i < tree->leaves_end; i++)
+		if (tree->leaves[i].used && tree->leaves[i].up == node)
+			return false;
+	return true;
+}
+
+void tree_remove_leaf(struct tree *tree, struct tree_leaf *leaf)
+{
+	ioband_leaf_remove(&tree->core, &leaf->leaf);
+	/* Whatever still points there finds rubbish. */
+	memset(leaf, 0xa5, sizeof(*leaf));
+	leaf->used = false;
+}
+
+void tree_remove_node(struct tree *tree, struct tree_node *node)
+{
+	MUST(tree_node_is_empty(tree, node), "a test removes a node in use");
+	memset(node, 0xa5, sizeof(*node));
+	node->used = false;
+}
+
+void tree_set_weight(struct tree *tree, struct ioband_ent *ent, u32 weight)
+{
+	u32 i;
+
+	ioband_ent_set_weight(ent, weight);
+	for (i = 0; i < tree->nodes_end; i++)
+		if (ent == &tree->nodes[i].node.ent)
+			tree->nodes[i].seen.busy = false;
+	for (i = 0; i < tree->leaves_end; i++)
+		if (ent == &tree->leaves[i].leaf.ent)
+			tree->leaves[i].seen.busy = false;
+}
+
+void tree_wait(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill)
+{
+	MUST(leaf->nr_held < TREE_HELD_MAX, "a test makes more wait than there is room for");
+	leaf->held[leaf->nr_held++] = bill;
+	ioband_core_wait(&tree->core, &leaf->leaf, clock_now(tree));
+}
+
+static void launched(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill)
+{
+	MUST(tree->nr_flight < TREE_FLIGHT_MAX, "a test has more in flight than there is room for");
+	tree->flight[tree->nr_flight++] = (struct tree_bio) { leaf, bill };
+	leaf->inflight++;
+	leaf->last_bytes = bill.bytes;
+	if (bill.charge > tree->charge_max)
+		tree->charge_max = bill.charge;
+}
+
+void tree_admit_now(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill)
+{
+	ioband_core_admit_now(&tree->core, &leaf->leaf, &bill, clock_now(tree));
+	launched(tree, leaf, bill);
+}
+
+void tree_withdraw(struct tree *tree, struct tree_leaf *leaf)
+{
+	leaf->nr_held = 0;
+	ioband_core_withdraw(&tree->core, &leaf->leaf);
+}
+
+void tree_complete(struct tree *tree, u32 index)
+{
+	const struct tree_bio bio = tree->flight[index];
+
+	tree->flight[index] = tree->flight[--tree->nr_flight];
+	bio.leaf->inflight--;
+	ioband_core_complete(&tree->core, &bio.leaf->leaf, &bio.bill, clock_now(tree));
+}
+
+/* ---- what pick() should have said ---------------------------------------- */
+
+struct sum {
+	u64 ios;
+	u64 bytes;
+};
+
+static bool is_full(const struct tree *tree, struct sum sum)
+{
+	return sum.ios >= tree->core.limit_ios || sum.bytes >= tree->core.limit_bytes;
+}
+
+static struct sum flight_sum(const struct tree *tree)
+{
+	struct sum sum = { .ios = tree->nr_flight };
+	u32 i;
+
+	for (i = 0; i < tree->nr_flight; i++)
+		sum.bytes += tree->flight[i].bill.bytes;
+	return sum;
+}
+
+/* The next child of a node, after the @i-th of all entities; NULL: no more. */
+static struct ioband_ent *next_child(struct tree *tree, const struct ioband_node *node, u32 *i)
+{
+	struct ioband_ent *ent;
+	bool used;
+
+	while (*i < tree->nodes_end + tree->leaves_end) {
+		if (*i < tree->nodes_end) {
+			used = tree->nodes[*i].used;
+			ent = &tree->nodes[*i].node.ent;
+		} else {
+			used = tree->leaves[*i - tree->nodes_end].used;
+			ent = &tree->leaves[*i - tree->nodes_end].leaf.ent;
+		}
+		(*i)++;
+		if (used && ent->parent == node)
+			return ent;
+	}
+	return NULL;
+}
+
+static s64 ahead(const struct ioband_ent *a, const struct ioband_ent *b)
+{
+	return a->vtime - b->vtime;
+}
+
+/* The thinkers among siblings that are less served, or not more. */
+static struct sum thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool ties)
+{
+	struct ioband_ent *other;
+	struct sum sum = {};
+	u32 i;
+
+	for (i = 0; (other = next_child(tree, ent->parent, &i));) {
+		if (other == ent || ahead(other, ent) > (ties ? 0 : -1))
+			continue;
+		sum.ios += other->thinking;
+		sum.bytes += other->think_bytes;
+	}
+	return sum;
+}
+
+static void check_picked(struct tree *tree, const struct tree_leaf *leaf)
+{
+	struct sum pipe = flight_sum(tree), before;
+	const struct ioband_ent *ent;
+	struct ioband_ent *other;
+	u32 i;
+
+	MUST(leaf->nr_held, "a leaf was picked that has nothing");
+	for (ent = &leaf->leaf.ent; ent->parent; ent = &ent->parent->ent) {
+		for (i = 0; (other = next_child(tree, ent->parent, &i));)
+			MUST(!other->waiting || ahead(other, ent) >= 0,
+			     "one was picked that has been served more than another");
+		before = thinkers_before(tree, ent, false);
+		pipe.ios += before.ios;
+		pipe.bytes += before.bytes;
+	}
+	MUST(!is_full(tree, pipe), "%llu I/Os on the pipe, limit %u", pipe.ios,
+	     tree->core.limit_ios);
+}
+
+/* With what is already on the pipe, do the thinkers fill it, by some order of equals? */
+static bool may_block(struct tree *tree, struct ioband_node *node, struct sum pipe)
+{
+	struct ioband_ent *ent, *other;
+	struct sum before;
+	bool least;
+	u32 i, j;
+
+	if (is_full(tree, pipe))
+		return true;
+	for (i = 0; (ent = next_child(tree, node, &i));) {
+		least = ent->waiting;
+		for (j = 0; (other = next_child(tree, node, &j));)
+			least &= !other->waiting || ahead(other, ent) >= 0;
+		if (!least)
+			continue;
+		before = thinkers_before(tree, ent, true);
+		before.ios += pipe.ios;
+		before.bytes += pipe.bytes;
+		if (is_full(tree, before))
+			return true;
+		if (!ent->leaf && may_block(tree, container_of(ent, struct ioband_node, ent),
+					    before))
+			return true;
+	}
+	return false;
+}
+
+static void check_not_picked(struct tree *tree, u64 wake_ns)
+{
+	u64 first_ns = IOBAND_NO_WAKEUP;
+	bool waiting = false;
+	u32 i;
+
+	for (i = 0; i < tree->leaves_end; i++) {
+		const struct tree_leaf *leaf = &tree->leaves[i];
+
+		if (!leaf->used)
+			continue;
+		waiting |= leaf->nr_held;
+		if (leaf->leaf.state == IOBAND_THINKING && leaf->leaf.think_until_ns < first_ns)
+			first_ns = leaf->leaf.think_until_ns;
+	}
+	if (!waiting || is_full(tree, flight_sum(tree))) {
+		MUST(wake_ns == IOBAND_NO_WAKEUP, "a wake-up with nothing to wait for");
+		return;
+	}
+	MUST(may_block(tree, &tree->core.root, flight_sum(tree)), "one could have gone");
+	MUST(wake_ns == first_ns, "wake-up at %llu, first grace ends at %llu", wake_ns, first_ns);
+	MUST(wake_ns > clock_now(tree) && wake_ns <= tree->now_ns + GRACE_MAX_NS,
+	     "wake-up at %llu, now %llu", wake_ns, clock_now(tree));
+}
+
+struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns)
+{
+	struct ioband_leaf *picked = ioband_core_pick(&tree->core, clock_now(tree), wake_ns);
+	struct tree_leaf *leaf;
+	struct ioband_bill bill;
+
+	if (!picked) {
+		check_not_picked(tree, *wake_ns);
+		return NULL;
+	}
+	leaf = container_of(picked, struct tree_leaf, leaf);
+	check_picked(tree, leaf);
+	bill = leaf->held[0];
+	memmove(leaf->held, leaf->held + 1, --leaf->nr_held * sizeof(bill));
+	ioband_core_admit(&tree->core, picked, &bill, leaf->nr_held);
+	launched(tree, leaf, bill);
+	return leaf;
+}
+
+void tree_dispatch(struct tree *tree)
+{
+	u64 wake_ns;
+
+	while (tree_serve(tree, &wake_ns))
+		tree_check(tree);
+}
+
+void tree_drain(struct tree *tree)
+{
+	u64 wake_ns;
+	u32 i;
+
+	tree->late_ns = 0;
+	for (i = 0; tree->nr_flight || ioband_core_has_waiting(&tree->core); i++) {
+		MUST(i < DRAIN_MAX, "bios wait for ever");
+		if (tree_serve(tree, &wake_ns))
+			continue;
+		if (tree->nr_flight)
+			tree_complete(tree, 0);
+		else
+			tree->now_ns = wake_ns;
+		tree_check(tree);
+	}
+}
+
+/* ---- the checker --------------------------------------------------------- */
+
+struct truth {
+	u32 waiting;
+	u32 thinking;
+	u32 busy;
+	u64 think_bytes;
+};
+
+static void check_leaf(const struct tree *tree, const struct tree_leaf *leaf)
+{
+	const enum ioband_leaf_state state = leaf->leaf.state;
+
+	if (leaf->nr_held)
+		MUST(state == IOBAND_WAITING, "state %d with bios waiting", state);
+	else if (leaf->inflight)
+		MUST(state == IOBAND_INFLIGHT, "state %d with bios in flight", state);
+	else
+		MUST(state == IOBAND_IDLE || state == IOBAND_THINKING, "state %d", state);
+	MUST(leaf->leaf.inflight == leaf->inflight, "%u, not %u", leaf->leaf.inflight,
+	     leaf->inflight);
+	MUST(leaf->leaf.last_bytes == leaf->last_bytes, "%u, not %u", leaf->leaf.last_bytes,
+	     leaf->last_bytes);
+	MUST(RB_EMPTY_NODE(&leaf->leaf.think) == (state != IOBAND_THINKING), "state %d", state);
+	if (state == IOBAND_THINKING)
+		MUST(leaf->leaf.think_until_ns <= tree->now_ns + GRACE_MAX_NS, "too long a grace");
+}
+
+static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
+		   const struct tree_leaf *leaf)
+{
+	const bool thinking = leaf->leaf.state == IOBAND_THINKING;
+	const struct truth one = {
+		.waiting = !!leaf->nr_held,
+		.thinking = thinking,
+		.busy = thinking || !tree_leaf_is_idle(leaf),
+		.think_bytes = thinking ? leaf->last_bytes : 0,
+	};
+	struct tree_node *node = leaf->up;
+
+	for (;;) {
+		struct truth *sum = node ? &nodes[node - tree->nodes] : root;
+
+		sum->waiting += one.waiting;
+		sum->thinking += one.thinking;
+		sum->busy += one.busy;
+		sum->think_bytes += one.think_bytes;
+		if (!node)
+			return;
+		node = node->up;
+	}
+}
+
+static void check_counters(const struct ioband_ent *ent, const struct truth *truth)
+{
+	MUST(ent->waiting == truth->waiting, "%u, not %u", ent->waiting, truth->waiting);
+	MUST(ent->thinking == truth->thinking, "%u, not %u", ent->thinking, truth->thinking);
+	MUST(ent->busy == truth->busy, "%u, not %u", ent->busy, truth->busy);
+	MUST(ent->think_bytes == truth->think_bytes, "%llu, not %llu", ent->think_bytes,
+	     truth->think_bytes);
+}
+
+/* An upper bound of what a charge is in virtual time. */
+static s64 vtime_bound(u64 charge, u32 weight)
+{
+	return (charge << VTIME_SHIFT) / weight + 2;
+}
+
+static void check_vtime(const struct tree *tree, const struct ioband_ent *ent,
+			struct tree_seen *seen)
+{
+	const s64 lead = ent->vtime - ent->parent->vnow;
+	const s64 back = seen->vtime - ent->vtime;
+
+	/* Idle for very long, it starts somewhere. */
+	MUST(!seen->busy || back <= 0, "virtual time went back by %lld", back);
+	*seen = (struct tree_seen) { ent->vtime, ent->busy };
+	MUST(!ent->busy || lead <= vtime_bound(DEBT_MAX + tree->charge_max, ent->weight),
+	     "ahead by %lld at weight %u", lead, ent->weight);
+	MUST(!ent->waiting || -lead <= vtime_bound(LAG_MAX, ent->weight),
+	     "behind by %lld at weight %u", -lead, ent->weight);
+}
+
+static void check_live(struct tree *tree, struct ioband_node *node, u64 *vnow_seen)
+{
+	const struct ioband_ent *last = NULL;
+	struct ioband_ent *ent;
+	struct rb_node *rb;
+	int live = 0;
+	u32 i;
+
+	for (i = 0; (ent = next_child(tree, node, &i));) {
+		const bool is_live = ent->waiting || ent->thinking;
+
+		MUST(RB_EMPTY_NODE(&ent->rb) == !is_live, "waiting %u, thinking %u", ent->waiting,
+		     ent->thinking);
+		live += is_live;
+	}
+	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
+		ent = rb_entry(rb, struct ioband_ent, rb);
+		MUST(ent->parent == node, "a child of another");
+		MUST(!last || ahead(ent, last) >= 0, "live children out of order");
+		last = ent;
+		live--;
+	}
+	MUST(!live, "%d live children too few", live);
+	MUST((s64)(node->vnow - *vnow_seen) >= 0, "a node's virtual time went back");
+	*vnow_seen = node->vnow;
+}
+
+static void check_thinking(const struct tree *tree, u32 thinking)
+{
+	u64 last_ns = 0;
+	struct rb_node *rb;
+
+	for (rb = rb_first_cached(&tree->core.thinking); rb; rb = rb_next(rb)) {
+		const struct ioband_leaf *leaf = rb_entry(rb, struct ioband_leaf, think);
+
+		MUST(leaf->think_until_ns >= last_ns, "thinkers out of order");
+		last_ns = leaf->think_until_ns;
+		thinking--;
+	}
+	MUST(!thinking, "%d thinkers too few", (int)thinking);
+}
+
+void tree_check(struct tree *tree)
+{
+	struct truth nodes[TREE_NODES_MAX], root = {};
+	const struct sum flight = flight_sum(tree);
+	u32 i;
+
+	memset(nodes, 0, tree->nodes_end * sizeof(nodes[0]));
+	MUST(tree->core.inflight_ios == flight.ios, "%u, not %llu", tree->core.inflight_ios,
+	     flight.ios);
+	MUST(tree->core.inflight_bytes == flight.bytes, "%llu, not %llu",
+	     tree->core.inflight_bytes, flight.bytes);
+	for (i = 0; i < tree->leaves_end; i++) {
+		struct tree_leaf *leaf = &tree->leaves[i];
+
+		if (!leaf->used)
+			continue;
+		check_leaf(tree, leaf);
+		add_up(tree, nodes, &root, leaf);
+		check_vtime(tree, &leaf->leaf.ent, &leaf->seen);
+	}
+	for (i = 0; i < tree->nodes_end; i++) {
+		struct tree_node *node = &tree->nodes[i];
+
+		if (!node->used)
+			continue;
+		check_counters(&node->node.ent, &nodes[i]);
+		check_vtime(tree, &node->node.ent, &node->seen);
+		check_live(tree, &node->node, &node->vnow_seen);
+	}
+	check_counters(&tree->core.root.ent, &root);
+	check_live(tree, &tree->core.root, &tree->root_vnow_seen);
+	check_thinking(tree, root.thinking);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A tree of the core with the bios that wait and those in flight, and a checker
+ * that works everything out anew from these.
+ */
+#ifndef UNIT_TREE_H
+#define UNIT_TREE_H
+
+#include "dm-ioband-core.h"
+
+#define TREE_NODES_MAX	64
+#define TREE_LEAVES_MAX	128
+#define TREE_HELD_MAX	64
+#define TREE_FLIGHT_MAX	4096
+
+/* What the checker last saw of an entity. */
+struct tree_seen {
+	u64 vtime;
+	bool busy;
+};
+
+struct tree_node {
+	struct ioband_node node;
+	struct tree_node *up;	/* NULL: the core's root is above */
+	bool used;
+	struct tree_seen seen;
+	u64 vnow_seen;
+};
+
+struct tree_leaf {
+	struct ioband_leaf leaf;
+	struct tree_node *up;
+	bool used;
+	struct tree_seen seen;
+	struct ioband_bill held[TREE_HELD_MAX];
+	u32 nr_held;
+	u32 inflight;
+	u32 last_bytes;	/* of the last to go */
+};
+
+struct tree_bio {
+	struct tree_leaf *leaf;
+	struct ioband_bill bill;
+};
+
+/*
+ * All times are the test's: nothing here advances @now_ns but tree_drain().  The
+ * core is told a time that is @late_ns earlier.
+ */
+struct tree {
+	struct ioband_core core;
+	u64 now_ns;
+	u64 late_ns;
+	u64 vnow_first;		/* where virtual time starts, in every node */
+	u64 root_vnow_seen;
+	u32 charge_max;		/* largest seen */
+	struct tree_node nodes[TREE_NODES_MAX];
+	struct tree_leaf leaves[TREE_LEAVES_MAX];
+	struct tree_bio flight[TREE_FLIGHT_MAX];
+	u32 nr_flight;
+	u32 nodes_end;		/* none was used from here on */
+	u32 leaves_end;
+};
+
+/* Said when a check fails: how to repeat it. */
+extern u64 tree_seed;
+
+void tree_init(struct tree *tree, u64 vnow_first);
+/* @up NULL: below the root.  NULL when there is no more room. */
+struct tree_node *tree_add_node(struct tree *tree, struct tree_node *up, u32 weight);
+struct tree_leaf *tree_add_leaf(struct tree *tree, struct tree_node *up, u32 weight);
+/* What can go has gone when these return; a leaf must be idle, a node empty. */
+void tree_remove_leaf(struct tree *tree, struct tree_leaf *leaf);
+void tree_remove_node(struct tree *tree, struct tree_node *node);
+bool tree_leaf_is_idle(const struct tree_leaf *leaf);
+bool tree_node_is_empty(const struct tree *tree, const struct tree_node *node);
+
+/* Each of these is one call of the core. */
+void tree_set_weight(struct tree *tree, struct ioband_ent *ent, u32 weight);
+void tree_wait(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill);
+void tree_admit_now(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill);
+void tree_withdraw(struct tree *tree, struct tree_leaf *leaf);
+void tree_complete(struct tree *tree, u32 index);
+
+/* Let one go, or return NULL; @wake_ns as of ioband_core_pick(). */
+struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns);
+/* Let all go that may. */
+void tree_dispatch(struct tree *tree);
+/* Complete and dispatch until nothing is left; fails if that never ends. */
+void tree_drain(struct tree *tree);
+
+/* Abort, with a message, unless everything is as it must be. */
+void tree_check(struct tree *tree);
+
+#endif /* UNIT_TREE_H */

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# dm-ioband.  "make" builds for the running kernel; "make test" and "make demo"
+# set themselves up on a fresh Debian machine and need no kernel module of it.
+
+PYTHON := /usr/bin/python3
+CACHE := $(or $(IOBAND_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/dm-ioband)
+RUFF := $(CACHE)/venv/bin/ruff
+# Kernel of the laboratory: 6.1, 6.12, newest or all; none is the running kernel.
+KERNEL ?=
+RELEASE := $(shell uname -r)
+HEADERS ?= /lib/modules/$(RELEASE)/build
+TESTS ?= tests
+# A guest is emulated, and starves when the machine is busy: a test has two more tries.
+PYTEST_ARGS ?= --reruns 2
+
+export PYTHONPATH := $(CURDIR)/tests/vm
+export PYTHONDONTWRITEBYTECODE := 1
+export RUFF_NO_CACHE := true
+
+all: modules tools ## Build the module for the running kernel, and iobandctl
+
+modules: ## Build the module (KERNEL=6.1, 6.12, newest or all: for a kernel of the laboratory)
+ifeq ($(KERNEL),)
+	@test -d $(HEADERS) || { echo "No headers of the running kernel: install linux-headers-$(RELEASE)," \
+		"set HEADERS=, or choose KERNEL=6.1, 6.12 or newest" >&2; exit 1; }
+	@mkdir -p build/$(RELEASE)
+	@cp -u drivers/md/Kbuild drivers/md/*.[ch] build/$(RELEASE)/
+	$(MAKE) -C $(HEADERS) M=$(CURDIR)/build/$(RELEASE) modules
+else
+	@scripts/setup vm
+	@$(PYTHON) -m harness.module $(KERNEL)
+endif
+
+tools: ## Build iobandctl
+	@scripts/setup build
+	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl
+
+install: all ## Install the module for the running kernel, and iobandctl (DESTDIR=, PREFIX=)
+	$(MAKE) -C $(HEADERS) M=$(CURDIR)/build/$(RELEASE) INSTALL_MOD_PATH=$(DESTDIR) \
+		INSTALL_MOD_DIR=updates modules_install
+	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl install
+
+uninstall: ## Remove what install installed
+	rm -f $(DESTDIR)/lib/modules/$(RELEASE)/updates/dm-ioband.ko*
+	depmod $(addprefix -b ,$(DESTDIR)) $(RELEASE)
+	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl uninstall
+
+setup: ## Install what all targets need, and fetch the kernels
+	@scripts/setup all
+
+setup-vm:
+	@scripts/setup vm
+
+test: setup ## Run everything: style, unit tests, and stock kernels in virtual machines
+	$(PYTHON) -m pytest $(PYTEST_ARGS) $(TESTS)
+
+test-unit: ## Run the unit tests only
+	@scripts/setup unit
+	$(PYTHON) -m pytest $(PYTEST_ARGS) tests/unit
+
+test-vm: setup-vm ## Run the tests in virtual machines only
+	$(PYTHON) -m pytest $(PYTEST_ARGS) tests/vm
+
+check: check-c check-checkpatch check-python check-shell ## Check style and warnings only
+
+# Debian's sparse does not understand the headers of the newest kernel.
+check-c: setup-vm
+	@$(PYTHON) -m harness.module --strict --flag C=2 6.1 6.12
+	@$(PYTHON) -m harness.module --strict newest
+
+check-checkpatch: setup
+	@$(PYTHON) -m harness.checkpatch $(shell find drivers tools tests -name '*.[ch]' -not -path '*/shim/*')
+
+check-python: setup
+	@$(RUFF) check --quiet .
+	@$(RUFF) format --quiet --diff .
+
+check-shell: setup
+	@shellcheck $(shell grep -rlE '^#!/bin/(ba)?sh' .ci scripts tests tools udev 2>/dev/null)
+
+demo: setup-vm ## Show proportional sharing on a stock kernel, in a minute or two
+	$(PYTHON) tests/demo/demo.py
+
+bench: setup-vm ## Measure instructions per I/O against the kernel's own schedulers
+	$(PYTHON) tests/bench/cost.py --json build/cost.json $(if $(KERNEL),--kernel $(KERNEL))
+
+vm: setup-vm ## Run CMD='...' in a virtual machine (KERNEL=, default: of this Debian)
+	@$(PYTHON) -m harness.guest $(addprefix --kernel ,$(KERNEL)) '$(CMD)'
+
+clean: ## Remove what was built in the tree; the cache stays
+	rm -rf build
+
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+CHECKS := check-c check-checkpatch check-python check-shell
+.PHONY: check $(CHECKS) all modules tools install uninstall setup setup-vm test test-unit test-vm demo bench vm clean help

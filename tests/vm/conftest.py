@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Fixtures of the tests in virtual machines.
+
+A test that takes `guest` runs in a stock kernel: that of the Debian release the
+machine runs, or with @pytest.mark.all_kernels each of the three in turn.
+@pytest.mark.guest(icount=True, cgroup="v1", ...) asks for another machine than
+the usual one (see harness.guest.Guest for the options).  Machines are kept for
+the session; one that died, or that could not be cleaned, is booted anew.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness.cache import progress
+from harness.guest import Guest
+from harness.kernels import SUITES, own_kernel_name
+from harness.leftovers import clean
+from harness.machines import Machines
+from harness.module import build_module
+from harness.tool import build_tool
+
+BAD_DMESG = re.compile(
+    r"WARNING: |BUG: |BUG\b.*at |Oops|general protection|Call Trace|refcount_t|"
+    r"INFO: .*(locking|blocked for more than|lock held|stall)|blocked for more than|"
+    r"rcu.*(stall|starved)|soft lockup|hard LOCKUP|KASAN|KCSAN|UBSAN|kmemleak|"
+    r"list_(add|del) corruption|"
+    r"device-mapper: .*([Ee]rror|fail|[Ii]nvalid)|I/O error|EXT4-fs (error|warning)|"
+    r"XFS .*([Cc]orruption|[Ee]rror|[Ss]hutdown)|were overwritten before"
+)
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.fixture(scope="session")
+def machines() -> Iterator[Machines]:
+    """All guests of the session."""
+    guests = Machines()
+    yield guests
+    guests.close()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests marked all_kernels run once per kernel."""
+    if "kernel_name" in metafunc.fixturenames:
+        everywhere = metafunc.definition.get_closest_marker("all_kernels")
+        names = list(SUITES) if everywhere else [own_kernel_name()]
+        metafunc.parametrize("kernel_name", names, scope="session")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Note for the fixtures whether the test itself failed."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.when == "call":
+        item.stash[FAILED] = report.failed
+
+
+def _suspicious(guest: Guest) -> list[str]:
+    """Kernel messages since the last look that no test should cause."""
+    return [
+        line
+        for line in guest.dmesg()
+        if BAD_DMESG.search(line) and not any(re.search(p, line) for p in guest.expected)
+    ]
+
+
+@pytest.fixture
+def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) -> Iterator[Guest]:
+    """A running guest, as clean as after its boot; checked and cleaned afterwards."""
+    marker = request.node.get_closest_marker("guest")
+    machine = machines.get(kernel_name, marker.kwargs if marker else {})
+    machine.expected.clear()
+    machine.request("kmsg", text=f"test {request.node.name}")
+    machine.dmesg()
+    yield machine
+    if not machine.alive:
+        machines.drop(machine)
+        return
+    left = clean(machine)
+    bad = _suspicious(machine)
+    if left and clean(machine):
+        machines.drop(machine)
+    problems = [f"kernel: {text}" for text in bad]
+    if not request.node.stash.get(FAILED, False):  # one that failed could not clean up
+        problems += [f"left behind: {text}" for text in left]
+    if problems:
+        pytest.fail("\n".join(problems), pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def built() -> dict[str, Path]:
+    """Modules built in this session, by kernel release."""
+    return {}
+
+
+@pytest.fixture
+def ioband(guest: Guest, built: dict[str, Path]) -> Guest:
+    """The guest with dm-ioband loaded."""
+    release = guest.kernel.release
+    if release not in built:
+        progress(f"building the module for {release}")
+        built[release] = build_module(guest.kernel)[0]
+    guest.insmod(built[release])
+    return guest
+
+
+@pytest.fixture(scope="session")
+def iobandctl() -> Path:
+    """The path of iobandctl, the same on the host and in the guest; built with sanitizers."""
+    return build_tool(sanitize=True)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A laboratory of stock Debian kernels in virtual machines."""

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Where the laboratory keeps what is slow to make, and how it says that it is busy."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+KEEP_S = 24 * 3600
+_started = time.monotonic()
+
+
+def cache_dir(*parts: str) -> Path:
+    """A directory of the cache, made when missing."""
+    base = os.environ.get("IOBAND_CACHE")
+    if not base:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        base = Path(home) / "dm-ioband"
+    path = Path(base, *parts).absolute()
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def progress(text: str) -> None:
+    """One line for whoever waits, with the seconds since the start."""
+    print(f"[{time.monotonic() - _started:6.1f}s] {text}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold a lock between processes; says so when another one has it."""
+    with open(cache_dir("locks") / name, "w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(f"waiting for another process ({name})")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def prune(directory: Path) -> None:
+    """Remove what nobody has changed for a day from a directory of the cache."""
+    for old in directory.iterdir():
+        if old.stat().st_mtime < time.time() - KEEP_S:
+            shutil.rmtree(old) if old.is_dir() else old.unlink()

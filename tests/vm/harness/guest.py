@@ -1,0 +1,453 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A stock kernel in QEMU, with the host's root below it and an agent inside.
+
+    with Guest(get_kernel("6.1")) as guest:
+        print(guest.run("dmsetup version").out)
+
+Two clocks.  By default the guest's time is the host's.  With icount=True it is
+the number of instructions executed, one nanosecond each, on one CPU: an idle
+guest jumps to its next timer, so that measurements do not depend on how busy
+the host is and repeat almost to the digit.  There, guest time passes only while
+the host waits for a request, so wait with guest.sleep() and never time.sleep();
+and a guest that waits for its host (for a file it has not read yet) is idle too,
+so that seconds may pass between one command and the next.
+"""
+
+import argparse
+import base64
+import contextlib
+import itertools
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .cache import cache_dir, progress, prune
+from .initramfs import make_initramfs
+from .kernels import SUITES, Kernel, get_kernel, own_kernel_name
+
+HERE = Path(__file__).resolve().parent
+BOOT_TIMEOUT_S = 300
+ANSWER_TIMEOUT_S = 60
+SHARE = "/run/share"
+# An oops ends the guest, with its console to tell; an emulated processor on a busy
+# host is slow, which must not look like a lockup.
+CMDLINE = (
+    "console=ttyS0 loglevel=5 panic=-1 oops=panic nokaslr tsc=reliable mitigations=off "
+    "random.trust_cpu=on watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=60 "
+    "sysctl.kernel.hung_task_timeout_secs=60"
+)
+# Without a tick an idle guest jumps by minutes.
+ICOUNT_CMDLINE = "nohz=off"
+
+_instance = itertools.count(1)
+
+
+class GuestError(RuntimeError):
+    """Something went wrong in the guest."""
+
+
+class CommandError(GuestError):
+    """A command in the guest ended with another code than 0."""
+
+
+class GuestTimeout(GuestError):
+    """A command did not end in its time; it was killed, the guest is usable."""
+
+
+class GuestDied(GuestError):
+    """The guest panicked, hung or ended; the text has the end of its console."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a command ended."""
+
+    rc: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Content of files by path, and when they were read (guest's clock)."""
+
+    at_ms: float
+    texts: dict[str, str]
+
+
+class Job:
+    """A command that runs in the guest while the host goes on."""
+
+    def __init__(self, guest: "Guest", number: int, argv: Sequence[str]):
+        self._guest = guest
+        self.number = number
+        self.argv = argv
+        self.pid = 0
+
+    def poll(self) -> Result | None:
+        """The result if the command has ended, else None."""
+        self._guest.sync()
+        return self._guest.results.get(self.number)
+
+    def wait(self, timeout: float = 60, check: bool = True) -> Result:
+        """Wait for the end; a command that takes longer (host seconds) is killed."""
+        result = self._guest.wait_job(self, timeout)
+        if check and result.rc:
+            text = (result.out[-2000:] + result.err[-4000:]).strip()
+            raise CommandError(f"{' '.join(self.argv)}: exit code {result.rc}: {text}")
+        return result
+
+    def kill(self, signum: int = signal.SIGKILL) -> None:
+        """Send a signal to the command and its children."""
+        self._guest.request("kill", job=self.number, signum=signum)
+
+
+class Guest:
+    """A running virtual machine; close() or the end of "with" ends it."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        *,
+        smp: int = 2,
+        memory_mib: int = 1024,
+        icount: bool = False,
+        cgroup: str = "v2",
+        cmdline: str = "",
+        disks_mib: Sequence[int] = (),
+    ):
+        self.kernel = kernel
+        self.icount = icount
+        self.cgroup_version = cgroup
+        self.results: dict[int, Result] = {}
+        self.alive = False
+        self.expected: list[str] = []
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._numbers = itertools.count(1)
+        self._pending = b""
+        self._dir = cache_dir("run", f"{kernel.name}-{os.getpid()}-{next(_instance)}")
+        self.console = self._dir / "console.log"
+        self.share = self._dir / "share"
+        self.share.mkdir()
+        prune(self._dir.parent)
+        self._socket, theirs = socket.socketpair()
+        self._qmp, their_qmp = socket.socketpair()
+        argv = self._argv(smp, memory_mib, cgroup, cmdline, disks_mib)
+        argv += ["-chardev", f"socket,id=agent,fd={theirs.fileno()}"]
+        argv += ["-chardev", f"socket,id=qmp,fd={their_qmp.fileno()}", "-mon", "qmp,mode=control"]
+        with open(self._dir / "qemu.log", "wb") as log:
+            self._qemu = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *argv],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(theirs.fileno(), their_qmp.fileno()),
+                start_new_session=True,
+            )
+        theirs.close()
+        their_qmp.close()
+        self.alive = True
+        try:
+            self._qmp_file = self._qmp.makefile("rw")
+            self._control("qmp_capabilities")
+            self._receive_until(lambda: 0 in self._answers, BOOT_TIMEOUT_S, "to boot")
+            self._running(False)
+        except BaseException:
+            self.close()
+            raise
+
+    def _argv(
+        self, smp: int, memory_mib: int, cgroup: str, cmdline: str, disks_mib: Sequence[int]
+    ) -> list[str]:
+        initramfs = self._dir / "initramfs"
+        make_initramfs(initramfs, self.kernel, HERE / "guest_init.sh")
+        base = [CMDLINE, ICOUNT_CMDLINE] if self.icount else [CMDLINE]
+        options = [
+            *self._processor(smp),
+            ("-m", str(memory_mib)),
+            ("-display", "none"),
+            ("-serial", f"file:{self.console}"),
+            ("-kernel", str(self.kernel.vmlinuz)),
+            ("-initrd", str(initramfs)),
+            ("-append", " ".join([*base, f"lab.cgroup={cgroup}", cmdline])),
+            ("-device", "virtio-serial-pci"),
+            ("-device", "virtserialport,chardev=agent,name=agent"),
+            ("-object", "rng-random,id=rng,filename=/dev/urandom"),
+            ("-device", "virtio-rng-pci,rng=rng"),
+            *self._shared("host", Path("/"), "readonly=on"),
+            *self._shared("share", self.share),
+            *(
+                option
+                for number, size in enumerate(disks_mib)
+                for option in self._disk(number, size)
+            ),
+        ]
+        return ["qemu-system-x86_64", "-nodefaults", "-no-reboot", *itertools.chain(*options)]
+
+    def _processor(self, smp: int) -> list[tuple[str, str]]:
+        if self.icount:
+            clock = [("-accel", "tcg,thread=single"), ("-icount", "shift=0,sleep=off")]
+            return [*clock, ("-smp", "1"), ("-cpu", "max")]
+        accel = os.environ.get("IOBAND_ACCEL", "tcg")
+        return [
+            ("-accel", accel),
+            ("-smp", str(smp)),
+            ("-cpu", "host" if accel == "kvm" else "max"),
+        ]
+
+    def _shared(self, tag: str, path: Path, option: str = "readonly=off") -> list[tuple[str, str]]:
+        source = f"local,id={tag},path={path},security_model=none,multidevs=remap,{option}"
+        return [("-fsdev", source), ("-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}")]
+
+    def _disk(self, number: int, size_mib: int) -> list[tuple[str, str]]:
+        image = self._dir / f"disk{number}.img"
+        image.touch()
+        os.truncate(image, size_mib << 20)
+        drive = f"file={image},if=none,id=d{number},format=raw,cache=unsafe"
+        return [
+            ("-drive", drive),
+            ("-device", f"virtio-blk-pci,drive=d{number},serial=disk{number}"),
+        ]
+
+    # -- talking to the agent ------------------------------------------------
+
+    def _control(self, command: str) -> None:
+        """One command to QEMU itself."""
+        self._qmp_file.write(json.dumps({"execute": command}) + "\n")
+        self._qmp_file.flush()
+        for line in self._qmp_file:
+            answer = json.loads(line)
+            if "return" in answer or "error" in answer:
+                return
+
+    def _running(self, running: bool) -> None:
+        """Under icount an idle guest would burn a host CPU: stop it between requests."""
+        if self.icount and self.alive:
+            self._control("cont" if running else "stop")
+
+    def _receive_until(self, done: Any, timeout: float, what: str) -> None:
+        deadline = time.monotonic() + timeout
+        while not done():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError(what)
+            if not select.select([self._socket], [], [], left)[0]:
+                continue
+            data = self._socket.recv(1 << 20)
+            if not data:
+                raise self._died("ended or panicked")
+            *lines, self._pending = (self._pending + data).split(b"\n")
+            for line in lines:
+                self._sort(json.loads(line))
+
+    def _sort(self, message: dict[str, Any]) -> None:
+        if "job" in message:
+            self.results[message["job"]] = Result(message["rc"], message["out"], message["err"])
+        else:
+            self._answers[message["id"]] = message
+
+    def _await(self, done: Any, timeout: float, what: str) -> None:
+        self._running(True)
+        try:
+            self._receive_until(done, timeout, what)
+        finally:
+            self._running(False)
+
+    def _died(self, how: str) -> GuestDied:
+        self.alive = False
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._qemu.wait(2)
+        log = (self._dir / "qemu.log").read_text(errors="replace")
+        return GuestDied(
+            f"the guest ({self.kernel.release}) {how}; its console: {self.console}\n"
+            f"{log}{self.console_tail()}"
+        )
+
+    def console_tail(self, lines: int = 60) -> str:
+        """The last lines of the console."""
+        if not self.console.exists():
+            return ""
+        return "\n".join(self.console.read_text(errors="replace").splitlines()[-lines:])
+
+    def request(self, op: str, *, answer_s: float = ANSWER_TIMEOUT_S, **args: Any) -> Any:
+        """One operation of the agent (see guest_agent.py); returns its value."""
+        if not self.alive:
+            raise self._died("is no longer there")
+        number = next(self._numbers)
+        self._socket.sendall(json.dumps({"id": number, "op": op, **args}).encode() + b"\n")
+        try:
+            self._await(lambda: number in self._answers, answer_s, op)
+        except TimeoutError:
+            raise self._died(f"hung: no answer to {op!r} in {answer_s:.0f} s") from None
+        answer = self._answers.pop(number)
+        if "error" in answer:
+            raise GuestError(f"{op}: {answer['error']}")
+        return answer["value"]
+
+    # -- commands --------------------------------------------------------------
+
+    def start(
+        self,
+        cmd: str | Sequence[str],
+        *,
+        cgroup: str | None = None,
+        input: str | bytes | None = None,
+        cwd: str = "/",
+        env: dict[str, str] | None = None,
+    ) -> Job:
+        """Start a command: a list of arguments, or a line for bash.
+
+        cgroup is the directory of the cgroup that the command is put into.
+        """
+        argv = ["bash", "-c", cmd] if isinstance(cmd, str) else [str(arg) for arg in cmd]
+        job = Job(self, next(self._numbers), argv)
+        data = input.encode() if isinstance(input, str) else input
+        stdin = base64.b64encode(data).decode() if data is not None else None
+        job.pid = self.request(
+            "start", job=job.number, argv=argv, cwd=cwd, env=env or {}, cgroup=cgroup, stdin=stdin
+        )
+        return job
+
+    def run(
+        self, cmd: str | Sequence[str], *, timeout: float = 60, check: bool = True, **options: Any
+    ) -> Result:
+        """Run a command to its end; options are those of start()."""
+        return self.start(cmd, **options).wait(timeout, check)
+
+    def sync(self) -> None:
+        """Take in whatever the guest has sent."""
+        self.request("sleep", seconds=0)
+
+    def sleep(self, seconds: float) -> None:
+        """Let guest time pass."""
+        self.request("sleep", seconds=seconds, answer_s=ANSWER_TIMEOUT_S + 20 * seconds)
+
+    def now_ms(self) -> float:
+        """The guest's clock, as fio's logs have it."""
+        return self.request("now_ms")
+
+    def sample(self, paths: Sequence[str], interval_s: float, count: int = 2) -> list[Sample]:
+        """Read files several times at even distances, all of them at once each time."""
+        answer_s = ANSWER_TIMEOUT_S + 20 * interval_s * count
+        samples = self.request(
+            "sample", paths=paths, interval_s=interval_s, count=count, answer_s=answer_s
+        )
+        return [Sample(at_ms, dict(zip(paths, texts, strict=True))) for at_ms, texts in samples]
+
+    def wait_job(self, job: Job, timeout: float) -> Result:
+        """Wait until a job has ended; past the timeout kill it and raise GuestTimeout."""
+
+        def ended() -> bool:
+            return job.number in self.results
+
+        if not ended() and not self.alive:
+            raise self._died("is no longer there")
+        try:
+            self._await(ended, timeout, "job")
+        except TimeoutError:
+            job.kill()
+            try:
+                self._await(ended, 10, "job")
+            except TimeoutError:
+                self.write("/proc/sysrq-trigger", "w")
+                raise self._died(f"hung: {' '.join(job.argv)} cannot be killed") from None
+            result = self.results[job.number]
+            raise GuestTimeout(
+                f"{' '.join(job.argv)}: not done in {timeout} s: "
+                f"{result.out[-2000:]}{result.err[-2000:]}"
+            ) from None
+        return self.results[job.number]
+
+    # -- files, log, modules ---------------------------------------------------
+
+    def write(self, path: str, text: str | bytes) -> None:
+        """Write a file in one write(2)."""
+        data = text.encode() if isinstance(text, str) else text
+        self.request("write", path=path, data=base64.b64encode(data).decode())
+
+    def read(self, path: str) -> str:
+        """Content of a file."""
+        return base64.b64decode(self.request("read", path=path)).decode(errors="replace")
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file."""
+        return self.request("exists", path=path)
+
+    def dmesg(self) -> list[str]:
+        """Kernel messages since the last call."""
+        return self.request("dmesg")
+
+    def expect_dmesg(self, pattern: str) -> None:
+        """Kernel messages that match are what this test provokes, and do not fail it."""
+        self.expected.append(pattern)
+
+    def insmod(self, module: Path, **params: object) -> None:
+        """Load a module that was built on the host."""
+        shutil.copyfile(module, self.share / module.name)
+        args = [f"{key}={value}" for key, value in params.items()]
+        needs = self.run(["modinfo", "-F", "depends", f"{SHARE}/{module.name}"]).out.strip()
+        if needs:
+            self.run(["modprobe", "-a", *needs.split(",")])
+        self.run(["insmod", f"{SHARE}/{module.name}", *args])
+
+    def rmmod(self, name: str) -> None:
+        """Unload a module."""
+        self.run(["rmmod", name])
+
+    # -- the end -----------------------------------------------------------------
+
+    def close(self) -> None:
+        """End the machine; its console stays in the cache only if the guest died."""
+        died = not self.alive
+        self.alive = False
+        self._qemu.kill()
+        self._qemu.wait()
+        for end in (self._qmp_file, self._qmp, self._socket):
+            end.close()
+        if not died:
+            shutil.rmtree(self._dir)
+
+    def __enter__(self) -> "Guest":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def main() -> None:
+    """Boot a guest and run a command in it (a line for bash)."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--kernel", default=own_kernel_name(), help=", ".join(SUITES))
+    parser.add_argument("--icount", action="store_true", help="time is instructions executed")
+    parser.add_argument("--cgroup", choices=("v1", "v2"), default="v2")
+    parser.add_argument("--insmod", type=Path, action="append", default=[], metavar="KO")
+    parser.add_argument("--timeout", type=float, default=600, metavar="S")
+    parser.add_argument("command")
+    args = parser.parse_args()
+    kernel = get_kernel(args.kernel)
+    progress(f"booting {kernel.release}")
+    with Guest(kernel, icount=args.icount, cgroup=args.cgroup) as guest:
+        progress("booted")
+        guest.dmesg()
+        for module in args.insmod:
+            guest.insmod(module)
+        result = guest.run(args.command, timeout=args.timeout, check=False)
+        print(result.out, end="")
+        print(result.err, end="", file=sys.stderr)
+        for line in guest.dmesg():
+            print(line, file=sys.stderr)
+    sys.exit(result.rc)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""An ioband device, and what it says of itself: the one parser of the tests.
+
+    with Ioband(guest, "d0", disk, pool="p", mode="cgroup") as dev:
+        dev.set_weight(group_name(cgroup), 300)
+        print(dev.io()["/a"].read.ios, dev.status().state)
+
+The texts are described in Documentation/dm-ioband.rst.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .cgroup import Cgroup
+from .devices import DmDevice, sectors
+from .guest import Guest
+
+VERSION = "1"
+DIRECTIONS = ("read", "write", "discard")
+
+
+class FormatError(ValueError):
+    """A text is not what the documentation says."""
+
+
+class Amount(NamedTuple):
+    """A number of bios and of their bytes."""
+
+    ios: int
+    bytes: int
+
+
+class Counters(NamedTuple):
+    """What a group completed in one direction."""
+
+    ios: int
+    bytes: int
+    held: int
+    wait_ns: int
+    service_ns: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """A line of "groups"; path is unescaped, and "" for what is not a cgroup."""
+
+    seq: int
+    parent: int
+    name: str
+    weight: int
+    is_set: bool
+    path: str
+
+
+@dataclass(frozen=True)
+class GroupStats:
+    """A line of "stats"."""
+
+    seq: int
+    name: str
+    held: Amount
+    inflight: int
+    read: Counters
+    write: Counters
+    discard: Counters
+
+    @property
+    def bytes(self) -> int:
+        """Bytes completed, in all directions."""
+        return self.read.bytes + self.write.bytes + self.discard.bytes
+
+    @property
+    def ios(self) -> int:
+        """Bios completed, in all directions."""
+        return self.read.ios + self.write.ios + self.discard.ios
+
+
+@dataclass(frozen=True)
+class GroupLatency:
+    """A line of "latency": histograms by "read.wait", "read.service", "write.wait"..."""
+
+    seq: int
+    name: str
+    histograms: dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Status:
+    """The status line."""
+
+    pool: str
+    mode: str
+    measure: str
+    state: str
+    depth: int
+    groups: int
+    active: int
+    held: Amount
+    inflight: Amount
+    devices: int
+
+
+def _numbers(text: str, count: int) -> list[int]:
+    numbers = [int(number) for number in text.split(",")]
+    if len(numbers) != count:
+        raise FormatError(f"{text!r}: {len(numbers)} numbers instead of {count}")
+    return numbers
+
+
+def _keys(words: list[str]) -> dict[str, str]:
+    return {key: value for key, _, value in (word.partition("=") for word in words)}
+
+
+def unescape(path: str) -> str:
+    r"""A cgroup's path as it is: \ooo becomes the byte it stands for."""
+    octal = re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8)]), path.encode())
+    return octal.decode()
+
+
+def parse_status(line: str) -> Status:
+    """Parse what `dmsetup status` prints of one target."""
+    start, length, target, version, *words = line.split()
+    if (target, version) != ("ioband", VERSION) or start != "0" or not length.isdigit():
+        raise FormatError(f"not the status of an ioband target: {line!r}")
+    keys = _keys(words)
+    return Status(
+        pool=keys["pool"],
+        mode=keys["mode"],
+        measure=keys["measure"],
+        state=keys["state"],
+        depth=int(keys["depth"]),
+        groups=int(keys["groups"]),
+        active=int(keys["active"]),
+        held=Amount(*_numbers(keys["held"], 2)),
+        inflight=Amount(*_numbers(keys["inflight"], 2)),
+        devices=int(keys["devices"]),
+    )
+
+
+def parse_page(text: str, title: str) -> tuple[list[str], int | None]:
+    """The lines of a page without its frame, and the next page's cursor if there is one."""
+    head, *lines, tail = text.splitlines()
+    if head != f"{VERSION} {title}":
+        raise FormatError(f"a page of {title!r} begins with {head!r}")
+    if tail == "end":
+        return lines, None
+    if not re.fullmatch(r"next \d+", tail):
+        raise FormatError(f"a page of {title!r} ends with {tail!r}")
+    return lines, int(tail.split()[1])
+
+
+def parse_group(line: str) -> Group:
+    """Parse a line of "groups"."""
+    seq, parent, name, *words = line.split(" ")
+    keys = _keys(words)
+    return Group(
+        seq=int(seq),
+        parent=int(parent),
+        name=name,
+        weight=int(keys["weight"]),
+        is_set=bool(_numbers(keys["set"], 1)[0]),
+        path=unescape(keys.get("path", "")),
+    )
+
+
+def parse_stats(line: str) -> GroupStats:
+    """Parse a line of "stats"."""
+    seq, name, *words = line.split(" ")
+    keys = _keys(words)
+    read, write, discard = (Counters(*_numbers(keys[key], 5)) for key in DIRECTIONS)
+    return GroupStats(
+        seq=int(seq),
+        name=name,
+        held=Amount(*_numbers(keys["held"], 2)),
+        inflight=int(keys["inflight"]),
+        read=read,
+        write=write,
+        discard=discard,
+    )
+
+
+def parse_latency(line: str) -> GroupLatency:
+    """Parse a line of "latency"."""
+    seq, name, *words = line.split(" ")
+    histograms = {key: tuple(_numbers(value, 26)) for key, value in _keys(words).items()}
+    return GroupLatency(seq=int(seq), name=name, histograms=histograms)
+
+
+def group_name(cgroup: Cgroup) -> str:
+    """The name of a cgroup in messages and answers: cgroup#<id>."""
+    return "cgroup#" + cgroup.guest.run(["stat", "-c", "%i", cgroup.directory]).out.strip()
+
+
+def table_line(length: int, below: str, pool: str, offset: int = 0, **settings: object) -> str:
+    """A table of one ioband target; settings are its keys, as mode="cgroup"."""
+    words = [f"{key}={value}" for key, value in settings.items()]
+    count = [str(len(words))] if words else []
+    return " ".join(["0", str(length), "ioband", below, str(offset), pool, *count, *words])
+
+
+class Ioband(DmDevice):
+    """A mapped device of one ioband target; it covers what is below unless told otherwise."""
+
+    def __init__(
+        self,
+        guest: Guest,
+        name: str,
+        below: str,
+        pool: str = "pool",
+        *,
+        offset: int = 0,
+        length: int | None = None,
+        **settings: object,
+    ):
+        self.below = below
+        self.pool = pool
+        self.offset = offset
+        self.length = sectors(guest, below) - offset if length is None else length
+        super().__init__(guest, name, self.line(**settings))
+
+    def line(self, pool: str | None = None, **settings: object) -> str:
+        """A table for this device with other settings, to load()."""
+        return table_line(self.length, self.below, pool or self.pool, self.offset, **settings)
+
+    def set_weight(self, group: str | Cgroup, weight: int | str) -> None:
+        """Set a group's weight: "uid:7", "device", a Cgroup...; a number or "default"."""
+        name = group_name(group) if isinstance(group, Cgroup) else group
+        self.message("weight", name, str(weight))
+
+    def set(self, **settings: object) -> None:
+        """Change settings at run time, as set(mode="uid")."""
+        for key, value in settings.items():
+            self.message("set", f"{key}={value}")
+
+    def info(self) -> Status:
+        """The status line, parsed."""
+        return parse_status(self.status())
+
+    def pages(self, title: str) -> Iterator[list[str]]:
+        """The lines of each page of "groups", "stats" or "latency"."""
+        cursor: int | None = None
+        while True:
+            words = [title] if cursor is None else [title, str(cursor)]
+            lines, cursor = parse_page(self.message(*words), title)
+            yield lines
+            if cursor is None:
+                return
+
+    def _lines(self, title: str) -> Iterator[str]:
+        for page in self.pages(title):
+            yield from page
+
+    def groups(self) -> list[Group]:
+        """All groups of the pool."""
+        return [parse_group(line) for line in self._lines("groups")]
+
+    def stats(self) -> list[GroupStats]:
+        """What the groups of the pool did."""
+        return [parse_stats(line) for line in self._lines("stats")]
+
+    def latency(self) -> list[GroupLatency]:
+        """The histograms of the groups of the pool."""
+        return [parse_latency(line) for line in self._lines("latency")]
+
+    def tree(self) -> dict[str, Group]:
+        """All groups by label: a cgroup's path, after its device's name where it has one."""
+        return _labels(self.groups())
+
+    def io(self) -> dict[str, GroupStats]:
+        """What the groups did by label, as in tree(): "/a/b", "root", "device:253:0/a", "uid:7"."""
+        stats = self.stats()
+        labels = {group.seq: label for label, group in self.tree().items()}
+        return {labels.get(entry.seq, entry.name): entry for entry in stats}
+
+
+def _labels(groups: list[Group]) -> dict[str, Group]:
+    by_seq = {group.seq: group for group in groups}
+
+    def device_of(group: Group | None) -> str:
+        while group and not group.name.startswith("device:"):
+            group = by_seq.get(group.parent)
+        return group.name if group else ""
+
+    labels = {
+        (device_of(group) + group.path if group.path else group.name): group for group in groups
+    }
+    if len(labels) != len(groups):
+        raise FormatError(f"some groups are listed twice: {groups}")
+    return labels

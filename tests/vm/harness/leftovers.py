@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a test left in the guest: found, named and cleaned."""
+
+from .cgroup import REMOVE
+from .guest import Guest
+
+# What suspended devices hold must go on, or those who wait for it do not end.
+RESUME_ALL = 'for d; do dmsetup resume "$d"; done'
+# One on another goes first, and which that is does not matter: one pass for each is enough.
+REMOVE_ALL = """
+for _; do for d; do dmsetup remove --retry "$d" 2>/dev/null; done; done
+! dmsetup ls | grep -v '^No devices'
+"""
+# How to remove the things of each kind, users before what they use.
+CLEAN = {
+    "cgroup": REMOVE,
+    "mount": 'for d; do umount "$d" || exit; done',
+    "dm device": REMOVE_ALL,
+    "md array": 'for d; do mdadm --stop "/dev/$d" || exit; done',
+    "loop device": 'for d; do losetup -d "/dev/$d" || exit; done',
+    "null_blk device": 'cd /sys/kernel/config/nullb; for d; do echo 0 >$d/power; rmdir "$d"; done',
+    "module": 'for d; do rmmod "$d" || exit; done',
+}
+
+
+def clean(guest: Guest) -> list[str]:
+    """Remove everything left behind; returns what it was.
+
+    Modules may stay loaded after a test: they are removed, and named only if
+    they cannot be.
+    """
+    found = guest.request("leftovers")
+    if not any(found.values()):
+        return []
+    guest.run(["bash", "-c", RESUME_ALL, "-", *found["dm device"]])
+    for job in found["process"]:
+        guest.request("kill", job=int(job.split()[0]), signum=9)
+    failed = []
+    for kind, script in CLEAN.items():
+        if found[kind]:
+            done = guest.run(["bash", "-c", script, "-", *found[kind]], check=False)
+            if done.rc:
+                failed.append(f"{kind} {found[kind]} cannot be removed: {done.err.strip()}")
+    del found["module"]
+    return [f"{kind} {name}" for kind, names in found.items() for name in names] + failed

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Building a kernel module for a stock kernel, with that kernel's own compiler."""
+
+import argparse
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from .cache import cache_dir, locked, prune
+from .kernels import SUITES, Kernel, get_kernel, own_kernel_name
+
+REPO = Path(__file__).resolve().parents[3]
+SOURCES = ("*.c", "*.h", "Kbuild", "Kconfig", "Makefile")
+
+NOISE = re.compile(r"Skipping BTF generation|compiler differs|kernel was built by|You are using")
+
+# objtool reads /proc/self/limits.
+IN_TREE = 'mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"'
+
+
+class BuildError(RuntimeError):
+    """The compiler's messages, with paths as in the source directory."""
+
+
+def build_module(
+    kernel: Kernel,
+    source: Path = REPO / "drivers/md",
+    flags: tuple[str, ...] = ("W=1",),
+    strict: bool = False,
+) -> list[Path]:
+    """Build the modules of a source directory, and return the .ko files.
+
+    flags are Kbuild's own: W=1 for more warnings, C=2 to run sparse over every
+    file.  Errors are raised; warnings are printed, or raised too if strict.
+    """
+    source = source.resolve()
+    key = hashlib.sha256(f"{source} {flags} {strict}".encode()).hexdigest()[:12]
+    work = kernel.root / "build" / key
+    with locked(f"build-{kernel.root.name}-{key}"):
+        if strict:  # what is not compiled does not warn
+            shutil.rmtree(work, ignore_errors=True)
+        _sync(source, work)
+        done = _make(kernel, f"/build/{key}", flags)
+        lines = [line for line in done.stdout.splitlines() if not NOISE.search(line)]
+        text = re.sub(
+            rf"^(\./|/build/{key}/)?(?=[\w-]+\.[ch]:)", f"{source}/", "\n".join(lines), flags=re.M
+        )
+        if done.returncode or (strict and text):
+            raise BuildError(f"{source} does not build cleanly for {kernel.release}:\n{text}")
+        if text:
+            print(text, file=sys.stderr)
+        return [_keep(path, kernel) for path in sorted(work.glob("*.ko"))]
+
+
+def _sync(source: Path, work: Path) -> None:
+    """Make work hold the sources and no old module, touching only what has changed."""
+    work.mkdir(parents=True, exist_ok=True)
+    wanted = {path.name: path for pattern in SOURCES for path in source.glob(pattern)}
+    for name, path in wanted.items():
+        copy = work / name
+        if not copy.exists() or copy.read_bytes() != path.read_bytes():
+            shutil.copyfile(path, copy)
+    for pattern in (*SOURCES, "*.ko"):
+        for copy in work.glob(pattern):
+            if copy.name not in wanted and not copy.name.endswith(".mod.c"):
+                copy.unlink()
+
+
+def _make(
+    kernel: Kernel, directory: str, flags: tuple[str, ...]
+) -> subprocess.CompletedProcess[str]:
+    """Run Kbuild in the kernel's tree, on a directory of that tree."""
+    headers = f"/usr/lib/modules/{kernel.release}/build"
+    make = ["make", "-s", "-C", headers, f"M={directory}", *flags, "modules"]
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", IN_TREE, kernel.root, *make],
+        env={"PATH": "/usr/bin:/usr/sbin", "LC_ALL": "C"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def _keep(module: Path, kernel: Kernel) -> Path:
+    """A copy that the next build does not touch, for guests that still want to load it."""
+    store = cache_dir("modules", kernel.release)
+    prune(store)
+    copy = store / hashlib.sha256(module.read_bytes()).hexdigest()[:12] / module.name
+    copy.parent.mkdir(exist_ok=True)
+    shutil.copyfile(module, copy)
+    return copy
+
+
+def main() -> None:
+    """Build the module for the kernels named (the machine's own Debian's by default)."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--source", type=Path, default=REPO / "drivers/md")
+    parser.add_argument("--flag", action="append", default=[], help="Kbuild flag, as C=2")
+    parser.add_argument("--strict", action="store_true", help="build all anew; a warning fails")
+    parser.add_argument("names", nargs="*", metavar="KERNEL", help=f"{', '.join(SUITES)} or all")
+    args = parser.parse_args()
+    names = args.names or [own_kernel_name()]
+    failed = False
+    for name in list(SUITES) if names == ["all"] else names:
+        try:
+            flags = ("W=1", *args.flag)
+            for path in build_module(get_kernel(name), args.source, flags, args.strict):
+                print(f"{name}: {path}")
+        except BuildError as err:
+            print(err, file=sys.stderr)
+            failed = True
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

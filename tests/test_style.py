@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The checks of "make check", one test each."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("check", ["check-c", "check-checkpatch", "check-python", "check-shell"])
+def test_style(check: str) -> None:
+    done = subprocess.run(["make", "-s", check], cwd=REPO, text=True, capture_output=True)
+    if done.returncode:
+        pytest.fail(f"make {check}:\n{done.stdout}{done.stderr}", pytrace=False)

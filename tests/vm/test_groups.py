@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The life of groups: they come with their first bio, and go with what they stand for."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.devices import mounted, null_blk
+from harness.guest import CommandError, Guest
+from harness.ioband import Amount, GroupStats, Ioband, group_name
+from harness.load import fio
+from harness.waiting import wait_until
+
+MIB = 1 << 20
+GONE_S = 3  # two seconds are documented; a guest's clock and ours differ a little
+
+
+@pytest.fixture
+def disk(ioband: Guest) -> Iterator[str]:
+    with null_blk(ioband, memory_backed=1) as path:
+        yield path
+
+
+def read(cgroup: Cgroup, dev: Ioband, count: int = 4) -> None:
+    """Read directly, from a cgroup."""
+    cgroup.run(["dd", f"if={dev.path}", "of=/dev/null", f"count={count}", "iflag=direct"])
+
+
+def wait_gone(dev: Ioband, label: str, timeout_s: float = GONE_S) -> None:
+    """Wait until a group is not listed any more; fails if it takes too long."""
+    took = wait_until(dev.guest, lambda: label not in dev.tree(), f"{label} goes")
+    assert took < timeout_s
+
+
+def test_group_comes_with_a_bio_and_goes_with_its_cgroup(ioband: Guest, disk: str) -> None:
+    with Ioband(ioband, "d0", disk) as dev:
+        with Cgroup(ioband, "a") as a:
+            assert "/a" not in dev.tree()
+            read(a, dev)
+            group = dev.tree()["/a"]
+            assert (group.weight, group.is_set, group.name) == (100, False, group_name(a))
+            ioband.sleep(GONE_S)
+            assert dev.tree()["/a"] == group, "goes only with its cgroup"
+        wait_gone(dev, "/a")
+        with Cgroup(ioband, "a") as a:
+            read(a, dev)
+            assert dev.tree()["/a"].seq != group.seq, "another cgroup, though of the same name"
+
+
+def test_weight_before_the_first_bio(ioband: Guest, disk: str) -> None:
+    with Ioband(ioband, "d0", disk) as dev, Cgroup(ioband, "a/b") as b:
+        dev.set_weight("cgroup:/a/b", 300)
+        before = dev.tree()
+        assert (before["/a/b"].weight, before["/a/b"].is_set) == (300, True)
+        assert (before["/a"].weight, before["/a"].is_set) == (100, False)
+        read(b, dev)
+        assert dev.tree() == before
+        dev.set_weight(b, "default")
+        after = dev.tree()["/a/b"]
+        assert (after.weight, after.is_set, after.seq) == (100, False, before["/a/b"].seq)
+        dev.set_weight("root", 50)
+        assert dev.tree()["root"].weight == 50
+
+
+def test_weight_where_there_is_no_io_controller(ioband: Guest, disk: str) -> None:
+    ioband.expect_dmesg("device-mapper: ioband")
+    with Ioband(ioband, "d0", disk) as dev, Cgroup(ioband, "a") as a:
+        ioband.run(["mkdir", f"{a.directory}/plain"])
+        for name in ("cgroup:/a/plain", group_name_of(ioband, f"{a.directory}/plain")):
+            ioband.dmesg()
+            with pytest.raises(CommandError, match="No such file"):
+                dev.set_weight(name, 5)
+            said = "\n".join(ioband.dmesg())
+            assert "the io controller is not enabled for this cgroup; write +io" in said
+        assert list(dev.tree()) == ["root"]
+        ioband.run(["rmdir", f"{a.directory}/plain"])
+
+
+def group_name_of(guest: Guest, directory: str) -> str:
+    """The name by id of a cgroup that the harness did not make."""
+    return "cgroup#" + guest.run(["stat", "-c", "%i", directory]).out.strip()
+
+
+# Readers of 64 KiB here and there, one process in each cgroup, as a user.
+READERS = """
+import mmap, os, random, sys
+uid, path, base, count, each = int(sys.argv[1]), sys.argv[2], sys.argv[3], *map(int, sys.argv[4:])
+device = os.open(path, os.O_RDONLY | os.O_DIRECT)
+os.setuid(uid)
+
+def put(where):
+    with open(f"{where}/cgroup.procs", "w") as procs:
+        procs.write("0")
+
+if count > 1:
+    os.mkdir(f"{base}/starter")
+    put(f"{base}/starter")
+    with open(f"{base}/cgroup.subtree_control", "w") as control:
+        control.write("+io")
+for number in range(count):
+    where = base
+    if count > 1:
+        where = f"{base}/c{number}"
+        os.mkdir(where)
+    for _ in range(each):
+        if os.fork() == 0:
+            put(where)
+            buf = mmap.mmap(-1, 1 << 16)
+            while True:
+                os.preadv(device, [buf], random.randrange(1000) << 16)
+os.wait()
+"""
+
+
+def readers(cgroup: Cgroup, dev: Ioband, uid: int, children: int, each: int) -> list[str | int]:
+    """The command that reads from so many children of a cgroup, or from itself if it is one."""
+    script = ["/usr/bin/python3", "-S", "-c", READERS]
+    return [*script, uid, dev.path, cgroup.directory, children, each]
+
+
+def bytes_below(stats: dict[str, GroupStats], path: str) -> int:
+    """What the groups of a cgroup and of all below it did."""
+    return sum(
+        io.bytes for label, io in stats.items() if label == path or label.startswith(f"{path}/")
+    )
+
+
+def test_many_children_win_no_share(ioband: Guest) -> None:
+    """A user who may make cgroups gets what the cgroup was given, however many are made."""
+    user, children = 5000, 200
+    with (
+        null_blk(ioband, mbps=20) as slow,
+        Ioband(ioband, "d0", slow, depth=4) as dev,
+        Cgroup(ioband, "many") as many,
+        Cgroup(ioband, "one") as one,
+    ):
+        files = ("", "/cgroup.procs", "/cgroup.subtree_control")
+        ioband.run(["chown", str(user), *(many.directory + file for file in files)])
+        jobs = [
+            ioband.start(readers(many, dev, user, children, 1), cgroup=many.directory),
+            ioband.start(readers(one, dev, 0, 1, 16), cgroup=one.directory),
+        ]
+        wait_until(ioband, lambda: dev.info().groups >= children + 3, "all do I/O", 60)
+        ioband.sleep(1)
+        before = dev.io()
+        ioband.sleep(8)
+        after = dev.io()
+        got = {
+            path: bytes_below(after, path) - bytes_below(before, path) for path in ("/many", "/one")
+        }
+        for job in jobs:
+            job.kill()
+            job.wait(check=False)
+        many.remove_below()
+        wait_until(ioband, lambda: "/many/c0" not in dev.tree(), "the children's groups go")
+    assert min(got.values()) > 10 * MIB, "too little to tell"
+    assert got["/many"] / got["/one"] == pytest.approx(1, rel=0.05)
+
+
+def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
+    """Its task dies, the cgroup goes at once, and what it wrote arrives."""
+    with (
+        null_blk(ioband, memory_backed=1, mbps=8) as slow,
+        Ioband(ioband, "d0", slow, depth=2) as dev,
+        Cgroup(ioband, "other") as other,
+    ):
+        with (
+            mounted(ioband, dev.path) as point,
+            Cgroup(ioband, "a", controllers="+io +memory") as a,
+        ):
+            a.run(["dd", "if=/dev/urandom", f"of={point}/file", "bs=1M", "count=32", "conv=fsync"])
+            # Here and there, or large bios would be gone too soon.
+            job = {"rw": "randwrite", "bs": "16k", "size": "32m", "io_size": "16m", "direct": 0}
+            fio(ioband, a, filename=f"{point}/file", overwrite=1, fallocate="none", **job)
+            before = ioband.run(["sha1sum", f"{point}/file"]).out.split()[0]
+            rival = ioband.start(readers(other, dev, 0, 1, 4), cgroup=other.directory)
+            flush = ioband.start(["sync", "-f", f"{point}/file"])
+            wait_until(ioband, lambda: held(dev, "/a").ios > 200, "bios are held")
+            seq = dev.tree()["/a"].seq
+            a.remove()
+            assert any(io.held.ios for io in dev.stats() if io.seq == seq), "nothing was held"
+            flush.wait()
+            wait_until(ioband, lambda: seq not in {g.seq for g in dev.groups()}, "the group goes")
+            ioband.run("echo 3 >/proc/sys/vm/drop_caches")
+            assert ioband.run(["sha1sum", f"{point}/file"]).out.split()[0] == before
+            rival.kill()
+            rival.wait(check=False)
+        assert dev.info().held == (0, 0)
+
+
+def held(dev: Ioband, label: str) -> Amount:
+    """What waits in a group now."""
+    stats = dev.io().get(label)
+    return stats.held if stats else Amount(0, 0)
+
+
+def test_tasks_killed_while_their_bios_are_held(ioband: Guest) -> None:
+    with (
+        null_blk(ioband, mbps=8) as slow,
+        Ioband(ioband, "d0", slow, depth=1) as dev,
+        Cgroup(ioband, "other") as other,
+    ):
+        rival = ioband.start(readers(other, dev, 0, 1, 4), cgroup=other.directory)
+        with Cgroup(ioband, "a") as a:
+            victim = ioband.start(readers(a, dev, 0, 1, 16), cgroup=a.directory)
+            wait_until(ioband, lambda: held(dev, "/a").ios > 10, "bios are held")
+            victim.kill()
+            victim.wait(check=False)
+            wait_until(ioband, lambda: not a.pids, "all are dead", 10)
+        wait_gone(dev, "/a")
+        assert dev.info().active >= 1, "the other goes on"
+        rival.kill()
+        rival.wait(check=False)
+
+
+# Makes cgroups, reads from each of them, and removes them all.
+CHURN = """
+import mmap, os, sys
+path, base, count = *sys.argv[1:3], int(sys.argv[3])
+device = os.open(path, os.O_RDONLY | os.O_DIRECT)
+buf = mmap.mmap(-1, 4096)
+
+def put(where):
+    with open(f"{where}/cgroup.procs", "w") as procs:
+        procs.write("0")
+
+dirs = [f"{base}/c{number}" for number in range(count)]
+for where in dirs:
+    os.mkdir(where)
+    put(where)
+    os.preadv(device, [buf], 0)
+put("/sys/fs/cgroup/home")
+if "peak" in sys.argv:
+    print(open("/proc/meminfo").read())
+for where in dirs:
+    os.rmdir(where)
+"""
+
+
+def percpu_kib(meminfo: str) -> int:
+    """Per-CPU memory, which counters are made of."""
+    return int(re.search(r"^Percpu: +(\d+) kB", meminfo, re.M)[1])
+
+
+def dying(guest: Guest) -> int:
+    """Cgroups that were removed and are still referred to."""
+    return int(
+        re.search(r"nr_dying_descendants (\d+)", guest.read("/sys/fs/cgroup/cgroup.stat"))[1]
+    )
+
+
+def test_500_cgroups_come_and_go(ioband: Guest, disk: str) -> None:
+    def churn(*options: str) -> str:
+        script = ["/usr/bin/python3", "-S", "-c", CHURN, dev.path, work.directory]
+        return ioband.run([*script, "500", *options], timeout=120).out
+
+    def settled() -> bool:
+        return dev.info().groups == idle_groups and dying(ioband) <= idle_dying
+
+    with (
+        Ioband(ioband, "d0", disk) as dev,
+        Cgroup(ioband, "work") as work,
+        Cgroup(ioband, "busy") as busy,
+        Cgroup(ioband, "home"),
+    ):
+        work.set("cgroup.subtree_control", "+io")
+        script = readers(busy, dev, 0, 1, 1)
+        load = ioband.start(script, cgroup=busy.directory)
+        wait_until(ioband, lambda: "/busy" in dev.tree(), "the load does I/O")
+        idle_groups = dev.info().groups + 1  # /work
+        idle_dying = dying(ioband)
+        churn()  # the allocators keep what was used once
+        wait_until(ioband, settled, "the first 500 go", 30)
+        before = percpu_kib(ioband.read("/proc/meminfo"))
+        peak = percpu_kib(churn("peak"))
+        wait_until(ioband, settled, "all go", 30)
+        assert peak > before + 100, "the measure sees 500 groups"
+        wait_until(  # the allocator gives pages back in its own time
+            ioband,
+            lambda: percpu_kib(ioband.read("/proc/meminfo")) <= before + (peak - before) / 5,
+            f"per-CPU memory goes from {peak} KiB back to {before} KiB",
+            30,
+        )
+        load.kill()
+        load.wait(check=False)
+
+
+def test_process_groups_of_the_dead_go(ioband: Guest, disk: str) -> None:
+    script = "import mmap, os, sys, time\n" + (
+        "device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)\n"
+        "os.preadv(device, [mmap.mmap(-1, 4096)], 0)\n"
+        "time.sleep(1000)\n"
+    )
+    for mode in ("pid", "pgrp"):
+        with Ioband(ioband, "d0", disk, mode=mode) as dev:
+            job = ioband.start(["/usr/bin/python3", "-S", "-c", script, dev.path])
+            label = f"{mode}:{job.pid}"
+            wait_until(ioband, lambda label=label, dev=dev: label in dev.tree(), "its bio")
+            dev.set_weight(label, 700)
+            ioband.sleep(GONE_S)
+            assert dev.tree()[label].weight == 700
+            job.kill()
+            job.wait(check=False)
+            wait_gone(dev, label)
+
+
+# Reads a sector as some users.
+AS_USERS = """
+import mmap, os, sys
+device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+for uid in map(int, sys.argv[2:]):
+    os.seteuid(uid)
+    os.preadv(device, [mmap.mmap(-1, 4096)], 0)
+    os.seteuid(0)
+"""
+IDLE_S = 60
+
+
+def test_a_weight_survives_idleness(ioband: Guest, disk: str) -> None:
+    """After a minute without I/O, groups are forgotten but for those with a weight."""
+    with (
+        Ioband(ioband, "d0", disk, mode="uid") as dev,
+        Ioband(ioband, "d1", disk) as by_cgroup,
+        Cgroup(ioband, "a") as a,
+        Cgroup(ioband, "b") as b,
+    ):
+        ioband.run(["/usr/bin/python3", "-S", "-c", AS_USERS, dev.path, "7001", "7002"])
+        dev.set_weight("uid:7001", 300)
+        read(a, by_cgroup)
+        read(b, by_cgroup)
+        by_cgroup.set_weight(a, 200)
+        kept, forgotten = {"uid:7001", "/a"}, {"uid:7002", "/b"}
+        before, did = dev.tree(), dev.io()
+        assert before.keys() >= kept | forgotten
+        ioband.sleep(IDLE_S + GONE_S + 2)
+        after, still = dev.tree(), dev.io()
+        assert not after.keys() & forgotten
+        assert {label: after[label] for label in kept} == {label: before[label] for label in kept}
+        assert [still[label] for label in kept] == [did[label] for label in kept]
+        read(a, by_cgroup)
+        read(b, by_cgroup)
+        assert dev.io()["/a"].read.ios == did["/a"].read.ios + 4
+        assert dev.tree()["/b"].weight == 100
+
+
+def test_reload_keeps_groups_and_weights(ioband: Guest, disk: str) -> None:
+    with (
+        Ioband(ioband, "d0", disk, mode="device+cgroup", weight=400) as dev,
+        Cgroup(ioband, "a") as a,
+        Cgroup(ioband, "b") as b,
+    ):
+        read(a, dev)
+        dev.set_weight(b, 250)
+        dev.set_weight("device", 444)
+        dev.set_weight("cgroup:/", 445)  # the same
+        assert next(g.weight for g in dev.groups() if g.name.startswith("device:")) == 445
+        before, did = dev.tree(), dev.io()
+        dev.reload(dev.table())
+        assert dev.tree() == before
+        for label, io in did.items():
+            assert dev.io()[label].ios >= io.ios
+        dev.reload(dev.line(mode="device+cgroup", weight=500))
+        labels = [label for label in before if label.endswith("/b")]
+        assert [dev.tree()[label] for label in labels] == [before[label] for label in labels]
+        assert next(g.weight for g in dev.groups() if g.name.startswith("device:")) == 500
+        # To another mode and back.
+        dev.reload(dev.line(mode="cgroup"))
+        read(a, dev)
+        assert dev.tree()["/a"].parent == dev.tree()["root"].seq
+        dev.reload(dev.line(mode="device+cgroup", weight=500))
+        assert [dev.tree()[label].weight for label in labels] == [250]
+
+
+def test_devices_join_and_leave_a_pool(ioband: Guest, disk: str) -> None:
+    half = 1024 * 1024
+    with Ioband(ioband, "d0", disk, length=half) as dev, Cgroup(ioband, "a") as a:
+        dev.set_weight(a, 300)
+        with Ioband(ioband, "d1", disk, length=half, offset=half, mode="device+cgroup") as second:
+            read(a, dev)
+            read(a, second)
+            own = next(label for label in dev.tree() if label.startswith("device:"))
+            assert dev.tree() == second.tree()
+            assert dev.tree()[f"{own}/a"].weight == 100
+            second.set(mode="cgroup")
+            read(a, second)
+            assert dev.io()["/a"].read.ios == 8, "one group on both devices"
+            assert dev.info().devices == 2
+        wait_gone(dev, f"{own}/a")
+        wait_gone(dev, own)
+        assert dev.info().devices == 1
+        assert dev.tree()["/a"].weight == 300
+    with Ioband(ioband, "d0", disk) as anew:
+        assert list(anew.tree()) == ["root"], "the pool went with its last device"
+        assert anew.tree()["root"].seq == 1
+    ioband.rmmod("dm_ioband")

@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Whose bio is it: compared, to the byte, with what the kernel itself charges.
+
+The kernel accounts each bio to a cgroup when it is submitted to a device
+(io.stat).  On the ioband device that is the original bio, which the target does
+not see; on the disk below it is the clone that the target has passed on.
+"""
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.devices import linear, mounted, null_blk
+from harness.guest import Guest
+from harness.ioband import Ioband, group_name
+from harness.load import fio
+from harness.waiting import wait_until
+
+MIB = 1 << 20
+BUFFERED = "+io +memory"  # a page's owner is a memory cgroup; both controllers find it
+FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
+
+
+class Bytes(NamedTuple):
+    """What was read and written."""
+
+    read: int
+    write: int
+
+    def __sub__(self, other: "Bytes") -> "Bytes":
+        return Bytes(self.read - other.read, self.write - other.write)
+
+
+NOTHING = Bytes(0, 0)
+
+
+def device_number(guest: Guest, path: str) -> str:
+    """The number of a device, as 253:0."""
+    return guest.run(["stat", "-L", "-c", "%Hr:%Lr", path]).out.strip()
+
+
+def charged_by_kernel(cgroup: Cgroup, number: str) -> Bytes:
+    """What io.stat says a cgroup and those below it did on a device, as 253:0."""
+    for line in cgroup.get("io.stat").splitlines():
+        name, *words = line.split()
+        keys = dict(word.split("=") for word in words)
+        if name == number and keys:
+            return Bytes(int(keys["rbytes"]), int(keys["wbytes"]))
+    return NOTHING
+
+
+def charged(dev: Ioband) -> defaultdict[str, Bytes]:
+    """What ioband says the groups did."""
+    got = {label: Bytes(io.read.bytes, io.write.bytes) for label, io in dev.io().items()}
+    return defaultdict(lambda: NOTHING, got)
+
+
+class Watch:
+    """What cgroups did since the watch began, by ioband's count and by the kernel's."""
+
+    def __init__(self, dev: Ioband, disk: str, *cgroups: Cgroup):
+        self._dev = dev
+        self._cgroups = cgroups
+        self._numbers = [device_number(dev.guest, path) for path in (dev.path, disk)]
+        self._before = self._now()
+
+    def _now(self) -> dict[str, list[Bytes]]:
+        """By cgroup: ioband's count, the kernel's above it, the kernel's below it."""
+        ours = charged(self._dev)
+        return {
+            cgroup.path: [
+                ours[f"/{cgroup.path}"],
+                *(charged_by_kernel(cgroup, number) for number in self._numbers),
+            ]
+            for cgroup in self._cgroups
+        }
+
+    def done(self) -> dict[str, Bytes]:
+        """What each cgroup did since the last call; fails where the counts do not agree."""
+        before, self._before = self._before, self._now()
+        got = {}
+        for path, counts in self._before.items():
+            ours, above, below = (
+                now - then for now, then in zip(counts, before[path], strict=True)
+            )
+            assert ours == above, f"/{path}: ioband's count is not that of io.stat above it"
+            assert below == above, f"/{path}: io.stat of the disk is not that of the ioband device"
+            got[path] = ours
+        return got
+
+
+class Setup(NamedTuple):
+    """Two cgroups, and an ioband device on a disk that keeps its data."""
+
+    guest: Guest
+    disk: str
+    dev: Ioband
+    a: Cgroup
+    b: Cgroup
+
+    def watch(self) -> Watch:
+        """Watch both cgroups from now on."""
+        return Watch(self.dev, self.disk, self.a, self.b)
+
+
+@pytest.fixture
+def setup(ioband: Guest) -> Iterator[Setup]:
+    with (
+        Cgroup(ioband, "a", controllers=BUFFERED) as a,
+        Cgroup(ioband, "b", controllers=BUFFERED) as b,
+        null_blk(ioband, size_mib=512, memory_backed=1) as disk,
+        Ioband(ioband, "d0", disk) as dev,
+    ):
+        yield Setup(ioband, disk, dev, a, b)
+
+
+def write_file(cgroup: Cgroup, path: str, mib: int, *options: str) -> None:
+    """Write a file from a cgroup, through the page cache unless told otherwise."""
+    cgroup.run(["dd", "if=/dev/zero", f"of={path}", "bs=64k", f"count={mib * 16}", *options])
+
+
+def read_file(cgroup: Cgroup, path: str, mib: int, *options: str) -> None:
+    """Read a file from a cgroup."""
+    cgroup.run(["dd", f"if={path}", "of=/dev/null", "bs=64k", f"count={mib * 16}", *options])
+
+
+@pytest.mark.all_kernels
+def test_what_a_task_submits_is_its_own(setup: Setup) -> None:
+    """Direct, through libaio, io_uring, its workers and its poller: exactly what was asked for."""
+    engines: dict[str, dict[str, object]] = {
+        "libaio": {"ioengine": "libaio"},
+        "io_uring": {"ioengine": "io_uring"},
+        "workers": {"ioengine": "io_uring", "force_async": 1},
+        "poller": {"ioengine": "io_uring", "sqthread_poll": 1},
+    }
+    # By its own name, fio does not take a device for a directory to make files in.
+    device = setup.guest.run(["readlink", "-f", setup.dev.path]).out.strip()
+    watch = setup.watch()
+    for name, options in engines.items():
+        job = {"filename": device, "rw": "readwrite", "bs": "16k", "size": "2m", "iodepth": 8}
+        fio(setup.guest, setup.a, **job, **options)
+        done = watch.done()
+        assert sum(done["a"]) == 2 * MIB, name
+        assert min(done["a"]) > 0, name
+        assert done["b"] == NOTHING, name
+
+
+@pytest.mark.all_kernels
+@pytest.mark.parametrize("fstype", FILE_SYSTEMS)
+def test_buffered_writes_are_of_whom_dirtied_the_pages(setup: Setup, fstype: str) -> None:
+    guest, _, dev, a, b = setup
+    with mounted(guest, dev.path, fstype) as point:
+        watch = setup.watch()
+        write_file(a, f"{point}/own", 4, "conv=fsync")
+        done = watch.done()
+        assert done["a"].write >= 4 * MIB, "fsync by the owner"
+        assert done["b"] == NOTHING
+
+        write_file(a, f"{point}/flushed", 4)
+        b.run(["sync"])
+        done = watch.done()
+        assert done["a"].write >= 4 * MIB, "written out by a flusher for another's sync"
+        assert done["b"].write < MIB
+
+        write_file(a, f"{point}/other", 4)
+        b.run(["sync", f"{point}/other"])
+        done = watch.done()
+        assert done["a"].write >= 4 * MIB, "fsync by another"
+        assert done["b"].write < MIB
+
+        guest.run("echo 3 >/proc/sys/vm/drop_caches")
+        watch.done()
+        read_file(b, f"{point}/own", 4)
+        done = watch.done()
+        assert done["b"].read >= 4 * MIB, "read through the page cache"
+        assert done["a"].read == 0
+
+
+@contextlib.contextmanager
+def crypt_above(setup: Setup) -> Iterator[str]:
+    """dm-crypt: its kernel threads submit."""
+    setup.guest.run(["modprobe", "dm-crypt"])
+    key = "00" * 32
+    size = setup.dev.length
+    table = f"0 {size} crypt aes-xts-plain64 {key} 0 {setup.dev.path} 0"
+    setup.guest.run(["dmsetup", "create", "crypt0"], input=table)
+    yield "/dev/mapper/crypt0"
+    setup.guest.run(["dmsetup", "remove", "--retry", "crypt0"])
+
+
+@contextlib.contextmanager
+def linear_above(setup: Setup) -> Iterator[str]:
+    """dm-linear: the task submits."""
+    with linear(setup.guest, "linear0", setup.dev.path) as dev:
+        yield dev.path
+
+
+@contextlib.contextmanager
+def raid1_above(setup: Setup) -> Iterator[str]:
+    """MD RAID 1 with one half here and one on a disk without ioband: a thread submits writes."""
+    guest = setup.guest
+    guest.run(["modprobe", "raid1"])
+    with null_blk(guest, "nullb1", size_mib=512, memory_backed=1) as mirror:
+        guest.run(
+            "mdadm --create /dev/md0 --run --assume-clean --metadata=1.0 --level=1 -n 2 "
+            f"{setup.dev.path} --write-mostly {mirror} && udevadm settle"
+        )
+        yield "/dev/md0"
+        guest.run(["mdadm", "--stop", "/dev/md0"])
+        guest.run(["mdadm", "--zero-superblock", setup.dev.path, mirror])
+
+
+@contextlib.contextmanager
+def loop_above(setup: Setup, direct: str) -> Iterator[str]:
+    """A loop device on a file on ext4: its workers submit, or dirty pages that a flusher writes."""
+    guest = setup.guest
+    guest.run(["modprobe", "loop"])
+    with mounted(guest, setup.dev.path) as point:
+        # Writeback has an owner for each file: the first who changes it.
+        setup.a.run(["truncate", "-s", "64M", f"{point}/file"])
+        losetup = ["losetup", "--find", "--show", f"--direct-io={direct}", f"{point}/file"]
+        path = guest.run(losetup).out.strip()
+        yield path
+        guest.run(["losetup", "--detach", path])
+        guest.run(["udevadm", "settle"])
+
+
+LAYERS = {
+    "linear": linear_above,
+    "crypt": crypt_above,
+    "raid1": raid1_above,
+    "loop-direct": lambda setup: loop_above(setup, "on"),
+    "loop-buffered": lambda setup: loop_above(setup, "off"),
+}
+
+
+@pytest.mark.all_kernels
+@pytest.mark.parametrize("layer", LAYERS)
+def test_layers_above_keep_the_owner(setup: Setup, layer: str) -> None:
+    with LAYERS[layer](setup) as path:
+        setup.guest.run(["udevadm", "settle"])
+        watch = setup.watch()
+        write_file(setup.a, path, 4, "oflag=direct")
+        setup.guest.run(["sync"])
+        done = watch.done()
+        assert done["a"].write >= 4 * MIB, "direct writes"
+        assert done["b"].write < MIB
+
+        setup.guest.run("echo 3 >/proc/sys/vm/drop_caches")
+        watch.done()
+        read_file(setup.b, path, 4, "iflag=direct")
+        done = watch.done()
+        assert done["b"].read >= 4 * MIB, "direct reads"
+        assert done["a"].read == 0
+
+
+def test_groups_are_nested_like_their_cgroups(setup: Setup) -> None:
+    guest, disk, dev, *_ = setup
+    with Cgroup(guest, "top/mid/low") as low, Cgroup(guest, "top/leaf") as leaf:
+        for cgroup in (low, leaf):
+            read_file(cgroup, disk, 1, "iflag=direct")  # not on ioband: makes no group
+            assert f"/{cgroup.path}" not in dev.tree()
+            read_file(cgroup, dev.path, 1, "iflag=direct")
+        tree = dev.tree()
+        for path, above in (("/top/mid/low", "/top/mid"), ("/top/mid", "/top"), ("/top", "root")):
+            assert tree[path].parent == tree[above].seq
+            assert tree[path].weight == 100
+            assert not tree[path].is_set
+        assert tree["/top/leaf"].parent == tree["/top"].seq
+        assert tree["/top/mid/low"].name == group_name(low)
+        assert charged(dev)["/top/mid/low"] == Bytes(MIB, 0)
+        assert charged(dev)["/top"] == NOTHING, "a group's count is of its own bios"
+
+
+def test_without_the_io_controller_an_ancestor_owns(ioband: Guest) -> None:
+    with (
+        null_blk(ioband) as disk,
+        Ioband(ioband, "d0", disk) as dev,
+        Cgroup(ioband, "slice") as above,
+    ):
+        for name in ("one", "one/two"):
+            ioband.run(["mkdir", f"{above.directory}/{name}"])
+        ioband.run(
+            ["dd", f"if={dev.path}", "of=/dev/null", "bs=64k", "count=16", "iflag=direct"],
+            cgroup=f"{above.directory}/one/two",
+        )
+        assert charged(dev)["/slice"] == Bytes(MIB, 0)
+        assert [label for label in dev.tree() if label.startswith("/")] == ["/slice"]
+        ioband.run(["rmdir", f"{above.directory}/one/two", f"{above.directory}/one"])
+
+
+@pytest.mark.guest(cgroup="v1")
+def test_v1_hierarchy(ioband: Guest) -> None:
+    with (
+        null_blk(ioband, memory_backed=1) as disk,
+        Ioband(ioband, "d0", disk) as dev,
+        Cgroup(ioband, "a/b") as cgroup,
+    ):
+        read_file(cgroup, dev.path, 1, "iflag=direct")
+        write_file(cgroup, dev.path, 2, "oflag=direct")
+        tree = dev.tree()
+        assert tree["/a/b"].parent == tree["/a"].seq
+        assert tree["/a/b"].name == group_name(cgroup)
+        assert charged(dev)["/a/b"] == Bytes(MIB, 2 * MIB)
+        dev.set_weight("cgroup:/a/b", 250)
+        assert dev.tree()["/a/b"].weight == 250
+        with mounted(ioband, dev.path) as point:
+            before = charged(dev)
+            write_file(cgroup, f"{point}/file", 4)
+            ioband.run(["sync"])
+            after = charged(dev)
+        written = {label: after[label].write - before[label].write for label in ("root", "/a/b")}
+        assert written["root"] >= 4 * MIB, "v1 does not tell who dirtied a page"
+        assert written["/a/b"] < MIB
+
+
+# Reads a MiB at once, says who it is, and stays.
+READER = """
+import mmap, os, sys, time
+device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+os.preadv(device, [mmap.mmap(-1, 1 << 20)], 0)
+print(os.getpid(), os.getpgrp(), flush=True)
+time.sleep(1000)
+"""
+# What makes the reader somebody that a mode tells apart, and the name that it should get.
+SORTED = {
+    "uid": ("setpriv --reuid 4001 --keep-groups", "uid:4001"),
+    "gid": ("setpriv --egid 4002 --keep-groups", "gid:4002"),
+    "pid": ("setpriv", "pid:{pid}"),
+    "pgrp": ("bash -mc '\"$@\" & wait' -", "pgrp:{pgrp}"),
+}
+
+
+@pytest.mark.parametrize("mode", SORTED)
+def test_modes_that_sort_by_the_submitting_task(ioband: Guest, mode: str) -> None:
+    become, name = SORTED[mode]
+    out = "/run/reader"
+    with null_blk(ioband) as disk, Ioband(ioband, "d0", disk, mode=mode) as dev:
+        ioband.run(f"chmod 666 $(readlink -f {dev.path}); : >{out}")
+        line = f"exec {become} /usr/bin/python3 -S -c '{READER}' {dev.path} >{out}"
+        job = ioband.start(["bash", "-c", line])
+        wait_until(ioband, lambda: ioband.run(["cat", out]).out.endswith("\n"), "reader")
+        pid, pgrp = (int(text) for text in ioband.read(out).split())
+        label = name.format(pid=pid, pgrp=pgrp)
+        stats = dev.io()
+        assert label in stats, f"{label} is not among {sorted(stats)}"
+        assert charged(dev)[label] == Bytes(MIB, 0)
+        assert dev.tree()[label].parent == dev.tree()["root"].seq
+        assert dev.info().mode == mode
+        job.kill()
+        job.wait(check=False)
+
+
+def test_one_group_for_each_device(setup: Setup) -> None:
+    guest, _, cgroup_dev, a, _ = setup
+    with (
+        null_blk(guest, "nullb1") as disk1,
+        null_blk(guest, "nullb2") as disk2,
+        Ioband(guest, "d1", disk1, mode="device", weight=300) as dev1,
+        Ioband(guest, "d2", disk2, mode="device+cgroup", weight=50) as dev2,
+    ):
+        names = {dev: "device:" + device_number(guest, dev.path) for dev in (dev1, dev2)}
+        for dev in (dev1, dev2, cgroup_dev):
+            read_file(a, dev.path, 1, "iflag=direct")
+        tree = dev1.tree()
+        one, two = tree[names[dev1]], tree[names[dev2]]
+        assert (one.weight, two.weight) == (300, 50)
+        assert one.parent == two.parent == tree["root"].seq
+        below = tree[f"{names[dev2]}/a"]
+        assert below.parent == two.seq
+        assert tree["/a"].parent == tree["root"].seq
+        assert tree["/a"].seq != below.seq
+        for label in (names[dev1], f"{names[dev2]}/a", "/a"):
+            assert charged(dev1)[label].read >= MIB, label
+        assert dev1.info().devices == 3

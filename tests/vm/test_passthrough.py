@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What an ioband device passes on is what dm-linear passes on, at the same place."""
+
+import json
+import re
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.devices import (
+    DmDevice,
+    linear,
+    loop_device,
+    null_blk,
+    ramdisks,
+    scsi_debug,
+    sectors,
+)
+from harness.guest import SHARE, CommandError, Guest, Job
+from harness.ioband import Ioband, table_line
+from harness.load import fio
+
+SECTOR = 512
+# A millisecond for each I/O: with so much to wait for, bios are held.
+SLOW = {"irqmode": 2, "completion_nsec": 1_000_000}
+
+
+def pattern(count: int, start: int = 0, mark: int = 1) -> bytes:
+    """Sectors that tell where they belong, and who wrote them."""
+    return b"".join(
+        struct.pack("<QQ", number, mark) * (SECTOR // 16) for number in range(start, start + count)
+    )
+
+
+def write_sectors(guest: Guest, device: str, data: bytes, at: int = 0) -> None:
+    (guest.share / "data").write_bytes(data)
+    guest.run(
+        f"dd if={SHARE}/data of={device} bs=32k seek={at * SECTOR} oflag=direct,seek_bytes"
+        " conv=notrunc status=none"
+    )
+
+
+def read_sectors(guest: Guest, device: str, count: int, at: int = 0) -> bytes:
+    guest.run(
+        f"dd if={device} of={SHARE}/data bs=32k skip={at * SECTOR} count={count * SECTOR}"
+        " iflag=direct,skip_bytes,count_bytes status=none"
+    )
+    return (guest.share / "data").read_bytes()
+
+
+def sysfs(guest: Guest, device: str) -> str:
+    """The directory of a disk in /sys/block."""
+    return "/sys/block/" + guest.run(["readlink", "-f", device]).out.strip().split("/")[-1]
+
+
+# -- where and how much ----------------------------------------------------------------
+
+
+def test_bios_go_where_they_belong(ioband: Guest) -> None:
+    guest = ioband
+    total, offset, length = 8192, 1000, 3000
+    with ramdisks(guest, 1, 4) as (disk,):
+        write_sectors(guest, disk, pattern(total))
+        with Ioband(guest, "part", disk, offset=offset, length=length) as part:
+            assert sectors(guest, part.path) == length
+            assert read_sectors(guest, part.path, length) == pattern(length, offset)
+            for at, count in ((0, 1), (777, 300), (length - 5, 5)):
+                write_sectors(guest, part.path, pattern(count, offset + at, mark=2), at)
+            beyond = guest.run(
+                f"dd if=/dev/zero of={part.path} bs=512 seek={length} count=1 oflag=direct",
+                check=False,
+            )
+            assert beyond.rc and "No space left" in beyond.err
+        expected = bytearray(pattern(total))
+        for at, count in ((0, 1), (777, 300), (length - 5, 5)):
+            first = (offset + at) * SECTOR
+            expected[first : first + count * SECTOR] = pattern(count, offset + at, mark=2)
+        assert read_sectors(guest, disk, total) == expected
+
+
+def test_held_bios_go_where_they_belong(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        null_blk(guest, size_mib=8, memory_backed=1, **SLOW) as disk,
+        Ioband(guest, "one", disk, offset=0, length=8192, depth=1) as one,
+        Ioband(guest, "two", disk, offset=8192, length=8192) as two,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        jobs = []
+        for device, group, mark in ((one, a, 1), (two, b, 2)):
+            file = f"{SHARE}/data{mark}"
+            (guest.share / f"data{mark}").write_bytes(pattern(8192, mark=mark))
+            command = f"split -b 512k --filter='dd of={device.path} bs=8k oflag=direct,seek_bytes \
+                seek=$((0x${{FILE#x}} * 524288)) conv=notrunc status=none' -x -a 2 {file} x"
+            jobs.append(group.start(command))
+        for job in jobs:
+            job.wait()
+        held = {name: one.io()[name].write.held for name in ("/a", "/b")}
+        assert read_sectors(guest, disk, 16384) == pattern(8192, mark=1) + pattern(8192, mark=2)
+    assert min(held.values()) > 100  # or nothing was shown
+
+
+# -- what is below shows through ---------------------------------------------------------
+
+# Not of the device below: what dm itself sets, or what differs from reading to reading.
+LIMITS_OF_DM = ("scheduler", "nr_requests", "iosched")
+
+
+def limits(guest: Guest, device: str) -> dict[str, str]:
+    """The queue limits and features of a disk."""
+    directory = sysfs(guest, device)
+    text = guest.run(
+        f"cd {directory}/queue && grep -s . * ../alignment_offset ../discard_alignment ../ro; true"
+    ).out
+    pairs = (line.split(":", 1) for line in text.splitlines())
+    return {key: value for key, value in pairs if key not in LIMITS_OF_DM}
+
+
+Disk = Callable[[Guest], AbstractContextManager[str]]
+DISKS: dict[str, Disk] = {
+    "null_blk": lambda guest: null_blk(guest, size_mib=64),
+    "4k": lambda guest: null_blk(guest, size_mib=64, blocksize=4096, max_sectors=256),
+    "discard": lambda guest: null_blk(guest, size_mib=64, memory_backed=1, discard=1),
+    "write cache": lambda guest: null_blk(guest, size_mib=64, cache_size=1, memory_backed=1),
+    "poll": lambda guest: null_blk(guest, size_mib=64, poll_queues=1),
+    "thin": lambda guest: scsi_debug(
+        guest, lbpu=1, lbpws=1, unmap_granularity=16, unmap_alignment=4, physblk_exp=3
+    ),
+    "misaligned": lambda guest: scsi_debug(
+        guest, physblk_exp=3, lowest_aligned=7, opt_xferlen_exp=6
+    ),
+    "integrity": lambda guest: scsi_debug(guest, dif=1, dix=1),
+    "loop": lambda guest: loop_device(guest),
+}
+
+
+@pytest.mark.parametrize("kind", DISKS)
+def test_limits_are_those_below(ioband: Guest, kind: str) -> None:
+    guest = ioband
+    with DISKS[kind](guest) as disk:
+        length = sectors(guest, disk)
+        for offset in (0, 8):
+            with DmDevice(guest, "l", f"0 {length - offset} linear {disk} {offset}") as device:
+                expected = limits(guest, device.path)
+            with Ioband(guest, "i", disk, offset=offset) as device:
+                found = limits(guest, device.path)
+            assert len(expected) > 30
+            assert found == expected
+
+
+def on_read_only_disk(guest: Guest, line: str) -> tuple[object, ...]:
+    """What can be done with a device that is asked to be read-only, and with one that is not."""
+    answers: list[object] = []
+    for options in (["--readonly"], []):
+        with DmDevice(guest, "ro", line, *options) as device:
+            answers.append(guest.run(["blockdev", "--getro", device.path]).out)
+            for job in (f"if={device.path} of=/dev/null", f"if=/dev/zero of={device.path}"):
+                answers.append(guest.run(f"dd {job} count=1", check=False).rc)
+    assert answers[:3] == ["1\n", 0, 1]
+    return tuple(answers)
+
+
+def test_read_ahead_and_read_only(ioband: Guest) -> None:
+    guest = ioband
+    with ramdisks(guest) as (disk,):
+        guest.run(["blockdev", "--setra", "1024", disk])
+        with linear(guest, "l", disk) as device:
+            expected = guest.run(["blockdev", "--getra", device.path]).out
+        with Ioband(guest, "i", disk) as device:
+            assert guest.run(["blockdev", "--getra", device.path]).out == expected
+            guest.run(["blockdev", "--setra", "64", device.path])
+            assert guest.run(["blockdev", "--getra", device.path]).out == "64\n"
+            guest.run(["blockdev", "--setro", device.path])
+            with pytest.raises(CommandError, match=r"not permitted|Read-only"):
+                guest.run(f"dd if=/dev/zero of={device.path} count=1 oflag=direct")
+            guest.run(["blockdev", "--setrw", device.path])
+            guest.run(f"dd if=/dev/zero of={device.path} count=1 oflag=direct")
+        guest.run(["blockdev", "--setro", disk])
+        guest.expect_dmesg("Trying to write to read-only|I/O error")
+        length = sectors(guest, disk)
+        lines = (f"0 {length} linear {disk} 0", table_line(length, disk, "pool"))
+        assert len({on_read_only_disk(guest, line) for line in lines}) == 1
+        guest.run(["blockdev", "--setrw", disk])
+
+
+# -- operations other than read and write --------------------------------------------------
+
+
+@pytest.fixture
+def thin_disk(ioband: Guest) -> Iterator[str]:
+    """A disk that can unmap and write zeroes, full of a pattern."""
+    with scsi_debug(ioband, size_mib=8, lbpu=1, lbpws=1, lbprz=1) as disk:
+        write_sectors(ioband, disk, pattern(16384))
+        yield disk
+
+
+@pytest.mark.parametrize(("option", "way"), [("", "discard"), ("--zeroout", "write")])
+def test_discard_and_write_zeroes(ioband: Guest, thin_disk: str, option: str, way: str) -> None:
+    guest = ioband
+    with (
+        Ioband(guest, "i", thin_disk, offset=2048, length=8192) as device,
+        Cgroup(guest, "a") as group,
+    ):
+        at, count = 128, 1024
+        group.run(f"blkdiscard {option} -o {at * SECTOR} -l {count * SECTOR} {device.path}")
+        done = getattr(device.io()["/a"], way)
+        expected = bytearray(pattern(16384))
+        first = (2048 + at) * SECTOR
+        expected[first : first + count * SECTOR] = bytes(count * SECTOR)
+        assert read_sectors(guest, thin_disk, 16384) == expected
+        # One bio, without data: no page of zeroes was written.
+        assert (done.ios, done.bytes) == (1, count * SECTOR)
+
+
+def test_secure_erase_is_refused_as_by_linear(ioband: Guest, thin_disk: str) -> None:
+    guest = ioband
+    answers = []
+    for device in (linear(guest, "l", thin_disk), Ioband(guest, "i", thin_disk)):
+        with device:
+            result = guest.run(f"blkdiscard --secure -l 65536 {device.path}", check=False)
+            answers.append((result.rc, result.err.split(": ", 2)[-1]))
+    assert answers[0] == answers[1]
+    assert answers[0][0] != 0
+    assert read_sectors(guest, thin_disk, 16384) == pattern(16384)
+
+
+SG_INQUIRY = """
+import ctypes, fcntl, os, struct, sys
+buffer = ctypes.create_string_buffer(36)
+sense = ctypes.create_string_buffer(32)
+command = ctypes.create_string_buffer(bytes([0x12, 0, 0, 0, 36, 0]), 6)
+header = bytearray(88)
+struct.pack_into("@iiBBHIPPPIIiPBBBBHHiII", header, 0, ord("S"), -3, 6, 32, 0, 36,
+    ctypes.addressof(buffer), ctypes.addressof(command), ctypes.addressof(sense),
+    10000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x2285, header)
+print(buffer.raw[8:16].decode())
+"""
+
+
+def inquiry(guest: Guest, device: str) -> str:
+    """The vendor that the disk below tells a task without CAP_SYS_RAWIO, or the error."""
+    result = guest.run(
+        ["setpriv", "--bounding-set=-sys_rawio", "python3", "-c", SG_INQUIRY, device], check=False
+    )
+    return result.out.strip() if not result.rc else result.err.strip().splitlines()[-1]
+
+
+def test_ioctls(ioband: Guest) -> None:
+    guest = ioband
+    with scsi_debug(guest, size_mib=8, physblk_exp=3) as disk:
+        assert inquiry(guest, disk) == "Linux"
+        with Ioband(guest, "whole", disk) as device:
+            assert inquiry(guest, device.path) == "Linux"
+            assert guest.run(["blockdev", "--getpbsz", device.path]).out == "4096\n"
+        for offset, length in ((0, 8192), (8, 16384 - 8)):
+            with Ioband(guest, "part", disk, offset=offset, length=length) as device:
+                assert "Inappropriate ioctl" in inquiry(guest, device.path)
+
+
+# -- requests with a wish --------------------------------------------------------------------
+
+READ_NOWAIT = """
+import errno, mmap, os, sys
+page = mmap.mmap(-1, 4096)
+device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+try:
+    print(os.preadv(device, [page], 0, os.RWF_NOWAIT))
+except OSError as err:
+    print(errno.errorcode[err.errno])
+"""
+
+
+def test_nowait(ioband: Guest) -> None:
+    guest = ioband
+    with null_blk(guest) as disk, Ioband(guest, "i", disk) as device:
+        assert guest.run(["python3", "-c", READ_NOWAIT, device.path]).out == "4096\n"
+
+
+@pytest.mark.parametrize("rivals", [1, 2])
+def test_polled(ioband: Guest, rivals: int) -> None:
+    guest = ioband
+    with (
+        null_blk(guest, size_mib=64, poll_queues=1, irqmode=2, completion_nsec=200_000) as disk,
+        Ioband(guest, "i", disk, depth=1) as device,
+        Cgroup(guest, "a") as a,
+    ):
+        assert limits(guest, device.path)["io_poll"] == "1"
+        load = (
+            guest.start(
+                [
+                    "fio",
+                    "--name=r",
+                    f"--filename={device.path}",
+                    "--direct=1",
+                    "--rw=randread",
+                    "--time_based=1",
+                    "--runtime=600",
+                    "--thread=1",
+                    "--iodepth=8",
+                    "--ioengine=libaio",
+                ]
+            )
+            if rivals > 1
+            else None
+        )
+        options = {
+            "filename": device.path,
+            "rw": "randread",
+            "bs": "4k",
+            "size": "2m",
+            "ioengine": "io_uring",
+            "hipri": 1,
+            "iodepth": 8,
+        }
+        assert fio(guest, a, **options)["read"]["total_ios"] == 512
+        done = device.io()["/a"]
+        assert (done.read.ios, done.inflight) == (512, 0)
+        assert (done.read.held > 0) == (rivals > 1)
+        if load:
+            load.kill()
+            load.wait(check=False)
+
+
+# -- zoned, integrity -----------------------------------------------------------------------
+
+
+def test_zoned_device_is_refused(ioband: Guest) -> None:
+    guest = ioband
+    with null_blk(guest, size_mib=64, zoned=1, zone_size=4, memory_backed=1) as disk:
+        guest.dmesg()
+        guest.expect_dmesg("device-mapper")
+        with pytest.raises(CommandError, match="reload ioctl on zoned"):
+            Ioband(guest, "zoned", disk, length=8192)
+        guest.run(["dmsetup", "remove", "zoned"], check=False)
+        text = "\n".join(guest.dmesg())
+    assert re.search(
+        r"ioband: device '.*': is zoned, and ioband cannot keep the order of writes to its zones",
+        text,
+    )
+
+
+def integrity(guest: Guest, device: str) -> dict[str, str]:
+    """The integrity profile of a disk."""
+    directory = sysfs(guest, device)
+    text = guest.run(f"cd {directory}/integrity && grep . *").out
+    return dict(line.split(":", 1) for line in text.splitlines())
+
+
+def test_integrity_profile_and_data(ioband: Guest) -> None:
+    guest = ioband
+    with scsi_debug(guest, size_mib=8, dif=1, dix=1, ato=1) as disk:
+        with linear(guest, "l", disk) as device:
+            expected = integrity(guest, device.path)
+        assert expected["format"] == "T10-DIF-TYPE1-CRC"
+        with Ioband(guest, "i", disk) as device:
+            assert integrity(guest, device.path) == expected
+            write_sectors(guest, device.path, pattern(16384))
+            assert read_sectors(guest, device.path, 16384) == pattern(16384)
+        guest.run(["dd", f"if={disk}", "of=/dev/null", "bs=64k", "iflag=direct"])
+
+
+# -- members that fail or hang ---------------------------------------------------------------
+
+LOAD = {"direct": 1, "thread": 1, "rw": "randread", "bs": "16k", "ioengine": "libaio",
+        "time_based": 1, "runtime": 600, "name": "load", "randrepeat": 0}  # fmt: skip
+
+
+def start_load(group: Cgroup, device: str, **options: Any) -> Job:
+    given = LOAD | {"filename": device} | options
+    return group.start(["fio", *(f"--{key}={value}" for key, value in given.items())])
+
+
+def rate(guest: Guest, device: Ioband, label: str, seconds: float = 2) -> float:
+    """I/Os per second of a group."""
+    start, before = guest.now_ms(), device.io()[label].ios
+    guest.sleep(seconds)
+    end, after = guest.now_ms(), device.io()[label].ios
+    return (after - before) / (end - start) * 1000
+
+
+def test_errors_reach_who_asked_and_nobody_else(ioband: Guest) -> None:
+    guest = ioband
+    guest.expect_dmesg("I/O error|Buffer I/O")
+    with (
+        null_blk(guest, size_mib=64, **SLOW) as disk,
+        DmDevice(
+            guest, "holed", f"0 8192 linear {disk} 0\n8192 8192 error\n16384 8192 linear {disk} 0"
+        ) as holed,
+        Ioband(guest, "bad", holed.path, depth=4) as bad,
+        Ioband(guest, "good", disk, offset=65536) as good,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        healthy = start_load(b, good.path, iodepth=8)
+        sick = a.run(
+            f"fio --name=e --filename={bad.path} --direct=1 --thread=1 --rw=read --bs=16k "
+            "--size=12m --ioengine=libaio --iodepth=8 --continue_on_error=all "
+            "--output-format=json; true"
+        )
+        assert json.loads(sick.out[sick.out.index("{") :])["jobs"][0]["total_err"] == 256
+        assert rate(guest, good, "/b") > 500
+        done = bad.io()["/a"]
+        assert done.inflight == 0
+        assert done.held == (0, 0)
+        assert done.read.ios == 768
+        assert done.read.held > 0  # or nothing was shown
+        assert not healthy.poll()
+        healthy.kill()
+        healthy.wait(check=False)
+        guest.sleep(0.5)
+        assert bad.info().inflight == (0, 0)
+
+
+def test_member_that_hangs_does_not_stop_a_healthy_one(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        null_blk(guest, size_mib=64, **SLOW) as disk,
+        null_blk(guest, "nullb1", size_mib=64, **SLOW) as other,
+        linear(guest, "sick", other) as sick,
+        Ioband(guest, "bad", sick.path, depth=8) as bad,
+        Ioband(guest, "good", disk) as good,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        jobs = [start_load(a, bad.path, iodepth=32), start_load(b, good.path, iodepth=32)]
+        while not {"/a", "/b"} <= good.io().keys():
+            assert not any(job.poll() for job in jobs)
+            guest.sleep(0.2)
+        guest.sleep(2)
+        before = rate(guest, good, "/b")
+        sick.suspend(noflush=True)
+        guest.sleep(2)
+        during = rate(guest, good, "/b", 4)
+        print(f"healthy device: {before:.0f} IOPS before, {during:.0f} IOPS beside a hung one")
+        sick.resume()
+        for job in jobs:
+            job.kill()
+        for job in jobs:
+            job.wait(check=False)
+    assert during > before / 2

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Groups that compete get what their weights say, and the device loses nothing.
+
+What each group got is read from the pool's own statistics, at two moments while
+all groups are busy.  Time is instructions executed: how busy the host is does not
+matter.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.devices import DmDevice, linear, null_blk
+from harness.guest import Guest
+from harness.ioband import Ioband, group_name
+from harness.load import Load, Stream
+
+pytestmark = pytest.mark.guest(icount=True)
+
+Disk = Callable[[Guest], AbstractContextManager[str]]
+DISKS: dict[str, Disk] = {
+    # So many bytes in each 20 ms.
+    "bandwidth": lambda guest: null_blk(guest, mbps=80),
+    # Two I/Os at a time, 2 ms each.
+    "slots": lambda guest: null_blk(
+        guest, irqmode=2, completion_nsec=2_000_000, hw_queue_depth=2, submit_queues=1
+    ),
+}
+TRACING = "/sys/kernel/tracing"
+SETTLE_S = 1.0
+WINDOW_S = 3.0
+
+
+def stream(name: str, device: str, cgroup: Cgroup | None, **options: object) -> Stream:
+    """A deep queue; the pool counts, so fio need not."""
+    given: dict[str, object] = {"write_lat_log": None, **options}
+    known = {key: given.pop(key) for key in ("rw", "bs", "iodepth") if key in given}
+    return Stream(name, device, cgroup, options=given, **known)
+
+
+@contextmanager
+def running(guest: Guest, *streams: Stream) -> Iterator[Load]:
+    """The streams run, and have done so for a while."""
+    load = Load(guest, streams).start()
+    guest.sleep(SETTLE_S)
+    yield load
+    load.end()
+
+
+def service(device: Ioband, what: str = "bytes", seconds: float = WINDOW_S) -> dict[str, int]:
+    """What each group of the pool got in a window from now on."""
+    before = device.io()
+    device.guest.sleep(seconds)
+    after = device.io()
+    return {
+        label: getattr(stats, what) - (getattr(before[label], what) if label in before else 0)
+        for label, stats in after.items()
+    }
+
+
+def assert_shares(
+    got: dict[str, int], weights: dict[str, float], quantum: int, tolerance: float = 0.02
+) -> None:
+    """Each group's part is as its weight, but for the tolerance and two I/Os."""
+    total = sum(got[name] for name in weights)
+    for name, weight in weights.items():
+        wanted = total * weight / sum(weights.values())
+        text = f"{name}: {got[name] / total:.2%}, wanted {wanted / total:.2%} of {got}"
+        assert abs(got[name] - wanted) <= tolerance * wanted + 2 * quantum, text
+
+
+@contextmanager
+def cgroups(guest: Guest, *paths: str) -> Iterator[dict[str, Cgroup]]:
+    with ExitStack() as stack:
+        yield {path: stack.enter_context(Cgroup(guest, path)) for path in paths}
+
+
+# -- as the weights say --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.parametrize("weights", [(200, 100), (100, 100), (1000, 100), (10000, 10)])
+def test_two_groups(ioband: Guest, disk: str, weights: tuple[int, int]) -> None:
+    guest = ioband
+    with (
+        DISKS[disk](guest) as below,
+        Ioband(guest, "d", below) as device,
+        cgroups(guest, "a", "b") as group,
+    ):
+        for path, weight in zip("ab", weights, strict=True):
+            device.set_weight(group[path], weight)
+        with running(guest, *(stream(path, device.path, group[path]) for path in "ab")):
+            got = service(device)
+            assert device.info().state == "shared"
+    assert_shares(got, dict(zip(("/a", "/b"), weights, strict=True)), 65536)
+
+
+MIXED = "4k/30:16k/30:64k/20:256k/15:1m/5"
+LOADS = {
+    "writes": ({"rw": "randwrite"}, {"rw": "randwrite"}),
+    "read beside write": ({"rw": "randread"}, {"rw": "randwrite"}),
+    "small beside large": ({"bs": "4k", "iodepth": 64}, {"bs": "512k"}),
+    "mixed sizes": ({"bssplit": MIXED, "iodepth": 64}, {"bssplit": MIXED, "iodepth": 64}),
+    "mixed directions": ({"rw": "randrw"}, {"rw": "rw"}),
+}
+
+
+@pytest.mark.parametrize(
+    ("load", "measure"),
+    # Sizes differ too much for a count of bios to settle in a few seconds.
+    [(load, "bytes") for load in LOADS] + [(load, "ios") for load in LOADS if "sizes" not in load],
+)
+def test_loads(ioband: Guest, load: str, measure: str) -> None:
+    guest = ioband
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "d", below, measure=measure) as device,
+        cgroups(guest, "a", "b") as group,
+    ):
+        device.set_weight(group["a"], 300)
+        streams = [
+            stream(path, device.path, group[path], **options)
+            for path, options in zip("ab", LOADS[load], strict=True)
+        ]
+        with running(guest, *streams):
+            got = service(device, measure)
+    quantum = (1 << 20 if "mixed sizes" in load else 512 << 10) if measure == "bytes" else 1
+    assert_shares(got, {"/a": 3, "/b": 1}, quantum)
+
+
+def test_one_weight_per_device(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "one", below, length=65536, mode="device", weight=300) as one,
+        Ioband(guest, "two", below, offset=65536, mode="device", weight=100) as two,
+        cgroups(guest, "a") as group,
+    ):
+        streams = [
+            stream("a", one.path, None),
+            stream("b", two.path, None),
+            stream("c", two.path, group["a"]),
+        ]
+        names = {dev.name: dev.groups()[index].name for index, dev in enumerate((one, two), 1)}
+        with running(guest, *streams):
+            first = service(one)
+            two.set_weight("device", 300)
+            guest.sleep(0.1)
+            second = service(one)
+    assert_shares(first, {names["one"]: 3, names["two"]: 1}, 65536)
+    assert_shares(second, {names["one"]: 1, names["two"]: 1}, 65536)
+
+
+def test_cgroups_below_devices(ioband: Guest) -> None:
+    guest = ioband
+    settings = {"mode": "device+cgroup"}
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "one", below, length=65536, weight=200, **settings) as one,
+        Ioband(guest, "two", below, offset=65536, **settings) as two,
+        cgroups(guest, "a", "b") as group,
+    ):
+        one.set_weight(group["a"], 300)
+        streams = [
+            stream(f"{device.name}{path}", device.path, group[path])
+            for device in (one, two)
+            for path in "ab"
+        ]
+        with running(guest, *streams):
+            got = service(one)
+        devices = [name for name in one.tree() if re.fullmatch(r"device:\d+:\d+", name)]
+    weights = dict(
+        zip([f"{dev}/{path}" for dev in devices for path in "ab"], (6, 2, 2, 2), strict=True)
+    )
+    assert_shares(got, weights, 65536)
+
+
+NESTED = {"x": 200, "x/1": 100, "x/2": 300, "y": 100}
+
+
+def test_nested_groups_and_siblings_first(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "d", below) as device,
+        cgroups(guest, *NESTED) as group,
+    ):
+        for path, weight in NESTED.items():
+            device.set_weight(group[path], weight)
+        streams = {
+            path: stream(path.replace("/", ""), device.path, group[path])
+            for path in ("x/1", "x/2", "y")
+        }
+        with running(guest, streams["x/1"], streams["y"]):
+            with running(guest, streams["x/2"]):
+                busy = service(device)
+            alone = service(device)  # 2 is idle: what it had is 1's, not y's
+        with running(guest, streams["x/1"], streams["x/2"]):
+            inner = service(device)
+    assert_shares(busy, {"/x/1": 2, "/x/2": 6, "/y": 4}, 65536)
+    assert_shares(alone, {"/x/1": 2, "/y": 1}, 65536)
+    assert_shares(inner, {"/x/1": 1, "/x/2": 3}, 65536)
+
+
+def test_own_bios_of_a_parent_compete_with_its_children(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "d", below) as device,
+        cgroups(guest, "a") as group,
+    ):
+        device.set_weight("root", 300)
+        streams = [stream("root", device.path, None), stream("a", device.path, group["a"])]
+        with running(guest, *streams):
+            got = service(device)
+    assert_shares(got, {"root": 3, "/a": 1}, 65536)
+
+
+# -- changes --------------------------------------------------------------------------------
+
+EVENT = re.compile(
+    r"([\d.]+): (?:ioband_(\w+): .*?group=(\d+).*?bytes=(\d+)|tracing_mark_write: (\w+))"
+)
+
+
+@contextmanager
+def traced(guest: Guest, *events: str) -> Iterator[None]:
+    """The tracepoints are on; the buffer is to be read inside."""
+    guest.write(f"{TRACING}/trace_clock", "mono")
+    guest.write(f"{TRACING}/buffer_size_kb", "8192")
+    guest.write(f"{TRACING}/trace", "")
+    for event in events:
+        guest.write(f"{TRACING}/events/ioband/ioband_{event}/enable", "1")
+    yield
+    for event in events:
+        guest.write(f"{TRACING}/events/ioband/ioband_{event}/enable", "0")
+    guest.write(f"{TRACING}/trace", "")
+
+
+def charged(trace: str, start: float, end: float) -> dict[int, int]:
+    """Bytes charged to the groups by number between two moments."""
+    total: dict[int, int] = {}
+    for match in EVENT.finditer(trace):
+        if match[2] == "charge" and start <= float(match[1]) < end:
+            total[int(match[3])] = total.get(int(match[3]), 0) + int(match[4])
+    return total
+
+
+@pytest.mark.parametrize("disk", DISKS)
+def test_weight_change_takes_effect_at_once(ioband: Guest, disk: str) -> None:
+    guest = ioband
+    # More than "bandwidth" does in 20 ms, in which it does it at once.
+    small = {"bs": "16k", "iodepth": 256}
+    with (
+        DISKS[disk](guest) as below,
+        Ioband(guest, "d", below) as device,
+        cgroups(guest, "a", "b") as group,
+        running(guest, *(stream(path, device.path, group[path], **small) for path in "ab")),
+        traced(guest, "charge"),
+    ):
+        name = group_name(group["b"])
+        guest.run(
+            f"sleep 0.5; dmsetup message d 0 weight {name} 400; echo set >{TRACING}/trace_marker;"
+            f"sleep 0.6; echo 0 >{TRACING}/tracing_on"
+        )
+        trace = guest.read(f"{TRACING}/trace")
+        guest.write(f"{TRACING}/tracing_on", "1")
+        numbers = {label: entry.seq for label, entry in device.tree().items()}
+    at = next(float(match[1]) for match in EVENT.finditer(trace) if match[5] == "set")
+    a, b = numbers["/a"], numbers["/b"]
+    before = charged(trace, at - 0.4, at - 0.05)
+    assert_shares(before, {a: 1, b: 1}, 16384, 0.05)
+    first = charged(trace, at, at + 0.1)
+    assert_shares(first, {a: 1, b: 4}, 16384, 0.05)
+    after = charged(trace, at + 0.1, at + 0.5)
+    assert_shares(after, {a: 1, b: 4}, 16384)
+
+
+def test_pool_opens_when_one_group_is_left(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "d", below) as device,
+        cgroups(guest, "a", "b") as group,
+        running(guest, stream("a", device.path, group["a"])),
+    ):
+        assert device.info().state == "open"
+        with running(guest, stream("b", device.path, group["b"])):
+            assert device.info().state == "shared"
+        guest.sleep(0.2)
+        info = device.info()
+        assert (info.state, info.active, info.held) == ("open", 1, (0, 0))
+        before = device.io()["/a"].read.held
+        guest.sleep(0.5)
+        assert device.io()["/a"].read.held == before
+
+
+def test_tracepoints(ioband: Guest) -> None:
+    guest = ioband
+    events = ("hold", "release", "charge", "group_create", "group_free")
+    with traced(guest, *events):
+        with DISKS["slots"](guest) as below, Ioband(guest, "d", below, depth=2) as device:
+            with cgroups(guest, "a", "b") as group:
+                streams = [stream(path, device.path, group[path]) for path in "ab"]
+                with running(guest, *streams):
+                    guest.sleep(0.5)
+                numbers = {device.tree()[label].seq for label in ("/a", "/b")}
+            guest.sleep(2.5)
+            assert not numbers & {entry.seq for entry in device.groups()}
+        trace = guest.read(f"{TRACING}/trace")
+    for event in events:
+        seen = {int(number) for number in re.findall(rf"ioband_{event}: .*?group=(\d+)", trace)}
+        assert numbers <= seen, event
+    holds, releases = (trace.count(f"ioband_{event}:") for event in ("hold", "release"))
+    assert holds == releases > 100
+
+
+# -- nothing is wasted -----------------------------------------------------------------------
+
+
+def throughput(guest: Guest, device: DmDevice, groups: dict[str, Cgroup], below: str) -> float:
+    """Bytes per second that the disk reads under the groups' loads."""
+    path = f"/sys/block/{below.removeprefix('/dev/')}/stat"
+    with running(guest, *(stream(name, device.path, group) for name, group in groups.items())):
+        guest.sleep(1)
+        first, last = guest.sample([path], WINDOW_S)
+    done = [int(sample.texts[path].split()[2]) for sample in (first, last)]
+    return (done[1] - done[0]) * 512 / (last.at_ms - first.at_ms) * 1000
+
+
+@pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.parametrize("count", [1, 4])
+def test_work_conservation(ioband: Guest, disk: str, count: int) -> None:
+    guest = ioband
+    with DISKS[disk](guest) as below, cgroups(guest, *"abcd"[:count]) as groups:
+        with linear(guest, "l", below) as device:
+            plain = throughput(guest, device, groups, below)
+        with Ioband(guest, "d", below) as device:
+            shared = throughput(guest, device, groups, below)
+    print(f"{disk}, {count}: {plain / 1e6:.2f} MB/s linear, {shared / plain:.1%} of it with ioband")
+    assert shared >= 0.97 * plain

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Suspend, reload, remove and kill while bios are held; what may be held is bounded."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.devices import mounted, null_blk, sectors
+from harness.guest import CommandError, Guest, Job
+from harness.ioband import Ioband
+from harness.load import FIO_INTERRUPTED
+
+# One I/O at a time, 100 ms each: what is held stays so for long.
+CRAWLING = {
+    "irqmode": 2,
+    "completion_nsec": 100_000_000,
+    "hw_queue_depth": 1,
+    "submit_queues": 1,
+}
+# A millisecond each.
+SLOW = {"irqmode": 2, "completion_nsec": 1_000_000}
+HELD_IOS_MAX = 1024
+HELD_BYTES_MAX = 64 << 20
+
+
+def start_fio(group: Cgroup, device: str, **options: object) -> Job:
+    """fio with a deep queue, in the background."""
+    given: dict[str, object] = {
+        "name": group.path,
+        "filename": device,
+        "direct": 1,
+        "thread": 1,
+        "ioengine": "libaio",
+        "rw": "randread",
+        "bs": "4k",
+        "randrepeat": 0,
+    }
+    return group.start(["fio", *(f"--{key}={value}" for key, value in (given | options).items())])
+
+
+def end(*jobs: Job) -> None:
+    """Kill jobs that would run on."""
+    for job in jobs:
+        job.kill()
+    for job in jobs:
+        assert job.wait(check=False).rc in (0, -9, FIO_INTERRUPTED)
+
+
+def wait_until_held(device: Ioband, ios: int, seconds: float = 30) -> None:
+    """Wait until the pool holds that many bios, which it must reach."""
+    deadline = time.monotonic() + seconds
+    while device.info().held.ios < ios:
+        assert time.monotonic() < deadline, device.status()
+        device.guest.sleep(0.1)
+
+
+def wait_until_read(device: Ioband, label: str, ios: int, seconds: float = 30) -> None:
+    """Wait until a group has read that much, which it must."""
+    deadline = time.monotonic() + seconds
+    while device.io()[label].read.ios < ios:
+        assert time.monotonic() < deadline, device.stats()
+        device.guest.sleep(0.1)
+
+
+def reads_done(guest: Guest, device: str) -> int:
+    """Reads that a disk has completed."""
+    disk = guest.run(["readlink", "-f", device]).out.strip().removeprefix("/dev/")
+    return int(guest.read(f"/sys/block/{disk}/stat").split()[0])
+
+
+@contextmanager
+def two_groups(guest: Guest) -> Iterator[tuple[Cgroup, Cgroup]]:
+    with Cgroup(guest, "a") as a, Cgroup(guest, "b") as b:
+        yield a, b
+
+
+@contextmanager
+def clogged(guest: Guest, full: Cgroup, other: Cgroup, **options: object) -> Iterator[Ioband]:
+    """A device that does ten I/Os in a second, and a group that holds all it may.
+
+    The rest of its bios goes to another disk at the end.
+    """
+    load = {"iodepth": 1200, "time_based": 1, "runtime": 600}
+    with (
+        null_blk(guest, "nullb7", size_mib=256, max_sectors=2048, **CRAWLING) as disk,
+        null_blk(guest, "nullb8", size_mib=256) as fast,
+        Ioband(guest, "top", disk, depth=1) as top,
+    ):
+        jobs = [start_fio(other, top.path, **load | {"iodepth": 4})]
+        while "/b" not in top.io():
+            guest.sleep(0.1)
+        jobs.append(start_fio(full, top.path, **load | options))
+        wait_until_held(top, 20)
+        held = 0
+        while (now := top.info().held.ios) > held:
+            held = now
+            guest.sleep(1)
+        yield top
+        top.below = fast
+        top.reload(top.line(), noflush=True)
+        end(*jobs)
+        assert top.info().held == (0, 0)
+
+
+# -- suspend -------------------------------------------------------------------------------
+
+
+def test_suspend_sends_held_bios(ioband: Guest) -> None:
+    guest = ioband
+    with two_groups(guest) as (a, b), clogged(guest, a, b, iodepth=30) as top:
+        before = top.io()["/a"]
+        top.suspend()
+        info, after = top.info(), top.io()["/a"]
+        assert (info.held, info.inflight, after.inflight) == ((0, 0), (0, 0), 0)
+        assert after.read.ios - before.read.ios >= before.held.ios
+        guest.sleep(0.3)
+        assert top.io()["/a"] == after
+        top.resume()
+
+
+def test_suspend_does_not_wait_for_another_device(ioband: Guest) -> None:
+    """A task waits for room in a group that is full of another device's bios."""
+    guest = ioband
+    with (
+        two_groups(guest) as (full, other),
+        clogged(guest, full, other),
+        null_blk(guest, size_mib=64) as disk,
+        Ioband(guest, "second", disk) as second,
+    ):
+        waiting = start_fio(full, second.path, iodepth=8, time_based=1, runtime=600)
+        guest.sleep(3)
+        for noflush in (True, False):
+            guest.run(["dmsetup", "suspend", *["--noflush"] * noflush, "second"], timeout=20)
+            second.resume()
+        second.reload(f"0 {second.length} linear {disk} 0", noflush=True)
+        end(waiting)
+
+
+# -- reload, rename, remove ----------------------------------------------------------------
+
+
+def test_reload_to_another_disk_and_pool(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        null_blk(guest, **SLOW) as first,
+        null_blk(guest, "nullb1", **SLOW) as second,
+        Ioband(guest, "stays", first, "old", depth=2) as stays,
+        Ioband(guest, "moves", first, "old") as moves,
+        two_groups(guest) as groups,
+    ):
+        jobs = [
+            start_fio(group, moves.path, iodepth=64, time_based=1, runtime=600) for group in groups
+        ]
+        for count in range(4):
+            disk, pool = ((second, "new"), (first, "old"))[count % 2]
+            wait_until_held(moves, 50)
+            moves.load(f"0 {sectors(guest, disk)} ioband {disk} 0 {pool} 1 depth=2")
+            moves.suspend(noflush=count < 2)
+            before = reads_done(guest, first), reads_done(guest, second)
+            moves.resume()
+            guest.sleep(0.5)
+            after = reads_done(guest, first), reads_done(guest, second)
+            assert [end > start for start, end in zip(before, after, strict=True)] == [
+                disk == first,
+                disk == second,
+            ]
+            assert (moves.info().pool, moves.info().devices) == (pool, 1 + (pool == "old"))
+            assert stays.info().devices == 1 + (pool == "old")
+            assert not any(job.poll() for job in jobs)
+        end(*jobs)
+
+
+def test_rename_and_remove_in_use(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        null_blk(guest, **SLOW) as disk,
+        two_groups(guest) as groups,
+        Ioband(guest, "d", disk, depth=2) as device,
+    ):
+        jobs = [
+            start_fio(group, device.path, iodepth=64, time_based=1, runtime=600) for group in groups
+        ]
+        wait_until_held(device, 50)
+        guest.run(["dmsetup", "rename", "d", "renamed"])
+        device.name = "renamed"
+        before = device.io()["/a"].ios
+        guest.sleep(0.3)
+        assert device.io()["/a"].ios > before
+
+        guest.expect_dmesg("device-mapper: ioctl: unable to remove open device")
+        with pytest.raises(CommandError, match="busy"):
+            device.remove()
+        with pytest.raises(CommandError, match="in use"):
+            guest.rmmod("dm_ioband")
+        device.remove("--deferred")
+        assert device.info().held.ios > 0
+        end(*jobs)
+        guest.run(["udevadm", "settle"])
+        assert "renamed" not in guest.run(["dmsetup", "ls"]).out
+    guest.rmmod("dm_ioband")
+
+
+# -- backpressure --------------------------------------------------------------------------
+
+READ_NOWAIT = """
+import errno, mmap, os, sys
+page = mmap.mmap(-1, 4096)
+device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+try:
+    print(os.preadv(device, [page], 0, os.RWF_NOWAIT))
+except OSError as err:
+    print(errno.errorcode[err.errno])
+"""
+
+
+def test_group_that_is_full_waits_and_no_other(ioband: Guest) -> None:
+    guest = ioband
+    with two_groups(guest) as (full, other), clogged(guest, full, other) as top:
+        held = top.io()
+        # A bio may just have left, and its successor not be there yet.
+        assert HELD_IOS_MAX - 1 <= held["/a"].held.ios <= HELD_IOS_MAX
+        job = start_fio(other, top.path, iodepth=32, number_ios=32)
+        wait_until_held(top, HELD_IOS_MAX + 25)  # its submitter does not wait
+        assert top.io()["/a"].held.ios <= HELD_IOS_MAX
+        job.wait()
+
+
+def test_bytes_that_are_held_are_bounded(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        two_groups(guest) as (full, other),
+        clogged(guest, full, other, bs="1m", iodepth=80) as top,
+    ):
+        held = top.io()["/a"].held
+        assert HELD_BYTES_MAX - (1 << 20) <= held.bytes < HELD_BYTES_MAX + (1 << 20)
+        assert held.ios < HELD_IOS_MAX
+
+
+def test_nowait_and_a_full_group(ioband: Guest) -> None:
+    guest = ioband
+    with two_groups(guest) as (full, other), clogged(guest, full, other) as top:
+        read = ["python3", "-c", READ_NOWAIT, top.path]
+        assert full.run(read).out == "EAGAIN\n"
+        assert other.run(read).out == "4096\n"  # held, and then read
+
+
+# -- tasks that are killed -----------------------------------------------------------------
+
+
+def test_killed_task_ends_soon(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        null_blk(guest, **SLOW) as disk,
+        Ioband(guest, "d", disk, depth=1) as device,
+        two_groups(guest) as (low, high),
+    ):
+        device.set_weight(low, 1)
+        device.set_weight(high, 10000)
+        rival = start_fio(high, device.path, iodepth=64, time_based=1, runtime=600)
+        victim = start_fio(low, device.path, iodepth=1200, time_based=1, runtime=600)
+        wait_until_held(device, 1000)
+        victim.kill()
+        assert victim.wait(10, check=False).rc == -9
+        assert not rival.poll()
+        end(rival)
+
+
+# -- what others wait for ------------------------------------------------------------------
+
+
+def test_journal_is_not_held(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        null_blk(guest, size_mib=64, memory_backed=1, **SLOW) as disk,
+        null_blk(guest, "nullb1", **SLOW) as busy,
+        Ioband(guest, "fs", disk, depth=1) as device,
+        Ioband(guest, "rival", busy) as other,
+        two_groups(guest) as (low, high),
+        mounted(guest, device.path) as point,
+    ):
+        rivals = [
+            start_fio(group, other.path, iodepth=64, time_based=1, runtime=600)
+            for group in (low, high)
+        ]
+        wait_until_held(device, 100)
+        device.set_weight(low, 1)
+        device.set_weight(high, 10000)
+        before = device.io()
+        start = guest.now_ms()
+        low.run(f"for n in 1 2 3; do mkdir {point}/d$n && sync {point}/d$n; done", timeout=60)
+        took_ms = guest.now_ms() - start
+        after = device.io()
+        end(*rivals)
+    written = sum(entry.write.ios for entry in after.values()) - sum(
+        entry.write.ios for entry in before.values()
+    )
+    assert written >= 3
+    # Held, they would have got a ten-thousandth of 1000 I/Os in a second.
+    assert took_ms < 30_000

@@ -1,0 +1,794 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""iobandctl from end to end: the real module, LVM, udev and device-mapper.
+
+The tool is built with sanitizers.  What it makes of its input without a kernel
+is in tests/unit/iobandctl.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from harness.cgroup import V2_ROOT, Cgroup
+from harness.devices import DmDevice, VolumeGroup, linear, mounted, null_blk
+from harness.guest import SHARE, Guest
+from harness.ioband import Ioband, group_name
+from harness.load import Load, Stream, fio
+from harness.waiting import wait_until
+
+NOTHING = type(None)
+HALF = 65536  # sectors
+
+# The members of the objects that --json prints, as in the manual page.
+DEVICE = {
+    "name": str,
+    "number": str,
+    "device": str,
+    "device_number": str,
+    "offset": int,
+    "size": int,
+    "pool": str,
+    "mode": str,
+    "measure": str,
+    "weight": int | None,
+    "depth": str,
+    "state": str,
+    "read_only": bool,
+}
+STATUS = {
+    **dict.fromkeys(("name", "pool", "mode", "measure", "state"), str),
+    **dict.fromkeys(("devices", "groups", "active", "depth"), int),
+    **dict.fromkeys(("inflight_ios", "inflight_bytes", "held_ios", "held_bytes"), int),
+}
+WEIGHT = {"pool": str, "device": str | None, "group": str, "weight": int, "set": bool}
+SAVED = {"pool": str, "device": str | None, "group": str, "weight": int}
+GROUP = {
+    "name": str,
+    "type": str,
+    "group": str | None,
+    "path": str | None,
+    "weight": int | None,
+    "set": bool | None,
+}
+TIMES = ("wait_avg", "wait_p50", "wait_p99", "service_avg", "service_p50", "service_p99")
+STAT = {
+    **dict.fromkeys(("pool", "group", "op"), str),
+    **dict.fromkeys(("device", "path"), str | None),
+    **dict.fromkeys(("ios", "bytes", "held_ios"), int),
+    **{f"{name}_ns": int | None for name in (*TIMES, "service_max")},
+    **dict.fromkeys(("inflight_now", "held_now", "held_now_bytes"), int | None),
+    "seconds": NOTHING,
+    "ios_per_s": NOTHING,
+    "bytes_per_s": NOTHING,
+    "share_pct": NOTHING,
+}
+INTERVAL = STAT | {
+    "seconds": float,
+    "ios_per_s": float,
+    "bytes_per_s": int,
+    "share_pct": float | None,
+}
+
+
+def assert_schema(rows: list[dict], schema: dict[str, object]) -> None:
+    """Each object has these members and no others, of these types."""
+    assert rows
+    for row in rows:
+        assert set(row) == set(schema)
+        for key, kind in schema.items():
+            assert type(row[key]) in (get_args(kind) or (kind,)), (key, row)
+
+
+def assert_tree(rows: list[dict]) -> None:
+    """The objects, and those in their children, are groups."""
+    for row in rows:
+        assert_schema([{key: row[key] for key in row if key != "children"}], GROUP)
+        assert_tree(row.get("children", []))
+
+
+@dataclass(frozen=True)
+class Tool:
+    """iobandctl in the guest."""
+
+    guest: Guest
+    program: str
+
+    def run(self, *args: str, **options: object) -> str:
+        """Run it; what it printed."""
+        done = self.guest.run([self.program, *args], **options)
+        assert not done.err, done.err
+        return done.out
+
+    def refused(self, rc: int, *args: str, says: str, **options: object) -> str:
+        """Run it; it must fail like this, with no more than a message, which is returned."""
+        done = self.guest.run([self.program, *args], check=False, **options)
+        assert (done.rc, done.out) == (rc, ""), done
+        assert done.err.startswith("iobandctl: ")
+        assert says in done.err
+        return done.err
+
+    def json(self, *args: str) -> list[dict]:
+        """The objects that it prints with --json."""
+        return next(self.documents(*args))
+
+    def documents(self, *args: str) -> Iterator[list[dict]]:
+        """The lists that it prints, one for each interval."""
+        text = self.run(*args, "--json").strip()
+        while text:
+            document, end = json.JSONDecoder().raw_decode(text)
+            (rows,) = document.values()
+            yield rows
+            text = text[end:].strip()
+
+
+@pytest.fixture
+def tool(ioband: Guest, iobandctl: Path) -> Tool:
+    """iobandctl in a guest with the module loaded."""
+    return Tool(ioband, str(iobandctl))
+
+
+@dataclass(frozen=True)
+class Volumes:
+    """Two mapped devices on one disk."""
+
+    disk: str
+    one: str
+    two: str
+
+
+@pytest.fixture
+def logical(ioband: Guest) -> Iterator[Volumes]:
+    """vg0/one and vg0/two, of 32 MiB."""
+    with (
+        null_blk(ioband, size_mib=128, memory_backed=1) as disk,
+        VolumeGroup(ioband, "vg0", [disk]) as group,
+    ):
+        yield Volumes(disk, group.create("one", 32), group.create("two", 32))
+
+
+@pytest.fixture
+def volumes(ioband: Guest) -> Iterator[Volumes]:
+    """Mapped devices one and two, of 32 MiB: made faster than logical volumes."""
+    with (
+        null_blk(ioband, size_mib=64, memory_backed=1) as disk,
+        DmDevice(ioband, "one", f"0 {HALF} linear {disk} 0") as one,
+        DmDevice(ioband, "two", f"0 {HALF} linear {disk} {HALF}") as two,
+    ):
+        yield Volumes(disk, one.path, two.path)
+
+
+@contextmanager
+def created(tool: Tool, name: str, below: str, *options: str) -> Iterator[str]:
+    """An ioband device that iobandctl makes and removes; yields its path."""
+    tool.run("create", *options, name, below)
+    try:
+        yield f"/dev/mapper/{name}"
+    finally:
+        tool.run("remove", name)
+
+
+def number_of(guest: Guest, path: str) -> str:
+    """The number of a device, as 253:0."""
+    return guest.run(["stat", "-L", "-c", "%Hr:%Lr", path]).out.strip()
+
+
+def dm_names(guest: Guest) -> list[str]:
+    """All mapped devices."""
+    return sorted(guest.run("cat /sys/block/dm-*/dm/name 2>/dev/null", check=False).out.split())
+
+
+def assert_udev_is_done(guest: Guest) -> None:
+    """No process waits, or forgot to wait, for udev."""
+    assert "0x" not in guest.run(["dmsetup", "udevcookies"]).out
+
+
+def assert_nothing_of(guest: Guest, name: str) -> None:
+    """Neither device nor node nor udev link of that name is there."""
+    assert name not in dm_names(guest)
+    assert not guest.exists(f"/dev/mapper/{name}")
+    assert not guest.exists(f"/dev/disk/by-id/dm-name-{name}")
+
+
+# -- the way through, on every kernel ------------------------------------------------------------
+
+
+@pytest.mark.all_kernels
+def test_smoke(tool: Tool, logical: Volumes) -> None:
+    with Cgroup(tool.guest, "a") as a:
+        said = tool.run("create", "d", "vg0/one")
+        disk = logical.disk.removeprefix("/dev/")
+        assert said == f"/dev/mapper/d: pool {disk}, mode cgroup, measure bytes\n"
+        tool.run("set-weight", "a", "300")
+        fio(tool.guest, a, filename="/dev/mapper/d", rw="write", bs="64k", size="4m")
+        (pool,) = tool.json("groups")
+        weights = {group["path"]: group["weight"] for group in pool["children"]}
+        assert weights == {None: 100, "/a": 300}
+        total = next(row for row in tool.json("stat", "/a") if row["op"] == "total")
+        assert (total["path"], total["bytes"]) == ("/a", 4 << 20)
+        tool.run("remove", "d")
+    assert_nothing_of(tool.guest, "d")
+
+
+# -- every verb, as text and as JSON -------------------------------------------------------------
+
+
+def test_create_and_list(tool: Tool, volumes: Volumes) -> None:
+    options = ["--mode", "device", "--weight", "200", "--measure", "ios", "--depth", "7"]
+    rows = tool.json("create", *options, "--pool", "p:1", "d", volumes.one)
+    assert_schema(rows, DEVICE)
+    guest = tool.guest
+    assert rows == [
+        {
+            "name": "d",
+            "number": number_of(guest, "/dev/mapper/d"),
+            "device": "one",
+            "device_number": number_of(guest, volumes.one),
+            "offset": 0,
+            "size": 32 << 20,
+            "pool": "p:1",
+            "mode": "device",
+            "measure": "ios",
+            "weight": 200,
+            "depth": "7",
+            "state": "active",
+            "read_only": False,
+        }
+    ]
+    assert tool.json("list") == rows
+    header, line = tool.run("list").splitlines()
+    assert header.split() == (
+        ["NAME", "DEVICE", "SIZE", "POOL", "MODE", "MEASURE", "WEIGHT", "DEPTH", "STATE", "RO"]
+    )
+    assert line.split() == (
+        ["d", "one", "32.0M", "p:1", "device", "ios", "200", "7", "active", "no"]
+    )
+    assert guest.run(["dmsetup", "info", "-c", "--noheadings", "-o", "uuid", "d"]).out.strip() == (
+        "IOBAND-d"
+    )
+    tool.run("remove", "d")
+    assert (tool.run("list"), tool.json("list")) == ("", [])
+
+
+def test_udev_knows_it_when_create_returns(tool: Tool, volumes: Volumes) -> None:
+    guest = tool.guest
+    with created(tool, "d", volumes.one) as path:
+        said = guest.run(["udevadm", "info", "-q", "property", "-n", path]).out
+        assert "DM_NAME=d\n" in said
+        assert "DM_UUID=IOBAND-d\n" in said
+        assert guest.run(["readlink", "-f", path]).out.startswith("/dev/dm-")
+    assert_nothing_of(guest, "d")
+    assert_udev_is_done(guest)
+
+
+def test_status(tool: Tool, volumes: Volumes) -> None:
+    with (
+        created(tool, "d1", volumes.one, "--depth", "5"),
+        created(tool, "d2", volumes.two),
+    ):
+        rows = tool.json("status")
+        assert_schema(rows, STATUS)
+        assert [row["name"] for row in rows] == ["d1", "d2"]
+        assert rows[0] | {"name": "d2"} == rows[1]
+        assert (rows[0]["state"], rows[0]["depth"], rows[0]["devices"]) == ("open", 5, 2)
+        assert tool.json("status", "two") == rows[1:]
+        header, line = tool.run("status", "d1").splitlines()
+        assert header.split()[:9] == (
+            ["NAME", "POOL", "MODE", "MEASURE", "STATE", "DEVICES", "GROUPS", "ACTIVE", "DEPTH"]
+        )
+        assert line.split()[0] == "d1"
+        tool.guest.run(["dmsetup", "suspend", "d1"])
+        assert [row["state"] for row in tool.json("status")] == ["suspended", "open"]
+        assert [row["state"] for row in tool.json("list")] == ["suspended", "active"]
+        tool.guest.run(["dmsetup", "resume", "d1"])
+
+
+def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
+    guest = tool.guest
+    with (
+        created(tool, "plain", volumes.one),
+        created(tool, "own", volumes.two, "--mode", "device+cgroup", "--weight", "70"),
+        Cgroup(guest, "a"),
+        Cgroup(guest, "a/b") as b,
+    ):
+        tool.run("set-weight", "a/b", "250")
+        rows = tool.json("get-weight", "a/b")
+        assert_schema(rows, WEIGHT)
+        assert [(row["device"], row["weight"], row["set"]) for row in rows] == [
+            ("own", 250, True),
+            (None, 250, True),
+        ]
+        tool.run("set-weight", "--device", "plain", "a/b", "9000")
+        tool.run("set-weight", "root", "30")
+        tool.run("set-weight", "own", "80")
+        assert tool.json("list")[0]["weight"] == 80
+        header, line = tool.run("get-weight", "own").splitlines()
+        assert header.split() == ["POOL", "DEVICE", "GROUP", "WEIGHT", "SET"]
+        assert line.split()[1:] == ["own", "own", "80", "set"]
+
+        (pool,) = tool.json("groups")
+        assert_tree([pool])
+        assert pool["type"] == "pool"
+        root, *others = pool["children"]
+        children = {child["type"]: child for child in others}
+        assert (root["type"], root["weight"], root["set"]) == ("root", 30, True)
+        assert (children["device"]["name"], children["device"]["weight"]) == ("own", 80)
+        assert children["cgroup"]["path"] == "/a"
+        for top, weight in (("device", 250), ("cgroup", 9000)):
+            (a,) = children[top]["children"] if top == "device" else [children[top]]
+            (leaf,) = a["children"]
+            assert (leaf["group"], leaf["weight"]) == (group_name(b), weight)
+        names = [line.split()[0].lstrip("│├└─ ") for line in tool.run("groups").splitlines()]
+        assert {"root", "own", "a"} <= set(names)
+
+        saved = tool.json("groups", "--weights")
+        assert_schema(saved, SAVED)
+        assert sorted((row["device"] or "", row["group"], row["weight"]) for row in saved) == [
+            ("", "cgroup:/a/b", 9000),
+            ("", "root", 30),
+            ("own", "cgroup:/a/b", 250),
+            ("own", "device", 80),
+        ]
+        tool.run("set-weight", "a/b", "default")
+        assert {row["weight"] for row in tool.json("get-weight", "a/b")} == {100}
+
+
+def test_users_and_processes(tool: Tool, volumes: Volumes) -> None:
+    """One pool a mode: the name of a user is looked up, the kernel has the number."""
+    own = tool.guest.start(["sleep", "1000"])
+    groups = {"uid": "nobody", "gid": "daemon", "pid": str(own.pid), "pgrp": str(own.pid)}
+    numbers = {"uid": "65534", "gid": "1"}
+    for mode, name in groups.items():
+        with created(tool, "d", volumes.one, "--mode", mode, "--pool", mode):
+            tool.run("set-weight", f"{mode}:{name}", "77")
+            (row,) = tool.json("get-weight", f"{mode}:{name}")
+            assert (row["weight"], row["set"]) == (77, True)
+            (saved,) = tool.json("groups", "--weights")
+            assert saved["group"] == f"{mode}:{numbers.get(mode, name)}"
+    own.kill()
+    own.wait(check=False)
+
+
+def test_stat(tool: Tool, volumes: Volumes) -> None:
+    with created(tool, "d", volumes.one) as path, Cgroup(tool.guest, "a") as a:
+        job = {"filename": path, "bs": "16k", "size": "2m"}
+        fio(tool.guest, a, rw="write", **job)
+        fio(tool.guest, a, rw="read", io_size="1m", **job)
+        rows = tool.json("stat", "a")
+        assert_schema(rows, STAT)
+        assert {row["op"]: (row["ios"], row["bytes"]) for row in rows} == {
+            "read": (64, 1 << 20),
+            "write": (128, 2 << 20),
+            "discard": (0, 0),
+            "total": (192, 3 << 20),
+        }
+        total = rows[3]
+        assert (total["inflight_now"], total["held_now"], total["held_now_bytes"]) == (0, 0, 0)
+        assert total["service_p50_ns"] <= total["service_p99_ns"] <= total["service_max_ns"]
+        assert 0 < total["service_avg_ns"] <= total["service_max_ns"]
+        header, *lines = tool.run("stat", "a").splitlines()
+        assert header.split()[:5] == ["POOL", "GROUP", "OP", "IOS", "BYTES"]
+        assert [line.split()[1:5] for line in lines] == [
+            ["/a", "read", "64", "1.00M"],
+            ["/a", "write", "128", "2.00M"],
+            ["/a", "total", "192", "3.00M"],
+        ]
+
+
+def test_help(tool: Tool) -> None:
+    assert "set-weight" in tool.run("help")
+    assert tool.run("help", "create").startswith("Usage: iobandctl create")
+    assert re.fullmatch(r"iobandctl \d+\.\d+\.\d+\n", tool.run("--version"))
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+def test_names_of_devices(tool: Tool, logical: Volumes) -> None:
+    guest = tool.guest
+    number = number_of(guest, logical.one)
+    kernel = guest.run(["readlink", "-f", logical.one]).out.strip().removeprefix("/dev/")
+    names = ["/dev/vg0/one", "vg0/one", "vg0-one", "/dev/mapper/vg0-one", kernel, number]
+    for name in names:
+        (row,) = tool.json("create", "d", name)
+        assert row["device_number"] == number, name
+        above = row["number"]
+        for own in (name, "d", "/dev/mapper/d", above):
+            (status,) = tool.json("status", own)
+            assert status["name"] == "d", own
+        tool.refused(3, "remove", name, says="is not an ioband device; the one over it is d")
+        tool.run("remove", "/dev/mapper/d")
+
+
+@pytest.mark.parametrize("name", ["#+-.:=@_x", "x" * 120, "with:colon"])
+def test_names_of_ioband_devices(tool: Tool, volumes: Volumes, name: str) -> None:
+    with created(tool, name, volumes.one):
+        assert [row["name"] for row in tool.json("list")] == [name]
+        assert [row["name"] for row in tool.json("status", name)] == [name]
+    assert_nothing_of(tool.guest, name)
+
+
+def test_names_of_cgroups(tool: Tool, volumes: Volumes) -> None:
+    guest = tool.guest
+    odd = "o dd\\né:x"
+    with (
+        created(tool, "d", volumes.one),
+        Cgroup(guest, "a"),
+        Cgroup(guest, "a/b") as plain,
+        Cgroup(guest, f"a/{odd}") as strange,
+    ):
+        weight = 100
+        for cgroup in (plain, strange):
+            path = f"/{cgroup.path}"
+            for form in (V2_ROOT + path, path, path[1:], f"cgroup:{path}", group_name(cgroup)):
+                weight += 1
+                tool.run("set-weight", form, str(weight))
+                for other in (path, group_name(cgroup)):
+                    (row,) = tool.json("get-weight", other)
+                    assert (row["group"], row["weight"]) == (path, weight), (form, other)
+        saved = tool.run("groups", "--weights")
+        assert f"group=cgroup:/a/o\\040dd\\134né:x weight={weight}\n" in saved
+
+
+def test_default_pool_is_the_disks(tool: Tool, logical: Volumes) -> None:
+    guest = tool.guest
+    with (
+        null_blk(guest, "nullb1", size_mib=64, memory_backed=1) as other,
+        VolumeGroup(guest, "vg1", [other]) as group,
+    ):
+        guest.run(["vgmerge", "vg0", "vg1"])
+        both = guest.run(["lvcreate", "-y", "-n", "both", "-i", "2", "-L", "32M", "vg0"])
+        assert both.rc == 0
+        disks = [logical.disk.removeprefix("/dev/"), other.removeprefix("/dev/")]
+        pools = {"vg0/one": disks[0], "vg0/both": "+".join(sorted(disks))}
+        for below, pool in pools.items():
+            (row,) = tool.json("create", "d", below)
+            assert row["pool"] == pool
+            tool.run("remove", "d")
+        guest.run(["lvremove", "-y", "vg0/both"])
+        guest.run(["vgsplit", "vg0", group.name, other])
+
+
+# -- weights under load --------------------------------------------------------------------------
+
+
+def done_by(tool: Tool, *groups: str) -> dict[str, int]:
+    """Bytes completed by each group, as stat has them."""
+    return {row["path"]: row["bytes"] for row in tool.json("stat", *groups) if row["op"] == "total"}
+
+
+def assert_split(got: dict[str, float], wanted: dict[str, float]) -> None:
+    """Each part is within 3 % of what the weights say."""
+    for name, weight in wanted.items():
+        part = got[name] / sum(got[name] for name in wanted)
+        goal = weight / sum(wanted.values())
+        assert part == pytest.approx(goal, rel=0.03), got
+
+
+@pytest.mark.guest(icount=True)
+def test_set_weight_changes_the_split(tool: Tool) -> None:
+    guest = tool.guest
+    with (
+        null_blk(guest, mbps=40) as disk,
+        created(tool, "d", disk) as path,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        streams = [
+            Stream(cgroup.path, path, cgroup, options={"write_lat_log": None}) for cgroup in (a, b)
+        ]
+        load = Load(guest, streams).start()
+        for weight in (100, 300, 50):
+            tool.run("set-weight", "a", str(weight))
+            guest.sleep(0.2)
+            before = done_by(tool, "a", "b")
+            guest.sleep(4)
+            after = done_by(tool, "a", "b")
+            got = {name: after[name] - before[name] for name in after}
+            assert_split(got, {"/a": weight, "/b": 100})
+        first, second = tool.documents("stat", "--interval", "3", "--count", "2", "a", "b")
+        for rows in (first, second):
+            assert_schema(rows, INTERVAL)
+            totals = {row["path"]: row for row in rows if row["op"] == "total"}
+            for what in ("share_pct", "bytes"):
+                got = {name: row[what] for name, row in totals.items()}
+                assert_split(got, {"/a": 1, "/b": 2})
+            for row in totals.values():
+                assert row["bytes_per_s"] == pytest.approx(row["bytes"] / row["seconds"], rel=0.01)
+                assert row["wait_p50_ns"] > 0
+        (status,) = tool.json("status")
+        assert (status["state"], status["active"]) == ("shared", 2)
+        assert status["held_ios"] > 0
+        load.end()
+
+
+# -- weights kept over a removal -----------------------------------------------------------------
+
+MANY = 300
+MAKE_MANY = f"""
+cd {V2_ROOT}/many && echo +io >cgroup.subtree_control && mkdir $(seq -f c%g {MANY})
+"""
+
+
+@contextmanager
+def many_cgroups(guest: Guest) -> Iterator[None]:
+    with Cgroup(guest, "many"):
+        guest.run(MAKE_MANY)
+        try:
+            yield
+        finally:
+            guest.run(f"cd {V2_ROOT}/many && rmdir */")
+
+
+def test_weights_come_back(tool: Tool, volumes: Volumes) -> None:
+    guest = tool.guest
+    shared, own = ["d1", "one"], ["--mode", "device+cgroup", "d2", "two"]
+    pool = volumes.disk.removeprefix("/dev/")
+    lines = [f"pool={pool} group=root weight=70", f"pool={pool} device=d2 group=device weight=9"]
+    for number in range(1, MANY + 1):
+        tree = " device=d2" if number % 3 == 0 else ""
+        lines.append(f"pool={pool}{tree} group=cgroup:/many/c{number} weight={number * 33}")
+    text = "\n".join(["1 weights", "# what was kept", "", *lines]) + "\n"
+    with many_cgroups(guest):
+        tool.run("create", *shared)
+        tool.run("create", *own)
+        tool.run("set-weight", "--from", "-", input=text, timeout=180)
+        guest.run(f"{tool.program} groups --weights >/run/saved")
+        saved = guest.read("/run/saved").splitlines()
+        assert saved[0] == "1 weights"
+        assert sorted(saved[1:]) == sorted(lines)
+        assert len(tool.json("groups", "--weights")) == len(lines)
+
+        tool.run("remove", "d1", "d2")
+        tool.run("create", *shared)
+        tool.run("create", *own)
+        # The group of a device is always restored, as its weight is in the table.
+        assert tool.run("groups", "--weights").splitlines() == [
+            "1 weights",
+            f"pool={pool} device=d2 group=device weight=100",
+        ]
+        guest.run(["rmdir", f"{V2_ROOT}/many/c1"])
+        gone = guest.run(
+            [tool.program, "set-weight", "--from", "/run/saved"], check=False, timeout=180
+        )
+        assert (gone.rc, gone.out) == (3, "")
+        where = saved.index(f"pool={pool} group=cgroup:/many/c1 weight=33") + 1
+        assert "there is no cgroup /many/c1" in gone.err
+        assert f"in line {where} of /run/saved" in gone.err
+        assert f"1 of {len(lines)} weights were not restored" in gone.err
+        again = tool.run("groups", "--weights").splitlines()
+        assert sorted([*again, saved[where - 1]]) == sorted(saved)
+        guest.run(["rm", "/run/saved"])
+        tool.run("remove", "d1", "d2")
+
+
+# -- refusals ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def untouched(tool: Tool, volumes: Volumes) -> Iterator[Volumes]:
+    """Two volumes; the test must leave no device but them, and no pool."""
+    before = dm_names(tool.guest)
+    yield volumes
+    assert dm_names(tool.guest) == before
+    assert_nothing_of(tool.guest, "new")
+    assert tool.json("list") == []
+    assert_udev_is_done(tool.guest)
+
+
+def test_mounted_is_refused(tool: Tool, untouched: Volumes) -> None:
+    with mounted(tool.guest, untouched.one, point="/run/here"):
+        tool.refused(
+            4, "create", "new", "one", says="it is mounted on /run/here; 'umount' it first"
+        )
+
+
+def test_swap_is_refused(tool: Tool, untouched: Volumes) -> None:
+    guest = tool.guest
+    guest.run(["mkswap", "-q", untouched.one])
+    guest.run(["swapon", untouched.one])
+    said = tool.refused(4, "create", "new", "one", says="swap is on it; 'swapoff ")
+    command = re.search(r"'(swapoff \S+)'", said)
+    assert command
+    guest.run(command[1])
+    with created(tool, "new", "one"):
+        pass
+
+
+def test_what_lies_below_another_is_refused(tool: Tool, untouched: Volumes) -> None:
+    says = f"{untouched.disk} is in use: device "
+    tool.refused(4, "create", "new", untouched.disk, says=says)
+    with linear(tool.guest, "top", untouched.one):
+        tool.refused(4, "create", "new", "one", says="device top lies on it")
+    with created(tool, "over", untouched.one):
+        tool.refused(4, "create", "new", "one", says="device over lies on it")
+        says = "there is a dm device over already"
+        tool.refused(4, "create", "over", "two", says=says)
+        tool.refused(4, "create", "one", "two", says="there is a dm device one already")
+
+
+def test_exclusive_holder_is_refused(tool: Tool, untouched: Volumes) -> None:
+    guest = tool.guest
+    code = f"import os, time; os.open({untouched.one!r}, os.O_RDONLY | os.O_EXCL); time.sleep(1000)"
+    holder = guest.start(["/usr/bin/python3", "-S", "-c", code])
+    opened = f"ls -l /proc/{holder.pid}/fd | grep -q /dev/dm-"
+    wait_until(guest, lambda: not guest.run(opened, check=False).rc, "the device is open")
+    says = f"process {holder.pid} (python3) has it open"
+    tool.refused(4, "create", "new", "one", says=says)
+    holder.kill()
+    holder.wait(check=False)
+
+
+def test_stacked_in_one_pool_is_refused(tool: Tool, untouched: Volumes) -> None:
+    with created(tool, "low", untouched.one) as low:
+        says = "ioband device low, which is below, is in pool"
+        assert "--pool" in tool.refused(1, "create", "new", low, says=says)
+        with created(tool, "new", low, "--pool", "other"):
+            pass
+
+
+NOT_THERE = [
+    ("/dev/nope", "there is no block device '/dev/nope'"),
+    ("vg0/nope", "there is no block device 'vg0/nope'"),
+    ("99:99", "there is no block device '99:99'"),
+    ("/dev/null", "/dev/null is not a block device"),
+    ("/etc/fstab", "give a file a loop device with losetup"),
+]
+
+
+def test_unknown_device_is_refused(tool: Tool, untouched: Volumes) -> None:
+    for name, says in NOT_THERE:
+        tool.refused(3, "create", "new", name, says=says)
+    for verb in (["status"], ["remove"], ["groups", "--device"], ["stat", "--device"]):
+        tool.refused(3, *verb, "nope", says="there is no device 'nope'")
+    tool.refused(3, "remove", "one", says="one is not an ioband device")
+    assert tool.guest.exists(untouched.one)
+
+
+def test_what_the_kernel_refuses(tool: Tool, untouched: Volumes) -> None:
+    """The kernel's own sentence is in the message, and nothing is left of the device."""
+    tool.guest.expect_dmesg("device-mapper: ")
+    says = "cannot make new over /dev/mapper/one: "
+    said = tool.refused(1, "create", "--mode", "nope", "new", "one", says=says)
+    assert "mode=nope" in said
+    assert "device+cgroup" in said
+    said = tool.refused(1, "create", "--weight", "5", "new", "one", says=says)
+    assert "weight=" in said
+    with created(tool, "first", "two", "--depth", "5"):
+        said = tool.refused(1, "create", "--depth", "6", "new", "one", says=says)
+        assert "other devices are in pool" in said
+        assert "which has depth 5" in said
+
+
+def test_bad_weight_is_refused(tool: Tool, untouched: Volumes) -> None:
+    with created(tool, "d", untouched.one), Cgroup(tool.guest, "a"):
+        for weight in ("0", "10001", "1.5", "", "x", "99999999999999999999"):
+            tool.refused(2, "set-weight", "a", weight, says="from 1 to 10000, or 'default'")
+        assert tool.json("get-weight", "a")[0]["set"] is False
+    tool.refused(2, "create", "--weight", "0", "new", "one", says="--weight '0'")
+
+
+def test_missing_cgroup_is_refused(tool: Tool, untouched: Volumes) -> None:
+    guest = tool.guest
+    guest.expect_dmesg("device-mapper: ioband")
+    with created(tool, "d", untouched.one), Cgroup(guest, "a"):
+        for name in ("a/gone", "/a/gone", f"{V2_ROOT}/a/gone", "cgroup:a/gone"):
+            says = f"there is no cgroup /a/gone in {V2_ROOT}: "
+            tool.refused(3, "set-weight", name, "5", says=says)
+        tool.refused(3, "set-weight", "cgroup#999999", "5", says="there is no such cgroup")
+        tool.refused(3, "set-weight", "d", "5", says="device d has no group of its own")
+        tool.refused(3, "set-weight", "uid:0", "5", says="no ioband device sorts by uid")
+        tool.refused(3, "set-weight", "--pool", "nope", "a", "5", says="there is no pool 'nope'")
+
+
+def test_cgroup_without_io_controller_is_refused(tool: Tool, untouched: Volumes) -> None:
+    """The message has the command that helps; a cgroup by number is the kernel's to refuse."""
+    guest = tool.guest
+    guest.expect_dmesg("device-mapper: ioband")
+    with (
+        created(tool, "d", untouched.one),
+        Cgroup(guest, "a"),
+        Cgroup(guest, "a/b", controllers=""),
+        Cgroup(guest, "a/b/c", controllers="") as inner,
+    ):
+        says = "the io controller is not enabled for this cgroup; write +io"
+        tool.refused(3, "set-weight", group_name(inner), "5", says=says)
+        says = "the io controller is not enabled for cgroup /a/b/c, so its I/O belongs to /a;"
+        said = tool.refused(3, "set-weight", "a/b/c", "5", says=says)
+        command = re.search(r"enable it with '([^']+)'", said)
+        assert command
+        guest.run(command[1])
+        tool.run("set-weight", "a/b/c", "5")
+
+
+def test_remove_of_what_is_open(tool: Tool, untouched: Volumes) -> None:
+    guest = tool.guest
+    guest.expect_dmesg("device-mapper: ioctl: unable to remove open device")
+    tool.run("create", "d", "one")
+    with mounted(guest, "/dev/mapper/d", point="/run/here"):
+        said = tool.refused(4, "remove", "d", says="d is in use: it is mounted on /run/here")
+        assert "--deferred" in said
+        tool.run("remove", "--deferred", "d")
+        assert "d" in dm_names(guest)
+    wait_until(guest, lambda: "d" not in dm_names(guest), "the deferred removal")
+    tool.run("create", "d", "one")
+    holder = guest.start("exec sleep 1000 </dev/mapper/d")
+    wait_until(
+        guest,
+        lambda: guest.run(["cat", f"/proc/{holder.pid}/comm"]).out == "sleep\n",
+        "the device is open",
+    )
+    tool.refused(4, "remove", "d", says=f"process {holder.pid} (sleep) has it open")
+    holder.kill()
+    holder.wait(check=False)
+    tool.run("remove", "d")
+
+
+def test_read_only_device(tool: Tool, untouched: Volumes) -> None:
+    tool.guest.run(["blockdev", "--setro", untouched.one])
+    (row,) = tool.json("create", "new", "one")
+    assert row["read_only"] is True
+    assert tool.guest.run(["blockdev", "--getro", "/dev/mapper/new"]).out.strip() == "1"
+    tool.run("remove", "new")
+
+
+def test_without_privileges(tool: Tool, untouched: Volumes) -> None:
+    guest = tool.guest
+    guest.run(["install", "-m", "755", tool.program, "/run/iobandctl"])
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/run/iobandctl"]
+    for verb in (["list"], ["create", "new", untouched.one], ["set-weight", "a", "5"]):
+        done = guest.run([*nobody, *verb], check=False)
+        assert (done.rc, done.out) == (5, ""), done
+        assert "run iobandctl as root" in done.err
+    guest.run(["rm", "/run/iobandctl"])
+
+
+# -- the module ----------------------------------------------------------------------------------
+
+LOADER = f"""#!/bin/sh
+for module; do :; done
+case $module in
+dm-ioband) exec insmod {SHARE}/dm-ioband.ko ;;
+esac
+exec /sbin/modprobe "$@"
+"""
+
+
+def test_without_the_module(tool: Tool, untouched: Volumes) -> None:
+    """What is not installed cannot be loaded: it is said, and nothing is left behind."""
+    guest = tool.guest
+    guest.expect_dmesg("device-mapper: table: .*unknown target type|device-mapper: ioctl: error")
+    guest.rmmod("dm_ioband")
+    said = tool.refused(6, "create", "new", "one", says="this kernel has no ioband target")
+    assert "'modprobe dm-ioband' says why" in said
+    assert guest.kernel.release in said
+    tool.refused(3, "set-weight", "root", "5", says="'iobandctl create' makes one")
+    assert tool.run("list") == ""
+
+
+def test_the_module_is_loaded_on_demand(tool: Tool, untouched: Volumes) -> None:
+    """The kernel asks modprobe for dm-ioband; here that finds it where the test put it."""
+    guest = tool.guest
+    guest.rmmod("dm_ioband")
+    guest.write("/run/loader", LOADER)
+    guest.run(["chmod", "755", "/run/loader"])
+    guest.write("/proc/sys/kernel/modprobe", "/run/loader")
+    with created(tool, "new", "one"):
+        assert "dm_ioband" in guest.read("/proc/modules")
+    guest.write("/proc/sys/kernel/modprobe", "/sbin/modprobe")
+    guest.run(["rm", "/run/loader"])
+
+
+def test_tool_and_dmsetup_agree(tool: Tool, untouched: Volumes) -> None:
+    """A device that dmsetup made is one like others; tables read back are the same."""
+    with Ioband(tool.guest, "d", untouched.one, "p", mode="uid", depth=9) as device:
+        (row,) = tool.json("list")
+        assert (row["name"], row["pool"], row["mode"], row["depth"]) == ("d", "p", "uid", "9")
+        tool.run("set-weight", "uid:0", "44")
+        assert device.tree()["uid:0"].weight == 44
+        (status,) = tool.json("status")
+        assert status["depth"] == device.info().depth == 9

@@ -233,21 +233,19 @@ void ioband_core_init(struct ioband_core *core)
 {
 	*core = (struct ioband_core) { .thinking = RB_ROOT_CACHED };
 	ioband_node_init(&core->root, NULL, IOBAND_WEIGHT_DEFAULT);
-	ioband_core_set_limit(core, U32_MAX, U64_MAX);
+	ioband_core_set_limit(core, U32_MAX);
 }
 
 /**
  * ioband_core_set_limit() - bound what is in flight
  * @core: scheduler
  * @ios: bios, at least 1
- * @bytes: their bytes, at least 1
  *
  * Holds from the next ioband_core_pick() on.
  */
-void ioband_core_set_limit(struct ioband_core *core, u32 ios, u64 bytes)
+void ioband_core_set_limit(struct ioband_core *core, u32 ios)
 {
 	core->limit_ios = max(ios, 1U);
-	core->limit_bytes = max_t(u64, bytes, 1);
 }
 
 /* Idling earns nothing, and nor does being slow for ever. */
@@ -316,8 +314,6 @@ static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 		ent->waiting += waiting;
 		ent->thinking += thinking;
 		ent->busy += busy;
-		if (thinking)
-			ent->think_bytes += thinking * (s64)leaf->last_bytes;
 		if (!ent->parent)
 			break;
 		if (!ent_is_live(ent) && (ent->waiting || ent->thinking))
@@ -395,17 +391,12 @@ void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, u64 no
 	leaf_set_state(core, leaf, IOBAND_WAITING);
 }
 
-static bool core_is_full(const struct ioband_core *core, u32 ios, u64 bytes)
-{
-	return ios >= core->limit_ios || bytes >= core->limit_bytes;
-}
-
 /*
  * The least-served child with a bio waiting.  Adds the thinkers before it to
  * what is on the pipe; NULL when these fill it.
  */
 static struct ioband_ent *node_pick(const struct ioband_core *core, const struct ioband_node *node,
-				    u32 *ios, u64 *bytes)
+				    u32 *ios)
 {
 	struct rb_node *rb;
 
@@ -415,8 +406,7 @@ static struct ioband_ent *node_pick(const struct ioband_core *core, const struct
 		if (ent->waiting)
 			return ent;
 		*ios += ent->thinking;
-		*bytes += ent->think_bytes;
-		if (core_is_full(core, *ios, *bytes))
+		if (*ios >= core->limit_ios)
 			break;
 	}
 	return NULL;
@@ -435,15 +425,14 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 {
 	struct ioband_ent *ent = &core->root.ent;
 	u32 ios = core->inflight_ios;
-	u64 bytes = core->inflight_bytes;
 
 	*wake_ns = IOBAND_NO_WAKEUP;
-	if (!ent->waiting || core_is_full(core, ios, bytes))
+	if (!ent->waiting || ios >= core->limit_ios)
 		return NULL;
 
 	core_expire(core, now_ns);
 	do {
-		ent = node_pick(core, container_of(ent, struct ioband_node, ent), &ios, &bytes);
+		ent = node_pick(core, container_of(ent, struct ioband_node, ent), &ios);
 		if (!ent) {
 			struct rb_node *first = rb_first_cached(&core->thinking);
 
@@ -488,7 +477,6 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	core->inflight_ios++;
 	core->inflight_bytes += bill->bytes;
 	leaf->inflight++;
-	leaf->last_bytes = bill->bytes;
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		ent_charge(ent, bill->charge, in_turn);
 }

@@ -32,7 +32,6 @@ struct ioband_node;
  * @waiting: leaves at or below that have a bio waiting
  * @thinking: leaves at or below that are expected back within their grace
  * @busy: leaves at or below that are not idle
- * @think_bytes: bytes kept free for the thinking leaves at or below
  * @leaf: a leaf's entity (else a node's)
  */
 struct ioband_ent {
@@ -45,7 +44,6 @@ struct ioband_ent {
 	u32 waiting;
 	u32 thinking;
 	u32 busy;
-	u64 think_bytes;
 	bool leaf;
 };
 
@@ -77,7 +75,6 @@ enum ioband_leaf_state {
  * @think_until_ns: when the grace ends
  * @think_ns: how long it has lately taken to come back, averaged
  * @done_ns: when the last bio completed
- * @last_bytes: size of the last bio admitted
  */
 struct ioband_leaf {
 	struct ioband_ent ent;
@@ -87,7 +84,6 @@ struct ioband_leaf {
 	u64 think_until_ns;
 	u64 think_ns;
 	u64 done_ns;
-	u32 last_bytes;
 };
 
 /**
@@ -107,7 +103,6 @@ struct ioband_bill {
  * @inflight_ios: bios admitted and not yet completed
  * @inflight_bytes: their bytes
  * @limit_ios: bound on what is in flight, bios; at least 1
- * @limit_bytes: the same in bytes
  */
 struct ioband_core {
 	struct ioband_node root;
@@ -115,13 +110,12 @@ struct ioband_core {
 	u32 inflight_ios;
 	u64 inflight_bytes;
 	u32 limit_ios;
-	u64 limit_bytes;
 };
 
 #define IOBAND_NO_WAKEUP	U64_MAX
 
 void ioband_core_init(struct ioband_core *core);
-void ioband_core_set_limit(struct ioband_core *core, u32 ios, u64 bytes);
+void ioband_core_set_limit(struct ioband_core *core, u32 ios);
 void ioband_node_init(struct ioband_node *node, struct ioband_node *parent, u32 weight);
 void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight);
 void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf);

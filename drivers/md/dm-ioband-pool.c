@@ -117,11 +117,9 @@ static u32 scan_open(struct ioband_pool *pool)
 /* In flight at a device that does not answer: more than the limit may go. */
 static void set_limit(struct ioband_pool *pool)
 {
-	if (pool->fixed_depth)
-		ioband_core_set_limit(&pool->core, pool->fixed_depth + pool->stuck_ios, U64_MAX);
-	else
-		ioband_core_set_limit(&pool->core, pool->depth.limit_ios + pool->stuck_ios,
-				      U64_MAX);
+	const u32 ios = pool->fixed_depth ?: pool->depth.limit_ios;
+
+	ioband_core_set_limit(&pool->core, ios + pool->stuck_ios);
 }
 
 /*

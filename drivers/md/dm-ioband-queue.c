@@ -69,14 +69,13 @@ void ioband_queue_share(struct ioband_pool *pool)
  */
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns)
 {
-	const u64 bytes = pool->core.limit_bytes;
 	const u32 ios = pool->core.limit_ios;
 	struct ioband_group *group;
 
 	lockdep_assert_held(&pool->lock);
-	ioband_core_set_limit(&pool->core, U32_MAX, U64_MAX);
+	ioband_core_set_limit(&pool->core, U32_MAX);
 	ioband_queue_dispatch(pool, now_ns);
-	ioband_core_set_limit(&pool->core, ios, bytes);
+	ioband_core_set_limit(&pool->core, ios);
 	pool->state = IOBAND_OPEN;
 	list_for_each_entry(group, &pool->active, active)
 		WRITE_ONCE(group->open, !group->unindexed);

@@ -180,8 +180,7 @@ static void dispatch(struct fuzz *fuzz)
 
 static void limit(struct fuzz *fuzz)
 {
-	ioband_core_set_limit(&fuzz->tree.core, 1 + below(fuzz, fuzz->profile->limit),
-			      below(fuzz, 2) ? U64_MAX : below(fuzz, 4 << 20));
+	ioband_core_set_limit(&fuzz->tree.core, 1 + below(fuzz, fuzz->profile->limit));
 }
 
 static void step(struct fuzz *fuzz)

@@ -348,7 +348,7 @@ static void thinker_keeps_its_place(void **state)
 	u32 i;
 
 	(void)state;
-	ioband_core_set_limit(&tree->core, 2, U64_MAX);
+	ioband_core_set_limit(&tree->core, 2);
 	wait_for(a, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	for (i = 0; i < 8; i++)
@@ -389,7 +389,7 @@ static u64 grace_of(struct tree_leaf *leaf)
 
 	now(other, MIB);
 	read_once(leaf, 0);
-	ioband_core_set_limit(&tree->core, 1, U64_MAX);
+	ioband_core_set_limit(&tree->core, 1);
 	wait_for(other, 4 * KIB);
 	if (tree_serve(tree, &wake_ns))
 		return 0;
@@ -470,7 +470,7 @@ static void one_may_always_be_in_flight(void **state)
 	u64 wake_ns;
 
 	(void)state;
-	ioband_core_set_limit(&tree->core, 0, 0);
+	ioband_core_set_limit(&tree->core, 0);
 	backlog(a, MIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	assert_null(tree_serve(tree, &wake_ns));
@@ -494,7 +494,7 @@ static void many_thinkers_cost_little(void **state)
 	now(leaf, MIB);
 	complete_all();
 	wait_for(leaf, MIB);
-	ioband_core_set_limit(&tree->core, 2, U64_MAX);
+	ioband_core_set_limit(&tree->core, 2);
 	steps = shim_rb_steps;
 	assert_null(ioband_core_pick(&tree->core, tree->now_ns, &wake_ns));
 	assert_in_range(shim_rb_steps - steps, 0, 20);

@@ -31,7 +31,6 @@ CORE = [
     Mutant("out-of-order", "if (!next || !vtime_before(", "if (next || !vtime_before("),
     Mutant("served-from-zero", ".vtime = parent ? parent->vnow : 0", ".vtime = 0"),
     Mutant("limit-of-nothing", "max(ios, 1U)", "ios"),
-    Mutant("limit-of-no-bytes", "max_t(u64, bytes, 1)", "bytes"),
     Mutant("lag-not-allowed", "ent->busy ? ent_vtime_of(ent, IOBAND_LAG_MAX) : 0", "0"),
     Mutant("idling-earns", "ent->busy ? ent_vtime_of(ent, IOBAND_LAG_MAX) : 0", "U64_MAX >> 1"),
     Mutant("no-catch-up", "if (lag > lag_max && lag <", "if (false && lag > lag_max && lag <"),
@@ -48,7 +47,6 @@ CORE = [
     Mutant("waiting-not-counted", "ent->waiting += waiting;", ""),
     Mutant("thinking-not-counted", "ent->thinking += thinking;", ""),
     Mutant("busy-not-counted", "ent->busy += busy;", ""),
-    Mutant("think-bytes-not-counted", "ent->think_bytes += thinking * (s64)leaf->last_bytes;", ";"),
     Mutant("counted-in-leaf-only", "if (!ent->parent)\n			break;", "break;"),
     Mutant(
         "thinkers-not-live",
@@ -77,12 +75,10 @@ CORE = [
         "	leaf_arrive(leaf, now_ns);\n	leaf_set_state(",
         "	leaf_set_state(",
     ),
-    Mutant("one-too-many", "ios >= core->limit_ios", "ios > core->limit_ios"),
-    Mutant("bytes-not-limited", " || bytes >= core->limit_bytes", " || bytes > U64_MAX - 1"),
+    Mutant("one-too-many", "!ent->waiting || ios >= core->limit_ios", "!ent->waiting || ios > core->limit_ios"),
     Mutant("thinkers-take-no-place", "*ios += ent->thinking;", ""),
-    Mutant("thinkers-take-no-bytes", "*bytes += ent->think_bytes;", ""),
-    Mutant("endless-search", "if (core_is_full(core, *ios, *bytes))\n			break;", ""),
-    Mutant("no-limit", "!ent->waiting || core_is_full(core, ios, bytes)", "!ent->waiting"),
+    Mutant("endless-search", "if (*ios >= core->limit_ios)\n			break;", ""),
+    Mutant("no-limit", "!ent->waiting || ios >= core->limit_ios", "!ent->waiting"),
     Mutant("grace-not-ended", "	core_expire(core, now_ns);\n	do {", "	do {"),
     Mutant(
         "never-woken", "*wake_ns = rb_entry(first, struct ioband_leaf, think)->think_until_ns", ""
@@ -117,7 +113,6 @@ CORE = [
     Mutant("flight-not-counted", "core->inflight_ios++;", ""),
     Mutant("flight-bytes-not-counted", "core->inflight_bytes += bill->bytes;", ""),
     Mutant("leaf-flight-not-counted", "	leaf->inflight++;\n", ""),
-    Mutant("last-bytes-forgotten", "	leaf->last_bytes = bill->bytes;\n", ""),
     Mutant("still-waiting", "	if (!more)\n", "	if (more)\n"),
     Mutant(
         "urgent-not-expired",

@@ -149,7 +149,6 @@ static void launched(struct tree *tree, struct tree_leaf *leaf, struct ioband_bi
 	MUST(tree->nr_flight < TREE_FLIGHT_MAX, "a test has more in flight than there is room for");
 	tree->flight[tree->nr_flight++] = (struct tree_bio) { leaf, bill };
 	leaf->inflight++;
-	leaf->last_bytes = bill.bytes;
 	if (bill.charge > tree->charge_max)
 		tree->charge_max = bill.charge;
 }
@@ -177,24 +176,19 @@ void tree_complete(struct tree *tree, u32 index)
 
 /* ---- what pick() should have said ---------------------------------------- */
 
-struct sum {
-	u64 ios;
-	u64 bytes;
-};
-
-static bool is_full(const struct tree *tree, struct sum sum)
+static bool is_full(const struct tree *tree, u32 ios)
 {
-	return sum.ios >= tree->core.limit_ios || sum.bytes >= tree->core.limit_bytes;
+	return ios >= tree->core.limit_ios;
 }
 
-static struct sum flight_sum(const struct tree *tree)
+static u64 flight_bytes(const struct tree *tree)
 {
-	struct sum sum = { .ios = tree->nr_flight };
+	u64 bytes = 0;
 	u32 i;
 
 	for (i = 0; i < tree->nr_flight; i++)
-		sum.bytes += tree->flight[i].bill.bytes;
-	return sum;
+		bytes += tree->flight[i].bill.bytes;
+	return bytes;
 }
 
 /* The next child of a node, after the @i-th of all entities; NULL: no more. */
@@ -224,25 +218,24 @@ static s64 ahead(const struct ioband_ent *a, const struct ioband_ent *b)
 }
 
 /* The thinkers among siblings that are less served, or not more. */
-static struct sum thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool ties)
+static u32 thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool ties)
 {
 	struct ioband_ent *other;
-	struct sum sum = {};
+	u32 ios = 0;
 	u32 i;
 
 	for (i = 0; (other = next_child(tree, ent->parent, &i));) {
 		if (other == ent || ahead(other, ent) > (ties ? 0 : -1))
 			continue;
-		sum.ios += other->thinking;
-		sum.bytes += other->think_bytes;
+		ios += other->thinking;
 	}
-	return sum;
+	return ios;
 }
 
 static void check_picked(struct tree *tree, const struct tree_leaf *leaf)
 {
-	struct sum pipe = flight_sum(tree), before;
 	const struct ioband_ent *ent;
+	u32 pipe = tree->nr_flight;
 	struct ioband_ent *other;
 	u32 i;
 
@@ -251,21 +244,17 @@ static void check_picked(struct tree *tree, const struct tree_leaf *leaf)
 		for (i = 0; (other = next_child(tree, ent->parent, &i));)
 			MUST(!other->waiting || ahead(other, ent) >= 0,
 			     "one was picked that has been served more than another");
-		before = thinkers_before(tree, ent, false);
-		pipe.ios += before.ios;
-		pipe.bytes += before.bytes;
+		pipe += thinkers_before(tree, ent, false);
 	}
-	MUST(!is_full(tree, pipe), "%llu I/Os on the pipe, limit %u", pipe.ios,
-	     tree->core.limit_ios);
+	MUST(!is_full(tree, pipe), "%u I/Os on the pipe, limit %u", pipe, tree->core.limit_ios);
 }
 
 /* With what is already on the pipe, do the thinkers fill it, by some order of equals? */
-static bool may_block(struct tree *tree, struct ioband_node *node, struct sum pipe)
+static bool may_block(struct tree *tree, struct ioband_node *node, u32 pipe)
 {
 	struct ioband_ent *ent, *other;
-	struct sum before;
+	u32 before, i, j;
 	bool least;
-	u32 i, j;
 
 	if (is_full(tree, pipe))
 		return true;
@@ -275,9 +264,7 @@ static bool may_block(struct tree *tree, struct ioband_node *node, struct sum pi
 			least &= !other->waiting || ahead(other, ent) >= 0;
 		if (!least)
 			continue;
-		before = thinkers_before(tree, ent, true);
-		before.ios += pipe.ios;
-		before.bytes += pipe.bytes;
+		before = pipe + thinkers_before(tree, ent, true);
 		if (is_full(tree, before))
 			return true;
 		if (!ent->leaf && may_block(tree, container_of(ent, struct ioband_node, ent),
@@ -302,11 +289,11 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 		if (leaf->leaf.state == IOBAND_THINKING && leaf->leaf.think_until_ns < first_ns)
 			first_ns = leaf->leaf.think_until_ns;
 	}
-	if (!waiting || is_full(tree, flight_sum(tree))) {
+	if (!waiting || is_full(tree, tree->nr_flight)) {
 		MUST(wake_ns == IOBAND_NO_WAKEUP, "a wake-up with nothing to wait for");
 		return;
 	}
-	MUST(may_block(tree, &tree->core.root, flight_sum(tree)), "one could have gone");
+	MUST(may_block(tree, &tree->core.root, tree->nr_flight), "one could have gone");
 	MUST(wake_ns == first_ns, "wake-up at %llu, first grace ends at %llu", wake_ns, first_ns);
 	MUST(wake_ns > clock_now(tree) && wake_ns <= tree->now_ns + GRACE_MAX_NS,
 	     "wake-up at %llu, now %llu", wake_ns, clock_now(tree));
@@ -363,7 +350,6 @@ struct truth {
 	u32 waiting;
 	u32 thinking;
 	u32 busy;
-	u64 think_bytes;
 };
 
 static void check_leaf(const struct tree *tree, const struct tree_leaf *leaf)
@@ -378,8 +364,6 @@ static void check_leaf(const struct tree *tree, const struct tree_leaf *leaf)
 		MUST(state == IOBAND_IDLE || state == IOBAND_THINKING, "state %d", state);
 	MUST(leaf->leaf.inflight == leaf->inflight, "%u, not %u", leaf->leaf.inflight,
 	     leaf->inflight);
-	MUST(leaf->leaf.last_bytes == leaf->last_bytes, "%u, not %u", leaf->leaf.last_bytes,
-	     leaf->last_bytes);
 	MUST(RB_EMPTY_NODE(&leaf->leaf.think) == (state != IOBAND_THINKING), "state %d", state);
 	if (state == IOBAND_THINKING)
 		MUST(leaf->leaf.think_until_ns <= tree->now_ns + GRACE_MAX_NS, "too long a grace");
@@ -393,7 +377,6 @@ static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
 		.waiting = !!leaf->nr_held,
 		.thinking = thinking,
 		.busy = thinking || !tree_leaf_is_idle(leaf),
-		.think_bytes = thinking ? leaf->last_bytes : 0,
 	};
 	struct tree_node *node = leaf->up;
 
@@ -403,7 +386,6 @@ static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
 		sum->waiting += one.waiting;
 		sum->thinking += one.thinking;
 		sum->busy += one.busy;
-		sum->think_bytes += one.think_bytes;
 		if (!node)
 			return;
 		node = node->up;
@@ -415,8 +397,6 @@ static void check_counters(const struct ioband_ent *ent, const struct truth *tru
 	MUST(ent->waiting == truth->waiting, "%u, not %u", ent->waiting, truth->waiting);
 	MUST(ent->thinking == truth->thinking, "%u, not %u", ent->thinking, truth->thinking);
 	MUST(ent->busy == truth->busy, "%u, not %u", ent->busy, truth->busy);
-	MUST(ent->think_bytes == truth->think_bytes, "%llu, not %llu", ent->think_bytes,
-	     truth->think_bytes);
 }
 
 /* An upper bound of what a charge is in virtual time. */
@@ -485,14 +465,14 @@ static void check_thinking(const struct tree *tree, u32 thinking)
 void tree_check(struct tree *tree)
 {
 	struct truth nodes[TREE_NODES_MAX], root = {};
-	const struct sum flight = flight_sum(tree);
+	const u64 bytes = flight_bytes(tree);
 	u32 i;
 
 	memset(nodes, 0, tree->nodes_end * sizeof(nodes[0]));
-	MUST(tree->core.inflight_ios == flight.ios, "%u, not %llu", tree->core.inflight_ios,
-	     flight.ios);
-	MUST(tree->core.inflight_bytes == flight.bytes, "%llu, not %llu",
-	     tree->core.inflight_bytes, flight.bytes);
+	MUST(tree->core.inflight_ios == tree->nr_flight, "%u, not %u", tree->core.inflight_ios,
+	     tree->nr_flight);
+	MUST(tree->core.inflight_bytes == bytes, "%llu, not %llu", tree->core.inflight_bytes,
+	     bytes);
 	for (i = 0; i < tree->leaves_end; i++) {
 		struct tree_leaf *leaf = &tree->leaves[i];
 

@@ -35,7 +35,6 @@ struct tree_leaf {
 	struct ioband_bill held[TREE_HELD_MAX];
 	u32 nr_held;
 	u32 inflight;
-	u32 last_bytes;	/* of the last to go */
 };
 
 struct tree_bio {

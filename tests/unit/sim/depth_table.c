@@ -115,7 +115,7 @@ static struct result measure(const struct sim_spec *spec, const struct load *loa
 
 	run_start(&run, spec, load, control, seed);
 	if (control == SIM_FIXED)
-		ioband_core_set_limit(&run.pool.core, limit, U64_MAX);
+		ioband_core_set_limit(&run.pool.core, limit);
 	clock_run(&run.clock, warm_ns(spec));
 	area = run.pool.inflight_area;
 	for (i = 0; i < GROUPS; i++)

@@ -153,7 +153,7 @@ static void pool_tick(void *arg)
 	pool->tick.ns = SIM_TICK_NS;
 	if (pool->control == SIM_AUTO && pool->compete &&
 	    ioband_depth_sample(&pool->depth, &pool->tick, pool->full)) {
-		ioband_core_set_limit(&pool->core, pool->depth.limit_ios, U64_MAX);
+		ioband_core_set_limit(&pool->core, pool->depth.limit_ios);
 		pool_pump(pool);
 	}
 	pool->tick = (struct ioband_sample) { .peak_ios = pool->core.inflight_ios };
@@ -175,7 +175,7 @@ void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_
 	ioband_core_init(&pool->core);
 	ioband_depth_init(&pool->depth);
 	if (control == SIM_AUTO)
-		ioband_core_set_limit(&pool->core, pool->depth.limit_ios, U64_MAX);
+		ioband_core_set_limit(&pool->core, pool->depth.limit_ios);
 	clock_at(clock, clock->now_ns + SIM_TICK_NS, pool_tick, pool);
 }
 

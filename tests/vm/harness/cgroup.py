@@ -12,12 +12,10 @@ V1_ROOT = "/sys/fs/cgroup/blkio"
 # whose last task is still on its way out lists no process and is busy all the same.
 REMOVE = """
 for root; do
-	for d in $(find "$root" -depth -type d); do
-		until rmdir "$d" 2>/dev/null; do
-			pids=$(cat "$d/cgroup.procs") || break
-			[ -z "$pids" ] || kill -9 $pids
-			sleep 0.05
-		done
+	while [ -d "$root" ]; do
+		pids=$(find "$root" -name cgroup.procs -exec cat {} +)
+		[ -z "$pids" ] || kill -9 $pids
+		find "$root" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.05
 	done
 done
 """

@@ -75,7 +75,11 @@ CORE = [
         "	leaf_arrive(leaf, now_ns);\n	leaf_set_state(",
         "	leaf_set_state(",
     ),
-    Mutant("one-too-many", "!ent->waiting || ios >= core->limit_ios", "!ent->waiting || ios > core->limit_ios"),
+    Mutant(
+        "one-too-many",
+        "!ent->waiting || ios >= core->limit_ios",
+        "!ent->waiting || ios > core->limit_ios",
+    ),
     Mutant("thinkers-take-no-place", "*ios += ent->thinking;", ""),
     Mutant("endless-search", "if (*ios >= core->limit_ios)\n			break;", ""),
     Mutant("no-limit", "!ent->waiting || ios >= core->limit_ios", "!ent->waiting"),

@@ -96,10 +96,11 @@
 
 /*
  * How much service a busy entity may be behind its node, in units of charge at
- * its own weight.  A bio of the largest usual size, so that one that competes
- * normally is never cut short.
+ * its own weight.  A bio of the largest usual size: one that competes normally
+ * is never cut short, and one that has been slow does not keep the others from
+ * a device of 100 MB/s for longer than 10 ms.
  */
-#define IOBAND_LAG_MAX		(4ULL << 20)
+#define IOBAND_LAG_MAX		(1ULL << 20)
 
 /*
  * How much service an entity may owe, in the same units.  Covers a journal's

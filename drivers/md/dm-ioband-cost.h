@@ -27,10 +27,11 @@ enum ioband_measure {
 };
 
 /*
- * One I/O in units of charge.  Of the order of a small bio, so that virtual
- * times keep their precision, and survive a change of measure.
+ * One I/O in units of charge.  Of the order of a bio, so that virtual times
+ * survive a change of measure, and that what the core allows in leads and lags
+ * (a large bio, all that a group may hold) means about the same in I/Os.
  */
-#define IOBAND_IO_CHARGE	4096
+#define IOBAND_IO_CHARGE	65536
 
 /*
  * Discard, write-zeroes and secure erase transfer nothing, and may cover the

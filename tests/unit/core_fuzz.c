@@ -56,7 +56,7 @@ static struct ioband_bill random_bill(struct fuzz *fuzz)
 
 	if (!below(fuzz, 50))
 		bill.bytes = random_u64(&fuzz->random);
-	bill.charge = below(fuzz, 3) ? bill.bytes : 4096;
+	bill.charge = below(fuzz, 3) ? bill.bytes : 65536;
 	return bill;
 }
 

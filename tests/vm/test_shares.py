@@ -108,9 +108,7 @@ LOADS = {
 
 
 @pytest.mark.parametrize(
-    ("load", "measure"),
-    # Sizes differ too much for a count of bios to settle in a few seconds.
-    [(load, "bytes") for load in LOADS] + [(load, "ios") for load in LOADS if "sizes" not in load],
+    ("load", "measure"), [(load, measure) for load in LOADS for measure in ("bytes", "ios")]
 )
 def test_loads(ioband: Guest, load: str, measure: str) -> None:
     guest = ioband

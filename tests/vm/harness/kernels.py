@@ -20,6 +20,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from .apt import AptError, Archive, Package, unpack
 from .cache import cache_dir, locked, progress
@@ -38,6 +39,23 @@ USELESS = (
     "*/kernel/sound",
     *(f"*/usr/share/{name}/*" for name in ("doc", "man", "locale")),
 )
+
+# objtool reads /proc/self/limits.
+IN_TREE = 'mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"'
+
+
+class BuildTarget(Protocol):
+    """A kernel that modules can be built for."""
+
+    name: str
+    release: str
+
+    @property
+    def works(self) -> Path:
+        """Where modules are built for it."""
+
+    def make(self, work: Path) -> list[str]:
+        """The command that runs Kbuild on a directory in works."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +82,17 @@ class Kernel:
         """(6, 12) for the release 6.12.107+deb13-amd64."""
         major, minor = re.match(r"(\d+)\.(\d+)", self.release).groups()
         return int(major), int(minor)
+
+    @property
+    def works(self) -> Path:
+        """Where modules are built for it."""
+        return self.root / "build"
+
+    def make(self, work: Path) -> list[str]:
+        """The command that runs Kbuild on a directory in works, with the kernel's own compiler."""
+        headers = f"/usr/lib/modules/{self.release}/build"
+        make = ["make", "-s", "-C", headers, f"M=/build/{work.name}"]
+        return ["unshare", "--mount", "sh", "-c", IN_TREE, str(self.root), *make]
 
 
 def own_kernel_name() -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Building a kernel module for a stock kernel, with that kernel's own compiler."""
+"""Building kernel modules: for a stock kernel with that kernel's own compiler."""
 
 import argparse
 import hashlib
@@ -10,15 +10,12 @@ import sys
 from pathlib import Path
 
 from .cache import cache_dir, locked, prune
-from .kernels import SUITES, Kernel, get_kernel, own_kernel_name
+from .kernels import SUITES, BuildTarget, get_kernel, own_kernel_name
 
 REPO = Path(__file__).resolve().parents[3]
 SOURCES = ("*.c", "*.h", "Kbuild", "Kconfig", "Makefile")
 
 NOISE = re.compile(r"Skipping BTF generation|compiler differs|kernel was built by|You are using")
-
-# objtool reads /proc/self/limits.
-IN_TREE = 'mount --rbind /proc "$0/proc" && exec chroot "$0" "$@"'
 
 
 class BuildError(RuntimeError):
@@ -26,7 +23,7 @@ class BuildError(RuntimeError):
 
 
 def build_module(
-    kernel: Kernel,
+    kernel: BuildTarget,
     source: Path = REPO / "drivers/md",
     flags: tuple[str, ...] = ("W=1",),
     strict: bool = False,
@@ -38,15 +35,15 @@ def build_module(
     """
     source = source.resolve()
     key = hashlib.sha256(f"{source} {flags} {strict}".encode()).hexdigest()[:12]
-    work = kernel.root / "build" / key
-    with locked(f"build-{kernel.root.name}-{key}"):
+    work = kernel.works / key
+    with locked(f"build-{kernel.name}-{key}"):
         if strict:  # what is not compiled does not warn
             shutil.rmtree(work, ignore_errors=True)
         _sync(source, work)
-        done = _make(kernel, f"/build/{key}", flags)
+        done = _make(kernel, work, flags)
         lines = [line for line in done.stdout.splitlines() if not NOISE.search(line)]
         text = re.sub(
-            rf"^(\./|/build/{key}/)?(?=[\w-]+\.[ch]:)", f"{source}/", "\n".join(lines), flags=re.M
+            rf"^(\./|\S*/{key}/)?(?=[\w-]+\.[ch]:)", f"{source}/", "\n".join(lines), flags=re.M
         )
         if done.returncode or (strict and text):
             raise BuildError(f"{source} does not build cleanly for {kernel.release}:\n{text}")
@@ -70,13 +67,10 @@ def _sync(source: Path, work: Path) -> None:
 
 
 def _make(
-    kernel: Kernel, directory: str, flags: tuple[str, ...]
+    kernel: BuildTarget, work: Path, flags: tuple[str, ...]
 ) -> subprocess.CompletedProcess[str]:
-    """Run Kbuild in the kernel's tree, on a directory of that tree."""
-    headers = f"/usr/lib/modules/{kernel.release}/build"
-    make = ["make", "-s", "-C", headers, f"M={directory}", *flags, "modules"]
     return subprocess.run(
-        ["unshare", "--mount", "sh", "-c", IN_TREE, kernel.root, *make],
+        [*kernel.make(work), *flags, "modules"],
         env={"PATH": "/usr/bin:/usr/sbin", "LC_ALL": "C"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -84,7 +78,7 @@ def _make(
     )
 
 
-def _keep(module: Path, kernel: Kernel) -> Path:
+def _keep(module: Path, kernel: BuildTarget) -> Path:
     """A copy that the next build does not touch, for guests that still want to load it."""
     store = cache_dir("modules", kernel.release)
     prune(store)

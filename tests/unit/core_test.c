@@ -254,13 +254,13 @@ static void being_slow_earns_little(void **state)
 	u32 i;
 
 	(void)state;
-	wait_for(a, MIB);
+	wait_for(a, 64 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);	/* and stays in flight */
-	backlog(b, MIB);
+	backlog(b, 64 * KIB);
 	for (i = 0; i < 100; i++)
-		assert_ptr_equal(serve_backlogged(MIB), b);
-	backlog(a, MIB);
-	assert_in_range(served_before(b, MIB), 1, 3);	/* 1 MiB, and b's last one */
+		assert_ptr_equal(serve_backlogged(64 * KIB), b);
+	backlog(a, 64 * KIB);
+	assert_in_range(served_before(b, 64 * KIB), 16, 18);	/* 1 MiB, and b's last one */
 }
 
 /*

@@ -13,7 +13,7 @@ TESTS ?= tests
 # A guest is emulated, and starves when the machine is busy: a test has two more tries.
 PYTEST_ARGS ?= --reruns 2
 
-export PYTHONPATH := $(CURDIR)/tests/vm
+export PYTHONPATH := $(CURDIR)/tests/vm:$(CURDIR)/tests/lab
 export PYTHONDONTWRITEBYTECODE := 1
 export RUFF_NO_CACHE := true
 
@@ -35,9 +35,11 @@ tools: ## Build iobandctl
 	@scripts/setup build
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl
 
+# Headers have no System.map, without which Kbuild runs no depmod, and no key to sign with.
 install: all ## Install the module for the running kernel, and iobandctl (DESTDIR=, PREFIX=)
 	$(MAKE) -C $(HEADERS) M=$(CURDIR)/build/$(RELEASE) INSTALL_MOD_PATH=$(DESTDIR) \
-		INSTALL_MOD_DIR=updates modules_install
+		INSTALL_MOD_DIR=updates DEPMOD=true CONFIG_MODULE_SIG_ALL= modules_install
+	depmod $(addprefix -b ,$(DESTDIR)) $(RELEASE)
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl install
 
 uninstall: ## Remove what install installed
@@ -48,8 +50,8 @@ uninstall: ## Remove what install installed
 setup: ## Install what all targets need, and fetch the kernels
 	@scripts/setup all
 
-setup-vm:
-	@scripts/setup vm
+setup-vm setup-lab: setup-%:
+	@scripts/setup $*
 
 test: setup ## Run everything: style, unit tests, and stock kernels in virtual machines
 	$(PYTHON) -m pytest $(PYTEST_ARGS) $(TESTS)
@@ -94,4 +96,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-python check-shell
-.PHONY: check $(CHECKS) all modules tools install uninstall setup setup-vm test test-unit test-vm demo bench vm clean help
+.PHONY: check $(CHECKS) all modules tools install uninstall setup setup-vm setup-lab test test-unit test-vm demo bench vm clean help

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""make install, make uninstall and DKMS, as on a machine that runs the kernel.
+
+They run in a mount namespace of their own, where the headers and the modules of
+the laboratory's kernel lie where a package would have put them; whatever is
+installed there is gone with the namespace.  What was built is then loaded into
+a guest, and makes a device.
+"""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness.devices import null_blk
+from harness.guest import Guest
+from harness.ioband import Ioband
+from harness.module import REPO
+
+# $1: the kernel's tree, $2: its release, $3: a command for the shell.
+AS_INSTALLED = """
+set -e
+mount -t tmpfs tmpfs /mnt
+over() { # SOURCE TARGET: what is written to TARGET stays in memory
+	mkdir -p "/mnt/upper$2" "/mnt/work$2"
+	mount -t overlay -o "lowerdir=$1,upperdir=/mnt/upper$2,workdir=/mnt/work$2" overlay "$2"
+}
+over "$1/usr/src" /usr/src
+over /usr/lib /usr/lib
+over /usr/local /usr/local
+over /var/lib /var/lib
+for directory in "$1/usr/lib/modules/$2" "$1"/usr/lib/linux-kbuild*; do
+	mkdir -p "${directory#"$1"}"
+	over "$directory" "${directory#"$1"}"
+done
+cd "$REPO"
+eval "$3"
+"""
+
+
+class Machine:
+    """This machine, with a kernel of the laboratory installed."""
+
+    def __init__(self, guest: Guest, directory: Path):
+        self._kernel = guest.kernel
+        self.directory = directory
+        self.release = guest.kernel.release
+
+    def run(self, command: str) -> str:
+        """What a command prints; $RELEASE and $OUT are set, and the directory is a checkout."""
+        argv = ["unshare", "--mount", "bash", "-c", AS_INSTALLED, "-"]
+        done = subprocess.run(
+            [*argv, self._kernel.root, self.release, command],
+            env={
+                "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+                "HOME": str(self.directory),
+                "LC_ALL": "C",
+                "REPO": str(self.directory / "checkout"),
+                "RELEASE": self.release,
+                "OUT": str(self.directory),
+            },
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+
+@pytest.fixture
+def machine(guest: Guest, tmp_path: Path) -> Machine:
+    """A machine with a checkout of its own in $OUT/checkout."""
+    leave = shutil.ignore_patterns("build", ".git", "__pycache__")
+    shutil.copytree(REPO, tmp_path / "checkout", symlinks=True, ignore=leave)
+    return Machine(guest, tmp_path)
+
+
+def works(guest: Guest, module: Path) -> bool:
+    """Whether a module that was built loads, and its target makes a device."""
+    guest.insmod(module)
+    with null_blk(guest) as disk, Ioband(guest, "d", disk) as dev:
+        return dev.info().state == "open"
+
+
+def test_make_install_and_uninstall(guest: Guest, machine: Machine) -> None:
+    says = machine.run(
+        """
+        make -s install RELEASE=$RELEASE
+        cp -v $(modinfo -k $RELEASE -F filename dm-ioband) $OUT/
+        modprobe -S $RELEASE --show-depends dm-ioband
+        /usr/local/sbin/iobandctl help >$OUT/help
+        test -s /usr/local/share/man/man8/iobandctl.8
+        make -s uninstall RELEASE=$RELEASE
+        ! modinfo -k $RELEASE dm-ioband
+        find /usr/local /usr/lib/modules -name '*ioband*'
+        """
+    )
+    assert f"/lib/modules/{machine.release}/updates/dm-ioband.ko' -> " in says
+    assert "dm-mod.ko" in says
+    assert "Module dm-ioband not found" in says.splitlines()[-1], "something is left"
+    assert "set-weight" in (machine.directory / "help").read_text()
+    assert works(guest, machine.directory / "dm-ioband.ko")
+
+
+def test_dkms(guest: Guest, machine: Machine) -> None:
+    says = machine.run(
+        """
+        version=$(sed -n 's/^PACKAGE_VERSION="\\(.*\\)"/\\1/p' dkms.conf)
+        dkms add .
+        dkms install dm-ioband/$version -k $RELEASE ||
+            cat /var/lib/dkms/dm-ioband/$version/build/make.log
+        cp -v $(modinfo -k $RELEASE -F filename dm-ioband) $OUT/
+        dkms status
+        dkms remove dm-ioband/$version --all
+        ! modinfo -k $RELEASE dm-ioband
+        """
+    )
+    assert f"/lib/modules/{machine.release}/updates/dkms/dm-ioband.ko' -> " in says
+    assert f"{machine.release}, x86_64: installed" in says
+    assert "Module dm-ioband not found" in says.splitlines()[-1], "something is left"
+    assert works(guest, machine.directory / "dm-ioband.ko")

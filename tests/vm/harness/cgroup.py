@@ -11,12 +11,11 @@ V1_ROOT = "/sys/fs/cgroup/blkio"
 # Kill what runs in the cgroups given and below them, and remove them, children first.  A cgroup
 # whose last task is still on its way out lists no process and is busy all the same.
 REMOVE = """
-for root; do
-	while [ -d "$root" ]; do
-		pids=$(find "$root" -name cgroup.procs -exec cat {} +)
-		[ -z "$pids" ] || kill -9 $pids
-		find "$root" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.05
-	done
+while [ $# -gt 0 ]; do
+	[ -d "$1" ] || { shift; continue; }
+	pids=$(find "$@" -name cgroup.procs -exec cat {} + 2>/dev/null)
+	[ -z "$pids" ] || kill -9 $pids
+	find "$@" -depth -type d -exec rmdir {} + 2>/dev/null || sleep 0.05
 done
 """
 
@@ -66,7 +65,7 @@ class Cgroup:
 
     def remove_below(self) -> None:
         """Kill what runs in the cgroups below this one, and remove them."""
-        self.guest.run(f"set -- {self.directory}/*/; [ ! -d $1 ] || {REMOVE}")
+        self.guest.run(f"set -- {self.directory}/*/; {REMOVE}")
 
     def remove(self) -> None:
         """Remove the cgroup and those parents that it made; no process may be in them."""

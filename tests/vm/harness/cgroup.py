@@ -30,7 +30,7 @@ class Cgroup:
     def __init__(self, guest: Guest, path: str, *, controllers: str = "+io"):
         self.guest = guest
         self.path = path.strip("/")
-        self.v1 = guest.cgroup_version == "v1"
+        self.v1 = guest.options.cgroup == "v1"
         self._made: list[str] = []
         root = V1_ROOT if self.v1 else V2_ROOT
         self.directory = posixpath.join(root, self.path)

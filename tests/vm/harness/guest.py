@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A stock kernel in QEMU, with the host's root below it and an agent inside.
+"""A running kernel, with the host's root below it and an agent inside.
 
     with Guest(get_kernel("6.1")) as guest:
         print(guest.run("dmsetup version").out)
@@ -32,22 +32,13 @@ from pathlib import Path
 from typing import Any
 
 from .cache import cache_dir, progress, prune
-from .initramfs import make_initramfs
-from .kernels import SUITES, Kernel, get_kernel, own_kernel_name
+from .kernels import SUITES, BuildTarget, get_kernel, own_kernel_name
+from .machine import Machine, Options
+from .qemu import Qemu
 
-HERE = Path(__file__).resolve().parent
 BOOT_TIMEOUT_S = 300
 ANSWER_TIMEOUT_S = 60
 SHARE = "/run/share"
-# An oops ends the guest, with its console to tell; an emulated processor on a busy
-# host is slow, which must not look like a lockup.
-CMDLINE = (
-    "console=ttyS0 loglevel=5 panic=-1 oops=panic nokaslr tsc=reliable mitigations=off "
-    "random.trust_cpu=on watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=60 "
-    "sysctl.kernel.hung_task_timeout_secs=60"
-)
-# Without a tick an idle guest jumps by minutes.
-ICOUNT_CMDLINE = "nohz=off"
 
 _instance = itertools.count(1)
 
@@ -113,22 +104,14 @@ class Job:
 
 
 class Guest:
-    """A running virtual machine; close() or the end of "with" ends it."""
+    """A running virtual machine; close() or the end of "with" ends it.
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        *,
-        smp: int = 2,
-        memory_mib: int = 1024,
-        icount: bool = False,
-        cgroup: str = "v2",
-        cmdline: str = "",
-        disks_mib: Sequence[int] = (),
-    ):
+    options are those of harness.machine.Options.
+    """
+
+    def __init__(self, kernel: BuildTarget, machine: type[Machine] = Qemu, **options: Any):
         self.kernel = kernel
-        self.icount = icount
-        self.cgroup_version = cgroup
+        self.options = Options(**options)
         self.results: dict[int, Result] = {}
         self.alive = False
         self.expected: list[str] = []
@@ -136,104 +119,31 @@ class Guest:
         self._numbers = itertools.count(1)
         self._pending = b""
         self._dir = cache_dir("run", f"{kernel.name}-{os.getpid()}-{next(_instance)}")
-        self.console = self._dir / "console.log"
         self.share = self._dir / "share"
         self.share.mkdir()
         prune(self._dir.parent)
         self._socket, theirs = socket.socketpair()
-        self._qmp, their_qmp = socket.socketpair()
-        argv = self._argv(smp, memory_mib, cgroup, cmdline, disks_mib)
-        argv += ["-chardev", f"socket,id=agent,fd={theirs.fileno()}"]
-        argv += ["-chardev", f"socket,id=qmp,fd={their_qmp.fileno()}", "-mon", "qmp,mode=control"]
-        with open(self._dir / "qemu.log", "wb") as log:
-            self._qemu = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *argv],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(theirs.fileno(), their_qmp.fileno()),
-                start_new_session=True,
-            )
-        theirs.close()
-        their_qmp.close()
+        try:
+            with theirs:
+                self._machine = machine(kernel, self.options, self._dir, theirs)
+        except BaseException:
+            self._socket.close()
+            shutil.rmtree(self._dir)
+            raise
+        self.console = self._machine.console
         self.alive = True
         try:
-            self._qmp_file = self._qmp.makefile("rw")
-            self._control("qmp_capabilities")
             self._receive_until(lambda: 0 in self._answers, BOOT_TIMEOUT_S, "to boot")
             self._running(False)
         except BaseException:
             self.close()
             raise
 
-    def _argv(
-        self, smp: int, memory_mib: int, cgroup: str, cmdline: str, disks_mib: Sequence[int]
-    ) -> list[str]:
-        initramfs = self._dir / "initramfs"
-        make_initramfs(initramfs, self.kernel, HERE / "guest_init.sh")
-        base = [CMDLINE, ICOUNT_CMDLINE] if self.icount else [CMDLINE]
-        options = [
-            *self._processor(smp),
-            ("-m", str(memory_mib)),
-            ("-display", "none"),
-            ("-serial", f"file:{self.console}"),
-            ("-kernel", str(self.kernel.vmlinuz)),
-            ("-initrd", str(initramfs)),
-            ("-append", " ".join([*base, f"lab.cgroup={cgroup}", cmdline])),
-            ("-device", "virtio-serial-pci"),
-            ("-device", "virtserialport,chardev=agent,name=agent"),
-            ("-object", "rng-random,id=rng,filename=/dev/urandom"),
-            ("-device", "virtio-rng-pci,rng=rng"),
-            *self._shared("host", Path("/"), "readonly=on"),
-            *self._shared("share", self.share),
-            *(
-                option
-                for number, size in enumerate(disks_mib)
-                for option in self._disk(number, size)
-            ),
-        ]
-        return ["qemu-system-x86_64", "-nodefaults", "-no-reboot", *itertools.chain(*options)]
-
-    def _processor(self, smp: int) -> list[tuple[str, str]]:
-        if self.icount:
-            clock = [("-accel", "tcg,thread=single"), ("-icount", "shift=0,sleep=off")]
-            return [*clock, ("-smp", "1"), ("-cpu", "max")]
-        accel = os.environ.get("IOBAND_ACCEL", "tcg")
-        return [
-            ("-accel", accel),
-            ("-smp", str(smp)),
-            ("-cpu", "host" if accel == "kvm" else "max"),
-        ]
-
-    def _shared(self, tag: str, path: Path, option: str = "readonly=off") -> list[tuple[str, str]]:
-        source = f"local,id={tag},path={path},security_model=none,multidevs=remap,{option}"
-        return [("-fsdev", source), ("-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}")]
-
-    def _disk(self, number: int, size_mib: int) -> list[tuple[str, str]]:
-        image = self._dir / f"disk{number}.img"
-        image.touch()
-        os.truncate(image, size_mib << 20)
-        drive = f"file={image},if=none,id=d{number},format=raw,cache=unsafe"
-        return [
-            ("-drive", drive),
-            ("-device", f"virtio-blk-pci,drive=d{number},serial=disk{number}"),
-        ]
-
     # -- talking to the agent ------------------------------------------------
 
-    def _control(self, command: str) -> None:
-        """One command to QEMU itself."""
-        self._qmp_file.write(json.dumps({"execute": command}) + "\n")
-        self._qmp_file.flush()
-        for line in self._qmp_file:
-            answer = json.loads(line)
-            if "return" in answer or "error" in answer:
-                return
-
     def _running(self, running: bool) -> None:
-        """Under icount an idle guest would burn a host CPU: stop it between requests."""
-        if self.icount and self.alive:
-            self._control("cont" if running else "stop")
+        if self.alive:
+            self._machine.run(running)
 
     def _receive_until(self, done: Any, timeout: float, what: str) -> None:
         deadline = time.monotonic() + timeout
@@ -266,18 +176,17 @@ class Guest:
     def _died(self, how: str) -> GuestDied:
         self.alive = False
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._qemu.wait(2)
-        log = (self._dir / "qemu.log").read_text(errors="replace")
+            self._machine.proc.wait(2)
         return GuestDied(
             f"the guest ({self.kernel.release}) {how}; its console: {self.console}\n"
-            f"{log}{self.console_tail()}"
+            f"{self.console_tail()}"
         )
 
     def console_tail(self, lines: int = 60) -> str:
-        """The last lines of the console."""
-        if not self.console.exists():
-            return ""
-        return "\n".join(self.console.read_text(errors="replace").splitlines()[-lines:])
+        """What the machine itself said, if anything, and the last lines of the console."""
+        files = dict.fromkeys((self._machine.log, self.console))
+        texts = [file.read_text(errors="replace") for file in files if file.exists()]
+        return "\n".join("".join(texts).splitlines()[-lines:])
 
     def request(self, op: str, *, answer_s: float = ANSWER_TIMEOUT_S, **args: Any) -> Any:
         """One operation of the agent (see guest_agent.py); returns its value."""
@@ -410,10 +319,8 @@ class Guest:
         """End the machine; its console stays in the cache only if the guest died."""
         died = not self.alive
         self.alive = False
-        self._qemu.kill()
-        self._qemu.wait()
-        for end in (self._qmp_file, self._qmp, self._socket):
-            end.close()
+        self._machine.close()
+        self._socket.close()
         if not died:
             shutil.rmtree(self._dir)
 

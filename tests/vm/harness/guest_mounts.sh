@@ -22,8 +22,8 @@ mount -t tmpfs -o mode=755 tmpfs /run
 ln -sf /proc/self/fd/0 /dev/stdin
 ln -sf /proc/self/fd/1 /dev/stdout
 ln -sf /proc/self/fd/2 /dev/stderr
-mount -t debugfs debugfs /sys/kernel/debug
-mount -t tracefs tracefs /sys/kernel/tracing
+[ ! -d /sys/kernel/debug ] || mount -t debugfs debugfs /sys/kernel/debug
+[ ! -d /sys/kernel/tracing ] || mount -t tracefs tracefs /sys/kernel/tracing
 if [ -n "$1" ]; then
 	mkdir -p "/lib/modules/$(uname -r)"
 	mount --bind "$1" "/lib/modules/$(uname -r)"

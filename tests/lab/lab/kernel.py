@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""User-Mode-Linux kernels, built from Debian's newest source.
+
+Three variants, from the Kconfig fragments in ../kernel: "virtual-time" for
+experiments, "smp" at the speed of the host, "debug" with the kernel's own
+detectors.  Source and builds lie in the cache, keyed by the version of the
+package, the configuration and the compiler; a build that was interrupted goes on
+where it stopped, and is not used before it is complete.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.apt import AptError, Archive, Package, unpack
+from harness.cache import cache_dir, locked, progress, prune
+from harness.kernels import LOOK_UP_AGAIN_S, SUITES
+
+FRAGMENTS = Path(__file__).resolve().parents[1] / "kernel"
+VARIANTS = ("virtual-time", "smp", "debug")
+PROGRESS_S = 30
+# What no build of ours compiles: leaving it out halves the time to unpack.
+USELESS = (
+    *(f"*/{name}/*.[ch]" for name in ("drivers/gpu", "drivers/media", "sound")),
+    *(f"*/Documentation/*.{name}" for name in ("rst", "yaml", "txt", "svg")),
+    *(f"*/drivers/{name}/*.[ch]" for name in ("net/ethernet", "net/wireless", "staging")),
+    "*/tools/testing/*",
+    "*.dts",
+    "*.dtsi",
+)
+
+
+class KernelError(RuntimeError):
+    """A kernel could not be built; the text says why."""
+
+
+@dataclass(frozen=True)
+class LabKernel:
+    """A User-Mode-Linux kernel that can be run and built for."""
+
+    variant: str
+    release: str
+    version: str  # of Debian's package
+    source: Path
+    build: Path  # the O= tree
+
+    @property
+    def name(self) -> str:
+        """What distinguishes it from all other kernels of the laboratory."""
+        return f"uml-{self.variant}"
+
+    @property
+    def image(self) -> Path:
+        """The executable."""
+        return self.build / "linux"
+
+    @property
+    def modules(self) -> Path:
+        """Directory of the kernel's modules."""
+        return self.build / "installed/lib/modules" / self.release
+
+    @property
+    def works(self) -> Path:
+        """Where modules are built for this kernel."""
+        return self.build / "external"
+
+    def make(self, work: Path) -> list[str]:
+        """The command that runs Kbuild on a directory."""
+        return [*make_command(self.source, self.build), f"M={work}"]
+
+
+def make_command(source: Path, build: Path) -> list[str]:
+    """Kbuild in the kernel's tree."""
+    return ["make", "-s", "-C", str(source), f"O={build}", "ARCH=um", f"-j{os.cpu_count()}"]
+
+
+# -- source ------------------------------------------------------------------
+
+
+def _look_up(archive: Archive) -> Package:
+    """The package that holds the source."""
+    archive.update()
+    for package in archive.resolve("linux-source"):
+        if re.fullmatch(r"linux-source-\d.*", package.name):
+            return package
+    raise KernelError(f"{archive.target} has no linux-source package")
+
+
+def _unpack_source(archive: Archive, package: Package, root: Path) -> None:
+    progress(f"lab: fetching {package.name} {package.version} (160 MB)")
+    (deb,) = archive.download([package])
+    unfinished = root.with_name(f"unfinished-{root.name}")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    unpack(deb, unfinished)
+    progress("lab: unpacking the source")
+    (tarball,) = unfinished.glob("usr/src/*.tar.xz")
+    exclude = [f"--exclude={pattern}" for pattern in USELESS]
+    tar = ["tar", "-x", "-f", tarball, "-C", unfinished, "--strip-components=1", *exclude]
+    subprocess.run(tar, check=True)
+    tarball.unlink()
+    deb.unlink()
+    unfinished.rename(root)
+
+
+def _get_source() -> tuple[str, Path]:
+    """Version and tree of the newest source; fetched when missing or not looked up lately."""
+    trees = cache_dir("lab", "source")
+    state = cache_dir("lab") / "source.json"
+    with locked("lab-source"):
+        try:
+            known = json.loads(state.read_text())
+            root = trees / known["version"]
+            if root.is_dir() and time.time() - known["checked"] < LOOK_UP_AGAIN_S:
+                return known["version"], root
+        except (FileNotFoundError, KeyError, ValueError):
+            known, root = None, None
+        try:
+            archive = Archive(*SUITES["newest"])
+            package = _look_up(archive)
+            version, root = package.version, trees / package.version
+            if not root.is_dir():
+                _unpack_source(archive, package, root)
+        except AptError as err:
+            if not known or not root.is_dir():
+                raise
+            version = known["version"]
+            progress(f"lab: keeping source {version}, no look-up possible: {err}")
+        else:
+            state.write_text(json.dumps({"version": version, "checked": time.time()}))
+            os.utime(root)
+            prune(trees)
+    return version, root
+
+
+# -- configuration -------------------------------------------------------------
+
+
+def read_fragments(variant: str) -> dict[str, str]:
+    """The settings of a variant: symbol -> line; later fragments override earlier ones."""
+    settings: dict[str, str] = {}
+    for name in ("common", variant):
+        for line in (FRAGMENTS / f"{name}.config").read_text().splitlines():
+            match = re.match(r"(?:# )?(CONFIG_\w+)(?:=| is not set$)", line)
+            if match:
+                settings[match[1]] = line
+            elif line and not line.startswith("# "):
+                raise KernelError(f"{name}.config: what is {line!r}?")
+    return settings
+
+
+def _missing(settings: dict[str, str], config: Path) -> list[str]:
+    """The settings that did not end up in a .config."""
+    lines = set(config.read_text().splitlines())
+    set_there = {line.split("=")[0] for line in lines if line.startswith("CONFIG_")}
+    return [
+        line
+        for symbol, line in settings.items()
+        if (symbol in set_there if line.startswith("#") else line not in lines)
+    ]
+
+
+def _configure(settings: dict[str, str], source: Path, build: Path) -> None:
+    fragment = build / "lab.config"
+    fragment.write_text("".join(f"{line}\n" for line in settings.values()))
+    command = [*make_command(source, build), f"KCONFIG_ALLCONFIG={fragment}", "allnoconfig"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise KernelError(f"the kernel cannot be configured: {done.stdout}{done.stderr}")
+    missing = _missing(settings, build / ".config")
+    if missing:
+        raise KernelError("Kconfig dropped these settings:\n" + "\n".join(missing))
+
+
+# -- build -----------------------------------------------------------------------
+
+
+def _run(what: str, command: list[str], log: Path) -> None:
+    """Run a long command, saying now and then that it does."""
+    said = time.monotonic()
+    steps = 0
+    errors: list[str] = []
+    with (
+        open(log, "a") as out,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        ) as proc,
+    ):
+        for line in proc.stdout:
+            out.write(line)
+            steps += 1
+            if re.search(r"error|\*\*\*", line):
+                errors.append(line)
+            if time.monotonic() - said > PROGRESS_S:
+                said = time.monotonic()
+                progress(f"{what}: {steps} steps done")
+    if proc.returncode:
+        raise KernelError(f"{what} failed, see {log}:\n{''.join(errors[:20])}")
+
+
+def _build(what: str, source: Path, build: Path) -> None:
+    make = [word for word in make_command(source, build) if word != "-s"]
+    log = build / "make.log"
+    log.unlink(missing_ok=True)
+    _run(what, [*make, "all"], log)
+    modules = ["INSTALL_MOD_PATH=installed", "INSTALL_MOD_STRIP=1", "modules_install"]
+    _run(what, [*make, *modules], log)
+    _run(what, [*make, "modules_prepare"], log)
+    if not (build / "Module.symvers").exists():  # there is none where nothing is a module
+        shutil.copyfile(build / "vmlinux.symvers", build / "Module.symvers")
+
+
+def _compiler() -> str:
+    return subprocess.run(["gcc", "--version"], check=True, capture_output=True, text=True).stdout
+
+
+def get_lab_kernel(variant: str) -> LabKernel:
+    """The kernel of that variant, built first when there is none of the newest source."""
+    if variant not in VARIANTS:
+        raise ValueError(f"variant {variant!r} is unknown; there are {', '.join(VARIANTS)}")
+    version, source = _get_source()
+    settings = read_fragments(variant)
+    parts = (version, *settings.values(), _compiler())
+    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+    builds = cache_dir("lab", "builds", variant)
+    build = builds / key
+    complete = build / "complete"
+    with locked(f"lab-{variant}"):
+        if not complete.exists():
+            what = f"lab: building the {variant} kernel"
+            progress(f"{what} from {version}: minutes")
+            build.mkdir(exist_ok=True)
+            _configure(settings, source, build)
+            _build(what, source, build)
+            complete.touch()
+            progress(f"lab: the {variant} kernel is ready")
+        os.utime(build)
+        prune(builds)
+    release = (build / "include/config/kernel.release").read_text().strip()
+    return LabKernel(variant, release, version, source, build)
+
+
+def main() -> None:
+    """Build the kernels named (the virtual-time one by default) and print where they are."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("variants", nargs="*", metavar="VARIANT", default=["virtual-time"])
+    try:
+        for variant in parser.parse_args().variants:
+            kernel = get_lab_kernel(variant)
+            print(f"{kernel.variant:14} {kernel.release:20} {kernel.image}")
+    except (KernelError, ValueError) as err:
+        sys.exit(str(err))
+
+
+if __name__ == "__main__":
+    main()

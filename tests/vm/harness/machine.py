@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a guest runs on: a process on the host, and a socket to the agent in it."""
+
+import contextlib
+import os
+import resource
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+GUEST_INIT = HERE / "guest_init.sh"
+DIE_WITH_US = ("setpriv", "--pdeathsig", "KILL")
+# An oops ends the guest, with its console to tell.
+CMDLINE = "loglevel=5 panic=-1 oops=panic"
+
+
+class UnsupportedError(RuntimeError):
+    """This kind of machine cannot be what was asked for; the text says why."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a guest is to be like."""
+
+    smp: int = 2
+    memory_mib: int = 1024
+    icount: bool = False
+    cgroup: str = "v2"
+    cmdline: str = ""
+    disks_mib: Sequence[int] = ()
+
+
+def spawn(argv: Sequence[str], log: Path, **options: Any) -> subprocess.Popen[bytes]:
+    """Start a machine: in a session of its own, that ends with this process; without cores."""
+    with open(log, "wb") as out:
+        return subprocess.Popen(
+            [*DIE_WITH_US, *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            preexec_fn=_no_core,
+            **options,
+        )
+
+
+def _no_core() -> None:
+    """The core of a machine would be its whole memory."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def end(proc: subprocess.Popen[bytes]) -> None:
+    """Kill a machine with all its processes."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(proc.pid, signal.SIGKILL)
+    proc.wait()
+
+
+class Machine:
+    """A running machine; subclasses start it and set proc, console and log."""
+
+    proc: subprocess.Popen[bytes]
+    console: Path
+    log: Path
+
+    def __init__(self, kernel: Any, options: Options, directory: Path, agent: socket.socket):
+        """Start a kernel; its agent talks through the socket, directory is for what it needs."""
+        raise NotImplementedError
+
+    def run(self, running: bool) -> None:
+        """Let the guest's time pass, or not, where there is a choice."""
+
+    def close(self) -> None:
+        """End it."""
+        end(self.proc)

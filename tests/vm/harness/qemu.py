@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A stock kernel in QEMU, with the host's root below it over 9p."""
+
+import itertools
+import json
+import os
+import socket
+from pathlib import Path
+
+from .initramfs import make_initramfs
+from .kernels import Kernel
+from .machine import CMDLINE, GUEST_INIT, Machine, Options, spawn
+
+# An emulated processor on a busy host is slow, which must not look like a lockup.
+QEMU_CMDLINE = (
+    f"console=ttyS0 {CMDLINE} nokaslr tsc=reliable mitigations=off "
+    "random.trust_cpu=on watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=60 "
+    "sysctl.kernel.hung_task_timeout_secs=60"
+)
+# Without a tick an idle guest jumps by minutes.
+ICOUNT_CMDLINE = "nohz=off"
+
+
+class Qemu(Machine):
+    """QEMU, with a second socket through which it is stopped and continued."""
+
+    def __init__(self, kernel: Kernel, options: Options, directory: Path, agent: socket.socket):
+        self._kernel = kernel
+        self._options = options
+        self._dir = directory
+        self.console = directory / "console.log"
+        self.log = directory / "qemu.log"
+        self._qmp, theirs = socket.socketpair()
+        with theirs:
+            argv = self._argv()
+            argv += ["-chardev", f"socket,id=agent,fd={agent.fileno()}"]
+            argv += ["-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "qmp,mode=control"]
+            self.proc = spawn(argv, self.log, pass_fds=(agent.fileno(), theirs.fileno()))
+        self._qmp_file = self._qmp.makefile("rw")
+        self._control("qmp_capabilities")
+
+    def _argv(self) -> list[str]:
+        options = self._options
+        initramfs = self._dir / "initramfs"
+        make_initramfs(initramfs, self._kernel, GUEST_INIT)
+        base = [QEMU_CMDLINE, ICOUNT_CMDLINE] if options.icount else [QEMU_CMDLINE]
+        words = [
+            *self._processor(),
+            ("-m", str(options.memory_mib)),
+            ("-display", "none"),
+            ("-serial", f"file:{self.console}"),
+            ("-kernel", str(self._kernel.vmlinuz)),
+            ("-initrd", str(initramfs)),
+            ("-append", " ".join([*base, f"lab.cgroup={options.cgroup}", options.cmdline])),
+            ("-device", "virtio-serial-pci"),
+            ("-device", "virtserialport,chardev=agent,name=agent"),
+            ("-object", "rng-random,id=rng,filename=/dev/urandom"),
+            ("-device", "virtio-rng-pci,rng=rng"),
+            *self._shared("host", Path("/"), "readonly=on"),
+            *self._shared("share", self._dir / "share"),
+            *(
+                option
+                for number, size in enumerate(options.disks_mib)
+                for option in self._disk(number, size)
+            ),
+        ]
+        return ["qemu-system-x86_64", "-nodefaults", "-no-reboot", *itertools.chain(*words)]
+
+    def _processor(self) -> list[tuple[str, str]]:
+        if self._options.icount:
+            clock = [("-accel", "tcg,thread=single"), ("-icount", "shift=0,sleep=off")]
+            return [*clock, ("-smp", "1"), ("-cpu", "max")]
+        accel = os.environ.get("IOBAND_ACCEL", "tcg")
+        return [
+            ("-accel", accel),
+            ("-smp", str(self._options.smp)),
+            ("-cpu", "host" if accel == "kvm" else "max"),
+        ]
+
+    def _shared(self, tag: str, path: Path, option: str = "readonly=off") -> list[tuple[str, str]]:
+        source = f"local,id={tag},path={path},security_model=none,multidevs=remap,{option}"
+        return [("-fsdev", source), ("-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}")]
+
+    def _disk(self, number: int, size_mib: int) -> list[tuple[str, str]]:
+        image = self._dir / f"disk{number}.img"
+        image.touch()
+        os.truncate(image, size_mib << 20)
+        drive = f"file={image},if=none,id=d{number},format=raw,cache=unsafe"
+        return [
+            ("-drive", drive),
+            ("-device", f"virtio-blk-pci,drive=d{number},serial=disk{number}"),
+        ]
+
+    def _control(self, command: str) -> None:
+        """One command to QEMU itself."""
+        self._qmp_file.write(json.dumps({"execute": command}) + "\n")
+        self._qmp_file.flush()
+        for line in self._qmp_file:
+            answer = json.loads(line)
+            if "return" in answer or "error" in answer:
+                return
+
+    def run(self, running: bool) -> None:
+        """Under icount an idle guest would burn a host CPU: stop it between requests."""
+        if self._options.icount:
+            self._control("cont" if running else "stop")
+
+    def close(self) -> None:
+        """End it."""
+        super().close()
+        self._qmp_file.close()
+        self._qmp.close()

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The ways to share a disk, each set up as its documentation recommends.
+
+Where no scheduler is part of the policy, rotating disks have mq-deadline, as
+the kernel itself chooses, and all others none; under ioband the drive's own queue
+is left to order what ioband lets through, so it is none there too.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import stack
+
+BFQ_MAX_WEIGHT = 1000
+MIB = 1 << 20
+PLAIN = {"hdd": "mq-deadline"}  # else none
+NOT_YET = "ioband has no such feature yet: "
+
+
+class Peer:
+    """What a policy needs to set itself up: the experiment, its disk, its volumes."""
+
+    def __init__(self, experiment: dict[str, Any], disk: str, devices: dict[str, str]):
+        self.experiment = experiment
+        self.groups = experiment["groups"]
+        self.disk = disk
+        self.devices = devices
+        self.notes: list[str] = []
+
+    def scheduler(self, name: str) -> None:
+        """Set the disk's scheduler."""
+        stack.write(stack.queue("scheduler"), name)
+
+    def plain_scheduler(self) -> None:
+        """The scheduler under a policy that is not one itself."""
+        self.scheduler(PLAIN.get(self.experiment["disk"]["model"], "none"))
+
+    def set(self, group: dict[str, Any], name: str, value: object) -> None:
+        """Write to a file of a group."""
+        stack.write(stack.cgroup(group) / name, str(value))
+
+
+def _scheduler(name: str) -> Callable[[Peer], None]:
+    return lambda peer: peer.scheduler(name)
+
+
+def bfq(peer: Peer) -> None:
+    """BFQ without its low-latency heuristics: they raise weights, so weights would not hold."""
+    peer.scheduler("bfq")
+    stack.write(stack.queue("iosched/low_latency"), "0")
+    scale = max(1, max(group["weight"] for group in peer.groups) / BFQ_MAX_WEIGHT)
+    if scale > 1:
+        peer.notes.append(f"BFQ's weights end at {BFQ_MAX_WEIGHT}: all divided by {scale:g}")
+    for group in peer.groups:
+        peer.set(group, "io.bfq.weight", max(1, round(group["weight"] / scale)))
+
+
+def io_cost(peer: Peer) -> None:
+    """io.cost with a linear model that was measured on this disk, and its default qos."""
+    peer.plain_scheduler()
+    device = stack.number(peer.disk)
+    model = " ".join(f"{key}={value}" for key, value in peer.experiment["io_cost_model"].items())
+    root = stack.CGROUP_ROOT
+    stack.write(root / "io.cost.model", f"{device} ctrl=user model=linear {model}")
+    stack.write(root / "io.cost.qos", f"{device} enable=1 ctrl=auto")
+    for group in peer.groups:
+        peer.set(group, "io.weight", group["weight"])
+
+
+def io_latency(peer: Peer) -> None:
+    """io.latency with the targets that the scenario gives."""
+    peer.plain_scheduler()
+    for group in peer.groups:
+        if group["latency_ms"]:
+            target = round(group["latency_ms"] * 1000)
+            peer.set(group, "io.latency", f"{stack.number(peer.disk)} target={target}")
+
+
+def io_max(peer: Peer) -> None:
+    """io.max with the limits that the scenario gives."""
+    peer.plain_scheduler()
+    for group in peer.groups:
+        if group["max_mibps"]:
+            rate = round(group["max_mibps"] * MIB)
+            peer.set(group, "io.max", f"{stack.number(peer.disk)} rbps={rate} wbps={rate}")
+
+
+def io_prio(peer: Peer) -> None:
+    """io.prio.class with mq-deadline, which is what obeys it."""
+    peer.scheduler("mq-deadline")
+    for group in peer.groups:
+        if group["prio_class"]:
+            peer.set(group, "io.prio.class", group["prio_class"])
+
+
+def ioband(peer: Peer) -> None:
+    """A device of one pool over each volume, groups by cgroup."""
+    peer.scheduler("none")
+    settings = ["mode=cgroup", *_measure(peer)]
+    for name, below in peer.devices.items():
+        words = [stack.number(below), "0", "lab", str(len(settings)), *settings]
+        table = f"0 {stack.sectors(below)} ioband {' '.join(words)}"
+        peer.devices[name] = stack.dm_create(f"ioband-{name}".rstrip("-"), table)
+    first = next(iter(peer.devices.values()))
+    for group in peer.groups:
+        message = ("weight", f"cgroup:{group['path']}", str(group["weight"]))
+        stack.run("dmsetup", "message", first, "0", *message)
+    for key, feature in (
+        ("min_mibps", "a minimum"),
+        ("max_mibps", "a maximum"),
+        ("latency_ms", "a latency target"),
+    ):
+        if any(group[key] for group in peer.groups):
+            peer.notes.append(NOT_YET + feature)
+
+
+def _measure(peer: Peer) -> list[str]:
+    """What is to be shared, as far as ioband can."""
+    measure = peer.experiment["measure"]
+    if measure == "time":
+        peer.notes.append(NOT_YET + "measure=time; bytes are shared")
+        measure = "bytes"
+    return [f"measure={measure}"]
+
+
+PEERS: dict[str, Callable[[Peer], None]] = {
+    "none": _scheduler("none"),
+    "mq-deadline": _scheduler("mq-deadline"),
+    "kyber": _scheduler("kyber"),
+    "bfq": bfq,
+    "io.cost": io_cost,
+    "io.latency": io_latency,
+    "io.max": io_max,
+    "io.prio": io_prio,
+    "ioband": ioband,
+}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What an experiment stands on: the modelled disk, volumes on it, file systems, cgroups."""
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+CGROUP_ROOT = Path("/sys/fs/cgroup")
+LAB_DISK = Path("/sys/kernel/lab-disk")
+NAME = "disk"
+UUID = "6a0f6d0e-5d4c-4b3a-9281-706f5e4d3c2b"  # a file system's own choice would differ each time
+MOUNTS = Path("/run/mounts")
+
+
+def run(*argv: str) -> str:
+    """Run a command; what it says when it fails is in the error."""
+    done = subprocess.run(argv, text=True, capture_output=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(argv)}: exit code {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def write(path: Path, text: str) -> None:
+    """Write to a file of the kernel's, in one go."""
+    try:
+        path.write_text(text)
+    except OSError as err:
+        raise RuntimeError(f"{path}: {text!r} is refused: {err.strerror}") from err
+
+
+def number(device: str) -> str:
+    """major:minor of a block device."""
+    status = os.stat(device)
+    return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+
+
+def sectors(device: str) -> int:
+    """The length of a block device."""
+    return int(Path(f"/sys/dev/block/{number(device)}/size").read_text())
+
+
+def create_disk(disk: dict[str, Any]) -> str:
+    """Make the modelled disk; returns its device."""
+    words = [f"{key}={value}" for key, value in disk["parameters"].items()]
+    write(LAB_DISK / "create", " ".join([NAME, disk["model"], *words]))
+    return f"/dev/{NAME}"
+
+
+def queue(name: str) -> Path:
+    """A file of the disk's request queue."""
+    return Path(f"/sys/block/{NAME}/queue/{name}")
+
+
+def dm_create(name: str, table: str) -> str:
+    """A device-mapper device; there is no udev to wait for."""
+    run("dmsetup", "create", name, "--noudevsync", "--noudevrules", "--table", table)
+    return f"/dev/mapper/{name}"
+
+
+def create_volumes(volumes: list[dict[str, Any]], disk: str, on_lv: bool) -> dict[str, str]:
+    """Linear volumes, one after the other; without any, the disk or one volume of all of it."""
+    if not volumes:
+        whole = f"0 {sectors(disk)} linear {number(disk)} 0"
+        return {"": dm_create("lv", whole) if on_lv else disk}
+    devices, start = {}, 0
+    for volume in volumes:
+        length = volume["size_mib"] * 2048
+        line = f"0 {length} linear {number(disk)} {start}"
+        devices[volume["name"]] = dm_create(f"lv-{volume['name']}", line)
+        start += length
+    return devices
+
+
+def make_file_systems(volumes: list[dict[str, Any]], devices: dict[str, str]) -> dict[str, str]:
+    """Make and mount the file systems; returns the directory of each volume that has one."""
+    found = {}
+    for volume in volumes:
+        if not volume["fs"]:
+            continue
+        device, directory = devices[volume["name"]], MOUNTS / volume["name"]
+        directory.mkdir(parents=True)
+        if volume["fs"] == "ext4":
+            extended = f"lazy_itable_init=0,lazy_journal_init=0,nodiscard,hash_seed={UUID}"
+            run("mkfs.ext4", "-q", "-F", "-U", UUID, "-E", extended, device)
+        else:
+            run("mkfs.xfs", "-q", "-f", "-K", "-m", f"uuid={UUID}", device)
+        run("mount", "-t", volume["fs"], device, str(directory))
+        found[volume["name"]] = str(directory)
+    return found
+
+
+def create_cgroups(groups: list[dict[str, Any]]) -> None:
+    """The cgroups, with the controllers that sharing and writeback need."""
+    for group in groups:
+        directory = CGROUP_ROOT
+        for part in group["path"].strip("/").split("/"):
+            write(directory / "cgroup.subtree_control", "+io +memory")
+            directory = directory / part
+            directory.mkdir(exist_ok=True)
+
+
+def cgroup(group: dict[str, Any]) -> Path:
+    """A group's directory."""
+    return CGROUP_ROOT / group["path"].strip("/")

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""make lab: run scenarios, publish what came out, say which goals are not as expected."""
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from harness.cache import progress
+from harness.module import REPO
+
+from . import report
+from .goals import Verdict, judge_all
+from .measure import METRIC_OPTIONS, Observation
+from .runner import Environment, Outcome, Runner, expand, forget_old, make_environment
+from .scenario import PEERS, Run, Scenario, ScenarioError, load_all, order
+from .uml import ExperimentError
+
+RESULTS = REPO / "Documentation/results"
+
+
+class Gathered:
+    """The outcomes of a scenario's run, each read once."""
+
+    def __init__(self, outcomes: list[Outcome]):
+        self.outcomes = {
+            (one.experiment.setting.variant, one.experiment.peer, one.experiment.alone): one
+            for one in outcomes
+            if not one.experiment.on_lv
+        }
+        self._observations: dict[tuple[str, str, str], Observation] = {}
+
+    def look(self, variant: str, peer: str, alone: str) -> Observation:
+        """The observation of one experiment."""
+        key = ("" if alone else variant, peer, alone)
+        if key not in self.outcomes:
+            raise ExperimentError(f"{peer} was not run")
+        if key not in self._observations:
+            self._observations[key] = self.outcomes[key].observation()
+        return self._observations[key]
+
+
+def conclude(scenario: Scenario, run: Run, outcomes: list[Outcome], quick: bool) -> report.Results:
+    """Hold a scenario's goals against what was measured."""
+    gathered = Gathered(outcomes)
+    verdicts = judge_all(scenario, run, gathered.look, quick)
+    return report.Results(scenario, run, outcomes, verdicts, gathered.look)
+
+
+def run_scenarios(
+    scenarios: list[Scenario], runner: Runner, peers: tuple[str, ...] = (), quick: bool = False
+) -> list[report.Results]:
+    """Run everything that scenarios need, two experiments at a time."""
+    runs = {
+        each.name: replace(run, peers=tuple(p for p in run.peers if not peers or p in peers))
+        for each in scenarios
+        if (run := each.quick if quick else each.full)
+    }
+    experiments = [
+        one for each in scenarios if each.name in runs for one in expand(each, runs[each.name])
+    ]
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in runs}
+    for outcome in runner.run(experiments):
+        if outcome.experiment.scenario in outcomes:
+            outcomes[outcome.experiment.scenario].append(outcome)
+    return [
+        conclude(each, runs[each.name], outcomes[each.name], quick)
+        for each in scenarios
+        if each.name in runs
+    ]
+
+
+def say(results: report.Results) -> list[str]:
+    """Print the goals of a scenario; returns what is not as expected."""
+    surprises = [verdict.surprise for verdict in results.verdicts if verdict.surprise]
+    surprises += [
+        f"{one.experiment.label}: {one.problem}" for one in results.outcomes if one.problem
+    ]
+    print(f"{results.scenario.name}: {results.scenario.title}")
+    for verdict in results.verdicts:
+        print(f"  {_line(verdict)}")
+    return [f"{results.scenario.name}: {text}" for text in surprises]
+
+
+def _line(verdict: Verdict) -> str:
+    values = ", ".join(
+        f"{variant} {value:.4g}".strip() for variant, value in verdict.values.items()
+    )
+    goal = verdict.goal
+    what = f"{goal.peer}: {goal.name}" + (f" ({goal.text})" if goal.text else "")
+    return f"{verdict.state:8} {what}: {values or verdict.why}"
+
+
+def _words(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
+    words = tuple(word for word in text.replace(",", " ").split())
+    for word in words:
+        if word not in known:
+            sys.exit(f"{what} {word!r} is unknown; there are {', '.join(known)}")
+    return words
+
+
+def environment_words(environment: Environment) -> dict[str, str]:
+    """What the results say of the machine that made them; nothing of the host."""
+    return {"kernel": environment.kernel.release, "fio": environment.fio}
+
+
+def main() -> None:
+    """Run scenarios of the laboratory."""
+    parser = argparse.ArgumentParser(prog="lab", description=main.__doc__)
+    parser.add_argument("--scenarios", default="", help="as S1,S5; all by default")
+    parser.add_argument("--peers", default="", help=f"some of {','.join(PEERS)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="the short form that tests run")
+    parser.add_argument("--anew", action="store_true", help="also what is in the cache")
+    parser.add_argument("--results", type=Path, help="where pages are written")
+    args = parser.parse_args()
+    try:
+        scenarios = load_all(METRIC_OPTIONS)
+    except ScenarioError as err:
+        sys.exit(str(err))
+    wanted = _words(args.scenarios, tuple(each.name for each in scenarios), "scenario")
+    peers = _words(args.peers, PEERS, "peer")
+    scenarios = [each for each in scenarios if not wanted or each.name in wanted]
+    environment = make_environment()
+    forget_old()
+    every = run_scenarios(scenarios, Runner(environment, args.anew), peers, args.quick)
+    surprises = [text for results in every for text in say(results)]
+    directory = args.results
+    if not directory and not args.quick and not peers:
+        directory = RESULTS
+    if directory:
+        report.publish(every, directory, environment_words(environment), order)
+        progress(f"lab: written to {directory}")
+    if surprises:
+        print("Not as expected:", *surprises, sep="\n  ")
+    sys.exit(bool(surprises))
+
+
+if __name__ == "__main__":
+    main()

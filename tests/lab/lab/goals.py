@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Goals held against what was measured: met, missed, or not to be told, and why."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .measure import METRICS, MeasureError, Observation
+from .scenario import IDLE_DEVICE, Goal, Run, Scenario
+from .uml import ExperimentError
+
+# The observation of (variant, peer, only this subject or ""); raises what kept it from being made.
+Lookup = Callable[[str, str, str], Observation]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One goal: its figure in each variant, and how it stands."""
+
+    goal: Goal
+    values: dict[str, float]
+    state: str  # met, missed, reported or unknown
+    worst: str  # the variant that decided
+    why: str  # of "unknown"
+
+    @property
+    def surprise(self) -> str:
+        """What to do when the state is not the expected one, else nothing."""
+        if self.state == self.goal.expect or self.state == "reported":
+            return ""
+        value = format_value(self.values.get(self.worst, math.nan))
+        where = f" at {self.worst}" if self.worst else ""
+        if self.state == "met":
+            return f'{self.goal.name}: is met ({value}{where}): change to expect = "met"'
+        if self.state == "missed":
+            return f"{self.goal.name}: is missed ({value}{where})"
+        # What cannot be told is no surprise where nobody expects it to be met.
+        return f"{self.goal.name}: {self.why}" if self.goal.expect == "met" else ""
+
+
+def format_value(value: float) -> str:
+    """Four digits that count, as people write them."""
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "never"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def value_of(goal: Goal, variant: str, peer: str, look: Lookup) -> float:
+    """The figure of a goal, for any peer."""
+    metric = METRICS[goal.metric].value
+    value = metric(look(variant, peer, ""), goal.of, goal.options)
+    if goal.relative_to == IDLE_DEVICE:
+        base = metric(look(variant, "none", goal.base[0]), goal.base, goal.options)
+    elif goal.relative_to:
+        base = metric(look(variant, goal.relative_to, ""), goal.base, goal.options)
+    else:
+        return value
+    return value / base if base else math.nan
+
+
+def excess(goal: Goal, value: float) -> float:
+    """How far beyond its bounds a value is, as a part of the bound; nothing or less is met."""
+    if math.isnan(value):
+        return math.inf
+    found = []
+    if goal.equals is not None:
+        tolerance = abs(goal.equals) * goal.within_pct / 100
+        found.append((abs(value - goal.equals) - tolerance) / (abs(goal.equals) or 1))
+    if goal.at_least is not None:
+        found.append((goal.at_least - value) / (abs(goal.at_least) or 1))
+    if goal.at_most is not None:
+        found.append((value - goal.at_most) / (abs(goal.at_most) or 1))
+    return max(found, default=-math.inf)
+
+
+def flatness_pct(values: dict[str, float]) -> float:
+    """How much the largest of some values exceeds the smallest, in percent."""
+    least = min(values.values())
+    return (max(values.values()) / least - 1) * 100 if least > 0 else math.inf
+
+
+def judge(goal: Goal, run: Run, look: Lookup) -> Verdict:
+    """Hold one goal against the observations of a run."""
+    values: dict[str, float] = {}
+    for variant in run.variants:
+        if variant in goal.variants:
+            try:
+                values[variant] = value_of(goal, variant, goal.peer, look)
+            except (MeasureError, ExperimentError) as err:
+                why = str(err).partition("\n")[0]
+                return Verdict(goal, values, "unknown", variant, why)
+    if not values:
+        return Verdict(goal, values, "unknown", "", "none of its variants is in this run")
+    worst = max(values, key=lambda variant: excess(goal, values[variant]))
+    if not goal.bounded:
+        return Verdict(goal, values, "reported", worst, "")
+    met = excess(goal, values[worst]) <= 1e-9
+    if goal.flat_pct is not None and flatness_pct(values) > goal.flat_pct:
+        met, worst = False, min(values, key=lambda variant: values[variant])
+    return Verdict(goal, values, "met" if met else "missed", worst, "")
+
+
+def judge_all(scenario: Scenario, run: Run, look: Lookup, quick: bool = False) -> list[Verdict]:
+    """All goals of a run (in the quick form those marked so) whose peers take part in it."""
+    return [
+        judge(goal, run, look)
+        for goal in scenario.goals
+        if goal.peer in run.peers and (goal.quick or not quick)
+    ]

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Plots of a scenario, as SVG that is the same to the byte each time.
+
+One picture has the bandwidth of each group over time, one the distribution of
+latencies; each has a panel for every peer.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt
+
+from .measure import MIB, Observation, Trace
+from .scenario import Setting
+
+COLUMNS = 4
+BUCKETS = 60
+QUANTILES = 60
+FAMILY = 5  # so many groups of one kind are drawn and listed as one
+STYLE = {
+    "svg.hashsalt": "dm-ioband",
+    "svg.fonttype": "none",
+    "font.size": 8,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "path.simplify": False,
+}
+
+
+class Panel(NamedTuple):
+    """One experiment of a picture."""
+
+    title: str
+    observation: Observation
+
+
+def families(setting: Setting) -> dict[str, list[str]]:
+    """The groups that do I/O, by the name under which they are shown."""
+    return kinds(group.name for group in setting.groups if setting.members(group.name))
+
+
+def kinds(names: Iterable[str]) -> dict[str, list[str]]:
+    """Names that differ in a number at their end together, if there are many."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        match = re.fullmatch(r"(.*?)\d+", name)
+        alike.setdefault(match[1] if match else name, []).append(name)
+    found = {}
+    for kind, members in alike.items():
+        if len(members) >= FAMILY:
+            found[f"{kind} ({len(members)})"] = members
+        else:
+            found |= {member: [member] for member in members}
+    return found
+
+
+def _picture(
+    panels: Sequence[Panel],
+    draw: Callable[[Any, Observation], None],
+    labels: tuple[str, str],
+    path: Path,
+) -> None:
+    """Panels side by side, COLUMNS in a row, with the same axes."""
+    with plt.rc_context(STYLE):
+        rows = -(-len(panels) // COLUMNS)
+        columns = min(COLUMNS, len(panels))
+        size = (2.6 * columns, 2.0 * rows + 0.3)
+        figure, axes = plt.subplots(
+            rows, columns, figsize=size, squeeze=False, sharex=True, sharey=True
+        )
+        for axis in axes.flat[len(panels) :]:
+            axis.set_visible(False)
+        for axis, panel in zip(axes.flat, panels, strict=False):
+            draw(axis, panel.observation)
+            axis.set_title(panel.title)
+        for axis in axes[-1]:
+            axis.set_xlabel(labels[0])
+        for row in axes:
+            row[0].set_ylabel(labels[1])
+        handles = axes.flat[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="lower center", ncol=6, frameon=False)
+        figure.tight_layout(rect=(0, 0.09 / rows, 1, 1))
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+        plt.close(figure)
+
+
+def _rates(trace: Trace, seconds: float) -> tuple[Any, Any]:
+    edges = np.linspace(0, seconds, BUCKETS + 1)
+    width = seconds / BUCKETS
+    moved = np.histogram(trace.at_s, edges, weights=trace.bytes)[0]
+    return edges[:-1] + width / 2, np.round(moved / width / MIB, 3)
+
+
+def _disk_rates(obs: Observation, names: Sequence[str]) -> tuple[Any, Any]:
+    """The same from the samples at the disk, where writes go through the page cache."""
+    moments = np.array([sample.at_s for sample in obs.samples])
+    moved = np.array(
+        [
+            sum(sample.read.get(name, 0) + sample.written.get(name, 0) for name in names)
+            for sample in obs.samples
+        ]
+    )
+    edges = np.linspace(0, float(moments[-1]), BUCKETS + 1)
+    width = edges[1] - edges[0]
+    values = np.diff(np.interp(edges, moments, moved)) / width / MIB
+    return edges[:-1] + width / 2, np.round(values, 3)
+
+
+def bandwidth(panels: Sequence[Panel], path: Path) -> None:
+    """MiB/s of each group over time."""
+
+    def draw(axis: Any, obs: Observation) -> None:
+        for label, members in families(obs.setting).items():
+            if obs.samples:
+                times, rates = _disk_rates(obs, members)
+            else:
+                times, rates = _rates(obs.trace(*members), obs.seconds)
+            axis.plot(times, rates, linewidth=1, label=label)
+        axis.set_ylim(bottom=0)
+
+    _picture(panels, draw, ("seconds", "MiB/s"), path)
+
+
+def latency(panels: Sequence[Panel], path: Path) -> None:
+    """Which part of each group's I/Os took no longer."""
+    parts = np.linspace(0, 1, QUANTILES + 1)
+
+    def draw(axis: Any, obs: Observation) -> None:
+        start, end = obs.window({})
+        for label, members in families(obs.setting).items():
+            values = obs.trace(*members).between(start, end).latency_s
+            if values.size:
+                points = np.quantile(values, parts, method="inverted_cdf") * 1e3
+                axis.plot(np.round(points, 6), parts, linewidth=1, label=label)
+        axis.set_xscale("log")
+
+    _picture(panels, draw, ("ms", "part of the I/Os"), path)

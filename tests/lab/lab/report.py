@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is published: a page and two plots a scenario, results.json, and an index of all goals."""
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import plots
+from .goals import Lookup, Verdict, value_of
+from .measure import MeasureError, summary
+from .runner import Outcome
+from .scenario import PEERS, Run, Scenario
+from .uml import ExperimentError
+
+NAME = "results.json"
+MARKS = {"met": "met", "missed": "**missed**", "reported": "", "unknown": "not measured"}
+
+
+@dataclass(frozen=True)
+class Results:
+    """One scenario: what was run, and how its goals stand."""
+
+    scenario: Scenario
+    run: Run
+    outcomes: list[Outcome]
+    verdicts: list[Verdict]
+    look: Lookup
+
+
+def _number(value: float) -> float | str | None:
+    """A figure in JSON, which knows no infinity."""
+    if math.isnan(value):
+        return None
+    return "never" if math.isinf(value) else float(f"{value:.6g}")
+
+
+def _row(outcome: Outcome) -> dict[str, Any]:
+    own = outcome.experiment
+    row: dict[str, Any] = {
+        "variant": own.setting.variant,
+        "peer": own.peer,
+        "on_lv": own.on_lv,
+        "alone": own.alone,
+    }
+    try:
+        return row | summary(outcome.observation())
+    except (ExperimentError, MeasureError) as err:
+        return row | {"problem": str(err).partition("\n")[0]}
+
+
+def _peers_values(results: Results, verdict: Verdict) -> dict[str, dict[str, Any]]:
+    """What the other peers reach by the same measure."""
+    found: dict[str, dict[str, Any]] = {}
+    for peer in results.run.peers:
+        for variant in results.run.variants:
+            if variant not in verdict.goal.variants:
+                continue
+            try:
+                value = _number(value_of(verdict.goal, variant, peer, results.look))
+            except (ExperimentError, MeasureError):
+                value = None
+            found.setdefault(peer, {})[variant] = value
+    return found
+
+
+def document(results: Results) -> dict[str, Any]:
+    """One scenario for machines."""
+    goals = []
+    for verdict in results.verdicts:
+        goal = verdict.goal
+        goals.append(
+            {
+                "name": goal.name,
+                "text": goal.text,
+                "peer": goal.peer,
+                "sanity": goal.sanity,
+                "metric": goal.metric,
+                "of": list(goal.of),
+                "relative_to": goal.relative_to,
+                "state": verdict.state,
+                "expect": goal.expect,
+                "worst": verdict.worst,
+                "why": verdict.why,
+                "values": {key: _number(value) for key, value in verdict.values.items()},
+                "peers": _peers_values(results, verdict),
+            }
+        )
+    order = {peer: index for index, peer in enumerate(PEERS)}
+    rows = sorted(
+        (_row(outcome) for outcome in results.outcomes),
+        key=lambda row: (
+            [*results.scenario.settings, ""].index(row["variant"]),
+            row["alone"],
+            order[row["peer"]],
+            row["on_lv"],
+        ),
+    )
+    return {
+        "title": results.scenario.title,
+        "text": " ".join(results.scenario.text.split()),
+        "seconds": results.run.seconds,
+        "goals": goals,
+        "rows": rows,
+    }
+
+
+def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; all columns but those of names are numbers."""
+    rule = ["---" if index == 0 else "---:" for index in range(len(heads))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *lines))
+
+
+def _cell(value: float | str | None, digits: str = ".4g") -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    return value if isinstance(value, str) else format(value, digits)
+
+
+def _merged(groups: dict[str, dict[str, Any]], members: Sequence[str]) -> dict[str, Any]:
+    """Several groups as one line: sums of what adds up, the worst of latencies."""
+    each = [groups[name] for name in members]
+    merged = {key: sum(one[key] for one in each) for key in ("mbps", "iops", "share")}
+    merged["asked"] = (
+        sum(one["asked"] for one in each) if all(one["asked"] is not None for one in each) else None
+    )
+    weight = merged["iops"] or 1
+    merged["mean_ms"] = sum(one["mean_ms"] * one["iops"] for one in each if one["iops"]) / weight
+    for key in ("p99_ms", "max_ms"):
+        merged[key] = max((one[key] for one in each if one["iops"]), default=math.nan)
+    return merged
+
+
+def _peer_lines(
+    row: dict[str, Any], best: float, families: dict[str, list[str]]
+) -> list[list[str]]:
+    """The lines of one experiment in its table: one for each group, and one for all."""
+    name = row["peer"] + (" on a volume" if row["on_lv"] else "")
+    if "problem" in row:
+        return [[name, row["problem"], *["-"] * 8]]
+    lines = []
+    for label, members in families.items():
+        found = _merged(row["groups"], members)
+        figures = [_cell(found[key]) for key in ("mbps", "iops", "mean_ms", "p99_ms", "max_ms")]
+        shares = [_cell(found[key], ".1%") for key in ("share", "asked")]
+        lines.append([name, label, *shares, *figures, ""])
+        name = ""
+    part = row["total_mbps"] / best if best else math.nan
+    equal = f"Jain {row['jain']:.4f}" if row["jain"] is not None else ""
+    lines.append(["", "all", "", "", _cell(row["total_mbps"]), "", "", "", equal, f"{part:.1%}"])
+    return lines
+
+
+HEADS = (
+    "peer",
+    "group",
+    "share",
+    "asked",
+    "MB/s",
+    "IOPS",
+    "mean ms",
+    "p99 ms",
+    "max ms",
+    "of best",
+)
+
+
+def _goal_lines(found: dict[str, Any], sanity: bool) -> list[list[str]]:
+    """The goals of a scenario in its table, one line for each variant."""
+    lines = []
+    for goal in found["goals"]:
+        if goal["sanity"] != sanity:
+            continue
+        for variant in goal["values"] or [goal["worst"]]:
+            value = goal["values"].get(variant)
+            others = [
+                _cell(goal["peers"].get(peer, {}).get(variant))
+                for peer in PEERS
+                if peer != "ioband"
+            ]
+            what = f"{goal['name']}{': ' if goal['text'] else ''}{goal['text']}"
+            state = MARKS[goal["state"]]
+            if goal["state"] == "unknown":
+                state += f": {goal['why']}"
+            own = [goal["peer"]] if sanity else []
+            lines.append([what, variant, *own, _cell(value), state, *([] if sanity else others)])
+    return lines
+
+
+GOAL_HEADS = ("goal", "variant", "ioband", "state", *(peer for peer in PEERS if peer != "ioband"))
+SANITY_HEADS = ("what is known", "variant", "peer", "figure", "state")
+
+
+def page(name: str, found: dict[str, Any], command: str) -> str:
+    """The page of one scenario, in Markdown."""
+    parts = [f"# {name}: {found['title']}", found["text"]]
+    parts.append(
+        f"Made by `{command}`; {found['seconds']:g} s of virtual time for each experiment."
+    )
+    if goals := _goal_lines(found, sanity=False):
+        parts += ["## Goals", table(GOAL_HEADS, goals)]
+    if sane := _goal_lines(found, sanity=True):
+        parts += ["## What is known of the peers", table(SANITY_HEADS, sane)]
+    parts += [f"![bandwidth]({name}-bandwidth.svg)", f"![latency]({name}-latency.svg)"]
+    parts.append("## Figures")
+    parts += _figure_tables(found)
+    notes = sorted({f"{row['peer']}: {n}" for row in found["rows"] for n in row.get("notes", [])})
+    if notes:
+        parts += ["## Notes", "\n".join(f"* {note}" for note in notes)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _figure_tables(found: dict[str, Any]) -> list[str]:
+    """One table for each variant, and one of what jobs do alone."""
+    parts = []
+    for variant in dict.fromkeys(row["variant"] for row in found["rows"] if not row["alone"]):
+        rows = [row for row in found["rows"] if row["variant"] == variant and not row["alone"]]
+        best = max((row.get("total_mbps", 0) for row in rows), default=0)
+        known = next((row["groups"] for row in rows if "groups" in row), {})
+        kinds = plots.kinds(known)
+        lines = [line for row in rows for line in _peer_lines(row, best, kinds)]
+        parts += [f"### {variant}" if variant else "", table(HEADS, lines)]
+    alone = [row for row in found["rows"] if row["alone"]]
+    if alone:
+        lines = []
+        for row in alone:
+            kinds = plots.kinds(row.get("groups", {}))
+            shown = _peer_lines(row, row.get("total_mbps", 0), kinds)
+            lines += [
+                [f"only {row['alone']} {row['variant']}".strip(), *line[1:]] for line in shown[:-1]
+            ]
+        parts += ["### Nothing beside", table(HEADS, lines)]
+    return parts
+
+
+def index(everything: dict[str, Any]) -> str:
+    """The page of all scenarios: what they are, and the goals."""
+    lines, rows = [], []
+    for name, found in everything["scenarios"].items():
+        states = [goal["state"] for goal in found["goals"] if not goal["sanity"]]
+        met, bounded = states.count("met"), len(states) - states.count("reported")
+        rows.append([f"[{name}]({name}.md)", found["title"], f"{met} of {bounded}"])
+        for goal in found["goals"]:
+            if not goal["sanity"] and goal["state"] != "reported":
+                lines.append(_index_line(name, goal))
+    environment = everything["environment"]
+    head = (
+        "Every figure here is measured in virtual time, on modelled disks, with the real module,\n"
+        f"the kernel's own policies and {environment['fio']}, on Linux {environment['kernel']}.\n"
+        "`make lab` makes all of it again, the same to the byte."
+    )
+    others = [peer for peer in PEERS if peer != "ioband"]
+    return (
+        "\n\n".join(
+            (
+                "# Results",
+                head,
+                table(("scenario", "what", "goals met"), rows),
+                "## Goals\n\nThe figure is that of the variant that is farthest from its bound;\n"
+                "the peers' are by the same measure, in the same variant.",
+                table(("scenario", "goal", "variant", "ioband", "state", *others), lines),
+            )
+        )
+        + "\n"
+    )
+
+
+def _index_line(name: str, goal: dict[str, Any]) -> list[str]:
+    worst = goal["worst"]
+    others = [_cell(goal["peers"].get(p, {}).get(worst)) for p in PEERS if p != "ioband"]
+    what = f"{goal['name']}{': ' if goal['text'] else ''}{goal['text']}"
+    value = _cell(goal["values"].get(worst))
+    return [f"[{name}]({name}.md)", what, worst, value, MARKS[goal["state"]], *others]
+
+
+def draw(results: Results, directory: Path) -> None:
+    """The plots of the last variant of a scenario, which has most groups or jobs."""
+    variant = results.run.variants[-1]
+    panels = []
+    for outcome in sorted(results.outcomes, key=lambda one: PEERS.index(one.experiment.peer)):
+        own = outcome.experiment
+        if own.setting.variant == variant and not own.on_lv and not own.alone and outcome.directory:
+            panels.append(plots.Panel(own.peer, outcome.observation()))
+    if panels:
+        plots.bandwidth(panels, directory / f"{results.scenario.name}-bandwidth.svg")
+        plots.latency(panels, directory / f"{results.scenario.name}-latency.svg")
+
+
+def publish(
+    every: Sequence[Results],
+    directory: Path,
+    environment: dict[str, str],
+    order: Callable[[str], Any],
+) -> None:
+    """Write all pages; scenarios that were not run keep what results.json has of them."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / NAME
+    known = json.loads(path.read_text()) if path.exists() else {"scenarios": {}}
+    for results in every:
+        name = results.scenario.name
+        known["scenarios"][name] = found = document(results)
+        (directory / f"{name}.md").write_text(page(name, found, f"make lab S={name}"))
+        draw(results, directory)
+    known["environment"] = environment
+    known["scenarios"] = {
+        name: known["scenarios"][name] for name in sorted(known["scenarios"], key=order)
+    }
+    path.write_text(json.dumps(known, indent=1) + "\n")
+    (directory / "README.md").write_text(index(known))

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From scenarios to experiments, and from experiments to observations.
+
+An experiment is one variant of a scenario under one peer, on the bare disk or on
+a linear volume.  What decides its outcome (its description, the kernel, the
+modules, the guest's code, fio) gives its key; an outcome that is in the cache
+under its key is not made again.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from harness.cache import cache_dir, progress, prune
+from harness.module import REPO
+
+from .kernel import LabKernel, get_lab_kernel
+from .measure import Observation, observe
+from .module import build_lab_module
+from .scenario import IDLE_DEVICE, Disk, Group, Job, Run, Scenario, Setting
+from .uml import ExperimentError, run_experiment
+
+GUEST = REPO / "tests/lab/guest"
+COMMAND = ["/usr/bin/python3", "/run/tests/lab/guest/experiment.py"]
+MEMORY_MIB = 1024
+TIMEOUT_S = 1800
+
+# io.cost's model is measured as the kernel's tools/cgroup/iocost_coef_gen.py does it: six loads,
+# no merges, no scheduler.  It takes 120 s for each; a model has no moods, so less will do, as
+# long as it is more than the disk's write cache takes.
+COEFFICIENTS = (
+    ("rbps", "read", "128m", 1),
+    ("rseqiops", "read", "4k", 64),
+    ("rrandiops", "randread", "4k", 64),
+    ("wbps", "write", "128m", 1),
+    ("wseqiops", "write", "4k", 64),
+    ("wrandiops", "randwrite", "4k", 64),
+)
+COEFFICIENT_S = {"hdd": 12.0, "sata-ssd": 1.5, "nvme": 0.4, "cloud": 1.0}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What one boot of the guest does."""
+
+    scenario: str
+    setting: Setting
+    peer: str
+    on_lv: bool
+    alone: str  # the only group or job that takes part, or "" for all
+    seconds: float
+    settle: float
+    sample_ms: int
+    measure: str
+    queue: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        words = [self.scenario, self.setting.variant, self.peer]
+        words += ["on a volume"] * self.on_lv + [f"only {self.alone}"] * bool(self.alone)
+        return " ".join(word for word in words if word)
+
+    def document(self) -> dict[str, Any]:
+        """What the guest is told, but for the modules and what has to be measured first."""
+        setting = self.setting
+        return {
+            "disk": {"model": setting.disk.model, "parameters": setting.disk.parameters},
+            "queue": dict(self.queue),
+            "volumes": [vars(volume) for volume in setting.volumes],
+            "groups": [vars(group) for group in setting.groups],
+            "jobs": [vars(job) for job in setting.jobs],
+            "peer": self.peer,
+            "on_lv": self.on_lv,
+            "measure": self.measure if self.peer == "ioband" else "",
+            "seconds": self.seconds,
+            "sample_ms": self.sample_ms,
+            "memory_mib": MEMORY_MIB,
+        }
+
+
+@dataclass
+class Environment:
+    """What experiments run in; made once, when the first one has to run."""
+
+    kernel: LabKernel
+    disk: Path
+    ioband: Path
+    fio: str
+    guest: str
+
+    def modules(self, peer: str) -> list[Path]:
+        """The modules that an experiment loads."""
+        return [self.disk, self.ioband] if peer == "ioband" else [self.disk]
+
+    def key(self, document: dict[str, Any]) -> str:
+        """The hash of everything that decides an outcome."""
+        modules = [path.read_bytes() for path in self.modules(document["peer"])]
+        digest = hashlib.sha256()
+        for part in (json.dumps(document, sort_keys=True), self.fio, self.guest):
+            digest.update(part.encode() + b"\0")
+        digest.update(self.kernel.build.name.encode())
+        for module in modules:
+            digest.update(hashlib.sha256(module).digest())
+        return digest.hexdigest()[:24]
+
+
+def make_environment() -> Environment:
+    """Build what is missing: the kernel, the modelled disks, the module."""
+    kernel = get_lab_kernel("virtual-time")
+    fio = subprocess.run(["fio", "--version"], check=True, capture_output=True, text=True).stdout
+    guest = hashlib.sha256()
+    for path in sorted(GUEST.iterdir()):
+        if path.is_file():
+            guest.update(path.read_bytes())
+    return Environment(
+        kernel=kernel,
+        disk=build_lab_module(kernel, REPO / "tests/lab/disk")[0],
+        ioband=build_lab_module(kernel, REPO / "drivers/md")[0],
+        fio=fio.strip(),
+        guest=guest.hexdigest(),
+    )
+
+
+def clip(setting: Setting, seconds: float) -> Setting:
+    """A setting whose jobs end with a shorter run; those that begin later are left out."""
+    jobs = []
+    for job in setting.jobs:
+        spans = tuple((a, min(b, seconds)) for a, b in job.active if a < seconds)
+        if spans:
+            jobs.append(replace(job, active=spans))
+    return replace(setting, jobs=tuple(jobs))
+
+
+def only(setting: Setting, subject: str) -> Setting:
+    """A setting with the jobs of one group, or one job, and no variant: it is the same for many."""
+    jobs = tuple(setting.members(subject))
+    groups = tuple(group for group in setting.groups if group.name in {job.group for job in jobs})
+    groups = tuple(replace(group, weight=100) for group in groups)
+    return replace(setting, variant="", groups=groups, jobs=jobs)
+
+
+def experiment(
+    scenario: Scenario, run: Run, variant: str, peer: str, on_lv: bool = False, alone: str = ""
+) -> Experiment:
+    """One experiment of a scenario."""
+    setting = clip(scenario.settings[variant], run.seconds)
+    if alone:
+        setting = only(setting, alone)
+    return Experiment(
+        scenario=scenario.name,
+        setting=setting,
+        peer=peer,
+        on_lv=on_lv,
+        alone=alone,
+        seconds=run.seconds,
+        settle=run.settle,
+        sample_ms=run.sample_ms,
+        measure=run.measure,
+    )
+
+
+def expand(scenario: Scenario, run: Run) -> list[Experiment]:
+    """All experiments of a run: its peers, and what its goals compare with."""
+    found: dict[tuple[str, str, bool, str], None] = {}
+    for variant in run.variants:
+        for peer in run.peers:
+            found[variant, peer, False, ""] = None
+            if peer in run.on_lv:
+                found[variant, peer, True, ""] = None
+        for goal in scenario.goals:
+            if goal.peer not in run.peers or variant not in goal.variants:
+                continue
+            if goal.relative_to == IDLE_DEVICE:
+                found[variant, "none", False, goal.base[0]] = None
+            elif goal.relative_to:
+                found[variant, goal.relative_to, False, ""] = None
+    return [experiment(scenario, run, *parts) for parts in found]
+
+
+def calibration(disk: Disk) -> Experiment:
+    """The experiment that measures io.cost's model of a disk."""
+    length = COEFFICIENT_S.get(disk.model, 2.0)
+    jobs = []
+    for index, (name, rw, bs, depth) in enumerate(COEFFICIENTS):
+        start = index * (length + 2)  # what is in flight or cached ends before the next begins
+        options = {"rw": rw, "bs": bs, "iodepth": depth}
+        jobs.append(Job(name, "all", "", ((start, start + length),), options))
+    group = Group("all", "/all", 100, 0, 0, 0, "")
+    setting = Setting("", disk, (), (group,), tuple(jobs))
+    seconds = len(jobs) * (length + 2)
+    queue = (("nomerges", "1"),)
+    return Experiment("io.cost", setting, "none", False, "", seconds, 0, 0, "bytes", queue)
+
+
+def cost_model(obs: Observation) -> dict[str, int]:
+    """io.cost's coefficients from that experiment."""
+    model = {}
+    for name, _, bs, _ in COEFFICIENTS:
+        trace = obs.trace(name)
+        seconds = float(trace.at_s.max()) - trace.span[0]
+        rate = float(trace.bytes.sum()) / seconds
+        model[name] = round(rate if bs != "4k" else rate / 4096)
+    return model
+
+
+@dataclass
+class Outcome:
+    """An experiment, and what was observed or what went wrong."""
+
+    experiment: Experiment
+    directory: Path | None = None
+    problem: str = ""
+
+    def observation(self) -> Observation:
+        """What was observed."""
+        if not self.directory:
+            raise ExperimentError(self.problem)
+        own = self.experiment
+        return observe(self.directory, own.setting, own.seconds, own.settle)
+
+
+@dataclass
+class Runner:
+    """Runs experiments, two at a time, and remembers them."""
+
+    environment: Environment
+    anew: bool = False
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    execute: Callable[..., None] = run_experiment
+    _models: dict[str, dict[str, int]] = field(default_factory=dict)
+    _made: set[str] = field(default_factory=set)
+
+    def run(self, experiments: list[Experiment]) -> Iterator[Outcome]:
+        """The outcomes, in the order in which they are there."""
+        disks = {
+            json.dumps(vars(each.setting.disk), sort_keys=True): each.setting.disk
+            for each in experiments
+            if each.peer == "io.cost"
+        }
+        missing = {key: disk for key, disk in disks.items() if key not in self._models}
+        needed = [calibration(disk) for disk in missing.values()]
+        for outcome in self._all(needed):
+            key = json.dumps(vars(outcome.experiment.setting.disk), sort_keys=True)
+            if outcome.directory:
+                self._models[key] = cost_model(outcome.observation())
+            else:
+                yield outcome
+        yield from self._all(experiments)
+
+    def _all(self, experiments: list[Experiment]) -> Iterator[Outcome]:
+        started, done = time.monotonic(), 0
+        with ThreadPoolExecutor(self.workers) as pool:
+            running = [pool.submit(self.one, each) for each in experiments]
+            for future in as_completed(running):
+                outcome, cached = future.result()
+                done += 1
+                spent = time.monotonic() - started
+                state = outcome.problem.partition("\n")[0] or ("cached" if cached else "done")
+                count = f"{done}/{len(experiments)}"
+                progress(f"lab: {count} in {spent:.0f} s: {outcome.experiment.label}: {state}")
+                yield outcome
+
+    def one(self, each: Experiment) -> tuple[Outcome, bool]:
+        """The outcome of one experiment, and whether it was in the cache."""
+        document = each.document()
+        if each.peer == "io.cost":
+            model = self._models.get(json.dumps(vars(each.setting.disk), sort_keys=True))
+            if not model:
+                return Outcome(each, problem="there is no cost model of this disk"), False
+            document["io_cost_model"] = model
+        key = self.environment.key(document)
+        store = cache_dir("lab", "results")
+        final = store / key
+        if final.is_dir() and (not self.anew or key in self._made):
+            os.utime(final)
+            return Outcome(each, final), True
+        work = store / f"unfinished-{key}-{os.getpid()}"
+        try:
+            self.make(document, work)
+        except ExperimentError as err:
+            return Outcome(each, problem=str(err)), False
+        shutil.rmtree(final, ignore_errors=True)
+        work.rename(final)
+        self._made.add(key)
+        return Outcome(each, final), False
+
+    def make(self, document: dict[str, Any], work: Path) -> None:
+        """Run an experiment in a directory, and leave there what is to be kept."""
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        modules = [str(path) for path in self.environment.modules(document["peer"])]
+        text = json.dumps(document | {"modules": modules}, indent=1, sort_keys=True)
+        (work / "experiment.json").write_text(text + "\n")
+        self.execute(
+            self.environment.kernel, work, COMMAND, timeout_s=TIMEOUT_S, memory_mib=MEMORY_MIB
+        )
+        for log in work.glob("*.log"):
+            if "_lat." in log.name:
+                with open(log, "rb") as source, gzip.GzipFile(f"{log}.gz", "wb", 3, mtime=0) as out:
+                    shutil.copyfileobj(source, out)
+                log.unlink()
+
+
+def forget_old() -> None:
+    """Remove outcomes that nobody has used for a day."""
+    prune(cache_dir("lab", "results"))

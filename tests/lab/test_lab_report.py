@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Verdicts on goals, and the pages made of them, from observations made up for it."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from lab import plots, report
+from lab.goals import Lookup, Verdict, excess, flatness_pct, format_value, judge, judge_all
+from lab.measure import METRIC_OPTIONS, MeasureError, Observation
+from lab.runner import Experiment, Outcome, experiment
+from lab.scenario import Goal, Scenario, order, parse
+from lab.uml import ExperimentError
+from test_lab_measure import steady
+
+TEXT = """
+title = "Two groups"
+[disk]
+model = "cloud"
+[run]
+seconds = 10
+peers = ["none", "ioband"]
+[variants]
+"N=1" = { n = 1 }
+"N=2" = { n = 2 }
+[[group]]
+name = "a"
+weight = 200
+[[group]]
+name = "b"
+[[job]]
+group = "a"
+fio = { numjobs = "$n" }
+[[job]]
+group = "b"
+fio = { numjobs = "$n" }
+[[goal]]
+name = "shares"
+text = "2.00"
+metric = "ratio"
+of = ["a", "b"]
+equals = 2.0
+within_pct = 2
+expect = "met"
+quick = true
+[[goal]]
+name = "throughput"
+metric = "bandwidth_mbps"
+relative_to = "none"
+at_least = 0.9
+expect = "missed"
+[[goal]]
+name = "half of alone"
+metric = "bandwidth_mbps"
+of = "b"
+relative_to = "alone"
+at_least = 0.45
+expect = "missed"
+[[goal]]
+name = "just to know"
+metric = "iops"
+[[goal]]
+name = "none shares nothing"
+metric = "ratio"
+of = ["a", "b"]
+peer = "none"
+equals = 1.0
+within_pct = 2
+expect = "met"
+sanity = true
+"""
+RATES = {"none": (150, 150), "ioband": (200, 100)}
+
+
+@pytest.fixture
+def scenario() -> Scenario:
+    return parse(TEXT, "S1", METRIC_OPTIONS)
+
+
+def observed(own: Experiment) -> Observation:
+    rates = dict(zip(("a", "b"), RATES[own.peer], strict=True))
+    if own.alone:
+        rates[own.alone] = 250
+    traces = {(job.name, 0): steady(rates[job.name], 0, 10) for job in own.setting.jobs}
+    return Observation(
+        own.setting, 10, 0.5, traces, notes=("of no feature",) * (own.peer == "ioband")
+    )
+
+
+class Made(Outcome):
+    """An outcome that needs no guest."""
+
+    def observation(self) -> Observation:
+        return observed(self.experiment)
+
+
+def lookup(scenario: Scenario) -> Lookup:
+    def look(variant: str, peer: str, alone: str) -> Observation:
+        return observed(experiment(scenario, scenario.full, variant, peer, alone=alone))
+
+    return look
+
+
+def goal(scenario: Scenario, name: str) -> Goal:
+    return next(goal for goal in scenario.goals if goal.name == name)
+
+
+def test_states(scenario: Scenario) -> None:
+    verdicts = judge_all(scenario, scenario.full, lookup(scenario))
+    states = {verdict.goal.name: verdict.state for verdict in verdicts}
+    assert states == {
+        "shares": "met",
+        "throughput": "met",
+        "half of alone": "missed",
+        "just to know": "reported",
+        "none shares nothing": "met",
+    }
+    surprises = [verdict.surprise for verdict in verdicts if verdict.surprise]
+    assert len(surprises) == 1 and 'change to expect = "met"' in surprises[0]
+    quick = judge_all(scenario, scenario.full, lookup(scenario), quick=True)
+    assert [verdict.goal.name for verdict in quick] == ["shares"]
+
+
+def test_a_regression_is_a_surprise(scenario: Scenario) -> None:
+    strict = replace(goal(scenario, "shares"), equals=3.0)
+    verdict = judge(strict, scenario.full, lookup(scenario))
+    assert verdict.state == "missed" and "shares: is missed (2" in verdict.surprise
+
+
+def test_what_could_not_be_measured(scenario: Scenario) -> None:
+    def fails(variant: str, peer: str, alone: str) -> Observation:
+        raise ExperimentError("the kernel crashed\nand so on")
+
+    def unseen(variant: str, peer: str, alone: str) -> Observation:
+        raise MeasureError("the disk did not count")
+
+    for look, why in ((fails, "the kernel crashed"), (unseen, "the disk did not count")):
+        verdict = judge(goal(scenario, "shares"), scenario.full, look)
+        assert (verdict.state, verdict.why) == ("unknown", why)
+        assert verdict.surprise == f"shares: {why}"
+    verdict = judge(goal(scenario, "throughput"), scenario.full, unseen)
+    assert not verdict.surprise  # nobody expected it to be met
+
+
+def test_excess(scenario: Scenario) -> None:
+    shares = goal(scenario, "shares")
+    assert excess(shares, 2.04) <= 1e-9 < excess(shares, 2.05)
+    assert excess(shares, 1.96) <= 1e-9 < excess(shares, 1.95)
+    assert excess(shares, math.nan) == math.inf
+    assert excess(goal(scenario, "throughput"), 0.89) > 0 >= excess(goal(scenario, "throughput"), 1)
+
+
+def test_flatness(scenario: Scenario) -> None:
+    assert flatness_pct({"x": 10, "y": 11}) == pytest.approx(10)
+    assert flatness_pct({"x": 0, "y": 11}) == math.inf
+    flat = replace(goal(scenario, "throughput"), relative_to="", at_least=None, flat_pct=10)
+    values = {"N=1": 100.0, "N=2": 80.0}
+
+    def look(variant: str, peer: str, alone: str) -> Observation:
+        own = experiment(scenario, scenario.full, variant, peer)
+        traces = {(job.name, 0): steady(values[variant], 0, 10) for job in own.setting.jobs}
+        return Observation(own.setting, 10, 0.5, traces)
+
+    verdict = judge(flat, scenario.full, look)
+    assert (verdict.state, verdict.worst) == ("missed", "N=2")
+    values["N=2"] = 95.0
+    assert judge(flat, scenario.full, look).state == "met"
+
+
+def test_format_value() -> None:
+    assert [format_value(value) for value in (2.00012, 12345.6, math.nan, math.inf)] == [
+        "2",
+        "12346",
+        "-",
+        "never",
+    ]
+
+
+def results(scenario: Scenario) -> report.Results:
+    parts = [(v, p) for v in ("N=1", "N=2") for p in ("none", "ioband")]
+    outcomes: list[Outcome] = [
+        Made(experiment(scenario, scenario.full, *part), Path("made up")) for part in parts
+    ]
+    outcomes.append(Made(experiment(scenario, scenario.full, "N=1", "none", alone="b"), Path("x")))
+    verdicts = judge_all(scenario, scenario.full, lookup(scenario))
+    return report.Results(scenario, scenario.full, outcomes, verdicts, lookup(scenario))
+
+
+ENVIRONMENT = {"kernel": "7.0", "fio": "fio-3"}
+
+
+def test_pages(scenario: Scenario, tmp_path: Path) -> None:
+    report.publish([results(scenario)], tmp_path, ENVIRONMENT, order)
+    page = (tmp_path / "S1.md").read_text()
+    assert "| shares: 2.00 | N=1 | 2 | met | 1 | - |" in page
+    assert "**missed**" in page and "ioband: of no feature" in page and "only b" in page
+    index = (tmp_path / "README.md").read_text()
+    assert "| [S1](S1.md) | Two groups | 2 of 3 |" in index
+    assert "half of alone" in index and "just to know" not in index
+    found = json.loads((tmp_path / "results.json").read_text())
+    rows = found["scenarios"]["S1"]["rows"]
+    assert [(row["variant"], row["peer"]) for row in rows][:2] == [
+        ("N=1", "none"),
+        ("N=1", "ioband"),
+    ]
+    for name in ("S1-bandwidth.svg", "S1-latency.svg"):
+        assert (tmp_path / name).read_text().startswith("<?xml")
+
+
+def test_pages_are_the_same_each_time(scenario: Scenario, tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    for directory in (one, two):
+        report.publish([results(scenario)], directory, ENVIRONMENT, order)
+    names = sorted(path.name for path in one.iterdir())
+    assert len(names) == 5
+    for name in names:
+        assert (one / name).read_bytes() == (two / name).read_bytes(), name
+
+
+def test_other_scenarios_stay(scenario: Scenario, tmp_path: Path) -> None:
+    report.publish([results(scenario)], tmp_path, ENVIRONMENT, order)
+    other = replace(scenario, name="S10")
+    again = replace(results(scenario), scenario=other)
+    report.publish([again], tmp_path, ENVIRONMENT, order)
+    assert list(json.loads((tmp_path / "results.json").read_text())["scenarios"]) == ["S1", "S10"]
+
+
+def test_a_failed_experiment_has_its_row(scenario: Scenario, tmp_path: Path) -> None:
+    broken = results(scenario)
+    own = broken.outcomes[1].experiment
+    broken.outcomes[1] = Outcome(own, problem="the kernel crashed\nconsole")
+    report.publish([broken], tmp_path, ENVIRONMENT, order)
+    assert "| ioband | the kernel crashed |" in (tmp_path / "S1.md").read_text()
+
+
+def test_families() -> None:
+    names = ["victim", *(f"client{i}" for i in range(1, 16)), "w1", "w2"]
+    assert list(plots.kinds(names)) == ["victim", "client (15)", "w1", "w2"]
+
+
+def test_surprise_names_the_variant(scenario: Scenario) -> None:
+    verdict = Verdict(goal(scenario, "shares"), {"N=2": 1.5}, "missed", "N=2", "")
+    assert verdict.surprise == "shares: is missed (1.5 at N=2)"

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenario files: what they mean, and what is said of those that are wrong."""
+
+from dataclasses import replace
+
+import pytest
+from lab.measure import METRIC_OPTIONS
+from lab.runner import clip, expand, experiment, only
+from lab.scenario import Scenario, ScenarioError, load_all, order, parse
+
+GOOD = """
+title = "t"
+[disk]
+model = "$model"
+[run]
+seconds = 4
+peers = ["none", "bfq", "ioband"]
+on_lv = ["ioband"]
+[quick]
+seconds = 2
+peers = ["ioband"]
+variants = ["few"]
+[variants]
+few = { n = 2, model = "hdd" }
+many = { n = 6, model = "cloud" }
+[[group]]
+name = "g{i}"
+weight = "{i}0"
+count = "$n"
+[[group]]
+name = "late"
+[[job]]
+group = "g{i}"
+fio = { rw = ["read", "write"], offset = "{i}g", numjobs = "$n" }
+[[job]]
+name = "late-job"
+group = "late"
+active = [[1, 3]]
+fio = { rw = "read" }
+[[goal]]
+name = "shares"
+metric = "share_error_pct"
+at_most = 2
+expect = "met"
+quick = true
+[[goal]]
+name = "alone"
+metric = "bandwidth_mbps"
+of = "late"
+relative_to = "alone"
+at_least = 0.5
+expect = "missed"
+variants = ["many"]
+"""
+
+
+def scenario(text: str = GOOD) -> Scenario:
+    return parse(text, "S1", METRIC_OPTIONS)
+
+
+def test_variants_and_numbers() -> None:
+    found = scenario()
+    many = found.settings["many"]
+    assert [group.name for group in many.groups] == [*(f"g{i}" for i in range(1, 7)), "late"]
+    assert [group.weight for group in many.groups] == [10, 20, 30, 40, 50, 60, 100]
+    assert many.disk.model == "cloud" and found.settings["few"].disk.model == "hdd"
+    first, second, third = many.jobs[:3]
+    assert (first.fio["rw"], second.fio["rw"], third.fio["rw"]) == ("read", "write", "read")
+    assert second.fio["offset"] == "2g" and second.fio["numjobs"] == 6
+    assert first.active == ((0, 4),) and many.jobs[-1].active == ((1, 3),)
+    assert found.quick is not None
+    assert (found.quick.seconds, found.quick.variants, found.quick.on_lv) == (2, ("few",), ())
+
+
+def test_members() -> None:
+    setting = scenario().settings["few"]
+    assert [job.name for job in setting.members("late")] == ["late-job"]
+    assert [job.name for job in setting.members("late-job")] == ["late-job"]
+    assert len(setting.members("*")) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('title = "t"', "", "title: is missing"),
+        ('title = "t"', "title = 7", "title: 7 is not a text"),
+        ("seconds = 4", "", "run.seconds: is missing"),
+        ("seconds = 4", "seconds = -1", "run.seconds: -1 is not in the range"),
+        ("seconds = 4", "seconds = 0.2", "run.settle: 0.5 leaves nothing of 0.2"),
+        ("seconds = 4", "secs = 4", "run.seconds: is missing"),
+        ("seconds = 4", "seconds = 4\nsecs = 4", "run.secs: there is no such key"),
+        ('"bfq", "ioband"]', '"cfq"]', "run.peers: 'cfq' is none of none, mq-deadline"),
+        ('variants = ["few"]', 'variants = ["fwe"]', "quick.variants: 'fwe' is none of few, many"),
+        ('model = "$model"', 'model = "$modle"', "disk.model: $modle is not known; there are $n"),
+        ('weight = "{i}0"', 'weight = "{i}0000"', "group[1].weight: 20000 is not in the range"),
+        ('weight = "{i}0"', "weight = 1.5", "group[1].weight: 1.5 is not a whole number"),
+        ('weight = "{i}0"', "weight = true", "group[1].weight: True is not a number"),
+        ('name = "g{i}"', 'name = "g"', "group[1].name: of several groups needs"),
+        ('name = "late"\n[[job]]', 'name = "g1"\n[[job]]', "there are several of the name 'g1'"),
+        ('group = "late"', 'group = "latte"', "job[2].group: there is no group 'latte'"),
+        ("[[1, 3]]", "[[3, 1]]", "job[2].active: [[3, 1]] is not in the order of time"),
+        ("[[1, 3]]", "[1, 3]", "job[2].active: [1, 3] is not a list of spans"),
+        ('fio = { rw = "read" }', 'fio = "read"', "job[2].fio: 'read' is not a table"),
+        ('"share_error_pct"', '"shares"', "goal[1].metric: 'shares' is none of"),
+        ('expect = "met"', 'expect = "maybe"', "goal[1].expect: 'maybe' is none of met, missed"),
+        ('expect = "met"', "", "goal[1].expect: is"),
+        ('of = "late"', 'of = "g9"', "goal[2].of: there is no group or job 'g9'"),
+        ('of = "late"', 'of = ["late", "g1"]', "goal[2].base: is one group or job"),
+        ('of = "late"', 'of = "late"\nwindow_ms = 3', "goal[2].window_ms: there is no such key"),
+        ("[[goal]]\nname", "[goal]\nname", "Cannot"),
+        ('name = "late"\n', 'name = "late"\npath = "late"\n', "'late' is not a path"),
+    ],
+)
+def test_wrong(old: str, new: str, complaint: str) -> None:
+    assert old in GOOD
+    with pytest.raises(ScenarioError) as caught:
+        scenario(GOOD.replace(old, new, 1))
+    assert str(caught.value).startswith("S1.toml: ")
+    assert complaint in str(caught.value)
+
+
+def test_expansion() -> None:
+    found = scenario()
+    labels = [each.label for each in expand(found, found.full)]
+    assert labels == [
+        "S1 few none",
+        "S1 few bfq",
+        "S1 few ioband",
+        "S1 few ioband on a volume",
+        "S1 many none",
+        "S1 many bfq",
+        "S1 many ioband",
+        "S1 many ioband on a volume",
+        "S1 none only late",
+    ]
+    assert found.quick is not None
+    assert [each.label for each in expand(found, found.quick)] == ["S1 few ioband"]
+    # What a goal compares with comes along, even if only one peer is wanted.
+    labels = [each.label for each in expand(found, replace(found.full, peers=("ioband",)))]
+    assert "S1 none only late" in labels and "S1 many bfq" not in labels
+
+
+def test_clip_and_only() -> None:
+    setting = scenario().settings["few"]
+    assert [job.active for job in clip(setting, 2).jobs] == [((0, 2),), ((0, 2),), ((1, 2),)]
+    assert [job.group for job in clip(setting, 1).jobs] == ["g1", "g2"]
+    lone = only(setting, "late")
+    assert [group.name for group in lone.groups] == ["late"] and lone.variant == ""
+
+
+def test_alone_is_the_same_for_each_variant_that_does_not_change_it() -> None:
+    text = GOOD.replace('model = "$model"', 'model = "hdd"')
+    found = scenario(text)
+    documents = [
+        experiment(found, found.full, variant, "none", alone="late").document()
+        for variant in ("few", "many")
+    ]
+    assert documents[0] == documents[1]
+
+
+def test_the_peer_decides_the_document() -> None:
+    found = scenario()
+    documents = [
+        experiment(found, found.full, "few", peer, on_lv).document()
+        for peer, on_lv in (("none", False), ("bfq", False), ("bfq", True))
+    ]
+    assert documents[0] != documents[1] != documents[2]
+
+
+def test_the_scenarios_of_the_repository() -> None:
+    names = [each.name for each in load_all(METRIC_OPTIONS)]
+    assert names == [*(f"S{number}" for number in range(1, 16)), "V10"]
+
+
+def test_order() -> None:
+    assert sorted(["V10", "S10", "S9"], key=order) == ["S9", "S10", "V10"]

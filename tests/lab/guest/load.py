@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The load of an experiment, fio, one process a group; and what moved at the disk meanwhile.
+"""The load of an experiment, fio; and what moved at the disk meanwhile.
 
-All processes start at the same instant of virtual time, and fio takes the same
-virtual time to get ready in each of them.
+One fio starts all jobs, so that they begin at the same instant of virtual time.
 """
 
 import subprocess
@@ -16,7 +15,7 @@ TIMES = Path(f"/sys/block/{stack.NAME}/lab-disk/times")
 DEFAULTS: dict[str, Any] = {
     "ioengine": "libaio",
     "direct": 1,
-    "thread": True,
+    "cgroup_nodelete": 1,
     "clocksource": "clock_gettime",
     "norandommap": True,
     "time_based": True,
@@ -57,24 +56,16 @@ def job_options(
 
 
 def start(
-    group: dict[str, Any],
-    jobs: list[dict[str, Any]],
-    devices: dict[str, str],
-    directories: dict[str, str],
+    experiment: dict[str, Any], devices: dict[str, str], directories: dict[str, str]
 ) -> subprocess.Popen[str]:
-    """fio with all jobs of a group, in its cgroup."""
-    argv = ["fio", f"--output={group['name']}.fio", "--output-format=terse"]
-    for job in jobs:
+    """fio with all jobs, each a process that fio puts into the cgroup of its group."""
+    paths = {group["name"]: group["path"].strip("/") for group in experiment["groups"]}
+    argv = ["fio", "--output=/dev/null"]  # its summary has times of the host's
+    for job in experiment["jobs"]:
         for index in range(len(job["active"])):
-            argv += _arguments(job_options(job, index, devices, directories))
-    enter = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
-    return subprocess.Popen(
-        ["sh", "-c", enter, str(stack.cgroup(group)), *argv],
-        text=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
+            options = job_options(job, index, devices, directories)
+            argv += _arguments(options | {"cgroup": paths[job["group"]]})
+    return subprocess.Popen(argv, text=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def moved(groups: list[dict[str, Any]], device: str) -> tuple[dict[str, int], dict[str, int]]:
@@ -98,11 +89,7 @@ def run(
     groups = experiment["groups"]
     device = stack.number(disk)
     origin = time.time()
-    running = []
-    for group in groups:
-        jobs = [job for job in experiment["jobs"] if job["group"] == group["name"]]
-        if jobs:
-            running.append((group["name"], start(group, jobs, devices, directories)))
+    process = start(experiment, devices, directories)
     samples = []
     if experiment["sample_ms"]:
         for index in range(int(experiment["seconds"] * 1000 / experiment["sample_ms"]) + 1):
@@ -110,10 +97,9 @@ def run(
             time.sleep(max(0.0, origin + at_s - time.time()))
             read, written = moved(groups, device)
             samples.append({"at_s": at_s, "read": read, "written": written})
-    for name, process in running:
-        errors = process.communicate()[1]
-        if process.returncode:
-            raise RuntimeError(f"fio of {name}: exit code {process.returncode}: {errors.strip()}")
+    errors = process.communicate()[1]
+    if process.returncode:
+        raise RuntimeError(f"fio: exit code {process.returncode}: {errors.strip()}")
     return {"origin_ms": round(origin * 1000), "samples": samples, "device_s": device_times(groups)}
 
 

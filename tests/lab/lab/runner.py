@@ -45,7 +45,8 @@ COEFFICIENTS = (
     ("wseqiops", "write", "4k", 64),
     ("wrandiops", "randwrite", "4k", 64),
 )
-COEFFICIENT_S = {"hdd": 12.0, "sata-ssd": 1.5, "nvme": 0.4, "cloud": 1.0}
+COEFFICIENT_S = {"hdd": 12.0, "sata-ssd": 1.5, "nvme": 0.6, "cloud": 1.5}
+SMALL_PART = 0.3  # of that time for loads of small blocks, which take many more I/Os
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,9 @@ def calibration(disk: Disk) -> Experiment:
     jobs = []
     for index, (name, rw, bs, depth) in enumerate(COEFFICIENTS):
         start = index * (length + 2)  # what is in flight or cached ends before the next begins
+        end = start + (length * SMALL_PART if bs == "4k" else length)
         options = {"rw": rw, "bs": bs, "iodepth": depth}
-        jobs.append(Job(name, "all", "", ((start, start + length),), options))
+        jobs.append(Job(name, "all", "", ((start, end),), options))
     group = Group("all", "/all", 100, 0, 0, 0, "")
     setting = Setting("", disk, (), (group,), tuple(jobs))
     seconds = len(jobs) * (length + 2)
@@ -288,7 +290,8 @@ class Runner:
         try:
             self.make(document, work)
         except ExperimentError as err:
-            return Outcome(each, problem=str(err)), False
+            shutil.rmtree(work)
+            return Outcome(each, problem=str(err).replace(work.name, each.label)), False
         shutil.rmtree(final, ignore_errors=True)
         work.rename(final)
         self._made.add(key)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Scenarios in their quick form, in the guest: goals stand as their files expect.
+
+A goal that is met although its file says "missed" fails as well, so that a file
+always says how things are.  `make lab` runs the full form.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from lab.__main__ import run_scenarios
+from lab.measure import METRIC_OPTIONS
+from lab.runner import Runner, expand, make_environment
+from lab.scenario import load_all
+
+SCENARIOS = {each.name: each for each in load_all(METRIC_OPTIONS) if each.quick}
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    """What runs experiments; what is in the cache is not run again."""
+    yield Runner(make_environment())
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_goals(runner: Runner, name: str) -> None:
+    (results,) = run_scenarios([SCENARIOS[name]], runner, quick=True)
+    assert results.verdicts, f"{name}.toml has a quick form, but no quick goal"
+    problems = [one.problem for one in results.outcomes if one.problem]
+    surprises = [verdict.surprise for verdict in results.verdicts if verdict.surprise]
+    assert not problems + surprises, "\n".join(problems + surprises)
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    """Every file of an experiment."""
+    return {path.name: path.read_bytes() for path in sorted(directory.iterdir())}
+
+
+def test_an_experiment_repeats_to_the_byte(runner: Runner, tmp_path: Path) -> None:
+    scenario = SCENARIOS["S1"]
+    assert scenario.quick
+    run = replace(scenario.quick, peers=("ioband",), seconds=1)
+    own = next(each for each in expand(scenario, run) if each.peer == "ioband")
+    found = []
+    for name in ("one", "two"):
+        runner.make(own.document(), tmp_path / name)
+        found.append(contents(tmp_path / name))
+    one, two = found
+    assert one.keys() == two.keys()
+    assert any(name.endswith("_lat.1.log.gz") for name in one) and "result.json" in one
+    assert not [name for name in one if one[name] != two[name]]
+
+
+def test_another_load_leaves_other_bytes(runner: Runner, tmp_path: Path) -> None:
+    """Or the comparison above would prove nothing."""
+    scenario = SCENARIOS["S1"]
+    assert scenario.quick
+    run = replace(scenario.quick, peers=("none",), seconds=1)
+    found = []
+    for name, variant in (("one", scenario), ("two", replace(scenario))):
+        (own, *_) = expand(variant, run)
+        document = own.document()
+        if name == "two":
+            document["jobs"][0] = document["jobs"][0] | {"fio": {"rw": "randread", "bs": "32k"}}
+        runner.make(document, tmp_path / name)
+        found.append(contents(tmp_path / name))
+    assert found[0]["two.0_lat.1.log.gz"] != found[1]["two.0_lat.1.log.gz"]

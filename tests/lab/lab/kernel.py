@@ -79,7 +79,10 @@ class LabKernel:
 
 def make_command(source: Path, build: Path) -> list[str]:
     """Kbuild in the kernel's tree."""
-    return ["make", "-s", "-C", str(source), f"O={build}", "ARCH=um", f"-j{os.cpu_count()}"]
+    make = ["make", "-s", "-C", str(source), f"O={build}", "ARCH=um", f"-j{os.cpu_count()}"]
+    # The kernel's own version is among what its random numbers start from.
+    identity = {"TIMESTAMP": "@0", "USER": "lab", "HOST": "lab", "VERSION": "1"}
+    return make + [f"KBUILD_BUILD_{name}={value}" for name, value in identity.items()]
 
 
 # -- source ------------------------------------------------------------------
@@ -189,7 +192,7 @@ def _run(what: str, command: list[str], log: Path) -> None:
     steps = 0
     errors: list[str] = []
     with (
-        open(log, "a") as out,
+        open(log, "a", buffering=1) as out,
         subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         ) as proc,
@@ -228,7 +231,7 @@ def get_lab_kernel(variant: str) -> LabKernel:
         raise ValueError(f"variant {variant!r} is unknown; there are {', '.join(VARIANTS)}")
     version, source = _get_source()
     settings = read_fragments(variant)
-    parts = (version, *settings.values(), _compiler())
+    parts = (version, *sorted(settings.values()), _compiler())
     key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
     builds = cache_dir("lab", "builds", variant)
     build = builds / key

@@ -10,6 +10,8 @@ work/console.log.
 """
 
 import contextlib
+import ctypes
+import errno
 import re
 import shlex
 import shutil
@@ -18,13 +20,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.machine import CMDLINE, end, spawn
+from harness.machine import CMDLINE, end, no_core, spawn
 from harness.module import REPO
 
 from .kernel import LabKernel
 
-TESTS = REPO / "tests"
-GUEST = TESTS / "lab/guest"
+INIT = REPO / "tests/lab/guest/init"
 # The virtual clock starts at the same moment always.
 START_NS = 1_700_000_000 * 10**9
 CLOCK = (
@@ -42,12 +43,9 @@ class ExperimentError(RuntimeError):
 
 
 def uml_argv(
-    kernel: LabKernel, init: Path, scratch: Path, memory_mib: int, *words: str, **paths: Path
+    kernel: LabKernel, init: Path, scratch: Path, memory_mib: int, *words: str
 ) -> list[str]:
-    """A User-Mode-Linux executable and its arguments; paths become lab.NAME=PATH."""
-    for path in (init, *paths.values()):
-        if re.search(r"[\s,]", str(path)):
-            raise ValueError(f"{path}: a kernel's command line takes no blanks and commas in paths")
+    """A User-Mode-Linux executable and its arguments; init is the path of the first process."""
     return [
         str(kernel.image),
         f"mem={memory_mib}M",
@@ -63,7 +61,6 @@ def uml_argv(
         f"uml_dir={scratch}/",
         "umid=lab",
         *words,
-        *(f"lab.{name}={path}" for name, path in paths.items()),
     ]
 
 
@@ -74,6 +71,45 @@ def uml_environment(scratch: Path, memory_mib: int) -> dict[str, str]:
         if shutil.disk_usage("/dev/shm").free > memory_mib << 20:
             memory = "/dev/shm"
     return {"PATH": "/usr/bin:/bin", "HOME": str(scratch), "TMPDIR": memory}
+
+
+class _Instruction(ctypes.Structure):
+    """struct sock_filter."""
+
+    _fields_ = (
+        ("code", ctypes.c_uint16),
+        ("jt", ctypes.c_uint8),
+        ("jf", ctypes.c_uint8),
+        ("k", ctypes.c_uint32),
+    )
+
+
+class _Program(ctypes.Structure):
+    """struct sock_fprog."""
+
+    _fields_ = (("len", ctypes.c_uint16), ("filter", ctypes.POINTER(_Instruction)))
+
+
+def without_chance() -> None:
+    """Deny getrandom(2) to the kernel about to start: its random numbers repeat then.
+
+    Tags of requests are among what it draws.  The guest's own getrandom(2) is not
+    concerned, that is answered by the guest's kernel.
+    """
+    no_core()
+    instructions = (_Instruction * 4)(
+        _Instruction(0x20, 0, 0, 0),  # load the number of the system call
+        _Instruction(0x15, 0, 1, 318),  # unless it is getrandom (x86-64), skip one
+        _Instruction(0x06, 0, 0, 0x00050000 | errno.ENOSYS),  # SECCOMP_RET_ERRNO
+        _Instruction(0x06, 0, 0, 0x7FFF0000),  # SECCOMP_RET_ALLOW
+    )
+    program = _Program(len(instructions), instructions)
+    libc = ctypes.CDLL(None, use_errno=True)
+    pr_set_no_new_privs, pr_set_seccomp, filter_mode = 38, 22, 2
+    if libc.prctl(pr_set_no_new_privs, 1, 0, 0, 0) or libc.prctl(
+        pr_set_seccomp, filter_mode, ctypes.byref(program)
+    ):
+        raise OSError(ctypes.get_errno(), "the host lets no seccomp filter be set")
 
 
 def _problem(work: Path, rc: int, console: str) -> str:
@@ -100,13 +136,21 @@ def run_experiment(
     work = work.resolve()
     (work / "code").unlink(missing_ok=True)
     (work / "command").write_text(shlex.join(str(word) for word in command) + "\n")
+    (work / "init").unlink(missing_ok=True)
+    (work / "init").symlink_to(INIT)
     console = work / "console.log"
-    words = (*CMDLINE.split(), *(CLOCK if kernel.variant == "virtual-time" else ()))
+    virtual = kernel.variant == "virtual-time"
+    words = (*CMDLINE.split(), *(CLOCK if virtual else ()))
     timed_out = False
     with tempfile.TemporaryDirectory(prefix="lab-") as name:
         scratch = Path(name)
-        argv = uml_argv(kernel, GUEST / "init", scratch, memory_mib, *words, work=work, tests=TESTS)
-        proc = spawn(argv, console, env=uml_environment(scratch, memory_mib))
+        proc = spawn(
+            uml_argv(kernel, Path("/proc/self/cwd/init"), scratch, memory_mib, *words),
+            console,
+            without_chance if virtual else no_core,
+            cwd=work,
+            env=uml_environment(scratch, memory_mib),
+        )
         try:
             proc.wait(timeout_s)
         except subprocess.TimeoutExpired:

@@ -7,7 +7,7 @@ import resource
 import signal
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,18 @@ class Options:
     disks_mib: Sequence[int] = ()
 
 
-def spawn(argv: Sequence[str], log: Path, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a machine: in a session of its own, that ends with this process; without cores."""
+def no_core() -> None:
+    """The core of a machine would be its whole memory."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def spawn(
+    argv: Sequence[str], log: Path, before: Callable[[], None] = no_core, **options: Any
+) -> subprocess.Popen[bytes]:
+    """Start a machine, in a session of its own that ends with this process.
+
+    before is called in the new process.
+    """
     with open(log, "wb") as out:
         return subprocess.Popen(
             [*DIE_WITH_US, *argv],
@@ -44,14 +54,9 @@ def spawn(argv: Sequence[str], log: Path, **options: Any) -> subprocess.Popen[by
             stdout=out,
             stderr=out,
             start_new_session=True,
-            preexec_fn=_no_core,
+            preexec_fn=before,
             **options,
         )
-
-
-def _no_core() -> None:
-    """The core of a machine would be its whole memory."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def end(proc: subprocess.Popen[bytes]) -> None:

@@ -86,6 +86,9 @@ demo: setup-vm ## Show proportional sharing on a stock kernel, in a minute or tw
 bench: setup-vm ## Measure instructions per I/O against the kernel's own schedulers
 	$(PYTHON) tests/bench/cost.py --json build/cost.json $(if $(KERNEL),--kernel $(KERNEL))
 
+lab: setup-lab ## Run all scenarios in virtual time, and write Documentation/results (S=S5,S6 PEERS=bfq,ioband)
+	$(PYTHON) -m lab $(if $(S),--scenarios $(S)) $(if $(PEERS),--peers $(PEERS)) $(LAB_ARGS)
+
 vm: setup-vm ## Run CMD='...' in a virtual machine (KERNEL=, default: of this Debian)
 	@$(PYTHON) -m harness.guest $(addprefix --kernel ,$(KERNEL)) '$(CMD)'
 
@@ -96,4 +99,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-python check-shell
-.PHONY: check $(CHECKS) all modules tools install uninstall setup setup-vm setup-lab test test-unit test-vm demo bench vm clean help
+.PHONY: check $(CHECKS) all modules tools install uninstall setup setup-vm setup-lab test test-unit test-vm demo bench lab vm clean help

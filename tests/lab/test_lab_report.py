@@ -235,6 +235,14 @@ def test_a_failed_experiment_has_its_row(scenario: Scenario, tmp_path: Path) -> 
     assert "| ioband | the kernel crashed |" in (tmp_path / "S1.md").read_text()
 
 
+def test_figures_for_a_terminal(scenario: Scenario) -> None:
+    text = report.figures_text(report.document(results(scenario)))
+    heads = [line.split() for line in text.splitlines() if line.split()[0] == "peer"]
+    assert len(heads) == 3 and "|" not in text
+    ioband = next(line for line in text.splitlines() if line.split()[0] == "ioband")
+    assert ioband.split()[:4] == ["ioband", "a", "66.7%", "66.7%"]
+
+
 def test_families() -> None:
     names = ["victim", *(f"client{i}" for i in range(1, 16)), "w1", "w2"]
     assert list(plots.kinds(names)) == ["victim", "client (15)", "w1", "w2"]

@@ -6,7 +6,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from harness.cache import progress
 from harness.module import REPO
 
 from . import report
@@ -17,6 +16,7 @@ from .scenario import PEERS, Run, Scenario, ScenarioError, load_all, order
 from .uml import ExperimentError
 
 RESULTS = REPO / "Documentation/results"
+PARTS = REPO / "build/lab"
 
 
 class Gathered:
@@ -79,6 +79,7 @@ def say(results: report.Results) -> list[str]:
     print(f"{results.scenario.name}: {results.scenario.title}")
     for verdict in results.verdicts:
         print(f"  {_line(verdict)}")
+    print(report.figures_text(report.document(results)))
     return [f"{results.scenario.name}: {text}" for text in surprises]
 
 
@@ -111,7 +112,7 @@ def main() -> None:
     parser.add_argument("--peers", default="", help=f"some of {','.join(PEERS)}; all by default")
     parser.add_argument("--quick", action="store_true", help="the short form that tests run")
     parser.add_argument("--anew", action="store_true", help="also what is in the cache")
-    parser.add_argument("--results", type=Path, help="where pages are written")
+    parser.add_argument("--results", type=Path, help=f"where pages are written ({RESULTS})")
     args = parser.parse_args()
     try:
         scenarios = load_all(METRIC_OPTIONS)
@@ -124,12 +125,10 @@ def main() -> None:
     forget_old()
     every = run_scenarios(scenarios, Runner(environment, args.anew), peers, args.quick)
     surprises = [text for results in every for text in say(results)]
-    directory = args.results
-    if not directory and not args.quick and not peers:
-        directory = RESULTS
-    if directory:
-        report.publish(every, directory, environment_words(environment), order)
-        progress(f"lab: written to {directory}")
+    # What is published has all peers.
+    directory = args.results or (PARTS if args.quick or peers else RESULTS)
+    report.publish(every, directory, environment_words(environment), order)
+    print("Written to", *(f"{directory}/{results.scenario.name}.md" for results in every))
     if surprises:
         print("Not as expected:", *surprises, sep="\n  ")
     sys.exit(bool(surprises))

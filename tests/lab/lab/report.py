@@ -235,6 +235,23 @@ def _figure_tables(found: dict[str, Any]) -> list[str]:
     return parts
 
 
+def figures_text(found: dict[str, Any]) -> str:
+    """The same tables for a terminal: columns aligned, without the marks of Markdown."""
+    lines = []
+    for part in _figure_tables(found):
+        if not part.startswith("|"):
+            lines.append(part.strip("# "))
+            continue
+        rows = [[cell.strip() for cell in line[1:-1].split("|")] for line in part.splitlines()]
+        del rows[1]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+        for row in rows:
+            cells = zip(row, widths, strict=True)
+            text = [c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(cells)]
+            lines.append("  " + "  ".join(text).rstrip())
+    return "\n".join(line for line in lines if line)
+
+
 def index(everything: dict[str, Any]) -> str:
     """The page of all scenarios: what they are, and the goals."""
     lines, rows = [], []

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Swap on ioband: memory comes free although the device that takes it is shared."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.devices import null_blk
+from harness.guest import Guest
+from harness.ioband import Ioband
+from harness.load import Load, Stream
+
+SWAP_MIB = 256
+pytestmark = pytest.mark.guest(memory_mib=384, disks_mib=(SWAP_MIB,))
+
+# Stamps every page of so many MiB, and sees that each comes back with its stamp.
+TOUCH = """
+import mmap, sys
+size = int(sys.argv[1]) << 20
+memory = mmap.mmap(-1, size)
+for at in range(0, size, 4096):
+    memory[at:at + 8] = at.to_bytes(8, "little")
+for at in range(0, size, 4096):
+    if memory[at:at + 8] != at.to_bytes(8, "little"):
+        sys.exit(f"the page at {at} has another's content")
+"""
+
+
+@contextmanager
+def swap(guest: Guest) -> Iterator[Ioband]:
+    """A swap device on ioband, in use."""
+    guest.run("modprobe virtio_blk && udevadm settle")
+    with Ioband(guest, "swap", "/dev/vda", depth=4) as device:
+        guest.run(["mkswap", device.path])
+        guest.run(["swapon", device.path])
+        yield device
+        guest.run(["swapoff", device.path], timeout=120)
+
+
+def touch(group: Cgroup, mib: int) -> None:
+    """A process of the group uses so much memory twice."""
+    group.run(["/usr/bin/python3", "-S", "-c", TOUCH, str(mib)], timeout=300)
+
+
+def swapped_out_mib(guest: Guest) -> int:
+    """What has been written to swap since the boot."""
+    lines = dict(line.split() for line in guest.read("/proc/vmstat").splitlines())
+    return int(lines["pswpout"]) * 4096 >> 20
+
+
+def available_mib(guest: Guest) -> int:
+    """How much memory can be had without swapping."""
+    lines = dict(line.split(":") for line in guest.read("/proc/meminfo").splitlines())
+    return int(lines["MemAvailable"].split()[0]) >> 10
+
+
+def test_a_group_swaps_while_another_competes(ioband: Guest) -> None:
+    """Its swap writes are never held, its other bios are: it competes."""
+    guest = ioband
+    with (
+        swap(guest) as device,
+        null_blk(guest, irqmode=2, completion_nsec=500_000) as disk,
+        Ioband(guest, "rival", disk) as rival,
+        Cgroup(guest, "small", controllers="+io +memory") as small,
+        Cgroup(guest, "other") as other,
+    ):
+        small.set("memory.max", "24M")
+        load = Load(guest, [Stream("other", rival.path, other)]).start()
+        before = swapped_out_mib(guest)
+        touch(small, 72)
+        out = swapped_out_mib(guest) - before
+        io = device.io()["/small"]
+        load.end()
+    assert out >= 48
+    assert io.read.held > 100
+    assert (io.write.held, io.write.bytes >> 20) == (0, pytest.approx(out, abs=4))
+
+
+def test_the_machine_swaps(ioband: Guest) -> None:
+    """All memory is short, and kernel threads reclaim it."""
+    guest = ioband
+    with swap(guest) as device, Cgroup(guest, "big") as big:
+        before = swapped_out_mib(guest)
+        touch(big, available_mib(guest) + 48)
+        out = swapped_out_mib(guest) - before
+        io = device.io()
+    assert out >= 32
+    assert sum(group.write.held for group in io.values()) == 0
+    assert sum(group.write.bytes for group in io.values()) >> 20 == pytest.approx(out, abs=4)

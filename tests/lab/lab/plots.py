@@ -79,8 +79,9 @@ def _picture(
         for axis, panel in zip(axes.flat, panels, strict=False):
             draw(axis, panel.observation)
             axis.set_title(panel.title)
-        for axis in axes[-1]:
+            axis.tick_params(labelbottom=True)
             axis.set_xlabel(labels[0])
+        axes.flat[0].set_ylim(bottom=0)  # for all, once everything is drawn
         for row in axes:
             row[0].set_ylabel(labels[1])
         handles = axes.flat[0].get_legend_handles_labels()
@@ -122,7 +123,6 @@ def bandwidth(panels: Sequence[Panel], path: Path) -> None:
             else:
                 times, rates = _rates(obs.trace(*members), obs.seconds)
             axis.plot(times, rates, linewidth=1, label=label)
-        axis.set_ylim(bottom=0)
 
     _picture(panels, draw, ("seconds", "MiB/s"), path)
 

@@ -2,24 +2,32 @@
 """Fixtures of the tests in virtual machines.
 
 A test that takes `guest` runs in a stock kernel: that of the Debian release the
-machine runs, or with @pytest.mark.all_kernels each of the three in turn.
+machine runs, or with @pytest.mark.all_kernels each of the three in turn.  With
+IOBAND_KERNEL in the environment it is that one, which may also be one of the
+laboratory: "debug" has the kernel's own detectors.
 @pytest.mark.guest(icount=True, cgroup="v1", ...) asks for another machine than
 the usual one (see harness.guest.Guest for the options).  Machines are kept for
 the session; one that died, or that could not be cleaned, is booted anew.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness.cache import progress
 from harness.guest import Guest
-from harness.kernels import SUITES, own_kernel_name
+from harness.kernels import SUITES, get_kernel, own_kernel_name
+from harness.kmemleak import leaks
 from harness.leftovers import clean
+from harness.machine import UnsupportedError
 from harness.machines import Machines
 from harness.module import build_module
 from harness.tool import build_tool
+from lab.kernel import VARIANTS
+from lab.machine import boot
 
 BAD_DMESG = re.compile(
     r"WARNING: |BUG: |BUG\b.*at |Oops|general protection|Call Trace|refcount_t|"
@@ -37,9 +45,19 @@ FAILED = pytest.StashKey[bool]()
 @pytest.fixture(scope="session")
 def machines() -> Iterator[Machines]:
     """All guests of the session."""
-    guests = Machines()
+    guests = Machines(_boot, _retire)
     yield guests
     guests.close()
+
+
+def _boot(name: str, options: dict[str, Any]) -> Guest:
+    return boot(name, **options) if name in VARIANTS else Guest(get_kernel(name), **options)
+
+
+def _retire(guest: Guest) -> None:
+    """What the tests of a session left in memory, where the kernel can tell."""
+    if text := leaks(guest):
+        pytest.fail(f"{guest.kernel.release}: memory leaked:\n{text}", pytrace=False)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -47,6 +65,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "kernel_name" in metafunc.fixturenames:
         everywhere = metafunc.definition.get_closest_marker("all_kernels")
         names = list(SUITES) if everywhere else [own_kernel_name()]
+        if wanted := os.environ.get("IOBAND_KERNEL"):
+            names = [wanted]
         metafunc.parametrize("kernel_name", names, scope="session")
 
 
@@ -72,7 +92,10 @@ def _suspicious(guest: Guest) -> list[str]:
 def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) -> Iterator[Guest]:
     """A running guest, as clean as after its boot; checked and cleaned afterwards."""
     marker = request.node.get_closest_marker("guest")
-    machine = machines.get(kernel_name, marker.kwargs if marker else {})
+    try:
+        machine = machines.get(kernel_name, marker.kwargs if marker else {})
+    except UnsupportedError as err:
+        pytest.skip(f"{kernel_name}: {err}")
     machine.expected.clear()
     machine.request("kmsg", text=f"test {request.node.name}")
     machine.dmesg()
@@ -82,7 +105,7 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
         return
     left = clean(machine)
     bad = _suspicious(machine)
-    if left and clean(machine):
+    if bad or (left and clean(machine)):  # after its first warning lockdep tells no more
         machines.drop(machine)
     problems = [f"kernel: {text}" for text in bad]
     if not request.node.stash.get(FAILED, False):  # one that failed could not clean up

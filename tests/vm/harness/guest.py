@@ -188,12 +188,20 @@ class Guest:
         texts = [file.read_text(errors="replace") for file in files if file.exists()]
         return "\n".join("".join(texts).splitlines()[-lines:])
 
+    def _send(self, request: dict[str, Any]) -> None:
+        line = json.dumps(request)
+        if len(line) >= self._machine.line_bytes:
+            name = f"request-{request['id']}"
+            (self.share / name).write_text(line)
+            line = json.dumps({"file": f"{SHARE}/{name}"})
+        self._socket.sendall(line.encode() + b"\n")
+
     def request(self, op: str, *, answer_s: float = ANSWER_TIMEOUT_S, **args: Any) -> Any:
         """One operation of the agent (see guest_agent.py); returns its value."""
         if not self.alive:
             raise self._died("is no longer there")
         number = next(self._numbers)
-        self._socket.sendall(json.dumps({"id": number, "op": op, **args}).encode() + b"\n")
+        self._send({"id": number, "op": op, **args})
         try:
             self._await(lambda: number in self._answers, answer_s, op)
         except TimeoutError:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The host's hands in the guest: runs commands that come over a virtio port.
+"""The host's hands in the guest: runs commands that come over the port named.
 
 One JSON object a line in each direction.  A request is {"id", "op", ...}; its
-answer has the same id and either "value" or "error".  Needs the standard
-library only, and starts in a moment even on an emulated processor.
+answer has the same id and either "value" or "error".  A request {"file"} names a
+file with the request itself.  Needs the standard library only, and starts in a
+moment even on an emulated processor.
 """
 
 import base64
@@ -12,9 +13,11 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
+import tty
 from typing import Any, BinaryIO
 
 BUF = 1 << 16
@@ -50,6 +53,9 @@ class Agent:
                 data = data[os.write(self._port, data) :]
 
     def _answer(self, request: dict[str, Any]) -> None:
+        if file := request.get("file"):
+            request = json.loads(_read(file))
+            os.unlink(file)
         number, op = request.pop("id"), request.pop("op")
         try:
             value = getattr(self, f"op_{op}")(**request)
@@ -212,7 +218,10 @@ def main() -> None:
     """Serve the host."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.chdir("/")
-    Agent(os.open("/dev/virtio-ports/agent", os.O_RDWR)).serve()
+    port = os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)
+    if os.isatty(port):
+        tty.setraw(port)
+    Agent(port).serve()
 
 
 _boot_mounts = {line.split()[1] for line in _read("/proc/self/mounts").splitlines()}

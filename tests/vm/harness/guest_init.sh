@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # PID 1 of the guest, on an overlay over the host's root: mounts what a running
-# Debian has, starts udevd, and hands over to the agent.  $1: the kernel's modules.
+# Debian has, starts udevd, and hands over to the agent.  $1: the kernel's modules,
+# $2: the directory shared with the host, where that is a path on the host.
 here=$(dirname "$0")
 # shellcheck source=/dev/null
 . "$here/guest_mounts.sh"
@@ -16,13 +17,17 @@ EOF
 : >/etc/fstab
 
 mkdir -p /run/share
-mount -t 9p -o trans=virtio,version=9p2000.L,cache=none,msize=512000 share /run/share
+if [ -n "$2" ]; then
+	mount -t hostfs -o "$2" share /run/share
+else
+	mount -t 9p -o trans=virtio,version=9p2000.L,cache=none,msize=512000 share /run/share
+fi
 /usr/lib/systemd/systemd-udevd --daemon
 ip link set lo up
 # Coldplug of what tests and their tools meet; the rest of the machine is of no interest.
 udevadm trigger --action=add --subsystem-match=block --subsystem-match=misc --subsystem-match=virtio-ports
 udevadm settle
-/usr/bin/python3 -S "$here/guest_agent.py" </dev/null
+/usr/bin/python3 -S "$here/guest_agent.py" "$(arg agent)" </dev/null
 echo "the agent has ended"
 sync
 echo o >/proc/sysrq-trigger

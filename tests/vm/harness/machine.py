@@ -7,6 +7,7 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,7 @@ class Machine:
     proc: subprocess.Popen[bytes]
     console: Path
     log: Path
+    line_bytes = sys.maxsize  # a longer request goes to the agent in a file
 
     def __init__(self, kernel: Any, options: Options, directory: Path, agent: socket.socket):
         """Start a kernel; its agent talks through the socket, directory is for what it needs."""

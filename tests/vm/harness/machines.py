@@ -1,17 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Guests that are kept between tests, one of each kind."""
 
+from collections.abc import Callable
 from typing import Any
 
 from .cache import progress
 from .guest import Guest
-from .kernels import get_kernel
 
 
 class Machines:
-    """The session's guests by kernel and options."""
+    """The session's guests by kernel and options.
 
-    def __init__(self) -> None:
+    boot makes one, from the kernel's name and the options; retire sees those that
+    are alive at the end of the session.
+    """
+
+    def __init__(
+        self,
+        boot: Callable[[str, dict[str, Any]], Guest],
+        retire: Callable[[Guest], None] = lambda guest: None,
+    ):
+        self._boot = boot
+        self._retire = retire
         self._guests: dict[tuple[Any, ...], Guest] = {}
 
     def get(self, kernel_name: str, options: dict[str, Any]) -> Guest:
@@ -20,10 +30,9 @@ class Machines:
         guest = self._guests.get(key)
         if guest is None or not guest.alive:
             self.drop(guest)
-            kernel = get_kernel(kernel_name)
             text = " ".join(f"{name}={value}" for name, value in options.items())
-            progress(f"booting {kernel.release} {text}")
-            self._guests[key] = guest = Guest(kernel, **options)
+            progress(f"booting {kernel_name} {text}")
+            self._guests[key] = guest = self._boot(kernel_name, options)
         return guest
 
     def drop(self, guest: Guest | None) -> None:
@@ -35,5 +44,11 @@ class Machines:
 
     def close(self) -> None:
         """End them all."""
-        for guest in list(self._guests.values()):
-            self.drop(guest)
+        guests = list(self._guests.values())
+        try:
+            for guest in guests:
+                if guest.alive:
+                    self._retire(guest)
+        finally:
+            for guest in guests:
+                self.drop(guest)

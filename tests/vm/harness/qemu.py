@@ -51,7 +51,7 @@ class Qemu(Machine):
             ("-serial", f"file:{self.console}"),
             ("-kernel", str(self._kernel.vmlinuz)),
             ("-initrd", str(initramfs)),
-            ("-append", " ".join([*base, f"lab.cgroup={options.cgroup}", options.cmdline])),
+            ("-append", " ".join([*base, *self._settings(), options.cmdline])),
             ("-device", "virtio-serial-pci"),
             ("-device", "virtserialport,chardev=agent,name=agent"),
             ("-object", "rng-random,id=rng,filename=/dev/urandom"),
@@ -65,6 +65,10 @@ class Qemu(Machine):
             ),
         ]
         return ["qemu-system-x86_64", "-nodefaults", "-no-reboot", *itertools.chain(*words)]
+
+    def _settings(self) -> list[str]:
+        """What the guest's first process reads from the command line."""
+        return [f"lab.cgroup={self._options.cgroup}", "lab.agent=/dev/virtio-ports/agent"]
 
     def _processor(self) -> list[tuple[str, str]]:
         if self._options.icount:

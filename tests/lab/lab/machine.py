@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""User-Mode Linux as the machine under a guest of the functional tests, in real time."""
+
+import socket
+from pathlib import Path
+
+from harness.guest import Guest
+from harness.machine import CMDLINE, Machine, Options, UnsupportedError, spawn
+
+from .kernel import LabKernel, get_lab_kernel
+from .uml import REPO, uml_argv, uml_environment
+
+INIT = REPO / "tests/lab/guest/init-root"
+AGENT = "/dev/ttyS0"
+# Every finding is told, not only the first of its kind; detectors slow everything down.
+DEBUG_CMDLINE = "kasan_multi_shot sysctl.kernel.hung_task_timeout_secs=60"
+
+
+class Uml(Machine):
+    """A kernel of the laboratory; the agent's socket is its first serial line."""
+
+    # A line that was throttled once (its terminal holds 4096 bytes) reads no more.
+    line_bytes = 2048
+
+    def __init__(self, kernel: LabKernel, options: Options, directory: Path, agent: socket.socket):
+        if options.icount:
+            raise UnsupportedError("time that is instructions needs an emulated processor")
+        if options.disks_mib:
+            raise UnsupportedError("virtual disks are there in QEMU only")
+        self.console = self.log = directory / "console.log"
+        (directory / "init").symlink_to(INIT)
+        (directory / "modules").write_text(str(kernel.modules))
+        words = [
+            f"ssl0=fd:{agent.fileno()}",
+            f"ncpus={options.smp}",
+            *CMDLINE.split(),
+            *DEBUG_CMDLINE.split(),
+            f"lab.cgroup={options.cgroup}",
+            f"lab.agent={AGENT}",
+            *options.cmdline.split(),
+        ]
+        init = Path("/proc/self/cwd/init")
+        self.proc = spawn(
+            uml_argv(kernel, init, directory, options.memory_mib, *words),
+            self.log,
+            cwd=directory,
+            env=uml_environment(directory, options.memory_mib),
+            pass_fds=(agent.fileno(),),
+        )
+
+
+def boot(name: str, **options: object) -> Guest:
+    """A guest on a kernel of the laboratory."""
+    return Guest(get_lab_kernel(name), Uml, **options)

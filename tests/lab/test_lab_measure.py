@@ -222,7 +222,7 @@ def test_reading_what_fio_leaves(tmp_path: Path) -> None:
     }
     for name, text in logs.items():
         (tmp_path / f"{name}.log.gz").write_bytes(gzip.compress(text.encode()))
-    result = {"origin_ms": origin, "samples": [], "notes": ["so it is"], "device_s": None}
+    result = {"origin_ms": origin, "samples": [], "notes": ["so it is"], "disk": {"a": [1.5, 0, 0]}}
     (tmp_path / "result.json").write_text(json.dumps(result))
     jobs = (Job("a", "a", "", ((0, 1), (2, 3)), {}), Job("b", "b", "", ((0, 1),), {}))
     setting = Setting("", Disk("hdd", {}), (), (group("a"), group("b")), jobs)
@@ -232,6 +232,7 @@ def test_reading_what_fio_leaves(tmp_path: Path) -> None:
     assert list(both.bytes) == [8192, 4096] and list(both.stream) == [2, 1]
     assert both.latency_s[1] == pytest.approx(0.002)
     assert not obs.traces["a", 1].at_s.size and obs.notes == ("so it is",)
+    assert obs.device_s == {"a": 1.5}
 
 
 def test_summary() -> None:

@@ -29,7 +29,7 @@ def perform(experiment: dict[str, Any]) -> dict[str, Any]:
     peer = peers.Peer(experiment, disk, devices)
     peers.PEERS[experiment["peer"]](peer)
     directories = stack.make_file_systems(experiment["volumes"], peer.devices)
-    result = load.run(experiment, disk, peer.devices, directories)
+    result = load.run(experiment, peer.devices, directories)
     return {"notes": peer.notes, **result}
 
 

@@ -60,7 +60,7 @@ def start(
 ) -> subprocess.Popen[str]:
     """fio with all jobs, each a process that fio puts into the cgroup of its group."""
     paths = {group["name"]: group["path"].strip("/") for group in experiment["groups"]}
-    argv = ["fio", "--output=/dev/null"]  # its summary has times of the host's
+    argv = ["fio", "--output=/dev/null", "--eta=never"]  # its summary has times of the host's
     for job in experiment["jobs"]:
         for index in range(len(job["active"])):
             options = job_options(job, index, devices, directories)
@@ -68,26 +68,23 @@ def start(
     return subprocess.Popen(argv, text=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-def moved(groups: list[dict[str, Any]], device: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Bytes that each group has read and written at the disk, by its io.stat."""
-    read, written = {}, {}
-    for group in groups:
-        lines = (stack.cgroup(group) / "io.stat").read_text().splitlines()
-        for line in lines:
-            words = line.split()
-            if words and words[0] == device:
-                counts = dict(word.split("=") for word in words[1:] if "=" in word)
-                read[group["name"]] = int(counts.get("rbytes", 0))
-                written[group["name"]] = int(counts.get("wbytes", 0))
-    return read, written
+def at_disk(groups: list[dict[str, Any]]) -> dict[str, list[float]]:
+    """Busy seconds, bytes read and bytes written of each group, as the modelled disk counts them.
+
+    It prints lines of "cgroup-id busy_ns bytes_read bytes_written ios", counted at completion.
+    """
+    lines = [line.split() for line in TIMES.read_text().splitlines()]
+    by_id = {int(w[0]): [int(w[1]) / 1e9, int(w[2]), int(w[3])] for w in lines if w[0].isdigit()}
+    return {
+        group["name"]: by_id.get(stack.cgroup(group).stat().st_ino, [0.0, 0, 0]) for group in groups
+    }
 
 
 def run(
-    experiment: dict[str, Any], disk: str, devices: dict[str, str], directories: dict[str, str]
+    experiment: dict[str, Any], devices: dict[str, str], directories: dict[str, str]
 ) -> dict[str, Any]:
     """Run all jobs to their ends; the logs lie in the working directory then."""
     groups = experiment["groups"]
-    device = stack.number(disk)
     origin = time.time()
     process = start(experiment, devices, directories)
     samples = []
@@ -95,18 +92,8 @@ def run(
         for index in range(int(experiment["seconds"] * 1000 / experiment["sample_ms"]) + 1):
             at_s = index * experiment["sample_ms"] / 1000
             time.sleep(max(0.0, origin + at_s - time.time()))
-            read, written = moved(groups, device)
-            samples.append({"at_s": at_s, "read": read, "written": written})
+            samples.append({"at_s": at_s, "disk": at_disk(groups)})
     errors = process.communicate()[1]
     if process.returncode:
         raise RuntimeError(f"fio: exit code {process.returncode}: {errors.strip()}")
-    return {"origin_ms": round(origin * 1000), "samples": samples, "device_s": device_times(groups)}
-
-
-def device_times(groups: list[dict[str, Any]]) -> dict[str, float] | None:
-    """The disk's time by group, if the model counts it: lines of "cgroup-id busy_ns ..."."""
-    if not TIMES.exists():
-        return None
-    lines = [line.split() for line in TIMES.read_text().splitlines()]
-    by_id = {int(words[0]): int(words[1]) / 1e9 for words in lines if words[0].isdigit()}
-    return {group["name"]: by_id.get(stack.cgroup(group).stat().st_ino, 0.0) for group in groups}
+    return {"origin_ms": round(origin * 1000), "samples": samples, "disk": at_disk(groups)}

@@ -72,7 +72,11 @@ def io_cost(peer: Peer) -> None:
 
 
 def io_latency(peer: Peer) -> None:
-    """io.latency with the targets that the scenario gives."""
+    """io.latency with the targets that the scenario gives.
+
+    A group that misses its target holds back those that have a larger one; those that
+    have none are not held back, so in a scenario all have one.
+    """
     peer.plain_scheduler()
     for group in peer.groups:
         if group["latency_ms"]:

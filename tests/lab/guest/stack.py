@@ -10,6 +10,8 @@ CGROUP_ROOT = Path("/sys/fs/cgroup")
 LAB_DISK = Path("/sys/kernel/lab-disk")
 NAME = "disk"
 UUID = "6a0f6d0e-5d4c-4b3a-9281-706f5e4d3c2b"  # a file system's own choice would differ each time
+# A writer costs no time here until it is made to wait, so it must not fit below these limits.
+DIRTY_BYTES = {"dirty_background_bytes": 32 << 20, "dirty_bytes": 64 << 20}
 MOUNTS = Path("/run/mounts")
 
 
@@ -75,6 +77,8 @@ def create_volumes(volumes: list[dict[str, Any]], disk: str, on_lv: bool) -> dic
 def make_file_systems(volumes: list[dict[str, Any]], devices: dict[str, str]) -> dict[str, str]:
     """Make and mount the file systems; returns the directory of each volume that has one."""
     found = {}
+    for name, limit in DIRTY_BYTES.items():
+        write(Path("/proc/sys/vm", name), str(limit))
     for volume in volumes:
         if not volume["fs"]:
             continue

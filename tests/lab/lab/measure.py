@@ -171,10 +171,16 @@ def observe(directory: Path, setting: Setting, seconds: float, settle: float) ->
                 read_log(log, result["origin_ms"], _log_number(log)) for log in logs
             )
     samples = tuple(
-        Sample(entry["at_s"], entry["read"], entry["written"]) for entry in result["samples"]
+        Sample(
+            entry["at_s"],
+            {name: moved[1] for name, moved in entry["disk"].items()},
+            {name: moved[2] for name, moved in entry["disk"].items()},
+        )
+        for entry in result["samples"]
     )
+    device_s = {name: moved[0] for name, moved in result["disk"].items()}
     notes = tuple(result["notes"])
-    return Observation(setting, seconds, settle, traces, samples, notes, result.get("device_s"))
+    return Observation(setting, seconds, settle, traces, samples, notes, device_s)
 
 
 def jain(values: Iterable[float]) -> float:

@@ -139,17 +139,17 @@ def _peer_lines(
     """The lines of one experiment in its table: one for each group, and one for all."""
     name = row["peer"] + (" on a volume" if row["on_lv"] else "")
     if "problem" in row:
-        return [[name, row["problem"], *["-"] * 8]]
+        return [[name, row["problem"], *["-"] * (len(HEADS) - 2)]]
     lines = []
     for label, members in families.items():
         found = _merged(row["groups"], members)
         figures = [_cell(found[key]) for key in ("mbps", "iops", "mean_ms", "p99_ms", "max_ms")]
         shares = [_cell(found[key], ".1%") for key in ("share", "asked")]
-        lines.append([name, label, *shares, *figures, ""])
+        lines.append([name, label, *shares, *figures, "", ""])
         name = ""
     part = row["total_mbps"] / best if best else math.nan
-    equal = f"Jain {row['jain']:.4f}" if row["jain"] is not None else ""
-    lines.append(["", "all", "", "", _cell(row["total_mbps"]), "", "", "", equal, f"{part:.1%}"])
+    equal = f"{row['jain']:.4f}" if row["jain"] is not None else ""
+    lines.append(["", "all", "", "", _cell(row["total_mbps"]), *[""] * 4, equal, f"{part:.1%}"])
     return lines
 
 
@@ -163,6 +163,7 @@ HEADS = (
     "mean ms",
     "p99 ms",
     "max ms",
+    "Jain",
     "of best",
 )
 

@@ -32,6 +32,15 @@ from .uml import ExperimentError, run_experiment
 GUEST = REPO / "tests/lab/guest"
 COMMAND = ["/usr/bin/python3", "/run/tests/lab/guest/experiment.py"]
 MEMORY_MIB = 1024
+# What peers read of a group's promises; what they do not read decides nothing.
+READ_BY = {
+    "bfq": ("weight",),
+    "io.cost": ("weight",),
+    "io.latency": ("latency_ms",),
+    "io.max": ("max_mibps",),
+    "io.prio": ("prio_class",),
+    "ioband": ("weight", "min_mibps", "max_mibps", "latency_ms"),
+}
 TIMEOUT_S = 1800
 
 # io.cost's model is measured as the kernel's tools/cgroup/iocost_coef_gen.py does it: six loads,
@@ -71,6 +80,11 @@ class Experiment:
         words += ["on a volume"] * self.on_lv + [f"only {self.alone}"] * bool(self.alone)
         return " ".join(word for word in words if word)
 
+    def _group(self, group: Group) -> dict[str, Any]:
+        """A group as the guest is told, without what the peer does not read."""
+        plain = vars(Group(group.name, group.path, 100, 0, 0, 0, ""))
+        return plain | {key: vars(group)[key] for key in READ_BY.get(self.peer, ())}
+
     def document(self) -> dict[str, Any]:
         """What the guest is told, but for the modules and what has to be measured first."""
         setting = self.setting
@@ -78,7 +92,7 @@ class Experiment:
             "disk": {"model": setting.disk.model, "parameters": setting.disk.parameters},
             "queue": dict(self.queue),
             "volumes": [vars(volume) for volume in setting.volumes],
-            "groups": [vars(group) for group in setting.groups],
+            "groups": [self._group(group) for group in setting.groups],
             "jobs": [vars(job) for job in setting.jobs],
             "peer": self.peer,
             "on_lv": self.on_lv,

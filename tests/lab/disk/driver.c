@@ -20,6 +20,11 @@
  * When a request completes is the model's decision alone (hdd.c, flash.c, cloud.c,
  * behind the interface of model.h).  Here are the tags, one timer that is set to the
  * model's next event, and the data: zeroes, or with keep_data=1 what was written.
+ *
+ * A task that finds all tags taken sleeps until some are free, and may then find that
+ * others were quicker; where CPU time is free, one that just got a completion always
+ * is, and some tasks starve.  With host_queue=N, there are N more tags than the device
+ * takes commands, and what is too much for it waits in order of arrival.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -59,6 +64,9 @@ struct lab_disk {
 	/* Guards all below.  Taken in hard interrupts; owner_index' own is taken inside. */
 	spinlock_t lock;
 	void *state;
+	u32 at_model;
+	struct lab_command *waiting;
+	struct lab_command **waiting_last;
 	struct xarray owner_index;
 	struct lab_owner owner[LAB_OWNERS];
 	u32 owners;
@@ -118,9 +126,27 @@ static struct lab_command *lab_advance(struct lab_disk *disk, u64 now_ns)
 	while ((done = disk->model->advance(disk->state, now_ns))) {
 		*last = container_of(done, struct lab_command, rq);
 		last = &(*last)->next;
+		disk->at_model--;
 	}
 	*last = NULL;
 	return first;
+}
+
+/* Give the model what waits, as far as it takes it. */
+static void lab_feed(struct lab_disk *disk, u64 now_ns)
+{
+	const u32 limit = disk->values[LAB_QUEUES] * disk->values[LAB_QUEUE_DEPTH];
+	struct lab_command *command;
+
+	lockdep_assert_held(&disk->lock);
+	while (disk->waiting && disk->at_model < limit) {
+		command = disk->waiting;
+		disk->waiting = command->next;
+		if (!disk->waiting)
+			disk->waiting_last = &disk->waiting;
+		disk->at_model++;
+		disk->model->submit(disk->state, &command->rq, now_ns);
+	}
 }
 
 static void lab_arm(struct lab_disk *disk)
@@ -147,9 +173,12 @@ static enum hrtimer_restart lab_timer(struct hrtimer *timer)
 	struct lab_disk *disk = container_of(timer, struct lab_disk, timer);
 	struct lab_command *done;
 	unsigned long flags;
+	u64 now_ns;
 
 	spin_lock_irqsave(&disk->lock, flags);
-	done = lab_advance(disk, ktime_get_ns());
+	now_ns = ktime_get_ns();
+	done = lab_advance(disk, now_ns);
+	lab_feed(disk, now_ns);
 	lab_arm(disk);
 	spin_unlock_irqrestore(&disk->lock, flags);
 	lab_complete_all(done);
@@ -172,7 +201,10 @@ static void lab_submit(struct lab_disk *disk, struct lab_command *command, u64 c
 	owner->ios++;
 	if (rq->op == LAB_READ || rq->op == LAB_WRITE)
 		owner->bytes[rq->op] += (u64)rq->sectors << SECTOR_SHIFT;
-	disk->model->submit(disk->state, rq, now_ns);
+	command->next = NULL;
+	*disk->waiting_last = command;
+	disk->waiting_last = &command->next;
+	lab_feed(disk, now_ns);
 	lab_arm(disk);
 	spin_unlock_irqrestore(&disk->lock, flags);
 	lab_complete_all(done);
@@ -369,7 +401,7 @@ static int lab_add(struct lab_disk *disk, const char *name)
 	disk->tags = (struct blk_mq_tag_set) {
 		.ops = &lab_mq_ops,
 		.nr_hw_queues = disk->values[LAB_QUEUES],
-		.queue_depth = disk->values[LAB_QUEUE_DEPTH],
+		.queue_depth = disk->values[LAB_QUEUE_DEPTH] + disk->values[LAB_HOST_QUEUE],
 		.numa_node = NUMA_NO_NODE,
 		.cmd_size = sizeof(struct lab_command),
 		.flags = BLK_MQ_F_NO_SCHED_BY_DEFAULT,
@@ -436,6 +468,7 @@ static int lab_create(char *line)
 	if (!disk)
 		return -ENOMEM;
 	disk->model = model;
+	disk->waiting_last = &disk->waiting;
 	spin_lock_init(&disk->lock);
 	xa_init_flags(&disk->owner_index, XA_FLAGS_LOCK_IRQ);
 	lab_store_init(&disk->store);

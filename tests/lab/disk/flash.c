@@ -114,7 +114,7 @@ static const struct lab_param flash_nvme_params[FLASH_PARAMS] = {
 	[FLASH_READAHEAD] = { "readahead_kib", 512, 0, 65536, "read ahead in each stream" },
 	[FLASH_READ_BUFFER] = { "read_buffer_kib", 65536, 64, 1048576, "read buffer" },
 	[FLASH_WRITE_BUFFER] = { "write_buffer_kib", 8192, 64, 1048576, "write buffer" },
-	[FLASH_WRITE_AMP] = { "write_amp_pct", 550, 100, 10000,
+	[FLASH_WRITE_AMP] = { "write_amp_pct", 530, 100, 10000,
 		"rows programmed for 100 rows of random writes" },
 	[FLASH_GC_ROWS] = { "gc_rows", 2, 1, 1024, "rows moved without interruption" },
 	[FLASH_READ_BURST] = { "read_burst", 8, 1, 65536, "reads before a program, at most" },

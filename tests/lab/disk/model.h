@@ -82,6 +82,7 @@ enum lab_common {
 	LAB_SIZE_MIB,
 	LAB_QUEUES,
 	LAB_QUEUE_DEPTH,
+	LAB_HOST_QUEUE,
 	LAB_BLOCK_BYTES,
 	LAB_MAX_KIB,
 	LAB_WRITE_CACHE,
@@ -95,6 +96,8 @@ enum lab_common {
 	[LAB_QUEUES] = { "queues", queues, 1, 64, "hardware queues" },				\
 	[LAB_QUEUE_DEPTH] = { "queue_depth", depth, 1, 4096,					\
 		"commands that each hardware queue takes at once" },				\
+	[LAB_HOST_QUEUE] = { "host_queue", 0, 0, 4096,						\
+		"commands of each that wait in order before the device, not for a tag" },	\
 	[LAB_BLOCK_BYTES] = { "block_bytes", 512, 512, 4096, "logical block: 512 or 4096" },	\
 	[LAB_MAX_KIB] = { "max_kib", max_kib, 4, 4096, "largest request" },			\
 	[LAB_WRITE_CACHE] = { "write_cache", write_cache, 0, 1,					\

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The modelled disks beside the disks that others measured: python3 -m lab.calibration.
+
+Runs real fio on the models in the virtual-time kernel, as calibration.toml says,
+and prints each figure of the sources beside the model's.
+"""
+
+import json
+import shlex
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.cache import progress
+from harness.module import REPO
+
+from .kernel import LabKernel, get_lab_kernel
+from .module import build_lab_module
+from .uml import run_experiment
+
+TABLE = REPO / "tests/lab/calibration.toml"
+TOLERANCE = 0.15
+TIMEOUT_S = 900
+FIO = (
+    "fio --output-format=json --thread --clocksource=clock_gettime --direct=1 --time_based"
+    " --filename=/dev/disk"
+)
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Some jobs of fio that are alike."""
+
+    name: str
+    options: str
+    count: int = 1
+    region_gib: int = 0  # of each; 0 is the whole disk for all
+
+    def words(self) -> Iterator[str]:
+        """The options of all of them."""
+        for i in range(self.count):
+            yield f"--name={self.name} {self.options}"
+            if self.region_gib:
+                # 5 has no factor in common with 2, 4, 8 and 16: no two in one place.
+                place = i * 5 % self.count * self.region_gib
+                yield f"--offset={place}g --size={self.region_gib}g"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of fio on one disk."""
+
+    name: str
+    model: str
+    jobs: list[Jobs]
+    seconds: float
+    settle: float = 0
+    parameters: dict[str, int] = field(default_factory=dict)
+
+    def script(self) -> str:
+        """What the guest does."""
+        disk = " ".join([self.model, *(f"{key}={value}" for key, value in self.parameters.items())])
+        jobs = " ".join(word for jobs in self.jobs for word in jobs.words())
+        times = f"--runtime={self.seconds * 1000:.0f}ms --ramp_time={self.settle * 1000:.0f}ms"
+        return (
+            f"echo disk {disk} >/sys/kernel/lab-disk/create\n"
+            f"{FIO} {times} --output={shlex.quote(self.name)}.json {jobs}\n"
+            "echo disk >/sys/kernel/lab-disk/remove\n"
+        )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure of a source, and what of a run is compared with it."""
+
+    source: str
+    run: str
+    measure: str
+    figure: float
+    unit: str
+    what: str
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Who measured it, and on what."""
+
+    cite: str
+    disk: str
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The table."""
+
+    sources: dict[str, Source]
+    runs: dict[str, Run]
+    rows: list[Row]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row and what the model does."""
+
+    row: Row
+    model: float
+
+    @property
+    def off(self) -> float:
+        """The model's difference, as a part of the source's figure."""
+        return self.model / self.row.figure - 1
+
+    @property
+    def holds(self) -> bool:
+        """Whether the model is near enough, or need not be."""
+        return bool(self.row.why_not) or abs(self.off) <= TOLERANCE
+
+
+def load(path: Path = TABLE) -> Calibration:
+    """Read the table; what it names must be there."""
+    document = tomllib.loads(path.read_text())
+    runs = {}
+    for name, run in document["run"].items():
+        jobs = [Jobs(**jobs) for jobs in run.pop("jobs")]
+        runs[name] = Run(name=name, jobs=jobs, **run)
+    rows = [Row(**row) for row in document["row"]]
+    sources = {name: Source(**source) for name, source in document["source"].items()}
+    for row in rows:
+        if row.run not in runs or row.source not in sources:
+            raise ValueError(f"{path}: '{row.what}' names a run or source that is not there")
+    return Calibration(sources, runs, rows)
+
+
+def _run(kernel: LabKernel, module: Path, runs: list[Run], work: Path) -> dict[str, Any]:
+    """All runs in one guest, one after the other: what fio says of each."""
+    work.mkdir()
+    scripts = "".join(run.script() for run in runs)
+    (work / "script").write_text(f"set -e\ninsmod {shlex.quote(str(module))}\n{scripts}")
+    run_experiment(kernel, work, ["bash", "script"], timeout_s=TIMEOUT_S)
+    return {run.name: json.loads((work / f"{run.name}.json").read_text()) for run in runs}
+
+
+def measure(result: dict[str, Any], words: str) -> float:
+    """One figure of what fio says: "JOB read|write kib_s|mb_s|iops|lat_ms"."""
+    name, direction, quantity = words.split()
+    jobs = [job[direction] for job in result["jobs"] if job["jobname"] == name]
+    bytes_s = sum(job["bw_bytes"] for job in jobs)
+    ios = sum(job["total_ios"] for job in jobs)
+    return {
+        "kib_s": bytes_s / 1024,
+        "mb_s": bytes_s / 1e6,
+        "iops": sum(job["iops"] for job in jobs) / len(jobs),
+        "lat_ms": sum(job["lat_ns"]["mean"] * job["total_ios"] for job in jobs) / ios / 1e6,
+    }[quantity]
+
+
+def calibrate(table: Calibration, only: str = "") -> list[Comparison]:
+    """Run what the rows need (those of one source, if one is named) and compare."""
+    rows = [row for row in table.rows if only in ("", row.source)]
+    kernel = get_lab_kernel("virtual-time")
+    (module,) = build_lab_module(kernel, REPO / "tests/lab/disk")
+    wanted: dict[str, dict[str, Run]] = {}
+    for row in rows:
+        wanted.setdefault(row.source, {})[row.run] = table.runs[row.run]
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(prefix="calibration-") as name, ThreadPoolExecutor(2) as pool:
+        guests = [
+            pool.submit(_run, kernel, module, list(runs.values()), Path(name) / source)
+            for source, runs in wanted.items()
+        ]
+        for guest in guests:
+            results |= guest.result()
+    return [Comparison(row, measure(results[row.run], row.measure)) for row in rows]
+
+
+def text(table: Calibration, comparisons: list[Comparison]) -> str:
+    """The comparison, for people."""
+    lines = []
+    for name, source in table.sources.items():
+        mine = [own for own in comparisons if own.row.source == name]
+        if not mine:
+            continue
+        lines += [source.cite, f"  {source.disk}", ""]
+        lines.append(f"  {'':<46} {'source':>9} {'model':>9} {'':<6} {'off':>7}")
+        for own in mine:
+            row = own.row
+            note = "not compared, see below" if row.why_not else "" if own.holds else "TOO FAR"
+            lines.append(
+                f"  {row.what:<46} {row.figure:>9g} {own.model:>9.4g} {row.unit:<6}"
+                f" {own.off:>+7.1%}  {note}".rstrip()
+            )
+        lines.append("")
+        lines += [f"  {own.row.what}: {own.row.why_not}" for own in mine if own.row.why_not]
+        lines += [""] if any(own.row.why_not for own in mine) else []
+    held = [own for own in comparisons if not own.row.why_not]
+    near = sum(own.holds for own in held)
+    lines.append(f"{near} of {len(held)} figures within {TOLERANCE:.0%} of their source.")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print model against source, row by row; fails if one is too far off."""
+    table = load()
+    only = sys.argv[1] if len(sys.argv) > 1 else ""
+    if only not in ("", *table.sources):
+        sys.exit(f"the sources are {', '.join(table.sources)}")
+    progress("calibration: fio on the modelled disks, two minutes")
+    comparisons = calibrate(table, only)
+    print(text(table, comparisons))
+    sys.exit(not all(own.holds for own in comparisons))
+
+
+if __name__ == "__main__":
+    main()

@@ -134,7 +134,10 @@ def test_expansion() -> None:
         "S1 none only late",
     ]
     assert found.quick is not None
-    assert [each.label for each in expand(found, found.quick)] == ["S1 few ioband"]
+    assert [each.label for each in expand(found, found.quick, quick=True)] == ["S1 few ioband"]
+    quick = replace(found.quick, variants=("many",))
+    assert [each.label for each in expand(found, quick)] == ["S1 many ioband", "S1 none only late"]
+    assert [each.label for each in expand(found, quick, quick=True)] == ["S1 many ioband"]
     # What a goal compares with comes along, even if only one peer is wanted.
     labels = [each.label for each in expand(found, replace(found.full, peers=("ioband",)))]
     assert "S1 none only late" in labels and "S1 many bfq" not in labels

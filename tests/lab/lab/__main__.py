@@ -57,7 +57,10 @@ def run_scenarios(
         if (run := each.quick if quick else each.full)
     }
     experiments = [
-        one for each in scenarios if each.name in runs for one in expand(each, runs[each.name])
+        one
+        for each in scenarios
+        if each.name in runs
+        for one in expand(each, runs[each.name], quick)
     ]
     outcomes: dict[str, list[Outcome]] = {name: [] for name in runs}
     for outcome in runner.run(experiments):

@@ -190,6 +190,20 @@ def _goal_lines(found: dict[str, Any], sanity: bool) -> list[list[str]]:
     return lines
 
 
+SET_UP = """\
+* `none`, `mq-deadline`, `kyber`: the scheduler with the kernel's own settings.
+* `bfq`: weights in `io.bfq.weight`; `low_latency` is 0, because the heuristics raise weights.
+* `io.cost`: weights in `io.weight`; the linear model measured on the same disk with the six loads
+  of the kernel's `tools/cgroup/iocost_coef_gen.py`; qos enabled, with its defaults.
+* `io.latency`: the targets of the scenario, a large one for the groups that need none.
+* `io.max`: the maximum of the scenario.
+* `io.prio`: `io.prio.class` with mq-deadline.
+* `ioband`: one pool, groups by cgroup, over the disk, or over each volume.
+
+Under io.cost, io.latency and io.max, a rotating disk has mq-deadline, as the kernel chooses, and
+others have none; so has the disk under ioband.  "On a volume" is a linear device-mapper device
+over the disk.  `tests/lab/guest/peers.py` does all this, `tests/lab/scenarios` says who
+competes, and `results.json` has all figures for machines."""
 GOAL_HEADS = ("goal", "variant", "ioband", "state", *(peer for peer in PEERS if peer != "ioband"))
 SANITY_HEADS = ("what is known", "variant", "peer", "figure", "state")
 
@@ -276,6 +290,7 @@ def index(everything: dict[str, Any]) -> str:
                 "# Results",
                 head,
                 table(("scenario", "what", "goals met"), rows),
+                "## How the peers are set up\n\n" + SET_UP,
                 "## Goals\n\nThe figure is that of the variant that is farthest from its bound;\n"
                 "the peers' are by the same measure, in the same variant.",
                 table(("scenario", "goal", "variant", "ioband", "state", *others), lines),

@@ -184,8 +184,8 @@ def experiment(
     )
 
 
-def expand(scenario: Scenario, run: Run) -> list[Experiment]:
-    """All experiments of a run: its peers, and what its goals compare with."""
+def expand(scenario: Scenario, run: Run, quick: bool = False) -> list[Experiment]:
+    """All experiments of a run: its peers, and what its goals (the quick ones) compare with."""
     found: dict[tuple[str, str, bool, str], None] = {}
     for variant in run.variants:
         for peer in run.peers:
@@ -193,7 +193,8 @@ def expand(scenario: Scenario, run: Run) -> list[Experiment]:
             if peer in run.on_lv:
                 found[variant, peer, True, ""] = None
         for goal in scenario.goals:
-            if goal.peer not in run.peers or variant not in goal.variants:
+            wanted = goal.peer in run.peers and variant in goal.variants
+            if not wanted or (quick and not goal.quick):
                 continue
             if goal.relative_to == IDLE_DEVICE:
                 found[variant, "none", False, goal.base[0]] = None

@@ -150,11 +150,16 @@ def test_first_latency() -> None:
 
 
 def test_full_share() -> None:
+    groups = [group("a"), group("b")]
     slow_start = merge([steady(20, 2, 2.3, 10), steady(1000, 2.3, 6, 10)])
-    obs = observation([group("a")], {"a": [slow_start]})
+    other = merge([steady(2000, 0, 2.3, 10), steady(1000, 2.3, 6, 10)])
+    obs = observation(groups, {"a": [slow_start], "b": [other]})
     assert value(obs, "full_share_ms", "a", window_ms=50) == pytest.approx(300, abs=40)
-    obs = observation([group("a")], {"a": [steady(1000, 2, 6, 10)]})
-    assert value(obs, "full_share_ms", "a", window_ms=50) < 10
+    quick = {"a": [steady(1000, 2, 6, 10)], "b": [steady(1000, 0, 6, 10)]}
+    assert value(observation(groups, quick), "full_share_ms", "a", window_ms=50) < 10
+    # What it gets in the end does not matter when it is less than its share.
+    starved = {"a": [steady(200, 2, 6, 10)], "b": [steady(1800, 0, 6, 10)]}
+    assert value(observation(groups, starved), "full_share_ms", "a", window_ms=50) == math.inf
 
 
 def test_rates() -> None:

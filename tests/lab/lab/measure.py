@@ -24,7 +24,7 @@ from .scenario import Job, Setting
 
 Numbers = npt.NDArray[np.float64]
 MIB = 1 << 20
-FULL_SHARE = 0.9  # a group has its share again when it gets this part of its steady rate
+FULL_SHARE = 0.9  # a group has its share again when it gets this part of it
 
 
 class MeasureError(ValueError):
@@ -332,23 +332,27 @@ def first_latency_ms(obs: Observation, of: tuple[str, ...], options: dict[str, A
 
 
 def full_share_ms(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """How long after its first submission a group first gets its steady rate for window_ms.
+    """How long after its first submission a group has its share of window_ms for the first time.
 
-    The steady rate is that of the second half of its time; one largest I/O is forgiven.
+    One largest I/O is forgiven.
     """
     width = options.get("window_ms", 100) / 1e3
-    trace = obs.trace(*of)
+    trace, whole = obs.trace(*of), obs.trace()
     if not trace.at_s.size:
         return math.nan
     start, end = trace.span
     middle = (start + end) / 2
-    steady = float(trace.between(middle, end).bytes.sum()) / (end - middle)
-    wanted = FULL_SHARE * steady * width - float(trace.bytes.max())
-    ends = np.concatenate(([0.0], np.cumsum(trace.bytes)))
-    step = width / 20
-    for moment in np.arange(start, end - width, step):
-        low, high = np.searchsorted(trace.at_s, [moment, moment + width])
-        if ends[high] - ends[low] >= wanted:
+    asked = shares(obs.setting, obs.active(middle, middle))[of[0]]
+    largest = float(trace.bytes.max())
+
+    def moved(one: Trace, sums: Numbers, moment: float) -> float:
+        low, high = np.searchsorted(one.at_s, [moment, moment + width])
+        return float(sums[high] - sums[low])
+
+    own, all_ = (np.concatenate(([0.0], np.cumsum(one.bytes))) for one in (trace, whole))
+    for moment in np.arange(start, end - width, width / 20):
+        wanted = FULL_SHARE * asked * moved(whole, all_, moment)
+        if moved(trace, own, moment) + largest >= wanted > 0:
             return float(moment - start) * 1e3
     return math.inf
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import plots
-from .goals import Lookup, Verdict, value_of
+from .goals import Lookup, Verdict, format_value, value_of
 from .measure import MeasureError, summary
 from .runner import Outcome
 from .scenario import PEERS, Run, Scenario
@@ -113,10 +113,12 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *lines))
 
 
-def _cell(value: float | str | None, digits: str = ".4g") -> str:
+def _cell(value: float | str | None, percent: bool = False) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
-    return value if isinstance(value, str) else format(value, digits)
+    if isinstance(value, str):
+        return value
+    return f"{value:.1%}" if percent else format_value(value)
 
 
 def _merged(groups: dict[str, dict[str, Any]], members: Sequence[str]) -> dict[str, Any]:
@@ -144,7 +146,7 @@ def _peer_lines(
     for label, members in families.items():
         found = _merged(row["groups"], members)
         figures = [_cell(found[key]) for key in ("mbps", "iops", "mean_ms", "p99_ms", "max_ms")]
-        shares = [_cell(found[key], ".1%") for key in ("share", "asked")]
+        shares = [_cell(found[key], percent=True) for key in ("share", "asked")]
         lines.append([name, label, *shares, *figures, "", ""])
         name = ""
     part = row["total_mbps"] / best if best else math.nan

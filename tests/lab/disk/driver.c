@@ -15,7 +15,9 @@
  *	/sys/block/NAME/lab-disk/statistics	"name value" lines: what the model counts
  *	/sys/block/NAME/lab-disk/times		"cgroup-id busy_ns bytes_read bytes_written
  *						ios" lines: whose requests kept the disk
- *						busy, and for how long
+ *						busy, and for how long; destaging is whose
+ *						data it is; cgroup 0 are those of no cgroup,
+ *						and all from the 512th cgroup on
  *
  * When a request completes is the model's decision alone (hdd.c, flash.c, cloud.c,
  * behind the interface of model.h).  Here are the tags, one timer that is set to the
@@ -41,10 +43,14 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
+#include <linux/version.h>
 #include <linux/xarray.h>
 
 #include "model.h"
 #include "store.h"
+
+/* Five numbers of 64 bits, and what is between them. */
+#define LAB_OWNER_TEXT	(5 * 21)
 
 /* What an owner, which is a cgroup, has done on a disk. */
 struct lab_owner {
@@ -81,12 +87,38 @@ struct lab_command {
 static DEFINE_MUTEX(lab_mutex);
 static LIST_HEAD(lab_disks);
 
-static const enum lab_op lab_ops[] = {
-	[REQ_OP_READ] = LAB_READ,
-	[REQ_OP_WRITE] = LAB_WRITE,
-	[REQ_OP_FLUSH] = LAB_FLUSH,
-	[REQ_OP_DISCARD] = LAB_DISCARD,
-};
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+/* Debian's sparse understands no newer headers than those of 6.12. */
+static void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
+			  clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+/* As this kernel has it: constant since 6.13. */
+#define LAB_BIN_ATTRIBUTE	typeof(**((struct attribute_group *)NULL)->bin_attrs)
+
+static bool lab_op(struct request *rq, enum lab_op *op)
+{
+	switch (req_op(rq)) {
+	case REQ_OP_READ:
+		*op = LAB_READ;
+		return true;
+	case REQ_OP_WRITE:
+		*op = LAB_WRITE;
+		return true;
+	case REQ_OP_FLUSH:
+		*op = LAB_FLUSH;
+		return true;
+	case REQ_OP_DISCARD:
+		*op = LAB_DISCARD;
+		return true;
+	default:
+		return false;
+	}
+}
 
 static u64 lab_cgroup_id(struct request *rq)
 {
@@ -215,14 +247,13 @@ static blk_status_t lab_queue_rq(struct blk_mq_hw_ctx *hctx, const struct blk_mq
 	struct lab_disk *disk = hctx->queue->queuedata;
 	struct lab_command *command = blk_mq_rq_to_pdu(bd->rq);
 
-	if (req_op(bd->rq) >= ARRAY_SIZE(lab_ops))
-		return BLK_STS_NOTSUPP;
 	command->rq = (struct lab_request) {
 		.sector = blk_rq_pos(bd->rq),
 		.sectors = blk_rq_sectors(bd->rq),
-		.op = lab_ops[req_op(bd->rq)],
-		.fua = bd->rq->cmd_flags & REQ_FUA,
+		.fua = !!(bd->rq->cmd_flags & REQ_FUA),
 	};
+	if (!lab_op(bd->rq, &command->rq.op))
+		return BLK_STS_NOTSUPP;
 	blk_mq_start_request(bd->rq);
 	if (disk->values[LAB_KEEP_DATA] && !lab_store_write(&disk->store, bd->rq))
 		return BLK_STS_RESOURCE;
@@ -291,37 +322,69 @@ static ssize_t statistics_show(struct device *dev, struct device_attribute *attr
 }
 static DEVICE_ATTR_RO(statistics);
 
-static ssize_t times_show(struct device *dev, struct device_attribute *attr, char *page)
+/* The owners as text; the caller frees it. */
+static char *lab_times(struct lab_disk *disk, size_t *length)
 {
-	struct lab_disk *disk = lab_of(dev);
+	const size_t size = LAB_OWNERS * LAB_OWNER_TEXT;
+	char *text = kvmalloc(size, GFP_KERNEL);
 	const struct lab_owner *owner;
 	const u64 *busy_ns;
 	unsigned int i;
-	int n = 0;
 
+	if (!text)
+		return NULL;
+	*length = 0;
 	spin_lock_irq(&disk->lock);
 	busy_ns = disk->model->busy_ns(disk->state);
-	for (i = 0; i < disk->owners; i++) {
+	for (i = 0; i < LAB_OWNERS; i++) {
 		owner = &disk->owner[i];
-		n += sysfs_emit_at(page, n, "%llu %llu %llu %llu %llu\n", owner->cgroup_id,
-				   busy_ns[i], owner->bytes[LAB_READ], owner->bytes[LAB_WRITE],
-				   owner->ios);
+		if (!owner->ios)
+			continue;
+		*length += scnprintf(text + *length, size - *length,
+				     "%20llu %20llu %20llu %20llu %20llu\n",
+				     owner->cgroup_id, busy_ns[i], owner->bytes[LAB_READ],
+				     owner->bytes[LAB_WRITE], owner->ios);
 	}
 	spin_unlock_irq(&disk->lock);
-	return n;
+	return text;
 }
-static DEVICE_ATTR_RO(times);
+
+/*
+ * There can be more owners than a page has lines, so this is read in pieces; lines
+ * have one width and are only added at the end, so that the pieces fit together.
+ */
+static ssize_t times_read(struct file *file, struct kobject *kobj,
+			  LAB_BIN_ATTRIBUTE *attr, char *page, loff_t at, size_t count)
+{
+	struct lab_disk *disk = lab_of(kobj_to_dev(kobj));
+	size_t length;
+	char *text = lab_times(disk, &length);
+	ssize_t done;
+
+	if (!text)
+		return -ENOMEM;
+	done = memory_read_from_buffer(page, count, &at, text, length);
+	kvfree(text);
+	return done;
+}
+
+static LAB_BIN_ATTRIBUTE times_attr = {
+	.attr = { .name = "times", .mode = 0444 },
+	.read = times_read,
+};
+
+static LAB_BIN_ATTRIBUTE *lab_disk_bin_attrs[] = { &times_attr, NULL };
 
 static struct attribute *lab_disk_attrs[] = {
 	&dev_attr_parameters.attr,
 	&dev_attr_statistics.attr,
-	&dev_attr_times.attr,
 	NULL
 };
 
 static const struct attribute_group lab_disk_group = {
 	.name = "lab-disk",
 	.attrs = lab_disk_attrs,
+	.bin_attrs = lab_disk_bin_attrs,
 };
 
 static const struct attribute_group *lab_disk_groups[] = { &lab_disk_group, NULL };
@@ -464,7 +527,7 @@ static int lab_create(char *line)
 	}
 	if (lab_find(name))
 		return -EEXIST;
-	disk = kvzalloc_obj(*disk, GFP_KERNEL);
+	disk = kvzalloc(sizeof(*disk), GFP_KERNEL);
 	if (!disk)
 		return -ENOMEM;
 	disk->model = model;

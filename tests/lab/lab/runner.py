@@ -41,7 +41,7 @@ READ_BY = {
     "io.prio": ("prio_class",),
     "ioband": ("weight", "min_mibps", "max_mibps", "latency_ms"),
 }
-TIMEOUT_S = 1800
+TIMEOUT_S = 900
 
 # io.cost's model is measured as the kernel's tools/cgroup/iocost_coef_gen.py does it: six loads,
 # no merges, no scheduler.  It takes 120 s for each; a model has no moods, so less will do, as
@@ -203,6 +203,12 @@ def expand(scenario: Scenario, run: Run, quick: bool = False) -> list[Experiment
     return [experiment(scenario, run, *parts) for parts in found]
 
 
+def measured(disk: Disk) -> Disk:
+    """The disk on which io.cost's model of a disk is measured: memory is no part of it."""
+    parameters = {key: value for key, value in disk.parameters.items() if key != "keep_data"}
+    return Disk(disk.model, parameters)
+
+
 def calibration(disk: Disk) -> Experiment:
     """The experiment that measures io.cost's model of a disk."""
     length = COEFFICIENT_S.get(disk.model, 2.0)
@@ -228,6 +234,11 @@ def cost_model(obs: Observation) -> dict[str, int]:
         rate = float(trace.bytes.sum()) / seconds
         model[name] = round(rate if bs != "4k" else rate / 4096)
     return model
+
+
+def disk_key(disk: Disk) -> str:
+    """A disk in one word."""
+    return json.dumps(vars(disk), sort_keys=True)
 
 
 @dataclass
@@ -259,16 +270,11 @@ class Runner:
 
     def run(self, experiments: list[Experiment]) -> Iterator[Outcome]:
         """The outcomes, in the order in which they are there."""
-        disks = {
-            json.dumps(vars(each.setting.disk), sort_keys=True): each.setting.disk
-            for each in experiments
-            if each.peer == "io.cost"
-        }
-        missing = {key: disk for key, disk in disks.items() if key not in self._models}
-        needed = [calibration(disk) for disk in missing.values()]
-        for outcome in self._all(needed):
-            key = json.dumps(vars(outcome.experiment.setting.disk), sort_keys=True)
+        disks = [measured(each.setting.disk) for each in experiments if each.peer == "io.cost"]
+        missing = {disk_key(disk): disk for disk in disks if disk_key(disk) not in self._models}
+        for outcome in self._all([calibration(disk) for disk in missing.values()]):
             if outcome.directory:
+                key = disk_key(outcome.experiment.setting.disk)
                 self._models[key] = cost_model(outcome.observation())
             else:
                 yield outcome
@@ -291,7 +297,7 @@ class Runner:
         """The outcome of one experiment, and whether it was in the cache."""
         document = each.document()
         if each.peer == "io.cost":
-            model = self._models.get(json.dumps(vars(each.setting.disk), sort_keys=True))
+            model = self._models.get(disk_key(measured(each.setting.disk)))
             if not model:
                 return Outcome(each, problem="there is no cost model of this disk"), False
             document["io_cost_model"] = model

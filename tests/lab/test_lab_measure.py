@@ -246,3 +246,12 @@ def test_summary() -> None:
     assert found["groups"]["a"]["asked"] == pytest.approx(2 / 3, abs=1e-3)
     assert found["total_mbps"] == pytest.approx(0.3, rel=0.01)
     assert json.loads(json.dumps(found)) == found
+    # What went into the page cache is not what the disk has seen.
+    at_disk = observation(
+        [group("a"), group("b")],
+        {"a": [steady(200, 0, 10)], "b": [steady(100, 0, 10)]},
+        samples=samples(1e6, 3e6),
+    )
+    found = summary(at_disk)
+    assert found["groups"]["a"]["share"] == pytest.approx(0.25)
+    assert found["total_mbps"] == pytest.approx(4)

@@ -19,6 +19,8 @@ import stack
 
 def perform(experiment: dict[str, Any]) -> dict[str, Any]:
     """Set everything up, and run the load."""
+    # Without one of its processes fio never ends.
+    stack.write(Path("/proc/sys/vm/panic_on_oom"), "1")
     for module in experiment["modules"]:
         stack.run("insmod", module)
     disk = stack.create_disk(experiment["disk"])

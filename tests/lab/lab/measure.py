@@ -468,31 +468,45 @@ def figures(trace: Trace, seconds: float) -> dict[str, float]:
     return {key: round(value, 6) for key, value in found.items()}
 
 
+def _bytes_by_group(obs: Observation, start: float, end: float) -> dict[str, float]:
+    """What each group moved in a window: at the disk if that was sampled, else as fio sees it."""
+    names = [group.name for group in obs.setting.groups if obs.setting.members(group.name)]
+    if not obs.samples:
+        return _moved(obs, names, start, end)
+    moments = [sample.at_s for sample in obs.samples]
+    found = {}
+    for name in names:
+        counts = [s.read.get(name, 0.0) + s.written.get(name, 0.0) for s in obs.samples]
+        first, last = np.interp([start, end], moments, counts)
+        found[name] = float(last - first)
+    return found
+
+
 def summary(obs: Observation) -> dict[str, Any]:
     """One experiment as the tables and the machine-readable results have it."""
     start, end = obs.window({})
-    active = obs.active(start, end)
-    asked = shares(obs.setting, active)
+    asked = shares(obs.setting, obs.active(start, end))
+    moved = _bytes_by_group(obs, start, end)
+    total = sum(moved.values())
     groups = {}
-    total = float(obs.trace().between(start, end).bytes.sum())
-    for group in obs.setting.groups:
-        if not obs.setting.members(group.name):
-            continue
-        trace = obs.trace(group.name).between(start, end)
-        part = float(trace.bytes.sum()) / total if total else 0.0
-        groups[group.name] = figures(trace, end - start) | {
-            "share": round(part, 6),
-            "asked": round(asked[group.name], 6) if group.name in asked else None,
+    for name, count in moved.items():
+        trace = obs.trace(name).between(start, end)
+        groups[name] = figures(trace, end - start) | {
+            "mbps": round(count / (end - start) / 1e6, 6),
+            "share": round(count / total, 6) if total else 0.0,
+            "asked": round(asked[name], 6) if name in asked else None,
         }
         streams = np.unique(trace.stream)
         if streams.size > 1:
             each = [float(trace.bytes[trace.stream == n].sum()) for n in streams]
-            groups[group.name]["stream_min_mbps"] = round(min(each) / (end - start) / 1e6, 6)
-            groups[group.name]["stream_max_mbps"] = round(max(each) / (end - start) / 1e6, 6)
+            groups[name]["stream_min_mbps"] = round(min(each) / (end - start) / 1e6, 6)
+            groups[name]["stream_max_mbps"] = round(max(each) / (end - start) / 1e6, 6)
+    index = jain(moved[name] / share for name, share in asked.items())
     return {
         "window_s": [round(start, 3), round(end, 3)],
+        "at_disk": bool(obs.samples),
         "total_mbps": round(total / (end - start) / 1e6, 6),
-        "jain": round(jain_index(obs, (), {}), 6) if len(asked) > 1 else None,
+        "jain": round(index, 6) if len(asked) > 1 and total else None,
         "groups": groups,
         "notes": list(obs.notes),
     }

@@ -222,6 +222,8 @@ def page(name: str, found: dict[str, Any], command: str) -> str:
         parts += ["## What is known of the peers", table(SANITY_HEADS, sane)]
     parts += [f"![bandwidth]({name}-bandwidth.svg)", f"![latency]({name}-latency.svg)"]
     parts.append("## Figures")
+    if any(row.get("at_disk") for row in found["rows"]):
+        parts.append("Bytes are counted at the disk; IOPS and latencies are what fio sees.")
     parts += _figure_tables(found)
     notes = sorted({f"{row['peer']}: {n}" for row in found["rows"] for n in row.get("notes", [])})
     if notes:

@@ -9,6 +9,7 @@ import json
 import shlex
 import sys
 import tempfile
+import textwrap
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ from .uml import run_experiment
 TABLE = REPO / "tests/lab/calibration.toml"
 TOLERANCE = 0.15
 TIMEOUT_S = 900
+WIDTH = 88
 FIO = (
     "fio --output-format=json --thread --clocksource=clock_gettime --direct=1 --time_based"
     " --filename=/dev/disk"
@@ -179,6 +181,23 @@ def calibrate(table: Calibration, only: str = "") -> list[Comparison]:
     return [Comparison(row, measure(results[row.run], row.measure)) for row in rows]
 
 
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def _wrapped(words: str, indent: str) -> list[str]:
+    return textwrap.wrap(words, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
+
+
+def _line(own: Comparison) -> str:
+    row = own.row
+    note = "not compared" if row.why_not else "" if own.holds else "TOO FAR"
+    return (
+        f"  {row.what:<44} {_number(row.figure):>7} {_number(own.model):>7} {row.unit:<6}"
+        f" {own.off:>+7.1%}  {note}".rstrip()
+    )
+
+
 def text(table: Calibration, comparisons: list[Comparison]) -> str:
     """The comparison, for people."""
     lines = []
@@ -186,18 +205,13 @@ def text(table: Calibration, comparisons: list[Comparison]) -> str:
         mine = [own for own in comparisons if own.row.source == name]
         if not mine:
             continue
-        lines += [source.cite, f"  {source.disk}", ""]
-        lines.append(f"  {'':<46} {'source':>9} {'model':>9} {'':<6} {'off':>7}")
-        for own in mine:
-            row = own.row
-            note = "not compared, see below" if row.why_not else "" if own.holds else "TOO FAR"
-            lines.append(
-                f"  {row.what:<46} {row.figure:>9g} {own.model:>9.4g} {row.unit:<6}"
-                f" {own.off:>+7.1%}  {note}".rstrip()
-            )
-        lines.append("")
-        lines += [f"  {own.row.what}: {own.row.why_not}" for own in mine if own.row.why_not]
-        lines += [""] if any(own.row.why_not for own in mine) else []
+        lines += [*_wrapped(source.cite, ""), *_wrapped(source.disk, "  "), ""]
+        lines.append(f"  {'':<44} {'source':>7} {'model':>7} {'':<6} {'off':>7}")
+        lines += [_line(own) for own in mine] + [""]
+        reasons = [own.row for own in mine if own.row.why_not]
+        for row in reasons:
+            lines += _wrapped(f"{row.what}: {row.why_not}", "  ")
+        lines += [""] * bool(reasons)
     held = [own for own in comparisons if not own.row.why_not]
     near = sum(own.holds for own in held)
     lines.append(f"{near} of {len(held)} figures within {TOLERANCE:.0%} of their source.")

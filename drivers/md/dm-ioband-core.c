@@ -519,6 +519,26 @@ void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 }
 
 /**
+ * ioband_leaf_owes_much() - has a leaf had a lot out of turn
+ * @leaf: leaf
+ *
+ * Return: true if it, or a node above it, owes more than half of what a debt can
+ * come to.  What it gets out of turn from then on may never be repaid.
+ */
+bool ioband_leaf_owes_much(const struct ioband_leaf *leaf)
+{
+	const struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+		const s64 lead = ent->vtime - ent->parent->vnow;
+
+		if (ent->busy && lead > (s64)ent_vtime_of(ent, IOBAND_DEBT_MAX / 2))
+			return true;
+	}
+	return false;
+}
+
+/**
  * ioband_core_withdraw() - a leaf's waiting bios were taken away unserved
  * @core: scheduler
  * @leaf: has nothing waiting any more

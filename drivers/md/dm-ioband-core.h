@@ -127,6 +127,7 @@ void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 		       const struct ioband_bill *bill, bool more);
 void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 			   const struct ioband_bill *bill, u64 now_ns);
+bool ioband_leaf_owes_much(const struct ioband_leaf *leaf);
 void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf);
 void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 			  const struct ioband_bill *bill, u64 now_ns);

@@ -23,6 +23,7 @@
  */
 #include "dm-ioband.h"
 
+#include <linux/oom.h>
 #include <linux/percpu.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -32,6 +33,13 @@
 /* What a group may hold; past it, its own tasks wait. */
 #define IOBAND_HELD_IOS_MAX	1024
 #define IOBAND_HELD_BYTES_MAX	(64U << 20)
+
+/*
+ * What goes for dying tasks, each time they are looked for, in a group that owes
+ * much: all that it can hold within a minute, so that they end, and who kills its
+ * tasks all the time wins 1 MB/s.
+ */
+#define IOBAND_DYING_BYTES	(1U << 18)
 
 static struct ioband_group *group_of_leaf(struct ioband_leaf *leaf)
 {
@@ -268,11 +276,27 @@ static bool is_dying(struct task_struct *task)
 	return task->flags & PF_EXITING || fatal_signal_pending(task);
 }
 
-/* Others wait for this bio, whoever submitted it: it must not wait here. */
-static bool is_urgent(const struct bio *bio)
+enum urgency {
+	IN_TURN,	/* as the scheduler says */
+	OWED,		/* at once, unless its group owes much already */
+	AT_ONCE,	/* the whole system may wait for it */
+};
+
+/*
+ * Others wait for some bios, whoever submitted them.  What a task submits for
+ * itself, metadata that it reads or what it wants to be rid of to die, goes at
+ * once too; but a group that does nothing else would have all of the device.
+ */
+static enum urgency urgency_of(const struct bio *bio)
 {
-	return bio->bi_opf & (REQ_META | REQ_PRIO | REQ_SWAP) ||
-	       current->flags & PF_MEMALLOC || is_dying(current);
+	const blk_opf_t marked = bio->bi_opf & (REQ_META | REQ_PRIO);
+
+	if (bio->bi_opf & REQ_SWAP || current->flags & PF_MEMALLOC ||
+	    tsk_is_oom_victim(current))
+		return AT_ONCE;
+	if (marked && (op_is_write(bio_op(bio)) || current->flags & PF_KTHREAD))
+		return AT_ONCE;
+	return marked || is_dying(current) ? OWED : IN_TURN;
 }
 
 static void hold(struct ioband_io *io, struct bio *bio, u64 now_ns)
@@ -296,7 +320,7 @@ enum verdict {
 	GIVEN_BACK,	/* the device is being suspended */
 };
 
-static enum verdict admit(struct ioband_io *io, struct bio *bio, bool urgent)
+static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency urgency)
 {
 	struct ioband_group *group = io->group;
 	struct ioband_pool *pool = group->pool;
@@ -304,11 +328,13 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, bool urgent)
 	const u64 now_ns = io->start_ns;
 	u64 wake_ns;
 
+	/* A suspend that is given up takes bios again before it says so. */
 	if (io->target->suspended)
-		return io->target->requeue ? GIVEN_BACK : GO;
+		return io->target->requeue && dm_noflush_suspending(io->target->ti) ?
+		       GIVEN_BACK : GO;
 	if (pool->state == IOBAND_OPEN)
 		return GO;
-	if (urgent) {
+	if (urgency == AT_ONCE || (urgency == OWED && !ioband_leaf_owes_much(&group->leaf))) {
 		ioband_core_admit_now(core, &group->leaf, &io->bill, now_ns);
 		goto go;
 	}
@@ -386,7 +412,7 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 				 struct bio *bio, enum ioband_mode mode, bool may_wait)
 {
 	struct ioband_pool *pool = target->pool;
-	const bool urgent = is_urgent(bio);
+	const enum urgency urgency = urgency_of(bio);
 	const bool nowait = bio->bi_opf & REQ_NOWAIT;
 	struct ioband_group *group;
 	struct ioband_stats *stats;
@@ -405,7 +431,7 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	stats = io->stats;
 	io->start_ns = ktime_get_ns();
 	activate(group);
-	verdict = admit(io, bio, urgent);
+	verdict = admit(io, bio, urgency);
 	/* From here on a held bio can be anywhere, and gone. */
 	wait = may_wait && !nowait && verdict == HELD && group_is_full(group);
 	if (wait)
@@ -532,17 +558,19 @@ void ioband_queue_done(struct ioband_io *io)
 	io->group = NULL;
 }
 
-/* Take the held bios that @wanted says out of a group. */
-static void take_held(struct ioband_group *group, struct bio_list *taken,
+/* Take the held bios that @wanted says out of a group, until they are @most bytes. */
+static void take_held(struct ioband_group *group, struct bio_list *taken, u64 most,
 		      bool (*wanted)(const struct ioband_io *io, const void *of), const void *of)
 {
 	struct bio_list keep = BIO_EMPTY_LIST;
+	u64 bytes = 0;
 	struct bio *bio;
 
 	while ((bio = bio_list_pop(&group->held))) {
 		struct ioband_io *io = ioband_io_of(bio);
 
-		if (wanted(io, of)) {
+		if (bytes < most && wanted(io, of)) {
+			bytes += io->bytes;
 			unhold(io);
 			bio_list_add(taken, bio);
 		} else {
@@ -595,6 +623,11 @@ static bool io_is_of_dying(const struct ioband_io *io, const void *of)
 	return io->task && is_dying(io->task);
 }
 
+static bool io_is_of_oom_victim(const struct ioband_io *io, const void *of)
+{
+	return io->task && tsk_is_oom_victim(io->task);
+}
+
 /**
  * ioband_queue_release_dying() - release what dying tasks wait for
  * @pool: pool
@@ -611,7 +644,10 @@ void ioband_queue_release_dying(struct ioband_pool *pool)
 	for (left = pool->nr_active; left && pool->held_ios && !list_empty(&pool->active);
 	     left--) {
 		group = ioband_queue_next_active(pool);
-		take_held(group, &taken, io_is_of_dying, NULL);
+		take_held(group, &taken, U64_MAX, io_is_of_oom_victim, NULL);
+		take_held(group, &taken,
+			  ioband_leaf_owes_much(&group->leaf) ? IOBAND_DYING_BYTES : U64_MAX,
+			  io_is_of_dying, NULL);
 		release_now(group, &taken);
 		spin_unlock_irq(&pool->lock);
 		spin_lock_irq(&pool->lock);
@@ -649,7 +685,7 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 	 */
 	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
 		group = ioband_queue_next_active(pool);
-		take_held(group, &taken, io_is_of_target, target);
+		take_held(group, &taken, U64_MAX, io_is_of_target, target);
 		if (!requeue)
 			release_now(group, &taken);
 		wake_up_all(&group->room);

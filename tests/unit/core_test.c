@@ -121,6 +121,28 @@ static void debt_is_repaid(void **state)
 	assert_in_range(served_before(a, 64 * KIB), 8, 9);
 }
 
+/* Half of what a debt can come to is much, at any level. */
+static void a_large_debt_is_known(void **state)
+{
+	struct tree_node *node = tree_add_node(tree, NULL, 1);
+	struct tree_leaf *below = tree_add_leaf(tree, node, 10000);
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 10000);
+	struct tree_leaf *other = tree_add_leaf(tree, NULL, 100);
+
+	(void)state;
+	backlog(other, 64 * KIB);
+	now(leaf, 31 * MIB);
+	now(below, 31 * MIB);
+	assert_false(ioband_leaf_owes_much(&leaf->leaf));
+	assert_false(ioband_leaf_owes_much(&below->leaf));
+	now(leaf, 2 * MIB);
+	now(below, 2 * MIB);
+	assert_true(ioband_leaf_owes_much(&leaf->leaf));
+	assert_true(ioband_leaf_owes_much(&below->leaf));
+	assert_false(ioband_leaf_owes_much(&other->leaf));
+	complete_all();
+}
+
 /* The creditor is a reader that has now and then nothing waiting. */
 static void debt_is_repaid_across_gaps(void **state)
 {
@@ -508,6 +530,7 @@ int main(int argc, char **argv)
 		TEST(debt_is_repaid_across_gaps),
 		TEST(debt_outlives_a_turn),
 		TEST(debt_is_bounded),
+		TEST(a_large_debt_is_known),
 		TEST(nothing_is_owed_to_nobody),
 		TEST(nothing_is_owed_to_who_has_gone),
 		TEST(debt_counts_at_every_level),

@@ -103,6 +103,17 @@ CORE = [
         "debts-unbounded", "vtime = vtime_max(ent->vtime, vtime_min(vtime, most));", "(void)most;"
     ),
     Mutant("debts-for-nothing", "vtime_max(ent->vtime, vtime_min(vtime, most))", "ent->vtime"),
+    Mutant(
+        "much-is-all",
+        "ent_vtime_of(ent, IOBAND_DEBT_MAX / 2)",
+        "ent_vtime_of(ent, IOBAND_DEBT_MAX)",
+    ),
+    Mutant("much-is-little", "IOBAND_DEBT_MAX / 2)", "IOBAND_DEBT_MAX / 4)"),
+    Mutant(
+        "owes-as-a-leaf-only",
+        "			return true;\n	}\n	return false;",
+        "			return true;\n		break;\n	}\n	return false;",
+    ),
     Mutant("owed-to-nobody", "node->ent.busy == ent->busy", "false"),
     Mutant("always-alone", "node->ent.busy == ent->busy", "true"),
     Mutant("turn-forgotten", "ent->turn = advance;", ""),

@@ -158,6 +158,53 @@ def test_many_children_win_no_share(ioband: Guest) -> None:
     assert got["/many"] / got["/one"] == pytest.approx(1, rel=0.05)
 
 
+# Tasks that have 60 MiB held in all, are killed, and come again.
+KILLED = """
+import mmap, os, signal, sys, time
+device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+buf = mmap.mmap(-1, 1 << 20)
+while True:
+    children = []
+    for number in range(60):
+        pid = os.fork()
+        if pid == 0:
+            os.preadv(device, [buf], number << 20)
+            os._exit(0)
+        children.append(pid)
+    time.sleep(0.2)
+    for pid in children:
+        os.kill(pid, signal.SIGKILL)
+    for pid in children:
+        os.waitpid(pid, 0)
+"""
+
+
+def test_killing_its_tasks_wins_no_share(ioband: Guest) -> None:
+    """A killed task's bios go at once and are owed; but a debt is not for ever put off."""
+    slots = {"irqmode": 2, "completion_nsec": 8_000_000, "hw_queue_depth": 2, "submit_queues": 1}
+    with (
+        null_blk(ioband, **slots) as slow,
+        Ioband(ioband, "d0", slow, depth=4) as dev,
+        Cgroup(ioband, "low") as low,
+        Cgroup(ioband, "high") as high,
+    ):
+        dev.set_weight(low, 1)
+        dev.set_weight(high, 10000)
+        rival = high.start(readers(high, dev, 0, 1, 16))
+        job = low.start(["/usr/bin/python3", "-S", "-c", KILLED, dev.path])
+        wait_until(ioband, lambda: "/low" in dev.io() and dev.io()["/low"].bytes > 70 * MIB, "", 60)
+        before = dev.io()
+        ioband.sleep(15)
+        after = dev.io()
+        for victim in (job, rival):
+            victim.kill()
+            victim.wait(check=False)
+    got = {path: after[path].bytes - before[path].bytes for path in ("/low", "/high")}
+    assert got["/low"] > MIB, "nothing was killed"
+    # 1 MB/s of 16 MB/s; without a bound it is most of it.
+    assert got["/low"] / sum(got.values()) < 0.2
+
+
 def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
     """Its task dies, the cgroup goes at once, and what it wrote arrives."""
     with (

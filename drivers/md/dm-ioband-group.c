@@ -14,9 +14,11 @@
  *
  * Nothing in the I/O path waits for memory: without it, a bio belongs to the
  * nearest ancestor that has a group.  A group is charged to the memory cgroup of
- * the task whose bio made it, so that making many cgroups exhausts nobody else;
- * and one that nobody gave a weight goes after a minute without I/O, its counters
- * with it, to come back as it was with its next bio.
+ * the task whose bio made it; its per-CPU counters are not, and are bounded in
+ * all by a part of the memory, past which groups share their ancestors' counters
+ * and turn.  So making many cgroups exhausts nobody else.  One that nobody gave a
+ * weight goes after a minute without I/O, its counters with it, to come back as
+ * it was with its next bio.
  */
 #include "dm-ioband.h"
 
@@ -478,6 +480,9 @@ void ioband_group_free_all(struct ioband_pool *pool)
 		xa_for_each(&pool->groups, seq, group) {
 			ioband_stats_free(group->retired);
 			group->retired = NULL;
+			/* Of one that was retired while its last bio was long in coming. */
+			ioband_stats_free(rcu_dereference_protected(group->stats, true));
+			RCU_INIT_POINTER(group->stats, NULL);
 			sweep_free(group);
 		}
 		cond_resched();

@@ -40,6 +40,9 @@ void ioband_owner_ask(struct bio *bio)
 {
 	/* Its bytes are counted in io.stat once, for the device below. */
 	bio_set_flag(bio, BIO_CGROUP_ACCT);
+	/* A disk that says nothing of atomic writes would not get one. */
+	ioband_io_of(bio)->atomic = bio->bi_opf & REQ_ATOMIC;
+	bio->bi_opf &= ~REQ_ATOMIC;
 	bio_set_dev(bio, owner_disk->part0);
 	dm_submit_bio_remap(bio, NULL);
 }
@@ -49,6 +52,8 @@ static void owner_submit_bio(struct bio *bio)
 	struct ioband_io *io = ioband_io_of(bio);
 
 	bio_clear_flag(bio, BIO_CGROUP_ACCT);
+	if (io->atomic)
+		bio->bi_opf |= REQ_ATOMIC;
 	/* Keeps the owner: the bio has one now. */
 	bio_set_dev(bio, io->target->dev->bdev);
 	if (ioband_queue_enter(io->target, io, bio, false) == DM_MAPIO_REMAPPED)

@@ -71,7 +71,8 @@ static void scan_shared(struct ioband_pool *pool)
 	struct ioband_group *group, *next;
 
 	list_for_each_entry_safe(group, next, &pool->active, active) {
-		note_progress(group, group->touched || ioband_stats_in_use(group));
+		note_progress(group, group->touched || group->held_ios ||
+				     ioband_stats_in_use(group));
 		group->touched = false;
 	}
 }
@@ -105,7 +106,8 @@ static u32 scan_open(struct ioband_pool *pool)
 		ioband_stats_progress(stats, &progress);
 		spin_lock_irq(&pool->lock);
 		if (!list_empty(&group->active))
-			note_progress(group, progress.inflight || progress.ios != group->seen_ios);
+			note_progress(group, progress.inflight || group->held_ios ||
+					     progress.ios != group->seen_ios);
 		group->seen_ios = progress.ios;
 		inflight += progress.inflight;
 		ioband_stats_unpin(stats);

@@ -15,11 +15,19 @@
  */
 #include "dm-ioband.h"
 
+#include <linux/atomic.h>
+#include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
 /* Taken in ten milliseconds by groups that begin; then there are new ones. */
 #define IOBAND_SPARE_STATS	128
+
+/* Counters of groups that come by themselves take no more of the memory than this part. */
+#define IOBAND_STATS_MEMORY	64
+
+/* Counters that there are, in all pools. */
+static atomic_long_t nr_stats;
 
 /**
  * ioband_stats_new() - make counters
@@ -38,7 +46,18 @@ struct ioband_stats *ioband_stats_new(gfp_t gfp)
 		kfree(stats);
 		return NULL;
 	}
+	atomic_long_inc(&nr_stats);
 	return stats;
+}
+
+/* With the histograms that they will get. */
+static bool stats_are_too_many(void)
+{
+	const size_t size = sizeof(struct ioband_stats) + num_possible_cpus() *
+			    (sizeof(struct ioband_cpu_stats) + sizeof(struct ioband_cpu_hist));
+	const u64 most = ((u64)totalram_pages() << PAGE_SHIFT) / IOBAND_STATS_MEMORY;
+
+	return (u64)atomic_long_read(&nr_stats) * size >= most;
 }
 
 /**
@@ -52,6 +71,7 @@ void ioband_stats_free(struct ioband_stats *stats)
 	free_percpu(stats->hist);
 	free_percpu(stats->cpu);
 	kfree(stats);
+	atomic_long_dec(&nr_stats);
 }
 
 /**
@@ -65,7 +85,7 @@ void ioband_stats_free(struct ioband_stats *stats)
  */
 void ioband_stats_stock(struct ioband_pool *pool)
 {
-	while (READ_ONCE(pool->nr_spare) < IOBAND_SPARE_STATS) {
+	while (READ_ONCE(pool->nr_spare) < IOBAND_SPARE_STATS && !stats_are_too_many()) {
 		struct ioband_stats *stats = ioband_stats_new(GFP_KERNEL);
 
 		if (!stats)
@@ -97,7 +117,7 @@ static struct ioband_stats *take_spare(struct ioband_pool *pool)
 	struct ioband_stats *stats = pool->spare_stats;
 
 	if (!stats)
-		return ioband_stats_new(GFP_NOWAIT | __GFP_NOWARN);
+		return stats_are_too_many() ? NULL : ioband_stats_new(GFP_NOWAIT | __GFP_NOWARN);
 	pool->spare_stats = stats->spare;
 	WRITE_ONCE(pool->nr_spare, pool->nr_spare - 1);
 	return stats;
@@ -109,7 +129,8 @@ static struct ioband_stats *take_spare(struct ioband_pool *pool)
  *
  * Context: Under the pool's lock; does not wait: this is the I/O path.
  *
- * Return: false if there is no memory; the bio is then the parent's.
+ * Return: false if there is no memory, or enough is taken; the bio is then the
+ * parent's.
  */
 bool ioband_stats_ready(struct ioband_group *group)
 {

@@ -44,6 +44,9 @@
 #ifndef CONFIG_BLK_CGROUP
 #error "dm-ioband finds its groups by block cgroup: it needs CONFIG_BLK_CGROUP"
 #endif
+#ifndef CONFIG_64BIT
+#error "dm-ioband counts and divides in 64 bits: it is for 64-bit kernels"
+#endif
 
 struct ioband_group;
 struct ioband_pool;
@@ -364,6 +367,7 @@ struct ioband_target {
  * @bytes: that it covers
  * @dir: see &enum ioband_dir
  * @shared: the core knows of it
+ * @atomic: it is an atomic write, which the hidden disk is not told
  */
 struct ioband_io {
 	struct ioband_target *target;
@@ -375,6 +379,7 @@ struct ioband_io {
 	u32 bytes;
 	u8 dir;
 	bool shared;
+	bool atomic;
 };
 
 static inline struct ioband_io *ioband_io_of(struct bio *bio)

@@ -40,6 +40,8 @@ BAD_DMESG = re.compile(
 
 
 FAILED = pytest.StashKey[bool]()
+# What no other try makes good: kernel messages and guests that died, by test.
+SPLATS = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
@@ -79,6 +81,22 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         item.stash[FAILED] = report.failed
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A test that failed may be tried again, but a kernel that complained has done so."""
+    if session.config.stash.get(SPLATS, []) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say what the kernels complained of, in whichever try it was."""
+    if splats := config.stash.get(SPLATS, []):
+        terminalreporter.section("kernel messages and guests that died")
+        for line in splats:
+            terminalreporter.line(line)
+
+
 def _suspicious(guest: Guest) -> list[str]:
     """Kernel messages since the last look that no test should cause."""
     return [
@@ -100,7 +118,9 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
     machine.request("kmsg", text=f"test {request.node.name}")
     machine.dmesg()
     yield machine
+    splats = request.config.stash.setdefault(SPLATS, [])
     if not machine.alive:
+        splats.append(f"{request.node.nodeid}: the guest died")
         machines.drop(machine)
         return
     left = clean(machine)
@@ -108,6 +128,7 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
     if bad or (left and clean(machine)):  # after its first warning lockdep tells no more
         machines.drop(machine)
     problems = [f"kernel: {text}" for text in bad]
+    splats += [f"{request.node.nodeid}: {text}" for text in problems]
     if not request.node.stash.get(FAILED, False):  # one that failed could not clean up
         problems += [f"left behind: {text}" for text in left]
     if problems:

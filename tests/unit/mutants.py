@@ -151,6 +151,23 @@ CORE = [
     Mutant("no-grace", "2 * leaf->think_ns + IOBAND_GRACE_MIN_NS", "leaf->think_ns / 2"),
 ]
 
+DEPTH = [
+    Mutant(
+        "wants-too-much",
+        "#define IOBAND_DEPTH_GAIN_PCT	2",
+        "#define IOBAND_DEPTH_GAIN_PCT	60",
+    ),
+    Mutant("wants-nothing", "(100 + IOBAND_DEPTH_GAIN_PCT)", "(100 - 10)"),
+    Mutant("winner-swapped", "hi_won = trial->lead >= enough", "hi_won = trial->lead < enough"),
+    Mutant("never-rests", "depth->phase_ns >= depth->pause_ns", "true"),
+    Mutant("never-looks-again", "depth->phase_ns >= depth->pause_ns", "!depth->found"),
+    Mutant("never-grows", "limit + (limit + 1) / 2", "limit"),
+    Mutant("never-shrinks", "limit < 2 ? 0 : limit * 2 / 3", "0"),
+    Mutant(
+        "grows-without-bound", "min_t(u32, limit + (limit + 1) / 2, IOBAND_DEPTH_MAX)", "limit * 2"
+    ),
+]
+
 ARGS = [
     Mutant("any-characters", 'word[strspn(word, "0123456789")] || ', ""),
     Mutant("no-minimum", "parsed < min || ", ""),

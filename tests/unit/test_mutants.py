@@ -4,9 +4,10 @@
 from pathlib import Path
 
 import pytest
-from mutants import ARGS, CORE, Mutant, build_base, survives
+from mutants import ARGS, CORE, DEPTH, Mutant, build_base, survives
 
 CORE_PROGRAMS = ("core_test", "core_fuzz", "many_test", "sim_test")
+DEPTH_PROGRAMS = ("depth_test",)
 ARGS_PROGRAMS = ("args_say", "args_fuzz")
 
 
@@ -20,7 +21,11 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("source", "programs"),
-    [("dm-ioband-core.c", CORE_PROGRAMS), ("dm-ioband-args.c", ARGS_PROGRAMS)],
+    [
+        ("dm-ioband-core.c", CORE_PROGRAMS),
+        ("dm-ioband-depth.c", DEPTH_PROGRAMS),
+        ("dm-ioband-args.c", ARGS_PROGRAMS),
+    ],
 )
 def test_no_mistake(source: str, programs: tuple[str, ...], base: Path, tmp_path: Path) -> None:
     own_header = f'#include "{source[:-1]}h"'
@@ -30,6 +35,11 @@ def test_no_mistake(source: str, programs: tuple[str, ...], base: Path, tmp_path
 @pytest.mark.parametrize("mutant", CORE, ids=[mutant.name for mutant in CORE])
 def test_core(mutant: Mutant, base: Path, tmp_path: Path) -> None:
     assert not survives(mutant, "dm-ioband-core.c", CORE_PROGRAMS, base, tmp_path)
+
+
+@pytest.mark.parametrize("mutant", DEPTH, ids=[mutant.name for mutant in DEPTH])
+def test_depth(mutant: Mutant, base: Path, tmp_path: Path) -> None:
+    assert not survives(mutant, "dm-ioband-depth.c", DEPTH_PROGRAMS, base, tmp_path)
 
 
 @pytest.mark.parametrize("mutant", ARGS, ids=[mutant.name for mutant in ARGS])

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.terminal import TerminalReporter
 from harness.cache import progress
 from harness.guest import Guest
 from harness.kernels import SUITES, get_kernel, own_kernel_name
@@ -87,9 +88,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
+def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
     """Say what the kernels complained of, in whichever try it was."""
     if splats := config.stash.get(SPLATS, []):
         terminalreporter.section("kernel messages and guests that died")

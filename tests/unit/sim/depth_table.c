@@ -16,12 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job.h"
+#include "pair.h"
 
-#define GROUPS		2
 #define STEP_NS		(100 * (u64)NSEC_PER_MSEC)
-
-static const u32 weights[GROUPS] = { 200, 100 };
 
 static const struct sim_spec judges[] = {
 	{ "xline", SIM_LINE, 1 << 20, .bps = 37000000, .latency_ns = 300000 },
@@ -55,119 +52,44 @@ static const struct load {
 	{}
 };
 
-struct run {
-	struct sim_clock clock;
-	struct sim_pool pool;
-	struct sim_leaf leaves[GROUPS];
-	struct sim_job jobs[GROUPS];
-};
-
-struct result {
-	double mbps;
-	double ratio;
-	double inflight;
-};
-
-static void run_start(struct run *run, const struct sim_spec *spec, const struct load *load,
-		      enum sim_control control, u64 seed)
-{
-	int i;
-
-	memset(run, 0, sizeof(*run));
-	clock_init(&run->clock);
-	pool_init(&run->pool, &run->clock, spec, control, IOBAND_MEASURE_BYTES);
-	run->pool.device.random.state = seed;
-	for (i = 0; i < GROUPS; i++) {
-		ioband_leaf_init(&run->leaves[i].leaf, &run->pool.core.root, weights[i]);
-		job_start(&run->jobs[i], &run->pool, &run->leaves[i], &load->work, seed + i * 30);
-	}
-}
-
-static void run_free(struct run *run)
-{
-	int i;
-
-	pool_free(&run->pool);	/* looks at the I/O in hand, which is a job's */
-	for (i = 0; i < GROUPS; i++)
-		job_free(&run->jobs[i]);
-	clock_free(&run->clock);
-}
-
-/* A disk needs longer, to settle and to give a mean. */
-static u64 warm_ns(const struct sim_spec *spec)
-{
-	return (spec->model == SIM_DISK ? 20 : 2) * (u64)NSEC_PER_SEC;
-}
-
-static u64 run_ns(const struct sim_spec *spec)
-{
-	return (spec->model == SIM_DISK ? 60 : 4) * (u64)NSEC_PER_SEC;
-}
-
-static struct result measure(const struct sim_spec *spec, const struct load *load,
-			     enum sim_control control, u32 limit, u64 seed)
-{
-	struct result result;
-	u64 bytes[GROUPS];
-	struct run run;
-	double area;
-	int i;
-
-	run_start(&run, spec, load, control, seed);
-	if (control == SIM_FIXED)
-		ioband_core_set_limit(&run.pool.core, limit);
-	clock_run(&run.clock, warm_ns(spec));
-	area = run.pool.inflight_area;
-	for (i = 0; i < GROUPS; i++)
-		bytes[i] = run.leaves[i].bytes;
-	clock_run(&run.clock, warm_ns(spec) + run_ns(spec));
-	for (i = 0; i < GROUPS; i++)
-		bytes[i] = run.leaves[i].bytes - bytes[i];
-	result.mbps = (bytes[0] + bytes[1]) * 1e3 / run_ns(spec);
-	result.ratio = (double)bytes[0] / bytes[1];
-	result.inflight = (run.pool.inflight_area - area) / run_ns(spec);
-	run_free(&run);
-	return result;
-}
-
 /* The smallest fixed limit with 97 % of the throughput; 0: none below the load's depth. */
 static u32 find_knee(const struct sim_spec *spec, const struct load *load, double mbps, u64 seed)
 {
 	u32 limit;
 
-	for (limit = 1; limit < GROUPS * load->work.depth; limit += 1 + limit / 4)
-		if (measure(spec, load, SIM_FIXED, limit, seed).mbps >= 0.97 * mbps)
+	for (limit = 1; limit < PAIR_GROUPS * load->work.depth; limit += 1 + limit / 4)
+		if (pair_measure(spec, &load->work, SIM_FIXED, limit, seed).mbps >= 0.97 * mbps)
 			return limit;
 	return 0;
 }
 
 static void print_row(const struct sim_spec *spec, const struct load *load, u64 seed)
 {
-	const struct result none = measure(spec, load, SIM_NONE, 0, seed);
-	const struct result found = measure(spec, load, SIM_AUTO, 0, seed);
+	const struct pair_result none = pair_measure(spec, &load->work, SIM_NONE, 0, seed);
+	const struct pair_result found = pair_measure(spec, &load->work, SIM_AUTO, 0, seed);
 
 	printf("%-9s %-13s %9.1f %6.1f %6.2f %9.1f %5u %6u\n", spec->name, load->name, none.mbps,
 	       100 * found.mbps / none.mbps, found.ratio, found.inflight,
-	       find_knee(spec, load, none.mbps, seed), GROUPS * load->work.depth);
+	       find_knee(spec, load, none.mbps, seed), PAIR_GROUPS * load->work.depth);
 }
 
 static void print_start(const struct sim_spec *spec, const struct load *load, u64 seed)
 {
 	u64 now_ns, bytes = 0;
-	struct run run;
+	struct pair pair;
 
-	run_start(&run, spec, load, SIM_AUTO, seed);
+	pair_start(&pair, spec, &load->work, SIM_AUTO, seed);
 	for (now_ns = STEP_NS; now_ns <= 6 * (u64)NSEC_PER_SEC; now_ns += STEP_NS) {
 		const u64 second = (now_ns - 1) / NSEC_PER_SEC;
 
-		run.pool.device.slow = second == 2 || second == 3 ? 4 : 1;
-		clock_run(&run.clock, now_ns);
+		pair.pool.device.slow = second == 2 || second == 3 ? 4 : 1;
+		clock_run(&pair.clock, now_ns);
 		printf("%-9s %-13s %5.1f s limit %5u %9.1f MB/s\n", spec->name, load->name,
-		       now_ns / 1e9, run.pool.depth.limit_ios,
-		       (run.pool.bytes - bytes) * 1e3 / STEP_NS);
-		bytes = run.pool.bytes;
+		       now_ns / 1e9, pair.pool.depth.limit_ios,
+		       (pair.pool.bytes - bytes) * 1e3 / STEP_NS);
+		bytes = pair.pool.bytes;
 	}
-	run_free(&run);
+	pair_free(&pair);
 }
 
 static void print_all(const struct sim_spec *spec, const char *device, u64 seed,

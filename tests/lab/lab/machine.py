@@ -28,22 +28,21 @@ class Uml(Machine):
         if options.disks_mib:
             raise UnsupportedError("virtual disks are there in QEMU only")
         self.console = self.log = directory / "console.log"
-        (directory / "init").symlink_to(INIT)
-        (directory / "modules").write_text(str(kernel.modules))
         words = [
             f"ssl0=fd:{agent.fileno()}",
             f"ncpus={options.smp}",
             *CMDLINE.split(),
-            *DEBUG_CMDLINE.split(),
+            "null_blk.nr_devices=0",
+            *(DEBUG_CMDLINE.split() if kernel.variant == "debug" else ()),
             f"lab.cgroup={options.cgroup}",
             f"lab.agent={AGENT}",
+            f"lab.modules={kernel.modules}",
+            f"lab.share={directory / 'share'}",
             *options.cmdline.split(),
         ]
-        init = Path("/proc/self/cwd/init")
         self.proc = spawn(
-            uml_argv(kernel, init, directory, options.memory_mib, *words),
+            uml_argv(kernel, INIT, directory, options.memory_mib, *words),
             self.log,
-            cwd=directory,
             env=uml_environment(directory, options.memory_mib),
             pass_fds=(agent.fileno(),),
         )

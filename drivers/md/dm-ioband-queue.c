@@ -35,9 +35,9 @@
 #define IOBAND_HELD_BYTES_MAX	(64U << 20)
 
 /*
- * What goes for dying tasks, each time they are looked for, in a group that owes
- * much: all that it can hold within a minute, so that they end, and who kills its
- * tasks all the time wins 1 MB/s.
+ * What goes for dying tasks of groups that owe much, on the average each time they
+ * are looked for: all that a group can hold within a minute, so that they end, and
+ * who kills its tasks all the time wins 1 MB/s.
  */
 #define IOBAND_DYING_BYTES	(1U << 18)
 
@@ -558,8 +558,8 @@ void ioband_queue_done(struct ioband_io *io)
 	io->group = NULL;
 }
 
-/* Take the held bios that @wanted says out of a group, until they are @most bytes. */
-static void take_held(struct ioband_group *group, struct bio_list *taken, u64 most,
+/* Take the held bios that @wanted says out of a group, until they are @most bytes or more. */
+static u64 take_held(struct ioband_group *group, struct bio_list *taken, u64 most,
 		      bool (*wanted)(const struct ioband_io *io, const void *of), const void *of)
 {
 	struct bio_list keep = BIO_EMPTY_LIST;
@@ -580,6 +580,7 @@ static void take_held(struct ioband_group *group, struct bio_list *taken, u64 mo
 	group->held = keep;
 	if (bio_list_empty(&group->held))
 		ioband_core_withdraw(&group->pool->core, &group->leaf);
+	return bytes;
 }
 
 /* Bios that were taken out of a group go out of turn, and are owed. */
@@ -641,13 +642,16 @@ void ioband_queue_release_dying(struct ioband_pool *pool)
 	unsigned int left;
 
 	spin_lock_irq(&pool->lock);
+	pool->dying_bytes = min_t(s64, pool->dying_bytes + IOBAND_DYING_BYTES, IOBAND_DYING_BYTES);
 	for (left = pool->nr_active; left && pool->held_ios && !list_empty(&pool->active);
 	     left--) {
 		group = ioband_queue_next_active(pool);
 		take_held(group, &taken, U64_MAX, io_is_of_oom_victim, NULL);
-		take_held(group, &taken,
-			  ioband_leaf_owes_much(&group->leaf) ? IOBAND_DYING_BYTES : U64_MAX,
-			  io_is_of_dying, NULL);
+		if (!ioband_leaf_owes_much(&group->leaf))
+			take_held(group, &taken, U64_MAX, io_is_of_dying, NULL);
+		else if (pool->dying_bytes > 0)
+			pool->dying_bytes -= take_held(group, &taken, pool->dying_bytes,
+						       io_is_of_dying, NULL);
 		release_now(group, &taken);
 		spin_unlock_irq(&pool->lock);
 		spin_lock_irq(&pool->lock);

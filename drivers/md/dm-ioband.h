@@ -255,6 +255,7 @@ enum ioband_state {
  * @calm_until: several groups may be open till then, in jiffies
  * @walk: held by who goes through @active and drops the lock in between
  * @reap: held while counters are freed, or read from outside the I/O path
+ * @dying_bytes: what may go then for those of groups that owe much; may be negative
  * @dying_at: when to look next for held bios of dying tasks, in jiffies
  * @wake: asks the core again when a grace ends
  * @tick: looks after state, depth and activity while groups are active
@@ -294,6 +295,7 @@ struct ioband_pool {
 
 	struct mutex walk;	/* before @lock */
 	struct mutex reap;	/* before @lock */
+	s64 dying_bytes;
 	unsigned long dying_at;
 	struct hrtimer wake;
 	struct delayed_work tick;

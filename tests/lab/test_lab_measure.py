@@ -142,6 +142,14 @@ def test_intervals_only_count_while_the_same_groups_compete() -> None:
     assert value(obs, "share_error_pct") < 2
 
 
+def test_a_group_that_ends_is_served_until_its_last_io_completes() -> None:
+    groups = [group("a"), group("b")]
+    queued = steady(100, 0, 5)  # b submits its last at 4.0, and is served until 5
+    queued = queued._replace(latency_s=np.clip(queued.at_s - 4, 0.001, 1))
+    traces = {"a": [merge([steady(100, 0, 5), steady(200, 5, 10)])], "b": [queued]}
+    assert value(observation(groups, traces), "interval_error_pct", window_ms=200) < 0.1
+
+
 def test_first_latency() -> None:
     spans = [steady(100, 0, 1), steady(100, 5, 6)]
     spans[1] = spans[1]._replace(latency_s=np.r_[0.02, np.full(99, 0.001)])

@@ -294,10 +294,14 @@ def share_error_pct(obs: Observation, of: tuple[str, ...], options: dict[str, An
 
 
 def _intervals(obs: Observation, width_s: float) -> Iterator[tuple[float, float]]:
-    """Windows of one width in which no group comes or goes."""
-    edges = {
-        edge for group in obs.setting.groups for span in obs.spans(group.name) for edge in span
-    }
+    """Windows of one width in which no group comes or goes.
+
+    A group that has submitted its last I/O is served until that completes: it is neither
+    there nor gone, and such times are left out.
+    """
+    spans = [span for group in obs.setting.groups for span in obs.spans(group.name)]
+    edges = {edge for span in spans for edge in span}
+    edges |= {float(trace.at_s.max()) for trace in obs.traces.values() if trace.at_s.size}
     moments = sorted(edges)
     for start, end in itertools.pairwise(moments):
         while start + width_s <= end:

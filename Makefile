@@ -63,13 +63,6 @@ test-unit: ## Run the unit tests only
 test-vm: setup-vm ## Run the tests in virtual machines only
 	$(PYTHON) -m pytest $(PYTEST_ARGS) tests/vm
 
-# Not run again when they fail: a warning that comes once is a finding.
-DEBUG_TESTS := $(addprefix tests/vm/test_,$(addsuffix .py,abi groups data suspend passthrough owner))
-
-test-debug: setup-lab ## Run functional tests under KASAN, lockdep, kmemleak and the kernel's other detectors
-	@$(PYTHON) -m lab.kernel debug
-	IOBAND_KERNEL=debug $(PYTHON) -m pytest $(if $(filter tests,$(TESTS)),$(DEBUG_TESTS),$(TESTS))
-
 check: check-c check-checkpatch check-python check-shell ## Check style and warnings only
 
 # Debian's sparse does not understand the headers of the newest kernel.
@@ -106,4 +99,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-python check-shell
-.PHONY: check $(CHECKS) all modules tools install uninstall setup setup-vm setup-lab test test-unit test-vm test-debug demo bench lab vm clean help
+.PHONY: check $(CHECKS) all modules tools install uninstall setup setup-vm setup-lab test test-unit test-vm demo bench lab vm clean help

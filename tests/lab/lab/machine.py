@@ -28,12 +28,13 @@ class Uml(Machine):
         if options.disks_mib:
             raise UnsupportedError("virtual disks are there in QEMU only")
         self.console = self.log = directory / "console.log"
+        debug = kernel.variant == "debug"
         words = [
             f"ssl0=fd:{agent.fileno()}",
-            f"ncpus={options.smp}",
+            f"ncpus={1 if debug else options.smp}",  # with two, the detectors' kernel hangs at boot
             *CMDLINE.split(),
             "null_blk.nr_devices=0",
-            *(DEBUG_CMDLINE.split() if kernel.variant == "debug" else ()),
+            *(DEBUG_CMDLINE.split() if debug else ()),
             f"lab.cgroup={options.cgroup}",
             f"lab.agent={AGENT}",
             f"lab.modules={kernel.modules}",

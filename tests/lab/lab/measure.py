@@ -4,7 +4,7 @@
 Times are seconds from the start of the experiment.  An I/O belongs to the window
 in which it completed.  Groups are compared over windows in which all of them
 have something to do; when that is, the traces tell (from a job's first
-submission to its last one), so nothing depends on when fio was ready.
+submission to its last completion), so nothing depends on when fio was ready.
 """
 
 import gzip
@@ -100,10 +100,10 @@ class Observation:
         return merge(trace for (name, _), trace in self.traces.items() if name in names)
 
     def spans(self, group: str) -> list[tuple[float, float]]:
-        """When a group has something to do: from first to last submission, joined."""
+        """When a group has something to do: from first submission to last completion, joined."""
         names = {job.name for job in self.setting.members(group)}
         found = sorted(
-            trace.span
+            (trace.span[0], float(trace.at_s.max()))
             for (name, _), trace in self.traces.items()
             if name in names and trace.at_s.size
         )
@@ -128,7 +128,8 @@ class Observation:
         if "window" in options:
             start, end = options["window"]
             return float(start), float(end)
-        spans = [trace.span for trace in self.traces.values() if trace.at_s.size]
+        some = [trace for trace in self.traces.values() if trace.at_s.size]
+        spans = [(trace.span[0], float(trace.at_s.max())) for trace in some]
         if not spans:
             raise MeasureError("no I/O completed")
         start = max(start for start, _ in spans) + self.settle
@@ -296,12 +297,12 @@ def share_error_pct(obs: Observation, of: tuple[str, ...], options: dict[str, An
 def _intervals(obs: Observation, width_s: float) -> Iterator[tuple[float, float]]:
     """Windows of one width in which no group comes or goes.
 
-    A group that has submitted its last I/O is served until that completes: it is neither
-    there nor gone, and such times are left out.
+    A group that has submitted its last I/O is served until that completes, but with ever
+    less waiting: a window does not begin on one side of that moment and end on the other.
     """
     spans = [span for group in obs.setting.groups for span in obs.spans(group.name)]
     edges = {edge for span in spans for edge in span}
-    edges |= {float(trace.at_s.max()) for trace in obs.traces.values() if trace.at_s.size}
+    edges |= {trace.span[1] for trace in obs.traces.values() if trace.at_s.size}
     moments = sorted(edges)
     for start, end in itertools.pairwise(moments):
         while start + width_s <= end:

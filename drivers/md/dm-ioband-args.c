@@ -22,6 +22,7 @@ const char * const ioband_mode_names[IOBAND_NR_MODES] = {
 const char * const ioband_measure_names[] = {
 	[IOBAND_MEASURE_BYTES]	= "bytes",
 	[IOBAND_MEASURE_IOS]	= "ios",
+	[IOBAND_MEASURE_TIME]	= "time",
 };
 
 static const char * const key_names[IOBAND_NR_KEYS] = {
@@ -29,6 +30,7 @@ static const char * const key_names[IOBAND_NR_KEYS] = {
 	[IOBAND_KEY_WEIGHT]	= "weight",
 	[IOBAND_KEY_MEASURE]	= "measure",
 	[IOBAND_KEY_DEPTH]	= "depth",
+	[IOBAND_KEY_SLICE]	= "slice",
 };
 
 /* In sectors; in bytes it must fit a loff_t. */
@@ -91,7 +93,7 @@ static int set_measure(struct ioband_settings *settings, const char *value,
 	int measure = match_string(ioband_measure_names, IOBAND_NR_MEASURES, value);
 
 	if (measure < 0)
-		return fail(error, "measure=%.32s: must be bytes or ios", value);
+		return fail(error, "measure=%.32s: must be bytes, ios or time", value);
 	settings->measure = measure;
 	return 0;
 }
@@ -108,6 +110,16 @@ static int set_depth(struct ioband_settings *settings, const char *value,
 	return 0;
 }
 
+static int set_slice(struct ioband_settings *settings, const char *value,
+		     struct ioband_error *error)
+{
+	if (parse_u32(value, 0, IOBAND_SLICE_MAX_MS, &settings->slice_ms))
+		return fail(error,
+			    "slice=%.32s: must be 0 for none, or milliseconds up to %u",
+			    value, IOBAND_SLICE_MAX_MS);
+	return 0;
+}
+
 typedef int (*set_fn)(struct ioband_settings *settings, const char *value,
 		      struct ioband_error *error);
 
@@ -116,6 +128,7 @@ static const set_fn setters[IOBAND_NR_KEYS] = {
 	[IOBAND_KEY_WEIGHT]	= set_weight,
 	[IOBAND_KEY_MEASURE]	= set_measure,
 	[IOBAND_KEY_DEPTH]	= set_depth,
+	[IOBAND_KEY_SLICE]	= set_slice,
 };
 
 static int parse_setting(struct ioband_settings *settings, const char *word,
@@ -135,7 +148,7 @@ static int parse_setting(struct ioband_settings *settings, const char *word,
 	}
 	if (key == IOBAND_NR_KEYS)
 		return fail(error,
-			    "'%.32s': unknown key; there are mode, weight, measure and depth",
+			    "'%.32s': unknown key; there are mode, weight, measure, depth and slice",
 			    word);
 	if (settings->given & (1U << key))
 		return fail(error, "%s= is given twice", key_names[key]);

@@ -13,6 +13,7 @@
 #include "dm-ioband-cost.h"
 
 #define IOBAND_POOL_NAME_MAX	63
+#define IOBAND_SLICE_MAX_MS	1000
 
 /**
  * enum ioband_mode - how the bios of a device are sorted into groups
@@ -51,6 +52,7 @@ enum ioband_key_word {
 	IOBAND_KEY_WEIGHT,
 	IOBAND_KEY_MEASURE,
 	IOBAND_KEY_DEPTH,
+	IOBAND_KEY_SLICE,
 	IOBAND_NR_KEYS,
 };
 
@@ -61,6 +63,7 @@ enum ioband_key_word {
  * @weight: of the device
  * @measure: of the pool
  * @depth: of the pool; 0: auto
+ * @slice_ms: of the pool; 0: none
  */
 struct ioband_settings {
 	unsigned int given;
@@ -68,6 +71,7 @@ struct ioband_settings {
 	u32 weight;
 	enum ioband_measure measure;
 	u32 depth;
+	u32 slice_ms;
 };
 
 /**

@@ -75,7 +75,36 @@
  *	flight: on the pipe are 1 + 1 = 2, b waits.  a is back after 20 us: 1 < 2,
  *	a goes.  Had it not come back for 70 us, b would have gone.
  *
- * 3. What the caller does
+ * 3. Who has the device: slices
+ * -----------------------------
+ * A disk with a head loses a seek with every change from one to another, and
+ * what stands in its own queue it serves by where its head is.  There a leaf
+ * gets the device to itself for a slice: at every level the child in service
+ * keeps its turn, however much it leads, until it has had the device for
+ * slice_ns or has nothing more to come; then the least-served one that waits
+ * gets it (time slices with anticipation, as CFQ had them, on virtual time).
+ * If that is still the one in service, it goes on for a quarter of a slice, and
+ * again, until it no longer is: so weights far apart show in how long a turn is.
+ * While its last bio has completed a moment ago it is waited for, as above.
+ * Before the next leaf's first bio goes, the last one of the leaf before has
+ * come back: the disk cannot choose between them.
+ *
+ *	slice 50 ms; a reads on, b reads here and there, 8 ms each, both one at a
+ *	time.  a has the disk for 50 ms: 1.8 MB; b for 50 ms, 6 bios, and the one
+ *	that is under way: a again, at its full speed but for one seek in 100 ms.
+ *
+ * To change over takes as long as what is in flight takes to come back.  So a
+ * leaf has no more in flight than comes back within IOBAND_DRAIN_NS, going by
+ * the time from one of its completions to the next.
+ *
+ * With slices device time can be charged, for it is known who had the device:
+ * from its first bio until the next leaf's first, the time to come back, the
+ * wait for its next bio and the change to the next included.  A reader that
+ * makes the disk seek pays for the seeks.  Whatever is charged, virtual time
+ * follows the least served of those that wait, not the one in service, which
+ * may lead by a slice.
+ *
+ * 4. What the caller does
  * -----------------------
  * It queues a bio in its group and says so (ioband_core_wait()); asks who may
  * go (ioband_core_pick()) until nobody may, and tells what it sent down
@@ -117,6 +146,18 @@
 
 /* Past this, waiting for one reader wastes more of a fast device than it gives. */
 #define IOBAND_GRACE_MAX_NS	(2 * NSEC_PER_MSEC)
+
+/* What a leaf may have in flight with slices, as time until it has come back. */
+#define IOBAND_DRAIN_NS		(80 * NSEC_PER_MSEC)
+
+/* Time between completions until it is known: a seek and half a turn of a disk. */
+#define IOBAND_GAP_FIRST_NS	(8 * NSEC_PER_MSEC)
+
+/*
+ * Device time in a unit of charge: what one byte takes at 100 MB/s, so that leads
+ * and lags that are allowed mean about the same as in bytes.
+ */
+#define IOBAND_NS_PER_CHARGE	10
 
 /* A gap longer than this says that the leaf was idle, not how it thinks. */
 #define IOBAND_THINK_CAP_NS	(10 * IOBAND_GRACE_MAX_NS)
@@ -208,9 +249,8 @@ static void ent_init(struct ioband_ent *ent, struct ioband_node *parent, u32 wei
  */
 void ioband_node_init(struct ioband_node *node, struct ioband_node *parent, u32 weight)
 {
+	*node = (struct ioband_node) { .live = RB_ROOT_CACHED };
 	ent_init(&node->ent, parent, weight, false);
-	node->live = RB_ROOT_CACHED;
-	node->vnow = 0;
 }
 
 /**
@@ -234,19 +274,21 @@ void ioband_core_init(struct ioband_core *core)
 {
 	*core = (struct ioband_core) { .thinking = RB_ROOT_CACHED };
 	ioband_node_init(&core->root, NULL, IOBAND_WEIGHT_DEFAULT);
-	ioband_core_set_limit(core, U32_MAX);
+	ioband_core_set_limit(core, U32_MAX, 0);
 }
 
 /**
  * ioband_core_set_limit() - bound what is in flight
  * @core: scheduler
  * @ios: bios, at least 1
+ * @stuck_ios: in flight at devices that do not answer: they do not count
  *
  * Holds from the next ioband_core_pick() on.
  */
-void ioband_core_set_limit(struct ioband_core *core, u32 ios)
+void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios)
 {
-	core->limit_ios = max(ios, 1U);
+	core->limit_ios = ios < U32_MAX - stuck_ios ? max(ios, 1U) + stuck_ios : U32_MAX;
+	core->stuck_ios = stuck_ios;
 }
 
 /* Idling earns nothing, and nor does being slow for ever. */
@@ -310,6 +352,8 @@ static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 	if (state == old)
 		return;
 	leaf->state = state;
+	if (state == IOBAND_IDLE && core->owner == leaf)
+		core->owner = NULL;
 
 	for (ent = &leaf->ent; ; ent = &ent->parent->ent) {
 		ent->waiting += waiting;
@@ -317,6 +361,8 @@ static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 		ent->busy += busy;
 		if (!ent->parent)
 			break;
+		if (!ent->busy && ent->parent->serving == ent)
+			ent->parent->serving = NULL;
 		if (!ent_is_live(ent) && (ent->waiting || ent->thinking))
 			ent_insert(ent);
 		else if (ent_is_live(ent) && !(ent->waiting || ent->thinking))
@@ -352,11 +398,75 @@ static void leaf_arrive(struct ioband_leaf *leaf, u64 now_ns)
 		ent_catch_up(ent);
 }
 
+/* The least served of a node's live children, or else one of them. */
+static const struct ioband_ent *node_least(const struct ioband_node *node,
+					   const struct ioband_ent *ent)
+{
+	const struct rb_node *first = rb_first_cached(&node->live);
+
+	return first ? rb_to_ent(first) : ent;
+}
+
+/*
+ * Charge one entity.  In turn, the node comes along to where the entity stands.
+ * But for debts that is no more than its last turn ahead, so they remain: a
+ * debtor that goes while its siblings have nothing waiting still owes them.
+ */
+static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u32 charge,
+		       bool in_turn)
+{
+	struct ioband_node *node = ent->parent;
+	const u64 advance = ent_vtime_of(ent, charge);
+	const bool alone = node->ent.busy == ent->busy;
+	u64 vtime = ent->vtime + advance;
+
+	if (alone) {
+		node->vnow = vtime_max(node->vnow, ent->vtime);
+	} else if (in_turn) {
+		u64 reach = vtime_min(ent->vtime, node->vnow + ent->turn);
+
+		if (core->slice_ns)
+			reach = vtime_min(reach, node_least(node, ent)->vtime);
+		node->vnow = vtime_max(node->vnow, reach);
+	} else {
+		const u64 most = node->vnow + ent_vtime_of(ent, IOBAND_DEBT_MAX);
+
+		vtime = vtime_max(ent->vtime, vtime_min(vtime, most));
+	}
+	if (alone || in_turn)
+		ent->turn = advance;
+	ent_advance(ent, vtime);
+}
+
+/* The owner has had the device since it was last charged. */
+static void core_charge_owner(struct ioband_core *core, u64 now_ns)
+{
+	struct ioband_leaf *leaf = core->owner;
+	struct ioband_ent *ent;
+	u64 ns;
+
+	if (!leaf)
+		return;
+	if (leaf->state == IOBAND_THINKING)
+		now_ns = min(now_ns, leaf->think_until_ns);
+	if (now_ns <= core->owned_ns)
+		return;
+	ns = min_t(u64, now_ns - core->owned_ns, U32_MAX);
+	core->owned_ns = now_ns;
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+		if (ent->parent->serving == ent)
+			ent->parent->served_ns += ns;
+		if (core->charge_time)
+			ent_charge(core, ent, (u32)ns / IOBAND_NS_PER_CHARGE, true);
+	}
+}
+
 /* Past its grace a leaf is idle: has to be known whenever one is charged. */
 static void core_expire(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *first;
 
+	core_charge_owner(core, now_ns);
 	while ((first = rb_first_cached(&core->thinking))) {
 		struct ioband_leaf *leaf = rb_entry(first, struct ioband_leaf, think);
 
@@ -391,6 +501,117 @@ void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, u64 no
 	leaf_arrive(leaf, now_ns);
 	leaf_set_state(core, leaf, IOBAND_WAITING);
 }
+
+/* ---- slices -------------------------------------------------------------- */
+
+/* How much of a leaf may be in flight. */
+static u32 leaf_depth(const struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	const u64 gap_ns = leaf->gap_ns ?: IOBAND_GAP_FIRST_NS;
+
+	return clamp_t(u64, div64_u64(IOBAND_DRAIN_NS, gap_ns), 1, core->limit_ios);
+}
+
+/* A bio has completed.  Time counts from one to the next only if others were in flight. */
+static void leaf_learn_gap(struct ioband_leaf *leaf, u64 now_ns)
+{
+	const u64 gap_ns = now_ns > leaf->run_ns ? now_ns - leaf->run_ns : 0;
+
+	if (leaf->run_ns)
+		leaf->gap_ns = (7 * (leaf->gap_ns ?: IOBAND_GAP_FIRST_NS) +
+				min_t(u64, gap_ns, IOBAND_DRAIN_NS)) / 8;
+	leaf->run_ns = leaf->inflight ? now_ns : 0;
+}
+
+/*
+ * Whose turn it is in a node.  After a slice it is that of the least served that
+ * waits, or still of the one in service, which is here although what it does may
+ * be in flight or to come.
+ */
+static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioband_node *node)
+{
+	struct rb_node *rb = rb_first_cached(&node->live);
+	struct ioband_ent *least;
+
+	if (node->serving && node->served_ns < core->slice_ns)
+		return node->serving;
+	while (rb && !rb_to_ent(rb)->waiting)
+		rb = rb_next(rb);
+	if (!rb)
+		return node->serving;
+	least = rb_to_ent(rb);
+	if (!node->serving || vtime_before(least->vtime, node->serving->vtime)) {
+		node->serving = least;
+		node->served_ns = 0;
+	} else {
+		node->served_ns = core->slice_ns - core->slice_ns / 4;
+	}
+	return node->serving;
+}
+
+/*
+ * The leaf whose turn it is; something waits.  A node in which nothing waits, and
+ * nobody was in service, has no turn although bios that went out of turn keep it
+ * busy: then another look from the top, without it.
+ */
+static struct ioband_leaf *core_serve(struct ioband_core *core)
+{
+	struct ioband_node *node = &core->root;
+	struct ioband_ent *ent;
+
+	while ((ent = node_serve(core, node)) || node->ent.parent) {
+		if (!ent) {
+			node->ent.parent->serving = NULL;
+			node = &core->root;
+			continue;
+		}
+		if (ent->leaf)
+			return container_of(ent, struct ioband_leaf, ent);
+		node = container_of(ent, struct ioband_node, ent);
+	}
+	return NULL;
+}
+
+/* Whose bio may go now if each has the device to itself. */
+static struct ioband_leaf *core_pick_slice(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
+{
+	struct ioband_leaf *leaf = core_serve(core);
+
+	if (!leaf)
+		return NULL;
+	if (leaf != core->owner) {
+		if (core->inflight_ios - leaf->inflight > core->stuck_ios)
+			return NULL;
+		core->owner = leaf;
+		core->owned_ns = now_ns;
+	}
+	if (leaf->state == IOBAND_THINKING)
+		*wake_ns = leaf->think_until_ns;
+	if (leaf->state != IOBAND_WAITING || leaf->inflight >= leaf_depth(core, leaf))
+		return NULL;
+	return leaf;
+}
+
+/**
+ * ioband_core_set_slice() - let each have the device to itself for a while
+ * @core: scheduler
+ * @slice_ns: for how long at most; 0: no slices
+ * @charge_time: what is charged is the time that a leaf has the device, and not
+ *	what its bios cost; with slices only
+ * @now_ns: time
+ *
+ * What is in flight stays so; holds from the next ioband_core_pick() on.
+ */
+void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_time, u64 now_ns)
+{
+	core_charge_owner(core, now_ns);
+	core->slice_ns = slice_ns;
+	core->charge_time = slice_ns && charge_time;
+	if (!slice_ns)
+		core->owner = NULL;
+}
+
+/* ---- what the caller asks and tells -------------------------------------- */
 
 /*
  * The least-served child with a bio waiting.  Adds the thinkers before it to
@@ -432,6 +653,8 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 		return NULL;
 
 	core_expire(core, now_ns);
+	if (core->slice_ns)
+		return core_pick_slice(core, now_ns, wake_ns);
 	do {
 		ent = node_pick(core, container_of(ent, struct ioband_node, ent), &ios);
 		if (!ent) {
@@ -444,42 +667,22 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	return container_of(ent, struct ioband_leaf, ent);
 }
 
-/*
- * Charge one entity.  In turn, the node comes along to where the entity stands.
- * But for debts that is no more than its last turn ahead, so they remain: a
- * debtor that goes while its siblings have nothing waiting still owes them.
- */
-static void ent_charge(struct ioband_ent *ent, u32 charge, bool in_turn)
-{
-	struct ioband_node *node = ent->parent;
-	const u64 advance = ent_vtime_of(ent, charge);
-	const bool alone = node->ent.busy == ent->busy;
-	u64 vtime = ent->vtime + advance;
-
-	if (alone) {
-		node->vnow = vtime_max(node->vnow, ent->vtime);
-	} else if (in_turn) {
-		node->vnow = vtime_max(node->vnow, vtime_min(ent->vtime, node->vnow + ent->turn));
-	} else {
-		const u64 most = node->vnow + ent_vtime_of(ent, IOBAND_DEBT_MAX);
-
-		vtime = vtime_max(ent->vtime, vtime_min(vtime, most));
-	}
-	if (alone || in_turn)
-		ent->turn = advance;
-	ent_advance(ent, vtime);
-}
-
 static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 			const struct ioband_bill *bill, bool in_turn)
 {
+	u32 charge = bill->charge;
 	struct ioband_ent *ent;
 
 	core->inflight_ios++;
 	core->inflight_bytes += bill->bytes;
 	leaf->inflight++;
+	if (core->charge_time) {
+		if (in_turn)	/* the time counts */
+			return;
+		charge = div_u64(leaf->gap_ns ?: IOBAND_GAP_FIRST_NS, IOBAND_NS_PER_CHARGE);
+	}
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		ent_charge(ent, bill->charge, in_turn);
+		ent_charge(core, ent, charge, in_turn);
 }
 
 /**
@@ -562,6 +765,8 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 	core->inflight_ios--;
 	core->inflight_bytes -= bill->bytes;
 	leaf->inflight--;
+	if (core->slice_ns)
+		leaf_learn_gap(leaf, now_ns);
 	leaf->done_ns = now_ns;
 	if (leaf->inflight || leaf->state != IOBAND_INFLIGHT)
 		return;

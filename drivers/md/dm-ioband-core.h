@@ -51,11 +51,15 @@ struct ioband_ent {
  * struct ioband_node - an inner node of the tree
  * @ent: itself, among the children of its parent
  * @live: children with a bio waiting or a leaf thinking, least served first
+ * @serving: the child that has the device, with slices; NULL: none
+ * @served_ns: of its slice, what is over
  * @vnow: virtual time of the node, which is where a child starts that was idle
  */
 struct ioband_node {
 	struct ioband_ent ent;
 	struct rb_root_cached live;
+	struct ioband_ent *serving;
+	u64 served_ns;
 	u64 vnow;
 };
 
@@ -75,6 +79,8 @@ enum ioband_leaf_state {
  * @think_until_ns: when the grace ends
  * @think_ns: how long it has lately taken to come back, averaged
  * @done_ns: when the last bio completed
+ * @run_ns: with slices: when the last one completed, if others were in flight then
+ * @gap_ns: with slices: time from one completion to the next, averaged
  */
 struct ioband_leaf {
 	struct ioband_ent ent;
@@ -84,6 +90,8 @@ struct ioband_leaf {
 	u64 think_until_ns;
 	u64 think_ns;
 	u64 done_ns;
+	u64 run_ns;
+	u64 gap_ns;
 };
 
 /**
@@ -103,6 +111,11 @@ struct ioband_bill {
  * @inflight_ios: bios admitted and not yet completed
  * @inflight_bytes: their bytes
  * @limit_ios: bound on what is in flight, bios; at least 1
+ * @stuck_ios: of these, how many nobody waits for when a slice ends
+ * @slice_ns: how long a leaf has the device to itself at most; 0: no slices
+ * @charge_time: with slices: what is charged is the time that a leaf had it
+ * @owner: with slices: the leaf that has the device; NULL: none
+ * @owned_ns: until when it has been charged for that
  */
 struct ioband_core {
 	struct ioband_node root;
@@ -110,12 +123,18 @@ struct ioband_core {
 	u32 inflight_ios;
 	u64 inflight_bytes;
 	u32 limit_ios;
+	u32 stuck_ios;
+	u64 slice_ns;
+	bool charge_time;
+	struct ioband_leaf *owner;
+	u64 owned_ns;
 };
 
 #define IOBAND_NO_WAKEUP	U64_MAX
 
 void ioband_core_init(struct ioband_core *core);
-void ioband_core_set_limit(struct ioband_core *core, u32 ios);
+void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios);
+void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_time, u64 now_ns);
 void ioband_node_init(struct ioband_node *node, struct ioband_node *parent, u32 weight);
 void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight);
 void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf);

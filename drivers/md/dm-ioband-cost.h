@@ -18,11 +18,14 @@
  * enum ioband_measure - what the groups of a pool share
  * @IOBAND_MEASURE_BYTES: bytes transferred
  * @IOBAND_MEASURE_IOS: bios, whatever their size
+ * @IOBAND_MEASURE_TIME: the time that a group has the device to itself, which is
+ *	charged as it passes (see slices in dm-ioband-core.c), and not by bill
  * @IOBAND_NR_MEASURES: how many there are
  */
 enum ioband_measure {
 	IOBAND_MEASURE_BYTES,
 	IOBAND_MEASURE_IOS,
+	IOBAND_MEASURE_TIME,
 	IOBAND_NR_MEASURES,
 };
 

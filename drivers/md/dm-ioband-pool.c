@@ -119,9 +119,9 @@ static u32 scan_open(struct ioband_pool *pool)
 /* In flight at a device that does not answer: more than the limit may go. */
 static void set_limit(struct ioband_pool *pool)
 {
-	const u32 ios = pool->fixed_depth ?: pool->depth.limit_ios;
+	const u32 found = pool->slice_ms ? U32_MAX : pool->depth.limit_ios;
 
-	ioband_core_set_limit(&pool->core, ios + pool->stuck_ios);
+	ioband_core_set_limit(&pool->core, pool->fixed_depth ?: found, pool->stuck_ios);
 }
 
 /*
@@ -146,7 +146,7 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 
 	pool->sample.ns = now_ns - pool->sampled_ns;
 	pool->sample.peak_ios = pool->peak_ios;
-	if (!pool->fixed_depth)
+	if (ioband_pool_finds_depth(pool))
 		ioband_depth_sample(&pool->depth, &pool->sample, full);
 	pool->sample = (struct ioband_sample) {};
 	pool->sampled_ns = now_ns;
@@ -155,16 +155,25 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 	set_limit(pool);
 }
 
+/*
+ * What may be in flight without anybody being the slower for it.  A device that
+ * is shared in slices does one thing at a time.
+ */
+static u32 spare_ios(const struct ioband_pool *pool)
+{
+	return pool->slice_ms ? 1 : pool->core.limit_ios / 2;
+}
+
 /* There has been room to spare, whenever the limit was not one on trial. */
 static bool is_calm(struct ioband_pool *pool)
 {
 	if (!ioband_depth_in_trial(&pool->depth)) {
-		const bool spare = !pool->held_ios && pool->peak_ios <= pool->core.limit_ios / 2;
+		const bool spare = !pool->held_ios && pool->peak_ios <= spare_ios(pool);
 
 		pool->calm_ticks = spare ? pool->calm_ticks + 1 : 0;
 	}
 	return pool->calm_ticks >= IOBAND_CALM_TICKS &&
-	       (pool->fixed_depth || ioband_depth_is_settled(&pool->depth));
+	       (!ioband_pool_finds_depth(pool) || ioband_depth_is_settled(&pool->depth));
 }
 
 static void tick_shared(struct ioband_pool *pool)
@@ -197,7 +206,7 @@ static void tick_open(struct ioband_pool *pool)
 	 * makes the submitters wait, and the limit may never be reached.
 	 */
 	if (pool->state == IOBAND_OPEN && pool->nr_active > 1 &&
-	    (inflight > pool->core.limit_ios / 2 || time_after_eq(jiffies, pool->calm_until)))
+	    (inflight > spare_ios(pool) || time_after_eq(jiffies, pool->calm_until)))
 		ioband_queue_share(pool);
 	spin_unlock_irq(&pool->lock);
 }
@@ -367,7 +376,34 @@ static int check_shared_settings(const struct ioband_pool *pool,
 			 pool->name, pool->fixed_depth);
 		return -EINVAL;
 	}
+	if (given(settings, IOBAND_KEY_SLICE) && settings->slice_ms != pool->slice_ms) {
+		snprintf(error->text, sizeof(error->text),
+			 "slice=%u: other devices are in pool '%s', which has slice=%u; send one of them the message 'set slice=%u'",
+			 settings->slice_ms, pool->name, pool->slice_ms, settings->slice_ms);
+		return -EINVAL;
+	}
 	return 0;
+}
+
+/* Device time is known only of who has the device to itself. */
+static int check_time(const struct ioband_pool *pool, const struct ioband_settings *settings,
+		      struct ioband_error *error)
+{
+	const enum ioband_measure measure =
+		given(settings, IOBAND_KEY_MEASURE) ? settings->measure : pool->measure;
+	const u32 slice_ms =
+		given(settings, IOBAND_KEY_SLICE) ? settings->slice_ms : pool->slice_ms;
+
+	if (measure != IOBAND_MEASURE_TIME || slice_ms)
+		return 0;
+	if (given(settings, IOBAND_KEY_MEASURE))
+		snprintf(error->text, sizeof(error->text),
+			 "measure=time: device time is known only with slices; give slice=<ms> as well, or set it first");
+	else
+		snprintf(error->text, sizeof(error->text),
+			 "slice=0: pool '%s' has measure=time, which wants slices; set another measure first",
+			 pool->name);
+	return -EINVAL;
 }
 
 /* What belongs to the pool.  Under its lock, or before anybody knows of it. */
@@ -379,8 +415,12 @@ static void adopt_shared_settings(struct ioband_pool *pool,
 	if (given(settings, IOBAND_KEY_DEPTH)) {
 		pool->fixed_depth = settings->depth;
 		ioband_depth_stop(&pool->depth);
-		set_limit(pool);
 	}
+	if (given(settings, IOBAND_KEY_SLICE))
+		pool->slice_ms = settings->slice_ms;
+	ioband_core_set_slice(&pool->core, pool->slice_ms * (u64)NSEC_PER_MSEC,
+			      pool->measure == IOBAND_MEASURE_TIME, ktime_get_ns());
+	set_limit(pool);
 }
 
 static bool has_others(const struct ioband_pool *pool, const struct ioband_member *member)
@@ -401,11 +441,11 @@ static int join_member(struct ioband_target *target, struct ioband_pool *pool,
 			 target->dev->name, pool->name);
 		return -EINVAL;
 	}
-	if (has_others(pool, member)) {
+	ret = check_time(pool, &target->settings, error);
+	if (!ret && has_others(pool, member))
 		ret = check_shared_settings(pool, &target->settings, error);
-		if (ret)
-			return ret;
-	}
+	if (ret)
+		return ret;
 	if (!member)
 		member = member_new(pool, devno);
 	if (!member)
@@ -516,21 +556,24 @@ static void apply(struct ioband_target *target, const struct ioband_settings *se
  *
  * Context: Process; may sleep.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0, -EINVAL if they do not go together, or -ENOMEM.
  */
 int ioband_pool_set(struct ioband_target *target, const struct ioband_settings *settings,
 		    struct ioband_error *error)
 {
 	unsigned int noio;
-	int ret = 0;
+	int ret;
 
 	noio = registry_enter();
-	if (given(settings, IOBAND_KEY_MODE))
+	ret = check_time(target->pool, settings, error);
+	if (!ret && given(settings, IOBAND_KEY_MODE)) {
 		ret = member_need_group(target->member, settings->mode);
+		if (ret)
+			snprintf(error->text, sizeof(error->text),
+				 "no memory for the device's group");
+	}
 	if (!ret)
 		apply(target, settings);
-	else
-		snprintf(error->text, sizeof(error->text), "no memory for the device's group");
 	registry_leave(noio);
 	return ret;
 }
@@ -554,11 +597,13 @@ void ioband_pool_resume(struct ioband_target *target)
 		return;
 	noio = registry_enter();
 	settings.given |= 1U << IOBAND_KEY_MODE | 1U << IOBAND_KEY_WEIGHT;
-	if (has_others(target->pool, target->member) &&
-	    check_shared_settings(target->pool, &settings, &error)) {
+	if (check_time(target->pool, &settings, &error) ||
+	    (has_others(target->pool, target->member) &&
+	     check_shared_settings(target->pool, &settings, &error))) {
 		/* It was changed after the table was loaded. */
 		DMWARN("%s: kept the pool's own: %s", target->pool->name, error.text);
-		settings.given &= ~(1U << IOBAND_KEY_MEASURE | 1U << IOBAND_KEY_DEPTH);
+		settings.given &= ~(1U << IOBAND_KEY_MEASURE | 1U << IOBAND_KEY_DEPTH |
+				    1U << IOBAND_KEY_SLICE);
 	}
 	apply(target, &settings);
 	target->applied = true;
@@ -586,6 +631,8 @@ void ioband_pool_settings(struct ioband_target *target, struct ioband_settings *
 		settings->measure = pool->measure;
 	if (live || !given(&target->settings, IOBAND_KEY_DEPTH))
 		settings->depth = pool->fixed_depth;
+	if (live || !given(&target->settings, IOBAND_KEY_SLICE))
+		settings->slice_ms = pool->slice_ms;
 	settings->given = 0;
 	if (ioband_scope_of(target->member, settings->mode) == &member->scope) {
 		settings->given = 1U << IOBAND_KEY_WEIGHT;
@@ -609,13 +656,16 @@ void ioband_pool_status(struct ioband_target *target, const struct ioband_settin
 {
 	struct ioband_pool *pool = target->pool;
 	unsigned int sz = 0;
+	u32 depth;
 
 	spin_lock_irq(&pool->lock);
+	depth = pool->core.limit_ios == U32_MAX ? 0 : pool->core.limit_ios;
 	DMEMIT("1 pool=%s mode=%s measure=%s state=%s depth=%u", pool->name,
 	       ioband_mode_names[settings->mode], ioband_measure_names[settings->measure],
-	       pool->state == IOBAND_SHARED ? "shared" : "open", pool->core.limit_ios);
+	       pool->state == IOBAND_SHARED ? "shared" : "open", depth);
 	DMEMIT(" groups=%u active=%u held=%u,%llu inflight=%u,%llu devices=%u", pool->nr_groups,
 	       pool->nr_active, pool->held_ios, pool->held_bytes, pool->core.inflight_ios,
 	       pool->core.inflight_bytes, pool->nr_members);
+	DMEMIT(" slice=%u", pool->slice_ms);
 	spin_unlock_irq(&pool->lock);
 }

@@ -73,17 +73,20 @@ void ioband_queue_share(struct ioband_pool *pool)
  * @pool: pool in the shared state; what it holds is released
  * @now_ns: time
  *
+ * The caller sets the limit again.
+ *
  * Context: Under the pool's lock.
  */
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns)
 {
-	const u32 ios = pool->core.limit_ios;
+	const u64 slice_ns = pool->core.slice_ns;
 	struct ioband_group *group;
 
 	lockdep_assert_held(&pool->lock);
-	ioband_core_set_limit(&pool->core, U32_MAX);
+	ioband_core_set_slice(&pool->core, 0, false, now_ns);
+	ioband_core_set_limit(&pool->core, U32_MAX, 0);
 	ioband_queue_dispatch(pool, now_ns);
-	ioband_core_set_limit(&pool->core, ios);
+	ioband_core_set_slice(&pool->core, slice_ns, pool->measure == IOBAND_MEASURE_TIME, now_ns);
 	pool->state = IOBAND_OPEN;
 	list_for_each_entry(group, &pool->active, active)
 		WRITE_ONCE(group->open, !group->unindexed);
@@ -103,7 +106,8 @@ static void activate(struct ioband_group *group)
 	}
 	if (pool->state == IOBAND_SHARED)
 		return;
-	if (pool->nr_active > 1 && (pool->fixed_depth || !ioband_depth_is_settled(&pool->depth)))
+	if (pool->nr_active > 1 &&
+	    (!ioband_pool_finds_depth(pool) || !ioband_depth_is_settled(&pool->depth)))
 		ioband_queue_share(pool);
 	else
 		WRITE_ONCE(group->open, !group->unindexed);

@@ -205,7 +205,7 @@ static void ioband_status(struct dm_target *ti, status_type_t type, unsigned int
 		break;
 	case STATUSTYPE_TABLE:
 		DMEMIT("%s %llu %s %u mode=%s", target->dev->name, (u64)target->start,
-		       target->pool->name, settings.given ? 4 : 3,
+		       target->pool->name, settings.given ? 5 : 4,
 		       ioband_mode_names[settings.mode]);
 		if (settings.given)
 			DMEMIT(" weight=%u", settings.weight);
@@ -214,6 +214,7 @@ static void ioband_status(struct dm_target *ti, status_type_t type, unsigned int
 			DMEMIT("%u", settings.depth);
 		else
 			DMEMIT("auto");
+		DMEMIT(" slice=%u", settings.slice_ms);
 		break;
 	case STATUSTYPE_IMA:
 		DMEMIT_TARGET_NAME_VERSION(ti->type);

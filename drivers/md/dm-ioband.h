@@ -233,6 +233,7 @@ enum ioband_state {
  * @core: the scheduler
  * @depth: finds its limit
  * @fixed_depth: limit that was set, or 0
+ * @slice_ms: how long a leaf has the device to itself, or 0
  * @stuck_ios: bios in flight at devices that do not answer, on top of the limit
  * @measure: what is shared
  * @state: see &enum ioband_state
@@ -272,6 +273,7 @@ struct ioband_pool {
 	struct ioband_core core;
 	struct ioband_depth depth;
 	u32 fixed_depth;
+	u32 slice_ms;
 	u32 stuck_ios;
 	enum ioband_measure measure;
 	enum ioband_state state;
@@ -402,6 +404,12 @@ static inline struct ioband_scope *ioband_scope_of(struct ioband_member *member,
 	if (mode == IOBAND_MODE_DEVICE || mode == IOBAND_MODE_DEVICE_CGROUP)
 		return &member->scope;
 	return &member->pool->scope;
+}
+
+/* The limit on what is in flight is found by trials. */
+static inline bool ioband_pool_finds_depth(const struct ioband_pool *pool)
+{
+	return !pool->fixed_depth && !pool->slice_ms;
 }
 
 static inline bool ioband_mode_is_cgroup(enum ioband_mode mode)

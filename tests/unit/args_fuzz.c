@@ -23,10 +23,11 @@
 static const char * const tables[] = {
 	"8:16 0 pool",
 	"/dev/mapper/vg-lv 2048 pool_A.b:c+d-e 0",
-	"8:16 18014398509481983 p 4 mode=device+cgroup weight=10000 measure=ios depth=65535",
+	"8:16 18014398509481983 p 5 mode=device+cgroup weight=10000 measure=ios depth=65535 slice=0",
 	"8:16 0 p 4 depth=auto measure=bytes mode=device weight=1",
 	"8:16 0 p 1 mode=uid",
 	"8:16 0 p 2 mode=pgrp depth=32",
+	"8:16 0 p 2 measure=time slice=80",
 };
 
 static const char * const messages[] = {
@@ -47,8 +48,9 @@ static const char * const messages[] = {
 
 /* Words that have a meaning somewhere, and numbers at the ends of ranges. */
 static const char * const pieces[] = {
-	"mode=", "weight=", "measure=", "depth=", "auto", "default", "device", "cgroup", "uid:",
-	"cgroup:/", "cgroup#", "device:", "weight", "set", "groups", "root", "-1", "0", "1",
+	"mode=", "weight=", "measure=", "depth=", "slice=", "time", "auto", "default", "device",
+	"cgroup", "uid:", "cgroup:/", "cgroup#", "device:", "weight", "set", "groups", "root", "-1",
+	"0", "1",
 	"10000", "10001", "65535", "65536", "4294967295", "4294967296", "18446744073709551615",
 	"18446744073709551616", "+", "-", "=", ":", "#", "/", "%s%n", " ", "  ",
 };
@@ -98,6 +100,7 @@ static void settings_are_good(const struct ioband_settings *settings)
 	assert_in_range(settings->mode, 0, IOBAND_NR_MODES - 1);
 	assert_in_range(settings->measure, 0, IOBAND_NR_MEASURES - 1);
 	assert_in_range(settings->depth, 0, IOBAND_DEPTH_MAX);
+	assert_in_range(settings->slice_ms, 0, 1000);
 }
 
 static void table_is_good(const struct ioband_table *table, const struct words *words)

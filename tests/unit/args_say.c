@@ -13,9 +13,9 @@
 
 static void say_settings(const struct ioband_settings *settings)
 {
-	printf(" given=%x mode=%s weight=%u measure=%s depth=%u", settings->given,
+	printf(" given=%x mode=%s weight=%u measure=%s depth=%u slice=%u", settings->given,
 	       ioband_mode_names[settings->mode], settings->weight,
-	       ioband_measure_names[settings->measure], settings->depth);
+	       ioband_measure_names[settings->measure], settings->depth, settings->slice_ms);
 }
 
 static int say_table(struct words *words, struct ioband_error *error)

@@ -21,11 +21,12 @@ OFFSET = "must be a number of 512-byte sectors, at most 18014398509481983"
 POOL = "must be 1 to 63 of A-Z a-z 0-9 _ . : + -, not starting with -"
 COUNT = "after the pool: must be the number of words that follow"
 KEY_VALUE = "must be <key>=<value>"
-UNKNOWN = "unknown key; there are mode, weight, measure and depth"
+UNKNOWN = "unknown key; there are mode, weight, measure, depth and slice"
 MODE = "must be cgroup, device, device+cgroup, uid, gid, pid or pgrp"
 WEIGHT = "must be a whole number from 1 to 10000"
-MEASURE = "must be bytes or ios"
+MEASURE = "must be bytes, ios or time"
 DEPTH = "must be auto or a whole number from 1 to 65535"
+SLICE = "must be 0 for none, or milliseconds up to 1000"
 NO_GROUP = "weight= is the device's: it wants mode=device or mode=device+cgroup"
 VERB = "must be weight, set, groups, stats or latency"
 GROUP = (
@@ -91,7 +92,7 @@ WRONG_TABLES = [
     ),
     *(
         _key(word, f"'{word}': {UNKNOWN}")
-        for word in ("measures=ios", "dept=4", "depth+=4", "latency=5ms", "mode\t=uid")
+        for word in ("measures=ios", "dept=4", "depth+=4", "latency=5ms", "mode\t=uid", "slices=5")
     ),
     _key("k" * 40 + "=1", f"'{'k' * 32}': {UNKNOWN}"),
     *(
@@ -108,11 +109,15 @@ WRONG_TABLES = [
     ),
     *(
         _key(f"measure={measure}", f"measure={measure}: {MEASURE}")
-        for measure in ("", "byte", "Bytes", "iops", "io", "time", "sectors", "bytes,ios")
+        for measure in ("", "byte", "Bytes", "iops", "io", "Time", "times", "sectors", "bytes,ios")
     ),
     *(
         _key(f"depth={depth}", f"depth={depth}: {DEPTH}")
         for depth in ("", "0", "65536", "4294967297", "Auto", "automatic", "max", *NO_NUMBERS)
+    ),
+    *(
+        _key(f"slice={slice_ms}", f"slice={slice_ms}: {SLICE}")
+        for slice_ms in ("", "1001", "4294967296", "auto", "none", "80ms", *NO_NUMBERS)
     ),
     *(
         _table(f"8:16 0 p 2 {key}={first} {key}={second}", f"{key}= is given twice")
@@ -122,6 +127,7 @@ WRONG_TABLES = [
             ("weight", "5", "5"),
             ("measure", "ios", "bytes"),
             ("depth", "auto", "4"),
+            ("slice", "0", "80"),
         )
     ),
     _table("8:16 0 p 4 mode=device weight=5 depth=4 mode=device", "mode= is given twice"),
@@ -186,7 +192,8 @@ WRONG_MESSAGES = [
     _message("set ", f"'': {KEY_VALUE}"),
     _message("set speed=1", f"'speed=1': {UNKNOWN}"),
     _message("set mode=user", f"mode=user: {MODE}"),
-    _message("set measure=time", f"measure=time: {MEASURE}"),
+    _message("set measure=disk", f"measure=disk: {MEASURE}"),
+    _message("set slice=1001", f"slice=1001: {SLICE}"),
     _message("set depth=0", f"depth=0: {DEPTH}"),
     *(
         _message(
@@ -203,7 +210,7 @@ WRONG_MESSAGES = [
     ),
 ]
 
-DEFAULTS = "given=0 mode=cgroup weight=100 measure=bytes depth=0"
+DEFAULTS = "given=0 mode=cgroup weight=100 measure=bytes depth=0 slice=0"
 
 RIGHT = [
     _table("8:16 0 p", f"device=8:16 start=0 pool=p {DEFAULTS}"),
@@ -216,22 +223,36 @@ RIGHT = [
     *(
         _key(
             f"mode={mode}",
-            f"device=8:16 start=0 pool=p given=1 mode={mode} weight=100 measure=bytes depth=0",
+            f"device=8:16 start=0 pool=p given=1 mode={mode} weight=100 measure=bytes depth=0 "
+            "slice=0",
         )
         for mode in ("cgroup", "device", "device+cgroup", "uid", "gid", "pid", "pgrp")
     ),
     _table(
-        "8:16 0 p 4 weight=10000 depth=65535 measure=ios mode=device+cgroup",
-        "device=8:16 start=0 pool=p given=f mode=device+cgroup weight=10000 measure=ios "
-        "depth=65535",
+        "8:16 0 p 5 weight=10000 slice=1000 depth=65535 measure=ios mode=device+cgroup",
+        "device=8:16 start=0 pool=p given=1f mode=device+cgroup weight=10000 measure=ios "
+        "depth=65535 slice=1000",
     ),
     _table(
         "8:16 0 p 4 mode=device weight=1 measure=bytes depth=1",
-        "device=8:16 start=0 pool=p given=f mode=device weight=1 measure=bytes depth=1",
+        "device=8:16 start=0 pool=p given=f mode=device weight=1 measure=bytes depth=1 slice=0",
     ),
     _key(
         "depth=auto",
-        "device=8:16 start=0 pool=p given=8 mode=cgroup weight=100 measure=bytes depth=0",
+        "device=8:16 start=0 pool=p given=8 mode=cgroup weight=100 measure=bytes depth=0 slice=0",
+    ),
+    _table(
+        "8:16 0 p 2 slice=80 measure=time",
+        "device=8:16 start=0 pool=p given=14 mode=cgroup weight=100 measure=time depth=0 slice=80",
+    ),
+    # Whether the pool has slices is not known here.
+    _key(
+        "measure=time",
+        "device=8:16 start=0 pool=p given=4 mode=cgroup weight=100 measure=time depth=0 slice=0",
+    ),
+    _key(
+        "slice=0",
+        "device=8:16 start=0 pool=p given=10 mode=cgroup weight=100 measure=bytes depth=0 slice=0",
     ),
     *(
         _message(f"weight {group} 5", f"verb=weight {spec} weight=5")
@@ -255,9 +276,21 @@ RIGHT = [
     _message("weight root 1", "verb=weight kind=root id=0 path=none self=0 weight=1"),
     _message("weight root 10000", "verb=weight kind=root id=0 path=none self=0 weight=10000"),
     _message("weight root default", "verb=weight kind=root id=0 path=none self=0 weight=0"),
-    _message("set mode=pgrp", "verb=set given=1 mode=pgrp weight=0 measure=bytes depth=0"),
-    _message("set measure=ios", "verb=set given=4 mode=cgroup weight=0 measure=ios depth=0"),
-    _message("set depth=7", "verb=set given=8 mode=cgroup weight=0 measure=bytes depth=7"),
+    _message("set mode=pgrp", "verb=set given=1 mode=pgrp weight=0 measure=bytes depth=0 slice=0"),
+    _message(
+        "set measure=ios", "verb=set given=4 mode=cgroup weight=0 measure=ios depth=0 slice=0"
+    ),
+    _message(
+        "set measure=time", "verb=set given=4 mode=cgroup weight=0 measure=time depth=0 slice=0"
+    ),
+    _message("set depth=7", "verb=set given=8 mode=cgroup weight=0 measure=bytes depth=7 slice=0"),
+    *(
+        _message(
+            f"set slice={slice_ms}",
+            f"verb=set given=10 mode=cgroup weight=0 measure=bytes depth=0 slice={slice_ms}",
+        )
+        for slice_ms in (0, 1, 1000)
+    ),
     *(_message(verb, f"verb={verb} cursor=0") for verb in PAGED),
     *(_message(f"{verb} 4294967295", f"verb={verb} cursor=4294967295") for verb in PAGED),
 ]

@@ -21,6 +21,7 @@ struct profile {
 	u32 limit;		/* bios, at most */
 	u32 deepest;		/* bios that a leaf has waiting, at most */
 	u64 pause_ns;		/* between two steps, at most */
+	u64 slice_ns;		/* or 0 */
 };
 
 struct fuzz {
@@ -180,7 +181,10 @@ static void dispatch(struct fuzz *fuzz)
 
 static void limit(struct fuzz *fuzz)
 {
-	ioband_core_set_limit(&fuzz->tree.core, 1 + below(fuzz, fuzz->profile->limit));
+	ioband_core_set_limit(&fuzz->tree.core, 1 + below(fuzz, fuzz->profile->limit), 0);
+	if (fuzz->profile->slice_ns)
+		tree_set_slice(&fuzz->tree, below(fuzz, 4) ? fuzz->profile->slice_ns : 0,
+			       below(fuzz, 2));
 }
 
 static void step(struct fuzz *fuzz)
@@ -289,6 +293,17 @@ static void deep_queues(void **state)
 	run(&profile);
 }
 
+static void slices(void **state)
+{
+	static const struct profile profile = {
+		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
+		.limit = 8, .deepest = 6, .pause_ns = 50 * USEC, .slice_ns = MSEC,
+	};
+
+	(void)state;
+	run(&profile);
+}
+
 int main(int argc, char **argv)
 {
 	const test_case cases[] = {
@@ -297,6 +312,7 @@ int main(int argc, char **argv)
 		TEST(many_thinkers),
 		TEST(long_pauses),
 		TEST(deep_queues),
+		TEST(slices),
 	};
 
 	return run_cases(cases, argc, argv);

@@ -370,7 +370,7 @@ static void thinker_keeps_its_place(void **state)
 	u32 i;
 
 	(void)state;
-	ioband_core_set_limit(&tree->core, 2);
+	ioband_core_set_limit(&tree->core, 2, 0);
 	wait_for(a, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	for (i = 0; i < 8; i++)
@@ -411,7 +411,7 @@ static u64 grace_of(struct tree_leaf *leaf)
 
 	now(other, MIB);
 	read_once(leaf, 0);
-	ioband_core_set_limit(&tree->core, 1);
+	ioband_core_set_limit(&tree->core, 1, 0);
 	wait_for(other, 4 * KIB);
 	if (tree_serve(tree, &wake_ns))
 		return 0;
@@ -492,7 +492,7 @@ static void one_may_always_be_in_flight(void **state)
 	u64 wake_ns;
 
 	(void)state;
-	ioband_core_set_limit(&tree->core, 0);
+	ioband_core_set_limit(&tree->core, 0, 0);
 	backlog(a, MIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	assert_null(tree_serve(tree, &wake_ns));
@@ -516,10 +516,81 @@ static void many_thinkers_cost_little(void **state)
 	now(leaf, MIB);
 	complete_all();
 	wait_for(leaf, MIB);
-	ioband_core_set_limit(&tree->core, 2);
+	ioband_core_set_limit(&tree->core, 2, 0);
 	steps = shim_rb_steps;
 	assert_null(ioband_core_pick(&tree->core, tree->now_ns, &wake_ns));
 	assert_in_range(shim_rb_steps - steps, 0, 20);
+}
+
+/* ---- slices -------------------------------------------------------------- */
+
+/* How many of a leaf's bios may be in flight; leaves them there. */
+static u32 depth_of(struct tree_leaf *leaf)
+{
+	u64 wake_ns;
+	u32 depth = 0;
+
+	do {
+		wait_for(leaf, 4 * KIB);
+	} while (tree_serve(tree, &wake_ns) == leaf && ++depth < TREE_HELD_MAX);
+	return depth;
+}
+
+/* What comes back within 80 ms: of the disk of the essay, ten at first. */
+static void depth_follows_the_device(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	assert_int_equal(depth_of(a), 10);
+	tree_withdraw(tree, a);
+	for (i = 0; i < 10; i++) {
+		tree->now_ns += 40 * MSEC;
+		tree_complete(tree, 0);
+	}
+	assert_in_range(depth_of(a), 2, 3);
+}
+
+/* From one bio to the next it is idle, and the device is not slow. */
+static void idling_is_not_slow(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	for (i = 0; i < 20; i++)
+		read_once(a, 1000 * MSEC);
+	assert_int_equal(depth_of(a), 10);
+}
+
+/*
+ * What goes out of turn has no slice whose time could be charged.  It costs what one
+ * of the leaf's bios has lately taken: 8 ms at first.  So b is served until it is past
+ * them, and until its slice ends.
+ */
+static void what_is_urgent_costs_time(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, MSEC, true);
+	wait_for(b, 4 * KIB);
+	now(a, 4 * KIB);
+	complete_all();
+	wait_for(a, 4 * KIB);
+	for (i = 0; i < 9; i++) {
+		assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+		wait_for(b, 4 * KIB);
+		tree->now_ns += MSEC;
+		complete_all();
+	}
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 }
 
 int main(int argc, char **argv)
@@ -548,6 +619,9 @@ int main(int argc, char **argv)
 		TEST(only_an_idle_one_thinks),
 		TEST(one_may_always_be_in_flight),
 		TEST(many_thinkers_cost_little),
+		TEST(depth_follows_the_device),
+		TEST(idling_is_not_slow),
+		TEST(what_is_urgent_costs_time),
 	};
 
 	return run_cases(cases, argc, argv);

@@ -31,6 +31,14 @@ static void ios_are_charged(void **state)
 	costs(IOBAND_MEASURE_IOS, UINT32_MAX, false, IOBAND_IO_CHARGE, 1 << 20);
 }
 
+/* By bill they are charged as bytes: by time it is done elsewhere, as it passes. */
+static void time_is_not_charged_by_bill(void **state)
+{
+	(void)state;
+	costs(IOBAND_MEASURE_TIME, 4096, true, 4096, 4096);
+	costs(IOBAND_MEASURE_TIME, UINT32_MAX, false, 1 << 20, 1 << 20);
+}
+
 static void a_discard_costs_a_large_bio_at_most(void **state)
 {
 	(void)state;
@@ -54,6 +62,7 @@ int main(int argc, char **argv)
 	const test_case cases[] = {
 		TEST(bytes_are_charged),
 		TEST(ios_are_charged),
+		TEST(time_is_not_charged_by_bill),
 		TEST(a_discard_costs_a_large_bio_at_most),
 		TEST(measures_are_of_one_order),
 	};

@@ -59,7 +59,7 @@ static double backlogged(u32 nr, u32 width)
 	u32 i;
 
 	crowd_init(&crowd, nr, width);
-	ioband_core_set_limit(&crowd.core, 1);
+	ioband_core_set_limit(&crowd.core, 1, 0);
 	for (i = 0; i < nr; i++)
 		ioband_core_wait(&crowd.core, &crowd.leaves[i], crowd.now_ns);
 	steps = shim_rb_steps;
@@ -84,7 +84,7 @@ static double readers(u32 nr, u32 width, u32 limit)
 
 	assert_non_null(flight);
 	crowd_init(&crowd, nr, width);
-	ioband_core_set_limit(&crowd.core, limit);
+	ioband_core_set_limit(&crowd.core, limit, 0);
 	for (i = 0; i < nr; i++)
 		ioband_core_wait(&crowd.core, &crowd.leaves[i], crowd.now_ns);
 	for (i = 0; i < BIOS + limit; i++) {

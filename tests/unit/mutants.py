@@ -83,7 +83,11 @@ CORE = [
     Mutant("thinkers-take-no-place", "*ios += ent->thinking;", ""),
     Mutant("endless-search", "if (*ios >= core->limit_ios)\n			break;", ""),
     Mutant("no-limit", "!ent->waiting || ios >= core->limit_ios", "!ent->waiting"),
-    Mutant("grace-not-ended", "	core_expire(core, now_ns);\n	do {", "	do {"),
+    Mutant(
+        "grace-not-ended",
+        "	core_expire(core, now_ns);\n	if (core->slice_ns)\n		return",
+        "	if (core->slice_ns)\n		return",
+    ),
     Mutant(
         "never-woken", "*wake_ns = rb_entry(first, struct ioband_leaf, think)->think_until_ns", ""
     ),
@@ -121,10 +125,10 @@ CORE = [
     Mutant("not-charged", "u64 vtime = ent->vtime + advance;", "u64 vtime = ent->vtime;"),
     Mutant(
         "charged-in-leaf-only",
-        "ent_charge(ent, bill->charge, in_turn);",
-        "{ ent_charge(ent, bill->charge, in_turn); break; }",
+        "ent_charge(core, ent, charge, in_turn);",
+        "{ ent_charge(core, ent, charge, in_turn); break; }",
     ),
-    Mutant("bytes-charged", "ent_charge(ent, bill->charge,", "ent_charge(ent, bill->bytes,"),
+    Mutant("bytes-charged", "u32 charge = bill->charge;", "u32 charge = bill->bytes;"),
     Mutant("flight-not-counted", "core->inflight_ios++;", ""),
     Mutant("flight-bytes-not-counted", "core->inflight_bytes += bill->bytes;", ""),
     Mutant("leaf-flight-not-counted", "	leaf->inflight++;\n", ""),
@@ -149,6 +153,44 @@ CORE = [
     ),
     Mutant("waits-for-the-slow", "leaf->think_ns > IOBAND_GRACE_MAX_NS", "false"),
     Mutant("no-grace", "2 * leaf->think_ns + IOBAND_GRACE_MIN_NS", "leaf->think_ns / 2"),
+    Mutant("slice-never-ends", "node->served_ns < core->slice_ns", "true"),
+    Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
+    Mutant("no-slices", "node->serving && node->served_ns <", "false && node->served_ns <"),
+    Mutant("another-after-a-slice", "vtime_before(least->vtime, node->serving->vtime)", "true"),
+    Mutant("not-waited-for", "core->inflight_ios - leaf->inflight > core->stuck_ios", "false"),
+    Mutant(
+        "time-not-charged",
+        "if (core->charge_time)\n			ent_charge",
+        "if (false)\n			ent_charge",
+    ),
+    Mutant("time-and-bytes", "if (in_turn)	/* the time counts */", "if (false)"),
+    Mutant("time-is-all-its", "core->owned_ns = now_ns;\n	for", "for"),
+    Mutant(
+        "node-follows-the-served",
+        "if (core->slice_ns)\n			reach",
+        "if (false)\n			reach",
+    ),
+    Mutant(
+        "change-takes-for-ever",
+        "clamp_t(u64, div64_u64(IOBAND_DRAIN_NS, gap_ns), 1, core->limit_ios)",
+        "core->limit_ios + 0 * gap_ns",
+    ),
+    Mutant(
+        "gaps-of-the-idle", "leaf->run_ns = leaf->inflight ? now_ns : 0", "leaf->run_ns = now_ns"
+    ),
+    Mutant("gone-in-service", "ent->parent->serving = NULL;\n		if", ";\n		if"),
+    Mutant("gone-has-the-device", "		core->owner = NULL;\n\n	for", "		;\n\n	for"),
+    Mutant(
+        "turn-of-nobody",
+        "			node->ent.parent->serving = NULL;\n",
+        "			return NULL;\n",
+    ),
+    Mutant("thinker-not-woken-for", "*wake_ns = leaf->think_until_ns;", ";"),
+    Mutant(
+        "urgent-is-free",
+        "charge = div_u64(leaf->gap_ns ?: IOBAND_GAP_FIRST_NS,",
+        "charge = div_u64(0,",
+    ),
 ]
 
 DEPTH = [
@@ -184,6 +226,13 @@ ARGS = [
         "parse_u32(value, 1, IOBAND_DEPTH_MAX",
         "parse_u32(value, 0, IOBAND_DEPTH_MAX",
     ),
+    Mutant(
+        "slice-lost",
+        "value, 0, IOBAND_SLICE_MAX_MS, &settings->slice_ms",
+        "value, 0, IOBAND_SLICE_MAX_MS, &(u32){ 0 }",
+    ),
+    Mutant("slice-of-one", "value, 0, IOBAND_SLICE_MAX_MS", "value, 1, IOBAND_SLICE_MAX_MS"),
+    Mutant("long-slice", "value, 0, IOBAND_SLICE_MAX_MS", "value, 0, 10 * IOBAND_SLICE_MAX_MS"),
     Mutant("no-auto", 'if (strcmp(value, "auto") &&\n', "if (\n"),
     Mutant("keys-begun", "equals == word + len && ", ""),
     Mutant("twice", "if (settings->given & (1U << key))", "if (false)"),

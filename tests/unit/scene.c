@@ -22,7 +22,7 @@ void scene_init(struct scene *scene, const char *device, u32 limit, enum ioband_
 	pool_init(&scene->pool, &scene->clock, sim_spec_find(device), SIM_FIXED, measure);
 	scene->limit = limit;
 	scene->slack = 1;
-	ioband_core_set_limit(&scene->pool.core, limit);
+	ioband_core_set_limit(&scene->pool.core, limit, 0);
 }
 
 void scene_free(struct scene *scene)

@@ -70,7 +70,7 @@ static void random_tree(u32 idle_pct)
 	u32 nodes = below(6), leaves = 2 + below(12);
 
 	/* All have bios waiting before the device is full, and none got a start. */
-	ioband_core_set_limit(&scene.pool.core, 1);
+	ioband_core_set_limit(&scene.pool.core, 1, 0);
 	while (nodes--)
 		scene_add_node(&scene, random_up(), random_weight());
 	while (leaves--) {
@@ -80,7 +80,7 @@ static void random_tree(u32 idle_pct)
 			scene_backlog(&scene, leaf, random_size(), below(2) ? random_size() : 0);
 	}
 	scene_run(&scene, 50 * NSEC_PER_USEC);
-	ioband_core_set_limit(&scene.pool.core, scene.limit);
+	ioband_core_set_limit(&scene.pool.core, scene.limit, 0);
 	scene_run(&scene, NSEC_PER_MSEC);
 	scene_mark(&scene);
 }

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 from cprograms import cases, run_case
 
-PROGRAMS = ("core_test", "core_fuzz", "sim_test", "many_test", "cost_test", "depth_test")
+PROGRAMS = (
+    "core_test",
+    "core_fuzz",
+    "sim_test",
+    "slice_test",
+    "many_test",
+    "cost_test",
+    "depth_test",
+)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from mutants import ARGS, CORE, DEPTH, Mutant, build_base, survives
 
-CORE_PROGRAMS = ("core_test", "core_fuzz", "many_test", "sim_test")
+CORE_PROGRAMS = ("core_test", "core_fuzz", "many_test", "sim_test", "slice_test")
 DEPTH_PROGRAMS = ("depth_test",)
 ARGS_PROGRAMS = ("args_say", "args_fuzz")
 

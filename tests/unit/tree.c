@@ -165,6 +165,12 @@ void tree_withdraw(struct tree *tree, struct tree_leaf *leaf)
 	ioband_core_withdraw(&tree->core, &leaf->leaf);
 }
 
+void tree_set_slice(struct tree *tree, u64 slice_ns, bool charge_time)
+{
+	tree->sliced |= !!slice_ns;
+	ioband_core_set_slice(&tree->core, slice_ns, charge_time, clock_now(tree));
+}
+
 void tree_complete(struct tree *tree, u32 index)
 {
 	const struct tree_bio bio = tree->flight[index];
@@ -232,7 +238,26 @@ static u32 thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool
 	return ios;
 }
 
-static void check_picked(struct tree *tree, const struct tree_leaf *leaf)
+/*
+ * With slices: it has the device; when it got it there was nothing of another's, though
+ * bios may have gone out of turn since; and it is its turn at every level.
+ */
+static void check_owner(const struct tree *tree, const struct tree_leaf *leaf,
+			const struct ioband_leaf *before)
+{
+	const struct ioband_ent *ent;
+
+	MUST(tree->core.owner == &leaf->leaf, "one was picked that has not got the device");
+	MUST(before == &leaf->leaf || tree->nr_flight == leaf->inflight,
+	     "%u in flight, %u of them its own", tree->nr_flight, leaf->inflight);
+	MUST(!is_full(tree, tree->nr_flight), "%u in flight, limit %u", tree->nr_flight,
+	     tree->core.limit_ios);
+	for (ent = &leaf->leaf.ent; ent->parent; ent = &ent->parent->ent)
+		MUST(ent->parent->serving == ent, "another one's turn above");
+}
+
+static void check_picked(struct tree *tree, const struct tree_leaf *leaf,
+			 const struct ioband_leaf *owner)
 {
 	const struct ioband_ent *ent;
 	u32 pipe = tree->nr_flight;
@@ -240,6 +265,10 @@ static void check_picked(struct tree *tree, const struct tree_leaf *leaf)
 	u32 i;
 
 	MUST(leaf->nr_held, "a leaf was picked that has nothing");
+	if (tree->core.slice_ns) {
+		check_owner(tree, leaf, owner);
+		return;
+	}
 	for (ent = &leaf->leaf.ent; ent->parent; ent = &ent->parent->ent) {
 		for (i = 0; (other = next_child(tree, ent->parent, &i));)
 			MUST(!other->waiting || ahead(other, ent) >= 0,
@@ -293,6 +322,15 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 		MUST(wake_ns == IOBAND_NO_WAKEUP, "a wake-up with nothing to wait for");
 		return;
 	}
+	if (tree->core.slice_ns) {
+		const struct ioband_leaf *owner = tree->core.owner;
+
+		MUST(tree->nr_flight || (owner && owner->state == IOBAND_THINKING),
+		     "one could have gone");
+		MUST(tree->nr_flight || wake_ns == owner->think_until_ns,
+		     "wake-up at %llu, grace ends at %llu", wake_ns, owner->think_until_ns);
+		return;
+	}
 	MUST(may_block(tree, &tree->core.root, tree->nr_flight), "one could have gone");
 	MUST(wake_ns == first_ns, "wake-up at %llu, first grace ends at %llu", wake_ns, first_ns);
 	MUST(wake_ns > clock_now(tree) && wake_ns <= tree->now_ns + GRACE_MAX_NS,
@@ -301,6 +339,7 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 
 struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns)
 {
+	const struct ioband_leaf *owner = tree->core.owner;
 	struct ioband_leaf *picked = ioband_core_pick(&tree->core, clock_now(tree), wake_ns);
 	struct tree_leaf *leaf;
 	struct ioband_bill bill;
@@ -310,7 +349,7 @@ struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns)
 		return NULL;
 	}
 	leaf = container_of(picked, struct tree_leaf, leaf);
-	check_picked(tree, leaf);
+	check_picked(tree, leaf, owner);
 	bill = leaf->held[0];
 	memmove(leaf->held, leaf->held + 1, --leaf->nr_held * sizeof(bill));
 	ioband_core_admit(&tree->core, picked, &bill, leaf->nr_held);
@@ -414,7 +453,9 @@ static void check_vtime(const struct tree *tree, const struct ioband_ent *ent,
 	/* Idle for very long, it starts somewhere. */
 	MUST(!seen->busy || back <= 0, "virtual time went back by %lld", back);
 	*seen = (struct tree_seen) { ent->vtime, ent->busy };
-	MUST(!ent->busy || lead <= vtime_bound(DEBT_MAX + tree->charge_max, ent->weight),
+	/* With slices, by what it was served in one of them. */
+	MUST(!ent->busy || tree->sliced ||
+	     lead <= vtime_bound(DEBT_MAX + tree->charge_max, ent->weight),
 	     "ahead by %lld at weight %u", lead, ent->weight);
 	MUST(!ent->waiting || -lead <= vtime_bound(LAG_MAX, ent->weight),
 	     "behind by %lld at weight %u", -lead, ent->weight);
@@ -443,6 +484,8 @@ static void check_live(struct tree *tree, struct ioband_node *node, u64 *vnow_se
 		live--;
 	}
 	MUST(!live, "%d live children too few", live);
+	MUST(!node->serving || (node->serving->parent == node && node->serving->busy),
+	     "in service is one that is not there");
 	MUST((s64)(node->vnow - *vnow_seen) >= 0, "a node's virtual time went back");
 	*vnow_seen = node->vnow;
 }

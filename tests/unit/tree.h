@@ -53,6 +53,7 @@ struct tree {
 	u64 vnow_first;		/* where virtual time starts, in every node */
 	u64 root_vnow_seen;
 	u32 charge_max;		/* largest seen */
+	bool sliced;		/* there have been slices */
 	struct tree_node nodes[TREE_NODES_MAX];
 	struct tree_leaf leaves[TREE_LEAVES_MAX];
 	struct tree_bio flight[TREE_FLIGHT_MAX];
@@ -79,6 +80,7 @@ void tree_set_weight(struct tree *tree, struct ioband_ent *ent, u32 weight);
 void tree_wait(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill);
 void tree_admit_now(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill);
 void tree_withdraw(struct tree *tree, struct tree_leaf *leaf);
+void tree_set_slice(struct tree *tree, u64 slice_ns, bool charge_time);
 void tree_complete(struct tree *tree, u32 index);
 
 /* Let one go, or return NULL; @wake_ns as of ioband_core_pick(). */

@@ -205,8 +205,9 @@ static void disk_run(struct sim_device *device)
 	io = *link;
 	*link = io->next;
 	device->disk_busy = io;
-	clock_at(device->clock, device->clock->now_ns + disk_position_ns(device, io) +
-		 transfer_ns(device, io->bytes) + 15 * NSEC_PER_USEC, disk_finish, device);
+	io->head_ns = disk_position_ns(device, io) + transfer_ns(device, io->bytes) +
+		      15 * NSEC_PER_USEC;
+	clock_at(device->clock, device->clock->now_ns + io->head_ns, disk_finish, device);
 	device->disk_head = io->pos + io->bytes;
 }
 

@@ -28,6 +28,7 @@ struct sim_io {
 	bool cached;	/* a copy in the disk's write cache */
 	u64 born_ns;	/* arrived */
 	u64 sent_ns;	/* went down to the device */
+	u64 head_ns;	/* a disk: the time that it took, the way there included */
 };
 
 enum sim_model {

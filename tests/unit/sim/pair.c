@@ -57,7 +57,7 @@ struct pair_result pair_measure(const struct sim_spec *spec, const struct sim_wo
 
 	pair_start(&pair, spec, work, control, seed);
 	if (control == SIM_FIXED)
-		ioband_core_set_limit(&pair.pool.core, limit);
+		ioband_core_set_limit(&pair.pool.core, limit, 0);
 	clock_run(&pair.clock, warm_ns(spec));
 	area = pair.pool.inflight_area;
 	for (i = 0; i < PAIR_GROUPS; i++)

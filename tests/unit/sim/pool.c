@@ -132,6 +132,7 @@ static void pool_done(void *owner, struct sim_io *io)
 
 	leaf->ios++;
 	leaf->bytes += io->bytes;
+	leaf->head_ns += io->head_ns;
 	leaf->latency[latency_bucket(now_ns - io->born_ns)]++;
 	pool->ios++;
 	pool->bytes += io->bytes;
@@ -153,7 +154,7 @@ static void pool_tick(void *arg)
 	pool->tick.ns = SIM_TICK_NS;
 	if (pool->control == SIM_AUTO && pool->compete &&
 	    ioband_depth_sample(&pool->depth, &pool->tick, pool->full)) {
-		ioband_core_set_limit(&pool->core, pool->depth.limit_ios);
+		ioband_core_set_limit(&pool->core, pool->depth.limit_ios, 0);
 		pool_pump(pool);
 	}
 	pool->tick = (struct ioband_sample) { .peak_ios = pool->core.inflight_ios };
@@ -175,7 +176,7 @@ void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_
 	ioband_core_init(&pool->core);
 	ioband_depth_init(&pool->depth);
 	if (control == SIM_AUTO)
-		ioband_core_set_limit(&pool->core, pool->depth.limit_ios);
+		ioband_core_set_limit(&pool->core, pool->depth.limit_ios, 0);
 	clock_at(clock, clock->now_ns + SIM_TICK_NS, pool_tick, pool);
 }
 

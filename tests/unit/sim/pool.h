@@ -26,6 +26,7 @@ struct sim_leaf {
 	u64 ios;			/* completed */
 	u64 bytes;
 	u64 charged;
+	u64 head_ns;			/* of a disk */
 	u64 max_held_ns;
 	u32 latency[SIM_BUCKETS];	/* of whole I/Os, see latency_bucket() */
 };

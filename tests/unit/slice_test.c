@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Slices on a modelled disk with a head: who gets what, and what it costs.
+ */
+#include <linux/kernel.h>
+#include <linux/time64.h>
+#include <string.h>
+
+#include "cases.h"
+#include "scene.h"
+
+#define KIB		1024U
+#define SLICE_NS	(80 * NSEC_PER_MSEC)
+#define RUN_NS		(20 * NSEC_PER_SEC)
+
+static const struct sim_workload random_reader = { .depth = 1, .bytes = 4 * KIB };
+static const struct sim_workload sequential = { .depth = 1, .bytes = 4 * KIB, .sequential = true };
+static const struct sim_workload writer = { .depth = 4, .bytes = 64 * KIB, .write_pct = 100 };
+static const struct sim_workload slow_thinker = {
+	.depth = 1, .bytes = 4 * KIB, .think_ns = 10 * NSEC_PER_MSEC,
+};
+
+static struct scene scene;
+
+static void begin(enum ioband_measure measure)
+{
+	scene_init(&scene, "disk", 31, measure);
+	ioband_core_set_slice(&scene.pool.core, SLICE_NS, measure == IOBAND_MEASURE_TIME, 0);
+}
+
+static struct scene_group *add(int up, u32 weight, const struct sim_workload *work)
+{
+	struct scene_group *leaf = scene_add_leaf(&scene, up, weight);
+
+	scene_load(&scene, leaf, work);
+	return leaf;
+}
+
+/* Bytes a second of a load that has the disk to itself. */
+static double alone(const struct sim_workload *work)
+{
+	struct scene_group *leaf;
+	double rate;
+
+	begin(IOBAND_MEASURE_TIME);
+	leaf = add(SCENE_ROOT, 100, work);
+	scene_run(&scene, RUN_NS);
+	rate = leaf->sim.bytes;
+	scene_free(&scene);
+	return rate;
+}
+
+static void assert_ratio(double a, double b, double wanted, double tolerance)
+{
+	if (a < b * wanted * (1 - tolerance) || a > b * wanted * (1 + tolerance))
+		fail_msg("%.3f, not %.3f", a / b, wanted);
+}
+
+static void assert_at_least(double a, double b)
+{
+	if (a < b)
+		fail_msg("%.0f, less than %.0f", a, b);
+}
+
+/* Both get nearly half of what each can do; in bytes they differ by a factor of 60. */
+static void time_is_shared_between_random_and_sequential(void **state)
+{
+	const double most = alone(&random_reader), most_sequential = alone(&sequential);
+	struct scene_group *reader, *stream;
+
+	(void)state;
+	begin(IOBAND_MEASURE_TIME);
+	reader = add(SCENE_ROOT, 100, &random_reader);
+	stream = add(SCENE_ROOT, 100, &sequential);
+	scene_run(&scene, RUN_NS);
+	assert_ratio(reader->sim.bytes, most, 0.5, 0.05);
+	assert_at_least(stream->sim.bytes, 0.43 * most_sequential);
+	assert_in_range(reader->sim.max_held_ns, 0, 130 * NSEC_PER_MSEC);
+	scene_free(&scene);
+}
+
+static void time_is_shared_by_weight(void **state)
+{
+	static const u32 weights[] = { 100, 300, 700 };
+	const double most = alone(&random_reader);
+	struct scene_group *readers[3];
+	u32 i;
+
+	(void)state;
+	begin(IOBAND_MEASURE_TIME);
+	for (i = 0; i < 3; i++)
+		readers[i] = add(SCENE_ROOT, weights[i], &random_reader);
+	scene_run(&scene, 4 * RUN_NS);
+	for (i = 0; i < 3; i++)
+		assert_ratio(readers[i]->sim.bytes, 4 * most, weights[i] / 1100.0, 0.05);
+	scene_free(&scene);
+}
+
+/*
+ * A level below has its slices within those above.  Looked at is the disk's time: in
+ * bytes the one of less weight gets less, as more of its slices begin with a long seek.
+ */
+static void time_is_shared_at_every_level(void **state)
+{
+	struct scene_group *node, *one, *two, *other;
+
+	(void)state;
+	begin(IOBAND_MEASURE_TIME);
+	node = scene_add_node(&scene, SCENE_ROOT, 300);
+	one = add(scene_index(&scene, node), 100, &random_reader);
+	two = add(scene_index(&scene, node), 200, &random_reader);
+	other = add(SCENE_ROOT, 300, &random_reader);
+	scene_run(&scene, 4 * RUN_NS);
+	assert_ratio(two->sim.head_ns, one->sim.head_ns, 2, 0.02);
+	assert_ratio(one->sim.head_ns + two->sim.head_ns, other->sim.head_ns, 1, 0.02);
+	scene_free(&scene);
+}
+
+static void bytes_are_shared_with_little_loss(void **state)
+{
+	const double most = alone(&sequential);
+	struct scene_group *a, *b;
+
+	(void)state;
+	begin(IOBAND_MEASURE_BYTES);
+	a = add(SCENE_ROOT, 1000, &sequential);
+	b = add(SCENE_ROOT, 500, &sequential);
+	scene_run(&scene, RUN_NS);
+	assert_ratio(a->sim.bytes, b->sim.bytes, 2, 0.03);
+	assert_at_least(a->sim.bytes + b->sim.bytes, 0.9 * most);
+	scene_free(&scene);
+}
+
+/* Equal bytes, though the one needs 60 times as long for them. */
+static void bytes_are_shared_between_random_and_sequential(void **state)
+{
+	struct scene_group *reader, *stream;
+
+	(void)state;
+	begin(IOBAND_MEASURE_BYTES);
+	reader = add(SCENE_ROOT, 100, &random_reader);
+	stream = add(SCENE_ROOT, 100, &sequential);
+	scene_run(&scene, 3 * RUN_NS);
+	assert_ratio(stream->sim.bytes, reader->sim.bytes, 1, 0.15);
+	scene_free(&scene);
+}
+
+/* What the disk has been given comes back in time. */
+static void a_reader_waits_for_a_slice_and_what_is_in_flight(void **state)
+{
+	const double most = alone(&random_reader), most_written = alone(&writer);
+	struct scene_group *reader, *node;
+	double written = 0;
+	int i;
+
+	(void)state;
+	begin(IOBAND_MEASURE_TIME);
+	reader = add(SCENE_ROOT, 100, &random_reader);
+	node = scene_add_node(&scene, SCENE_ROOT, 100);
+	for (i = 0; i < 8; i++)
+		add(scene_index(&scene, node), 100, &writer);
+	scene_run(&scene, RUN_NS);
+	for (i = 2; i < 10; i++)
+		written += scene.groups[i].sim.bytes;
+	assert_ratio(reader->sim.bytes, most, 0.5, 0.1);
+	assert_at_least(written, 0.43 * most_written);
+	assert_in_range(reader->sim.max_held_ns, 0, 165 * NSEC_PER_MSEC);
+	scene_free(&scene);
+}
+
+/* Its disk time is the others' while it thinks for longer than it is waited for. */
+static void a_slow_thinker_is_not_waited_for(void **state)
+{
+	const double most = alone(&sequential);
+	struct scene_group *stream;
+
+	(void)state;
+	begin(IOBAND_MEASURE_TIME);
+	add(SCENE_ROOT, 100, &slow_thinker);
+	stream = add(SCENE_ROOT, 100, &sequential);
+	scene_run(&scene, RUN_NS);
+	assert_at_least(stream->sim.bytes, 0.7 * most);
+	scene_free(&scene);
+}
+
+int main(int argc, char **argv)
+{
+	const test_case cases[] = {
+		TEST(time_is_shared_between_random_and_sequential),
+		TEST(time_is_shared_by_weight),
+		TEST(time_is_shared_at_every_level),
+		TEST(bytes_are_shared_with_little_loss),
+		TEST(bytes_are_shared_between_random_and_sequential),
+		TEST(a_reader_waits_for_a_slice_and_what_is_in_flight),
+		TEST(a_slow_thinker_is_not_waited_for),
+	};
+
+	return run_cases(cases, argc, argv);
+}

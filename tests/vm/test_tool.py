@@ -37,12 +37,13 @@ DEVICE = {
     "measure": str,
     "weight": int | None,
     "depth": str,
+    "slice_ms": int,
     "state": str,
     "read_only": bool,
 }
 STATUS = {
     **dict.fromkeys(("name", "pool", "mode", "measure", "state"), str),
-    **dict.fromkeys(("devices", "groups", "active", "depth"), int),
+    **dict.fromkeys(("devices", "groups", "active", "depth", "slice_ms"), int),
     **dict.fromkeys(("inflight_ios", "inflight_bytes", "held_ios", "held_bytes"), int),
 }
 WEIGHT = {"pool": str, "device": str | None, "group": str, "weight": int, "set": bool}
@@ -219,6 +220,7 @@ def test_smoke(tool: Tool, logical: Volumes) -> None:
 
 def test_create_and_list(tool: Tool, volumes: Volumes) -> None:
     options = ["--mode", "device", "--weight", "200", "--measure", "ios", "--depth", "7"]
+    options += ["--slice", "40"]
     rows = tool.json("create", *options, "--pool", "p:1", "d", volumes.one)
     assert_schema(rows, DEVICE)
     guest = tool.guest
@@ -235,23 +237,49 @@ def test_create_and_list(tool: Tool, volumes: Volumes) -> None:
             "measure": "ios",
             "weight": 200,
             "depth": "7",
+            "slice_ms": 40,
             "state": "active",
             "read_only": False,
         }
     ]
     assert tool.json("list") == rows
     header, line = tool.run("list").splitlines()
-    assert header.split() == (
-        ["NAME", "DEVICE", "SIZE", "POOL", "MODE", "MEASURE", "WEIGHT", "DEPTH", "STATE", "RO"]
-    )
+    assert header.split() == [
+        "NAME", "DEVICE", "SIZE", "POOL", "MODE", "MEASURE", "WEIGHT", "DEPTH", "SLICE", "STATE",
+        "RO",
+    ]  # fmt: skip
     assert line.split() == (
-        ["d", "one", "32.0M", "p:1", "device", "ios", "200", "7", "active", "no"]
+        ["d", "one", "32.0M", "p:1", "device", "ios", "200", "7", "40", "active", "no"]
     )
     assert guest.run(["dmsetup", "info", "-c", "--noheadings", "-o", "uuid", "d"]).out.strip() == (
         "IOBAND-d"
     )
     tool.run("remove", "d")
     assert (tool.run("list"), tool.json("list")) == ("", [])
+
+
+def test_slices_where_the_disks_seek(tool: Tool, volumes: Volumes) -> None:
+    def slice_of(name: str) -> int:
+        return next(row["slice_ms"] for row in tool.json("list") if row["name"] == name)
+
+    rotational = f"/sys/block/{volumes.disk.removeprefix('/dev/')}/queue/rotational"
+    for says, expected in (("1", 80), ("0", 0)):
+        tool.guest.write(rotational, says)
+        with created(tool, "d1", volumes.one), created(tool, "d2", volumes.two):
+            assert slice_of("d1") == slice_of("d2") == expected
+        with created(tool, "d1", volumes.one, "--slice", "auto"):
+            assert slice_of("d1") == expected
+    # Who joins has what the pool has, unless a number says otherwise.
+    with created(tool, "d1", volumes.one, "--slice", "20", "--measure", "time"):
+        tool.guest.write(rotational, "1")
+        with created(tool, "d2", volumes.two):
+            assert slice_of("d2") == 20
+        says = "slice=80: other devices are in pool"
+        tool.guest.expect_dmesg("device-mapper: ")
+        tool.refused(1, "create", "--slice", "auto", "d2", volumes.two, says=says)
+        tool.guest.write(rotational, "0")
+    with created(tool, "d1", volumes.one, "--slice", "0"):
+        assert slice_of("d1") == 0
 
 
 def test_udev_knows_it_when_create_returns(tool: Tool, volumes: Volumes) -> None:

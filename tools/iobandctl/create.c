@@ -14,6 +14,12 @@
 #include "verbs.h"
 #include "words.h"
 
+/*
+ * Long against the change from one group to the next, which takes two seeks;
+ * short enough that a reader whose turn it is not does not seem to hang.
+ */
+#define SLICE_OF_DISKS "80"
+
 #define NAME_CHARACTERS							\
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789#+-.:=@_"
 
@@ -30,16 +36,17 @@ static int check_name(const char *name)
 		    name, longest);
 }
 
-static int check_number(const char *option, const char *text, uint64_t max,
-			const char *word)
+static int check_number(const char *option, const char *text, uint64_t min,
+			uint64_t max, const char *word)
 {
 	uint64_t number;
 
 	if (!text || (word && !strcmp(text, word)) ||
-	    (span_u64(span_of(text), max, &number) && number))
+	    (span_u64(span_of(text), max, &number) && number >= min))
 		return EXIT_OK;
-	return fail(EXIT_USAGE, "--%s '%s': it is a number from 1 to %llu%s%s",
-		    option, text, (unsigned long long)max, word ? ", or " : "",
+	return fail(EXIT_USAGE, "--%s '%s': it is a number from %llu to %llu%s%s",
+		    option, text, (unsigned long long)min,
+		    (unsigned long long)max, word ? ", or " : "",
 		    word ? word : "");
 }
 
@@ -70,11 +77,14 @@ static int check_options(const struct args *args)
 	if (code == EXIT_OK)
 		code = check_word("measure", args->value[OPTION_MEASURE]);
 	if (code == EXIT_OK)
-		code = check_number("weight", args->value[OPTION_WEIGHT],
+		code = check_number("weight", args->value[OPTION_WEIGHT], 1,
 				    IOBAND_WEIGHT_MAX, NULL);
 	if (code == EXIT_OK)
-		code = check_number("depth", args->value[OPTION_DEPTH],
+		code = check_number("depth", args->value[OPTION_DEPTH], 1,
 				    IOBAND_DEPTH_MAX, "auto");
+	if (code == EXIT_OK)
+		code = check_number("slice", args->value[OPTION_SLICE], 0,
+				    IOBAND_SLICE_MAX_MS, "auto");
 	return code;
 }
 
@@ -117,9 +127,51 @@ static int check_stacking(const struct ioband_devices *devices,
 	return EXIT_OK;
 }
 
+static bool pool_exists(const struct ioband_devices *devices, const char *pool)
+{
+	for (size_t i = 0; i < devices->n; i++) {
+		if (devices->v[i].dm->table &&
+		    !strcmp(devices->v[i].table.pool, pool))
+			return true;
+	}
+	return false;
+}
+
+static bool all_seek(const struct names *disks)
+{
+	char rotational[8];
+	struct device disk;
+
+	for (size_t i = 0; i < disks->n; i++) {
+		if (!device_of_kernel_name(disks->v[i], &disk) ||
+		    !device_attribute(disk.major, disk.minor,
+				      "queue/rotational", rotational,
+				      sizeof(rotational)) ||
+		    !pool_disk_seeks(disks->v[i], rotational))
+			return false;
+	}
+	return disks->n;
+}
+
+/* The word for the table line, or NULL for what the pool has or the kernel's default. */
+static const char *choose_slice(const struct ioband_devices *devices,
+				const struct args *args, const char *pool,
+				const struct names *disks)
+{
+	const char *asked = args->value[OPTION_SLICE];
+
+	if (asked && strcmp(asked, "auto"))
+		return asked;
+	if (!asked && pool_exists(devices, pool))
+		return NULL;
+	if (all_seek(disks))
+		return SLICE_OF_DISKS;
+	return asked ? "0" : NULL;
+}
+
 static int choose_pool(const struct ioband_devices *devices,
 		       const struct args *args, const struct device *device,
-		       char pool[IOBAND_POOL_SIZE])
+		       char pool[IOBAND_POOL_SIZE], const char **slice)
 {
 	struct names disks = { .n = 0 }, passed = { .n = 0 };
 	int code;
@@ -130,6 +182,7 @@ static int choose_pool(const struct ioband_devices *devices,
 			 args->value[OPTION_POOL]);
 	else
 		pool_name_of(&disks, pool);
+	*slice = choose_slice(devices, args, pool, &disks);
 	code = check_stacking(devices, &passed, pool);
 	names_free(&disks);
 	names_free(&passed);
@@ -137,27 +190,28 @@ static int choose_pool(const struct ioband_devices *devices,
 }
 
 static char *table_line(const struct args *args, const struct device *device,
-			const char *pool)
+			const char *pool, const char *slice)
 {
-	static const struct {
-		enum option_id id;
+	const struct {
 		const char *key;
+		const char *value;
 	} keys[] = {
-		{ OPTION_MODE, "mode" },
-		{ OPTION_WEIGHT, "weight" },
-		{ OPTION_MEASURE, "measure" },
-		{ OPTION_DEPTH, "depth" },
+		{ "mode", args->value[OPTION_MODE] },
+		{ "weight", args->value[OPTION_WEIGHT] },
+		{ "measure", args->value[OPTION_MEASURE] },
+		{ "depth", args->value[OPTION_DEPTH] },
+		{ "slice", slice },
 	};
 	char *words = xstrdup(""), *line;
 	int n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		const char *value = args->value[keys[i].id];
 		char *longer;
 
-		if (!value)
+		if (!keys[i].value)
 			continue;
-		longer = xasprintf("%s %s=%s", words, keys[i].key, value);
+		longer = xasprintf("%s %s=%s", words, keys[i].key,
+				   keys[i].value);
 		free(words);
 		words = longer;
 		n++;
@@ -203,9 +257,14 @@ static int report(const char *name, bool json)
 	} else if (json) {
 		code = list_print(device, 1, true);
 	} else {
-		print_line("/dev/mapper/%s: pool %s, mode %s, measure %s", name,
-			   device->table.pool, device->table.mode,
-			   device->table.measure);
+		char slices[40] = "";
+
+		if (device->table.slice_ms)
+			snprintf(slices, sizeof(slices), ", slices of %llu ms",
+				 (unsigned long long)device->table.slice_ms);
+		print_line("/dev/mapper/%s: pool %s, mode %s, measure %s%s",
+			   name, device->table.pool, device->table.mode,
+			   device->table.measure, slices);
 		code = print_flush();
 	}
 	ioband_free(&devices);
@@ -218,15 +277,16 @@ static int make(const struct ioband_devices *devices, const struct args *args,
 	char *uuid = xasprintf(MAPPER_UUID_PREFIX "%s", name), *table = NULL;
 	struct new_device made = { .name = name, .uuid = uuid };
 	char pool[IOBAND_POOL_SIZE];
+	const char *slice = NULL;
 	int error, code;
 
 	code = check_free(name, uuid, device);
 	if (code == EXIT_OK)
 		code = device_size(device, &made.sectors, &made.read_only);
 	if (code == EXIT_OK)
-		code = choose_pool(devices, args, device, pool);
+		code = choose_pool(devices, args, device, pool, &slice);
 	if (code == EXIT_OK) {
-		table = table_line(args, device, pool);
+		table = table_line(args, device, pool, slice);
 		made.table = table;
 		kmsg_mark();
 		error = mapper_create(&made);
@@ -266,9 +326,11 @@ static const struct option_spec options[] = {
 	{ OPTION_WEIGHT, "weight", "N",
 	  "weight of the device's own group, 1..10000 (default: 100)" },
 	{ OPTION_MEASURE, "measure", "MEASURE",
-	  "what the groups of the pool share: bytes (default), ios" },
+	  "what the groups of the pool share: bytes (default), ios, time" },
 	{ OPTION_DEPTH, "depth", "DEPTH",
 	  "I/Os in flight while groups compete: auto (default), 1..65535" },
+	{ OPTION_SLICE, "slice", "MS",
+	  "ms for which a group has the disks to itself: auto (default), 0 (none)..1000" },
 	SPEC_JSON,
 	{ .name = NULL }
 };

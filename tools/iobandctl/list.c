@@ -5,7 +5,7 @@
 #include "verbs.h"
 
 enum { NAME, NUMBER, BELOW, BELOW_NUMBER, OFFSET, SIZE, POOL, MODE, MEASURE,
-	WEIGHT, DEPTH, STATE, READ_ONLY, COLUMNS };
+	WEIGHT, DEPTH, SLICE, STATE, READ_ONLY, COLUMNS };
 
 static const struct column columns[COLUMNS] = {
 	[NAME] = { "NAME", "name", COLUMN_TEXT },
@@ -19,6 +19,7 @@ static const struct column columns[COLUMNS] = {
 	[MEASURE] = { "MEASURE", "measure", COLUMN_TEXT },
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
 	[DEPTH] = { "DEPTH", "depth", COLUMN_TEXT },
+	[SLICE] = { "SLICE", "slice_ms", COLUMN_NUMBER },
 	[STATE] = { "STATE", "state", COLUMN_TEXT },
 	[READ_ONLY] = { "RO", "read_only", COLUMN_FLAG },
 };
@@ -58,6 +59,7 @@ static void print_table_line(struct table *table, struct row *row,
 	if (ioband_has_group(device))
 		print_number(table, row, WEIGHT, line->weight);
 	print_text(table, row, DEPTH, line->depth);
+	print_number(table, row, SLICE, line->slice_ms);
 }
 
 static void print_device(struct table *table,

@@ -154,6 +154,7 @@ int parse_table(const char *text, struct ioband_table *table,
 		{ "measure", WORD, table->measure, sizeof(table->measure),
 		  OPTIONAL },
 		{ "depth", WORD, table->depth, sizeof(table->depth), OPTIONAL },
+		{ "slice", NUMBERS, &table->slice_ms, 1, OPTIONAL },
 	};
 	struct span line = span_of(text), word;
 
@@ -208,6 +209,7 @@ int parse_status(const char *text, struct ioband_status *status,
 		{ "held", NUMBERS, status->held, AMOUNTS, REQUIRED },
 		{ "inflight", NUMBERS, status->inflight, AMOUNTS, REQUIRED },
 		{ "devices", NUMBERS, &status->devices, 1, REQUIRED },
+		{ "slice", NUMBERS, &status->slice_ms, 1, OPTIONAL },
 	};
 	struct span line = span_of(text), word;
 

@@ -11,6 +11,7 @@
 #define IOBAND_WEIGHT_DEFAULT 100
 #define IOBAND_WEIGHT_MAX 10000
 #define IOBAND_DEPTH_MAX 65535
+#define IOBAND_SLICE_MAX_MS 1000
 #define IOBAND_POOL_SIZE 64	/* with the NUL */
 #define IOBAND_WORD_SIZE 24
 #define IOBAND_GROUP_SIZE 64
@@ -25,6 +26,7 @@
  * @weight: of the device's own group
  * @measure: what the groups of the pool share
  * @depth: bios in flight, or "auto"
+ * @slice_ms: how long a group has the devices to itself, 0 for no slices
  */
 struct ioband_table {
 	uint64_t device[2];
@@ -34,6 +36,7 @@ struct ioband_table {
 	uint64_t weight;
 	char measure[IOBAND_WORD_SIZE];
 	char depth[IOBAND_WORD_SIZE];
+	uint64_t slice_ms;
 };
 
 /* Of a pair <ios>,<bytes>. */
@@ -42,7 +45,8 @@ enum { IOS, BYTES, AMOUNTS };
 /**
  * struct ioband_status - a status line
  *
- * The members carry the names of the keys; all are of the pool but @mode.
+ * The members carry the names of the keys, @slice_ms with its unit; all are of
+ * the pool but @mode.
  */
 struct ioband_status {
 	char pool[IOBAND_POOL_SIZE];
@@ -55,6 +59,7 @@ struct ioband_status {
 	uint64_t held[AMOUNTS];
 	uint64_t inflight[AMOUNTS];
 	uint64_t devices;
+	uint64_t slice_ms;
 };
 
 /**

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The name of a pool that nobody named: the disks it lies on.  Pure. */
+/* What the disks of a pool say about it: its name, and whether they seek.  Pure. */
 #include <stdio.h>
 #include <string.h>
 
@@ -70,4 +70,25 @@ void pool_name_of(const struct names *disks, char pool[IOBAND_POOL_SIZE])
 	replace_odd(pool);
 	if (*pool == '-')
 		*pool = '_';
+}
+
+/**
+ * pool_disk_seeks() - see whether a disk has a head to move
+ * @name: the kernel's name for it
+ * @rotational: its attribute queue/rotational
+ *
+ * The drivers of virtual disks leave that at 1 unless the host says better, and
+ * few hosts do.  That says nothing.
+ *
+ * Return: whether it is known to have.
+ */
+bool pool_disk_seeks(const char *name, const char *rotational)
+{
+	static const char *const virtual[] = { "vd", "xvd" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(virtual); i++) {
+		if (!strncmp(name, virtual[i], strlen(virtual[i])))
+			return false;
+	}
+	return !strcmp(rotational, "1");
 }

@@ -6,5 +6,6 @@
 #include "parse.h"
 
 void pool_name_of(const struct names *disks, char pool[IOBAND_POOL_SIZE]);
+bool pool_disk_seeks(const char *name, const char *rotational);
 
 #endif

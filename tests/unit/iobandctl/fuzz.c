@@ -105,8 +105,8 @@ static void fuzz_all(const char *data, size_t size)
 #define TEXT_MAX 4096
 
 static const char *const seeds[] = {
-	"253:0 0 sda 4 mode=cgroup weight=100 measure=bytes depth=auto",
-	"1 pool=sda mode=uid measure=ios state=shared depth=32 groups=3 active=2 held=5,6 inflight=7,8 devices=9",
+	"253:0 0 sda 5 mode=cgroup weight=100 measure=bytes depth=auto slice=80",
+	"1 pool=sda mode=uid measure=ios state=shared depth=32 groups=3 active=2 held=5,6 inflight=7,8 devices=9 slice=80",
 	"1 groups\n1 0 root weight=100 set=0\n7 1 cgroup#42 weight=300 set=1 path=/a\\040b\nnext 7\n",
 	"1 stats\n3 uid:0 held=1,2 inflight=3 read=4,5,6,7,8 write=9,10,11,12,13 discard=0,0,0,0,14\nend\n",
 	"1 latency\n3 root read.wait=" ONES " read.service=" ONES " discard.wait=" ONES "\nend\n",

@@ -58,6 +58,12 @@ void test_table(void)
 			   &table, &problem));
 	CHECK(same(table.mode, "device") && table.weight == 7);
 	CHECK(same(table.measure, "ios") && same(table.depth, "9"));
+	CHECK(!table.slice_ms);
+	CHECK(!parse_table("8:0 0 p 5 mode=uid weight=7 measure=time depth=auto slice=80",
+			   &table, &problem));
+	CHECK(same(table.measure, "time") && table.slice_ms == 80);
+	CHECK(parse_table("8:0 0 p 1 slice=auto", &table, &problem));
+	CHECK(parse_table("8:0 0 p 2 slice=1 slice=1", &table, &problem));
 	CHECK(parse_table("", &table, &problem));
 	CHECK(parse_table("sda 0 p", &table, &problem));
 	CHECK(parse_table("8:0:1 0 p", &table, &problem));
@@ -88,7 +94,10 @@ void test_status(void)
 	CHECK(status.groups == 3 && status.active == 2);
 	CHECK(status.held[IOS] == 5 && status.held[BYTES] == 6);
 	CHECK(status.inflight[IOS] == 7 && status.inflight[BYTES] == 8);
-	CHECK(status.devices == 9);
+	CHECK(status.devices == 9 && !status.slice_ms);
+	CHECK(!parse_status(STATUS " slice=80", &status, &problem));
+	CHECK(status.slice_ms == 80);
+	CHECK(parse_status(STATUS " slice=80,1", &status, &problem));
 	CHECK(!parse_status(STATUS " more=1,2 word", &status, &problem));
 	CHECK(parse_status("2" STATUS, &status, &problem));
 	CHECK(strstr(problem.text, "its format is '21'"));

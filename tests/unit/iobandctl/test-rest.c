@@ -189,6 +189,14 @@ void test_pool_of_disks(void)
 	CHECK(parse_pool_name(pool) && strlen(pool) == 63);
 }
 
+void test_disk_that_seeks(void)
+{
+	CHECK(pool_disk_seeks("sda", "1") && pool_disk_seeks("sdvd", "1"));
+	CHECK(!pool_disk_seeks("sda", "0") && !pool_disk_seeks("sda", ""));
+	/* They know nothing of what is below them. */
+	CHECK(!pool_disk_seeks("vda", "1") && !pool_disk_seeks("xvdb", "1"));
+}
+
 void test_sample(void)
 {
 	struct group_stats old[] = {

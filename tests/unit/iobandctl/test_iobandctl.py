@@ -126,6 +126,10 @@ MUTANTS = [
     ("args.c", "problem, \"option '--%s' comes twice\"", 'problem, "%s"', "unit"),
     ("sample.c", "op_since(&group->op[op], &old->op[op]);", ";", "unit"),
     ("pool.c", "hash *= 0x100000001b3;", "hash *= 3;", "unit"),
+    ("pool.c", '"vd", "xvd"', '"vd"', "unit"),
+    ("pool.c", '!strcmp(rotational, "1")', "*rotational", "unit"),
+    ("parse.c", "&status->slice_ms, 1, OPTIONAL", "&status->slice_ms, 1, REQUIRED", "unit"),
+    ("parse.c", "&table->slice_ms, 1, OPTIONAL", "&table->offset, 1, OPTIONAL", "unit"),
     ("tree.c", 'strcmp(parent->name, "root")', "parent", "unit"),
 ]
 
@@ -180,11 +184,12 @@ class Fake:
     def device(self, name: str, number: str, pool: str, mode: str = "cgroup", **more: str) -> None:
         """An ioband device over 4000:<its minor>, which there is not."""
         words = f"mode={mode} weight={more.get('weight', '100')} measure=bytes depth=auto"
-        table = f"4000:{number.split(':')[1]} 0 {pool} 4 {words}"
+        words += f" slice={more.get('slice_ms', '0')}"
+        table = f"4000:{number.split(':')[1]} 0 {pool} 5 {words}"
         status = more.get(
             "status",
             f"1 pool={pool} mode={mode} measure=bytes state=open depth=32 groups=3 active=1 "
-            "held=2,8192 inflight=4,16384 devices=2",
+            f"held=2,8192 inflight=4,16384 devices=2 slice={more.get('slice_ms', '0')}",
         )
         self.devices.append(f"{name}|{number}|{table}|{status}\n")
         (self.root / "devices").write_text("".join(self.devices))
@@ -236,7 +241,7 @@ def host(fake: Fake) -> Fake:
     fake.device("one", "253:1", "sda")
     fake.device("two", "253:2", "sda")
     fake.device("own", "253:3", "sda", "device+cgroup", weight="200")
-    fake.device("byuid", "253:4", "sdb", "uid")
+    fake.device("byuid", "253:4", "sdb", "uid", slice_ms="80")
     a, b, odd = fake.cgroup("/a"), fake.cgroup("/a/b"), fake.cgroup("/o dd")
     for name in ("one", "own"):
         fake.answer(
@@ -275,7 +280,19 @@ def host(fake: Fake) -> Fake:
 def test_list(host: Fake) -> None:
     lines = host.run("list").splitlines()
     assert lines[0].split() == (
-        ["NAME", "DEVICE", "SIZE", "POOL", "MODE", "MEASURE", "WEIGHT", "DEPTH", "STATE", "RO"]
+        [
+            "NAME",
+            "DEVICE",
+            "SIZE",
+            "POOL",
+            "MODE",
+            "MEASURE",
+            "WEIGHT",
+            "DEPTH",
+            "SLICE",
+            "STATE",
+            "RO",
+        ]
     )
     assert lines[1].split() == [
         "byuid",
@@ -286,6 +303,7 @@ def test_list(host: Fake) -> None:
         "bytes",
         "-",
         "auto",
+        "80",
         "active",
         "no",
     ]
@@ -301,6 +319,7 @@ def test_list(host: Fake) -> None:
         "measure": "bytes",
         "weight": 200,
         "depth": "auto",
+        "slice_ms": 0,
         "state": "active",
         "read_only": False,
     }
@@ -334,12 +353,24 @@ def test_status(host: Fake) -> None:
         "groups": 3,
         "active": 1,
         "depth": 32,
+        "slice_ms": 0,
         "inflight_ios": 4,
         "inflight_bytes": 16384,
         "held_ios": 2,
         "held_bytes": 8192,
     }
+    assert host.json("status", "byuid")[0]["slice_ms"] == 80
     assert "there is no device 'nope'" in host.run("status", "nope", rc=3)
+
+
+def test_module_without_slices(fake: Fake) -> None:
+    """Texts of before there were slices."""
+    status = "1 pool=p mode=uid measure=bytes state=open depth=32 groups=3 active=1 "
+    status += "held=2,8192 inflight=4,16384 devices=2"
+    table = "4000:1 0 p 4 mode=uid weight=100 measure=bytes depth=auto"
+    (fake.root / "devices").write_text(f"old|253:1|{table}|{status}\n")
+    assert fake.json("list")[0]["slice_ms"] == 0
+    assert fake.json("status")[0]["slice_ms"] == 0
 
 
 @pytest.mark.parametrize(
@@ -618,6 +649,8 @@ def test_remove_only_ioband(host: Fake) -> None:
         (["create", "x", "/dev/null", "--pool", "a b"], "--pool 'a b'"),
         (["create", "x", "/dev/null", "--weight", "10001"], "--weight '10001'"),
         (["create", "x", "/dev/null", "--depth", "0"], "--depth '0'"),
+        (["create", "x", "/dev/null", "--slice", "1001"], "from 0 to 1000, or auto"),
+        (["create", "x", "/dev/null", "--slice", "80ms"], "--slice '80ms'"),
         (["create", "x", "/dev/null", "--mode", "a b"], "--mode 'a b'"),
         (["create", "x", "/dev/null", "--measure", ""], "--measure ''"),
         (["stat", "--count", "3"], "--count needs --interval"),

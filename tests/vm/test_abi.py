@@ -20,12 +20,14 @@ COUNT_IS_WRONG = "must be <dev> <offset> <pool>"
 OFFSET_IS_WRONG = "must be a number of 512-byte sectors"
 POOL_IS_WRONG = "must be 1 to 63 of A-Z a-z 0-9 _ . : + -"
 NR_IS_WRONG = "after the pool: must be the number of words that follow"
-KEY_IS_WRONG = "unknown key; there are mode, weight, measure and depth"
+KEY_IS_WRONG = "unknown key; there are mode, weight, measure, depth and slice"
 MODE_IS_WRONG = "must be cgroup, device, device+cgroup, uid, gid, pid or pgrp"
 WEIGHT_IS_WRONG = "must be a whole number from 1 to 10000"
 WEIGHT_NEEDS_MODE = "weight= is the device's: it wants mode=device or mode=device+cgroup"
-MEASURE_IS_WRONG = "must be bytes or ios"
+MEASURE_IS_WRONG = "must be bytes, ios or time"
 DEPTH_IS_WRONG = "must be auto or a whole number from 1 to 65535"
+SLICE_IS_WRONG = "must be 0 for none, or milliseconds up to 1000"
+TIME_WANTS_SLICES = "measure=time: device time is known only with slices; give slice=<ms>"
 
 
 class Wrong(NamedTuple):
@@ -83,9 +85,12 @@ WRONG_TABLES = [
     Wrong("DISK 0 p 1 weight=100", WEIGHT_NEEDS_MODE),
     *_settings("", "measure", ("", "byte", "iops", "BYTES", "sectors"), MEASURE_IS_WRONG),
     *_settings("", "depth", ("", "0", "65536", "AUTO", "auto1", *NOT_NUMBERS), DEPTH_IS_WRONG),
+    *_settings("", "slice", ("", "1001", "auto", "20ms", *NOT_NUMBERS), SLICE_IS_WRONG),
+    Wrong("DISK 0 p 1 measure=time", TIME_WANTS_SLICES),
+    Wrong("DISK 0 p 2 slice=0 measure=time", TIME_WANTS_SLICES),
     *(
         Wrong(f"DISK 0 p 2 {word} {word}", f"{word.partition('=')[0]}= is given twice")
-        for word in ("mode=uid", "weight=5", "measure=ios", "depth=4")
+        for word in ("mode=uid", "weight=5", "measure=ios", "depth=4", "slice=5")
     ),
     *(
         Wrong(f"{device} 0 p", f"device '{device}': cannot be opened")
@@ -144,6 +149,8 @@ WRONG_MESSAGES = [
     Wrong("set mode=user", f"mode=user: {MODE_IS_WRONG}"),
     Wrong("set measure=iops", f"measure=iops: {MEASURE_IS_WRONG}"),
     Wrong("set depth=0", f"depth=0: {DEPTH_IS_WRONG}"),
+    Wrong("set slice=1001", f"slice=1001: {SLICE_IS_WRONG}"),
+    Wrong("set measure=time", TIME_WANTS_SLICES),
     Wrong("set weight=5", "set weight=: use 'weight device <weight>', or name another group"),
     *(Wrong(f"{verb} 1 2", f"{verb}: 2 words follow; at most a cursor may") for verb in PAGED),
     *(
@@ -249,10 +256,10 @@ def test_a_table_that_is_read_back_makes_the_same_device(ioband: Guest, mode: st
     with null_blk(ioband) as disk:
         number = ioband.run(["stat", "-c", "%Hr:%Lr", disk]).out.strip()
         with Ioband(
-            ioband, "d0", disk, "p", offset=8, length=800, mode=mode, **own, depth=9
+            ioband, "d0", disk, "p", offset=8, length=800, mode=mode, **own, depth=9, slice=20
         ) as dev:
             table = dev.table()
-            expected = {"mode": mode, **own, "measure": "bytes", "depth": 9}
+            expected = {"mode": mode, **own, "measure": "bytes", "depth": 9, "slice": 20}
             assert table == table_line(800, number, "p", 8, **expected)
         with DmDevice(ioband, "d0", table) as again:
             assert again.table() == table
@@ -263,10 +270,13 @@ def test_a_table_that_is_read_back_makes_the_same_device(ioband: Guest, mode: st
                 ["weight", "device", "55"],
                 ["set", "measure=ios"],
                 ["set", "depth=auto"],
+                ["set", "slice=1000"],
+                ["set", "measure=time"],
             ):
                 again.message(*words)
             changed = again.table()
-            expected = {"mode": other, "weight": 55, "measure": "ios", "depth": "auto"}
+            expected = {"mode": other, "weight": 55, "measure": "time", "depth": "auto"}
+            expected["slice"] = 1000
             assert changed == table_line(800, number, "p", 8, **expected)
         with DmDevice(ioband, "d0", changed) as again:
             assert again.table() == changed
@@ -274,12 +284,35 @@ def test_a_table_that_is_read_back_makes_the_same_device(ioband: Guest, mode: st
 
 def test_defaults(ioband: Guest) -> None:
     with null_blk(ioband) as disk, Ioband(ioband, "d0", disk) as dev:
-        assert dev.table().endswith(" 0 pool 3 mode=cgroup measure=bytes depth=auto")
+        assert dev.table().endswith(" 0 pool 4 mode=cgroup measure=bytes depth=auto slice=0")
         dev.reload(dev.line(mode="device"))
-        assert dev.table().endswith(" 0 pool 4 mode=device weight=100 measure=bytes depth=auto")
+        expected = " 0 pool 5 mode=device weight=100 measure=bytes depth=auto slice=0"
+        assert dev.table().endswith(expected)
         status = dev.info()
         assert (status.pool, status.state, status.devices) == ("pool", "open", 1)
         assert status.held == status.inflight == (0, 0)
+        assert status.slice_ms == 0 < status.depth
+
+
+def test_time_is_measured_in_slices_only(ioband: Guest) -> None:
+    with null_blk(ioband) as disk, Ioband(ioband, "d0", disk, slice=20, measure="time") as dev:
+        status = dev.info()
+        assert (status.measure, status.slice_ms, status.depth) == ("time", 20, 0)
+        ioband.expect_dmesg("device-mapper: ")
+        ioband.dmesg()
+        with pytest.raises(CommandError, match="Invalid argument"):
+            dev.set(slice=0)
+        says = "slice=0: pool 'pool' has measure=time, which wants slices"
+        assert says in "\n".join(ioband.dmesg())
+        # The table leaves out what the pool has; nor may it take the slices away.
+        dev.reload(dev.line(measure="time"))
+        assert dev.info() == status
+        dev.load(dev.line(measure="time"))
+        dev.set(measure="ios")
+        dev.set(slice=0)
+        dev.suspend()
+        dev.resume()
+        assert dev.table().endswith("measure=ios depth=auto slice=0")
 
 
 # Reads a sector as each of many users.
@@ -392,18 +425,22 @@ def test_what_belongs_to_the_pool_cannot_differ_between_its_devices(ioband: Gues
         assert "measure=ios: other devices are in pool 'pool', which has measure=bytes" in says
         says = refusal(ioband, "d1", table_line(**at, pool="pool", depth=6))
         assert "depth=: other devices are in pool 'pool', which has depth 5" in says
+        says = refusal(ioband, "d1", table_line(**at, pool="pool", slice=6))
+        assert "slice=6: other devices are in pool 'pool', which has slice=0" in says
         assert dev.info().devices == 1
         with Ioband(ioband, "d1", disk, length=1024, offset=1024) as second:
-            assert second.table().endswith("measure=bytes depth=5")
+            assert second.table().endswith("measure=bytes depth=5 slice=0")
             assert dev.info().devices == 2
             second.set(depth=6)
-            assert dev.table().endswith("depth=6")
+            second.set(slice=7)
+            assert dev.table().endswith("depth=6 slice=7")
+            second.set(slice=0)
         with Ioband(ioband, "d1", disk, length=1024, offset=1024, depth=6, measure="bytes"):
             pass
         # The only device may change them.
         wait_until(ioband, lambda: dev.info().devices == 1, "the second device leaves")
         dev.reload(dev.line(measure="ios", depth="auto"))
-        assert dev.table().endswith("measure=ios depth=auto")
+        assert dev.table().endswith("measure=ios depth=auto slice=0")
 
 
 @pytest.mark.parametrize("other", ["ioband {disk} 64 p", "linear {disk} 64"])

@@ -9,6 +9,7 @@ matter.
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from itertools import pairwise
 
 import pytest
 from harness.cgroup import Cgroup
@@ -126,6 +127,34 @@ def test_loads(ioband: Guest, load: str, measure: str) -> None:
             got = service(device, measure)
     quantum = (1 << 20 if "mixed sizes" in load else 512 << 10) if measure == "bytes" else 1
     assert_shares(got, {"/a": 3, "/b": 1}, quantum)
+
+
+@pytest.mark.parametrize(
+    ("measure", "what", "small"), [("bytes", "bytes", "64k"), ("time", "ios", "4k")]
+)
+def test_slices(ioband: Guest, measure: str, what: str, small: str) -> None:
+    """One group at a time; an I/O takes this disk as long whatever its size."""
+    guest = ioband
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "d", below, slice=20, measure=measure) as device,
+        cgroups(guest, "a", "b") as group,
+        traced(guest, "charge"),
+    ):
+        device.set_weight(group["a"], 200)
+        streams = [
+            stream("a", device.path, group["a"], bs=small, iodepth=8),
+            stream("b", device.path, group["b"], iodepth=8),
+        ]
+        with running(guest, *streams):
+            guest.write(f"{TRACING}/trace", "")
+            got = service(device, what, 2 * WINDOW_S)
+            trace = guest.read(f"{TRACING}/trace")
+    served = [match[3] for match in EVENT.finditer(trace) if match[2] == "charge"]
+    turns = sum(one != other for one, other in pairwise(served))
+    assert 50 < turns < len(served) / 10
+    # 20 I/Os in a slice, and those that are in flight when it ends.
+    assert_shares(got, {"/a": 2, "/b": 1}, 30 * (65536 if what == "bytes" else 1))
 
 
 def test_one_weight_per_device(ioband: Guest) -> None:

@@ -100,6 +100,7 @@ class Status:
     held: Amount
     inflight: Amount
     devices: int
+    slice_ms: int
 
 
 def _numbers(text: str, count: int) -> list[int]:
@@ -136,6 +137,7 @@ def parse_status(line: str) -> Status:
         held=Amount(*_numbers(keys["held"], 2)),
         inflight=Amount(*_numbers(keys["inflight"], 2)),
         devices=int(keys["devices"]),
+        slice_ms=int(keys["slice"]),
     )
 
 

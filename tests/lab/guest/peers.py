@@ -14,6 +14,7 @@ import stack
 BFQ_MAX_WEIGHT = 1000
 MIB = 1 << 20
 PLAIN = {"hdd": "mq-deadline"}  # else none
+SLICES_MS = {"hdd": 80}  # what iobandctl chooses for disks that say that they rotate
 NOT_YET = "ioband has no such feature yet: "
 
 
@@ -102,9 +103,11 @@ def io_prio(peer: Peer) -> None:
 
 
 def ioband(peer: Peer) -> None:
-    """A device of one pool over each volume, groups by cgroup."""
+    """A device of one pool over each volume, groups by cgroup, slices where a disk seeks."""
     peer.scheduler("none")
-    settings = ["mode=cgroup", *_measure(peer)]
+    experiment = peer.experiment
+    slice_ms = SLICES_MS.get(experiment["disk"]["model"], 0)
+    settings = ["mode=cgroup", f"measure={experiment['measure']}", f"slice={slice_ms}"]
     for name, below in peer.devices.items():
         words = [stack.number(below), "0", "lab", str(len(settings)), *settings]
         table = f"0 {stack.sectors(below)} ioband {' '.join(words)}"
@@ -120,15 +123,6 @@ def ioband(peer: Peer) -> None:
     ):
         if any(group[key] for group in peer.groups):
             peer.notes.append(NOT_YET + feature)
-
-
-def _measure(peer: Peer) -> list[str]:
-    """What is to be shared, as far as ioband can."""
-    measure = peer.experiment["measure"]
-    if measure == "time":
-        peer.notes.append(NOT_YET + "measure=time; bytes are shared")
-        measure = "bytes"
-    return [f"measure={measure}"]
 
 
 PEERS: dict[str, Callable[[Peer], None]] = {

@@ -42,7 +42,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 
 /* 6.11: atomic writes */
 #ifndef REQ_ATOMIC
-#define REQ_ATOMIC	0
+#define REQ_ATOMIC	((__force blk_opf_t)0)
 #endif
 
 /* 6.13: atomic writes through device-mapper */

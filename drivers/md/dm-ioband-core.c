@@ -129,7 +129,7 @@
  * is never cut short, and one that has been slow does not keep the others from
  * a device of 100 MB/s for longer than 10 ms.
  */
-#define IOBAND_LAG_MAX		(1ULL << 20)
+#define IOBAND_LAG_MAX		(1024ULL << 10)
 
 /*
  * How much service an entity may owe, in the same units.  Covers a journal's

@@ -71,8 +71,9 @@ static void scan_shared(struct ioband_pool *pool)
 	struct ioband_group *group, *next;
 
 	list_for_each_entry_safe(group, next, &pool->active, active) {
-		note_progress(group, group->touched || group->held_ios ||
-				     ioband_stats_in_use(group));
+		const bool held = group->held_ios;
+
+		note_progress(group, held || group->touched || ioband_stats_in_use(group));
 		group->touched = false;
 	}
 }
@@ -93,6 +94,7 @@ static u32 scan_open(struct ioband_pool *pool)
 	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
 		struct ioband_progress progress;
 		struct ioband_stats *stats;
+		bool moved;
 
 		group = ioband_queue_next_active(pool);
 		stats = rcu_dereference_protected(group->stats, lockdep_is_held(&pool->lock));
@@ -105,9 +107,9 @@ static u32 scan_open(struct ioband_pool *pool)
 		spin_unlock_irq(&pool->lock);
 		ioband_stats_progress(stats, &progress);
 		spin_lock_irq(&pool->lock);
+		moved = progress.ios != group->seen_ios;
 		if (!list_empty(&group->active))
-			note_progress(group, progress.inflight || group->held_ios ||
-					     progress.ios != group->seen_ios);
+			note_progress(group, moved || progress.inflight || group->held_ios);
 		group->seen_ios = progress.ios;
 		inflight += progress.inflight;
 		ioband_stats_unpin(stats);

@@ -39,7 +39,7 @@
  * are looked for: all that a group can hold within a minute, so that they end, and
  * who kills its tasks all the time wins 1 MB/s.
  */
-#define IOBAND_DYING_BYTES	(1U << 18)
+#define IOBAND_DYING_BYTES	(256U << 10)
 
 static struct ioband_group *group_of_leaf(struct ioband_leaf *leaf)
 {
@@ -564,7 +564,7 @@ void ioband_queue_done(struct ioband_io *io)
 
 /* Take the held bios that @wanted says out of a group, until they are @most bytes or more. */
 static u64 take_held(struct ioband_group *group, struct bio_list *taken, u64 most,
-		      bool (*wanted)(const struct ioband_io *io, const void *of), const void *of)
+		     bool (*wanted)(const struct ioband_io *io, const void *of), const void *of)
 {
 	struct bio_list keep = BIO_EMPTY_LIST;
 	u64 bytes = 0;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* What the core promises; its own constants are not to be trusted here. */
-#define LAG_MAX		(1ULL << 20)
+#define LAG_MAX		(1024ULL << 10)
 #define DEBT_MAX	(64ULL << 20)
 #define GRACE_MAX_NS	2000000ULL
 #define VTIME_SHIFT	16

@@ -225,10 +225,21 @@ def _compiler() -> str:
     return subprocess.run(["gcc", "--version"], check=True, capture_output=True, text=True).stdout
 
 
+def _check_place(cache: Path) -> None:
+    """A guest has directories of its own over some of the host's."""
+    for hidden in ("/tmp", "/run", "/dev/shm"):
+        if cache.resolve().is_relative_to(hidden):
+            raise KernelError(
+                f"the cache is in {cache}, and what is below {hidden} no guest of the laboratory "
+                "sees; set IOBAND_CACHE to another directory"
+            )
+
+
 def get_lab_kernel(variant: str) -> LabKernel:
     """The kernel of that variant, built first when there is none of the newest source."""
     if variant not in VARIANTS:
         raise ValueError(f"variant {variant!r} is unknown; there are {', '.join(VARIANTS)}")
+    _check_place(cache_dir())
     version, source = _get_source()
     settings = read_fragments(variant)
     parts = (version, *sorted(settings.values()), _compiler())

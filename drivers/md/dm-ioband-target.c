@@ -57,6 +57,19 @@ static int open_device(struct ioband_target *target, const struct ioband_table *
 	return -EINVAL;
 }
 
+/* Once a table is good: what the device below can do, and this one does not offer. */
+static void say_what_is_left_out(const struct ioband_target *target)
+{
+	if (target->dev->dax_dev)
+		DMINFO("device '%s': has DAX, which is not offered above: it makes no bios to share by",
+		       target->dev->name);
+#ifdef CONFIG_BLK_INLINE_ENCRYPTION
+	if (bdev_get_queue(target->dev->bdev)->crypto_profile)
+		DMINFO("device '%s': encrypts inline, which is not offered above: use dm-crypt or the file system's own",
+		       target->dev->name);
+#endif
+}
+
 static void set_capabilities(struct dm_target *ti)
 {
 	ti->num_flush_bios = 1;
@@ -98,6 +111,7 @@ static int target_new(struct dm_target *ti, unsigned int argc, char **argv,
 		goto put;
 	ti->private = target;
 	set_capabilities(ti);
+	say_what_is_left_out(target);
 	return 0;
 
 put:

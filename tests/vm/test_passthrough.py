@@ -326,7 +326,28 @@ def test_polled(ioband: Guest, rivals: int) -> None:
             load.wait(check=False)
 
 
-# -- zoned, integrity -----------------------------------------------------------------------
+# -- zoned, DAX, integrity --------------------------------------------------------------------
+
+
+@pytest.mark.guest(cmdline="memmap=64M!512M")
+def test_dax_is_not_offered(ioband: Guest) -> None:
+    guest = ioband
+    guest.run("modprobe -a nd_e820 nd_pmem && udevadm settle")
+    assert guest.read("/sys/block/pmem0/queue/dax").strip() == "1"
+    guest.dmesg()
+    with Ioband(guest, "d", "/dev/pmem0") as device:
+        said = "\n".join(guest.dmesg())
+        disk = guest.run(["readlink", "-f", device.path]).out.strip().removeprefix("/dev/")
+        offered = guest.read(f"/sys/block/{disk}/queue/dax").strip()
+        guest.run(["mkfs.ext4", "-q", "-b", "4096", device.path])
+        guest.run(["mkdir", "-p", "/run/mnt"])
+        guest.expect_dmesg("EXT4-fs .*(DAX|dax)")
+        assert guest.run(["mount", "-o", "dax", device.path, "/run/mnt"], check=False).rc
+        guest.run(["mount", device.path, "/run/mnt"])
+        guest.run(["umount", "/run/mnt"])
+    assert re.search(r"ioband: device '.*': has DAX, which is not offered above", said), said
+    assert offered == "0"
+
 
 
 def test_zoned_device_is_refused(ioband: Guest) -> None:

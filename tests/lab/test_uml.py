@@ -64,8 +64,9 @@ def test_a_result_repeats_bit_for_bit(kernel: LabKernel, tmp_path: Path, schedul
     assert texts[0] == texts[1]
     result = json.loads(texts[0])
     total = sum(job["total_ios"] for job in result.values())
-    # 2 s of 8 at a time, 0.1 ms each: virtual time is the disk's and nobody else's.
-    assert total == pytest.approx(2 * 8 * 10_000, rel=0.01)
+    # 2 s of 8 at a time, 0.1 ms each: virtual time is the disk's and, with BFQ, which leaves it
+    # idle now and then, nearly so.
+    assert total == pytest.approx(2 * 8 * 10_000, rel=0.05 if scheduler == "bfq" else 0.01)
 
 
 def test_ioband_loads_and_makes_a_device(kernel: LabKernel, tmp_path: Path) -> None:

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 from cprograms import UNIT, build, cases, run_case
-from harness.cache import cache_dir, locked
+from harness.cache import build_dir, locked
 
 TEST = "../lab/disk/test"
 
 
 @pytest.fixture(scope="session")
 def model_test() -> Path:
-    output = cache_dir("unit-disk")
-    with locked("unit-disk"):
+    output = build_dir("unit-disk", UNIT)
+    with locked(output.name):
         if wrong := build(output, "-C", str(UNIT / TEST)):
             pytest.fail(f"the models do not build:\n{wrong}", pytrace=False)
     return output / "model_test"

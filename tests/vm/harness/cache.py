@@ -3,6 +3,7 @@
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import shutil
 import sys
@@ -23,6 +24,11 @@ def cache_dir(*parts: str) -> Path:
     path = Path(base, *parts).absolute()
     path.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def build_dir(name: str, source: Path) -> Path:
+    """Where to build a source directory: what make noted of one checkout misleads it in another."""
+    return cache_dir("build", f"{name}-{hashlib.sha256(str(source).encode()).hexdigest()[:12]}")
 
 
 def progress(text: str) -> None:

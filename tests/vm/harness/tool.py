@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Building iobandctl for the guests, which see the host's files."""
 
-import hashlib
 import subprocess
 from pathlib import Path
 
-from .cache import cache_dir, locked
+from .cache import build_dir, locked
 from .module import REPO
 
 
@@ -15,9 +14,8 @@ def build_tool(*, sanitize: bool = False) -> Path:
     sanitize makes it end with a report at a memory error or undefined behaviour.
     """
     source = REPO / "tools/iobandctl"
-    key = hashlib.sha256(f"{source} {sanitize}".encode()).hexdigest()[:12]
-    out = cache_dir("build", f"iobandctl-{key}")
+    out = build_dir("iobandctl-sanitized" if sanitize else "iobandctl", source)
     command = ["make", "-s", "-C", source, f"O={out}", f"SANITIZE={sanitize:d}"]
-    with locked(f"build-iobandctl-{key}"):
+    with locked(out.name):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return out / "iobandctl"

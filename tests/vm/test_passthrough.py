@@ -349,7 +349,6 @@ def test_dax_is_not_offered(ioband: Guest) -> None:
     assert offered == "0"
 
 
-
 def test_zoned_device_is_refused(ioband: Guest) -> None:
     guest = ioband
     with null_blk(guest, size_mib=64, zoned=1, zone_size=4, memory_backed=1) as disk:

@@ -61,11 +61,11 @@ static int open_device(struct ioband_target *target, const struct ioband_table *
 static void say_what_is_left_out(const struct ioband_target *target)
 {
 	if (target->dev->dax_dev)
-		DMINFO("device '%s': has DAX, which is not offered above: it makes no bios to share by",
+		DMINFO("device '%s': DAX is not offered above: it makes no bios to share by",
 		       target->dev->name);
 #ifdef CONFIG_BLK_INLINE_ENCRYPTION
 	if (bdev_get_queue(target->dev->bdev)->crypto_profile)
-		DMINFO("device '%s': encrypts inline, which is not offered above: use dm-crypt or the file system's own",
+		DMINFO("device '%s': inline encryption is not offered above: use dm-crypt",
 		       target->dev->name);
 #endif
 }

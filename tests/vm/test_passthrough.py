@@ -21,7 +21,7 @@ from harness.devices import (
 )
 from harness.guest import SHARE, CommandError, Guest, Job
 from harness.ioband import Ioband, table_line
-from harness.load import fio
+from harness.load import READ_NOWAIT, fio
 
 SECTOR = 512
 # A millisecond for each I/O: with so much to wait for, bios are held.
@@ -263,16 +263,6 @@ def test_ioctls(ioband: Guest) -> None:
 
 
 # -- requests with a wish --------------------------------------------------------------------
-
-READ_NOWAIT = """
-import errno, mmap, os, sys
-page = mmap.mmap(-1, 4096)
-device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
-try:
-    print(os.preadv(device, [page], 0, os.RWF_NOWAIT))
-except OSError as err:
-    print(errno.errorcode[err.errno])
-"""
 
 
 def test_nowait(ioband: Guest) -> None:

@@ -10,7 +10,7 @@ from harness.cgroup import Cgroup
 from harness.devices import mounted, null_blk, sectors
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import Ioband
-from harness.load import FIO_INTERRUPTED
+from harness.load import FIO_INTERRUPTED, READ_NOWAIT
 
 # One I/O at a time, 100 ms each: what is held stays so for long.
 CRAWLING = {
@@ -227,16 +227,6 @@ def test_rename_and_remove_in_use(ioband: Guest) -> None:
 
 
 # -- backpressure --------------------------------------------------------------------------
-
-READ_NOWAIT = """
-import errno, mmap, os, sys
-page = mmap.mmap(-1, 4096)
-device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
-try:
-    print(os.preadv(device, [page], 0, os.RWF_NOWAIT))
-except OSError as err:
-    print(errno.errorcode[err.errno])
-"""
 
 
 def test_group_that_is_full_waits_and_no_other(ioband: Guest) -> None:

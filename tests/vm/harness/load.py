@@ -23,6 +23,16 @@ _numbers = itertools.count(1)
 FOREVER_S = 3600
 START_TIMEOUT_S = 60
 FIO_INTERRUPTED = 128  # its exit code after SIGINT
+# Reads one page with RWF_NOWAIT; prints what it got, or the name of the error.
+READ_NOWAIT = """
+import errno, mmap, os, sys
+page = mmap.mmap(-1, 4096)
+device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+try:
+    print(os.preadv(device, [page], 0, os.RWF_NOWAIT))
+except OSError as err:
+    print(errno.errorcode[err.errno])
+"""
 
 
 def _arguments(options: dict[str, object]) -> list[str]:

@@ -119,7 +119,8 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
     yield machine
     splats = request.config.stash.setdefault(SPLATS, [])
     if not machine.alive:
-        splats.append(f"{request.node.nodeid}: the guest died")
+        if not machine.death_expected:
+            splats.append(f"{request.node.nodeid}: the guest died")
         machines.drop(machine)
         return
     left = clean(machine)

@@ -86,6 +86,7 @@ def test_load_compares_jobs_while_all_run(guest: Guest) -> None:
 def test_panic_is_told_and_the_next_test_gets_a_new_guest(
     guest: Guest, machines: Machines, kernel_name: str
 ) -> None:
+    guest.expect_death()
     with pytest.raises(GuestDied, match="sysrq triggered crash"):
         guest.write("/proc/sysrq-trigger", "c")
     anew = machines.get(kernel_name, {})
@@ -99,5 +100,6 @@ def test_command_that_cannot_be_killed_ends_the_guest(guest: Guest) -> None:
         job = guest.start(["dd", "if=/dev/mapper/stuck", "of=/dev/null", "count=1", "iflag=direct"])
         while "State:\tD" not in guest.read(f"/proc/{job.pid}/status"):
             guest.sleep(0.1)
+        guest.expect_death()
         with pytest.raises(GuestDied, match="cannot be killed"):
             job.wait(timeout=1)

@@ -115,6 +115,7 @@ class Guest:
         self.results: dict[int, Result] = {}
         self.alive = False
         self.expected: list[str] = []
+        self.death_expected = False
         self._answers: dict[int, dict[str, Any]] = {}
         self._numbers = itertools.count(1)
         self._pending = b""
@@ -307,6 +308,10 @@ class Guest:
     def expect_dmesg(self, pattern: str) -> None:
         """Kernel messages that match are what this test provokes, and do not fail it."""
         self.expected.append(pattern)
+
+    def expect_death(self) -> None:
+        """This test ends the guest, and its death does not fail the run."""
+        self.death_expected = True
 
     def insmod(self, module: Path, **params: object) -> None:
         """Load a module that was built on the host."""

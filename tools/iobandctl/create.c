@@ -1,336 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl create: an ioband device over the whole of a block device. */
-#include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/utsname.h>
-
-#include "alloc.h"
-#include "device.h"
-#include "kmsg.h"
-#include "pool.h"
-#include "print.h"
-#include "use.h"
+#include "make.h"
 #include "verbs.h"
-#include "words.h"
-
-/*
- * Long against the change from one group to the next, which takes two seeks;
- * short enough that a reader whose turn it is not does not seem to hang.
- */
-#define SLICE_OF_DISKS "80"
-
-#define NAME_CHARACTERS							\
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789#+-.:=@_"
-
-static int check_name(const char *name)
-{
-	size_t longest = MAPPER_NAME_SIZE - 1 - strlen(MAPPER_UUID_PREFIX);
-
-	if (*name && strlen(name) <= longest && *name != '-' &&
-	    strcmp(name, ".") && strcmp(name, "..") &&
-	    strcmp(name, "control") && !name[strspn(name, NAME_CHARACTERS)])
-		return EXIT_OK;
-	return fail(EXIT_USAGE,
-		    "'%s' cannot be a device's name: that takes 1 to %zu of the characters A-Z a-z 0-9 # + - . : = @ _, the first not '-', and is not 'control'",
-		    name, longest);
-}
-
-static int check_number(const char *option, const char *text, uint64_t min,
-			uint64_t max, const char *word)
-{
-	uint64_t number;
-
-	if (!text || (word && !strcmp(text, word)) ||
-	    (span_u64(span_of(text), max, &number) && number >= min))
-		return EXIT_OK;
-	return fail(EXIT_USAGE, "--%s '%s': it is a number from %llu to %llu%s%s",
-		    option, text, (unsigned long long)min,
-		    (unsigned long long)max, word ? ", or " : "",
-		    word ? word : "");
-}
-
-/* The kernel knows which words there are; they must only be words. */
-static int check_word(const char *option, const char *text)
-{
-	size_t length = 0;
-
-	while (text && (isalnum((unsigned char)text[length]) ||
-			text[length] == '+' || text[length] == '-'))
-		length++;
-	if (!text || (length && !text[length]))
-		return EXIT_OK;
-	return fail(EXIT_USAGE, "--%s '%s': it is one word", option, text);
-}
-
-static int check_options(const struct args *args)
-{
-	const char *pool = args->value[OPTION_POOL];
-	int code = check_name(args->operand[0]);
-
-	if (code == EXIT_OK && pool && !parse_pool_name(pool))
-		code = fail(EXIT_USAGE,
-			    "--pool '%s': it is 1 to 63 of the characters A-Z a-z 0-9 _ . : + -, the first not '-'",
-			    pool);
-	if (code == EXIT_OK)
-		code = check_word("mode", args->value[OPTION_MODE]);
-	if (code == EXIT_OK)
-		code = check_word("measure", args->value[OPTION_MEASURE]);
-	if (code == EXIT_OK)
-		code = check_number("weight", args->value[OPTION_WEIGHT], 1,
-				    IOBAND_WEIGHT_MAX, NULL);
-	if (code == EXIT_OK)
-		code = check_number("depth", args->value[OPTION_DEPTH], 1,
-				    IOBAND_DEPTH_MAX, "auto");
-	if (code == EXIT_OK)
-		code = check_number("slice", args->value[OPTION_SLICE], 0,
-				    IOBAND_SLICE_MAX_MS, "auto");
-	return code;
-}
-
-static int check_free(const char *name, const char *uuid,
-		      const struct device *device)
-{
-	struct problem use;
-
-	if (mapper_exists(name, NULL))
-		return fail(EXIT_IN_USE,
-			    "there is a dm device %s already; choose another name",
-			    name);
-	if (mapper_exists(NULL, uuid))
-		return fail(EXIT_IN_USE,
-			    "a dm device that was renamed has the UUID %s; choose another name",
-			    uuid);
-	if (use_of_device(device, &use) || use_exclusive(device, &use))
-		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
-			    use.text);
-	if (use_by_process(device, &use))
-		note("note: %s, and goes past the new device until it opens /dev/mapper/%s instead",
-		     use.text, name);
-	return EXIT_OK;
-}
-
-/* A pool must not hold the same bio twice. */
-static int check_stacking(const struct ioband_devices *devices,
-			  const struct names *passed, const char *pool)
-{
-	for (size_t i = 0; i < passed->n; i++) {
-		const struct ioband_device *below =
-			ioband_named(devices, passed->v[i]);
-
-		if (below && below->dm->table &&
-		    !strcmp(below->table.pool, pool))
-			return fail(EXIT_FAILED,
-				    "ioband device %s, which is below, is in pool %s already; name another with --pool",
-				    below->dm->name, pool);
-	}
-	return EXIT_OK;
-}
-
-static bool pool_exists(const struct ioband_devices *devices, const char *pool)
-{
-	for (size_t i = 0; i < devices->n; i++) {
-		if (devices->v[i].dm->table &&
-		    !strcmp(devices->v[i].table.pool, pool))
-			return true;
-	}
-	return false;
-}
-
-static bool all_seek(const struct names *disks)
-{
-	char rotational[8];
-	struct device disk;
-
-	for (size_t i = 0; i < disks->n; i++) {
-		if (!device_of_kernel_name(disks->v[i], &disk) ||
-		    !device_attribute(disk.major, disk.minor,
-				      "queue/rotational", rotational,
-				      sizeof(rotational)) ||
-		    !pool_disk_seeks(disks->v[i], rotational))
-			return false;
-	}
-	return disks->n;
-}
-
-/* The word for the table line, or NULL for what the pool has or the kernel's default. */
-static const char *choose_slice(const struct ioband_devices *devices,
-				const struct args *args, const char *pool,
-				const struct names *disks)
-{
-	const char *asked = args->value[OPTION_SLICE];
-
-	if (asked && strcmp(asked, "auto"))
-		return asked;
-	if (!asked && pool_exists(devices, pool))
-		return NULL;
-	if (all_seek(disks))
-		return SLICE_OF_DISKS;
-	return asked ? "0" : NULL;
-}
-
-static int choose_pool(const struct ioband_devices *devices,
-		       const struct args *args, const struct device *device,
-		       char pool[IOBAND_POOL_SIZE], const char **slice)
-{
-	struct names disks = { .n = 0 }, passed = { .n = 0 };
-	int code;
-
-	device_disks(device, &disks, &passed);
-	if (args->value[OPTION_POOL])
-		snprintf(pool, IOBAND_POOL_SIZE, "%s",
-			 args->value[OPTION_POOL]);
-	else
-		pool_name_of(&disks, pool);
-	*slice = choose_slice(devices, args, pool, &disks);
-	code = check_stacking(devices, &passed, pool);
-	names_free(&disks);
-	names_free(&passed);
-	return code;
-}
-
-static char *table_line(const struct args *args, const struct device *device,
-			const char *pool, const char *slice)
-{
-	const struct {
-		const char *key;
-		const char *value;
-	} keys[] = {
-		{ "mode", args->value[OPTION_MODE] },
-		{ "weight", args->value[OPTION_WEIGHT] },
-		{ "measure", args->value[OPTION_MEASURE] },
-		{ "depth", args->value[OPTION_DEPTH] },
-		{ "slice", slice },
-	};
-	char *words = xstrdup(""), *line;
-	int n = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		char *longer;
-
-		if (!keys[i].value)
-			continue;
-		longer = xasprintf("%s %s=%s", words, keys[i].key,
-				   keys[i].value);
-		free(words);
-		words = longer;
-		n++;
-	}
-	line = n ? xasprintf("%u:%u 0 %s %d%s", device->major, device->minor,
-			     pool, n, words) :
-		   xasprintf("%u:%u 0 %s", device->major, device->minor, pool);
-	free(words);
-	return line;
-}
-
-static int explain(const struct device *device, const char *name, int error)
-{
-	struct problem use;
-	struct utsname system;
-
-	if (!mapper_has_target()) {
-		uname(&system);
-		return fail(EXIT_NO_KERNEL,
-			    "this kernel has no ioband target, and module dm-ioband cannot be loaded; 'modprobe dm-ioband' says why (it must be built for kernel %s)",
-			    system.release);
-	}
-	/* libdevmapper does not always keep the errno. */
-	if (use_of_device(device, &use) || use_exclusive(device, &use))
-		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
-			    use.text);
-	return fail(exit_code_of(-error), "cannot make %s over %s: %s",
-		    name, device->path, kmsg_reason(-error));
-}
-
-static int report(const char *name, bool json)
-{
-	struct ioband_devices devices;
-	const struct ioband_device *device;
-	int code = ioband_load(&devices);
-
-	if (code != EXIT_OK)
-		return code;
-	device = ioband_named(&devices, name);
-	if (!device || !device->dm->table) {
-		code = fail(EXIT_MISSING, "%s was made, and is gone again",
-			    name);
-	} else if (json) {
-		code = list_print(device, 1, true);
-	} else {
-		char slices[40] = "";
-
-		if (device->table.slice_ms)
-			snprintf(slices, sizeof(slices), ", slices of %llu ms",
-				 (unsigned long long)device->table.slice_ms);
-		print_line("/dev/mapper/%s: pool %s, mode %s, measure %s%s",
-			   name, device->table.pool, device->table.mode,
-			   device->table.measure, slices);
-		code = print_flush();
-	}
-	ioband_free(&devices);
-	return code;
-}
-
-static int make(const struct ioband_devices *devices, const struct args *args,
-		const char *name, const struct device *device)
-{
-	char *uuid = xasprintf(MAPPER_UUID_PREFIX "%s", name), *table = NULL;
-	struct new_device made = { .name = name, .uuid = uuid };
-	char pool[IOBAND_POOL_SIZE];
-	const char *slice = NULL;
-	int error, code;
-
-	code = check_free(name, uuid, device);
-	if (code == EXIT_OK)
-		code = device_size(device, &made.sectors, &made.read_only);
-	if (code == EXIT_OK)
-		code = choose_pool(devices, args, device, pool, &slice);
-	if (code == EXIT_OK) {
-		table = table_line(args, device, pool, slice);
-		made.table = table;
-		kmsg_mark();
-		error = mapper_create(&made);
-		if (error)
-			code = explain(device, name, error);
-	}
-	free(table);
-	free(uuid);
-	return code;
-}
 
 static int run(const struct args *args)
 {
 	const char *name = args->operand[0];
+	struct names made = { .n = 0 };
 	struct ioband_devices devices;
+	struct settings settings;
 	struct device device;
-	int code = check_options(args);
+	int code = make_check_name(name);
 
+	if (code == EXIT_OK)
+		code = settings_of(args, &settings);
 	if (code == EXIT_OK)
 		code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
 	code = device_resolve(args->operand[1], &device);
 	if (code == EXIT_OK)
-		code = make(&devices, args, name, &device);
+		code = make_device(&devices, &settings, name, &device);
 	ioband_free(&devices);
 	if (code != EXIT_OK)
 		return code;
-	return report(name, args->value[OPTION_JSON]);
+	names_add(&made, name);
+	code = make_report(&made, args->value[OPTION_JSON]);
+	names_free(&made);
+	return code;
 }
 
 static const struct option_spec options[] = {
-	{ OPTION_POOL, "pool", "POOL",
-	  "the pool to join or make (default: the disks below)" },
-	{ OPTION_MODE, "mode", "MODE",
-	  "cgroup (default), device, device+cgroup, uid, gid, pid, pgrp" },
-	{ OPTION_WEIGHT, "weight", "N",
-	  "weight of the device's own group, 1..10000 (default: 100)" },
-	{ OPTION_MEASURE, "measure", "MEASURE",
-	  "what the groups of the pool share: bytes (default), ios, time" },
-	{ OPTION_DEPTH, "depth", "DEPTH",
-	  "I/Os in flight while groups compete: auto (default), 1..65535" },
-	{ OPTION_SLICE, "slice", "MS",
-	  "ms for which a group has the disks to itself: auto (default), 0 (none)..1000" },
+	SPEC_POOL_TO_JOIN,
+	SPEC_MODE,
+	SPEC_WEIGHT,
+	SPEC_MEASURE,
+	SPEC_DEPTH,
+	SPEC_SLICE,
 	SPEC_JSON,
 	{ .name = NULL }
 };

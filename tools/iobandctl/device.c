@@ -68,22 +68,35 @@ static bool is_block_device(const char *path, struct device *device)
 	return true;
 }
 
+/* By the name that people know; by number where udev names nothing. */
+static void find_path(struct device *device)
+{
+	unsigned int major = device->major, minor = device->minor;
+	bool is_mapped = device_attribute(major, minor, "dm/name", NULL, 0);
+	char label[DEVICE_NAME_SIZE];
+	struct stat info;
+
+	device_label(major, minor, label);
+	for (char *slash = label; !is_mapped && *slash; slash++)
+		*slash = *slash == '!' ? '/' : *slash;
+	snprintf(device->path, sizeof(device->path), "/dev/%s%s",
+		 is_mapped ? "mapper/" : "", label);
+	if (!is_mapped && (stat(device->path, &info) ||
+			   info.st_rdev != makedev(major, minor)))
+		snprintf(device->path, sizeof(device->path), "/dev/block/%u:%u",
+			 major, minor);
+}
+
 static bool is_number(const char *spelled, struct device *device)
 {
-	char value[DEVICE_NAME_SIZE];
 	int end = 0;
 
 	if (sscanf(spelled, "%u:%u%n", &device->major, &device->minor,
-		   &end) != 2 || spelled[end])
+		   &end) != 2 || spelled[end] ||
+	    !device_attribute(device->major, device->minor, "dev", NULL, 0))
 		return false;
-	if (!device_attribute(device->major, device->minor, "dm/name", value,
-			      sizeof(value)))
-		snprintf(device->path, sizeof(device->path), "/dev/block/%s",
-			 spelled);
-	else
-		snprintf(device->path, sizeof(device->path), "/dev/mapper/%s",
-			 value);
-	return device_attribute(device->major, device->minor, "dev", NULL, 0);
+	find_path(device);
+	return true;
 }
 
 static bool below(const char *directory, const char *name,
@@ -214,7 +227,12 @@ void device_label(unsigned int major, unsigned int minor,
 	snprintf(label, DEVICE_NAME_SIZE, "%.127s", name ? name + 1 : target);
 }
 
-static void names_add(struct names *names, const char *name)
+/**
+ * names_add() - add to a list of names
+ * @names: the list
+ * @name: what to add, if it is not in it
+ */
+void names_add(struct names *names, const char *name)
 {
 	size_t place = names->n;
 
@@ -232,6 +250,22 @@ static void names_add(struct names *names, const char *name)
 	memmove(&names->v[place + 1], &names->v[place],
 		(names->n++ - place) * sizeof(*names->v));
 	names->v[place] = xstrdup(name);
+}
+
+/**
+ * names_has() - look into a list of names
+ * @names: the list
+ * @name: what to look for
+ *
+ * Return: whether it is in the list.
+ */
+bool names_has(const struct names *names, const char *name)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		if (!strcmp(names->v[i], name))
+			return true;
+	}
+	return false;
 }
 
 /**
@@ -300,8 +334,14 @@ int device_related(const struct device *device, const char *relation,
 	return names->n;
 }
 
-/* The whole disk of a partition. */
-static bool whole_disk(const struct device *part, struct device *disk)
+/**
+ * device_whole_disk() - find the disk of a partition
+ * @part: the device
+ * @disk: the result; its path may not be there
+ *
+ * Return: whether @part is a partition.
+ */
+bool device_whole_disk(const struct device *part, struct device *disk)
 {
 	char name[DEVICE_NAME_SIZE];
 	dev_t number;
@@ -312,6 +352,7 @@ static bool whole_disk(const struct device *part, struct device *disk)
 		return false;
 	*disk = (struct device){ .major = major(number),
 				 .minor = minor(number) };
+	snprintf(disk->path, sizeof(disk->path), "/dev/%s", name);
 	return true;
 }
 
@@ -338,7 +379,7 @@ int device_disks(const struct device *device, struct names *disks,
 			device_disks(&next, disks, passed);
 	}
 	if (!below.n) {
-		if (whole_disk(device, &next))
+		if (device_whole_disk(device, &next))
 			device_disks(&next, disks, passed);
 		else
 			names_add(disks, label);

@@ -43,6 +43,9 @@ int device_related(const struct device *device, const char *relation,
 bool device_attribute(unsigned int major, unsigned int minor, const char *name,
 		      char *value, size_t size);
 bool device_of_kernel_name(const char *name, struct device *device);
+bool device_whole_disk(const struct device *part, struct device *disk);
+void names_add(struct names *names, const char *name);
+bool names_has(const struct names *names, const char *name);
 void names_free(struct names *names);
 
 #endif

@@ -10,6 +10,8 @@
 static const struct verb verb_help;
 
 static const struct verb *const verbs[] = {
+	&verb_wrap,
+	&verb_unwrap,
 	&verb_create,
 	&verb_remove,
 	&verb_list,

@@ -35,19 +35,20 @@ static int busy(const struct mapped_device *device, const char *use)
 		    device->name, use);
 }
 
-static int remove_one(const struct ioband_devices *devices,
-		      const char *spelled, bool deferred)
+/**
+ * remove_device() - remove an ioband device
+ * @found: the device
+ * @deferred: if it is open, when it is closed
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int remove_device(const struct ioband_device *found, bool deferred)
 {
-	const struct ioband_device *found;
-	struct device device = { .major = 0 };
+	struct device device = { .major = found->dm->major,
+				 .minor = found->dm->minor };
 	struct problem use;
-	int code = find(devices, spelled, &found);
 	int error;
 
-	if (code != EXIT_OK)
-		return code;
-	device.major = found->dm->major;
-	device.minor = found->dm->minor;
 	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s",
 		 found->dm->name);
 	if (!deferred && found->dm->open_count &&
@@ -74,9 +75,12 @@ static int run(const struct args *args)
 	if (code != EXIT_OK)
 		return code;
 	for (int i = 0; i < args->n; i++) {
-		int result = remove_one(&devices, args->operand[i],
-					args->value[OPTION_DEFERRED]);
+		const struct ioband_device *found;
+		int result = find(&devices, args->operand[i], &found);
 
+		if (result == EXIT_OK)
+			result = remove_device(found,
+					       args->value[OPTION_DEFERRED]);
 		if (code == EXIT_OK)
 			code = result;
 	}

@@ -132,6 +132,59 @@ bool use_of_device(const struct device *device, struct problem *use)
 	return is_used(device, use) || has_used_partition(device, use);
 }
 
+/* File systems with numbers of their own (btrfs) are on what they name. */
+static bool find_root(struct device *device)
+{
+	struct libmnt_table *mounts = mnt_new_table();
+	struct libmnt_fs *root = NULL;
+	struct stat info;
+	char number[32];
+	bool found = false;
+
+	if (mounts && !mnt_table_parse_mtab(mounts, NULL))
+		root = mnt_table_find_target(mounts, "/", MNT_ITER_BACKWARD);
+	if (root) {
+		dev_t devno = mnt_fs_get_devno(root);
+		const char *source = mnt_fs_get_srcpath(root);
+
+		if (!major(devno) && source && !stat(source, &info) &&
+		    S_ISBLK(info.st_mode))
+			devno = info.st_rdev;
+		snprintf(number, sizeof(number), "%u:%u", major(devno),
+			 minor(devno));
+		found = device_find(number, device);
+	}
+	mnt_unref_table(mounts);
+	return found;
+}
+
+/**
+ * use_by_root() - see whether the root file system that runs lies on a device
+ * @device: the device
+ * @use: what to do
+ *
+ * Return: whether it does.
+ */
+bool use_by_root(const struct device *device, struct problem *use)
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	char label[DEVICE_NAME_SIZE];
+	struct device root;
+	bool found = false;
+
+	device_label(device->major, device->minor, label);
+	if (find_root(&root)) {
+		device_disks(&root, &disks, &passed);
+		found = names_has(&passed, label);
+	}
+	if (found)
+		problem_set(use,
+			    "the root file system that runs lies on it; nothing can be put between them while it is mounted");
+	names_free(&disks);
+	names_free(&passed);
+	return found;
+}
+
 static bool process_has_open(int process, const struct device *device)
 {
 	struct dirent *entry;

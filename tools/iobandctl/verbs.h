@@ -7,6 +7,8 @@
 
 extern const struct verb verb_create;
 extern const struct verb verb_remove;
+extern const struct verb verb_wrap;
+extern const struct verb verb_unwrap;
 extern const struct verb verb_list;
 extern const struct verb verb_status;
 extern const struct verb verb_set_weight;
@@ -14,6 +16,7 @@ extern const struct verb verb_get_weight;
 extern const struct verb verb_groups;
 extern const struct verb verb_stat;
 
+int remove_device(const struct ioband_device *device, bool deferred);
 int list_print(const struct ioband_device *devices, size_t n, bool json);
 
 #endif

@@ -42,6 +42,7 @@ void test_args(void);
 void test_cgroup_path(void);
 void test_pool_of_disks(void);
 void test_disk_that_seeks(void);
+void test_lasting_names(void);
 void test_sample(void);
 void test_tree(void);
 

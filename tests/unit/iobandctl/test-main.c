@@ -15,7 +15,8 @@ static const struct {
 	TEST(latency), TEST(pages), TEST(saved_weights), TEST(weight),
 	TEST(pool_name), TEST(kernel_log), TEST(histogram),
 	TEST(histogram_since), TEST(format), TEST(args), TEST(cgroup_path),
-	TEST(pool_of_disks), TEST(disk_that_seeks), TEST(sample), TEST(tree),
+	TEST(pool_of_disks), TEST(disk_that_seeks), TEST(lasting_names),
+	TEST(sample), TEST(tree),
 };
 
 int main(int argc, char **argv)

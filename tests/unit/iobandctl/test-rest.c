@@ -7,6 +7,7 @@
 #include "check.h"
 #include "format.h"
 #include "histogram.h"
+#include "name.h"
 #include "pool.h"
 #include "sample.h"
 #include "tree.h"
@@ -195,6 +196,23 @@ void test_disk_that_seeks(void)
 	CHECK(!pool_disk_seeks("sda", "0") && !pool_disk_seeks("sda", ""));
 	/* They know nothing of what is below them. */
 	CHECK(!pool_disk_seeks("vda", "1") && !pool_disk_seeks("xvdb", "1"));
+}
+
+void test_lasting_names(void)
+{
+	char name[NAME_SIZE];
+
+	CHECK(name_is_lasting("/dev/disk/by-id/ata-WDC_WD10_1234-part1"));
+	CHECK(name_is_lasting("/dev/disk/by-id/nvme-Samsung_970_1234"));
+	CHECK(name_is_lasting("/dev/disk/by-id/md-name-host:0"));
+	CHECK(!name_is_lasting("/dev/disk/by-id/wwn-0x5000c500a1b2c3d4"));
+	CHECK(!name_is_lasting("/dev/disk/by-id/nvme-eui.0025385b71b0c1d2"));
+	CHECK(!name_is_lasting("/dev/disk/by-uuid/ata-1234"));
+	CHECK(!name_is_lasting("/dev/disk/by-path/pci-0000:00:1f.2-ata-1"));
+	name_join("md-name-host:0", name);
+	CHECK(same(name, "io-md-name-host:0"));
+	name_join("a\\x20b/c!d\xc3\xa9", name);
+	CHECK(same(name, "io-a_x20b_c_d__"));
 }
 
 void test_sample(void)

@@ -21,7 +21,11 @@ SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g",
 STRICT = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
 FUZZ_SEEDS = range(4)
 FUZZ_TEXTS = 40_000
-VERBS = ["create", "remove", "list", "status", "set-weight", "get-weight", "groups", "stat"]
+VERBS = [
+    name.replace("_", "-")
+    for name in re.findall(r"&verb_(\w+),", (SOURCE / "main.c").read_text())
+    if name != "help"
+]
 
 UNIT_TESTS = re.findall(r"TEST\((\w+)\)", (HERE / "test-main.c").read_text())[1:]
 
@@ -41,7 +45,7 @@ def compile_c(output: Path, inputs: Sequence[Path], source: Path, *libraries: st
 
 
 def libraries() -> list[str]:
-    names = ["devmapper", "smartcols", "mount", "blkid"]
+    names = ["devmapper", "smartcols", "mount", "blkid", "libudev"]
     return sh("pkg-config", "--libs", *names, check=True).stdout.split()
 
 

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""ioband put over devices and taken off again, by the verbs that people use."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from harness.devices import VolumeGroup, linear, loop_device, mounted, null_blk, scsi_debug
+from harness.guest import Guest
+from test_stacks import array, luks, partition
+from test_tool import Tool, assert_nothing_of, assert_udev_is_done, dm_names
+
+
+@pytest.fixture
+def tool(ioband: Guest, iobandctl: Path) -> Iterator[Tool]:
+    """iobandctl in a guest with the module loaded; what udev is asked for must be done."""
+    tool = Tool(ioband, str(iobandctl))
+    yield tool
+    if ioband.alive:
+        assert_udev_is_done(ioband)
+
+
+@contextmanager
+def volume(guest: Guest) -> Iterator[str]:
+    """A logical volume."""
+    with (
+        null_blk(guest, size_mib=64, memory_backed=1) as disk,
+        VolumeGroup(guest, "my-vg", [disk]) as group,
+    ):
+        yield group.create("data", 32)
+
+
+WRAPPED: dict[str, tuple[Callable[[Guest], AbstractContextManager[str]], str]] = {
+    "disk": (lambda guest: null_blk(guest, size_mib=64, memory_backed=1), "io-nullb0"),
+    "partition": (partition, "io-nullb0p2"),
+    "volume": (volume, "io-my--vg-data"),
+    "luks": (luks, "io-secret"),
+    "loop": (loop_device, "io-loop0"),
+}
+
+
+@pytest.mark.parametrize("kind", WRAPPED)
+def test_wrap_and_unwrap(tool: Tool, kind: str) -> None:
+    """Whatever it is, it has a name, a pool of its disk, and its data afterwards."""
+    guest = tool.guest
+    make, name = WRAPPED[kind]
+    with make(guest) as below:
+        guest.run(["mkfs.ext4", "-q", below])
+        said = tool.run("wrap", below)
+        disk = "loop0" if kind == "loop" else "nullb0"
+        assert said == f"/dev/mapper/{name}: pool {disk}, mode cgroup, measure bytes\n"
+        with mounted_as_is(guest, f"/dev/mapper/{name}") as point:
+            guest.run(f"echo kept >{point}/file")
+        tool.refused(4, "wrap", below, says=f"{below} is wrapped already, as {name}")
+        tool.refused(4, "wrap", name, says=f"{name} is an ioband device")
+        tool.run("unwrap", below)
+        assert_nothing_of(guest, name)
+        with mounted_as_is(guest, below) as point:
+            assert guest.read(f"{point}/file") == "kept\n"
+        tool.refused(3, "unwrap", below, says="is not wrapped")
+
+
+@contextmanager
+def mounted_as_is(guest: Guest, device: str, point: str = "/run/mnt") -> Iterator[str]:
+    """What is on a device, mounted."""
+    guest.run(["mkdir", "-p", point])
+    guest.run(["mount", device, point])
+    yield point
+    if guest.alive:
+        guest.run(["umount", point])
+
+
+def test_names_last_where_udev_knows_one(tool: Tool) -> None:
+    """A disk with a serial number and an array are not named as the kernel happens to."""
+    guest = tool.guest
+    with scsi_debug(guest) as disk:
+        (row,) = tool.json("wrap", disk)
+        links = guest.run(["udevadm", "info", "-q", "symlink", "-n", disk]).out.split()
+        ids = [link.removeprefix("disk/by-id/") for link in links if "/by-id/scsi-" in link]
+        assert row["name"] == f"io-{min(ids)}"
+        assert row["device"] == disk.removeprefix("/dev/")
+        tool.run("unwrap", row["name"])
+    with array(guest) as below:
+        guest.run(["udevadm", "settle"])
+        (row,) = tool.json("wrap", below)
+        assert row["name"].startswith("io-md-name-")
+        assert row["pool"] == "nullb0+nullb1"
+        tool.run("unwrap", below)
+
+
+def test_several_at_once(tool: Tool) -> None:
+    """Each is tried, what can be is made whole, and the exit code is the first failure's."""
+    guest = tool.guest
+    with ExitStack() as stack:
+        disks = [
+            stack.enter_context(null_blk(guest, f"nullb{n}", size_mib=32, memory_backed=1))
+            for n in range(3)
+        ]
+        with mounted(guest, disks[1]) as point:
+            done = guest.run(
+                [tool.program, "wrap", disks[0], disks[1], "nope", disks[2]], check=False
+            )
+            assert done.rc == 4
+            assert f"{disks[1]} is in use: it is mounted on {point}; 'umount' it first" in done.err
+            assert "there is no block device 'nope'" in done.err
+            assert [line.split(":")[0] for line in done.out.splitlines()] == [
+                "/dev/mapper/io-nullb0",
+                "/dev/mapper/io-nullb2",
+            ]
+            assert dm_names(guest) == ["io-nullb0", "io-nullb2"]
+        done = guest.run([tool.program, "unwrap", "nope", *disks], check=False)
+        assert done.rc == 3
+        assert f"{disks[1]} is not wrapped" in done.err
+        assert dm_names(guest) == []
+        rows = tool.json("wrap", *disks[:2])
+        assert [row["name"] for row in rows] == ["io-nullb0", "io-nullb1"]
+        tool.run("unwrap", *disks[:2])
+        tool.refused(2, "wrap", "--name", "one", *disks, says="--name 'one': there are 3 devices")
+        tool.run("wrap", "--name", "one", "--pool", "p", disks[0])
+        tool.run("unwrap", "one")
+
+
+def test_what_wrap_refuses(tool: Tool) -> None:
+    guest = tool.guest
+    with partition(guest) as part:
+        disk = part.removesuffix("p2")
+        guest.run(["mkswap", "-q", part])
+        guest.run(["swapon", part])
+        for below in (part, disk):
+            tool.refused(4, "wrap", below, says=f"'swapoff {part}' first")
+        guest.run(["swapoff", part])
+        with linear(guest, "top", part):
+            tool.refused(4, "wrap", part, says="device top lies on it")
+        done = guest.run([tool.program, "wrap", disk])
+        assert f"{disk} has partitions; they are used through io-nullb0 now" in done.err
+        says = f"{part} is a partition of {disk}, which is wrapped already, as io-nullb0"
+        tool.refused(4, "wrap", part, says=says)
+        with mounted(guest, "/dev/mapper/io-nullb0"):
+            said = tool.refused(4, "unwrap", disk, says="io-nullb0 is in use: it is mounted on ")
+            assert "--deferred" in said
+        tool.run("unwrap", disk)
+
+
+# $1: where a file system is mounted that is to be the root of what $2... runs.
+AS_ROOT = """
+cd "$1" && shift
+mkdir -p dev proc sys run "${1%/*}"
+for d in /dev /proc /sys /run /usr "${1%/*}"; do mkdir -p ".$d"; mount --rbind "$d" ".$d"; done
+ln -s usr/bin usr/lib usr/lib64 usr/sbin .
+exec chroot . "$@"
+"""
+
+
+def test_the_root_that_runs_is_refused(tool: Tool) -> None:
+    """Here it is a volume on a partition of the disk."""
+    guest = tool.guest
+    with partition(guest) as part, linear(guest, "top", part) as top:
+        disk = part.removesuffix("p2")
+        with mounted(guest, top.path) as point:
+            argv = ["unshare", "--mount", "bash", "-c", AS_ROOT, "-", point, tool.program]
+            for below in (disk, part, "top"):
+                done = guest.run([*argv, "wrap", below], check=False)
+                assert done.rc == 4, done
+                assert "is in use: the root file system that runs lies on it" in done.err
+        assert dm_names(guest) == ["top"]
+
+
+def test_read_only_below(tool: Tool) -> None:
+    guest = tool.guest
+    with null_blk(guest, size_mib=32, memory_backed=1) as disk:
+        guest.run(["blockdev", "--setro", disk])
+        done = guest.run([tool.program, "wrap", disk])
+        assert f"{disk} is read-only, so io-nullb0 is" in done.err
+        assert tool.json("list")[0]["read_only"] is True
+        tool.run("unwrap", disk)

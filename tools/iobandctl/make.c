@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* An ioband device over the whole of another: its settings, its pool, its table. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "alloc.h"
+#include "kmsg.h"
+#include "make.h"
+#include "pool.h"
+#include "print.h"
+#include "use.h"
+#include "verbs.h"
+#include "words.h"
+
+/*
+ * Long against the change from one group to the next, which takes two seeks;
+ * short enough that a reader whose turn it is not does not seem to hang.
+ */
+#define SLICE_OF_DISKS "80"
+
+/**
+ * make_check_name() - see whether a device can have a name
+ * @name: the name
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int make_check_name(const char *name)
+{
+	size_t longest = MAPPER_NAME_SIZE - 1 - strlen(MAPPER_UUID_PREFIX);
+
+	if (*name && strlen(name) <= longest && *name != '-' &&
+	    strcmp(name, ".") && strcmp(name, "..") &&
+	    strcmp(name, "control") && !name[strspn(name, MAKE_NAME_CHARACTERS)])
+		return EXIT_OK;
+	return fail(EXIT_USAGE,
+		    "'%s' cannot be a device's name: that takes 1 to %zu of the characters A-Z a-z 0-9 # + - . : = @ _, the first not '-', and is not 'control'",
+		    name, longest);
+}
+
+static int check_number(const char *option, const char *text, uint64_t min,
+			uint64_t max, const char *word)
+{
+	uint64_t number;
+
+	if (!text || (word && !strcmp(text, word)) ||
+	    (span_u64(span_of(text), max, &number) && number >= min))
+		return EXIT_OK;
+	return fail(EXIT_USAGE, "--%s '%s': it is a number from %llu to %llu%s%s",
+		    option, text, (unsigned long long)min,
+		    (unsigned long long)max, word ? ", or " : "",
+		    word ? word : "");
+}
+
+/* The kernel knows which words there are; they must only be words. */
+static int check_word(const char *option, const char *text)
+{
+	size_t length = 0;
+
+	while (text && (isalnum((unsigned char)text[length]) ||
+			text[length] == '+' || text[length] == '-'))
+		length++;
+	if (!text || (length && !text[length]))
+		return EXIT_OK;
+	return fail(EXIT_USAGE, "--%s '%s': it is one word", option, text);
+}
+
+/**
+ * settings_of() - the settings on a command line
+ * @args: the command line
+ * @settings: the result
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int settings_of(const struct args *args, struct settings *settings)
+{
+	*settings = (struct settings){
+		.pool = args->value[OPTION_POOL],
+		.mode = args->value[OPTION_MODE],
+		.weight = args->value[OPTION_WEIGHT],
+		.measure = args->value[OPTION_MEASURE],
+		.depth = args->value[OPTION_DEPTH],
+		.slice = args->value[OPTION_SLICE],
+	};
+	return settings_check(settings);
+}
+
+/**
+ * settings_check() - see whether settings can be words of a table line
+ * @settings: the settings
+ *
+ * The kernel knows which are good.
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int settings_check(const struct settings *settings)
+{
+	int code = EXIT_OK;
+
+	if (settings->pool && !parse_pool_name(settings->pool))
+		code = fail(EXIT_USAGE,
+			    "--pool '%s': it is 1 to 63 of the characters A-Z a-z 0-9 _ . : + -, the first not '-'",
+			    settings->pool);
+	if (code == EXIT_OK)
+		code = check_word("mode", settings->mode);
+	if (code == EXIT_OK)
+		code = check_word("measure", settings->measure);
+	if (code == EXIT_OK)
+		code = check_number("weight", settings->weight, 1,
+				    IOBAND_WEIGHT_MAX, NULL);
+	if (code == EXIT_OK)
+		code = check_number("depth", settings->depth, 1,
+				    IOBAND_DEPTH_MAX, "auto");
+	if (code == EXIT_OK)
+		code = check_number("slice", settings->slice, 0,
+				    IOBAND_SLICE_MAX_MS, "auto");
+	return code;
+}
+
+static int check_free(const char *name, const char *uuid,
+		      const struct device *device)
+{
+	struct problem use;
+
+	if (mapper_exists(name, NULL))
+		return fail(EXIT_IN_USE,
+			    "there is a dm device %s already; choose another name",
+			    name);
+	if (mapper_exists(NULL, uuid))
+		return fail(EXIT_IN_USE,
+			    "a dm device that was renamed has the UUID %s; choose another name",
+			    uuid);
+	if (use_of_device(device, &use) || use_exclusive(device, &use))
+		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
+			    use.text);
+	if (use_by_process(device, &use))
+		note("note: %s, and goes past the new device until it opens /dev/mapper/%s instead",
+		     use.text, name);
+	return EXIT_OK;
+}
+
+/* A pool must not hold the same bio twice. */
+static int check_stacking(const struct ioband_devices *devices,
+			  const struct names *passed, const char *pool)
+{
+	for (size_t i = 0; i < passed->n; i++) {
+		const struct ioband_device *below =
+			ioband_named(devices, passed->v[i]);
+
+		if (below && below->dm->table &&
+		    !strcmp(below->table.pool, pool))
+			return fail(EXIT_FAILED,
+				    "ioband device %s, which is below, is in pool %s already; name another with --pool",
+				    below->dm->name, pool);
+	}
+	return EXIT_OK;
+}
+
+static bool pool_exists(const struct ioband_devices *devices, const char *pool)
+{
+	for (size_t i = 0; i < devices->n; i++) {
+		if (devices->v[i].dm->table &&
+		    !strcmp(devices->v[i].table.pool, pool))
+			return true;
+	}
+	return false;
+}
+
+static bool all_seek(const struct names *disks)
+{
+	char rotational[8];
+	struct device disk;
+
+	for (size_t i = 0; i < disks->n; i++) {
+		if (!device_of_kernel_name(disks->v[i], &disk) ||
+		    !device_attribute(disk.major, disk.minor,
+				      "queue/rotational", rotational,
+				      sizeof(rotational)) ||
+		    !pool_disk_seeks(disks->v[i], rotational))
+			return false;
+	}
+	return disks->n;
+}
+
+/* The word for the table line, or NULL for what the pool has or the kernel's default. */
+static const char *choose_slice(const struct ioband_devices *devices,
+				const struct settings *settings,
+				const char *pool, const struct names *disks)
+{
+	const char *asked = settings->slice;
+
+	if (asked && strcmp(asked, "auto"))
+		return asked;
+	if (!asked && pool_exists(devices, pool))
+		return NULL;
+	if (all_seek(disks))
+		return SLICE_OF_DISKS;
+	return asked ? "0" : NULL;
+}
+
+static int choose_pool(const struct ioband_devices *devices,
+		       const struct settings *settings,
+		       const struct device *device, char pool[IOBAND_POOL_SIZE],
+		       const char **slice)
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	int code;
+
+	device_disks(device, &disks, &passed);
+	if (settings->pool)
+		snprintf(pool, IOBAND_POOL_SIZE, "%s", settings->pool);
+	else
+		pool_name_of(&disks, pool);
+	*slice = choose_slice(devices, settings, pool, &disks);
+	code = check_stacking(devices, &passed, pool);
+	names_free(&disks);
+	names_free(&passed);
+	return code;
+}
+
+static char *table_line(const struct settings *settings,
+			const struct device *device, const char *pool,
+			const char *slice)
+{
+	const struct {
+		const char *key;
+		const char *value;
+	} keys[] = {
+		{ "mode", settings->mode },
+		{ "weight", settings->weight },
+		{ "measure", settings->measure },
+		{ "depth", settings->depth },
+		{ "slice", slice },
+	};
+	char *words = xstrdup(""), *line;
+	int n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		char *longer;
+
+		if (!keys[i].value)
+			continue;
+		longer = xasprintf("%s %s=%s", words, keys[i].key,
+				   keys[i].value);
+		free(words);
+		words = longer;
+		n++;
+	}
+	line = n ? xasprintf("%u:%u 0 %s %d%s", device->major, device->minor,
+			     pool, n, words) :
+		   xasprintf("%u:%u 0 %s", device->major, device->minor, pool);
+	free(words);
+	return line;
+}
+
+static int explain(const struct device *device, const char *name, int error)
+{
+	struct problem use;
+	struct utsname system;
+
+	if (!mapper_has_target()) {
+		uname(&system);
+		return fail(EXIT_NO_KERNEL,
+			    "this kernel has no ioband target, and module dm-ioband cannot be loaded; 'modprobe dm-ioband' says why (it must be built for kernel %s)",
+			    system.release);
+	}
+	/* libdevmapper does not always keep the errno. */
+	if (use_of_device(device, &use) || use_exclusive(device, &use))
+		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
+			    use.text);
+	return fail(exit_code_of(-error), "cannot make %s over %s: %s",
+		    name, device->path, kmsg_reason(-error));
+}
+
+static void print_made(const struct ioband_device *device)
+{
+	char slices[40] = "";
+
+	if (device->table.slice_ms)
+		snprintf(slices, sizeof(slices), ", slices of %llu ms",
+			 (unsigned long long)device->table.slice_ms);
+	print_line("/dev/mapper/%s: pool %s, mode %s, measure %s%s",
+		   device->dm->name, device->table.pool, device->table.mode,
+		   device->table.measure, slices);
+}
+
+/**
+ * make_report() - print devices that were made
+ * @made: their names
+ * @json: print JSON
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int make_report(const struct names *made, bool json)
+{
+	struct ioband_device *found = xcalloc(made->n, sizeof(*found));
+	const struct ioband_device *device;
+	struct ioband_devices devices;
+	int code = ioband_load(&devices), printed;
+	size_t n = 0;
+
+	for (size_t i = 0; code == EXIT_OK && i < made->n; i++) {
+		device = ioband_named(&devices, made->v[i]);
+		if (device && device->dm->table)
+			found[n++] = *device;
+		else
+			code = fail(EXIT_MISSING,
+				    "%s was made, and is gone again",
+				    made->v[i]);
+	}
+	for (size_t i = 0; !json && i < n; i++)
+		print_made(&found[i]);
+	printed = json && (n || code == EXIT_OK) ?
+		  list_print(found, n, true) : print_flush();
+	ioband_free(&devices);
+	free(found);
+	return code == EXIT_OK ? printed : code;
+}
+
+/**
+ * make_line() - the table line of a device that is to be made
+ * @devices: all there are
+ * @settings: what is asked of it
+ * @device: what it will lie on
+ * @line: the result after the target's name, to be freed; NULL after a failure
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int make_line(const struct ioband_devices *devices,
+	      const struct settings *settings, const struct device *device,
+	      char **line)
+{
+	char pool[IOBAND_POOL_SIZE];
+	const char *slice = NULL;
+	int code = choose_pool(devices, settings, device, pool, &slice);
+
+	*line = code == EXIT_OK ? table_line(settings, device, pool, slice) :
+				  NULL;
+	return code;
+}
+
+/**
+ * make_device() - make an ioband device over the whole of another
+ * @devices: all there are
+ * @settings: what is asked of it
+ * @name: its name
+ * @device: what it lies on
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int make_device(const struct ioband_devices *devices,
+		const struct settings *settings, const char *name,
+		const struct device *device)
+{
+	char *uuid = xasprintf(MAPPER_UUID_PREFIX "%s", name), *line = NULL;
+	struct new_device made = { .name = name, .uuid = uuid };
+	int error, code;
+
+	code = check_free(name, uuid, device);
+	if (code == EXIT_OK)
+		code = device_size(device, &made.sectors, &made.read_only);
+	if (code == EXIT_OK)
+		code = make_line(devices, settings, device, &line);
+	if (code == EXIT_OK) {
+		made.table = line;
+		kmsg_mark();
+		error = mapper_create(&made);
+		if (error)
+			code = explain(device, name, error);
+	}
+	free(line);
+	free(uuid);
+	return code;
+}

@@ -25,6 +25,8 @@ class Uml(Machine):
     def __init__(self, kernel: LabKernel, options: Options, directory: Path, agent: socket.socket):
         if options.icount:
             raise UnsupportedError("time that is instructions needs an emulated processor")
+        if options.systemd:
+            raise UnsupportedError("systemd is there in QEMU only")
         if options.disks_mib:
             raise UnsupportedError("virtual disks are there in QEMU only")
         self.console = self.log = directory / "console.log"

@@ -26,8 +26,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,29 +117,64 @@ class Guest:
         self.alive = False
         self.expected: list[str] = []
         self.death_expected = False
+        self.boot_state = ""
         self._answers: dict[int, dict[str, Any]] = {}
         self._numbers = itertools.count(1)
-        self._pending = b""
         self._dir = cache_dir("run", f"{kernel.name}-{os.getpid()}-{next(_instance)}")
         self.share = self._dir / "share"
         self.share.mkdir()
         prune(self._dir.parent)
-        self._socket, theirs = socket.socketpair()
         try:
-            with theirs:
-                self._machine = machine(kernel, self.options, self._dir, theirs)
+            self._machine = self._connect(partial(machine, kernel, self.options, self._dir))
         except BaseException:
-            self._socket.close()
             shutil.rmtree(self._dir)
             raise
         self.console = self._machine.console
         self.alive = True
         try:
-            self._receive_until(lambda: 0 in self._answers, BOOT_TIMEOUT_S, "to boot")
-            self._running(False)
+            self._await_boot()
         except BaseException:
             self.close()
             raise
+
+    def _connect(self, start: Callable[[socket.socket], Any]) -> Any:
+        """Start a machine with a socket to this process; returns what start does."""
+        self._pending = b""
+        self._socket, theirs = socket.socketpair()
+        try:
+            with theirs:
+                return start(theirs)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def _await_boot(self) -> None:
+        self._receive_until(lambda: 0 in self._answers, BOOT_TIMEOUT_S, "to boot")
+        self._running(False)
+        del self._answers[0]
+        if self.options.systemd:
+            self.boot_state = self.request("booted", answer_s=BOOT_TIMEOUT_S)
+
+    def reboot(self, *, cut: bool = False) -> None:
+        """Boot again with the same disks, in good order, or (cut) as after a power cut.
+
+        The root is as it was at the first boot, with what lies in share/root laid
+        over it; boot_state is systemd's own word for how it went.
+        """
+        if not cut:
+            self._shut_down()
+        self._socket.close()
+        self._connect(self._machine.start_again)
+        self.alive = True
+        self._await_boot()
+
+    def _shut_down(self) -> None:
+        self.start(["systemctl", "reboot"])
+        try:
+            self._receive_until(lambda: False, BOOT_TIMEOUT_S, "to shut down")
+        except GuestDied:
+            if "reboot: Restarting system" not in self.console_tail():
+                raise
 
     # -- talking to the agent ------------------------------------------------
 
@@ -325,6 +361,19 @@ class Guest:
     def rmmod(self, name: str) -> None:
         """Unload a module."""
         self.run(["rmmod", name])
+
+    # -- disks -------------------------------------------------------------------
+
+    def plug(self, name: str, size_mib: int = 64, bus: str = "scsi") -> None:
+        """Plug a disk in ("scsi" or "virtio"), with its name as its serial number.
+
+        What was on the disk of that name when it was pulled out is on it still.
+        """
+        self._machine.plug(name, size_mib, bus)
+
+    def unplug(self, name: str) -> None:
+        """Pull a disk out that was plugged in; the guest sees it a moment later."""
+        self._machine.unplug(name)
 
     # -- the end -----------------------------------------------------------------
 

@@ -24,6 +24,8 @@ BUF = 1 << 16
 TEST_MODULES = ("dm_ioband", "null_blk", "scsi_debug", "brd")
 CGROUP_ROOTS = ("/sys/fs/cgroup/blkio", "/sys/fs/cgroup")  # v1, v2
 
+UNITS = (".slice", ".scope", ".service", ".mount")  # what systemd's cgroups end in
+
 
 class Agent:
     """Serves one host."""
@@ -175,6 +177,13 @@ class Agent:
         with open("/dev/kmsg", "w") as kmsg:
             kmsg.write(text + "\n")
 
+    def op_booted(self) -> str:
+        """Wait until systemd has done what belongs to the boot; how it went, in its own word."""
+        argv = ["systemctl", "is-system-running", "--wait"]
+        state = subprocess.run(argv, stdout=subprocess.PIPE, text=True).stdout.strip()
+        _boot_mounts.update(_mounts())
+        return state
+
     def op_leftovers(self) -> dict[str, list[str]]:
         """What tests can leave behind and is there now, by kind."""
         return {
@@ -203,9 +212,11 @@ def _read(path: str) -> str:
 
 
 def _cgroups() -> list[str]:
-    """All cgroups but the root, children before their parents."""
+    """All cgroups but the root and systemd's, children before their parents."""
     top = next(path for path in CGROUP_ROOTS if os.path.exists(f"{path}/cgroup.procs"))
-    return [path for path, _, _ in os.walk(top, topdown=False) if path != top]
+    units = tuple(f"{top}/{name}" for name in os.listdir(top) if name.endswith(UNITS))
+    walk = (path for path, _, _ in os.walk(top, topdown=False) if path != top)
+    return [path for path in walk if not path.startswith(units)]
 
 
 def _mounts() -> list[str]:

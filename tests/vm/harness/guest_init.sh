@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # PID 1 of the guest, on an overlay over the host's root: mounts what a running
-# Debian has, starts udevd, and hands over to the agent.  $1: the kernel's modules,
-# $2: the directory shared with the host, where that is a path on the host.
+# Debian has, starts udevd, and hands over to the agent; or becomes systemd.  $1: the
+# kernel's modules, $2: the directory shared with the host, where that is a path on it.
 here=$(dirname "$0")
 # shellcheck source=/dev/null
 . "$here/guest_mounts.sh"
@@ -22,6 +22,8 @@ if [ -n "$2" ]; then
 else
 	mount -t 9p -o trans=virtio,version=9p2000.L,cache=none,msize=512000 share /run/share
 fi
+# shellcheck source=/dev/null
+[ "$(arg cgroup)" != systemd ] || . "$here/guest_systemd.sh"
 /usr/lib/systemd/systemd-udevd --daemon
 ip link set lo up
 # Coldplug of what tests and their tools meet; the rest of the machine is of no interest.

@@ -35,7 +35,7 @@ if [ "$(arg cgroup)" = v1 ]; then
 	mount -t tmpfs -o mode=755 tmpfs /sys/fs/cgroup
 	mkdir /sys/fs/cgroup/blkio
 	mount -t cgroup -o blkio cgroup /sys/fs/cgroup/blkio
-else
+elif [ "$(arg cgroup)" != systemd ]; then # which does that itself
 	mount -t cgroup2 cgroup2 /sys/fs/cgroup
 	for controller in io memory pids; do
 		echo "+$controller" >/sys/fs/cgroup/cgroup.subtree_control

@@ -26,12 +26,16 @@ class UnsupportedError(RuntimeError):
 
 @dataclass(frozen=True)
 class Options:
-    """What a guest is to be like."""
+    """What a guest is to be like.
+
+    systemd makes systemd its first process, which owns the cgroups then.
+    """
 
     smp: int = 2
     memory_mib: int = 1024
     icount: bool = False
     cgroup: str = "v2"
+    systemd: bool = False
     cmdline: str = ""
     disks_mib: Sequence[int] = ()
 
@@ -81,6 +85,18 @@ class Machine:
 
     def run(self, running: bool) -> None:
         """Let the guest's time pass, or not, where there is a choice."""
+
+    def start_again(self, agent: socket.socket) -> None:
+        """End it if it runs, and start it again with the same disks."""
+        raise UnsupportedError("this machine does not reboot")
+
+    def plug(self, name: str, size_mib: int, bus: str) -> None:
+        """Plug a disk in while the guest runs; what was on one of that name is on it still."""
+        raise UnsupportedError("virtual disks are there in QEMU only")
+
+    def unplug(self, name: str) -> None:
+        """Pull a disk out that was plugged in."""
+        raise UnsupportedError("virtual disks are there in QEMU only")
 
     def close(self) -> None:
         """End it."""

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 from .initramfs import make_initramfs
 from .kernels import Kernel
@@ -19,6 +20,8 @@ QEMU_CMDLINE = (
 )
 # Without a tick an idle guest jumps by minutes.
 ICOUNT_CMDLINE = "nohz=off"
+# What a disk that is plugged in becomes, by its bus.
+DRIVERS = {"scsi": ("scsi-hd", "scsi.0"), "virtio": ("virtio-blk-pci", "pci.0")}
 
 
 class Qemu(Machine):
@@ -30,6 +33,11 @@ class Qemu(Machine):
         self._dir = directory
         self.console = directory / "console.log"
         self.log = directory / "qemu.log"
+        self._plugged: dict[str, tuple[int, str]] = {}  # size and bus by name
+        self._start(agent)
+
+    def _start(self, agent: socket.socket) -> None:
+        self._images: set[str] = set()  # what this process has open of what was plugged in
         self._qmp, theirs = socket.socketpair()
         with theirs:
             argv = self._argv()
@@ -56,6 +64,7 @@ class Qemu(Machine):
             ("-device", "virtserialport,chardev=agent,name=agent"),
             ("-object", "rng-random,id=rng,filename=/dev/urandom"),
             ("-device", "virtio-rng-pci,rng=rng"),
+            *([("-device", "virtio-scsi-pci,id=scsi")] if options.systemd else []),
             *self._shared("host", Path("/"), "readonly=on"),
             *self._shared("share", self._dir / "share"),
             *(
@@ -68,7 +77,8 @@ class Qemu(Machine):
 
     def _settings(self) -> list[str]:
         """What the guest's first process reads from the command line."""
-        return [f"lab.cgroup={self._options.cgroup}", "lab.agent=/dev/virtio-ports/agent"]
+        cgroups = "systemd" if self._options.systemd else self._options.cgroup
+        return [f"lab.cgroup={cgroups}", "lab.agent=/dev/virtio-ports/agent"]
 
     def _processor(self) -> list[tuple[str, str]]:
         if self._options.icount:
@@ -85,29 +95,64 @@ class Qemu(Machine):
         source = f"local,id={tag},path={path},security_model=none,multidevs=remap,{option}"
         return [("-fsdev", source), ("-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}")]
 
+    def _image(self, name: str, size_mib: int) -> Path:
+        """The file of a disk, made when missing."""
+        image = self._dir / f"{name}.img"
+        if not image.exists():
+            image.touch()
+            os.truncate(image, size_mib << 20)
+        return image
+
     def _disk(self, number: int, size_mib: int) -> list[tuple[str, str]]:
-        image = self._dir / f"disk{number}.img"
-        image.touch()
-        os.truncate(image, size_mib << 20)
+        image = self._image(f"disk{number}", size_mib)
         drive = f"file={image},if=none,id=d{number},format=raw,cache=unsafe"
         return [
             ("-drive", drive),
             ("-device", f"virtio-blk-pci,drive=d{number},serial=disk{number}"),
         ]
 
-    def _control(self, command: str) -> None:
-        """One command to QEMU itself."""
-        self._qmp_file.write(json.dumps({"execute": command}) + "\n")
+    def _control(self, command: str, **arguments: Any) -> None:
+        """One command to QEMU itself; events that come meanwhile are of no interest."""
+        self._qmp_file.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
         self._qmp_file.flush()
         for line in self._qmp_file:
             answer = json.loads(line)
-            if "return" in answer or "error" in answer:
+            if "error" in answer:
+                raise RuntimeError(f"QEMU: {command} {arguments}: {answer['error']['desc']}")
+            if "return" in answer:
                 return
 
     def run(self, running: bool) -> None:
         """Under icount an idle guest would burn a host CPU: stop it between requests."""
         if self._options.icount:
             self._control("cont" if running else "stop")
+
+    def start_again(self, agent: socket.socket) -> None:
+        """End it, and start it with the disks that are plugged in."""
+        self.close()
+        self._start(agent)
+        for name in self._plugged:
+            self._plug(name)
+
+    def plug(self, name: str, size_mib: int, bus: str) -> None:
+        """Plug a disk in, with its name as its serial number."""
+        self._plugged[name] = (size_mib, bus)
+        self._plug(name)
+
+    def _plug(self, name: str) -> None:
+        size_mib, bus = self._plugged[name]
+        if name not in self._images:
+            file = {"driver": "file", "filename": str(self._image(name, size_mib))}
+            node = {"node-name": name, "driver": "raw", "file": file}
+            self._control("blockdev-add", cache={"no-flush": True}, **node)
+            self._images.add(name)
+        driver, where = DRIVERS[bus]
+        self._control("device_add", driver=driver, bus=where, id=name, drive=name, serial=name)
+
+    def unplug(self, name: str) -> None:
+        """Pull a disk out."""
+        self._control("device_del", id=name)
+        del self._plugged[name]
 
     def close(self) -> None:
         """End it."""

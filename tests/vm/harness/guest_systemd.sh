@@ -1,0 +1,50 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A guest with systemd (sourced by its first process, which becomes systemd): the host's
+# own units and generators stay out, and of what comes with packages only KEEP runs.
+# What lies in the shared directory's root/ is laid over / first: that is how a test
+# configures the next boot.  Each process costs a tenth of a second here: few are started.
+
+# Of what a target of the boot wants; all else that is wanted is masked.
+KEEP=" dbus.service dbus.socket systemd-journald.service systemd-journald.socket \
+systemd-journald-dev-log.socket systemd-udevd.service systemd-udevd-control.socket \
+systemd-udevd-kernel.socket systemd-udev-trigger.service systemd-tmpfiles-setup-dev.service "
+# What the boot passes on its way.
+TARGETS="sysinit basic sockets timers paths local-fs multi-user getty"
+# What packages enable on a Debian that uses them.
+ENABLE=(blk-availability.service lvm2-lvmpolld.socket dm-event.socket)
+# The rest of the machine is of no interest, and its drivers take long to load.
+SUBSYSTEMS="-s block -s misc -s virtio -s virtio-ports -s scsi"
+
+here=${0%/*}
+units=/etc/systemd/system
+wants=$units/sysinit.target.wants
+few=$units/systemd-udev-trigger.service.d
+# A host in a container says so in files, and systemd would believe it.
+rm -rf /etc/systemd /.dockerenv /run/.containerenv /var/lib/systemd /var/log/journal
+mkdir -p $wants $few $units-generators
+# An empty file masks a unit or a generator.
+: >$units/systemd-remount-fs.service
+for target in $TARGETS; do
+	for unit in "/lib/systemd/system/$target.target.wants"/*; do
+		unit=${unit##*/}
+		[[ $KEEP == *" $unit "* ]] || : >"$units/$unit"
+	done
+done
+for generator in /lib/systemd/system-generators/*; do
+	generator=${generator##*/}
+	[ "$generator" = systemd-fstab-generator ] || : >"$units-generators/$generator"
+done
+ln -s -t $wants "${ENABLE[@]/#//lib/systemd/system/}" $units/lab-agent.service
+printf '%s\n' "[Service]" "ExecStart=" "ExecStart=-udevadm trigger --action=add $SUBSYSTEMS" \
+	>$few/few.conf
+printf '%s\n' "[Manager]" "DefaultTimeoutStartSec=60" "DefaultTimeoutStopSec=60" \
+	>/etc/systemd/system.conf
+printf '%s\n' "[Unit]" "Description=Hands of the laboratory" "DefaultDependencies=no" \
+	'Requires=dev-virtio\x2dports-agent.device' 'After=dev-virtio\x2dports-agent.device' \
+	"[Service]" "Environment=HOME=/root LC_ALL=C.UTF-8 PATH=$PATH" \
+	"ExecStart=/usr/bin/python3 -S $here/guest_agent.py /dev/virtio-ports/agent" \
+	"OOMScoreAdjust=-1000" "TasksMax=infinity" >$units/lab-agent.service
+echo 2bdba5e0a5cb4c5b8a5d4e4cba9dbb0f >/etc/machine-id
+[ ! -d /run/share/root ] || cp -a /run/share/root/. /
+exec /lib/systemd/systemd --unit=multi-user.target

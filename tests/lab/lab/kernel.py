@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """User-Mode-Linux kernels, built from Debian's newest source.
 
-Three variants, from the Kconfig fragments in ../kernel: "virtual-time" for
-experiments, "smp" at the speed of the host, "debug" with the kernel's own
-detectors.  Source and builds lie in the cache, keyed by the version of the
-package, the configuration and the compiler; a build that was interrupted goes on
-where it stopped, and is not used before it is complete.
+Variants, from the Kconfig fragments in ../kernel and the patches that go with
+them: "virtual-time" for experiments, "smp" at the speed of the host, "debug" with
+the kernel's own detectors.  Source and builds lie in the cache, keyed by the version
+of the package, the configuration, the patches and the compiler; a build that was
+interrupted goes on where it stopped, and is not used before it is complete.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from harness.cache import cache_dir, locked, progress, prune
 from harness.kernels import LOOK_UP_AGAIN_S, SUITES
 
 FRAGMENTS = Path(__file__).resolve().parents[1] / "kernel"
+# NAME.config comes with NAME.patch where the kernel has to be changed.
 VARIANTS = ("virtual-time", "smp", "debug")
 PROGRESS_S = 30
 # What no build of ours compiles: leaving it out halves the time to unpack.
@@ -144,6 +145,25 @@ def _get_source() -> tuple[str, Path]:
     return version, root
 
 
+def _patched(source: Path, patch: Path) -> Path:
+    """The tree with a patch applied: hard links to the original but for the files it changes."""
+    key = hashlib.sha256(patch.read_bytes()).hexdigest()[:12]
+    tree = source.with_name(f"{source.name}-{key}")
+    with locked("lab-source"):
+        if not tree.is_dir():
+            unfinished = tree.with_name(f"unfinished-{tree.name}")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            shutil.copytree(source, unfinished, symlinks=True, copy_function=os.link)
+            command = ["patch", "-p1", "-s", "-d", unfinished, "-i", patch]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                text = done.stdout + done.stderr
+                raise KernelError(f"{patch.name} does not fit {source.name}:\n{text}")
+            unfinished.rename(tree)
+        os.utime(tree)
+    return tree
+
+
 # -- configuration -------------------------------------------------------------
 
 
@@ -242,7 +262,11 @@ def get_lab_kernel(variant: str) -> LabKernel:
     _check_place(cache_dir())
     version, source = _get_source()
     settings = read_fragments(variant)
-    parts = (version, *sorted(settings.values()), _compiler())
+    patch = FRAGMENTS / f"{variant}.patch"
+    parts = [version, *sorted(settings.values()), _compiler()]
+    if patch.exists():
+        source = _patched(source, patch)
+        parts.append(source.name)
     key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
     builds = cache_dir("lab", "builds", variant)
     build = builds / key

@@ -50,7 +50,7 @@ uninstall: ## Remove what install installed
 setup: ## Install what all targets need, and fetch the kernels
 	@scripts/setup all
 
-setup-vm setup-lab: setup-%:
+setup-vm setup-lab setup-bench: setup-%:
 	@scripts/setup $*
 
 test: setup ## Run everything: style, unit tests, and stock kernels in virtual machines
@@ -83,8 +83,10 @@ check-shell: setup
 demo: setup-vm ## Show proportional sharing on a stock kernel, in a minute or two
 	$(PYTHON) tests/demo/demo.py
 
-bench: setup-vm ## Measure instructions per I/O against the kernel's own schedulers
-	$(PYTHON) tests/bench/cost.py --json build/cost.json $(if $(KERNEL),--kernel $(KERNEL))
+bench: setup-bench ## Measure instructions, locks and throughput against the kernel's own schedulers
+	$(PYTHON) tests/bench/cost.py --json build/cost.json $(addprefix --kernel ,$(KERNEL))
+	$(PYTHON) tests/bench/locks.py --json build/locks.json $(addprefix --kernel ,$(KERNEL))
+	$(PYTHON) tests/bench/speed.py --json build/speed.json
 
 lab: setup-lab ## Run all scenarios in virtual time, and write Documentation/results (S=S5,S6 PEERS=bfq,ioband)
 	$(PYTHON) -m lab $(if $(S),--scenarios $(S)) $(if $(PEERS),--peers $(PEERS)) $(LAB_ARGS)
@@ -99,4 +101,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-python check-shell
-.PHONY: check $(CHECKS) all modules tools install uninstall setup setup-vm setup-lab test test-unit test-vm demo bench lab vm clean help
+.PHONY: check $(CHECKS) all modules tools install uninstall setup setup-vm setup-lab setup-bench test test-unit test-vm demo bench lab vm clean help

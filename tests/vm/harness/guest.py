@@ -176,6 +176,11 @@ class Guest:
             if "reboot: Restarting system" not in self.console_tail():
                 raise
 
+    @property
+    def pid(self) -> int:
+        """The machine's first process on the host, whose number is its session's too."""
+        return self._machine.proc.pid
+
     # -- talking to the agent ------------------------------------------------
 
     def _running(self, running: bool) -> None:

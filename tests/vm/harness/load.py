@@ -229,6 +229,16 @@ class Load:
             job.wait()
         return self.guest.exists(f"{self._directory}/{stream.name}.prerun.txt")
 
+    def pause(self) -> None:
+        """Stop all processes; what they have in flight completes."""
+        for job in self._jobs:
+            job.kill(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let all processes go on."""
+        for job in self._jobs:
+            job.kill(signal.SIGCONT)
+
     def end(self, timeout: float = 60) -> None:
         """End all processes, each after the I/O that it has in flight."""
         for job in self._jobs:

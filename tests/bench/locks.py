@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Locks taken per I/O, by dm-ioband and by the kernel's own schedulers.
+
+A probe on each function that takes a spin lock or a mutex counts its callers, on a
+stock kernel with two CPUs under the load of contestants.py: one process on each CPU,
+both in one cgroup (nothing competes) or each in a cgroup of its own.  A function of
+the module that takes a lock takes the pool's, which all CPUs share; what the kernel's
+functions take on its behalf (to wake a worker, say) is in the difference to dm-linear.
+How often depends little on how fast the CPUs are; who has to wait for whom does, and is
+not measured.
+"""
+
+import argparse
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from contestants import CONTESTANTS, Entry, entered, loaded, reads
+from harness.cache import progress
+from harness.cgroup import Cgroup
+from harness.guest import Guest, Sample
+from harness.kernels import get_kernel, own_kernel_name
+from harness.module import build_module
+
+CPUS = 2
+SETTLE_S = 1.0
+WINDOW_S = 3.0
+BASE = "dm-linear"
+NAMES = ("none", "mq-deadline", "kyber", "bfq", BASE, "ioband")
+# What is asked of the locks that ioband itself takes for an I/O, by load.
+GOALS = {"one cgroup": 0.05, "two cgroups": 1.0}
+TRACING = "/sys/kernel/tracing"
+FUNCTIONS = (
+    *(f"_raw_spin_lock{kind}" for kind in ("", "_bh", "_irq", "_irqsave")),
+    *("_raw_spin_trylock", "_raw_read_lock", "_raw_write_lock"),
+    *("mutex_lock", "mutex_trylock"),
+)
+LINE = re.compile(
+    r"\{ caller: \[\w+\] (?P<caller>\S+)(?P<module> \[\w+\])?\s*\} hitcount:\s+(?P<hits>\d+)"
+)
+OPTIONS = [{"cpus_allowed": cpu} for cpu in range(CPUS)]
+OWN = " [dm_ioband]"
+
+
+def watch(guest: Guest) -> list[str]:
+    """Have the callers of all functions counted; returns the files that have the counts."""
+    files = []
+    for function in FUNCTIONS:
+        event = f"{TRACING}/events/locks/{function}"
+        guest.run(f"echo 'p:locks/{function} {function} caller=$stack0' >>{TRACING}/kprobe_events")
+        guest.write(f"{event}/trigger", "hist:keys=caller.sym:size=4096")
+        files.append(f"{event}/hist")
+    return files
+
+
+def taken(sample: Sample, files: Sequence[str]) -> Counter[str]:
+    """How often each caller has taken a lock."""
+    callers: Counter[str] = Counter()
+    for file in files:
+        for match in LINE.finditer(sample.texts[file]):
+            callers[match["caller"] + (match["module"] or "")] += int(match["hits"])
+    return callers
+
+
+def per_io(
+    guest: Guest, entry: Entry, groups: Sequence[Cgroup], files: Sequence[str]
+) -> dict[str, float]:
+    """Locks per I/O by caller."""
+    with loaded(guest, entry, groups, *OPTIONS):
+        guest.sleep(SETTLE_S)
+        first, last = guest.sample([entry.counters, *files], WINDOW_S)
+    ios = reads(last.texts[entry.counters]) - reads(first.texts[entry.counters])
+    return {
+        caller: count / ios for caller, count in (taken(last, files) - taken(first, files)).items()
+    }
+
+
+def measure(guest: Guest) -> dict[str, dict[str, dict[str, float]]]:
+    """Locks per I/O by load, contestant and caller."""
+    figures: dict[str, dict[str, dict[str, float]]] = {load: {} for load in GOALS}
+    files = watch(guest)
+    with Cgroup(guest, "a") as one, Cgroup(guest, "b") as two:
+        for each in (each for each in CONTESTANTS if each.name in NAMES):
+            for load, groups in zip(GOALS, ([one, one], [one, two]), strict=True):
+                with entered(guest, each, [one, two], "bench", CPUS) as entry:
+                    callers = per_io(guest, entry, groups, files)
+                progress(f"{each.name}, {load}: {sum(callers.values()):.2f}")
+                figures[load][each.name] = callers
+    return figures
+
+
+def own(callers: dict[str, float]) -> dict[str, float]:
+    """Those of the module's own functions, the most frequent first."""
+    its = {caller.removesuffix(OWN): count for caller, count in callers.items() if OWN in caller}
+    return dict(sorted(its.items(), key=lambda item: -item[1]))
+
+
+def table(figures: dict[str, dict[str, dict[str, float]]], release: str) -> str:
+    """The figures for people."""
+    lines = [
+        f"Locks taken per I/O, 4-KiB random reads, {CPUS} CPUs, {release}",
+        f"{'':12}" + "".join(f"{load:>14}{'-linear':>9}" for load in figures),
+    ]
+    for name in NAMES:
+        line = f"{name:12}"
+        for by_name in figures.values():
+            total, base = (sum(by_name[key].values()) for key in (name, BASE))
+            line += f"{total:14.2f}" + (f"{total - base:+9.2f}" if name != BASE else f"{'':9}")
+        lines.append(line.rstrip())
+    for load, goal in GOALS.items():
+        its = own(figures[load]["ioband"])
+        state = "met" if sum(its.values()) <= goal else "missed"
+        whose = ", ".join(
+            f"{caller} {count:.2f}" for caller, count in its.items() if count >= 0.005
+        )
+        lines.append(
+            f"ioband, {load}: its own {sum(its.values()):.3f}, goal {goal} {state}"
+            + (f" ({whose})" if whose else "")
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, print a table, and write the figures as JSON."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--kernel", default=own_kernel_name())
+    parser.add_argument("--json", type=Path, help="where the figures go, for machines")
+    args = parser.parse_args()
+    kernel = get_kernel(args.kernel)
+    module = build_module(kernel)[0]
+    progress(f"booting {kernel.release} on {CPUS} CPUs")
+    with Guest(kernel, smp=CPUS) as guest:
+        guest.insmod(module)
+        figures = measure(guest)
+    print(table(figures, kernel.release))
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        document = {"kernel": kernel.release, "locks_per_io": figures}
+        args.json.write_text(json.dumps(document, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

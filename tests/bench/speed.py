@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Throughput of dm-ioband and of the kernel's own schedulers at the speed of the host.
+
+The kernel is User-Mode Linux on two processors, so the load of contestants.py runs
+as native code: one process on each processor, both in one cgroup (nothing competes)
+or each in a cgroup of its own (both compete, at equal weights: any other would leave
+a processor idle, which is no cost).  All of them are started once and stand still;
+in each round every contestant has its turn, of a fraction of a second, in an order of
+the round's own.
+
+What counts is a contestant's rate over that of dm-linear in the same round: the
+median over the rounds, and the interval that the median of endless rounds is in, with
+95 % certainty.  The host does other things too, and tells of each thread how long it
+ran, and how long it was ready to and did not get a processor.  So there are two rates:
+I/Os by the time that the guest had, which is throughput, and by the processors' time
+that they took, which does not see a processor idle but is steadier on a busy host.  A
+ratio with a wide interval says nothing, and is not printed.
+"""
+
+import argparse
+import json
+import math
+import os
+import random
+import statistics
+import time
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from contestants import CONTESTANTS, Entry, completed, entered, loaded
+from harness.cache import progress
+from harness.cgroup import Cgroup
+from harness.guest import Guest
+from harness.load import Load
+from harness.module import build_module
+from lab.kernel import get_lab_kernel
+from lab.machine import Uml
+
+CPUS = 2
+TURN_S = 0.4
+ROUNDS = 30
+BASE = "dm-linear"
+NAMES = ("none", "mq-deadline", "kyber", "bfq", BASE, "ioband")
+# What is asked of ioband's ratio, by load.
+GOALS = {"one cgroup": 0.97, "two cgroups": 0.85}
+RATES = {"by_time": "time", "by_cpu": "CPU time"}
+MAX_WIDTH = 0.1  # of an interval, as a part of the median
+NICE = -20
+# Any other clock takes a system call for each I/O, and those User-Mode Linux is slow at.
+OPTIONS = [{"cpus_allowed": cpu, "clocksource": "cpu"} for cpu in range(CPUS)]
+
+
+class Turn(NamedTuple):
+    """One contestant under one load in one round."""
+
+    by_time: float  # I/Os per second that the guest had
+    by_cpu: float  # I/Os per second of CPU time
+    had: float  # part of its time
+    held: float  # part of the I/Os
+
+
+class Ratio(NamedTuple):
+    """A contestant's rate over the base's: the median over the rounds, and its interval."""
+
+    low: float
+    middle: float
+    high: float
+
+    @property
+    def is_worth_something(self) -> bool:
+        """Whether the rounds agree."""
+        return self.high - self.low <= MAX_WIDTH * self.middle
+
+    def against(self, goal: float) -> str:
+        """What can be said of a goal."""
+        if not self.is_worth_something or self.low < goal <= self.high:
+            return "not to be told from these rounds"
+        return "met" if self.middle >= goal else "missed"
+
+
+# -- the host ------------------------------------------------------------------
+
+
+def prefer(session: int) -> None:
+    """Have the host run the processes of a session rather than others, where it lets us."""
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PGRP, session, NICE)
+    # With automatic groups a priority counts only among the processes of a session.
+    with suppress(OSError):
+        Path(f"/proc/{session}/autogroup").write_text(str(NICE))
+
+
+def ran_and_waited_ns(session: int) -> tuple[int, int]:
+    """How long the threads of a session have run, and been ready to without a processor."""
+    ran = waited = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                for thread in process.glob("task/*/schedstat"):
+                    times = thread.read_text().split()
+                    ran, waited = ran + int(times[0]), waited + int(times[1])
+    return ran, waited
+
+
+# -- measuring -----------------------------------------------------------------
+
+
+def take_turn(guest: Guest, entry: Entry, load: Load) -> Turn:
+    """Let the processes of one contestant run for a while; all is read while they stand still."""
+    before, reads, since = (
+        ran_and_waited_ns(guest.pid),
+        completed(guest, entry),
+        time.monotonic_ns(),
+    )
+    load.resume()
+    guest.sleep(TURN_S)
+    load.pause()
+    since = time.monotonic_ns() - since
+    reads = completed(guest, entry) - reads
+    after = ran_and_waited_ns(guest.pid)
+    ran, waited = (b - a for a, b in zip(before, after, strict=True))
+    had = max(1 - waited / (CPUS * since), 0.01)
+    return Turn(reads * 1e9 / since / had, reads * 1e9 / ran, had, entry.device.held())
+
+
+def measure(guest: Guest, rounds: int) -> dict[str, dict[str, list[Turn]]]:
+    """The turns of all rounds, by load and contestant."""
+    turns = {load: {name: [] for name in NAMES} for load in GOALS}
+    with ExitStack() as stack:
+        one, two = (stack.enter_context(Cgroup(guest, name)) for name in ("a", "b"))
+        ready: list[tuple[list[Turn], Entry, Load]] = []
+        for each in (each for each in CONTESTANTS if each.name in NAMES):
+            disk = f"bench-{each.name}"
+            entry = stack.enter_context(entered(guest, each, [one, two], disk, CPUS))
+            for name, groups in zip(GOALS, ([one, one], [one, two]), strict=True):
+                load = stack.enter_context(loaded(guest, entry, groups, *OPTIONS))
+                load.pause()
+                ready.append((turns[name][each.name], entry, load))
+        for number in range(rounds):
+            progress(f"round {number + 1} of {rounds}")
+            for its, entry, load in random.sample(ready, len(ready)):
+                its.append(take_turn(guest, entry, load))
+    return turns
+
+
+# -- what comes of it ----------------------------------------------------------
+
+
+def ratio(turns: dict[str, list[Turn]], name: str, rate: str) -> Ratio:
+    """A contestant's rate (a field of Turn) over the base's."""
+    pairs = zip(turns[name], turns[BASE], strict=True)
+    values = sorted(getattr(own, rate) / getattr(base, rate) for own, base in pairs)
+    # Of n values, that many below and above the median are within 1.96 deviations of a coin's.
+    outer = max(math.floor(len(values) / 2 - 0.98 * math.sqrt(len(values))), 0)
+    return Ratio(values[outer], statistics.median(values), values[-1 - outer])
+
+
+def row(turns: dict[str, list[Turn]], name: str) -> str:
+    """A contestant's figures under one load."""
+    text = ""
+    for rate in RATES:
+        its = ratio(turns, name, rate)
+        middle = f"{its.middle:.2f}" if its.is_worth_something else "noise"
+        text += f"{middle:>9}{f'{its.low:.2f}..{its.high:.2f}':>12}"
+    return text
+
+
+def table(turns: dict[str, dict[str, list[Turn]]], release: str) -> str:
+    """The figures for people."""
+    rounds = len(turns["one cgroup"][BASE])
+    lines = [
+        f"Throughput by {BASE}'s, 4-KiB random reads, {CPUS} CPUs, {release}, {rounds} rounds",
+        f"{'':12}" + "".join(f"{f'{load}, by':>21}{'':21}" for load in turns).rstrip(),
+        f"{'':12}" + "".join(f"{head:>9}{'95 %':>12}" for _ in turns for head in RATES.values()),
+    ]
+    lines += [f"{name:12}" + "".join(row(turns[load], name) for load in turns) for name in NAMES]
+    return "\n".join(lines + remarks(turns))
+
+
+def remarks(turns: dict[str, dict[str, list[Turn]]]) -> list[str]:
+    """How far the figures can be trusted, and what the goals say."""
+    had = [turn.had for load in turns.values() for its in load.values() for turn in its]
+    lines = [
+        f"The guest had {100 * statistics.median(had):.0f} % of the time of its processors"
+        f" (in the worst turn {100 * min(had):.0f} %)."
+    ]
+    for load, goal in GOALS.items():
+        its = turns[load]["ioband"]
+        held = statistics.median(turn.held for turn in its)
+        kiops = statistics.median(turn.by_time for turn in turns[load][BASE]) / 1000
+        verdict = ratio(turns[load], "ioband", "by_time").against(goal)
+        lines.append(
+            f"{load}: {BASE} {kiops:.0f} kIOPS; ioband held {100 * held:.0f} %; "
+            f"goal {goal} by time {verdict}."
+        )
+    return lines
+
+
+def document(turns: dict[str, dict[str, list[Turn]]], release: str) -> dict[str, object]:
+    """All turns for machines."""
+    figures = {
+        load: {
+            name: [
+                {key: None if math.isnan(value) else round(value, 4) for key, value in pairs}
+                for pairs in (turn._asdict().items() for turn in its)
+            ]
+            for name, its in by_name.items()
+        }
+        for load, by_name in turns.items()
+    }
+    return {"kernel": release, "turns": figures}
+
+
+def main() -> None:
+    """Measure, print a table, and write all turns as JSON."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"{ROUNDS} if not given")
+    parser.add_argument("--json", type=Path, help="where the turns go, for machines")
+    args = parser.parse_args()
+    kernel = get_lab_kernel("smp")
+    module = build_module(kernel)[0]
+    progress(f"booting {kernel.release} on {CPUS} processors")
+    with Guest(kernel, Uml, smp=CPUS) as guest:
+        prefer(guest.pid)
+        guest.insmod(module)
+        turns = measure(guest, args.rounds)
+    print(table(turns, kernel.release))
+    if args.json:
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        args.json.write_text(json.dumps(document(turns, kernel.release), indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

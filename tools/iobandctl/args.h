@@ -7,10 +7,12 @@
 #include "error.h"
 
 enum option_id {
-	OPTION_COUNT = 1,	/* 0 is getopt's */
+	OPTION_CONFIG = 1,	/* 0 is getopt's */
+	OPTION_COUNT,
 	OPTION_DEFERRED,
 	OPTION_DEPTH,
 	OPTION_DEVICE,
+	OPTION_DRY_RUN,
 	OPTION_FROM,
 	OPTION_HELP,
 	OPTION_INTERVAL,
@@ -76,6 +78,8 @@ struct verb {
 
 /* Options that several verbs have. */
 #define SPEC_JSON { OPTION_JSON, "json", NULL, "print JSON" }
+#define SPEC_CONFIG { OPTION_CONFIG, "config", "FILE",			\
+	"read this configuration only; - is standard input" }
 #define SPEC_DEVICE { OPTION_DEVICE, "device", "DEVICE",		\
 	"only the groups of this ioband device" }
 #define SPEC_POOL { OPTION_POOL, "pool", "POOL",			\

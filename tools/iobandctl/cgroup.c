@@ -91,8 +91,16 @@ bool cgroup_exists(const struct hierarchy *hierarchy, const char *path)
 	return exists;
 }
 
-/* The io controller is enabled for a cgroup by its parent. */
-static bool has_io(const struct hierarchy *hierarchy, const char *path)
+/**
+ * cgroup_has_io() - see whether the io controller is enabled for a cgroup
+ * @hierarchy: where it is, of version 2
+ * @path: as from cgroup_path()
+ *
+ * Its parent enables it.
+ *
+ * Return: whether it is.
+ */
+bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path)
 {
 	char *name = file_in(hierarchy, path, "cgroup.controllers");
 	FILE *file = fopen(name, "re");
@@ -119,7 +127,7 @@ static char *explain_part(const struct hierarchy *hierarchy, const char *path,
 {
 	char *part = xstrndup(path, length), *longer;
 
-	if (!has_io(hierarchy, part)) {
+	if (!cgroup_has_io(hierarchy, part)) {
 		longer = xasprintf("%s%secho +io > %s%.*s/cgroup.subtree_control",
 				   how, *how ? " && " : "", hierarchy->root,
 				   (int)(strrchr(part, '/') - part), part);
@@ -147,7 +155,7 @@ static char *explain_io(const struct hierarchy *hierarchy, const char *path)
 
 static void nearest_with_io(const struct hierarchy *hierarchy, char *path)
 {
-	while (!has_io(hierarchy, path) && path[1]) {
+	while (!cgroup_has_io(hierarchy, path) && path[1]) {
 		char *slash = strrchr(path, '/');
 
 		slash[slash == path] = 0;
@@ -191,7 +199,7 @@ int cgroup_id(const struct hierarchy *hierarchy, const char *path, uint64_t *id)
 		return fail(exit_code_of(error),
 			    "there is no cgroup %s in %s: %s", path,
 			    hierarchy->root, strerror(error));
-	if (hierarchy->version == 2 && path[1] && !has_io(hierarchy, path))
+	if (hierarchy->version == 2 && path[1] && !cgroup_has_io(hierarchy, path))
 		return refuse_without_io(hierarchy, path);
 	*id = info.st_ino;
 	return EXIT_OK;

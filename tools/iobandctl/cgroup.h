@@ -28,7 +28,14 @@ bool hierarchy_is_cgroup(const char *directory);
 int cgroup_path(const char *root, const char *spelled,
 		char path[CGROUP_PATH_SIZE], struct problem *problem);
 bool cgroup_exists(const struct hierarchy *hierarchy, const char *path);
+bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path);
 int cgroup_id(const struct hierarchy *hierarchy, const char *path,
 	      uint64_t *id);
+
+/* cgroup-walk.c */
+typedef int (*cgroup_visit)(const char *path, uint64_t id, void *data);
+
+int cgroup_walk(const struct hierarchy *hierarchy, const char *path,
+		cgroup_visit visit, void *data);
 
 #endif

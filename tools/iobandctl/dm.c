@@ -289,6 +289,33 @@ int mapper_create(const struct new_device *device)
 }
 
 /**
+ * mapper_reload() - give an ioband device another table
+ * @device: its name, its size and its table
+ *
+ * The new table is checked before the old one goes; what is held goes down
+ * first.
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_reload(const struct new_device *device)
+{
+	struct dm_task *task = task_new(DM_DEVICE_RELOAD, device->name);
+	int error = -EINVAL;
+
+	if (dm_task_add_target(task, 0, device->sectors, TARGET,
+			       device->table) &&
+	    (!device->read_only || dm_task_set_ro(task)))
+		error = task_run(task);
+	dm_task_destroy(task);
+	if (error)
+		return error;
+	error = task_finish_udev(task_new(DM_DEVICE_RESUME, device->name));
+	if (error)
+		task_finish(task_new(DM_DEVICE_CLEAR, device->name));
+	return error;
+}
+
+/**
  * mapper_remove() - remove a device
  * @name: its name
  * @deferred: if it is open, remove it when it is closed

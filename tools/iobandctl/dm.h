@@ -64,6 +64,7 @@ void mapper_list_free(struct mapped_devices *devices);
 bool mapper_exists(const char *name, const char *uuid);
 bool mapper_has_target(void);
 int mapper_create(const struct new_device *device);
+int mapper_reload(const struct new_device *device);
 int mapper_remove(const char *name, bool deferred);
 int mapper_message(const char *name, const char *message, char **answer);
 char *mapper_volume_name(const char *group, const char *volume);

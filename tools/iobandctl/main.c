@@ -20,6 +20,8 @@ static const struct verb *const verbs[] = {
 	&verb_get_weight,
 	&verb_groups,
 	&verb_stat,
+	&verb_apply,
+	&verb_dump,
 	&verb_help,
 };
 

@@ -130,6 +130,33 @@ int query_latency(const struct ioband_device *device, struct latency *latency)
 	return code;
 }
 
+static int send(const struct ioband_device *device, const char *message)
+{
+	int error;
+
+	kmsg_mark();
+	error = mapper_message(device->dm->name, message, NULL);
+	return error ? report_refusal(device, message, error) : EXIT_OK;
+}
+
+/**
+ * query_set() - change a setting of a device or its pool
+ * @device: the device
+ * @key: mode, measure, depth or slice
+ * @value: as in a table line
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_set(const struct ioband_device *device, const char *key,
+	      const char *value)
+{
+	char *message = xasprintf("set %s=%s", key, value);
+	int code = send(device, message);
+
+	free(message);
+	return code;
+}
+
 /**
  * query_weight() - set the weight of a group
  * @device: where
@@ -145,12 +172,8 @@ int query_weight(const struct ioband_device *device, const char *group,
 			xasprintf("weight %s %llu", group,
 				  (unsigned long long)weight) :
 			xasprintf("weight %s default", group);
-	int error, code = EXIT_OK;
+	int code = send(device, message);
 
-	kmsg_mark();
-	error = mapper_message(device->dm->name, message, NULL);
-	if (error)
-		code = report_refusal(device, message, error);
 	free(message);
 	return code;
 }

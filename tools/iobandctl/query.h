@@ -8,6 +8,8 @@
 int query_groups(const struct ioband_device *device, struct groups *groups);
 int query_stats(const struct ioband_device *device, struct stats *stats);
 int query_latency(const struct ioband_device *device, struct latency *latency);
+int query_set(const struct ioband_device *device, const char *key,
+	      const char *value);
 int query_weight(const struct ioband_device *device, const char *group,
 		 uint64_t weight);
 const struct ioband_group *groups_find(const struct groups *groups,

@@ -46,4 +46,11 @@ void test_lasting_names(void);
 void test_sample(void);
 void test_tree(void);
 
+/* In test-conf.c. */
+void test_conf_faults(void);
+void test_conf_files(void);
+void test_conf_weights(void);
+void test_conf_escape(void);
+void test_conf_selects(void);
+
 #endif

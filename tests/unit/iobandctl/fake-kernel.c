@@ -103,6 +103,15 @@ int mapper_create(const struct new_device *device)
 	return -EBUSY;
 }
 
+int mapper_reload(const struct new_device *device)
+{
+	FILE *log = open_file("log", "a");
+
+	fprintf(log, "%s: reload %s\n", device->name, device->table);
+	fclose(log);
+	return 0;
+}
+
 int mapper_remove(const char *name, bool deferred)
 {
 	FILE *log = open_file("log", "a");

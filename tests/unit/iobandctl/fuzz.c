@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes all that reads the kernel's texts and the file of weights: mutates the
- * seeds below by a fixed generator, so that a failure repeats.
+ * Fuzzes all that reads the kernel's texts, the file of weights and the
+ * configuration: mutates the seeds below by a fixed generator, so that a failure repeats.
  *
- *	fuzz SEED COUNT
+ *	fuzz kernel|conf SEED COUNT
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf.h"
 #include "defs.h"
 #include "parse.h"
 
@@ -85,26 +86,46 @@ static void fuzz_weights(const char *text)
 	saved_weights_free(&weights);
 }
 
-static void fuzz_all(const char *data, size_t size)
+static void fuzz_conf(const char *text)
 {
-	/* No byte more, so that the sanitizer sees what reads past the end. */
-	char *text = malloc(size + 1), *small = malloc(9);
+	struct problem problem = { "" };
+	struct conf conf = { .n = 0 };
+	struct conf_place place;
+	int result = conf_add(&conf, "f", text, &problem);
 
-	memcpy(text, data, size);
-	text[size] = 0;
+	check_problem(result, &problem);
+	if (!result)
+		result = conf_check(&conf, &problem);
+	check_problem(result, &problem);
+	for (size_t i = 0; !result && i < conf.n; i++) {
+		MUST(conf.v[i].label && conf.v[i].kind < CONF_KINDS);
+		if (conf.v[i].kind == CONF_GROUP)
+			MUST(*conf_group(&conf.v[i]) &&
+			     conf_text(&conf.v[i], KEY_WEIGHT));
+	}
+	if (!result) {
+		conf_weight_of(&conf, "/a", "p", NULL);
+		conf_pool_setting(&conf, "p", KEY_DEPTH, &place);
+	}
+	conf_free(&conf);
+}
+
+static void fuzz_kernel(const char *text)
+{
+	char *small = malloc(9);
+
 	fuzz_lists(text);
 	fuzz_lines(text);
 	fuzz_weights(text);
 	if (parse_kernel_log(text, small, 9))
 		MUST(memchr(small, 0, 9));
 	free(small);
-	free(text);
 }
 
 #define ONES "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"
 #define TEXT_MAX 4096
 
-static const char *const seeds[] = {
+static const char *const kernel_seeds[] = {
 	"253:0 0 sda 5 mode=cgroup weight=100 measure=bytes depth=auto slice=80",
 	"1 pool=sda mode=uid measure=ios state=shared depth=32 groups=3 active=2 held=5,6 inflight=7,8 devices=9 slice=80",
 	"1 groups\n1 0 root weight=100 set=0\n7 1 cgroup#42 weight=300 set=1 path=/a\\040b\nnext 7\n",
@@ -114,11 +135,47 @@ static const char *const seeds[] = {
 	"3,1,2,-;device-mapper: table: 253:0: ioband: no (-EINVAL)\n SUBSYSTEM=x\n",
 };
 
-static const char *const words[] = {
+static const char *const kernel_words[] = {
 	"=", " ", "\n", ",", ":", "\\", "\\040", "\\777", "1 groups\n",
 	"next ", "end\n", "path=", "weight=", "18446744073709551616", "0",
 	"-1", "1 ", "pool=", "group=", "read=", "read.wait=" ONES, "ioband: ",
 	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+};
+
+static const char *const conf_seeds[] = {
+	"[device a]\nname = sd*\nas = %n\nmode = device\nweight = 3\n[pool *]\nslice = 80\n",
+	"# x\n[group /a\\040*]\nweight = 7\npool = p\n[group uid:1]\nweight=default\n",
+	"[device b]\ndevice = vg0/b\noptional = yes\n[watch]\nenable-controller = no\n",
+};
+
+static const char *const conf_words[] = {
+	"[", "]", "[group ", "[device ", "\n", "\n\n", "#", "%n", "default",
+	"weight = 5\n", "group = /x\n", "=", " ", "\\", "\\040", "\\777", "*",
+	"[b]", "/a", "\r", "\t", "\377\376", "\303",
+	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+};
+
+/**
+ * struct subject - what is fuzzed
+ * @name: on the command line
+ * @fuzz: reads a text
+ * @seeds: texts to begin with
+ * @n_seeds: how many
+ * @words: what is put into them
+ * @n_words: how many
+ */
+static const struct subject {
+	const char *name;
+	void (*fuzz)(const char *text);
+	const char *const *seeds;
+	size_t n_seeds;
+	const char *const *words;
+	size_t n_words;
+} subjects[] = {
+	{ "kernel", fuzz_kernel, kernel_seeds, ARRAY_SIZE(kernel_seeds),
+	  kernel_words, ARRAY_SIZE(kernel_words) },
+	{ "conf", fuzz_conf, conf_seeds, ARRAY_SIZE(conf_seeds), conf_words,
+	  ARRAY_SIZE(conf_words) },
 };
 
 static unsigned long long state;
@@ -151,10 +208,10 @@ static size_t cut(char *text, size_t size)
 	return size - length;
 }
 
-static size_t mutate(char *text, size_t size)
+static size_t mutate(const struct subject *subject, char *text, size_t size)
 {
-	const char *word = words[random_below(ARRAY_SIZE(words))];
-	const char *seed = seeds[random_below(ARRAY_SIZE(seeds))];
+	const char *word = subject->words[random_below(subject->n_words)];
+	const char *seed = subject->seeds[random_below(subject->n_seeds)];
 	size_t place = random_below(strlen(seed));
 
 	switch (random_below(6)) {
@@ -174,24 +231,38 @@ static size_t mutate(char *text, size_t size)
 	}
 }
 
-int main(int argc, char **argv)
+static void fuzz(const struct subject *subject, unsigned long count)
 {
 	char text[TEXT_MAX];
-	unsigned long count;
 
-	if (argc != 3)
-		return 2;
-	state = strtoull(argv[1], NULL, 10) * 2 + 1;
-	count = strtoul(argv[2], NULL, 10);
 	for (unsigned long i = 0; i < count; i++) {
-		const char *seed = seeds[i % ARRAY_SIZE(seeds)];
+		const char *seed = subject->seeds[i % subject->n_seeds];
 		size_t size = strlen(seed);
+		char *copy;
 
 		memcpy(text, seed, size);
 		for (unsigned int j = random_below(12); j; j--)
-			size = mutate(text, size);
-		fuzz_all(text, size);
+			size = mutate(subject, text, size);
+		/* No byte more, so that the sanitizer sees what reads past the end. */
+		copy = malloc(size + 1);
+		memcpy(copy, text, size);
+		copy[size] = 0;
+		subject->fuzz(copy);
+		free(copy);
 	}
 	printf("%lu texts\n", count);
-	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 4)
+		return 2;
+	state = strtoull(argv[2], NULL, 10) * 2 + 1;
+	for (size_t i = 0; i < ARRAY_SIZE(subjects); i++) {
+		if (strcmp(subjects[i].name, argv[1]))
+			continue;
+		fuzz(&subjects[i], strtoul(argv[3], NULL, 10));
+		return 0;
+	}
+	return 2;
 }

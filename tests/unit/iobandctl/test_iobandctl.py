@@ -20,7 +20,7 @@ SOURCE = HERE.parents[2] / "tools/iobandctl"
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
 STRICT = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
 FUZZ_SEEDS = range(4)
-FUZZ_TEXTS = 40_000
+FUZZ_TEXTS = {"kernel": 40_000, "conf": 10_000}
 VERBS = [
     name.replace("_", "-")
     for name in re.findall(r"&verb_(\w+),", (SOURCE / "main.c").read_text())
@@ -45,7 +45,7 @@ def compile_c(output: Path, inputs: Sequence[Path], source: Path, *libraries: st
 
 
 def libraries() -> list[str]:
-    names = ["devmapper", "smartcols", "mount", "blkid", "libudev"]
+    names = ["devmapper", "smartcols", "mount", "blkid", "libudev", "ini_config"]
     return sh("pkg-config", "--libs", *names, check=True).stdout.split()
 
 
@@ -61,8 +61,8 @@ class Built:
     fake: Path
 
 
-UNIT_SOURCES = ["test-main", "test-parse", "test-rest"]
-PARSER = ["parse", "words", "alloc", "error"]
+UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-conf"]
+PARSER = ["parse", "conf", "conf-ask", "words", "alloc", "error"]
 FAKED = ["dm", "cgroup-mount"]
 
 
@@ -72,7 +72,7 @@ def link_unit(output: Path, objects: dict[str, Path]) -> None:
 
 
 def link_fuzz(output: Path, objects: dict[str, Path]) -> None:
-    compile_c(output, [objects[name] for name in ["fuzz", *PARSER]], SOURCE)
+    compile_c(output, [objects[name] for name in ["fuzz", *PARSER]], SOURCE, *libraries())
 
 
 def build(output: Path) -> Built:
@@ -110,11 +110,16 @@ def test_all_unit_tests_are_known(built: Built) -> None:
     assert sh(built.unit).stdout.split() == UNIT_TESTS
 
 
+def fuzz(program: Path, subject: str, seed: int) -> subprocess.CompletedProcess[str]:
+    return sh(program, subject, str(seed), str(FUZZ_TEXTS[subject]))
+
+
+@pytest.mark.parametrize("subject", FUZZ_TEXTS)
 @pytest.mark.parametrize("seed", FUZZ_SEEDS)
-def test_fuzz(built: Built, seed: int) -> None:
-    done = sh(built.fuzz, str(seed), str(FUZZ_TEXTS))
+def test_fuzz(built: Built, subject: str, seed: int) -> None:
+    done = fuzz(built.fuzz, subject, seed)
     assert not done.returncode, done.stderr
-    assert done.stdout == f"{FUZZ_TEXTS} texts\n"
+    assert done.stdout == f"{FUZZ_TEXTS[subject]} texts\n"
 
 
 MUTANTS = [
@@ -134,6 +139,13 @@ MUTANTS = [
     ("pool.c", '!strcmp(rotational, "1")', "*rotational", "unit"),
     ("parse.c", "&status->slice_ms, 1, OPTIONAL", "&status->slice_ms, 1, REQUIRED", "unit"),
     ("parse.c", "&table->slice_ms, 1, OPTIONAL", "&table->offset, 1, OPTIONAL", "unit"),
+    ("conf.c", "INI_MS_ERROR", "INI_MS_MERGE", "unit"),
+    ("conf-ask.c", "score >= closest", "score > closest", "unit"),
+    ("conf-ask.c", "byte >= 0 || *group == '\\\\'", "byte >= 0", "unit"),
+    ("conf-ask.c", "fnmatch(pattern, path, FNM_PATHNAME)", "fnmatch(pattern, path, 0)", "unit"),
+    ("conf-ask.c", "i = conf->n; i-- > 0;", "i = 0; i < conf->n; i++", "unit"),
+    ("conf.c", "{ ERR_NOKEY,", "{ 99,", "unit"),
+    ("conf.c", "free(conf->v[i].label);", ";", "fuzz"),
     ("tree.c", 'strcmp(parent->name, "root")', "parent", "unit"),
 ]
 
@@ -154,7 +166,8 @@ def test_mistakes_are_found(
     program = tmp_path / "program"
     if finder == "fuzz":
         link_fuzz(program, objects)
-        found = any(sh(program, str(seed), str(FUZZ_TEXTS)).returncode for seed in FUZZ_SEEDS)
+        subject = "conf" if file == "conf.c" else "kernel"
+        found = any(fuzz(program, subject, seed).returncode for seed in FUZZ_SEEDS)
     else:
         link_unit(program, objects)
         found = any(sh(program, name).returncode for name in UNIT_TESTS)
@@ -635,6 +648,52 @@ def test_remove_only_ioband(host: Fake) -> None:
     assert host.sent == ["one: remove deferred", "two: remove deferred"]
 
 
+def test_apply_weights(host: Fake) -> None:
+    """One message for each tree whose weight differs; a dry run sends none."""
+    a, b = host.cgroup("/a"), host.cgroup("/a/b")
+    conf = "[group /a]\nweight = 300\n[group /a/*]\nweight = 40\n[group x]\ngroup = uid:5\n"
+    conf += "weight = 3\n[group root]\npool = sda\nweight = 70\n"
+    (host.root / "conf").write_text(conf)
+    args = ["apply", "--config", str(host.root / "conf")]
+    rows = host.json(*args, "--dry-run")
+    assert [row["because"].rsplit(":", 1)[1] for row in rows] == ["7", "2", "4", "4"]
+    weights = [message for message in host.sent if " weight " in message]
+    assert weights == []
+    host.run(*args)
+    weights = [message for message in host.sent if " weight " in message]
+    assert weights == [
+        "byuid: weight uid:5 3",
+        f"own: weight cgroup#{a} 300",
+        f"one: weight cgroup#{b} 40",
+        f"own: weight cgroup#{b} 40",
+    ]
+
+
+def test_apply_settings(host: Fake) -> None:
+    (host.root / "conf").write_text("[pool sd*]\nslice = 80\nmeasure = time\n")
+    host.run("apply", "--config", str(host.root / "conf"))
+    assert [message for message in host.sent if " set " in message] == [
+        "byuid: set measure=time",
+        "one: set slice=80",
+        "one: set measure=time",
+    ]
+    (host.root / "conf").write_text("[pool sda]\n\nmeasure = time\n")
+    said = host.run("apply", "--config", str(host.root / "conf"), rc=2)
+    assert "set 'slice' in its section" in said
+    assert f"{host.root}/conf:3; nothing was changed" in said
+
+
+def test_dump(host: Fake) -> None:
+    text = host.run("dump")
+    assert "[device own]\ndevice = /dev/block/4000:3\npool = sda\nmode = device+cgroup\n" in text
+    assert "[pool sdb]\nmeasure = bytes\ndepth = auto\nslice = 80\n" in text
+    assert "group = /o\\040dd\npool = sda\ndevice = own\nweight = 50\n" in text
+    assert "group = /a\npool = sda\ndevice = -\nweight = 300\n" in text
+    assert "999" not in text
+    (host.root / "conf").write_text(re.sub(r"\[device.*?\n\n", "", text, flags=re.DOTALL))
+    assert host.json("apply", "--config", str(host.root / "conf")) == []
+
+
 # -- the real program ------------------------------------------------------------------------
 
 
@@ -712,17 +771,23 @@ def test_json_is_documented(host: Fake) -> None:
         lambda: host.json("groups"),
         lambda: host.json("groups", "--weights"),
         lambda: host.json("stat"),
+        lambda: host.json("apply", "--dry-run", "--config", str(conf)),
     ]
+    conf = host.root / "conf"
+    conf.write_text("[group /a]\nweight = 7\n")
     words = set(re.findall(r"[\w-]+", man_page().split(".Sh JSON OUTPUT")[1].split(".Sh ")[0]))
     for document in documents:
         assert keys(document()) <= words
 
 
-def test_man_page_is_well_formed() -> None:
+@pytest.mark.parametrize("page", ["iobandctl.8", "ioband.conf.5"])
+def test_man_page_is_well_formed(page: str) -> None:
     if not shutil.which("mandoc"):
         pytest.skip("mandoc is not installed")
-    done = sh("mandoc", "-T", "lint", "-W", "style", SOURCE / "iobandctl.8")
-    complaints = [line for line in done.stdout.splitlines() if "mandoc.db" not in line]
+    done = sh("mandoc", "-T", "lint", "-W", "style", SOURCE / page)
+    complaints = [
+        line for line in done.stdout.splitlines() if not re.search("mandoc.db|Xr ioband", line)
+    ]
     assert complaints == []
 
 
@@ -732,4 +797,5 @@ def test_install(built: Built, tmp_path: Path) -> None:
     assert not done.returncode, done.stderr
     version = sh(tmp_path / "root/usr/sbin/iobandctl", "--version")
     assert re.fullmatch(r"iobandctl \d+\.\d+\.\d+\n", version.stdout)
-    assert (tmp_path / "root/usr/share/man/man8/iobandctl.8").exists()
+    for page in ("man8/iobandctl.8", "man5/ioband.conf.5"):
+        assert (tmp_path / "root/usr/share/man" / page).exists()

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The configuration: what is read, what is refused, and what it says. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "conf.h"
+#include "defs.h"
+
+/* What is wrong with a configuration; empty if nothing is. */
+static const char *fault(const char *text)
+{
+	static struct problem problem;
+	struct conf conf = { .n = 0 };
+
+	problem.text[0] = 0;
+	if (conf_add(&conf, "f", text, &problem) || conf_check(&conf, &problem))
+		CHECK(problem.text[0]);
+	conf_free(&conf);
+	return problem.text;
+}
+
+void test_conf_faults(void)
+{
+	static const struct {
+		const char *text;
+		const char *says;
+	} faults[] = {
+		{ "x = 1\n", "f: a key stands before the first" },
+		{ "\n[disk a]\nx = 1\n", "f:2: there is no section 'disk a'" },
+		{ "[device a\n", "f:1: a title ends with ']'" },
+		{ "[group a] b\nweight = 1\n", "f:1: a title ends with ']'" },
+		{ "[]\nx = 1\n", "f:1: a title is empty" },
+		{ "[group a]\nweight\n", "f:2: this is no 'key = value'" },
+		{ "[group a]\n = 3\n", "f:2: there is no key" },
+		{ "[group a]\nweight = 1\n\nweight = 2\n", "this key comes twice" },
+		{ "[group a]\nweight = 1\n[group a]\npool = p\n", "f:3: this title came before" },
+		{ "[group a]\nweight =\n", "f:2: 'weight' is set to nothing" },
+		{ "[group a]\nweight = 0\n",
+		  "f:2: weight = 0: it is a number from 1 to 10000, or default" },
+		{ "[group a]\nweight = 10001\n", "1 to 10000" },
+		{ "[group a]\nweight = 100 # no\n", "1 to 10000" },
+		{ "[group a]\ndepth = 1\n",
+		  "f:2: [group] has no key 'depth'; it has device, group, pool, weight" },
+		{ "[group a]\npool = p\n", "f:1: [group a] sets nothing" },
+		{ "[group a]\npool = -\nweight = 1\n", "f:2: pool = -" },
+		{ "[group uid:1]\nweight = 1\ndevice = d\n", "f:3: device: there are only" },
+		{ "[group]\nweight = 1\n", "f:1: [group] has no name" },
+		{ "[group a]\nweight = 1\nminimum = 1M\n",
+		  "f:3: minimum = 1M: it is not supported by this kernel module" },
+		{ "[group a]\nmaximum =\n", "f:2: maximum = : it is not supported" },
+		{ "[device a]\nlatency = 1ms\n", "f:2: latency = 1ms: it is not supported" },
+		{ "[device a]\nmode = cgroup\n", "f:1: [device a] does not say which devices" },
+		{ "[device]\ndevice = x\n", "f:1: [device] has no name" },
+		{ "[device a]\nas = a\nname = sd*\n", "f:2: as = a: there may be several" },
+		{ "[device a]\nas = a\ndevice = x y\n", "write %n" },
+		{ "[device a]\ndevice = x\nweight = 3\n",
+		  "f:3: weight: a device has a group of its own only" },
+		{ "[device a]\ndevice = x\nmode = slow\n",
+		  "f:3: mode = slow: it is one of cgroup," },
+		{ "[device a]\ndevice = x\noptional = maybe\n",
+		  "f:3: optional = maybe: it is yes or no" },
+		{ "[device %n]\ntype = disk tape\n", "f:2: type = disk tape: it is one of disk," },
+		{ "[pool]\ndepth = 1\n", "f:1: [pool] has no name" },
+		{ "[pool p]\ndepth = 65536\n",
+		  "f:2: depth = 65536: it is a number from 1 to 65535, or auto" },
+		{ "[pool p]\nslice = 1001\n", "0 to 1000, or auto" },
+		{ "[pool p]\nmeasure = fairness\n", "bytes, ios and time" },
+		{ "[watch x]\nenable-controller = yes\n", "f:1: [watch] has no name" },
+	};
+
+	CHECK(same(fault(""), "") && same(fault("\n# x\n; y\n"), ""));
+	CHECK(same(fault("[group a]\nweight=default"), ""));
+	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nweight = 3\n"), ""));
+	CHECK(same(fault("[device a]\nas = b\ndevice = x\n"), ""));
+	CHECK(same(fault("[device a]\nas = %n\ntype = lvm\n"), ""));
+	CHECK(same(fault("[watch]\nenable-controller = no\n"), ""));
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
+		const char *said = fault(faults[i].text);
+
+		if (strstr(said, faults[i].says))
+			continue;
+		fprintf(stderr, "%zu: '%s'\n", i, said);
+		CHECK(!"the fault is named");
+	}
+}
+
+static void read_two(struct conf *conf)
+{
+	struct problem problem;
+
+	CHECK(!conf_add(conf, "a",
+			"[pool *]\ndepth = 5\nslice = 1\n[group /x]\nweight = 1\npool = p\n",
+			&problem));
+	CHECK(!conf_add(conf, "b",
+			"[pool p*]\nDepth = 6\n", &problem));
+	CHECK(!conf_add(conf, "c", "[pool p*]\nslice = 7\n[group /X]\nweight = 2\n",
+			&problem));
+	CHECK(!conf_check(conf, &problem));
+}
+
+void test_conf_files(void)
+{
+	struct conf conf = { .n = 0 };
+	struct conf_place place;
+	char where[32];
+
+	read_two(&conf);
+	CHECK(conf.n_files == 3 && conf.n == 3);
+	CHECK(same(conf_pool_setting(&conf, "q", KEY_DEPTH, &place), "5"));
+	CHECK(same(conf_pool_setting(&conf, "pp", KEY_DEPTH, &place), "6"));
+	conf_where(&conf, &place, where, sizeof(where));
+	CHECK(same(where, "b:2"));
+	CHECK(same(conf_pool_setting(&conf, "p", KEY_SLICE, &place), "7"));
+	CHECK(!conf_pool_setting(&conf, "p", KEY_MEASURE, &place));
+	/* The same title: the last weight, and the pool of the first. */
+	CHECK(same(conf_text(&conf.v[1], KEY_WEIGHT), "2"));
+	CHECK(same(conf_text(&conf.v[1], KEY_POOL), "p"));
+	conf_free(&conf);
+	CHECK(!conf.n && !conf.n_files);
+}
+
+static const char *weight_in(const struct conf *conf, const char *path,
+			     const char *pool, const char *device)
+{
+	const struct conf_section *found = conf_weight_of(conf, path, pool,
+							  device);
+
+	return found ? conf_text(found, KEY_WEIGHT) : "none";
+}
+
+void test_conf_weights(void)
+{
+	static const char text[] =
+		"[group /s/*]\nweight = 1\n[group s/db]\nweight = 2\n"
+		"[group 1]\ngroup = cgroup:/s/db/\npool = p\nweight = 3\n"
+		"[group 2]\ngroup = s/db\ndevice = d\nweight = 4\n"
+		"[group 3]\ngroup = /s/db\ndevice = -\npool = q\nweight = 5\n"
+		"[group 4]\ngroup = /s/[ab]\nweight = 6\n"
+		"[group 5]\ngroup = /o\\040dd/\\133x\\x2dy\nweight = 7\n"
+		"[group uid:7]\nweight = 8\n[group root]\nweight = 9\n";
+	struct conf conf = { .n = 0 };
+	struct problem problem;
+
+	CHECK(!conf_add(&conf, "f", text, &problem));
+	CHECK(!conf_check(&conf, &problem));
+	CHECK(same(weight_in(&conf, "/s/web", "o", NULL), "1"));
+	CHECK(same(weight_in(&conf, "/s/web/x", "o", NULL), "none"));
+	CHECK(same(weight_in(&conf, "/s", "o", NULL), "none"));
+	CHECK(same(weight_in(&conf, "/s/db", "o", NULL), "2"));
+	CHECK(same(weight_in(&conf, "/s/db", "p", NULL), "3"));
+	CHECK(same(weight_in(&conf, "/s/db", "p", "d"), "4"));
+	CHECK(same(weight_in(&conf, "/s/db", "q", NULL), "5"));
+	CHECK(same(weight_in(&conf, "/s/db", "q", "e"), "2"));
+	CHECK(same(weight_in(&conf, "/s/b", "q", "e"), "6"));
+	CHECK(same(weight_in(&conf, "/o dd/[x\\x2dy", "p", NULL), "7"));
+	CHECK(same(weight_in(&conf, "/uid:7", "p", NULL), "none"));
+	CHECK(!conf_is_cgroup(&conf.v[7]) && !conf_is_cgroup(&conf.v[8]));
+	conf_free(&conf);
+}
+
+void test_conf_escape(void)
+{
+	static const char *const paths[] = {
+		"/a", "/a b/c", "/\\134", "/x\\x2dy", "/[*]?", "/t\tn\n", "/\\",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		char *written = conf_escape(paths[i]);
+		char *path = conf_literal(written);
+
+		CHECK(path && same(path, paths[i]));
+		CHECK(!strpbrk(written, " \t\n*?[]"));
+		free(written);
+		free(path);
+	}
+	CHECK(!conf_literal("/a*") && !conf_literal("a?") && !conf_literal("[b]"));
+}
+
+void test_conf_selects(void)
+{
+	char node[] = "/dev/sdb", link[] = "/dev/disk/by-id/wwn-5";
+	char *paths[3] = { node, link };
+	const struct conf_subject disk = {
+		.kernel = "sdb", .serial = { "S1", "ACME_S1" }, .type = "disk",
+		.rotational = true, .paths = paths,
+	};
+	static const struct {
+		const char *keys;
+		bool selected;
+	} cases[] = {
+		{ "name = sda sd[bc]", true }, { "name = sda", false },
+		{ "name = *-*", false }, { "volume = *", false },
+		{ "path = /dev/disk/by-id/wwn-*", true },
+		{ "path = /dev/disk/by-path/*", false },
+		{ "serial = S1", true }, { "serial = ACME*", true },
+		{ "serial = S", false }, { "type = lvm disk", true },
+		{ "type = part", false }, { "rotational = yes", true },
+		{ "rotational = no", false },
+		{ "name = sd*\nrotational = no", false },
+		{ "name = sd*\ntype = disk\nserial = ?1", true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct conf conf = { .n = 0 };
+		struct problem problem;
+		char text[128];
+
+		snprintf(text, sizeof(text), "[device %%n]\n%s\n",
+			 cases[i].keys);
+		CHECK(!conf_add(&conf, "f", text, &problem));
+		CHECK(conf_selects(&conf.v[0], &disk) == cases[i].selected);
+		conf_free(&conf);
+	}
+}

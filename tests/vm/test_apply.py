@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""iobandctl apply and dump: a configuration, and what becomes of it in a real kernel."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.devices import DmDevice, VolumeGroup, linear, mounted, null_blk
+from harness.guest import Guest
+
+CONF = "/etc/ioband.conf"
+DROP_INS = "/etc/ioband.conf.d"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A guest with iobandctl, two logical volumes on one disk, and a configuration."""
+
+    guest: Guest
+    program: str
+
+    def configure(self, text: str, file: str = CONF) -> None:
+        """Write a file of the configuration."""
+        self.guest.run(["mkdir", "-p", DROP_INS])
+        self.guest.write(file, text)
+
+    def run(self, *args: str) -> str:
+        """Run iobandctl; what it printed and noted."""
+        done = self.guest.run([self.program, *args])
+        return done.out + done.err
+
+    def json(self, *args: str) -> list[dict]:
+        """The objects that it prints."""
+        (rows,) = json.loads(self.guest.run([self.program, *args, "--json"]).out).values()
+        return rows
+
+    def refused(self, rc: int, *says: str) -> None:
+        """Apply, which must fail like this and change nothing."""
+        before = self.run("dump")
+        done = self.guest.run([self.program, "apply"], check=False)
+        assert (done.rc, done.out) == (rc, ""), done
+        for text in says:
+            assert text in done.err, done.err
+        assert self.run("dump") == before
+
+    def apply(self) -> list[tuple]:
+        """Apply, having looked at --dry-run before: the changes; nothing is left to do then."""
+        before = self.run("dump")
+        planned = self.json("apply", "--dry-run")
+        assert self.run("dump") == before
+        assert self.json("apply") == planned
+        assert self.json("apply") == []
+        keys = ("action", "pool", "device", "group", "setting", "from", "to")
+        return [tuple(row[key] for key in keys) for row in planned]
+
+    def devices(self) -> dict[str, dict]:
+        """The ioband devices by name."""
+        return {row["name"]: row for row in self.json("list")}
+
+    def weights(self) -> dict[tuple[str, str | None, str], int]:
+        """All weights that were set, by pool, device and group."""
+        return {
+            (row["pool"], row["device"], row["group"]): row["weight"]
+            for row in self.json("groups", "--weights")
+        }
+
+
+@pytest.fixture
+def machine(ioband: Guest, iobandctl: Path) -> Iterator[Machine]:
+    """vg0/one and vg0/two of 32 MiB; ioband devices and configuration go afterwards."""
+    machine = Machine(ioband, str(iobandctl))
+    with (
+        null_blk(ioband, size_mib=128, memory_backed=1) as disk,
+        VolumeGroup(ioband, "vg0", [disk]) as group,
+    ):
+        group.create("one", 32)
+        group.create("two", 32)
+        yield machine
+        ioband.run(["rm", "-rf", CONF, DROP_INS])
+        for name in machine.devices():
+            machine.run("remove", name)
+
+
+@contextmanager
+def cgroups(guest: Guest, *paths: str) -> Iterator[None]:
+    """Cgroups with the io controller."""
+    with Cgroup(guest, paths[0]):
+        if paths[1:]:
+            with cgroups(guest, *paths[1:]):
+                yield
+        else:
+            yield
+
+
+@pytest.mark.all_kernels
+def test_apply_and_dump(machine: Machine) -> None:
+    """From nothing to two devices; changes to all that may change; a dump says the same."""
+    machine.configure(
+        "[device lvs]\nas = io-%n\nvolume = vg0/*\npool = p\n"
+        "[pool *]\nmeasure = ios\n[pool p]\ndepth = 7\nslice = 0\n"
+        "[group /a*]\nweight = 300\n[group a/b]\nweight = 40\n"
+    )
+    with cgroups(machine.guest, "a", "a/b", "ab"):
+        changes = machine.apply()
+        assert changes[:2] == [
+            ("create", "p", f"io-vg0-{name}", None, None, None, f"/dev/mapper/vg0-{name}")
+            for name in ("one", "two")
+        ]
+        assert set(changes[2:]) == {
+            ("weight", "p", None, group, None, "default", weight)
+            for group, weight in (("/a", "300"), ("/a/b", "40"), ("/ab", "300"))
+        }
+        one = machine.devices()["io-vg0-one"]
+        assert (one["pool"], one["measure"], one["depth"], one["slice_ms"]) == ("p", "ios", "7", 0)
+        expected = {"cgroup:/a": 300, "cgroup:/a/b": 40, "cgroup:/ab": 300}
+        assert machine.weights() == {("p", None, key): w for key, w in expected.items()}
+
+        machine.configure(
+            "[device lvs]\nmode = device+cgroup\nweight = 70\n"
+            "[pool p]\nmeasure = time\nslice = 40\ndepth = auto\n"
+            "[group root]\nweight = 9\n[group a/b]\nweight = default\n"
+            "[group own]\ngroup = /a\\142*\ndevice = io-vg0-two\nweight = 5\n",
+            f"{DROP_INS}/50-more.conf",
+        )
+        changes = machine.apply()
+        assert ("set", "p", None, None, "slice", "0", "40") in changes
+        assert ("set", "p", "io-vg0-one", None, "mode", "cgroup", "device+cgroup") in changes
+        assert machine.devices()["io-vg0-one"] == one | {
+            "mode": "device+cgroup", "weight": 70, "measure": "time", "depth": "auto",
+            "slice_ms": 40,
+        }  # fmt: skip
+        weights = machine.weights()
+        assert weights["p", None, "root"] == 9
+        assert weights["p", "io-vg0-one", "cgroup:/ab"] == 300
+        assert weights["p", "io-vg0-two", "cgroup:/ab"] == 5
+        assert ("p", "io-vg0-two", "cgroup:/a/b") not in weights
+
+        dump = machine.run("dump")
+        machine.configure(dump)
+        machine.guest.run(["rm", f"{DROP_INS}/50-more.conf"])
+        assert machine.json("apply") == []
+        for name in machine.devices():
+            machine.run("remove", name)
+        machine.run("apply")
+        assert machine.run("dump") == dump
+
+
+def test_nothing_is_half_applied(machine: Machine) -> None:
+    """Mistakes of every kind name file and line, and leave all as it was."""
+    guest = machine.guest
+    machine.refused(3, "there is no configuration")
+    machine.configure("[device one]\ndevice = vg0/one\n")
+    machine.apply()
+    for text, rc, *says in [
+        ("nonsense", 2, f"{CONF}:1: this is no 'key = value'"),
+        ("[device one]\ndevice = vg0/one\n\n\nwieght = 3", 2, f"{CONF}:5:", "'wieght'"),
+        ("[device one]\ndevice = vg0/one\nlatency = 5", 2, f"{CONF}:3:", "not supported"),
+        ("[group a]\nweight = 10001", 2, f"{CONF}:2:", "1 to 10000"),
+        ("[device x]\ndevice = vg0/nope", 3, f"{CONF}:2:", "'vg0/nope'", "optional = yes"),
+        ("[device one]\ndevice = vg0/two", 4, f"{CONF}:1", "would be named one"),
+        ("[device a]\ndevice=vg0/two\n[group uid:nobody-at-all]\nweight=3", 3, f"{CONF}:3"),
+        ("[device a]\ndevice=vg0/two\n[pool *]\nmeasure = time", 2, f"{CONF}:4", "slice"),
+    ]:
+        machine.configure(text)
+        machine.refused(rc, *says)
+    # What the kernel alone knows: the second change fails, and the first is undone.
+    guest.expect_dmesg("device-mapper: ")
+    with (
+        null_blk(guest, "nullb7", size_mib=64, zoned=1, zone_size=4, memory_backed=1) as disk,
+        linear(guest, "zz", disk),
+    ):
+        machine.configure("[device all]\nas = x-%n\ndevice = vg0/two zz\n")
+        machine.refused(
+            1, "cannot make x-zz", "is zoned", f"{CONF}:1", "1 change was undone: all is as"
+        )
+
+
+def test_what_is_in_use(machine: Machine) -> None:
+    """A device that is named must be free; one that fits a pattern is left alone."""
+    guest = machine.guest
+    with mounted(guest, "/dev/vg0/one"):
+        machine.configure("[device lvs]\nas = io-%n\ndevice = vg0/one vg0/two\n")
+        machine.refused(4, "is mounted on /run/mnt", f"{CONF}:1")
+        machine.configure("[device lvs]\nvolume = vg0/*\n")
+        said = machine.run("apply")
+        assert "/dev/mapper/vg0-one is left alone, as it is in use" in said
+        assert list(machine.devices()) == ["io-vg0-two"]
+
+
+def test_which_devices(machine: Machine) -> None:
+    """By path, name, serial number, type and rotational flag; one by one; the last section wins."""
+    guest = machine.guest
+    with (
+        null_blk(guest, "nullb7", size_mib=8) as disk,
+        DmDevice(guest, "plain", "0 2048 zero"),
+    ):
+        kernel = disk.removeprefix("/dev/")
+        guest.write(f"/sys/block/{kernel}/queue/rotational", "1")
+        for keys, chosen in [
+            ("path = /dev/vg0/*", ["vg0-one", "vg0-two"]),
+            ("type = dm\nname = pl* none*", ["plain"]),
+            ("name = pl* null*\nrotational = yes", [kernel]),
+            (f"device = vg0/two /dev/nope {disk}\noptional = yes", [kernel, "vg0-two"]),
+        ]:
+            machine.configure(f"[device lvs]\nas = io-%n\n{keys}\n")
+            rows = machine.json("apply", "--dry-run")
+            assert {row["device"] for row in rows} == {f"io-{name}" for name in chosen}
+        machine.configure(
+            "[device lvs]\nas = io-%n\ntype = lvm\n[device special]\ndevice = vg0/one\nmode = uid\n"
+            "[device others]\nas = other-%n\nvolume = *\n"
+        )
+        rows = machine.json("apply", "--dry-run")
+        assert [row["device"] for row in rows] == ["special", "other-vg0-two"]
+        rows = machine.json("apply", "--dry-run", "/dev/vg0/two")
+        assert [row["device"] for row in rows] == ["other-vg0-two"]
+
+
+def test_other_pool(machine: Machine) -> None:
+    """A device moves to another pool, and the weights that hold there are set."""
+    machine.configure("[device all]\nas = d-%n\nvolume = vg0/*\n[group root]\nweight = 7\n")
+    machine.apply()
+    machine.configure(
+        "[device d-vg0-one]\ndevice = vg0/one\npool = new\n[group root]\nweight = 7\n"
+    )
+    changes = machine.apply()
+    assert changes[0] == ("set", "nullb0", "d-vg0-one", None, "pool", "nullb0", "new")
+    assert changes[1] == ("weight", "new", None, "root", None, "default", "7")
+    assert machine.devices()["d-vg0-one"]["pool"] == "new"

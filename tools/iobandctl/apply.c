@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl apply: make it so as the configuration says. */
+#include "plan.h"
+#include "print.h"
+#include "verbs.h"
+
+static int run_with(const struct conf *conf, const struct args *args)
+{
+	struct ioband_devices devices;
+	struct plan plan;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK)
+		return code;
+	code = plan_make(&plan, conf, &devices, args->operand, args->n);
+	if (code == EXIT_OK && !args->value[OPTION_DRY_RUN])
+		code = plan_run(&plan);
+	if (code == EXIT_OK)
+		code = plan_print(&plan, args->value[OPTION_JSON]);
+	plan_free(&plan);
+	ioband_free(&devices);
+	return code;
+}
+
+static int run(const struct args *args)
+{
+	struct conf conf;
+	int code = conf_load(args->value[OPTION_CONFIG], &conf);
+
+	if (code != EXIT_OK)
+		return code;
+	if (conf.n_files)
+		code = run_with(&conf, args);
+	else
+		code = fail(EXIT_MISSING,
+			    "there is no configuration: neither /etc/ioband.conf nor /etc/ioband.conf.d/*.conf; ioband.conf(5) says how to write one, 'iobandctl dump' prints one");
+	conf_free(&conf);
+	return code;
+}
+
+static const struct option_spec options[] = {
+	SPEC_CONFIG,
+	{ OPTION_DRY_RUN, "dry-run", NULL,
+	  "only show what would be changed" },
+	SPEC_JSON,
+	{ .name = NULL }
+};
+
+const struct verb verb_apply = {
+	.name = "apply",
+	.args = "[DEVICE...]",
+	.summary = "Make devices, settings and weights as the configuration says",
+	.max = ARGS_ANY,
+	.options = options,
+	.run = run,
+};

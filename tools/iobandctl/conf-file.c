@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The files of the configuration. */
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf.h"
+
+#define CONF_FILE "/etc/ioband.conf"
+#define CONF_DROP_INS "/etc/ioband.conf.d/*.conf"
+
+static int read_text(const char *name, char **text)
+{
+	FILE *file = strcmp(name, "-") ? fopen(name, "re") : stdin;
+	size_t size = 0;
+	ssize_t length;
+	int error = 0;
+
+	*text = NULL;
+	if (!file)
+		return errno;
+	errno = 0;
+	length = getdelim(text, &size, 0, file);
+	if (ferror(file))
+		error = errno;
+	else if (length > 0 && !(*text)[length - 1])
+		error = EILSEQ;
+	if (file != stdin)
+		fclose(file);
+	return error;
+}
+
+static int add_file(struct conf *conf, const char *name)
+{
+	struct problem problem;
+	char *text;
+	int code = EXIT_OK, error = read_text(name, &text);
+
+	if (error == EILSEQ)
+		code = fail(EXIT_USAGE, "%s has a NUL byte in it: it is no configuration",
+			    name);
+	else if (error)
+		code = fail(exit_code_of(error), "cannot read %s: %s", name,
+			    strerror(error));
+	else if (conf_add(conf, name, text ? text : "", &problem))
+		code = fail(EXIT_USAGE, "%s", problem.text);
+	free(text);
+	return code;
+}
+
+static int add_drop_ins(struct conf *conf)
+{
+	int code = EXIT_OK;
+	glob_t found;
+
+	if (glob(CONF_DROP_INS, 0, NULL, &found))
+		return EXIT_OK;
+	for (size_t i = 0; i < found.gl_pathc && code == EXIT_OK; i++)
+		code = add_file(conf, found.gl_pathv[i]);
+	globfree(&found);
+	return code;
+}
+
+static int add_installed(struct conf *conf)
+{
+	FILE *file = fopen(CONF_FILE, "re");
+	int code = EXIT_OK;
+
+	if (file || errno != ENOENT)
+		code = add_file(conf, CONF_FILE);
+	if (file)
+		fclose(file);
+	return code == EXIT_OK ? add_drop_ins(conf) : code;
+}
+
+/**
+ * conf_load() - read the configuration
+ * @file: only this one, "-" for standard input; NULL for those installed
+ * @conf: the result; without files if none is installed
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int conf_load(const char *file, struct conf *conf)
+{
+	struct problem problem;
+	int code;
+
+	*conf = (struct conf){ .n = 0 };
+	code = file ? add_file(conf, file) : add_installed(conf);
+	if (code == EXIT_OK && conf_check(conf, &problem))
+		code = fail(EXIT_USAGE, "%s", problem.text);
+	if (code != EXIT_OK)
+		conf_free(conf);
+	return code;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_CONF_H
+#define IOBANDCTL_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "error.h"
+
+/* In place of a device: the tree of the pool, which no device can be named. */
+#define CONF_POOL_TREE "-"
+
+enum conf_kind {
+	CONF_DEVICE,
+	CONF_POOL,
+	CONF_GROUP,
+	CONF_WATCH,
+	CONF_KINDS,
+};
+
+enum conf_key {
+	KEY_AS,
+	KEY_DEPTH,
+	KEY_DEVICE,
+	KEY_ENABLE_CONTROLLER,
+	KEY_GROUP,
+	KEY_LATENCY,
+	KEY_MAXIMUM,
+	KEY_MEASURE,
+	KEY_MINIMUM,
+	KEY_MODE,
+	KEY_NAME,
+	KEY_OPTIONAL,
+	KEY_PATH,
+	KEY_POOL,
+	KEY_ROTATIONAL,
+	KEY_SERIAL,
+	KEY_SLICE,
+	KEY_TYPE,
+	KEY_VOLUME,
+	KEY_WEIGHT,
+	CONF_KEYS,
+};
+
+/**
+ * struct conf_place - where something is said
+ * @file: index in &conf.files
+ * @line: from 1; 0 for the whole file
+ */
+struct conf_place {
+	size_t file;
+	unsigned int line;
+};
+
+/**
+ * struct conf_value - what a key is set to
+ * @text: NULL if it is not set
+ * @place: where
+ */
+struct conf_value {
+	char *text;
+	struct conf_place place;
+};
+
+/**
+ * struct conf_section - one section, as all files together have it
+ * @kind: the first word of its title
+ * @label: the rest of its title
+ * @place: of its title in the last file that has it
+ * @value: by key
+ */
+struct conf_section {
+	enum conf_kind kind;
+	char *label;
+	struct conf_place place;
+	struct conf_value value[CONF_KEYS];
+};
+
+/**
+ * struct conf - a configuration
+ * @files: the names of the files it is from
+ * @n_files: how many
+ * @v: its sections, in the order in which their titles came first
+ * @n: how many
+ */
+struct conf {
+	char **files;
+	size_t n_files;
+	struct conf_section *v;
+	size_t n;
+};
+
+/**
+ * struct conf_subject - what is known of a block device, for conf_selects()
+ * @kernel: the kernel's name
+ * @mapper: its name in device-mapper, or NULL
+ * @volume: vg/lv of a logical volume, else NULL
+ * @serial: its serial numbers, or NULL
+ * @type: disk, part, lvm, crypt, raid, mpath, dm, loop, rom...
+ * @rotational: it says that it has a head
+ * @paths: all nodes and links for it; ended by NULL
+ */
+struct conf_subject {
+	const char *kernel;
+	const char *mapper;
+	const char *volume;
+	const char *serial[2];
+	const char *type;
+	bool rotational;
+	char **paths;
+};
+
+int conf_add(struct conf *conf, const char *file, const char *text,
+	     struct problem *problem);
+int conf_check(const struct conf *conf, struct problem *problem);
+void conf_free(struct conf *conf);
+const char *conf_text(const struct conf_section *section, enum conf_key key);
+bool conf_flag(const struct conf_section *section, enum conf_key key);
+void conf_where(const struct conf *conf, const struct conf_place *place,
+		char *buffer, size_t size);
+
+/* conf-ask.c */
+bool conf_has_patterns(const struct conf_section *device);
+bool conf_may_be_several(const struct conf_section *device);
+bool conf_selects(const struct conf_section *device,
+		  const struct conf_subject *subject);
+const char *conf_pool_setting(const struct conf *conf, const char *pool,
+			      enum conf_key key, struct conf_place *place);
+const char *conf_group(const struct conf_section *group);
+bool conf_is_cgroup(const struct conf_section *group);
+char *conf_escape(const char *group);
+char *conf_literal(const char *group);
+bool conf_names_cgroup(const struct conf_section *group, const char *path);
+const struct conf_section *conf_weight_of(const struct conf *conf,
+					  const char *path, const char *pool,
+					  const char *device);
+
+/* conf-file.c */
+int conf_load(const char *file, struct conf *conf);
+
+#endif

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl dump: what is, written as a configuration. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "conf.h"
+#include "print.h"
+#include "query.h"
+#include "select.h"
+#include "tree.h"
+#include "verbs.h"
+
+static void dump_device(const struct ioband_device *device)
+{
+	const struct ioband_table *table = &device->table;
+	char *below = device_lasting_name(table->device[0], table->device[1]);
+
+	print_line("\n[device %s]", device->dm->name);
+	print_line("device = %s", below);
+	print_line("pool = %s", table->pool);
+	print_line("mode = %s", table->mode);
+	if (ioband_has_group(device))
+		print_line("weight = %llu", (unsigned long long)table->weight);
+	free(below);
+}
+
+static void dump_pool(const struct ioband_device *speaker)
+{
+	const struct ioband_table *table = &speaker->table;
+
+	print_line("\n[pool %s]", table->pool);
+	print_line("measure = %s", table->measure);
+	print_line("depth = %s", table->depth);
+	print_line("slice = %llu", (unsigned long long)table->slice_ms);
+}
+
+/* Whether a device of the pool has this mode. */
+static bool has_mode(const struct ioband_devices *devices, const char *pool,
+		     const char *mode)
+{
+	for (size_t i = 0; i < devices->n; i++) {
+		const struct ioband_table *table = &devices->v[i].table;
+
+		if (devices->v[i].dm->table && !strcmp(table->pool, pool) &&
+		    !strcmp(table->mode, mode))
+			return true;
+	}
+	return false;
+}
+
+/* Titles are numbers: of two that differ in case only, one would be lost. */
+static void dump_group(const struct ioband_group *group, const char *pool,
+		       const char *tree, size_t *number)
+{
+	char *path = conf_escape(group->path ? group->path : group->name);
+
+	print_line("\n[group %zu]", ++*number);
+	print_line("group = %s", path);
+	print_line("pool = %s", pool);
+	if (tree)
+		print_line("device = %s", tree);
+	print_line("weight = %llu", (unsigned long long)group->weight);
+	free(path);
+}
+
+/* What has a name that lasts; the weight of a device is in its section. */
+static bool lasts(const struct ioband_group *group)
+{
+	return group->set && !tree_is_device(group) &&
+	       (group->path || strncmp(group->name, "cgroup#",
+				       strlen("cgroup#")));
+}
+
+/* Cgroups have weights in the pool's tree, in those of devices, or in both. */
+static void dump_one(const struct ioband_devices *devices,
+		     const struct groups *groups,
+		     const struct ioband_group *group, const char *pool,
+		     size_t *number)
+{
+	const struct ioband_device *owner = tree_owner(devices, groups, group);
+
+	if (owner)
+		dump_group(group, pool, owner->dm->name, number);
+	else if (!group->path)
+		dump_group(group, pool, NULL, number);
+	else if (has_mode(devices, pool, "cgroup"))
+		dump_group(group, pool, CONF_POOL_TREE, number);
+}
+
+static int dump_groups(const struct ioband_devices *devices,
+		       const struct ioband_device *speaker, size_t *number)
+{
+	struct groups groups;
+	int code = query_groups(speaker, &groups);
+
+	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
+		if (lasts(&groups.v[i]))
+			dump_one(devices, &groups, &groups.v[i],
+				 speaker->table.pool, number);
+	}
+	groups_free(&groups);
+	return code;
+}
+
+static int dump_all(const struct ioband_devices *devices)
+{
+	const struct scope everywhere = { .device = NULL };
+	struct targets pools;
+	size_t number = 0;
+	int code = EXIT_OK, printed;
+
+	print_line("# What 'iobandctl dump' found; ioband.conf(5) explains it.");
+	for (size_t i = 0; i < devices->n; i++) {
+		if (devices->v[i].dm->table)
+			dump_device(&devices->v[i]);
+	}
+	ioband_pools(devices, &everywhere, &pools);
+	for (size_t i = 0; i < pools.n; i++)
+		dump_pool(pools.v[i]);
+	for (size_t i = 0; i < pools.n && code == EXIT_OK; i++)
+		code = dump_groups(devices, pools.v[i], &number);
+	targets_free(&pools);
+	printed = print_flush();
+	return code == EXIT_OK ? printed : code;
+}
+
+static int run(const struct args *args)
+{
+	struct ioband_devices devices;
+	int code = ioband_load(&devices);
+
+	(void)args;
+	if (code != EXIT_OK)
+		return code;
+	code = dump_all(&devices);
+	ioband_free(&devices);
+	return code;
+}
+
+static const struct option_spec options[] = { { .name = NULL } };
+
+const struct verb verb_dump = {
+	.name = "dump",
+	.args = "",
+	.summary = "Print devices, settings and weights as a configuration",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which weights have to change for what the configuration says of groups. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "plan.h"
+#include "query.h"
+#include "tree.h"
+
+/**
+ * struct tree - the groups of a pool, or those in the own tree of a device
+ * @speaker: the device that messages go to
+ * @owner: whose own tree it is; NULL for the pool's
+ * @groups: of the whole pool, as they are; none if it is to be made
+ */
+struct tree {
+	const struct future *speaker;
+	const struct future *owner;
+	struct groups groups;
+};
+
+struct trees {
+	struct plan *plan;
+	struct tree *v;
+	size_t n;
+	bool *used;
+};
+
+static bool has_own_tree(const struct future *future)
+{
+	return !strcmp(future->table.mode, "device+cgroup");
+}
+
+static bool sorts_by(const struct future *future, const char *mode)
+{
+	return !strcmp(future->table.mode, mode);
+}
+
+static int add_tree(struct trees *trees, const struct future *speaker,
+		    const struct future *owner)
+{
+	struct tree *tree;
+
+	trees->v = xgrow(trees->v, trees->n, sizeof(*trees->v));
+	tree = &trees->v[trees->n++];
+	*tree = (struct tree){ .speaker = speaker, .owner = owner };
+	if (!speaker->now || speaker->moved)
+		return EXIT_OK;
+	return query_groups(speaker->now, &tree->groups);
+}
+
+/* The tree of a pool as it will be; a device that is there now speaks for it. */
+static int add_pool(struct trees *trees, const struct future *future)
+{
+	const struct plan *plan = trees->plan;
+	const struct future *speaker = NULL;
+
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct future *other = &plan->future[i];
+		bool there = other->now && !other->moved;
+
+		if (strcmp(other->table.pool, future->table.pool))
+			continue;
+		if (!speaker || (there && (!speaker->now || speaker->moved)))
+			speaker = other;
+	}
+	for (size_t i = 0; i < trees->n; i++) {
+		if (!trees->v[i].owner && trees->v[i].speaker == speaker)
+			return EXIT_OK;
+	}
+	return add_tree(trees, speaker, NULL);
+}
+
+static int find_trees(struct trees *trees)
+{
+	const struct plan *plan = trees->plan;
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
+		const struct future *future = &plan->future[i];
+
+		code = add_pool(trees, future);
+		if (code == EXIT_OK && has_own_tree(future))
+			code = add_tree(trees, future, future);
+	}
+	return code;
+}
+
+/* The weight that somebody set, 0 if nobody did. */
+static uint64_t weight_now(const struct trees *trees, const struct tree *tree,
+			   const char *name)
+{
+	for (size_t i = 0; i < tree->groups.n; i++) {
+		const struct ioband_group *group = &tree->groups.v[i];
+		const struct ioband_device *owner;
+
+		if (strcmp(group->name, name))
+			continue;
+		owner = tree_owner(trees->plan->devices, &tree->groups, group);
+		if (owner == (tree->owner ? tree->owner->now : NULL))
+			return group->set ? group->weight : 0;
+	}
+	return 0;
+}
+
+static char *weight_text(uint64_t weight)
+{
+	return weight ? xasprintf("%llu", (unsigned long long)weight) :
+			xstrdup("default");
+}
+
+static void want(struct trees *trees, const struct tree *tree,
+		 const struct conf_section *section, const char *name,
+		 const char *shown)
+{
+	const struct conf_value *value = &section->value[KEY_WEIGHT];
+	uint64_t wanted = strtoull(value->text, NULL, 10);
+	uint64_t now = weight_now(trees, tree, name);
+	struct change *change;
+
+	if (wanted == now || (!now && wanted == IOBAND_WEIGHT_DEFAULT))
+		return;
+	change = plan_add(trees->plan, CHANGE_WEIGHT, tree->speaker,
+			  &value->place);
+	if (tree->owner)
+		change->tree = xstrdup(tree->owner->name);
+	change->group = xstrdup(shown);
+	change->message = xstrdup(name);
+	change->from = weight_text(now);
+	change->to = xstrdup(value->text);
+}
+
+/* Whether some device of the pool puts cgroups into the pool's own tree. */
+static bool tree_sorts_by(const struct trees *trees, const struct tree *tree,
+			  const char *mode)
+{
+	const struct plan *plan = trees->plan;
+
+	if (tree->owner)
+		return !strcmp(mode, "cgroup");
+	for (size_t i = 0; i < plan->n_future; i++) {
+		if (!strcmp(plan->future[i].table.pool,
+			    tree->speaker->table.pool) &&
+		    sorts_by(&plan->future[i], mode))
+			return true;
+	}
+	return false;
+}
+
+static void want_in_tree(struct trees *trees, const struct tree *tree,
+			 const char *path, const char *name)
+{
+	const struct conf_section *section =
+		conf_weight_of(trees->plan->conf, path,
+			       tree->speaker->table.pool,
+			       tree->owner ? tree->owner->name : NULL);
+
+	if (section && tree_sorts_by(trees, tree, "cgroup"))
+		want(trees, tree, section, name, path);
+}
+
+static void say_without_io(const struct trees *trees,
+			   const struct conf_section *section, const char *path)
+{
+	char where[256];
+
+	conf_where(trees->plan->conf, &section->value[KEY_WEIGHT].place, where,
+		   sizeof(where));
+	note("note: %s: cgroup %s has no I/O of its own, as it lacks the io controller; %s",
+	     where, path,
+	     "for a unit of systemd 'systemctl set-property UNIT IOAccounting=yes' enables it");
+}
+
+static int visit(const char *path, uint64_t id, void *data)
+{
+	struct trees *trees = data;
+	const struct conf *conf = trees->plan->conf;
+	const struct hierarchy *hierarchy = &trees->plan->finder.hierarchy;
+	const struct conf_section *named = NULL;
+	char name[IOBAND_GROUP_SIZE];
+
+	for (size_t i = 0; i < conf->n && path[1]; i++) {
+		if (!conf_names_cgroup(&conf->v[i], path))
+			continue;
+		trees->used[i] = true;
+		named = &conf->v[i];
+	}
+	if (!named)
+		return EXIT_OK;
+	if (hierarchy->version == 2 && !cgroup_has_io(hierarchy, path)) {
+		say_without_io(trees, named, path);
+		return EXIT_OK;
+	}
+	snprintf(name, sizeof(name), "cgroup#%llu", (unsigned long long)id);
+	for (size_t i = 0; i < trees->n; i++)
+		want_in_tree(trees, &trees->v[i], path, name);
+	return EXIT_OK;
+}
+
+/* Users, processes, and the I/O of the root itself. */
+static int plan_other(struct trees *trees, const struct conf_section *section)
+{
+	const char *pool = conf_text(section, KEY_POOL);
+	const struct scope nowhere = { .device = NULL };
+	struct group_ref group;
+	int code = group_find(&trees->plan->finder, conf_group(section),
+			      &nowhere, &group);
+
+	plan_blame(trees->plan, &section->place, code);
+	for (size_t i = 0; i < trees->n && code == EXIT_OK; i++) {
+		struct tree *tree = &trees->v[i];
+
+		if (tree->owner ||
+		    (pool && strcmp(pool, tree->speaker->table.pool)) ||
+		    (group.mode && !tree_sorts_by(trees, tree, group.mode)))
+			continue;
+		want(trees, tree, section, group.message, conf_group(section));
+	}
+	return code;
+}
+
+static int plan_others(struct trees *trees)
+{
+	const struct conf *conf = trees->plan->conf;
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < conf->n && code == EXIT_OK; i++) {
+		if (conf->v[i].kind != CONF_GROUP || conf_is_cgroup(&conf->v[i]))
+			continue;
+		code = plan_other(trees, &conf->v[i]);
+	}
+	return code;
+}
+
+/* A cgroup that will come is for "watch" to see. */
+static void say_missing(const struct trees *trees)
+{
+	const struct conf *conf = trees->plan->conf;
+	char where[256], *literal;
+
+	for (size_t i = 0; i < conf->n; i++) {
+		if (conf->v[i].kind != CONF_GROUP || trees->used[i] ||
+		    !conf_is_cgroup(&conf->v[i]))
+			continue;
+		literal = conf_literal(conf_group(&conf->v[i]));
+		conf_where(conf, &conf->v[i].place, where, sizeof(where));
+		if (literal)
+			note("note: %s: there is no cgroup %s now", where,
+			     literal);
+		free(literal);
+	}
+}
+
+static bool has_cgroups(const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->n; i++) {
+		if (conf->v[i].kind == CONF_GROUP && conf_is_cgroup(&conf->v[i]))
+			return true;
+	}
+	return false;
+}
+
+static int plan_cgroups(struct trees *trees)
+{
+	struct hierarchy *hierarchy = &trees->plan->finder.hierarchy;
+	int code = EXIT_OK;
+
+	if (!has_cgroups(trees->plan->conf) || !trees->n)
+		return EXIT_OK;
+	if (!trees->plan->finder.has_hierarchy)
+		code = hierarchy_find(hierarchy);
+	if (code != EXIT_OK)
+		return code;
+	trees->plan->finder.has_hierarchy = true;
+	code = cgroup_walk(hierarchy, "/", visit, trees);
+	say_missing(trees);
+	return code;
+}
+
+/**
+ * plan_groups() - find out which weights of groups have to change
+ * @plan: with the devices as they will be
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_groups(struct plan *plan)
+{
+	struct trees trees = {
+		.plan = plan, .used = xcalloc(plan->conf->n, sizeof(bool)),
+	};
+	int code = find_trees(&trees);
+
+	if (code == EXIT_OK)
+		code = plan_others(&trees);
+	if (code == EXIT_OK)
+		code = plan_cgroups(&trees);
+	for (size_t i = 0; i < trees.n; i++)
+		groups_free(&trees.v[i].groups);
+	free(trees.v);
+	free(trees.used);
+	return code;
+}

@@ -1,0 +1,672 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From what is to what the configuration says: which devices and settings have
+ * to change, and changing them.
+ *
+ * All is looked at before the first change is made.  If one fails all the same,
+ * those before it are undone, the last first.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "kmsg.h"
+#include "name.h"
+#include "plan.h"
+#include "print.h"
+#include "query.h"
+#include "use.h"
+
+/**
+ * plan_add() - add a change
+ * @plan: to this
+ * @kind: what it does
+ * @future: the device that is made or spoken to
+ * @place: what in the configuration asks for it
+ *
+ * Return: the change, to be filled in; valid until the next is added.
+ */
+struct change *plan_add(struct plan *plan, enum change_kind kind,
+			const struct future *future,
+			const struct conf_place *place)
+{
+	struct change *change;
+
+	plan->v = xgrow(plan->v, plan->n, sizeof(*plan->v));
+	change = &plan->v[plan->n++];
+	*change = (struct change){
+		.kind = kind,
+		.device = xstrdup(future->name),
+		.pool = xstrdup(future->table.pool),
+		.place = *place,
+	};
+	return change;
+}
+
+static void add_set(struct plan *plan, const struct future *future,
+		    bool of_device, const char *key, const char *from,
+		    const char *to, const struct conf_place *place)
+{
+	struct change *change = plan_add(plan, CHANGE_SET, future, place);
+
+	change->tree = of_device ? xstrdup(future->name) : NULL;
+	change->setting = key;
+	change->from = xstrdup(from);
+	change->to = xstrdup(to);
+}
+
+/**
+ * plan_blame() - tell which part of the configuration a failure is about
+ * @plan: what is being planned
+ * @place: what asks for what failed
+ * @code: an exit code; nothing is said if it is EXIT_OK
+ *
+ * Return: @code.
+ */
+int plan_blame(const struct plan *plan, const struct conf_place *place,
+	       int code)
+{
+	char where[256];
+
+	conf_where(plan->conf, place, where, sizeof(where));
+	if (code != EXIT_OK)
+		note("... which is asked for at %s; nothing was changed",
+		     where);
+	return code;
+}
+
+static struct future *future_add(struct plan *plan, const char *name)
+{
+	struct future *future;
+
+	plan->future = xgrow(plan->future, plan->n_future,
+			     sizeof(*plan->future));
+	future = &plan->future[plan->n_future++];
+	*future = (struct future){ .name = xstrdup(name) };
+	return future;
+}
+
+static void know_present(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->devices->n; i++) {
+		const struct ioband_device *device = &plan->devices->v[i];
+		struct future *future;
+
+		if (!device->dm->table)
+			continue;
+		future = future_add(plan, device->dm->name);
+		future->table = device->table;
+		future->now = device;
+	}
+}
+
+static bool pool_is_there(const struct plan *plan, const char *pool)
+{
+	for (size_t i = 0; i < plan->n_future; i++) {
+		if (!strcmp(plan->future[i].table.pool, pool))
+			return true;
+	}
+	return false;
+}
+
+/* The name with each %n replaced. */
+static char *expand_name(const char *pattern, const char *label)
+{
+	char *name = xstrdup(""), *longer;
+	const char *star;
+
+	while ((star = strstr(pattern, "%n"))) {
+		longer = xasprintf("%s%.*s%s", name, (int)(star - pattern),
+				   pattern, label);
+		free(name);
+		name = longer;
+		pattern = star + 2;
+	}
+	longer = xasprintf("%s%s", name, pattern);
+	free(name);
+	return longer;
+}
+
+static char *name_for(const struct choice *choice)
+{
+	const char *as = conf_text(choice->section, KEY_AS);
+	char name[NAME_SIZE];
+
+	if (as || !conf_may_be_several(choice->section))
+		return expand_name(as ? as : choice->section->label,
+				   choice->label);
+	name_wrapped(&choice->device, name);
+	return xstrdup(name);
+}
+
+static const char *weight_word(const char *text)
+{
+	return text && !strcmp(text, "default") ? NULL : text;
+}
+
+/* Which pool a new device would be in, and with which settings. */
+static int foresee(const struct plan *plan, const struct choice *choice,
+		   const struct settings *settings, struct ioband_table *table)
+{
+	struct problem problem;
+	char *line;
+	int code = make_line(plan->devices, settings, &choice->device, &line);
+
+	if (code == EXIT_OK && parse_table(line, table, &problem))
+		code = fail(EXIT_FAILED, "%s", problem.text);
+	free(line);
+	return code;
+}
+
+static int settle(const struct plan *plan, const struct choice *choice,
+		  struct settings *settings, struct ioband_table *table)
+{
+	const struct conf_section *section = choice->section;
+	struct conf_place place;
+	int code;
+
+	*settings = (struct settings){
+		.pool = conf_text(section, KEY_POOL),
+		.mode = conf_text(section, KEY_MODE),
+		.weight = weight_word(conf_text(section, KEY_WEIGHT)),
+	};
+	code = foresee(plan, choice, settings, table);
+	if (code != EXIT_OK || pool_is_there(plan, table->pool))
+		return code;
+	settings->measure = conf_pool_setting(plan->conf, table->pool,
+					      KEY_MEASURE, &place);
+	settings->depth = conf_pool_setting(plan->conf, table->pool, KEY_DEPTH,
+					    &place);
+	settings->slice = conf_pool_setting(plan->conf, table->pool, KEY_SLICE,
+					    &place);
+	return foresee(plan, choice, settings, table);
+}
+
+static bool in_use(const struct device *device, struct problem *use)
+{
+	return use_of_device(device, use) || use_exclusive(device, use);
+}
+
+static int check_name_free(const struct plan *plan, const char *name)
+{
+	int code = make_check_name(name);
+
+	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
+		if (!strcmp(plan->future[i].name, name))
+			code = fail(EXIT_IN_USE,
+				    "two ioband devices would be named %s",
+				    name);
+	}
+	if (code == EXIT_OK && mapper_exists(name, NULL))
+		code = fail(EXIT_IN_USE,
+			    "there is a dm device %s already; choose another name",
+			    name);
+	return code;
+}
+
+/* A device that only fits a pattern may be in use: it is left alone. */
+static int plan_new(struct plan *plan, const struct choice *choice)
+{
+	const struct conf_place *place = &choice->section->place;
+	struct settings settings;
+	struct ioband_table table;
+	struct change *change;
+	struct future *future;
+	struct problem use;
+	char *name;
+	int code;
+
+	if (in_use(&choice->device, &use)) {
+		if (choice->named)
+			return fail(EXIT_IN_USE, "%s is in use: %s",
+				    choice->device.path, use.text);
+		note("note: %s is left alone, as it is in use: %s",
+		     choice->device.path, use.text);
+		return EXIT_OK;
+	}
+	name = name_for(choice);
+	code = check_name_free(plan, name);
+	if (code == EXIT_OK)
+		code = settle(plan, choice, &settings, &table);
+	if (code == EXIT_OK) {
+		future = future_add(plan, name);
+		future->table = table;
+		change = plan_add(plan, CHANGE_CREATE, future, place);
+		change->to = xstrdup(choice->device.path);
+		change->choice = choice;
+		change->settings = settings;
+	}
+	free(name);
+	return code;
+}
+
+static void plan_weight(struct plan *plan, struct future *future,
+			const struct conf_value *weight)
+{
+	uint64_t number = weight->text ? strtoull(weight->text, NULL, 10) : 0;
+	struct change *change;
+
+	number = number ? number : IOBAND_WEIGHT_DEFAULT;
+	if (!weight->text || number == future->table.weight)
+		return;
+	change = plan_add(plan, CHANGE_WEIGHT, future, &weight->place);
+	change->tree = xstrdup(future->name);
+	change->group = xstrdup("device");
+	change->message = xstrdup("device");
+	change->from = xasprintf("%llu",
+				 (unsigned long long)future->table.weight);
+	change->to = xstrdup(weight->text);
+	future->table.weight = number;
+}
+
+/* In another pool a device has that pool's settings; those of a new one are the kernel's. */
+static void join_pool(const struct plan *plan, struct future *future,
+		      const char *pool)
+{
+	struct ioband_table settings = { .measure = "bytes", .depth = "auto" };
+
+	for (size_t i = 0; i < plan->n_future; i++) {
+		if (!strcmp(plan->future[i].table.pool, pool)) {
+			settings = plan->future[i].table;
+			break;
+		}
+	}
+	strcpy(future->table.pool, pool);
+	strcpy(future->table.measure, settings.measure);
+	strcpy(future->table.depth, settings.depth);
+	future->table.slice_ms = settings.slice_ms;
+	future->moved = true;
+}
+
+static void plan_old(struct plan *plan, const struct choice *choice,
+		     struct future *future)
+{
+	const struct conf_value *value = choice->section->value;
+	const char *mode = value[KEY_MODE].text, *pool = value[KEY_POOL].text;
+	struct change *change;
+
+	if (pool && strcmp(pool, future->table.pool)) {
+		change = plan_add(plan, CHANGE_MOVE, future,
+				  &value[KEY_POOL].place);
+		change->setting = "pool";
+		change->tree = xstrdup(future->name);
+		change->from = xstrdup(future->table.pool);
+		change->to = xstrdup(pool);
+		join_pool(plan, future, pool);
+	}
+	if (mode && strcmp(mode, future->table.mode)) {
+		add_set(plan, future, true, "mode", future->table.mode, mode,
+			&value[KEY_MODE].place);
+		strcpy(future->table.mode, mode);
+	}
+	plan_weight(plan, future, &value[KEY_WEIGHT]);
+}
+
+static struct future *future_over(const struct plan *plan,
+				  const struct device *device)
+{
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct ioband_table *table = &plan->future[i].table;
+
+		if (plan->future[i].now && table->device[0] == device->major &&
+		    table->device[1] == device->minor)
+			return &plan->future[i];
+	}
+	return NULL;
+}
+
+static int plan_devices(struct plan *plan)
+{
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < plan->choices.n && code == EXIT_OK; i++) {
+		const struct choice *choice = &plan->choices.v[i];
+		struct future *future = future_over(plan, &choice->device);
+
+		if (future)
+			plan_old(plan, choice, future);
+		else
+			code = plan_blame(plan, &choice->section->place,
+					  plan_new(plan, choice));
+	}
+	return code;
+}
+
+static void set_measure(struct plan *plan, struct future *future)
+{
+	struct conf_place place;
+	const char *to = conf_pool_setting(plan->conf, future->table.pool,
+					   KEY_MEASURE, &place);
+
+	if (!to || !strcmp(to, future->table.measure))
+		return;
+	add_set(plan, future, false, "measure", future->table.measure, to,
+		&place);
+	strcpy(future->table.measure, to);
+}
+
+/* "auto" is for pools that are made: it stays as it was chosen. */
+static void set_slice(struct plan *plan, struct future *future)
+{
+	struct conf_place place;
+	const char *to = conf_pool_setting(plan->conf, future->table.pool,
+					   KEY_SLICE, &place);
+	char from[24];
+
+	snprintf(from, sizeof(from), "%llu",
+		 (unsigned long long)future->table.slice_ms);
+	if (!to || !strcmp(to, "auto") ||
+	    strtoull(to, NULL, 10) == future->table.slice_ms)
+		return;
+	add_set(plan, future, false, "slice", from, to, &place);
+	future->table.slice_ms = strtoull(to, NULL, 10);
+}
+
+static void set_depth(struct plan *plan, struct future *future)
+{
+	struct conf_place place;
+	const char *to = conf_pool_setting(plan->conf, future->table.pool,
+					   KEY_DEPTH, &place);
+
+	if (!to || !strcmp(to, future->table.depth))
+		return;
+	add_set(plan, future, false, "depth", future->table.depth, to, &place);
+}
+
+/* Time is shared in slices only: they come before it, and go after it. */
+static int plan_pool(struct plan *plan, struct future *future)
+{
+	struct conf_place place = { .line = 0 };
+	const char *to = conf_pool_setting(plan->conf, future->table.pool,
+					   KEY_MEASURE, &place);
+
+	if (to && !strcmp(to, "time")) {
+		set_slice(plan, future);
+		set_measure(plan, future);
+	} else {
+		set_measure(plan, future);
+		set_slice(plan, future);
+	}
+	set_depth(plan, future);
+	if (strcmp(future->table.measure, "time") || future->table.slice_ms)
+		return EXIT_OK;
+	fail(EXIT_USAGE,
+	     "pool %s is to share time, which takes slices: set 'slice' in its section, to 80 for instance",
+	     future->table.pool);
+	if (!to)
+		conf_pool_setting(plan->conf, future->table.pool, KEY_SLICE,
+				  &place);
+	return plan_blame(plan, &place, EXIT_USAGE);
+}
+
+/* One device speaks for its pool; one that was there before, if there is one. */
+static bool speaks(const struct plan *plan, const struct future *future)
+{
+	const struct future *first = NULL;
+
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct future *other = &plan->future[i];
+
+		if (!strcmp(other->table.pool, future->table.pool) &&
+		    (!first || (first->moved && !other->moved)))
+			first = other;
+	}
+	return first == future;
+}
+
+static int plan_pools(struct plan *plan)
+{
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
+		struct future *future = &plan->future[i];
+
+		if (speaks(plan, future))
+			code = plan_pool(plan, future);
+	}
+	return code;
+}
+
+/**
+ * plan_make() - find out what has to change
+ * @plan: the result, also to be freed after a failure
+ * @conf: what is to be; must outlive the plan
+ * @devices: what is; must outlive the plan
+ * @only: only these devices below, and no groups
+ * @n_only: how many; 0 for all there are, and the groups
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_make(struct plan *plan, const struct conf *conf,
+	      const struct ioband_devices *devices, char *const *only,
+	      int n_only)
+{
+	int code;
+
+	*plan = (struct plan){
+		.conf = conf, .devices = devices,
+		.finder = { .devices = devices },
+	};
+	know_present(plan);
+	code = select_devices(conf, only, n_only, &plan->choices);
+	if (code == EXIT_OK)
+		code = plan_devices(plan);
+	if (code == EXIT_OK)
+		code = plan_pools(plan);
+	if (code == EXIT_OK)
+		code = plan_groups(plan);
+	return code;
+}
+
+/**
+ * plan_free() - free a plan
+ * @plan: the plan, left empty
+ */
+void plan_free(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n; i++) {
+		struct change *change = &plan->v[i];
+
+		free(change->device);
+		free(change->pool);
+		free(change->tree);
+		free(change->group);
+		free(change->message);
+		free(change->from);
+		free(change->to);
+	}
+	for (size_t i = 0; i < plan->n_future; i++)
+		free(plan->future[i].name);
+	free(plan->future);
+	free(plan->v);
+	choices_free(&plan->choices);
+	*plan = (struct plan){ .n = 0 };
+}
+
+static int reload(const struct ioband_device *device, const char *pool)
+{
+	const struct ioband_table *table = &device->table;
+	char *weight = ioband_has_group(device) ?
+		       xasprintf(" weight=%llu",
+				 (unsigned long long)table->weight) :
+		       xstrdup("");
+	char *line = xasprintf("%llu:%llu %llu %s %d mode=%s%s",
+			       (unsigned long long)table->device[0],
+			       (unsigned long long)table->device[1],
+			       (unsigned long long)table->offset, pool,
+			       *weight ? 2 : 1, table->mode, weight);
+	struct new_device moved = {
+		.name = device->dm->name, .sectors = device->dm->sectors,
+		.table = line, .read_only = device->dm->read_only,
+	};
+	int error, code = EXIT_OK;
+
+	kmsg_mark();
+	error = mapper_reload(&moved);
+	if (error)
+		code = fail(exit_code_of(-error), "cannot move %s to pool %s: %s",
+			    moved.name, pool, kmsg_reason(-error));
+	free(line);
+	free(weight);
+	return code;
+}
+
+static uint64_t weight_number(const char *text)
+{
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static int create(const struct change *change)
+{
+	struct ioband_devices devices;
+	int code = ioband_load(&devices);
+
+	if (code == EXIT_OK)
+		code = make_device(&devices, &change->settings, change->device,
+				   &change->choice->device);
+	ioband_free(&devices);
+	return code;
+}
+
+static int uncreate(const struct change *change)
+{
+	int error = mapper_remove(change->device, false);
+
+	if (!error)
+		return EXIT_OK;
+	return fail(exit_code_of(-error), "cannot remove %s: %s",
+		    change->device, strerror(-error));
+}
+
+static int move_to(const char *name, const char *pool)
+{
+	const struct ioband_device *device;
+	struct ioband_devices devices;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK)
+		return code;
+	device = ioband_named(&devices, name);
+	if (device && device->dm->table)
+		code = reload(device, pool);
+	else
+		code = fail(EXIT_MISSING, "ioband device %s is gone", name);
+	ioband_free(&devices);
+	return code;
+}
+
+/* Do a change, or with @undo go back to what was before. */
+static int run_change(const struct change *change, bool undo)
+{
+	const char *to = undo ? change->from : change->to;
+	struct mapped_device mapped;
+	struct ioband_device speaker = { .dm = &mapped };
+
+	snprintf(mapped.name, sizeof(mapped.name), "%s", change->device);
+	switch (change->kind) {
+	case CHANGE_CREATE:
+		return undo ? uncreate(change) : create(change);
+	case CHANGE_MOVE:
+		return move_to(change->device, to);
+	case CHANGE_SET:
+		return query_set(&speaker, change->setting, to);
+	case CHANGE_WEIGHT:
+		return query_weight(&speaker, change->message,
+				    weight_number(to));
+	}
+	return EXIT_FAILED;
+}
+
+static void undo(const struct plan *plan, size_t n)
+{
+	bool complete = true;
+
+	for (size_t i = n; i-- > 0;) {
+		if (run_change(&plan->v[i], true) == EXIT_OK)
+			continue;
+		complete = false;
+		note("... so that a change of %s could not be undone",
+		     plan->v[i].device);
+	}
+	if (complete)
+		note("%zu change%s undone: all is as it was before", n,
+		     n == 1 ? " was" : "s were");
+}
+
+/**
+ * plan_run() - make all changes, or none
+ * @plan: the changes
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_run(const struct plan *plan)
+{
+	char where[256];
+	int code;
+
+	for (size_t i = 0; i < plan->n; i++) {
+		code = run_change(&plan->v[i], false);
+		if (code == EXIT_OK)
+			continue;
+		conf_where(plan->conf, &plan->v[i].place, where, sizeof(where));
+		note("... which is asked for at %s", where);
+		undo(plan, i);
+		return code;
+	}
+	return EXIT_OK;
+}
+
+enum { ACTION, POOL, DEVICE, GROUP, SETTING, FROM, TO, PLACE, COLUMNS };
+
+static const struct column columns[COLUMNS] = {
+	[ACTION] = { "ACTION", "action", COLUMN_TEXT },
+	[POOL] = { "POOL", "pool", COLUMN_TEXT },
+	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT },
+	[GROUP] = { "GROUP", "group", COLUMN_TEXT },
+	[SETTING] = { "SETTING", "setting", COLUMN_TEXT },
+	[FROM] = { "FROM", "from", COLUMN_TEXT },
+	[TO] = { "TO", "to", COLUMN_TEXT },
+	[PLACE] = { "BECAUSE", "because", COLUMN_TEXT },
+};
+
+static const char *const actions[] = {
+	[CHANGE_CREATE] = "create",
+	[CHANGE_MOVE] = "set",
+	[CHANGE_SET] = "set",
+	[CHANGE_WEIGHT] = "weight",
+};
+
+static void print_change(struct table *table, const struct plan *plan,
+			 const struct change *change)
+{
+	struct row *row = print_row(table);
+	char where[256];
+
+	conf_where(plan->conf, &change->place, where, sizeof(where));
+	print_text(table, row, ACTION, actions[change->kind]);
+	print_text(table, row, POOL, change->pool);
+	print_text(table, row, DEVICE, change->kind == CHANGE_CREATE ?
+		   change->device : change->tree);
+	print_text(table, row, GROUP, change->group);
+	print_text(table, row, SETTING, change->setting);
+	print_text(table, row, FROM, change->from);
+	print_text(table, row, TO, change->to);
+	print_text(table, row, PLACE, where);
+}
+
+/**
+ * plan_print() - print all changes
+ * @plan: the changes
+ * @json: print JSON
+ *
+ * Return: an exit code.
+ */
+int plan_print(const struct plan *plan, bool json)
+{
+	struct table *table = print_table("changes", columns, COLUMNS, json);
+
+	for (size_t i = 0; i < plan->n; i++)
+		print_change(table, plan, &plan->v[i]);
+	return print_end(table);
+}

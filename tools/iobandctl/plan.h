@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_PLAN_H
+#define IOBANDCTL_PLAN_H
+
+#include "conf.h"
+#include "group.h"
+#include "ioband.h"
+#include "make.h"
+#include "select.h"
+
+enum change_kind {
+	CHANGE_CREATE,
+	CHANGE_MOVE,	/* to another pool */
+	CHANGE_SET,
+	CHANGE_WEIGHT,
+};
+
+/**
+ * struct change - one step from what is to what the configuration says
+ * @kind: what it does
+ * @device: the ioband device that is made or spoken to
+ * @pool: the pool
+ * @tree: the device whose setting it is, or in whose own tree the group is;
+ *	NULL for the pool's
+ * @group: the group, for people; NULL if it is about none
+ * @message: the group, for the kernel
+ * @setting: the key that is set, or NULL
+ * @from: what it is; NULL if it is not there
+ * @to: what it becomes
+ * @place: what in the configuration asks for it
+ * @choice: of CHANGE_CREATE: the device below
+ * @settings: of CHANGE_CREATE
+ */
+struct change {
+	enum change_kind kind;
+	char *device;
+	char *pool;
+	char *tree;
+	char *group;
+	char *message;
+	const char *setting;
+	char *from;
+	char *to;
+	struct conf_place place;
+	const struct choice *choice;
+	struct settings settings;
+};
+
+/**
+ * struct future - an ioband device as it will be
+ * @name: its name
+ * @table: its table line
+ * @now: the device as it is; NULL if it is to be made
+ * @moved: it changes its pool, which makes its groups anew
+ */
+struct future {
+	char *name;
+	struct ioband_table table;
+	const struct ioband_device *now;
+	bool moved;
+};
+
+/**
+ * struct plan - all changes, in order
+ * @conf: what they are to reach
+ * @devices: what there is
+ * @choices: the devices below
+ * @future: the devices as they will be
+ * @n_future: how many
+ * @v: the changes
+ * @n: how many
+ * @finder: for groups
+ */
+struct plan {
+	const struct conf *conf;
+	const struct ioband_devices *devices;
+	struct choices choices;
+	struct future *future;
+	size_t n_future;
+	struct change *v;
+	size_t n;
+	struct finder finder;
+};
+
+int plan_make(struct plan *plan, const struct conf *conf,
+	      const struct ioband_devices *devices, char *const *only,
+	      int n_only);
+int plan_run(const struct plan *plan);
+int plan_print(const struct plan *plan, bool json);
+void plan_free(struct plan *plan);
+struct change *plan_add(struct plan *plan, enum change_kind kind,
+			const struct future *future,
+			const struct conf_place *place);
+int plan_blame(const struct plan *plan, const struct conf_place *place,
+	       int code);
+
+/* plan-groups.c */
+int plan_groups(struct plan *plan);
+
+#endif

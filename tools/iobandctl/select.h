@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_SELECT_H
+#define IOBANDCTL_SELECT_H
+
+#include "conf.h"
+#include "device.h"
+
+/**
+ * struct choice - a block device, and the section that is about it
+ * @device: the device
+ * @label: its name in device-mapper, or the kernel's
+ * @section: of the configuration
+ * @named: the section names it, where patterns only fit
+ */
+struct choice {
+	struct device device;
+	char label[DEVICE_NAME_SIZE];
+	const struct conf_section *section;
+	bool named;
+};
+
+struct choices {
+	struct choice *v;
+	size_t n;
+};
+
+int select_devices(const struct conf *conf, char *const *only, int n_only,
+		   struct choices *choices);
+void choices_free(struct choices *choices);
+char *device_lasting_name(unsigned int major, unsigned int minor);
+
+#endif

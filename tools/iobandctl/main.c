@@ -22,6 +22,7 @@ static const struct verb *const verbs[] = {
 	&verb_stat,
 	&verb_apply,
 	&verb_dump,
+	&verb_watch,
 	&verb_help,
 };
 

@@ -17,6 +17,7 @@ extern const struct verb verb_groups;
 extern const struct verb verb_stat;
 extern const struct verb verb_apply;
 extern const struct verb verb_dump;
+extern const struct verb verb_watch;
 
 int remove_device(const struct ioband_device *device, bool deferred);
 int list_print(const struct ioband_device *devices, size_t n, bool json);

@@ -53,4 +53,10 @@ void test_conf_weights(void);
 void test_conf_escape(void);
 void test_conf_selects(void);
 
+/* In test-weigh.c. */
+void test_weigh_files(void);
+void test_weigh_bfq(void);
+void test_weigh_devices(void);
+void test_units(void);
+
 #endif

@@ -18,7 +18,8 @@ static const struct {
 	TEST(pool_of_disks), TEST(disk_that_seeks), TEST(lasting_names),
 	TEST(sample), TEST(tree),
 	TEST(conf_faults), TEST(conf_files), TEST(conf_weights),
-	TEST(conf_escape), TEST(conf_selects),
+	TEST(conf_escape), TEST(conf_selects), TEST(weigh_files),
+	TEST(weigh_bfq), TEST(weigh_devices), TEST(units),
 };
 
 int main(int argc, char **argv)

@@ -45,7 +45,7 @@ def compile_c(output: Path, inputs: Sequence[Path], source: Path, *libraries: st
 
 
 def libraries() -> list[str]:
-    names = ["devmapper", "smartcols", "mount", "blkid", "libudev", "ini_config"]
+    names = ["devmapper", "smartcols", "mount", "blkid", "libudev", "ini_config", "libsystemd"]
     return sh("pkg-config", "--libs", *names, check=True).stdout.split()
 
 
@@ -61,7 +61,7 @@ class Built:
     fake: Path
 
 
-UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-conf"]
+UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-conf", "test-weigh"]
 PARSER = ["parse", "conf", "conf-ask", "words", "alloc", "error"]
 FAKED = ["dm", "cgroup-mount"]
 
@@ -146,6 +146,10 @@ MUTANTS = [
     ("conf-ask.c", "i = conf->n; i-- > 0;", "i = 0; i < conf->n; i++", "unit"),
     ("conf.c", "{ ERR_NOKEY,", "{ 99,", "unit"),
     ("conf.c", "free(conf->v[i].label);", ";", "fuzz"),
+    ("weigh.c", "* 11 + 5", "* 10", "unit"),
+    ("weigh.c", "is_bfq && is_unit", "is_bfq", "unit"),
+    ("weigh.c", "if (!asked->weight && ", "if (", "unit"),
+    ("watch-bus.c", '".slice"))\n', '".service"))\n', "unit"),
     ("tree.c", 'strcmp(parent->name, "root")', "parent", "unit"),
 ]
 
@@ -799,3 +803,5 @@ def test_install(built: Built, tmp_path: Path) -> None:
     assert re.fullmatch(r"iobandctl \d+\.\d+\.\d+\n", version.stdout)
     for page in ("man8/iobandctl.8", "man5/ioband.conf.5"):
         assert (tmp_path / "root/usr/share/man" / page).exists()
+    unit = tmp_path / "root/usr/lib/systemd/system/iobandctl-watch.service"
+    assert "ExecStart=/usr/sbin/iobandctl watch\n" in unit.read_text()

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What systemd and container tools ask for, as a weight of ioband. */
+#include "check.h"
+#include "defs.h"
+#include "watch.h"
+#include "weigh.h"
+
+void test_weigh_files(void)
+{
+	static const struct {
+		const char *io;
+		const char *bfq;
+		bool is_unit;
+		unsigned long weight;
+	} cases[] = {
+		{ "default 100\n", "", false, 0 },
+		{ "default 400\n", "", true, 400 },
+		{ "default 10000\n", "default 1000\n", true, 10000 },
+		{ "default 400\n", "default 127\n", true, 400 },
+		{ "default 100\n", "default 500\n", false, 500 },
+		{ "", "default 127\n", true, 402 },
+		{ "", "127\n", false, 127 },
+		{ "", "default 50\n", true, 50 },
+		{ "", "default 100\n", true, 0 },
+		{ "default 10001\n", "", false, 0 },
+		{ "default 0\n", "", false, 0 },
+		{ "default\n\nx y\n", "default 1001\n", false, 0 },
+		{ "1\n", "", false, 1 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct asked asked = { .n = 0 };
+
+		asked_read(&asked, cases[i].io, false, cases[i].is_unit);
+		asked_read(&asked, cases[i].bfq, true, cases[i].is_unit);
+		CHECK(asked.weight == cases[i].weight && !asked.n);
+		asked_free(&asked);
+	}
+}
+
+/* systemd's own arithmetic, of which ours is the inverse. */
+static unsigned long systemd_bfq(unsigned long weight)
+{
+	return weight <= 100 ? weight : 100 + (weight - 100) * 900 / 9900;
+}
+
+void test_weigh_bfq(void)
+{
+	for (unsigned long weight = 1; weight <= 10000; weight++) {
+		unsigned long bfq = systemd_bfq(weight), back = weigh_bfq(bfq);
+
+		CHECK(systemd_bfq(back) == bfq);
+		CHECK(back >= 1 && back <= 10000);
+		CHECK(back + 11 > weight && back < weight + 11);
+	}
+	CHECK(weigh_bfq(5000) == 10000);
+}
+
+void test_weigh_devices(void)
+{
+	static const struct device_weight tree[] = {
+		{ .major = 253, .minor = 5 }, { .major = 253, .minor = 0 },
+		{ .major = 8, .minor = 0 },
+	};
+	struct asked asked = { .n = 0 };
+
+	asked_read(&asked, "default 200\n8:16 50\n8:0 300\n", false, false);
+	CHECK(asked.n == 2);
+	CHECK(asked_on(&asked, tree, 3) == 300);
+	CHECK(asked_on(&asked, tree, 2) == 200);
+	asked_add(&asked, 253, 0, 7);
+	CHECK(asked_on(&asked, tree, 2) == 7);
+	CHECK(asked_on(&asked, tree, 3) == 300);
+	CHECK(asked_on(&asked, tree, 0) == 200);
+	asked_read(&asked, "8: 9\n:0 9\n8:0:0 9\n", false, false);
+	CHECK(asked.n == 3 && asked.weight == 200);
+	asked_free(&asked);
+}
+
+void test_units(void)
+{
+	CHECK(watch_is_unit("/system.slice/db.service"));
+	CHECK(watch_is_unit("/system.slice"));
+	CHECK(watch_is_unit("/a.slice/a-b.slice/x.scope"));
+	CHECK(watch_is_unit("/init.scope"));
+	CHECK(!watch_is_unit("/"));
+	CHECK(!watch_is_unit("/a"));
+	CHECK(!watch_is_unit("/docker/0123"));
+	CHECK(!watch_is_unit("/system.slice/.service"));
+	CHECK(!watch_is_unit("/a/b.service"));
+	CHECK(!watch_is_unit("/user.slice/user@0.service/app.slice/x.service"));
+}

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""iobandctl watch: weights follow the configuration, cgroup files and systemd."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGTERM
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.devices import DmDevice, VolumeGroup, linear, null_blk
+from harness.guest import Guest, Job
+from harness.module import REPO
+from harness.waiting import wait_until
+
+CONF = "/etc/ioband.conf"
+UNIT = "iobandctl-watch.service"
+# $1: a group, $2: its weight; how many milliseconds until the weight is set.
+AWAIT = """
+start=$(date +%s%3N)
+until dmsetup message d 0 groups | grep -q "weight=$2 set=1 path=$1$"; do
+	[ $(($(date +%s%3N) - start)) -lt 20000 ] || exit 1
+done
+echo $(($(date +%s%3N) - start))
+"""
+
+
+@dataclass
+class Machine:
+    """A guest with ioband device "d" of pool "p" over "one", and room for another over "two"."""
+
+    guest: Guest
+    program: str
+    disk: str
+
+    def ctl(self, *args: str) -> str:
+        """Run iobandctl; what it printed."""
+        return self.guest.run([self.program, *args]).out
+
+    def weights(self, device: str | None = None) -> dict[str, int]:
+        """The weights of cgroups that are set, in the tree of the pool or of a device."""
+        found = re.findall(
+            r"^pool=p (?:device=(\S+) )?group=cgroup:(\S+) weight=(\d+)$",
+            self.ctl("groups", "--weights"),
+            re.MULTILINE,
+        )
+        return {path: int(weight) for owner, path, weight in found if owner == (device or "")}
+
+    def follows(self, weights: dict[str, int | None], device: str | None = None) -> None:
+        """Soon these weights are set (or, with None, not)."""
+
+        def fits() -> bool:
+            now = self.weights(device)
+            return all(now.get(path) == weight for path, weight in weights.items())
+
+        wait_until(self.guest, fits, f"not {weights}")
+
+    def create(self, name: str, volume: str, *options: str) -> None:
+        """Make an ioband device in pool p."""
+        self.ctl("create", "--pool", "p", *options, name, volume)
+
+
+@pytest.fixture
+def machine(ioband: Guest, iobandctl: Path) -> Iterator[Machine]:
+    """Mapped devices one, below ioband device d, and two."""
+    with (
+        null_blk(ioband, size_mib=16, memory_backed=1) as disk,
+        linear(ioband, "one", disk),
+        DmDevice(ioband, "two", "0 2048 zero"),
+    ):
+        machine = Machine(ioband, str(iobandctl), disk)
+        machine.create("d", "one")
+        yield machine
+        ioband.run(f"dmsetup remove --retry d; dmsetup remove --retry e; rm -f {CONF}", check=False)
+
+
+def start(machine: Machine, *options: str) -> Job:
+    """Start watch in the foreground; it is ready when it says so."""
+    return machine.guest.start([machine.program, "watch", *options])
+
+
+def test_files_and_configuration(machine: Machine) -> None:
+    """What is there, what comes, what changes, what goes; devices that come later."""
+    guest = machine.guest
+    guest.write(CONF, "[group /a/fixed]\nweight = 700\n[group /a/b?]\nweight = 70\n")
+    with Cgroup(guest, "a") as a, Cgroup(guest, "a/old") as old:
+        old.set("io.weight", "200")
+        machine.ctl("set-weight", "a", "9")
+        job = start(machine)
+        machine.follows({"/a/old": 200, "/a": None})
+        old.set("io.weight", "250")
+        with (
+            Cgroup(guest, "a/fixed") as fixed,
+            Cgroup(guest, "a/bx"),
+            Cgroup(guest, "a/new") as new,
+        ):
+            fixed.set("io.weight", "33")
+            new.set("io.weight", "44")
+            expected = {"/a/old": 250, "/a/fixed": 700, "/a/bx": 70, "/a/new": 44}
+            machine.follows(expected)
+            machine.create("e", "two", "--mode", "device+cgroup")
+            machine.follows(expected, "e")
+            # The controller goes and comes back, and with it the groups and the files.
+            a.set("cgroup.subtree_control", "-io")
+            machine.follows(dict.fromkeys(expected))
+            a.set("cgroup.subtree_control", "+io")
+            machine.follows({"/a/fixed": 700, "/a/bx": 70, "/a/new": None})
+            new.set("io.weight", "45")
+            machine.follows({"/a/new": 45})
+            new.set("io.weight", "100")
+            machine.follows({"/a/new": None})
+            job.kill(SIGTERM)
+            job.wait()
+            fixed.set("io.weight", "34")
+            old.set("io.weight", "300")
+            guest.write(CONF, "[group /a/fixed]\nweight = 701\n")
+            job = start(machine)
+            machine.follows({"/a/fixed": 701, "/a/bx": None, "/a/old": 300})
+            guest.write(CONF, "nonsense")
+            guest.run(["kill", "-HUP", str(job.pid)])
+            old.set("io.weight", "301")
+            machine.follows({"/a/fixed": 701, "/a/old": 301})
+        job.kill(SIGTERM)
+        job.wait()
+
+
+@pytest.fixture
+def service(ioband: Guest, iobandctl: Path) -> Iterator[Machine]:
+    """Watch as a service; ioband device d over logical volume vg0/lv."""
+    unit = (REPO / f"udev/{UNIT}.in").read_text()
+    program = f"ExecStart={iobandctl}"
+    unit = re.sub(r"ExecStart=\S+", program, unit)
+    # The sanitizers want to see more than the service needs.
+    unit = re.sub(r"(?m)^(MemoryDeny|Protect|Capability).*\n", "", unit)
+    ioband.write(f"/run/systemd/system/{UNIT}", unit)
+    ioband.write(CONF, "[group /system.slice/fixed.service]\nweight = 700\n")
+    with (
+        null_blk(ioband, size_mib=64, memory_backed=1) as disk,
+        VolumeGroup(ioband, "vg0", [disk]) as group,
+    ):
+        group.create("lv", 32)
+        machine = Machine(ioband, str(iobandctl), disk)
+        machine.create("d", "vg0/lv")
+        ioband.run(f"systemctl daemon-reload; systemctl start {UNIT}")
+        yield machine
+        ioband.run(f"systemctl stop {UNIT} db.service fixed.service; rm {CONF}", check=False)
+        ioband.run(["dmsetup", "remove", "--retry", "d"])
+
+
+@pytest.mark.guest(systemd=True)
+def test_systemd(service: Machine) -> None:
+    """What systemd is asked for holds on a logical volume, at once, and over restarts."""
+    guest = service.guest
+    unit = ["systemd-run", "-q", "--unit=db.service", "-p", "IOWeight=250", "sleep", "infinity"]
+
+    def takes_ms(weight: int, name: str = "db.service") -> int:
+        await_it = ["bash", "-c", AWAIT, "-", f"/system.slice/{name}", str(weight)]
+        return int(guest.run(await_it).out)
+
+    def ask(**properties: object) -> None:
+        words = [f"{key}={value}" for key, value in properties.items()]
+        guest.run(["systemctl", "set-property", "--runtime", "db.service", *words])
+
+    guest.run(unit)
+    takes_ms(250)
+    # A second, on a machine where to look once does not take a good part of it.
+    limit_ms = 1000 + 8 * takes_ms(250)
+    ask(IOWeight=400)
+    assert takes_ms(400) < limit_ms
+    ask(IODeviceWeight="/dev/vg0/lv 300")
+    assert takes_ms(300) < limit_ms
+    ask(IODeviceWeight="")
+    takes_ms(400)
+
+    # The configuration goes first; a weight set in ExecStartPre= is there before any I/O.
+    run = ["systemd-run", "-q", "-p", "IOWeight=20", "--unit=fixed.service"]
+    guest.run([*run, "sleep", "infinity"])
+    takes_ms(700, "fixed.service")
+    guest.run(["systemctl", "stop", "fixed.service"])
+    events = "/sys/kernel/tracing/events/ioband/ioband_group_create/enable"
+    guest.write(events, "1")
+    first = f"ExecStartPre=+{service.program} set-weight system.slice/fixed.service 700"
+    read = ["dd", "if=/dev/mapper/d", "of=/dev/null", "iflag=direct", "count=9"]
+    guest.run([*run, "--wait", "-p", first, *read])
+    guest.write(events, "0")
+    made = guest.read("/sys/kernel/tracing/trace")
+    assert re.search(r"iobandctl-\d+ .*ioband_group_create", made), made
+    assert not re.search(r" dd-\d+ .*ioband_group_create", made), made
+
+    guest.run(f"kill -9 $(systemctl show -P MainPID {UNIT})")
+    ask(IOWeight=500)
+    takes_ms(500)
+    guest.run(["systemctl", "daemon-reexec"])
+    ask(IODeviceWeight="/dev/vg0/lv 301")
+    takes_ms(301)
+
+    # Without the controller a service has no I/O of its own.
+    guest.write(
+        CONF,
+        "[watch]\nenable-controller = yes\n[group /system.slice/plain.*]\nweight = 3\n",
+    )
+    guest.run(["systemctl", "reload", UNIT])
+    guest.run(["systemd-run", "-q", "--unit=plain.service", "sleep", "infinity"])
+    takes_ms(3, "plain.service")
+    guest.run(["systemctl", "stop", "plain.service"])
+    assert guest.run(["systemctl", "show", "-P", "NRestarts", UNIT]).out == "1\n"

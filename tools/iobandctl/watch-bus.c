@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * systemd over D-Bus, for what cgroup files cannot hold: IODeviceWeight= on a
+ * device without an I/O scheduler is refused by the kernel, but systemd keeps
+ * it.  It writes io.weight at each change of them, which tells when to ask.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "device.h"
+#include "watch.h"
+
+#define SYSTEMD "org.freedesktop.systemd1"
+#define ANSWER_US 2000000	/* systemd is busy now and then, at boot above all */
+#define RETRY_US 2000000
+
+static const struct {
+	const char *suffix;
+	const char *interface;
+} kinds[] = {
+	{ ".service", SYSTEMD ".Service" }, { ".slice", SYSTEMD ".Slice" },
+	{ ".scope", SYSTEMD ".Scope" }, { ".mount", SYSTEMD ".Mount" },
+	{ ".socket", SYSTEMD ".Socket" }, { ".swap", SYSTEMD ".Swap" },
+};
+
+static bool ends(const char *text, size_t length, const char *suffix)
+{
+	size_t its = strlen(suffix);
+
+	return length > its && !strncmp(text + length - its, suffix, its);
+}
+
+static const char *interface_of(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (ends(name, strlen(name), kinds[i].suffix))
+			return kinds[i].interface;
+	}
+	return NULL;
+}
+
+/**
+ * watch_is_unit() - see whether a cgroup is a unit's of the system's systemd
+ * @path: of the cgroup
+ *
+ * Its units lie in slices only; what is below a service is somebody else's.
+ *
+ * Return: whether it is.
+ */
+bool watch_is_unit(const char *path)
+{
+	const char *slash;
+
+	for (path++; (slash = strchr(path, '/')); path = slash + 1) {
+		if (!ends(path, slash - path, ".slice"))
+			return false;
+	}
+	return interface_of(path);
+}
+
+static int on_retry(sd_event_source *source, uint64_t now, void *data)
+{
+	struct watch *watch = data;
+
+	(void)source;
+	(void)now;
+	watch_bus_start(watch);
+	if (watch->bus)
+		watch_cgroups_all(watch);
+	return 0;
+}
+
+static void lose_bus(struct watch *watch)
+{
+	uint64_t now;
+
+	watch->bus = sd_bus_close_unref(watch->bus);
+	if (sd_event_now(watch->event, CLOCK_MONOTONIC, &now) < 0)
+		return;
+	sd_event_source_set_time(watch->retry, now + RETRY_US);
+	sd_event_source_set_enabled(watch->retry, SD_EVENT_ONESHOT);
+}
+
+static int on_disconnected(sd_bus_message *message, void *data,
+			   sd_bus_error *error)
+{
+	(void)message;
+	(void)error;
+	lose_bus(data);
+	return 0;
+}
+
+/**
+ * watch_bus_start() - reach systemd, now or later
+ * @watch: with a loop
+ */
+void watch_bus_start(struct watch *watch)
+{
+	if (!watch->retry &&
+	    sd_event_add_time(watch->event, &watch->retry, CLOCK_MONOTONIC, 0,
+			      100000, on_retry, watch) >= 0)
+		sd_event_source_set_enabled(watch->retry, SD_EVENT_OFF);
+	if (sd_bus_open_system(&watch->bus) < 0 ||
+	    sd_bus_set_method_call_timeout(watch->bus, ANSWER_US) < 0 ||
+	    sd_bus_attach_event(watch->bus, watch->event, 0) < 0 ||
+	    sd_bus_match_signal(watch->bus, NULL, NULL,
+				"/org/freedesktop/DBus/Local",
+				"org.freedesktop.DBus.Local", "Disconnected",
+				on_disconnected, watch) < 0)
+		lose_bus(watch);
+}
+
+/**
+ * watch_bus_free() - leave the bus
+ * @watch: all
+ */
+void watch_bus_free(struct watch *watch)
+{
+	watch->bus = sd_bus_flush_close_unref(watch->bus);
+	watch->retry = sd_event_source_unref(watch->retry);
+}
+
+static char *object_of(const char *unit)
+{
+	char *object = NULL;
+
+	if (sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit,
+			       &object) < 0)
+		exit(fail(EXIT_FAILED, "out of memory"));
+	return object;
+}
+
+/* To ask for a unit that is not there would make systemd look for its file. */
+static bool is_its_cgroup(struct watch *watch, const char *object,
+			  const char *interface, const char *path)
+{
+	sd_bus_error error = SD_BUS_ERROR_NULL;
+	char *its = NULL;
+	int result = sd_bus_get_property_string(watch->bus, SYSTEMD, object,
+						interface, "ControlGroup",
+						&error, &its);
+	bool same = result >= 0 && !strcmp(its, path);
+
+	sd_bus_error_free(&error);
+	free(its);
+	return same;
+}
+
+static void read_weights(sd_bus_message *answer, struct asked *asked)
+{
+	struct device device;
+	uint64_t weight;
+	const char *path;
+
+	if (sd_bus_message_enter_container(answer, 'a', "(st)") < 0)
+		return;
+	while (sd_bus_message_read(answer, "(st)", &path, &weight) > 0) {
+		if (weight >= 1 && weight <= IOBAND_WEIGHT_MAX &&
+		    device_find(path, &device))
+			asked_add(asked, device.major, device.minor, weight);
+	}
+}
+
+/**
+ * watch_bus_ask() - ask systemd for a unit's weights on devices
+ * @watch: all
+ * @path: of its cgroup
+ * @asked: added to
+ */
+void watch_bus_ask(struct watch *watch, const char *path, struct asked *asked)
+{
+	const char *unit = strrchr(path, '/') + 1;
+	const char *interface = interface_of(unit);
+	sd_bus_error error = SD_BUS_ERROR_NULL;
+	sd_bus_message *answer = NULL;
+	char *object;
+
+	if (!watch->bus || !watch->n_trees)
+		return;
+	object = object_of(unit);
+	if (is_its_cgroup(watch, object, interface, path) &&
+	    sd_bus_get_property(watch->bus, SYSTEMD, object, interface,
+				"IODeviceWeight", &error, &answer,
+				"a(st)") >= 0)
+		read_weights(answer, asked);
+	sd_bus_message_unref(answer);
+	sd_bus_error_free(&error);
+	free(object);
+}
+
+/**
+ * watch_bus_enable_io() - have systemd enable the io controller for a unit
+ * @watch: all
+ * @path: of its cgroup
+ *
+ * What systemd does not know it takes away again.
+ *
+ * Return: whether systemd did.
+ */
+bool watch_bus_enable_io(struct watch *watch, const char *path)
+{
+	sd_bus_error error = SD_BUS_ERROR_NULL;
+	int result = -1;
+
+	if (watch->bus)
+		result = sd_bus_call_method(watch->bus, SYSTEMD,
+					    "/org/freedesktop/systemd1",
+					    SYSTEMD ".Manager",
+					    "SetUnitProperties", &error, NULL,
+					    "sba(sv)", strrchr(path, '/') + 1,
+					    1, 1, "IOAccounting", "b", 1);
+	if (result < 0 && watch->bus)
+		note("systemd does not set IOAccounting=yes for cgroup %s: %s",
+		     path, error.message ? error.message : strerror(-result));
+	sd_bus_error_free(&error);
+	return result >= 0;
+}

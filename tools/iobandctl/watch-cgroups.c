@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The cgroups, and what their files ask for.  One inotify watch a cgroup tells
+ * of what comes, goes and is written in it: the kernel notes writes to cgroup
+ * files as it does for others.  A watch is there before its cgroup is read, so
+ * that nothing that happens meanwhile is missed.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "watch.h"
+
+#define EVENTS (IN_CREATE | IN_MODIFY | IN_ONLYDIR)
+
+static char *file_name(const struct watch *watch, const char *path,
+		       const char *file)
+{
+	return xasprintf("%s%s%s%s", watch->hierarchy.root,
+			 path[1] ? path : "", *file ? "/" : "", file);
+}
+
+static bool read_file(const struct watch *watch, const char *path,
+		      const char *file, char *text, size_t size)
+{
+	char *name = file_name(watch, path, file);
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	free(name);
+	if (fd >= 0)
+		close(fd);
+	text[length < 0 ? 0 : length] = 0;
+	return length >= 0;
+}
+
+/* What is asked for a cgroup: its files, and systemd where files refuse. */
+static void read_node(struct watch *watch, struct node *node)
+{
+	bool is_unit = watch_is_unit(node->path);
+	char text[4096];
+
+	asked_free(&node->asked);
+	if (read_file(watch, node->path, "io.weight", text, sizeof(text)))
+		asked_read(&node->asked, text, false, is_unit);
+	if (read_file(watch, node->path, "io.bfq.weight", text, sizeof(text)))
+		asked_read(&node->asked, text, true, is_unit);
+	if (is_unit)
+		watch_bus_ask(watch, node->path, &node->asked);
+}
+
+/* Whether the configuration needs a cgroup to have I/O of its own. */
+static bool needs_io(const struct watch *watch, const char *path)
+{
+	if (!fnmatch("*.slice", path, 0))
+		return true;
+	for (size_t i = 0; i < watch->conf.n; i++) {
+		if (conf_names_cgroup(&watch->conf.v[i], path))
+			return true;
+	}
+	return false;
+}
+
+/* Enable io in each ancestor, the root first. */
+static void write_controller(const struct watch *watch, const char *path)
+{
+	char *above = xstrdup(path);
+
+	for (char *slash = above; slash; slash = strchr(slash + 1, '/')) {
+		char *name;
+		int fd;
+
+		*slash = 0;
+		name = xasprintf("%s%s/cgroup.subtree_control",
+				 watch->hierarchy.root, above);
+		fd = open(name, O_WRONLY | O_CLOEXEC);
+		if (fd < 0 || write(fd, "+io", 3) < 0)
+			note("cannot enable the io controller in %s: %s", name,
+			     strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		free(name);
+		*slash = '/';
+	}
+	free(above);
+}
+
+static void enable_io(struct watch *watch, const struct node *node)
+{
+	if (!watch->enable || !node->path[1] || !needs_io(watch, node->path) ||
+	    cgroup_has_io(&watch->hierarchy, node->path))
+		return;
+	if (!watch_is_unit(node->path) ||
+	    !watch_bus_enable_io(watch, node->path))
+		write_controller(watch, node->path);
+}
+
+static size_t place_of(const struct watch *watch, int wd)
+{
+	size_t low = 0, high = watch->n_nodes;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (watch->nodes[middle].wd < wd)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct node *find_node(struct watch *watch, int wd)
+{
+	size_t place = place_of(watch, wd);
+
+	return place < watch->n_nodes && watch->nodes[place].wd == wd ?
+	       &watch->nodes[place] : NULL;
+}
+
+static void drop_node(struct watch *watch, int wd)
+{
+	struct node *node = find_node(watch, wd);
+
+	if (!node)
+		return;
+	free(node->path);
+	free(node->sent);
+	asked_free(&node->asked);
+	memmove(node, node + 1,
+		(--watch->n_nodes - (node - watch->nodes)) * sizeof(*node));
+}
+
+static struct node *insert_node(struct watch *watch, int wd, const char *path)
+{
+	size_t place = place_of(watch, wd);
+	struct node *node;
+
+	watch->nodes = xgrow(watch->nodes, watch->n_nodes,
+			     sizeof(*watch->nodes));
+	node = &watch->nodes[place];
+	memmove(node + 1, node, (watch->n_nodes++ - place) * sizeof(*node));
+	*node = (struct node){
+		.wd = wd, .path = xstrdup(path),
+		.sent = xcalloc(watch->n_trees, sizeof(*node->sent)),
+	};
+	return node;
+}
+
+/* A cgroup may be gone again before it is watched. */
+static int add_node(const char *path, uint64_t id, void *data)
+{
+	struct watch *watch = data;
+	char *directory = file_name(watch, path, "");
+	struct node *node;
+	int wd = inotify_add_watch(watch->inotify, directory, EVENTS);
+
+	free(directory);
+	if (wd < 0 && errno == ENOSPC)
+		return fail(EXIT_FAILED,
+			    "there are more cgroups than may be watched; raise sysctl fs.inotify.max_user_watches");
+	if (wd < 0)
+		return EXIT_OK;
+	node = find_node(watch, wd);
+	if (node)
+		return EXIT_OK;
+	node = insert_node(watch, wd, path);
+	node->id = id;
+	enable_io(watch, node);
+	read_node(watch, node);
+	watch_send(watch, node);
+	return EXIT_OK;
+}
+
+static int add_below(struct watch *watch, const char *path)
+{
+	return cgroup_walk(&watch->hierarchy, path, add_node, watch);
+}
+
+static bool is_below(const char *path, const char *above)
+{
+	size_t length = above[1] ? strlen(above) : 0;
+
+	return !strncmp(path, above, length) && path[length] == '/' &&
+	       path[length + 1];
+}
+
+/* With the io controller a cgroup loses and gains its group, and its files. */
+static void controller_changed(struct watch *watch, const char *path)
+{
+	char *above = xstrdup(path);
+
+	for (size_t i = 0; i < watch->n_nodes; i++) {
+		struct node *node = &watch->nodes[i];
+
+		if (!is_below(node->path, above))
+			continue;
+		memset(node->sent, 0, watch->n_trees * sizeof(*node->sent));
+		enable_io(watch, node);
+		read_node(watch, node);
+		watch_send(watch, node);
+	}
+	free(above);
+}
+
+static void node_changed(struct watch *watch, struct node *node,
+			 const char *file)
+{
+	if (!strcmp(file, "cgroup.subtree_control")) {
+		controller_changed(watch, node->path);
+	} else if (!strcmp(file, "io.weight") ||
+		   !strcmp(file, "io.bfq.weight")) {
+		read_node(watch, node);
+		watch_send(watch, node);
+	}
+}
+
+static int handle(struct watch *watch, const struct inotify_event *event)
+{
+	struct node *node = find_node(watch, event->wd);
+	char *path;
+	int code;
+
+	if (event->mask & IN_Q_OVERFLOW)
+		return add_below(watch, "/");
+	if (event->mask & IN_IGNORED)
+		drop_node(watch, event->wd);
+	if (!node || event->mask & IN_IGNORED || !event->len)
+		return EXIT_OK;
+	if (event->mask & IN_CREATE && event->mask & IN_ISDIR) {
+		path = xasprintf("%s/%s", node->path[1] ? node->path : "",
+				 event->name);
+		code = add_below(watch, path);
+		free(path);
+		return code;
+	}
+	if (event->mask & IN_MODIFY)
+		node_changed(watch, node, event->name);
+	return EXIT_OK;
+}
+
+static int on_inotify(sd_event_source *source, int fd, uint32_t events,
+		      void *data)
+{
+	char buffer[16384]
+		__attribute((aligned(__alignof__(struct inotify_event))));
+	struct watch *watch = data;
+	int code = EXIT_OK;
+	ssize_t length = read(fd, buffer, sizeof(buffer)), place = 0;
+
+	(void)source;
+	(void)events;
+	while (place < length && code == EXIT_OK) {
+		const struct inotify_event *event = (void *)(buffer + place);
+
+		code = handle(watch, event);
+		place += sizeof(*event) + event->len;
+	}
+	return code == EXIT_OK ? 0 : sd_event_exit(watch->event, code);
+}
+
+/**
+ * watch_cgroups_start() - watch all cgroups
+ * @watch: with a loop, a hierarchy and trees
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int watch_cgroups_start(struct watch *watch)
+{
+	watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (watch->inotify < 0 ||
+	    sd_event_add_io(watch->event, NULL, watch->inotify, EPOLLIN,
+			    on_inotify, watch) < 0)
+		return fail(EXIT_FAILED, "cannot watch the cgroups: %s",
+			    strerror(errno));
+	return add_below(watch, "/");
+}
+
+/**
+ * watch_cgroups_all() - see what is asked for all cgroups, and to their weights
+ * @watch: all
+ */
+void watch_cgroups_all(struct watch *watch)
+{
+	for (size_t i = 0; i < watch->n_nodes; i++) {
+		enable_io(watch, &watch->nodes[i]);
+		read_node(watch, &watch->nodes[i]);
+		watch_send(watch, &watch->nodes[i]);
+	}
+}
+
+/**
+ * watch_cgroups_free() - forget all cgroups
+ * @watch: all
+ */
+void watch_cgroups_free(struct watch *watch)
+{
+	while (watch->n_nodes)
+		drop_node(watch, watch->nodes[watch->n_nodes - 1].wd);
+	free(watch->nodes);
+	watch->nodes = NULL;
+	if (watch->inotify >= 0)
+		close(watch->inotify);
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The trees of groups in the kernel, and giving them weights. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "device.h"
+#include "query.h"
+#include "tree.h"
+#include "watch.h"
+
+/* Devices come and go in crowds; one look after the last is enough. */
+#define SETTLE_US 50000
+
+static void add_number(struct watched_tree *tree, unsigned int major,
+		       unsigned int minor)
+{
+	tree->v = xgrow(tree->v, tree->n, sizeof(*tree->v));
+	tree->v[tree->n++] = (struct device_weight){ major, minor, 0 };
+}
+
+/* The device, the one below, and the disks: whichever one thinks of. */
+static void add_numbers(struct watched_tree *tree,
+			const struct ioband_device *device)
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	struct device below = {
+		.major = device->table.device[0],
+		.minor = device->table.device[1],
+	};
+	struct device disk;
+
+	add_number(tree, device->dm->major, device->dm->minor);
+	add_number(tree, below.major, below.minor);
+	device_disks(&below, &disks, &passed);
+	for (size_t i = 0; i < disks.n; i++) {
+		if (device_of_kernel_name(disks.v[i], &disk))
+			add_number(tree, disk.major, disk.minor);
+	}
+	names_free(&disks);
+	names_free(&passed);
+}
+
+static void add_tree(struct watch *watch, const struct ioband_devices *devices,
+		     const struct ioband_device *speaker)
+{
+	bool own = ioband_has_trees(speaker);
+	struct watched_tree *tree;
+
+	watch->trees = xgrow(watch->trees, watch->n_trees,
+			     sizeof(*watch->trees));
+	tree = &watch->trees[watch->n_trees++];
+	*tree = (struct watched_tree){
+		.speaker = xstrdup(speaker->dm->name),
+		.pool = xstrdup(speaker->table.pool),
+		.device = own ? xstrdup(speaker->dm->name) : NULL,
+	};
+	for (size_t i = 0; i < devices->n; i++) {
+		const struct ioband_device *device = &devices->v[i];
+
+		if (own ? device == speaker :
+		    device->dm->table && !ioband_has_trees(device) &&
+		    !strcmp(device->table.pool, speaker->table.pool))
+			add_numbers(tree, device);
+	}
+}
+
+static int by_id(const void *left, const void *right)
+{
+	const struct node *a = *(struct node *const *)left;
+	const struct node *b = *(struct node *const *)right;
+
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static void know_weight(struct node **nodes, size_t n, size_t tree,
+			const struct ioband_group *group)
+{
+	struct node key = { .wd = 0 }, *wanted = &key, **found;
+	unsigned long long id;
+
+	if (sscanf(group->name, "cgroup#%llu", &id) != 1)
+		return;
+	key.id = id;
+	found = n ? bsearch(&wanted, nodes, n, sizeof(*nodes), by_id) : NULL;
+	if (found)
+		(*found)->sent[tree] = group->set ? group->weight : 0;
+}
+
+/* Which weights are set, so that only others are sent. */
+static void know_weights(struct watch *watch,
+			 const struct ioband_devices *devices, size_t tree)
+{
+	const struct ioband_device *speaker =
+		ioband_named(devices, watch->trees[tree].speaker);
+	const struct ioband_device *owner =
+		watch->trees[tree].device ? speaker : NULL;
+	struct node **nodes = xcalloc(watch->n_nodes, sizeof(*nodes));
+	struct groups groups;
+
+	for (size_t i = 0; i < watch->n_nodes; i++)
+		nodes[i] = &watch->nodes[i];
+	qsort(nodes, watch->n_nodes, sizeof(*nodes), by_id);
+	if (query_groups(speaker, &groups) == EXIT_OK) {
+		for (size_t i = 0; i < groups.n; i++) {
+			if (tree_owner(devices, &groups, &groups.v[i]) == owner)
+				know_weight(nodes, watch->n_nodes, tree,
+					    &groups.v[i]);
+		}
+	}
+	groups_free(&groups);
+	free(nodes);
+}
+
+static void know_nothing(struct watch *watch)
+{
+	for (size_t i = 0; i < watch->n_nodes; i++) {
+		free(watch->nodes[i].sent);
+		watch->nodes[i].sent = xcalloc(watch->n_trees,
+					       sizeof(uint32_t));
+	}
+}
+
+static bool sorts_by_cgroup(const struct ioband_device *device)
+{
+	return device->dm->table && (!strcmp(device->table.mode, "cgroup") ||
+				     ioband_has_trees(device));
+}
+
+static bool has_pool(const struct watch *watch, const char *pool)
+{
+	for (size_t i = 0; i < watch->n_trees; i++) {
+		if (!watch->trees[i].device &&
+		    !strcmp(watch->trees[i].pool, pool))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * watch_trees_load() - look at the ioband devices again
+ * @watch: all; their weights are set as they are asked for
+ */
+void watch_trees_load(struct watch *watch)
+{
+	struct ioband_devices devices;
+
+	if (ioband_load(&devices) != EXIT_OK)
+		return;
+	watch_trees_free(watch);
+	for (size_t i = 0; i < devices.n; i++) {
+		const struct ioband_device *device = &devices.v[i];
+
+		if (sorts_by_cgroup(device) &&
+		    (ioband_has_trees(device) ||
+		     !has_pool(watch, device->table.pool)))
+			add_tree(watch, &devices, device);
+	}
+	know_nothing(watch);
+	for (size_t i = 0; i < watch->n_trees; i++)
+		know_weights(watch, &devices, i);
+	ioband_free(&devices);
+	/* What is asked for may name a device that has just come. */
+	watch_cgroups_all(watch);
+}
+
+/**
+ * watch_trees_free() - forget all trees
+ * @watch: all
+ */
+void watch_trees_free(struct watch *watch)
+{
+	for (size_t i = 0; i < watch->n_trees; i++) {
+		free(watch->trees[i].speaker);
+		free(watch->trees[i].pool);
+		free(watch->trees[i].device);
+		free(watch->trees[i].v);
+	}
+	free(watch->trees);
+	watch->trees = NULL;
+	watch->n_trees = 0;
+}
+
+static uint32_t wanted(const struct watch *watch, const struct node *node,
+		       const struct watched_tree *tree)
+{
+	const struct conf_section *section =
+		conf_weight_of(&watch->conf, node->path, tree->pool,
+			       tree->device);
+
+	if (section)
+		return strtoul(conf_text(section, KEY_WEIGHT), NULL, 10);
+	return asked_on(&node->asked, tree->v, tree->n);
+}
+
+/**
+ * watch_send() - set the weights of a cgroup, where they are not as asked for
+ * @watch: all
+ * @node: the cgroup
+ *
+ * One without the io controller has no group; a weight of 100 is the default.
+ */
+void watch_send(struct watch *watch, struct node *node)
+{
+	struct mapped_device mapped;
+	struct ioband_device speaker = { .dm = &mapped };
+	char group[IOBAND_GROUP_SIZE];
+
+	snprintf(group, sizeof(group), "cgroup#%llu",
+		 (unsigned long long)node->id);
+	for (size_t i = 0; i < watch->n_trees && node->path[1]; i++) {
+		uint32_t weight = wanted(watch, node, &watch->trees[i]);
+
+		if (weight == node->sent[i] ||
+		    (weight == IOBAND_WEIGHT_DEFAULT && !node->sent[i]) ||
+		    !cgroup_has_io(&watch->hierarchy, node->path))
+			continue;
+		snprintf(mapped.name, sizeof(mapped.name), "%s",
+			 watch->trees[i].speaker);
+		if (query_weight(&speaker, group, weight) == EXIT_OK)
+			node->sent[i] = weight;
+	}
+}
+
+static int on_settled(sd_event_source *source, uint64_t now, void *data)
+{
+	(void)source;
+	(void)now;
+	watch_trees_load(data);
+	return 0;
+}
+
+static int on_device(sd_event_source *source, int fd, uint32_t events,
+		     void *data)
+{
+	struct watch *watch = data;
+	struct udev_device *device =
+		udev_monitor_receive_device(watch->monitor);
+	const char *name = device ? udev_device_get_sysname(device) : "";
+	uint64_t now;
+
+	(void)source;
+	(void)fd;
+	(void)events;
+	if (!strncmp(name, "dm-", strlen("dm-")) &&
+	    sd_event_now(watch->event, CLOCK_MONOTONIC, &now) >= 0) {
+		sd_event_source_set_time(watch->later, now + SETTLE_US);
+		sd_event_source_set_enabled(watch->later, SD_EVENT_ONESHOT);
+	}
+	udev_device_unref(device);
+	return 0;
+}
+
+/**
+ * watch_trees_start() - watch the ioband devices
+ * @watch: with a loop
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int watch_trees_start(struct watch *watch)
+{
+	struct udev *udev = udev_new();
+	struct udev_monitor *monitor =
+		udev ? udev_monitor_new_from_netlink(udev, "kernel") : NULL;
+
+	watch->monitor = monitor;
+	udev_unref(udev);
+	if (!monitor ||
+	    udev_monitor_filter_add_match_subsystem_devtype(monitor, "block",
+							    "disk") < 0 ||
+	    udev_monitor_enable_receiving(monitor) < 0 ||
+	    sd_event_add_io(watch->event, NULL, udev_monitor_get_fd(monitor),
+			    EPOLLIN, on_device, watch) < 0 ||
+	    sd_event_add_time(watch->event, &watch->later, CLOCK_MONOTONIC, 0,
+			      1, on_settled, watch) < 0)
+		return fail(EXIT_FAILED, "cannot watch the block devices");
+	sd_event_source_set_enabled(watch->later, SD_EVENT_OFF);
+	return EXIT_OK;
+}
+
+/**
+ * watch_trees_stop() - watch the ioband devices no more
+ * @watch: all
+ */
+void watch_trees_stop(struct watch *watch)
+{
+	watch_trees_free(watch);
+	watch->later = sd_event_source_unref(watch->later);
+	watch->monitor = udev_monitor_unref(watch->monitor);
+}

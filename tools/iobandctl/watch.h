@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_WATCH_H
+#define IOBANDCTL_WATCH_H
+
+#include <libudev.h>
+#include <stdbool.h>
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include "cgroup.h"
+#include "conf.h"
+#include "ioband.h"
+#include "weigh.h"
+
+/**
+ * struct node - a cgroup that is watched
+ * @wd: its watch; nodes are sorted by it
+ * @path: in the hierarchy
+ * @id: as the kernel knows it
+ * @asked: for it, as read last
+ * @sent: by tree: the weight that is set, 0 for the default
+ */
+struct node {
+	int wd;
+	char *path;
+	uint64_t id;
+	struct asked asked;
+	uint32_t *sent;
+};
+
+/**
+ * struct watched_tree - a tree of cgroups, a pool's or a device's own
+ * @speaker: the device that messages go to
+ * @pool: the pool
+ * @device: whose own tree it is; NULL for the pool's
+ * @v: numbers of the devices whose weights are meant for it
+ * @n: how many
+ */
+struct watched_tree {
+	char *speaker;
+	char *pool;
+	char *device;
+	struct device_weight *v;
+	size_t n;
+};
+
+/**
+ * struct watch - all that is watched
+ * @conf: the configuration
+ * @config: its file, NULL for the installed ones
+ * @enable: enable the io controller where the configuration needs it
+ * @hierarchy: of the cgroups
+ * @event: the loop
+ * @inotify: of the cgroups
+ * @monitor: of block devices
+ * @later: looks at the ioband devices again, a moment after they changed
+ * @bus: to systemd; NULL without
+ * @retry: tries to reach the bus again
+ * @nodes: the cgroups
+ * @n_nodes: how many
+ * @trees: what has weights
+ * @n_trees: how many
+ */
+struct watch {
+	struct conf conf;
+	const char *config;
+	bool enable;
+	struct hierarchy hierarchy;
+	sd_event *event;
+	int inotify;
+	struct udev_monitor *monitor;
+	sd_event_source *later;
+	sd_bus *bus;
+	sd_event_source *retry;
+	struct node *nodes;
+	size_t n_nodes;
+	struct watched_tree *trees;
+	size_t n_trees;
+};
+
+/* watch-cgroups.c */
+int watch_cgroups_start(struct watch *watch);
+void watch_cgroups_all(struct watch *watch);
+void watch_cgroups_free(struct watch *watch);
+
+/* watch-trees.c */
+int watch_trees_start(struct watch *watch);
+void watch_trees_load(struct watch *watch);
+void watch_trees_free(struct watch *watch);
+void watch_trees_stop(struct watch *watch);
+void watch_send(struct watch *watch, struct node *node);
+
+/* watch-bus.c */
+void watch_bus_start(struct watch *watch);
+void watch_bus_free(struct watch *watch);
+bool watch_is_unit(const char *path);
+void watch_bus_ask(struct watch *watch, const char *path, struct asked *asked);
+bool watch_bus_enable_io(struct watch *watch, const char *path);
+
+#endif

@@ -133,7 +133,7 @@ def test_what_wrap_refuses(tool: Tool) -> None:
         with linear(guest, "top", part):
             tool.refused(4, "wrap", part, says="device top lies on it")
         done = guest.run([tool.program, "wrap", disk])
-        assert f"{disk} has partitions; they are used through io-nullb0 now" in done.err
+        assert f"{disk} has partitions; 'kpartx -a /dev/mapper/io-nullb0' makes them" in done.err
         says = f"{part} is a partition of {disk}, which is wrapped already, as io-nullb0"
         tool.refused(4, "wrap", part, says=says)
         with mounted(guest, "/dev/mapper/io-nullb0"):

@@ -50,13 +50,11 @@ static void warn(const struct device *device, const char *name)
 	bool read_only;
 
 	if (device_size(device, &sectors, &read_only) == EXIT_OK && read_only)
-		note(
-		     "note: %s is read-only, so %s is; to write, 'iobandctl unwrap %s', 'blockdev --setrw %s', and wrap it again",
-		     device->path, name, name, device->path);
+		note("note: %s is read-only, so %s is ('blockdev --setrw' before wrap)",
+		     device->path, name);
 	if (device_related(device, "", &partitions))
-		note(
-		     "note: %s has partitions; they are used through %s now, after 'kpartx -a /dev/mapper/%s' ('iobandctl unwrap %s' and wrap the partitions if each is to be a device)",
-		     device->path, name, name, name);
+		note("note: %s has partitions; 'kpartx -a /dev/mapper/%s' makes them above %s",
+		     device->path, name, name);
 	names_free(&partitions);
 }
 

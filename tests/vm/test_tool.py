@@ -40,6 +40,7 @@ DEVICE = {
     "slice_ms": int,
     "state": str,
     "read_only": bool,
+    "inserted": bool,
 }
 STATUS = {
     **dict.fromkeys(("name", "pool", "mode", "measure", "state"), str),
@@ -240,6 +241,7 @@ def test_create_and_list(tool: Tool, volumes: Volumes) -> None:
             "slice_ms": 40,
             "state": "active",
             "read_only": False,
+            "inserted": False,
         }
     ]
     assert tool.json("list") == rows

@@ -5,12 +5,15 @@
  * The library logs what goes wrong, the cause first and its consequences after
  * it; the first is kept for an error message instead of all being printed.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <libdevmapper.h>
+#include <libudev.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "alloc.h"
@@ -66,12 +69,12 @@ static int task_finish(struct dm_task *task)
 }
 
 /* Run a task that makes udev act, and wait until udev has. */
-static int task_finish_udev(struct dm_task *task)
+static int task_finish_udev(struct dm_task *task, uint16_t flags)
 {
 	uint32_t cookie = 0;
 	int error;
 
-	if (!dm_task_set_cookie(task, &cookie, 0)) {
+	if (!dm_task_set_cookie(task, &cookie, flags)) {
 		dm_task_destroy(task);
 		return -ENOMEM;
 	}
@@ -79,6 +82,19 @@ static int task_finish_udev(struct dm_task *task)
 	dm_udev_wait(cookie);
 	dm_task_update_nodes();
 	return error;
+}
+
+/**
+ * mapper_version() - ask which version the kernel's device-mapper has
+ * @version: the result
+ * @size: of @version
+ *
+ * Return: whether it answers.
+ */
+bool mapper_version(char *version, size_t size)
+{
+	dm_log_with_errno_init(keep_log);
+	return dm_driver_version(version, size);
 }
 
 /**
@@ -92,8 +108,7 @@ int mapper_ready(void)
 {
 	char version[64];
 
-	dm_log_with_errno_init(keep_log);
-	if (dm_driver_version(version, sizeof(version)))
+	if (mapper_version(version, sizeof(version)))
 		return EXIT_OK;
 	if (geteuid())
 		return fail(EXIT_DENIED,
@@ -244,18 +259,21 @@ bool mapper_exists(const char *name, const char *uuid)
 }
 
 /**
- * mapper_has_target() - see whether the kernel knows the target now
+ * mapper_target_version() - ask which version of the target the kernel has
+ * @version: the result
  *
- * Return: whether it does.
+ * Return: whether the kernel has the target now.
  */
-bool mapper_has_target(void)
+bool mapper_target_version(unsigned int version[3])
 {
 	struct dm_task *task = run_query(DM_DEVICE_LIST_VERSIONS, NULL);
 	struct dm_versions *target = task ? dm_task_get_versions(task) : NULL;
 	bool found = false;
 
-	while (target) {
-		found = found || !strcmp(target->name, TARGET);
+	while (target && !found) {
+		found = !strcmp(target->name, TARGET);
+		for (int i = 0; found && i < 3; i++)
+			version[i] = target->version[i];
 		if (!target->next)
 			break;
 		target = (struct dm_versions *)((char *)target + target->next);
@@ -263,6 +281,18 @@ bool mapper_has_target(void)
 	if (task)
 		dm_task_destroy(task);
 	return found;
+}
+
+/**
+ * mapper_has_target() - see whether the kernel knows the target now
+ *
+ * Return: whether it does.
+ */
+bool mapper_has_target(void)
+{
+	unsigned int version[3];
+
+	return mapper_target_version(version);
 }
 
 /**
@@ -285,7 +315,225 @@ int mapper_create(const struct new_device *device)
 		dm_task_destroy(task);
 		return -EINVAL;
 	}
-	return task_finish_udev(task);
+	return task_finish_udev(task, 0);
+}
+
+/**
+ * mapper_state() - ask what state a device of any target is in
+ * @name: its name
+ * @state: the result
+ *
+ * Return: whether there is one.
+ */
+bool mapper_state(const char *name, struct mapped_state *state)
+{
+	struct dm_task *task = run_query(DM_DEVICE_INFO, name);
+	struct dm_info info = { .exists = 0 };
+	const char *uuid;
+
+	*state = (struct mapped_state){ .major = 0 };
+	if (task && dm_task_get_info(task, &info) && info.exists) {
+		uuid = dm_task_get_uuid(task);
+		snprintf(state->name, sizeof(state->name), "%s", name);
+		snprintf(state->uuid, sizeof(state->uuid), "%s",
+			 uuid ? uuid : "");
+		state->major = info.major;
+		state->minor = info.minor;
+		state->suspended = info.suspended;
+		state->read_only = info.read_only;
+		state->live = info.live_table;
+		state->loaded = info.inactive_table;
+		state->open_count = info.open_count;
+	}
+	if (task)
+		dm_task_destroy(task);
+	return info.exists;
+}
+
+static void collect_targets(struct dm_task *task, struct mapped_table *table)
+{
+	char *type = NULL, *words = NULL;
+	uint64_t start, sectors;
+	void *next = NULL;
+
+	do {
+		next = dm_get_next_target(task, next, &start, &sectors, &type,
+					  &words);
+		if (!type)
+			break;
+		table->v = xgrow(table->v, table->n, sizeof(*table->v));
+		table->v[table->n++] = (struct mapped_target){
+			.start = start,
+			.sectors = sectors,
+			.type = xstrdup(type),
+			.words = xstrdup(words ? words : ""),
+		};
+	} while (next);
+}
+
+/**
+ * mapper_table() - read the table that a device uses, keys and all
+ * @name: its name
+ * @table: the result, for mapper_table_free()
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_table(const char *name, struct mapped_table *table)
+{
+	struct dm_task *task = task_new(DM_DEVICE_TABLE, name);
+	int error = -ENOMEM;
+
+	*table = (struct mapped_table){ .n = 0 };
+	if (dm_task_no_flush(task) && dm_task_secure_data(task))
+		error = task_run(task);
+	if (!error)
+		collect_targets(task, table);
+	dm_task_destroy(task);
+	return error;
+}
+
+/**
+ * mapper_table_free() - free a table, and forget what it says
+ * @table: the table, left empty
+ */
+void mapper_table_free(struct mapped_table *table)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		explicit_bzero(table->v[i].words, strlen(table->v[i].words));
+		free(table->v[i].words);
+		free(table->v[i].type);
+	}
+	free(table->v);
+	*table = (struct mapped_table){ .n = 0 };
+}
+
+static bool add_table(struct dm_task *task, const struct mapped_table *table,
+		      bool read_only)
+{
+	bool added = dm_task_secure_data(task) &&
+		     (!read_only || dm_task_set_ro(task));
+
+	for (size_t i = 0; added && i < table->n; i++)
+		added = dm_task_add_target(task, table->v[i].start,
+					   table->v[i].sectors,
+					   table->v[i].type,
+					   table->v[i].words);
+	return added;
+}
+
+/**
+ * mapper_create_hidden() - make a device that is for another one only
+ * @name: its name
+ * @uuid: its UUID
+ * @table: its table
+ * @read_only: refuse writes
+ *
+ * udev makes its node, but looks at nothing on it and makes no links to it.
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_create_hidden(const char *name, const char *uuid,
+			 const struct mapped_table *table, bool read_only)
+{
+	struct dm_task *task = task_new(DM_DEVICE_CREATE, name);
+
+	if (!dm_task_set_uuid(task, uuid) || !add_table(task, table, read_only)) {
+		dm_task_destroy(task);
+		return -EINVAL;
+	}
+	return task_finish_udev(task, DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG |
+				DM_UDEV_DISABLE_DISK_RULES_FLAG |
+				DM_UDEV_DISABLE_OTHER_RULES_FLAG);
+}
+
+/**
+ * mapper_load() - give a device a table for its next resume
+ * @name: its name
+ * @table: the table
+ * @read_only: refuse writes
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_load(const char *name, const struct mapped_table *table,
+		bool read_only)
+{
+	struct dm_task *task = task_new(DM_DEVICE_RELOAD, name);
+
+	if (!add_table(task, table, read_only)) {
+		dm_task_destroy(task);
+		return -EINVAL;
+	}
+	return task_finish(task);
+}
+
+/**
+ * mapper_clear() - take back the table that waits for a device's next resume
+ * @name: its name
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_clear(const char *name)
+{
+	return task_finish(task_new(DM_DEVICE_CLEAR, name));
+}
+
+/*
+ * What those who made a device told udev to leave alone.  Where that has no name
+ * for it, this was libdevmapper on behalf of a program that did without udev.
+ */
+static uint16_t udev_flags(const char *name)
+{
+	static const struct {
+		const char *property;
+		uint16_t flag;
+	} flags[] = {
+		{ "DM_UDEV_DISABLE_DM_RULES_FLAG",
+		  DM_UDEV_DISABLE_DM_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG",
+		  DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_DISK_RULES_FLAG",
+		  DM_UDEV_DISABLE_DISK_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_OTHER_RULES_FLAG",
+		  DM_UDEV_DISABLE_OTHER_RULES_FLAG },
+		{ "DM_UDEV_LOW_PRIORITY_FLAG", DM_UDEV_LOW_PRIORITY_FLAG },
+	};
+	struct mapped_state state;
+	struct udev_device *device = NULL;
+	struct udev *udev = udev_new();
+	const char *value;
+	uint16_t all = 0;
+
+	if (udev && mapper_state(name, &state))
+		device = udev_device_new_from_devnum(udev, 'b',
+						     makedev(state.major,
+							     state.minor));
+	for (size_t i = 0; device && i < ARRAY_SIZE(flags); i++) {
+		value = udev_device_get_property_value(device,
+						       flags[i].property);
+		all |= value && !strcmp(value, "1") ? flags[i].flag : 0;
+	}
+	udev_device_unref(device);
+	udev_unref(udev);
+	if (all & DM_UDEV_DISABLE_DM_RULES_FLAG)
+		all &= ~(DM_UDEV_DISABLE_DM_RULES_FLAG |
+			 DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG);
+	return all;
+}
+
+/**
+ * mapper_switch() - make a device use the table that was loaded
+ * @name: its name
+ *
+ * That is one call to the kernel, which freezes the file system on the device,
+ * lets all I/O end, changes the tables and goes on.  Whoever is killed before
+ * or after it leaves no device that is suspended.
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_switch(const char *name)
+{
+	return task_finish_udev(task_new(DM_DEVICE_RESUME, name),
+				udev_flags(name));
 }
 
 /**
@@ -309,9 +557,9 @@ int mapper_reload(const struct new_device *device)
 	dm_task_destroy(task);
 	if (error)
 		return error;
-	error = task_finish_udev(task_new(DM_DEVICE_RESUME, device->name));
+	error = mapper_switch(device->name);
 	if (error)
-		task_finish(task_new(DM_DEVICE_CLEAR, device->name));
+		mapper_clear(device->name);
 	return error;
 }
 
@@ -334,7 +582,7 @@ int mapper_remove(const char *name, bool deferred)
 		dm_task_destroy(task);
 		return -EINVAL;
 	}
-	return task_finish_udev(task);
+	return task_finish_udev(task, 0);
 }
 
 /**

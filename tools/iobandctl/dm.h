@@ -58,13 +58,67 @@ struct new_device {
 	bool read_only;
 };
 
+/**
+ * struct mapped_state - what device-mapper knows of a device of any target
+ * @name: its name
+ * @uuid: empty if it has none
+ * @major: of the device
+ * @minor: of the device
+ * @suspended: no I/O passes
+ * @read_only: it cannot be written
+ * @live: it has a table in use
+ * @loaded: it has a table that waits for the next resume
+ * @open_count: how many have it open
+ */
+struct mapped_state {
+	char name[MAPPER_NAME_SIZE];
+	char uuid[MAPPER_UUID_SIZE];
+	uint32_t major;
+	uint32_t minor;
+	bool suspended;
+	bool read_only;
+	bool live;
+	bool loaded;
+	int32_t open_count;
+};
+
+/**
+ * struct mapped_target - a line of a table
+ * @start: first sector
+ * @sectors: how many
+ * @type: the name of the target
+ * @words: what follows it; may hold a key
+ */
+struct mapped_target {
+	uint64_t start;
+	uint64_t sectors;
+	char *type;
+	char *words;
+};
+
+struct mapped_table {
+	struct mapped_target *v;
+	size_t n;
+};
+
+bool mapper_version(char *version, size_t size);
 int mapper_ready(void);
 int mapper_list(struct mapped_devices *devices);
 void mapper_list_free(struct mapped_devices *devices);
 bool mapper_exists(const char *name, const char *uuid);
 bool mapper_has_target(void);
+bool mapper_target_version(unsigned int version[3]);
 int mapper_create(const struct new_device *device);
 int mapper_reload(const struct new_device *device);
+int mapper_create_hidden(const char *name, const char *uuid,
+			 const struct mapped_table *table, bool read_only);
+bool mapper_state(const char *name, struct mapped_state *state);
+int mapper_table(const char *name, struct mapped_table *table);
+void mapper_table_free(struct mapped_table *table);
+int mapper_load(const char *name, const struct mapped_table *table,
+		bool read_only);
+int mapper_clear(const char *name);
+int mapper_switch(const char *name);
 int mapper_remove(const char *name, bool deferred);
 int mapper_message(const char *name, const char *message, char **answer);
 char *mapper_volume_name(const char *group, const char *volume);

@@ -2,10 +2,11 @@
 /* iobandctl list: the ioband devices and how they are configured. */
 #include "device.h"
 #include "print.h"
+#include "under.h"
 #include "verbs.h"
 
 enum { NAME, NUMBER, BELOW, BELOW_NUMBER, OFFSET, SIZE, POOL, MODE, MEASURE,
-	WEIGHT, DEPTH, SLICE, STATE, READ_ONLY, COLUMNS };
+	WEIGHT, DEPTH, SLICE, STATE, READ_ONLY, INSERTED, COLUMNS };
 
 static const struct column columns[COLUMNS] = {
 	[NAME] = { "NAME", "name", COLUMN_TEXT },
@@ -22,6 +23,7 @@ static const struct column columns[COLUMNS] = {
 	[SLICE] = { "SLICE", "slice_ms", COLUMN_NUMBER },
 	[STATE] = { "STATE", "state", COLUMN_TEXT },
 	[READ_ONLY] = { "RO", "read_only", COLUMN_FLAG },
+	[INSERTED] = { NULL, "inserted", COLUMN_FLAG },
 };
 
 static const char *state_of(const struct mapped_device *device)
@@ -74,6 +76,7 @@ static void print_device(struct table *table,
 		print_table_line(table, row, device);
 	print_text(table, row, STATE, state_of(device->dm));
 	print_flag(table, row, READ_ONLY, device->dm->read_only);
+	print_flag(table, row, INSERTED, under_is_inserted(device));
 }
 
 /**

@@ -12,6 +12,8 @@ static const struct verb verb_help;
 static const struct verb *const verbs[] = {
 	&verb_wrap,
 	&verb_unwrap,
+	&verb_insert,
+	&verb_extract,
 	&verb_create,
 	&verb_remove,
 	&verb_list,

@@ -140,19 +140,38 @@ static int check_free(const char *name, const char *uuid,
 	return EXIT_OK;
 }
 
+/* All that lies on a device, at any distance. */
+static void find_above(const struct device *device, struct names *above)
+{
+	struct names next = { .n = 0 };
+	char label[DEVICE_NAME_SIZE];
+	struct device holder;
+
+	device_related(device, "holders", &next);
+	for (size_t i = 0; i < next.n; i++) {
+		if (!device_of_kernel_name(next.v[i], &holder))
+			continue;
+		device_label(holder.major, holder.minor, label);
+		names_add(above, label);
+		find_above(&holder, above);
+	}
+	names_free(&next);
+}
+
 /* A pool must not hold the same bio twice. */
 static int check_stacking(const struct ioband_devices *devices,
-			  const struct names *passed, const char *pool)
+			  const struct names *others, const char *where,
+			  const char *pool)
 {
-	for (size_t i = 0; i < passed->n; i++) {
-		const struct ioband_device *below =
-			ioband_named(devices, passed->v[i]);
+	for (size_t i = 0; i < others->n; i++) {
+		const struct ioband_device *other =
+			ioband_named(devices, others->v[i]);
 
-		if (below && below->dm->table &&
-		    !strcmp(below->table.pool, pool))
+		if (other && other->dm->table &&
+		    !strcmp(other->table.pool, pool))
 			return fail(EXIT_FAILED,
-				    "ioband device %s, which is below, is in pool %s already; name another with --pool",
-				    below->dm->name, pool);
+				    "ioband device %s, which is %s, is in pool %s already; name another with --pool",
+				    other->dm->name, where, pool);
 	}
 	return EXIT_OK;
 }
@@ -204,18 +223,22 @@ static int choose_pool(const struct ioband_devices *devices,
 		       const struct device *device, char pool[IOBAND_POOL_SIZE],
 		       const char **slice)
 {
-	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	struct names disks = { .n = 0 }, passed = { .n = 0 }, above = { .n = 0 };
 	int code;
 
 	device_disks(device, &disks, &passed);
+	find_above(device, &above);
 	if (settings->pool)
 		snprintf(pool, IOBAND_POOL_SIZE, "%s", settings->pool);
 	else
 		pool_name_of(&disks, pool);
 	*slice = choose_slice(devices, settings, pool, &disks);
-	code = check_stacking(devices, &passed, pool);
+	code = check_stacking(devices, &passed, "below", pool);
+	if (code == EXIT_OK)
+		code = check_stacking(devices, &above, "above", pool);
 	names_free(&disks);
 	names_free(&passed);
+	names_free(&above);
 	return code;
 }
 

@@ -6,6 +6,7 @@
 
 #include "device.h"
 #include "kmsg.h"
+#include "under.h"
 #include "use.h"
 #include "verbs.h"
 
@@ -49,6 +50,10 @@ int remove_device(const struct ioband_device *found, bool deferred)
 	struct problem use;
 	int error;
 
+	if (under_is_inserted(found))
+		return fail(EXIT_IN_USE,
+			    "ioband was inserted into %s, which is not its own; 'iobandctl extract %s' takes it out",
+			    found->dm->name, found->dm->name);
 	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s",
 		 found->dm->name);
 	if (!deferred && found->dm->open_count &&

@@ -179,7 +179,7 @@ bool use_by_root(const struct device *device, struct problem *use)
 	}
 	if (found)
 		problem_set(use,
-			    "the root file system that runs lies on it; nothing can be put between them while it is mounted");
+			    "the root file system that runs lies on it; 'iobandctl insert' can put ioband under that, if it is on a dm device");
 	names_free(&disks);
 	names_free(&passed);
 	return found;

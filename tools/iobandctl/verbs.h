@@ -9,6 +9,8 @@ extern const struct verb verb_create;
 extern const struct verb verb_remove;
 extern const struct verb verb_wrap;
 extern const struct verb verb_unwrap;
+extern const struct verb verb_insert;
+extern const struct verb verb_extract;
 extern const struct verb verb_list;
 extern const struct verb verb_status;
 extern const struct verb verb_set_weight;
@@ -19,6 +21,7 @@ extern const struct verb verb_apply;
 extern const struct verb verb_dump;
 extern const struct verb verb_watch;
 
+int extract_from(const char *name);
 int remove_device(const struct ioband_device *device, bool deferred);
 int list_print(const struct ioband_device *devices, size_t n, bool json);
 

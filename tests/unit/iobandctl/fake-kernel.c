@@ -35,6 +35,12 @@ static FILE *open_file(const char *name, const char *how)
 	return file;
 }
 
+bool mapper_version(char *version, size_t size)
+{
+	snprintf(version, size, "4.47.0");
+	return true;
+}
+
 int mapper_ready(void)
 {
 	return EXIT_OK;
@@ -95,6 +101,57 @@ bool mapper_exists(const char *name, const char *uuid)
 bool mapper_has_target(void)
 {
 	return true;
+}
+
+bool mapper_target_version(unsigned int version[3])
+{
+	memset(version, 0, 3 * sizeof(*version));
+	return true;
+}
+
+bool mapper_state(const char *name, struct mapped_state *state)
+{
+	(void)name;
+	*state = (struct mapped_state){ .major = 0 };
+	return false;
+}
+
+int mapper_table(const char *name, struct mapped_table *table)
+{
+	(void)name;
+	*table = (struct mapped_table){ .n = 0 };
+	return -ENXIO;
+}
+
+void mapper_table_free(struct mapped_table *table)
+{
+	*table = (struct mapped_table){ .n = 0 };
+}
+
+int mapper_create_hidden(const char *name, const char *uuid,
+			 const struct mapped_table *table, bool read_only)
+{
+	(void)name, (void)uuid, (void)table, (void)read_only;
+	return -EBUSY;
+}
+
+int mapper_load(const char *name, const struct mapped_table *table,
+		bool read_only)
+{
+	(void)name, (void)table, (void)read_only;
+	return -EBUSY;
+}
+
+int mapper_clear(const char *name)
+{
+	(void)name;
+	return -EBUSY;
+}
+
+int mapper_switch(const char *name)
+{
+	(void)name;
+	return -EBUSY;
 }
 
 int mapper_create(const struct new_device *device)

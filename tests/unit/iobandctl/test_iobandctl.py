@@ -343,6 +343,7 @@ def test_list(host: Fake) -> None:
         "slice_ms": 0,
         "state": "active",
         "read_only": False,
+        "inserted": False,
     }
 
 

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl extract: ioband out of the devices that it was inserted into. */
+#include "kmsg.h"
+#include "under.h"
+#include "verbs.h"
+
+static int report(const struct under *under, const char *what, int error)
+{
+	return fail(exit_code_of(-error), "cannot %s %s: %s; ioband is in it still",
+		    what, under->name, kmsg_reason(-error));
+}
+
+/* With its last user the hidden device goes, and should that have failed, now. */
+static void drop_hidden(const struct under *under)
+{
+	struct mapped_state hidden;
+
+	if (mapper_state(under->hidden, &hidden) && !hidden.open_count)
+		mapper_remove(under->hidden, true);
+}
+
+static int give_back(const struct under *under)
+{
+	struct mapped_table table;
+	int error = mapper_table(under->hidden, &table);
+
+	kmsg_mark();
+	if (!error)
+		error = mapper_load(under->name, &table, under->dm.read_only);
+	mapper_table_free(&table);
+	if (error)
+		return report(under, "load its own table into", error);
+	under_step("loaded");
+	error = under_swap(under->name);
+	if (error) {
+		mapper_clear(under->name);
+		return report(under, "switch to the own table of", error);
+	}
+	under_step("switched");
+	drop_hidden(under);
+	under_forget(under->name);
+	return EXIT_OK;
+}
+
+/**
+ * extract_from() - take ioband out of one device
+ * @name: its name
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int extract_from(const char *name)
+{
+	struct under under;
+	bool repaired = false;
+	int code = under_look(name, &under);
+
+	if (code == EXIT_OK)
+		code = under_repair(&under, &repaired);
+	if (code != EXIT_OK)
+		return code;
+	if (under.inserted)
+		return give_back(&under);
+	if (under_forget(name) || repaired)
+		return EXIT_OK;
+	return fail(EXIT_MISSING,
+		    "ioband is not in %s; 'iobandctl list' shows where it is",
+		    name);
+}
+
+static int extract(const char *spelled)
+{
+	struct names places = { .n = 0 };
+	int code = under_places(spelled, &places);
+
+	for (size_t i = 0, found = code; found == EXIT_OK && i < places.n; i++) {
+		int result = extract_from(places.v[i]);
+
+		if (code == EXIT_OK)
+			code = result;
+	}
+	names_free(&places);
+	return code;
+}
+
+static int run(const struct args *args)
+{
+	int code = mapper_ready();
+
+	if (code != EXIT_OK)
+		return code;
+	for (int i = 0; i < args->n; i++) {
+		int result = extract(args->operand[i]);
+
+		if (code == EXIT_OK)
+			code = result;
+	}
+	return code;
+}
+
+static const struct option_spec options[] = { { .name = NULL } };
+
+const struct verb verb_extract = {
+	.name = "extract",
+	.args = "DEVICE...",
+	.summary = "Take ioband out of devices that are in use",
+	.min = 1,
+	.max = ARGS_ANY,
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl insert: ioband under device-mapper devices that are in use. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "kmsg.h"
+#include "make.h"
+#include "under.h"
+#include "verbs.h"
+
+static int report(const struct under *under, const char *what, int error)
+{
+	return fail(exit_code_of(-error), "cannot %s %s: %s; it is as it was",
+		    what, under->name, kmsg_reason(-error));
+}
+
+/* By the kernel's own node: libdevmapper takes away the one below /dev/mapper. */
+static int find_hidden(const struct under *under, struct device *device)
+{
+	struct mapped_state state;
+
+	if (!mapper_state(under->hidden, &state))
+		return -ENXIO;
+	device->major = state.major;
+	device->minor = state.minor;
+	snprintf(device->path, sizeof(device->path), "/dev/dm-%u", state.minor);
+	return 0;
+}
+
+/* To be removed by the kernel with its last user, which is the tool for now. */
+static int defer(const struct under *under, struct device *hidden, int *fd)
+{
+	int error = find_hidden(under, hidden);
+
+	if (!error) {
+		*fd = open(hidden->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		error = *fd < 0 ? -errno : 0;
+	}
+	return mapper_remove(under->hidden, true) ?: error;
+}
+
+static int make_hidden(const struct under *under, struct device *hidden,
+		       int *fd)
+{
+	char *uuid = xasprintf(UNDER_UUID_PREFIX "%s", under->name);
+	struct mapped_table table;
+	int error = mapper_table(under->name, &table);
+
+	if (!error)
+		error = mapper_create_hidden(under->hidden, uuid, &table,
+					     under->dm.read_only);
+	under_step("created");
+	mapper_table_free(&table);
+	free(uuid);
+	if (!error)
+		error = defer(under, hidden, fd);
+	under_step("deferred");
+	return error ? report(under, "make the hidden device for", error) :
+		       EXIT_OK;
+}
+
+static int load(const struct under *under, uint64_t sectors, char *line)
+{
+	struct mapped_target target = { .sectors = sectors, .type = "ioband",
+					.words = line };
+	const struct mapped_table table = { .v = &target, .n = 1 };
+	int error = mapper_load(under->name, &table, under->dm.read_only);
+
+	under_step("loaded");
+	return error ? report(under, "give the ioband table to", error) :
+		       EXIT_OK;
+}
+
+static int switch_over(const struct under *under)
+{
+	int error = under_swap(under->name);
+
+	under_step("switched");
+	if (!error)
+		return EXIT_OK;
+	mapper_clear(under->name);
+	return report(under, "switch to the ioband table of", error);
+}
+
+static int load_and_switch(const struct ioband_devices *devices,
+			   const struct settings *settings,
+			   const struct under *under,
+			   const struct device *hidden)
+{
+	char *line = NULL;
+	uint64_t sectors;
+	bool read_only;
+	int code = device_size(hidden, &sectors, &read_only);
+
+	if (code == EXIT_OK)
+		code = make_line(devices, settings, hidden, &line);
+	if (code == EXIT_OK)
+		code = load(under, sectors, line);
+	if (code == EXIT_OK)
+		code = switch_over(under);
+	free(line);
+	return code;
+}
+
+/* Before anything is made: whether the pool would have the same bio twice. */
+static int check_pool(const struct ioband_devices *devices,
+		      const struct settings *settings, const char *name)
+{
+	char *node = xasprintf("/dev/mapper/%s", name), *line = NULL;
+	struct device device;
+	int code = device_resolve(node, &device);
+
+	if (code == EXIT_OK)
+		code = make_line(devices, settings, &device, &line);
+	free(line);
+	free(node);
+	return code;
+}
+
+static int insert_into(const struct settings *settings, const char *name)
+{
+	struct ioband_devices devices;
+	struct device hidden;
+	struct under under;
+	bool repaired;
+	int code = under_look(name, &under), fd = -1;
+
+	if (code == EXIT_OK)
+		code = under_repair(&under, &repaired);
+	if (code == EXIT_OK && under.inserted)
+		code = repaired ? EXIT_OK :
+		       fail(EXIT_IN_USE, "ioband is in %s already", name);
+	if (code != EXIT_OK || under.inserted)
+		return code;
+	code = ioband_load(&devices);
+	if (code != EXIT_OK)
+		return code;
+	code = check_pool(&devices, settings, name);
+	kmsg_mark();
+	if (code == EXIT_OK)
+		code = make_hidden(&under, &hidden, &fd);
+	if (code == EXIT_OK)
+		code = load_and_switch(&devices, settings, &under,
+				       &hidden);
+	if (fd >= 0)
+		close(fd);
+	if (code == EXIT_OK)
+		under_remember(name);
+	ioband_free(&devices);
+	return code;
+}
+
+/* All the places, or none. */
+static int insert(const struct settings *settings, const char *spelled,
+		  struct names *made)
+{
+	struct names places = { .n = 0 };
+	int code = under_places(spelled, &places);
+	size_t done = 0;
+
+	while (code == EXIT_OK && done < places.n) {
+		code = insert_into(settings, places.v[done]);
+		done += code == EXIT_OK;
+	}
+	for (size_t i = 0; i < done; i++) {
+		if (code == EXIT_OK)
+			names_add(made, places.v[i]);
+		else
+			extract_from(places.v[i]);
+	}
+	names_free(&places);
+	return code;
+}
+
+static int run(const struct args *args)
+{
+	struct names made = { .n = 0 };
+	struct settings settings;
+	int code = settings_of(args, &settings), result;
+
+	if (code == EXIT_OK)
+		code = mapper_ready();
+	if (code != EXIT_OK)
+		return code;
+	for (int i = 0; i < args->n; i++) {
+		result = insert(&settings, args->operand[i], &made);
+		if (code == EXIT_OK)
+			code = result;
+	}
+	result = made.n ? make_report(&made, args->value[OPTION_JSON]) :
+			  EXIT_OK;
+	names_free(&made);
+	return code == EXIT_OK ? result : code;
+}
+
+static const struct option_spec options[] = {
+	SPEC_POOL_TO_JOIN,
+	SPEC_MODE,
+	SPEC_WEIGHT,
+	SPEC_MEASURE,
+	SPEC_DEPTH,
+	SPEC_SLICE,
+	SPEC_JSON,
+	{ .name = NULL }
+};
+
+const struct verb verb_insert = {
+	.name = "insert",
+	.args = "DEVICE...",
+	.summary = "Put ioband under device-mapper devices that are in use",
+	.min = 1,
+	.max = ARGS_ANY,
+	.options = options,
+	.run = run,
+};

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """ioband put over devices and taken off again, by the verbs that people use."""
 
+import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from harness.cgroup import Cgroup
 from harness.devices import VolumeGroup, linear, loop_device, mounted, null_blk, scsi_debug
 from harness.guest import Guest
 from test_stacks import array, luks, partition
-from test_tool import Tool, assert_nothing_of, assert_udev_is_done, dm_names
+from test_tool import Tool, assert_nothing_of, assert_schema, assert_udev_is_done, dm_names
 
 
 @pytest.fixture
@@ -174,3 +177,72 @@ def test_read_only_below(tool: Tool) -> None:
         assert f"{disk} is read-only, so io-nullb0 is" in done.err
         assert tool.json("list")[0]["read_only"] is True
         tool.run("unwrap", disk)
+
+
+TABLE = {"name": str, "uuid": str, "device": str, "read_only": bool, "table": str}
+FINDING = {"verdict": str, "subject": str, "finding": str, "remedy": str | None}
+
+
+def test_table(tool: Tool) -> None:
+    """What it prints makes the device that wrap makes."""
+    guest = tool.guest
+    with null_blk(guest, size_mib=32, memory_backed=1) as disk:
+        options = ["--mode", "device", "--weight", "200"]
+        rows = tool.json("table", *options, disk)
+        assert_schema(rows, TABLE)
+        (row,) = rows
+        assert (row["name"], row["uuid"]) == ("io-nullb0", "IOBAND-io-nullb0")
+        line = tool.run("table", *options, disk)
+        assert row["table"] == line.strip()
+        assert dm_names(guest) == []
+        guest.run(["dmsetup", "create", row["name"], "-u", row["uuid"]], input=line)
+        made = guest.run(["dmsetup", "table", row["name"]]).out
+        tool.run("unwrap", disk)
+        tool.run("wrap", *options, disk)
+        assert guest.run(["dmsetup", "table", row["name"]]).out == made
+        tool.run("unwrap", disk)
+
+
+def findings(tool: Tool, rc: int) -> dict[str, dict[str, str]]:
+    """What check found, by subject; it ends with that code."""
+    done = tool.guest.run([tool.program, "check", "--json"], check=False)
+    assert (done.rc, done.err) == (rc, ""), done
+    (rows,) = json.loads(done.out).values()
+    assert_schema(rows, FINDING)
+    return {row["subject"]: row for row in rows}
+
+
+def test_check(tool: Tool) -> None:
+    """Each thing that is wrong is found, and what it says is to be done helps."""
+    guest = tool.guest
+
+    def remedy(rc: int, subject: str, verdict: str, says: str) -> str:
+        found = findings(tool, rc)[subject]
+        assert (found["verdict"], says in found["finding"]) == (verdict, True), found
+        command = re.search(r"'([^']+)'", found["remedy"])
+        assert command, found
+        return command[1].replace("iobandctl", tool.program)
+
+    assert {row["verdict"] for row in findings(tool, 0).values()} <= {"ok", "hint"}
+    with null_blk(guest, size_mib=32, memory_backed=1) as disk:
+        tool.run("wrap", disk)
+        assert findings(tool, 0)["io-nullb0"]["finding"] == "over nullb0, in pool nullb0"
+        guest.run("dmsetup suspend io-nullb0")
+        guest.run(remedy(1, "io-nullb0", "wrong", "it is suspended"))
+        assert findings(tool, 0)["io-nullb0"]["verdict"] == "ok"
+        tool.run("unwrap", disk)
+    guest.run("dmsetup create -u IOBAND-e --notable e")
+    guest.run(remedy(1, "e", "wrong", "it has no table"))
+    assert dm_names(guest) == []
+    with Cgroup(guest, "a"), Cgroup(guest, "a/b", controllers="") as inner:
+        job = guest.start(["sleep", "1000"], cgroup=inner.directory)
+        guest.run(remedy(0, "/a", "hint", "1 of the cgroups in it have processes and no io"))
+        assert "/a" not in findings(tool, 0)
+        job.kill()
+        job.wait(check=False)
+    guest.rmmod("dm_ioband")
+    found = findings(tool, 6)["module"]
+    assert (found["verdict"], guest.kernel.release in found["finding"]) == ("wrong", True)
+    lines = guest.run([tool.program, "check"], check=False).out.splitlines()
+    assert f"wrong module: {found['finding']}" in lines
+    assert f"      {found['remedy']}" in lines

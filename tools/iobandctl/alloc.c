@@ -52,6 +52,21 @@ char *xstrndup(const char *text, size_t length)
 }
 
 /**
+ * xvasprintf() - format into new memory
+ * @fmt: printf-like
+ * @args: for @fmt
+ *
+ * Return: the text, never NULL.
+ */
+char *xvasprintf(const char *fmt, va_list args)
+{
+	char *text;
+	int length = vasprintf(&text, fmt, args);
+
+	return checked(length < 0 ? NULL : text);
+}
+
+/**
  * xasprintf() - format into new memory
  * @fmt: printf-like
  *
@@ -59,14 +74,13 @@ char *xstrndup(const char *text, size_t length)
  */
 char *xasprintf(const char *fmt, ...)
 {
-	char *text;
 	va_list args;
-	int length;
+	char *text;
 
 	va_start(args, fmt);
-	length = vasprintf(&text, fmt, args);
+	text = xvasprintf(fmt, args);
 	va_end(args);
-	return checked(length < 0 ? NULL : text);
+	return text;
 }
 
 /**

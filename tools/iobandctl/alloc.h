@@ -2,6 +2,7 @@
 #ifndef IOBANDCTL_ALLOC_H
 #define IOBANDCTL_ALLOC_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "defs.h"
@@ -9,6 +10,7 @@
 void *xcalloc(size_t count, size_t size);
 char *xstrdup(const char *text);
 char *xstrndup(const char *text, size_t length);
+__printf(1, 0) char *xvasprintf(const char *fmt, va_list args);
 __printf(1, 2) char *xasprintf(const char *fmt, ...);
 void *xgrow(void *array, size_t count, size_t size);
 

@@ -45,15 +45,15 @@ static struct libmnt_fs *find(struct libmnt_table *mounts,
 }
 
 /**
- * hierarchy_find() - find the hierarchy that block I/O is accounted in
+ * hierarchy_look() - look for the hierarchy that block I/O is accounted in
  * @hierarchy: the result
  *
  * The controller is in one place only: in version 1 where that is mounted with
  * blkio, else in version 2.
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: whether there is one.
  */
-int hierarchy_find(struct hierarchy *hierarchy)
+bool hierarchy_look(struct hierarchy *hierarchy)
 {
 	struct libmnt_table *mounts = mnt_new_table();
 	struct libmnt_fs *mount = NULL;
@@ -70,7 +70,18 @@ int hierarchy_find(struct hierarchy *hierarchy)
 		snprintf(hierarchy->root, sizeof(hierarchy->root), "%s",
 			 mnt_fs_get_target(mount));
 	mnt_unref_table(mounts);
-	if (mount)
+	return mount;
+}
+
+/**
+ * hierarchy_find() - find the hierarchy that block I/O is accounted in
+ * @hierarchy: the result
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int hierarchy_find(struct hierarchy *hierarchy)
+{
+	if (hierarchy_look(hierarchy))
 		return EXIT_OK;
 	return fail(EXIT_MISSING,
 		    "no cgroup hierarchy is mounted; 'mount -t cgroup2 none /sys/fs/cgroup'");

@@ -121,6 +121,28 @@ bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path)
 	return found;
 }
 
+/**
+ * cgroup_is_populated() - see whether there are processes in a cgroup
+ * @hierarchy: where, of version 2
+ * @path: as from cgroup_path()
+ *
+ * Return: whether there are, those of its children included.
+ */
+bool cgroup_is_populated(const struct hierarchy *hierarchy, const char *path)
+{
+	char *name = file_in(hierarchy, path, "cgroup.events");
+	FILE *file = fopen(name, "re");
+	char line[64];
+	bool populated = false;
+
+	free(name);
+	while (file && !populated && fgets(line, sizeof(line), file))
+		populated = !strcmp(line, "populated 1\n");
+	if (file)
+		fclose(file);
+	return populated;
+}
+
 /* What enables io for the first @length bytes of a path, after @how. */
 static char *explain_part(const struct hierarchy *hierarchy, const char *path,
 			  size_t length, char *how)

@@ -21,6 +21,7 @@ struct hierarchy {
 };
 
 /* cgroup-mount.c */
+bool hierarchy_look(struct hierarchy *hierarchy);
 int hierarchy_find(struct hierarchy *hierarchy);
 bool hierarchy_is_cgroup(const char *directory);
 
@@ -29,6 +30,7 @@ int cgroup_path(const char *root, const char *spelled,
 		char path[CGROUP_PATH_SIZE], struct problem *problem);
 bool cgroup_exists(const struct hierarchy *hierarchy, const char *path);
 bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path);
+bool cgroup_is_populated(const struct hierarchy *hierarchy, const char *path);
 int cgroup_id(const struct hierarchy *hierarchy, const char *path,
 	      uint64_t *id);
 

@@ -16,6 +16,8 @@ static const struct verb *const verbs[] = {
 	&verb_extract,
 	&verb_create,
 	&verb_remove,
+	&verb_table,
+	&verb_check,
 	&verb_list,
 	&verb_status,
 	&verb_set_weight,

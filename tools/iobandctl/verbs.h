@@ -11,6 +11,8 @@ extern const struct verb verb_wrap;
 extern const struct verb verb_unwrap;
 extern const struct verb verb_insert;
 extern const struct verb verb_extract;
+extern const struct verb verb_table;
+extern const struct verb verb_check;
 extern const struct verb verb_list;
 extern const struct verb verb_status;
 extern const struct verb verb_set_weight;

@@ -777,6 +777,7 @@ def test_json_is_documented(host: Fake) -> None:
         lambda: host.json("groups", "--weights"),
         lambda: host.json("stat"),
         lambda: host.json("apply", "--dry-run", "--config", str(conf)),
+        lambda: host.json("check"),
     ]
     conf = host.root / "conf"
     conf.write_text("[group /a]\nweight = 7\n")

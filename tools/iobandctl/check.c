@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl check: is this machine able to share bandwidth, and does it? */
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "alloc.h"
+#include "cgroup.h"
+#include "device.h"
+#include "print.h"
+#include "under.h"
+#include "verbs.h"
+
+#define TARGET_MAJOR 1	/* the version of the kernel's texts that is understood */
+
+enum verdict { FINE, HINT, WRONG };
+
+static const char *const verdicts[] = {
+	[FINE] = "ok",
+	[HINT] = "hint",
+	[WRONG] = "wrong",
+};
+
+enum { VERDICT, SUBJECT, FINDING, REMEDY, COLUMNS };
+
+static const struct column columns[COLUMNS] = {
+	[VERDICT] = { NULL, "verdict", COLUMN_TEXT },
+	[SUBJECT] = { NULL, "subject", COLUMN_TEXT },
+	[FINDING] = { NULL, "finding", COLUMN_TEXT },
+	[REMEDY] = { NULL, "remedy", COLUMN_TEXT },
+};
+
+/**
+ * struct findings - what has been found so far
+ * @table: for JSON, else NULL
+ * @row: the last one in it
+ * @code: the exit code it leads to
+ */
+struct findings {
+	struct table *table;
+	struct row *row;
+	int code;
+};
+
+__printf(4, 5)
+static void found(struct findings *findings, enum verdict verdict,
+		  const char *subject, const char *fmt, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, fmt);
+	text = xvasprintf(fmt, args);
+	va_end(args);
+	if (verdict == WRONG && findings->code == EXIT_OK)
+		findings->code = EXIT_FAILED;
+	if (findings->table) {
+		findings->row = print_row(findings->table);
+		print_text(findings->table, findings->row, VERDICT,
+			   verdicts[verdict]);
+		print_text(findings->table, findings->row, SUBJECT, subject);
+		print_text(findings->table, findings->row, FINDING, text);
+	} else {
+		print_line("%-6s%s: %s", verdicts[verdict], subject, text);
+	}
+	free(text);
+}
+
+/* What to do about what was found last. */
+__printf(2, 3)
+static void remedy(struct findings *findings, const char *fmt, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, fmt);
+	text = xvasprintf(fmt, args);
+	va_end(args);
+	if (findings->table)
+		print_text(findings->table, findings->row, REMEDY, text);
+	else
+		print_line("      %s", text);
+	free(text);
+}
+
+static bool check_mapper(struct findings *findings)
+{
+	char version[64];
+
+	if (mapper_version(version, sizeof(version))) {
+		found(findings, FINE, "device-mapper", "version %s", version);
+		return true;
+	}
+	if (geteuid()) {
+		found(findings, WRONG, "device-mapper",
+		      "it does not answer this user");
+		remedy(findings, "run iobandctl as root");
+		findings->code = EXIT_DENIED;
+	} else {
+		found(findings, WRONG, "device-mapper", "it does not answer");
+		remedy(findings, "'modprobe dm-mod', or a kernel that has it");
+		findings->code = EXIT_NO_KERNEL;
+	}
+	return false;
+}
+
+static bool is_installed(const char *release)
+{
+	char *path = xasprintf("/lib/modules/%s/modules.dep", release);
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+
+	free(path);
+	while (file && !found && getline(&line, &size, file) > 0) {
+		line[strcspn(line, ":")] = 0;
+		found = strstr(line, "/dm-ioband.ko");
+	}
+	if (file)
+		fclose(file);
+	free(line);
+	return found;
+}
+
+static void check_version(struct findings *findings,
+			  const unsigned int version[3])
+{
+	bool known = version[0] == TARGET_MAJOR;
+
+	found(findings, known ? FINE : WRONG, "module",
+	      "dm-ioband is loaded, with target version %u.%u.%u; iobandctl is %s",
+	      version[0], version[1], version[2], VERSION);
+	if (known)
+		return;
+	remedy(findings,
+	       "this iobandctl understands version %d: install the one that came with the module",
+	       TARGET_MAJOR);
+	findings->code = EXIT_FORMAT;
+}
+
+static void check_module(struct findings *findings)
+{
+	unsigned int version[3];
+	struct utsname system;
+
+	uname(&system);
+	if (mapper_target_version(version)) {
+		check_version(findings, version);
+	} else if (is_installed(system.release)) {
+		found(findings, FINE, "module",
+		      "dm-ioband is installed for kernel %s, and is loaded when it is needed; iobandctl is %s",
+		      system.release, VERSION);
+	} else {
+		found(findings, WRONG, "module",
+		      "dm-ioband is neither loaded nor installed for kernel %s",
+		      system.release);
+		remedy(findings,
+		       "'make install' in the sources, or DKMS, builds it for this kernel");
+		findings->code = EXIT_NO_KERNEL;
+	}
+}
+
+/* How many cgroups right below one there are that have processes and no io. */
+static int count_without_io(const struct hierarchy *hierarchy, const char *path)
+{
+	char *directory = xasprintf("%s%s", hierarchy->root, path);
+	DIR *entries = opendir(directory);
+	struct dirent *entry;
+	int n = 0;
+
+	while (entries && (entry = readdir(entries))) {
+		char *child;
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		child = xasprintf("%s/%s", path, entry->d_name);
+		n += cgroup_is_populated(hierarchy, child) &&
+		     !cgroup_has_io(hierarchy, child);
+		free(child);
+	}
+	if (entries)
+		closedir(entries);
+	free(directory);
+	return n;
+}
+
+static void check_children(struct findings *findings,
+			   const struct hierarchy *hierarchy, const char *path)
+{
+	const char *name = *path ? path : "/";
+	int n = count_without_io(hierarchy, path);
+
+	if (!n)
+		return;
+	found(findings, HINT, name,
+	      "%d of the cgroups in it have processes and no io controller; their I/O is that of %s",
+	      n, name);
+	remedy(findings,
+	       "'echo +io > %s%s/cgroup.subtree_control', or with systemd IOAccounting=yes for a unit",
+	       hierarchy->root, path);
+}
+
+static void check_slices(struct findings *findings,
+			 const struct hierarchy *hierarchy)
+{
+	DIR *entries = opendir(hierarchy->root);
+	struct dirent *entry;
+
+	check_children(findings, hierarchy, "");
+	while (entries && (entry = readdir(entries))) {
+		char *path;
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		path = xasprintf("/%s", entry->d_name);
+		if (cgroup_has_io(hierarchy, path))
+			check_children(findings, hierarchy, path);
+		free(path);
+	}
+	if (entries)
+		closedir(entries);
+}
+
+static void check_cgroups(struct findings *findings)
+{
+	struct hierarchy hierarchy;
+
+	if (!hierarchy_look(&hierarchy)) {
+		found(findings, WRONG, "cgroups",
+		      "no hierarchy is mounted, so that all I/O is one group's");
+		remedy(findings, "'mount -t cgroup2 none /sys/fs/cgroup'");
+	} else if (hierarchy.version == 1) {
+		found(findings, FINE, "cgroups",
+		      "blkio of version 1 in %s; buffered writes are not told apart there",
+		      hierarchy.root);
+	} else if (!cgroup_has_io(&hierarchy, "/")) {
+		found(findings, WRONG, "cgroups",
+		      "version 2 in %s has no io controller", hierarchy.root);
+		remedy(findings,
+		       "a kernel with CONFIG_BLK_CGROUP, started without cgroup_disable=io");
+		findings->code = EXIT_NO_KERNEL;
+	} else {
+		found(findings, FINE, "cgroups",
+		      "version 2 in %s, with the io controller",
+		      hierarchy.root);
+		check_slices(findings, &hierarchy);
+	}
+}
+
+static uint64_t sectors_below(const struct ioband_device *device)
+{
+	char text[32] = "0";
+
+	device_attribute(device->table.device[0], device->table.device[1],
+			 "size", text, sizeof(text));
+	return strtoull(text, NULL, 10);
+}
+
+static void check_table(struct findings *findings,
+			const struct ioband_device *device)
+{
+	const char *name = device->dm->name, *pool = device->table.pool;
+	char below[DEVICE_NAME_SIZE];
+
+	device_label(device->table.device[0], device->table.device[1], below);
+	if (device->dm->suspended) {
+		found(findings, WRONG, name,
+		      "it is suspended, and lets no I/O pass");
+		remedy(findings, "'dmsetup resume %s', if nothing is changing it",
+		       name);
+	} else if (under_is_inserted(device)) {
+		found(findings, FINE, name, "ioband is in it, in pool %s",
+		      pool);
+	} else if (sectors_below(device) > device->dm->sectors) {
+		found(findings, HINT, name,
+		      "%s below has grown since this was put over it", below);
+		remedy(findings,
+		       "'iobandctl unwrap %s' when it is not in use, and wrap %s again",
+		       name, below);
+	} else {
+		found(findings, FINE, name, "over %s, in pool %s", below, pool);
+	}
+}
+
+static void check_insertions(struct findings *findings)
+{
+	struct names half = { .n = 0 }, lost = { .n = 0 };
+
+	under_trouble(&half, &lost);
+	for (size_t i = 0; i < half.n; i++) {
+		found(findings, WRONG, half.v[i],
+		      "an insertion or an extraction was left half done, without effect so far");
+		remedy(findings, "'iobandctl insert %s' or 'iobandctl extract %s'",
+		       half.v[i], half.v[i]);
+	}
+	for (size_t i = 0; i < lost.n; i++) {
+		found(findings, WRONG, lost.v[i],
+		      "ioband was inserted, and another program, LVM perhaps, has taken it out");
+		remedy(findings,
+		       "'iobandctl insert %s', or 'iobandctl extract %s' if that is right",
+		       lost.v[i], lost.v[i]);
+	}
+	names_free(&half);
+	names_free(&lost);
+}
+
+static void check_devices(struct findings *findings)
+{
+	struct ioband_devices devices;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK) {
+		findings->code = code;
+		return;
+	}
+	if (!devices.n) {
+		found(findings, HINT, "devices", "there is no ioband device");
+		remedy(findings,
+		       "'iobandctl wrap DEVICE' makes one, 'iobandctl insert DEVICE' under what is mounted");
+	}
+	for (size_t i = 0; i < devices.n; i++) {
+		if (devices.v[i].dm->table) {
+			check_table(findings, &devices.v[i]);
+			continue;
+		}
+		found(findings, WRONG, devices.v[i].dm->name,
+		      "it has no table");
+		remedy(findings, "'iobandctl remove %s'",
+		       devices.v[i].dm->name);
+	}
+	ioband_free(&devices);
+	check_insertions(findings);
+}
+
+static int run(const struct args *args)
+{
+	struct findings findings = { .code = EXIT_OK };
+	int printed;
+
+	if (args->value[OPTION_JSON])
+		findings.table = print_table("findings", columns, COLUMNS,
+					     true);
+	if (check_mapper(&findings)) {
+		check_module(&findings);
+		check_cgroups(&findings);
+		check_devices(&findings);
+	} else {
+		check_cgroups(&findings);
+	}
+	printed = findings.table ? print_end(findings.table) : print_flush();
+	return findings.code == EXIT_OK ? printed : findings.code;
+}
+
+static const struct option_spec options[] = { SPEC_JSON, { .name = NULL } };
+
+const struct verb verb_check = {
+	.name = "check",
+	.args = "",
+	.summary = "See whether this machine can share bandwidth, and what is wrong",
+	.options = options,
+	.run = run,
+};

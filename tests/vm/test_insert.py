@@ -211,3 +211,55 @@ def test_thin_volumes_are_refused(tool: Tool, volumes: Volumes) -> None:
         tool.refused(1, "insert", name, says="has a table of target thin-pool")
     tool.refused(1, "insert", "vg0/data", says="vg0-data is a thin volume")
     assert volumes.targets("data") == ["thin"]
+
+
+def test_a_snapshot_gets_it_below(tool: Tool, volumes: Volumes) -> None:
+    """So does its origin, whose data are there."""
+    guest = tool.guest
+    volumes.group.create("data", 32)
+    with mounted(guest, "/dev/vg0/data") as origin, verified(guest, origin):
+        guest.run("lvcreate -qq -y -s -n snap -L 16M vg0/data")
+        with mounted_as_is(guest, "/dev/vg0/snap", "/run/snap") as point:
+            rows = tool.json("insert", "vg0/snap")
+            assert [row["name"] for row in rows] == ["vg0-data-real", "vg0-snap-cow"]
+            says = "ioband device vg0-data-real, which is below, is in pool"
+            tool.refused(1, "insert", "vg0/data", says=says)
+            guest.run(f"dd if=/dev/zero of={point}/zeros bs=64k count=16 oflag=direct")
+            assert bytes_done(tool) >= 1 << 20
+            tool.run("extract", "vg0/snap")
+            hidden_gone(guest)
+            assert volumes.targets("snap-cow") == volumes.targets("data-real") == ["linear"]
+    guest.run("lvremove -qq -y vg0/snap")
+
+
+QUICK = "--batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000"
+
+
+def test_under_luks(tool: Tool, volumes: Volumes) -> None:
+    """Below, while the key is in the keyring; on top, once it is in the table."""
+    guest = tool.guest
+    volumes.group.create("low", 64)
+    guest.run("modprobe dm-crypt")
+    guest.run(f"cryptsetup luksFormat {QUICK} /dev/vg0/low -", input="secret")
+    guest.run("cryptsetup open --key-file - /dev/vg0/low secret", input="secret")
+    key = ["dmsetup", "table", "--showkeys", "secret"]
+    with mounted(guest, "/dev/mapper/secret") as point, verified(guest, point):
+        (row,) = tool.json("insert", "secret")
+        assert row["name"] == "vg0-low"
+        tool.run("extract", "secret")
+        assert volumes.targets("low") == ["linear"]
+        guest.run("cryptsetup refresh --disable-keyring --key-file - secret", input="secret")
+        before = guest.run(key).out
+        (row,) = tool.json("insert", "secret")
+        assert row["name"] == "secret"
+        wait_until(guest, lambda: bytes_done(tool) > 1 << 20, "I/O through ioband")
+        tool.run("extract", "secret")
+        assert guest.run(key).out == before
+    hidden_gone(guest)
+    guest.run("cryptsetup close secret")
+    with null_blk(guest, "nullb2", size_mib=64, memory_backed=1) as disk:
+        guest.run(f"cryptsetup luksFormat {QUICK} {disk} -", input="secret")
+        guest.run(f"cryptsetup open --key-file - {disk} secret", input="secret")
+        said = tool.refused(1, "insert", "secret", says="the key of secret is in the kernel's")
+        assert "'cryptsetup refresh --disable-keyring secret'" in said
+        guest.run("cryptsetup close secret")

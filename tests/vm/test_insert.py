@@ -263,3 +263,27 @@ def test_under_luks(tool: Tool, volumes: Volumes) -> None:
         said = tool.refused(1, "insert", "secret", says="the key of secret is in the kernel's")
         assert "'cryptsetup refresh --disable-keyring secret'" in said
         guest.run("cryptsetup close secret")
+
+
+def test_what_insert_refuses(tool: Tool, volumes: Volumes) -> None:
+    """And leaves as it was."""
+    guest = tool.guest
+    volumes.group.create("data", 32)
+    own = volumes.table("data")
+    tool.refused(1, "insert", volumes.disks[1], says="is not a device of device-mapper")
+    tool.refused(3, "insert", "vg0/nope", says="there is no block device 'vg0/nope'")
+    tool.refused(2, "insert", "--weight", "0", "vg0/data", says="--weight '0'")
+    guest.expect_dmesg("device-mapper: ")
+    tool.refused(1, "insert", "--mode", "nope", "vg0/data", says="mode=nope")
+    guest.run(["dmsetup", "load", "vg0-data"], input=own)
+    tool.refused(4, "insert", "vg0/data", says="'dmsetup clear vg0-data'")
+    guest.run("dmsetup clear vg0-data && dmsetup suspend vg0-data")
+    tool.refused(4, "insert", "vg0/data", says="'dmsetup resume vg0-data'")
+    guest.run("dmsetup resume vg0-data")
+    tool.run("wrap", "vg0/data")
+    says = "ioband device io-vg0-data, which is above, is in pool nullb0 already"
+    tool.refused(1, "insert", "vg0/data", says=says)
+    tool.run("unwrap", "vg0/data")
+    assert volumes.table("data") == own
+    hidden_gone(guest)
+    assert dm_names(guest) == ["vg0-data"]

@@ -98,15 +98,34 @@ static int set_measure(struct ioband_settings *settings, const char *value,
 	return 0;
 }
 
+/* <ios> or <ios>/<piece> */
+static int parse_depth(const char *value, u32 *ios, u32 *piece_bytes)
+{
+	const char *slash = strchr(value, '/');
+	const size_t len = slash ? (size_t)(slash - value) : strlen(value);
+	char digits[8];
+
+	if (len >= sizeof(digits))
+		return -EINVAL;
+	memcpy(digits, value, len);
+	digits[len] = 0;
+	if (parse_u32(digits, 1, IOBAND_DEPTH_MAX, ios))
+		return -EINVAL;
+	if (slash && (parse_u32(slash + 1, IOBAND_PIECE_MIN, IOBAND_PIECE_MAX, piece_bytes) ||
+		      *piece_bytes & (*piece_bytes - 1)))
+		return -EINVAL;
+	return 0;
+}
+
 static int set_depth(struct ioband_settings *settings, const char *value,
 		     struct ioband_error *error)
 {
 	settings->depth = 0;
-	if (strcmp(value, "auto") &&
-	    parse_u32(value, 1, IOBAND_DEPTH_MAX, &settings->depth))
+	settings->piece_bytes = 0;
+	if (strcmp(value, "auto") && parse_depth(value, &settings->depth, &settings->piece_bytes))
 		return fail(error,
-			    "depth=%.32s: must be auto or a whole number from 1 to %u",
-			    value, IOBAND_DEPTH_MAX);
+			    "depth=%.32s: must be auto or a whole number from 1 to %u, then at will / and the size of pieces, a power of two from %u to %u",
+			    value, IOBAND_DEPTH_MAX, IOBAND_PIECE_MIN, IOBAND_PIECE_MAX);
 	return 0;
 }
 

@@ -63,6 +63,7 @@ enum ioband_key_word {
  * @weight: of the device
  * @measure: of the pool
  * @depth: of the pool; 0: auto
+ * @piece_bytes: with @depth, the size of pieces in which large bios go; 0: whole
  * @slice_ms: of the pool; 0: none
  */
 struct ioband_settings {
@@ -71,6 +72,7 @@ struct ioband_settings {
 	u32 weight;
 	enum ioband_measure measure;
 	u32 depth;
+	u32 piece_bytes;
 	u32 slice_ms;
 };
 

@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: how much has to be in flight.
+ * dm-ioband: how much has to be in flight, and in what pieces.
  *
  * A device reaches its full throughput with a certain number of bios in flight.
  * Fewer, and it idles; more, and the rest stands in the device's own queue,
  * where we cannot order it.  That number follows from nothing that is seen from
  * above: rate times unloaded latency (Little's law; TCP BBR does so) is right
  * for a pipe, too small for flash with channels that are hit at random, and
- * means nothing for a disk that is the faster the more it can choose from.  So
- * it is found by trying, and the rule is:
+ * means nothing for a disk that is the faster the more it can choose from.  Nor
+ * does it say how large a bio should be: one that waits behind a large one waits
+ * for all of it, so large bios had better go in pieces; but where each I/O costs
+ * as much whatever its size, as on a volume with a cap on I/Os, pieces cost
+ * throughput.  So both are found by trying.  A *pipe* is so many bios or pieces,
+ * and the size of the pieces, and the rule is:
  *
- *	More in flight is worth it while half as much again brings
- *	IOBAND_DEPTH_GAIN_PCT more throughput.
+ *	A wider pipe, with more in flight or larger pieces, is worth it while it
+ *	brings some per cent more throughput.
  *
- * A trial compares two limits, one of them the chosen one, the other half as
- * high again, or two thirds.  Each is in force for a round of some completions,
- * in the order lo hi, hi lo, lo hi..., so that what drifts meanwhile cancels.
- * Each pair of rounds is a vote: for hi if it had IOBAND_DEPTH_GAIN_PCT more
- * throughput, else for lo.  IOBAND_TRIAL_LEAD votes ahead, a limit has won.
- * Where the difference is clear that takes three pairs, some 100 ms; where
- * noise hides it, longer, and then little is lost by being wrong.  If nobody
- * has won after IOBAND_TRIAL_PAIRS the lower limit has: it isolates better.
+ * A trial compares two pipes, one of them the chosen one, the other wider or
+ * narrower (see &enum ioband_try): half as much again in flight, two thirds, a
+ * little less; pieces of twice the size, of half, and of half but half as many
+ * again, for where it is the bytes in flight that count.  Each is in force for a
+ * round of some completions, in the order lo hi, hi lo, lo hi..., so that what
+ * drifts meanwhile cancels.  What hi, the wider one, had more than lo in each pair
+ * of rounds is compared with what is wanted of it, gain_wanted(): when the mean is
+ * IOBAND_TRIAL_T standard errors away, hi has won, or lo.  Where the difference is
+ * clear that takes three pairs, some 100 ms; where noise hides it, longer.  If
+ * that has not happened after IOBAND_TRIAL_PAIRS, nothing is changed.
  *
  *	Line of 100 MB/s and 100 us, bios of 64 KiB.  One in flight completes
  *	86.8 MB/s, two 100, three 100.  The limit is 1: trial (1, 2), 15 %
@@ -31,26 +37,42 @@
  *	(24, 36): 3 %; (36, 54): nothing.  It stays at 36, where the product
  *	of Little's law would have said 7.
  *
- * A winner is followed by a trial in the same direction, at once; a trial that
- * changes nothing, by one in the other.  When both have changed nothing, trials
- * pause, for IOBAND_PAUSE_MIN_NS first and longer each time.  A trial downwards
- * costs up to a third of the throughput for half of its length; so pauses last
- * up to eight times as long as the trial, or IOBAND_PAUSE_MAX_NS.  When the
- * throughput changes by itself in a pause (another load, another speed), the
- * pause is over.  Before the limit has been found for the first time,
- * IOBAND_TRIAL_LEAD_FIRST votes do.
+ *	The laboratory's SATA SSD, 515 MB/s, with 15 readers of 128 KiB and one of
+ *	4 KiB, who gets x MB/s (S5):
+ *	whole: 4 in flight 515 (x 5.3), 3: 515 (7.9), 2: 409 (12.4), so 3;
+ *	64 KiB: 3 in flight 507 (12.6), 1.7 % less, 32 KiB: 472 (16.9), too much
+ *	less, but 5 of 32 KiB 515 (11.5), 8 of 16 KiB 515 (11.6), then fewer: 5 of
+ *	16 KiB 511 (15.8), 4: 458.  It stays at 5 of 16 KiB, 80 KiB in flight
+ *	where it began with 512.
  *
- * Throughput counts bytes, and each bio as IOBAND_BIO_BYTES more: devices have
- * a cost of either kind.  With bios of one size any mixture gives the same
- * percentages; with several, rounds differ by the sizes that happened to be in
- * them, and so the less.
+ *	A volume of 3000 I/Os a second: 128 KiB whole 393 MB/s, in pieces of 64 KiB
+ *	197.  It stays with whole ones.
  *
- * Light loads.  In a trial downwards the lower limit is two thirds of what was
- * really in flight.  If it does not hold bios back all the while, or if it does
- * and costs throughput, while the chosen one never held any back, the device
- * is not full.  The limit is then twice what was in flight: out of the way of
- * the load, and still there when it grows.  A load that fills the device is as
- * fast under the lower limit, and gets that.
+ * A winner is followed by a trial of the same kind, at once; a trial that changes
+ * nothing, by one of the next kind.  When all have changed nothing, trials pause,
+ * for IOBAND_PAUSE_MIN_NS first and longer each time.  A trial of a narrower pipe
+ * costs throughput for half of its length, so one pair is enough to leave it when
+ * the cost is clear, and pauses last up to eight times as long as the trial, or
+ * IOBAND_PAUSE_MAX_NS.  When the throughput changes by itself in a pause (another
+ * load, another speed), the pause is over.  Before the pipe has been found for
+ * the first time, IOBAND_TRIAL_LEAST_FIRST pairs do.
+ *
+ * It begins with a few whole bios, as large as they come: no device is slow
+ * because of its bios' size until smaller ones have been tried.
+ *
+ * Throughput counts bytes, and each bio as IOBAND_BIO_BYTES more, each piece as its
+ * part of that: devices have a cost of either kind.  With bios of one size any
+ * mixture gives the same percentages; with several, rounds differ by the sizes
+ * that happened to be in them, and so the less.
+ *
+ * Light loads.  In a trial of less the limit is two thirds of what was really in
+ * flight.  If it hardly ever holds bios back, or if it does and costs throughput,
+ * while the chosen one never held any back, the device is not full.  The limit is
+ * then twice what was in flight: out of the way of the load, and still there when
+ * it grows.  A load that fills the device is as fast under the lower limit, and
+ * gets that.  Smaller pieces are tried also when something is held only part of the
+ * time: a few synchronous readers fill a device with large bios, but nobody could
+ * order these if they went down at once.
  */
 #include "dm-ioband-depth.h"
 
@@ -58,25 +80,42 @@
 #include <linux/minmax.h>
 #include <linux/time64.h>
 
-/* What half as much again in flight has to bring, per cent of throughput. */
-#define IOBAND_DEPTH_GAIN_PCT	2
+/*
+ * What half as much again in flight, or pieces of twice the size, have to bring, per
+ * cent of throughput (in 1024ths); half of that for the finer steps, of which there are several.
+ */
+#define IOBAND_DEPTH_GAIN	(1024 * 2 / 100)
+
+/* What a narrower pipe may cost, in 1024ths, to be tried for a second time. */
+#define IOBAND_DEPTH_CLEAR	(1024 * 8 / 100)
 
 /* Before anything is known: little, for it grows fast and shrinks no slower. */
 #define IOBAND_DEPTH_FIRST	4
 
-/* What a bio costs besides its bytes; of the order of 100 us at 300 MB/s. */
-#define IOBAND_BIO_BYTES	(32U << 10)
+/*
+ * Something has been held back for part of the time, or all of it, if it was at one
+ * completion in so many, or all but one in so many.  Of a few synchronous readers
+ * all have to have gone down before the first is back.
+ */
+#define IOBAND_PRESSED_PART	3
+#define IOBAND_SLACK_PART	8
+
+#define ALL_TRIES		(BIT(IOBAND_NR_TRIES) - 1)
 
 /*
  * A round: enough for the mean of random service times, and twice what is in
  * flight.  However slow the device, it ends, so that a stall does not last.
  */
 #define IOBAND_ROUND_IOS	16U
+
+/* Completions of what was sent before a round do not matter among so many times more. */
+#define IOBAND_LATE_PART	16
 #define IOBAND_ROUND_MAX_NS	(500 * NSEC_PER_MSEC)
 
-/* Votes ahead that decide, and pairs after which it is left. */
-#define IOBAND_TRIAL_LEAD	3
-#define IOBAND_TRIAL_LEAD_FIRST	2
+/* Standard errors that decide, pairs that it takes, and after which it is left. */
+#define IOBAND_TRIAL_T		2
+#define IOBAND_TRIAL_LEAST	3
+#define IOBAND_TRIAL_LEAST_FIRST	2
 #define IOBAND_TRIAL_PAIRS	32
 
 #define IOBAND_PAUSE_MIN_NS	(100 * NSEC_PER_MSEC)
@@ -92,94 +131,161 @@
  */
 void ioband_depth_init(struct ioband_depth *depth)
 {
+	const struct ioband_pipe first = { IOBAND_DEPTH_FIRST, IOBAND_PIECE_MAX };
+
 	*depth = (struct ioband_depth) {
-		.limit_ios = IOBAND_DEPTH_FIRST,
-		.chosen = IOBAND_DEPTH_FIRST,
-		.up = true,
-		.full = true,
+		.pipe = first,
+		.chosen = first,
+		.try = IOBAND_TRY_MORE,
 	};
 }
 
-/* What is in flight was sent under the old limit: its completions do not count. */
-static void depth_set_limit(struct ioband_depth *depth, u32 limit)
+static bool pipe_equal(struct ioband_pipe a, struct ioband_pipe b)
 {
-	if (limit != depth->limit_ios)
-		depth->late_ios = depth->round.peak_ios;
-	depth->limit_ios = limit;
+	return a.ios == b.ios && a.piece_bytes == b.piece_bytes;
 }
 
-/* Back to a pause, with a limit that may be new. */
-static void depth_rest(struct ioband_depth *depth, u32 limit)
+/* What is in flight was sent by the old pipe: its completions do not count. */
+static void depth_set_pipe(struct ioband_depth *depth, struct ioband_pipe pipe)
+{
+	if (!pipe_equal(pipe, depth->pipe))
+		depth->late_ios = depth->round.peak_ios;
+	depth->pipe = pipe;
+}
+
+/* Back to a pause, with a pipe that may be new. */
+static void depth_rest(struct ioband_depth *depth, struct ioband_pipe pipe)
 {
 	depth->trial = (struct ioband_trial) {};
-	depth->chosen = limit;
+	depth->chosen = pipe;
 	depth->peak_ios = 0;
 	depth->rate = 0;
 	depth->odd = 0;
 	depth->phase_ns = 0;
-	depth_set_limit(depth, limit);
+	depth_set_pipe(depth, pipe);
 }
 
-/* A trial has found a better limit: on in that direction, at once. */
-static void depth_move(struct ioband_depth *depth, u32 limit)
+/* A trial has found a better pipe: on in that direction, at once. */
+static void depth_move(struct ioband_depth *depth, struct ioband_pipe pipe)
 {
-	depth->confirmed = 0;
+	depth->stood = 0;
 	depth->pause_ns = 0;
-	depth_rest(depth, limit);
+	depth_rest(depth, pipe);
 }
 
 /* Twice what is in flight if the limit never came into it. */
-static u32 depth_spare(const struct ioband_depth *depth)
+static struct ioband_pipe depth_spare(const struct ioband_depth *depth)
 {
-	if (depth->up || depth->peak_ios >= depth->chosen)
-		return depth->chosen;
-	return depth->peak_ios ? min_t(u32, 2 * depth->peak_ios, IOBAND_DEPTH_MAX) : 1;
+	struct ioband_pipe pipe = depth->chosen;
+
+	if (depth->try == IOBAND_TRY_LESS && depth->peak_ios < pipe.ios)
+		pipe.ios = depth->peak_ios ? min_t(u32, 2 * depth->peak_ios, IOBAND_DEPTH_MAX) : 1;
+	return pipe;
 }
 
-/* A trial has found nothing better: now the other direction, in a while. */
+static void depth_next_try(struct ioband_depth *depth)
+{
+	depth->stood |= BIT(depth->try);
+	depth->try = (depth->try + 1) % IOBAND_NR_TRIES;
+}
+
+/* A trial has changed nothing: now another one, in a while when all have been made. */
 static void depth_stay(struct ioband_depth *depth)
 {
 	const u64 longest_ns = max_t(u64, IOBAND_PAUSE_MAX_NS,
 				     IOBAND_PAUSE_TRIALS * depth->phase_ns);
 	const u64 pause_ns = max_t(u64, IOBAND_PAUSE_MIN_NS, 2 * depth->pause_ns);
 
-	if (++depth->confirmed >= 2) {
+	depth_rest(depth, depth_spare(depth));
+	depth_next_try(depth);
+	if (depth->stood == ALL_TRIES) {
 		depth->found = true;
 		depth->pause_ns = min(pause_ns, longest_ns);
 	}
-	depth_rest(depth, depth_spare(depth));
-	depth->up = !depth->up;
 }
 
-static u32 half_more(u32 limit)
+static u32 half_more(u32 ios)
 {
-	return min_t(u32, limit + (limit + 1) / 2, IOBAND_DEPTH_MAX);
+	return min_t(u32, ios + (ios + 1) / 2, IOBAND_DEPTH_MAX);
 }
 
-/* Two thirds, and at least one less; 0 if there is no lower limit. */
-static u32 third_less(u32 limit)
+/* The largest size of pieces below so many bytes, or 0. */
+static u32 piece_below(u32 bytes)
 {
-	return limit < 2 ? 0 : limit * 2 / 3;
+	u32 piece = IOBAND_PIECE_MAX;
+
+	while (piece >= bytes && piece > IOBAND_PIECE_MIN)
+		piece /= 2;
+	return piece < bytes ? piece : 0;
+}
+
+/*
+ * The pipe to compare the chosen one with; the chosen one itself if there is none.
+ * When the limit was never reached it is not too low, and less is less than what was.
+ */
+static struct ioband_pipe depth_rival(const struct ioband_depth *depth)
+{
+	struct ioband_pipe pipe = depth->chosen;
+	const u32 used = min(pipe.ios, depth->peak_ios);
+	u32 smaller;
+
+	switch (depth->try) {
+	case IOBAND_TRY_MORE:
+		if (used == pipe.ios)
+			pipe.ios = half_more(pipe.ios);
+		break;
+	case IOBAND_TRY_LESS:
+		if (used >= 2)
+			pipe.ios = used * 2 / 3;
+		break;
+	case IOBAND_TRY_TRIM:
+		if (used == pipe.ios && used * 5 / 6 > used * 2 / 3)
+			pipe.ios = used * 5 / 6;
+		break;
+	case IOBAND_TRY_LARGER:
+		if (used == pipe.ios && depth->max_bytes > pipe.piece_bytes &&
+		    pipe.piece_bytes < IOBAND_PIECE_MAX)
+			pipe.piece_bytes *= 2;
+		break;
+	case IOBAND_TRY_SMALLER:
+	case IOBAND_TRY_FINER:
+		smaller = piece_below(min(depth->max_bytes, pipe.piece_bytes));
+		if (!smaller)
+			break;
+		pipe.piece_bytes = smaller;
+		pipe.ios = depth->try == IOBAND_TRY_FINER ? half_more(used ?: 1) : used ?: 1;
+		break;
+	default:
+		break;
+	}
+	return pipe;
+}
+
+static bool try_is_up(enum ioband_try try)
+{
+	return try == IOBAND_TRY_MORE || try == IOBAND_TRY_LARGER;
 }
 
 static void depth_start_trial(struct ioband_depth *depth)
 {
 	struct ioband_trial *trial = &depth->trial;
+	struct ioband_pipe rival = depth_rival(depth);
+	unsigned int others = IOBAND_NR_TRIES - 1;
 
 	depth->phase_ns = 0;
-	if (depth->peak_ios < depth->chosen)	/* then it is not too low */
-		depth->up = false;
-	if (depth->up) {
-		trial->lo = depth->chosen;
-		trial->hi = half_more(depth->chosen);
-	} else {
-		trial->lo = third_less(min(depth->chosen, depth->peak_ios));
-		trial->hi = depth->chosen;
+	for (; pipe_equal(rival, depth->chosen) && others; others--) {
+		depth_next_try(depth);
+		rival = depth_rival(depth);
 	}
-	if (!trial->lo || trial->lo == trial->hi)	/* there is no other limit */
+	if (pipe_equal(rival, depth->chosen)) {
 		depth_stay(depth);
+		return;
+	}
+	if (try_is_up(depth->try))
+		*trial = (struct ioband_trial) { .lo = depth->chosen, .hi = rival };
 	else
-		depth_set_limit(depth, trial->lo);
+		*trial = (struct ioband_trial) { .lo = rival, .hi = depth->chosen };
+	depth_set_pipe(depth, trial->lo);
 }
 
 static bool trial_is_at_hi(const struct ioband_trial *trial)
@@ -187,26 +293,78 @@ static bool trial_is_at_hi(const struct ioband_trial *trial)
 	return (trial->rounds + 1) / 2 % 2;
 }
 
-/* Count a vote, and see who has won. */
+/* What the wider pipe has to bring, in 1024ths. */
+static s64 gain_wanted(enum ioband_try try)
+{
+	const bool coarse = try == IOBAND_TRY_MORE || try == IOBAND_TRY_LESS ||
+			    try == IOBAND_TRY_LARGER;
+
+	return coarse ? IOBAND_DEPTH_GAIN : IOBAND_DEPTH_GAIN / 2;
+}
+
+enum verdict {
+	UNDECIDED,
+	LO_WINS,
+	HI_WINS,
+	NOBODY_WINS,
+};
+
+/*
+ * The mean gain of the pairs is more, or less, than what is wanted, by so many times
+ * its standard error: Student's t, squared, for integers.  To stay at the chosen pipe
+ * because a narrower one costs much, one pair is enough.
+ */
+static enum verdict trial_verdict(const struct ioband_trial *trial, enum ioband_try try, u32 least,
+				  s64 gain)
+{
+	const s64 n = trial->pairs;
+	const s64 beyond = trial->gain - n * gain_wanted(try);
+	const s64 spread = n * trial->gain_squares - trial->gain * trial->gain;
+
+	if (!try_is_up(try) && gain > IOBAND_DEPTH_CLEAR)
+		return HI_WINS;
+	if (n >= least && beyond * beyond * (n - 1) >= IOBAND_TRIAL_T * IOBAND_TRIAL_T * spread)
+		return beyond > 0 ? HI_WINS : LO_WINS;
+	return n < IOBAND_TRIAL_PAIRS ? UNDECIDED : NOBODY_WINS;
+}
+
+/* Both have had a round: see who has won. */
 static void depth_end_pair(struct ioband_depth *depth)
 {
-	const int enough = depth->found ? IOBAND_TRIAL_LEAD : IOBAND_TRIAL_LEAD_FIRST;
+	const u32 least = depth->found ? IOBAND_TRIAL_LEAST : IOBAND_TRIAL_LEAST_FIRST;
 	struct ioband_trial *trial = &depth->trial;
-	bool hi_won;
+	const s64 more = trial->hi_rate - trial->lo_rate;
+	const s64 gain = clamp_t(s64, div64_s64(more * 1024, max_t(s64, trial->lo_rate, 1)),
+				 -1024, 4096);
+	enum verdict verdict;
 
-	if (trial->hi_rate * 100 > trial->lo_rate * (100 + IOBAND_DEPTH_GAIN_PCT))
-		trial->lead++;
-	else
-		trial->lead--;
-
-	if (trial->lead < enough && trial->lead > -enough &&
-	    trial->rounds < 2 * IOBAND_TRIAL_PAIRS)
+	trial->pairs++;
+	trial->gain += gain;
+	trial->gain_squares += gain * gain;
+	verdict = trial_verdict(trial, depth->try, least, gain);
+	if (verdict == UNDECIDED)
 		return;
-	hi_won = trial->lead >= enough;
-	if (depth->up == hi_won)
-		depth_move(depth, depth->up ? trial->hi : trial->lo);
+	if (verdict == (try_is_up(depth->try) ? HI_WINS : LO_WINS))
+		depth_move(depth, verdict == HI_WINS ? trial->hi : trial->lo);
 	else
 		depth_stay(depth);
+}
+
+/*
+ * Is anything to be seen in a round at lo?  If fewer do as well because there is
+ * little to do, it says nothing of the device.
+ */
+static bool trial_tells(const struct ioband_depth *depth)
+{
+	switch (depth->try) {
+	case IOBAND_TRY_MORE:
+		return true;
+	case IOBAND_TRY_LESS:
+	case IOBAND_TRY_TRIM:
+		return depth->full;
+	default:
+		return depth->pressed;
+	}
 }
 
 static void depth_end_trial_round(struct ioband_depth *depth, u64 rate)
@@ -215,7 +373,7 @@ static void depth_end_trial_round(struct ioband_depth *depth, u64 rate)
 
 	if (trial_is_at_hi(trial)) {
 		trial->hi_rate = rate;
-	} else if (depth->up || depth->full) {
+	} else if (trial_tells(depth)) {
 		trial->lo_rate = rate;
 	} else {		/* even less would do: nothing to be seen */
 		depth_stay(depth);
@@ -224,7 +382,7 @@ static void depth_end_trial_round(struct ioband_depth *depth, u64 rate)
 	if (++trial->rounds % 2 == 0)
 		depth_end_pair(depth);
 	if (ioband_depth_in_trial(depth))
-		depth_set_limit(depth, trial_is_at_hi(trial) ? trial->hi : trial->lo);
+		depth_set_pipe(depth, trial_is_at_hi(trial) ? trial->hi : trial->lo);
 }
 
 /* Have the device or the load changed?  Only a full device can tell. */
@@ -249,77 +407,85 @@ static void depth_end_pause_round(struct ioband_depth *depth, u64 rate)
 {
 	depth->peak_ios = max(depth->peak_ios, depth->round.peak_ios);
 	if (depth_has_changed(depth, rate)) {
-		depth->up = true;
-		depth->confirmed = 0;
+		depth->try = IOBAND_TRY_MORE;
+		depth->stood = 0;
 		depth->pause_ns = 0;
 	}
 	if (depth->phase_ns >= depth->pause_ns)
 		depth_start_trial(depth);
 }
 
-/* Bytes a millisecond; a millionth of a second is less than any round takes. */
+/* Work a millisecond; a millionth of a second is less than any round takes. */
 static u64 round_rate(const struct ioband_sample *round)
 {
-	return mul_u64_u64_div_u64(round->bytes + round->ios * IOBAND_BIO_BYTES, NSEC_PER_MSEC,
+	return mul_u64_u64_div_u64(round->work, NSEC_PER_MSEC,
 				   max_t(u64, round->ns, NSEC_PER_USEC));
 }
 
 static bool round_is_over(const struct ioband_depth *depth)
 {
 	const struct ioband_sample *round = &depth->round;
-	const u32 used = min(depth->limit_ios, round->peak_ios);
+	const u64 whole_ios = (round->work - round->bytes) / IOBAND_BIO_BYTES;
+	const u32 used = min(depth->pipe.ios, round->peak_ios);
 
-	return round->ios >= max_t(u64, IOBAND_ROUND_IOS, 2 * used) ||
+	return (whole_ios >= IOBAND_ROUND_IOS && round->ios >= 2 * used) ||
 	       (round->ios && round->ns >= IOBAND_ROUND_MAX_NS);
+}
+
+static void depth_look_at_round(struct ioband_depth *depth, const struct ioband_sample *round)
+{
+	depth->max_bytes = round->max_bytes;
+	depth->pressed = round->held_ios >= round->ios / IOBAND_PRESSED_PART;
+	depth->full = round->held_ios >= round->ios - round->ios / IOBAND_SLACK_PART;
 }
 
 /**
  * ioband_depth_sample() - learn from what happened
  * @depth: estimator
  * @sample: since the last call
- * @full: all the while the limit held bios back
  *
  * To be called every 10 ms or so while several groups have something to do.
  *
- * Return: true when the limit has changed.
+ * Return: true when the pipe has changed.
  */
-bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample *sample,
-			 bool full)
+bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample *sample)
 {
-	const u32 limit = depth->limit_ios;
+	const struct ioband_pipe old = depth->pipe;
 
-	if (depth->late_ios) {
+	if (depth->late_ios * IOBAND_LATE_PART > sample->ios) {
 		depth->late_ios -= min(depth->late_ios, sample->ios);
 		return false;
 	}
+	depth->late_ios = 0;
 	depth->round.ns += sample->ns;
 	depth->round.ios += sample->ios;
 	depth->round.bytes += sample->bytes;
+	depth->round.work += sample->work;
+	depth->round.max_bytes = max(depth->round.max_bytes, sample->max_bytes);
+	depth->round.held_ios += sample->held_ios;
 	depth->round.peak_ios = max(depth->round.peak_ios, sample->peak_ios);
-	depth->full &= full;
 	if (!round_is_over(depth))
 		return false;
 
 	depth->phase_ns += depth->round.ns;
+	depth_look_at_round(depth, &depth->round);
 	if (ioband_depth_in_trial(depth))
 		depth_end_trial_round(depth, round_rate(&depth->round));
 	else
 		depth_end_pause_round(depth, round_rate(&depth->round));
 	depth->round = (struct ioband_sample) {};
-	depth->full = true;
-	return depth->limit_ios != limit;
+	return !pipe_equal(depth->pipe, old);
 }
 
 /**
  * ioband_depth_stop() - there will be no samples for a while
  * @depth: estimator
  *
- * A trial is left, the limit is the chosen one again; when there are samples
+ * A trial is left, the pipe is the chosen one again; when there are samples
  * again, it is soon tried.
  */
 void ioband_depth_stop(struct ioband_depth *depth)
 {
 	depth_move(depth, depth->chosen);
 	depth->round = (struct ioband_sample) {};
-	depth->full = true;
 }

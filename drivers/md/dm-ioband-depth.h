@@ -7,53 +7,131 @@
 #ifndef DM_IOBAND_DEPTH_H
 #define DM_IOBAND_DEPTH_H
 
+#include <linux/bits.h>
+#include <linux/minmax.h>
 #include <linux/types.h>
 
 #define IOBAND_DEPTH_MAX	65535
 
+/* Sizes of pieces are powers of two between these, bytes. */
+#define IOBAND_PIECE_MIN	16384
+#define IOBAND_PIECE_MAX	1048576
+
+/**
+ * struct ioband_pipe - what may be in flight
+ * @ios: how many bios or pieces at most; 1..IOBAND_DEPTH_MAX
+ * @piece_bytes: larger bios go in pieces of this size, a power of two
+ */
+struct ioband_pipe {
+	u32 ios;
+	u32 piece_bytes;
+};
+
+/**
+ * ioband_pipe_piece() - size of a piece
+ * @piece_bytes: size of the pieces, a power of two
+ * @at: where on the device it begins, bytes; those above 32 bits do not matter
+ * @left: of the bio, bytes
+ *
+ * Return: as far as the next multiple of @piece_bytes, or the end of the bio.
+ */
+static inline u32 ioband_pipe_piece(u32 piece_bytes, u32 at, u32 left)
+{
+	return min(piece_bytes - (at & (piece_bytes - 1)), left);
+}
+
 /**
  * struct ioband_sample - what happened in a stretch of time
- * @ns: its length
- * @ios: bios completed
- * @bytes: their bytes
- * @peak_ios: most bios in flight at a time
+ * @ns: its length, from the last completion before it to its last one
+ * @ios: bios and pieces completed
+ * @bytes: bytes completed
+ * @work: what that is worth, see ioband_depth_work()
+ * @max_bytes: size of the largest bio of which something completed
+ * @held_ios: of @ios, those at whose completion something was held
+ * @peak_ios: most bios and pieces in flight at a time
  */
 struct ioband_sample {
 	u64 ns;
 	u64 ios;
 	u64 bytes;
+	u64 work;
+	u32 max_bytes;
+	u64 held_ios;
 	u32 peak_ios;
 };
 
+/* What a bio costs besides its bytes; of the order of 100 us at 300 MB/s. */
+#define IOBAND_BIO_BYTES	(32U << 10)
+
 /**
- * struct ioband_trial - two limits compete
- * @lo: the lower one
- * @hi: the higher one; 0: no trial is going on
+ * ioband_depth_work() - what a completion adds to the throughput
+ * @bytes: of the bio or piece
+ * @whole_bytes: of the bio; 0 is taken for 1
+ *
+ * Return: its bytes, and its part of what a bio costs besides.
+ */
+static inline u64 ioband_depth_work(u32 bytes, u32 whole_bytes)
+{
+	if (bytes == whole_bytes)
+		return (u64)bytes + IOBAND_BIO_BYTES;
+	return bytes + (u64)bytes * IOBAND_BIO_BYTES / (whole_bytes ?: 1);
+}
+
+/**
+ * enum ioband_try - what a trial compares with the chosen pipe
+ * @IOBAND_TRY_MORE: half as much again in flight
+ * @IOBAND_TRY_LESS: two thirds
+ * @IOBAND_TRY_TRIM: a little less
+ * @IOBAND_TRY_LARGER: pieces of twice the size
+ * @IOBAND_TRY_SMALLER: pieces of half the size
+ * @IOBAND_TRY_FINER: pieces of half the size, half as many again
+ * @IOBAND_NR_TRIES: how many there are
+ */
+enum ioband_try {
+	IOBAND_TRY_MORE,
+	IOBAND_TRY_LESS,
+	IOBAND_TRY_TRIM,
+	IOBAND_TRY_LARGER,
+	IOBAND_TRY_SMALLER,
+	IOBAND_TRY_FINER,
+	IOBAND_NR_TRIES,
+};
+
+/**
+ * struct ioband_trial - two pipes compete
+ * @lo: the one that isolates better
+ * @hi: the one that the device may need; its @ios is 0: no trial is going on
  * @rounds: finished so far: lo, hi, hi, lo and so on
  * @lo_rate: throughput of the last round at @lo
  * @hi_rate: throughput of the last round at @hi
- * @lead: pairs of rounds that spoke for @hi, less those that spoke for @lo
+ * @pairs: pairs of rounds finished
+ * @gain: what @hi had more than @lo, summed over the pairs, in 1024ths
+ * @gain_squares: the squares of these, summed
  */
 struct ioband_trial {
-	u32 lo;
-	u32 hi;
+	struct ioband_pipe lo;
+	struct ioband_pipe hi;
 	unsigned int rounds;
 	u64 lo_rate;
 	u64 hi_rate;
-	int lead;
+	u32 pairs;
+	s64 gain;
+	s64 gain_squares;
 };
 
 /**
  * struct ioband_depth - the estimator
- * @limit_ios: how many bios should be in flight at most; 1..IOBAND_DEPTH_MAX
- * @chosen: the limit between trials; in a trial @limit_ios is one of the two
- * @peak_ios: most bios in flight since the last trial
- * @up: the next trial, or this, is of @chosen and a higher limit
- * @found: both directions have been tried without a change, at least once
- * @confirmed: trials in a row that did not change @chosen
+ * @pipe: what may be in flight now
+ * @chosen: the pipe between trials; in a trial @pipe is one of the two
+ * @peak_ios: most in flight since the last trial
+ * @try: what the next trial, or this, compares @chosen with
+ * @found: everything has been tried without a change, at least once
+ * @stood: what has been tried since @chosen last changed, a bit for each try
  * @trial: see &struct ioband_trial
  * @round: what happened in this round so far
- * @full: in this round, the limit held bios back all the while
+ * @max_bytes: size of the largest bio in the last round
+ * @pressed: in the last round, the limit held something back for part of the time
+ * @full: or nearly all of it
  * @late_ios: completions to come of what was sent under another limit
  * @rate: usual throughput at @chosen; 0: not known
  * @odd: rounds in a row that were far from @rate
@@ -61,14 +139,16 @@ struct ioband_trial {
  * @pause_ns: how long the pause is to be
  */
 struct ioband_depth {
-	u32 limit_ios;
-	u32 chosen;
+	struct ioband_pipe pipe;
+	struct ioband_pipe chosen;
 	u32 peak_ios;
-	bool up;
+	enum ioband_try try;
 	bool found;
-	unsigned int confirmed;
+	unsigned int stood;
 	struct ioband_trial trial;
 	struct ioband_sample round;
+	u32 max_bytes;
+	bool pressed;
 	bool full;
 	u64 late_ios;
 	u64 rate;
@@ -78,19 +158,18 @@ struct ioband_depth {
 };
 
 void ioband_depth_init(struct ioband_depth *depth);
-bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample *sample,
-			 bool full);
+bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample *sample);
 void ioband_depth_stop(struct ioband_depth *depth);
 
 /**
  * ioband_depth_in_trial() - is the limit an attempt
  * @depth: estimator
  *
- * Return: true while the limit may be lower, or higher, than it is meant to be.
+ * Return: true while the pipe may be narrower, or wider, than it is meant to be.
  */
 static inline bool ioband_depth_in_trial(const struct ioband_depth *depth)
 {
-	return depth->trial.hi;
+	return depth->trial.hi.ios;
 }
 
 /**
@@ -102,7 +181,7 @@ static inline bool ioband_depth_in_trial(const struct ioband_depth *depth)
  */
 static inline bool ioband_depth_is_settled(const struct ioband_depth *depth)
 {
-	return depth->confirmed;
+	return depth->stood & (BIT(IOBAND_TRY_MORE) | BIT(IOBAND_TRY_LESS));
 }
 
 #endif /* DM_IOBAND_DEPTH_H */

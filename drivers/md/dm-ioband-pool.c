@@ -121,9 +121,12 @@ static u32 scan_open(struct ioband_pool *pool)
 /* In flight at a device that does not answer: more than the limit may go. */
 static void set_limit(struct ioband_pool *pool)
 {
-	const u32 found = pool->slice_ms ? U32_MAX : pool->depth.limit_ios;
+	const bool finds = ioband_pool_finds_depth(pool);
+	const u32 other = pool->fixed_depth ?: U32_MAX;
+	const u32 piece = pool->slice_ms ? 0 : pool->fixed_piece;
 
-	ioband_core_set_limit(&pool->core, pool->fixed_depth ?: found, pool->stuck_ios);
+	ioband_core_set_limit(&pool->core, finds ? pool->depth.pipe.ios : other, pool->stuck_ios);
+	pool->piece_bytes = finds ? pool->depth.pipe.piece_bytes : piece;
 }
 
 /*
@@ -144,15 +147,12 @@ static void find_stuck(struct ioband_pool *pool, u64 now_ns)
 /* Learn from what completed since the last tick. */
 static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 {
-	const bool full = !pool->starved && pool->held_ios;
-
-	pool->sample.ns = now_ns - pool->sampled_ns;
+	pool->sample.ns = pool->done_ns - pool->sampled_ns;
 	pool->sample.peak_ios = pool->peak_ios;
 	if (ioband_pool_finds_depth(pool))
-		ioband_depth_sample(&pool->depth, &pool->sample, full);
+		ioband_depth_sample(&pool->depth, &pool->sample);
 	pool->sample = (struct ioband_sample) {};
-	pool->sampled_ns = now_ns;
-	pool->starved = !pool->held_ios;
+	pool->sampled_ns = pool->done_ns;
 	find_stuck(pool, now_ns);
 	set_limit(pool);
 }
@@ -372,10 +372,11 @@ static int check_shared_settings(const struct ioband_pool *pool,
 			 ioband_measure_names[settings->measure]);
 		return -EINVAL;
 	}
-	if (given(settings, IOBAND_KEY_DEPTH) && settings->depth != pool->fixed_depth) {
+	if (given(settings, IOBAND_KEY_DEPTH) && (settings->depth != pool->fixed_depth ||
+						  settings->piece_bytes != pool->fixed_piece)) {
 		snprintf(error->text, sizeof(error->text),
-			 "depth=: other devices are in pool '%s', which has depth %u (0: auto); send one of them the message 'set depth=...'",
-			 pool->name, pool->fixed_depth);
+			 "depth=: other devices are in pool '%s', which has depth %u/%u (0: auto); send one of them the message 'set depth=...'",
+			 pool->name, pool->fixed_depth, pool->fixed_piece);
 		return -EINVAL;
 	}
 	if (given(settings, IOBAND_KEY_SLICE) && settings->slice_ms != pool->slice_ms) {
@@ -416,6 +417,7 @@ static void adopt_shared_settings(struct ioband_pool *pool,
 		WRITE_ONCE(pool->measure, settings->measure);
 	if (given(settings, IOBAND_KEY_DEPTH)) {
 		pool->fixed_depth = settings->depth;
+		pool->fixed_piece = settings->piece_bytes;
 		ioband_depth_stop(&pool->depth);
 	}
 	if (given(settings, IOBAND_KEY_SLICE))
@@ -631,8 +633,10 @@ void ioband_pool_settings(struct ioband_target *target, struct ioband_settings *
 		settings->mode = member->mode;
 	if (live || !given(&target->settings, IOBAND_KEY_MEASURE))
 		settings->measure = pool->measure;
-	if (live || !given(&target->settings, IOBAND_KEY_DEPTH))
+	if (live || !given(&target->settings, IOBAND_KEY_DEPTH)) {
 		settings->depth = pool->fixed_depth;
+		settings->piece_bytes = pool->fixed_piece;
+	}
 	if (live || !given(&target->settings, IOBAND_KEY_SLICE))
 		settings->slice_ms = pool->slice_ms;
 	settings->given = 0;
@@ -668,6 +672,6 @@ void ioband_pool_status(struct ioband_target *target, const struct ioband_settin
 	DMEMIT(" groups=%u active=%u held=%u,%llu inflight=%u,%llu devices=%u", pool->nr_groups,
 	       pool->nr_active, pool->held_ios, pool->held_bytes, pool->core.inflight_ios,
 	       pool->core.inflight_bytes, pool->nr_members);
-	DMEMIT(" slice=%u", pool->slice_ms);
+	DMEMIT(" slice=%u piece=%u", pool->slice_ms, pool->piece_bytes);
 	spin_unlock_irq(&pool->lock);
 }

@@ -62,7 +62,7 @@ void ioband_queue_share(struct ioband_pool *pool)
 	pool->state = IOBAND_SHARED;
 	pool->sample = (struct ioband_sample) {};
 	pool->sampled_ns = ktime_get_ns();
-	pool->starved = true;
+	pool->done_ns = pool->sampled_ns;
 	pool->calm_ticks = 0;
 	list_for_each_entry(group, &pool->active, active)
 		WRITE_ONCE(group->open, false);
@@ -85,6 +85,7 @@ void ioband_queue_open(struct ioband_pool *pool, u64 now_ns)
 	lockdep_assert_held(&pool->lock);
 	ioband_core_set_slice(&pool->core, 0, false, now_ns);
 	ioband_core_set_limit(&pool->core, U32_MAX, 0);
+	pool->piece_bytes = 0;
 	ioband_queue_dispatch(pool, now_ns);
 	ioband_core_set_slice(&pool->core, slice_ns, pool->measure == IOBAND_MEASURE_TIME, now_ns);
 	pool->state = IOBAND_OPEN;
@@ -155,21 +156,41 @@ static void launch(struct ioband_io *io, struct bio *bio, u64 now_ns)
 
 	if (!member->inflight_ios++)
 		member->moved_ns = now_ns;
-	io->shared = true;
+	io->shared = !io->piece;
 	trace_ioband_charge(io, bio);
+}
+
+static void kick_worker(struct ioband_target *target)
+{
+	if (target->submitting)
+		return;
+	target->submitting = true;
+	queue_work(target->submit_wq, &target->submit);
+}
+
+/* A bio that was held goes; one in pieces, its last one. */
+static void note_released(struct ioband_io *io, struct bio *bio, u64 now_ns)
+{
+	const u64 wait_ns = ioband_stats_released(io, now_ns);
+
+	trace_ioband_release(io, bio, wait_ns);
 }
 
 /* Hand a bio that was held and admitted to its target's worker. */
 static void make_ready(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
-	const u64 wait_ns = ioband_stats_released(io, now_ns);
-
-	trace_ioband_release(io, bio, wait_ns);
+	note_released(io, bio, now_ns);
 	bio_list_add(&io->target->ready, bio);
-	if (!io->target->submitting) {
-		io->target->submitting = true;
-		queue_work(io->target->submit_wq, &io->target->submit);
-	}
+	kick_worker(io->target);
+}
+
+/* Hand a piece that was admitted to its target's worker. */
+static void make_due(struct ioband_io *io)
+{
+	if (!io->due_bytes)
+		list_add_tail(&io->due, &io->target->due);
+	io->due_bytes += io->bill.bytes;
+	kick_worker(io->target);
 }
 
 /* A bio has been taken out of its group's queue. */
@@ -180,16 +201,62 @@ static void unhold(struct ioband_io *io)
 		put_task_struct(io->task);
 }
 
+/* Does a bio go in pieces?  Not while there is nobody who could go in between. */
+static bool goes_in_pieces(const struct ioband_io *io, struct bio *bio)
+{
+	const struct ioband_pool *pool = io->group->pool;
+
+	return ioband_core_has_rivals(&pool->core) && ioband_piece_cuts(io, bio, pool->piece_bytes);
+}
+
+/* In pieces or not: settled when the first of it is about to go. */
+static void settle_pieces(struct ioband_io *io, struct bio *bio)
+{
+	if (io->piece || !goes_in_pieces(io, bio))
+		return;
+	io->piece = io->group->pool->piece_bytes;
+	io->admitted = 0;
+	io->due_bytes = 0;
+	io->sent = 0;
+	io->unfinished = io->bytes;
+}
+
+/* Make out the bill for the next piece; return: whether it is the last one. */
+static bool bill_piece(struct ioband_io *io, const struct bio *bio)
+{
+	const u32 bytes = ioband_piece_bytes(io, bio, io->admitted);
+
+	/* What is paid by the bio has been paid with its first piece. */
+	io->bill = ioband_cost(io->group->pool->measure, bytes, true);
+	if (io->admitted && io->group->pool->measure == IOBAND_MEASURE_IOS)
+		io->bill.charge = 0;
+	io->admitted += bytes;
+	return io->admitted == io->bytes;
+}
+
 static void release_first(struct ioband_group *group, u64 now_ns)
 {
-	struct bio *bio = bio_list_pop(&group->held);
+	struct bio *bio = bio_list_peek(&group->held);
 	struct ioband_io *io = ioband_io_of(bio);
+	bool last = true;
 
-	unhold(io);
+	settle_pieces(io, bio);
+	if (io->piece)
+		last = bill_piece(io, bio);
+	if (last) {
+		bio_list_pop(&group->held);
+		unhold(io);
+	}
 	ioband_core_admit(&group->pool->core, &group->leaf, &io->bill,
 			  !bio_list_empty(&group->held));
 	launch(io, bio, now_ns);
-	make_ready(io, bio, now_ns);
+	if (!io->piece) {
+		make_ready(io, bio, now_ns);
+		return;
+	}
+	if (last)
+		note_released(io, bio, now_ns);
+	make_due(io);
 }
 
 static void arm_wake(struct ioband_pool *pool, u64 wake_ns)
@@ -205,8 +272,6 @@ static void arm_wake(struct ioband_pool *pool, u64 wake_ns)
 static void note_inflight(struct ioband_pool *pool)
 {
 	pool->peak_ios = max(pool->peak_ios, pool->core.inflight_ios);
-	if (!pool->held_ios)
-		pool->starved = true;
 }
 
 /**
@@ -247,12 +312,33 @@ enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer)
 /* Return: false if there is nothing to send down, and the worker has ended. */
 static bool take_ready(struct ioband_target *target, struct bio_list *ready)
 {
+	bool more;
+
 	spin_lock_irq(&target->pool->lock);
 	*ready = target->ready;
 	bio_list_init(&target->ready);
-	target->submitting = !bio_list_empty(ready);
+	more = !bio_list_empty(ready) || !list_empty(&target->due);
+	target->submitting = more;
 	spin_unlock_irq(&target->pool->lock);
-	return !bio_list_empty(ready);
+	return more;
+}
+
+/* Send down the pieces that have been admitted so far. */
+static void submit_due(struct ioband_target *target)
+{
+	struct ioband_io *io;
+	u32 bytes;
+
+	spin_lock_irq(&target->pool->lock);
+	while ((io = list_first_entry_or_null(&target->due, struct ioband_io, due))) {
+		list_del(&io->due);
+		bytes = io->due_bytes;
+		io->due_bytes = 0;
+		spin_unlock_irq(&target->pool->lock);
+		ioband_piece_submit(io, bytes);
+		spin_lock_irq(&target->pool->lock);
+	}
+	spin_unlock_irq(&target->pool->lock);
 }
 
 /* A target's worker: send its released bios down. */
@@ -267,6 +353,7 @@ static void submit_ready(struct work_struct *work)
 		blk_start_plug(&plug);
 		while ((bio = bio_list_pop(&ready)))
 			dm_submit_bio_remap(bio, NULL);
+		submit_due(target);
 		blk_finish_plug(&plug);
 		cond_resched();
 	}
@@ -345,7 +432,7 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	if (bio->bi_opf & REQ_NOWAIT && group_is_full(group))
 		return REFUSED;
 	ioband_core_wait(core, &group->leaf, now_ns);
-	if (!bio_list_empty(&group->held) ||
+	if (!bio_list_empty(&group->held) || goes_in_pieces(io, bio) ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != &group->leaf) {
 		hold(io, bio, now_ns);
 		return HELD;
@@ -528,21 +615,35 @@ int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struc
 
 /* ---- leaving ------------------------------------------------------------- */
 
-static noinline void complete_shared(struct ioband_io *io, u64 now_ns)
+/* Return: whether there is no more of the bio to come; else it may be gone now. */
+static noinline bool complete_shared(struct ioband_io *io, const struct ioband_bill *bill,
+				     u64 now_ns)
 {
 	struct ioband_member *member = io->target->member;
 	struct ioband_pool *pool = io->group->pool;
 	unsigned long flags;
+	bool last = true;
 
 	spin_lock_irqsave(&pool->lock, flags);
+	if (io->piece) {
+		io->unfinished -= bill->bytes;
+		last = !io->unfinished;
+	}
 	member->inflight_ios--;
 	member->moved_ns = now_ns;
-	ioband_core_complete(&pool->core, &io->group->leaf, &io->bill, now_ns);
+	ioband_core_complete(&pool->core, &io->group->leaf, bill, now_ns);
+	pool->done_ns = max(pool->done_ns, now_ns);
 	pool->sample.ios++;
-	pool->sample.bytes += io->bill.bytes;
-	if (ioband_core_has_waiting(&pool->core))
+	pool->sample.bytes += bill->bytes;
+	pool->sample.work += ioband_depth_work(bill->bytes,
+					       io->piece ? io->bytes : bill->bytes);
+	pool->sample.max_bytes = max(pool->sample.max_bytes, io->bytes);
+	if (ioband_core_has_waiting(&pool->core)) {
+		pool->sample.held_ios++;
 		ioband_queue_dispatch(pool, now_ns);
+	}
 	spin_unlock_irqrestore(&pool->lock, flags);
+	return last;
 }
 
 /**
@@ -557,9 +658,25 @@ void ioband_queue_done(struct ioband_io *io)
 
 	ioband_stats_completed(io, now_ns);
 	if (io->shared)
-		complete_shared(io, now_ns);
+		complete_shared(io, &io->bill, now_ns);
 	ioband_stats_unpin(io->stats);
 	io->group = NULL;
+}
+
+/**
+ * ioband_queue_piece_done() - a piece of a bio has completed
+ * @io: the bio's
+ * @bytes: of the piece
+ *
+ * Context: Any.
+ *
+ * Return: true if it was the last one; else the bio may be gone.
+ */
+bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes)
+{
+	const struct ioband_bill bill = { .bytes = bytes };
+
+	return complete_shared(io, &bill, ktime_get_ns());
 }
 
 /* Take the held bios that @wanted says out of a group, until they are @most bytes or more. */
@@ -587,6 +704,21 @@ static u64 take_held(struct ioband_group *group, struct bio_list *taken, u64 mos
 	return bytes;
 }
 
+/* The pieces of a bio that have not gone yet. */
+static void release_rest(struct ioband_group *group, struct ioband_io *io, struct bio *bio,
+			 u64 now_ns)
+{
+	bool last;
+
+	do {
+		last = bill_piece(io, bio);
+		ioband_core_admit_now(&group->pool->core, &group->leaf, &io->bill, now_ns);
+		launch(io, bio, now_ns);
+		make_due(io);
+	} while (!last);
+	note_released(io, bio, now_ns);
+}
+
 /* Bios that were taken out of a group go out of turn, and are owed. */
 static void release_now(struct ioband_group *group, struct bio_list *taken)
 {
@@ -596,6 +728,10 @@ static void release_now(struct ioband_group *group, struct bio_list *taken)
 	while ((bio = bio_list_pop(taken))) {
 		struct ioband_io *io = ioband_io_of(bio);
 
+		if (io->piece) {
+			release_rest(group, io, bio, now_ns);
+			continue;
+		}
 		ioband_core_admit_now(&group->pool->core, &group->leaf, &io->bill, now_ns);
 		launch(io, bio, now_ns);
 		make_ready(io, bio, now_ns);
@@ -668,6 +804,11 @@ static bool io_is_of_target(const struct ioband_io *io, const void *of)
 	return io->target == of;
 }
 
+static bool io_is_of_target_in_pieces(const struct ioband_io *io, const void *of)
+{
+	return io->target == of && io->piece;
+}
+
 /**
  * ioband_queue_suspend() - hold nothing of a target any more
  * @target: that is being suspended
@@ -677,7 +818,7 @@ static bool io_is_of_target(const struct ioband_io *io, const void *of)
  */
 void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 {
-	struct bio_list taken = BIO_EMPTY_LIST;
+	struct bio_list taken = BIO_EMPTY_LIST, begun = BIO_EMPTY_LIST;
 	struct ioband_pool *pool = target->pool;
 	struct ioband_group *group;
 	unsigned int left;
@@ -693,9 +834,10 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 	 */
 	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
 		group = ioband_queue_next_active(pool);
-		take_held(group, &taken, U64_MAX, io_is_of_target, target);
-		if (!requeue)
-			release_now(group, &taken);
+		if (requeue)	/* what has begun goes on */
+			take_held(group, &begun, U64_MAX, io_is_of_target_in_pieces, target);
+		take_held(group, requeue ? &taken : &begun, U64_MAX, io_is_of_target, target);
+		release_now(group, &begun);
 		wake_up_all(&group->room);
 		spin_unlock_irq(&pool->lock);
 		cond_resched();
@@ -730,11 +872,19 @@ void ioband_queue_resume(struct ioband_target *target)
  */
 int ioband_queue_init_target(struct ioband_target *target)
 {
+	int ret = ioband_piece_init_target(target);
+
+	if (ret)
+		return ret;
 	bio_list_init(&target->ready);
+	INIT_LIST_HEAD(&target->due);
 	INIT_WORK(&target->submit, submit_ready);
 	target->submit_wq = alloc_workqueue("ioband/%s", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU,
 					    0, dm_device_name(dm_table_get_md(target->ti->table)));
-	return target->submit_wq ? 0 : -ENOMEM;
+	if (target->submit_wq)
+		return 0;
+	ioband_piece_exit_target(target);
+	return -ENOMEM;
 }
 
 /**
@@ -744,4 +894,5 @@ int ioband_queue_init_target(struct ioband_target *target)
 void ioband_queue_exit_target(struct ioband_target *target)
 {
 	destroy_workqueue(target->submit_wq);
+	ioband_piece_exit_target(target);
 }

@@ -160,6 +160,7 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	io->target = target;
 	io->group = NULL;
 	io->shared = false;
+	io->piece = 0;
 	if (unlikely(!bio_sectors(bio))) {
 		/* An empty flush: others wait for it, and it has no size. */
 		bio_set_dev(bio, target->dev->bdev);
@@ -228,6 +229,8 @@ static void ioband_status(struct dm_target *ti, status_type_t type, unsigned int
 			DMEMIT("%u", settings.depth);
 		else
 			DMEMIT("auto");
+		if (settings.piece_bytes)
+			DMEMIT("/%u", settings.piece_bytes);
 		DMEMIT(" slice=%u", settings.slice_ms);
 		break;
 	case STATUSTYPE_IMA:

@@ -6,6 +6,7 @@
  *	message	 the text interface, by way of args
  *	pool	 devices that share a scheduler, and its clockwork
  *	queue	 may a bio go: holds and releases bios, asks the core
+ *	piece	 large bios in pieces
  *	owner	 whose bio is it: finds the group
  *	group	 the tree of groups, their life and death
  *	stats	 per-CPU counters and histograms
@@ -233,6 +234,8 @@ enum ioband_state {
  * @core: the scheduler
  * @depth: finds its limit
  * @fixed_depth: limit that was set, or 0
+ * @fixed_piece: with it, the size of pieces that was set, or 0
+ * @piece_bytes: size of the pieces in which large bios go, or 0
  * @slice_ms: how long a leaf has the device to itself, or 0
  * @stuck_ios: bios in flight at devices that do not answer, on top of the limit
  * @measure: what is shared
@@ -249,8 +252,8 @@ enum ioband_state {
  * @held_ios: bios that wait, in all groups
  * @held_bytes: their bytes
  * @sample: what completed since the last tick
- * @sampled_ns: when that was
- * @starved: at some moment since the last tick nothing was held
+ * @sampled_ns: when the last one before that had completed
+ * @done_ns: when the last one has
  * @peak_ios: most that was in flight since the last tick
  * @calm_ticks: ticks with room to spare, so far
  * @calm_until: several groups may be open till then, in jiffies
@@ -273,6 +276,8 @@ struct ioband_pool {
 	struct ioband_core core;
 	struct ioband_depth depth;
 	u32 fixed_depth;
+	u32 fixed_piece;
+	u32 piece_bytes;
 	u32 slice_ms;
 	u32 stuck_ios;
 	enum ioband_measure measure;
@@ -290,7 +295,7 @@ struct ioband_pool {
 	u64 held_bytes;
 	struct ioband_sample sample;
 	u64 sampled_ns;
-	bool starved;
+	u64 done_ns;
 	u32 peak_ios;
 	unsigned int calm_ticks;
 	unsigned long calm_until;
@@ -338,11 +343,13 @@ struct ioband_member {
  * @suspended: nothing is held; written under the pool's lock
  * @requeue: while suspended, bios are given back to device-mapper
  * @ready: released bios that @submit has to send down; under the pool's lock
+ * @due: bios of which it has to send pieces down; under the pool's lock
  * @submitting: @submit is queued or at work, and will see what is added to
- *	@ready; under the pool's lock
+ *	@ready and @due; under the pool's lock
  * @submit_wq: for @submit alone: when memory is short, one target must not
  *	wait for the rescuer that another blocks
  * @submit: sends them down
+ * @pieces: what pieces are made of
  */
 struct ioband_target {
 	struct dm_target *ti;
@@ -355,9 +362,11 @@ struct ioband_target {
 	bool suspended;
 	bool requeue;
 	struct bio_list ready;
+	struct list_head due;
 	bool submitting;
 	struct workqueue_struct *submit_wq;
 	struct work_struct submit;
+	struct bio_set pieces;
 };
 
 /**
@@ -366,11 +375,17 @@ struct ioband_target {
  * @group: that it is charged to; NULL: not accounted
  * @stats: the group's counters that it pins
  * @start_ns: when it arrived, then when it was released
- * @bill: what it costs
+ * @bill: what it costs; of a bio in pieces, its latest piece
  * @task: who submitted it, while it is held, if a task did for itself
  * @bytes: that it covers
  * @dir: see &enum ioband_dir
- * @shared: the core knows of it
+ * @shared: the core knows of it, as a whole
+ * @piece: size of its pieces; 0: it goes as a whole
+ * @admitted: of a bio in pieces, the bytes that the core has admitted
+ * @due_bytes: of these, what the worker has to send down; under the pool's lock
+ * @sent: what it has sent
+ * @unfinished: bytes that have not completed; under the pool's lock
+ * @due: place on its target's list, while @due_bytes is not 0
  * @atomic: it is an atomic write, which the hidden disk is not told
  */
 struct ioband_io {
@@ -384,11 +399,22 @@ struct ioband_io {
 	u8 dir;
 	bool shared;
 	bool atomic;
+	u32 piece;
+	u32 admitted;
+	u32 due_bytes;
+	u32 sent;
+	u32 unfinished;
+	struct list_head due;
 };
 
 static inline struct ioband_io *ioband_io_of(struct bio *bio)
 {
 	return dm_per_bio_data(bio, sizeof(struct ioband_io));
+}
+
+static inline struct bio *ioband_bio_of(struct ioband_io *io)
+{
+	return dm_bio_from_per_bio_data(io, sizeof(struct ioband_io));
 }
 
 /**
@@ -462,12 +488,20 @@ void ioband_queue_deactivate(struct ioband_group *group);
 int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
 		       bool may_wait);
 void ioband_queue_done(struct ioband_io *io);
+bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes);
 void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns);
 enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer);
 struct ioband_group *ioband_queue_next_active(struct ioband_pool *pool);
 void ioband_queue_release_dying(struct ioband_pool *pool);
 void ioband_queue_suspend(struct ioband_target *target, bool requeue);
 void ioband_queue_resume(struct ioband_target *target);
+
+/* dm-ioband-piece.c: large bios in pieces */
+int ioband_piece_init_target(struct ioband_target *target);
+void ioband_piece_exit_target(struct ioband_target *target);
+bool ioband_piece_cuts(const struct ioband_io *io, struct bio *bio, u32 piece);
+u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset);
+void ioband_piece_submit(struct ioband_io *io, u32 bytes);
 
 /* dm-ioband-pool.c: devices that share a scheduler */
 int ioband_pool_join(struct ioband_target *target, const char *name,

@@ -26,7 +26,7 @@ static const char * const tables[] = {
 	"8:16 18014398509481983 p 5 mode=device+cgroup weight=10000 measure=ios depth=65535 slice=0",
 	"8:16 0 p 4 depth=auto measure=bytes mode=device weight=1",
 	"8:16 0 p 1 mode=uid",
-	"8:16 0 p 2 mode=pgrp depth=32",
+	"8:16 0 p 2 mode=pgrp depth=32/65536",
 	"8:16 0 p 2 measure=time slice=80",
 };
 
@@ -100,6 +100,10 @@ static void settings_are_good(const struct ioband_settings *settings)
 	assert_in_range(settings->mode, 0, IOBAND_NR_MODES - 1);
 	assert_in_range(settings->measure, 0, IOBAND_NR_MEASURES - 1);
 	assert_in_range(settings->depth, 0, IOBAND_DEPTH_MAX);
+	assert_int_equal(settings->piece_bytes & (settings->piece_bytes - 1), 0);
+	assert_true(!settings->piece_bytes || settings->depth);
+	assert_true(!settings->piece_bytes || settings->piece_bytes >= IOBAND_PIECE_MIN);
+	assert_in_range(settings->piece_bytes, 0, IOBAND_PIECE_MAX);
 	assert_in_range(settings->slice_ms, 0, 1000);
 }
 

@@ -13,9 +13,13 @@
 
 static void say_settings(const struct ioband_settings *settings)
 {
-	printf(" given=%x mode=%s weight=%u measure=%s depth=%u slice=%u", settings->given,
+	char piece[16] = "";
+
+	if (settings->piece_bytes)
+		snprintf(piece, sizeof(piece), "/%u", settings->piece_bytes);
+	printf(" given=%x mode=%s weight=%u measure=%s depth=%u%s slice=%u", settings->given,
 	       ioband_mode_names[settings->mode], settings->weight,
-	       ioband_measure_names[settings->measure], settings->depth, settings->slice_ms);
+	       ioband_measure_names[settings->measure], settings->depth, piece, settings->slice_ms);
 }
 
 static int say_table(struct words *words, struct ioband_error *error)

@@ -25,7 +25,10 @@ UNKNOWN = "unknown key; there are mode, weight, measure, depth and slice"
 MODE = "must be cgroup, device, device+cgroup, uid, gid, pid or pgrp"
 WEIGHT = "must be a whole number from 1 to 10000"
 MEASURE = "must be bytes, ios or time"
-DEPTH = "must be auto or a whole number from 1 to 65535"
+DEPTH = (
+    "must be auto or a whole number from 1 to 65535, then at will / and the size of pieces, "
+    "a power of two from 16384 to 1048576"
+)
 SLICE = "must be 0 for none, or milliseconds up to 1000"
 NO_GROUP = "weight= is the device's: it wants mode=device or mode=device+cgroup"
 VERB = "must be weight, set, groups, stats or latency"
@@ -114,6 +117,10 @@ WRONG_TABLES = [
     *(
         _key(f"depth={depth}", f"depth={depth}: {DEPTH}")
         for depth in ("", "0", "65536", "4294967297", "Auto", "automatic", "max", *NO_NUMBERS)
+    ),
+    *(
+        _key(f"depth={depth}", f"depth={depth}: {DEPTH}")
+        for depth in ("4/", "/16384", "0/16384", "4/8192", "4/16385", "4/2097152", "4/1e5", "4/4/4")
     ),
     *(
         _key(f"slice={slice_ms}", f"slice={slice_ms}: {SLICE}")
@@ -282,6 +289,10 @@ RIGHT = [
     ),
     _message(
         "set measure=time", "verb=set given=4 mode=cgroup weight=0 measure=time depth=0 slice=0"
+    ),
+    _message(
+        "set depth=7/65536",
+        "verb=set given=8 mode=cgroup weight=0 measure=bytes depth=7/65536 slice=0",
     ),
     _message("set depth=7", "verb=set given=8 mode=cgroup weight=0 measure=bytes depth=7 slice=0"),
     *(

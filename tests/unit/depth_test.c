@@ -14,13 +14,20 @@
 
 #define TICK_NS	10000000ULL
 
+static void pipe_is_in_range(const struct ioband_pipe *pipe)
+{
+	assert_in_range(pipe->ios, 1, IOBAND_DEPTH_MAX);
+	assert_in_range(pipe->piece_bytes, IOBAND_PIECE_MIN, IOBAND_PIECE_MAX);
+	assert_int_equal(pipe->piece_bytes & (pipe->piece_bytes - 1), 0);
+}
+
 static void starts_with_a_limit(void **state)
 {
 	struct ioband_depth depth;
 
 	(void)state;
 	ioband_depth_init(&depth);
-	assert_in_range(depth.limit_ios, 1, IOBAND_DEPTH_MAX);
+	pipe_is_in_range(&depth.pipe);
 }
 
 static void stays_in_range(void **state)
@@ -38,11 +45,15 @@ static void stays_in_range(void **state)
 				.ns = 1 + random_below(&random, 100 * TICK_NS),
 				.ios = random_below(&random, 1ULL << random_below(&random, 24)),
 				.bytes = random_below(&random, 1ULL << random_below(&random, 38)),
+				.work = random_below(&random,
+						     1ULL << random_below(&random, 38)),
+				.max_bytes = random_below(&random, 1U << 24),
+				.held_ios = random_below(&random, 1ULL << random_below(&random, 24)),
 				.peak_ios = random_below(&random, 1000),
 			};
 
-			ioband_depth_sample(&depth, &sample, random_below(&random, 2));
-			assert_in_range(depth.limit_ios, 1, IOBAND_DEPTH_MAX);
+			ioband_depth_sample(&depth, &sample);
+			pipe_is_in_range(&depth.pipe);
 		}
 	}
 }
@@ -55,15 +66,17 @@ static const struct sim_workload mixed = {
 	.depth = 96, .bytes = 16384, .large_bytes = 524288, .large_pct = 20, .think_ns = 20000,
 };
 
-/* The smallest limit in powers of two that has nearly all of the throughput. */
-static u32 enough(const struct sim_spec *spec, const struct sim_workload *work, double mbps)
+/* Bytes in flight at the smallest limit in powers of two that has nearly all throughput. */
+static double enough(const struct sim_spec *spec, const struct sim_workload *work, double mbps)
 {
+	struct pair_result fixed;
 	u32 limit = 1;
 
-	while (limit < 2 * work->depth &&
-	       pair_measure(spec, work, SIM_FIXED, limit, 7).mbps < 0.97 * mbps)
+	do {
+		fixed = pair_measure(spec, work, SIM_FIXED, limit, 7);
 		limit *= 2;
-	return limit;
+	} while (limit <= 2 * work->depth && fixed.mbps < 0.97 * mbps);
+	return fixed.inflight_bytes;
 }
 
 /* Fills the device, shares it, and has not much more in flight than that takes. */
@@ -72,14 +85,15 @@ static void is_found_on(const char *device, const struct sim_workload *work, dou
 	const struct sim_spec *spec = sim_spec_find(device);
 	const struct pair_result none = pair_measure(spec, work, SIM_NONE, 0, 7);
 	const struct pair_result found = pair_measure(spec, work, SIM_AUTO, 0, 7);
-	const u32 most = 2 * enough(spec, work, none.mbps) + 2;
+	const double most = 2 * enough(spec, work, none.mbps) + 2 * work->bytes;
 
 	if (found.mbps < part * none.mbps)
 		fail_msg("%s: %.1f of %.1f MB/s", device, found.mbps, none.mbps);
 	if (found.ratio < 1.96 || found.ratio > 2.04)
 		fail_msg("%s: ratio %.3f", device, found.ratio);
-	if (found.inflight > most)
-		fail_msg("%s: %.1f in flight, %u would do", device, found.inflight, most);
+	if (found.inflight_bytes > most)
+		fail_msg("%s: %.0f bytes in flight, %.0f would do", device, found.inflight_bytes,
+			 most);
 }
 
 /* Not "nvme", which takes nearly all that these loads have, and leaves nothing to order. */
@@ -118,6 +132,61 @@ static void fills_devices_with_mixed_bios(void **state)
 		is_found_on(devices[i], &mixed, 0.95);
 }
 
+/* ---- in pieces ----------------------------------------------------------- */
+
+static const struct sim_workload synchronous = { .depth = 1, .bytes = 65536, .think_ns = 5000 };
+static const struct sim_workload light = { .depth = 4, .bytes = 4096, .think_ns = 2000000 };
+
+/* Where only bytes count, large bios go in pieces, and few of them. */
+static void cuts_where_bytes_count(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	pair_start(&pair, sim_spec_find("line"), &large, SIM_AUTO, 3);
+	clock_run(&pair.clock, 4 * NSEC_PER_SEC);
+	assert_in_range(pair.pool.depth.chosen.piece_bytes, IOBAND_PIECE_MIN, 65536);
+	assert_in_range(pair.pool.depth.chosen.ios, 1, 8);
+	pair_free(&pair);
+}
+
+/* Two synchronous readers of large bios: weights count, and nothing is lost. */
+static void shares_between_synchronous_readers(void **state)
+{
+	const struct sim_spec *line = sim_spec_find("line");
+	const struct pair_result none = pair_measure(line, &synchronous, SIM_NONE, 0, 7);
+	const struct pair_result found = pair_measure(line, &synchronous, SIM_AUTO, 0, 7);
+
+	(void)state;
+	assert_true(none.ratio < 1.1);
+	if (found.ratio < 1.98 || found.ratio > 2.02)
+		fail_msg("ratio %.3f", found.ratio);
+	assert_true(found.mbps > 0.98 * none.mbps);
+}
+
+static u64 light_percentile_ns(enum sim_control control)
+{
+	struct pair pair;
+	u64 ns;
+
+	pair_start(&pair, sim_spec_find("nvme"), &light, control, 3);
+	clock_run(&pair.clock, 5 * NSEC_PER_SEC);
+	ns = leaf_percentile_ns(&pair.leaves[1], 0.95);
+	if (control == SIM_AUTO)
+		assert_in_range(pair.pool.depth.chosen.ios, 4, 64);
+	pair_free(&pair);
+	return ns;
+}
+
+/* A load that leaves the device idle most of the time is hardly held up. */
+static void leaves_light_loads_alone(void **state)
+{
+	const u64 alone_ns = light_percentile_ns(SIM_NONE);
+
+	(void)state;
+	assert_in_range(light_percentile_ns(SIM_AUTO), alone_ns, alone_ns * 5 / 4);
+}
+
 static double mbps_until(struct pair *pair, u64 until_ns)
 {
 	const u64 start_ns = pair->clock.now_ns, bytes = pair->pool.bytes;
@@ -147,6 +216,23 @@ static void follows_the_device(void **state)
 	pair_free(&pair);
 }
 
+/* Pieces grow again where every I/O costs as much. */
+static void follows_what_counts(void **state)
+{
+	const struct sim_spec *volume = sim_spec_find("volume");
+	const struct pair_result none = pair_measure(volume, &large, SIM_NONE, 0, 7);
+	struct pair pair;
+
+	(void)state;
+	pair_start(&pair, sim_spec_find("line"), &large, SIM_AUTO, 3);
+	clock_run(&pair.clock, 4 * NSEC_PER_SEC);
+	pair.pool.device.spec = *volume;
+	clock_run(&pair.clock, 24 * (u64)NSEC_PER_SEC);
+	assert_in_range(pair.pool.depth.chosen.piece_bytes, 262144, IOBAND_PIECE_MAX);
+	assert_true(mbps_until(&pair, 30 * (u64)NSEC_PER_SEC) > 0.9 * none.mbps);
+	pair_free(&pair);
+}
+
 /* Once it has been found, it is looked for ever more rarely. */
 static void rests_when_it_is_found(void **state)
 {
@@ -172,7 +258,11 @@ int main(int argc, char **argv)
 		TEST(fills_devices_with_small_bios),
 		TEST(fills_devices_with_large_bios),
 		TEST(fills_devices_with_mixed_bios),
+		TEST(cuts_where_bytes_count),
+		TEST(shares_between_synchronous_readers),
+		TEST(leaves_light_loads_alone),
 		TEST(follows_the_device),
+		TEST(follows_what_counts),
 		TEST(rests_when_it_is_found),
 	};
 

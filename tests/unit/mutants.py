@@ -194,20 +194,23 @@ CORE = [
 ]
 
 DEPTH = [
+    Mutant("wants-too-much", "(1024 * 2 / 100)", "(1024 * 60 / 100)"),
+    Mutant("wants-nothing", "n * gain_wanted(try)", "n * -100"),
     Mutant(
-        "wants-too-much",
-        "#define IOBAND_DEPTH_GAIN_PCT	2",
-        "#define IOBAND_DEPTH_GAIN_PCT	60",
+        "winner-swapped",
+        "return beyond > 0 ? HI_WINS : LO_WINS;",
+        "return beyond > 0 ? LO_WINS : HI_WINS;",
     ),
-    Mutant("wants-nothing", "(100 + IOBAND_DEPTH_GAIN_PCT)", "(100 - 10)"),
-    Mutant("winner-swapped", "hi_won = trial->lead >= enough", "hi_won = trial->lead < enough"),
     Mutant("never-rests", "depth->phase_ns >= depth->pause_ns", "true"),
     Mutant("never-looks-again", "depth->phase_ns >= depth->pause_ns", "!depth->found"),
-    Mutant("never-grows", "limit + (limit + 1) / 2", "limit"),
-    Mutant("never-shrinks", "limit < 2 ? 0 : limit * 2 / 3", "0"),
-    Mutant(
-        "grows-without-bound", "min_t(u32, limit + (limit + 1) / 2, IOBAND_DEPTH_MAX)", "limit * 2"
-    ),
+    Mutant("never-grows", "ios + (ios + 1) / 2", "ios"),
+    Mutant("never-shrinks", "(try_is_up(depth->try) ? HI_WINS : LO_WINS)", "HI_WINS + 0 * verdict"),
+    Mutant("grows-without-bound", "min_t(u32, ios + (ios + 1) / 2, IOBAND_DEPTH_MAX)", "ios * 2"),
+    Mutant("never-cuts", "smaller = piece_below(", "smaller = 0 * piece_below("),
+    Mutant("cuts-for-ever", "pipe.piece_bytes *= 2;", ";"),
+    Mutant("cuts-to-nothing", "piece >= bytes && piece > IOBAND_PIECE_MIN", "piece >= bytes"),
+    Mutant("never-pressed", "round->ios / IOBAND_PRESSED_PART;", "round->ios + 1;"),
+    Mutant("always-full", "depth->full = round->held_ios", "depth->full = round->ios"),
 ]
 
 ARGS = [
@@ -223,9 +226,11 @@ ARGS = [
     Mutant("measure-lost", "settings->measure = measure;", ""),
     Mutant(
         "depth-of-zero",
-        "parse_u32(value, 1, IOBAND_DEPTH_MAX",
-        "parse_u32(value, 0, IOBAND_DEPTH_MAX",
+        "parse_u32(digits, 1, IOBAND_DEPTH_MAX",
+        "parse_u32(digits, 0, IOBAND_DEPTH_MAX",
     ),
+    Mutant("pieces-of-any-size", "*piece_bytes & (*piece_bytes - 1)", "false"),
+    Mutant("pieces-lost", "IOBAND_PIECE_MAX, piece_bytes)", "IOBAND_PIECE_MAX, ios)"),
     Mutant(
         "slice-lost",
         "value, 0, IOBAND_SLICE_MAX_MS, &settings->slice_ms",
@@ -233,7 +238,7 @@ ARGS = [
     ),
     Mutant("slice-of-one", "value, 0, IOBAND_SLICE_MAX_MS", "value, 1, IOBAND_SLICE_MAX_MS"),
     Mutant("long-slice", "value, 0, IOBAND_SLICE_MAX_MS", "value, 0, 10 * IOBAND_SLICE_MAX_MS"),
-    Mutant("no-auto", 'if (strcmp(value, "auto") &&\n', "if (\n"),
+    Mutant("no-auto", 'strcmp(value, "auto") && parse_depth', "parse_depth"),
     Mutant("keys-begun", "equals == word + len && ", ""),
     Mutant("twice", "if (settings->given & (1U << key))", "if (false)"),
     Mutant("not-noted", "settings->given |= 1U << key;", ""),

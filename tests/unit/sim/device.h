@@ -9,6 +9,8 @@
 #ifndef SIM_DEVICE_H
 #define SIM_DEVICE_H
 
+#include <sys/queue.h>
+
 #include <linux/types.h>
 
 #include "clock.h"
@@ -28,6 +30,11 @@ struct sim_io {
 	bool cached;	/* a copy in the disk's write cache */
 	u64 born_ns;	/* arrived */
 	u64 sent_ns;	/* went down to the device */
+	struct sim_io *whole;	/* this is a piece of that; else NULL */
+	LIST_ENTRY(sim_io) pieces;	/* place among all pieces that there are */
+	u32 piece_bytes;	/* it goes in pieces of this size; 0: as a whole */
+	u32 admitted_bytes;	/* of these pieces, what has gone down */
+	u32 unfinished_bytes;	/* what has not completed */
 	u64 head_ns;	/* a disk: the time that it took, the way there included */
 };
 

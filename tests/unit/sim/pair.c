@@ -52,7 +52,7 @@ struct pair_result pair_measure(const struct sim_spec *spec, const struct sim_wo
 	struct pair_result result;
 	u64 bytes[PAIR_GROUPS];
 	struct pair pair;
-	double area;
+	double area, bytes_area;
 	int i;
 
 	pair_start(&pair, spec, work, control, seed);
@@ -60,6 +60,7 @@ struct pair_result pair_measure(const struct sim_spec *spec, const struct sim_wo
 		ioband_core_set_limit(&pair.pool.core, limit, 0);
 	clock_run(&pair.clock, warm_ns(spec));
 	area = pair.pool.inflight_area;
+	bytes_area = pair.pool.inflight_bytes_area;
 	for (i = 0; i < PAIR_GROUPS; i++)
 		bytes[i] = pair.leaves[i].bytes;
 	clock_run(&pair.clock, warm_ns(spec) + run_ns(spec));
@@ -68,6 +69,7 @@ struct pair_result pair_measure(const struct sim_spec *spec, const struct sim_wo
 	result.mbps = (bytes[0] + bytes[1]) * 1e3 / run_ns(spec);
 	result.ratio = (double)bytes[0] / bytes[1];
 	result.inflight = (pair.pool.inflight_area - area) / run_ns(spec);
+	result.inflight_bytes = (pair.pool.inflight_bytes_area - bytes_area) / run_ns(spec);
 	pair_free(&pair);
 	return result;
 }

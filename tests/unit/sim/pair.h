@@ -19,7 +19,8 @@ struct pair {
 struct pair_result {
 	double mbps;
 	double ratio;
-	double inflight;
+	double inflight;	/* mean, bios and pieces */
+	double inflight_bytes;
 };
 
 void pair_start(struct pair *pair, const struct sim_spec *spec, const struct sim_workload *work,

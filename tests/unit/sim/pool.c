@@ -4,6 +4,7 @@
  */
 #include "pool.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "job.h"
@@ -41,17 +42,55 @@ static void pool_account_inflight(struct sim_pool *pool)
 {
 	const u64 now_ns = pool->clock->now_ns;
 
-	pool->inflight_area += (double)pool->core.inflight_ios * (now_ns - pool->inflight_since_ns);
+	const double past_ns = now_ns - pool->inflight_since_ns;
+
+	pool->inflight_area += pool->core.inflight_ios * past_ns;
+	pool->inflight_bytes_area += pool->core.inflight_bytes * past_ns;
 	pool->inflight_since_ns = now_ns;
+}
+
+/* In pieces, while there are others. */
+static void pool_settle_pieces(const struct sim_pool *pool, struct sim_io *io)
+{
+	const u32 piece_bytes = pool->depth.pipe.piece_bytes;
+
+	if (pool->control != SIM_AUTO || io->piece_bytes || io->bytes <= piece_bytes ||
+	    !ioband_core_has_rivals(&pool->core))
+		return;
+	io->piece_bytes = piece_bytes;
+	io->admitted_bytes = 0;
+	io->unfinished_bytes = io->bytes;
+}
+
+/* The next piece of an I/O. */
+static struct sim_io *piece_new(struct sim_pool *pool, struct sim_io *io)
+{
+	struct sim_io *piece = malloc(sizeof(*piece));
+
+	if (!piece)
+		abort();
+	*piece = *io;
+	LIST_INSERT_HEAD(&pool->pieces, piece, pieces);
+	piece->whole = io;
+	piece->pos += io->admitted_bytes;
+	piece->bytes = ioband_pipe_piece(io->piece_bytes, piece->pos,
+					 io->bytes - io->admitted_bytes);
+	io->admitted_bytes += piece->bytes;
+	return piece;
 }
 
 static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 {
-	struct sim_io *io = leaf->head;
-	const struct ioband_bill bill = ioband_cost(pool->measure, io->bytes, true);
-	const u64 held_ns = pool->clock->now_ns - io->born_ns;
+	struct sim_io *whole = leaf->head, *io = whole;
+	const u64 held_ns = pool->clock->now_ns - whole->born_ns;
+	struct ioband_bill bill;
 
-	leaf->head = io->next;
+	pool_settle_pieces(pool, whole);
+	if (whole->piece_bytes)
+		io = piece_new(pool, whole);
+	bill = ioband_cost(pool->measure, io->bytes, true);
+	if (!whole->piece_bytes || whole->admitted_bytes == whole->bytes)
+		leaf->head = whole->next;
 	if (held_ns > leaf->max_held_ns)
 		leaf->max_held_ns = held_ns;
 	leaf->charged += bill.charge;
@@ -89,8 +128,6 @@ static void pool_pump(struct sim_pool *pool)
 		clock_at(pool->clock, wake_ns, pool_wake, pool);
 	pool_account_idle(pool);
 	pool->wake_ns = wake_ns;
-	if (!ioband_core_has_waiting(&pool->core))
-		pool->full = false;
 	if (pool->core.root.ent.busy > 1)
 		pool->compete = true;
 }
@@ -109,6 +146,8 @@ void pool_submit(struct sim_pool *pool, struct sim_io *io)
 
 	io->born_ns = pool->clock->now_ns;
 	io->next = NULL;
+	io->whole = NULL;
+	io->piece_bytes = 0;
 	if (pool->control == SIM_NONE) {
 		device_submit(&pool->device, io);
 		return;
@@ -122,6 +161,31 @@ void pool_submit(struct sim_pool *pool, struct sim_io *io)
 	pool_pump(pool);
 }
 
+/* The estimator's sample; before others are sent down. */
+static void pool_sample(struct sim_pool *pool, const struct sim_io *io)
+{
+	struct ioband_sample *tick = &pool->tick;
+
+	pool->done_ns = pool->clock->now_ns;
+	tick->ios++;
+	tick->bytes += io->bytes;
+	tick->work += ioband_depth_work(io->bytes, io->whole ? io->whole->bytes : io->bytes);
+	tick->max_bytes = max(tick->max_bytes, io->whole ? io->whole->bytes : io->bytes);
+	tick->held_ios += ioband_core_has_waiting(&pool->core);
+}
+
+/* A piece has completed; return: its I/O if that has, too. */
+static struct sim_io *piece_done(struct sim_io *piece)
+{
+	struct sim_io *whole = piece->whole;
+
+	whole->unfinished_bytes -= piece->bytes;
+	whole->head_ns = piece->head_ns;
+	LIST_REMOVE(piece, pieces);
+	free(piece);
+	return whole->unfinished_bytes ? NULL : whole;
+}
+
 static void pool_done(void *owner, struct sim_io *io)
 {
 	const struct ioband_bill bill = ioband_cost(((struct sim_pool *)owner)->measure, io->bytes,
@@ -130,19 +194,22 @@ static void pool_done(void *owner, struct sim_io *io)
 	const u64 now_ns = pool->clock->now_ns;
 	struct sim_leaf *leaf = io->leaf;
 
-	leaf->ios++;
 	leaf->bytes += io->bytes;
 	leaf->head_ns += io->head_ns;
-	leaf->latency[latency_bucket(now_ns - io->born_ns)]++;
-	pool->ios++;
 	pool->bytes += io->bytes;
-	pool->tick.ios++;
-	pool->tick.bytes += io->bytes;
 	if (pool->control != SIM_NONE) {
 		pool_account_inflight(pool);
 		ioband_core_complete(&pool->core, &leaf->leaf, &bill, now_ns);
+		pool_sample(pool, io);
 		pool_pump(pool);
 	}
+	if (io->whole)
+		io = piece_done(io);
+	if (!io)
+		return;
+	leaf->ios++;
+	leaf->latency[latency_bucket(now_ns - io->born_ns)]++;
+	pool->ios++;
 	job_completed(io);
 }
 
@@ -151,15 +218,15 @@ static void pool_tick(void *arg)
 {
 	struct sim_pool *pool = arg;
 
-	pool->tick.ns = SIM_TICK_NS;
+	pool->tick.ns = pool->done_ns - pool->sampled_ns;
+	pool->sampled_ns = pool->done_ns;
 	if (pool->control == SIM_AUTO && pool->compete &&
-	    ioband_depth_sample(&pool->depth, &pool->tick, pool->full)) {
-		ioband_core_set_limit(&pool->core, pool->depth.limit_ios, 0);
+	    ioband_depth_sample(&pool->depth, &pool->tick)) {
+		ioband_core_set_limit(&pool->core, pool->depth.pipe.ios, 0);
 		pool_pump(pool);
 	}
 	pool->tick = (struct ioband_sample) { .peak_ios = pool->core.inflight_ios };
 	pool->compete = pool->core.root.ent.busy > 1;
-	pool->full = ioband_core_has_waiting(&pool->core);
 	clock_at(pool->clock, pool->clock->now_ns + SIM_TICK_NS, pool_tick, pool);
 }
 
@@ -172,15 +239,22 @@ void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_
 		.measure = measure,
 		.wake_ns = IOBAND_NO_WAKEUP,
 	};
+	LIST_INIT(&pool->pieces);
 	device_init(&pool->device, clock, spec, pool_done, pool);
 	ioband_core_init(&pool->core);
 	ioband_depth_init(&pool->depth);
 	if (control == SIM_AUTO)
-		ioband_core_set_limit(&pool->core, pool->depth.limit_ios, 0);
+		ioband_core_set_limit(&pool->core, pool->depth.pipe.ios, 0);
 	clock_at(clock, clock->now_ns + SIM_TICK_NS, pool_tick, pool);
 }
 
 void pool_free(struct sim_pool *pool)
 {
+	struct sim_io *piece;
+
 	device_free(&pool->device);
+	while ((piece = LIST_FIRST(&pool->pieces))) {
+		LIST_REMOVE(piece, pieces);
+		free(piece);
+	}
 }

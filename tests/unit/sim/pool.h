@@ -39,11 +39,13 @@ struct sim_pool {
 	enum sim_control control;
 	enum ioband_measure measure;
 	u64 wake_ns;
+	LIST_HEAD(, sim_io) pieces;
 
 	/* of this tick */
 	struct ioband_sample tick;
+	u64 sampled_ns;		/* the last completion before it */
+	u64 done_ns;		/* the last one in it */
 	bool compete;		/* several leaves were busy */
-	bool full;		/* the limit held some back all the while */
 
 	/* of the run */
 	u64 ios;
@@ -51,7 +53,8 @@ struct sim_pool {
 	u64 idle_since_ns;	/* device idle, bios waiting; 0: no */
 	u64 idle_thinking_ns;	/* of that, for the sake of a thinker */
 	u64 idle_ns;		/* of that, for nothing: must stay 0 */
-	double inflight_area;	/* time integrals of what was in flight */
+	double inflight_area;	/* time integrals of what was in flight, */
+	double inflight_bytes_area;	/* and of its bytes */
 	u64 inflight_since_ns;
 };
 

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: large bios in pieces.
+ *
+ * A small bio behind a large one waits for its whole transfer, and what is in
+ * flight cannot be measured out finely in large bios.  So while groups compete a
+ * large bio is sent down in pieces, each of which is admitted by the scheduler
+ * like a bio of its own.  How large they are is found like the depth, in
+ * dm-ioband-depth.c: a device may need large ones.
+ *
+ * The bio stays in its group's queue until its last piece has been admitted.
+ * Pieces end at multiples of their size on the device below, so they cross no
+ * stripe or page that the whole would not cross.  The target's worker makes them,
+ * as clones that share the bio's pages; it takes them from a pool of the target's
+ * own, so it gets one when memory is short as soon as an earlier one has
+ * completed.  The bio completes with its last piece, with the error of the first
+ * that had one: as if the block layer had split it, which it may do at any time.
+ */
+#include "dm-ioband.h"
+
+/* The clone of a piece. */
+struct ioband_piece {
+	struct ioband_io *io;
+	u32 bytes;
+	struct bio bio;
+};
+
+#define PIECE_POOL	16
+
+/**
+ * ioband_piece_init_target() - make a target's pool of pieces
+ * @target: new
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int ioband_piece_init_target(struct ioband_target *target)
+{
+	return bioset_init(&target->pieces, PIECE_POOL, offsetof(struct ioband_piece, bio), 0);
+}
+
+/**
+ * ioband_piece_exit_target() - free a target's pool of pieces
+ * @target: without bios
+ */
+void ioband_piece_exit_target(struct ioband_target *target)
+{
+	bioset_exit(&target->pieces);
+}
+
+/**
+ * ioband_piece_cuts() - is a bio sent down in pieces
+ * @io: the bio's
+ * @bio: the bio
+ * @piece: size of the pieces, a power of two; 0: none
+ *
+ * Return: true if it is larger, and may be cut.
+ */
+bool ioband_piece_cuts(const struct ioband_io *io, struct bio *bio, u32 piece)
+{
+	if (!piece || io->bytes <= piece || bio->bi_opf & (REQ_ATOMIC | REQ_INTEGRITY))
+		return false;
+	return bio_op(bio) == REQ_OP_READ || bio_op(bio) == REQ_OP_WRITE;
+}
+
+/**
+ * ioband_piece_bytes() - size of the piece that begins at some offset
+ * @io: of a bio that is cut
+ * @bio: the bio
+ * @offset: into it, bytes
+ *
+ * Return: its bytes.
+ */
+u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset)
+{
+	const u32 start = bio->bi_iter.bi_sector << SECTOR_SHIFT;
+
+	return ioband_pipe_piece(io->piece, start + offset, io->bytes - offset);
+}
+
+static void piece_end_io(struct bio *bio)
+{
+	struct ioband_piece *piece = container_of(bio, struct ioband_piece, bio);
+	struct bio *whole = ioband_bio_of(piece->io);
+	struct ioband_io *io = piece->io;
+	const u32 bytes = piece->bytes;
+
+	if (unlikely(bio->bi_status))
+		cmpxchg(&whole->bi_status, BLK_STS_OK, bio->bi_status);
+	bio_put(bio);
+	if (ioband_queue_piece_done(io, bytes))
+		bio_endio(whole);
+}
+
+/**
+ * ioband_piece_submit() - send the next pieces of a bio down
+ * @io: the bio's; gone on return if the last piece is among them
+ * @bytes: that have been admitted, all of them of whole pieces
+ *
+ * Context: The target's worker; may sleep.
+ */
+void ioband_piece_submit(struct ioband_io *io, u32 bytes)
+{
+	struct bio *whole = ioband_bio_of(io);
+	struct ioband_piece *piece;
+	struct bio *bio;
+	u32 offset, size;
+
+	for (; bytes; bytes -= size) {
+		offset = io->sent;
+		size = ioband_piece_bytes(io, whole, offset);
+		io->sent += size;
+		bio = bio_alloc_clone(whole->bi_bdev, whole, GFP_NOIO, &io->target->pieces);
+		piece = container_of(bio, struct ioband_piece, bio);
+		piece->io = io;
+		piece->bytes = size;
+		bio_trim(bio, offset >> SECTOR_SHIFT, size >> SECTOR_SHIFT);
+		bio->bi_end_io = piece_end_io;
+		dm_submit_bio_remap(whole, bio);
+	}
+}

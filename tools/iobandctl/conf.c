@@ -58,7 +58,8 @@ static int check_number(const char *text, uint64_t min, uint64_t max,
 
 static int check_depth(const char *text, struct problem *problem)
 {
-	return check_number(text, 1, IOBAND_DEPTH_MAX, "auto", problem);
+	return parse_depth(text) ? 0 :
+	       problem_set(problem, "it is " DEPTH_SAYS);
 }
 
 static int check_slice(const char *text, struct problem *problem)

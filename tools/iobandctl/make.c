@@ -109,9 +109,9 @@ int settings_check(const struct settings *settings)
 	if (code == EXIT_OK)
 		code = check_number("weight", settings->weight, 1,
 				    IOBAND_WEIGHT_MAX, NULL);
-	if (code == EXIT_OK)
-		code = check_number("depth", settings->depth, 1,
-				    IOBAND_DEPTH_MAX, "auto");
+	if (code == EXIT_OK && settings->depth && !parse_depth(settings->depth))
+		code = fail(EXIT_USAGE, "--depth '%s': it is " DEPTH_SAYS,
+			    settings->depth);
 	if (code == EXIT_OK)
 		code = check_number("slice", settings->slice, 0,
 				    IOBAND_SLICE_MAX_MS, "auto");

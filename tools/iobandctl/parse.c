@@ -210,6 +210,7 @@ int parse_status(const char *text, struct ioband_status *status,
 		{ "inflight", NUMBERS, status->inflight, AMOUNTS, REQUIRED },
 		{ "devices", NUMBERS, &status->devices, 1, REQUIRED },
 		{ "slice", NUMBERS, &status->slice_ms, 1, OPTIONAL },
+		{ "piece", NUMBERS, &status->piece_bytes, 1, OPTIONAL },
 	};
 	struct span line = span_of(text), word;
 
@@ -497,6 +498,29 @@ bool parse_pool_name(const char *text)
 		length++;
 	return length && length < IOBAND_POOL_SIZE && !text[length] &&
 	       *text != '-';
+}
+
+/**
+ * parse_depth() - check what is said of a depth
+ * @text: "auto", <ios> or <ios>/<piece bytes>
+ *
+ * Return: whether the kernel takes it.
+ */
+bool parse_depth(const char *text)
+{
+	const char *slash = strchr(text, '/');
+	struct span ios = span_of(text);
+	uint64_t number, piece;
+
+	if (!strcmp(text, "auto"))
+		return true;
+	if (slash) {
+		ios.length = slash - text;
+		if (!span_u64(span_of(slash + 1), IOBAND_PIECE_MAX, &piece) ||
+		    piece < IOBAND_PIECE_MIN || piece & (piece - 1))
+			return false;
+	}
+	return span_u64(ios, IOBAND_DEPTH_MAX, &number) && number;
 }
 
 /**

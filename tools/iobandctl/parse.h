@@ -11,6 +11,11 @@
 #define IOBAND_WEIGHT_DEFAULT 100
 #define IOBAND_WEIGHT_MAX 10000
 #define IOBAND_DEPTH_MAX 65535
+#define IOBAND_PIECE_MIN 16384
+#define IOBAND_PIECE_MAX 1048576
+#define DEPTH_SAYS \
+	"auto, or a number from 1 to 65535, then at will / and the size of " \
+	"pieces, a power of two from 16384 to 1048576"
 #define IOBAND_SLICE_MAX_MS 1000
 #define IOBAND_POOL_SIZE 64	/* with the NUL */
 #define IOBAND_WORD_SIZE 24
@@ -45,8 +50,8 @@ enum { IOS, BYTES, AMOUNTS };
 /**
  * struct ioband_status - a status line
  *
- * The members carry the names of the keys, @slice_ms with its unit; all are of
- * the pool but @mode.
+ * The members carry the names of the keys, @slice_ms and @piece_bytes with their
+ * units; all are of the pool but @mode.
  */
 struct ioband_status {
 	char pool[IOBAND_POOL_SIZE];
@@ -60,6 +65,7 @@ struct ioband_status {
 	uint64_t inflight[AMOUNTS];
 	uint64_t devices;
 	uint64_t slice_ms;
+	uint64_t piece_bytes;
 };
 
 /**
@@ -192,6 +198,7 @@ int parse_saved_weights(const char *text, struct saved_weights *weights,
 			struct problem *problem);
 int parse_weight(const char *text, uint64_t *weight, struct problem *problem);
 bool parse_pool_name(const char *text);
+bool parse_depth(const char *text);
 bool parse_kernel_log(const char *record, char *sentence, size_t size);
 
 void groups_free(struct groups *groups);

@@ -4,7 +4,7 @@
 #include "verbs.h"
 
 enum { NAME, POOL, MODE, MEASURE, STATE, DEVICES, GROUPS, ACTIVE, DEPTH,
-	SLICE, INFLIGHT_IOS, INFLIGHT_BYTES, HELD_IOS, HELD_BYTES, COLUMNS };
+	PIECE, SLICE, INFLIGHT_IOS, INFLIGHT_BYTES, HELD_IOS, HELD_BYTES, COLUMNS };
 
 static const struct column columns[COLUMNS] = {
 	[NAME] = { "NAME", "name", COLUMN_TEXT },
@@ -16,6 +16,7 @@ static const struct column columns[COLUMNS] = {
 	[GROUPS] = { "GROUPS", "groups", COLUMN_NUMBER },
 	[ACTIVE] = { "ACTIVE", "active", COLUMN_NUMBER },
 	[DEPTH] = { "DEPTH", "depth", COLUMN_NUMBER },
+	[PIECE] = { "PIECE", "piece_bytes", COLUMN_BYTES },
 	[SLICE] = { "SLICE", "slice_ms", COLUMN_NUMBER },
 	[INFLIGHT_IOS] = { "INFLIGHT", "inflight_ios", COLUMN_NUMBER },
 	[INFLIGHT_BYTES] = { "(BYTES)", "inflight_bytes", COLUMN_BYTES },
@@ -46,6 +47,7 @@ static void print_device(struct table *table,
 	print_number(table, row, GROUPS, status->groups);
 	print_number(table, row, ACTIVE, status->active);
 	print_number(table, row, DEPTH, status->depth);
+	print_number(table, row, PIECE, status->piece_bytes);
 	print_number(table, row, SLICE, status->slice_ms);
 	print_pair(table, row, INFLIGHT_IOS, status->inflight);
 	print_pair(table, row, HELD_IOS, status->held);

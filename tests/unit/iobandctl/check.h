@@ -24,6 +24,7 @@ static inline int same(const char *left, const char *right)
 /* In test-parse.c. */
 void test_words(void);
 void test_table(void);
+void test_depth(void);
 void test_status(void);
 void test_groups(void);
 void test_stats(void);

@@ -6,6 +6,7 @@
 #include "check.h"
 #include "conf.h"
 #include "defs.h"
+#include "parse.h"
 
 /* What is wrong with a configuration; empty if nothing is. */
 static const char *fault(const char *text)
@@ -63,7 +64,7 @@ void test_conf_faults(void)
 		{ "[device %n]\ntype = disk tape\n", "f:2: type = disk tape: it is one of disk," },
 		{ "[pool]\ndepth = 1\n", "f:1: [pool] has no name" },
 		{ "[pool p]\ndepth = 65536\n",
-		  "f:2: depth = 65536: it is a number from 1 to 65535, or auto" },
+		  "f:2: depth = 65536: it is " DEPTH_SAYS },
 		{ "[pool p]\nslice = 1001\n", "0 to 1000, or auto" },
 		{ "[pool p]\nmeasure = fairness\n", "bytes, ios and time" },
 		{ "[watch x]\nenable-controller = yes\n", "f:1: [watch] has no name" },

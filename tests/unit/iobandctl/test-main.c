@@ -11,7 +11,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {
-	TEST(words), TEST(table), TEST(status), TEST(groups), TEST(stats),
+	TEST(words), TEST(table), TEST(depth), TEST(status), TEST(groups), TEST(stats),
 	TEST(latency), TEST(pages), TEST(saved_weights), TEST(weight),
 	TEST(pool_name), TEST(kernel_log), TEST(histogram),
 	TEST(histogram_since), TEST(format), TEST(args), TEST(cgroup_path),

@@ -82,6 +82,16 @@ void test_table(void)
 	"1 pool=sda mode=uid measure=ios state=shared depth=32 groups=3 " \
 	"active=2 held=5,6 inflight=7,8 devices=9"
 
+void test_depth(void)
+{
+	CHECK(parse_depth("auto") && parse_depth("1") && parse_depth("65535"));
+	CHECK(parse_depth("1/16384") && parse_depth("65535/1048576"));
+	CHECK(!parse_depth("") && !parse_depth("0") && !parse_depth("65536"));
+	CHECK(!parse_depth("/16384") && !parse_depth("4/") && !parse_depth("4/8192"));
+	CHECK(!parse_depth("4/16385") && !parse_depth("4/2097152"));
+	CHECK(!parse_depth("4/16384/1") && !parse_depth("auto/16384"));
+}
+
 void test_status(void)
 {
 	struct ioband_status status;
@@ -96,7 +106,9 @@ void test_status(void)
 	CHECK(status.inflight[IOS] == 7 && status.inflight[BYTES] == 8);
 	CHECK(status.devices == 9 && !status.slice_ms);
 	CHECK(!parse_status(STATUS " slice=80", &status, &problem));
-	CHECK(status.slice_ms == 80);
+	CHECK(status.slice_ms == 80 && !status.piece_bytes);
+	CHECK(!parse_status(STATUS " slice=0 piece=16384", &status, &problem));
+	CHECK(status.piece_bytes == 16384);
 	CHECK(parse_status(STATUS " slice=80,1", &status, &problem));
 	CHECK(!parse_status(STATUS " more=1,2 word", &status, &problem));
 	CHECK(parse_status("2" STATUS, &status, &problem));

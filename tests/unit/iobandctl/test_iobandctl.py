@@ -138,6 +138,7 @@ MUTANTS = [
     ("pool.c", '"vd", "xvd"', '"vd"', "unit"),
     ("pool.c", '!strcmp(rotational, "1")', "*rotational", "unit"),
     ("parse.c", "&status->slice_ms, 1, OPTIONAL", "&status->slice_ms, 1, REQUIRED", "unit"),
+    ("parse.c", "&status->piece_bytes, 1, OPTIONAL", "&status->devices, 1, OPTIONAL", "unit"),
     ("parse.c", "&table->slice_ms, 1, OPTIONAL", "&table->offset, 1, OPTIONAL", "unit"),
     ("conf.c", "INI_MS_ERROR", "INI_MS_MERGE", "unit"),
     ("conf-ask.c", "score >= closest", "score > closest", "unit"),
@@ -210,7 +211,7 @@ class Fake:
         status = more.get(
             "status",
             f"1 pool={pool} mode={mode} measure=bytes state=open depth=32 groups=3 active=1 "
-            f"held=2,8192 inflight=4,16384 devices=2 slice={more.get('slice_ms', '0')}",
+            f"held=2,8192 inflight=4,16384 devices=2 slice={more.get('slice_ms', '0')} piece=32768",
         )
         self.devices.append(f"{name}|{number}|{table}|{status}\n")
         (self.root / "devices").write_text("".join(self.devices))
@@ -375,6 +376,7 @@ def test_status(host: Fake) -> None:
         "groups": 3,
         "active": 1,
         "depth": 32,
+        "piece_bytes": 32768,
         "slice_ms": 0,
         "inflight_ios": 4,
         "inflight_bytes": 16384,
@@ -717,6 +719,7 @@ def test_dump(host: Fake) -> None:
         (["create", "x", "/dev/null", "--pool", "a b"], "--pool 'a b'"),
         (["create", "x", "/dev/null", "--weight", "10001"], "--weight '10001'"),
         (["create", "x", "/dev/null", "--depth", "0"], "--depth '0'"),
+        (["create", "x", "/dev/null", "--depth", "4/5"], "--depth '4/5': it is auto, or a number"),
         (["create", "x", "/dev/null", "--slice", "1001"], "from 0 to 1000, or auto"),
         (["create", "x", "/dev/null", "--slice", "80ms"], "--slice '80ms'"),
         (["create", "x", "/dev/null", "--mode", "a b"], "--mode 'a b'"),

@@ -25,7 +25,10 @@ MODE_IS_WRONG = "must be cgroup, device, device+cgroup, uid, gid, pid or pgrp"
 WEIGHT_IS_WRONG = "must be a whole number from 1 to 10000"
 WEIGHT_NEEDS_MODE = "weight= is the device's: it wants mode=device or mode=device+cgroup"
 MEASURE_IS_WRONG = "must be bytes, ios or time"
-DEPTH_IS_WRONG = "must be auto or a whole number from 1 to 65535"
+DEPTH_IS_WRONG = (
+    "must be auto or a whole number from 1 to 65535, then at will / and the size of pieces, "
+    "a power of two from 16384 to 1048576"
+)
 SLICE_IS_WRONG = "must be 0 for none, or milliseconds up to 1000"
 TIME_WANTS_SLICES = "measure=time: device time is known only with slices; give slice=<ms>"
 
@@ -85,6 +88,7 @@ WRONG_TABLES = [
     Wrong("DISK 0 p 1 weight=100", WEIGHT_NEEDS_MODE),
     *_settings("", "measure", ("", "byte", "iops", "BYTES", "sectors"), MEASURE_IS_WRONG),
     *_settings("", "depth", ("", "0", "65536", "AUTO", "auto1", *NOT_NUMBERS), DEPTH_IS_WRONG),
+    *_settings("", "depth", ("4/", "4/8192", "4/16385", "4/2097152", "auto/16384"), DEPTH_IS_WRONG),
     *_settings("", "slice", ("", "1001", "auto", "20ms", *NOT_NUMBERS), SLICE_IS_WRONG),
     Wrong("DISK 0 p 1 measure=time", TIME_WANTS_SLICES),
     Wrong("DISK 0 p 2 slice=0 measure=time", TIME_WANTS_SLICES),
@@ -424,7 +428,7 @@ def test_what_belongs_to_the_pool_cannot_differ_between_its_devices(ioband: Gues
         says = refusal(ioband, "d1", table_line(**at, pool="pool", measure="ios"))
         assert "measure=ios: other devices are in pool 'pool', which has measure=bytes" in says
         says = refusal(ioband, "d1", table_line(**at, pool="pool", depth=6))
-        assert "depth=: other devices are in pool 'pool', which has depth 5" in says
+        assert "depth=: other devices are in pool 'pool', which has depth 5/0 (0: auto)" in says
         says = refusal(ioband, "d1", table_line(**at, pool="pool", slice=6))
         assert "slice=6: other devices are in pool 'pool', which has slice=0" in says
         assert dev.info().devices == 1

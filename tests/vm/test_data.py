@@ -73,7 +73,7 @@ def change_everything(a: Ioband, b: Ioband, groups: tuple[Cgroup, Cgroup], seed:
         lambda: a.set(mode=dice.choice(MODES)),
         lambda: b.set(mode=dice.choice(MODES)),
         lambda: dev.set(measure=dice.choice(("bytes", "ios"))),
-        lambda: dev.set(depth=dice.choice(("auto", "1", "3", "64"))),
+        lambda: dev.set(depth=dice.choice(("auto", "1", "3", "64", "2/16384"))),
         lambda: dev.set(slice=dice.choice((0, 2, 20))),
         lambda: (dev.set(slice=5), dev.set(measure="time"), b.set(measure="bytes"), a.set(slice=0)),
         lambda: (dev.suspend(), dev.resume()),

@@ -101,6 +101,7 @@ class Status:
     inflight: Amount
     devices: int
     slice_ms: int
+    piece_bytes: int
 
 
 def _numbers(text: str, count: int) -> list[int]:
@@ -138,6 +139,7 @@ def parse_status(line: str) -> Status:
         inflight=Amount(*_numbers(keys["inflight"], 2)),
         devices=int(keys["devices"]),
         slice_ms=int(keys["slice"]),
+        piece_bytes=int(keys["piece"]),
     )
 
 

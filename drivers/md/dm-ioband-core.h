@@ -156,12 +156,6 @@ static inline bool ioband_core_has_waiting(const struct ioband_core *core)
 	return core->root.ent.waiting;
 }
 
-/* Several leaves have something to do, or are about to. */
-static inline bool ioband_core_has_rivals(const struct ioband_core *core)
-{
-	return core->root.ent.busy > 1;
-}
-
 static inline bool ioband_leaf_is_idle(const struct ioband_leaf *leaf)
 {
 	return leaf->state == IOBAND_IDLE || leaf->state == IOBAND_THINKING;

@@ -71,8 +71,8 @@
  * then twice what was in flight: out of the way of the load, and still there when
  * it grows.  A load that fills the device is as fast under the lower limit, and
  * gets that.  Smaller pieces are tried also when something is held only part of the
- * time: a few synchronous readers fill a device with large bios, but nobody could
- * order these if they went down at once.
+ * time, as long as there is always something to do: a few synchronous readers fill a
+ * device with large bios, but nobody could order these if they went down at once.
  */
 #include "dm-ioband-depth.h"
 
@@ -81,8 +81,9 @@
 #include <linux/time64.h>
 
 /*
- * What half as much again in flight, or pieces of twice the size, have to bring, per
- * cent of throughput (in 1024ths); half of that for the finer steps, of which there are several.
+ * What half as much again in flight has to bring, of throughput.  Half of that for the
+ * finer steps, of which there are several.  Twice that for larger pieces: as much as
+ * to go back by LESS and FINER may cost, or trials could go round for ever.
  */
 #define IOBAND_DEPTH_GAIN	(1024 * 2 / 100)
 
@@ -99,6 +100,9 @@
  */
 #define IOBAND_PRESSED_PART	3
 #define IOBAND_SLACK_PART	8
+
+/* More often than that without anything to do is a light load. */
+#define IOBAND_DRAINED_PART	64
 
 #define ALL_TRIES		(BIT(IOBAND_NR_TRIES) - 1)
 
@@ -296,10 +300,15 @@ static bool trial_is_at_hi(const struct ioband_trial *trial)
 /* What the wider pipe has to bring, in 1024ths. */
 static s64 gain_wanted(enum ioband_try try)
 {
-	const bool coarse = try == IOBAND_TRY_MORE || try == IOBAND_TRY_LESS ||
-			    try == IOBAND_TRY_LARGER;
-
-	return coarse ? IOBAND_DEPTH_GAIN : IOBAND_DEPTH_GAIN / 2;
+	switch (try) {
+	case IOBAND_TRY_MORE:
+	case IOBAND_TRY_LESS:
+		return IOBAND_DEPTH_GAIN;
+	case IOBAND_TRY_LARGER:
+		return 2 * IOBAND_DEPTH_GAIN;
+	default:
+		return IOBAND_DEPTH_GAIN / 2;
+	}
 }
 
 enum verdict {
@@ -435,7 +444,8 @@ static bool round_is_over(const struct ioband_depth *depth)
 static void depth_look_at_round(struct ioband_depth *depth, const struct ioband_sample *round)
 {
 	depth->max_bytes = round->max_bytes;
-	depth->pressed = round->held_ios >= round->ios / IOBAND_PRESSED_PART;
+	depth->pressed = round->held_ios >= round->ios / IOBAND_PRESSED_PART &&
+			 round->drained_ios <= round->ios / IOBAND_DRAINED_PART;
 	depth->full = round->held_ios >= round->ios - round->ios / IOBAND_SLACK_PART;
 }
 
@@ -463,6 +473,7 @@ bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample 
 	depth->round.work += sample->work;
 	depth->round.max_bytes = max(depth->round.max_bytes, sample->max_bytes);
 	depth->round.held_ios += sample->held_ios;
+	depth->round.drained_ios += sample->drained_ios;
 	depth->round.peak_ios = max(depth->round.peak_ios, sample->peak_ios);
 	if (!round_is_over(depth))
 		return false;

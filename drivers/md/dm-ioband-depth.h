@@ -48,6 +48,7 @@ static inline u32 ioband_pipe_piece(u32 piece_bytes, u32 at, u32 left)
  * @work: what that is worth, see ioband_depth_work()
  * @max_bytes: size of the largest bio of which something completed
  * @held_ios: of @ios, those at whose completion something was held
+ * @drained_ios: those after which nothing was held or in flight
  * @peak_ios: most bios and pieces in flight at a time
  */
 struct ioband_sample {
@@ -57,6 +58,7 @@ struct ioband_sample {
 	u64 work;
 	u32 max_bytes;
 	u64 held_ios;
+	u64 drained_ios;
 	u32 peak_ios;
 };
 
@@ -130,7 +132,8 @@ struct ioband_trial {
  * @trial: see &struct ioband_trial
  * @round: what happened in this round so far
  * @max_bytes: size of the largest bio in the last round
- * @pressed: in the last round, the limit held something back for part of the time
+ * @pressed: in the last round, the limit held something back for part of the time,
+ *	and there was always something to do
  * @full: or nearly all of it
  * @late_ios: completions to come of what was sent under another limit
  * @rate: usual throughput at @chosen; 0: not known

@@ -13,8 +13,8 @@
  * stripe or page that the whole would not cross.  The target's worker makes them,
  * as clones that share the bio's pages; it takes them from a pool of the target's
  * own, so it gets one when memory is short as soon as an earlier one has
- * completed.  The bio completes with its last piece, with the error of the first
- * that had one: as if the block layer had split it, which it may do at any time.
+ * completed.  The bio completes with its last piece, with an error if one had
+ * one: as if the block layer had split it, which it may do at any time.
  */
 #include "dm-ioband.h"
 
@@ -48,18 +48,17 @@ void ioband_piece_exit_target(struct ioband_target *target)
 }
 
 /**
- * ioband_piece_cuts() - is a bio sent down in pieces
- * @io: the bio's
+ * ioband_piece_least() - the smallest pieces that a bio may be sent down in
  * @bio: the bio
- * @piece: size of the pieces, a power of two; 0: none
  *
- * Return: true if it is larger, and may be cut.
+ * Return: bytes, a power of two; 0: it has to go whole.
  */
-bool ioband_piece_cuts(const struct ioband_io *io, struct bio *bio, u32 piece)
+u32 ioband_piece_least(struct bio *bio)
 {
-	if (!piece || io->bytes <= piece || bio->bi_opf & (REQ_ATOMIC | REQ_INTEGRITY))
-		return false;
-	return bio_op(bio) == REQ_OP_READ || bio_op(bio) == REQ_OP_WRITE;
+	if (bio->bi_opf & (REQ_ATOMIC | REQ_INTEGRITY) ||
+	    (bio_op(bio) != REQ_OP_READ && bio_op(bio) != REQ_OP_WRITE))
+		return 0;
+	return bdev_logical_block_size(bio->bi_bdev);
 }
 
 /**
@@ -84,8 +83,9 @@ static void piece_end_io(struct bio *bio)
 	struct ioband_io *io = piece->io;
 	const u32 bytes = piece->bytes;
 
+	/* Which of two errors stays does not matter. */
 	if (unlikely(bio->bi_status))
-		cmpxchg(&whole->bi_status, BLK_STS_OK, bio->bi_status);
+		whole->bi_status = bio->bi_status;
 	bio_put(bio);
 	if (ioband_queue_piece_done(io, bytes))
 		bio_endio(whole);
@@ -115,6 +115,7 @@ void ioband_piece_submit(struct ioband_io *io, u32 bytes)
 		piece->bytes = size;
 		bio_trim(bio, offset >> SECTOR_SHIFT, size >> SECTOR_SHIFT);
 		bio->bi_end_io = piece_end_io;
+		bio->bi_opf |= REQ_NOMERGE;	/* or the disk's queue would glue them */
 		dm_submit_bio_remap(whole, bio);
 	}
 }

@@ -63,6 +63,7 @@ void ioband_queue_share(struct ioband_pool *pool)
 	pool->sample = (struct ioband_sample) {};
 	pool->sampled_ns = ktime_get_ns();
 	pool->done_ns = pool->sampled_ns;
+	pool->peak_ios = pool->core.inflight_ios;
 	pool->calm_ticks = 0;
 	list_for_each_entry(group, &pool->active, active)
 		WRITE_ONCE(group->open, false);
@@ -202,17 +203,18 @@ static void unhold(struct ioband_io *io)
 }
 
 /* Does a bio go in pieces?  Not while there is nobody who could go in between. */
-static bool goes_in_pieces(const struct ioband_io *io, struct bio *bio)
+static bool goes_in_pieces(const struct ioband_io *io)
 {
 	const struct ioband_pool *pool = io->group->pool;
 
-	return ioband_core_has_rivals(&pool->core) && ioband_piece_cuts(io, bio, pool->piece_bytes);
+	return pool->nr_active > 1 && io->piece_least && pool->piece_bytes >= io->piece_least &&
+	       io->bytes > pool->piece_bytes;
 }
 
 /* In pieces or not: settled when the first of it is about to go. */
-static void settle_pieces(struct ioband_io *io, struct bio *bio)
+static void settle_pieces(struct ioband_io *io)
 {
-	if (io->piece || !goes_in_pieces(io, bio))
+	if (io->piece || !goes_in_pieces(io))
 		return;
 	io->piece = io->group->pool->piece_bytes;
 	io->admitted = 0;
@@ -225,12 +227,13 @@ static void settle_pieces(struct ioband_io *io, struct bio *bio)
 static bool bill_piece(struct ioband_io *io, const struct bio *bio)
 {
 	const u32 bytes = ioband_piece_bytes(io, bio, io->admitted);
+	const u64 before = io->admitted, after = before + bytes;
 
-	/* What is paid by the bio has been paid with its first piece. */
 	io->bill = ioband_cost(io->group->pool->measure, bytes, true);
-	if (io->admitted && io->group->pool->measure == IOBAND_MEASURE_IOS)
-		io->bill.charge = 0;
-	io->admitted += bytes;
+	if (io->group->pool->measure == IOBAND_MEASURE_IOS)	/* all of them cost one */
+		io->bill.charge = after * IOBAND_IO_CHARGE / io->bytes -
+				  before * IOBAND_IO_CHARGE / io->bytes;
+	io->admitted = after;
 	return io->admitted == io->bytes;
 }
 
@@ -240,7 +243,7 @@ static void release_first(struct ioband_group *group, u64 now_ns)
 	struct ioband_io *io = ioband_io_of(bio);
 	bool last = true;
 
-	settle_pieces(io, bio);
+	settle_pieces(io);
 	if (io->piece)
 		last = bill_piece(io, bio);
 	if (last) {
@@ -323,14 +326,19 @@ static bool take_ready(struct ioband_target *target, struct bio_list *ready)
 	return more;
 }
 
-/* Send down the pieces that have been admitted so far. */
+/*
+ * Send down the pieces that have been admitted so far.  Those that are while this
+ * goes on have to wait until others have had their turn with the worker.
+ */
 static void submit_due(struct ioband_target *target)
 {
 	struct ioband_io *io;
+	LIST_HEAD(batch);
 	u32 bytes;
 
 	spin_lock_irq(&target->pool->lock);
-	while ((io = list_first_entry_or_null(&target->due, struct ioband_io, due))) {
+	list_splice_init(&target->due, &batch);
+	while ((io = list_first_entry_or_null(&batch, struct ioband_io, due))) {
 		list_del(&io->due);
 		bytes = io->due_bytes;
 		io->due_bytes = 0;
@@ -432,7 +440,7 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	if (bio->bi_opf & REQ_NOWAIT && group_is_full(group))
 		return REFUSED;
 	ioband_core_wait(core, &group->leaf, now_ns);
-	if (!bio_list_empty(&group->held) || goes_in_pieces(io, bio) ||
+	if (!bio_list_empty(&group->held) || goes_in_pieces(io) ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != &group->leaf) {
 		hold(io, bio, now_ns);
 		return HELD;
@@ -513,6 +521,7 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	bool wait;
 
 	io->bill = ioband_cost(READ_ONCE(pool->measure), io->bytes, bio_has_data(bio));
+	io->piece_least = ioband_piece_least(bio);
 	rcu_read_lock();
 	if (mode != IOBAND_MODE_DEVICE)
 		ioband_owner_key(&key, mode, bio);
@@ -637,10 +646,13 @@ static noinline bool complete_shared(struct ioband_io *io, const struct ioband_b
 	pool->sample.bytes += bill->bytes;
 	pool->sample.work += ioband_depth_work(bill->bytes,
 					       io->piece ? io->bytes : bill->bytes);
-	pool->sample.max_bytes = max(pool->sample.max_bytes, io->bytes);
+	if (io->piece_least)
+		pool->sample.max_bytes = max(pool->sample.max_bytes, io->bytes);
 	if (ioband_core_has_waiting(&pool->core)) {
 		pool->sample.held_ios++;
 		ioband_queue_dispatch(pool, now_ns);
+	} else if (!pool->core.inflight_ios) {
+		pool->sample.drained_ios++;
 	}
 	spin_unlock_irqrestore(&pool->lock, flags);
 	return last;

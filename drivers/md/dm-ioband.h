@@ -380,6 +380,7 @@ struct ioband_target {
  * @bytes: that it covers
  * @dir: see &enum ioband_dir
  * @shared: the core knows of it, as a whole
+ * @piece_least: the smallest pieces that it may go in; 0: as a whole only
  * @piece: size of its pieces; 0: it goes as a whole
  * @admitted: of a bio in pieces, the bytes that the core has admitted
  * @due_bytes: of these, what the worker has to send down; under the pool's lock
@@ -399,6 +400,7 @@ struct ioband_io {
 	u8 dir;
 	bool shared;
 	bool atomic;
+	u32 piece_least;
 	u32 piece;
 	u32 admitted;
 	u32 due_bytes;
@@ -499,7 +501,7 @@ void ioband_queue_resume(struct ioband_target *target);
 /* dm-ioband-piece.c: large bios in pieces */
 int ioband_piece_init_target(struct ioband_target *target);
 void ioband_piece_exit_target(struct ioband_target *target);
-bool ioband_piece_cuts(const struct ioband_io *io, struct bio *bio, u32 piece);
+u32 ioband_piece_least(struct bio *bio);
 u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset);
 void ioband_piece_submit(struct ioband_io *io, u32 bytes);
 

@@ -30,6 +30,12 @@ static void starts_with_a_limit(void **state)
 	pipe_is_in_range(&depth.pipe);
 }
 
+/* Below 2 to the power of something below @bits: all orders of magnitude. */
+static u64 below_2_to(struct sim_random *random, u32 bits)
+{
+	return random_below(random, 1ULL << random_below(random, bits));
+}
+
 static void stays_in_range(void **state)
 {
 	struct sim_random random = { .state = 1 };
@@ -43,12 +49,12 @@ static void stays_in_range(void **state)
 			/* From a device that is stuck to 10 million bios a second. */
 			const struct ioband_sample sample = {
 				.ns = 1 + random_below(&random, 100 * TICK_NS),
-				.ios = random_below(&random, 1ULL << random_below(&random, 24)),
-				.bytes = random_below(&random, 1ULL << random_below(&random, 38)),
-				.work = random_below(&random,
-						     1ULL << random_below(&random, 38)),
+				.ios = below_2_to(&random, 24),
+				.bytes = below_2_to(&random, 38),
+				.work = below_2_to(&random, 38),
 				.max_bytes = random_below(&random, 1U << 24),
-				.held_ios = random_below(&random, 1ULL << random_below(&random, 24)),
+				.held_ios = below_2_to(&random, 24),
+				.drained_ios = below_2_to(&random, 24),
 				.peak_ios = random_below(&random, 1000),
 			};
 

@@ -32,6 +32,7 @@ struct sim_io {
 	u64 sent_ns;	/* went down to the device */
 	struct sim_io *whole;	/* this is a piece of that; else NULL */
 	LIST_ENTRY(sim_io) pieces;	/* place among all pieces that there are */
+
 	u32 piece_bytes;	/* it goes in pieces of this size; 0: as a whole */
 	u32 admitted_bytes;	/* of these pieces, what has gone down */
 	u32 unfinished_bytes;	/* what has not completed */

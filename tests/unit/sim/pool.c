@@ -55,7 +55,7 @@ static void pool_settle_pieces(const struct sim_pool *pool, struct sim_io *io)
 	const u32 piece_bytes = pool->depth.pipe.piece_bytes;
 
 	if (pool->control != SIM_AUTO || io->piece_bytes || io->bytes <= piece_bytes ||
-	    !ioband_core_has_rivals(&pool->core))
+	    !pool->compete)
 		return;
 	io->piece_bytes = piece_bytes;
 	io->admitted_bytes = 0;
@@ -172,6 +172,7 @@ static void pool_sample(struct sim_pool *pool, const struct sim_io *io)
 	tick->work += ioband_depth_work(io->bytes, io->whole ? io->whole->bytes : io->bytes);
 	tick->max_bytes = max(tick->max_bytes, io->whole ? io->whole->bytes : io->bytes);
 	tick->held_ios += ioband_core_has_waiting(&pool->core);
+	tick->drained_ios += !pool->core.inflight_ios && !ioband_core_has_waiting(&pool->core);
 }
 
 /* A piece has completed; return: its I/O if that has, too. */

@@ -209,7 +209,7 @@ DEPTH = [
     Mutant("never-cuts", "smaller = piece_below(", "smaller = 0 * piece_below("),
     Mutant("cuts-for-ever", "pipe.piece_bytes *= 2;", ";"),
     Mutant("cuts-to-nothing", "piece >= bytes && piece > IOBAND_PIECE_MIN", "piece >= bytes"),
-    Mutant("never-pressed", "round->ios / IOBAND_PRESSED_PART;", "round->ios + 1;"),
+    Mutant("never-pressed", "round->held_ios >= round->ios / IOBAND_PRESSED_PART", "false"),
     Mutant("always-full", "depth->full = round->held_ios", "depth->full = round->ios"),
 ]
 

@@ -9,8 +9,6 @@
 #ifndef SIM_DEVICE_H
 #define SIM_DEVICE_H
 
-#include <sys/queue.h>
-
 #include <linux/types.h>
 
 #include "clock.h"
@@ -21,6 +19,8 @@ struct sim_leaf;
 
 struct sim_io {
 	struct sim_io *next;
+	struct sim_io *next_piece;	/* of all pieces that there are */
+	struct sim_io **prev_piece;	/* what points to this one */
 	struct sim_job *job;
 	struct sim_leaf *leaf;
 	struct sim_device *device;
@@ -31,8 +31,6 @@ struct sim_io {
 	u64 born_ns;	/* arrived */
 	u64 sent_ns;	/* went down to the device */
 	struct sim_io *whole;	/* this is a piece of that; else NULL */
-	LIST_ENTRY(sim_io) pieces;	/* place among all pieces that there are */
-
 	u32 piece_bytes;	/* it goes in pieces of this size; 0: as a whole */
 	u32 admitted_bytes;	/* of these pieces, what has gone down */
 	u32 unfinished_bytes;	/* what has not completed */

@@ -70,7 +70,11 @@ static struct sim_io *piece_new(struct sim_pool *pool, struct sim_io *io)
 	if (!piece)
 		abort();
 	*piece = *io;
-	LIST_INSERT_HEAD(&pool->pieces, piece, pieces);
+	piece->next_piece = pool->pieces;
+	piece->prev_piece = &pool->pieces;
+	if (pool->pieces)
+		pool->pieces->prev_piece = &piece->next_piece;
+	pool->pieces = piece;
 	piece->whole = io;
 	piece->pos += io->admitted_bytes;
 	piece->bytes = ioband_pipe_piece(io->piece_bytes, piece->pos,
@@ -175,6 +179,14 @@ static void pool_sample(struct sim_pool *pool, const struct sim_io *io)
 	tick->drained_ios += !pool->core.inflight_ios && !ioband_core_has_waiting(&pool->core);
 }
 
+static void piece_free(struct sim_io *piece)
+{
+	*piece->prev_piece = piece->next_piece;
+	if (piece->next_piece)
+		piece->next_piece->prev_piece = piece->prev_piece;
+	free(piece);
+}
+
 /* A piece has completed; return: its I/O if that has, too. */
 static struct sim_io *piece_done(struct sim_io *piece)
 {
@@ -182,8 +194,7 @@ static struct sim_io *piece_done(struct sim_io *piece)
 
 	whole->unfinished_bytes -= piece->bytes;
 	whole->head_ns = piece->head_ns;
-	LIST_REMOVE(piece, pieces);
-	free(piece);
+	piece_free(piece);
 	return whole->unfinished_bytes ? NULL : whole;
 }
 
@@ -240,7 +251,6 @@ void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_
 		.measure = measure,
 		.wake_ns = IOBAND_NO_WAKEUP,
 	};
-	LIST_INIT(&pool->pieces);
 	device_init(&pool->device, clock, spec, pool_done, pool);
 	ioband_core_init(&pool->core);
 	ioband_depth_init(&pool->depth);
@@ -251,11 +261,7 @@ void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_
 
 void pool_free(struct sim_pool *pool)
 {
-	struct sim_io *piece;
-
 	device_free(&pool->device);
-	while ((piece = LIST_FIRST(&pool->pieces))) {
-		LIST_REMOVE(piece, pieces);
-		free(piece);
-	}
+	while (pool->pieces)
+		piece_free(pool->pieces);
 }

@@ -39,7 +39,7 @@ struct sim_pool {
 	enum sim_control control;
 	enum ioband_measure measure;
 	u64 wake_ns;
-	LIST_HEAD(, sim_io) pieces;
+	struct sim_io *pieces;	/* all that there are */
 
 	/* of this tick */
 	struct ioband_sample tick;

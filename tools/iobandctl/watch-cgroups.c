@@ -18,8 +18,10 @@
 
 #include "alloc.h"
 #include "watch.h"
+#include "words.h"
 
 #define EVENTS (IN_CREATE | IN_MODIFY | IN_ONLYDIR)
+#define CONTROL "cgroup.subtree_control"
 
 static char *file_name(const struct watch *watch, const char *path,
 		       const char *file)
@@ -57,10 +59,13 @@ static void read_node(struct watch *watch, struct node *node)
 		watch_bus_ask(watch, node->path, &node->asked);
 }
 
-/* Whether the configuration needs a cgroup to have I/O of its own. */
+/*
+ * Whether the configuration needs a cgroup to have I/O of its own.  Of the
+ * slices systemd's own only: who is given cgroups may call his as he likes.
+ */
 static bool needs_io(const struct watch *watch, const char *path)
 {
-	if (!fnmatch("*.slice", path, 0))
+	if (!fnmatch("*.slice", path, 0) && watch_is_unit(path))
 		return true;
 	for (size_t i = 0; i < watch->conf.n; i++) {
 		if (conf_names_cgroup(&watch->conf.v[i], path))
@@ -69,38 +74,74 @@ static bool needs_io(const struct watch *watch, const char *path)
 	return false;
 }
 
-/* Enable io in each ancestor, the root first. */
+static bool write_io(const struct watch *watch, const char *path)
+{
+	char *name = file_name(watch, path, CONTROL), *shown;
+	int fd = open(name, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, "+io", 3) == 3;
+	int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	shown = text_escape(name);
+	if (!done)
+		note("cannot enable the io controller in %s: %s", shown,
+		     strerror(error));
+	free(shown);
+	free(name);
+	return done;
+}
+
+/*
+ * Enable io in each ancestor that does not yet, the root first.  A write that
+ * changes nothing would be seen as a change all the same.
+ */
 static void write_controller(const struct watch *watch, const char *path)
 {
-	char *above = xstrdup(path);
+	char *above = xstrdup(""), *below;
+	const char *slash = path;
+	bool done = true;
 
-	for (char *slash = above; slash; slash = strchr(slash + 1, '/')) {
-		char *name;
-		int fd;
-
-		*slash = 0;
-		name = xasprintf("%s%s/cgroup.subtree_control",
-				 watch->hierarchy.root, above);
-		fd = open(name, O_WRONLY | O_CLOEXEC);
-		if (fd < 0 || write(fd, "+io", 3) < 0)
-			note("cannot enable the io controller in %s: %s", name,
-			     strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		free(name);
-		*slash = '/';
+	while (slash && done) {
+		slash = strchr(slash + 1, '/');
+		below = slash ? xstrndup(path, slash - path) : xstrdup(path);
+		done = cgroup_has_io(&watch->hierarchy, below) ||
+		       write_io(watch, *above ? above : "/");
+		free(above);
+		above = below;
 	}
 	free(above);
 }
 
-static void enable_io(struct watch *watch, const struct node *node)
+/*
+ * What was refused is not asked for again until something has changed: each
+ * attempt may write to files that are watched, and so be a reason for the next.
+ */
+static void enable_io(struct watch *watch, struct node *node)
 {
-	if (!watch->enable || !node->path[1] || !needs_io(watch, node->path) ||
+	if (!watch->enable || node->tried || !node->path[1] ||
+	    !needs_io(watch, node->path) ||
 	    cgroup_has_io(&watch->hierarchy, node->path))
 		return;
+	node->tried = true;
 	if (!watch_is_unit(node->path) ||
 	    !watch_bus_enable_io(watch, node->path))
 		write_controller(watch, node->path);
+}
+
+/* Whether the controllers for the children of a cgroup are others than before. */
+static bool read_control(const struct watch *watch, struct node *node)
+{
+	char text[1024];
+	bool changed;
+
+	read_file(watch, node->path, CONTROL, text, sizeof(text));
+	changed = strcmp(text, node->control);
+	if (changed) {
+		free(node->control);
+		node->control = xstrdup(text);
+	}
+	return changed;
 }
 
 static size_t place_of(const struct watch *watch, int wd)
@@ -133,6 +174,7 @@ static void drop_node(struct watch *watch, int wd)
 	if (!node)
 		return;
 	free(node->path);
+	free(node->control);
 	free(node->sent);
 	asked_free(&node->asked);
 	memmove(node, node + 1,
@@ -149,7 +191,7 @@ static struct node *insert_node(struct watch *watch, int wd, const char *path)
 	node = &watch->nodes[place];
 	memmove(node + 1, node, (watch->n_nodes++ - place) * sizeof(*node));
 	*node = (struct node){
-		.wd = wd, .path = xstrdup(path),
+		.wd = wd, .path = xstrdup(path), .control = xstrdup(""),
 		.sent = xcalloc(watch->n_trees, sizeof(*node->sent)),
 	};
 	return node;
@@ -174,6 +216,7 @@ static int add_node(const char *path, uint64_t id, void *data)
 		return EXIT_OK;
 	node = insert_node(watch, wd, path);
 	node->id = id;
+	read_control(watch, node);
 	enable_io(watch, node);
 	read_node(watch, node);
 	watch_send(watch, node);
@@ -194,9 +237,10 @@ static bool is_below(const char *path, const char *above)
 }
 
 /* With the io controller a cgroup loses and gains its group, and its files. */
-static void controller_changed(struct watch *watch, const char *path)
+static void controller_changed(struct watch *watch, struct node *changed)
 {
-	char *above = xstrdup(path);
+	bool anew = read_control(watch, changed);
+	char *above = xstrdup(changed->path);
 
 	for (size_t i = 0; i < watch->n_nodes; i++) {
 		struct node *node = &watch->nodes[i];
@@ -204,6 +248,7 @@ static void controller_changed(struct watch *watch, const char *path)
 		if (!is_below(node->path, above))
 			continue;
 		memset(node->sent, 0, watch->n_trees * sizeof(*node->sent));
+		node->tried = node->tried && !anew;
 		enable_io(watch, node);
 		read_node(watch, node);
 		watch_send(watch, node);
@@ -214,8 +259,8 @@ static void controller_changed(struct watch *watch, const char *path)
 static void node_changed(struct watch *watch, struct node *node,
 			 const char *file)
 {
-	if (!strcmp(file, "cgroup.subtree_control")) {
-		controller_changed(watch, node->path);
+	if (!strcmp(file, CONTROL)) {
+		controller_changed(watch, node);
 	} else if (!strcmp(file, "io.weight") ||
 		   !strcmp(file, "io.bfq.weight")) {
 		read_node(watch, node);
@@ -295,6 +340,16 @@ void watch_cgroups_all(struct watch *watch)
 		read_node(watch, &watch->nodes[i]);
 		watch_send(watch, &watch->nodes[i]);
 	}
+}
+
+/**
+ * watch_cgroups_retry() - let what was refused be tried once more
+ * @watch: all
+ */
+void watch_cgroups_retry(struct watch *watch)
+{
+	for (size_t i = 0; i < watch->n_nodes; i++)
+		watch->nodes[i].tried = false;
 }
 
 /**

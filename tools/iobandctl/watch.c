@@ -40,6 +40,7 @@ static int on_reload(sd_event_source *source,
 		conf_free(&watch->conf);
 		watch->conf = conf;
 		watch->enable = watch->enable || is_enabled(&conf);
+		watch_cgroups_retry(watch);
 		watch_trees_load(watch);
 	}
 	sd_notify(0, "READY=1");

@@ -17,6 +17,8 @@
  * @wd: its watch; nodes are sorted by it
  * @path: in the hierarchy
  * @id: as the kernel knows it
+ * @control: the controllers that its children have, as read last
+ * @tried: io was to be enabled for it; whatever came of it is final for now
  * @asked: for it, as read last
  * @sent: by tree: the weight that is set, 0 for the default
  */
@@ -24,6 +26,8 @@ struct node {
 	int wd;
 	char *path;
 	uint64_t id;
+	char *control;
+	bool tried;
 	struct asked asked;
 	uint32_t *sent;
 };
@@ -81,6 +85,7 @@ struct watch {
 /* watch-cgroups.c */
 int watch_cgroups_start(struct watch *watch);
 void watch_cgroups_all(struct watch *watch);
+void watch_cgroups_retry(struct watch *watch);
 void watch_cgroups_free(struct watch *watch);
 
 /* watch-trees.c */

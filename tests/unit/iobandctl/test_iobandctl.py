@@ -9,7 +9,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -699,6 +700,85 @@ def test_dump(host: Fake) -> None:
     assert "999" not in text
     (host.root / "conf").write_text(re.sub(r"\[device.*?\n\n", "", text, flags=re.DOTALL))
     assert host.json("apply", "--config", str(host.root / "conf")) == []
+
+
+# -- watch, on directories in place of cgroups ------------------------------------------------
+
+
+@dataclass
+class Watcher:
+    """A running watch, what it has sent, and what it has said."""
+
+    fake: Fake
+    process: subprocess.Popen[bytes]
+
+    @property
+    def said(self) -> str:
+        return (self.fake.root / "said").read_text()
+
+    def weigh(self, path: str, weight: int) -> None:
+        """Ask for the weight of a cgroup."""
+        (self.fake.root / "cgroup" / path / "io.weight").write_text(f"{weight}\n")
+
+    def sends(self, path: str, weight: int) -> None:
+        """Soon it sets the weight of a cgroup."""
+        number = (self.fake.root / "cgroup" / path).stat().st_ino
+        message = f"one: weight cgroup#{number} {weight}"
+        self.soon(lambda: message in self.fake.sent)
+
+    def soon(self, holds: Callable[[], bool]) -> None:
+        end = time.monotonic() + 20
+        while not holds():
+            assert self.process.poll() is None, self.said
+            assert time.monotonic() < end, f"{self.fake.sent[-9:]}\n{self.said}"
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def watch(fake: Fake) -> Iterator[Callable[[str], Watcher]]:
+    """Start watch with a configuration; there are a device, "one", and a cgroup, a."""
+    started = []
+    fake.device("one", "253:1", "sda")
+    fake.answer("one", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
+    fake.cgroup("a")
+    (fake.root / "log").write_text("")
+
+    def start(conf: str) -> Watcher:
+        (fake.root / "conf").write_text(conf)
+        env = {**os.environ, "FAKE_KERNEL": str(fake.root), "FAKE_VERSION": "2"}
+        env["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={fake.root}/no-bus"
+        command = [fake.program, "watch", "--config", fake.root / "conf"]
+        with open(fake.root / "said", "w") as said:
+            started.append(subprocess.Popen(command, env=env, stderr=said))
+        watcher = Watcher(fake, started[-1])
+        watcher.weigh("a", 250)
+        watcher.sends("a", 250)
+        return watcher
+
+    yield start
+    for process in started:
+        process.terminate()
+        assert process.wait() == 0
+
+
+def test_watch_tries_to_enable_io_once(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """Here no write enables anything; who owns /user may name his cgroups as he likes."""
+    controls = []
+    for path in ("", "user", "x.slice"):
+        fake.cgroup(path)
+        controls.append(fake.root / "cgroup" / path / "cgroup.subtree_control")
+        controls[-1].write_text("")
+    fake.cgroup("x.slice", "cpu")
+    fake.cgroup("x.slice/x-y.slice", "cpu")
+    fake.cgroup("user/y.slice", "cpu")
+    watcher = watch("[watch]\nenable-controller = yes\n")
+    watcher.soon(lambda: controls[2].read_text() == "+io")
+    time.sleep(0.3)
+    watcher.weigh("a", 260)
+    watcher.sends("a", 260)
+    assert [control.read_text() for control in controls] == ["+io", "", "+io"]
+    # Each write to the root's file makes it look, and send, again.
+    assert sum(message.endswith(" 250") for message in fake.sent) < 9
 
 
 # -- the real program ------------------------------------------------------------------------

@@ -27,6 +27,8 @@ static int read_text(const char *name, char **text)
 		error = errno;
 	else if (length > 0 && !(*text)[length - 1])
 		error = EILSEQ;
+	else if (length < 0 && *text)
+		**text = 0;	/* an empty file leaves it as it was allocated */
 	if (file != stdin)
 		fclose(file);
 	return error;

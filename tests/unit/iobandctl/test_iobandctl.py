@@ -691,6 +691,11 @@ def test_apply_settings(host: Fake) -> None:
     assert f"{host.root}/conf:3; nothing was changed" in said
 
 
+def test_apply_of_nothing(host: Fake) -> None:
+    (host.root / "conf").write_text("")
+    assert host.json("apply", "--config", str(host.root / "conf")) == []
+
+
 def test_dump(host: Fake) -> None:
     text = host.run("dump")
     assert "[device own]\ndevice = /dev/block/4000:3\npool = sda\nmode = device+cgroup\n" in text

@@ -8,6 +8,7 @@
 #include "plan.h"
 #include "query.h"
 #include "tree.h"
+#include "words.h"
 
 /**
  * struct tree - the groups of a pool, or those in the own tree of a device
@@ -164,13 +165,14 @@ static void want_in_tree(struct trees *trees, const struct tree *tree,
 static void say_without_io(const struct trees *trees,
 			   const struct conf_section *section, const char *path)
 {
-	char where[256];
+	char where[256], *shown = text_escape(path);
 
 	conf_where(trees->plan->conf, &section->value[KEY_WEIGHT].place, where,
 		   sizeof(where));
 	note("note: %s: cgroup %s has no I/O of its own, as it lacks the io controller; %s",
-	     where, path,
+	     where, shown,
 	     "for a unit of systemd 'systemctl set-property UNIT IOAccounting=yes' enables it");
+	free(shown);
 }
 
 static int visit(const char *path, uint64_t id, void *data)

@@ -11,6 +11,7 @@
 #include "alloc.h"
 #include "device.h"
 #include "watch.h"
+#include "words.h"
 
 #define SYSTEMD "org.freedesktop.systemd1"
 #define ANSWER_US 2000000	/* systemd is busy now and then, at boot above all */
@@ -202,6 +203,7 @@ void watch_bus_ask(struct watch *watch, const char *path, struct asked *asked)
 bool watch_bus_enable_io(struct watch *watch, const char *path)
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
+	char *shown = text_escape(path);
 	int result = -1;
 
 	if (watch->bus)
@@ -213,7 +215,9 @@ bool watch_bus_enable_io(struct watch *watch, const char *path)
 					    1, 1, "IOAccounting", "b", 1);
 	if (result < 0 && watch->bus)
 		note("systemd does not set IOAccounting=yes for cgroup %s: %s",
-		     path, error.message ? error.message : strerror(-result));
+		     shown,
+		     error.message ? error.message : strerror(-result));
+	free(shown);
 	sd_bus_error_free(&error);
 	return result >= 0;
 }

@@ -21,6 +21,7 @@
 #include "words.h"
 
 #define EVENTS (IN_CREATE | IN_MODIFY | IN_ONLYDIR)
+#define ROOM_US 1000000
 #define CONTROL "cgroup.subtree_control"
 
 static char *file_name(const struct watch *watch, const char *path,
@@ -197,6 +198,16 @@ static struct node *insert_node(struct watch *watch, int wd, const char *path)
 	return node;
 }
 
+/* Anybody with cgroups of his own may have made many. */
+static void lack_watch(struct watch *watch)
+{
+	if (!watch->full_noted)
+		note("the weights of some cgroups are not followed, %s",
+		     "as there are more than may be watched; raise sysctl fs.inotify.max_user_watches");
+	watch->full = true;
+	watch->full_noted = true;
+}
+
 /* A cgroup may be gone again before it is watched. */
 static int add_node(const char *path, uint64_t id, void *data)
 {
@@ -204,11 +215,11 @@ static int add_node(const char *path, uint64_t id, void *data)
 	char *directory = file_name(watch, path, "");
 	struct node *node;
 	int wd = inotify_add_watch(watch->inotify, directory, EVENTS);
+	int error = errno;
 
 	free(directory);
-	if (wd < 0 && errno == ENOSPC)
-		return fail(EXIT_FAILED,
-			    "there are more cgroups than may be watched; raise sysctl fs.inotify.max_user_watches");
+	if (wd < 0 && error == ENOSPC)
+		lack_watch(watch);
 	if (wd < 0)
 		return EXIT_OK;
 	node = find_node(watch, wd);
@@ -268,6 +279,37 @@ static void node_changed(struct watch *watch, struct node *node,
 	}
 }
 
+static void fill_room(struct watch *watch)
+{
+	if (!watch->full)
+		return;
+	watch->full = false;
+	add_below(watch, "/");
+}
+
+static int on_room(sd_event_source *source, uint64_t now, void *data)
+{
+	(void)source;
+	(void)now;
+	fill_room(data);
+	return 0;
+}
+
+/* A watch has gone.  To look at all cgroups takes long: once in a while only. */
+static void gain_room(struct watch *watch)
+{
+	uint64_t now;
+	int enabled;
+
+	if (!watch->full ||
+	    sd_event_source_get_enabled(watch->room, &enabled) < 0 ||
+	    enabled != SD_EVENT_OFF ||
+	    sd_event_now(watch->event, CLOCK_MONOTONIC, &now) < 0)
+		return;
+	sd_event_source_set_time(watch->room, now + ROOM_US);
+	sd_event_source_set_enabled(watch->room, SD_EVENT_ONESHOT);
+}
+
 static int handle(struct watch *watch, const struct inotify_event *event)
 {
 	struct node *node = find_node(watch, event->wd);
@@ -276,8 +318,10 @@ static int handle(struct watch *watch, const struct inotify_event *event)
 
 	if (event->mask & IN_Q_OVERFLOW)
 		return add_below(watch, "/");
-	if (event->mask & IN_IGNORED)
+	if (event->mask & IN_IGNORED) {
 		drop_node(watch, event->wd);
+		gain_room(watch);
+	}
 	if (!node || event->mask & IN_IGNORED || !event->len)
 		return EXIT_OK;
 	if (event->mask & IN_CREATE && event->mask & IN_ISDIR) {
@@ -323,9 +367,12 @@ int watch_cgroups_start(struct watch *watch)
 	watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (watch->inotify < 0 ||
 	    sd_event_add_io(watch->event, NULL, watch->inotify, EPOLLIN,
-			    on_inotify, watch) < 0)
+			    on_inotify, watch) < 0 ||
+	    sd_event_add_time(watch->event, &watch->room, CLOCK_MONOTONIC, 0,
+			      1, on_room, watch) < 0)
 		return fail(EXIT_FAILED, "cannot watch the cgroups: %s",
 			    strerror(errno));
+	sd_event_source_set_enabled(watch->room, SD_EVENT_OFF);
 	return add_below(watch, "/");
 }
 
@@ -350,6 +397,8 @@ void watch_cgroups_retry(struct watch *watch)
 {
 	for (size_t i = 0; i < watch->n_nodes; i++)
 		watch->nodes[i].tried = false;
+	watch->full_noted = false;
+	fill_room(watch);
 }
 
 /**
@@ -362,6 +411,7 @@ void watch_cgroups_free(struct watch *watch)
 		drop_node(watch, watch->nodes[watch->n_nodes - 1].wd);
 	free(watch->nodes);
 	watch->nodes = NULL;
+	watch->room = sd_event_source_unref(watch->room);
 	if (watch->inotify >= 0)
 		close(watch->inotify);
 }

@@ -56,6 +56,9 @@ struct watched_tree {
  * @hierarchy: of the cgroups
  * @event: the loop
  * @inotify: of the cgroups
+ * @full: some cgroups could not be watched
+ * @full_noted: the user was told
+ * @room: looks for them again, a moment after others have gone
  * @monitor: of block devices
  * @later: looks at the ioband devices again, a moment after they changed
  * @bus: to systemd; NULL without
@@ -72,6 +75,9 @@ struct watch {
 	struct hierarchy hierarchy;
 	sd_event *event;
 	int inotify;
+	bool full;
+	bool full_noted;
+	sd_event_source *room;
 	struct udev_monitor *monitor;
 	sd_event_source *later;
 	sd_bus *bus;

@@ -7,6 +7,7 @@
  *	answers/	answers to messages, by device@message, spaces as _
  *	log		the messages sent
  *	cgroup/		the mounted hierarchy, of version $FAKE_VERSION
+ *	full		if it is there, no more cgroups can be watched
  *
  * A message without an answer is ENOENT, but weights are taken.
  */
@@ -15,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "cgroup.h"
@@ -233,4 +236,17 @@ bool hierarchy_is_cgroup(const char *directory)
 
 	free(root);
 	return is;
+}
+
+/* Before the C library's. */
+int inotify_add_watch(int fd, const char *name, uint32_t mask)
+{
+	char *full = file_name("full");
+	bool is_full = !access(full, F_OK);
+
+	free(full);
+	if (!is_full)
+		return syscall(SYS_inotify_add_watch, fd, name, mask);
+	errno = ENOSPC;
+	return -1;
 }

@@ -786,6 +786,36 @@ def test_watch_tries_to_enable_io_once(fake: Fake, watch: Callable[[str], Watche
     assert sum(message.endswith(" 250") for message in fake.sent) < 9
 
 
+def test_watch_of_more_cgroups_than_may_be_watched(
+    fake: Fake, watch: Callable[[str], Watcher]
+) -> None:
+    """It goes on with those it has, says so once, and adds others when there is room."""
+    fake.cgroup("gone")
+    watcher = watch("")
+    (fake.root / "full").touch()
+    for path in ("b", "c"):
+        fake.cgroup(path)
+        watcher.weigh(path, 300)
+    watcher.weigh("a", 260)
+    watcher.sends("a", 260)
+    assert watcher.said.count("max_user_watches") == 1
+    assert not any(message.endswith(" 300") for message in fake.sent)
+    (fake.root / "full").unlink()
+    shutil.rmtree(fake.root / "cgroup/gone")
+    watcher.sends("b", 300)
+    watcher.sends("c", 300)
+
+
+def test_watch_quotes_names(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """A cgroup's name cannot look like a line of the log."""
+    fake.cgroup("x\n<0>y z")
+    fake.cgroup("x\n<0>y z/below", "cpu")
+    watcher = watch("[watch]\nenable-controller = yes\n[group /x*/below]\nweight = 7\n")
+    watcher.soon(lambda: "cannot enable" in watcher.said)
+    assert "/x\\012<0>y\\040z" in watcher.said
+    assert "\n<0>" not in watcher.said
+
+
 # -- the real program ------------------------------------------------------------------------
 
 

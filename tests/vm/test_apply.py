@@ -188,6 +188,25 @@ def test_what_is_in_use(machine: Machine) -> None:
         assert list(machine.devices()) == ["io-vg0-two"]
 
 
+def test_what_ioband_was_inserted_into(machine: Machine) -> None:
+    """It is no device over another: no section is dumped for it, and none made it."""
+    machine.run("insert", "--pool", "p", "/dev/vg0/one")
+    try:
+        dump = machine.run("dump")
+        assert "# ioband was inserted into vg0-one, in pool p: " in dump
+        assert "[pool p]" in dump
+        assert "[device" not in dump
+        machine.configure(dump)
+        assert machine.apply() == []
+        machine.configure("[device one]\ndevice = vg0/one\n")
+        machine.refused(4, "was inserted into vg0-one", "'iobandctl extract vg0-one'", f"{CONF}:1")
+        machine.configure("[device lvs]\nas = io-%n\nvolume = vg0/*\n")
+        assert "vg0-one is left alone, as ioband was inserted" in machine.run("apply")
+        assert list(machine.devices()) == ["io-vg0-two", "vg0-one"]
+    finally:
+        machine.run("extract", "/dev/vg0/one")
+
+
 def test_which_devices(machine: Machine) -> None:
     """By path, name, serial number, type and rotational flag; one by one; the last section wins."""
     guest = machine.guest

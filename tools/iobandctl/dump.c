@@ -9,6 +9,7 @@
 #include "query.h"
 #include "select.h"
 #include "tree.h"
+#include "under.h"
 #include "verbs.h"
 
 static void dump_device(const struct ioband_device *device)
@@ -23,6 +24,13 @@ static void dump_device(const struct ioband_device *device)
 	if (ioband_has_group(device))
 		print_line("weight = %llu", (unsigned long long)table->weight);
 	free(below);
+}
+
+/* What was inserted has no section: 'apply' makes devices over others only. */
+static void dump_inserted(const struct ioband_device *device)
+{
+	print_line("\n# ioband was inserted into %s, in pool %s: that is for 'iobandctl insert'.",
+		   device->dm->name, device->table.pool);
 }
 
 static void dump_pool(const struct ioband_device *speaker)
@@ -112,7 +120,9 @@ static int dump_all(const struct ioband_devices *devices)
 
 	print_line("# What 'iobandctl dump' found; ioband.conf(5) explains it.");
 	for (size_t i = 0; i < devices->n; i++) {
-		if (devices->v[i].dm->table)
+		if (under_is_inserted(&devices->v[i]))
+			dump_inserted(&devices->v[i]);
+		else if (devices->v[i].dm->table)
 			dump_device(&devices->v[i]);
 	}
 	ioband_pools(devices, &everywhere, &pools);

@@ -16,6 +16,7 @@
 #include "plan.h"
 #include "print.h"
 #include "query.h"
+#include "under.h"
 #include "use.h"
 
 /**
@@ -316,15 +317,52 @@ static struct future *future_over(const struct plan *plan,
 	return NULL;
 }
 
+/* The device itself, or the hidden one that has its table. */
+static const struct ioband_device *inserted_into(const struct plan *plan,
+						 const struct device *device)
+{
+	for (size_t i = 0; i < plan->devices->n; i++) {
+		const struct ioband_device *ioband = &plan->devices->v[i];
+		const uint64_t *below = ioband->table.device;
+
+		if (under_is_inserted(ioband) &&
+		    ((ioband->dm->major == device->major &&
+		      ioband->dm->minor == device->minor) ||
+		     (below[0] == device->major && below[1] == device->minor)))
+			return ioband;
+	}
+	return NULL;
+}
+
+static int plan_inserted(const struct choice *choice,
+			 const struct ioband_device *inserted)
+{
+	const char *name = inserted->dm->name;
+
+	if (choice->named)
+		return fail(EXIT_IN_USE,
+			    "ioband was inserted into %s, so no ioband device can be over it; 'iobandctl extract %s' takes it out",
+			    name, name);
+	note("note: %s is left alone, as ioband was inserted into it; 'iobandctl extract %s' takes it out",
+	     choice->device.path, name);
+	return EXIT_OK;
+}
+
 static int plan_devices(struct plan *plan)
 {
 	int code = EXIT_OK;
 
 	for (size_t i = 0; i < plan->choices.n && code == EXIT_OK; i++) {
 		const struct choice *choice = &plan->choices.v[i];
-		struct future *future = future_over(plan, &choice->device);
+		const struct device *device = &choice->device;
+		struct future *future = future_over(plan, device);
+		const struct ioband_device *inserted =
+			inserted_into(plan, device);
 
-		if (future)
+		if (inserted)
+			code = plan_blame(plan, &choice->section->place,
+					  plan_inserted(choice, inserted));
+		else if (future)
 			plan_old(plan, choice, future);
 		else
 			code = plan_blame(plan, &choice->section->place,

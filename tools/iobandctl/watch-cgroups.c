@@ -316,8 +316,6 @@ static int handle(struct watch *watch, const struct inotify_event *event)
 	char *path;
 	int code;
 
-	if (event->mask & IN_Q_OVERFLOW)
-		return add_below(watch, "/");
 	if (event->mask & IN_IGNORED) {
 		drop_node(watch, event->wd);
 		gain_room(watch);
@@ -336,6 +334,18 @@ static int handle(struct watch *watch, const struct inotify_event *event)
 	return EXIT_OK;
 }
 
+/* Events were lost: of what came, changed and went nothing is known. */
+static int start_anew(struct watch *watch)
+{
+	int code;
+
+	watch_cgroups_free(watch);
+	code = watch_cgroups_start(watch);
+	if (code == EXIT_OK)
+		watch_trees_load(watch);
+	return code;
+}
+
 static int on_inotify(sd_event_source *source, int fd, uint32_t events,
 		      void *data)
 {
@@ -350,6 +360,10 @@ static int on_inotify(sd_event_source *source, int fd, uint32_t events,
 	while (place < length && code == EXIT_OK) {
 		const struct inotify_event *event = (void *)(buffer + place);
 
+		if (event->mask & IN_Q_OVERFLOW) {
+			code = start_anew(watch);
+			break;
+		}
 		code = handle(watch, event);
 		place += sizeof(*event) + event->len;
 	}
@@ -366,8 +380,8 @@ int watch_cgroups_start(struct watch *watch)
 {
 	watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (watch->inotify < 0 ||
-	    sd_event_add_io(watch->event, NULL, watch->inotify, EPOLLIN,
-			    on_inotify, watch) < 0 ||
+	    sd_event_add_io(watch->event, &watch->changes, watch->inotify,
+			    EPOLLIN, on_inotify, watch) < 0 ||
 	    sd_event_add_time(watch->event, &watch->room, CLOCK_MONOTONIC, 0,
 			      1, on_room, watch) < 0)
 		return fail(EXIT_FAILED, "cannot watch the cgroups: %s",
@@ -411,7 +425,10 @@ void watch_cgroups_free(struct watch *watch)
 		drop_node(watch, watch->nodes[watch->n_nodes - 1].wd);
 	free(watch->nodes);
 	watch->nodes = NULL;
+	watch->full = false;
 	watch->room = sd_event_source_unref(watch->room);
+	watch->changes = sd_event_source_unref(watch->changes);
 	if (watch->inotify >= 0)
 		close(watch->inotify);
+	watch->inotify = -1;
 }

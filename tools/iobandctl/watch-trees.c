@@ -236,15 +236,19 @@ static int on_device(sd_event_source *source, int fd, uint32_t events,
 		     void *data)
 {
 	struct watch *watch = data;
-	struct udev_device *device =
-		udev_monitor_receive_device(watch->monitor);
-	const char *name = device ? udev_device_get_sysname(device) : "";
+	struct udev_device *device;
+	const char *name;
 	uint64_t now;
+	bool lost;
 
 	(void)source;
 	(void)fd;
 	(void)events;
-	if (!strncmp(name, "dm-", strlen("dm-")) &&
+	errno = 0;
+	device = udev_monitor_receive_device(watch->monitor);
+	lost = !device && errno == ENOBUFS;
+	name = device ? udev_device_get_sysname(device) : "";
+	if ((lost || !strncmp(name, "dm-", strlen("dm-"))) &&
 	    sd_event_now(watch->event, CLOCK_MONOTONIC, &now) >= 0) {
 		sd_event_source_set_time(watch->later, now + SETTLE_US);
 		sd_event_source_set_enabled(watch->later, SD_EVENT_ONESHOT);

@@ -56,6 +56,7 @@ struct watched_tree {
  * @hierarchy: of the cgroups
  * @event: the loop
  * @inotify: of the cgroups
+ * @changes: reads from it
  * @full: some cgroups could not be watched
  * @full_noted: the user was told
  * @room: looks for them again, a moment after others have gone
@@ -75,6 +76,7 @@ struct watch {
 	struct hierarchy hierarchy;
 	sd_event *event;
 	int inotify;
+	sd_event_source *changes;
 	bool full;
 	bool full_noted;
 	sd_event_source *room;

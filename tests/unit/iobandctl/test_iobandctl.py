@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -814,6 +815,25 @@ def test_watch_quotes_names(fake: Fake, watch: Callable[[str], Watcher]) -> None
     watcher.soon(lambda: "cannot enable" in watcher.said)
     assert "/x\\012<0>y\\040z" in watcher.said
     assert "\n<0>" not in watcher.said
+
+
+def test_watch_after_events_were_lost(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """It looks at everything again, as it does not know what has changed."""
+    watcher = watch("")
+    watcher.process.send_signal(signal.SIGSTOP)
+    room = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    with (
+        open(fake.root / "cgroup/a/x", "wb", buffering=0) as x,
+        open(fake.root / "cgroup/a/y", "wb", buffering=0) as y,
+    ):
+        for _ in range(room // 2 + 1):
+            x.write(b"x")
+            y.write(b"y")
+    watcher.weigh("a", 260)
+    watcher.process.send_signal(signal.SIGCONT)
+    watcher.sends("a", 260)
+    watcher.weigh("a", 270)
+    watcher.sends("a", 270)
 
 
 # -- the real program ------------------------------------------------------------------------

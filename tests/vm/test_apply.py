@@ -38,10 +38,11 @@ class Machine:
         (rows,) = json.loads(self.guest.run([self.program, *args, "--json"]).out).values()
         return rows
 
-    def refused(self, rc: int, *says: str) -> None:
+    def refused(self, rc: int, *says: str, device: str | None = None) -> None:
         """Apply, which must fail like this and change nothing."""
         before = self.run("dump")
-        done = self.guest.run([self.program, "apply"], check=False)
+        operands = [device] if device else []
+        done = self.guest.run([self.program, "apply", *operands], check=False)
         assert (done.rc, done.out) == (rc, ""), done
         for text in says:
             assert text in done.err, done.err
@@ -233,6 +234,7 @@ def test_which_devices(machine: Machine) -> None:
         assert [row["device"] for row in rows] == ["special", "other-vg0-two"]
         rows = machine.json("apply", "--dry-run", "/dev/vg0/two")
         assert [row["device"] for row in rows] == ["other-vg0-two"]
+        machine.refused(3, "no section of the configuration fits plain", device="plain")
 
 
 def test_other_pool(machine: Machine) -> None:
@@ -246,3 +248,6 @@ def test_other_pool(machine: Machine) -> None:
     assert changes[0] == ("set", "nullb0", "d-vg0-one", None, "pool", "nullb0", "new")
     assert changes[1] == ("weight", "new", None, "root", None, "default", "7")
     assert machine.devices()["d-vg0-one"]["pool"] == "new"
+    machine.configure("[device all]\nvolume = vg0/*\n[pool *]\nmeasure = ios\n")
+    rows = machine.json("apply", "--dry-run", "/dev/vg0/two")
+    assert [(row["pool"], row["to"]) for row in rows] == [("nullb0", "ios")]

@@ -233,6 +233,7 @@ static int plan_new(struct plan *plan, const struct choice *choice)
 	if (code == EXIT_OK) {
 		future = future_add(plan, name);
 		future->table = table;
+		future->chosen = true;
 		change = plan_add(plan, CHANGE_CREATE, future, place);
 		change->to = xstrdup(choice->device.path);
 		change->choice = choice;
@@ -287,6 +288,7 @@ static void plan_old(struct plan *plan, const struct choice *choice,
 	const char *mode = value[KEY_MODE].text, *pool = value[KEY_POOL].text;
 	struct change *change;
 
+	future->chosen = true;
 	if (pool && strcmp(pool, future->table.pool)) {
 		change = plan_add(plan, CHANGE_MOVE, future,
 				  &value[KEY_POOL].place);
@@ -453,14 +455,25 @@ static bool speaks(const struct plan *plan, const struct future *future)
 	return first == future;
 }
 
-static int plan_pools(struct plan *plan)
+static bool pool_is_chosen(const struct plan *plan, const char *pool)
+{
+	for (size_t i = 0; i < plan->n_future; i++) {
+		if (plan->future[i].chosen &&
+		    !strcmp(plan->future[i].table.pool, pool))
+			return true;
+	}
+	return false;
+}
+
+static int plan_pools(struct plan *plan, bool all)
 {
 	int code = EXIT_OK;
 
 	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
 		struct future *future = &plan->future[i];
 
-		if (speaks(plan, future))
+		if (speaks(plan, future) &&
+		    (all || pool_is_chosen(plan, future->table.pool)))
 			code = plan_pool(plan, future);
 	}
 	return code;
@@ -471,8 +484,9 @@ static int plan_pools(struct plan *plan)
  * @plan: the result, also to be freed after a failure
  * @conf: what is to be; must outlive the plan
  * @devices: what is; must outlive the plan
- * @only: only these devices below, and no groups
- * @n_only: how many; 0 for all there are, and the groups
+ * @only: only these devices below, and the pools of what is over them; the
+ *	weights of groups in any case
+ * @n_only: how many; 0 for all there are
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
@@ -491,7 +505,7 @@ int plan_make(struct plan *plan, const struct conf *conf,
 	if (code == EXIT_OK)
 		code = plan_devices(plan);
 	if (code == EXIT_OK)
-		code = plan_pools(plan);
+		code = plan_pools(plan, !n_only);
 	if (code == EXIT_OK)
 		code = plan_groups(plan);
 	return code;

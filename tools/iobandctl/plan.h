@@ -52,12 +52,14 @@ struct change {
  * @table: its table line
  * @now: the device as it is; NULL if it is to be made
  * @moved: it changes its pool, which makes its groups anew
+ * @chosen: the plan is about it, and about its pool
  */
 struct future {
 	char *name;
 	struct ioband_table table;
 	const struct ioband_device *now;
 	bool moved;
+	bool chosen;
 };
 
 /**

@@ -259,6 +259,22 @@ static bool is_wanted(const struct device *device, const struct device *only,
 	return !n;
 }
 
+static int check_fitted(const struct choices *choices, char *const *only,
+			const struct device *devices, int n)
+{
+	for (int i = 0; i < n; i++) {
+		bool fits = false;
+
+		for (size_t j = 0; j < choices->n && !fits; j++)
+			fits = same(&choices->v[j].device, &devices[i]);
+		if (!fits)
+			return fail(EXIT_MISSING,
+				    "no section of the configuration fits %s",
+				    only[i]);
+	}
+	return EXIT_OK;
+}
+
 static void look_at(struct udev *udev, const char *path,
 		    const struct conf *conf, const struct device *only, int n,
 		    struct choices *choices)
@@ -309,7 +325,7 @@ static int look_at_all(const struct conf *conf, const struct device *only,
 /**
  * select_devices() - find the block devices that the configuration is about
  * @conf: the configuration
- * @only: look at these only
+ * @only: look at these only; each must fit a section
  * @n_only: how many; 0 for all there are
  * @choices: the result, sorted by label; also to be freed after a failure
  *
@@ -326,6 +342,8 @@ int select_devices(const struct conf *conf, char *const *only, int n_only,
 		code = check_named(conf, &conf->v[i]);
 	if (code == EXIT_OK)
 		code = look_at_all(conf, devices, n_only, choices);
+	if (code == EXIT_OK)
+		code = check_fitted(choices, only, devices, n_only);
 	free(devices);
 	return code;
 }

@@ -195,6 +195,18 @@ def test_systemd(service: Machine) -> None:
     ask(IODeviceWeight="/dev/vg0/lv 301")
     takes_ms(301)
 
+    # While nobody answers on the bus, what systemd said last holds.
+    bus = guest.run(["systemctl", "show", "-P", "MainPID", "dbus.service"]).out.strip()
+    guest.run(["kill", "-STOP", bus])
+    try:
+        with Cgroup(guest, "later") as later:
+            guest.write("/sys/fs/cgroup/system.slice/db.service/io.weight", "600")
+            later.set("io.weight", "77")
+            wait_until(guest, lambda: service.weights().get("/later") == 77, "not on its own")
+            assert service.weights()["/system.slice/db.service"] == 301
+    finally:
+        guest.run(["kill", "-CONT", bus])
+
     # Without the controller a service has no I/O of its own.
     guest.write(
         CONF,

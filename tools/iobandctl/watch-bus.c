@@ -4,6 +4,7 @@
  * device without an I/O scheduler is refused by the kernel, but systemd keeps
  * it.  It writes io.weight at each change of them, which tells when to ask.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,20 +134,43 @@ static char *object_of(const char *unit)
 	return object;
 }
 
+/*
+ * Whether it is not systemd that said no: it is not there, busy, or is starting
+ * itself anew.  Then it is not asked again before a while has passed: each
+ * question may take as long as the last.
+ */
+static bool is_lost(struct watch *watch, int result)
+{
+	switch (result) {
+	case -ECONNRESET:
+	case -EHOSTUNREACH:
+	case -ENOBUFS:
+	case -ENOTCONN:
+	case -ENXIO:
+	case -EPIPE:
+	case -ESTALE:
+	case -ETIMEDOUT:
+		lose_bus(watch);
+		return true;
+	}
+	return false;
+}
+
 /* To ask for a unit that is not there would make systemd look for its file. */
-static bool is_its_cgroup(struct watch *watch, const char *object,
-			  const char *interface, const char *path)
+static int is_its_cgroup(struct watch *watch, const char *object,
+			 const char *interface, const char *path)
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 	char *its = NULL;
 	int result = sd_bus_get_property_string(watch->bus, SYSTEMD, object,
 						interface, "ControlGroup",
 						&error, &its);
-	bool same = result >= 0 && !strcmp(its, path);
 
+	if (result >= 0)
+		result = !strcmp(its, path);
 	sd_bus_error_free(&error);
 	free(its);
-	return same;
+	return result;
 }
 
 static void read_weights(sd_bus_message *answer, struct asked *asked)
@@ -169,26 +193,32 @@ static void read_weights(sd_bus_message *answer, struct asked *asked)
  * @watch: all
  * @path: of its cgroup
  * @asked: added to
+ *
+ * Return: whether it answered, if only that it has no such unit.
  */
-void watch_bus_ask(struct watch *watch, const char *path, struct asked *asked)
+bool watch_bus_ask(struct watch *watch, const char *path, struct asked *asked)
 {
 	const char *unit = strrchr(path, '/') + 1;
 	const char *interface = interface_of(unit);
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 	sd_bus_message *answer = NULL;
 	char *object;
+	int result;
 
 	if (!watch->bus || !watch->n_trees)
-		return;
+		return false;
 	object = object_of(unit);
-	if (is_its_cgroup(watch, object, interface, path) &&
-	    sd_bus_get_property(watch->bus, SYSTEMD, object, interface,
-				"IODeviceWeight", &error, &answer,
-				"a(st)") >= 0)
+	result = is_its_cgroup(watch, object, interface, path);
+	if (result > 0)
+		result = sd_bus_get_property(watch->bus, SYSTEMD, object,
+					     interface, "IODeviceWeight",
+					     &error, &answer, "a(st)");
+	if (answer)
 		read_weights(answer, asked);
 	sd_bus_message_unref(answer);
 	sd_bus_error_free(&error);
 	free(object);
+	return !is_lost(watch, result);
 }
 
 /**
@@ -219,5 +249,6 @@ bool watch_bus_enable_io(struct watch *watch, const char *path)
 		     error.message ? error.message : strerror(-result));
 	free(shown);
 	sd_bus_error_free(&error);
+	is_lost(watch, result);
 	return result >= 0;
 }

@@ -45,19 +45,32 @@ static bool read_file(const struct watch *watch, const char *path,
 	return length >= 0;
 }
 
-/* What is asked for a cgroup: its files, and systemd where files refuse. */
+/*
+ * What is asked for a cgroup: its files, and systemd where files refuse.  What
+ * systemd said holds until it says something else.
+ */
 static void read_node(struct watch *watch, struct node *node)
 {
 	bool is_unit = watch_is_unit(node->path);
+	struct asked asked = { .n = 0 };
 	char text[4096];
+	size_t n_files;
 
-	asked_free(&node->asked);
 	if (read_file(watch, node->path, "io.weight", text, sizeof(text)))
-		asked_read(&node->asked, text, false, is_unit);
+		asked_read(&asked, text, false, is_unit);
 	if (read_file(watch, node->path, "io.bfq.weight", text, sizeof(text)))
-		asked_read(&node->asked, text, true, is_unit);
-	if (is_unit)
-		watch_bus_ask(watch, node->path, &node->asked);
+		asked_read(&asked, text, true, is_unit);
+	n_files = asked.n;
+	if (is_unit && !watch_bus_ask(watch, node->path, &asked)) {
+		for (size_t i = node->n_files; i < node->asked.n; i++) {
+			const struct device_weight *old = &node->asked.v[i];
+
+			asked_add(&asked, old->major, old->minor, old->weight);
+		}
+	}
+	asked_free(&node->asked);
+	node->asked = asked;
+	node->n_files = n_files;
 }
 
 /*

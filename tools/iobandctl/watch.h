@@ -20,6 +20,8 @@
  * @control: the controllers that its children have, as read last
  * @tried: io was to be enabled for it; whatever came of it is final for now
  * @asked: for it, as read last
+ * @n_files: how many of the weights on devices in @asked are from its files,
+ *	and not from systemd, which come after them
  * @sent: by tree: the weight that is set, 0 for the default
  */
 struct node {
@@ -29,6 +31,7 @@ struct node {
 	char *control;
 	bool tried;
 	struct asked asked;
+	size_t n_files;
 	uint32_t *sent;
 };
 
@@ -107,7 +110,7 @@ void watch_send(struct watch *watch, struct node *node);
 void watch_bus_start(struct watch *watch);
 void watch_bus_free(struct watch *watch);
 bool watch_is_unit(const char *path);
-void watch_bus_ask(struct watch *watch, const char *path, struct asked *asked);
+bool watch_bus_ask(struct watch *watch, const char *path, struct asked *asked);
 bool watch_bus_enable_io(struct watch *watch, const char *path);
 
 #endif

@@ -171,6 +171,19 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
         null_blk(guest, "nullb7", size_mib=64, zoned=1, zone_size=4, memory_backed=1) as disk,
         linear(guest, "zz", disk),
     ):
+        machine.configure(
+            "[device one]\ndevice = vg0/one\npool = old\nmode = device+cgroup\n"
+            "[pool old]\nmeasure = time\nslice = 40\ndepth = 5\n[group root]\nweight = 7\n"
+            "[group /kept]\nweight = 70\n"
+        )
+        with Cgroup(guest, "kept"):
+            machine.apply()
+            # The pool goes with its last device, and comes back with all that was set there.
+            machine.configure(
+                "[device one]\ndevice = vg0/one\npool = new\n[device zz]\nas = x-%n\ndevice = zz\n"
+            )
+            machine.refused(1, "cannot make x-zz", "1 change was undone: all is as")
+            assert machine.weights()["old", "one", "cgroup:/kept"] == 70
         machine.configure("[device all]\nas = x-%n\ndevice = vg0/two zz\n")
         machine.refused(
             1, "cannot make x-zz", "is zoned", f"{CONF}:1", "1 change was undone: all is as"

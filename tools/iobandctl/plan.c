@@ -6,6 +6,7 @@
  * All is looked at before the first change is made.  If one fails all the same,
  * those before it are undone, the last first.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -345,7 +346,7 @@ static int plan_inserted(const struct choice *choice,
 		return fail(EXIT_IN_USE,
 			    "ioband was inserted into %s, so no ioband device can be over it; 'iobandctl extract %s' takes it out",
 			    name, name);
-	note("note: %s is left alone, as ioband was inserted into it; 'iobandctl extract %s' takes it out",
+	note("note: %s is left alone, as ioband was inserted into it ('iobandctl extract %s')",
 	     choice->device.path, name);
 	return EXIT_OK;
 }
@@ -527,6 +528,7 @@ void plan_free(struct plan *plan)
 		free(change->message);
 		free(change->from);
 		free(change->to);
+		plan_forget(change);
 	}
 	for (size_t i = 0; i < plan->n_future; i++)
 		free(plan->future[i].name);
@@ -608,7 +610,7 @@ static int move_to(const char *name, const char *pool)
 	return code;
 }
 
-/* Do a change, or with @undo go back to what was before. */
+/* Do a change, or with @undo the opposite. */
 static int run_change(const struct change *change, bool undo)
 {
 	const char *to = undo ? change->from : change->to;
@@ -630,12 +632,22 @@ static int run_change(const struct change *change, bool undo)
 	return EXIT_FAILED;
 }
 
+static int undo_change(const struct change *change)
+{
+	struct mapped_device mapped;
+	struct ioband_device speaker = { .dm = &mapped };
+	int code = run_change(change, true);
+
+	snprintf(mapped.name, sizeof(mapped.name), "%s", change->device);
+	return code == EXIT_OK ? plan_give_back(change, &speaker) : code;
+}
+
 static void undo(const struct plan *plan, size_t n)
 {
 	bool complete = true;
 
 	for (size_t i = n; i-- > 0;) {
-		if (run_change(&plan->v[i], true) == EXIT_OK)
+		if (undo_change(&plan->v[i]) == EXIT_OK)
 			continue;
 		complete = false;
 		note("... so that a change of %s could not be undone",
@@ -646,27 +658,59 @@ static void undo(const struct plan *plan, size_t n)
 		     n == 1 ? " was" : "s were");
 }
 
+static int check_interrupted(void)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	sigset_t pending;
+
+	if (sigpending(&pending))
+		return EXIT_OK;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		if (sigismember(&pending, ends[i]) == 1)
+			return fail(EXIT_FAILED, "interrupted: %s",
+				    strsignal(ends[i]));
+	}
+	return EXIT_OK;
+}
+
+static int run_one(const struct plan *plan, struct change *change)
+{
+	char where[256];
+	int code = check_interrupted();
+
+	if (code != EXIT_OK)
+		return code;
+	code = plan_keep(change);
+	if (code == EXIT_OK)
+		code = run_change(change, false);
+	conf_where(plan->conf, &change->place, where, sizeof(where));
+	if (code != EXIT_OK)
+		note("... which is asked for at %s", where);
+	return code;
+}
+
 /**
  * plan_run() - make all changes, or none
  * @plan: the changes
  *
+ * Signals wait for the end of a change, and then have those before undone.
+ *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
-int plan_run(const struct plan *plan)
+int plan_run(struct plan *plan)
 {
-	char where[256];
-	int code;
+	sigset_t all, before;
+	int code = EXIT_OK;
 
-	for (size_t i = 0; i < plan->n; i++) {
-		code = run_change(&plan->v[i], false);
-		if (code == EXIT_OK)
-			continue;
-		conf_where(plan->conf, &plan->v[i].place, where, sizeof(where));
-		note("... which is asked for at %s", where);
-		undo(plan, i);
-		return code;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	for (size_t i = 0; i < plan->n && code == EXIT_OK; i++) {
+		code = run_one(plan, &plan->v[i]);
+		if (code != EXIT_OK)
+			undo(plan, i);
 	}
-	return EXIT_OK;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return code;
 }
 
 enum { ACTION, POOL, DEVICE, GROUP, SETTING, FROM, TO, PLACE, COLUMNS };

@@ -16,6 +16,30 @@ enum change_kind {
 };
 
 /**
+ * struct kept_weight - a weight that was set
+ * @group: the group, for the kernel
+ * @weight: its weight
+ */
+struct kept_weight {
+	char *group;
+	uint64_t weight;
+};
+
+/**
+ * struct kept - what a change took away besides
+ * @has_pool: the pool, whose settings are in @table
+ * @table: of the device
+ * @v: weights of groups
+ * @n: how many
+ */
+struct kept {
+	bool has_pool;
+	struct ioband_table table;
+	struct kept_weight *v;
+	size_t n;
+};
+
+/**
  * struct change - one step from what is to what the configuration says
  * @kind: what it does
  * @device: the ioband device that is made or spoken to
@@ -30,6 +54,7 @@ enum change_kind {
  * @place: what in the configuration asks for it
  * @choice: of CHANGE_CREATE: the device below
  * @settings: of CHANGE_CREATE
+ * @kept: to be given back when it is undone
  */
 struct change {
 	enum change_kind kind;
@@ -44,6 +69,7 @@ struct change {
 	struct conf_place place;
 	const struct choice *choice;
 	struct settings settings;
+	struct kept kept;
 };
 
 /**
@@ -87,7 +113,7 @@ struct plan {
 int plan_make(struct plan *plan, const struct conf *conf,
 	      const struct ioband_devices *devices, char *const *only,
 	      int n_only);
-int plan_run(const struct plan *plan);
+int plan_run(struct plan *plan);
 int plan_print(const struct plan *plan, bool json);
 void plan_free(struct plan *plan);
 struct change *plan_add(struct plan *plan, enum change_kind kind,
@@ -95,6 +121,12 @@ struct change *plan_add(struct plan *plan, enum change_kind kind,
 			const struct conf_place *place);
 int plan_blame(const struct plan *plan, const struct conf_place *place,
 	       int code);
+
+/* plan-undo.c */
+int plan_keep(struct change *change);
+int plan_give_back(const struct change *change,
+		   const struct ioband_device *speaker);
+void plan_forget(struct change *change);
 
 /* plan-groups.c */
 int plan_groups(struct plan *plan);

@@ -7,11 +7,13 @@
  *	answers/	answers to messages, by device@message, spaces as _
  *	log		the messages sent
  *	cgroup/		the mounted hierarchy, of version $FAKE_VERSION
+ *	interrupt	if it is there, each change comes with a SIGTERM
  *	full		if it is there, no more cgroups can be watched
  *
  * A message without an answer is ENOENT, but weights are taken.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +185,15 @@ int mapper_remove(const char *name, bool deferred)
 	return 0;
 }
 
+static void interrupt(void)
+{
+	char *path = file_name("interrupt");
+
+	if (!access(path, F_OK))
+		raise(SIGTERM);
+	free(path);
+}
+
 int mapper_message(const char *name, const char *message, char **answer)
 {
 	char *path = xasprintf("answers/%s@%s", name, message);
@@ -195,8 +206,10 @@ int mapper_message(const char *name, const char *message, char **answer)
 		*c = *c == ' ' ? '_' : *c;
 	file = open_file(path, "r");
 	free(path);
-	if (!answer)
+	if (!answer) {
+		interrupt();
 		return 0;
+	}
 	if (!file)
 		return -ENOENT;
 	*answer = NULL;

@@ -692,6 +692,19 @@ def test_apply_settings(host: Fake) -> None:
     assert f"{host.root}/conf:3; nothing was changed" in said
 
 
+def test_apply_interrupted(host: Fake) -> None:
+    """What was done is undone, and then the signal does what it does."""
+    (host.root / "conf").write_text("[pool sd*]\nslice = 80\nmeasure = time\n")
+    (host.root / "interrupt").touch()
+    said = host.run("apply", "--config", str(host.root / "conf"), rc=-signal.SIGTERM)
+    assert "interrupted: Terminated" in said
+    assert "1 change was undone: all is as it was before" in said
+    assert [message for message in host.sent if " set " in message] == [
+        "byuid: set measure=time",
+        "byuid: set measure=bytes",
+    ]
+
+
 def test_apply_of_nothing(host: Fake) -> None:
     (host.root / "conf").write_text("")
     assert host.json("apply", "--config", str(host.root / "conf")) == []

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a change of a device takes away besides: a device that goes to another
+ * pool loses the groups of its own tree, and with the last device its pool goes,
+ * settings, groups and all.  Another mode takes the groups of its own tree.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "alloc.h"
+#include "plan.h"
+#include "query.h"
+#include "tree.h"
+
+static bool takes_away(const struct change *change)
+{
+	return change->kind == CHANGE_MOVE ||
+	       (change->kind == CHANGE_SET && !strcmp(change->setting, "mode"));
+}
+
+static bool is_alone(const struct ioband_devices *devices,
+		     const struct ioband_device *device)
+{
+	for (size_t i = 0; i < devices->n; i++) {
+		const struct ioband_device *other = &devices->v[i];
+
+		if (other != device && other->dm->table &&
+		    !strcmp(other->table.pool, device->table.pool))
+			return false;
+	}
+	return true;
+}
+
+static void keep_weight(struct kept *kept, const struct ioband_group *group)
+{
+	kept->v = xgrow(kept->v, kept->n, sizeof(*kept->v));
+	kept->v[kept->n++] = (struct kept_weight){
+		.group = xstrdup(tree_is_device(group) ? "device" :
+							 group->name),
+		.weight = group->weight,
+	};
+}
+
+static int keep_of(struct kept *kept, const struct ioband_devices *devices,
+		   const struct ioband_device *device)
+{
+	struct groups groups;
+	int code = query_groups(device, &groups);
+
+	kept->table = device->table;
+	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
+		const struct ioband_group *group = &groups.v[i];
+		const struct ioband_device *owner =
+			tree_owner(devices, &groups, group);
+
+		if (group->set &&
+		    (owner == device || (!owner && kept->has_pool)))
+			keep_weight(kept, group);
+	}
+	groups_free(&groups);
+	return code;
+}
+
+/**
+ * plan_keep() - before a change, write down what it takes away
+ * @change: the change
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_keep(struct change *change)
+{
+	const struct ioband_device *device;
+	struct ioband_devices devices;
+	int code;
+
+	if (!takes_away(change))
+		return EXIT_OK;
+	code = ioband_load(&devices);
+	if (code != EXIT_OK)
+		return code;
+	device = ioband_named(&devices, change->device);
+	if (device && device->dm->table) {
+		change->kept.has_pool = change->kind == CHANGE_MOVE &&
+					is_alone(&devices, device);
+		code = keep_of(&change->kept, &devices, device);
+	}
+	ioband_free(&devices);
+	return code;
+}
+
+/* Slices before the measure, as time is shared in slices only. */
+static int give_settings(const struct ioband_device *speaker,
+			 const struct ioband_table *table)
+{
+	char *slice = xasprintf("%llu", (unsigned long long)table->slice_ms);
+	int code = query_set(speaker, "slice", slice);
+
+	if (code == EXIT_OK)
+		code = query_set(speaker, "measure", table->measure);
+	if (code == EXIT_OK)
+		code = query_set(speaker, "depth", table->depth);
+	free(slice);
+	return code;
+}
+
+/**
+ * plan_give_back() - after a change is undone, set again what it took away
+ * @change: the change
+ * @speaker: the device
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_give_back(const struct change *change,
+		   const struct ioband_device *speaker)
+{
+	const struct kept *kept = &change->kept;
+	int code = EXIT_OK;
+
+	if (kept->has_pool)
+		code = give_settings(speaker, &kept->table);
+	for (size_t i = 0; i < kept->n; i++) {
+		int result = query_weight(speaker, kept->v[i].group,
+					  kept->v[i].weight);
+
+		code = code == EXIT_OK ? result : code;
+	}
+	return code;
+}
+
+/**
+ * plan_forget() - free what was kept of a change
+ * @change: the change
+ */
+void plan_forget(struct change *change)
+{
+	for (size_t i = 0; i < change->kept.n; i++)
+		free(change->kept.v[i].group);
+	free(change->kept.v);
+	change->kept = (struct kept){ .n = 0 };
+}

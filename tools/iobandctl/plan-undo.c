@@ -41,6 +41,30 @@ static void keep_weight(struct kept *kept, const struct ioband_group *group)
 	};
 }
 
+static bool is_cgroup(const struct ioband_group *group)
+{
+	return !strncmp(group->name, "cgroup#", strlen("cgroup#"));
+}
+
+/*
+ * A device with a tree of its own speaks for no cgroup in that of its pool,
+ * where one may have a weight since another device was there.
+ */
+static void keep_group(struct kept *kept, const struct ioband_device *device,
+		       const struct ioband_device *owner,
+		       const struct ioband_group *group)
+{
+	if (!group->set || (is_cgroup(group) && !group->path))
+		return;	/* a cgroup without a path is gone */
+	if (owner == device)
+		keep_weight(kept, group);
+	else if (!owner && kept->has_pool && is_cgroup(group) &&
+		 ioband_has_trees(device))
+		kept->lost = true;
+	else if (!owner && kept->has_pool)
+		keep_weight(kept, group);
+}
+
 static int keep_of(struct kept *kept, const struct ioband_devices *devices,
 		   const struct ioband_device *device)
 {
@@ -50,12 +74,9 @@ static int keep_of(struct kept *kept, const struct ioband_devices *devices,
 	kept->table = device->table;
 	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
 		const struct ioband_group *group = &groups.v[i];
-		const struct ioband_device *owner =
-			tree_owner(devices, &groups, group);
 
-		if (group->set &&
-		    (owner == device || (!owner && kept->has_pool)))
-			keep_weight(kept, group);
+		keep_group(kept, device, tree_owner(devices, &groups, group),
+			   group);
 	}
 	groups_free(&groups);
 	return code;
@@ -124,6 +145,10 @@ int plan_give_back(const struct change *change,
 
 		code = code == EXIT_OK ? result : code;
 	}
+	if (kept->lost)
+		code = fail(EXIT_FAILED,
+			    "weights of cgroups in the tree of pool %s itself are lost",
+			    kept->table.pool);
 	return code;
 }
 

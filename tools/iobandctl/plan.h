@@ -28,12 +28,14 @@ struct kept_weight {
 /**
  * struct kept - what a change took away besides
  * @has_pool: the pool, whose settings are in @table
+ * @lost: there are weights that nobody can give back
  * @table: of the device
  * @v: weights of groups
  * @n: how many
  */
 struct kept {
 	bool has_pool;
+	bool lost;
 	struct ioband_table table;
 	struct kept_weight *v;
 	size_t n;

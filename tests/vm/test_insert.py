@@ -202,6 +202,23 @@ def test_what_lvm_does_to_it(tool: Tool, volumes: Volumes) -> None:
     tool.run("check")
 
 
+def test_others_at_work(tool: Tool, volumes: Volumes) -> None:
+    """Their table that waits is left to them."""
+    guest = tool.guest
+    volumes.group.create("data", 32)
+    own = volumes.table("data")
+    tool.run("insert", "vg0/data")
+    theirs = own.replace("linear", "error").split(" error")[0] + " error\n"
+    guest.run(["dmsetup", "load", "vg0-data"], input=theirs)
+    for verb in ("insert", "extract"):
+        tool.refused(4, verb, "vg0/data", says="'dmsetup clear vg0-data'")
+    assert guest.run("dmsetup table --inactive vg0-data").out.strip() == theirs.strip()
+    guest.run("dmsetup clear vg0-data")
+    tool.run("extract", "vg0/data")
+    hidden_gone(guest)
+    assert volumes.table("data") == own
+
+
 def test_thin_volumes_are_refused(tool: Tool, volumes: Volumes) -> None:
     """With ioband in one, or in what stands for the pool, LVM cannot change the pool."""
     guest = tool.guest

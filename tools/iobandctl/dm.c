@@ -19,6 +19,8 @@
 #include "alloc.h"
 #include "dm.h"
 #include "error.h"
+#include "kmsg.h"
+#include "swap.h"
 
 #define TARGET "ioband"
 #define LOG_LEVEL_ERROR 3	/* of libdevmapper; lower is worse */
@@ -371,6 +373,22 @@ static void collect_targets(struct dm_task *task, struct mapped_table *table)
 	} while (next);
 }
 
+static int read_table(const char *name, bool waiting,
+		      struct mapped_table *table)
+{
+	struct dm_task *task = task_new(DM_DEVICE_TABLE, name);
+	int error = -ENOMEM;
+
+	*table = (struct mapped_table){ .n = 0 };
+	if (dm_task_no_flush(task) && dm_task_secure_data(task) &&
+	    (!waiting || dm_task_query_inactive_table(task)))
+		error = task_run(task);
+	if (!error)
+		collect_targets(task, table);
+	dm_task_destroy(task);
+	return error;
+}
+
 /**
  * mapper_table() - read the table that a device uses, keys and all
  * @name: its name
@@ -380,16 +398,19 @@ static void collect_targets(struct dm_task *task, struct mapped_table *table)
  */
 int mapper_table(const char *name, struct mapped_table *table)
 {
-	struct dm_task *task = task_new(DM_DEVICE_TABLE, name);
-	int error = -ENOMEM;
+	return read_table(name, false, table);
+}
 
-	*table = (struct mapped_table){ .n = 0 };
-	if (dm_task_no_flush(task) && dm_task_secure_data(task))
-		error = task_run(task);
-	if (!error)
-		collect_targets(task, table);
-	dm_task_destroy(task);
-	return error;
+/**
+ * mapper_waiting() - read the table that waits for a device's next resume
+ * @name: its name
+ * @table: the result, for mapper_table_free(); empty if none does
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_waiting(const char *name, struct mapped_table *table)
+{
+	return read_table(name, true, table);
 }
 
 /**
@@ -539,27 +560,34 @@ int mapper_switch(const char *name)
 /**
  * mapper_reload() - give an ioband device another table
  * @device: its name, its size and its table
+ * @problem: what went wrong, and what has become of the device
  *
  * The new table is checked before the old one goes; what is held goes down
  * first.
  *
  * Return: 0 or a negative errno.
  */
-int mapper_reload(const struct new_device *device)
+int mapper_reload(const struct new_device *device, struct problem *problem)
 {
-	struct dm_task *task = task_new(DM_DEVICE_RELOAD, device->name);
-	int error = -EINVAL;
+	struct mapped_target target = { .sectors = device->sectors,
+					.type = xstrdup(TARGET),
+					.words = xstrdup(device->table) };
+	const struct mapped_table loaded = { .v = &target, .n = 1 };
+	struct mapped_table own;
+	const struct swap swap = { .name = device->name, .own = &own,
+				   .loaded = &loaded,
+				   .read_only = device->read_only };
+	int error = mapper_table(device->name, &own);
 
-	if (dm_task_add_target(task, 0, device->sectors, TARGET,
-			       device->table) &&
-	    (!device->read_only || dm_task_set_ro(task)))
-		error = task_run(task);
-	dm_task_destroy(task);
+	if (!error)
+		error = mapper_load(device->name, &loaded, device->read_only);
 	if (error)
-		return error;
-	error = mapper_switch(device->name);
-	if (error)
-		mapper_clear(device->name);
+		problem_set(problem, "%s", kmsg_reason(-error));
+	else
+		error = swap_tables(&swap, problem);
+	mapper_table_free(&own);
+	free(target.type);
+	free(target.words);
 	return error;
 }
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "error.h"
+
 /* Longest names and UUIDs of device-mapper, with the NUL. */
 #define MAPPER_NAME_SIZE 128
 #define MAPPER_UUID_SIZE 129
@@ -109,11 +111,12 @@ bool mapper_exists(const char *name, const char *uuid);
 bool mapper_has_target(void);
 bool mapper_target_version(unsigned int version[3]);
 int mapper_create(const struct new_device *device);
-int mapper_reload(const struct new_device *device);
+int mapper_reload(const struct new_device *device, struct problem *problem);
 int mapper_create_hidden(const char *name, const char *uuid,
 			 const struct mapped_table *table, bool read_only);
 bool mapper_state(const char *name, struct mapped_state *state);
 int mapper_table(const char *name, struct mapped_table *table);
+int mapper_waiting(const char *name, struct mapped_table *table);
 void mapper_table_free(struct mapped_table *table);
 int mapper_load(const char *name, const struct mapped_table *table,
 		bool read_only);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl extract: ioband out of the devices that it was inserted into. */
 #include "kmsg.h"
+#include "swap.h"
 #include "under.h"
 #include "verbs.h"
 
@@ -15,27 +16,47 @@ static void drop_hidden(const struct under *under)
 {
 	struct mapped_state hidden;
 
-	if (mapper_state(under->hidden, &hidden) && !hidden.open_count)
-		mapper_remove(under->hidden, true);
+	if (mapper_state(under->hidden, &hidden) && !hidden.open_count &&
+	    mapper_remove(under->hidden, true) &&
+	    mapper_state(under->hidden, &hidden))
+		note("note: %s is of no use any more and could not be removed: 'dmsetup remove %s'",
+		     under->hidden, under->hidden);
+}
+
+static int swap_back(const struct under *under, const struct mapped_table *own,
+		     const struct mapped_table *ioband)
+{
+	const struct swap swap = { .name = under->name, .own = ioband,
+				   .loaded = own,
+				   .read_only = under->dm.read_only };
+	struct problem problem;
+	int error = mapper_load(under->name, own, under->dm.read_only);
+
+	if (error)
+		return report(under, "load its own table into", error);
+	under_step("loaded");
+	error = swap_tables(&swap, &problem);
+	if (!error)
+		return EXIT_OK;
+	return fail(exit_code_of(-error),
+		    "cannot switch to the own table of %s: %s", under->name,
+		    problem.text);
 }
 
 static int give_back(const struct under *under)
 {
-	struct mapped_table table;
-	int error = mapper_table(under->hidden, &table);
+	struct mapped_table own, ioband = { .n = 0 };
+	int error = mapper_table(under->hidden, &own), code;
 
 	kmsg_mark();
 	if (!error)
-		error = mapper_load(under->name, &table, under->dm.read_only);
-	mapper_table_free(&table);
-	if (error)
-		return report(under, "load its own table into", error);
-	under_step("loaded");
-	error = under_swap(under->name);
-	if (error) {
-		mapper_clear(under->name);
-		return report(under, "switch to the own table of", error);
-	}
+		error = mapper_table(under->name, &ioband);
+	code = error ? report(under, "read the tables of", error) :
+		       swap_back(under, &own, &ioband);
+	mapper_table_free(&own);
+	mapper_table_free(&ioband);
+	if (code != EXIT_OK)
+		return code;
 	under_step("switched");
 	drop_hidden(under);
 	under_forget(under->name);

@@ -10,8 +10,23 @@
 #include "alloc.h"
 #include "kmsg.h"
 #include "make.h"
+#include "swap.h"
 #include "under.h"
 #include "verbs.h"
+
+/**
+ * struct insertion - one that is under way
+ * @under: the device
+ * @own: its table, as it was copied
+ * @hidden: the device that has the copy
+ * @fd: keeps that one until another has it open; -1 if it is not open
+ */
+struct insertion {
+	struct under under;
+	struct mapped_table own;
+	struct device hidden;
+	int fd;
+};
 
 static int report(const struct under *under, const char *what, int error)
 {
@@ -33,76 +48,86 @@ static int find_hidden(const struct under *under, struct device *device)
 }
 
 /* To be removed by the kernel with its last user, which is the tool for now. */
-static int defer(const struct under *under, struct device *hidden, int *fd)
+static int defer(struct insertion *insertion)
 {
-	int error = find_hidden(under, hidden);
+	const struct under *under = &insertion->under;
+	int error = find_hidden(under, &insertion->hidden), removal;
 
 	if (!error) {
-		*fd = open(hidden->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		error = *fd < 0 ? -errno : 0;
+		insertion->fd = open(insertion->hidden.path,
+				     O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+		error = insertion->fd < 0 ? -errno : 0;
 	}
-	return mapper_remove(under->hidden, true) ?: error;
+	removal = mapper_remove(under->hidden, true);
+	if (removal)
+		note("note: %s could not be removed: 'dmsetup remove %s'",
+		     under->hidden, under->hidden);
+	return removal ?: error;
 }
 
-static int make_hidden(const struct under *under, struct device *hidden,
-		       int *fd)
+static int make_hidden(struct insertion *insertion)
 {
+	const struct under *under = &insertion->under;
 	char *uuid = xasprintf(UNDER_UUID_PREFIX "%s", under->name);
-	struct mapped_table table;
-	int error = mapper_table(under->name, &table);
+	int error = mapper_table(under->name, &insertion->own);
 
 	if (!error)
-		error = mapper_create_hidden(under->hidden, uuid, &table,
+		error = mapper_create_hidden(under->hidden, uuid,
+					     &insertion->own,
 					     under->dm.read_only);
 	under_step("created");
-	mapper_table_free(&table);
 	free(uuid);
 	if (!error)
-		error = defer(under, hidden, fd);
+		error = defer(insertion);
 	under_step("deferred");
 	return error ? report(under, "make the hidden device for", error) :
 		       EXIT_OK;
 }
 
-static int load(const struct under *under, uint64_t sectors, char *line)
+static int load_and_swap(const struct insertion *insertion, uint64_t sectors,
+			 char *line)
 {
-	struct mapped_target target = { .sectors = sectors, .type = "ioband",
+	const struct under *under = &insertion->under;
+	char type[] = "ioband";
+	struct mapped_target target = { .sectors = sectors, .type = type,
 					.words = line };
 	const struct mapped_table table = { .v = &target, .n = 1 };
+	const struct swap swap = { .name = under->name, .own = &insertion->own,
+				   .loaded = &table,
+				   .read_only = under->dm.read_only };
+	struct problem problem;
 	int error = mapper_load(under->name, &table, under->dm.read_only);
 
 	under_step("loaded");
-	return error ? report(under, "give the ioband table to", error) :
-		       EXIT_OK;
-}
-
-static int switch_over(const struct under *under)
-{
-	int error = under_swap(under->name);
-
+	if (error)
+		return report(under, "give the ioband table to", error);
+	error = swap_tables(&swap, &problem);
 	under_step("switched");
 	if (!error)
 		return EXIT_OK;
-	mapper_clear(under->name);
-	return report(under, "switch to the ioband table of", error);
+	return fail(exit_code_of(-error),
+		    "cannot switch to the ioband table of %s: %s", under->name,
+		    problem.text);
 }
 
-static int load_and_switch(const struct ioband_devices *devices,
-			   const struct settings *settings,
-			   const struct under *under,
-			   const struct device *hidden)
+static int put_under(const struct ioband_devices *devices,
+		     const struct settings *settings,
+		     struct insertion *insertion)
 {
 	char *line = NULL;
 	uint64_t sectors;
 	bool read_only;
-	int code = device_size(hidden, &sectors, &read_only);
+	int code = make_hidden(insertion);
 
 	if (code == EXIT_OK)
-		code = make_line(devices, settings, hidden, &line);
+		code = device_size(&insertion->hidden, &sectors, &read_only);
 	if (code == EXIT_OK)
-		code = load(under, sectors, line);
+		code = make_line(devices, settings, &insertion->hidden, &line);
 	if (code == EXIT_OK)
-		code = switch_over(under);
+		code = load_and_swap(insertion, sectors, line);
+	if (insertion->fd >= 0)
+		close(insertion->fd);
+	mapper_table_free(&insertion->own);
 	free(line);
 	return code;
 }
@@ -124,18 +149,18 @@ static int check_pool(const struct ioband_devices *devices,
 
 static int insert_into(const struct settings *settings, const char *name)
 {
+	struct insertion insertion = { .fd = -1 };
+	struct under *under = &insertion.under;
 	struct ioband_devices devices;
-	struct device hidden;
-	struct under under;
 	bool repaired;
-	int code = under_look(name, &under), fd = -1;
+	int code = under_look(name, under);
 
 	if (code == EXIT_OK)
-		code = under_repair(&under, &repaired);
-	if (code == EXIT_OK && under.inserted)
+		code = under_repair(under, &repaired);
+	if (code == EXIT_OK && under->inserted)
 		code = repaired ? EXIT_OK :
 		       fail(EXIT_IN_USE, "ioband is in %s already", name);
-	if (code != EXIT_OK || under.inserted)
+	if (code != EXIT_OK || under->inserted)
 		return code;
 	code = ioband_load(&devices);
 	if (code != EXIT_OK)
@@ -143,12 +168,7 @@ static int insert_into(const struct settings *settings, const char *name)
 	code = check_pool(&devices, settings, name);
 	kmsg_mark();
 	if (code == EXIT_OK)
-		code = make_hidden(&under, &hidden, &fd);
-	if (code == EXIT_OK)
-		code = load_and_switch(&devices, settings, &under,
-				       &hidden);
-	if (fd >= 0)
-		close(fd);
+		code = put_under(&devices, settings, &insertion);
 	if (code == EXIT_OK)
 		under_remember(name);
 	ioband_free(&devices);

@@ -554,13 +554,14 @@ static int reload(const struct ioband_device *device, const char *pool)
 		.name = device->dm->name, .sectors = device->dm->sectors,
 		.table = line, .read_only = device->dm->read_only,
 	};
+	struct problem problem;
 	int error, code = EXIT_OK;
 
 	kmsg_mark();
-	error = mapper_reload(&moved);
+	error = mapper_reload(&moved, &problem);
 	if (error)
 		code = fail(exit_code_of(-error), "cannot move %s to pool %s: %s",
-			    moved.name, pool, kmsg_reason(-error));
+			    moved.name, pool, problem.text);
 	free(line);
 	free(weight);
 	return code;

@@ -32,6 +32,7 @@
 #include "alloc.h"
 #include "device.h"
 #include "kmsg.h"
+#include "swap.h"
 #include "under.h"
 
 #define SUFFIX "-ioband"
@@ -138,6 +139,28 @@ static int refuse_loaded(const struct under *under)
 		    under->name, under->name);
 }
 
+/* ioband over the hidden device, or what the hidden device has. */
+static bool loaded_is_ours(const struct under *under)
+{
+	struct mapped_table waiting, own;
+	struct mapped_state hidden;
+	unsigned int major, minor;
+	bool ours = !mapper_waiting(under->name, &waiting) &&
+		    mapper_state(under->hidden, &hidden);
+
+	if (ours && waiting.n == 1 && !strcmp(waiting.v[0].type, "ioband")) {
+		ours = sscanf(waiting.v[0].words, "%u:%u", &major,
+			      &minor) == 2 &&
+		       major == hidden.major && minor == hidden.minor;
+	} else if (ours) {
+		ours = !mapper_table(under->hidden, &own) &&
+		       swap_same(&own, &waiting);
+		mapper_table_free(&own);
+	}
+	mapper_table_free(&waiting);
+	return ours;
+}
+
 /**
  * under_repair() - take away what a tool that was killed has left
  * @under: the device, looked at anew
@@ -154,7 +177,8 @@ int under_repair(struct under *under, bool *repaired)
 		return fail(EXIT_IN_USE,
 			    "%s is suspended: another program is changing it; if none is, 'dmsetup resume %s'",
 			    under->name, under->name);
-	if (under->dm.loaded && !under->has_hidden)
+	if (under->dm.loaded &&
+	    (!under->has_hidden || !loaded_is_ours(under)))
 		return refuse_loaded(under);
 	if (!under->dm.loaded && (under->inserted || !under->has_hidden))
 		return EXIT_OK;
@@ -330,30 +354,6 @@ int under_places(const char *spelled, struct names *places)
 	return fail(EXIT_FAILED,
 		    "%s is not a device of device-mapper, so its table cannot be changed while it is in use; unmount it, and 'iobandctl wrap %s'",
 		    spelled, spelled);
-}
-
-/**
- * under_swap() - make a device use the table that was loaded for it
- * @name: its name
- *
- * Signals wait meanwhile: the kernel would stop in the middle for them.  If it
- * fails, the device goes on with the table that it had.
- *
- * Return: 0 or a negative errno.
- */
-int under_swap(const char *name)
-{
-	struct mapped_state state;
-	sigset_t all, before;
-	int error;
-
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	error = mapper_switch(name);
-	if (error && mapper_state(name, &state) && state.suspended)
-		mapper_switch(name);	/* only resumes: no table waits now */
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return error;
 }
 
 /* Where it is written down what ioband was inserted into, for check. */

@@ -130,6 +130,11 @@ int mapper_table(const char *name, struct mapped_table *table)
 	return -ENXIO;
 }
 
+int mapper_waiting(const char *name, struct mapped_table *table)
+{
+	return mapper_table(name, table);
+}
+
 void mapper_table_free(struct mapped_table *table)
 {
 	*table = (struct mapped_table){ .n = 0 };
@@ -167,10 +172,11 @@ int mapper_create(const struct new_device *device)
 	return -EBUSY;
 }
 
-int mapper_reload(const struct new_device *device)
+int mapper_reload(const struct new_device *device, struct problem *problem)
 {
 	FILE *log = open_file("log", "a");
 
+	(void)problem;
 	fprintf(log, "%s: reload %s\n", device->name, device->table);
 	fclose(log);
 	return 0;

@@ -30,6 +30,7 @@ VERBS = [
 ]
 
 UNIT_TESTS = re.findall(r"TEST\((\w+)\)", (HERE / "test-main.c").read_text())[1:]
+SWAP_TESTS = re.findall(r"TEST\((\w+)\)", (HERE / "test-swap.c").read_text())[1:]
 
 
 def sh(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -59,18 +60,24 @@ class Built:
     output: Path
     iobandctl: Path
     unit: Path
+    swap: Path
     fuzz: Path
     fake: Path
 
 
 UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-conf", "test-weigh"]
 PARSER = ["parse", "conf", "conf-ask", "words", "alloc", "error"]
+SWAP = ["test-swap", "swap", "kmsg"]
 FAKED = ["dm", "cgroup-mount"]
 
 
 def link_unit(output: Path, objects: dict[str, Path]) -> None:
     tests = [*UNIT_SOURCES, *(name for name in objects if (SOURCE / f"{name}.c").exists())]
     compile_c(output, [objects[name] for name in tests if name != "main"], SOURCE, *libraries())
+
+
+def link_swap(output: Path, objects: dict[str, Path]) -> None:
+    compile_c(output, [objects[name] for name in [*SWAP, *PARSER]], SOURCE, *libraries())
 
 
 def link_fuzz(output: Path, objects: dict[str, Path]) -> None:
@@ -82,13 +89,13 @@ def build(output: Path) -> Built:
     assert not done.returncode, done.stdout + done.stderr
     objects = {path.stem: path for path in output.glob("*.o")}
     rest = [path for name, path in objects.items() if name not in FAKED]
-    for name in [*UNIT_SOURCES, "fuzz", "fake-kernel"]:
+    for name in [*UNIT_SOURCES, "test-swap", "fuzz", "fake-kernel"]:
         objects[name] = output / f"{name}.o"
         compile_c(objects[name], [HERE / f"{name}.c"], SOURCE, "-c")
-    built = Built(
-        objects, output, *(output / name for name in ("iobandctl", "unit", "fuzzer", "faked"))
-    )
+    programs = (output / name for name in ("iobandctl", "unit", "swapper", "fuzzer", "faked"))
+    built = Built(objects, output, *programs)
     link_unit(built.unit, objects)
+    link_swap(built.swap, objects)
     link_fuzz(built.fuzz, objects)
     compile_c(built.fake, [objects["fake-kernel"], *rest], SOURCE, *libraries())
     return built
@@ -108,8 +115,15 @@ def test_unit(built: Built, name: str) -> None:
     assert not done.returncode, done.stderr
 
 
+@pytest.mark.parametrize("name", SWAP_TESTS)
+def test_swap(built: Built, name: str) -> None:
+    done = sh(built.swap, name)
+    assert not done.returncode, done.stderr
+
+
 def test_all_unit_tests_are_known(built: Built) -> None:
     assert sh(built.unit).stdout.split() == UNIT_TESTS
+    assert sh(built.swap).stdout.split() == SWAP_TESTS
 
 
 def fuzz(program: Path, subject: str, seed: int) -> subprocess.CompletedProcess[str]:
@@ -153,6 +167,14 @@ MUTANTS = [
     ("weigh.c", "is_bfq && is_unit", "is_bfq", "unit"),
     ("weigh.c", "if (!asked->weight && ", "if (", "unit"),
     ("watch-bus.c", '".slice"))\n', '".service"))\n', "unit"),
+    ("swap.c", "if (state.suspended)\n\t\treturn refuse(", "if (0)\n\t\treturn refuse(", "swap"),
+    ("swap.c", "if (!uses(swap->name, swap->own))", "if (0)", "swap"),
+    ("swap.c", "if (!awaits(swap->name, swap->loaded))", "if (0)", "swap"),
+    ("swap.c", "error = awaits(swap->name, swap->loaded) ?", "error = 1 ?", "swap"),
+    ("swap.c", "undo(swap, error, problem);", "mapper_clear(swap->name);", "swap"),
+    ("swap.c", "error = mapper_load(swap->name, swap->own, swap->read_only);", ";", "swap"),
+    ("swap.c", "return mapper_switch(swap->name) ?: error;", "return error;", "swap"),
+    ("swap.c", "for (int i = 0; i < IOBAND_WORDS; i++)", "for (int i = 0; i < 9; i++)", "swap"),
     ("tree.c", 'strcmp(parent->name, "root")', "parent", "unit"),
 ]
 
@@ -175,6 +197,9 @@ def test_mistakes_are_found(
         link_fuzz(program, objects)
         subject = "conf" if file == "conf.c" else "kernel"
         found = any(fuzz(program, subject, seed).returncode for seed in FUZZ_SEEDS)
+    elif finder == "swap":
+        link_swap(program, objects)
+        found = any(sh(program, name).returncode for name in SWAP_TESTS)
     else:
         link_unit(program, objects)
         found = any(sh(program, name).returncode for name in UNIT_TESTS)

@@ -203,11 +203,24 @@ def test_what_lvm_does_to_it(tool: Tool, volumes: Volumes) -> None:
 
 
 def test_others_at_work(tool: Tool, volumes: Volumes) -> None:
-    """Their table that waits is left to them."""
+    """Who has locked the device is waited for, and keeps the table that it has loaded."""
     guest = tool.guest
     volumes.group.create("data", 32)
     own = volumes.table("data")
+    lock = "/run/lock/lvm/V_vg0"
+    locked = guest.run(f"flock {lock} lvs --config global/wait_for_locks=0 vg0", check=False)
+    assert (locked.rc, "get lock for vg0" in locked.err) == (5, True), locked
+    for verb, file, says in (
+        ("insert", lock, f"vg0-data is being changed: LVM has locked {lock}"),
+        ("extract", "/run/iobandctl/.lock-vg0-data", "changed: another iobandctl has locked"),
+    ):
+        done = guest.run(f"flock {file} {tool.program} {verb} vg0/data", check=False)
+        assert (done.rc, says in done.err) == (4, True), done
+    assert volumes.table("data") == own
+    job = guest.start(["flock", lock, "sleep", "3"])
+    wait_until(guest, lambda: guest.run(f"! flock -n {lock} true", check=False).rc == 0, "lock")
     tool.run("insert", "vg0/data")
+    assert job.poll(), "it did not wait"
     theirs = own.replace("linear", "error").split(" error")[0] + " error\n"
     guest.run(["dmsetup", "load", "vg0-data"], input=theirs)
     for verb in ("insert", "extract"):

@@ -656,3 +656,21 @@ char *mapper_volume_name(const char *group, const char *volume)
 	dm_pool_destroy(memory);
 	return name;
 }
+
+/**
+ * mapper_group_name() - the volume group of a logical volume
+ * @name: the mapper name of the volume
+ *
+ * Return: the name of the group, to be freed.
+ */
+char *mapper_group_name(const char *name)
+{
+	struct dm_pool *memory = dm_pool_create("names", 512);
+	char *group = NULL, *volume, *layer;
+
+	if (!memory || !dm_split_lvm_name(memory, name, &group, &volume, &layer))
+		exit(fail(EXIT_FAILED, "out of memory"));
+	group = xstrdup(group);
+	dm_pool_destroy(memory);
+	return group;
+}

@@ -12,6 +12,7 @@
 #define MAPPER_NAME_SIZE 128
 #define MAPPER_UUID_SIZE 129
 #define MAPPER_UUID_PREFIX "IOBAND-"
+#define MAPPER_LVM_UUID_PREFIX "LVM-"
 
 /**
  * struct mapped_device - an ioband device, as device-mapper describes it
@@ -125,5 +126,6 @@ int mapper_switch(const char *name);
 int mapper_remove(const char *name, bool deferred);
 int mapper_message(const char *name, const char *message, char **answer);
 char *mapper_volume_name(const char *group, const char *volume);
+char *mapper_group_name(const char *name);
 
 #endif

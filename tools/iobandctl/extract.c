@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl extract: ioband out of the devices that it was inserted into. */
 #include "kmsg.h"
+#include "lock.h"
 #include "swap.h"
 #include "under.h"
 #include "verbs.h"
@@ -63,13 +64,7 @@ static int give_back(const struct under *under)
 	return EXIT_OK;
 }
 
-/**
- * extract_from() - take ioband out of one device
- * @name: its name
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
- */
-int extract_from(const char *name)
+static int extract_locked(const char *name)
 {
 	struct under under;
 	bool repaired = false;
@@ -86,6 +81,23 @@ int extract_from(const char *name)
 	return fail(EXIT_MISSING,
 		    "ioband is not in %s; 'iobandctl list' shows where it is",
 		    name);
+}
+
+/**
+ * extract_from() - take ioband out of one device
+ * @name: its name
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int extract_from(const char *name)
+{
+	struct locks locks;
+	int code = lock_device(name, &locks);
+
+	if (code == EXIT_OK)
+		code = extract_locked(name);
+	unlock_device(&locks);
+	return code;
 }
 
 static int extract(const char *spelled)

@@ -9,6 +9,7 @@
 
 #include "alloc.h"
 #include "kmsg.h"
+#include "lock.h"
 #include "make.h"
 #include "swap.h"
 #include "under.h"
@@ -147,7 +148,15 @@ static int check_pool(const struct ioband_devices *devices,
 	return code;
 }
 
-static int insert_into(const struct settings *settings, const char *name)
+static int check_place(const char *name)
+{
+	return under_is_place(name) ? EXIT_OK :
+	       fail(EXIT_IN_USE,
+		    "%s was changed by another program meanwhile; try again",
+		    name);
+}
+
+static int insert_locked(const struct settings *settings, const char *name)
 {
 	struct insertion insertion = { .fd = -1 };
 	struct under *under = &insertion.under;
@@ -165,13 +174,26 @@ static int insert_into(const struct settings *settings, const char *name)
 	code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
-	code = check_pool(&devices, settings, name);
+	code = check_place(name);
+	if (code == EXIT_OK)
+		code = check_pool(&devices, settings, name);
 	kmsg_mark();
 	if (code == EXIT_OK)
 		code = put_under(&devices, settings, &insertion);
 	if (code == EXIT_OK)
 		under_remember(name);
 	ioband_free(&devices);
+	return code;
+}
+
+static int insert_into(const struct settings *settings, const char *name)
+{
+	struct locks locks;
+	int code = lock_device(name, &locks);
+
+	if (code == EXIT_OK)
+		code = insert_locked(settings, name);
+	unlock_device(&locks);
 	return code;
 }
 

@@ -32,6 +32,7 @@
 #include "alloc.h"
 #include "device.h"
 #include "kmsg.h"
+#include "lock.h"
 #include "swap.h"
 #include "under.h"
 
@@ -356,8 +357,23 @@ int under_places(const char *spelled, struct names *places)
 		    spelled, spelled);
 }
 
-/* Where it is written down what ioband was inserted into, for check. */
-#define RECORDS "/run/iobandctl"
+/**
+ * under_is_place() - see whether ioband can go, or is, in a device itself
+ * @name: its name
+ *
+ * To be asked again once nobody else can change it.
+ *
+ * Return: whether it can; if not, the user may have been told.
+ */
+bool under_is_place(const char *name)
+{
+	struct names places = { .n = 0 };
+	bool is = add_place(name, &places) == EXIT_OK && places.n == 1 &&
+		  !strcmp(places.v[0], name);
+
+	names_free(&places);
+	return is;
+}
 
 static char *record_of(const char *name)
 {

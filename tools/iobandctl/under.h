@@ -37,6 +37,7 @@ static inline void under_step(const char *step)
 int under_look(const char *name, struct under *under);
 int under_repair(struct under *under, bool *repaired);
 int under_places(const char *spelled, struct names *places);
+bool under_is_place(const char *name);
 void under_remember(const char *name);
 bool under_forget(const char *name);
 void under_trouble(struct names *half, struct names *lost);

@@ -230,6 +230,11 @@ char *mapper_volume_name(const char *group, const char *volume)
 	return xasprintf("%s-%s", group, volume);
 }
 
+char *mapper_group_name(const char *name)
+{
+	return xstrndup(name, strcspn(name, "-"));
+}
+
 bool hierarchy_look(struct hierarchy *hierarchy)
 {
 	char *root = file_name("cgroup");

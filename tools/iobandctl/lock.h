@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_LOCK_H
+#define IOBANDCTL_LOCK_H
+
+/* Where iobandctl writes down what it must know of the next time. */
+#define RECORDS "/run/iobandctl"
+
+/**
+ * struct lock - a file that is locked
+ * @path: its path; NULL if it is not
+ * @fd: its descriptor
+ */
+struct lock {
+	char *path;
+	int fd;
+};
+
+/**
+ * struct locks - what keeps others from changing a device
+ * @own: against another iobandctl
+ * @group: against LVM
+ */
+struct locks {
+	struct lock own;
+	struct lock group;
+};
+
+int lock_device(const char *name, struct locks *locks);
+void unlock_device(struct locks *locks);
+
+#endif

@@ -145,6 +145,31 @@ def test_what_wrap_refuses(tool: Tool) -> None:
         tool.run("unwrap", disk)
 
 
+def test_guests_volumes_stay_theirs(tool: Tool) -> None:
+    """udev does not look at a physical volume on a volume, nor does LVM with the filter."""
+    guest = tool.guest
+    name, pattern = "/dev/mapper/io-my--vg-data", '[ "r|^/dev/mapper/io-my--vg-|" ]'
+    manual = (Path(__file__).parents[2] / "tools/iobandctl/iobandctl.8").read_text()
+    assert f"global_filter = {pattern}".replace("my--vg", "vg0") in manual
+
+    def seen(*options: str) -> list[str]:
+        return guest.run(["pvs", "--noheadings", "-o", "name", *options]).out.split()
+
+    with volume(guest) as below:
+        done = guest.run([tool.program, "wrap", below])
+        assert done.err == ""
+        tool.run("unwrap", below)
+        guest.run(f"vgcreate -qq --config devices/scan_lvs=1 guests {below}")
+        assert seen() == ["/dev/nullb0"]
+        done = guest.run([tool.program, "wrap", below])
+        assert f"{below} is a physical volume" in done.err
+        properties = guest.run(["udevadm", "info", "-q", "property", "-n", name]).out
+        assert "DM_UDEV_DISABLE_OTHER_RULES_FLAG=1" in properties
+        assert seen() == [name, "/dev/nullb0"]
+        assert seen(f"--config=devices/global_filter={pattern}") == ["/dev/nullb0"]
+        tool.run("unwrap", below)
+
+
 # $1: where a file system is mounted that is to be the root of what $2... runs.
 AS_ROOT = """
 cd "$1" && shift

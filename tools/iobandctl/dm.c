@@ -317,7 +317,8 @@ int mapper_create(const struct new_device *device)
 		dm_task_destroy(task);
 		return -EINVAL;
 	}
-	return task_finish_udev(task, 0);
+	return task_finish_udev(task, device->unseen ?
+				DM_UDEV_DISABLE_OTHER_RULES_FLAG : 0);
 }
 
 /**

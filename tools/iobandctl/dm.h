@@ -52,6 +52,7 @@ struct mapped_devices {
  * @sectors: its size
  * @table: what follows the target's name in the table line
  * @read_only: refuse writes
+ * @unseen: udev is to leave alone what is on it
  */
 struct new_device {
 	const char *name;
@@ -59,6 +60,7 @@ struct new_device {
 	uint64_t sectors;
 	const char *table;
 	bool read_only;
+	bool unseen;
 };
 
 /**

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* An ioband device over the whole of another: its settings, its pool, its table. */
+#include <blkid.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -363,6 +364,34 @@ int make_line(const struct ioband_devices *devices,
 	return code;
 }
 
+static bool has_type(const struct device *device, const char *type)
+{
+	blkid_probe probe = blkid_new_probe_from_filename(device->path);
+	const char *found;
+	bool has = probe && !blkid_do_safeprobe(probe) &&
+		   !blkid_probe_lookup_value(probe, "TYPE", &found, NULL) &&
+		   !strcmp(found, type);
+
+	blkid_free_probe(probe);
+	return has;
+}
+
+/*
+ * A guest of a virtual machine may make a physical volume of its disk, which is
+ * a logical volume here.  LVM leaves those alone by their UUIDs; what is over
+ * one it would scan, and activate the guest's volumes.
+ */
+static bool is_guests(const struct device *device)
+{
+	char uuid[MAPPER_UUID_SIZE];
+
+	return device_attribute(device->major, device->minor, "dm/uuid", uuid,
+				sizeof(uuid)) &&
+	       !strncmp(uuid, MAPPER_LVM_UUID_PREFIX,
+			strlen(MAPPER_LVM_UUID_PREFIX)) &&
+	       has_type(device, "LVM2_member");
+}
+
 /**
  * make_device() - make an ioband device over the whole of another
  * @devices: all there are
@@ -387,10 +416,14 @@ int make_device(const struct ioband_devices *devices,
 		code = make_line(devices, settings, device, &line);
 	if (code == EXIT_OK) {
 		made.table = line;
+		made.unseen = is_guests(device);
 		kmsg_mark();
 		error = mapper_create(&made);
 		if (error)
 			code = explain(device, name, error);
+		else if (made.unseen)
+			note("note: %s is a physical volume; see global_filter in iobandctl(8)",
+			     device->path);
 	}
 	free(line);
 	free(uuid);

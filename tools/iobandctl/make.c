@@ -11,6 +11,7 @@
 #include "make.h"
 #include "pool.h"
 #include "print.h"
+#include "under.h"
 #include "use.h"
 #include "verbs.h"
 #include "words.h"
@@ -30,7 +31,12 @@
 int make_check_name(const char *name)
 {
 	size_t longest = MAPPER_NAME_SIZE - 1 - strlen(MAPPER_UUID_PREFIX);
+	const char *under = UNDER_UUID_PREFIX + strlen(MAPPER_UUID_PREFIX);
 
+	if (!strncmp(name, under, strlen(under)))
+		return fail(EXIT_USAGE,
+			    "'%s' cannot be a device's name: with %s begin the UUIDs of the hidden devices of 'iobandctl insert'",
+			    name, under);
 	if (*name && strlen(name) <= longest && *name != '-' &&
 	    strcmp(name, ".") && strcmp(name, "..") &&
 	    strcmp(name, "control") && !name[strspn(name, MAKE_NAME_CHARACTERS)])

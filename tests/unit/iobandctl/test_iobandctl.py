@@ -888,6 +888,8 @@ def test_watch_after_events_were_lost(fake: Fake, watch: Callable[[str], Watcher
         (["list", "--nope"], "there is no option '--nope'"),
         (["create", "a/b", "/dev/null"], "cannot be a device's name"),
         (["create", "control", "/dev/null"], "cannot be a device's name"),
+        (["create", "UNDER-x", "/dev/null"], "'UNDER-x' cannot be a device's name: with UNDER-"),
+        (["wrap", "--name", "UNDER-x", "/dev/null"], "with UNDER- begin the UUIDs"),
         (["create", "x" * 121, "/dev/null"], "cannot be a device's name"),
         (["create", "x", "/dev/null", "--pool", "a b"], "--pool 'a b'"),
         (["create", "x", "/dev/null", "--weight", "10001"], "--weight '10001'"),

@@ -256,10 +256,22 @@ def test_a_snapshot_gets_it_below(tool: Tool, volumes: Volumes) -> None:
             tool.refused(1, "insert", "vg0/data", says=says)
             guest.run(f"dd if=/dev/zero of={point}/zeros bs=64k count=16 oflag=direct")
             assert bytes_done(tool) >= 1 << 20
+            guest.run("lvcreate -qq -y -s -n other -L 16M vg0/data")
+            tool.run("insert", "vg0/snap")
+            guest.expect_dmesg("device-mapper: ")
+            tool.refused(1, "insert", "--mode", "nope", "vg0/other", says="mode=nope")
+            assert volumes.targets("data-real") == ["ioband"]
+            rows = tool.json("insert", "vg0/other")
+            assert [row["name"] for row in rows] == ["vg0-other-cow"]
+            tool.refused(4, "insert", "vg0/other", says="ioband is in vg0/other already")
             tool.run("extract", "vg0/snap")
+            assert volumes.targets("other-cow") == ["ioband"]
+            tool.run("extract", "vg0/other")
+            tool.refused(3, "extract", "vg0/other", says="ioband is not in vg0/other")
             hidden_gone(guest)
-            assert volumes.targets("snap-cow") == volumes.targets("data-real") == ["linear"]
-    guest.run("lvremove -qq -y vg0/snap")
+            for name in ("snap-cow", "other-cow", "data-real"):
+                assert volumes.targets(name) == ["linear"]
+    guest.run("lvremove -qq -y vg0/snap vg0/other")
 
 
 QUICK = "--batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000"

@@ -64,7 +64,7 @@ static int give_back(const struct under *under)
 	return EXIT_OK;
 }
 
-static int extract_locked(const char *name)
+static int extract_locked(const char *name, bool *had_it)
 {
 	struct under under;
 	bool repaired = false;
@@ -76,26 +76,24 @@ static int extract_locked(const char *name)
 		return code;
 	if (under.inserted)
 		return give_back(&under);
-	if (under_forget(name) || repaired)
-		return EXIT_OK;
-	return fail(EXIT_MISSING,
-		    "ioband is not in %s; 'iobandctl list' shows where it is",
-		    name);
+	*had_it = under_forget(name) || repaired;
+	return EXIT_OK;
 }
 
 /**
  * extract_from() - take ioband out of one device
  * @name: its name
+ * @had_it: set to false if it was not in it
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
-int extract_from(const char *name)
+int extract_from(const char *name, bool *had_it)
 {
 	struct locks locks;
 	int code = lock_device(name, &locks);
 
 	if (code == EXIT_OK)
-		code = extract_locked(name);
+		code = extract_locked(name, had_it);
 	unlock_device(&locks);
 	return code;
 }
@@ -104,13 +102,20 @@ static int extract(const char *spelled)
 {
 	struct names places = { .n = 0 };
 	int code = under_places(spelled, &places);
+	bool found = code == EXIT_OK, any = false;
 
-	for (size_t i = 0, found = code; found == EXIT_OK && i < places.n; i++) {
-		int result = extract_from(places.v[i]);
+	for (size_t i = 0; found && i < places.n; i++) {
+		bool had_it = true;
+		int result = extract_from(places.v[i], &had_it);
 
+		any |= had_it;
 		if (code == EXIT_OK)
 			code = result;
 	}
+	if (code == EXIT_OK && !any)
+		code = fail(EXIT_MISSING,
+			    "ioband is not in %s; 'iobandctl list' shows where it is",
+			    places.n == 1 ? places.v[0] : spelled);
 	names_free(&places);
 	return code;
 }

@@ -156,7 +156,8 @@ static int check_place(const char *name)
 		    name);
 }
 
-static int insert_locked(const struct settings *settings, const char *name)
+static int insert_locked(const struct settings *settings, const char *name,
+			 bool *had_it)
 {
 	struct insertion insertion = { .fd = -1 };
 	struct under *under = &insertion.under;
@@ -166,11 +167,11 @@ static int insert_locked(const struct settings *settings, const char *name)
 
 	if (code == EXIT_OK)
 		code = under_repair(under, &repaired);
-	if (code == EXIT_OK && under->inserted)
-		code = repaired ? EXIT_OK :
-		       fail(EXIT_IN_USE, "ioband is in %s already", name);
-	if (code != EXIT_OK || under->inserted)
+	if (code != EXIT_OK)
 		return code;
+	*had_it = under->inserted && !repaired;
+	if (under->inserted)
+		return EXIT_OK;
 	code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
@@ -186,35 +187,42 @@ static int insert_locked(const struct settings *settings, const char *name)
 	return code;
 }
 
-static int insert_into(const struct settings *settings, const char *name)
+static int insert_into(const struct settings *settings, const char *name,
+		       bool *had_it)
 {
 	struct locks locks;
 	int code = lock_device(name, &locks);
 
 	if (code == EXIT_OK)
-		code = insert_locked(settings, name);
+		code = insert_locked(settings, name, had_it);
 	unlock_device(&locks);
 	return code;
 }
 
-/* All the places, or none. */
+/* All the places, or none besides those that have it, as two snapshots share one. */
 static int insert(const struct settings *settings, const char *spelled,
 		  struct names *made)
 {
-	struct names places = { .n = 0 };
+	struct names places = { .n = 0 }, fresh = { .n = 0 };
 	int code = under_places(spelled, &places);
-	size_t done = 0;
+	bool had_it;
 
-	while (code == EXIT_OK && done < places.n) {
-		code = insert_into(settings, places.v[done]);
-		done += code == EXIT_OK;
+	for (size_t i = 0; code == EXIT_OK && i < places.n; i++) {
+		had_it = false;
+		code = insert_into(settings, places.v[i], &had_it);
+		if (code == EXIT_OK && !had_it)
+			names_add(&fresh, places.v[i]);
 	}
-	for (size_t i = 0; i < done; i++) {
+	if (code == EXIT_OK && !fresh.n)
+		code = fail(EXIT_IN_USE, "ioband is in %s already",
+			    places.n == 1 ? places.v[0] : spelled);
+	for (size_t i = 0; i < fresh.n; i++) {
 		if (code == EXIT_OK)
-			names_add(made, places.v[i]);
+			names_add(made, fresh.v[i]);
 		else
-			extract_from(places.v[i]);
+			extract_from(fresh.v[i], &had_it);
 	}
+	names_free(&fresh);
 	names_free(&places);
 	return code;
 }

@@ -23,7 +23,7 @@ extern const struct verb verb_apply;
 extern const struct verb verb_dump;
 extern const struct verb verb_watch;
 
-int extract_from(const char *name);
+int extract_from(const char *name, bool *had_it);
 int remove_device(const struct ioband_device *device, bool deferred);
 int list_print(const struct ioband_device *devices, size_t n, bool json);
 

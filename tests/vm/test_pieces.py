@@ -13,8 +13,6 @@ from harness.ioband import Ioband
 from harness.load import Load, Stream
 
 PIECE = 16384
-# One I/O at a time, a millisecond each whatever its size.
-ONE = {"irqmode": 2, "completion_nsec": 1_000_000, "hw_queue_depth": 1, "submit_queues": 1}
 # A millisecond each, any number at a time.
 SLOW = {"irqmode": 2, "completion_nsec": 1_000_000}
 
@@ -27,39 +25,6 @@ def stream(device: str, group: Cgroup, **options: object) -> Stream:
 def two_groups(guest: Guest) -> Iterator[tuple[Cgroup, Cgroup]]:
     with Cgroup(guest, "a") as a, Cgroup(guest, "b") as b:
         yield a, b
-
-
-def reads(guest: Guest, disk: str) -> int:
-    """Requests that a disk has completed."""
-    return int(guest.read(f"/sys/block/{disk.removeprefix('/dev/')}/stat").split()[0])
-
-
-@pytest.mark.guest(icount=True)
-def test_synchronous_readers_share_by_weight(ioband: Guest) -> None:
-    """Neither ever has a second bio waiting, but of each the pieces wait."""
-    guest = ioband
-    sync = {"ioengine": "psync", "write_lat_log": None}
-    with (
-        null_blk(guest, **ONE) as disk,
-        Ioband(guest, "d", disk, depth=f"1/{PIECE}") as device,
-        two_groups(guest) as (a, b),
-    ):
-        guest.write(f"/sys/block/{disk.removeprefix('/dev/')}/queue/nomerges", "2")
-        device.set_weight(a, 200)
-        streams = [stream(device.path, group, bs="256k", options=sync) for group in (a, b)]
-        load = Load(guest, streams).start()
-        guest.sleep(0.5)
-        before, before_reads = device.io(), reads(guest, disk)
-        guest.sleep(3)
-        after, after_reads = device.io(), reads(guest, disk)
-        load.end()
-        assert device.info().piece_bytes == PIECE
-        assert device.table().endswith(f" depth=1/{PIECE} slice=0")
-        got = {name: after[name].bytes - before[name].bytes for name in ("/a", "/b")}
-    assert got["/a"] / got["/b"] == pytest.approx(2, abs=0.04 + 2 * 262144 / got["/b"])
-    # Each piece is a request; what is under way at the ends is not.
-    pieces = sum(got.values()) / PIECE
-    assert after_reads - before_reads == pytest.approx(pieces, abs=40)
 
 
 @pytest.mark.all_kernels

@@ -44,7 +44,7 @@ DEVICE = {
 }
 STATUS = {
     **dict.fromkeys(("name", "pool", "mode", "measure", "state"), str),
-    **dict.fromkeys(("devices", "groups", "active", "depth", "slice_ms"), int),
+    **dict.fromkeys(("devices", "groups", "active", "depth", "piece_bytes", "slice_ms"), int),
     **dict.fromkeys(("inflight_ios", "inflight_bytes", "held_ios", "held_bytes"), int),
 }
 WEIGHT = {"pool": str, "device": str | None, "group": str, "weight": int, "set": bool}

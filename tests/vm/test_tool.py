@@ -768,13 +768,14 @@ def test_read_only_device(tool: Tool, untouched: Volumes) -> None:
 
 def test_without_privileges(tool: Tool, untouched: Volumes) -> None:
     guest = tool.guest
-    guest.run(["install", "-m", "755", tool.program, "/run/iobandctl"])
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/run/iobandctl"]
+    copy = "/run/iobandctl-of-nobody"
+    guest.run(["install", "-m", "755", tool.program, copy])
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", copy]
     for verb in (["list"], ["create", "new", untouched.one], ["set-weight", "a", "5"]):
         done = guest.run([*nobody, *verb], check=False)
         assert (done.rc, done.out) == (5, ""), done
         assert "run iobandctl as root" in done.err
-    guest.run(["rm", "/run/iobandctl"])
+    guest.run(["rm", copy])
 
 
 # -- the module ----------------------------------------------------------------------------------

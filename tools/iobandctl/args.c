@@ -10,6 +10,26 @@ static const struct option_spec help_option = {
 	OPTION_HELP, "help", NULL, "print this and exit"
 };
 
+/**
+ * args_option() - the options of a verb, one after another
+ * @verb: the verb
+ * @i: which, from 0
+ *
+ * Return: the option, or NULL after the last.
+ */
+const struct option_spec *args_option(const struct verb *verb, size_t i)
+{
+	const struct option_spec *spec = verb->options;
+
+	for (; spec->name && i; i--)
+		spec++;
+	if (spec->name || !verb->shared)
+		return spec->name ? spec : NULL;
+	for (spec = verb->shared; spec->name && i; i--)
+		spec++;
+	return spec->name ? spec : NULL;
+}
+
 static struct option getopt_option(const struct option_spec *spec)
 {
 	return (struct option){
@@ -64,11 +84,11 @@ int args_parse(const struct verb *verb, int argc, char **argv,
 	       struct args *args, struct problem *problem)
 {
 	struct option options[OPTIONS + 1] = { getopt_option(&help_option) };
-	const struct option_spec *spec = verb->options;
+	const struct option_spec *spec;
 	int found, index;
 
-	for (size_t i = 1; spec->name && i < OPTIONS; spec++, i++)
-		options[i] = getopt_option(spec);
+	for (size_t i = 0; (spec = args_option(verb, i)); i++)
+		options[i + 1] = getopt_option(spec);
 	*args = (struct args){ .n = 0 };
 	optind = 0;
 	opterr = 0;
@@ -104,7 +124,7 @@ void args_usage(const struct verb *verb, FILE *stream)
 
 	fprintf(stream, "Usage: iobandctl %s [OPTION...]%s%s\n\n%s.\n\n",
 		verb->name, *verb->args ? " " : "", verb->args, verb->summary);
-	for (spec = verb->options; spec->name; spec++)
+	for (size_t i = 0; (spec = args_option(verb, i)); i++)
 		print_option(spec, stream);
 	print_option(&help_option, stream);
 }

@@ -65,6 +65,7 @@ struct args {
  * @min: fewest operands
  * @max: most operands, or ARGS_ANY
  * @options: ended by one without a name
+ * @shared: further options, which other verbs have too; NULL if there are none
  * @run: does it and returns an exit code
  */
 struct verb {
@@ -74,6 +75,7 @@ struct verb {
 	int min;
 	int max;
 	const struct option_spec *options;
+	const struct option_spec *shared;
 	int (*run)(const struct args *args);
 };
 
@@ -86,6 +88,7 @@ struct verb {
 #define SPEC_POOL { OPTION_POOL, "pool", "POOL",			\
 	"only the groups of this pool" }
 
+const struct option_spec *args_option(const struct verb *verb, size_t i);
 int args_parse(const struct verb *verb, int argc, char **argv,
 	       struct args *args, struct problem *problem);
 void args_usage(const struct verb *verb, FILE *stream);

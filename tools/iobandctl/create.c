@@ -30,23 +30,12 @@ static int run(const struct args *args)
 	return code;
 }
 
-static const struct option_spec options[] = {
-	SPEC_POOL_TO_JOIN,
-	SPEC_MODE,
-	SPEC_WEIGHT,
-	SPEC_MEASURE,
-	SPEC_DEPTH,
-	SPEC_SLICE,
-	SPEC_JSON,
-	{ .name = NULL }
-};
-
 const struct verb verb_create = {
 	.name = "create",
 	.args = "NAME DEVICE",
 	.summary = "Make ioband device NAME over the whole of block device DEVICE",
 	.min = 2,
 	.max = 2,
-	.options = options,
+	.options = make_options,
 	.run = run,
 };

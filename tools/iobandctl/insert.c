@@ -248,23 +248,12 @@ static int run(const struct args *args)
 	return code == EXIT_OK ? result : code;
 }
 
-static const struct option_spec options[] = {
-	SPEC_POOL_TO_JOIN,
-	SPEC_MODE,
-	SPEC_WEIGHT,
-	SPEC_MEASURE,
-	SPEC_DEPTH,
-	SPEC_SLICE,
-	SPEC_JSON,
-	{ .name = NULL }
-};
-
 const struct verb verb_insert = {
 	.name = "insert",
 	.args = "DEVICE...",
 	.summary = "Put ioband under device-mapper devices that are in use",
 	.min = 1,
 	.max = ARGS_ANY,
-	.options = options,
+	.options = make_options,
 	.run = run,
 };

@@ -73,6 +73,23 @@ static int check_word(const char *option, const char *text)
 	return fail(EXIT_USAGE, "--%s '%s': it is one word", option, text);
 }
 
+const struct option_spec make_options[] = {
+	{ OPTION_POOL, "pool", "POOL",
+	  "the pool to join or make (default: the disks below)" },
+	{ OPTION_MODE, "mode", "MODE",
+	  "cgroup (default), device, device+cgroup, uid, gid, pid, pgrp" },
+	{ OPTION_WEIGHT, "weight", "N",
+	  "weight of the device's own group, 1..10000 (default: 100)" },
+	{ OPTION_MEASURE, "measure", "MEASURE",
+	  "what the groups of the pool share: bytes (default), ios, time" },
+	{ OPTION_DEPTH, "depth", "DEPTH",
+	  "I/Os in flight while groups compete: auto (default), 1..65535" },
+	{ OPTION_SLICE, "slice", "MS",
+	  "ms for which a group has the disks to itself: auto (default), 0 (none)..1000" },
+	SPEC_JSON,
+	{ .name = NULL }
+};
+
 /**
  * settings_of() - the settings on a command line
  * @args: the command line

@@ -24,19 +24,8 @@ struct settings {
 	const char *slice;
 };
 
-/* The options for them. */
-#define SPEC_POOL_TO_JOIN { OPTION_POOL, "pool", "POOL",		\
-	"the pool to join or make (default: the disks below)" }
-#define SPEC_MODE { OPTION_MODE, "mode", "MODE",			\
-	"cgroup (default), device, device+cgroup, uid, gid, pid, pgrp" }
-#define SPEC_WEIGHT { OPTION_WEIGHT, "weight", "N",			\
-	"weight of the device's own group, 1..10000 (default: 100)" }
-#define SPEC_MEASURE { OPTION_MEASURE, "measure", "MEASURE",		\
-	"what the groups of the pool share: bytes (default), ios, time" }
-#define SPEC_DEPTH { OPTION_DEPTH, "depth", "DEPTH",			\
-	"I/Os in flight while groups compete: auto (default), 1..65535" }
-#define SPEC_SLICE { OPTION_SLICE, "slice", "MS",			\
-	"ms for which a group has the disks to itself: auto (default), 0 (none)..1000" }
+/* The options for them, and --json. */
+extern const struct option_spec make_options[];
 
 int settings_of(const struct args *args, struct settings *settings);
 int settings_check(const struct settings *settings);

@@ -10,8 +10,8 @@
 #include "use.h"
 #include "verbs.h"
 
-static int find(const struct ioband_devices *devices, const char *spelled,
-		const struct ioband_device **found)
+static int find_named(const struct ioband_devices *devices, const char *spelled,
+		      const struct ioband_device **found)
 {
 	const struct ioband_device *over;
 	struct device number;
@@ -36,14 +36,7 @@ static int busy(const struct mapped_device *device, const char *use)
 		    device->name, use);
 }
 
-/**
- * remove_device() - remove an ioband device
- * @found: the device
- * @deferred: if it is open, when it is closed
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
- */
-int remove_device(const struct ioband_device *found, bool deferred)
+static int remove_device(const struct ioband_device *found, bool deferred)
 {
 	struct device device = { .major = found->dm->major,
 				 .minor = found->dm->minor };
@@ -72,7 +65,17 @@ int remove_device(const struct ioband_device *found, bool deferred)
 	return busy(found->dm, use.text);
 }
 
-static int run(const struct args *args)
+/**
+ * remove_found() - remove the ioband devices that a command line is about
+ * @args: the command line
+ * @find: which device an operand stands for, as an exit code
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int remove_found(const struct args *args,
+		 int (*find)(const struct ioband_devices *devices,
+			     const char *spelled,
+			     const struct ioband_device **found))
 {
 	struct ioband_devices devices;
 	int code = ioband_load(&devices);
@@ -93,7 +96,12 @@ static int run(const struct args *args)
 	return code;
 }
 
-static const struct option_spec options[] = {
+static int run(const struct args *args)
+{
+	return remove_found(args, find_named);
+}
+
+const struct option_spec remove_options[] = {
 	{ OPTION_DEFERRED, "deferred", NULL,
 	  "if it is open, remove it when it is closed" },
 	{ .name = NULL }
@@ -105,6 +113,6 @@ const struct verb verb_remove = {
 	.summary = "Remove ioband devices; what lies below stays as it is",
 	.min = 1,
 	.max = ARGS_ANY,
-	.options = options,
+	.options = remove_options,
 	.run = run,
 };

@@ -82,23 +82,12 @@ static int run(const struct args *args)
 	return code;
 }
 
-static const struct option_spec options[] = {
-	SPEC_POOL_TO_JOIN,
-	SPEC_MODE,
-	SPEC_WEIGHT,
-	SPEC_MEASURE,
-	SPEC_DEPTH,
-	SPEC_SLICE,
-	SPEC_JSON,
-	{ .name = NULL }
-};
-
 const struct verb verb_table = {
 	.name = "table",
 	.args = "DEVICE",
 	.summary = "Print the table that wrap would make, and make nothing",
 	.min = 1,
 	.max = 1,
-	.options = options,
+	.options = make_options,
 	.run = run,
 };

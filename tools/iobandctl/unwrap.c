@@ -3,15 +3,15 @@
 #include "device.h"
 #include "verbs.h"
 
-static int unwrap(const struct ioband_devices *devices, const char *spelled,
-		  bool deferred)
+static int find(const struct ioband_devices *devices, const char *spelled,
+		const struct ioband_device **found)
 {
-	const struct ioband_device *found = ioband_look(devices, spelled);
 	struct device device;
 	int code;
 
-	if (found)
-		return remove_device(found, deferred);
+	*found = ioband_look(devices, spelled);
+	if (*found)
+		return EXIT_OK;
 	code = device_resolve(spelled, &device);
 	if (code != EXIT_OK)
 		return code;
@@ -22,27 +22,8 @@ static int unwrap(const struct ioband_devices *devices, const char *spelled,
 
 static int run(const struct args *args)
 {
-	struct ioband_devices devices;
-	int code = ioband_load(&devices);
-
-	if (code != EXIT_OK)
-		return code;
-	for (int i = 0; i < args->n; i++) {
-		int result = unwrap(&devices, args->operand[i],
-				    args->value[OPTION_DEFERRED]);
-
-		if (code == EXIT_OK)
-			code = result;
-	}
-	ioband_free(&devices);
-	return code;
+	return remove_found(args, find);
 }
-
-static const struct option_spec options[] = {
-	{ OPTION_DEFERRED, "deferred", NULL,
-	  "if it is open, remove it when it is closed" },
-	{ .name = NULL }
-};
 
 const struct verb verb_unwrap = {
 	.name = "unwrap",
@@ -50,6 +31,6 @@ const struct verb verb_unwrap = {
 	.summary = "Take ioband off devices again; what is on them stays",
 	.min = 1,
 	.max = ARGS_ANY,
-	.options = options,
+	.options = remove_options,
 	.run = run,
 };

@@ -24,7 +24,11 @@ extern const struct verb verb_dump;
 extern const struct verb verb_watch;
 
 int extract_from(const char *name, bool *had_it);
-int remove_device(const struct ioband_device *device, bool deferred);
+extern const struct option_spec remove_options[];
+int remove_found(const struct args *args,
+		 int (*find)(const struct ioband_devices *devices,
+			     const char *spelled,
+			     const struct ioband_device **found));
 int list_print(const struct ioband_device *devices, size_t n, bool json);
 
 #endif

@@ -122,13 +122,6 @@ static int run(const struct args *args)
 static const struct option_spec options[] = {
 	{ OPTION_NAME, "name", "NAME",
 	  "of the ioband device (default: io- and what names the device for good)" },
-	SPEC_POOL_TO_JOIN,
-	SPEC_MODE,
-	SPEC_WEIGHT,
-	SPEC_MEASURE,
-	SPEC_DEPTH,
-	SPEC_SLICE,
-	SPEC_JSON,
 	{ .name = NULL }
 };
 
@@ -139,5 +132,6 @@ const struct verb verb_wrap = {
 	.min = 1,
 	.max = ARGS_ANY,
 	.options = options,
+	.shared = make_options,
 	.run = run,
 };

@@ -11,16 +11,14 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from fakekernel import Fake
+from toolbuild import HERE, SOURCE, Built, compile_c, link_fuzz, link_swap, link_unit, sh
 
-HERE = Path(__file__).resolve().parent
-SOURCE = HERE.parents[2] / "tools/iobandctl"
-SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
-STRICT = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
 FUZZ_SEEDS = range(4)
 FUZZ_TEXTS = {"kernel": 40_000, "conf": 10_000}
 VERBS = [
@@ -31,79 +29,6 @@ VERBS = [
 
 UNIT_TESTS = re.findall(r"TEST\((\w+)\)", (HERE / "test-main.c").read_text())[1:]
 SWAP_TESTS = re.findall(r"TEST\((\w+)\)", (HERE / "test-swap.c").read_text())[1:]
-
-
-def sh(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
-    """Run a command and return how it ended."""
-    return subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, **options
-    )
-
-
-def compile_c(output: Path, inputs: Sequence[Path], source: Path, *libraries: str) -> None:
-    """Compile or link against the headers of a source directory."""
-    include = ["-I", source, "-I", HERE]
-    done = sh("cc", *STRICT, *SANITIZERS, *include, "-o", output, *inputs, *libraries)
-    assert not done.returncode, done.stderr
-
-
-def libraries() -> list[str]:
-    names = ["devmapper", "smartcols", "mount", "blkid", "libudev", "ini_config", "libsystemd"]
-    return sh("pkg-config", "--libs", *names, check=True).stdout.split()
-
-
-@dataclass
-class Built:
-    """What was built of a source directory: object files by name, and programs."""
-
-    objects: dict[str, Path]
-    output: Path
-    iobandctl: Path
-    unit: Path
-    swap: Path
-    fuzz: Path
-    fake: Path
-
-
-UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-conf", "test-weigh"]
-PARSER = ["parse", "conf", "conf-ask", "words", "alloc", "error"]
-SWAP = ["test-swap", "swap", "kmsg"]
-FAKED = ["dm", "cgroup-mount"]
-
-
-def link_unit(output: Path, objects: dict[str, Path]) -> None:
-    tests = [*UNIT_SOURCES, *(name for name in objects if (SOURCE / f"{name}.c").exists())]
-    compile_c(output, [objects[name] for name in tests if name != "main"], SOURCE, *libraries())
-
-
-def link_swap(output: Path, objects: dict[str, Path]) -> None:
-    compile_c(output, [objects[name] for name in [*SWAP, *PARSER]], SOURCE, *libraries())
-
-
-def link_fuzz(output: Path, objects: dict[str, Path]) -> None:
-    compile_c(output, [objects[name] for name in ["fuzz", *PARSER]], SOURCE, *libraries())
-
-
-def build(output: Path) -> Built:
-    done = sh("make", "-C", SOURCE, f"O={output}", "SANITIZE=1", "CFLAGS=-g -O1")
-    assert not done.returncode, done.stdout + done.stderr
-    objects = {path.stem: path for path in output.glob("*.o")}
-    rest = [path for name, path in objects.items() if name not in FAKED]
-    for name in [*UNIT_SOURCES, "test-swap", "fuzz", "fake-kernel"]:
-        objects[name] = output / f"{name}.o"
-        compile_c(objects[name], [HERE / f"{name}.c"], SOURCE, "-c")
-    programs = (output / name for name in ("iobandctl", "unit", "swapper", "fuzzer", "faked"))
-    built = Built(objects, output, *programs)
-    link_unit(built.unit, objects)
-    link_swap(built.swap, objects)
-    link_fuzz(built.fuzz, objects)
-    compile_c(built.fake, [objects["fake-kernel"], *rest], SOURCE, *libraries())
-    return built
-
-
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    return build(tmp_path_factory.mktemp("iobandctl"))
 
 
 # -- the pure parts --------------------------------------------------------------------
@@ -207,123 +132,6 @@ def test_mistakes_are_found(
 
 
 # -- the verbs, on a fake kernel -----------------------------------------------------------
-
-
-SLOTS = 26
-
-
-def slots(**counts: int) -> str:
-    """A histogram: slots(s3=5) has 5 in slot 3."""
-    return ",".join(str(counts.get(f"s{i}", 0)) for i in range(SLOTS))
-
-
-@dataclass
-class Fake:
-    """A fake kernel in a directory, see fake-kernel.c."""
-
-    program: Path
-    root: Path
-    version: int = 2
-    devices: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        (self.root / "answers").mkdir()
-        self.cgroup("/")
-
-    def device(self, name: str, number: str, pool: str, mode: str = "cgroup", **more: str) -> None:
-        """An ioband device over 4000:<its minor>, which there is not."""
-        words = f"mode={mode} weight={more.get('weight', '100')} measure=bytes depth=auto"
-        words += f" slice={more.get('slice_ms', '0')}"
-        table = f"4000:{number.split(':')[1]} 0 {pool} 5 {words}"
-        status = more.get(
-            "status",
-            f"1 pool={pool} mode={mode} measure=bytes state=open depth=32 groups=3 active=1 "
-            f"held=2,8192 inflight=4,16384 devices=2 slice={more.get('slice_ms', '0')} piece=32768",
-        )
-        self.devices.append(f"{name}|{number}|{table}|{status}\n")
-        (self.root / "devices").write_text("".join(self.devices))
-
-    def cgroup(self, path: str, controllers: str = "cpu io memory") -> int:
-        """Make a cgroup; returns its id."""
-        directory = self.root / "cgroup" / path.strip("/")
-        directory.mkdir(parents=True, exist_ok=True)
-        if self.version == 2:
-            (directory / "cgroup.controllers").write_text(f"{controllers}\n")
-        return directory.stat().st_ino
-
-    def answer(self, device: str, message: str, text: str) -> None:
-        """What a device answers to a message."""
-        (self.root / "answers" / f"{device}@{message.replace(' ', '_')}").write_text(text)
-
-    def run(self, *args: str, rc: int = 0, stdin: str = "") -> str:
-        """Run iobandctl; returns its output, or if it is to fail, what it complains of."""
-        (self.root / "log").write_text("")
-        env = {
-            **os.environ,
-            "FAKE_KERNEL": str(self.root),
-            "FAKE_VERSION": str(self.version),
-            "LC_ALL": "C.UTF-8",
-        }
-        done = sh(self.program, *args, env=env, input=stdin)
-        assert done.returncode == rc, done.stdout + done.stderr
-        return done.stderr if rc else done.stdout
-
-    def json(self, *args: str) -> list[dict]:
-        """Run iobandctl --json; returns its list."""
-        (rows,) = json.loads(self.run(*args, "--json")).values()
-        return rows
-
-    @property
-    def sent(self) -> list[str]:
-        """The messages of the last run."""
-        return (self.root / "log").read_text().splitlines()
-
-
-@pytest.fixture
-def fake(built: Built, tmp_path: Path) -> Fake:
-    return Fake(built.fake, tmp_path)
-
-
-@pytest.fixture
-def host(fake: Fake) -> Fake:
-    """Two pools: sda with two devices by cgroup and one with its own tree, sdb by uid."""
-    fake.device("one", "253:1", "sda")
-    fake.device("two", "253:2", "sda")
-    fake.device("own", "253:3", "sda", "device+cgroup", weight="200")
-    fake.device("byuid", "253:4", "sdb", "uid", slice_ms="80")
-    a, b, odd = fake.cgroup("/a"), fake.cgroup("/a/b"), fake.cgroup("/o dd")
-    for name in ("one", "own"):
-        fake.answer(
-            name,
-            "groups",
-            "1 groups\n1 0 root weight=70 set=1\n2 1 device:253:3 weight=200 set=1\n"
-            f"3 1 cgroup#{a} weight=300 set=1 path=/a\n"
-            f"4 3 cgroup#{b} weight=100 set=0 path=/a/b\nnext 4\n",
-        )
-        fake.answer(
-            name,
-            "groups 4",
-            f"1 groups\n5 2 cgroup#{odd} weight=50 set=1 path=/o\\040dd\n"
-            "6 1 cgroup#999 weight=9 set=1\nend\n",
-        )
-        fake.answer(
-            name,
-            "stats",
-            "1 stats\n1 root held=0,0 inflight=0 read=0,0,0,0,0 write=0,0,0,0,0 "
-            f"discard=0,0,0,0,0\n3 cgroup#{a} held=2,8192 inflight=5 "
-            "read=10,40960,4,8000,30000 write=5,20480,0,0,5000 discard=0,0,0,0,0\nend\n",
-        )
-        fake.answer(
-            name,
-            "latency",
-            f"1 latency\n3 cgroup#{a} read.wait={slots(s2=4)} read.service={slots(s2=10)} "
-            f"write.wait={slots()} write.service={slots(s0=5)} discard.wait={slots()} "
-            f"discard.service={slots()}\nend\n",
-        )
-    fake.answer("byuid", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
-    fake.answer("byuid", "stats", "1 stats\nend\n")
-    fake.answer("byuid", "latency", "1 latency\nend\n")
-    return fake
 
 
 def test_list(host: Fake) -> None:

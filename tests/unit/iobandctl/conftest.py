@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the tests of iobandctl share."""
+
+from pathlib import Path
+
+import pytest
+from fakekernel import Fake, slots
+from toolbuild import Built, build
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """What is built of the sources, once."""
+    return build(tmp_path_factory.mktemp("iobandctl"))
+
+
+@pytest.fixture
+def fake(built: Built, tmp_path: Path) -> Fake:
+    """A fake kernel without devices."""
+    return Fake(built.fake, tmp_path)
+
+
+@pytest.fixture
+def host(fake: Fake) -> Fake:
+    """Two pools: sda with two devices by cgroup and one with its own tree, sdb by uid."""
+    fake.device("one", "253:1", "sda")
+    fake.device("two", "253:2", "sda")
+    fake.device("own", "253:3", "sda", "device+cgroup", weight="200")
+    fake.device("byuid", "253:4", "sdb", "uid", slice_ms="80")
+    a, b, odd = fake.cgroup("/a"), fake.cgroup("/a/b"), fake.cgroup("/o dd")
+    for name in ("one", "own"):
+        fake.answer(
+            name,
+            "groups",
+            "1 groups\n1 0 root weight=70 set=1\n2 1 device:253:3 weight=200 set=1\n"
+            f"3 1 cgroup#{a} weight=300 set=1 path=/a\n"
+            f"4 3 cgroup#{b} weight=100 set=0 path=/a/b\nnext 4\n",
+        )
+        fake.answer(
+            name,
+            "groups 4",
+            f"1 groups\n5 2 cgroup#{odd} weight=50 set=1 path=/o\\040dd\n"
+            "6 1 cgroup#999 weight=9 set=1\nend\n",
+        )
+        fake.answer(
+            name,
+            "stats",
+            "1 stats\n1 root held=0,0 inflight=0 read=0,0,0,0,0 write=0,0,0,0,0 "
+            f"discard=0,0,0,0,0\n3 cgroup#{a} held=2,8192 inflight=5 "
+            "read=10,40960,4,8000,30000 write=5,20480,0,0,5000 discard=0,0,0,0,0\nend\n",
+        )
+        fake.answer(
+            name,
+            "latency",
+            f"1 latency\n3 cgroup#{a} read.wait={slots(s2=4)} read.service={slots(s2=10)} "
+            f"write.wait={slots()} write.service={slots(s0=5)} discard.wait={slots()} "
+            f"discard.service={slots()}\nend\n",
+        )
+    fake.answer("byuid", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
+    fake.answer("byuid", "stats", "1 stats\nend\n")
+    fake.answer("byuid", "latency", "1 latency\nend\n")
+    return fake

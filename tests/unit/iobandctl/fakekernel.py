@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""iobandctl on a fake kernel: a directory of answers."""
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from toolbuild import sh
+
+SLOTS = 26
+
+
+def slots(**counts: int) -> str:
+    """A histogram: slots(s3=5) has 5 in slot 3."""
+    return ",".join(str(counts.get(f"s{i}", 0)) for i in range(SLOTS))
+
+
+@dataclass
+class Fake:
+    """A fake kernel in a directory, see fake-kernel.c."""
+
+    program: Path
+    root: Path
+    version: int = 2
+    devices: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        (self.root / "answers").mkdir()
+        self.cgroup("/")
+
+    def device(self, name: str, number: str, pool: str, mode: str = "cgroup", **more: str) -> None:
+        """An ioband device over 4000:<its minor>, which there is not."""
+        words = f"mode={mode} weight={more.get('weight', '100')} measure=bytes depth=auto"
+        words += f" slice={more.get('slice_ms', '0')}"
+        table = f"4000:{number.split(':')[1]} 0 {pool} 5 {words}"
+        status = more.get(
+            "status",
+            f"1 pool={pool} mode={mode} measure=bytes state=open depth=32 groups=3 active=1 "
+            f"held=2,8192 inflight=4,16384 devices=2 slice={more.get('slice_ms', '0')} piece=32768",
+        )
+        self.devices.append(f"{name}|{number}|{table}|{status}\n")
+        (self.root / "devices").write_text("".join(self.devices))
+
+    def cgroup(self, path: str, controllers: str = "cpu io memory") -> int:
+        """Make a cgroup; returns its id."""
+        directory = self.root / "cgroup" / path.strip("/")
+        directory.mkdir(parents=True, exist_ok=True)
+        if self.version == 2:
+            (directory / "cgroup.controllers").write_text(f"{controllers}\n")
+        return directory.stat().st_ino
+
+    def answer(self, device: str, message: str, text: str) -> None:
+        """What a device answers to a message."""
+        (self.root / "answers" / f"{device}@{message.replace(' ', '_')}").write_text(text)
+
+    def run(self, *args: str, rc: int = 0, stdin: str = "") -> str:
+        """Run iobandctl; returns its output, or if it is to fail, what it complains of."""
+        (self.root / "log").write_text("")
+        env = {
+            **os.environ,
+            "FAKE_KERNEL": str(self.root),
+            "FAKE_VERSION": str(self.version),
+            "LC_ALL": "C.UTF-8",
+        }
+        done = sh(self.program, *args, env=env, input=stdin)
+        assert done.returncode == rc, done.stdout + done.stderr
+        return done.stderr if rc else done.stdout
+
+    def json(self, *args: str) -> list[dict]:
+        """Run iobandctl --json; returns its list."""
+        (rows,) = json.loads(self.run(*args, "--json")).values()
+        return rows
+
+    @property
+    def sent(self) -> list[str]:
+        """The messages of the last run."""
+        return (self.root / "log").read_text().splitlines()

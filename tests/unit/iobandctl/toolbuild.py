@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""iobandctl, its unit tests, its fuzzer, and iobandctl on a fake kernel, built with sanitizers."""
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE.parents[2] / "tools/iobandctl"
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-O1"]
+STRICT = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
+
+
+def sh(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run a command and return how it ended."""
+    return subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, **options
+    )
+
+
+def compile_c(output: Path, inputs: Sequence[Path], source: Path, *libraries: str) -> None:
+    """Compile or link against the headers of a source directory."""
+    include = ["-I", source, "-I", HERE]
+    done = sh("cc", *STRICT, *SANITIZERS, *include, "-o", output, *inputs, *libraries)
+    assert not done.returncode, done.stderr
+
+
+def libraries() -> list[str]:
+    """What the linker is told of the libraries that the Makefile names."""
+    (names,) = re.findall(r"^LIBS := (.*)", (SOURCE / "Makefile").read_text(), re.MULTILINE)
+    return sh("pkg-config", "--libs", *names.split(), check=True).stdout.split()
+
+
+@dataclass
+class Built:
+    """What was built of a source directory: object files by name, and programs."""
+
+    objects: dict[str, Path]
+    output: Path
+    iobandctl: Path
+    unit: Path
+    swap: Path
+    fuzz: Path
+    fake: Path
+
+
+UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-conf", "test-weigh"]
+PARSER = ["parse", "conf", "conf-ask", "words", "alloc", "error"]
+SWAP = ["test-swap", "swap", "kmsg"]
+FAKED = ["dm", "cgroup-mount"]
+
+
+def link_unit(output: Path, objects: dict[str, Path]) -> None:
+    """Link the unit tests with all of iobandctl but its main program."""
+    tests = [*UNIT_SOURCES, *(name for name in objects if (SOURCE / f"{name}.c").exists())]
+    compile_c(output, [objects[name] for name in tests if name != "main"], SOURCE, *libraries())
+
+
+def link_swap(output: Path, objects: dict[str, Path]) -> None:
+    """Link the tests of what changes tables, which come with a device-mapper of their own."""
+    compile_c(output, [objects[name] for name in [*SWAP, *PARSER]], SOURCE, *libraries())
+
+
+def link_fuzz(output: Path, objects: dict[str, Path]) -> None:
+    """Link the fuzzer with the parsers."""
+    compile_c(output, [objects[name] for name in ["fuzz", *PARSER]], SOURCE, *libraries())
+
+
+def build(output: Path) -> Built:
+    """Build all into a directory."""
+    done = sh("make", "-C", SOURCE, f"O={output}", "SANITIZE=1", "CFLAGS=-g -O1")
+    assert not done.returncode, done.stdout + done.stderr
+    objects = {path.stem: path for path in output.glob("*.o")}
+    rest = [path for name, path in objects.items() if name not in FAKED]
+    for name in [*UNIT_SOURCES, "test-swap", "fuzz", "fake-kernel"]:
+        objects[name] = output / f"{name}.o"
+        compile_c(objects[name], [HERE / f"{name}.c"], SOURCE, "-c")
+    programs = (output / name for name in ("iobandctl", "unit", "swapper", "fuzzer", "faked"))
+    built = Built(objects, output, *programs)
+    link_unit(built.unit, objects)
+    link_swap(built.swap, objects)
+    link_fuzz(built.fuzz, objects)
+    compile_c(built.fake, [objects["fake-kernel"], *rest], SOURCE, *libraries())
+    return built

@@ -13,6 +13,9 @@ from harness.ioband import Ioband
 from harness.load import Load, Stream
 
 PIECE = 16384
+# A millisecond each whatever the size.  With a single tag the worker, which has the
+# priority, would take it from a submitter who found none for ever.
+FEW = {"irqmode": 2, "completion_nsec": 1_000_000, "hw_queue_depth": 8, "submit_queues": 1}
 # A millisecond each, any number at a time.
 SLOW = {"irqmode": 2, "completion_nsec": 1_000_000}
 
@@ -25,6 +28,38 @@ def stream(device: str, group: Cgroup, **options: object) -> Stream:
 def two_groups(guest: Guest) -> Iterator[tuple[Cgroup, Cgroup]]:
     with Cgroup(guest, "a") as a, Cgroup(guest, "b") as b:
         yield a, b
+
+
+def reads(guest: Guest, disk: str) -> int:
+    """Requests that a disk has completed."""
+    return int(guest.read(f"/sys/block/{disk.removeprefix('/dev/')}/stat").split()[0])
+
+
+@pytest.mark.guest(icount=True)
+def test_synchronous_readers_share_by_weight(ioband: Guest) -> None:
+    """Neither ever has a second bio waiting, but of each the pieces wait."""
+    guest = ioband
+    sync = {"ioengine": "psync", "write_lat_log": None}
+    with (
+        null_blk(guest, **FEW) as disk,
+        Ioband(guest, "d", disk, depth=f"1/{PIECE}") as device,
+        two_groups(guest) as (a, b),
+    ):
+        guest.write(f"/sys/block/{disk.removeprefix('/dev/')}/queue/nomerges", "2")
+        device.set_weight(a, 200)
+        streams = [stream(device.path, group, bs="256k", options=sync) for group in (a, b)]
+        load = Load(guest, streams).start()
+        guest.sleep(0.5)
+        before, before_reads = device.io(), reads(guest, disk)
+        guest.sleep(3)
+        after, after_reads = device.io(), reads(guest, disk)
+        load.end()
+        assert device.info().piece_bytes == PIECE
+        assert device.table().endswith(f" depth=1/{PIECE} slice=0")
+        got = {name: after[name].bytes - before[name].bytes for name in ("/a", "/b")}
+    assert got["/a"] / got["/b"] == pytest.approx(2, abs=0.04 + 2 * 262144 / got["/b"])
+    # Each piece is a request; the counters are read one after the other.
+    assert after_reads - before_reads == pytest.approx(sum(got.values()) / PIECE, rel=0.1)
 
 
 @pytest.mark.all_kernels

@@ -2,20 +2,27 @@
 /*
  * Latency histograms with slots of powers of two.  Pure.
  *
- * Slot 0 counts what took less than 1 us, slot i what took from 2^(i-1) us to
- * below 2^i us, the last slot everything from 2^24 us (17 s) on.
+ * In units of 1024 ns, as the kernel counts them: slot 0 counts what took less
+ * than 1, slot i what took from 2^(i-1) to below 2^i, the last slot everything
+ * from 2^24 (17 s) on.
  */
 #include "histogram.h"
 
-#define NS_PER_US 1000ULL
+#define UNIT_NS 1024ULL
 
 static uint64_t slot_start_ns(int slot)
 {
-	return slot ? NS_PER_US << (slot - 1) : 0;
+	return slot ? UNIT_NS << (slot - 1) : 0;
 }
 
-/* The last slot has no end; its start stands for it. */
-static uint64_t slot_end_ns(int slot)
+/**
+ * histogram_end() - where a slot ends
+ * @slot: which
+ *
+ * Return: what all in it stayed below, in ns; for the last slot, which has no
+ * end, its start.
+ */
+uint64_t histogram_end(int slot)
 {
 	return slot_start_ns(slot + (slot < HISTOGRAM_SLOTS - 1));
 }
@@ -25,7 +32,7 @@ static uint64_t slot_end_ns(int slot)
  * @slots: the counts
  * @percent: above 0, at most 100
  * @ns: the time, taking I/Os as evenly spread within their slot; at least
- *	2^24 us where it falls into the last slot
+ *	17 s where it falls into the last slot
  *
  * Return: false if nothing was counted.
  */
@@ -47,7 +54,7 @@ bool histogram_percentile(const uint64_t slots[HISTOGRAM_SLOTS], double percent,
 		below += slots[slot];
 	*ns = slot_start_ns(slot);
 	if (rank > below && slots[slot])
-		*ns += (slot_end_ns(slot) - slot_start_ns(slot)) *
+		*ns += (histogram_end(slot) - slot_start_ns(slot)) *
 		       ((rank - below) / slots[slot]);
 	return true;
 }
@@ -63,7 +70,7 @@ bool histogram_max(const uint64_t slots[HISTOGRAM_SLOTS], uint64_t *ns)
 {
 	for (int slot = HISTOGRAM_SLOTS - 1; slot >= 0; slot--) {
 		if (slots[slot]) {
-			*ns = slot_end_ns(slot);
+			*ns = histogram_end(slot);
 			return true;
 		}
 	}

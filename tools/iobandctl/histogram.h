@@ -7,6 +7,7 @@
 
 #include "parse.h"
 
+uint64_t histogram_end(int slot);
 bool histogram_percentile(const uint64_t slots[HISTOGRAM_SLOTS], double percent,
 			  uint64_t *ns);
 bool histogram_max(const uint64_t slots[HISTOGRAM_SLOTS], uint64_t *ns);

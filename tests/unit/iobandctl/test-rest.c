@@ -19,29 +19,29 @@ void test_histogram(void)
 
 	CHECK(!histogram_percentile(some.wait[0], 50, &got.wait_ns));
 	CHECK(!histogram_max(some.wait[0], &got.wait_ns));
-	some.wait[0][0] = 100;	/* 0..1 us */
+	some.wait[0][0] = 100;	/* 0..1024 ns */
 	CHECK(histogram_percentile(some.wait[0], 50, &got.wait_ns));
-	CHECK(got.wait_ns == 500);
+	CHECK(got.wait_ns == 512);
 	CHECK(histogram_max(some.wait[0], &got.wait_ns));
-	CHECK(got.wait_ns == 1000);
-	some.wait[0][11] = 100;	/* 1024..2048 us */
+	CHECK(got.wait_ns == 1024);
+	some.wait[0][11] = 100;	/* 2^20..2^21 ns */
 	CHECK(histogram_percentile(some.wait[0], 50, &got.wait_ns));
-	CHECK(got.wait_ns == 1000);
+	CHECK(got.wait_ns == 1024);
 	CHECK(histogram_percentile(some.wait[0], 75, &got.wait_ns));
-	CHECK(got.wait_ns == 1536000);
+	CHECK(got.wait_ns == 1536 * 1024);
 	CHECK(histogram_percentile(some.wait[0], 100, &got.wait_ns));
-	CHECK(got.wait_ns == 2048000);
+	CHECK(got.wait_ns == 2 << 20);
 	CHECK(histogram_max(some.wait[0], &got.wait_ns));
-	CHECK(got.wait_ns == 2048000);
-	some.wait[1][25] = 1;	/* 2^24 us and more: no end */
+	CHECK(got.wait_ns == 2 << 20);
+	some.wait[1][25] = 1;	/* 2^34 ns and more: no end */
 	CHECK(histogram_percentile(some.wait[1], 99, &got.wait_ns));
-	CHECK(got.wait_ns == 16777216000ULL);
+	CHECK(got.wait_ns == 1ULL << 34);
 	CHECK(histogram_max(some.wait[1], &got.wait_ns));
-	CHECK(got.wait_ns == 16777216000ULL);
+	CHECK(got.wait_ns == 1ULL << 34);
 	some.wait[2][0] = UINT64_MAX;
 	some.wait[2][24] = UINT64_MAX;
 	CHECK(histogram_percentile(some.wait[2], 99, &got.wait_ns));
-	CHECK(got.wait_ns > 8388608000ULL && got.wait_ns <= 16777216000ULL);
+	CHECK(got.wait_ns > 1ULL << 33 && got.wait_ns <= 1ULL << 34);
 	histogram_add(some.wait[0], some.wait[1]);
 	CHECK(some.wait[0][0] == 100 && some.wait[0][25] == 1);
 }

@@ -426,7 +426,7 @@ def test_stat(host: Fake) -> None:
     assert list(rows) == ["read", "write", "discard", "total"]
     read, total = rows["read"], rows["total"]
     assert (read["ios"], read["bytes"], read["held_ios"]) == (10, 40960, 4)
-    assert (read["wait_avg_ns"], read["wait_p50_ns"]) == (2000, 3000)
+    assert (read["wait_avg_ns"], read["wait_p50_ns"]) == (2000, 3072)
     assert (read["service_avg_ns"], read["service_max_ns"]) == (3000, 4000)
     assert read["inflight_now"] is None
     assert (total["ios"], total["bytes"], total["service_avg_ns"]) == (15, 61440, 2333)

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.terminal import TerminalReporter
 from harness.cache import progress
 from harness.guest import Guest
 from harness.kernels import SUITES, get_kernel, own_kernel_name
@@ -26,6 +25,7 @@ from harness.leftovers import clean
 from harness.machine import UnsupportedError
 from harness.machines import Machines
 from harness.module import build_module
+from harness.splats import note_splat
 from harness.tool import build_tool
 from lab.kernel import VARIANTS
 from lab.machine import boot
@@ -42,8 +42,6 @@ BAD_DMESG = re.compile(
 HARMLESS = re.compile(r"ommand line: |CPU stall warnings timeout")
 
 FAILED = pytest.StashKey[bool]()
-# What no other try makes good: kernel messages and guests that died, by test.
-SPLATS = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture(scope="session")
@@ -83,20 +81,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         item.stash[FAILED] = report.failed
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A test that failed may be tried again, but a kernel that complained has done so."""
-    if session.config.stash.get(SPLATS, []) and session.exitstatus == pytest.ExitCode.OK:
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def pytest_terminal_summary(terminalreporter: TerminalReporter, config: pytest.Config) -> None:
-    """Say what the kernels complained of, in whichever try it was."""
-    if splats := config.stash.get(SPLATS, []):
-        terminalreporter.section("kernel messages and guests that died")
-        for line in splats:
-            terminalreporter.line(line)
-
-
 def _suspicious(guest: Guest) -> list[str]:
     """Kernel messages since the last look that no test should cause."""
     return [
@@ -120,10 +104,9 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
     machine.request("kmsg", text=f"test {request.node.name}")
     machine.dmesg()
     yield machine
-    splats = request.config.stash.setdefault(SPLATS, [])
     if not machine.alive:
         if not machine.death_expected:
-            splats.append(f"{request.node.nodeid}: the guest died")
+            note_splat(request.node, "the guest died")
         machines.drop(machine)
         return
     left = clean(machine)
@@ -131,7 +114,8 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
     if bad or (left and clean(machine)):  # after its first warning lockdep tells no more
         machines.drop(machine)
     problems = [f"kernel: {text}" for text in bad]
-    splats += [f"{request.node.nodeid}: {text}" for text in problems]
+    for text in problems:
+        note_splat(request.node, text)
     if not request.node.stash.get(FAILED, False):  # one that failed could not clean up
         problems += [f"left behind: {text}" for text in left]
     if problems:

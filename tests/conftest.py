@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What concerns the run as a whole: which tests stay together, and what fails it."""
+
+import pytest
+from _pytest.terminal import TerminalReporter
+from harness.splats import splats_of
+
+SPLATS: list[str] = []
+
+
+def _companions(item: pytest.Item) -> tuple[bool, str]:
+    """Whether a test needs a guest, and what it shares with the tests that one process runs.
+
+    Those in one kind of guest share it; the others what their file builds or boots.
+    """
+    if "kernel_name" not in getattr(item, "fixturenames", ()):
+        return False, str(item.path)
+    marker = item.get_closest_marker("guest")
+    options = sorted(marker.kwargs.items()) if marker else []
+    return True, f"{item.callspec.params['kernel_name']} {options}"  # type: ignore[attr-defined]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --dist loadgroup: put in groups, those first that take longest."""
+    if config.getoption("dist", "no") == "no":
+        return
+    groups: dict[tuple[bool, str], list[pytest.Item]] = {}
+    for item in items:
+        groups.setdefault(_companions(item), []).append(item)
+    for (_, name), members in groups.items():
+        for item in members:
+            item.add_marker(pytest.mark.xdist_group(name))
+    order = sorted(groups, key=lambda key: (key[0], len(groups[key])), reverse=True)
+    items[:] = [item for key in order for item in groups[key]]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Collect what the tests noted, of every try."""
+    SPLATS.extend(text for text in splats_of(report) if text not in SPLATS)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A test that failed may be tried again, but a kernel that complained has done so."""
+    if SPLATS and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    """Say what the kernels complained of, in whichever try it was."""
+    if SPLATS:
+        terminalreporter.section("kernel messages and guests that died")
+        for line in SPLATS:
+            terminalreporter.line(line)

@@ -427,7 +427,7 @@ def test_stat(host: Fake) -> None:
     read, total = rows["read"], rows["total"]
     assert (read["ios"], read["bytes"], read["held_ios"]) == (10, 40960, 4)
     assert (read["wait_avg_ns"], read["wait_p50_ns"]) == (2000, 3072)
-    assert (read["service_avg_ns"], read["service_max_ns"]) == (3000, 4000)
+    assert (read["service_avg_ns"], read["service_max_ns"]) == (3000, 4096)
     assert read["inflight_now"] is None
     assert (total["ios"], total["bytes"], total["service_avg_ns"]) == (15, 61440, 2333)
     assert (total["inflight_now"], total["held_now"], total["held_now_bytes"]) == (5, 2, 8192)

@@ -180,7 +180,14 @@ int ioband_find(const struct ioband_devices *devices, const char *spelled,
 		    spelled);
 }
 
-static bool in_scope(const struct ioband_device *device,
+/**
+ * ioband_in_scope() - see whether a verb is about a device
+ * @device: the device
+ * @scope: what the verb is about
+ *
+ * Return: whether it is; about a device without a table none is.
+ */
+bool ioband_in_scope(const struct ioband_device *device,
 		     const struct scope *scope)
 {
 	return device->dm->table &&
@@ -208,7 +215,7 @@ int ioband_scope(const struct ioband_devices *devices, const struct args *args,
 	if (code != EXIT_OK)
 		return code;
 	for (size_t i = 0; i < devices->n; i++) {
-		if (in_scope(&devices->v[i], scope))
+		if (ioband_in_scope(&devices->v[i], scope))
 			return EXIT_OK;
 	}
 	if (scope->pool && device)
@@ -295,7 +302,7 @@ int ioband_pools(const struct ioband_devices *devices,
 	for (size_t i = 0; i < devices->n; i++) {
 		size_t j = 0;
 
-		if (!in_scope(&devices->v[i], scope))
+		if (!ioband_in_scope(&devices->v[i], scope))
 			continue;
 		while (j < targets->n && strcmp(targets->v[j]->table.pool,
 						devices->v[i].table.pool))
@@ -324,7 +331,7 @@ int ioband_sorting(const struct ioband_devices *devices,
 	for (size_t i = 0; i < devices->n; i++) {
 		size_t j = 0;
 
-		if (!in_scope(&devices->v[i], scope) ||
+		if (!ioband_in_scope(&devices->v[i], scope) ||
 		    !sorts_by(&devices->v[i], mode))
 			continue;
 		while (j < targets->n &&

@@ -67,6 +67,8 @@ int ioband_find(const struct ioband_devices *devices, const char *spelled,
 		const struct ioband_device **found);
 int ioband_scope(const struct ioband_devices *devices, const struct args *args,
 		 struct scope *scope);
+bool ioband_in_scope(const struct ioband_device *device,
+		     const struct scope *scope);
 int ioband_pools(const struct ioband_devices *devices,
 		 const struct scope *scope, struct targets *targets);
 int ioband_sorting(const struct ioband_devices *devices,

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What metrics prints, read by the parser of Prometheus' own client library."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fakekernel import Fake, slots
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import text_string_to_metric_families as classic_families
+
+
+@dataclass
+class Metrics:
+    """The samples of a text, by name and labels."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        self.families = {
+            family.name: family for family in text_string_to_metric_families(self.text)
+        }
+
+    def samples(self, name: str, **labels: str) -> list[float]:
+        """The values of the samples of a name that have these labels."""
+        return [
+            sample.value
+            for family in self.families.values()
+            for sample in family.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        ]
+
+    def value(self, name: str, **labels: str) -> float:
+        """The one that there is."""
+        (value,) = self.samples(name, **labels)
+        return value
+
+
+def test_devices_and_pools(host: Fake) -> None:
+    metrics = Metrics(host.run("metrics"))
+    assert metrics.samples("ioband_device_suspended", pool="sda") == [0, 0, 0]
+    assert metrics.value("ioband_device_suspended", device="own", mode="device+cgroup") == 0
+    assert metrics.value("ioband_pool_slice_seconds", pool="sdb") == 0.08
+    assert metrics.value("ioband_pool_shared", pool="sda") == 0
+    wanted = {"depth_ios": 32, "piece_bytes": 32768, "devices": 2, "groups": 3}
+    wanted |= {"active_groups": 1, "inflight_ios": 4, "inflight_bytes": 16384}
+    wanted |= {"held_ios": 2, "held_bytes": 8192}
+    for name, value in wanted.items():
+        assert metrics.value(f"ioband_pool_{name}", pool="sda") == value, name
+
+
+def test_groups(host: Fake) -> None:
+    metrics = Metrics(host.run("metrics"))
+    a = {"pool": "sda", "device": "", "group": "/a"}
+    assert metrics.value("ioband_group_weight", **a) == 300
+    assert metrics.value("ioband_group_weight", device="own", group="/o dd") == 50
+    assert metrics.value("ioband_group_weight", device="own", group="device") == 200
+    assert metrics.value("ioband_group_weight", group="cgroup#999") == 9
+    assert metrics.samples("ioband_group_weight", group="root") == [70, 100]
+    assert metrics.value("ioband_group_held_ios", **a) == 2
+    assert metrics.value("ioband_group_held_bytes", **a) == 8192
+    assert metrics.value("ioband_group_inflight_ios", **a) == 5
+    assert metrics.value("ioband_group_ios_total", **a, op="read") == 10
+    assert metrics.value("ioband_group_bytes_total", **a, op="write") == 20480
+    assert metrics.value("ioband_group_delayed_ios_total", **a, op="read") == 4
+    assert metrics.value("ioband_group_wait_time_seconds_total", **a, op="read") == 8e-6
+    assert metrics.value("ioband_group_service_time_seconds_total", **a, op="read") == 30e-6
+    # A group that never did anything has counted nothing.
+    assert metrics.samples("ioband_group_ios_total", group="/a/b") == []
+
+
+def test_histograms(host: Fake) -> None:
+    """Cumulative, in seconds; of directions that were not used there are none."""
+    metrics = Metrics(host.run("metrics"))
+    a = {"pool": "sda", "device": "", "group": "/a"}
+    family = metrics.families["ioband_group_wait_seconds"]
+    assert (family.type, family.unit) == ("histogram", "seconds")
+    name = "ioband_group_wait_seconds_bucket"
+    assert metrics.samples(name, **a, op="read") == [0, 0, *[4] * 24]
+    assert metrics.samples(name, **a, op="write") == []
+    name = "ioband_group_service_seconds_bucket"
+    assert metrics.value(name, **a, op="read", le="2.048e-06") == 0
+    assert metrics.value(name, **a, op="read", le="4.096e-06") == 10
+    assert metrics.value(name, **a, op="write", le="1.024e-06") == 5
+    assert metrics.value(name, **a, op="write", le="+Inf") == 5
+    last = [sample.labels["le"] for sample in family.samples][24]
+    assert float(last) == 2**24 * 1024 / 1e9
+    assert not metrics.samples("ioband_group_wait_seconds_count")
+
+
+def test_units_and_types(host: Fake) -> None:
+    """Each family has a type that node_exporter knows too, and says what it is."""
+    metrics = Metrics(host.run("metrics"))
+    for family in metrics.families.values():
+        assert family.type in ("counter", "gauge", "histogram")
+        assert family.documentation.endswith(".")
+        for unit in ("seconds", "bytes", "ios"):
+            assert (family.unit == unit) == family.name.endswith(f"_{unit}")
+
+
+def test_classic_format(host: Fake) -> None:
+    """What node_exporter's library reads: the older format, of which this text is one too."""
+    read = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in classic_families(host.run("metrics"))
+        for sample in family.samples
+    }
+    metrics = Metrics(host.run("metrics"))
+    strict = {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in metrics.families.values()
+        for sample in family.samples
+    }
+    assert read == strict
+
+
+def test_names_are_escaped(host: Fake) -> None:
+    """A quotation mark, a backslash and a newline, and what only looks like one."""
+    host.answer(
+        "byuid",
+        "groups",
+        "1 groups\n1 0 root weight=100 set=0\n"
+        '2 1 cgroup#5 weight=7 set=1 path=/q"\\134n\\012{},=x\nend\n',
+    )
+    metrics = Metrics(host.run("metrics"))
+    assert metrics.value("ioband_group_weight", group='/q"\\n\n{},=x') == 7
+
+
+def test_cgroup_made_again(host: Fake) -> None:
+    """Its old group is still there: there is one series, of the new one."""
+    host.answer(
+        "byuid",
+        "groups",
+        "1 groups\n1 0 root weight=100 set=0\n8 1 cgroup#8 weight=8 set=1 path=/x\n"
+        "9 1 cgroup#9 weight=9 set=1 path=/x\n7 1 cgroup#7 weight=7 set=1 path=/x\nend\n",
+    )
+    assert Metrics(host.run("metrics")).samples("ioband_group_weight", group="/x") == [9]
+
+
+def test_some(host: Fake) -> None:
+    metrics = Metrics(host.run("metrics", "--pool", "sdb"))
+    assert metrics.samples("ioband_pool_devices") == [2]
+    assert metrics.samples("ioband_device_suspended") == [0]
+    metrics = Metrics(host.run("metrics", "--device", "own"))
+    assert metrics.samples("ioband_group_weight") == [50, 200]
+    assert "there is no pool 'nope'" in host.run("metrics", "--pool", "nope", rc=3)
+
+
+def test_no_devices(fake: Fake) -> None:
+    (fake.root / "devices").write_text("")
+    assert Metrics(fake.run("metrics")).samples("ioband_device_suspended") == []
+    assert "there is no device 'x'" in fake.run("metrics", "--device", "x", rc=3)
+
+
+def test_output(host: Fake, tmp_path: Path) -> None:
+    """The file is replaced, may be read by all, and nothing is left beside it."""
+    directory = tmp_path / "metrics"
+    directory.mkdir()
+    path = directory / "ioband.prom"
+    path.write_text("old")
+    before = path.stat().st_ino
+    umask = os.umask(0o022)
+    assert host.run("metrics", "--output", str(path)) == ""
+    os.umask(umask)
+    assert path.read_text() == host.run("metrics")
+    assert path.stat().st_ino != before
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert os.listdir(directory) == ["ioband.prom"]
+
+
+def test_failed_output(host: Fake, tmp_path: Path) -> None:
+    """What was there stays."""
+    directory = tmp_path / "metrics"
+    (directory / "taken").mkdir(parents=True)
+    said = host.run("metrics", "--output", str(directory / "taken"), rc=1)
+    assert f"cannot write {directory}/taken: Is a directory" in said
+    said = host.run("metrics", "--output", f"{tmp_path}/nope/x", rc=3)
+    assert "nope/x: No such file or directory" in said
+    path = directory / "ioband.prom"
+    path.write_text("old")
+    host.answer("one", "latency", "2 latency\nend\n")
+    assert "its format is '2'" in host.run("metrics", "--output", str(path), rc=7)
+    assert path.read_text() == "old"
+    assert sorted(os.listdir(directory)) == ["ioband.prom", "taken"]
+
+
+def test_many_groups(host: Fake) -> None:
+    """Pages of them."""
+    lines = [f"{n} 1 cgroup#{n} weight=5 set=1 path=/g{n}\n" for n in range(2, 2002)]
+    host.answer("byuid", "groups", "1 groups\n1 0 root weight=1 set=0\nnext 1\n")
+    host.answer("byuid", "groups 1", f"1 groups\n{''.join(lines[:1000])}next 1001\n")
+    host.answer("byuid", "groups 1001", f"1 groups\n{''.join(lines[1000:])}end\n")
+    waits = f"read.wait={slots(s2=4)} read.service={slots()} "
+    waits += f"write.wait={slots()} write.service={slots()} "
+    waits += f"discard.wait={slots()} discard.service={slots()}\n"
+    text = "".join(f"{n} cgroup#{n} {waits}" for n in range(2, 2002))
+    host.answer("byuid", "latency", f"1 latency\n{text}end\n")
+    metrics = Metrics(host.run("metrics", "--pool", "sdb"))
+    assert len(metrics.samples("ioband_group_weight")) == 2001
+    assert len(metrics.samples("ioband_group_wait_seconds_bucket", le="+Inf")) == 2000
+
+
+@pytest.mark.parametrize("words", [["x"], ["--json"], ["--output"]])
+def test_usage(host: Fake, words: list[str]) -> None:
+    assert "see 'iobandctl help metrics'" in host.run("metrics", *words, rc=2)

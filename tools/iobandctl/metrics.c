@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl metrics: all figures, for Prometheus and what reads its formats. */
+#include <stdlib.h>
+
+#include "alloc.h"
+#include "metrics-text.h"
+#include "outfile.h"
+#include "print.h"
+#include "verbs.h"
+
+/* A machine without ioband devices has no metrics; that is no mistake. */
+static int find_scope(const struct args *args, struct metrics *metrics)
+{
+	if (!metrics->devices.n && !args->value[OPTION_DEVICE] &&
+	    !args->value[OPTION_POOL])
+		return EXIT_OK;
+	return ioband_scope(&metrics->devices, args, &metrics->scope);
+}
+
+static int take_samples(struct metrics *metrics)
+{
+	struct targets speakers;
+	int code = EXIT_OK;
+
+	ioband_pools(&metrics->devices, &metrics->scope, &speakers);
+	metrics->pool = xcalloc(speakers.n, sizeof(*metrics->pool));
+	while (metrics->n < speakers.n && code == EXIT_OK) {
+		struct metrics_pool *pool = &metrics->pool[metrics->n];
+
+		pool->speaker = speakers.v[metrics->n++];
+		code = sample_take(pool->speaker, &pool->sample);
+	}
+	targets_free(&speakers);
+	return code;
+}
+
+static int write_all(const struct metrics *metrics, const char *path)
+{
+	struct outfile outfile;
+	int code;
+
+	if (!path) {
+		metrics_write(metrics, stdout);
+		return print_flush();
+	}
+	code = outfile_begin(&outfile, path);
+	if (code != EXIT_OK)
+		return code;
+	metrics_write(metrics, outfile.stream);
+	return outfile_end(&outfile);
+}
+
+static int run(const struct args *args)
+{
+	struct metrics metrics = { .n = 0 };
+	int code = ioband_load(&metrics.devices);
+
+	if (code != EXIT_OK)
+		return code;
+	code = find_scope(args, &metrics);
+	if (code == EXIT_OK)
+		code = take_samples(&metrics);
+	if (code == EXIT_OK)
+		code = write_all(&metrics, args->value[OPTION_OUTPUT]);
+	for (size_t i = 0; i < metrics.n; i++)
+		sample_free(&metrics.pool[i].sample);
+	free(metrics.pool);
+	ioband_free(&metrics.devices);
+	return code;
+}
+
+static const struct option_spec options[] = {
+	SPEC_DEVICE,
+	SPEC_POOL,
+	{ OPTION_OUTPUT, "output", "FILE",
+	  "write to this file, which is replaced at once when all is written" },
+	{ .name = NULL }
+};
+
+const struct verb verb_metrics = {
+	.name = "metrics",
+	.args = "",
+	.summary = "Print all figures in the text format of OpenMetrics",
+	.options = options,
+	.run = run,
+};

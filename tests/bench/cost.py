@@ -7,11 +7,8 @@ always busy, so instructions per I/O are nanoseconds per I/O, and repeat within
 contestants.py: one process, and two processes in two cgroups.
 """
 
-import argparse
-import json
 import math
 import sys
-from pathlib import Path
 
 from contestants import CONTESTANTS, Contestant, Entry, entered, loaded, reads
 from harness.cache import progress
@@ -19,6 +16,7 @@ from harness.cgroup import Cgroup
 from harness.guest import Guest
 from harness.kernels import get_kernel, own_kernel_name
 from harness.module import build_module
+from output import arguments, publish
 
 SETTLE_S = 0.3
 WINDOW_S = 1.0
@@ -71,9 +69,8 @@ def table(figures: dict[str, dict[str, float]], release: str) -> str:
 def main() -> None:
     """Measure, print a table, and write the figures as JSON."""
     names = [contestant.name for contestant in CONTESTANTS]
-    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser = arguments(main.__doc__)
     parser.add_argument("--kernel", default=own_kernel_name())
-    parser.add_argument("--json", type=Path, help="where the figures go, for machines")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(names))
     args = parser.parse_args()
     if unknown := set(args.names) - set(names):
@@ -86,11 +83,8 @@ def main() -> None:
         if module:
             guest.insmod(module)
         figures = measure(guest, chosen)
-    print(table(figures, kernel.release))
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        document = {"kernel": kernel.release, "instructions_per_io": figures}
-        args.json.write_text(json.dumps(document, indent=2) + "\n")
+    document = {"instructions_per_io": figures}
+    publish(table(figures, kernel.release), document, kernel.release, args.json)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,9 @@ How often depends little on how fast the CPUs are; who has to wait for whom does
 not measured.
 """
 
-import argparse
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from contestants import CONTESTANTS, Entry, entered, loaded, reads
 from harness.cache import progress
@@ -23,6 +20,7 @@ from harness.cgroup import Cgroup
 from harness.guest import Guest, Sample
 from harness.kernels import get_kernel, own_kernel_name
 from harness.module import build_module
+from output import arguments, publish
 
 CPUS = 2
 SETTLE_S = 1.0
@@ -124,9 +122,8 @@ def table(figures: dict[str, dict[str, dict[str, float]]], release: str) -> str:
 
 def main() -> None:
     """Measure, print a table, and write the figures as JSON."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser = arguments(main.__doc__)
     parser.add_argument("--kernel", default=own_kernel_name())
-    parser.add_argument("--json", type=Path, help="where the figures go, for machines")
     args = parser.parse_args()
     kernel = get_kernel(args.kernel)
     module = build_module(kernel)[0]
@@ -134,11 +131,7 @@ def main() -> None:
     with Guest(kernel, smp=CPUS) as guest:
         guest.insmod(module)
         figures = measure(guest)
-    print(table(figures, kernel.release))
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        document = {"kernel": kernel.release, "locks_per_io": figures}
-        args.json.write_text(json.dumps(document, indent=2) + "\n")
+    publish(table(figures, kernel.release), {"locks_per_io": figures}, kernel.release, args.json)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ that they took, which does not see a processor idle but is steadier on a busy ho
 ratio with a wide interval says nothing, and is not printed.
 """
 
-import argparse
-import json
 import math
 import os
 import random
@@ -36,6 +34,7 @@ from harness.load import Load
 from harness.module import build_module
 from lab.kernel import get_lab_kernel
 from lab.machine import Uml
+from output import arguments, publish
 
 CPUS = 2
 TURN_S = 0.4
@@ -198,7 +197,7 @@ def remarks(turns: dict[str, dict[str, list[Turn]]]) -> list[str]:
     return lines
 
 
-def document(turns: dict[str, dict[str, list[Turn]]], release: str) -> dict[str, object]:
+def document(turns: dict[str, dict[str, list[Turn]]]) -> dict[str, object]:
     """All turns for machines."""
     figures = {
         load: {
@@ -210,14 +209,13 @@ def document(turns: dict[str, dict[str, list[Turn]]], release: str) -> dict[str,
         }
         for load, by_name in turns.items()
     }
-    return {"kernel": release, "turns": figures}
+    return {"turns": figures}
 
 
 def main() -> None:
     """Measure, print a table, and write all turns as JSON."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser = arguments(main.__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"{ROUNDS} if not given")
-    parser.add_argument("--json", type=Path, help="where the turns go, for machines")
     args = parser.parse_args()
     kernel = get_lab_kernel("smp")
     module = build_module(kernel)[0]
@@ -226,10 +224,7 @@ def main() -> None:
         prefer(guest.pid)
         guest.insmod(module)
         turns = measure(guest, args.rounds)
-    print(table(turns, kernel.release))
-    if args.json:
-        args.json.parent.mkdir(parents=True, exist_ok=True)
-        args.json.write_text(json.dumps(document(turns, kernel.release), indent=2) + "\n")
+    publish(table(turns, kernel.release), document(turns), kernel.release, args.json)
 
 
 if __name__ == "__main__":

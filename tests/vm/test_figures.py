@@ -23,15 +23,17 @@ def tool(ioband: Guest, iobandctl: Path) -> Tool:
 
 
 @contextmanager
-def competition(tool: Tool) -> Iterator[None]:
-    """Cgroups a (weight 300) and b (100) read from io-d as fast as they can."""
+def disk_of(tool: Tool) -> Iterator[str]:
+    """The path of an ioband device over a disk of 40 MB/s."""
+    with null_blk(tool.guest, mbps=40) as disk, created(tool, "io-d", disk) as path:
+        yield path
+
+
+@contextmanager
+def competition(tool: Tool, path: str) -> Iterator[None]:
+    """Cgroups a (weight 300) and b (100) read from a device as fast as they can."""
     guest = tool.guest
-    with (
-        null_blk(guest, mbps=40) as disk,
-        created(tool, "io-d", disk) as path,
-        Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
-    ):
+    with Cgroup(guest, "a") as a, Cgroup(guest, "b") as b:
         tool.run("set-weight", "a", "300")
         options = {"write_lat_log": None}
         load = Load(guest, [Stream(each.path, path, each, options=options) for each in (a, b)])
@@ -55,7 +57,7 @@ def samples(tool: Tool) -> dict[tuple[str, str], float]:
 def assert_metrics(tool: Tool) -> None:
     """Rates of counters are as the weights are, and the histograms have what was counted."""
     before = samples(tool)
-    tool.guest.sleep(3)
+    tool.guest.sleep(2)
     after = samples(tool)
     names = ("bytes_total", "ios_total", "delayed_ios_total", "wait_seconds_bucket")
     for name in names:
@@ -73,6 +75,35 @@ def assert_metrics(tool: Tool) -> None:
         assert after[counted, group] - before[counted, group] == pytest.approx(made, rel=0.05)
 
 
+def assert_explanations(tool: Tool) -> None:
+    """Both are bound by their weights; the root, which does nothing, is not."""
+    for name, entitled in (("a", 75), ("b", 25)):
+        (row,) = tool.json("explain", name, "--interval", "1.5")
+        assert row["verdict"] == "weight", row["says"]
+        assert row["entitled_pct"] == entitled
+        assert row["share_pct"] == pytest.approx(entitled, rel=0.05)
+        others = {part["group"]: part["share_pct"] for part in row["children"][1:]}
+        rest = others["/b" if name == "a" else "/a"]
+        assert rest == pytest.approx(100 - row["share_pct"], abs=0.5)
+    (row,) = tool.json("explain", "root", "--interval", "0.2")
+    assert (row["verdict"], row["entitled_pct"]) == ("idle", 20)
+
+
+def assert_alone(tool: Tool, path: str) -> None:
+    """One reader, one I/O at a time, and nobody else: it waits for the device."""
+    with Cgroup(tool.guest, "c") as alone:
+        options = {"write_lat_log": None}
+        load = Load(tool.guest, [Stream("c", path, alone, iodepth=1, options=options)]).start()
+        (row,) = tool.json("explain", "c", "--interval", "1")
+        load.end()
+    assert row["verdict"] == "device", row["says"]
+    assert row["entitled_pct"] == row["share_pct"] == 100
+    assert "No other group did I/O." in row["says"]
+
+
 def test_figures(tool: Tool) -> None:
-    with competition(tool):
-        assert_metrics(tool)
+    with disk_of(tool) as path:
+        with competition(tool, path):
+            assert_metrics(tool)
+            assert_explanations(tool)
+        assert_alone(tool, path)

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl stat: what groups did, how long they waited and were served. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "alloc.h"
 #include "group.h"
 #include "histogram.h"
+#include "interval.h"
 #include "print.h"
 #include "query.h"
 #include "sample.h"
 #include "tree.h"
 #include "verbs.h"
 #include "words.h"
-
-#define INTERVAL_MIN_S 0.1
-#define INTERVAL_MAX_S 86400.0
 
 enum { POOL, DEVICE, GROUP, PATH, OP, SECONDS, IOS_COUNT, BYTES_COUNT,
 	IOS_RATE, BYTES_RATE, SHARE, HELD_COUNT, WAIT_AVG, WAIT_P50, WAIT_P99,
@@ -234,16 +230,6 @@ static void print_sample(struct table *table, const struct watch *watch,
 	}
 }
 
-static void sleep_until(uint64_t ns)
-{
-	struct timespec then = { .tv_sec = ns / NS_PER_S,
-				 .tv_nsec = ns % NS_PER_S };
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL) ==
-	       EINTR)
-		;
-}
-
 /* Take a sample of a pool and print it, or what changed since the last. */
 static int look(struct table *table, struct watch *watch, size_t i)
 {
@@ -296,7 +282,7 @@ static int look_again_and_again(struct watch *watch, uint64_t count)
 		next_ns += interval_ns;
 		if (next_ns <= sample_clock())	/* too slow: leave some out */
 			next_ns = sample_clock() + interval_ns;
-		sleep_until(next_ns);
+		interval_sleep(next_ns);
 		if (i && !watch->json)
 			print_line("%s", "");
 		code = look_at_all(watch);
@@ -309,7 +295,6 @@ static int read_interval(const struct args *args, double *interval_s,
 {
 	const char *interval = args->value[OPTION_INTERVAL];
 	const char *times = args->value[OPTION_COUNT];
-	char *end;
 
 	*interval_s = 0;
 	*count = 0;
@@ -318,14 +303,7 @@ static int read_interval(const struct args *args, double *interval_s,
 			    times);
 	if (times && !interval)
 		return fail(EXIT_USAGE, "--count needs --interval SECONDS");
-	if (!interval)
-		return EXIT_OK;
-	*interval_s = strtod(interval, &end);
-	if (end != interval && !*end && *interval_s >= INTERVAL_MIN_S &&
-	    *interval_s <= INTERVAL_MAX_S)
-		return EXIT_OK;
-	return fail(EXIT_USAGE, "--interval '%s': it is 0.1 to 86400 seconds",
-		    interval);
+	return interval_of(args, interval_s);
 }
 
 static int find_groups(struct watch *watch, const struct args *args)

@@ -90,6 +90,25 @@ const struct ioband_device *tree_owner(const struct ioband_devices *devices,
 }
 
 /**
+ * tree_is_below() - see whether a group is part of another
+ * @groups: of the pool
+ * @group: one of them
+ * @top: another, or the same
+ *
+ * Return: whether @top is the group or one of its ancestors.
+ */
+bool tree_is_below(const struct groups *groups,
+		   const struct ioband_group *group,
+		   const struct ioband_group *top)
+{
+	if (!tree_is_sound(groups, group))
+		return group == top;
+	while (group && group != top)
+		group = tree_parent(groups, group);
+	return group;
+}
+
+/**
  * tree_has() - see whether a device's bios may go to a group
  * @devices: all
  * @groups: of the pool

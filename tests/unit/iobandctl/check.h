@@ -47,6 +47,10 @@ void test_lasting_names(void);
 void test_sample(void);
 void test_tree(void);
 
+/* In test-explain.c. */
+void test_explain_measures(void);
+void test_explain_judges(void);
+
 /* In test-conf.c. */
 void test_conf_faults(void);
 void test_conf_files(void);

@@ -4,7 +4,8 @@
  * as device-mapper would.
  *
  *	devices		a line for each: name|major:minor|table|status
- *	answers/	answers to messages, by device@message, spaces as _
+ *	answers/	answers to messages, by device@message, spaces as _; one
+ *			with .then after it is that to all but the first
  *	log		the messages sent
  *	cgroup/		the mounted hierarchy, of version $FAKE_VERSION
  *	interrupt	if it is there, each change comes with a SIGTERM
@@ -200,6 +201,15 @@ static void interrupt(void)
 	free(path);
 }
 
+static void answer_otherwise(const char *path)
+{
+	char *name = file_name(path), *then = xasprintf("%s.then", name);
+
+	rename(then, name);
+	free(then);
+	free(name);
+}
+
 int mapper_message(const char *name, const char *message, char **answer)
 {
 	char *path = xasprintf("answers/%s@%s", name, message);
@@ -211,6 +221,7 @@ int mapper_message(const char *name, const char *message, char **answer)
 	for (char *c = path; *c; c++)
 		*c = *c == ' ' ? '_' : *c;
 	file = open_file(path, "r");
+	answer_otherwise(path);
 	free(path);
 	if (!answer) {
 		interrupt();

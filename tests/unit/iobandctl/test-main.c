@@ -17,6 +17,7 @@ static const struct {
 	TEST(histogram_since), TEST(format), TEST(args), TEST(cgroup_path),
 	TEST(pool_of_disks), TEST(disk_that_seeks), TEST(lasting_names),
 	TEST(sample), TEST(tree),
+	TEST(explain_measures), TEST(explain_judges),
 	TEST(conf_faults), TEST(conf_files), TEST(conf_weights),
 	TEST(conf_escape), TEST(conf_selects), TEST(weigh_files),
 	TEST(weigh_bfq), TEST(weigh_devices), TEST(units),

@@ -46,7 +46,7 @@ class Built:
     fake: Path
 
 
-UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-conf", "test-weigh"]
+UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-explain", "test-conf", "test-weigh"]
 PARSER = ["parse", "conf", "conf-ask", "words", "alloc", "error"]
 SWAP = ["test-swap", "swap", "kmsg"]
 FAKED = ["dm", "cgroup-mount"]

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What explain says; how it comes to it is in test-explain.c."""
+
+import pytest
+from fakekernel import Fake
+
+IDLE = "read=0,0,0,0,0 write=0,0,0,0,0 discard=0,0,0,0,0"
+INTERVAL = ("--interval", "0.1")
+
+
+@pytest.fixture
+def busy(host: Fake) -> Fake:
+    """Users 5 (weight 300) and 6 (100, twice) compete for sdb, and 7 does nothing."""
+    weights = {5: 300, 6: 100, 7: 50}
+    lines = [f"{n} 1 uid:{n} weight={weight} set=1\n" for n, weight in weights.items()]
+    host.answer(
+        "byuid", "groups", "1 groups\n1 0 root weight=100 set=0\n" + "".join(lines) + "end\n"
+    )
+
+    def stats(first: str, second: str) -> str:
+        five = f"5 uid:5 held=3,12288 inflight=2 read={first} write=0,0,0,0,0 discard=0,0,0,0,0\n"
+        six = f"6 uid:6 held=0,0 inflight=1 read={second} write=0,0,0,0,0 discard=0,0,0,0,0\n"
+        return f"1 stats\n{five}{six}end\n"
+
+    host.answer("byuid", "stats", stats("10,40960,0,0,0", "7,70,0,0,0"))
+    host.answer("byuid", "stats.then", stats("90,368640,40,80000000,160000000", "27,82000,0,0,90"))
+    return host
+
+
+def test_text(busy: Fake) -> None:
+    lines = [line.strip() for line in busy.run("explain", "uid:5", *INTERVAL).splitlines()]
+    assert lines[0] == "uid:5 in pool sdb:"
+    assert lines[1].startswith("In 0.1 s it got 80.0 % of the bytes done in the pool: ")
+    assert lines[2:4] == [
+        "Its weights give it 75.0 %, and more of what others leave:",
+        "uid:5 has weight 300 of 400 that compete there: 75.0 %",
+    ]
+    assert lines[4] == (
+        "Its weight bounds it: at 10 of 10 looks it had I/O held while others were served.  "
+        "A greater weight would get it more."
+    )
+    assert lines[5:] == [
+        "50 % of its I/Os were held, for 2.00ms on average; at the device they took 2.00ms.",
+        "The others: uid:6 20.0 %.",
+    ]
+
+
+def test_json(busy: Fake) -> None:
+    (row,) = busy.json("explain", "uid:5", *INTERVAL)
+    level, other = row.pop("children")
+    assert 0.1 <= row.pop("seconds") < 10
+    assert "Its weight bounds it" in row.pop("says")
+    assert row == {
+        "type": "group",
+        "pool": "sdb",
+        "device": None,
+        "group": "uid:5",
+        "weight": 300,
+        "competing_weight": None,
+        "entitled_pct": 75,
+        "share_pct": 80,
+        "ios": 80,
+        "bytes": 327680,
+        "wait_avg_ns": 2000000,
+        "service_avg_ns": 2000000,
+        "looks": 10,
+        "looks_held": 10,
+        "looks_busy": 10,
+        "verdict": "weight",
+    }
+    assert {key: value for key, value in level.items() if value is not None} == (
+        {"type": "level", "group": "uid:5", "weight": 300, "competing_weight": 400}
+        | {"entitled_pct": 75}
+    )
+    assert {key: value for key, value in other.items() if value is not None} == (
+        {"type": "other", "group": "uid:6", "weight": 100, "share_pct": 20}
+    )
+
+
+@pytest.mark.parametrize(
+    ("group", "verdict", "says"),
+    [
+        ("uid:6", "device", "It waits for the device: at 10 of 10 looks it had I/O there"),
+        ("uid:7", "idle", "it asks for nothing"),
+        ("uid:7", "idle", "Its weights give it 11.1 %"),
+    ],
+)
+def test_verdicts(busy: Fake, group: str, verdict: str, says: str) -> None:
+    (row,) = busy.json("explain", group, *INTERVAL)
+    assert (row["verdict"], says in row["says"]) == (verdict, True), row["says"]
+
+
+def test_each_pool_and_tree(host: Fake) -> None:
+    """A cgroup has a group in the tree of the pool, and in that of a device."""
+    row = next(row for row in host.json("explain", "o dd", *INTERVAL))
+    assert (row["pool"], row["device"], row["group"]) == ("sda", "own", "/o dd")
+    assert [level["group"] for level in row["children"]] == ["device:253:3", "/o dd"]
+    assert "on device own:" in host.run("explain", "o dd", *INTERVAL)
+    (root,) = host.json("explain", "root", "--pool", "sdb", *INTERVAL)
+    assert root["verdict"] == "idle"
+    assert len(host.json("explain", "root", *INTERVAL)) == 2
+
+
+def test_time_is_not_counted(busy: Fake) -> None:
+    text = (busy.root / "devices").read_text()
+    (busy.root / "devices").write_text(
+        text.replace("mode=uid weight=100 measure=bytes", "mode=uid weight=100 measure=time")
+    )
+    said = busy.run("explain", "uid:5", *INTERVAL)
+    assert "of which nobody counts who had how much" in said
+    assert "Its weight bounds it" in said
+
+
+@pytest.mark.parametrize(
+    ("args", "rc", "says"),
+    [
+        ([], 2, "too few arguments; it takes: GROUP"),
+        (["root", "--interval", "0"], 2, "--interval '0': it is 0.1 to 86400 seconds"),
+        (["nope"], 3, "there is no cgroup /nope"),
+        (["root", "--pool", "nope"], 3, "there is no pool 'nope'"),
+        (["uid:9", *INTERVAL], 3, "uid:9 did no I/O of late and has no weight of its own"),
+    ],
+)
+def test_refused(host: Fake, args: list[str], rc: int, says: str) -> None:
+    assert says in host.run("explain", *args, rc=rc)
+
+
+def test_kernel_fails_meanwhile(busy: Fake) -> None:
+    busy.answer("byuid", "stats.then", "2 stats\nend\n")
+    assert "its format is '2'" in busy.run("explain", "uid:5", *INTERVAL, rc=7)

@@ -19,7 +19,7 @@
  *						data it is; cgroup 0 are those of no cgroup,
  *						and all from the 512th cgroup on
  *
- * When a request completes is the model's decision alone (hdd.c, flash.c, cloud.c,
+ * When a request completes is the model's decision alone (hdd*.c, flash.c, cloud.c,
  * behind the interface of model.h).  Here are the tags, one timer that is set to the
  * model's next event, and the data: zeroes, or with keep_data=1 what was written.
  *

@@ -37,16 +37,18 @@ tools: ## Build iobandctl
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl
 
 # Headers have no System.map, without which Kbuild runs no depmod, and no key to sign with.
-install: all ## Install the module for the running kernel, and iobandctl (DESTDIR=, PREFIX=)
+install: all ## Install the module for the running kernel, iobandctl and udev's rules (DESTDIR=, PREFIX=)
 	$(MAKE) -C $(HEADERS) M=$(CURDIR)/build/$(RELEASE) INSTALL_MOD_PATH=$(DESTDIR) \
 		INSTALL_MOD_DIR=updates DEPMOD=true CONFIG_MODULE_SIG_ALL= modules_install
 	depmod $(addprefix -b ,$(DESTDIR)) $(RELEASE)
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl install
+	$(MAKE) -C udev install
 
 uninstall: ## Remove what install installed
 	rm -f $(DESTDIR)/lib/modules/$(RELEASE)/updates/dm-ioband.ko*
 	depmod $(addprefix -b ,$(DESTDIR)) $(RELEASE)
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl uninstall
+	$(MAKE) -C udev uninstall
 
 setup: ## Install what all targets need, and fetch the kernels
 	@scripts/setup all

@@ -29,6 +29,7 @@ static const struct verb *const verbs[] = {
 	&verb_apply,
 	&verb_dump,
 	&verb_watch,
+	&verb_udev,
 	&verb_help,
 };
 

@@ -172,16 +172,49 @@ static bool same(const struct device *a, const struct device *b)
 	return a->major == b->major && a->minor == b->minor;
 }
 
-static bool names_device(const char *list, const struct device *device)
+static bool is_ioband(const struct subject *subject)
+{
+	return !strcmp(subject->known.type, "ioband");
+}
+
+/* A link that is said to be the device's, which may lead to the ioband device over it. */
+static bool claims(const struct subject *subject, const char *spelled)
+{
+	const char *volume = subject->known.volume;
+	bool found = volume && !strcmp(volume, spelled);
+	char *path = *spelled == '/' ? xstrdup(spelled) :
+				       xasprintf("/dev/%s", spelled);
+
+	for (size_t i = 0; subject->paths[i] && !found; i++)
+		found = !strcmp(subject->paths[i], path);
+	free(path);
+	return found;
+}
+
+/* The links to an ioband device are those of the device below, which they mean. */
+static bool is_named(const struct subject *subject, const char *spelled)
+{
+	struct device named;
+
+	if (!is_ioband(subject))
+		return claims(subject, spelled) ||
+		       (device_find(spelled, &named) &&
+			same(&named, &subject->device));
+	if (strchr(spelled, '/'))
+		return !strcmp(spelled, subject->device.path) ||
+		       !strcmp(spelled, subject->paths[0]);
+	return device_find(spelled, &named) && same(&named, &subject->device);
+}
+
+static bool names_device(const char *list, const struct subject *subject)
 {
 	struct span rest = span_of(list), word;
-	struct device named;
 	bool found = false;
 
 	while (!found && span_word(&rest, &word)) {
 		char *spelled = xstrndup(word.start, word.length);
 
-		found = device_find(spelled, &named) && same(&named, device);
+		found = is_named(subject, spelled);
 		free(spelled);
 	}
 	return found;
@@ -199,7 +232,7 @@ static bool choose(const struct conf *conf, const struct subject *subject,
 		if (section->kind != CONF_DEVICE ||
 		    (!list && !subject->suitable) ||
 		    !conf_selects(section, &subject->known) ||
-		    (list && !names_device(list, &subject->device)))
+		    (list && !names_device(list, subject)))
 			continue;
 		if (!choice->section || (list && !choice->named)) {
 			choice->section = section;
@@ -346,6 +379,54 @@ int select_devices(const struct conf *conf, char *const *only, int n_only,
 		code = check_fitted(choices, only, devices, n_only);
 	free(devices);
 	return code;
+}
+
+/**
+ * select_is_lasting() - see whether a link of udev's is to a device for good, not to what is on it
+ * @link: its path
+ *
+ * Return: whether it is.
+ */
+bool select_is_lasting(const char *link)
+{
+	static const char *const not[] = {
+		"/dev/disk/by-uuid/", "/dev/disk/by-label/",
+		"/dev/disk/by-partuuid/", "/dev/disk/by-partlabel/",
+		"/dev/disk/by-diskseq/",
+		"/dev/disk/by-id/lvm-pv-uuid-", "/dev/disk/by-id/md-uuid-",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(not); i++) {
+		if (begins(link, not[i]))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * select_event() - see whether the configuration is about a device of udev's
+ * @conf: the configuration
+ * @found: the device, which may be about to appear
+ * @choice: the result
+ *
+ * Links to what is on the device do not count: they will lead elsewhere.
+ *
+ * Return: whether it is.
+ */
+bool select_event(const struct conf *conf, struct udev_device *found,
+		  struct choice *choice)
+{
+	struct subject subject;
+	size_t n = 0;
+
+	if (!describe(found, &subject))
+		return false;
+	for (size_t i = 0; subject.paths[i]; i++) {
+		if (select_is_lasting(subject.paths[i]))
+			subject.paths[n++] = subject.paths[i];
+	}
+	subject.paths[n] = NULL;
+	return choose(conf, &subject, choice);
 }
 
 /**

@@ -2,6 +2,8 @@
 #ifndef IOBANDCTL_SELECT_H
 #define IOBANDCTL_SELECT_H
 
+#include <libudev.h>
+
 #include "conf.h"
 #include "device.h"
 
@@ -26,6 +28,9 @@ struct choices {
 
 int select_devices(const struct conf *conf, char *const *only, int n_only,
 		   struct choices *choices);
+bool select_is_lasting(const char *link);
+bool select_event(const struct conf *conf, struct udev_device *found,
+		  struct choice *choice);
 void choices_free(struct choices *choices);
 char *device_lasting_name(unsigned int major, unsigned int minor);
 

@@ -185,6 +185,48 @@ bool use_by_root(const struct device *device, struct problem *use)
 	return found;
 }
 
+static bool fstab_has(struct libmnt_table *fstab, const char *path,
+		      struct problem *use)
+{
+	struct libmnt_fs *entry =
+		mnt_table_find_srcpath(fstab, path, MNT_ITER_FORWARD);
+
+	if (entry)
+		problem_set(use,
+			    "fstab(5) calls it %s, which is never the name of an ioband device; write UUID= or /dev/disk/by-id there",
+			    path);
+	return entry;
+}
+
+/**
+ * use_by_fstab() - see whether fstab calls a device by a name that stays its own
+ * @device: the device; its partitions count
+ * @use: by which, and what to do
+ *
+ * What is mounted so could not be mounted any more if the device was wrapped.
+ *
+ * Return: whether it does.
+ */
+bool use_by_fstab(const struct device *device, struct problem *use)
+{
+	struct libmnt_table *fstab = mnt_new_table();
+	struct names parts = { .n = 0 };
+	struct device part;
+	bool found;
+
+	found = fstab && !mnt_table_parse_fstab(fstab, NULL);
+	if (found) {
+		device_related(device, "", &parts);
+		found = fstab_has(fstab, device->path, use);
+	}
+	for (size_t i = 0; i < parts.n && !found; i++)
+		found = device_of_kernel_name(parts.v[i], &part) &&
+			fstab_has(fstab, part.path, use);
+	names_free(&parts);
+	mnt_unref_table(fstab);
+	return found;
+}
+
 static bool process_has_open(int process, const struct device *device)
 {
 	struct dirent *entry;

@@ -24,6 +24,7 @@ extern const struct verb verb_explain;
 extern const struct verb verb_apply;
 extern const struct verb verb_dump;
 extern const struct verb verb_watch;
+extern const struct verb verb_udev;
 
 int extract_from(const char *name, bool *had_it);
 extern const struct option_spec remove_options[];

@@ -792,5 +792,18 @@ def test_install(built: Built, tmp_path: Path) -> None:
     assert re.fullmatch(r"iobandctl \d+\.\d+\.\d+\n", version.stdout)
     for page in ("man8/iobandctl.8", "man5/ioband.conf.5"):
         assert (tmp_path / "root/usr/share/man" / page).exists()
-    unit = tmp_path / "root/usr/lib/systemd/system/iobandctl-watch.service"
-    assert "ExecStart=/usr/sbin/iobandctl watch\n" in unit.read_text()
+
+
+def test_install_of_rules_and_units(tmp_path: Path) -> None:
+    where = ["-C", SOURCE / "../../udev", f"DESTDIR={tmp_path}/root", "PREFIX=/usr"]
+    sh("make", *where, "install", check=True)
+    lib = tmp_path / "root/usr/lib"
+    files = {str(f.relative_to(lib)): f.read_text() for f in lib.rglob("*") if f.is_file()}
+    assert not re.findall(r"@[A-Z]+@", "".join(files.values()))
+    unit = files["systemd/system/iobandctl-watch.service"]
+    assert "ExecStart=/usr/sbin/iobandctl watch\n" in unit
+    rules = files["udev/rules.d/61-ioband.rules"]
+    started = set(re.findall(r"start (\S+@)\S+\.service", rules))
+    assert started == {f[15:-8] for f in files if f.endswith("@.service")}
+    sh("make", *where, "uninstall", check=True)
+    assert not [f for f in lib.rglob("*") if f.is_file()]

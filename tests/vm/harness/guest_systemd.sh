@@ -40,7 +40,7 @@ printf '%s\n' "[Service]" "ExecStart=" "ExecStart=-udevadm trigger --action=add 
 	>$few/few.conf
 printf '%s\n' "[Manager]" "DefaultTimeoutStartSec=60" "DefaultTimeoutStopSec=60" \
 	>/etc/systemd/system.conf
-printf '%s\n' "[Unit]" "Description=Hands of the laboratory" "DefaultDependencies=no" \
+printf '%s\n' "[Unit]" "Description=Hands of the laboratory" "DefaultDependencies=no" "IgnoreOnIsolate=yes" \
 	'Requires=dev-virtio\x2dports-agent.device' 'After=dev-virtio\x2dports-agent.device' \
 	"[Service]" "Environment=HOME=/root LC_ALL=C.UTF-8 PATH=$PATH" \
 	"ExecStart=/usr/bin/python3 -S $here/guest_agent.py /dev/virtio-ports/agent" \

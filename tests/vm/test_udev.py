@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Disks that udev's rules wrap as they appear, on real udev, systemd and LVM."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from harness.guest import SHARE, Guest
+from harness.module import REPO
+from harness.tool import build_tool
+from harness.waiting import wait_until
+
+pytestmark = pytest.mark.guest(systemd=True)
+
+ID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_data"
+WRAPPED = "/dev/mapper/io-data"
+CONF = f"[device io-data]\ndevice = {ID}\n"
+WAIT_S = 120  # of a busy host
+UUID = "11111111-2222-3333-4444-555555555555"
+BY_UUID = f"/dev/disk/by-uuid/{UUID}"
+FSTAB = f"UUID={UUID} /srv ext4 nofail 0 0\n"
+LOADS = f"install dm-ioband /sbin/modprobe dm-mod && /sbin/insmod {SHARE}/dm-ioband.ko\n"
+
+
+class Machine:
+    """A guest on which ioband is installed, and one disk that comes and goes."""
+
+    def __init__(self, guest: Guest):
+        self.guest = guest
+        self.root = guest.share / "root"
+        self.plugged = False
+
+    def install(self) -> None:
+        """Rules, units and iobandctl, for the running system and for the next boot."""
+        where = [f"DESTDIR={self.root}", "PREFIX=/usr"]
+        subprocess.run(["make", "-s", "-C", REPO / "udev", "install", *where], check=True)
+        (self.root / "usr/sbin").mkdir(parents=True, exist_ok=True)
+        shutil.copy(build_tool(), self.root / "usr/sbin/iobandctl")
+        self.configure(CONF)
+
+    def configure(self, conf: str | None, *, loads: str = LOADS, fstab: str = FSTAB) -> None:
+        """The configuration, or none, and how the kernel gets the module."""
+        etc = self.root / "etc"
+        (etc / "modprobe.d").mkdir(parents=True, exist_ok=True)
+        (etc / "modprobe.d/ioband.conf").write_text(loads)
+        (etc / "ioband.conf").write_text(conf or "")
+        (etc / "fstab").write_text(fstab)
+        if conf is None:
+            (etc / "ioband.conf").unlink()
+            self.guest.run(["rm", "-f", "/etc/ioband.conf"])
+        self.guest.run(
+            f"cp -a {SHARE}/root/. / && udevadm control --reload && systemctl daemon-reload"
+        )
+
+    def plug(self, link: str) -> None:
+        """Plug the disk in, and wait for a link."""
+        self.guest.plug("data", 64)
+        self.plugged = True
+        self.wait(link)
+        self.guest.run(["udevadm", "settle"])
+
+    def pull(self) -> None:
+        """Pull the disk out."""
+        self.guest.unplug("data")
+        self.plugged = False
+
+    def unplug(self) -> None:
+        """Pull the disk out, and wait until nothing is left of it."""
+        self.pull()
+        self.wait_gone(ID)
+        self.wait_gone(WRAPPED)
+
+    def wait(self, path: str) -> None:
+        """Wait for a file."""
+        wait_until(self.guest, lambda: self.guest.exists(path), f"no {path}", WAIT_S)
+
+    def wait_gone(self, path: str) -> None:
+        """Wait until there is no such file."""
+        what = f"{path} is still there"
+        wait_until(self.guest, lambda: not self.guest.exists(path), what, WAIT_S)
+
+    def disk(self, path: str) -> str:
+        """Name in device-mapper of what a path leads to, or the kernel's."""
+        return self.guest.run(["lsblk", "-dno", "NAME", path]).out.strip()
+
+    def property(self, device: str, name: str) -> str:
+        """What udev says of a device."""
+        return self.guest.run(
+            ["udevadm", "info", "-q", "property", "--value", f"--property={name}", device]
+        ).out.strip()
+
+    def journal(self, *which: str) -> str:
+        """What units or programs said since the boot."""
+        return self.guest.run(["journalctl", "-b", *which]).out
+
+    def source(self, directory: str) -> str:
+        """What is mounted on a directory."""
+        return self.guest.run(["findmnt", "-no", "SOURCE", directory]).out.strip()
+
+    def wraps(self, raw: str) -> bool:
+        """Whether the disk is wrapped when it is asked for."""
+        unit = f"ioband-wrap@{raw.removeprefix('/dev/')}"
+        return not self.guest.run(["systemctl", "start", unit], check=False).rc
+
+    def wait_for_links(self, device: str) -> None:
+        """Wait until the links lead to a device."""
+
+        def lead() -> bool:
+            real = self.guest.run(["readlink", "-f", ID, BY_UUID, device], check=False).out.split()
+            return len(real) == 3 and len(set(real)) == 1
+
+        wait_until(self.guest, lead, f"the links do not lead to {device}", WAIT_S)
+
+    def raw(self) -> str:
+        """The disk itself, whatever leads to it."""
+        (path,) = self.guest.run("echo /sys/bus/scsi/drivers/sd/*/block/*").out.split()
+        return f"/dev/{path.split('/')[-1]}"
+
+
+@pytest.fixture
+def machine(ioband: Guest) -> Iterator[Machine]:
+    """A machine that wraps the disk, which is not there yet and has a file system."""
+    machine = Machine(ioband)
+    machine.install()
+    yield machine
+    if ioband.alive:
+        if machine.plugged:
+            machine.pull()
+        shutil.rmtree(machine.root)
+        ioband.run(["rm", "-rf", "/etc/ioband.conf", "/etc/fstab", "/run/ioband"])
+
+
+@pytest.fixture
+def formatted(machine: Machine) -> Machine:
+    """The same, with a file system on the disk, made while no configuration named it."""
+    machine.configure(None)
+    machine.plug(ID)
+    assert "IOBAND" not in machine.guest.run(["udevadm", "info", machine.raw()]).out
+    machine.guest.run(["mkfs.ext4", "-q", "-F", "-U", UUID, ID])
+    machine.wait(BY_UUID)
+    assert machine.disk(BY_UUID) == machine.disk(ID) == machine.raw().removeprefix("/dev/")
+    assert not machine.guest.exists(WRAPPED)
+    machine.unplug()
+    machine.configure(CONF)
+    return machine
+
+
+def test_a_disk_is_wrapped_hidden_and_mounted_by_its_uuid(formatted: Machine) -> None:
+    machine = formatted
+    machine.plug(WRAPPED)
+    machine.wait_for_links(WRAPPED)
+    raw = machine.raw()
+    assert machine.property(raw, "SYSTEMD_READY") == "0"
+    assert machine.property(raw, "ID_FS_TYPE") == ""
+    machine.guest.run(["mount", "/srv"])
+    assert machine.source("/srv") == WRAPPED
+    assert json.loads(machine.guest.run(["iobandctl", "apply", "--json"]).out) == {"changes": []}
+    machine.guest.run(["umount", "/srv"])
+    machine.unplug()
+
+
+def test_a_disk_that_is_pulled_out_under_load_is_cleaned_up(formatted: Machine) -> None:
+    machine, guest = formatted, formatted.guest
+    machine.plug(WRAPPED)
+    machine.wait(BY_UUID)
+    guest.run(["mount", "/srv"])
+    guest.expect_dmesg("I/O error|EXT4-fs|JBD2")
+    fio = "fio --name=load --directory=/srv --size=16m --rw=randrw --direct=1"
+    job = guest.start(f"{fio} --time_based --runtime=600")
+    machine.wait("/srv/load.0.0")
+    machine.pull()
+    assert job.wait(timeout=120, check=False).rc != 0
+    guest.run("umount /srv || ! findmnt /srv", timeout=120)
+    machine.wait_gone(WRAPPED)
+    machine.plug(WRAPPED)
+    machine.wait(BY_UUID)
+    guest.run(["mount", "/srv"])
+    guest.run(["umount", "/srv"])
+    machine.unplug()
+
+
+def test_what_cannot_be_wrapped_is_left_alone_and_said(formatted: Machine) -> None:
+    machine, guest = formatted, formatted.guest
+    machine.configure(CONF, loads="install dm-ioband /bin/false\n")
+    guest.rmmod("dm_ioband")
+    guest.expect_dmesg("error adding target to table")
+    machine.plug(BY_UUID)
+    raw = machine.raw()
+    assert machine.disk(BY_UUID) == raw.removeprefix("/dev/")
+    assert "is left alone" in machine.journal("-u", "ioband-wrap@*")
+    machine.configure(CONF)
+    guest.run(["mount", "/srv"])
+    assert not machine.wraps(raw)
+    assert "is left alone: it is mounted" in machine.journal("-t", "iobandctl")
+    guest.run(["umount", "/srv"])
+    guest.run(["udevadm", "trigger", "--settle", raw])  # nobody has asked for it
+    assert not guest.exists(WRAPPED)
+    machine.configure(CONF, fstab=f"{raw} /srv ext4 noauto 0 0\n")
+    assert not machine.wraps(raw)
+    assert f"fstab(5) calls it {raw}" in machine.journal("-t", "iobandctl")
+    machine.configure(CONF)
+    assert machine.wraps(raw)
+    machine.wait_for_links(WRAPPED)
+    machine.unplug()
+
+
+def test_what_is_unwrapped_by_hand_is_back_as_it_was(formatted: Machine) -> None:
+    machine, guest = formatted, formatted.guest
+    machine.plug(WRAPPED)
+    machine.wait_for_links(WRAPPED)
+    raw = machine.raw()
+    guest.run(["iobandctl", "unwrap", raw])
+    machine.wait_for_links(raw)
+    assert machine.property(raw, "SYSTEMD_READY") != "0"
+    guest.run(["mount", "/srv"])
+    guest.run(["umount", "/srv"])
+    assert not guest.exists(WRAPPED)
+    assert machine.wraps(raw)
+    machine.wait_for_links(WRAPPED)
+    assert machine.property(raw, "SYSTEMD_READY") == "0"
+    machine.unplug()
+
+
+def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> None:
+    machine, guest = formatted, formatted.guest
+    volumes = ID.replace("_data", "_volumes")
+    guest.plug("volumes", 64)
+    machine.wait(volumes)
+    guest.run(["vgcreate", "-y", "vg0", volumes])
+    for name in ("wrapped", "named"):
+        guest.run(["lvcreate", "-y", "-n", name, "-L", "16M", "vg0"])
+        guest.run(["mkfs.ext4", "-q", f"/dev/vg0/{name}"])
+    fstab = (
+        "/dev/vg0/wrapped /media ext4 defaults 0 0\n/dev/mapper/vg0-named /mnt ext4 defaults 0 0\n"
+    )
+    machine.configure(f"{CONF}[device volumes]\nvolume = vg0/*\n", fstab=FSTAB + fstab)
+    machine.plug(WRAPPED)
+    machine.wait_for_links(WRAPPED)
+    guest.run("mount /srv && echo content >/srv/file && sync")
+    guest.reboot(cut=True)
+    machine.wait("/srv/file")
+    assert machine.source("/srv") == WRAPPED
+    assert guest.read("/srv/file") == "content\n"
+    assert machine.source("/media") == "/dev/mapper/io-vg0-wrapped"
+    assert machine.source("/mnt") == "/dev/mapper/vg0-named"
+    assert "fstab(5) calls it /dev/mapper/vg0-named" in machine.journal("-t", "iobandctl")
+    assert guest.boot_state == "running"
+    guest.run(["umount", "/srv", "/media", "/mnt"])
+    guest.run(["iobandctl", "unwrap", "vg0/wrapped"])
+    machine.unplug()
+    guest.run(["vgchange", "-an", "vg0"])
+    guest.unplug("volumes")
+    machine.wait_gone(volumes)
+
+
+def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) -> None:
+    guest = machine.guest
+    machine.plug(WRAPPED)
+    guest.run(["sfdisk", "-q", "--wipe", "always", WRAPPED], input=",24M\n,\n")
+    machine.wait(f"{WRAPPED}-part2")
+    guest.run(["mkfs.ext4", "-q", "-U", UUID, f"{WRAPPED}-part2"])
+    guest.run(["vgcreate", "-y", "vg0", f"{WRAPPED}-part1"])
+    guest.run(["lvcreate", "-y", "-n", "lv0", "-L", "12M", "vg0"])
+    guest.run(["vgchange", "-an", "vg0"])
+    machine.unplug()
+    machine.plug("/dev/vg0/lv0")
+    machine.wait(BY_UUID)
+    assert machine.disk(BY_UUID) == "io-data-part2"
+    machine.wait(f"{ID}-part2")
+    assert machine.disk(f"{ID}-part2") == "io-data-part2"
+    below = guest.run(["lsblk", "-snlo", "NAME", "/dev/vg0/lv0"]).out.split()
+    assert below == ["vg0-lv0", "io-data-part1", "io-data", machine.raw().removeprefix("/dev/")]
+    setting = 'external_device_info_source = "udev"'
+    assert setting in (REPO / "tools/iobandctl/iobandctl.8").read_text()
+    lvcreate = ["lvcreate", "-y", "-n", "lv1", "-L", "4M", "vg0"]
+    assert "duplicate PV" in guest.run(lvcreate, check=False).err
+    guest.run([*lvcreate, "--config", f"devices {{ {setting} }}"])
+    guest.run(["vgchange", "-an", "vg0"])
+    machine.unplug()

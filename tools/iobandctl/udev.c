@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * iobandctl udev: what the rules ask while a device appears, which udev describes
+ * in the environment.  It answers with properties, and changes nothing.  With
+ * --gone, which the rules have a unit do, what is left over a lost device goes.
+ */
+#include <libudev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <syslog.h>
+
+#include "dm.h"
+#include "ioband.h"
+#include "kmsg.h"
+#include "print.h"
+#include "select.h"
+#include "under.h"
+#include "use.h"
+#include "verbs.h"
+
+#define DEV "/dev/"
+#define WRAP "IOBAND_WRAP"
+#define OVER "IOBAND_OVER"
+
+static bool begins(const char *text, const char *prefix)
+{
+	return text && !strncmp(text, prefix, strlen(prefix));
+}
+
+/* Not a device that "insert" made, over which the owner's own lies. */
+static bool is_ours(const char *uuid)
+{
+	return begins(uuid, MAPPER_UUID_PREFIX) &&
+	       !begins(uuid, UNDER_UUID_PREFIX);
+}
+
+static bool read_uuid(const char *kernel, struct device *device,
+		      char uuid[MAPPER_UUID_SIZE])
+{
+	return device_of_kernel_name(kernel, device) &&
+	       device_attribute(device->major, device->minor, "dm/uuid", uuid,
+				MAPPER_UUID_SIZE);
+}
+
+static struct udev_device *udev_of(struct udev *udev,
+				   const struct device *device)
+{
+	return udev_device_new_from_devnum(udev, 'b',
+					   makedev(device->major,
+						   device->minor));
+}
+
+/* A device of device-mapper keeps the name by which it is known to its owner. */
+static bool can_be_taken(const char *link)
+{
+	return select_is_lasting(link) && !begins(link, "/dev/mapper/");
+}
+
+/* Of a disk: with its partitions' numbers, they are theirs. */
+static bool is_for_partitions(const char *link)
+{
+	return select_is_lasting(link) && (begins(link, "/dev/disk/by-id/") ||
+					   begins(link, "/dev/disk/by-path/"));
+}
+
+/* As the rules want them: below /dev, in one line. */
+static void print_links(struct udev_device *found,
+			bool (*wanted)(const char *link), const char *suffix)
+{
+	struct udev_list_entry *link =
+		udev_device_get_devlinks_list_entry(found);
+	const char *separator = "IOBAND_LINKS=";
+
+	for (; link; link = udev_list_entry_get_next(link)) {
+		const char *name = udev_list_entry_get_name(link);
+
+		if (!begins(name, DEV) || !wanted(name))
+			continue;
+		printf("%s%s%s", separator, name + strlen(DEV), suffix);
+		separator = " ";
+	}
+	if (*separator == ' ')
+		putchar('\n');
+}
+
+/* Whether all that lies on it is an ioband device. */
+static bool is_wrapped(const struct device *device)
+{
+	struct names holders = { .n = 0 };
+	char uuid[MAPPER_UUID_SIZE];
+	struct device holder;
+	bool found = device_related(device, "holders", &holders);
+
+	for (size_t i = 0; i < holders.n && found; i++)
+		found = read_uuid(holders.v[i], &holder, uuid) && is_ours(uuid);
+	names_free(&holders);
+	return found;
+}
+
+/* Whether ioband was inserted into it. */
+static bool is_place(const struct device *device, struct problem *use)
+{
+	struct names slaves = { .n = 0 };
+	char uuid[MAPPER_UUID_SIZE];
+	struct device slave;
+	bool found = false;
+
+	device_related(device, "slaves", &slaves);
+	for (size_t i = 0; i < slaves.n && !found; i++)
+		found = read_uuid(slaves.v[i], &slave, uuid) &&
+			begins(uuid, UNDER_UUID_PREFIX);
+	names_free(&slaves);
+	problem_set(use, "ioband was inserted into it");
+	return found;
+}
+
+/* Root's disk, and whatever else the initramfs took in use, stays as it is. */
+static bool is_free(const struct device *device)
+{
+	struct problem use;
+
+	if (!is_place(device, &use) && !use_by_root(device, &use) &&
+	    !use_of_device(device, &use) && !use_by_fstab(device, &use) &&
+	    !use_exclusive(device, &use))
+		return true;
+	syslog(LOG_WARNING, "%s is to be wrapped, and is left alone: %s",
+	       device->path, use.text);
+	return false;
+}
+
+/* What the rules have decided before is taken back by the unit only. */
+static bool is_decided(struct udev_device *found)
+{
+	const char *value = udev_device_get_property_value(found, WRAP);
+
+	return value && !strcmp(value, "1");
+}
+
+static int ask_configuration(struct udev_device *found, bool *wrap)
+{
+	struct choice choice;
+	struct conf conf;
+	int code = conf_load(NULL, &conf);
+
+	*wrap = false;
+	if (code != EXIT_OK) {
+		syslog(LOG_ERR,
+		       "no device is wrapped: the configuration cannot be used; 'iobandctl apply --dry-run' says why");
+		return code;
+	}
+	if (conf.n_files && select_event(&conf, found, &choice))
+		*wrap = is_decided(found) || is_free(&choice.device);
+	conf_free(&conf);
+	return EXIT_OK;
+}
+
+static int answer_for_other(struct udev_device *found,
+			    const struct device *device)
+{
+	bool wrap = is_wrapped(device);
+	int code = wrap ? EXIT_OK : ask_configuration(found, &wrap);
+
+	if (code != EXIT_OK)
+		return code;
+	print_line(WRAP "=%d", wrap);
+	if (wrap)
+		print_links(found, select_is_lasting, "");
+	return print_flush();
+}
+
+static bool find_below(const struct device *device, struct device *below)
+{
+	struct names slaves = { .n = 0 };
+	bool found = device_related(device, "slaves", &slaves) &&
+		     device_of_kernel_name(slaves.v[0], below);
+
+	names_free(&slaves);
+	return found;
+}
+
+/* The links of the device below, which has been hidden. */
+static int answer_for_ours(struct udev *udev, const struct device *device)
+{
+	struct device below;
+	struct udev_device *slave =
+		find_below(device, &below) ? udev_of(udev, &below) : NULL;
+
+	if (slave && is_decided(slave)) {
+		print_line(OVER "=%s", udev_device_get_sysname(slave));
+		print_links(slave, can_be_taken, "");
+	}
+	udev_device_unref(slave);
+	return print_flush();
+}
+
+static int answer_for_partition(struct udev *udev, const struct device *device,
+				const char *uuid)
+{
+	struct device ours, below;
+	struct udev_device *slave = NULL;
+	char suffix[32];
+	unsigned int number;
+
+	if (sscanf(uuid, "part%u-", &number) == 1 &&
+	    find_below(device, &ours) && find_below(&ours, &below))
+		slave = udev_of(udev, &below);
+	snprintf(suffix, sizeof(suffix), "-part%u", number);
+	if (slave && is_decided(slave))
+		print_links(slave, is_for_partitions, suffix);
+	udev_device_unref(slave);
+	return print_flush();
+}
+
+static int answer(struct udev *udev)
+{
+	struct udev_device *found = udev_device_new_from_environment(udev);
+	struct device device;
+	const char *uuid;
+	dev_t number;
+	int code;
+
+	if (!found || !udev_device_get_devnode(found)) {
+		udev_device_unref(found);
+		return fail(EXIT_USAGE,
+			    "no device is described in the environment; only udev's rules can ask this");
+	}
+	number = udev_device_get_devnum(found);
+	device = (struct device){ .major = major(number),
+				  .minor = minor(number) };
+	uuid = udev_device_get_property_value(found, "DM_UUID");
+	if (is_ours(uuid))
+		code = answer_for_ours(udev, &device);
+	else if (begins(uuid, "part") && strstr(uuid, "-" MAPPER_UUID_PREFIX))
+		code = answer_for_partition(udev, &device, uuid);
+	else
+		code = answer_for_other(found, &device);
+	udev_device_unref(found);
+	return code;
+}
+
+/* Over a device that is gone, which was the one of this name, as far as is known. */
+static bool is_orphan(struct udev *udev, const struct ioband_device *ioband,
+		      const char *gone)
+{
+	const struct device device = { .major = ioband->dm->major,
+				       .minor = ioband->dm->minor };
+	struct udev_device *found;
+	const char *over;
+	bool is;
+
+	if (!ioband->dm->table || under_is_inserted(ioband) ||
+	    device_attribute(ioband->table.device[0], ioband->table.device[1],
+			     "dev", NULL, 0))
+		return false;
+	found = udev_of(udev, &device);
+	over = found ? udev_device_get_property_value(found, OVER) : NULL;
+	is = !over || !strcmp(over, gone);
+	udev_device_unref(found);
+	return is;
+}
+
+/* When it is closed: what has it open knows that the disk is lost. */
+static int drop_named(const char *name)
+{
+	int error;
+
+	kmsg_mark();
+	error = mapper_remove(name, true);
+	if (!error)
+		return EXIT_OK;
+	return fail(exit_code_of(-error), "cannot remove %s: %s", name,
+		    kmsg_reason(-error));
+}
+
+static int drop(const struct ioband_device *ioband)
+{
+	const struct device device = { .major = ioband->dm->major,
+				       .minor = ioband->dm->minor };
+	struct names parts = { .n = 0 };
+	char uuid[MAPPER_UUID_SIZE], name[MAPPER_NAME_SIZE];
+	int code = EXIT_OK, result;
+	struct device part;
+
+	device_related(&device, "holders", &parts);
+	for (size_t i = 0; i < parts.n; i++) {
+		if (read_uuid(parts.v[i], &part, uuid) &&
+		    begins(uuid, "part") &&
+		    device_attribute(part.major, part.minor, "dm/name", name,
+				     sizeof(name))) {
+			result = drop_named(name);
+			code = code == EXIT_OK ? result : code;
+		}
+	}
+	names_free(&parts);
+	result = drop_named(ioband->dm->name);
+	return code == EXIT_OK ? result : code;
+}
+
+static int drop_orphans(struct udev *udev, const char *gone)
+{
+	struct ioband_devices devices;
+	int code = ioband_load(&devices), result;
+
+	if (code != EXIT_OK)
+		return code;
+	for (size_t i = 0; i < devices.n; i++) {
+		if (!is_orphan(udev, &devices.v[i], gone))
+			continue;
+		result = drop(&devices.v[i]);
+		code = code == EXIT_OK ? result : code;
+	}
+	ioband_free(&devices);
+	return code;
+}
+
+static int run(const struct args *args)
+{
+	const char *gone = args->value[OPTION_GONE];
+	struct udev *udev = udev_new();
+	int code;
+
+	if (!udev)
+		return fail(EXIT_FAILED, "libudev cannot be used");
+	code = gone ? drop_orphans(udev, gone) : answer(udev);
+	udev_unref(udev);
+	return code;
+}
+
+static const struct option_spec options[] = {
+	{ OPTION_GONE, "gone", "NAME",
+	  "remove what is over the device of this kernel's name, which is gone" },
+	{ .name = NULL }
+};
+
+const struct verb verb_udev = {
+	.name = "udev",
+	.args = "",
+	.summary = "Answer udev's rules: is this new device to be wrapped?",
+	.options = options,
+	.run = run,
+};

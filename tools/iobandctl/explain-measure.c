@@ -3,93 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "activity.h"
 #include "alloc.h"
 #include "explain.h"
 #include "query.h"
 #include "tree.h"
 
-/**
- * struct activity - who did something
- * @own: by group: itself
- * @any: by group: itself, or one below it
- */
-struct activity {
-	bool *own;
-	bool *any;
-};
-
-static bool does_something(const struct group_stats *stats)
-{
-	return stats_total(stats).ios || stats->held[IOS] || stats->inflight;
-}
-
-static void mark(const struct groups *groups, const struct stats *stats,
-		 struct activity *activity)
-{
-	for (size_t i = 0; i < stats->n; i++) {
-		const struct ioband_group *group =
-			groups_find(groups, stats->v[i].seq);
-
-		if (!group || !does_something(&stats->v[i]) ||
-		    !tree_is_sound(groups, group))
-			continue;
-		activity->own[group - groups->v] = true;
-		for (; group; group = tree_parent(groups, group))
-			activity->any[group - groups->v] = true;
-	}
-}
-
-/* Of looks only what waits: their counters are of all that was ever done. */
-static void mark_look(const struct groups *groups, const struct stats *look,
-		      struct activity *activity)
-{
-	for (size_t i = 0; i < look->n; i++) {
-		struct group_stats now = look->v[i];
-
-		memset(now.op, 0, sizeof(now.op));
-		mark(groups, &(struct stats){ &now, 1 }, activity);
-	}
-}
-
-static void find_activity(const struct observation *pool,
-			  struct activity *activity)
-{
-	const struct groups *groups = &pool->delta.groups;
-
-	activity->own = xcalloc(groups->n, sizeof(bool));
-	activity->any = xcalloc(groups->n, sizeof(bool));
-	mark(groups, &pool->delta.stats, activity);
-	for (size_t i = 0; i < pool->n; i++)
-		mark_look(groups, &pool->look[i], activity);
-}
-
-/* Its siblings, and the I/O of its parent's own, which is as one of weight 100. */
-static struct explain_level measure_level(const struct groups *groups,
-					  const struct activity *activity,
-					  const struct ioband_group *group)
-{
-	const struct ioband_group *parent = tree_parent(groups, group);
-	struct explain_level level = { group, group->weight, 0 };
-
-	for (size_t i = 0; i < groups->n; i++) {
-		if (&groups->v[i] == group || !activity->any[i] ||
-		    tree_parent(groups, &groups->v[i]) != parent)
-			continue;
-		level.competing += groups->v[i].weight;
-		level.rivals++;
-	}
-	if (parent && activity->own[parent - groups->v]) {
-		level.competing += IOBAND_WEIGHT_DEFAULT;
-		level.rivals++;
-	}
-	return level;
-}
-
-static void measure_levels(const struct groups *groups,
-			   const struct activity *activity,
+static void measure_levels(const struct activity *activity,
 			   const struct ioband_group *group,
 			   struct explanation *explanation)
 {
+	const struct groups *groups = activity->groups;
 	size_t n = 0;
 
 	for (const struct ioband_group *up = group; up;
@@ -97,14 +21,14 @@ static void measure_levels(const struct groups *groups,
 		n++;
 	explanation->level = xcalloc(n, sizeof(*explanation->level));
 	explanation->levels = n;
-	explanation->entitled_pct = 100;
+	explanation->entitled_pct = activity_part_pct(activity, group);
 	for (; n; group = tree_parent(groups, group)) {
 		struct explain_level *level = &explanation->level[--n];
 
-		*level = measure_level(groups, activity, group);
+		level->group = group;
+		level->competing = activity_competing(activity, group,
+						      &level->rivals);
 		explanation->rivals += level->rivals;
-		explanation->entitled_pct *=
-			group->weight / (double)level->competing;
 	}
 }
 
@@ -155,11 +79,14 @@ static void measure_shares(const struct observation *pool,
 		      sizeof(*explanation->other), by_share);
 }
 
-static void measure_look(const struct groups *groups, const struct stats *look,
-			 const struct ioband_group *group,
-			 struct explanation *explanation)
+/* Return: how many I/Os it has at the device. */
+static uint64_t measure_look(const struct groups *groups,
+			     const struct stats *look,
+			     const struct ioband_group *group,
+			     struct explanation *explanation)
 {
-	bool held = false, busy = false;
+	uint64_t inflight = 0;
+	bool held = false;
 
 	for (size_t i = 0; i < look->n; i++) {
 		const struct ioband_group *doer =
@@ -168,11 +95,37 @@ static void measure_look(const struct groups *groups, const struct stats *look,
 		if (!doer || !tree_is_below(groups, doer, group))
 			continue;
 		held |= look->v[i].held[IOS];
-		busy |= look->v[i].inflight;
+		inflight += look->v[i].inflight;
 	}
 	explanation->looks++;
 	explanation->held_looks += held;
-	explanation->busy_looks += busy;
+	explanation->busy_looks += inflight > 0;
+	return inflight;
+}
+
+/*
+ * Looks alone would say too little of a device: on a machine with one processor
+ * nobody submits while they are taken.  The time that all I/Os took, over the
+ * time there was, is how many were there on average (Little); over how many
+ * there are when there are any, it is the part of the time that there were.
+ */
+static void measure_looks(const struct observation *pool,
+			  const struct ioband_group *group,
+			  struct explanation *it)
+{
+	uint64_t inflight = 0;
+	double busy, seen;
+
+	for (size_t i = 0; i < pool->n; i++)
+		inflight += measure_look(&pool->delta.groups, &pool->look[i],
+					 group, it);
+	if (pool->delta.ns)
+		it->inflight_avg = it->done.service_ns / (double)pool->delta.ns;
+	if (!inflight)
+		return;
+	busy = it->inflight_avg * it->busy_looks / inflight;
+	seen = it->busy_looks / (double)it->looks;
+	it->busy_pct = 100 * (busy > 1 ? 1 : busy > seen ? busy : seen);
 }
 
 /**
@@ -192,14 +145,16 @@ void explain_measure(const struct observation *pool,
 		.seconds = pool->delta.ns / (double)NS_PER_S,
 		.by_time = !strcmp(pool->speaker->table.measure, "time"),
 	};
-	find_activity(pool, &activity);
-	if (tree_is_sound(groups, group))
-		measure_levels(groups, &activity, group, explanation);
-	measure_shares(pool, group, explanation);
+	activity_begin(groups, &activity);
+	activity_add(&activity, &pool->delta.stats);
 	for (size_t i = 0; i < pool->n; i++)
-		measure_look(groups, &pool->look[i], group, explanation);
-	free(activity.own);
-	free(activity.any);
+		activity_add_now(&activity, &pool->look[i]);
+	activity_end(&activity);
+	if (tree_is_sound(groups, group))
+		measure_levels(&activity, group, explanation);
+	measure_shares(pool, group, explanation);
+	measure_looks(pool, group, explanation);
+	activity_free(&activity);
 }
 
 /**

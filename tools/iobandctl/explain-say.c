@@ -30,8 +30,7 @@ enum verdict explain_judge(const struct explanation *it)
 			return VERDICT_WEIGHT;
 		return VERDICT_SHORT;
 	}
-	return it->busy_looks * 2 >= it->looks ? VERDICT_DEVICE :
-						 VERDICT_DEMAND;
+	return it->busy_pct >= 50 ? VERDICT_DEVICE : VERDICT_DEMAND;
 }
 
 static const char *name_of(const struct ioband_group *group)
@@ -84,13 +83,13 @@ static void say_verdict(const struct explanation *it, FILE *text)
 		break;
 	case VERDICT_DEMAND:
 		fprintf(text,
-			"It asks for no more: at %u of %u looks none of its I/O was held, at %u none was at the device either.  A greater weight would get it nothing.\n",
-			n - it->held_looks, n, n - it->busy_looks);
+			"It asks for no more: at %u of %u looks none of its I/O was held, and for %.0f %% of the time it had none at the device either.  A greater weight would get it nothing.\n",
+			n - it->held_looks, n, 100 - it->busy_pct);
 		break;
 	case VERDICT_DEVICE:
 		fprintf(text,
-			"It waits for the device: at %u of %u looks it had I/O there, at %u none held.  It would get more with more I/O at once, or from a faster device, hardly by a greater weight.\n",
-			it->busy_looks, n, n - it->held_looks);
+			"It waits for the device: for %.0f %% of the time it had I/O there, %.1f I/Os on average, and at %u of %u looks none held.  It would get more with more I/O at once, or from a faster device, hardly by a greater weight.\n",
+			it->busy_pct, it->inflight_avg, n - it->held_looks, n);
 		break;
 	case VERDICT_WEIGHT:
 		fprintf(text,

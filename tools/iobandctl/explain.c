@@ -15,7 +15,7 @@
 
 enum { TYPE, POOL, DEVICE, GROUP, WEIGHT, COMPETING, ENTITLED, SHARE, SECONDS,
 	IOS_COUNT, BYTES_COUNT, WAIT, SERVICE, LOOKS_ALL, LOOKS_HELD,
-	LOOKS_BUSY, VERDICT, SAYS, COLUMNS };
+	LOOKS_BUSY, INFLIGHT, BUSY, VERDICT, SAYS, COLUMNS };
 
 static const struct column columns[COLUMNS] = {
 	[TYPE] = { NULL, "type", COLUMN_TREE },
@@ -34,6 +34,8 @@ static const struct column columns[COLUMNS] = {
 	[LOOKS_ALL] = { NULL, "looks", COLUMN_NUMBER },
 	[LOOKS_HELD] = { NULL, "looks_held", COLUMN_NUMBER },
 	[LOOKS_BUSY] = { NULL, "looks_busy", COLUMN_NUMBER },
+	[INFLIGHT] = { NULL, "inflight_avg", COLUMN_REAL },
+	[BUSY] = { NULL, "busy_pct", COLUMN_REAL },
 	[VERDICT] = { NULL, "verdict", COLUMN_TEXT },
 	[SAYS] = { NULL, "says", COLUMN_TEXT },
 };
@@ -82,6 +84,8 @@ static void print_figures(struct table *table, struct row *row,
 	print_number(table, row, LOOKS_ALL, it->looks);
 	print_number(table, row, LOOKS_HELD, it->held_looks);
 	print_number(table, row, LOOKS_BUSY, it->busy_looks);
+	print_real(table, row, INFLIGHT, it->inflight_avg);
+	print_real(table, row, BUSY, it->busy_pct);
 	print_text(table, row, VERDICT, verdicts[explain_judge(it)]);
 }
 

@@ -44,6 +44,8 @@ struct explain_other {
  * @looks: how often what waits was looked at
  * @held_looks: of @looks, those with I/O of its in ioband
  * @busy_looks: of @looks, those with I/O of its at the device
+ * @inflight_avg: I/Os at the device, on average
+ * @busy_pct: part of the time that it had any there, about
  * @share_pct: its part of what was done in the pool
  * @entitled_pct: what its weights give it, at least
  * @by_time: @entitled_pct is of time, of which nobody knows who had it
@@ -59,6 +61,8 @@ struct explanation {
 	unsigned int looks;
 	unsigned int held_looks;
 	unsigned int busy_looks;
+	double inflight_avg;
+	double busy_pct;
 	double share_pct;
 	double entitled_pct;
 	bool by_time;

@@ -25,7 +25,8 @@ static struct ioband_group groups[] = {
 
 static struct group_stats done[] = {
 	{ .seq = 2, .op = { { .ios = 1, .bytes = 10 } } },
-	{ .seq = 3, .op = { { .ios = 2, .bytes = 20 }, { .ios = 1, .bytes = 10 } } },
+	{ .seq = 3, .op = { { .ios = 2, .bytes = 20, .service_ns = NS_PER_S / 4 },
+			    { .ios = 1, .bytes = 10, .service_ns = NS_PER_S / 2 } } },
 	{ .seq = 4, .op = { { .ios = 1, .bytes = 20 } } },
 	{ .seq = 5 },
 	{ .seq = 6, .op = { { .ios = 5, .bytes = 40 } } },
@@ -35,7 +36,7 @@ static struct group_stats done[] = {
 static struct group_stats looks[2][2] = {
 	{ { .seq = 3, .held = { 4, 40 } },
 	  { .seq = 5, .op = { { .ios = 1 } } } },
-	{ { .seq = 3, .inflight = 1 }, { .seq = 6, .inflight = 1 } },
+	{ { .seq = 3, .inflight = 2 }, { .seq = 6, .inflight = 1 } },
 };
 
 static const struct ioband_device speaker = { .table.measure = "bytes" };
@@ -60,6 +61,8 @@ void test_explain_measures(void)
 	CHECK(near(it.entitled_pct, 37.5) && it.rivals == 3);
 	CHECK(near(it.share_pct, 30) && it.done.ios == 3);
 	CHECK(it.looks == 2 && it.held_looks == 1 && it.busy_looks == 1);
+	/* 0.75 s of service in 0.5 s, two at once. */
+	CHECK(near(it.inflight_avg, 1.5) && near(it.busy_pct, 75));
 	CHECK(it.others == 3 && it.other[0].group == &groups[5]);
 	CHECK(near(it.other[0].share_pct, 40));
 	CHECK(it.other[2].group == &groups[1]);
@@ -78,12 +81,12 @@ void test_explain_measures(void)
 	explain_free(&it);
 }
 
-static enum verdict judge(unsigned int held, unsigned int busy, double share,
+static enum verdict judge(unsigned int held, double busy_pct, double share,
 			  size_t rivals)
 {
 	const struct explanation it = {
 		.done.ios = 1, .looks = 10, .held_looks = held,
-		.busy_looks = busy, .share_pct = share, .entitled_pct = 50,
+		.busy_pct = busy_pct, .share_pct = share, .entitled_pct = 50,
 		.rivals = rivals,
 	};
 
@@ -94,16 +97,16 @@ void test_explain_judges(void)
 {
 	struct explanation it = { .looks = 10, .held_looks = 1 };
 
-	CHECK(judge(10, 10, 50, 1) == VERDICT_WEIGHT);
-	CHECK(judge(10, 10, 48, 1) == VERDICT_WEIGHT);
-	CHECK(judge(10, 10, 80, 1) == VERDICT_WEIGHT);
+	CHECK(judge(10, 100, 50, 1) == VERDICT_WEIGHT);
+	CHECK(judge(10, 100, 48, 1) == VERDICT_WEIGHT);
+	CHECK(judge(10, 100, 80, 1) == VERDICT_WEIGHT);
 	CHECK(judge(5, 0, 50, 1) == VERDICT_WEIGHT);
-	CHECK(judge(10, 10, 40, 1) == VERDICT_SHORT);
-	CHECK(judge(4, 10, 50, 1) == VERDICT_DEVICE);
-	CHECK(judge(0, 5, 10, 1) == VERDICT_DEVICE);
-	CHECK(judge(0, 4, 10, 1) == VERDICT_DEMAND);
+	CHECK(judge(10, 100, 40, 1) == VERDICT_SHORT);
+	CHECK(judge(4, 100, 50, 1) == VERDICT_DEVICE);
+	CHECK(judge(0, 50, 10, 1) == VERDICT_DEVICE);
+	CHECK(judge(0, 49, 10, 1) == VERDICT_DEMAND);
 	/* What is held without a rival is not held because of a weight. */
-	CHECK(judge(10, 10, 100, 0) == VERDICT_DEVICE);
+	CHECK(judge(10, 100, 100, 0) == VERDICT_DEVICE);
 	/* It did nothing yet, but it wants to. */
 	CHECK(explain_judge(&it) == VERDICT_DEMAND);
 	it.held_looks = 0;

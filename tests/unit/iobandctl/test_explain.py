@@ -48,7 +48,9 @@ def test_text(busy: Fake) -> None:
 def test_json(busy: Fake) -> None:
     (row,) = busy.json("explain", "uid:5", *INTERVAL)
     level, other = row.pop("children")
-    assert 0.1 <= row.pop("seconds") < 10
+    seconds = row.pop("seconds")
+    assert 0.1 <= seconds < 10
+    assert row.pop("inflight_avg") == pytest.approx(0.16 / seconds, abs=0.2)
     assert "Its weight bounds it" in row.pop("says")
     assert row == {
         "type": "group",
@@ -66,6 +68,7 @@ def test_json(busy: Fake) -> None:
         "looks": 10,
         "looks_held": 10,
         "looks_busy": 10,
+        "busy_pct": 100,
         "verdict": "weight",
     }
     assert {key: value for key, value in level.items() if value is not None} == (
@@ -80,7 +83,7 @@ def test_json(busy: Fake) -> None:
 @pytest.mark.parametrize(
     ("group", "verdict", "says"),
     [
-        ("uid:6", "device", "It waits for the device: at 10 of 10 looks it had I/O there"),
+        ("uid:6", "device", "It waits for the device: for 100 % of the time it had I/O there"),
         ("uid:7", "idle", "it asks for nothing"),
         ("uid:7", "idle", "Its weights give it 11.1 %"),
     ],

@@ -89,6 +89,19 @@ def assert_explanations(tool: Tool) -> None:
     assert (row["verdict"], row["entitled_pct"]) == ("idle", 20)
 
 
+def assert_top(tool: Tool) -> None:
+    """In pages: the terminal is in the unit tests."""
+    (rows,) = tool.documents("top", "--batch", "--interval", "1.5", "--count", "1")
+    assert [row["group"] for row in rows] == ["/a", "/b"]
+    for row, due in zip(rows, (75, 25), strict=True):
+        assert row["due_pct"] == due
+        assert row["share_pct"] == pytest.approx(due, rel=0.05)
+        assert row["bytes_per_s"] == pytest.approx(40e6 * due / 100, rel=0.1)
+        assert row["held_now"] > 0
+        assert 0 < row["wait_avg_ns"] < 2 * row["wait_p99_ns"]
+        assert 0 < row["service_avg_ns"] < 2 * row["service_p99_ns"]
+
+
 def assert_alone(tool: Tool, path: str) -> None:
     """One reader, one I/O at a time, and nobody else: it waits for the device."""
     with Cgroup(tool.guest, "c") as alone:
@@ -106,4 +119,5 @@ def test_figures(tool: Tool) -> None:
         with competition(tool, path):
             assert_metrics(tool)
             assert_explanations(tool)
+            assert_top(tool)
         assert_alone(tool, path)

@@ -7,7 +7,8 @@
 #include "error.h"
 
 enum option_id {
-	OPTION_CONFIG = 1,	/* 0 is getopt's */
+	OPTION_BATCH = 1,	/* 0 is getopt's */
+	OPTION_CONFIG,
 	OPTION_COUNT,
 	OPTION_DEFERRED,
 	OPTION_DEPTH,
@@ -25,6 +26,7 @@ enum option_id {
 	OPTION_OUTPUT,
 	OPTION_POOL,
 	OPTION_SLICE,
+	OPTION_SORT,
 	OPTION_WEIGHT,
 	OPTION_WEIGHTS,
 	OPTIONS,

@@ -6,8 +6,15 @@
 
 #include "error.h"
 
+/* What fails meanwhile is recorded here, if anywhere. */
+static struct problem *instead;
+
 static void say(const char *fmt, va_list args)
 {
+	if (instead) {
+		vsnprintf(instead->text, sizeof(instead->text), fmt, args);
+		return;
+	}
 	fflush(stdout);
 	fputs("iobandctl: ", stderr);
 	vfprintf(stderr, fmt, args);
@@ -46,6 +53,15 @@ int fail(enum exit_code code, const char *fmt, ...)
 	say(fmt, args);
 	va_end(args);
 	return code;
+}
+
+/**
+ * fail_into() - record failures and notes, for a verb that has the whole screen
+ * @problem: where to, the last one; NULL to tell the user as before
+ */
+void fail_into(struct problem *problem)
+{
+	instead = problem;
 }
 
 /**

@@ -24,6 +24,7 @@ static const struct verb *const verbs[] = {
 	&verb_get_weight,
 	&verb_groups,
 	&verb_stat,
+	&verb_top,
 	&verb_explain,
 	&verb_metrics,
 	&verb_apply,

@@ -20,6 +20,7 @@ extern const struct verb verb_get_weight;
 extern const struct verb verb_groups;
 extern const struct verb verb_stat;
 extern const struct verb verb_metrics;
+extern const struct verb verb_top;
 extern const struct verb verb_explain;
 extern const struct verb verb_apply;
 extern const struct verb verb_dump;

@@ -762,6 +762,7 @@ def test_json_is_documented(host: Fake) -> None:
         lambda: host.json("groups"),
         lambda: host.json("groups", "--weights"),
         lambda: host.json("stat"),
+        lambda: host.json("top", "--batch", "--interval", "0.1", "--count", "1"),
         lambda: host.json("explain", "a", "--interval", "0.1"),
         lambda: host.json("apply", "--dry-run", "--config", str(conf)),
         lambda: host.json("check"),

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""top on a terminal, which is a pty with a screen behind it, and in pages."""
+
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Callable, Iterator
+
+import pyte
+import pytest
+from fakekernel import Fake, slots
+
+PATIENCE_S = 30
+GROUPS = {"/a": (5, 300, 60), "/long/path/of/a/service": (6, 100, 30), "/o dd\né": (7, 50, 10)}
+
+
+def escaped(path: str) -> str:
+    """As the kernel writes it."""
+    return path.replace(" ", "\\040").replace("\n", "\\012")
+
+
+@pytest.fixture
+def busy(host: Fake) -> Fake:
+    """Three cgroups of pool sda compete, and have done 60, 30 and 10 MiB when looked at again."""
+    lines = ["1 0 root weight=100 set=0\n"]
+    before, after, latency = "", "", ""
+    nothing = f"write.wait={slots()} write.service={slots()} discard.wait={slots()} "
+    nothing += f"discard.service={slots()}"
+    for path, (seq, weight, mib) in GROUPS.items():
+        lines.append(f"{seq} 1 cgroup#{seq} weight={weight} set=1 path={escaped(path)}\n")
+        stats = "1 cgroup#1 held=4,16384 inflight=1 read={} write=0,0,0,0,0 discard=0,0,0,0,0\n"
+        stats = stats.replace("1 cgroup#1", f"{seq} cgroup#{seq}")
+        before += stats.format("0,0,0,0,0")
+        after += stats.format(f"{mib},{mib << 20},{mib},{mib * 2000000},{mib * 3000000}")
+        latency += f"{seq} cgroup#{seq} read.wait={slots(s11=mib)} read.service={slots(s12=mib)} "
+        latency += f"{nothing}\n"
+    for device in ("one", "own"):
+        host.answer(device, "groups", f"1 groups\n{''.join(lines)}end\n")
+        host.answer(device, "stats", f"1 stats\n{before}end\n")
+        host.answer(device, "stats.then", f"1 stats\n{after}end\n")
+        host.answer(device, "latency", "1 latency\nend\n")
+        host.answer(device, "latency.then", f"1 latency\n{latency}end\n")
+    return host
+
+
+class Terminal:
+    """A terminal on which a program runs."""
+
+    def __init__(self, columns: int, lines: int) -> None:
+        self.main, self.side = pty.openpty()
+        self.screen = pyte.Screen(columns, lines)
+        self.stream = pyte.ByteStream(self.screen)
+        self.resize(columns, lines)
+
+    def resize(self, columns: int, lines: int) -> None:
+        size = struct.pack("HHHH", lines, columns, 0, 0)
+        fcntl.ioctl(self.main, termios.TIOCSWINSZ, size)
+        self.screen.resize(lines, columns)
+
+    def run(self, fake: Fake, *args: str, term: str = "xterm") -> None:
+        env = {**os.environ, "FAKE_KERNEL": str(fake.root), "FAKE_VERSION": "2"}
+        env |= {"LC_ALL": "C.UTF-8", "TERM": term}
+        env.pop("LINES", None)
+        env.pop("COLUMNS", None)
+        self.said = fake.root / "said"
+        with open(self.said, "w") as said:
+            self.process = subprocess.Popen(
+                [fake.program, "top", *args],
+                stdin=self.side, stdout=self.side, stderr=said, env=env, preexec_fn=self.control,
+            )  # fmt: skip
+
+    def control(self) -> None:
+        """Be the controlling terminal of the program, which is then told of its size.
+
+        That its terminal is gone the program is to see by itself, as under nohup.
+        """
+        os.setsid()
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        fcntl.ioctl(self.side, termios.TIOCSCTTY, 0)
+
+    def press(self, keys: str) -> None:
+        os.write(self.main, keys.encode())
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.rstrip() for line in self.screen.display]
+
+    def read(self, seconds: float) -> None:
+        if select.select([self.main], [], [], seconds)[0]:
+            self.stream.feed(os.read(self.main, 65536))
+
+    def soon(self, holds: Callable[[list[str]], bool]) -> list[str]:
+        """Wait until the lines are as they are to be."""
+        end = time.monotonic() + PATIENCE_S
+        while not holds(self.lines):
+            assert time.monotonic() < end, "\n".join(self.lines)
+            assert self.process.poll() is None, "\n".join(self.lines)
+            self.read(0.1)
+        return self.lines
+
+    def ends(self) -> int:
+        """Wait until the program has ended, and read what it left."""
+        end = time.monotonic() + PATIENCE_S
+        while self.process.poll() is None:
+            assert time.monotonic() < end, "\n".join(self.lines)
+            self.read(0.1)
+        self.read(0)
+        return self.process.returncode
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self.main)
+        os.close(self.side)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    made = Terminal(120, 12)
+    yield made
+    made.close()
+
+
+def first_group(lines: list[str]) -> str:
+    return lines[2].split(" ")[0]
+
+
+def test_screen(busy: Fake, terminal: Terminal) -> None:
+    """Groups by share, what their weights give them, and how long they waited."""
+    terminal.run(busy, "--pool", "sda", "--interval", "0.5", "--count", "1000")
+    lines = terminal.soon(lambda lines: len(lines[4]) > 100)
+    assert lines[0].startswith("3 of 4 groups busy, 1 pools, every 0.5 s, by SHARE%")
+    assert lines[1].split() == [
+        "GROUP", "POOL", "WEIGHT", "DUE%", "SHARE%", "BYTES/S", "IOS/S", "HELD", "WAIT",
+        "WAIT99", "SERVICE", "SERV99",
+    ]  # fmt: skip
+    path, pool, weight, due, share, *_, held, wait, wait99, service, service99 = lines[2].split()
+    assert (path, pool, weight, due, share, held) == ("/a", "sda", "300", "66.7", "60.0", "4")
+    assert (wait, wait99, service, service99) == ("2.00ms", "2.09ms", "3.00ms", "4.17ms")
+    assert [line.split()[4] for line in lines[2:5]] == ["60.0", "30.0", "10.0"]
+    assert lines[4].startswith("/o\\040dd\\012é ")
+    terminal.press("q")
+    assert terminal.ends() == 0
+
+
+def test_keys(busy: Fake, terminal: Terminal) -> None:
+    """All is done once and then idle: what is shown stays while the interval is long."""
+    terminal.run(busy, "--pool", "sda", "--interval", "100")
+    terminal.soon(lambda lines: first_group(lines) == "/a")
+    terminal.press("r")
+    terminal.soon(lambda lines: first_group(lines).startswith("/o"))
+    assert "by SHARE% reversed" in terminal.lines[0]
+    terminal.press("r")
+    terminal.soon(lambda lines: first_group(lines) == "/a")
+    for key, heading in {"g": "WEIGHT", "n": "GROUP", "W": "WAIT99", "p": "POOL"}.items():
+        terminal.press(key)
+        terminal.soon(lambda lines, heading=heading: f"by {heading} " in lines[0])
+    terminal.press(">")
+    terminal.soon(lambda lines: "by WEIGHT " in lines[0])
+    terminal.press("<<<")
+    terminal.soon(lambda lines: "by SERV99 " in lines[0])
+    terminal.press("?")
+    terminal.soon(lambda lines: lines[0].startswith("q quit"))
+    terminal.press("?")
+    terminal.soon(lambda lines: "busy" in lines[0])
+    terminal.press("q")
+    assert terminal.ends() == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines"),
+    [(1, 1), (2, 2), (5, 3), (11, 4), (12, 1), (19, 5), (40, 2), (41, 6), (300, 100)],
+)
+def test_sizes(busy: Fake, terminal: Terminal, columns: int, lines: int) -> None:
+    """From a terminal of this size and back; the sanitizers look at every access."""
+    terminal.resize(columns, lines)
+    terminal.run(busy, "--pool", "sda", "--interval", "100")
+    for _ in range(20):
+        terminal.read(0.1)
+    terminal.resize(120, 12)
+    terminal.soon(lambda shown: first_group(shown) == "/a")
+    terminal.resize(columns, lines)
+    for key in ("\x1b[B", "\x1b[6~", "\x1b[A", "?", "?"):
+        terminal.press(key)
+        terminal.read(0.1)
+    terminal.resize(120, 12)
+    terminal.soon(lambda shown: first_group(shown) == "/a" and len(shown[1]) > 100)
+    terminal.press("q")
+    assert terminal.ends() == 0
+
+
+def test_narrow(busy: Fake, terminal: Terminal) -> None:
+    """The share stays longest, and names keep their ends."""
+    terminal.resize(32, 12)
+    terminal.run(busy, "--pool", "sda", "--interval", "100")
+    lines = terminal.soon(lambda lines: first_group(lines) == "/a")
+    assert lines[1].split() == ["GROUP", "WEIGHT", "DUE%", "SHARE%"]
+    assert lines[3].startswith("<f/a/service ")
+    terminal.resize(20, 12)
+    terminal.soon(lambda lines: lines[1].split() == ["GROUP", "SHARE%"])
+    terminal.press("q")
+    assert terminal.ends() == 0
+
+
+def test_scrolling(busy: Fake, terminal: Terminal) -> None:
+    terminal.resize(80, 3)
+    terminal.run(busy, "--pool", "sda", "--interval", "100")
+    terminal.soon(lambda lines: first_group(lines) == "/a")
+    terminal.press("\x1bOB")
+    terminal.soon(lambda lines: first_group(lines).endswith("service"))
+    terminal.press("\x1bOB\x1bOB\x1bOB")
+    terminal.soon(lambda lines: first_group(lines).startswith("/o"))
+    terminal.press("\x1bOA")
+    terminal.soon(lambda lines: first_group(lines).endswith("service"))
+    terminal.press("q")
+    assert terminal.ends() == 0
+
+
+def test_device_goes_and_comes(busy: Fake, terminal: Terminal) -> None:
+    """What fails is said on the screen, and goes with its cause."""
+    terminal.run(busy, "--interval", "0.2")
+    terminal.soon(lambda lines: "busy" in lines[0])
+    devices = busy.root / "devices"
+    text = devices.read_text()
+    (busy.root / "none").write_text("")
+    (busy.root / "none").rename(devices)
+    terminal.soon(lambda lines: "there is no ioband device" in lines[0])
+    (busy.root / "back").write_text(text)
+    (busy.root / "back").rename(devices)
+    terminal.soon(lambda lines: "groups busy" in lines[0])
+    terminal.press("q")
+    assert terminal.ends() == 0
+    assert terminal.said.read_text() == ""
+
+
+def test_terminal_goes(busy: Fake, terminal: Terminal) -> None:
+    """A closed window ends it."""
+    terminal.run(busy, "--interval", "100")
+    terminal.soon(lambda lines: "busy" in lines[0])
+    os.close(terminal.side)
+    os.close(terminal.main)
+    assert terminal.process.wait(PATIENCE_S) == 0
+    terminal.main, terminal.side = pty.openpty()
+
+
+def test_unknown_terminal(busy: Fake, terminal: Terminal) -> None:
+    terminal.run(busy, term="no-such-terminal")
+    assert terminal.ends() == 1
+    assert "the terminal 'no-such-terminal' is not known here" in terminal.said.read_text()
+
+
+def test_batch(busy: Fake) -> None:
+    text = busy.run("top", "--batch", "--pool", "sda", "--interval", "0.2", "--count", "2")
+    first, second = text.split("\n\n")
+    lines = first.splitlines()
+    assert lines[0].split()[:6] == ["GROUP", "POOL", "WEIGHT", "DUE%", "SHARE%", "BYTES/S"]
+    assert [line.split()[4] for line in lines[1:]] == ["60.00", "30.00", "10.00"]
+    assert [line.split()[4] for line in second.splitlines()[1:]] == ["0.00"] * 3
+
+
+def test_batch_json(busy: Fake) -> None:
+    args = ("--pool", "sda", "--interval", "0.2", "--sort", "weight", "--count", "1")
+    text = busy.run("top", "--batch", "--json", *args)
+    rows = json.loads(text)["top"]
+    assert [row["weight"] for row in rows] == [300, 100, 50]
+    assert set(rows[0]) == {
+        "group", "pool", "weight", "due_pct", "share_pct", "bytes_per_s", "ios_per_s",
+        "held_now", "wait_avg_ns", "wait_p99_ns", "service_avg_ns", "service_p99_ns",
+    }  # fmt: skip
+    assert (rows[0]["due_pct"], rows[0]["share_pct"], rows[0]["held_now"]) == (66.67, 60, 4)
+    assert (rows[1]["wait_avg_ns"], rows[1]["service_avg_ns"]) == (2000000, 3000000)
+    assert 0 < rows[0]["bytes_per_s"] <= 60 * 10 << 20
+
+
+def test_idle_groups_are_left_out(host: Fake) -> None:
+    host.answer("byuid", "stats", "1 stats\nend\n")
+    args = ("--pool", "sdb", "--interval", "0.1", "--count", "1")
+    assert host.run("top", "--batch", *args) == ""
+    assert json.loads(host.run("top", "--batch", "--json", *args)) == {"top": []}
+
+
+@pytest.mark.parametrize(
+    ("args", "rc", "says"),
+    [
+        ([], 2, "this is not a terminal; --batch prints page after page"),
+        (["--json"], 2, "--json needs --batch"),
+        (["--sort", "x"], 2, "--sort 'x': it is the heading of a column: group, pool"),
+        (["--count", "0"], 2, "--count '0': it is a number from 1 on"),
+        (["--batch", "--interval", "0"], 2, "it is 0.1 to 86400 seconds"),
+        (["--batch", "--pool", "x"], 3, "there is no pool 'x'"),
+        (["x"], 2, "'x' is too much; it takes: no arguments"),
+    ],
+)
+def test_refused(host: Fake, args: list[str], rc: int, says: str) -> None:
+    assert says in host.run("top", *args, rc=rc)

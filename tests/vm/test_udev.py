@@ -22,6 +22,17 @@ UUID = "11111111-2222-3333-4444-555555555555"
 BY_UUID = f"/dev/disk/by-uuid/{UUID}"
 FSTAB = f"UUID={UUID} /srv ext4 nofail 0 0\n"
 LOADS = f"install dm-ioband /sbin/modprobe dm-mod && /sbin/insmod {SHARE}/dm-ioband.ko\n"
+# A service that has its weight before it begins, as the manual page of watch says.
+READER = """
+[Unit]
+RequiresMountsFor=/srv
+[Service]
+Type=oneshot
+IOAccounting=yes
+ExecStartPre=+/usr/sbin/iobandctl set-weight /system.slice/reader.service 300
+ExecStart=/bin/sh -c 'iobandctl get-weight --json /system.slice/reader.service >/run/weights'
+ExecStart=/bin/dd if=/srv/file of=/dev/null iflag=direct bs=4096
+"""
 
 
 class Machine:
@@ -60,6 +71,13 @@ class Machine:
         self.plugged = True
         self.wait(link)
         self.guest.run(["udevadm", "settle"])
+
+    def at_boot(self, unit: str) -> None:
+        """Have a service, reader.service, started at the next boot."""
+        units = self.root / "etc/systemd/system"
+        (units / "multi-user.target.wants").mkdir(parents=True)
+        (units / "reader.service").write_text(unit)
+        (units / "multi-user.target.wants/reader.service").symlink_to("../reader.service")
 
     def pull(self) -> None:
         """Pull the disk out."""
@@ -232,22 +250,27 @@ def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> No
     for name in ("wrapped", "named"):
         guest.run(["lvcreate", "-y", "-n", name, "-L", "16M", "vg0"])
         guest.run(["mkfs.ext4", "-q", f"/dev/vg0/{name}"])
+    guest.run("mount /dev/vg0/wrapped /mnt && mkdir /mnt/tmp /mnt/lib && ln -s /run /mnt/run")
+    guest.run(["umount", "/mnt"])
     fstab = (
-        "/dev/vg0/wrapped /media ext4 defaults 0 0\n/dev/mapper/vg0-named /mnt ext4 defaults 0 0\n"
+        "/dev/vg0/wrapped /var ext4 defaults 0 0\n/dev/mapper/vg0-named /mnt ext4 defaults 0 0\n"
     )
     machine.configure(f"{CONF}[device volumes]\nvolume = vg0/*\n", fstab=FSTAB + fstab)
     machine.plug(WRAPPED)
     machine.wait_for_links(WRAPPED)
     guest.run("mount /srv && echo content >/srv/file && sync")
+    machine.at_boot(READER)
     guest.reboot(cut=True)
     machine.wait("/srv/file")
     assert machine.source("/srv") == WRAPPED
     assert guest.read("/srv/file") == "content\n"
-    assert machine.source("/media") == "/dev/mapper/io-vg0-wrapped"
+    assert machine.source("/var") == "/dev/mapper/io-vg0-wrapped"
     assert machine.source("/mnt") == "/dev/mapper/vg0-named"
     assert "fstab(5) calls it /dev/mapper/vg0-named" in machine.journal("-t", "iobandctl")
+    weights = json.loads(guest.read("/run/weights"))["weights"]
+    assert weights and all(row["weight"] == 300 and row["set"] for row in weights)
     assert guest.boot_state == "running"
-    guest.run(["umount", "/srv", "/media", "/mnt"])
+    guest.run(["umount", "/srv", "/var", "/mnt"])
     guest.run(["iobandctl", "unwrap", "vg0/wrapped"])
     machine.unplug()
     guest.run(["vgchange", "-an", "vg0"])

@@ -11,7 +11,6 @@ the session; one that died, or that could not be cleaned, is booted anew.
 """
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from harness.cache import progress
 from harness.guest import Guest
+from harness.kernel_log import complaints
 from harness.kernels import SUITES, get_kernel, own_kernel_name
 from harness.kmemleak import leaks
 from harness.leftovers import clean
@@ -29,17 +29,6 @@ from harness.splats import note_splat
 from harness.tool import build_tool
 from lab.kernel import VARIANTS
 from lab.machine import boot
-
-BAD_DMESG = re.compile(
-    r"WARNING: |BUG: |BUG\b.*at |Oops|general protection|Call Trace|refcount_t|"
-    r"INFO: .*(locking|blocked for more than|lock held|stall)|blocked for more than|"
-    r"rcu.*(stall|starved)|soft lockup|hard LOCKUP|KASAN|KCSAN|UBSAN|kmemleak|"
-    r"list_(add|del) corruption|"
-    r"device-mapper: .*([Ee]rror|fail|[Ii]nvalid)|I/O error|EXT4-fs (error|warning)|"
-    r"XFS .*([Cc]orruption|[Ee]rror|[Ss]hutdown)|were overwritten before"
-)
-# What every boot says, seen by a test that reboots.
-HARMLESS = re.compile(r"ommand line: |CPU stall warnings timeout")
 
 FAILED = pytest.StashKey[bool]()
 
@@ -81,17 +70,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         item.stash[FAILED] = report.failed
 
 
-def _suspicious(guest: Guest) -> list[str]:
-    """Kernel messages since the last look that no test should cause."""
-    return [
-        line
-        for line in guest.dmesg()
-        if BAD_DMESG.search(line)
-        and not HARMLESS.search(line)
-        and not any(re.search(p, line) for p in guest.expected)
-    ]
-
-
 @pytest.fixture
 def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) -> Iterator[Guest]:
     """A running guest, as clean as after its boot; checked and cleaned afterwards."""
@@ -110,7 +88,7 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
         machines.drop(machine)
         return
     left = clean(machine)
-    bad = _suspicious(machine)
+    bad = complaints(machine.dmesg(), machine.expected)
     if bad or (left and clean(machine)):  # after its first warning lockdep tells no more
         machines.drop(machine)
     problems = [f"kernel: {text}" for text in bad]

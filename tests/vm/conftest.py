@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 from harness.cache import progress
-from harness.guest import Guest
+from harness.detectors import leaks, lockdep_is_off
+from harness.guest import Guest, GuestError
 from harness.kernel_log import complaints
 from harness.kernels import SUITES, get_kernel, own_kernel_name
-from harness.kmemleak import leaks
 from harness.leftovers import clean
 from harness.machine import UnsupportedError
 from harness.machines import Machines
@@ -29,6 +29,10 @@ from harness.splats import note_splat
 from harness.tool import build_tool
 from lab.kernel import VARIANTS
 from lab.machine import boot
+
+# For the kernel with detectors alone.
+if os.environ.get("IOBAND_KERNEL") != "debug":
+    collect_ignore = ["test_detectors.py", "test_nomem.py", "test_lab_disk.py"]
 
 FAILED = pytest.StashKey[bool]()
 
@@ -42,7 +46,11 @@ def machines() -> Iterator[Machines]:
 
 
 def _boot(name: str, options: dict[str, Any]) -> Guest:
-    return boot(name, **options) if name in VARIANTS else Guest(get_kernel(name), **options)
+    guest = boot(name, **options) if name in VARIANTS else Guest(get_kernel(name), **options)
+    if lockdep_is_off(guest):
+        guest.close()
+        raise GuestError(f"{name}: lockdep is off, since something was reported at boot")
+    return guest
 
 
 def _retire(guest: Guest) -> None:
@@ -62,8 +70,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Note for the fixtures whether the test itself failed."""
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Note for the fixtures whether the test itself failed.
+
+    A kernel of the laboratory need not have all that the stock kernels have.
+    """
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, UnsupportedError) and os.environ.get("IOBAND_KERNEL") in VARIANTS:
+        skipped = pytest.CallInfo.from_call(lambda: pytest.skip(str(error)), call.when)
+        call.excinfo = skipped.excinfo
     outcome = yield
     report = outcome.get_result()
     if report.when == "call":
@@ -74,6 +89,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) -> Iterator[Guest]:
     """A running guest, as clean as after its boot; checked and cleaned afterwards."""
     marker = request.node.get_closest_marker("guest")
+    if kernel_name == "debug" and request.node.get_closest_marker("brisk"):
+        pytest.skip("the detectors make the guest too slow for this")
     try:
         machine = machines.get(kernel_name, marker.kwargs if marker else {})
     except UnsupportedError as err:
@@ -89,7 +106,7 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
         return
     left = clean(machine)
     bad = complaints(machine.dmesg(), machine.expected)
-    if bad or (left and clean(machine)):  # after its first warning lockdep tells no more
+    if bad or (left and clean(machine)) or lockdep_is_off(machine):
         machines.drop(machine)
     problems = [f"kernel: {text}" for text in bad]
     for text in problems:

@@ -132,7 +132,9 @@ def test_verify_while_everything_changes(ioband: Guest) -> None:
     assert counted_after[1] - counted_before[1] == writes
     # udev looks at a device when it is resumed.
     assert sum(job["read"] for job in done) <= after[0] - before[0]
-    assert counted_after[0] - counted_before[0] == after[0] - before[0]
+    # A group without I/O goes after a minute, with what it counted: a slow guest takes longer.
+    gone = after[0] - before[0] - (counted_after[0] - counted_before[0])
+    assert gone == 0 or (guest.patience > 1 and gone > 0)
     assert (status.held, status.inflight) == ((0, 0), (0, 0))
     assert held_ios > 500  # or nothing was shown
 

@@ -205,6 +205,7 @@ def test_killing_its_tasks_wins_no_share(ioband: Guest) -> None:
     assert got["/low"] / sum(got.values()) < 0.2
 
 
+@pytest.mark.brisk
 def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
     """Its task dies, the cgroup goes at once, and what it wrote arrives."""
     with (

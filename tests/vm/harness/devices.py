@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from .guest import Guest, Result
+from .machine import UnsupportedError
 
 NULLB = "/sys/kernel/config/nullb"
 
@@ -186,6 +187,9 @@ def mounted(
     guest: Guest, device: str, fstype: str = "ext4", point: str = "/run/mnt"
 ) -> Iterator[str]:
     """A new file system, mounted; yields the mount point."""
+    guest.run(["modprobe", "-q", fstype], check=False)
+    if fstype not in guest.read("/proc/filesystems").split():
+        raise UnsupportedError(f"{fstype} is not in this kernel, to build it sooner")
     guest.run([f"mkfs.{fstype}", "-q", device])
     guest.run(["mkdir", "-p", point])
     guest.run(["mount", "-t", fstype, device, point])

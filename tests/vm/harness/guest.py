@@ -181,6 +181,11 @@ class Guest:
         """The machine's first process on the host, whose number is its session's too."""
         return self._machine.proc.pid
 
+    @property
+    def patience(self) -> int:
+        """By what timeouts, which are those of an emulated stock kernel, are multiplied."""
+        return self._machine.patience
+
     # -- talking to the agent ------------------------------------------------
 
     def _running(self, running: bool) -> None:
@@ -188,7 +193,7 @@ class Guest:
             self._machine.run(running)
 
     def _receive_until(self, done: Any, timeout: float, what: str) -> None:
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + timeout * self.patience
         while not done():
             left = deadline - time.monotonic()
             if left <= 0:
@@ -247,7 +252,8 @@ class Guest:
         try:
             self._await(lambda: number in self._answers, answer_s, op)
         except TimeoutError:
-            raise self._died(f"hung: no answer to {op!r} in {answer_s:.0f} s") from None
+            seconds = answer_s * self.patience
+            raise self._died(f"hung: no answer to {op!r} in {seconds:.0f} s") from None
         answer = self._answers.pop(number)
         if "error" in answer:
             raise GuestError(f"{op}: {answer['error']}")
@@ -322,7 +328,7 @@ class Guest:
                 raise self._died(f"hung: {' '.join(job.argv)} cannot be killed") from None
             result = self.results[job.number]
             raise GuestTimeout(
-                f"{' '.join(job.argv)}: not done in {timeout} s: "
+                f"{' '.join(job.argv)}: not done in {timeout * self.patience} s: "
                 f"{result.out[-2000:]}{result.err[-2000:]}"
             ) from None
         return self.results[job.number]

@@ -214,12 +214,13 @@ class Load:
             self._jobs.append(
                 self.guest.start(stream.argv(), cgroup=directory, cwd=self._directory)
             )
-        deadline = time.monotonic() + START_TIMEOUT_S
+        timeout_s = START_TIMEOUT_S * self.guest.patience
+        deadline = time.monotonic() + timeout_s
         while not all(
             self._has_begun(*pair) for pair in zip(self.streams, self._jobs, strict=True)
         ):
             if time.monotonic() > deadline:
-                raise GuestTimeout(f"no I/O from some of {self.streams} in {START_TIMEOUT_S} s")
+                raise GuestTimeout(f"no I/O from some of {self.streams} in {timeout_s} s")
             self.guest.sleep(0.05)
         return self
 

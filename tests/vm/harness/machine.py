@@ -78,6 +78,7 @@ class Machine:
     console: Path
     log: Path
     line_bytes = sys.maxsize  # a longer request goes to the agent in a file
+    patience = 1  # times as long as usual everything may take
 
     def __init__(self, kernel: Any, options: Options, directory: Path, agent: socket.socket):
         """Start a kernel; its agent talks through the socket, directory is for what it needs."""

@@ -13,6 +13,7 @@ def wait_until(
     guest: Guest, condition: Callable[[], bool], what: str, timeout_s: float = 20
 ) -> float:
     """Ask until the condition holds; returns the guest's seconds that it took at most."""
+    timeout_s *= guest.patience
     deadline = time.monotonic() + timeout_s
     start_ms = guest.now_ms()
     while not condition():

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The kernel's leak detector, in guests whose kernel has it."""
+"""The debug kernel's detectors, in guests whose kernel has them."""
+
+import re
 
 from .guest import Guest
 
 KMEMLEAK = "/sys/kernel/debug/kmemleak"
+LOCKDEP = "/proc/lockdep_stats"
 # An object is suspicious when it is older than this and nothing points to it.
 AGE_S = 6
 
@@ -17,3 +20,10 @@ def leaks(guest: Guest) -> str:
         guest.sleep(AGE_S)
         guest.run(f"echo scan >{KMEMLEAK}", timeout=300)
     return guest.read(KMEMLEAK)
+
+
+def lockdep_is_off(guest: Guest) -> bool:
+    """After its first report, or any by KASAN, lockdep is silent until the next boot."""
+    if not guest.exists(LOCKDEP):
+        return False
+    return not re.search(r"^ debug_locks: +1$", guest.read(LOCKDEP), re.M)

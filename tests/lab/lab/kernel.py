@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """User-Mode-Linux kernels, built from Debian's newest source.
 
-Variants, from the Kconfig fragments in ../kernel and the patches that go with
-them: "virtual-time" for experiments, "smp" at the speed of the host, "debug" with
-the kernel's own detectors.  Source and builds lie in the cache, keyed by the version
-of the package, the configuration, the patches and the compiler; a build that was
-interrupted goes on where it stopped, and is not used before it is complete.
+Variants, from the Kconfig fragments and the patches in ../kernel: "virtual-time" for
+experiments, "smp" at the speed of the host, "debug" with the kernel's own detectors.
+Source and builds lie in the cache, keyed by the version of the package, the
+configuration, the patches and the compiler; a build that was interrupted goes on
+where it stopped, and is not used before it is complete.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +26,9 @@ from harness.cache import cache_dir, locked, progress, prune
 from harness.kernels import LOOK_UP_AGAIN_S, SUITES
 
 FRAGMENTS = Path(__file__).resolve().parents[1] / "kernel"
-# NAME.config comes with NAME.patch where the kernel has to be changed.
 VARIANTS = ("virtual-time", "smp", "debug")
+# What has to be changed in the kernel, by variant.
+PATCHES = {"smp": ("interrupts",), "debug": ("tlb",)}
 PROGRESS_S = 30
 # What no build of ours compiles: leaving it out halves the time to unpack.
 USELESS = (
@@ -145,20 +147,25 @@ def _get_source() -> tuple[str, Path]:
     return version, root
 
 
-def _patched(source: Path, patch: Path) -> Path:
-    """The tree with a patch applied: hard links to the original but for the files it changes."""
-    key = hashlib.sha256(patch.read_bytes()).hexdigest()[:12]
+def patch_tree(tree: Path, patch: Path) -> None:
+    """Apply a patch; a file that it changes is no longer linked to those of other trees."""
+    command = ["patch", "-p1", "-s", "-d", tree, "-i", patch]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise KernelError(f"{patch.name} does not fit {tree.name}:\n{done.stdout}{done.stderr}")
+
+
+def _patched(source: Path, patches: Sequence[Path]) -> Path:
+    """The tree with patches applied: hard links to the original but for the files they change."""
+    key = hashlib.sha256(b"".join(patch.read_bytes() for patch in patches)).hexdigest()[:12]
     tree = source.with_name(f"{source.name}-{key}")
     with locked("lab-source"):
         if not tree.is_dir():
             unfinished = tree.with_name(f"unfinished-{tree.name}")
             shutil.rmtree(unfinished, ignore_errors=True)
             shutil.copytree(source, unfinished, symlinks=True, copy_function=os.link)
-            command = ["patch", "-p1", "-s", "-d", unfinished, "-i", patch]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                text = done.stdout + done.stderr
-                raise KernelError(f"{patch.name} does not fit {source.name}:\n{text}")
+            for patch in patches:
+                patch_tree(unfinished, patch)
             unfinished.rename(tree)
         os.utime(tree)
     return tree
@@ -255,35 +262,58 @@ def _check_place(cache: Path) -> None:
             )
 
 
-def get_lab_kernel(variant: str) -> LabKernel:
-    """The kernel of that variant, built first when there is none of the newest source."""
+@dataclass(frozen=True)
+class _Recipe:
+    """What a kernel is built from."""
+
+    version: str  # of Debian's package
+    source: Path
+    settings: dict[str, str]
+
+    @property
+    def key(self) -> str:
+        """What builds are told apart by."""
+        parts = [self.version, *sorted(self.settings.values()), _compiler()]
+        if self.source.name != self.version:
+            parts.append(self.source.name)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def _recipe(variant: str) -> _Recipe:
     if variant not in VARIANTS:
         raise ValueError(f"variant {variant!r} is unknown; there are {', '.join(VARIANTS)}")
-    _check_place(cache_dir())
     version, source = _get_source()
-    settings = read_fragments(variant)
-    patch = FRAGMENTS / f"{variant}.patch"
-    parts = [version, *sorted(settings.values()), _compiler()]
-    if patch.exists():
-        source = _patched(source, patch)
-        parts.append(source.name)
-    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
+    if patches := [FRAGMENTS / f"{name}.patch" for name in PATCHES.get(variant, ())]:
+        source = _patched(source, patches)
+    return _Recipe(version, source, read_fragments(variant))
+
+
+def configure_only(variant: str, build: Path) -> None:
+    """Patch and configure that kernel, which says whether it could be built, and soon."""
+    recipe = _recipe(variant)
+    _configure(recipe.settings, recipe.source, build)
+
+
+def get_lab_kernel(variant: str) -> LabKernel:
+    """The kernel of that variant, built first when there is none of the newest source."""
+    _check_place(cache_dir())
+    recipe = _recipe(variant)
     builds = cache_dir("lab", "builds", variant)
-    build = builds / key
+    build = builds / recipe.key
     complete = build / "complete"
     with locked(f"lab-{variant}"):
         if not complete.exists():
             what = f"lab: building the {variant} kernel"
-            progress(f"{what} from {version}: minutes")
+            progress(f"{what} from {recipe.version}: minutes")
             build.mkdir(exist_ok=True)
-            _configure(settings, source, build)
-            _build(what, source, build)
+            _configure(recipe.settings, recipe.source, build)
+            _build(what, recipe.source, build)
             complete.touch()
             progress(f"lab: the {variant} kernel is ready")
         os.utime(build)
         prune(builds)
     release = (build / "include/config/kernel.release").read_text().strip()
-    return LabKernel(variant, release, version, source, build)
+    return LabKernel(variant, release, recipe.version, recipe.source, build)
 
 
 def main() -> None:

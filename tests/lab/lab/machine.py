@@ -12,8 +12,10 @@ from .uml import REPO, uml_argv, uml_environment
 
 INIT = REPO / "tests/lab/guest/init-root"
 AGENT = "/dev/ttyS0"
-# Every finding is told, not only the first of its kind; detectors slow everything down.
-DEBUG_CMDLINE = "kasan_multi_shot sysctl.kernel.hung_task_timeout_secs=60"
+# Every finding is told, not only the first of its kind.  Of caches that are debugged no
+# lists of free objects are kept, in which kmemleak would find what is lost still named.
+DEBUG_CMDLINE = "kasan_multi_shot slab_debug=F sysctl.kernel.hung_task_timeout_secs=60"
+DEBUG_PATIENCE = 5  # detectors slow everything down
 
 
 class Uml(Machine):
@@ -29,11 +31,14 @@ class Uml(Machine):
             raise UnsupportedError("systemd is there in QEMU only")
         if options.disks_mib:
             raise UnsupportedError("virtual disks are there in QEMU only")
+        if "memmap=" in options.cmdline:
+            raise UnsupportedError("only a PC's memory map can have persistent memory in it")
         self.console = self.log = directory / "console.log"
         debug = kernel.variant == "debug"
+        self.patience = DEBUG_PATIENCE if debug else 1
         words = [
             f"ssl0=fd:{agent.fileno()}",
-            f"ncpus={1 if debug else options.smp}",  # with two, the detectors' kernel hangs at boot
+            *((f"ncpus={options.smp}",) if not debug else ()),
             *CMDLINE.split(),
             "null_blk.nr_devices=0",
             *(DEBUG_CMDLINE.split() if debug else ()),

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import lab.kernel
 import pytest
-from harness.module import REPO
+from harness.kernels import get_kernel
+from harness.module import REPO, build_module
 from lab.kernel import VARIANTS, KernelError, configure_only, patch_tree, read_fragments
 
 
@@ -31,3 +32,8 @@ def test_a_patch_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
     other.write_text("something else\n" * 300)
     with pytest.raises(KernelError, match=r"tlb\.patch does not fit"):
         patch_tree(tmp_path, REPO / "tests/lab/kernel/tlb.patch")
+
+
+def test_the_mistakes_for_the_detectors_build_without_a_warning() -> None:
+    build_module(get_kernel("newest"), REPO / "tests/vm/faults", strict=True)
+    build_module(get_kernel("6.12"), REPO / "tests/vm/faults", ("W=1", "C=2"), strict=True)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Without memory, what is asked for fails and leaves nothing behind; bios go on.
+
+Fault injection lets the first allocation of a system call fail, then the second,
+and so on, until the call asks for no more.  The debug kernel alone has it; there,
+what is forgotten on the way back is found by its detectors.
+"""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.devices import ramdisks, sectors
+from harness.guest import Guest
+from harness.ioband import Ioband, table_line
+
+FAILSLAB = "/sys/kernel/debug/failslab"
+ENOMEM = 12
+# Makes a system call again and again, each time failing another of its allocations.  Prints, by
+# call, the errors (0: it did without the memory), up to the first time that none was refused.
+EACH_ALLOCATION = """
+import errno, fcntl, json, mmap, os, struct, sys
+
+CREATE, REMOVE, RESUME, LOAD, MESSAGE = 3, 4, 6, 9, 14
+control = os.open("/dev/mapper/control", os.O_RDWR)
+nth = os.open("/proc/thread-self/fail-nth", os.O_RDWR)
+
+def dm(command, payload=b"", targets=0):
+    head = (4, 0, 0, 16384, 312, targets, 0, 0, 0, 0, 0, b"nomem", b"")
+    data = bytearray(struct.pack("=3IIIIiIIIQ128s129s7x", *head) + payload)
+    data += bytes(16384 - len(data))
+    fcntl.ioctl(control, 0xC138FD00 | command, data)
+
+def load(line):
+    start, length, target, arguments = line.split(" ", 3)
+    words = arguments.encode() + bytes(8)
+    words = words[:len(words) // 8 * 8]
+    spec = struct.pack("=QQiI16s", int(start), int(length), 0, 40 + len(words), target.encode())
+    dm(LOAD, spec + words, 1)
+
+def each_allocation(call, before=lambda: None):
+    errors = []
+    while len(errors) < 500:
+        before()
+        os.pwrite(nth, b"%d" % (len(errors) + 1), 0)
+        try:
+            call()
+            error = 0
+        except OSError as err:
+            error = err.errno
+        left = int(os.pread(nth, 20, 0).strip(bytes(1)))
+        os.pwrite(nth, b"0", 0)
+        if left:
+            if error:
+                raise OSError(error, "failed with all the memory it asked for")
+            return errors
+        errors.append(error)
+    raise RuntimeError("there is no end of allocations")
+
+calls = 0
+
+# What a message has to make is another thing each time.
+def message(text):
+    def call():
+        global calls
+        calls += 1
+        dm(MESSAGE, struct.pack("=Q", 0) + text.format(calls).encode() + bytes(1))
+    return call
+
+class Reader:
+    def __init__(self, path):
+        self.device = os.open(path, os.O_RDONLY | os.O_DIRECT)
+        self.page = mmap.mmap(-1, 4096)
+        self.page[:] = bytes(4096)
+        self.uid = 9000
+
+    def next_user(self):
+        os.seteuid(0)
+        self.uid += 1
+        os.seteuid(self.uid)
+
+    def read(self):
+        os.preadv(self.device, [self.page], 0)
+
+config = json.loads(sys.argv[1])
+done = {}
+dm(CREATE)
+done["load"] = each_allocation(lambda: load(config["table"]))
+done["resume"] = each_allocation(lambda: dm(RESUME), lambda: load(config["table"]))
+for text in config["messages"]:
+    done[text] = each_allocation(message(text))
+message("set mode=uid")()
+os.system("udevadm settle")
+reader = Reader(config["node"])
+done["read"] = each_allocation(reader.read, reader.next_user)
+os.seteuid(0)
+os.close(reader.device)
+os.system("udevadm settle")
+dm(REMOVE)
+print(json.dumps(done))
+"""
+MESSAGES = (
+    "set mode=cgroup",
+    "weight uid:{} 300",
+    "weight gid:{} 300",
+    "weight cgroup:/a 300",
+    "groups",
+    "stats",
+    "latency",
+)
+
+
+@pytest.fixture
+def short_of_memory(ioband: Guest) -> Iterator[Guest]:
+    """A guest in which any allocation can be made to fail."""
+    for name, value in (("ignore-gfp-wait", "N"), ("verbose", "0")):
+        ioband.write(f"{FAILSLAB}/{name}", value)
+    yield ioband
+
+
+def test_each_allocation_may_fail(short_of_memory: Guest) -> None:
+    guest = short_of_memory
+    guest.expect_dmesg("device-mapper: ")
+    # Not null_blk: it has faults of its own to be injected.
+    with ramdisks(guest) as (disk,), Cgroup(guest, "a"):
+        config = {
+            "table": table_line(sectors(guest, disk), disk, "p", mode="device+cgroup"),
+            "messages": MESSAGES,
+            "node": "/dev/mapper/nomem",
+        }
+        argv = ["/usr/bin/python3", "-S", "-c", EACH_ALLOCATION, json.dumps(config)]
+        done = json.loads(guest.run(argv, timeout=300).out)
+        for call, errors in done.items():
+            assert set(errors) <= {0, ENOMEM}, call
+        assert done["load"].count(ENOMEM) >= 5
+        assert done["weight uid:{} 300"].count(ENOMEM) >= 2
+        assert set(done["read"]) <= {0}, "a bio waits for no memory"
+        assert done["read"], "a new user's group wants memory"
+        assert guest.read("/sys/module/dm_ioband/refcnt").strip() == "0"
+        with Ioband(guest, "d0", disk, "p") as dev:  # and not in a pool that was left
+            assert dev.info().groups == 1
+    guest.rmmod("dm_ioband")

@@ -53,7 +53,7 @@ uninstall: ## Remove what install installed
 setup: ## Install what all targets need, and fetch the kernels
 	@scripts/setup all
 
-setup-vm setup-lab setup-bench: setup-%:
+setup-vm setup-lab setup-bench setup-debug: setup-%:
 	@scripts/setup $*
 
 test: setup ## Run everything: style, unit tests, and stock kernels in virtual machines
@@ -65,6 +65,12 @@ test-unit: ## Run the unit tests only
 
 test-vm: setup-vm ## Run the tests in virtual machines only
 	$(PYTHON) -m pytest $(PYTEST_ARGS) tests/vm
+
+# Not tried again when they fail: what a detector says, it may say once only.
+DEBUG_TESTS := $(patsubst %,tests/vm/test_%.py,detectors nomem lab_disk abi groups data pieces suspend passthrough owner)
+
+test-debug: setup-debug ## Run functional tests under KASAN, lockdep, kmemleak and the kernel's other detectors
+	IOBAND_KERNEL=debug $(PYTHON) -m pytest $(if $(filter tests,$(TESTS)),$(DEBUG_TESTS),$(TESTS))
 
 check: check-c check-checkpatch check-python check-shell ## Check style and warnings only
 
@@ -104,4 +110,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-python check-shell
-.PHONY: check $(CHECKS) all modules tools install uninstall setup setup-vm setup-lab setup-bench test test-unit test-vm demo bench lab vm clean help
+.PHONY: check $(CHECKS) all modules tools install uninstall setup setup-vm setup-lab setup-bench setup-debug test test-unit test-vm test-debug demo bench lab vm clean help

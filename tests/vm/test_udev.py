@@ -201,13 +201,18 @@ def test_a_disk_that_is_pulled_out_under_load_is_cleaned_up(formatted: Machine) 
 
 def test_what_cannot_be_wrapped_is_left_alone_and_said(formatted: Machine) -> None:
     machine, guest = formatted, formatted.guest
-    machine.configure(CONF, loads="install dm-ioband /bin/false\n")
+    hurry = "/run/systemd/system/ioband-wrap@.service.d"
+    guest.run(["mkdir", "-p", hurry])
+    guest.write(f"{hurry}/hurry.conf", "[Service]\nTimeoutStartSec=8\nTimeoutStopSec=2\n")
+    machine.configure(CONF, loads="install dm-ioband /bin/sleep 60\n")
     guest.rmmod("dm_ioband")
     guest.expect_dmesg("error adding target to table")
     machine.plug(BY_UUID)
     raw = machine.raw()
     assert machine.disk(BY_UUID) == raw.removeprefix("/dev/")
     assert "is left alone" in machine.journal("-u", "ioband-wrap@*")
+    assert not guest.exists(WRAPPED)
+    guest.run(["rm", "-r", hurry])
     machine.configure(CONF)
     guest.run(["mount", "/srv"])
     assert not machine.wraps(raw)

@@ -131,7 +131,7 @@ def test_expansion() -> None:
         "S1 many bfq",
         "S1 many ioband",
         "S1 many ioband on a volume",
-        "S1 none only late",
+        "S1 many none only late",  # on another disk than with few
     ]
     assert found.quick is not None
     assert [each.label for each in expand(found, found.quick, quick=True)] == ["S1 few ioband"]
@@ -140,7 +140,10 @@ def test_expansion() -> None:
     assert [each.label for each in expand(found, quick, quick=True)] == ["S1 many ioband"]
     # What a goal compares with comes along, even if only one peer is wanted.
     labels = [each.label for each in expand(found, replace(found.full, peers=("ioband",)))]
-    assert "S1 none only late" in labels and "S1 many bfq" not in labels
+    assert "S1 many none only late" in labels and "S1 many bfq" not in labels
+    # What it is alone is told once if it is the same in all variants.
+    same = scenario(GOOD.replace('model = "$model"', 'model = "hdd"'))
+    assert "S1 none only late" in [each.label for each in expand(same, same.full)]
 
 
 def test_clip_and_only() -> None:

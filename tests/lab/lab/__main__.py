@@ -11,7 +11,7 @@ from harness.module import REPO
 from . import report
 from .goals import Verdict, judge_all
 from .measure import METRIC_OPTIONS, Observation
-from .runner import Environment, Outcome, Runner, expand, forget_old, make_environment
+from .runner import Environment, Outcome, Runner, expand, experiment, forget_old, make_environment
 from .scenario import PEERS, Run, Scenario, ScenarioError, load_all, order
 from .uml import ExperimentError
 
@@ -22,7 +22,8 @@ PARTS = REPO / "build/lab"
 class Gathered:
     """The outcomes of a scenario's run, each read once."""
 
-    def __init__(self, outcomes: list[Outcome]):
+    def __init__(self, scenario: Scenario, run: Run, outcomes: list[Outcome]):
+        self._scenario, self._run = scenario, run
         self.outcomes = {
             (one.experiment.setting.variant, one.experiment.peer, one.experiment.alone): one
             for one in outcomes
@@ -32,7 +33,8 @@ class Gathered:
 
     def look(self, variant: str, peer: str, alone: str) -> Observation:
         """The observation of one experiment."""
-        key = ("" if alone else variant, peer, alone)
+        wanted = experiment(self._scenario, self._run, variant, peer, alone=alone)
+        key = (wanted.setting.variant, peer, alone)
         if key not in self.outcomes:
             raise ExperimentError(f"{peer} was not run")
         if key not in self._observations:
@@ -42,7 +44,7 @@ class Gathered:
 
 def conclude(scenario: Scenario, run: Run, outcomes: list[Outcome], quick: bool) -> report.Results:
     """Hold a scenario's goals against what was measured."""
-    gathered = Gathered(outcomes)
+    gathered = Gathered(scenario, run, outcomes)
     verdicts = judge_all(scenario, run, gathered.look, quick)
     return report.Results(scenario, run, outcomes, verdicts, gathered.look)
 

@@ -157,7 +157,7 @@ def clip(setting: Setting, seconds: float) -> Setting:
 
 
 def only(setting: Setting, subject: str) -> Setting:
-    """A setting with the jobs of one group, or one job, and no variant: it is the same for many."""
+    """A setting with the jobs of one group, or one job, and no variant: many may have the same."""
     jobs = tuple(setting.members(subject))
     groups = tuple(group for group in setting.groups if group.name in {job.group for job in jobs})
     groups = tuple(replace(group, weight=100) for group in groups)
@@ -171,6 +171,9 @@ def experiment(
     setting = clip(scenario.settings[variant], run.seconds)
     if alone:
         setting = only(setting, alone)
+        others = (only(clip(scenario.settings[name], run.seconds), alone) for name in run.variants)
+        if any(other != setting for other in others):
+            setting = replace(setting, variant=variant)
     return Experiment(
         scenario=scenario.name,
         setting=setting,
@@ -200,7 +203,12 @@ def expand(scenario: Scenario, run: Run, quick: bool = False) -> list[Experiment
                 found[variant, "none", False, goal.base[0]] = None
             elif goal.relative_to:
                 found[variant, goal.relative_to, False, ""] = None
-    return [experiment(scenario, run, *parts) for parts in found]
+    experiments: list[Experiment] = []
+    for parts in found:
+        one = experiment(scenario, run, *parts)
+        if one not in experiments:  # what does the same in several variants
+            experiments.append(one)
+    return experiments
 
 
 def measured(disk: Disk) -> Disk:

@@ -97,6 +97,18 @@
  * leaf has no more in flight than comes back within IOBAND_DRAIN_NS, going by
  * the time from one of its completions to the next.
  *
+ * What is written to a disk's own write cache is complete when the cache has it, and
+ * the disk may seek for a second to get it onto the medium, while the next leaf has
+ * the device, as it seems.  So a turn in which something was written ends with a flush,
+ * which is part of the turn.  How long it will take is known from those before it, by
+ * the byte: each write uses up that much more of the slice, so that a turn is over in
+ * time, flush included.
+ *
+ *	a writes 64 KiB here and there, 5 ms each for the medium, which the cache takes
+ *	in 0.2 ms each.  80 ms are over after 15 of them: 3 ms until the cache has them,
+ *	75 ms for the flush.  Without it 8 MB would be in the cache after 30 ms,
+ *	and b's first bio wait for 600 ms.
+ *
  * With slices device time can be charged, for it is known who had the device:
  * from its first bio until the next leaf's first, the time to come back, the
  * wait for its next bio and the change to the next included.  A reader that
@@ -152,6 +164,13 @@
 
 /* Time between completions until it is known: a seek and half a turn of a disk. */
 #define IOBAND_GAP_FIRST_NS	(8 * NSEC_PER_MSEC)
+
+/*
+ * What a flush takes until it is known: that of GAP_FIRST for 64 KiB at a time.  A flush
+ * that has nothing to do may take as long as one of these, which is not counted.
+ */
+#define IOBAND_DESTAGE_BYTES	(1024U << 10)
+#define IOBAND_DESTAGE_FIRST_NS	(16 * IOBAND_GAP_FIRST_NS)
 
 /*
  * Device time in a unit of charge: what one byte takes at 100 MB/s, so that leads
@@ -261,7 +280,11 @@ void ioband_node_init(struct ioband_node *node, struct ioband_node *parent, u32 
  */
 void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight)
 {
-	*leaf = (struct ioband_leaf) { .state = IOBAND_IDLE };
+	*leaf = (struct ioband_leaf) {
+		.state = IOBAND_IDLE,
+		.destage_ns = IOBAND_DESTAGE_FIRST_NS,
+		.destage_bytes = IOBAND_DESTAGE_BYTES,
+	};
 	ent_init(&leaf->ent, parent, weight, true);
 	RB_CLEAR_NODE(&leaf->think);
 }
@@ -438,27 +461,55 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 	ent_advance(ent, vtime);
 }
 
+static void leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
+			bool in_turn)
+{
+	struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+		ent_charge(core, ent, charge, in_turn);
+}
+
+/* So much of the slices of a leaf, and of the nodes above it, is over. */
+static void leaf_use_slice(struct ioband_leaf *leaf, u64 ns)
+{
+	struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+		if (ent->parent->serving == ent)
+			ent->parent->served_ns += ns;
+}
+
+/* A leaf has had the device for so long, or will have. */
+static void leaf_charge_ns(struct ioband_core *core, struct ioband_leaf *leaf, u64 ns, bool in_turn)
+{
+	if (core->charge_time)
+		leaf_charge(core, leaf, min_t(u64, ns, U32_MAX) / IOBAND_NS_PER_CHARGE, in_turn);
+}
+
 /* The owner has had the device since it was last charged. */
 static void core_charge_owner(struct ioband_core *core, u64 now_ns)
 {
 	struct ioband_leaf *leaf = core->owner;
-	struct ioband_ent *ent;
 	u64 ns;
 
-	if (!leaf)
+	if (!leaf || core->flush == IOBAND_FLUSH_RUNNING)
 		return;
 	if (leaf->state == IOBAND_THINKING)
 		now_ns = min(now_ns, leaf->think_until_ns);
 	if (now_ns <= core->owned_ns)
 		return;
-	ns = min_t(u64, now_ns - core->owned_ns, U32_MAX);
+	ns = now_ns - core->owned_ns;
 	core->owned_ns = now_ns;
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
-		if (ent->parent->serving == ent)
-			ent->parent->served_ns += ns;
-		if (core->charge_time)
-			ent_charge(core, ent, (u32)ns / IOBAND_NS_PER_CHARGE, true);
-	}
+	leaf_use_slice(leaf, ns);
+	leaf_charge_ns(core, leaf, ns, true);
+}
+
+/* When the first of those who think, of which there are some, is waited for no longer. */
+static u64 core_grace_ends(const struct ioband_core *core)
+{
+	return rb_entry(rb_first_cached(&core->thinking), struct ioband_leaf,
+			think)->think_until_ns;
 }
 
 /* Past its grace a leaf is idle: has to be known whenever one is charged. */
@@ -484,6 +535,8 @@ static void core_expire(struct ioband_core *core, u64 now_ns)
 void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 {
 	leaf_set_state(core, leaf, IOBAND_IDLE);
+	if (core->writer == leaf)
+		core->writer = NULL;
 }
 
 /**
@@ -523,12 +576,21 @@ static void leaf_learn_gap(struct ioband_leaf *leaf, u64 now_ns)
 	leaf->run_ns = leaf->inflight ? now_ns : 0;
 }
 
+/* Whoever has been served less than the one in service has nothing waiting, but thinks. */
+static bool node_expects(const struct ioband_node *node)
+{
+	const struct ioband_ent *serving = node->serving;
+
+	return serving && vtime_before(node_least(node, serving)->vtime, serving->vtime);
+}
+
 /*
  * Whose turn it is in a node.  After a slice it is that of the least served that
  * waits, or still of the one in service, which is here although what it does may
- * be in flight or to come.
+ * be in flight or to come.  Who thinks, and would be the next, is waited for.
  */
-static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioband_node *node)
+static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioband_node *node,
+				     bool *expect)
 {
 	struct rb_node *rb = rb_first_cached(&node->live);
 	struct ioband_ent *least;
@@ -543,6 +605,8 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 	if (!node->serving || vtime_before(least->vtime, node->serving->vtime)) {
 		node->serving = least;
 		node->served_ns = 0;
+	} else if (node_expects(node)) {
+		*expect = true;
 	} else {
 		node->served_ns = core->slice_ns - core->slice_ns / 4;
 	}
@@ -554,15 +618,17 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
  * nobody was in service, has no turn although bios that went out of turn keep it
  * busy: then another look from the top, without it.
  */
-static struct ioband_leaf *core_serve(struct ioband_core *core)
+static struct ioband_leaf *core_serve(struct ioband_core *core, bool *expect)
 {
 	struct ioband_node *node = &core->root;
 	struct ioband_ent *ent;
 
-	while ((ent = node_serve(core, node)) || node->ent.parent) {
+	*expect = false;
+	while ((ent = node_serve(core, node, expect)) || node->ent.parent) {
 		if (!ent) {
 			node->ent.parent->serving = NULL;
 			node = &core->root;
+			*expect = false;
 			continue;
 		}
 		if (ent->leaf)
@@ -572,15 +638,117 @@ static struct ioband_leaf *core_serve(struct ioband_core *core)
 	return NULL;
 }
 
+/* How long a flush takes after a leaf has written so much. */
+static u64 leaf_destage_ns(const struct ioband_leaf *leaf, u64 bytes)
+{
+	return mul_u64_u64_div_u64(bytes, leaf->destage_ns, leaf->destage_bytes);
+}
+
+/* Something goes to the device's write cache: the time to flush it is as good as over. */
+static void core_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes, bool in_turn)
+{
+	u64 ns;
+
+	core->dirty_bytes += bytes;
+	if (in_turn || !core->writer)
+		core->writer = leaf;
+	leaf_use_slice(leaf, leaf_destage_ns(leaf, bytes));
+	ns = leaf_destage_ns(leaf, core->dirty_bytes);
+	if (ns <= leaf->prepaid_ns)
+		return;
+	leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, in_turn);
+	leaf->prepaid_ns = ns;
+}
+
+/*
+ * Is the device a leaf's, or does it still write what another one has written?  If
+ * that takes less than a flush may take for nothing, it is left to gather.
+ */
+static bool core_is_flushed(struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	const struct ioband_leaf *writer = core->writer;
+
+	if (core->flush == IOBAND_FLUSH_RUNNING)
+		return false;
+	if (writer && writer != leaf &&
+	    leaf_destage_ns(writer, core->dirty_bytes) >= IOBAND_GAP_FIRST_NS)
+		core->flush = IOBAND_FLUSH_DUE;
+	else
+		core->flush = IOBAND_FLUSH_NONE;
+	return core->flush == IOBAND_FLUSH_NONE;
+}
+
+/**
+ * ioband_core_start_flush() - should the devices' write caches be flushed
+ * @core: scheduler
+ * @now_ns: time
+ *
+ * To be asked when ioband_core_pick() has returned NULL.
+ *
+ * Return: true if so: the caller does, and says so with ioband_core_end_flush().
+ * Until then nobody but the writer goes.
+ */
+bool ioband_core_start_flush(struct ioband_core *core, u64 now_ns)
+{
+	if (core->flush != IOBAND_FLUSH_DUE)
+		return false;
+	core_charge_owner(core, now_ns);
+	core->flush = IOBAND_FLUSH_RUNNING;
+	core->flushing_ns = now_ns;
+	core->flushed_bytes = core->dirty_bytes;
+	core->dirty_bytes = 0;
+	return true;
+}
+
+/*
+ * Of the last flushes, each counts half as much as the one after it.  No medium takes
+ * more than a gigabyte a second: the next flush is never out of sight.
+ */
+static void leaf_learn_destage(struct ioband_leaf *leaf, u64 ns, u64 bytes)
+{
+	ns = max(bytes, ns > IOBAND_GAP_FIRST_NS ? ns - IOBAND_GAP_FIRST_NS : 0);
+	leaf->destage_ns = leaf->destage_ns / 2 + ns;
+	leaf->destage_bytes = leaf->destage_bytes / 2 + bytes;
+}
+
+/**
+ * ioband_core_end_flush() - the flush that was asked for has ended
+ * @core: scheduler
+ * @now_ns: time
+ */
+void ioband_core_end_flush(struct ioband_core *core, u64 now_ns)
+{
+	struct ioband_leaf *leaf = core->writer;
+	u64 ns;
+
+	core->flush = IOBAND_FLUSH_NONE;
+	core->owned_ns = max(core->owned_ns, now_ns);
+	if (!leaf)
+		return;
+	ns = now_ns > core->flushing_ns ? now_ns - core->flushing_ns : 0;
+	leaf_learn_destage(leaf, ns, core->flushed_bytes);
+	if (ns > leaf->prepaid_ns)
+		leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, false);
+	leaf->prepaid_ns = min(leaf->prepaid_ns - min(ns, leaf->prepaid_ns), core->slice_ns / 4);
+	if (!core->dirty_bytes)
+		core->writer = NULL;
+}
+
 /* Whose bio may go now if each has the device to itself. */
 static struct ioband_leaf *core_pick_slice(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
-	struct ioband_leaf *leaf = core_serve(core);
+	bool expect;
+	struct ioband_leaf *leaf = core_serve(core, &expect);
 
 	if (!leaf)
 		return NULL;
+	if (expect) {
+		*wake_ns = core_grace_ends(core);
+		return NULL;
+	}
 	if (leaf != core->owner) {
-		if (core->inflight_ios - leaf->inflight > core->stuck_ios)
+		if (core->inflight_ios - leaf->inflight > core->stuck_ios ||
+		    !core_is_flushed(core, leaf))
 			return NULL;
 		core->owner = leaf;
 		core->owned_ns = now_ns;
@@ -607,8 +775,13 @@ void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_t
 	core_charge_owner(core, now_ns);
 	core->slice_ns = slice_ns;
 	core->charge_time = slice_ns && charge_time;
-	if (!slice_ns)
-		core->owner = NULL;
+	if (slice_ns)
+		return;
+	core->owner = NULL;
+	core->writer = NULL;
+	core->dirty_bytes = 0;
+	if (core->flush == IOBAND_FLUSH_DUE)
+		core->flush = IOBAND_FLUSH_NONE;
 }
 
 /* ---- what the caller asks and tells -------------------------------------- */
@@ -658,9 +831,7 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	do {
 		ent = node_pick(core, container_of(ent, struct ioband_node, ent), &ios);
 		if (!ent) {
-			struct rb_node *first = rb_first_cached(&core->thinking);
-
-			*wake_ns = rb_entry(first, struct ioband_leaf, think)->think_until_ns;
+			*wake_ns = core_grace_ends(core);
 			return NULL;
 		}
 	} while (!ent->leaf);
@@ -671,18 +842,18 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 			const struct ioband_bill *bill, bool in_turn)
 {
 	u32 charge = bill->charge;
-	struct ioband_ent *ent;
 
 	core->inflight_ios++;
 	core->inflight_bytes += bill->bytes;
 	leaf->inflight++;
+	if (core->slice_ns && bill->cached)
+		core_soil(core, leaf, bill->bytes, in_turn);
 	if (core->charge_time) {
 		if (in_turn)	/* the time counts */
 			return;
 		charge = div_u64(leaf->gap_ns ?: IOBAND_GAP_FIRST_NS, IOBAND_NS_PER_CHARGE);
 	}
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		ent_charge(core, ent, charge, in_turn);
+	leaf_charge(core, leaf, charge, in_turn);
 }
 
 /**

@@ -81,6 +81,10 @@ enum ioband_leaf_state {
  * @done_ns: when the last bio completed
  * @run_ns: with slices: when the last one completed, if others were in flight then
  * @gap_ns: with slices: time from one completion to the next, averaged
+ * @destage_ns: with slices: what flushes of what it had written have lately taken
+ * @destage_bytes: for so many bytes
+ * @prepaid_ns: with slices: of the flush to come, what it has been charged for, or
+ *	more, by mistake
  */
 struct ioband_leaf {
 	struct ioband_ent ent;
@@ -92,16 +96,27 @@ struct ioband_leaf {
 	u64 done_ns;
 	u64 run_ns;
 	u64 gap_ns;
+	u64 destage_ns;
+	u64 destage_bytes;
+	u64 prepaid_ns;
 };
 
 /**
  * struct ioband_bill - what one bio costs
  * @charge: units of the pool's measure
  * @bytes: bytes that occupy the device
+ * @cached: it may complete in the device's write cache, before the medium has it
  */
 struct ioband_bill {
 	u32 charge;
 	u32 bytes;
+	bool cached;
+};
+
+enum ioband_flush {
+	IOBAND_FLUSH_NONE,	/* no need */
+	IOBAND_FLUSH_DUE,	/* the caller is to flush the devices' write caches */
+	IOBAND_FLUSH_RUNNING,	/* it does */
 };
 
 /**
@@ -116,6 +131,12 @@ struct ioband_bill {
  * @charge_time: with slices: what is charged is the time that a leaf had it
  * @owner: with slices: the leaf that has the device; NULL: none
  * @owned_ns: until when it has been charged for that
+ * @flush: with slices: see &enum ioband_flush
+ * @writer: with slices: the leaf that has written last; NULL: all of it was flushed
+ * @dirty_bytes: what it has written since the last flush began, others' that went out
+ *	of turn included
+ * @flushed_bytes: what the flush that is running is for
+ * @flushing_ns: when it began
  */
 struct ioband_core {
 	struct ioband_node root;
@@ -128,6 +149,11 @@ struct ioband_core {
 	bool charge_time;
 	struct ioband_leaf *owner;
 	u64 owned_ns;
+	enum ioband_flush flush;
+	struct ioband_leaf *writer;
+	u64 dirty_bytes;
+	u64 flushed_bytes;
+	u64 flushing_ns;
 };
 
 #define IOBAND_NO_WAKEUP	U64_MAX
@@ -150,6 +176,9 @@ bool ioband_leaf_owes_much(const struct ioband_leaf *leaf);
 void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf);
 void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 			  const struct ioband_bill *bill, u64 now_ns);
+
+bool ioband_core_start_flush(struct ioband_core *core, u64 now_ns);
+void ioband_core_end_flush(struct ioband_core *core, u64 now_ns);
 
 static inline bool ioband_core_has_waiting(const struct ioband_core *core)
 {

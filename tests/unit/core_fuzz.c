@@ -58,6 +58,7 @@ static struct ioband_bill random_bill(struct fuzz *fuzz)
 	if (!below(fuzz, 50))
 		bill.bytes = random_u64(&fuzz->random);
 	bill.charge = below(fuzz, 3) ? bill.bytes : 65536;
+	bill.cached = below(fuzz, 2);
 	return bill;
 }
 
@@ -163,6 +164,8 @@ static void complete(struct fuzz *fuzz)
 {
 	u32 nr = 1 + below(fuzz, 4);
 
+	if (fuzz->tree.flushing && !below(fuzz, 4))
+		tree_end_flush(&fuzz->tree);
 	for (; nr && fuzz->tree.nr_flight; nr--) {
 		tree_complete(&fuzz->tree, below(fuzz, fuzz->tree.nr_flight));
 		tree_check(&fuzz->tree);

@@ -593,6 +593,140 @@ static void what_is_urgent_costs_time(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 }
 
+/* A leaf writes into the device's cache, and is done with it. */
+static void write_cached(struct tree_leaf *leaf, u32 bytes)
+{
+	u64 wake_ns;
+
+	tree_wait(tree, leaf, (struct ioband_bill) { bytes, bytes, true });
+	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
+	tree->now_ns += MSEC;
+	complete_all();
+	tree->now_ns += 10 * MSEC;	/* longer than anybody is waited for */
+}
+
+/* Until what one has written is on the medium, the device is not another's. */
+static void a_turn_ends_with_a_flush(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns, vtime;
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	for (i = 0; i < 4; i++)
+		write_cached(a, 512 * KIB);	/* its own: no need to flush */
+	assert_false(tree->flushing);
+	wait_for(b, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+	tree->now_ns += 400 * MSEC;
+	assert_null(tree_serve(tree, &wake_ns));
+	vtime = a->leaf.ent.vtime;
+	tree_end_flush(tree);
+	/* 256 ms were expected, and paid for; 400 it was. */
+	vtime = (a->leaf.ent.vtime - vtime) >> 16;
+	assert_in_range(vtime, 144 * MSEC / 10 / 100 - 1, 144 * MSEC / 10 / 100);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	assert_null(tree->core.writer);
+}
+
+/* Nobody pays for the time of a flush as its owner, too, nor for long in advance. */
+static void a_flush_is_paid_for_once(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns, vtime;
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	for (i = 0; i < 3; i++)
+		tree_wait(tree, a, (struct ioband_bill) { 1024 * KIB, 1024 * KIB, true });
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	complete_all();
+	wait_for(b, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+	vtime = a->leaf.ent.vtime;
+	tree->now_ns += 50 * MSEC;
+	assert_null(tree_serve(tree, &wake_ns));
+	tree_end_flush(tree);
+	assert_int_equal(a->leaf.ent.vtime, vtime);
+	assert_int_equal(a->leaf.prepaid_ns, 20 * MSEC);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
+/* What the medium has in less time than a flush takes is left, until it is more. */
+static void small_writes_gather(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	for (i = 0; i < 15; i++) {
+		write_cached(a, 4 * KIB);
+		wait_for(b, 4 * KIB);
+		assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+		complete_all();
+		tree->now_ns += 10 * MSEC;
+	}
+	write_cached(a, 4 * KIB);
+	wait_for(b, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+	tree_end_flush(tree);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
+/* A leaf may go while what it has written is being flushed, or is still to be. */
+static void a_writer_may_go(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	write_cached(a, 1024 * KIB);
+	wait_for(b, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+	tree_withdraw(tree, b);
+	tree_remove_leaf(tree, a);
+	assert_null(tree->core.writer);
+	tree_end_flush(tree);
+	wait_for(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
+/* What thinks, and would be next, is waited for before a turn is prolonged. */
+static void a_turn_is_not_prolonged_before_who_thinks(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 10 * MSEC, true);
+	wait_for(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	for (i = 0; i < 3; i++)
+		tree_wait(tree, a, (struct ioband_bill) { 1024 * KIB, 1024 * KIB, true });
+	tree->now_ns += 12 * MSEC;
+	complete_all();
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_int_equal(wake_ns, b->leaf.think_until_ns);
+	tree->now_ns = wake_ns;
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+}
+
 int main(int argc, char **argv)
 {
 	const test_case cases[] = {
@@ -622,6 +756,11 @@ int main(int argc, char **argv)
 		TEST(depth_follows_the_device),
 		TEST(idling_is_not_slow),
 		TEST(what_is_urgent_costs_time),
+		TEST(a_turn_ends_with_a_flush),
+		TEST(a_flush_is_paid_for_once),
+		TEST(small_writes_gather),
+		TEST(a_writer_may_go),
+		TEST(a_turn_is_not_prolonged_before_who_thinks),
 	};
 
 	return run_cases(cases, argc, argv);

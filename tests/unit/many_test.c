@@ -22,7 +22,7 @@ struct crowd {
 	struct sim_random random;
 };
 
-static const struct ioband_bill bill = { 4096, 4096 };
+static const struct ioband_bill bill = { .charge = 4096, .bytes = 4096 };
 
 /* @nr leaves, @width below each node; 0: all below the root. */
 static void crowd_init(struct crowd *crowd, u32 nr, u32 width)

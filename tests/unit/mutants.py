@@ -67,8 +67,8 @@ CORE = [
     Mutant("grace-at-its-end", "leaf->think_until_ns > now_ns", "leaf->think_until_ns >= now_ns"),
     Mutant(
         "removed-thinker-stays",
-        "	leaf_set_state(core, leaf, IOBAND_IDLE);\n}\n\n/**",
-        "}\n\n/**",
+        "	leaf_set_state(core, leaf, IOBAND_IDLE);\n	if (core->writer",
+        "	if (core->writer",
     ),
     Mutant(
         "no-catch-up-on-arrival",
@@ -89,7 +89,7 @@ CORE = [
         "	if (core->slice_ns)\n		return",
     ),
     Mutant(
-        "never-woken", "*wake_ns = rb_entry(first, struct ioband_leaf, think)->think_until_ns", ""
+        "never-woken", "*wake_ns = core_grace_ends(core);\n			return NULL", "return NULL"
     ),
     Mutant(
         "node-stays-behind",
@@ -160,11 +160,42 @@ CORE = [
     Mutant("not-waited-for", "core->inflight_ios - leaf->inflight > core->stuck_ios", "false"),
     Mutant(
         "time-not-charged",
-        "if (core->charge_time)\n			ent_charge",
-        "if (false)\n			ent_charge",
+        "if (core->charge_time)\n		leaf_charge",
+        "if (false)\n		leaf_charge",
     ),
+    Mutant("never-expected", "} else if (node_expects(node)) {", "} else if (false) {"),
+    Mutant(
+        "expected-for-ever",
+        "if (expect) {\n		*wake_ns = core_grace_ends(core);",
+        "if (expect) {",
+    ),
+    Mutant(
+        "no-flush", ">= IOBAND_GAP_FIRST_NS)\n		core->flush", "== 0)\n		core->flush"
+    ),
+    Mutant(
+        "flush-for-nothing",
+        ">= IOBAND_GAP_FIRST_NS)\n		core->flush",
+        ">= 0)\n		core->flush",
+    ),
+    Mutant("flush-for-its-own", "if (writer && writer != leaf &&", "if (writer &&"),
+    Mutant(
+        "goes-during-a-flush",
+        "core->flush == IOBAND_FLUSH_RUNNING)\n		return false;",
+        "false)\n		;",
+    ),
+    Mutant("flush-not-in-the-slice", "leaf_use_slice(leaf, leaf_destage_ns(leaf, bytes));", ""),
+    Mutant("flush-not-prepaid", "leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, in_turn);", ""),
+    Mutant("flush-not-paid", "leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, false);", ";"),
+    Mutant("flush-paid-twice", "if (!leaf || core->flush == IOBAND_FLUSH_RUNNING)", "if (!leaf)"),
+    Mutant(
+        "too-much-prepaid",
+        "core->slice_ns / 4);\n	if (!core->dirty",
+        "U64_MAX);\n	if (!core->dirty",
+    ),
+    Mutant("destage-not-learnt", "leaf_learn_destage(leaf, ns, core->flushed_bytes);", ""),
+    Mutant("writer-not-forgotten", "if (core->writer == leaf)\n		core->writer = NULL;", ""),
     Mutant("time-and-bytes", "if (in_turn)	/* the time counts */", "if (false)"),
-    Mutant("time-is-all-its", "core->owned_ns = now_ns;\n	for", "for"),
+    Mutant("time-is-all-its", "core->owned_ns = now_ns;\n	leaf_use", "leaf_use"),
     Mutant(
         "node-follows-the-served",
         "if (core->slice_ns)\n			reach",

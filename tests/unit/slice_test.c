@@ -20,12 +20,21 @@ static const struct sim_workload slow_thinker = {
 	.depth = 1, .bytes = 4 * KIB, .think_ns = 10 * NSEC_PER_MSEC,
 };
 
+static const struct sim_workload sequential_writer = {
+	.depth = 8, .bytes = 64 * KIB, .sequential = true, .write_pct = 100,
+};
+
 static struct scene scene;
+
+static void begin_on(const char *disk, enum ioband_measure measure)
+{
+	scene_init(&scene, disk, 31, measure);
+	ioband_core_set_slice(&scene.pool.core, SLICE_NS, measure == IOBAND_MEASURE_TIME, 0);
+}
 
 static void begin(enum ioband_measure measure)
 {
-	scene_init(&scene, "disk", 31, measure);
-	ioband_core_set_slice(&scene.pool.core, SLICE_NS, measure == IOBAND_MEASURE_TIME, 0);
+	begin_on("disk", measure);
 }
 
 static struct scene_group *add(int up, u32 weight, const struct sim_workload *work)
@@ -36,18 +45,24 @@ static struct scene_group *add(int up, u32 weight, const struct sim_workload *wo
 	return leaf;
 }
 
-/* Bytes a second of a load that has the disk to itself. */
-static double alone(const struct sim_workload *work)
+/* Bytes of a load that has a disk to itself. */
+static double alone_on(const char *disk, const struct sim_workload *work)
 {
 	struct scene_group *leaf;
-	double rate;
+	double bytes;
 
-	begin(IOBAND_MEASURE_TIME);
+	begin_on(disk, IOBAND_MEASURE_TIME);
 	leaf = add(SCENE_ROOT, 100, work);
 	scene_run(&scene, RUN_NS);
-	rate = leaf->sim.bytes;
+	bytes = leaf->sim.bytes;
+	assert_int_equal(scene.pool.flushes, 0);
 	scene_free(&scene);
-	return rate;
+	return bytes;
+}
+
+static double alone(const struct sim_workload *work)
+{
+	return alone_on("disk", work);
 }
 
 static void assert_ratio(double a, double b, double wanted, double tolerance)
@@ -168,6 +183,60 @@ static void a_reader_waits_for_a_slice_and_what_is_in_flight(void **state)
 	scene_free(&scene);
 }
 
+/* What fills the disk's own cache is paid for by who wrote it, in its turn. */
+static void a_turn_ends_when_the_cache_is_empty(void **state)
+{
+	const double most = alone_on("diskwc", &random_reader);
+	const double most_written = alone_on("diskwc", &writer);
+	struct scene_group *reader, *node;
+	double written = 0;
+	int i;
+
+	(void)state;
+	begin_on("diskwc", IOBAND_MEASURE_TIME);
+	reader = add(SCENE_ROOT, 100, &random_reader);
+	node = scene_add_node(&scene, SCENE_ROOT, 100);
+	for (i = 0; i < 8; i++)
+		add(scene_index(&scene, node), 100, &writer);
+	scene_run(&scene, 2 * NSEC_PER_SEC);	/* how long flushes take has to be learnt */
+	reader->sim.bytes = 0;
+	reader->sim.max_held_ns = 0;
+	scene_run(&scene, RUN_NS);
+	for (i = 2; i < 10; i++)
+		written += scene.groups[i].sim.bytes;
+	assert_ratio(reader->sim.bytes, most, 0.5, 0.1);
+	assert_at_least(written, 0.3 * most_written);
+	assert_in_range(reader->sim.max_held_ns, 0, 250 * NSEC_PER_MSEC);
+	assert_at_least(scene.pool.flushes, 50);
+	scene_free(&scene);
+}
+
+static void writers_share_a_disk_with_a_cache(void **state)
+{
+	const double most = alone_on("diskwc", &sequential_writer);
+	struct scene_group *a, *b;
+
+	(void)state;
+	begin_on("diskwc", IOBAND_MEASURE_BYTES);
+	a = add(SCENE_ROOT, 1000, &sequential_writer);
+	b = add(SCENE_ROOT, 500, &sequential_writer);
+	scene_run(&scene, RUN_NS);
+	assert_ratio(a->sim.bytes, b->sim.bytes, 2, 0.05);
+	assert_at_least(a->sim.bytes + b->sim.bytes, 0.8 * most);
+	scene_free(&scene);
+}
+
+static void readers_cause_no_flush(void **state)
+{
+	(void)state;
+	begin_on("diskwc", IOBAND_MEASURE_TIME);
+	add(SCENE_ROOT, 100, &random_reader);
+	add(SCENE_ROOT, 100, &sequential);
+	scene_run(&scene, RUN_NS);
+	assert_int_equal(scene.pool.flushes, 0);
+	scene_free(&scene);
+}
+
 /* Its disk time is the others' while it thinks for longer than it is waited for. */
 static void a_slow_thinker_is_not_waited_for(void **state)
 {
@@ -192,6 +261,9 @@ int main(int argc, char **argv)
 		TEST(bytes_are_shared_with_little_loss),
 		TEST(bytes_are_shared_between_random_and_sequential),
 		TEST(a_reader_waits_for_a_slice_and_what_is_in_flight),
+		TEST(a_turn_ends_when_the_cache_is_empty),
+		TEST(writers_share_a_disk_with_a_cache),
+		TEST(readers_cause_no_flush),
 		TEST(a_slow_thinker_is_not_waited_for),
 	};
 

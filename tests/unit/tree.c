@@ -325,10 +325,12 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 	if (tree->core.slice_ns) {
 		const struct ioband_leaf *owner = tree->core.owner;
 
-		MUST(tree->nr_flight || (owner && owner->state == IOBAND_THINKING),
-		     "one could have gone");
-		MUST(tree->nr_flight || wake_ns == owner->think_until_ns,
-		     "wake-up at %llu, grace ends at %llu", wake_ns, owner->think_until_ns);
+		if (tree->nr_flight || tree->flushing)
+			return;
+		MUST(first_ns != IOBAND_NO_WAKEUP, "one could have gone");
+		MUST(wake_ns == first_ns || (owner && owner->state == IOBAND_THINKING &&
+					     wake_ns == owner->think_until_ns),
+		     "wake-up at %llu, first grace ends at %llu", wake_ns, first_ns);
 		return;
 	}
 	MUST(may_block(tree, &tree->core.root, tree->nr_flight), "one could have gone");
@@ -345,9 +347,15 @@ struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns)
 	struct ioband_bill bill;
 
 	if (!picked) {
+		if (ioband_core_start_flush(&tree->core, clock_now(tree))) {
+			MUST(!tree->flushing, "two flushes at a time");
+			MUST(tree->core.flushed_bytes, "a flush of nothing");
+			tree->flushing = true;
+		}
 		check_not_picked(tree, *wake_ns);
 		return NULL;
 	}
+	MUST(!tree->flushing || tree->core.owner == owner, "another one's turn during a flush");
 	leaf = container_of(picked, struct tree_leaf, leaf);
 	check_picked(tree, leaf, owner);
 	bill = leaf->held[0];
@@ -355,6 +363,13 @@ struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns)
 	ioband_core_admit(&tree->core, picked, &bill, leaf->nr_held);
 	launched(tree, leaf, bill);
 	return leaf;
+}
+
+void tree_end_flush(struct tree *tree)
+{
+	tree->flushing = false;
+	ioband_core_end_flush(&tree->core, clock_now(tree));
+	MUST(tree->core.flush == IOBAND_FLUSH_NONE, "a flush has not ended");
 }
 
 void tree_dispatch(struct tree *tree)
@@ -377,6 +392,8 @@ void tree_drain(struct tree *tree)
 			continue;
 		if (tree->nr_flight)
 			tree_complete(tree, 0);
+		else if (tree->flushing)
+			tree_end_flush(tree);
 		else
 			tree->now_ns = wake_ns;
 		tree_check(tree);

@@ -54,6 +54,7 @@ struct tree {
 	u64 root_vnow_seen;
 	u32 charge_max;		/* largest seen */
 	bool sliced;		/* there have been slices */
+	bool flushing;		/* the core has asked for a flush, which goes on */
 	struct tree_node nodes[TREE_NODES_MAX];
 	struct tree_leaf leaves[TREE_LEAVES_MAX];
 	struct tree_bio flight[TREE_FLIGHT_MAX];
@@ -82,8 +83,9 @@ void tree_admit_now(struct tree *tree, struct tree_leaf *leaf, struct ioband_bil
 void tree_withdraw(struct tree *tree, struct tree_leaf *leaf);
 void tree_set_slice(struct tree *tree, u64 slice_ns, bool charge_time);
 void tree_complete(struct tree *tree, u32 index);
+void tree_end_flush(struct tree *tree);
 
-/* Let one go, or return NULL; @wake_ns as of ioband_core_pick(). */
+/* Let one go, or begin a flush, or return NULL; @wake_ns as of ioband_core_pick(). */
 struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns);
 /* Let all go that may. */
 void tree_dispatch(struct tree *tree);

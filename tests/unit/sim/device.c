@@ -169,12 +169,22 @@ static struct sim_io **disk_pick(struct sim_device *device)
 	if (*link && device->clock->now_ns - (*link)->sent_ns > DISK_OLD_NS)
 		return link;
 	link = disk_nearest(device, link, NULL);
-	if (!link || device->disk_dirty_bytes > device->spec.cache / 4 * 3)
+	if (!link || device->flushed || device->disk_dirty_bytes > device->spec.cache / 4 * 3)
 		link = disk_nearest(device, &device->disk_dirty, link);
 	return link;
 }
 
 static void disk_run(struct sim_device *device);
+
+static void disk_end_flush(struct sim_device *device)
+{
+	void (*flushed)(void *owner) = device->flushed;
+
+	if (!flushed || device->disk_dirty_bytes)
+		return;
+	device->flushed = NULL;
+	flushed(device->owner);
+}
 
 static void disk_finish(void *arg)
 {
@@ -186,6 +196,7 @@ static void disk_finish(void *arg)
 		device->disk_dirty_bytes -= io->bytes;
 		free(io);
 		device_feed(device);
+		disk_end_flush(device);
 		disk_run(device);
 		return;
 	}
@@ -274,4 +285,10 @@ void device_submit(struct sim_device *device, struct sim_io *io)
 		device->fifo_head = io;
 	device->fifo_tail = io;
 	device_feed(device);
+}
+
+void device_flush(struct sim_device *device, void (*flushed)(void *owner))
+{
+	device->flushed = flushed;
+	disk_end_flush(device);
 }

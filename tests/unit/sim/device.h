@@ -80,6 +80,7 @@ struct sim_device {
 	struct sim_io *disk_busy;
 	u32 disk_dirty_bytes;
 	u64 disk_head;
+	void (*flushed)(void *owner);	/* what a flush that goes on calls at its end */
 };
 
 extern const struct sim_spec sim_specs[];
@@ -89,5 +90,7 @@ void device_init(struct sim_device *device, struct sim_clock *clock, const struc
 		 void (*done)(void *owner, struct sim_io *io), void *owner);
 void device_free(struct sim_device *device);
 void device_submit(struct sim_device *device, struct sim_io *io);
+/* Empty the write cache; one at a time.  May call @flushed before it returns. */
+void device_flush(struct sim_device *device, void (*flushed)(void *owner));
 
 #endif /* SIM_DEVICE_H */

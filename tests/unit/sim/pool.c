@@ -83,6 +83,14 @@ static struct sim_io *piece_new(struct sim_pool *pool, struct sim_io *io)
 	return piece;
 }
 
+static struct ioband_bill pool_bill(const struct sim_pool *pool, const struct sim_io *io)
+{
+	struct ioband_bill bill = ioband_cost(pool->measure, io->bytes, true);
+
+	bill.cached = io->write && pool->device.spec.cache;
+	return bill;
+}
+
 static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 {
 	struct sim_io *whole = leaf->head, *io = whole;
@@ -92,7 +100,7 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 	pool_settle_pieces(pool, whole);
 	if (whole->piece_bytes)
 		io = piece_new(pool, whole);
-	bill = ioband_cost(pool->measure, io->bytes, true);
+	bill = pool_bill(pool, io);
 	if (!whole->piece_bytes || whole->admitted_bytes == whole->bytes)
 		leaf->head = whole->next;
 	if (held_ns > leaf->max_held_ns)
@@ -121,6 +129,17 @@ static void pool_account_idle(struct sim_pool *pool)
 
 static void pool_wake(void *arg);
 
+static void pool_pump(struct sim_pool *pool);
+
+static void pool_flushed(void *owner)
+{
+	struct sim_pool *pool = owner;
+
+	pool->flushes++;
+	ioband_core_end_flush(&pool->core, pool->clock->now_ns);
+	pool_pump(pool);
+}
+
 static void pool_pump(struct sim_pool *pool)
 {
 	struct ioband_leaf *leaf;
@@ -128,6 +147,10 @@ static void pool_pump(struct sim_pool *pool)
 
 	while ((leaf = ioband_core_pick(&pool->core, pool->clock->now_ns, &wake_ns)))
 		pool_send(pool, container_of(leaf, struct sim_leaf, leaf));
+	if (ioband_core_start_flush(&pool->core, pool->clock->now_ns)) {
+		device_flush(&pool->device, pool_flushed);
+		return;
+	}
 	if (wake_ns != IOBAND_NO_WAKEUP && wake_ns != pool->wake_ns)
 		clock_at(pool->clock, wake_ns, pool_wake, pool);
 	pool_account_idle(pool);
@@ -200,9 +223,8 @@ static struct sim_io *piece_done(struct sim_io *piece)
 
 static void pool_done(void *owner, struct sim_io *io)
 {
-	const struct ioband_bill bill = ioband_cost(((struct sim_pool *)owner)->measure, io->bytes,
-						    true);
 	struct sim_pool *pool = owner;
+	const struct ioband_bill bill = pool_bill(pool, io);
 	const u64 now_ns = pool->clock->now_ns;
 	struct sim_leaf *leaf = io->leaf;
 

@@ -50,6 +50,7 @@ struct sim_pool {
 	/* of the run */
 	u64 ios;
 	u64 bytes;
+	u64 flushes;
 	u64 idle_since_ns;	/* device idle, bios waiting; 0: no */
 	u64 idle_thinking_ns;	/* of that, for the sake of a thinker */
 	u64 idle_ns;		/* of that, for nothing: must stay 0 */

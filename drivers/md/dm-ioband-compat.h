@@ -50,13 +50,6 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define DM_TARGET_ATOMIC_WRITES	0
 #endif
 
-/* 6.12: flushes can go to the device below without the target */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
-#define ioband_pass_flushes(ti)	((void)(ti))
-#else
-#define ioband_pass_flushes(ti)	((ti)->flush_bypasses_map = true)
-#endif
-
 /* 6.9: blk_alloc_disk() takes the limits, 6.11: and the features in them */
 static inline struct gendisk *ioband_alloc_disk(void)
 {

@@ -18,6 +18,9 @@
 /* A device that completes nothing for this long does not count in the depth. */
 #define IOBAND_STUCK_NS	(500 * NSEC_PER_MSEC)
 
+/* A flush may have a large cache to write; who comes next would wait for that anyway. */
+#define IOBAND_FLUSH_STUCK_NS	(5 * NSEC_PER_SEC)
+
 /* Ticks in the shared state with room to spare until the pool opens. */
 #define IOBAND_CALM_TICKS	50
 
@@ -142,6 +145,9 @@ static void find_stuck(struct ioband_pool *pool, u64 now_ns)
 		if (member->inflight_ios && now_ns > member->moved_ns + IOBAND_STUCK_NS)
 			pool->stuck_ios += member->inflight_ios;
 	}
+	if (pool->core.flush == IOBAND_FLUSH_RUNNING &&
+	    now_ns > pool->core.flushing_ns + IOBAND_FLUSH_STUCK_NS)
+		ioband_flush_give_up(pool, now_ns);
 }
 
 /* Learn from what completed since the last tick. */
@@ -278,6 +284,7 @@ static struct ioband_pool *pool_new(const char *name)
 	scope_init(&pool->scope);
 	xa_init_flags(&pool->groups, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&pool->active);
+	INIT_LIST_HEAD(&pool->dirty);
 	hrtimer_setup(&pool->wake, ioband_queue_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	INIT_DELAYED_WORK(&pool->tick, pool_tick);
 	INIT_DELAYED_WORK(&pool->sweep, ioband_group_sweep);

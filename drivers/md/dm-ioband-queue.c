@@ -158,10 +158,18 @@ static void launch(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	if (!member->inflight_ios++)
 		member->moved_ns = now_ns;
 	io->shared = !io->piece;
+	if (io->bill.cached)
+		ioband_flush_note(io->target);
 	trace_ioband_charge(io, bio);
 }
 
-static void kick_worker(struct ioband_target *target)
+/**
+ * ioband_queue_kick() - there is something to do for a target's worker
+ * @target: whose
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_queue_kick(struct ioband_target *target)
 {
 	if (target->submitting)
 		return;
@@ -182,7 +190,7 @@ static void make_ready(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	note_released(io, bio, now_ns);
 	bio_list_add(&io->target->ready, bio);
-	kick_worker(io->target);
+	ioband_queue_kick(io->target);
 }
 
 /* Hand a piece that was admitted to its target's worker. */
@@ -191,7 +199,7 @@ static void make_due(struct ioband_io *io)
 	if (!io->due_bytes)
 		list_add_tail(&io->due, &io->target->due);
 	io->due_bytes += io->bill.bytes;
-	kick_worker(io->target);
+	ioband_queue_kick(io->target);
 }
 
 /* A bio has been taken out of its group's queue. */
@@ -289,8 +297,11 @@ void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns)
 	struct ioband_leaf *leaf;
 	u64 wake_ns;
 
-	while ((leaf = ioband_core_pick(&pool->core, now_ns, &wake_ns)))
-		release_first(group_of_leaf(leaf), now_ns);
+	do {
+		while ((leaf = ioband_core_pick(&pool->core, now_ns, &wake_ns)))
+			release_first(group_of_leaf(leaf), now_ns);
+	} while (ioband_core_start_flush(&pool->core, now_ns) &&
+		 !ioband_flush_start(pool, now_ns));
 	arm_wake(pool, wake_ns);
 	note_inflight(pool);
 }
@@ -320,7 +331,7 @@ static bool take_ready(struct ioband_target *target, struct bio_list *ready)
 	spin_lock_irq(&target->pool->lock);
 	*ready = target->ready;
 	bio_list_init(&target->ready);
-	more = !bio_list_empty(ready) || !list_empty(&target->due);
+	more = !bio_list_empty(ready) || !list_empty(&target->due) || target->flush_due;
 	target->submitting = more;
 	spin_unlock_irq(&target->pool->lock);
 	return more;
@@ -363,6 +374,7 @@ static void submit_ready(struct work_struct *work)
 			dm_submit_bio_remap(bio, NULL);
 		submit_due(target);
 		blk_finish_plug(&plug);
+		ioband_flush_submit(target);
 		cond_resched();
 	}
 }
@@ -521,6 +533,7 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	bool wait;
 
 	io->bill = ioband_cost(READ_ONCE(pool->measure), io->bytes, bio_has_data(bio));
+	io->bill.cached = ioband_flush_is_needed(target, bio);
 	io->piece_least = ioband_piece_least(bio);
 	rcu_read_lock();
 	if (mode != IOBAND_MODE_DEVICE)
@@ -840,6 +853,7 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 	spin_lock_irq(&pool->lock);
 	target->requeue = requeue;
 	WRITE_ONCE(target->suspended, true);
+	ioband_flush_suspend(target);
 	/*
 	 * Who holds something is active, and nobody holds more for this target
 	 * from now on.  In turn, so that interrupts are not off for long.
@@ -891,6 +905,7 @@ int ioband_queue_init_target(struct ioband_target *target)
 	bio_list_init(&target->ready);
 	INIT_LIST_HEAD(&target->due);
 	INIT_WORK(&target->submit, submit_ready);
+	ioband_flush_init_target(target);
 	target->submit_wq = alloc_workqueue("ioband/%s", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU,
 					    0, dm_device_name(dm_table_get_md(target->ti->table)));
 	if (target->submit_wq)
@@ -906,5 +921,6 @@ int ioband_queue_init_target(struct ioband_target *target)
 void ioband_queue_exit_target(struct ioband_target *target)
 {
 	destroy_workqueue(target->submit_wq);
+	ioband_flush_exit_target(target);
 	ioband_piece_exit_target(target);
 }

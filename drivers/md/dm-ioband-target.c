@@ -78,7 +78,6 @@ static void set_capabilities(struct dm_target *ti)
 	ti->num_write_zeroes_bios = 1;
 	ti->accounts_remapped_io = true;
 	ti->per_io_data_size = sizeof(struct ioband_io);
-	ioband_pass_flushes(ti);
 }
 
 static int target_new(struct dm_target *ti, unsigned int argc, char **argv,
@@ -152,6 +151,19 @@ static enum ioband_dir dir_of(const struct bio *bio)
 	return IOBAND_WRITE;
 }
 
+/* An empty flush: others wait for it, and it has no size. */
+static int map_flush(struct ioband_target *target, struct bio *bio)
+{
+	const blk_status_t status = ioband_flush_take_error(target);
+
+	bio_set_dev(bio, target->dev->bdev);
+	if (likely(!status))
+		return DM_MAPIO_REMAPPED;
+	bio->bi_status = status;
+	bio_endio(bio);
+	return DM_MAPIO_SUBMITTED;
+}
+
 static int ioband_map(struct dm_target *ti, struct bio *bio)
 {
 	struct ioband_target *target = ti->private;
@@ -161,11 +173,8 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	io->group = NULL;
 	io->shared = false;
 	io->piece = 0;
-	if (unlikely(!bio_sectors(bio))) {
-		/* An empty flush: others wait for it, and it has no size. */
-		bio_set_dev(bio, target->dev->bdev);
-		return DM_MAPIO_REMAPPED;
-	}
+	if (unlikely(!bio_sectors(bio)))
+		return map_flush(target, bio);
 	bio->bi_iter.bi_sector = target->start + dm_target_offset(ti, bio->bi_iter.bi_sector);
 	io->dir = dir_of(bio);
 	io->bytes = bio->bi_iter.bi_size;
@@ -196,6 +205,7 @@ static void ioband_postsuspend(struct dm_target *ti)
 	struct ioband_target *target = ti->private;
 
 	flush_work(&target->submit);
+	ioband_flush_wait(target);
 }
 
 static void ioband_resume(struct dm_target *ti)

@@ -7,6 +7,7 @@
  *	pool	 devices that share a scheduler, and its clockwork
  *	queue	 may a bio go: holds and releases bios, asks the core
  *	piece	 large bios in pieces
+ *	flush	 what the devices' write caches hold at the end of a turn
  *	owner	 whose bio is it: finds the group
  *	group	 the tree of groups, their life and death
  *	stats	 per-CPU counters and histograms
@@ -261,6 +262,9 @@ enum ioband_state {
  * @reap: held while counters are freed, or read from outside the I/O path
  * @dying_bytes: what may go then for those of groups that owe much; may be negative
  * @dying_at: when to look next for held bios of dying tasks, in jiffies
+ * @dirty: targets that something was written to, with slices
+ * @flushes: of the flush that the core waits for, bios that have not completed
+ * @flush_round: its number
  * @wake: asks the core again when a grace ends
  * @tick: looks after state, depth and activity while groups are active
  * @sweep: finds groups to remove
@@ -293,6 +297,9 @@ struct ioband_pool {
 	unsigned int nr_active;
 	u32 held_ios;
 	u64 held_bytes;
+	struct list_head dirty;
+	u32 flushes;
+	u32 flush_round;
 	struct ioband_sample sample;
 	u64 sampled_ns;
 	u64 done_ns;
@@ -350,6 +357,13 @@ struct ioband_member {
  *	wait for the rescuer that another blocks
  * @submit: sends them down
  * @pieces: what pieces are made of
+ * @dirty: place among the pool's dirty targets
+ * @flush: an empty flush, sent down by @submit
+ * @flush_due: it has to; under the pool's lock
+ * @flushing: @flush is due or in flight; under the pool's lock
+ * @flush_round: which one it is part of
+ * @flushed: wakes who waits for the end of @flush
+ * @flush_status: a flush of ours has failed, which nobody has been told
  */
 struct ioband_target {
 	struct dm_target *ti;
@@ -367,6 +381,13 @@ struct ioband_target {
 	struct workqueue_struct *submit_wq;
 	struct work_struct submit;
 	struct bio_set pieces;
+	struct list_head dirty;
+	struct bio flush;
+	bool flush_due;
+	bool flushing;
+	u32 flush_round;
+	wait_queue_head_t flushed;
+	blk_status_t flush_status;
 };
 
 /**
@@ -492,6 +513,7 @@ int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struc
 void ioband_queue_done(struct ioband_io *io);
 bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes);
 void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns);
+void ioband_queue_kick(struct ioband_target *target);
 enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer);
 struct ioband_group *ioband_queue_next_active(struct ioband_pool *pool);
 void ioband_queue_release_dying(struct ioband_pool *pool);
@@ -504,6 +526,24 @@ void ioband_piece_exit_target(struct ioband_target *target);
 u32 ioband_piece_least(struct bio *bio);
 u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset);
 void ioband_piece_submit(struct ioband_io *io, u32 bytes);
+
+/* dm-ioband-flush.c: what the devices' write caches hold */
+void ioband_flush_init_target(struct ioband_target *target);
+void ioband_flush_exit_target(struct ioband_target *target);
+bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio *bio);
+bool ioband_flush_start(struct ioband_pool *pool, u64 now_ns);
+void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns);
+void ioband_flush_submit(struct ioband_target *target);
+void ioband_flush_suspend(struct ioband_target *target);
+void ioband_flush_wait(struct ioband_target *target);
+blk_status_t ioband_flush_take_error(struct ioband_target *target);
+
+/* Under the pool's lock: something goes down that may stay in the device's cache. */
+static inline void ioband_flush_note(struct ioband_target *target)
+{
+	if (list_empty(&target->dirty))
+		list_add_tail(&target->dirty, &target->pool->dirty);
+}
 
 /* dm-ioband-pool.c: devices that share a scheduler */
 int ioband_pool_join(struct ioband_target *target, const char *name,

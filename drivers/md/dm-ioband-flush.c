@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: what the devices' write caches hold at the end of a turn.
+ *
+ * With slices each group has the device to itself for a while.  What it writes is
+ * complete when the device's own cache has it, and would be put onto the medium in
+ * the next group's turn.  So when the core says so (dm-ioband-core.c tells why and
+ * when) the devices that were written to are sent an empty flush, and the next
+ * turn begins when all have completed.  Devices without a volatile cache are not.
+ *
+ * A device may tell an error of its cache once only.  If it tells it to a flush of
+ * ours, the next flush from above is told it.
+ */
+#include "dm-ioband.h"
+
+#define DM_MSG_PREFIX "ioband"
+
+/**
+ * ioband_flush_init_target() - a target that has not written anything
+ * @target: new
+ */
+void ioband_flush_init_target(struct ioband_target *target)
+{
+	INIT_LIST_HEAD(&target->dirty);
+	init_waitqueue_head(&target->flushed);
+}
+
+/**
+ * ioband_flush_exit_target() - the end of it
+ * @target: suspended, or never resumed
+ */
+void ioband_flush_exit_target(struct ioband_target *target)
+{
+	WARN_ON_ONCE(target->flushing || !list_empty(&target->dirty));
+}
+
+/**
+ * ioband_flush_is_needed() - may a bio complete before the medium has it
+ * @target: target
+ * @bio: the bio
+ *
+ * Return: true if only a flush puts it there.
+ */
+bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio *bio)
+{
+	return bio_op(bio) == REQ_OP_WRITE && !(bio->bi_opf & REQ_FUA) &&
+	       bdev_write_cache(target->dev->bdev);
+}
+
+/**
+ * ioband_flush_start() - flush what was written to
+ * @pool: pool
+ * @now_ns: time
+ *
+ * Context: Under the pool's lock, interrupts off.
+ *
+ * Return: false if there is nothing to flush any more; the core knows.
+ */
+bool ioband_flush_start(struct ioband_pool *pool, u64 now_ns)
+{
+	struct ioband_target *target, *next;
+
+	pool->flush_round++;
+	pool->flushes = 0;
+	list_for_each_entry_safe(target, next, &pool->dirty, dirty) {
+		if (target->flushing)	/* of a round that was given up */
+			continue;
+		target->flush_round = pool->flush_round;
+		pool->flushes++;
+		list_del_init(&target->dirty);
+		target->flush_due = true;
+		target->flushing = true;
+		ioband_queue_kick(target);
+	}
+	if (!pool->flushes)
+		ioband_core_end_flush(&pool->core, now_ns);
+	return pool->flushes;
+}
+
+/**
+ * ioband_flush_give_up() - do not wait for a flush any longer
+ * @pool: pool
+ * @now_ns: time
+ *
+ * A device that does not answer must not stop the others.
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns)
+{
+	pool->flush_round++;
+	ioband_core_end_flush(&pool->core, now_ns);
+}
+
+static void flush_end_io(struct bio *bio)
+{
+	struct ioband_target *target = container_of(bio, struct ioband_target, flush);
+	const blk_status_t status = bio->bi_status;
+	struct ioband_pool *pool = target->pool;
+	const u64 now_ns = ktime_get_ns();
+	unsigned long flags;
+
+	bio_uninit(bio);
+	spin_lock_irqsave(&pool->lock, flags);
+	if (status)
+		WRITE_ONCE(target->flush_status, status);
+	target->flushing = false;
+	if (target->flush_round == pool->flush_round && !--pool->flushes) {
+		ioband_core_end_flush(&pool->core, now_ns);
+		ioband_queue_dispatch(pool, now_ns);
+	}
+	wake_up_all(&target->flushed);
+	spin_unlock_irqrestore(&pool->lock, flags);
+}
+
+/**
+ * ioband_flush_submit() - send the flush down if it is due
+ * @target: whose worker it is
+ *
+ * Context: The target's worker; may sleep.
+ */
+void ioband_flush_submit(struct ioband_target *target)
+{
+	bool due;
+
+	spin_lock_irq(&target->pool->lock);
+	due = target->flush_due;
+	target->flush_due = false;
+	spin_unlock_irq(&target->pool->lock);
+	if (!due)
+		return;
+	bio_init(&target->flush, target->dev->bdev, NULL, 0, REQ_OP_WRITE | REQ_PREFLUSH);
+	target->flush.bi_end_io = flush_end_io;
+	submit_bio(&target->flush);
+}
+
+/**
+ * ioband_flush_suspend() - a target is being suspended: no more flushes
+ * @target: target
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_flush_suspend(struct ioband_target *target)
+{
+	list_del_init(&target->dirty);
+}
+
+static bool flush_is_over(struct ioband_target *target)
+{
+	bool over;
+
+	spin_lock_irq(&target->pool->lock);
+	over = !target->flushing;
+	spin_unlock_irq(&target->pool->lock);
+	return over;
+}
+
+/**
+ * ioband_flush_wait() - wait until a target has no flush in flight
+ * @target: target that was suspended; its worker has nothing to do
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_flush_wait(struct ioband_target *target)
+{
+	wait_event(target->flushed, flush_is_over(target));
+}
+
+/**
+ * ioband_flush_take_error() - has a flush failed that nobody has been told of
+ * @target: target
+ *
+ * Context: Any.
+ *
+ * Return: its status, once; or BLK_STS_OK.
+ */
+blk_status_t ioband_flush_take_error(struct ioband_target *target)
+{
+	if (likely(!READ_ONCE(target->flush_status)))
+		return BLK_STS_OK;
+	return xchg(&target->flush_status, BLK_STS_OK);
+}

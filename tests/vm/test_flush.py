@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""With slices a turn in which something was written ends when the medium has it."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.devices import linear, null_blk, sectors
+from harness.guest import Guest
+from harness.ioband import Ioband
+from harness.load import Load, Stream
+
+# A millisecond each; cache_size is what makes null_blk say that it has a write cache.
+SLOW = {"size_mib": 64, "irqmode": 2, "completion_nsec": 1_000_000, "memory_backed": 1}
+CACHED = {**SLOW, "cache_size": 4}
+SLICED = {"slice": 20, "measure": "time"}
+FLUSH = """
+import os, sys
+device = os.open(sys.argv[1], os.O_RDWR)
+for _ in range(2):
+    try:
+        os.fsync(device)
+        print("flushed")
+    except OSError as err:
+        print(os.strerror(err.errno))
+"""
+
+
+def flushes(guest: Guest, disk: str) -> int:
+    """Flushes that a disk has completed."""
+    return int(guest.read(f"/sys/block/{disk.removeprefix('/dev/')}/stat").split()[15])
+
+
+@contextmanager
+def load(guest: Guest, path: str, a_rw: str, b_rw: str = "randread") -> Iterator[Load]:
+    """Two groups compete."""
+    options = {"write_lat_log": None, "continue_on_error": "all"}
+    with Cgroup(guest, "a") as a, Cgroup(guest, "b") as b:
+        streams = [
+            Stream(group.path.rsplit("/", 1)[-1], path, group, rw=rw, iodepth=4, options=options)
+            for group, rw in ((a, a_rw), (b, b_rw))
+        ]
+        running = Load(guest, streams).start()
+        yield running
+        running.end()
+
+
+@pytest.mark.parametrize(
+    ("disk_options", "a_rw", "settings", "flushed"),
+    [
+        (CACHED, "randwrite", SLICED, True),
+        (SLOW, "randwrite", SLICED, False),
+        (CACHED, "randread", SLICED, False),
+        (CACHED, "randwrite", {}, False),
+    ],
+    ids=["written", "no cache", "read only", "no slices"],
+)
+def test_a_turn_ends_with_a_flush(
+    ioband: Guest, disk_options: dict, a_rw: str, settings: dict, flushed: bool
+) -> None:
+    guest = ioband
+    with (
+        null_blk(guest, **disk_options) as disk,
+        Ioband(guest, "d", disk, **settings) as device,
+    ):
+        with load(guest, device.path, a_rw):
+            guest.sleep(0.3)
+            before = flushes(guest, disk)
+            guest.sleep(1)
+            seen = flushes(guest, disk) - before
+        # Two turns of 20 ms, and what their changes take.
+        assert (5 <= seen <= 30) if flushed else not seen, seen
+
+
+@pytest.mark.all_kernels
+def test_data_with_flushes(ioband: Guest) -> None:
+    """Written and verified, while the device is suspended and set otherwise."""
+    guest = ioband
+    with (
+        null_blk(guest, **CACHED) as disk,
+        linear(guest, "one", disk) as below,
+        Ioband(guest, "d", below.path, **SLICED) as device,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        argv = ["fio", f"--filename={device.path}", "--direct=1", "--thread", "--rw=randwrite"]
+        argv += ["--ioengine=libaio", "--iodepth=8", "--randrepeat=0", "--output-format=json"]
+        argv += ["--verify=crc32c", "--verify_fatal=1", "--size=8m", "--loops=2", "--bs=64k"]
+        jobs = [
+            a.start([*argv, "--name=a"]),
+            b.start([*argv, "--name=b", "--offset=32m"]),
+        ]
+        settings = [{"measure": "bytes", "slice": 0}, {"slice": 5}, {"measure": "time"}]
+        rounds = 0
+        while rounds < 9 or not any(job.poll() for job in jobs):
+            device.suspend(noflush=bool(rounds % 2))
+            device.resume()
+            device.set(**settings[rounds % 3])
+            guest.sleep(0.05)
+            rounds += 1
+        for job in jobs:
+            out = job.wait(240).out
+            assert json.loads(out[out.index("{") :])["jobs"][0]["error"] == 0
+        assert (device.info().held, device.info().inflight) == ((0, 0), (0, 0))
+        device.set(slice=20)
+        with load(guest, device.path, "randwrite"):
+            before = flushes(guest, disk)
+            for _ in range(50):
+                guest.sleep(0.1)
+                if flushes(guest, disk) > before:
+                    break
+            else:
+                pytest.fail("no turn has ended with a flush")
+
+
+def test_an_error_of_a_flush_is_told(ioband: Guest) -> None:
+    """The device may tell it once only, and has told it to a flush of ioband's."""
+    guest = ioband
+    guest.expect_dmesg("I/O error")
+    guest.run(["modprobe", "dm-flakey"])
+    with null_blk(guest, **CACHED) as disk, linear(guest, "one", disk) as below:
+        length = sectors(guest, disk)
+        good = f"0 {length} linear {disk} 0"
+        bad = f"0 {length} flakey {disk} 0 0 3600 1 error_writes"
+        with Ioband(guest, "d", below.path, **SLICED) as device:
+            fsync = ["python3", "-c", FLUSH, device.path]
+            with load(guest, device.path, "randwrite"):
+                guest.sleep(0.3)
+                below.reload(bad, noflush=True)
+                guest.sleep(0.3)
+                below.reload(good, noflush=True)
+            assert guest.run(fsync).out.split("\n")[:2] == ["Input/output error", "flushed"]
+            assert guest.run(fsync).out.split("\n")[:2] == ["flushed", "flushed"]
+
+
+def test_a_device_that_does_not_answer(ioband: Guest) -> None:
+    """A flush that hangs holds up the others of its pool for a while only."""
+    guest = ioband
+    with (
+        null_blk(guest, **CACHED) as disk,
+        null_blk(guest, "nullb1", **SLOW) as other,
+        linear(guest, "one", disk) as below,
+        Ioband(guest, "d", below.path, **SLICED) as device,
+        Ioband(guest, "e", other) as beside,
+        Cgroup(guest, "c") as c,
+    ):
+        stream = Stream("c", beside.path, c, iodepth=4, options={"write_lat_log": None})
+        running = Load(guest, [stream]).start()
+        with load(guest, device.path, "randwrite", "randwrite"):
+            guest.sleep(0.5)
+            below.suspend(noflush=True)
+            guest.sleep(8)
+            before = beside.io()["/c"].ios
+            guest.sleep(1)
+            assert beside.io()["/c"].ios > before
+            below.resume()
+        running.end()

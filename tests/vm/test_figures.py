@@ -120,4 +120,6 @@ def test_figures(tool: Tool) -> None:
             assert_metrics(tool)
             assert_explanations(tool)
             assert_top(tool)
+            for kind, words in {"GROUP": {"/a", "/b", "root"}, "NAMES": {"io-d"}}.items():
+                assert set(tool.run("completion", "--words", kind).split()) == words
         assert_alone(tool, path)

@@ -29,6 +29,7 @@ enum option_id {
 	OPTION_SORT,
 	OPTION_WEIGHT,
 	OPTION_WEIGHTS,
+	OPTION_WORDS,
 	OPTIONS,
 };
 

@@ -31,8 +31,20 @@ static const struct verb *const verbs[] = {
 	&verb_dump,
 	&verb_watch,
 	&verb_udev,
+	&verb_completion,
 	&verb_help,
 };
+
+/**
+ * verb_at() - the verbs, one after another
+ * @i: which, from 0
+ *
+ * Return: the verb, or NULL after the last.
+ */
+const struct verb *verb_at(size_t i)
+{
+	return i < ARRAY_SIZE(verbs) ? verbs[i] : NULL;
+}
 
 static void usage(FILE *stream)
 {

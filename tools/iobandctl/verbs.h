@@ -25,8 +25,10 @@ extern const struct verb verb_explain;
 extern const struct verb verb_apply;
 extern const struct verb verb_dump;
 extern const struct verb verb_watch;
+extern const struct verb verb_completion;
 extern const struct verb verb_udev;
 
+const struct verb *verb_at(size_t i);
 int extract_from(const char *name, bool *had_it);
 extern const struct option_spec remove_options[];
 int remove_found(const struct args *args,

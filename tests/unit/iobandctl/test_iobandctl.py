@@ -793,6 +793,12 @@ def test_install(built: Built, tmp_path: Path) -> None:
     assert re.fullmatch(r"iobandctl \d+\.\d+\.\d+\n", version.stdout)
     for page in ("man8/iobandctl.8", "man5/ioband.conf.5"):
         assert (tmp_path / "root/usr/share/man" / page).exists()
+    for file in (
+        "bash-completion/completions/iobandctl",
+        "zsh/site-functions/_iobandctl",
+        "fish/vendor_completions.d/iobandctl.fish",
+    ):
+        assert (tmp_path / "root/usr/share" / file).read_text()
 
 
 def test_install_of_rules_and_units(tmp_path: Path) -> None:

@@ -53,9 +53,14 @@ FAKED = ["dm", "cgroup-mount"]
 
 
 def link_unit(output: Path, objects: dict[str, Path]) -> None:
-    """Link the unit tests with all of iobandctl but its main program."""
+    """Link the unit tests with all of iobandctl but its main program, and what needs its table."""
     tests = [*UNIT_SOURCES, *(name for name in objects if (SOURCE / f"{name}.c").exists())]
-    compile_c(output, [objects[name] for name in tests if name != "main"], SOURCE, *libraries())
+    compile_c(
+        output,
+        [objects[name] for name in tests if not re.match("main|completion", name)],
+        SOURCE,
+        *libraries(),
+    )
 
 
 def link_swap(output: Path, objects: dict[str, Path]) -> None:

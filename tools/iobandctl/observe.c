@@ -24,13 +24,14 @@ static int look(const struct targets *speakers, struct observation *pools)
 int observe(const struct targets *speakers, double seconds,
 	    struct observation *pools)
 {
-	const uint64_t start_ns = sample_clock();
+	uint64_t start_ns;
 	int code = EXIT_OK;
 
 	for (size_t i = 0; i < speakers->n && code == EXIT_OK; i++) {
 		pools[i].speaker = speakers->v[i];
 		code = sample_take(speakers->v[i], &pools[i].before);
 	}
+	start_ns = sample_clock();
 	for (int i = 1; i <= LOOKS && code == EXIT_OK; i++) {
 		interval_sleep(start_ns + seconds * NS_PER_S * i / LOOKS);
 		code = look(speakers, pools);

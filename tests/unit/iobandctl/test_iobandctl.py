@@ -101,6 +101,10 @@ MUTANTS = [
     ("swap.c", "return mapper_switch(swap->name) ?: error;", "return error;", "swap"),
     ("swap.c", "for (int i = 0; i < IOBAND_WORDS; i++)", "for (int i = 0; i < 9; i++)", "swap"),
     ("tree.c", 'strcmp(parent->name, "root")', "parent", "unit"),
+    ("activity.c", "activity->weights[i] += IOBAND_WEIGHT_DEFAULT;", ";", "unit"),
+    ("activity.c", "(counted ? 0 : group->weight)", "0", "unit"),
+    ("explain-say.c", "it->looks && it->rivals", "it->looks", "unit"),
+    ("explain-measure.c", "if (tree_is_below(groups, doer, group))", "if (doer == group)", "unit"),
 ]
 
 

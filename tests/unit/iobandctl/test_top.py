@@ -201,7 +201,7 @@ def test_narrow(busy: Fake, terminal: Terminal) -> None:
     """The share stays longest, and names keep their ends."""
     terminal.resize(32, 12)
     terminal.run(busy, "--pool", "sda", "--interval", "100")
-    lines = terminal.soon(lambda lines: first_group(lines) == "/a")
+    lines = terminal.soon(lambda lines: lines[4].endswith(" 10.0"))
     assert lines[1].split() == ["GROUP", "WEIGHT", "DUE%", "SHARE%"]
     assert lines[3].startswith("<f/a/service ")
     terminal.resize(20, 12)

@@ -653,6 +653,8 @@ static void core_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 by
 	if (in_turn || !core->writer)
 		core->writer = leaf;
 	leaf_use_slice(leaf, leaf_destage_ns(leaf, bytes));
+	if (core->writer != leaf)	/* a little more for who has written so far */
+		return;
 	ns = leaf_destage_ns(leaf, core->dirty_bytes);
 	if (ns <= leaf->prepaid_ns)
 		return;
@@ -730,6 +732,17 @@ void ioband_core_end_flush(struct ioband_core *core, u64 now_ns)
 	if (ns > leaf->prepaid_ns)
 		leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, false);
 	leaf->prepaid_ns = min(leaf->prepaid_ns - min(ns, leaf->prepaid_ns), core->slice_ns / 4);
+	if (!core->dirty_bytes)
+		core->writer = NULL;
+}
+
+/**
+ * ioband_core_drop_flush() - there was nothing to flush, or nobody who can
+ * @core: scheduler, which has asked for one
+ */
+void ioband_core_drop_flush(struct ioband_core *core)
+{
+	core->flush = IOBAND_FLUSH_NONE;
 	if (!core->dirty_bytes)
 		core->writer = NULL;
 }

@@ -179,6 +179,7 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 
 bool ioband_core_start_flush(struct ioband_core *core, u64 now_ns);
 void ioband_core_end_flush(struct ioband_core *core, u64 now_ns);
+void ioband_core_drop_flush(struct ioband_core *core);
 
 static inline bool ioband_core_has_waiting(const struct ioband_core *core)
 {

@@ -9,11 +9,9 @@
  * turn begins when all have completed.  Devices without a volatile cache are not.
  *
  * A device may tell an error of its cache once only.  If it tells it to a flush of
- * ours, the next flush from above is told it.
+ * ours, the next flush from above and the next write with FUA are told it.
  */
 #include "dm-ioband.h"
-
-#define DM_MSG_PREFIX "ioband"
 
 /**
  * ioband_flush_init_target() - a target that has not written anything
@@ -43,20 +41,19 @@ void ioband_flush_exit_target(struct ioband_target *target)
  */
 bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio *bio)
 {
-	return bio_op(bio) == REQ_OP_WRITE && !(bio->bi_opf & REQ_FUA) &&
-	       bdev_write_cache(target->dev->bdev);
+	return READ_ONCE(target->pool->slice_ms) && bio_op(bio) == REQ_OP_WRITE &&
+	       !(bio->bi_opf & REQ_FUA) && bdev_write_cache(target->dev->bdev);
 }
 
 /**
  * ioband_flush_start() - flush what was written to
  * @pool: pool
- * @now_ns: time
  *
  * Context: Under the pool's lock, interrupts off.
  *
  * Return: false if there is nothing to flush any more; the core knows.
  */
-bool ioband_flush_start(struct ioband_pool *pool, u64 now_ns)
+bool ioband_flush_start(struct ioband_pool *pool)
 {
 	struct ioband_target *target, *next;
 
@@ -73,7 +70,7 @@ bool ioband_flush_start(struct ioband_pool *pool, u64 now_ns)
 		ioband_queue_kick(target);
 	}
 	if (!pool->flushes)
-		ioband_core_end_flush(&pool->core, now_ns);
+		ioband_core_drop_flush(&pool->core);
 	return pool->flushes;
 }
 
@@ -95,15 +92,17 @@ void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns)
 static void flush_end_io(struct bio *bio)
 {
 	struct ioband_target *target = container_of(bio, struct ioband_target, flush);
-	const blk_status_t status = bio->bi_status;
+	const bool failed = bio->bi_status;
 	struct ioband_pool *pool = target->pool;
 	const u64 now_ns = ktime_get_ns();
 	unsigned long flags;
 
 	bio_uninit(bio);
 	spin_lock_irqsave(&pool->lock, flags);
-	if (status)
-		WRITE_ONCE(target->flush_status, status);
+	if (failed) {
+		set_bit(IOBAND_UNTOLD_FLUSH, &target->member->untold);
+		set_bit(IOBAND_UNTOLD_FUA, &target->member->untold);
+	}
 	target->flushing = false;
 	if (target->flush_round == pool->flush_round && !--pool->flushes) {
 		ioband_core_end_flush(&pool->core, now_ns);
@@ -134,17 +133,6 @@ void ioband_flush_submit(struct ioband_target *target)
 	submit_bio(&target->flush);
 }
 
-/**
- * ioband_flush_suspend() - a target is being suspended: no more flushes
- * @target: target
- *
- * Context: Under the pool's lock.
- */
-void ioband_flush_suspend(struct ioband_target *target)
-{
-	list_del_init(&target->dirty);
-}
-
 static bool flush_is_over(struct ioband_target *target)
 {
 	bool over;
@@ -156,27 +144,39 @@ static bool flush_is_over(struct ioband_target *target)
 }
 
 /**
- * ioband_flush_wait() - wait until a target has no flush in flight
- * @target: target that was suspended; its worker has nothing to do
+ * ioband_flush_suspend() - no more flushes of a target, and none in flight
+ * @target: suspended, with nothing in flight
+ *
+ * Waits for as long as the device takes, as device-mapper does for bios in flight.
  *
  * Context: Process; may sleep.
  */
-void ioband_flush_wait(struct ioband_target *target)
+void ioband_flush_suspend(struct ioband_target *target)
 {
+	spin_lock_irq(&target->pool->lock);
+	list_del_init(&target->dirty);
+	spin_unlock_irq(&target->pool->lock);
 	wait_event(target->flushed, flush_is_over(target));
 }
 
 /**
- * ioband_flush_take_error() - has a flush failed that nobody has been told of
+ * ioband_flush_tell() - a flush from above has completed, or a write with FUA
  * @target: target
+ * @bio: the clone
+ * @error: its status; changed if a flush of ours has failed
+ *
+ * A device may tell an error of its cache once only, and has told it to ours.
+ * device-mapper makes an empty flush and a write of one that has data, and drops
+ * the status of that flush, so both kinds are told.
  *
  * Context: Any.
- *
- * Return: its status, once; or BLK_STS_OK.
  */
-blk_status_t ioband_flush_take_error(struct ioband_target *target)
+void ioband_flush_tell(struct ioband_target *target, const struct bio *bio, blk_status_t *error)
 {
-	if (likely(!READ_ONCE(target->flush_status)))
-		return BLK_STS_OK;
-	return xchg(&target->flush_status, BLK_STS_OK);
+	const enum ioband_untold whom = bio->bi_opf & REQ_PREFLUSH ? IOBAND_UNTOLD_FLUSH :
+								     IOBAND_UNTOLD_FUA;
+	unsigned long *untold = &target->member->untold;
+
+	if (unlikely(READ_ONCE(*untold)) && test_and_clear_bit(whom, untold) && !*error)
+		*error = BLK_STS_IOERR;
 }

@@ -428,7 +428,7 @@ static void adopt_shared_settings(struct ioband_pool *pool,
 		ioband_depth_stop(&pool->depth);
 	}
 	if (given(settings, IOBAND_KEY_SLICE))
-		pool->slice_ms = settings->slice_ms;
+		WRITE_ONCE(pool->slice_ms, settings->slice_ms);
 	ioband_core_set_slice(&pool->core, pool->slice_ms * (u64)NSEC_PER_MSEC,
 			      pool->measure == IOBAND_MEASURE_TIME, ktime_get_ns());
 	set_limit(pool);

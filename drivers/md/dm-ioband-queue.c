@@ -300,8 +300,7 @@ void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns)
 	do {
 		while ((leaf = ioband_core_pick(&pool->core, now_ns, &wake_ns)))
 			release_first(group_of_leaf(leaf), now_ns);
-	} while (ioband_core_start_flush(&pool->core, now_ns) &&
-		 !ioband_flush_start(pool, now_ns));
+	} while (ioband_core_start_flush(&pool->core, now_ns) && !ioband_flush_start(pool));
 	arm_wake(pool, wake_ns);
 	note_inflight(pool);
 }
@@ -534,6 +533,7 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 
 	io->bill = ioband_cost(READ_ONCE(pool->measure), io->bytes, bio_has_data(bio));
 	io->bill.cached = ioband_flush_is_needed(target, bio);
+	io->piece = 0;
 	io->piece_least = ioband_piece_least(bio);
 	rcu_read_lock();
 	if (mode != IOBAND_MODE_DEVICE)
@@ -853,7 +853,6 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 	spin_lock_irq(&pool->lock);
 	target->requeue = requeue;
 	WRITE_ONCE(target->suspended, true);
-	ioband_flush_suspend(target);
 	/*
 	 * Who holds something is active, and nobody holds more for this target
 	 * from now on.  In turn, so that interrupts are not off for long.

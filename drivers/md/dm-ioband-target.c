@@ -151,19 +151,6 @@ static enum ioband_dir dir_of(const struct bio *bio)
 	return IOBAND_WRITE;
 }
 
-/* An empty flush: others wait for it, and it has no size. */
-static int map_flush(struct ioband_target *target, struct bio *bio)
-{
-	const blk_status_t status = ioband_flush_take_error(target);
-
-	bio_set_dev(bio, target->dev->bdev);
-	if (likely(!status))
-		return DM_MAPIO_REMAPPED;
-	bio->bi_status = status;
-	bio_endio(bio);
-	return DM_MAPIO_SUBMITTED;
-}
-
 static int ioband_map(struct dm_target *ti, struct bio *bio)
 {
 	struct ioband_target *target = ti->private;
@@ -172,9 +159,11 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	io->target = target;
 	io->group = NULL;
 	io->shared = false;
-	io->piece = 0;
-	if (unlikely(!bio_sectors(bio)))
-		return map_flush(target, bio);
+	if (unlikely(!bio_sectors(bio))) {
+		/* An empty flush: others wait for it, and it has no size. */
+		bio_set_dev(bio, target->dev->bdev);
+		return DM_MAPIO_REMAPPED;
+	}
 	bio->bi_iter.bi_sector = target->start + dm_target_offset(ti, bio->bi_iter.bi_sector);
 	io->dir = dir_of(bio);
 	io->bytes = bio->bi_iter.bi_size;
@@ -190,6 +179,8 @@ static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *er
 {
 	struct ioband_io *io = ioband_io_of(bio);
 
+	if (unlikely(bio->bi_opf & (REQ_PREFLUSH | REQ_FUA)))
+		ioband_flush_tell(io->target, bio, error);
 	if (io->group)
 		ioband_queue_done(io);
 	return DM_ENDIO_DONE;
@@ -205,7 +196,7 @@ static void ioband_postsuspend(struct dm_target *ti)
 	struct ioband_target *target = ti->private;
 
 	flush_work(&target->submit);
-	ioband_flush_wait(target);
+	ioband_flush_suspend(target);
 }
 
 static void ioband_resume(struct dm_target *ti)

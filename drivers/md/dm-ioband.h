@@ -316,6 +316,11 @@ struct ioband_pool {
 	struct delayed_work sweep;
 };
 
+enum ioband_untold {
+	IOBAND_UNTOLD_FLUSH,	/* the next flush */
+	IOBAND_UNTOLD_FUA,	/* the next write that has to be on the medium */
+};
+
 /**
  * struct ioband_member - a mapped device in a pool, across table reloads
  * @pool: the pool
@@ -325,6 +330,8 @@ struct ioband_pool {
  * @mode: how its bios are sorted; written under the pool's lock
  * @inflight_ios: of the core's bios in flight, those of this device
  * @moved_ns: when one was last admitted while none was, or completed
+ * @untold: a flush of ours has failed: which bios from above have still to be told,
+ *	a bit for each &enum ioband_untold
  * @scope: groups below the device's own; its @group is NULL while none is needed
  */
 struct ioband_member {
@@ -335,6 +342,7 @@ struct ioband_member {
 	enum ioband_mode mode;
 	u32 inflight_ios;
 	u64 moved_ns;
+	unsigned long untold;
 	struct ioband_scope scope;
 };
 
@@ -363,7 +371,6 @@ struct ioband_member {
  * @flushing: @flush is due or in flight; under the pool's lock
  * @flush_round: which one it is part of
  * @flushed: wakes who waits for the end of @flush
- * @flush_status: a flush of ours has failed, which nobody has been told
  */
 struct ioband_target {
 	struct dm_target *ti;
@@ -387,7 +394,6 @@ struct ioband_target {
 	bool flushing;
 	u32 flush_round;
 	wait_queue_head_t flushed;
-	blk_status_t flush_status;
 };
 
 /**
@@ -531,12 +537,12 @@ void ioband_piece_submit(struct ioband_io *io, u32 bytes);
 void ioband_flush_init_target(struct ioband_target *target);
 void ioband_flush_exit_target(struct ioband_target *target);
 bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio *bio);
-bool ioband_flush_start(struct ioband_pool *pool, u64 now_ns);
+bool ioband_flush_start(struct ioband_pool *pool);
 void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns);
 void ioband_flush_submit(struct ioband_target *target);
 void ioband_flush_suspend(struct ioband_target *target);
-void ioband_flush_wait(struct ioband_target *target);
-blk_status_t ioband_flush_take_error(struct ioband_target *target);
+void ioband_flush_tell(struct ioband_target *target, const struct bio *bio,
+		       blk_status_t *error);
 
 /* Under the pool's lock: something goes down that may stay in the device's cache. */
 static inline void ioband_flush_note(struct ioband_target *target)

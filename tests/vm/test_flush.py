@@ -28,6 +28,16 @@ for _ in range(2):
 """
 
 
+WRITE = """
+import mmap, os, sys
+device = os.open(sys.argv[1], os.O_WRONLY | os.O_DIRECT | os.O_DSYNC)
+try:
+    print(os.pwrite(device, mmap.mmap(-1, 4096), 0))
+except OSError as err:
+    print(os.strerror(err.errno))
+"""
+
+
 def flushes(guest: Guest, disk: str) -> int:
     """Flushes that a disk has completed."""
     return int(guest.read(f"/sys/block/{disk.removeprefix('/dev/')}/stat").split()[15])
@@ -131,7 +141,13 @@ def test_an_error_of_a_flush_is_told(ioband: Guest) -> None:
                 below.reload(bad, noflush=True)
                 guest.sleep(0.3)
                 below.reload(good, noflush=True)
+            # A flush with data becomes two bios, of which only the second one's status counts.
+            write = ["python3", "-c", WRITE, device.path]
+            assert guest.run(write).out == "Input/output error\n"
+            # The table that has seen the error may have gone.
+            device.reload(device.line(**SLICED))
             assert guest.run(fsync).out.split("\n")[:2] == ["Input/output error", "flushed"]
+            assert guest.run(write).out == "4096\n"
             assert guest.run(fsync).out.split("\n")[:2] == ["flushed", "flushed"]
 
 

@@ -20,10 +20,10 @@ def _companions(item: pytest.Item) -> tuple[bool, str]:
     return True, f"{item.callspec.params['kernel_name']} {options}"  # type: ignore[attr-defined]
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)  # before xdist looks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --dist loadgroup: put in groups, those first that take longest."""
-    if config.getoption("dist", "no") == "no":
+    if not getattr(config.option, "loadgroup", False):
         return
     groups: dict[tuple[bool, str], list[pytest.Item]] = {}
     for item in items:

@@ -95,7 +95,8 @@
  *
  * To change over takes as long as what is in flight takes to come back.  So a
  * leaf has no more in flight than comes back within IOBAND_DRAIN_NS, going by
- * the time from one of its completions to the next.
+ * the time from one of its completions to the next, and, while another one waits,
+ * within the rest of its slice: what it began is over when its turn is.
  *
  * What is written to a disk's own write cache is complete when the cache has it, and
  * the disk may seek for a second to get it onto the medium, while the next leaf has
@@ -557,12 +558,28 @@ void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, u64 no
 
 /* ---- slices -------------------------------------------------------------- */
 
-/* How much of a leaf may be in flight. */
+/* How long a leaf still has its turn, if another one waits for it, at some level. */
+static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	const struct ioband_ent *ent;
+	u64 left_ns = U64_MAX;
+
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+		const struct ioband_node *node = ent->parent;
+
+		if (node->ent.waiting > ent->waiting)
+			left_ns = min(left_ns, core->slice_ns - min(core->slice_ns, node->served_ns));
+	}
+	return left_ns;
+}
+
+/* How much of a leaf may be in flight: what comes back in its turn, and soon. */
 static u32 leaf_depth(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	const u64 gap_ns = leaf->gap_ns ?: IOBAND_GAP_FIRST_NS;
+	const u64 time_ns = min_t(u64, leaf_turn_left_ns(core, leaf), IOBAND_DRAIN_NS);
 
-	return clamp_t(u64, div64_u64(IOBAND_DRAIN_NS, gap_ns), 1, core->limit_ios);
+	return clamp_t(u64, div64_u64(time_ns, gap_ns), 1, core->limit_ios);
 }
 
 /* A bio has completed.  Time counts from one to the next only if others were in flight. */

@@ -553,6 +553,24 @@ static void depth_follows_the_device(void **state)
 	assert_in_range(depth_of(a), 2, 3);
 }
 
+/* Of 8 ms each: while another one waits, no more than come back in what is left. */
+static void depth_ends_with_the_turn(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	wait_for(a, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	wait_for(b, 4 * KIB);
+	tree->now_ns += 55 * MSEC;
+	assert_int_equal(depth_of(a), 2);	/* three with the one before */
+	tree_withdraw(tree, b);
+	assert_int_equal(depth_of(a), 7);
+}
+
 /* From one bio to the next it is idle, and the device is not slow. */
 static void idling_is_not_slow(void **state)
 {
@@ -754,6 +772,7 @@ int main(int argc, char **argv)
 		TEST(one_may_always_be_in_flight),
 		TEST(many_thinkers_cost_little),
 		TEST(depth_follows_the_device),
+		TEST(depth_ends_with_the_turn),
 		TEST(idling_is_not_slow),
 		TEST(what_is_urgent_costs_time),
 		TEST(a_turn_ends_with_a_flush),

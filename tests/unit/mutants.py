@@ -163,6 +163,8 @@ CORE = [
         "if (core->charge_time)\n		leaf_charge",
         "if (false)\n		leaf_charge",
     ),
+    Mutant("turn-not-limited", "if (node->ent.waiting > ent->waiting)", "if (false)"),
+    Mutant("turn-always-limited", "if (node->ent.waiting > ent->waiting)", "if (true)"),
     Mutant("never-expected", "} else if (node_expects(node)) {", "} else if (false) {"),
     Mutant(
         "expected-for-ever",

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What concerns the run as a whole: which tests stay together, and what fails it."""
 
+import re
+
 import pytest
 from _pytest.terminal import TerminalReporter
 from harness.splats import splats_of
@@ -16,8 +18,10 @@ def _companions(item: pytest.Item) -> tuple[bool, str]:
     if "kernel_name" not in getattr(item, "fixturenames", ()):
         return False, str(item.path)
     marker = item.get_closest_marker("guest")
-    options = sorted(marker.kwargs.items()) if marker else []
-    return True, f"{item.callspec.params['kernel_name']} {options}"  # type: ignore[attr-defined]
+    options = [f"{name}={value}" for name, value in marker.kwargs.items()] if marker else []
+    # xdist takes what follows the last @ for the group, if no ] comes after it.
+    words = re.sub(r"[^\w.= ]", "", " ".join(sorted(options)))
+    return True, f"{item.callspec.params['kernel_name']} {words}".strip()  # type: ignore[attr-defined]
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks

@@ -566,9 +566,10 @@ static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband
 
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		const struct ioband_node *node = ent->parent;
+		const u64 served_ns = min(core->slice_ns, node->served_ns);
 
 		if (node->ent.waiting > ent->waiting)
-			left_ns = min(left_ns, core->slice_ns - min(core->slice_ns, node->served_ns));
+			left_ns = min(left_ns, core->slice_ns - served_ns);
 	}
 	return left_ns;
 }

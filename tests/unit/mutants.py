@@ -205,8 +205,8 @@ CORE = [
     ),
     Mutant(
         "change-takes-for-ever",
-        "clamp_t(u64, div64_u64(IOBAND_DRAIN_NS, gap_ns), 1, core->limit_ios)",
-        "core->limit_ios + 0 * gap_ns",
+        "clamp_t(u64, div64_u64(time_ns, gap_ns), 1, core->limit_ios)",
+        "core->limit_ios + 0 * (gap_ns + time_ns)",
     ),
     Mutant(
         "gaps-of-the-idle", "leaf->run_ns = leaf->inflight ? now_ns : 0", "leaf->run_ns = now_ns"

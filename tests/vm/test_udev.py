@@ -203,7 +203,7 @@ def test_what_cannot_be_wrapped_is_left_alone_and_said(formatted: Machine) -> No
     machine, guest = formatted, formatted.guest
     hurry = "/run/systemd/system/ioband-wrap@.service.d"
     guest.run(["mkdir", "-p", hurry])
-    guest.write(f"{hurry}/hurry.conf", "[Service]\nTimeoutStartSec=8\nTimeoutStopSec=2\n")
+    guest.write(f"{hurry}/hurry.conf", "[Service]\nTimeoutStartSec=8\nTimeoutStopSec=12\n")
     machine.configure(CONF, loads="install dm-ioband /bin/sleep 60\n")
     guest.rmmod("dm_ioband")
     guest.expect_dmesg("error adding target to table")

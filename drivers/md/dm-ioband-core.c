@@ -706,7 +706,7 @@ static bool core_is_flushed(struct ioband_core *core, const struct ioband_leaf *
  * To be asked when ioband_core_pick() has returned NULL.
  *
  * Return: true if so: the caller does, and says so with ioband_core_end_flush().
- * Until then nobody but the writer goes.
+ * Until then nobody else gets the device.
  */
 bool ioband_core_start_flush(struct ioband_core *core, u64 now_ns)
 {

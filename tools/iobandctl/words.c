@@ -204,8 +204,30 @@ static char *escape_byte(char *end, unsigned char byte)
 	return end;
 }
 
+/* How many bytes the character that is encoded here has; 0 if none is. */
+static size_t utf8_length(const unsigned char *text)
+{
+	const size_t length = *text < 0x80 ? 1 : *text < 0xc2 ? 0 :
+			      *text < 0xe0 ? 2 : *text < 0xf0 ? 3 :
+			      *text < 0xf5 ? 4 : 0;
+	unsigned int code = length > 1 ? *text & (0x7f >> length) : *text;
+
+	for (size_t i = 1; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (text[i] & 0x3f);
+	}
+	/* Too long a form, a half of a pair, no character, beyond the last. */
+	if ((length == 3 && code < 0x800) || (length == 4 && code < 0x10000) ||
+	    (code >= 0xd800 && code < 0xe000) || (code & 0xfffe) == 0xfffe ||
+	    code > 0x10ffff)
+		return 0;
+	return length;
+}
+
 /**
- * text_escape() - write blanks, backslashes and control bytes as \ooo
+ * text_escape() - write blanks, backslashes, control bytes and what is not
+ * UTF-8 as \ooo
  * @text: any string
  *
  * Return: one word, to be freed.
@@ -214,13 +236,18 @@ char *text_escape(const char *text)
 {
 	char *escaped = xcalloc(4 * strlen(text) + 1, 1), *end = escaped;
 
-	for (; *text; text++) {
+	while (*text) {
 		unsigned char byte = *text;
+		size_t length = utf8_length((const unsigned char *)text);
 
-		if (byte <= ' ' || byte == '\\' || byte == 0x7f)
+		if (byte <= ' ' || byte == '\\' || byte == 0x7f || !length) {
 			end = escape_byte(end, byte);
-		else
-			*end++ = byte;
+			length = 1;
+		} else {
+			memcpy(end, text, length);
+			end += length;
+		}
+		text += length;
 	}
 	return escaped;
 }

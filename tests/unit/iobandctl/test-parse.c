@@ -11,6 +11,13 @@ void test_words(void)
 {
 	static const char *const paths[] = {
 		"/a b", "/\\040", "/\t\n\001\177", "", "/plain", "/\303\244",
+		"/\342\202\254\360\237\230\200\377",
+	};
+	/* A byte, forms that are too long, a half of a pair, no characters, cut off. */
+	static const char *const not_text[] = {
+		"\377", "\300\200", "\340\200\200", "\360\200\200\200",
+		"\355\240\200", "\357\277\277", "\364\220\200\200", "\303",
+		"\342\202x",
 	};
 	struct span rest = span_of("  a  b=1= "), word, key, value;
 	struct op_stats got;
@@ -37,6 +44,12 @@ void test_words(void)
 		CHECK(back && same(back, paths[i]));
 		free(escaped);
 		free(back);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(not_text); i++) {
+		char *escaped = text_escape(not_text[i]);
+
+		CHECK(*escaped == '\\');
+		free(escaped);
 	}
 	CHECK(!span_unescape(span_of("\\04")));
 	CHECK(!span_unescape(span_of("\\000")));

@@ -24,7 +24,7 @@ static const char middle[] =
 "	case $1 in\n";
 
 static const char end[] =
-"	DEVICE | NAMES | POOL | GROUP | VERB) iobandctl completion --words \"$1\" 2>/dev/null ;;\n"
+"	DEVICE | NAMES | PLACE | POOL | GROUP | VERB) iobandctl completion --words \"$1\" 2>/dev/null ;;\n"
 "	esac\n"
 "}\n"
 "\n"

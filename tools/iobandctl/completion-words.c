@@ -67,7 +67,8 @@ static int add_words(const char *kind, struct names *words)
 
 		if (strcmp(kind, "POOL"))
 			names_add(words, device->dm->name);
-		else if (device->dm->table)
+		if ((!strcmp(kind, "POOL") || !strcmp(kind, "PLACE")) &&
+		    device->dm->table)
 			names_add(words, device->table.pool);
 	}
 	ioband_free(&devices);

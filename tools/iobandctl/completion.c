@@ -21,12 +21,17 @@ const struct fixed_kind completion_fixed_kinds[] = {
 	{ "MS", "auto" },
 	{ "WEIGHT", "default" },
 	{ "COLUMN", "group pool weight due share bytes ios held wait wait99 service serv99" },
+	{ "WHAT", "bandwidth iops wait service share" },
 	{ "SHELL", "bash zsh fish" },
 	{ .kind = NULL }
 };
 
-/* NAMES are those of ioband devices that there are; NAME is to be thought of. */
-static const char *const asked[] = { "DEVICE", "NAMES", "POOL", "GROUP", "VERB" };
+/*
+ * NAMES are those of ioband devices that there are; NAME is to be thought of.
+ * PLACE is a pool or a device.
+ */
+static const char *const asked[] = { "DEVICE", "NAMES", "PLACE", "POOL", "GROUP",
+	"VERB" };
 
 /**
  * completion_operand() - the arguments of a verb, one after another
@@ -53,6 +58,8 @@ bool completion_operand(const struct verb *verb, size_t i,
 		word.length -= 3;
 	if (operand->repeats && span_is(word, "NAME"))
 		word = span_of("NAMES");
+	if (span_is(word, "POOL|DEVICE"))
+		word = span_of("PLACE");
 	return span_copy(word, operand->kind, sizeof(operand->kind));
 }
 
@@ -147,7 +154,7 @@ static int run(const struct args *args)
 			    kind);
 	if (kind && !completion_is_asked(kind))
 		return fail(EXIT_USAGE,
-			    "--words '%s': it is DEVICE, NAMES, POOL, GROUP or VERB",
+			    "--words '%s': it is DEVICE, NAMES, PLACE, POOL, GROUP or VERB",
 			    kind);
 	if (kind)
 		return completion_words(kind);
@@ -158,7 +165,7 @@ static int run(const struct args *args)
 
 static const struct option_spec options[] = {
 	{ OPTION_WORDS, "words", "KIND",
-	  "print what there is of DEVICE, NAMES, POOL, GROUP or VERB, a line each" },
+	  "print what there is of DEVICE, NAMES, PLACE, POOL, GROUP or VERB, a line each" },
 	{ .name = NULL }
 };
 

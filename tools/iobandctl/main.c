@@ -27,6 +27,8 @@ static const struct verb *const verbs[] = {
 	&verb_top,
 	&verb_explain,
 	&verb_metrics,
+	&verb_record,
+	&verb_plot,
 	&verb_apply,
 	&verb_dump,
 	&verb_watch,

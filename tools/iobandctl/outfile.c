@@ -77,3 +77,14 @@ int outfile_end(struct outfile *outfile)
 	free(outfile->beside);
 	return error ? report(outfile, error) : EXIT_OK;
 }
+
+/**
+ * outfile_drop() - leave the file as it was before
+ * @outfile: what outfile_begin() made
+ */
+void outfile_drop(struct outfile *outfile)
+{
+	fclose(outfile->stream);
+	unlink(outfile->beside);
+	free(outfile->beside);
+}

@@ -18,5 +18,6 @@ struct outfile {
 
 int outfile_begin(struct outfile *outfile, const char *path);
 int outfile_end(struct outfile *outfile);
+void outfile_drop(struct outfile *outfile);
 
 #endif

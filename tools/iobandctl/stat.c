@@ -272,16 +272,13 @@ static int look_at_all(struct watch *watch)
 
 static int look_again_and_again(struct watch *watch, uint64_t count)
 {
-	uint64_t interval_ns = watch->interval_s * NS_PER_S;
 	uint64_t next_ns = sample_clock();
 	int code = EXIT_OK;
 
 	for (size_t i = 0; i < watch->speakers.n && code == EXIT_OK; i++)
 		code = sample_take(watch->speakers.v[i], &watch->before[i]);
 	for (uint64_t i = 0; code == EXIT_OK && (!count || i < count); i++) {
-		next_ns += interval_ns;
-		if (next_ns <= sample_clock())	/* too slow: leave some out */
-			next_ns = sample_clock() + interval_ns;
+		next_ns = interval_next(next_ns, watch->interval_s);
 		interval_sleep(next_ns);
 		if (i && !watch->json)
 			print_line("%s", "");

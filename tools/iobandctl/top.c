@@ -13,7 +13,7 @@
 
 #define INTERVAL_S 2
 
-static const struct column columns[TOP_COLUMNS] = {
+const struct column top_columns[TOP_COLUMNS] = {
 	[TOP_GROUP] = { "GROUP", "group", COLUMN_TEXT },
 	[TOP_POOL] = { "POOL", "pool", COLUMN_TEXT },
 	[TOP_WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
@@ -119,7 +119,7 @@ int top_refresh(struct top *top, struct top_view *view)
 static void print_cell(struct table *table, struct row *row,
 		       const struct top_row *top, enum top_column column)
 {
-	enum column_kind kind = columns[column].kind;
+	enum column_kind kind = top_columns[column].kind;
 	double value = top->value[column];
 
 	if (kind == COLUMN_TEXT)
@@ -131,23 +131,30 @@ static void print_cell(struct table *table, struct row *row,
 		print_number(table, row, column, value);
 }
 
+/**
+ * top_print() - fill a row of a table whose first columns are those of top
+ * @table: the table
+ * @row: the row
+ * @top: what is in it
+ */
+void top_print(struct table *table, struct row *row, const struct top_row *top)
+{
+	for (size_t c = 0; c < TOP_COLUMNS; c++)
+		print_cell(table, row, top, c);
+}
+
 static int print_view(const struct top_view *view, bool json)
 {
-	struct table *table = print_table("top", columns, TOP_COLUMNS, json);
+	struct table *table = print_table("top", top_columns, TOP_COLUMNS, json);
 
-	for (size_t i = 0; i < view->n; i++) {
-		struct row *row = print_row(table);
-
-		for (size_t c = 0; c < TOP_COLUMNS; c++)
-			print_cell(table, row, &view->v[i], c);
-	}
+	for (size_t i = 0; i < view->n; i++)
+		top_print(table, print_row(table), &view->v[i]);
 	return print_end(table);
 }
 
 static int batch(struct top *top)
 {
 	bool json = top->args->value[OPTION_JSON];
-	const uint64_t interval_ns = top->interval_s * NS_PER_S;
 	uint64_t next_ns = sample_clock();
 	struct top_view view;
 	int code = top_refresh(top, &view);
@@ -155,7 +162,7 @@ static int batch(struct top *top)
 	for (uint64_t i = 0; code == EXIT_OK && (!top->count || i < top->count);
 	     i++) {
 		top_view_free(&view);
-		next_ns += interval_ns;
+		next_ns = interval_next(next_ns, top->interval_s);
 		interval_sleep(next_ns);
 		code = top_refresh(top, &view);
 		if (i && !json)

@@ -5,6 +5,7 @@
 #include "args.h"
 #include "format.h"
 #include "parse.h"
+#include "print.h"
 #include "sample.h"
 
 enum top_column { TOP_GROUP, TOP_POOL, TOP_WEIGHT, TOP_DUE, TOP_SHARE,
@@ -73,6 +74,8 @@ const char *top_cell(const struct top_row *row, enum top_column column,
 int top_column_named(const char *name, enum top_column *column);
 
 /* In top.c. */
+extern const struct column top_columns[TOP_COLUMNS];
+void top_print(struct table *table, struct row *row, const struct top_row *top);
 int top_refresh(struct top *top, struct top_view *view);
 
 /* In top-screen.c. */

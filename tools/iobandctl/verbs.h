@@ -22,6 +22,8 @@ extern const struct verb verb_stat;
 extern const struct verb verb_metrics;
 extern const struct verb verb_top;
 extern const struct verb verb_explain;
+extern const struct verb verb_record;
+extern const struct verb verb_plot;
 extern const struct verb verb_apply;
 extern const struct verb verb_dump;
 extern const struct verb verb_watch;

@@ -51,6 +51,11 @@ void test_tree(void);
 void test_explain_measures(void);
 void test_explain_judges(void);
 
+/* In test-record.c. */
+void test_recording(void);
+void test_plot_points(void);
+void test_plot_script(void);
+
 /* In test-conf.c. */
 void test_conf_faults(void);
 void test_conf_files(void);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes all that reads the kernel's texts, the file of weights and the
- * configuration: mutates the seeds below by a fixed generator, so that a failure repeats.
+ * Fuzzes all that reads the kernel's texts, the file of weights, the configuration and
+ * recordings: mutates the seeds below by a fixed generator, so that a failure repeats.
  *
- *	fuzz kernel|conf SEED COUNT
+ *	fuzz kernel|conf|recording SEED COUNT
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "conf.h"
 #include "defs.h"
 #include "parse.h"
+#include "plot.h"
 
 static void must(int condition, const char *what)
 {
@@ -122,6 +123,58 @@ static void fuzz_kernel(const char *text)
 	free(small);
 }
 
+static void check_script(const struct plot *plot)
+{
+	const bool what[PLOT_WHATS] = { true, true, true, true, true };
+	char *script = NULL;
+	size_t size;
+	FILE *stream = open_memstream(&script, &size);
+
+	if (plot->n)
+		plot_script(plot, plot->v, plot->n, what, "svg", stream);
+	fclose(stream);
+	MUST(!strstr(script, "inf") && !strstr(script, "-nan"));
+	free(script);
+}
+
+static void fuzz_line(struct plot *plot, const char *text, size_t length)
+{
+	struct problem problem = { "" };
+	struct recording_line line;
+	char *copy = strndup(text, length);
+	bool known = false;
+	int result = recording_parse(copy, strlen(copy), &line, &known,
+				     &problem);
+
+	check_problem(result, &problem);
+	if (!result && known)
+		result = plot_add(plot, &line, &problem);
+	check_problem(result, &problem);
+	recording_line_free(&line);
+	free(copy);
+}
+
+static void fuzz_recording(const char *text)
+{
+	struct recording_reader reader = { .line = 0 };
+	struct problem problem = { "" };
+	struct plot plot = { .n = 0 };
+
+	check_problem(recording_parse_head(text, strlen(text), &reader,
+					   &problem), &problem);
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+
+		fuzz_line(&plot, text, length);
+		text += length + !!text[length];
+	}
+	plot_sort(&plot);
+	for (size_t i = 0; i < plot.n; i++)
+		MUST(plot.v[i]->n && plot.v[i]->group && plot.v[i]->pool[0]);
+	check_script(&plot);
+	plot_free(&plot);
+}
+
 #define ONES "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"
 #define TEXT_MAX 4096
 
@@ -155,6 +208,33 @@ static const char *const conf_words[] = {
 	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
 };
 
+#define NONE "{\"ios\":0,\"bytes\":0,\"held_ios\":0,\"wait_ns\":0,\"service_ns\":0}"
+#define SOME "{\"ios\":7,\"bytes\":5,\"held_ios\":3,\"wait_ns\":9,\"service_ns\":8,\"wait\":[3]}"
+#define MORE "{\"ios\":9,\"bytes\":8,\"held_ios\":7,\"wait_ns\":9,\"service_ns\":9,\"wait\":[4,3]}"
+#define ALL "{\"ios\":18446744073709551615,\"bytes\":18446744073709551615,\"held_ios\":7,\"wait_ns\":1}"
+#define DEVICE "{\"seq\":2,\"parent\":1,\"name\":\"device:253:1\",\"weight\":9}"
+#define CGROUP "{\"seq\":3,\"parent\":2,\"name\":\"x\",\"path\":\"/\\\\040\",\"weight\":1,"
+#define NOW "\"held_ios\":1,\"held_bytes\":1,\"inflight_ios\":1,"
+#define BEFORE_AT "{\"type\":\"pool\",\"pool\":\"p\",\"measure\":\"ios\",\"at_ns\":"
+#define DEVICES ",\"devices\":[{\"name\":\"d\",\"number\":\"253:1\"}],\"groups\":["
+#define BEFORE_READ DEVICES DEVICE "," CGROUP NOW "\"read\":"
+#define LINE(at, read, more) BEFORE_AT at BEFORE_READ read "}" more "]}\n"
+#define LOOP ",{\"seq\":4,\"parent\":4,\"name\":\"y\",\"weight\":5}"
+
+static const char *const recording_seeds[] = {
+	LINE("1", NONE, "") LINE("5", SOME, ""),
+	LINE("1", SOME, "") LINE("3", SOME, LOOP),
+	LINE("1", SOME, "") "{\"type\":\"gone\",\"pool\":\"p\",\"at_ns\":2}\n"
+	LINE("3", NONE, "") LINE("4", MORE, "") "{\"type\":\"end\",\"at_ns\":9}\n",
+	"{\"type\":\"ioband-recording\",\"version\":1,\"begun_ns\":1,\"interval_ns\":1}\n",
+};
+
+static const char *const recording_words[] = {
+	"{", "}", "[", "]", ",", ":", "\"", "0", "-1", "1e9", "null", "\n", "\\u0000",
+	"\\\\012", "'", "18446744073709551615", "\"at_ns\":7", "\"seq\":5,",
+	"\"inflight_ios\":1,", LINE("8", ALL, ""), LINE("9", MORE, ""),
+};
+
 /**
  * struct subject - what is fuzzed
  * @name: on the command line
@@ -176,6 +256,9 @@ static const struct subject {
 	  kernel_words, ARRAY_SIZE(kernel_words) },
 	{ "conf", fuzz_conf, conf_seeds, ARRAY_SIZE(conf_seeds), conf_words,
 	  ARRAY_SIZE(conf_words) },
+	{ "recording", fuzz_recording, recording_seeds,
+	  ARRAY_SIZE(recording_seeds), recording_words,
+	  ARRAY_SIZE(recording_words) },
 };
 
 static unsigned long long state;

@@ -18,6 +18,7 @@ static const struct {
 	TEST(pool_of_disks), TEST(disk_that_seeks), TEST(lasting_names),
 	TEST(sample), TEST(tree),
 	TEST(explain_measures), TEST(explain_judges),
+	TEST(recording), TEST(plot_points), TEST(plot_script),
 	TEST(conf_faults), TEST(conf_files), TEST(conf_weights),
 	TEST(conf_escape), TEST(conf_selects), TEST(weigh_files),
 	TEST(weigh_bfq), TEST(weigh_devices), TEST(units),

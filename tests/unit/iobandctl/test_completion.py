@@ -117,6 +117,9 @@ def test_line(shell: Shell) -> None:
     shell.completes("iobandctl remove by", "iobandctl remove byuid ")
     shell.completes("iobandctl completion zs", "iobandctl completion zsh ")
     shell.completes("iobandctl help expl", "iobandctl help explain ")
+    shell.completes("iobandctl record sda by", "iobandctl record sda byuid ")
+    shell.completes("iobandctl plot --what sh", "iobandctl plot --what share ")
+    shell.completes("iobandctl plot w", "iobandctl plot weights.txt ")
 
 
 def test_lists(shell: Shell) -> None:
@@ -151,6 +154,7 @@ def test_words(host: Fake) -> None:
         return host.run("completion", "--words", kind).splitlines()
 
     assert words("POOL") == ["sda", "sdb"]
+    assert words("PLACE") == ["byuid", "one", "own", "sda", "sdb", "two"]
     assert words("NAMES") == ["byuid", "one", "own", "two"]
     assert words("GROUP") == ["/a", "/a/b", "/o dd", "cgroup#999", "device:own", "root"]
     assert {"wrap", "completion", "help"} <= set(words("VERB"))
@@ -186,7 +190,7 @@ def test_every_option_is_there(built: Built, kind: str) -> None:
     [
         ([], "name the SHELL: bash, zsh or fish"),
         (["csh"], "there is nothing for 'csh'; SHELL is bash, zsh or fish"),
-        (["--words", "FILE"], "--words 'FILE': it is DEVICE, NAMES, POOL, GROUP or VERB"),
+        (["--words", "FILE"], "--words 'FILE': it is DEVICE, NAMES, PLACE, POOL, GROUP or VERB"),
         (["--words", "POOL", "zsh"], "give no SHELL with it"),
     ],
 )

@@ -20,7 +20,7 @@ from fakekernel import Fake
 from toolbuild import HERE, SOURCE, Built, compile_c, link_fuzz, link_swap, link_unit, sh
 
 FUZZ_SEEDS = range(4)
-FUZZ_TEXTS = {"kernel": 40_000, "conf": 10_000}
+FUZZ_TEXTS = {"kernel": 40_000, "conf": 10_000, "recording": 5_000}
 VERBS = [
     name.replace("_", "-")
     for name in re.findall(r"&verb_(\w+),", (SOURCE / "main.c").read_text())
@@ -104,6 +104,19 @@ MUTANTS = [
     ("activity.c", "activity->weights[i] += IOBAND_WEIGHT_DEFAULT;", ";", "unit"),
     ("activity.c", "(counted ? 0 : group->weight)", "0", "unit"),
     ("explain-say.c", "it->looks && it->rivals", "it->looks", "unit"),
+    ("words.c", "(length == 3 && code < 0x800) ||", "", "unit"),
+    ("words.c", "code > 0x10ffff)", "0)", "unit"),
+    ("words.c", "(text[i] & 0xc0) != 0x80", "0", "unit"),
+    ("recording-parse.c", "json_tokener_get_parse_end(tokener) < length", "0", "unit"),
+    ("recording-parse.c", "group->seq <= group[-1].seq", "0", "unit"),
+    ("recording-parse.c", "length && length < size &&", "length &&", "unit"),
+    ("recording-parse.c", "json_object_get_int64(value) >= 0 &&", "", "unit"),
+    ("plot-series.c", "line->at_ns <= pool->before.at_ns", "0", "unit"),
+    ("plot-series.c", "fill_up(plot, pool->name, from_s, to_s);", ";", "unit"),
+    ("plot-series.c", "fill_up(plot, pool->name, at_s, at_s);", ";", "unit"),
+    ("plot-series.c", "pool->before.at_ns < plot->step_ns)", "pool->before.at_ns < 0)", "unit"),
+    ("plot-script.c", "*text == '\\'' ?", "*text == '\"' ?", "unit"),
+    ("plot-script.c", "most >= unit[1].size", "most > 2 * unit[1].size", "unit"),
     ("explain-measure.c", "if (tree_is_below(groups, doer, group))", "if (doer == group)", "unit"),
 ]
 
@@ -124,7 +137,7 @@ def test_mistakes_are_found(
     program = tmp_path / "program"
     if finder == "fuzz":
         link_fuzz(program, objects)
-        subject = "conf" if file == "conf.c" else "kernel"
+        subject = {"conf.c": "conf", "recording-parse.c": "recording"}.get(file, "kernel")
         found = any(fuzz(program, subject, seed).returncode for seed in FUZZ_SEEDS)
     elif finder == "swap":
         link_swap(program, objects)
@@ -770,7 +783,12 @@ def test_json_is_documented(host: Fake) -> None:
         lambda: host.json("explain", "a", "--interval", "0.1"),
         lambda: host.json("apply", "--dry-run", "--config", str(conf)),
         lambda: host.json("check"),
+        lambda: host.json("plot", str(recording)),
     ]
+    recording = host.root / "recording"
+    for answers in ("stats", "stats.then"):
+        host.answer("one", answers, (host.root / "answers/own@stats").read_text())
+    host.run("record", "--duration", "0.1", "--output", str(recording))
     conf = host.root / "conf"
     conf.write_text("[group /a]\nweight = 7\n")
     words = set(re.findall(r"[\w-]+", man_page().split(".Sh JSON OUTPUT")[1].split(".Sh ")[0]))

@@ -46,21 +46,27 @@ class Built:
     fake: Path
 
 
-UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-explain", "test-conf", "test-weigh"]
+UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-explain"]
+UNIT_SOURCES += ["test-record", "test-conf", "test-weigh"]
 PARSER = ["parse", "conf", "conf-ask", "words", "alloc", "error"]
 SWAP = ["test-swap", "swap", "kmsg"]
 FAKED = ["dm", "cgroup-mount"]
 
 
-def link_unit(output: Path, objects: dict[str, Path]) -> None:
-    """Link the unit tests with all of iobandctl but its main program, and what needs its table."""
-    tests = [*UNIT_SOURCES, *(name for name in objects if (SOURCE / f"{name}.c").exists())]
+def link_all(output: Path, objects: dict[str, Path], tests: Sequence[str]) -> None:
+    """Link with all of iobandctl but its main program, and what needs its table."""
+    names = [*tests, *(name for name in objects if (SOURCE / f"{name}.c").exists())]
     compile_c(
         output,
-        [objects[name] for name in tests if not re.match("main|completion", name)],
+        [objects[name] for name in names if not re.match("main|completion", name)],
         SOURCE,
         *libraries(),
     )
+
+
+def link_unit(output: Path, objects: dict[str, Path]) -> None:
+    """Link the unit tests with all of iobandctl."""
+    link_all(output, objects, UNIT_SOURCES)
 
 
 def link_swap(output: Path, objects: dict[str, Path]) -> None:
@@ -69,8 +75,8 @@ def link_swap(output: Path, objects: dict[str, Path]) -> None:
 
 
 def link_fuzz(output: Path, objects: dict[str, Path]) -> None:
-    """Link the fuzzer with the parsers."""
-    compile_c(output, [objects[name] for name in ["fuzz", *PARSER]], SOURCE, *libraries())
+    """Link the fuzzer with all of iobandctl."""
+    link_all(output, objects, ["fuzz"])
 
 
 def build(output: Path) -> Built:

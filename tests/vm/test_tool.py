@@ -5,8 +5,12 @@ The tool is built with sanitizers.  What it makes of its input without a kernel
 is in tests/unit/iobandctl.
 """
 
+import itertools
 import json
 import re
+import signal
+import subprocess
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,8 +24,10 @@ from harness.guest import SHARE, Guest
 from harness.ioband import Ioband, group_name
 from harness.load import Load, Stream, fio
 from harness.waiting import wait_until
+from PIL import Image
 
 NOTHING = type(None)
+SVG = "{http://www.w3.org/2000/svg}"
 HALF = 65536  # sectors
 
 # The members of the objects that --json prints, as in the manual page.
@@ -534,6 +540,65 @@ def test_set_weight_changes_the_split(tool: Tool) -> None:
         assert (status["state"], status["active"]) == ("shared", 2)
         assert status["held_ios"] > 0
         load.end()
+
+
+def totals(text: str, group: str, *, weight: int) -> list[float]:
+    """What plot says of a group in the intervals in which it had a weight throughout."""
+    rows = [row for row in json.loads(text)["plot"] if row["group"] == group]
+    pairs = itertools.pairwise(rows)
+    return [now["share_pct"] for old, now in pairs if old["weight"] == now["weight"] == weight]
+
+
+def moves(picture: Path) -> bool:
+    """Whether lines in it go up or down in many places."""
+    paths = [path.get("d", "") for path in ET.parse(picture).iter(f"{SVG}path")]
+    heights = (set(re.findall(r",([\d.]+)", path)) for path in paths)
+    return max(len(found) for found in heights) > 4
+
+
+@pytest.mark.guest(icount=True)
+def test_recorded_and_drawn(tool: Tool, tmp_path: Path) -> None:
+    """Two groups compete, and one gets another weight meanwhile: file and pictures show it."""
+    guest = tool.guest
+    with (
+        null_blk(guest, mbps=40) as disk,
+        created(tool, "d", disk) as path,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        streams = [
+            Stream(cgroup.path, path, cgroup, options={"write_lat_log": None}) for cgroup in (a, b)
+        ]
+        load = Load(guest, streams).start()
+        command = [tool.program, "record", "--interval", "0.5", "--output", f"{SHARE}/recording"]
+        recorder = guest.start([*command, "d"])
+        guest.sleep(4)
+        tool.run("set-weight", "a", "300")
+        guest.sleep(4)
+        recorder.kill(signal.SIGINT)
+        assert not recorder.wait().err
+        load.end()
+
+    # The host has gnuplot, and iobandctl is the same there.
+    recording = guest.share / "recording"
+    assert json.loads(recording.read_text().splitlines()[-1])["because"] == "signal"
+
+    def plot(*args: str | Path) -> str:
+        words = [tool.program, "plot", recording, *args]
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+    text = plot("--json")
+    for name, weight, share in (("/a", 100, 50), ("/a", 300, 75)):
+        seen = totals(text, name, weight=weight)
+        assert len(seen) >= 5
+        assert sum(seen) / len(seen) == pytest.approx(share, abs=2), seen
+    plot("--output", tmp_path / "p.svg", "--what=bandwidth,iops,wait,service,share")
+    plot("--output", tmp_path / "p.png")
+    drawn = ["".join(item.itertext()) for item in ET.parse(tmp_path / "p.svg").iter(f"{SVG}text")]
+    assert {"/a", "/b"} <= set(drawn)
+    assert moves(tmp_path / "p.svg")
+    with Image.open(tmp_path / "p.png") as picture:
+        assert (picture.format, picture.width) == ("PNG", 1000)
 
 
 # -- weights kept over a removal -----------------------------------------------------------------

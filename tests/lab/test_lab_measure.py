@@ -204,19 +204,31 @@ def test_device_time() -> None:
     assert value(obs, "time_ratio", "a", "b") == 2
 
 
-def test_duration_and_gap() -> None:
+def test_gap() -> None:
     obs = observation([group("a")], {"a": [trace([2, 3, 5.5], latency=0.5)]})
-    assert value(obs, "duration_s", "a") == pytest.approx(4)
     assert value(obs, "longest_gap_ms", "a", window=[2, 6]) == pytest.approx(2500)
 
 
+def test_durations() -> None:
+    runs = [trace([2, 3, 5.5], latency=0.5), trace([11, 12], latency=1)]
+    obs = observation([group("a"), group("b")], {"a": runs, "b": [trace([7], latency=1)]})
+    assert value(obs, "duration_mean_s", "a") == pytest.approx(3)
+    assert value(obs, "duration_worst_s", "a") == pytest.approx(4)
+    # Several jobs are one run, from the first that begins to the last that ends.
+    assert value(obs, "duration_worst_s", "*") == pytest.approx(5.5)
+    assert math.isnan(value(obs, "duration_mean_s", "none"))
+
+
 def test_a_chain_that_did_not_end_has_no_duration() -> None:
-    job = Job("a", "a", "", ((0, 1),), {"number_ios": 4})
+    job = Job("a", "a", "", ((0, 5), (5, 9)), {"number_ios": 3})
     setting = Setting("", Disk("hdd", {}), (), (group("a"),), (job,))
-    obs = Observation(setting, 10, 0.5, {("a", 0): trace([2, 3, 4])})
-    assert value(obs, "duration_s", "a") == math.inf
-    obs = Observation(setting, 10, 0.5, {("a", 0): trace([2, 3, 4, 5])})
-    assert value(obs, "duration_s", "a") == pytest.approx(3.001)
+    traces = {("a", 0): trace([2, 3, 4]), ("a", 1): trace([6, 7])}
+    obs = Observation(setting, 10, 0.5, traces)
+    assert value(obs, "duration_mean_s", "a") == math.inf
+    assert value(obs, "duration_worst_s", "a") == math.inf
+    obs = Observation(setting, 10, 0.5, traces | {("a", 1): trace([6, 7, 9])})
+    assert value(obs, "duration_mean_s", "a") == pytest.approx(2.501)
+    assert value(obs, "duration_worst_s", "a") == pytest.approx(3.001)
 
 
 def test_nothing_completed() -> None:

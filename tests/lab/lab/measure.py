@@ -425,13 +425,31 @@ def disk_ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -
     return max(found, key=lambda value: abs(math.log(value / wanted)) if value else math.inf)
 
 
-def duration_s(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """From the first submission to the last completion; never, when some I/Os are missing."""
-    trace = obs.trace(*of)
-    asked = sum(int(job.fio.get("number_ios", 0)) for job in obs.jobs(of))
-    if trace.at_s.size < max(asked, 1):
-        return math.inf
-    return float(trace.at_s.max()) - trace.span[0]
+def _durations_s(obs: Observation, of: tuple[str, ...]) -> list[float]:
+    """Each run of the jobs, from the first submission to the last completion.
+
+    Never, when some I/Os are missing.
+    """
+    jobs = obs.jobs(of)
+    found = []
+    for index in range(max((len(job.active) for job in jobs), default=0)):
+        running = [job for job in jobs if index < len(job.active)]
+        trace = merge(obs.traces[job.name, index] for job in running)
+        asked = sum(int(job.fio.get("number_ios", 0)) for job in running)
+        whole = trace.at_s.size >= max(asked, 1)
+        found.append(float(trace.at_s.max()) - trace.span[0] if whole else math.inf)
+    return found
+
+
+def duration_mean_s(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
+    """How long the jobs take, on the average of the times that they are run."""
+    durations = _durations_s(obs, of)
+    return sum(durations) / len(durations) if durations else math.nan
+
+
+def duration_worst_s(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
+    """The longest that the jobs take."""
+    return max(_durations_s(obs, of), default=math.nan)
 
 
 def longest_gap_ms(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
@@ -459,7 +477,7 @@ METRICS = {
         (("window", "window_ms"), (rate_min_mibps, rate_max_mibps)),
         (("window_ms",), (interval_error_pct, full_share_ms, disk_rate_max_mibps)),
         (("window_ms", "from_s"), (disk_ratio,)),
-        ((), (first_latency_ms, duration_s, time_ratio)),
+        ((), (first_latency_ms, duration_mean_s, duration_worst_s, time_ratio)),
     )
     for function in functions
 }

@@ -196,7 +196,8 @@ SET_UP = """\
 * `none`, `mq-deadline`, `kyber`: the scheduler with the kernel's own settings.
 * `bfq`: weights in `io.bfq.weight`; `low_latency` is 0, because the heuristics raise weights.
 * `io.cost`: weights in `io.weight`; the linear model measured on the same disk with the six loads
-  of the kernel's `tools/cgroup/iocost_coef_gen.py`; qos enabled, with its defaults.
+  of the kernel's `tools/cgroup/iocost_coef_gen.py`; qos enabled, with its defaults: no latencies,
+  so it takes a disk for saturated when requests wait for tags, and for idle when none do.
 * `io.latency`: the targets of the scenario, a large one for the groups that need none.
 * `io.max`: the maximum of the scenario.
 * `io.prio`: `io.prio.class` with mq-deadline.

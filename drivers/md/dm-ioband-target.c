@@ -316,4 +316,5 @@ module_exit(ioband_exit);
 
 MODULE_DESCRIPTION("Device-mapper target that shares I/O bandwidth by weight");
 MODULE_LICENSE("GPL");
+MODULE_VERSION("1.0"); /* of dkms.conf */
 MODULE_AUTHOR("The dm-ioband developers");

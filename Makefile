@@ -44,6 +44,14 @@ install: all ## Install the module for the running kernel, iobandctl and udev's 
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl install
 	$(MAKE) -C udev install
 
+deb: ## Build the Debian packages, into build/
+	@scripts/setup deb
+	rm -rf build/deb build/*.deb
+	mkdir -p build/deb
+	tar -c --exclude=./build --exclude=.git --exclude=__pycache__ --exclude='.*_cache' --transform='s,^\.,dm-ioband,' . | tar -x -C build/deb
+	cd build/deb/dm-ioband && dpkg-buildpackage -us -uc
+	ln -f build/deb/dm-ioband-dkms_*.deb build/deb/iobandctl_*.deb build/
+
 uninstall: ## Remove what install installed
 	rm -f $(DESTDIR)/lib/modules/$(RELEASE)/updates/dm-ioband.ko*
 	depmod $(addprefix -b ,$(DESTDIR)) $(RELEASE)
@@ -87,7 +95,7 @@ check-python: setup
 	@$(RUFF) format --quiet --diff .
 
 check-shell: setup
-	@shellcheck $(shell grep -rlE '^#!/bin/(ba)?sh' .ci scripts tests tools udev 2>/dev/null)
+	@shellcheck $(shell grep -rlE '^#!/bin/(ba)?sh' .ci debian scripts tests tools udev 2>/dev/null)
 
 demo: setup-vm ## Show proportional sharing on a stock kernel, in a minute or two
 	$(PYTHON) tests/demo/demo.py
@@ -110,4 +118,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-python check-shell
-.PHONY: check $(CHECKS) all modules tools install uninstall setup setup-vm setup-lab setup-bench setup-debug test test-unit test-vm test-debug demo bench lab vm clean help
+.PHONY: check $(CHECKS) all modules tools install deb uninstall setup setup-vm setup-lab setup-bench setup-debug test test-unit test-vm test-debug demo bench lab vm clean help

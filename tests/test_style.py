@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from harness.packages import versions
 
 REPO = Path(__file__).resolve().parents[1]
 
@@ -14,3 +15,7 @@ def test_style(check: str) -> None:
     done = subprocess.run(["make", "-s", check], cwd=REPO, text=True, capture_output=True)
     if done.returncode:
         pytest.fail(f"make {check}:\n{done.stdout}{done.stderr}", pytrace=False)
+
+
+def test_one_version() -> None:
+    assert len(set(versions().values())) == 1, versions()

@@ -1,41 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """make install, make uninstall and DKMS, as on a machine that runs the kernel.
 
-They run in a mount namespace of their own, where the headers and the modules of
-the laboratory's kernel lie where a package would have put them; whatever is
-installed there is gone with the namespace.  What was built is then loaded into
-a guest, and makes a device.
+What was built is then loaded into a guest, and makes a device.
 """
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from harness.devices import null_blk
 from harness.guest import Guest
+from harness.installed import run_installed
 from harness.ioband import Ioband
 from harness.module import REPO
-
-# $1: the kernel's tree, $2: its release, $3: a command for the shell.
-AS_INSTALLED = """
-set -e
-mount -t tmpfs tmpfs /mnt
-over() { # SOURCE TARGET: what is written to TARGET stays in memory
-	mkdir -p "/mnt/upper$2" "/mnt/work$2"
-	mount -t overlay -o "lowerdir=$1,upperdir=/mnt/upper$2,workdir=/mnt/work$2" overlay "$2"
-}
-over "$1/usr/src" /usr/src
-over /usr/lib /usr/lib
-over /usr/local /usr/local
-over /var/lib /var/lib
-for directory in "$1/usr/lib/modules/$2" "$1"/usr/lib/linux-kbuild*; do
-	mkdir -p "${directory#"$1"}"
-	over "$directory" "${directory#"$1"}"
-done
-cd "$REPO"
-eval "$3"
-"""
 
 
 class Machine:
@@ -48,23 +25,10 @@ class Machine:
 
     def run(self, command: str) -> str:
         """What a command prints; $RELEASE and $OUT are set, and the directory is a checkout."""
-        argv = ["unshare", "--mount", "bash", "-c", AS_INSTALLED, "-"]
-        done = subprocess.run(
-            [*argv, self._kernel.root, self.release, command],
-            env={
-                "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-                "HOME": str(self.directory),
-                "LC_ALL": "C",
-                "REPO": str(self.directory / "checkout"),
-                "RELEASE": self.release,
-                "OUT": str(self.directory),
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+        checkout = self.directory / "checkout"
+        return run_installed(
+            self._kernel, f"cd {checkout}\n{command}", HOME=self.directory, OUT=self.directory
         )
-        assert done.returncode == 0, done.stdout
-        return done.stdout
 
 
 @pytest.fixture

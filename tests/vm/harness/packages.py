@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The Debian packages, built from the tree: as it is, and as a later version of it."""
+
+import hashlib
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from .cache import cache_dir, locked, progress, prune
+from .module import REPO
+
+NEXT = "1.999"  # later than the tree's
+# What keeps the version: the file, and what is before and behind it.
+VERSIONS = {
+    "dkms.conf": (r'PACKAGE_VERSION="', '"'),
+    "debian/changelog": (r"\Adm-ioband \(", r"\)"),
+    "drivers/md/dm-ioband-target.c": (r'MODULE_VERSION\("', r'"\)'),
+}
+# What is in the packages, or says how they are made.
+CONTENT = ("debian", "drivers", "tools/iobandctl", "udev", "dkms.conf", "Makefile", "README.md")
+NOT_CONTENT = shutil.ignore_patterns("build", ".git", "__pycache__")
+
+
+@dataclass(frozen=True)
+class Packages:
+    """Packages of one version, and the tree that they were built from."""
+
+    version: str
+    tree: Path
+
+    @property
+    def debs(self) -> list[Path]:
+        """The packages to install."""
+        return sorted((self.tree / "build").glob("*.deb"))
+
+    @property
+    def changes(self) -> Path:
+        """What describes all that was built, the source package too."""
+        (path,) = (self.tree / "build/deb").glob("*.changes")
+        return path
+
+
+def versions(tree: Path = REPO) -> dict[str, str]:
+    """The version that each file has which keeps it."""
+    found = {}
+    for name, (before, behind) in VERSIONS.items():
+        found[name] = re.search(f"{before}(.*?){behind}", (tree / name).read_text())[1]
+    return found
+
+
+def _renumber(tree: Path) -> None:
+    for name, (before, behind) in VERSIONS.items():
+        text = (tree / name).read_text()
+        (tree / name).write_text(re.sub(f"({before}).*?({behind})", rf"\g<1>{NEXT}\g<2>", text))
+
+
+def _key() -> str:
+    digest = hashlib.sha256()
+    for top in CONTENT:
+        for path in sorted([REPO / top, *(REPO / top).rglob("*")]):
+            if path.is_file():
+                digest.update(f"{path.relative_to(REPO)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def build_packages(*, later: bool = False) -> Packages:
+    """Build the packages with "make deb", or find them in the cache."""
+    version = NEXT if later else versions()["dkms.conf"]
+    store = cache_dir("packages")
+    tree = store / f"{version}-{_key()}"
+    with locked(f"packages-{version}"):
+        if not tree.is_dir():
+            prune(store)
+            progress(f"building the packages of version {version}")
+            unfinished = store / f"unfinished-{version}"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            shutil.copytree(REPO, unfinished, symlinks=True, ignore=NOT_CONTENT)
+            if later:
+                _renumber(unfinished)
+            done = subprocess.run(
+                ["make", "-s", "-C", unfinished, "deb"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            assert done.returncode == 0, done.stdout
+            unfinished.rename(tree)
+    return Packages(version, tree)

@@ -14,8 +14,8 @@
 /* Room that is kept for the last line of a page. */
 #define PAGE_TAIL	sizeof("next 4294967295\n")
 
-/* Longest line but for the path: six histograms of 26 numbers. */
-#define LINE_MAX	2048
+/* Longest line but for the path: six histograms of 26 numbers, and their sums. */
+#define LINE_MAX	2560
 
 /* A path may need four characters for each of its own. */
 #define PATH_ROOM	(4 * PATH_MAX)
@@ -162,9 +162,12 @@ static bool write_latency(struct page_writer *page, struct ioband_group *group)
 	line_add(page, "%u ", group->seq);
 	line_add_name(page, group);
 	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
-		line_add_hist(page, dir_names[dir], "wait", hist.wait[dir]);
-		line_add_hist(page, dir_names[dir], "service", hist.service[dir]);
+		line_add_hist(page, dir_names[dir], "wait", hist.wait[dir].bios);
+		line_add_hist(page, dir_names[dir], "service", hist.service[dir].bios);
 	}
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		line_add(page, " %s.wait_ns=%llu %s.service_ns=%llu", dir_names[dir],
+			 hist.wait[dir].sum_ns, dir_names[dir], hist.service[dir].sum_ns);
 	return line_end(page);
 }
 

@@ -215,9 +215,10 @@ u64 ioband_stats_released(struct ioband_io *io, u64 now_ns)
 
 	io->start_ns += wait_ns;
 	this_cpu_inc(cpu->dir[io->dir].held);
-	this_cpu_add(cpu->dir[io->dir].wait_ns, wait_ns);
 	if (hist)
-		this_cpu_inc(hist->wait[io->dir][ioband_stats_bucket(wait_ns)]);
+		ioband_stats_count_time(&hist->wait[io->dir], wait_ns);
+	else
+		this_cpu_add(cpu->dir[io->dir].wait_ns, wait_ns);
 	return wait_ns;
 }
 
@@ -247,14 +248,31 @@ static void add_counters(struct ioband_counters total[IOBAND_NR_DIRS],
 	}
 }
 
+/* The times that are in histograms and not in counters. */
+static void add_times(struct ioband_counters total[IOBAND_NR_DIRS],
+		      const struct ioband_cpu_hist *part)
+{
+	int dir;
+
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		total[dir].wait_ns += READ_ONCE(part->wait[dir].sum_ns);
+		total[dir].service_ns += READ_ONCE(part->service[dir].sum_ns);
+	}
+}
+
 /* Return: bios that pin them. */
 static int add_stats(struct ioband_counters total[IOBAND_NR_DIRS],
 		     const struct ioband_stats *stats)
 {
+	/* Pairs with the release of who made them. */
+	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&stats->hist);
 	int cpu;
 
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu(cpu) {
 		add_counters(total, per_cpu_ptr(stats->cpu, cpu)->dir);
+		if (hist)
+			add_times(total, per_cpu_ptr(hist, cpu));
+	}
 	return stats_inflight(stats);
 }
 
@@ -281,9 +299,11 @@ bool ioband_stats_in_use(struct ioband_group *group)
 void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress)
 {
 	struct ioband_counters total[IOBAND_NR_DIRS] = {};
-	const int pins = add_stats(total, stats);
-	int dir;
+	int cpu, dir, pins;
 
+	for_each_possible_cpu(cpu)
+		add_counters(total, per_cpu_ptr(stats->cpu, cpu)->dir);
+	pins = stats_inflight(stats);
 	progress->ios = 0;
 	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		progress->ios += total[dir].ios;
@@ -367,6 +387,15 @@ int ioband_stats_sum(struct ioband_group *group, struct ioband_counters total[IO
 	return inflight;
 }
 
+static void add_histogram(struct ioband_histogram *total, const struct ioband_histogram *part)
+{
+	int i;
+
+	total->sum_ns += READ_ONCE(part->sum_ns);
+	for (i = 0; i < IOBAND_NR_BUCKETS; i++)
+		total->bios[i] += READ_ONCE(part->bios[i]);
+}
+
 /**
  * ioband_stats_sum_hist() - the histograms of a group
  * @group: group
@@ -380,7 +409,7 @@ bool ioband_stats_sum_hist(struct ioband_group *group, struct ioband_cpu_hist *t
 {
 	struct ioband_cpu_hist __percpu *hist = NULL;
 	struct ioband_stats *stats;
-	int cpu, dir, i;
+	int cpu, dir;
 
 	lockdep_assert_held(&group->pool->reap);
 	spin_lock_irq(&group->pool->lock);
@@ -396,10 +425,8 @@ bool ioband_stats_sum_hist(struct ioband_group *group, struct ioband_cpu_hist *t
 		const struct ioband_cpu_hist *part = per_cpu_ptr(hist, cpu);
 
 		for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
-			for (i = 0; i < IOBAND_NR_BUCKETS; i++) {
-				total->wait[dir][i] += READ_ONCE(part->wait[dir][i]);
-				total->service[dir][i] += READ_ONCE(part->service[dir][i]);
-			}
+			add_histogram(&total->wait[dir], &part->wait[dir]);
+			add_histogram(&total->service[dir], &part->service[dir]);
 		}
 	}
 	return true;

@@ -89,7 +89,8 @@ struct ioband_counters {
 };
 
 /**
- * struct ioband_cpu_stats - the counters of a group on one CPU
+ * struct ioband_cpu_stats - the counters of a group on one CPU, without the times
+ * that are in its histograms
  * @inflight: bios of the group on this CPU: submitted less completed; only the
  *	sum over all CPUs has a meaning.  Pins the counters and the group.
  * @dir: counters
@@ -100,13 +101,23 @@ struct ioband_cpu_stats {
 };
 
 /**
+ * struct ioband_histogram - how long bios took
+ * @sum_ns: all of them
+ * @bios: by bucket; those in use are mostly in the cache line of the sum
+ */
+struct ioband_histogram {
+	u64 sum_ns;
+	u32 bios[IOBAND_NR_BUCKETS];
+};
+
+/**
  * struct ioband_cpu_hist - the histograms of a group on one CPU
  * @wait: time held in ioband, of bios that were held
  * @service: time below ioband
  */
 struct ioband_cpu_hist {
-	u32 wait[IOBAND_NR_DIRS][IOBAND_NR_BUCKETS];
-	u32 service[IOBAND_NR_DIRS][IOBAND_NR_BUCKETS];
+	struct ioband_histogram wait[IOBAND_NR_DIRS];
+	struct ioband_histogram service[IOBAND_NR_DIRS];
 };
 
 /**
@@ -584,6 +595,17 @@ static inline unsigned int ioband_stats_bucket(u64 ns)
 	return min_t(unsigned int, fls64(ns >> 10), IOBAND_NR_BUCKETS - 1);
 }
 
+/*
+ * A time is counted once: in the histogram, or where there is none in a counter.
+ * So the sum of a histogram is that of what is in it, and costs nothing.
+ */
+static inline void ioband_stats_count_time(struct ioband_histogram __percpu *histogram,
+					   u64 ns)
+{
+	this_cpu_add(histogram->sum_ns, ns);
+	this_cpu_inc(histogram->bios[ioband_stats_bucket(ns)]);
+}
+
 /**
  * ioband_stats_completed() - count a completed bio
  * @io: the bio's
@@ -600,9 +622,10 @@ static inline void ioband_stats_completed(struct ioband_io *io, u64 now_ns)
 
 	this_cpu_inc(counters->ios);
 	this_cpu_add(counters->bytes, io->bytes);
-	this_cpu_add(counters->service_ns, service_ns);
 	if (likely(hist))
-		this_cpu_inc(hist->service[io->dir][ioband_stats_bucket(service_ns)]);
+		ioband_stats_count_time(&hist->service[io->dir], service_ns);
+	else
+		this_cpu_add(counters->service_ns, service_ns);
 }
 
 /**

@@ -9,7 +9,7 @@ import pytest
 from harness.cgroup import Cgroup
 from harness.devices import DmDevice, null_blk
 from harness.guest import CommandError, Guest
-from harness.ioband import Ioband, group_name, parse_page, table_line
+from harness.ioband import GroupLatency, Ioband, group_name, parse_page, table_line
 from harness.waiting import wait_until
 
 LONGEST_POOL = "p" * 63
@@ -359,6 +359,17 @@ def test_lists_come_in_pages_with_every_group_once(ioband: Guest, title: str, co
         assert parse_page(dev.message(title, str(seqs[-1])), title) == ([], None)
 
 
+def assert_sums(group: GroupLatency) -> None:
+    """What the histograms count adds up to what it can, from the buckets that it is in."""
+    for name, bios in group.histograms.items():
+        starts_ns = [0, *(1024 << slot for slot in range(25))]
+        least = sum(count * start for count, start in zip(bios, starts_ns, strict=True))
+        if bios[25]:
+            continue
+        most = sum(count * end for count, end in zip(bios[:25], starts_ns[1:], strict=True))
+        assert least <= group.sums_ns[name] < max(most, 1), (name, group)
+
+
 def test_what_is_counted(ioband: Guest) -> None:
     with null_blk(ioband) as disk, Ioband(ioband, "d0", disk, mode="uid") as dev:
         for _ in range(3):
@@ -374,6 +385,7 @@ def test_what_is_counted(ioband: Guest) -> None:
         latency = [latency for latency in dev.latency() if latency.name in names]
         assert len(latency) == len(names)
         for group in latency:
+            assert_sums(group)
             # Counted from soon after the first bio on.
             assert sum(group.histograms["read.service"]) in (2, 3)
             assert sum(group.histograms["read.wait"]) == 0

@@ -79,11 +79,15 @@ class GroupStats:
 
 @dataclass(frozen=True)
 class GroupLatency:
-    """A line of "latency": histograms by "read.wait", "read.service", "write.wait"..."""
+    """A line of "latency": histograms by "read.wait", "read.service", "write.wait"...
+
+    sums_ns has what they count, added up.
+    """
 
     seq: int
     name: str
     histograms: dict[str, tuple[int, ...]]
+    sums_ns: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -188,8 +192,12 @@ def parse_stats(line: str) -> GroupStats:
 def parse_latency(line: str) -> GroupLatency:
     """Parse a line of "latency"."""
     seq, name, *words = line.split(" ")
-    histograms = {key: tuple(_numbers(value, 26)) for key, value in _keys(words).items()}
-    return GroupLatency(seq=int(seq), name=name, histograms=histograms)
+    keys = _keys(words)
+    sums_ns = {key.removesuffix("_ns"): int(keys.pop(key)) for key in list(keys) if "_ns" in key}
+    histograms = {key: tuple(_numbers(value, 26)) for key, value in keys.items()}
+    if set(sums_ns) != set(histograms):
+        raise FormatError(f"{line!r}: not a sum for each histogram")
+    return GroupLatency(seq=int(seq), name=name, histograms=histograms, sums_ns=sums_ns)
 
 
 def group_name(cgroup: Cgroup) -> str:

@@ -73,6 +73,12 @@ def assert_metrics(tool: Tool) -> None:
         # What is counted comes from two messages, one after the other.
         made = after[done, group] - before[done, group]
         assert after[counted, group] - before[counted, group] == pytest.approx(made, rel=0.05)
+        for time in ("wait", "service"):
+            total, of_bins = (
+                f"ioband_group_{time}_{what}" for what in ("time_seconds_total", "seconds_sum")
+            )
+            took = after[total, group] - before[total, group]
+            assert after[of_bins, group] - before[of_bins, group] == pytest.approx(took, rel=0.05)
 
 
 def assert_explanations(tool: Tool) -> None:

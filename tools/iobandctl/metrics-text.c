@@ -6,9 +6,9 @@
  * There are only types that node_exporter's collector of text files knows too:
  * it takes a file with an info metric for an error.
  *
- * Histograms come without _sum and _count.  The kernel has sums, but of all that
- * a group ever did, where it drops the histograms of a group that is idle; and
- * the format wants both or neither.
+ * A histogram has a sum and a count of what is in it, which is not all that a
+ * group ever did, as the kernel drops the histograms of one that is idle.  The
+ * format wants both or neither: neither, if an older module has no such sums.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -347,9 +347,19 @@ static void write_bucket(const char *name, const char *labels, int op,
 	print_count(stream, below);
 }
 
+static void write_sum(const char *name, const char *labels, int op,
+		      uint64_t count, uint64_t sum_ns, FILE *stream)
+{
+	fprintf(stream, "%s_count{%s,op=\"%s\"}", name, labels, op_names[op]);
+	print_count(stream, count);
+	fprintf(stream, "%s_sum{%s,op=\"%s\"}", name, labels, op_names[op]);
+	print_seconds(stream, sum_ns);
+}
+
 /* None of what was never done: most groups discard nothing, and never waited. */
 static void write_buckets(const char *name, const char *labels, int op,
-			  const uint64_t slots[HISTOGRAM_SLOTS], FILE *stream)
+			  const uint64_t slots[HISTOGRAM_SLOTS],
+			  uint64_t sum_ns, FILE *stream)
 {
 	const int last = HISTOGRAM_SLOTS - 1;
 	uint64_t below = 0, all = 0;
@@ -364,6 +374,8 @@ static void write_buckets(const char *name, const char *labels, int op,
 		write_bucket(name, labels, op, slot < last ? end : "+Inf",
 			     below, stream);
 	}
+	if (all && sum_ns != NO_SUM)
+		write_sum(name, labels, op, all, sum_ns, stream);
 }
 
 static void write_histograms(const struct all_series *all, bool wait,
@@ -384,7 +396,9 @@ static void write_histograms(const struct all_series *all, bool wait,
 		for (int op = 0; latency && op < OPS; op++)
 			write_buckets(name, series->labels, op,
 				      wait ? latency->wait[op] :
-					     latency->service[op], stream);
+					     latency->service[op],
+				      wait ? latency->wait_ns[op] :
+					     latency->service_ns[op], stream);
 	}
 }
 

@@ -368,6 +368,10 @@ static struct group_latency *append_latency(struct latency *latency)
 	latency->v = xgrow(latency->v, latency->n, sizeof(*latency->v));
 	group = &latency->v[latency->n++];
 	memset(group, 0, sizeof(*group));
+	for (int op = 0; op < OPS; op++) {
+		group->wait_ns[op] = NO_SUM;
+		group->service_ns[op] = NO_SUM;
+	}
 	return group;
 }
 
@@ -387,6 +391,17 @@ static int read_latency(struct span line, void *list, struct problem *problem)
 		  HISTOGRAM_SLOTS, OPTIONAL },
 		{ "discard.service", NUMBERS, group->service[DISCARD],
 		  HISTOGRAM_SLOTS, OPTIONAL },
+		{ "read.wait_ns", NUMBERS, &group->wait_ns[READ], 1, OPTIONAL },
+		{ "read.service_ns", NUMBERS, &group->service_ns[READ], 1,
+		  OPTIONAL },
+		{ "write.wait_ns", NUMBERS, &group->wait_ns[WRITE], 1,
+		  OPTIONAL },
+		{ "write.service_ns", NUMBERS, &group->service_ns[WRITE], 1,
+		  OPTIONAL },
+		{ "discard.wait_ns", NUMBERS, &group->wait_ns[DISCARD], 1,
+		  OPTIONAL },
+		{ "discard.service_ns", NUMBERS, &group->service_ns[DISCARD], 1,
+		  OPTIONAL },
 	};
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||

@@ -143,6 +143,7 @@ struct stats {
 };
 
 #define HISTOGRAM_SLOTS 26
+#define NO_SUM UINT64_MAX	/* from a module that does not add up */
 
 /**
  * struct group_latency - the histograms of a group
@@ -150,12 +151,16 @@ struct stats {
  * @name: of the group
  * @wait: time held, by direction, see histogram.c
  * @service: time below ioband, by direction
+ * @wait_ns: the sums of what @wait counts, or NO_SUM
+ * @service_ns: the sums of what @service counts, or NO_SUM
  */
 struct group_latency {
 	uint64_t seq;
 	char name[IOBAND_GROUP_SIZE];
 	uint64_t wait[OPS][HISTOGRAM_SLOTS];
 	uint64_t service[OPS][HISTOGRAM_SLOTS];
+	uint64_t wait_ns[OPS];
+	uint64_t service_ns[OPS];
 };
 
 struct latency {

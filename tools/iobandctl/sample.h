@@ -12,7 +12,8 @@
  * @ns: the moment, of the monotonic clock; of a difference, the time between
  * @groups: the groups, for their paths
  * @stats: what they did
- * @latency: how long it took
+ * @latency: how long it took; the sums of histograms are those of the moment, of a
+ *	difference too
  */
 struct sample {
 	uint64_t ns;

@@ -54,7 +54,8 @@ def host(fake: Fake) -> Fake:
             "latency",
             f"1 latency\n3 cgroup#{a} read.wait={slots(s2=4)} read.service={slots(s2=10)} "
             f"write.wait={slots()} write.service={slots(s0=5)} discard.wait={slots()} "
-            f"discard.service={slots()}\nend\n",
+            f"discard.service={slots()} read.wait_ns=13000 read.service_ns=30000 "
+            "write.wait_ns=0 write.service_ns=4000 discard.wait_ns=0 discard.service_ns=0\nend\n",
         )
     fake.answer("byuid", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
     fake.answer("byuid", "stats", "1 stats\nend\n")

@@ -203,6 +203,13 @@ void test_latency(void)
 	CHECK(latency.v[0].service[WRITE][25] == 8);
 	CHECK(latency.v[0].wait[READ][24] == 1);
 	CHECK(!latency.v[0].service[READ][0]);
+	CHECK(latency.v[0].wait_ns[READ] == NO_SUM);
+	latency_free(&latency);
+	CHECK(!parse_latency("1 latency\n3 root write.wait_ns=5 discard.service_ns=6\nend\n",
+			     &latency, &end, &problem));
+	CHECK(latency.v[0].wait_ns[WRITE] == 5);
+	CHECK(latency.v[0].service_ns[DISCARD] == 6);
+	CHECK(latency.v[0].service_ns[WRITE] == NO_SUM);
 	CHECK(parse_latency("1 latency\n3 root read.wait=" SLOTS "\nend\n",
 			    &latency, &end, &problem));
 	CHECK(parse_latency("1 latency\n3 root read.wait=" SLOTS "1,1\nend\n",

@@ -85,9 +85,36 @@ def test_histograms(host: Fake) -> None:
     assert metrics.value(name, **a, op="read", le="4.096e-06") == 10
     assert metrics.value(name, **a, op="write", le="1.024e-06") == 5
     assert metrics.value(name, **a, op="write", le="+Inf") == 5
-    last = [sample.labels["le"] for sample in family.samples][24]
+    last = [sample.labels["le"] for sample in family.samples if "le" in sample.labels][24]
     assert float(last) == 2**24 * 1024 / 1e9
-    assert not metrics.samples("ioband_group_wait_seconds_count")
+
+
+def test_sums_of_histograms(host: Fake) -> None:
+    """A sum and a count where there are buckets, of what is in these."""
+    metrics = Metrics(host.run("metrics"))
+    a = {"pool": "sda", "device": "", "group": "/a"}
+    sums = {("wait", "read"): (4, 13e-6), ("service", "read"): (10, 30e-6)}
+    sums |= {("service", "write"): (5, 4e-6)}
+    for (name, op), (count, total) in sums.items():
+        name = f"ioband_group_{name}_seconds"
+        assert metrics.value(f"{name}_count", **a, op=op) == count
+        assert metrics.value(f"{name}_bucket", **a, op=op, le="+Inf") == count
+        assert metrics.value(f"{name}_sum", **a, op=op) == total
+    for name in ("count", "sum"):
+        assert len(metrics.samples(f"ioband_group_wait_seconds_{name}")) == 1
+        assert len(metrics.samples(f"ioband_group_service_seconds_{name}")) == 2
+
+
+def test_module_without_sums(host: Fake) -> None:
+    """The format wants both or neither."""
+    path = host.root / "answers/one@latency"
+    text = path.read_text()
+    path.write_text(text[: text.index(" read.wait_ns")] + "\nend\n")
+    metrics = Metrics(host.run("metrics"))
+    assert metrics.value("ioband_group_wait_seconds_bucket", op="read", le="+Inf") == 4
+    for name in ("wait", "service"):
+        for what in ("count", "sum"):
+            assert metrics.samples(f"ioband_group_{name}_seconds_{what}") == []
 
 
 def test_units_and_types(host: Fake) -> None:

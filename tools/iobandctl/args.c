@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The command line of a verb, read and explained from its options.  Pure. */
 #define _GNU_SOURCE
+#include <assert.h>
 #include <getopt.h>
 #include <string.h>
 
@@ -37,6 +38,35 @@ static struct option getopt_option(const struct option_spec *spec)
 		.has_arg = spec->arg ? required_argument : no_argument,
 		.val = spec->id,
 	};
+}
+
+/* Letters come after the ids. */
+static_assert(OPTIONS < 'A', "getopt tells options by one number");
+
+/* The short form of an option; 0 if it has none. */
+static char letter_of(const struct option_spec *spec)
+{
+	return spec->id == OPTION_OUTPUT ? 'o' : 0;
+}
+
+/* The option that getopt found, by its id or its letter. */
+static const struct option_spec *spec_found(const struct verb *verb, int found)
+{
+	const struct option_spec *spec;
+
+	for (size_t i = 0; (spec = args_option(verb, i)); i++) {
+		if ((int)spec->id == found || letter_of(spec) == found)
+			return spec;
+	}
+	return &help_option;
+}
+
+static void add_letter(char *letters, const struct option_spec *spec)
+{
+	const char letter[] = { letter_of(spec), spec->arg ? ':' : 0, 0 };
+
+	if (*letter)
+		strcat(letters, letter);
 }
 
 static int getopt_problem(int found, char **argv, struct problem *problem)
@@ -84,21 +114,25 @@ int args_parse(const struct verb *verb, int argc, char **argv,
 	       struct args *args, struct problem *problem)
 {
 	struct option options[OPTIONS + 1] = { getopt_option(&help_option) };
+	char letters[2 * OPTIONS + 2] = ":";
 	const struct option_spec *spec;
-	int found, index;
+	int found;
 
-	for (size_t i = 0; (spec = args_option(verb, i)); i++)
+	for (size_t i = 0; (spec = args_option(verb, i)); i++) {
 		options[i + 1] = getopt_option(spec);
+		add_letter(letters, spec);
+	}
 	*args = (struct args){ .n = 0 };
 	optind = 0;
 	opterr = 0;
-	while ((found = getopt_long(argc, argv, ":", options, &index)) != -1) {
+	while ((found = getopt_long(argc, argv, letters, options, NULL)) != -1) {
 		if (found == '?' || found == ':')
 			return getopt_problem(found, argv, problem);
-		if (args->value[found])
+		spec = spec_found(verb, found);
+		if (args->value[spec->id])
 			return problem_set(problem, "option '--%s' comes twice",
-					   options[index].name);
-		args->value[found] = optarg ? optarg : options[index].name;
+					   spec->name);
+		args->value[spec->id] = optarg ? optarg : spec->name;
 	}
 	args->operand = argv + optind;
 	args->n = argc - optind;

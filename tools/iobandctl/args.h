@@ -89,6 +89,7 @@ struct verb {
 
 /* Options that several verbs have. */
 #define SPEC_JSON { OPTION_JSON, "json", NULL, "print JSON" }
+#define SPEC_OUTPUT(help) { OPTION_OUTPUT, "output", "FILE", help " (also -o)" }
 #define SPEC_CONFIG { OPTION_CONFIG, "config", "FILE",			\
 	"read this configuration only; - is standard input" }
 #define SPEC_DEVICE { OPTION_DEVICE, "device", "DEVICE",		\

@@ -72,8 +72,7 @@ static int run(const struct args *args)
 static const struct option_spec options[] = {
 	SPEC_DEVICE,
 	SPEC_POOL,
-	{ OPTION_OUTPUT, "output", "FILE",
-	  "write to this file, which is replaced at once when all is written" },
+	SPEC_OUTPUT("write to this file, which is replaced at once when all is written"),
 	{ .name = NULL }
 };
 

@@ -285,8 +285,7 @@ static int run(const struct args *args)
 }
 
 static const struct option_spec options[] = {
-	{ OPTION_OUTPUT, "output", "FILE",
-	  "draw into this file, a .svg or .png (default: SVG to the standard output)" },
+	SPEC_OUTPUT("draw into this file, a .svg or .png (default: SVG to the standard output)"),
 	{ OPTION_WHAT, "what", "WHAT",
 	  "any of bandwidth,iops,wait,service,share (default: " WHAT_DEFAULT ")" },
 	{ OPTION_GROUPS, "groups", "GROUPS",

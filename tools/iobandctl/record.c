@@ -206,8 +206,7 @@ static const struct option_spec options[] = {
 	  "how often to look (default: 1)" },
 	{ OPTION_DURATION, "duration", "SECONDS",
 	  "for how long (default: until interrupted)" },
-	{ OPTION_OUTPUT, "output", "FILE",
-	  "write to this new file, not to the standard output" },
+	SPEC_OUTPUT("write to this new file, not to the standard output"),
 	{ .name = NULL }
 };
 

@@ -79,7 +79,8 @@ void test_format(void)
 }
 
 static const struct option_spec options[] = {
-	{ OPTION_POOL, "pool", "POOL", "" }, SPEC_JSON, { .name = NULL }
+	{ OPTION_POOL, "pool", "POOL", "" }, SPEC_JSON, SPEC_OUTPUT(""),
+	{ .name = NULL }
 };
 
 static const struct verb verb = {
@@ -123,6 +124,12 @@ void test_args(void)
 	CHECK(same(problem.text, "there is no option '-x'"));
 	CHECK(PARSE("a", "--json", "--json"));
 	CHECK(same(problem.text, "option '--json' comes twice"));
+	CHECK(!PARSE("-o", "f", "a") && same(args.value[OPTION_OUTPUT], "f"));
+	CHECK(!PARSE("a", "-of") && same(args.value[OPTION_OUTPUT], "f"));
+	CHECK(PARSE("a", "-of", "--output", "g"));
+	CHECK(same(problem.text, "option '--output' comes twice"));
+	CHECK(PARSE("a", "-o"));
+	CHECK(same(problem.text, "option '-o' needs an argument"));
 }
 
 static int path_is(const char *root, const char *spelled, const char *expected)

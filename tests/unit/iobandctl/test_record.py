@@ -110,7 +110,7 @@ def test_file(host: Fake, file: Path) -> None:
 
 def test_format_is_documented(host: Fake, file: Path) -> None:
     """Each member of each line is in the manual page."""
-    host.run("record", "--duration", "0.1", "--output", str(file))
+    host.run("record", "--duration", "0.1", "-o", str(file))
     page = (SOURCE / "iobandctl.8").read_text()
     words = set(re.findall(r"\w+", page.split("\n.Sh RECORDINGS\n")[1].split("\n.Sh ")[0]))
     written = set(re.findall(r'"(\w+)":', file.read_text()))

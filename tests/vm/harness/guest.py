@@ -375,12 +375,13 @@ class Guest:
 
     # -- disks -------------------------------------------------------------------
 
-    def plug(self, name: str, size_mib: int = 64, bus: str = "scsi") -> None:
+    def plug(self, name: str, size_mib: int = 64, bus: str = "scsi", mbps: int = 0) -> None:
         """Plug a disk in ("scsi" or "virtio"), with its name as its serial number.
 
-        What was on the disk of that name when it was pulled out is on it still.
+        What was on the disk of that name when it was pulled out is on it still.  With
+        mbps it is a solid-state disk of that many MB/s, and on bus "scsi".
         """
-        self._machine.plug(name, size_mib, bus)
+        self._machine.plug(name, size_mib, bus, mbps)
 
     def unplug(self, name: str) -> None:
         """Pull a disk out that was plugged in; the guest sees it a moment later."""

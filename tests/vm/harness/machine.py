@@ -91,7 +91,7 @@ class Machine:
         """End it if it runs, and start it again with the same disks."""
         raise UnsupportedError("this machine does not reboot")
 
-    def plug(self, name: str, size_mib: int, bus: str) -> None:
+    def plug(self, name: str, size_mib: int, bus: str, mbps: int = 0) -> None:
         """Plug a disk in while the guest runs; what was on one of that name is on it still."""
         raise UnsupportedError("virtual disks are there in QEMU only")
 

@@ -33,7 +33,7 @@ class Qemu(Machine):
         self._dir = directory
         self.console = directory / "console.log"
         self.log = directory / "qemu.log"
-        self._plugged: dict[str, tuple[int, str]] = {}  # size and bus by name
+        self._plugged: dict[str, tuple[int, str, int]] = {}  # size, bus and MB/s by name
         self._start(agent)
 
     def _start(self, agent: socket.socket) -> None:
@@ -134,20 +134,30 @@ class Qemu(Machine):
         for name in self._plugged:
             self._plug(name)
 
-    def plug(self, name: str, size_mib: int, bus: str) -> None:
+    def plug(self, name: str, size_mib: int, bus: str, mbps: int = 0) -> None:
         """Plug a disk in, with its name as its serial number."""
-        self._plugged[name] = (size_mib, bus)
+        self._plugged[name] = (size_mib, bus, mbps)
         self._plug(name)
 
     def _plug(self, name: str) -> None:
-        size_mib, bus = self._plugged[name]
+        size_mib, bus, mbps = self._plugged[name]
         if name not in self._images:
             file = {"driver": "file", "filename": str(self._image(name, size_mib))}
             node = {"node-name": name, "driver": "raw", "file": file}
             self._control("blockdev-add", cache={"no-flush": True}, **node)
             self._images.add(name)
+            if mbps:
+                self._limit(name, mbps)
         driver, where = DRIVERS[bus]
-        self._control("device_add", driver=driver, bus=where, id=name, drive=name, serial=name)
+        kind = {"drive": f"{name}-limited", "rotation_rate": 1} if mbps else {"drive": name}
+        self._control("device_add", driver=driver, bus=where, id=name, serial=name, **kind)
+
+    def _limit(self, name: str, mbps: int) -> None:
+        """A node over that of a disk, which lets so much pass."""
+        group = {"qom-type": "throttle-group", "id": f"{name}-limit"}
+        self._control("object-add", limits={"bps-total": mbps * 1000000}, **group)
+        node = {"node-name": f"{name}-limited", "driver": "throttle"}
+        self._control("blockdev-add", file=name, **node, **{"throttle-group": f"{name}-limit"})
 
     def unplug(self, name: str) -> None:
         """Pull a disk out."""

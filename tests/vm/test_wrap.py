@@ -271,3 +271,27 @@ def test_check(tool: Tool) -> None:
     lines = guest.run([tool.program, "check"], check=False).out.splitlines()
     assert f"wrong module: {found['finding']}" in lines
     assert f"      {found['remedy']}" in lines
+
+
+def test_check_says_what_lvm_takes_for_a_duplicate(tool: Tool) -> None:
+    """Until lvm.conf says what it says is to be there; then LVM does not, either."""
+    guest = tool.guest
+    lvm_conf = "/etc/lvm/lvm.conf"
+    conf = guest.read(lvm_conf)
+    twice = "Not using device"
+    with null_blk(guest, size_mib=32, memory_backed=1) as disk:
+        guest.run(["pvcreate", "-y", disk])
+        tool.run("wrap", disk)
+        assert twice in guest.run("pvs 2>&1").out
+        found = findings(tool, 0)["io-nullb0"]
+        assert (found["verdict"], "duplicate" in found["finding"]) == ("hint", True), found
+        setting, section = found["remedy"].split(" in section ")
+        assert section == "devices of lvm.conf(5)"
+        try:
+            guest.write(lvm_conf, conf.replace("devices {", f"devices {{ {setting}\n"))
+            assert twice not in guest.run("pvs 2>&1").out
+            assert findings(tool, 0)["io-nullb0"]["verdict"] == "ok"
+        finally:
+            guest.write(lvm_conf, conf)
+        tool.run("unwrap", disk)
+        guest.run(["pvremove", "-y", disk])

@@ -11,6 +11,7 @@
 #include "alloc.h"
 #include "cgroup.h"
 #include "device.h"
+#include "lvm.h"
 #include "print.h"
 #include "under.h"
 #include "verbs.h"
@@ -287,6 +288,30 @@ static void check_table(struct findings *findings,
 	}
 }
 
+static void check_lvm(struct findings *findings,
+		      const struct ioband_device *device)
+{
+	enum lvm_sight sight = lvm_sight(device);
+	struct device below;
+	char number[32];
+
+	snprintf(number, sizeof(number), "%llu:%llu",
+		 (unsigned long long)device->table.device[0],
+		 (unsigned long long)device->table.device[1]);
+	if (sight == LVM_ONCE || !device_find(number, &below))
+		return;
+	found(findings, HINT, device->dm->name,
+	      "a physical volume is on it, which LVM's commands find on %s too, and take for a duplicate",
+	      below.path);
+	if (sight == LVM_TWICE_HIDDEN)
+		remedy(findings,
+		       "external_device_info_source = \"udev\" in section devices of lvm.conf(5)");
+	else
+		remedy(findings,
+		       "global_filter = [ \"r|^%s$|\" ] in section devices of lvm.conf(5)",
+		       below.path);
+}
+
 static void check_insertions(struct findings *findings)
 {
 	struct names half = { .n = 0 }, lost = { .n = 0 };
@@ -326,6 +351,8 @@ static void check_devices(struct findings *findings)
 	for (size_t i = 0; i < devices.n; i++) {
 		if (devices.v[i].dm->table) {
 			check_table(findings, &devices.v[i]);
+			if (!under_is_inserted(&devices.v[i]))
+				check_lvm(findings, &devices.v[i]);
 			continue;
 		}
 		found(findings, WRONG, devices.v[i].dm->name,

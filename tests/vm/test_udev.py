@@ -51,13 +51,16 @@ class Machine:
         shutil.copy(build_tool(), self.root / "usr/sbin/iobandctl")
         self.configure(CONF)
 
-    def configure(self, conf: str | None, *, loads: str = LOADS, fstab: str = FSTAB) -> None:
+    def configure(
+        self, conf: str | None, *, loads: str = LOADS, fstab: str = FSTAB, crypttab: str = ""
+    ) -> None:
         """The configuration, or none, and how the kernel gets the module."""
         etc = self.root / "etc"
         (etc / "modprobe.d").mkdir(parents=True, exist_ok=True)
         (etc / "modprobe.d/ioband.conf").write_text(loads)
         (etc / "ioband.conf").write_text(conf or "")
         (etc / "fstab").write_text(fstab)
+        (etc / "crypttab").write_text(crypttab)
         if conf is None:
             (etc / "ioband.conf").unlink()
             self.guest.run(["rm", "-f", "/etc/ioband.conf"])
@@ -147,7 +150,7 @@ def machine(ioband: Guest) -> Iterator[Machine]:
         if machine.plugged:
             machine.pull()
         shutil.rmtree(machine.root)
-        ioband.run(["rm", "-rf", "/etc/ioband.conf", "/etc/fstab", "/run/ioband"])
+        ioband.run(["rm", "-rf", "/etc/ioband.conf", "/etc/fstab", "/etc/crypttab", "/run/ioband"])
 
 
 @pytest.fixture
@@ -223,6 +226,9 @@ def test_what_cannot_be_wrapped_is_left_alone_and_said(formatted: Machine) -> No
     machine.configure(CONF, fstab=f"{raw} /srv ext4 noauto 0 0\n")
     assert not machine.wraps(raw)
     assert f"fstab(5) calls it {raw}" in machine.journal("-t", "iobandctl")
+    machine.configure(CONF, crypttab=f"# none\nother UUID={UUID}\nsecret\t{raw} none noauto\n")
+    assert not machine.wraps(raw)
+    assert f"crypttab(5) calls it {raw}" in machine.journal("-t", "iobandctl")
     machine.configure(CONF)
     assert machine.wraps(raw)
     machine.wait_for_links(WRAPPED)

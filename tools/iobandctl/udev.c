@@ -122,7 +122,7 @@ static bool is_free(const struct device *device)
 	struct problem use;
 
 	if (!is_place(device, &use) && !use_by_root(device, &use) &&
-	    !use_of_device(device, &use) && !use_by_fstab(device, &use) &&
+	    !use_of_device(device, &use) && !use_by_name(device, &use) &&
 	    !use_exclusive(device, &use))
 		return true;
 	syslog(LOG_WARNING, "%s is to be wrapped, and is left alone: %s",

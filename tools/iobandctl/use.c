@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <libmount.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -185,45 +186,70 @@ bool use_by_root(const struct device *device, struct problem *use)
 	return found;
 }
 
-static bool fstab_has(struct libmnt_table *fstab, const char *path,
-		      struct problem *use)
+static bool is_in_fstab(const char *path)
 {
-	struct libmnt_fs *entry =
-		mnt_table_find_srcpath(fstab, path, MNT_ITER_FORWARD);
+	struct libmnt_table *fstab = mnt_new_table();
+	bool found = fstab && !mnt_table_parse_fstab(fstab, NULL) &&
+		     mnt_table_find_srcpath(fstab, path, MNT_ITER_FORWARD);
 
-	if (entry)
+	mnt_unref_table(fstab);
+	return found;
+}
+
+/* Its second word is the device, after the name that the volume is to have. */
+static bool is_in_crypttab(const char *path)
+{
+	FILE *file = fopen("/etc/crypttab", "re");
+	char *line = NULL, *rest, *word;
+	bool found = false;
+	size_t size = 0;
+
+	while (file && !found && getline(&line, &size, file) > 0) {
+		word = strtok_r(line, " \t\n", &rest);
+		if (!word || *word == '#')
+			continue;
+		word = strtok_r(NULL, " \t\n", &rest);
+		found = word && !strcmp(word, path);
+	}
+	if (file)
+		fclose(file);
+	free(line);
+	return found;
+}
+
+static bool is_called(const char *path, struct problem *use)
+{
+	const char *table = is_in_fstab(path) ? "fstab" :
+			    is_in_crypttab(path) ? "crypttab" : NULL;
+
+	if (table)
 		problem_set(use,
-			    "fstab(5) calls it %s, which is never the name of an ioband device; write UUID= or /dev/disk/by-id there",
-			    path);
-	return entry;
+			    "%s(5) calls it %s, which is never the name of an ioband device; write UUID= or /dev/disk/by-id there",
+			    table, path);
+	return table;
 }
 
 /**
- * use_by_fstab() - see whether fstab calls a device by a name that stays its own
+ * use_by_name() - see whether a table calls a device by a name that stays its own
  * @device: the device; its partitions count
  * @use: by which, and what to do
  *
- * What is mounted so could not be mounted any more if the device was wrapped.
+ * What fstab mounts or crypttab opens by such a name could not be found any more if
+ * the device was wrapped.
  *
- * Return: whether it does.
+ * Return: whether one does.
  */
-bool use_by_fstab(const struct device *device, struct problem *use)
+bool use_by_name(const struct device *device, struct problem *use)
 {
-	struct libmnt_table *fstab = mnt_new_table();
+	bool found = is_called(device->path, use);
 	struct names parts = { .n = 0 };
 	struct device part;
-	bool found;
 
-	found = fstab && !mnt_table_parse_fstab(fstab, NULL);
-	if (found) {
-		device_related(device, "", &parts);
-		found = fstab_has(fstab, device->path, use);
-	}
+	device_related(device, "", &parts);
 	for (size_t i = 0; i < parts.n && !found; i++)
 		found = device_of_kernel_name(parts.v[i], &part) &&
-			fstab_has(fstab, part.path, use);
+			is_called(part.path, use);
 	names_free(&parts);
-	mnt_unref_table(fstab);
 	return found;
 }
 

@@ -423,6 +423,23 @@ static void hold(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	ioband_queue_dispatch(group->pool, now_ns);
 }
 
+/**
+ * ioband_queue_gives_back() - is what comes now for device-mapper to keep
+ * @target: target
+ *
+ * A suspend that is given up takes bios again before it says so.  Without the pool's
+ * lock the answer may be an old one: who is told no is told by ioband_queue_enter().
+ *
+ * Context: Any.
+ *
+ * Return: true while a suspend gives bios back.
+ */
+bool ioband_queue_gives_back(const struct ioband_target *target)
+{
+	return READ_ONCE(target->suspended) && READ_ONCE(target->requeue) &&
+	       dm_noflush_suspending(target->ti);
+}
+
 enum verdict {
 	GO,		/* the caller sends it down */
 	HELD,		/* it waits in its group */
@@ -438,10 +455,8 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	const u64 now_ns = io->start_ns;
 	u64 wake_ns;
 
-	/* A suspend that is given up takes bios again before it says so. */
 	if (io->target->suspended)
-		return io->target->requeue && dm_noflush_suspending(io->target->ti) ?
-		       GIVEN_BACK : GO;
+		return ioband_queue_gives_back(io->target) ? GIVEN_BACK : GO;
 	if (pool->state == IOBAND_OPEN)
 		return GO;
 	if (urgency == AT_ONCE || (urgency == OWED && !ioband_leaf_owes_much(&group->leaf))) {
@@ -851,7 +866,7 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 
 	mutex_lock(&pool->walk);
 	spin_lock_irq(&pool->lock);
-	target->requeue = requeue;
+	WRITE_ONCE(target->requeue, requeue);
 	WRITE_ONCE(target->suspended, true);
 	/*
 	 * Who holds something is active, and nobody holds more for this target

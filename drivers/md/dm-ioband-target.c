@@ -168,6 +168,12 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	io->dir = dir_of(bio);
 	io->bytes = bio->bi_iter.bi_size;
 	if (unlikely(!ioband_owner_is_known(READ_ONCE(target->member->mode), bio))) {
+		/*
+		 * What device-mapper is given back it submits again until it has
+		 * stopped, and each time that the owner is asked it counts the bio.
+		 */
+		if (ioband_queue_gives_back(target))
+			return DM_MAPIO_REQUEUE;
 		ioband_owner_ask(bio);
 		return DM_MAPIO_SUBMITTED;
 	}

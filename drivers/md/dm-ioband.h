@@ -534,6 +534,7 @@ void ioband_queue_kick(struct ioband_target *target);
 enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer);
 struct ioband_group *ioband_queue_next_active(struct ioband_pool *pool);
 void ioband_queue_release_dying(struct ioband_pool *pool);
+bool ioband_queue_gives_back(const struct ioband_target *target);
 void ioband_queue_suspend(struct ioband_target *target, bool requeue);
 void ioband_queue_resume(struct ioband_target *target);
 

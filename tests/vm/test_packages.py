@@ -68,20 +68,24 @@ def test_each_kernel_gets_its_module(packages: Packages, later: Packages) -> Non
         run_installed(
             kernel,
             """
+            # It is the kernel that runs, for DKMS, to which that makes a difference.
+            as=/usr/sbin/uname
+            printf '#!/bin/sh\\n[ "$*" = -r ] && echo $RELEASE || exec /bin/uname "$@"' >$as
+            chmod +x $as
             echo "== installed"
             dpkg -i $DEBS
             dkms status
             modinfo -k $RELEASE -F signer dm-ioband
             iobandctl --version
             for shell in bash zsh fish; do iobandctl completion $shell; done >/dev/null
+            echo "== with headers"
+            dpkg -i --force-depends $HEADERS
+            dkms status
             echo "== upgraded"
             dpkg -i $LATER
             dkms status
             modinfo -k $RELEASE -F version dm-ioband
             iobandctl --version
-            echo "== with headers"
-            dpkg -i --force-depends $HEADERS
-            dkms status
             echo "== removed"
             dpkg -r $NAMES
             dkms status
@@ -103,10 +107,10 @@ def test_each_kernel_gets_its_module(packages: Packages, later: Packages) -> Non
     assert f"dm-ioband/{packages.version}, {here}" in says["installed"]
     assert "DKMS module signing key" in says["installed"]
     assert f"iobandctl {packages.version}\n" in says["installed"]
-    assert f"\ndm-ioband/{later.version}, {here}\n{later.version}\n" in says["upgraded"]
-    assert f"iobandctl {later.version}\n" in says["upgraded"]
-    assert f"dm-ioband/{packages.version}," not in says["upgraded"].split("Setting up")[-1]
     for installed in (here, there):
-        assert f"dm-ioband/{later.version}, {installed}" in says["with headers"]
+        assert f"dm-ioband/{packages.version}, {installed}" in says["with headers"]
+        assert f"dm-ioband/{later.version}, {installed}" in says["upgraded"]
+    assert f"\n{later.version}\niobandctl {later.version}\n" in says["upgraded"]
+    assert f"dm-ioband/{packages.version}," not in says["upgraded"].split("Setting up")[-1]
     assert "dm-ioband/" not in says["removed"]
     assert re.search("^/", says["purged"], re.M) is None, says["purged"]

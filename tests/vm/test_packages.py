@@ -1,23 +1,73 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The Debian packages: built, installed, upgraded, removed, purged.
+"""The Debian packages: built, installed, upgraded while devices are in use, removed, purged.
 
-dpkg, the packages' own scripts and DKMS do what they do on any machine, in a namespace,
-with the kernel's headers and the real compiler.
+dpkg, the packages' own scripts and DKMS do what they do on any machine.  On this one
+they run in a namespace, with the kernel's headers and the real compiler; in a guest,
+where compiling takes minutes, "make" gives DKMS what the kernel's compiler made of the
+same sources on the host, and fails if they differ.  What the guest begins with was
+installed in a namespace too.
 """
 
+import contextlib
 import re
+import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from harness.apt import Archive
+from harness.devices import null_blk
+from harness.guest import SHARE, Guest
 from harness.installed import run_installed
 from harness.kernels import SUITES, get_kernel, own_kernel_name
+from harness.module import build_module
 from harness.packages import Packages, build_packages
+from harness.waiting import wait_until
 
 NAMES = "dm-ioband-dkms iobandctl"
-# What is left of the packages.
+# What is left of the packages; the whole of /usr takes a guest too long.
 TRACES = "find /etc /run /usr /var/cache /var/lib -name '*ioband*'; ls -d /lib/modules/*/updates"
+LEFT = """
+for name in $(cat /run/files); do [ -d $name ] || ls -d $name; done 2>/dev/null
+find /etc /run /usr/src /lib/udev /lib/systemd /lib/modules/*/updates /var/lib/dkms \
+	/var/lib/dpkg/info /var/lib/systemd -xdev -name '*ioband*' 2>/dev/null
+true
+"""
+MAKE = """#!/bin/sh
+# For DKMS, in place of make: what was built elsewhere from the sources that it has.
+for word; do case $word in M=*) dir=${word#M=} ;; clean) exit 0 ;; esac; done
+[ "$dir" ] || exit 0
+for built in @SHARE@/built/*; do
+	if diff -rq -x '*.ko' "$built" "$dir"; then exec cp "$built/dm-ioband.ko" "$dir"; fi
+done
+exit 1
+"""
+# What depmod has to read is as little as can be, for the same reason.
+FEW_MODULES = """
+set -e
+cd /lib/modules/$(uname -r)
+mkdir -p /run/few
+modprobe -D -a ext4 null_blk scsi_debug dm-mod | sed -n "s,^insmod $PWD/,,p" | sort -u |
+	xargs cp -t /run/few --parents
+cp -a modules.order modules.builtin* build /run/few
+mount --bind /run/few $PWD
+depmod
+"""
+# $OUT/installed.tar is what installing has changed, but for what the guest has fewer of.
+INSTALL = """
+PATH=$OUT:$PATH dpkg -i $DEBS
+find /mnt/upper -type c -delete
+tar -C /mnt/upper --exclude='usr/lib/modules/*/modules.*' --exclude=var/log -cf $OUT/installed.tar .
+"""
+# Each pass writes anew and reads back what it wrote; at least one is under way at any time.
+VERIFY = """
+until [ -e /run/enough ]; do
+	fio --name=verify --filename=/srv/verify --size=4m --bs=16k --rw=randwrite --direct=1 \
+		--ioengine=psync --randrepeat=0 --verify=crc32c --minimal >/dev/null || exit
+	echo pass
+done
+"""
 
 
 @pytest.fixture(scope="module")
@@ -114,3 +164,151 @@ def test_each_kernel_gets_its_module(packages: Packages, later: Packages) -> Non
     assert f"dm-ioband/{packages.version}," not in says["upgraded"].split("Setting up")[-1]
     assert "dm-ioband/" not in says["removed"]
     assert re.search("^/", says["purged"], re.M) is None, says["purged"]
+
+
+class Machine:
+    """A guest with the kernel's headers, in which DKMS is quick."""
+
+    def __init__(self, guest: Guest):
+        self.guest = guest
+
+    def build(self, *versions: Packages) -> None:
+        """Put packages, and what DKMS is to find built, into the shared directory."""
+        share = self.guest.share
+        for built in versions:
+            (module,) = build_module(self.guest.kernel, built.driver)
+            shutil.copytree(built.tree / "drivers/md", share / "built" / built.version)
+            shutil.copy(module, share / "built" / built.version)
+            for deb in built.debs:
+                shutil.copy(deb, share)
+        for path, where in ((share, share), (share / "root/usr/local/sbin", SHARE)):
+            path.mkdir(parents=True, exist_ok=True)
+            (path / "make").write_text(MAKE.replace("@SHARE@", str(where)))
+            (path / "make").chmod(0o755)
+
+    def prepare(self, packages: Packages) -> None:
+        """Install packages, and put the kernel's headers where they belong."""
+        kernel, share = self.guest.kernel, self.guest.share
+        run_installed(kernel, INSTALL, OUT=share, DEBS=" ".join(map(str, packages.debs)))
+        # No service may start on some hosts, and what man-db does with each package is slow.
+        self.guest.run("rm -f /usr/sbin/policy-rc.d /var/lib/man-db/auto-update")
+        self.guest.run(f"ln -s {kernel.root}/usr/src/* /usr/src")
+        self.guest.run(f"ln -s {kernel.root}/usr/lib/linux-kbuild* /usr/lib")
+        self.guest.run(FEW_MODULES, timeout=120)
+        self.guest.run(f"tar -C / --keep-directory-symlink -xf {SHARE}/installed.tar")
+        self.guest.run(f"cp -a {SHARE}/root/. / && systemctl daemon-reload && depmod", timeout=120)
+
+    def dpkg(self, *args: str) -> str:
+        """What dpkg and the packages' scripts print."""
+        return self.guest.run(
+            f"DEBIAN_FRONTEND=noninteractive dpkg {' '.join(args)} 2>&1", timeout=900
+        ).out
+
+    def install(self, packages: Packages) -> str:
+        """Install packages that were built for it."""
+        return self.dpkg("-i", *(f"{SHARE}/{deb.name}" for deb in packages.debs))
+
+    def postinst(self) -> str:
+        """What the module's package says at its end, without building again."""
+        self.guest.write("/etc/dkms/no-autoinstall", "")
+        script = "/var/lib/dpkg/info/dm-ioband-dkms.postinst"
+        env = {"DEBIAN_FRONTEND": "noninteractive"}
+        return self.guest.run([script, "configure", self.installed()], env=env).err
+
+    def loaded(self) -> str:
+        """The version of the module that is loaded."""
+        return self.guest.read("/sys/module/dm_ioband/version").strip()
+
+    def installed(self) -> str:
+        """The version of the module that would be loaded."""
+        return self.guest.run(["modinfo", "-F", "version", "dm-ioband"]).out.strip()
+
+    def watch_pid(self) -> str:
+        """The process of the service that watches, 0 if it does not run."""
+        show = ["systemctl", "show", "-P", "MainPID", "iobandctl-watch"]
+        return self.guest.run(show).out.strip()
+
+
+@contextlib.contextmanager
+def verifying(guest: Guest) -> Iterator[None]:
+    """What is written to /srv is read back and compared, again and again."""
+    job = guest.start(VERIFY)
+    wait_until(guest, lambda: guest.exists("/srv/verify"), "fio does not begin")
+    yield
+    assert job.poll() is None, "fio has ended"
+    guest.write("/run/enough", "")
+    assert job.wait(timeout=300).out.count("pass") > 1
+    guest.run(["rm", "/run/enough"])
+
+
+@pytest.fixture
+def machine(guest: Guest, packages: Packages, later: Packages) -> Iterator[Machine]:
+    """A machine on which the packages are installed, and which boots anew when all is done."""
+    machine = Machine(guest)
+    machine.build(packages, later)
+    machine.prepare(packages)
+    yield machine
+    shutil.rmtree(guest.share / "built")
+    shutil.rmtree(guest.share / "root")
+    if guest.alive:
+        guest.run("umount /srv; dmsetup remove d0", check=False)
+        guest.reboot()
+
+
+@pytest.mark.guest(systemd=True)
+def test_upgrade_and_purge_while_a_device_is_in_use(
+    machine: Machine, packages: Packages, later: Packages
+) -> None:
+    guest = machine.guest
+    old, new = f"version {packages.version}", f"version {later.version}"
+    enabled = guest.run(["systemctl", "is-enabled", "iobandctl-watch"], check=False)
+    assert enabled.out == "disabled\n"
+    with null_blk(guest, memory_backed=1, size_mib=64) as disk:
+        guest.run(["iobandctl", "create", "d0", disk])
+        guest.run("mkfs.ext4 -q /dev/mapper/d0 && mount /dev/mapper/d0 /srv")
+        guest.run(["systemctl", "start", "iobandctl-watch"])
+        watch = machine.watch_pid()
+        with verifying(guest):
+            says = machine.install(later)
+        assert f"dm-ioband: {old} is loaded, and goes on, since these devices use it: d0." in says
+        assert f"{new} is installed. It is used after a reboot; or take the devices out" in says
+        assert (machine.loaded(), machine.installed()) == (packages.version, later.version)
+        assert machine.watch_pid() not in ("0", watch)
+
+        guest.run("umount /srv && e2fsck -fn /dev/mapper/d0 && iobandctl remove d0")
+        says = machine.postinst()
+        assert f"dm-ioband: {old} was loaded, and not in use: it is unloaded" in says
+        assert not guest.exists("/sys/module/dm_ioband")
+        guest.run(["iobandctl", "create", "d0", disk])
+        assert machine.loaded() == later.version
+        assert "dm-ioband: " not in machine.postinst()
+        guest.run("cp $(modinfo -n dm-ioband) /run/signed.ko")
+        guest.write("/sys/module/module/parameters/sig_enforce", "1")
+        says = machine.postinst()
+        assert "this kernel loads only modules that are signed with a key it trusts" in says
+        assert "mokutil --import /var/lib/dkms/mok.pub" in says
+
+        guest.run("mount /dev/mapper/d0 /srv")
+        with verifying(guest):
+            guest.run(f"dpkg -L {NAMES} >/run/files")
+            says = machine.dpkg("-P", "iobandctl", "dm-ioband-dkms")
+        assert "dm-ioband: these devices are in use, and stay, and so does the module" in says
+        assert "iobandctl: these ioband devices are in use, and stay until a reboot" in says
+        guest.run(
+            "umount /srv && e2fsck -fn /dev/mapper/d0 && dmsetup remove d0 && rmmod dm-ioband"
+        )
+        takes_only_what_is_signed(machine)
+    assert guest.run(LEFT, timeout=300).out == ""
+
+
+def takes_only_what_is_signed(machine: Machine) -> None:
+    """Debian's own module, but neither an unsigned one nor one with a key nobody enrolled."""
+    guest = machine.guest
+    assert guest.run("modinfo -F signer /run/signed.ko").out == "DKMS module signing key\n"
+    guest.run("modprobe scsi_debug && rmmod scsi_debug")
+    unsigned = f"{SHARE}/built/*/dm-ioband.ko"
+    for module, reason in (("/run/signed.ko", "unavailable key"), (unsigned, "unsigned module")):
+        done = guest.run(f"for module in {module}; do insmod $module; done", check=False)
+        assert "Key was rejected by service" in done.err
+        assert f"{reason} is rejected" in guest.run("dmesg | tail -n 5").out
+    guest.run(["rm", "/run/signed.ko"])

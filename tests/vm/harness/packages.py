@@ -36,6 +36,14 @@ class Packages:
         return sorted((self.tree / "build").glob("*.deb"))
 
     @property
+    def driver(self) -> Path:
+        """The module's sources, at a path that other builds have too."""
+        if self.version != NEXT:
+            return REPO / "drivers/md"
+        source = cache_dir("packages", f"driver-{self.version}")
+        return shutil.copytree(self.tree / "drivers/md", source, dirs_exist_ok=True)
+
+    @property
     def changes(self) -> Path:
         """What describes all that was built, the source package too."""
         (path,) = (self.tree / "build/deb").glob("*.changes")

@@ -75,49 +75,10 @@
  *	flight: on the pipe are 1 + 1 = 2, b waits.  a is back after 20 us: 1 < 2,
  *	a goes.  Had it not come back for 70 us, b would have gone.
  *
- * 3. Who has the device: slices
- * -----------------------------
- * A disk with a head loses a seek with every change from one to another, and
- * what stands in its own queue it serves by where its head is.  There a leaf
- * gets the device to itself for a slice: at every level the child in service
- * keeps its turn, however much it leads, until it has had the device for
- * slice_ns or has nothing more to come; then the least-served one that waits
- * gets it (time slices with anticipation, as CFQ had them, on virtual time).
- * If that is still the one in service, it goes on for a quarter of a slice, and
- * again, until it no longer is: so weights far apart show in how long a turn is.
- * While its last bio has completed a moment ago it is waited for, as above.
- * Before the next leaf's first bio goes, the last one of the leaf before has
- * come back: the disk cannot choose between them.
+ * A disk with a head wants something else: each leaf has it to itself for a while
+ * (dm-ioband-slice.c).
  *
- *	slice 50 ms; a reads on, b reads here and there, 8 ms each, both one at a
- *	time.  a has the disk for 50 ms: 1.8 MB; b for 50 ms, 6 bios, and the one
- *	that is under way: a again, at its full speed but for one seek in 100 ms.
- *
- * To change over takes as long as what is in flight takes to come back.  So a
- * leaf has no more in flight than comes back within IOBAND_DRAIN_NS, going by
- * the time from one of its completions to the next, and, while another one waits,
- * within the rest of its slice: what it began is over when its turn is.
- *
- * What is written to a disk's own write cache is complete when the cache has it, and
- * the disk may seek for a second to get it onto the medium, while the next leaf has
- * the device, as it seems.  So a turn in which something was written ends with a flush,
- * which is part of the turn.  How long it will take is known from those before it, by
- * the byte: each write uses up that much more of the slice, so that a turn is over in
- * time, flush included.
- *
- *	a writes 64 KiB here and there, 5 ms each for the medium, which the cache takes
- *	in 0.2 ms each.  80 ms are over after 15 of them: 3 ms until the cache has them,
- *	75 ms for the flush.  Without it 8 MB would be in the cache after 30 ms,
- *	and b's first bio wait for 600 ms.
- *
- * With slices device time can be charged, for it is known who had the device:
- * from its first bio until the next leaf's first, the time to come back, the
- * wait for its next bio and the change to the next included.  A reader that
- * makes the disk seek pays for the seeks.  Whatever is charged, virtual time
- * follows the least served of those that wait, not the one in service, which
- * may lead by a slice.
- *
- * 4. What the caller does
+ * 3. What the caller does
  * -----------------------
  * It queues a bio in its group and says so (ioband_core_wait()); asks who may
  * go (ioband_core_pick()) until nobody may, and tells what it sent down
@@ -126,11 +87,7 @@
  * and the caller asks again then.  The caller's clock may be read before the
  * caller gets its turn: times may go back a little from call to call.
  */
-#include "dm-ioband-core.h"
-
-#include <linux/math64.h>
-#include <linux/minmax.h>
-#include <linux/time64.h>
+#include "dm-ioband-tree.h"
 
 /* vtime has 16 bits of fraction: at weight 10000, 512 bytes are still 3355. */
 #define IOBAND_VTIME_SHIFT	16
@@ -160,42 +117,8 @@
 /* Past this, waiting for one reader wastes more of a fast device than it gives. */
 #define IOBAND_GRACE_MAX_NS	(2 * NSEC_PER_MSEC)
 
-/* What a leaf may have in flight with slices, as time until it has come back. */
-#define IOBAND_DRAIN_NS		(80 * NSEC_PER_MSEC)
-
-/* Time between completions until it is known: a seek and half a turn of a disk. */
-#define IOBAND_GAP_FIRST_NS	(8 * NSEC_PER_MSEC)
-
-/*
- * What a flush takes until it is known: that of GAP_FIRST for 64 KiB at a time.  A flush
- * that has nothing to do may take as long as one of these, which is not counted.
- */
-#define IOBAND_DESTAGE_BYTES	(1024U << 10)
-#define IOBAND_DESTAGE_FIRST_NS	(16 * IOBAND_GAP_FIRST_NS)
-
-/*
- * Device time in a unit of charge: what one byte takes at 100 MB/s, so that leads
- * and lags that are allowed mean about the same as in bytes.
- */
-#define IOBAND_NS_PER_CHARGE	10
-
 /* A gap longer than this says that the leaf was idle, not how it thinks. */
 #define IOBAND_THINK_CAP_NS	(10 * IOBAND_GRACE_MAX_NS)
-
-static bool vtime_before(u64 a, u64 b)
-{
-	return (s64)(a - b) < 0;
-}
-
-static u64 vtime_max(u64 a, u64 b)
-{
-	return vtime_before(a, b) ? b : a;
-}
-
-static u64 vtime_min(u64 a, u64 b)
-{
-	return vtime_before(a, b) ? a : b;
-}
 
 /* By how much a charge, less than 2^32, advances an entity. */
 static u64 ent_vtime_of(const struct ioband_ent *ent, u64 charge)
@@ -209,19 +132,9 @@ static void ent_weigh(struct ioband_ent *ent, u32 weight)
 	ent->pace = div_u64(1ULL << IOBAND_PACE_SHIFT, weight);
 }
 
-static struct ioband_ent *rb_to_ent(const struct rb_node *rb)
-{
-	return rb_entry(rb, struct ioband_ent, rb);
-}
-
 static bool ent_less(struct rb_node *a, const struct rb_node *b)
 {
 	return vtime_before(rb_to_ent(a)->vtime, rb_to_ent(b)->vtime);
-}
-
-static bool ent_is_live(const struct ioband_ent *ent)
-{
-	return !RB_EMPTY_NODE(&ent->rb);
 }
 
 static void ent_insert(struct ioband_ent *ent)
@@ -422,15 +335,6 @@ static void leaf_arrive(struct ioband_leaf *leaf, u64 now_ns)
 		ent_catch_up(ent);
 }
 
-/* The least served of a node's live children, or else one of them. */
-static const struct ioband_ent *node_least(const struct ioband_node *node,
-					   const struct ioband_ent *ent)
-{
-	const struct rb_node *first = rb_first_cached(&node->live);
-
-	return first ? rb_to_ent(first) : ent;
-}
-
 /*
  * Charge one entity.  In turn, the node comes along to where the entity stands.
  * But for debts that is no more than its last turn ahead, so they remain: a
@@ -462,7 +366,14 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 	ent_advance(ent, vtime);
 }
 
-static void leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
+/**
+ * ioband_leaf_charge() - charge a leaf, and the nodes above it
+ * @core: scheduler
+ * @leaf: leaf
+ * @charge: units of charge
+ * @in_turn: it was its turn: else it owes them
+ */
+void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
 			bool in_turn)
 {
 	struct ioband_ent *ent;
@@ -471,43 +382,13 @@ static void leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf
 		ent_charge(core, ent, charge, in_turn);
 }
 
-/* So much of the slices of a leaf, and of the nodes above it, is over. */
-static void leaf_use_slice(struct ioband_leaf *leaf, u64 ns)
-{
-	struct ioband_ent *ent;
-
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		if (ent->parent->serving == ent)
-			ent->parent->served_ns += ns;
-}
-
-/* A leaf has had the device for so long, or will have. */
-static void leaf_charge_ns(struct ioband_core *core, struct ioband_leaf *leaf, u64 ns, bool in_turn)
-{
-	if (core->charge_time)
-		leaf_charge(core, leaf, min_t(u64, ns, U32_MAX) / IOBAND_NS_PER_CHARGE, in_turn);
-}
-
-/* The owner has had the device since it was last charged. */
-static void core_charge_owner(struct ioband_core *core, u64 now_ns)
-{
-	struct ioband_leaf *leaf = core->owner;
-	u64 ns;
-
-	if (!leaf || core->flush == IOBAND_FLUSH_RUNNING)
-		return;
-	if (leaf->state == IOBAND_THINKING)
-		now_ns = min(now_ns, leaf->think_until_ns);
-	if (now_ns <= core->owned_ns)
-		return;
-	ns = now_ns - core->owned_ns;
-	core->owned_ns = now_ns;
-	leaf_use_slice(leaf, ns);
-	leaf_charge_ns(core, leaf, ns, true);
-}
-
-/* When the first of those who think, of which there are some, is waited for no longer. */
-static u64 core_grace_ends(const struct ioband_core *core)
+/**
+ * ioband_core_grace_ends() - until when thinking leaves are waited for
+ * @core: scheduler; some leaf thinks
+ *
+ * Return: when the first one's grace ends.
+ */
+u64 ioband_core_grace_ends(const struct ioband_core *core)
 {
 	return rb_entry(rb_first_cached(&core->thinking), struct ioband_leaf,
 			think)->think_until_ns;
@@ -518,7 +399,8 @@ static void core_expire(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *first;
 
-	core_charge_owner(core, now_ns);
+	if (core->owner)
+		ioband_slice_charge(core, now_ns);
 	while ((first = rb_first_cached(&core->thinking))) {
 		struct ioband_leaf *leaf = rb_entry(first, struct ioband_leaf, think);
 
@@ -554,265 +436,6 @@ void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, u64 no
 		return;
 	leaf_arrive(leaf, now_ns);
 	leaf_set_state(core, leaf, IOBAND_WAITING);
-}
-
-/* ---- slices -------------------------------------------------------------- */
-
-/* How long a leaf still has its turn, if another one waits for it, at some level. */
-static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
-{
-	const struct ioband_ent *ent;
-	u64 left_ns = U64_MAX;
-
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
-		const struct ioband_node *node = ent->parent;
-		const u64 served_ns = min(core->slice_ns, node->served_ns);
-
-		if (node->ent.waiting > ent->waiting)
-			left_ns = min(left_ns, core->slice_ns - served_ns);
-	}
-	return left_ns;
-}
-
-/* How much of a leaf may be in flight: what comes back in its turn, and soon. */
-static u32 leaf_depth(const struct ioband_core *core, const struct ioband_leaf *leaf)
-{
-	const u64 gap_ns = leaf->gap_ns ?: IOBAND_GAP_FIRST_NS;
-	const u64 time_ns = min_t(u64, leaf_turn_left_ns(core, leaf), IOBAND_DRAIN_NS);
-
-	return clamp_t(u64, div64_u64(time_ns, gap_ns), 1, core->limit_ios);
-}
-
-/* A bio has completed.  Time counts from one to the next only if others were in flight. */
-static void leaf_learn_gap(struct ioband_leaf *leaf, u64 now_ns)
-{
-	const u64 gap_ns = now_ns > leaf->run_ns ? now_ns - leaf->run_ns : 0;
-
-	if (leaf->run_ns)
-		leaf->gap_ns = (7 * (leaf->gap_ns ?: IOBAND_GAP_FIRST_NS) +
-				min_t(u64, gap_ns, IOBAND_DRAIN_NS)) / 8;
-	leaf->run_ns = leaf->inflight ? now_ns : 0;
-}
-
-/* Whoever has been served less than the one in service has nothing waiting, but thinks. */
-static bool node_expects(const struct ioband_node *node)
-{
-	const struct ioband_ent *serving = node->serving;
-
-	return serving && vtime_before(node_least(node, serving)->vtime, serving->vtime);
-}
-
-/*
- * Whose turn it is in a node.  After a slice it is that of the least served that
- * waits, or still of the one in service, which is here although what it does may
- * be in flight or to come.  Who thinks, and would be the next, is waited for.
- */
-static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioband_node *node,
-				     bool *expect)
-{
-	struct rb_node *rb = rb_first_cached(&node->live);
-	struct ioband_ent *least;
-
-	if (node->serving && node->served_ns < core->slice_ns)
-		return node->serving;
-	while (rb && !rb_to_ent(rb)->waiting)
-		rb = rb_next(rb);
-	if (!rb)
-		return node->serving;
-	least = rb_to_ent(rb);
-	if (!node->serving || vtime_before(least->vtime, node->serving->vtime)) {
-		node->serving = least;
-		node->served_ns = 0;
-	} else if (node_expects(node)) {
-		*expect = true;
-	} else {
-		node->served_ns = core->slice_ns - core->slice_ns / 4;
-	}
-	return node->serving;
-}
-
-/*
- * The leaf whose turn it is; something waits.  A node in which nothing waits, and
- * nobody was in service, has no turn although bios that went out of turn keep it
- * busy: then another look from the top, without it.
- */
-static struct ioband_leaf *core_serve(struct ioband_core *core, bool *expect)
-{
-	struct ioband_node *node = &core->root;
-	struct ioband_ent *ent;
-
-	*expect = false;
-	while ((ent = node_serve(core, node, expect)) || node->ent.parent) {
-		if (!ent) {
-			node->ent.parent->serving = NULL;
-			node = &core->root;
-			*expect = false;
-			continue;
-		}
-		if (ent->leaf)
-			return container_of(ent, struct ioband_leaf, ent);
-		node = container_of(ent, struct ioband_node, ent);
-	}
-	return NULL;
-}
-
-/* How long a flush takes after a leaf has written so much. */
-static u64 leaf_destage_ns(const struct ioband_leaf *leaf, u64 bytes)
-{
-	return mul_u64_u64_div_u64(bytes, leaf->destage_ns, leaf->destage_bytes);
-}
-
-/* Something goes to the device's write cache: the time to flush it is as good as over. */
-static void core_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes, bool in_turn)
-{
-	u64 ns;
-
-	core->dirty_bytes += bytes;
-	if (in_turn || !core->writer)
-		core->writer = leaf;
-	leaf_use_slice(leaf, leaf_destage_ns(leaf, bytes));
-	if (core->writer != leaf)	/* a little more for who has written so far */
-		return;
-	ns = leaf_destage_ns(leaf, core->dirty_bytes);
-	if (ns <= leaf->prepaid_ns)
-		return;
-	leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, in_turn);
-	leaf->prepaid_ns = ns;
-}
-
-/*
- * Is the device a leaf's, or does it still write what another one has written?  If
- * that takes less than a flush may take for nothing, it is left to gather.
- */
-static bool core_is_flushed(struct ioband_core *core, const struct ioband_leaf *leaf)
-{
-	const struct ioband_leaf *writer = core->writer;
-
-	if (core->flush == IOBAND_FLUSH_RUNNING)
-		return false;
-	if (writer && writer != leaf &&
-	    leaf_destage_ns(writer, core->dirty_bytes) >= IOBAND_GAP_FIRST_NS)
-		core->flush = IOBAND_FLUSH_DUE;
-	else
-		core->flush = IOBAND_FLUSH_NONE;
-	return core->flush == IOBAND_FLUSH_NONE;
-}
-
-/**
- * ioband_core_start_flush() - should the devices' write caches be flushed
- * @core: scheduler
- * @now_ns: time
- *
- * To be asked when ioband_core_pick() has returned NULL.
- *
- * Return: true if so: the caller does, and says so with ioband_core_end_flush().
- * Until then nobody else gets the device.
- */
-bool ioband_core_start_flush(struct ioband_core *core, u64 now_ns)
-{
-	if (core->flush != IOBAND_FLUSH_DUE)
-		return false;
-	core_charge_owner(core, now_ns);
-	core->flush = IOBAND_FLUSH_RUNNING;
-	core->flushing_ns = now_ns;
-	core->flushed_bytes = core->dirty_bytes;
-	core->dirty_bytes = 0;
-	return true;
-}
-
-/*
- * Of the last flushes, each counts half as much as the one after it.  No medium takes
- * more than a gigabyte a second: the next flush is never out of sight.
- */
-static void leaf_learn_destage(struct ioband_leaf *leaf, u64 ns, u64 bytes)
-{
-	ns = max(bytes, ns > IOBAND_GAP_FIRST_NS ? ns - IOBAND_GAP_FIRST_NS : 0);
-	leaf->destage_ns = leaf->destage_ns / 2 + ns;
-	leaf->destage_bytes = leaf->destage_bytes / 2 + bytes;
-}
-
-/**
- * ioband_core_end_flush() - the flush that was asked for has ended
- * @core: scheduler
- * @now_ns: time
- */
-void ioband_core_end_flush(struct ioband_core *core, u64 now_ns)
-{
-	struct ioband_leaf *leaf = core->writer;
-	u64 ns;
-
-	core->flush = IOBAND_FLUSH_NONE;
-	core->owned_ns = max(core->owned_ns, now_ns);
-	if (!leaf)
-		return;
-	ns = now_ns > core->flushing_ns ? now_ns - core->flushing_ns : 0;
-	leaf_learn_destage(leaf, ns, core->flushed_bytes);
-	if (ns > leaf->prepaid_ns)
-		leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, false);
-	leaf->prepaid_ns = min(leaf->prepaid_ns - min(ns, leaf->prepaid_ns), core->slice_ns / 4);
-	if (!core->dirty_bytes)
-		core->writer = NULL;
-}
-
-/**
- * ioband_core_drop_flush() - there was nothing to flush, or nobody who can
- * @core: scheduler, which has asked for one
- */
-void ioband_core_drop_flush(struct ioband_core *core)
-{
-	core->flush = IOBAND_FLUSH_NONE;
-	if (!core->dirty_bytes)
-		core->writer = NULL;
-}
-
-/* Whose bio may go now if each has the device to itself. */
-static struct ioband_leaf *core_pick_slice(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
-{
-	bool expect;
-	struct ioband_leaf *leaf = core_serve(core, &expect);
-
-	if (!leaf)
-		return NULL;
-	if (expect) {
-		*wake_ns = core_grace_ends(core);
-		return NULL;
-	}
-	if (leaf != core->owner) {
-		if (core->inflight_ios - leaf->inflight > core->stuck_ios ||
-		    !core_is_flushed(core, leaf))
-			return NULL;
-		core->owner = leaf;
-		core->owned_ns = now_ns;
-	}
-	if (leaf->state == IOBAND_THINKING)
-		*wake_ns = leaf->think_until_ns;
-	if (leaf->state != IOBAND_WAITING || leaf->inflight >= leaf_depth(core, leaf))
-		return NULL;
-	return leaf;
-}
-
-/**
- * ioband_core_set_slice() - let each have the device to itself for a while
- * @core: scheduler
- * @slice_ns: for how long at most; 0: no slices
- * @charge_time: what is charged is the time that a leaf has the device, and not
- *	what its bios cost; with slices only
- * @now_ns: time
- *
- * What is in flight stays so; holds from the next ioband_core_pick() on.
- */
-void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_time, u64 now_ns)
-{
-	core_charge_owner(core, now_ns);
-	core->slice_ns = slice_ns;
-	core->charge_time = slice_ns && charge_time;
-	if (slice_ns)
-		return;
-	core->owner = NULL;
-	core->writer = NULL;
-	core->dirty_bytes = 0;
-	if (core->flush == IOBAND_FLUSH_DUE)
-		core->flush = IOBAND_FLUSH_NONE;
 }
 
 /* ---- what the caller asks and tells -------------------------------------- */
@@ -858,11 +481,11 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 
 	core_expire(core, now_ns);
 	if (core->slice_ns)
-		return core_pick_slice(core, now_ns, wake_ns);
+		return ioband_slice_pick(core, now_ns, wake_ns);
 	do {
 		ent = node_pick(core, container_of(ent, struct ioband_node, ent), &ios);
 		if (!ent) {
-			*wake_ns = core_grace_ends(core);
+			*wake_ns = ioband_core_grace_ends(core);
 			return NULL;
 		}
 	} while (!ent->leaf);
@@ -878,13 +501,13 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	core->inflight_bytes += bill->bytes;
 	leaf->inflight++;
 	if (core->slice_ns && bill->cached)
-		core_soil(core, leaf, bill->bytes, in_turn);
+		ioband_slice_soil(core, leaf, bill->bytes, in_turn);
 	if (core->charge_time) {
 		if (in_turn)	/* the time counts */
 			return;
-		charge = div_u64(leaf->gap_ns ?: IOBAND_GAP_FIRST_NS, IOBAND_NS_PER_CHARGE);
+		charge = ioband_slice_charge_urgent(leaf);
 	}
-	leaf_charge(core, leaf, charge, in_turn);
+	ioband_leaf_charge(core, leaf, charge, in_turn);
 }
 
 /**
@@ -968,7 +591,7 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 	core->inflight_bytes -= bill->bytes;
 	leaf->inflight--;
 	if (core->slice_ns)
-		leaf_learn_gap(leaf, now_ns);
+		ioband_slice_learn_gap(leaf, now_ns);
 	leaf->done_ns = now_ns;
 	if (leaf->inflight || leaf->state != IOBAND_INFLIGHT)
 		return;

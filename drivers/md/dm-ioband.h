@@ -11,7 +11,7 @@
  *	owner	 whose bio is it: finds the group
  *	group	 the tree of groups, their life and death
  *	stats	 per-CPU counters and histograms
- *	core	 the scheduler: pure, as are cost, depth and args
+ *	core	 the scheduler, and its slices: pure, as are cost, depth and args
  *
  * Each calls only those below it.
  *

@@ -27,7 +27,6 @@ CORE = [
         "return vtime_before(rb_to_ent(a)->vtime, rb_to_ent(b)->vtime)",
         "return vtime_before(rb_to_ent(b)->vtime, rb_to_ent(a)->vtime)",
     ),
-    Mutant("no-wrap", "return (s64)(a - b) < 0", "return a < b"),
     Mutant("out-of-order", "if (!next || !vtime_before(", "if (next || !vtime_before("),
     Mutant("served-from-zero", ".vtime = parent ? parent->vnow : 0", ".vtime = 0"),
     Mutant("limit-of-nothing", "max(ios, 1U)", "ios"),
@@ -89,7 +88,9 @@ CORE = [
         "	if (core->slice_ns)\n		return",
     ),
     Mutant(
-        "never-woken", "*wake_ns = core_grace_ends(core);\n			return NULL", "return NULL"
+        "never-woken",
+        "*wake_ns = ioband_core_grace_ends(core);\n			return NULL",
+        "return NULL",
     ),
     Mutant(
         "node-stays-behind",
@@ -153,6 +154,18 @@ CORE = [
     ),
     Mutant("waits-for-the-slow", "leaf->think_ns > IOBAND_GRACE_MAX_NS", "false"),
     Mutant("no-grace", "2 * leaf->think_ns + IOBAND_GRACE_MIN_NS", "leaf->think_ns / 2"),
+    Mutant("writer-not-forgotten", "if (core->writer == leaf)\n		core->writer = NULL;", ""),
+    Mutant("time-and-bytes", "if (in_turn)	/* the time counts */", "if (false)"),
+    Mutant(
+        "node-follows-the-served",
+        "if (core->slice_ns)\n			reach",
+        "if (false)\n			reach",
+    ),
+    Mutant("gone-in-service", "ent->parent->serving = NULL;\n		if", ";\n		if"),
+    Mutant("gone-has-the-device", "		core->owner = NULL;\n\n	for", "		;\n\n	for"),
+]
+
+SLICE = [
     Mutant("slice-never-ends", "node->served_ns < core->slice_ns", "true"),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
     Mutant("no-slices", "node->serving && node->served_ns <", "false && node->served_ns <"),
@@ -160,15 +173,15 @@ CORE = [
     Mutant("not-waited-for", "core->inflight_ios - leaf->inflight > core->stuck_ios", "false"),
     Mutant(
         "time-not-charged",
-        "if (core->charge_time)\n		leaf_charge",
-        "if (false)\n		leaf_charge",
+        "if (core->charge_time)\n		ioband_leaf_charge",
+        "if (false)\n		ioband_leaf_charge",
     ),
     Mutant("turn-not-limited", "if (node->ent.waiting > ent->waiting)", "if (false)"),
     Mutant("turn-always-limited", "if (node->ent.waiting > ent->waiting)", "if (true)"),
     Mutant("never-expected", "} else if (node_expects(node)) {", "} else if (false) {"),
     Mutant(
         "expected-for-ever",
-        "if (expect) {\n		*wake_ns = core_grace_ends(core);",
+        "if (expect) {\n		*wake_ns = ioband_core_grace_ends(core);",
         "if (expect) {",
     ),
     Mutant(
@@ -195,14 +208,7 @@ CORE = [
         "U64_MAX);\n	if (!core->dirty",
     ),
     Mutant("destage-not-learnt", "leaf_learn_destage(leaf, ns, core->flushed_bytes);", ""),
-    Mutant("writer-not-forgotten", "if (core->writer == leaf)\n		core->writer = NULL;", ""),
-    Mutant("time-and-bytes", "if (in_turn)	/* the time counts */", "if (false)"),
     Mutant("time-is-all-its", "core->owned_ns = now_ns;\n	leaf_use", "leaf_use"),
-    Mutant(
-        "node-follows-the-served",
-        "if (core->slice_ns)\n			reach",
-        "if (false)\n			reach",
-    ),
     Mutant(
         "change-takes-for-ever",
         "clamp_t(u64, div64_u64(time_ns, gap_ns), 1, core->limit_ios)",
@@ -211,8 +217,6 @@ CORE = [
     Mutant(
         "gaps-of-the-idle", "leaf->run_ns = leaf->inflight ? now_ns : 0", "leaf->run_ns = now_ns"
     ),
-    Mutant("gone-in-service", "ent->parent->serving = NULL;\n		if", ";\n		if"),
-    Mutant("gone-has-the-device", "		core->owner = NULL;\n\n	for", "		;\n\n	for"),
     Mutant(
         "turn-of-nobody",
         "			node->ent.parent->serving = NULL;\n",
@@ -221,9 +225,13 @@ CORE = [
     Mutant("thinker-not-woken-for", "*wake_ns = leaf->think_until_ns;", ";"),
     Mutant(
         "urgent-is-free",
-        "charge = div_u64(leaf->gap_ns ?: IOBAND_GAP_FIRST_NS,",
-        "charge = div_u64(0,",
+        "div_u64(leaf->gap_ns ?: IOBAND_GAP_FIRST_NS, IOBAND_NS_PER_CHARGE)",
+        "0",
     ),
+]
+
+TREE = [
+    Mutant("no-wrap", "return (s64)(a - b) < 0", "return a < b"),
 ]
 
 DEPTH = [

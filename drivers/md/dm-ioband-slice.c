@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: who has the device to itself, and when its write cache is flushed.
+ *
+ * A disk with a head loses a seek with every change from one to another, and
+ * what stands in its own queue it serves by where its head is.  There a leaf
+ * gets the device to itself for a slice: at every level the child in service
+ * keeps its turn, however much it leads, until it has had the device for
+ * slice_ns or has nothing more to come; then the least-served one that waits
+ * gets it (time slices with anticipation, as CFQ had them, on virtual time).
+ * If that is still the one in service, it goes on for a quarter of a slice, and
+ * again, until it no longer is: so weights far apart show in how long a turn is.
+ * While its last bio has completed a moment ago it is waited for, as above.
+ * Before the next leaf's first bio goes, the last one of the leaf before has
+ * come back: the disk cannot choose between them.
+ *
+ *	slice 50 ms; a reads on, b reads here and there, 8 ms each, both one at a
+ *	time.  a has the disk for 50 ms: 1.8 MB; b for 50 ms, 6 bios, and the one
+ *	that is under way: a again, at its full speed but for one seek in 100 ms.
+ *
+ * To change over takes as long as what is in flight takes to come back.  So a
+ * leaf has no more in flight than comes back within IOBAND_DRAIN_NS, going by
+ * the time from one of its completions to the next, and, while another one waits,
+ * within the rest of its slice: what it began is over when its turn is.
+ *
+ * What is written to a disk's own write cache is complete when the cache has it, and
+ * the disk may seek for a second to get it onto the medium, while the next leaf has
+ * the device, as it seems.  So a turn in which something was written ends with a flush,
+ * which is part of the turn.  How long it will take is known from those before it, by
+ * the byte: each write uses up that much more of the slice, so that a turn is over in
+ * time, flush included.
+ *
+ *	a writes 64 KiB here and there, 5 ms each for the medium, which the cache takes
+ *	in 0.2 ms each.  80 ms are over after 15 of them: 3 ms until the cache has them,
+ *	75 ms for the flush.  Without it 8 MB would be in the cache after 30 ms,
+ *	and b's first bio wait for 600 ms.
+ *
+ * With slices device time can be charged, for it is known who had the device:
+ * from its first bio until the next leaf's first, the time to come back, the
+ * wait for its next bio and the change to the next included.  A reader that
+ * makes the disk seek pays for the seeks.  Whatever is charged, virtual time
+ * follows the least served of those that wait, not the one in service, which
+ * may lead by a slice.
+ */
+#include "dm-ioband-tree.h"
+
+/* What a leaf may have in flight with slices, as time until it has come back. */
+#define IOBAND_DRAIN_NS		(80 * NSEC_PER_MSEC)
+
+/*
+ * Device time in a unit of charge: what one byte takes at 100 MB/s, so that leads
+ * and lags that are allowed mean about the same as in bytes.
+ */
+#define IOBAND_NS_PER_CHARGE	10
+
+/* So much of the slices of a leaf, and of the nodes above it, is over. */
+static void leaf_use_slice(struct ioband_leaf *leaf, u64 ns)
+{
+	struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+		if (ent->parent->serving == ent)
+			ent->parent->served_ns += ns;
+}
+
+/* A leaf has had the device for so long, or will have. */
+static void leaf_charge_ns(struct ioband_core *core, struct ioband_leaf *leaf, u64 ns, bool in_turn)
+{
+	if (core->charge_time)
+		ioband_leaf_charge(core, leaf, min_t(u64, ns, U32_MAX) / IOBAND_NS_PER_CHARGE,
+				   in_turn);
+}
+
+/**
+ * ioband_slice_charge() - the owner has had the device since it was last charged
+ * @core: scheduler
+ * @now_ns: time
+ */
+void ioband_slice_charge(struct ioband_core *core, u64 now_ns)
+{
+	struct ioband_leaf *leaf = core->owner;
+	u64 ns;
+
+	if (!leaf || core->flush == IOBAND_FLUSH_RUNNING)
+		return;
+	if (leaf->state == IOBAND_THINKING)
+		now_ns = min(now_ns, leaf->think_until_ns);
+	if (now_ns <= core->owned_ns)
+		return;
+	ns = now_ns - core->owned_ns;
+	core->owned_ns = now_ns;
+	leaf_use_slice(leaf, ns);
+	leaf_charge_ns(core, leaf, ns, true);
+}
+
+/* How long a leaf still has its turn, if another one waits for it, at some level. */
+static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	const struct ioband_ent *ent;
+	u64 left_ns = U64_MAX;
+
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+		const struct ioband_node *node = ent->parent;
+		const u64 served_ns = min(core->slice_ns, node->served_ns);
+
+		if (node->ent.waiting > ent->waiting)
+			left_ns = min(left_ns, core->slice_ns - served_ns);
+	}
+	return left_ns;
+}
+
+/* How much of a leaf may be in flight: what comes back in its turn, and soon. */
+static u32 leaf_depth(const struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	const u64 gap_ns = leaf->gap_ns ?: IOBAND_GAP_FIRST_NS;
+	const u64 time_ns = min_t(u64, leaf_turn_left_ns(core, leaf), IOBAND_DRAIN_NS);
+
+	return clamp_t(u64, div64_u64(time_ns, gap_ns), 1, core->limit_ios);
+}
+
+/**
+ * ioband_slice_learn_gap() - a bio has completed
+ * @leaf: whose
+ * @now_ns: time
+ *
+ * Time counts from one to the next only if others were in flight.
+ */
+void ioband_slice_learn_gap(struct ioband_leaf *leaf, u64 now_ns)
+{
+	const u64 gap_ns = now_ns > leaf->run_ns ? now_ns - leaf->run_ns : 0;
+
+	if (leaf->run_ns)
+		leaf->gap_ns = (7 * (leaf->gap_ns ?: IOBAND_GAP_FIRST_NS) +
+				min_t(u64, gap_ns, IOBAND_DRAIN_NS)) / 8;
+	leaf->run_ns = leaf->inflight ? now_ns : 0;
+}
+
+/* Whoever has been served less than the one in service has nothing waiting, but thinks. */
+static bool node_expects(const struct ioband_node *node)
+{
+	const struct ioband_ent *serving = node->serving;
+
+	return serving && vtime_before(node_least(node, serving)->vtime, serving->vtime);
+}
+
+/*
+ * Whose turn it is in a node.  After a slice it is that of the least served that
+ * waits, or still of the one in service, which is here although what it does may
+ * be in flight or to come.  Who thinks, and would be the next, is waited for.
+ */
+static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioband_node *node,
+				     bool *expect)
+{
+	struct rb_node *rb = rb_first_cached(&node->live);
+	struct ioband_ent *least;
+
+	if (node->serving && node->served_ns < core->slice_ns)
+		return node->serving;
+	while (rb && !rb_to_ent(rb)->waiting)
+		rb = rb_next(rb);
+	if (!rb)
+		return node->serving;
+	least = rb_to_ent(rb);
+	if (!node->serving || vtime_before(least->vtime, node->serving->vtime)) {
+		node->serving = least;
+		node->served_ns = 0;
+	} else if (node_expects(node)) {
+		*expect = true;
+	} else {
+		node->served_ns = core->slice_ns - core->slice_ns / 4;
+	}
+	return node->serving;
+}
+
+/*
+ * The leaf whose turn it is; something waits.  A node in which nothing waits, and
+ * nobody was in service, has no turn although bios that went out of turn keep it
+ * busy: then another look from the top, without it.
+ */
+static struct ioband_leaf *core_serve(struct ioband_core *core, bool *expect)
+{
+	struct ioband_node *node = &core->root;
+	struct ioband_ent *ent;
+
+	*expect = false;
+	while ((ent = node_serve(core, node, expect)) || node->ent.parent) {
+		if (!ent) {
+			node->ent.parent->serving = NULL;
+			node = &core->root;
+			*expect = false;
+			continue;
+		}
+		if (ent->leaf)
+			return container_of(ent, struct ioband_leaf, ent);
+		node = container_of(ent, struct ioband_node, ent);
+	}
+	return NULL;
+}
+
+/* How long a flush takes after a leaf has written so much. */
+static u64 leaf_destage_ns(const struct ioband_leaf *leaf, u64 bytes)
+{
+	return mul_u64_u64_div_u64(bytes, leaf->destage_ns, leaf->destage_bytes);
+}
+
+/**
+ * ioband_slice_charge_urgent() - what a bio out of turn costs in device time
+ * @leaf: whose
+ *
+ * Return: units of charge.
+ */
+u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf)
+{
+	return div_u64(leaf->gap_ns ?: IOBAND_GAP_FIRST_NS, IOBAND_NS_PER_CHARGE);
+}
+
+/**
+ * ioband_slice_soil() - something goes to the device's write cache
+ * @core: scheduler
+ * @leaf: whose
+ * @bytes: how much
+ * @in_turn: it was the leaf's turn
+ *
+ * The time to flush it is as good as over.
+ */
+void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
+		       bool in_turn)
+{
+	u64 ns;
+
+	core->dirty_bytes += bytes;
+	if (in_turn || !core->writer)
+		core->writer = leaf;
+	leaf_use_slice(leaf, leaf_destage_ns(leaf, bytes));
+	if (core->writer != leaf)	/* a little more for who has written so far */
+		return;
+	ns = leaf_destage_ns(leaf, core->dirty_bytes);
+	if (ns <= leaf->prepaid_ns)
+		return;
+	leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, in_turn);
+	leaf->prepaid_ns = ns;
+}
+
+/*
+ * Is the device a leaf's, or does it still write what another one has written?  If
+ * that takes less than a flush may take for nothing, it is left to gather.
+ */
+static bool core_is_flushed(struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	const struct ioband_leaf *writer = core->writer;
+
+	if (core->flush == IOBAND_FLUSH_RUNNING)
+		return false;
+	if (writer && writer != leaf &&
+	    leaf_destage_ns(writer, core->dirty_bytes) >= IOBAND_GAP_FIRST_NS)
+		core->flush = IOBAND_FLUSH_DUE;
+	else
+		core->flush = IOBAND_FLUSH_NONE;
+	return core->flush == IOBAND_FLUSH_NONE;
+}
+
+/**
+ * ioband_core_start_flush() - should the devices' write caches be flushed
+ * @core: scheduler
+ * @now_ns: time
+ *
+ * To be asked when ioband_core_pick() has returned NULL.
+ *
+ * Return: true if so: the caller does, and says so with ioband_core_end_flush().
+ * Until then nobody else gets the device.
+ */
+bool ioband_core_start_flush(struct ioband_core *core, u64 now_ns)
+{
+	if (core->flush != IOBAND_FLUSH_DUE)
+		return false;
+	ioband_slice_charge(core, now_ns);
+	core->flush = IOBAND_FLUSH_RUNNING;
+	core->flushing_ns = now_ns;
+	core->flushed_bytes = core->dirty_bytes;
+	core->dirty_bytes = 0;
+	return true;
+}
+
+/*
+ * Of the last flushes, each counts half as much as the one after it.  No medium takes
+ * more than a gigabyte a second: the next flush is never out of sight.
+ */
+static void leaf_learn_destage(struct ioband_leaf *leaf, u64 ns, u64 bytes)
+{
+	ns = max(bytes, ns > IOBAND_GAP_FIRST_NS ? ns - IOBAND_GAP_FIRST_NS : 0);
+	leaf->destage_ns = leaf->destage_ns / 2 + ns;
+	leaf->destage_bytes = leaf->destage_bytes / 2 + bytes;
+}
+
+/**
+ * ioband_core_end_flush() - the flush that was asked for has ended
+ * @core: scheduler
+ * @now_ns: time
+ */
+void ioband_core_end_flush(struct ioband_core *core, u64 now_ns)
+{
+	struct ioband_leaf *leaf = core->writer;
+	u64 ns;
+
+	core->flush = IOBAND_FLUSH_NONE;
+	core->owned_ns = max(core->owned_ns, now_ns);
+	if (!leaf)
+		return;
+	ns = now_ns > core->flushing_ns ? now_ns - core->flushing_ns : 0;
+	leaf_learn_destage(leaf, ns, core->flushed_bytes);
+	if (ns > leaf->prepaid_ns)
+		leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, false);
+	leaf->prepaid_ns = min(leaf->prepaid_ns - min(ns, leaf->prepaid_ns), core->slice_ns / 4);
+	if (!core->dirty_bytes)
+		core->writer = NULL;
+}
+
+/**
+ * ioband_core_drop_flush() - there was nothing to flush, or nobody who can
+ * @core: scheduler, which has asked for one
+ */
+void ioband_core_drop_flush(struct ioband_core *core)
+{
+	core->flush = IOBAND_FLUSH_NONE;
+	if (!core->dirty_bytes)
+		core->writer = NULL;
+}
+
+/**
+ * ioband_slice_pick() - whose bio may go now if each has the device to itself
+ * @core: scheduler; something waits
+ * @now_ns: time
+ * @wake_ns: as of ioband_core_pick()
+ *
+ * Return: the leaf, or NULL.
+ */
+struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
+{
+	bool expect;
+	struct ioband_leaf *leaf = core_serve(core, &expect);
+
+	if (!leaf)
+		return NULL;
+	if (expect) {
+		*wake_ns = ioband_core_grace_ends(core);
+		return NULL;
+	}
+	if (leaf != core->owner) {
+		if (core->inflight_ios - leaf->inflight > core->stuck_ios ||
+		    !core_is_flushed(core, leaf))
+			return NULL;
+		core->owner = leaf;
+		core->owned_ns = now_ns;
+	}
+	if (leaf->state == IOBAND_THINKING)
+		*wake_ns = leaf->think_until_ns;
+	if (leaf->state != IOBAND_WAITING || leaf->inflight >= leaf_depth(core, leaf))
+		return NULL;
+	return leaf;
+}
+
+/**
+ * ioband_core_set_slice() - let each have the device to itself for a while
+ * @core: scheduler
+ * @slice_ns: for how long at most; 0: no slices
+ * @charge_time: what is charged is the time that a leaf has the device, and not
+ *	what its bios cost; with slices only
+ * @now_ns: time
+ *
+ * What is in flight stays so; holds from the next ioband_core_pick() on.
+ */
+void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_time, u64 now_ns)
+{
+	ioband_slice_charge(core, now_ns);
+	core->slice_ns = slice_ns;
+	core->charge_time = slice_ns && charge_time;
+	if (slice_ns)
+		return;
+	core->owner = NULL;
+	core->writer = NULL;
+	core->dirty_bytes = 0;
+	if (core->flush == IOBAND_FLUSH_DUE)
+		core->flush = IOBAND_FLUSH_NONE;
+}

@@ -33,6 +33,11 @@ static const char * const key_names[IOBAND_NR_KEYS] = {
 	[IOBAND_KEY_SLICE]	= "slice",
 };
 
+/* Those of io.max. */
+#define IOBAND_NR_RATES		4
+
+static const char * const rate_names[IOBAND_NR_RATES] = { "rbps", "wbps", "riops", "wiops" };
+
 /* In sectors; in bytes it must fit a loff_t. */
 #define IOBAND_START_MAX	((u64)S64_MAX >> 9)
 
@@ -360,6 +365,85 @@ static int parse_weight_message(struct ioband_message *message, unsigned int arg
 	return 0;
 }
 
+static u64 *rate_of(struct ioband_rates *rates, unsigned int i)
+{
+	return i < IOBAND_NR_WAYS ? &rates->bytes[i] : &rates->ios[i - IOBAND_NR_WAYS];
+}
+
+/**
+ * ioband_rates_merge() - change a maximum as a message says
+ * @rates: the maximum
+ * @message: the message
+ */
+void ioband_rates_merge(struct ioband_rates *rates, const struct ioband_message *message)
+{
+	struct ioband_rates given = message->rates;
+	unsigned int i;
+
+	for (i = 0; i < IOBAND_NR_RATES; i++)
+		if (message->rates_given & (1U << i))
+			*rate_of(rates, i) = *rate_of(&given, i);
+}
+
+/**
+ * ioband_rates_bound() - does a maximum bound anything
+ * @rates: the maximum
+ *
+ * Return: true if so.
+ */
+bool ioband_rates_bound(const struct ioband_rates *rates)
+{
+	return rates->bytes[IOBAND_WAY_READ] || rates->bytes[IOBAND_WAY_WRITE] ||
+	       rates->ios[IOBAND_WAY_READ] || rates->ios[IOBAND_WAY_WRITE];
+}
+
+static int parse_rate(struct ioband_message *message, const char *word,
+		      struct ioband_error *error)
+{
+	const char *equals = strchr(word, '=');
+	unsigned int i;
+	u64 *rate;
+
+	for (i = 0; equals && i < IOBAND_NR_RATES; i++)
+		if (equals == word + strlen(rate_names[i]) &&
+		    !strncmp(word, rate_names[i], equals - word))
+			break;
+	if (!equals || i == IOBAND_NR_RATES)
+		return fail(error,
+			    "'%.32s': must be rbps=, wbps=, riops= or wiops=, or default alone",
+			    word);
+	if (message->rates_given & (1U << i))
+		return fail(error, "%s= is given twice", rate_names[i]);
+	message->rates_given |= 1U << i;
+	rate = rate_of(&message->rates, i);
+	*rate = 0;
+	if (strcmp(equals + 1, "max") && parse_u64(equals + 1, 1, IOBAND_RATE_MAX, rate))
+		return fail(error,
+			    "%s=%.32s: must be max, or a whole number from 1 to %llu a second",
+			    rate_names[i], equals + 1, IOBAND_RATE_MAX);
+	return 0;
+}
+
+static int parse_max_message(struct ioband_message *message, unsigned int argc, char **argv,
+			     struct ioband_error *error)
+{
+	unsigned int i;
+	int ret;
+
+	if (argc < 3)
+		return fail(error,
+			    "max: %u words follow; must be <group> and rbps=, wbps=, riops= or wiops=, or <group> default",
+			    argc - 1);
+	ret = parse_spec(&message->spec, argv[1], error);
+	if (!ret && argc == 3 && !strcmp(argv[2], "default")) {
+		message->rates_given = (1U << IOBAND_NR_RATES) - 1;
+		return 0;
+	}
+	for (i = 2; !ret && i < argc; i++)
+		ret = parse_rate(message, argv[i], error);
+	return ret;
+}
+
 static int parse_set_message(struct ioband_message *message, unsigned int argc, char **argv,
 			     struct ioband_error *error)
 {
@@ -403,6 +487,7 @@ int ioband_args_message(struct ioband_message *message, unsigned int argc, char 
 			     struct ioband_error *error);
 	} verbs[] = {
 		[IOBAND_MSG_WEIGHT]	= { "weight", parse_weight_message },
+		[IOBAND_MSG_MAX]	= { "max", parse_max_message },
 		[IOBAND_MSG_SET]	= { "set", parse_set_message },
 		[IOBAND_MSG_GROUPS]	= { "groups", parse_page_message },
 		[IOBAND_MSG_STATS]	= { "stats", parse_page_message },
@@ -413,13 +498,14 @@ int ioband_args_message(struct ioband_message *message, unsigned int argc, char 
 	*message = (struct ioband_message) {};
 	if (!argc)
 		return fail(error,
-			    "empty message: must be weight, set, groups, stats or latency");
+			    "empty message: must be weight, max, set, groups, stats or latency");
 	for (verb = 0; verb < ARRAY_SIZE(verbs); verb++)
 		if (!strcmp(argv[0], verbs[verb].name))
 			break;
 	if (verb == ARRAY_SIZE(verbs))
 		return fail(error,
-			    "'%.32s': must be weight, set, groups, stats or latency", argv[0]);
+			    "'%.32s': must be weight, max, set, groups, stats or latency",
+			    argv[0]);
 	message->verb = verb;
 	return verbs[verb].parse(message, argc, argv, error);
 }

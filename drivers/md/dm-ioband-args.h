@@ -14,6 +14,8 @@
 
 #define IOBAND_POOL_NAME_MAX	63
 #define IOBAND_SLICE_MAX_MS	1000
+/* A terabyte a second, as many bios, and room in 64 bits for nanoseconds of them. */
+#define IOBAND_RATE_MAX		1000000000000ULL
 
 /**
  * enum ioband_mode - how the bios of a device are sorted into groups
@@ -107,6 +109,7 @@ struct ioband_spec {
 
 enum ioband_verb {
 	IOBAND_MSG_WEIGHT,
+	IOBAND_MSG_MAX,
 	IOBAND_MSG_SET,
 	IOBAND_MSG_GROUPS,
 	IOBAND_MSG_STATS,
@@ -118,6 +121,8 @@ enum ioband_verb {
  * @verb: what to do
  * @spec: whose weight
  * @weight: to set; 0: back to the default
+ * @rates: of a maximum
+ * @rates_given: which of them to set, a bit for each of rbps, wbps, riops, wiops
  * @settings: what to set
  * @cursor: where the page starts
  */
@@ -125,6 +130,8 @@ struct ioband_message {
 	enum ioband_verb verb;
 	struct ioband_spec spec;
 	u32 weight;
+	struct ioband_rates rates;
+	unsigned int rates_given;
 	struct ioband_settings settings;
 	u32 cursor;
 };
@@ -140,6 +147,9 @@ int ioband_args_table(struct ioband_table *table, unsigned int argc, char **argv
 		      struct ioband_error *error);
 int ioband_args_message(struct ioband_message *message, unsigned int argc, char **argv,
 			struct ioband_error *error);
+
+void ioband_rates_merge(struct ioband_rates *rates, const struct ioband_message *message);
+bool ioband_rates_bound(const struct ioband_rates *rates);
 
 extern const char * const ioband_mode_names[IOBAND_NR_MODES];
 extern const char * const ioband_measure_names[];

@@ -209,7 +209,7 @@ void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 
  */
 void ioband_core_init(struct ioband_core *core)
 {
-	*core = (struct ioband_core) { .thinking = RB_ROOT_CACHED };
+	*core = (struct ioband_core) { .thinking = RB_ROOT_CACHED, .blocked = RB_ROOT_CACHED };
 	ioband_node_init(&core->root, NULL, IOBAND_WEIGHT_DEFAULT);
 	ioband_core_set_limit(core, U32_MAX, 0);
 }
@@ -228,8 +228,8 @@ void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios)
 	core->stuck_ios = stuck_ios;
 }
 
-/* Idling earns nothing, and nor does being slow for ever. */
-static void ent_catch_up(struct ioband_ent *ent)
+/* Idling earns nothing, and nor does being slow for ever.  Return: whether it has moved. */
+static bool ent_catch_up(struct ioband_ent *ent)
 {
 	const u64 lag_max = ent->busy ? ent_vtime_of(ent, IOBAND_LAG_MAX) : 0;
 	const u64 lag = ent->parent->vnow - ent->vtime;
@@ -239,8 +239,10 @@ static void ent_catch_up(struct ioband_ent *ent)
 	 * can be, at most.  If it seems to be more, the entity was idle while
 	 * virtual time went round (128 TiB at weight 1).
 	 */
-	if (lag > lag_max && lag < -2 * ent_vtime_of(ent, U32_MAX))
-		ent_advance(ent, ent->parent->vnow - lag_max);
+	if (lag <= lag_max || lag >= -2 * ent_vtime_of(ent, U32_MAX))
+		return false;
+	ent_advance(ent, ent->parent->vnow - lag_max);
+	return true;
 }
 
 /**
@@ -273,26 +275,25 @@ static bool think_less(struct rb_node *a, const struct rb_node *b)
 	       rb_entry(b, struct ioband_leaf, think)->think_until_ns;
 }
 
-/*
- * The one place where a leaf changes its state: keeps the counters of all
- * entities on the way up, and the membership in the trees, in step.
- */
-static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
-			   enum ioband_leaf_state state)
+/* Of a change in what waits, what those above see. */
+static s64 cap_let_through(const struct ioband_cap *cap, s64 waiting)
 {
-	const enum ioband_leaf_state old = leaf->state;
-	const int waiting = (state == IOBAND_WAITING) - (old == IOBAND_WAITING);
-	const int thinking = (state == IOBAND_THINKING) - (old == IOBAND_THINKING);
-	const int busy = (state != IOBAND_IDLE) - (old != IOBAND_IDLE);
-	struct ioband_ent *ent;
+	if (cap->blocked & ioband_way_mask(IOBAND_WAY_READ))
+		waiting -= (s32)waiting;
+	if (cap->blocked & ioband_way_mask(IOBAND_WAY_WRITE))
+		waiting = (s32)waiting;
+	return waiting;
+}
 
-	if (state == old)
-		return;
-	leaf->state = state;
-	if (state == IOBAND_IDLE && core->owner == leaf)
-		core->owner = NULL;
+/*
+ * The one place where counters change: keeps those of an entity and of all above,
+ * and the membership in the trees, in step.
+ */
+static void ent_count(struct ioband_ent *ent, s64 waiting, int thinking, int busy)
+{
+	for (; ; ent = &ent->parent->ent) {
+		bool live;
 
-	for (ent = &leaf->ent; ; ent = &ent->parent->ent) {
 		ent->waiting += waiting;
 		ent->thinking += thinking;
 		ent->busy += busy;
@@ -300,11 +301,66 @@ static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 			break;
 		if (!ent->busy && ent->parent->serving == ent)
 			ent->parent->serving = NULL;
-		if (!ent_is_live(ent) && (ent->waiting || ent->thinking))
+		live = ent_shown(ent) || ent->thinking;
+		if (!ent_is_live(ent) && live)
 			ent_insert(ent);
-		else if (ent_is_live(ent) && !(ent->waiting || ent->thinking))
+		else if (ent_is_live(ent) && !live)
 			ent_erase(ent);
+		if (unlikely(ent->cap))
+			waiting = cap_let_through(ent->cap, waiting);
 	}
+}
+
+/* At every level. */
+static bool ent_catch_up_all(struct ioband_ent *ent)
+{
+	bool moved = false;
+
+	for (; ent->parent; ent = &ent->parent->ent)
+		moved |= ent_catch_up(ent);
+	return moved;
+}
+
+/**
+ * ioband_ent_block() - block some ways of an entity that has a maximum
+ * @ent: the entity
+ * @blocked: all that are from now on, as halves of &ioband_ent.waiting
+ *
+ * Those above do not see any more what waits there that way, or see it again.
+ */
+void ioband_ent_block(struct ioband_ent *ent, u64 blocked)
+{
+	const u64 before = ent_shown(ent);
+
+	ent->cap->blocked = blocked;
+	if (!before)
+		ent_catch_up_all(ent);
+	ent_count(ent, 0, 0, 0);
+	ent_count(&ent->parent->ent, ent_shown(ent) - before, 0, 0);
+}
+
+static s64 ways_to_waiting(u8 ways)
+{
+	return (ways & 1 ? ioband_way_one(IOBAND_WAY_READ) : 0) +
+	       (ways & 2 ? ioband_way_one(IOBAND_WAY_WRITE) : 0);
+}
+
+/* The one place where a leaf changes its state. */
+static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
+			   enum ioband_leaf_state state, u8 ways)
+{
+	const enum ioband_leaf_state old = leaf->state;
+	const s64 waiting = ways_to_waiting(ways) - ways_to_waiting(leaf->ways);
+	const int thinking = (state == IOBAND_THINKING) - (old == IOBAND_THINKING);
+	const int busy = (state != IOBAND_IDLE) - (old != IOBAND_IDLE);
+
+	if (state == old && ways == leaf->ways)
+		return;
+	leaf->state = state;
+	leaf->ways = ways;
+	if (state == IOBAND_IDLE && core->owner == leaf)
+		core->owner = NULL;
+	ent_count(&leaf->ent, waiting, thinking, busy);
 
 	if (thinking > 0) {
 		rb_add_cached(&leaf->think, &core->thinking, think_less);
@@ -327,12 +383,9 @@ static void leaf_learn_think(struct ioband_leaf *leaf, u64 now_ns)
 /* A leaf gets its first bio after it had none. */
 static void leaf_arrive(struct ioband_leaf *leaf, u64 now_ns)
 {
-	struct ioband_ent *ent;
-
 	if (!leaf->inflight)
 		leaf_learn_think(leaf, now_ns);
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		ent_catch_up(ent);
+	ent_catch_up_all(&leaf->ent);
 }
 
 /*
@@ -406,7 +459,7 @@ static void core_expire(struct ioband_core *core, u64 now_ns)
 
 		if (leaf->think_until_ns > now_ns)
 			return;
-		leaf_set_state(core, leaf, IOBAND_IDLE);
+		leaf_set_state(core, leaf, IOBAND_IDLE, 0);
 	}
 }
 
@@ -417,7 +470,7 @@ static void core_expire(struct ioband_core *core, u64 now_ns)
  */
 void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 {
-	leaf_set_state(core, leaf, IOBAND_IDLE);
+	leaf_set_state(core, leaf, IOBAND_IDLE, 0);
 	if (core->writer == leaf)
 		core->writer = NULL;
 }
@@ -426,33 +479,34 @@ void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
  * ioband_core_wait() - a leaf has a bio waiting
  * @core: scheduler
  * @leaf: whose
+ * @way: of the bio
  * @now_ns: time
  *
- * To be called for each bio that is queued; only the first changes anything.
+ * To be called for each bio that is queued; only the first each way changes anything.
  */
-void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
+void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_way way,
+		      u64 now_ns)
 {
-	if (leaf->state == IOBAND_WAITING)
-		return;
-	leaf_arrive(leaf, now_ns);
-	leaf_set_state(core, leaf, IOBAND_WAITING);
+	if (leaf->state != IOBAND_WAITING)
+		leaf_arrive(leaf, now_ns);
+	leaf_set_state(core, leaf, IOBAND_WAITING, leaf->ways | 1 << way);
 }
 
 /* ---- what the caller asks and tells -------------------------------------- */
 
 /*
- * The least-served child with a bio waiting.  Adds the thinkers before it to
- * what is on the pipe; NULL when these fill it.
+ * The least-served child with a bio waiting, one way of those in @open.  Adds the
+ * thinkers before it to what is on the pipe; NULL when these fill it.
  */
 static struct ioband_ent *node_pick(const struct ioband_core *core, const struct ioband_node *node,
-				    u32 *ios)
+				    u64 open, u32 *ios)
 {
 	struct rb_node *rb;
 
 	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
 		struct ioband_ent *ent = rb_to_ent(rb);
 
-		if (ent->waiting)
+		if (ent_shown(ent) & open)
 			return ent;
 		*ios += ent->thinking;
 		if (*ios >= core->limit_ios)
@@ -461,19 +515,11 @@ static struct ioband_ent *node_pick(const struct ioband_core *core, const struct
 	return NULL;
 }
 
-/**
- * ioband_core_pick() - whose bio may go now
- * @core: scheduler
- * @now_ns: time
- * @wake_ns: when NULL is returned: when to ask again, or IOBAND_NO_WAKEUP if
- *	only an arrival or a completion can change the answer
- *
- * Return: the leaf whose next bio may go (tell ioband_core_admit()), or NULL.
- */
-struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
+static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
 	struct ioband_ent *ent = &core->root.ent;
 	u32 ios = core->inflight_ios;
+	u64 open = U64_MAX;
 
 	*wake_ns = IOBAND_NO_WAKEUP;
 	if (!ent->waiting || ios >= core->limit_ios)
@@ -483,20 +529,79 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	if (core->slice_ns)
 		return ioband_slice_pick(core, now_ns, wake_ns);
 	do {
-		ent = node_pick(core, container_of(ent, struct ioband_node, ent), &ios);
+		ent = node_pick(core, container_of(ent, struct ioband_node, ent), open, &ios);
 		if (!ent) {
 			*wake_ns = ioband_core_grace_ends(core);
 			return NULL;
 		}
+		open &= ent_open(ent);
 	} while (!ent->leaf);
 	return container_of(ent, struct ioband_leaf, ent);
 }
 
+/**
+ * ioband_core_pick() - whose bio may go now
+ * @core: scheduler
+ * @now_ns: time
+ * @wake_ns: when NULL is returned: when to ask again, or IOBAND_NO_WAKEUP if
+ *	only an arrival or a completion can change the answer
+ *
+ * Return: the leaf whose next bio, one way of those that ioband_leaf_may() tells,
+ * may go (tell ioband_core_admit()), or NULL.
+ */
+struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
+{
+	struct ioband_leaf *leaf;
+
+	if (likely(!core->capped))
+		return core_pick(core, now_ns, wake_ns);
+	ioband_cap_expire(core, now_ns);
+	/* What waited below a maximum was passed over, which earns nothing either. */
+	do
+		leaf = core_pick(core, now_ns, wake_ns);
+	while (leaf && ent_catch_up_all(&leaf->ent));
+	if (!leaf)
+		*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));
+	return leaf;
+}
+
+/**
+ * ioband_leaf_may() - in which ways may a leaf's next bio be
+ * @core: scheduler
+ * @leaf: what ioband_core_pick() returned
+ *
+ * Return: a bit for each way in which one waits that no maximum blocks.
+ */
+u8 ioband_leaf_may(const struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	const struct ioband_ent *ent;
+	u64 open = U64_MAX;
+
+	if (likely(!core->capped))
+		return leaf->ways;
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+		open &= ent_open(ent);
+	return leaf->ways & ((open & ioband_way_mask(IOBAND_WAY_READ) ? 1 : 0) |
+			     (open & ioband_way_mask(IOBAND_WAY_WRITE) ? 2 : 0));
+}
+
+static void leaf_charge_caps(struct ioband_core *core, struct ioband_leaf *leaf,
+			     const struct ioband_bill *bill, bool in_turn, u64 now_ns)
+{
+	struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+		if (ent->cap)
+			ioband_cap_charge(core, ent->cap, bill, in_turn, now_ns);
+}
+
 static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
-			const struct ioband_bill *bill, bool in_turn)
+			const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
 	u32 charge = bill->charge;
 
+	if (unlikely(core->capped))
+		leaf_charge_caps(core, leaf, bill, in_turn, now_ns);
 	core->inflight_ios++;
 	core->inflight_bytes += bill->bytes;
 	leaf->inflight++;
@@ -515,14 +620,14 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
  * @core: scheduler
  * @leaf: what ioband_core_pick() returned
  * @bill: what the bio costs
- * @more: the leaf has another bio waiting
+ * @ways: in which the leaf still has bios waiting, as bits
+ * @now_ns: time
  */
 void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
-		       const struct ioband_bill *bill, bool more)
+		       const struct ioband_bill *bill, u8 ways, u64 now_ns)
 {
-	core_launch(core, leaf, bill, true);
-	if (!more)
-		leaf_set_state(core, leaf, IOBAND_INFLIGHT);
+	core_launch(core, leaf, bill, true, now_ns);
+	leaf_set_state(core, leaf, ways ? IOBAND_WAITING : IOBAND_INFLIGHT, ways);
 }
 
 /**
@@ -541,9 +646,9 @@ void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 	core_expire(core, now_ns);
 	if (leaf->state != IOBAND_WAITING) {
 		leaf_arrive(leaf, now_ns);
-		leaf_set_state(core, leaf, IOBAND_INFLIGHT);
+		leaf_set_state(core, leaf, IOBAND_INFLIGHT, 0);
 	}
-	core_launch(core, leaf, bill, false);
+	core_launch(core, leaf, bill, false, now_ns);
 }
 
 /**
@@ -567,14 +672,19 @@ bool ioband_leaf_owes_much(const struct ioband_leaf *leaf)
 }
 
 /**
- * ioband_core_withdraw() - a leaf's waiting bios were taken away unserved
+ * ioband_core_withdraw() - waiting bios of a leaf were taken away unserved
  * @core: scheduler
- * @leaf: has nothing waiting any more
+ * @leaf: leaf
+ * @ways: in which it still has some
  */
-void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf)
+void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 ways)
 {
-	if (leaf->state == IOBAND_WAITING)
-		leaf_set_state(core, leaf, leaf->inflight ? IOBAND_INFLIGHT : IOBAND_IDLE);
+	if (leaf->state != IOBAND_WAITING)
+		return;
+	if (ways)
+		leaf_set_state(core, leaf, IOBAND_WAITING, ways);
+	else
+		leaf_set_state(core, leaf, leaf->inflight ? IOBAND_INFLIGHT : IOBAND_IDLE, 0);
 }
 
 /**
@@ -596,10 +706,10 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 	if (leaf->inflight || leaf->state != IOBAND_INFLIGHT)
 		return;
 	if (leaf->think_ns > IOBAND_GRACE_MAX_NS) {
-		leaf_set_state(core, leaf, IOBAND_IDLE);
+		leaf_set_state(core, leaf, IOBAND_IDLE, 0);
 		return;
 	}
 	leaf->think_until_ns = now_ns + min(2 * leaf->think_ns + IOBAND_GRACE_MIN_NS,
 					    (u64)IOBAND_GRACE_MAX_NS);
-	leaf_set_state(core, leaf, IOBAND_THINKING);
+	leaf_set_state(core, leaf, IOBAND_THINKING, 0);
 }

@@ -18,7 +18,20 @@
 #define IOBAND_WEIGHT_MAX	10000
 #define IOBAND_WEIGHT_DEFAULT	100
 
+struct ioband_cap;
 struct ioband_node;
+
+/**
+ * enum ioband_way - to the device or from it
+ * @IOBAND_WAY_READ: reads
+ * @IOBAND_WAY_WRITE: all that changes what is on it, discards too
+ * @IOBAND_NR_WAYS: how many there are
+ */
+enum ioband_way {
+	IOBAND_WAY_READ,
+	IOBAND_WAY_WRITE,
+	IOBAND_NR_WAYS,
+};
 
 /**
  * struct ioband_ent - what competes among the children of a node
@@ -29,7 +42,9 @@ struct ioband_node;
  * @turn: by how much its last turn advanced it
  * @pace: what a unit of charge advances it by: 2^32 / @weight
  * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
- * @waiting: leaves at or below that have a bio waiting
+ * @cap: what it may have at most; NULL: as much as there is
+ * @waiting: leaves at or below that have a read waiting, in the low half, and those
+ *	that have a write, in the high one; without those that are blocked below
  * @thinking: leaves at or below that are expected back within their grace
  * @busy: leaves at or below that are not idle
  * @leaf: a leaf's entity (else a node's)
@@ -40,8 +55,9 @@ struct ioband_ent {
 	u64 vtime;
 	u64 turn;
 	u64 pace;
+	struct ioband_cap *cap;
+	u64 waiting;
 	u32 weight;
-	u32 waiting;
 	u32 thinking;
 	u32 busy;
 	bool leaf;
@@ -74,6 +90,7 @@ enum ioband_leaf_state {
  * struct ioband_leaf - where bios come from: a group's own queue
  * @ent: itself, among the children of its node
  * @state: see &enum ioband_leaf_state
+ * @ways: in which bios wait, as bits
  * @inflight: bios admitted and not yet completed
  * @think: place among the thinking leaves
  * @think_until_ns: when the grace ends
@@ -89,6 +106,7 @@ enum ioband_leaf_state {
 struct ioband_leaf {
 	struct ioband_ent ent;
 	enum ioband_leaf_state state;
+	u8 ways;
 	u32 inflight;
 	struct rb_node think;
 	u64 think_until_ns;
@@ -105,12 +123,60 @@ struct ioband_leaf {
  * struct ioband_bill - what one bio costs
  * @charge: units of the pool's measure
  * @bytes: bytes that occupy the device
+ * @ios: bios that it counts as in a maximum: of a bio in pieces, the first counts
+ * @more: other pieces of the same bio follow
+ * @way: see &enum ioband_way
  * @cached: it may complete in the device's write cache, before the medium has it
  */
 struct ioband_bill {
 	u32 charge;
 	u32 bytes;
+	u8 ios;
+	u8 way;
+	bool more;
 	bool cached;
+};
+
+/**
+ * struct ioband_rates - so much a second
+ * @bytes: by way; 0: no bound
+ * @ios: bios, by way; 0: no bound
+ */
+struct ioband_rates {
+	u64 bytes[IOBAND_NR_WAYS];
+	u64 ios[IOBAND_NR_WAYS];
+};
+
+/**
+ * struct ioband_clock - a bound on what goes
+ * @rate: so much a second; 0: no bound
+ * @next_ns: when what has gone so far is used up
+ * @rest: of the last division, 1/@rate ns
+ */
+struct ioband_clock {
+	u64 rate;
+	u64 next_ns;
+	u64 rest;
+};
+
+/**
+ * struct ioband_cap - what an entity may have at most
+ * @ent: the entity
+ * @bytes: by way
+ * @ios: by way
+ * @begun: by way: of a bio in pieces some have gone, and others follow
+ * @rb: place among the blocked ones, while it is
+ * @until_ns: when one of its ways is blocked no longer
+ * @blocked: ways that are, as halves of &ioband_ent.waiting
+ */
+struct ioband_cap {
+	struct ioband_ent *ent;
+	struct ioband_clock bytes[IOBAND_NR_WAYS];
+	struct ioband_clock ios[IOBAND_NR_WAYS];
+	bool begun[IOBAND_NR_WAYS];
+	struct rb_node rb;
+	u64 until_ns;
+	u64 blocked;
 };
 
 enum ioband_flush {
@@ -123,6 +189,9 @@ enum ioband_flush {
  * struct ioband_core - one scheduler
  * @root: the tree
  * @thinking: thinking leaves by the end of their grace
+ * @blocked: what has had its maximum, by the time until when
+ * @capped: some entity has a maximum, or had one
+ * @slack_ns: how late a wake-up may be without anybody getting less than a maximum
  * @inflight_ios: bios admitted and not yet completed
  * @inflight_bytes: their bytes
  * @limit_ios: bound on what is in flight, bios; at least 1
@@ -141,6 +210,9 @@ enum ioband_flush {
 struct ioband_core {
 	struct ioband_node root;
 	struct rb_root_cached thinking;
+	struct rb_root_cached blocked;
+	bool capped;
+	u64 slack_ns;
 	u32 inflight_ios;
 	u64 inflight_bytes;
 	u32 limit_ios;
@@ -159,6 +231,7 @@ struct ioband_core {
 #define IOBAND_NO_WAKEUP	U64_MAX
 
 void ioband_core_init(struct ioband_core *core);
+void ioband_core_set_slack(struct ioband_core *core, u64 slack_ns);
 void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios);
 void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_time, u64 now_ns);
 void ioband_node_init(struct ioband_node *node, struct ioband_node *parent, u32 weight);
@@ -166,14 +239,21 @@ void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 
 void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf);
 void ioband_ent_set_weight(struct ioband_ent *ent, u32 weight);
 
-void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns);
+void ioband_cap_init(struct ioband_cap *cap);
+void ioband_cap_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_cap *cap,
+		    const struct ioband_rates *rates, u64 now_ns);
+void ioband_cap_remove(struct ioband_core *core, struct ioband_ent *ent);
+
+void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_way way,
+		      u64 now_ns);
 struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
+u8 ioband_leaf_may(const struct ioband_core *core, const struct ioband_leaf *leaf);
 void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
-		       const struct ioband_bill *bill, bool more);
+		       const struct ioband_bill *bill, u8 ways, u64 now_ns);
 void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 			   const struct ioband_bill *bill, u64 now_ns);
 bool ioband_leaf_owes_much(const struct ioband_leaf *leaf);
-void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf);
+void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 ways);
 void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 			  const struct ioband_bill *bill, u64 now_ns);
 
@@ -181,6 +261,7 @@ bool ioband_core_start_flush(struct ioband_core *core, u64 now_ns);
 void ioband_core_end_flush(struct ioband_core *core, u64 now_ns);
 void ioband_core_drop_flush(struct ioband_core *core);
 
+/* Something waits that is not blocked by a maximum. */
 static inline bool ioband_core_has_waiting(const struct ioband_core *core)
 {
 	return core->root.ent.waiting;

@@ -24,6 +24,7 @@
 
 #include <linux/blk-cgroup.h>
 #include <linux/cgroup.h>
+#include <linux/log2.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -67,12 +68,15 @@ static struct ioband_node *group_node(struct ioband_group *group)
 static void group_init(struct ioband_group *group, struct ioband_pool *pool,
 		       struct ioband_group *parent, u8 kind, u32 weight)
 {
+	int way;
+
 	group->pool = pool;
 	group->parent = parent;
 	group->kind = kind;
 	group->idle_since = jiffies;
 	group->busy_at = jiffies;
-	bio_list_init(&group->held);
+	for (way = 0; way < IOBAND_NR_WAYS; way++)
+		bio_list_init(&group->held[way]);
 	init_waitqueue_head(&group->room);
 	INIT_LIST_HEAD(&group->active);
 	if (parent)
@@ -280,6 +284,12 @@ struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct i
 	return group ?: scope->group;
 }
 
+/* What competes among its siblings: for the root, its own bios. */
+static struct ioband_ent *group_ent(struct ioband_group *group)
+{
+	return group->parent ? &group->node.ent : &group->leaf.ent;
+}
+
 /**
  * ioband_group_set_weight() - change a group's weight
  * @group: group; for the root, the weight of its own bios is meant
@@ -291,8 +301,7 @@ void ioband_group_set_weight(struct ioband_group *group, u32 weight)
 {
 	lockdep_assert_held(&group->pool->lock);
 	group->weight_set = weight;
-	ioband_ent_set_weight(group->parent ? &group->node.ent : &group->leaf.ent,
-			      weight ?: IOBAND_WEIGHT_DEFAULT);
+	ioband_ent_set_weight(group_ent(group), weight ?: IOBAND_WEIGHT_DEFAULT);
 }
 
 /**
@@ -306,6 +315,104 @@ u32 ioband_group_weight(const struct ioband_group *group)
 	const struct ioband_ent *ent = group->parent ? &group->node.ent : &group->leaf.ent;
 
 	return READ_ONCE(ent->weight);
+}
+
+static void cap_rates(const struct ioband_cap *cap, struct ioband_rates *rates)
+{
+	int way;
+
+	*rates = (struct ioband_rates) {};
+	for (way = 0; cap && way < IOBAND_NR_WAYS; way++) {
+		rates->bytes[way] = cap->bytes[way].rate;
+		rates->ios[way] = cap->ios[way].rate;
+	}
+}
+
+/**
+ * ioband_group_max() - what a group may have at most
+ * @group: group
+ * @rates: the result; 0 for each that is not bounded
+ *
+ * Context: Process.
+ *
+ * Return: whether it has a maximum.
+ */
+bool ioband_group_max(struct ioband_group *group, struct ioband_rates *rates)
+{
+	bool capped;
+
+	spin_lock_irq(&group->pool->lock);
+	cap_rates(group->cap, rates);
+	capped = group->cap;
+	spin_unlock_irq(&group->pool->lock);
+	return capped;
+}
+
+/**
+ * ioband_group_is_capped() - has a group a maximum, or one above it
+ * @group: group
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: true if so: its bios have to go through the scheduler.
+ */
+bool ioband_group_is_capped(const struct ioband_group *group)
+{
+	if (likely(!group->pool->core.capped))
+		return false;
+	for (; group; group = group->parent)
+		if (group->cap)
+			return true;
+	return false;
+}
+
+/**
+ * ioband_group_cap_piece() - what had better go at once below a maximum
+ * @group: group
+ * @way: of the bio
+ *
+ * A bio of 4 MiB is all that a group may have in a second at 4 MiB/s, and keeps the
+ * device from the others for as long as it takes.
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: bytes, a power of two of what it may have in 1/16 s; U32_MAX: all.
+ */
+u32 ioband_group_cap_piece(const struct ioband_group *group, enum ioband_way way)
+{
+	u64 rate = U64_MAX;
+
+	if (likely(!group->pool->core.capped))
+		return U32_MAX;
+	for (; group; group = group->parent)
+		if (group->cap && group->cap->bytes[way].rate)
+			rate = min(rate, group->cap->bytes[way].rate);
+	if (rate / 16 >= IOBAND_PIECE_MAX)
+		return U32_MAX;
+	return max_t(u32, rounddown_pow_of_two(rate / 16 | 1), IOBAND_PIECE_MIN);
+}
+
+/* Under the lock.  @spare: is used up if the group had no maximum. */
+static void group_set_max(struct ioband_group *group, const struct ioband_message *message,
+			  struct ioband_cap **spare)
+{
+	struct ioband_core *core = &group->pool->core;
+	struct ioband_rates rates;
+
+	cap_rates(group->cap, &rates);
+	ioband_rates_merge(&rates, message);
+	if (!ioband_rates_bound(&rates)) {
+		ioband_cap_remove(core, group_ent(group));
+		kfree(group->cap);
+		group->cap = NULL;
+		return;
+	}
+	if (!group->cap) {
+		group->cap = *spare;
+		*spare = NULL;
+		ioband_cap_init(group->cap);
+	}
+	ioband_cap_set(core, group_ent(group), group->cap, &rates, ktime_get_ns());
 }
 
 /**
@@ -351,7 +458,8 @@ static bool pid_is_gone(struct pid *pid, enum pid_type type)
 /* What the group stood for is not there any more. */
 static bool group_is_gone(const struct ioband_group *group)
 {
-	const bool forgotten = !group->weight_set && group_is_idle_long(group);
+	const bool set = group->weight_set || group->cap;
+	const bool forgotten = !set && group_is_idle_long(group);
 
 	switch (group->kind) {
 	case IOBAND_KIND_CGROUP:
@@ -396,6 +504,7 @@ static void group_free(struct ioband_group *group)
 		list_del(&group->active);
 		pool->nr_active--;
 	}
+	ioband_cap_remove(&pool->core, group_ent(group));
 	ioband_leaf_remove(&pool->core, &group->leaf);
 	xa_erase(&pool->groups, group->seq);
 	pool->nr_groups--;
@@ -404,6 +513,7 @@ static void group_free(struct ioband_group *group)
 	spin_unlock_irq(&pool->lock);
 
 	owner_put(&group->key);
+	kfree(group->cap);
 	kfree(group->totals);
 	kfree(group);
 }
@@ -546,21 +656,49 @@ static struct cgroup_subsys_state *css_get_v1(const struct ioband_spec *spec,
 	return css ?: ERR_PTR(say_no_cgroup(error));
 }
 
-/* Under the lock: give what @key stands for a weight, making its group for it. */
-static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key, u32 weight,
-		     struct ioband_error *error)
+/**
+ * struct change - what a message wants of a group
+ * @message: the message
+ * @cap: for a group that has no maximum yet
+ */
+struct change {
+	const struct ioband_message *message;
+	struct ioband_cap *cap;
+};
+
+/* Whether there is something to remember: else no group is made for it. */
+static bool change_is_set(const struct change *change)
+{
+	if (change->message->verb == IOBAND_MSG_WEIGHT)
+		return change->message->weight;
+	return ioband_rates_bound(&change->message->rates);
+}
+
+/* Under the lock. */
+static void change_group(struct ioband_group *group, struct change *change)
+{
+	if (change->message->verb == IOBAND_MSG_WEIGHT)
+		ioband_group_set_weight(group, change->message->weight);
+	else
+		group_set_max(group, change->message, &change->cap);
+}
+
+/* Change the group of what @key stands for, made for it if it is not there. */
+static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key,
+		     struct change *change, struct ioband_error *error)
 {
 	struct ioband_pool *pool = scope->group->pool;
+	const bool make = change_is_set(change);
 	struct ioband_group *group;
 	bool found;
 
 	spin_lock_irq(&pool->lock);
-	group = weight ? ioband_group_get(scope, key) : ioband_group_find(scope, key);
+	group = make ? ioband_group_get(scope, key) : ioband_group_find(scope, key);
 	found = group && ioband_key_equal(&group->key, key);
 	if (found)
-		ioband_group_set_weight(group, weight);
+		change_group(group, change);
 	spin_unlock_irq(&pool->lock);
-	if (found || !weight)
+	if (found || !make)
 		return 0;
 	snprintf(error->text, sizeof(error->text),
 		 "no memory for another group, or the pool has %lu already, or it has just gone",
@@ -568,16 +706,16 @@ static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key, u
 	return -ENOMEM;
 }
 
-static int set_group(struct ioband_pool *pool, struct ioband_group *group, u32 weight)
+static int set_group(struct ioband_pool *pool, struct ioband_group *group, struct change *change)
 {
 	spin_lock_irq(&pool->lock);
-	ioband_group_set_weight(group, weight);
+	change_group(group, change);
 	spin_unlock_irq(&pool->lock);
 	return 0;
 }
 
-static int set_cgroup(struct ioband_target *target, const struct ioband_spec *spec, u32 weight,
-		      struct ioband_error *error)
+static int set_cgroup(struct ioband_target *target, const struct ioband_spec *spec,
+		      struct change *change, struct ioband_error *error)
 {
 	struct ioband_scope *scope = ioband_scope_of(target->member,
 						     READ_ONCE(target->member->mode));
@@ -591,15 +729,15 @@ static int set_cgroup(struct ioband_target *target, const struct ioband_spec *sp
 		return PTR_ERR(css);
 	key = css_key(css);
 	if (css->parent)
-		ret = set_keyed(scope, &key, weight, error);
+		ret = set_keyed(scope, &key, change, error);
 	else
-		ret = set_group(target->pool, scope->group, weight);
+		ret = set_group(target->pool, scope->group, change);
 	css_put(css);
 	return ret;
 }
 
-static int set_pid(struct ioband_target *target, const struct ioband_spec *spec, u32 weight,
-		   struct ioband_error *error)
+static int set_pid(struct ioband_target *target, const struct ioband_spec *spec,
+		   struct change *change, struct ioband_error *error)
 {
 	const enum pid_type type = spec->kind == IOBAND_KIND_PID ? PIDTYPE_TGID : PIDTYPE_PGID;
 	struct pid *pid = find_get_pid(spec->id);
@@ -612,13 +750,13 @@ static int set_pid(struct ioband_target *target, const struct ioband_spec *spec,
 			 type == PIDTYPE_PGID ? " group" : "", spec->id);
 		return -ENOENT;
 	}
-	ret = set_keyed(&target->pool->scope, &key, weight, error);
+	ret = set_keyed(&target->pool->scope, &key, change, error);
 	put_pid(pid);
 	return ret;
 }
 
-static int set_device(struct ioband_target *target, const struct ioband_spec *spec, u32 weight,
-		      struct ioband_error *error)
+static int set_device(struct ioband_target *target, const struct ioband_spec *spec,
+		      struct change *change, struct ioband_error *error)
 {
 	const dev_t devno = spec->self ? target->member->devno : spec->id;
 	struct ioband_pool *pool = target->pool;
@@ -630,7 +768,7 @@ static int set_device(struct ioband_target *target, const struct ioband_spec *sp
 		if (member->devno == devno)
 			group = member->scope.group;
 	if (group)
-		ioband_group_set_weight(group, weight);
+		change_group(group, change);
 	spin_unlock_irq(&pool->lock);
 	if (group)
 		return 0;
@@ -640,35 +778,53 @@ static int set_device(struct ioband_target *target, const struct ioband_spec *sp
 	return -ENOENT;
 }
 
+static int set_spec(struct ioband_target *target, struct change *change,
+		    struct ioband_error *error)
+{
+	const struct ioband_spec *spec = &change->message->spec;
+	const struct ioband_key key = { spec->kind, spec->id, NULL };
+
+	switch (spec->kind) {
+	case IOBAND_KIND_CGROUP:
+		return set_cgroup(target, spec, change, error);
+	case IOBAND_KIND_PID:
+	case IOBAND_KIND_PGRP:
+		return set_pid(target, spec, change, error);
+	case IOBAND_KIND_UID:
+	case IOBAND_KIND_GID:
+		return set_keyed(&target->pool->scope, &key, change, error);
+	case IOBAND_KIND_DEVICE:
+		return set_device(target, spec, change, error);
+	case IOBAND_KIND_ROOT:
+		return set_group(target->pool, target->pool->root, change);
+	}
+	return -EINVAL;
+}
+
 /**
- * ioband_group_set() - set the weight of the group that a message names
+ * ioband_group_set() - set the weight or the maximum of the group that a message names
  * @target: that got the message
- * @spec: which group
- * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX, or 0 for the default
+ * @message: which group, and what
  * @error: a sentence, on failure
  *
  * Context: Process; may sleep.
  *
  * Return: 0, -ENOENT if there is no such thing, or -ENOMEM.
  */
-int ioband_group_set(struct ioband_target *target, const struct ioband_spec *spec, u32 weight,
+int ioband_group_set(struct ioband_target *target, const struct ioband_message *message,
 		     struct ioband_error *error)
 {
-	const struct ioband_key key = { spec->kind, spec->id, NULL };
+	struct change change = { .message = message };
+	int ret;
 
-	switch (spec->kind) {
-	case IOBAND_KIND_CGROUP:
-		return set_cgroup(target, spec, weight, error);
-	case IOBAND_KIND_PID:
-	case IOBAND_KIND_PGRP:
-		return set_pid(target, spec, weight, error);
-	case IOBAND_KIND_UID:
-	case IOBAND_KIND_GID:
-		return set_keyed(&target->pool->scope, &key, weight, error);
-	case IOBAND_KIND_DEVICE:
-		return set_device(target, spec, weight, error);
-	case IOBAND_KIND_ROOT:
-		return set_group(target->pool, target->pool->root, weight);
+	if (message->verb == IOBAND_MSG_MAX) {
+		change.cap = kmalloc(sizeof(*change.cap), GFP_KERNEL);
+		if (!change.cap) {
+			snprintf(error->text, sizeof(error->text), "no memory for a maximum");
+			return -ENOMEM;
+		}
 	}
-	return -EINVAL;
+	ret = set_spec(target, &change, error);
+	kfree(change.cap);
+	return ret;
 }

@@ -107,12 +107,33 @@ static void line_add_path(struct page_writer *page, const struct ioband_group *g
 	page->line[page->line_len] = '\0';
 }
 
+static void line_add_rate(struct page_writer *page, const char *before, u64 rate)
+{
+	if (rate)
+		line_add(page, "%s%llu", before, rate);
+	else
+		line_add(page, "%smax", before);
+}
+
+static void line_add_max(struct page_writer *page, struct ioband_group *group)
+{
+	struct ioband_rates rates;
+
+	if (!ioband_group_max(group, &rates))
+		return;
+	line_add_rate(page, " max=", rates.bytes[IOBAND_WAY_READ]);
+	line_add_rate(page, ",", rates.bytes[IOBAND_WAY_WRITE]);
+	line_add_rate(page, ",", rates.ios[IOBAND_WAY_READ]);
+	line_add_rate(page, ",", rates.ios[IOBAND_WAY_WRITE]);
+}
+
 static bool write_group(struct page_writer *page, struct ioband_group *group)
 {
 	line_add(page, "%u %u ", group->seq, group->parent ? group->parent->seq : 0);
 	line_add_name(page, group);
 	line_add(page, " weight=%u set=%u", ioband_group_weight(group), group->weight_set);
 	line_add_path(page, group);
+	line_add_max(page, group);
 	return line_end(page);
 }
 
@@ -263,7 +284,11 @@ int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
 		return ret;
 	switch (message.verb) {
 	case IOBAND_MSG_WEIGHT:
-		return ioband_group_set(target, &message.spec, message.weight, error);
+		return ioband_group_set(target, &message, error);
+	case IOBAND_MSG_MAX:
+		ret = ioband_group_set(target, &message, error);
+		ioband_queue_update_caps(target->pool);
+		return ret;
 	case IOBAND_MSG_SET:
 		return ioband_pool_set(target, &message.settings, error);
 	case IOBAND_MSG_GROUPS:

@@ -176,7 +176,8 @@ static u32 spare_ios(const struct ioband_pool *pool)
 static bool is_calm(struct ioband_pool *pool)
 {
 	if (!ioband_depth_in_trial(&pool->depth)) {
-		const bool spare = !pool->held_ios && pool->peak_ios <= spare_ios(pool);
+		const bool spare = !ioband_core_has_waiting(&pool->core) &&
+				   pool->peak_ios <= spare_ios(pool);
 
 		pool->calm_ticks = spare ? pool->calm_ticks + 1 : 0;
 	}
@@ -206,9 +207,10 @@ static void tick_shared(struct ioband_pool *pool)
 
 static void tick_open(struct ioband_pool *pool)
 {
-	const u32 inflight = scan_open(pool);
+	u32 inflight = scan_open(pool);
 
 	spin_lock_irq(&pool->lock);
+	inflight -= min(inflight, pool->held_ios);	/* those that a maximum holds */
 	/*
 	 * More than is_calm() allows; a device with a short queue of its own
 	 * makes the submitters wait, and the limit may never be reached.
@@ -277,6 +279,8 @@ static struct ioband_pool *pool_new(const char *name)
 	mutex_init(&pool->walk);
 	mutex_init(&pool->reap);
 	ioband_core_init(&pool->core);
+	/* 2 % of 100 ms: a timer is late, and a device busy; and what the clock makes of it. */
+	ioband_core_set_slack(&pool->core, 2 * NSEC_PER_MSEC + hrtimer_resolution);
 	ioband_depth_init(&pool->depth);
 	set_limit(pool);
 	pool->calm_until = jiffies;
@@ -429,8 +433,9 @@ static void adopt_shared_settings(struct ioband_pool *pool,
 	}
 	if (given(settings, IOBAND_KEY_SLICE))
 		WRITE_ONCE(pool->slice_ms, settings->slice_ms);
-	ioband_core_set_slice(&pool->core, pool->slice_ms * (u64)NSEC_PER_MSEC,
-			      pool->measure == IOBAND_MEASURE_TIME, ktime_get_ns());
+	if (pool->state == IOBAND_SHARED)
+		ioband_core_set_slice(&pool->core, pool->slice_ms * (u64)NSEC_PER_MSEC,
+				      pool->measure == IOBAND_MEASURE_TIME, ktime_get_ns());
 	set_limit(pool);
 }
 

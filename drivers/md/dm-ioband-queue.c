@@ -9,6 +9,9 @@
  * every bio goes through the scheduler, under the pool's lock, and may be held
  * in its group.
  *
+ * What has a maximum, itself or above it, goes through the scheduler in the open
+ * state too, and is held until the maximum lets it go.
+ *
  * A group that becomes active takes the lock once, so the pool knows how many
  * there are.  With more than one the state is shared, until it turns out that
  * they do not fill the device.  That holds for a few seconds, for another load
@@ -48,6 +51,22 @@ static struct ioband_group *group_of_leaf(struct ioband_leaf *leaf)
 
 /* ---- the two states ------------------------------------------------------ */
 
+static bool group_may_be_open(const struct ioband_group *group)
+{
+	return group->pool->state == IOBAND_OPEN && !group->unindexed &&
+	       !ioband_group_is_capped(group);
+}
+
+/* The state has changed, or who has a maximum. */
+static void update_open(struct ioband_pool *pool)
+{
+	struct ioband_group *group;
+
+	lockdep_assert_held(&pool->lock);
+	list_for_each_entry(group, &pool->active, active)
+		WRITE_ONCE(group->open, group_may_be_open(group));
+}
+
 /**
  * ioband_queue_share() - groups compete from now on
  * @pool: pool in the open state
@@ -56,21 +75,22 @@ static struct ioband_group *group_of_leaf(struct ioband_leaf *leaf)
  */
 void ioband_queue_share(struct ioband_pool *pool)
 {
-	struct ioband_group *group;
+	const u64 now_ns = ktime_get_ns();
 
 	lockdep_assert_held(&pool->lock);
 	pool->state = IOBAND_SHARED;
 	pool->sample = (struct ioband_sample) {};
-	pool->sampled_ns = ktime_get_ns();
-	pool->done_ns = pool->sampled_ns;
+	pool->sampled_ns = now_ns;
+	pool->done_ns = now_ns;
 	pool->peak_ios = pool->core.inflight_ios;
 	pool->calm_ticks = 0;
-	list_for_each_entry(group, &pool->active, active)
-		WRITE_ONCE(group->open, false);
+	ioband_core_set_slice(&pool->core, pool->slice_ms * (u64)NSEC_PER_MSEC,
+			      pool->measure == IOBAND_MEASURE_TIME, now_ns);
+	update_open(pool);
 }
 
 /**
- * ioband_queue_open() - nothing needs to be held any more
+ * ioband_queue_open() - nothing needs to be held any more, but by a maximum
  * @pool: pool in the shared state; what it holds is released
  * @now_ns: time
  *
@@ -80,18 +100,13 @@ void ioband_queue_share(struct ioband_pool *pool)
  */
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns)
 {
-	const u64 slice_ns = pool->core.slice_ns;
-	struct ioband_group *group;
-
 	lockdep_assert_held(&pool->lock);
 	ioband_core_set_slice(&pool->core, 0, false, now_ns);
 	ioband_core_set_limit(&pool->core, U32_MAX, 0);
 	pool->piece_bytes = 0;
 	ioband_queue_dispatch(pool, now_ns);
-	ioband_core_set_slice(&pool->core, slice_ns, pool->measure == IOBAND_MEASURE_TIME, now_ns);
 	pool->state = IOBAND_OPEN;
-	list_for_each_entry(group, &pool->active, active)
-		WRITE_ONCE(group->open, !group->unindexed);
+	update_open(pool);
 }
 
 /* A group has a bio, and was not open: note that it is active. */
@@ -112,7 +127,7 @@ static void activate(struct ioband_group *group)
 	    (!ioband_pool_finds_depth(pool) || !ioband_depth_is_settled(&pool->depth)))
 		ioband_queue_share(pool);
 	else
-		WRITE_ONCE(group->open, !group->unindexed);
+		WRITE_ONCE(group->open, group_may_be_open(group));
 }
 
 /**
@@ -136,6 +151,17 @@ static bool group_is_full(const struct ioband_group *group)
 {
 	return READ_ONCE(group->held_ios) >= IOBAND_HELD_IOS_MAX ||
 	       READ_ONCE(group->held_bytes) >= IOBAND_HELD_BYTES_MAX;
+}
+
+/* In which ways bios wait, as bits. */
+static u8 group_ways(const struct ioband_group *group)
+{
+	u8 ways = 0;
+	int way;
+
+	for (way = 0; way < IOBAND_NR_WAYS; way++)
+		ways |= !bio_list_empty(&group->held[way]) << way;
+	return ways;
 }
 
 static void account_held(struct ioband_group *group, int ios, s64 bytes)
@@ -210,21 +236,32 @@ static void unhold(struct ioband_io *io)
 		put_task_struct(io->task);
 }
 
-/* Does a bio go in pieces?  Not while there is nobody who could go in between. */
-static bool goes_in_pieces(const struct ioband_io *io)
+/*
+ * Does a bio go in pieces, and of what size?  Not while there is nobody who could go in
+ * between, unless it is a lot of what its group may have in a second.
+ */
+static u32 goes_in_pieces(const struct ioband_io *io)
 {
 	const struct ioband_pool *pool = io->group->pool;
+	u32 piece = pool->nr_active > 1 && pool->piece_bytes ? pool->piece_bytes : U32_MAX;
 
-	return pool->nr_active > 1 && io->piece_least && pool->piece_bytes >= io->piece_least &&
-	       io->bytes > pool->piece_bytes;
+	piece = min(piece, ioband_group_cap_piece(io->group, io->bill.way));
+	return io->piece_least && piece >= io->piece_least && io->bytes > piece ? piece : 0;
+}
+
+static enum ioband_way bio_way(const struct bio *bio)
+{
+	return op_is_write(bio_op(bio)) ? IOBAND_WAY_WRITE : IOBAND_WAY_READ;
 }
 
 /* In pieces or not: settled when the first of it is about to go. */
 static void settle_pieces(struct ioband_io *io)
 {
-	if (io->piece || !goes_in_pieces(io))
+	const u32 piece = io->piece ? 0 : goes_in_pieces(io);
+
+	if (!piece)
 		return;
-	io->piece = io->group->pool->piece_bytes;
+	io->piece = piece;
 	io->admitted = 0;
 	io->due_bytes = 0;
 	io->sent = 0;
@@ -238,6 +275,9 @@ static bool bill_piece(struct ioband_io *io, const struct bio *bio)
 	const u64 before = io->admitted, after = before + bytes;
 
 	io->bill = ioband_cost(io->group->pool->measure, bytes, true);
+	io->bill.way = bio_way(bio);
+	io->bill.ios = !before;
+	io->bill.more = after < io->bytes;
 	if (io->group->pool->measure == IOBAND_MEASURE_IOS)	/* all of them cost one */
 		io->bill.charge = after * IOBAND_IO_CHARGE / io->bytes -
 				  before * IOBAND_IO_CHARGE / io->bytes;
@@ -245,9 +285,25 @@ static bool bill_piece(struct ioband_io *io, const struct bio *bio)
 	return io->admitted == io->bytes;
 }
 
+/* Of the bios that wait in these ways, the oldest. */
+static struct bio *first_held(struct ioband_group *group, u8 ways)
+{
+	struct bio *first = NULL;
+	int way;
+
+	for (way = 0; way < IOBAND_NR_WAYS; way++) {
+		struct bio *bio = ways & BIT(way) ? bio_list_peek(&group->held[way]) : NULL;
+
+		if (bio && (!first || ioband_io_of(bio)->start_ns < ioband_io_of(first)->start_ns))
+			first = bio;
+	}
+	return first;
+}
+
 static void release_first(struct ioband_group *group, u64 now_ns)
 {
-	struct bio *bio = bio_list_peek(&group->held);
+	struct ioband_core *core = &group->pool->core;
+	struct bio *bio = first_held(group, ioband_leaf_may(core, &group->leaf));
 	struct ioband_io *io = ioband_io_of(bio);
 	bool last = true;
 
@@ -255,11 +311,10 @@ static void release_first(struct ioband_group *group, u64 now_ns)
 	if (io->piece)
 		last = bill_piece(io, bio);
 	if (last) {
-		bio_list_pop(&group->held);
+		bio_list_pop(&group->held[bio_way(bio)]);
 		unhold(io);
 	}
-	ioband_core_admit(&group->pool->core, &group->leaf, &io->bill,
-			  !bio_list_empty(&group->held));
+	ioband_core_admit(core, &group->leaf, &io->bill, group_ways(group), now_ns);
 	launch(io, bio, now_ns);
 	if (!io->piece) {
 		make_ready(io, bio, now_ns);
@@ -306,7 +361,21 @@ void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns)
 }
 
 /**
- * ioband_queue_wake() - a leaf's grace has ended
+ * ioband_queue_update_caps() - groups have got or lost a maximum, or got another one
+ * @pool: pool
+ *
+ * Context: Process.
+ */
+void ioband_queue_update_caps(struct ioband_pool *pool)
+{
+	spin_lock_irq(&pool->lock);
+	update_open(pool);
+	ioband_queue_dispatch(pool, ktime_get_ns());
+	spin_unlock_irq(&pool->lock);
+}
+
+/**
+ * ioband_queue_wake() - a leaf's grace has ended, or a maximum lets go
  * @timer: the pool's
  *
  * Return: HRTIMER_NORESTART.
@@ -417,7 +486,7 @@ static void hold(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	bio->bi_opf &= ~REQ_NOWAIT;
 	bio_clear_polled(bio);
 	io->task = current->flags & PF_KTHREAD ? NULL : get_task_struct(current);
-	bio_list_add(&group->held, bio);
+	bio_list_add(&group->held[io->bill.way], bio);
 	account_held(group, 1, io->bytes);
 	trace_ioband_hold(io, bio);
 	ioband_queue_dispatch(group->pool, now_ns);
@@ -457,7 +526,7 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 
 	if (io->target->suspended)
 		return ioband_queue_gives_back(io->target) ? GIVEN_BACK : GO;
-	if (pool->state == IOBAND_OPEN)
+	if (pool->state == IOBAND_OPEN && !ioband_group_is_capped(group))
 		return GO;
 	if (urgency == AT_ONCE || (urgency == OWED && !ioband_leaf_owes_much(&group->leaf))) {
 		ioband_core_admit_now(core, &group->leaf, &io->bill, now_ns);
@@ -465,13 +534,13 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	}
 	if (bio->bi_opf & REQ_NOWAIT && group_is_full(group))
 		return REFUSED;
-	ioband_core_wait(core, &group->leaf, now_ns);
-	if (!bio_list_empty(&group->held) || goes_in_pieces(io) ||
+	ioband_core_wait(core, &group->leaf, io->bill.way, now_ns);
+	if (group->held_ios || goes_in_pieces(io) ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != &group->leaf) {
 		hold(io, bio, now_ns);
 		return HELD;
 	}
-	ioband_core_admit(core, &group->leaf, &io->bill, false);
+	ioband_core_admit(core, &group->leaf, &io->bill, 0, now_ns);
 go:
 	launch(io, bio, now_ns);
 	note_inflight(pool);
@@ -547,6 +616,8 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	bool wait;
 
 	io->bill = ioband_cost(READ_ONCE(pool->measure), io->bytes, bio_has_data(bio));
+	io->bill.way = bio_way(bio);
+	io->bill.ios = 1;
 	io->bill.cached = ioband_flush_is_needed(target, bio);
 	io->piece = 0;
 	io->piece_least = ioband_piece_least(bio);
@@ -719,15 +790,17 @@ bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes)
 	return complete_shared(io, &bill, ktime_get_ns());
 }
 
-/* Take the held bios that @wanted says out of a group, until they are @most bytes or more. */
-static u64 take_held(struct ioband_group *group, struct bio_list *taken, u64 most,
-		     bool (*wanted)(const struct ioband_io *io, const void *of), const void *of)
+typedef bool (*wanted_fn)(const struct ioband_io *io, const void *of);
+
+/* Take the bios that @wanted says out of a list, until they are @most bytes or more. */
+static u64 take_from(struct bio_list *held, struct bio_list *taken, u64 most, wanted_fn wanted,
+		     const void *of)
 {
 	struct bio_list keep = BIO_EMPTY_LIST;
 	u64 bytes = 0;
 	struct bio *bio;
 
-	while ((bio = bio_list_pop(&group->held))) {
+	while ((bio = bio_list_pop(held))) {
 		struct ioband_io *io = ioband_io_of(bio);
 
 		if (bytes < most && wanted(io, of)) {
@@ -738,9 +811,20 @@ static u64 take_held(struct ioband_group *group, struct bio_list *taken, u64 mos
 			bio_list_add(&keep, bio);
 		}
 	}
-	group->held = keep;
-	if (bio_list_empty(&group->held))
-		ioband_core_withdraw(&group->pool->core, &group->leaf);
+	*held = keep;
+	return bytes;
+}
+
+/* Take such bios out of a group. */
+static u64 take_held(struct ioband_group *group, struct bio_list *taken, u64 most,
+		     wanted_fn wanted, const void *of)
+{
+	u64 bytes = 0;
+	int way;
+
+	for (way = 0; way < IOBAND_NR_WAYS && bytes < most; way++)
+		bytes += take_from(&group->held[way], taken, most - bytes, wanted, of);
+	ioband_core_withdraw(&group->pool->core, &group->leaf, group_ways(group));
 	return bytes;
 }
 

@@ -103,7 +103,7 @@ static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband
 		const struct ioband_node *node = ent->parent;
 		const u64 served_ns = min(core->slice_ns, node->served_ns);
 
-		if (node->ent.waiting > ent->waiting)
+		if (node->ent.waiting != ent_shown(ent))
 			left_ns = min(left_ns, core->slice_ns - served_ns);
 	}
 	return left_ns;
@@ -135,28 +135,35 @@ void ioband_slice_learn_gap(struct ioband_leaf *leaf, u64 now_ns)
 	leaf->run_ns = leaf->inflight ? now_ns : 0;
 }
 
-/* Whoever has been served less than the one in service has nothing waiting, but thinks. */
+/* Somebody who thinks has been served less than the one in service. */
 static bool node_expects(const struct ioband_node *node)
 {
-	const struct ioband_ent *serving = node->serving;
+	struct rb_node *rb;
 
-	return serving && vtime_before(node_least(node, serving)->vtime, serving->vtime);
+	for (rb = rb_first_cached(&node->live);
+	     rb && vtime_before(rb_to_ent(rb)->vtime, node->serving->vtime); rb = rb_next(rb))
+		if (rb_to_ent(rb)->thinking)
+			return true;
+	return false;
 }
 
 /*
  * Whose turn it is in a node.  After a slice it is that of the least served that
  * waits, or still of the one in service, which is here although what it does may
- * be in flight or to come.  Who thinks, and would be the next, is waited for.
+ * be in flight or to come.  Who thinks, and would be the next, is waited for.  Who
+ * waits only in ways that are not @open, by a maximum, has no turn.
  */
 static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioband_node *node,
-				     bool *expect)
+				     u64 open, bool *expect)
 {
 	struct rb_node *rb = rb_first_cached(&node->live);
 	struct ioband_ent *least;
 
+	if (node->serving && node->serving->waiting && !(ent_shown(node->serving) & open))
+		node->serving = NULL;
 	if (node->serving && node->served_ns < core->slice_ns)
 		return node->serving;
-	while (rb && !rb_to_ent(rb)->waiting)
+	while (rb && !(ent_shown(rb_to_ent(rb)) & open))
 		rb = rb_next(rb);
 	if (!rb)
 		return node->serving;
@@ -181,17 +188,20 @@ static struct ioband_leaf *core_serve(struct ioband_core *core, bool *expect)
 {
 	struct ioband_node *node = &core->root;
 	struct ioband_ent *ent;
+	u64 open = U64_MAX;
 
 	*expect = false;
-	while ((ent = node_serve(core, node, expect)) || node->ent.parent) {
+	while ((ent = node_serve(core, node, open, expect)) || node->ent.parent) {
 		if (!ent) {
 			node->ent.parent->serving = NULL;
 			node = &core->root;
+			open = U64_MAX;
 			*expect = false;
 			continue;
 		}
 		if (ent->leaf)
 			return container_of(ent, struct ioband_leaf, ent);
+		open &= ent_open(ent);
 		node = container_of(ent, struct ioband_node, ent);
 	}
 	return NULL;

@@ -4,6 +4,7 @@
  *
  *	core	whose bio is next, and how much may be at the device
  *	slice	who has the device to itself, and when its write cache is flushed
+ *	cap	who has had its maximum
  *
  * For these alone; dm-ioband-core.h is for their caller.
  */
@@ -12,6 +13,7 @@
 
 #include "dm-ioband-core.h"
 
+#include <linux/compiler.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/time64.h>
@@ -60,9 +62,33 @@ static inline const struct ioband_ent *node_least(const struct ioband_node *node
 	return first ? rb_to_ent(first) : ent;
 }
 
+/* One that waits some way, and all of them, in &ioband_ent.waiting. */
+static inline u64 ioband_way_one(enum ioband_way way)
+{
+	return 1ULL << (32 * way);
+}
+
+static inline u64 ioband_way_mask(enum ioband_way way)
+{
+	return ioband_way_one(way) * U32_MAX;
+}
+
+/* The ways that are not blocked, as halves of what waits. */
+static inline u64 ent_open(const struct ioband_ent *ent)
+{
+	return ent->cap ? ~ent->cap->blocked : U64_MAX;
+}
+
+/* Of what waits below, what those above see. */
+static inline u64 ent_shown(const struct ioband_ent *ent)
+{
+	return ent->waiting & ent_open(ent);
+}
+
 /* dm-ioband-core.c */
 void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
 			bool in_turn);
+void ioband_ent_block(struct ioband_ent *ent, u64 blocked);
 u64 ioband_core_grace_ends(const struct ioband_core *core);
 
 /* dm-ioband-slice.c */
@@ -72,5 +98,11 @@ void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 b
 		       bool in_turn);
 void ioband_slice_learn_gap(struct ioband_leaf *leaf, u64 now_ns);
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
+
+/* dm-ioband-cap.c */
+void ioband_cap_charge(struct ioband_core *core, struct ioband_cap *cap,
+		       const struct ioband_bill *bill, bool in_turn, u64 now_ns);
+void ioband_cap_expire(struct ioband_core *core, u64 now_ns);
+u64 ioband_cap_wake_ns(const struct ioband_core *core);
 
 #endif /* DM_IOBAND_TREE_H */

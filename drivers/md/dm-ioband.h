@@ -11,7 +11,7 @@
  *	owner	 whose bio is it: finds the group
  *	group	 the tree of groups, their life and death
  *	stats	 per-CPU counters and histograms
- *	core	 the scheduler, and its slices: pure, as are cost, depth and args
+ *	core	 the scheduler, its slices and maxima: pure, as are cost, depth, args
  *
  * Each calls only those below it.
  *
@@ -181,7 +181,8 @@ struct ioband_scope {
  * @stats: counters and histograms; NULL while idle for long.  Under RCU.
  * @retired: @stats that bios in flight may still use
  * @totals: what retired counters had counted; NULL until then
- * @held: bios that wait, oldest first
+ * @cap: what it may have at most; NULL: as much as there is
+ * @held: bios that wait, by way, oldest first
  * @held_ios: how many
  * @held_bytes: their bytes
  * @room: tasks that wait until the group holds less
@@ -209,7 +210,8 @@ struct ioband_group {
 	struct ioband_stats __rcu *stats;
 	struct ioband_stats *retired;
 	struct ioband_counters *totals;
-	struct bio_list held;
+	struct ioband_cap *cap;
+	struct bio_list held[IOBAND_NR_WAYS];
 	u32 held_ios;
 	u64 held_bytes;
 	wait_queue_head_t room;
@@ -248,7 +250,7 @@ enum ioband_state {
  * @fixed_depth: limit that was set, or 0
  * @fixed_piece: with it, the size of pieces that was set, or 0
  * @piece_bytes: size of the pieces in which large bios go, or 0
- * @slice_ms: how long a leaf has the device to itself, or 0
+ * @slice_ms: how long a leaf has the device to itself in the shared state, or 0
  * @stuck_ios: bios in flight at devices that do not answer, on top of the limit
  * @measure: what is shared
  * @state: see &enum ioband_state
@@ -524,6 +526,7 @@ int ioband_queue_init_target(struct ioband_target *target);
 void ioband_queue_exit_target(struct ioband_target *target);
 void ioband_queue_share(struct ioband_pool *pool);
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
+void ioband_queue_update_caps(struct ioband_pool *pool);
 void ioband_queue_deactivate(struct ioband_group *group);
 int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
 		       bool may_wait);
@@ -580,9 +583,12 @@ struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
 					     struct ioband_member *member, u32 weight);
 struct ioband_group *ioband_group_find(struct ioband_scope *scope, const struct ioband_key *key);
 struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct ioband_key *key);
-int ioband_group_set(struct ioband_target *target, const struct ioband_spec *spec, u32 weight,
+int ioband_group_set(struct ioband_target *target, const struct ioband_message *message,
 		     struct ioband_error *error);
 void ioband_group_set_weight(struct ioband_group *group, u32 weight);
+bool ioband_group_max(struct ioband_group *group, struct ioband_rates *rates);
+bool ioband_group_is_capped(const struct ioband_group *group);
+u32 ioband_group_cap_piece(const struct ioband_group *group, enum ioband_way way);
 u32 ioband_group_weight(const struct ioband_group *group);
 void ioband_group_unindex(struct ioband_group *group);
 void ioband_group_sweep(struct work_struct *work);

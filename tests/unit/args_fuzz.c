@@ -38,6 +38,9 @@ static const char * const messages[] = {
 	"weight cgroup#18446744073709551615 5",
 	"weight uid:4294967294 5",
 	"weight pgrp:2147483647 5",
+	"max root rbps=1 wbps=max",
+	"max uid:5 riops=1000000000000 wiops=5",
+	"max cgroup:/a default",
 	"set mode=device+cgroup",
 	"set depth=auto",
 	"set measure=ios",
@@ -50,7 +53,7 @@ static const char * const messages[] = {
 static const char * const pieces[] = {
 	"mode=", "weight=", "measure=", "depth=", "slice=", "time", "auto", "default", "device",
 	"cgroup", "uid:", "cgroup:/", "cgroup#", "device:", "weight", "set", "groups", "root", "-1",
-	"0", "1",
+	"0", "1", "max", "rbps=", "wbps=", "riops=", "wiops=", "1000000000000",
 	"10000", "10001", "65535", "65536", "4294967295", "4294967296", "18446744073709551615",
 	"18446744073709551616", "+", "-", "=", ":", "#", "/", "%s%n", " ", "  ",
 };
@@ -127,20 +130,40 @@ static void table_is_good(const struct ioband_table *table, const struct words *
 			    settings->mode == IOBAND_MODE_DEVICE_CGROUP);
 }
 
+static void rates_are_good(const struct ioband_message *message)
+{
+	struct ioband_rates rates = { .bytes = { 1, 2 }, .ios = { 3, 4 } };
+	const struct ioband_rates before = rates;
+
+	assert_in_range(message->rates_given, 1, 15);
+	ioband_rates_merge(&rates, message);
+	assert_in_range(rates.bytes[0], 0, IOBAND_RATE_MAX);
+	assert_in_range(rates.bytes[1], 0, IOBAND_RATE_MAX);
+	assert_in_range(rates.ios[0], 0, IOBAND_RATE_MAX);
+	assert_in_range(rates.ios[1], 0, IOBAND_RATE_MAX);
+	if (!(message->rates_given & 1))
+		assert_int_equal(rates.bytes[0], before.bytes[0]);
+	if (!(message->rates_given & 8))
+		assert_int_equal(rates.ios[1], before.ios[1]);
+}
+
 static void message_is_good(const struct ioband_message *message, const struct words *words)
 {
 	const struct ioband_spec *spec = &message->spec;
 
-	assert_in_range(words->nr, 1, 3);
+	assert_in_range(words->nr, 1, message->verb == IOBAND_MSG_MAX ? 6 : 3);
 	assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_LATENCY);
 	if (message->verb == IOBAND_MSG_SET) {
 		assert_int_equal(__builtin_popcount(message->settings.given), 1);
 		assert_false(message->settings.given & (1 << IOBAND_KEY_WEIGHT));
 		settings_are_good(&message->settings);
 	}
-	if (message->verb != IOBAND_MSG_WEIGHT)
+	if (message->verb == IOBAND_MSG_MAX)
+		rates_are_good(message);
+	else if (message->verb == IOBAND_MSG_WEIGHT)
+		assert_in_range(message->weight, 0, 10000);
+	else
 		return;
-	assert_in_range(message->weight, 0, 10000);
 	assert_in_range(spec->kind, 0, IOBAND_KIND_ROOT);
 	if (spec->kind == IOBAND_KIND_CGROUP)
 		assert_true(spec->path ? spec->path[0] == '/' : spec->id > 0);

@@ -31,7 +31,10 @@ DEPTH = (
 )
 SLICE = "must be 0 for none, or milliseconds up to 1000"
 NO_GROUP = "weight= is the device's: it wants mode=device or mode=device+cgroup"
-VERB = "must be weight, set, groups, stats or latency"
+VERB = "must be weight, max, set, groups, stats or latency"
+MAX = "must be <group> and rbps=, wbps=, riops= or wiops=, or <group> default"
+RATE = "must be rbps=, wbps=, riops= or wiops=, or default alone"
+RATE_VALUE = "must be max, or a whole number from 1 to 1000000000000 a second"
 GROUP = (
     "must be root, device, device:<maj>:<min>, cgroup:</path>, cgroup#<id>, "
     "uid:<n>, gid:<n>, pid:<n> or pgrp:<n>"
@@ -192,6 +195,21 @@ WRONG_MESSAGES = [
         )
         for number in ("", "root", "1:2", str(most + 1), *NO_NUMBERS)
     ),
+    _message("max", f"max: 0 words follow; {MAX}"),
+    _message("max root", f"max: 1 words follow; {MAX}"),
+    _message("max roots default", f"group 'roots': {GROUP}"),
+    *(
+        _message(f"max root {word}", f"'{word}': {RATE}")
+        for word in ("", "rbps", "bps=5", "rbp=5", "rbpss=5", "=5", "5", "max", "Default", "wiop=1")
+    ),
+    _message("max root default rbps=5", f"'default': {RATE}"),
+    _message("max root rbps=5 default", f"'default': {RATE}"),
+    _message("max root rbps=5 wbps=5 rbps=max", "rbps= is given twice"),
+    *(
+        _message(f"max root {name}={value}", f"{name}={value}: {RATE_VALUE}")
+        for name in ("rbps", "wiops")
+        for value in ("", "0", "1000000000001", "auto", "default", *NO_NUMBERS)
+    ),
     _message("set", f"set: 0 words follow; must be one {KEY_VALUE[8:]}"),
     _message("set mode=uid depth=4", f"set: 2 words follow; must be one {KEY_VALUE[8:]}"),
     _message("set 1 mode=uid", f"set: 2 words follow; must be one {KEY_VALUE[8:]}"),
@@ -283,6 +301,20 @@ RIGHT = [
     _message("weight root 1", "verb=weight kind=root id=0 path=none self=0 weight=1"),
     _message("weight root 10000", "verb=weight kind=root id=0 path=none self=0 weight=10000"),
     _message("weight root default", "verb=weight kind=root id=0 path=none self=0 weight=0"),
+    _message(
+        "max cgroup:/a default",
+        "verb=max kind=cgroup id=0 path=/a self=0 given=f rates=0,0,0,0",
+    ),
+    *(
+        _message(f"max root {words}", f"verb=max kind=root id=0 path=none self=0 {rates}")
+        for words, rates in (
+            ("rbps=1", "given=1 rates=1,0,0,0"),
+            ("wbps=1000000000000", "given=2 rates=0,1000000000000,0,0"),
+            ("riops=7", "given=4 rates=0,0,7,0"),
+            ("wiops=max", "given=8 rates=0,0,0,0"),
+            ("wiops=4 riops=3 wbps=2 rbps=1", "given=f rates=1,2,3,4"),
+        )
+    ),
     _message("set mode=pgrp", "verb=set given=1 mode=pgrp weight=0 measure=bytes depth=0 slice=0"),
     _message(
         "set measure=ios", "verb=set given=4 mode=cgroup weight=0 measure=ios depth=0 slice=0"

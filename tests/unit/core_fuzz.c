@@ -22,6 +22,7 @@ struct profile {
 	u32 deepest;		/* bios that a leaf has waiting, at most */
 	u64 pause_ns;		/* between two steps, at most */
 	u64 slice_ns;		/* or 0 */
+	bool caps;		/* some have maxima */
 };
 
 struct fuzz {
@@ -59,6 +60,9 @@ static struct ioband_bill random_bill(struct fuzz *fuzz)
 		bill.bytes = random_u64(&fuzz->random);
 	bill.charge = below(fuzz, 3) ? bill.bytes : 65536;
 	bill.cached = below(fuzz, 2);
+	bill.way = below(fuzz, IOBAND_NR_WAYS);
+	bill.ios = !!below(fuzz, 4);
+	bill.more = !below(fuzz, 4);
 	return bill;
 }
 
@@ -133,6 +137,36 @@ static void reweigh(struct fuzz *fuzz)
 		tree_set_weight(&fuzz->tree, &leaf->leaf.ent, random_weight(fuzz));
 }
 
+static u64 random_rate(struct fuzz *fuzz)
+{
+	switch (below(fuzz, 4)) {
+	case 0:
+		return 1000 + below(fuzz, 1000000);
+	case 1:
+		return 1ULL << (20 + below(fuzz, 20));
+	default:
+		return 0;
+	}
+}
+
+static void bound(struct fuzz *fuzz)
+{
+	struct tree_leaf *leaf = random_leaf(fuzz);
+	struct tree_node *node = random_node(fuzz);
+	const struct ioband_rates rates = {
+		.bytes = { random_rate(fuzz), random_rate(fuzz) },
+		.ios = { random_rate(fuzz), random_rate(fuzz) },
+	};
+	const struct ioband_rates *given = below(fuzz, 3) ? &rates : NULL;
+
+	if (!fuzz->profile->caps)
+		return;
+	if (node && below(fuzz, 2))
+		tree_set_rates(&fuzz->tree, &node->node.ent, given);
+	else if (leaf)
+		tree_set_rates(&fuzz->tree, &leaf->leaf.ent, given);
+}
+
 static void arrive(struct fuzz *fuzz)
 {
 	struct tree_leaf *leaf = random_leaf(fuzz);
@@ -197,9 +231,9 @@ static void step(struct fuzz *fuzz)
 		void (*run)(struct fuzz *fuzz);
 	} steps[] = {
 		{ 2, grow }, { 1, shrink }, { 1, reweigh }, { 12, arrive }, { 2, arrive_urgent },
-		{ 1, withdraw }, { 20, complete }, { 20, dispatch }, { 1, limit },
+		{ 1, withdraw }, { 20, complete }, { 20, dispatch }, { 1, limit }, { 1, bound },
 	};
-	u32 choice = below(fuzz, 60);
+	u32 choice = below(fuzz, 61);
 	u32 i;
 
 	for (i = 0; choice >= steps[i].often; i++)
@@ -235,7 +269,7 @@ static void run(const struct profile *profile)
 			grow(fuzz);
 		for (j = 0; j < profile->steps; j++)
 			step(fuzz);
-		tree_drain(&fuzz->tree);
+		tree_end(&fuzz->tree);
 	}
 	free(fuzz);
 }
@@ -307,6 +341,28 @@ static void slices(void **state)
 	run(&profile);
 }
 
+static void maxima(void **state)
+{
+	static const struct profile profile = {
+		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
+		.limit = 8, .deepest = 6, .pause_ns = MSEC, .caps = true,
+	};
+
+	(void)state;
+	run(&profile);
+}
+
+static void maxima_and_slices(void **state)
+{
+	static const struct profile profile = {
+		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
+		.limit = 8, .deepest = 6, .pause_ns = 300 * USEC, .slice_ns = MSEC, .caps = true,
+	};
+
+	(void)state;
+	run(&profile);
+}
+
 int main(int argc, char **argv)
 {
 	const test_case cases[] = {
@@ -316,6 +372,8 @@ int main(int argc, char **argv)
 		TEST(long_pauses),
 		TEST(deep_queues),
 		TEST(slices),
+		TEST(maxima),
+		TEST(maxima_and_slices),
 	};
 
 	return run_cases(cases, argc, argv);

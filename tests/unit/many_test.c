@@ -61,12 +61,12 @@ static double backlogged(u32 nr, u32 width)
 	crowd_init(&crowd, nr, width);
 	ioband_core_set_limit(&crowd.core, 1, 0);
 	for (i = 0; i < nr; i++)
-		ioband_core_wait(&crowd.core, &crowd.leaves[i], crowd.now_ns);
+		ioband_core_wait(&crowd.core, &crowd.leaves[i], IOBAND_WAY_READ, crowd.now_ns);
 	steps = shim_rb_steps;
 	for (i = 0; i < BIOS; i++) {
 		leaf = ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns);
 		assert_non_null(leaf);
-		ioband_core_admit(&crowd.core, leaf, &bill, true);
+		ioband_core_admit(&crowd.core, leaf, &bill, 1, crowd.now_ns);
 		assert_null(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns));
 		ioband_core_complete(&crowd.core, leaf, &bill, crowd.now_ns);
 	}
@@ -86,12 +86,12 @@ static double readers(u32 nr, u32 width, u32 limit)
 	crowd_init(&crowd, nr, width);
 	ioband_core_set_limit(&crowd.core, limit, 0);
 	for (i = 0; i < nr; i++)
-		ioband_core_wait(&crowd.core, &crowd.leaves[i], crowd.now_ns);
+		ioband_core_wait(&crowd.core, &crowd.leaves[i], IOBAND_WAY_READ, crowd.now_ns);
 	for (i = 0; i < BIOS + limit; i++) {
 		if (i == limit)
 			steps = shim_rb_steps;
 		while ((leaf = ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns))) {
-			ioband_core_admit(&crowd.core, leaf, &bill, false);
+			ioband_core_admit(&crowd.core, leaf, &bill, 0, crowd.now_ns);
 			flight[nr_flight++] = leaf;
 		}
 		crowd.now_ns += 1000;
@@ -103,7 +103,7 @@ static double readers(u32 nr, u32 width, u32 limit)
 		flight[0] = flight[--nr_flight];
 		ioband_core_complete(&crowd.core, leaf, &bill, crowd.now_ns);
 		crowd.now_ns += 1000;
-		ioband_core_wait(&crowd.core, leaf, crowd.now_ns);
+		ioband_core_wait(&crowd.core, leaf, IOBAND_WAY_READ, crowd.now_ns);
 	}
 	crowd_free(&crowd);
 	free(flight);
@@ -151,10 +151,10 @@ static void idle_ones_cost_nothing(void **state)
 	(void)state;
 	crowd_init(&crowd, MANY, 0);
 	steps = shim_rb_steps;
-	ioband_core_wait(&crowd.core, &crowd.leaves[MANY / 2], crowd.now_ns);
+	ioband_core_wait(&crowd.core, &crowd.leaves[MANY / 2], IOBAND_WAY_READ, crowd.now_ns);
 	assert_ptr_equal(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns),
 			 &crowd.leaves[MANY / 2]);
-	ioband_core_admit(&crowd.core, &crowd.leaves[MANY / 2], &bill, false);
+	ioband_core_admit(&crowd.core, &crowd.leaves[MANY / 2], &bill, 0, crowd.now_ns);
 	ioband_core_complete(&crowd.core, &crowd.leaves[MANY / 2], &bill, crowd.now_ns);
 	assert_in_range(shim_rb_steps - steps, 0, 4);
 	crowd_free(&crowd);

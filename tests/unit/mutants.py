@@ -21,6 +21,21 @@ class Mutant(NamedTuple):
 
 
 CORE = [
+    Mutant("blocked-reads-seen", "waiting -= (s32)waiting;", ";"),
+    Mutant("blocked-writes-seen", "waiting = (s32)waiting;", ";"),
+    Mutant(
+        "blocked-unseen-above", "ent_count(&ent->parent->ent, ent_shown(ent) - before, 0, 0);", ""
+    ),
+    Mutant("blocked-stays-live", "	ent_count(ent, 0, 0, 0);\n", ""),
+    Mutant("passed-over-saves", "while (leaf && ent_catch_up_all(&leaf->ent));", "while (false);"),
+    Mutant("not-woken-for-a-maximum", "*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));", ";"),
+    Mutant("blocked-ways-may", "	return leaf->ways & (", "	return leaf->ways | 0 * ("),
+    Mutant("below-a-block", "		open &= ent_open(ent);\n	} while", "	} while"),
+    Mutant(
+        "bounded-as-a-leaf",
+        "ioband_cap_charge(core, ent->cap, bill, in_turn, now_ns);",
+        "{ ioband_cap_charge(core, ent->cap, bill, in_turn, now_ns); break; }",
+    ),
     Mutant("weights-ignored", "div_u64(1ULL << IOBAND_PACE_SHIFT, weight)", "1ULL << 25"),
     Mutant(
         "most-served-first",
@@ -32,9 +47,9 @@ CORE = [
     Mutant("limit-of-nothing", "max(ios, 1U)", "ios"),
     Mutant("lag-not-allowed", "ent->busy ? ent_vtime_of(ent, IOBAND_LAG_MAX) : 0", "0"),
     Mutant("idling-earns", "ent->busy ? ent_vtime_of(ent, IOBAND_LAG_MAX) : 0", "U64_MAX >> 1"),
-    Mutant("no-catch-up", "if (lag > lag_max && lag <", "if (false && lag > lag_max && lag <"),
-    Mutant("leads-forgotten", "if (lag > lag_max && lag <", "if (lag > lag_max || lag <"),
-    Mutant("round-trip-starves", "lag < -2 * ent_vtime_of(ent, U32_MAX)", "(s64)lag > 0"),
+    Mutant("no-catch-up", "if (lag <= lag_max || lag >=", "if (true || lag <= lag_max || lag >="),
+    Mutant("leads-forgotten", "if (lag <= lag_max || lag >=", "if (lag <= lag_max && lag >="),
+    Mutant("round-trip-starves", "lag >= -2 * ent_vtime_of(ent, U32_MAX)", "(s64)lag <= 0"),
     Mutant("weight-keeps-lead", "div_s64(lead * ent->weight, weight)", "lead"),
     Mutant("weight-keeps-turn", "div_u64(ent->turn * ent->weight, weight)", "0"),
     Mutant("weight-stays", "	ent_weigh(ent, weight);\n	if (live)", "	if (live)"),
@@ -49,13 +64,13 @@ CORE = [
     Mutant("counted-in-leaf-only", "if (!ent->parent)\n			break;", "break;"),
     Mutant(
         "thinkers-not-live",
-        "!ent_is_live(ent) && (ent->waiting || ent->thinking)",
-        "!ent_is_live(ent) && ent->waiting",
+        "live = ent_shown(ent) || ent->thinking;",
+        "live = ent_shown(ent);",
     ),
     Mutant(
         "idle-ones-live",
-        "ent_is_live(ent) && !(ent->waiting || ent->thinking)",
-        "false",
+        "else if (ent_is_live(ent) && !live)",
+        "else if (false)",
     ),
     Mutant("graces-out-of-order", "think_until_ns <\n", "think_until_ns >\n"),
     Mutant("time-to-think-of-last", "(leaf->think_ns * 4 + gap) / 5", "gap"),
@@ -66,7 +81,7 @@ CORE = [
     Mutant("grace-at-its-end", "leaf->think_until_ns > now_ns", "leaf->think_until_ns >= now_ns"),
     Mutant(
         "removed-thinker-stays",
-        "	leaf_set_state(core, leaf, IOBAND_IDLE);\n	if (core->writer",
+        "	leaf_set_state(core, leaf, IOBAND_IDLE, 0);\n	if (core->writer",
         "	if (core->writer",
     ),
     Mutant(
@@ -101,8 +116,8 @@ CORE = [
     Mutant("debts-end-with-a-turn", "vtime_min(ent->vtime, node->vnow + ent->turn)", "ent->vtime"),
     Mutant(
         "debts-forgiven",
-        "core_launch(core, leaf, bill, false)",
-        "core_launch(core, leaf, bill, true)",
+        "core_launch(core, leaf, bill, false, now_ns)",
+        "core_launch(core, leaf, bill, true, now_ns)",
     ),
     Mutant(
         "debts-unbounded", "vtime = vtime_max(ent->vtime, vtime_min(vtime, most));", "(void)most;"
@@ -133,7 +148,9 @@ CORE = [
     Mutant("flight-not-counted", "core->inflight_ios++;", ""),
     Mutant("flight-bytes-not-counted", "core->inflight_bytes += bill->bytes;", ""),
     Mutant("leaf-flight-not-counted", "	leaf->inflight++;\n", ""),
-    Mutant("still-waiting", "	if (!more)\n", "	if (more)\n"),
+    Mutant(
+        "still-waiting", "ways ? IOBAND_WAITING : IOBAND_INFLIGHT, ways", "IOBAND_INFLIGHT, ways"
+    ),
     Mutant(
         "urgent-not-expired",
         "	core_expire(core, now_ns);\n	if (leaf->state != IOBAND_WAITING) {",
@@ -161,11 +178,18 @@ CORE = [
         "if (core->slice_ns)\n			reach",
         "if (false)\n			reach",
     ),
-    Mutant("gone-in-service", "ent->parent->serving = NULL;\n		if", ";\n		if"),
-    Mutant("gone-has-the-device", "		core->owner = NULL;\n\n	for", "		;\n\n	for"),
+    Mutant("gone-in-service", "ent->parent->serving = NULL;\n		live", ";\n		live"),
+    Mutant(
+        "gone-has-the-device",
+        "		core->owner = NULL;\n	ent_count",
+        "		;\n	ent_count",
+    ),
 ]
 
 SLICE = [
+    Mutant(
+        "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
+    ),
     Mutant("slice-never-ends", "node->served_ns < core->slice_ns", "true"),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
     Mutant("no-slices", "node->serving && node->served_ns <", "false && node->served_ns <"),
@@ -176,8 +200,8 @@ SLICE = [
         "if (core->charge_time)\n		ioband_leaf_charge",
         "if (false)\n		ioband_leaf_charge",
     ),
-    Mutant("turn-not-limited", "if (node->ent.waiting > ent->waiting)", "if (false)"),
-    Mutant("turn-always-limited", "if (node->ent.waiting > ent->waiting)", "if (true)"),
+    Mutant("turn-not-limited", "if (node->ent.waiting != ent_shown(ent))", "if (false)"),
+    Mutant("turn-always-limited", "if (node->ent.waiting != ent_shown(ent))", "if (true)"),
     Mutant("never-expected", "} else if (node_expects(node)) {", "} else if (false) {"),
     Mutant(
         "expected-for-ever",
@@ -232,6 +256,56 @@ SLICE = [
 
 TREE = [
     Mutant("no-wrap", "return (s64)(a - b) < 0", "return a < b"),
+]
+
+CAP = [
+    Mutant("no-maximum", "	clock->next_ns = next_ns;", ""),
+    Mutant("saves-up", "max(clock->next_ns, oldest_ns);\n	/*", "clock->next_ns;\n	/*"),
+    Mutant("no-slack", "now_ns - slack_ns : 0", "now_ns : 0"),
+    Mutant("rests-lost", "NSEC_PER_SEC + clock->rest,", "NSEC_PER_SEC,"),
+    Mutant(
+        "debts-free",
+        "	if (!in_turn)\n		next_ns =",
+        "	if (!in_turn)\n		return;\n	if (false)\n		next_ns =",
+    ),
+    Mutant(
+        "debts-unbounded",
+        "	if (!in_turn)\n		next_ns =",
+        "	if (false)\n		next_ns =",
+    ),
+    Mutant(
+        "bytes-only",
+        "max(cap->bytes[way].next_ns, cap->ios[way].next_ns);",
+        "cap->bytes[way].next_ns;",
+    ),
+    Mutant(
+        "ios-only", "max(cap->bytes[way].next_ns, cap->ios[way].next_ns);", "cap->ios[way].next_ns;"
+    ),
+    Mutant("pieces-held-up", "cap->begun[bill->way] = bill->more;", ""),
+    Mutant(
+        "begun-for-ever", "cap->begun[bill->way] = bill->more;", "cap->begun[bill->way] = true;"
+    ),
+    Mutant("all-ways", "blocked |= ioband_way_mask(way);", "blocked = U64_MAX;"),
+    Mutant("last-way-first", "until_ns = min(until_ns, way_until_ns);", "until_ns = way_until_ns;"),
+    Mutant(
+        "not-shown-again", "	if (blocked != cap->blocked)\n", "	if (blocked > cap->blocked)\n"
+    ),
+    Mutant("blocks-at-its-end", "if (way_until_ns <= now_ns)", "if (way_until_ns < now_ns)"),
+    Mutant("pieces-count", "bill->ios, in_turn", "1, in_turn"),
+    Mutant(
+        "one-is-let-go",
+        "while ((first = rb_first_cached(&core->blocked)) &&",
+        "if ((first = rb_first_cached(&core->blocked)) &&",
+    ),
+    Mutant("never-let-go", "rb_to_cap(first)->until_ns <= now_ns)", "false)"),
+    Mutant("waits-on", "	if (rate != clock->rate)\n", "	if (!clock->rate)\n"),
+    Mutant("begins-anew", "	if (rate != clock->rate)\n", ""),
+    Mutant("gone-and-blocked", "	if (cap->blocked)\n		ioband_ent_block(ent, 0);", ""),
+    Mutant(
+        "gone-and-queued",
+        "	cap_dequeue(core, cap);\n	if (cap->blocked)",
+        "	if (cap->blocked)",
+    ),
 ]
 
 DEPTH = [
@@ -315,6 +389,37 @@ ARGS = [
     Mutant("roots", 'if (!strcmp(word, "root"))', 'if (!strncmp(word, "root", 4))'),
     Mutant("no-default", 'if (!strcmp(argv[2], "default"))', "if (false)"),
     Mutant("weight-count", "if (argc != 3)", "if (argc < 3)"),
+    Mutant(
+        "max-count",
+        '	if (argc < 3)\n		return fail(error,\n			    "max:',
+        '	if (argc < 2)\n		return fail(error,\n			    "max:',
+    ),
+    Mutant(
+        "max-of-zero",
+        "parse_u64(equals + 1, 1, IOBAND_RATE_MAX",
+        "parse_u64(equals + 1, 0, IOBAND_RATE_MAX",
+    ),
+    Mutant(
+        "max-twice",
+        "if (message->rates_given & (1U << i))\n		return",
+        "if (false)\n		return",
+    ),
+    Mutant(
+        "rates-mixed",
+        "&rates->bytes[i] : &rates->ios[i - IOBAND_NR_WAYS]",
+        "&rates->ios[i] : &rates->bytes[i - IOBAND_NR_WAYS]",
+    ),
+    Mutant(
+        "all-rates-given",
+        "		if (message->rates_given & (1U << i))\n			*rate_of",
+        "			*rate_of",
+    ),
+    Mutant("rate-keys-begun", "if (equals == word + strlen(rate_names[i]) &&", "if ("),
+    Mutant(
+        "default-is-nothing",
+        "message->rates_given = (1U << IOBAND_NR_RATES) - 1",
+        "message->rates_given = 0",
+    ),
     Mutant("set-count", "if (argc != 2)", "if (argc < 2)"),
     Mutant("set-weight", 'if (!strncmp(argv[1], "weight=", 7))', "if (false)"),
     Mutant("page-count", "if (argc > 2)", "if (argc > 3)"),
@@ -345,6 +450,9 @@ def survives(mutant: Mutant, source: str, programs: tuple[str, ...], base: Path,
         raise ValueError(f"{source} has {text.count(mutant.old)} times {mutant.old!r}")
     changed = shutil.copytree(DRIVER, tmp / "driver")
     (changed / source).write_text(text.replace(mutant.old, mutant.new))
+    if source.endswith(".h"):  # which make does not see in another place
+        for each in changed.glob("*.c"):
+            each.touch()
     built = shutil.copytree(base, tmp / "built")
     for program in programs:
         plainly = ("SANITIZE=", "CFLAGS=-O1 -Wno-error", f"SRC={changed}", program)

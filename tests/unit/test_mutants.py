@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from mutants import ARGS, CORE, DEPTH, SLICE, TREE, Mutant, build_base, survives
+from mutants import ARGS, CAP, CORE, DEPTH, SLICE, TREE, Mutant, build_base, survives
 
 CORE_PROGRAMS = ("core_test", "core_fuzz", "many_test", "sim_test", "slice_test")
 DEPTH_PROGRAMS = ("depth_test",)
@@ -24,6 +24,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("dm-ioband-core.c", CORE_PROGRAMS),
         ("dm-ioband-slice.c", CORE_PROGRAMS),
+        ("dm-ioband-cap.c", CORE_PROGRAMS),
         ("dm-ioband-depth.c", DEPTH_PROGRAMS),
         ("dm-ioband-args.c", ARGS_PROGRAMS),
     ],
@@ -41,6 +42,11 @@ def test_core(mutant: Mutant, base: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("mutant", SLICE, ids=[mutant.name for mutant in SLICE])
 def test_slice(mutant: Mutant, base: Path, tmp_path: Path) -> None:
     assert not survives(mutant, "dm-ioband-slice.c", CORE_PROGRAMS, base, tmp_path)
+
+
+@pytest.mark.parametrize("mutant", CAP, ids=[mutant.name for mutant in CAP])
+def test_cap(mutant: Mutant, base: Path, tmp_path: Path) -> None:
+    assert not survives(mutant, "dm-ioband-cap.c", CORE_PROGRAMS, base, tmp_path)
 
 
 @pytest.mark.parametrize("mutant", TREE, ids=[mutant.name for mutant in TREE])

@@ -5,6 +5,7 @@
 #include "tree.h"
 
 #include <linux/compiler.h>
+#include <linux/minmax.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,7 @@ void tree_init(struct tree *tree, u64 vnow_first)
 	tree->vnow_first = vnow_first;
 	tree->root_vnow_seen = vnow_first;
 	ioband_core_init(&tree->core);
+	ioband_core_set_slack(&tree->core, 1000000);
 	tree->core.root.vnow = vnow_first;
 }
 
@@ -109,8 +111,28 @@ bool tree_node_is_empty(const struct tree *tree, const struct tree_node *node)
 	return true;
 }
 
+void tree_set_rates(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates)
+{
+	struct ioband_cap *cap = ent->cap;
+
+	if (!rates) {
+		ioband_cap_remove(&tree->core, ent);
+		MUST(!ent->cap, "a maximum that is not gone");
+		free(cap);
+		return;
+	}
+	if (!cap) {
+		cap = malloc(sizeof(*cap));
+		MUST(cap, "no memory");
+		ioband_cap_init(cap);
+	}
+	tree->capped = true;
+	ioband_cap_set(&tree->core, ent, cap, rates, clock_now(tree));
+}
+
 void tree_remove_leaf(struct tree *tree, struct tree_leaf *leaf)
 {
+	tree_set_rates(tree, &leaf->leaf.ent, NULL);
 	ioband_leaf_remove(&tree->core, &leaf->leaf);
 	/* Whatever still points there finds rubbish. */
 	memset(leaf, 0xa5, sizeof(*leaf));
@@ -120,6 +142,7 @@ void tree_remove_leaf(struct tree *tree, struct tree_leaf *leaf)
 void tree_remove_node(struct tree *tree, struct tree_node *node)
 {
 	MUST(tree_node_is_empty(tree, node), "a test removes a node in use");
+	tree_set_rates(tree, &node->node.ent, NULL);
 	memset(node, 0xa5, sizeof(*node));
 	node->used = false;
 }
@@ -137,11 +160,21 @@ void tree_set_weight(struct tree *tree, struct ioband_ent *ent, u32 weight)
 			tree->leaves[i].seen.busy = false;
 }
 
+u8 tree_ways(const struct tree_leaf *leaf)
+{
+	u8 ways = 0;
+	u32 i;
+
+	for (i = 0; i < leaf->nr_held; i++)
+		ways |= 1 << leaf->held[i].way;
+	return ways;
+}
+
 void tree_wait(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill)
 {
 	MUST(leaf->nr_held < TREE_HELD_MAX, "a test makes more wait than there is room for");
 	leaf->held[leaf->nr_held++] = bill;
-	ioband_core_wait(&tree->core, &leaf->leaf, clock_now(tree));
+	ioband_core_wait(&tree->core, &leaf->leaf, bill.way, clock_now(tree));
 }
 
 static void launched(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill)
@@ -162,7 +195,7 @@ void tree_admit_now(struct tree *tree, struct tree_leaf *leaf, struct ioband_bil
 void tree_withdraw(struct tree *tree, struct tree_leaf *leaf)
 {
 	leaf->nr_held = 0;
-	ioband_core_withdraw(&tree->core, &leaf->leaf);
+	ioband_core_withdraw(&tree->core, &leaf->leaf, 0);
 }
 
 void tree_set_slice(struct tree *tree, u64 slice_ns, bool charge_time)
@@ -181,6 +214,12 @@ void tree_complete(struct tree *tree, u32 index)
 }
 
 /* ---- what pick() should have said ---------------------------------------- */
+
+/* An upper bound of what a charge is in virtual time. */
+static s64 vtime_bound(u64 charge, u32 weight)
+{
+	return (charge << VTIME_SHIFT) / weight + 2;
+}
 
 static bool is_full(const struct tree *tree, u32 ios)
 {
@@ -238,6 +277,101 @@ static u32 thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool
 	return ios;
 }
 
+/* A bio in pieces that has begun goes on. */
+static u64 cap_until_ns(const struct ioband_cap *cap, u8 way)
+{
+	return max(cap->bytes[way].next_ns, cap->begun[way] ? 0 : cap->ios[way].next_ns);
+}
+
+/* Of the maxima of an entity and of all above: until when nothing goes that way. */
+static u64 blocked_until_ns(const struct ioband_ent *ent, u8 way)
+{
+	u64 until_ns = 0;
+
+	for (; ent->parent; ent = &ent->parent->ent) {
+		if (ent->cap)
+			until_ns = max(until_ns, cap_until_ns(ent->cap, way));
+	}
+	return until_ns;
+}
+
+static u64 half(u8 way)
+{
+	return (u64)U32_MAX << 32 * way;
+}
+
+/* As the core sees it, which check_caps() makes sure of. */
+static bool is_blocked(const struct ioband_ent *ent, u8 way)
+{
+	for (; ent->parent; ent = &ent->parent->ent)
+		if (ent->cap && ent->cap->blocked & half(way))
+			return true;
+	return false;
+}
+
+static bool leaf_can_go(const struct tree_leaf *leaf)
+{
+	const u8 ways = tree_ways(leaf);
+
+	return (ways & 1 && !is_blocked(&leaf->leaf.ent, 0)) ||
+	       (ways & 2 && !is_blocked(&leaf->leaf.ent, 1));
+}
+
+static bool is_below(const struct ioband_ent *ent, const struct ioband_ent *above)
+{
+	while (ent != above && ent->parent)
+		ent = &ent->parent->ent;
+	return ent == above;
+}
+
+/* Something waits at or below an entity that no maximum blocks. */
+static bool can_go(const struct tree *tree, const struct ioband_ent *ent)
+{
+	u32 i;
+
+	for (i = 0; i < tree->leaves_end; i++) {
+		const struct tree_leaf *leaf = &tree->leaves[i];
+
+		if (leaf->used && leaf_can_go(leaf) && is_below(&leaf->leaf.ent, ent))
+			return true;
+	}
+	return false;
+}
+
+static u64 check_cap(const struct tree *tree, const struct ioband_ent *ent)
+{
+	u64 first_ns = IOBAND_NO_WAKEUP;
+	u8 way;
+
+	if (!ent->cap)
+		return first_ns;
+	for (way = 0; way < IOBAND_NR_WAYS; way++) {
+		const u64 until_ns = cap_until_ns(ent->cap, way);
+		const bool blocked = ent->cap->blocked & half(way);
+
+		MUST(blocked || until_ns <= tree->now_ns, "not blocked until %llu", until_ns);
+		MUST(!blocked || until_ns > clock_now(tree), "blocked until %llu", until_ns);
+		if (blocked)
+			first_ns = min(first_ns, until_ns);
+	}
+	return first_ns;
+}
+
+/* After ioband_core_pick().  Return: when it is to be asked again for the sake of one. */
+static u64 check_caps(const struct tree *tree)
+{
+	u64 first_ns = IOBAND_NO_WAKEUP;
+	u32 i;
+
+	for (i = 0; i < tree->leaves_end; i++)
+		if (tree->leaves[i].used)
+			first_ns = min(first_ns, check_cap(tree, &tree->leaves[i].leaf.ent));
+	for (i = 0; i < tree->nodes_end; i++)
+		if (tree->nodes[i].used)
+			first_ns = min(first_ns, check_cap(tree, &tree->nodes[i].node.ent));
+	return first_ns;
+}
+
 /*
  * With slices: it has the device; when it got it there was nothing of another's, though
  * bios may have gone out of turn since; and it is its turn at every level.
@@ -271,7 +405,7 @@ static void check_picked(struct tree *tree, const struct tree_leaf *leaf,
 	}
 	for (ent = &leaf->leaf.ent; ent->parent; ent = &ent->parent->ent) {
 		for (i = 0; (other = next_child(tree, ent->parent, &i));)
-			MUST(!other->waiting || ahead(other, ent) >= 0,
+			MUST(!can_go(tree, other) || ahead(other, ent) >= 0,
 			     "one was picked that has been served more than another");
 		pipe += thinkers_before(tree, ent, false);
 	}
@@ -288,9 +422,9 @@ static bool may_block(struct tree *tree, struct ioband_node *node, u32 pipe)
 	if (is_full(tree, pipe))
 		return true;
 	for (i = 0; (ent = next_child(tree, node, &i));) {
-		least = ent->waiting;
+		least = can_go(tree, ent);
 		for (j = 0; (other = next_child(tree, node, &j));)
-			least &= !other->waiting || ahead(other, ent) >= 0;
+			least &= !can_go(tree, other) || ahead(other, ent) >= 0;
 		if (!least)
 			continue;
 		before = pipe + thinkers_before(tree, ent, true);
@@ -305,6 +439,7 @@ static bool may_block(struct tree *tree, struct ioband_node *node, u32 pipe)
 
 static void check_not_picked(struct tree *tree, u64 wake_ns)
 {
+	const u64 unblocked_ns = check_caps(tree);
 	u64 first_ns = IOBAND_NO_WAKEUP;
 	bool waiting = false;
 	u32 i;
@@ -314,12 +449,13 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 
 		if (!leaf->used)
 			continue;
-		waiting |= leaf->nr_held;
+		waiting |= leaf_can_go(leaf);
 		if (leaf->leaf.state == IOBAND_THINKING && leaf->leaf.think_until_ns < first_ns)
 			first_ns = leaf->leaf.think_until_ns;
 	}
 	if (!waiting || is_full(tree, tree->nr_flight)) {
-		MUST(wake_ns == IOBAND_NO_WAKEUP, "a wake-up with nothing to wait for");
+		MUST(wake_ns == unblocked_ns, "a wake-up at %llu with nothing to wait for",
+		     wake_ns);
 		return;
 	}
 	if (tree->core.slice_ns) {
@@ -328,15 +464,44 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 		if (tree->nr_flight || tree->flushing)
 			return;
 		MUST(first_ns != IOBAND_NO_WAKEUP, "one could have gone");
-		MUST(wake_ns == first_ns || (owner && owner->state == IOBAND_THINKING &&
-					     wake_ns == owner->think_until_ns),
+		MUST(wake_ns == min(first_ns, unblocked_ns) ||
+		     (owner && owner->state == IOBAND_THINKING &&
+		      wake_ns == min(owner->think_until_ns, unblocked_ns)),
 		     "wake-up at %llu, first grace ends at %llu", wake_ns, first_ns);
 		return;
 	}
 	MUST(may_block(tree, &tree->core.root, tree->nr_flight), "one could have gone");
-	MUST(wake_ns == first_ns, "wake-up at %llu, first grace ends at %llu", wake_ns, first_ns);
+	MUST(wake_ns == min(first_ns, unblocked_ns), "wake-up at %llu, first grace ends at %llu",
+	     wake_ns, first_ns);
 	MUST(wake_ns > clock_now(tree) && wake_ns <= tree->now_ns + GRACE_MAX_NS,
 	     "wake-up at %llu, now %llu", wake_ns, clock_now(tree));
+}
+
+/* The oldest in one of these ways. */
+static struct ioband_bill take_first(struct tree_leaf *leaf, u8 ways)
+{
+	struct ioband_bill bill;
+	u32 i;
+
+	for (i = 0; i < leaf->nr_held; i++)
+		if (ways & 1 << leaf->held[i].way)
+			break;
+	MUST(i < leaf->nr_held, "a leaf was picked of which nothing may go");
+	bill = leaf->held[i];
+	leaf->nr_held--;
+	memmove(leaf->held + i, leaf->held + i + 1, (leaf->nr_held - i) * sizeof(bill));
+	return bill;
+}
+
+/* At whatever level it was passed over before, it has not saved up. */
+static void check_lag(const struct ioband_leaf *leaf)
+{
+	const struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+		MUST((s64)(ent->parent->vnow - ent->vtime) <= vtime_bound(LAG_MAX, ent->weight),
+		     "picked %lld behind at weight %u", ent->parent->vnow - ent->vtime,
+		     ent->weight);
 }
 
 struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns)
@@ -358,9 +523,11 @@ struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns)
 	MUST(!tree->flushing || tree->core.owner == owner, "another one's turn during a flush");
 	leaf = container_of(picked, struct tree_leaf, leaf);
 	check_picked(tree, leaf, owner);
-	bill = leaf->held[0];
-	memmove(leaf->held, leaf->held + 1, --leaf->nr_held * sizeof(bill));
-	ioband_core_admit(&tree->core, picked, &bill, leaf->nr_held);
+	check_caps(tree);
+	bill = take_first(leaf, ioband_leaf_may(&tree->core, picked));
+	check_lag(picked);
+	MUST(blocked_until_ns(&picked->ent, bill.way) <= tree->now_ns, "one went past a maximum");
+	ioband_core_admit(&tree->core, picked, &bill, tree_ways(leaf), clock_now(tree));
 	launched(tree, leaf, bill);
 	return leaf;
 }
@@ -380,13 +547,23 @@ void tree_dispatch(struct tree *tree)
 		tree_check(tree);
 }
 
+static bool has_held(const struct tree *tree)
+{
+	u32 i;
+
+	for (i = 0; i < tree->leaves_end; i++)
+		if (tree->leaves[i].used && tree->leaves[i].nr_held)
+			return true;
+	return false;
+}
+
 void tree_drain(struct tree *tree)
 {
 	u64 wake_ns;
 	u32 i;
 
 	tree->late_ns = 0;
-	for (i = 0; tree->nr_flight || ioband_core_has_waiting(&tree->core); i++) {
+	for (i = 0; tree->nr_flight || has_held(tree); i++) {
 		MUST(i < DRAIN_MAX, "bios wait for ever");
 		if (tree_serve(tree, &wake_ns))
 			continue;
@@ -400,10 +577,24 @@ void tree_drain(struct tree *tree)
 	}
 }
 
+void tree_end(struct tree *tree)
+{
+	u32 i;
+
+	tree_drain(tree);
+	for (i = 0; i < tree->leaves_end; i++)
+		if (tree->leaves[i].used)
+			tree_set_rates(tree, &tree->leaves[i].leaf.ent, NULL);
+	for (i = 0; i < tree->nodes_end; i++)
+		if (tree->nodes[i].used)
+			tree_set_rates(tree, &tree->nodes[i].node.ent, NULL);
+	MUST(RB_EMPTY_ROOT(&tree->core.blocked.rb_root), "something is blocked by no maximum");
+}
+
 /* ---- the checker --------------------------------------------------------- */
 
 struct truth {
-	u32 waiting;
+	u64 waiting;
 	u32 thinking;
 	u32 busy;
 };
@@ -418,6 +609,7 @@ static void check_leaf(const struct tree *tree, const struct tree_leaf *leaf)
 		MUST(state == IOBAND_INFLIGHT, "state %d with bios in flight", state);
 	else
 		MUST(state == IOBAND_IDLE || state == IOBAND_THINKING, "state %d", state);
+	MUST(leaf->leaf.ways == tree_ways(leaf), "%x, not %x", leaf->leaf.ways, tree_ways(leaf));
 	MUST(leaf->leaf.inflight == leaf->inflight, "%u, not %u", leaf->leaf.inflight,
 	     leaf->inflight);
 	MUST(RB_EMPTY_NODE(&leaf->leaf.think) == (state != IOBAND_THINKING), "state %d", state);
@@ -429,16 +621,20 @@ static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
 		   const struct tree_leaf *leaf)
 {
 	const bool thinking = leaf->leaf.state == IOBAND_THINKING;
-	const struct truth one = {
-		.waiting = !!leaf->nr_held,
+	const u8 ways = tree_ways(leaf);
+	struct truth one = {
+		.waiting = (ways & 1) | (u64)(ways >> 1) << 32,
 		.thinking = thinking,
 		.busy = thinking || !tree_leaf_is_idle(leaf),
 	};
+	const struct ioband_ent *ent = &leaf->leaf.ent;
 	struct tree_node *node = leaf->up;
 
-	for (;;) {
+	for (;; ent = &ent->parent->ent) {
 		struct truth *sum = node ? &nodes[node - tree->nodes] : root;
 
+		if (ent->cap)
+			one.waiting &= ~ent->cap->blocked;
 		sum->waiting += one.waiting;
 		sum->thinking += one.thinking;
 		sum->busy += one.busy;
@@ -450,15 +646,15 @@ static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
 
 static void check_counters(const struct ioband_ent *ent, const struct truth *truth)
 {
-	MUST(ent->waiting == truth->waiting, "%u, not %u", ent->waiting, truth->waiting);
+	MUST(ent->waiting == truth->waiting, "%llx, not %llx", ent->waiting, truth->waiting);
 	MUST(ent->thinking == truth->thinking, "%u, not %u", ent->thinking, truth->thinking);
 	MUST(ent->busy == truth->busy, "%u, not %u", ent->busy, truth->busy);
 }
 
-/* An upper bound of what a charge is in virtual time. */
-static s64 vtime_bound(u64 charge, u32 weight)
+/* What those above see of what waits. */
+static u64 shown(const struct ioband_ent *ent)
 {
-	return (charge << VTIME_SHIFT) / weight + 2;
+	return ent->waiting & ~(ent->cap ? ent->cap->blocked : 0);
 }
 
 static void check_vtime(const struct tree *tree, const struct ioband_ent *ent,
@@ -474,7 +670,7 @@ static void check_vtime(const struct tree *tree, const struct ioband_ent *ent,
 	MUST(!ent->busy || tree->sliced ||
 	     lead <= vtime_bound(DEBT_MAX + tree->charge_max, ent->weight),
 	     "ahead by %lld at weight %u", lead, ent->weight);
-	MUST(!ent->waiting || -lead <= vtime_bound(LAG_MAX, ent->weight),
+	MUST(!ent->waiting || tree->capped || -lead <= vtime_bound(LAG_MAX, ent->weight),
 	     "behind by %lld at weight %u", -lead, ent->weight);
 }
 
@@ -487,10 +683,10 @@ static void check_live(struct tree *tree, struct ioband_node *node, u64 *vnow_se
 	u32 i;
 
 	for (i = 0; (ent = next_child(tree, node, &i));) {
-		const bool is_live = ent->waiting || ent->thinking;
+		const bool is_live = shown(ent) || ent->thinking;
 
-		MUST(RB_EMPTY_NODE(&ent->rb) == !is_live, "waiting %u, thinking %u", ent->waiting,
-		     ent->thinking);
+		MUST(RB_EMPTY_NODE(&ent->rb) == !is_live, "waiting %llx, thinking %u",
+		     ent->waiting, ent->thinking);
 		live += is_live;
 	}
 	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {

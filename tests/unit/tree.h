@@ -32,7 +32,7 @@ struct tree_leaf {
 	struct tree_node *up;
 	bool used;
 	struct tree_seen seen;
-	struct ioband_bill held[TREE_HELD_MAX];
+	struct ioband_bill held[TREE_HELD_MAX];	/* oldest first */
 	u32 nr_held;
 	u32 inflight;
 };
@@ -53,6 +53,7 @@ struct tree {
 	u64 vnow_first;		/* where virtual time starts, in every node */
 	u64 root_vnow_seen;
 	u32 charge_max;		/* largest seen */
+	bool capped;		/* there have been maxima */
 	bool sliced;		/* there have been slices */
 	bool flushing;		/* the core has asked for a flush, which goes on */
 	struct tree_node nodes[TREE_NODES_MAX];
@@ -78,7 +79,10 @@ bool tree_node_is_empty(const struct tree *tree, const struct tree_node *node);
 
 /* Each of these is one call of the core. */
 void tree_set_weight(struct tree *tree, struct ioband_ent *ent, u32 weight);
+/* NULL: no maximum. */
+void tree_set_rates(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates);
 void tree_wait(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill);
+u8 tree_ways(const struct tree_leaf *leaf);
 void tree_admit_now(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill);
 void tree_withdraw(struct tree *tree, struct tree_leaf *leaf);
 void tree_set_slice(struct tree *tree, u64 slice_ns, bool charge_time);
@@ -91,6 +95,8 @@ struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns);
 void tree_dispatch(struct tree *tree);
 /* Complete and dispatch until nothing is left; fails if that never ends. */
 void tree_drain(struct tree *tree);
+/* Drain it, and free what was allocated. */
+void tree_end(struct tree *tree);
 
 /* Abort, with a message, unless everything is as it must be. */
 void tree_check(struct tree *tree);

@@ -128,6 +128,13 @@ def change_everything(a: Ioband, b: Ioband, groups: tuple[Cgroup, Cgroup], seed:
             dev.set_weight(groups[0], dice.randint(1, 10000)),
             dev.set_weight(groups[1], "default"),
         ),
+        lambda: (
+            dev.set(mode="cgroup"),
+            dev.set_max(groups[0], wbps=dice.choice((16 << 20, 64 << 20)), riops=5000),
+            dev.set_max(groups[1], wiops=dice.choice((1000, "max"))),
+        ),
+        lambda: dev.set_max("root", wbps=50 << 20),
+        lambda: (dev.set(mode="cgroup"), dev.set_max(groups[0])),
     ]
     dice.shuffle(steps)
     for step in steps:

@@ -87,6 +87,8 @@ static struct ioband_bill pool_bill(const struct sim_pool *pool, const struct si
 {
 	struct ioband_bill bill = ioband_cost(pool->measure, io->bytes, true);
 
+	bill.way = io->write ? IOBAND_WAY_WRITE : IOBAND_WAY_READ;
+	bill.ios = !io->whole || io->pos == io->whole->pos;
 	bill.cached = io->write && pool->device.spec.cache;
 	return bill;
 }
@@ -107,7 +109,8 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 		leaf->max_held_ns = held_ns;
 	leaf->charged += bill.charge;
 	pool_account_inflight(pool);
-	ioband_core_admit(&pool->core, &leaf->leaf, &bill, leaf->head);
+	ioband_core_admit(&pool->core, &leaf->leaf, &bill, leaf->head ? 1 << leaf->head->write : 0,
+			  pool->clock->now_ns);
 	pool->tick.peak_ios = max(pool->tick.peak_ios, pool->core.inflight_ios);
 	device_submit(&pool->device, io);
 }
@@ -170,6 +173,7 @@ static void pool_wake(void *arg)
 void pool_submit(struct sim_pool *pool, struct sim_io *io)
 {
 	struct sim_leaf *leaf = io->leaf;
+	const bool first = !leaf->head;
 
 	io->born_ns = pool->clock->now_ns;
 	io->next = NULL;
@@ -184,7 +188,8 @@ void pool_submit(struct sim_pool *pool, struct sim_io *io)
 	else
 		leaf->head = io;
 	leaf->tail = io;
-	ioband_core_wait(&pool->core, &leaf->leaf, pool->clock->now_ns);
+	if (first)
+		ioband_core_wait(&pool->core, &leaf->leaf, io->write, pool->clock->now_ns);
 	pool_pump(pool);
 }
 

@@ -19,6 +19,7 @@ from .guest import Guest
 
 VERSION = "1"
 DIRECTIONS = ("read", "write", "discard")
+RATES = ("rbps", "wbps", "riops", "wiops")
 
 
 class FormatError(ValueError):
@@ -52,6 +53,7 @@ class Group:
     weight: int
     is_set: bool
     path: str
+    max: dict[str, int] | None  # what is bounded, by name as in set_max(); None: no maximum
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,11 @@ def parse_page(text: str, title: str) -> tuple[list[str], int | None]:
     return lines, int(tail.split()[1])
 
 
+def _parse_max(text: str) -> dict[str, int]:
+    rates = dict(zip(RATES, text.split(","), strict=True))
+    return {name: int(rate) for name, rate in rates.items() if rate != "max"}
+
+
 def parse_group(line: str) -> Group:
     """Parse a line of "groups"."""
     seq, parent, name, *words = line.split(" ")
@@ -170,6 +177,7 @@ def parse_group(line: str) -> Group:
         weight=int(keys["weight"]),
         is_set=bool(_numbers(keys["set"], 1)[0]),
         path=unescape(keys.get("path", "")),
+        max=_parse_max(keys["max"]) if "max" in keys else None,
     )
 
 
@@ -240,6 +248,12 @@ class Ioband(DmDevice):
         """Set a group's weight: "uid:7", "device", a Cgroup...; a number or "default"."""
         name = group_name(group) if isinstance(group, Cgroup) else group
         self.message("weight", name, str(weight))
+
+    def set_max(self, group: str | Cgroup, **rates: int | str) -> None:
+        """Set a group's maximum, as set_max(cgroup, rbps=1 << 20, wiops="max"); none: default."""
+        name = group_name(group) if isinstance(group, Cgroup) else group
+        words = [f"{key}={rate}" for key, rate in rates.items()]
+        self.message("max", name, *(words or ["default"]))
 
     def set(self, **settings: object) -> None:
         """Change settings at run time, as set(mode="uid")."""

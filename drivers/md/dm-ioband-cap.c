@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: what an entity may have at most.
+ *
+ * An entity of the tree, a group or a group's own bios, may be given a maximum:
+ * bytes a second, bios a second or both, for reads, for writes or for both.  It
+ * goes for all that is below it.
+ *
+ * Each bound is a clock that says when what has gone so far is used up: a bio of
+ * 64 KiB at 16 MiB/s moves it on by 4 ms (the generic cell rate algorithm of ATM;
+ * the leaky bucket as a meter: Turner 1986).  The clock is compared before a bio
+ * goes and moved on after, so a bio of any size can go, and the maximum is passed
+ * by one bio at most.  A clock that is behind the time is set to slack_ns before
+ * it: who is late by less has it made good, and nobody saves up.  In any time T no
+ * more goes than rate * (T + slack) and one bio.
+ *
+ *	10 MiB/s, bios of 1 MiB, always waiting: one goes at 0, and the clock shows
+ *	100 ms.  A timer is set, and fires at 100.2; the clock shows 200, and not
+ *	200.2.
+ *
+ * Past a maximum an entity is blocked that way: its reads, or its writes.  What
+ * waits below it that way is not there for those above: their counters do not
+ * have it, and if nothing else waits it is not among the live children.  So the
+ * others are not held up by it, nothing is looked at in vain, and a block costs
+ * the same whether one bio waits below or a thousand leaves do.  When the clock
+ * has come it is all shown again, and the tree decides by weight what goes: below
+ * a maximum weights count as anywhere.
+ *
+ * What goes out of turn (ioband_core_admit_now()) moves the clock on likewise, and
+ * so is paid for later.
+ */
+#include "dm-ioband-tree.h"
+
+/* How far ahead of the time a clock may get by bios that go out of turn. */
+#define IOBAND_CAP_DEBT_NS	(10 * NSEC_PER_SEC)
+
+static struct ioband_cap *rb_to_cap(const struct rb_node *rb)
+{
+	return rb_entry(rb, struct ioband_cap, rb);
+}
+
+static bool cap_less(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_to_cap(a)->until_ns < rb_to_cap(b)->until_ns;
+}
+
+/* So much goes. */
+static void clock_move(struct ioband_clock *clock, u32 amount, bool in_turn, u64 slack_ns,
+		       u64 now_ns)
+{
+	const u64 oldest_ns = now_ns > slack_ns ? now_ns - slack_ns : 0;
+	u64 next_ns;
+
+	if (!clock->rate)
+		return;
+	next_ns = max(clock->next_ns, oldest_ns);
+	/* 2^62 and what was left over, which is less than the rate: no more than 2^63. */
+	next_ns += div64_u64_rem((u64)amount * NSEC_PER_SEC + clock->rest, clock->rate,
+				 &clock->rest);
+	if (!in_turn)
+		next_ns = max(clock->next_ns, min(next_ns, now_ns + IOBAND_CAP_DEBT_NS));
+	clock->next_ns = next_ns;
+}
+
+static void clock_set(struct ioband_clock *clock, u64 rate)
+{
+	if (rate != clock->rate)
+		*clock = (struct ioband_clock) { .rate = rate };
+}
+
+/*
+ * Until when it is blocked in a way; 0 or in the past: it is not.  A bio that was let
+ * go as one is let go to its end.
+ */
+static u64 cap_until_ns(const struct ioband_cap *cap, enum ioband_way way)
+{
+	return cap->begun[way] ? cap->bytes[way].next_ns :
+				 max(cap->bytes[way].next_ns, cap->ios[way].next_ns);
+}
+
+static void cap_dequeue(struct ioband_core *core, struct ioband_cap *cap)
+{
+	if (RB_EMPTY_NODE(&cap->rb))
+		return;
+	rb_erase_cached(&cap->rb, &core->blocked);
+	RB_CLEAR_NODE(&cap->rb);
+}
+
+/* Find out anew in which ways it is blocked, and let those above know. */
+static void cap_update(struct ioband_core *core, struct ioband_cap *cap, u64 now_ns)
+{
+	u64 blocked = 0, until_ns = U64_MAX;
+	enum ioband_way way;
+
+	for (way = 0; way < IOBAND_NR_WAYS; way++) {
+		const u64 way_until_ns = cap_until_ns(cap, way);
+
+		if (way_until_ns <= now_ns)
+			continue;
+		blocked |= ioband_way_mask(way);
+		until_ns = min(until_ns, way_until_ns);
+	}
+	cap_dequeue(core, cap);
+	if (blocked != cap->blocked)
+		ioband_ent_block(cap->ent, blocked);
+	if (!blocked)
+		return;
+	cap->until_ns = until_ns;
+	rb_add_cached(&cap->rb, &core->blocked, cap_less);
+}
+
+/**
+ * ioband_cap_charge() - a bio goes
+ * @core: scheduler
+ * @cap: of an entity above it, or its own
+ * @bill: of the bio
+ * @in_turn: it waited until it was not blocked
+ * @now_ns: time
+ */
+void ioband_cap_charge(struct ioband_core *core, struct ioband_cap *cap,
+		       const struct ioband_bill *bill, bool in_turn, u64 now_ns)
+{
+	clock_move(&cap->bytes[bill->way], bill->bytes, in_turn, core->slack_ns, now_ns);
+	clock_move(&cap->ios[bill->way], bill->ios, in_turn, core->slack_ns, now_ns);
+	cap->begun[bill->way] = bill->more;
+	cap_update(core, cap, now_ns);
+}
+
+/**
+ * ioband_cap_expire() - show again what has been blocked for long enough
+ * @core: scheduler
+ * @now_ns: time
+ */
+void ioband_cap_expire(struct ioband_core *core, u64 now_ns)
+{
+	struct rb_node *first;
+
+	while ((first = rb_first_cached(&core->blocked)) &&
+	       rb_to_cap(first)->until_ns <= now_ns)
+		cap_update(core, rb_to_cap(first), now_ns);
+}
+
+/**
+ * ioband_cap_wake_ns() - when the first one is to be shown again
+ * @core: scheduler
+ *
+ * Return: time, or IOBAND_NO_WAKEUP if nothing is blocked.
+ */
+u64 ioband_cap_wake_ns(const struct ioband_core *core)
+{
+	const struct rb_node *first = rb_first_cached(&core->blocked);
+
+	return first ? rb_to_cap(first)->until_ns : IOBAND_NO_WAKEUP;
+}
+
+/**
+ * ioband_core_set_slack() - how late may a wake-up be
+ * @core: scheduler
+ * @slack_ns: so much is made good to who is held by a maximum
+ */
+void ioband_core_set_slack(struct ioband_core *core, u64 slack_ns)
+{
+	core->slack_ns = slack_ns;
+}
+
+/**
+ * ioband_cap_init() - a maximum that bounds nothing
+ * @cap: to initialise
+ */
+void ioband_cap_init(struct ioband_cap *cap)
+{
+	*cap = (struct ioband_cap) {};
+	RB_CLEAR_NODE(&cap->rb);
+}
+
+/**
+ * ioband_cap_set() - give an entity a maximum, or another one
+ * @core: scheduler
+ * @ent: of a leaf, or of a node that is not the root
+ * @cap: its own, or a new one if it has none
+ * @rates: what it may have
+ * @now_ns: time
+ *
+ * A rate that is another one holds from now on; what has gone already is forgotten.
+ */
+void ioband_cap_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_cap *cap,
+		    const struct ioband_rates *rates, u64 now_ns)
+{
+	enum ioband_way way;
+
+	for (way = 0; way < IOBAND_NR_WAYS; way++) {
+		clock_set(&cap->bytes[way], rates->bytes[way]);
+		clock_set(&cap->ios[way], rates->ios[way]);
+	}
+	core->capped = true;
+	cap->ent = ent;
+	ent->cap = cap;
+	cap_update(core, cap, now_ns);
+}
+
+/**
+ * ioband_cap_remove() - let an entity have as much as there is
+ * @core: scheduler
+ * @ent: of which the maximum can be freed afterwards
+ */
+void ioband_cap_remove(struct ioband_core *core, struct ioband_ent *ent)
+{
+	struct ioband_cap *cap = ent->cap;
+
+	if (!cap)
+		return;
+	cap_dequeue(core, cap);
+	if (cap->blocked)
+		ioband_ent_block(ent, 0);
+	ent->cap = NULL;
+}

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A group gets its maximum, no more, and what is left is the others'.
+
+What each job got is what fio logged.  Time is instructions executed: how busy the
+host is does not matter.
+"""
+
+from contextlib import ExitStack
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.devices import null_blk
+from harness.guest import Guest
+from harness.ioband import Ioband
+from harness.load import Load, Stream, Window, fio
+
+pytestmark = pytest.mark.guest(icount=True)
+
+MIB = 1 << 20
+SETTLE_S = 0.5
+WINDOW_S = 1.5
+# Two I/Os at a time, 2 ms each.
+DISK = {"irqmode": 2, "completion_nsec": 2_000_000, "hw_queue_depth": 2, "submit_queues": 1}
+DISK_IOPS = 1000
+
+
+def running(device: Ioband, state: str, **jobs: tuple[Cgroup, dict[str, object]]) -> Window:
+    """What jobs got by name, which are their cgroup and fio's options, and the pool's state."""
+    streams = [
+        Stream(name, device.path, group, **options) for name, (group, options) in jobs.items()
+    ]
+    load = Load(device.guest, streams).start()
+    device.guest.sleep(SETTLE_S)
+    # What is in flight when fio ends would all count as of its end.
+    start_ms = device.guest.now_ms()
+    device.guest.sleep(WINDOW_S)
+    end_ms = device.guest.now_ms()
+    assert device.info().state == state
+    return load.stop().window(start_ms, end_ms)
+
+
+def test_alone_and_each_way(ioband: Guest) -> None:
+    """Held although nobody competes; the other way is free; taken away, all is free."""
+    guest = ioband
+    with (
+        null_blk(guest, **DISK) as below,
+        Ioband(guest, "d", below) as device,
+        Cgroup(guest, "a") as group,
+    ):
+        jobs = {"r": (group, {}), "w": (group, {"rw": "randwrite", "bs": "4k"})}
+        device.set_max(group, rbps=8 * MIB, wiops=500)
+        assert device.tree()["/a"].max == {"rbps": 8 * MIB, "wiops": 500}
+        both = running(device, "open", **jobs)
+        device.set_max(group, rbps="max")
+        assert device.tree()["/a"].max == {"wiops": 500}
+        one = running(device, "open", **jobs)
+        device.set_max(group)
+        assert device.tree()["/a"].max is None
+        none = running(device, "open", **jobs)
+    assert both["r"].bandwidth / MIB == pytest.approx(8, rel=0.02)
+    assert both["w"].iops == pytest.approx(500, rel=0.02)
+    assert one["r"].iops + one["w"].iops > 0.9 * DISK_IOPS
+    assert one["w"].iops == pytest.approx(500, rel=0.02)
+    assert none["r"].iops + none["w"].iops > 0.9 * DISK_IOPS
+
+
+def test_weights_below_and_the_rest_beside(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        null_blk(guest, **DISK) as below,
+        Ioband(guest, "d", below) as device,
+        ExitStack() as stack,
+    ):
+        paths = ("up", "up/two", "up/one", "other")
+        group = {path: stack.enter_context(Cgroup(guest, path)) for path in paths}
+        device.set_weight(group["up"], 1000)
+        device.set_weight(group["up/two"], 200)
+        device.set_max(group["up"], rbps=12 * MIB)
+        jobs = {path.removeprefix("up/"): (group[path], {}) for path in paths[1:]}
+        got = running(device, "shared", **jobs)
+    assert got["two"].bandwidth / MIB == pytest.approx(8, rel=0.03)
+    assert got["one"].bandwidth / MIB == pytest.approx(4, rel=0.03)
+    assert got["other"].iops > 0.85 * (DISK_IOPS - 12 * MIB / 65536)
+
+
+def test_large_bios_count_once(ioband: Guest) -> None:
+    """In pieces or not."""
+    guest = ioband
+    with (
+        null_blk(guest, **DISK) as below,
+        Ioband(guest, "d", below, depth="4/65536") as device,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        device.set_weight(a, 10000)
+        device.set_max(a, riops=20)
+        got = running(
+            device, "shared", large=(a, {"bs": "512k", "iodepth": 4}), small=(b, {"bs": "4k"})
+        )
+    assert got["large"].iops == pytest.approx(20, rel=0.05)
+
+
+def test_a_lower_one_holds_at_once(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        null_blk(guest, **DISK) as below,
+        Ioband(guest, "d", below) as device,
+        Cgroup(guest, "a") as group,
+    ):
+        device.set_max(group, rbps=20 * MIB)
+        load = Load(guest, [Stream("r", device.path, group)]).start()
+        guest.sleep(0.5)
+        device.set_max(group, rbps=4 * MIB)
+        changed_ms = guest.now_ms()
+        guest.sleep(1.5)
+        measured = load.stop()
+        device.set_max(group, riops=1)
+        done = fio(guest, group, filename=device.path, rw="read", bs="4k", size="8k")
+    got = measured.window(changed_ms + 10, changed_ms + 1010)["r"]
+    assert got.bandwidth / MIB == pytest.approx(4, rel=0.03)
+    assert 900 < done["read"]["runtime"] < 1500
+
+
+def test_nothing_is_lost_past_a_maximum(ioband: Guest) -> None:
+    """Suspended either way, reloaded, raised and taken away with bios held; then all verify."""
+    guest = ioband
+    with (
+        null_blk(guest, size_mib=64, memory_backed=1) as below,
+        Ioband(guest, "d", below) as device,
+        Cgroup(guest, "a") as group,
+    ):
+        device.set_max(group, wbps=MIB)
+        job = group.start(
+            [
+                "fio", "--name=v", f"--filename={device.path}", "--rw=randwrite", "--bs=16k",
+                "--size=16m", "--direct=1", "--ioengine=libaio", "--iodepth=64", "--thread=1",
+                "--verify=crc32c", "--verify_fatal=1",
+            ]
+        )  # fmt: skip
+        while not device.info().held.ios:
+            guest.sleep(0.1)
+            assert not job.poll()
+        for noflush in (True, False):
+            assert device.info().held.ios > 0
+            device.suspend(noflush=noflush)
+            assert device.info().held.ios == 0
+            device.resume()
+            guest.sleep(0.3)
+        device.reload(device.line())
+        guest.sleep(0.3)
+        assert not job.poll()
+        device.set_max(group, wbps=1000 * MIB)
+        job.wait(120)
+        status = device.info()
+    assert (status.held, status.inflight) == ((0, 0), (0, 0))

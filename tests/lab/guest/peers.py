@@ -116,9 +116,12 @@ def ioband(peer: Peer) -> None:
     for group in peer.groups:
         message = ("weight", f"cgroup:{group['path']}", str(group["weight"]))
         stack.run("dmsetup", "message", first, "0", *message)
+        if group["max_mibps"]:
+            rate = round(group["max_mibps"] * MIB)
+            most = ("max", f"cgroup:{group['path']}", f"rbps={rate}", f"wbps={rate}")
+            stack.run("dmsetup", "message", first, "0", *most)
     for key, feature in (
         ("min_mibps", "a minimum"),
-        ("max_mibps", "a maximum"),
         ("latency_ms", "a latency target"),
     ):
         if any(group[key] for group in peer.groups):

@@ -69,6 +69,11 @@ class Machine:
             for row in self.json("groups", "--weights")
         }
 
+    def maximum(self, group: str, *options: str) -> dict[str, int]:
+        """The bounds of a group that is in one pool or tree."""
+        (row,) = self.json("get-max", group, *options)
+        return {key: row[key] for key in row if key.startswith("max_") and row[key]}
+
 
 @pytest.fixture
 def machine(ioband: Guest, iobandctl: Path) -> Iterator[Machine]:
@@ -121,15 +126,23 @@ def test_apply_and_dump(machine: Machine) -> None:
         assert machine.weights() == {("p", None, key): w for key, w in expected.items()}
 
         machine.configure(
-            "[device lvs]\nmode = device+cgroup\nweight = 70\n"
+            "[device lvs]\nmode = device+cgroup\nweight = 70\nmaximum = rbps=2M\n"
             "[pool p]\nmeasure = time\nslice = 40\ndepth = auto\n"
             "[group root]\nweight = 9\n[group a/b]\nweight = default\n"
-            "[group own]\ngroup = /a\\142*\ndevice = io-vg0-two\nweight = 5\n",
+            "[group own]\ngroup = /a\\142*\ndevice = io-vg0-two\nweight = 5\n"
+            "[group /ab]\nmaximum = wbps=3K riops=4\n",
             f"{DROP_INS}/50-more.conf",
         )
         changes = machine.apply()
         assert ("set", "p", None, None, "slice", "0", "40") in changes
         assert ("set", "p", "io-vg0-one", None, "mode", "cgroup", "device+cgroup") in changes
+        for device, group, maximum in [
+            ("io-vg0-one", "device", "rbps=2M"),
+            ("io-vg0-two", "/ab", "wbps=3K riops=4"),
+        ]:
+            assert ("maximum", "p", device, group, None, "default", maximum) in changes
+        assert machine.maximum("io-vg0-one") == {"max_rbps": 2 << 20}
+        assert machine.maximum("ab", "--device", "io-vg0-one") == {"max_wbps": 3072, "max_riops": 4}
         assert machine.devices()["io-vg0-one"] == one | {
             "mode": "device+cgroup", "weight": 70, "measure": "time", "depth": "auto",
             "slice_ms": 40,
@@ -174,7 +187,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
         machine.configure(
             "[device one]\ndevice = vg0/one\npool = old\nmode = device+cgroup\n"
             "[pool old]\nmeasure = time\nslice = 40\ndepth = 5\n[group root]\nweight = 7\n"
-            "[group /kept]\nweight = 70\n"
+            "[group /kept]\nweight = 70\nmaximum = wiops=9\n"
         )
         with Cgroup(guest, "kept"):
             machine.apply()
@@ -184,6 +197,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
             )
             machine.refused(1, "cannot make x-zz", "1 change was undone: all is as")
             assert machine.weights()["old", "one", "cgroup:/kept"] == 70
+            assert machine.maximum("kept") == {"max_wiops": 9}
         machine.configure("[device all]\nas = x-%n\ndevice = vg0/two zz\n")
         machine.refused(
             1, "cannot make x-zz", "is zoned", f"{CONF}:1", "1 change was undone: all is as"
@@ -251,8 +265,11 @@ def test_which_devices(machine: Machine) -> None:
 
 
 def test_other_pool(machine: Machine) -> None:
-    """A device moves to another pool, and the weights that hold there are set."""
-    machine.configure("[device all]\nas = d-%n\nvolume = vg0/*\n[group root]\nweight = 7\n")
+    """A device moves to another pool with its own maximum, and the weights there are set."""
+    machine.configure(
+        "[device all]\nas = d-%n\nvolume = vg0/*\nmode = device\nmaximum = rbps=1M\n"
+        "[group root]\nweight = 7\n"
+    )
     machine.apply()
     machine.configure(
         "[device d-vg0-one]\ndevice = vg0/one\npool = new\n[group root]\nweight = 7\n"
@@ -261,6 +278,7 @@ def test_other_pool(machine: Machine) -> None:
     assert changes[0] == ("set", "nullb0", "d-vg0-one", None, "pool", "nullb0", "new")
     assert changes[1] == ("weight", "new", None, "root", None, "default", "7")
     assert machine.devices()["d-vg0-one"]["pool"] == "new"
+    assert machine.maximum("d-vg0-one") == {"max_rbps": 1 << 20}
     machine.configure("[device all]\nvolume = vg0/*\n[pool *]\nmeasure = ios\n")
     rows = machine.json("apply", "--dry-run", "/dev/vg0/two")
     assert [(row["pool"], row["to"]) for row in rows] == [("nullb0", "ios")]

@@ -54,7 +54,9 @@ STATUS = {
     **dict.fromkeys(("inflight_ios", "inflight_bytes", "held_ios", "held_bytes"), int),
 }
 WEIGHT = {"pool": str, "device": str | None, "group": str, "weight": int, "set": bool}
-SAVED = {"pool": str, "device": str | None, "group": str, "weight": int}
+RATES = dict.fromkeys(("max_rbps", "max_wbps", "max_riops", "max_wiops"), int | None)
+MAXIMUM = {"pool": str, "device": str | None, "group": str, **RATES}
+SAVED = {"pool": str, "device": str | None, "group": str, "weight": int | None, **RATES}
 GROUP = {
     "name": str,
     "type": str,
@@ -62,6 +64,7 @@ GROUP = {
     "path": str | None,
     "weight": int | None,
     "set": bool | None,
+    **RATES,
 }
 TIMES = ("wait_avg", "wait_p50", "wait_p99", "service_avg", "service_p50", "service_p99")
 STAT = {
@@ -372,6 +375,31 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         tool.run("set-weight", "a/b", "default")
         assert {row["weight"] for row in tool.json("get-weight", "a/b")} == {100}
 
+        assert "MAX" not in tool.run("groups")
+        tool.run("set-max", "a/b", "rbps=3M", "wiops=2K")
+        tool.run("set-max", "--device", "own", "a/b", "riops=7", "wiops=max")
+        tool.run("set-max", "own", "wbps=5")
+        tool.run("set-max", "root", "rbps=1")
+        tool.run("set-max", "root", "default")
+        rows = tool.json("get-max", "a/b")
+        assert_schema(rows, MAXIMUM)
+        assert [(row["device"], *(row[key] for key in RATES)) for row in rows] == [
+            ("own", 3 << 20, None, 7, None),
+            (None, 3 << 20, None, None, 2000),
+        ]
+        assert tool.run("groups").splitlines()[0].split()[-1] == "MAX"
+        saved = tool.json("groups", "--weights")
+        assert_schema(saved, SAVED)
+        assert sorted(
+            (row["device"] or "", row["group"], row["weight"] or 0, row["max_rbps"] or 0)
+            for row in saved
+        ) == [
+            ("", "cgroup:/a/b", 0, 3 << 20),
+            ("", "root", 30, 0),
+            ("own", "cgroup:/a/b", 0, 3 << 20),
+            ("own", "device", 80, 0),
+        ]
+
 
 def test_users_and_processes(tool: Tool, volumes: Volumes) -> None:
     """One pool a mode: the name of a user is looked up, the kernel has the number."""
@@ -539,6 +567,14 @@ def test_set_weight_changes_the_split(tool: Tool) -> None:
         (status,) = tool.json("status")
         assert (status["state"], status["active"]) == ("shared", 2)
         assert status["held_ios"] > 0
+
+        # Of about 13 MB/s that its weight gives it: its maximum holds it, and nobody else.
+        tool.run("set-max", "a", "rbps=4M")
+        guest.sleep(0.5)
+        (row,) = tool.json("explain", "a")
+        (limit,) = (child for child in row["children"] if child["type"] == "maximum")
+        assert (row["verdict"], limit["group"], limit["rate"]) == ("maximum", "/a", "rbps")
+        assert limit["used_pct"] == pytest.approx(100, abs=4), row
         load.end()
 
 
@@ -623,10 +659,14 @@ def test_weights_come_back(tool: Tool, volumes: Volumes) -> None:
     guest = tool.guest
     shared, own = ["d1", "one"], ["--mode", "device+cgroup", "d2", "two"]
     pool = volumes.disk.removeprefix("/dev/")
-    lines = [f"pool={pool} group=root weight=70", f"pool={pool} device=d2 group=device weight=9"]
+    lines = [
+        f"pool={pool} group=root weight=70 max=max,max,9,max",
+        f"pool={pool} device=d2 group=device weight=9 max=1000000000000,1,max,max",
+    ]
     for number in range(1, MANY + 1):
         tree = " device=d2" if number % 3 == 0 else ""
-        lines.append(f"pool={pool}{tree} group=cgroup:/many/c{number} weight={number * 33}")
+        what = f"max={number * 33},max,max,7" if number % 5 == 0 else f"weight={number * 33}"
+        lines.append(f"pool={pool}{tree} group=cgroup:/many/c{number} {what}")
     text = "\n".join(["1 weights", "# what was kept", "", *lines]) + "\n"
     with many_cgroups(guest):
         tool.run("create", *shared)
@@ -654,7 +694,7 @@ def test_weights_come_back(tool: Tool, volumes: Volumes) -> None:
         where = saved.index(f"pool={pool} group=cgroup:/many/c1 weight=33") + 1
         assert "there is no cgroup /many/c1" in gone.err
         assert f"in line {where} of /run/saved" in gone.err
-        assert f"1 of {len(lines)} weights were not restored" in gone.err
+        assert f"1 of {len(lines)} lines were not restored" in gone.err
         again = tool.run("groups", "--weights").splitlines()
         assert sorted([*again, saved[where - 1]]) == sorted(saved)
         guest.run(["rm", "/run/saved"])

@@ -38,6 +38,7 @@ static const char end[] =
 "	done < <(_iobandctl_words \"$1\")\n"
 "	case $1 in DEVICE | FILE) _filedir ;; esac\n"
 "	__ltrim_colon_completions \"$cur\"\n"
+"	[[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace 2>/dev/null\n"
 "}\n"
 "\n"
 "# OPTION: the kind of its argument, if it takes one.\n"

@@ -20,6 +20,7 @@ const struct fixed_kind completion_fixed_kinds[] = {
 	{ "DEPTH", "auto" },
 	{ "MS", "auto" },
 	{ "WEIGHT", "default" },
+	{ "RATE", "rbps= wbps= riops= wiops= default" },
 	{ "COLUMN", "group pool weight due share bytes ios held wait wait99 service serv99" },
 	{ "WHAT", "bandwidth iops wait service share" },
 	{ "SHELL", "bash zsh fish" },

@@ -299,8 +299,9 @@ static int fit(const struct conf_section *group, const char *path,
 }
 
 /**
- * conf_weight_of() - the section that sets the weight of a cgroup in a tree
+ * conf_setting_of() - the section that sets something of a cgroup in a tree
  * @conf: the configuration
+ * @key: KEY_WEIGHT or KEY_MAXIMUM
  * @path: of the cgroup
  * @pool: whose tree it is, or the pool of @device
  * @device: whose own tree it is, by name; NULL for the pool's
@@ -310,20 +311,40 @@ static int fit(const struct conf_section *group, const char *path,
  *
  * Return: the section, or NULL.
  */
-const struct conf_section *conf_weight_of(const struct conf *conf,
-					  const char *path, const char *pool,
-					  const char *device)
+const struct conf_section *conf_setting_of(const struct conf *conf,
+					   enum conf_key key, const char *path,
+					   const char *pool,
+					   const char *device)
 {
 	const struct conf_section *best = NULL;
 	int closest = 0;
 
 	for (size_t i = 0; i < conf->n; i++) {
-		int score = fit(&conf->v[i], path, pool, device);
+		int score = 0;
 
+		if (conf_text(&conf->v[i], key))
+			score = fit(&conf->v[i], path, pool, device);
 		if (score && score >= closest) {
 			closest = score;
 			best = &conf->v[i];
 		}
 	}
 	return best;
+}
+
+/**
+ * conf_maximum() - the maximum that a section sets
+ * @section: one that has the key
+ *
+ * Return: the maximum; what the section does not name is not bounded.
+ */
+struct maximum conf_maximum(const struct conf_section *section)
+{
+	struct problem problem;
+	struct maximum maximum;
+	unsigned int given;
+
+	maximum_read(conf_text(section, KEY_MAXIMUM), &maximum, &given,
+		     &problem);
+	return maximum;
 }

@@ -72,6 +72,14 @@ static int check_weight(const char *text, struct problem *problem)
 	return check_number(text, 1, IOBAND_WEIGHT_MAX, "default", problem);
 }
 
+static int check_maximum(const char *text, struct problem *problem)
+{
+	struct maximum maximum;
+	unsigned int given;
+
+	return maximum_read(text, &maximum, &given, problem);
+}
+
 static int check_word(const char *text, const char *const *words,
 		      const char *list, struct problem *problem)
 {
@@ -152,7 +160,7 @@ static const struct {
 	[KEY_LATENCY] = { "latency", OF(CONF_DEVICE) | OF(CONF_GROUP),
 			  check_unsupported },
 	[KEY_MAXIMUM] = { "maximum", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			  check_unsupported },
+			  check_maximum },
 	[KEY_MEASURE] = { "measure", OF(CONF_POOL), check_measure },
 	[KEY_MINIMUM] = { "minimum", OF(CONF_DEVICE) | OF(CONF_GROUP),
 			  check_unsupported },
@@ -512,11 +520,26 @@ static bool has_own_group(const char *mode)
 	return mode && !strncmp(mode, "device", strlen("device"));
 }
 
+static int check_own_group(const struct conf_section *device,
+			   const struct conf_place **place,
+			   struct problem *problem)
+{
+	enum conf_key key = conf_text(device, KEY_WEIGHT) ? KEY_WEIGHT :
+							    KEY_MAXIMUM;
+
+	if (!conf_text(device, key) ||
+	    has_own_group(conf_text(device, KEY_MODE)))
+		return 0;
+	*place = &device->value[key].place;
+	return problem_set(problem,
+			   "%s: a device has a group of its own only with mode device or device+cgroup",
+			   keys[key].name);
+}
+
 static int check_device(const struct conf_section *device,
 			const struct conf_place **place,
 			struct problem *problem)
 {
-	const struct conf_value *weight = &device->value[KEY_WEIGHT];
 	const char *as = conf_text(device, KEY_AS);
 
 	if (!*device->label)
@@ -532,11 +555,7 @@ static int check_device(const struct conf_section *device,
 				   "as = %.40s: there may be several devices, which need names of their own: write %%n for the name of the one below",
 				   as);
 	}
-	if (!weight->text || has_own_group(conf_text(device, KEY_MODE)))
-		return 0;
-	*place = &weight->place;
-	return problem_set(problem,
-			   "weight: a device has a group of its own only with mode device or device+cgroup");
+	return check_own_group(device, place, problem);
 }
 
 static int check_group(const struct conf_section *group,
@@ -551,9 +570,9 @@ static int check_group(const struct conf_section *group,
 		return problem_set(problem,
 				   "device: there are only cgroups in the own tree of a device");
 	}
-	if (!conf_text(group, KEY_WEIGHT))
+	if (!conf_text(group, KEY_WEIGHT) && !conf_text(group, KEY_MAXIMUM))
 		return problem_set(problem,
-				   "[group %.60s] sets nothing: set weight",
+				   "[group %.60s] sets nothing: set weight or maximum",
 				   group->label);
 	return 0;
 }

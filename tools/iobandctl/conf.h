@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "maximum.h"
 
 /* In place of a device: the tree of the pool, which no device can be named. */
 #define CONF_POOL_TREE "-"
@@ -132,9 +133,11 @@ bool conf_is_cgroup(const struct conf_section *group);
 char *conf_escape(const char *group);
 char *conf_literal(const char *group);
 bool conf_names_cgroup(const struct conf_section *group, const char *path);
-const struct conf_section *conf_weight_of(const struct conf *conf,
-					  const char *path, const char *pool,
-					  const char *device);
+const struct conf_section *conf_setting_of(const struct conf *conf,
+					   enum conf_key key, const char *path,
+					   const char *pool,
+					   const char *device);
+struct maximum conf_maximum(const struct conf_section *section);
 
 /* conf-file.c */
 int conf_load(const char *file, struct conf *conf);

@@ -12,7 +12,18 @@
 #include "under.h"
 #include "verbs.h"
 
-static void dump_device(const struct ioband_device *device)
+static void dump_maximum(const struct maximum *maximum)
+{
+	char *text = maximum_text(maximum);
+
+	if (maximum_is_set(maximum))
+		print_line("maximum = %s", text);
+	free(text);
+}
+
+static void dump_device(const struct ioband_devices *devices,
+			const struct ioband_device *device,
+			const struct groups *groups)
 {
 	const struct ioband_table *table = &device->table;
 	char *below = device_lasting_name(table->device[0], table->device[1]);
@@ -23,6 +34,11 @@ static void dump_device(const struct ioband_device *device)
 	print_line("mode = %s", table->mode);
 	if (ioband_has_group(device))
 		print_line("weight = %llu", (unsigned long long)table->weight);
+	for (size_t i = 0; ioband_has_group(device) && i < groups->n; i++) {
+		if (tree_is_device(&groups->v[i]) &&
+		    tree_owner(devices, groups, &groups->v[i]) == device)
+			dump_maximum(&groups->v[i].max);
+	}
 	free(below);
 }
 
@@ -68,19 +84,22 @@ static void dump_group(const struct ioband_group *group, const char *pool,
 	print_line("pool = %s", pool);
 	if (tree)
 		print_line("device = %s", tree);
-	print_line("weight = %llu", (unsigned long long)group->weight);
+	if (group->set)
+		print_line("weight = %llu", (unsigned long long)group->weight);
+	dump_maximum(&group->max);
 	free(path);
 }
 
-/* What has a name that lasts; the weight of a device is in its section. */
+/* What has a name that lasts; what is set of a device is in its section. */
 static bool lasts(const struct ioband_group *group)
 {
-	return group->set && !tree_is_device(group) &&
+	return (group->set || maximum_is_set(&group->max)) &&
+	       !tree_is_device(group) &&
 	       (group->path || strncmp(group->name, "cgroup#",
 				       strlen("cgroup#")));
 }
 
-/* Cgroups have weights in the pool's tree, in those of devices, or in both. */
+/* Cgroups have settings in the pool's tree, in those of devices, or in both. */
 static void dump_one(const struct ioband_devices *devices,
 		     const struct groups *groups,
 		     const struct ioband_group *group, const char *pool,
@@ -96,43 +115,67 @@ static void dump_one(const struct ioband_devices *devices,
 		dump_group(group, pool, CONF_POOL_TREE, number);
 }
 
-static int dump_groups(const struct ioband_devices *devices,
-		       const struct ioband_device *speaker, size_t *number)
+static void dump_groups(const struct ioband_devices *devices,
+			const char *pool, const struct groups *groups,
+			size_t *number)
 {
-	struct groups groups;
-	int code = query_groups(speaker, &groups);
-
-	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
-		if (lasts(&groups.v[i]))
-			dump_one(devices, &groups, &groups.v[i],
-				 speaker->table.pool, number);
+	for (size_t i = 0; i < groups->n; i++) {
+		if (lasts(&groups->v[i]))
+			dump_one(devices, groups, &groups->v[i], pool, number);
 	}
-	groups_free(&groups);
-	return code;
+}
+
+static void dump_devices(const struct ioband_devices *devices,
+			 const struct targets *pools,
+			 const struct groups *groups)
+{
+	for (size_t i = 0; i < devices->n; i++) {
+		const struct ioband_device *device = &devices->v[i];
+		size_t pool = 0;
+
+		if (under_is_inserted(device)) {
+			dump_inserted(device);
+		} else if (device->dm->table) {
+			while (strcmp(pools->v[pool]->table.pool,
+				      device->table.pool))
+				pool++;
+			dump_device(devices, device, &groups[pool]);
+		}
+	}
+}
+
+static void dump_found(const struct ioband_devices *devices,
+		       const struct targets *pools, const struct groups *groups)
+{
+	size_t number = 0;
+
+	print_line("# What 'iobandctl dump' found; ioband.conf(5) explains it.");
+	dump_devices(devices, pools, groups);
+	for (size_t i = 0; i < pools->n; i++)
+		dump_pool(pools->v[i]);
+	for (size_t i = 0; i < pools->n; i++)
+		dump_groups(devices, pools->v[i]->table.pool, &groups[i],
+			    &number);
 }
 
 static int dump_all(const struct ioband_devices *devices)
 {
 	const struct scope everywhere = { .device = NULL };
 	struct targets pools;
-	size_t number = 0;
-	int code = EXIT_OK, printed;
+	struct groups *groups;
+	int code = EXIT_OK;
 
-	print_line("# What 'iobandctl dump' found; ioband.conf(5) explains it.");
-	for (size_t i = 0; i < devices->n; i++) {
-		if (under_is_inserted(&devices->v[i]))
-			dump_inserted(&devices->v[i]);
-		else if (devices->v[i].dm->table)
-			dump_device(&devices->v[i]);
-	}
 	ioband_pools(devices, &everywhere, &pools);
-	for (size_t i = 0; i < pools.n; i++)
-		dump_pool(pools.v[i]);
+	groups = xcalloc(pools.n, sizeof(*groups));
 	for (size_t i = 0; i < pools.n && code == EXIT_OK; i++)
-		code = dump_groups(devices, pools.v[i], &number);
+		code = query_groups(pools.v[i], &groups[i]);
+	if (code == EXIT_OK)
+		dump_found(devices, &pools, groups);
+	for (size_t i = 0; i < pools.n; i++)
+		groups_free(&groups[i]);
+	free(groups);
 	targets_free(&pools);
-	printed = print_flush();
-	return code == EXIT_OK ? printed : code;
+	return code == EXIT_OK ? print_flush() : code;
 }
 
 static int run(const struct args *args)
@@ -153,7 +196,7 @@ static const struct option_spec options[] = { { .name = NULL } };
 const struct verb verb_dump = {
 	.name = "dump",
 	.args = "",
-	.summary = "Print devices, settings and weights as a configuration",
+	.summary = "Print devices, settings, weights and maxima as a configuration",
 	.options = options,
 	.run = run,
 };

@@ -9,6 +9,9 @@
 #include "query.h"
 #include "tree.h"
 
+/* What goes in a second or two comes this near to a bound. */
+#define LIMIT_TOLERANCE 0.95
+
 static void measure_levels(const struct activity *activity,
 			   const struct ioband_group *group,
 			   struct explanation *explanation)
@@ -128,6 +131,106 @@ static void measure_looks(const struct observation *pool,
 	it->busy_pct = 100 * (busy > 1 ? 1 : busy > seen ? busy : seen);
 }
 
+/* Of discards no more than this counts of each. */
+#define DISCARD_BYTES 1048576
+
+/* What counts in a maximum of writes: discards do as well. */
+static void count_writes(const struct op_stats op[OPS], struct op_stats *sum)
+{
+	struct op_stats discards = op[DISCARD];
+
+	if (discards.bytes > discards.ios * DISCARD_BYTES)
+		discards.bytes = discards.ios * DISCARD_BYTES;
+	add(sum, &op[WRITE]);
+	add(sum, &discards);
+}
+
+/* What went that way, by a group and all below it. */
+static struct op_stats way_total(const struct observation *pool,
+				 const struct ioband_group *top, int way)
+{
+	const struct groups *groups = &pool->delta.groups;
+	const struct stats *stats = &pool->delta.stats;
+	struct op_stats sum = { .ios = 0 };
+
+	for (size_t i = 0; i < stats->n; i++) {
+		const struct ioband_group *doer =
+			groups_find(groups, stats->v[i].seq);
+
+		if (!doer || !tree_is_below(groups, doer, top))
+			continue;
+		if (way == READ)
+			add(&sum, &stats->v[i].op[READ]);
+		else
+			count_writes(stats->v[i].op, &sum);
+	}
+	return sum;
+}
+
+/*
+ * A bound lets whole I/Os through: at 1 MiB/s those of 512 KiB are three, four or
+ * five in two seconds.  So one more is added, of the average size.
+ */
+static bool is_reached(const struct op_stats *done, bool of_bytes, double bound)
+{
+	double amount = of_bytes ? done->bytes : done->ios;
+
+	if (!done->ios)
+		return false;
+	return amount + amount / done->ios >= bound * LIMIT_TOLERANCE;
+}
+
+static void measure_limit(const struct observation *pool,
+			  const struct ioband_group *group,
+			  const struct ioband_group *top, enum rate rate,
+			  struct explanation *it)
+{
+	bool of_bytes = rate_is_bytes(rate);
+	int way = rate == RBPS || rate == RIOPS ? READ : WRITE;
+	struct op_stats done = way_total(pool, top, way);
+	struct op_stats own = way_total(pool, group, way);
+	double bound = top->max.rate[rate] * it->seconds;
+	double amount = of_bytes ? done.bytes : done.ios;
+
+	if (it->seconds <= 0)
+		return;
+	it->limit[it->limits++] = (struct explain_limit){
+		.group = top,
+		.rate = rate,
+		.per_s = amount / it->seconds,
+		.used_pct = 100 * amount / bound,
+		.reached = is_reached(&done, of_bytes, bound) &&
+			   (explain_is_held(it) || own.held_ios * 2 > own.ios),
+	};
+}
+
+static int by_use(const void *left, const void *right)
+{
+	const struct explain_limit *a = left, *b = right;
+
+	if (a->reached != b->reached)
+		return b->reached - a->reached;
+	return (a->used_pct < b->used_pct) - (a->used_pct > b->used_pct);
+}
+
+/* Which bounds there are, from the group up, and how near to them it is. */
+static void measure_limits(const struct observation *pool,
+			   const struct ioband_group *group,
+			   struct explanation *it)
+{
+	it->limit = xcalloc(it->levels * RATES, sizeof(*it->limit));
+	for (size_t i = it->levels; i-- > 0;) {
+		const struct ioband_group *top = it->level[i].group;
+
+		for (int rate = 0; rate < RATES; rate++) {
+			if (top->max.rate[rate])
+				measure_limit(pool, group, top, rate, it);
+		}
+	}
+	if (it->limits)
+		qsort(it->limit, it->limits, sizeof(*it->limit), by_use);
+}
+
 /**
  * explain_measure() - what a group and those around it did
  * @pool: what was seen of the pool
@@ -154,6 +257,7 @@ void explain_measure(const struct observation *pool,
 		measure_levels(&activity, group, explanation);
 	measure_shares(pool, group, explanation);
 	measure_looks(pool, group, explanation);
+	measure_limits(pool, group, explanation);
 	activity_free(&activity);
 }
 
@@ -164,5 +268,6 @@ void explain_measure(const struct observation *pool,
 void explain_free(struct explanation *explanation)
 {
 	free(explanation->level);
+	free(explanation->limit);
 	free(explanation->other);
 }

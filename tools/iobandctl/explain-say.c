@@ -13,10 +13,23 @@
 #define OTHERS_MAX 5
 
 /**
+ * explain_is_held() - see whether a group mostly had I/O held
+ * @it: its figures
+ *
+ * Return: whether it had.
+ */
+bool explain_is_held(const struct explanation *it)
+{
+	return it->looks && it->held_looks * 2 >= it->looks;
+}
+
+/**
  * explain_judge() - say what keeps a group from more
  * @it: its figures
  *
- * Nothing is said of a share of time, as it is not known who had how much.
+ * Without others that do I/O nothing but a maximum holds a group's I/O, however
+ * little of it went in a short while.  Nothing is said of a share of time, as it is
+ * not known who had how much.
  *
  * Return: the judgement.
  */
@@ -24,6 +37,9 @@ enum verdict explain_judge(const struct explanation *it)
 {
 	if (!it->done.ios && !it->held_looks && !it->busy_looks)
 		return VERDICT_IDLE;
+	if (it->limits && (it->limit[0].reached ||
+			   (explain_is_held(it) && !it->rivals)))
+		return VERDICT_MAXIMUM;
 	if (it->held_looks * 2 >= it->looks && it->rivals) {
 		if (it->by_time ||
 		    it->share_pct >= it->entitled_pct * SHARE_TOLERANCE)
@@ -72,6 +88,58 @@ static void say_weights(const struct explanation *it, FILE *text)
 	}
 }
 
+static const struct ioband_group *explained(const struct explanation *it)
+{
+	return it->level[it->levels - 1].group;
+}
+
+static void say_limits(const struct explanation *it, FILE *text)
+{
+	static const char *const may[RATES] = {
+		[RBPS] = "read", [WBPS] = "write",
+		[RIOPS] = "read", [WIOPS] = "write",
+	};
+	char done[FORMAT_SIZE];
+
+	if (it->limits)
+		fputs("Maxima that hold for it, and what went, with all below them:\n",
+		      text);
+	for (size_t i = 0; i < it->limits; i++) {
+		const struct explain_limit *limit = &it->limit[i];
+		bool of_bytes = rate_is_bytes(limit->rate);
+		char *bound = maximum_rate(&limit->group->max, limit->rate);
+
+		if (of_bytes)
+			format_bytes(limit->per_s, done);
+		else
+			snprintf(done, sizeof(done), "%.0f", limit->per_s);
+		fprintf(text, "  %s may %s %s%s: it was %s%s, %.1f %%\n",
+			name_of(limit->group), may[limit->rate], bound,
+			of_bytes ? "/s" : " I/Os/s", done,
+			of_bytes ? "/s" : " I/Os/s", limit->used_pct);
+		free(bound);
+	}
+}
+
+static void say_maximum(const struct explanation *it, FILE *text)
+{
+	const struct ioband_group *group = it->limit[0].group;
+	const char *rate = rate_names[it->limit[0].rate];
+
+	if (group == explained(it))
+		fprintf(text, "Its own maximum holds it (%s)", rate);
+	else
+		fprintf(text, "The maximum of %s, above it, holds it (%s)",
+			name_of(group), rate);
+	fprintf(text, ": at %u of %u looks it had I/O held.  ", it->held_looks,
+		it->looks);
+	if (group == explained(it))
+		fputs("A greater weight would get it nothing.\n", text);
+	else
+		fputs("A greater weight would get it more of that only.\n",
+		      text);
+}
+
 static void say_verdict(const struct explanation *it, FILE *text)
 {
 	unsigned int n = it->looks;
@@ -90,6 +158,9 @@ static void say_verdict(const struct explanation *it, FILE *text)
 		fprintf(text,
 			"It waits for the device: for %.0f %% of the time it had I/O there, %.1f I/Os on average, and at %u of %u looks none held.  It would get more with more I/O at once, or from a faster device, hardly by a greater weight.\n",
 			it->busy_pct, it->inflight_avg, n - it->held_looks, n);
+		break;
+	case VERDICT_MAXIMUM:
+		say_maximum(it, text);
 		break;
 	case VERDICT_WEIGHT:
 		fprintf(text,
@@ -157,6 +228,7 @@ char *explain_say(const struct explanation *it, const char *measure)
 	if (it->done.ios)
 		say_share(it, measure, text);
 	say_weights(it, text);
+	say_limits(it, text);
 	say_verdict(it, text);
 	say_times(it, text);
 	say_others(it, text);

@@ -15,7 +15,8 @@
 
 enum { TYPE, POOL, DEVICE, GROUP, WEIGHT, COMPETING, ENTITLED, SHARE, SECONDS,
 	IOS_COUNT, BYTES_COUNT, WAIT, SERVICE, LOOKS_ALL, LOOKS_HELD,
-	LOOKS_BUSY, INFLIGHT, BUSY, VERDICT, SAYS, COLUMNS };
+	LOOKS_BUSY, INFLIGHT, BUSY, RATE, BOUND, PER_S, USED, VERDICT, SAYS,
+	COLUMNS };
 
 static const struct column columns[COLUMNS] = {
 	[TYPE] = { NULL, "type", COLUMN_TREE },
@@ -36,6 +37,10 @@ static const struct column columns[COLUMNS] = {
 	[LOOKS_BUSY] = { NULL, "looks_busy", COLUMN_NUMBER },
 	[INFLIGHT] = { NULL, "inflight_avg", COLUMN_REAL },
 	[BUSY] = { NULL, "busy_pct", COLUMN_REAL },
+	[RATE] = { NULL, "rate", COLUMN_TEXT },
+	[BOUND] = { NULL, "max_per_s", COLUMN_NUMBER },
+	[PER_S] = { NULL, "per_s", COLUMN_REAL },
+	[USED] = { NULL, "used_pct", COLUMN_REAL },
 	[VERDICT] = { NULL, "verdict", COLUMN_TEXT },
 	[SAYS] = { NULL, "says", COLUMN_TEXT },
 };
@@ -44,6 +49,7 @@ static const char *const verdicts[] = {
 	[VERDICT_IDLE] = "idle",
 	[VERDICT_DEMAND] = "demand",
 	[VERDICT_DEVICE] = "device",
+	[VERDICT_MAXIMUM] = "maximum",
 	[VERDICT_WEIGHT] = "weight",
 	[VERDICT_SHORT] = "short",
 };
@@ -64,6 +70,21 @@ static void print_part(struct table *table, struct row *above, const char *type,
 	} else {
 		print_real(table, row, SHARE, share_pct);
 	}
+	print_below(row, above);
+}
+
+static void print_limit(struct table *table, struct row *above,
+			const struct explain_limit *limit)
+{
+	const struct ioband_group *group = limit->group;
+	struct row *row = print_row(table);
+
+	print_text(table, row, TYPE, "maximum");
+	print_text(table, row, GROUP, group->path ? group->path : group->name);
+	print_text(table, row, RATE, rate_names[limit->rate]);
+	print_number(table, row, BOUND, group->max.rate[limit->rate]);
+	print_real(table, row, PER_S, limit->per_s);
+	print_real(table, row, USED, limit->used_pct);
 	print_below(row, above);
 }
 
@@ -107,6 +128,8 @@ static void print_json(struct table *table, const char *pool,
 	for (size_t i = 0; i < it->levels; i++)
 		print_part(table, row, "level", it->level[i].group,
 			   &it->level[i], 0);
+	for (size_t i = 0; i < it->limits; i++)
+		print_limit(table, row, &it->limit[i]);
 	for (size_t i = 0; i < it->others; i++)
 		print_part(table, row, "other", it->other[i].group, NULL,
 			   it->other[i].share_pct);

@@ -11,6 +11,7 @@ enum verdict {
 	VERDICT_IDLE,	/* nothing: it did no I/O */
 	VERDICT_DEMAND,	/* itself: it asks for no more */
 	VERDICT_DEVICE,	/* the device: what it asks for is there */
+	VERDICT_MAXIMUM, /* a maximum: its own, or one above it */
 	VERDICT_WEIGHT,	/* its weights: it gets what they give, or more */
 	VERDICT_SHORT,	/* it gets less than its weights give */
 };
@@ -38,6 +39,22 @@ struct explain_other {
 };
 
 /**
+ * struct explain_limit - a bound that a group has, by its maximum or one above
+ * @group: whose maximum it is
+ * @rate: which of its bounds
+ * @per_s: what went in a second, by @group and all below it
+ * @used_pct: that is so much of the bound
+ * @reached: so near to it as whole I/Os allow, and the explained group waited
+ */
+struct explain_limit {
+	const struct ioband_group *group;
+	enum rate rate;
+	double per_s;
+	double used_pct;
+	bool reached;
+};
+
+/**
  * struct explanation - what a group and those around it did in a while
  * @seconds: how long that was
  * @done: by it and the groups below it
@@ -51,6 +68,8 @@ struct explain_other {
  * @by_time: @entitled_pct is of time, of which nobody knows who had it
  * @level: the levels
  * @levels: how many
+ * @limit: its bounds, those that were reached and used most first
+ * @limits: how many
  * @rivals: how many groups it competes with, at all levels
  * @other: the other groups that did something, most first
  * @others: how many
@@ -68,6 +87,8 @@ struct explanation {
 	bool by_time;
 	struct explain_level *level;
 	size_t levels;
+	struct explain_limit *limit;
+	size_t limits;
 	size_t rivals;
 	struct explain_other *other;
 	size_t others;
@@ -78,6 +99,7 @@ void explain_measure(const struct observation *pool,
 		     struct explanation *explanation);
 void explain_free(struct explanation *explanation);
 enum verdict explain_judge(const struct explanation *explanation);
+bool explain_is_held(const struct explanation *explanation);
 char *explain_say(const struct explanation *explanation, const char *measure);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "group.h"
+#include "tree.h"
 #include "words.h"
 
 static int found(struct group_ref *group, const char *name, const char *mode)
@@ -224,4 +225,61 @@ int group_targets(const struct finder *finder, const struct group_ref *group,
 				      targets);
 	ioband_pools(finder->devices, scope, targets);
 	return EXIT_OK;
+}
+
+/**
+ * group_visit() - do something with a group, wherever it is
+ * @devices: all
+ * @args: a command line whose first operand is the group, with the options
+ *	--device and --pool
+ * @visit: called for each device that messages about the group go to
+ * @data: for @visit
+ *
+ * Return: an exit code, that of the first failure; the user has been told.
+ */
+int group_visit(const struct ioband_devices *devices, const struct args *args,
+		group_visitor visit, void *data)
+{
+	struct finder finder = { .devices = devices };
+	struct targets targets;
+	struct group_ref group;
+	struct scope scope;
+	int code = ioband_scope(devices, args, &scope);
+
+	if (code == EXIT_OK)
+		code = group_find(&finder, args->operand[0], &scope, &group);
+	if (code == EXIT_OK)
+		code = group_targets(&finder, &group, &scope, &targets);
+	if (code != EXIT_OK)
+		return code;
+	for (size_t i = 0; i < targets.n; i++) {
+		int result = visit(targets.v[i], &group, data);
+
+		code = code == EXIT_OK ? result : code;
+	}
+	targets_free(&targets);
+	return code;
+}
+
+/**
+ * group_listed() - find a group among those that a device's pool has
+ * @devices: all
+ * @groups: of the pool
+ * @ref: the group
+ * @device: which messages about the group go to
+ *
+ * Return: the group, or NULL: it did no I/O yet, and nothing was set for it.
+ */
+const struct ioband_group *group_listed(const struct ioband_devices *devices,
+					const struct groups *groups,
+					const struct group_ref *ref,
+					const struct ioband_device *device)
+{
+	for (size_t i = 0; i < groups->n; i++) {
+		if (!strcmp(groups->v[i].name, ref->name) &&
+		    (!ref->mode || tree_has(devices, groups, &groups->v[i],
+					    device)))
+			return &groups->v[i];
+	}
+	return NULL;
 }

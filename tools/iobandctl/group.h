@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "args.h"
 #include "cgroup.h"
 #include "ioband.h"
 
@@ -36,7 +37,16 @@ struct group_ref {
 
 int group_find(struct finder *finder, const char *spelled,
 	       const struct scope *scope, struct group_ref *group);
+typedef int (*group_visitor)(const struct ioband_device *device,
+			     const struct group_ref *group, void *data);
+
 int group_targets(const struct finder *finder, const struct group_ref *group,
 		  const struct scope *scope, struct targets *targets);
+int group_visit(const struct ioband_devices *devices, const struct args *args,
+		group_visitor visit, void *data);
+const struct ioband_group *group_listed(const struct ioband_devices *devices,
+					const struct groups *groups,
+					const struct group_ref *ref,
+					const struct ioband_device *device);
 
 #endif

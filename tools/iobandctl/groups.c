@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl groups: the trees of groups and their weights. */
+/* iobandctl groups: the trees of groups, with their weights and maxima. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@
 #include "verbs.h"
 #include "weights.h"
 
-enum { NAME, TYPE, GROUP, PATH, WEIGHT, SET_TEXT, SET, COLUMNS };
+enum { NAME, TYPE, GROUP, PATH, WEIGHT, SET_TEXT, SET, MAX, MAX_RATES,
+	COLUMNS = MAX_RATES + RATES };
 
 static const struct column columns[COLUMNS] = {
 	[NAME] = { "NAME", "name", COLUMN_TREE },
@@ -20,6 +21,8 @@ static const struct column columns[COLUMNS] = {
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
 	[SET_TEXT] = { "SET", NULL, COLUMN_TEXT },
 	[SET] = { NULL, "set", COLUMN_FLAG },
+	[MAX] = { "MAX", NULL, COLUMN_TEXT },
+	PRINT_RATES(MAX_RATES),
 };
 
 static void print_type(struct table *table, struct row *row, const char *name)
@@ -47,6 +50,16 @@ static void print_name(struct table *table, struct row *row,
 		print_text(table, row, NAME, group->name);
 }
 
+static void print_max(struct table *table, struct row *row,
+		      const struct maximum *maximum)
+{
+	char *text = maximum_is_set(maximum) ? maximum_text(maximum) : NULL;
+
+	print_text(table, row, MAX, text);
+	print_rates(table, row, MAX_RATES, maximum);
+	free(text);
+}
+
 static struct row *print_group(struct table *table,
 			       const struct ioband_devices *devices,
 			       const struct groups *groups,
@@ -61,6 +74,7 @@ static struct row *print_group(struct table *table,
 	print_number(table, row, WEIGHT, group->weight);
 	print_text(table, row, SET_TEXT, group->set ? "set" : "default");
 	print_flag(table, row, SET, group->set);
+	print_max(table, row, &group->max);
 	return row;
 }
 
@@ -85,7 +99,7 @@ static void link_rows(const struct groups *groups, struct row **rows,
 
 static int print_pool(struct table *table, const struct ioband_devices *devices,
 		      const struct scope *scope,
-		      const struct ioband_device *speaker)
+		      const struct ioband_device *speaker, bool *has_maxima)
 {
 	struct groups groups;
 	struct row **rows, *pool;
@@ -101,6 +115,8 @@ static int print_pool(struct table *table, const struct ioband_devices *devices,
 				     scope->device))
 				rows[i] = print_group(table, devices, &groups,
 						      &groups.v[i]);
+			*has_maxima |= rows[i] &&
+				       maximum_is_set(&groups.v[i].max);
 		}
 		link_rows(&groups, rows, pool);
 		free(rows);
@@ -113,13 +129,17 @@ static int print_pools(const struct ioband_devices *devices,
 		       const struct scope *scope, bool json)
 {
 	struct table *table = print_table("groups", columns, COLUMNS, json);
+	bool has_maxima = false;
 	struct targets speakers;
 	int code = EXIT_OK, printed;
 
 	ioband_pools(devices, scope, &speakers);
 	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++)
-		code = print_pool(table, devices, scope, speakers.v[i]);
+		code = print_pool(table, devices, scope, speakers.v[i],
+				  &has_maxima);
 	targets_free(&speakers);
+	if (!json && !has_maxima)
+		print_hide(table, MAX);
 	printed = print_end(table);
 	return code == EXIT_OK ? printed : code;
 }
@@ -146,7 +166,7 @@ static const struct option_spec options[] = {
 	SPEC_DEVICE,
 	SPEC_POOL,
 	{ OPTION_WEIGHTS, "weights", NULL,
-	  "list the weights that were set, for set-weight --from" },
+	  "list the weights and maxima that were set, for set-weight --from" },
 	SPEC_JSON,
 	{ .name = NULL }
 };
@@ -154,7 +174,7 @@ static const struct option_spec options[] = {
 const struct verb verb_groups = {
 	.name = "groups",
 	.args = "",
-	.summary = "Show the groups of all or some pools as a tree, with weights",
+	.summary = "Show the groups of all or some pools as a tree, with weights and maxima",
 	.options = options,
 	.run = run,
 };

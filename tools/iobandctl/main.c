@@ -22,6 +22,8 @@ static const struct verb *const verbs[] = {
 	&verb_status,
 	&verb_set_weight,
 	&verb_get_weight,
+	&verb_set_max,
+	&verb_get_max,
 	&verb_groups,
 	&verb_stat,
 	&verb_top,

@@ -290,6 +290,35 @@ static void write_gauges(const struct all_series *all, FILE *stream)
 	}
 }
 
+/* Of groups that have a bound; discards are writes. */
+static void write_maximum(const struct all_series *all, enum rate read,
+			  const char *name, const char *unit, const char *help,
+			  FILE *stream)
+{
+	family(stream, name, "gauge", unit, help);
+	for (size_t i = 0; i < all->n; i++) {
+		const uint64_t *rate = all->v[i].group->max.rate;
+
+		for (int op = READ; op <= WRITE; op++) {
+			if (!rate[read + op])
+				continue;
+			fprintf(stream, "%s{%s,op=\"%s\"}", name,
+				all->v[i].labels, op_names[op]);
+			print_count(stream, rate[read + op]);
+		}
+	}
+}
+
+static void write_maxima(const struct all_series *all, FILE *stream)
+{
+	write_maximum(all, RBPS, "ioband_group_max_bytes_per_second",
+		      "bytes_per_second", "Bytes that the group may have at most.",
+		      stream);
+	write_maximum(all, RIOPS, "ioband_group_max_ios_per_second",
+		      "ios_per_second", "I/Os that the group may have at most.",
+		      stream);
+}
+
 enum counter { IOS_DONE, BYTES_DONE, IOS_DELAYED, WAIT_TIME, SERVICE_TIME };
 
 static const struct {
@@ -417,6 +446,7 @@ void metrics_write(const struct metrics *metrics, FILE *stream)
 	write_devices(metrics, stream);
 	write_pools(metrics, stream);
 	write_gauges(&all, stream);
+	write_maxima(&all, stream);
 	write_counters(&all, stream);
 	write_histograms(&all, true, stream);
 	write_histograms(&all, false, stream);

@@ -16,14 +16,14 @@
 
 #define FORMAT "1"
 
-enum field_kind { WORD, NUMBERS, TEXT };
+enum field_kind { WORD, NUMBERS, TEXT, MAXIMUM };
 
 /**
  * struct field - a key and where its value goes
  * @key: the key
  * @kind: a word into a buffer, numbers into an array, escaped text into a
- *	pointer
- * @target: the buffer, the array or the pointer
+ *	pointer, a list of rates into a maximum
+ * @target: the buffer, the array, the pointer or the maximum
  * @count: size of the buffer, or how many numbers there must be
  * @optional: OPTIONAL if the line may lack it
  */
@@ -80,6 +80,10 @@ static int read_field(const struct field *field, struct span word,
 		*text = span_unescape(value);
 		if (!*text)
 			return wrong(problem, "an escape is malformed", word);
+		break;
+	case MAXIMUM:
+		if (!maximum_read_list(value, field->target))
+			return wrong(problem, "a maximum is malformed", word);
 		break;
 	}
 	return 0;
@@ -290,6 +294,7 @@ static int read_group(struct span line, void *list, struct problem *problem)
 		{ "weight", NUMBERS, &group->weight, 1, REQUIRED },
 		{ "set", NUMBERS, &group->set, 1, REQUIRED },
 		{ "path", TEXT, &group->path, 0, OPTIONAL },
+		{ "max", MAXIMUM, &group->max, 0, OPTIONAL },
 	};
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||
@@ -433,13 +438,18 @@ static int read_saved(struct span line, struct saved_weight *saved,
 		{ "pool", WORD, saved->pool, sizeof(saved->pool), REQUIRED },
 		{ "device", TEXT, &saved->device, 0, OPTIONAL },
 		{ "group", TEXT, &saved->group, 0, REQUIRED },
-		{ "weight", NUMBERS, &saved->weight, 1, REQUIRED },
+		{ "weight", NUMBERS, &saved->weight, 1, OPTIONAL },
+		{ "max", MAXIMUM, &saved->max, 0, OPTIONAL },
 	};
 
 	if (read_fields(line, fields, ARRAY_SIZE(fields), problem))
 		return -1;
-	if (saved->weight < 1 || saved->weight > IOBAND_WEIGHT_MAX)
+	if (saved->weight > IOBAND_WEIGHT_MAX)
 		return problem_set(problem, "the weight is not from 1 to %d",
+				   IOBAND_WEIGHT_MAX);
+	if (!saved->weight && !maximum_is_set(&saved->max))
+		return problem_set(problem,
+				   "there is neither a weight from 1 to %d nor a maximum",
 				   IOBAND_WEIGHT_MAX);
 	return 0;
 }
@@ -536,6 +546,22 @@ bool parse_depth(const char *text)
 			return false;
 	}
 	return span_u64(ios, IOBAND_DEPTH_MAX, &number) && number;
+}
+
+/**
+ * parse_is_unknown() - see whether the module refused a message it does not know
+ * @reason: what it says of it
+ * @message: the first word of the message
+ *
+ * Return: whether it is older than the message.
+ */
+bool parse_is_unknown(const char *reason, const char *message)
+{
+	char *says = xasprintf("'%s': must be weight", message);
+	bool is = strstr(reason, says);
+
+	free(says);
+	return is;
 }
 
 /**

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "maximum.h"
 
 #define IOBAND_WEIGHT_DEFAULT 100
 #define IOBAND_WEIGHT_MAX 10000
@@ -86,6 +87,7 @@ struct page_end {
  * @weight: 1..10000
  * @set: whether somebody set the weight (1) or it is the default (0)
  * @path: of a cgroup, from the root of its hierarchy; else NULL
+ * @max: what it may have at most
  */
 struct ioband_group {
 	uint64_t seq;
@@ -94,6 +96,7 @@ struct ioband_group {
 	uint64_t weight;
 	uint64_t set;
 	char *path;
+	struct maximum max;
 };
 
 struct groups {
@@ -174,7 +177,8 @@ struct latency {
  * @pool: where the group is
  * @device: in whose own tree, by mapper name; NULL for the pool's tree
  * @group: as on the command line
- * @weight: 1..10000
+ * @weight: 1..10000; 0 if the line has none
+ * @max: bounds nothing if the line has none
  */
 struct saved_weight {
 	size_t line;
@@ -182,6 +186,7 @@ struct saved_weight {
 	char *device;
 	char *group;
 	uint64_t weight;
+	struct maximum max;
 };
 
 struct saved_weights {
@@ -204,6 +209,7 @@ int parse_saved_weights(const char *text, struct saved_weights *weights,
 int parse_weight(const char *text, uint64_t *weight, struct problem *problem);
 bool parse_pool_name(const char *text);
 bool parse_depth(const char *text);
+bool parse_is_unknown(const char *reason, const char *message);
 bool parse_kernel_log(const char *record, char *sentence, size_t size);
 
 void groups_free(struct groups *groups);

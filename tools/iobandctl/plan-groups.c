@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which weights have to change for what the configuration says of groups. */
+/* Which weights and maxima have to change for what the configuration says of groups. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,9 +89,10 @@ static int find_trees(struct trees *trees)
 	return code;
 }
 
-/* The weight that somebody set, 0 if nobody did. */
-static uint64_t weight_now(const struct trees *trees, const struct tree *tree,
-			   const char *name)
+/* The group as it is, or NULL. */
+static const struct ioband_group *group_now(const struct trees *trees,
+					    const struct tree *tree,
+					    const char *name)
 {
 	for (size_t i = 0; i < tree->groups.n; i++) {
 		const struct ioband_group *group = &tree->groups.v[i];
@@ -101,9 +102,9 @@ static uint64_t weight_now(const struct trees *trees, const struct tree *tree,
 			continue;
 		owner = tree_owner(trees->plan->devices, &tree->groups, group);
 		if (owner == (tree->owner ? tree->owner->now : NULL))
-			return group->set ? group->weight : 0;
+			return group;
 	}
-	return 0;
+	return NULL;
 }
 
 static char *weight_text(uint64_t weight)
@@ -112,25 +113,55 @@ static char *weight_text(uint64_t weight)
 			xstrdup("default");
 }
 
-static void want(struct trees *trees, const struct tree *tree,
-		 const struct conf_section *section, const char *name,
-		 const char *shown)
+static struct change *want_weight(struct trees *trees, const struct tree *tree,
+				  const struct conf_section *section,
+				  const struct ioband_group *group)
 {
 	const struct conf_value *value = &section->value[KEY_WEIGHT];
 	uint64_t wanted = strtoull(value->text, NULL, 10);
-	uint64_t now = weight_now(trees, tree, name);
+	uint64_t now = group && group->set ? group->weight : 0;
 	struct change *change;
 
 	if (wanted == now || (!now && wanted == IOBAND_WEIGHT_DEFAULT))
-		return;
+		return NULL;
 	change = plan_add(trees->plan, CHANGE_WEIGHT, tree->speaker,
 			  &value->place);
+	change->from = weight_text(now);
+	change->to = xstrdup(value->text);
+	return change;
+}
+
+static struct change *want_maximum(struct trees *trees, const struct tree *tree,
+				   const struct conf_section *section,
+				   const struct ioband_group *group)
+{
+	const struct maximum none = { .rate = { 0 } };
+
+	return plan_maximum(trees->plan, tree->speaker, section,
+			    group ? &group->max : &none);
+}
+
+static const enum conf_key wanted_keys[] = { KEY_WEIGHT, KEY_MAXIMUM };
+
+/* The change, if there is one, that gives a group what a section sets. */
+static void want(struct trees *trees, const struct tree *tree,
+		 const struct conf_section *section, enum conf_key key,
+		 const char *name, const char *shown)
+{
+	const struct ioband_group *group;
+	struct change *change;
+
+	if (!section || !conf_text(section, key))
+		return;
+	group = group_now(trees, tree, name);
+	change = key == KEY_WEIGHT ? want_weight(trees, tree, section, group) :
+				     want_maximum(trees, tree, section, group);
+	if (!change)
+		return;
 	if (tree->owner)
 		change->tree = xstrdup(tree->owner->name);
 	change->group = xstrdup(shown);
 	change->message = xstrdup(name);
-	change->from = weight_text(now);
-	change->to = xstrdup(value->text);
 }
 
 /* Whether some device of the pool puts cgroups into the pool's own tree. */
@@ -153,13 +184,15 @@ static bool tree_sorts_by(const struct trees *trees, const struct tree *tree,
 static void want_in_tree(struct trees *trees, const struct tree *tree,
 			 const char *path, const char *name)
 {
-	const struct conf_section *section =
-		conf_weight_of(trees->plan->conf, path,
-			       tree->speaker->table.pool,
-			       tree->owner ? tree->owner->name : NULL);
+	const char *owner = tree->owner ? tree->owner->name : NULL;
 
-	if (section && tree_sorts_by(trees, tree, "cgroup"))
-		want(trees, tree, section, name, path);
+	if (!tree_sorts_by(trees, tree, "cgroup"))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(wanted_keys); i++)
+		want(trees, tree,
+		     conf_setting_of(trees->plan->conf, wanted_keys[i], path,
+				     tree->speaker->table.pool, owner),
+		     wanted_keys[i], name, path);
 }
 
 static void say_without_io(const struct trees *trees,
@@ -167,7 +200,10 @@ static void say_without_io(const struct trees *trees,
 {
 	char where[256], *shown = text_escape(path);
 
-	conf_where(trees->plan->conf, &section->value[KEY_WEIGHT].place, where,
+	enum conf_key key = conf_text(section, KEY_WEIGHT) ? KEY_WEIGHT :
+							     KEY_MAXIMUM;
+
+	conf_where(trees->plan->conf, &section->value[key].place, where,
 		   sizeof(where));
 	note("note: %s: cgroup %s has no I/O of its own, as it lacks the io controller; %s",
 	     where, shown,
@@ -218,7 +254,9 @@ static int plan_other(struct trees *trees, const struct conf_section *section)
 		    (pool && strcmp(pool, tree->speaker->table.pool)) ||
 		    (group.mode && !tree_sorts_by(trees, tree, group.mode)))
 			continue;
-		want(trees, tree, section, group.message, conf_group(section));
+		for (size_t k = 0; k < ARRAY_SIZE(wanted_keys); k++)
+			want(trees, tree, section, wanted_keys[k],
+			     group.message, conf_group(section));
 	}
 	return code;
 }
@@ -282,7 +320,7 @@ static int plan_cgroups(struct trees *trees)
 }
 
 /**
- * plan_groups() - find out which weights of groups have to change
+ * plan_groups() - find out which weights and maxima of groups have to change
  * @plan: with the devices as they will be
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.

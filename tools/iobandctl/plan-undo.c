@@ -3,7 +3,10 @@
  * What a change of a device takes away besides: a device that goes to another
  * pool loses the groups of its own tree, and with the last device its pool goes,
  * settings, groups and all.  Another mode takes the groups of its own tree.
+ * What the device itself has goes with it: its weight is in the table, its
+ * maximum is set again.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,13 +34,14 @@ static bool is_alone(const struct ioband_devices *devices,
 	return true;
 }
 
-static void keep_weight(struct kept *kept, const struct ioband_group *group)
+static void keep_settings(struct kept *kept, const struct ioband_group *group)
 {
 	kept->v = xgrow(kept->v, kept->n, sizeof(*kept->v));
-	kept->v[kept->n++] = (struct kept_weight){
+	kept->v[kept->n++] = (struct kept_group){
 		.group = xstrdup(tree_is_device(group) ? "device" :
 							 group->name),
-		.weight = group->weight,
+		.weight = group->set ? group->weight : 0,
+		.max = group->max,
 	};
 }
 
@@ -48,21 +52,22 @@ static bool is_cgroup(const struct ioband_group *group)
 
 /*
  * A device with a tree of its own speaks for no cgroup in that of its pool,
- * where one may have a weight since another device was there.
+ * where one may have a weight or a maximum since another device was there.
  */
 static void keep_group(struct kept *kept, const struct ioband_device *device,
 		       const struct ioband_device *owner,
 		       const struct ioband_group *group)
 {
-	if (!group->set || (is_cgroup(group) && !group->path))
+	if ((!group->set && !maximum_is_set(&group->max)) ||
+	    (is_cgroup(group) && !group->path))
 		return;	/* a cgroup without a path is gone */
 	if (owner == device)
-		keep_weight(kept, group);
+		keep_settings(kept, group);
 	else if (!owner && kept->has_pool && is_cgroup(group) &&
 		 ioband_has_trees(device))
 		kept->lost = true;
 	else if (!owner && kept->has_pool)
-		keep_weight(kept, group);
+		keep_settings(kept, group);
 }
 
 static int keep_of(struct kept *kept, const struct ioband_devices *devices,
@@ -124,6 +129,19 @@ static int give_settings(const struct ioband_device *speaker,
 	return code;
 }
 
+static int give_group(const struct ioband_device *speaker,
+		      const struct kept_group *kept)
+{
+	int code = EXIT_OK, result;
+
+	if (kept->weight)
+		code = query_weight(speaker, kept->group, kept->weight);
+	if (!maximum_is_set(&kept->max))
+		return code;
+	result = query_max(speaker, kept->group, &kept->max, RATES_ALL);
+	return code == EXIT_OK ? result : code;
+}
+
 /**
  * plan_give_back() - after a change is undone, set again what it took away
  * @change: the change
@@ -140,16 +158,39 @@ int plan_give_back(const struct change *change,
 	if (kept->has_pool)
 		code = give_settings(speaker, &kept->table);
 	for (size_t i = 0; i < kept->n; i++) {
-		int result = query_weight(speaker, kept->v[i].group,
-					  kept->v[i].weight);
+		int result = give_group(speaker, &kept->v[i]);
 
 		code = code == EXIT_OK ? result : code;
 	}
 	if (kept->lost)
 		code = fail(EXIT_FAILED,
-			    "weights of cgroups in the tree of pool %s itself are lost",
+			    "weights and maxima of cgroups in the tree of pool %s itself are lost",
 			    kept->table.pool);
 	return code;
+}
+
+/**
+ * plan_carry() - after a device has gone to another pool, give it its own maximum
+ * @change: the change
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_carry(const struct change *change)
+{
+	const struct kept *kept = &change->kept;
+	struct mapped_device mapped;
+	struct ioband_device device = { .dm = &mapped, .table = kept->table };
+
+	snprintf(mapped.name, sizeof(mapped.name), "%s", change->device);
+	for (size_t i = 0; i < kept->n && ioband_has_group(&device); i++) {
+		const struct kept_group *group = &kept->v[i];
+
+		if (!strcmp(group->group, "device") &&
+		    maximum_is_set(&group->max))
+			return query_max(&device, group->group, &group->max,
+					 RATES_ALL);
+	}
+	return EXIT_OK;
 }
 
 /**

@@ -17,6 +17,7 @@
 #include "plan.h"
 #include "print.h"
 #include "query.h"
+#include "tree.h"
 #include "under.h"
 #include "use.h"
 
@@ -207,6 +208,72 @@ static int check_name_free(const struct plan *plan, const char *name)
 	return code;
 }
 
+/* What the device's own group has now; it goes with the device to another pool. */
+static int present_maximum(const struct plan *plan, const struct future *future,
+			   struct maximum *maximum)
+{
+	const struct ioband_device *device = future->now;
+	struct groups groups;
+	int code;
+
+	*maximum = (struct maximum){ .rate = { 0 } };
+	if (!device || (future->moved && !ioband_has_group(device)))
+		return EXIT_OK;
+	code = query_groups(device, &groups);
+	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
+		if (tree_is_device(&groups.v[i]) &&
+		    tree_owner(plan->devices, &groups, &groups.v[i]) == device)
+			*maximum = groups.v[i].max;
+	}
+	groups_free(&groups);
+	return code;
+}
+
+/**
+ * plan_maximum() - plan the maximum of a group, if it is another one
+ * @plan: the plan
+ * @future: the device that is spoken to
+ * @section: what sets it
+ * @now: what the group has
+ *
+ * Return: the change, in which the group is to be filled in; NULL if there is none.
+ */
+struct change *plan_maximum(struct plan *plan, const struct future *future,
+			    const struct conf_section *section,
+			    const struct maximum *now)
+{
+	struct maximum wanted = conf_maximum(section);
+	struct change *change;
+
+	if (maximum_is(&wanted, now))
+		return NULL;
+	change = plan_add(plan, CHANGE_MAXIMUM, future,
+			  &section->value[KEY_MAXIMUM].place);
+	change->from = maximum_text(now);
+	change->to = maximum_text(&wanted);
+	return change;
+}
+
+static int plan_own_maximum(struct plan *plan, const struct future *future,
+			    const struct conf_section *section)
+{
+	struct change *change = NULL;
+	struct maximum now;
+	int code = EXIT_OK;
+
+	if (!conf_text(section, KEY_MAXIMUM))
+		return EXIT_OK;
+	code = present_maximum(plan, future, &now);
+	if (code == EXIT_OK)
+		change = plan_maximum(plan, future, section, &now);
+	if (!change)
+		return code;
+	change->tree = xstrdup(future->name);
+	change->group = xstrdup("device");
+	change->message = xstrdup("device");
+	return code;
+}
+
 /* A device that only fits a pattern may be in use: it is left alone. */
 static int plan_new(struct plan *plan, const struct choice *choice)
 {
@@ -239,6 +306,7 @@ static int plan_new(struct plan *plan, const struct choice *choice)
 		change->to = xstrdup(choice->device.path);
 		change->choice = choice;
 		change->settings = settings;
+		code = plan_own_maximum(plan, future, choice->section);
 	}
 	free(name);
 	return code;
@@ -282,8 +350,8 @@ static void join_pool(const struct plan *plan, struct future *future,
 	future->moved = true;
 }
 
-static void plan_old(struct plan *plan, const struct choice *choice,
-		     struct future *future)
+static int plan_old(struct plan *plan, const struct choice *choice,
+		    struct future *future)
 {
 	const struct conf_value *value = choice->section->value;
 	const char *mode = value[KEY_MODE].text, *pool = value[KEY_POOL].text;
@@ -305,6 +373,7 @@ static void plan_old(struct plan *plan, const struct choice *choice,
 		strcpy(future->table.mode, mode);
 	}
 	plan_weight(plan, future, &value[KEY_WEIGHT]);
+	return plan_own_maximum(plan, future, choice->section);
 }
 
 static struct future *future_over(const struct plan *plan,
@@ -366,7 +435,7 @@ static int plan_devices(struct plan *plan)
 			code = plan_blame(plan, &choice->section->place,
 					  plan_inserted(choice, inserted));
 		else if (future)
-			plan_old(plan, choice, future);
+			code = plan_old(plan, choice, future);
 		else
 			code = plan_blame(plan, &choice->section->place,
 					  plan_new(plan, choice));
@@ -611,6 +680,18 @@ static int move_to(const char *name, const char *pool)
 	return code;
 }
 
+static int set_maximum(const struct ioband_device *speaker, const char *group,
+		       const char *text)
+{
+	struct problem problem;
+	struct maximum maximum;
+	unsigned int given;
+
+	if (maximum_read(text, &maximum, &given, &problem))
+		return fail(EXIT_FAILED, "%s", problem.text);
+	return query_max(speaker, group, &maximum, RATES_ALL);
+}
+
 /* Do a change, or with @undo the opposite. */
 static int run_change(const struct change *change, bool undo)
 {
@@ -629,6 +710,8 @@ static int run_change(const struct change *change, bool undo)
 	case CHANGE_WEIGHT:
 		return query_weight(&speaker, change->message,
 				    weight_number(to));
+	case CHANGE_MAXIMUM:
+		return set_maximum(&speaker, change->message, to);
 	}
 	return EXIT_FAILED;
 }
@@ -684,6 +767,11 @@ static int run_one(const struct plan *plan, struct change *change)
 	code = plan_keep(change);
 	if (code == EXIT_OK)
 		code = run_change(change, false);
+	if (code == EXIT_OK && change->kind == CHANGE_MOVE) {
+		code = plan_carry(change);
+		if (code != EXIT_OK)
+			undo_change(change);
+	}
 	conf_where(plan->conf, &change->place, where, sizeof(where));
 	if (code != EXIT_OK)
 		note("... which is asked for at %s", where);
@@ -732,6 +820,7 @@ static const char *const actions[] = {
 	[CHANGE_MOVE] = "set",
 	[CHANGE_SET] = "set",
 	[CHANGE_WEIGHT] = "weight",
+	[CHANGE_MAXIMUM] = "maximum",
 };
 
 static void print_change(struct table *table, const struct plan *plan,

@@ -13,31 +13,34 @@ enum change_kind {
 	CHANGE_MOVE,	/* to another pool */
 	CHANGE_SET,
 	CHANGE_WEIGHT,
+	CHANGE_MAXIMUM,
 };
 
 /**
- * struct kept_weight - a weight that was set
+ * struct kept_group - a group for which something was set
  * @group: the group, for the kernel
- * @weight: its weight
+ * @weight: its weight; 0 if none was set
+ * @max: its maximum
  */
-struct kept_weight {
+struct kept_group {
 	char *group;
 	uint64_t weight;
+	struct maximum max;
 };
 
 /**
  * struct kept - what a change took away besides
  * @has_pool: the pool, whose settings are in @table
- * @lost: there are weights that nobody can give back
+ * @lost: there are weights or maxima that nobody can give back
  * @table: of the device
- * @v: weights of groups
+ * @v: groups
  * @n: how many
  */
 struct kept {
 	bool has_pool;
 	bool lost;
 	struct ioband_table table;
-	struct kept_weight *v;
+	struct kept_group *v;
 	size_t n;
 };
 
@@ -121,6 +124,9 @@ void plan_free(struct plan *plan);
 struct change *plan_add(struct plan *plan, enum change_kind kind,
 			const struct future *future,
 			const struct conf_place *place);
+struct change *plan_maximum(struct plan *plan, const struct future *future,
+			    const struct conf_section *section,
+			    const struct maximum *now);
 int plan_blame(const struct plan *plan, const struct conf_place *place,
 	       int code);
 
@@ -128,6 +134,7 @@ int plan_blame(const struct plan *plan, const struct conf_place *place,
 int plan_keep(struct change *change);
 int plan_give_back(const struct change *change,
 		   const struct ioband_device *speaker);
+int plan_carry(const struct change *change);
 void plan_forget(struct change *change);
 
 /* plan-groups.c */

@@ -178,6 +178,23 @@ void print_number(struct table *table, struct row *row, size_t column,
 }
 
 /**
+ * print_rates() - fill the columns that PRINT_RATES() describes
+ * @table: of this table
+ * @row: of this row
+ * @first: index of the first of them
+ * @maximum: the cells of bounds that it has not are left empty
+ */
+void print_rates(struct table *table, struct row *row, size_t first,
+		 const struct maximum *maximum)
+{
+	for (int rate = 0; rate < RATES; rate++) {
+		if (maximum->rate[rate])
+			print_number(table, row, first + rate,
+				     maximum->rate[rate]);
+	}
+}
+
+/**
  * print_real() - fill a cell of kind REAL
  * @table: of this table
  * @row: of this row
@@ -206,6 +223,21 @@ void print_flag(struct table *table, struct row *row, size_t column, bool flag)
 		set(table, row, column, flag ? "1" : "0");
 	else
 		set(table, row, column, flag ? "yes" : "no");
+}
+
+/**
+ * print_hide() - leave a column out after all
+ * @table: of this table
+ * @column: index of the column
+ */
+void print_hide(struct table *table, size_t column)
+{
+	size_t place = table->place[column];
+
+	if (place != HIDDEN)
+		check(scols_column_set_flags(scols_table_get_column(table->scols,
+								    place),
+					     SCOLS_FL_HIDDEN));
 }
 
 /**

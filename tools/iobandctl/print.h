@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "defs.h"
+#include "maximum.h"
 
 /* What the cells of a column hold. */
 enum column_kind {
@@ -31,6 +32,13 @@ struct column {
 	enum column_kind kind;
 };
 
+/* The columns of a maximum in JSON, for print_rates(): one after another. */
+#define PRINT_RATES(first)						\
+	[first] = { NULL, "max_rbps", COLUMN_NUMBER },			\
+	{ NULL, "max_wbps", COLUMN_NUMBER },				\
+	{ NULL, "max_riops", COLUMN_NUMBER },				\
+	{ NULL, "max_wiops", COLUMN_NUMBER }
+
 struct table;
 struct row;
 
@@ -42,9 +50,12 @@ void print_text(struct table *table, struct row *row, size_t column,
 		const char *text);
 void print_number(struct table *table, struct row *row, size_t column,
 		  uint64_t number);
+void print_rates(struct table *table, struct row *row, size_t first,
+		 const struct maximum *maximum);
 void print_real(struct table *table, struct row *row, size_t column,
 		double number);
 void print_flag(struct table *table, struct row *row, size_t column, bool flag);
+void print_hide(struct table *table, size_t column);
 int print_end(struct table *table);
 __printf(1, 2) void print_line(const char *fmt, ...);
 int print_flush(void);

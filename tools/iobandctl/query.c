@@ -20,8 +20,13 @@ typedef int (*page_parser)(const char *text, void *list, struct page_end *end,
 static int report_refusal(const struct ioband_device *device,
 			  const char *message, int error)
 {
+	const char *reason = kmsg_reason(-error);
+
+	if (parse_is_unknown(reason, "max"))
+		return fail(EXIT_FORMAT,
+			    "the module that is loaded knows no maxima: it is older than this iobandctl; load the one that belongs to it");
 	return fail(exit_code_of(-error), "device %s refused '%s': %s",
-		    device->dm->name, message, kmsg_reason(-error));
+		    device->dm->name, message, reason);
 }
 
 static int read_page(const struct ioband_device *device, const char *message,
@@ -175,6 +180,27 @@ int query_weight(const struct ioband_device *device, const char *group,
 	int code = send(device, message);
 
 	free(message);
+	return code;
+}
+
+/**
+ * query_max() - set what a group may have at most
+ * @device: where
+ * @group: as it is written in messages
+ * @maximum: the bounds
+ * @given: which of them, a bit for each; the others stay as they are
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_max(const struct ioband_device *device, const char *group,
+	      const struct maximum *maximum, unsigned int given)
+{
+	char *words = maximum_words(maximum, given);
+	char *message = xasprintf("max %s %s", group, words);
+	int code = send(device, message);
+
+	free(message);
+	free(words);
 	return code;
 }
 

@@ -1,32 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl set-weight: the weight of a group, or of all in a file. */
+/* iobandctl set-weight: the weight of a group, or weights and maxima in a file. */
 #include "group.h"
 #include "query.h"
 #include "verbs.h"
 #include "weights.h"
 
-static int set_weight(const struct ioband_devices *devices,
-		      const struct args *args, uint64_t weight)
+static int set_weight(const struct ioband_device *device,
+		      const struct group_ref *group, void *weight)
 {
-	struct finder finder = { .devices = devices };
-	struct targets targets;
-	struct group_ref group;
-	struct scope scope;
-	int code = ioband_scope(devices, args, &scope);
-
-	if (code == EXIT_OK)
-		code = group_find(&finder, args->operand[0], &scope, &group);
-	if (code == EXIT_OK)
-		code = group_targets(&finder, &group, &scope, &targets);
-	if (code != EXIT_OK)
-		return code;
-	for (size_t i = 0; i < targets.n; i++) {
-		int result = query_weight(targets.v[i], group.message, weight);
-
-		code = code == EXIT_OK ? result : code;
-	}
-	targets_free(&targets);
-	return code;
+	return query_weight(device, group->message, *(uint64_t *)weight);
 }
 
 static int check_args(const struct args *args, uint64_t *weight)
@@ -60,7 +42,7 @@ static int run(const struct args *args)
 	if (code != EXIT_OK)
 		return code;
 	code = file ? weights_restore(&devices, file) :
-		      set_weight(&devices, args, weight);
+		      group_visit(&devices, args, set_weight, &weight);
 	ioband_free(&devices);
 	return code;
 }

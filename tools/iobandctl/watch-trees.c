@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The trees of groups in the kernel, and giving them weights. */
+/* The trees of groups in the kernel, and giving them weights and maxima. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,8 +75,8 @@ static int by_id(const void *left, const void *right)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-static void know_weight(struct node **nodes, size_t n, size_t tree,
-			const struct ioband_group *group)
+static void know_group(struct node **nodes, size_t n, size_t tree,
+		       const struct ioband_group *group)
 {
 	struct node key = { .wd = 0 }, *wanted = &key, **found;
 	unsigned long long id;
@@ -86,12 +86,15 @@ static void know_weight(struct node **nodes, size_t n, size_t tree,
 	key.id = id;
 	found = n ? bsearch(&wanted, nodes, n, sizeof(*nodes), by_id) : NULL;
 	if (found)
-		(*found)->sent[tree] = group->set ? group->weight : 0;
+		(*found)->sent[tree] = (struct sent){
+			.weight = group->set ? group->weight : 0,
+			.max = group->max,
+		};
 }
 
-/* Which weights are set, so that only others are sent. */
-static void know_weights(struct watch *watch,
-			 const struct ioband_devices *devices, size_t tree)
+/* Which weights and maxima are set, so that only others are sent. */
+static void know_groups(struct watch *watch,
+			const struct ioband_devices *devices, size_t tree)
 {
 	const struct ioband_device *speaker =
 		ioband_named(devices, watch->trees[tree].speaker);
@@ -106,8 +109,8 @@ static void know_weights(struct watch *watch,
 	if (query_groups(speaker, &groups) == EXIT_OK) {
 		for (size_t i = 0; i < groups.n; i++) {
 			if (tree_owner(devices, &groups, &groups.v[i]) == owner)
-				know_weight(nodes, watch->n_nodes, tree,
-					    &groups.v[i]);
+				know_group(nodes, watch->n_nodes, tree,
+					   &groups.v[i]);
 		}
 	}
 	groups_free(&groups);
@@ -119,7 +122,7 @@ static void know_nothing(struct watch *watch)
 	for (size_t i = 0; i < watch->n_nodes; i++) {
 		free(watch->nodes[i].sent);
 		watch->nodes[i].sent = xcalloc(watch->n_trees,
-					       sizeof(uint32_t));
+					       sizeof(struct sent));
 	}
 }
 
@@ -141,7 +144,7 @@ static bool has_pool(const struct watch *watch, const char *pool)
 
 /**
  * watch_trees_load() - look at the ioband devices again
- * @watch: all; their weights are set as they are asked for
+ * @watch: all; their weights and maxima are set as they are asked for
  */
 void watch_trees_load(struct watch *watch)
 {
@@ -160,7 +163,7 @@ void watch_trees_load(struct watch *watch)
 	}
 	know_nothing(watch);
 	for (size_t i = 0; i < watch->n_trees; i++)
-		know_weights(watch, &devices, i);
+		know_groups(watch, &devices, i);
 	ioband_free(&devices);
 	/* What is asked for may name a device that has just come. */
 	watch_cgroups_all(watch);
@@ -187,20 +190,58 @@ static uint32_t wanted(const struct watch *watch, const struct node *node,
 		       const struct watched_tree *tree)
 {
 	const struct conf_section *section =
-		conf_weight_of(&watch->conf, node->path, tree->pool,
-			       tree->device);
+		conf_setting_of(&watch->conf, KEY_WEIGHT, node->path,
+				tree->pool, tree->device);
 
 	if (section)
 		return strtoul(conf_text(section, KEY_WEIGHT), NULL, 10);
 	return asked_on(&node->asked, tree->v, tree->n);
 }
 
+static void send_weight(const struct watch *watch, size_t tree,
+			const struct ioband_device *speaker, const char *group,
+			struct node *node)
+{
+	uint32_t weight = wanted(watch, node, &watch->trees[tree]);
+	struct sent *sent = &node->sent[tree];
+
+	if (weight == sent->weight ||
+	    (weight == IOBAND_WEIGHT_DEFAULT && !sent->weight) ||
+	    !cgroup_has_io(&watch->hierarchy, node->path))
+		return;
+	if (query_weight(speaker, group, weight) == EXIT_OK)
+		sent->weight = weight;
+}
+
+static void send_maximum(const struct watch *watch, size_t tree,
+			 const struct ioband_device *speaker, const char *group,
+			 struct node *node)
+{
+	const struct conf_section *section =
+		conf_setting_of(&watch->conf, KEY_MAXIMUM, node->path,
+				watch->trees[tree].pool,
+				watch->trees[tree].device);
+	struct sent *sent = &node->sent[tree];
+	struct maximum maximum;
+
+	if (!section)
+		return;
+	maximum = conf_maximum(section);
+	if (maximum_is(&maximum, &sent->max) ||
+	    !cgroup_has_io(&watch->hierarchy, node->path))
+		return;
+	if (query_max(speaker, group, &maximum, RATES_ALL) == EXIT_OK)
+		sent->max = maximum;
+}
+
 /**
- * watch_send() - set the weights of a cgroup, where they are not as asked for
+ * watch_send() - set what is asked for a cgroup, where it is not so
  * @watch: all
  * @node: the cgroup
  *
  * One without the io controller has no group; a weight of 100 is the default.
+ * Maxima are asked for by the configuration only, and left alone if it says
+ * nothing.
  */
 void watch_send(struct watch *watch, struct node *node)
 {
@@ -211,16 +252,10 @@ void watch_send(struct watch *watch, struct node *node)
 	snprintf(group, sizeof(group), "cgroup#%llu",
 		 (unsigned long long)node->id);
 	for (size_t i = 0; i < watch->n_trees && node->path[1]; i++) {
-		uint32_t weight = wanted(watch, node, &watch->trees[i]);
-
-		if (weight == node->sent[i] ||
-		    (weight == IOBAND_WEIGHT_DEFAULT && !node->sent[i]) ||
-		    !cgroup_has_io(&watch->hierarchy, node->path))
-			continue;
 		snprintf(mapped.name, sizeof(mapped.name), "%s",
 			 watch->trees[i].speaker);
-		if (query_weight(&speaker, group, weight) == EXIT_OK)
-			node->sent[i] = weight;
+		send_weight(watch, i, &speaker, group, node);
+		send_maximum(watch, i, &speaker, group, node);
 	}
 }
 

@@ -13,6 +13,16 @@
 #include "weigh.h"
 
 /**
+ * struct sent - what is set for a cgroup in a tree
+ * @weight: 0 for the default
+ * @max: what it may have at most
+ */
+struct sent {
+	uint32_t weight;
+	struct maximum max;
+};
+
+/**
  * struct node - a cgroup that is watched
  * @wd: its watch; nodes are sorted by it
  * @path: in the hierarchy
@@ -22,7 +32,7 @@
  * @asked: for it, as read last
  * @n_files: how many of the weights on devices in @asked are from its files,
  *	and not from systemd, which come after them
- * @sent: by tree: the weight that is set, 0 for the default
+ * @sent: by tree: what is set
  */
 struct node {
 	int wd;
@@ -32,7 +42,7 @@ struct node {
 	bool tried;
 	struct asked asked;
 	size_t n_files;
-	uint32_t *sent;
+	struct sent *sent;
 };
 
 /**

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file of weights: one line for each weight that somebody set, with names
- * that are the same after a reboot, where the kernel's ids are not.
+ * The file of weights: one line for each group for which somebody set a weight or
+ * a maximum, with names that are the same after a reboot, where the kernel's ids
+ * are not.
  *
  *	1 weights
- *	pool=<pool> [device=<mapper name>] group=<group> weight=<n>
+ *	pool=<pool> [device=<mapper name>] group=<group> [weight=<n>] [max=<rates>]
  *
  * The first number is the version of the format.  device= is there for groups
  * in the own tree of that device.  White space, backslashes and control bytes
@@ -23,13 +24,14 @@
 #include "weights.h"
 #include "words.h"
 
-enum { POOL, DEVICE, GROUP, WEIGHT, COLUMNS };
+enum { POOL, DEVICE, GROUP, WEIGHT, MAX_RATES, COLUMNS = MAX_RATES + RATES };
 
 static const struct column columns[COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
 	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT },
 	[GROUP] = { "GROUP", "group", COLUMN_TEXT },
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
+	PRINT_RATES(MAX_RATES),
 };
 
 static void print_saved(struct table *table, const struct saved_weight *saved)
@@ -39,17 +41,27 @@ static void print_saved(struct table *table, const struct saved_weight *saved)
 	print_text(table, row, POOL, saved->pool);
 	print_text(table, row, DEVICE, saved->device);
 	print_text(table, row, GROUP, saved->group);
-	print_number(table, row, WEIGHT, saved->weight);
+	if (saved->weight)
+		print_number(table, row, WEIGHT, saved->weight);
+	print_rates(table, row, MAX_RATES, &saved->max);
 }
 
 static void write_saved(const struct saved_weight *saved)
 {
 	char *group = text_escape(saved->group);
 	char *device = text_escape(saved->device ? saved->device : "");
+	char *weight = saved->weight ?
+		       xasprintf(" weight=%llu",
+				 (unsigned long long)saved->weight) :
+		       xstrdup("");
+	char *max = maximum_list(&saved->max);
+	bool has_max = maximum_is_set(&saved->max);
 
-	print_line("pool=%s%s%s group=%s weight=%llu", saved->pool,
-		   *device ? " device=" : "", device, group,
-		   (unsigned long long)saved->weight);
+	print_line("pool=%s%s%s group=%s%s%s%s", saved->pool,
+		   *device ? " device=" : "", device, group, weight,
+		   has_max ? " max=" : "", has_max ? max : "");
+	free(max);
+	free(weight);
 	free(device);
 	free(group);
 }
@@ -73,7 +85,8 @@ static void save_group(const struct ioband_devices *devices,
 	struct saved_weight saved = {
 		.device = xstrdup(owner ? owner->dm->name : NULL),
 		.group = lasting_name(group),
-		.weight = group->weight,
+		.weight = group->set ? group->weight : 0,
+		.max = group->max,
 	};
 
 	snprintf(saved.pool, sizeof(saved.pool), "%s", pool);
@@ -92,6 +105,11 @@ static bool lasts(const struct ioband_group *group)
 				      strlen("cgroup#"));
 }
 
+static bool is_set(const struct ioband_group *group)
+{
+	return group->set || maximum_is_set(&group->max);
+}
+
 static int save_pool(const struct ioband_devices *devices,
 		     const struct scope *scope,
 		     const struct ioband_device *speaker, struct table *table)
@@ -100,7 +118,7 @@ static int save_pool(const struct ioband_devices *devices,
 	int code = query_groups(speaker, &groups);
 
 	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
-		if (groups.v[i].set && lasts(&groups.v[i]) &&
+		if (is_set(&groups.v[i]) && lasts(&groups.v[i]) &&
 		    tree_has(devices, &groups, &groups.v[i], scope->device))
 			save_group(devices, &groups, &groups.v[i],
 				   speaker->table.pool, table);
@@ -110,7 +128,7 @@ static int save_pool(const struct ioband_devices *devices,
 }
 
 /**
- * weights_save() - print all weights that were set
+ * weights_save() - print all weights and maxima that were set
  * @devices: all
  * @scope: only these
  * @json: print JSON, which weights_restore() does not read
@@ -180,6 +198,18 @@ static int find_scope(const struct ioband_devices *devices,
 	return code;
 }
 
+static int apply_one(const struct ioband_device *device,
+		     const struct saved_weight *saved, const char *group)
+{
+	int code = EXIT_OK;
+
+	if (saved->weight)
+		code = query_weight(device, group, saved->weight);
+	if (code == EXIT_OK && maximum_is_set(&saved->max))
+		code = query_max(device, group, &saved->max, RATES_ALL);
+	return code;
+}
+
 /* Trees of devices have lines of their own. */
 static int apply_to(const struct targets *targets,
 		    const struct saved_weight *saved,
@@ -192,8 +222,7 @@ static int apply_to(const struct targets *targets,
 		if (!saved->device && group->mode &&
 		    ioband_has_trees(targets->v[i]))
 			continue;
-		code = query_weight(targets->v[i], group->message,
-				    saved->weight);
+		code = apply_one(targets->v[i], saved, group->message);
 		sent++;
 	}
 	if (sent)
@@ -238,13 +267,12 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 		failed++;
 	}
 	if (failed)
-		note("%zu of %zu weights were not restored", failed,
-		     weights->n);
+		note("%zu of %zu lines were not restored", failed, weights->n);
 	return first;
 }
 
 /**
- * weights_restore() - set the weights that a file has
+ * weights_restore() - set the weights and maxima that a file has
  * @devices: all
  * @file: its name, "-" for standard input
  *

@@ -34,6 +34,7 @@ void test_saved_weights(void);
 void test_weight(void);
 void test_pool_name(void);
 void test_kernel_log(void);
+void test_unknown_message(void);
 
 /* In test-rest.c. */
 void test_histogram(void);
@@ -50,6 +51,8 @@ void test_tree(void);
 /* In test-explain.c. */
 void test_explain_measures(void);
 void test_explain_judges(void);
+void test_explain_limits(void);
+void test_explain_held_by_maximum(void);
 
 /* In test-record.c. */
 void test_recording(void);
@@ -60,8 +63,14 @@ void test_plot_script(void);
 void test_conf_faults(void);
 void test_conf_files(void);
 void test_conf_weights(void);
+void test_conf_maxima(void);
 void test_conf_escape(void);
 void test_conf_selects(void);
+
+/* In test-maximum.c. */
+void test_maximum_read(void);
+void test_maximum_faults(void);
+void test_maximum_forms(void);
 
 /* In test-weigh.c. */
 void test_weigh_files(void);

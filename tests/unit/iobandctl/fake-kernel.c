@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * In place of dm.c and cgroup-mount.c: a directory ($FAKE_KERNEL) that answers
- * as device-mapper would.
+ * In place of dm.c, cgroup-mount.c and kmsg.c: a directory ($FAKE_KERNEL) that
+ * answers as device-mapper would.
  *
  *	devices		a line for each: name|major:minor|table|status
  *	answers/	answers to messages, by device@message, spaces as _; one
  *			with .then after it is that to all but the first
  *	log		the messages sent
  *	cgroup/		the mounted hierarchy, of version $FAKE_VERSION
+ *	refuse		a word and, after a blank, why messages are refused that
+ *			contain it
  *	interrupt	if it is there, each change comes with a SIGTERM
  *	full		if it is there, no more cgroups can be watched
  *
- * A message without an answer is ENOENT, but weights are taken.
+ * A message without an answer is ENOENT, but what is set is taken.
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,6 +28,7 @@
 #include "cgroup.h"
 #include "dm.h"
 #include "error.h"
+#include "kmsg.h"
 
 static char *file_name(const char *name)
 {
@@ -201,6 +204,31 @@ static void interrupt(void)
 	free(path);
 }
 
+static char refusal[512];
+
+static bool is_refused(const char *message)
+{
+	FILE *file = open_file("refuse", "r");
+	char word[64];
+	bool is = false;
+
+	if (file && fscanf(file, "%63s %511[^\n]", word, refusal) == 2)
+		is = strstr(message, word);
+	if (file)
+		fclose(file);
+	return is;
+}
+
+void kmsg_mark(void)
+{
+	refusal[0] = 0;
+}
+
+const char *kmsg_reason(int error)
+{
+	return refusal[0] ? refusal : strerror(error);
+}
+
 static void answer_otherwise(const char *path)
 {
 	char *name = file_name(path), *then = xasprintf("%s.then", name);
@@ -218,6 +246,10 @@ int mapper_message(const char *name, const char *message, char **answer)
 
 	fprintf(log, "%s: %s\n", name, message);
 	fclose(log);
+	if (is_refused(message)) {
+		free(path);
+		return -EINVAL;
+	}
 	for (char *c = path; *c; c++)
 		*c = *c == ' ' ? '_' : *c;
 	file = open_file(path, "r");

@@ -42,14 +42,19 @@ void test_conf_faults(void)
 		{ "[group a]\nweight = 10001\n", "1 to 10000" },
 		{ "[group a]\nweight = 100 # no\n", "1 to 10000" },
 		{ "[group a]\ndepth = 1\n",
-		  "f:2: [group] has no key 'depth'; it has device, group, pool, weight" },
-		{ "[group a]\npool = p\n", "f:1: [group a] sets nothing" },
+		  "f:2: [group] has no key 'depth'; it has device, group, maximum, pool, weight" },
+		{ "[group a]\npool = p\n", "f:1: [group a] sets nothing: set weight or maximum" },
 		{ "[group a]\npool = -\nweight = 1\n", "f:2: pool = -" },
 		{ "[group uid:1]\nweight = 1\ndevice = d\n", "f:3: device: there are only" },
 		{ "[group]\nweight = 1\n", "f:1: [group] has no name" },
 		{ "[group a]\nweight = 1\nminimum = 1M\n",
 		  "f:3: minimum = 1M: it is not supported by this kernel module" },
-		{ "[group a]\nmaximum =\n", "f:2: maximum = : it is not supported" },
+		{ "[group a]\nmaximum =\n", "f:2: 'maximum' is set to nothing" },
+		{ "[group a]\nmaximum = 100M\n",
+		  "f:2: maximum = 100M: '100M': a maximum is one or more of rbps=" },
+		{ "[group a]\nmaximum = rbps=1 rbps=2\n", "rbps= is given twice" },
+		{ "[device a]\ndevice = x\nmaximum = rbps=3\n",
+		  "f:3: maximum: a device has a group of its own only" },
 		{ "[device a]\nlatency = 1ms\n", "f:2: latency = 1ms: it is not supported" },
 		{ "[device a]\nmode = cgroup\n", "f:1: [device a] does not say which devices" },
 		{ "[device]\ndevice = x\n", "f:1: [device] has no name" },
@@ -72,6 +77,8 @@ void test_conf_faults(void)
 
 	CHECK(same(fault(""), "") && same(fault("\n# x\n; y\n"), ""));
 	CHECK(same(fault("[group a]\nweight=default"), ""));
+	CHECK(same(fault("[group a]\nmaximum = rbps=1M  wiops=5"), ""));
+	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nmaximum = default\n"), ""));
 	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nweight = 3\n"), ""));
 	CHECK(same(fault("[device a]\nas = b\ndevice = x\n"), ""));
 	CHECK(same(fault("[device a]\nas = %n\ntype = lvm\n"), ""));
@@ -124,8 +131,8 @@ void test_conf_files(void)
 static const char *weight_in(const struct conf *conf, const char *path,
 			     const char *pool, const char *device)
 {
-	const struct conf_section *found = conf_weight_of(conf, path, pool,
-							  device);
+	const struct conf_section *found =
+		conf_setting_of(conf, KEY_WEIGHT, path, pool, device);
 
 	return found ? conf_text(found, KEY_WEIGHT) : "none";
 }
@@ -213,4 +220,27 @@ void test_conf_selects(void)
 		CHECK(conf_selects(&conf.v[0], &disk) == cases[i].selected);
 		conf_free(&conf);
 	}
+}
+
+/* Each section counts for what it sets only. */
+void test_conf_maxima(void)
+{
+	static const char text[] =
+		"[group /a]\nmaximum = riops=5\n[group /*]\nweight = 7\n"
+		"[group /b]\nweight = 8\n[group all]\ngroup = /?\nmaximum = wbps=1K\n";
+	const struct conf_section *found;
+	struct conf conf = { .n = 0 };
+	struct problem problem;
+
+	CHECK(!conf_add(&conf, "f", text, &problem));
+	CHECK(!conf_check(&conf, &problem));
+	CHECK(same(weight_in(&conf, "/a", "p", NULL), "7"));
+	CHECK(same(weight_in(&conf, "/b", "p", NULL), "8"));
+	found = conf_setting_of(&conf, KEY_MAXIMUM, "/a", "p", NULL);
+	CHECK(found && conf_maximum(found).rate[RIOPS] == 5);
+	CHECK(found && !conf_maximum(found).rate[WBPS]);
+	found = conf_setting_of(&conf, KEY_MAXIMUM, "/b", "p", NULL);
+	CHECK(found && conf_maximum(found).rate[WBPS] == 1024);
+	CHECK(!conf_setting_of(&conf, KEY_MAXIMUM, "/long", "p", NULL));
+	conf_free(&conf);
 }

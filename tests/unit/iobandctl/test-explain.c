@@ -117,3 +117,75 @@ void test_explain_judges(void)
 				   .by_time = true };
 	CHECK(explain_judge(&it) == VERDICT_WEIGHT);
 }
+
+/* 0.5 s; tenant did 10 + 30 + 20 bytes of reads and writes, web 20 and 10 of them. */
+void test_explain_limits(void)
+{
+	struct explanation it;
+
+	groups[1].max = (struct maximum){ .rate = { 100, 25, 0, 0 } };
+	groups[2].max = (struct maximum){ .rate = { 0, 0, 400, 0 } };
+	explain_measure(&pool, &groups[2], &it);
+	CHECK(it.limits == 3 && !it.limit[2].reached);
+	/* Reads: tenant 10 + 20 + 20 of 50; they are not held, but web is. */
+	CHECK(it.limit[0].group == &groups[1] && it.limit[0].rate == RBPS);
+	CHECK(near(it.limit[0].per_s, 100) && near(it.limit[0].used_pct, 100));
+	CHECK(it.limit[0].reached);
+	/* Writes: one of 10 bytes where 12.5 may go, and none of 2 more can. */
+	CHECK(it.limit[1].rate == WBPS && near(it.limit[1].used_pct, 80));
+	CHECK(it.limit[1].reached);
+	CHECK(it.limit[2].group == &groups[2] && it.limit[2].rate == RIOPS);
+	CHECK(near(it.limit[2].per_s, 4) && near(it.limit[2].used_pct, 1));
+	CHECK(explain_judge(&it) == VERDICT_MAXIMUM);
+	explain_free(&it);
+
+	groups[1].max.rate[RBPS] = 200;
+	explain_measure(&pool, &groups[3], &it);	/* db: nothing of its was held */
+	CHECK(it.limits == 2 && !it.limit[0].reached && !it.limit[1].reached);
+	CHECK(explain_judge(&it) != VERDICT_MAXIMUM);
+	explain_free(&it);
+
+	done[2].op[READ].held_ios = 1;	/* but now it was, of its one I/O */
+	groups[1].max.rate[RBPS] = 100;
+	explain_measure(&pool, &groups[3], &it);
+	CHECK(it.limit[0].reached && explain_judge(&it) == VERDICT_MAXIMUM);
+	explain_free(&it);
+	done[2].op[READ].held_ios = 0;
+
+	/* Of a discard no more than a MiB counts, as a write. */
+	groups[1].max = (struct maximum){ .rate = { 0, 4 << 20, 0, 8 } };
+	done[0].op[DISCARD] = (struct op_stats){ .ios = 1, .bytes = 1 << 30 };
+	explain_measure(&pool, &groups[1], &it);
+	CHECK(it.limit[0].rate == WBPS || it.limit[1].rate == WBPS);
+	CHECK(near(it.limit[it.limit[1].rate == WBPS].per_s, 2 * ((1 << 20) + 10)));
+	CHECK(near(it.limit[it.limit[1].rate == WIOPS].per_s, 4));
+	explain_free(&it);
+	done[0].op[DISCARD] = (struct op_stats){ .ios = 0 };
+	groups[1].max = (struct maximum){ .rate = { 0 } };
+	groups[2].max = groups[1].max;
+	explain_measure(&pool, &groups[2], &it);
+	CHECK(!it.limits);
+	explain_free(&it);
+}
+
+void test_explain_held_by_maximum(void)
+{
+	struct explain_limit limit = { .group = &groups[1], .used_pct = 20 };
+	struct explanation it = {
+		.done.ios = 1, .looks = 10, .held_looks = 5, .share_pct = 50,
+		.entitled_pct = 50, .limit = &limit, .limits = 1,
+	};
+
+	/* Nothing else holds what waits where nobody else does I/O. */
+	CHECK(explain_judge(&it) == VERDICT_MAXIMUM);
+	it.held_looks = 4;
+	CHECK(explain_judge(&it) == VERDICT_DEMAND);
+	it.held_looks = 5;
+	it.rivals = 1;
+	CHECK(explain_judge(&it) == VERDICT_WEIGHT);
+	limit.reached = true;
+	CHECK(explain_judge(&it) == VERDICT_MAXIMUM);
+	it.done.ios = 0;
+	it.held_looks = 0;
+	CHECK(explain_judge(&it) == VERDICT_IDLE);
+}

@@ -21,7 +21,9 @@ static const struct {
 	TEST(recording), TEST(plot_points), TEST(plot_script),
 	TEST(conf_faults), TEST(conf_files), TEST(conf_weights),
 	TEST(conf_escape), TEST(conf_selects), TEST(weigh_files),
-	TEST(weigh_bfq), TEST(weigh_devices), TEST(units),
+	TEST(maximum_read), TEST(maximum_faults), TEST(maximum_forms),
+	TEST(unknown_message), TEST(explain_limits), TEST(explain_held_by_maximum),
+	TEST(conf_maxima), TEST(weigh_bfq), TEST(weigh_devices), TEST(units),
 };
 
 int main(int argc, char **argv)

@@ -148,8 +148,17 @@ void test_groups(void)
 	CHECK(same(groups.v[1].name, "cgroup#42"));
 	CHECK(groups.v[1].weight == 300 && groups.v[1].set == 1);
 	CHECK(groups.v[1].path && same(groups.v[1].path, "/a b"));
+	CHECK(!maximum_is_set(&groups.v[1].max));
+	CHECK(!parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 max=5,max,max,7\nend\n",
+			    &groups, &end, &problem));
+	CHECK(groups.n == 3 && groups.v[2].max.rate[RBPS] == 5);
+	CHECK(!groups.v[2].max.rate[WBPS] && groups.v[2].max.rate[WIOPS] == 7);
+	CHECK(parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 max=5\nend\n",
+			   &groups, &end, &problem));
+	CHECK(strstr(problem.text, "a maximum is malformed: 'max=5'"));
+	groups.n--;
 	CHECK(!parse_groups("1 groups\nend\n", &groups, &end, &problem));
-	CHECK(groups.n == 2 && !end.more);
+	CHECK(groups.n == 3 && !end.more);
 	CHECK(parse_groups("1 groups\n1 0 root set=0\nend\n", &groups, &end,
 			   &problem));
 	CHECK(parse_groups("1 groups\n1 0\nend\n", &groups, &end, &problem));
@@ -254,6 +263,16 @@ void test_saved_weights(void)
 	CHECK(same(weights.v[0].group, "cgroup:/a b"));
 	CHECK(weights.v[0].weight == 300);
 	CHECK(same(weights.v[1].device, "d"));
+	CHECK(!maximum_is_set(&weights.v[1].max));
+	CHECK(!parse_saved_weights("1 weights\npool=p group=g max=1,2,3,4\n"
+				   "pool=p group=g weight=3 max=max,2,max,4\n",
+				   &weights, &problem));
+	CHECK(weights.n == 4 && !weights.v[2].weight);
+	CHECK(weights.v[2].max.rate[RIOPS] == 3);
+	CHECK(weights.v[3].weight == 3 && weights.v[3].max.rate[WBPS] == 2);
+	CHECK(parse_saved_weights("1 weights\npool=p group=g\n", &weights,
+				  &problem));
+	CHECK(strstr(problem.text, "neither a weight from 1 to 10000 nor"));
 	saved_weights_free(&weights);
 	CHECK(parse_saved_weights("", &weights, &problem));
 	CHECK(parse_saved_weights("2 weights\n", &weights, &problem));
@@ -265,6 +284,15 @@ void test_saved_weights(void)
 	CHECK(parse_saved_weights("1 weights\ngroup=g weight=1\n", &weights,
 				  &problem));
 	saved_weights_free(&weights);
+}
+
+void test_unknown_message(void)
+{
+	CHECK(parse_is_unknown("'max': must be weight, set, groups, stats or latency",
+			       "max"));
+	CHECK(!parse_is_unknown("'mix': must be weight, max, set, groups, stats or latency",
+				"max"));
+	CHECK(!parse_is_unknown("there is no such cgroup", "max"));
 }
 
 void test_weight(void)

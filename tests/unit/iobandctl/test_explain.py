@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What explain says; how it comes to it is in test-explain.c."""
 
+import re
+
 import pytest
 from fakekernel import Fake
 
@@ -69,6 +71,7 @@ def test_json(busy: Fake) -> None:
         "looks_held": 10,
         "looks_busy": 10,
         "busy_pct": 100,
+        **dict.fromkeys(("rate", "max_per_s", "per_s", "used_pct")),
         "verdict": "weight",
     }
     assert {key: value for key, value in level.items() if value is not None} == (
@@ -91,6 +94,57 @@ def test_json(busy: Fake) -> None:
 def test_verdicts(busy: Fake, group: str, verdict: str, says: str) -> None:
     (row,) = busy.json("explain", group, *INTERVAL)
     assert (row["verdict"], says in row["says"]) == (verdict, True), row["says"]
+
+
+def test_held_by_a_maximum(busy: Fake) -> None:
+    """80 reads of 4 KiB in 0.1 s and a bit, of a bound that is as near as it can be known."""
+    names = ("groups", "stats", "stats.then")
+    texts = {name: (busy.root / f"answers/byuid@{name}").read_text() for name in names}
+
+    def bound(maximum: str) -> None:
+        line = "5 1 uid:5 weight=300 set=1"
+        for name, text in texts.items():
+            busy.answer("byuid", name, text.replace(f"{line}\n", f"{line} max={maximum}\n"))
+
+    bound("50000,max,max,max")
+    (row,) = busy.json("explain", "uid:5", *INTERVAL)
+    assert row["verdict"] == "maximum"
+    level, limit, other = row["children"]
+    assert (level["type"], other["type"]) == ("level", "other")
+    assert limit["used_pct"] == pytest.approx(limit["per_s"] / 500, abs=0.02)
+    assert limit["per_s"] == pytest.approx(327680 / row["seconds"], rel=0.1)
+    assert {key: value for key, value in limit.items() if value is not None} == (
+        {"type": "maximum", "group": "uid:5", "rate": "rbps", "max_per_s": 50000}
+        | {key: limit[key] for key in ("per_s", "used_pct")}
+    )
+    bound("50000,max,max,max")
+    said = busy.run("explain", "uid:5", *INTERVAL)
+    assert re.search(r"\n    uid:5 may read 50000/s: it was \S+/s, \d+\.\d %\n", said)
+    assert "Its own maximum holds it (rbps): at 10 of 10 looks it had I/O held." in said
+    bound("max,max,1000000,max")
+    (row,) = busy.json("explain", "uid:5", *INTERVAL)
+    assert row["verdict"] == "weight"
+    assert row["children"][1]["used_pct"] < 1
+
+
+def test_held_by_a_maximum_above(host: Fake) -> None:
+    a, b = host.cgroup("/a"), host.cgroup("/a/b")
+    host.answer(
+        "one",
+        "groups",
+        f"1 groups\n1 0 root weight=70 set=1\n3 1 cgroup#{a} weight=300 set=1 path=/a "
+        f"max=max,max,max,7\n4 3 cgroup#{b} weight=100 set=0 path=/a/b\nend\n",
+    )
+    for name, done in (("stats", 0), ("stats.then", 50)):
+        host.answer(
+            "one",
+            name,
+            f"1 stats\n4 cgroup#{b} held=1,512 inflight=0 read=0,0,0,0,0 "
+            f"write={done},{done * 512},{done},0,0 discard=0,0,0,0,0\nend\n",
+        )
+    said = host.run("explain", "/a/b", "--device", "one", *INTERVAL)
+    assert "The maximum of /a, above it, holds it (wiops): " in said
+    assert re.search(r"\n    /a may write 7 I/Os/s: it was \d+ I/Os/s, ", said)
 
 
 def test_each_pool_and_tree(host: Fake) -> None:

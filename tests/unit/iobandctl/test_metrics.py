@@ -71,6 +71,22 @@ def test_groups(host: Fake) -> None:
     assert metrics.samples("ioband_group_ios_total", group="/a/b") == []
 
 
+def test_maxima(host: Fake) -> None:
+    """Of the bounds that there are, with the labels of what is counted."""
+    text = (host.root / "answers/one@groups").read_text()
+    text = text.replace("weight=300 set=1 path=/a\n", "weight=300 set=1 path=/a max=5,max,6,7\n")
+    host.answer("one", "groups", text)
+    metrics = Metrics(host.run("metrics"))
+    a = {"pool": "sda", "device": "", "group": "/a"}
+    name = "ioband_group_max_bytes_per_second"
+    assert metrics.families[name].unit == "bytes_per_second"
+    assert metrics.value(name) == metrics.value(name, **a, op="read") == 5
+    name = "ioband_group_max_ios_per_second"
+    assert metrics.value(name, **a, op="read") == 6
+    assert metrics.value(name, **a, op="write") == 7
+    assert len(metrics.samples(name)) == 2
+
+
 def test_histograms(host: Fake) -> None:
     """Cumulative, in seconds; of directions that were not used there are none."""
     metrics = Metrics(host.run("metrics"))

@@ -47,10 +47,10 @@ class Built:
 
 
 UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-explain"]
-UNIT_SOURCES += ["test-record", "test-conf", "test-weigh"]
-PARSER = ["parse", "conf", "conf-ask", "words", "alloc", "error"]
+UNIT_SOURCES += ["test-record", "test-conf", "test-weigh", "test-maximum"]
+PARSER = ["parse", "maximum", "conf", "conf-ask", "words", "alloc", "error"]
 SWAP = ["test-swap", "swap", "kmsg"]
-FAKED = ["dm", "cgroup-mount"]
+FAKED = ["dm", "cgroup-mount", "kmsg"]
 
 
 def link_all(output: Path, objects: dict[str, Path], tests: Sequence[str]) -> None:

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_ANSWER_H
+#define IOBANDCTL_ANSWER_H
+
+#include "args.h"
+#include "parse.h"
+#include "print.h"
+
+/* The columns that lead each answer. */
+enum { ANSWER_POOL, ANSWER_DEVICE, ANSWER_GROUP, ANSWER_COLUMNS };
+
+#define ANSWER_LEADS							\
+	[ANSWER_POOL] = { "POOL", "pool", COLUMN_TEXT },		\
+	[ANSWER_DEVICE] = { "DEVICE", "device", COLUMN_TEXT },		\
+	[ANSWER_GROUP] = { "GROUP", "group", COLUMN_TEXT }
+
+/**
+ * struct answer_kind - what is asked of a group
+ * @name: of the list in JSON
+ * @columns: those of ANSWER_LEADS, and others
+ * @n: how many
+ * @fill: fills the others; the group is NULL if it did no I/O yet and nothing
+ *	was set for it
+ */
+struct answer_kind {
+	const char *name;
+	const struct column *columns;
+	size_t n;
+	void (*fill)(struct table *table, struct row *row,
+		     const struct ioband_group *group);
+};
+
+int answer_run(const struct answer_kind *kind, const struct args *args);
+
+#endif

@@ -12,6 +12,9 @@
 #define SHARE_TOLERANCE 0.95
 #define OTHERS_MAX 5
 
+/* What is left of a bound by a group that could have more by its weights. */
+#define LIMIT_MOSTLY_PCT 75
+
 /**
  * explain_is_held() - see whether a group mostly had I/O held
  * @it: its figures
@@ -21,6 +24,15 @@
 bool explain_is_held(const struct explanation *it)
 {
 	return it->looks && it->held_looks * 2 >= it->looks;
+}
+
+/*
+ * Past a bound the next I/O waits for its turn at a busy device besides, so that
+ * a group that has competitors may stay some way below.
+ */
+static bool is_mostly_used(const struct explanation *it)
+{
+	return it->limits && it->limit[0].used_pct >= LIMIT_MOSTLY_PCT;
 }
 
 /**
@@ -44,7 +56,8 @@ enum verdict explain_judge(const struct explanation *it)
 		if (it->by_time ||
 		    it->share_pct >= it->entitled_pct * SHARE_TOLERANCE)
 			return VERDICT_WEIGHT;
-		return VERDICT_SHORT;
+		return is_mostly_used(it) ? VERDICT_MAXIMUM :
+					    VERDICT_SHORT;
 	}
 	return it->busy_pct >= 50 ? VERDICT_DEVICE : VERDICT_DEMAND;
 }

@@ -185,6 +185,11 @@ void test_explain_held_by_maximum(void)
 	CHECK(explain_judge(&it) == VERDICT_WEIGHT);
 	limit.reached = true;
 	CHECK(explain_judge(&it) == VERDICT_MAXIMUM);
+	limit.reached = false;
+	it.share_pct = 40;
+	CHECK(explain_judge(&it) == VERDICT_SHORT);
+	limit.used_pct = 75;
+	CHECK(explain_judge(&it) == VERDICT_MAXIMUM);
 	it.done.ios = 0;
 	it.held_looks = 0;
 	CHECK(explain_judge(&it) == VERDICT_IDLE);

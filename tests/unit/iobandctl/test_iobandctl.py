@@ -135,6 +135,7 @@ MUTANTS = [
     ("explain-measure.c", "(explain_is_held(it) || own.held_ios * 2 > own.ios)", "1", "unit"),
     ("explain-say.c", "(explain_is_held(it) && !it->rivals)", "explain_is_held(it)", "unit"),
     ("explain-say.c", "it->limit[0].reached ||", "", "unit"),
+    ("explain-say.c", "return is_mostly_used(it) ?", "return it->limits ?", "unit"),
 ]
 
 

@@ -199,21 +199,23 @@ def test_verify_while_everything_changes(ioband: Guest) -> None:
 
 def test_every_io_is_counted_once_in_its_group(ioband: Guest) -> None:
     guest = ioband
+    loops = 8  # so that the second job begins before the first has ended
     with (
         two_volumes(guest, depth=3) as stack,
         Cgroup(guest, "a") as group_a,
         Cgroup(guest, "b") as group_b,
     ):
         jobs = [
-            group.start(fio_argv(dev.name, dev.path, **VERIFY))
+            group.start(fio_argv(dev.name, dev.path, loops=loops, **VERIFY))
             for dev, group in ((stack.a, group_a), (stack.b, group_b))
         ]
         done = finish(jobs)
         io = stack.a.io()
+    ios, size = loops * 512, loops * 8 << 20
     for name, job in zip(("/a", "/b"), done, strict=True):
-        assert (io[name].read.ios, io[name].write.ios) == (512, 512)
-        assert (io[name].read.bytes, io[name].write.bytes) == (8 << 20, 8 << 20)
-        assert (job["read"], job["write"]) == (512, 512)
+        assert (io[name].read.ios, io[name].write.ios) == (ios, ios)
+        assert (io[name].read.bytes, io[name].write.bytes) == (size, size)
+        assert (job["read"], job["write"]) == (ios, ios)
         assert io[name].write.held > 0  # or nothing was shown
         assert (io[name].held, io[name].inflight) == ((0, 0), 0)
 

@@ -145,6 +145,15 @@ static void count_writes(const struct op_stats op[OPS], struct op_stats *sum)
 	add(sum, &discards);
 }
 
+/* The topmost group's maximum is for its own I/Os only. */
+static bool is_bound_by(const struct groups *groups,
+			const struct ioband_group *doer,
+			const struct ioband_group *top)
+{
+	return doer == top ||
+	       (top->parent && tree_is_below(groups, doer, top));
+}
+
 /* What went that way, by a group and all below it. */
 static struct op_stats way_total(const struct observation *pool,
 				 const struct ioband_group *top, int way)
@@ -157,7 +166,7 @@ static struct op_stats way_total(const struct observation *pool,
 		const struct ioband_group *doer =
 			groups_find(groups, stats->v[i].seq);
 
-		if (!doer || !tree_is_below(groups, doer, top))
+		if (!doer || !is_bound_by(groups, doer, top))
 			continue;
 		if (way == READ)
 			add(&sum, &stats->v[i].op[READ]);
@@ -222,6 +231,8 @@ static void measure_limits(const struct observation *pool,
 	for (size_t i = it->levels; i-- > 0;) {
 		const struct ioband_group *top = it->level[i].group;
 
+		if (!is_bound_by(&pool->delta.groups, group, top))
+			continue;
 		for (int rate = 0; rate < RATES; rate++) {
 			if (top->max.rate[rate])
 				measure_limit(pool, group, top, rate, it);

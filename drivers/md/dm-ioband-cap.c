@@ -154,6 +154,27 @@ u64 ioband_cap_wake_ns(const struct ioband_core *core)
 }
 
 /**
+ * ioband_leaf_is_far_ahead() - has a leaf had a lot out of turn, past a maximum
+ * @core: scheduler
+ * @leaf: leaf
+ * @way: in which way
+ * @now_ns: time
+ *
+ * Return: true if a clock, of its own or above, is more than half as far ahead as it
+ * may get.  What went out of turn from then on would never be paid for.
+ */
+bool ioband_leaf_is_far_ahead(const struct ioband_core *core, const struct ioband_leaf *leaf,
+			      enum ioband_way way, u64 now_ns)
+{
+	const struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; core->capped && ent->parent; ent = &ent->parent->ent)
+		if (ent->cap && cap_until_ns(ent->cap, way) > now_ns + IOBAND_CAP_DEBT_NS / 2)
+			return true;
+	return false;
+}
+
+/**
  * ioband_core_set_slack() - how late may a wake-up be
  * @core: scheduler
  * @slack_ns: so much is made good to who is held by a maximum

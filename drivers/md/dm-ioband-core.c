@@ -702,6 +702,8 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 	leaf->inflight--;
 	if (core->slice_ns)
 		ioband_slice_learn_gap(leaf, now_ns);
+	else
+		leaf->run_ns = 0;
 	leaf->done_ns = now_ns;
 	if (leaf->inflight || leaf->state != IOBAND_INFLIGHT)
 		return;

@@ -253,6 +253,8 @@ void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 			   const struct ioband_bill *bill, u64 now_ns);
 bool ioband_leaf_owes_much(const struct ioband_leaf *leaf);
+bool ioband_leaf_is_far_ahead(const struct ioband_core *core, const struct ioband_leaf *leaf,
+			      enum ioband_way way, u64 now_ns);
 void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 ways);
 void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 			  const struct ioband_bill *bill, u64 now_ns);

@@ -17,7 +17,7 @@
  * the task whose bio made it; its per-CPU counters are not, and are bounded in
  * all by a part of the memory, past which groups share their ancestors' counters
  * and turn.  So making many cgroups exhausts nobody else.  One that nobody gave a
- * weight goes after a minute without I/O, its counters with it, to come back as
+ * weight or a maximum goes after a minute without I/O, its counters with it, to come back as
  * it was with its next bio.
  */
 #include "dm-ioband.h"
@@ -348,6 +348,13 @@ bool ioband_group_max(struct ioband_group *group, struct ioband_rates *rates)
 	return capped;
 }
 
+/* The maximum of a group that is one of another below it, too; the root's is its own only. */
+static const struct ioband_cap *group_cap(const struct ioband_group *group,
+					  const struct ioband_group *below)
+{
+	return group->parent || group == below ? group->cap : NULL;
+}
+
 /**
  * ioband_group_is_capped() - has a group a maximum, or one above it
  * @group: group
@@ -358,10 +365,12 @@ bool ioband_group_max(struct ioband_group *group, struct ioband_rates *rates)
  */
 bool ioband_group_is_capped(const struct ioband_group *group)
 {
+	const struct ioband_group *above;
+
 	if (likely(!group->pool->core.capped))
 		return false;
-	for (; group; group = group->parent)
-		if (group->cap)
+	for (above = group; above; above = above->parent)
+		if (group_cap(above, group))
 			return true;
 	return false;
 }
@@ -380,13 +389,17 @@ bool ioband_group_is_capped(const struct ioband_group *group)
  */
 u32 ioband_group_cap_piece(const struct ioband_group *group, enum ioband_way way)
 {
+	const struct ioband_group *above;
 	u64 rate = U64_MAX;
 
 	if (likely(!group->pool->core.capped))
 		return U32_MAX;
-	for (; group; group = group->parent)
-		if (group->cap && group->cap->bytes[way].rate)
-			rate = min(rate, group->cap->bytes[way].rate);
+	for (above = group; above; above = above->parent) {
+		const struct ioband_cap *cap = group_cap(above, group);
+
+		if (cap && cap->bytes[way].rate)
+			rate = min(rate, cap->bytes[way].rate);
+	}
 	if (rate / 16 >= IOBAND_PIECE_MAX)
 		return U32_MAX;
 	return max_t(u32, rounddown_pow_of_two(rate / 16 | 1), IOBAND_PIECE_MIN);

@@ -121,15 +121,16 @@ static u32 scan_open(struct ioband_pool *pool)
 	return inflight;
 }
 
-/* In flight at a device that does not answer: more than the limit may go. */
-static void set_limit(struct ioband_pool *pool)
+/* What may be in flight while groups compete, and in what pieces. */
+static void set_limit(struct ioband_pool *pool, u64 now_ns)
 {
 	const bool finds = ioband_pool_finds_depth(pool);
-	const u32 other = pool->fixed_depth ?: U32_MAX;
-	const u32 piece = pool->slice_ms ? 0 : pool->fixed_piece;
 
-	ioband_core_set_limit(&pool->core, finds ? pool->depth.pipe.ios : other, pool->stuck_ios);
-	pool->piece_bytes = finds ? pool->depth.pipe.piece_bytes : piece;
+	pool->limit_ios = finds ? pool->depth.pipe.ios : pool->fixed_depth ?: U32_MAX;
+	pool->piece_bytes = finds	   ? pool->depth.pipe.piece_bytes :
+			    pool->slice_ms ? 0 :
+					     pool->fixed_piece;
+	ioband_queue_apply(pool, now_ns);
 }
 
 /*
@@ -160,7 +161,7 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 	pool->sample = (struct ioband_sample) {};
 	pool->sampled_ns = pool->done_ns;
 	find_stuck(pool, now_ns);
-	set_limit(pool);
+	set_limit(pool, now_ns);
 }
 
 /*
@@ -169,7 +170,7 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
  */
 static u32 spare_ios(const struct ioband_pool *pool)
 {
-	return pool->slice_ms ? 1 : pool->core.limit_ios / 2;
+	return pool->slice_ms ? 1 : pool->limit_ios / 2;
 }
 
 /* There has been room to spare, whenever the limit was not one on trial. */
@@ -194,9 +195,9 @@ static void tick_shared(struct ioband_pool *pool)
 	scan_shared(pool);
 	tick_depth(pool, now_ns);
 	if (pool->nr_active <= 1 || is_calm(pool)) {
-		ioband_queue_open(pool, now_ns);
 		ioband_depth_stop(&pool->depth);
-		set_limit(pool);
+		ioband_queue_open(pool, now_ns);
+		set_limit(pool, now_ns);
 		pool->calm_until = jiffies + IOBAND_CALM_TIME;
 	} else {
 		ioband_queue_dispatch(pool, now_ns);
@@ -279,10 +280,8 @@ static struct ioband_pool *pool_new(const char *name)
 	mutex_init(&pool->walk);
 	mutex_init(&pool->reap);
 	ioband_core_init(&pool->core);
-	/* 2 % of 100 ms: a timer is late, and a device busy; and what the clock makes of it. */
-	ioband_core_set_slack(&pool->core, 2 * NSEC_PER_MSEC + hrtimer_resolution);
 	ioband_depth_init(&pool->depth);
-	set_limit(pool);
+	set_limit(pool, 0);
 	pool->calm_until = jiffies;
 	pool->dying_at = jiffies;
 	scope_init(&pool->scope);
@@ -433,10 +432,7 @@ static void adopt_shared_settings(struct ioband_pool *pool,
 	}
 	if (given(settings, IOBAND_KEY_SLICE))
 		WRITE_ONCE(pool->slice_ms, settings->slice_ms);
-	if (pool->state == IOBAND_SHARED)
-		ioband_core_set_slice(&pool->core, pool->slice_ms * (u64)NSEC_PER_MSEC,
-				      pool->measure == IOBAND_MEASURE_TIME, ktime_get_ns());
-	set_limit(pool);
+	set_limit(pool, ktime_get_ns());
 }
 
 static bool has_others(const struct ioband_pool *pool, const struct ioband_member *member)
@@ -677,7 +673,7 @@ void ioband_pool_status(struct ioband_target *target, const struct ioband_settin
 	u32 depth;
 
 	spin_lock_irq(&pool->lock);
-	depth = pool->core.limit_ios == U32_MAX ? 0 : pool->core.limit_ios;
+	depth = pool->limit_ios == U32_MAX ? 0 : pool->limit_ios;
 	DMEMIT("1 pool=%s mode=%s measure=%s state=%s depth=%u", pool->name,
 	       ioband_mode_names[settings->mode], ioband_measure_names[settings->measure],
 	       pool->state == IOBAND_SHARED ? "shared" : "open", depth);

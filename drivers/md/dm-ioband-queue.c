@@ -68,6 +68,27 @@ static void update_open(struct ioband_pool *pool)
 }
 
 /**
+ * ioband_queue_apply() - tell the scheduler what holds in the pool's state
+ * @pool: pool
+ * @now_ns: time
+ *
+ * In the open state there is nothing but maxima.  In flight at a device that does not
+ * answer: more than the limit may go.
+ *
+ * Context: Under the pool's lock, or before anybody knows of it.
+ */
+void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns)
+{
+	const bool shared = pool->state == IOBAND_SHARED;
+	const u64 slice_ns = shared ? pool->slice_ms * (u64)NSEC_PER_MSEC : 0;
+
+	ioband_core_set_limit(&pool->core, shared ? pool->limit_ios : U32_MAX, pool->stuck_ios);
+	ioband_core_set_slice(&pool->core, slice_ns, pool->measure == IOBAND_MEASURE_TIME, now_ns);
+	/* 2 % of 100 ms: a timer is late, or the device is another group's. */
+	ioband_core_set_slack(&pool->core, 2 * NSEC_PER_MSEC + hrtimer_resolution + slice_ns / 2);
+}
+
+/**
  * ioband_queue_share() - groups compete from now on
  * @pool: pool in the open state
  *
@@ -84,8 +105,7 @@ void ioband_queue_share(struct ioband_pool *pool)
 	pool->done_ns = now_ns;
 	pool->peak_ios = pool->core.inflight_ios;
 	pool->calm_ticks = 0;
-	ioband_core_set_slice(&pool->core, pool->slice_ms * (u64)NSEC_PER_MSEC,
-			      pool->measure == IOBAND_MEASURE_TIME, now_ns);
+	ioband_queue_apply(pool, now_ns);
 	update_open(pool);
 }
 
@@ -94,18 +114,14 @@ void ioband_queue_share(struct ioband_pool *pool)
  * @pool: pool in the shared state; what it holds is released
  * @now_ns: time
  *
- * The caller sets the limit again.
- *
  * Context: Under the pool's lock.
  */
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns)
 {
 	lockdep_assert_held(&pool->lock);
-	ioband_core_set_slice(&pool->core, 0, false, now_ns);
-	ioband_core_set_limit(&pool->core, U32_MAX, 0);
-	pool->piece_bytes = 0;
-	ioband_queue_dispatch(pool, now_ns);
 	pool->state = IOBAND_OPEN;
+	ioband_queue_apply(pool, now_ns);
+	ioband_queue_dispatch(pool, now_ns);
 	update_open(pool);
 }
 
@@ -243,8 +259,10 @@ static void unhold(struct ioband_io *io)
 static u32 goes_in_pieces(const struct ioband_io *io)
 {
 	const struct ioband_pool *pool = io->group->pool;
-	u32 piece = pool->nr_active > 1 && pool->piece_bytes ? pool->piece_bytes : U32_MAX;
+	u32 piece = U32_MAX;
 
+	if (pool->state == IOBAND_SHARED && pool->nr_active > 1 && pool->piece_bytes)
+		piece = pool->piece_bytes;
 	piece = min(piece, ioband_group_cap_piece(io->group, io->bill.way));
 	return io->piece_least && piece >= io->piece_least && io->bytes > piece ? piece : 0;
 }
@@ -273,8 +291,10 @@ static bool bill_piece(struct ioband_io *io, const struct bio *bio)
 {
 	const u32 bytes = ioband_piece_bytes(io, bio, io->admitted);
 	const u64 before = io->admitted, after = before + bytes;
+	const bool cached = io->bill.cached;
 
 	io->bill = ioband_cost(io->group->pool->measure, bytes, true);
+	io->bill.cached = cached;
 	io->bill.way = bio_way(bio);
 	io->bill.ios = !before;
 	io->bill.more = after < io->bytes;
@@ -528,7 +548,9 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 		return ioband_queue_gives_back(io->target) ? GIVEN_BACK : GO;
 	if (pool->state == IOBAND_OPEN && !ioband_group_is_capped(group))
 		return GO;
-	if (urgency == AT_ONCE || (urgency == OWED && !ioband_leaf_owes_much(&group->leaf))) {
+	if (urgency == AT_ONCE ||
+	    (urgency == OWED && !ioband_leaf_owes_much(&group->leaf) &&
+	     !ioband_leaf_is_far_ahead(core, &group->leaf, io->bill.way, now_ns))) {
 		ioband_core_admit_now(core, &group->leaf, &io->bill, now_ns);
 		goto go;
 	}
@@ -750,8 +772,11 @@ static noinline bool complete_shared(struct ioband_io *io, const struct ioband_b
 	if (ioband_core_has_waiting(&pool->core)) {
 		pool->sample.held_ios++;
 		ioband_queue_dispatch(pool, now_ns);
-	} else if (!pool->core.inflight_ios) {
-		pool->sample.drained_ios++;
+	} else {
+		if (!pool->core.inflight_ios)
+			pool->sample.drained_ios++;
+		if (pool->held_ios)	/* by a maximum: see to the timer */
+			ioband_queue_dispatch(pool, now_ns);
 	}
 	spin_unlock_irqrestore(&pool->lock, flags);
 	return last;

@@ -249,7 +249,8 @@ enum ioband_state {
  * @depth: finds its limit
  * @fixed_depth: limit that was set, or 0
  * @fixed_piece: with it, the size of pieces that was set, or 0
- * @piece_bytes: size of the pieces in which large bios go, or 0
+ * @limit_ios: what may be in flight in the shared state; U32_MAX: any number
+ * @piece_bytes: size of the pieces in which large bios go then, or 0
  * @slice_ms: how long a leaf has the device to itself in the shared state, or 0
  * @stuck_ios: bios in flight at devices that do not answer, on top of the limit
  * @measure: what is shared
@@ -294,6 +295,7 @@ struct ioband_pool {
 	struct ioband_depth depth;
 	u32 fixed_depth;
 	u32 fixed_piece;
+	u32 limit_ios;
 	u32 piece_bytes;
 	u32 slice_ms;
 	u32 stuck_ios;
@@ -524,6 +526,7 @@ void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio 
 /* dm-ioband-queue.c: may it go */
 int ioband_queue_init_target(struct ioband_target *target);
 void ioband_queue_exit_target(struct ioband_target *target);
+void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns);
 void ioband_queue_share(struct ioband_pool *pool);
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
 void ioband_queue_update_caps(struct ioband_pool *pool);

@@ -1005,8 +1005,13 @@ static void debts_to_a_maximum_are_bounded(void **state)
 
 	(void)state;
 	bound_bytes(&leaf->leaf.ent, MIB, 0);
-	for (i = 0; i < 1000; i++)
+	for (i = 0; i < 1000; i++) {
+		assert_int_equal(ioband_leaf_is_far_ahead(&tree->core, &leaf->leaf,
+							  IOBAND_WAY_READ, tree->now_ns), i > 5);
 		tree_admit_now(tree, leaf, bill_that_way(MIB, IOBAND_WAY_READ));
+	}
+	assert_false(ioband_leaf_is_far_ahead(&tree->core, &leaf->leaf, IOBAND_WAY_WRITE,
+					      tree->now_ns));
 	wait_that_way(leaf, MIB, IOBAND_WAY_READ);
 	assert_null(tree_serve(tree, &wake_ns));
 	assert_int_equal(wake_ns, start_ns + 10000 * MSEC);

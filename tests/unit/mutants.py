@@ -281,6 +281,8 @@ CAP = [
     Mutant(
         "ios-only", "max(cap->bytes[way].next_ns, cap->ios[way].next_ns);", "cap->ios[way].next_ns;"
     ),
+    Mutant("far-is-near", "now_ns + IOBAND_CAP_DEBT_NS / 2)", "now_ns + IOBAND_CAP_DEBT_NS / 4)"),
+    Mutant("near-is-far", "now_ns + IOBAND_CAP_DEBT_NS / 2)", "now_ns + IOBAND_CAP_DEBT_NS)"),
     Mutant("pieces-held-up", "cap->begun[bill->way] = bill->more;", ""),
     Mutant(
         "begun-for-ever", "cap->begun[bill->way] = bill->more;", "cap->begun[bill->way] = true;"

@@ -64,6 +64,19 @@ def test_alone_and_each_way(ioband: Guest) -> None:
     assert none["r"].iops + none["w"].iops > 0.9 * DISK_IOPS
 
 
+def test_one_that_is_far_away_costs_no_depth(ioband: Guest) -> None:
+    """Alone, a group has as much in flight as it likes."""
+    guest = ioband
+    with (
+        null_blk(guest, irqmode=2, completion_nsec=20_000_000) as below,
+        Ioband(guest, "d", below) as device,
+        Cgroup(guest, "a") as group,
+    ):
+        device.set_max(group, rbps=10_000 * MIB)
+        got = running(device, "open", r=(group, {"bs": "4k"}))
+    assert got["r"].iops > 0.8 * 32 / 0.020
+
+
 def test_weights_below_and_the_rest_beside(ioband: Guest) -> None:
     guest = ioband
     with (

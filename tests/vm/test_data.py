@@ -4,7 +4,6 @@
 import json
 import random
 import struct
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -154,7 +153,6 @@ def finish(jobs: list[Job]) -> list[dict[str, int]]:
 
 def test_verify_while_everything_changes(ioband: Guest) -> None:
     guest = ioband
-    started = time.monotonic()
     with (
         two_volumes(guest, depth=3) as stack,
         Cgroup(guest, "a") as group_a,
@@ -171,7 +169,7 @@ def test_verify_while_everything_changes(ioband: Guest) -> None:
             change_everything(a, b, (group_a, group_b), rounds)
             rounds += 1
         done = finish(jobs)
-        after, seconds = stack.counted(), time.monotonic() - started
+        after = stack.counted()
         status = a.info()
         held_ios = sum(group.write.held for group in a.stats())
 
@@ -188,10 +186,10 @@ def test_verify_while_everything_changes(ioband: Guest) -> None:
     assert moved["devices"].write.bytes == writes.bytes + again * BLOCK, moved
     # udev looks at a device when it is resumed.
     assert sum(job["read"] for job in done) * BLOCK <= moved["volumes"].read.bytes, moved
-    # A group without I/O goes after a minute, with what it counted, be it of udev's first look:
-    # slow guests take longer.
+    # A group goes with what it counted: that of a process soon after its end, any other
+    # after a minute without I/O.
     gone = [moved["volumes"][way].bytes - moved["groups"][way].bytes for way in range(2)]
-    assert gone == [0, 0] or (seconds > 60 and min(gone) >= 0), moved
+    assert min(gone) >= 0, moved
     assert gone[1] or moved["groups"].write == writes, moved
     assert (status.held, status.inflight) == ((0, 0), (0, 0))
     assert held_ios > 500  # or nothing was shown

@@ -285,6 +285,17 @@ static s64 cap_let_through(const struct ioband_cap *cap, s64 waiting)
 	return waiting;
 }
 
+/* Among its siblings' live ones while something waits that they see, or somebody thinks. */
+static void ent_update_live(struct ioband_ent *ent)
+{
+	const bool live = ent_shown(ent) || ent->thinking;
+
+	if (!ent_is_live(ent) && live)
+		ent_insert(ent);
+	else if (ent_is_live(ent) && !live)
+		ent_erase(ent);
+}
+
 /*
  * The one place where counters change: keeps those of an entity and of all above,
  * and the membership in the trees, in step.
@@ -292,8 +303,6 @@ static s64 cap_let_through(const struct ioband_cap *cap, s64 waiting)
 static void ent_count(struct ioband_ent *ent, s64 waiting, int thinking, int busy)
 {
 	for (; ; ent = &ent->parent->ent) {
-		bool live;
-
 		ent->waiting += waiting;
 		ent->thinking += thinking;
 		ent->busy += busy;
@@ -301,11 +310,7 @@ static void ent_count(struct ioband_ent *ent, s64 waiting, int thinking, int bus
 			break;
 		if (!ent->busy && ent->parent->serving == ent)
 			ent->parent->serving = NULL;
-		live = ent_shown(ent) || ent->thinking;
-		if (!ent_is_live(ent) && live)
-			ent_insert(ent);
-		else if (ent_is_live(ent) && !live)
-			ent_erase(ent);
+		ent_update_live(ent);
 		if (unlikely(ent->cap))
 			waiting = cap_let_through(ent->cap, waiting);
 	}
@@ -335,7 +340,7 @@ void ioband_ent_block(struct ioband_ent *ent, u64 blocked)
 	ent->cap->blocked = blocked;
 	if (!before)
 		ent_catch_up_all(ent);
-	ent_count(ent, 0, 0, 0);
+	ent_update_live(ent);
 	ent_count(&ent->parent->ent, ent_shown(ent) - before, 0, 0);
 }
 

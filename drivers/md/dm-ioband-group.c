@@ -392,8 +392,6 @@ u32 ioband_group_cap_piece(const struct ioband_group *group, enum ioband_way way
 	const struct ioband_group *above;
 	u64 rate = U64_MAX;
 
-	if (likely(!group->pool->core.capped))
-		return U32_MAX;
 	for (above = group; above; above = above->parent) {
 		const struct ioband_cap *cap = group_cap(above, group);
 

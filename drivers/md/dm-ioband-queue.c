@@ -263,7 +263,8 @@ static u32 goes_in_pieces(const struct ioband_io *io)
 
 	if (pool->state == IOBAND_SHARED && pool->nr_active > 1 && pool->piece_bytes)
 		piece = pool->piece_bytes;
-	piece = min(piece, ioband_group_cap_piece(io->group, io->bill.way));
+	if (unlikely(pool->core.capped))
+		piece = min(piece, ioband_group_cap_piece(io->group, io->bill.way));
 	return io->piece_least && piece >= io->piece_least && io->bytes > piece ? piece : 0;
 }
 

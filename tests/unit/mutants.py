@@ -26,7 +26,7 @@ CORE = [
     Mutant(
         "blocked-unseen-above", "ent_count(&ent->parent->ent, ent_shown(ent) - before, 0, 0);", ""
     ),
-    Mutant("blocked-stays-live", "	ent_count(ent, 0, 0, 0);\n", ""),
+    Mutant("blocked-stays-live", "	ent_update_live(ent);\n	ent_count(", "	ent_count("),
     Mutant("passed-over-saves", "while (leaf && ent_catch_up_all(&leaf->ent));", "while (false);"),
     Mutant("not-woken-for-a-maximum", "*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));", ";"),
     Mutant("blocked-ways-may", "	return leaf->ways & (", "	return leaf->ways | 0 * ("),
@@ -178,7 +178,11 @@ CORE = [
         "if (core->slice_ns)\n			reach",
         "if (false)\n			reach",
     ),
-    Mutant("gone-in-service", "ent->parent->serving = NULL;\n		live", ";\n		live"),
+    Mutant(
+        "gone-in-service",
+        "ent->parent->serving = NULL;\n		ent_update",
+        ";\n		ent_update",
+    ),
     Mutant(
         "gone-has-the-device",
         "		core->owner = NULL;\n	ent_count",

@@ -130,7 +130,7 @@ MUTANTS = [
     ("plot-script.c", "most >= unit[1].size", "most > 2 * unit[1].size", "unit"),
     ("explain-measure.c", "if (tree_is_below(groups, doer, group))", "if (doer == group)", "unit"),
     ("explain-measure.c", "amount + amount / done->ios", "amount", "unit"),
-    ("explain-measure.c", "!tree_is_below(groups, doer, top)", "doer != top", "unit"),
+    ("explain-measure.c", "top->parent && tree_is_below(groups, doer, top)", "0", "unit"),
     ("explain-measure.c", "discards.bytes = discards.ios", "discards.ios = discards.ios", "unit"),
     ("explain-measure.c", "(explain_is_held(it) || own.held_ios * 2 > own.ios)", "1", "unit"),
     ("explain-say.c", "(explain_is_held(it) && !it->rivals)", "explain_is_held(it)", "unit"),
@@ -1021,7 +1021,9 @@ def test_man_page_is_well_formed(page: str) -> None:
         pytest.skip("mandoc is not installed")
     done = sh("mandoc", "-T", "lint", "-W", "style", SOURCE / page)
     complaints = [
-        line for line in done.stdout.splitlines() if not re.search("mandoc.db|Xr ioband", line)
+        line
+        for line in done.stdout.splitlines()
+        if not re.search("mandoc.db|referenced manual not found", line)
     ]
     assert complaints == []
 
@@ -1031,7 +1033,7 @@ def test_install(built: Built, tmp_path: Path) -> None:
     done = sh("make", "-C", SOURCE, *where, "SANITIZE=1", "install")
     assert not done.returncode, done.stderr
     version = sh(tmp_path / "root/usr/sbin/iobandctl", "--version")
-    assert re.fullmatch(r"iobandctl \d+\.\d+\.\d+\n", version.stdout)
+    assert re.fullmatch(r"iobandctl \d+(\.\d+)+\n", version.stdout)
     for page in ("man8/iobandctl.8", "man5/ioband.conf.5"):
         assert (tmp_path / "root/usr/share/man" / page).exists()
     for file in (

@@ -29,6 +29,11 @@ def lines_of(path: Path) -> list[dict]:
     return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
+def _heed_interrupts() -> None:
+    """Whoever runs the tests may ignore them, as a shell's background jobs do."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Run:
     """record, going on."""
 
@@ -38,6 +43,7 @@ class Run:
         env = {**os.environ, "FAKE_KERNEL": str(fake.root), "FAKE_VERSION": "2"}
         command = [fake.program, "record", "--interval", interval, "--output", path, *args]
         self.path = path
+        options.setdefault("preexec_fn", _heed_interrupts)
         self.process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, **options)
 
     def soon(self, holds: Callable[[list[dict]], bool]) -> list[dict]:

@@ -66,6 +66,7 @@ struct hdd_segment *hdd_segment_read(struct hdd *h, const struct lab_request *rq
 		*segment = (struct hdd_segment) { .start = rq->sector, .end = rq->sector };
 	}
 	segment->host = lab_end(rq);
+	segment->owner = rq->owner;
 	segment->used = ++h->uses;
 	hdd_segment_extend(h, segment, end);
 	return segment;

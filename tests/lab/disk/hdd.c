@@ -152,12 +152,20 @@ static void hdd_prefetch(struct hdd *h, struct hdd_segment *segment, u64 now_ns)
 		  }, false, now_ns);
 }
 
-/* What a prefetch has read by now is in its segment. */
+/*
+ * What a prefetch has read by now is in its segment.  To get there was for whose stream
+ * it is; to read, for who wants it, see hdd_count_prefetched().
+ */
 static void hdd_prefetch_settle(struct hdd *h, u64 now_ns)
 {
 	struct hdd_op *op = &h->op;
+	const u64 there_ns = min(now_ns, op->from_ns);
 	u64 passed, end = op->end;
 
+	if (there_ns > op->start_ns) {
+		h->busy_ns[op->segment->owner] += there_ns - op->start_ns;
+		op->start_ns = there_ns;
+	}
 	if (now_ns <= op->from_ns)
 		return;
 	if (now_ns < op->end_ns) {
@@ -335,6 +343,17 @@ static bool hdd_join_prefetch(struct hdd *h, struct lab_request *rq, u64 now_ns)
 	return true;
 }
 
+/* The head's time to read ahead is for who wants what it has read. */
+static void hdd_count_prefetched(struct hdd *h, const struct hdd_segment *segment,
+				 const struct lab_request *rq)
+{
+	const u64 sector = max(rq->sector, segment->host);
+	const u64 end = min(lab_end(rq), segment->end);
+
+	if (sector < end)
+		h->busy_ns[rq->owner] += hdd_transfer_ns(h, sector, end);
+}
+
 static void hdd_read(struct hdd *h, struct lab_request *rq, u64 now_ns)
 {
 	struct hdd_segment *segment;
@@ -342,6 +361,8 @@ static void hdd_read(struct hdd *h, struct lab_request *rq, u64 now_ns)
 	if (h->op.kind == OP_PREFETCH)
 		hdd_prefetch_settle(h, now_ns);
 	segment = hdd_segment_of(h, rq->sector);
+	if (segment)
+		hdd_count_prefetched(h, segment, rq);
 	if (hdd_dirty_covers(h, rq->sector, lab_end(rq)) ||
 	    (segment && lab_end(rq) <= segment->end)) {
 		h->counts[HDD_READ_HITS]++;

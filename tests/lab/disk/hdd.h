@@ -63,6 +63,7 @@ struct hdd_segment {
 	u64 end;
 	u64 host;
 	u64 used;
+	u32 owner;
 	bool sequential;
 };
 

@@ -70,7 +70,6 @@ class Experiment:
     seconds: float
     settle: float
     sample_ms: int
-    measure: str
     queue: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -96,7 +95,7 @@ class Experiment:
             "jobs": [vars(job) for job in setting.jobs],
             "peer": self.peer,
             "on_lv": self.on_lv,
-            "measure": self.measure if self.peer == "ioband" else "",
+            "measure": setting.measure if self.peer == "ioband" else "",
             "seconds": self.seconds,
             "sample_ms": self.sample_ms,
             "memory_mib": MEMORY_MIB,
@@ -161,7 +160,7 @@ def only(setting: Setting, subject: str) -> Setting:
     jobs = tuple(setting.members(subject))
     groups = tuple(group for group in setting.groups if group.name in {job.group for job in jobs})
     groups = tuple(replace(group, weight=100) for group in groups)
-    return replace(setting, variant="", groups=groups, jobs=jobs)
+    return replace(setting, variant="", measure="bytes", groups=groups, jobs=jobs)
 
 
 def experiment(
@@ -183,7 +182,6 @@ def experiment(
         seconds=run.seconds,
         settle=run.settle,
         sample_ms=run.sample_ms,
-        measure=run.measure,
     )
 
 
@@ -227,10 +225,10 @@ def calibration(disk: Disk) -> Experiment:
         options = {"rw": rw, "bs": bs, "iodepth": depth}
         jobs.append(Job(name, "all", "", ((start, end),), options))
     group = Group("all", "/all", 100, 0, 0, 0, "")
-    setting = Setting("", disk, (), (group,), tuple(jobs))
+    setting = Setting("", disk, "bytes", (), (group,), tuple(jobs))
     seconds = len(jobs) * (length + 2)
     queue = (("nomerges", "1"),)
-    return Experiment("io.cost", setting, "none", False, "", seconds, 0, 0, "bytes", queue)
+    return Experiment("io.cost", setting, "none", False, "", seconds, 0, 0, queue)
 
 
 def cost_model(obs: Observation) -> dict[str, int]:

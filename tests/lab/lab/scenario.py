@@ -85,6 +85,7 @@ class Setting:
 
     variant: str
     disk: Disk
+    measure: str  # of ioband's pool
     volumes: tuple[Volume, ...]
     groups: tuple[Group, ...]
     jobs: tuple[Job, ...]
@@ -135,7 +136,6 @@ class Run:
     seconds: float
     settle: float
     sample_ms: int
-    measure: str
     peers: tuple[str, ...]
     on_lv: tuple[str, ...]
     variants: tuple[str, ...]
@@ -260,6 +260,12 @@ def _read_disk(table: _Table) -> Disk:
     return disk
 
 
+def _read_measure(table: _Table) -> str:
+    measure = table.choice("measure", MEASURES, "bytes")
+    table.end("measure")
+    return measure
+
+
 def _read_volume(table: _Table) -> Volume:
     volume = Volume(
         table.text("name"),
@@ -350,6 +356,7 @@ def _unique(where: str, kind: str, names: list[str]) -> None:
 
 def _read_setting(variant: str, table: _Table, seconds: float) -> Setting:
     disk = _read_disk(table.table("disk"))
+    measure = _read_measure(_Table(f"{table.where}pool.", table.take("pool", {})))
     volumes = [_read_volume(each) for each in table.tables("volume", [])]
     groups = [group for each in table.tables("group") for group in _read_groups(each)]
     _unique(table.where, "volume", [volume.name for volume in volumes])
@@ -358,21 +365,20 @@ def _read_setting(variant: str, table: _Table, seconds: float) -> Setting:
         job for each in table.tables("job") for job in _read_jobs(each, groups, volumes, seconds)
     ]
     _unique(table.where, "job", [job.name for job in jobs])
-    return Setting(variant, disk, tuple(volumes), tuple(groups), tuple(jobs))
+    return Setting(variant, disk, measure, tuple(volumes), tuple(groups), tuple(jobs))
 
 
 def _read_run(table: _Table, variants: tuple[str, ...], default: Run | None) -> Run:
-    base = default or Run(0, 0.5, 0, "bytes", (), (), variants)
+    base = default or Run(0, 0.5, 0, (), (), variants)
     run = Run(
         seconds=table.number("seconds", 0.01, 3600, base.seconds if default else ...),
         settle=table.number("settle", 0, 3600, base.settle),
         sample_ms=table.whole("sample_ms", 0, 10_000, base.sample_ms),
-        measure=table.choice("measure", MEASURES, base.measure),
         peers=table.choices("peers", PEERS, base.peers if default else ...),
         on_lv=table.choices("on_lv", PEERS, () if default else base.on_lv),
         variants=table.choices("variants", variants, base.variants),
     )
-    table.end("seconds, settle, sample_ms, measure, peers, on_lv and variants")
+    table.end("seconds, settle, sample_ms, peers, on_lv and variants")
     if run.settle >= run.seconds:
         raise table.fail("settle", f"{run.settle:g} leaves nothing of {run.seconds:g} seconds")
     return run
@@ -443,8 +449,9 @@ def parse(text: str, name: str, metrics: dict[str, tuple[str, ...]], where: str 
     full = _read_run(top.table("run"), variants, None)
     quick = _read_run(top.table("quick"), variants, full) if "quick" in top.values else None
     goals_table = top.tables("goal")
-    parts = {key: top.take(key) for key in ("disk", "volume", "group", "job") if key in top.values}
-    top.end("title, text, disk, volume, group, job, variants, run, quick and goal")
+    keys = ("disk", "pool", "volume", "group", "job")
+    parts = {key: top.take(key) for key in keys if key in top.values}
+    top.end("title, text, disk, pool, volume, group, job, variants, run, quick and goal")
     settings = {
         variant: _read_setting(
             variant, _Table(f"{where}: ", _substitute(parts, own, f"{where}: ")), full.seconds

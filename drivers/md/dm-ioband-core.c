@@ -12,7 +12,7 @@
  *
  * 1. Whose is next: weighted virtual time, in a tree
  * --------------------------------------------------
- * Every entity (a group, or a group's own queue) carries the service it has
+ * Every entity (a group, or a queue of its own bios) carries the service it has
  * received divided by its weight, its virtual time.  The child of least virtual
  * time is served next, and so on down the tree: start-time fair queueing
  * (Goyal, Vin & Cheng, SIGCOMM'96), at every level.  When a leaf is served,
@@ -89,8 +89,6 @@
  */
 #include "dm-ioband-tree.h"
 
-/* vtime has 16 bits of fraction: at weight 10000, 512 bytes are still 3355. */
-#define IOBAND_VTIME_SHIFT	16
 #define IOBAND_PACE_SHIFT	32
 
 /*
@@ -243,6 +241,19 @@ static bool ent_catch_up(struct ioband_ent *ent)
 		return false;
 	ent_advance(ent, ent->parent->vnow - lag_max);
 	return true;
+}
+
+/**
+ * ioband_leaf_follow() - let a leaf go on where another one is
+ * @leaf: new, with nothing waiting
+ * @other: of the same node
+ *
+ * For bios that would have been the other's: to have a leaf of their own must not be to
+ * begin anew.
+ */
+void ioband_leaf_follow(struct ioband_leaf *leaf, const struct ioband_leaf *other)
+{
+	leaf->ent.vtime = vtime_max(leaf->ent.parent->vnow, other->ent.vtime);
 }
 
 /**
@@ -429,15 +440,17 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
  * @core: scheduler
  * @leaf: leaf
  * @charge: units of charge
+ * @by_time: they are time: charge where that is shared, else where it is not
  * @in_turn: it was its turn: else it owes them
  */
 void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
-			bool in_turn)
+			bool by_time, bool in_turn)
 {
 	struct ioband_ent *ent;
 
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		ent_charge(core, ent, charge, in_turn);
+		if (node_shares_time(core, ent->parent) == by_time)
+			ent_charge(core, ent, charge, in_turn);
 }
 
 /**
@@ -492,8 +505,13 @@ void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_way way,
 		      u64 now_ns)
 {
-	if (leaf->state != IOBAND_WAITING)
+	if (leaf->state != IOBAND_WAITING) {
+		if (core->slice_ns)
+			core_expire(core, now_ns);
 		leaf_arrive(leaf, now_ns);
+		if (core->slice_ns && way == IOBAND_WAY_READ)
+			ioband_slice_arrive(core, leaf);
+	}
 	leaf_set_state(core, leaf, IOBAND_WAITING, leaf->ways | 1 << way);
 }
 
@@ -603,8 +621,6 @@ static void leaf_charge_caps(struct ioband_core *core, struct ioband_leaf *leaf,
 static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 			const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
-	u32 charge = bill->charge;
-
 	if (unlikely(core->capped))
 		leaf_charge_caps(core, leaf, bill, in_turn, now_ns);
 	core->inflight_ios++;
@@ -612,12 +628,9 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	leaf->inflight++;
 	if (core->slice_ns && bill->cached)
 		ioband_slice_soil(core, leaf, bill->bytes, in_turn);
-	if (core->charge_time) {
-		if (in_turn)	/* the time counts */
-			return;
-		charge = ioband_slice_charge_urgent(leaf);
-	}
-	ioband_leaf_charge(core, leaf, charge, in_turn);
+	ioband_leaf_charge(core, leaf, bill->charge, false, in_turn);
+	if (core->slice_ns && !in_turn)		/* has no slice, whose time counts */
+		ioband_leaf_charge(core, leaf, ioband_slice_charge_urgent(leaf), true, false);
 }
 
 /**
@@ -713,6 +726,8 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 	if (leaf->inflight || leaf->state != IOBAND_INFLIGHT)
 		return;
 	if (leaf->think_ns > IOBAND_GRACE_MAX_NS) {
+		if (core->owner == leaf)
+			ioband_slice_charge(core, now_ns);
 		leaf_set_state(core, leaf, IOBAND_IDLE, 0);
 		return;
 	}

@@ -69,6 +69,8 @@ struct ioband_ent {
  * @live: children with a bio waiting or a leaf thinking, least served first
  * @serving: the child that has the device, with slices; NULL: none
  * @served_ns: of its slice, what is over
+ * @streams: its children are leaves of one owner: with slices they share time, whatever
+ *	is charged above it
  * @vnow: virtual time of the node, which is where a child starts that was idle
  */
 struct ioband_node {
@@ -76,6 +78,7 @@ struct ioband_node {
 	struct rb_root_cached live;
 	struct ioband_ent *serving;
 	u64 served_ns;
+	bool streams;
 	u64 vnow;
 };
 
@@ -87,7 +90,7 @@ enum ioband_leaf_state {
 };
 
 /**
- * struct ioband_leaf - where bios come from: a group's own queue
+ * struct ioband_leaf - where bios come from: a queue
  * @ent: itself, among the children of its node
  * @state: see &enum ioband_leaf_state
  * @ways: in which bios wait, as bits
@@ -237,6 +240,7 @@ void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_t
 void ioband_node_init(struct ioband_node *node, struct ioband_node *parent, u32 weight);
 void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight);
 void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf);
+void ioband_leaf_follow(struct ioband_leaf *leaf, const struct ioband_leaf *other);
 void ioband_ent_set_weight(struct ioband_ent *ent, u32 weight);
 
 void ioband_cap_init(struct ioband_cap *cap);

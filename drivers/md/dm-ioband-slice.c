@@ -8,9 +8,11 @@
  * keeps its turn, however much it leads, until it has had the device for
  * slice_ns or has nothing more to come; then the least-served one that waits
  * gets it (time slices with anticipation, as CFQ had them, on virtual time).
- * If that is still the one in service, it goes on for a quarter of a slice, and
- * again, until it no longer is: so weights far apart show in how long a turn is.
- * While its last bio has completed a moment ago it is waited for, as above.
+ * If that is still the one in service, it goes on until it no longer is, a quarter
+ * of a slice at most, and again: so weights far apart show in how long a turn is.
+ * While its last bio has completed a moment ago it is waited for, as above.  Who
+ * comes to read after having been idle is the next if none has been served less, and a
+ * turn of one that has been served more ends after half a slice then.
  * Before the next leaf's first bio goes, the last one of the leaf before has
  * come back: the disk cannot choose between them.
  *
@@ -31,8 +33,8 @@
  * time, flush included.
  *
  *	a writes 64 KiB here and there, 5 ms each for the medium, which the cache takes
- *	in 0.2 ms each.  80 ms are over after 15 of them: 3 ms until the cache has them,
- *	75 ms for the flush.  Without it 8 MB would be in the cache after 30 ms,
+ *	in 0.2 ms each.  120 ms are over after 23 of them: 5 ms until the cache has them,
+ *	115 ms for the flush.  Without it 8 MB would be in the cache after 30 ms,
  *	and b's first bio wait for 600 ms.
  *
  * With slices device time can be charged, for it is known who had the device:
@@ -66,9 +68,8 @@ static void leaf_use_slice(struct ioband_leaf *leaf, u64 ns)
 /* A leaf has had the device for so long, or will have. */
 static void leaf_charge_ns(struct ioband_core *core, struct ioband_leaf *leaf, u64 ns, bool in_turn)
 {
-	if (core->charge_time)
-		ioband_leaf_charge(core, leaf, min_t(u64, ns, U32_MAX) / IOBAND_NS_PER_CHARGE,
-				   in_turn);
+	ioband_leaf_charge(core, leaf, min_t(u64, ns, U32_MAX) / IOBAND_NS_PER_CHARGE, true,
+			   in_turn);
 }
 
 /**
@@ -91,6 +92,32 @@ void ioband_slice_charge(struct ioband_core *core, u64 now_ns)
 	core->owned_ns = now_ns;
 	leaf_use_slice(leaf, ns);
 	leaf_charge_ns(core, leaf, ns, true);
+}
+
+/**
+ * ioband_slice_arrive() - a leaf has a read, and had nothing waiting
+ * @core: scheduler
+ * @leaf: whose
+ *
+ * Who was idle goes before who has been served, if both have had as much; and who has
+ * the device, and has had no less, keeps it for no more than half a slice in all.
+ * Somebody waits for a read; a write is mostly only put away, and has time.  What a
+ * maximum holds back hurries nobody.
+ */
+void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *leaf)
+{
+	struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; ent->parent && !ent->busy; ent = &ent->parent->ent) {
+		struct ioband_node *node = ent->parent;
+
+		if (!(ent_open(ent) & ioband_way_mask(IOBAND_WAY_READ)))
+			break;
+		if (ent->vtime == node->vnow)
+			ent->vtime--;
+		if (node->serving && vtime_before(ent->vtime, node->serving->vtime))
+			node->served_ns = max(node->served_ns, core->slice_ns / 2);
+	}
 }
 
 /* How long a leaf still has its turn, if another one waits for it, at some level. */
@@ -147,6 +174,34 @@ static bool node_expects(const struct ioband_node *node)
 	return false;
 }
 
+/* The first from @rb on that waits in ways that are @open, but for @except. */
+static struct ioband_ent *first_waiting(struct rb_node *rb, u64 open,
+					const struct ioband_ent *except)
+{
+	while (rb && (rb_to_ent(rb) == except || !(ent_shown(rb_to_ent(rb)) & open)))
+		rb = rb_next(rb);
+	return rb ? rb_to_ent(rb) : NULL;
+}
+
+/*
+ * How long the one in service, which still is the least served, goes on after its slice:
+ * until @next is, where time is shared; but from a sixteenth to a quarter of a slice.
+ */
+static u64 extension_ns(const struct ioband_core *core, const struct ioband_node *node,
+			const struct ioband_ent *next)
+{
+	const struct ioband_ent *ent = node->serving;
+	const u64 most_ns = core->slice_ns / 4;
+	u64 lag;
+
+	if (!next || !node_shares_time(core, node))
+		return most_ns;
+	lag = (next->vtime - ent->vtime) >> IOBAND_VTIME_SHIFT;
+	if (lag > most_ns)
+		return most_ns;
+	return clamp_t(u64, lag * ent->weight * IOBAND_NS_PER_CHARGE, most_ns / 4, most_ns);
+}
+
 /*
  * Whose turn it is in a node.  After a slice it is that of the least served that
  * waits, or still of the one in service, which is here although what it does may
@@ -156,25 +211,23 @@ static bool node_expects(const struct ioband_node *node)
 static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioband_node *node,
 				     u64 open, bool *expect)
 {
-	struct rb_node *rb = rb_first_cached(&node->live);
 	struct ioband_ent *least;
 
 	if (node->serving && node->serving->waiting && !(ent_shown(node->serving) & open))
 		node->serving = NULL;
 	if (node->serving && node->served_ns < core->slice_ns)
 		return node->serving;
-	while (rb && !(ent_shown(rb_to_ent(rb)) & open))
-		rb = rb_next(rb);
-	if (!rb)
+	least = first_waiting(rb_first_cached(&node->live), open, NULL);
+	if (!least)
 		return node->serving;
-	least = rb_to_ent(rb);
 	if (!node->serving || vtime_before(least->vtime, node->serving->vtime)) {
 		node->serving = least;
 		node->served_ns = 0;
 	} else if (node_expects(node)) {
 		*expect = true;
 	} else {
-		node->served_ns = core->slice_ns - core->slice_ns / 4;
+		least = first_waiting(&least->rb, open, node->serving);
+		node->served_ns = core->slice_ns - extension_ns(core, node, least);
 	}
 	return node->serving;
 }
@@ -251,6 +304,12 @@ void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 b
 	leaf->prepaid_ns = ns;
 }
 
+/* Is what one has written in the other's own way only. */
+static bool is_same_owner(const struct ioband_leaf *a, const struct ioband_leaf *b)
+{
+	return a == b || (a->ent.parent == b->ent.parent && a->ent.parent->streams);
+}
+
 /*
  * Is the device a leaf's, or does it still write what another one has written?  If
  * that takes less than a flush may take for nothing, it is left to gather.
@@ -261,7 +320,7 @@ static bool core_is_flushed(struct ioband_core *core, const struct ioband_leaf *
 
 	if (core->flush == IOBAND_FLUSH_RUNNING)
 		return false;
-	if (writer && writer != leaf &&
+	if (writer && !is_same_owner(writer, leaf) &&
 	    leaf_destage_ns(writer, core->dirty_bytes) >= IOBAND_GAP_FIRST_NS)
 		core->flush = IOBAND_FLUSH_DUE;
 	else

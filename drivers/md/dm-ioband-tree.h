@@ -18,6 +18,9 @@
 #include <linux/minmax.h>
 #include <linux/time64.h>
 
+/* vtime has 16 bits of fraction: at weight 10000, 512 bytes are still 3355. */
+#define IOBAND_VTIME_SHIFT	16
+
 /* Time between completions until it is known: a seek and half a turn of a disk. */
 #define IOBAND_GAP_FIRST_NS	(8 * NSEC_PER_MSEC)
 
@@ -62,6 +65,12 @@ static inline const struct ioband_ent *node_least(const struct ioband_node *node
 	return first ? rb_to_ent(first) : ent;
 }
 
+/* Whether what is charged among a node's children is the time that each has the device. */
+static inline bool node_shares_time(const struct ioband_core *core, const struct ioband_node *node)
+{
+	return core->slice_ns && (core->charge_time || node->streams);
+}
+
 /* One that waits some way, and all of them, in &ioband_ent.waiting. */
 static inline u64 ioband_way_one(enum ioband_way way)
 {
@@ -87,11 +96,12 @@ static inline u64 ent_shown(const struct ioband_ent *ent)
 
 /* dm-ioband-core.c */
 void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
-			bool in_turn);
+			bool by_time, bool in_turn);
 void ioband_ent_block(struct ioband_ent *ent, u64 blocked);
 u64 ioband_core_grace_ends(const struct ioband_core *core);
 
 /* dm-ioband-slice.c */
+void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *leaf);
 void ioband_slice_charge(struct ioband_core *core, u64 now_ns);
 u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf);
 void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,

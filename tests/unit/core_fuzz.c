@@ -111,7 +111,11 @@ static void grow(struct fuzz *fuzz)
 		if (nr_leaves(&fuzz->tree) < fuzz->profile->leaves)
 			tree_add_leaf(&fuzz->tree, random_node(fuzz), random_weight(fuzz));
 	} else if (nr_nodes(&fuzz->tree) < fuzz->profile->nodes) {
-		tree_add_node(&fuzz->tree, random_node(fuzz), random_weight(fuzz));
+		struct tree_node *node = tree_add_node(&fuzz->tree, random_node(fuzz),
+						       random_weight(fuzz));
+
+		if (node)
+			node->node.streams = fuzz->profile->slice_ns && below(fuzz, 2);
 	}
 }
 

@@ -565,11 +565,118 @@ static void depth_ends_with_the_turn(void **state)
 	tree_set_slice(tree, 80 * MSEC, false);
 	wait_for(a, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
-	wait_for(b, 4 * KIB);
-	tree->now_ns += 55 * MSEC;
+	wait_for(b, 4 * KIB);			/* which leaves a half of its slice */
+	tree->now_ns += 15 * MSEC;
 	assert_int_equal(depth_of(a), 2);	/* three with the one before */
 	tree_withdraw(tree, b);
 	assert_int_equal(depth_of(a), 7);
+}
+
+/* These always have something waiting, 1 ms each; return: who has the device after so long. */
+static struct tree_leaf *serve_for(struct tree_leaf *a, struct tree_leaf *b, u32 ms)
+{
+	struct tree_leaf *leaf;
+	u64 wake_ns;
+
+	do {
+		if (!a->nr_held)
+			wait_for(a, 4 * KIB);
+		if (!b->nr_held)
+			wait_for(b, 4 * KIB);
+		leaf = tree_serve(tree, &wake_ns);
+		tree->now_ns += MSEC;
+		complete_all();
+	} while (--ms);
+	return leaf;
+}
+
+/* It does not wait for a whole slice, nor for one that has been served before. */
+static void who_comes_is_the_next(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	assert_ptr_equal(serve_for(a, b, 210), a);	/* 80, 100, and 30 of the next turn */
+	wait_for(c, 4 * KIB);
+	assert_ptr_equal(serve_for(a, b, 30), a);
+	assert_int_equal(c->nr_held, 1);
+	serve_for(a, b, 15);
+	assert_int_equal(c->nr_held, 0);
+}
+
+/* After its slice one goes on while it is behind: little if it is behind by little. */
+static void what_is_left_is_served_at_once(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	assert_ptr_equal(serve_for(a, b, 75), a);
+	assert_ptr_equal(serve_for(a, b, 80), b);
+	assert_ptr_equal(serve_for(a, b, 15), a);
+}
+
+/* But a lot if it is behind by a lot: what it has in flight need not end so soon. */
+static void much_is_left_to_the_heavy(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 1000);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	assert_ptr_equal(serve_for(a, b, 75), a);
+	assert_ptr_equal(serve_for(a, b, 85), b);	/* from 80 on */
+	assert_ptr_equal(serve_for(a, b, 82), a);	/* so its slice is over */
+	tree_withdraw(tree, a);
+	assert_in_range(depth_of(a), 2, 3);
+}
+
+/* Of one owner, whatever is charged: one byte of a is 16 of b. */
+static void streams_share_time(void **state)
+{
+	struct tree_node *up = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *leaf[] = { tree_add_leaf(tree, up, 100), tree_add_leaf(tree, up, 100) };
+	u32 i, ms[2] = { 0 };
+	u64 wake_ns;
+
+	(void)state;
+	up->node.streams = true;
+	tree_set_slice(tree, 80 * MSEC, false);
+	for (i = 0; i < 2000; i++) {
+		struct tree_leaf *next;
+
+		if (!leaf[0]->nr_held)
+			wait_for(leaf[0], 4 * KIB);
+		if (!leaf[1]->nr_held)
+			wait_for(leaf[1], 64 * KIB);
+		next = tree_serve(tree, &wake_ns);
+		ms[next == leaf[1]]++;
+		tree->now_ns += MSEC;
+		complete_all();
+	}
+	assert_in_range(ms[0], 900, 1100);
+}
+
+/* A leaf for what would have been another's bios begins where that one is. */
+static void who_follows_begins_no_earlier(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	wait_for(b, 4 * KIB);
+	now(a, MIB);
+	ioband_leaf_follow(&c->leaf, &a->leaf);
+	wait_for(c, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	wait_for(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
 /* From one bio to the next it is idle, and the device is not slow. */
@@ -651,6 +758,28 @@ static void a_turn_ends_with_a_flush(void **state)
 	assert_in_range(vtime, 144 * MSEC / 10 / 100 - 1, 144 * MSEC / 10 / 100);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 	assert_null(tree->core.writer);
+}
+
+/* Nor between those of one owner; all the same it ends before another's turn. */
+static void what_its_owner_writes_is_in_its_own_way(void **state)
+{
+	struct tree_node *up = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *a = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	up->node.streams = true;
+	tree_set_slice(tree, 80 * MSEC, true);
+	write_cached(a, 1024 * KIB);
+	wait_for(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	complete_all();
+	tree->now_ns += 10 * MSEC;
+	wait_for(c, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
 }
 
 /* Nobody pays for the time of a flush as its owner, too, nor for long in advance. */
@@ -1096,9 +1225,15 @@ int main(int argc, char **argv)
 		TEST(many_thinkers_cost_little),
 		TEST(depth_follows_the_device),
 		TEST(depth_ends_with_the_turn),
+		TEST(who_comes_is_the_next),
+		TEST(what_is_left_is_served_at_once),
+		TEST(much_is_left_to_the_heavy),
+		TEST(streams_share_time),
+		TEST(who_follows_begins_no_earlier),
 		TEST(idling_is_not_slow),
 		TEST(what_is_urgent_costs_time),
 		TEST(a_turn_ends_with_a_flush),
+		TEST(what_its_owner_writes_is_in_its_own_way),
 		TEST(a_flush_is_paid_for_once),
 		TEST(small_writes_gather),
 		TEST(a_writer_may_go),

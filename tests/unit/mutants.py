@@ -128,6 +128,7 @@ CORE = [
         "ent_vtime_of(ent, IOBAND_DEBT_MAX / 2)",
         "ent_vtime_of(ent, IOBAND_DEBT_MAX)",
     ),
+    Mutant("follows-nobody", "vtime_max(leaf->ent.parent->vnow, other->ent.vtime)", "0"),
     Mutant("much-is-little", "IOBAND_DEBT_MAX / 2)", "IOBAND_DEBT_MAX / 4)"),
     Mutant(
         "owes-as-a-leaf-only",
@@ -172,7 +173,7 @@ CORE = [
     Mutant("waits-for-the-slow", "leaf->think_ns > IOBAND_GRACE_MAX_NS", "false"),
     Mutant("no-grace", "2 * leaf->think_ns + IOBAND_GRACE_MIN_NS", "leaf->think_ns / 2"),
     Mutant("writer-not-forgotten", "if (core->writer == leaf)\n		core->writer = NULL;", ""),
-    Mutant("time-and-bytes", "if (in_turn)	/* the time counts */", "if (false)"),
+    Mutant("time-and-bytes", "if (node_shares_time(core, ent->parent) == by_time)\n", ""),
     Mutant(
         "node-follows-the-served",
         "if (core->slice_ns)\n			reach",
@@ -201,8 +202,8 @@ SLICE = [
     Mutant("not-waited-for", "core->inflight_ios - leaf->inflight > core->stuck_ios", "false"),
     Mutant(
         "time-not-charged",
-        "if (core->charge_time)\n		ioband_leaf_charge",
-        "if (false)\n		ioband_leaf_charge",
+        "ioband_leaf_charge(core, leaf, min_t(u64, ns, U32_MAX)",
+        "ioband_leaf_charge(core, leaf, 0 * min_t(u64, ns, U32_MAX)",
     ),
     Mutant("turn-not-limited", "if (node->ent.waiting != ent_shown(ent))", "if (false)"),
     Mutant("turn-always-limited", "if (node->ent.waiting != ent_shown(ent))", "if (true)"),
@@ -212,6 +213,14 @@ SLICE = [
         "if (expect) {\n		*wake_ns = ioband_core_grace_ends(core);",
         "if (expect) {",
     ),
+    Mutant("comes-last", "			ent->vtime--;", "			;"),
+    Mutant("comes-late", "max(node->served_ns, core->slice_ns / 2)", "node->served_ns"),
+    Mutant(
+        "comes-too-early", "if (node->serving && vtime_before(ent->vtime", "if (node->serving || (0"
+    ),
+    Mutant("goes-on-too-long", "	if (lag > most_ns)\n", "	if (lag || true)\n"),
+    Mutant("goes-on-too-short", "first_waiting(&least->rb, open, node->serving)", "least"),
+    Mutant("flush-for-its-owner", "a->ent.parent == b->ent.parent &&", "false &&"),
     Mutant(
         "no-flush", ">= IOBAND_GAP_FIRST_NS)\n		core->flush", "== 0)\n		core->flush"
     ),
@@ -220,7 +229,7 @@ SLICE = [
         ">= IOBAND_GAP_FIRST_NS)\n		core->flush",
         ">= 0)\n		core->flush",
     ),
-    Mutant("flush-for-its-own", "if (writer && writer != leaf &&", "if (writer &&"),
+    Mutant("flush-for-its-own", "if (writer && !is_same_owner(writer, leaf) &&", "if (writer &&"),
     Mutant(
         "goes-during-a-flush",
         "core->flush == IOBAND_FLUSH_RUNNING)\n		return false;",
@@ -260,6 +269,7 @@ SLICE = [
 
 TREE = [
     Mutant("no-wrap", "return (s64)(a - b) < 0", "return a < b"),
+    Mutant("streams-share-bytes", "(core->charge_time || node->streams)", "core->charge_time"),
 ]
 
 CAP = [

@@ -35,9 +35,6 @@
 /* More than any host has cgroups; past it they share their ancestors' groups. */
 #define IOBAND_GROUPS_MAX	BIT(17)
 
-/* A group goes within two seconds of what it stood for. */
-#define IOBAND_SWEEP_INTERVAL	HZ
-
 /* Counters, and groups that cannot be told to be gone, go after this long. */
 #define IOBAND_IDLE_LONG	(60 * HZ)
 
@@ -68,20 +65,16 @@ static struct ioband_node *group_node(struct ioband_group *group)
 static void group_init(struct ioband_group *group, struct ioband_pool *pool,
 		       struct ioband_group *parent, u8 kind, u32 weight)
 {
-	int way;
-
 	group->pool = pool;
 	group->parent = parent;
 	group->kind = kind;
 	group->idle_since = jiffies;
 	group->busy_at = jiffies;
-	for (way = 0; way < IOBAND_NR_WAYS; way++)
-		bio_list_init(&group->held[way]);
 	init_waitqueue_head(&group->room);
 	INIT_LIST_HEAD(&group->active);
 	if (parent)
 		ioband_node_init(&group->node, group_node(parent), weight);
-	ioband_leaf_init(&group->leaf, group_node(group), IOBAND_WEIGHT_DEFAULT);
+	ioband_stream_init(&group->own, group, group_node(group), IOBAND_LEVEL_USUAL);
 }
 
 /* Give a new group its number; it can be seen by messages from now on. */
@@ -170,7 +163,7 @@ struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
 static struct ioband_group *group_create(struct ioband_scope *scope, struct ioband_group *parent,
 					 const struct ioband_key *key)
 {
-	const gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN;
+	const gfp_t gfp = IOBAND_GFP;
 	struct ioband_pool *pool = parent->pool;
 	struct ioband_group *group;
 
@@ -287,7 +280,7 @@ struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct i
 /* What competes among its siblings: for the root, its own bios. */
 static struct ioband_ent *group_ent(struct ioband_group *group)
 {
-	return group->parent ? &group->node.ent : &group->leaf.ent;
+	return group->parent ? &group->node.ent : &group->own.leaf.ent;
 }
 
 /**
@@ -312,7 +305,7 @@ void ioband_group_set_weight(struct ioband_group *group, u32 weight)
  */
 u32 ioband_group_weight(const struct ioband_group *group)
 {
-	const struct ioband_ent *ent = group->parent ? &group->node.ent : &group->leaf.ent;
+	const struct ioband_ent *ent = group->parent ? &group->node.ent : &group->own.leaf.ent;
 
 	return READ_ONCE(ent->weight);
 }
@@ -499,6 +492,8 @@ static bool sweep_retire(struct ioband_group *group)
 {
 	if (!group->unindexed && group_is_gone(group))
 		ioband_group_unindex(group);
+	if (group_is_idle_long(group))
+		ioband_stream_end(group);
 	if (group->unindexed || (!group_is_permanent(group) && group_is_idle_long(group)))
 		ioband_stats_retire(group);
 	group->doomed = group->unindexed;
@@ -516,7 +511,8 @@ static void group_free(struct ioband_group *group)
 		pool->nr_active--;
 	}
 	ioband_cap_remove(&pool->core, group_ent(group));
-	ioband_leaf_remove(&pool->core, &group->leaf);
+	ioband_stream_end(group);
+	ioband_leaf_remove(&pool->core, &group->own.leaf);
 	xa_erase(&pool->groups, group->seq);
 	pool->nr_groups--;
 	if (group->parent)
@@ -560,7 +556,7 @@ void ioband_group_sweep(struct work_struct *work)
 	xa_for_each(&pool->groups, seq, group) {
 		spin_lock_irq(&pool->lock);
 		found |= sweep_retire(group);
-		again |= !group_is_permanent(group);
+		again |= !group_is_permanent(group) || group->streams;
 		spin_unlock_irq(&pool->lock);
 		cond_resched();
 	}

@@ -44,9 +44,22 @@
  */
 #define IOBAND_DYING_BYTES	(256U << 10)
 
-static struct ioband_group *group_of_leaf(struct ioband_leaf *leaf)
+/*
+ * Reads that go before a write of the same stream, which waits longer: somebody waits
+ * for a read, and mostly nobody for a write.
+ */
+#define IOBAND_READS_AHEAD	2
+
+static struct ioband_stream *stream_of_leaf(struct ioband_leaf *leaf)
 {
-	return container_of(leaf, struct ioband_group, leaf);
+	return container_of(leaf, struct ioband_stream, leaf);
+}
+
+/* A group's own queue, then its other streams, then NULL. */
+static struct ioband_stream *next_stream(struct ioband_stream *stream)
+{
+	stream = list_next_entry(stream, streams);
+	return stream == &stream->group->own ? NULL : stream;
 }
 
 /* ---- the two states ------------------------------------------------------ */
@@ -170,13 +183,13 @@ static bool group_is_full(const struct ioband_group *group)
 }
 
 /* In which ways bios wait, as bits. */
-static u8 group_ways(const struct ioband_group *group)
+static u8 stream_ways(const struct ioband_stream *stream)
 {
 	u8 ways = 0;
 	int way;
 
 	for (way = 0; way < IOBAND_NR_WAYS; way++)
-		ways |= !bio_list_empty(&group->held[way]) << way;
+		ways |= !bio_list_empty(&stream->held[way]) << way;
 	return ways;
 }
 
@@ -244,7 +257,7 @@ static void make_due(struct ioband_io *io)
 	ioband_queue_kick(io->target);
 }
 
-/* A bio has been taken out of its group's queue. */
+/* A bio has been taken out of its stream. */
 static void unhold(struct ioband_io *io)
 {
 	account_held(io->group, -1, -(s64)io->bytes);
@@ -306,25 +319,25 @@ static bool bill_piece(struct ioband_io *io, const struct bio *bio)
 	return io->admitted == io->bytes;
 }
 
-/* Of the bios that wait in these ways, the oldest. */
-static struct bio *first_held(struct ioband_group *group, u8 ways)
+/* Of the ways in which bios wait, that of the next one. */
+static enum ioband_way next_way(struct ioband_stream *stream, u8 ways)
 {
-	struct bio *first = NULL;
-	int way;
-
-	for (way = 0; way < IOBAND_NR_WAYS; way++) {
-		struct bio *bio = ways & BIT(way) ? bio_list_peek(&group->held[way]) : NULL;
-
-		if (bio && (!first || ioband_io_of(bio)->start_ns < ioband_io_of(first)->start_ns))
-			first = bio;
+	if (ways == BIT(IOBAND_WAY_READ))
+		return IOBAND_WAY_READ;
+	if (ways == BIT(IOBAND_WAY_WRITE) || stream->reads_ahead == IOBAND_READS_AHEAD) {
+		stream->reads_ahead = 0;
+		return IOBAND_WAY_WRITE;
 	}
-	return first;
+	stream->reads_ahead++;
+	return IOBAND_WAY_READ;
 }
 
-static void release_first(struct ioband_group *group, u64 now_ns)
+static void release_first(struct ioband_stream *stream, u64 now_ns)
 {
-	struct ioband_core *core = &group->pool->core;
-	struct bio *bio = first_held(group, ioband_leaf_may(core, &group->leaf));
+	struct ioband_core *core = &stream->group->pool->core;
+	struct bio_list *held = &stream->held[next_way(stream, ioband_leaf_may(core,
+									       &stream->leaf))];
+	struct bio *bio = bio_list_peek(held);
 	struct ioband_io *io = ioband_io_of(bio);
 	bool last = true;
 
@@ -332,10 +345,10 @@ static void release_first(struct ioband_group *group, u64 now_ns)
 	if (io->piece)
 		last = bill_piece(io, bio);
 	if (last) {
-		bio_list_pop(&group->held[bio_way(bio)]);
+		bio_list_pop(held);
 		unhold(io);
 	}
-	ioband_core_admit(core, &group->leaf, &io->bill, group_ways(group), now_ns);
+	ioband_core_admit(core, &stream->leaf, &io->bill, stream_ways(stream), now_ns);
 	launch(io, bio, now_ns);
 	if (!io->piece) {
 		make_ready(io, bio, now_ns);
@@ -375,7 +388,7 @@ void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns)
 
 	do {
 		while ((leaf = ioband_core_pick(&pool->core, now_ns, &wake_ns)))
-			release_first(group_of_leaf(leaf), now_ns);
+			release_first(stream_of_leaf(leaf), now_ns);
 	} while (ioband_core_start_flush(&pool->core, now_ns) && !ioband_flush_start(pool));
 	arm_wake(pool, wake_ns);
 	note_inflight(pool);
@@ -507,7 +520,7 @@ static void hold(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	bio->bi_opf &= ~REQ_NOWAIT;
 	bio_clear_polled(bio);
 	io->task = current->flags & PF_KTHREAD ? NULL : get_task_struct(current);
-	bio_list_add(&group->held[io->bill.way], bio);
+	bio_list_add(&io->stream->held[io->bill.way], bio);
 	account_held(group, 1, io->bytes);
 	trace_ioband_hold(io, bio);
 	ioband_queue_dispatch(group->pool, now_ns);
@@ -542,28 +555,35 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	struct ioband_group *group = io->group;
 	struct ioband_pool *pool = group->pool;
 	struct ioband_core *core = &pool->core;
+	const bool refuse = bio->bi_opf & REQ_NOWAIT && group_is_full(group);
 	const u64 now_ns = io->start_ns;
+	struct ioband_leaf *leaf;
+	bool first;
 	u64 wake_ns;
 
 	if (io->target->suspended)
 		return ioband_queue_gives_back(io->target) ? GIVEN_BACK : GO;
 	if (pool->state == IOBAND_OPEN && !ioband_group_is_capped(group))
 		return GO;
+	if (refuse && urgency == IN_TURN)
+		return REFUSED;
+	io->stream = urgency == AT_ONCE ? &group->own : ioband_stream_of(group, io, bio);
+	leaf = &io->stream->leaf;
 	if (urgency == AT_ONCE ||
-	    (urgency == OWED && !ioband_leaf_owes_much(&group->leaf) &&
-	     !ioband_leaf_is_far_ahead(core, &group->leaf, io->bill.way, now_ns))) {
-		ioband_core_admit_now(core, &group->leaf, &io->bill, now_ns);
+	    (urgency == OWED && !ioband_leaf_owes_much(leaf) &&
+	     !ioband_leaf_is_far_ahead(core, leaf, io->bill.way, now_ns))) {
+		ioband_core_admit_now(core, leaf, &io->bill, now_ns);
 		goto go;
 	}
-	if (bio->bi_opf & REQ_NOWAIT && group_is_full(group))
+	if (refuse)
 		return REFUSED;
-	ioband_core_wait(core, &group->leaf, io->bill.way, now_ns);
-	if (group->held_ios || goes_in_pieces(io) ||
-	    ioband_core_pick(core, now_ns, &wake_ns) != &group->leaf) {
+	first = leaf->state != IOBAND_WAITING;
+	ioband_core_wait(core, leaf, io->bill.way, now_ns);
+	if (!first || goes_in_pieces(io) || ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
 		hold(io, bio, now_ns);
 		return HELD;
 	}
-	ioband_core_admit(core, &group->leaf, &io->bill, 0, now_ns);
+	ioband_core_admit(core, leaf, &io->bill, 0, now_ns);
 go:
 	launch(io, bio, now_ns);
 	note_inflight(pool);
@@ -641,6 +661,7 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	io->bill = ioband_cost(READ_ONCE(pool->measure), io->bytes, bio_has_data(bio));
 	io->bill.way = bio_way(bio);
 	io->bill.ios = 1;
+	io->level = ioband_stream_level(bio);
 	io->bill.cached = ioband_flush_is_needed(target, bio);
 	io->piece = 0;
 	io->piece_least = ioband_piece_least(bio);
@@ -762,7 +783,7 @@ static noinline bool complete_shared(struct ioband_io *io, const struct ioband_b
 	}
 	member->inflight_ios--;
 	member->moved_ns = now_ns;
-	ioband_core_complete(&pool->core, &io->group->leaf, bill, now_ns);
+	ioband_core_complete(&pool->core, &io->stream->leaf, bill, now_ns);
 	pool->done_ns = max(pool->done_ns, now_ns);
 	pool->sample.ios++;
 	pool->sample.bytes += bill->bytes;
@@ -841,36 +862,35 @@ static u64 take_from(struct bio_list *held, struct bio_list *taken, u64 most, wa
 	return bytes;
 }
 
-/* Take such bios out of a group. */
-static u64 take_held(struct ioband_group *group, struct bio_list *taken, u64 most,
+/* Take such bios out of a stream. */
+static u64 take_held(struct ioband_stream *stream, struct bio_list *taken, u64 most,
 		     wanted_fn wanted, const void *of)
 {
 	u64 bytes = 0;
 	int way;
 
 	for (way = 0; way < IOBAND_NR_WAYS && bytes < most; way++)
-		bytes += take_from(&group->held[way], taken, most - bytes, wanted, of);
-	ioband_core_withdraw(&group->pool->core, &group->leaf, group_ways(group));
+		bytes += take_from(&stream->held[way], taken, most - bytes, wanted, of);
+	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_ways(stream));
 	return bytes;
 }
 
 /* The pieces of a bio that have not gone yet. */
-static void release_rest(struct ioband_group *group, struct ioband_io *io, struct bio *bio,
-			 u64 now_ns)
+static void release_rest(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	bool last;
 
 	do {
 		last = bill_piece(io, bio);
-		ioband_core_admit_now(&group->pool->core, &group->leaf, &io->bill, now_ns);
+		ioband_core_admit_now(&io->group->pool->core, &io->stream->leaf, &io->bill, now_ns);
 		launch(io, bio, now_ns);
 		make_due(io);
 	} while (!last);
 	note_released(io, bio, now_ns);
 }
 
-/* Bios that were taken out of a group go out of turn, and are owed. */
-static void release_now(struct ioband_group *group, struct bio_list *taken)
+/* Bios that were taken out of a stream go out of turn, and are owed. */
+static void release_now(struct bio_list *taken)
 {
 	const u64 now_ns = ktime_get_ns();
 	struct bio *bio;
@@ -879,10 +899,10 @@ static void release_now(struct ioband_group *group, struct bio_list *taken)
 		struct ioband_io *io = ioband_io_of(bio);
 
 		if (io->piece) {
-			release_rest(group, io, bio, now_ns);
+			release_rest(io, bio, now_ns);
 			continue;
 		}
-		ioband_core_admit_now(&group->pool->core, &group->leaf, &io->bill, now_ns);
+		ioband_core_admit_now(&io->group->pool->core, &io->stream->leaf, &io->bill, now_ns);
 		launch(io, bio, now_ns);
 		make_ready(io, bio, now_ns);
 	}
@@ -919,6 +939,21 @@ static bool io_is_of_oom_victim(const struct ioband_io *io, const void *of)
 	return io->task && tsk_is_oom_victim(io->task);
 }
 
+/* What dying tasks wait for, of one stream. */
+static void release_dying(struct ioband_stream *stream)
+{
+	struct ioband_pool *pool = stream->group->pool;
+	struct bio_list taken = BIO_EMPTY_LIST;
+
+	take_held(stream, &taken, U64_MAX, io_is_of_oom_victim, NULL);
+	if (!ioband_leaf_owes_much(&stream->leaf))
+		take_held(stream, &taken, U64_MAX, io_is_of_dying, NULL);
+	else if (pool->dying_bytes > 0)
+		pool->dying_bytes -= take_held(stream, &taken, pool->dying_bytes,
+					       io_is_of_dying, NULL);
+	release_now(&taken);
+}
+
 /**
  * ioband_queue_release_dying() - release what dying tasks wait for
  * @pool: pool
@@ -927,22 +962,16 @@ static bool io_is_of_oom_victim(const struct ioband_io *io, const void *of)
  */
 void ioband_queue_release_dying(struct ioband_pool *pool)
 {
-	struct bio_list taken = BIO_EMPTY_LIST;
-	struct ioband_group *group;
+	struct ioband_stream *stream;
 	unsigned int left;
 
 	spin_lock_irq(&pool->lock);
 	pool->dying_bytes = min_t(s64, pool->dying_bytes + IOBAND_DYING_BYTES, IOBAND_DYING_BYTES);
 	for (left = pool->nr_active; left && pool->held_ios && !list_empty(&pool->active);
 	     left--) {
-		group = ioband_queue_next_active(pool);
-		take_held(group, &taken, U64_MAX, io_is_of_oom_victim, NULL);
-		if (!ioband_leaf_owes_much(&group->leaf))
-			take_held(group, &taken, U64_MAX, io_is_of_dying, NULL);
-		else if (pool->dying_bytes > 0)
-			pool->dying_bytes -= take_held(group, &taken, pool->dying_bytes,
-						       io_is_of_dying, NULL);
-		release_now(group, &taken);
+		stream = &ioband_queue_next_active(pool)->own;
+		for (; stream; stream = next_stream(stream))
+			release_dying(stream);
 		spin_unlock_irq(&pool->lock);
 		spin_lock_irq(&pool->lock);
 	}
@@ -959,6 +988,21 @@ static bool io_is_of_target_in_pieces(const struct ioband_io *io, const void *of
 	return io->target == of && io->piece;
 }
 
+/*
+ * Take what a stream holds for a target, to be given back if @requeue, into @taken;
+ * all else, and what has begun, goes down.
+ */
+static void suspend_stream(struct ioband_stream *stream, const struct ioband_target *target,
+			   bool requeue, struct bio_list *taken)
+{
+	struct bio_list going = BIO_EMPTY_LIST;
+
+	if (requeue)
+		take_held(stream, &going, U64_MAX, io_is_of_target_in_pieces, target);
+	take_held(stream, requeue ? taken : &going, U64_MAX, io_is_of_target, target);
+	release_now(&going);
+}
+
 /**
  * ioband_queue_suspend() - hold nothing of a target any more
  * @target: that is being suspended
@@ -968,8 +1012,9 @@ static bool io_is_of_target_in_pieces(const struct ioband_io *io, const void *of
  */
 void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 {
-	struct bio_list taken = BIO_EMPTY_LIST, begun = BIO_EMPTY_LIST;
+	struct bio_list taken = BIO_EMPTY_LIST;
 	struct ioband_pool *pool = target->pool;
+	struct ioband_stream *stream;
 	struct ioband_group *group;
 	unsigned int left;
 	struct bio *bio;
@@ -984,10 +1029,8 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 	 */
 	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
 		group = ioband_queue_next_active(pool);
-		if (requeue)	/* what has begun goes on */
-			take_held(group, &begun, U64_MAX, io_is_of_target_in_pieces, target);
-		take_held(group, requeue ? &taken : &begun, U64_MAX, io_is_of_target, target);
-		release_now(group, &begun);
+		for (stream = &group->own; stream; stream = next_stream(stream))
+			suspend_stream(stream, target, requeue, &taken);
 		wake_up_all(&group->room);
 		spin_unlock_irq(&pool->lock);
 		cond_resched();

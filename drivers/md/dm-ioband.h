@@ -10,6 +10,7 @@
  *	flush	 what the devices' write caches hold at the end of a turn
  *	owner	 whose bio is it: finds the group
  *	group	 the tree of groups, their life and death
+ *	stream	 a group's own bios, in streams
  *	stats	 per-CPU counters and histograms
  *	core	 the scheduler, its slices and maxima: pure, as are cost, depth, args
  *
@@ -146,6 +147,43 @@ struct ioband_key {
 	void *owner;
 };
 
+/* Real-time 0 to 7, best-effort 0 to 7, idle. */
+#define IOBAND_NR_LEVELS	17
+
+/* Best-effort 4: of a task that nobody gave another one. */
+#define IOBAND_LEVEL_USUAL	12
+
+/**
+ * struct ioband_place - a place on a mapped device
+ * @member: the device, for comparison only: it may have gone
+ * @sector: of what is below its target
+ */
+struct ioband_place {
+	const struct ioband_member *member;
+	sector_t sector;
+};
+
+/**
+ * struct ioband_stream - a queue of bios of a group
+ * @leaf: where it competes: in the group's node, or among the group's streams
+ * @group: the group
+ * @streams: place in the list of the group's other streams, those that were used
+ *	last at the end; of the group's own queue, that list
+ * @held: bios that wait, by way, oldest first
+ * @next: of a run, where it goes on; else without a member
+ * @level: see ioband_stream_level()
+ * @reads_ahead: reads that have gone while a write waited, in a row
+ */
+struct ioband_stream {
+	struct ioband_leaf leaf;
+	struct ioband_group *group;
+	struct list_head streams;
+	struct bio_list held[IOBAND_NR_WAYS];
+	struct ioband_place next;
+	u8 level;
+	u8 reads_ahead;
+};
+
 #define IOBAND_RECENT	64
 
 /**
@@ -164,7 +202,9 @@ struct ioband_scope {
 /**
  * struct ioband_group - a group of a pool
  * @node: its place in the tree; its children compete in it
- * @leaf: its own bios, which compete in @node with the children
+ * @own: its own bios, which compete in @node with the children
+ * @streams: what it has for streams of its own, while it has some; their bios are its
+ *	own too, and to @own come only what is urgent then, or has no memory for a stream
  * @pool: the pool
  * @scope: where it is indexed
  * @parent: the group above; NULL for the root
@@ -182,8 +222,7 @@ struct ioband_scope {
  * @retired: @stats that bios in flight may still use
  * @totals: what retired counters had counted; NULL until then
  * @cap: what it may have at most; NULL: as much as there is
- * @held: bios that wait, by way, oldest first
- * @held_ios: how many
+ * @held_ios: bios that wait, in all its streams
  * @held_bytes: their bytes
  * @room: tasks that wait until the group holds less
  * @active: place among the pool's active groups, while active
@@ -193,7 +232,8 @@ struct ioband_scope {
  */
 struct ioband_group {
 	struct ioband_node node;
-	struct ioband_leaf leaf;
+	struct ioband_stream own;
+	struct ioband_streams *streams;
 	struct ioband_pool *pool;
 	struct ioband_scope *scope;
 	struct ioband_group *parent;
@@ -211,7 +251,6 @@ struct ioband_group {
 	struct ioband_stats *retired;
 	struct ioband_counters *totals;
 	struct ioband_cap *cap;
-	struct bio_list held[IOBAND_NR_WAYS];
 	u32 held_ios;
 	u64 held_bytes;
 	wait_queue_head_t room;
@@ -220,6 +259,12 @@ struct ioband_group {
 	unsigned long busy_at;
 	unsigned long idle_since;
 };
+
+/* In the I/O path, which reclaim may wait for. */
+#define IOBAND_GFP	(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC)
+
+/* A group goes within two seconds of what it stood for. */
+#define IOBAND_SWEEP_INTERVAL	HZ
 
 /* How often a pool looks at itself while groups are active. */
 #define IOBAND_TICK	max(HZ / 100, 1)
@@ -415,12 +460,14 @@ struct ioband_target {
  * struct ioband_io - what goes with each bio
  * @target: whose map() took it
  * @group: that it is charged to; NULL: not accounted
+ * @stream: of the group, while it waits, or the core knows of it
  * @stats: the group's counters that it pins
  * @start_ns: when it arrived, then when it was released
  * @bill: what it costs; of a bio in pieces, its latest piece
  * @task: who submitted it, while it is held, if a task did for itself
  * @bytes: that it covers
  * @dir: see &enum ioband_dir
+ * @level: see ioband_stream_level()
  * @shared: the core knows of it, as a whole
  * @piece_least: the smallest pieces that it may go in; 0: as a whole only
  * @piece: size of its pieces; 0: it goes as a whole
@@ -434,12 +481,14 @@ struct ioband_target {
 struct ioband_io {
 	struct ioband_target *target;
 	struct ioband_group *group;
+	struct ioband_stream *stream;
 	struct ioband_stats *stats;
 	u64 start_ns;
 	struct ioband_bill bill;
 	struct task_struct *task;
 	u32 bytes;
 	u8 dir;
+	u8 level;
 	bool shared;
 	bool atomic;
 	u32 piece_least;
@@ -579,6 +628,40 @@ void ioband_pool_resume(struct ioband_target *target);
 void ioband_pool_settings(struct ioband_target *target, struct ioband_settings *settings);
 void ioband_pool_status(struct ioband_target *target, const struct ioband_settings *settings,
 			char *result, unsigned int maxlen);
+
+/* dm-ioband-stream.c: a group's own bios */
+u8 ioband_stream_level(const struct bio *bio);
+void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group,
+			struct ioband_node *node, u8 level);
+struct ioband_stream *ioband_stream_sort(struct ioband_group *group, const struct ioband_io *io,
+					 const struct bio *bio);
+void ioband_stream_end(struct ioband_group *group);
+
+/* May a bio be of a run: only where one stream has the device at a time. */
+static inline bool ioband_stream_may_run(const struct ioband_group *group, const struct bio *bio)
+{
+	return group->pool->core.slice_ns && bio_op(bio) == REQ_OP_READ;
+}
+
+/**
+ * ioband_stream_of() - the stream of a bio
+ * @group: the bio's
+ * @io: the bio's; its level is known
+ * @bio: on its way down
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: the stream.
+ */
+static inline struct ioband_stream *ioband_stream_of(struct ioband_group *group,
+						     const struct ioband_io *io,
+						     const struct bio *bio)
+{
+	if (likely(io->level == IOBAND_LEVEL_USUAL && !group->streams &&
+		   !ioband_stream_may_run(group, bio)))
+		return &group->own;
+	return ioband_stream_sort(group, io, bio);
+}
 
 /* dm-ioband-group.c: the tree of groups */
 struct ioband_group *ioband_group_new_root(struct ioband_pool *pool);

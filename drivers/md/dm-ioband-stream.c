@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: a group's own bios, in streams.
+ *
+ * A group has one queue for its own bios, as long as it is all the same which of them
+ * goes first.  It is not in two cases; then the group gets more queues, streams, which
+ * are leaves of the same tree, under a node that stands where the one queue stood:
+ *
+ *	group -- own queue (100)		group -- own queue (100, runs empty)
+ *	     `-- child (200)			     |-- streams (100) -- usual (100)
+ *						     |                |-- best-effort 0 (400)
+ *						     |                `-- a run (100)
+ *						     `-- child (200)
+ *
+ * Levels: a bio has an I/O priority, its own, or that of the task which submits it for
+ * itself.  Each level that occurs is a stream, and its weight doubles with every second
+ * level: best-effort 4, the usual one, has 100, best-effort 0 has 400 and 7 has 35,
+ * real-time 7 begins at 884 and real-time 0 has 10000; idle has 1.  So the higher ones
+ * go first, and none starves: beside usual bios, one in a hundred is of the idle class.
+ * Where the pool has slices it is the device's time that streams share, whatever groups
+ * share: a sequential reader does not wait for the bytes of a random one.
+ *
+ * Runs: on a disk that seeks, readers that each go on where they were lose all but a
+ * few per cent of the disk's speed if their bios alternate.  A run is a stream of reads
+ * of which each begins where the one before ended, whoever submits them: so it is found
+ * behind a file server or an image of a guest as well.  It gets slices (see
+ * dm-ioband-slice.c) that begin and end with its group's: a group of 16 readers reads 16
+ * runs one after the other, a slice of each, and not at all more than one reader would.
+ *
+ *	4-KiB reads at sectors	0 800 8 808 16 816 24 824
+ *	are seen as		. .   . .   a  b   a  b		two in a row: a run
+ */
+#include "dm-ioband.h"
+
+#include <linux/hash.h>
+#include <linux/ioprio.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+/*
+ * Past so many runs at once, reads are ordered no better than without them.  What is
+ * of no run has one slice beside one of each.
+ */
+#define IOBAND_RUNS_MAX		16
+
+/* So many reads must each go on where the one before ended, to be a run. */
+#define IOBAND_RUN_READS	2
+
+/* Ends of reads that are remembered. */
+#define IOBAND_SEEN_BITS	6
+
+/**
+ * struct ioband_seen - where a read has ended
+ * @place: there
+ * @reads: how many in a row had ended there, without the first
+ */
+struct ioband_seen {
+	struct ioband_place place;
+	u8 reads;
+};
+
+/**
+ * struct ioband_streams - what a group has with streams of its own
+ * @node: where they compete
+ * @level: those of a level, made when it occurs
+ * @nr_runs: how many runs there are, all in the group's list
+ * @seen: ends of reads, by hash
+ */
+struct ioband_streams {
+	struct ioband_node node;
+	struct ioband_stream *level[IOBAND_NR_LEVELS];
+	unsigned int nr_runs;
+	struct ioband_seen seen[1 << IOBAND_SEEN_BITS];
+};
+
+/* By level: twice as much for every two, from the usual one. */
+static const u16 level_weights[IOBAND_NR_LEVELS] = {
+	10000, 7071, 5000, 3536, 2500, 1768, 1250, 884,	/* real-time 0 to 7 */
+	400, 283, 200, 141, 100, 71, 50, 35,		/* best-effort 0 to 7 */
+	1,						/* idle */
+};
+
+/**
+ * ioband_stream_level() - the level of a bio
+ * @bio: on its way down
+ *
+ * What a kernel thread submits, it submits for others, if the bio does not say more.
+ *
+ * Context: Of the task that submits it.
+ *
+ * Return: below IOBAND_NR_LEVELS; the lower ones go first.
+ */
+u8 ioband_stream_level(const struct bio *bio)
+{
+	int prio = bio->bi_ioprio;
+
+	/* Newer kernels have written the task's own into the bio. */
+	if (current->flags & PF_KTHREAD && prio == get_current_ioprio())
+		return IOBAND_LEVEL_USUAL;
+	if (IOPRIO_PRIO_CLASS(prio) == IOPRIO_CLASS_NONE) {
+		if (current->flags & PF_KTHREAD)
+			return IOBAND_LEVEL_USUAL;
+		prio = get_current_ioprio();
+	}
+	switch (IOPRIO_PRIO_CLASS(prio)) {
+	case IOPRIO_CLASS_RT:
+		return prio & 7;
+	case IOPRIO_CLASS_BE:
+		return 8 + (prio & 7);
+	case IOPRIO_CLASS_IDLE:
+		return IOBAND_NR_LEVELS - 1;
+	default:
+		return IOBAND_LEVEL_USUAL;
+	}
+}
+
+/**
+ * ioband_stream_init() - make a queue
+ * @stream: to initialise
+ * @group: whose bios it takes
+ * @node: where it competes
+ * @level: of its bios
+ */
+void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group,
+			struct ioband_node *node, u8 level)
+{
+	int way;
+
+	*stream = (struct ioband_stream) { .group = group, .level = level };
+	INIT_LIST_HEAD(&stream->streams);
+	for (way = 0; way < IOBAND_NR_WAYS; way++)
+		bio_list_init(&stream->held[way]);
+	ioband_leaf_init(&stream->leaf, node, level_weights[level]);
+}
+
+static bool place_equal(const struct ioband_place *a, const struct ioband_place *b)
+{
+	return a->member == b->member && a->sector == b->sector;
+}
+
+static struct ioband_seen *seen_at(struct ioband_streams *streams,
+				   const struct ioband_place *place)
+{
+	return &streams->seen[hash_64((u64)(unsigned long)place->member ^ place->sector,
+				      IOBAND_SEEN_BITS)];
+}
+
+static bool stream_is_idle(const struct ioband_stream *stream)
+{
+	return stream->leaf.state == IOBAND_IDLE && !stream->leaf.inflight;
+}
+
+static bool stream_is_run(const struct ioband_stream *stream)
+{
+	return stream->next.member;
+}
+
+static void stream_free(struct ioband_stream *stream)
+{
+	struct ioband_group *group = stream->group;
+
+	WARN_ON_ONCE(!ioband_leaf_is_idle(&stream->leaf) || stream->leaf.inflight);
+	ioband_leaf_remove(&group->pool->core, &stream->leaf);
+	list_del(&stream->streams);
+	if (stream_is_run(stream))
+		group->streams->nr_runs--;
+	else
+		group->streams->level[stream->level] = NULL;
+	kfree(stream);
+}
+
+/* A new one at the end of the group's list; NULL without memory. */
+static struct ioband_stream *stream_new(struct ioband_group *group, u8 level)
+{
+	struct ioband_stream *stream =
+		kmalloc(sizeof(*stream), IOBAND_GFP | __GFP_ACCOUNT);
+
+	if (!stream)
+		return NULL;
+	ioband_stream_init(stream, group, &group->streams->node, level);
+	list_add_tail(&stream->streams, &group->own.streams);
+	return stream;
+}
+
+/* Room for one more run: the one that was not used for the longest time makes it. */
+static bool make_room(struct ioband_group *group)
+{
+	struct ioband_stream *stream;
+
+	if (group->streams->nr_runs < IOBAND_RUNS_MAX)
+		return true;
+	list_for_each_entry(stream, &group->own.streams, streams) {
+		if (stream_is_run(stream) && stream_is_idle(stream)) {
+			stream_free(stream);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* NULL where there is no memory, or no room. */
+static struct ioband_stream *run_new(struct ioband_group *group, u8 level,
+				     const struct ioband_place *next)
+{
+	struct ioband_stream *stream = make_room(group) ? stream_new(group, level) : NULL;
+	const struct ioband_stream *before = group->streams->level[level];
+
+	if (!stream)
+		return NULL;
+	if (before)
+		ioband_leaf_follow(&stream->leaf, &before->leaf);
+	stream->next = *next;
+	group->streams->nr_runs++;
+	return stream;
+}
+
+static bool streams_begin(struct ioband_group *group)
+{
+	struct ioband_streams *streams =
+		kzalloc(sizeof(*streams), IOBAND_GFP | __GFP_ACCOUNT);
+
+	if (!streams)
+		return false;
+	ioband_node_init(&streams->node, &group->node, IOBAND_WEIGHT_DEFAULT);
+	streams->node.streams = true;
+	group->streams = streams;
+	schedule_delayed_work(&group->pool->sweep, IOBAND_SWEEP_INTERVAL);
+	return true;
+}
+
+/* The stream of a level, made if need be; NULL without memory. */
+static struct ioband_stream *find_level(struct ioband_group *group, u8 level)
+{
+	struct ioband_stream **stream = &group->streams->level[level];
+
+	if (!*stream)
+		*stream = stream_new(group, level);
+	return *stream;
+}
+
+/* The run that a read goes on with, or that it makes; NULL if it does not. */
+static struct ioband_stream *find_run(struct ioband_group *group, const struct ioband_io *io,
+				      const struct bio *bio)
+{
+	const struct ioband_place begin = { io->target->member, bio->bi_iter.bi_sector };
+	const struct ioband_place end = { begin.member, bio_end_sector(bio) };
+	struct ioband_stream *stream;
+	struct ioband_seen *seen;
+	u8 reads = 0;
+
+	list_for_each_entry(stream, &group->own.streams, streams) {
+		if (place_equal(&stream->next, &begin) && stream->level == io->level) {
+			stream->next = end;
+			list_move_tail(&stream->streams, &group->own.streams);
+			return stream;
+		}
+	}
+	seen = seen_at(group->streams, &begin);
+	if (place_equal(&seen->place, &begin)) {
+		reads = seen->reads + 1;
+		if (reads >= IOBAND_RUN_READS)
+			return run_new(group, io->level, &end);
+	}
+	*seen_at(group->streams, &end) = (struct ioband_seen) { end, reads };
+	return NULL;
+}
+
+/**
+ * ioband_stream_sort() - the stream of a bio, where a group has or needs some
+ * @group: the bio's
+ * @io: the bio's
+ * @bio: on its way down
+ *
+ * The root keeps one queue, to which its weight and its maximum belong.
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: the stream; without memory, the group's own queue.
+ */
+struct ioband_stream *ioband_stream_sort(struct ioband_group *group, const struct ioband_io *io,
+					 const struct bio *bio)
+{
+	struct ioband_stream *stream = NULL;
+
+	if (!group->parent || (!group->streams && !streams_begin(group)))
+		return &group->own;
+	if (ioband_stream_may_run(group, bio))
+		stream = find_run(group, io, bio);
+	return stream ?: find_level(group, io->level) ?: &group->own;
+}
+
+/**
+ * ioband_stream_end() - let a group have its own queue only
+ * @group: with nothing held and nothing in flight
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_stream_end(struct ioband_group *group)
+{
+	struct ioband_stream *stream, *next;
+
+	list_for_each_entry_safe(stream, next, &group->own.streams, streams)
+		stream_free(stream);
+	kfree(group->streams);
+	group->streams = NULL;
+}

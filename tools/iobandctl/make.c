@@ -20,7 +20,7 @@
  * Long against the change from one group to the next, which takes two seeks;
  * short enough that a reader whose turn it is not does not seem to hang.
  */
-#define SLICE_OF_DISKS "80"
+#define SLICE_OF_DISKS "120"
 
 /**
  * make_check_name() - see whether a device can have a name

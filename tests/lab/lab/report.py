@@ -202,7 +202,7 @@ SET_UP = """\
 * `io.max`: the maximum of the scenario.
 * `io.prio`: `io.prio.class` with mq-deadline.
 * `ioband`: one pool, groups by cgroup, over the disk, or over each volume; on the rotating disk
-  `slice=80`, as `iobandctl create` chooses, and `measure=time` where the scenario shares time.
+  `slice=120`, as `iobandctl create` chooses, and `measure=time` where the scenario shares time.
 
 Under io.cost, io.latency and io.max, a rotating disk has mq-deadline, as the kernel chooses, and
 others have none; so has the disk under ioband.  "On a volume" is a linear device-mapper device

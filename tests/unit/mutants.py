@@ -86,8 +86,8 @@ CORE = [
     ),
     Mutant(
         "no-catch-up-on-arrival",
-        "	leaf_arrive(leaf, now_ns);\n	leaf_set_state(",
-        "	leaf_set_state(",
+        "leaf_arrive(leaf, now_ns);\n		if (core->slice_ns && way",
+        "if (core->slice_ns && way",
     ),
     Mutant(
         "one-too-many",
@@ -145,7 +145,7 @@ CORE = [
         "ent_charge(core, ent, charge, in_turn);",
         "{ ent_charge(core, ent, charge, in_turn); break; }",
     ),
-    Mutant("bytes-charged", "u32 charge = bill->charge;", "u32 charge = bill->bytes;"),
+    Mutant("bytes-charged", "leaf, bill->charge, false", "leaf, bill->bytes, false"),
     Mutant("flight-not-counted", "core->inflight_ios++;", ""),
     Mutant("flight-bytes-not-counted", "core->inflight_bytes += bill->bytes;", ""),
     Mutant("leaf-flight-not-counted", "	leaf->inflight++;\n", ""),
@@ -157,7 +157,11 @@ CORE = [
         "	core_expire(core, now_ns);\n	if (leaf->state != IOBAND_WAITING) {",
         "	if (leaf->state != IOBAND_WAITING) {",
     ),
-    Mutant("urgent-ends-waiting", "	if (leaf->state != IOBAND_WAITING) {", "	{"),
+    Mutant(
+        "urgent-ends-waiting",
+        "	if (leaf->state != IOBAND_WAITING) {\n		leaf_arrive",
+        "	{\n		leaf_arrive",
+    ),
     Mutant("withdrawn-idle", "leaf->inflight ? IOBAND_INFLIGHT : IOBAND_IDLE", "IOBAND_IDLE"),
     Mutant("completed-stays", "core->inflight_ios--;", ""),
     Mutant("completed-bytes-stay", "core->inflight_bytes -= bill->bytes;", ""),

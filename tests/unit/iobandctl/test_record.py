@@ -30,8 +30,9 @@ def lines_of(path: Path) -> list[dict]:
 
 
 def _heed_interrupts() -> None:
-    """Whoever runs the tests may ignore them, as a shell's background jobs do."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Whoever runs the tests may ignore them, as nohup does, or a shell's background job."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Run:

@@ -24,8 +24,8 @@
  * few per cent of the disk's speed if their bios alternate.  A run is a stream of reads
  * of which each begins where the one before ended, whoever submits them: so it is found
  * behind a file server or an image of a guest as well.  It gets slices (see
- * dm-ioband-slice.c) that begin and end with its group's: a group of 16 readers reads 16
- * runs one after the other, a slice of each, and not at all more than one reader would.
+ * dm-ioband-slice.c) that begin and end with its group's: 16 readers of a group are served
+ * one after the other, a slice each, and the disk seeks no more often than for one.
  *
  *	4-KiB reads at sectors	0 800 8 808 16 816 24 824
  *	are seen as		. .   . .   a  b   a  b		two in a row: a run
@@ -93,13 +93,13 @@ static const u16 level_weights[IOBAND_NR_LEVELS] = {
 u8 ioband_stream_level(const struct bio *bio)
 {
 	int prio = bio->bi_ioprio;
+	const bool silent = IOPRIO_PRIO_CLASS(prio) == IOPRIO_CLASS_NONE;
 
-	/* Newer kernels have written the task's own into the bio. */
-	if (current->flags & PF_KTHREAD && prio == get_current_ioprio())
-		return IOBAND_LEVEL_USUAL;
-	if (IOPRIO_PRIO_CLASS(prio) == IOPRIO_CLASS_NONE) {
-		if (current->flags & PF_KTHREAD)
+	if (current->flags & PF_KTHREAD) {
+		/* Newer kernels write the thread's own into a bio that says nothing. */
+		if (silent || prio == get_current_ioprio())
 			return IOBAND_LEVEL_USUAL;
+	} else if (silent) {
 		prio = get_current_ioprio();
 	}
 	switch (IOPRIO_PRIO_CLASS(prio)) {

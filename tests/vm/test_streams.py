@@ -34,7 +34,7 @@ def running(device: Ioband, *streams: Stream, window_s: float = WINDOW_S) -> Win
 
 
 def test_levels_compete_in_their_group_alone(ioband: Guest) -> None:
-    """By their weights, whether the bios say their level or their task has it."""
+    """By their weights; the bios say their level themselves."""
     guest = ioband
     with (
         null_blk(guest, **DISK) as below,

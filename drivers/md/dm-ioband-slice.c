@@ -120,7 +120,39 @@ void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *lea
 	}
 }
 
-/* How long a leaf still has its turn, if another one waits for it, at some level. */
+/* The first from @rb on that waits in ways that are @open, but for @except. */
+static struct ioband_ent *first_waiting(struct rb_node *rb, u64 open,
+					const struct ioband_ent *except)
+{
+	while (rb && (rb_to_ent(rb) == except || !(ent_shown(rb_to_ent(rb)) & open)))
+		rb = rb_next(rb);
+	return rb ? rb_to_ent(rb) : NULL;
+}
+
+/* For how long an entity has been served less than another one, where time is shared. */
+static u64 ent_lag_ns(const struct ioband_ent *ent, const struct ioband_ent *other)
+{
+	if (!vtime_before(ent->vtime, other->vtime))
+		return 0;
+	return ((other->vtime - ent->vtime) >> IOBAND_VTIME_SHIFT) * ent->weight *
+	       IOBAND_NS_PER_CHARGE;
+}
+
+/* For how long the one in service would go on now because it is the least served. */
+static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node *node)
+{
+	const struct ioband_ent *next;
+
+	if (!node_shares_time(core, node))
+		return 0;
+	next = first_waiting(rb_first_cached(&node->live), U64_MAX, node->serving);
+	return next ? ent_lag_ns(node->serving, next) : 0;
+}
+
+/*
+ * How long a leaf still has its turn, if another one waits for it, at some level: the
+ * rest of its slice, and past that until somebody has been served less.
+ */
 static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	const struct ioband_ent *ent;
@@ -131,7 +163,8 @@ static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband
 		const u64 served_ns = min(core->slice_ns, node->served_ns);
 
 		if (node->ent.waiting != ent_shown(ent))
-			left_ns = min(left_ns, core->slice_ns - served_ns);
+			left_ns = min(left_ns, max(core->slice_ns - served_ns,
+						   node_lag_ns(core, node)));
 	}
 	return left_ns;
 }
@@ -174,15 +207,6 @@ static bool node_expects(const struct ioband_node *node)
 	return false;
 }
 
-/* The first from @rb on that waits in ways that are @open, but for @except. */
-static struct ioband_ent *first_waiting(struct rb_node *rb, u64 open,
-					const struct ioband_ent *except)
-{
-	while (rb && (rb_to_ent(rb) == except || !(ent_shown(rb_to_ent(rb)) & open)))
-		rb = rb_next(rb);
-	return rb ? rb_to_ent(rb) : NULL;
-}
-
 /*
  * How long the one in service, which still is the least served, goes on after its slice:
  * until @next is, where time is shared; but from a sixteenth to a quarter of a slice.
@@ -190,16 +214,11 @@ static struct ioband_ent *first_waiting(struct rb_node *rb, u64 open,
 static u64 extension_ns(const struct ioband_core *core, const struct ioband_node *node,
 			const struct ioband_ent *next)
 {
-	const struct ioband_ent *ent = node->serving;
 	const u64 most_ns = core->slice_ns / 4;
-	u64 lag;
 
 	if (!next || !node_shares_time(core, node))
 		return most_ns;
-	lag = (next->vtime - ent->vtime) >> IOBAND_VTIME_SHIFT;
-	if (lag > most_ns)
-		return most_ns;
-	return clamp_t(u64, lag * ent->weight * IOBAND_NS_PER_CHARGE, most_ns / 4, most_ns);
+	return clamp_t(u64, ent_lag_ns(node->serving, next), most_ns / 4, most_ns);
 }
 
 /*

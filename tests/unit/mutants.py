@@ -200,6 +200,7 @@ SLICE = [
         "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
     ),
     Mutant("slice-never-ends", "node->served_ns < core->slice_ns", "true"),
+    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node)));", "0));"),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
     Mutant("no-slices", "node->serving && node->served_ns <", "false && node->served_ns <"),
     Mutant("another-after-a-slice", "vtime_before(least->vtime, node->serving->vtime)", "true"),

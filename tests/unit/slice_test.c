@@ -237,6 +237,24 @@ static void readers_cause_no_flush(void **state)
 	scene_free(&scene);
 }
 
+/* Who goes on after its slice does not empty the device first. */
+static void a_turn_that_goes_on_loses_nothing(void **state)
+{
+	static const struct sim_workload deep = { .depth = 8, .bytes = 4 * KIB };
+	const double most = alone_on("volume2", &deep);
+	struct scene_group *heavy, *light;
+
+	(void)state;
+	begin_on("volume2", IOBAND_MEASURE_TIME);
+	ioband_core_set_slice(&scene.pool.core, 20 * NSEC_PER_MSEC, true, 0);
+	heavy = add(SCENE_ROOT, 300, &deep);
+	light = add(SCENE_ROOT, 100, &deep);
+	scene_run(&scene, RUN_NS);
+	assert_ratio(heavy->sim.bytes, light->sim.bytes, 3, 0.01);
+	assert_at_least(heavy->sim.bytes + light->sim.bytes, 0.99 * most);
+	scene_free(&scene);
+}
+
 /* Its disk time is the others' while it thinks for longer than it is waited for. */
 static void a_slow_thinker_is_not_waited_for(void **state)
 {
@@ -264,6 +282,7 @@ int main(int argc, char **argv)
 		TEST(a_turn_ends_when_the_cache_is_empty),
 		TEST(writers_share_a_disk_with_a_cache),
 		TEST(readers_cause_no_flush),
+		TEST(a_turn_that_goes_on_loses_nothing),
 		TEST(a_slow_thinker_is_not_waited_for),
 	};
 

@@ -31,6 +31,7 @@ const struct sim_spec sim_specs[] = {
 	{ "disk", SIM_DISK, 31, .bps = 45000000 },
 	{ "diskwc", SIM_DISK, 31, .bps = 45000000, .cache = 8 << 20 },
 	{ "volume", SIM_VOLUME, 4, .latency_ns = 5333333 },
+	{ "volume2", SIM_VOLUME, 2, .latency_ns = 2000000 },
 	{ "volume64", SIM_VOLUME, 64, .latency_ns = 1000000 },
 	{}
 };

@@ -48,19 +48,19 @@ def test_alone_and_each_way(ioband: Guest) -> None:
         Cgroup(guest, "a") as group,
     ):
         jobs = {"r": (group, {}), "w": (group, {"rw": "randwrite", "bs": "4k"})}
-        device.set_max(group, rbps=8 * MIB, wiops=500)
-        assert device.tree()["/a"].max == {"rbps": 8 * MIB, "wiops": 500}
+        device.set_max(group, rbps=8 * MIB, wiops=250)
+        assert device.tree()["/a"].max == {"rbps": 8 * MIB, "wiops": 250}
         both = running(device, "open", **jobs)
         device.set_max(group, rbps="max")
-        assert device.tree()["/a"].max == {"wiops": 500}
+        assert device.tree()["/a"].max == {"wiops": 250}
         one = running(device, "open", **jobs)
         device.set_max(group)
         assert device.tree()["/a"].max is None
         none = running(device, "open", **jobs)
     assert both["r"].bandwidth / MIB == pytest.approx(8, rel=0.02)
-    assert both["w"].iops == pytest.approx(500, rel=0.02)
+    assert both["w"].iops == pytest.approx(250, rel=0.02)
     assert one["r"].iops + one["w"].iops > 0.9 * DISK_IOPS
-    assert one["w"].iops == pytest.approx(500, rel=0.02)
+    assert one["w"].iops == pytest.approx(250, rel=0.02)
     assert none["r"].iops + none["w"].iops > 0.9 * DISK_IOPS
 
 

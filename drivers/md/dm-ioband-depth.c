@@ -24,7 +24,7 @@
  * round of some completions, in the order lo hi, hi lo, lo hi..., so that what
  * drifts meanwhile cancels.  What hi, the wider one, had more than lo in each pair
  * of rounds is compared with what is wanted of it, gain_wanted(): when the mean is
- * IOBAND_TRIAL_T standard errors away, hi has won, or lo.  Where the difference is
+ * some standard errors away, t_squared(), hi has won, or lo.  Where the difference is
  * clear that takes three pairs, some 100 ms; where noise hides it, longer.  If
  * that has not happened after IOBAND_TRIAL_PAIRS, nothing is changed.
  *
@@ -60,10 +60,16 @@
  * It begins with a few whole bios, as large as they come: no device is slow
  * because of its bios' size until smaller ones have been tried.
  *
- * Throughput counts bytes, and each bio as IOBAND_BIO_BYTES more, each piece as its
- * part of that: devices have a cost of either kind.  With bios of one size any
- * mixture gives the same percentages; with several, rounds differ by the sizes
- * that happened to be in them, and so the less.
+ * Throughput counts bytes, or bios, or bytes and each bio as IOBAND_BIO_BYTES more; each
+ * piece as its part of a bio.  With bios of one size it does not matter which.  With
+ * several, rounds differ by the sizes that happened to be in them, and the less the
+ * more what is counted is what takes the device's time.  So all are, and those count
+ * by which the pairs of a trial agree best.
+ *
+ *	Two I/Os at a time, 2 ms each whatever the size; one bio in fifty has 1 MiB,
+ *	the others 4 KiB.  In a round of 16 there are no large ones, one, or two: its
+ *	bytes are 64 KiB, or 1.1 MB, or 2.2 MB, and a trial of 2 against 3 in flight
+ *	says anything.  In bios every round is the same: 2 in flight will do.
  *
  * Light loads.  In a trial of less the limit is two thirds of what was really in
  * flight.  If it hardly ever holds bios back, or if it does and costs throughput,
@@ -76,6 +82,7 @@
  */
 #include "dm-ioband-depth.h"
 
+#include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/time64.h>
@@ -116,8 +123,7 @@
 #define IOBAND_LATE_PART	16
 #define IOBAND_ROUND_MAX_NS	(500 * NSEC_PER_MSEC)
 
-/* Standard errors that decide, pairs that it takes, and after which it is left. */
-#define IOBAND_TRIAL_T		2
+/* Pairs that it takes, and after which it is left. */
 #define IOBAND_TRIAL_LEAST	3
 #define IOBAND_TRIAL_LEAST_FIRST	2
 #define IOBAND_TRIAL_PAIRS	32
@@ -318,23 +324,61 @@ enum verdict {
 	NOBODY_WINS,
 };
 
+/* How much the gains of the pairs differ: their number, squared, times their variance. */
+static s64 gain_spread(const struct ioband_gain *gain, s64 pairs)
+{
+	return pairs * gain->squares - gain->sum * gain->sum;
+}
+
+/* The gain by the yard that the pairs agree best by. */
+static const struct ioband_gain *trial_gain(const struct ioband_trial *trial)
+{
+	const struct ioband_gain *best = trial->gains, *gain;
+
+	for (gain = best + 1; gain < trial->gains + IOBAND_NR_YARDS; gain++)
+		if (gain_spread(gain, trial->pairs) < gain_spread(best, trial->pairs))
+			best = gain;
+	return best;
+}
+
+/*
+ * So many standard errors, squared, decide: what chance exceeds in one case of twenty,
+ * or a little less with many pairs, at which it is looked many times.
+ */
+static s64 t_squared(u32 pairs)
+{
+	static const u8 of_few[] = { 0, 0, 40, 9, 6, 5 };
+
+	return pairs < ARRAY_SIZE(of_few) ? of_few[pairs] : 4;
+}
+
 /*
  * The mean gain of the pairs is more, or less, than what is wanted, by so many times
  * its standard error: Student's t, squared, for integers.  To stay at the chosen pipe
  * because a narrower one costs much, one pair is enough.
  */
-static enum verdict trial_verdict(const struct ioband_trial *trial, enum ioband_try try, u32 least,
-				  s64 gain)
+static enum verdict trial_verdict(const struct ioband_trial *trial, enum ioband_try try, u32 least)
 {
+	const struct ioband_gain *gain = trial_gain(trial);
 	const s64 n = trial->pairs;
-	const s64 beyond = trial->gain - n * gain_wanted(try);
-	const s64 spread = n * trial->gain_squares - trial->gain * trial->gain;
+	const s64 beyond = gain->sum - n * gain_wanted(try);
+	const s64 spread = gain_spread(gain, n);
 
-	if (!try_is_up(try) && gain > IOBAND_DEPTH_CLEAR)
+	if (!try_is_up(try) && gain->last > IOBAND_DEPTH_CLEAR)
 		return HI_WINS;
-	if (n >= least && beyond * beyond * (n - 1) >= IOBAND_TRIAL_T * IOBAND_TRIAL_T * spread)
+	if (n >= least && beyond * beyond * (n - 1) >= t_squared(n) * spread)
 		return beyond > 0 ? HI_WINS : LO_WINS;
 	return n < IOBAND_TRIAL_PAIRS ? UNDECIDED : NOBODY_WINS;
+}
+
+static void gain_add_pair(struct ioband_gain *gain)
+{
+	const s64 more = gain->hi_rate - gain->lo_rate;
+
+	gain->last = clamp_t(s64, div64_s64(more * 1024, max_t(s64, gain->lo_rate, 1)),
+			     -1024, 4096);
+	gain->sum += gain->last;
+	gain->squares += gain->last * gain->last;
 }
 
 /* Both have had a round: see who has won. */
@@ -342,15 +386,13 @@ static void depth_end_pair(struct ioband_depth *depth)
 {
 	const u32 least = depth->found ? IOBAND_TRIAL_LEAST : IOBAND_TRIAL_LEAST_FIRST;
 	struct ioband_trial *trial = &depth->trial;
-	const s64 more = trial->hi_rate - trial->lo_rate;
-	const s64 gain = clamp_t(s64, div64_s64(more * 1024, max_t(s64, trial->lo_rate, 1)),
-				 -1024, 4096);
 	enum verdict verdict;
+	u32 yard;
 
 	trial->pairs++;
-	trial->gain += gain;
-	trial->gain_squares += gain * gain;
-	verdict = trial_verdict(trial, depth->try, least, gain);
+	for (yard = 0; yard < IOBAND_NR_YARDS; yard++)
+		gain_add_pair(&trial->gains[yard]);
+	verdict = trial_verdict(trial, depth->try, least);
 	if (verdict == UNDECIDED)
 		return;
 	if (verdict == (try_is_up(depth->try) ? HI_WINS : LO_WINS))
@@ -376,17 +418,42 @@ static bool trial_tells(const struct ioband_depth *depth)
 	}
 }
 
-static void depth_end_trial_round(struct ioband_depth *depth, u64 rate)
+static u64 round_work(const struct ioband_sample *round, enum ioband_yard yard)
+{
+	switch (yard) {
+	case IOBAND_YARD_BYTES:
+		return round->bytes;
+	case IOBAND_YARD_BIOS:
+		return round->work - round->bytes;
+	default:
+		return round->work;
+	}
+}
+
+/* Work a millisecond; a millionth of a second is less than any round takes. */
+static u64 round_rate(const struct ioband_sample *round, enum ioband_yard yard)
+{
+	return mul_u64_u64_div_u64(round_work(round, yard), NSEC_PER_MSEC,
+				   max_t(u64, round->ns, NSEC_PER_USEC));
+}
+
+static void depth_end_trial_round(struct ioband_depth *depth)
 {
 	struct ioband_trial *trial = &depth->trial;
+	const bool at_hi = trial_is_at_hi(trial);
+	u32 yard;
 
-	if (trial_is_at_hi(trial)) {
-		trial->hi_rate = rate;
-	} else if (trial_tells(depth)) {
-		trial->lo_rate = rate;
-	} else {		/* even less would do: nothing to be seen */
+	if (!at_hi && !trial_tells(depth)) {	/* even less would do: nothing to be seen */
 		depth_stay(depth);
 		return;
+	}
+	for (yard = 0; yard < IOBAND_NR_YARDS; yard++) {
+		const u64 rate = round_rate(&depth->round, yard);
+
+		if (at_hi)
+			trial->gains[yard].hi_rate = rate;
+		else
+			trial->gains[yard].lo_rate = rate;
 	}
 	if (++trial->rounds % 2 == 0)
 		depth_end_pair(depth);
@@ -422,13 +489,6 @@ static void depth_end_pause_round(struct ioband_depth *depth, u64 rate)
 	}
 	if (depth->phase_ns >= depth->pause_ns)
 		depth_start_trial(depth);
-}
-
-/* Work a millisecond; a millionth of a second is less than any round takes. */
-static u64 round_rate(const struct ioband_sample *round)
-{
-	return mul_u64_u64_div_u64(round->work, NSEC_PER_MSEC,
-				   max_t(u64, round->ns, NSEC_PER_USEC));
 }
 
 static bool round_is_over(const struct ioband_depth *depth)
@@ -481,9 +541,9 @@ bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample 
 	depth->phase_ns += depth->round.ns;
 	depth_look_at_round(depth, &depth->round);
 	if (ioband_depth_in_trial(depth))
-		depth_end_trial_round(depth, round_rate(&depth->round));
+		depth_end_trial_round(depth);
 	else
-		depth_end_pause_round(depth, round_rate(&depth->round));
+		depth_end_pause_round(depth, round_rate(&depth->round, IOBAND_YARD_BOTH));
 	depth->round = (struct ioband_sample) {};
 	return !pipe_equal(depth->pipe, old);
 }

@@ -100,25 +100,49 @@ enum ioband_try {
 };
 
 /**
+ * enum ioband_yard - what throughput is counted in
+ * @IOBAND_YARD_BOTH: bytes and bios, see ioband_depth_work()
+ * @IOBAND_YARD_BYTES: bytes
+ * @IOBAND_YARD_BIOS: bios
+ * @IOBAND_NR_YARDS: how many there are
+ */
+enum ioband_yard {
+	IOBAND_YARD_BOTH,
+	IOBAND_YARD_BYTES,
+	IOBAND_YARD_BIOS,
+	IOBAND_NR_YARDS,
+};
+
+/**
+ * struct ioband_gain - what the wider pipe had more, by one yard
+ * @lo_rate: throughput of the last round at the narrower one
+ * @hi_rate: throughput of the last round at the wider one
+ * @last: of the last pair of rounds, in 1024ths
+ * @sum: of all pairs
+ * @squares: the squares of these, summed
+ */
+struct ioband_gain {
+	u64 lo_rate;
+	u64 hi_rate;
+	s64 last;
+	s64 sum;
+	s64 squares;
+};
+
+/**
  * struct ioband_trial - two pipes compete
  * @lo: the one that isolates better
  * @hi: the one that the device may need; its @ios is 0: no trial is going on
  * @rounds: finished so far: lo, hi, hi, lo and so on
- * @lo_rate: throughput of the last round at @lo
- * @hi_rate: throughput of the last round at @hi
  * @pairs: pairs of rounds finished
- * @gain: what @hi had more than @lo, summed over the pairs, in 1024ths
- * @gain_squares: the squares of these, summed
+ * @gains: what @hi had more than @lo, by each yard
  */
 struct ioband_trial {
 	struct ioband_pipe lo;
 	struct ioband_pipe hi;
 	unsigned int rounds;
-	u64 lo_rate;
-	u64 hi_rate;
 	u32 pairs;
-	s64 gain;
-	s64 gain_squares;
+	struct ioband_gain gains[IOBAND_NR_YARDS];
 };
 
 /**

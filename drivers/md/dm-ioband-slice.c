@@ -8,8 +8,8 @@
  * keeps its turn, however much it leads, until it has had the device for
  * slice_ns or has nothing more to come; then the least-served one that waits
  * gets it (time slices with anticipation, as CFQ had them, on virtual time).
- * If that is still the one in service, it goes on until it no longer is, a quarter
- * of a slice at most, and again: so weights far apart show in how long a turn is.
+ * If that is still the one in service, it goes on until it no longer is: so weights
+ * far apart show in how long a turn is.
  * While its last bio has completed a moment ago it is waited for, as above.  Who
  * comes to read after having been idle is the next if none has been served less, and a
  * turn of one that has been served more ends after half a slice then.
@@ -129,24 +129,29 @@ static struct ioband_ent *first_waiting(struct rb_node *rb, u64 open,
 	return rb ? rb_to_ent(rb) : NULL;
 }
 
-/* For how long an entity has been served less than another one, where time is shared. */
-static u64 ent_lag_ns(const struct ioband_ent *ent, const struct ioband_ent *other)
+/* From one completion to the next. */
+static u64 leaf_gap_ns(const struct ioband_leaf *leaf)
 {
-	if (!vtime_before(ent->vtime, other->vtime))
-		return 0;
-	return ((other->vtime - ent->vtime) >> IOBAND_VTIME_SHIFT) * ent->weight *
-	       IOBAND_NS_PER_CHARGE;
+	return leaf->gap_ns ?: IOBAND_GAP_FIRST_NS;
 }
 
-/* For how long the one in service would go on now because it is the least served. */
-static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node *node)
+/*
+ * For how long the one in service would go on now because it is the least served: by its
+ * time, or by how many bios like the last it takes until it no longer is.
+ */
+static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node *node,
+		       const struct ioband_leaf *leaf)
 {
-	const struct ioband_ent *next;
+	const struct ioband_ent *ent = node->serving, *next;
+	u64 lag;
 
-	if (!node_shares_time(core, node))
+	next = first_waiting(rb_first_cached(&node->live), U64_MAX, ent);
+	if (!next || !vtime_before(ent->vtime, next->vtime))
 		return 0;
-	next = first_waiting(rb_first_cached(&node->live), U64_MAX, node->serving);
-	return next ? ent_lag_ns(node->serving, next) : 0;
+	lag = next->vtime - ent->vtime;
+	if (node_shares_time(core, node))
+		return (lag >> IOBAND_VTIME_SHIFT) * ent->weight * IOBAND_NS_PER_CHARGE;
+	return min_t(u64, div64_u64(lag, ent->turn ?: 1), core->limit_ios) * leaf_gap_ns(leaf);
 }
 
 /*
@@ -164,7 +169,7 @@ static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband
 
 		if (node->ent.waiting != ent_shown(ent))
 			left_ns = min(left_ns, max(core->slice_ns - served_ns,
-						   node_lag_ns(core, node)));
+						   node_lag_ns(core, node, leaf)));
 	}
 	return left_ns;
 }
@@ -172,10 +177,9 @@ static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband
 /* How much of a leaf may be in flight: what comes back in its turn, and soon. */
 static u32 leaf_depth(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	const u64 gap_ns = leaf->gap_ns ?: IOBAND_GAP_FIRST_NS;
 	const u64 time_ns = min_t(u64, leaf_turn_left_ns(core, leaf), IOBAND_DRAIN_NS);
 
-	return clamp_t(u64, div64_u64(time_ns, gap_ns), 1, core->limit_ios);
+	return clamp_t(u64, div64_u64(time_ns, leaf_gap_ns(leaf)), 1, core->limit_ios);
 }
 
 /**
@@ -208,20 +212,6 @@ static bool node_expects(const struct ioband_node *node)
 }
 
 /*
- * How long the one in service, which still is the least served, goes on after its slice:
- * until @next is, where time is shared; but from a sixteenth to a quarter of a slice.
- */
-static u64 extension_ns(const struct ioband_core *core, const struct ioband_node *node,
-			const struct ioband_ent *next)
-{
-	const u64 most_ns = core->slice_ns / 4;
-
-	if (!next || !node_shares_time(core, node))
-		return most_ns;
-	return clamp_t(u64, ent_lag_ns(node->serving, next), most_ns / 4, most_ns);
-}
-
-/*
  * Whose turn it is in a node.  After a slice it is that of the least served that
  * waits, or still of the one in service, which is here although what it does may
  * be in flight or to come.  Who thinks, and would be the next, is waited for.  Who
@@ -244,9 +234,6 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 		node->served_ns = 0;
 	} else if (node_expects(node)) {
 		*expect = true;
-	} else {
-		least = first_waiting(&least->rb, open, node->serving);
-		node->served_ns = core->slice_ns - extension_ns(core, node, least);
 	}
 	return node->serving;
 }
@@ -293,7 +280,7 @@ static u64 leaf_destage_ns(const struct ioband_leaf *leaf, u64 bytes)
  */
 u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf)
 {
-	return div_u64(leaf->gap_ns ?: IOBAND_GAP_FIRST_NS, IOBAND_NS_PER_CHARGE);
+	return div_u64(leaf_gap_ns(leaf), IOBAND_NS_PER_CHARGE);
 }
 
 /**

@@ -200,7 +200,10 @@ SLICE = [
         "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
     ),
     Mutant("slice-never-ends", "node->served_ns < core->slice_ns", "true"),
-    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node)));", "0));"),
+    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, leaf)));", "0));"),
+    Mutant(
+        "bytes-end-with-the-slice", "core->limit_ios) * leaf_gap_ns(leaf)", "0) * leaf_gap_ns(leaf)"
+    ),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
     Mutant("no-slices", "node->serving && node->served_ns <", "false && node->served_ns <"),
     Mutant("another-after-a-slice", "vtime_before(least->vtime, node->serving->vtime)", "true"),
@@ -223,8 +226,6 @@ SLICE = [
     Mutant(
         "comes-too-early", "if (node->serving && vtime_before(ent->vtime", "if (node->serving || (0"
     ),
-    Mutant("goes-on-too-long", "	if (lag > most_ns)\n", "	if (lag || true)\n"),
-    Mutant("goes-on-too-short", "first_waiting(&least->rb, open, node->serving)", "least"),
     Mutant("flush-for-its-owner", "a->ent.parent == b->ent.parent &&", "false &&"),
     Mutant(
         "no-flush", ">= IOBAND_GAP_FIRST_NS)\n		core->flush", "== 0)\n		core->flush"
@@ -253,8 +254,8 @@ SLICE = [
     Mutant("time-is-all-its", "core->owned_ns = now_ns;\n	leaf_use", "leaf_use"),
     Mutant(
         "change-takes-for-ever",
-        "clamp_t(u64, div64_u64(time_ns, gap_ns), 1, core->limit_ios)",
-        "core->limit_ios + 0 * (gap_ns + time_ns)",
+        "clamp_t(u64, div64_u64(time_ns, leaf_gap_ns(leaf)), 1, core->limit_ios)",
+        "core->limit_ios + 0 * time_ns",
     ),
     Mutant(
         "gaps-of-the-idle", "leaf->run_ns = leaf->inflight ? now_ns : 0", "leaf->run_ns = now_ns"
@@ -267,7 +268,7 @@ SLICE = [
     Mutant("thinker-not-woken-for", "*wake_ns = leaf->think_until_ns;", ";"),
     Mutant(
         "urgent-is-free",
-        "div_u64(leaf->gap_ns ?: IOBAND_GAP_FIRST_NS, IOBAND_NS_PER_CHARGE)",
+        "div_u64(leaf_gap_ns(leaf), IOBAND_NS_PER_CHARGE)",
         "0",
     ),
 ]
@@ -346,6 +347,9 @@ DEPTH = [
     Mutant("cuts-for-ever", "pipe.piece_bytes *= 2;", ";"),
     Mutant("cuts-to-nothing", "piece >= bytes && piece > IOBAND_PIECE_MIN", "piece >= bytes"),
     Mutant("never-pressed", "round->held_ios >= round->ios / IOBAND_PRESSED_PART", "false"),
+    Mutant("one-yard", "gain < trial->gains + IOBAND_NR_YARDS", "false"),
+    Mutant("bytes-for-all", "return round->work - round->bytes;", "return round->bytes;"),
+    Mutant("worst-yard", "< gain_spread(best,", "> gain_spread(best,"),
     Mutant("always-full", "depth->full = round->held_ios", "depth->full = round->ios"),
 ]
 

@@ -89,6 +89,7 @@ class Machine:
 
     def unplug(self) -> None:
         """Pull the disk out, and wait until nothing is left of it."""
+        self.guest.run(["udevadm", "settle"])  # nobody reads it
         self.pull()
         self.wait_gone(ID)
         self.wait_gone(WRAPPED)

@@ -64,7 +64,8 @@
  * piece as its part of a bio.  With bios of one size it does not matter which.  With
  * several, rounds differ by the sizes that happened to be in them, and the less the
  * more what is counted is what takes the device's time.  So all are, and those count
- * by which the pairs of a trial agree best.
+ * by which the pairs of a trial agree best.  But when by one of them the wider pipe has
+ * clearly lost, it has only changed whose bios are served, and has not won.
  *
  *	Two I/Os at a time, 2 ms each whatever the size; one bio in fifty has 1 MiB,
  *	the others 4 KiB.  In a round of 16 there are no large ones, one, or two: its
@@ -353,22 +354,44 @@ static s64 t_squared(u32 pairs)
 }
 
 /*
- * The mean gain of the pairs is more, or less, than what is wanted, by so many times
- * its standard error: Student's t, squared, for integers.  To stay at the chosen pipe
- * because a narrower one costs much, one pair is enough.
+ * Is the mean gain of the pairs away from what is wanted, by so many times its standard
+ * error?  Student's t, squared, for integers.
+ */
+static bool gain_is_clear(const struct ioband_gain *gain, s64 pairs, s64 wanted)
+{
+	const s64 beyond = gain->sum - pairs * wanted;
+
+	return beyond * beyond * (pairs - 1) >= t_squared(pairs) * gain_spread(gain, pairs);
+}
+
+/* By another yard it has lost: what has changed is which bios are served. */
+static bool trial_is_contested(const struct ioband_trial *trial)
+{
+	const struct ioband_gain *gain;
+
+	for (gain = trial->gains; gain < trial->gains + IOBAND_NR_YARDS; gain++)
+		if (gain->sum < 0 && gain_is_clear(gain, trial->pairs, 0))
+			return true;
+	return false;
+}
+
+/*
+ * Is the gain more, or less, than what is wanted?  To stay at the chosen pipe because a
+ * narrower one costs much, one pair is enough.
  */
 static enum verdict trial_verdict(const struct ioband_trial *trial, enum ioband_try try, u32 least)
 {
 	const struct ioband_gain *gain = trial_gain(trial);
-	const s64 n = trial->pairs;
-	const s64 beyond = gain->sum - n * gain_wanted(try);
-	const s64 spread = gain_spread(gain, n);
+	const s64 wanted = gain_wanted(try);
 
 	if (!try_is_up(try) && gain->last > IOBAND_DEPTH_CLEAR)
 		return HI_WINS;
-	if (n >= least && beyond * beyond * (n - 1) >= t_squared(n) * spread)
-		return beyond > 0 ? HI_WINS : LO_WINS;
-	return n < IOBAND_TRIAL_PAIRS ? UNDECIDED : NOBODY_WINS;
+	if (trial->pairs >= least && gain_is_clear(gain, trial->pairs, wanted)) {
+		if (gain->sum > trial->pairs * wanted && !trial_is_contested(trial))
+			return HI_WINS;
+		return LO_WINS;
+	}
+	return trial->pairs < IOBAND_TRIAL_PAIRS ? UNDECIDED : NOBODY_WINS;
 }
 
 static void gain_add_pair(struct ioband_gain *gain)

@@ -154,6 +154,32 @@ static void bios_count_where_bytes_say_nothing(void **state)
 	}
 }
 
+/* With more in flight fewer small bios are served, and more large ones: nothing is won. */
+static void another_mixture_is_no_gain(void **state)
+{
+	struct ioband_depth depth;
+	u32 i;
+
+	(void)state;
+	ioband_depth_init(&depth);
+	for (i = 0; i < 1000; i++) {
+		const bool wide = depth.pipe.ios > 4;
+		const u64 ios = wide ? 12 : 20, bytes = wide ? 2400000 : 2000000;
+		const struct ioband_sample sample = {
+			.ns = TICK_NS,
+			.ios = ios,
+			.bytes = bytes,
+			.work = bytes + ios * IOBAND_BIO_BYTES,
+			.max_bytes = 262144,
+			.held_ios = ios,
+			.peak_ios = depth.pipe.ios,
+		};
+
+		ioband_depth_sample(&depth, &sample);
+		assert_in_range(depth.chosen.ios, 1, 4);
+	}
+}
+
 /* ---- in pieces ----------------------------------------------------------- */
 
 static const struct sim_workload synchronous = { .depth = 1, .bytes = 65536, .think_ns = 5000 };
@@ -281,6 +307,7 @@ int main(int argc, char **argv)
 		TEST(fills_devices_with_large_bios),
 		TEST(fills_devices_with_mixed_bios),
 		TEST(bios_count_where_bytes_say_nothing),
+		TEST(another_mixture_is_no_gain),
 		TEST(cuts_where_bytes_count),
 		TEST(shares_between_synchronous_readers),
 		TEST(leaves_light_loads_alone),

@@ -332,11 +332,11 @@ CAP = [
 
 DEPTH = [
     Mutant("wants-too-much", "(1024 * 2 / 100)", "(1024 * 60 / 100)"),
-    Mutant("wants-nothing", "n * gain_wanted(try)", "n * -100"),
+    Mutant("wants-nothing", "s64 wanted = gain_wanted(try)", "s64 wanted = -100"),
     Mutant(
         "winner-swapped",
-        "return beyond > 0 ? HI_WINS : LO_WINS;",
-        "return beyond > 0 ? LO_WINS : HI_WINS;",
+        "gain->sum > trial->pairs * wanted",
+        "gain->sum < trial->pairs * wanted",
     ),
     Mutant("never-rests", "depth->phase_ns >= depth->pause_ns", "true"),
     Mutant("never-looks-again", "depth->phase_ns >= depth->pause_ns", "!depth->found"),
@@ -347,8 +347,13 @@ DEPTH = [
     Mutant("cuts-for-ever", "pipe.piece_bytes *= 2;", ";"),
     Mutant("cuts-to-nothing", "piece >= bytes && piece > IOBAND_PIECE_MIN", "piece >= bytes"),
     Mutant("never-pressed", "round->held_ios >= round->ios / IOBAND_PRESSED_PART", "false"),
-    Mutant("one-yard", "gain < trial->gains + IOBAND_NR_YARDS", "false"),
+    Mutant(
+        "one-yard",
+        "gain = best + 1; gain < trial->gains + IOBAND_NR_YARDS",
+        "gain = best + 1; false",
+    ),
     Mutant("bytes-for-all", "return round->work - round->bytes;", "return round->bytes;"),
+    Mutant("never-contested", "if (gain->sum < 0 &&", "if (false &&"),
     Mutant("worst-yard", "< gain_spread(best,", "> gain_spread(best,"),
     Mutant("always-full", "depth->full = round->held_ios", "depth->full = round->ios"),
 ]

@@ -2,12 +2,16 @@
 """What concerns the run as a whole: which tests stay together, and what fails it."""
 
 import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from _pytest.terminal import TerminalReporter
 from harness.splats import splats_of
 
 SPLATS: list[str] = []
+# More tests than that in one kind of guest, and there are two guests of it.
+GROUP_MAX = 100
 
 
 def _companions(item: pytest.Item) -> tuple[bool, str]:
@@ -24,6 +28,20 @@ def _companions(item: pytest.Item) -> tuple[bool, str]:
     return True, f"{item.callspec.params['kernel_name']} {words}".strip()  # type: ignore[attr-defined]
 
 
+def _halve(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Take the tests of about every second file out of a list, and return them."""
+    files = sorted(Counter(item.path for item in items).items(), key=lambda file: -file[1])
+    halves: tuple[set[Path], set[Path]] = (set(), set())
+    sizes = [0, 0]
+    for path, size in files:
+        smaller = sizes.index(min(sizes))
+        halves[smaller].add(path)
+        sizes[smaller] += size
+    taken = [item for item in items if item.path in halves[1]]
+    items[:] = [item for item in items if item.path in halves[0]]
+    return taken
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist looks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --dist loadgroup: put in groups, those first that take longest."""
@@ -32,6 +50,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     groups: dict[tuple[bool, str], list[pytest.Item]] = {}
     for item in items:
         groups.setdefault(_companions(item), []).append(item)
+    for (needs_guest, name), members in list(groups.items()):
+        if needs_guest and len(members) > GROUP_MAX:
+            groups[needs_guest, f"{name} more"] = _halve(members)
     for (_, name), members in groups.items():
         for item in members:
             item.add_marker(pytest.mark.xdist_group(name))

@@ -21,6 +21,7 @@
 
 #include <linux/backing-dev.h>
 #include <linux/blkdev.h>
+#include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -96,6 +97,28 @@ void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio 
 		*key = (struct ioband_key) { IOBAND_KIND_CGROUP, css->id, css };
 		break;
 	}
+}
+
+/**
+ * ioband_owner_correct() - see to it that a task's own bio is the task's
+ * @key: of the cgroup that the block layer has recorded
+ *
+ * What the block layer keeps for a cgroup on a device comes with the first bio; while
+ * there is no memory for it, as when hundreds of cgroups begin at once, it records the
+ * nearest cgroup above.  There a bio could wait for long behind a weight not its own.
+ *
+ * Context: Under RCU.
+ *
+ * Return: the css that @key is of now, with a reference, if it is another; else NULL.
+ */
+struct cgroup_subsys_state *ioband_owner_correct(struct ioband_key *key)
+{
+	struct cgroup_subsys_state *css = ioband_owner_of_task();
+
+	if (likely(css == key->owner) || !css_tryget(css))
+		return NULL;
+	*key = (struct ioband_key) { IOBAND_KIND_CGROUP, css->id, css };
+	return css;
 }
 
 static const struct block_device_operations owner_ops = {

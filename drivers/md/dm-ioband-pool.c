@@ -222,6 +222,15 @@ static void tick_open(struct ioband_pool *pool)
 	spin_unlock_irq(&pool->lock);
 }
 
+static void pool_stock(struct work_struct *work)
+{
+	struct ioband_pool *pool = container_of(work, struct ioband_pool, stock);
+	unsigned int noio = memalloc_noio_save();
+
+	ioband_stats_stock(pool);
+	memalloc_noio_restore(noio);
+}
+
 static void pool_tick(struct work_struct *work)
 {
 	struct ioband_pool *pool = container_of(work, struct ioband_pool, tick.work);
@@ -263,6 +272,7 @@ static void pool_free(struct ioband_pool *pool)
 	cancel_delayed_work_sync(&pool->tick);
 	cancel_delayed_work_sync(&pool->sweep);
 	hrtimer_cancel(&pool->wake);
+	cancel_work_sync(&pool->stock);
 	ioband_group_free_all(pool);
 	ioband_stats_unstock(pool);
 	kfree(pool);
@@ -289,6 +299,8 @@ static struct ioband_pool *pool_new(const char *name)
 	INIT_LIST_HEAD(&pool->active);
 	INIT_LIST_HEAD(&pool->dirty);
 	hrtimer_setup(&pool->wake, ioband_queue_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	init_waitqueue_head(&pool->stocked);
+	INIT_WORK(&pool->stock, pool_stock);
 	INIT_DELAYED_WORK(&pool->tick, pool_tick);
 	INIT_DELAYED_WORK(&pool->sweep, ioband_group_sweep);
 	pool->root = ioband_group_new_root(pool);

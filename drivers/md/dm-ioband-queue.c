@@ -602,12 +602,14 @@ static struct ioband_group *find_recent(struct ioband_scope *scope, const struct
 
 /*
  * Under the lock: the bio's group, which has counters; pinned.  Found again, so
- * that it is known not to have gone meanwhile.
+ * that it is known not to have gone meanwhile.  Return: false if one above stands in
+ * for it, for want of counters.
  */
-static void find_group(struct ioband_io *io, enum ioband_mode mode, const struct ioband_key *key)
+static bool find_group(struct ioband_io *io, enum ioband_mode mode, const struct ioband_key *key)
 {
 	struct ioband_scope *scope = ioband_scope_of(io->target->member, mode);
 	struct ioband_group *group = scope->group;
+	bool has_them = true;
 
 	if (mode != IOBAND_MODE_DEVICE) {
 		group = find_recent(scope, key) ?: ioband_group_get(scope, key);
@@ -615,11 +617,46 @@ static void find_group(struct ioband_io *io, enum ioband_mode mode, const struct
 			rcu_assign_pointer(scope->recent[ioband_recent_slot(key->id)], group);
 	}
 	/* The topmost always has them. */
-	while (!ioband_stats_ready(group))
-		group = group->parent;
+	for (; !ioband_stats_ready(group); group = group->parent)
+		has_them = false;
 	io->group = group;
 	io->stats = rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
 	ioband_stats_pin(io->stats);
+	return has_them;
+}
+
+/*
+ * Lock the pool, with the bio's group found and pinned.  One that begins while there are
+ * no counters for it gets them in a moment, and who may wait does: one that stood in for
+ * it could hold the bio for long, behind a weight not its own.
+ */
+static unsigned long lock_group(struct ioband_pool *pool, struct ioband_io *io, struct bio *bio,
+				enum ioband_mode mode, bool own, bool may_wait)
+	__acquires(&pool->lock)
+{
+	struct cgroup_subsys_state *css = NULL;
+	struct ioband_key key;
+	unsigned long flags;
+	bool found;
+
+	for (;;) {
+		rcu_read_lock();
+		if (mode != IOBAND_MODE_DEVICE)
+			ioband_owner_key(&key, mode, bio);
+		if (own && ioband_mode_is_cgroup(mode))
+			css = ioband_owner_correct(&key);
+		spin_lock_irqsave(&pool->lock, flags);
+		found = find_group(io, mode, &key);
+		rcu_read_unlock();
+		if (unlikely(css))
+			css_put(css);
+		if (likely(found) || !may_wait)
+			return flags;
+		ioband_stats_unpin(io->stats);
+		spin_unlock_irqrestore(&pool->lock, flags);
+		ioband_stats_wait(pool);
+		may_wait = false;
+	}
 }
 
 /*
@@ -646,14 +683,13 @@ static void turn_away(struct ioband_io *io, struct bio *bio, blk_status_t status
 
 /* Not inlined: the open state has no use for what this keeps on the stack. */
 static noinline int enter_locked(struct ioband_target *target, struct ioband_io *io,
-				 struct bio *bio, enum ioband_mode mode, bool may_wait)
+				 struct bio *bio, enum ioband_mode mode, bool own)
 {
+	const bool may_wait = own && !(bio->bi_opf & REQ_NOWAIT);
 	struct ioband_pool *pool = target->pool;
 	const enum urgency urgency = urgency_of(bio);
-	const bool nowait = bio->bi_opf & REQ_NOWAIT;
 	struct ioband_group *group;
 	struct ioband_stats *stats;
-	struct ioband_key key;
 	enum verdict verdict;
 	unsigned long flags;
 	bool wait;
@@ -665,22 +701,17 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	io->bill.cached = ioband_flush_is_needed(target, bio);
 	io->piece = 0;
 	io->piece_least = ioband_piece_least(bio);
-	rcu_read_lock();
-	if (mode != IOBAND_MODE_DEVICE)
-		ioband_owner_key(&key, mode, bio);
-	spin_lock_irqsave(&pool->lock, flags);
-	find_group(io, mode, &key);
+	flags = lock_group(pool, io, bio, mode, own, may_wait && urgency == IN_TURN);
 	group = io->group;
 	stats = io->stats;
 	io->start_ns = ktime_get_ns();
 	activate(group);
 	verdict = admit(io, bio, urgency);
 	/* From here on a held bio can be anywhere, and gone. */
-	wait = may_wait && !nowait && verdict == HELD && group_is_full(group);
+	wait = may_wait && verdict == HELD && group_is_full(group);
 	if (wait)
 		ioband_stats_pin(stats);
 	spin_unlock_irqrestore(&pool->lock, flags);
-	rcu_read_unlock();
 
 	if (wait)
 		wait_for_room(target, group, stats);
@@ -708,9 +739,9 @@ static bool pass_open(struct ioband_io *io, struct ioband_group *group)
 }
 
 /* Under RCU: the group of a bio, if it has one.  By cgroup is the common way. */
-static struct ioband_group *find_group_of_css(struct ioband_scope *scope, struct bio *bio)
+static struct ioband_group *find_group_of_css(struct ioband_scope *scope, struct bio *bio, bool own)
 {
-	struct cgroup_subsys_state *css = bio_blkcg_css(bio);
+	struct cgroup_subsys_state *css = likely(own) ? ioband_owner_of_task() : bio_blkcg_css(bio);
 	struct ioband_group *group =
 		rcu_dereference_sched(scope->recent[ioband_recent_slot(css->id)]);
 
@@ -718,7 +749,7 @@ static struct ioband_group *find_group_of_css(struct ioband_scope *scope, struct
 		return group;
 	if (!css->parent)
 		return scope->group;
-	/* The css is the key: it cannot be another's while the bio refers to it. */
+	/* The css is the key: it cannot be another's while the bio or RCU keeps it. */
 	return xa_load(&scope->index[IOBAND_KIND_CGROUP], css->id);
 }
 
@@ -738,15 +769,16 @@ static noinline struct ioband_group *find_group_of_task(struct ioband_scope *sco
  * @target: whose map() took it
  * @io: the bio's; says what it covers
  * @bio: clone, given its device
- * @may_wait: the current task may be made to wait for its group
+ * @own: the current task submits it for itself: it is the task's, which may be made to
+ *	wait for its group
  *
- * Context: Process; may sleep if @may_wait.
+ * Context: Process; may sleep if @own.
  *
  * Return: DM_MAPIO_REMAPPED: the caller sends it down; DM_MAPIO_SUBMITTED: it
  * is taken care of.
  */
 int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
-		       bool may_wait)
+		       bool own)
 {
 	const enum ioband_mode mode = READ_ONCE(target->member->mode);
 	struct ioband_scope *scope = ioband_scope_of(target->member, mode);
@@ -755,12 +787,12 @@ int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struc
 
 	/* Cheaper than rcu_read_lock(), and so few instructions need no other. */
 	rcu_read_lock_sched();
-	group = likely(ioband_mode_is_cgroup(mode)) ? find_group_of_css(scope, bio) :
+	group = likely(ioband_mode_is_cgroup(mode)) ? find_group_of_css(scope, bio, own) :
 						      find_group_of_task(scope, mode, bio);
 	passed = likely(group) && pass_open(io, group);
 	rcu_read_unlock_sched();
 	if (unlikely(!passed))
-		return enter_locked(target, io, bio, mode, may_wait);
+		return enter_locked(target, io, bio, mode, own);
 	io->start_ns = ktime_get_ns();
 	return DM_MAPIO_REMAPPED;
 }

@@ -20,8 +20,11 @@
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
-/* Taken in ten milliseconds by groups that begin; then there are new ones. */
+/* Taken by groups that begin together; at half of them there are new ones soon. */
 #define IOBAND_SPARE_STATS	128
+
+/* How long a bio waits for them at most, jiffies. */
+#define IOBAND_STATS_WAIT	(DIV_ROUND_UP(HZ, 100))
 
 /* Counters of groups that come by themselves take no more of the memory than this part. */
 #define IOBAND_STATS_MEMORY	64
@@ -88,14 +91,33 @@ void ioband_stats_stock(struct ioband_pool *pool)
 	while (READ_ONCE(pool->nr_spare) < IOBAND_SPARE_STATS && !stats_are_too_many()) {
 		struct ioband_stats *stats = ioband_stats_new(GFP_KERNEL);
 
+		WRITE_ONCE(pool->stock_failed, !stats);
 		if (!stats)
-			return;
+			break;
 		spin_lock_irq(&pool->lock);
 		stats->spare = pool->spare_stats;
 		pool->spare_stats = stats;
 		WRITE_ONCE(pool->nr_spare, pool->nr_spare + 1);
 		spin_unlock_irq(&pool->lock);
 	}
+	wake_up_all(&pool->stocked);
+}
+
+/**
+ * ioband_stats_wait() - wait for counters for groups to come
+ * @pool: pool that has none left
+ *
+ * Not for long: they are made where memory may be waited for, and what frees memory may
+ * be waiting for this task's bios.
+ *
+ * Context: Process; sleeps.
+ */
+void ioband_stats_wait(struct ioband_pool *pool)
+{
+	if (!stats_are_too_many())
+		(void)wait_event_killable_timeout(pool->stocked, READ_ONCE(pool->nr_spare) ||
+						  READ_ONCE(pool->stock_failed),
+						  IOBAND_STATS_WAIT);
 }
 
 /**
@@ -116,6 +138,8 @@ static struct ioband_stats *take_spare(struct ioband_pool *pool)
 {
 	struct ioband_stats *stats = pool->spare_stats;
 
+	if (pool->nr_spare <= IOBAND_SPARE_STATS / 2 && !stats_are_too_many())
+		schedule_work(&pool->stock);
 	if (!stats)
 		return stats_are_too_many() ? NULL : ioband_stats_new(GFP_NOWAIT | __GFP_NOWARN);
 	pool->spare_stats = stats->spare;

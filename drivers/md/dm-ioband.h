@@ -307,6 +307,8 @@ enum ioband_state {
  * @nr_groups: how many
  * @spare_stats: counters for groups to come
  * @nr_spare: how many
+ * @stock_failed: there was no memory for more
+ * @stocked: tasks that wait for some
  * @active: groups that did I/O lately
  * @nr_active: how many
  * @held_ios: bios that wait, in all groups
@@ -325,6 +327,7 @@ enum ioband_state {
  * @flushes: of the flush that the core waits for, bios that have not completed
  * @flush_round: its number
  * @wake: asks the core again when a grace ends
+ * @stock: makes counters for groups to come
  * @tick: looks after state, depth and activity while groups are active
  * @sweep: finds groups to remove
  */
@@ -353,6 +356,8 @@ struct ioband_pool {
 	unsigned int nr_groups;
 	struct ioband_stats *spare_stats;
 	unsigned int nr_spare;
+	bool stock_failed;
+	wait_queue_head_t stocked;
 	struct list_head active;
 	unsigned int nr_active;
 	u32 held_ios;
@@ -372,6 +377,7 @@ struct ioband_pool {
 	s64 dying_bytes;
 	unsigned long dying_at;
 	struct hrtimer wake;
+	struct work_struct stock;
 	struct delayed_work tick;
 	struct delayed_work sweep;
 };
@@ -571,6 +577,19 @@ int ioband_owner_init(void);
 void ioband_owner_exit(void);
 void ioband_owner_ask(struct bio *bio);
 void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio *bio);
+struct cgroup_subsys_state *ioband_owner_correct(struct ioband_key *key);
+
+/**
+ * ioband_owner_of_task() - whose a bio is that the current task submits for itself
+ *
+ * Context: Under RCU of any kind, which keeps it valid.
+ *
+ * Return: the task's; as a rule also the bio's, see ioband_owner_correct().
+ */
+static inline struct cgroup_subsys_state *ioband_owner_of_task(void)
+{
+	return task_css_check(current, io_cgrp_id, rcu_read_lock_sched_held());
+}
 
 /* dm-ioband-queue.c: may it go */
 int ioband_queue_init_target(struct ioband_target *target);
@@ -581,7 +600,7 @@ void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
 void ioband_queue_update_caps(struct ioband_pool *pool);
 void ioband_queue_deactivate(struct ioband_group *group);
 int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
-		       bool may_wait);
+		       bool own);
 void ioband_queue_done(struct ioband_io *io);
 bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes);
 void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns);
@@ -746,6 +765,7 @@ static inline void ioband_stats_unpin(struct ioband_stats *stats)
 void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress);
 void ioband_stats_stock(struct ioband_pool *pool);
 void ioband_stats_unstock(struct ioband_pool *pool);
+void ioband_stats_wait(struct ioband_pool *pool);
 bool ioband_stats_in_use(struct ioband_group *group);
 bool ioband_stats_ready(struct ioband_group *group);
 void ioband_stats_make_hist(struct ioband_pool *pool);

@@ -63,8 +63,8 @@
  * Throughput counts bytes, or bios, or bytes and each bio as IOBAND_BIO_BYTES more; each
  * piece as its part of a bio.  With bios of one size it does not matter which.  With
  * several, rounds differ by the sizes that happened to be in them, and the less the
- * more what is counted is what takes the device's time.  So all are, and those count
- * by which the pairs of a trial agree best.  But when by one of them the wider pipe has
+ * more what is counted is what takes the device's time.  So all are, and a trial goes
+ * by the one by which its pairs agree best.  But when by another one the wider pipe has
  * clearly lost, it has only changed whose bios are served, and has not won.
  *
  *	Two I/Os at a time, 2 ms each whatever the size; one bio in fifty has 1 MiB,
@@ -343,8 +343,8 @@ static const struct ioband_gain *trial_gain(const struct ioband_trial *trial)
 }
 
 /*
- * So many standard errors, squared, decide: what chance exceeds in one case of twenty,
- * or a little less with many pairs, at which it is looked many times.
+ * So many standard errors, squared, decide: what chance exceeds in one case of twenty on
+ * either side, or in fewer when there are many pairs, after each of which it is looked.
  */
 static s64 t_squared(u32 pairs)
 {

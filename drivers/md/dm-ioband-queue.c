@@ -626,9 +626,9 @@ static bool find_group(struct ioband_io *io, enum ioband_mode mode, const struct
 }
 
 /*
- * Lock the pool, with the bio's group found and pinned.  One that begins while there are
- * no counters for it gets them in a moment, and who may wait does: one that stood in for
- * it could hold the bio for long, behind a weight not its own.
+ * Lock the pool, with the bio's group found and pinned.  A group that begins while there
+ * are no counters for it gets them in a moment, for which a task waits if it may: in the
+ * group above, which would stand in, the bio could be held for long, behind another weight.
  */
 static unsigned long lock_group(struct ioband_pool *pool, struct ioband_io *io, struct bio *bio,
 				enum ioband_mode mode, bool own, bool may_wait)
@@ -772,7 +772,7 @@ static noinline struct ioband_group *find_group_of_task(struct ioband_scope *sco
  * @own: the current task submits it for itself: it is the task's, which may be made to
  *	wait for its group
  *
- * Context: Process; may sleep if @own.
+ * Context: Process; may sleep if @own, unless the bio is marked REQ_NOWAIT.
  *
  * Return: DM_MAPIO_REMAPPED: the caller sends it down; DM_MAPIO_SUBMITTED: it
  * is taken care of.

@@ -23,7 +23,7 @@
  * To change over takes as long as what is in flight takes to come back.  So a
  * leaf has no more in flight than comes back within IOBAND_DRAIN_NS, going by
  * the time from one of its completions to the next, and, while another one waits,
- * within the rest of its slice: what it began is over when its turn is.
+ * within the rest of its turn: what it began is over then.
  *
  * What is written to a disk's own write cache is complete when the cache has it, and
  * the disk may seek for a second to get it onto the medium, while the next leaf has

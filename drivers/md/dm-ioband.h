@@ -289,7 +289,7 @@ enum ioband_state {
  * @members: mapped devices in the pool; changed under the registry's mutex and
  *	the lock
  * @nr_members: how many
- * @lock: guards everything below, and the groups
+ * @lock: guards what is below, and the groups
  * @core: the scheduler
  * @depth: finds its limit
  * @fixed_depth: limit that was set, or 0
@@ -338,7 +338,7 @@ struct ioband_pool {
 	struct list_head members;
 	unsigned int nr_members;
 
-	spinlock_t lock;	/* everything down to @peak_ios, and the groups */
+	spinlock_t lock;	/* down to @peak_ios all but @stock_failed, and the groups */
 	struct ioband_core core;
 	struct ioband_depth depth;
 	u32 fixed_depth;

@@ -136,22 +136,34 @@ static u64 leaf_gap_ns(const struct ioband_leaf *leaf)
 }
 
 /*
- * For how long the one in service would go on now because it is the least served: by its
- * time, or by how many bios like the last it takes until it no longer is.
+ * For how long the one in service would go on now because it has been served less than
+ * @next: by its time, or by how many bios like the last it takes until it no longer has.
  */
 static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node *node,
-		       const struct ioband_leaf *leaf)
+		       const struct ioband_ent *next, const struct ioband_leaf *leaf)
 {
-	const struct ioband_ent *ent = node->serving, *next;
+	const struct ioband_ent *ent = node->serving;
 	u64 lag;
 
-	next = first_waiting(rb_first_cached(&node->live), U64_MAX, ent);
-	if (!next || !vtime_before(ent->vtime, next->vtime))
+	if (!vtime_before(ent->vtime, next->vtime))
 		return 0;
 	lag = next->vtime - ent->vtime;
 	if (node_shares_time(core, node))
 		return (lag >> IOBAND_VTIME_SHIFT) * ent->weight * IOBAND_NS_PER_CHARGE;
 	return min_t(u64, div64_u64(lag, ent->turn ?: 1), core->limit_ios) * leaf_gap_ns(leaf);
+}
+
+/* In which ways bios below a node may go, by the maxima of the node and of those above. */
+static u64 node_open(const struct ioband_core *core, const struct ioband_node *node)
+{
+	const struct ioband_ent *ent;
+	u64 open = U64_MAX;
+
+	if (likely(!core->capped))
+		return open;
+	for (ent = &node->ent; ent->parent; ent = &ent->parent->ent)
+		open &= ent_open(ent);
+	return open;
 }
 
 /*
@@ -166,10 +178,12 @@ static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		const struct ioband_node *node = ent->parent;
 		const u64 served_ns = min(core->slice_ns, node->served_ns);
+		const struct ioband_ent *next;
 
-		if (node->ent.waiting != ent_shown(ent))
+		next = first_waiting(rb_first_cached(&node->live), node_open(core, node), ent);
+		if (next)
 			left_ns = min(left_ns, max(core->slice_ns - served_ns,
-						   node_lag_ns(core, node, leaf)));
+						   node_lag_ns(core, node, next, leaf)));
 	}
 	return left_ns;
 }

@@ -1197,6 +1197,39 @@ static void a_turn_ends_with_the_maximum(void **state)
 	complete_all();
 }
 
+/* Nor does who waits for a maximum shorten the turn of another one. */
+static void who_is_held_back_is_not_made_way_for(void **state)
+{
+	struct tree_node *up = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *a = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, up, 100);
+	struct ioband_bill write = bill(4 * KIB);
+	u64 wake_ns;
+	u32 ms, depth;
+
+	(void)state;
+	write.way = IOBAND_WAY_WRITE;
+	tree_set_slice(tree, 80 * MSEC, false);
+	bound_bytes(&up->node.ent, MIB, 0);
+	wait_for(c, MIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), c);	/* a second's worth */
+	complete_all();
+	tree->now_ns += 10 * MSEC;		/* c is not waited for any more */
+	wait_for(b, 4 * KIB);			/* which has been served least */
+	for (ms = 0; ms < 100; ms++) {
+		tree_wait(tree, a, write);
+		assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+		tree->now_ns += MSEC;
+		complete_all();
+	}
+	for (depth = 0; depth < 10; depth++) {
+		tree_wait(tree, a, write);
+		assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	}
+	complete_all();
+}
+
 int main(int argc, char **argv)
 {
 	const test_case cases[] = {
@@ -1254,6 +1287,7 @@ int main(int argc, char **argv)
 		TEST(a_maximum_that_goes_lets_go),
 		TEST(another_maximum_holds_at_once),
 		TEST(a_turn_ends_with_the_maximum),
+		TEST(who_is_held_back_is_not_made_way_for),
 	};
 
 	return run_cases(cases, argc, argv);

@@ -200,10 +200,11 @@ SLICE = [
         "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
     ),
     Mutant("slice-never-ends", "node->served_ns < core->slice_ns", "true"),
-    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, leaf)));", "0));"),
+    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, leaf)));", "0));"),
     Mutant(
         "bytes-end-with-the-slice", "core->limit_ios) * leaf_gap_ns(leaf)", "0) * leaf_gap_ns(leaf)"
     ),
+    Mutant("made-way-for-who-is-held-back", "node_open(core, node), ent);", "U64_MAX, ent);"),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
     Mutant("no-slices", "node->serving && node->served_ns <", "false && node->served_ns <"),
     Mutant("another-after-a-slice", "vtime_before(least->vtime, node->serving->vtime)", "true"),
@@ -213,8 +214,11 @@ SLICE = [
         "ioband_leaf_charge(core, leaf, min_t(u64, ns, U32_MAX)",
         "ioband_leaf_charge(core, leaf, 0 * min_t(u64, ns, U32_MAX)",
     ),
-    Mutant("turn-not-limited", "if (node->ent.waiting != ent_shown(ent))", "if (false)"),
-    Mutant("turn-always-limited", "if (node->ent.waiting != ent_shown(ent))", "if (true)"),
+    Mutant(
+        "turn-not-limited",
+        "		if (next)\n			left_ns",
+        "		if (false)\n			left_ns",
+    ),
     Mutant("never-expected", "} else if (node_expects(node)) {", "} else if (false) {"),
     Mutant(
         "expected-for-ever",

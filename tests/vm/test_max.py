@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 from harness.cgroup import Cgroup
+from harness.compete import DISK, DISK_IOPS, running
 from harness.devices import null_blk
 from harness.guest import Guest
 from harness.ioband import Ioband
@@ -17,26 +18,14 @@ from harness.load import Load, Stream, Window, fio
 pytestmark = pytest.mark.guest(icount=True)
 
 MIB = 1 << 20
-SETTLE_S = 0.5
-WINDOW_S = 1.5
-# Two I/Os at a time, 2 ms each.
-DISK = {"irqmode": 2, "completion_nsec": 2_000_000, "hw_queue_depth": 2, "submit_queues": 1}
-DISK_IOPS = 1000
 
 
-def running(device: Ioband, state: str, **jobs: tuple[Cgroup, dict[str, object]]) -> Window:
+def compete(device: Ioband, state: str, **jobs: tuple[Cgroup, dict[str, object]]) -> Window:
     """What jobs got by name, which are their cgroup and fio's options, and the pool's state."""
     streams = [
         Stream(name, device.path, group, **options) for name, (group, options) in jobs.items()
     ]
-    load = Load(device.guest, streams).start()
-    device.guest.sleep(SETTLE_S)
-    # What is in flight when fio ends would all count as of its end.
-    start_ms = device.guest.now_ms()
-    device.guest.sleep(WINDOW_S)
-    end_ms = device.guest.now_ms()
-    assert device.info().state == state
-    return load.stop().window(start_ms, end_ms)
+    return running(device, *streams, state=state, window_s=1.5)
 
 
 def test_alone_and_each_way(ioband: Guest) -> None:
@@ -50,13 +39,13 @@ def test_alone_and_each_way(ioband: Guest) -> None:
         jobs = {"r": (group, {}), "w": (group, {"rw": "randwrite", "bs": "4k"})}
         device.set_max(group, rbps=8 * MIB, wiops=250)
         assert device.tree()["/a"].max == {"rbps": 8 * MIB, "wiops": 250}
-        both = running(device, "open", **jobs)
+        both = compete(device, "open", **jobs)
         device.set_max(group, rbps="max")
         assert device.tree()["/a"].max == {"wiops": 250}
-        one = running(device, "open", **jobs)
+        one = compete(device, "open", **jobs)
         device.set_max(group)
         assert device.tree()["/a"].max is None
-        none = running(device, "open", **jobs)
+        none = compete(device, "open", **jobs)
     assert both["r"].bandwidth / MIB == pytest.approx(8, rel=0.02)
     assert both["w"].iops == pytest.approx(250, rel=0.02)
     assert one["r"].iops + one["w"].iops > 0.9 * DISK_IOPS
@@ -73,7 +62,7 @@ def test_one_that_is_far_away_costs_no_depth(ioband: Guest) -> None:
         Cgroup(guest, "a") as group,
     ):
         device.set_max(group, rbps=10_000 * MIB)
-        got = running(device, "open", r=(group, {"bs": "4k"}))
+        got = compete(device, "open", r=(group, {"bs": "4k"}))
     assert got["r"].iops > 0.8 * 32 / 0.020
 
 
@@ -90,7 +79,7 @@ def test_weights_below_and_the_rest_beside(ioband: Guest) -> None:
         device.set_weight(group["up/two"], 200)
         device.set_max(group["up"], rbps=12 * MIB)
         jobs = {path.removeprefix("up/"): (group[path], {}) for path in paths[1:]}
-        got = running(device, "shared", **jobs)
+        got = compete(device, "shared", **jobs)
     assert got["two"].bandwidth / MIB == pytest.approx(8, rel=0.03)
     assert got["one"].bandwidth / MIB == pytest.approx(4, rel=0.03)
     assert got["other"].iops > 0.85 * (DISK_IOPS - 12 * MIB / 65536)
@@ -107,7 +96,7 @@ def test_large_bios_count_once(ioband: Guest) -> None:
     ):
         device.set_weight(a, 10000)
         device.set_max(a, riops=20)
-        got = running(
+        got = compete(
             device, "shared", large=(a, {"bs": "512k", "iodepth": 4}), small=(b, {"bs": "4k"})
         )
     assert got["large"].iops == pytest.approx(20, rel=0.05)

@@ -8,29 +8,15 @@ host is does not matter.
 
 import pytest
 from harness.cgroup import Cgroup
+from harness.compete import DISK, running
 from harness.devices import null_blk
 from harness.guest import Guest
 from harness.ioband import Ioband
-from harness.load import Load, Stream, Window
+from harness.load import Stream
 
 pytestmark = pytest.mark.guest(icount=True)
 
-SETTLE_S = 0.5
-WINDOW_S = 2
-# Two I/Os at a time, 2 ms each.
-DISK = {"irqmode": 2, "completion_nsec": 2_000_000, "hw_queue_depth": 2, "submit_queues": 1}
 REAL_TIME, BEST_EFFORT, IDLE = 1, 2, 3
-
-
-def running(device: Ioband, *streams: Stream, window_s: float = WINDOW_S) -> Window:
-    load = Load(device.guest, list(streams)).start()
-    device.guest.sleep(SETTLE_S)
-    # What is in flight when fio ends would all count as of its end.
-    start_ms = device.guest.now_ms()
-    device.guest.sleep(window_s)
-    end_ms = device.guest.now_ms()
-    assert device.info().state == "shared"
-    return load.stop().window(start_ms, end_ms)
 
 
 def test_levels_compete_in_their_group_alone(ioband: Guest) -> None:

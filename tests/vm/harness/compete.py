@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Jobs that compete for a small disk, and what each got in a while of it."""
+
+from .ioband import Ioband
+from .load import Load, Stream, Window
+
+SETTLE_S = 0.5
+# Two I/Os at a time, 2 ms each.
+DISK = {"irqmode": 2, "completion_nsec": 2_000_000, "hw_queue_depth": 2, "submit_queues": 1}
+DISK_IOPS = 1000
+
+
+def running(device: Ioband, *streams: Stream, state: str = "shared", window_s: float = 2) -> Window:
+    """What fio logged of each job while all ran, with the pool in that state."""
+    load = Load(device.guest, list(streams)).start()
+    device.guest.sleep(SETTLE_S)
+    # What is in flight when fio ends would all count as of its end.
+    start_ms = device.guest.now_ms()
+    device.guest.sleep(window_s)
+    end_ms = device.guest.now_ms()
+    assert device.info().state == state
+    return load.stop().window(start_ms, end_ms)

@@ -49,7 +49,11 @@ def works(guest: Guest, module: Path) -> bool:
 def test_make_install_and_uninstall(guest: Guest, machine: Machine) -> None:
     says = machine.run(
         """
+        units=/usr/local/lib/systemd/system
+        mkdir -p $units
+        touch $units/ioband-partitions@.service  # of a former version
         make -s install RELEASE=$RELEASE
+        ls $units
         cp -v $(modinfo -k $RELEASE -F filename dm-ioband) $OUT/
         modprobe -S $RELEASE --show-depends dm-ioband
         /usr/local/sbin/iobandctl help >$OUT/help
@@ -61,6 +65,8 @@ def test_make_install_and_uninstall(guest: Guest, machine: Machine) -> None:
     )
     assert f"/lib/modules/{machine.release}/updates/dm-ioband.ko' -> " in says
     assert "dm-mod.ko" in says
+    assert "ioband-wrap@.service" in says
+    assert "ioband-partitions@.service" not in says, "a former version's unit is left"
     assert "Module dm-ioband not found" in says.splitlines()[-1], "something is left"
     assert "set-weight" in (machine.directory / "help").read_text()
     assert works(guest, machine.directory / "dm-ioband.ko")

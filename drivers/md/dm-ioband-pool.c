@@ -236,7 +236,6 @@ static void pool_tick(struct work_struct *work)
 	struct ioband_pool *pool = container_of(work, struct ioband_pool, tick.work);
 	unsigned int noio = memalloc_noio_save();
 
-	ioband_stats_stock(pool);
 	ioband_stats_make_hist(pool);
 	memalloc_noio_restore(noio);
 

@@ -635,6 +635,7 @@ static unsigned long lock_group(struct ioband_pool *pool, struct ioband_io *io, 
 	__acquires(&pool->lock)
 {
 	struct cgroup_subsys_state *css = NULL;
+	long left = IOBAND_STATS_WAIT;
 	struct ioband_key key;
 	unsigned long flags;
 	bool found;
@@ -650,12 +651,11 @@ static unsigned long lock_group(struct ioband_pool *pool, struct ioband_io *io, 
 		rcu_read_unlock();
 		if (unlikely(css))
 			css_put(css);
-		if (likely(found) || !may_wait)
+		if (likely(found) || !may_wait || !ioband_stats_may_come(pool, left))
 			return flags;
 		ioband_stats_unpin(io->stats);
 		spin_unlock_irqrestore(&pool->lock, flags);
-		ioband_stats_wait(pool);
-		may_wait = false;
+		left = ioband_stats_wait(pool, left);
 	}
 }
 

@@ -20,11 +20,8 @@
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
-/* Taken by groups that begin together; at half of them there are new ones soon. */
+/* Taken by groups that begin together; from the first one on more are made. */
 #define IOBAND_SPARE_STATS	128
-
-/* How long a bio waits for them at most, jiffies. */
-#define IOBAND_STATS_WAIT	(DIV_ROUND_UP(HZ, 100))
 
 /* Counters of groups that come by themselves take no more of the memory than this part. */
 #define IOBAND_STATS_MEMORY	64
@@ -77,6 +74,21 @@ void ioband_stats_free(struct ioband_stats *stats)
 	atomic_long_dec(&nr_stats);
 }
 
+/* Put new counters by; NULL: there is no memory for them, or enough is taken. */
+static void put_spare(struct ioband_pool *pool, struct ioband_stats *stats)
+{
+	spin_lock_irq(&pool->lock);
+	WRITE_ONCE(pool->stock_failed, !stats);
+	if (stats) {
+		stats->spare = pool->spare_stats;
+		pool->spare_stats = stats;
+		WRITE_ONCE(pool->nr_spare, pool->nr_spare + 1);
+	}
+	spin_unlock_irq(&pool->lock);
+	/* With the first ones the first of those who wait can go on. */
+	wake_up_all(&pool->stocked);
+}
+
 /**
  * ioband_stats_stock() - keep counters ready for groups to come
  * @pool: pool
@@ -88,36 +100,57 @@ void ioband_stats_free(struct ioband_stats *stats)
  */
 void ioband_stats_stock(struct ioband_pool *pool)
 {
-	while (READ_ONCE(pool->nr_spare) < IOBAND_SPARE_STATS && !stats_are_too_many()) {
-		struct ioband_stats *stats = ioband_stats_new(GFP_KERNEL);
+	while (READ_ONCE(pool->nr_spare) < IOBAND_SPARE_STATS) {
+		struct ioband_stats *stats = NULL;
 
-		WRITE_ONCE(pool->stock_failed, !stats);
+		if (!stats_are_too_many())
+			stats = ioband_stats_new(GFP_KERNEL);
+		put_spare(pool, stats);
 		if (!stats)
 			break;
-		spin_lock_irq(&pool->lock);
-		stats->spare = pool->spare_stats;
-		pool->spare_stats = stats;
-		WRITE_ONCE(pool->nr_spare, pool->nr_spare + 1);
-		spin_unlock_irq(&pool->lock);
 	}
-	wake_up_all(&pool->stocked);
+}
+
+/**
+ * ioband_stats_may_come() - is it worth while to wait for counters
+ * @pool: pool that has none left
+ * @left: jiffies that a bio may wait yet; 0: it has waited in vain
+ *
+ * What one bio has waited for in vain, the next ones do not wait for, until counters have
+ * been made again.
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: true if ioband_stats_wait() may help.
+ */
+bool ioband_stats_may_come(struct ioband_pool *pool, long left)
+{
+	lockdep_assert_held(&pool->lock);
+	if (!left)
+		WRITE_ONCE(pool->stock_failed, true);
+	return left > 0 && !pool->stock_failed && !stats_are_too_many();
 }
 
 /**
  * ioband_stats_wait() - wait for counters for groups to come
- * @pool: pool that has none left
+ * @pool: pool of which ioband_stats_may_come()
+ * @left: jiffies, at most
  *
  * Not for long: they are made where memory may be waited for, and what frees memory may
- * be waiting for this task's bios.
+ * be waiting for this task's bios.  Who was faster may have taken those that came.
  *
  * Context: Process; sleeps.
+ *
+ * Return: jiffies that are left, not less than 0; -ERESTARTSYS: the task is killed.
  */
-void ioband_stats_wait(struct ioband_pool *pool)
+long ioband_stats_wait(struct ioband_pool *pool, long left)
 {
-	if (!stats_are_too_many())
-		(void)wait_event_killable_timeout(pool->stocked, READ_ONCE(pool->nr_spare) ||
-						  READ_ONCE(pool->stock_failed),
-						  IOBAND_STATS_WAIT);
+	const unsigned long since = jiffies;
+	const long ret = wait_event_killable_timeout(pool->stocked,
+						     READ_ONCE(pool->nr_spare) ||
+						     READ_ONCE(pool->stock_failed), left);
+
+	return ret < 0 ? ret : max(left - (long)(jiffies - since), 0L);
 }
 
 /**
@@ -138,7 +171,7 @@ static struct ioband_stats *take_spare(struct ioband_pool *pool)
 {
 	struct ioband_stats *stats = pool->spare_stats;
 
-	if (pool->nr_spare <= IOBAND_SPARE_STATS / 2 && !stats_are_too_many())
+	if (!stats_are_too_many())
 		schedule_work(&pool->stock);
 	if (!stats)
 		return stats_are_too_many() ? NULL : ioband_stats_new(GFP_NOWAIT | __GFP_NOWARN);

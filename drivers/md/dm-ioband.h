@@ -269,6 +269,9 @@ struct ioband_group {
 /* How often a pool looks at itself while groups are active. */
 #define IOBAND_TICK	max(HZ / 100, 1)
 
+/* How long a bio waits at most for its group's counters, in jiffies. */
+#define IOBAND_STATS_WAIT	DIV_ROUND_UP(HZ, 100)
+
 /* ---- pools, members, targets --------------------------------------------- */
 
 /**
@@ -307,7 +310,8 @@ enum ioband_state {
  * @nr_groups: how many
  * @spare_stats: counters for groups to come
  * @nr_spare: how many
- * @stock_failed: there was no memory for more
+ * @stock_failed: there was no memory for more, or not in time, or enough is taken; until
+ *	there are new ones
  * @stocked: tasks that wait for some
  * @active: groups that did I/O lately
  * @nr_active: how many
@@ -338,7 +342,7 @@ struct ioband_pool {
 	struct list_head members;
 	unsigned int nr_members;
 
-	spinlock_t lock;	/* down to @peak_ios all but @stock_failed, and the groups */
+	spinlock_t lock;	/* down to @peak_ios, and the groups */
 	struct ioband_core core;
 	struct ioband_depth depth;
 	u32 fixed_depth;
@@ -765,7 +769,8 @@ static inline void ioband_stats_unpin(struct ioband_stats *stats)
 void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress);
 void ioband_stats_stock(struct ioband_pool *pool);
 void ioband_stats_unstock(struct ioband_pool *pool);
-void ioband_stats_wait(struct ioband_pool *pool);
+bool ioband_stats_may_come(struct ioband_pool *pool, long left);
+long ioband_stats_wait(struct ioband_pool *pool, long left);
 bool ioband_stats_in_use(struct ioband_group *group);
 bool ioband_stats_ready(struct ioband_group *group);
 void ioband_stats_make_hist(struct ioband_pool *pool);

@@ -33,7 +33,7 @@ static const char * const key_names[IOBAND_NR_KEYS] = {
 	[IOBAND_KEY_SLICE]	= "slice",
 };
 
-/* Those of io.max. */
+/* Those of io.max; there "max" says that there is none, and for a minimum 0. */
 #define IOBAND_NR_RATES		4
 
 static const char * const rate_names[IOBAND_NR_RATES] = { "rbps", "wbps", "riops", "wiops" };
@@ -371,8 +371,8 @@ static u64 *rate_of(struct ioband_rates *rates, unsigned int i)
 }
 
 /**
- * ioband_rates_merge() - change a maximum as a message says
- * @rates: the maximum
+ * ioband_rates_merge() - change a maximum or a minimum as a message says
+ * @rates: what it is
  * @message: the message
  */
 void ioband_rates_merge(struct ioband_rates *rates, const struct ioband_message *message)
@@ -386,12 +386,12 @@ void ioband_rates_merge(struct ioband_rates *rates, const struct ioband_message 
 }
 
 /**
- * ioband_rates_bound() - does a maximum bound anything
- * @rates: the maximum
+ * ioband_rates_any() - is any rate set
+ * @rates: of a maximum or a minimum
  *
  * Return: true if so.
  */
-bool ioband_rates_bound(const struct ioband_rates *rates)
+bool ioband_rates_any(const struct ioband_rates *rates)
 {
 	return rates->bytes[IOBAND_WAY_READ] || rates->bytes[IOBAND_WAY_WRITE] ||
 	       rates->ios[IOBAND_WAY_READ] || rates->ios[IOBAND_WAY_WRITE];
@@ -400,6 +400,7 @@ bool ioband_rates_bound(const struct ioband_rates *rates)
 static int parse_rate(struct ioband_message *message, const char *word,
 		      struct ioband_error *error)
 {
+	const char *none = message->verb == IOBAND_MSG_MAX ? "max" : "0";
 	const char *equals = strchr(word, '=');
 	unsigned int i;
 	u64 *rate;
@@ -417,23 +418,23 @@ static int parse_rate(struct ioband_message *message, const char *word,
 	message->rates_given |= 1U << i;
 	rate = rate_of(&message->rates, i);
 	*rate = 0;
-	if (strcmp(equals + 1, "max") && parse_u64(equals + 1, 1, IOBAND_RATE_MAX, rate))
+	if (strcmp(equals + 1, none) && parse_u64(equals + 1, 1, IOBAND_RATE_MAX, rate))
 		return fail(error,
-			    "%s=%.32s: must be max, or a whole number from 1 to %llu a second",
-			    rate_names[i], equals + 1, IOBAND_RATE_MAX);
+			    "%s=%.32s: must be %s, or a whole number from 1 to %llu a second",
+			    rate_names[i], equals + 1, none, IOBAND_RATE_MAX);
 	return 0;
 }
 
-static int parse_max_message(struct ioband_message *message, unsigned int argc, char **argv,
-			     struct ioband_error *error)
+static int parse_rates_message(struct ioband_message *message, unsigned int argc, char **argv,
+			       struct ioband_error *error)
 {
 	unsigned int i;
 	int ret;
 
 	if (argc < 3)
 		return fail(error,
-			    "max: %u words follow; must be <group> and rbps=, wbps=, riops= or wiops=, or <group> default",
-			    argc - 1);
+			    "%s: %u words follow; must be <group> and rbps=, wbps=, riops= or wiops=, or <group> default",
+			    argv[0], argc - 1);
 	ret = parse_spec(&message->spec, argv[1], error);
 	if (!ret && argc == 3 && !strcmp(argv[2], "default")) {
 		message->rates_given = (1U << IOBAND_NR_RATES) - 1;
@@ -487,7 +488,8 @@ int ioband_args_message(struct ioband_message *message, unsigned int argc, char 
 			     struct ioband_error *error);
 	} verbs[] = {
 		[IOBAND_MSG_WEIGHT]	= { "weight", parse_weight_message },
-		[IOBAND_MSG_MAX]	= { "max", parse_max_message },
+		[IOBAND_MSG_MAX]	= { "max", parse_rates_message },
+		[IOBAND_MSG_MIN]	= { "min", parse_rates_message },
 		[IOBAND_MSG_SET]	= { "set", parse_set_message },
 		[IOBAND_MSG_GROUPS]	= { "groups", parse_page_message },
 		[IOBAND_MSG_STATS]	= { "stats", parse_page_message },
@@ -498,13 +500,13 @@ int ioband_args_message(struct ioband_message *message, unsigned int argc, char 
 	*message = (struct ioband_message) {};
 	if (!argc)
 		return fail(error,
-			    "empty message: must be weight, max, set, groups, stats or latency");
+			    "empty message: must be weight, max, min, set, groups, stats or latency");
 	for (verb = 0; verb < ARRAY_SIZE(verbs); verb++)
 		if (!strcmp(argv[0], verbs[verb].name))
 			break;
 	if (verb == ARRAY_SIZE(verbs))
 		return fail(error,
-			    "'%.32s': must be weight, max, set, groups, stats or latency",
+			    "'%.32s': must be weight, max, min, set, groups, stats or latency",
 			    argv[0]);
 	message->verb = verb;
 	return verbs[verb].parse(message, argc, argv, error);

@@ -110,6 +110,7 @@ struct ioband_spec {
 enum ioband_verb {
 	IOBAND_MSG_WEIGHT,
 	IOBAND_MSG_MAX,
+	IOBAND_MSG_MIN,
 	IOBAND_MSG_SET,
 	IOBAND_MSG_GROUPS,
 	IOBAND_MSG_STATS,
@@ -121,7 +122,7 @@ enum ioband_verb {
  * @verb: what to do
  * @spec: whose weight
  * @weight: to set; 0: back to the default
- * @rates: of a maximum
+ * @rates: of a maximum or a minimum
  * @rates_given: which of them to set, a bit for each of rbps, wbps, riops, wiops
  * @settings: what to set
  * @cursor: where the page starts
@@ -149,7 +150,7 @@ int ioband_args_message(struct ioband_message *message, unsigned int argc, char 
 			struct ioband_error *error);
 
 void ioband_rates_merge(struct ioband_rates *rates, const struct ioband_message *message);
-bool ioband_rates_bound(const struct ioband_rates *rates);
+bool ioband_rates_any(const struct ioband_rates *rates);
 
 extern const char * const ioband_mode_names[IOBAND_NR_MODES];
 extern const char * const ioband_measure_names[];

@@ -6,13 +6,12 @@
  * bytes a second, bios a second or both, for reads, for writes or for both.  It
  * goes for all that is below it.
  *
- * Each bound is a clock that says when what has gone so far is used up: a bio of
- * 64 KiB at 16 MiB/s moves it on by 4 ms (the generic cell rate algorithm of ATM;
- * the leaky bucket as a meter: Turner 1986).  The clock is compared before a bio
- * goes and moved on after, so a bio of any size can go, and the maximum is passed
- * by one bio at most.  A clock that is behind the time is set to slack_ns before
- * it: who is late by less has it made good, and nobody saves up.  In any time T no
- * more goes than rate * (T + slack) and one bio.
+ * Each bound is a clock that says when what has gone so far is used up
+ * (dm-ioband-meter.c).  It is compared before a bio goes and moved on after, so a
+ * bio of any size can go, and the maximum is passed by one bio at most.  A clock
+ * that is behind the time is set to slack_ns before it: who is late by less has it
+ * made good, and nobody saves up.  In any time T no more goes than rate * (T + slack)
+ * and one bio.
  *
  *	10 MiB/s, bios of 1 MiB, always waiting: one goes at 0, and the clock shows
  *	100 ms.  A timer is set, and fires at 100.2; the clock shows 200, and not
@@ -44,38 +43,14 @@ static bool cap_less(struct rb_node *a, const struct rb_node *b)
 	return rb_to_cap(a)->until_ns < rb_to_cap(b)->until_ns;
 }
 
-/* So much goes. */
-static void clock_move(struct ioband_clock *clock, u32 amount, bool in_turn, u64 slack_ns,
-		       u64 now_ns)
-{
-	const u64 oldest_ns = now_ns > slack_ns ? now_ns - slack_ns : 0;
-	u64 next_ns;
-
-	if (!clock->rate)
-		return;
-	next_ns = max(clock->next_ns, oldest_ns);
-	/* 2^62 and what was left over, which is less than the rate: no more than 2^63. */
-	next_ns += div64_u64_rem((u64)amount * NSEC_PER_SEC + clock->rest, clock->rate,
-				 &clock->rest);
-	if (!in_turn)
-		next_ns = max(clock->next_ns, min(next_ns, now_ns + IOBAND_CAP_DEBT_NS));
-	clock->next_ns = next_ns;
-}
-
-static void clock_set(struct ioband_clock *clock, u64 rate)
-{
-	if (rate != clock->rate)
-		*clock = (struct ioband_clock) { .rate = rate };
-}
-
 /*
  * Until when it is blocked in a way; 0 or in the past: it is not.  A bio that was let
  * go as one is let go to its end.
  */
 static u64 cap_until_ns(const struct ioband_cap *cap, enum ioband_way way)
 {
-	return cap->begun[way] ? cap->bytes[way].next_ns :
-				 max(cap->bytes[way].next_ns, cap->ios[way].next_ns);
+	return cap->begun[way] ? cap->meter.bytes[way].next_ns :
+				 max(cap->meter.bytes[way].next_ns, cap->meter.ios[way].next_ns);
 }
 
 static void cap_dequeue(struct ioband_core *core, struct ioband_cap *cap)
@@ -102,7 +77,7 @@ static void cap_update(struct ioband_core *core, struct ioband_cap *cap, u64 now
 	}
 	cap_dequeue(core, cap);
 	if (blocked != cap->blocked)
-		ioband_ent_block(cap->ent, blocked);
+		ioband_ent_block(core, cap->ent, blocked);
 	if (!blocked)
 		return;
 	cap->until_ns = until_ns;
@@ -120,8 +95,13 @@ static void cap_update(struct ioband_core *core, struct ioband_cap *cap, u64 now
 void ioband_cap_charge(struct ioband_core *core, struct ioband_cap *cap,
 		       const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
-	clock_move(&cap->bytes[bill->way], bill->bytes, in_turn, core->slack_ns, now_ns);
-	clock_move(&cap->ios[bill->way], bill->ios, in_turn, core->slack_ns, now_ns);
+	const struct ioband_leeway leeway = {
+		.late_ns = now_ns - min(now_ns, core->slack_ns),
+		.early_ns = U64_MAX,
+		.most_ns = in_turn ? U64_MAX : now_ns + IOBAND_CAP_DEBT_NS,
+	};
+
+	ioband_meter_move(&cap->meter, bill, &leeway);
 	cap->begun[bill->way] = bill->more;
 	cap_update(core, cap, now_ns);
 }
@@ -207,12 +187,7 @@ void ioband_cap_init(struct ioband_cap *cap)
 void ioband_cap_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_cap *cap,
 		    const struct ioband_rates *rates, u64 now_ns)
 {
-	enum ioband_way way;
-
-	for (way = 0; way < IOBAND_NR_WAYS; way++) {
-		clock_set(&cap->bytes[way], rates->bytes[way]);
-		clock_set(&cap->ios[way], rates->ios[way]);
-	}
+	ioband_meter_set(&cap->meter, rates);
 	core->capped = true;
 	cap->ent = ent;
 	ent->cap = cap;
@@ -232,6 +207,6 @@ void ioband_cap_remove(struct ioband_core *core, struct ioband_ent *ent)
 		return;
 	cap_dequeue(core, cap);
 	if (cap->blocked)
-		ioband_ent_block(ent, 0);
+		ioband_ent_block(core, ent, 0);
 	ent->cap = NULL;
 }

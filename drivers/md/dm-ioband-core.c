@@ -207,7 +207,11 @@ void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 
  */
 void ioband_core_init(struct ioband_core *core)
 {
-	*core = (struct ioband_core) { .thinking = RB_ROOT_CACHED, .blocked = RB_ROOT_CACHED };
+	*core = (struct ioband_core) {
+		.thinking = RB_ROOT_CACHED,
+		.blocked = RB_ROOT_CACHED,
+		.floors = RB_ROOT_CACHED,
+	};
 	ioband_node_init(&core->root, NULL, IOBAND_WEIGHT_DEFAULT);
 	ioband_core_set_limit(core, U32_MAX, 0);
 }
@@ -311,7 +315,8 @@ static void ent_update_live(struct ioband_ent *ent)
  * The one place where counters change: keeps those of an entity and of all above,
  * and the membership in the trees, in step.
  */
-static void ent_count(struct ioband_ent *ent, s64 waiting, int thinking, int busy)
+static void ent_count(struct ioband_core *core, struct ioband_ent *ent, s64 waiting, int thinking,
+		      int busy)
 {
 	for (; ; ent = &ent->parent->ent) {
 		ent->waiting += waiting;
@@ -322,6 +327,8 @@ static void ent_count(struct ioband_ent *ent, s64 waiting, int thinking, int bus
 		if (!ent->busy && ent->parent->serving == ent)
 			ent->parent->serving = NULL;
 		ent_update_live(ent);
+		if (unlikely(ent->floor))
+			ioband_floor_update(core, ent->floor);
 		if (unlikely(ent->cap))
 			waiting = cap_let_through(ent->cap, waiting);
 	}
@@ -339,12 +346,13 @@ static bool ent_catch_up_all(struct ioband_ent *ent)
 
 /**
  * ioband_ent_block() - block some ways of an entity that has a maximum
+ * @core: scheduler
  * @ent: the entity
  * @blocked: all that are from now on, as halves of &ioband_ent.waiting
  *
  * Those above do not see any more what waits there that way, or see it again.
  */
-void ioband_ent_block(struct ioband_ent *ent, u64 blocked)
+void ioband_ent_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked)
 {
 	const u64 before = ent_shown(ent);
 
@@ -352,7 +360,9 @@ void ioband_ent_block(struct ioband_ent *ent, u64 blocked)
 	if (!before)
 		ent_catch_up_all(ent);
 	ent_update_live(ent);
-	ent_count(&ent->parent->ent, ent_shown(ent) - before, 0, 0);
+	if (ent->floor)
+		ioband_floor_update(core, ent->floor);
+	ent_count(core, &ent->parent->ent, ent_shown(ent) - before, 0, 0);
 }
 
 static s64 ways_to_waiting(u8 ways)
@@ -376,7 +386,7 @@ static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 	leaf->ways = ways;
 	if (state == IOBAND_IDLE && core->owner == leaf)
 		core->owner = NULL;
-	ent_count(&leaf->ent, waiting, thinking, busy);
+	ent_count(core, &leaf->ent, waiting, thinking, busy);
 
 	if (thinking > 0) {
 		rb_add_cached(&leaf->think, &core->thinking, think_less);
@@ -404,13 +414,24 @@ static void leaf_arrive(struct ioband_leaf *leaf, u64 now_ns)
 	ent_catch_up_all(&leaf->ent);
 }
 
+/* Why a bio goes. */
+enum turn {
+	WEIGHED,	/* its entity has been served least */
+	PROMISED,	/* it, one above or one below is behind what it is promised */
+	OWED,		/* somebody waits for it */
+};
+
 /*
  * Charge one entity.  In turn, the node comes along to where the entity stands.
  * But for debts that is no more than its last turn ahead, so they remain: a
  * debtor that goes while its siblings have nothing waiting still owes them.
+ *
+ * What is promised is not owed: for that it leads by no more than it may lag, and by
+ * that it is not its turn by weight.  And the node does not come along past others that
+ * wait.
  */
 static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u32 charge,
-		       bool in_turn)
+		       enum turn turn)
 {
 	struct ioband_node *node = ent->parent;
 	const u64 advance = ent_vtime_of(ent, charge);
@@ -419,20 +440,33 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 
 	if (alone) {
 		node->vnow = vtime_max(node->vnow, ent->vtime);
-	} else if (in_turn) {
+	} else if (turn != OWED) {
 		u64 reach = vtime_min(ent->vtime, node->vnow + ent->turn);
 
-		if (core->slice_ns)
+		if (core->slice_ns || turn == PROMISED)
 			reach = vtime_min(reach, node_least(node, ent)->vtime);
 		node->vnow = vtime_max(node->vnow, reach);
-	} else {
-		const u64 most = node->vnow + ent_vtime_of(ent, IOBAND_DEBT_MAX);
-
-		vtime = vtime_max(ent->vtime, vtime_min(vtime, most));
 	}
-	if (alone || in_turn)
+	if (!alone && turn != WEIGHED) {
+		const u64 lead = ent_vtime_of(ent, turn == OWED ? IOBAND_DEBT_MAX :
+							 max(IOBAND_LAG_MAX, (u64)charge));
+
+		vtime = vtime_max(ent->vtime, vtime_min(vtime, node->vnow + lead));
+	}
+	if (alone || (turn != OWED && vtime != ent->vtime))
 		ent->turn = advance;
 	ent_advance(ent, vtime);
+}
+
+/* Why it is a leaf's turn. */
+static enum turn leaf_turn(const struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	const struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; core->promised && ent->parent; ent = &ent->parent->ent)
+		if (ent == core->promised)
+			return PROMISED;
+	return WEIGHED;
 }
 
 /**
@@ -446,11 +480,12 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
 			bool by_time, bool in_turn)
 {
+	const enum turn turn = in_turn ? leaf_turn(core, leaf) : OWED;
 	struct ioband_ent *ent;
 
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
 		if (node_shares_time(core, ent->parent) == by_time)
-			ent_charge(core, ent, charge, in_turn);
+			ent_charge(core, ent, charge, turn);
 }
 
 /**
@@ -505,6 +540,7 @@ void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_way way,
 		      u64 now_ns)
 {
+	core->now_ns = now_ns;
 	if (leaf->state != IOBAND_WAITING) {
 		if (core->slice_ns)
 			core_expire(core, now_ns);
@@ -522,7 +558,7 @@ void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum i
  * thinkers before it to what is on the pipe; NULL when these fill it.
  */
 static struct ioband_ent *node_pick(const struct ioband_core *core, const struct ioband_node *node,
-				    u64 open, u32 *ios)
+				    u64 open, u32 *ios, u32 limit)
 {
 	struct rb_node *rb;
 
@@ -531,8 +567,9 @@ static struct ioband_ent *node_pick(const struct ioband_core *core, const struct
 
 		if (ent_shown(ent) & open)
 			return ent;
-		*ios += ent->thinking;
-		if (*ios >= core->limit_ios)
+		if (likely(!core->apart) || !ent->floor)
+			*ios += ent->thinking;
+		if (*ios >= limit)
 			break;
 	}
 	return NULL;
@@ -540,26 +577,35 @@ static struct ioband_ent *node_pick(const struct ioband_core *core, const struct
 
 static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
+	u32 ios = core->inflight_ios, limit = core->limit_ios;
 	struct ioband_ent *ent = &core->root.ent;
-	u32 ios = core->inflight_ios;
+	struct ioband_leaf *leaf;
 	u64 open = U64_MAX;
 
 	*wake_ns = IOBAND_NO_WAKEUP;
-	if (!ent->waiting || ios >= core->limit_ios)
+	if (!ent->waiting || (ios >= limit && (core->slice_ns || likely(!core->promising))))
 		return NULL;
 
 	core_expire(core, now_ns);
 	if (core->slice_ns)
 		return ioband_slice_pick(core, now_ns, wake_ns);
-	do {
-		ent = node_pick(core, container_of(ent, struct ioband_node, ent), open, &ios);
+	if (unlikely(core->promising)) {
+		ent = ioband_floor_pick(core, now_ns, &ios, &limit);
+		if (!ent)
+			return NULL;
+		open = core->promised_ways;
+	}
+	while (!ent->leaf) {
+		ent = node_pick(core, container_of(ent, struct ioband_node, ent), open, &ios,
+				limit);
 		if (!ent) {
 			*wake_ns = ioband_core_grace_ends(core);
 			return NULL;
 		}
 		open &= ent_open(ent);
-	} while (!ent->leaf);
-	return container_of(ent, struct ioband_leaf, ent);
+	}
+	leaf = container_of(ent, struct ioband_leaf, ent);
+	return likely(!core->promising) || ioband_floor_has_room(core, leaf) ? leaf : NULL;
 }
 
 /**
@@ -576,6 +622,7 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 {
 	struct ioband_leaf *leaf;
 
+	core->now_ns = now_ns;
 	if (likely(!core->capped))
 		return core_pick(core, now_ns, wake_ns);
 	ioband_cap_expire(core, now_ns);
@@ -593,17 +640,18 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
  * @core: scheduler
  * @leaf: what ioband_core_pick() returned
  *
- * Return: a bit for each way in which one waits that no maximum blocks.
+ * Return: a bit for each way in which one waits that no maximum blocks, and that is
+ * promised if it goes for that.
  */
 u8 ioband_leaf_may(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	const struct ioband_ent *ent;
-	u64 open = U64_MAX;
+	u64 open;
 
-	if (likely(!core->capped))
+	if (likely(!core->capped && !core->promised))
 		return leaf->ways;
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		open &= ent_open(ent);
+	open = ent_open_above(core, &leaf->ent);
+	if (core->promised)
+		open &= core->promised_ways;
 	return leaf->ways & ((open & ioband_way_mask(IOBAND_WAY_READ) ? 1 : 0) |
 			     (open & ioband_way_mask(IOBAND_WAY_WRITE) ? 2 : 0));
 }
@@ -618,11 +666,42 @@ static void leaf_charge_caps(struct ioband_core *core, struct ioband_leaf *leaf,
 			ioband_cap_charge(core, ent->cap, bill, in_turn, now_ns);
 }
 
+static void leaf_charge_floors(struct ioband_core *core, struct ioband_leaf *leaf,
+			       const struct ioband_bill *bill, bool in_turn, u64 now_ns)
+{
+	bool weighed = in_turn;
+	struct ioband_ent *ent;
+
+	core->promised_ios += ioband_leaf_is_promised(leaf);
+	if (in_turn && core->promised)
+		core->kept_ns = now_ns;
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+		weighed &= ent != core->promised;
+		if (weighed)
+			ent->parent->weighed_ns = now_ns;
+		if (ent->floor)
+			ioband_floor_charge(core, ent->floor, bill, now_ns);
+	}
+}
+
+static void leaf_return_floors(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
+{
+	struct ioband_ent *ent;
+
+	core->now_ns = now_ns;
+	core->promised_ios -= ioband_leaf_is_promised(leaf);
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+		if (ent->floor)
+			ioband_floor_return(core, ent->floor);
+}
+
 static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 			const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
 	if (unlikely(core->capped))
 		leaf_charge_caps(core, leaf, bill, in_turn, now_ns);
+	if (unlikely(core->promising))
+		leaf_charge_floors(core, leaf, bill, in_turn, now_ns);
 	core->inflight_ios++;
 	core->inflight_bytes += bill->bytes;
 	leaf->inflight++;
@@ -661,6 +740,7 @@ void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 			   const struct ioband_bill *bill, u64 now_ns)
 {
+	core->now_ns = now_ns;
 	core_expire(core, now_ns);
 	if (leaf->state != IOBAND_WAITING) {
 		leaf_arrive(leaf, now_ns);
@@ -717,6 +797,8 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 {
 	core->inflight_ios--;
 	core->inflight_bytes -= bill->bytes;
+	if (unlikely(core->promising))
+		leaf_return_floors(core, leaf, now_ns);
 	leaf->inflight--;
 	if (core->slice_ns)
 		ioband_slice_learn_gap(leaf, now_ns);

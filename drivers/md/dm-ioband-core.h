@@ -19,6 +19,7 @@
 #define IOBAND_WEIGHT_DEFAULT	100
 
 struct ioband_cap;
+struct ioband_floor;
 struct ioband_node;
 
 /**
@@ -43,6 +44,7 @@ enum ioband_way {
  * @pace: what a unit of charge advances it by: 2^32 / @weight
  * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
  * @cap: what it may have at most; NULL: as much as there is
+ * @floor: what it is promised; NULL: its share
  * @waiting: leaves at or below that have a read waiting, in the low half, and those
  *	that have a write, in the high one; without those that are blocked below
  * @thinking: leaves at or below that are expected back within their grace
@@ -56,6 +58,7 @@ struct ioband_ent {
 	u64 turn;
 	u64 pace;
 	struct ioband_cap *cap;
+	struct ioband_floor *floor;
 	u64 waiting;
 	u32 weight;
 	u32 thinking;
@@ -72,6 +75,8 @@ struct ioband_ent {
  * @streams: its children are leaves of one owner: with slices they share time, whatever
  *	is charged above it
  * @vnow: virtual time of the node, which is where a child starts that was idle
+ * @weighed_ns: when something of it last went by weight, and not as promised
+ * @weigh_until_ns: with slices: until when it goes by weight whatever is promised
  */
 struct ioband_node {
 	struct ioband_ent ent;
@@ -80,6 +85,8 @@ struct ioband_node {
 	u64 served_ns;
 	bool streams;
 	u64 vnow;
+	u64 weighed_ns;
+	u64 weigh_until_ns;
 };
 
 enum ioband_leaf_state {
@@ -163,10 +170,19 @@ struct ioband_clock {
 };
 
 /**
- * struct ioband_cap - what an entity may have at most
- * @ent: the entity
+ * struct ioband_meter - what goes, read and written
  * @bytes: by way
  * @ios: by way
+ */
+struct ioband_meter {
+	struct ioband_clock bytes[IOBAND_NR_WAYS];
+	struct ioband_clock ios[IOBAND_NR_WAYS];
+};
+
+/**
+ * struct ioband_cap - what an entity may have at most
+ * @ent: the entity
+ * @meter: what it has
  * @begun: by way: of a bio in pieces some have gone, and others follow
  * @rb: place among the blocked ones, while it is
  * @until_ns: when one of its ways is blocked no longer
@@ -174,12 +190,33 @@ struct ioband_clock {
  */
 struct ioband_cap {
 	struct ioband_ent *ent;
-	struct ioband_clock bytes[IOBAND_NR_WAYS];
-	struct ioband_clock ios[IOBAND_NR_WAYS];
+	struct ioband_meter meter;
 	bool begun[IOBAND_NR_WAYS];
 	struct rb_node rb;
 	u64 until_ns;
 	u64 blocked;
+};
+
+/**
+ * struct ioband_floor - what an entity is promised
+ * @ent: the entity
+ * @meter: what it has
+ * @rb: place among those that are here, or think
+ * @due_ns: when its next bio is due
+ * @away_ns: when it was last here, while it is not
+ * @inflight: bios of leaves at or below the entity, admitted and not yet completed
+ * @here: something waits that no maximum at or below the entity blocks, or is in flight
+ * @way: of the last bio
+ */
+struct ioband_floor {
+	struct ioband_ent *ent;
+	struct ioband_meter meter;
+	struct rb_node rb;
+	u64 due_ns;
+	u64 away_ns;
+	u32 inflight;
+	bool here;
+	u8 way;
 };
 
 enum ioband_flush {
@@ -193,7 +230,19 @@ enum ioband_flush {
  * @root: the tree
  * @thinking: thinking leaves by the end of their grace
  * @blocked: what has had its maximum, by the time until when
+ * @floors: who is promised something and is here, or thinks, by when it is due
  * @capped: some entity has a maximum, or had one
+ * @promising: how many entities have a minimum
+ * @promised: whose turn it is by what is promised, by weight below; NULL: by weight
+ * @promised_ways: in which ways, as halves of &ioband_ent.waiting
+ * @promise: what is, while there is @promised
+ * @kept_ns: when a bio last went for that
+ * @apart: by weight, what is promised does not count on the pipe now
+ * @now_ns: the time that it was told last
+ * @late: somebody did not get what he is promised, although the pipe was not full: others
+ *	are held back, whatever the device could take.  For the caller to clear
+ * @promised_ios: of @inflight_ios, those of leaves that are promised something, or below
+ *	one that is
  * @slack_ns: how late a wake-up may be without anybody getting less than a maximum
  * @inflight_ios: bios admitted and not yet completed
  * @inflight_bytes: their bytes
@@ -214,7 +263,17 @@ struct ioband_core {
 	struct ioband_node root;
 	struct rb_root_cached thinking;
 	struct rb_root_cached blocked;
+	struct rb_root_cached floors;
 	bool capped;
+	u32 promising;
+	struct ioband_ent *promised;
+	u64 promised_ways;
+	struct ioband_floor *promise;
+	u64 kept_ns;
+	bool apart;
+	u64 now_ns;
+	bool late;
+	u32 promised_ios;
 	u64 slack_ns;
 	u32 inflight_ios;
 	u64 inflight_bytes;
@@ -243,10 +302,20 @@ void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf);
 void ioband_leaf_follow(struct ioband_leaf *leaf, const struct ioband_leaf *other);
 void ioband_ent_set_weight(struct ioband_ent *ent, u32 weight);
 
+struct ioband_rates ioband_meter_rates(const struct ioband_meter *meter);
+
 void ioband_cap_init(struct ioband_cap *cap);
 void ioband_cap_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_cap *cap,
 		    const struct ioband_rates *rates, u64 now_ns);
 void ioband_cap_remove(struct ioband_core *core, struct ioband_ent *ent);
+
+void ioband_floor_init(struct ioband_floor *floor);
+void ioband_floor_set(struct ioband_core *core, struct ioband_ent *ent,
+		      struct ioband_floor *floor, const struct ioband_rates *rates,
+		      u32 inflight, u64 now_ns);
+void ioband_floor_remove(struct ioband_core *core, struct ioband_ent *ent);
+void ioband_floor_recount(struct ioband_core *core, u32 ios);
+bool ioband_leaf_is_promised(const struct ioband_leaf *leaf);
 
 void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_way way,
 		      u64 now_ns);

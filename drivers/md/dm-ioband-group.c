@@ -18,14 +18,13 @@
  * the task whose bio made it; its per-CPU counters are not, and are bounded in
  * all by a part of the memory, past which groups share their ancestors' counters
  * and turn.  So making many cgroups exhausts nobody else.  One that nobody gave a
- * weight or a maximum goes after a minute without I/O, its counters with it, to come back as
- * it was with its next bio.
+ * weight, maximum or minimum goes after a minute without I/O, its counters with it, to come
+ * back as it was with its next bio.
  */
 #include "dm-ioband.h"
 
 #include <linux/blk-cgroup.h>
 #include <linux/cgroup.h>
-#include <linux/log2.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -311,115 +310,6 @@ u32 ioband_group_weight(const struct ioband_group *group)
 	return READ_ONCE(ent->weight);
 }
 
-static void cap_rates(const struct ioband_cap *cap, struct ioband_rates *rates)
-{
-	int way;
-
-	*rates = (struct ioband_rates) {};
-	for (way = 0; cap && way < IOBAND_NR_WAYS; way++) {
-		rates->bytes[way] = cap->bytes[way].rate;
-		rates->ios[way] = cap->ios[way].rate;
-	}
-}
-
-/**
- * ioband_group_max() - what a group may have at most
- * @group: group
- * @rates: the result; 0 for each that is not bounded
- *
- * Context: Process.
- *
- * Return: whether it has a maximum.
- */
-bool ioband_group_max(struct ioband_group *group, struct ioband_rates *rates)
-{
-	bool capped;
-
-	spin_lock_irq(&group->pool->lock);
-	cap_rates(group->cap, rates);
-	capped = group->cap;
-	spin_unlock_irq(&group->pool->lock);
-	return capped;
-}
-
-/* The maximum of a group that is one of another below it, too; the root's is its own only. */
-static const struct ioband_cap *group_cap(const struct ioband_group *group,
-					  const struct ioband_group *below)
-{
-	return group->parent || group == below ? group->cap : NULL;
-}
-
-/**
- * ioband_group_is_capped() - has a group a maximum, or one above it
- * @group: group
- *
- * Context: Under the pool's lock.
- *
- * Return: true if so: its bios have to go through the scheduler.
- */
-bool ioband_group_is_capped(const struct ioband_group *group)
-{
-	const struct ioband_group *above;
-
-	if (likely(!group->pool->core.capped))
-		return false;
-	for (above = group; above; above = above->parent)
-		if (group_cap(above, group))
-			return true;
-	return false;
-}
-
-/**
- * ioband_group_cap_piece() - what had better go at once below a maximum
- * @group: group
- * @way: of the bio
- *
- * A bio of 4 MiB is all that a group may have in a second at 4 MiB/s, and keeps the
- * device from the others for as long as it takes.
- *
- * Context: Under the pool's lock.
- *
- * Return: bytes, a power of two of what it may have in 1/16 s; U32_MAX: all.
- */
-u32 ioband_group_cap_piece(const struct ioband_group *group, enum ioband_way way)
-{
-	const struct ioband_group *above;
-	u64 rate = U64_MAX;
-
-	for (above = group; above; above = above->parent) {
-		const struct ioband_cap *cap = group_cap(above, group);
-
-		if (cap && cap->bytes[way].rate)
-			rate = min(rate, cap->bytes[way].rate);
-	}
-	if (rate / 16 >= IOBAND_PIECE_MAX)
-		return U32_MAX;
-	return max_t(u32, rounddown_pow_of_two(rate / 16 | 1), IOBAND_PIECE_MIN);
-}
-
-/* Under the lock.  @spare: is used up if the group had no maximum. */
-static void group_set_max(struct ioband_group *group, const struct ioband_message *message,
-			  struct ioband_cap **spare)
-{
-	struct ioband_core *core = &group->pool->core;
-	struct ioband_rates rates;
-
-	cap_rates(group->cap, &rates);
-	ioband_rates_merge(&rates, message);
-	if (!ioband_rates_bound(&rates)) {
-		ioband_cap_remove(core, group_ent(group));
-		kfree(group->cap);
-		group->cap = NULL;
-		return;
-	}
-	if (!group->cap) {
-		group->cap = *spare;
-		*spare = NULL;
-		ioband_cap_init(group->cap);
-	}
-	ioband_cap_set(core, group_ent(group), group->cap, &rates, ktime_get_ns());
-}
-
 /**
  * ioband_group_unindex() - let no new bio find a group
  * @group: group
@@ -463,7 +353,7 @@ static bool pid_is_gone(struct pid *pid, enum pid_type type)
 /* What the group stood for is not there any more. */
 static bool group_is_gone(const struct ioband_group *group)
 {
-	const bool set = group->weight_set || group->cap;
+	const bool set = group->weight_set || group->bounds;
 	const bool forgotten = !set && group_is_idle_long(group);
 
 	switch (group->kind) {
@@ -511,7 +401,7 @@ static void group_free(struct ioband_group *group)
 		list_del(&group->active);
 		pool->nr_active--;
 	}
-	ioband_cap_remove(&pool->core, group_ent(group));
+	ioband_bound_end(group);
 	ioband_stream_end(group);
 	ioband_leaf_remove(&pool->core, &group->own.leaf);
 	xa_erase(&pool->groups, group->seq);
@@ -521,7 +411,6 @@ static void group_free(struct ioband_group *group)
 	spin_unlock_irq(&pool->lock);
 
 	owner_put(&group->key);
-	kfree(group->cap);
 	kfree(group->totals);
 	kfree(group);
 }
@@ -667,11 +556,11 @@ static struct cgroup_subsys_state *css_get_v1(const struct ioband_spec *spec,
 /**
  * struct change - what a message wants of a group
  * @message: the message
- * @cap: for a group that has no maximum yet
+ * @bounds: for a group that has neither maximum nor minimum yet
  */
 struct change {
 	const struct ioband_message *message;
-	struct ioband_cap *cap;
+	struct ioband_bounds *bounds;
 };
 
 /* Whether there is something to remember: else no group is made for it. */
@@ -679,7 +568,7 @@ static bool change_is_set(const struct change *change)
 {
 	if (change->message->verb == IOBAND_MSG_WEIGHT)
 		return change->message->weight;
-	return ioband_rates_bound(&change->message->rates);
+	return ioband_rates_any(&change->message->rates);
 }
 
 /* Under the lock. */
@@ -688,7 +577,7 @@ static void change_group(struct ioband_group *group, struct change *change)
 	if (change->message->verb == IOBAND_MSG_WEIGHT)
 		ioband_group_set_weight(group, change->message->weight);
 	else
-		group_set_max(group, change->message, &change->cap);
+		ioband_bound_set(group, change->message, &change->bounds);
 }
 
 /* Change the group of what @key stands for, made for it if it is not there. */
@@ -810,7 +699,7 @@ static int set_spec(struct ioband_target *target, struct change *change,
 }
 
 /**
- * ioband_group_set() - set the weight or the maximum of the group that a message names
+ * ioband_group_set() - set the weight, maximum or minimum of the group that a message names
  * @target: that got the message
  * @message: which group, and what
  * @error: a sentence, on failure
@@ -825,14 +714,15 @@ int ioband_group_set(struct ioband_target *target, const struct ioband_message *
 	struct change change = { .message = message };
 	int ret;
 
-	if (message->verb == IOBAND_MSG_MAX) {
-		change.cap = kmalloc(sizeof(*change.cap), GFP_KERNEL);
-		if (!change.cap) {
-			snprintf(error->text, sizeof(error->text), "no memory for a maximum");
+	if (message->verb != IOBAND_MSG_WEIGHT) {
+		change.bounds = ioband_bounds_new();
+		if (!change.bounds) {
+			snprintf(error->text, sizeof(error->text),
+				 "no memory for a maximum or a minimum");
 			return -ENOMEM;
 		}
 	}
 	ret = set_spec(target, &change, error);
-	kfree(change.cap);
+	kfree(change.bounds);
 	return ret;
 }

@@ -107,24 +107,26 @@ static void line_add_path(struct page_writer *page, const struct ioband_group *g
 	page->line[page->line_len] = '\0';
 }
 
-static void line_add_rate(struct page_writer *page, const char *before, u64 rate)
+static void line_add_rate(struct page_writer *page, const char *before, u64 rate,
+			  const char *none)
 {
 	if (rate)
 		line_add(page, "%s%llu", before, rate);
 	else
-		line_add(page, "%smax", before);
+		line_add(page, "%s%s", before, none);
 }
 
-static void line_add_max(struct page_writer *page, struct ioband_group *group)
+static void line_add_bound(struct page_writer *page, struct ioband_group *group,
+			   enum ioband_verb verb, const char *name, const char *none)
 {
 	struct ioband_rates rates;
 
-	if (!ioband_group_max(group, &rates))
+	if (!ioband_bound_rates(group, verb, &rates))
 		return;
-	line_add_rate(page, " max=", rates.bytes[IOBAND_WAY_READ]);
-	line_add_rate(page, ",", rates.bytes[IOBAND_WAY_WRITE]);
-	line_add_rate(page, ",", rates.ios[IOBAND_WAY_READ]);
-	line_add_rate(page, ",", rates.ios[IOBAND_WAY_WRITE]);
+	line_add_rate(page, name, rates.bytes[IOBAND_WAY_READ], none);
+	line_add_rate(page, ",", rates.bytes[IOBAND_WAY_WRITE], none);
+	line_add_rate(page, ",", rates.ios[IOBAND_WAY_READ], none);
+	line_add_rate(page, ",", rates.ios[IOBAND_WAY_WRITE], none);
 }
 
 static bool write_group(struct page_writer *page, struct ioband_group *group)
@@ -133,7 +135,8 @@ static bool write_group(struct page_writer *page, struct ioband_group *group)
 	line_add_name(page, group);
 	line_add(page, " weight=%u set=%u", ioband_group_weight(group), group->weight_set);
 	line_add_path(page, group);
-	line_add_max(page, group);
+	line_add_bound(page, group, IOBAND_MSG_MAX, " max=", "max");
+	line_add_bound(page, group, IOBAND_MSG_MIN, " min=", "0");
 	return line_end(page);
 }
 
@@ -286,8 +289,9 @@ int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
 	case IOBAND_MSG_WEIGHT:
 		return ioband_group_set(target, &message, error);
 	case IOBAND_MSG_MAX:
+	case IOBAND_MSG_MIN:
 		ret = ioband_group_set(target, &message, error);
-		ioband_queue_update_caps(target->pool);
+		ioband_queue_update_bounds(target->pool);
 		return ret;
 	case IOBAND_MSG_SET:
 		return ioband_pool_set(target, &message.settings, error);

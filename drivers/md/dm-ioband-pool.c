@@ -156,8 +156,12 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 {
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
 	pool->sample.peak_ios = pool->peak_ios;
-	if (ioband_pool_finds_depth(pool))
+	/* What goes when others are held back for the sake of one says nothing of the device. */
+	if (pool->core.late)
+		ioband_depth_stop(&pool->depth);
+	else if (ioband_pool_finds_depth(pool))
 		ioband_depth_sample(&pool->depth, &pool->sample);
+	pool->core.late = false;
 	pool->sample = (struct ioband_sample) {};
 	pool->sampled_ns = pool->done_ns;
 	find_stuck(pool, now_ns);
@@ -182,7 +186,7 @@ static bool is_calm(struct ioband_pool *pool)
 
 		pool->calm_ticks = spare ? pool->calm_ticks + 1 : 0;
 	}
-	return pool->calm_ticks >= IOBAND_CALM_TICKS &&
+	return pool->calm_ticks >= IOBAND_CALM_TICKS && !pool->core.promising &&
 	       (!ioband_pool_finds_depth(pool) || ioband_depth_is_settled(&pool->depth));
 }
 
@@ -217,7 +221,8 @@ static void tick_open(struct ioband_pool *pool)
 	 * makes the submitters wait, and the limit may never be reached.
 	 */
 	if (pool->state == IOBAND_OPEN && pool->nr_active > 1 &&
-	    (inflight > spare_ios(pool) || time_after_eq(jiffies, pool->calm_until)))
+	    (inflight > spare_ios(pool) || pool->core.promising ||
+	     time_after_eq(jiffies, pool->calm_until)))
 		ioband_queue_share(pool);
 	spin_unlock_irq(&pool->lock);
 }

@@ -67,10 +67,10 @@ static struct ioband_stream *next_stream(struct ioband_stream *stream)
 static bool group_may_be_open(const struct ioband_group *group)
 {
 	return group->pool->state == IOBAND_OPEN && !group->unindexed &&
-	       !ioband_group_is_capped(group);
+	       !ioband_bound_is_capped(group);
 }
 
-/* The state has changed, or who has a maximum. */
+/* The state has changed, or who has a maximum or a minimum. */
 static void update_open(struct ioband_pool *pool)
 {
 	struct ioband_group *group;
@@ -153,7 +153,8 @@ static void activate(struct ioband_group *group)
 	if (pool->state == IOBAND_SHARED)
 		return;
 	if (pool->nr_active > 1 &&
-	    (!ioband_pool_finds_depth(pool) || !ioband_depth_is_settled(&pool->depth)))
+	    (pool->core.promising || !ioband_pool_finds_depth(pool) ||
+	     !ioband_depth_is_settled(&pool->depth)))
 		ioband_queue_share(pool);
 	else
 		WRITE_ONCE(group->open, group_may_be_open(group));
@@ -277,7 +278,7 @@ static u32 goes_in_pieces(const struct ioband_io *io)
 	if (pool->state == IOBAND_SHARED && pool->nr_active > 1 && pool->piece_bytes)
 		piece = pool->piece_bytes;
 	if (unlikely(pool->core.capped))
-		piece = min(piece, ioband_group_cap_piece(io->group, io->bill.way));
+		piece = min(piece, ioband_bound_piece(io->group, io->bill.way));
 	return io->piece_least && piece >= io->piece_least && io->bytes > piece ? piece : 0;
 }
 
@@ -395,12 +396,12 @@ void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns)
 }
 
 /**
- * ioband_queue_update_caps() - groups have got or lost a maximum, or got another one
+ * ioband_queue_update_bounds() - groups have got, lost or changed a maximum or a minimum
  * @pool: pool
  *
  * Context: Process.
  */
-void ioband_queue_update_caps(struct ioband_pool *pool)
+void ioband_queue_update_bounds(struct ioband_pool *pool)
 {
 	spin_lock_irq(&pool->lock);
 	update_open(pool);
@@ -563,7 +564,7 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 
 	if (io->target->suspended)
 		return ioband_queue_gives_back(io->target) ? GIVEN_BACK : GO;
-	if (pool->state == IOBAND_OPEN && !ioband_group_is_capped(group))
+	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group))
 		return GO;
 	if (refuse && urgency == IN_TURN)
 		return REFUSED;

@@ -153,19 +153,6 @@ static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node 
 	return min_t(u64, div64_u64(lag, ent->turn ?: 1), core->limit_ios) * leaf_gap_ns(leaf);
 }
 
-/* In which ways bios below a node may go, by the maxima of the node and of those above. */
-static u64 node_open(const struct ioband_core *core, const struct ioband_node *node)
-{
-	const struct ioband_ent *ent;
-	u64 open = U64_MAX;
-
-	if (likely(!core->capped))
-		return open;
-	for (ent = &node->ent; ent->parent; ent = &ent->parent->ent)
-		open &= ent_open(ent);
-	return open;
-}
-
 /*
  * How long a leaf still has its turn, if another one waits for it, at some level: the
  * rest of its slice, and past that until somebody has been served less.
@@ -180,7 +167,8 @@ static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband
 		const u64 served_ns = min(core->slice_ns, node->served_ns);
 		const struct ioband_ent *next;
 
-		next = first_waiting(rb_first_cached(&node->live), node_open(core, node), ent);
+		next = first_waiting(rb_first_cached(&node->live),
+				     ent_open_above(core, &node->ent), ent);
 		if (next)
 			left_ns = min(left_ns, max(core->slice_ns - served_ns,
 						   node_lag_ns(core, node, next, leaf)));
@@ -188,11 +176,19 @@ static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband
 	return left_ns;
 }
 
-/* How much of a leaf may be in flight: what comes back in its turn, and soon. */
-static u32 leaf_depth(const struct ioband_core *core, const struct ioband_leaf *leaf)
+/*
+ * How much of a leaf may be in flight: what comes back in its turn, soon, and before
+ * somebody else is due what he is promised.
+ */
+static u32 leaf_depth(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
-	const u64 time_ns = min_t(u64, leaf_turn_left_ns(core, leaf), IOBAND_DRAIN_NS);
+	u64 time_ns = min_t(u64, leaf_turn_left_ns(core, leaf), IOBAND_DRAIN_NS);
 
+	if (unlikely(core->promising)) {
+		const u64 due_ns = ioband_floor_next_ns(core, leaf);
+
+		time_ns = min(time_ns, due_ns - min(due_ns, now_ns));
+	}
 	return clamp_t(u64, div64_u64(time_ns, leaf_gap_ns(leaf)), 1, core->limit_ios);
 }
 
@@ -257,27 +253,33 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
  * nobody was in service, has no turn although bios that went out of turn keep it
  * busy: then another look from the top, without it.
  */
-static struct ioband_leaf *core_serve(struct ioband_core *core, bool *expect)
+static struct ioband_leaf *core_serve(struct ioband_core *core, u64 now_ns, bool *expect)
 {
-	struct ioband_node *node = &core->root;
-	struct ioband_ent *ent;
+	struct ioband_ent *ent = &core->root.ent;
 	u64 open = U64_MAX;
 
 	*expect = false;
-	while ((ent = node_serve(core, node, open, expect)) || node->ent.parent) {
-		if (!ent) {
+	if (unlikely(core->promising)) {
+		ent = ioband_floor_serve(core, now_ns);
+		open = core->promised_ways & ent_open_above(core, ent);
+	}
+	while (!ent->leaf) {
+		struct ioband_node *node = container_of(ent, struct ioband_node, ent);
+
+		ent = node_serve(core, node, open, expect);
+		if (ent) {
+			open &= ent_open(ent);
+		} else {
+			if (!node->ent.parent)
+				return NULL;
 			node->ent.parent->serving = NULL;
-			node = &core->root;
+			core->promised = NULL;
+			ent = &core->root.ent;
 			open = U64_MAX;
 			*expect = false;
-			continue;
 		}
-		if (ent->leaf)
-			return container_of(ent, struct ioband_leaf, ent);
-		open &= ent_open(ent);
-		node = container_of(ent, struct ioband_node, ent);
 	}
-	return NULL;
+	return container_of(ent, struct ioband_leaf, ent);
 }
 
 /* How long a flush takes after a leaf has written so much. */
@@ -426,7 +428,7 @@ void ioband_core_drop_flush(struct ioband_core *core)
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
 	bool expect;
-	struct ioband_leaf *leaf = core_serve(core, &expect);
+	struct ioband_leaf *leaf = core_serve(core, now_ns, &expect);
 
 	if (!leaf)
 		return NULL;
@@ -443,7 +445,7 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 	}
 	if (leaf->state == IOBAND_THINKING)
 		*wake_ns = leaf->think_until_ns;
-	if (leaf->state != IOBAND_WAITING || leaf->inflight >= leaf_depth(core, leaf))
+	if (leaf->state != IOBAND_WAITING || leaf->inflight >= leaf_depth(core, leaf, now_ns))
 		return NULL;
 	return leaf;
 }
@@ -461,6 +463,8 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_time, u64 now_ns)
 {
 	ioband_slice_charge(core, now_ns);
+	if (slice_ns != core->slice_ns)
+		core->promised = NULL;
 	core->slice_ns = slice_ns;
 	core->charge_time = slice_ns && charge_time;
 	if (slice_ns)

@@ -5,6 +5,7 @@
  *	core	whose bio is next, and how much may be at the device
  *	slice	who has the device to itself, and when its write cache is flushed
  *	cap	who has had its maximum
+ *	floor	who has not had its minimum
  *
  * For these alone; dm-ioband-core.h is for their caller.
  */
@@ -94,10 +95,34 @@ static inline u64 ent_shown(const struct ioband_ent *ent)
 	return ent->waiting & ent_open(ent);
 }
 
+/* In which ways bios at or below an entity may go, by its maximum and those above. */
+static inline u64 ent_open_above(const struct ioband_core *core, const struct ioband_ent *ent)
+{
+	u64 open = U64_MAX;
+
+	if (likely(!core->capped))
+		return open;
+	for (; ent->parent; ent = &ent->parent->ent)
+		open &= ent_open(ent);
+	return open;
+}
+
+/**
+ * struct ioband_leeway - how far a clock may be off
+ * @late_ns: one that is behind this goes on from here
+ * @early_ns: one that is ahead of this goes on from here, but not back
+ * @most_ns: none gets further than this
+ */
+struct ioband_leeway {
+	u64 late_ns;
+	u64 early_ns;
+	u64 most_ns;
+};
+
 /* dm-ioband-core.c */
 void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
 			bool by_time, bool in_turn);
-void ioband_ent_block(struct ioband_ent *ent, u64 blocked);
+void ioband_ent_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked);
 u64 ioband_core_grace_ends(const struct ioband_core *core);
 
 /* dm-ioband-slice.c */
@@ -109,10 +134,25 @@ void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 b
 void ioband_slice_learn_gap(struct ioband_leaf *leaf, u64 now_ns);
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
 
+/* dm-ioband-meter.c */
+void ioband_meter_move(struct ioband_meter *meter, const struct ioband_bill *bill,
+		       const struct ioband_leeway *leeway);
+void ioband_meter_set(struct ioband_meter *meter, const struct ioband_rates *rates);
+
 /* dm-ioband-cap.c */
 void ioband_cap_charge(struct ioband_core *core, struct ioband_cap *cap,
 		       const struct ioband_bill *bill, bool in_turn, u64 now_ns);
 void ioband_cap_expire(struct ioband_core *core, u64 now_ns);
 u64 ioband_cap_wake_ns(const struct ioband_core *core);
+
+/* dm-ioband-floor.c */
+void ioband_floor_charge(struct ioband_core *core, struct ioband_floor *floor,
+			 const struct ioband_bill *bill, u64 now_ns);
+void ioband_floor_return(struct ioband_core *core, struct ioband_floor *floor);
+void ioband_floor_update(struct ioband_core *core, struct ioband_floor *floor);
+struct ioband_ent *ioband_floor_pick(struct ioband_core *core, u64 now_ns, u32 *ios, u32 *limit);
+bool ioband_floor_has_room(const struct ioband_core *core, const struct ioband_leaf *leaf);
+struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns);
+u64 ioband_floor_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf);
 
 #endif /* DM_IOBAND_TREE_H */

@@ -10,9 +10,10 @@
  *	flush	 what the devices' write caches hold at the end of a turn
  *	owner	 whose bio is it: finds the group
  *	group	 the tree of groups, their life and death
+ *	bound	 what a group may have at most, and what it is promised
  *	stream	 a group's own bios, in streams
  *	stats	 per-CPU counters and histograms
- *	core	 the scheduler, its slices and maxima: pure, as are cost, depth, args
+ *	core	 the scheduler, its slices, maxima and minima: pure, as are cost, depth, args
  *
  * Each calls only those below it.
  *
@@ -200,6 +201,16 @@ struct ioband_scope {
 };
 
 /**
+ * struct ioband_bounds - what a group may have at most, and what it is promised
+ * @cap: the one, while its entity has it
+ * @floor: the other, while its entity has it
+ */
+struct ioband_bounds {
+	struct ioband_cap cap;
+	struct ioband_floor floor;
+};
+
+/**
  * struct ioband_group - a group of a pool
  * @node: its place in the tree; its children compete in it
  * @own: its own bios, which compete in @node with the children
@@ -221,7 +232,7 @@ struct ioband_scope {
  * @stats: counters and histograms; NULL while idle for long.  Under RCU.
  * @retired: @stats that bios in flight may still use
  * @totals: what retired counters had counted; NULL until then
- * @cap: what it may have at most; NULL: as much as there is
+ * @bounds: what it may have at most, and is promised; NULL: neither
  * @held_ios: bios that wait, in all its streams
  * @held_bytes: their bytes
  * @room: tasks that wait until the group holds less
@@ -250,7 +261,7 @@ struct ioband_group {
 	struct ioband_stats __rcu *stats;
 	struct ioband_stats *retired;
 	struct ioband_counters *totals;
-	struct ioband_cap *cap;
+	struct ioband_bounds *bounds;
 	u32 held_ios;
 	u64 held_bytes;
 	wait_queue_head_t room;
@@ -601,7 +612,7 @@ void ioband_queue_exit_target(struct ioband_target *target);
 void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns);
 void ioband_queue_share(struct ioband_pool *pool);
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
-void ioband_queue_update_caps(struct ioband_pool *pool);
+void ioband_queue_update_bounds(struct ioband_pool *pool);
 void ioband_queue_deactivate(struct ioband_group *group);
 int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
 		       bool own);
@@ -695,13 +706,20 @@ struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct i
 int ioband_group_set(struct ioband_target *target, const struct ioband_message *message,
 		     struct ioband_error *error);
 void ioband_group_set_weight(struct ioband_group *group, u32 weight);
-bool ioband_group_max(struct ioband_group *group, struct ioband_rates *rates);
-bool ioband_group_is_capped(const struct ioband_group *group);
-u32 ioband_group_cap_piece(const struct ioband_group *group, enum ioband_way way);
 u32 ioband_group_weight(const struct ioband_group *group);
 void ioband_group_unindex(struct ioband_group *group);
 void ioband_group_sweep(struct work_struct *work);
 void ioband_group_free_all(struct ioband_pool *pool);
+
+/* dm-ioband-bound.c: maxima and minima */
+bool ioband_bound_rates(struct ioband_group *group, enum ioband_verb verb,
+			struct ioband_rates *rates);
+bool ioband_bound_is_capped(const struct ioband_group *group);
+u32 ioband_bound_piece(const struct ioband_group *group, enum ioband_way way);
+struct ioband_bounds *ioband_bounds_new(void);
+void ioband_bound_set(struct ioband_group *group, const struct ioband_message *message,
+		      struct ioband_bounds **spare);
+void ioband_bound_end(struct ioband_group *group);
 
 /* dm-ioband-stats.c: counters and histograms */
 struct ioband_stats *ioband_stats_new(gfp_t gfp);

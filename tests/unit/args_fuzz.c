@@ -41,6 +41,7 @@ static const char * const messages[] = {
 	"max root rbps=1 wbps=max",
 	"max uid:5 riops=1000000000000 wiops=5",
 	"max cgroup:/a default",
+	"min root rbps=1 wbps=0",
 	"set mode=device+cgroup",
 	"set depth=auto",
 	"set measure=ios",
@@ -147,18 +148,23 @@ static void rates_are_good(const struct ioband_message *message)
 		assert_int_equal(rates.ios[1], before.ios[1]);
 }
 
+static bool sets_rates(const struct ioband_message *message)
+{
+	return message->verb == IOBAND_MSG_MAX || message->verb == IOBAND_MSG_MIN;
+}
+
 static void message_is_good(const struct ioband_message *message, const struct words *words)
 {
 	const struct ioband_spec *spec = &message->spec;
 
-	assert_in_range(words->nr, 1, message->verb == IOBAND_MSG_MAX ? 6 : 3);
+	assert_in_range(words->nr, 1, sets_rates(message) ? 6 : 3);
 	assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_LATENCY);
 	if (message->verb == IOBAND_MSG_SET) {
 		assert_int_equal(__builtin_popcount(message->settings.given), 1);
 		assert_false(message->settings.given & (1 << IOBAND_KEY_WEIGHT));
 		settings_are_good(&message->settings);
 	}
-	if (message->verb == IOBAND_MSG_MAX)
+	if (sets_rates(message))
 		rates_are_good(message);
 	else if (message->verb == IOBAND_MSG_WEIGHT)
 		assert_in_range(message->weight, 0, 10000);

@@ -55,6 +55,7 @@ static int say_message(struct words *words, struct ioband_error *error)
 	static const char * const verbs[] = {
 		[IOBAND_MSG_WEIGHT] = "weight",
 		[IOBAND_MSG_MAX] = "max",
+		[IOBAND_MSG_MIN] = "min",
 		[IOBAND_MSG_SET] = "set",
 		[IOBAND_MSG_GROUPS] = "groups",
 		[IOBAND_MSG_STATS] = "stats",
@@ -69,7 +70,7 @@ static int say_message(struct words *words, struct ioband_error *error)
 	if (message.verb == IOBAND_MSG_WEIGHT) {
 		say_spec(&message.spec);
 		printf(" weight=%u", message.weight);
-	} else if (message.verb == IOBAND_MSG_MAX) {
+	} else if (message.verb == IOBAND_MSG_MAX || message.verb == IOBAND_MSG_MIN) {
 		say_spec(&message.spec);
 		printf(" given=%x rates=%llu,%llu,%llu,%llu", message.rates_given,
 		       message.rates.bytes[IOBAND_WAY_READ], message.rates.bytes[IOBAND_WAY_WRITE],

@@ -31,10 +31,10 @@ DEPTH = (
 )
 SLICE = "must be 0 for none, or milliseconds up to 1000"
 NO_GROUP = "weight= is the device's: it wants mode=device or mode=device+cgroup"
-VERB = "must be weight, max, set, groups, stats or latency"
+VERB = "must be weight, max, min, set, groups, stats or latency"
 MAX = "must be <group> and rbps=, wbps=, riops= or wiops=, or <group> default"
 RATE = "must be rbps=, wbps=, riops= or wiops=, or default alone"
-RATE_VALUE = "must be max, or a whole number from 1 to 1000000000000 a second"
+RATE_VALUE = "or a whole number from 1 to 1000000000000 a second"
 GROUP = (
     "must be root, device, device:<maj>:<min>, cgroup:</path>, cgroup#<id>, "
     "uid:<n>, gid:<n>, pid:<n> or pgrp:<n>"
@@ -206,9 +206,16 @@ WRONG_MESSAGES = [
     _message("max root rbps=5 default", f"'default': {RATE}"),
     _message("max root rbps=5 wbps=5 rbps=max", "rbps= is given twice"),
     *(
-        _message(f"max root {name}={value}", f"{name}={value}: {RATE_VALUE}")
+        _message(f"max root {name}={value}", f"{name}={value}: must be max, {RATE_VALUE}")
         for name in ("rbps", "wiops")
         for value in ("", "0", "1000000000001", "auto", "default", *NO_NUMBERS)
+    ),
+    _message("min", f"min: 0 words follow; {MAX}"),
+    _message("min root rbps", f"'rbps': {RATE}"),
+    _message("min root rbps=5 rbps=0", "rbps= is given twice"),
+    *(
+        _message(f"min root riops={value}", f"riops={value}: must be 0, {RATE_VALUE}")
+        for value in ("", "max", "00", "1000000000001", *NO_NUMBERS)
     ),
     _message("set", f"set: 0 words follow; must be one {KEY_VALUE[8:]}"),
     _message("set mode=uid depth=4", f"set: 2 words follow; must be one {KEY_VALUE[8:]}"),
@@ -314,6 +321,13 @@ RIGHT = [
             ("wiops=max", "given=8 rates=0,0,0,0"),
             ("wiops=4 riops=3 wbps=2 rbps=1", "given=f rates=1,2,3,4"),
         )
+    ),
+    _message(
+        "min cgroup:/a default",
+        "verb=min kind=cgroup id=0 path=/a self=0 given=f rates=0,0,0,0",
+    ),
+    _message(
+        "min uid:5 wiops=0 rbps=7", "verb=min kind=uid id=5 path=none self=0 given=9 rates=7,0,0,0"
     ),
     _message("set mode=pgrp", "verb=set given=1 mode=pgrp weight=0 measure=bytes depth=0 slice=0"),
     _message(

@@ -23,6 +23,7 @@ struct profile {
 	u64 pause_ns;		/* between two steps, at most */
 	u64 slice_ns;		/* or 0 */
 	bool caps;		/* some have maxima */
+	bool floors;		/* some have minima */
 };
 
 struct fuzz {
@@ -162,13 +163,13 @@ static void bound(struct fuzz *fuzz)
 		.ios = { random_rate(fuzz), random_rate(fuzz) },
 	};
 	const struct ioband_rates *given = below(fuzz, 3) ? &rates : NULL;
+	struct ioband_ent *ent = node && below(fuzz, 2) ? &node->node.ent :
+				 leaf ? &leaf->leaf.ent : NULL;
 
-	if (!fuzz->profile->caps)
-		return;
-	if (node && below(fuzz, 2))
-		tree_set_rates(&fuzz->tree, &node->node.ent, given);
-	else if (leaf)
-		tree_set_rates(&fuzz->tree, &leaf->leaf.ent, given);
+	if (ent && fuzz->profile->caps)
+		tree_set_rates(&fuzz->tree, ent, given);
+	if (ent && fuzz->profile->floors && below(fuzz, 2))
+		tree_promise(&fuzz->tree, ent, given);
 }
 
 static void arrive(struct fuzz *fuzz)
@@ -367,6 +368,40 @@ static void maxima_and_slices(void **state)
 	run(&profile);
 }
 
+static void minima(void **state)
+{
+	static const struct profile profile = {
+		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
+		.limit = 8, .deepest = 6, .pause_ns = 300 * USEC, .floors = true,
+	};
+
+	(void)state;
+	run(&profile);
+}
+
+static void minima_and_maxima(void **state)
+{
+	static const struct profile profile = {
+		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
+		.limit = 8, .deepest = 6, .pause_ns = MSEC, .caps = true, .floors = true,
+	};
+
+	(void)state;
+	run(&profile);
+}
+
+static void minima_and_slices(void **state)
+{
+	static const struct profile profile = {
+		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
+		.limit = 8, .deepest = 6, .pause_ns = 300 * USEC, .slice_ns = MSEC,
+		.caps = true, .floors = true,
+	};
+
+	(void)state;
+	run(&profile);
+}
+
 int main(int argc, char **argv)
 {
 	const test_case cases[] = {
@@ -378,6 +413,9 @@ int main(int argc, char **argv)
 		TEST(slices),
 		TEST(maxima),
 		TEST(maxima_and_slices),
+		TEST(minima),
+		TEST(minima_and_maxima),
+		TEST(minima_and_slices),
 	};
 
 	return run_cases(cases, argc, argv);

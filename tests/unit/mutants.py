@@ -24,18 +24,43 @@ CORE = [
     Mutant("blocked-reads-seen", "waiting -= (s32)waiting;", ";"),
     Mutant("blocked-writes-seen", "waiting = (s32)waiting;", ";"),
     Mutant(
-        "blocked-unseen-above", "ent_count(&ent->parent->ent, ent_shown(ent) - before, 0, 0);", ""
+        "blocked-unseen-above",
+        "ent_count(core, &ent->parent->ent, ent_shown(ent) - before, 0, 0);",
+        "",
     ),
-    Mutant("blocked-stays-live", "	ent_update_live(ent);\n	ent_count(", "	ent_count("),
+    Mutant(
+        "blocked-stays-live",
+        "	ent_update_live(ent);\n	if (ent->floor)\n",
+        "	if (ent->floor)\n",
+    ),
     Mutant("passed-over-saves", "while (leaf && ent_catch_up_all(&leaf->ent));", "while (false);"),
     Mutant("not-woken-for-a-maximum", "*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));", ";"),
     Mutant("blocked-ways-may", "	return leaf->ways & (", "	return leaf->ways | 0 * ("),
-    Mutant("below-a-block", "		open &= ent_open(ent);\n	} while", "	} while"),
+    Mutant("below-a-block", "		open &= ent_open(ent);\n	}\n	leaf", "	}\n	leaf"),
     Mutant(
         "bounded-as-a-leaf",
         "ioband_cap_charge(core, ent->cap, bill, in_turn, now_ns);",
         "{ ioband_cap_charge(core, ent->cap, bill, in_turn, now_ns); break; }",
     ),
+    Mutant(
+        "promised-leads-far",
+        "max(IOBAND_LAG_MAX, (u64)charge)",
+        "IOBAND_DEBT_MAX",
+    ),
+    Mutant("node-follows-the-promised", "core->slice_ns || turn == PROMISED", "core->slice_ns"),
+    Mutant(
+        "promised-not-found", "			ioband_floor_update(core, ent->floor);", "			;"
+    ),
+    Mutant("promised-uncounted", "core->promised_ios += ioband_leaf_is_promised(leaf);", ""),
+    Mutant(
+        "promised-for-ever",
+        "core->promised_ios -= ioband_leaf_is_promised(leaf);",
+        "core->promised_ios -= 0;",
+    ),
+    Mutant("always-weighed", "weighed &= ent != core->promised;", ""),
+    Mutant("never-weighed", "			ent->parent->weighed_ns = now_ns;", "			;"),
+    Mutant("unpromised-ways-may", "		open &= core->promised_ways;", ""),
+    Mutant("past-the-pipe", "|| ioband_floor_has_room(core, leaf) ?", "|| leaf ?"),
     Mutant("weights-ignored", "div_u64(1ULL << IOBAND_PACE_SHIFT, weight)", "1ULL << 25"),
     Mutant(
         "most-served-first",
@@ -91,12 +116,12 @@ CORE = [
     ),
     Mutant(
         "one-too-many",
-        "!ent->waiting || ios >= core->limit_ios",
-        "!ent->waiting || ios > core->limit_ios",
+        "!ent->waiting || (ios >= limit &&",
+        "!ent->waiting || (ios > limit &&",
     ),
     Mutant("thinkers-take-no-place", "*ios += ent->thinking;", ""),
-    Mutant("endless-search", "if (*ios >= core->limit_ios)\n			break;", ""),
-    Mutant("no-limit", "!ent->waiting || ios >= core->limit_ios", "!ent->waiting"),
+    Mutant("endless-search", "if (*ios >= limit)\n			break;", ""),
+    Mutant("no-limit", "!ent->waiting || (ios >= limit &&", "!ent->waiting || (false &&"),
     Mutant(
         "grace-not-ended",
         "	core_expire(core, now_ns);\n	if (core->slice_ns)\n		return",
@@ -120,9 +145,15 @@ CORE = [
         "core_launch(core, leaf, bill, true, now_ns)",
     ),
     Mutant(
-        "debts-unbounded", "vtime = vtime_max(ent->vtime, vtime_min(vtime, most));", "(void)most;"
+        "debts-unbounded",
+        "vtime = vtime_max(ent->vtime, vtime_min(vtime, node->vnow + lead));",
+        "(void)lead;",
     ),
-    Mutant("debts-for-nothing", "vtime_max(ent->vtime, vtime_min(vtime, most))", "ent->vtime"),
+    Mutant(
+        "debts-for-nothing",
+        "vtime_max(ent->vtime, vtime_min(vtime, node->vnow + lead))",
+        "ent->vtime + 0 * lead",
+    ),
     Mutant(
         "much-is-all",
         "ent_vtime_of(ent, IOBAND_DEBT_MAX / 2)",
@@ -138,12 +169,12 @@ CORE = [
     Mutant("owed-to-nobody", "node->ent.busy == ent->busy", "false"),
     Mutant("always-alone", "node->ent.busy == ent->busy", "true"),
     Mutant("turn-forgotten", "ent->turn = advance;", ""),
-    Mutant("turn-alone-forgotten", "if (alone || in_turn)", "if (in_turn)"),
+    Mutant("turn-alone-forgotten", "if (alone || (turn", "if ((turn"),
     Mutant("not-charged", "u64 vtime = ent->vtime + advance;", "u64 vtime = ent->vtime;"),
     Mutant(
         "charged-in-leaf-only",
-        "ent_charge(core, ent, charge, in_turn);",
-        "{ ent_charge(core, ent, charge, in_turn); break; }",
+        "ent_charge(core, ent, charge, turn);",
+        "{ ent_charge(core, ent, charge, turn); break; }",
     ),
     Mutant("bytes-charged", "leaf, bill->charge, false", "leaf, bill->bytes, false"),
     Mutant("flight-not-counted", "core->inflight_ios++;", ""),
@@ -180,8 +211,8 @@ CORE = [
     Mutant("time-and-bytes", "if (node_shares_time(core, ent->parent) == by_time)\n", ""),
     Mutant(
         "node-follows-the-served",
-        "if (core->slice_ns)\n			reach",
-        "if (false)\n			reach",
+        "if (core->slice_ns || turn == PROMISED)\n			reach",
+        "if (turn == PROMISED)\n			reach",
     ),
     Mutant(
         "gone-in-service",
@@ -204,7 +235,9 @@ SLICE = [
     Mutant(
         "bytes-end-with-the-slice", "core->limit_ios) * leaf_gap_ns(leaf)", "0) * leaf_gap_ns(leaf)"
     ),
-    Mutant("made-way-for-who-is-held-back", "node_open(core, node), ent);", "U64_MAX, ent);"),
+    Mutant(
+        "made-way-for-who-is-held-back", "ent_open_above(core, &node->ent), ent);", "U64_MAX, ent);"
+    ),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
     Mutant("no-slices", "node->serving && node->served_ns <", "false && node->served_ns <"),
     Mutant("another-after-a-slice", "vtime_before(least->vtime, node->serving->vtime)", "true"),
@@ -282,28 +315,78 @@ TREE = [
     Mutant("streams-share-bytes", "(core->charge_time || node->streams)", "core->charge_time"),
 ]
 
-CAP = [
-    Mutant("no-maximum", "	clock->next_ns = next_ns;", ""),
-    Mutant("saves-up", "max(clock->next_ns, oldest_ns);\n	/*", "clock->next_ns;\n	/*"),
-    Mutant("no-slack", "now_ns - slack_ns : 0", "now_ns : 0"),
+METER = [
+    Mutant("no-bound", "	clock->next_ns = max(", "	(void)max("),
+    Mutant(
+        "saves-up", "clamp_t(u64, clock->next_ns, leeway->late_ns", "clamp_t(u64, clock->next_ns, 0"
+    ),
     Mutant("rests-lost", "NSEC_PER_SEC + clock->rest,", "NSEC_PER_SEC,"),
+    Mutant("far-ahead", "leeway->late_ns, leeway->early_ns)", "leeway->late_ns, U64_MAX)"),
+    Mutant("no-most", "min(next_ns, leeway->most_ns)", "next_ns"),
+    Mutant("pieces-count", "bill->ios, leeway", "1, leeway"),
+    Mutant("waits-on", "	if (rate != clock->rate)\n", "	if (!clock->rate)\n"),
+    Mutant("begins-anew", "	if (rate != clock->rate)\n", ""),
+]
+
+FLOOR = [
+    Mutant("latest-first", "rb_to_floor(a)->due_ns < rb", "rb_to_floor(a)->due_ns > rb"),
+    Mutant("ios-alone", "bytes->rate ? bytes->next_ns : U64_MAX", "U64_MAX"),
+    Mutant("bytes-alone", "ios->rate ? ios->next_ns : U64_MAX", "U64_MAX"),
+    Mutant("ways-mixed", "		if (way_due_ns(floor, way) <= now_ns)\n", ""),
+    Mutant("gone-and-due", "if (floor->here || floor->ent->thinking)", "if (true)"),
     Mutant(
-        "debts-free",
-        "	if (!in_turn)\n		next_ns =",
-        "	if (!in_turn)\n		return;\n	if (false)\n		next_ns =",
+        "away-is-late",
+        "		clock_forgive(&floor->meter.bytes[way]",
+        "		if (false)\n			clock_forgive(&floor->meter.bytes[way]",
     ),
+    Mutant("never-back", "	floor->inflight--;\n", ""),
+    Mutant("way-forgotten", "	floor->way = bill->way;\n", ""),
     Mutant(
-        "debts-unbounded",
-        "	if (!in_turn)\n		next_ns =",
-        "	if (false)\n		next_ns =",
+        "never-late",
+        ".late_ns = now_ns - min_t(u64, now_ns, IOBAND_FLOOR_WINDOW_NS)",
+        ".late_ns = U64_MAX",
     ),
+    Mutant("one-starves", "			top = &ent->parent->ent;", "			;"),
+    Mutant("held-back-is-late", "if (!ent_is_held_back(core, floor->ent))", "if (true)"),
+    Mutant("past-a-maximum", " & ent_open_above(core, floor->ent);\n		if", ";\n		if"),
+    Mutant("not-later", "late_part(core, late_ns, IOBAND_FLOOR_WIDER)", "0"),
+    Mutant("no-room", "	*limit -= min(late_part(", "	*limit -= 0 * min(late_part("),
+    Mutant(
+        "on-one-pipe",
+        "core->inflight_ios - (core->apart ? core->promised_ios : 0)",
+        "core->inflight_ios",
+    ),
+    Mutant("stuck-is-late", "core->stuck_ios || core->limit_ios == U32_MAX", "false"),
+    Mutant("turn-for-ever", " >= now_ns + core->slice_ns / 2 ||", " == 0 ||"),
+    Mutant("turn-goes-on", "		promised_set_turn(core, false);", "		;"),
+    Mutant("idle-in-service", "ent->parent->serving != ent || (", "("),
+    Mutant("own-is-another", "		if (ent->floor == rb_to_floor(rb))", "		if (false)"),
+    Mutant(
+        "taken-away-and-due",
+        "		rb_erase_cached(&floor->rb, &core->floors);\n	RB",
+        "		;\n	RB",
+    ),
+    Mutant("taken-away-and-kept", "core->promised && core->promise == floor", "false"),
+    Mutant(
+        "one-above",
+        "		if (ent->floor)\n			return true;",
+        "		return ent->floor;",
+    ),
+]
+
+CAP = [
+    Mutant("debts-free", "	ioband_meter_move(", "	if (in_turn)\n		ioband_meter_move("),
+    Mutant("debts-unbounded", "in_turn ? U64_MAX : now_ns + IOBAND_CAP_DEBT_NS", "U64_MAX"),
+    Mutant("no-slack", "now_ns - min(now_ns, core->slack_ns)", "now_ns"),
     Mutant(
         "bytes-only",
-        "max(cap->bytes[way].next_ns, cap->ios[way].next_ns);",
-        "cap->bytes[way].next_ns;",
+        "max(cap->meter.bytes[way].next_ns, cap->meter.ios[way].next_ns);",
+        "cap->meter.bytes[way].next_ns;",
     ),
     Mutant(
-        "ios-only", "max(cap->bytes[way].next_ns, cap->ios[way].next_ns);", "cap->ios[way].next_ns;"
+        "ios-only",
+        "max(cap->meter.bytes[way].next_ns, cap->meter.ios[way].next_ns);",
+        "cap->meter.ios[way].next_ns;",
     ),
     Mutant("far-is-near", "now_ns + IOBAND_CAP_DEBT_NS / 2)", "now_ns + IOBAND_CAP_DEBT_NS / 4)"),
     Mutant("near-is-far", "now_ns + IOBAND_CAP_DEBT_NS / 2)", "now_ns + IOBAND_CAP_DEBT_NS)"),
@@ -317,16 +400,15 @@ CAP = [
         "not-shown-again", "	if (blocked != cap->blocked)\n", "	if (blocked > cap->blocked)\n"
     ),
     Mutant("blocks-at-its-end", "if (way_until_ns <= now_ns)", "if (way_until_ns < now_ns)"),
-    Mutant("pieces-count", "bill->ios, in_turn", "1, in_turn"),
     Mutant(
         "one-is-let-go",
         "while ((first = rb_first_cached(&core->blocked)) &&",
         "if ((first = rb_first_cached(&core->blocked)) &&",
     ),
     Mutant("never-let-go", "rb_to_cap(first)->until_ns <= now_ns)", "false)"),
-    Mutant("waits-on", "	if (rate != clock->rate)\n", "	if (!clock->rate)\n"),
-    Mutant("begins-anew", "	if (rate != clock->rate)\n", ""),
-    Mutant("gone-and-blocked", "	if (cap->blocked)\n		ioband_ent_block(ent, 0);", ""),
+    Mutant(
+        "gone-and-blocked", "	if (cap->blocked)\n		ioband_ent_block(core, ent, 0);", ""
+    ),
     Mutant(
         "gone-and-queued",
         "	cap_dequeue(core, cap);\n	if (cap->blocked)",
@@ -425,8 +507,8 @@ ARGS = [
     Mutant("weight-count", "if (argc != 3)", "if (argc < 3)"),
     Mutant(
         "max-count",
-        '	if (argc < 3)\n		return fail(error,\n			    "max:',
-        '	if (argc < 2)\n		return fail(error,\n			    "max:',
+        '	if (argc < 3)\n		return fail(error,\n			    "%s: %u words',
+        '	if (argc < 2)\n		return fail(error,\n			    "%s: %u words',
     ),
     Mutant(
         "max-of-zero",

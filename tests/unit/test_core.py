@@ -11,6 +11,7 @@ PROGRAMS = (
     "core_fuzz",
     "sim_test",
     "slice_test",
+    "floor_test",
     "many_test",
     "cost_test",
     "depth_test",

@@ -4,14 +4,28 @@
 from pathlib import Path
 
 import pytest
-from mutants import ARGS, CAP, CORE, DEPTH, SLICE, TREE, Mutant, build_base, survives
+from mutants import (
+    ARGS,
+    CAP,
+    CORE,
+    DEPTH,
+    FLOOR,
+    METER,
+    SLICE,
+    TREE,
+    Mutant,
+    build_base,
+    survives,
+)
 
-CORE_PROGRAMS = ("core_test", "core_fuzz", "many_test", "sim_test", "slice_test")
+CORE_PROGRAMS = ("core_test", "core_fuzz", "many_test", "sim_test", "slice_test", "floor_test")
 # By source: its mistakes, and the programs of which one must notice each.
 SOURCES = {
     "dm-ioband-core.c": (CORE, CORE_PROGRAMS),
     "dm-ioband-slice.c": (SLICE, CORE_PROGRAMS),
+    "dm-ioband-meter.c": (METER, CORE_PROGRAMS),
     "dm-ioband-cap.c": (CAP, CORE_PROGRAMS),
+    "dm-ioband-floor.c": (FLOOR, ("floor_test", "core_fuzz")),
     "dm-ioband-tree.h": (TREE, CORE_PROGRAMS),
     "dm-ioband-depth.c": (DEPTH, ("depth_test",)),
     "dm-ioband-args.c": (ARGS, ("args_say", "args_fuzz")),

@@ -15,6 +15,8 @@
 #define LAG_MAX		(1024ULL << 10)
 #define DEBT_MAX	(64ULL << 20)
 #define GRACE_MAX_NS	2000000ULL
+#define FLOOR_LATE_NS	5000000ULL
+#define FLOOR_WIDER	7
 #define VTIME_SHIFT	16
 #define DRAIN_MAX	1000000
 
@@ -130,9 +132,68 @@ void tree_set_rates(struct tree *tree, struct ioband_ent *ent, const struct ioba
 	ioband_cap_set(&tree->core, ent, cap, rates, clock_now(tree));
 }
 
+/* It, or one above it. */
+static bool is_promised(const struct ioband_ent *ent)
+{
+	while (ent->parent && !ent->floor)
+		ent = &ent->parent->ent;
+	return ent->floor;
+}
+
+static u32 promised_ios(const struct tree *tree)
+{
+	u32 i, ios = 0;
+
+	for (i = 0; i < tree->nr_flight; i++)
+		ios += is_promised(&tree->flight[i].leaf->leaf.ent);
+	return ios;
+}
+
+static u32 inflight_below(const struct tree *tree, const struct ioband_ent *above)
+{
+	u32 i, ios = 0;
+
+	for (i = 0; i < tree->nr_flight; i++) {
+		const struct ioband_ent *ent = &tree->flight[i].leaf->leaf.ent;
+
+		while (ent != above && ent->parent)
+			ent = &ent->parent->ent;
+		ios += ent == above;
+	}
+	return ios;
+}
+
+void tree_promise(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates)
+{
+	struct ioband_floor *floor = ent->floor;
+
+	if (!rates) {
+		ioband_floor_remove(&tree->core, ent);
+		MUST(!ent->floor, "a minimum that is not gone");
+		free(floor);
+	} else {
+		if (!floor) {
+			floor = malloc(sizeof(*floor));
+			MUST(floor, "no memory");
+			ioband_floor_init(floor);
+		}
+		tree->promising = true;
+		ioband_floor_set(&tree->core, ent, floor, rates, inflight_below(tree, ent),
+				 clock_now(tree));
+	}
+	ioband_floor_recount(&tree->core, promised_ios(tree));
+}
+
+/* Neither maximum nor minimum. */
+static void unbound(struct tree *tree, struct ioband_ent *ent)
+{
+	tree_set_rates(tree, ent, NULL);
+	tree_promise(tree, ent, NULL);
+}
+
 void tree_remove_leaf(struct tree *tree, struct tree_leaf *leaf)
 {
-	tree_set_rates(tree, &leaf->leaf.ent, NULL);
+	unbound(tree, &leaf->leaf.ent);
 	ioband_leaf_remove(&tree->core, &leaf->leaf);
 	/* Whatever still points there finds rubbish. */
 	memset(leaf, 0xa5, sizeof(*leaf));
@@ -142,7 +203,7 @@ void tree_remove_leaf(struct tree *tree, struct tree_leaf *leaf)
 void tree_remove_node(struct tree *tree, struct tree_node *node)
 {
 	MUST(tree_node_is_empty(tree, node), "a test removes a node in use");
-	tree_set_rates(tree, &node->node.ent, NULL);
+	unbound(tree, &node->node.ent);
 	memset(node, 0xa5, sizeof(*node));
 	node->used = false;
 }
@@ -270,7 +331,8 @@ static u32 thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool
 	u32 i;
 
 	for (i = 0; (other = next_child(tree, ent->parent, &i));) {
-		if (other == ent || ahead(other, ent) > (ties ? 0 : -1))
+		if (other == ent || ahead(other, ent) > (ties ? 0 : -1) ||
+		    (tree->core.apart && other->floor))
 			continue;
 		ios += other->thinking;
 	}
@@ -280,7 +342,9 @@ static u32 thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool
 /* A bio in pieces that has begun goes on. */
 static u64 cap_until_ns(const struct ioband_cap *cap, u8 way)
 {
-	return max(cap->bytes[way].next_ns, cap->begun[way] ? 0 : cap->ios[way].next_ns);
+	const u64 ios_ns = cap->begun[way] ? 0 : cap->meter.ios[way].next_ns;
+
+	return max(cap->meter.bytes[way].next_ns, ios_ns);
 }
 
 /* Of the maxima of an entity and of all above: until when nothing goes that way. */
@@ -309,12 +373,13 @@ static bool is_blocked(const struct ioband_ent *ent, u8 way)
 	return false;
 }
 
-static bool leaf_can_go(const struct tree_leaf *leaf)
+/* In one of these ways, as halves of what waits. */
+static bool leaf_can_go(const struct tree_leaf *leaf, u64 open)
 {
 	const u8 ways = tree_ways(leaf);
 
-	return (ways & 1 && !is_blocked(&leaf->leaf.ent, 0)) ||
-	       (ways & 2 && !is_blocked(&leaf->leaf.ent, 1));
+	return (ways & 1 && open & half(0) && !is_blocked(&leaf->leaf.ent, 0)) ||
+	       (ways & 2 && open & half(1) && !is_blocked(&leaf->leaf.ent, 1));
 }
 
 static bool is_below(const struct ioband_ent *ent, const struct ioband_ent *above)
@@ -325,14 +390,14 @@ static bool is_below(const struct ioband_ent *ent, const struct ioband_ent *abov
 }
 
 /* Something waits at or below an entity that no maximum blocks. */
-static bool can_go(const struct tree *tree, const struct ioband_ent *ent)
+static bool can_go(const struct tree *tree, const struct ioband_ent *ent, u64 open)
 {
 	u32 i;
 
 	for (i = 0; i < tree->leaves_end; i++) {
 		const struct tree_leaf *leaf = &tree->leaves[i];
 
-		if (leaf->used && leaf_can_go(leaf) && is_below(&leaf->leaf.ent, ent))
+		if (leaf->used && leaf_can_go(leaf, open) && is_below(&leaf->leaf.ent, ent))
 			return true;
 	}
 	return false;
@@ -390,11 +455,166 @@ static void check_owner(const struct tree *tree, const struct tree_leaf *leaf,
 		MUST(ent->parent->serving == ent, "another one's turn above");
 }
 
+/* What those above see of what waits. */
+static u64 shown(const struct ioband_ent *ent)
+{
+	return ent->waiting & ~(ent->cap ? ent->cap->blocked : 0);
+}
+
+/* The i-th of all entities but the root; NULL: none of that number is in use. */
+static struct ioband_ent *nth_ent(struct tree *tree, u32 i)
+{
+	if (i < tree->nodes_end)
+		return tree->nodes[i].used ? &tree->nodes[i].node.ent : NULL;
+	i -= tree->nodes_end;
+	return tree->leaves[i].used ? &tree->leaves[i].leaf.ent : NULL;
+}
+
+static u64 due_ns(const struct ioband_floor *floor, u8 way)
+{
+	const struct ioband_clock *bytes = &floor->meter.bytes[way];
+	const struct ioband_clock *ios = &floor->meter.ios[way];
+	u64 due_ns = U64_MAX;
+
+	if (bytes->rate)
+		due_ns = bytes->next_ns;
+	if (ios->rate && ios->next_ns < due_ns)
+		due_ns = ios->next_ns;
+	return due_ns;
+}
+
+/* Something waits there that way, that no maximum below the entity blocks. */
+static bool waits(const struct ioband_ent *ent, u8 way)
+{
+	return ent->waiting & half(way);
+}
+
+/* When a bio of an entity is due that could go; U64_MAX: none. */
+static u64 owed_ns(const struct ioband_ent *ent)
+{
+	u64 first_ns = U64_MAX;
+	u8 way;
+
+	for (way = 0; ent->floor && way < IOBAND_NR_WAYS; way++)
+		if (waits(ent, way) && !is_blocked(ent, way))
+			first_ns = min(first_ns, due_ns(ent->floor, way));
+	return first_ns;
+}
+
+/* By how much who is due for the longest is late. */
+static u64 late_ns(struct tree *tree)
+{
+	const u64 now_ns = clock_now(tree);
+	u64 first_ns = now_ns;
+	u32 i;
+	u8 way;
+
+	for (i = 0; i < tree->nodes_end + tree->leaves_end; i++) {
+		const struct ioband_ent *ent = nth_ent(tree, i);
+
+		if (!ent || !ent->floor)
+			continue;
+		if (!shown(ent) && !ent->thinking && !inflight_below(tree, ent))
+			continue;
+		if (ent->waiting && (!waits(ent, 0) || is_blocked(ent, 0)) &&
+		    (!waits(ent, 1) || is_blocked(ent, 1)))
+			continue;
+		for (way = 0; way < IOBAND_NR_WAYS; way++)
+			if (shown(ent) ? shown(ent) & half(way) : ent->floor->way == way)
+				first_ns = min(first_ns, due_ns(ent->floor, way));
+	}
+	return min(now_ns - first_ns, FLOOR_LATE_NS);
+}
+
+/* How much may be on the pipe of what is promised. */
+static u32 promised_limit(struct tree *tree)
+{
+	const u32 limit = tree->core.limit_ios;
+
+	return limit + (u32)(FLOOR_WIDER * limit * late_ns(tree) / FLOOR_LATE_NS);
+}
+
+/* What counts on the pipe by weight, and how much may. */
+static u32 weighed_pipe(struct tree *tree, u32 *limit)
+{
+	const u64 late = late_ns(tree);
+
+	*limit = tree->core.limit_ios;
+	*limit = max(*limit - (u32)(*limit * late / FLOOR_LATE_NS), 1U);
+	if (!late && clock_now(tree) >= tree->core.kept_ns + FLOOR_LATE_NS)
+		return tree->nr_flight;
+	return tree->nr_flight - promised_ios(tree);
+}
+
+/* Goes by what is promised, and then what is due first; else nothing is, or @weighs. */
+static void check_promised(struct tree *tree, const struct ioband_ent *leaf)
+{
+	const struct ioband_ent *promised = tree->core.promised, *owed, *ent;
+	const u64 now_ns = clock_now(tree);
+	u64 first_ns = U64_MAX;
+	u32 i;
+
+	for (i = 0; i < tree->nodes_end + tree->leaves_end; i++) {
+		ent = nth_ent(tree, i);
+		if (ent)
+			first_ns = min(first_ns, owed_ns(ent));
+	}
+	if (!promised) {
+		MUST(first_ns > now_ns || promised_ios(tree) >= promised_limit(tree),
+		     "by weight, although one was due at %llu", first_ns);
+		return;
+	}
+	MUST(is_below(leaf, promised), "one that was not due");
+	owed = tree->core.promise->ent;
+	MUST(is_below(owed, promised), "one that has nothing to do with who was due");
+	MUST(owed_ns(owed) <= now_ns, "it was not due");
+	/* The place of one is by all that waits there, also what a maximum above blocks. */
+	MUST(owed->thinking || tree->capped || owed_ns(owed) == first_ns,
+	     "another was due before");
+}
+
+static void check_floors(struct tree *tree)
+{
+	const struct ioband_floor *floor;
+	const struct ioband_ent *ent;
+	u64 last_ns = 0;
+	struct rb_node *rb;
+	int here = 0;
+	u32 i;
+	u8 way;
+
+	for (i = 0; i < tree->nodes_end + tree->leaves_end; i++) {
+		bool is_here = false;
+
+		ent = nth_ent(tree, i);
+		if (!ent || !ent->floor)
+			continue;
+		MUST(ent->floor->inflight == inflight_below(tree, ent), "%u, not %u",
+		     ent->floor->inflight, inflight_below(tree, ent));
+		for (way = 0; (shown(ent) || ent->thinking || ent->floor->inflight) &&
+		     way < IOBAND_NR_WAYS; way++)
+			if (shown(ent) ? shown(ent) & half(way) : ent->floor->way == way)
+				is_here |= due_ns(ent->floor, way) != U64_MAX;
+		MUST(is_here == !RB_EMPTY_NODE(&ent->floor->rb), "due with nothing there, or not");
+		here += !RB_EMPTY_NODE(&ent->floor->rb);
+	}
+	for (rb = rb_first_cached(&tree->core.floors); rb; rb = rb_next(rb)) {
+		floor = rb_entry(rb, struct ioband_floor, rb);
+		MUST(floor->due_ns >= last_ns, "out of order");
+		last_ns = floor->due_ns;
+		here--;
+	}
+	MUST(!here, "%d too few", here);
+	MUST(!tree->core.promised || tree->core.promise->ent->floor == tree->core.promise,
+	     "a turn for what is not promised");
+}
+
 static void check_picked(struct tree *tree, const struct tree_leaf *leaf,
 			 const struct ioband_leaf *owner)
 {
-	const struct ioband_ent *ent;
-	u32 pipe = tree->nr_flight;
+	const struct ioband_ent *promised = tree->core.promised, *ent;
+	const u64 open = promised ? tree->core.promised_ways : U64_MAX;
+	u32 limit, pipe = weighed_pipe(tree, &limit);
 	struct ioband_ent *other;
 	u32 i;
 
@@ -403,38 +623,90 @@ static void check_picked(struct tree *tree, const struct tree_leaf *leaf,
 		check_owner(tree, leaf, owner);
 		return;
 	}
-	for (ent = &leaf->leaf.ent; ent->parent; ent = &ent->parent->ent) {
+	if (promised) {
+		pipe = promised_ios(tree);
+		limit = promised_limit(tree);
+	}
+	check_promised(tree, &leaf->leaf.ent);
+	for (ent = &leaf->leaf.ent; ent->parent && ent != promised; ent = &ent->parent->ent) {
 		for (i = 0; (other = next_child(tree, ent->parent, &i));)
-			MUST(!can_go(tree, other) || ahead(other, ent) >= 0,
+			MUST(!can_go(tree, other, open) || ahead(other, ent) >= 0,
 			     "one was picked that has been served more than another");
 		pipe += thinkers_before(tree, ent, false);
 	}
-	MUST(!is_full(tree, pipe), "%u I/Os on the pipe, limit %u", pipe, tree->core.limit_ios);
+	MUST(pipe < limit, "%u I/Os on the pipe, limit %u", pipe, limit);
+	MUST(promised || !is_promised(&leaf->leaf.ent) || !is_full(tree, tree->nr_flight),
+	     "past the pipe by weight");
 }
 
 /* With what is already on the pipe, do the thinkers fill it, by some order of equals? */
-static bool may_block(struct tree *tree, struct ioband_node *node, u32 pipe)
+static bool may_block(struct tree *tree, struct ioband_node *node, u32 pipe, u32 limit)
 {
 	struct ioband_ent *ent, *other;
 	u32 before, i, j;
 	bool least;
 
-	if (is_full(tree, pipe))
+	if (pipe >= limit)
 		return true;
 	for (i = 0; (ent = next_child(tree, node, &i));) {
-		least = can_go(tree, ent);
+		least = can_go(tree, ent, U64_MAX);
 		for (j = 0; (other = next_child(tree, node, &j));)
-			least &= !can_go(tree, other) || ahead(other, ent) >= 0;
+			least &= !can_go(tree, other, U64_MAX) || ahead(other, ent) >= 0;
 		if (!least)
 			continue;
 		before = pipe + thinkers_before(tree, ent, true);
-		if (is_full(tree, before))
+		if (before >= limit)
 			return true;
 		if (!ent->leaf && may_block(tree, container_of(ent, struct ioband_node, ent),
-					    before))
+					    before, limit))
 			return true;
 	}
 	return false;
+}
+
+/* By weight it is one's turn that is promised something, by some order of equals. */
+static bool least_may_be_promised(struct tree *tree)
+{
+	const struct ioband_ent *up;
+	struct ioband_ent *other;
+	u32 i, k;
+
+	for (i = 0; i < tree->leaves_end; i++) {
+		bool least = true;
+
+		if (!tree->leaves[i].used || !leaf_can_go(&tree->leaves[i], U64_MAX) ||
+		    !is_promised(&tree->leaves[i].leaf.ent))
+			continue;
+		for (up = &tree->leaves[i].leaf.ent; up->parent; up = &up->parent->ent)
+			for (k = 0; (other = next_child(tree, up->parent, &k));)
+				least &= !can_go(tree, other, U64_MAX) || ahead(other, up) >= 0;
+		if (least)
+			return true;
+	}
+	return false;
+}
+
+/* Is there no room on the pipe for what is due, nor, if nothing is, on the others'? */
+static bool is_held_up(struct tree *tree)
+{
+	const u32 promised = promised_ios(tree), limit = promised_limit(tree);
+	const u64 now_ns = clock_now(tree);
+	u32 i, pipe, weighed_limit;
+	bool due = false;
+
+	for (i = 0; i < tree->nodes_end + tree->leaves_end; i++) {
+		const struct ioband_ent *ent = nth_ent(tree, i);
+
+		if (!ent || promised >= limit || owed_ns(ent) > now_ns)
+			continue;
+		due = true;
+		if (ent->thinking && promised + ent->thinking >= limit)
+			return true;
+	}
+	if (is_full(tree, tree->nr_flight) && least_may_be_promised(tree))
+		return true;
+	pipe = weighed_pipe(tree, &weighed_limit);
+	return !due && may_block(tree, &tree->core.root, pipe, weighed_limit);
 }
 
 static void check_not_picked(struct tree *tree, u64 wake_ns)
@@ -442,18 +714,19 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 	const u64 unblocked_ns = check_caps(tree);
 	u64 first_ns = IOBAND_NO_WAKEUP;
 	bool waiting = false;
-	u32 i;
+	u32 i, pipe, limit;
 
 	for (i = 0; i < tree->leaves_end; i++) {
 		const struct tree_leaf *leaf = &tree->leaves[i];
 
 		if (!leaf->used)
 			continue;
-		waiting |= leaf_can_go(leaf);
+		waiting |= leaf_can_go(leaf, U64_MAX);
 		if (leaf->leaf.state == IOBAND_THINKING && leaf->leaf.think_until_ns < first_ns)
 			first_ns = leaf->leaf.think_until_ns;
 	}
-	if (!waiting || is_full(tree, tree->nr_flight)) {
+	if (!waiting || (is_full(tree, tree->nr_flight) &&
+			 (tree->core.slice_ns || !tree->promising))) {
 		MUST(wake_ns == unblocked_ns, "a wake-up at %llu with nothing to wait for",
 		     wake_ns);
 		return;
@@ -470,7 +743,10 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 		     "wake-up at %llu, first grace ends at %llu", wake_ns, first_ns);
 		return;
 	}
-	MUST(may_block(tree, &tree->core.root, tree->nr_flight), "one could have gone");
+	MUST(is_held_up(tree), "one could have gone");
+	pipe = weighed_pipe(tree, &limit);
+	if (wake_ns == unblocked_ns && (pipe >= limit || is_full(tree, tree->nr_flight)))
+		return;
 	MUST(wake_ns == min(first_ns, unblocked_ns), "wake-up at %llu, first grace ends at %llu",
 	     wake_ns, first_ns);
 	MUST(wake_ns > clock_now(tree) && wake_ns <= tree->now_ns + GRACE_MAX_NS,
@@ -584,11 +860,12 @@ void tree_end(struct tree *tree)
 	tree_drain(tree);
 	for (i = 0; i < tree->leaves_end; i++)
 		if (tree->leaves[i].used)
-			tree_set_rates(tree, &tree->leaves[i].leaf.ent, NULL);
+			unbound(tree, &tree->leaves[i].leaf.ent);
 	for (i = 0; i < tree->nodes_end; i++)
 		if (tree->nodes[i].used)
-			tree_set_rates(tree, &tree->nodes[i].node.ent, NULL);
+			unbound(tree, &tree->nodes[i].node.ent);
 	MUST(RB_EMPTY_ROOT(&tree->core.blocked.rb_root), "something is blocked by no maximum");
+	MUST(RB_EMPTY_ROOT(&tree->core.floors.rb_root), "something is due by no minimum");
 }
 
 /* ---- the checker --------------------------------------------------------- */
@@ -649,12 +926,6 @@ static void check_counters(const struct ioband_ent *ent, const struct truth *tru
 	MUST(ent->waiting == truth->waiting, "%llx, not %llx", ent->waiting, truth->waiting);
 	MUST(ent->thinking == truth->thinking, "%u, not %u", ent->thinking, truth->thinking);
 	MUST(ent->busy == truth->busy, "%u, not %u", ent->busy, truth->busy);
-}
-
-/* What those above see of what waits. */
-static u64 shown(const struct ioband_ent *ent)
-{
-	return ent->waiting & ~(ent->cap ? ent->cap->blocked : 0);
 }
 
 static void check_vtime(const struct tree *tree, const struct ioband_ent *ent,
@@ -728,6 +999,8 @@ void tree_check(struct tree *tree)
 	memset(nodes, 0, tree->nodes_end * sizeof(nodes[0]));
 	MUST(tree->core.inflight_ios == tree->nr_flight, "%u, not %u", tree->core.inflight_ios,
 	     tree->nr_flight);
+	MUST(tree->core.promised_ios == promised_ios(tree), "%u, not %u",
+	     tree->core.promised_ios, promised_ios(tree));
 	MUST(tree->core.inflight_bytes == bytes, "%llu, not %llu", tree->core.inflight_bytes,
 	     bytes);
 	for (i = 0; i < tree->leaves_end; i++) {
@@ -751,4 +1024,5 @@ void tree_check(struct tree *tree)
 	check_counters(&tree->core.root.ent, &root);
 	check_live(tree, &tree->core.root, &tree->root_vnow_seen);
 	check_thinking(tree, root.thinking);
+	check_floors(tree);
 }

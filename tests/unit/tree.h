@@ -54,6 +54,7 @@ struct tree {
 	u64 root_vnow_seen;
 	u32 charge_max;		/* largest seen */
 	bool capped;		/* there have been maxima */
+	bool promising;		/* there have been minima */
 	bool sliced;		/* there have been slices */
 	bool flushing;		/* the core has asked for a flush, which goes on */
 	struct tree_node nodes[TREE_NODES_MAX];
@@ -81,6 +82,8 @@ bool tree_node_is_empty(const struct tree *tree, const struct tree_node *node);
 void tree_set_weight(struct tree *tree, struct ioband_ent *ent, u32 weight);
 /* NULL: no maximum. */
 void tree_set_rates(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates);
+/* NULL: no minimum. */
+void tree_promise(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates);
 void tree_wait(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill);
 u8 tree_ways(const struct tree_leaf *leaf);
 void tree_admit_now(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill);

@@ -106,7 +106,7 @@ GROUP_IS_WRONG = "must be root, device, device:<maj>:<min>, cgroup:</path>, cgro
 PAGED = ("groups", "stats", "latency")
 WRONG_MESSAGES = [
     *(
-        Wrong(word, f"'{word}': must be weight, max, set, groups, stats or latency")
+        Wrong(word, f"'{word}': must be weight, max, min, set, groups, stats or latency")
         for word in ("nonsense", "Weight", "weights", "list", "0")
     ),
     Wrong("weight", "weight: 0 words follow; must be <group> <weight>"),

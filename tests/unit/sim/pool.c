@@ -264,6 +264,9 @@ static void pool_tick(void *arg)
 		ioband_core_set_limit(&pool->core, pool->depth.pipe.ios, 0);
 		pool_pump(pool);
 	}
+	/* Whatever has changed, as the kernel's does. */
+	ioband_core_set_slice(&pool->core, pool->core.slice_ns, pool->core.charge_time,
+			      pool->clock->now_ns);
 	pool->tick = (struct ioband_sample) { .peak_ios = pool->core.inflight_ios };
 	pool->compete = pool->core.root.ent.busy > 1;
 	clock_at(pool->clock, pool->clock->now_ns + SIM_TICK_NS, pool_tick, pool);

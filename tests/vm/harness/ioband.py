@@ -9,7 +9,7 @@ The texts are described in Documentation/dm-ioband.rst.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -54,6 +54,7 @@ class Group:
     is_set: bool
     path: str
     max: dict[str, int] | None  # what is bounded, by name as in set_max(); None: no maximum
+    min: dict[str, int] | None  # what is promised, in the same way
 
 
 @dataclass(frozen=True)
@@ -161,9 +162,11 @@ def parse_page(text: str, title: str) -> tuple[list[str], int | None]:
     return lines, int(tail.split()[1])
 
 
-def _parse_max(text: str) -> dict[str, int]:
+def _parse_rates(text: str | None, nothing: str) -> dict[str, int] | None:
+    if text is None:
+        return None
     rates = dict(zip(RATES, text.split(","), strict=True))
-    return {name: int(rate) for name, rate in rates.items() if rate != "max"}
+    return {name: int(rate) for name, rate in rates.items() if rate != nothing}
 
 
 def parse_group(line: str) -> Group:
@@ -177,7 +180,8 @@ def parse_group(line: str) -> Group:
         weight=int(keys["weight"]),
         is_set=bool(_numbers(keys["set"], 1)[0]),
         path=unescape(keys.get("path", "")),
-        max=_parse_max(keys["max"]) if "max" in keys else None,
+        max=_parse_rates(keys.get("max"), "max"),
+        min=_parse_rates(keys.get("min"), "0"),
     )
 
 
@@ -251,9 +255,16 @@ class Ioband(DmDevice):
 
     def set_max(self, group: str | Cgroup, **rates: int | str) -> None:
         """Set a group's maximum, as set_max(cgroup, rbps=1 << 20, wiops="max"); none: default."""
+        self._set_bound("max", group, rates)
+
+    def set_min(self, group: str | Cgroup, **rates: int) -> None:
+        """Set a group's minimum, as set_min(cgroup, rbps=1 << 20, wiops=0); none: default."""
+        self._set_bound("min", group, rates)
+
+    def _set_bound(self, verb: str, group: str | Cgroup, rates: Mapping[str, int | str]) -> None:
         name = group_name(group) if isinstance(group, Cgroup) else group
         words = [f"{key}={rate}" for key, rate in rates.items()]
-        self.message("max", name, *(words or ["default"]))
+        self.message(verb, name, *(words or ["default"]))
 
     def set(self, **settings: object) -> None:
         """Change settings at run time, as set(mode="uid")."""

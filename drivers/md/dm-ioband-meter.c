@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: how much goes a second.
+ *
+ * A clock says when what has gone so far is used up: a bio of 64 KiB at 16 MiB/s moves
+ * it on by 4 ms (the generic cell rate algorithm of ATM; the leaky bucket as a meter:
+ * Turner 1986).  A meter has four, for bytes and bios, read and written: that of a maximum
+ * holds back who is before its clocks, that of a minimum favours who is after them.
+ */
+#include "dm-ioband-tree.h"
+
+static void clock_move(struct ioband_clock *clock, u32 amount, const struct ioband_leeway *leeway)
+{
+	u64 next_ns;
+
+	if (!clock->rate)
+		return;
+	next_ns = clamp_t(u64, clock->next_ns, leeway->late_ns, leeway->early_ns);
+	/* 2^62 and what was left over, which is less than the rate: no more than 2^63. */
+	next_ns += div64_u64_rem((u64)amount * NSEC_PER_SEC + clock->rest, clock->rate,
+				 &clock->rest);
+	clock->next_ns = max(clock->next_ns, min(next_ns, leeway->most_ns));
+}
+
+/**
+ * ioband_meter_move() - a bio goes
+ * @meter: that counts it
+ * @bill: of the bio
+ * @leeway: of its clocks
+ */
+void ioband_meter_move(struct ioband_meter *meter, const struct ioband_bill *bill,
+		       const struct ioband_leeway *leeway)
+{
+	clock_move(&meter->bytes[bill->way], bill->bytes, leeway);
+	clock_move(&meter->ios[bill->way], bill->ios, leeway);
+}
+
+static void clock_set(struct ioband_clock *clock, u64 rate)
+{
+	if (rate != clock->rate)
+		*clock = (struct ioband_clock) { .rate = rate };
+}
+
+/**
+ * ioband_meter_set() - from now on it is so much a second
+ * @meter: meter
+ * @rates: so much; a rate that stays as it is keeps its clock
+ */
+void ioband_meter_set(struct ioband_meter *meter, const struct ioband_rates *rates)
+{
+	enum ioband_way way;
+
+	for (way = 0; way < IOBAND_NR_WAYS; way++) {
+		clock_set(&meter->bytes[way], rates->bytes[way]);
+		clock_set(&meter->ios[way], rates->ios[way]);
+	}
+}
+
+/**
+ * ioband_meter_rates() - how much a second it is
+ * @meter: meter; NULL: nothing
+ *
+ * Return: so much.
+ */
+struct ioband_rates ioband_meter_rates(const struct ioband_meter *meter)
+{
+	struct ioband_rates rates = {};
+	enum ioband_way way;
+
+	for (way = 0; meter && way < IOBAND_NR_WAYS; way++) {
+		rates.bytes[way] = meter->bytes[way].rate;
+		rates.ios[way] = meter->ios[way].rate;
+	}
+	return rates;
+}

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Minima on modelled devices: who gets what, in every tenth of a second.
+ */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/time64.h>
+#include <string.h>
+
+#include "cases.h"
+#include "scene.h"
+
+#define KIB		1024U
+#define MB		1000000ULL
+#define LINE_BPS	(100 * MB)
+#define WINDOW_NS	(100 * NSEC_PER_MSEC)
+#define SETTLE_NS	NSEC_PER_SEC
+#define WINDOWS		50
+
+static const struct sim_workload deep = { .depth = 32, .bytes = 64 * KIB };
+static const struct sim_workload small = { .depth = 64, .bytes = 4 * KIB };
+static const struct sim_workload synchronous = { .depth = 1, .bytes = 64 * KIB };
+static const struct sim_workload random_reader = { .depth = 1, .bytes = 4 * KIB };
+static const struct sim_workload sequential = { .depth = 4, .bytes = 64 * KIB, .sequential = true };
+
+static struct scene scene;
+static struct ioband_floor floors[4];
+static struct ioband_cap cap;
+
+static void begin(void)
+{
+	scene_init(&scene, "line", 8, IOBAND_MEASURE_BYTES);
+}
+
+static struct scene_group *add(int up, u32 weight, const struct sim_workload *work)
+{
+	struct scene_group *leaf = scene_add_leaf(&scene, up, weight);
+
+	scene_load(&scene, leaf, work);
+	return leaf;
+}
+
+static struct ioband_ent *ent_of(struct scene_group *group)
+{
+	return group->leaf ? &group->sim.leaf.ent : &group->node.ent;
+}
+
+/* Of a leaf; nodes are promised something before anything is in flight. */
+static u32 inflight_of(const struct scene_group *group)
+{
+	return group->leaf ? group->sim.leaf.inflight : 0;
+}
+
+/* As the kernel does whenever a minimum has come or gone. */
+static void recount(void)
+{
+	u32 ios = 0;
+	int i;
+
+	for (i = 0; i < scene.nr; i++)
+		if (scene.groups[i].leaf && ioband_leaf_is_promised(&scene.groups[i].sim.leaf))
+			ios += scene.groups[i].sim.leaf.inflight;
+	ioband_floor_recount(&scene.pool.core, ios);
+}
+
+static void promise_rates(int i, struct scene_group *group, const struct ioband_rates *rates)
+{
+	ioband_floor_init(&floors[i]);
+	ioband_floor_set(&scene.pool.core, ent_of(group), &floors[i], rates, inflight_of(group),
+			 scene.clock.now_ns);
+	recount();
+}
+
+/* Bytes a second that a group reads, the i-th that is promised something. */
+static void promise(int i, struct scene_group *group, u64 bps)
+{
+	promise_rates(i, group, &(struct ioband_rates) { .bytes = { bps, 0 } });
+}
+
+static void take_away(struct scene_group *group)
+{
+	ioband_floor_remove(&scene.pool.core, ent_of(group));
+	recount();
+}
+
+/* What a leaf gets, bytes a second: in all, and in the window in which it gets least. */
+struct got {
+	double mean;
+	double least;
+};
+
+static void watch(struct scene_group **leaves, struct got *got, int nr, int windows)
+{
+	u64 before, bytes[8];
+	int i, window;
+
+	for (i = 0; i < nr; i++) {
+		bytes[i] = leaves[i]->sim.bytes;
+		got[i].least = 1e18;
+	}
+	for (window = 1; window <= windows; window++) {
+		u64 last[8];
+
+		for (i = 0; i < nr; i++)
+			last[i] = leaves[i]->sim.bytes;
+		scene_run(&scene, WINDOW_NS);
+		for (i = 0; i < nr; i++) {
+			before = last[i];
+			got[i].least = min(got[i].least, (leaves[i]->sim.bytes - before) * 10.0);
+		}
+	}
+	for (i = 0; i < nr; i++)
+		got[i].mean = (leaves[i]->sim.bytes - bytes[i]) * 10.0 / windows;
+}
+
+static void settle_and_watch(struct scene_group **leaves, struct got *got, int nr)
+{
+	scene_run(&scene, SETTLE_NS);
+	watch(leaves, got, nr, WINDOWS);
+}
+
+static void assert_near(double a, double wanted, double tolerance)
+{
+	if (a < wanted * (1 - tolerance) || a > wanted * (1 + tolerance))
+		fail_msg("%.0f, not %.0f", a, wanted);
+}
+
+static void assert_least(double a, double least)
+{
+	if (a < least)
+		fail_msg("%.0f, less than %.0f", a, least);
+}
+
+/* One bio that was in another window. */
+static double but_for_one(double bytes, u32 bio)
+{
+	return bytes - 10.0 * bio;
+}
+
+static void it_is_kept_whatever_the_weights(void **state)
+{
+	struct scene_group *leaves[3];
+	struct got got[3];
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 1, &small);
+	leaves[1] = add(SCENE_ROOT, 1000, &deep);
+	leaves[2] = add(SCENE_ROOT, 3000, &deep);
+	promise(0, leaves[0], 40 * MB);
+	settle_and_watch(leaves, got, 3);
+	assert_least(got[0].least, but_for_one(40 * MB, 64 * KIB));
+	assert_near(got[0].mean, 40 * MB, 0.01);
+	assert_near(got[1].mean, 15 * MB, 0.02);
+	assert_near(got[2].mean, 45 * MB, 0.02);
+	scene_free(&scene);
+}
+
+static void a_share_that_is_larger_stays(void **state)
+{
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 300, &deep);
+	leaves[1] = add(SCENE_ROOT, 100, &deep);
+	promise(0, leaves[0], 50 * MB);
+	settle_and_watch(leaves, got, 2);
+	assert_near(got[0].mean, 75 * MB, 0.01);
+	scene_free(&scene);
+}
+
+/* Of the minimum and the share, the larger one; what is left is shared by weight. */
+static void they_do_not_add_up(void **state)
+{
+	struct scene_group *leaves[4];
+	struct got got[4];
+	int i;
+
+	(void)state;
+	begin();
+	for (i = 0; i < 4; i++)
+		leaves[i] = add(SCENE_ROOT, 100, &deep);
+	promise(0, leaves[0], 60 * MB);
+	settle_and_watch(leaves, got, 4);
+	assert_near(got[0].mean, 60 * MB, 0.01);
+	for (i = 1; i < 4; i++)
+		assert_near(got[i].mean, 40 * MB / 3.0, 0.02);
+	scene_free(&scene);
+}
+
+static void it_holds_below_others(void **state)
+{
+	struct scene_group *node, *leaves[3];
+	struct got got[3];
+
+	(void)state;
+	begin();
+	node = scene_add_node(&scene, SCENE_ROOT, 100);
+	leaves[0] = add(scene_index(&scene, node), 10, &deep);
+	leaves[1] = add(scene_index(&scene, node), 1000, &deep);
+	leaves[2] = add(SCENE_ROOT, 900, &deep);
+	promise(0, leaves[0], 30 * MB);
+	settle_and_watch(leaves, got, 3);
+	assert_least(got[0].least, but_for_one(30 * MB, 64 * KIB));
+	assert_near(got[0].mean, 30 * MB, 0.02);
+	/* Of a share of 10 MB/s nothing is left, but nobody starves. */
+	assert_least(got[1].least, 10 * 64 * KIB);
+	assert_near(got[1].mean, 10 * 64 * KIB, 0.5);
+	assert_least(got[2].mean, 68 * MB);
+	scene_free(&scene);
+}
+
+static void weights_count_below_it(void **state)
+{
+	struct scene_group *node, *leaves[3];
+	struct got got[3];
+
+	(void)state;
+	begin();
+	node = scene_add_node(&scene, SCENE_ROOT, 1);
+	leaves[0] = add(scene_index(&scene, node), 200, &deep);
+	leaves[1] = add(scene_index(&scene, node), 100, &small);
+	leaves[2] = add(SCENE_ROOT, 1000, &deep);
+	promise(0, node, 60 * MB);
+	settle_and_watch(leaves, got, 3);
+	assert_near(got[0].mean, 40 * MB, 0.02);
+	assert_near(got[1].mean, 20 * MB, 0.02);
+	scene_free(&scene);
+}
+
+/* Taken away, it has to give back a lead of 1 MiB, and no more. */
+static void it_is_not_owed(void **state)
+{
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 100, &deep);
+	leaves[1] = add(SCENE_ROOT, 100, &deep);
+	promise(0, leaves[0], 90 * MB);
+	settle_and_watch(leaves, got, 2);
+	assert_near(got[0].mean, 90 * MB, 0.02);
+	take_away(leaves[0]);
+	watch(leaves, got, 2, 1);
+	assert_least(got[0].mean, 50 * MB - 10 * (1024 * KIB));
+	scene_free(&scene);
+}
+
+/* Each has some, as its minimum is; and who is promised nothing is not forgotten. */
+static void more_than_there_is(void **state)
+{
+	struct scene_group *leaves[3];
+	struct got got[3];
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 100, &deep);
+	leaves[1] = add(SCENE_ROOT, 100, &deep);
+	leaves[2] = add(SCENE_ROOT, 100, &deep);
+	promise(0, leaves[0], 120 * MB);
+	promise(1, leaves[1], 30 * MB);
+	settle_and_watch(leaves, got, 3);
+	assert_least(got[0].mean, 2 * got[1].mean);
+	assert_least(got[0].mean + got[1].mean, 90 * MB);
+	assert_least(got[2].least, 10 * 64 * KIB);
+	scene_free(&scene);
+}
+
+static void idling_earns_nothing(void **state)
+{
+	static const struct sim_workload late = {
+		.depth = 8, .bytes = 64 * KIB, .on_ns = NSEC_PER_SEC, .off_ns = NSEC_PER_SEC,
+	};
+	struct scene_group *leaves[2];
+	double least = 1e18;
+	struct got got[2];
+	int i;
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 1, &late);
+	leaves[1] = add(SCENE_ROOT, 1000, &deep);
+	promise(0, leaves[0], 50 * MB);
+	for (i = 0; i < 100; i++) {
+		watch(leaves, got, 2, 1);
+		least = min(least, got[1].mean);
+	}
+	assert_least(least, but_for_one(50 * MB, 2 * 64 * KIB));
+	scene_free(&scene);
+}
+
+/* Its place is kept for it in the moments in which it has nothing here. */
+static void a_synchronous_reader_has_it_too(void **state)
+{
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	begin();
+	ioband_core_set_limit(&scene.pool.core, 2, 0);
+	leaves[0] = add(SCENE_ROOT, 1, &synchronous);
+	leaves[1] = add(SCENE_ROOT, 1000, &deep);
+	promise(0, leaves[0], 45 * MB);
+	settle_and_watch(leaves, got, 2);
+	assert_least(got[0].least, but_for_one(45 * MB, 64 * KIB));
+	assert_least(got[0].mean + got[1].mean, 98 * MB);
+	scene_free(&scene);
+}
+
+/* What it had while nobody else wanted anything does not count when somebody does. */
+static void what_was_spare_is_not_held_against_it(void **state)
+{
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 1, &deep);
+	promise(0, leaves[0], 40 * MB);
+	scene_run(&scene, 5 * SETTLE_NS);
+	leaves[1] = add(SCENE_ROOT, 1000, &deep);
+	watch(leaves, got, 2, 10);
+	assert_least(got[0].least, but_for_one(36 * MB, 64 * KIB));	/* 10 ms may count */
+	scene_free(&scene);
+}
+
+static void writes_are_promised(void **state)
+{
+	static const struct sim_workload writes = {
+		.depth = 16, .bytes = 4 * KIB, .write_pct = 100,
+	};
+	const struct ioband_rates rates = { .bytes = { 0, 40 * MB } };
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 1, &writes);
+	leaves[1] = add(SCENE_ROOT, 1000, &deep);
+	promise_rates(0, leaves[0], &rates);
+	settle_and_watch(leaves, got, 2);
+	assert_near(got[0].mean, 40 * MB, 0.02);
+	scene_free(&scene);
+}
+
+/* Nor by a maximum below: that is nobody else's fault. */
+static void held_back_below_is_not_late(void **state)
+{
+	const struct ioband_rates rates = { .bytes = { 5 * MB, 0 } };
+	struct scene_group *node, *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	begin();
+	node = scene_add_node(&scene, SCENE_ROOT, 1);
+	leaves[0] = add(scene_index(&scene, node), 100, &deep);
+	leaves[1] = add(SCENE_ROOT, 1000, &deep);
+	promise(0, node, 50 * MB);
+	ioband_cap_init(&cap);
+	ioband_cap_set(&scene.pool.core, ent_of(leaves[0]), &cap, &rates, 0);
+	settle_and_watch(leaves, got, 2);
+	assert_near(got[0].mean, 5 * MB, 0.02);
+	assert_least(got[1].mean, 93 * MB);
+	scene_free(&scene);
+}
+
+/* Who thinks for longer than it is served could not have more: that shuts nobody out. */
+static void thinking_is_not_late(void **state)
+{
+	static const struct sim_workload thinker = {
+		.depth = 1, .bytes = 4 * KIB, .think_ns = 800 * NSEC_PER_USEC,
+	};
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	scene_init(&scene, "nvme", 64, IOBAND_MEASURE_BYTES);
+	leaves[0] = add(SCENE_ROOT, 1, &thinker);
+	leaves[1] = add(SCENE_ROOT, 1000, &small);
+	settle_and_watch(leaves, got, 2);
+	promise(0, leaves[0], 30 * MB);
+	settle_and_watch(leaves, &got[1], 1);
+	scene_run(&scene, SETTLE_NS);
+	watch(&leaves[1], &got[0], 1, 10);
+	assert_least(got[0].mean, 300 * MB);
+	scene_free(&scene);
+}
+
+/* Taken away and given again, in whatever memory. */
+static void given_again(void **state)
+{
+	struct scene_group *leaves[3];
+	struct got got[3];
+	int i;
+
+	(void)state;
+	begin();
+	for (i = 0; i < 3; i++) {
+		leaves[i] = add(SCENE_ROOT, 100, &deep);
+		promise(i, leaves[i], 10 * MB);
+	}
+	scene_run(&scene, SETTLE_NS);
+	for (i = 0; i < 3; i++) {
+		take_away(leaves[i]);
+		scene_run(&scene, SETTLE_NS / 100);
+	}
+	assert_int_equal(scene.pool.core.promising, 0);
+	promise(2, leaves[2], 60 * MB);
+	settle_and_watch(leaves, got, 3);
+	assert_near(got[2].mean, 60 * MB, 0.01);
+	scene_free(&scene);
+}
+
+/* A device that does not answer makes one late: no reason to hold back others. */
+static void who_is_stuck_is_not_late(void **state)
+{
+	struct scene_group *leaves[2];
+	struct got got[2];
+	u32 stuck;
+
+	(void)state;
+	for (stuck = 0; stuck < 2; stuck++) {
+		begin();
+		ioband_core_set_limit(&scene.pool.core, 8, stuck);
+		leaves[0] = add(SCENE_ROOT, 1, &synchronous);
+		leaves[1] = add(SCENE_ROOT, 1000, &deep);
+		promise(0, leaves[0], 90 * MB);
+		settle_and_watch(leaves, got, 2);
+		if (stuck)
+			assert_least(got[1].mean, 80 * MB);
+		else
+			assert_near(got[1].mean, 50 * MB, 0.1);
+		scene_free(&scene);
+	}
+}
+
+static void a_maximum_wins(void **state)
+{
+	const struct ioband_rates rates = { .bytes = { 20 * MB, 0 } };
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 1, &deep);
+	leaves[1] = add(SCENE_ROOT, 100, &deep);
+	promise(0, leaves[0], 40 * MB);
+	ioband_cap_init(&cap);
+	ioband_cap_set(&scene.pool.core, ent_of(leaves[0]), &cap, &rates, 0);
+	settle_and_watch(leaves, got, 2);
+	assert_near(got[0].mean, 20 * MB, 0.01);
+	assert_near(got[1].mean, 80 * MB, 0.01);
+	scene_free(&scene);
+}
+
+/* ---- slices -------------------------------------------------------------- */
+
+static void begin_slices(enum ioband_measure measure)
+{
+	scene_init(&scene, "disk", 31, measure);
+	ioband_core_set_slice(&scene.pool.core, 80 * NSEC_PER_MSEC,
+			      measure == IOBAND_MEASURE_TIME, 0);
+}
+
+/* A few seeks a second; the rest is read in a row, and nearly as fast. */
+static void seeks_are_promised(enum ioband_measure measure)
+{
+	const struct ioband_rates rates = { .ios = { 40, 0 } };
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	begin_slices(measure);
+	leaves[0] = add(SCENE_ROOT, 1, &random_reader);
+	leaves[1] = add(SCENE_ROOT, 1000, &sequential);
+	promise_rates(0, leaves[0], &rates);
+	settle_and_watch(leaves, got, 2);
+	assert_least(got[0].mean, 40 * 4 * KIB);
+	assert_least(got[0].least, 20 * 4 * KIB);
+	assert_least(got[1].mean, 0.55 * 45 * MB);
+	scene_free(&scene);
+}
+
+static void seeks_are_promised_by_time(void **state)
+{
+	(void)state;
+	seeks_are_promised(IOBAND_MEASURE_TIME);
+}
+
+static void seeks_are_promised_by_bytes(void **state)
+{
+	(void)state;
+	seeks_are_promised(IOBAND_MEASURE_BYTES);
+}
+
+/* It seeks as well as it can: several at a time, as the disk likes. */
+static void deep_seeks_are_promised(void **state)
+{
+	static const struct sim_workload random = { .depth = 16, .bytes = 4 * KIB };
+	struct scene_group *leaves[2];
+	struct got got[2];
+	double most;
+
+	(void)state;
+	begin_slices(IOBAND_MEASURE_TIME);
+	leaves[0] = add(SCENE_ROOT, 1, &random);
+	settle_and_watch(leaves, got, 1);
+	most = got[0].mean;
+	leaves[1] = add(SCENE_ROOT, 1000, &sequential);
+	promise(0, leaves[0], most / 2);
+	settle_and_watch(leaves, got, 2);
+	assert_near(got[0].mean, most / 2, 0.05);
+	assert_least(got[1].mean, 12.9 * MB);
+	scene_free(&scene);
+}
+
+static void reading_on_is_promised(void **state)
+{
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	begin_slices(IOBAND_MEASURE_TIME);
+	leaves[0] = add(SCENE_ROOT, 1, &sequential);
+	leaves[1] = add(SCENE_ROOT, 1000, &random_reader);
+	promise(0, leaves[0], 20 * MB);
+	settle_and_watch(leaves, got, 2);
+	assert_near(got[0].mean, 20 * MB, 0.1);
+	assert_least(got[0].least, 8 * MB);
+	assert_least(got[1].mean, 40 * 4 * KIB);
+	scene_free(&scene);
+}
+
+/* A disk that cannot do it: still some of it is another one's. */
+static void more_seeks_than_there_are(void **state)
+{
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	begin_slices(IOBAND_MEASURE_TIME);
+	leaves[0] = add(SCENE_ROOT, 100, &random_reader);
+	leaves[1] = add(SCENE_ROOT, 100, &sequential);
+	promise(0, leaves[0], 20 * MB);
+	settle_and_watch(leaves, got, 2);
+	assert_least(got[1].mean, MB);
+	assert_least(got[0].mean, 60 * 4 * KIB);
+	scene_free(&scene);
+}
+
+int main(int argc, char **argv)
+{
+	const test_case cases[] = {
+		TEST(it_is_kept_whatever_the_weights),
+		TEST(a_share_that_is_larger_stays),
+		TEST(they_do_not_add_up),
+		TEST(it_holds_below_others),
+		TEST(weights_count_below_it),
+		TEST(it_is_not_owed),
+		TEST(more_than_there_is),
+		TEST(idling_earns_nothing),
+		TEST(a_synchronous_reader_has_it_too),
+		TEST(what_was_spare_is_not_held_against_it),
+		TEST(writes_are_promised),
+		TEST(held_back_below_is_not_late),
+		TEST(thinking_is_not_late),
+		TEST(given_again),
+		TEST(who_is_stuck_is_not_late),
+		TEST(a_maximum_wins),
+		TEST(seeks_are_promised_by_time),
+		TEST(seeks_are_promised_by_bytes),
+		TEST(deep_seeks_are_promised),
+		TEST(reading_on_is_promised),
+		TEST(more_seeks_than_there_are),
+	};
+
+	return run_cases(cases, argc, argv);
+}

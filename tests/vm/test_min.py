@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A group gets its minimum whatever the weights, and the rest goes by weight.
+
+What each job got is what fio logged.  Time is instructions executed: how busy the
+host is does not matter.
+"""
+
+from contextlib import ExitStack
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.compete import DISK, DISK_IOPS, running
+from harness.devices import null_blk
+from harness.guest import Guest
+from harness.ioband import Ioband
+from harness.load import Load, Stream
+
+pytestmark = pytest.mark.guest(icount=True)
+
+MIB = 1 << 20
+
+
+def test_kept_and_the_rest_by_weight(ioband: Guest) -> None:
+    """Whatever the weights and the sizes; given while they run, and taken away."""
+    guest = ioband
+    with null_blk(guest, **DISK) as below, Ioband(guest, "d", below) as device, ExitStack() as on:
+        a, b, c = (on.enter_context(Cgroup(guest, name)) for name in "abc")
+        device.set_weight(a, 1)
+        device.set_weight(b, 1000)
+        device.set_weight(c, 3000)
+        jobs = [
+            Stream("a", device.path, a, bs="4k"),
+            Stream("b", device.path, b, bs="32k"),
+            Stream("c", device.path, c, bs="32k"),
+        ]
+        load = Load(guest, jobs).start()
+        guest.sleep(1)
+        moments = [guest.now_ms()]
+        for riops in (400, 0):
+            device.set_min(a, riops=riops)
+            expected = {"riops": riops} if riops else None
+            assert device.tree()["/a"].min == expected
+            guest.sleep(2)
+            moments.append(guest.now_ms())
+        measured = load.stop()
+        kept = measured.window(moments[0] + 100, moments[1])
+        gone = measured.window(moments[1] + 200, moments[2])
+    assert kept["a"].iops == pytest.approx(400, rel=0.02)
+    assert kept["c"].iops == pytest.approx(3 * kept["b"].iops, rel=0.05)
+    assert kept["a"].iops + kept["b"].iops + kept["c"].iops > 0.9 * DISK_IOPS
+    assert gone["a"].iops < 30
+
+
+def test_the_larger_one_of_share_and_minimum(ioband: Guest) -> None:
+    """They do not add up."""
+    guest = ioband
+    with null_blk(guest, **DISK) as below, Ioband(guest, "d", below) as device, ExitStack() as on:
+        a, b = (on.enter_context(Cgroup(guest, name)) for name in "ab")
+        jobs = [Stream("a", device.path, a, bs="4k"), Stream("b", device.path, b, bs="4k")]
+        device.set_weight(a, 200)
+        device.set_min(a, riops=300)
+        got = running(device, *jobs)
+    assert got["a"].iops == pytest.approx(2 * got["b"].iops, rel=0.03)
+
+
+def test_below_others_and_one_way_only(ioband: Guest) -> None:
+    """A group below one of little weight; of what it writes the weights decide."""
+    guest = ioband
+    with null_blk(guest, **DISK) as below, Ioband(guest, "d", below) as device, ExitStack() as on:
+        up, one, two, other = (
+            on.enter_context(Cgroup(guest, path)) for path in ("up", "up/one", "up/two", "other")
+        )
+        device.set_weight(up, 1)
+        device.set_weight(other, 1000)
+        device.set_min(one, rbps=4 * MIB, wiops=1)
+        got = running(
+            device,
+            Stream("read", device.path, one, bs="16k"),
+            Stream("written", device.path, one, bs="16k", rw="randwrite"),
+            Stream("two", device.path, two, bs="16k"),
+            Stream("other", device.path, other, bs="16k"),
+        )
+    assert got["read"].bandwidth / MIB == pytest.approx(4, rel=0.03)
+    assert got["written"].iops < 40
+    assert 5 < got["two"].iops < 40  # nobody is shut out
+    assert got["other"].iops > 0.9 * DISK_IOPS - 4 * MIB / 16384 - 60
+
+
+def test_nothing_is_lost_with_a_minimum(ioband: Guest) -> None:
+    """Given, changed and taken away, suspended either way, reloaded, under load; all verify."""
+    guest = ioband
+    with (
+        null_blk(guest, size_mib=64, memory_backed=1, irqmode=2, completion_nsec=500_000) as below,
+        Ioband(guest, "d", below, depth="4/65536") as device,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        jobs = [
+            group.start(
+                [
+                    "fio", "--name=v", f"--filename={device.path}", "--rw=randwrite", "--bs=16k",
+                    f"--offset={32 * index}m", "--size=32m", "--direct=1", "--ioengine=libaio",
+                    "--iodepth=32", "--thread=1", "--verify=crc32c", "--verify_fatal=1",
+                ]
+            )
+            for index, group in enumerate((a, b))
+        ]  # fmt: skip
+        device.set_max(b, wbps=1000 * MIB)  # whose memory is that of the minimum
+        for turn in range(8):
+            device.set_min(a, wiops=1 + 300 * turn, rbps=turn << 20)
+            device.set_min(b, **({"wbps": MIB << turn} if turn % 2 else {}))
+            guest.sleep(0.05)
+            device.suspend(noflush=bool(turn % 2))
+            assert device.info().held.ios == 0
+            device.resume()
+            if turn % 3 == 0:
+                device.reload(device.line())
+        for job in jobs:
+            job.wait(120)
+        status = device.info()
+    assert (status.held, status.inflight) == ((0, 0), (0, 0))

@@ -69,10 +69,12 @@ class Machine:
             for row in self.json("groups", "--weights")
         }
 
-    def maximum(self, group: str, *options: str) -> dict[str, int]:
-        """The bounds of a group that is in one pool or tree."""
-        (row,) = self.json("get-max", group, *options)
-        return {key: row[key] for key in row if key.startswith("max_") and row[key]}
+    def bounds(self, group: str, *options: str) -> dict[str, int]:
+        """The maximum and the minimum of a group that is in one pool or tree."""
+        (most,) = self.json("get-max", group, *options)
+        (least,) = self.json("get-min", group, *options)
+        row = most | least
+        return {key: row[key] for key in row if key.startswith(("max_", "min_")) and row[key]}
 
 
 @pytest.fixture
@@ -127,22 +129,26 @@ def test_apply_and_dump(machine: Machine) -> None:
 
         machine.configure(
             "[device lvs]\nmode = device+cgroup\nweight = 70\nmaximum = rbps=2M\n"
-            "[pool p]\nmeasure = time\nslice = 40\ndepth = auto\n"
+            "minimum = rbps=1M\n[pool p]\nmeasure = time\nslice = 40\ndepth = auto\n"
             "[group root]\nweight = 9\n[group a/b]\nweight = default\n"
             "[group own]\ngroup = /a\\142*\ndevice = io-vg0-two\nweight = 5\n"
-            "[group /ab]\nmaximum = wbps=3K riops=4\n",
+            "[group /ab]\nmaximum = wbps=3K riops=4\nminimum = wbps=3K wiops=5\n",
             f"{DROP_INS}/50-more.conf",
         )
         changes = machine.apply()
         assert ("set", "p", None, None, "slice", "0", "40") in changes
         assert ("set", "p", "io-vg0-one", None, "mode", "cgroup", "device+cgroup") in changes
-        for device, group, maximum in [
-            ("io-vg0-one", "device", "rbps=2M"),
-            ("io-vg0-two", "/ab", "wbps=3K riops=4"),
+        for kind, device, group, bound in [
+            ("maximum", "io-vg0-one", "device", "rbps=2M"),
+            ("maximum", "io-vg0-two", "/ab", "wbps=3K riops=4"),
+            ("minimum", "io-vg0-one", "device", "rbps=1M"),
+            ("minimum", "io-vg0-two", "/ab", "wbps=3K wiops=5"),
         ]:
-            assert ("maximum", "p", device, group, None, "default", maximum) in changes
-        assert machine.maximum("io-vg0-one") == {"max_rbps": 2 << 20}
-        assert machine.maximum("ab", "--device", "io-vg0-one") == {"max_wbps": 3072, "max_riops": 4}
+            assert (kind, "p", device, group, None, "default", bound) in changes
+        assert machine.bounds("io-vg0-one") == {"max_rbps": 2 << 20, "min_rbps": 1 << 20}
+        assert machine.bounds("ab", "--device", "io-vg0-one") == (
+            {"max_wbps": 3072, "max_riops": 4, "min_wbps": 3072, "min_wiops": 5}
+        )
         assert machine.devices()["io-vg0-one"] == one | {
             "mode": "device+cgroup", "weight": 70, "measure": "time", "depth": "auto",
             "slice_ms": 40,
@@ -175,6 +181,11 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
         ("[device one]\ndevice = vg0/two", 4, f"{CONF}:1", "would be named one"),
         ("[device a]\ndevice=vg0/two\n[group uid:nobody-at-all]\nweight=3", 3, f"{CONF}:3"),
         ("[device a]\ndevice=vg0/two\n[pool *]\nmeasure = time", 2, f"{CONF}:4", "slice"),
+        (
+            "[group root]\nmaximum = rbps=1M\nminimum = rbps=2M",
+            2,
+            f"{CONF}:3: a minimum of rbps=2M is more than the maximum of rbps=1M",
+        ),
     ]:
         machine.configure(text)
         machine.refused(rc, *says)
@@ -187,7 +198,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
         machine.configure(
             "[device one]\ndevice = vg0/one\npool = old\nmode = device+cgroup\n"
             "[pool old]\nmeasure = time\nslice = 40\ndepth = 5\n[group root]\nweight = 7\n"
-            "[group /kept]\nweight = 70\nmaximum = wiops=9\n"
+            "[group /kept]\nweight = 70\nmaximum = wiops=9\nminimum = riops=3\n"
         )
         with Cgroup(guest, "kept"):
             machine.apply()
@@ -197,7 +208,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
             )
             machine.refused(1, "cannot make x-zz", "1 change was undone: all is as")
             assert machine.weights()["old", "one", "cgroup:/kept"] == 70
-            assert machine.maximum("kept") == {"max_wiops": 9}
+            assert machine.bounds("kept") == {"max_wiops": 9, "min_riops": 3}
         machine.configure("[device all]\nas = x-%n\ndevice = vg0/two zz\n")
         machine.refused(
             1, "cannot make x-zz", "is zoned", f"{CONF}:1", "1 change was undone: all is as"
@@ -265,9 +276,10 @@ def test_which_devices(machine: Machine) -> None:
 
 
 def test_other_pool(machine: Machine) -> None:
-    """A device moves to another pool with its own maximum, and the weights there are set."""
+    """A device moves to another pool with its own bounds, and the weights there are set."""
     machine.configure(
         "[device all]\nas = d-%n\nvolume = vg0/*\nmode = device\nmaximum = rbps=1M\n"
+        "minimum = rbps=512K wiops=3\n"
         "[group root]\nweight = 7\n"
     )
     machine.apply()
@@ -278,7 +290,7 @@ def test_other_pool(machine: Machine) -> None:
     assert changes[0] == ("set", "nullb0", "d-vg0-one", None, "pool", "nullb0", "new")
     assert changes[1] == ("weight", "new", None, "root", None, "default", "7")
     assert machine.devices()["d-vg0-one"]["pool"] == "new"
-    assert machine.maximum("d-vg0-one") == {"max_rbps": 1 << 20}
+    assert machine.bounds("d-vg0-one") == {"max_rbps": 1 << 20, "min_rbps": 1 << 19, "min_wiops": 3}
     machine.configure("[device all]\nvolume = vg0/*\n[pool *]\nmeasure = ios\n")
     rows = machine.json("apply", "--dry-run", "/dev/vg0/two")
     assert [(row["pool"], row["to"]) for row in rows] == [("nullb0", "ios")]

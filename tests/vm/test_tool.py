@@ -54,8 +54,11 @@ STATUS = {
     **dict.fromkeys(("inflight_ios", "inflight_bytes", "held_ios", "held_bytes"), int),
 }
 WEIGHT = {"pool": str, "device": str | None, "group": str, "weight": int, "set": bool}
-RATES = dict.fromkeys(("max_rbps", "max_wbps", "max_riops", "max_wiops"), int | None)
-MAXIMUM = {"pool": str, "device": str | None, "group": str, **RATES}
+MAX_RATES = dict.fromkeys(("max_rbps", "max_wbps", "max_riops", "max_wiops"), int | None)
+MIN_RATES = dict.fromkeys(("min_rbps", "min_wbps", "min_riops", "min_wiops"), int | None)
+RATES = {**MAX_RATES, **MIN_RATES}
+MAXIMUM = {"pool": str, "device": str | None, "group": str, **MAX_RATES}
+MINIMUM = {"pool": str, "device": str | None, "group": str, **MIN_RATES}
 SAVED = {"pool": str, "device": str | None, "group": str, "weight": int | None, **RATES}
 GROUP = {
     "name": str,
@@ -383,21 +386,37 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         tool.run("set-max", "root", "default")
         rows = tool.json("get-max", "a/b")
         assert_schema(rows, MAXIMUM)
-        assert [(row["device"], *(row[key] for key in RATES)) for row in rows] == [
+        assert [(row["device"], *(row[key] for key in MAX_RATES)) for row in rows] == [
             ("own", 3 << 20, None, 7, None),
             (None, 3 << 20, None, None, 2000),
         ]
         assert tool.run("groups").splitlines()[0].split()[-1] == "MAX"
+
+        tool.run("set-min", "a/b", "rbps=2M", "riops=4", "wiops=1K")
+        tool.run("set-min", "--device", "own", "a/b", "riops=7", "wiops=none")
+        tool.run("set-min", "own", "wbps=5")
+        tool.run("set-min", "root", "rbps=1")
+        tool.run("set-min", "root", "rbps=0")
+        tool.refused(2, "set-min", "a/b", "rbps=4M", says="is more than the maximum of rbps=3M")
+        tool.refused(2, "set-max", "own", "wbps=4", says="a minimum of wbps=5 is more than")
+        rows = tool.json("get-min", "a/b")
+        assert_schema(rows, MINIMUM)
+        assert [(row["device"], *(row[key] for key in MIN_RATES)) for row in rows] == [
+            ("own", 2 << 20, None, 7, None),
+            (None, 2 << 20, None, 4, 1000),
+        ]
+        assert tool.json("get-min", "root")[0]["min_rbps"] is None
+        assert tool.run("groups").splitlines()[0].split()[-2:] == ["MAX", "MIN"]
         saved = tool.json("groups", "--weights")
         assert_schema(saved, SAVED)
+        keys = ("weight", "max_rbps", "min_rbps")
         assert sorted(
-            (row["device"] or "", row["group"], row["weight"] or 0, row["max_rbps"] or 0)
-            for row in saved
+            (row["device"] or "", row["group"], *(row[key] or 0 for key in keys)) for row in saved
         ) == [
-            ("", "cgroup:/a/b", 0, 3 << 20),
-            ("", "root", 30, 0),
-            ("own", "cgroup:/a/b", 0, 3 << 20),
-            ("own", "device", 80, 0),
+            ("", "cgroup:/a/b", 0, 3 << 20, 2 << 20),
+            ("", "root", 30, 0, 0),
+            ("own", "cgroup:/a/b", 0, 3 << 20, 2 << 20),
+            ("own", "device", 80, 0, 0),
         ]
 
 
@@ -652,12 +671,16 @@ def test_weights_come_back(tool: Tool, volumes: Volumes) -> None:
     shared, own = ["d1", "one"], ["--mode", "device+cgroup", "d2", "two"]
     pool = volumes.disk.removeprefix("/dev/")
     lines = [
-        f"pool={pool} group=root weight=70 max=max,max,9,max",
-        f"pool={pool} device=d2 group=device weight=9 max=1000000000000,1,max,max",
+        f"pool={pool} group=root weight=70 max=max,max,9,max min=5,0,9,0",
+        f"pool={pool} device=d2 group=device weight=9 max=1000000000000,1,max,max min=0,1,0,0",
     ]
     for number in range(1, MANY + 1):
         tree = " device=d2" if number % 3 == 0 else ""
-        what = f"max={number * 33},max,max,7" if number % 5 == 0 else f"weight={number * 33}"
+        what = f"weight={number * 33}"
+        if number % 5 == 0:
+            what = f"max={number * 33},max,max,7"
+        elif number % 7 == 0:
+            what = f"min={number * 33},0,0,7"
         lines.append(f"pool={pool}{tree} group=cgroup:/many/c{number} {what}")
     text = "\n".join(["1 weights", "# what was kept", "", *lines]) + "\n"
     with many_cgroups(guest):

@@ -41,7 +41,7 @@ class Machine:
     def weights(self, device: str | None = None) -> dict[str, int]:
         """The weights of cgroups that are set, in the tree of the pool or of a device."""
         found = re.findall(
-            r"^pool=p (?:device=(\S+) )?group=cgroup:(\S+) weight=(\d+)(?: max=\S+)?$",
+            r"^pool=p (?:device=(\S+) )?group=cgroup:(\S+) weight=(\d+)(?: max=\S+)?(?: min=\S+)?$",
             self.ctl("groups", "--weights"),
             re.MULTILINE,
         )
@@ -56,13 +56,13 @@ class Machine:
 
         wait_until(self.guest, fits, f"not {weights}")
 
-    def bounds(self, path: str, maxima: list[str]) -> None:
-        """Soon a cgroup has these maxima, in all trees."""
-        line = re.compile(rf"group=cgroup:{path} .*max=(\S+)$", re.MULTILINE)
+    def bounds(self, path: str, bounds: list[str]) -> None:
+        """Soon a cgroup has these maxima and minima, in all trees."""
+        line = re.compile(rf"group=cgroup:{path} .*?(m[ai][xn]=.*)$", re.MULTILINE)
         wait_until(
             self.guest,
-            lambda: line.findall(self.ctl("groups", "--weights")) == maxima,
-            f"not {maxima}",
+            lambda: line.findall(self.ctl("groups", "--weights")) == bounds,
+            f"not {bounds}",
         )
 
     def create(self, name: str, volume: str, *options: str) -> None:
@@ -93,8 +93,11 @@ def test_files_and_configuration(machine: Machine) -> None:
     """What is there, what comes, what changes, what goes; devices that come later."""
     guest = machine.guest
     guest.write(
-        CONF, "[group /a/fixed]\nweight = 700\n[group /a/b?]\nweight = 70\nmaximum = wbps=1K\n"
+        CONF,
+        "[group /a/fixed]\nweight = 700\n"
+        "[group /a/b?]\nweight = 70\nmaximum = wbps=1K\nminimum = riops=3\n",
     )
+    bounds = ["max=max,1024,max,max min=0,0,3,0"] * 2
     with Cgroup(guest, "a") as a, Cgroup(guest, "a/old") as old:
         old.set("io.weight", "200")
         machine.ctl("set-weight", "a", "9")
@@ -112,13 +115,13 @@ def test_files_and_configuration(machine: Machine) -> None:
             machine.follows(expected)
             machine.create("e", "two", "--mode", "device+cgroup")
             machine.follows(expected, "e")
-            machine.bounds("/a/bx", ["max,1024,max,max"] * 2)
+            machine.bounds("/a/bx", bounds)
             # The controller goes and comes back, and with it the groups and the files.
             a.set("cgroup.subtree_control", "-io")
             machine.follows(dict.fromkeys(expected))
             a.set("cgroup.subtree_control", "+io")
             machine.follows({"/a/fixed": 700, "/a/bx": 70, "/a/new": None})
-            machine.bounds("/a/bx", ["max,1024,max,max"] * 2)
+            machine.bounds("/a/bx", bounds)
             new.set("io.weight", "45")
             machine.follows({"/a/new": 45})
             new.set("io.weight", "100")

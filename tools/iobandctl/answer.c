@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is set for a group, in each pool and tree that has it: get-weight, get-max. */
+/* What is set for a group, in each pool and tree that has it: for the verbs get-*. */
 #include "answer.h"
 #include "group.h"
 #include "query.h"

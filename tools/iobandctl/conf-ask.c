@@ -14,6 +14,12 @@ static const enum conf_key patterns[] = {
 	KEY_PATH, KEY_NAME, KEY_VOLUME, KEY_SERIAL, KEY_TYPE, KEY_ROTATIONAL
 };
 
+const enum conf_key conf_group_keys[GROUP_SETTINGS] = {
+	[GROUP_WEIGHT] = KEY_WEIGHT,
+	[GROUP_BOUNDS + MAXIMUM] = KEY_MAXIMUM,
+	[GROUP_BOUNDS + MINIMUM] = KEY_MINIMUM,
+};
+
 /**
  * conf_has_patterns() - see whether a section may mean several devices
  * @device: the section
@@ -301,7 +307,7 @@ static int fit(const struct conf_section *group, const char *path,
 /**
  * conf_setting_of() - the section that sets something of a cgroup in a tree
  * @conf: the configuration
- * @key: KEY_WEIGHT or KEY_MAXIMUM
+ * @key: KEY_WEIGHT, KEY_MAXIMUM or KEY_MINIMUM
  * @path: of the cgroup
  * @pool: whose tree it is, or the pool of @device
  * @device: whose own tree it is, by name; NULL for the pool's
@@ -333,18 +339,39 @@ const struct conf_section *conf_setting_of(const struct conf *conf,
 }
 
 /**
- * conf_maximum() - the maximum that a section sets
- * @section: one that has the key
+ * conf_rates() - the bound that a section sets
+ * @section: the section
+ * @bound: a maximum or a minimum
  *
- * Return: the maximum; what the section does not name is not bounded.
+ * Return: its rates; 0 for what the section does not name.
  */
-struct maximum conf_maximum(const struct conf_section *section)
+struct rates conf_rates(const struct conf_section *section, enum bound bound)
 {
+	const char *text =
+		conf_text(section, conf_group_keys[GROUP_BOUNDS + bound]);
+	struct rates rates = { .rate = { 0 } };
 	struct problem problem;
-	struct maximum maximum;
 	unsigned int given;
 
-	maximum_read(conf_text(section, KEY_MAXIMUM), &maximum, &given,
-		     &problem);
-	return maximum;
+	if (text)
+		rates_read(text, bound, &rates, &given, &problem);
+	return rates;
+}
+
+/**
+ * conf_group_value() - what a section sets of a group
+ * @section: the section
+ *
+ * Return: the first of it, or NULL if it sets nothing.
+ */
+const struct conf_value *conf_group_value(const struct conf_section *section)
+{
+	for (size_t i = 0; i < GROUP_SETTINGS; i++) {
+		const struct conf_value *value =
+			&section->value[conf_group_keys[i]];
+
+		if (value->text)
+			return value;
+	}
+	return NULL;
 }

@@ -72,12 +72,23 @@ static int check_weight(const char *text, struct problem *problem)
 	return check_number(text, 1, IOBAND_WEIGHT_MAX, "default", problem);
 }
 
-static int check_maximum(const char *text, struct problem *problem)
+static int check_rates(const char *text, enum bound bound,
+		       struct problem *problem)
 {
-	struct maximum maximum;
+	struct rates rates;
 	unsigned int given;
 
-	return maximum_read(text, &maximum, &given, problem);
+	return rates_read(text, bound, &rates, &given, problem);
+}
+
+static int check_maximum(const char *text, struct problem *problem)
+{
+	return check_rates(text, MAXIMUM, problem);
+}
+
+static int check_minimum(const char *text, struct problem *problem)
+{
+	return check_rates(text, MINIMUM, problem);
 }
 
 static int check_word(const char *text, const char *const *words,
@@ -163,7 +174,7 @@ static const struct {
 			  check_maximum },
 	[KEY_MEASURE] = { "measure", OF(CONF_POOL), check_measure },
 	[KEY_MINIMUM] = { "minimum", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			  check_unsupported },
+			  check_minimum },
 	[KEY_MODE] = { "mode", OF(CONF_DEVICE), check_mode },
 	[KEY_NAME] = { "name", OF(CONF_DEVICE), check_any },
 	[KEY_OPTIONAL] = { "optional", OF(CONF_DEVICE), check_flag },
@@ -524,16 +535,29 @@ static int check_own_group(const struct conf_section *device,
 			   const struct conf_place **place,
 			   struct problem *problem)
 {
-	enum conf_key key = conf_text(device, KEY_WEIGHT) ? KEY_WEIGHT :
-							    KEY_MAXIMUM;
+	const struct conf_value *value = conf_group_value(device);
 
-	if (!conf_text(device, key) ||
-	    has_own_group(conf_text(device, KEY_MODE)))
+	if (!value || has_own_group(conf_text(device, KEY_MODE)))
 		return 0;
-	*place = &device->value[key].place;
+	*place = &value->place;
 	return problem_set(problem,
 			   "%s: a device has a group of its own only with mode device or device+cgroup",
-			   keys[key].name);
+			   keys[value - device->value].name);
+}
+
+static int check_bounds(const struct conf_section *section,
+			const struct conf_place **place,
+			struct problem *problem)
+{
+	struct problem inner;
+	struct bounds bounds;
+
+	for (int bound = 0; bound < BOUNDS; bound++)
+		bounds.of[bound] = conf_rates(section, bound);
+	if (!bounds_check(&bounds, &inner))
+		return 0;
+	*place = &section->value[KEY_MINIMUM].place;
+	return problem_set(problem, "%.200s, which goes first", inner.text);
 }
 
 static int check_device(const struct conf_section *device,
@@ -555,7 +579,9 @@ static int check_device(const struct conf_section *device,
 				   "as = %.40s: there may be several devices, which need names of their own: write %%n for the name of the one below",
 				   as);
 	}
-	return check_own_group(device, place, problem);
+	if (check_own_group(device, place, problem))
+		return -1;
+	return check_bounds(device, place, problem);
 }
 
 static int check_group(const struct conf_section *group,
@@ -570,11 +596,11 @@ static int check_group(const struct conf_section *group,
 		return problem_set(problem,
 				   "device: there are only cgroups in the own tree of a device");
 	}
-	if (!conf_text(group, KEY_WEIGHT) && !conf_text(group, KEY_MAXIMUM))
+	if (!conf_group_value(group))
 		return problem_set(problem,
-				   "[group %.60s] sets nothing: set weight or maximum",
+				   "[group %.60s] sets nothing: set weight, maximum or minimum",
 				   group->label);
-	return 0;
+	return check_bounds(group, place, problem);
 }
 
 static int check_section(const struct conf_section *section,

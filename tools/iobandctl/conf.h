@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "error.h"
-#include "maximum.h"
+#include "rates.h"
 
 /* In place of a device: the tree of the pool, which no device can be named. */
 #define CONF_POOL_TREE "-"
@@ -43,6 +43,9 @@ enum conf_key {
 	KEY_WEIGHT,
 	CONF_KEYS,
 };
+
+/* What is set for a group: its weight, and its bounds, by kind. */
+enum { GROUP_WEIGHT, GROUP_BOUNDS, GROUP_SETTINGS = GROUP_BOUNDS + BOUNDS };
 
 /**
  * struct conf_place - where something is said
@@ -137,7 +140,9 @@ const struct conf_section *conf_setting_of(const struct conf *conf,
 					   enum conf_key key, const char *path,
 					   const char *pool,
 					   const char *device);
-struct maximum conf_maximum(const struct conf_section *section);
+struct rates conf_rates(const struct conf_section *section, enum bound bound);
+const struct conf_value *conf_group_value(const struct conf_section *section);
+extern const enum conf_key conf_group_keys[GROUP_SETTINGS];
 
 /* conf-file.c */
 int conf_load(const char *file, struct conf *conf);

@@ -12,13 +12,15 @@
 #include "under.h"
 #include "verbs.h"
 
-static void dump_maximum(const struct maximum *maximum)
+static void dump_bounds(const struct bounds *bounds)
 {
-	char *text = maximum_text(maximum);
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		char *text = rates_text(&bounds->of[bound]);
 
-	if (maximum_is_set(maximum))
-		print_line("maximum = %s", text);
-	free(text);
+		if (rates_are_set(&bounds->of[bound]))
+			print_line("%s = %s", bound_kinds[bound].noun, text);
+		free(text);
+	}
 }
 
 static void dump_device(const struct ioband_devices *devices,
@@ -37,7 +39,7 @@ static void dump_device(const struct ioband_devices *devices,
 	for (size_t i = 0; ioband_has_group(device) && i < groups->n; i++) {
 		if (tree_is_device(&groups->v[i]) &&
 		    tree_owner(devices, groups, &groups->v[i]) == device)
-			dump_maximum(&groups->v[i].max);
+			dump_bounds(&groups->v[i].bounds);
 	}
 	free(below);
 }
@@ -86,14 +88,14 @@ static void dump_group(const struct ioband_group *group, const char *pool,
 		print_line("device = %s", tree);
 	if (group->set)
 		print_line("weight = %llu", (unsigned long long)group->weight);
-	dump_maximum(&group->max);
+	dump_bounds(&group->bounds);
 	free(path);
 }
 
 /* What has a name that lasts; what is set of a device is in its section. */
 static bool lasts(const struct ioband_group *group)
 {
-	return (group->set || maximum_is_set(&group->max)) &&
+	return (group->set || bounds_are_set(&group->bounds)) &&
 	       !tree_is_device(group) &&
 	       (group->path || strncmp(group->name, "cgroup#",
 				       strlen("cgroup#")));
@@ -196,7 +198,7 @@ static const struct option_spec options[] = { { .name = NULL } };
 const struct verb verb_dump = {
 	.name = "dump",
 	.args = "",
-	.summary = "Print devices, settings, weights and maxima as a configuration",
+	.summary = "Print devices, settings, weights, maxima and minima as a configuration",
 	.options = options,
 	.run = run,
 };

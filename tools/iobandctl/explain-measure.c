@@ -9,9 +9,6 @@
 #include "query.h"
 #include "tree.h"
 
-/* What goes in a second or two comes this near to a bound. */
-#define LIMIT_TOLERANCE 0.95
-
 static void measure_levels(const struct activity *activity,
 			   const struct ioband_group *group,
 			   struct explanation *explanation)
@@ -35,16 +32,14 @@ static void measure_levels(const struct activity *activity,
 	}
 }
 
-static void add(struct op_stats *sum, const struct op_stats *part)
-{
-	sum->ios += part->ios;
-	sum->bytes += part->bytes;
-	sum->held_ios += part->held_ios;
-	sum->wait_ns += part->wait_ns;
-	sum->service_ns += part->service_ns;
-}
-
-static int by_share(const void *left, const void *right)
+/**
+ * explain_by_share() - compare two struct explain_other, for qsort()
+ * @left: one
+ * @right: the other
+ *
+ * Return: less than 0 if @left had more.
+ */
+int explain_by_share(const void *left, const void *right)
 {
 	const struct explain_other *a = left, *b = right;
 
@@ -71,15 +66,17 @@ static void measure_shares(const struct observation *pool,
 			continue;
 		if (tree_is_below(groups, doer, group)) {
 			explanation->share_pct += share_pct;
-			add(&explanation->done, &total);
+			op_stats_add(&explanation->done, &total);
 		} else {
 			explanation->other[explanation->others++] =
-				(struct explain_other){ doer, share_pct };
+				(struct explain_other){
+					.group = doer, .share_pct = share_pct,
+				};
 		}
 	}
 	if (explanation->others)
 		qsort(explanation->other, explanation->others,
-		      sizeof(*explanation->other), by_share);
+		      sizeof(*explanation->other), explain_by_share);
 }
 
 /* Return: how many I/Os it has at the device. */
@@ -131,117 +128,6 @@ static void measure_looks(const struct observation *pool,
 	it->busy_pct = 100 * (busy > 1 ? 1 : busy > seen ? busy : seen);
 }
 
-/* Of discards no more than this counts of each. */
-#define DISCARD_BYTES 1048576
-
-/* What counts in a maximum of writes: discards do as well. */
-static void count_writes(const struct op_stats op[OPS], struct op_stats *sum)
-{
-	struct op_stats discards = op[DISCARD];
-
-	if (discards.bytes > discards.ios * DISCARD_BYTES)
-		discards.bytes = discards.ios * DISCARD_BYTES;
-	add(sum, &op[WRITE]);
-	add(sum, &discards);
-}
-
-/* The topmost group's maximum is for its own I/Os only. */
-static bool is_bound_by(const struct groups *groups,
-			const struct ioband_group *doer,
-			const struct ioband_group *top)
-{
-	return doer == top ||
-	       (top->parent && tree_is_below(groups, doer, top));
-}
-
-/* What went that way, by a group and all below it. */
-static struct op_stats way_total(const struct observation *pool,
-				 const struct ioband_group *top, int way)
-{
-	const struct groups *groups = &pool->delta.groups;
-	const struct stats *stats = &pool->delta.stats;
-	struct op_stats sum = { .ios = 0 };
-
-	for (size_t i = 0; i < stats->n; i++) {
-		const struct ioband_group *doer =
-			groups_find(groups, stats->v[i].seq);
-
-		if (!doer || !is_bound_by(groups, doer, top))
-			continue;
-		if (way == READ)
-			add(&sum, &stats->v[i].op[READ]);
-		else
-			count_writes(stats->v[i].op, &sum);
-	}
-	return sum;
-}
-
-/*
- * A bound lets whole I/Os through: at 1 MiB/s those of 512 KiB are three, four or
- * five in two seconds.  So one more is added, of the average size.
- */
-static bool is_reached(const struct op_stats *done, bool of_bytes, double bound)
-{
-	double amount = of_bytes ? done->bytes : done->ios;
-
-	if (!done->ios)
-		return false;
-	return amount + amount / done->ios >= bound * LIMIT_TOLERANCE;
-}
-
-static void measure_limit(const struct observation *pool,
-			  const struct ioband_group *group,
-			  const struct ioband_group *top, enum rate rate,
-			  struct explanation *it)
-{
-	bool of_bytes = rate_is_bytes(rate);
-	int way = rate == RBPS || rate == RIOPS ? READ : WRITE;
-	struct op_stats done = way_total(pool, top, way);
-	struct op_stats own = way_total(pool, group, way);
-	double bound = top->max.rate[rate] * it->seconds;
-	double amount = of_bytes ? done.bytes : done.ios;
-
-	if (it->seconds <= 0)
-		return;
-	it->limit[it->limits++] = (struct explain_limit){
-		.group = top,
-		.rate = rate,
-		.per_s = amount / it->seconds,
-		.used_pct = 100 * amount / bound,
-		.reached = is_reached(&done, of_bytes, bound) &&
-			   (explain_is_held(it) || own.held_ios * 2 > own.ios),
-	};
-}
-
-static int by_use(const void *left, const void *right)
-{
-	const struct explain_limit *a = left, *b = right;
-
-	if (a->reached != b->reached)
-		return b->reached - a->reached;
-	return (a->used_pct < b->used_pct) - (a->used_pct > b->used_pct);
-}
-
-/* Which bounds there are, from the group up, and how near to them it is. */
-static void measure_limits(const struct observation *pool,
-			   const struct ioband_group *group,
-			   struct explanation *it)
-{
-	it->limit = xcalloc(it->levels * RATES, sizeof(*it->limit));
-	for (size_t i = it->levels; i-- > 0;) {
-		const struct ioband_group *top = it->level[i].group;
-
-		if (!is_bound_by(&pool->delta.groups, group, top))
-			continue;
-		for (int rate = 0; rate < RATES; rate++) {
-			if (top->max.rate[rate])
-				measure_limit(pool, group, top, rate, it);
-		}
-	}
-	if (it->limits)
-		qsort(it->limit, it->limits, sizeof(*it->limit), by_use);
-}
-
 /**
  * explain_measure() - what a group and those around it did
  * @pool: what was seen of the pool
@@ -268,7 +154,7 @@ void explain_measure(const struct observation *pool,
 		measure_levels(&activity, group, explanation);
 	measure_shares(pool, group, explanation);
 	measure_looks(pool, group, explanation);
-	measure_limits(pool, group, explanation);
+	explain_measure_bounds(pool, &activity, group, explanation);
 	activity_free(&activity);
 }
 
@@ -279,6 +165,8 @@ void explain_measure(const struct observation *pool,
 void explain_free(struct explanation *explanation)
 {
 	free(explanation->level);
-	free(explanation->limit);
+	for (int bound = 0; bound < BOUNDS; bound++)
+		free(explanation->bound[bound].v);
 	free(explanation->other);
+	free(explanation->promised);
 }

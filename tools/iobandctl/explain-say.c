@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the figures of a group say: the judgement, and sentences for people.  Pure. */
+/* What the figures of a group say, in sentences for people.  Pure. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,59 +8,7 @@
 #include "explain.h"
 #include "format.h"
 
-/* Shares over a second or two come this near to the weights. */
-#define SHARE_TOLERANCE 0.95
 #define OTHERS_MAX 5
-
-/* What is left of a bound by a group that could have more by its weights. */
-#define LIMIT_MOSTLY_PCT 75
-
-/**
- * explain_is_held() - see whether a group mostly had I/O held
- * @it: its figures
- *
- * Return: whether it had.
- */
-bool explain_is_held(const struct explanation *it)
-{
-	return it->looks && it->held_looks * 2 >= it->looks;
-}
-
-/*
- * Past a bound the next I/O waits for its turn at a busy device besides, so that
- * a group that has competitors may stay some way below.
- */
-static bool is_mostly_used(const struct explanation *it)
-{
-	return it->limits && it->limit[0].used_pct >= LIMIT_MOSTLY_PCT;
-}
-
-/**
- * explain_judge() - say what keeps a group from more
- * @it: its figures
- *
- * Without others that do I/O nothing but a maximum holds a group's I/O, however
- * little of it went in a short while.  Nothing is said of a share of time, as it is
- * not known who had how much.
- *
- * Return: the judgement.
- */
-enum verdict explain_judge(const struct explanation *it)
-{
-	if (!it->done.ios && !it->held_looks && !it->busy_looks)
-		return VERDICT_IDLE;
-	if (it->limits && (it->limit[0].reached ||
-			   (explain_is_held(it) && !it->rivals)))
-		return VERDICT_MAXIMUM;
-	if (it->held_looks * 2 >= it->looks && it->rivals) {
-		if (it->by_time ||
-		    it->share_pct >= it->entitled_pct * SHARE_TOLERANCE)
-			return VERDICT_WEIGHT;
-		return is_mostly_used(it) ? VERDICT_MAXIMUM :
-					    VERDICT_SHORT;
-	}
-	return it->busy_pct >= 50 ? VERDICT_DEVICE : VERDICT_DEMAND;
-}
 
 static const char *name_of(const struct ioband_group *group)
 {
@@ -106,38 +54,58 @@ static const struct ioband_group *explained(const struct explanation *it)
 	return it->level[it->levels - 1].group;
 }
 
-static void say_limits(const struct explanation *it, FILE *text)
+#define RATE_SIZE 40
+
+static const char *format_rate(double per_s, enum rate rate,
+			       char buffer[RATE_SIZE])
 {
-	static const char *const may[RATES] = {
-		[RBPS] = "read", [WBPS] = "write",
-		[RIOPS] = "read", [WIOPS] = "write",
+	char bytes[FORMAT_SIZE];
+
+	if (rate_is_bytes(rate))
+		snprintf(buffer, RATE_SIZE, "%s/s", format_bytes(per_s, bytes));
+	else
+		snprintf(buffer, RATE_SIZE, "%.0f I/Os/s", per_s);
+	return buffer;
+}
+
+static void say_bound(const struct explain_bound *it, enum bound bound,
+		      FILE *text)
+{
+	bool reads = it->rate == RBPS || it->rate == RIOPS;
+	const char *unit = rate_is_bytes(it->rate) ? "/s" : " I/Os/s";
+	char *rate = rate_text(&it->group->bounds.of[bound], bound, it->rate);
+	char done[RATE_SIZE];
+
+	fprintf(text, "  %s %s %s %s%s: it was %s, %.1f %%\n",
+		name_of(it->group),
+		bound == MAXIMUM ? "may" : "is promised to",
+		reads ? "read" : "write", rate, unit,
+		format_rate(it->per_s, it->rate, done), it->used_pct);
+	free(rate);
+}
+
+static void say_bounds(const struct explanation *it, FILE *text)
+{
+	static const char *const titles[BOUNDS] = {
+		[MAXIMUM] = "Maxima that hold for it, and what went, with all below them:",
+		[MINIMUM] = "Minima that it is promised, and what went, with all below them:",
 	};
-	char done[FORMAT_SIZE];
 
-	if (it->limits)
-		fputs("Maxima that hold for it, and what went, with all below them:\n",
-		      text);
-	for (size_t i = 0; i < it->limits; i++) {
-		const struct explain_limit *limit = &it->limit[i];
-		bool of_bytes = rate_is_bytes(limit->rate);
-		char *bound = maximum_rate(&limit->group->max, limit->rate);
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		const struct explain_bounds *list = &it->bound[bound];
 
-		if (of_bytes)
-			format_bytes(limit->per_s, done);
-		else
-			snprintf(done, sizeof(done), "%.0f", limit->per_s);
-		fprintf(text, "  %s may %s %s%s: it was %s%s, %.1f %%\n",
-			name_of(limit->group), may[limit->rate], bound,
-			of_bytes ? "/s" : " I/Os/s", done,
-			of_bytes ? "/s" : " I/Os/s", limit->used_pct);
-		free(bound);
+		if (list->n)
+			fprintf(text, "%s\n", titles[bound]);
+		for (size_t i = 0; i < list->n; i++)
+			say_bound(&list->v[i], bound, text);
 	}
 }
 
 static void say_maximum(const struct explanation *it, FILE *text)
 {
-	const struct ioband_group *group = it->limit[0].group;
-	const char *rate = rate_names[it->limit[0].rate];
+	const struct explain_bound *maximum = &it->bound[MAXIMUM].v[0];
+	const struct ioband_group *group = maximum->group;
+	const char *rate = rate_names[maximum->rate];
 
 	if (group == explained(it))
 		fprintf(text, "Its own maximum holds it (%s)", rate);
@@ -151,6 +119,68 @@ static void say_maximum(const struct explanation *it, FILE *text)
 	else
 		fputs("A greater weight would get it more of that only.\n",
 		      text);
+}
+
+static void say_minimum(const struct explanation *it, FILE *text)
+{
+	const struct explain_bound *minimum = explain_at_minimum(it);
+	const struct ioband_group *group = minimum->group;
+	const char *rate = rate_names[minimum->rate];
+
+	if (group == explained(it))
+		fprintf(text, "Its own minimum is what it gets (%s)", rate);
+	else
+		fprintf(text,
+			"The minimum of %s, above it, is what that gets (%s)",
+			name_of(group), rate);
+	fprintf(text,
+		", more than weights give: at %u of %u looks it had I/O held.  ",
+		it->held_looks, it->looks);
+	if (group == explained(it))
+		fprintf(text,
+			"A greater minimum would get it more, a greater weight only one that gives more than that.\n");
+	else
+		fputs("A greater weight would get it more of that only.\n",
+		      text);
+}
+
+/* What is promised goes before weights; devices need not be able to do it all. */
+static void say_unmet(const struct explanation *it, FILE *text)
+{
+	const struct explain_bound *minimum = &it->bound[MINIMUM].v[0];
+	char due[RATE_SIZE], all[RATE_SIZE];
+
+	if (minimum->group == explained(it))
+		fputs("It gets less than it is promised", text);
+	else
+		fprintf(text, "%s, above it, gets less than it is promised",
+			name_of(minimum->group));
+	fprintf(text,
+		" (%s), though such I/O was held all the time.  In the pool at least %s of it are promised to those that had I/O held, and %s went",
+		rate_names[minimum->rate],
+		format_rate(it->due_per_s, minimum->rate, due),
+		format_rate(it->all_per_s, minimum->rate, all));
+	if (it->due_per_s > it->all_per_s)
+		fputs(": the devices do not do what is promised.\n", text);
+	else
+		fputs(": see whether it is so over a longer --interval.\n",
+		      text);
+}
+
+static void say_promised(const struct explanation *it, FILE *text)
+{
+	fprintf(text,
+		"That is less than its weights give, though it had I/O held at %u of %u looks: what others are promised goes first.  ",
+		it->held_looks, it->looks);
+	for (size_t i = 0; i < it->n_promised && i < OTHERS_MAX; i++)
+		fprintf(text, "%s%s got %.1f %% where its weights give it %.1f %%",
+			i ? ", " : "", name_of(it->promised[i].group),
+			it->promised[i].share_pct,
+			it->promised[i].entitled_pct);
+	if (it->n_promised > OTHERS_MAX)
+		fprintf(text, ", and %zu more like that",
+			it->n_promised - OTHERS_MAX);
+	fputs(".\n", text);
 }
 
 static void say_verdict(const struct explanation *it, FILE *text)
@@ -174,6 +204,15 @@ static void say_verdict(const struct explanation *it, FILE *text)
 		break;
 	case VERDICT_MAXIMUM:
 		say_maximum(it, text);
+		break;
+	case VERDICT_UNMET:
+		say_unmet(it, text);
+		break;
+	case VERDICT_MINIMUM:
+		say_minimum(it, text);
+		break;
+	case VERDICT_PROMISED:
+		say_promised(it, text);
 		break;
 	case VERDICT_WEIGHT:
 		fprintf(text,
@@ -241,7 +280,7 @@ char *explain_say(const struct explanation *it, const char *measure)
 	if (it->done.ios)
 		say_share(it, measure, text);
 	say_weights(it, text);
-	say_limits(it, text);
+	say_bounds(it, text);
 	say_verdict(it, text);
 	say_times(it, text);
 	say_others(it, text);

@@ -15,8 +15,8 @@
 
 enum { TYPE, POOL, DEVICE, GROUP, WEIGHT, COMPETING, ENTITLED, SHARE, SECONDS,
 	IOS_COUNT, BYTES_COUNT, WAIT, SERVICE, LOOKS_ALL, LOOKS_HELD,
-	LOOKS_BUSY, INFLIGHT, BUSY, RATE, BOUND, PER_S, USED, VERDICT, SAYS,
-	COLUMNS };
+	LOOKS_BUSY, INFLIGHT, BUSY, RATE, BOUND_PER_S,
+	PER_S = BOUND_PER_S + BOUNDS, USED, VERDICT, SAYS, COLUMNS };
 
 static const struct column columns[COLUMNS] = {
 	[TYPE] = { NULL, "type", COLUMN_TREE },
@@ -38,7 +38,8 @@ static const struct column columns[COLUMNS] = {
 	[INFLIGHT] = { NULL, "inflight_avg", COLUMN_REAL },
 	[BUSY] = { NULL, "busy_pct", COLUMN_REAL },
 	[RATE] = { NULL, "rate", COLUMN_TEXT },
-	[BOUND] = { NULL, "max_per_s", COLUMN_NUMBER },
+	[BOUND_PER_S + MAXIMUM] = { NULL, "max_per_s", COLUMN_NUMBER },
+	[BOUND_PER_S + MINIMUM] = { NULL, "min_per_s", COLUMN_NUMBER },
 	[PER_S] = { NULL, "per_s", COLUMN_REAL },
 	[USED] = { NULL, "used_pct", COLUMN_REAL },
 	[VERDICT] = { NULL, "verdict", COLUMN_TEXT },
@@ -50,7 +51,10 @@ static const char *const verdicts[] = {
 	[VERDICT_DEMAND] = "demand",
 	[VERDICT_DEVICE] = "device",
 	[VERDICT_MAXIMUM] = "maximum",
+	[VERDICT_UNMET] = "unmet",
+	[VERDICT_MINIMUM] = "minimum",
 	[VERDICT_WEIGHT] = "weight",
+	[VERDICT_PROMISED] = "promised",
 	[VERDICT_SHORT] = "short",
 };
 
@@ -73,19 +77,30 @@ static void print_part(struct table *table, struct row *above, const char *type,
 	print_below(row, above);
 }
 
-static void print_limit(struct table *table, struct row *above,
-			const struct explain_limit *limit)
+static void print_bound(struct table *table, struct row *above,
+			const struct explain_bound *it, enum bound bound)
 {
-	const struct ioband_group *group = limit->group;
+	const struct ioband_group *group = it->group;
 	struct row *row = print_row(table);
 
-	print_text(table, row, TYPE, "maximum");
+	print_text(table, row, TYPE, bound_kinds[bound].noun);
 	print_text(table, row, GROUP, group->path ? group->path : group->name);
-	print_text(table, row, RATE, rate_names[limit->rate]);
-	print_number(table, row, BOUND, group->max.rate[limit->rate]);
-	print_real(table, row, PER_S, limit->per_s);
-	print_real(table, row, USED, limit->used_pct);
+	print_text(table, row, RATE, rate_names[it->rate]);
+	print_number(table, row, BOUND_PER_S + bound,
+		     group->bounds.of[bound].rate[it->rate]);
+	print_real(table, row, PER_S, it->per_s);
+	print_real(table, row, USED, it->used_pct);
 	print_below(row, above);
+}
+
+static void print_bounds_of(struct table *table, struct row *above,
+			    const struct explanation *it)
+{
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		for (size_t i = 0; i < it->bound[bound].n; i++)
+			print_bound(table, above, &it->bound[bound].v[i],
+				    bound);
+	}
 }
 
 static void print_figures(struct table *table, struct row *row,
@@ -128,8 +143,7 @@ static void print_json(struct table *table, const char *pool,
 	for (size_t i = 0; i < it->levels; i++)
 		print_part(table, row, "level", it->level[i].group,
 			   &it->level[i], 0);
-	for (size_t i = 0; i < it->limits; i++)
-		print_limit(table, row, &it->limit[i]);
+	print_bounds_of(table, row, it);
 	for (size_t i = 0; i < it->others; i++)
 		print_part(table, row, "other", it->other[i].group, NULL,
 			   it->other[i].share_pct);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "activity.h"
 #include "observe.h"
 
 /* What keeps a group from more. */
@@ -12,7 +13,10 @@ enum verdict {
 	VERDICT_DEMAND,	/* itself: it asks for no more */
 	VERDICT_DEVICE,	/* the device: what it asks for is there */
 	VERDICT_MAXIMUM, /* a maximum: its own, or one above it */
+	VERDICT_UNMET,	/* it gets less than it is promised */
+	VERDICT_MINIMUM, /* a minimum, which gives it more than its weights */
 	VERDICT_WEIGHT,	/* its weights: it gets what they give, or more */
+	VERDICT_PROMISED, /* others' minima: it gets less than its weights give */
 	VERDICT_SHORT,	/* it gets less than its weights give */
 };
 
@@ -32,26 +36,44 @@ struct explain_level {
  * struct explain_other - a group that had a part
  * @group: the group
  * @share_pct: its part of what was done in the pool
+ * @entitled_pct: of one with a promise: what its weights give it
  */
 struct explain_other {
 	const struct ioband_group *group;
 	double share_pct;
+	double entitled_pct;
 };
 
+/* What went, beside a bound, as near as whole I/Os allow to say. */
+enum reach { REACH_BELOW, REACH_AT, REACH_ABOVE };
+
 /**
- * struct explain_limit - a bound that a group has, by its maximum or one above
- * @group: whose maximum it is
- * @rate: which of its bounds
+ * struct explain_bound - a rate of a bound that a group has, its own or one above
+ * @group: whose it is
+ * @rate: which
  * @per_s: what went in a second, by @group and all below it
  * @used_pct: that is so much of the bound
- * @reached: so near to it as whole I/Os allow, and the explained group waited
+ * @reach: the same, in a word
+ * @counts: a maximum is reached while the explained group waits, or a minimum is
+ *	not reached while it, and what the minimum is of, do so all the time
  */
-struct explain_limit {
+struct explain_bound {
 	const struct ioband_group *group;
 	enum rate rate;
 	double per_s;
 	double used_pct;
-	bool reached;
+	enum reach reach;
+	bool counts;
+};
+
+/**
+ * struct explain_bounds - all rates of a kind of bound
+ * @v: those that count first, then those used most
+ * @n: how many
+ */
+struct explain_bounds {
+	struct explain_bound *v;
+	size_t n;
 };
 
 /**
@@ -68,11 +90,15 @@ struct explain_limit {
  * @by_time: @entitled_pct is of time, of which nobody knows who had it
  * @level: the levels
  * @levels: how many
- * @limit: its bounds, those that were reached and used most first
- * @limits: how many
+ * @bound: its bounds, by kind
+ * @due_per_s: of the first minimum that counts: what is promised, at least, of that
+ *	rate to those in the pool that had I/O held
+ * @all_per_s: of the same rate: what went in the pool
  * @rivals: how many groups it competes with, at all levels
  * @other: the other groups that did something, most first
  * @others: how many
+ * @promised: groups that a minimum gives more than their weights, most first
+ * @n_promised: how many
  */
 struct explanation {
 	double seconds;
@@ -87,19 +113,34 @@ struct explanation {
 	bool by_time;
 	struct explain_level *level;
 	size_t levels;
-	struct explain_limit *limit;
-	size_t limits;
+	struct explain_bounds bound[BOUNDS];
+	double due_per_s;
+	double all_per_s;
 	size_t rivals;
 	struct explain_other *other;
 	size_t others;
+	struct explain_other *promised;
+	size_t n_promised;
 };
 
 void explain_measure(const struct observation *pool,
 		     const struct ioband_group *group,
 		     struct explanation *explanation);
 void explain_free(struct explanation *explanation);
+int explain_by_share(const void *left, const void *right);
+
+/* explain-bounds.c */
+void explain_measure_bounds(const struct observation *pool,
+			    const struct activity *activity,
+			    const struct ioband_group *group,
+			    struct explanation *it);
+
+/* explain-judge.c */
 enum verdict explain_judge(const struct explanation *explanation);
 bool explain_is_held(const struct explanation *explanation);
+const struct explain_bound *explain_at_minimum(const struct explanation *it);
+
+/* explain-say.c */
 char *explain_say(const struct explanation *explanation, const char *measure);
 
 #endif

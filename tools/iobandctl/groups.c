@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl groups: the trees of groups, with their weights and maxima. */
+/* iobandctl groups: the trees of groups, with their weights, maxima and minima. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +10,9 @@
 #include "verbs.h"
 #include "weights.h"
 
-enum { NAME, TYPE, GROUP, PATH, WEIGHT, SET_TEXT, SET, MAX, MAX_RATES,
-	COLUMNS = MAX_RATES + RATES };
+enum { NAME, TYPE, GROUP, PATH, WEIGHT, SET_TEXT, SET, BOUND_TEXTS,
+	BOUND_RATES = BOUND_TEXTS + BOUNDS,
+	COLUMNS = BOUND_RATES + BOUNDS * RATES };
 
 static const struct column columns[COLUMNS] = {
 	[NAME] = { "NAME", "name", COLUMN_TREE },
@@ -21,8 +22,10 @@ static const struct column columns[COLUMNS] = {
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
 	[SET_TEXT] = { "SET", NULL, COLUMN_TEXT },
 	[SET] = { NULL, "set", COLUMN_FLAG },
-	[MAX] = { "MAX", NULL, COLUMN_TEXT },
-	PRINT_RATES(MAX_RATES),
+	[BOUND_TEXTS + MAXIMUM] = { "MAX", NULL, COLUMN_TEXT },
+	[BOUND_TEXTS + MINIMUM] = { "MIN", NULL, COLUMN_TEXT },
+	PRINT_MAX(BOUND_RATES + MAXIMUM * RATES),
+	PRINT_MIN(BOUND_RATES + MINIMUM * RATES),
 };
 
 static void print_type(struct table *table, struct row *row, const char *name)
@@ -50,14 +53,16 @@ static void print_name(struct table *table, struct row *row,
 		print_text(table, row, NAME, group->name);
 }
 
-static void print_max(struct table *table, struct row *row,
-		      const struct maximum *maximum)
+static void print_bound_texts(struct table *table, struct row *row,
+			      const struct bounds *bounds)
 {
-	char *text = maximum_is_set(maximum) ? maximum_text(maximum) : NULL;
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		const struct rates *rates = &bounds->of[bound];
+		char *text = rates_are_set(rates) ? rates_text(rates) : NULL;
 
-	print_text(table, row, MAX, text);
-	print_rates(table, row, MAX_RATES, maximum);
-	free(text);
+		print_text(table, row, BOUND_TEXTS + bound, text);
+		free(text);
+	}
 }
 
 static struct row *print_group(struct table *table,
@@ -74,7 +79,8 @@ static struct row *print_group(struct table *table,
 	print_number(table, row, WEIGHT, group->weight);
 	print_text(table, row, SET_TEXT, group->set ? "set" : "default");
 	print_flag(table, row, SET, group->set);
-	print_max(table, row, &group->max);
+	print_bound_texts(table, row, &group->bounds);
+	print_bounds(table, row, BOUND_RATES, &group->bounds);
 	return row;
 }
 
@@ -97,9 +103,15 @@ static void link_rows(const struct groups *groups, struct row **rows,
 	}
 }
 
+static void note_bounds(const struct ioband_group *group, bool has[BOUNDS])
+{
+	for (int bound = 0; bound < BOUNDS; bound++)
+		has[bound] |= rates_are_set(&group->bounds.of[bound]);
+}
+
 static int print_pool(struct table *table, const struct ioband_devices *devices,
 		      const struct scope *scope,
-		      const struct ioband_device *speaker, bool *has_maxima)
+		      const struct ioband_device *speaker, bool has[BOUNDS])
 {
 	struct groups groups;
 	struct row **rows, *pool;
@@ -111,12 +123,12 @@ static int print_pool(struct table *table, const struct ioband_devices *devices,
 		print_text(table, pool, TYPE, "pool");
 		rows = xcalloc(groups.n, sizeof(*rows));
 		for (size_t i = 0; i < groups.n; i++) {
-			if (tree_has(devices, &groups, &groups.v[i],
-				     scope->device))
-				rows[i] = print_group(table, devices, &groups,
-						      &groups.v[i]);
-			*has_maxima |= rows[i] &&
-				       maximum_is_set(&groups.v[i].max);
+			if (!tree_has(devices, &groups, &groups.v[i],
+				      scope->device))
+				continue;
+			rows[i] = print_group(table, devices, &groups,
+					      &groups.v[i]);
+			note_bounds(&groups.v[i], has);
 		}
 		link_rows(&groups, rows, pool);
 		free(rows);
@@ -129,17 +141,18 @@ static int print_pools(const struct ioband_devices *devices,
 		       const struct scope *scope, bool json)
 {
 	struct table *table = print_table("groups", columns, COLUMNS, json);
-	bool has_maxima = false;
+	bool has[BOUNDS] = { false };
 	struct targets speakers;
 	int code = EXIT_OK, printed;
 
 	ioband_pools(devices, scope, &speakers);
 	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++)
-		code = print_pool(table, devices, scope, speakers.v[i],
-				  &has_maxima);
+		code = print_pool(table, devices, scope, speakers.v[i], has);
 	targets_free(&speakers);
-	if (!json && !has_maxima)
-		print_hide(table, MAX);
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (!json && !has[bound])
+			print_hide(table, BOUND_TEXTS + bound);
+	}
 	printed = print_end(table);
 	return code == EXIT_OK ? printed : code;
 }
@@ -166,7 +179,7 @@ static const struct option_spec options[] = {
 	SPEC_DEVICE,
 	SPEC_POOL,
 	{ OPTION_WEIGHTS, "weights", NULL,
-	  "list the weights and maxima that were set, for set-weight --from" },
+	  "list the weights, maxima and minima that were set, for set-weight --from" },
 	SPEC_JSON,
 	{ .name = NULL }
 };
@@ -174,7 +187,7 @@ static const struct option_spec options[] = {
 const struct verb verb_groups = {
 	.name = "groups",
 	.args = "",
-	.summary = "Show the groups of all or some pools as a tree, with weights and maxima",
+	.summary = "Show the groups of all or some pools as a tree, with weights, maxima, minima",
 	.options = options,
 	.run = run,
 };

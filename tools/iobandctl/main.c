@@ -24,6 +24,8 @@ static const struct verb *const verbs[] = {
 	&verb_get_weight,
 	&verb_set_max,
 	&verb_get_max,
+	&verb_set_min,
+	&verb_get_min,
 	&verb_groups,
 	&verb_stat,
 	&verb_top,

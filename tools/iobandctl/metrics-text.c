@@ -290,33 +290,49 @@ static void write_gauges(const struct all_series *all, FILE *stream)
 	}
 }
 
-/* Of groups that have a bound; discards are writes. */
-static void write_maximum(const struct all_series *all, enum rate read,
-			  const char *name, const char *unit, const char *help,
-			  FILE *stream)
-{
-	family(stream, name, "gauge", unit, help);
-	for (size_t i = 0; i < all->n; i++) {
-		const uint64_t *rate = all->v[i].group->max.rate;
+static const struct {
+	const char *name;
+	const char *unit;
+	const char *help;
+	enum bound bound;
+	enum rate read;	/* that of writes comes next */
+} bounds[] = {
+	{ "ioband_group_max_bytes_per_second", "bytes_per_second",
+	  "Bytes that the group may have at most.", MAXIMUM, RBPS },
+	{ "ioband_group_max_ios_per_second", "ios_per_second",
+	  "I/Os that the group may have at most.", MAXIMUM, RIOPS },
+	{ "ioband_group_min_bytes_per_second", "bytes_per_second",
+	  "Bytes that the group is promised.", MINIMUM, RBPS },
+	{ "ioband_group_min_ios_per_second", "ios_per_second",
+	  "I/Os that the group is promised.", MINIMUM, RIOPS },
+};
 
-		for (int op = READ; op <= WRITE; op++) {
-			if (!rate[read + op])
-				continue;
-			fprintf(stream, "%s{%s,op=\"%s\"}", name,
-				all->v[i].labels, op_names[op]);
-			print_count(stream, rate[read + op]);
-		}
+static void write_bound(const struct series *series, size_t family,
+			FILE *stream)
+{
+	const struct rates *rates =
+		&series->group->bounds.of[bounds[family].bound];
+
+	for (int op = READ; op <= WRITE; op++) {
+		uint64_t rate = rates->rate[bounds[family].read + op];
+
+		if (!rate)
+			continue;
+		fprintf(stream, "%s{%s,op=\"%s\"}", bounds[family].name,
+			series->labels, op_names[op]);
+		print_count(stream, rate);
 	}
 }
 
-static void write_maxima(const struct all_series *all, FILE *stream)
+/* Of groups that have them; discards are writes. */
+static void write_bounds(const struct all_series *all, FILE *stream)
 {
-	write_maximum(all, RBPS, "ioband_group_max_bytes_per_second",
-		      "bytes_per_second", "Bytes that the group may have at most.",
-		      stream);
-	write_maximum(all, RIOPS, "ioband_group_max_ios_per_second",
-		      "ios_per_second", "I/Os that the group may have at most.",
-		      stream);
+	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
+		family(stream, bounds[i].name, "gauge", bounds[i].unit,
+		       bounds[i].help);
+		for (size_t k = 0; k < all->n; k++)
+			write_bound(&all->v[k], i, stream);
+	}
 }
 
 enum counter { IOS_DONE, BYTES_DONE, IOS_DELAYED, WAIT_TIME, SERVICE_TIME };
@@ -446,7 +462,7 @@ void metrics_write(const struct metrics *metrics, FILE *stream)
 	write_devices(metrics, stream);
 	write_pools(metrics, stream);
 	write_gauges(&all, stream);
-	write_maxima(&all, stream);
+	write_bounds(&all, stream);
 	write_counters(&all, stream);
 	write_histograms(&all, true, stream);
 	write_histograms(&all, false, stream);

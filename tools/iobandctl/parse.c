@@ -7,6 +7,7 @@
  * lines that are not known are skipped, as newer kernels may append some.
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,15 +17,15 @@
 
 #define FORMAT "1"
 
-enum field_kind { WORD, NUMBERS, TEXT, MAXIMUM };
+enum field_kind { WORD, NUMBERS, TEXT, BOUND };
 
 /**
  * struct field - a key and where its value goes
  * @key: the key
  * @kind: a word into a buffer, numbers into an array, escaped text into a
- *	pointer, a list of rates into a maximum
- * @target: the buffer, the array, the pointer or the maximum
- * @count: size of the buffer, or how many numbers there must be
+ *	pointer, a list of rates into those of a bound
+ * @target: the buffer, the array, the pointer or the rates
+ * @count: size of the buffer, how many numbers there must be, or which bound
  * @optional: OPTIONAL if the line may lack it
  */
 struct field {
@@ -37,11 +38,30 @@ struct field {
 
 #define FIELDS_MAX 16
 
+/* The key and the rates of a bound, which a line need not have. */
+static struct field bound_field(struct bounds *bounds, enum bound bound)
+{
+	return (struct field){
+		bound_kinds[bound].key, BOUND, &bounds->of[bound], bound,
+		OPTIONAL
+	};
+}
+
 static int wrong(struct problem *problem, const char *what, struct span found)
 {
 	char shown[48];
 
 	return problem_set(problem, "%s: '%s'", what, span_show(found, shown));
+}
+
+static int wrong_bound(struct problem *problem, enum bound bound,
+		       struct span found)
+{
+	char what[48];
+
+	snprintf(what, sizeof(what), "a %s is malformed",
+		 bound_kinds[bound].noun);
+	return wrong(problem, what, found);
 }
 
 static int read_numbers(struct span list, uint64_t *numbers, size_t count,
@@ -81,9 +101,9 @@ static int read_field(const struct field *field, struct span word,
 		if (!*text)
 			return wrong(problem, "an escape is malformed", word);
 		break;
-	case MAXIMUM:
-		if (!maximum_read_list(value, field->target))
-			return wrong(problem, "a maximum is malformed", word);
+	case BOUND:
+		if (!rates_read_list(value, field->count, field->target))
+			return wrong_bound(problem, field->count, word);
 		break;
 	}
 	return 0;
@@ -294,7 +314,8 @@ static int read_group(struct span line, void *list, struct problem *problem)
 		{ "weight", NUMBERS, &group->weight, 1, REQUIRED },
 		{ "set", NUMBERS, &group->set, 1, REQUIRED },
 		{ "path", TEXT, &group->path, 0, OPTIONAL },
-		{ "max", MAXIMUM, &group->max, 0, OPTIONAL },
+		bound_field(&group->bounds, MAXIMUM),
+		bound_field(&group->bounds, MINIMUM),
 	};
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||
@@ -439,7 +460,8 @@ static int read_saved(struct span line, struct saved_weight *saved,
 		{ "device", TEXT, &saved->device, 0, OPTIONAL },
 		{ "group", TEXT, &saved->group, 0, REQUIRED },
 		{ "weight", NUMBERS, &saved->weight, 1, OPTIONAL },
-		{ "max", MAXIMUM, &saved->max, 0, OPTIONAL },
+		bound_field(&saved->bounds, MAXIMUM),
+		bound_field(&saved->bounds, MINIMUM),
 	};
 
 	if (read_fields(line, fields, ARRAY_SIZE(fields), problem))
@@ -447,9 +469,9 @@ static int read_saved(struct span line, struct saved_weight *saved,
 	if (saved->weight > IOBAND_WEIGHT_MAX)
 		return problem_set(problem, "the weight is not from 1 to %d",
 				   IOBAND_WEIGHT_MAX);
-	if (!saved->weight && !maximum_is_set(&saved->max))
+	if (!saved->weight && !bounds_are_set(&saved->bounds))
 		return problem_set(problem,
-				   "there is neither a weight from 1 to %d nor a maximum",
+				   "there is neither a weight from 1 to %d nor a maximum nor a minimum",
 				   IOBAND_WEIGHT_MAX);
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "error.h"
-#include "maximum.h"
+#include "rates.h"
 
 #define IOBAND_WEIGHT_DEFAULT 100
 #define IOBAND_WEIGHT_MAX 10000
@@ -87,7 +87,7 @@ struct page_end {
  * @weight: 1..10000
  * @set: whether somebody set the weight (1) or it is the default (0)
  * @path: of a cgroup, from the root of its hierarchy; else NULL
- * @max: what it may have at most
+ * @bounds: its maximum and its minimum
  */
 struct ioband_group {
 	uint64_t seq;
@@ -96,7 +96,7 @@ struct ioband_group {
 	uint64_t weight;
 	uint64_t set;
 	char *path;
-	struct maximum max;
+	struct bounds bounds;
 };
 
 struct groups {
@@ -178,7 +178,7 @@ struct latency {
  * @device: in whose own tree, by mapper name; NULL for the pool's tree
  * @group: as on the command line
  * @weight: 1..10000; 0 if the line has none
- * @max: bounds nothing if the line has none
+ * @bounds: those that the line has
  */
 struct saved_weight {
 	size_t line;
@@ -186,7 +186,7 @@ struct saved_weight {
 	char *device;
 	char *group;
 	uint64_t weight;
-	struct maximum max;
+	struct bounds bounds;
 };
 
 struct saved_weights {

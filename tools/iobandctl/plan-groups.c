@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which weights and maxima have to change for what the configuration says of groups. */
+/* Which weights and bounds have to change for what the configuration says of groups. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,37 +131,47 @@ static struct change *want_weight(struct trees *trees, const struct tree *tree,
 	return change;
 }
 
-static struct change *want_maximum(struct trees *trees, const struct tree *tree,
-				   const struct conf_section *section,
-				   const struct ioband_group *group)
+static const struct bounds *bounds_of(const struct ioband_group *group)
 {
-	const struct maximum none = { .rate = { 0 } };
-
-	return plan_maximum(trees->plan, tree->speaker, section,
-			    group ? &group->max : &none);
+	return group ? &group->bounds : &bounds_none;
 }
 
-static const enum conf_key wanted_keys[] = { KEY_WEIGHT, KEY_MAXIMUM };
-
 /* The change, if there is one, that gives a group what a section sets. */
-static void want(struct trees *trees, const struct tree *tree,
-		 const struct conf_section *section, enum conf_key key,
-		 const char *name, const char *shown)
+static struct change *want_one(struct trees *trees, const struct tree *tree,
+			       const struct conf_section *section, int setting,
+			       const struct ioband_group *group)
 {
-	const struct ioband_group *group;
-	struct change *change;
+	int bound = setting - GROUP_BOUNDS;
 
-	if (!section || !conf_text(section, key))
-		return;
-	group = group_now(trees, tree, name);
-	change = key == KEY_WEIGHT ? want_weight(trees, tree, section, group) :
-				     want_maximum(trees, tree, section, group);
-	if (!change)
-		return;
-	if (tree->owner)
-		change->tree = xstrdup(tree->owner->name);
-	change->group = xstrdup(shown);
-	change->message = xstrdup(name);
+	if (!section || !conf_text(section, conf_group_keys[setting]))
+		return NULL;
+	if (setting == GROUP_WEIGHT)
+		return want_weight(trees, tree, section, group);
+	return plan_bound(trees->plan, tree->speaker, section, bound,
+			  &bounds_of(group)->of[bound]);
+}
+
+/* All changes of a group; the sections are those that set what it has. */
+static int want(struct trees *trees, const struct tree *tree,
+		const struct conf_section *const sections[GROUP_SETTINGS],
+		const char *name, const char *shown)
+{
+	const struct ioband_group *group = group_now(trees, tree, name);
+	int code = plan_check_bounds(trees->plan, sections + GROUP_BOUNDS,
+				     bounds_of(group), shown);
+
+	for (int i = 0; i < GROUP_SETTINGS && code == EXIT_OK; i++) {
+		struct change *change = want_one(trees, tree, sections[i], i,
+						 group);
+
+		if (!change)
+			continue;
+		if (tree->owner)
+			change->tree = xstrdup(tree->owner->name);
+		change->group = xstrdup(shown);
+		change->message = xstrdup(name);
+	}
+	return code;
 }
 
 /* Whether some device of the pool puts cgroups into the pool's own tree. */
@@ -181,30 +191,31 @@ static bool tree_sorts_by(const struct trees *trees, const struct tree *tree,
 	return false;
 }
 
-static void want_in_tree(struct trees *trees, const struct tree *tree,
-			 const char *path, const char *name)
+static int want_in_tree(struct trees *trees, const struct tree *tree,
+			const char *path, const char *name)
 {
 	const char *owner = tree->owner ? tree->owner->name : NULL;
+	const struct conf_section *sections[GROUP_SETTINGS];
+	bool any = false;
 
 	if (!tree_sorts_by(trees, tree, "cgroup"))
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(wanted_keys); i++)
-		want(trees, tree,
-		     conf_setting_of(trees->plan->conf, wanted_keys[i], path,
-				     tree->speaker->table.pool, owner),
-		     wanted_keys[i], name, path);
+		return EXIT_OK;
+	for (int i = 0; i < GROUP_SETTINGS; i++) {
+		sections[i] = conf_setting_of(trees->plan->conf,
+					      conf_group_keys[i], path,
+					      tree->speaker->table.pool, owner);
+		any = any || sections[i];
+	}
+	return any ? want(trees, tree, sections, name, path) : EXIT_OK;
 }
 
 static void say_without_io(const struct trees *trees,
 			   const struct conf_section *section, const char *path)
 {
+	const struct conf_value *value = conf_group_value(section);
 	char where[256], *shown = text_escape(path);
 
-	enum conf_key key = conf_text(section, KEY_WEIGHT) ? KEY_WEIGHT :
-							     KEY_MAXIMUM;
-
-	conf_where(trees->plan->conf, &section->value[key].place, where,
-		   sizeof(where));
+	conf_where(trees->plan->conf, &value->place, where, sizeof(where));
 	note("note: %s: cgroup %s has no I/O of its own, as it lacks the io controller; %s",
 	     where, shown,
 	     "for a unit of systemd 'systemctl set-property UNIT IOAccounting=yes' enables it");
@@ -218,6 +229,7 @@ static int visit(const char *path, uint64_t id, void *data)
 	const struct hierarchy *hierarchy = &trees->plan->finder.hierarchy;
 	const struct conf_section *named = NULL;
 	char name[IOBAND_GROUP_SIZE];
+	int code = EXIT_OK;
 
 	for (size_t i = 0; i < conf->n && path[1]; i++) {
 		if (!conf_names_cgroup(&conf->v[i], path))
@@ -232,9 +244,9 @@ static int visit(const char *path, uint64_t id, void *data)
 		return EXIT_OK;
 	}
 	snprintf(name, sizeof(name), "cgroup#%llu", (unsigned long long)id);
-	for (size_t i = 0; i < trees->n; i++)
-		want_in_tree(trees, &trees->v[i], path, name);
-	return EXIT_OK;
+	for (size_t i = 0; i < trees->n && code == EXIT_OK; i++)
+		code = want_in_tree(trees, &trees->v[i], path, name);
+	return code;
 }
 
 /* Users, processes, and the I/O of the root itself. */
@@ -242,11 +254,14 @@ static int plan_other(struct trees *trees, const struct conf_section *section)
 {
 	const char *pool = conf_text(section, KEY_POOL);
 	const struct scope nowhere = { .device = NULL };
+	const struct conf_section *sections[GROUP_SETTINGS];
 	struct group_ref group;
 	int code = group_find(&trees->plan->finder, conf_group(section),
 			      &nowhere, &group);
 
 	plan_blame(trees->plan, &section->place, code);
+	for (int i = 0; i < GROUP_SETTINGS; i++)
+		sections[i] = section;
 	for (size_t i = 0; i < trees->n && code == EXIT_OK; i++) {
 		struct tree *tree = &trees->v[i];
 
@@ -254,9 +269,8 @@ static int plan_other(struct trees *trees, const struct conf_section *section)
 		    (pool && strcmp(pool, tree->speaker->table.pool)) ||
 		    (group.mode && !tree_sorts_by(trees, tree, group.mode)))
 			continue;
-		for (size_t k = 0; k < ARRAY_SIZE(wanted_keys); k++)
-			want(trees, tree, section, wanted_keys[k],
-			     group.message, conf_group(section));
+		code = want(trees, tree, sections, group.message,
+			    conf_group(section));
 	}
 	return code;
 }
@@ -315,12 +329,13 @@ static int plan_cgroups(struct trees *trees)
 		return code;
 	trees->plan->finder.has_hierarchy = true;
 	code = cgroup_walk(hierarchy, "/", visit, trees);
-	say_missing(trees);
+	if (code == EXIT_OK)
+		say_missing(trees);
 	return code;
 }
 
 /**
- * plan_groups() - find out which weights and maxima of groups have to change
+ * plan_groups() - find out which weights and bounds of groups have to change
  * @plan: with the devices as they will be
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.

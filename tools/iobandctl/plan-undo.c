@@ -4,7 +4,7 @@
  * pool loses the groups of its own tree, and with the last device its pool goes,
  * settings, groups and all.  Another mode takes the groups of its own tree.
  * What the device itself has goes with it: its weight is in the table, its
- * maximum is set again.
+ * maximum and its minimum are set again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void keep_settings(struct kept *kept, const struct ioband_group *group)
 		.group = xstrdup(tree_is_device(group) ? "device" :
 							 group->name),
 		.weight = group->set ? group->weight : 0,
-		.max = group->max,
+		.bounds = group->bounds,
 	};
 }
 
@@ -52,13 +52,13 @@ static bool is_cgroup(const struct ioband_group *group)
 
 /*
  * A device with a tree of its own speaks for no cgroup in that of its pool,
- * where one may have a weight or a maximum since another device was there.
+ * where one may have a weight or a bound since another device was there.
  */
 static void keep_group(struct kept *kept, const struct ioband_device *device,
 		       const struct ioband_device *owner,
 		       const struct ioband_group *group)
 {
-	if ((!group->set && !maximum_is_set(&group->max)) ||
+	if ((!group->set && !bounds_are_set(&group->bounds)) ||
 	    (is_cgroup(group) && !group->path))
 		return;	/* a cgroup without a path is gone */
 	if (owner == device)
@@ -136,9 +136,7 @@ static int give_group(const struct ioband_device *speaker,
 
 	if (kept->weight)
 		code = query_weight(speaker, kept->group, kept->weight);
-	if (!maximum_is_set(&kept->max))
-		return code;
-	result = query_max(speaker, kept->group, &kept->max, RATES_ALL);
+	result = query_bounds(speaker, kept->group, &kept->bounds);
 	return code == EXIT_OK ? result : code;
 }
 
@@ -164,13 +162,13 @@ int plan_give_back(const struct change *change,
 	}
 	if (kept->lost)
 		code = fail(EXIT_FAILED,
-			    "weights and maxima of cgroups in the tree of pool %s itself are lost",
+			    "weights, maxima and minima of cgroups in the tree of pool %s itself are lost",
 			    kept->table.pool);
 	return code;
 }
 
 /**
- * plan_carry() - after a device has gone to another pool, give it its own maximum
+ * plan_carry() - after a device has gone to another pool, give it its own bounds
  * @change: the change
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
@@ -185,10 +183,9 @@ int plan_carry(const struct change *change)
 	for (size_t i = 0; i < kept->n && ioband_has_group(&device); i++) {
 		const struct kept_group *group = &kept->v[i];
 
-		if (!strcmp(group->group, "device") &&
-		    maximum_is_set(&group->max))
-			return query_max(&device, group->group, &group->max,
-					 RATES_ALL);
+		if (!strcmp(group->group, "device"))
+			return query_bounds(&device, group->group,
+					    &group->bounds);
 	}
 	return EXIT_OK;
 }

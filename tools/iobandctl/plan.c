@@ -47,6 +47,18 @@ struct change *plan_add(struct plan *plan, enum change_kind kind,
 	return change;
 }
 
+/**
+ * plan_of_device() - make a change one of a device's own group
+ * @change: the change
+ * @future: the device
+ */
+void plan_of_device(struct change *change, const struct future *future)
+{
+	change->tree = xstrdup(future->name);
+	change->group = xstrdup("device");
+	change->message = xstrdup("device");
+}
+
 static void add_set(struct plan *plan, const struct future *future,
 		    bool of_device, const char *key, const char *from,
 		    const char *to, const struct conf_place *place)
@@ -208,72 +220,6 @@ static int check_name_free(const struct plan *plan, const char *name)
 	return code;
 }
 
-/* What the device's own group has now; it goes with the device to another pool. */
-static int present_maximum(const struct plan *plan, const struct future *future,
-			   struct maximum *maximum)
-{
-	const struct ioband_device *device = future->now;
-	struct groups groups;
-	int code;
-
-	*maximum = (struct maximum){ .rate = { 0 } };
-	if (!device || (future->moved && !ioband_has_group(device)))
-		return EXIT_OK;
-	code = query_groups(device, &groups);
-	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
-		if (tree_is_device(&groups.v[i]) &&
-		    tree_owner(plan->devices, &groups, &groups.v[i]) == device)
-			*maximum = groups.v[i].max;
-	}
-	groups_free(&groups);
-	return code;
-}
-
-/**
- * plan_maximum() - plan the maximum of a group, if it is another one
- * @plan: the plan
- * @future: the device that is spoken to
- * @section: what sets it
- * @now: what the group has
- *
- * Return: the change, in which the group is to be filled in; NULL if there is none.
- */
-struct change *plan_maximum(struct plan *plan, const struct future *future,
-			    const struct conf_section *section,
-			    const struct maximum *now)
-{
-	struct maximum wanted = conf_maximum(section);
-	struct change *change;
-
-	if (maximum_is(&wanted, now))
-		return NULL;
-	change = plan_add(plan, CHANGE_MAXIMUM, future,
-			  &section->value[KEY_MAXIMUM].place);
-	change->from = maximum_text(now);
-	change->to = maximum_text(&wanted);
-	return change;
-}
-
-static int plan_own_maximum(struct plan *plan, const struct future *future,
-			    const struct conf_section *section)
-{
-	struct change *change = NULL;
-	struct maximum now;
-	int code = EXIT_OK;
-
-	if (!conf_text(section, KEY_MAXIMUM))
-		return EXIT_OK;
-	code = present_maximum(plan, future, &now);
-	if (code == EXIT_OK)
-		change = plan_maximum(plan, future, section, &now);
-	if (!change)
-		return code;
-	change->tree = xstrdup(future->name);
-	change->group = xstrdup("device");
-	change->message = xstrdup("device");
-	return code;
-}
-
 /* A device that only fits a pattern may be in use: it is left alone. */
 static int plan_new(struct plan *plan, const struct choice *choice)
 {
@@ -306,7 +252,7 @@ static int plan_new(struct plan *plan, const struct choice *choice)
 		change->to = xstrdup(choice->device.path);
 		change->choice = choice;
 		change->settings = settings;
-		code = plan_own_maximum(plan, future, choice->section);
+		code = plan_own_bounds(plan, future, choice->section);
 	}
 	free(name);
 	return code;
@@ -322,9 +268,7 @@ static void plan_weight(struct plan *plan, struct future *future,
 	if (!weight->text || number == future->table.weight)
 		return;
 	change = plan_add(plan, CHANGE_WEIGHT, future, &weight->place);
-	change->tree = xstrdup(future->name);
-	change->group = xstrdup("device");
-	change->message = xstrdup("device");
+	plan_of_device(change, future);
 	change->from = xasprintf("%llu",
 				 (unsigned long long)future->table.weight);
 	change->to = xstrdup(weight->text);
@@ -373,7 +317,7 @@ static int plan_old(struct plan *plan, const struct choice *choice,
 		strcpy(future->table.mode, mode);
 	}
 	plan_weight(plan, future, &value[KEY_WEIGHT]);
-	return plan_own_maximum(plan, future, choice->section);
+	return plan_own_bounds(plan, future, choice->section);
 }
 
 static struct future *future_over(const struct plan *plan,
@@ -680,18 +624,6 @@ static int move_to(const char *name, const char *pool)
 	return code;
 }
 
-static int set_maximum(const struct ioband_device *speaker, const char *group,
-		       const char *text)
-{
-	struct problem problem;
-	struct maximum maximum;
-	unsigned int given;
-
-	if (maximum_read(text, &maximum, &given, &problem))
-		return fail(EXIT_FAILED, "%s", problem.text);
-	return query_max(speaker, group, &maximum, RATES_ALL);
-}
-
 /* Do a change, or with @undo the opposite. */
 static int run_change(const struct change *change, bool undo)
 {
@@ -710,8 +642,8 @@ static int run_change(const struct change *change, bool undo)
 	case CHANGE_WEIGHT:
 		return query_weight(&speaker, change->message,
 				    weight_number(to));
-	case CHANGE_MAXIMUM:
-		return set_maximum(&speaker, change->message, to);
+	case CHANGE_BOUND:
+		return plan_run_bound(change, &speaker, to);
 	}
 	return EXIT_FAILED;
 }
@@ -820,8 +752,13 @@ static const char *const actions[] = {
 	[CHANGE_MOVE] = "set",
 	[CHANGE_SET] = "set",
 	[CHANGE_WEIGHT] = "weight",
-	[CHANGE_MAXIMUM] = "maximum",
 };
+
+static const char *action_of(const struct change *change)
+{
+	return change->kind == CHANGE_BOUND ? bound_kinds[change->bound].noun :
+					      actions[change->kind];
+}
 
 static void print_change(struct table *table, const struct plan *plan,
 			 const struct change *change)
@@ -830,7 +767,7 @@ static void print_change(struct table *table, const struct plan *plan,
 	char where[256];
 
 	conf_where(plan->conf, &change->place, where, sizeof(where));
-	print_text(table, row, ACTION, actions[change->kind]);
+	print_text(table, row, ACTION, action_of(change));
 	print_text(table, row, POOL, change->pool);
 	print_text(table, row, DEVICE, change->kind == CHANGE_CREATE ?
 		   change->device : change->tree);

@@ -13,25 +13,25 @@ enum change_kind {
 	CHANGE_MOVE,	/* to another pool */
 	CHANGE_SET,
 	CHANGE_WEIGHT,
-	CHANGE_MAXIMUM,
+	CHANGE_BOUND,
 };
 
 /**
  * struct kept_group - a group for which something was set
  * @group: the group, for the kernel
  * @weight: its weight; 0 if none was set
- * @max: its maximum
+ * @bounds: its maximum and its minimum
  */
 struct kept_group {
 	char *group;
 	uint64_t weight;
-	struct maximum max;
+	struct bounds bounds;
 };
 
 /**
  * struct kept - what a change took away besides
  * @has_pool: the pool, whose settings are in @table
- * @lost: there are weights or maxima that nobody can give back
+ * @lost: there are weights or bounds that nobody can give back
  * @table: of the device
  * @v: groups
  * @n: how many
@@ -47,6 +47,7 @@ struct kept {
 /**
  * struct change - one step from what is to what the configuration says
  * @kind: what it does
+ * @bound: of CHANGE_BOUND: a maximum or a minimum
  * @device: the ioband device that is made or spoken to
  * @pool: the pool
  * @tree: the device whose setting it is, or in whose own tree the group is;
@@ -63,6 +64,7 @@ struct kept {
  */
 struct change {
 	enum change_kind kind;
+	enum bound bound;
 	char *device;
 	char *pool;
 	char *tree;
@@ -124,11 +126,21 @@ void plan_free(struct plan *plan);
 struct change *plan_add(struct plan *plan, enum change_kind kind,
 			const struct future *future,
 			const struct conf_place *place);
-struct change *plan_maximum(struct plan *plan, const struct future *future,
-			    const struct conf_section *section,
-			    const struct maximum *now);
+void plan_of_device(struct change *change, const struct future *future);
 int plan_blame(const struct plan *plan, const struct conf_place *place,
 	       int code);
+
+/* plan-bounds.c */
+struct change *plan_bound(struct plan *plan, const struct future *future,
+			  const struct conf_section *section, enum bound bound,
+			  const struct rates *now);
+int plan_check_bounds(const struct plan *plan,
+		      const struct conf_section *const sections[BOUNDS],
+		      const struct bounds *now, const char *group);
+int plan_own_bounds(struct plan *plan, const struct future *future,
+		    const struct conf_section *section);
+int plan_run_bound(const struct change *change,
+		   const struct ioband_device *speaker, const char *to);
 
 /* plan-undo.c */
 int plan_keep(struct change *change);

@@ -178,20 +178,35 @@ void print_number(struct table *table, struct row *row, size_t column,
 }
 
 /**
- * print_rates() - fill the columns that PRINT_RATES() describes
+ * print_rates() - fill the columns that PRINT_MAX() or PRINT_MIN() describes
  * @table: of this table
  * @row: of this row
  * @first: index of the first of them
- * @maximum: the cells of bounds that it has not are left empty
+ * @rates: the cells of those that are no bound are left empty
  */
 void print_rates(struct table *table, struct row *row, size_t first,
-		 const struct maximum *maximum)
+		 const struct rates *rates)
 {
 	for (int rate = 0; rate < RATES; rate++) {
-		if (maximum->rate[rate])
+		if (rates->rate[rate])
 			print_number(table, row, first + rate,
-				     maximum->rate[rate]);
+				     rates->rate[rate]);
 	}
+}
+
+/**
+ * print_bounds() - fill the columns of all bounds, one kind after another
+ * @table: of this table
+ * @row: of this row
+ * @first: index of the first of them
+ * @bounds: the bounds
+ */
+void print_bounds(struct table *table, struct row *row, size_t first,
+		  const struct bounds *bounds)
+{
+	for (int bound = 0; bound < BOUNDS; bound++)
+		print_rates(table, row, first + bound * RATES,
+			    &bounds->of[bound]);
 }
 
 /**

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "defs.h"
-#include "maximum.h"
+#include "rates.h"
 
 /* What the cells of a column hold. */
 enum column_kind {
@@ -32,12 +32,18 @@ struct column {
 	enum column_kind kind;
 };
 
-/* The columns of a maximum in JSON, for print_rates(): one after another. */
-#define PRINT_RATES(first)						\
+/* The columns of a bound in JSON, for print_rates(): one after another. */
+#define PRINT_MAX(first)						\
 	[first] = { NULL, "max_rbps", COLUMN_NUMBER },			\
 	{ NULL, "max_wbps", COLUMN_NUMBER },				\
 	{ NULL, "max_riops", COLUMN_NUMBER },				\
 	{ NULL, "max_wiops", COLUMN_NUMBER }
+
+#define PRINT_MIN(first)						\
+	[first] = { NULL, "min_rbps", COLUMN_NUMBER },			\
+	{ NULL, "min_wbps", COLUMN_NUMBER },				\
+	{ NULL, "min_riops", COLUMN_NUMBER },				\
+	{ NULL, "min_wiops", COLUMN_NUMBER }
 
 struct table;
 struct row;
@@ -51,7 +57,9 @@ void print_text(struct table *table, struct row *row, size_t column,
 void print_number(struct table *table, struct row *row, size_t column,
 		  uint64_t number);
 void print_rates(struct table *table, struct row *row, size_t first,
-		 const struct maximum *maximum);
+		 const struct rates *rates);
+void print_bounds(struct table *table, struct row *row, size_t first,
+		  const struct bounds *bounds);
 void print_real(struct table *table, struct row *row, size_t column,
 		double number);
 void print_flag(struct table *table, struct row *row, size_t column, bool flag);

@@ -22,9 +22,12 @@ static int report_refusal(const struct ioband_device *device,
 {
 	const char *reason = kmsg_reason(-error);
 
-	if (parse_is_unknown(reason, "max"))
-		return fail(EXIT_FORMAT,
-			    "the module that is loaded knows no maxima: it is older than this iobandctl; load the one that belongs to it");
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (parse_is_unknown(reason, bound_kinds[bound].key))
+			return fail(EXIT_FORMAT,
+				    "the module that is loaded knows no %s: it is older than this iobandctl; load the one that belongs to it",
+				    bound_kinds[bound].nouns);
+	}
 	return fail(exit_code_of(-error), "device %s refused '%s': %s",
 		    device->dm->name, message, reason);
 }
@@ -184,23 +187,49 @@ int query_weight(const struct ioband_device *device, const char *group,
 }
 
 /**
- * query_max() - set what a group may have at most
+ * query_bound() - set what a group may have at most, or is promised
  * @device: where
  * @group: as it is written in messages
- * @maximum: the bounds
+ * @bound: which of the two
+ * @rates: the rates
  * @given: which of them, a bit for each; the others stay as they are
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
-int query_max(const struct ioband_device *device, const char *group,
-	      const struct maximum *maximum, unsigned int given)
+int query_bound(const struct ioband_device *device, const char *group,
+		enum bound bound, const struct rates *rates,
+		unsigned int given)
 {
-	char *words = maximum_words(maximum, given);
-	char *message = xasprintf("max %s %s", group, words);
+	char *words = rates_words(rates, bound, given);
+	char *message = xasprintf("%s %s %s", bound_kinds[bound].key, group,
+				  words);
 	int code = send(device, message);
 
 	free(message);
 	free(words);
+	return code;
+}
+
+/**
+ * query_bounds() - set all that bounds a group
+ * @device: where
+ * @group: as it is written in messages
+ * @bounds: its bounds; a kind of which there is none stays as it is
+ *
+ * Return: an exit code, that of the first failure; the user has been told.
+ */
+int query_bounds(const struct ioband_device *device, const char *group,
+		 const struct bounds *bounds)
+{
+	int code = EXIT_OK, result;
+
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (!rates_are_set(&bounds->of[bound]))
+			continue;
+		result = query_bound(device, group, bound, &bounds->of[bound],
+				     RATES_ALL);
+		code = code == EXIT_OK ? result : code;
+	}
 	return code;
 }
 

@@ -12,8 +12,11 @@ int query_set(const struct ioband_device *device, const char *key,
 	      const char *value);
 int query_weight(const struct ioband_device *device, const char *group,
 		 uint64_t weight);
-int query_max(const struct ioband_device *device, const char *group,
-	      const struct maximum *maximum, unsigned int given);
+int query_bound(const struct ioband_device *device, const char *group,
+		enum bound bound, const struct rates *rates,
+		unsigned int given);
+int query_bounds(const struct ioband_device *device, const char *group,
+		 const struct bounds *bounds);
 const struct ioband_group *groups_find(const struct groups *groups,
 				       uint64_t seq);
 const struct group_stats *stats_find(const struct stats *stats, uint64_t seq);

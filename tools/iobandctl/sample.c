@@ -133,6 +133,20 @@ void sample_delta_free(struct sample *delta)
 }
 
 /**
+ * op_stats_add() - add up what was done
+ * @sum: to this
+ * @part: this
+ */
+void op_stats_add(struct op_stats *sum, const struct op_stats *part)
+{
+	sum->ios += part->ios;
+	sum->bytes += part->bytes;
+	sum->held_ios += part->held_ios;
+	sum->wait_ns += part->wait_ns;
+	sum->service_ns += part->service_ns;
+}
+
+/**
  * stats_total() - all directions together
  * @group: of this group
  *
@@ -142,13 +156,8 @@ struct op_stats stats_total(const struct group_stats *group)
 {
 	struct op_stats total = { .ios = 0 };
 
-	for (int op = 0; op < OPS; op++) {
-		total.ios += group->op[op].ios;
-		total.bytes += group->op[op].bytes;
-		total.held_ios += group->op[op].held_ios;
-		total.wait_ns += group->op[op].wait_ns;
-		total.service_ns += group->op[op].service_ns;
-	}
+	for (int op = 0; op < OPS; op++)
+		op_stats_add(&total, &group->op[op]);
 	return total;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl set-weight: the weight of a group, or weights and maxima in a file. */
+/* iobandctl set-weight: the weight of a group, or all that a file has of groups. */
 #include "group.h"
 #include "query.h"
 #include "verbs.h"

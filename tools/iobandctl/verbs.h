@@ -19,6 +19,8 @@ extern const struct verb verb_set_weight;
 extern const struct verb verb_get_weight;
 extern const struct verb verb_set_max;
 extern const struct verb verb_get_max;
+extern const struct verb verb_set_min;
+extern const struct verb verb_get_min;
 extern const struct verb verb_groups;
 extern const struct verb verb_stat;
 extern const struct verb verb_metrics;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The trees of groups in the kernel, and giving them weights and maxima. */
+/* The trees of groups in the kernel, and giving them weights, maxima and minima. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include "query.h"
 #include "tree.h"
 #include "watch.h"
+#include "words.h"
 
 /* Devices come and go in crowds; one look after the last is enough. */
 #define SETTLE_US 50000
@@ -88,11 +89,11 @@ static void know_group(struct node **nodes, size_t n, size_t tree,
 	if (found)
 		(*found)->sent[tree] = (struct sent){
 			.weight = group->set ? group->weight : 0,
-			.max = group->max,
+			.bounds = group->bounds,
 		};
 }
 
-/* Which weights and maxima are set, so that only others are sent. */
+/* Which weights and bounds are set, so that only others are sent. */
 static void know_groups(struct watch *watch,
 			const struct ioband_devices *devices, size_t tree)
 {
@@ -144,7 +145,7 @@ static bool has_pool(const struct watch *watch, const char *pool)
 
 /**
  * watch_trees_load() - look at the ioband devices again
- * @watch: all; their weights and maxima are set as they are asked for
+ * @watch: all; their weights and bounds are set as they are asked for
  */
 void watch_trees_load(struct watch *watch)
 {
@@ -213,25 +214,55 @@ static void send_weight(const struct watch *watch, size_t tree,
 		sent->weight = weight;
 }
 
-static void send_maximum(const struct watch *watch, size_t tree,
-			 const struct ioband_device *speaker, const char *group,
-			 struct node *node)
+/* The kernel takes a minimum above the maximum, and keeps to the maximum. */
+static void check_bounds(const struct node *node, const struct sent *sent,
+			 const char *pool)
+{
+	struct problem problem;
+	char *shown;
+
+	if (!bounds_check(&sent->bounds, &problem))
+		return;
+	shown = text_escape(node->path);
+	note("note: cgroup %s in pool %s: %s, which goes first", shown, pool,
+	     problem.text);
+	free(shown);
+}
+
+/* Return: whether it was set. */
+static bool send_bound(const struct watch *watch, size_t tree,
+		       const struct ioband_device *speaker, const char *group,
+		       struct node *node, enum bound bound)
 {
 	const struct conf_section *section =
-		conf_setting_of(&watch->conf, KEY_MAXIMUM, node->path,
-				watch->trees[tree].pool,
+		conf_setting_of(&watch->conf,
+				conf_group_keys[GROUP_BOUNDS + bound],
+				node->path, watch->trees[tree].pool,
 				watch->trees[tree].device);
-	struct sent *sent = &node->sent[tree];
-	struct maximum maximum;
+	struct rates *sent = &node->sent[tree].bounds.of[bound];
+	struct rates wanted;
 
 	if (!section)
-		return;
-	maximum = conf_maximum(section);
-	if (maximum_is(&maximum, &sent->max) ||
-	    !cgroup_has_io(&watch->hierarchy, node->path))
-		return;
-	if (query_max(speaker, group, &maximum, RATES_ALL) == EXIT_OK)
-		sent->max = maximum;
+		return false;
+	wanted = conf_rates(section, bound);
+	if (rates_are(&wanted, sent) ||
+	    !cgroup_has_io(&watch->hierarchy, node->path) ||
+	    query_bound(speaker, group, bound, &wanted, RATES_ALL) != EXIT_OK)
+		return false;
+	*sent = wanted;
+	return true;
+}
+
+static void send_bounds(const struct watch *watch, size_t tree,
+			const struct ioband_device *speaker, const char *group,
+			struct node *node)
+{
+	bool changed = false;
+
+	for (int bound = 0; bound < BOUNDS; bound++)
+		changed |= send_bound(watch, tree, speaker, group, node, bound);
+	if (changed)
+		check_bounds(node, &node->sent[tree], watch->trees[tree].pool);
 }
 
 /**
@@ -240,8 +271,8 @@ static void send_maximum(const struct watch *watch, size_t tree,
  * @node: the cgroup
  *
  * One without the io controller has no group; a weight of 100 is the default.
- * Maxima are asked for by the configuration only, and left alone if it says
- * nothing.
+ * Maxima and minima are asked for by the configuration only, and left alone if it
+ * says nothing.
  */
 void watch_send(struct watch *watch, struct node *node)
 {
@@ -255,7 +286,7 @@ void watch_send(struct watch *watch, struct node *node)
 		snprintf(mapped.name, sizeof(mapped.name), "%s",
 			 watch->trees[i].speaker);
 		send_weight(watch, i, &speaker, group, node);
-		send_maximum(watch, i, &speaker, group, node);
+		send_bounds(watch, i, &speaker, group, node);
 	}
 }
 

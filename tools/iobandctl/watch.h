@@ -15,11 +15,11 @@
 /**
  * struct sent - what is set for a cgroup in a tree
  * @weight: 0 for the default
- * @max: what it may have at most
+ * @bounds: its maximum and its minimum
  */
 struct sent {
 	uint32_t weight;
-	struct maximum max;
+	struct bounds bounds;
 };
 
 /**

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file of weights: one line for each group for which somebody set a weight or
- * a maximum, with names that are the same after a reboot, where the kernel's ids
- * are not.
+ * The file of weights: one line for each group for which somebody set a weight, a
+ * maximum or a minimum, with names that are the same after a reboot, where the
+ * kernel's ids are not.
  *
  *	1 weights
  *	pool=<pool> [device=<mapper name>] group=<group> [weight=<n>] [max=<rates>]
+ *		[min=<rates>]
  *
  * The first number is the version of the format.  device= is there for groups
  * in the own tree of that device.  White space, backslashes and control bytes
@@ -24,14 +25,16 @@
 #include "weights.h"
 #include "words.h"
 
-enum { POOL, DEVICE, GROUP, WEIGHT, MAX_RATES, COLUMNS = MAX_RATES + RATES };
+enum { POOL, DEVICE, GROUP, WEIGHT, BOUND_RATES,
+	COLUMNS = BOUND_RATES + BOUNDS * RATES };
 
 static const struct column columns[COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
 	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT },
 	[GROUP] = { "GROUP", "group", COLUMN_TEXT },
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
-	PRINT_RATES(MAX_RATES),
+	PRINT_MAX(BOUND_RATES + MAXIMUM * RATES),
+	PRINT_MIN(BOUND_RATES + MINIMUM * RATES),
 };
 
 static void print_saved(struct table *table, const struct saved_weight *saved)
@@ -43,7 +46,27 @@ static void print_saved(struct table *table, const struct saved_weight *saved)
 	print_text(table, row, GROUP, saved->group);
 	if (saved->weight)
 		print_number(table, row, WEIGHT, saved->weight);
-	print_rates(table, row, MAX_RATES, &saved->max);
+	print_bounds(table, row, BOUND_RATES, &saved->bounds);
+}
+
+/* The words of the bounds that there are, each with a blank in front. */
+static char *bound_words(const struct bounds *bounds)
+{
+	char *words = xstrdup(""), *longer, *list;
+
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		const struct rates *rates = &bounds->of[bound];
+
+		if (!rates_are_set(rates))
+			continue;
+		list = rates_list(rates, bound);
+		longer = xasprintf("%s %s=%s", words, bound_kinds[bound].key,
+				   list);
+		free(list);
+		free(words);
+		words = longer;
+	}
+	return words;
 }
 
 static void write_saved(const struct saved_weight *saved)
@@ -54,13 +77,11 @@ static void write_saved(const struct saved_weight *saved)
 		       xasprintf(" weight=%llu",
 				 (unsigned long long)saved->weight) :
 		       xstrdup("");
-	char *max = maximum_list(&saved->max);
-	bool has_max = maximum_is_set(&saved->max);
+	char *bounds = bound_words(&saved->bounds);
 
-	print_line("pool=%s%s%s group=%s%s%s%s", saved->pool,
-		   *device ? " device=" : "", device, group, weight,
-		   has_max ? " max=" : "", has_max ? max : "");
-	free(max);
+	print_line("pool=%s%s%s group=%s%s%s", saved->pool,
+		   *device ? " device=" : "", device, group, weight, bounds);
+	free(bounds);
 	free(weight);
 	free(device);
 	free(group);
@@ -86,7 +107,7 @@ static void save_group(const struct ioband_devices *devices,
 		.device = xstrdup(owner ? owner->dm->name : NULL),
 		.group = lasting_name(group),
 		.weight = group->set ? group->weight : 0,
-		.max = group->max,
+		.bounds = group->bounds,
 	};
 
 	snprintf(saved.pool, sizeof(saved.pool), "%s", pool);
@@ -107,7 +128,7 @@ static bool lasts(const struct ioband_group *group)
 
 static bool is_set(const struct ioband_group *group)
 {
-	return group->set || maximum_is_set(&group->max);
+	return group->set || bounds_are_set(&group->bounds);
 }
 
 static int save_pool(const struct ioband_devices *devices,
@@ -128,7 +149,7 @@ static int save_pool(const struct ioband_devices *devices,
 }
 
 /**
- * weights_save() - print all weights and maxima that were set
+ * weights_save() - print all weights, maxima and minima that were set
  * @devices: all
  * @scope: only these
  * @json: print JSON, which weights_restore() does not read
@@ -205,9 +226,8 @@ static int apply_one(const struct ioband_device *device,
 
 	if (saved->weight)
 		code = query_weight(device, group, saved->weight);
-	if (code == EXIT_OK && maximum_is_set(&saved->max))
-		code = query_max(device, group, &saved->max, RATES_ALL);
-	return code;
+	return code == EXIT_OK ? query_bounds(device, group, &saved->bounds) :
+				 code;
 }
 
 /* Trees of devices have lines of their own. */
@@ -250,6 +270,16 @@ static int apply(struct finder *finder, const struct saved_weight *saved)
 	return code;
 }
 
+/* The kernel takes both, and keeps to the maximum. */
+static void check_bounds(const struct saved_weight *saved, const char *file)
+{
+	struct problem problem;
+
+	if (bounds_check(&saved->bounds, &problem))
+		note("note: line %zu of %s: %s, which goes first", saved->line,
+		     file, problem.text);
+}
+
 static int apply_all(const struct ioband_devices *devices, const char *file,
 		     const struct saved_weights *weights)
 {
@@ -260,8 +290,10 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 	for (size_t i = 0; i < weights->n; i++) {
 		int code = apply(&finder, &weights->v[i]);
 
-		if (code == EXIT_OK)
+		if (code == EXIT_OK) {
+			check_bounds(&weights->v[i], file);
 			continue;
+		}
 		note("... in line %zu of %s", weights->v[i].line, file);
 		first = first == EXIT_OK ? code : first;
 		failed++;
@@ -272,7 +304,7 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 }
 
 /**
- * weights_restore() - set the weights and maxima that a file has
+ * weights_restore() - set the weights, maxima and minima that a file has
  * @devices: all
  * @file: its name, "-" for standard input
  *

@@ -27,6 +27,7 @@ void test_table(void);
 void test_depth(void);
 void test_status(void);
 void test_groups(void);
+void test_groups_with_bounds(void);
 void test_stats(void);
 void test_latency(void);
 void test_pages(void);
@@ -51,8 +52,11 @@ void test_tree(void);
 /* In test-explain.c. */
 void test_explain_measures(void);
 void test_explain_judges(void);
-void test_explain_limits(void);
+void test_explain_maxima(void);
 void test_explain_held_by_maximum(void);
+void test_explain_minima(void);
+void test_explain_minimum(void);
+void test_explain_promised(void);
 
 /* In test-record.c. */
 void test_recording(void);
@@ -63,14 +67,17 @@ void test_plot_script(void);
 void test_conf_faults(void);
 void test_conf_files(void);
 void test_conf_weights(void);
-void test_conf_maxima(void);
+void test_conf_bounds(void);
 void test_conf_escape(void);
 void test_conf_selects(void);
 
-/* In test-maximum.c. */
-void test_maximum_read(void);
+/* In test-rates.c. */
+void test_rates_read(void);
 void test_maximum_faults(void);
-void test_maximum_forms(void);
+void test_minimum_faults(void);
+void test_rates_forms(void);
+void test_rates_lists(void);
+void test_bounds(void);
 
 /* In test-weigh.c. */
 void test_weigh_files(void);

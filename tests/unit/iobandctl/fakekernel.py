@@ -9,6 +9,8 @@ from pathlib import Path
 from toolbuild import sh
 
 SLOTS = 26
+NO_BOUNDS = {f"{kind}_{rate}": None for kind in ("max", "min")
+             for rate in ("rbps", "wbps", "riops", "wiops")}  # fmt: skip
 
 
 def slots(**counts: int) -> str:
@@ -24,6 +26,7 @@ class Fake:
     root: Path
     version: int = 2
     devices: list[str] = field(default_factory=list)
+    complaints: str = ""  # of the last run
 
     def __post_init__(self) -> None:
         (self.root / "answers").mkdir()
@@ -65,12 +68,17 @@ class Fake:
         }
         done = sh(self.program, *args, env=env, input=stdin)
         assert done.returncode == rc, done.stdout + done.stderr
+        self.complaints = done.stderr
         return done.stderr if rc else done.stdout
 
     def json(self, *args: str) -> list[dict]:
         """Run iobandctl --json; returns its list."""
         (rows,) = json.loads(self.run(*args, "--json")).values()
         return rows
+
+    def told(self, *verbs: str) -> list[str]:
+        """The messages of the last run that begin with one of these words."""
+        return [message for message in self.sent if message.split()[1] in verbs]
 
     @property
     def sent(self) -> list[str]:

@@ -42,13 +42,22 @@ void test_conf_faults(void)
 		{ "[group a]\nweight = 10001\n", "1 to 10000" },
 		{ "[group a]\nweight = 100 # no\n", "1 to 10000" },
 		{ "[group a]\ndepth = 1\n",
-		  "f:2: [group] has no key 'depth'; it has device, group, maximum, pool, weight" },
-		{ "[group a]\npool = p\n", "f:1: [group a] sets nothing: set weight or maximum" },
+		  "f:2: [group] has no key 'depth'; it has device, group, maximum, minimum," },
+		{ "[group a]\npool = p\n",
+		  "f:1: [group a] sets nothing: set weight, maximum or minimum" },
 		{ "[group a]\npool = -\nweight = 1\n", "f:2: pool = -" },
 		{ "[group uid:1]\nweight = 1\ndevice = d\n", "f:3: device: there are only" },
 		{ "[group]\nweight = 1\n", "f:1: [group] has no name" },
 		{ "[group a]\nweight = 1\nminimum = 1M\n",
-		  "f:3: minimum = 1M: it is not supported by this kernel module" },
+		  "f:3: minimum = 1M: '1M': a minimum is one or more of rbps=" },
+		{ "[group a]\nminimum = rbps=max\n",
+		  "f:2: minimum = rbps=max: rbps=max: it is none" },
+		{ "[group a]\nminimum = rbps=2M riops=5\n\nmaximum = rbps=1M\n",
+		  "f:2: a minimum of rbps=2M is more than the maximum of rbps=1M, which" },
+		{ "[device a]\ndevice = x\nmode = device\nmaximum = wiops=5\nminimum = wiops=6\n",
+		  "f:5: a minimum of wiops=6 is more than the maximum of wiops=5" },
+		{ "[device a]\ndevice = x\nminimum = rbps=3\n",
+		  "f:3: minimum: a device has a group of its own only" },
 		{ "[group a]\nmaximum =\n", "f:2: 'maximum' is set to nothing" },
 		{ "[group a]\nmaximum = 100M\n",
 		  "f:2: maximum = 100M: '100M': a maximum is one or more of rbps=" },
@@ -79,6 +88,8 @@ void test_conf_faults(void)
 	CHECK(same(fault("[group a]\nweight=default"), ""));
 	CHECK(same(fault("[group a]\nmaximum = rbps=1M  wiops=5"), ""));
 	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nmaximum = default\n"), ""));
+	CHECK(same(fault("[group a]\nminimum = rbps=1M  wiops=0"), ""));
+	CHECK(same(fault("[group a]\nminimum = rbps=1M\nmaximum = rbps=1M"), ""));
 	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nweight = 3\n"), ""));
 	CHECK(same(fault("[device a]\nas = b\ndevice = x\n"), ""));
 	CHECK(same(fault("[device a]\nas = %n\ntype = lvm\n"), ""));
@@ -222,13 +233,23 @@ void test_conf_selects(void)
 	}
 }
 
+static struct rates found(const struct conf *conf, enum bound bound,
+			  const char *path)
+{
+	const struct conf_section *section =
+		conf_setting_of(conf, conf_group_keys[GROUP_BOUNDS + bound],
+				path, "p", NULL);
+
+	return section ? conf_rates(section, bound) : bounds_none.of[bound];
+}
+
 /* Each section counts for what it sets only. */
-void test_conf_maxima(void)
+void test_conf_bounds(void)
 {
 	static const char text[] =
 		"[group /a]\nmaximum = riops=5\n[group /*]\nweight = 7\n"
-		"[group /b]\nweight = 8\n[group all]\ngroup = /?\nmaximum = wbps=1K\n";
-	const struct conf_section *found;
+		"[group /b]\nweight = 8\n[group all]\ngroup = /?\nmaximum = wbps=1K\n"
+		"[group least]\ngroup = /[ab]\nminimum = wiops=3\n";
 	struct conf conf = { .n = 0 };
 	struct problem problem;
 
@@ -236,11 +257,17 @@ void test_conf_maxima(void)
 	CHECK(!conf_check(&conf, &problem));
 	CHECK(same(weight_in(&conf, "/a", "p", NULL), "7"));
 	CHECK(same(weight_in(&conf, "/b", "p", NULL), "8"));
-	found = conf_setting_of(&conf, KEY_MAXIMUM, "/a", "p", NULL);
-	CHECK(found && conf_maximum(found).rate[RIOPS] == 5);
-	CHECK(found && !conf_maximum(found).rate[WBPS]);
-	found = conf_setting_of(&conf, KEY_MAXIMUM, "/b", "p", NULL);
-	CHECK(found && conf_maximum(found).rate[WBPS] == 1024);
+	CHECK(found(&conf, MAXIMUM, "/a").rate[RIOPS] == 5);
+	CHECK(!found(&conf, MAXIMUM, "/a").rate[WBPS]);
+	CHECK(found(&conf, MAXIMUM, "/b").rate[WBPS] == 1024);
+	CHECK(found(&conf, MINIMUM, "/b").rate[WIOPS] == 3);
+	CHECK(!found(&conf, MINIMUM, "/c").rate[WIOPS]);
+	CHECK(found(&conf, MAXIMUM, "/c").rate[WBPS] == 1024);
 	CHECK(!conf_setting_of(&conf, KEY_MAXIMUM, "/long", "p", NULL));
+	/* A section has nothing of what it does not set. */
+	CHECK(conf.v[0].value[KEY_MAXIMUM].text);
+	CHECK(!conf_rates(&conf.v[0], MINIMUM).rate[RIOPS]);
+	CHECK(conf_group_value(&conf.v[0]) == &conf.v[0].value[KEY_MAXIMUM]);
+	CHECK(conf_group_value(&conf.v[4]) == &conf.v[4].value[KEY_MINIMUM]);
 	conf_free(&conf);
 }

@@ -118,62 +118,75 @@ void test_explain_judges(void)
 	CHECK(explain_judge(&it) == VERDICT_WEIGHT);
 }
 
+static void clear(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		groups[i].bounds = bounds_none;
+}
+
+static void set(int group, enum bound bound, const struct rates rates)
+{
+	groups[group].bounds.of[bound] = rates;
+}
+
+#define RATES_OF(...) ((const struct rates){ .rate = { __VA_ARGS__ } })
+
 /* 0.5 s; tenant did 10 + 30 + 20 bytes of reads and writes, web 20 and 10 of them. */
-void test_explain_limits(void)
+void test_explain_maxima(void)
 {
 	struct explanation it;
+	const struct explain_bounds *max = &it.bound[MAXIMUM];
 
-	groups[1].max = (struct maximum){ .rate = { 100, 25, 0, 0 } };
-	groups[2].max = (struct maximum){ .rate = { 0, 0, 400, 0 } };
+	set(1, MAXIMUM, RATES_OF(100, 25, 0, 0));
+	set(2, MAXIMUM, RATES_OF(0, 0, 400, 0));
 	explain_measure(&pool, &groups[2], &it);
-	CHECK(it.limits == 3 && !it.limit[2].reached);
+	CHECK(max->n == 3 && !max->v[2].counts && !it.bound[MINIMUM].n);
 	/* Reads: tenant 10 + 20 + 20 of 50; they are not held, but web is. */
-	CHECK(it.limit[0].group == &groups[1] && it.limit[0].rate == RBPS);
-	CHECK(near(it.limit[0].per_s, 100) && near(it.limit[0].used_pct, 100));
-	CHECK(it.limit[0].reached);
+	CHECK(max->v[0].group == &groups[1] && max->v[0].rate == RBPS);
+	CHECK(near(max->v[0].per_s, 100) && near(max->v[0].used_pct, 100));
+	CHECK(max->v[0].counts);
 	/* Writes: one of 10 bytes where 12.5 may go, and none of 2 more can. */
-	CHECK(it.limit[1].rate == WBPS && near(it.limit[1].used_pct, 80));
-	CHECK(it.limit[1].reached);
-	CHECK(it.limit[2].group == &groups[2] && it.limit[2].rate == RIOPS);
-	CHECK(near(it.limit[2].per_s, 4) && near(it.limit[2].used_pct, 1));
+	CHECK(max->v[1].rate == WBPS && near(max->v[1].used_pct, 80));
+	CHECK(max->v[1].counts);
+	CHECK(max->v[2].group == &groups[2] && max->v[2].rate == RIOPS);
+	CHECK(near(max->v[2].per_s, 4) && near(max->v[2].used_pct, 1));
 	CHECK(explain_judge(&it) == VERDICT_MAXIMUM);
 	explain_free(&it);
 
-	groups[1].max.rate[RBPS] = 200;
+	set(1, MAXIMUM, RATES_OF(200, 25, 0, 0));
 	explain_measure(&pool, &groups[3], &it);	/* db: nothing of its was held */
-	CHECK(it.limits == 2 && !it.limit[0].reached && !it.limit[1].reached);
+	CHECK(max->n == 2 && !max->v[0].counts && !max->v[1].counts);
 	CHECK(explain_judge(&it) != VERDICT_MAXIMUM);
 	explain_free(&it);
 
 	done[2].op[READ].held_ios = 1;	/* but now it was, of its one I/O */
-	groups[1].max.rate[RBPS] = 100;
+	set(1, MAXIMUM, RATES_OF(100, 25, 0, 0));
 	explain_measure(&pool, &groups[3], &it);
-	CHECK(it.limit[0].reached && explain_judge(&it) == VERDICT_MAXIMUM);
+	CHECK(max->v[0].counts && explain_judge(&it) == VERDICT_MAXIMUM);
 	explain_free(&it);
 	done[2].op[READ].held_ios = 0;
 
 	/* Of a discard no more than a MiB counts, as a write. */
-	groups[1].max = (struct maximum){ .rate = { 0, 4 << 20, 0, 8 } };
+	set(1, MAXIMUM, RATES_OF(0, 4 << 20, 0, 8));
 	done[0].op[DISCARD] = (struct op_stats){ .ios = 1, .bytes = 1 << 30 };
 	explain_measure(&pool, &groups[1], &it);
-	CHECK(it.limit[0].rate == WBPS || it.limit[1].rate == WBPS);
-	CHECK(near(it.limit[it.limit[1].rate == WBPS].per_s, 2 * ((1 << 20) + 10)));
-	CHECK(near(it.limit[it.limit[1].rate == WIOPS].per_s, 4));
+	CHECK(max->v[0].rate == WBPS || max->v[1].rate == WBPS);
+	CHECK(near(max->v[max->v[1].rate == WBPS].per_s, 2 * ((1 << 20) + 10)));
+	CHECK(near(max->v[max->v[1].rate == WIOPS].per_s, 4));
 	explain_free(&it);
 	done[0].op[DISCARD] = (struct op_stats){ .ios = 0 };
-	groups[1].max = (struct maximum){ .rate = { 0 } };
-	groups[2].max = groups[1].max;
+	clear();
 	explain_measure(&pool, &groups[2], &it);
-	CHECK(!it.limits);
+	CHECK(!max->n);
 	explain_free(&it);
 }
 
 void test_explain_held_by_maximum(void)
 {
-	struct explain_limit limit = { .group = &groups[1], .used_pct = 20 };
+	struct explain_bound limit = { .group = &groups[1], .used_pct = 20 };
 	struct explanation it = {
 		.done.ios = 1, .looks = 10, .held_looks = 5, .share_pct = 50,
-		.entitled_pct = 50, .limit = &limit, .limits = 1,
+		.entitled_pct = 50, .bound[MAXIMUM] = { &limit, 1 },
 	};
 
 	/* Nothing else holds what waits where nobody else does I/O. */
@@ -183,9 +196,9 @@ void test_explain_held_by_maximum(void)
 	it.held_looks = 5;
 	it.rivals = 1;
 	CHECK(explain_judge(&it) == VERDICT_WEIGHT);
-	limit.reached = true;
+	limit.counts = true;
 	CHECK(explain_judge(&it) == VERDICT_MAXIMUM);
-	limit.reached = false;
+	limit.counts = false;
 	it.share_pct = 40;
 	CHECK(explain_judge(&it) == VERDICT_SHORT);
 	limit.used_pct = 75;
@@ -193,4 +206,137 @@ void test_explain_held_by_maximum(void)
 	it.done.ios = 0;
 	it.held_looks = 0;
 	CHECK(explain_judge(&it) == VERDICT_IDLE);
+}
+
+/* web has I/O held whenever one looks, and db once. */
+static struct group_stats waiting[2][2] = {
+	{ { .seq = 3, .held = { 4, 40 } }, { .seq = 4, .held = { 1, 10 } } },
+	{ { .seq = 3, .held = { 4, 40 } }, { .seq = 6, .inflight = 1 } },
+};
+
+static const struct observation busy_pool = {
+	.speaker = &speaker,
+	.delta = { .ns = NS_PER_S / 2, .groups = { groups, 6 },
+		   .stats = { done, 5 } },
+	.look = { { waiting[0], 2 }, { waiting[1], 2 } },
+	.n = 2,
+};
+
+/* Of 50 bytes in 0.5 s that are promised to web, it read 20, in two I/Os. */
+void test_explain_minima(void)
+{
+	struct explanation it;
+	const struct explain_bounds *min = &it.bound[MINIMUM];
+
+	set(1, MINIMUM, RATES_OF(100, 0, 0, 0));
+	set(2, MINIMUM, RATES_OF(100, 10, 4, 0));
+	explain_measure(&busy_pool, &groups[2], &it);
+	CHECK(min->n == 4 && !it.bound[MAXIMUM].n);
+	CHECK(min->v[0].rate == WBPS && min->v[0].reach == REACH_AT);
+	CHECK(near(min->v[0].used_pct, 200));
+	CHECK(min->v[3].group == &groups[2] && min->v[3].rate == RBPS);
+	CHECK(min->v[3].reach == REACH_BELOW && near(min->v[3].used_pct, 40));
+	/* It had I/O held, but nobody knows whether it was reads. */
+	CHECK(!min->v[0].counts && explain_judge(&it) != VERDICT_UNMET);
+	explain_free(&it);
+
+	done[1].op[READ].wait_ns = NS_PER_S / 2;
+	explain_measure(&busy_pool, &groups[2], &it);
+	CHECK(min->v[0].counts && min->v[0].rate == RBPS);
+	CHECK(min->v[0].group == &groups[2] && !min->v[1].counts);
+	CHECK(explain_judge(&it) == VERDICT_UNMET);
+	/* What is promised to web is part of what tenant is. */
+	CHECK(near(it.due_per_s, 100) && near(it.all_per_s, 180));
+	explain_free(&it);
+
+	/* What had nothing held gets no promise kept. */
+	set(1, MINIMUM, bounds_none.of[MINIMUM]);
+	set(3, MINIMUM, RATES_OF(7, 0, 0, 0));
+	set(5, MINIMUM, RATES_OF(1000, 0, 0, 0));
+	explain_measure(&busy_pool, &groups[2], &it);
+	CHECK(near(it.due_per_s, 107));
+	explain_free(&it);
+
+	/* Nothing of its was held at one of the looks, so it need not get all. */
+	explain_measure(&pool, &groups[2], &it);
+	CHECK(!min->v[0].counts && !it.due_per_s);
+	explain_free(&it);
+	done[1].op[READ].wait_ns = 0;
+	clear();
+}
+
+/* backup read 40 bytes, of 25 % that its weight gives it, in five I/Os. */
+void test_explain_promised(void)
+{
+	struct explanation it;
+
+	set(5, MINIMUM, RATES_OF(0, 0, 10, 0));
+	set(1, MINIMUM, RATES_OF(0, 0, 10, 0));
+	explain_measure(&busy_pool, &groups[2], &it);
+	CHECK(it.n_promised == 1 && it.promised[0].group == &groups[5]);
+	CHECK(near(it.promised[0].share_pct, 40));
+	CHECK(near(it.promised[0].entitled_pct, 25));
+	CHECK(explain_judge(&it) == VERDICT_PROMISED);
+	explain_free(&it);
+
+	set(5, MINIMUM, RATES_OF(0, 0, 7, 0));	/* it gets more than it needs for that */
+	explain_measure(&busy_pool, &groups[2], &it);
+	CHECK(!it.n_promised && explain_judge(&it) == VERDICT_SHORT);
+	explain_free(&it);
+
+	set(5, MINIMUM, RATES_OF(0, 9, 0, 0));	/* it does not write */
+	explain_measure(&busy_pool, &groups[2], &it);
+	CHECK(!it.n_promised);
+	explain_free(&it);
+
+	set(5, MINIMUM, RATES_OF(0, 0, 10, 0));
+	groups[5].weight = 300;	/* and gives it what it got */
+	explain_measure(&busy_pool, &groups[2], &it);
+	CHECK(!it.n_promised);
+	explain_free(&it);
+	groups[5].weight = 100;
+
+	/* What is above it, or below, and gets more is no other. */
+	groups[1].weight = 100;
+	set(2, MINIMUM, RATES_OF(0, 0, 4, 0));
+	for (size_t i = 1; i <= 2; i++) {
+		explain_measure(&busy_pool, &groups[i], &it);
+		CHECK(it.bound[MINIMUM].v[0].reach == REACH_AT);
+		CHECK(it.share_pct > it.entitled_pct && !it.n_promised);
+		explain_free(&it);
+	}
+	groups[1].weight = 300;
+	clear();
+}
+
+void test_explain_minimum(void)
+{
+	struct explain_bound minima[2] = {
+		{ .group = &groups[1], .rate = RBPS, .reach = REACH_ABOVE },
+		{ .group = &groups[2], .rate = RIOPS, .reach = REACH_AT },
+	};
+	struct explanation it = {
+		.done.ios = 1, .looks = 10, .held_looks = 10, .share_pct = 60,
+		.entitled_pct = 50, .rivals = 1,
+		.bound[MINIMUM] = { minima, 2 },
+	};
+
+	CHECK(explain_judge(&it) == VERDICT_MINIMUM);
+	CHECK(explain_at_minimum(&it) == &minima[1]);
+	it.share_pct = 51;	/* that is what the weights give */
+	CHECK(explain_judge(&it) == VERDICT_WEIGHT);
+	it.share_pct = 60;
+	minima[1].reach = REACH_BELOW;
+	CHECK(!explain_at_minimum(&it) && explain_judge(&it) == VERDICT_WEIGHT);
+	minima[0].counts = true;
+	CHECK(explain_judge(&it) == VERDICT_UNMET);
+	it.by_time = true;	/* a rate is one whatever is shared */
+	CHECK(explain_judge(&it) == VERDICT_UNMET);
+	minima[0].counts = false;
+	minima[1].reach = REACH_AT;
+	CHECK(explain_judge(&it) == VERDICT_WEIGHT);
+	it.by_time = false;
+	it.rivals = 0;	/* nobody else: the device itself has no more */
+	it.busy_pct = 100;
+	CHECK(explain_judge(&it) == VERDICT_DEVICE);
 }

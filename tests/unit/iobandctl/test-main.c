@@ -21,9 +21,12 @@ static const struct {
 	TEST(recording), TEST(plot_points), TEST(plot_script),
 	TEST(conf_faults), TEST(conf_files), TEST(conf_weights),
 	TEST(conf_escape), TEST(conf_selects), TEST(weigh_files),
-	TEST(maximum_read), TEST(maximum_faults), TEST(maximum_forms),
-	TEST(unknown_message), TEST(explain_limits), TEST(explain_held_by_maximum),
-	TEST(conf_maxima), TEST(weigh_bfq), TEST(weigh_devices), TEST(units),
+	TEST(rates_read), TEST(maximum_faults), TEST(minimum_faults),
+	TEST(rates_forms), TEST(rates_lists), TEST(bounds), TEST(groups_with_bounds),
+	TEST(unknown_message),
+	TEST(explain_maxima), TEST(explain_held_by_maximum), TEST(explain_minima),
+	TEST(explain_minimum), TEST(explain_promised), TEST(conf_bounds),
+	TEST(weigh_bfq), TEST(weigh_devices), TEST(units),
 };
 
 int main(int argc, char **argv)

@@ -148,17 +148,9 @@ void test_groups(void)
 	CHECK(same(groups.v[1].name, "cgroup#42"));
 	CHECK(groups.v[1].weight == 300 && groups.v[1].set == 1);
 	CHECK(groups.v[1].path && same(groups.v[1].path, "/a b"));
-	CHECK(!maximum_is_set(&groups.v[1].max));
-	CHECK(!parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 max=5,max,max,7\nend\n",
-			    &groups, &end, &problem));
-	CHECK(groups.n == 3 && groups.v[2].max.rate[RBPS] == 5);
-	CHECK(!groups.v[2].max.rate[WBPS] && groups.v[2].max.rate[WIOPS] == 7);
-	CHECK(parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 max=5\nend\n",
-			   &groups, &end, &problem));
-	CHECK(strstr(problem.text, "a maximum is malformed: 'max=5'"));
-	groups.n--;
+	CHECK(!bounds_are_set(&groups.v[1].bounds));
 	CHECK(!parse_groups("1 groups\nend\n", &groups, &end, &problem));
-	CHECK(groups.n == 3 && !end.more);
+	CHECK(groups.n == 2 && !end.more);
 	CHECK(parse_groups("1 groups\n1 0 root set=0\nend\n", &groups, &end,
 			   &problem));
 	CHECK(parse_groups("1 groups\n1 0\nend\n", &groups, &end, &problem));
@@ -167,6 +159,40 @@ void test_groups(void)
 	CHECK(strstr(problem.text, "an escape is malformed"));
 	groups_free(&groups);
 	CHECK(!groups.n && !groups.v);
+}
+
+void test_groups_with_bounds(void)
+{
+	struct groups groups = { .n = 0 };
+	const struct bounds *bounds;
+	struct problem problem;
+	struct page_end end;
+
+	CHECK(!parse_groups("1 groups\n"
+			    "8 1 uid:1 weight=1 set=0 max=5,max,max,7\n"
+			    "9 1 uid:2 weight=1 set=0 min=0,6,3,0\n"
+			    "9 1 uid:2 weight=1 set=0 max=max,max,9,max min=1,0,0,0\n"
+			    "end\n", &groups, &end, &problem));
+	bounds = &groups.v[0].bounds;
+	CHECK(bounds->of[MAXIMUM].rate[RBPS] == 5);
+	CHECK(!bounds->of[MAXIMUM].rate[WBPS]);
+	CHECK(bounds->of[MAXIMUM].rate[WIOPS] == 7);
+	CHECK(!rates_are_set(&bounds->of[MINIMUM]));
+	bounds = &groups.v[1].bounds;
+	CHECK(bounds->of[MINIMUM].rate[WBPS] == 6);
+	CHECK(bounds->of[MINIMUM].rate[RIOPS] == 3);
+	CHECK(!bounds->of[MINIMUM].rate[RBPS]);
+	CHECK(!rates_are_set(&bounds->of[MAXIMUM]));
+	bounds = &groups.v[2].bounds;
+	CHECK(bounds->of[MAXIMUM].rate[RIOPS] == 9);
+	CHECK(bounds->of[MINIMUM].rate[RBPS] == 1);
+	CHECK(parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 max=5\nend\n",
+			   &groups, &end, &problem));
+	CHECK(strstr(problem.text, "a maximum is malformed: 'max=5'"));
+	CHECK(parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 min=5,max,0,0\nend\n",
+			   &groups, &end, &problem));
+	CHECK(strstr(problem.text, "a minimum is malformed: 'min=5,max,0,0'"));
+	groups_free(&groups);
 }
 
 void test_stats(void)
@@ -263,13 +289,17 @@ void test_saved_weights(void)
 	CHECK(same(weights.v[0].group, "cgroup:/a b"));
 	CHECK(weights.v[0].weight == 300);
 	CHECK(same(weights.v[1].device, "d"));
-	CHECK(!maximum_is_set(&weights.v[1].max));
+	CHECK(!bounds_are_set(&weights.v[1].bounds));
 	CHECK(!parse_saved_weights("1 weights\npool=p group=g max=1,2,3,4\n"
-				   "pool=p group=g weight=3 max=max,2,max,4\n",
+				   "pool=p group=g weight=3 max=max,2,max,4\n"
+				   "pool=p group=g min=0,0,7,0\n",
 				   &weights, &problem));
-	CHECK(weights.n == 4 && !weights.v[2].weight);
-	CHECK(weights.v[2].max.rate[RIOPS] == 3);
-	CHECK(weights.v[3].weight == 3 && weights.v[3].max.rate[WBPS] == 2);
+	CHECK(weights.n == 5 && !weights.v[2].weight);
+	CHECK(weights.v[2].bounds.of[MAXIMUM].rate[RIOPS] == 3);
+	CHECK(weights.v[3].weight == 3);
+	CHECK(weights.v[3].bounds.of[MAXIMUM].rate[WBPS] == 2);
+	CHECK(weights.v[4].bounds.of[MINIMUM].rate[RIOPS] == 7);
+	CHECK(!rates_are_set(&weights.v[4].bounds.of[MAXIMUM]));
 	CHECK(parse_saved_weights("1 weights\npool=p group=g\n", &weights,
 				  &problem));
 	CHECK(strstr(problem.text, "neither a weight from 1 to 10000 nor"));
@@ -292,6 +322,8 @@ void test_unknown_message(void)
 			       "max"));
 	CHECK(!parse_is_unknown("'mix': must be weight, max, set, groups, stats or latency",
 				"max"));
+	CHECK(parse_is_unknown("'min': must be weight, max, set, groups, stats or latency",
+			       "min"));
 	CHECK(!parse_is_unknown("there is no such cgroup", "max"));
 }
 

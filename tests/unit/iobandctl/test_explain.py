@@ -10,22 +10,29 @@ IDLE = "read=0,0,0,0,0 write=0,0,0,0,0 discard=0,0,0,0,0"
 INTERVAL = ("--interval", "0.1")
 
 
-@pytest.fixture
-def busy(host: Fake) -> Fake:
-    """Users 5 (weight 300) and 6 (100, twice) compete for sdb, and 7 does nothing."""
-    weights = {5: 300, 6: 100, 7: 50}
-    lines = [f"{n} 1 uid:{n} weight={weight} set=1\n" for n, weight in weights.items()]
+def begin(host: Fake, five: str = "weight=300", six: str = "weight=100", wait_ns: int = 0) -> None:
+    """Users 5 and 6 compete for sdb, and 7 does nothing; all have weights, some have bounds."""
+    settings = {5: five, 6: six, 7: "weight=50"}
+    lines = [f"{n} 1 uid:{n} set=1 {words}\n" for n, words in settings.items()]
     host.answer(
         "byuid", "groups", "1 groups\n1 0 root weight=100 set=0\n" + "".join(lines) + "end\n"
     )
 
-    def stats(first: str, second: str) -> str:
-        five = f"5 uid:5 held=3,12288 inflight=2 read={first} write=0,0,0,0,0 discard=0,0,0,0,0\n"
-        six = f"6 uid:6 held=0,0 inflight=1 read={second} write=0,0,0,0,0 discard=0,0,0,0,0\n"
+    def stats(first: str, second: str, write: str) -> str:
+        rest = f"write={write} discard=0,0,0,0,0"
+        five = f"5 uid:5 held=3,12288 inflight=2 read={first} {rest}\n"
+        six = f"6 uid:6 held=0,0 inflight=1 read={second} {rest}\n"
         return f"1 stats\n{five}{six}end\n"
 
-    host.answer("byuid", "stats", stats("10,40960,0,0,0", "7,70,0,0,0"))
-    host.answer("byuid", "stats.then", stats("90,368640,40,80000000,160000000", "27,82000,0,0,90"))
+    done = f"90,368640,40,{80000000 + wait_ns},160000000"
+    host.answer("byuid", "stats", stats("10,40960,0,0,0", "7,70,0,0,0", "0,0,0,0,0"))
+    host.answer("byuid", "stats.then", stats(done, "27,82000,0,0,90", "1,0,0,0,0"))
+
+
+@pytest.fixture
+def busy(host: Fake) -> Fake:
+    """User 5 has weight 300, 6 has 100."""
+    begin(host)
     return host
 
 
@@ -42,7 +49,7 @@ def test_text(busy: Fake) -> None:
         "A greater weight would get it more."
     )
     assert lines[5:] == [
-        "50 % of its I/Os were held, for 2.00ms on average; at the device they took 2.00ms.",
+        "49 % of its I/Os were held, for 2.00ms on average; at the device they took 1.98ms.",
         "The others: uid:6 20.0 %.",
     ]
 
@@ -63,15 +70,15 @@ def test_json(busy: Fake) -> None:
         "competing_weight": None,
         "entitled_pct": 75,
         "share_pct": 80,
-        "ios": 80,
+        "ios": 81,
         "bytes": 327680,
         "wait_avg_ns": 2000000,
-        "service_avg_ns": 2000000,
+        "service_avg_ns": 1975308,
         "looks": 10,
         "looks_held": 10,
         "looks_busy": 10,
         "busy_pct": 100,
-        **dict.fromkeys(("rate", "max_per_s", "per_s", "used_pct")),
+        **dict.fromkeys(("rate", "max_per_s", "min_per_s", "per_s", "used_pct")),
         "verdict": "weight",
     }
     assert {key: value for key, value in level.items() if value is not None} == (
@@ -98,15 +105,7 @@ def test_verdicts(busy: Fake, group: str, verdict: str, says: str) -> None:
 
 def test_held_by_a_maximum(busy: Fake) -> None:
     """80 reads of 4 KiB in 0.1 s and a bit, of a bound that is as near as it can be known."""
-    names = ("groups", "stats", "stats.then")
-    texts = {name: (busy.root / f"answers/byuid@{name}").read_text() for name in names}
-
-    def bound(maximum: str) -> None:
-        line = "5 1 uid:5 weight=300 set=1"
-        for name, text in texts.items():
-            busy.answer("byuid", name, text.replace(f"{line}\n", f"{line} max={maximum}\n"))
-
-    bound("50000,max,max,max")
+    begin(busy, five="weight=300 max=50000,max,max,max")
     (row,) = busy.json("explain", "uid:5", *INTERVAL)
     assert row["verdict"] == "maximum"
     level, limit, other = row["children"]
@@ -117,11 +116,11 @@ def test_held_by_a_maximum(busy: Fake) -> None:
         {"type": "maximum", "group": "uid:5", "rate": "rbps", "max_per_s": 50000}
         | {key: limit[key] for key in ("per_s", "used_pct")}
     )
-    bound("50000,max,max,max")
+    begin(busy, five="weight=300 max=50000,max,max,max")
     said = busy.run("explain", "uid:5", *INTERVAL)
     assert re.search(r"\n    uid:5 may read 50000/s: it was \S+/s, \d+\.\d %\n", said)
     assert "Its own maximum holds it (rbps): at 10 of 10 looks it had I/O held." in said
-    bound("max,max,1000000,max")
+    begin(busy, five="weight=300 max=max,max,1000000,max")
     (row,) = busy.json("explain", "uid:5", *INTERVAL)
     assert row["verdict"] == "weight"
     assert row["children"][1]["used_pct"] < 1
@@ -145,6 +144,93 @@ def test_held_by_a_maximum_above(host: Fake) -> None:
     said = host.run("explain", "/a/b", "--device", "one", *INTERVAL)
     assert "The maximum of /a, above it, holds it (wiops): " in said
     assert re.search(r"\n    /a may write 7 I/Os/s: it was \d+ I/Os/s, ", said)
+
+
+def test_less_than_is_promised(busy: Fake) -> None:
+    """Reads were held all the time; user 6 is promised some too, but had nothing held."""
+    settings = {"five": "weight=300 min=8589934592,0,0,0", "six": "weight=100 min=1,0,0,0"}
+    begin(busy, **settings, wait_ns=10**12)
+    (row,) = busy.json("explain", "uid:5", *INTERVAL)
+    assert row["verdict"] == "unmet"
+    _, limit, _ = row["children"]
+    assert {key: value for key, value in limit.items() if value is not None} == (
+        {"type": "minimum", "group": "uid:5", "rate": "rbps", "min_per_s": 8 << 30}
+        | {key: limit[key] for key in ("per_s", "used_pct")}
+    )
+    assert limit["per_s"] == pytest.approx(327680 / row["seconds"], rel=0.1)
+    begin(busy, **settings, wait_ns=10**12)
+    said = busy.run("explain", "uid:5", *INTERVAL)
+    assert re.search(r"\n    uid:5 is promised to read 8G/s: it was \S+/s, 0\.\d %\n", said)
+    assert re.search(
+        r"It gets less than it is promised \(rbps\), though such I/O was held all the time\.  "
+        r"In the pool at least 8\.\d*G/s of it are promised to those that had I/O held, and \S+/s "
+        r"went: the devices do not do what is promised\.",
+        said,
+    )
+    begin(busy, **settings)
+    (row,) = busy.json("explain", "uid:5", *INTERVAL)
+    assert row["verdict"] == "weight"
+
+
+def test_just_what_is_promised(busy: Fake) -> None:
+    """One write in a while that is shorter than two seconds, and more than its weight gives."""
+    begin(busy, five="weight=300 min=0,0,0,1")
+    (row,) = busy.json("explain", "uid:5", *INTERVAL)
+    assert row["verdict"] == "minimum"
+    assert (
+        "Its own minimum is what it gets (wiops), more than weights give: at 10 of 10 looks it had "
+        "I/O held.  A greater minimum would get it more" in row["says"]
+    )
+    begin(busy, five="weight=300 min=0,0,1,0")  # of which it gets much more
+    (row,) = busy.json("explain", "uid:5", *INTERVAL)
+    assert row["verdict"] == "weight"
+
+
+def test_others_are_promised(busy: Fake) -> None:
+    begin(busy, five="weight=3000", six="weight=100 min=0,0,0,1")
+    (row,) = busy.json("explain", "uid:5", *INTERVAL)
+    assert row["verdict"] == "promised"
+    assert (
+        "That is less than its weights give, though it had I/O held at 10 of 10 looks: what others "
+        "are promised goes first.  uid:6 got 20.0 % where its weights give it 3.2 %.\n"
+        in row["says"]
+    )
+    begin(busy, five="weight=3000")
+    assert busy.json("explain", "uid:5", *INTERVAL)[0]["verdict"] == "short"
+
+
+@pytest.mark.parametrize(
+    ("write", "verdict", "says"),
+    [
+        (1, "minimum", "The minimum of /a, above it, is what that gets (wiops), more than weights"),
+        (
+            0,
+            "unmet",
+            "/a, above it, gets less than it is promised (riops), though such I/O",
+        ),
+    ],
+)
+def test_promised_above(host: Fake, write: int, verdict: str, says: str) -> None:
+    a, b = host.cgroup("/a"), host.cgroup("/a/b")
+    least = "min=0,0,0,1" if write else "min=0,0,1000000,0"
+    host.answer(
+        "one",
+        "groups",
+        f"1 groups\n1 0 root weight=70 set=1\n3 1 cgroup#{a} weight=70 set=1 path=/a {least}\n"
+        f"4 3 cgroup#{b} weight=100 set=0 path=/a/b\nend\n",
+    )
+    for name, done in (("stats", 0), ("stats.then", 1)):
+        host.answer(
+            "one",
+            name,
+            f"1 stats\n1 root held=1,1 inflight=0 read=0,0,0,0,0 write={done},{done},0,0,0 "
+            f"discard=0,0,0,0,0\n4 cgroup#{b} held=1,512 inflight=0 "
+            f"read={done},{done * 512},{done},{done * 10**12},0 "
+            f"write={done * write},{done * 512},{done},0,0 discard=0,0,0,0,0\nend\n",
+        )
+    (row,) = host.json("explain", "/a/b", "--device", "one", *INTERVAL)
+    assert row["verdict"] == verdict
+    assert says in row["says"]
 
 
 def test_each_pool_and_tree(host: Fake) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fakekernel import Fake
+from fakekernel import NO_BOUNDS, Fake
 from toolbuild import HERE, SOURCE, Built, compile_c, link_fuzz, link_swap, link_unit, sh
 
 FUZZ_SEEDS = range(4)
@@ -67,16 +67,27 @@ MUTANTS = [
     ("words.c", "span.length >= size ||", "span.length > size ||", "fuzz"),
     ("words.c", "xcalloc(4 * strlen(text) + 1, 1)", "xcalloc(strlen(text) + 1, 1)", "unit"),
     ("parse.c", "if (saved->weight > IOBAND_WEIGHT_MAX)", "if (0)", "unit"),
-    ("parse.c", "if (!saved->weight && !maximum_is_set(", "if (0 && !maximum_is_set(", "fuzz"),
-    ("parse.c", "if (!saved->weight && !maximum_is_set(", "if (!maximum_is_set(", "unit"),
-    ("parse.c", "if (!maximum_read_list(value, field->target))", "if (0)", "unit"),
-    ("maximum.c", "rate_is_bytes(rate) ? 1024 : 1000", "1024", "unit"),
-    ("maximum.c", "*number > RATE_MAX / unit", "0", "unit"),
-    ("maximum.c", "if (*given & 1U << rate)", "if (0)", "unit"),
-    ("maximum.c", "while (rate_is_bytes(rate) && ", "while (", "unit"),
-    ("maximum.c", "given == RATES_ALL && ", "", "unit"),
-    ("maximum.c", "RATE_MAX, number) || !*number", "RATE_MAX, number)", "unit"),
-    ("maximum.c", "if (!*number)\n", "if (0)\n", "unit"),
+    ("parse.c", "if (!saved->weight && !bounds_are_set(", "if (0 && !bounds_are_set(", "fuzz"),
+    ("parse.c", "if (!saved->weight && !bounds_are_set(", "if (!bounds_are_set(", "unit"),
+    ("parse.c", "if (!rates_read_list(value, field->count, field->target))", "if (0)", "unit"),
+    ("parse.c", "bound_field(&group->bounds, MINIMUM),", "", "unit"),
+    ("parse.c", "bound_field(&saved->bounds, MINIMUM),", "", "unit"),
+    ("parse.c", "&bounds->of[bound], bound,", "&bounds->of[MAXIMUM], bound,", "unit"),
+    ("rates.c", "rate_is_bytes(rate) ? 1024 : 1000", "1024", "unit"),
+    ("rates.c", "*number > RATE_MAX / unit", "0", "unit"),
+    ("rates.c", "if (*given & 1U << rate)", "if (0)", "unit"),
+    ("rates.c", "while (rate_is_bytes(rate) && ", "while (", "unit"),
+    ("rates.c", "given == RATES_ALL && ", "", "unit"),
+    ("rates.c", "RATE_MAX, number) || !*number", "RATE_MAX, number)", "unit"),
+    ("rates.c", "if (!*number && bound == MAXIMUM)\n", "if (0)\n", "unit"),
+    ("rates.c", "if (!*number && bound == MAXIMUM)\n", "if (!*number)\n", "unit"),
+    ("rates.c", "xstrdup(bound_kinds[bound].nothing)", 'xstrdup("max")', "unit"),
+    ("rates.c", "span_is(value, none)", 'span_is(value, "max")', "unit"),
+    ("rates.c", "if (!max || min <= max)", "if (!max || min < max)", "unit"),
+    ("rates.c", "if (!max || min <= max)", "if (min <= max)", "unit"),
+    ("rates.c", "rates_are_set(&bounds->of[bound])", "rates_are_set(&bounds->of[0])", "unit"),
+    ("conf.c", "return check_bounds(group, place, problem);", "return 0;", "unit"),
+    ("conf.c", "return check_bounds(device, place, problem);", "return 0;", "unit"),
     ("conf-ask.c", "if (conf_text(&conf->v[i], key))", "if (1)", "unit"),
     ("parse.c", "free(weights->v[i].group);", ";", "fuzz"),
     ("parse.c", 'return wrong(problem, "a key comes twice", key);', "continue;", "unit"),
@@ -114,7 +125,7 @@ MUTANTS = [
     ("tree.c", 'strcmp(parent->name, "root")', "parent", "unit"),
     ("activity.c", "activity->weights[i] += IOBAND_WEIGHT_DEFAULT;", ";", "unit"),
     ("activity.c", "(counted ? 0 : group->weight)", "0", "unit"),
-    ("explain-say.c", "it->looks && it->rivals", "it->looks", "unit"),
+    ("explain-judge.c", "it->looks && it->rivals", "it->looks", "unit"),
     ("words.c", "(length == 3 && code < 0x800) ||", "", "unit"),
     ("words.c", "code > 0x10ffff)", "0)", "unit"),
     ("words.c", "(text[i] & 0xc0) != 0x80", "0", "unit"),
@@ -129,13 +140,32 @@ MUTANTS = [
     ("plot-script.c", "*text == '\\'' ?", "*text == '\"' ?", "unit"),
     ("plot-script.c", "most >= unit[1].size", "most > 2 * unit[1].size", "unit"),
     ("explain-measure.c", "if (tree_is_below(groups, doer, group))", "if (doer == group)", "unit"),
-    ("explain-measure.c", "amount + amount / done->ios", "amount", "unit"),
-    ("explain-measure.c", "top->parent && tree_is_below(groups, doer, top)", "0", "unit"),
-    ("explain-measure.c", "discards.bytes = discards.ios", "discards.ios = discards.ios", "unit"),
-    ("explain-measure.c", "(explain_is_held(it) || own.held_ios * 2 > own.ios)", "1", "unit"),
-    ("explain-say.c", "(explain_is_held(it) && !it->rivals)", "explain_is_held(it)", "unit"),
-    ("explain-say.c", "it->limit[0].reached ||", "", "unit"),
-    ("explain-say.c", "return is_mostly_used(it) ?", "return it->limits ?", "unit"),
+    ("explain-bounds.c", "amount + one < bound", "amount < bound", "unit"),
+    ("explain-bounds.c", "(amount - one) * BOUND_TOLERANCE", "0 * amount", "unit"),
+    ("explain-bounds.c", "top->parent && tree_is_below(groups, doer, top)", "0", "unit"),
+    ("explain-bounds.c", "discards.bytes = discards.ios", "discards.ios = discards.ios", "unit"),
+    ("explain-bounds.c", "(explain_is_held(it) || own->held_ios * 2 > own->ios)", "1", "unit"),
+    ("explain-bounds.c", "it->held_looks == it->looks &&", "", "unit"),
+    ("explain-bounds.c", "done->wait_ns >= it->seconds", "0 * done->ios <= it->seconds", "unit"),
+    ("explain-bounds.c", "is_outermost(groups, group, rate) &&", "", "unit"),
+    ("explain-bounds.c", "&& was_held(pool, group))", ")", "unit"),
+    ("explain-bounds.c", "tree_is_below(groups, group, other) ||", "", "unit"),
+    ("explain-bounds.c", "tree_is_below(groups, other, group) ||", "group == other ||", "unit"),
+    ("explain-bounds.c", "!needs_promise(pool, other, it->seconds)", "0", "unit"),
+    ("explain-bounds.c", "least && done.ios &&", "least &&", "unit"),
+    ("explain-bounds.c", "part.share_pct * BOUND_TOLERANCE > part.entitled_pct", "1", "unit"),
+    (
+        "explain-judge.c",
+        "(it->bound[MAXIMUM].n && explain_is_held(it)",
+        "(explain_is_held(it)",
+        "unit",
+    ),
+    ("explain-judge.c", "explain_is_held(it) && !it->rivals)", "explain_is_held(it))", "unit"),
+    ("explain-judge.c", "counts(it, MAXIMUM) ||", "", "unit"),
+    ("explain-judge.c", "if (is_mostly_used(it))", "if (it->bound[MAXIMUM].n)", "unit"),
+    ("explain-judge.c", "if (counts(it, MINIMUM))", "if (0)", "unit"),
+    ("explain-judge.c", "it->share_pct * SHARE_TOLERANCE > it->entitled_pct", "1", "unit"),
+    ("explain-judge.c", "return it->n_promised ?", "return 0 ?", "unit"),
 ]
 
 
@@ -393,7 +423,7 @@ def test_weights_and_back(host: Fake) -> None:
     )
     assert host.json("groups", "--weights")[3] == {
         "pool": "sda", "device": "own", "group": "cgroup:/o dd", "weight": 50,
-        **dict.fromkeys(("max_rbps", "max_wbps", "max_riops", "max_wiops")),
+        **NO_BOUNDS,
     }  # fmt: skip
     host.run("set-weight", "--from", "-", stdin=text)
     assert host.sent == [
@@ -448,6 +478,7 @@ def test_restore_of_what_is_gone(host: Fake) -> None:
         ("1 weights\npool=sda group=\\1 weight=7\n", "line 2: an escape is malformed"),
         ("1 weights\npool=sda group=root\n", "line 2: there is neither a weight"),
         ("1 weights\npool=sda group=root max=1\n", "line 2: a maximum is malformed: 'max=1'"),
+        ("1 weights\npool=sda group=root min=max,1,1,1\n", "line 2: a minimum is malformed"),
         ("1 weights\n\0", "NUL"),
     ],
 )
@@ -457,132 +488,6 @@ def test_restore_refuses_what_is_malformed(host: Fake, text: str, says: str) -> 
     assert says in host.run("set-weight", "--from", str(saved), rc=2)
     assert host.sent == []
     assert "cannot read" in host.run("set-weight", "--from", "/nonexistent/file", rc=3)
-
-
-# What the kernel lists of maxima: root, device own, /a with a weight, /a/b without one.
-MAXIMA = {
-    "1 0 root weight=70 set=1": "max,max,5,max",
-    "weight=200 set=1": "max,1000,max,max",
-    "weight=300 set=1 path=/a": "104857600,max,max,500",
-    "weight=100 set=0 path=/a/b": "1024,max,max,max",
-}
-
-
-@pytest.fixture
-def bounded(host: Fake) -> Fake:
-    """The host with maxima."""
-    for name in ("one", "own"):
-        text = (host.root / "answers" / f"{name}@groups").read_text()
-        for line, maximum in MAXIMA.items():
-            assert text.count(f"{line}\n") == 1
-            text = text.replace(f"{line}\n", f"{line} max={maximum}\n")
-        host.answer(name, "groups", text)
-    return host
-
-
-def test_set_max(host: Fake) -> None:
-    """The same devices are told as of a weight; what is not named is not sent."""
-    a = host.cgroup("/a")
-    host.run("set-max", "/a", "rbps=100M", "wiops=2K")
-    told = [f"{name}: max cgroup#{a} rbps=104857600 wiops=2000" for name in ("one", "own")]
-    assert host.sent == told
-    host.run("set-max", "--device", "two", "a", "wbps=max")
-    assert host.sent == [f"two: max cgroup#{a} wbps=max"]
-    host.run("set-max", "own", "default")
-    assert host.sent == ["own: max device default"]
-    host.run("set-max", "--pool", "sdb", "uid:root", "riops=1", "rbps=max")
-    assert host.sent == ["byuid: max uid:0 rbps=max riops=1"]
-
-
-@pytest.mark.parametrize(
-    ("args", "rc", "says"),
-    [
-        ([], 2, "set-max takes GROUP and what it may have at most"),
-        (["a"], 2, "set-max takes GROUP and what it may have at most"),
-        (["a", ""], 2, "no maximum is given"),
-        (["a", "100M"], 2, "'100M': a maximum is one or more of rbps=, wbps=, riops= and wiops="),
-        (["a", "rbps=0"], 2, "rbps=0 would stop the group for good"),
-        (["a", "rbps=1T"], 2, "rbps=1T is too large: at most 1000000000000 a second"),
-        (["a", "rbps=1", "wbps=2", "rbps=1"], 2, "rbps= is given twice"),
-        (["a", "default", "rbps=1"], 2, "'default': a maximum is one or more"),
-        (["nope", "rbps=1"], 3, "there is no cgroup /nope"),
-        (["a", "rbps=1", "--pool", "sdb"], 3, "no ioband device of pool sdb sorts by cgroup"),
-        (["one", "rbps=1"], 3, "device one has no group of its own, as its mode is cgroup"),
-    ],
-)
-def test_set_max_refused(host: Fake, args: list[str], rc: int, says: str) -> None:
-    assert says in host.run("set-max", *args, rc=rc)
-    assert host.sent == []
-
-
-def test_set_max_on_an_older_module(host: Fake) -> None:
-    (host.root / "refuse").write_text("max 'max': must be weight, set, groups, stats or latency\n")
-    said = host.run("set-max", "root", "rbps=1", "--pool", "sda", rc=7)
-    assert said == (
-        "iobandctl: the module that is loaded knows no maxima: it is older than this iobandctl; "
-        "load the one that belongs to it\n"
-    )
-    (host.root / "refuse").write_text("max no memory for a maximum\n")
-    said = host.run("set-max", "root", "rbps=1", "--pool", "sda", rc=1)
-    assert "device one refused 'max root rbps=1': no memory for a maximum" in said
-
-
-def test_get_max(bounded: Fake) -> None:
-    none = dict.fromkeys(("max_rbps", "max_wbps", "max_riops", "max_wiops"))
-    assert bounded.json("get-max", "a") == [
-        {"pool": "sda", "device": None, "group": "/a"}
-        | none
-        | {"max_rbps": 104857600, "max_wiops": 500},
-        {"pool": "sda", "device": "own", "group": "a"} | none,
-    ]
-    assert bounded.json("get-max", "root", "--pool", "sda")[0]["max_riops"] == 5
-    header, line = bounded.run("get-max", "a", "--device", "one").splitlines()
-    assert header.split() == ["POOL", "DEVICE", "GROUP", "RBPS", "WBPS", "RIOPS", "WIOPS"]
-    assert line.split() == ["sda", "-", "/a", "100M", "max", "max", "500"]
-    assert "there is no cgroup /nope" in bounded.run("get-max", "nope", rc=3)
-
-
-def test_groups_with_maxima(bounded: Fake) -> None:
-    """A column where there are some, and only there."""
-    text = bounded.run("groups", "--pool", "sda")
-    assert text.splitlines()[0].split() == ["NAME", "GROUP", "PATH", "WEIGHT", "SET", "MAX"]
-    shown = dict(re.findall(r" (/\S+) .*(?:set|default) +(\S.*)", text))
-    assert shown == {"/a": "rbps=100M wiops=500", "/a/b": "rbps=1K", "/o": "-"}
-    assert "MAX" not in bounded.run("groups", "--pool", "sdb")
-    assert "MAX" not in bounded.run("groups", "--device", "two", "--pool", "sdb", rc=3)
-    (sda,) = bounded.json("groups", "--pool", "sda")
-    root, own, a, other = sda["children"]
-    assert (root["max_riops"], root["max_rbps"], own["max_wbps"]) == (5, None, 1000)
-    assert (a["max_rbps"], a["max_wiops"], other["max_rbps"]) == (104857600, 500, None)
-    (sdb,) = bounded.json("groups", "--pool", "sdb")
-    assert sdb["children"][0]["max_rbps"] is None
-
-
-def test_maxima_and_back(bounded: Fake) -> None:
-    """They are in the file of weights, and come back from it; a group may have either alone."""
-    text = bounded.run("groups", "--weights")
-    assert text == (
-        "1 weights\n"
-        "pool=sda group=root weight=70 max=max,max,5,max\n"
-        "pool=sda device=own group=device weight=200 max=max,1000,max,max\n"
-        "pool=sda group=cgroup:/a weight=300 max=104857600,max,max,500\n"
-        "pool=sda group=cgroup:/a/b max=1024,max,max,max\n"
-        "pool=sda device=own group=cgroup:/o\\040dd weight=50\n"
-    )
-    saved = bounded.json("groups", "--weights")[3]
-    assert (saved["group"], saved["weight"], saved["max_rbps"]) == ("cgroup:/a/b", None, 1024)
-    bounded.run("set-weight", "--from", "-", stdin=text)
-    a, b = bounded.cgroup("/a"), bounded.cgroup("/a/b")
-    assert bounded.sent == [
-        "one: weight root 70",
-        "one: max root rbps=max wbps=max riops=5 wiops=max",
-        "own: weight device 200",
-        "own: max device rbps=max wbps=1000 riops=max wiops=max",
-        f"one: weight cgroup#{a} 300",
-        f"one: max cgroup#{a} rbps=104857600 wbps=max riops=max wiops=500",
-        f"one: max cgroup#{b} rbps=1024 wbps=max riops=max wiops=max",
-        f"own: weight cgroup#{bounded.cgroup('/o dd')} 50",
-    ]
 
 
 def test_stat(host: Fake) -> None:
@@ -675,50 +580,6 @@ def test_apply_weights(host: Fake) -> None:
     ]
 
 
-CONF_MAXIMA = """
-[group /a]
-maximum = rbps=100M wiops=500
-[group /a/*]
-weight = 40
-maximum = default
-[group root]
-pool = sda
-maximum = wbps=1M riops=5
-"""
-
-
-def test_apply_maxima(bounded: Fake) -> None:
-    """One message, of all bounds, for each tree whose maximum differs."""
-    a, b = bounded.cgroup("/a"), bounded.cgroup("/a/b")
-    (bounded.root / "conf").write_text(CONF_MAXIMA)
-    args = ["apply", "--config", str(bounded.root / "conf")]
-    rows = [row for row in bounded.json(*args, "--dry-run") if row["action"] == "maximum"]
-    assert not [message for message in bounded.sent if " max " in message]
-    keys = ("pool", "device", "group", "from", "to", "because")
-    assert [tuple(row[key] for key in keys) for row in rows] == [
-        ("sda", None, "root", "riops=5", "wbps=1M riops=5", f"{bounded.root}/conf:9"),
-        ("sda", "own", "/a", "default", "rbps=100M wiops=500", f"{bounded.root}/conf:3"),
-        ("sda", None, "/a/b", "rbps=1K", "default", f"{bounded.root}/conf:6"),
-    ]
-    bounded.run(*args)
-    told = [
-        "one: max root rbps=max wbps=1048576 riops=5 wiops=max",
-        f"own: max cgroup#{a} rbps=104857600 wbps=max riops=max wiops=500",
-        f"one: max cgroup#{b} default",
-    ]
-    assert [message for message in bounded.sent if " max " in message] == told
-    # A later change fails: what was there is set again.
-    (bounded.root / "refuse").write_text(f"cgroup#{b} it is not to be\n")
-    said = bounded.run(*args, rc=1)
-    assert "it is not to be" in said
-    assert "were undone: all is as it was before" in said
-    assert [message for message in bounded.sent if " max " in message] == [
-        *told[:2],
-        f"own: max cgroup#{a} default",
-        "one: max root rbps=max wbps=max riops=5 wiops=max",
-    ]
-
-
 def test_apply_settings(host: Fake) -> None:
     (host.root / "conf").write_text("[pool sd*]\nslice = 80\nmeasure = time\n")
     host.run("apply", "--config", str(host.root / "conf"))
@@ -760,18 +621,6 @@ def test_dump(host: Fake) -> None:
     assert "999" not in text
     (host.root / "conf").write_text(re.sub(r"\[device.*?\n\n", "", text, flags=re.DOTALL))
     assert host.json("apply", "--config", str(host.root / "conf")) == []
-
-
-def test_dump_of_maxima(bounded: Fake) -> None:
-    text = bounded.run("dump")
-    own = "[device own]\ndevice = /dev/block/4000:3\npool = sda\nmode = device+cgroup\n"
-    assert own + "weight = 200\nmaximum = wbps=1000\n" in text
-    tree = "\npool = sda\ndevice = -\n"
-    assert f"group = /a{tree}weight = 300\nmaximum = rbps=100M wiops=500\n" in text
-    assert f"group = /a/b{tree}maximum = rbps=1K\n" in text
-    assert text.count("maximum = ") == 4
-    (bounded.root / "conf").write_text(re.sub(r"\[device.*?\n\n", "", text, flags=re.DOTALL))
-    assert bounded.json("apply", "--config", str(bounded.root / "conf")) == []
 
 
 # -- watch, on directories in place of cgroups ------------------------------------------------
@@ -883,19 +732,43 @@ def test_watch_quotes_names(fake: Fake, watch: Callable[[str], Watcher]) -> None
     assert "\n<0>" not in watcher.said
 
 
-def test_watch_sets_maxima(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+def test_watch_sets_bounds(fake: Fake, watch: Callable[[str], Watcher]) -> None:
     """Of cgroups that are there and that come later, once; others are left alone."""
     text = f"1 groups\n1 0 root weight=100 set=0\n2 1 cgroup#{fake.cgroup('a')} weight=100 set=0 "
-    fake.answer("one", "groups", text + "path=/a max=9,max,max,max\nend\n")
-    watcher = watch("[group /b*]\nmaximum = wbps=1K\n[group /bound]\nweight = 7\n")
+    fake.answer("one", "groups", text + "path=/a max=9,max,max,max min=8,0,0,0\nend\n")
+    watcher = watch(
+        "[group /b*]\nmaximum = wbps=1K\n[group /*d]\nminimum = riops=5\n"
+        "[group /bound]\nweight = 7\n"
+    )
     number = fake.cgroup("bound")
-    told = f"one: max cgroup#{number} rbps=max wbps=1024 riops=max wiops=max"
-    watcher.soon(lambda: told in fake.sent)
+    told = [
+        f"one: max cgroup#{number} rbps=max wbps=1024 riops=max wiops=max",
+        f"one: min cgroup#{number} rbps=0 wbps=0 riops=5 wiops=0",
+    ]
+    watcher.soon(lambda: told[1] in fake.sent)
     watcher.sends("bound", 7)
     watcher.weigh("bound", 8)
     watcher.weigh("a", 270)
     watcher.sends("a", 270)
-    assert [message for message in fake.sent if " max " in message] == [told]
+    assert fake.told("max", "min") == told
+    assert "is more than" not in watcher.said
+
+
+def test_watch_of_a_promise_that_cannot_be_kept(
+    fake: Fake, watch: Callable[[str], Watcher]
+) -> None:
+    """It is set, as the kernel keeps to the maximum, and noted once."""
+    fake.cgroup("a b")
+    conf = "[group /a\\040b]\nminimum = wbps=2K\n[group all]\ngroup = /*b\nmaximum = wbps=1K\n"
+    watcher = watch(conf)
+    watcher.soon(lambda: len(fake.told("max", "min")) == 2)
+    watcher.weigh("a b", 300)
+    watcher.sends("a b", 300)
+    assert watcher.said.count("more than") == 1
+    assert (
+        "cgroup /a\\040b in pool sda: a minimum of wbps=2K is more than the maximum of wbps=1K, "
+        "which goes first\n" in watcher.said
+    )
 
 
 def test_watch_after_events_were_lost(fake: Fake, watch: Callable[[str], Watcher]) -> None:
@@ -997,6 +870,7 @@ def test_json_is_documented(host: Fake) -> None:
         lambda: host.json("groups"),
         lambda: host.json("groups", "--weights"),
         lambda: host.json("get-max", "a"),
+        lambda: host.json("get-min", "a"),
         lambda: host.json("stat"),
         lambda: host.json("top", "--batch", "--interval", "0.1", "--count", "1"),
         lambda: host.json("explain", "a", "--interval", "0.1"),

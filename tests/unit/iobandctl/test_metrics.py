@@ -71,10 +71,11 @@ def test_groups(host: Fake) -> None:
     assert metrics.samples("ioband_group_ios_total", group="/a/b") == []
 
 
-def test_maxima(host: Fake) -> None:
+def test_bounds(host: Fake) -> None:
     """Of the bounds that there are, with the labels of what is counted."""
     text = (host.root / "answers/one@groups").read_text()
-    text = text.replace("weight=300 set=1 path=/a\n", "weight=300 set=1 path=/a max=5,max,6,7\n")
+    words = "weight=300 set=1 path=/a"
+    text = text.replace(f"{words}\n", f"{words} max=5,max,6,7 min=0,3,0,2\n")
     host.answer("one", "groups", text)
     metrics = Metrics(host.run("metrics"))
     a = {"pool": "sda", "device": "", "group": "/a"}
@@ -85,6 +86,11 @@ def test_maxima(host: Fake) -> None:
     assert metrics.value(name, **a, op="read") == 6
     assert metrics.value(name, **a, op="write") == 7
     assert len(metrics.samples(name)) == 2
+    name = "ioband_group_min_bytes_per_second"
+    assert metrics.families[name].unit == "bytes_per_second"
+    assert metrics.value(name) == metrics.value(name, **a, op="write") == 3
+    name = "ioband_group_min_ios_per_second"
+    assert metrics.value(name) == metrics.value(name, **a, op="write") == 2
 
 
 def test_histograms(host: Fake) -> None:

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl get-max, get-min: what bounds a group, wherever it is. */
+#include <stdlib.h>
+
+#include "answer.h"
+#include "verbs.h"
+
+enum { TEXTS = ANSWER_COLUMNS, NUMBERS = TEXTS + RATES,
+	COLUMNS = NUMBERS + RATES };
+
+#define BOUND_COLUMNS(rates)						\
+	{								\
+		ANSWER_LEADS,						\
+		[TEXTS + RBPS] = { "RBPS", NULL, COLUMN_TEXT },		\
+		[TEXTS + WBPS] = { "WBPS", NULL, COLUMN_TEXT },		\
+		[TEXTS + RIOPS] = { "RIOPS", NULL, COLUMN_TEXT },	\
+		[TEXTS + WIOPS] = { "WIOPS", NULL, COLUMN_TEXT },	\
+		rates,							\
+	}
+
+static const struct column columns[BOUNDS][COLUMNS] = {
+	[MAXIMUM] = BOUND_COLUMNS(PRINT_MAX(NUMBERS)),
+	[MINIMUM] = BOUND_COLUMNS(PRINT_MIN(NUMBERS)),
+};
+
+static void fill(struct table *table, struct row *row,
+		 const struct ioband_group *group, enum bound bound)
+{
+	const struct bounds *bounds = group ? &group->bounds : &bounds_none;
+	const struct rates *rates = &bounds->of[bound];
+
+	for (int rate = 0; rate < RATES; rate++) {
+		char *text = rate_text(rates, bound, rate);
+
+		print_text(table, row, TEXTS + rate, text);
+		free(text);
+	}
+	print_rates(table, row, NUMBERS, rates);
+}
+
+static void fill_max(struct table *table, struct row *row,
+		     const struct ioband_group *group)
+{
+	fill(table, row, group, MAXIMUM);
+}
+
+static void fill_min(struct table *table, struct row *row,
+		     const struct ioband_group *group)
+{
+	fill(table, row, group, MINIMUM);
+}
+
+static int run_max(const struct args *args)
+{
+	static const struct answer_kind kind = {
+		"maxima", columns[MAXIMUM], COLUMNS, fill_max
+	};
+
+	return answer_run(&kind, args);
+}
+
+static int run_min(const struct args *args)
+{
+	static const struct answer_kind kind = {
+		"minima", columns[MINIMUM], COLUMNS, fill_min
+	};
+
+	return answer_run(&kind, args);
+}
+
+static const struct option_spec options[] = {
+	SPEC_DEVICE, SPEC_POOL, SPEC_JSON, { .name = NULL }
+};
+
+const struct verb verb_get_max = {
+	.name = "get-max",
+	.args = "GROUP",
+	.summary = "Show what a group may have at most, in each pool that sorts its I/O",
+	.min = 1,
+	.max = 1,
+	.options = options,
+	.run = run_max,
+};
+
+const struct verb verb_get_min = {
+	.name = "get-min",
+	.args = "GROUP",
+	.summary = "Show what a group is promised, in each pool that sorts its I/O",
+	.min = 1,
+	.max = 1,
+	.options = options,
+	.run = run_min,
+};

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl set-max, set-min: what a group may have at most, and what it is promised. */
+#include <stdlib.h>
+
+#include "alloc.h"
+#include "group.h"
+#include "query.h"
+#include "verbs.h"
+
+/**
+ * struct wish - what is to be set
+ * @devices: all
+ * @args: the command line
+ * @bound: a maximum or a minimum
+ * @rates: the rates
+ * @given: which of them
+ */
+struct wish {
+	const struct ioband_devices *devices;
+	const struct args *args;
+	enum bound bound;
+	struct rates rates;
+	unsigned int given;
+};
+
+static int set_bound(const struct ioband_device *device,
+		     const struct group_ref *group, void *data)
+{
+	const struct wish *wish = data;
+
+	return query_bound(device, group->message, wish->bound, &wish->rates,
+			   wish->given);
+}
+
+/* The kernel takes a minimum above the maximum, and keeps to the maximum. */
+static int check_bound(const struct ioband_device *device,
+		       const struct group_ref *ref, void *data)
+{
+	const struct wish *wish = data;
+	enum bound other = wish->bound == MAXIMUM ? MINIMUM : MAXIMUM;
+	const struct ioband_group *group;
+	struct bounds bounds = bounds_none;
+	struct problem problem;
+	struct groups groups;
+	int code = query_groups(device, &groups);
+
+	group = group_listed(wish->devices, &groups, ref, device);
+	if (group)
+		bounds.of[other] = group->bounds.of[other];
+	bounds.of[wish->bound] = wish->rates;
+	groups_free(&groups);
+	if (code == EXIT_OK && bounds_check(&bounds, &problem))
+		code = fail(EXIT_USAGE,
+			    "%s in pool %s: %s, which goes first; change the %s before, with set-%s",
+			    wish->args->operand[0], device->table.pool,
+			    problem.text, bound_kinds[other].noun,
+			    bound_kinds[other].key);
+	return code;
+}
+
+static int read_wish(struct wish *wish)
+{
+	const struct args *args = wish->args;
+	char *text = xstrdup(args->operand[1]), *longer;
+	struct problem problem;
+	int result;
+
+	for (int i = 2; i < args->n; i++) {
+		longer = xasprintf("%s %s", text, args->operand[i]);
+		free(text);
+		text = longer;
+	}
+	result = rates_read(text, wish->bound, &wish->rates, &wish->given,
+			    &problem);
+	free(text);
+	return result ? fail(EXIT_USAGE, "%s", problem.text) : EXIT_OK;
+}
+
+static int run(const struct args *args, enum bound bound, const char *what)
+{
+	struct ioband_devices devices;
+	struct wish wish = {
+		.devices = &devices, .args = args, .bound = bound,
+	};
+	const char *key = bound_kinds[bound].key;
+	int code;
+
+	if (args->n < 2)
+		return fail(EXIT_USAGE,
+			    "set-%s takes GROUP and %s: rbps=, wbps=, riops=, wiops=, or default; see 'iobandctl help set-%s'",
+			    key, what, key);
+	code = read_wish(&wish);
+	if (code == EXIT_OK)
+		code = ioband_load(&devices);
+	if (code != EXIT_OK)
+		return code;
+	if (rates_are_set(&wish.rates))
+		code = group_visit(&devices, args, check_bound, &wish);
+	if (code == EXIT_OK)
+		code = group_visit(&devices, args, set_bound, &wish);
+	ioband_free(&devices);
+	return code;
+}
+
+static int run_max(const struct args *args)
+{
+	return run(args, MAXIMUM, "what it may have at most");
+}
+
+static int run_min(const struct args *args)
+{
+	return run(args, MINIMUM, "what it is promised");
+}
+
+static const struct option_spec options[] = {
+	SPEC_DEVICE, SPEC_POOL, { .name = NULL }
+};
+
+const struct verb verb_set_max = {
+	.name = "set-max",
+	.args = "GROUP RATE...",
+	.summary = "Bound what a group may have: rbps=, wbps=, riops=, wiops=N, or 'default'",
+	.max = ARGS_ANY,
+	.options = options,
+	.run = run_max,
+};
+
+const struct verb verb_set_min = {
+	.name = "set-min",
+	.args = "GROUP RATE...",
+	.summary = "Promise a group: rbps=, wbps=, riops=, wiops=N, or 'default'",
+	.max = ARGS_ANY,
+	.options = options,
+	.run = run_min,
+};

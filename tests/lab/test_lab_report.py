@@ -51,6 +51,7 @@ metric = "bandwidth_mbps"
 relative_to = "none"
 at_least = 0.9
 expect = "missed"
+missed = "It is too slow."
 [[goal]]
 name = "half of alone"
 metric = "bandwidth_mbps"
@@ -58,6 +59,7 @@ of = "b"
 relative_to = "alone"
 at_least = 0.45
 expect = "missed"
+missed = "It is too slow."
 [[goal]]
 name = "just to know"
 metric = "iops"

@@ -50,6 +50,7 @@ of = "late"
 relative_to = "alone"
 at_least = 0.5
 expect = "missed"
+missed = "It is too slow."
 variants = ["many"]
 """
 
@@ -104,6 +105,8 @@ def test_members() -> None:
         ('"share_error_pct"', '"shares"', "goal[1].metric: 'shares' is none of"),
         ('expect = "met"', 'expect = "maybe"', "goal[1].expect: 'maybe' is none of met, missed"),
         ('expect = "met"', "", "goal[1].expect: is"),
+        ('missed = "It is too slow."', "", "goal[2].missed: says why"),
+        ('expect = "met"', 'expect = "met"\nmissed = "No."', "goal[1].missed: says why"),
         ('of = "late"', 'of = "g9"', "goal[2].of: there is no group or job 'g9'"),
         ('of = "late"', 'of = ["late", "g1"]', "goal[2].base: is one group or job"),
         ('of = "late"', 'of = "late"\nwindow_ms = 3', "goal[2].window_ms: there is no such key"),

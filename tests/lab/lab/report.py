@@ -82,6 +82,7 @@ def document(results: Results) -> dict[str, Any]:
                 "relative_to": goal.relative_to,
                 "state": verdict.state,
                 "expect": goal.expect,
+                "missed": goal.missed,
                 "worst": verdict.worst,
                 "why": verdict.why,
                 "values": {key: _number(value) for key, value in verdict.values.items()},
@@ -220,6 +221,10 @@ def page(name: str, found: dict[str, Any], command: str) -> str:
     )
     if goals := _goal_lines(found, sanity=False):
         parts += ["## Goals", table(GOAL_HEADS, goals)]
+    if missed := [
+        f"* **{goal['name']}**: {goal['missed']}" for goal in found["goals"] if goal.get("missed")
+    ]:
+        parts += ["## Why goals are missed", "\n".join(missed)]
     if sane := _goal_lines(found, sanity=True):
         parts += ["## What is known of the peers", table(SANITY_HEADS, sane)]
     parts += [f"![bandwidth]({name}-bandwidth.svg)", f"![latency]({name}-latency.svg)"]

@@ -118,6 +118,7 @@ class Goal:
     flat_pct: float | None
     variants: tuple[str, ...]
     expect: str
+    missed: str  # why, and what was tried; with expect "missed" only
     quick: bool
     sanity: bool
 
@@ -386,7 +387,7 @@ def _read_run(table: _Table, variants: tuple[str, ...], default: Run | None) -> 
 
 GOAL_KEYS = (
     "name, text, metric, of, peer, relative_to, base, equals, within_pct, at_least, at_most, "
-    "flat_pct, variants, expect, quick, sanity and the metric's options"
+    "flat_pct, variants, expect, missed, quick, sanity and the metric's options"
 )
 
 
@@ -422,6 +423,7 @@ def _read_goal(
         flat_pct=table.optional_number("flat_pct"),
         variants=table.choices("variants", variants, variants),
         expect=table.choice("expect", ("met", "missed", ""), ""),
+        missed=table.text("missed", ""),
         quick=table.flag("quick", False),
         sanity=table.flag("sanity", False),
     )
@@ -430,6 +432,8 @@ def _read_goal(
         raise table.fail("base", "is one group or job when compared with what it does alone")
     if goal.bounded != bool(goal.expect):
         raise table.fail("expect", 'is "met" or "missed" for a goal with bounds, else left out')
+    if (goal.expect == "missed") != bool(goal.missed):
+        raise table.fail("missed", 'says why a goal is missed, where "expect" says that it is')
     return goal
 
 

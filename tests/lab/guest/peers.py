@@ -114,18 +114,15 @@ def ioband(peer: Peer) -> None:
         peer.devices[name] = stack.dm_create(f"ioband-{name}".rstrip("-"), table)
     first = next(iter(peer.devices.values()))
     for group in peer.groups:
-        message = ("weight", f"cgroup:{group['path']}", str(group["weight"]))
-        stack.run("dmsetup", "message", first, "0", *message)
-        if group["max_mibps"]:
-            rate = round(group["max_mibps"] * MIB)
-            most = ("max", f"cgroup:{group['path']}", f"rbps={rate}", f"wbps={rate}")
-            stack.run("dmsetup", "message", first, "0", *most)
-    for key, feature in (
-        ("min_mibps", "a minimum"),
-        ("latency_ms", "a latency target"),
-    ):
-        if any(group[key] for group in peer.groups):
-            peer.notes.append(NOT_YET + feature)
+        name = f"cgroup:{group['path']}"
+        stack.run("dmsetup", "message", first, "0", "weight", name, str(group["weight"]))
+        for bound in ("min", "max"):
+            if group[f"{bound}_mibps"]:
+                rate = round(group[f"{bound}_mibps"] * MIB)
+                words = (bound, name, f"rbps={rate}", f"wbps={rate}")
+                stack.run("dmsetup", "message", first, "0", *words)
+    if any(group["latency_ms"] for group in peer.groups):
+        peer.notes.append(f"{NOT_YET}a latency target")
 
 
 PEERS: dict[str, Callable[[Peer], None]] = {

@@ -34,6 +34,7 @@ def test_disks_come_and_go(guest: Guest) -> None:
             assert "DM_LV_NAME=lv0" in guest.run(["udevadm", "info", volume]).out
             with mounted(guest, volume):
                 pass
+        guest.run(["udevadm", "settle"])  # nobody reads it
         guest.unplug("one")
         wait_until(guest, lambda link=link: not guest.exists(link), f"{link} is still there")
 
@@ -50,6 +51,6 @@ def test_disks_stay_when_it_reboots(guest: Guest) -> None:
     guest.reboot()
     assert guest.read("/srv/file") == "content"
     assert guest.boot_state == "running"
-    guest.run(["umount", "/srv"])
+    guest.run("umount /srv && udevadm settle")
     guest.unplug("kept")
     shutil.rmtree(etc)

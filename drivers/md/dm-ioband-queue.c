@@ -23,6 +23,14 @@
  * timer.  As none of these may submit a bio, the bio goes to its target's ready
  * list, and a worker of the target sends it down: each target has its own, so
  * that a device that blocks its worker does not hold up the others.
+ *
+ * In the shared state a task sends its bio down itself only if that is known not to
+ * block it.  A device that has no request left puts to sleep whoever comes with a bio
+ * (blk_mq_get_tag()), and a task that sleeps there has no other bios waiting here: as
+ * many tasks as the limit exceeds the device's requests by would take turns there, one
+ * bio each, whatever their weights.  So it is the worker that finds out how many may be
+ * in flight, note_roomy(): whether it had to sleep its count of voluntary context
+ * switches says.
  */
 #include "dm-ioband.h"
 
@@ -426,12 +434,35 @@ enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+/* How a worker got rid of what it had to send down. */
+enum passage {
+	NOTHING_SENT,	/* it has just begun */
+	UNHINDERED,
+	SLEEPING,	/* somewhere the device had no request left */
+};
+
+/* Of what was released all has been sent down, but for what is ready or due now. */
+static void note_roomy(struct ioband_target *target, enum passage passage)
+{
+	const s64 inflight = target->pool->core.inflight_ios;
+
+	lockdep_assert_held(&target->pool->lock);
+	if (passage == SLEEPING)
+		target->roomy_ios /= 2;
+	else if (passage != NOTHING_SENT && inflight > target->roomy_ios &&
+		 list_empty(&target->due))
+		target->roomy_ios = max_t(s64, target->roomy_ios,
+					  inflight - 1 - bio_list_size(&target->ready));
+}
+
 /* Return: false if there is nothing to send down, and the worker has ended. */
-static bool take_ready(struct ioband_target *target, struct bio_list *ready)
+static bool take_ready(struct ioband_target *target, struct bio_list *ready,
+		       enum passage passage)
 {
 	bool more;
 
 	spin_lock_irq(&target->pool->lock);
+	note_roomy(target, passage);
 	*ready = target->ready;
 	bio_list_init(&target->ready);
 	more = !bio_list_empty(ready) || !list_empty(&target->due) || target->flush_due;
@@ -467,16 +498,20 @@ static void submit_due(struct ioband_target *target)
 static void submit_ready(struct work_struct *work)
 {
 	struct ioband_target *target = container_of(work, struct ioband_target, submit);
+	enum passage passage = NOTHING_SENT;
 	struct bio_list ready;
 	struct blk_plug plug;
 	struct bio *bio;
 
-	while (take_ready(target, &ready)) {
+	while (take_ready(target, &ready, passage)) {
+		const unsigned long switches = current->nvcsw;
+
 		blk_start_plug(&plug);
 		while ((bio = bio_list_pop(&ready)))
 			dm_submit_bio_remap(bio, NULL);
 		submit_due(target);
 		blk_finish_plug(&plug);
+		passage = current->nvcsw == switches ? UNHINDERED : SLEEPING;
 		ioband_flush_submit(target);
 		cond_resched();
 	}
@@ -551,6 +586,12 @@ enum verdict {
 	GIVEN_BACK,	/* the device is being suspended */
 };
 
+/* Would the task have to wait for a request of the device, as far as is known? */
+static bool may_sleep_below(const struct ioband_io *io)
+{
+	return io->group->pool->core.inflight_ios > io->target->roomy_ios;
+}
+
 static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency urgency)
 {
 	struct ioband_group *group = io->group;
@@ -580,7 +621,8 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 		return REFUSED;
 	first = leaf->state != IOBAND_WAITING;
 	ioband_core_wait(core, leaf, io->bill.way, now_ns);
-	if (!first || goes_in_pieces(io) || ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
+	if (!first || goes_in_pieces(io) || may_sleep_below(io) ||
+	    ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
 		hold(io, bio, now_ns);
 		return HELD;
 	}

@@ -442,6 +442,8 @@ struct ioband_member {
  * @due: bios of which it has to send pieces down; under the pool's lock
  * @submitting: @submit is queued or at work, and will see what is added to
  *	@ready and @due; under the pool's lock
+ * @roomy_ios: so many may be in flight in the pool, and another bio goes down without
+ *	sleep, as far as @submit has seen; under the pool's lock
  * @submit_wq: for @submit alone: when memory is short, one target must not
  *	wait for the rescuer that another blocks
  * @submit: sends them down
@@ -466,6 +468,7 @@ struct ioband_target {
 	struct bio_list ready;
 	struct list_head due;
 	bool submitting;
+	u32 roomy_ios;
 	struct workqueue_struct *submit_wq;
 	struct work_struct submit;
 	struct bio_set pieces;

@@ -129,6 +129,25 @@ def test_loads(ioband: Guest, load: str, measure: str) -> None:
     assert_shares(got, {"/a": 3, "/b": 1}, quantum)
 
 
+@pytest.mark.parametrize("sizes", [("64k", "64k"), ("4k", "512k")])
+def test_limit_above_what_the_device_takes(ioband: Guest, sizes: tuple[str, str]) -> None:
+    """Tasks do not queue for the device's two requests, where weights do not count."""
+    guest = ioband
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "d", below, depth=5) as device,
+        cgroups(guest, "a", "b") as group,
+    ):
+        device.set_weight(group["a"], 300)
+        streams = [
+            stream(path, device.path, group[path], bs=size, iodepth=8)
+            for path, size in zip("ab", sizes, strict=True)
+        ]
+        with running(guest, *streams):
+            got = service(device)
+    assert_shares(got, {"/a": 3, "/b": 1}, 512 << 10)
+
+
 @pytest.mark.parametrize(
     ("measure", "what", "small"), [("bytes", "bytes", "64k"), ("time", "ios", "4k")]
 )

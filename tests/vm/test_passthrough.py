@@ -22,6 +22,7 @@ from harness.devices import (
 from harness.guest import SHARE, CommandError, Guest, Job
 from harness.ioband import Ioband, table_line
 from harness.load import READ_NOWAIT, fio
+from harness.waiting import wait_until
 
 SECTOR = 512
 # A millisecond for each I/O: with so much to wait for, bios are held.
@@ -307,6 +308,8 @@ def test_polled(ioband: Guest, rivals: int) -> None:
             "hipri": 1,
             "iodepth": 8,
         }
+        if load:
+            wait_until(guest, lambda: device.io()["root"].read.ios > 0, "the rival reads nothing")
         assert fio(guest, a, **options)["read"]["total_ios"] == 512
         done = device.io()["/a"]
         assert (done.read.ios, done.inflight) == (512, 0)

@@ -82,16 +82,15 @@ static void scan_shared(struct ioband_pool *pool)
 }
 
 /*
- * In the open state the CPUs have to be asked, which takes a while if there are
+ * Of the open state the CPUs have to be asked, which takes a while if there are
  * many: one group at a time, and pinned, so that interrupts are on meanwhile.
- *
- * Return: bios in flight, of all active groups.
  */
-static u32 scan_open(struct ioband_pool *pool)
+static void scan_open(struct ioband_pool *pool, struct ioband_progress *sum)
 {
 	struct ioband_group *group;
 	unsigned int left;
-	u32 inflight = 0;
+
+	*sum = (struct ioband_progress) {};
 
 	spin_lock_irq(&pool->lock);
 	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
@@ -114,11 +113,22 @@ static u32 scan_open(struct ioband_pool *pool)
 		if (!list_empty(&group->active))
 			note_progress(group, moved || progress.inflight || group->held_ios);
 		group->seen_ios = progress.ios;
-		inflight += progress.inflight;
+		sum->inflight += progress.inflight;
+		sum->open += progress.open;
 		ioband_stats_unpin(stats);
 	}
 	spin_unlock_irq(&pool->lock);
-	return inflight;
+}
+
+/* Bios in flight that went in the open state, while they may matter. */
+static u32 count_open(struct ioband_pool *pool)
+{
+	struct ioband_progress sum;
+
+	if (time_after(jiffies, READ_ONCE(pool->open_until)))
+		return 0;
+	scan_open(pool, &sum);
+	return sum.open;
 }
 
 /* What may be in flight while groups compete, and in what pieces. */
@@ -156,8 +166,11 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 {
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
 	pool->sample.peak_ios = pool->peak_ios;
-	/* What goes when others are held back for the sake of one says nothing of the device. */
-	if (pool->core.late)
+	/*
+	 * What goes when others are held back for the sake of one says nothing of the
+	 * device, nor does what goes beside bios that do not count here.
+	 */
+	if (pool->core.late || pool->open_ios)
 		ioband_depth_stop(&pool->depth);
 	else if (ioband_pool_finds_depth(pool))
 		ioband_depth_sample(&pool->depth, &pool->sample);
@@ -192,10 +205,14 @@ static bool is_calm(struct ioband_pool *pool)
 
 static void tick_shared(struct ioband_pool *pool)
 {
+	const u32 open_ios = count_open(pool);
 	u64 now_ns;
 
 	spin_lock_irq(&pool->lock);
 	now_ns = ktime_get_ns();
+	pool->open_ios = open_ios;
+	if (!open_ios)
+		WRITE_ONCE(pool->open_until, jiffies - 1);
 	scan_shared(pool);
 	tick_depth(pool, now_ns);
 	if (pool->nr_active <= 1 || is_calm(pool)) {
@@ -212,10 +229,12 @@ static void tick_shared(struct ioband_pool *pool)
 
 static void tick_open(struct ioband_pool *pool)
 {
-	u32 inflight = scan_open(pool);
+	struct ioband_progress sum;
+	u32 inflight;
 
+	scan_open(pool, &sum);
 	spin_lock_irq(&pool->lock);
-	inflight -= min(inflight, pool->held_ios);	/* those that a maximum holds */
+	inflight = sum.inflight - min(sum.inflight, pool->held_ios); /* a maximum holds these */
 	/*
 	 * More than is_calm() allows; a device with a short queue of its own
 	 * makes the submitters wait, and the limit may never be reached.

@@ -58,6 +58,14 @@
  */
 #define IOBAND_READS_AHEAD	2
 
+/*
+ * How long bios of the open state count, when groups compete: those that the device has
+ * are soon back, and more are not sent in their place.  It may have put to sleep a task
+ * that came while it had no request left, and would never wake it if what comes next
+ * always found the one that is free.
+ */
+#define IOBAND_OPEN_TIME	(HZ / 2)
+
 static struct ioband_stream *stream_of_leaf(struct ioband_leaf *leaf)
 {
 	return container_of(leaf, struct ioband_stream, leaf);
@@ -102,8 +110,11 @@ void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns)
 {
 	const bool shared = pool->state == IOBAND_SHARED;
 	const u64 slice_ns = shared ? pool->slice_ms * (u64)NSEC_PER_MSEC : 0;
+	u32 limit_ios = shared ? pool->limit_ios : U32_MAX;
 
-	ioband_core_set_limit(&pool->core, shared ? pool->limit_ios : U32_MAX, pool->stuck_ios);
+	if (limit_ios < U32_MAX)
+		limit_ios -= min(pool->open_ios, limit_ios / 2);
+	ioband_core_set_limit(&pool->core, limit_ios, pool->stuck_ios);
 	ioband_core_set_slice(&pool->core, slice_ns, pool->measure == IOBAND_MEASURE_TIME, now_ns);
 	/* 2 % of 100 ms: a timer is late, or the device is another group's. */
 	ioband_core_set_slack(&pool->core, 2 * NSEC_PER_MSEC + hrtimer_resolution + slice_ns / 2);
@@ -126,6 +137,8 @@ void ioband_queue_share(struct ioband_pool *pool)
 	pool->done_ns = now_ns;
 	pool->peak_ios = pool->core.inflight_ios;
 	pool->calm_ticks = 0;
+	pool->open_ios = 0;	/* the tick counts them */
+	pool->open_until = jiffies + IOBAND_OPEN_TIME;
 	ioband_queue_apply(pool, now_ns);
 	update_open(pool);
 }
@@ -742,6 +755,7 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	io->bill.ios = 1;
 	io->level = ioband_stream_level(bio);
 	io->bill.cached = ioband_flush_is_needed(target, bio);
+	io->shared = false;
 	io->piece = 0;
 	io->piece_least = ioband_piece_least(bio);
 	flags = lock_group(pool, io, bio, mode, own, may_wait && urgency == IN_TURN);
@@ -775,9 +789,10 @@ static bool pass_open(struct ioband_io *io, struct ioband_group *group)
 	stats = rcu_dereference_sched(group->stats);
 	if (unlikely(!stats))
 		return false;
-	ioband_stats_pin(stats);
+	ioband_stats_pin_open(stats);
 	io->group = group;
 	io->stats = stats;
+	io->open = true;
 	return true;
 }
 
@@ -890,9 +905,13 @@ void ioband_queue_done(struct ioband_io *io)
 	const u64 now_ns = ktime_get_ns();
 
 	ioband_stats_completed(io, now_ns);
-	if (io->shared)
-		complete_shared(io, &io->bill, now_ns);
-	ioband_stats_unpin(io->stats);
+	if (likely(io->open)) {
+		ioband_stats_unpin_open(io->stats);
+	} else {
+		if (io->shared)
+			complete_shared(io, &io->bill, now_ns);
+		ioband_stats_unpin(io->stats);
+	}
 	io->group = NULL;
 }
 

@@ -284,8 +284,11 @@ static int stats_inflight(const struct ioband_stats *stats)
 {
 	int cpu, sum = 0;
 
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(stats->cpu, cpu)->inflight);
+	for_each_possible_cpu(cpu) {
+		const struct ioband_cpu_stats *part = per_cpu_ptr(stats->cpu, cpu);
+
+		sum += READ_ONCE(part->inflight) + READ_ONCE(part->open);
+	}
 	/* Pairs with that of ioband_stats_unpin(): zero means that all is done. */
 	smp_mb();
 	return sum;
@@ -356,15 +359,20 @@ bool ioband_stats_in_use(struct ioband_group *group)
 void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress)
 {
 	struct ioband_counters total[IOBAND_NR_DIRS] = {};
-	int cpu, dir, pins;
+	int cpu, dir, pins, open = 0;
 
-	for_each_possible_cpu(cpu)
-		add_counters(total, per_cpu_ptr(stats->cpu, cpu)->dir);
+	for_each_possible_cpu(cpu) {
+		const struct ioband_cpu_stats *part = per_cpu_ptr(stats->cpu, cpu);
+
+		add_counters(total, part->dir);
+		open += READ_ONCE(part->open);
+	}
 	pins = stats_inflight(stats);
 	progress->ios = 0;
 	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		progress->ios += total[dir].ios;
 	progress->inflight = max(pins - 1, 0);
+	progress->open = max(open, 0);
 }
 
 /**

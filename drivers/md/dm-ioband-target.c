@@ -158,7 +158,7 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 
 	io->target = target;
 	io->group = NULL;
-	io->shared = false;
+	io->open = false;
 	if (unlikely(!bio_sectors(bio))) {
 		/* An empty flush: others wait for it, and it has no size. */
 		bio_set_dev(bio, target->dev->bdev);

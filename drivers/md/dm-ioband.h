@@ -95,10 +95,12 @@ struct ioband_counters {
  * that are in its histograms
  * @inflight: bios of the group on this CPU: submitted less completed; only the
  *	sum over all CPUs has a meaning.  Pins the counters and the group.
+ * @open: likewise, and apart, of those that went in the open state
  * @dir: counters
  */
 struct ioband_cpu_stats {
 	int inflight;
+	int open;
 	struct ioband_counters dir[IOBAND_NR_DIRS];
 };
 
@@ -312,6 +314,8 @@ enum ioband_state {
  * @piece_bytes: size of the pieces in which large bios go then, or 0
  * @slice_ms: how long a leaf has the device to itself in the shared state, or 0
  * @stuck_ios: bios in flight at devices that do not answer, on top of the limit
+ * @open_ios: in the shared state, bios still in flight of those that went in the open one
+ * @open_until: how long they are looked for, in jiffies
  * @measure: what is shared
  * @state: see &enum ioband_state
  * @root: top of the tree
@@ -362,6 +366,8 @@ struct ioband_pool {
 	u32 piece_bytes;
 	u32 slice_ms;
 	u32 stuck_ios;
+	u32 open_ios;
+	unsigned long open_until;
 	enum ioband_measure measure;
 	enum ioband_state state;
 	struct ioband_group *root;
@@ -492,6 +498,7 @@ struct ioband_target {
  * @bytes: that it covers
  * @dir: see &enum ioband_dir
  * @level: see ioband_stream_level()
+ * @open: it went in the open state, past the core
  * @shared: the core knows of it, as a whole
  * @piece_least: the smallest pieces that it may go in; 0: as a whole only
  * @piece: size of its pieces; 0: it goes as a whole
@@ -513,6 +520,7 @@ struct ioband_io {
 	u32 bytes;
 	u8 dir;
 	u8 level;
+	bool open;
 	bool shared;
 	bool atomic;
 	u32 piece_least;
@@ -769,10 +777,12 @@ static inline void ioband_stats_completed(struct ioband_io *io, u64 now_ns)
  * struct ioband_progress - what a group has done and is doing
  * @ios: bios completed
  * @inflight: bios held or in flight
+ * @open: of these, those that went in the open state
  */
 struct ioband_progress {
 	u64 ios;
 	u32 inflight;
+	u32 open;
 };
 
 static inline void ioband_stats_pin(struct ioband_stats *stats)
@@ -785,6 +795,18 @@ static inline void ioband_stats_unpin(struct ioband_stats *stats)
 {
 	smp_mb__before_atomic();	/* pairs with that of whoever adds up */
 	this_cpu_dec(stats->cpu->inflight);
+}
+
+/* The same for a bio of the open state. */
+static inline void ioband_stats_pin_open(struct ioband_stats *stats)
+{
+	this_cpu_inc(stats->cpu->open);
+}
+
+static inline void ioband_stats_unpin_open(struct ioband_stats *stats)
+{
+	smp_mb__before_atomic();	/* pairs with that of whoever adds up */
+	this_cpu_dec(stats->cpu->open);
 }
 
 void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress);

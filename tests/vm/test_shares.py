@@ -343,6 +343,20 @@ def test_pool_opens_when_one_group_is_left(ioband: Guest) -> None:
         assert device.io()["/a"].read.held == before
 
 
+def test_who_sleeps_below_is_not_forgotten(ioband: Guest) -> None:
+    """A task that waits for one of the device's requests when another one comes."""
+    guest = ioband
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "d", below, depth=2) as device,
+        cgroups(guest, "a", "b") as group,
+    ):
+        for _ in range(8):
+            with running(guest, *(stream(path, device.path, group[path]) for path in "ab")):
+                got = service(device, seconds=0.5)
+            assert_shares(got, {"/a": 1, "/b": 1}, 65536)
+
+
 def test_tracepoints(ioband: Guest) -> None:
     guest = ioband
     events = ("hold", "release", "charge", "group_create", "group_free")

@@ -8,6 +8,8 @@ from cprograms import cases, run_case
 
 PROGRAMS = (
     "core_test",
+    "turn_test",
+    "cap_test",
     "core_fuzz",
     "sim_test",
     "slice_test",

@@ -18,7 +18,16 @@ from mutants import (
     survives,
 )
 
-CORE_PROGRAMS = ("core_test", "core_fuzz", "many_test", "sim_test", "slice_test", "floor_test")
+CORE_PROGRAMS = (
+    "core_test",
+    "turn_test",
+    "cap_test",
+    "core_fuzz",
+    "many_test",
+    "sim_test",
+    "slice_test",
+    "floor_test",
+)
 # By source: its mistakes, and the programs of which one must notice each.
 SOURCES = {
     "dm-ioband-core.c": (CORE, CORE_PROGRAMS),

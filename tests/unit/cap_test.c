@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Maxima, rule by rule.
+ */
+#include <string.h>
+
+#include "rules.h"
+
+static struct ioband_bill bill_that_way(u32 bytes, enum ioband_way way)
+{
+	return (struct ioband_bill) { .charge = bytes, .bytes = bytes, .ios = 1, .way = way };
+}
+
+static void wait_that_way(struct tree_leaf *leaf, u32 bytes, enum ioband_way way)
+{
+	tree_wait(tree, leaf, bill_that_way(bytes, way));
+	tree_check(tree);
+}
+
+static void bound_bytes(struct ioband_ent *ent, u64 reads, u64 writes)
+{
+	const struct ioband_rates rates = { .bytes = { reads, writes } };
+
+	tree_set_rates(tree, ent, &rates);
+	tree_check(tree);
+}
+
+/*
+ * For so long: keep each of the leaves backlogged with reads, complete all at once, and
+ * go on when the core says so, @late_ns after that.  Counts what each was served.
+ */
+static void run_backlogged(struct tree_leaf **leaves, u32 *served, u32 nr, u32 bytes, u64 ns,
+			   u64 late_ns)
+{
+	const u64 end_ns = tree->now_ns + ns;
+	u64 wake_ns;
+	u32 i;
+
+	memset(served, 0, nr * sizeof(*served));
+	while (tree->now_ns < end_ns) {
+		struct tree_leaf *leaf;
+
+		for (i = 0; i < nr; i++)
+			if (!leaves[i]->nr_held)
+				wait_that_way(leaves[i], bytes, IOBAND_WAY_READ);
+		leaf = tree_serve(tree, &wake_ns);
+		for (i = 0; i < nr; i++)
+			served[i] += leaf == leaves[i];
+		complete_all();
+		if (leaf)
+			tree->now_ns += 10 * USEC;
+		else
+			tree->now_ns = wake_ns + late_ns;
+	}
+}
+
+static void a_maximum_is_exact(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	u32 served;
+
+	(void)state;
+	bound_bytes(&leaf->leaf.ent, 10 * MIB, 0);
+	run_backlogged(&leaf, &served, 1, 64 * KIB, 10000 * MSEC, 0);
+	assert_in_range(served, 1600, 1601);
+}
+
+static void a_maximum_of_odd_size_is_exact(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	const struct ioband_rates rates = { .ios = { 70001, 0 } };
+	u32 served;
+
+	(void)state;
+	tree_set_rates(tree, &leaf->leaf.ent, &rates);
+	run_backlogged(&leaf, &served, 1, 4 * KIB, 10000 * MSEC, 0);
+	assert_in_range(served, 700010, 700010 + 70 + 1);	/* 1 ms is made good */
+}
+
+static void lateness_is_made_good(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	u32 served;
+
+	(void)state;
+	bound_bytes(&leaf->leaf.ent, 10 * MIB, 0);
+	run_backlogged(&leaf, &served, 1, 64 * KIB, 10000 * MSEC, 900 * USEC);
+	assert_in_range(served, 1599, 1601);
+}
+
+static void nobody_saves_up(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	u32 served;
+
+	(void)state;
+	bound_bytes(&leaf->leaf.ent, 10 * MIB, 0);
+	run_backlogged(&leaf, &served, 1, 64 * KIB, 100 * MSEC, 0);
+	tree->now_ns += 10000 * MSEC;
+	run_backlogged(&leaf, &served, 1, 64 * KIB, 100 * MSEC, 0);
+	assert_in_range(served, 16, 17);
+}
+
+static void both_bounds_hold(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	const struct ioband_rates rates = { .bytes = { 10 * MIB, 0 }, .ios = { 100, 0 } };
+	u32 served;
+
+	(void)state;
+	tree_set_rates(tree, &leaf->leaf.ent, &rates);
+	run_backlogged(&leaf, &served, 1, 4 * KIB, 1000 * MSEC, 0);
+	assert_in_range(served, 100, 101);
+	run_backlogged(&leaf, &served, 1, MIB, 1000 * MSEC, 0);
+	assert_in_range(served, 10, 11);
+}
+
+/* The pieces of a bio count as one, and are not held up by what the first has used up. */
+static void pieces_count_once(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	const struct ioband_rates rates = { .ios = { 1, 0 } };
+	struct ioband_bill piece = bill_that_way(4 * KIB, IOBAND_WAY_READ);
+	const u64 start_ns = tree->now_ns;
+	u64 wake_ns;
+	int i;
+
+	(void)state;
+	tree_set_rates(tree, &leaf->leaf.ent, &rates);
+	for (i = 0; i < 10; i++) {
+		piece.ios = !i;
+		piece.more = i < 9;
+		tree_wait(tree, leaf, piece);
+		assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
+	}
+	tree_wait(tree, leaf, piece);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_int_equal(wake_ns, start_ns + 999 * MSEC);
+	complete_all();
+}
+
+static void the_other_way_is_free(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	const u64 start_ns = tree->now_ns;
+	u64 wake_ns;
+
+	(void)state;
+	bound_bytes(&leaf->leaf.ent, 0, MIB);
+	wait_that_way(leaf, MIB, IOBAND_WAY_WRITE);
+	wait_that_way(leaf, MIB, IOBAND_WAY_WRITE);
+	wait_that_way(leaf, MIB, IOBAND_WAY_READ);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
+	assert_int_equal(leaf->held[0].way, IOBAND_WAY_WRITE);
+	assert_int_equal(leaf->nr_held, 1);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_int_equal(wake_ns, start_ns + 999 * MSEC);
+	complete_all();
+}
+
+/* Below a maximum weights count, and it does not matter who is bounded above. */
+static void weights_count_below_a_maximum(void **state)
+{
+	struct tree_node *node = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *leaves[] = {
+		tree_add_leaf(tree, node, 200), tree_add_leaf(tree, node, 100),
+	};
+	u32 served[2];
+
+	(void)state;
+	bound_bytes(&node->node.ent, 10 * MIB, 0);
+	run_backlogged(leaves, served, 2, 64 * KIB, 6000 * MSEC, 0);
+	assert_in_range(served[0], 639, 641);
+	assert_in_range(served[1], 319, 321);
+}
+
+static void the_least_of_all_levels_holds(void **state)
+{
+	struct tree_node *node = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *leaves[] = {
+		tree_add_leaf(tree, node, 100), tree_add_leaf(tree, node, 100),
+	};
+	u32 served[2];
+
+	(void)state;
+	bound_bytes(&node->node.ent, 10 * MIB, 0);
+	bound_bytes(&leaves[0]->leaf.ent, 1 * MIB, 0);
+	run_backlogged(leaves, served, 2, 64 * KIB, 6000 * MSEC, 0);
+	assert_in_range(served[0], 96, 97);
+	assert_in_range(served[1], 863, 865);
+}
+
+/* Nobody is held up by one that has had its maximum. */
+static void the_rest_is_the_others(void **state)
+{
+	struct tree_leaf *leaves[] = {
+		tree_add_leaf(tree, NULL, 1000), tree_add_leaf(tree, NULL, 1),
+	};
+	u32 served[2];
+
+	(void)state;
+	bound_bytes(&leaves[0]->leaf.ent, 1 * MIB, 0);
+	run_backlogged(leaves, served, 2, 64 * KIB, 1000 * MSEC, 0);
+	assert_in_range(served[0], 16, 17);
+	assert_in_range(served[1], 100000 - 17, 100000);
+}
+
+/* What waited below a maximum while siblings went has not saved up for later. */
+static void passed_over_is_not_behind(void **state)
+{
+	struct tree_node *node = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *reader = tree_add_leaf(tree, node, 100);
+	struct tree_leaf *writer = tree_add_leaf(tree, node, 100);
+	u32 served, before = 0;
+	int i;
+
+	(void)state;
+	bound_bytes(&node->node.ent, 0, 100 * KIB);
+	for (i = 0; i < 60; i++)
+		wait_that_way(writer, 64 * KIB, IOBAND_WAY_WRITE);
+	run_backlogged(&reader, &served, 1, MIB, 100 * MSEC, 0);
+	tree_set_rates(tree, &node->node.ent, NULL);
+	for (i = 0; i < 5; i++)
+		wait_that_way(reader, MIB, IOBAND_WAY_READ);
+	/* A lag of 1 MiB is allowed. */
+	for (i = 0; i < 60 && reader->nr_held == 5; i++, before++) {
+		u64 wake_ns;
+
+		tree_serve(tree, &wake_ns);
+		complete_all();
+	}
+	assert_in_range(before, 10, 40);
+}
+
+static void out_of_turn_is_paid_for(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	const u64 start_ns = tree->now_ns;
+	u64 wake_ns;
+
+	(void)state;
+	bound_bytes(&leaf->leaf.ent, 10 * MIB, 0);
+	tree_admit_now(tree, leaf, bill_that_way(5 * MIB, IOBAND_WAY_READ));
+	wait_that_way(leaf, MIB, IOBAND_WAY_READ);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_int_equal(wake_ns, start_ns + 499 * MSEC);
+	complete_all();
+}
+
+static void debts_to_a_maximum_are_bounded(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	const u64 start_ns = tree->now_ns;
+	u64 wake_ns;
+	int i;
+
+	(void)state;
+	bound_bytes(&leaf->leaf.ent, MIB, 0);
+	for (i = 0; i < 1000; i++) {
+		assert_int_equal(ioband_leaf_is_far_ahead(&tree->core, &leaf->leaf,
+							  IOBAND_WAY_READ, tree->now_ns), i > 5);
+		tree_admit_now(tree, leaf, bill_that_way(MIB, IOBAND_WAY_READ));
+	}
+	assert_false(ioband_leaf_is_far_ahead(&tree->core, &leaf->leaf, IOBAND_WAY_WRITE,
+					      tree->now_ns));
+	wait_that_way(leaf, MIB, IOBAND_WAY_READ);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_int_equal(wake_ns, start_ns + 10000 * MSEC);
+	complete_all();
+}
+
+static void a_maximum_that_goes_lets_go(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	bound_bytes(&leaf->leaf.ent, 1, 0);
+	backlog(leaf, MIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
+	assert_null(tree_serve(tree, &wake_ns));
+	tree_set_rates(tree, &leaf->leaf.ent, NULL);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
+	complete_all();
+}
+
+static void another_maximum_holds_at_once(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	bound_bytes(&leaf->leaf.ent, 1, 0);
+	backlog(leaf, MIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
+	bound_bytes(&leaf->leaf.ent, 1, 100);	/* the same one for reads */
+	assert_null(tree_serve(tree, &wake_ns));
+	bound_bytes(&leaf->leaf.ent, MIB, 100);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
+	assert_null(tree_serve(tree, &wake_ns));
+	complete_all();
+}
+
+/* With slices: who has had its maximum gives the device away. */
+static void a_turn_ends_with_the_maximum(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 1000);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 1);
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 100 * MSEC, false);
+	bound_bytes(&a->leaf.ent, MIB, 0);
+	backlog(a, 64 * KIB);
+	backlog(b, 64 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	complete_all();
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	complete_all();
+}
+
+/* Nor does who waits for a maximum shorten the turn of another one. */
+static void who_is_held_back_is_not_made_way_for(void **state)
+{
+	struct tree_node *up = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *a = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, up, 100);
+	struct ioband_bill write = bill(4 * KIB);
+	u64 wake_ns;
+	u32 ms, depth;
+
+	(void)state;
+	write.way = IOBAND_WAY_WRITE;
+	tree_set_slice(tree, 80 * MSEC, false);
+	bound_bytes(&up->node.ent, MIB, 0);
+	wait_for(c, MIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), c);	/* a second's worth */
+	complete_all();
+	tree->now_ns += 10 * MSEC;		/* c is not waited for any more */
+	wait_for(b, 4 * KIB);			/* which has been served least */
+	for (ms = 0; ms < 100; ms++) {
+		tree_wait(tree, a, write);
+		assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+		tree->now_ns += MSEC;
+		complete_all();
+	}
+	for (depth = 0; depth < 10; depth++) {
+		tree_wait(tree, a, write);
+		assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	}
+	complete_all();
+}
+
+int main(int argc, char **argv)
+{
+	const test_case cases[] = {
+		TEST(a_maximum_is_exact),
+		TEST(a_maximum_of_odd_size_is_exact),
+		TEST(lateness_is_made_good),
+		TEST(nobody_saves_up),
+		TEST(both_bounds_hold),
+		TEST(pieces_count_once),
+		TEST(the_other_way_is_free),
+		TEST(weights_count_below_a_maximum),
+		TEST(the_least_of_all_levels_holds),
+		TEST(the_rest_is_the_others),
+		TEST(passed_over_is_not_behind),
+		TEST(out_of_turn_is_paid_for),
+		TEST(debts_to_a_maximum_are_bounded),
+		TEST(a_maximum_that_goes_lets_go),
+		TEST(another_maximum_holds_at_once),
+		TEST(a_turn_ends_with_the_maximum),
+		TEST(who_is_held_back_is_not_made_way_for),
+	};
+
+	return run_cases(cases, argc, argv);
+}

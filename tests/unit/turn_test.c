@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Slices, rule by rule.
+ */
+#include "rules.h"
+
+/* How many of a leaf's bios may be in flight; leaves them there. */
+static u32 depth_of(struct tree_leaf *leaf)
+{
+	u64 wake_ns;
+	u32 depth = 0;
+
+	do {
+		wait_for(leaf, 4 * KIB);
+	} while (tree_serve(tree, &wake_ns) == leaf && ++depth < TREE_HELD_MAX);
+	return depth;
+}
+
+/* What comes back within 80 ms: of the disk of the essay, ten at first. */
+static void depth_follows_the_device(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	assert_int_equal(depth_of(a), 10);
+	tree_withdraw(tree, a);
+	for (i = 0; i < 10; i++) {
+		tree->now_ns += 40 * MSEC;
+		tree_complete(tree, 0);
+	}
+	assert_in_range(depth_of(a), 2, 3);
+}
+
+/* Of 8 ms each: while another one waits, no more than come back in what is left. */
+static void depth_ends_with_the_turn(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	wait_for(a, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	wait_for(b, 4 * KIB);			/* which leaves a half of its slice */
+	tree->now_ns += 15 * MSEC;
+	assert_int_equal(depth_of(a), 2);	/* three with the one before */
+	tree_withdraw(tree, b);
+	assert_int_equal(depth_of(a), 7);
+}
+
+/* These always have something waiting, 1 ms each; return: who has the device after so long. */
+static struct tree_leaf *serve_for(struct tree_leaf *a, struct tree_leaf *b, u32 ms)
+{
+	struct tree_leaf *leaf;
+	u64 wake_ns;
+
+	do {
+		if (!a->nr_held)
+			wait_for(a, 4 * KIB);
+		if (!b->nr_held)
+			wait_for(b, 4 * KIB);
+		leaf = tree_serve(tree, &wake_ns);
+		tree->now_ns += MSEC;
+		complete_all();
+	} while (--ms);
+	return leaf;
+}
+
+/* It does not wait for a whole slice, nor for one that has been served before. */
+static void who_comes_is_the_next(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	assert_ptr_equal(serve_for(a, b, 210), a);	/* 80, 100, and 30 of the next turn */
+	wait_for(c, 4 * KIB);
+	assert_ptr_equal(serve_for(a, b, 30), a);
+	assert_int_equal(c->nr_held, 1);
+	serve_for(a, b, 15);
+	assert_int_equal(c->nr_held, 0);
+}
+
+/* After its slice one goes on while it is behind: little if it is behind by little. */
+static void what_is_left_is_served_at_once(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	assert_ptr_equal(serve_for(a, b, 75), a);
+	assert_ptr_equal(serve_for(a, b, 80), b);
+	assert_ptr_equal(serve_for(a, b, 15), a);
+}
+
+/* But a lot if it is behind by a lot: what it has in flight may be as much as ever. */
+static void much_is_left_to_the_heavy(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 1000);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	assert_ptr_equal(serve_for(a, b, 75), a);
+	assert_ptr_equal(serve_for(a, b, 85), b);	/* from 80 on */
+	assert_ptr_equal(serve_for(a, b, 82), a);	/* so its slice is over */
+	tree_withdraw(tree, a);
+	assert_int_equal(depth_of(a), 10);		/* of 8 ms each, as is supposed */
+}
+
+/* Of one owner, whatever is charged: one byte of a is 16 of b. */
+static void streams_share_time(void **state)
+{
+	struct tree_node *up = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *leaf[] = { tree_add_leaf(tree, up, 100), tree_add_leaf(tree, up, 100) };
+	u32 i, ms[2] = { 0 };
+	u64 wake_ns;
+
+	(void)state;
+	up->node.streams = true;
+	tree_set_slice(tree, 80 * MSEC, false);
+	for (i = 0; i < 2000; i++) {
+		struct tree_leaf *next;
+
+		if (!leaf[0]->nr_held)
+			wait_for(leaf[0], 4 * KIB);
+		if (!leaf[1]->nr_held)
+			wait_for(leaf[1], 64 * KIB);
+		next = tree_serve(tree, &wake_ns);
+		ms[next == leaf[1]]++;
+		tree->now_ns += MSEC;
+		complete_all();
+	}
+	assert_in_range(ms[0], 900, 1100);
+}
+
+/* A leaf for what would have been another's bios begins where that one is. */
+static void who_follows_begins_no_earlier(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	wait_for(b, 4 * KIB);
+	now(a, MIB);
+	ioband_leaf_follow(&c->leaf, &a->leaf);
+	wait_for(c, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	wait_for(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
+/* From one bio to the next it is idle, and the device is not slow. */
+static void idling_is_not_slow(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	for (i = 0; i < 20; i++)
+		read_once(a, 1000 * MSEC);
+	assert_int_equal(depth_of(a), 10);
+}
+
+/*
+ * What goes out of turn has no slice whose time could be charged.  It costs what one
+ * of the leaf's bios has lately taken: 8 ms at first.  So b is served until it is past
+ * them, and until its slice ends.
+ */
+static void what_is_urgent_costs_time(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, MSEC, true);
+	wait_for(b, 4 * KIB);
+	now(a, 4 * KIB);
+	complete_all();
+	wait_for(a, 4 * KIB);
+	for (i = 0; i < 9; i++) {
+		assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+		wait_for(b, 4 * KIB);
+		tree->now_ns += MSEC;
+		complete_all();
+	}
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+}
+
+/* A leaf writes into the device's cache, and is done with it. */
+static void write_cached(struct tree_leaf *leaf, u32 bytes)
+{
+	u64 wake_ns;
+
+	tree_wait(tree, leaf, (struct ioband_bill) {
+		.charge = bytes, .bytes = bytes, .cached = true,
+	});
+	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
+	tree->now_ns += MSEC;
+	complete_all();
+	tree->now_ns += 10 * MSEC;	/* longer than anybody is waited for */
+}
+
+/* Until what one has written is on the medium, the device is not another's. */
+static void a_turn_ends_with_a_flush(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns, vtime;
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	for (i = 0; i < 4; i++)
+		write_cached(a, 512 * KIB);	/* its own: no need to flush */
+	assert_false(tree->flushing);
+	wait_for(b, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+	tree->now_ns += 400 * MSEC;
+	assert_null(tree_serve(tree, &wake_ns));
+	vtime = a->leaf.ent.vtime;
+	tree_end_flush(tree);
+	/* 256 ms were expected, and paid for; 400 it was. */
+	vtime = (a->leaf.ent.vtime - vtime) >> 16;
+	assert_in_range(vtime, 144 * MSEC / 10 / 100 - 1, 144 * MSEC / 10 / 100);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	assert_null(tree->core.writer);
+}
+
+/* Nor between those of one owner; all the same it ends before another's turn. */
+static void what_its_owner_writes_is_in_its_own_way(void **state)
+{
+	struct tree_node *up = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *a = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	up->node.streams = true;
+	tree_set_slice(tree, 80 * MSEC, true);
+	write_cached(a, 1024 * KIB);
+	wait_for(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	complete_all();
+	tree->now_ns += 10 * MSEC;
+	wait_for(c, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+}
+
+/* Nobody pays for the time of a flush as its owner, too, nor for long in advance. */
+static void a_flush_is_paid_for_once(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns, vtime;
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	for (i = 0; i < 3; i++)
+		tree_wait(tree, a, (struct ioband_bill) {
+			.charge = 1024 * KIB, .bytes = 1024 * KIB, .cached = true,
+		});
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	complete_all();
+	wait_for(b, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+	vtime = a->leaf.ent.vtime;
+	tree->now_ns += 50 * MSEC;
+	assert_null(tree_serve(tree, &wake_ns));
+	tree_end_flush(tree);
+	assert_int_equal(a->leaf.ent.vtime, vtime);
+	assert_int_equal(a->leaf.prepaid_ns, 20 * MSEC);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
+/* What the medium has in less time than a flush takes is left, until it is more. */
+static void small_writes_gather(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	for (i = 0; i < 15; i++) {
+		write_cached(a, 4 * KIB);
+		wait_for(b, 4 * KIB);
+		assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+		complete_all();
+		tree->now_ns += 10 * MSEC;
+	}
+	write_cached(a, 4 * KIB);
+	wait_for(b, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+	tree_end_flush(tree);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
+/* A leaf may go while what it has written is being flushed, or is still to be. */
+static void a_writer_may_go(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	write_cached(a, 1024 * KIB);
+	wait_for(b, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+	tree_withdraw(tree, b);
+	tree_remove_leaf(tree, a);
+	assert_null(tree->core.writer);
+	tree_end_flush(tree);
+	wait_for(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
+/* What thinks, and would be next, is waited for before a turn is prolonged. */
+static void a_turn_is_not_prolonged_before_who_thinks(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	tree_set_slice(tree, 10 * MSEC, true);
+	wait_for(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	for (i = 0; i < 3; i++)
+		tree_wait(tree, a, (struct ioband_bill) {
+			.charge = 1024 * KIB, .bytes = 1024 * KIB, .cached = true,
+		});
+	tree->now_ns += 12 * MSEC;
+	complete_all();
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_int_equal(wake_ns, b->leaf.think_until_ns);
+	tree->now_ns = wake_ns;
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+}
+
+int main(int argc, char **argv)
+{
+	const test_case cases[] = {
+		TEST(depth_follows_the_device),
+		TEST(depth_ends_with_the_turn),
+		TEST(who_comes_is_the_next),
+		TEST(what_is_left_is_served_at_once),
+		TEST(much_is_left_to_the_heavy),
+		TEST(streams_share_time),
+		TEST(who_follows_begins_no_earlier),
+		TEST(idling_is_not_slow),
+		TEST(what_is_urgent_costs_time),
+		TEST(a_turn_ends_with_a_flush),
+		TEST(what_its_owner_writes_is_in_its_own_way),
+		TEST(a_flush_is_paid_for_once),
+		TEST(small_writes_gather),
+		TEST(a_writer_may_go),
+		TEST(a_turn_is_not_prolonged_before_who_thinks),
+	};
+
+	return run_cases(cases, argc, argv);
+}

@@ -329,7 +329,6 @@ static void thinker_keeps_its_place(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-
 /* How long another one waits for a leaf that thinks: until its next bio, it seems. */
 static u64 grace_of(struct tree_leaf *leaf)
 {

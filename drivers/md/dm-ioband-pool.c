@@ -21,6 +21,15 @@
 /* A flush may have a large cache to write; who comes next would wait for that anyway. */
 #define IOBAND_FLUSH_STUCK_NS	(5 * NSEC_PER_SEC)
 
+/* When of the bios of the open state none has come back for so long, less goes beside them. */
+#define IOBAND_OPEN_STEP	max(HZ / 20, 1)
+
+/* And when none has for this long, they do not count: their device hangs. */
+#define IOBAND_OPEN_TIME	((unsigned long)HZ / 2)
+
+/* What is known of a device's requests fades by such a part with each tick. */
+#define IOBAND_ROOMY_PART	32
+
 /* Ticks in the shared state with room to spare until the pool opens. */
 #define IOBAND_CALM_TICKS	50
 
@@ -67,7 +76,7 @@ static void note_progress(struct ioband_group *group, bool progress)
 /*
  * In the shared state every bio passes under the lock, and leaves its mark; but
  * bios that went in the open state may still be at the device, and their task
- * be waiting for it.  The CPUs are asked only about a group that seems idle.
+ * be waiting for it.  Here the CPUs are asked only about a group that seems idle.
  */
 static void scan_shared(struct ioband_pool *pool)
 {
@@ -84,8 +93,9 @@ static void scan_shared(struct ioband_pool *pool)
 /*
  * Of the open state the CPUs have to be asked, which takes a while if there are
  * many: one group at a time, and pinned, so that interrupts are on meanwhile.
+ * Adds up what is in flight; in the open state it is also noted who is active.
  */
-static void scan_open(struct ioband_pool *pool, struct ioband_progress *sum)
+static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progress *sum)
 {
 	struct ioband_group *group;
 	unsigned int left;
@@ -102,7 +112,8 @@ static void scan_open(struct ioband_pool *pool, struct ioband_progress *sum)
 		stats = rcu_dereference_protected(group->stats, lockdep_is_held(&pool->lock));
 		if (!stats) {
 			/* It is dying, and its last bios keep it. */
-			note_progress(group, group->retired);
+			if (note)
+				note_progress(group, group->retired);
 			continue;
 		}
 		ioband_stats_pin(stats);
@@ -110,7 +121,7 @@ static void scan_open(struct ioband_pool *pool, struct ioband_progress *sum)
 		ioband_stats_progress(stats, &progress);
 		spin_lock_irq(&pool->lock);
 		moved = progress.ios != group->seen_ios;
-		if (!list_empty(&group->active))
+		if (note && !list_empty(&group->active))
 			note_progress(group, moved || progress.inflight || group->held_ios);
 		group->seen_ios = progress.ios;
 		sum->inflight += progress.inflight;
@@ -120,15 +131,17 @@ static void scan_open(struct ioband_pool *pool, struct ioband_progress *sum)
 	spin_unlock_irq(&pool->lock);
 }
 
-/* Bios in flight that went in the open state, while they may matter. */
-static u32 count_open(struct ioband_pool *pool)
+/* So many of the bios that went in the open state are still in flight. */
+static void note_open(struct ioband_pool *pool, u32 open_ios)
 {
-	struct ioband_progress sum;
+	unsigned long waited;
 
-	if (time_after(jiffies, READ_ONCE(pool->open_until)))
-		return 0;
-	scan_open(pool, &sum);
-	return sum.open;
+	if (open_ios < pool->open_ios)
+		pool->open_fell = jiffies;
+	waited = jiffies - pool->open_fell;
+	pool->open_shift = max_t(unsigned long, pool->open_shift,
+				 min(waited, IOBAND_OPEN_TIME) / IOBAND_OPEN_STEP);
+	pool->open_ios = waited < IOBAND_OPEN_TIME ? open_ios : 0;
 }
 
 /* What may be in flight while groups compete, and in what pieces. */
@@ -141,6 +154,15 @@ static void set_limit(struct ioband_pool *pool, u64 now_ns)
 			    pool->slice_ms ? 0 :
 					     pool->fixed_piece;
 	ioband_queue_apply(pool, now_ns);
+}
+
+/* What a worker has seen of a device's requests has to be seen again. */
+static void fade_roomy(struct ioband_pool *pool)
+{
+	struct ioband_member *member;
+
+	list_for_each_entry(member, &pool->members, members)
+		member->roomy_ios -= DIV_ROUND_UP(member->roomy_ios, IOBAND_ROOMY_PART);
 }
 
 /*
@@ -168,7 +190,7 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 	pool->sample.peak_ios = pool->peak_ios;
 	/*
 	 * What goes when others are held back for the sake of one says nothing of the
-	 * device, nor does what goes beside bios that do not count here.
+	 * device, nor does what goes beside bios that are not in the sample.
 	 */
 	if (pool->core.late || pool->open_ios)
 		ioband_depth_stop(&pool->depth);
@@ -177,6 +199,7 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 	pool->core.late = false;
 	pool->sample = (struct ioband_sample) {};
 	pool->sampled_ns = pool->done_ns;
+	fade_roomy(pool);
 	find_stuck(pool, now_ns);
 	set_limit(pool, now_ns);
 }
@@ -195,7 +218,7 @@ static bool is_calm(struct ioband_pool *pool)
 {
 	if (!ioband_depth_in_trial(&pool->depth)) {
 		const bool spare = !ioband_core_has_waiting(&pool->core) &&
-				   pool->peak_ios <= spare_ios(pool);
+				   !pool->open_ios && pool->peak_ios <= spare_ios(pool);
 
 		pool->calm_ticks = spare ? pool->calm_ticks + 1 : 0;
 	}
@@ -205,14 +228,17 @@ static bool is_calm(struct ioband_pool *pool)
 
 static void tick_shared(struct ioband_pool *pool)
 {
-	const u32 open_ios = count_open(pool);
+	struct ioband_progress sum;
 	u64 now_ns;
 
 	spin_lock_irq(&pool->lock);
+	if (pool->open_ios) {
+		spin_unlock_irq(&pool->lock);
+		scan_open(pool, false, &sum);
+		spin_lock_irq(&pool->lock);
+		note_open(pool, sum.open);
+	}
 	now_ns = ktime_get_ns();
-	pool->open_ios = open_ios;
-	if (!open_ios)
-		WRITE_ONCE(pool->open_until, jiffies - 1);
 	scan_shared(pool);
 	tick_depth(pool, now_ns);
 	if (pool->nr_active <= 1 || is_calm(pool)) {
@@ -232,7 +258,7 @@ static void tick_open(struct ioband_pool *pool)
 	struct ioband_progress sum;
 	u32 inflight;
 
-	scan_open(pool, &sum);
+	scan_open(pool, true, &sum);
 	spin_lock_irq(&pool->lock);
 	inflight = sum.inflight - min(sum.inflight, pool->held_ios); /* a maximum holds these */
 	/*

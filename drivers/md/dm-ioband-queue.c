@@ -58,14 +58,6 @@
  */
 #define IOBAND_READS_AHEAD	2
 
-/*
- * How long bios of the open state count, when groups compete: those that the device has
- * are soon back, and more are not sent in their place.  It may have put to sleep a task
- * that came while it had no request left, and would never wake it if what comes next
- * always found the one that is free.
- */
-#define IOBAND_OPEN_TIME	(HZ / 2)
-
 static struct ioband_stream *stream_of_leaf(struct ioband_leaf *leaf)
 {
 	return container_of(leaf, struct ioband_stream, leaf);
@@ -102,7 +94,10 @@ static void update_open(struct ioband_pool *pool)
  * @now_ns: time
  *
  * In the open state there is nothing but maxima.  In flight at a device that does not
- * answer: more than the limit may go.
+ * answer: more than the limit may go.  In flight from the open state: less, by up to half;
+ * those that the device has are soon back.  It may also have put to sleep tasks that came
+ * while it had no request left, and would not wake them for as long as what is sent next
+ * always found the one that is free: so, if nothing comes back, by half of that, and so on.
  *
  * Context: Under the pool's lock, or before anybody knows of it.
  */
@@ -112,8 +107,8 @@ void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns)
 	const u64 slice_ns = shared ? pool->slice_ms * (u64)NSEC_PER_MSEC : 0;
 	u32 limit_ios = shared ? pool->limit_ios : U32_MAX;
 
-	if (limit_ios < U32_MAX)
-		limit_ios -= min(pool->open_ios, limit_ios / 2);
+	if (shared && pool->open_ios && limit_ios < U32_MAX)
+		limit_ios = (limit_ios - min(pool->open_ios, limit_ios / 2)) >> pool->open_shift;
 	ioband_core_set_limit(&pool->core, limit_ios, pool->stuck_ios);
 	ioband_core_set_slice(&pool->core, slice_ns, pool->measure == IOBAND_MEASURE_TIME, now_ns);
 	/* 2 % of 100 ms: a timer is late, or the device is another group's. */
@@ -137,8 +132,9 @@ void ioband_queue_share(struct ioband_pool *pool)
 	pool->done_ns = now_ns;
 	pool->peak_ios = pool->core.inflight_ios;
 	pool->calm_ticks = 0;
-	pool->open_ios = 0;	/* the tick counts them */
-	pool->open_until = jiffies + IOBAND_OPEN_TIME;
+	pool->open_ios = pool->limit_ios < U32_MAX ? IOBAND_OPEN_UNKNOWN : 0;
+	pool->open_fell = jiffies;
+	pool->open_shift = 0;
 	ioband_queue_apply(pool, now_ns);
 	update_open(pool);
 }
@@ -267,6 +263,7 @@ static void make_ready(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	note_released(io, bio, now_ns);
 	bio_list_add(&io->target->ready, bio);
+	io->target->ready_ios++;
 	ioband_queue_kick(io->target);
 }
 
@@ -449,23 +446,26 @@ enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer)
 
 /* How a worker got rid of what it had to send down. */
 enum passage {
-	NOTHING_SENT,	/* it has just begun */
+	NOTHING_SENT,
 	UNHINDERED,
 	SLEEPING,	/* somewhere the device had no request left */
 };
 
-/* Of what was released all has been sent down, but for what is ready or due now. */
+/*
+ * Of the device's bios in flight, what its worker was to send has been sent, but for what
+ * is ready now.  Only of late: with other loads, or others on the device, a request may be
+ * harder to get (the tick lets it fade).
+ */
 static void note_roomy(struct ioband_target *target, enum passage passage)
 {
-	const s64 inflight = target->pool->core.inflight_ios;
+	struct ioband_member *member = target->member;
+	const s64 sent = (s64)member->inflight_ios - target->ready_ios;
 
 	lockdep_assert_held(&target->pool->lock);
 	if (passage == SLEEPING)
-		target->roomy_ios /= 2;
-	else if (passage != NOTHING_SENT && inflight > target->roomy_ios &&
-		 list_empty(&target->due))
-		target->roomy_ios = max_t(s64, target->roomy_ios,
-					  inflight - 1 - bio_list_size(&target->ready));
+		member->roomy_ios /= 2;
+	else if (passage == UNHINDERED && list_empty(&target->due))
+		member->roomy_ios = max_t(s64, member->roomy_ios, sent - 1);
 }
 
 /* Return: false if there is nothing to send down, and the worker has ended. */
@@ -478,6 +478,7 @@ static bool take_ready(struct ioband_target *target, struct bio_list *ready,
 	note_roomy(target, passage);
 	*ready = target->ready;
 	bio_list_init(&target->ready);
+	target->ready_ios = 0;
 	more = !bio_list_empty(ready) || !list_empty(&target->due) || target->flush_due;
 	target->submitting = more;
 	spin_unlock_irq(&target->pool->lock);
@@ -519,12 +520,14 @@ static void submit_ready(struct work_struct *work)
 	while (take_ready(target, &ready, passage)) {
 		const unsigned long switches = current->nvcsw;
 
+		passage = bio_list_empty(&ready) ? NOTHING_SENT : UNHINDERED;
 		blk_start_plug(&plug);
 		while ((bio = bio_list_pop(&ready)))
 			dm_submit_bio_remap(bio, NULL);
 		submit_due(target);
 		blk_finish_plug(&plug);
-		passage = current->nvcsw == switches ? UNHINDERED : SLEEPING;
+		if (current->nvcsw != switches)
+			passage = SLEEPING;
 		ioband_flush_submit(target);
 		cond_resched();
 	}
@@ -602,7 +605,10 @@ enum verdict {
 /* Would the task have to wait for a request of the device, as far as is known? */
 static bool may_sleep_below(const struct ioband_io *io)
 {
-	return io->group->pool->core.inflight_ios > io->target->roomy_ios;
+	const struct ioband_pool *pool = io->group->pool;
+
+	return pool->state == IOBAND_SHARED &&
+	       pool->core.inflight_ios + pool->open_ios > io->target->member->roomy_ios;
 }
 
 static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency urgency)
@@ -618,8 +624,12 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 
 	if (io->target->suspended)
 		return ioband_queue_gives_back(io->target) ? GIVEN_BACK : GO;
-	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group))
+	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group)) {
+		ioband_stats_pin_open(io->stats);	/* in place of the other pin */
+		ioband_stats_unpin(io->stats);
+		io->open = true;
 		return GO;
+	}
 	if (refuse && urgency == IN_TURN)
 		return REFUSED;
 	io->stream = urgency == AT_ONCE ? &group->own : ioband_stream_of(group, io, bio);

@@ -8,8 +8,8 @@
  * when it has been idle for long, because a hundred thousand idle groups must
  * not cost a page each on every CPU.
  *
- * ioband_cpu_stats.inflight is also what pins a group: it is raised under RCU when
- * a bio finds the group, and lowered with the last access to it.  Once no new
+ * ioband_cpu_stats.inflight and .open are also what pins a group: one is raised under RCU
+ * when a bio finds the group, and lowered with the last access to it.  Once no new
  * bio can find the counters (they are unlinked and a grace period has passed),
  * the sum over all CPUs only falls, so if it reads as zero it is zero.
  */
@@ -254,7 +254,7 @@ void ioband_stats_make_hist(struct ioband_pool *pool)
 }
 
 /**
- * ioband_stats_released() - count a bio that had been held
+ * ioband_stats_released() - count a bio that had been held, but for one that goes at once
  * @io: the bio's; its service starts at @now_ns
  * @now_ns: time
  *
@@ -270,6 +270,8 @@ u64 ioband_stats_released(struct ioband_io *io, u64 now_ns)
 	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&io->stats->hist);
 	struct ioband_cpu_stats __percpu *cpu = io->stats->cpu;
 
+	if (!wait_ns)
+		return 0;
 	io->start_ns += wait_ns;
 	this_cpu_inc(cpu->dir[io->dir].held);
 	if (hist)
@@ -289,7 +291,7 @@ static int stats_inflight(const struct ioband_stats *stats)
 
 		sum += READ_ONCE(part->inflight) + READ_ONCE(part->open);
 	}
-	/* Pairs with that of ioband_stats_unpin(): zero means that all is done. */
+	/* Pairs with those of the ioband_stats_unpin*(): zero means that all is done. */
 	smp_mb();
 	return sum;
 }

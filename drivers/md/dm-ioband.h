@@ -95,7 +95,7 @@ struct ioband_counters {
  * that are in its histograms
  * @inflight: bios of the group on this CPU: submitted less completed; only the
  *	sum over all CPUs has a meaning.  Pins the counters and the group.
- * @open: likewise, and apart, of those that went in the open state
+ * @open: likewise, and apart, of those that went in the open state; pins as well
  * @dir: counters
  */
 struct ioband_cpu_stats {
@@ -282,6 +282,9 @@ struct ioband_group {
 /* How often a pool looks at itself while groups are active. */
 #define IOBAND_TICK	max(HZ / 100, 1)
 
+/* Bios of the open state that nobody has counted yet: more than any limit. */
+#define IOBAND_OPEN_UNKNOWN	(U32_MAX / 2)
+
 /* How long a bio waits at most for its group's counters, in jiffies. */
 #define IOBAND_STATS_WAIT	DIV_ROUND_UP(HZ, 100)
 
@@ -314,8 +317,10 @@ enum ioband_state {
  * @piece_bytes: size of the pieces in which large bios go then, or 0
  * @slice_ms: how long a leaf has the device to itself in the shared state, or 0
  * @stuck_ios: bios in flight at devices that do not answer, on top of the limit
- * @open_ios: in the shared state, bios still in flight of those that went in the open one
- * @open_until: how long they are looked for, in jiffies
+ * @open_ios: in the shared state, bios still in flight of those that went in the open
+ *	one; IOBAND_OPEN_UNKNOWN until the tick has counted them
+ * @open_fell: when they last became fewer, in jiffies
+ * @open_shift: how often the limit is halved because they do not
  * @measure: what is shared
  * @state: see &enum ioband_state
  * @root: top of the tree
@@ -367,7 +372,8 @@ struct ioband_pool {
 	u32 slice_ms;
 	u32 stuck_ios;
 	u32 open_ios;
-	unsigned long open_until;
+	unsigned long open_fell;
+	u8 open_shift;
 	enum ioband_measure measure;
 	enum ioband_state state;
 	struct ioband_group *root;
@@ -417,6 +423,8 @@ enum ioband_untold {
  * @mode: how its bios are sorted; written under the pool's lock
  * @inflight_ios: of the core's bios in flight, those of this device
  * @moved_ns: when one was last admitted while none was, or completed
+ * @roomy_ios: with so many of them another bio goes down without sleep, as far as its
+ *	workers have seen of late; under the pool's lock
  * @untold: a flush of ours has failed: which bios from above have still to be told,
  *	a bit for each &enum ioband_untold
  * @scope: groups below the device's own; its @group is NULL while none is needed
@@ -429,6 +437,7 @@ struct ioband_member {
 	enum ioband_mode mode;
 	u32 inflight_ios;
 	u64 moved_ns;
+	u32 roomy_ios;
 	unsigned long untold;
 	struct ioband_scope scope;
 };
@@ -445,11 +454,10 @@ struct ioband_member {
  * @suspended: nothing is held; written under the pool's lock
  * @requeue: while suspended, bios are given back to device-mapper
  * @ready: released bios that @submit has to send down; under the pool's lock
+ * @ready_ios: how many; under the pool's lock
  * @due: bios of which it has to send pieces down; under the pool's lock
  * @submitting: @submit is queued or at work, and will see what is added to
  *	@ready and @due; under the pool's lock
- * @roomy_ios: so many may be in flight in the pool, and another bio goes down without
- *	sleep, as far as @submit has seen; under the pool's lock
  * @submit_wq: for @submit alone: when memory is short, one target must not
  *	wait for the rescuer that another blocks
  * @submit: sends them down
@@ -472,9 +480,9 @@ struct ioband_target {
 	bool suspended;
 	bool requeue;
 	struct bio_list ready;
+	u32 ready_ios;
 	struct list_head due;
 	bool submitting;
-	u32 roomy_ios;
 	struct workqueue_struct *submit_wq;
 	struct work_struct submit;
 	struct bio_set pieces;
@@ -777,7 +785,7 @@ static inline void ioband_stats_completed(struct ioband_io *io, u64 now_ns)
  * struct ioband_progress - what a group has done and is doing
  * @ios: bios completed
  * @inflight: bios held or in flight
- * @open: of these, those that went in the open state
+ * @open: those that went in the open state, counted a moment before
  */
 struct ioband_progress {
 	u64 ios;

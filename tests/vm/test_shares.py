@@ -343,12 +343,13 @@ def test_pool_opens_when_one_group_is_left(ioband: Guest) -> None:
         assert device.io()["/a"].read.held == before
 
 
-def test_who_sleeps_below_is_not_forgotten(ioband: Guest) -> None:
+@pytest.mark.parametrize("depth", [2, 3])
+def test_who_sleeps_below_is_not_forgotten(ioband: Guest, depth: int) -> None:
     """A task that waits for one of the device's requests when another one comes."""
     guest = ioband
     with (
         DISKS["slots"](guest) as below,
-        Ioband(guest, "d", below, depth=2) as device,
+        Ioband(guest, "d", below, depth=depth) as device,
         cgroups(guest, "a", "b") as group,
     ):
         for _ in range(8):

@@ -18,15 +18,16 @@ from mutants import (
     survives,
 )
 
+# In the order in which they are tried: the quick ones first.
 CORE_PROGRAMS = (
     "core_test",
     "turn_test",
     "cap_test",
-    "core_fuzz",
     "many_test",
-    "sim_test",
     "slice_test",
     "floor_test",
+    "sim_test",
+    "core_fuzz",
 )
 # By source: its mistakes, and the programs of which one must notice each.
 SOURCES = {

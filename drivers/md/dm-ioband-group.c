@@ -2,8 +2,8 @@
 /*
  * dm-ioband: the tree of groups, their life and death.
  *
- * A cgroup's group is made by its first bio, or by whoever sets its weight.  No
- * kernel tells a module that a cgroup is removed, so a sweep looks, every
+ * A cgroup's group is made by its first bio, or by whoever sets its weight, maximum or
+ * minimum.  No kernel tells a module that a cgroup is removed, so a sweep looks, every
  * second, which ones are dying.  A group holds a reference to its cgroup: its
  * id cannot be used again before the group is gone.
  *

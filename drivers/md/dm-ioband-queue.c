@@ -14,10 +14,11 @@
  *
  * A group that becomes active takes the lock once, so the pool knows how many
  * there are.  With more than one the state is shared, until it turns out that
- * they do not fill the device.  That holds for a few seconds, for another load
- * may, and for as long as what is in flight is less than the limit (the pool's
- * tick looks).  Service taken in the open state is not charged: it was nobody
- * else's.
+ * they do not fill the device, and nobody is promised a minimum.  That holds for
+ * a few seconds, for another load may, and for as long as no more than half of
+ * the limit is in flight (the pool's tick looks).  Service taken past the
+ * scheduler is not charged: it was nobody else's.  What of it is still in flight
+ * when groups begin to compete counts there, see ioband_queue_apply().
  *
  * Held bios are released by whatever makes room: a completion, a new bio, a
  * timer.  As none of these may submit a bio, the bio goes to its target's ready
@@ -25,7 +26,7 @@
  * that a device that blocks its worker does not hold up the others.
  *
  * In the shared state a task sends its bio down itself only if that is known not to
- * block it.  A device that has no request left puts to sleep whoever comes with a bio
+ * block it, or if others wait for the bio.  A device that has no request left puts to sleep whoever comes with a bio
  * (blk_mq_get_tag()), and a task that sleeps there has no other bios waiting here: as
  * many tasks as the limit exceeds the device's requests by would take turns there, one
  * bio each, whatever their weights.  So it is the worker that finds out how many may be

@@ -271,7 +271,7 @@ static struct ioband_stream *find_run(struct ioband_group *group, const struct i
  * @io: the bio's
  * @bio: on its way down
  *
- * The root keeps one queue, to which its weight and its maximum belong.
+ * The root keeps one queue, to which its weight, its maximum and its minimum belong.
  *
  * Context: Under the pool's lock.
  *

@@ -78,7 +78,7 @@ DECLARE_EVENT_CLASS(ioband_bio,
 		  __entry->held, __entry->inflight)
 );
 
-/* A bio has to wait in its group. */
+/* A bio has to wait in its group, or for the worker only. */
 DEFINE_EVENT(ioband_bio, ioband_hold,
 	TP_PROTO(const struct ioband_io *io, const struct bio *bio),
 	TP_ARGS(io, bio));

@@ -21,8 +21,8 @@
  * pool's reap mutex (counters of groups are freed, or read from outside the I/O
  * path) or its walk mutex (the active groups are gone through one by one), then
  * the pool's spinlock (everything else).  The pool's lock is taken in the I/O
- * path only while groups compete (state "shared") and when a group starts or
- * stops to be active.
+ * path only while groups compete (state "shared"), for bios that have a maximum,
+ * and when a group starts or stops to be active.
  */
 #ifndef DM_IOBAND_H
 #define DM_IOBAND_H
@@ -350,7 +350,7 @@ enum ioband_state {
  * @dirty: targets that something was written to, with slices
  * @flushes: of the flush that the core waits for, bios that have not completed
  * @flush_round: its number
- * @wake: asks the core again when a grace ends
+ * @wake: asks the core again when a grace ends, or a maximum lets go
  * @stock: makes counters for groups to come
  * @tick: looks after state, depth and activity while groups are active
  * @sweep: finds groups to remove

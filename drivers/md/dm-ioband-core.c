@@ -76,7 +76,8 @@
  *	a goes.  Had it not come back for 70 us, b would have gone.
  *
  * A disk with a head wants something else: each leaf has it to itself for a while
- * (dm-ioband-slice.c).
+ * (dm-ioband-slice.c).  Before all this comes what an entity may have at most
+ * (dm-ioband-cap.c), and what it is promised (dm-ioband-floor.c).
  *
  * 3. What the caller does
  * -----------------------
@@ -84,8 +85,10 @@
  * go (ioband_core_pick()) until nobody may, and tells what it sent down
  * (ioband_core_admit()); tells completions (ioband_core_complete()).  When
  * pick() says that somebody waits only for thinkers it also says until when,
- * and the caller asks again then.  The caller's clock may be read before the
- * caller gets its turn: times may go back a little from call to call.
+ * and the caller asks again then.  With slices it also asks whether the devices'
+ * write caches are to be flushed (ioband_core_start_flush()).  The caller's clock
+ * may be read before the caller gets its turn: times may go back a little from call
+ * to call.
  */
 #include "dm-ioband-tree.h"
 

@@ -133,7 +133,7 @@ struct ioband_leaf {
  * struct ioband_bill - what one bio costs
  * @charge: units of the pool's measure
  * @bytes: bytes that occupy the device
- * @ios: bios that it counts as in a maximum: of a bio in pieces, the first counts
+ * @ios: bios that it counts as in a maximum or a minimum: of a bio in pieces, the first
  * @more: other pieces of the same bio follow
  * @way: see &enum ioband_way
  * @cached: it may complete in the device's write cache, before the medium has it

@@ -19,7 +19,7 @@
  * @IOBAND_MEASURE_BYTES: bytes transferred
  * @IOBAND_MEASURE_IOS: bios, whatever their size
  * @IOBAND_MEASURE_TIME: the time that a group has the device to itself, which is
- *	charged as it passes (see slices in dm-ioband-core.c), and not by bill
+ *	charged as it passes (see dm-ioband-slice.c), and not by bill
  * @IOBAND_NR_MEASURES: how many there are
  */
 enum ioband_measure {

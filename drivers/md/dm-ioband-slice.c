@@ -10,9 +10,10 @@
  * gets it (time slices with anticipation, as CFQ had them, on virtual time).
  * If that is still the one in service, it goes on until it no longer is: so weights
  * far apart show in how long a turn is.
- * While its last bio has completed a moment ago it is waited for, as above.  Who
- * comes to read after having been idle is the next if none has been served less, and a
- * turn of one that has been served more ends after half a slice then.
+ * While its last bio has completed a moment ago it is waited for, as without slices
+ * (dm-ioband-core.c).  Who comes to read after having been idle is the next if none
+ * has been served less, and a turn of one that has been served more ends after half a
+ * slice then.
  * Before the next leaf's first bio goes, the last one of the leaf before has
  * come back: the disk cannot choose between them.
  *
@@ -100,7 +101,7 @@ void ioband_slice_charge(struct ioband_core *core, u64 now_ns)
  * @leaf: whose
  *
  * Who was idle goes before who has been served, if both have had as much; and who has
- * the device, and has had no less, keeps it for no more than half a slice in all.
+ * the device, and has had no less, keeps it for no more than half a slice from then on.
  * Somebody waits for a read; a write is mostly only put away, and has time.  What a
  * maximum holds back hurries nobody.
  */

@@ -203,10 +203,11 @@ SET_UP = """\
 * `io.max`: the maximum of the scenario.
 * `io.prio`: `io.prio.class` with mq-deadline.
 * `ioband`: one pool, groups by cgroup, over the disk, or over each volume; on the rotating disk
-  `slice=120`, as `iobandctl create` chooses, and `measure=time` where the scenario shares time.
+  `slice=120`, as `iobandctl create` chooses, and `measure=time` where the scenario shares time;
+  the minima and maxima of the scenario.
 
 Under io.cost, io.latency and io.max, a rotating disk has mq-deadline, as the kernel chooses, and
-others have none; so has the disk under ioband.  "On a volume" is a linear device-mapper device
+others have none; under ioband every disk has none.  "On a volume" is a linear device-mapper device
 over the disk.  `tests/lab/guest/peers.py` does all this, `tests/lab/scenarios` says who
 competes, and `results.json` has all figures for machines."""
 GOAL_HEADS = ("goal", "variant", "ioband", "state", *(peer for peer in PEERS if peer != "ioband"))

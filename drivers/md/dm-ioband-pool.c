@@ -131,7 +131,10 @@ static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progres
 	spin_unlock_irq(&pool->lock);
 }
 
-/* So many of the bios that went in the open state are still in flight. */
+/*
+ * So many of the bios that went in the open state are still in flight.  What was taken off
+ * the limit since nothing came back stays off until all have: the next one may be stuck too.
+ */
 static void note_open(struct ioband_pool *pool, u32 open_ios)
 {
 	unsigned long waited;

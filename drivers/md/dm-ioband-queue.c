@@ -26,12 +26,12 @@
  * that a device that blocks its worker does not hold up the others.
  *
  * In the shared state a task sends its bio down itself only if that is known not to
- * block it, or if others wait for the bio.  A device that has no request left puts to sleep whoever comes with a bio
- * (blk_mq_get_tag()), and a task that sleeps there has no other bios waiting here: as
- * many tasks as the limit exceeds the device's requests by would take turns there, one
- * bio each, whatever their weights.  So it is the worker that finds out how many may be
- * in flight, note_roomy(): whether it had to sleep its count of voluntary context
- * switches says.
+ * block it, or if others wait for the bio.  A device that has no request left puts to
+ * sleep whoever comes with a bio (blk_mq_get_tag()), and a task that sleeps there has no
+ * other bios waiting here: as many tasks as the limit exceeds the device's requests by
+ * would take turns there, one bio each, whatever their weights.  So it is the worker that
+ * finds out how many may be in flight, note_roomy(): whether it had to sleep its count of
+ * voluntary context switches says.
  */
 #include "dm-ioband.h"
 

@@ -229,8 +229,9 @@ static void launch(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	struct ioband_member *member = io->target->member;
 
-	if (!member->inflight_ios++)
+	if (!member->inflight_ios)
 		member->moved_ns = now_ns;
+	WRITE_ONCE(member->inflight_ios, member->inflight_ios + 1);
 	io->shared = !io->piece;
 	if (io->bill.cached)
 		ioband_flush_note(io->target);
@@ -264,7 +265,7 @@ static void make_ready(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	note_released(io, bio, now_ns);
 	bio_list_add(&io->target->ready, bio);
-	io->target->ready_ios++;
+	WRITE_ONCE(io->target->ready_ios, io->target->ready_ios + 1);
 	ioband_queue_kick(io->target);
 }
 
@@ -445,41 +446,29 @@ enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* How a worker got rid of what it had to send down. */
-enum passage {
-	NOTHING_SENT,
-	UNHINDERED,
-	SLEEPING,	/* somewhere the device had no request left */
-};
-
 /*
- * Of the device's bios in flight, what its worker was to send has been sent, but for what
- * is ready now.  Only of late: with other loads, or others on the device, a request may be
- * harder to get (the tick lets it fade).
+ * So many of a device's bios have gone down: its worker had to sleep for the last of them,
+ * or not.  That holds for a while only: with another load, or others on the device, a
+ * request may be harder to get (the tick lets it fade).
  */
-static void note_roomy(struct ioband_target *target, enum passage passage)
+static void note_roomy(struct ioband_member *member, u32 sent, bool slept)
 {
-	struct ioband_member *member = target->member;
-	const s64 sent = (s64)member->inflight_ios - target->ready_ios;
-
-	lockdep_assert_held(&target->pool->lock);
-	if (passage == SLEEPING)
+	if (slept)
 		member->roomy_ios /= 2;
-	else if (passage == UNHINDERED && list_empty(&target->due))
-		member->roomy_ios = max_t(s64, member->roomy_ios, sent - 1);
+	else if (sent)
+		member->roomy_ios = max(member->roomy_ios, sent - 1);
 }
 
 /* Return: false if there is nothing to send down, and the worker has ended. */
-static bool take_ready(struct ioband_target *target, struct bio_list *ready,
-		       enum passage passage)
+static bool take_ready(struct ioband_target *target, struct bio_list *ready, u32 sent, bool slept)
 {
 	bool more;
 
 	spin_lock_irq(&target->pool->lock);
-	note_roomy(target, passage);
+	note_roomy(target->member, sent, slept);
 	*ready = target->ready;
 	bio_list_init(&target->ready);
-	target->ready_ios = 0;
+	WRITE_ONCE(target->ready_ios, 0);
 	more = !bio_list_empty(ready) || !list_empty(&target->due) || target->flush_due;
 	target->submitting = more;
 	spin_unlock_irq(&target->pool->lock);
@@ -509,26 +498,41 @@ static void submit_due(struct ioband_target *target)
 	spin_unlock_irq(&target->pool->lock);
 }
 
+/*
+ * How many of a device's bios in flight are not with its worker any more; 0: not known,
+ * for it has pieces to send.  A look, without the lock.
+ */
+static u32 count_sent(const struct ioband_target *target)
+{
+	const u32 ready = READ_ONCE(target->ready_ios);
+
+	if (!list_empty(&target->due))
+		return 0;
+	return max(READ_ONCE(target->member->inflight_ios), ready) - ready;
+}
+
 /* A target's worker: send its released bios down. */
 static void submit_ready(struct work_struct *work)
 {
 	struct ioband_target *target = container_of(work, struct ioband_target, submit);
-	enum passage passage = NOTHING_SENT;
 	struct bio_list ready;
 	struct blk_plug plug;
+	bool slept = false;
 	struct bio *bio;
+	u32 sent = 0;
 
-	while (take_ready(target, &ready, passage)) {
+	while (take_ready(target, &ready, sent, slept)) {
 		const unsigned long switches = current->nvcsw;
+		const bool some = !bio_list_empty(&ready);
 
-		passage = bio_list_empty(&ready) ? NOTHING_SENT : UNHINDERED;
 		blk_start_plug(&plug);
 		while ((bio = bio_list_pop(&ready)))
 			dm_submit_bio_remap(bio, NULL);
+		/* As long as they are plugged each has a request. */
+		sent = some ? count_sent(target) : 0;
 		submit_due(target);
 		blk_finish_plug(&plug);
-		if (current->nvcsw != switches)
-			passage = SLEEPING;
+		slept = current->nvcsw != switches;
 		ioband_flush_submit(target);
 		cond_resched();
 	}
@@ -603,13 +607,18 @@ enum verdict {
 	GIVEN_BACK,	/* the device is being suspended */
 };
 
-/* Would the task have to wait for a request of the device, as far as is known? */
+/*
+ * Would the task have to wait for a request of the device, as far as is known?  What the
+ * worker has still to send has taken none.
+ */
 static bool may_sleep_below(const struct ioband_io *io)
 {
 	const struct ioband_pool *pool = io->group->pool;
+	const struct ioband_target *target = io->target;
 
 	return pool->state == IOBAND_SHARED &&
-	       pool->core.inflight_ios + pool->open_ios > io->target->member->roomy_ios;
+	       pool->core.inflight_ios + pool->open_ios >
+	       target->member->roomy_ios + target->ready_ios;
 }
 
 static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency urgency)
@@ -882,7 +891,7 @@ static noinline bool complete_shared(struct ioband_io *io, const struct ioband_b
 		io->unfinished -= bill->bytes;
 		last = !io->unfinished;
 	}
-	member->inflight_ios--;
+	WRITE_ONCE(member->inflight_ios, member->inflight_ios - 1);
 	member->moved_ns = now_ns;
 	ioband_core_complete(&pool->core, &io->stream->leaf, bill, now_ns);
 	pool->done_ns = max(pool->done_ns, now_ns);

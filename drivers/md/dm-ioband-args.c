@@ -445,6 +445,25 @@ static int parse_rates_message(struct ioband_message *message, unsigned int argc
 	return ret;
 }
 
+static int parse_latency_message(struct ioband_message *message, unsigned int argc, char **argv,
+				 struct ioband_error *error)
+{
+	int ret;
+
+	if (argc != 3)
+		return fail(error,
+			    "latency-target: %u words follow; must be <group> <microseconds>",
+			    argc - 1);
+	ret = parse_spec(&message->spec, argv[1], error);
+	if (ret || !strcmp(argv[2], "default"))
+		return ret;
+	if (parse_u32(argv[2], 1, IOBAND_LATENCY_MAX_US, &message->latency_us))
+		return fail(error,
+			    "latency-target '%.32s': must be a whole number of microseconds from 1 to %u, or default",
+			    argv[2], IOBAND_LATENCY_MAX_US);
+	return 0;
+}
+
 static int parse_set_message(struct ioband_message *message, unsigned int argc, char **argv,
 			     struct ioband_error *error)
 {
@@ -490,6 +509,7 @@ int ioband_args_message(struct ioband_message *message, unsigned int argc, char 
 		[IOBAND_MSG_WEIGHT]	= { "weight", parse_weight_message },
 		[IOBAND_MSG_MAX]	= { "max", parse_rates_message },
 		[IOBAND_MSG_MIN]	= { "min", parse_rates_message },
+		[IOBAND_MSG_LATENCY_TARGET] = { "latency-target", parse_latency_message },
 		[IOBAND_MSG_SET]	= { "set", parse_set_message },
 		[IOBAND_MSG_GROUPS]	= { "groups", parse_page_message },
 		[IOBAND_MSG_STATS]	= { "stats", parse_page_message },
@@ -500,13 +520,13 @@ int ioband_args_message(struct ioband_message *message, unsigned int argc, char 
 	*message = (struct ioband_message) {};
 	if (!argc)
 		return fail(error,
-			    "empty message: must be weight, max, min, set, groups, stats or latency");
+			    "empty message: must be weight, max, min, latency-target, set, groups, stats or latency");
 	for (verb = 0; verb < ARRAY_SIZE(verbs); verb++)
 		if (!strcmp(argv[0], verbs[verb].name))
 			break;
 	if (verb == ARRAY_SIZE(verbs))
 		return fail(error,
-			    "'%.32s': must be weight, max, min, set, groups, stats or latency",
+			    "'%.32s': must be weight, max, min, latency-target, set, groups, stats or latency",
 			    argv[0]);
 	message->verb = verb;
 	return verbs[verb].parse(message, argc, argv, error);

@@ -14,8 +14,15 @@
 
 #define IOBAND_POOL_NAME_MAX	63
 #define IOBAND_SLICE_MAX_MS	1000
-/* A terabyte a second, as many bios, and room in 64 bits for nanoseconds of them. */
-#define IOBAND_RATE_MAX		1000000000000ULL
+/*
+ * What people write as 1T, of bytes, and more than any device does; of bios no less.  A
+ * clock divides less than 2^62 and a rest that is less than the rate (dm-ioband-meter.c),
+ * so there is room for it in 64 bits, and would be up to 2^63.
+ */
+#define IOBAND_RATE_MAX		(1024ULL << 30)
+
+/* A latency target, microseconds: ten seconds is as good as none. */
+#define IOBAND_LATENCY_MAX_US	10000000
 
 /**
  * enum ioband_mode - how the bios of a device are sorted into groups
@@ -111,6 +118,7 @@ enum ioband_verb {
 	IOBAND_MSG_WEIGHT,
 	IOBAND_MSG_MAX,
 	IOBAND_MSG_MIN,
+	IOBAND_MSG_LATENCY_TARGET,
 	IOBAND_MSG_SET,
 	IOBAND_MSG_GROUPS,
 	IOBAND_MSG_STATS,
@@ -124,6 +132,7 @@ enum ioband_verb {
  * @weight: to set; 0: back to the default
  * @rates: of a maximum or a minimum
  * @rates_given: which of them to set, a bit for each of rbps, wbps, riops, wiops
+ * @latency_us: target for the group's reads; 0: none
  * @settings: what to set
  * @cursor: where the page starts
  */
@@ -133,6 +142,7 @@ struct ioband_message {
 	u32 weight;
 	struct ioband_rates rates;
 	unsigned int rates_given;
+	u32 latency_us;
 	struct ioband_settings settings;
 	u32 cursor;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: what a group may have at most, and what it is promised.
+ * dm-ioband: what a group may have at most, what it is promised, its latency target.
  *
- * Few groups have either: memory for both comes with the first and goes with the last.
+ * Few groups have any: memory for all comes with the first and goes with the last.
  */
 #include "dm-ioband.h"
 
@@ -13,6 +13,12 @@
 static struct ioband_ent *bound_ent(struct ioband_group *group)
 {
 	return group->parent ? &group->node.ent : &group->own.leaf.ent;
+}
+
+/* What a latency target is of: of the root, all that goes. */
+static struct ioband_ent *aim_ent(struct ioband_group *group)
+{
+	return group->parent ? &group->node.ent : &group->pool->core.root.ent;
 }
 
 static const struct ioband_meter *bound_meter(struct ioband_group *group, enum ioband_verb verb)
@@ -41,6 +47,26 @@ bool ioband_bound_rates(struct ioband_group *group, enum ioband_verb verb,
 	*rates = ioband_meter_rates(bound_meter(group, verb));
 	spin_unlock_irq(&group->pool->lock);
 	return ioband_rates_any(rates);
+}
+
+/**
+ * ioband_bound_latency() - what a group's reads are to take
+ * @group: group
+ *
+ * Context: Process.
+ *
+ * Return: microseconds; 0 if it has no latency target.
+ */
+u32 ioband_bound_latency(struct ioband_group *group)
+{
+	const struct ioband_aim *aim;
+	u64 target_ns;
+
+	spin_lock_irq(&group->pool->lock);
+	aim = aim_ent(group)->aim;
+	target_ns = aim ? aim->target_ns : 0;
+	spin_unlock_irq(&group->pool->lock);
+	return div_u64(target_ns, NSEC_PER_USEC);
 }
 
 /* The maximum of a group that is one of another below it, too. */
@@ -101,11 +127,11 @@ u32 ioband_bound_piece(const struct ioband_group *group, enum ioband_way way)
 }
 
 /**
- * ioband_bounds_new() - memory for what a group may have at most, or is promised
+ * ioband_bounds_new() - memory for a group's maximum, minimum and latency target
  *
  * Context: Process; may sleep.
  *
- * Return: both, not initialised; NULL without memory.
+ * Return: all of them, not initialised; NULL without memory.
  */
 struct ioband_bounds *ioband_bounds_new(void)
 {
@@ -174,37 +200,60 @@ static void set_min(struct ioband_group *group, const struct ioband_rates *rates
 	ioband_floor_recount(core, inflight_ios(group->pool, NULL));
 }
 
+static void set_rates(struct ioband_group *group, const struct ioband_message *message)
+{
+	struct ioband_rates rates = ioband_meter_rates(bound_meter(group, message->verb));
+
+	ioband_rates_merge(&rates, message);
+	if (message->verb == IOBAND_MSG_MAX)
+		set_max(group, &rates);
+	else
+		set_min(group, &rates);
+}
+
+static void set_latency(struct ioband_group *group, u32 latency_us)
+{
+	struct ioband_core *core = &group->pool->core;
+	struct ioband_aim *aim = &group->bounds->aim;
+	struct ioband_ent *ent = aim_ent(group);
+
+	if (!ent->aim)
+		ioband_aim_init(aim);
+	if (latency_us)
+		ioband_aim_set(core, ent, aim, (u64)latency_us * NSEC_PER_USEC, ktime_get_ns());
+	else
+		ioband_aim_remove(core, ent);
+}
+
 /**
- * ioband_bound_set() - change what a group may have at most, or is promised
+ * ioband_bound_set() - change a group's maximum, minimum or latency target
  * @group: group
  * @message: says what
- * @spare: is used up, and NULL then, if the group had neither
+ * @spare: is used up, and NULL then, if the group had none of them
  *
  * Context: Under the pool's lock.
  */
 void ioband_bound_set(struct ioband_group *group, const struct ioband_message *message,
 		      struct ioband_bounds **spare)
 {
-	struct ioband_rates rates = ioband_meter_rates(bound_meter(group, message->verb));
 	const struct ioband_ent *ent = bound_ent(group);
 
-	ioband_rates_merge(&rates, message);
 	if (!group->bounds) {
 		group->bounds = *spare;
 		*spare = NULL;
 	}
-	if (message->verb == IOBAND_MSG_MAX)
-		set_max(group, &rates);
+	if (message->verb == IOBAND_MSG_LATENCY_TARGET)
+		set_latency(group, message->latency_us);
 	else
-		set_min(group, &rates);
-	if (!ent->cap && !ent->floor) {
+		set_rates(group, message);
+	if (!ent->cap && !ent->floor && !aim_ent(group)->aim) {
 		kfree(group->bounds);
 		group->bounds = NULL;
 	}
 }
 
 /**
- * ioband_bound_end() - let a group have neither
+ * ioband_bound_end() - let a group have none of them
  * @group: group
  *
  * Context: Under the pool's lock.
@@ -213,6 +262,7 @@ void ioband_bound_end(struct ioband_group *group)
 {
 	ioband_cap_remove(&group->pool->core, bound_ent(group));
 	ioband_floor_remove(&group->pool->core, bound_ent(group));
+	ioband_aim_remove(&group->pool->core, aim_ent(group));
 	kfree(group->bounds);
 	group->bounds = NULL;
 }

@@ -75,6 +75,8 @@ static void cap_update(struct ioband_core *core, struct ioband_cap *cap, u64 now
 		blocked |= ioband_way_mask(way);
 		until_ns = min(until_ns, way_until_ns);
 	}
+	if (blocked & ioband_way_mask(IOBAND_WAY_READ))
+		cap->reads_until_ns = cap_until_ns(cap, IOBAND_WAY_READ);
 	cap_dequeue(core, cap);
 	if (blocked != cap->blocked)
 		ioband_ent_block(core, cap->ent, blocked);
@@ -82,6 +84,18 @@ static void cap_update(struct ioband_core *core, struct ioband_cap *cap, u64 now
 		return;
 	cap->until_ns = until_ns;
 	rb_add_cached(&cap->rb, &core->blocked, cap_less);
+}
+
+/**
+ * ioband_cap_is_for() - does a maximum bound a way
+ * @cap: the maximum; NULL: there is none
+ * @way: read or written
+ *
+ * Return: true if so.
+ */
+bool ioband_cap_is_for(const struct ioband_cap *cap, enum ioband_way way)
+{
+	return cap && (cap->meter.bytes[way].rate || cap->meter.ios[way].rate);
 }
 
 /**

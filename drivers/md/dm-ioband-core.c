@@ -77,7 +77,8 @@
  *
  * A disk with a head wants something else: each leaf has it to itself for a while
  * (dm-ioband-slice.c).  Before all this comes what an entity may have at most
- * (dm-ioband-cap.c), and what it is promised (dm-ioband-floor.c).
+ * (dm-ioband-cap.c), and what it is promised (dm-ioband-floor.c); and after it whether
+ * somebody's reads take too long for another one to go (dm-ioband-aim.c).
  *
  * 3. What the caller does
  * -----------------------
@@ -88,7 +89,8 @@
  * and the caller asks again then.  With slices it also asks whether the devices'
  * write caches are to be flushed (ioband_core_start_flush()).  The caller's clock
  * may be read before the caller gets its turn: times may go back a little from call
- * to call.
+ * to call.  For latency targets it tells what reads took (ioband_leaf_took()), and has
+ * that looked at every few milliseconds (ioband_core_look()).
  */
 #include "dm-ioband-tree.h"
 
@@ -215,6 +217,7 @@ void ioband_core_init(struct ioband_core *core)
 		.blocked = RB_ROOT_CACHED,
 		.floors = RB_ROOT_CACHED,
 	};
+	INIT_LIST_HEAD(&core->aims);
 	ioband_node_init(&core->root, NULL, IOBAND_WEIGHT_DEFAULT);
 	ioband_core_set_limit(core, U32_MAX, 0);
 }
@@ -420,7 +423,7 @@ static void leaf_arrive(struct ioband_leaf *leaf, u64 now_ns)
 /* Why a bio goes. */
 enum turn {
 	WEIGHED,	/* its entity has been served least */
-	PROMISED,	/* it, one above or one below is behind what it is promised */
+	PROMISED,	/* it, one above or one below is behind what it is promised, or diverted */
 	OWED,		/* somebody waits for it */
 };
 
@@ -466,6 +469,8 @@ static enum turn leaf_turn(const struct ioband_core *core, const struct ioband_l
 {
 	const struct ioband_ent *ent;
 
+	if (leaf == core->diverted)
+		return PROMISED;
 	for (ent = &leaf->ent; core->promised && ent->parent; ent = &ent->parent->ent)
 		if (ent == core->promised)
 			return PROMISED;
@@ -578,6 +583,30 @@ static struct ioband_ent *node_pick(const struct ioband_core *core, const struct
 	return NULL;
 }
 
+/**
+ * ioband_leaf_below() - the least served leaf with a bio waiting
+ * @core: scheduler
+ * @ent: at or below which
+ * @open: one way of these, as halves of &ioband_ent.waiting
+ * @ios: what is on the pipe, bios
+ * @limit: how much may be
+ *
+ * Return: the leaf, or NULL: thinkers that have been served less fill the pipe, or
+ * nothing waits.
+ */
+struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
+				      u64 open, u32 ios, u32 limit)
+{
+	while (!ent->leaf) {
+		ent = node_pick(core, container_of(ent, struct ioband_node, ent), open, &ios,
+				limit);
+		if (!ent)
+			return NULL;
+		open &= ent_open(ent);
+	}
+	return container_of(ent, struct ioband_leaf, ent);
+}
+
 static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
 	u32 ios = core->inflight_ios, limit = core->limit_ios;
@@ -598,16 +627,16 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 			return NULL;
 		open = core->promised_ways;
 	}
-	while (!ent->leaf) {
-		ent = node_pick(core, container_of(ent, struct ioband_node, ent), open, &ios,
-				limit);
-		if (!ent) {
-			*wake_ns = ioband_core_grace_ends(core);
-			return NULL;
-		}
-		open &= ent_open(ent);
+	leaf = ioband_leaf_below(core, ent, open, ios, limit);
+	if (!leaf) {
+		*wake_ns = ioband_core_grace_ends(core);
+		return NULL;
 	}
-	leaf = container_of(ent, struct ioband_leaf, ent);
+	if (unlikely(core->aiming)) {
+		leaf = ioband_brake_divert(core, leaf, ios, limit, now_ns, wake_ns);
+		if (!leaf)
+			return NULL;
+	}
 	return likely(!core->promising) || ioband_floor_has_room(core, leaf) ? leaf : NULL;
 }
 
@@ -616,7 +645,7 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
  * @core: scheduler
  * @now_ns: time
  * @wake_ns: when NULL is returned: when to ask again, or IOBAND_NO_WAKEUP if
- *	only an arrival or a completion can change the answer
+ *	only an arrival or a completion, or ioband_core_look(), can change the answer
  *
  * Return: the leaf whose next bio, one way of those that ioband_leaf_may() tells,
  * may go (tell ioband_core_admit()), or NULL.
@@ -643,16 +672,16 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
  * @core: scheduler
  * @leaf: what ioband_core_pick() returned
  *
- * Return: a bit for each way in which one waits that no maximum blocks, and that is
- * promised if it goes for that.
+ * Return: a bit for each way in which one waits that neither a maximum nor the brake
+ * blocks, and that is promised if it goes for that.
  */
 u8 ioband_leaf_may(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	u64 open;
 
-	if (likely(!core->capped && !core->promised))
+	if (likely(!core->capped && !core->promised && !core->brake_ways))
 		return leaf->ways;
-	open = ent_open_above(core, &leaf->ent);
+	open = ent_open_above(core, &leaf->ent) & ~core->brake_ways;
 	if (core->promised)
 		open &= core->promised_ways;
 	return leaf->ways & ((open & ioband_way_mask(IOBAND_WAY_READ) ? 1 : 0) |
@@ -705,6 +734,8 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 		leaf_charge_caps(core, leaf, bill, in_turn, now_ns);
 	if (unlikely(core->promising))
 		leaf_charge_floors(core, leaf, bill, in_turn, now_ns);
+	if (unlikely(core->aiming))
+		ioband_brake_charge(core, leaf, bill, now_ns);
 	core->inflight_ios++;
 	core->inflight_bytes += bill->bytes;
 	leaf->inflight++;

@@ -18,6 +18,7 @@
 #define IOBAND_WEIGHT_MAX	10000
 #define IOBAND_WEIGHT_DEFAULT	100
 
+struct ioband_aim;
 struct ioband_cap;
 struct ioband_floor;
 struct ioband_node;
@@ -45,6 +46,7 @@ enum ioband_way {
  * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
  * @cap: what it may have at most; NULL: as much as there is
  * @floor: what it is promised; NULL: its share
+ * @aim: what its reads are to take; NULL: as long as it is
  * @waiting: leaves at or below that have a read waiting, in the low half, and those
  *	that have a write, in the high one; without those that are blocked below
  * @thinking: leaves at or below that are expected back within their grace
@@ -59,6 +61,7 @@ struct ioband_ent {
 	u64 pace;
 	struct ioband_cap *cap;
 	struct ioband_floor *floor;
+	struct ioband_aim *aim;
 	u64 waiting;
 	u32 weight;
 	u32 thinking;
@@ -186,6 +189,7 @@ struct ioband_meter {
  * @begun: by way: of a bio in pieces some have gone, and others follow
  * @rb: place among the blocked ones, while it is
  * @until_ns: when one of its ways is blocked no longer
+ * @reads_until_ns: until when reads are, or were
  * @blocked: ways that are, as halves of &ioband_ent.waiting
  */
 struct ioband_cap {
@@ -194,6 +198,7 @@ struct ioband_cap {
 	bool begun[IOBAND_NR_WAYS];
 	struct rb_node rb;
 	u64 until_ns;
+	u64 reads_until_ns;
 	u64 blocked;
 };
 
@@ -219,6 +224,44 @@ struct ioband_floor {
 	u8 way;
 };
 
+/**
+ * struct ioband_aim - what an entity's reads are to take
+ * @ent: the entity
+ * @aims: place among the scheduler's
+ * @target_ns: so long, from when they arrive until they complete
+ * @mean_ns: what they took when it was last looked
+ * @since_ns: when that was
+ * @sum_ns: what they have taken since
+ * @reads: how many
+ */
+struct ioband_aim {
+	struct ioband_ent *ent;
+	struct list_head aims;
+	u64 target_ns;
+	u64 mean_ns;
+	u64 since_ns;
+	u64 sum_ns;
+	u32 reads;
+};
+
+/**
+ * struct ioband_brake - what holds back others while somebody's reads take too long
+ * @clock: bytes of the others; without a rate it holds nobody
+ * @bytes: that have gone since @since_ns
+ * @late_bytes: of the one that it is for
+ * @first_rate: at which they went when it began
+ * @since_ns: when it was last looked what reads take
+ * @worst: whom it is for: whose reads were the furthest from their target then
+ */
+struct ioband_brake {
+	struct ioband_clock clock;
+	u64 bytes;
+	u64 late_bytes;
+	u64 first_rate;
+	u64 since_ns;
+	struct ioband_aim *worst;
+};
+
 enum ioband_flush {
 	IOBAND_FLUSH_NONE,	/* no need */
 	IOBAND_FLUSH_DUE,	/* the caller is to flush the devices' write caches */
@@ -233,14 +276,19 @@ enum ioband_flush {
  * @floors: who is promised something and is here, or thinks, by when it is due
  * @capped: some entity has a maximum, or had one
  * @promising: how many entities have a minimum
+ * @aiming: how many have a latency target
+ * @brake_ways: in which ways the brake holds the leaf that was picked last, as halves of
+ *	&ioband_ent.waiting
+ * @diverted: the leaf that goes past others who wait for the brake; NULL: none
  * @promised: whose turn it is by what is promised, by weight below; NULL: by weight
  * @promised_ways: in which ways, as halves of &ioband_ent.waiting
  * @promise: what is, while there is @promised
  * @kept_ns: when a bio last went for that
  * @apart: by weight, what is promised does not count on the pipe now
  * @now_ns: the time that it was told last
- * @late: somebody did not get what he is promised, although the pipe was not full: others
- *	are held back, whatever the device could take.  For the caller to clear
+ * @late: others are held back, whatever the device could take: for somebody who did not get
+ *	what he is promised, although the pipe was not full, or whose reads are late.  For
+ *	the caller to clear
  * @promised_ios: of @inflight_ios, those of leaves that are promised something, or below
  *	one that is
  * @slack_ns: how late a wake-up may be without anybody getting less than a maximum
@@ -258,6 +306,8 @@ enum ioband_flush {
  *	of turn included
  * @flushed_bytes: what the flush that is running is for
  * @flushing_ns: when it began
+ * @aims: latency targets
+ * @brake: holds back others for one of these
  */
 struct ioband_core {
 	struct ioband_node root;
@@ -266,6 +316,9 @@ struct ioband_core {
 	struct rb_root_cached floors;
 	bool capped;
 	u32 promising;
+	u32 aiming;
+	u64 brake_ways;
+	const struct ioband_leaf *diverted;
 	struct ioband_ent *promised;
 	u64 promised_ways;
 	struct ioband_floor *promise;
@@ -288,6 +341,8 @@ struct ioband_core {
 	u64 dirty_bytes;
 	u64 flushed_bytes;
 	u64 flushing_ns;
+	struct list_head aims;
+	struct ioband_brake brake;
 };
 
 #define IOBAND_NO_WAKEUP	U64_MAX
@@ -317,6 +372,14 @@ void ioband_floor_remove(struct ioband_core *core, struct ioband_ent *ent);
 void ioband_floor_recount(struct ioband_core *core, u32 ios);
 bool ioband_leaf_is_promised(const struct ioband_leaf *leaf);
 
+void ioband_aim_init(struct ioband_aim *aim);
+void ioband_aim_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_aim *aim,
+		    u64 target_ns, u64 now_ns);
+void ioband_aim_remove(struct ioband_core *core, struct ioband_ent *ent);
+void ioband_brake_end(struct ioband_core *core, u64 now_ns);
+void ioband_leaf_took(const struct ioband_leaf *leaf, u64 ns);
+void ioband_core_look(struct ioband_core *core, u64 now_ns);
+
 void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_way way,
 		      u64 now_ns);
 struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
@@ -335,6 +398,12 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 bool ioband_core_start_flush(struct ioband_core *core, u64 now_ns);
 void ioband_core_end_flush(struct ioband_core *core, u64 now_ns);
 void ioband_core_drop_flush(struct ioband_core *core);
+
+/* Somebody has a wish that is not kept as long as all goes at once. */
+static inline bool ioband_core_has_wishes(const struct ioband_core *core)
+{
+	return core->promising || core->aiming;
+}
 
 /* Something waits that is not blocked by a maximum. */
 static inline bool ioband_core_has_waiting(const struct ioband_core *core)

@@ -375,17 +375,6 @@ static bool promised_is_over(struct ioband_core *core, u64 now_ns)
 	       floor_top(core, core->promise, now_ns) != ent;
 }
 
-/* Where it goes by what is promised, the turn is another one's. */
-static void promised_set_turn(struct ioband_core *core, bool begin)
-{
-	struct ioband_ent *ent;
-
-	for (ent = core->promised; ent->parent; ent = &ent->parent->ent) {
-		ent->parent->serving = begin ? ent : NULL;
-		ent->parent->served_ns = 0;
-	}
-}
-
 /**
  * ioband_floor_serve() - with slices: whose turn it is
  * @core: scheduler
@@ -401,7 +390,7 @@ struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns)
 	if (core->promised) {
 		if (!promised_is_over(core, now_ns))
 			return core->promised;
-		promised_set_turn(core, false);
+		ioband_slice_set_turn(core->promised, false);
 	}
 	floor = core_due(core, now_ns, &ways);
 	if (!floor)
@@ -409,7 +398,7 @@ struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns)
 	core_keep(core, floor, ways, now_ns);
 	if (!core->promised)
 		return &core->root.ent;
-	promised_set_turn(core, true);
+	ioband_slice_set_turn(core->promised, true);
 	return core->promised;
 }
 

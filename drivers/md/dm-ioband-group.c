@@ -556,7 +556,7 @@ static struct cgroup_subsys_state *css_get_v1(const struct ioband_spec *spec,
 /**
  * struct change - what a message wants of a group
  * @message: the message
- * @bounds: for a group that has neither maximum nor minimum yet
+ * @bounds: for a group that has no maximum, minimum or latency target yet
  */
 struct change {
 	const struct ioband_message *message;
@@ -568,6 +568,8 @@ static bool change_is_set(const struct change *change)
 {
 	if (change->message->verb == IOBAND_MSG_WEIGHT)
 		return change->message->weight;
+	if (change->message->verb == IOBAND_MSG_LATENCY_TARGET)
+		return change->message->latency_us;
 	return ioband_rates_any(&change->message->rates);
 }
 
@@ -699,7 +701,7 @@ static int set_spec(struct ioband_target *target, struct change *change,
 }
 
 /**
- * ioband_group_set() - set the weight, maximum or minimum of the group that a message names
+ * ioband_group_set() - set the weight, or a bound, of the group that a message names
  * @target: that got the message
  * @message: which group, and what
  * @error: a sentence, on failure
@@ -718,7 +720,7 @@ int ioband_group_set(struct ioband_target *target, const struct ioband_message *
 		change.bounds = ioband_bounds_new();
 		if (!change.bounds) {
 			snprintf(error->text, sizeof(error->text),
-				 "no memory for a maximum or a minimum");
+				 "no memory for a maximum, a minimum or a latency target");
 			return -ENOMEM;
 		}
 	}

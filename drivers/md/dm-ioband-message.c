@@ -131,12 +131,17 @@ static void line_add_bound(struct page_writer *page, struct ioband_group *group,
 
 static bool write_group(struct page_writer *page, struct ioband_group *group)
 {
+	u32 latency_us;
+
 	line_add(page, "%u %u ", group->seq, group->parent ? group->parent->seq : 0);
 	line_add_name(page, group);
 	line_add(page, " weight=%u set=%u", ioband_group_weight(group), group->weight_set);
 	line_add_path(page, group);
 	line_add_bound(page, group, IOBAND_MSG_MAX, " max=", "max");
 	line_add_bound(page, group, IOBAND_MSG_MIN, " min=", "0");
+	latency_us = ioband_bound_latency(group);
+	if (latency_us)
+		line_add(page, " latency=%u", latency_us);
 	return line_end(page);
 }
 
@@ -290,6 +295,7 @@ int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
 		return ioband_group_set(target, &message, error);
 	case IOBAND_MSG_MAX:
 	case IOBAND_MSG_MIN:
+	case IOBAND_MSG_LATENCY_TARGET:
 		ret = ioband_group_set(target, &message, error);
 		ioband_queue_update_bounds(target->pool);
 		return ret;

@@ -9,14 +9,20 @@
  */
 #include "dm-ioband-tree.h"
 
-static void clock_move(struct ioband_clock *clock, u32 amount, const struct ioband_leeway *leeway)
+/**
+ * ioband_clock_move() - so much goes
+ * @clock: of a bound on it; without a rate it stands still
+ * @amount: so much
+ * @leeway: of the clock
+ */
+void ioband_clock_move(struct ioband_clock *clock, u32 amount, const struct ioband_leeway *leeway)
 {
 	u64 next_ns;
 
 	if (!clock->rate)
 		return;
 	next_ns = clamp_t(u64, clock->next_ns, leeway->late_ns, leeway->early_ns);
-	/* 2^62 and what was left over, which is less than the rate: no more than 2^63. */
+	/* Less than 2^62, and a rest that is less than the rate: less than 2^63. */
 	next_ns += div64_u64_rem((u64)amount * NSEC_PER_SEC + clock->rest, clock->rate,
 				 &clock->rest);
 	clock->next_ns = max(clock->next_ns, min(next_ns, leeway->most_ns));
@@ -31,8 +37,8 @@ static void clock_move(struct ioband_clock *clock, u32 amount, const struct ioba
 void ioband_meter_move(struct ioband_meter *meter, const struct ioband_bill *bill,
 		       const struct ioband_leeway *leeway)
 {
-	clock_move(&meter->bytes[bill->way], bill->bytes, leeway);
-	clock_move(&meter->ios[bill->way], bill->ios, leeway);
+	ioband_clock_move(&meter->bytes[bill->way], bill->bytes, leeway);
+	ioband_clock_move(&meter->ios[bill->way], bill->ios, leeway);
 }
 
 static void clock_set(struct ioband_clock *clock, u64 rate)

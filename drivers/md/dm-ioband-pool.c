@@ -225,7 +225,7 @@ static bool is_calm(struct ioband_pool *pool)
 
 		pool->calm_ticks = spare ? pool->calm_ticks + 1 : 0;
 	}
-	return pool->calm_ticks >= IOBAND_CALM_TICKS && !pool->core.promising &&
+	return pool->calm_ticks >= IOBAND_CALM_TICKS && !ioband_core_has_wishes(&pool->core) &&
 	       (!ioband_pool_finds_depth(pool) || ioband_depth_is_settled(&pool->depth));
 }
 
@@ -243,6 +243,7 @@ static void tick_shared(struct ioband_pool *pool)
 	}
 	now_ns = ktime_get_ns();
 	scan_shared(pool);
+	ioband_core_look(&pool->core, now_ns);
 	tick_depth(pool, now_ns);
 	if (pool->nr_active <= 1 || is_calm(pool)) {
 		ioband_depth_stop(&pool->depth);
@@ -269,7 +270,7 @@ static void tick_open(struct ioband_pool *pool)
 	 * makes the submitters wait, and the limit may never be reached.
 	 */
 	if (pool->state == IOBAND_OPEN && pool->nr_active > 1 &&
-	    (inflight > spare_ios(pool) || pool->core.promising ||
+	    (inflight > spare_ios(pool) || ioband_core_has_wishes(&pool->core) ||
 	     time_after_eq(jiffies, pool->calm_until)))
 		ioband_queue_share(pool);
 	spin_unlock_irq(&pool->lock);
@@ -744,6 +745,7 @@ void ioband_pool_status(struct ioband_target *target, const struct ioband_settin
 	DMEMIT(" groups=%u active=%u held=%u,%llu inflight=%u,%llu devices=%u", pool->nr_groups,
 	       pool->nr_active, pool->held_ios, pool->held_bytes, pool->core.inflight_ios,
 	       pool->core.inflight_bytes, pool->nr_members);
-	DMEMIT(" slice=%u piece=%u", pool->slice_ms, pool->piece_bytes);
+	DMEMIT(" slice=%u piece=%u brake=%llu", pool->slice_ms, pool->piece_bytes,
+	       pool->core.brake.clock.rate);
 	spin_unlock_irq(&pool->lock);
 }

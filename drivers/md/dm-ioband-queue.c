@@ -14,7 +14,7 @@
  *
  * A group that becomes active takes the lock once, so the pool knows how many
  * there are.  With more than one the state is shared, until it turns out that
- * they do not fill the device, and nobody is promised a minimum.  That holds for
+ * they do not fill the device, and nobody has a minimum or a latency target.  That holds for
  * a few seconds, for another load may, and for as long as no more than half of
  * the limit is in flight (the pool's tick looks).  Service taken past the
  * scheduler is not charged: it was nobody else's.  What of it is still in flight
@@ -79,7 +79,7 @@ static bool group_may_be_open(const struct ioband_group *group)
 	       !ioband_bound_is_capped(group);
 }
 
-/* The state has changed, or who has a maximum or a minimum. */
+/* The state has changed, or who has a maximum, a minimum or a latency target. */
 static void update_open(struct ioband_pool *pool)
 {
 	struct ioband_group *group;
@@ -112,6 +112,8 @@ void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns)
 		limit_ios = (limit_ios - min(pool->open_ios, limit_ios / 2)) >> pool->open_shift;
 	ioband_core_set_limit(&pool->core, limit_ios, pool->stuck_ios);
 	ioband_core_set_slice(&pool->core, slice_ns, pool->measure == IOBAND_MEASURE_TIME, now_ns);
+	if (!shared)
+		ioband_brake_end(&pool->core, now_ns);
 	/* 2 % of 100 ms: a timer is late, or the device is another group's. */
 	ioband_core_set_slack(&pool->core, 2 * NSEC_PER_MSEC + hrtimer_resolution + slice_ns / 2);
 }
@@ -171,7 +173,7 @@ static void activate(struct ioband_group *group)
 	if (pool->state == IOBAND_SHARED)
 		return;
 	if (pool->nr_active > 1 &&
-	    (pool->core.promising || !ioband_pool_finds_depth(pool) ||
+	    (ioband_core_has_wishes(&pool->core) || !ioband_pool_finds_depth(pool) ||
 	     !ioband_depth_is_settled(&pool->depth)))
 		ioband_queue_share(pool);
 	else
@@ -257,6 +259,7 @@ static void note_released(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	const u64 wait_ns = ioband_stats_released(io, now_ns);
 
+	io->wait_us = min_t(u64, div_u64(wait_ns, NSEC_PER_USEC), U32_MAX);
 	trace_ioband_release(io, bio, wait_ns);
 }
 
@@ -416,7 +419,7 @@ void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns)
 }
 
 /**
- * ioband_queue_update_bounds() - groups have got, lost or changed a maximum or a minimum
+ * ioband_queue_update_bounds() - groups have got, lost or changed a bound
  * @pool: pool
  *
  * Context: Process.
@@ -430,7 +433,7 @@ void ioband_queue_update_bounds(struct ioband_pool *pool)
 }
 
 /**
- * ioband_queue_wake() - a leaf's grace has ended, or a maximum lets go
+ * ioband_queue_wake() - a leaf's grace has ended, or a maximum or the brake lets go
  * @timer: the pool's
  *
  * Return: HRTIMER_NORESTART.
@@ -776,6 +779,7 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	io->level = ioband_stream_level(bio);
 	io->bill.cached = ioband_flush_is_needed(target, bio);
 	io->shared = false;
+	io->wait_us = 0;
 	io->piece = 0;
 	io->piece_least = ioband_piece_least(bio);
 	flags = lock_group(pool, io, bio, mode, own, may_wait && urgency == IN_TURN);
@@ -877,6 +881,14 @@ int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struc
 
 /* ---- leaving ------------------------------------------------------------- */
 
+/* A bio has completed, all of it; what is to be done about its time the pool's tick says. */
+static void note_took(const struct ioband_io *io, u64 now_ns)
+{
+	if (unlikely(io->group->pool->core.aiming) && io->bill.way == IOBAND_WAY_READ)
+		ioband_leaf_took(&io->stream->leaf, io->wait_us * (u64)NSEC_PER_USEC +
+				 now_ns - min(now_ns, io->start_ns));
+}
+
 /* Return: whether there is no more of the bio to come; else it may be gone now. */
 static noinline bool complete_shared(struct ioband_io *io, const struct ioband_bill *bill,
 				     u64 now_ns)
@@ -893,6 +905,8 @@ static noinline bool complete_shared(struct ioband_io *io, const struct ioband_b
 	}
 	WRITE_ONCE(member->inflight_ios, member->inflight_ios - 1);
 	member->moved_ns = now_ns;
+	if (last)
+		note_took(io, now_ns);
 	ioband_core_complete(&pool->core, &io->stream->leaf, bill, now_ns);
 	pool->done_ns = max(pool->done_ns, now_ns);
 	pool->sample.ios++;

@@ -419,6 +419,33 @@ void ioband_core_drop_flush(struct ioband_core *core)
 }
 
 /**
+ * ioband_slice_set_turn() - give the device to somebody whose turn it is not by weight
+ * @ent: the entity
+ * @begin: give it; else take it back
+ */
+void ioband_slice_set_turn(struct ioband_ent *ent, bool begin)
+{
+	for (; ent->parent; ent = &ent->parent->ent) {
+		ent->parent->serving = begin ? ent : NULL;
+		ent->parent->served_ns = 0;
+	}
+}
+
+/* The same if the brake holds the one whose turn it is: another one, or nobody for now. */
+static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_leaf *leaf,
+				       bool *expect, u64 now_ns, u64 *wake_ns)
+{
+	struct ioband_leaf *other = ioband_brake_divert(core, leaf, 0, U32_MAX, now_ns,
+							wake_ns);
+
+	if (other && other != leaf) {
+		ioband_slice_set_turn(&other->ent, true);
+		*expect = false;
+	}
+	return other;
+}
+
+/**
  * ioband_slice_pick() - whose bio may go now if each has the device to itself
  * @core: scheduler; something waits
  * @now_ns: time
@@ -431,6 +458,8 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 	bool expect;
 	struct ioband_leaf *leaf = core_serve(core, now_ns, &expect);
 
+	if (leaf && unlikely(core->aiming))
+		leaf = core_divert(core, leaf, &expect, now_ns, wake_ns);
 	if (!leaf)
 		return NULL;
 	if (expect) {

@@ -6,6 +6,7 @@
  *	slice	who has the device to itself, and when its write cache is flushed
  *	cap	who has had its maximum
  *	floor	who has not had its minimum
+ *	aim	whose reads take too long, and who is held back for that
  *
  * For these alone; dm-ioband-core.h is for their caller.
  */
@@ -120,6 +121,8 @@ struct ioband_leeway {
 };
 
 /* dm-ioband-core.c */
+struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
+				      u64 open, u32 ios, u32 limit);
 void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
 			bool by_time, bool in_turn);
 void ioband_ent_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked);
@@ -132,14 +135,17 @@ u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf);
 void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
 		       bool in_turn);
 void ioband_slice_learn_gap(struct ioband_leaf *leaf, u64 now_ns);
+void ioband_slice_set_turn(struct ioband_ent *ent, bool begin);
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
 
 /* dm-ioband-meter.c */
 void ioband_meter_move(struct ioband_meter *meter, const struct ioband_bill *bill,
 		       const struct ioband_leeway *leeway);
+void ioband_clock_move(struct ioband_clock *clock, u32 amount, const struct ioband_leeway *leeway);
 void ioband_meter_set(struct ioband_meter *meter, const struct ioband_rates *rates);
 
 /* dm-ioband-cap.c */
+bool ioband_cap_is_for(const struct ioband_cap *cap, enum ioband_way way);
 void ioband_cap_charge(struct ioband_core *core, struct ioband_cap *cap,
 		       const struct ioband_bill *bill, bool in_turn, u64 now_ns);
 void ioband_cap_expire(struct ioband_core *core, u64 now_ns);
@@ -154,5 +160,11 @@ struct ioband_ent *ioband_floor_pick(struct ioband_core *core, u64 now_ns, u32 *
 bool ioband_floor_has_room(const struct ioband_core *core, const struct ioband_leaf *leaf);
 struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns);
 u64 ioband_floor_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf);
+
+/* dm-ioband-aim.c */
+void ioband_brake_charge(struct ioband_core *core, const struct ioband_leaf *leaf,
+			 const struct ioband_bill *bill, u64 now_ns);
+struct ioband_leaf *ioband_brake_divert(struct ioband_core *core, struct ioband_leaf *leaf,
+					u32 ios, u32 limit, u64 now_ns, u64 *wake_ns);
 
 #endif /* DM_IOBAND_TREE_H */

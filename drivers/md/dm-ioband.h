@@ -10,10 +10,11 @@
  *	flush	 what the devices' write caches hold at the end of a turn
  *	owner	 whose bio is it: finds the group
  *	group	 the tree of groups, their life and death
- *	bound	 what a group may have at most, and what it is promised
+ *	bound	 what a group may have at most, what it is promised, its latency target
  *	stream	 a group's own bios, in streams
  *	stats	 per-CPU counters and histograms
- *	core	 the scheduler, its slices, maxima and minima: pure, as are cost, depth, args
+ *	core	 the scheduler, its slices, maxima, minima and latency targets: pure, as are
+ *		 cost, depth, args
  *
  * Each calls only those below it.
  *
@@ -203,13 +204,15 @@ struct ioband_scope {
 };
 
 /**
- * struct ioband_bounds - what a group may have at most, and what it is promised
- * @cap: the one, while its entity has it
- * @floor: the other, while its entity has it
+ * struct ioband_bounds - what is wished of a group, but for its weight
+ * @cap: what it may have at most, while its entity has it
+ * @floor: what it is promised, likewise
+ * @aim: what its reads are to take, likewise
  */
 struct ioband_bounds {
 	struct ioband_cap cap;
 	struct ioband_floor floor;
+	struct ioband_aim aim;
 };
 
 /**
@@ -234,7 +237,7 @@ struct ioband_bounds {
  * @stats: counters and histograms; NULL while idle for long.  Under RCU.
  * @retired: @stats that bios in flight may still use
  * @totals: what retired counters had counted; NULL until then
- * @bounds: what it may have at most, and is promised; NULL: neither
+ * @bounds: its maximum, minimum and latency target; NULL: none of them
  * @held_ios: bios that wait, in all its streams
  * @held_bytes: their bytes
  * @room: tasks that wait until the group holds less
@@ -350,7 +353,7 @@ enum ioband_state {
  * @dirty: targets that something was written to, with slices
  * @flushes: of the flush that the core waits for, bios that have not completed
  * @flush_round: its number
- * @wake: asks the core again when a grace ends, or a maximum lets go
+ * @wake: asks the core again when a grace ends, or a maximum or the brake lets go
  * @stock: makes counters for groups to come
  * @tick: looks after state, depth and activity while groups are active
  * @sweep: finds groups to remove
@@ -503,6 +506,7 @@ struct ioband_target {
  * @start_ns: when it arrived, then when it was released
  * @bill: what it costs; of a bio in pieces, its latest piece
  * @task: who submitted it, while it is held, if a task did for itself
+ * @wait_us: how long it was held
  * @bytes: that it covers
  * @dir: see &enum ioband_dir
  * @level: see ioband_stream_level()
@@ -526,6 +530,7 @@ struct ioband_io {
 	struct ioband_bill bill;
 	struct task_struct *task;
 	u32 bytes;
+	u32 wait_us;
 	u8 dir;
 	u8 level;
 	bool open;
@@ -730,7 +735,8 @@ void ioband_group_unindex(struct ioband_group *group);
 void ioband_group_sweep(struct work_struct *work);
 void ioband_group_free_all(struct ioband_pool *pool);
 
-/* dm-ioband-bound.c: maxima and minima */
+/* dm-ioband-bound.c: maxima, minima and latency targets */
+u32 ioband_bound_latency(struct ioband_group *group);
 bool ioband_bound_rates(struct ioband_group *group, enum ioband_verb verb,
 			struct ioband_rates *rates);
 bool ioband_bound_is_capped(const struct ioband_group *group);

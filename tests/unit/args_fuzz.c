@@ -39,9 +39,11 @@ static const char * const messages[] = {
 	"weight uid:4294967294 5",
 	"weight pgrp:2147483647 5",
 	"max root rbps=1 wbps=max",
-	"max uid:5 riops=1000000000000 wiops=5",
+	"max uid:5 riops=1099511627776 wiops=5",
 	"max cgroup:/a default",
 	"min root rbps=1 wbps=0",
+	"latency-target root 10000000",
+	"latency-target uid:5 default",
 	"set mode=device+cgroup",
 	"set depth=auto",
 	"set measure=ios",
@@ -54,7 +56,8 @@ static const char * const messages[] = {
 static const char * const pieces[] = {
 	"mode=", "weight=", "measure=", "depth=", "slice=", "time", "auto", "default", "device",
 	"cgroup", "uid:", "cgroup:/", "cgroup#", "device:", "weight", "set", "groups", "root", "-1",
-	"0", "1", "max", "rbps=", "wbps=", "riops=", "wiops=", "1000000000000",
+	"0", "1", "max", "rbps=", "wbps=", "riops=", "wiops=",
+	"latency-target", "10000000", "1099511627776",
 	"10000", "10001", "65535", "65536", "4294967295", "4294967296", "18446744073709551615",
 	"18446744073709551616", "+", "-", "=", ":", "#", "/", "%s%n", " ", "  ",
 };
@@ -168,6 +171,8 @@ static void message_is_good(const struct ioband_message *message, const struct w
 		rates_are_good(message);
 	else if (message->verb == IOBAND_MSG_WEIGHT)
 		assert_in_range(message->weight, 0, 10000);
+	else if (message->verb == IOBAND_MSG_LATENCY_TARGET)
+		assert_in_range(message->latency_us, 0, 10000000);
 	else
 		return;
 	assert_in_range(spec->kind, 0, IOBAND_KIND_ROOT);

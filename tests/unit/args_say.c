@@ -56,6 +56,7 @@ static int say_message(struct words *words, struct ioband_error *error)
 		[IOBAND_MSG_WEIGHT] = "weight",
 		[IOBAND_MSG_MAX] = "max",
 		[IOBAND_MSG_MIN] = "min",
+		[IOBAND_MSG_LATENCY_TARGET] = "latency-target",
 		[IOBAND_MSG_SET] = "set",
 		[IOBAND_MSG_GROUPS] = "groups",
 		[IOBAND_MSG_STATS] = "stats",
@@ -75,6 +76,9 @@ static int say_message(struct words *words, struct ioband_error *error)
 		printf(" given=%x rates=%llu,%llu,%llu,%llu", message.rates_given,
 		       message.rates.bytes[IOBAND_WAY_READ], message.rates.bytes[IOBAND_WAY_WRITE],
 		       message.rates.ios[IOBAND_WAY_READ], message.rates.ios[IOBAND_WAY_WRITE]);
+	} else if (message.verb == IOBAND_MSG_LATENCY_TARGET) {
+		say_spec(&message.spec);
+		printf(" latency=%u", message.latency_us);
 	} else if (message.verb == IOBAND_MSG_SET) {
 		say_settings(&message.settings);
 	} else {

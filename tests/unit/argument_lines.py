@@ -31,10 +31,10 @@ DEPTH = (
 )
 SLICE = "must be 0 for none, or milliseconds up to 1000"
 NO_GROUP = "weight= is the device's: it wants mode=device or mode=device+cgroup"
-VERB = "must be weight, max, min, set, groups, stats or latency"
+VERB = "must be weight, max, min, latency-target, set, groups, stats or latency"
 MAX = "must be <group> and rbps=, wbps=, riops= or wiops=, or <group> default"
 RATE = "must be rbps=, wbps=, riops= or wiops=, or default alone"
-RATE_VALUE = "or a whole number from 1 to 1000000000000 a second"
+RATE_VALUE = "or a whole number from 1 to 1099511627776 a second"
 GROUP = (
     "must be root, device, device:<maj>:<min>, cgroup:</path>, cgroup#<id>, "
     "uid:<n>, gid:<n>, pid:<n> or pgrp:<n>"
@@ -208,14 +208,30 @@ WRONG_MESSAGES = [
     *(
         _message(f"max root {name}={value}", f"{name}={value}: must be max, {RATE_VALUE}")
         for name in ("rbps", "wiops")
-        for value in ("", "0", "1000000000001", "auto", "default", *NO_NUMBERS)
+        for value in ("", "0", "1099511627777", "auto", "default", *NO_NUMBERS)
     ),
     _message("min", f"min: 0 words follow; {MAX}"),
     _message("min root rbps", f"'rbps': {RATE}"),
     _message("min root rbps=5 rbps=0", "rbps= is given twice"),
     *(
         _message(f"min root riops={value}", f"riops={value}: must be 0, {RATE_VALUE}")
-        for value in ("", "max", "00", "1000000000001", *NO_NUMBERS)
+        for value in ("", "max", "00", "1099511627777", *NO_NUMBERS)
+    ),
+    *(
+        _message(
+            f"latency-target{words}",
+            f"latency-target: {count} words follow; must be <group> <microseconds>",
+        )
+        for words, count in (("", 0), (" root", 1), (" root 5 5", 3))
+    ),
+    _message("latency-target roots 5", f"group 'roots': {GROUP}"),
+    *(
+        _message(
+            f"latency-target root {value}",
+            f"latency-target '{value}': must be a whole number of microseconds "
+            "from 1 to 10000000, or default",
+        )
+        for value in ("", "0", "10000001", "5us", "none", "Default", *NO_NUMBERS)
     ),
     _message("set", f"set: 0 words follow; must be one {KEY_VALUE[8:]}"),
     _message("set mode=uid depth=4", f"set: 2 words follow; must be one {KEY_VALUE[8:]}"),
@@ -316,7 +332,7 @@ RIGHT = [
         _message(f"max root {words}", f"verb=max kind=root id=0 path=none self=0 {rates}")
         for words, rates in (
             ("rbps=1", "given=1 rates=1,0,0,0"),
-            ("wbps=1000000000000", "given=2 rates=0,1000000000000,0,0"),
+            ("wbps=1099511627776", "given=2 rates=0,1099511627776,0,0"),
             ("riops=7", "given=4 rates=0,0,7,0"),
             ("wiops=max", "given=8 rates=0,0,0,0"),
             ("wiops=4 riops=3 wbps=2 rbps=1", "given=f rates=1,2,3,4"),
@@ -328,6 +344,13 @@ RIGHT = [
     ),
     _message(
         "min uid:5 wiops=0 rbps=7", "verb=min kind=uid id=5 path=none self=0 given=9 rates=7,0,0,0"
+    ),
+    *(
+        _message(
+            f"latency-target cgroup#7 {value}",
+            f"verb=latency-target kind=cgroup id=7 path=none self=0 latency={latency}",
+        )
+        for value, latency in (("1", 1), ("10000000", 10_000_000), ("default", 0))
     ),
     _message("set mode=pgrp", "verb=set given=1 mode=pgrp weight=0 measure=bytes depth=0 slice=0"),
     _message(

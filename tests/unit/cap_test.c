@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "dm-ioband-args.h"
 #include "rules.h"
 
 static struct ioband_bill bill_that_way(u32 bytes, enum ioband_way way)
@@ -63,6 +64,18 @@ static void a_maximum_is_exact(void **state)
 	bound_bytes(&leaf->leaf.ent, 10 * MIB, 0);
 	run_backlogged(&leaf, &served, 1, 64 * KIB, 10000 * MSEC, 0);
 	assert_in_range(served, 1600, 1601);
+}
+
+/* Nothing is larger than such a bio, and such a rate: the products have room. */
+static void the_largest_maximum_is_exact(void **state)
+{
+	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
+	u32 served;
+
+	(void)state;
+	bound_bytes(&leaf->leaf.ent, IOBAND_RATE_MAX, 0);
+	run_backlogged(&leaf, &served, 1, U32_MAX, 10000 * MSEC, 0);
+	assert_in_range(served, 2560, 2561);
 }
 
 static void a_maximum_of_odd_size_is_exact(void **state)
@@ -357,6 +370,7 @@ int main(int argc, char **argv)
 {
 	const test_case cases[] = {
 		TEST(a_maximum_is_exact),
+		TEST(the_largest_maximum_is_exact),
 		TEST(a_maximum_of_odd_size_is_exact),
 		TEST(lateness_is_made_good),
 		TEST(nobody_saves_up),

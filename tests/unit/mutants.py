@@ -36,7 +36,9 @@ CORE = [
     Mutant("passed-over-saves", "while (leaf && ent_catch_up_all(&leaf->ent));", "while (false);"),
     Mutant("not-woken-for-a-maximum", "*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));", ";"),
     Mutant("blocked-ways-may", "	return leaf->ways & (", "	return leaf->ways | 0 * ("),
-    Mutant("below-a-block", "		open &= ent_open(ent);\n	}\n	leaf", "	}\n	leaf"),
+    Mutant(
+        "below-a-block", "		open &= ent_open(ent);\n	}\n	return", "	}\n	return"
+    ),
     Mutant(
         "bounded-as-a-leaf",
         "ioband_cap_charge(core, ent->cap, bill, in_turn, now_ns);",
@@ -129,7 +131,7 @@ CORE = [
     ),
     Mutant(
         "never-woken",
-        "*wake_ns = ioband_core_grace_ends(core);\n			return NULL",
+        "*wake_ns = ioband_core_grace_ends(core);\n		return NULL",
         "return NULL",
     ),
     Mutant(
@@ -358,7 +360,7 @@ FLOOR = [
     ),
     Mutant("stuck-is-late", "core->stuck_ios || core->limit_ios == U32_MAX", "false"),
     Mutant("turn-for-ever", " >= now_ns + core->slice_ns / 2 ||", " == 0 ||"),
-    Mutant("turn-goes-on", "		promised_set_turn(core, false);", "		;"),
+    Mutant("turn-goes-on", "		ioband_slice_set_turn(core->promised, false);", "		;"),
     Mutant("idle-in-service", "ent->parent->serving != ent || (", "("),
     Mutant("own-is-another", "		if (ent->floor == rb_to_floor(rb))", "		if (false)"),
     Mutant(
@@ -372,6 +374,63 @@ FLOOR = [
         "		if (ent->floor)\n			return true;",
         "		return ent->floor;",
     ),
+]
+
+AIM = [
+    Mutant("ahead-of-all", "return vtime_before(b->vtime, a->vtime);", "return true;"),
+    Mutant("never-ahead", "return vtime_before(b->vtime, a->vtime);", "return false;"),
+    Mutant("held-for-itself", "		if (ent == core->brake.worst->ent)", "		if (false)"),
+    Mutant("late-and-charged", "	if (brake_is_for(core, leaf) ||\n", "	if (\n"),
+    Mutant(
+        "reads-charged",
+        "(brake_is_for_pool(core) && bill->way == IOBAND_WAY_READ)",
+        "false",
+    ),
+    Mutant("no-debts", "	ioband_clock_move(&brake->clock, bytes, &leeway);\n", ""),
+    Mutant("always-on", " || brake->clock.next_ns <= now_ns || ", " || "),
+    Mutant(
+        "pool-holds-all",
+        "		return ioband_way_mask(IOBAND_WAY_WRITE);",
+        "		return U64_MAX;",
+    ),
+    Mutant("maximum-is-late", "	if (aim_was_capped(aim))\n", "	if (false)\n"),
+    Mutant("above-a-maximum-too", " || ioband_cap_is_for(ent->cap, IOBAND_WAY_READ))", ")"),
+    Mutant("reads-wait", "if (!core->slice_ns && !reads_only)", "if (!core->slice_ns)"),
+    Mutant("reads-are-owed", "		core->diverted = leaf;\n", "		;\n"),
+    Mutant("no-turn-for-the-late", "if (!core->slice_ns && !reads_only)", "if (!reads_only)"),
+    Mutant("writes-go-by", "reads_only ? ioband_way_mask(IOBAND_WAY_READ) :", "false ? 0ULL :"),
+    Mutant("own-only", "		ent = &ent->parent->ent;\n	}\n}", "		break;\n	}\n}"),
+    Mutant("promised-and-held", "core->promised ? 0 : brake_ways", "brake_ways"),
+    Mutant("never-woken", "	*wake_ns = core->brake.clock.next_ns;\n", ""),
+    Mutant("no-time-to-see", " || ns < 2 * mean_ns)", ")"),
+    Mutant("few-reads-for-ever", " && ns < IOBAND_LOOK_NS)", ")"),
+    Mutant(
+        "gone-and-late",
+        "	if (!worst) {\n		if (brake->worst)",
+        "	if (!worst) {\n		if (false)",
+    ),
+    Mutant("summed-for-ever", "	aim->sum_ns = 0;\n	aim->reads = 0;\n", ""),
+    Mutant(
+        "best-is-worst",
+        " >\n				 other->mean_ns;",
+        " <\n				 other->mean_ns;",
+    ),
+    Mutant(
+        "for-the-first",
+        "	brake->worst = worst;\n",
+        "	brake->worst = brake->worst ?: worst;\n",
+    ),
+    Mutant("begins-with-all", "if (brake->clock.rate || worst == brake->worst)", "if (true)"),
+    Mutant("stale-looks", "			*looked = known;", "			*looked = true;"),
+    Mutant("idle-and-held", "mean_ns <= target_ns || rate < least)", "mean_ns <= target_ns)"),
+    Mutant("hung-for-ever", "2 * aim->target_ns + IOBAND_MEAN_MAX_NS", "U64_MAX"),
+    Mutant("no-part", "max(late_rate, core->brake.first_rate)", "late_rate"),
+    Mutant("depth-is-found", "	core->late = true;\n", ""),
+    Mutant("slower-for-ever", "		clock->rate += mul_u64", "		(void)mul_u64"),
+    Mutant("never-slower", "		clock->rate -= mul_u64", "		(void)mul_u64"),
+    Mutant("writes-starve", "max(clock->rate, max(rate / 2, least))", "clock->rate"),
+    Mutant("never-ends", "	    rate < brake->clock.rate / 2) {", "	    false) {"),
+    Mutant("taken-away-and-late", "	if (core->brake.worst == aim)\n", "	if (false)\n"),
 ]
 
 CAP = [
@@ -504,7 +563,11 @@ ARGS = [
     Mutant("not-itself", "spec->self = true;", ""),
     Mutant("roots", 'if (!strcmp(word, "root"))', 'if (!strncmp(word, "root", 4))'),
     Mutant("no-default", 'if (!strcmp(argv[2], "default"))', "if (false)"),
-    Mutant("weight-count", "if (argc != 3)", "if (argc < 3)"),
+    Mutant(
+        "weight-count",
+        'if (argc != 3)\n		return fail(error, "weight:',
+        'if (argc < 3)\n		return fail(error, "weight:',
+    ),
     Mutant(
         "max-count",
         '	if (argc < 3)\n		return fail(error,\n			    "%s: %u words',

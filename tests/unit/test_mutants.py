@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from mutants import (
+    AIM,
     ARGS,
     CAP,
     CORE,
@@ -36,6 +37,7 @@ SOURCES = {
     "dm-ioband-meter.c": (METER, CORE_PROGRAMS),
     "dm-ioband-cap.c": (CAP, CORE_PROGRAMS),
     "dm-ioband-floor.c": (FLOOR, ("floor_test", "core_fuzz")),
+    "dm-ioband-aim.c": (AIM, ("aim_test",)),
     "dm-ioband-tree.h": (TREE, CORE_PROGRAMS),
     "dm-ioband-depth.c": (DEPTH, ("depth_test",)),
     "dm-ioband-args.c": (ARGS, ("args_say", "args_fuzz")),

@@ -106,7 +106,7 @@ GROUP_IS_WRONG = "must be root, device, device:<maj>:<min>, cgroup:</path>, cgro
 PAGED = ("groups", "stats", "latency")
 WRONG_MESSAGES = [
     *(
-        Wrong(word, f"'{word}': must be weight, max, min, set, groups, stats or latency")
+        Wrong(word, f"'{word}': must be weight, max, min, latency-target, set, groups,")
         for word in ("nonsense", "Weight", "weights", "list", "0")
     ),
     Wrong("weight", "weight: 0 words follow; must be <group> <weight>"),
@@ -148,11 +148,16 @@ WRONG_MESSAGES = [
     Wrong("weight pgrp:2147483647 100", "there is no process group 2147483647"),
     Wrong("max root", "max: 1 words follow"),
     Wrong("max root 5", "'5': must be rbps=, wbps=, riops= or wiops="),
-    Wrong("max root rbps=0", "rbps=0: must be max, or a whole number from 1 to 1000000000000"),
+    Wrong("max root rbps=0", "rbps=0: must be max, or a whole number from 1 to 1099511627776"),
     Wrong("max root wiops=1 wiops=2", "wiops= is given twice"),
     Wrong("max cgroup:/nosuch rbps=1", "there is no such cgroup"),
     Wrong("max pid:2147483647 default", "there is no process 2147483647"),
     Wrong("max device rbps=1", "or has no group of its own: give it mode=device"),
+    Wrong("latency-target root", "latency-target: 1 words follow; must be <group> <microsec"),
+    Wrong("latency-target root 0", "must be a whole number of microseconds from 1 to 10000000"),
+    Wrong("latency-target root 10000001", "latency-target '10000001': must be a whole number"),
+    Wrong("latency-target cgroup:/nosuch 5", "there is no such cgroup"),
+    Wrong("latency-target device 5", "or has no group of its own: give it mode=device"),
     Wrong("set", "set: 0 words follow; must be one <key>=<value>"),
     Wrong("set mode=uid depth=4", "set: 2 words follow"),
     Wrong("set mode", "'mode': must be <key>=<value>"),

@@ -129,3 +129,39 @@ def test_figures(tool: Tool) -> None:
             for kind, words in {"GROUP": {"/a", "/b", "root"}, "NAMES": {"io-d"}}.items():
                 assert set(tool.run("completion", "--words", kind).split()) == words
         assert_alone(tool, path)
+
+
+def assert_held_back(tool: Tool) -> None:
+    """c reads too slowly for its target, which no device keeps; b is held back for it."""
+    (row,) = tool.json("get-latency", "c")
+    assert row["latency_us"] == 1
+    (status,) = tool.json("status")
+    assert status["brake_bytes_per_s"] > 0
+    assert samples(tool)["ioband_group_latency_target_seconds", "/c"] == pytest.approx(1e-6)
+    assert samples(tool)["ioband_pool_brake_bytes_per_second", ""] > 0
+    assert "latency = 1us" in tool.run("dump")
+    for name, verdict in (("c", "device"), ("b", "brake")):
+        (row,) = tool.json("explain", name, "--interval", "2")
+        assert row["verdict"] == verdict, row["says"]
+        (target,) = (child for child in row["children"] if child["type"] == "latency")
+        assert (target["group"], target["latency_us"], target["late"]) == ("/c", 1, True)
+
+
+def test_latency_targets(tool: Tool) -> None:
+    """One reads, one I/O at a time, beside one that takes all there is."""
+    guest = tool.guest
+    with disk_of(tool) as path, Cgroup(guest, "b") as b, Cgroup(guest, "c") as c:
+        options = {"write_lat_log": None}
+        jobs = [
+            Stream("b", path, b, options=options),
+            Stream("c", path, c, bs="4k", iodepth=1, options=options),
+        ]
+        load = Load(guest, jobs).start()
+        tool.run("set-latency", "c", "1us")
+        guest.sleep(3)
+        assert_held_back(tool)
+        tool.run("set-latency", "c", "none")
+        guest.sleep(0.1)
+        (status,) = tool.json("status")
+        assert status["brake_bytes_per_s"] == 0
+        load.end()

@@ -246,8 +246,11 @@ static void pool_done(void *owner, struct sim_io *io)
 		io = piece_done(io);
 	if (!io)
 		return;
+	if (!io->write && pool->control != SIM_NONE)
+		ioband_leaf_took(&leaf->leaf, now_ns - io->born_ns);
 	leaf->ios++;
 	leaf->latency[latency_bucket(now_ns - io->born_ns)]++;
+	leaf->took_ns += now_ns - io->born_ns;
 	pool->ios++;
 	job_completed(io);
 }
@@ -264,6 +267,7 @@ static void pool_tick(void *arg)
 		ioband_core_set_limit(&pool->core, pool->depth.pipe.ios, 0);
 		pool_pump(pool);
 	}
+	ioband_core_look(&pool->core, pool->clock->now_ns);
 	/* Whatever has changed, as the kernel's does. */
 	ioband_core_set_slice(&pool->core, pool->core.slice_ns, pool->core.charge_time,
 			      pool->clock->now_ns);

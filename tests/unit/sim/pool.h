@@ -28,6 +28,7 @@ struct sim_leaf {
 	u64 charged;
 	u64 head_ns;			/* of a disk */
 	u64 max_held_ns;
+	u64 took_ns;			/* all of them */
 	u32 latency[SIM_BUCKETS];	/* of whole I/Os, see latency_bucket() */
 };
 

@@ -55,6 +55,7 @@ class Group:
     path: str
     max: dict[str, int] | None  # what is bounded, by name as in set_max(); None: no maximum
     min: dict[str, int] | None  # what is promised, in the same way
+    latency_us: int  # what its reads are to take; 0: no target
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class Status:
     devices: int
     slice_ms: int
     piece_bytes: int
+    brake: int  # bytes a second of those who are held back; 0: nobody is
 
 
 def _numbers(text: str, count: int) -> list[int]:
@@ -147,6 +149,7 @@ def parse_status(line: str) -> Status:
         devices=int(keys["devices"]),
         slice_ms=int(keys["slice"]),
         piece_bytes=int(keys["piece"]),
+        brake=int(keys["brake"]),
     )
 
 
@@ -182,6 +185,7 @@ def parse_group(line: str) -> Group:
         path=unescape(keys.get("path", "")),
         max=_parse_rates(keys.get("max"), "max"),
         min=_parse_rates(keys.get("min"), "0"),
+        latency_us=int(keys.get("latency", "0")),
     )
 
 
@@ -260,6 +264,11 @@ class Ioband(DmDevice):
     def set_min(self, group: str | Cgroup, **rates: int) -> None:
         """Set a group's minimum, as set_min(cgroup, rbps=1 << 20, wiops=0); none: default."""
         self._set_bound("min", group, rates)
+
+    def set_latency(self, group: str | Cgroup, target_us: int | str = "default") -> None:
+        """Set a group's latency target."""
+        name = group_name(group) if isinstance(group, Cgroup) else group
+        self.message("latency-target", name, str(target_us))
 
     def _set_bound(self, verb: str, group: str | Cgroup, rates: Mapping[str, int | str]) -> None:
         name = group_name(group) if isinstance(group, Cgroup) else group

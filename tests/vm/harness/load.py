@@ -122,6 +122,11 @@ class Got:
         """I/Os per second."""
         return len(self.completions) / self.seconds
 
+    @property
+    def mean_ms(self) -> float:
+        """What an I/O took in the mean."""
+        return sum(io.latency_ns for io in self.completions) / len(self.completions) / 1e6
+
     def latency_ms(self, percentile: float = 50) -> float:
         """Latency that this share of the I/Os did not exceed; 100 is the largest."""
         latencies = sorted(io.latency_ns for io in self.completions)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A group's reads take what they are to, as far as its weight goes.
+
+What each job got is what fio logged.  Time is instructions executed: how busy the
+host is does not matter.
+"""
+
+from contextlib import ExitStack
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.compete import DISK
+from harness.devices import null_blk
+from harness.guest import Guest
+from harness.ioband import Ioband
+from harness.load import Load, Stream
+
+pytestmark = pytest.mark.guest(icount=True)
+
+MIB = 1 << 20
+# Eight at a time at a disk that does two in 2 ms: a read takes 8 ms beside others.
+DEPTH = 8
+
+
+def test_set_and_taken_away_while_they_run(ioband: Guest) -> None:
+    """Reads of one at a time; the others give up what that takes, and have it back."""
+    guest = ioband
+    with (
+        null_blk(guest, **DISK) as below,
+        Ioband(guest, "d", below, depth=DEPTH) as device,
+        ExitStack() as on,
+    ):
+        a, b, c = (on.enter_context(Cgroup(guest, name)) for name in "abc")
+        device.set_weight(a, 400)
+        device.set_weight(b, 200)
+        jobs = [
+            Stream("a", device.path, a, bs="4k", iodepth=1),
+            Stream("b", device.path, b, bs="4k"),
+            Stream("c", device.path, c, bs="4k", rw="randwrite"),
+        ]
+        load = Load(guest, jobs).start()
+        guest.sleep(1)
+        moments, brakes = [], []
+        for target in (None, 4500, 1, "default"):
+            if target:
+                device.set_latency(a, target)
+            expected = target if isinstance(target, int) else 0
+            assert device.tree()["/a"].latency_us == expected
+            guest.sleep(1.5)
+            moments.append(guest.now_ms())
+            guest.sleep(2)
+            brakes.append(device.info().brake)
+        measured = load.stop()
+        before, kept, hopeless, after = (measured.window(at, at + 2000) for at in moments)
+    assert [bool(brake) for brake in brakes] == [False, True, True, False]
+    assert before["a"].mean_ms > 7
+    assert kept["a"].mean_ms == pytest.approx(4.5, rel=0.15)
+    assert kept["b"].iops == pytest.approx(2 * kept["c"].iops, rel=0.1)
+    assert kept["b"].iops + kept["c"].iops > 400
+    # The others have what their weights are worth beside one that is never in time.
+    assert hopeless["a"].mean_ms < 3.5
+    assert hopeless["b"].iops == pytest.approx(hopeless["a"].iops / 2, rel=0.1)
+    assert hopeless["c"].iops == pytest.approx(hopeless["a"].iops / 4, rel=0.1)
+    assert after["a"].mean_ms == pytest.approx(before["a"].mean_ms, rel=0.1)
+
+
+def test_of_a_pool_it_is_writes_that_wait(ioband: Guest) -> None:
+    """Those of the reader's own group, too."""
+    guest = ioband
+    with (
+        null_blk(guest, **DISK) as below,
+        Ioband(guest, "d", below, depth=DEPTH) as device,
+        ExitStack() as on,
+    ):
+        a, b = (on.enter_context(Cgroup(guest, name)) for name in "ab")
+        jobs = [
+            Stream("read", device.path, a, bs="4k", iodepth=1),
+            Stream("own", device.path, a, bs="4k", rw="randwrite", iodepth=8),
+            Stream("other", device.path, b, bs="4k", rw="randwrite"),
+        ]
+        load = Load(guest, jobs).start()
+        device.set_latency("root", 4000)
+        assert next(group for group in device.groups() if group.name == "root").latency_us == 4000
+        guest.sleep(2)
+        start_ms = guest.now_ms()
+        guest.sleep(2)
+        end_ms = guest.now_ms()
+        assert device.info().brake
+        got = load.stop().window(start_ms, end_ms)
+    assert got["read"].mean_ms == pytest.approx(4, rel=0.15)
+    assert got["own"].iops + got["other"].iops > 300
+    assert got["own"].iops + got["read"].iops == pytest.approx(got["other"].iops, rel=0.1)
+
+
+def test_who_is_alone_is_not_held_back(ioband: Guest) -> None:
+    """The target of a group that does nothing costs nobody anything."""
+    guest = ioband
+    with (
+        null_blk(guest, **DISK) as below,
+        Ioband(guest, "d", below, depth=DEPTH) as device,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        device.set_latency(a, 1)
+        got = Load(guest, [Stream("b", device.path, b, bs="4k")]).run(2).window()
+        assert device.info().brake == 0
+    assert got["b"].iops == pytest.approx(1000, rel=0.05)
+
+
+def test_nothing_is_lost_with_a_target(ioband: Guest) -> None:
+    """Given, changed and taken away, suspended either way, reloaded, under load; all verify."""
+    guest = ioband
+    with (
+        null_blk(guest, size_mib=64, memory_backed=1, irqmode=2, completion_nsec=500_000) as below,
+        Ioband(guest, "d", below, depth="4/65536") as device,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        jobs = [
+            group.start(
+                [
+                    "fio", "--name=v", f"--filename={device.path}", "--rw=randrw", "--bs=16k",
+                    f"--offset={32 * index}m", "--size=32m", "--direct=1", "--ioengine=libaio",
+                    "--iodepth=32", "--thread=1", "--verify=crc32c", "--verify_fatal=1",
+                ]
+            )
+            for index, group in enumerate((a, b))
+        ]  # fmt: skip
+        device.set_max(b, wbps=1000 * MIB)  # whose memory is that of the target
+        for turn in range(8):
+            device.set_latency(a, 1 << turn)
+            device.set_latency(b, 1 if turn % 2 else "default")
+            device.set_latency("root", 1 if turn % 3 else "default")
+            guest.sleep(0.05)
+            device.suspend(noflush=bool(turn % 2))
+            assert device.info().held.ios == 0
+            device.resume()
+            if turn % 3 == 0:
+                device.reload(device.line())
+        for job in jobs:
+            job.wait(120)
+        status = device.info()
+    assert (status.held, status.inflight) == ((0, 0), (0, 0))

@@ -38,6 +38,17 @@ class Volumes:
         """The targets in it."""
         return [line.split()[2] for line in self.table(name).splitlines()]
 
+    def create_thin(self) -> None:
+        """A pool, vg0/pool, and a thin volume in it, vg0/data."""
+        self.guest.run("lvcreate -qq -y --type thin-pool -n pool -L 128M --poolmetadataspare n vg0")
+        self.guest.run("lvcreate -qq -y -n data -V 64M --thinpool vg0/pool")
+
+    def assert_pool_in_step(self) -> None:
+        """The kernel's pool has done all that LVM told it to do."""
+        status = self.guest.run("dmsetup status vg0-pool-tpool").out.split()
+        known = self.guest.run("lvs --noheadings -o transaction_id vg0/pool").out.strip()
+        assert status[3] == known, status
+
 
 @pytest.fixture
 def tool(ioband: Guest, iobandctl: Path) -> Iterator[Tool]:
@@ -135,11 +146,20 @@ def columns(guest: Guest, name: str) -> set[str]:
     return set(guest.run(["dmsetup", "info", "-c", "--noheadings", "-o", name]).out.split())
 
 
-def test_killed_between_the_steps(tool: Tool, volumes: Volumes) -> None:
+@pytest.mark.parametrize("kind", ["linear", "thin"])
+def test_killed_between_the_steps(tool: Tool, volumes: Volumes, kind: str) -> None:
     """I/O goes on, and either verb brings the device where it was asked to be."""
     guest = tool.guest
-    volumes.group.create("data", 32)
+    if kind == "thin":
+        volumes.create_thin()
+    else:
+        volumes.group.create("data", 32)
     own = volumes.table("data")
+    # The hidden device of a thin volume is for LVM to remove, and does not go by itself.
+    alone = [("insert", "deferred"), ("extract", "switched")] if kind == "linear" else []
+    half = [("insert", "created"), ("insert", "loaded"), ("extract", "loaded")]
+    if kind == "thin":
+        half += [("insert", "deferred"), ("extract", "switched")]
     with mounted(guest, "/dev/vg0/data") as point, verified(guest, point):
         for case in KILLED:
             verb, step, after = case
@@ -150,11 +170,12 @@ def test_killed_between_the_steps(tool: Tool, volumes: Volumes) -> None:
             )
             assert killed.rc == -9, (case, killed)
             assert columns(guest, "suspended") == {"Active"}, case
-            if (verb, step) in (("insert", "deferred"), ("extract", "switched")):
+            if (verb, step) in alone:
                 hidden_gone(guest)
             done = guest.run([tool.program, after, "vg0/data"], check=False)
-            assert done.rc == (3 if case == ("insert", "deferred", "extract") else 0), (case, done)
-            assert ("left half done" in done.err) == (step in ("created", "loaded")), (case, done)
+            nothing = (verb, step) in alone and after == "extract"
+            assert done.rc == (3 if nothing else 0), (case, done)
+            assert ("left half done" in done.err) == ((verb, step) in half), (case, done)
             if after == "insert":
                 assert volumes.targets("data") == ["ioband"], case
                 tool.run("extract", "vg0/data")
@@ -232,15 +253,119 @@ def test_others_at_work(tool: Tool, volumes: Volumes) -> None:
     assert volumes.table("data") == own
 
 
-def test_thin_volumes_are_refused(tool: Tool, volumes: Volumes) -> None:
-    """With ioband in one, or in what stands for the pool, LVM cannot change the pool."""
+def test_under_a_thin_volume(tool: Tool, volumes: Volumes) -> None:
+    """In and out, while fio verifies what it writes, and a snapshot is that of one moment."""
     guest = tool.guest
-    guest.run("lvcreate -qq -y --type thin-pool -n pool -L 64M vg0")
-    guest.run("lvcreate -qq -y -n data -V 64M --thinpool vg0/pool")
+    volumes.create_thin()
+    own = volumes.table("data")
+    fio = "fio --name=base --filename=%s/base --rw=write --bs=64k --size=2m --verify=crc32c"
+    snapshot = "sha256sum /dev/vg0/snap"
+    with mounted(guest, "/dev/vg0/data") as point, verified(guest, point):
+        guest.run(f"{fio % point} --do_verify=0 --end_fsync=1")
+        tool.run("insert", "vg0/data")
+        assert volumes.targets("data") == ["ioband"]
+        assert volumes.targets("data-ioband") == ["thin"]
+        guest.run("udevadm trigger --settle --action=change /dev/mapper/vg0-data-ioband")
+        links = guest.run("readlink -f /dev/vg0/data /dev/mapper/vg0-data").out.split()
+        assert links[0] == links[1]
+        wait_until(guest, lambda: bytes_done(tool) > 1 << 20, "I/O through ioband")
+        (row,) = tool.json("list")
+        assert (row["name"], row["inserted"]) == ("vg0-data", True)
+        tool.refused(4, "insert", "vg0/data", says="ioband is in vg0-data already")
+        guest.run("dmsetup suspend vg0-data-ioband")
+        tool.refused(4, "extract", "vg0/data", says="'dmsetup resume vg0-data-ioband'")
+        guest.run("dmsetup resume vg0-data-ioband")
+        tool.run("extract", "vg0/data")
+        assert volumes.table("data") == own
+        hidden_gone(guest)
+        tool.run("insert", "vg0/data")
+        done = guest.run("lvcreate -y -s -n snap vg0/data")
+        assert "ioband" not in done.out + done.err
+        guest.run("lvchange -ay -K vg0/snap")
+        volumes.assert_pool_in_step()
+        tool.run("insert", "vg0/data")
+        guest.run("e2fsck -fn /dev/vg0/snap")
+        was = guest.run(snapshot).out
+        guest.run(f"dd if=/dev/zero of={point}/base bs=64k count=32 conv=notrunc,fsync")
+        assert guest.run(snapshot).out == was
+        with mounted_as_is(guest, "/dev/vg0/snap", "/run/snap") as copy:
+            guest.run(f"{fio % copy} --verify_only=1")
+        tool.run("extract", "vg0/data")
+    guest.run("e2fsck -fn /dev/vg0/data")
+    assert volumes.table("data") == own
+
+
+# What is done while ioband is in vg0/data, and whether it is there still.
+THIN_COMMANDS = [
+    ("lvcreate -qq -y -n other -V 32M --thinpool vg0/pool", True),
+    ("lvremove -qq -y vg0/other", True),
+    ("lvcreate -qq -y -s -n snap vg0/data", False),
+    ("lvcreate -qq -y -s -n other vg0/snap", True),
+    ("lvremove -qq -y vg0/other vg0/snap", True),
+    ("lvextend -qq -L 160M vg0/pool", True),
+    ("lvextend -qq -L 72M vg0/data", False),
+    ("pvmove -qq -i 1 /dev/nullb0", True),
+    ("lvchange -qq --refresh vg0/data", False),
+]
+
+
+def test_what_lvm_does_to_a_thin_volume(tool: Tool, volumes: Volumes) -> None:
+    """The pool and LVM agree on what was done, and what is removed leaves nothing behind."""
+    guest = tool.guest
+    volumes.create_thin()
+    with mounted(guest, "/dev/vg0/data") as point, verified(guest, point):
+        tool.run("insert", "vg0/data")
+        for command, stays in THIN_COMMANDS:
+            guest.run(command)
+            volumes.assert_pool_in_step()
+            assert columns(guest, "suspended") == {"Active"}, command
+            if stays:
+                assert volumes.targets("data") == ["ioband"], command
+            else:
+                assert_out(tool, volumes)
+    for command in ("vgchange -qq -an vg0", "lvchange -qq -an vg0/data vg0/pool"):
+        guest.run(command)
+        assert dm_names(guest) == []
+        guest.run("vgchange -qq -ay vg0")
+        assert_out(tool, volumes)
+    tool.run("extract", "vg0/data")
+    for command in ("lvcreate -qq -y -s -n snap vg0/data", "lvremove -qq -y vg0/data"):
+        killed = guest.run(
+            [tool.program, "insert", "vg0/data"], env={"IOBANDCTL_DIES_AT": "created"}, check=False
+        )
+        assert killed.rc == -9, killed
+        guest.run(command)
+        hidden_gone(guest)
+    guest.run("lvcreate -qq -y -n data -V 32M --thinpool vg0/pool")
+    volumes.assert_pool_in_step()
+    tool.run("insert", "vg0/data")
+    guest.run("lvremove -qq -y vg0/data")
+    hidden_gone(guest)
+    guest.run("lvcreate -qq -y -n data -V 32M --thinpool vg0/pool")
+    volumes.assert_pool_in_step()
+    tool.run("extract", "vg0/data")
+
+
+def test_what_of_thin_volumes_is_refused(tool: Tool, volumes: Volumes) -> None:
+    """Where LVM would not find the pool, or its own device; the pool's data are offered."""
+    guest = tool.guest
+    volumes.create_thin()
     for name in ("vg0/pool", "vg0-pool-tpool"):
-        tool.refused(1, "insert", name, says="has a table of target thin-pool")
-    tool.refused(1, "insert", "vg0/data", says="vg0-data is a thin volume")
-    assert volumes.targets("data") == ["thin"]
+        tool.refused(1, "insert", name, says=f"{name.replace('/', '-')} is a thin pool")
+    tool.run("insert", "vg0/data")
+    guest.run("lvcreate -qq -y -s -n thick -L 8M vg0/data")
+    assert volumes.targets("data-real") == ["thin"]
+    for name in ("vg0/data", "vg0-data-real", "vg0/thick"):
+        tool.refused(1, "insert", name, says="volume with the data of the pool")
+    hidden_gone(guest)
+    tool.run("insert", "vg0-pool_tdata")
+    assert volumes.targets("pool_tdata") == ["ioband"]
+    with mounted(guest, "/dev/vg0/data") as point, verified(guest, point):
+        wait_until(guest, lambda: bytes_done(tool) > 1 << 20, "I/O through ioband")
+        tool.run("extract", "vg0-pool_tdata")
+    volumes.assert_pool_in_step()
+    guest.run("lvremove -qq -y vg0/thick")
+    tool.run("extract", "vg0/data")
 
 
 def test_a_snapshot_gets_it_below(tool: Tool, volumes: Volumes) -> None:

@@ -21,12 +21,14 @@
  * @own: its table, as it was copied
  * @hidden: the device that has the copy
  * @fd: keeps that one until another has it open; -1 if it is not open
+ * @lvms: LVM takes that one for its own, and removes it
  */
 struct insertion {
 	struct under under;
 	struct mapped_table own;
 	struct device hidden;
 	int fd;
+	bool lvms;
 };
 
 static int report(const struct under *under, const char *what, int error)
@@ -48,29 +50,38 @@ static int find_hidden(const struct under *under, struct device *device)
 	return 0;
 }
 
-/* To be removed by the kernel with its last user, which is the tool for now. */
+/* By the kernel, with its last user, which is the tool for now. */
+static int have_removed(const struct under *under)
+{
+	int error = mapper_remove(under->hidden, true);
+
+	if (error)
+		note("note: %s could not be removed: 'dmsetup remove %s'",
+		     under->hidden, under->hidden);
+	return error;
+}
+
+/* Once it is in use; one of LVM's stays until LVM or "extract" removes it. */
 static int defer(struct insertion *insertion)
 {
 	const struct under *under = &insertion->under;
-	int error = find_hidden(under, &insertion->hidden), removal;
+	int error = find_hidden(under, &insertion->hidden), removal = 0;
 
 	if (!error) {
 		insertion->fd = open(insertion->hidden.path,
 				     O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		error = insertion->fd < 0 ? -errno : 0;
 	}
-	removal = mapper_remove(under->hidden, true);
-	if (removal)
-		note("note: %s could not be removed: 'dmsetup remove %s'",
-		     under->hidden, under->hidden);
+	if (!insertion->lvms || error)
+		removal = have_removed(under);
 	return removal ?: error;
 }
 
 static int make_hidden(struct insertion *insertion)
 {
 	const struct under *under = &insertion->under;
-	char *uuid = xasprintf(UNDER_UUID_PREFIX "%s", under->name);
 	int error = mapper_table(under->name, &insertion->own);
+	char *uuid = under_uuid(under, &insertion->own, &insertion->lvms);
 
 	if (!error)
 		error = mapper_create_hidden(under->hidden, uuid,
@@ -126,6 +137,8 @@ static int put_under(const struct ioband_devices *devices,
 		code = make_line(devices, settings, &insertion->hidden, &line);
 	if (code == EXIT_OK)
 		code = load_and_swap(insertion, sectors, line);
+	if (code != EXIT_OK && insertion->lvms && insertion->fd >= 0)
+		have_removed(&insertion->under);
 	if (insertion->fd >= 0)
 		close(insertion->fd);
 	mapper_table_free(&insertion->own);

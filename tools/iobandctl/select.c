@@ -11,6 +11,7 @@
 #include "dm.h"
 #include "name.h"
 #include "select.h"
+#include "under.h"
 #include "words.h"
 
 #define LINKS_MAX 64	/* what a device has at most, with room */
@@ -66,10 +67,13 @@ static const char *type_of(struct udev_device *found, const char *kernel)
 		{ "ram", "ram" }, { "zram", "ram" }, { "md", "raid" },
 	};
 	const char *devtype = udev_device_get_devtype(found);
+	dev_t number = udev_device_get_devnum(found);
 
 	if (begins(kernel, "dm-"))
-		return mapper_type(udev_device_get_sysattr_value(found,
-								 "dm/uuid"));
+		return under_is_hidden(major(number), minor(number)) ?
+			       "ioband" :
+			       mapper_type(udev_device_get_sysattr_value(found,
+									 "dm/uuid"));
 	if (devtype && !strcmp(devtype, "partition"))
 		return "part";
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {

@@ -103,14 +103,13 @@ static bool is_wrapped(const struct device *device)
 static bool is_place(const struct device *device, struct problem *use)
 {
 	struct names slaves = { .n = 0 };
-	char uuid[MAPPER_UUID_SIZE];
 	struct device slave;
 	bool found = false;
 
 	device_related(device, "slaves", &slaves);
 	for (size_t i = 0; i < slaves.n && !found; i++)
-		found = read_uuid(slaves.v[i], &slave, uuid) &&
-			begins(uuid, UNDER_UUID_PREFIX);
+		found = device_of_kernel_name(slaves.v[i], &slave) &&
+			under_is_hidden(slave.major, slave.minor);
 	names_free(&slaves);
 	problem_set(use, "ioband was inserted into it");
 	return found;

@@ -19,6 +19,16 @@
  * both are without effect, and are taken away before anything else is done.
  * Because of (2) nothing is left behind either when somebody else, LVM above
  * all, gives the device a new table: ioband is out, and the hidden device goes.
+ *
+ * With a thin volume of LVM it is LVM that removes the hidden device.  LVM finds
+ * the pool, to suspend what is above it, to send it its messages or to take it
+ * down, by walking from a volume to what lies below, and ends the walk where the
+ * UUID is not of the volume group.  With the pool out of its sight it made no
+ * snapshot, and said that it had.  So the hidden device has the UUID of a layer
+ * that any volume may have (that of the data of a snapshot's origin), and LVM
+ * suspends it between the volume and the pool, resumes it, and removes it once
+ * nothing lies on it.  Were it to vanish by itself, as of (2), the walk would end
+ * there when a volume is deactivated, and the pool would be left behind.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -37,6 +47,8 @@
 #include "under.h"
 
 #define SUFFIX "-ioband"
+#define LAYER "-real"
+#define LVM_ID 32	/* of a volume group or of a volume */
 
 #ifdef FAILPOINTS
 void under_step(const char *step)
@@ -48,12 +60,58 @@ void under_step(const char *step)
 }
 #endif
 
-static bool is_hidden(unsigned int major, unsigned int minor)
+static bool ends(const char *text, const char *suffix)
 {
-	char uuid[MAPPER_UUID_SIZE];
+	size_t length = strlen(text);
+
+	return length >= strlen(suffix) &&
+	       !strcmp(text + length - strlen(suffix), suffix);
+}
+
+static bool is_of_lvm(const char *uuid)
+{
+	return !strncmp(uuid, MAPPER_LVM_UUID_PREFIX,
+			strlen(MAPPER_LVM_UUID_PREFIX));
+}
+
+/* A layer that LVM made has a name that ends as its UUID. */
+static bool is_hidden(const char *name, const char *uuid)
+{
+	return !strncmp(uuid, UNDER_UUID_PREFIX, strlen(UNDER_UUID_PREFIX)) ||
+	       (is_of_lvm(uuid) && ends(uuid, LAYER) && ends(name, SUFFIX));
+}
+
+/**
+ * under_is_hidden() - tell a hidden device
+ * @major: of a block device
+ * @minor: of it
+ *
+ * Return: whether it is one.
+ */
+bool under_is_hidden(unsigned int major, unsigned int minor)
+{
+	char name[DEVICE_NAME_SIZE], uuid[MAPPER_UUID_SIZE];
 
 	return device_attribute(major, minor, "dm/uuid", uuid, sizeof(uuid)) &&
-	       !strncmp(uuid, UNDER_UUID_PREFIX, strlen(UNDER_UUID_PREFIX));
+	       device_attribute(major, minor, "dm/name", name, sizeof(name)) &&
+	       is_hidden(name, uuid);
+}
+
+/**
+ * under_uuid() - think of a UUID for a hidden device
+ * @under: the device
+ * @own: its table
+ * @lvms: whether it is one by which LVM takes the hidden device for its own
+ *
+ * Return: the UUID, to be freed.
+ */
+char *under_uuid(const struct under *under, const struct mapped_table *own,
+		 bool *lvms)
+{
+	*lvms = is_of_lvm(under->dm.uuid) && own->n &&
+		!strcmp(own->v[0].type, "thin");
+	return *lvms ? xasprintf("%s" LAYER, under->dm.uuid) :
+		       xasprintf(UNDER_UUID_PREFIX "%s", under->name);
 }
 
 /**
@@ -64,8 +122,8 @@ static bool is_hidden(unsigned int major, unsigned int minor)
  */
 bool under_is_inserted(const struct ioband_device *device)
 {
-	return device->dm->table && is_hidden(device->table.device[0],
-					      device->table.device[1]);
+	return device->dm->table && under_is_hidden(device->table.device[0],
+						    device->table.device[1]);
 }
 
 /*
@@ -79,7 +137,7 @@ static bool find_hidden(struct under *under)
 	bool found = !mapper_table(under->name, &table) && table.n == 1 &&
 		     !strcmp(table.v[0].type, "ioband") &&
 		     sscanf(table.v[0].words, "%u:%u", &major, &minor) == 2 &&
-		     is_hidden(major, minor);
+		     under_is_hidden(major, minor);
 
 	mapper_table_free(&table);
 	if (found)
@@ -111,8 +169,8 @@ int under_look(const char *name, struct under *under)
 		snprintf(found.hidden, sizeof(found.hidden), "%.110s" SUFFIX,
 			 name);
 	found.has_hidden = mapper_state(found.hidden, &hidden) &&
-			   !strncmp(hidden.uuid, UNDER_UUID_PREFIX,
-				    strlen(UNDER_UUID_PREFIX));
+			   is_hidden(found.hidden, hidden.uuid);
+	found.stopped = found.has_hidden && hidden.suspended;
 	*under = found;
 	return EXIT_OK;
 }
@@ -171,13 +229,14 @@ static bool loaded_is_ours(const struct under *under)
  */
 int under_repair(struct under *under, bool *repaired)
 {
+	const char *stopped = under->dm.suspended ? under->name : under->hidden;
 	int code = EXIT_OK, error = 0;
 
 	*repaired = false;
-	if (under->dm.suspended)
+	if (under->dm.suspended || under->stopped)
 		return fail(EXIT_IN_USE,
 			    "%s is suspended: another program is changing it; if none is, 'dmsetup resume %s'",
-			    under->name, under->name);
+			    stopped, stopped);
 	if (under->dm.loaded &&
 	    (!under->has_hidden || !loaded_is_ours(under)))
 		return refuse_loaded(under);
@@ -203,15 +262,16 @@ enum fit { FITS, FITS_BELOW, FITS_NOT };
 
 /*
  * The table of a device is in use twice for a moment, by the device and by the
- * hidden one.  That is harmless where a target only forwards.  The key of an encrypted volume is
- * in the table unless it is in the kernel's keyring; then, and with snapshots,
- * whose exceptions cannot be in two hands, what is below is taken.
+ * hidden one.  That is harmless where a target only forwards, or where, as with
+ * thin volumes, what it knows is in a device that both share.  The key of an
+ * encrypted volume is in the table unless it is in the kernel's keyring; then, and
+ * with snapshots, whose exceptions cannot be in two hands, what is below is taken.
  */
 static enum fit fit_of(const struct mapped_target *target)
 {
 	static const char *const forward[] = {
 		"linear", "striped", "snapshot-origin", "delay", "flakey",
-		"error", "zero",
+		"error", "zero", "thin",
 	};
 	const char *key = strchr(target->words, ' ');
 
@@ -226,26 +286,55 @@ static enum fit fit_of(const struct mapped_target *target)
 	return key && key[1] == ':' ? FITS_BELOW : FITS;
 }
 
-/* LVM has such a linear device stand for a thin pool, and wants to find it. */
-static bool stands_for_pool(const struct under *under)
+/* Whether all that it lies on is one device, with such a table. */
+static bool lies_on(const struct under *under, const char *type,
+		    struct device *next)
 {
 	struct device device = { .major = under->dm.major,
 				 .minor = under->dm.minor };
 	struct names below = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
 	struct mapped_table table = { .n = 0 };
-	struct device next;
-	bool stands = false;
+	bool found = false;
 
 	if (device_related(&device, "slaves", &below) == 1 &&
-	    device_of_kernel_name(below.v[0], &next) &&
-	    device_attribute(next.major, next.minor, "dm/name", label,
+	    device_of_kernel_name(below.v[0], next) &&
+	    device_attribute(next->major, next->minor, "dm/name", label,
 			     sizeof(label)) &&
 	    !mapper_table(label, &table))
-		stands = table.n && !strcmp(table.v[0].type, "thin-pool");
+		found = table.n && !strcmp(table.v[0].type, type);
 	mapper_table_free(&table);
 	names_free(&below);
-	return stands;
+	return found;
+}
+
+/* LVM has such a linear device stand for a thin pool, and wants to find it. */
+static bool stands_for_pool(const struct under *under)
+{
+	struct device next;
+
+	return lies_on(under, "thin-pool", &next);
+}
+
+/*
+ * Of a thin volume that has a snapshot with a size of its own, or that a pool has
+ * as the origin of others, what LVM made the layer of, or what is over that: the
+ * UUID of the layer is taken.
+ */
+static bool is_layered_thin(const struct under *under, const char *type)
+{
+	size_t group = strlen(MAPPER_LVM_UUID_PREFIX) + LVM_ID;
+	char uuid[MAPPER_UUID_SIZE];
+	struct device next;
+
+	if (!is_of_lvm(under->dm.uuid))
+		return false;
+	if (!strcmp(type, "thin"))
+		return strlen(under->dm.uuid) != group + LVM_ID;
+	return lies_on(under, "thin", &next) &&
+	       device_attribute(next.major, next.minor, "dm/uuid", uuid,
+				sizeof(uuid)) &&
+	       !strncmp(uuid, under->dm.uuid, group);
 }
 
 static int refuse_target(const char *name, const char *type)
@@ -254,7 +343,11 @@ static int refuse_target(const char *name, const char *type)
 		return fail(EXIT_IN_USE, "%s is an ioband device itself", name);
 	if (!strcmp(type, "thin"))
 		return fail(EXIT_FAILED,
-			    "%s is a thin volume; with another table in it LVM cannot tell its pool to make or delete volumes; unmount it and 'iobandctl wrap' it",
+			    "%s is, or lies on, a thin volume that is the origin of something outside its pool, where ioband would hide the pool from LVM; insert it into the volume with the data of the pool ('dmsetup ls --tree' shows it)",
+			    name);
+	if (!strcmp(type, "thin-pool"))
+		return fail(EXIT_FAILED,
+			    "%s is a thin pool, with a table of target thin-pool, which cannot be in use twice; insert ioband into its thin volumes, or for all of them into the volume with their data ('dmsetup ls --tree' shows it)",
 			    name);
 	return fail(EXIT_FAILED,
 		    "%s has a table of target %s, which cannot be in use twice, not even for a moment; insert ioband into the dm devices below it ('dmsetup ls --tree' shows them), or unmount it and 'iobandctl wrap' it",
@@ -324,6 +417,8 @@ static int add_place(const char *name, struct names *places)
 	}
 	if (!strcmp(table.v[0].type, "linear") && stands_for_pool(&under))
 		code = refuse_target(name, "thin-pool");
+	else if (is_layered_thin(&under, table.v[0].type))
+		code = refuse_target(name, "thin");
 	else if (fit == FITS)
 		names_add(places, name);
 	else if (fit == FITS_BELOW)
@@ -419,7 +514,7 @@ static void find_half(const char *kernel_name, struct names *half)
 	struct device device;
 
 	if (!device_of_kernel_name(kernel_name, &device) ||
-	    !is_hidden(device.major, device.minor))
+	    !under_is_hidden(device.major, device.minor))
 		return;
 	device_label(device.major, device.minor, hidden);
 	snprintf(name, sizeof(name), "%s", hidden);

@@ -14,6 +14,7 @@
  * @dm: what device-mapper says of it
  * @hidden: the name of the device that has, or will have, its own table
  * @has_hidden: that device is there
+ * @stopped: and is suspended, as by LVM for a moment
  * @inserted: ioband is in it
  */
 struct under {
@@ -21,6 +22,7 @@ struct under {
 	struct mapped_state dm;
 	char hidden[MAPPER_NAME_SIZE];
 	bool has_hidden;
+	bool stopped;
 	bool inserted;
 };
 
@@ -34,6 +36,9 @@ static inline void under_step(const char *step)
 }
 #endif
 
+bool under_is_hidden(unsigned int major, unsigned int minor);
+char *under_uuid(const struct under *under, const struct mapped_table *own,
+		 bool *lvms);
 int under_look(const char *name, struct under *under);
 int under_repair(struct under *under, bool *repaired);
 int under_places(const char *spelled, struct names *places);

@@ -21,6 +21,7 @@ const struct fixed_kind completion_fixed_kinds[] = {
 	{ "MS", "auto" },
 	{ "WEIGHT", "default" },
 	{ "RATE", "rbps= wbps= riops= wiops= default" },
+	{ "TIME", "none" },
 	{ "COLUMN", "group pool weight due share bytes ios held wait wait99 service serv99" },
 	{ "WHAT", "bandwidth iops wait service share" },
 	{ "SHELL", "bash zsh fish" },

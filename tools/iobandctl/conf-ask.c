@@ -18,6 +18,7 @@ const enum conf_key conf_group_keys[GROUP_SETTINGS] = {
 	[GROUP_WEIGHT] = KEY_WEIGHT,
 	[GROUP_BOUNDS + MAXIMUM] = KEY_MAXIMUM,
 	[GROUP_BOUNDS + MINIMUM] = KEY_MINIMUM,
+	[GROUP_BOUNDS + LATENCY] = KEY_LATENCY,
 };
 
 /**
@@ -307,7 +308,7 @@ static int fit(const struct conf_section *group, const char *path,
 /**
  * conf_setting_of() - the section that sets something of a cgroup in a tree
  * @conf: the configuration
- * @key: KEY_WEIGHT, KEY_MAXIMUM or KEY_MINIMUM
+ * @key: KEY_WEIGHT, KEY_MAXIMUM, KEY_MINIMUM or KEY_LATENCY
  * @path: of the cgroup
  * @pool: whose tree it is, or the pool of @device
  * @device: whose own tree it is, by name; NULL for the pool's
@@ -339,23 +340,25 @@ const struct conf_section *conf_setting_of(const struct conf *conf,
 }
 
 /**
- * conf_rates() - the bound that a section sets
+ * conf_bounds() - the bounds that a section sets
  * @section: the section
- * @bound: a maximum or a minimum
  *
- * Return: its rates; 0 for what the section does not name.
+ * Return: they; 0 for what the section does not name.
  */
-struct rates conf_rates(const struct conf_section *section, enum bound bound)
+struct bounds conf_bounds(const struct conf_section *section)
 {
-	const char *text =
-		conf_text(section, conf_group_keys[GROUP_BOUNDS + bound]);
-	struct rates rates = { .rate = { 0 } };
+	struct bounds bounds = bounds_none;
 	struct problem problem;
 	unsigned int given;
 
-	if (text)
-		rates_read(text, bound, &rates, &given, &problem);
-	return rates;
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		const char *text = conf_text(section,
+					     conf_group_keys[GROUP_BOUNDS + bound]);
+
+		if (text)
+			bound_read(text, bound, &bounds, &given, &problem);
+	}
+	return bounds;
 }
 
 /**

@@ -72,23 +72,28 @@ static int check_weight(const char *text, struct problem *problem)
 	return check_number(text, 1, IOBAND_WEIGHT_MAX, "default", problem);
 }
 
-static int check_rates(const char *text, enum bound bound,
+static int check_bound(const char *text, enum bound bound,
 		       struct problem *problem)
 {
-	struct rates rates;
+	struct bounds bounds;
 	unsigned int given;
 
-	return rates_read(text, bound, &rates, &given, problem);
+	return bound_read(text, bound, &bounds, &given, problem);
 }
 
 static int check_maximum(const char *text, struct problem *problem)
 {
-	return check_rates(text, MAXIMUM, problem);
+	return check_bound(text, MAXIMUM, problem);
 }
 
 static int check_minimum(const char *text, struct problem *problem)
 {
-	return check_rates(text, MINIMUM, problem);
+	return check_bound(text, MINIMUM, problem);
+}
+
+static int check_latency(const char *text, struct problem *problem)
+{
+	return check_bound(text, LATENCY, problem);
 }
 
 static int check_word(const char *text, const char *const *words,
@@ -149,13 +154,6 @@ static int check_types(const char *text, struct problem *problem)
 	return 0;
 }
 
-static int check_unsupported(const char *text, struct problem *problem)
-{
-	(void)text;
-	return problem_set(problem,
-			   "it is not supported by this kernel module; remove the line");
-}
-
 static const struct {
 	const char *name;
 	unsigned int kinds;
@@ -169,7 +167,7 @@ static const struct {
 				    check_flag },
 	[KEY_GROUP] = { "group", OF(CONF_GROUP), check_any },
 	[KEY_LATENCY] = { "latency", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			  check_unsupported },
+			  check_latency },
 	[KEY_MAXIMUM] = { "maximum", OF(CONF_DEVICE) | OF(CONF_GROUP),
 			  check_maximum },
 	[KEY_MEASURE] = { "measure", OF(CONF_POOL), check_measure },
@@ -376,9 +374,8 @@ static int find_key(enum conf_kind kind, const char *name,
 			continue;
 		if (!strcasecmp(keys[key].name, name))
 			return key;
-		if (keys[key].check != check_unsupported)
-			snprintf(list + length, sizeof(list) - length, "%s%s",
-				 length ? ", " : "", keys[key].name);
+		snprintf(list + length, sizeof(list) - length, "%s%s",
+			 length ? ", " : "", keys[key].name);
 	}
 	return problem_set(problem, "[%s] has no key '%.40s'; it has %s",
 			   kind_names[kind], name, list);
@@ -393,14 +390,13 @@ static int set_key(struct conf *conf, struct conf_section *section,
 
 	if (key < 0)
 		return at(conf, place, problem);
-	if (keys[key].check == check_unsupported || *text) {
-		if (keys[key].check(text, &inner)) {
-			problem_set(problem, "%s = %.60s: %.160s",
-				    keys[key].name, text, inner.text);
-			return at(conf, place, problem);
-		}
-	} else {
+	if (!*text) {
 		problem_set(problem, "'%s' is set to nothing", keys[key].name);
+		return at(conf, place, problem);
+	}
+	if (keys[key].check(text, &inner)) {
+		problem_set(problem, "%s = %.60s: %.160s", keys[key].name, text,
+			    inner.text);
 		return at(conf, place, problem);
 	}
 	free(section->value[key].text);
@@ -549,11 +545,9 @@ static int check_bounds(const struct conf_section *section,
 			const struct conf_place **place,
 			struct problem *problem)
 {
+	struct bounds bounds = conf_bounds(section);
 	struct problem inner;
-	struct bounds bounds;
 
-	for (int bound = 0; bound < BOUNDS; bound++)
-		bounds.of[bound] = conf_rates(section, bound);
 	if (!bounds_check(&bounds, &inner))
 		return 0;
 	*place = &section->value[KEY_MINIMUM].place;
@@ -598,7 +592,7 @@ static int check_group(const struct conf_section *group,
 	}
 	if (!conf_group_value(group))
 		return problem_set(problem,
-				   "[group %.60s] sets nothing: set weight, maximum or minimum",
+				   "[group %.60s] sets nothing: set weight, maximum, minimum or latency",
 				   group->label);
 	return check_bounds(group, place, problem);
 }

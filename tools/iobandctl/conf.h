@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bounds.h"
 #include "error.h"
-#include "rates.h"
 
 /* In place of a device: the tree of the pool, which no device can be named. */
 #define CONF_POOL_TREE "-"
@@ -140,7 +140,7 @@ const struct conf_section *conf_setting_of(const struct conf *conf,
 					   enum conf_key key, const char *path,
 					   const char *pool,
 					   const char *device);
-struct rates conf_rates(const struct conf_section *section, enum bound bound);
+struct bounds conf_bounds(const struct conf_section *section);
 const struct conf_value *conf_group_value(const struct conf_section *section);
 extern const enum conf_key conf_group_keys[GROUP_SETTINGS];
 

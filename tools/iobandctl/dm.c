@@ -242,6 +242,26 @@ void mapper_list_free(struct mapped_devices *devices)
 }
 
 /**
+ * mapper_status() - ask for the status line of an ioband device
+ * @name: of the device
+ *
+ * Return: what follows the target's name, to be freed; NULL if there is none.
+ */
+char *mapper_status(const char *name)
+{
+	struct dm_task *task = run_query(DM_DEVICE_STATUS, name);
+	uint64_t sectors;
+	char *status;
+	bool ours;
+
+	if (!task)
+		return NULL;
+	status = target_text(task, &ours, &sectors);
+	dm_task_destroy(task);
+	return status;
+}
+
+/**
  * mapper_exists() - see whether there is a dm device, of any target
  * @name: its name, or NULL
  * @uuid: its UUID, if @name is NULL

@@ -110,6 +110,7 @@ bool mapper_version(char *version, size_t size);
 int mapper_ready(void);
 int mapper_list(struct mapped_devices *devices);
 void mapper_list_free(struct mapped_devices *devices);
+char *mapper_status(const char *name);
 bool mapper_exists(const char *name, const char *uuid);
 bool mapper_has_target(void);
 bool mapper_target_version(unsigned int version[3]);

@@ -15,9 +15,9 @@
 static void dump_bounds(const struct bounds *bounds)
 {
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		char *text = rates_text(&bounds->of[bound]);
+		char *text = bound_text(bounds, bound);
 
-		if (rates_are_set(&bounds->of[bound]))
+		if (bound_is_set(bounds, bound))
 			print_line("%s = %s", bound_kinds[bound].noun, text);
 		free(text);
 	}
@@ -198,7 +198,7 @@ static const struct option_spec options[] = { { .name = NULL } };
 const struct verb verb_dump = {
 	.name = "dump",
 	.args = "",
-	.summary = "Print devices, settings, weights, maxima and minima as a configuration",
+	.summary = "Print devices, settings, weights and bounds as a configuration",
 	.options = options,
 	.run = run,
 };

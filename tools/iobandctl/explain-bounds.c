@@ -216,9 +216,52 @@ static void measure_due(const struct observation *pool, struct explanation *it)
 	}
 }
 
-/* What a group, with all below it, had of what was done in the pool. */
-static double share_of(const struct observation *pool,
-		       const struct ioband_group *top)
+/**
+ * explain_bounds_reads() - see whether a group has a maximum of what it reads
+ * @group: the group
+ *
+ * Return: whether it has.
+ */
+bool explain_bounds_reads(const struct ioband_group *group)
+{
+	const struct rates *most = &group->bounds.of[MAXIMUM];
+
+	return most->rate[RBPS] || most->rate[RIOPS];
+}
+
+/**
+ * explain_caps_reads() - see whether a maximum of what a group reads was reached
+ * @pool: what was seen of the pool
+ * @top: the group
+ * @seconds: for how long
+ *
+ * Return: whether it was, as near as whole I/Os allow to say.
+ */
+bool explain_caps_reads(const struct observation *pool,
+			const struct ioband_group *top, double seconds)
+{
+	static const enum rate reads[] = { RBPS, RIOPS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(reads); i++) {
+		uint64_t most = top->bounds.of[MAXIMUM].rate[reads[i]];
+		struct op_stats done = rate_total(pool, top, reads[i]);
+
+		if (most &&
+		    reach_of(&done, reads[i], most * seconds) != REACH_BELOW)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * explain_share() - what a group had of what was done in the pool
+ * @pool: what was seen of the pool
+ * @top: the group; what is below it counts as well
+ *
+ * Return: the part, in percent.
+ */
+double explain_share(const struct observation *pool,
+		     const struct ioband_group *top)
 {
 	const struct stats *stats = &pool->delta.stats;
 	double share_pct = 0;
@@ -266,7 +309,7 @@ static void measure_promised(const struct observation *pool,
 		    tree_is_below(groups, other, group) ||
 		    !needs_promise(pool, other, it->seconds))
 			continue;
-		part.share_pct = share_of(pool, other);
+		part.share_pct = explain_share(pool, other);
 		part.entitled_pct = activity_part_pct(activity, other);
 		if (part.share_pct * BOUND_TOLERANCE > part.entitled_pct)
 			it->promised[it->n_promised++] = part;
@@ -288,7 +331,7 @@ void explain_measure_bounds(const struct observation *pool,
 			    const struct ioband_group *group,
 			    struct explanation *it)
 {
-	for (int bound = 0; bound < BOUNDS; bound++)
+	for (int bound = 0; bound < RATE_BOUNDS; bound++)
 		measure_kind(pool, group, bound, it);
 	measure_due(pool, it);
 	measure_promised(pool, activity, group, it);

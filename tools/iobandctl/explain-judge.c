@@ -55,6 +55,8 @@ static enum verdict judge_held(const struct explanation *it)
 {
 	if (counts(it, MINIMUM))
 		return VERDICT_UNMET;
+	if (it->braked)
+		return VERDICT_BRAKE;
 	if (it->by_time)
 		return VERDICT_WEIGHT;
 	if (it->share_pct * SHARE_TOLERANCE > it->entitled_pct &&
@@ -71,9 +73,9 @@ static enum verdict judge_held(const struct explanation *it)
  * explain_judge() - say what keeps a group from more
  * @it: its figures
  *
- * Without others that do I/O nothing but a maximum holds a group's I/O, however
- * little of it went in a short while.  Nothing is said of a share of time, as it is
- * not known who had how much.
+ * Without others that do I/O nothing holds a group's I/O but a maximum, however
+ * little of it went in a short while, or the brake, for the pool's target.  Nothing
+ * is said of a share of time, as it is not known who had how much.
  *
  * Return: the judgement.
  */
@@ -84,7 +86,7 @@ enum verdict explain_judge(const struct explanation *it)
 	if (counts(it, MAXIMUM) ||
 	    (it->bound[MAXIMUM].n && explain_is_held(it) && !it->rivals))
 		return VERDICT_MAXIMUM;
-	if (it->held_looks * 2 >= it->looks && it->rivals)
+	if (it->held_looks * 2 >= it->looks && (it->rivals || it->braked))
 		return judge_held(it);
 	return it->busy_pct >= 50 ? VERDICT_DEVICE : VERDICT_DEMAND;
 }

@@ -155,6 +155,7 @@ void explain_measure(const struct observation *pool,
 	measure_shares(pool, group, explanation);
 	measure_looks(pool, group, explanation);
 	explain_measure_bounds(pool, &activity, group, explanation);
+	explain_measure_latency(pool, group, explanation);
 	activity_free(&activity);
 }
 
@@ -165,8 +166,9 @@ void explain_measure(const struct observation *pool,
 void explain_free(struct explanation *explanation)
 {
 	free(explanation->level);
-	for (int bound = 0; bound < BOUNDS; bound++)
+	for (int bound = 0; bound < RATE_BOUNDS; bound++)
 		free(explanation->bound[bound].v);
 	free(explanation->other);
 	free(explanation->promised);
+	free(explanation->target);
 }

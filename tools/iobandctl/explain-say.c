@@ -86,12 +86,12 @@ static void say_bound(const struct explain_bound *it, enum bound bound,
 
 static void say_bounds(const struct explanation *it, FILE *text)
 {
-	static const char *const titles[BOUNDS] = {
+	static const char *const titles[RATE_BOUNDS] = {
 		[MAXIMUM] = "Maxima that hold for it, and what went, with all below them:",
 		[MINIMUM] = "Minima that it is promised, and what went, with all below them:",
 	};
 
-	for (int bound = 0; bound < BOUNDS; bound++) {
+	for (int bound = 0; bound < RATE_BOUNDS; bound++) {
 		const struct explain_bounds *list = &it->bound[bound];
 
 		if (list->n)
@@ -99,6 +99,70 @@ static void say_bounds(const struct explanation *it, FILE *text)
 		for (size_t i = 0; i < list->n; i++)
 			say_bound(&list->v[i], bound, text);
 	}
+}
+
+static void say_target(const struct explanation *it,
+		       const struct explain_target *target, FILE *text)
+{
+	char *due = latency_text(target->group->bounds.latency_us);
+	char took[FORMAT_SIZE], brake[FORMAT_SIZE];
+
+	fprintf(text, "  those of %s are to take %s: ",
+		target->of_pool ? "the pool" : name_of(target->group), due);
+	free(due);
+	if (!target->reads) {
+		fputs("there were none\n", text);
+		return;
+	}
+	fprintf(text, "they took %s, ", format_time(target->avg_ns, took));
+	if (target->capped) {
+		fputs("not judged: a maximum holds these reads\n", text);
+		return;
+	}
+	fputs(target->late ? "late" : "in time", text);
+	if (target == it->braking)
+		fprintf(text, ": for that %s are held back, to %s/s in all",
+			target->of_pool ? "writes" : "others",
+			format_bytes(it->brake_per_s, brake));
+	fputc('\n', text);
+}
+
+static void say_targets(const struct explanation *it, FILE *text)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < it->n_targets; i++) {
+		if (!it->target[i].own)
+			continue;
+		if (!any)
+			fprintf(text, "%s\n",
+				"Latency targets of reads, its own among them, and what they took on average:");
+		any = true;
+		say_target(it, &it->target[i], text);
+	}
+}
+
+static void say_brake(const struct explanation *it, FILE *text)
+{
+	const struct explain_target *braking = it->braking;
+	char *due = latency_text(braking->group->bounds.latency_us);
+	char brake[FORMAT_SIZE], took[FORMAT_SIZE];
+
+	fprintf(text,
+		"The brake holds it: %s get %s/s in all for now, for %s, where reads took %s and are to take %s.  At %u of %u looks it had I/O held.  ",
+		braking->of_pool ? "writes in the pool" :
+				   "those who are held back",
+		format_bytes(it->brake_per_s, brake),
+		braking->of_pool ? "the pool" : name_of(braking->group),
+		format_time(braking->avg_ns, took), due, it->held_looks,
+		it->looks);
+	free(due);
+	if (braking->of_pool)
+		fputs("Its reads go on; a longer target for root would let more be written.\n",
+		      text);
+	else
+		fprintf(text,
+			"It keeps as much as its weights give it beside what that group gets; a longer target there would get it more.\n");
 }
 
 static void say_maximum(const struct explanation *it, FILE *text)
@@ -208,6 +272,9 @@ static void say_verdict(const struct explanation *it, FILE *text)
 	case VERDICT_UNMET:
 		say_unmet(it, text);
 		break;
+	case VERDICT_BRAKE:
+		say_brake(it, text);
+		break;
 	case VERDICT_MINIMUM:
 		say_minimum(it, text);
 		break;
@@ -281,6 +348,7 @@ char *explain_say(const struct explanation *it, const char *measure)
 		say_share(it, measure, text);
 	say_weights(it, text);
 	say_bounds(it, text);
+	say_targets(it, text);
 	say_verdict(it, text);
 	say_times(it, text);
 	say_others(it, text);

@@ -16,7 +16,8 @@
 enum { TYPE, POOL, DEVICE, GROUP, WEIGHT, COMPETING, ENTITLED, SHARE, SECONDS,
 	IOS_COUNT, BYTES_COUNT, WAIT, SERVICE, LOOKS_ALL, LOOKS_HELD,
 	LOOKS_BUSY, INFLIGHT, BUSY, RATE, BOUND_PER_S,
-	PER_S = BOUND_PER_S + BOUNDS, USED, VERDICT, SAYS, COLUMNS };
+	PER_S = BOUND_PER_S + RATE_BOUNDS, USED, LATENCY_US, READ_AVG,
+	LATE, BRAKE, VERDICT, SAYS, COLUMNS };
 
 static const struct column columns[COLUMNS] = {
 	[TYPE] = { NULL, "type", COLUMN_TREE },
@@ -42,6 +43,10 @@ static const struct column columns[COLUMNS] = {
 	[BOUND_PER_S + MINIMUM] = { NULL, "min_per_s", COLUMN_NUMBER },
 	[PER_S] = { NULL, "per_s", COLUMN_REAL },
 	[USED] = { NULL, "used_pct", COLUMN_REAL },
+	PRINT_LATENCY(LATENCY_US),
+	[READ_AVG] = { NULL, "read_avg_ns", COLUMN_TIME },
+	[LATE] = { NULL, "late", COLUMN_FLAG },
+	[BRAKE] = { NULL, "brake_bytes_per_s", COLUMN_NUMBER },
 	[VERDICT] = { NULL, "verdict", COLUMN_TEXT },
 	[SAYS] = { NULL, "says", COLUMN_TEXT },
 };
@@ -52,6 +57,7 @@ static const char *const verdicts[] = {
 	[VERDICT_DEVICE] = "device",
 	[VERDICT_MAXIMUM] = "maximum",
 	[VERDICT_UNMET] = "unmet",
+	[VERDICT_BRAKE] = "brake",
 	[VERDICT_MINIMUM] = "minimum",
 	[VERDICT_WEIGHT] = "weight",
 	[VERDICT_PROMISED] = "promised",
@@ -96,11 +102,30 @@ static void print_bound(struct table *table, struct row *above,
 static void print_bounds_of(struct table *table, struct row *above,
 			    const struct explanation *it)
 {
-	for (int bound = 0; bound < BOUNDS; bound++) {
+	for (int bound = 0; bound < RATE_BOUNDS; bound++) {
 		for (size_t i = 0; i < it->bound[bound].n; i++)
 			print_bound(table, above, &it->bound[bound].v[i],
 				    bound);
 	}
+}
+
+static void print_target(struct table *table, struct row *above,
+			 const struct explain_target *it)
+{
+	const struct ioband_group *group = it->group;
+	struct row *row = print_row(table);
+
+	print_text(table, row, TYPE, bound_kinds[LATENCY].noun);
+	print_text(table, row, GROUP, group->path ? group->path : group->name);
+	print_number(table, row, IOS_COUNT, it->reads);
+	print_number(table, row, LATENCY_US, group->bounds.latency_us);
+	if (it->reads)
+		print_number(table, row, READ_AVG, it->avg_ns);
+	if (!it->capped) {
+		print_real(table, row, USED, it->used_pct);
+		print_flag(table, row, LATE, it->late);
+	}
+	print_below(row, above);
 }
 
 static void print_figures(struct table *table, struct row *row,
@@ -122,6 +147,7 @@ static void print_figures(struct table *table, struct row *row,
 	print_number(table, row, LOOKS_BUSY, it->busy_looks);
 	print_real(table, row, INFLIGHT, it->inflight_avg);
 	print_real(table, row, BUSY, it->busy_pct);
+	print_number(table, row, BRAKE, it->brake_per_s);
 	print_text(table, row, VERDICT, verdicts[explain_judge(it)]);
 }
 
@@ -144,6 +170,8 @@ static void print_json(struct table *table, const char *pool,
 		print_part(table, row, "level", it->level[i].group,
 			   &it->level[i], 0);
 	print_bounds_of(table, row, it);
+	for (size_t i = 0; i < it->n_targets; i++)
+		print_target(table, row, &it->target[i]);
 	for (size_t i = 0; i < it->others; i++)
 		print_part(table, row, "other", it->other[i].group, NULL,
 			   it->other[i].share_pct);

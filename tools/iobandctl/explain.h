@@ -14,6 +14,7 @@ enum verdict {
 	VERDICT_DEVICE,	/* the device: what it asks for is there */
 	VERDICT_MAXIMUM, /* a maximum: its own, or one above it */
 	VERDICT_UNMET,	/* it gets less than it is promised */
+	VERDICT_BRAKE,	/* another's latency target, or the pool's */
 	VERDICT_MINIMUM, /* a minimum, which gives it more than its weights */
 	VERDICT_WEIGHT,	/* its weights: it gets what they give, or more */
 	VERDICT_PROMISED, /* others' minima: it gets less than its weights give */
@@ -77,6 +78,29 @@ struct explain_bounds {
 };
 
 /**
+ * struct explain_target - a target for the latency of reads
+ * @group: whose it is
+ * @reads: how many were done, by @group and all below it; of the root, by all; but
+ *	not by those that have a maximum of reads on the way
+ * @avg_ns: what they took on average, held and at the device
+ * @used_pct: that is so much of the target; 0 if @capped
+ * @own: it is the explained group's, or one above it
+ * @of_pool: it is that of the pool, for which writes are held back
+ * @capped: a maximum, its own or one above, holds the reads, which tells nothing
+ * @late: they took longer than the target
+ */
+struct explain_target {
+	const struct ioband_group *group;
+	uint64_t reads;
+	uint64_t avg_ns;
+	double used_pct;
+	bool own;
+	bool of_pool;
+	bool capped;
+	bool late;
+};
+
+/**
  * struct explanation - what a group and those around it did in a while
  * @seconds: how long that was
  * @done: by it and the groups below it
@@ -99,6 +123,11 @@ struct explain_bounds {
  * @others: how many
  * @promised: groups that a minimum gives more than their weights, most first
  * @n_promised: how many
+ * @brake_per_s: bytes, of those that are held back for a latency target; 0: nobody is
+ * @target: all latency targets of the pool, the one furthest from its target first
+ * @n_targets: how many
+ * @braking: of @target, that which the brake is for, as far as one can tell; or NULL
+ * @braked: the group is held back for it
  */
 struct explanation {
 	double seconds;
@@ -113,7 +142,7 @@ struct explanation {
 	bool by_time;
 	struct explain_level *level;
 	size_t levels;
-	struct explain_bounds bound[BOUNDS];
+	struct explain_bounds bound[RATE_BOUNDS];
 	double due_per_s;
 	double all_per_s;
 	size_t rivals;
@@ -121,6 +150,11 @@ struct explanation {
 	size_t others;
 	struct explain_other *promised;
 	size_t n_promised;
+	uint64_t brake_per_s;
+	struct explain_target *target;
+	size_t n_targets;
+	const struct explain_target *braking;
+	bool braked;
 };
 
 void explain_measure(const struct observation *pool,
@@ -134,6 +168,16 @@ void explain_measure_bounds(const struct observation *pool,
 			    const struct activity *activity,
 			    const struct ioband_group *group,
 			    struct explanation *it);
+double explain_share(const struct observation *pool,
+		     const struct ioband_group *top);
+bool explain_bounds_reads(const struct ioband_group *group);
+bool explain_caps_reads(const struct observation *pool,
+			const struct ioband_group *top, double seconds);
+
+/* explain-latency.c */
+void explain_measure_latency(const struct observation *pool,
+			     const struct ioband_group *group,
+			     struct explanation *it);
 
 /* explain-judge.c */
 enum verdict explain_judge(const struct explanation *explanation);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl get-max, get-min: what bounds a group, wherever it is. */
+/* iobandctl get-max, get-min, get-latency: what bounds a group, wherever it is. */
 #include <stdlib.h>
 
 #include "answer.h"
@@ -18,16 +18,28 @@ enum { TEXTS = ANSWER_COLUMNS, NUMBERS = TEXTS + RATES,
 		rates,							\
 	}
 
-static const struct column columns[BOUNDS][COLUMNS] = {
+static const struct column columns[RATE_BOUNDS][COLUMNS] = {
 	[MAXIMUM] = BOUND_COLUMNS(PRINT_MAX(NUMBERS)),
 	[MINIMUM] = BOUND_COLUMNS(PRINT_MIN(NUMBERS)),
 };
 
+enum { LATENCY_TEXT = ANSWER_COLUMNS, LATENCY_US, LATENCY_COLUMNS };
+
+static const struct column latency_columns[LATENCY_COLUMNS] = {
+	ANSWER_LEADS,
+	[LATENCY_TEXT] = { "LATENCY", NULL, COLUMN_TEXT },
+	PRINT_LATENCY(LATENCY_US),
+};
+
+static const struct bounds *bounds_of(const struct ioband_group *group)
+{
+	return group ? &group->bounds : &bounds_none;
+}
+
 static void fill(struct table *table, struct row *row,
 		 const struct ioband_group *group, enum bound bound)
 {
-	const struct bounds *bounds = group ? &group->bounds : &bounds_none;
-	const struct rates *rates = &bounds->of[bound];
+	const struct rates *rates = &bounds_of(group)->of[bound];
 
 	for (int rate = 0; rate < RATES; rate++) {
 		char *text = rate_text(rates, bound, rate);
@@ -50,6 +62,18 @@ static void fill_min(struct table *table, struct row *row,
 	fill(table, row, group, MINIMUM);
 }
 
+static void fill_latency(struct table *table, struct row *row,
+			 const struct ioband_group *group)
+{
+	uint64_t us = bounds_of(group)->latency_us;
+	char *text = latency_text(us);
+
+	print_text(table, row, LATENCY_TEXT, text);
+	if (us)
+		print_number(table, row, LATENCY_US, us);
+	free(text);
+}
+
 static int run_max(const struct args *args)
 {
 	static const struct answer_kind kind = {
@@ -63,6 +87,15 @@ static int run_min(const struct args *args)
 {
 	static const struct answer_kind kind = {
 		"minima", columns[MINIMUM], COLUMNS, fill_min
+	};
+
+	return answer_run(&kind, args);
+}
+
+static int run_latency(const struct args *args)
+{
+	static const struct answer_kind kind = {
+		"latencies", latency_columns, LATENCY_COLUMNS, fill_latency
 	};
 
 	return answer_run(&kind, args);
@@ -90,4 +123,14 @@ const struct verb verb_get_min = {
 	.max = 1,
 	.options = options,
 	.run = run_min,
+};
+
+const struct verb verb_get_latency = {
+	.name = "get-latency",
+	.args = "GROUP",
+	.summary = "Show how long a group's reads may take, in each pool that sorts its I/O",
+	.min = 1,
+	.max = 1,
+	.options = options,
+	.run = run_latency,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl groups: the trees of groups, with their weights, maxima and minima. */
+/* iobandctl groups: the trees of groups, with their weights and bounds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 #include "weights.h"
 
 enum { NAME, TYPE, GROUP, PATH, WEIGHT, SET_TEXT, SET, BOUND_TEXTS,
-	BOUND_RATES = BOUND_TEXTS + BOUNDS,
-	COLUMNS = BOUND_RATES + BOUNDS * RATES };
+	BOUND_NUMBERS = BOUND_TEXTS + BOUNDS,
+	COLUMNS = BOUND_NUMBERS + PRINT_BOUNDS };
 
 static const struct column columns[COLUMNS] = {
 	[NAME] = { "NAME", "name", COLUMN_TREE },
@@ -24,8 +24,10 @@ static const struct column columns[COLUMNS] = {
 	[SET] = { NULL, "set", COLUMN_FLAG },
 	[BOUND_TEXTS + MAXIMUM] = { "MAX", NULL, COLUMN_TEXT },
 	[BOUND_TEXTS + MINIMUM] = { "MIN", NULL, COLUMN_TEXT },
-	PRINT_MAX(BOUND_RATES + MAXIMUM * RATES),
-	PRINT_MIN(BOUND_RATES + MINIMUM * RATES),
+	[BOUND_TEXTS + LATENCY] = { "LATENCY", NULL, COLUMN_TEXT },
+	PRINT_MAX(BOUND_NUMBERS + MAXIMUM * RATES),
+	PRINT_MIN(BOUND_NUMBERS + MINIMUM * RATES),
+	PRINT_LATENCY(BOUND_NUMBERS + LATENCY * RATES),
 };
 
 static void print_type(struct table *table, struct row *row, const char *name)
@@ -57,8 +59,8 @@ static void print_bound_texts(struct table *table, struct row *row,
 			      const struct bounds *bounds)
 {
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		const struct rates *rates = &bounds->of[bound];
-		char *text = rates_are_set(rates) ? rates_text(rates) : NULL;
+		char *text = bound_is_set(bounds, bound) ?
+			     bound_text(bounds, bound) : NULL;
 
 		print_text(table, row, BOUND_TEXTS + bound, text);
 		free(text);
@@ -80,7 +82,7 @@ static struct row *print_group(struct table *table,
 	print_text(table, row, SET_TEXT, group->set ? "set" : "default");
 	print_flag(table, row, SET, group->set);
 	print_bound_texts(table, row, &group->bounds);
-	print_bounds(table, row, BOUND_RATES, &group->bounds);
+	print_bounds(table, row, BOUND_NUMBERS, &group->bounds);
 	return row;
 }
 
@@ -106,7 +108,7 @@ static void link_rows(const struct groups *groups, struct row **rows,
 static void note_bounds(const struct ioband_group *group, bool has[BOUNDS])
 {
 	for (int bound = 0; bound < BOUNDS; bound++)
-		has[bound] |= rates_are_set(&group->bounds.of[bound]);
+		has[bound] |= bound_is_set(&group->bounds, bound);
 }
 
 static int print_pool(struct table *table, const struct ioband_devices *devices,
@@ -179,7 +181,7 @@ static const struct option_spec options[] = {
 	SPEC_DEVICE,
 	SPEC_POOL,
 	{ OPTION_WEIGHTS, "weights", NULL,
-	  "list the weights, maxima and minima that were set, for set-weight --from" },
+	  "list the weights and bounds that were set, for set-weight --from" },
 	SPEC_JSON,
 	{ .name = NULL }
 };
@@ -187,7 +189,7 @@ static const struct option_spec options[] = {
 const struct verb verb_groups = {
 	.name = "groups",
 	.args = "",
-	.summary = "Show the groups of all or some pools as a tree, with weights, maxima, minima",
+	.summary = "Show the groups of all or some pools as a tree, with weights and bounds",
 	.options = options,
 	.run = run,
 };

@@ -26,6 +26,8 @@ static const struct verb *const verbs[] = {
 	&verb_get_max,
 	&verb_set_min,
 	&verb_get_min,
+	&verb_set_latency,
+	&verb_get_latency,
 	&verb_groups,
 	&verb_stat,
 	&verb_top,

@@ -77,7 +77,7 @@ static void write_devices(const struct metrics *metrics, FILE *stream)
 }
 
 enum pool_figure { SHARED, DEVICES, GROUPS, ACTIVE, DEPTH, PIECE, SLICE,
-	INFLIGHT_IOS, INFLIGHT_BYTES, HELD_IOS, HELD_BYTES };
+	BRAKE, INFLIGHT_IOS, INFLIGHT_BYTES, HELD_IOS, HELD_BYTES };
 
 static const struct {
 	const char *name;
@@ -96,6 +96,8 @@ static const struct {
 		"Size of the pieces in which large I/Os go down; 0: whole." },
 	[SLICE] = { "ioband_pool_slice_seconds", "seconds",
 		"How long a group has the devices to itself; 0: no slices." },
+	[BRAKE] = { "ioband_pool_brake_bytes_per_second", "bytes_per_second",
+		"What those get who are held back for latency; 0: nobody." },
 	[INFLIGHT_IOS] = { "ioband_pool_inflight_ios", "ios",
 		"I/Os in flight, while groups compete." },
 	[INFLIGHT_BYTES] = { "ioband_pool_inflight_bytes", "bytes",
@@ -120,6 +122,8 @@ static uint64_t pool_figure(const struct ioband_status *status,
 		return status->depth;
 	case PIECE:
 		return status->piece_bytes;
+	case BRAKE:
+		return status->brake_bytes_per_s;
 	case INFLIGHT_IOS:
 		return status->inflight[IOS];
 	case INFLIGHT_BYTES:
@@ -335,6 +339,23 @@ static void write_bounds(const struct all_series *all, FILE *stream)
 	}
 }
 
+/* Of groups that have one. */
+static void write_targets(const struct all_series *all, FILE *stream)
+{
+	static const char name[] = "ioband_group_latency_target_seconds";
+
+	family(stream, name, "gauge", "seconds",
+	       "How long reads of the group are to take on average.");
+	for (size_t i = 0; i < all->n; i++) {
+		uint64_t us = all->v[i].group->bounds.latency_us;
+
+		if (!us)
+			continue;
+		fprintf(stream, "%s{%s}", name, all->v[i].labels);
+		print_seconds(stream, us * 1000);
+	}
+}
+
 enum counter { IOS_DONE, BYTES_DONE, IOS_DELAYED, WAIT_TIME, SERVICE_TIME };
 
 static const struct {
@@ -463,6 +484,7 @@ void metrics_write(const struct metrics *metrics, FILE *stream)
 	write_pools(metrics, stream);
 	write_gauges(&all, stream);
 	write_bounds(&all, stream);
+	write_targets(&all, stream);
 	write_counters(&all, stream);
 	write_histograms(&all, true, stream);
 	write_histograms(&all, false, stream);

@@ -4,12 +4,25 @@
 #include "observe.h"
 #include "query.h"
 
-static int look(const struct targets *speakers, struct observation *pools)
+/* A brake comes and goes: what it was last is told, if it was there at all. */
+static int look_at(struct observation *pool)
+{
+	struct ioband_status status = { .brake_bytes_per_s = 0 };
+	int code = query_stats(pool->speaker, &pool->look[pool->n++]);
+
+	if (code == EXIT_OK)
+		code = query_status(pool->speaker, &status);
+	if (status.brake_bytes_per_s)
+		pool->brake_bytes_per_s = status.brake_bytes_per_s;
+	return code;
+}
+
+static int look(size_t n, struct observation *pools)
 {
 	int code = EXIT_OK;
 
-	for (size_t i = 0; i < speakers->n && code == EXIT_OK; i++)
-		code = query_stats(speakers->v[i], &pools[i].look[pools[i].n++]);
+	for (size_t i = 0; i < n && code == EXIT_OK; i++)
+		code = look_at(&pools[i]);
 	return code;
 }
 
@@ -34,7 +47,7 @@ int observe(const struct targets *speakers, double seconds,
 	start_ns = sample_clock();
 	for (int i = 1; i <= LOOKS && code == EXIT_OK; i++) {
 		interval_sleep(start_ns + seconds * NS_PER_S * i / LOOKS);
-		code = look(speakers, pools);
+		code = look(speakers->n, pools);
 	}
 	for (size_t i = 0; i < speakers->n && code == EXIT_OK; i++) {
 		code = sample_take(speakers->v[i], &pools[i].after);

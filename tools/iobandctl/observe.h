@@ -14,6 +14,8 @@
  * @delta: what they did meanwhile
  * @look: what was held and in flight, now and then
  * @n: how many of them
+ * @brake_bytes_per_s: of those who were held back for a latency target, when it was
+ *	looked at last that somebody might be; 0: at no time
  */
 struct observation {
 	const struct ioband_device *speaker;
@@ -22,6 +24,7 @@ struct observation {
 	struct sample delta;
 	struct stats look[LOOKS];
 	size_t n;
+	uint64_t brake_bytes_per_s;
 };
 
 int observe(const struct targets *speakers, double seconds,

@@ -38,9 +38,14 @@ struct field {
 
 #define FIELDS_MAX 16
 
-/* The key and the rates of a bound, which a line need not have. */
+/* The key of a bound and where it goes; a line need not have it. */
 static struct field bound_field(struct bounds *bounds, enum bound bound)
 {
+	if (bound == LATENCY)
+		return (struct field){
+			bound_kinds[bound].key, NUMBERS, &bounds->latency_us, 1,
+			OPTIONAL
+		};
 	return (struct field){
 		bound_kinds[bound].key, BOUND, &bounds->of[bound], bound,
 		OPTIONAL
@@ -235,6 +240,7 @@ int parse_status(const char *text, struct ioband_status *status,
 		{ "devices", NUMBERS, &status->devices, 1, REQUIRED },
 		{ "slice", NUMBERS, &status->slice_ms, 1, OPTIONAL },
 		{ "piece", NUMBERS, &status->piece_bytes, 1, OPTIONAL },
+		{ "brake", NUMBERS, &status->brake_bytes_per_s, 1, OPTIONAL },
 	};
 	struct span line = span_of(text), word;
 
@@ -316,6 +322,7 @@ static int read_group(struct span line, void *list, struct problem *problem)
 		{ "path", TEXT, &group->path, 0, OPTIONAL },
 		bound_field(&group->bounds, MAXIMUM),
 		bound_field(&group->bounds, MINIMUM),
+		bound_field(&group->bounds, LATENCY),
 	};
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||
@@ -462,6 +469,7 @@ static int read_saved(struct span line, struct saved_weight *saved,
 		{ "weight", NUMBERS, &saved->weight, 1, OPTIONAL },
 		bound_field(&saved->bounds, MAXIMUM),
 		bound_field(&saved->bounds, MINIMUM),
+		bound_field(&saved->bounds, LATENCY),
 	};
 
 	if (read_fields(line, fields, ARRAY_SIZE(fields), problem))
@@ -469,9 +477,13 @@ static int read_saved(struct span line, struct saved_weight *saved,
 	if (saved->weight > IOBAND_WEIGHT_MAX)
 		return problem_set(problem, "the weight is not from 1 to %d",
 				   IOBAND_WEIGHT_MAX);
+	if (saved->bounds.latency_us > LATENCY_MAX_US)
+		return problem_set(problem,
+				   "the latency is not from 1 to %d microseconds",
+				   LATENCY_MAX_US);
 	if (!saved->weight && !bounds_are_set(&saved->bounds))
 		return problem_set(problem,
-				   "there is neither a weight from 1 to %d nor a maximum nor a minimum",
+				   "there is neither a weight from 1 to %d nor a maximum, a minimum or a latency",
 				   IOBAND_WEIGHT_MAX);
 	return 0;
 }

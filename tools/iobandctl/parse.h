@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bounds.h"
 #include "error.h"
-#include "rates.h"
 
 #define IOBAND_WEIGHT_DEFAULT 100
 #define IOBAND_WEIGHT_MAX 10000
@@ -51,8 +51,8 @@ enum { IOS, BYTES, AMOUNTS };
 /**
  * struct ioband_status - a status line
  *
- * The members carry the names of the keys, @slice_ms and @piece_bytes with their
- * units; all are of the pool but @mode.
+ * The members carry the names of the keys, the last three with their units; all are
+ * of the pool but @mode.
  */
 struct ioband_status {
 	char pool[IOBAND_POOL_SIZE];
@@ -67,6 +67,7 @@ struct ioband_status {
 	uint64_t devices;
 	uint64_t slice_ms;
 	uint64_t piece_bytes;
+	uint64_t brake_bytes_per_s;
 };
 
 /**
@@ -87,7 +88,7 @@ struct page_end {
  * @weight: 1..10000
  * @set: whether somebody set the weight (1) or it is the default (0)
  * @path: of a cgroup, from the root of its hierarchy; else NULL
- * @bounds: its maximum and its minimum
+ * @bounds: its maximum, its minimum and its latency target
  */
 struct ioband_group {
 	uint64_t seq;

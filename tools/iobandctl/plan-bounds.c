@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which maxima and minima have to change, and changing them. */
+/* Which maxima, minima and latency targets have to change, and changing them. */
 #include <stdlib.h>
 
 #include "alloc.h"
@@ -22,25 +22,25 @@ static const struct conf_place *place_of(const struct conf_section *section,
  * @plan: the plan
  * @future: the device that is spoken to
  * @section: what sets it
- * @bound: a maximum or a minimum
+ * @bound: which
  * @now: what the group has
  *
  * Return: the change, in which the group is to be filled in; NULL if there is none.
  */
 struct change *plan_bound(struct plan *plan, const struct future *future,
 			  const struct conf_section *section, enum bound bound,
-			  const struct rates *now)
+			  const struct bounds *now)
 {
 	const struct conf_place *place = place_of(section, bound);
-	struct rates wanted = conf_rates(section, bound);
+	struct bounds wanted = conf_bounds(section);
 	struct change *change;
 
-	if (!place || rates_are(&wanted, now))
+	if (!place || bound_is(&wanted, now, bound))
 		return NULL;
 	change = plan_add(plan, CHANGE_BOUND, future, place);
 	change->bound = bound;
-	change->from = rates_text(now);
-	change->to = rates_text(&wanted);
+	change->from = bound_text(now, bound);
+	change->to = bound_text(&wanted, bound);
 	return change;
 }
 
@@ -58,15 +58,17 @@ int plan_check_bounds(const struct plan *plan,
 		      const struct bounds *now, const char *group)
 {
 	const struct conf_place *place[BOUNDS];
-	struct bounds then = *now;
+	struct bounds then = *now, wanted;
 	struct problem problem;
 	char where[256] = "it has it now";
 	int code;
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
 		place[bound] = place_of(sections[bound], bound);
-		if (place[bound])
-			then.of[bound] = conf_rates(sections[bound], bound);
+		if (!place[bound])
+			continue;
+		wanted = conf_bounds(sections[bound]);
+		bound_copy(&then, &wanted, bound);
 	}
 	if ((!place[MAXIMUM] && !place[MINIMUM]) ||
 	    !bounds_check(&then, &problem))
@@ -110,20 +112,23 @@ static int present_bounds(const struct plan *plan, const struct future *future,
 int plan_own_bounds(struct plan *plan, const struct future *future,
 		    const struct conf_section *section)
 {
-	const struct conf_section *const sections[BOUNDS] = {
-		[MAXIMUM] = section, [MINIMUM] = section,
-	};
+	const struct conf_section *sections[BOUNDS];
 	struct bounds now;
+	bool any = false;
 	int code;
 
-	if (!conf_text(section, KEY_MAXIMUM) && !conf_text(section, KEY_MINIMUM))
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		sections[bound] = section;
+		any = any || place_of(section, bound);
+	}
+	if (!any)
 		return EXIT_OK;
 	code = present_bounds(plan, future, &now);
 	if (code == EXIT_OK)
 		code = plan_check_bounds(plan, sections, &now, future->name);
 	for (int bound = 0; bound < BOUNDS && code == EXIT_OK; bound++) {
 		struct change *change = plan_bound(plan, future, section, bound,
-						   &now.of[bound]);
+						   &now);
 
 		if (change)
 			plan_of_device(change, future);
@@ -135,7 +140,7 @@ int plan_own_bounds(struct plan *plan, const struct future *future,
  * plan_run_bound() - set a bound of a group
  * @change: which
  * @speaker: the device that is spoken to
- * @to: what it becomes, as from rates_text()
+ * @to: what it becomes, as from bound_text()
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
@@ -143,11 +148,11 @@ int plan_run_bound(const struct change *change,
 		   const struct ioband_device *speaker, const char *to)
 {
 	struct problem problem;
-	struct rates rates;
+	struct bounds bounds;
 	unsigned int given;
 
-	if (rates_read(to, change->bound, &rates, &given, &problem))
+	if (bound_read(to, change->bound, &bounds, &given, &problem))
 		return fail(EXIT_FAILED, "%s", problem.text);
-	return query_bound(speaker, change->message, change->bound, &rates,
+	return query_bound(speaker, change->message, change->bound, &bounds,
 			   RATES_ALL);
 }

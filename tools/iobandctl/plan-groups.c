@@ -148,7 +148,7 @@ static struct change *want_one(struct trees *trees, const struct tree *tree,
 	if (setting == GROUP_WEIGHT)
 		return want_weight(trees, tree, section, group);
 	return plan_bound(trees->plan, tree->speaker, section, bound,
-			  &bounds_of(group)->of[bound]);
+			  bounds_of(group));
 }
 
 /* All changes of a group; the sections are those that set what it has. */

@@ -4,7 +4,7 @@
  * pool loses the groups of its own tree, and with the last device its pool goes,
  * settings, groups and all.  Another mode takes the groups of its own tree.
  * What the device itself has goes with it: its weight is in the table, its
- * maximum and its minimum are set again.
+ * bounds are set again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,7 +162,7 @@ int plan_give_back(const struct change *change,
 	}
 	if (kept->lost)
 		code = fail(EXIT_FAILED,
-			    "weights, maxima and minima of cgroups in the tree of pool %s itself are lost",
+			    "weights and bounds of cgroups in the tree of pool %s itself are lost",
 			    kept->table.pool);
 	return code;
 }

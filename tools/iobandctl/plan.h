@@ -20,7 +20,7 @@ enum change_kind {
  * struct kept_group - a group for which something was set
  * @group: the group, for the kernel
  * @weight: its weight; 0 if none was set
- * @bounds: its maximum and its minimum
+ * @bounds: its maximum, its minimum and its latency target
  */
 struct kept_group {
 	char *group;
@@ -47,7 +47,7 @@ struct kept {
 /**
  * struct change - one step from what is to what the configuration says
  * @kind: what it does
- * @bound: of CHANGE_BOUND: a maximum or a minimum
+ * @bound: of CHANGE_BOUND: which
  * @device: the ioband device that is made or spoken to
  * @pool: the pool
  * @tree: the device whose setting it is, or in whose own tree the group is;
@@ -133,7 +133,7 @@ int plan_blame(const struct plan *plan, const struct conf_place *place,
 /* plan-bounds.c */
 struct change *plan_bound(struct plan *plan, const struct future *future,
 			  const struct conf_section *section, enum bound bound,
-			  const struct rates *now);
+			  const struct bounds *now);
 int plan_check_bounds(const struct plan *plan,
 		      const struct conf_section *const sections[BOUNDS],
 		      const struct bounds *now, const char *group);

@@ -199,14 +199,17 @@ void print_rates(struct table *table, struct row *row, size_t first,
  * @table: of this table
  * @row: of this row
  * @first: index of the first of them
- * @bounds: the bounds
+ * @bounds: the cells of those that there are not are left empty
  */
 void print_bounds(struct table *table, struct row *row, size_t first,
 		  const struct bounds *bounds)
 {
-	for (int bound = 0; bound < BOUNDS; bound++)
+	for (int bound = 0; bound < RATE_BOUNDS; bound++)
 		print_rates(table, row, first + bound * RATES,
 			    &bounds->of[bound]);
+	if (bounds->latency_us)
+		print_number(table, row, first + LATENCY * RATES,
+			     bounds->latency_us);
 }
 
 /**

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bounds.h"
 #include "defs.h"
-#include "rates.h"
 
 /* What the cells of a column hold. */
 enum column_kind {
@@ -44,6 +44,12 @@ struct column {
 	{ NULL, "min_wbps", COLUMN_NUMBER },				\
 	{ NULL, "min_riops", COLUMN_NUMBER },				\
 	{ NULL, "min_wiops", COLUMN_NUMBER }
+
+#define PRINT_LATENCY(column)						\
+	[column] = { NULL, "latency_us", COLUMN_NUMBER }
+
+/* All of them, one after another, for print_bounds(). */
+#define PRINT_BOUNDS (LATENCY * RATES + 1)
 
 struct table;
 struct row;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a pool is asked for and told through messages.
+ * What a pool is asked for and told: through messages, but for its status line.
  *
  * Lists come a page at a time and are sorted by sequence number here, which
  * leads every struct in them.
@@ -23,7 +23,7 @@ static int report_refusal(const struct ioband_device *device,
 	const char *reason = kmsg_reason(-error);
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		if (parse_is_unknown(reason, bound_kinds[bound].key))
+		if (parse_is_unknown(reason, bound_kinds[bound].message))
 			return fail(EXIT_FORMAT,
 				    "the module that is loaded knows no %s: it is older than this iobandctl; load the one that belongs to it",
 				    bound_kinds[bound].nouns);
@@ -83,6 +83,31 @@ static int by_seq(const void *left, const void *right)
 static_assert(!offsetof(struct ioband_group, seq), "sorted by it");
 static_assert(!offsetof(struct group_stats, seq), "sorted by it");
 static_assert(!offsetof(struct group_latency, seq), "sorted by it");
+
+/**
+ * query_status() - ask for the status of a device's pool
+ * @device: the device
+ * @status: the result
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_status(const struct ioband_device *device,
+		 struct ioband_status *status)
+{
+	char *text = mapper_status(device->dm->name);
+	struct problem problem;
+	int code = EXIT_OK;
+
+	if (!text)
+		return fail(EXIT_FAILED, "device %s has no status any more",
+			    device->dm->name);
+	if (parse_status(text, status, &problem))
+		code = fail(EXIT_FORMAT,
+			    "cannot understand the status of device %s: %s",
+			    device->dm->name, problem.text);
+	free(text);
+	return code;
+}
 
 /**
  * query_groups() - list the groups of a device's pool
@@ -187,21 +212,21 @@ int query_weight(const struct ioband_device *device, const char *group,
 }
 
 /**
- * query_bound() - set what a group may have at most, or is promised
+ * query_bound() - set what a group may have at most, is promised, or may take
  * @device: where
  * @group: as it is written in messages
- * @bound: which of the two
- * @rates: the rates
- * @given: which of them, a bit for each; the others stay as they are
+ * @bound: which of the three
+ * @bounds: has it
+ * @given: which of its rates, a bit for each; the others stay as they are
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int query_bound(const struct ioband_device *device, const char *group,
-		enum bound bound, const struct rates *rates,
+		enum bound bound, const struct bounds *bounds,
 		unsigned int given)
 {
-	char *words = rates_words(rates, bound, given);
-	char *message = xasprintf("%s %s %s", bound_kinds[bound].key, group,
+	char *words = bound_words(bounds, bound, given);
+	char *message = xasprintf("%s %s %s", bound_kinds[bound].message, group,
 				  words);
 	int code = send(device, message);
 
@@ -224,10 +249,9 @@ int query_bounds(const struct ioband_device *device, const char *group,
 	int code = EXIT_OK, result;
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		if (!rates_are_set(&bounds->of[bound]))
+		if (!bound_is_set(bounds, bound))
 			continue;
-		result = query_bound(device, group, bound, &bounds->of[bound],
-				     RATES_ALL);
+		result = query_bound(device, group, bound, bounds, RATES_ALL);
 		code = code == EXIT_OK ? result : code;
 	}
 	return code;

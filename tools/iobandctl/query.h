@@ -5,6 +5,8 @@
 #include "ioband.h"
 #include "parse.h"
 
+int query_status(const struct ioband_device *device,
+		 struct ioband_status *status);
 int query_groups(const struct ioband_device *device, struct groups *groups);
 int query_stats(const struct ioband_device *device, struct stats *stats);
 int query_latency(const struct ioband_device *device, struct latency *latency);
@@ -13,7 +15,7 @@ int query_set(const struct ioband_device *device, const char *key,
 int query_weight(const struct ioband_device *device, const char *group,
 		 uint64_t weight);
 int query_bound(const struct ioband_device *device, const char *group,
-		enum bound bound, const struct rates *rates,
+		enum bound bound, const struct bounds *bounds,
 		unsigned int given);
 int query_bounds(const struct ioband_device *device, const char *group,
 		 const struct bounds *bounds);

@@ -19,8 +19,10 @@
 #include "rates.h"
 
 const struct bound_kind bound_kinds[BOUNDS] = {
-	[MAXIMUM] = { "max", "max", "max", "maximum", "maxima" },
-	[MINIMUM] = { "min", "0", "none", "minimum", "minima" },
+	[MAXIMUM] = { "max", "max", "max", "max", "maximum", "maxima" },
+	[MINIMUM] = { "min", "min", "0", "none", "minimum", "minima" },
+	[LATENCY] = { "latency", "latency-target", "default", "none", "latency",
+		"latency targets" },
 };
 
 const char *const rate_names[RATES] = {
@@ -29,9 +31,6 @@ const char *const rate_names[RATES] = {
 	[RIOPS] = "riops",
 	[WIOPS] = "wiops",
 };
-
-/* Of a group for which nothing was set. */
-const struct bounds bounds_none = { .of[MAXIMUM] = { .rate = { 0 } } };
 
 static const char suffixes[] = "KMGT";
 
@@ -95,6 +94,7 @@ static int read_rate(struct span value, enum rate rate, enum bound bound,
 	const char *none = bound_kinds[bound].none, *name = rate_names[rate];
 	struct span digits = value;
 	uint64_t unit = take_suffix(&digits, rate_is_bytes(rate) ? 1024 : 1000);
+	bool is_bytes = rate_is_bytes(rate);
 	char shown[48];
 
 	*number = 0;
@@ -107,9 +107,10 @@ static int read_rate(struct span value, enum rate rate, enum bound bound,
 				   name, span_show(value, shown), none);
 	if (!span_u64(digits, RATE_MAX, number) || *number > RATE_MAX / unit)
 		return problem_set(problem,
-				   "%s=%s is too large: at most %llu a second can be set; %s is for no bound",
-				   name, span_show(value, shown), RATE_MAX,
-				   none);
+				   "%s=%s is too large: at most %s%llu%s a second can be set; %s is for no bound",
+				   name, span_show(value, shown),
+				   is_bytes ? "1T (" : "", RATE_MAX,
+				   is_bytes ? ")" : "", none);
 	if (!*number && bound == MAXIMUM)
 		return problem_set(problem,
 				   "%s=%s would stop the group for good; 1 is the least, and %s is for no bound",
@@ -318,47 +319,4 @@ char *rates_words(const struct rates *rates, enum bound bound,
 			texts[rate] = plain(rates->rate[rate], bound);
 	}
 	return join_and_free(texts);
-}
-
-/**
- * bounds_are_set() - see whether there is any bound
- * @bounds: of a group
- *
- * Return: whether there is.
- */
-bool bounds_are_set(const struct bounds *bounds)
-{
-	for (int bound = 0; bound < BOUNDS; bound++) {
-		if (rates_are_set(&bounds->of[bound]))
-			return true;
-	}
-	return false;
-}
-
-/**
- * bounds_check() - see whether a promise can be kept
- * @bounds: of a group
- * @problem: which minimum is more than the maximum
- *
- * Return: 0, or -1 with @problem set.
- */
-int bounds_check(const struct bounds *bounds, struct problem *problem)
-{
-	for (int rate = 0; rate < RATES; rate++) {
-		uint64_t max = bounds->of[MAXIMUM].rate[rate];
-		uint64_t min = bounds->of[MINIMUM].rate[rate];
-		char *most, *least;
-
-		if (!max || min <= max)
-			continue;
-		most = number_text(max, rate);
-		least = number_text(min, rate);
-		problem_set(problem,
-			    "a minimum of %s=%s is more than the maximum of %s=%s",
-			    rate_names[rate], least, rate_names[rate], most);
-		free(most);
-		free(least);
-		return -1;
-	}
-	return 0;
 }

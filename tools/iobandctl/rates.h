@@ -11,11 +11,11 @@
 /* As in the kernel's lists: bytes read and written a second, then I/Os. */
 enum rate { RBPS, WBPS, RIOPS, WIOPS, RATES };
 
-#define RATE_MAX 1000000000000ULL	/* a second, of bytes and of I/Os */
+#define RATE_MAX (1024ULL << 30)	/* a second, of bytes (1T) and of I/Os */
 #define RATES_ALL ((1U << RATES) - 1)
 
-/* How rates bound a group: no more than this, or no less. */
-enum bound { MAXIMUM, MINIMUM, BOUNDS };
+/* What bounds a group: no more than these rates, no less, no later reads. */
+enum bound { MAXIMUM, MINIMUM, RATE_BOUNDS, LATENCY = RATE_BOUNDS, BOUNDS };
 
 /**
  * struct rates - what a group may have at most, or is promised
@@ -26,23 +26,17 @@ struct rates {
 };
 
 /**
- * struct bounds - all bounds of a group
- * @of: by kind
- */
-struct bounds {
-	struct rates of[BOUNDS];
-};
-
-/**
  * struct bound_kind - how a kind of bound is written
- * @key: in front of it in lists, and the message that sets it
+ * @key: in front of it in lists
+ * @message: that sets it
  * @nothing: no bound, in lists and messages
  * @none: no bound, for people
- * @noun: what it is called
+ * @noun: what it is called, and its key in the configuration
  * @nouns: several of them
  */
 struct bound_kind {
 	const char *key;
+	const char *message;
 	const char *nothing;
 	const char *none;
 	const char *noun;
@@ -51,7 +45,6 @@ struct bound_kind {
 
 extern const struct bound_kind bound_kinds[BOUNDS];
 extern const char *const rate_names[RATES];
-extern const struct bounds bounds_none;
 
 bool rate_is_bytes(enum rate rate);
 bool rates_are_set(const struct rates *rates);
@@ -64,7 +57,5 @@ char *rates_text(const struct rates *rates);
 char *rates_list(const struct rates *rates, enum bound bound);
 char *rates_words(const struct rates *rates, enum bound bound,
 		  unsigned int given);
-bool bounds_are_set(const struct bounds *bounds);
-int bounds_check(const struct bounds *bounds, struct problem *problem);
 
 #endif

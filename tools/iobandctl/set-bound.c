@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl set-max, set-min: what a group may have at most, and what it is promised. */
+/* iobandctl set-max, set-min, set-latency: what bounds a group. */
 #include <stdlib.h>
 
 #include "alloc.h"
@@ -11,15 +11,15 @@
  * struct wish - what is to be set
  * @devices: all
  * @args: the command line
- * @bound: a maximum or a minimum
- * @rates: the rates
- * @given: which of them
+ * @bound: a maximum, a minimum or a latency target
+ * @bounds: has it
+ * @given: which of its rates
  */
 struct wish {
 	const struct ioband_devices *devices;
 	const struct args *args;
 	enum bound bound;
-	struct rates rates;
+	struct bounds bounds;
 	unsigned int given;
 };
 
@@ -28,7 +28,7 @@ static int set_bound(const struct ioband_device *device,
 {
 	const struct wish *wish = data;
 
-	return query_bound(device, group->message, wish->bound, &wish->rates,
+	return query_bound(device, group->message, wish->bound, &wish->bounds,
 			   wish->given);
 }
 
@@ -47,7 +47,7 @@ static int check_bound(const struct ioband_device *device,
 	group = group_listed(wish->devices, &groups, ref, device);
 	if (group)
 		bounds.of[other] = group->bounds.of[other];
-	bounds.of[wish->bound] = wish->rates;
+	bounds.of[wish->bound] = wish->bounds.of[wish->bound];
 	groups_free(&groups);
 	if (code == EXIT_OK && bounds_check(&bounds, &problem))
 		code = fail(EXIT_USAGE,
@@ -70,13 +70,13 @@ static int read_wish(struct wish *wish)
 		free(text);
 		text = longer;
 	}
-	result = rates_read(text, wish->bound, &wish->rates, &wish->given,
+	result = bound_read(text, wish->bound, &wish->bounds, &wish->given,
 			    &problem);
 	free(text);
 	return result ? fail(EXIT_USAGE, "%s", problem.text) : EXIT_OK;
 }
 
-static int run(const struct args *args, enum bound bound, const char *what)
+static int run(const struct args *args, enum bound bound, const char *takes)
 {
 	struct ioband_devices devices;
 	struct wish wish = {
@@ -87,14 +87,14 @@ static int run(const struct args *args, enum bound bound, const char *what)
 
 	if (args->n < 2)
 		return fail(EXIT_USAGE,
-			    "set-%s takes GROUP and %s: rbps=, wbps=, riops=, wiops=, or default; see 'iobandctl help set-%s'",
-			    key, what, key);
+			    "set-%s takes GROUP and %s; see 'iobandctl help set-%s'",
+			    key, takes, key);
 	code = read_wish(&wish);
 	if (code == EXIT_OK)
 		code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
-	if (rates_are_set(&wish.rates))
+	if (bound != LATENCY && bound_is_set(&wish.bounds, bound))
 		code = group_visit(&devices, args, check_bound, &wish);
 	if (code == EXIT_OK)
 		code = group_visit(&devices, args, set_bound, &wish);
@@ -104,12 +104,20 @@ static int run(const struct args *args, enum bound bound, const char *what)
 
 static int run_max(const struct args *args)
 {
-	return run(args, MAXIMUM, "what it may have at most");
+	return run(args, MAXIMUM,
+		   "what it may have at most: rbps=, wbps=, riops=, wiops=, or default");
 }
 
 static int run_min(const struct args *args)
 {
-	return run(args, MINIMUM, "what it is promised");
+	return run(args, MINIMUM,
+		   "what it is promised: rbps=, wbps=, riops=, wiops=, or default");
+}
+
+static int run_latency(const struct args *args)
+{
+	return run(args, LATENCY,
+		   "how long its reads may take: a number with us, ms or s behind it, or none");
 }
 
 static const struct option_spec options[] = {
@@ -132,4 +140,13 @@ const struct verb verb_set_min = {
 	.max = ARGS_ANY,
 	.options = options,
 	.run = run_min,
+};
+
+const struct verb verb_set_latency = {
+	.name = "set-latency",
+	.args = "GROUP TIME",
+	.summary = "Hold others back while a group's reads take longer than 1us..10s, or 'none'",
+	.max = 2,
+	.options = options,
+	.run = run_latency,
 };

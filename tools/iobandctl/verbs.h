@@ -21,6 +21,8 @@ extern const struct verb verb_set_max;
 extern const struct verb verb_get_max;
 extern const struct verb verb_set_min;
 extern const struct verb verb_get_min;
+extern const struct verb verb_set_latency;
+extern const struct verb verb_get_latency;
 extern const struct verb verb_groups;
 extern const struct verb verb_stat;
 extern const struct verb verb_metrics;

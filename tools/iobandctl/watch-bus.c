@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * systemd over D-Bus, for what cgroup files cannot hold: IODeviceWeight= on a
- * device without an I/O scheduler is refused by the kernel, but systemd keeps
- * it.  It writes io.weight at each change of them, which tells when to ask.
+ * device without an I/O scheduler is refused by the kernel, and it may have no
+ * io.latency for IODeviceLatencyTargetSec=, but systemd keeps them.  It writes
+ * io.weight at each change of them, which tells when to ask.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -173,35 +174,57 @@ static int is_its_cgroup(struct watch *watch, const char *object,
 	return result;
 }
 
-static void read_weights(sd_bus_message *answer, struct asked *asked)
+static const char *const properties[ASKED_KINDS] = {
+	[ASKED_WEIGHT] = "IODeviceWeight",
+	[ASKED_LATENCY] = "IODeviceLatencyTargetUSec",
+};
+
+static void read_devices(sd_bus_message *answer, enum asked_kind kind,
+			 struct asked *asked)
 {
 	struct device device;
-	uint64_t weight;
 	const char *path;
+	uint64_t value;
 
 	if (sd_bus_message_enter_container(answer, 'a', "(st)") < 0)
 		return;
-	while (sd_bus_message_read(answer, "(st)", &path, &weight) > 0) {
-		if (weight >= 1 && weight <= IOBAND_WEIGHT_MAX &&
-		    device_find(path, &device))
-			asked_add(asked, device.major, device.minor, weight);
+	while (sd_bus_message_read(answer, "(st)", &path, &value) > 0) {
+		if (device_find(path, &device))
+			asked_add_kind(asked, kind, device.major, device.minor,
+				       value);
 	}
 }
 
+static int ask_for(struct watch *watch, const char *object,
+		   const char *interface, enum asked_kind kind,
+		   struct asked *asked)
+{
+	sd_bus_error error = SD_BUS_ERROR_NULL;
+	sd_bus_message *answer = NULL;
+	int result = sd_bus_get_property(watch->bus, SYSTEMD, object, interface,
+					 properties[kind], &error, &answer,
+					 "a(st)");
+
+	if (answer)
+		read_devices(answer, kind, asked);
+	sd_bus_message_unref(answer);
+	sd_bus_error_free(&error);
+	return result;
+}
+
 /**
- * watch_bus_ask() - ask systemd for a unit's weights on devices
+ * watch_bus_ask() - ask systemd for a unit's weights and latency targets on devices
  * @watch: all
  * @path: of its cgroup
- * @asked: added to
+ * @asked: by kind, added to
  *
  * Return: whether it answered, if only that it has no such unit.
  */
-bool watch_bus_ask(struct watch *watch, const char *path, struct asked *asked)
+bool watch_bus_ask(struct watch *watch, const char *path,
+		   struct asked asked[ASKED_KINDS])
 {
 	const char *unit = strrchr(path, '/') + 1;
 	const char *interface = interface_of(unit);
-	sd_bus_error error = SD_BUS_ERROR_NULL;
-	sd_bus_message *answer = NULL;
 	char *object;
 	int result;
 
@@ -209,14 +232,10 @@ bool watch_bus_ask(struct watch *watch, const char *path, struct asked *asked)
 		return false;
 	object = object_of(unit);
 	result = is_its_cgroup(watch, object, interface, path);
-	if (result > 0)
-		result = sd_bus_get_property(watch->bus, SYSTEMD, object,
-					     interface, "IODeviceWeight",
-					     &error, &answer, "a(st)");
-	if (answer)
-		read_weights(answer, asked);
-	sd_bus_message_unref(answer);
-	sd_bus_error_free(&error);
+	for (int kind = 0; kind < ASKED_KINDS && result > 0; kind++) {
+		result = ask_for(watch, object, interface, kind, &asked[kind]);
+		result = result < 0 ? result : 1;
+	}
 	free(object);
 	return !is_lost(watch, result);
 }

@@ -45,6 +45,31 @@ static bool read_file(const struct watch *watch, const char *path,
 	return length >= 0;
 }
 
+static void read_files(const struct watch *watch, const char *path,
+		       bool is_unit, struct asked asked[ASKED_KINDS])
+{
+	char text[4096];
+
+	if (read_file(watch, path, "io.weight", text, sizeof(text)))
+		asked_read(&asked[ASKED_WEIGHT], text, false, is_unit);
+	if (read_file(watch, path, "io.bfq.weight", text, sizeof(text)))
+		asked_read(&asked[ASKED_WEIGHT], text, true, is_unit);
+	if (read_file(watch, path, "io.latency", text, sizeof(text)))
+		asked_read_latency(&asked[ASKED_LATENCY], text);
+}
+
+static void keep_systemd(const struct node *node,
+			 struct asked asked[ASKED_KINDS])
+{
+	for (int kind = 0; kind < ASKED_KINDS; kind++) {
+		const struct asked *old = &node->asked[kind];
+
+		for (size_t i = node->n_files[kind]; i < old->n; i++)
+			asked_add(&asked[kind], old->v[i].major,
+				  old->v[i].minor, old->v[i].weight);
+	}
+}
+
 /*
  * What is asked for a cgroup: its files, and systemd where files refuse.  What
  * systemd said holds until it says something else.
@@ -52,25 +77,20 @@ static bool read_file(const struct watch *watch, const char *path,
 static void read_node(struct watch *watch, struct node *node)
 {
 	bool is_unit = watch_is_unit(node->path);
-	struct asked asked = { .n = 0 };
-	char text[4096];
-	size_t n_files;
+	struct asked asked[ASKED_KINDS] = { { .n = 0 } };
+	size_t n_files[ASKED_KINDS];
 
-	if (read_file(watch, node->path, "io.weight", text, sizeof(text)))
-		asked_read(&asked, text, false, is_unit);
-	if (read_file(watch, node->path, "io.bfq.weight", text, sizeof(text)))
-		asked_read(&asked, text, true, is_unit);
-	n_files = asked.n;
-	if (is_unit && !watch_bus_ask(watch, node->path, &asked)) {
-		for (size_t i = node->n_files; i < node->asked.n; i++) {
-			const struct device_weight *old = &node->asked.v[i];
-
-			asked_add(&asked, old->major, old->minor, old->weight);
-		}
+	read_files(watch, node->path, is_unit, asked);
+	for (int kind = 0; kind < ASKED_KINDS; kind++)
+		n_files[kind] = asked[kind].n;
+	if (is_unit && !watch_bus_ask(watch, node->path, asked))
+		keep_systemd(node, asked);
+	asked_end(&asked[ASKED_LATENCY], &node->asked[ASKED_LATENCY]);
+	for (int kind = 0; kind < ASKED_KINDS; kind++) {
+		asked_free(&node->asked[kind]);
+		node->asked[kind] = asked[kind];
+		node->n_files[kind] = n_files[kind];
 	}
-	asked_free(&node->asked);
-	node->asked = asked;
-	node->n_files = n_files;
 }
 
 /*
@@ -190,7 +210,8 @@ static void drop_node(struct watch *watch, int wd)
 	free(node->path);
 	free(node->control);
 	free(node->sent);
-	asked_free(&node->asked);
+	for (int kind = 0; kind < ASKED_KINDS; kind++)
+		asked_free(&node->asked[kind]);
 	memmove(node, node + 1,
 		(--watch->n_nodes - (node - watch->nodes)) * sizeof(*node));
 }
@@ -286,7 +307,8 @@ static void node_changed(struct watch *watch, struct node *node,
 	if (!strcmp(file, CONTROL)) {
 		controller_changed(watch, node);
 	} else if (!strcmp(file, "io.weight") ||
-		   !strcmp(file, "io.bfq.weight")) {
+		   !strcmp(file, "io.bfq.weight") ||
+		   !strcmp(file, "io.latency")) {
 		read_node(watch, node);
 		watch_send(watch, node);
 	}

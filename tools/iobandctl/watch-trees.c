@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The trees of groups in the kernel, and giving them weights, maxima and minima. */
+/* The trees of groups in the kernel, and giving them weights and bounds. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +196,7 @@ static uint32_t wanted(const struct watch *watch, const struct node *node,
 
 	if (section)
 		return strtoul(conf_text(section, KEY_WEIGHT), NULL, 10);
-	return asked_on(&node->asked, tree->v, tree->n);
+	return asked_on(&node->asked[ASKED_WEIGHT], tree->v, tree->n);
 }
 
 static void send_weight(const struct watch *watch, size_t tree,
@@ -229,27 +229,40 @@ static void check_bounds(const struct node *node, const struct sent *sent,
 	free(shown);
 }
 
+/* Return: false if nobody asks for a bound of this kind. */
+static bool wanted_bound(const struct watch *watch, const struct node *node,
+			 const struct watched_tree *tree, enum bound bound,
+			 struct bounds *wanted)
+{
+	const struct conf_section *section =
+		conf_setting_of(&watch->conf,
+				conf_group_keys[GROUP_BOUNDS + bound],
+				node->path, tree->pool, tree->device);
+	const struct device_weight *target =
+		bound == LATENCY ?
+		asked_find(&node->asked[ASKED_LATENCY], tree->v, tree->n) : NULL;
+
+	if (section)
+		*wanted = conf_bounds(section);
+	else if (target)
+		*wanted = (struct bounds){ .latency_us = target->weight };
+	return section || target;
+}
+
 /* Return: whether it was set. */
 static bool send_bound(const struct watch *watch, size_t tree,
 		       const struct ioband_device *speaker, const char *group,
 		       struct node *node, enum bound bound)
 {
-	const struct conf_section *section =
-		conf_setting_of(&watch->conf,
-				conf_group_keys[GROUP_BOUNDS + bound],
-				node->path, watch->trees[tree].pool,
-				watch->trees[tree].device);
-	struct rates *sent = &node->sent[tree].bounds.of[bound];
-	struct rates wanted;
+	struct bounds *sent = &node->sent[tree].bounds;
+	struct bounds wanted;
 
-	if (!section)
-		return false;
-	wanted = conf_rates(section, bound);
-	if (rates_are(&wanted, sent) ||
+	if (!wanted_bound(watch, node, &watch->trees[tree], bound, &wanted) ||
+	    bound_is(&wanted, sent, bound) ||
 	    !cgroup_has_io(&watch->hierarchy, node->path) ||
 	    query_bound(speaker, group, bound, &wanted, RATES_ALL) != EXIT_OK)
 		return false;
-	*sent = wanted;
+	bound_copy(sent, &wanted, bound);
 	return true;
 }
 
@@ -265,14 +278,29 @@ static void send_bounds(const struct watch *watch, size_t tree,
 		check_bounds(node, &node->sent[tree], watch->trees[tree].pool);
 }
 
+/* A target that somebody sets by hand afterwards is none of ours. */
+static void forget_ended(const struct watch *watch, struct node *node)
+{
+	struct bounds wanted;
+
+	for (size_t i = 0; i < watch->n_trees; i++) {
+		if (wanted_bound(watch, node, &watch->trees[i], LATENCY,
+				 &wanted) &&
+		    !wanted.latency_us && node->sent[i].bounds.latency_us &&
+		    cgroup_has_io(&watch->hierarchy, node->path))
+			return;
+	}
+	asked_forget(&node->asked[ASKED_LATENCY]);
+}
+
 /**
  * watch_send() - set what is asked for a cgroup, where it is not so
  * @watch: all
  * @node: the cgroup
  *
  * One without the io controller has no group; a weight of 100 is the default.
- * Maxima and minima are asked for by the configuration only, and left alone if it
- * says nothing.
+ * Maxima and minima are asked for by the configuration only, latency targets by
+ * io.latency too; they are left alone if nobody says anything.
  */
 void watch_send(struct watch *watch, struct node *node)
 {
@@ -288,6 +316,7 @@ void watch_send(struct watch *watch, struct node *node)
 		send_weight(watch, i, &speaker, group, node);
 		send_bounds(watch, i, &speaker, group, node);
 	}
+	forget_ended(watch, node);
 }
 
 static int on_settled(sd_event_source *source, uint64_t now, void *data)

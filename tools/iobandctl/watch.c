@@ -133,7 +133,7 @@ static const struct option_spec options[] = {
 const struct verb verb_watch = {
 	.name = "watch",
 	.args = "",
-	.summary = "Keep weights as the configuration, systemd and containers ask",
+	.summary = "Keep weights and bounds as the configuration, systemd and containers ask",
 	.options = options,
 	.run = run,
 };

@@ -15,7 +15,7 @@
 /**
  * struct sent - what is set for a cgroup in a tree
  * @weight: 0 for the default
- * @bounds: its maximum and its minimum
+ * @bounds: its maximum, its minimum and its latency target
  */
 struct sent {
 	uint32_t weight;
@@ -29,8 +29,9 @@ struct sent {
  * @id: as the kernel knows it
  * @control: the controllers that its children have, as read last
  * @tried: io was to be enabled for it; whatever came of it is final for now
- * @asked: for it, as read last
- * @n_files: how many of the weights on devices in @asked are from its files,
+ * @asked: for it, by kind, as read last; and targets that were asked for before, until
+ *	they are taken away
+ * @n_files: by kind: how many of those on devices in @asked are from its files,
  *	and not from systemd, which come after them
  * @sent: by tree: what is set
  */
@@ -40,8 +41,8 @@ struct node {
 	uint64_t id;
 	char *control;
 	bool tried;
-	struct asked asked;
-	size_t n_files;
+	struct asked asked[ASKED_KINDS];
+	size_t n_files[ASKED_KINDS];
 	struct sent *sent;
 };
 
@@ -120,7 +121,8 @@ void watch_send(struct watch *watch, struct node *node);
 void watch_bus_start(struct watch *watch);
 void watch_bus_free(struct watch *watch);
 bool watch_is_unit(const char *path);
-bool watch_bus_ask(struct watch *watch, const char *path, struct asked *asked);
+bool watch_bus_ask(struct watch *watch, const char *path,
+		   struct asked asked[ASKED_KINDS]);
 bool watch_bus_enable_io(struct watch *watch, const char *path);
 
 #endif

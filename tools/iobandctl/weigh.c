@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From what others ask for a cgroup to its weight in ioband.  Pure.
+ * From what others ask for a cgroup to its weight in ioband, and to its latency
+ * target.  Pure.
  *
  * io.weight and IOWeight= have the scale of ioband: 1 to 10000, 100 where
  * nothing is said.  io.bfq.weight has 1 to 1000.  systemd writes into it what
@@ -30,6 +31,25 @@ void asked_add(struct asked *asked, unsigned int major, unsigned int minor,
 {
 	asked->v = xgrow(asked->v, asked->n, sizeof(*asked->v));
 	asked->v[asked->n++] = (struct device_weight){ major, minor, weight };
+}
+
+/**
+ * asked_add_kind() - add what somebody asks for on a device, if it is sensible
+ * @asked: to this
+ * @kind: what it is
+ * @major: of the device
+ * @minor: of the device
+ * @value: a weight, or microseconds, of which UINT64_MAX are no target
+ */
+void asked_add_kind(struct asked *asked, enum asked_kind kind,
+		    unsigned int major, unsigned int minor, uint64_t value)
+{
+	if (!value || value == UINT64_MAX)
+		return;
+	if (kind == ASKED_LATENCY && value > LATENCY_MAX_US)
+		value = LATENCY_MAX_US;
+	if (kind == ASKED_LATENCY || value <= IOBAND_WEIGHT_MAX)
+		asked_add(asked, major, minor, value);
 }
 
 /**
@@ -114,6 +134,89 @@ void asked_read(struct asked *asked, const char *text, bool is_bfq,
 		read_line(asked, line, is_bfq, is_unit);
 }
 
+static void read_latency(struct asked *asked, struct span line)
+{
+	struct device_weight device;
+	struct span word, key, value;
+	uint64_t us;
+
+	if (!span_word(&line, &word) || !read_device(word, &device))
+		return;
+	while (span_word(&line, &word)) {
+		if (span_key(word, &key, &value) && span_is(key, "target") &&
+		    span_u64(value, UINT64_MAX, &us))
+			asked_add_kind(asked, ASKED_LATENCY, device.major,
+				       device.minor, us);
+	}
+}
+
+/**
+ * asked_read_latency() - read io.latency
+ * @asked: added to
+ * @text: of the file
+ *
+ * The lines are "<major>:<minor> target=<us>"; what is not understood is skipped.
+ */
+void asked_read_latency(struct asked *asked, const char *text)
+{
+	struct span rest = span_of(text), line;
+
+	while (span_line(&rest, &line))
+		read_latency(asked, line);
+}
+
+/**
+ * asked_end() - remember what is asked for no more
+ * @asked: what is asked for; gets 0 for other devices of @before
+ * @before: what was asked for
+ */
+void asked_end(struct asked *asked, const struct asked *before)
+{
+	for (size_t i = 0; i < before->n; i++) {
+		const struct device_weight *old = &before->v[i];
+
+		if (!asked_find(asked, old, 1))
+			asked_add(asked, old->major, old->minor, 0);
+	}
+}
+
+/**
+ * asked_forget() - forget what is asked for no more
+ * @asked: loses what asked_end() gave it
+ */
+void asked_forget(struct asked *asked)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < asked->n; i++) {
+		if (asked->v[i].weight)
+			asked->v[n++] = asked->v[i];
+	}
+	asked->n = n;
+}
+
+/**
+ * asked_find() - what is asked for on one of some devices
+ * @asked: what is asked for
+ * @devices: the devices that share one tree of groups
+ * @n: how many
+ *
+ * Return: the most important, or NULL.
+ */
+const struct device_weight *asked_find(const struct asked *asked,
+				       const struct device_weight *devices,
+				       size_t n)
+{
+	for (size_t i = 0; i < asked->n; i++) {
+		for (size_t j = 0; j < n; j++) {
+			if (asked->v[i].major == devices[j].major &&
+			    asked->v[i].minor == devices[j].minor)
+				return &asked->v[i];
+		}
+	}
+	return NULL;
+}
+
 /**
  * asked_on() - the weight that is asked for on one of some devices
  * @asked: what is asked for
@@ -125,12 +228,7 @@ void asked_read(struct asked *asked, const char *text, bool is_bfq,
 uint64_t asked_on(const struct asked *asked,
 		  const struct device_weight *devices, size_t n)
 {
-	for (size_t i = 0; i < asked->n; i++) {
-		for (size_t j = 0; j < n; j++) {
-			if (asked->v[i].major == devices[j].major &&
-			    asked->v[i].minor == devices[j].minor)
-				return asked->v[i].weight;
-		}
-	}
-	return asked->weight;
+	const struct device_weight *found = asked_find(asked, devices, n);
+
+	return found ? found->weight : asked->weight;
 }

@@ -6,11 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What may be asked for. */
+enum asked_kind { ASKED_WEIGHT, ASKED_LATENCY, ASKED_KINDS };
+
 /**
- * struct device_weight - a weight on one device
+ * struct device_weight - a weight on one device, or a latency target
  * @major: of the device
  * @minor: of the device
- * @weight: on it
+ * @weight: on it; of a target, microseconds, and 0 for none
  */
 struct device_weight {
 	unsigned int major;
@@ -19,8 +22,8 @@ struct device_weight {
 };
 
 /**
- * struct asked - the weights that somebody asks for a cgroup
- * @weight: on all devices; 0 if none is asked for
+ * struct asked - the weights, or the latency targets, that are asked for a cgroup
+ * @weight: on all devices; 0 if none is asked for, as always of targets
  * @v: on some devices, the most important first
  * @n: how many
  */
@@ -35,6 +38,14 @@ void asked_add(struct asked *asked, unsigned int major, unsigned int minor,
 void asked_free(struct asked *asked);
 void asked_read(struct asked *asked, const char *text, bool is_bfq,
 		bool is_unit);
+void asked_add_kind(struct asked *asked, enum asked_kind kind,
+		    unsigned int major, unsigned int minor, uint64_t value);
+void asked_read_latency(struct asked *asked, const char *text);
+void asked_end(struct asked *asked, const struct asked *before);
+void asked_forget(struct asked *asked);
+const struct device_weight *asked_find(const struct asked *asked,
+				       const struct device_weight *devices,
+				       size_t n);
 uint64_t asked_on(const struct asked *asked,
 		  const struct device_weight *devices, size_t n);
 uint64_t weigh_bfq(uint64_t bfq);

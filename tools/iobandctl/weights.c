@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The file of weights: one line for each group for which somebody set a weight, a
- * maximum or a minimum, with names that are the same after a reboot, where the
- * kernel's ids are not.
+ * maximum, a minimum or a latency target, with names that are the same after a
+ * reboot, where the kernel's ids are not.
  *
  *	1 weights
  *	pool=<pool> [device=<mapper name>] group=<group> [weight=<n>] [max=<rates>]
- *		[min=<rates>]
+ *		[min=<rates>] [latency=<us>]
  *
  * The first number is the version of the format.  device= is there for groups
  * in the own tree of that device.  White space, backslashes and control bytes
@@ -25,16 +25,17 @@
 #include "weights.h"
 #include "words.h"
 
-enum { POOL, DEVICE, GROUP, WEIGHT, BOUND_RATES,
-	COLUMNS = BOUND_RATES + BOUNDS * RATES };
+enum { POOL, DEVICE, GROUP, WEIGHT, BOUND_NUMBERS,
+	COLUMNS = BOUND_NUMBERS + PRINT_BOUNDS };
 
 static const struct column columns[COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
 	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT },
 	[GROUP] = { "GROUP", "group", COLUMN_TEXT },
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
-	PRINT_MAX(BOUND_RATES + MAXIMUM * RATES),
-	PRINT_MIN(BOUND_RATES + MINIMUM * RATES),
+	PRINT_MAX(BOUND_NUMBERS + MAXIMUM * RATES),
+	PRINT_MIN(BOUND_NUMBERS + MINIMUM * RATES),
+	PRINT_LATENCY(BOUND_NUMBERS + LATENCY * RATES),
 };
 
 static void print_saved(struct table *table, const struct saved_weight *saved)
@@ -46,20 +47,18 @@ static void print_saved(struct table *table, const struct saved_weight *saved)
 	print_text(table, row, GROUP, saved->group);
 	if (saved->weight)
 		print_number(table, row, WEIGHT, saved->weight);
-	print_bounds(table, row, BOUND_RATES, &saved->bounds);
+	print_bounds(table, row, BOUND_NUMBERS, &saved->bounds);
 }
 
 /* The words of the bounds that there are, each with a blank in front. */
-static char *bound_words(const struct bounds *bounds)
+static char *all_words(const struct bounds *bounds)
 {
 	char *words = xstrdup(""), *longer, *list;
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		const struct rates *rates = &bounds->of[bound];
-
-		if (!rates_are_set(rates))
+		if (!bound_is_set(bounds, bound))
 			continue;
-		list = rates_list(rates, bound);
+		list = bound_list(bounds, bound);
 		longer = xasprintf("%s %s=%s", words, bound_kinds[bound].key,
 				   list);
 		free(list);
@@ -77,7 +76,7 @@ static void write_saved(const struct saved_weight *saved)
 		       xasprintf(" weight=%llu",
 				 (unsigned long long)saved->weight) :
 		       xstrdup("");
-	char *bounds = bound_words(&saved->bounds);
+	char *bounds = all_words(&saved->bounds);
 
 	print_line("pool=%s%s%s group=%s%s%s", saved->pool,
 		   *device ? " device=" : "", device, group, weight, bounds);
@@ -149,7 +148,7 @@ static int save_pool(const struct ioband_devices *devices,
 }
 
 /**
- * weights_save() - print all weights, maxima and minima that were set
+ * weights_save() - print all weights and bounds that were set
  * @devices: all
  * @scope: only these
  * @json: print JSON, which weights_restore() does not read
@@ -304,7 +303,7 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 }
 
 /**
- * weights_restore() - set the weights, maxima and minima that a file has
+ * weights_restore() - set the weights and bounds that a file has
  * @devices: all
  * @file: its name, "-" for standard input
  *

@@ -78,11 +78,21 @@ void test_minimum_faults(void);
 void test_rates_forms(void);
 void test_rates_lists(void);
 void test_bounds(void);
+void test_latency_read(void);
+void test_latency_faults(void);
+void test_latency_forms(void);
+void test_bound_kinds(void);
+void test_bound_read(void);
 
 /* In test-weigh.c. */
 void test_weigh_files(void);
 void test_weigh_bfq(void);
 void test_weigh_devices(void);
+void test_weigh_latency(void);
 void test_units(void);
+void test_explain_targets(void);
+void test_explain_brake(void);
+void test_explain_capped(void);
+void test_explain_behind(void);
 
 #endif

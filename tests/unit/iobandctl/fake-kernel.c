@@ -4,6 +4,7 @@
  * answers as device-mapper would.
  *
  *	devices		a line for each: name|major:minor|table|status
+ *	devices.then	if it is there, what later status lines are from
  *	answers/	answers to messages, by device@message, spaces as _; one
  *			with .then after it is that to all but the first
  *	log		the messages sent
@@ -79,16 +80,23 @@ static void add_device(struct mapped_devices *devices, char *line)
 		abort();
 }
 
-int mapper_list(struct mapped_devices *devices)
+static int list(const char *name, struct mapped_devices *devices)
 {
-	FILE *file = open_file("devices", "r");
+	FILE *file = open_file(name, "r");
 	char line[1024];
 
 	*devices = (struct mapped_devices){ .n = 0 };
+	if (!file)
+		return EXIT_FAILED;
 	while (fgets(line, sizeof(line), file))
 		add_device(devices, line);
 	fclose(file);
 	return EXIT_OK;
+}
+
+int mapper_list(struct mapped_devices *devices)
+{
+	return list("devices", devices);
 }
 
 void mapper_list_free(struct mapped_devices *devices)
@@ -99,6 +107,21 @@ void mapper_list_free(struct mapped_devices *devices)
 	}
 	free(devices->v);
 	*devices = (struct mapped_devices){ .n = 0 };
+}
+
+char *mapper_status(const char *name)
+{
+	struct mapped_devices devices;
+	char *status = NULL;
+
+	if (list("devices.then", &devices) && list("devices", &devices))
+		abort();
+	for (size_t i = 0; i < devices.n; i++) {
+		if (!strcmp(devices.v[i].name, name))
+			status = xstrdup(devices.v[i].status);
+	}
+	mapper_list_free(&devices);
+	return status;
 }
 
 bool mapper_exists(const char *name, const char *uuid)

@@ -10,7 +10,7 @@ from toolbuild import sh
 
 SLOTS = 26
 NO_BOUNDS = {f"{kind}_{rate}": None for kind in ("max", "min")
-             for rate in ("rbps", "wbps", "riops", "wiops")}  # fmt: skip
+             for rate in ("rbps", "wbps", "riops", "wiops")} | {"latency_us": None}  # fmt: skip
 
 
 def slots(**counts: int) -> str:
@@ -57,6 +57,15 @@ class Fake:
         """What a device answers to a message."""
         (self.root / "answers" / f"{device}@{message.replace(' ', '_')}").write_text(text)
 
+    def append(self, device: str, message: str, words: dict[str, str]) -> None:
+        """Put words behind lines that a device answers with, which are given by their ends."""
+        path = self.root / "answers" / f"{device}@{message}"
+        text = path.read_text()
+        for line, more in words.items():
+            assert text.count(f"{line}\n") == 1
+            text = text.replace(f"{line}\n", f"{line} {more}\n")
+        path.write_text(text)
+
     def run(self, *args: str, rc: int = 0, stdin: str = "") -> str:
         """Run iobandctl; returns its output, or if it is to fail, what it complains of."""
         (self.root / "log").write_text("")
@@ -84,3 +93,9 @@ class Fake:
     def sent(self) -> list[str]:
         """The messages of the last run."""
         return (self.root / "log").read_text().splitlines()
+
+
+def configure(fake: Fake, text: str) -> list[str]:
+    """Write a configuration; returns how it is applied."""
+    (fake.root / "conf").write_text(text)
+    return ["apply", "--config", str(fake.root / "conf")]

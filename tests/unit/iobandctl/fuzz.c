@@ -82,6 +82,7 @@ static void fuzz_weights(const char *text)
 	check_problem(result, &problem);
 	for (size_t i = 0; !result && i < weights.n; i++) {
 		MUST(weights.v[i].weight <= 10000);
+		MUST(weights.v[i].bounds.latency_us <= LATENCY_MAX_US);
 		MUST(weights.v[i].weight ||
 		     bounds_are_set(&weights.v[i].bounds));
 		MUST(weights.v[i].pool[0] && weights.v[i].group);
@@ -108,19 +109,31 @@ static void check_rates(struct rates rates, enum bound bound)
 	free(text);
 }
 
+static void check_latency(const struct bounds *bounds)
+{
+	char *text = bound_text(bounds, LATENCY);
+	struct bounds again = { .latency_us = 1 };
+	struct problem problem;
+	unsigned int given;
+
+	MUST(bounds->latency_us <= LATENCY_MAX_US);
+	MUST(!bound_read(text, LATENCY, &again, &given, &problem));
+	MUST(bound_is(bounds, &again, LATENCY));
+	free(text);
+}
+
 /* A section that passed sets something, and promises no more than it allows. */
 static void check_section(const struct conf_section *section)
 {
+	struct bounds bounds = conf_bounds(section);
 	struct problem problem;
-	struct bounds bounds;
 
 	MUST(section->label && section->kind < CONF_KINDS);
 	if (section->kind == CONF_GROUP)
 		MUST(*conf_group(section) && conf_group_value(section));
-	for (int bound = 0; bound < BOUNDS; bound++) {
-		bounds.of[bound] = conf_rates(section, bound);
+	for (int bound = 0; bound < RATE_BOUNDS; bound++)
 		check_rates(bounds.of[bound], bound);
-	}
+	check_latency(&bounds);
 	MUST(!bounds_check(&bounds, &problem));
 }
 
@@ -213,24 +226,24 @@ static void fuzz_recording(const char *text)
 
 static const char *const kernel_seeds[] = {
 	"253:0 0 sda 5 mode=cgroup weight=100 measure=bytes depth=auto slice=80",
-	"1 pool=sda mode=uid measure=ios state=shared depth=32 groups=3 active=2 held=5,6 inflight=7,8 devices=9 slice=80",
-	"1 groups\n1 0 root weight=100 set=0\n7 1 cgroup#42 weight=300 set=1 path=/a\\040b max=5,max,6,7 min=0,3,0,7\nnext 7\n",
+	"1 pool=sda mode=uid measure=ios state=shared depth=32 groups=3 active=2 held=5,6 inflight=7,8 devices=9 slice=80 piece=16384 brake=5",
+	"1 groups\n1 0 root weight=100 set=0\n7 1 cgroup#42 weight=300 set=1 path=/a\\040b max=5,max,6,7 min=0,3,0,7 latency=2000\nnext 7\n",
 	"1 stats\n3 uid:0 held=1,2 inflight=3 read=4,5,6,7,8 write=9,10,11,12,13 discard=0,0,0,0,14\nend\n",
 	"1 latency\n3 root read.wait=" ONES " read.service=" ONES " discard.wait=" ONES "\nend\n",
-	"1 weights\npool=sda group=cgroup:/a\\040b weight=300\npool=p device=d group=device weight=1 max=max,8,max,9 min=1,0,0,5\n",
+	"1 weights\npool=sda group=cgroup:/a\\040b weight=300\npool=p device=d group=device weight=1 max=max,8,max,9 min=1,0,0,5 latency=9\n",
 	"3,1,2,-;device-mapper: table: 253:0: ioband: no (-EINVAL)\n SUBSYSTEM=x\n",
 };
 
 static const char *const kernel_words[] = {
 	"=", " ", "\n", ",", ":", "\\", "\\040", "\\777", "1 groups\n",
 	"next ", "end\n", "path=", "weight=", "18446744073709551616", "0",
-	"-1", "1 ", "pool=", "group=", "max=", "max", "min=", "read=",
+	"-1", "1 ", "pool=", "group=", "max=", "max", "min=", "latency=", "read=",
 	"read.wait=" ONES, "ioband: ",
 	"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
 };
 
 static const char *const conf_seeds[] = {
-	"[device a]\nname = sd*\nas = %n\nmode = device\nweight = 3\nmaximum = rbps=100M wiops=500\nminimum = rbps=90M riops=7\n[pool *]\nslice = 80\n",
+	"[device a]\nname = sd*\nas = %n\nmode = device\nweight = 3\nmaximum = rbps=100M wiops=500\nminimum = rbps=90M riops=7\nlatency = 2.5ms\n[pool *]\nslice = 80\n",
 	"# x\n[group /a\\040*]\nweight = 7\npool = p\n[group uid:1]\nweight=default\n",
 	"[device b]\ndevice = vg0/b\noptional = yes\n[watch]\nenable-controller = no\n",
 };
@@ -238,6 +251,7 @@ static const char *const conf_seeds[] = {
 static const char *const conf_words[] = {
 	"[", "]", "[group ", "[device ", "\n", "\n\n", "#", "%n", "default",
 	"weight = 5\n", "maximum = ", "minimum = ", "riops=", "none", "1T",
+	"latency = ", "0.5", "ms", "us", "s",
 	"group = /x\n", "=", " ",
 	"\\", "\\040", "\\777", "*",
 	"[b]", "/a", "\r", "\t", "\377\376", "\303",

@@ -42,9 +42,9 @@ void test_conf_faults(void)
 		{ "[group a]\nweight = 10001\n", "1 to 10000" },
 		{ "[group a]\nweight = 100 # no\n", "1 to 10000" },
 		{ "[group a]\ndepth = 1\n",
-		  "f:2: [group] has no key 'depth'; it has device, group, maximum, minimum," },
+		  "f:2: [group] has no key 'depth'; it has device, group, latency, maximum," },
 		{ "[group a]\npool = p\n",
-		  "f:1: [group a] sets nothing: set weight, maximum or minimum" },
+		  "f:1: [group a] sets nothing: set weight, maximum, minimum or" },
 		{ "[group a]\npool = -\nweight = 1\n", "f:2: pool = -" },
 		{ "[group uid:1]\nweight = 1\ndevice = d\n", "f:3: device: there are only" },
 		{ "[group]\nweight = 1\n", "f:1: [group] has no name" },
@@ -64,7 +64,13 @@ void test_conf_faults(void)
 		{ "[group a]\nmaximum = rbps=1 rbps=2\n", "rbps= is given twice" },
 		{ "[device a]\ndevice = x\nmaximum = rbps=3\n",
 		  "f:3: maximum: a device has a group of its own only" },
-		{ "[device a]\nlatency = 1ms\n", "f:2: latency = 1ms: it is not supported" },
+		{ "[device a]\ndevice = x\nlatency = 1ms\n",
+		  "f:3: latency: a device has a group of its own only" },
+		{ "[group a]\nlatency =\n", "f:2: 'latency' is set to nothing" },
+		{ "[group a]\nlatency = 20\n",
+		  "f:2: latency = 20: '20': a latency is a number with us, ms or s" },
+		{ "[group a]\nlatency = 11s\n",
+		  "f:2: latency = 11s: '11s': that is too long" },
 		{ "[device a]\nmode = cgroup\n", "f:1: [device a] does not say which devices" },
 		{ "[device]\ndevice = x\n", "f:1: [device] has no name" },
 		{ "[device a]\nas = a\nname = sd*\n", "f:2: as = a: there may be several" },
@@ -89,6 +95,8 @@ void test_conf_faults(void)
 	CHECK(same(fault("[group a]\nmaximum = rbps=1M  wiops=5"), ""));
 	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nmaximum = default\n"), ""));
 	CHECK(same(fault("[group a]\nminimum = rbps=1M  wiops=0"), ""));
+	CHECK(same(fault("[group a]\nlatency = 1.5ms"), ""));
+	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nlatency = none\n"), ""));
 	CHECK(same(fault("[group a]\nminimum = rbps=1M\nmaximum = rbps=1M"), ""));
 	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nweight = 3\n"), ""));
 	CHECK(same(fault("[device a]\nas = b\ndevice = x\n"), ""));
@@ -240,7 +248,8 @@ static struct rates found(const struct conf *conf, enum bound bound,
 		conf_setting_of(conf, conf_group_keys[GROUP_BOUNDS + bound],
 				path, "p", NULL);
 
-	return section ? conf_rates(section, bound) : bounds_none.of[bound];
+	return section ? conf_bounds(section).of[bound] :
+			 bounds_none.of[bound];
 }
 
 /* Each section counts for what it sets only. */
@@ -249,7 +258,8 @@ void test_conf_bounds(void)
 	static const char text[] =
 		"[group /a]\nmaximum = riops=5\n[group /*]\nweight = 7\n"
 		"[group /b]\nweight = 8\n[group all]\ngroup = /?\nmaximum = wbps=1K\n"
-		"[group least]\ngroup = /[ab]\nminimum = wiops=3\n";
+		"[group least]\ngroup = /[ab]\nminimum = wiops=3\n"
+		"[group soon]\ngroup = /c\nlatency = 2ms\n";
 	struct conf conf = { .n = 0 };
 	struct problem problem;
 
@@ -266,8 +276,12 @@ void test_conf_bounds(void)
 	CHECK(!conf_setting_of(&conf, KEY_MAXIMUM, "/long", "p", NULL));
 	/* A section has nothing of what it does not set. */
 	CHECK(conf.v[0].value[KEY_MAXIMUM].text);
-	CHECK(!conf_rates(&conf.v[0], MINIMUM).rate[RIOPS]);
+	CHECK(!conf_bounds(&conf.v[0]).of[MINIMUM].rate[RIOPS]);
 	CHECK(conf_group_value(&conf.v[0]) == &conf.v[0].value[KEY_MAXIMUM]);
 	CHECK(conf_group_value(&conf.v[4]) == &conf.v[4].value[KEY_MINIMUM]);
+	CHECK(conf_group_value(&conf.v[5]) == &conf.v[5].value[KEY_LATENCY]);
+	CHECK(conf_setting_of(&conf, KEY_LATENCY, "/c", "p", NULL) == &conf.v[5]);
+	CHECK(conf_bounds(&conf.v[5]).latency_us == 2000);
+	CHECK(!conf_bounds(&conf.v[4]).latency_us);
 	conf_free(&conf);
 }

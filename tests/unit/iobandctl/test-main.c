@@ -23,10 +23,14 @@ static const struct {
 	TEST(conf_escape), TEST(conf_selects), TEST(weigh_files),
 	TEST(rates_read), TEST(maximum_faults), TEST(minimum_faults),
 	TEST(rates_forms), TEST(rates_lists), TEST(bounds), TEST(groups_with_bounds),
+	TEST(latency_read), TEST(latency_faults), TEST(latency_forms),
+	TEST(bound_kinds), TEST(bound_read),
 	TEST(unknown_message),
 	TEST(explain_maxima), TEST(explain_held_by_maximum), TEST(explain_minima),
 	TEST(explain_minimum), TEST(explain_promised), TEST(conf_bounds),
-	TEST(weigh_bfq), TEST(weigh_devices), TEST(units),
+	TEST(weigh_bfq), TEST(weigh_devices), TEST(weigh_latency), TEST(units),
+	TEST(explain_targets), TEST(explain_capped),
+	TEST(explain_brake), TEST(explain_behind),
 };
 
 int main(int argc, char **argv)

@@ -121,7 +121,9 @@ void test_status(void)
 	CHECK(!parse_status(STATUS " slice=80", &status, &problem));
 	CHECK(status.slice_ms == 80 && !status.piece_bytes);
 	CHECK(!parse_status(STATUS " slice=0 piece=16384", &status, &problem));
-	CHECK(status.piece_bytes == 16384);
+	CHECK(status.piece_bytes == 16384 && !status.brake_bytes_per_s);
+	CHECK(!parse_status(STATUS " slice=0 piece=1 brake=7", &status, &problem));
+	CHECK(status.brake_bytes_per_s == 7 && status.piece_bytes == 1);
 	CHECK(parse_status(STATUS " slice=80,1", &status, &problem));
 	CHECK(!parse_status(STATUS " more=1,2 word", &status, &problem));
 	CHECK(parse_status("2" STATUS, &status, &problem));
@@ -171,7 +173,7 @@ void test_groups_with_bounds(void)
 	CHECK(!parse_groups("1 groups\n"
 			    "8 1 uid:1 weight=1 set=0 max=5,max,max,7\n"
 			    "9 1 uid:2 weight=1 set=0 min=0,6,3,0\n"
-			    "9 1 uid:2 weight=1 set=0 max=max,max,9,max min=1,0,0,0\n"
+			    "9 1 uid:2 weight=1 set=0 max=max,max,9,max min=1,0,0,0 latency=7\n"
 			    "end\n", &groups, &end, &problem));
 	bounds = &groups.v[0].bounds;
 	CHECK(bounds->of[MAXIMUM].rate[RBPS] == 5);
@@ -186,12 +188,16 @@ void test_groups_with_bounds(void)
 	bounds = &groups.v[2].bounds;
 	CHECK(bounds->of[MAXIMUM].rate[RIOPS] == 9);
 	CHECK(bounds->of[MINIMUM].rate[RBPS] == 1);
+	CHECK(bounds->latency_us == 7 && !groups.v[1].bounds.latency_us);
 	CHECK(parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 max=5\nend\n",
 			   &groups, &end, &problem));
 	CHECK(strstr(problem.text, "a maximum is malformed: 'max=5'"));
 	CHECK(parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 min=5,max,0,0\nend\n",
 			   &groups, &end, &problem));
 	CHECK(strstr(problem.text, "a minimum is malformed: 'min=5,max,0,0'"));
+	CHECK(parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 latency=5ms\nend\n",
+			   &groups, &end, &problem));
+	CHECK(strstr(problem.text, "a number is malformed: 'latency=5ms'"));
 	groups_free(&groups);
 }
 
@@ -292,14 +298,21 @@ void test_saved_weights(void)
 	CHECK(!bounds_are_set(&weights.v[1].bounds));
 	CHECK(!parse_saved_weights("1 weights\npool=p group=g max=1,2,3,4\n"
 				   "pool=p group=g weight=3 max=max,2,max,4\n"
-				   "pool=p group=g min=0,0,7,0\n",
+				   "pool=p group=g min=0,0,7,0\n"
+				   "pool=p group=g latency=10000000\n",
 				   &weights, &problem));
-	CHECK(weights.n == 5 && !weights.v[2].weight);
+	CHECK(weights.n == 6 && !weights.v[2].weight);
 	CHECK(weights.v[2].bounds.of[MAXIMUM].rate[RIOPS] == 3);
 	CHECK(weights.v[3].weight == 3);
 	CHECK(weights.v[3].bounds.of[MAXIMUM].rate[WBPS] == 2);
 	CHECK(weights.v[4].bounds.of[MINIMUM].rate[RIOPS] == 7);
 	CHECK(!rates_are_set(&weights.v[4].bounds.of[MAXIMUM]));
+	CHECK(weights.v[5].bounds.latency_us == LATENCY_MAX_US);
+	CHECK(parse_saved_weights("1 weights\npool=p group=g latency=10000001\n",
+				  &weights, &problem));
+	CHECK(strstr(problem.text, "line 2: the latency is not from 1 to"));
+	CHECK(parse_saved_weights("1 weights\npool=p group=g latency=0\n",
+				  &weights, &problem));
 	CHECK(parse_saved_weights("1 weights\npool=p group=g\n", &weights,
 				  &problem));
 	CHECK(strstr(problem.text, "neither a weight from 1 to 10000 nor"));
@@ -324,6 +337,8 @@ void test_unknown_message(void)
 				"max"));
 	CHECK(parse_is_unknown("'min': must be weight, max, set, groups, stats or latency",
 			       "min"));
+	CHECK(parse_is_unknown("'latency-target': must be weight, max, min, set",
+			       "latency-target"));
 	CHECK(!parse_is_unknown("there is no such cgroup", "max"));
 }
 

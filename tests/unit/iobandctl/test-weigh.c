@@ -77,6 +77,37 @@ void test_weigh_devices(void)
 	asked_free(&asked);
 }
 
+void test_weigh_latency(void)
+{
+	static const struct device_weight tree[] = {
+		{ .major = 253, .minor = 5 }, { .major = 8, .minor = 0 },
+	};
+	struct asked before = { .n = 0 }, now = { .n = 0 };
+
+	asked_read_latency(&before, "8:0 target=2000\n8:16 x target=7 y=8\n253:9 target=10000001\n"
+				    "8:32\n8:48 target=max\n8:64 target=0\nx target=5\n\n");
+	CHECK(before.n == 3 && asked_on(&before, tree, 2) == 2000);
+	CHECK(before.v[1].weight == 7 && before.v[2].weight == 10000000);
+	CHECK(!asked_find(&before, tree, 1) && asked_find(&before, tree, 2));
+	/* What is asked for no more is to be taken away. */
+	asked_read_latency(&now, "8:16 target=9\n");
+	asked_end(&now, &before);
+	CHECK(now.n == 3 && now.v[0].weight == 9);
+	CHECK(asked_find(&now, tree, 2) && !asked_find(&now, tree, 2)->weight);
+	asked_forget(&now);
+	CHECK(now.n == 1 && now.v[0].weight == 9);
+	asked_end(&before, &now);
+	CHECK(before.n == 3);
+	asked_add_kind(&before, ASKED_WEIGHT, 1, 1, 10001);
+	asked_add_kind(&before, ASKED_WEIGHT, 1, 1, 0);
+	asked_add_kind(&before, ASKED_LATENCY, 1, 1, UINT64_MAX);
+	CHECK(before.n == 3);
+	asked_add_kind(&before, ASKED_WEIGHT, 1, 1, 10000);
+	CHECK(before.n == 4);
+	asked_free(&before);
+	asked_free(&now);
+}
+
 void test_units(void)
 {
 	CHECK(watch_is_unit("/system.slice/db.service"));

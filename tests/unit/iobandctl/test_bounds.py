@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from fakekernel import NO_BOUNDS, Fake
+from fakekernel import NO_BOUNDS, Fake, configure
 
 # What the kernel lists: root, device own, /a with a weight, /a/b without one.
 BOUNDS = {
@@ -19,11 +19,7 @@ BOUNDS = {
 def bounded(host: Fake) -> Fake:
     """The host with maxima and minima."""
     for name in ("one", "own"):
-        text = (host.root / "answers" / f"{name}@groups").read_text()
-        for line, words in BOUNDS.items():
-            assert text.count(f"{line}\n") == 1
-            text = text.replace(f"{line}\n", f"{line} {words}\n")
-        host.answer(name, "groups", text)
+        host.append(name, "groups", BOUNDS)
     return host
 
 
@@ -70,7 +66,7 @@ def test_set_min(host: Fake) -> None:
         (["a", ""], 2, "no maximum is given"),
         (["a", "100M"], 2, "'100M': a maximum is one or more of rbps=, wbps=, riops= and wiops="),
         (["a", "rbps=0"], 2, "rbps=0 would stop the group for good"),
-        (["a", "rbps=1T"], 2, "rbps=1T is too large: at most 1000000000000 a second"),
+        (["a", "rbps=2T"], 2, "rbps=2T is too large: at most 1T (1099511627776) a second"),
         (["a", "rbps=1", "wbps=2", "rbps=1"], 2, "rbps= is given twice"),
         (["a", "default", "rbps=1"], 2, "'default': a maximum is one or more"),
         (["nope", "rbps=1"], 3, "there is no cgroup /nope"),
@@ -89,7 +85,7 @@ def test_set_max_refused(host: Fake, args: list[str], rc: int, says: str) -> Non
         (["a"], 2, "set-min takes GROUP and what it is promised: rbps="),
         (["a", ""], 2, "no minimum is given"),
         (["a", "rbps=max"], 2, "rbps=max: it is none, or a whole number that may end in K, M"),
-        (["a", "rbps=1T"], 2, "rbps=1T is too large: at most 1000000000000 a second"),
+        (["a", "rbps=2T"], 2, "rbps=2T is too large: at most 1T (1099511627776) a second"),
         (["a", "default", "rbps=1"], 2, "'default': a minimum is one or more"),
         (["nope", "rbps=1"], 3, "there is no cgroup /nope"),
         (["one", "rbps=1"], 3, "device one has no group of its own, as its mode is cgroup"),
@@ -286,12 +282,6 @@ pool = sda
 maximum = wbps=1M riops=5
 minimum = wbps=512K
 """
-
-
-def configure(fake: Fake, text: str) -> list[str]:
-    """Write a configuration; returns how it is applied."""
-    (fake.root / "conf").write_text(text)
-    return ["apply", "--config", str(fake.root / "conf")]
 
 
 def test_apply(bounded: Fake) -> None:

@@ -79,6 +79,8 @@ def test_json(busy: Fake) -> None:
         "looks_busy": 10,
         "busy_pct": 100,
         **dict.fromkeys(("rate", "max_per_s", "min_per_s", "per_s", "used_pct")),
+        **dict.fromkeys(("latency_us", "read_avg_ns", "late")),
+        "brake_bytes_per_s": 0,
         "verdict": "weight",
     }
     assert {key: value for key, value in level.items() if value is not None} == (
@@ -271,3 +273,96 @@ def test_refused(host: Fake, args: list[str], rc: int, says: str) -> None:
 def test_kernel_fails_meanwhile(busy: Fake) -> None:
     busy.answer("byuid", "stats.then", "2 stats\nend\n")
     assert "its format is '2'" in busy.run("explain", "uid:5", *INTERVAL, rc=7)
+
+
+def brake(host: Fake) -> None:
+    """Somebody is held back."""
+    devices = (host.root / "devices").read_text()
+    (host.root / "devices").write_text(devices.replace("piece=32768", "piece=32768 brake=1048576"))
+
+
+def test_late(host: Fake) -> None:
+    """Reads take 3 ms, of which they are held for one; others are held back if there is a brake."""
+    begin(host, five="weight=300 latency=2000")
+    said = host.run("explain", "uid:5", *INTERVAL)
+    assert (
+        "Latency targets of reads, its own among them, and what they took on average:\n"
+        "    those of uid:5 are to take 2ms: they took 3.00ms, late\n" in said
+    )
+    brake(host)
+    begin(host, five="weight=300 latency=2000")
+    (row,) = host.json("explain", "uid:5", *INTERVAL)
+    assert (
+        "they took 3.00ms, late: for that others are held back, to 1.00M/s in all\n" in row["says"]
+    )
+    assert (row["verdict"], row["brake_bytes_per_s"]) == ("weight", 1048576)
+    (target,) = (child for child in row["children"] if child["type"] == "latency")
+    assert {key: value for key, value in target.items() if value is not None} == (
+        {"type": "latency", "group": "uid:5", "latency_us": 2000, "ios": 80, "late": True}
+        | {"read_avg_ns": 3000000, "used_pct": 150}
+    )
+    begin(host, five="weight=300 latency=3000")
+    said = host.run("explain", "uid:5", *INTERVAL)
+    assert "they took 3.00ms, in time: for that others are held back, to 1.00M/s in all\n" in said
+    begin(host, five="weight=300 latency=3000", six="weight=1 latency=1")
+    host.append("byuid", "groups", {"0 root weight=100 set=0": "latency=1"})
+    said = host.run("explain", "uid:5", *INTERVAL)
+    assert "those of uid:5 are to take 3ms: they took 3.00ms, in time\n" in said
+
+
+def test_a_maximum_makes_nobody_late(host: Fake) -> None:
+    brake(host)
+    begin(host, five="weight=300 max=50000,max,max,max latency=2000")
+    (row,) = host.json("explain", "uid:5", *INTERVAL)
+    said = "those of uid:5 are to take 2ms: they took 3.00ms, not judged: a maximum holds these "
+    assert f"{said}reads\n" in row["says"]
+    (target,) = (child for child in row["children"] if child["type"] == "latency")
+    assert (target["read_avg_ns"], target["used_pct"], target["late"]) == (3000000, None, None)
+
+
+def test_brake_meanwhile(host: Fake) -> None:
+    """It counts what the brake was while one looked, not what it was before."""
+    devices = host.root / "devices"
+    then = host.root / "devices.then"
+    begin(host, six="weight=100 latency=1000")
+    then.write_text(devices.read_text().replace("piece=32768", "piece=32768 brake=2097152"))
+    (row,) = host.json("explain", "uid:5", *INTERVAL)
+    assert (row["verdict"], row["brake_bytes_per_s"]) == ("brake", 2 << 20)
+    then.write_text(devices.read_text())
+    brake(host)
+    begin(host, six="weight=100 latency=1000")
+    (row,) = host.json("explain", "uid:5", *INTERVAL)
+    assert (row["verdict"], row["brake_bytes_per_s"]) == ("weight", 0)
+    then.write_text("")
+    begin(host)
+    assert "byuid has no status any more" in host.run("explain", "uid:5", *INTERVAL, rc=1)
+
+
+def test_held_by_the_brake(host: Fake) -> None:
+    brake(host)
+    begin(host, six="weight=100 latency=1000")
+    (row,) = host.json("explain", "uid:5", *INTERVAL)
+    assert row["verdict"] == "brake"
+    assert (
+        "The brake holds it: those who are held back get 1.00M/s in all for now, for uid:6, where "
+        "reads took 4ns and are to take 1ms.  At 10 of 10 looks it had I/O held.  It keeps as "
+        "much as its weights give it beside what that group gets; a longer target there would get "
+        "it more.\n" in row["says"]
+    )
+    assert "Latency targets" not in row["says"]
+    begin(host, six="weight=100")
+    assert host.json("explain", "uid:5", *INTERVAL)[0]["verdict"] == "weight"
+
+
+def test_target_of_the_pool(host: Fake) -> None:
+    """Writes of all are held back for it; of who only reads, none are."""
+    brake(host)
+    begin(host)
+    host.append("byuid", "groups", {"0 root weight=100 set=0": "latency=1500"})
+    (row,) = host.json("explain", "uid:5", *INTERVAL)
+    assert row["verdict"] == "brake"
+    assert "for the pool, where reads took 2.40ms and are to take 1500us" in row["says"]
+    said = "those of the pool are to take 1500us: they took 2.40ms, late: for that writes are held "
+    assert f"{said}back, to 1.00M/s in all" in row["says"]
+    assert "The brake holds it: writes in the pool get 1.00M/s in all for now, " in row["says"]
+    assert "Its reads go on; a longer target for root would let more be written.\n" in row["says"]

@@ -5,14 +5,11 @@ All is built with the address and undefined-behaviour sanitizers.
 """
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,6 +67,10 @@ MUTANTS = [
     ("parse.c", "if (!saved->weight && !bounds_are_set(", "if (0 && !bounds_are_set(", "fuzz"),
     ("parse.c", "if (!saved->weight && !bounds_are_set(", "if (!bounds_are_set(", "unit"),
     ("parse.c", "if (!rates_read_list(value, field->count, field->target))", "if (0)", "unit"),
+    ("parse.c", "bound_field(&group->bounds, LATENCY),", "", "unit"),
+    ("parse.c", "bound_field(&saved->bounds, LATENCY),", "", "unit"),
+    ("parse.c", "if (saved->bounds.latency_us > LATENCY_MAX_US)", "if (0)", "unit"),
+    ("parse.c", "&status->brake_bytes_per_s, 1, OPTIONAL", "&status->devices, 1, OPTIONAL", "unit"),
     ("parse.c", "bound_field(&group->bounds, MINIMUM),", "", "unit"),
     ("parse.c", "bound_field(&saved->bounds, MINIMUM),", "", "unit"),
     ("parse.c", "&bounds->of[bound], bound,", "&bounds->of[MAXIMUM], bound,", "unit"),
@@ -83,9 +84,16 @@ MUTANTS = [
     ("rates.c", "if (!*number && bound == MAXIMUM)\n", "if (!*number)\n", "unit"),
     ("rates.c", "xstrdup(bound_kinds[bound].nothing)", 'xstrdup("max")', "unit"),
     ("rates.c", "span_is(value, none)", 'span_is(value, "max")', "unit"),
-    ("rates.c", "if (!max || min <= max)", "if (!max || min < max)", "unit"),
-    ("rates.c", "if (!max || min <= max)", "if (min <= max)", "unit"),
-    ("rates.c", "rates_are_set(&bounds->of[bound])", "rates_are_set(&bounds->of[0])", "unit"),
+    ("bounds.c", "min->rate[rate] <= max->rate[rate]", "min->rate[rate] < max->rate[rate]", "unit"),
+    ("bounds.c", "if (!max->rate[rate] || ", "if (", "unit"),
+    ("bounds.c", "rates_are_set(&bounds->of[bound])", "rates_are_set(&bounds->of[0])", "unit"),
+    ("bounds.c", "if (digit && unit % 10)", "if (digit && unit < 1)", "unit"),
+    ("bounds.c", "(has_point && !is_digits(rest))", "0", "unit"),
+    ("bounds.c", "LATENCY_MAX_US / unit, us)", "UINT64_MAX, us)", "unit"),
+    ("bounds.c", "if (*us > LATENCY_MAX_US)", "if (0)", "unit"),
+    ("bounds.c", "if (!*us)", "if (0)", "unit"),
+    ("bounds.c", "while (us % units[unit].us)", "while (us < units[unit].us)", "unit"),
+    ("bounds.c", "bounds->latency_us == other->latency_us", "1", "unit"),
     ("conf.c", "return check_bounds(group, place, problem);", "return 0;", "unit"),
     ("conf.c", "return check_bounds(device, place, problem);", "return 0;", "unit"),
     ("conf-ask.c", "if (conf_text(&conf->v[i], key))", "if (1)", "unit"),
@@ -113,6 +121,10 @@ MUTANTS = [
     ("weigh.c", "* 11 + 5", "* 10", "unit"),
     ("weigh.c", "is_bfq && is_unit", "is_bfq", "unit"),
     ("weigh.c", "if (!asked->weight && ", "if (", "unit"),
+    ("weigh.c", "if (!asked_find(asked, old, 1))", "", "unit"),
+    ("weigh.c", "if (asked->v[i].weight)", "", "unit"),
+    ("weigh.c", "kind == ASKED_LATENCY && value > LATENCY_MAX_US", "0", "unit"),
+    ("weigh.c", "if (!value || value == UINT64_MAX)", "if (!value)", "unit"),
     ("watch-bus.c", '".slice"))\n', '".service"))\n', "unit"),
     ("swap.c", "if (state.suspended)\n\t\treturn refuse(", "if (0)\n\t\treturn refuse(", "swap"),
     ("swap.c", "if (!uses(swap->name, swap->own))", "if (0)", "swap"),
@@ -125,7 +137,7 @@ MUTANTS = [
     ("tree.c", 'strcmp(parent->name, "root")', "parent", "unit"),
     ("activity.c", "activity->weights[i] += IOBAND_WEIGHT_DEFAULT;", ";", "unit"),
     ("activity.c", "(counted ? 0 : group->weight)", "0", "unit"),
-    ("explain-judge.c", "it->looks && it->rivals", "it->looks", "unit"),
+    ("explain-judge.c", "(it->rivals || it->braked)", "1", "unit"),
     ("words.c", "(length == 3 && code < 0x800) ||", "", "unit"),
     ("words.c", "code > 0x10ffff)", "0)", "unit"),
     ("words.c", "(text[i] & 0xc0) != 0x80", "0", "unit"),
@@ -166,6 +178,23 @@ MUTANTS = [
     ("explain-judge.c", "if (counts(it, MINIMUM))", "if (0)", "unit"),
     ("explain-judge.c", "it->share_pct * SHARE_TOLERANCE > it->entitled_pct", "1", "unit"),
     ("explain-judge.c", "return it->n_promised ?", "return 0 ?", "unit"),
+    ("explain-judge.c", "if (it->braked)", "if (0)", "unit"),
+    ("explain-latency.c", "!top->parent || tree_is_below", "tree_is_below", "unit"),
+    ("explain-latency.c", "reads.wait_ns + reads.service_ns", "reads.service_ns", "unit"),
+    ("explain-latency.c", "return top->parent || !explain_bounds_reads(top);", "return 1;", "unit"),
+    ("explain-latency.c", "if (explain_bounds_reads(doer))", "if (0)", "unit"),
+    ("explain-latency.c", "if (explain_caps_reads(pool, top, seconds))", "if (0)", "unit"),
+    ("explain-latency.c", "if (!top->parent || !tree_is_sound(groups, top))", "if (0)", "unit"),
+    ("explain-latency.c", "if (target->capped)\n\t\treturn;", "", "unit"),
+    ("explain-latency.c", "!it->brake_per_s || !worst ||", "!worst ||", "unit"),
+    ("explain-latency.c", "|| !worst->used_pct)", ")", "unit"),
+    ("explain-latency.c", "worst->of_pool ? has_written(pool, group) :", "", "unit"),
+    ("explain-latency.c", "!worst->own && is_ahead(", "is_ahead(", "unit"),
+    ("explain-latency.c", "&& is_ahead(pool, group, worst->group)", "", "unit"),
+    ("explain-latency.c", "group->weight * SHARE_TOLERANCE", "group->weight", "unit"),
+    ("explain-latency.c", "if (tree_is_below(groups, other, up))\n\t\t\tbreak;", "", "unit"),
+    ("explain-latency.c", '!strcmp(pool->speaker->table.measure, "time") ||', "", "unit"),
+    ("explain-bounds.c", "return most->rate[RBPS] || most->rate[RIOPS];", "return 1;", "unit"),
 ]
 
 
@@ -278,6 +307,7 @@ def test_status(host: Fake) -> None:
         "depth": 32,
         "piece_bytes": 32768,
         "slice_ms": 0,
+        "brake_bytes_per_s": 0,
         "inflight_ios": 4,
         "inflight_bytes": 16384,
         "held_ios": 2,
@@ -623,173 +653,6 @@ def test_dump(host: Fake) -> None:
     assert host.json("apply", "--config", str(host.root / "conf")) == []
 
 
-# -- watch, on directories in place of cgroups ------------------------------------------------
-
-
-@dataclass
-class Watcher:
-    """A running watch, what it has sent, and what it has said."""
-
-    fake: Fake
-    process: subprocess.Popen[bytes]
-
-    @property
-    def said(self) -> str:
-        return (self.fake.root / "said").read_text()
-
-    def weigh(self, path: str, weight: int) -> None:
-        """Ask for the weight of a cgroup."""
-        (self.fake.root / "cgroup" / path / "io.weight").write_text(f"{weight}\n")
-
-    def sends(self, path: str, weight: int) -> None:
-        """Soon it sets the weight of a cgroup."""
-        number = (self.fake.root / "cgroup" / path).stat().st_ino
-        message = f"one: weight cgroup#{number} {weight}"
-        self.soon(lambda: message in self.fake.sent)
-
-    def soon(self, holds: Callable[[], bool]) -> None:
-        end = time.monotonic() + 20
-        while not holds():
-            assert self.process.poll() is None, self.said
-            assert time.monotonic() < end, f"{self.fake.sent[-9:]}\n{self.said}"
-            time.sleep(0.01)
-
-
-@pytest.fixture
-def watch(fake: Fake) -> Iterator[Callable[[str], Watcher]]:
-    """Start watch with a configuration; there are a device, "one", and a cgroup, a."""
-    started = []
-    fake.device("one", "253:1", "sda")
-    fake.answer("one", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
-    fake.cgroup("a")
-    (fake.root / "log").write_text("")
-
-    def start(conf: str) -> Watcher:
-        (fake.root / "conf").write_text(conf)
-        env = {**os.environ, "FAKE_KERNEL": str(fake.root), "FAKE_VERSION": "2"}
-        env["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={fake.root}/no-bus"
-        command = [fake.program, "watch", "--config", fake.root / "conf"]
-        with open(fake.root / "said", "w") as said:
-            started.append(subprocess.Popen(command, env=env, stderr=said))
-        watcher = Watcher(fake, started[-1])
-        watcher.weigh("a", 250)
-        watcher.sends("a", 250)
-        return watcher
-
-    yield start
-    for process in started:
-        process.terminate()
-        assert process.wait() == 0
-
-
-def test_watch_tries_to_enable_io_once(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """Here no write enables anything; who owns /user may name his cgroups as he likes."""
-    controls = []
-    for path in ("", "user", "x.slice"):
-        fake.cgroup(path)
-        controls.append(fake.root / "cgroup" / path / "cgroup.subtree_control")
-        controls[-1].write_text("")
-    fake.cgroup("x.slice", "cpu")
-    fake.cgroup("x.slice/x-y.slice", "cpu")
-    fake.cgroup("user/y.slice", "cpu")
-    watcher = watch("[watch]\nenable-controller = yes\n")
-    watcher.soon(lambda: controls[2].read_text() == "+io")
-    time.sleep(0.3)
-    watcher.weigh("a", 260)
-    watcher.sends("a", 260)
-    assert [control.read_text() for control in controls] == ["+io", "", "+io"]
-    # Each write to the root's file makes it look, and send, again.
-    assert sum(message.endswith(" 250") for message in fake.sent) < 9
-
-
-def test_watch_of_more_cgroups_than_may_be_watched(
-    fake: Fake, watch: Callable[[str], Watcher]
-) -> None:
-    """It goes on with those it has, says so once, and adds others when there is room."""
-    fake.cgroup("gone")
-    watcher = watch("")
-    (fake.root / "full").touch()
-    for path in ("b", "c"):
-        fake.cgroup(path)
-        watcher.weigh(path, 300)
-    watcher.weigh("a", 260)
-    watcher.sends("a", 260)
-    assert watcher.said.count("max_user_watches") == 1
-    assert not any(message.endswith(" 300") for message in fake.sent)
-    (fake.root / "full").unlink()
-    shutil.rmtree(fake.root / "cgroup/gone")
-    watcher.sends("b", 300)
-    watcher.sends("c", 300)
-
-
-def test_watch_quotes_names(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """A cgroup's name cannot look like a line of the log."""
-    fake.cgroup("x\n<0>y z")
-    fake.cgroup("x\n<0>y z/below", "cpu")
-    watcher = watch("[watch]\nenable-controller = yes\n[group /x*/below]\nweight = 7\n")
-    watcher.soon(lambda: "cannot enable" in watcher.said)
-    assert "/x\\012<0>y\\040z" in watcher.said
-    assert "\n<0>" not in watcher.said
-
-
-def test_watch_sets_bounds(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """Of cgroups that are there and that come later, once; others are left alone."""
-    text = f"1 groups\n1 0 root weight=100 set=0\n2 1 cgroup#{fake.cgroup('a')} weight=100 set=0 "
-    fake.answer("one", "groups", text + "path=/a max=9,max,max,max min=8,0,0,0\nend\n")
-    watcher = watch(
-        "[group /b*]\nmaximum = wbps=1K\n[group /*d]\nminimum = riops=5\n"
-        "[group /bound]\nweight = 7\n"
-    )
-    number = fake.cgroup("bound")
-    told = [
-        f"one: max cgroup#{number} rbps=max wbps=1024 riops=max wiops=max",
-        f"one: min cgroup#{number} rbps=0 wbps=0 riops=5 wiops=0",
-    ]
-    watcher.soon(lambda: told[1] in fake.sent)
-    watcher.sends("bound", 7)
-    watcher.weigh("bound", 8)
-    watcher.weigh("a", 270)
-    watcher.sends("a", 270)
-    assert fake.told("max", "min") == told
-    assert "is more than" not in watcher.said
-
-
-def test_watch_of_a_promise_that_cannot_be_kept(
-    fake: Fake, watch: Callable[[str], Watcher]
-) -> None:
-    """It is set, as the kernel keeps to the maximum, and noted once."""
-    fake.cgroup("a b")
-    conf = "[group /a\\040b]\nminimum = wbps=2K\n[group all]\ngroup = /*b\nmaximum = wbps=1K\n"
-    watcher = watch(conf)
-    watcher.soon(lambda: len(fake.told("max", "min")) == 2)
-    watcher.weigh("a b", 300)
-    watcher.sends("a b", 300)
-    assert watcher.said.count("more than") == 1
-    assert (
-        "cgroup /a\\040b in pool sda: a minimum of wbps=2K is more than the maximum of wbps=1K, "
-        "which goes first\n" in watcher.said
-    )
-
-
-def test_watch_after_events_were_lost(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """It looks at everything again, as it does not know what has changed."""
-    watcher = watch("")
-    watcher.process.send_signal(signal.SIGSTOP)
-    room = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
-    with (
-        open(fake.root / "cgroup/a/x", "wb", buffering=0) as x,
-        open(fake.root / "cgroup/a/y", "wb", buffering=0) as y,
-    ):
-        for _ in range(room // 2 + 1):
-            x.write(b"x")
-            y.write(b"y")
-    watcher.weigh("a", 260)
-    watcher.process.send_signal(signal.SIGCONT)
-    watcher.sends("a", 260)
-    watcher.weigh("a", 270)
-    watcher.sends("a", 270)
-
-
 # -- the real program ------------------------------------------------------------------------
 
 
@@ -871,6 +734,7 @@ def test_json_is_documented(host: Fake) -> None:
         lambda: host.json("groups", "--weights"),
         lambda: host.json("get-max", "a"),
         lambda: host.json("get-min", "a"),
+        lambda: host.json("get-latency", "a"),
         lambda: host.json("stat"),
         lambda: host.json("top", "--batch", "--interval", "0.1", "--count", "1"),
         lambda: host.json("explain", "a", "--interval", "0.1"),

@@ -93,6 +93,22 @@ def test_bounds(host: Fake) -> None:
     assert metrics.value(name) == metrics.value(name, **a, op="write") == 2
 
 
+def test_latency_targets(host: Fake) -> None:
+    """In seconds, of groups that have one; and how far others are held back."""
+    status = "1 pool=p mode=cgroup measure=bytes state=shared depth=32 groups=3 active=1 "
+    status += "held=2,8192 inflight=4,16384 devices=1 slice=0 piece=0 brake=1048576"
+    host.device("late", "253:5", "p", status=status)
+    host.append("one", "groups", {"weight=300 set=1 path=/a": "latency=1500"})
+    for kind in ("groups", "stats", "latency"):
+        host.answer("late", kind, f"1 {kind}\nend\n")
+    metrics = Metrics(host.run("metrics"))
+    name = "ioband_group_latency_target_seconds"
+    assert metrics.families[name].unit == "seconds"
+    assert metrics.value(name) == metrics.value(name, pool="sda", group="/a") == 0.0015
+    assert metrics.value("ioband_pool_brake_bytes_per_second", pool="p") == 1048576
+    assert metrics.value("ioband_pool_brake_bytes_per_second", pool="sda") == 0
+
+
 def test_histograms(host: Fake) -> None:
     """Cumulative, in seconds; of directions that were not used there are none."""
     metrics = Metrics(host.run("metrics"))

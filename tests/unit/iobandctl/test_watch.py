@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""iobandctl watch, on directories in place of cgroups, and without systemd."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fakekernel import Fake
+
+
+@dataclass
+class Watcher:
+    """A running watch, what it has sent, and what it has said."""
+
+    fake: Fake
+    process: subprocess.Popen[bytes]
+
+    @property
+    def said(self) -> str:
+        return (self.fake.root / "said").read_text()
+
+    def weigh(self, path: str, weight: int) -> None:
+        """Ask for the weight of a cgroup."""
+        (self.fake.root / "cgroup" / path / "io.weight").write_text(f"{weight}\n")
+
+    def sends(self, path: str, weight: int) -> None:
+        """Soon it sets the weight of a cgroup."""
+        number = (self.fake.root / "cgroup" / path).stat().st_ino
+        message = f"one: weight cgroup#{number} {weight}"
+        self.soon(lambda: message in self.fake.sent)
+
+    def soon(self, holds: Callable[[], bool]) -> None:
+        end = time.monotonic() + 20
+        while not holds():
+            assert self.process.poll() is None, self.said
+            assert time.monotonic() < end, f"{self.fake.sent[-9:]}\n{self.said}"
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def watch(fake: Fake) -> Iterator[Callable[[str], Watcher]]:
+    """Start watch with a configuration; there are a device, "one", and a cgroup, a."""
+    started = []
+    fake.device("one", "253:1", "sda")
+    fake.answer("one", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
+    fake.cgroup("a")
+    (fake.root / "log").write_text("")
+
+    def start(conf: str) -> Watcher:
+        (fake.root / "conf").write_text(conf)
+        env = {**os.environ, "FAKE_KERNEL": str(fake.root), "FAKE_VERSION": "2"}
+        env["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={fake.root}/no-bus"
+        command = [fake.program, "watch", "--config", fake.root / "conf"]
+        with open(fake.root / "said", "w") as said:
+            started.append(subprocess.Popen(command, env=env, stderr=said))
+        watcher = Watcher(fake, started[-1])
+        watcher.weigh("a", 250)
+        watcher.sends("a", 250)
+        return watcher
+
+    yield start
+    for process in started:
+        process.terminate()
+        assert process.wait() == 0
+
+
+def test_watch_tries_to_enable_io_once(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """Here no write enables anything; who owns /user may name his cgroups as he likes."""
+    controls = []
+    for path in ("", "user", "x.slice"):
+        fake.cgroup(path)
+        controls.append(fake.root / "cgroup" / path / "cgroup.subtree_control")
+        controls[-1].write_text("")
+    fake.cgroup("x.slice", "cpu")
+    fake.cgroup("x.slice/x-y.slice", "cpu")
+    fake.cgroup("user/y.slice", "cpu")
+    watcher = watch("[watch]\nenable-controller = yes\n")
+    watcher.soon(lambda: controls[2].read_text() == "+io")
+    time.sleep(0.3)
+    watcher.weigh("a", 260)
+    watcher.sends("a", 260)
+    assert [control.read_text() for control in controls] == ["+io", "", "+io"]
+    # Each write to the root's file makes it look, and send, again.
+    assert sum(message.endswith(" 250") for message in fake.sent) < 9
+
+
+def test_watch_of_more_cgroups_than_may_be_watched(
+    fake: Fake, watch: Callable[[str], Watcher]
+) -> None:
+    """It goes on with those it has, says so once, and adds others when there is room."""
+    fake.cgroup("gone")
+    watcher = watch("")
+    (fake.root / "full").touch()
+    for path in ("b", "c"):
+        fake.cgroup(path)
+        watcher.weigh(path, 300)
+    watcher.weigh("a", 260)
+    watcher.sends("a", 260)
+    assert watcher.said.count("max_user_watches") == 1
+    assert not any(message.endswith(" 300") for message in fake.sent)
+    (fake.root / "full").unlink()
+    shutil.rmtree(fake.root / "cgroup/gone")
+    watcher.sends("b", 300)
+    watcher.sends("c", 300)
+
+
+def test_watch_quotes_names(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """A cgroup's name cannot look like a line of the log."""
+    fake.cgroup("x\n<0>y z")
+    fake.cgroup("x\n<0>y z/below", "cpu")
+    watcher = watch("[watch]\nenable-controller = yes\n[group /x*/below]\nweight = 7\n")
+    watcher.soon(lambda: "cannot enable" in watcher.said)
+    assert "/x\\012<0>y\\040z" in watcher.said
+    assert "\n<0>" not in watcher.said
+
+
+def test_watch_sets_bounds(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """Of cgroups that are there and that come later, once; others are left alone."""
+    text = f"1 groups\n1 0 root weight=100 set=0\n2 1 cgroup#{fake.cgroup('a')} weight=100 set=0 "
+    fake.answer("one", "groups", text + "path=/a max=9,max,max,max min=8,0,0,0\nend\n")
+    watcher = watch(
+        "[group /b*]\nmaximum = wbps=1K\n[group /*d]\nminimum = riops=5\n"
+        "[group /bound]\nweight = 7\n"
+    )
+    number = fake.cgroup("bound")
+    told = [
+        f"one: max cgroup#{number} rbps=max wbps=1024 riops=max wiops=max",
+        f"one: min cgroup#{number} rbps=0 wbps=0 riops=5 wiops=0",
+    ]
+    watcher.soon(lambda: told[1] in fake.sent)
+    watcher.sends("bound", 7)
+    watcher.weigh("bound", 8)
+    watcher.weigh("a", 270)
+    watcher.sends("a", 270)
+    assert fake.told("max", "min") == told
+    assert "is more than" not in watcher.said
+
+
+def test_watch_of_a_promise_that_cannot_be_kept(
+    fake: Fake, watch: Callable[[str], Watcher]
+) -> None:
+    """It is set, as the kernel keeps to the maximum, and noted once."""
+    fake.cgroup("a b")
+    conf = "[group /a\\040b]\nminimum = wbps=2K\n[group all]\ngroup = /*b\nmaximum = wbps=1K\n"
+    watcher = watch(conf)
+    watcher.soon(lambda: len(fake.told("max", "min")) == 2)
+    watcher.weigh("a b", 300)
+    watcher.sends("a b", 300)
+    assert watcher.said.count("more than") == 1
+    assert (
+        "cgroup /a\\040b in pool sda: a minimum of wbps=2K is more than the maximum of wbps=1K, "
+        "which goes first\n" in watcher.said
+    )
+
+
+def test_watch_after_events_were_lost(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """It looks at everything again, as it does not know what has changed."""
+    watcher = watch("")
+    watcher.process.send_signal(signal.SIGSTOP)
+    room = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    with (
+        open(fake.root / "cgroup/a/x", "wb", buffering=0) as x,
+        open(fake.root / "cgroup/a/y", "wb", buffering=0) as y,
+    ):
+        for _ in range(room // 2 + 1):
+            x.write(b"x")
+            y.write(b"y")
+    watcher.weigh("a", 260)
+    watcher.process.send_signal(signal.SIGCONT)
+    watcher.sends("a", 260)
+    watcher.weigh("a", 270)
+    watcher.sends("a", 270)
+
+
+def test_watch_takes_over_latency(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """From io.latency, of a device of the tree or the one below; when it goes there it goes."""
+    a = fake.cgroup("a")
+    file = fake.root / "cgroup/a/io.latency"
+    file.write_text("9:9 target=7\n253:1 target=2000\n")
+    watcher = watch("")
+    told = [f"one: latency-target cgroup#{a} {us}" for us in (2000, 500, 10000000, "default")]
+    watcher.soon(lambda: told[0] in fake.sent)
+    for text, message in (
+        ("4000:1 target=500\n", told[1]),
+        ("253:1 target=20000000\n", told[2]),
+        ("9:9 target=7\n", told[3]),
+    ):
+        file.write_text(text)
+        watcher.soon(lambda message=message: message in fake.sent)
+    watcher.weigh("a", 260)
+    watcher.sends("a", 260)
+    assert fake.told("latency-target") == told
+    # What is set by hand from then on stays.
+    text = f"1 groups\n1 0 root weight=100 set=0\n2 1 cgroup#{a} weight=7 set=1 "
+    fake.answer("one", "groups", text + "path=/a latency=9\nend\n")
+    asked = fake.sent.count("one: groups")
+    watcher.process.send_signal(signal.SIGHUP)
+    watcher.soon(lambda: fake.sent.count("one: groups") > asked)
+    watcher.weigh("a", 270)
+    watcher.sends("a", 270)
+    assert fake.told("latency-target") == told
+
+
+def test_watch_of_a_target_that_stays_for_now(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """What cannot be taken away at once is later."""
+    a = fake.cgroup("a")
+    file = fake.root / "cgroup/a/io.latency"
+    file.write_text("253:1 target=2000\n")
+    watcher = watch("")
+    watcher.soon(lambda: f"one: latency-target cgroup#{a} 2000" in fake.sent)
+    (fake.root / "refuse").write_text("latency-target not now\n")
+    file.write_text("")
+    watcher.soon(lambda: "not now" in watcher.said)
+    (fake.root / "refuse").unlink()
+    watcher.weigh("a", 260)
+    watcher.sends("a", 260)
+    watcher.soon(lambda: f"one: latency-target cgroup#{a} default" in fake.sent)
+
+
+def test_watch_of_latency_that_is_configured(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """The configuration goes first, and what nobody asks for is left alone."""
+    number = fake.cgroup("b")
+    text = f"1 groups\n1 0 root weight=100 set=0\n2 1 cgroup#{fake.cgroup('a')} weight=100 set=0 "
+    fake.answer("one", "groups", text + "path=/a latency=9\nend\n")
+    (fake.root / "cgroup/b/io.latency").write_text("253:1 target=2000\n")
+    watcher = watch("[group /b]\nlatency = 3ms\n")
+    watcher.weigh("b", 300)
+    watcher.sends("b", 300)
+    assert fake.told("latency-target") == [f"one: latency-target cgroup#{number} 3000"]

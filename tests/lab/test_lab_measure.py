@@ -23,7 +23,7 @@ from lab.measure import (
     shares,
     summary,
 )
-from lab.scenario import Disk, Group, Job, Setting
+from lab.scenario import PLAIN_POOL, Disk, Group, Job, Setting
 
 
 def group(name: str, weight: int = 100, path: str = "") -> Group:
@@ -43,7 +43,7 @@ def steady(rate: float, start: float, end: float, size: int = 1000) -> Trace:
 
 def observation(groups: list[Group], traces: dict[str, list[Trace]], **more: Any) -> Observation:
     jobs = tuple(Job(name, name, "", ((0, 1),) * len(each), {}) for name, each in traces.items())
-    setting = Setting("", Disk("cloud", {}), "bytes", (), tuple(groups), jobs)
+    setting = Setting("", Disk("cloud", {}), PLAIN_POOL, (), tuple(groups), jobs)
     found = {(name, i): one for name, each in traces.items() for i, one in enumerate(each)}
     return Observation(setting, **({"seconds": 10, "settle": 0.5, "traces": found} | more))
 
@@ -82,7 +82,7 @@ def test_shares_follow_the_tree() -> None:
         group("y", 300, "/a/y"),
         group("b", 100),
     ]
-    setting = Setting("", Disk("hdd", {}), "bytes", (), tuple(groups), ())
+    setting = Setting("", Disk("hdd", {}), PLAIN_POOL, (), tuple(groups), ())
     assert shares(setting, ["x", "y", "b"]) == pytest.approx({"x": 1 / 6, "y": 1 / 2, "b": 1 / 3})
     # An idle sibling's share is its siblings', not everybody's.
     assert shares(setting, ["x", "b"]) == pytest.approx({"x": 2 / 3, "b": 1 / 3})
@@ -221,7 +221,7 @@ def test_durations() -> None:
 
 def test_a_chain_that_did_not_end_has_no_duration() -> None:
     job = Job("a", "a", "", ((0, 5), (5, 9)), {"number_ios": 3})
-    setting = Setting("", Disk("hdd", {}), "bytes", (), (group("a"),), (job,))
+    setting = Setting("", Disk("hdd", {}), PLAIN_POOL, (), (group("a"),), (job,))
     traces = {("a", 0): trace([2, 3, 4]), ("a", 1): trace([6, 7])}
     obs = Observation(setting, 10, 0.5, traces)
     assert value(obs, "duration_mean_s", "a") == math.inf
@@ -250,7 +250,7 @@ def test_reading_what_fio_leaves(tmp_path: Path) -> None:
     result = {"origin_ms": origin, "samples": [], "notes": ["so it is"], "disk": {"a": [1.5, 0, 0]}}
     (tmp_path / "result.json").write_text(json.dumps(result))
     jobs = (Job("a", "a", "", ((0, 1), (2, 3)), {}), Job("b", "b", "", ((0, 1),), {}))
-    setting = Setting("", Disk("hdd", {}), "bytes", (), (group("a"), group("b")), jobs)
+    setting = Setting("", Disk("hdd", {}), PLAIN_POOL, (), (group("a"), group("b")), jobs)
     obs = observe(tmp_path, setting, 10, 0.5)
     both = obs.trace("a")
     assert list(both.at_s) == pytest.approx([1.2, 1.5]) and list(both.write) == [1, 0]

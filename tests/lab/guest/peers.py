@@ -15,7 +15,6 @@ BFQ_MAX_WEIGHT = 1000
 MIB = 1 << 20
 PLAIN = {"hdd": "mq-deadline"}  # else none
 SLICES_MS = {"hdd": 120}  # what iobandctl chooses for disks that say that they rotate
-NOT_YET = "ioband has no such feature yet: "
 
 
 class Peer:
@@ -121,8 +120,9 @@ def ioband(peer: Peer) -> None:
                 rate = round(group[f"{bound}_mibps"] * MIB)
                 words = (bound, name, f"rbps={rate}", f"wbps={rate}")
                 stack.run("dmsetup", "message", first, "0", *words)
-    if any(group["latency_ms"] for group in peer.groups):
-        peer.notes.append(f"{NOT_YET}a latency target")
+    if experiment["target_ms"]:
+        target = str(round(experiment["target_ms"] * 1000))
+        stack.run("dmsetup", "message", first, "0", "latency-target", "root", target)
 
 
 PEERS: dict[str, Callable[[Peer], None]] = {

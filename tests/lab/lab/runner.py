@@ -26,7 +26,7 @@ from harness.module import REPO
 from .kernel import LabKernel, get_lab_kernel
 from .measure import Observation, observe
 from .module import build_lab_module
-from .scenario import IDLE_DEVICE, Disk, Group, Job, Run, Scenario, Setting
+from .scenario import IDLE_DEVICE, PLAIN_POOL, Disk, Group, Job, Run, Scenario, Setting
 from .uml import ExperimentError, run_experiment
 
 GUEST = REPO / "tests/lab/guest"
@@ -39,7 +39,7 @@ READ_BY = {
     "io.latency": ("latency_ms",),
     "io.max": ("max_mibps",),
     "io.prio": ("prio_class",),
-    "ioband": ("weight", "min_mibps", "max_mibps", "latency_ms"),
+    "ioband": ("weight", "min_mibps", "max_mibps"),
 }
 TIMEOUT_S = 900
 
@@ -95,7 +95,7 @@ class Experiment:
             "jobs": [vars(job) for job in setting.jobs],
             "peer": self.peer,
             "on_lv": self.on_lv,
-            "measure": setting.measure if self.peer == "ioband" else "",
+            **(vars(setting.pool) if self.peer == "ioband" else {"measure": ""}),
             "seconds": self.seconds,
             "sample_ms": self.sample_ms,
             "memory_mib": MEMORY_MIB,
@@ -160,7 +160,7 @@ def only(setting: Setting, subject: str) -> Setting:
     jobs = tuple(setting.members(subject))
     groups = tuple(group for group in setting.groups if group.name in {job.group for job in jobs})
     groups = tuple(replace(group, weight=100) for group in groups)
-    return replace(setting, variant="", measure="bytes", groups=groups, jobs=jobs)
+    return replace(setting, variant="", pool=PLAIN_POOL, groups=groups, jobs=jobs)
 
 
 def experiment(
@@ -225,7 +225,7 @@ def calibration(disk: Disk) -> Experiment:
         options = {"rw": rw, "bs": bs, "iodepth": depth}
         jobs.append(Job(name, "all", "", ((start, end),), options))
     group = Group("all", "/all", 100, 0, 0, 0, "")
-    setting = Setting("", disk, "bytes", (), (group,), tuple(jobs))
+    setting = Setting("", disk, PLAIN_POOL, (), (group,), tuple(jobs))
     seconds = len(jobs) * (length + 2)
     queue = (("nomerges", "1"),)
     return Experiment("io.cost", setting, "none", False, "", seconds, 0, 0, queue)

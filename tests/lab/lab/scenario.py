@@ -56,6 +56,14 @@ class Volume:
 
 
 @dataclass(frozen=True)
+class Pool:
+    """What is set for ioband's pool."""
+
+    measure: str
+    target_ms: float
+
+
+@dataclass(frozen=True)
 class Group:
     """A cgroup and what it is promised."""
 
@@ -79,13 +87,16 @@ class Job:
     fio: dict[str, Option]
 
 
+PLAIN_POOL = Pool("bytes", 0)
+
+
 @dataclass(frozen=True)
 class Setting:
     """One variant of a scenario, with every value in its place."""
 
     variant: str
     disk: Disk
-    measure: str  # of ioband's pool
+    pool: Pool
     volumes: tuple[Volume, ...]
     groups: tuple[Group, ...]
     jobs: tuple[Job, ...]
@@ -261,10 +272,13 @@ def _read_disk(table: _Table) -> Disk:
     return disk
 
 
-def _read_measure(table: _Table) -> str:
-    measure = table.choice("measure", MEASURES, "bytes")
-    table.end("measure")
-    return measure
+def _read_pool(table: _Table) -> Pool:
+    pool = Pool(
+        table.choice("measure", MEASURES, PLAIN_POOL.measure),
+        table.number("target_ms", 0, 1e4, PLAIN_POOL.target_ms),
+    )
+    table.end("measure and target_ms")
+    return pool
 
 
 def _read_volume(table: _Table) -> Volume:
@@ -357,7 +371,7 @@ def _unique(where: str, kind: str, names: list[str]) -> None:
 
 def _read_setting(variant: str, table: _Table, seconds: float) -> Setting:
     disk = _read_disk(table.table("disk"))
-    measure = _read_measure(_Table(f"{table.where}pool.", table.take("pool", {})))
+    pool = _read_pool(_Table(f"{table.where}pool.", table.take("pool", {})))
     volumes = [_read_volume(each) for each in table.tables("volume", [])]
     groups = [group for each in table.tables("group") for group in _read_groups(each)]
     _unique(table.where, "volume", [volume.name for volume in volumes])
@@ -366,7 +380,7 @@ def _read_setting(variant: str, table: _Table, seconds: float) -> Setting:
         job for each in table.tables("job") for job in _read_jobs(each, groups, volumes, seconds)
     ]
     _unique(table.where, "job", [job.name for job in jobs])
-    return Setting(variant, disk, measure, tuple(volumes), tuple(groups), tuple(jobs))
+    return Setting(variant, disk, pool, tuple(volumes), tuple(groups), tuple(jobs))
 
 
 def _read_run(table: _Table, variants: tuple[str, ...], default: Run | None) -> Run:

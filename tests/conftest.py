@@ -10,6 +10,9 @@ from _pytest.terminal import TerminalReporter
 from harness.splats import splats_of
 
 SPLATS: list[str] = []
+# What failed and was tried again: its name, and how it failed.
+RETRIED: list[tuple[str, str]] = []
+RETRIED_LINES = 40
 # More tests than that in one kind of guest, and there are two guests of it.
 GROUP_MAX = 100
 
@@ -61,8 +64,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Collect what the tests noted, of every try."""
+    """Collect what the tests noted, and why they failed, of every try."""
     SPLATS.extend(text for text in splats_of(report) if text not in SPLATS)
+    if report.outcome == "rerun":
+        RETRIED.append((f"{report.nodeid} ({report.when})", report.longreprtext))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -72,7 +77,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Say what the kernels complained of, in whichever try it was."""
+    """Say what the kernels complained of, in whichever try it was, and what was tried again."""
+    if RETRIED:
+        terminalreporter.section("failed, and tried again")
+        for name, text in RETRIED:
+            terminalreporter.line(name, bold=True)
+            for line in text.splitlines()[-RETRIED_LINES:]:
+                terminalreporter.line(f"    {line}")
     if SPLATS:
         terminalreporter.section("kernel messages and guests that died")
         for line in SPLATS:

@@ -244,6 +244,8 @@ def verifying(guest: Guest) -> Iterator[None]:
 @pytest.fixture
 def machine(guest: Guest, packages: Packages, later: Packages) -> Iterator[Machine]:
     """A machine on which the packages are installed, and which boots anew when all is done."""
+    if guest.run(LEFT, timeout=300).out:  # of tests before this one
+        guest.reboot()
     machine = Machine(guest)
     machine.build(packages, later)
     machine.prepare(packages)

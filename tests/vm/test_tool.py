@@ -51,15 +51,17 @@ DEVICE = {
 STATUS = {
     **dict.fromkeys(("name", "pool", "mode", "measure", "state"), str),
     **dict.fromkeys(("devices", "groups", "active", "depth", "piece_bytes", "slice_ms"), int),
+    "brake_bytes_per_s": int,
     **dict.fromkeys(("inflight_ios", "inflight_bytes", "held_ios", "held_bytes"), int),
 }
 WEIGHT = {"pool": str, "device": str | None, "group": str, "weight": int, "set": bool}
 MAX_RATES = dict.fromkeys(("max_rbps", "max_wbps", "max_riops", "max_wiops"), int | None)
 MIN_RATES = dict.fromkeys(("min_rbps", "min_wbps", "min_riops", "min_wiops"), int | None)
 RATES = {**MAX_RATES, **MIN_RATES}
+LATENCY = {"latency_us": int | None}
 MAXIMUM = {"pool": str, "device": str | None, "group": str, **MAX_RATES}
 MINIMUM = {"pool": str, "device": str | None, "group": str, **MIN_RATES}
-SAVED = {"pool": str, "device": str | None, "group": str, "weight": int | None, **RATES}
+SAVED = {"pool": str, "device": str | None, "group": str, "weight": int | None, **RATES, **LATENCY}
 GROUP = {
     "name": str,
     "type": str,
@@ -68,6 +70,7 @@ GROUP = {
     "weight": int | None,
     "set": bool | None,
     **RATES,
+    **LATENCY,
 }
 TIMES = ("wait_avg", "wait_p50", "wait_p99", "service_avg", "service_p50", "service_p99")
 STAT = {
@@ -672,7 +675,7 @@ def test_weights_come_back(tool: Tool, volumes: Volumes) -> None:
     pool = volumes.disk.removeprefix("/dev/")
     lines = [
         f"pool={pool} group=root weight=70 max=max,max,9,max min=5,0,9,0",
-        f"pool={pool} device=d2 group=device weight=9 max=1000000000000,1,max,max min=0,1,0,0",
+        f"pool={pool} device=d2 group=device weight=9 max=1099511627776,1,max,max min=0,1,0,0",
     ]
     for number in range(1, MANY + 1):
         tree = " device=d2" if number % 3 == 0 else ""

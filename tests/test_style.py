@@ -2,6 +2,7 @@
 """The checks of "make check", one test each."""
 
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -19,3 +20,9 @@ def test_style(check: str) -> None:
 
 def test_one_version() -> None:
     assert len(set(versions().values())) == 1, versions()
+
+
+def test_names_of_tests() -> None:
+    """pytest takes a file for a module of its name alone, and collects one of two namesakes."""
+    names = Counter(path.name for path in (REPO / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []

@@ -400,7 +400,7 @@ def test_errors_reach_who_asked_and_nobody_else(ioband: Guest) -> None:
     guest = ioband
     guest.expect_dmesg("I/O error|Buffer I/O")
     with (
-        null_blk(guest, size_mib=64, **SLOW) as disk,
+        null_blk(guest, size_mib=64, irqmode=2, completion_nsec=4_000_000) as disk,
         DmDevice(
             guest, "holed", f"0 8192 linear {disk} 0\n8192 8192 error\n16384 8192 linear {disk} 0"
         ) as holed,
@@ -412,8 +412,8 @@ def test_errors_reach_who_asked_and_nobody_else(ioband: Guest) -> None:
         healthy = start_load(b, good.path, iodepth=8)
         sick = a.run(
             f"fio --name=e --filename={bad.path} --direct=1 --thread=1 --rw=read --bs=16k "
-            "--size=12m --ioengine=libaio --iodepth=8 --continue_on_error=all "
-            "--output-format=json; true"
+            "--size=12m --ioengine=libaio --iodepth=8 --iodepth_batch=8 "
+            "--continue_on_error=all --output-format=json; true"
         )
         assert json.loads(sick.out[sick.out.index("{") :])["jobs"][0]["total_err"] == 256
         assert rate(guest, good, "/b") > 500 / guest.patience

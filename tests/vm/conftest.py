@@ -106,12 +106,15 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
         return
     left = clean(machine)
     bad = complaints(machine.dmesg(), machine.expected)
-    if bad or (left and clean(machine)) or lockdep_is_off(machine):
+    failed = request.node.stash.get(FAILED, False)
+    # What a test that failed has on disks would be there for the next.
+    on_disks = failed and machine.got_disks
+    if bad or on_disks or (left and clean(machine)) or lockdep_is_off(machine):
         machines.drop(machine)
     problems = [f"kernel: {text}" for text in bad]
     for text in problems:
         note_splat(request.node, text)
-    if not request.node.stash.get(FAILED, False):  # one that failed could not clean up
+    if not failed:  # one that failed could not clean up
         problems += [f"left behind: {text}" for text in left]
     if problems:
         pytest.fail("\n".join(problems), pytrace=False)

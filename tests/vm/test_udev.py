@@ -143,7 +143,7 @@ class Machine:
 
 @pytest.fixture
 def machine(ioband: Guest) -> Iterator[Machine]:
-    """A machine that wraps the disk, which is not there yet and has a file system."""
+    """A machine that wraps the disk, which is not there yet."""
     machine = Machine(ioband)
     machine.install()
     yield machine

@@ -117,6 +117,7 @@ class Guest:
         self.alive = False
         self.expected: list[str] = []
         self.death_expected = False
+        self.got_disks = False  # since its first boot, that may be there still
         self.boot_state = ""
         self._answers: dict[int, dict[str, Any]] = {}
         self._numbers = itertools.count(1)
@@ -382,6 +383,7 @@ class Guest:
         mbps it is a solid-state disk of that many MB/s, and on bus "scsi".
         """
         self._machine.plug(name, size_mib, bus, mbps)
+        self.got_disks = True
 
     def unplug(self, name: str) -> None:
         """Pull a disk out that was plugged in; the guest sees it a moment later."""

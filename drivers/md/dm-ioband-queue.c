@@ -820,14 +820,23 @@ static bool pass_open(struct ioband_io *io, struct ioband_group *group)
 	return true;
 }
 
-/* Under RCU: the group of a bio, if it has one.  By cgroup is the common way. */
-static struct ioband_group *find_group_of_css(struct ioband_scope *scope, struct bio *bio, bool own)
+/* Under RCU: the group of a cgroup, if it was active lately. */
+static struct ioband_group *find_recent_css(struct ioband_scope *scope,
+					    const struct cgroup_subsys_state *css)
 {
-	struct cgroup_subsys_state *css = likely(own) ? ioband_owner_of_task() : bio_blkcg_css(bio);
 	struct ioband_group *group =
 		rcu_dereference_sched(scope->recent[ioband_recent_slot(css->id)]);
 
-	if (likely(group && group->key.owner == css))
+	return likely(group && group->key.owner == css) ? group : NULL;
+}
+
+/* Under RCU: the group of a bio by its cgroup, if it has one. */
+static struct ioband_group *find_group_of_css(struct ioband_scope *scope, struct bio *bio, bool own)
+{
+	struct cgroup_subsys_state *css = own ? ioband_owner_of_task() : bio_blkcg_css(bio);
+	struct ioband_group *group = find_recent_css(scope, css);
+
+	if (group)
 		return group;
 	if (!css->parent)
 		return scope->group;
@@ -844,6 +853,26 @@ static noinline struct ioband_group *find_group_of_task(struct ioband_scope *sco
 		return scope->group;
 	ioband_owner_key(&key, mode, bio);
 	return find_recent(scope, &key) ?: ioband_group_find(scope, &key);
+}
+
+/* Any bio: the group is looked for, and the lock taken if the bio must not just go. */
+static noinline int enter_any(struct ioband_target *target, struct ioband_io *io,
+			      struct bio *bio, bool own)
+{
+	const enum ioband_mode mode = READ_ONCE(target->member->mode);
+	struct ioband_scope *scope = ioband_scope_of(target->member, mode);
+	struct ioband_group *group;
+	bool passed;
+
+	rcu_read_lock_sched();
+	group = likely(ioband_mode_is_cgroup(mode)) ? find_group_of_css(scope, bio, own) :
+						      find_group_of_task(scope, mode, bio);
+	passed = likely(group) && pass_open(io, group);
+	rcu_read_unlock_sched();
+	if (!passed)
+		return enter_locked(target, io, bio, mode, own);
+	io->start_ns = ktime_get_ns();
+	return DM_MAPIO_REMAPPED;
 }
 
 /**
@@ -863,18 +892,23 @@ int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struc
 		       bool own)
 {
 	const enum ioband_mode mode = READ_ONCE(target->member->mode);
-	struct ioband_scope *scope = ioband_scope_of(target->member, mode);
-	struct ioband_group *group;
-	bool passed;
+	bool passed = false;
 
-	/* Cheaper than rcu_read_lock(), and so few instructions need no other. */
+	/*
+	 * What is most common calls nothing, so that the compiler has nothing to save.
+	 * Cheaper than rcu_read_lock(), and so few instructions need no other.
+	 */
 	rcu_read_lock_sched();
-	group = likely(ioband_mode_is_cgroup(mode)) ? find_group_of_css(scope, bio, own) :
-						      find_group_of_task(scope, mode, bio);
-	passed = likely(group) && pass_open(io, group);
+	if (likely(own && ioband_mode_is_cgroup(mode))) {
+		struct cgroup_subsys_state *css = ioband_owner_of_task();
+		struct ioband_group *group =
+			find_recent_css(ioband_scope_of(target->member, mode), css);
+
+		passed = likely(group) && pass_open(io, group);
+	}
 	rcu_read_unlock_sched();
 	if (unlikely(!passed))
-		return enter_locked(target, io, bio, mode, own);
+		return enter_any(target, io, bio, own);
 	io->start_ns = ktime_get_ns();
 	return DM_MAPIO_REMAPPED;
 }

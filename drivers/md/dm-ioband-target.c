@@ -183,10 +183,11 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 
 static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error)
 {
-	struct ioband_io *io = ioband_io_of(bio);
+	struct ioband_io *io;
 
 	if (unlikely(bio->bi_opf & (REQ_PREFLUSH | REQ_FUA)))
-		ioband_flush_tell(io->target, bio, error);
+		ioband_flush_tell(ti->private, bio, error);
+	io = ioband_io_of(bio);
 	if (io->group)
 		ioband_queue_done(io);
 	return DM_ENDIO_DONE;

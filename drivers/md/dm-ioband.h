@@ -774,15 +774,17 @@ static inline void ioband_stats_count_time(struct ioband_histogram __percpu *his
  */
 static inline void ioband_stats_completed(struct ioband_io *io, u64 now_ns)
 {
+	const struct ioband_stats *stats = io->stats;
 	/* Pairs with the release of who made them. */
-	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&io->stats->hist);
-	struct ioband_counters __percpu *counters = &io->stats->cpu->dir[io->dir];
+	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&stats->hist);
+	const u8 dir = io->dir;
+	struct ioband_counters __percpu *counters = &stats->cpu->dir[dir];
 	const u64 service_ns = now_ns - io->start_ns;
 
 	this_cpu_inc(counters->ios);
 	this_cpu_add(counters->bytes, io->bytes);
 	if (likely(hist))
-		ioband_stats_count_time(&hist->service[io->dir], service_ns);
+		ioband_stats_count_time(&hist->service[dir], service_ns);
 	else
 		this_cpu_add(counters->service_ns, service_ns);
 }

@@ -35,15 +35,7 @@ static void begin(void)
 
 static struct scene_group *add(int up, u32 weight, const struct sim_workload *work)
 {
-	struct scene_group *leaf = scene_add_leaf(&scene, up, weight);
-
-	scene_load(&scene, leaf, work);
-	return leaf;
-}
-
-static struct ioband_ent *ent_of(struct scene_group *group)
-{
-	return group->leaf ? &group->sim.leaf.ent : &group->node.ent;
+	return scene_add_loaded(&scene, up, weight, work);
 }
 
 static void want_ent(int i, struct ioband_ent *ent, u64 target_ns)
@@ -56,7 +48,7 @@ static void want_ent(int i, struct ioband_ent *ent, u64 target_ns)
 /* The i-th that has one. */
 static void want(int i, struct scene_group *group, u64 target_ns)
 {
-	want_ent(i, ent_of(group), target_ns);
+	want_ent(i, scene_ent(group), target_ns);
 }
 
 /* Bytes a second, and what an I/O took in the mean. */
@@ -287,7 +279,7 @@ static void it_ends_with_the_target(void **state)
 	want(0, leaves[0], USEC);
 	settle_and_watch(leaves, got, 2);
 	assert_between(got[1].bps, 0, 40 * MB);
-	ioband_aim_remove(&scene.pool.core, ent_of(leaves[0]));
+	ioband_aim_remove(&scene.pool.core, scene_ent(leaves[0]));
 	assert_int_equal(scene.pool.core.aiming, 0);
 	assert_int_equal(scene.pool.core.brake.clock.rate, 0);
 	watch(leaves, got, 2, NSEC_PER_SEC);
@@ -385,7 +377,7 @@ static void what_is_promised_goes(void **state)
 	leaves[0] = add(SCENE_ROOT, 100, &reader);
 	leaves[1] = add(SCENE_ROOT, 1, &deep);
 	ioband_floor_init(&floor);
-	ioband_floor_set(&scene.pool.core, ent_of(leaves[1]), &floor, &rates,
+	ioband_floor_set(&scene.pool.core, scene_ent(leaves[1]), &floor, &rates,
 			 leaves[1]->sim.leaf.inflight, 0);
 	ioband_floor_recount(&scene.pool.core, leaves[1]->sim.leaf.inflight);
 	want(0, leaves[0], USEC);
@@ -407,7 +399,7 @@ static void a_maximum_holds(void **state)
 	leaves[0] = add(SCENE_ROOT, 100, &deep);
 	leaves[1] = add(SCENE_ROOT, 100, &deep);
 	ioband_cap_init(&cap);
-	ioband_cap_set(&scene.pool.core, ent_of(leaves[0]), &cap, &rates, 0);
+	ioband_cap_set(&scene.pool.core, scene_ent(leaves[0]), &cap, &rates, 0);
 	want(0, leaves[0], USEC);
 	settle_and_watch(leaves, got, 2);
 	assert_between(got[0].bps, 0.97 * MB, 1.03 * MB);
@@ -430,7 +422,7 @@ static void a_maximum_holds_nobody_else(void **state)
 	leaves[2] = add(SCENE_ROOT, 100, &deep);
 	leaves[3] = add(SCENE_ROOT, 100, &reader);
 	ioband_cap_init(&cap);
-	ioband_cap_set(&scene.pool.core, ent_of(leaves[0]), &cap, &rates, 0);
+	ioband_cap_set(&scene.pool.core, scene_ent(leaves[0]), &cap, &rates, 0);
 	want(0, leaves[0], MSEC);
 	want(1, leaves[1], MSEC);
 	want(2, leaves[3], 1);
@@ -501,7 +493,7 @@ static void waiting_for_a_maximum_is_not_late(void **state)
 		leaves[1] = add(SCENE_ROOT, 100, &deep);
 		leaves[2] = add(scene_index(&scene, node), 1000, &reader);
 		ioband_cap_init(&cap);
-		ioband_cap_set(&scene.pool.core, ent_of(leaves[0]), &cap, &rates[above], 0);
+		ioband_cap_set(&scene.pool.core, scene_ent(leaves[0]), &cap, &rates[above], 0);
 		if (above)
 			want(0, node, 100 * MSEC);
 		else
@@ -647,7 +639,7 @@ static void change_something(struct sim_random *random)
 	const u64 target_ns = USEC << random_below(random, 20);
 	struct scene_group *group = some_group(random, false);
 	struct ioband_ent *root = &scene.pool.core.root.ent;
-	struct ioband_ent *ent = random_below(random, 8) ? ent_of(group) : root;
+	struct ioband_ent *ent = random_below(random, 8) ? scene_ent(group) : root;
 	const int i = ent == root ? SCENE_GROUPS_MAX - 1 : scene_index(&scene, group);
 
 	switch (random_below(random, 4)) {

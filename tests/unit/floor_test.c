@@ -34,15 +34,7 @@ static void begin(void)
 
 static struct scene_group *add(int up, u32 weight, const struct sim_workload *work)
 {
-	struct scene_group *leaf = scene_add_leaf(&scene, up, weight);
-
-	scene_load(&scene, leaf, work);
-	return leaf;
-}
-
-static struct ioband_ent *ent_of(struct scene_group *group)
-{
-	return group->leaf ? &group->sim.leaf.ent : &group->node.ent;
+	return scene_add_loaded(&scene, up, weight, work);
 }
 
 /* Of a leaf; nodes are promised something before anything is in flight. */
@@ -66,7 +58,7 @@ static void recount(void)
 static void promise_rates(int i, struct scene_group *group, const struct ioband_rates *rates)
 {
 	ioband_floor_init(&floors[i]);
-	ioband_floor_set(&scene.pool.core, ent_of(group), &floors[i], rates, inflight_of(group),
+	ioband_floor_set(&scene.pool.core, scene_ent(group), &floors[i], rates, inflight_of(group),
 			 scene.clock.now_ns);
 	recount();
 }
@@ -79,7 +71,7 @@ static void promise(int i, struct scene_group *group, u64 bps)
 
 static void take_away(struct scene_group *group)
 {
-	ioband_floor_remove(&scene.pool.core, ent_of(group));
+	ioband_floor_remove(&scene.pool.core, scene_ent(group));
 	recount();
 }
 
@@ -360,7 +352,7 @@ static void held_back_below_is_not_late(void **state)
 	leaves[1] = add(SCENE_ROOT, 1000, &deep);
 	promise(0, node, 50 * MB);
 	ioband_cap_init(&cap);
-	ioband_cap_set(&scene.pool.core, ent_of(leaves[0]), &cap, &rates, 0);
+	ioband_cap_set(&scene.pool.core, scene_ent(leaves[0]), &cap, &rates, 0);
 	settle_and_watch(leaves, got, 2);
 	assert_near(got[0].mean, 5 * MB, 0.02);
 	assert_least(got[1].mean, 93 * MB);
@@ -449,7 +441,7 @@ static void a_maximum_wins(void **state)
 	leaves[1] = add(SCENE_ROOT, 100, &deep);
 	promise(0, leaves[0], 40 * MB);
 	ioband_cap_init(&cap);
-	ioband_cap_set(&scene.pool.core, ent_of(leaves[0]), &cap, &rates, 0);
+	ioband_cap_set(&scene.pool.core, scene_ent(leaves[0]), &cap, &rates, 0);
 	settle_and_watch(leaves, got, 2);
 	assert_near(got[0].mean, 20 * MB, 0.01);
 	assert_near(got[1].mean, 80 * MB, 0.01);

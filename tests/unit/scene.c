@@ -70,15 +70,29 @@ struct scene_group *scene_add_leaf(struct scene *scene, int up, u32 weight)
 	return group;
 }
 
+struct scene_group *scene_add_loaded(struct scene *scene, int up, u32 weight,
+				     const struct sim_workload *work)
+{
+	struct scene_group *leaf = scene_add_leaf(scene, up, weight);
+
+	scene_load(scene, leaf, work);
+	return leaf;
+}
+
 int scene_index(const struct scene *scene, const struct scene_group *group)
 {
 	return group - scene->groups;
 }
 
+struct ioband_ent *scene_ent(struct scene_group *group)
+{
+	return group->leaf ? &group->sim.leaf.ent : &group->node.ent;
+}
+
 void scene_set_weight(struct scene_group *group, u32 weight)
 {
 	group->weight = weight;
-	ioband_ent_set_weight(group->leaf ? &group->sim.leaf.ent : &group->node.ent, weight);
+	ioband_ent_set_weight(scene_ent(group), weight);
 }
 
 void scene_load(struct scene *scene, struct scene_group *leaf, const struct sim_workload *work)

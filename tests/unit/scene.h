@@ -42,7 +42,11 @@ void scene_init(struct scene *scene, const char *device, u32 limit, enum ioband_
 void scene_free(struct scene *scene);
 struct scene_group *scene_add_node(struct scene *scene, int up, u32 weight);
 struct scene_group *scene_add_leaf(struct scene *scene, int up, u32 weight);
+/* With a load. */
+struct scene_group *scene_add_loaded(struct scene *scene, int up, u32 weight,
+				     const struct sim_workload *work);
 int scene_index(const struct scene *scene, const struct scene_group *group);
+struct ioband_ent *scene_ent(struct scene_group *group);
 void scene_set_weight(struct scene_group *group, u32 weight);
 
 /* A load that always has bios waiting, of @bytes, or some of @large_bytes. */

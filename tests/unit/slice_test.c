@@ -39,10 +39,7 @@ static void begin(enum ioband_measure measure)
 
 static struct scene_group *add(int up, u32 weight, const struct sim_workload *work)
 {
-	struct scene_group *leaf = scene_add_leaf(&scene, up, weight);
-
-	scene_load(&scene, leaf, work);
-	return leaf;
+	return scene_add_loaded(&scene, up, weight, work);
 }
 
 /* Bytes of a load that has a disk to itself. */

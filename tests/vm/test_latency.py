@@ -11,13 +11,13 @@ import pytest
 from harness.cgroup import Cgroup
 from harness.compete import DISK
 from harness.devices import null_blk
+from harness.disturb import verified
 from harness.guest import Guest
 from harness.ioband import Ioband
 from harness.load import Load, Stream
 
 pytestmark = pytest.mark.guest(icount=True)
 
-MIB = 1 << 20
 # Eight at a time at a disk that does two in 2 ms: a read takes 8 ms beside others.
 DEPTH = 8
 
@@ -109,35 +109,11 @@ def test_who_is_alone_is_not_held_back(ioband: Guest) -> None:
 
 def test_nothing_is_lost_with_a_target(ioband: Guest) -> None:
     """Given, changed and taken away, suspended either way, reloaded, under load; all verify."""
-    guest = ioband
-    with (
-        null_blk(guest, size_mib=64, memory_backed=1, irqmode=2, completion_nsec=500_000) as below,
-        Ioband(guest, "d", below, depth="4/65536") as device,
-        Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
-    ):
-        jobs = [
-            group.start(
-                [
-                    "fio", "--name=v", f"--filename={device.path}", "--rw=randrw", "--bs=16k",
-                    f"--offset={32 * index}m", "--size=32m", "--direct=1", "--ioengine=libaio",
-                    "--iodepth=32", "--thread=1", "--verify=crc32c", "--verify_fatal=1",
-                ]
-            )
-            for index, group in enumerate((a, b))
-        ]  # fmt: skip
-        device.set_max(b, wbps=1000 * MIB)  # whose memory is that of the target
-        for turn in range(8):
-            device.set_latency(a, 1 << turn)
-            device.set_latency(b, 1 if turn % 2 else "default")
-            device.set_latency("root", 1 if turn % 3 else "default")
-            guest.sleep(0.05)
-            device.suspend(noflush=bool(turn % 2))
-            assert device.info().held.ios == 0
-            device.resume()
-            if turn % 3 == 0:
-                device.reload(device.line())
-        for job in jobs:
-            job.wait(120)
-        status = device.info()
-    assert (status.held, status.inflight) == ((0, 0), (0, 0))
+
+    def wish(device: Ioband, groups: tuple[Cgroup, Cgroup], turn: int) -> None:
+        a, b = groups
+        device.set_latency(a, 1 << turn)
+        device.set_latency(b, 1 if turn % 2 else "default")
+        device.set_latency("root", 1 if turn % 3 else "default")
+
+    verified(ioband, "randrw", wish)

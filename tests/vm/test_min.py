@@ -11,6 +11,7 @@ import pytest
 from harness.cgroup import Cgroup
 from harness.compete import DISK, DISK_IOPS, running
 from harness.devices import null_blk
+from harness.disturb import verified
 from harness.guest import Guest
 from harness.ioband import Ioband
 from harness.load import Load, Stream
@@ -88,34 +89,10 @@ def test_below_others_and_one_way_only(ioband: Guest) -> None:
 
 def test_nothing_is_lost_with_a_minimum(ioband: Guest) -> None:
     """Given, changed and taken away, suspended either way, reloaded, under load; all verify."""
-    guest = ioband
-    with (
-        null_blk(guest, size_mib=64, memory_backed=1, irqmode=2, completion_nsec=500_000) as below,
-        Ioband(guest, "d", below, depth="4/65536") as device,
-        Cgroup(guest, "a") as a,
-        Cgroup(guest, "b") as b,
-    ):
-        jobs = [
-            group.start(
-                [
-                    "fio", "--name=v", f"--filename={device.path}", "--rw=randwrite", "--bs=16k",
-                    f"--offset={32 * index}m", "--size=32m", "--direct=1", "--ioengine=libaio",
-                    "--iodepth=32", "--thread=1", "--verify=crc32c", "--verify_fatal=1",
-                ]
-            )
-            for index, group in enumerate((a, b))
-        ]  # fmt: skip
-        device.set_max(b, wbps=1000 * MIB)  # whose memory is that of the minimum
-        for turn in range(8):
-            device.set_min(a, wiops=1 + 300 * turn, rbps=turn << 20)
-            device.set_min(b, **({"wbps": MIB << turn} if turn % 2 else {}))
-            guest.sleep(0.05)
-            device.suspend(noflush=bool(turn % 2))
-            assert device.info().held.ios == 0
-            device.resume()
-            if turn % 3 == 0:
-                device.reload(device.line())
-        for job in jobs:
-            job.wait(120)
-        status = device.info()
-    assert (status.held, status.inflight) == ((0, 0), (0, 0))
+
+    def wish(device: Ioband, groups: tuple[Cgroup, Cgroup], turn: int) -> None:
+        a, b = groups
+        device.set_min(a, wiops=1 + 300 * turn, rbps=turn << 20)
+        device.set_min(b, **({"wbps": MIB << turn} if turn % 2 else {}))
+
+    verified(ioband, "randwrite", wish)

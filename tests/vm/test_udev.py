@@ -295,6 +295,7 @@ def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) 
     machine.plug(WRAPPED)
     guest.run(["sfdisk", "-q", "--wipe", "always", WRAPPED], input=",24M\n,\n")
     machine.wait(f"{WRAPPED}-part2")
+    guest.run(["udevadm", "settle"])  # kpartx may look at them once more
     guest.run(["mkfs.ext4", "-q", "-U", UUID, f"{WRAPPED}-part2"])
     guest.run(["vgcreate", "-y", "vg0", f"{WRAPPED}-part1"])
     guest.run(["lvcreate", "-y", "-n", "lv0", "-L", "12M", "vg0"])

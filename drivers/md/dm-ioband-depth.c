@@ -364,13 +364,16 @@ static bool gain_is_clear(const struct ioband_gain *gain, s64 pairs, s64 wanted)
 	return beyond * beyond * (pairs - 1) >= t_squared(pairs) * gain_spread(gain, pairs);
 }
 
-/* By another yard it has lost: what has changed is which bios are served. */
-static bool trial_is_contested(const struct ioband_trial *trial)
+/*
+ * By another yard it has lost, and more than it has won by this one: what has changed is
+ * which bios are served.
+ */
+static bool trial_is_contested(const struct ioband_trial *trial, s64 won)
 {
 	const struct ioband_gain *gain;
 
 	for (gain = trial->gains; gain < trial->gains + IOBAND_NR_YARDS; gain++)
-		if (gain->sum < 0 && gain_is_clear(gain, trial->pairs, 0))
+		if (gain->sum < -won && gain_is_clear(gain, trial->pairs, 0))
 			return true;
 	return false;
 }
@@ -387,7 +390,7 @@ static enum verdict trial_verdict(const struct ioband_trial *trial, enum ioband_
 	if (!try_is_up(try) && gain->last > IOBAND_DEPTH_CLEAR)
 		return HI_WINS;
 	if (trial->pairs >= least && gain_is_clear(gain, trial->pairs, wanted)) {
-		if (gain->sum > trial->pairs * wanted && !trial_is_contested(trial))
+		if (gain->sum > trial->pairs * wanted && !trial_is_contested(trial, gain->sum))
 			return HI_WINS;
 		return LO_WINS;
 	}

@@ -37,9 +37,9 @@
  *
  * Of several that are late it is for the one that is the furthest from its target, and
  * holds the others: so all are late by the same part in the end.  With a target on the
- * root, of all reads, it is all writes that are held, and reads go past them; these are not
- * owed, as what is promised is not.  However late the reads, all together write a sixteenth
- * as much.
+ * root, of all reads, it is all writes that are held, and reads go past them, by weight
+ * among themselves, in a virtual time of their own; they are not owed, as what is promised
+ * is not.  However late the reads, all together write a sixteenth as much.
  *
  * While several wait for the brake, weights decide, as anywhere.  What others wait for
  * goes, and moves the clock; what is promised (dm-ioband-floor.c) goes, too.  A maximum
@@ -57,6 +57,9 @@
 /* Who has had no read back for so long, or for so many times what they took, is not late. */
 #define IOBAND_LOOK_MAX_NS	NSEC_PER_SEC
 #define IOBAND_LOOK_MAX_READS	4
+
+/* One that a read of has not come back for so long may be waited for in vain. */
+#define IOBAND_LOOK_HUNG_NS	(10 * NSEC_PER_SEC)
 
 /* A mean is no more than twice the target and this: a read may have hung. */
 #define IOBAND_MEAN_MAX_NS	NSEC_PER_SEC
@@ -126,7 +129,11 @@ void ioband_brake_charge(struct ioband_core *core, const struct ioband_leaf *lea
 	};
 	struct ioband_brake *brake = &core->brake;
 	const u32 bytes = max(bill->bytes, IOBAND_BRAKE_BIO);
+	const struct ioband_ent *ent;
 
+	for (ent = &leaf->ent; bill->way == IOBAND_WAY_READ && ent; ent = ent_above(ent))
+		if (ent->aim)
+			ent->aim->inflight++;
 	if (brake_is_for(core, leaf) ||
 	    (brake_is_for_pool(core) && bill->way == IOBAND_WAY_READ)) {
 		brake->late_bytes += bytes;
@@ -148,6 +155,92 @@ static u64 brake_ways(const struct ioband_core *core, const struct ioband_leaf *
 	return ent_is_ahead(&leaf->ent, brake->worst->ent) ? U64_MAX : 0;
 }
 
+/* Has a leaf to wait for the brake?  In which of its ways it may go ioband_leaf_may() tells. */
+static bool brake_holds(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
+{
+	core->brake_ways = core->promised ? 0 : brake_ways(core, leaf, now_ns);
+	return core->brake_ways && !ioband_leaf_may(core, leaf);
+}
+
+/*
+ * Of a node the child with a read waiting that has had least of what goes past others.  Adds
+ * the thinkers that have had less to what is on the pipe; NULL when these fill it.  Looks at
+ * all that are live.
+ */
+static struct ioband_ent *node_passing(const struct ioband_node *node, u64 open, u32 *ios,
+				       u32 limit)
+{
+	struct ioband_ent *least = NULL;
+	struct rb_node *rb;
+
+	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
+		struct ioband_ent *ent = rb_to_ent(rb);
+
+		if (ent_shown(ent) & open &&
+		    (!least || vtime_before(ent_past(ent), ent_past(least))))
+			least = ent;
+	}
+	for (rb = rb_first_cached(&node->live); rb && least; rb = rb_next(rb)) {
+		const struct ioband_ent *ent = rb_to_ent(rb);
+
+		if (!(ent_shown(ent) & open) && vtime_before(ent_past(ent), ent_past(least)))
+			*ios += ent->thinking;
+	}
+	return *ios < limit ? least : NULL;
+}
+
+/* Whose read is the next to go past others; NULL: no one's. */
+static struct ioband_leaf *core_passing(struct ioband_core *core, u32 ios, u32 limit)
+{
+	u64 open = ioband_way_mask(IOBAND_WAY_READ);
+	struct ioband_ent *ent = &core->root.ent;
+
+	while (ent && !ent->leaf) {
+		ent = node_passing(container_of(ent, struct ioband_node, ent), open, &ios, limit);
+		if (ent)
+			open &= ent_open(ent);
+	}
+	return ent ? container_of(ent, struct ioband_leaf, ent) : NULL;
+}
+
+/* When to ask again if all who are next have to wait for the brake. */
+static u64 brake_wake_ns(const struct ioband_core *core, u64 now_ns)
+{
+	u64 wake_ns = core->brake.clock.next_ns;
+
+	if (core->promising)
+		wake_ns = min(wake_ns, ioband_floor_wake_ns(core, now_ns));
+	if (!RB_EMPTY_ROOT(&core->thinking.rb_root))
+		wake_ns = min(wake_ns, ioband_core_grace_ends(core));
+	return wake_ns;
+}
+
+/*
+ * The same if it is writes that wait.  With slices, who has the turn for going past others
+ * goes on like that until it is another one's: else it would owe what it has in it.
+ */
+static struct ioband_leaf *divert_to_reads(struct ioband_core *core, struct ioband_leaf *leaf,
+					   u32 ios, u32 limit, u64 now_ns, u64 *wake_ns)
+{
+	const bool goes_on = core->slice_ns && core->diverted == leaf;
+	const bool waits = brake_holds(core, leaf, now_ns);
+
+	core->diverted = NULL;
+	if (!waits || !leaf->ways) {
+		if (goes_on || (core->slice_ns && core->brake_ways))
+			core->diverted = leaf;
+		return leaf;
+	}
+	core->late = true;
+	leaf = core_passing(core, ios, limit);
+	if (!leaf || brake_holds(core, leaf, now_ns)) {
+		*wake_ns = brake_wake_ns(core, now_ns);
+		return NULL;
+	}
+	core->diverted = leaf;
+	return leaf;
+}
+
 /**
  * ioband_brake_divert() - who is next if somebody has to wait for the brake
  * @core: scheduler; some entity has a latency target
@@ -161,36 +254,40 @@ static u64 brake_ways(const struct ioband_core *core, const struct ioband_leaf *
  * with slices one that has a turn may have been served more than others; and reads do not
  * wait while it is writes that do.
  *
- * Return: the same leaf, if it has not to wait; another one; or NULL.  In which of its
- * ways it may go ioband_leaf_may() tells.
+ * Notes for the caller that somebody waits (@late), for ioband_leaf_may() in which ways, and
+ * for the charge if the one that is next goes past others.
+ *
+ * Return: the same leaf, if it has not to wait; another one; or NULL.
  */
 struct ioband_leaf *ioband_brake_divert(struct ioband_core *core, struct ioband_leaf *leaf,
 					u32 ios, u32 limit, u64 now_ns, u64 *wake_ns)
 {
-	const bool reads_only = brake_is_for_pool(core);
-
+	if (brake_is_for_pool(core))
+		return divert_to_reads(core, leaf, ios, limit, now_ns, wake_ns);
 	core->diverted = NULL;
-	core->brake_ways = core->promised ? 0 : brake_ways(core, leaf, now_ns);
-	if (!core->brake_ways || ioband_leaf_may(core, leaf) || (!leaf->ways && reads_only))
+	if (!brake_holds(core, leaf, now_ns))
 		return leaf;
 	core->late = true;
-	*wake_ns = core->brake.clock.next_ns;
-	if (!core->slice_ns && !reads_only)
-		return NULL;
-	leaf = ioband_leaf_below(core, &core->root.ent,
-				 reads_only ? ioband_way_mask(IOBAND_WAY_READ) : U64_MAX,
-				 ios, limit);
-	if (!leaf) {
-		if (!RB_EMPTY_ROOT(&core->thinking.rb_root))
-			*wake_ns = min(*wake_ns, ioband_core_grace_ends(core));
-		return NULL;
-	}
-	core->brake_ways = brake_ways(core, leaf, now_ns);
-	if (!ioband_leaf_may(core, leaf))
-		return NULL;
-	if (reads_only)
-		core->diverted = leaf;
-	return leaf;
+	leaf = core->slice_ns ?
+		       ioband_leaf_below(core, &core->root.ent, U64_MAX, ios, limit) : NULL;
+	if (leaf && !brake_holds(core, leaf, now_ns))
+		return leaf;
+	*wake_ns = brake_wake_ns(core, now_ns);
+	return NULL;
+}
+
+/**
+ * ioband_aim_return() - a bio of a leaf is back from the device
+ * @leaf: whose; some entity has a latency target
+ * @bill: of the bio
+ */
+void ioband_aim_return(const struct ioband_leaf *leaf, const struct ioband_bill *bill)
+{
+	const struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; bill->way == IOBAND_WAY_READ && ent; ent = ent_above(ent))
+		if (ent->aim && ent->aim->inflight)
+			ent->aim->inflight--;
 }
 
 /**
@@ -232,6 +329,14 @@ static void aim_forget(struct ioband_aim *aim, u64 now_ns)
 	aim->since_ns = now_ns;
 }
 
+/* For how long, without a read that has come back, it counts as one that reads. */
+static u64 aim_patience_ns(const struct ioband_aim *aim)
+{
+	if (aim->inflight || aim->ent->waiting & ioband_way_mask(IOBAND_WAY_READ))
+		return IOBAND_LOOK_HUNG_NS;
+	return max_t(u64, IOBAND_LOOK_MAX_NS, IOBAND_LOOK_MAX_READS * aim->mean_ns);
+}
+
 /* Return: whether it is known anew what reads take. */
 static bool aim_look(struct ioband_aim *aim, u64 now_ns)
 {
@@ -243,7 +348,7 @@ static bool aim_look(struct ioband_aim *aim, u64 now_ns)
 			      2 * aim->target_ns + IOBAND_MEAN_MAX_NS);
 		if ((aim->reads < IOBAND_LOOK_READS && ns < IOBAND_LOOK_NS) || ns < 2 * mean_ns)
 			return false;
-	} else if (ns < max_t(u64, IOBAND_LOOK_MAX_NS, IOBAND_LOOK_MAX_READS * aim->mean_ns)) {
+	} else if (ns < aim_patience_ns(aim)) {
 		return false;
 	}
 	if (aim_was_capped(aim))
@@ -389,11 +494,13 @@ void ioband_aim_init(struct ioband_aim *aim)
  * @target_ns: what its reads are to take in the mean
  * @now_ns: time
  *
- * What its reads have taken so far is forgotten.
+ * What its reads have taken so far is forgotten, unless it has that target already.
  */
 void ioband_aim_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_aim *aim,
 		    u64 target_ns, u64 now_ns)
 {
+	if (ent->aim && aim->target_ns == target_ns)
+		return;
 	if (!ent->aim) {
 		list_add_tail(&aim->aims, &core->aims);
 		core->aiming++;

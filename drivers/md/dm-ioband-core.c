@@ -94,8 +94,6 @@
  */
 #include "dm-ioband-tree.h"
 
-#define IOBAND_PACE_SHIFT	32
-
 /*
  * How much service a busy entity may be behind its node, in units of charge at
  * its own weight.  A bio of the largest usual size: one that competes normally
@@ -122,12 +120,6 @@
 
 /* A gap longer than this says that the leaf was idle, not how it thinks. */
 #define IOBAND_THINK_CAP_NS	(10 * IOBAND_GRACE_MAX_NS)
-
-/* By how much a charge, less than 2^32, advances an entity. */
-static u64 ent_vtime_of(const struct ioband_ent *ent, u64 charge)
-{
-	return charge * ent->pace >> (IOBAND_PACE_SHIFT - IOBAND_VTIME_SHIFT);
-}
 
 static void ent_weigh(struct ioband_ent *ent, u32 weight)
 {
@@ -423,7 +415,8 @@ static void leaf_arrive(struct ioband_leaf *leaf, u64 now_ns)
 /* Why a bio goes. */
 enum turn {
 	WEIGHED,	/* its entity has been served least */
-	PROMISED,	/* it, one above or one below is behind what it is promised, or diverted */
+	PROMISED,	/* it, one above or one below is behind what it is promised */
+	PASSING,	/* others that come first wait for the brake */
 	OWED,		/* somebody waits for it */
 };
 
@@ -432,9 +425,9 @@ enum turn {
  * But for debts that is no more than its last turn ahead, so they remain: a
  * debtor that goes while its siblings have nothing waiting still owes them.
  *
- * What is promised is not owed: for that it leads by no more than it may lag, and by
- * that it is not its turn by weight.  And the node does not come along past others that
- * wait.
+ * What is promised, or goes past others, is not owed: for that it leads by no more than
+ * it may lag, and by that it is not its turn by weight.  And the node does not come along
+ * past others that wait.
  */
 static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u32 charge,
 		       enum turn turn)
@@ -444,12 +437,16 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 	const bool alone = node->ent.busy == ent->busy;
 	u64 vtime = ent->vtime + advance;
 
+	if (unlikely(turn == PASSING)) {
+		node->past = ent_past(ent);
+		ent->past = node->past + advance;
+	}
 	if (alone) {
 		node->vnow = vtime_max(node->vnow, ent->vtime);
 	} else if (turn != OWED) {
 		u64 reach = vtime_min(ent->vtime, node->vnow + ent->turn);
 
-		if (core->slice_ns || turn == PROMISED)
+		if (core->slice_ns || turn != WEIGHED)
 			reach = vtime_min(reach, node_least(node, ent)->vtime);
 		node->vnow = vtime_max(node->vnow, reach);
 	}
@@ -470,7 +467,7 @@ static enum turn leaf_turn(const struct ioband_core *core, const struct ioband_l
 	const struct ioband_ent *ent;
 
 	if (leaf == core->diverted)
-		return PROMISED;
+		return PASSING;
 	for (ent = &leaf->ent; core->promised && ent->parent; ent = &ent->parent->ent)
 		if (ent == core->promised)
 			return PROMISED;
@@ -534,6 +531,8 @@ void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 	leaf_set_state(core, leaf, IOBAND_IDLE, 0);
 	if (core->writer == leaf)
 		core->writer = NULL;
+	if (core->diverted == leaf)
+		core->diverted = NULL;
 }
 
 /**
@@ -833,6 +832,8 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 	core->inflight_bytes -= bill->bytes;
 	if (unlikely(core->promising))
 		leaf_return_floors(core, leaf, now_ns);
+	if (unlikely(core->aiming))
+		ioband_aim_return(leaf, bill);
 	leaf->inflight--;
 	if (core->slice_ns)
 		ioband_slice_learn_gap(leaf, now_ns);

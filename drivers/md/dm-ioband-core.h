@@ -41,6 +41,7 @@ enum ioband_way {
  * @parent: the node it competes in; NULL for the root's own
  * @vtime: service received divided by weight (units of charge << 16); compared
  *	by signed difference, so that it may wrap
+ * @past: the same of what goes past others who wait for the brake, among those that do
  * @turn: by how much its last turn advanced it
  * @pace: what a unit of charge advances it by: 2^32 / @weight
  * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
@@ -57,6 +58,7 @@ struct ioband_ent {
 	struct rb_node rb;
 	struct ioband_node *parent;
 	u64 vtime;
+	u64 past;
 	u64 turn;
 	u64 pace;
 	struct ioband_cap *cap;
@@ -78,6 +80,7 @@ struct ioband_ent {
  * @streams: its children are leaves of one owner: with slices they share time, whatever
  *	is charged above it
  * @vnow: virtual time of the node, which is where a child starts that was idle
+ * @past: the same of what goes past others who wait for the brake
  * @weighed_ns: when something of it last went by weight, and not as promised
  * @weigh_until_ns: with slices: until when it goes by weight whatever is promised
  */
@@ -88,6 +91,7 @@ struct ioband_node {
 	u64 served_ns;
 	bool streams;
 	u64 vnow;
+	u64 past;
 	u64 weighed_ns;
 	u64 weigh_until_ns;
 };
@@ -233,6 +237,7 @@ struct ioband_floor {
  * @since_ns: when that was
  * @sum_ns: what they have taken since
  * @reads: how many
+ * @inflight: reads in flight; less than there are if some were when it got its target
  */
 struct ioband_aim {
 	struct ioband_ent *ent;
@@ -242,6 +247,7 @@ struct ioband_aim {
 	u64 since_ns;
 	u64 sum_ns;
 	u32 reads;
+	u32 inflight;
 };
 
 /**
@@ -279,7 +285,8 @@ enum ioband_flush {
  * @aiming: how many have a latency target
  * @brake_ways: in which ways the brake holds the leaf that was picked last, as halves of
  *	&ioband_ent.waiting
- * @diverted: the leaf that goes past others who wait for the brake; NULL: none
+ * @diverted: the leaf that goes past others who wait for the brake, with slices for as long
+ *	as it has the turn for that; NULL: none
  * @promised: whose turn it is by what is promised, by weight below; NULL: by weight
  * @promised_ways: in which ways, as halves of &ioband_ent.waiting
  * @promise: what is, while there is @promised

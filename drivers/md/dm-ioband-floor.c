@@ -295,6 +295,25 @@ static u32 late_part(const struct ioband_core *core, u64 late_ns, u32 times)
 	return min_t(u64, div_u64(most * late_ns, IOBAND_FLOOR_LATE_NS), U32_MAX);
 }
 
+/**
+ * ioband_floor_wake_ns() - when somebody has to be asked for again because of a minimum
+ * @core: scheduler
+ * @now_ns: time
+ *
+ * Those that are due already are all looked at.
+ *
+ * Return: when the next one is due that is not yet, or IOBAND_NO_WAKEUP.
+ */
+u64 ioband_floor_wake_ns(const struct ioband_core *core, u64 now_ns)
+{
+	struct rb_node *rb;
+
+	for (rb = rb_first_cached(&core->floors); rb; rb = rb_next(rb))
+		if (rb_to_floor(rb)->due_ns > now_ns)
+			return rb_to_floor(rb)->due_ns;
+	return IOBAND_NO_WAKEUP;
+}
+
 /* Who is due for the longest of those that have something to go, or NULL. */
 static struct ioband_floor *core_due(const struct ioband_core *core, u64 now_ns, u64 *ways)
 {

@@ -994,7 +994,7 @@ void ioband_queue_done(struct ioband_io *io)
  */
 bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes)
 {
-	const struct ioband_bill bill = { .bytes = bytes };
+	const struct ioband_bill bill = { .bytes = bytes, .way = io->bill.way };
 
 	return complete_shared(io, &bill, ktime_get_ns());
 }

@@ -22,6 +22,7 @@
 
 /* vtime has 16 bits of fraction: at weight 10000, 512 bytes are still 3355. */
 #define IOBAND_VTIME_SHIFT	16
+#define IOBAND_PACE_SHIFT	32
 
 /* Time between completions until it is known: a seek and half a turn of a disk. */
 #define IOBAND_GAP_FIRST_NS	(8 * NSEC_PER_MSEC)
@@ -51,6 +52,29 @@ static inline u64 vtime_min(u64 a, u64 b)
 static inline struct ioband_ent *rb_to_ent(const struct rb_node *rb)
 {
 	return rb_entry(rb, struct ioband_ent, rb);
+}
+
+/* By how much a charge, less than 2^32, advances an entity. */
+static inline u64 ent_vtime_of(const struct ioband_ent *ent, u64 charge)
+{
+	return charge * ent->pace >> (IOBAND_PACE_SHIFT - IOBAND_VTIME_SHIFT);
+}
+
+/* The node that it competes in, among its siblings; NULL for the root. */
+static inline struct ioband_ent *ent_above(const struct ioband_ent *ent)
+{
+	return ent->parent ? &ent->parent->ent : NULL;
+}
+
+/*
+ * Where an entity stands among those that go past others.  It is a turn ahead of the node
+ * at most: if it seems to be more, it is behind, or time has gone round.
+ */
+static inline u64 ent_past(const struct ioband_ent *ent)
+{
+	const u64 lead = ent->past - ent->parent->past;
+
+	return lead > ent_vtime_of(ent, U32_MAX) ? ent->parent->past : ent->past;
 }
 
 static inline bool ent_is_live(const struct ioband_ent *ent)
@@ -157,6 +181,7 @@ void ioband_floor_charge(struct ioband_core *core, struct ioband_floor *floor,
 void ioband_floor_return(struct ioband_core *core, struct ioband_floor *floor);
 void ioband_floor_update(struct ioband_core *core, struct ioband_floor *floor);
 struct ioband_ent *ioband_floor_pick(struct ioband_core *core, u64 now_ns, u32 *ios, u32 *limit);
+u64 ioband_floor_wake_ns(const struct ioband_core *core, u64 now_ns);
 bool ioband_floor_has_room(const struct ioband_core *core, const struct ioband_leaf *leaf);
 struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns);
 u64 ioband_floor_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf);
@@ -164,6 +189,7 @@ u64 ioband_floor_next_ns(const struct ioband_core *core, const struct ioband_lea
 /* dm-ioband-aim.c */
 void ioband_brake_charge(struct ioband_core *core, const struct ioband_leaf *leaf,
 			 const struct ioband_bill *bill, u64 now_ns);
+void ioband_aim_return(const struct ioband_leaf *leaf, const struct ioband_bill *bill);
 struct ioband_leaf *ioband_brake_divert(struct ioband_core *core, struct ioband_leaf *leaf,
 					u32 ios, u32 limit, u64 now_ns, u64 *wake_ns);
 

@@ -433,6 +433,121 @@ static void a_maximum_holds_nobody_else(void **state)
 	scene_free(&scene);
 }
 
+/* Reads that go past writes do so by weight, whatever their size and number. */
+static void weights_count_among_those_that_go_past(void **state)
+{
+	static const struct sim_workload small = { .depth = 32, .bytes = 4 * KIB };
+	static const struct sim_workload many = {
+		.depth = 128, .bytes = 64 * KIB, .write_pct = 100,
+	};
+	static const struct { u32 weight; const struct sim_workload *work; } others[] = {
+		{ 200, &deep }, { 50, &deep }, { 100, &small }, { 50, &small },
+	};
+	struct scene_group *leaves[3];
+	struct got got[3];
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		begin();
+		leaves[0] = add(SCENE_ROOT, 100, &deep);
+		leaves[1] = add(SCENE_ROOT, others[i].weight, others[i].work);
+		leaves[2] = add(SCENE_ROOT, 100, &many);
+		want_ent(0, &scene.pool.core.root.ent, USEC);
+		scene_run(&scene, 60 * NSEC_PER_SEC);
+		watch(leaves, got, 3, WATCH_NS);
+		assert_between(got[1].bps, 0.93 * got[0].bps * others[i].weight / 100,
+			       1.07 * got[0].bps * others[i].weight / 100);
+		assert_between(got[0].bps + got[1].bps, 0.9 * LINE_BPS, 0.97 * LINE_BPS);
+		scene_free(&scene);
+	}
+}
+
+/* With slices, too, they owe nothing for that: neither with the target nor after it. */
+static void who_goes_past_with_slices_owes_nothing(void **state)
+{
+	struct scene_group *leaves[2];
+	struct got before[2], got[2];
+	int by_time;
+
+	(void)state;
+	for (by_time = 0; by_time < 2; by_time++) {
+		scene_init(&scene, "disk", 32, IOBAND_MEASURE_BYTES);
+		ioband_core_set_slice(&scene.pool.core, 100 * MSEC, by_time, 0);
+		leaves[0] = add(SCENE_ROOT, 100, &sequential);
+		leaves[1] = add(SCENE_ROOT, 100, &writes);
+		settle_and_watch(leaves, before, 2);
+		want_ent(0, &scene.pool.core.root.ent, 5 * MSEC);
+		scene_run(&scene, 60 * NSEC_PER_SEC);
+		watch(leaves, got, 2, 5 * WATCH_NS);
+		assert_between(got[0].bps, before[0].bps, 100 * MB);
+		ioband_aim_remove(&scene.pool.core, &scene.pool.core.root.ent);
+		scene_run(&scene, 5 * NSEC_PER_SEC);
+		watch(leaves, got, 2, 5 * WATCH_NS);
+		assert_between(got[0].bps, 0.8 * before[0].bps, 1.2 * before[0].bps);
+		scene_free(&scene);
+	}
+}
+
+/* A read that the device does not answer is no reason to let the others go at it. */
+static void a_read_on_its_way_is_waited_for(void **state)
+{
+	struct scene_group *leaves[2];
+	struct ioband_core *core = &scene.pool.core;
+	u64 now_ns;
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 100, &reader);
+	leaves[1] = add(SCENE_ROOT, 100, &deep);
+	want(0, leaves[0], MSEC);
+	scene_run(&scene, SETTLE_NS);
+	while (!leaves[0]->sim.leaf.inflight)
+		scene_run(&scene, 10 * USEC);
+	assert_int_equal(aims[0].inflight, 1);
+	now_ns = scene.clock.now_ns;
+	ioband_core_look(core, now_ns + 5 * NSEC_PER_SEC);
+	ioband_core_look(core, now_ns + 9 * NSEC_PER_SEC);
+	assert_true(core->brake.clock.rate);
+	ioband_core_look(core, now_ns + 11 * NSEC_PER_SEC);
+	ioband_core_look(core, now_ns + 22 * NSEC_PER_SEC);
+	assert_false(core->brake.clock.rate);
+	scene_free(&scene);
+}
+
+/* The brake's time is not that of a minimum that comes due before it. */
+static void a_minimum_is_asked_for_in_time(void **state)
+{
+	static const struct sim_workload thinker = {
+		.depth = 1, .bytes = 4 * KIB, .think_ns = 100 * MSEC,
+	};
+	static struct ioband_floor floor;
+	const struct ioband_rates rates = { .ios = { 200, 0 } };
+	struct scene_group *leaves[3];
+	int i, idle = 0;
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 100, &thinker);
+	leaves[1] = add(SCENE_ROOT, 100, &deep);
+	leaves[2] = add(SCENE_ROOT, 1, &reader);
+	ioband_floor_init(&floor);
+	ioband_floor_set(&scene.pool.core, scene_ent(leaves[2]), &floor, &rates,
+			 leaves[2]->sim.leaf.inflight, 0);
+	ioband_floor_recount(&scene.pool.core, leaves[2]->sim.leaf.inflight);
+	want(0, leaves[0], USEC);
+	scene_run(&scene, 20 * NSEC_PER_SEC);
+	for (i = 0; i < 2000; i++) {
+		scene_run(&scene, 500 * USEC);
+		if (scene.pool.core.inflight_ios || !scene_ent(leaves[2])->waiting)
+			continue;
+		idle++;
+		assert_in_range(scene.pool.wake_ns, 0, max(floor.due_ns, scene.clock.now_ns));
+	}
+	assert_in_range(idle, 100, 2000);
+	scene_free(&scene);
+}
+
 /* It is looked at them when they can have changed. */
 static void slow_reads_take_long_to_know(void **state)
 {
@@ -722,6 +837,10 @@ int main(int argc, char **argv)
 		TEST(nobody_waits_for_who_is_gone),
 		TEST(a_pool_has_a_target),
 		TEST(writes_go_on),
+		TEST(weights_count_among_those_that_go_past),
+		TEST(who_goes_past_with_slices_owes_nothing),
+		TEST(a_minimum_is_asked_for_in_time),
+		TEST(a_read_on_its_way_is_waited_for),
 		TEST(what_is_promised_goes),
 		TEST(a_maximum_holds),
 		TEST(a_maximum_holds_nobody_else),

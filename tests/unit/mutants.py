@@ -21,6 +21,7 @@ class Mutant(NamedTuple):
 
 
 CORE = [
+    Mutant("past-without-weight", "ent->past = node->past + advance;", "ent->past = node->past;"),
     Mutant("blocked-reads-seen", "waiting -= (s32)waiting;", ";"),
     Mutant("blocked-writes-seen", "waiting = (s32)waiting;", ";"),
     Mutant(
@@ -49,7 +50,7 @@ CORE = [
         "max(IOBAND_LAG_MAX, (u64)charge)",
         "IOBAND_DEBT_MAX",
     ),
-    Mutant("node-follows-the-promised", "core->slice_ns || turn == PROMISED", "core->slice_ns"),
+    Mutant("node-follows-the-promised", "core->slice_ns || turn != WEIGHED", "core->slice_ns"),
     Mutant(
         "promised-not-found", "			ioband_floor_update(core, ent->floor);", "			;"
     ),
@@ -213,8 +214,8 @@ CORE = [
     Mutant("time-and-bytes", "if (node_shares_time(core, ent->parent) == by_time)\n", ""),
     Mutant(
         "node-follows-the-served",
-        "if (core->slice_ns || turn == PROMISED)\n			reach",
-        "if (turn == PROMISED)\n			reach",
+        "if (core->slice_ns || turn != WEIGHED)\n			reach",
+        "if (turn != WEIGHED)\n			reach",
     ),
     Mutant(
         "gone-in-service",
@@ -395,13 +396,29 @@ AIM = [
     ),
     Mutant("maximum-is-late", "	if (aim_was_capped(aim))\n", "	if (false)\n"),
     Mutant("above-a-maximum-too", " || ioband_cap_is_for(ent->cap, IOBAND_WAY_READ))", ")"),
-    Mutant("reads-wait", "if (!core->slice_ns && !reads_only)", "if (!core->slice_ns)"),
-    Mutant("reads-are-owed", "		core->diverted = leaf;\n", "		;\n"),
-    Mutant("no-turn-for-the-late", "if (!core->slice_ns && !reads_only)", "if (!reads_only)"),
-    Mutant("writes-go-by", "reads_only ? ioband_way_mask(IOBAND_WAY_READ) :", "false ? 0ULL :"),
+    Mutant("reads-wait", "leaf = core_passing(core, ios, limit);", "leaf = NULL;"),
+    Mutant(
+        "reads-are-owed", "\n	core->diverted = leaf;\n	return leaf;", "\n	return leaf;"
+    ),
+    Mutant("no-turn-for-the-late", "leaf = core->slice_ns ?\n", "leaf = false ?\n"),
+    Mutant("writes-go-by", "u64 open = ioband_way_mask(IOBAND_WAY_READ);", "u64 open = U64_MAX;"),
     Mutant("own-only", "		ent = &ent->parent->ent;\n	}\n}", "		break;\n	}\n}"),
     Mutant("promised-and-held", "core->promised ? 0 : brake_ways", "brake_ways"),
-    Mutant("never-woken", "	*wake_ns = core->brake.clock.next_ns;\n", ""),
+    Mutant("never-woken", "wake_ns = core->brake.clock.next_ns;", "wake_ns = IOBAND_NO_WAKEUP;"),
+    Mutant(
+        "owed-with-slices",
+        "if (goes_on || (core->slice_ns && core->brake_ways))",
+        "if (goes_on && !core->slice_ns)",
+    ),
+    Mutant(
+        "minimum-is-late",
+        "wake_ns = min(wake_ns, ioband_floor_wake_ns(core, now_ns));",
+        "wake_ns = min(wake_ns, ioband_floor_wake_ns(core, IOBAND_NO_WAKEUP));",
+    ),
+    Mutant(
+        "on-its-way-and-gone", "if (aim->inflight || aim->ent->waiting", "if (aim->ent->waiting"
+    ),
+    Mutant("never-back", "			ent->aim->inflight--;\n", "			continue;\n"),
     Mutant("no-time-to-see", " || ns < 2 * mean_ns)", ")"),
     Mutant("few-reads-for-ever", " && ns < IOBAND_LOOK_NS)", ")"),
     Mutant(
@@ -425,7 +442,16 @@ AIM = [
     Mutant("idle-and-held", "mean_ns <= target_ns || rate < least)", "mean_ns <= target_ns)"),
     Mutant("hung-for-ever", "2 * aim->target_ns + IOBAND_MEAN_MAX_NS", "U64_MAX"),
     Mutant("no-part", "max(late_rate, core->brake.first_rate)", "late_rate"),
-    Mutant("depth-is-found", "	core->late = true;\n", ""),
+    Mutant(
+        "depth-is-found",
+        "	core->late = true;\n	leaf = core->slice_ns",
+        "	leaf = core->slice_ns",
+    ),
+    Mutant(
+        "depth-is-found-by-reads",
+        "	core->late = true;\n	leaf = core_passing",
+        "	leaf = core_passing",
+    ),
     Mutant("slower-for-ever", "		clock->rate += mul_u64", "		(void)mul_u64"),
     Mutant("never-slower", "		clock->rate -= mul_u64", "		(void)mul_u64"),
     Mutant("writes-starve", "max(clock->rate, max(rate / 2, least))", "clock->rate"),
@@ -498,7 +524,8 @@ DEPTH = [
         "gain = best + 1; false",
     ),
     Mutant("bytes-for-all", "return round->work - round->bytes;", "return round->bytes;"),
-    Mutant("never-contested", "if (gain->sum < 0 &&", "if (false &&"),
+    Mutant("never-contested", "if (gain->sum < -won &&", "if (false &&"),
+    Mutant("contested-by-little", "if (gain->sum < -won &&", "if (gain->sum < 0 &&"),
     Mutant("worst-yard", "< gain_spread(best,", "> gain_spread(best,"),
     Mutant("always-full", "depth->full = round->held_ios", "depth->full = round->ios"),
 ]

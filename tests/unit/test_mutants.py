@@ -32,7 +32,7 @@ CORE_PROGRAMS = (
 )
 # By source: its mistakes, and the programs of which one must notice each.
 SOURCES = {
-    "dm-ioband-core.c": (CORE, CORE_PROGRAMS),
+    "dm-ioband-core.c": (CORE, (*CORE_PROGRAMS, "aim_test")),
     "dm-ioband-slice.c": (SLICE, CORE_PROGRAMS),
     "dm-ioband-meter.c": (METER, CORE_PROGRAMS),
     "dm-ioband-cap.c": (CAP, CORE_PROGRAMS),

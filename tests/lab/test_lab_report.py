@@ -5,11 +5,12 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lab import plots, report
 from lab.goals import Lookup, Verdict, excess, flatness_pct, format_value, judge, judge_all
-from lab.measure import METRIC_OPTIONS, MeasureError, Observation
+from lab.measure import EMPTY, METRIC_OPTIONS, MeasureError, Observation
 from lab.runner import Experiment, Outcome, experiment
 from lab.scenario import Goal, Scenario, order, parse
 from lab.uml import ExperimentError
@@ -141,16 +142,42 @@ def test_what_could_not_be_measured(scenario: Scenario) -> None:
     for look, why in ((fails, "the kernel crashed"), (unseen, "the disk did not count")):
         verdict = judge(goal(scenario, "shares"), scenario.full, look)
         assert (verdict.state, verdict.why) == ("unknown", why)
-        assert verdict.surprise == f"shares: {why}"
-    verdict = judge(goal(scenario, "throughput"), scenario.full, unseen)
-    assert not verdict.surprise  # nobody expected it to be met
+        assert verdict.surprise == f"shares: {why} at N=1"
+
+
+@pytest.mark.parametrize("name", ["shares", "throughput", "just to know"])
+def test_what_is_not_measured_is_a_surprise_whatever_is_expected(
+    scenario: Scenario, name: str
+) -> None:
+    def crashed(variant: str, peer: str, alone: str) -> Observation:
+        raise ExperimentError("the kernel crashed")
+
+    def silent(variant: str, peer: str, alone: str) -> Observation:
+        own = experiment(scenario, scenario.full, variant, peer, alone=alone)
+        return Observation(own.setting, 10, 0.5, {("a", 0): EMPTY, ("b", 0): EMPTY})
+
+    nothing: dict[str, Any] = {"metric": "first_latency_ms", "relative_to": ""}
+    for look, one in ((crashed, {}), (silent, nothing)):
+        verdict = judge(replace(goal(scenario, name), **one), scenario.full, look)
+        assert verdict.state == "unknown" and verdict.surprise.startswith(f"{name}: ")
+
+
+def test_nothing_to_compare_with_is_a_surprise(scenario: Scenario) -> None:
+    def look(variant: str, peer: str, alone: str) -> Observation:
+        own = experiment(scenario, scenario.full, variant, peer)
+        own_trace = steady(100, 0, 10) if peer == "ioband" else EMPTY
+        traces = {(job.name, 0): own_trace for job in own.setting.jobs}
+        return Observation(own.setting, 10, 0.5, traces)
+
+    whole = replace(goal(scenario, "throughput"), options={"window": [0, 10]})
+    verdict = judge(whole, scenario.full, look)
+    assert verdict.state == "unknown" and "to compare it with" in verdict.surprise
 
 
 def test_excess(scenario: Scenario) -> None:
     shares = goal(scenario, "shares")
     assert excess(shares, 2.04) <= 1e-9 < excess(shares, 2.05)
     assert excess(shares, 1.96) <= 1e-9 < excess(shares, 1.95)
-    assert excess(shares, math.nan) == math.inf
     assert excess(goal(scenario, "throughput"), 0.89) > 0 >= excess(goal(scenario, "throughput"), 1)
 
 

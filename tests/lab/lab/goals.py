@@ -9,6 +9,8 @@ from .measure import METRICS, MeasureError, Observation
 from .scenario import IDLE_DEVICE, Goal, Run, Scenario
 from .uml import ExperimentError
 
+NOTHING = "there was nothing to measure, or to compare it with"
+
 # The observation of (variant, peer, only this subject or ""); raises what kept it from being made.
 Lookup = Callable[[str, str, str], Observation]
 
@@ -34,8 +36,8 @@ class Verdict:
             return f'{self.goal.name}: is met ({value}{where}): change to expect = "met"'
         if self.state == "missed":
             return f"{self.goal.name}: is missed ({value}{where})"
-        # What cannot be told is no surprise where nobody expects it to be met.
-        return f"{self.goal.name}: {self.why}" if self.goal.expect == "met" else ""
+        # Whatever is expected: a figure that is no longer measured would hide every change.
+        return f"{self.goal.name}: {self.why}{where}"
 
 
 def format_value(value: float) -> str:
@@ -62,8 +64,6 @@ def value_of(goal: Goal, variant: str, peer: str, look: Lookup) -> float:
 
 def excess(goal: Goal, value: float) -> float:
     """How far beyond its bounds a value is, as a part of the bound; nothing or less is met."""
-    if math.isnan(value):
-        return math.inf
     found = []
     if goal.equals is not None:
         tolerance = abs(goal.equals) * goal.within_pct / 100
@@ -91,6 +91,8 @@ def judge(goal: Goal, run: Run, look: Lookup) -> Verdict:
             except (MeasureError, ExperimentError) as err:
                 why = str(err).partition("\n")[0]
                 return Verdict(goal, values, "unknown", variant, why)
+            if math.isnan(values[variant]):
+                return Verdict(goal, values, "unknown", variant, NOTHING)
     if not values:
         return Verdict(goal, values, "unknown", "", "none of its variants is in this run")
     worst = max(values, key=lambda variant: excess(goal, values[variant]))

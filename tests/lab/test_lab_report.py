@@ -75,6 +75,7 @@ expect = "met"
 sanity = true
 """
 RATES = {"none": (150, 150), "ioband": (200, 100)}
+ON_LV = {"none": (140, 140), "ioband": (160, 80)}  # 0.86 of none's; 0.8 of none's on the disk
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def scenario() -> Scenario:
 
 
 def observed(own: Experiment) -> Observation:
-    rates = dict(zip(("a", "b"), RATES[own.peer], strict=True))
+    rates = dict(zip(("a", "b"), (ON_LV if own.on_lv else RATES)[own.peer], strict=True))
     if own.alone:
         rates[own.alone] = 250
     traces = {(job.name, 0): steady(rates[job.name], 0, 10) for job in own.setting.jobs}
@@ -100,8 +101,8 @@ class Made(Outcome):
 
 
 def lookup(scenario: Scenario) -> Lookup:
-    def look(variant: str, peer: str, alone: str) -> Observation:
-        return observed(experiment(scenario, scenario.full, variant, peer, alone=alone))
+    def look(variant: str, peer: str, on_lv: bool, alone: str) -> Observation:
+        return observed(experiment(scenario, scenario.full, variant, peer, on_lv, alone))
 
     return look
 
@@ -133,10 +134,10 @@ def test_a_regression_is_a_surprise(scenario: Scenario) -> None:
 
 
 def test_what_could_not_be_measured(scenario: Scenario) -> None:
-    def fails(variant: str, peer: str, alone: str) -> Observation:
+    def fails(variant: str, peer: str, on_lv: bool, alone: str) -> Observation:
         raise ExperimentError("the kernel crashed\nand so on")
 
-    def unseen(variant: str, peer: str, alone: str) -> Observation:
+    def unseen(variant: str, peer: str, on_lv: bool, alone: str) -> Observation:
         raise MeasureError("the disk did not count")
 
     for look, why in ((fails, "the kernel crashed"), (unseen, "the disk did not count")):
@@ -149,11 +150,11 @@ def test_what_could_not_be_measured(scenario: Scenario) -> None:
 def test_what_is_not_measured_is_a_surprise_whatever_is_expected(
     scenario: Scenario, name: str
 ) -> None:
-    def crashed(variant: str, peer: str, alone: str) -> Observation:
+    def crashed(variant: str, peer: str, on_lv: bool, alone: str) -> Observation:
         raise ExperimentError("the kernel crashed")
 
-    def silent(variant: str, peer: str, alone: str) -> Observation:
-        own = experiment(scenario, scenario.full, variant, peer, alone=alone)
+    def silent(variant: str, peer: str, on_lv: bool, alone: str) -> Observation:
+        own = experiment(scenario, scenario.full, variant, peer, on_lv, alone)
         return Observation(own.setting, 10, 0.5, {("a", 0): EMPTY, ("b", 0): EMPTY})
 
     nothing: dict[str, Any] = {"metric": "first_latency_ms", "relative_to": ""}
@@ -163,7 +164,7 @@ def test_what_is_not_measured_is_a_surprise_whatever_is_expected(
 
 
 def test_nothing_to_compare_with_is_a_surprise(scenario: Scenario) -> None:
-    def look(variant: str, peer: str, alone: str) -> Observation:
+    def look(variant: str, peer: str, on_lv: bool, alone: str) -> Observation:
         own = experiment(scenario, scenario.full, variant, peer)
         own_trace = steady(100, 0, 10) if peer == "ioband" else EMPTY
         traces = {(job.name, 0): own_trace for job in own.setting.jobs}
@@ -187,7 +188,7 @@ def test_flatness(scenario: Scenario) -> None:
     flat = replace(goal(scenario, "throughput"), relative_to="", at_least=None, flat_pct=10)
     values = {"N=1": 100.0, "N=2": 80.0}
 
-    def look(variant: str, peer: str, alone: str) -> Observation:
+    def look(variant: str, peer: str, on_lv: bool, alone: str) -> Observation:
         own = experiment(scenario, scenario.full, variant, peer)
         traces = {(job.name, 0): steady(values[variant], 0, 10) for job in own.setting.jobs}
         return Observation(own.setting, 10, 0.5, traces)
@@ -217,6 +218,31 @@ def results(scenario: Scenario) -> report.Results:
     return report.Results(scenario, scenario.full, outcomes, verdicts, lookup(scenario))
 
 
+def test_goals_are_judged_on_a_volume(scenario: Scenario) -> None:
+    for on_lv, value in ((("ioband",), 0.8), (("none", "ioband"), 240 / 280)):
+        run = replace(scenario.full, on_lv=on_lv)
+        verdicts = judge_all(scenario, run, lookup(scenario))
+        places = [each.on_lv for each in verdicts if each.goal.name == "throughput"]
+        assert places == [False, True]
+        verdict = next(v for v in verdicts if v.on_lv and v.goal.name == "throughput")
+        assert verdict.state == "missed"
+        assert verdict.values["N=1"] == pytest.approx(value, rel=0.01)
+
+
+def test_what_is_expected_on_a_volume(scenario: Scenario) -> None:
+    run = replace(scenario.full, on_lv=("none", "ioband"))
+    wanted = replace(goal(scenario, "throughput"), expect="met")
+    surprise = judge(wanted, run, lookup(scenario), on_lv=True).surprise
+    assert surprise == "throughput: is missed (0.8571 at N=1 on a volume)"
+    assert not judge(wanted, run, lookup(scenario)).surprise
+    slow = replace(wanted, on_lv_expect="missed")
+    assert not judge(slow, run, lookup(scenario), on_lv=True).surprise
+    assert not judge(slow, run, lookup(scenario)).surprise
+    quick = replace(slow, at_least=0.5)
+    surprise = judge(quick, run, lookup(scenario), on_lv=True).surprise
+    assert 'change to on_lv_expect = "met"' in surprise
+
+
 ENVIRONMENT = {"kernel": "7.0", "fio": "fio-3"}
 
 
@@ -236,6 +262,20 @@ def test_pages(scenario: Scenario, tmp_path: Path) -> None:
     ]
     for name in ("S1-bandwidth.svg", "S1-latency.svg"):
         assert (tmp_path / name).read_text().startswith("<?xml")
+
+
+def test_pages_show_goals_on_a_volume(scenario: Scenario, tmp_path: Path) -> None:
+    run = replace(scenario.full, on_lv=("ioband",))
+    made = replace(results(scenario), run=run)
+    made = replace(made, verdicts=judge_all(scenario, run, lookup(scenario)))
+    report.publish([made], tmp_path, ENVIRONMENT, order)
+    page = (tmp_path / "S1.md").read_text()
+    assert "| shares: 2.00 | N=1 on a volume | 2 | met | - | - |" in page
+    assert "| throughput | N=2 on a volume | 0.8 | **missed** | - | - |" in page
+    index = (tmp_path / "README.md").read_text()
+    assert "| throughput | N=1 on a volume | 0.8 | **missed** |" in index
+    # A goal that is missed on a volume is not met.
+    assert "| [S1](S1.md) | Two groups | 1 of 3 |" in index
 
 
 def test_pages_are_the_same_each_time(scenario: Scenario, tmp_path: Path) -> None:

@@ -107,6 +107,8 @@ def test_members() -> None:
         ('expect = "met"', "", "goal[1].expect: is"),
         ('missed = "It is too slow."', "", "goal[2].missed: says why"),
         ('expect = "met"', 'expect = "met"\nmissed = "No."', "goal[1].missed: says why"),
+        ('expect = "met"', 'expect = "met"\non_lv_expect = "met"', "on_lv_expect: says what else"),
+        ('expect = "met"', 'expect = "met"\non_lv_expect = "missed"', "goal[1].missed: says why"),
         ('of = "late"', 'of = "g9"', "goal[2].of: there is no group or job 'g9'"),
         ('of = "late"', 'of = ["late", "g1"]', "goal[2].base: is one group or job"),
         ('of = "late"', 'of = "late"\nwindow_ms = 3', "goal[2].window_ms: there is no such key"),
@@ -144,6 +146,12 @@ def test_expansion() -> None:
     # What a goal compares with comes along, even if only one peer is wanted.
     labels = [each.label for each in expand(found, replace(found.full, peers=("ioband",)))]
     assert "S1 many none only late" in labels and "S1 many bfq" not in labels
+    # So it does on a volume, where the peer itself is on one.
+    volumes = scenario(GOOD.replace('on_lv = ["ioband"]', 'on_lv = ["none", "ioband"]'))
+    compared = replace(volumes.goals[0], relative_to="none")
+    volumes = replace(volumes, goals=(compared,))
+    labels = [each.label for each in expand(volumes, replace(volumes.full, peers=("ioband",)))]
+    assert "S1 many none on a volume" in labels
     # What it is alone is told once if it is the same in all variants.
     same = scenario(GOOD.replace('model = "$model"', 'model = "hdd"'))
     assert "S1 none only late" in [each.label for each in expand(same, same.full)]

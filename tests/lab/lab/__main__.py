@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.module import REPO
 
 from . import report
-from .goals import Verdict, judge_all
+from .goals import Verdict, judge_all, named
 from .measure import METRIC_OPTIONS, Observation
 from .runner import Environment, Outcome, Runner, expand, experiment, forget_old, make_environment
 from .scenario import PEERS, Run, Scenario, ScenarioError, load_all, order
@@ -25,18 +25,18 @@ class Gathered:
     def __init__(self, scenario: Scenario, run: Run, outcomes: list[Outcome]):
         self._scenario, self._run = scenario, run
         self.outcomes = {
-            (one.experiment.setting.variant, one.experiment.peer, one.experiment.alone): one
+            (own.setting.variant, own.peer, own.on_lv, own.alone): one
             for one in outcomes
-            if not one.experiment.on_lv
+            if (own := one.experiment)
         }
-        self._observations: dict[tuple[str, str, str], Observation] = {}
+        self._observations: dict[tuple[str, str, bool, str], Observation] = {}
 
-    def look(self, variant: str, peer: str, alone: str) -> Observation:
+    def look(self, variant: str, peer: str, on_lv: bool, alone: str) -> Observation:
         """The observation of one experiment."""
-        wanted = experiment(self._scenario, self._run, variant, peer, alone=alone)
-        key = (wanted.setting.variant, peer, alone)
+        wanted = experiment(self._scenario, self._run, variant, peer, on_lv, alone)
+        key = (wanted.setting.variant, peer, on_lv, alone)
         if key not in self.outcomes:
-            raise ExperimentError(f"{peer} was not run")
+            raise ExperimentError(f"{named(peer, on_lv)} was not run")
         if key not in self._observations:
             self._observations[key] = self.outcomes[key].observation()
         return self._observations[key]
@@ -90,7 +90,8 @@ def say(results: report.Results) -> list[str]:
 
 def _line(verdict: Verdict) -> str:
     values = ", ".join(
-        f"{variant} {value:.4g}".strip() for variant, value in verdict.values.items()
+        f"{named(variant, verdict.on_lv)} {value:.4g}".strip()
+        for variant, value in verdict.values.items()
     )
     goal = verdict.goal
     what = f"{goal.peer}: {goal.name}" + (f" ({goal.text})" if goal.text else "")

@@ -11,29 +11,37 @@ from .uml import ExperimentError
 
 NOTHING = "there was nothing to measure, or to compare it with"
 
-# The observation of (variant, peer, only this subject or ""); raises what kept it from being made.
-Lookup = Callable[[str, str, str], Observation]
+# The observation of (variant, peer, on a volume, only this subject or ""); raises what kept it
+# from being made.
+Lookup = Callable[[str, str, bool, str], Observation]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One goal: its figure in each variant, and how it stands."""
+    """One goal on the disk, or on a volume: its figure in each variant, and how it stands."""
 
     goal: Goal
     values: dict[str, float]
     state: str  # met, missed, reported or unknown
     worst: str  # the variant that decided
     why: str  # of "unknown"
+    on_lv: bool = False
+
+    @property
+    def expect(self) -> str:
+        """The state that is no surprise."""
+        return (self.on_lv and self.goal.on_lv_expect) or self.goal.expect
 
     @property
     def surprise(self) -> str:
         """What to do when the state is not the expected one, else nothing."""
-        if self.state == self.goal.expect or self.state == "reported":
+        if self.state == self.expect or self.state == "reported":
             return ""
         value = format_value(self.values.get(self.worst, math.nan))
-        where = f" at {self.worst}" if self.worst else ""
+        where = (f" at {self.worst}" if self.worst else "") + " on a volume" * self.on_lv
         if self.state == "met":
-            return f'{self.goal.name}: is met ({value}{where}): change to expect = "met"'
+            key = "on_lv_expect" if self.on_lv and self.goal.on_lv_expect else "expect"
+            return f'{self.goal.name}: is met ({value}{where}): change to {key} = "met"'
         if self.state == "missed":
             return f"{self.goal.name}: is missed ({value}{where})"
         # Whatever is expected: a figure that is no longer measured would hide every change.
@@ -49,14 +57,22 @@ def format_value(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def value_of(goal: Goal, variant: str, peer: str, look: Lookup) -> float:
-    """The figure of a goal, for any peer."""
+def named(variant: str, on_lv: bool) -> str:
+    """A variant, on the disk or on a volume, as the tables name it."""
+    return f"{variant} on a volume".strip() if on_lv else variant
+
+
+def value_of(
+    goal: Goal, run: Run, variant: str, peer: str, look: Lookup, on_lv: bool = False
+) -> float:
+    """The figure of a goal, for any peer; on a volume, it is compared with others that are."""
     metric = METRICS[goal.metric].value
-    value = metric(look(variant, peer, ""), goal.of, goal.options)
+    value = metric(look(variant, peer, on_lv, ""), goal.of, goal.options)
     if goal.relative_to == IDLE_DEVICE:
-        base = metric(look(variant, "none", goal.base[0]), goal.base, goal.options)
+        base = metric(look(variant, "none", False, goal.base[0]), goal.base, goal.options)
     elif goal.relative_to:
-        base = metric(look(variant, goal.relative_to, ""), goal.base, goal.options)
+        on_lv = on_lv and goal.relative_to in run.on_lv
+        base = metric(look(variant, goal.relative_to, on_lv, ""), goal.base, goal.options)
     else:
         return value
     return value / base if base else math.nan
@@ -81,33 +97,40 @@ def flatness_pct(values: dict[str, float]) -> float:
     return (max(values.values()) / least - 1) * 100 if least > 0 else math.inf
 
 
-def judge(goal: Goal, run: Run, look: Lookup) -> Verdict:
-    """Hold one goal against the observations of a run."""
+def judge(goal: Goal, run: Run, look: Lookup, on_lv: bool = False) -> Verdict:
+    """Hold one goal against the observations of a run, on the disk or on a volume."""
     values: dict[str, float] = {}
+
+    def verdict(state: str, worst: str, why: str = "") -> Verdict:
+        return Verdict(goal, values, state, worst, why, on_lv)
+
     for variant in run.variants:
         if variant in goal.variants:
             try:
-                values[variant] = value_of(goal, variant, goal.peer, look)
+                values[variant] = value_of(goal, run, variant, goal.peer, look, on_lv)
             except (MeasureError, ExperimentError) as err:
-                why = str(err).partition("\n")[0]
-                return Verdict(goal, values, "unknown", variant, why)
+                return verdict("unknown", variant, str(err).partition("\n")[0])
             if math.isnan(values[variant]):
-                return Verdict(goal, values, "unknown", variant, NOTHING)
+                return verdict("unknown", variant, NOTHING)
     if not values:
-        return Verdict(goal, values, "unknown", "", "none of its variants is in this run")
+        return verdict("unknown", "", "none of its variants is in this run")
     worst = max(values, key=lambda variant: excess(goal, values[variant]))
     if not goal.bounded:
-        return Verdict(goal, values, "reported", worst, "")
+        return verdict("reported", worst)
     met = excess(goal, values[worst]) <= 1e-9
     if goal.flat_pct is not None and flatness_pct(values) > goal.flat_pct:
         met, worst = False, min(values, key=lambda variant: values[variant])
-    return Verdict(goal, values, "met" if met else "missed", worst, "")
+    return verdict("met" if met else "missed", worst)
 
 
 def judge_all(scenario: Scenario, run: Run, look: Lookup, quick: bool = False) -> list[Verdict]:
-    """All goals of a run (in the quick form those marked so) whose peers take part in it."""
+    """All goals of a run (in the quick form those marked so) whose peers take part in it.
+
+    A goal for a peer that also runs on a volume holds there as well.
+    """
     return [
-        judge(goal, run, look)
+        judge(goal, run, look, on_lv)
         for goal in scenario.goals
         if goal.peer in run.peers and (goal.quick or not quick)
+        for on_lv in ((False, True) if goal.peer in run.on_lv else (False,))
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import plots
-from .goals import Lookup, Verdict, format_value, value_of
+from .goals import Lookup, Verdict, format_value, named, value_of
 from .measure import MeasureError, summary
 from .runner import Outcome
 from .scenario import PEERS, Run, Scenario
@@ -54,12 +54,15 @@ def _row(outcome: Outcome) -> dict[str, Any]:
 def _peers_values(results: Results, verdict: Verdict) -> dict[str, dict[str, Any]]:
     """What the other peers reach by the same measure."""
     found: dict[str, dict[str, Any]] = {}
-    for peer in results.run.peers:
-        for variant in results.run.variants:
+    run, on_lv = results.run, verdict.on_lv
+    for peer in run.peers:
+        if on_lv and peer not in run.on_lv:
+            continue
+        for variant in run.variants:
             if variant not in verdict.goal.variants:
                 continue
             try:
-                value = _number(value_of(verdict.goal, variant, peer, results.look))
+                value = _number(value_of(verdict.goal, run, variant, peer, results.look, on_lv))
             except (ExperimentError, MeasureError):
                 value = None
             found.setdefault(peer, {})[variant] = value
@@ -76,13 +79,14 @@ def document(results: Results) -> dict[str, Any]:
                 "name": goal.name,
                 "text": goal.text,
                 "peer": goal.peer,
+                "on_lv": verdict.on_lv,
                 "sanity": goal.sanity,
                 "metric": goal.metric,
                 "of": list(goal.of),
                 "relative_to": goal.relative_to,
                 "state": verdict.state,
-                "expect": goal.expect,
-                "missed": goal.missed,
+                "expect": verdict.expect,
+                "missed": goal.missed if verdict.expect == "missed" else "",
                 "worst": verdict.worst,
                 "why": verdict.why,
                 "values": {key: _number(value) for key, value in verdict.values.items()},
@@ -189,7 +193,8 @@ def _goal_lines(found: dict[str, Any], sanity: bool) -> list[list[str]]:
             if goal["state"] == "unknown":
                 state += f": {goal['why']}"
             own = [goal["peer"]] if sanity else []
-            lines.append([what, variant, *own, _cell(value), state, *([] if sanity else others)])
+            where = named(variant, goal["on_lv"])
+            lines.append([what, where, *own, _cell(value), state, *([] if sanity else others)])
     return lines
 
 
@@ -222,10 +227,11 @@ def page(name: str, found: dict[str, Any], command: str) -> str:
     )
     if goals := _goal_lines(found, sanity=False):
         parts += ["## Goals", table(GOAL_HEADS, goals)]
-    if missed := [
-        f"* **{goal['name']}**: {goal['missed']}" for goal in found["goals"] if goal.get("missed")
-    ]:
-        parts += ["## Why goals are missed", "\n".join(missed)]
+    why = {
+        f"* **{each['name']}**: {each['missed']}": 0 for each in found["goals"] if each["missed"]
+    }
+    if why:
+        parts += ["## Why goals are missed", "\n".join(why)]
     if sane := _goal_lines(found, sanity=True):
         parts += ["## What is known of the peers", table(SANITY_HEADS, sane)]
     parts += [f"![bandwidth]({name}-bandwidth.svg)", f"![latency]({name}-latency.svg)"]
@@ -283,9 +289,9 @@ def index(everything: dict[str, Any]) -> str:
     """The page of all scenarios: what they are, and the goals."""
     lines, rows = [], []
     for name, found in everything["scenarios"].items():
-        states = [goal["state"] for goal in found["goals"] if not goal["sanity"]]
-        met, bounded = states.count("met"), len(states) - states.count("reported")
-        rows.append([f"[{name}]({name}.md)", found["title"], f"{met} of {bounded}"])
+        met = _met(found)
+        met_of = f"{sum(met.values())} of {len(met)}"
+        rows.append([f"[{name}]({name}.md)", found["title"], met_of])
         for goal in found["goals"]:
             if not goal["sanity"] and goal["state"] != "reported":
                 lines.append(_index_line(name, goal))
@@ -312,12 +318,23 @@ def index(everything: dict[str, Any]) -> str:
     )
 
 
+def _met(found: dict[str, Any]) -> dict[str, bool]:
+    """The goals that have bounds, and whether they are met: on the disk, and on a volume."""
+    met: dict[str, bool] = {}
+    for goal in found["goals"]:
+        if not goal["sanity"] and goal["state"] != "reported":
+            met[goal["name"]] = met.get(goal["name"], True) and goal["state"] == "met"
+    return met
+
+
 def _index_line(name: str, goal: dict[str, Any]) -> list[str]:
     worst = goal["worst"]
     others = [_cell(goal["peers"].get(p, {}).get(worst)) for p in PEERS if p != "ioband"]
     what = f"{goal['name']}{': ' if goal['text'] else ''}{goal['text']}"
     value = _cell(goal["values"].get(worst))
-    return [f"[{name}]({name}.md)", what, worst, value, MARKS[goal["state"]], *others]
+    # Scenarios that were not run again may be there as an older version wrote them.
+    where = named(worst, goal.get("on_lv", False))
+    return [f"[{name}]({name}.md)", what, where, value, MARKS[goal["state"]], *others]
 
 
 def draw(results: Results, directory: Path) -> None:

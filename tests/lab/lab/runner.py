@@ -201,6 +201,8 @@ def expand(scenario: Scenario, run: Run, quick: bool = False) -> list[Experiment
                 found[variant, "none", False, goal.base[0]] = None
             elif goal.relative_to:
                 found[variant, goal.relative_to, False, ""] = None
+                if {goal.peer, goal.relative_to} <= set(run.on_lv):
+                    found[variant, goal.relative_to, True, ""] = None
     experiments: list[Experiment] = []
     for parts in found:
         one = experiment(scenario, run, *parts)

@@ -129,7 +129,8 @@ class Goal:
     flat_pct: float | None
     variants: tuple[str, ...]
     expect: str
-    missed: str  # why, and what was tried; with expect "missed" only
+    on_lv_expect: str  # on a volume, where that is something else
+    missed: str  # why, and what was tried; where "missed" is expected only
     quick: bool
     sanity: bool
 
@@ -401,7 +402,7 @@ def _read_run(table: _Table, variants: tuple[str, ...], default: Run | None) -> 
 
 GOAL_KEYS = (
     "name, text, metric, of, peer, relative_to, base, equals, within_pct, at_least, at_most, "
-    "flat_pct, variants, expect, missed, quick, sanity and the metric's options"
+    "flat_pct, variants, expect, on_lv_expect, missed, quick, sanity and the metric's options"
 )
 
 
@@ -437,6 +438,7 @@ def _read_goal(
         flat_pct=table.optional_number("flat_pct"),
         variants=table.choices("variants", variants, variants),
         expect=table.choice("expect", ("met", "missed", ""), ""),
+        on_lv_expect=table.choice("on_lv_expect", ("met", "missed", ""), ""),
         missed=table.text("missed", ""),
         quick=table.flag("quick", False),
         sanity=table.flag("sanity", False),
@@ -446,7 +448,9 @@ def _read_goal(
         raise table.fail("base", "is one group or job when compared with what it does alone")
     if goal.bounded != bool(goal.expect):
         raise table.fail("expect", 'is "met" or "missed" for a goal with bounds, else left out')
-    if (goal.expect == "missed") != bool(goal.missed):
+    if goal.on_lv_expect and (not goal.expect or goal.on_lv_expect == goal.expect):
+        raise table.fail("on_lv_expect", 'says what else than "expect" holds on a volume')
+    if ("missed" in (goal.expect, goal.on_lv_expect)) != bool(goal.missed):
         raise table.fail("missed", 'says why a goal is missed, where "expect" says that it is')
     return goal
 

@@ -21,6 +21,10 @@ from output import arguments, publish
 SETTLE_S = 0.3
 WINDOW_S = 1.0
 DISK = "nullb0"
+BASE = "dm-linear"
+HEADS = {"1": "one process", "2": "two cgroups"}
+# What ioband may take more than dm-linear, by the number of processes.
+GOALS = {"1": 300, "2": 1100}
 
 
 def instructions_per_io(guest: Guest, entry: Entry, groups: list[Cgroup]) -> tuple[float, str]:
@@ -50,20 +54,31 @@ def measure(guest: Guest, contestants: list[Contestant]) -> dict[str, dict[str, 
 
 def table(figures: dict[str, dict[str, float]], release: str) -> str:
     """The figures for people."""
-    heads = (("one process", "1"), ("two cgroups", "2"))
     lines = [
         f"Instructions per I/O, 4-KiB random reads, {release}",
-        f"{'':12}" + "".join(f"{head:>12}{'-none':>8}{'-linear':>8}" for head, _ in heads),
+        f"{'':12}" + "".join(f"{head:>12}{'-none':>8}{'-linear':>8}" for head in HEADS.values()),
     ]
     for name, costs in figures.items():
         line = f"{name:12}"
-        for _, key in heads:
+        for key in HEADS:
             line += f"{costs[key]:12.0f}"
-            for base in ("none", "dm-linear"):
+            for base in ("none", BASE):
                 known = base in figures and base != name
                 line += f"{costs[key] - figures[base][key]:+8.0f}" if known else f"{'':8}"
         lines.append(line.rstrip())
-    return "\n".join(lines)
+    return "\n".join(lines + verdicts(figures))
+
+
+def verdicts(figures: dict[str, dict[str, float]]) -> list[str]:
+    """What the goals say, where both that they are about were measured."""
+    if not {"ioband", BASE} <= figures.keys():
+        return []
+    lines = []
+    for key, goal in GOALS.items():
+        more = figures["ioband"][key] - figures[BASE][key]
+        state = "met" if more <= goal else "missed"
+        lines.append(f"ioband, {HEADS[key]}: {more:+.0f} to {BASE}, goal at most {goal} {state}")
+    return lines
 
 
 def main() -> None:

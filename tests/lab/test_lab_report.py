@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from lab import plots, report
+from lab.__main__ import make_options
 from lab.goals import Lookup, Verdict, excess, flatness_pct, format_value, judge, judge_all
 from lab.measure import EMPTY, METRIC_OPTIONS, MeasureError, Observation
 from lab.runner import Experiment, Outcome, experiment
@@ -183,8 +184,9 @@ def test_excess(scenario: Scenario) -> None:
 
 
 def test_flatness(scenario: Scenario) -> None:
-    assert flatness_pct({"x": 10, "y": 11}) == pytest.approx(10)
-    assert flatness_pct({"x": 0, "y": 11}) == math.inf
+    assert flatness_pct([10, 11]) == pytest.approx(10)
+    assert flatness_pct([0, 11]) == math.inf
+    assert math.isnan(flatness_pct([10, math.nan])) and math.isnan(flatness_pct([math.nan, 10]))
     flat = replace(goal(scenario, "throughput"), relative_to="", at_least=None, flat_pct=10)
     values = {"N=1": 100.0, "N=2": 80.0}
 
@@ -194,7 +196,9 @@ def test_flatness(scenario: Scenario) -> None:
         return Observation(own.setting, 10, 0.5, traces)
 
     verdict = judge(flat, scenario.full, look)
-    assert (verdict.state, verdict.worst) == ("missed", "N=2")
+    assert (verdict.state, verdict.worst) == ("missed", "all variants")
+    assert verdict.values == {"all variants": pytest.approx(25, rel=0.01)}  # and no bandwidth
+    assert verdict.surprise == ""  # it is expected
     values["N=2"] = 95.0
     assert judge(flat, scenario.full, look).state == "met"
 
@@ -286,6 +290,36 @@ def test_pages_are_the_same_each_time(scenario: Scenario, tmp_path: Path) -> Non
     assert len(names) == 5
     for name in names:
         assert (one / name).read_bytes() == (two / name).read_bytes(), name
+
+
+def test_pages_say_what_made_them(scenario: Scenario, tmp_path: Path) -> None:
+    for peers, quick, command in (
+        ((), False, "make lab S=S1"),
+        (("bfq", "ioband"), False, "make lab S=S1 PEERS=bfq,ioband"),
+        ((), True, "make lab S=S1 LAB_ARGS=--quick"),
+        (("ioband",), True, "make lab S=S1 PEERS=ioband LAB_ARGS=--quick"),
+    ):
+        options = make_options(peers, quick)
+        report.publish([results(scenario)], tmp_path, ENVIRONMENT, order, options)
+        assert f"Made by `{command}`; 10 s" in (tmp_path / "S1.md").read_text()
+
+
+def test_the_variant_that_is_drawn(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    def bandwidth(panels: list[plots.Panel], path: Path) -> None:
+        shown.extend({panel.observation.setting.variant for panel in panels})
+
+    monkeypatch.setattr(plots, "bandwidth", bandwidth)
+    monkeypatch.setattr(plots, "latency", lambda panels, path: None)
+    made = results(scenario)
+    chosen = replace(made, scenario=parse(f'plot = "N=1"{TEXT}', "S1", METRIC_OPTIONS))
+    short = replace(chosen, run=replace(scenario.full, variants=("N=2",)))
+    for each, variant in ((made, "N=2"), (chosen, "N=1"), (short, "N=2")):
+        report.draw(each, Path("nowhere"))
+        assert shown == [variant]
+        assert f'variant "{variant}"' in report.page("S1", report.document(each), "")
+        shown.clear()
 
 
 def test_other_scenarios_stay(scenario: Scenario, tmp_path: Path) -> None:

@@ -109,6 +109,8 @@ def test_members() -> None:
         ('expect = "met"', 'expect = "met"\nmissed = "No."', "goal[1].missed: says why"),
         ('expect = "met"', 'expect = "met"\non_lv_expect = "met"', "on_lv_expect: says what else"),
         ('expect = "met"', 'expect = "met"\non_lv_expect = "missed"', "goal[1].missed: says why"),
+        ("at_most = 2", "at_most = 2\nflat_pct = 5", "goal[1].flat_pct: bounds another figure"),
+        ('title = "t"', 'title = "t"\nplot = "all"', "plot: 'all' is none of few, many"),
         ('of = "late"', 'of = "g9"', "goal[2].of: there is no group or job 'g9'"),
         ('of = "late"', 'of = ["late", "g1"]', "goal[2].base: is one group or job"),
         ('of = "late"', 'of = "late"\nwindow_ms = 3', "goal[2].window_ms: there is no such key"),

@@ -111,6 +111,11 @@ def environment_words(environment: Environment) -> dict[str, str]:
     return {"kernel": environment.kernel.release, "fio": environment.fio}
 
 
+def make_options(peers: tuple[str, ...], quick: bool) -> str:
+    """What "make lab S=..." needs besides to do the same again."""
+    return f" PEERS={','.join(peers)}" * bool(peers) + " LAB_ARGS=--quick" * quick
+
+
 def main() -> None:
     """Run scenarios of the laboratory."""
     parser = argparse.ArgumentParser(prog="lab", description=main.__doc__)
@@ -133,7 +138,8 @@ def main() -> None:
     surprises = [text for results in every for text in say(results)]
     # What is published has all peers.
     directory = args.results or (PARTS if args.quick or peers else RESULTS)
-    report.publish(every, directory, environment_words(environment), order)
+    options = make_options(peers, args.quick)
+    report.publish(every, directory, environment_words(environment), order, options)
     print("Written to", *(f"{directory}/{results.scenario.name}.md" for results in every))
     if surprises:
         print("Not as expected:", *surprises, sep="\n  ")

@@ -9,6 +9,7 @@ from .measure import METRICS, MeasureError, Observation
 from .scenario import IDLE_DEVICE, Goal, Run, Scenario
 from .uml import ExperimentError
 
+EVERY = "all variants"  # in the place of a variant: a figure of all of them together
 NOTHING = "there was nothing to measure, or to compare it with"
 
 # The observation of (variant, peer, on a volume, only this subject or ""); raises what kept it
@@ -62,10 +63,23 @@ def named(variant: str, on_lv: bool) -> str:
     return f"{variant} on a volume".strip() if on_lv else variant
 
 
+def variants_of(goal: Goal, run: Run) -> list[str]:
+    """The variants of a run that a goal has a figure of."""
+    found = [variant for variant in run.variants if variant in goal.variants]
+    return [EVERY] if found and goal.flat_pct is not None else found
+
+
 def value_of(
     goal: Goal, run: Run, variant: str, peer: str, look: Lookup, on_lv: bool = False
 ) -> float:
-    """The figure of a goal, for any peer; on a volume, it is compared with others that are."""
+    """The figure that decides a goal, for any peer; on a volume, compared with others there."""
+    if variant == EVERY:
+        parts = [each for each in run.variants if each in goal.variants]
+        return flatness_pct([_part(goal, run, each, peer, look, on_lv) for each in parts])
+    return _part(goal, run, variant, peer, look, on_lv)
+
+
+def _part(goal: Goal, run: Run, variant: str, peer: str, look: Lookup, on_lv: bool) -> float:
     metric = METRICS[goal.metric].value
     value = metric(look(variant, peer, on_lv, ""), goal.of, goal.options)
     if goal.relative_to == IDLE_DEVICE:
@@ -88,13 +102,17 @@ def excess(goal: Goal, value: float) -> float:
         found.append((goal.at_least - value) / (abs(goal.at_least) or 1))
     if goal.at_most is not None:
         found.append((value - goal.at_most) / (abs(goal.at_most) or 1))
+    if goal.flat_pct is not None:
+        found.append((value - goal.flat_pct) / (goal.flat_pct or 1))
     return max(found, default=-math.inf)
 
 
-def flatness_pct(values: dict[str, float]) -> float:
+def flatness_pct(values: list[float]) -> float:
     """How much the largest of some values exceeds the smallest, in percent."""
-    least = min(values.values())
-    return (max(values.values()) / least - 1) * 100 if least > 0 else math.inf
+    if any(math.isnan(value) for value in values):
+        return math.nan
+    least = min(values)
+    return (max(values) / least - 1) * 100 if least > 0 else math.inf
 
 
 def judge(goal: Goal, run: Run, look: Lookup, on_lv: bool = False) -> Verdict:
@@ -104,23 +122,19 @@ def judge(goal: Goal, run: Run, look: Lookup, on_lv: bool = False) -> Verdict:
     def verdict(state: str, worst: str, why: str = "") -> Verdict:
         return Verdict(goal, values, state, worst, why, on_lv)
 
-    for variant in run.variants:
-        if variant in goal.variants:
-            try:
-                values[variant] = value_of(goal, run, variant, goal.peer, look, on_lv)
-            except (MeasureError, ExperimentError) as err:
-                return verdict("unknown", variant, str(err).partition("\n")[0])
-            if math.isnan(values[variant]):
-                return verdict("unknown", variant, NOTHING)
+    for variant in variants_of(goal, run):
+        try:
+            values[variant] = value_of(goal, run, variant, goal.peer, look, on_lv)
+        except (MeasureError, ExperimentError) as err:
+            return verdict("unknown", variant, str(err).partition("\n")[0])
+        if math.isnan(values[variant]):
+            return verdict("unknown", variant, NOTHING)
     if not values:
         return verdict("unknown", "", "none of its variants is in this run")
     worst = max(values, key=lambda variant: excess(goal, values[variant]))
     if not goal.bounded:
         return verdict("reported", worst)
-    met = excess(goal, values[worst]) <= 1e-9
-    if goal.flat_pct is not None and flatness_pct(values) > goal.flat_pct:
-        met, worst = False, min(values, key=lambda variant: values[variant])
-    return verdict("met" if met else "missed", worst)
+    return verdict("met" if excess(goal, values[worst]) <= 1e-9 else "missed", worst)
 
 
 def judge_all(scenario: Scenario, run: Run, look: Lookup, quick: bool = False) -> list[Verdict]:

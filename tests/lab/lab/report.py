@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import plots
-from .goals import Lookup, Verdict, format_value, named, value_of
+from .goals import Lookup, Verdict, format_value, named, value_of, variants_of
 from .measure import MeasureError, summary
 from .runner import Outcome
 from .scenario import PEERS, Run, Scenario
@@ -58,9 +58,7 @@ def _peers_values(results: Results, verdict: Verdict) -> dict[str, dict[str, Any
     for peer in run.peers:
         if on_lv and peer not in run.on_lv:
             continue
-        for variant in run.variants:
-            if variant not in verdict.goal.variants:
-                continue
+        for variant in variants_of(verdict.goal, run):
             try:
                 value = _number(value_of(verdict.goal, run, variant, peer, results.look, on_lv))
             except (ExperimentError, MeasureError):
@@ -107,6 +105,7 @@ def document(results: Results) -> dict[str, Any]:
         "title": results.scenario.title,
         "text": " ".join(results.scenario.text.split()),
         "seconds": results.run.seconds,
+        "drawn": drawn(results),
         "goals": goals,
         "rows": rows,
     }
@@ -203,13 +202,17 @@ SET_UP = """\
 * `bfq`: weights in `io.bfq.weight`; `low_latency` is 0, because the heuristics raise weights.
 * `io.cost`: weights in `io.weight`; the linear model measured on the same disk with the six loads
   of the kernel's `tools/cgroup/iocost_coef_gen.py`; qos enabled, with its defaults: no latencies,
-  so it takes a disk for saturated when requests wait for tags, and for idle when none do.
-* `io.latency`: the targets of the scenario, a large one for the groups that need none.
+  so it takes a disk for saturated when requests wait for tags, and for idle when none do.  With
+  latency targets it would hold back earlier, at the cost of throughput: that it loses none in S1,
+  S2, S4, S5 and S9 is that of an io.cost without them, which in all but S1 controls next to nothing.
+* `io.latency`: the targets of the scenario, which were chosen by hand, a large one for the groups
+  that need none.
 * `io.max`: the maximum of the scenario.
 * `io.prio`: `io.prio.class` with mq-deadline.
 * `ioband`: one pool, groups by cgroup, over the disk, or over each volume; on the rotating disk
   `slice=120`, as `iobandctl create` chooses, and `measure=time` where the scenario shares time;
-  the minima and maxima of the scenario.
+  the minima and maxima of the scenario, and its latency target for the pool: S9 has one, of
+  0.8 ms for reads, in one variant.
 
 Under io.cost, io.latency and io.max, a rotating disk has mq-deadline, as the kernel chooses, and
 others have none; under ioband every disk has none.  "On a volume" is a linear device-mapper device
@@ -234,6 +237,8 @@ def page(name: str, found: dict[str, Any], command: str) -> str:
         parts += ["## Why goals are missed", "\n".join(why)]
     if sane := _goal_lines(found, sanity=True):
         parts += ["## What is known of the peers", table(SANITY_HEADS, sane)]
+    if found["drawn"]:
+        parts.append(f'The plots show the variant "{found["drawn"]}".')
     parts += [f"![bandwidth]({name}-bandwidth.svg)", f"![latency]({name}-latency.svg)"]
     parts.append("## Figures")
     if any(row.get("at_disk") for row in found["rows"]):
@@ -337,9 +342,15 @@ def _index_line(name: str, goal: dict[str, Any]) -> list[str]:
     return [f"[{name}]({name}.md)", what, where, value, MARKS[goal["state"]], *others]
 
 
+def drawn(results: Results) -> str:
+    """The variant that the plots show: the scenario's choice, else the last one of the run."""
+    wanted, variants = results.scenario.plot, results.run.variants
+    return wanted if wanted in variants else variants[-1]
+
+
 def draw(results: Results, directory: Path) -> None:
-    """The plots of the last variant of a scenario, which has most groups or jobs."""
-    variant = results.run.variants[-1]
+    """The plots of one variant of a scenario."""
+    variant = drawn(results)
     panels = []
     for outcome in sorted(results.outcomes, key=lambda one: PEERS.index(one.experiment.peer)):
         own = outcome.experiment
@@ -355,15 +366,19 @@ def publish(
     directory: Path,
     environment: dict[str, str],
     order: Callable[[str], Any],
+    options: str = "",
 ) -> None:
-    """Write all pages; scenarios that were not run keep what results.json has of them."""
+    """Write all pages; scenarios that were not run keep what results.json has of them.
+
+    The options are those of make lab that it was run with.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / NAME
     known = json.loads(path.read_text()) if path.exists() else {"scenarios": {}}
     for results in every:
         name = results.scenario.name
         known["scenarios"][name] = found = document(results)
-        (directory / f"{name}.md").write_text(page(name, found, f"make lab S={name}"))
+        (directory / f"{name}.md").write_text(page(name, found, f"make lab S={name}{options}"))
         draw(results, directory)
     known["environment"] = environment
     known["scenarios"] = {

@@ -161,6 +161,7 @@ class Scenario:
     name: str
     title: str
     text: str
+    plot: str  # the variant that is drawn
     full: Run
     quick: Run | None
     settings: dict[str, Setting]
@@ -444,6 +445,9 @@ def _read_goal(
         sanity=table.flag("sanity", False),
     )
     table.end(GOAL_KEYS)
+    others = (goal.equals, goal.at_least, goal.at_most)
+    if goal.flat_pct is not None and others != (None, None, None):
+        raise table.fail("flat_pct", "bounds another figure than equals, at_least and at_most do")
     if goal.relative_to == IDLE_DEVICE and len(goal.base) != 1:
         raise table.fail("base", "is one group or job when compared with what it does alone")
     if goal.bounded != bool(goal.expect):
@@ -468,12 +472,13 @@ def parse(text: str, name: str, metrics: dict[str, tuple[str, ...]], where: str 
     if not isinstance(values, dict) or not all(isinstance(v, dict) for v in values.values()):
         raise top.fail("variants", 'is not a table of tables, as "N=4" = { n = 4 }')
     variants = tuple(values)
+    plot = top.choice("plot", variants, variants[-1])
     full = _read_run(top.table("run"), variants, None)
     quick = _read_run(top.table("quick"), variants, full) if "quick" in top.values else None
     goals_table = top.tables("goal")
     keys = ("disk", "pool", "volume", "group", "job")
     parts = {key: top.take(key) for key in keys if key in top.values}
-    top.end("title, text, disk, pool, volume, group, job, variants, run, quick and goal")
+    top.end("title, text, plot, disk, pool, volume, group, job, variants, run, quick and goal")
     settings = {
         variant: _read_setting(
             variant, _Table(f"{where}: ", _substitute(parts, own, f"{where}: ")), full.seconds
@@ -483,7 +488,7 @@ def parse(text: str, name: str, metrics: dict[str, tuple[str, ...]], where: str 
     subjects = {each for setting in settings.values() for each in _subjects(setting)}
     goals = tuple(_read_goal(each, variants, subjects, metrics) for each in goals_table)
     _unique(f"{where}: ", "goal", [goal.name for goal in goals])
-    return Scenario(name, title, about, full, quick, settings, goals)
+    return Scenario(name, title, about, plot, full, quick, settings, goals)
 
 
 def _subjects(setting: Setting) -> Iterator[str]:

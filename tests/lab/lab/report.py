@@ -204,7 +204,7 @@ SET_UP = """\
   of the kernel's `tools/cgroup/iocost_coef_gen.py`; qos enabled, with its defaults: no latencies,
   so it takes a disk for saturated when requests wait for tags, and for idle when none do.  With
   latency targets it would hold back earlier, at the cost of throughput: that it loses none in S1,
-  S2, S4, S5 and S9 is that of an io.cost without them, which in all but S1 controls next to nothing.
+  S2, S4, S5 and S9 is for want of them, and in all but S1 it controls next to nothing there.
 * `io.latency`: the targets of the scenario, which were chosen by hand, a large one for the groups
   that need none.
 * `io.max`: the maximum of the scenario.

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from lab import plots, report
-from lab.__main__ import make_options
+from lab.__main__ import conclude, make_options
 from lab.goals import Lookup, Verdict, excess, flatness_pct, format_value, judge, judge_all
 from lab.measure import EMPTY, METRIC_OPTIONS, MeasureError, Observation
-from lab.runner import Experiment, Outcome, experiment
+from lab.runner import Experiment, Outcome, expand, experiment
 from lab.scenario import Goal, Scenario, order, parse
 from lab.uml import ExperimentError
 from test_lab_measure import steady
@@ -231,6 +231,21 @@ def test_goals_are_judged_on_a_volume(scenario: Scenario) -> None:
         verdict = next(v for v in verdicts if v.on_lv and v.goal.name == "throughput")
         assert verdict.state == "missed"
         assert verdict.values["N=1"] == pytest.approx(value, rel=0.01)
+
+
+def test_outcomes_on_a_volume_are_found(scenario: Scenario) -> None:
+    run = replace(scenario.full, on_lv=("none", "ioband"))
+    short = replace(scenario, goals=(goal(scenario, "throughput"),))
+    outcomes = [Made(one, Path("made up")) for one in expand(short, run)]
+    made = conclude(short, run, [*outcomes], quick=False)
+    assert [(each.on_lv, each.state) for each in made.verdicts] == [
+        (False, "met"),
+        (True, "missed"),
+    ]
+    assert made.verdicts[1].values["N=2"] == pytest.approx(240 / 280, rel=0.01)
+    disk = [one for one in outcomes if not one.experiment.on_lv]
+    lost = conclude(short, run, [*disk], quick=False).verdicts[1]
+    assert lost.surprise == "throughput: ioband on a volume was not run at N=1 on a volume"
 
 
 def test_what_is_expected_on_a_volume(scenario: Scenario) -> None:

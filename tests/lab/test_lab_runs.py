@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from lab.__main__ import run_scenarios
 from lab.measure import METRIC_OPTIONS
-from lab.runner import Runner, expand, make_environment
+from lab.runner import Runner, clip, expand, experiment, make_environment
 from lab.scenario import load_all
 
 SCENARIOS = {each.name: each for each in load_all(METRIC_OPTIONS) if each.quick}
@@ -38,19 +38,26 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(directory.iterdir())}
 
 
-def test_an_experiment_repeats_to_the_byte(runner: Runner, tmp_path: Path) -> None:
-    scenario = SCENARIOS["S1"]
+@pytest.mark.parametrize(
+    ("name", "peer", "on_lv"),
+    [("S1", "ioband", False), ("S5", "ioband", True), ("S7", "bfq", False), ("S10", "none", False)],
+)
+def test_an_experiment_repeats_to_the_byte(
+    runner: Runner, tmp_path: Path, name: str, peer: str, on_lv: bool
+) -> None:
+    """Wherever it runs; a file system's writeback depends on all that takes memory."""
+    scenario = SCENARIOS[name]
     assert scenario.quick
-    run = replace(scenario.quick, peers=("ioband",), seconds=1)
-    own = next(each for each in expand(scenario, run) if each.peer == "ioband")
+    own = experiment(scenario, scenario.quick, scenario.quick.variants[0], peer, on_lv)
+    own = replace(own, setting=clip(own.setting, 2), seconds=2)
     found = []
-    for name in ("one", "two"):
-        runner.make(own.document(), tmp_path / name)
-        found.append(contents(tmp_path / name))
+    for place in ("one", "somewhere/else/and/deeper/two"):
+        runner.make(own.document(), tmp_path / place)
+        found.append(contents(tmp_path / place))
     one, two = found
     assert one.keys() == two.keys()
-    assert any(name.endswith("_lat.1.log.gz") for name in one) and "result.json" in one
-    assert not [name for name in one if one[name] != two[name]]
+    assert any("_lat." in file for file in one) and "result.json" in one
+    assert not [file for file in one if one[file] != two[file]]
 
 
 def test_another_load_leaves_other_bytes(runner: Runner, tmp_path: Path) -> None:

@@ -27,9 +27,8 @@ from .kernel import LabKernel, get_lab_kernel
 from .measure import Observation, observe
 from .module import build_lab_module
 from .scenario import IDLE_DEVICE, PLAIN_POOL, Disk, Group, Job, Run, Scenario, Setting
-from .uml import ExperimentError, run_experiment
+from .uml import ExperimentError, for_guests, run_experiment
 
-GUEST = REPO / "tests/lab/guest"
 COMMAND = ["/usr/bin/python3", "/run/tests/lab/guest/experiment.py"]
 MEMORY_MIB = 1024
 # What peers read of a group's promises; what they do not read decides nothing.
@@ -133,9 +132,8 @@ def make_environment() -> Environment:
     kernel = get_lab_kernel("virtual-time")
     fio = subprocess.run(["fio", "--version"], check=True, capture_output=True, text=True).stdout
     guest = hashlib.sha256()
-    for path in sorted(GUEST.iterdir()):
-        if path.is_file():
-            guest.update(path.read_bytes())
+    for path in for_guests():
+        guest.update(path.read_bytes())
     return Environment(
         kernel=kernel,
         disk=build_lab_module(kernel, REPO / "tests/lab/disk")[0],
@@ -330,12 +328,18 @@ class Runner:
         """Run an experiment in a directory, and leave there what is to be kept."""
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
-        modules = [str(path) for path in self.environment.modules(document["peer"])]
-        text = json.dumps(document | {"modules": modules}, indent=1, sort_keys=True)
+        modules = [
+            shutil.copyfile(path, work / path.name)
+            for path in self.environment.modules(document["peer"])
+        ]
+        names = [f"./{path.name}" for path in modules]
+        text = json.dumps(document | {"modules": names}, indent=1, sort_keys=True)
         (work / "experiment.json").write_text(text + "\n")
         self.execute(
             self.environment.kernel, work, COMMAND, timeout_s=TIMEOUT_S, memory_mib=MEMORY_MIB
         )
+        for module in modules:
+            module.unlink()
         for log in work.glob("*.log"):
             if "_lat." in log.name:
                 with open(log, "rb") as source, gzip.GzipFile(f"{log}.gz", "wb", 3, mtime=0) as out:

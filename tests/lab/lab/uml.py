@@ -5,19 +5,26 @@
 
 The guest sees the host's root, read-only; on top of it lie tmpfs on /tmp, /run
 and /dev/shm, the directory `work`, writable, at /run/lab (where the command
-starts), and the tests of this repository at /run/tests.  The console is in
+starts), and the tests' part for guests at /run/tests.  The console is in
 work/console.log.
+
+What the guest looks up in the host's root takes of its memory, and so decides
+when it writes back.  So both directories are copies, whose paths are as long and
+as deep on every machine.
 """
 
 import contextlib
 import ctypes
 import errno
+import fcntl
+import itertools
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.machine import CMDLINE, end, no_core, spawn
@@ -25,7 +32,7 @@ from harness.module import REPO
 
 from .kernel import LabKernel
 
-INIT = REPO / "tests/lab/guest/init"
+PLACE = "/tmp/dm-ioband-lab-{:02}"
 # The virtual clock starts at the same moment always.
 START_NS = 1_700_000_000 * 10**9
 CLOCK = (
@@ -124,6 +131,47 @@ def _problem(work: Path, rc: int, console: str) -> str:
     return "the guest ended before its command did"
 
 
+def for_guests() -> list[Path]:
+    """The files of the tests that a guest sees."""
+    own = sorted(path for path in (REPO / "tests/lab/guest").iterdir() if path.is_file())
+    return [*own, REPO / "tests/vm/harness/guest_mounts.sh"]
+
+
+@contextlib.contextmanager
+def _place(work: Path) -> Iterator[Path]:
+    """A directory that no other run has now, with copies of what the guest is to see.
+
+    What is in its `work` at the end is in that directory then.
+    """
+    for number in itertools.count():
+        place = Path(PLACE.format(number))
+        try:
+            place.mkdir(mode=0o700, exist_ok=True)
+            lock = os.open(place, os.O_RDONLY)
+        except PermissionError:  # somebody else's
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            os.close(lock)
+    try:
+        for name in ("tests", "work"):
+            shutil.rmtree(place / name, ignore_errors=True)
+        for path in for_guests():
+            copy = place / path.relative_to(REPO)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+        shutil.copytree(work, place / "work", symlinks=True)
+        try:
+            yield place
+        finally:
+            shutil.copytree(place / "work", work, symlinks=True, dirs_exist_ok=True)
+            shutil.rmtree(place / "work")
+    finally:
+        os.close(lock)
+
+
 def run_experiment(
     kernel: LabKernel,
     work: Path,
@@ -133,22 +181,20 @@ def run_experiment(
     memory_mib: int = 512,
 ) -> None:
     """Run a command in a guest of its own; timeout_s is the host's time."""
-    work = work.resolve()
     (work / "code").unlink(missing_ok=True)
     (work / "command").write_text(shlex.join(str(word) for word in command) + "\n")
-    (work / "init").unlink(missing_ok=True)
-    (work / "init").symlink_to(INIT)
-    console = work / "console.log"
     virtual = kernel.variant == "virtual-time"
     words = (*CMDLINE.split(), *(CLOCK if virtual else ()))
     timed_out = False
-    with tempfile.TemporaryDirectory(prefix="lab-") as name:
+    with _place(work) as place, tempfile.TemporaryDirectory(prefix="lab-", dir=place) as name:
         scratch = Path(name)
+        inside = place / "work"
+        (inside / "init").symlink_to(place / "tests/lab/guest/init")
         proc = spawn(
             uml_argv(kernel, Path("/proc/self/cwd/init"), scratch, memory_mib, *words),
-            console,
+            inside / "console.log",
             without_chance if virtual else no_core,
-            cwd=work,
+            cwd=inside,
             env=uml_environment(scratch, memory_mib),
         )
         try:
@@ -157,7 +203,8 @@ def run_experiment(
             timed_out = True
         finally:
             end(proc)
-    text = console.read_text(errors="replace")
+            (inside / "init").unlink()
+    text = (work / "console.log").read_text(errors="replace")
     problem = f"not done in {timeout_s:.0f} s" if timed_out else ""
     problem = problem or _problem(work, proc.returncode, text)
     if problem:

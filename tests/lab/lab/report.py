@@ -315,8 +315,8 @@ def index(everything: dict[str, Any]) -> str:
                 table(("scenario", "what", "goals met"), rows),
                 "## How the peers are set up\n\n" + SET_UP,
                 "## Goals\n\nThe figure is that of the variant that is farthest from its bound;\n"
-                "the peers' are by the same measure, in the same variant.  What also runs on a volume\n"
-                "has a line for that, and a goal counts as met if it is met there too.",
+                "the peers' are by the same measure, in the same variant.  What also runs on a\n"
+                "volume has a line for that, and a goal counts as met if it is met there too.",
                 table(("scenario", "goal", "variant", "ioband", "state", *others), lines),
             )
         )

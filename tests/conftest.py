@@ -13,6 +13,8 @@ SPLATS: list[str] = []
 # What failed and was tried again: its name, and how it failed.
 RETRIED: list[tuple[str, str]] = []
 RETRIED_LINES = 40
+# What fio says when it reads other data than it wrote.
+WRONG_DATA = re.compile(r"verify: bad |verify failed at file")
 # More tests than that in one kind of guest, and there are two guests of it.
 GROUP_MAX = 100
 
@@ -67,11 +69,13 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Collect what the tests noted, and why they failed, of every try."""
     SPLATS.extend(text for text in splats_of(report) if text not in SPLATS)
     if report.outcome == "rerun":
+        if WRONG_DATA.search(report.longreprtext):
+            SPLATS.append(f"{report.nodeid}: wrong data")
         RETRIED.append((f"{report.nodeid} ({report.when})", report.longreprtext))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A test that failed may be tried again, but a kernel that complained has done so."""
+    """A test that failed may be tried again; a kernel that complained, or data lost, may not."""
     if SPLATS and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -85,6 +89,6 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
             for line in text.splitlines()[-RETRIED_LINES:]:
                 terminalreporter.line(f"    {line}")
     if SPLATS:
-        terminalreporter.section("kernel messages and guests that died")
+        terminalreporter.section("kernel messages, guests that died, and wrong data")
         for line in SPLATS:
             terminalreporter.line(line)

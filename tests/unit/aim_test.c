@@ -336,6 +336,7 @@ static void a_pool_has_a_target(void **state)
 	assert_between(got[0].mean_ns, 0.8 * MSEC, 1.15 * MSEC);
 	assert_between(got[1].bps, 1.9 * got[2].bps, 2.1 * got[2].bps);
 	assert_between(got[1].bps + got[2].bps, 50 * MB, LINE_BPS);
+	assert_true(scene.pool.core.late);
 	scene_free(&scene);
 }
 

@@ -14,14 +14,14 @@ from harness.load import Load, Stream
 SWAP_MIB = 256
 pytestmark = pytest.mark.guest(memory_mib=384, disks_mib=(SWAP_MIB,))
 
-# Stamps every page of so many MiB, and sees that each comes back with its stamp.
+# Stamps every page of so many MiB, and sees that those of the first so many have their stamps.
 TOUCH = """
 import mmap, sys
-size = int(sys.argv[1]) << 20
+size, checked = (int(word) << 20 for word in sys.argv[1:])
 memory = mmap.mmap(-1, size)
 for at in range(0, size, 4096):
     memory[at:at + 8] = at.to_bytes(8, "little")
-for at in range(0, size, 4096):
+for at in range(0, checked, 4096):
     if memory[at:at + 8] != at.to_bytes(8, "little"):
         sys.exit(f"the page at {at} has another's content")
 """
@@ -38,9 +38,9 @@ def swap(guest: Guest) -> Iterator[Ioband]:
         guest.run(["swapoff", device.path], timeout=120)
 
 
-def touch(group: Cgroup, mib: int) -> None:
-    """A process of the group uses so much memory twice."""
-    group.run(["/usr/bin/python3", "-S", "-c", TOUCH, str(mib)], timeout=300)
+def touch(group: Cgroup, mib: int, again_mib: int) -> None:
+    """A process of the group uses so much memory, and so much of it once more."""
+    group.run(["/usr/bin/python3", "-S", "-c", TOUCH, str(mib), str(again_mib)], timeout=300)
 
 
 def swapped_out_mib(guest: Guest) -> int:
@@ -55,36 +55,46 @@ def available_mib(guest: Guest) -> int:
     return int(lines["MemAvailable"].split()[0]) >> 10
 
 
+@contextmanager
+def competing(guest: Guest) -> Iterator[None]:
+    """Another group reads all the time, from another device of the pool."""
+    with (
+        null_blk(guest, irqmode=2, completion_nsec=500_000) as disk,
+        Ioband(guest, "rival", disk) as rival,
+        Cgroup(guest, "other") as other,
+    ):
+        load = Load(guest, [Stream("other", rival.path, other)]).start()
+        yield
+        load.end()
+
+
 def test_a_group_swaps_while_another_competes(ioband: Guest) -> None:
     """Its swap writes are never held, its other bios are: it competes."""
     guest = ioband
     with (
         swap(guest) as device,
-        null_blk(guest, irqmode=2, completion_nsec=500_000) as disk,
-        Ioband(guest, "rival", disk) as rival,
         Cgroup(guest, "small", controllers="+io +memory") as small,
-        Cgroup(guest, "other") as other,
+        competing(guest),
     ):
         small.set("memory.max", "24M")
-        load = Load(guest, [Stream("other", rival.path, other)]).start()
         before = swapped_out_mib(guest)
-        touch(small, 72)
+        touch(small, 72, 72)
         out = swapped_out_mib(guest) - before
         io = device.io()["/small"]
-        load.end()
     assert out >= 48
     assert io.read.held > 100
     assert (io.write.held, io.write.bytes >> 20) == (0, pytest.approx(out, abs=4))
 
 
 def test_the_machine_swaps(ioband: Guest) -> None:
-    """All memory is short, and kernel threads reclaim it."""
+    """All memory is short, and kernel threads reclaim it while another group competes."""
     guest = ioband
-    with swap(guest) as device, Cgroup(guest, "big") as big:
+    with swap(guest) as device, Cgroup(guest, "big") as big, competing(guest):
         before = swapped_out_mib(guest)
-        touch(big, available_mib(guest) + 48)
+        touch(big, available_mib(guest) + 48, 64)
         out = swapped_out_mib(guest) - before
         io = device.io()
     assert out >= 32
+    assert io["/big"].read.held > 100
     assert sum(group.write.held for group in io.values()) == 0
     assert sum(group.write.bytes for group in io.values()) >> 20 == pytest.approx(out, abs=4)

@@ -237,6 +237,45 @@ def test_rename_and_remove_in_use(ioband: Guest) -> None:
     guest.rmmod("dm_ioband")
 
 
+# How the table that refuses everything comes in the place of ioband's.
+FORCE = {
+    "remove --force": ["remove", "--force", "--deferred"],  # what is held goes down first
+    "wipe_table": ["wipe_table", "--force", "--noflush"],  # what is held is refused
+}
+
+
+@pytest.mark.parametrize("way", FORCE)
+def test_removal_by_force_under_load(ioband: Guest, way: str) -> None:
+    guest = ioband
+    guest.expect_dmesg("Buffer I/O error")  # who else has the device open, as udev
+    with (
+        null_blk(guest, **SLOW) as disk,
+        Ioband(guest, "stays", disk, depth=2) as stays,
+        Ioband(guest, "goes", disk) as goes,
+        two_groups(guest) as groups,
+    ):
+        jobs = [
+            start_fio(group, goes.path, iodepth=64, time_based=1, runtime=600) for group in groups
+        ]
+        wait_until_held(goes, 50)
+        verb, *options = FORCE[way]
+        goes.dmsetup(verb, *options)
+        for job in jobs:
+            result = job.wait(60, check=False)
+            assert result.rc == 1
+            assert "Input/output error" in result.err + result.out
+        guest.run(["udevadm", "settle"])
+        if verb != "remove":
+            goes.remove("--retry")
+        assert "goes" not in guest.run(["dmsetup", "ls"]).out
+        info = stays.info()
+        assert (info.devices, info.held, info.inflight) == (1, (0, 0), (0, 0))
+        assert all(stats.inflight == 0 for stats in stays.stats())
+        dd = ["dd", f"if={stays.path}", "of=/dev/null", "bs=64k", "count=4", "iflag=direct"]
+        groups[0].run(dd)
+    guest.rmmod("dm_ioband")
+
+
 # -- backpressure --------------------------------------------------------------------------
 
 

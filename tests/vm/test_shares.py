@@ -324,6 +324,52 @@ def test_weight_change_takes_effect_at_once(ioband: Guest, disk: str) -> None:
     assert_shares(after, {a: 1, b: 4}, 16384)
 
 
+def test_measure_change_takes_effect_under_load(ioband: Guest) -> None:
+    """What is held meanwhile stays, and goes by the new measure."""
+    guest = ioband
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "d", below, measure="ios") as device,
+        cgroups(guest, "a", "b") as group,
+        running(
+            guest,
+            stream("a", device.path, group["a"], bs="4k", iodepth=64),
+            stream("b", device.path, group["b"], bs="64k", iodepth=64),
+        ),
+    ):
+        got = {}
+        for turn, measure in enumerate(("ios", "bytes", "ios")):
+            if turn:
+                device.set(measure=measure)
+                held = device.io()
+                assert min(held["/a"].held.ios, held["/b"].held.ios) > 0
+                guest.sleep(0.5)  # what was held keeps what it was to cost
+            assert (device.info().measure, device.info().state) == (measure, "shared")
+            got[turn] = service(device, measure)
+    for turn, quantum in enumerate((1, 65536, 1)):
+        assert_shares(got[turn], {"/a": 1, "/b": 1}, quantum)
+
+
+def test_task_moved_to_another_cgroup_is_charged_there(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "d", below) as device,
+        cgroups(guest, "a", "b", "rival") as group,
+    ):
+        device.set_weight(group["b"], 300)
+        streams = [stream(path, device.path, group[path]) for path in ("a", "rival")]
+        with running(guest, *streams):
+            first = service(device)
+            for pid in group["a"].pids:
+                group["b"].set("cgroup.procs", str(pid))
+            guest.sleep(0.5)  # what it has in flight stays the other's
+            second = service(device)
+    assert_shares(first, {"/a": 1, "/rival": 1}, 65536)
+    assert_shares(second, {"/b": 3, "/rival": 1}, 65536)
+    assert second["/a"] == 0
+
+
 def test_pool_opens_when_one_group_is_left(ioband: Guest) -> None:
     guest = ioband
     with (

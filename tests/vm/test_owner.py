@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 from harness.cgroup import Cgroup
 from harness.devices import linear, mounted, null_blk
-from harness.guest import Guest
+from harness.guest import CommandError, Guest
 from harness.ioband import Ioband, group_name
 from harness.load import fio
 from harness.waiting import wait_until
@@ -317,15 +317,29 @@ def test_v1_hierarchy(ioband: Guest) -> None:
         assert written["/a/b"] < MIB
 
 
-# Reads a MiB at once, says who it is, and stays.
-READER = """
-import mmap, os, sys, time
+# Reads a MiB at once.
+READ = """
 device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
 os.preadv(device, [mmap.mmap(-1, 1 << 20)], 0)
+"""
+WRITE = """
+with open(sys.argv[1], "wb") as file:
+    file.write(bytes(4 << 20))
+"""
+FSYNC = """
+os.fsync(os.open(sys.argv[1], os.O_RDWR))
+"""
+MSYNC = """
+mmap.mmap(os.open(sys.argv[1], os.O_RDWR), 0).flush()
+"""
+# Does one of these, says who it is, and stays.
+STAYS = """
+import mmap, os, sys, time
+{}
 print(os.getpid(), os.getpgrp(), flush=True)
 time.sleep(1000)
 """
-# What makes the reader somebody that a mode tells apart, and the name that it should get.
+# What makes a task somebody that a mode tells apart, and the name that it should get.
 SORTED = {
     "uid": ("setpriv --reuid 4001 --keep-groups", "uid:4001"),
     "gid": ("setpriv --egid 4002 --keep-groups", "gid:4002"),
@@ -334,24 +348,70 @@ SORTED = {
 }
 
 
+@contextlib.contextmanager
+def task_that(does: str, guest: Guest, mode: str, path: str) -> Iterator[str]:
+    """A task that has done something, and is still there; yields its group in a mode."""
+    become, name = SORTED[mode]
+    out = "/run/task"
+    guest.run(["dd", "if=/dev/null", f"of={out}"])
+    line = f"exec {become} /usr/bin/python3 -S -c '{STAYS.format(does)}' {path} >{out}"
+    job = guest.start(["bash", "-c", line])
+    wait_until(guest, lambda: guest.read(out).endswith("\n"), "task")
+    pid, pgrp = (int(text) for text in guest.read(out).split())
+    yield name.format(pid=pid, pgrp=pgrp)
+    job.kill()
+    job.wait(check=False)
+
+
 @pytest.mark.parametrize("mode", SORTED)
 def test_modes_that_sort_by_the_submitting_task(ioband: Guest, mode: str) -> None:
-    become, name = SORTED[mode]
-    out = "/run/reader"
     with null_blk(ioband) as disk, Ioband(ioband, "d0", disk, mode=mode) as dev:
-        ioband.run(f"chmod 666 $(readlink -f {dev.path}); : >{out}")
-        line = f"exec {become} /usr/bin/python3 -S -c '{READER}' {dev.path} >{out}"
-        job = ioband.start(["bash", "-c", line])
-        wait_until(ioband, lambda: ioband.run(["cat", out]).out.endswith("\n"), "reader")
-        pid, pgrp = (int(text) for text in ioband.read(out).split())
-        label = name.format(pid=pid, pgrp=pgrp)
-        stats = dev.io()
-        assert label in stats, f"{label} is not among {sorted(stats)}"
-        assert charged(dev)[label] == Bytes(MIB, 0)
-        assert dev.tree()[label].parent == dev.tree()["root"].seq
-        assert dev.info().mode == mode
-        job.kill()
-        job.wait(check=False)
+        ioband.run(f"chmod 666 $(readlink -f {dev.path})")
+        with task_that(READ, ioband, mode, dev.path) as label:
+            stats = dev.io()
+            assert label in stats, f"{label} is not among {sorted(stats)}"
+            assert charged(dev)[label] == Bytes(MIB, 0)
+            assert dev.tree()[label].parent == dev.tree()["root"].seq
+            assert dev.info().mode == mode
+
+
+def is_writeback(guest: Guest, label: str) -> bool:
+    """Whether a group is what the kernel's flushers count as in the modes that sort by task."""
+    kind, number = label.split(":")
+    if kind == "pid":
+        return guest.run(f"cat /proc/{number}/comm", check=False).out.startswith("kworker/")
+    return number == "0"
+
+
+@pytest.mark.parametrize("mode", SORTED)
+def test_buffered_writes_in_modes_that_sort_by_task(ioband: Guest, mode: str) -> None:
+    """They are of whom submits them: a kernel thread, or a task that syncs the file."""
+    guest = ioband
+    with (
+        null_blk(guest, size_mib=512, memory_backed=1) as disk,
+        Ioband(guest, "d0", disk, mode=mode) as dev,
+        mounted(guest, dev.path) as point,
+    ):
+        guest.run(["chmod", "777", point])
+        with task_that(WRITE, guest, mode, f"{point}/flushed") as label:
+            before = charged(dev)
+            guest.run("setpriv --reuid 4003 --regid 4003 --clear-groups sync")
+            written = {
+                name: done.write - before[name].write
+                for name, done in charged(dev).items()
+                if done != before[name] and is_writeback(guest, name)
+            }
+            assert sum(written.values()) >= 4 * MIB, "written out by flushers for a sync"
+            assert charged(dev)[label].write < MIB
+        for name, sync in (("fsync", FSYNC), ("msync", MSYNC)):
+            file = f"{point}/{name}"
+            guest.run(f"dd if=/dev/zero of={file} bs=64k count=64 && chmod 666 {file}")
+            with task_that(sync, guest, mode, file) as label:
+                assert charged(dev)[label].write >= 4 * MIB, f"{name} of what another wrote"
+        if mode == "pgrp":
+            with pytest.raises(CommandError):
+                dev.set_weight("pgrp:0", 50)
+            assert "there is no process group 0" in "\n".join(guest.dmesg())
 
 
 def test_one_group_for_each_device(setup: Setup) -> None:

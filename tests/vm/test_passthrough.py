@@ -139,6 +139,7 @@ DISKS: dict[str, Disk] = {
 }
 
 
+@pytest.mark.all_kernels
 @pytest.mark.parametrize("kind", DISKS)
 def test_limits_are_those_below(ioband: Guest, kind: str) -> None:
     guest = ioband
@@ -266,6 +267,7 @@ def test_ioctls(ioband: Guest) -> None:
 # -- requests with a wish --------------------------------------------------------------------
 
 
+@pytest.mark.all_kernels
 def test_nowait(ioband: Guest) -> None:
     guest = ioband
     with null_blk(guest) as disk, Ioband(guest, "i", disk) as device:

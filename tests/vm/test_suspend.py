@@ -357,6 +357,7 @@ def test_journal_is_not_held(ioband: Guest) -> None:
         after = device.io()
         end(*rivals)
     then, now = before["root"].write, after["root"].write
-    assert now.ios - then.ios >= 3
-    assert now.held == then.held
+    written = now.ios - then.ios
+    assert written >= 3
+    assert now.held - then.held <= written / 4  # as what writeback sends beside the journal
     assert after["/b"].read.held > before["/b"].read.held

@@ -304,7 +304,7 @@ def index(everything: dict[str, Any]) -> str:
     head = (
         "Every figure here is measured in virtual time, on modelled disks, with the real module,\n"
         f"the kernel's own policies and {environment['fio']}, on Linux {environment['kernel']}.\n"
-        "`make lab` makes all of it again, the same to the byte."
+        "`make lab` makes all of it again, the same to the byte with the same packages of Debian."
     )
     others = [peer for peer in PEERS if peer != "ioband"]
     return (

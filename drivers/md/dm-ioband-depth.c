@@ -65,7 +65,8 @@
  * several, rounds differ by the sizes that happened to be in them, and the less the
  * more what is counted is what takes the device's time.  So all are, and a trial goes
  * by the one by which its pairs agree best.  But when by another one the wider pipe has
- * clearly lost, it has only changed whose bios are served, and has not won.
+ * clearly lost, and more than it won, it has only changed whose bios are served, and has
+ * not won; nor has it lost if it won more.
  *
  *	Two I/Os at a time, 2 ms each whatever the size; one bio in fifty has 1 MiB,
  *	the others 4 KiB.  In a round of 16 there are no large ones, one, or two: its
@@ -368,12 +369,27 @@ static bool gain_is_clear(const struct ioband_gain *gain, s64 pairs, s64 wanted)
  * By another yard it has lost, and more than it has won by this one: what has changed is
  * which bios are served.
  */
-static bool trial_is_contested(const struct ioband_trial *trial, s64 won)
+static bool trial_lost_more(const struct ioband_trial *trial, s64 won)
 {
 	const struct ioband_gain *gain;
 
 	for (gain = trial->gains; gain < trial->gains + IOBAND_NR_YARDS; gain++)
 		if (gain->sum < -won && gain_is_clear(gain, trial->pairs, 0))
+			return true;
+	return false;
+}
+
+/*
+ * The other way round: a trial of the same two pipes that goes by that other yard must not
+ * take back what one that went by this gave, or they would go round.
+ */
+static bool trial_won_more(const struct ioband_trial *trial, s64 lost, s64 wanted)
+{
+	const struct ioband_gain *gain;
+
+	for (gain = trial->gains; gain < trial->gains + IOBAND_NR_YARDS; gain++)
+		if (gain->sum > max(lost, trial->pairs * wanted) &&
+		    gain_is_clear(gain, trial->pairs, wanted))
 			return true;
 	return false;
 }
@@ -390,7 +406,9 @@ static enum verdict trial_verdict(const struct ioband_trial *trial, enum ioband_
 	if (!try_is_up(try) && gain->last > IOBAND_DEPTH_CLEAR)
 		return HI_WINS;
 	if (trial->pairs >= least && gain_is_clear(gain, trial->pairs, wanted)) {
-		if (gain->sum > trial->pairs * wanted && !trial_is_contested(trial, gain->sum))
+		if (gain->sum > trial->pairs * wanted && !trial_lost_more(trial, gain->sum))
+			return HI_WINS;
+		if (!try_is_up(try) && gain->sum < 0 && trial_won_more(trial, -gain->sum, wanted))
 			return HI_WINS;
 		return LO_WINS;
 	}

@@ -187,6 +187,37 @@ static void another_mixture_is_no_gain(void **state)
 	assert_in_range(found_beside(19, 2400000), 5, 6);	/* much more than is lost */
 }
 
+/* What one trial gives for the sake of bytes another does not take back for bios. */
+static void does_not_go_round(void **state)
+{
+	u32 depth;
+
+	(void)state;
+	for (depth = 3; depth <= 6; depth++) {
+		const struct sim_workload works[PAIR_GROUPS] = {
+			{ .depth = 64, .bytes = 131072, .sequential = true },
+			{ .depth = depth, .bytes = 4096 },
+		};
+		struct ioband_pipe last;
+		struct pair pair;
+		u32 i, moves = 0;
+
+		pair_start_mixed(&pair, sim_spec_find("cloud"), works, SIM_AUTO, 1);
+		clock_run(&pair.clock, 20 * NSEC_PER_SEC);
+		last = pair.pool.depth.chosen;
+		for (i = 0; i < 5000; i++) {
+			const struct ioband_pipe now = pair.pool.depth.chosen;
+
+			moves += now.ios != last.ios || now.piece_bytes != last.piece_bytes;
+			last = now;
+			clock_run(&pair.clock, pair.clock.now_ns + TICK_NS);
+		}
+		if (moves > 9)
+			fail_msg("beside %u small ones: %u moves in 50 s", depth, moves);
+		pair_free(&pair);
+	}
+}
+
 /* ---- in pieces ----------------------------------------------------------- */
 
 static const struct sim_workload synchronous = { .depth = 1, .bytes = 65536, .think_ns = 5000 };
@@ -315,6 +346,7 @@ int main(int argc, char **argv)
 		TEST(fills_devices_with_mixed_bios),
 		TEST(bios_count_where_bytes_say_nothing),
 		TEST(another_mixture_is_no_gain),
+		TEST(does_not_go_round),
 		TEST(cuts_where_bytes_count),
 		TEST(shares_between_synchronous_readers),
 		TEST(leaves_light_loads_alone),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two groups, 200:100, with the same load on a modelled device.
+ * Two groups, 200:100, on a modelled device, as a rule with the same load.
  */
 #include "pair.h"
 
@@ -13,6 +13,15 @@ static const u32 weights[PAIR_GROUPS] = { 200, 100 };
 void pair_start(struct pair *pair, const struct sim_spec *spec, const struct sim_workload *work,
 		enum sim_control control, u64 seed)
 {
+	const struct sim_workload works[PAIR_GROUPS] = { *work, *work };
+
+	pair_start_mixed(pair, spec, works, control, seed);
+}
+
+void pair_start_mixed(struct pair *pair, const struct sim_spec *spec,
+		      const struct sim_workload works[PAIR_GROUPS], enum sim_control control,
+		      u64 seed)
+{
 	int i;
 
 	memset(pair, 0, sizeof(*pair));
@@ -21,7 +30,7 @@ void pair_start(struct pair *pair, const struct sim_spec *spec, const struct sim
 	pair->pool.device.random.state = seed;
 	for (i = 0; i < PAIR_GROUPS; i++) {
 		ioband_leaf_init(&pair->leaves[i].leaf, &pair->pool.core.root, weights[i]);
-		job_start(&pair->jobs[i], &pair->pool, &pair->leaves[i], work, seed + i * 30);
+		job_start(&pair->jobs[i], &pair->pool, &pair->leaves[i], &works[i], seed + i * 30);
 	}
 }
 

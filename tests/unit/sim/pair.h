@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Two groups, 200:100, with the same load on a modelled device.
+ * Two groups, 200:100, on a modelled device, as a rule with the same load.
  */
 #ifndef SIM_PAIR_H
 #define SIM_PAIR_H
@@ -25,6 +25,9 @@ struct pair_result {
 
 void pair_start(struct pair *pair, const struct sim_spec *spec, const struct sim_workload *work,
 		enum sim_control control, u64 seed);
+void pair_start_mixed(struct pair *pair, const struct sim_spec *spec,
+		      const struct sim_workload works[PAIR_GROUPS], enum sim_control control,
+		      u64 seed);
 void pair_free(struct pair *pair);
 /* Once it has settled; @limit is for SIM_FIXED. */
 struct pair_result pair_measure(const struct sim_spec *spec, const struct sim_workload *work,

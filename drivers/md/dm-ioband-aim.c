@@ -197,8 +197,11 @@ static struct ioband_leaf *core_passing(struct ioband_core *core, u32 ios, u32 l
 
 	while (ent && !ent->leaf) {
 		ent = node_passing(container_of(ent, struct ioband_node, ent), open, &ios, limit);
-		if (ent)
-			open &= ent_open(ent);
+		if (!ent)
+			break;
+		open &= ent_open(ent);
+		/* Not as it is charged: with slices it goes on when it is not the least. */
+		ent->parent->past = ent_past(ent);
 	}
 	return ent ? container_of(ent, struct ioband_leaf, ent) : NULL;
 }

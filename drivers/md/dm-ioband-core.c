@@ -277,6 +277,8 @@ void ioband_ent_set_weight(struct ioband_ent *ent, u32 weight)
 	lead = ent->vtime - ent->parent->vnow;
 	ent->vtime = ent->parent->vnow + div_s64(lead * ent->weight, weight);
 	ent->turn = div_u64(ent->turn * ent->weight, weight);
+	ent->past = ent->parent->past +
+		    div_u64((ent_past(ent) - ent->parent->past) * ent->weight, weight);
 	ent_weigh(ent, weight);
 	if (live)
 		ent_insert(ent);
@@ -437,10 +439,8 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 	const bool alone = node->ent.busy == ent->busy;
 	u64 vtime = ent->vtime + advance;
 
-	if (unlikely(turn == PASSING)) {
-		node->past = ent_past(ent);
-		ent->past = node->past + advance;
-	}
+	if (unlikely(turn == PASSING))
+		ent->past = ent_past(ent) + advance;
 	if (alone) {
 		node->vnow = vtime_max(node->vnow, ent->vtime);
 	} else if (turn != OWED) {

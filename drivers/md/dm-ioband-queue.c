@@ -994,7 +994,8 @@ void ioband_queue_done(struct ioband_io *io)
  */
 bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes)
 {
-	const struct ioband_bill bill = { .bytes = bytes, .way = io->bill.way };
+	/* Others are billed for meanwhile. */
+	const struct ioband_bill bill = { .bytes = bytes, .way = bio_way(ioband_bio_of(io)) };
 
 	return complete_shared(io, &bill, ktime_get_ns());
 }

@@ -67,8 +67,9 @@ static inline struct ioband_ent *ent_above(const struct ioband_ent *ent)
 }
 
 /*
- * Where an entity stands among those that go past others.  It is a turn ahead of the node
- * at most: if it seems to be more, it is behind, or time has gone round.
+ * Where an entity stands among those that go past others.  It is a turn, or with slices one
+ * of these, ahead of the node at most: if it seems to be more, it is behind, or time has
+ * gone round.
  */
 static inline u64 ent_past(const struct ioband_ent *ent)
 {

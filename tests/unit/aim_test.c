@@ -490,6 +490,54 @@ static void who_goes_past_with_slices_owes_nothing(void **state)
 	}
 }
 
+/* Nor do they lose their weights among each other, in turns of many bios. */
+static void weights_count_among_those_that_go_past_with_slices(void **state)
+{
+	struct scene_group *leaves[3];
+	struct got got[3];
+	int by_time;
+
+	(void)state;
+	for (by_time = 0; by_time < 2; by_time++) {
+		scene_init(&scene, "disk", 32, IOBAND_MEASURE_BYTES);
+		ioband_core_set_slice(&scene.pool.core, 100 * MSEC, by_time, 0);
+		leaves[0] = add(SCENE_ROOT, 400, &sequential);
+		leaves[1] = add(SCENE_ROOT, 100, &sequential);
+		leaves[2] = add(SCENE_ROOT, 100, &writes);
+		want_ent(0, &scene.pool.core.root.ent, 5 * MSEC);
+		scene_run(&scene, 40 * NSEC_PER_SEC);
+		watch(leaves, got, 3, 10 * WATCH_NS);
+		assert_between(got[0].bps, 3 * got[1].bps, 4.4 * got[1].bps);
+		scene_free(&scene);
+	}
+}
+
+/* What it had past others before its weight grew counts by the new weight. */
+static void a_weight_changes_for_those_that_go_past(void **state)
+{
+	static const struct sim_workload large = { .depth = 32, .bytes = 256 * KIB };
+	static const struct sim_workload many = {
+		.depth = 128, .bytes = 64 * KIB, .write_pct = 100,
+	};
+	struct scene_group *leaves[3];
+	struct got got[3];
+	u64 past;
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 1, &large);
+	leaves[1] = add(SCENE_ROOT, 10000, &deep);
+	leaves[2] = add(SCENE_ROOT, 10000, &many);
+	want_ent(0, &scene.pool.core.root.ent, USEC);
+	scene_run(&scene, 60 * NSEC_PER_SEC);
+	for (past = scene_ent(leaves[0])->past; scene_ent(leaves[0])->past == past;)
+		scene_run(&scene, MSEC);
+	scene_set_weight(leaves[0], 10000);
+	watch(leaves, got, 3, WATCH_NS);
+	assert_between(got[0].bps, 0.9 * got[1].bps, 1.1 * got[1].bps);
+	scene_free(&scene);
+}
+
 /* A read that the device does not answer is no reason to let the others go at it. */
 static void a_read_on_its_way_is_waited_for(void **state)
 {
@@ -840,6 +888,8 @@ int main(int argc, char **argv)
 		TEST(writes_go_on),
 		TEST(weights_count_among_those_that_go_past),
 		TEST(who_goes_past_with_slices_owes_nothing),
+		TEST(weights_count_among_those_that_go_past_with_slices),
+		TEST(a_weight_changes_for_those_that_go_past),
 		TEST(a_minimum_is_asked_for_in_time),
 		TEST(a_read_on_its_way_is_waited_for),
 		TEST(what_is_promised_goes),

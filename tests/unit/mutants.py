@@ -21,7 +21,14 @@ class Mutant(NamedTuple):
 
 
 CORE = [
-    Mutant("past-without-weight", "ent->past = node->past + advance;", "ent->past = node->past;"),
+    Mutant(
+        "past-without-weight", "ent->past = ent_past(ent) + advance;", "ent->past = ent_past(ent);"
+    ),
+    Mutant(
+        "past-by-the-old-weight",
+        "(ent_past(ent) - ent->parent->past) * ent->weight, weight);",
+        "ent_past(ent) - ent->parent->past, 1);",
+    ),
     Mutant("blocked-reads-seen", "waiting -= (s32)waiting;", ";"),
     Mutant("blocked-writes-seen", "waiting = (s32)waiting;", ";"),
     Mutant(
@@ -404,6 +411,7 @@ AIM = [
     Mutant("writes-go-by", "u64 open = ioband_way_mask(IOBAND_WAY_READ);", "u64 open = U64_MAX;"),
     Mutant("own-only", "		ent = &ent->parent->ent;\n	}\n}", "		break;\n	}\n}"),
     Mutant("promised-and-held", "core->promised ? 0 : brake_ways", "brake_ways"),
+    Mutant("node-past-stays", "		ent->parent->past = ent_past(ent);\n", ""),
     Mutant("never-woken", "wake_ns = core->brake.clock.next_ns;", "wake_ns = IOBAND_NO_WAKEUP;"),
     Mutant(
         "owed-with-slices",
@@ -525,6 +533,7 @@ DEPTH = [
     ),
     Mutant("bytes-for-all", "return round->work - round->bytes;", "return round->bytes;"),
     Mutant("never-contested", "if (gain->sum < -won &&", "if (false &&"),
+    Mutant("goes-round", "if (!try_is_up(try) && gain->sum < 0 &&", "if (false &&"),
     Mutant("contested-by-little", "if (gain->sum < -won &&", "if (gain->sum < 0 &&"),
     Mutant("worst-yard", "< gain_spread(best,", "> gain_spread(best,"),
     Mutant("always-full", "depth->full = round->held_ios", "depth->full = round->ios"),

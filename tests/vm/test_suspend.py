@@ -57,12 +57,12 @@ def wait_until_held(device: Ioband, ios: int, seconds: float = 30) -> None:
 
 def wait_until_read(device: Ioband, label: str, ios: int, seconds: float = 30) -> None:
     """Wait until a group has read that much, which it must."""
-    wait_until(
-        device.guest,
-        lambda: device.io()[label].read.ios >= ios,
-        f"{label} has read {ios} times",
-        seconds,
-    )
+
+    def has_read() -> bool:
+        stats = device.io().get(label)
+        return stats is not None and stats.read.ios >= ios
+
+    wait_until(device.guest, has_read, f"{label} has read {ios} times", seconds)
 
 
 def reads_done(guest: Guest, device: str) -> int:

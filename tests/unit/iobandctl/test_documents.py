@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from fakekernel import Fake
 from toolbuild import Built, sh
 
 REPO = Path(__file__).resolve().parents[3]
@@ -13,6 +14,7 @@ PAGES = sorted(REPO.glob("Documentation/*.rst"))
 MESSAGES = REPO / "Documentation/troubleshooting.rst"
 SPOKEN = ("tools/iobandctl/*.c", "drivers/md/*.c")
 SCRIPT = REPO / "udev/ioband-disk.in"
+CONF_PAGES = (REPO / "README.md", REPO / "tools/iobandctl/ioband.conf.5")
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
 CONVERSION = r"%(?!%)[-+ #0]*[\d*]*(?:\.[\d*]+)?[hlzjt]*[a-zA-Z]"
@@ -107,3 +109,27 @@ def test_files_that_are_named_are_there(page: Path) -> None:
         assert (page.parent / name).exists(), name
     for name in re.findall(r"\b(?:tests|tools|udev|Documentation|drivers)/[\w./-]+\w", text):
         assert (REPO / name).exists(), name
+
+
+def configurations(page: Path) -> list[str]:
+    """The configurations in a page, each of them a block that begins with a title."""
+    text = page.read_text()
+    indented = re.findall(r"(?:(?<=\n\n)|\A)((?: {4}\S.*\n|\n(?= {4}))+)", text)
+    blocks = [re.sub("^ {4}", "", block, flags=re.MULTILINE) for block in indented]
+    blocks += re.findall(r"^\.Bd -literal.*\n((?:.*\n)*?)\.Ed$", text, re.MULTILINE)
+    return [block for block in blocks if re.match(r"\[\w+( \S+)?\]\n", block)]
+
+
+@pytest.mark.parametrize("page", CONF_PAGES, ids=lambda page: page.name)
+def test_configurations_are_understood(fake: Fake, page: Path) -> None:
+    examples = configurations(page)
+    assert examples
+    fake.device("one", "253:1", "sda")
+    fake.answer("one", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
+    for text in examples:
+        (fake.root / "conf").write_text(text)
+        devices = re.search("^device = ", text, re.MULTILINE)
+        said = fake.run(
+            "apply", "--dry-run", "--config", str(fake.root / "conf"), rc=3 if devices else 0
+        )
+        assert not devices or "there is no" in said

@@ -224,7 +224,7 @@ static bool is_called(const char *path, struct problem *use)
 
 	if (table)
 		problem_set(use,
-			    "%s(5) calls it %s, which is never the name of an ioband device; write UUID= or /dev/disk/by-id there",
+			    "%s(5) calls it %s, which is never the name of an ioband device; write UUID=, /dev/disk/by-id or, of a volume, /dev/VG/LV there",
 			    table, path);
 	return table;
 }

@@ -217,6 +217,10 @@ int cgroup_id(const struct hierarchy *hierarchy, const char *path, uint64_t *id)
 	if (!error && !hierarchy_is_cgroup(directory))
 		error = ENOENT;
 	free(directory);
+	if (error == ENOENT)
+		return fail(EXIT_MISSING,
+			    "there is no cgroup %s in %s: %s; a unit has one while it runs ('systemctl show -P ControlGroup UNIT' prints it), and iobandctl-watch sets what ioband.conf(5) says of it whenever it starts",
+			    path, hierarchy->root, strerror(error));
 	if (error)
 		return fail(exit_code_of(error),
 			    "there is no cgroup %s in %s: %s", path,

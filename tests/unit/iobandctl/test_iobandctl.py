@@ -358,7 +358,7 @@ def test_set_weight_of_some(host: Fake) -> None:
         (["a", "0"], 2, "from 1 to 10000, or 'default'"),
         (["a"], 2, "GROUP WEIGHT, or --from FILE"),
         (["a", "1", "--from", "x"], 2, "give nothing else"),
-        (["nope", "1"], 3, "there is no cgroup /nope"),
+        (["nope", "1"], 3, "directory; a unit has one while it runs ('systemctl show -P Con"),
         (["a/../b", "1"], 2, "'..'"),
         (["a", "1", "--pool", "sdb"], 3, "no ioband device of pool sdb sorts by cgroup"),
         (["a", "1", "--pool", "nope"], 3, "there is no pool 'nope'"),

@@ -60,7 +60,7 @@ static bool is_digits(struct span text)
 	return text.length && strspn(text.start, "0123456789") >= text.length;
 }
 
-#define LATENCY_SAYS "a latency is a number with us, ms or s behind it, or none"
+#define LATENCY_SAYS "a latency is a number with us, ms or s behind it, such as 5ms, or none"
 #define MOST_SAYS "that is too long: 10s is the most, and none is for no target"
 #define LEAST_SAYS "that is no time: 1us is the least, and none is for no target"
 

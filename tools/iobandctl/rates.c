@@ -103,7 +103,7 @@ static int read_rate(struct span value, enum rate rate, enum bound bound,
 	if (!digits.length ||
 	    strspn(digits.start, "0123456789") < digits.length)
 		return problem_set(problem,
-				   "%s=%s: it is %s, or a whole number that may end in K, M, G or T",
+				   "%s=%s: it is %s, or a whole number that may end in K, M, G or T, such as 50M; several are separated by blanks",
 				   name, span_show(value, shown), none);
 	if (!span_u64(digits, RATE_MAX, number) || *number > RATE_MAX / unit)
 		return problem_set(problem,
@@ -130,7 +130,7 @@ static int find_rate(struct span word, enum bound bound, struct span *value,
 			return rate;
 	}
 	return problem_set(problem,
-			   "'%s': a %s is one or more of rbps=, wbps=, riops= and wiops=, or default alone",
+			   "'%s': a %s is one or more of rbps=, wbps=, riops= and wiops=, separated by blanks, such as rbps=50M wiops=1K, or default alone",
 			   span_show(word, shown), bound_kinds[bound].noun);
 }
 
@@ -168,7 +168,7 @@ int rates_read(const char *text, enum bound bound, struct rates *rates,
 	if (*given)
 		return 0;
 	return problem_set(problem,
-			   "no %s is given: it is one or more of rbps=, wbps=, riops= and wiops=, or default",
+			   "no %s is given: it is one or more of rbps=, wbps=, riops= and wiops=, such as rbps=50M wiops=1K, or default",
 			   bound_kinds[bound].noun);
 }
 

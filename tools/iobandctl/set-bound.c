@@ -105,19 +105,19 @@ static int run(const struct args *args, enum bound bound, const char *takes)
 static int run_max(const struct args *args)
 {
 	return run(args, MAXIMUM,
-		   "what it may have at most: rbps=, wbps=, riops=, wiops=, or default");
+		   "what it may have at most: rbps=, wbps=, riops=, wiops=, such as rbps=50M wiops=1K, or default");
 }
 
 static int run_min(const struct args *args)
 {
 	return run(args, MINIMUM,
-		   "what it is promised: rbps=, wbps=, riops=, wiops=, or default");
+		   "what it is promised: rbps=, wbps=, riops=, wiops=, such as rbps=50M wiops=1K, or default");
 }
 
 static int run_latency(const struct args *args)
 {
 	return run(args, LATENCY,
-		   "how long its reads may take: a number with us, ms or s behind it, or none");
+		   "how long its reads may take: a number with us, ms or s behind it, such as 5ms, or none");
 }
 
 static const struct option_spec options[] = {

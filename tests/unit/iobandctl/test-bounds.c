@@ -34,7 +34,7 @@ void test_latency_faults(void)
 		const char *says;
 	} faults[] = {
 		{ "", "'': a latency is a number with us, ms or s behind it" },
-		{ "2", "'2': a latency is a number with us, ms or s behind it, or none" },
+		{ "2", "'2': a latency is a number with us, ms or s behind it, such as 5ms" },
 		{ "ms", "'ms': a latency is a number" },
 		{ "s", "'s': a latency is" },
 		{ " 2ms", "a latency is a number" },

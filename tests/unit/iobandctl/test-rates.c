@@ -85,6 +85,7 @@ void test_maximum_faults(void)
 		{ "rbps=", "rbps=: it is max, or a whole number" },
 		{ "rbps=M", "rbps=M: it is max, or a whole number" },
 		{ "rbps=1.5M", "rbps=1.5M: it is max, or a whole number" },
+		{ "rbps=1M,wbps=1M", "such as 50M; several are separated by blanks" },
 		{ "rbps=-1", "rbps=-1: it is max" },
 		{ "rbps=1m", "rbps=1m: it is max" },
 		{ "rbps=1KK", "rbps=1KK: it is max" },

@@ -64,7 +64,7 @@ def test_set_min(host: Fake) -> None:
         ([], 2, "set-max takes GROUP and what it may have at most: rbps="),
         (["a"], 2, "set-max takes GROUP and what it may have at most: rbps="),
         (["a", ""], 2, "no maximum is given"),
-        (["a", "100M"], 2, "'100M': a maximum is one or more of rbps=, wbps=, riops= and wiops="),
+        (["a", "100M"], 2, "riops= and wiops=, separated by blanks, such as rbps=50M wiops=1K, or"),
         (["a", "rbps=0"], 2, "rbps=0 would stop the group for good"),
         (["a", "rbps=2T"], 2, "rbps=2T is too large: at most 1T (1099511627776) a second"),
         (["a", "rbps=1", "wbps=2", "rbps=1"], 2, "rbps= is given twice"),

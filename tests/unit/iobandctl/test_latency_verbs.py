@@ -51,7 +51,7 @@ def test_set_latency(host: Fake) -> None:
     [
         ([], 2, "set-latency takes GROUP and how long its reads may take: a number with us, ms"),
         (["a"], 2, "set-latency takes GROUP and how long its reads may take"),
-        (["a", "2"], 2, "'2': a latency is a number with us, ms or s behind it, or none"),
+        (["a", "2"], 2, "'2': a latency is a number with us, ms or s behind it, such as 5ms"),
         (["a", "1.5us"], 2, "'1.5us': a latency comes to whole microseconds"),
         (["a", "0ms"], 2, "'0ms': that is no time: 1us is the least"),
         (["a", "1m"], 2, "'1m': a latency is a number"),

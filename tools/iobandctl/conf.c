@@ -551,7 +551,7 @@ static int check_bounds(const struct conf_section *section,
 	if (!bounds_check(&bounds, &inner))
 		return 0;
 	*place = &section->value[KEY_MINIMUM].place;
-	return problem_set(problem, "%.200s, which goes first", inner.text);
+	return problem_set(problem, "%.200s, which would win", inner.text);
 }
 
 static int check_device(const struct conf_section *device,

@@ -75,7 +75,7 @@ int plan_check_bounds(const struct plan *plan,
 		return EXIT_OK;
 	if (place[MAXIMUM])
 		conf_where(plan->conf, place[MAXIMUM], where, sizeof(where));
-	code = fail(EXIT_USAGE, "%s: %s (%s), which goes first", group,
+	code = fail(EXIT_USAGE, "%s: %s (%s), which would win", group,
 		    problem.text, where);
 	return plan_blame(plan, place[MINIMUM] ?: place[MAXIMUM], code);
 }

@@ -51,10 +51,12 @@ static int check_bound(const struct ioband_device *device,
 	groups_free(&groups);
 	if (code == EXIT_OK && bounds_check(&bounds, &problem))
 		code = fail(EXIT_USAGE,
-			    "%s in pool %s: %s, which goes first; change the %s before, with set-%s",
+			    "%s in pool %s: %s, which would win; %s",
 			    wish->args->operand[0], device->table.pool,
-			    problem.text, bound_kinds[other].noun,
-			    bound_kinds[other].key);
+			    problem.text,
+			    other == MAXIMUM ?
+			    "raise it first with 'iobandctl set-max'" :
+			    "lower the minimum first with 'iobandctl set-min'");
 	return code;
 }
 

@@ -224,7 +224,7 @@ static void check_bounds(const struct node *node, const struct sent *sent,
 	if (!bounds_check(&sent->bounds, &problem))
 		return;
 	shown = text_escape(node->path);
-	note("note: cgroup %s in pool %s: %s, which goes first", shown, pool,
+	note("note: cgroup %s in pool %s: %s, which wins", shown, pool,
 	     problem.text);
 	free(shown);
 }

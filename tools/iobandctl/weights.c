@@ -275,7 +275,7 @@ static void check_bounds(const struct saved_weight *saved, const char *file)
 	struct problem problem;
 
 	if (bounds_check(&saved->bounds, &problem))
-		note("note: line %zu of %s: %s, which goes first", saved->line,
+		note("note: line %zu of %s: %s, which wins", saved->line,
 		     file, problem.text);
 }
 

@@ -102,12 +102,12 @@ def test_set_min_refused(host: Fake, args: list[str], rc: int, says: str) -> Non
         (
             ["set-min", "/a", "wiops=501"],
             "/a in pool sda: a minimum of wiops=501 is more than the maximum of wiops=500, which "
-            "goes first; change the maximum before, with set-max",
+            "would win; raise it first with 'iobandctl set-max'\n",
         ),
         (
             ["set-max", "/a/b", "rbps=1000", "riops=9"],
             "/a/b in pool sda: a minimum of rbps=1K is more than the maximum of rbps=1000, which "
-            "goes first; change the minimum before, with set-min",
+            "would win; lower the minimum first with 'iobandctl set-min'\n",
         ),
         (["set-max", "own", "wbps=499"], "own in pool sda: a minimum of wbps=500 is more than"),
     ],
@@ -264,7 +264,7 @@ def test_restored_as_it_was(host: Fake) -> None:
     host.run("set-weight", "--from", str(saved))
     assert host.complaints == (
         f"iobandctl: note: line 3 of {saved}: a minimum of rbps=6 is more than the maximum of "
-        "rbps=5, which goes first\n"
+        "rbps=5, which wins\n"
     )
     assert len(host.told("max", "min")) == 2
 
@@ -324,13 +324,13 @@ def test_apply(bounded: Fake) -> None:
     [
         (  # in one section
             "[group /a]\nminimum = rbps=2M\nmaximum = rbps=1M\n",
-            ["conf:2: a minimum of rbps=2M is more than the maximum of rbps=1M, which goes first"],
+            ["conf:2: a minimum of rbps=2M is more than the maximum of rbps=1M, which would win"],
         ),
         (  # in two that are about the same
             "[group /a]\nmaximum = rbps=1M\n[group all]\ngroup = /?\nminimum = rbps=2M\n",
             [
                 "/a: a minimum of rbps=2M is more than the maximum of rbps=1M (",
-                "conf:2), which goes first",
+                "conf:2), which would win",
                 "conf:5; nothing was changed",
             ],
         ),

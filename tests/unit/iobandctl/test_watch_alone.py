@@ -155,7 +155,7 @@ def test_watch_of_a_promise_that_cannot_be_kept(
     assert watcher.said.count("more than") == 1
     assert (
         "cgroup /a\\040b in pool sda: a minimum of wbps=2K is more than the maximum of wbps=1K, "
-        "which goes first\n" in watcher.said
+        "which wins\n" in watcher.said
     )
 
 

@@ -336,7 +336,7 @@ static int find_kind(const char *title, const char **label,
 	*label = title + length + strspn(title + length, " \t");
 	for (int kind = 0; kind < CONF_KINDS; kind++) {
 		if (strlen(kind_names[kind]) == length &&
-		    !strncmp(title, kind_names[kind], length))
+		    !strncasecmp(title, kind_names[kind], length))
 			return kind;
 	}
 	if (!strcmp(title, INI_DEFAULT_SECTION))

@@ -92,6 +92,7 @@ void test_conf_faults(void)
 
 	CHECK(same(fault(""), "") && same(fault("\n# x\n; y\n"), ""));
 	CHECK(same(fault("[group a]\nweight=default"), ""));
+	CHECK(same(fault("[Group a]\nWeight=3\n[WATCH]\nenable-controller = no"), ""));
 	CHECK(same(fault("[group a]\nmaximum = rbps=1M  wiops=5"), ""));
 	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nmaximum = default\n"), ""));
 	CHECK(same(fault("[group a]\nminimum = rbps=1M  wiops=0"), ""));

@@ -21,6 +21,8 @@
 
 static const struct sim_workload deep = { .depth = 32, .bytes = 64 * KIB };
 static const struct sim_workload writes = { .depth = 32, .bytes = 64 * KIB, .write_pct = 100 };
+/* More than can be in flight: something of them waits all the time. */
+static const struct sim_workload many = { .depth = 128, .bytes = 64 * KIB, .write_pct = 100 };
 static const struct sim_workload reader = { .depth = 1, .bytes = 4 * KIB };
 static const struct sim_workload sequential = { .depth = 4, .bytes = 64 * KIB, .sequential = true };
 
@@ -343,10 +345,6 @@ static void a_pool_has_a_target(void **state)
 /* Reads that are late by themselves do not shut out writes. */
 static void writes_go_on(void **state)
 {
-	/* More than can be in flight: something of them waits all the time. */
-	static const struct sim_workload many = {
-		.depth = 128, .bytes = 64 * KIB, .write_pct = 100,
-	};
 	struct scene_group *leaves[2];
 	struct got got[2];
 
@@ -438,9 +436,6 @@ static void a_maximum_holds_nobody_else(void **state)
 static void weights_count_among_those_that_go_past(void **state)
 {
 	static const struct sim_workload small = { .depth = 32, .bytes = 4 * KIB };
-	static const struct sim_workload many = {
-		.depth = 128, .bytes = 64 * KIB, .write_pct = 100,
-	};
 	static const struct { u32 weight; const struct sim_workload *work; } others[] = {
 		{ 200, &deep }, { 50, &deep }, { 100, &small }, { 50, &small },
 	};
@@ -516,9 +511,6 @@ static void weights_count_among_those_that_go_past_with_slices(void **state)
 static void a_weight_changes_for_those_that_go_past(void **state)
 {
 	static const struct sim_workload large = { .depth = 32, .bytes = 256 * KIB };
-	static const struct sim_workload many = {
-		.depth = 128, .bytes = 64 * KIB, .write_pct = 100,
-	};
 	struct scene_group *leaves[3];
 	struct got got[3];
 	u64 past;

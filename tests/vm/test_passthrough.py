@@ -22,6 +22,7 @@ from harness.devices import (
 from harness.guest import SHARE, CommandError, Guest, Job
 from harness.ioband import Ioband, table_line
 from harness.load import READ_NOWAIT, fio
+from harness.module import REPO, build_module
 from harness.waiting import wait_until
 
 SECTOR = 512
@@ -230,6 +231,43 @@ def test_secure_erase_is_refused_as_by_linear(ioband: Guest, thin_disk: str) -> 
     assert read_sectors(guest, thin_disk, 16384) == pattern(16384)
 
 
+@pytest.fixture
+def rare_disk(ioband: Guest) -> Iterator[str]:
+    """A disk of 8 MiB that can erase securely and has inline encryption, see raredisk.c."""
+    (module,) = build_module(ioband.kernel, REPO / "tests/vm/raredisk")
+    ioband.insmod(module)
+    ioband.run(["udevadm", "settle"])
+    yield "/dev/raredisk"
+    if ioband.alive:
+        ioband.run(["udevadm", "settle"])
+        ioband.rmmod("raredisk")
+
+
+@pytest.mark.all_kernels
+def test_secure_erase(ioband: Guest, rare_disk: str) -> None:
+    guest = ioband
+    write_sectors(guest, rare_disk, pattern(16384))
+    with (
+        Ioband(guest, "i", rare_disk, offset=2048, length=12288) as device,
+        Cgroup(guest, "a") as group,
+    ):
+        at, count = 128, 8192  # twice what the disk takes in one bio
+        group.run(f"blkdiscard --secure -o {at * SECTOR} -l {count * SECTOR} {device.path}")
+        done = device.io()["/a"]
+        beyond = guest.run(f"blkdiscard --secure -o {12280 * SECTOR} {device.path}")
+    assert not beyond.err
+    expected = bytearray(pattern(16384))
+    for first, length in ((2048 + at, count), (2048 + 12280, 8)):
+        expected[first * SECTOR : (first + length) * SECTOR] = bytes(length * SECTOR)
+    assert read_sectors(guest, rare_disk, 16384) == expected
+    assert (done.discard.ios, done.discard.bytes, done.write.ios) == (2, count * SECTOR, 0)
+    asked = [
+        guest.read(f"/sys/module/raredisk/parameters/{name}").strip()
+        for name in ("erase_bios", "erased_sectors")
+    ]
+    assert asked == ["3", str(count + 8)]  # and nothing was erased in another way
+
+
 SG_INQUIRY = """
 import ctypes, fcntl, os, struct, sys
 buffer = ctypes.create_string_buffer(36)
@@ -274,51 +312,48 @@ def test_nowait(ioband: Guest) -> None:
         assert guest.run(["python3", "-c", READ_NOWAIT, device.path]).out == "4096\n"
 
 
-@pytest.mark.parametrize("rivals", [1, 2])
-def test_polled(ioband: Guest, rivals: int) -> None:
+POLLED = {"rw": "randread", "bs": "4k", "size": "1m", "ioengine": "io_uring", "hipri": 1,
+          "iodepth": 8}  # fmt: skip
+
+
+def test_polled(ioband: Guest) -> None:
+    """What is polled for is done at once, on a disk whose interrupts come 0.1 s late."""
+    guest = ioband
+    options = {"size_mib": 64, "poll_queues": 1, "irqmode": 2, "completion_nsec": 100_000_000}
+    with (
+        null_blk(guest, **options) as disk,
+        Ioband(guest, "i", disk) as device,
+        Cgroup(guest, "a") as group,
+    ):
+        assert limits(guest, device.path)["io_poll"] == "1"
+        polled, interrupted = (
+            fio(guest, group, filename=device.path, **POLLED | {"hipri": hipri})["read"]
+            for hipri in (1, 0)
+        )
+        assert polled["total_ios"] == interrupted["total_ios"] == 256
+        done = device.io()["/a"]
+        assert (done.read.ios, done.inflight) == (512, 0)
+    assert interrupted["runtime"] >= 3200  # ms: 32 times 8 at once
+    assert polled["runtime"] < 1600
+
+
+def test_polled_and_held(ioband: Guest) -> None:
+    """What is held meanwhile is read all the same."""
     guest = ioband
     with (
         null_blk(guest, size_mib=64, poll_queues=1, irqmode=2, completion_nsec=200_000) as disk,
         Ioband(guest, "i", disk, depth=1) as device,
         Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
     ):
-        assert limits(guest, device.path)["io_poll"] == "1"
-        load = (
-            guest.start(
-                [
-                    "fio",
-                    "--name=r",
-                    f"--filename={device.path}",
-                    "--direct=1",
-                    "--rw=randread",
-                    "--time_based=1",
-                    "--runtime=600",
-                    "--thread=1",
-                    "--iodepth=8",
-                    "--ioengine=libaio",
-                ]
-            )
-            if rivals > 1
-            else None
-        )
-        options = {
-            "filename": device.path,
-            "rw": "randread",
-            "bs": "4k",
-            "size": "2m",
-            "ioengine": "io_uring",
-            "hipri": 1,
-            "iodepth": 8,
-        }
-        if load:
-            wait_until(guest, lambda: "root" in device.io(), "the rival reads nothing")
-        assert fio(guest, a, **options)["read"]["total_ios"] == 512
+        load = start_load(b, device.path, bs="4k", iodepth=8)
+        wait_until(guest, lambda: "/b" in device.io(), "the rival reads nothing")
+        assert fio(guest, a, filename=device.path, **POLLED)["read"]["total_ios"] == 256
         done = device.io()["/a"]
-        assert (done.read.ios, done.inflight) == (512, 0)
-        assert (done.read.held > 0) == (rivals > 1)
-        if load:
-            load.kill()
-            load.wait(check=False)
+        assert (done.read.ios, done.inflight) == (256, 0)
+        assert done.read.held > 0
+        load.kill()
+        load.wait(check=False)
 
 
 # -- zoned, DAX, integrity --------------------------------------------------------------------
@@ -357,6 +392,19 @@ def test_zoned_device_is_refused(ioband: Guest) -> None:
         r"ioband: device '.*': is zoned, and ioband cannot keep the order of writes to its zones",
         text,
     )
+
+
+@pytest.mark.all_kernels
+def test_inline_encryption_is_not_offered(ioband: Guest, rare_disk: str, kernel_name: str) -> None:
+    guest = ioband
+    offered = guest.exists(f"{sysfs(guest, rare_disk)}/queue/crypto")
+    assert offered or kernel_name != "newest"  # the older ones are built without it
+    guest.dmesg()
+    with Ioband(guest, "i", rare_disk) as device:
+        said = "\n".join(guest.dmesg())
+        assert not guest.exists(f"{sysfs(guest, device.path)}/queue/crypto")
+    sentence = "ioband: device '.*': inline encryption is not offered above: use dm-crypt"
+    assert bool(re.search(sentence, said)) == offered, said
 
 
 def integrity(guest: Guest, device: str) -> dict[str, str]:

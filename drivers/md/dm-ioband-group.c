@@ -38,6 +38,52 @@
 /* Counters, and groups that cannot be told to be gone, go after this long. */
 #define IOBAND_IDLE_LONG	(60 * HZ)
 
+static struct kmem_cache *group_cache;
+
+/* Groups that there are, in all pools. */
+static atomic_long_t group_count;
+
+/**
+ * ioband_groups_init() - make room for groups
+ *
+ * Context: Process; may sleep.
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int __init ioband_groups_init(void)
+{
+	group_cache = KMEM_CACHE(ioband_group, 0);
+	return group_cache ? 0 : -ENOMEM;
+}
+
+/**
+ * ioband_groups_exit() - undo ioband_groups_init(), with no pool left
+ *
+ * Complains of groups that were lost.
+ */
+void ioband_groups_exit(void)
+{
+	const long lost = atomic_long_read(&group_count);
+
+	WARN(lost, "ioband: %ld groups were not freed\n", lost);
+	kmem_cache_destroy(group_cache);
+}
+
+static struct ioband_group *alloc_group(gfp_t gfp)
+{
+	struct ioband_group *group = kmem_cache_zalloc(group_cache, gfp);
+
+	if (group)
+		atomic_long_inc(&group_count);
+	return group;
+}
+
+static void release_group(struct ioband_group *group)
+{
+	kmem_cache_free(group_cache, group);
+	atomic_long_dec(&group_count);
+}
+
 static void owner_get(const struct ioband_key *key)
 {
 	if (key->kind == IOBAND_KIND_CGROUP)
@@ -121,13 +167,13 @@ static int group_make_permanent(struct ioband_group *group)
  */
 struct ioband_group *ioband_group_new_root(struct ioband_pool *pool)
 {
-	struct ioband_group *group = kzalloc(sizeof(*group), GFP_KERNEL);
+	struct ioband_group *group = alloc_group(GFP_KERNEL);
 
 	if (!group)
 		return NULL;
 	group_init(group, pool, NULL, IOBAND_KIND_ROOT, IOBAND_WEIGHT_DEFAULT);
 	if (group_make_permanent(group)) {
-		kfree(group);
+		release_group(group);
 		return NULL;
 	}
 	return group;
@@ -146,14 +192,14 @@ struct ioband_group *ioband_group_new_root(struct ioband_pool *pool)
 struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
 					     struct ioband_member *member, u32 weight)
 {
-	struct ioband_group *group = kzalloc(sizeof(*group), GFP_KERNEL);
+	struct ioband_group *group = alloc_group(GFP_KERNEL);
 
 	if (!group)
 		return NULL;
 	group_init(group, pool, pool->root, IOBAND_KIND_DEVICE, weight);
 	group->devno = member->devno;
 	if (group_make_permanent(group)) {
-		kfree(group);
+		release_group(group);
 		return NULL;
 	}
 	return group;
@@ -169,7 +215,7 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 
 	if (pool->nr_groups >= IOBAND_GROUPS_MAX)
 		return NULL;
-	group = kzalloc(sizeof(*group), gfp | __GFP_ACCOUNT);
+	group = alloc_group(gfp | __GFP_ACCOUNT);
 	if (!group)
 		return NULL;
 	group_init(group, pool, parent, key->kind, IOBAND_WEIGHT_DEFAULT);
@@ -188,7 +234,7 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 release:
 	xa_release(&scope->index[key->kind], key->id);
 free:
-	kfree(group);
+	release_group(group);
 	return NULL;
 }
 
@@ -412,7 +458,7 @@ static void group_free(struct ioband_group *group)
 
 	owner_put(&group->key);
 	kfree(group->totals);
-	kfree(group);
+	release_group(group);
 }
 
 /* Last step of the sweep: the group, and those above that waited for it. */

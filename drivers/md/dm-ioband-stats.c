@@ -74,6 +74,16 @@ void ioband_stats_free(struct ioband_stats *stats)
 	atomic_long_dec(&nr_stats);
 }
 
+/**
+ * ioband_stats_exit() - with no pool left, complain of counters that were lost
+ */
+void ioband_stats_exit(void)
+{
+	const long lost = atomic_long_read(&nr_stats);
+
+	WARN(lost, "ioband: counters of %ld groups were not freed\n", lost);
+}
+
 /* Put new counters by; NULL: there is no memory for them, or enough is taken. */
 static void put_spare(struct ioband_pool *pool, struct ioband_stats *stats)
 {

@@ -303,12 +303,20 @@ static int __init ioband_init(void)
 {
 	int ret;
 
-	ret = ioband_owner_init();
+	ret = ioband_groups_init();
 	if (ret)
 		return ret;
+	ret = ioband_owner_init();
+	if (ret)
+		goto exit_groups;
 	ret = dm_register_target(&ioband_target);
 	if (ret)
-		ioband_owner_exit();
+		goto exit_owner;
+	return 0;
+exit_owner:
+	ioband_owner_exit();
+exit_groups:
+	ioband_groups_exit();
 	return ret;
 }
 
@@ -316,6 +324,8 @@ static void __exit ioband_exit(void)
 {
 	dm_unregister_target(&ioband_target);
 	ioband_owner_exit();
+	ioband_groups_exit();
+	ioband_stats_exit();
 }
 
 module_init(ioband_init);

@@ -722,6 +722,8 @@ static inline struct ioband_stream *ioband_stream_of(struct ioband_group *group,
 }
 
 /* dm-ioband-group.c: the tree of groups */
+int ioband_groups_init(void);
+void ioband_groups_exit(void);
 struct ioband_group *ioband_group_new_root(struct ioband_pool *pool);
 struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
 					     struct ioband_member *member, u32 weight);
@@ -749,6 +751,7 @@ void ioband_bound_end(struct ioband_group *group);
 /* dm-ioband-stats.c: counters and histograms */
 struct ioband_stats *ioband_stats_new(gfp_t gfp);
 void ioband_stats_free(struct ioband_stats *stats);
+void ioband_stats_exit(void);
 static inline unsigned int ioband_stats_bucket(u64 ns)
 {
 	return min_t(unsigned int, fls64(ns >> 10), IOBAND_NR_BUCKETS - 1);

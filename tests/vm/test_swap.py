@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Swap on ioband: memory comes free although the device that takes it is shared."""
+"""Where memory is short: swap on ioband, and what many groups may take."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -98,3 +99,44 @@ def test_the_machine_swaps(ioband: Guest) -> None:
     assert io["/big"].read.held > 100
     assert sum(group.write.held for group in io.values()) == 0
     assert sum(group.write.bytes for group in io.values()) >> 20 == pytest.approx(out, abs=4)
+
+
+# Reads a page as each of so many users.
+AS_USERS = """
+import mmap, os, sys
+device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+page = mmap.mmap(-1, 4096)
+for uid in range(10000, 10000 + int(sys.argv[2])):
+    os.seteuid(uid)
+    os.preadv(device, [page], 0)
+    os.seteuid(0)
+"""
+
+
+def slab_of(group: Cgroup) -> int:
+    """Bytes of the kernel's objects that are charged to a cgroup."""
+    lines = dict(line.split() for line in group.get("memory.stat").splitlines())
+    return int(lines["slab"])
+
+
+def test_groups_take_a_bounded_part_of_the_memory(ioband: Guest) -> None:
+    """Who makes many is charged for them; without counters they are as their parent."""
+    guest = ioband
+    total = int(re.search(r"^MemTotal: +(\d+) kB", guest.read("/proc/meminfo"), re.M)[1]) << 10
+    count = total // 64 // 1000  # counters with their histograms take more, of all CPUs
+    with (
+        null_blk(guest) as disk,
+        Ioband(guest, "d", disk, mode="uid") as device,
+        Cgroup(guest, "many", controllers="+io +memory") as many,
+    ):
+        before = slab_of(many)
+        many.run(["/usr/bin/python3", "-S", "-c", AS_USERS, device.path, str(count)], timeout=300)
+        charged = slab_of(many) - before
+        groups, io = device.info().groups, device.io()
+    counted = [stats.ios for label, stats in io.items() if label.startswith("uid:1")]
+    print(f"{count} users: {groups} groups, {len(counted)} with counters, {charged} bytes charged")
+    assert groups > count
+    assert charged > count * 512
+    assert count / 3 < len(counted) < count * 0.9
+    assert set(counted) == {1}
+    assert sum(stats.ios for stats in io.values()) >= count

@@ -231,6 +231,23 @@ def test_smoke(tool: Tool, logical: Volumes) -> None:
     assert_nothing_of(tool.guest, "d")
 
 
+@pytest.mark.guest(cgroup="v1")
+def test_cgroups_of_version_1(tool: Tool, volumes: Volumes) -> None:
+    guest = tool.guest
+    with Cgroup(guest, "a/b") as b, created(tool, "d", volumes.one) as device:
+        tool.run("set-weight", "a", "300")
+        tool.run("set-weight", b.directory, "50")  # where blkio is mounted
+        fio(guest, b, filename=device, rw="write", bs="64k", size="4m")
+        (pool,) = tool.json("groups")
+        (a,) = (group for group in pool["children"] if group["path"])
+        assert (a["path"], a["weight"]) == ("/a", 300)
+        assert [(row["path"], row["weight"]) for row in a["children"]] == [("/a/b", 50)]
+        assert [row["weight"] for row in tool.json("get-weight", "/a/b")] == [50]
+        total = next(row for row in tool.json("stat", "/a/b") if row["op"] == "total")
+        assert (total["path"], total["bytes"]) == ("/a/b", 4 << 20)
+        tool.refused(3, "set-weight", "a/c", "5", says="a/c")
+
+
 # -- every verb, as text and as JSON -------------------------------------------------------------
 
 

@@ -361,3 +361,32 @@ def test_journal_is_not_held(ioband: Guest) -> None:
     assert written >= 3
     assert now.held - then.held <= written / 4  # as what writeback sends beside the journal
     assert after["/b"].read.held > before["/b"].read.held
+
+
+def test_metadata_that_a_task_reads_is_not_held(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        null_blk(guest, size_mib=64, memory_backed=1, **SLOW) as disk,
+        null_blk(guest, "nullb1", **SLOW) as busy,
+        Ioband(guest, "fs", disk, depth=1) as device,
+        Ioband(guest, "rival", busy) as other,
+        two_groups(guest) as (reader, rival),
+        mounted(guest, device.path) as point,
+    ):
+        guest.run(f"cd {point} && mkdir d{{1..40}} && dd if=/dev/zero of=file bs=64k count=4")
+        load = start_fio(rival, other.path, iodepth=64, time_based=1, runtime=600)
+        wait_until_read(other, "/b", 100)
+        reader.run(["dd", f"if={other.path}", "of=/dev/null", "count=1", "iflag=direct"])
+        did = []
+        for command in (f"ls -R {point}", f"dd if={point}/file of=/dev/null bs=4k iflag=direct"):
+            guest.run(f"umount {point} && mount {device.path} {point}")  # nothing is cached
+            before = device.io()["/a"].read
+            reader.run(command)
+            after = device.io()["/a"].read
+            did.append((after.ios - before.ios, after.held - before.held))
+        end(load)
+    (metadata, metadata_held), (data, data_held) = did
+    assert metadata >= 40
+    assert metadata_held < metadata / 4
+    assert data >= 64
+    assert data_held > data / 2  # or nothing was shown

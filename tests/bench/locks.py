@@ -128,7 +128,7 @@ def main() -> None:
     kernel = get_kernel(args.kernel)
     module = build_module(kernel)[0]
     progress(f"booting {kernel.release} on {CPUS} CPUs")
-    with Guest(kernel, smp=CPUS) as guest:
+    with Guest(kernel, smp=CPUS, parallel=True) as guest:
         guest.insmod(module)
         figures = measure(guest)
     publish(table(figures, kernel.release), {"locks_per_io": figures}, kernel.release, args.json)

@@ -16,6 +16,9 @@ from harness.guest import SHARE, CommandError, Guest, Job
 from harness.ioband import Amount, Ioband
 from harness.load import fio
 
+# Its processors are to be where they like when something changes.
+pytestmark = pytest.mark.guest(parallel=True)
+
 MODES = ("cgroup", "device", "device+cgroup", "uid", "gid", "pid", "pgrp")
 # A millisecond for each I/O: with so much to wait for, bios are held.
 SLOW = {"irqmode": 2, "completion_nsec": 1_000_000}

@@ -206,6 +206,7 @@ def test_killing_its_tasks_wins_no_share(ioband: Guest) -> None:
 
 
 @pytest.mark.brisk
+@pytest.mark.guest(parallel=True)
 def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
     """Its task dies, the cgroup goes at once, and what it wrote arrives."""
     with (
@@ -243,6 +244,7 @@ def held(dev: Ioband, label: str) -> Amount:
     return stats.held if stats else Amount(0, 0)
 
 
+@pytest.mark.guest(parallel=True)
 def test_tasks_killed_while_their_bios_are_held(ioband: Guest) -> None:
     with (
         null_blk(ioband, mbps=8) as slow,
@@ -298,6 +300,7 @@ def dying(guest: Guest) -> int:
     )
 
 
+@pytest.mark.guest(parallel=True)
 def test_500_cgroups_come_and_go(ioband: Guest, disk: str) -> None:
     def churn(*options: str) -> str:
         script = ["/usr/bin/python3", "-S", "-c", CHURN, dev.path, work.directory]

@@ -365,7 +365,8 @@ class Guest:
         """Load a module that was built on the host."""
         shutil.copyfile(module, self.share / module.name)
         args = [f"{key}={value}" for key, value in params.items()]
-        needs = self.run(["modinfo", "-F", "depends", f"{SHARE}/{module.name}"]).out.strip()
+        told = ["/usr/sbin/modinfo", "-F", "depends", module]
+        needs = subprocess.run(told, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         if needs:
             self.run(["modprobe", "-a", *needs.split(",")])
         self.run(["insmod", f"{SHARE}/{module.name}", *args])

@@ -28,10 +28,14 @@ class UnsupportedError(RuntimeError):
 class Options:
     """What a guest is to be like.
 
-    systemd makes systemd its first process, which owns the cgroups then.
+    systemd makes systemd its first process, which owns the cgroups then.  With
+    parallel its processors run at once, on as many of the host's; else they take
+    turns on one (every 0.1 s, and whenever one of them idles or spins), so that
+    guests side by side do not wait for processors that the host has taken away.
     """
 
     smp: int = 2
+    parallel: bool = False
     memory_mib: int = 1024
     icount: bool = False
     cgroup: str = "v2"

@@ -84,12 +84,11 @@ class Qemu(Machine):
         if self._options.icount:
             clock = [("-accel", "tcg,thread=single"), ("-icount", "shift=0,sleep=off")]
             return [*clock, ("-smp", "1"), ("-cpu", "max")]
-        accel = os.environ.get("IOBAND_ACCEL", "tcg")
-        return [
-            ("-accel", accel),
-            ("-smp", str(self._options.smp)),
-            ("-cpu", "host" if accel == "kvm" else "max"),
-        ]
+        smp = ("-smp", str(self._options.smp))
+        if os.environ.get("IOBAND_ACCEL") == "kvm":
+            return [("-accel", "kvm"), smp, ("-cpu", "host")]
+        threads = "multi" if self._options.parallel else "single"
+        return [("-accel", f"tcg,thread={threads}"), smp, ("-cpu", "max")]
 
     def _shared(self, tag: str, path: Path, option: str = "readonly=off") -> list[tuple[str, str]]:
         source = f"local,id={tag},path={path},security_model=none,multidevs=remap,{option}"

@@ -268,6 +268,42 @@ def test_secure_erase(ioband: Guest, rare_disk: str) -> None:
     assert asked == ["3", str(count + 8)]  # and nothing was erased in another way
 
 
+WRITE_ATOMIC = """
+import errno, mmap, os, sys
+RWF_ATOMIC = 0x40
+page = mmap.mmap(-1, 16384)
+device = os.open(sys.argv[1], os.O_WRONLY | os.O_DIRECT)
+try:
+    print(os.pwritev(device, [page], 16384, RWF_ATOMIC))
+except OSError as err:
+    print(errno.errorcode[err.errno])
+"""
+DISPATCHED = "/sys/kernel/tracing/events/scsi/scsi_dispatch_cmd_start/enable"
+
+
+@pytest.mark.all_kernels
+def test_atomic_writes(ioband: Guest, kernel_name: str) -> None:
+    """What dm-linear makes of them, which is nothing on older kernels."""
+    guest = ioband
+    answers = []
+    with scsi_debug(guest, atomic_wr=1) as disk:
+        for device in (linear(guest, "l", disk), Ioband(guest, "i", disk)):
+            with device:
+                known = limits(guest, device.path)
+                most = {key: known[key] for key in known if key.startswith("atomic_write")}
+                guest.write(DISPATCHED, "1")
+                said = guest.run(["python3", "-c", WRITE_ATOMIC, device.path]).out.strip()
+                guest.write(DISPATCHED, "0")
+                commands = guest.read("/sys/kernel/tracing/trace").count(" raw=9c ")
+                guest.write("/sys/kernel/tracing/trace", "")
+                answers.append((most, said, commands))
+    assert answers[0] == answers[1]
+    if kernel_name == "newest":
+        assert answers[1][1:] == ("16384", 1)  # one WRITE ATOMIC(16)
+    else:
+        assert answers[1][2] == 0
+
+
 SG_INQUIRY = """
 import ctypes, fcntl, os, struct, sys
 buffer = ctypes.create_string_buffer(36)
@@ -359,7 +395,27 @@ def test_polled_and_held(ioband: Guest) -> None:
 # -- zoned, DAX, integrity --------------------------------------------------------------------
 
 
-@pytest.mark.guest(cmdline="memmap=64M!512M")
+# Persistent memory, and a log of what dm loads.
+MACHINE = pytest.mark.guest(cmdline="memmap=64M!512M ima_policy=critical_data")
+
+
+@MACHINE
+def test_the_integrity_log_has_the_table(ioband: Guest) -> None:
+    guest = ioband
+    with ramdisks(guest) as (disk,), Ioband(guest, "measured", disk, "p:1", offset=8, length=64):
+        number = guest.run(["stat", "-c", "%Hr:%Lr", disk]).out.strip()
+        log = guest.read("/sys/kernel/security/ima/ascii_runtime_measurements").splitlines()
+    words = next(line.split() for line in reversed(log) if " dm_table_load " in line)
+    said = bytes.fromhex(words[-1]).decode()
+    assert "name=measured," in said
+    assert re.search(
+        rf"target_name=ioband,target_version=[\d.]+,device_name={number},start=8,"
+        r"pool=p:1,mode=cgroup;",
+        said,
+    ), said
+
+
+@MACHINE
 def test_dax_is_not_offered(ioband: Guest) -> None:
     guest = ioband
     guest.run("modprobe -a nd_e820 nd_pmem && udevadm settle")

@@ -11,6 +11,7 @@ import pytest
 from harness.cgroup import Cgroup
 from harness.devices import DmDevice, VolumeGroup, linear, mounted, null_blk
 from harness.guest import Guest
+from harness.waiting import wait_until
 
 CONF = "/etc/ioband.conf"
 DROP_INS = "/etc/ioband.conf.d"
@@ -209,6 +210,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
             machine.refused(1, "cannot make x-zz", "1 change was undone: all is as")
             assert machine.weights()["old", "one", "cgroup:/kept"] == 70
             assert machine.bounds("kept") == {"max_wiops": 9, "min_riops": 3}
+        wait_until(guest, lambda: "/kept" not in machine.run("dump"), "the cgroup's group goes")
         machine.configure("[device all]\nas = x-%n\ndevice = vg0/two zz\n")
         machine.refused(
             1, "cannot make x-zz", "is zoned", f"{CONF}:1", "1 change was undone: all is as"

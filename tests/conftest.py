@@ -22,10 +22,12 @@ GROUP_MAX = 100
 def _companions(item: pytest.Item) -> tuple[bool, str]:
     """Whether a test needs a guest, and what it shares with the tests that one process runs.
 
-    Those in one kind of guest share it; the others what their file builds or boots.
+    Those in one kind of guest share it; the others what their file builds or boots, for a
+    source file if they are of one.
     """
     if "kernel_name" not in getattr(item, "fixturenames", ()):
-        return False, str(item.path)
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        return False, f"{item.path} {params.get('source', '')}".strip()
     marker = item.get_closest_marker("guest")
     options = [f"{name}={value}" for name, value in marker.kwargs.items()] if marker else []
     # xdist takes what follows the last @ for the group, if no ] comes after it.

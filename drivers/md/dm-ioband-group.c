@@ -23,6 +23,7 @@
  */
 #include "dm-ioband.h"
 
+#include <linux/atomic.h>
 #include <linux/blk-cgroup.h>
 #include <linux/cgroup.h>
 #include <linux/pid.h>
@@ -38,10 +39,14 @@
 /* Counters, and groups that cannot be told to be gone, go after this long. */
 #define IOBAND_IDLE_LONG	(60 * HZ)
 
+/* kmalloc() would make 1 KiB of a group. */
 static struct kmem_cache *group_cache;
 
-/* Groups that there are, in all pools. */
-static atomic_long_t group_count;
+/*
+ * Groups that there are, in all pools.  The cache may be one with others of its size, and
+ * then does not tell what is left in it.
+ */
+static atomic_long_t nr_groups;
 
 /**
  * ioband_groups_init() - make room for groups
@@ -52,7 +57,7 @@ static atomic_long_t group_count;
  */
 int __init ioband_groups_init(void)
 {
-	group_cache = KMEM_CACHE(ioband_group, 0);
+	group_cache = KMEM_CACHE(ioband_group, SLAB_HWCACHE_ALIGN);
 	return group_cache ? 0 : -ENOMEM;
 }
 
@@ -63,25 +68,25 @@ int __init ioband_groups_init(void)
  */
 void ioband_groups_exit(void)
 {
-	const long lost = atomic_long_read(&group_count);
+	const long lost = atomic_long_read(&nr_groups);
 
 	WARN(lost, "ioband: %ld groups were not freed\n", lost);
 	kmem_cache_destroy(group_cache);
 }
 
-static struct ioband_group *alloc_group(gfp_t gfp)
+static struct ioband_group *group_alloc(gfp_t gfp)
 {
 	struct ioband_group *group = kmem_cache_zalloc(group_cache, gfp);
 
 	if (group)
-		atomic_long_inc(&group_count);
+		atomic_long_inc(&nr_groups);
 	return group;
 }
 
-static void release_group(struct ioband_group *group)
+static void group_dealloc(struct ioband_group *group)
 {
 	kmem_cache_free(group_cache, group);
-	atomic_long_dec(&group_count);
+	atomic_long_dec(&nr_groups);
 }
 
 static void owner_get(const struct ioband_key *key)
@@ -167,13 +172,13 @@ static int group_make_permanent(struct ioband_group *group)
  */
 struct ioband_group *ioband_group_new_root(struct ioband_pool *pool)
 {
-	struct ioband_group *group = alloc_group(GFP_KERNEL);
+	struct ioband_group *group = group_alloc(GFP_KERNEL);
 
 	if (!group)
 		return NULL;
 	group_init(group, pool, NULL, IOBAND_KIND_ROOT, IOBAND_WEIGHT_DEFAULT);
 	if (group_make_permanent(group)) {
-		release_group(group);
+		group_dealloc(group);
 		return NULL;
 	}
 	return group;
@@ -192,14 +197,14 @@ struct ioband_group *ioband_group_new_root(struct ioband_pool *pool)
 struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
 					     struct ioband_member *member, u32 weight)
 {
-	struct ioband_group *group = alloc_group(GFP_KERNEL);
+	struct ioband_group *group = group_alloc(GFP_KERNEL);
 
 	if (!group)
 		return NULL;
 	group_init(group, pool, pool->root, IOBAND_KIND_DEVICE, weight);
 	group->devno = member->devno;
 	if (group_make_permanent(group)) {
-		release_group(group);
+		group_dealloc(group);
 		return NULL;
 	}
 	return group;
@@ -215,7 +220,7 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 
 	if (pool->nr_groups >= IOBAND_GROUPS_MAX)
 		return NULL;
-	group = alloc_group(gfp | __GFP_ACCOUNT);
+	group = group_alloc(gfp | __GFP_ACCOUNT);
 	if (!group)
 		return NULL;
 	group_init(group, pool, parent, key->kind, IOBAND_WEIGHT_DEFAULT);
@@ -234,7 +239,7 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 release:
 	xa_release(&scope->index[key->kind], key->id);
 free:
-	release_group(group);
+	group_dealloc(group);
 	return NULL;
 }
 
@@ -399,8 +404,7 @@ static bool pid_is_gone(struct pid *pid, enum pid_type type)
 /* What the group stood for is not there any more. */
 static bool group_is_gone(const struct ioband_group *group)
 {
-	const bool set = group->weight_set || group->bounds;
-	const bool forgotten = !set && group_is_idle_long(group);
+	const bool forgotten = !ioband_group_is_set(group) && group_is_idle_long(group);
 
 	switch (group->kind) {
 	case IOBAND_KIND_CGROUP:
@@ -458,7 +462,7 @@ static void group_free(struct ioband_group *group)
 
 	owner_put(&group->key);
 	kfree(group->totals);
-	release_group(group);
+	group_dealloc(group);
 }
 
 /* Last step of the sweep: the group, and those above that waited for it. */
@@ -543,11 +547,23 @@ void ioband_group_free_all(struct ioband_pool *pool)
 	mutex_unlock(&pool->reap);
 }
 
-static int say_no_cgroup(struct ioband_error *error)
+static int say_of_cgroup(const struct ioband_spec *spec, const char *what,
+			 struct ioband_error *error)
 {
-	snprintf(error->text, sizeof(error->text),
-		 "there is no such cgroup; name its path from the root of the hierarchy, or the inode number of its directory");
+	if (spec->path)
+		snprintf(error->text, sizeof(error->text), "group 'cgroup:%.64s': %s",
+			 spec->path, what);
+	else
+		snprintf(error->text, sizeof(error->text), "group 'cgroup#%llu': %s",
+			 spec->id, what);
 	return -ENOENT;
+}
+
+static int say_no_cgroup(const struct ioband_spec *spec, struct ioband_error *error)
+{
+	return say_of_cgroup(spec,
+			     "there is no such cgroup; name its path from the root of the hierarchy, or the inode number of its directory",
+			     error);
 }
 
 /* Version 2: by the cgroup.  Return: its css, with a reference. */
@@ -559,14 +575,14 @@ static struct cgroup_subsys_state *css_get_v2(const struct ioband_spec *spec,
 	struct cgroup_subsys_state *css;
 
 	if (IS_ERR_OR_NULL(cgroup))
-		return ERR_PTR(say_no_cgroup(error));
+		return ERR_PTR(say_no_cgroup(spec, error));
 	/* That of the nearest ancestor, where the controller is not enabled. */
 	css = cgroup_get_e_css(cgroup, &io_cgrp_subsys);
 	if (css->cgroup != cgroup) {
 		css_put(css);
-		css = ERR_PTR(-ENOENT);
-		snprintf(error->text, sizeof(error->text),
-			 "the io controller is not enabled for this cgroup; write +io to cgroup.subtree_control of its parent");
+		css = ERR_PTR(say_of_cgroup(spec,
+					    "the io controller is not enabled for it; write +io to cgroup.subtree_control of its parent",
+					    error));
 	}
 	cgroup_put(cgroup);
 	return css;
@@ -596,7 +612,7 @@ static struct cgroup_subsys_state *css_get_v1(const struct ioband_spec *spec,
 			break;
 	rcu_read_unlock();
 	kfree(buf);
-	return css ?: ERR_PTR(say_no_cgroup(error));
+	return css ?: ERR_PTR(say_no_cgroup(spec, error));
 }
 
 /**

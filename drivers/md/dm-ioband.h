@@ -276,6 +276,21 @@ struct ioband_group {
 	unsigned long idle_since;
 };
 
+/**
+ * ioband_group_is_set() - has somebody given it something of its own
+ * @group: group
+ *
+ * Only who may configure devices can.
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: true if it has a weight, maximum, minimum or latency target that was set.
+ */
+static inline bool ioband_group_is_set(const struct ioband_group *group)
+{
+	return group->weight_set || group->bounds;
+}
+
 /* In the I/O path, which reclaim may wait for. */
 #define IOBAND_GFP	(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC)
 

@@ -136,8 +136,8 @@ WRONG_MESSAGES = [
         Wrong(f"weight {group} 100", f"group '{group}': a cgroup's id is the inode number")
         for group in ("cgroup#", "cgroup#x", "cgroup#0", "cgroup#-1", "cgroup#1x")
     ),
-    Wrong("weight cgroup:/nosuch 100", "there is no such cgroup"),
-    Wrong("weight cgroup#99999999 100", "there is no such cgroup"),
+    Wrong("weight cgroup:/nosuch 100", "group 'cgroup:/nosuch': there is no such cgroup"),
+    Wrong("weight cgroup#99999999 100", "group 'cgroup#99999999': there is no such"),
     *(
         Wrong(f"weight {kind}:{value} 100", f"group '{kind}:{value}': must be {kind}:<number>")
         for kind in ("uid", "gid", "pid", "pgrp")
@@ -150,13 +150,17 @@ WRONG_MESSAGES = [
     Wrong("max root 5", "'5': must be rbps=, wbps=, riops= or wiops="),
     Wrong("max root rbps=0", "rbps=0: must be max, or a whole number from 1 to 1099511627776"),
     Wrong("max root wiops=1 wiops=2", "wiops= is given twice"),
-    Wrong("max cgroup:/nosuch rbps=1", "there is no such cgroup"),
+    Wrong("max cgroup:/nosuch rbps=1", "group 'cgroup:/nosuch': there is no such cgroup"),
     Wrong("max pid:2147483647 default", "there is no process 2147483647"),
+    Wrong("min root", "min: 1 words follow"),
+    Wrong("min root 5", "'5': must be rbps=, wbps=, riops= or wiops="),
+    Wrong("min root riops=1 riops=2", "riops= is given twice"),
+    Wrong("min cgroup:/nosuch rbps=1", "group 'cgroup:/nosuch': there is no such cgroup"),
     Wrong("max device rbps=1", "or has no group of its own: give it mode=device"),
     Wrong("latency-target root", "latency-target: 1 words follow; must be <group> <microsec"),
     Wrong("latency-target root 0", "must be a whole number of microseconds from 1 to 10000000"),
     Wrong("latency-target root 10000001", "latency-target '10000001': must be a whole number"),
-    Wrong("latency-target cgroup:/nosuch 5", "there is no such cgroup"),
+    Wrong("latency-target cgroup:/nosuch 5", "group 'cgroup:/nosuch': there is no such"),
     Wrong("latency-target device 5", "or has no group of its own: give it mode=device"),
     Wrong("set", "set: 0 words follow; must be one <key>=<value>"),
     Wrong("set mode=uid depth=4", "set: 2 words follow"),

@@ -72,7 +72,7 @@ def test_weight_where_there_is_no_io_controller(ioband: Guest, disk: str) -> Non
             with pytest.raises(CommandError, match="No such file"):
                 dev.set_weight(name, 5)
             said = "\n".join(ioband.dmesg())
-            assert "the io controller is not enabled for this cgroup; write +io" in said
+            assert f"group '{name}': the io controller is not enabled for it; write" in said
         assert list(dev.tree()) == ["root"]
         ioband.run(["rmdir", f"{a.directory}/plain"])
 

@@ -865,7 +865,7 @@ def test_cgroup_without_io_controller_is_refused(tool: Tool, untouched: Volumes)
         Cgroup(guest, "a/b", controllers=""),
         Cgroup(guest, "a/b/c", controllers="") as inner,
     ):
-        says = "the io controller is not enabled for this cgroup; write +io"
+        says = "the io controller is not enabled for it; write +io"
         tool.refused(3, "set-weight", group_name(inner), "5", says=says)
         says = "the io controller is not enabled for cgroup /a/b/c, so its I/O belongs to /a;"
         said = tool.refused(3, "set-weight", "a/b/c", "5", says=says)

@@ -23,7 +23,10 @@
 /* Taken by groups that begin together; from the first one on more are made. */
 #define IOBAND_SPARE_STATS	128
 
-/* Counters of groups that come by themselves take no more of the memory than this part. */
+/*
+ * Counters take no more of the memory than this part, but for those of groups that were
+ * given a weight, maximum, minimum or latency target.
+ */
 #define IOBAND_STATS_MEMORY	64
 
 /* Counters that there are, in all pools. */
@@ -177,14 +180,16 @@ void ioband_stats_unstock(struct ioband_pool *pool)
 	}
 }
 
-static struct ioband_stats *take_spare(struct ioband_pool *pool)
+/* With @beyond also when enough is taken. */
+static struct ioband_stats *take_spare(struct ioband_pool *pool, bool beyond)
 {
 	struct ioband_stats *stats = pool->spare_stats;
+	const bool too_many = stats_are_too_many();
 
-	if (!stats_are_too_many())
+	if (!too_many)
 		schedule_work(&pool->stock);
 	if (!stats)
-		return stats_are_too_many() ? NULL : ioband_stats_new(GFP_NOWAIT | __GFP_NOWARN);
+		return too_many && !beyond ? NULL : ioband_stats_new(GFP_NOWAIT | __GFP_NOWARN);
 	pool->spare_stats = stats->spare;
 	WRITE_ONCE(pool->nr_spare, pool->nr_spare - 1);
 	return stats;
@@ -196,8 +201,8 @@ static struct ioband_stats *take_spare(struct ioband_pool *pool)
  *
  * Context: Under the pool's lock; does not wait: this is the I/O path.
  *
- * Return: false if there is no memory, or enough is taken; the bio is then the
- * parent's.
+ * Return: false if there is no memory, or enough is taken and nothing was set for the
+ * group; the bio is then the parent's.
  */
 bool ioband_stats_ready(struct ioband_group *group)
 {
@@ -206,7 +211,7 @@ bool ioband_stats_ready(struct ioband_group *group)
 	lockdep_assert_held(&group->pool->lock);
 	if (rcu_access_pointer(group->stats))
 		return true;
-	stats = take_spare(group->pool);
+	stats = take_spare(group->pool, ioband_group_is_set(group));
 	if (!stats)
 		return false;
 	rcu_assign_pointer(group->stats, stats);

@@ -29,17 +29,22 @@ def cases(program: str) -> list[str]:
 
 
 def run_case(program: Path, case: str, cpu_s: int = 300) -> str | None:
-    """Run one case, for so long on a processor at most.  Returns what is wrong, or None."""
+    """Run one case, for so long on a processor at most.  Returns what is wrong, or None.
+
+    The hard limit lies above the soft one, which is the one that tells.
+    """
     done = subprocess.run(
-        ["prlimit", f"--cpu={cpu_s}", program, case],
+        ["prlimit", f"--cpu={cpu_s}:{cpu_s + 5}", program, case],
         env=ENV,
         text=True,
         errors="replace",
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        timeout=20 * cpu_s,
     )
     if done.returncode == -signal.SIGXCPU:
-        return f"{case}: no end after {cpu_s} s"
+        return f"{case}: no end after {cpu_s} s of a processor"
     if done.returncode or not re.search(r"PASSED  \] [1-9]", done.stdout):
         return f"{case}: exit status {done.returncode}\n{done.stdout}"
     return None

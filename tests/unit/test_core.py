@@ -14,6 +14,7 @@ PROGRAMS = (
     "sim_test",
     "slice_test",
     "floor_test",
+    "aim_test",
     "many_test",
     "cost_test",
     "depth_test",

@@ -18,6 +18,7 @@ from harness.cache import progress
 from harness.cgroup import Cgroup
 from harness.devices import VolumeGroup, null_blk
 from harness.guest import Guest
+from harness.kernel_log import complaints
 from harness.kernels import get_kernel, own_kernel_name
 from harness.load import Got, Load, Measurement, Stream
 from harness.module import build_module
@@ -270,9 +271,13 @@ def main() -> None:
     iobandctl = build_tool()
     progress(f"booting {kernel.release}, in a virtual machine without hardware help")
     with Guest(kernel) as guest:
+        guest.dmesg()
         guest.insmod(module)
         good = run(guest, iobandctl)
-    sys.exit(0 if good else 1)
+        guest.rmmod("dm_ioband")
+        bad = complaints(guest.dmesg())
+    say("".join(f"kernel: {line}\n" for line in bad).strip())
+    sys.exit(0 if good and not bad else 1)
 
 
 if __name__ == "__main__":

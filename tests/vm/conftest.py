@@ -91,13 +91,17 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
     marker = request.node.get_closest_marker("guest")
     if kernel_name == "debug" and request.node.get_closest_marker("brisk"):
         pytest.skip("the detectors make the guest too slow for this")
+    options = dict(marker.kwargs) if marker else {}
+    if kernel_name in VARIANTS:  # has the processors it has
+        options.pop("parallel", None)
     try:
-        machine = machines.get(kernel_name, marker.kwargs if marker else {})
+        machine = machines.get(kernel_name, options)
     except UnsupportedError as err:
         pytest.skip(f"{kernel_name}: {err}")
     machine.expected.clear()
     machine.request("kmsg", text=f"test {request.node.name}")
     machine.dmesg()
+    machine.said.clear()
     yield machine
     if not machine.alive:
         if not machine.death_expected:
@@ -105,7 +109,8 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
         machines.drop(machine)
         return
     left = clean(machine)
-    bad = complaints(machine.dmesg(), machine.expected)
+    machine.dmesg()
+    bad = complaints(machine.said, machine.expected)
     failed = request.node.stash.get(FAILED, False)
     # What a test that failed has on disks would be there for the next.
     on_disks = failed and machine.got_disks

@@ -116,6 +116,7 @@ class Guest:
         self.results: dict[int, Result] = {}
         self.alive = False
         self.expected: list[str] = []
+        self.said: list[str] = []  # by the kernel; who judges it clears it
         self.death_expected = False
         self.got_disks = False  # since its first boot, that may be there still
         self.boot_state = ""
@@ -162,6 +163,7 @@ class Guest:
         The root is as it was at the first boot, with what lies in share/root laid
         over it; boot_state is systemd's own word for how it went.
         """
+        self.dmesg()
         if not cut:
             self._shut_down()
         self._socket.close()
@@ -350,8 +352,10 @@ class Guest:
         return self.request("exists", path=path)
 
     def dmesg(self) -> list[str]:
-        """Kernel messages since the last call."""
-        return self.request("dmesg")
+        """Kernel messages since the last call; said keeps them."""
+        lines = self.request("dmesg")
+        self.said += lines
+        return lines
 
     def expect_dmesg(self, pattern: str) -> None:
         """Kernel messages that match are what this test provokes, and do not fail it."""
@@ -365,8 +369,9 @@ class Guest:
         """Load a module that was built on the host."""
         shutil.copyfile(module, self.share / module.name)
         args = [f"{key}={value}" for key, value in params.items()]
-        told = ["/usr/sbin/modinfo", "-F", "depends", module]
-        needs = subprocess.run(told, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        # Asked on the host, where a process takes no time.
+        ask = ["/usr/sbin/modinfo", "-F", "depends", module]
+        needs = subprocess.run(ask, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         if needs:
             self.run(["modprobe", "-a", *needs.split(",")])
         self.run(["insmod", f"{SHARE}/{module.name}", *args])

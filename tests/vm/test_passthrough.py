@@ -23,6 +23,7 @@ from harness.guest import SHARE, CommandError, Guest, Job
 from harness.ioband import Ioband, table_line
 from harness.load import READ_NOWAIT, fio
 from harness.module import REPO, build_module
+from harness.tracing import TRACING, traced
 from harness.waiting import wait_until
 
 SECTOR = 512
@@ -254,8 +255,7 @@ def test_secure_erase(ioband: Guest, rare_disk: str) -> None:
         at, count = 128, 8192  # twice what the disk takes in one bio
         group.run(f"blkdiscard --secure -o {at * SECTOR} -l {count * SECTOR} {device.path}")
         done = device.io()["/a"]
-        beyond = guest.run(f"blkdiscard --secure -o {12280 * SECTOR} {device.path}")
-    assert not beyond.err
+        guest.run(f"blkdiscard --secure -o {12280 * SECTOR} {device.path}")  # to the end
     expected = bytearray(pattern(16384))
     for first, length in ((2048 + at, count), (2048 + 12280, 8)):
         expected[first * SECTOR : (first + length) * SECTOR] = bytes(length * SECTOR)
@@ -278,7 +278,6 @@ try:
 except OSError as err:
     print(errno.errorcode[err.errno])
 """
-DISPATCHED = "/sys/kernel/tracing/events/scsi/scsi_dispatch_cmd_start/enable"
 
 
 @pytest.mark.all_kernels
@@ -291,17 +290,16 @@ def test_atomic_writes(ioband: Guest, kernel_name: str) -> None:
             with device:
                 known = limits(guest, device.path)
                 most = {key: known[key] for key in known if key.startswith("atomic_write")}
-                guest.write(DISPATCHED, "1")
-                said = guest.run(["python3", "-c", WRITE_ATOMIC, device.path]).out.strip()
-                guest.write(DISPATCHED, "0")
-                commands = guest.read("/sys/kernel/tracing/trace").count(" raw=9c ")
-                guest.write("/sys/kernel/tracing/trace", "")
+                with traced(guest, "scsi/scsi_dispatch_cmd_start"):
+                    said = guest.run(["python3", "-c", WRITE_ATOMIC, device.path]).out.strip()
+                    commands = guest.read(f"{TRACING}/trace").count(" raw=9c ")
                 answers.append((most, said, commands))
     assert answers[0] == answers[1]
-    if kernel_name == "newest":
-        assert answers[1][1:] == ("16384", 1)  # one WRITE ATOMIC(16)
-    else:
-        assert answers[1][2] == 0
+    most, said, commands = answers[1]
+    able = int(most.get("atomic_write_max_bytes", 0)) > 0
+    assert able or kernel_name in ("6.1", "6.12")
+    # One WRITE ATOMIC(16), or none.
+    assert (said, commands) == (("16384", 1) if able else ("ENOTSUP", 0))
 
 
 SG_INQUIRY = """
@@ -369,8 +367,8 @@ def test_polled(ioband: Guest) -> None:
         assert polled["total_ios"] == interrupted["total_ios"] == 256
         done = device.io()["/a"]
         assert (done.read.ios, done.inflight) == (512, 0)
-    assert interrupted["runtime"] >= 3200  # ms: 32 times 8 at once
-    assert polled["runtime"] < 1600
+    assert interrupted["runtime"] >= 3000  # ms: 32 times 8 at once, and fio's clock
+    assert polled["runtime"] < interrupted["runtime"] / 2
 
 
 def test_polled_and_held(ioband: Guest) -> None:
@@ -383,7 +381,7 @@ def test_polled_and_held(ioband: Guest) -> None:
         Cgroup(guest, "b") as b,
     ):
         load = start_load(b, device.path, bs="4k", iodepth=8)
-        wait_until(guest, lambda: "/b" in device.io(), "the rival reads nothing")
+        wait_until(guest, lambda: "/b" in device.io(), "the rival reads")
         assert fio(guest, a, filename=device.path, **POLLED)["read"]["total_ios"] == 256
         done = device.io()["/a"]
         assert (done.read.ios, done.inflight) == (256, 0)
@@ -396,18 +394,17 @@ def test_polled_and_held(ioband: Guest) -> None:
 
 
 # Persistent memory, and a log of what dm loads.
-MACHINE = pytest.mark.guest(cmdline="memmap=64M!512M ima_policy=critical_data")
+PMEM_AND_IMA = pytest.mark.guest(cmdline="memmap=64M!512M ima_policy=critical_data")
 
 
-@MACHINE
+@PMEM_AND_IMA
 def test_the_integrity_log_has_the_table(ioband: Guest) -> None:
     guest = ioband
     with ramdisks(guest) as (disk,), Ioband(guest, "measured", disk, "p:1", offset=8, length=64):
         number = guest.run(["stat", "-c", "%Hr:%Lr", disk]).out.strip()
         log = guest.read("/sys/kernel/security/ima/ascii_runtime_measurements").splitlines()
-    words = next(line.split() for line in reversed(log) if " dm_table_load " in line)
-    said = bytes.fromhex(words[-1]).decode()
-    assert "name=measured," in said
+    loads = [bytes.fromhex(line.split()[-1]).decode() for line in log if " dm_table_load " in line]
+    (said,) = (load for load in loads if "name=measured," in load)
     assert re.search(
         rf"target_name=ioband,target_version=[\d.]+,device_name={number},start=8,"
         r"pool=p:1,mode=cgroup;",
@@ -415,7 +412,7 @@ def test_the_integrity_log_has_the_table(ioband: Guest) -> None:
     ), said
 
 
-@MACHINE
+@PMEM_AND_IMA
 def test_dax_is_not_offered(ioband: Guest) -> None:
     guest = ioband
     guest.run("modprobe -a nd_e820 nd_pmem && udevadm settle")

@@ -17,6 +17,7 @@ from harness.devices import DmDevice, linear, null_blk
 from harness.guest import Guest
 from harness.ioband import Ioband, group_name
 from harness.load import Load, Stream
+from harness.tracing import TRACING, traced
 
 pytestmark = pytest.mark.guest(icount=True)
 
@@ -29,7 +30,6 @@ DISKS: dict[str, Disk] = {
         guest, irqmode=2, completion_nsec=2_000_000, hw_queue_depth=2, submit_queues=1
     ),
 }
-TRACING = "/sys/kernel/tracing"
 SETTLE_S = 1.0
 WINDOW_S = 3.0
 
@@ -158,7 +158,7 @@ def test_slices(ioband: Guest, measure: str, what: str, small: str) -> None:
         DISKS["slots"](guest) as below,
         Ioband(guest, "d", below, slice=20, measure=measure) as device,
         cgroups(guest, "a", "b") as group,
-        traced(guest, "charge"),
+        traced(guest, "ioband/ioband_charge"),
     ):
         device.set_weight(group["a"], 200)
         streams = [
@@ -271,20 +271,6 @@ EVENT = re.compile(
 )
 
 
-@contextmanager
-def traced(guest: Guest, *events: str) -> Iterator[None]:
-    """The tracepoints are on; the buffer is to be read inside."""
-    guest.write(f"{TRACING}/trace_clock", "mono")
-    guest.write(f"{TRACING}/buffer_size_kb", "8192")
-    guest.write(f"{TRACING}/trace", "")
-    for event in events:
-        guest.write(f"{TRACING}/events/ioband/ioband_{event}/enable", "1")
-    yield
-    for event in events:
-        guest.write(f"{TRACING}/events/ioband/ioband_{event}/enable", "0")
-    guest.write(f"{TRACING}/trace", "")
-
-
 def charged(trace: str, start: float, end: float) -> dict[int, int]:
     """Bytes charged to the groups by number between two moments."""
     total: dict[int, int] = {}
@@ -304,7 +290,7 @@ def test_weight_change_takes_effect_at_once(ioband: Guest, disk: str) -> None:
         Ioband(guest, "d", below) as device,
         cgroups(guest, "a", "b") as group,
         running(guest, *(stream(path, device.path, group[path], **small) for path in "ab")),
-        traced(guest, "charge"),
+        traced(guest, "ioband/ioband_charge"),
     ):
         name = group_name(group["b"])
         guest.run(

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/raredisk: a disk in memory that can do what no disk does that a stock
- * kernel comes with: secure erase, and (where the kernel has it) inline
- * encryption.  It tells in its parameters how much it erased.  Cipher keys are
- * taken and not used.
+ * /dev/raredisk: a disk in memory that has what no disk of a stock kernel has:
+ * secure erase, and (where the kernel knows it) inline encryption.  It tells in
+ * its parameters how much it erased.  Cipher keys are taken and not used.
  */
 #include <linux/atomic.h>
 #include <linux/blk-crypto-profile.h>
 #include <linux/blkdev.h>
-#include <linux/highmem.h>
 #include <linux/module.h>
+#include <linux/sizes.h>
+#include <linux/sysfs.h>
 #include <linux/version.h>
 #include <linux/vmalloc.h>
 
@@ -23,16 +23,16 @@ static u8 *data;
 static atomic_t erase_bios;
 static atomic_t erased_sectors;
 
-static int atomic_get(char *buffer, const struct kernel_param *param)
+static int erased_get(char *buffer, const struct kernel_param *param)
 {
 	return sysfs_emit(buffer, "%d\n", atomic_read(param->arg));
 }
 
-static const struct kernel_param_ops atomic_ops = { .get = atomic_get };
+static const struct kernel_param_ops erased_ops = { .get = erased_get };
 
-module_param_cb(erase_bios, &atomic_ops, &erase_bios, 0444);
+module_param_cb(erase_bios, &erased_ops, &erase_bios, 0444);
 MODULE_PARM_DESC(erase_bios, "bios that asked for secure erase so far");
-module_param_cb(erased_sectors, &atomic_ops, &erased_sectors, 0444);
+module_param_cb(erased_sectors, &erased_ops, &erased_sectors, 0444);
 MODULE_PARM_DESC(erased_sectors, "how many sectors they asked for");
 
 static void transfer(struct bio *bio, u8 *at)
@@ -94,10 +94,13 @@ static int offer_encryption(void)
 	profile.ll_ops.keyslot_evict = take_key;
 	profile.max_dun_bytes_supported = 8;
 	profile.modes_supported[BLK_ENCRYPTION_MODE_AES_256_XTS] = SZ_4K;
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
 	profile.key_types_supported = BLK_CRYPTO_KEY_TYPE_RAW;
 #endif
-	blk_crypto_register(&profile, disk->queue);
+	if (!blk_crypto_register(&profile, disk->queue)) {
+		blk_crypto_profile_destroy(&profile);
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -122,14 +125,14 @@ static struct gendisk *disk_new(void)
 	struct queue_limits limits = {
 		.max_secure_erase_sectors = RAREDISK_ERASE_SECTORS,
 	};
-	struct gendisk *new = blk_alloc_disk(&limits, NUMA_NO_NODE);
 
-	return IS_ERR(new) ? NULL : new;
+	return blk_alloc_disk(&limits, NUMA_NO_NODE);
 #else
 	struct gendisk *new = blk_alloc_disk(NUMA_NO_NODE);
 
-	if (new)
-		blk_queue_max_secure_erase_sectors(new->queue, RAREDISK_ERASE_SECTORS);
+	if (!new)
+		return ERR_PTR(-ENOMEM);
+	blk_queue_max_secure_erase_sectors(new->queue, RAREDISK_ERASE_SECTORS);
 	return new;
 #endif
 }
@@ -147,8 +150,10 @@ static int __init raredisk_init(void)
 		goto free;
 	}
 	disk = disk_new();
-	if (!disk)
+	if (IS_ERR(disk)) {
+		ret = PTR_ERR(disk);
 		goto unregister;
+	}
 	disk->major = major;
 	disk->minors = 1;
 	disk->fops = &raredisk_ops;
@@ -175,8 +180,8 @@ free:
 static void __exit raredisk_exit(void)
 {
 	del_gendisk(disk);
-	put_disk(disk);
 	withdraw_encryption();
+	put_disk(disk);
 	unregister_blkdev(major, KBUILD_MODNAME);
 	vfree(data);
 }

@@ -22,8 +22,8 @@ GROUP_MAX = 100
 def _companions(item: pytest.Item) -> tuple[bool, str]:
     """Whether a test needs a guest, and what it shares with the tests that one process runs.
 
-    Those in one kind of guest share it; the others what their file builds or boots, for a
-    source file if they are of one.
+    Those in one kind of guest share it; the others what their file builds or boots, or, of
+    the mutants, those of one source file.
     """
     if "kernel_name" not in getattr(item, "fixturenames", ()):
         params = item.callspec.params if hasattr(item, "callspec") else {}

@@ -16,7 +16,7 @@ from harness.guest import SHARE, CommandError, Guest, Job
 from harness.ioband import Amount, Ioband
 from harness.load import fio
 
-# Its processors are to be where they like when something changes.
+# Changes are to meet bios on another processor.  A test's own mark would replace this one.
 pytestmark = pytest.mark.guest(parallel=True)
 
 MODES = ("cgroup", "device", "device+cgroup", "uid", "gid", "pid", "pgrp")

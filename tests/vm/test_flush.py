@@ -85,6 +85,7 @@ def test_a_turn_ends_with_a_flush(
 
 
 @pytest.mark.all_kernels
+@pytest.mark.guest(parallel=True)
 def test_data_with_flushes(ioband: Guest) -> None:
     """Written and verified, while the device is suspended and set otherwise."""
     guest = ioband

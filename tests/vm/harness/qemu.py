@@ -85,8 +85,11 @@ class Qemu(Machine):
             clock = [("-accel", "tcg,thread=single"), ("-icount", "shift=0,sleep=off")]
             return [*clock, ("-smp", "1"), ("-cpu", "max")]
         smp = ("-smp", str(self._options.smp))
-        if os.environ.get("IOBAND_ACCEL") == "kvm":
-            return [("-accel", "kvm"), smp, ("-cpu", "host")]
+        accel = os.environ.get("IOBAND_ACCEL", "tcg")
+        if accel not in ("tcg", "kvm"):
+            raise ValueError(f"IOBAND_ACCEL={accel}: must be tcg or kvm")
+        if accel == "kvm":
+            return [("-accel", accel), smp, ("-cpu", "host")]
         threads = "multi" if self._options.parallel else "single"
         return [("-accel", f"tcg,thread={threads}"), smp, ("-cpu", "max")]
 

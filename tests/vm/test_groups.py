@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from harness.cgroup import Cgroup
 from harness.devices import mounted, null_blk
-from harness.guest import CommandError, Guest
+from harness.guest import CommandError, Guest, Job
 from harness.ioband import Amount, GroupStats, Ioband, group_name
 from harness.load import fio
 from harness.waiting import wait_until
@@ -448,3 +448,45 @@ def test_devices_join_and_leave_a_pool(ioband: Guest, disk: str) -> None:
         assert list(anew.tree()) == ["root"], "the pool went with its last device"
         assert anew.tree()["root"].seq == 1
     ioband.rmmod("dm_ioband")
+
+
+def test_what_is_in_flight_is_told(ioband: Guest) -> None:
+    with (
+        null_blk(ioband, irqmode=2, completion_nsec=200_000_000) as slow,
+        Ioband(ioband, "d0", slow, depth=4) as dev,
+        Cgroup(ioband, "a") as a,
+        Cgroup(ioband, "b") as b,
+    ):
+
+        def in_flight() -> int:
+            return sum(stats.inflight for stats in dev.io().values())
+
+        def reader(group: Cgroup) -> Job:
+            load = "--name=r --direct=1 --thread --rw=randread --ioengine=libaio --iodepth=5"
+            argv = ["fio", *load.split(), "--time_based=1", "--runtime=600"]
+            return group.start([*argv, f"--filename={dev.path}"])
+
+        jobs = [reader(a)]
+        wait_until(ioband, lambda: in_flight() == 5, "a reader alone has all of its depth")
+        assert dev.io()["/a"].inflight == 5
+        jobs.append(reader(b))
+        wait_until(ioband, lambda: dev.info().inflight.ios == in_flight() == 4, "two share four")
+        assert dev.info().inflight.bytes == 4 * 4096
+        for job in jobs:
+            job.kill()
+        for job in jobs:
+            job.wait(check=False)
+        wait_until(ioband, lambda: in_flight() == 0, "all have come back")
+
+
+@pytest.mark.guest(cgroup="v1")
+def test_groups_go_with_cgroups_of_version_1(ioband: Guest, disk: str) -> None:
+    with Ioband(ioband, "d0", disk) as dev:
+        with Cgroup(ioband, "a/b") as b:
+            read(b, dev)
+            first = dev.tree()["/a/b"].seq
+        wait_gone(dev, "/a/b")
+        wait_gone(dev, "/a")
+        with Cgroup(ioband, "a/b") as b:
+            read(b, dev)
+            assert dev.tree()["/a/b"].seq != first

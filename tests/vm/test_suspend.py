@@ -172,6 +172,16 @@ def test_suspend_does_not_wait_for_another_device(ioband: Guest) -> None:
         end(waiting)
 
 
+def test_mode_changes_without_draining(ioband: Guest) -> None:
+    """What is held stays so, for whom it was; what comes is of other groups."""
+    guest = ioband
+    with two_groups(guest) as (a, b), clogged(guest, a, b, iodepth=200) as top:
+        before = top.info().held.ios
+        top.set(mode="uid")
+        assert top.info().held.ios > before * 0.8  # it does ten in a second
+        wait_until(guest, lambda: "uid:0" in top.io(), "what comes is of the user")
+
+
 # -- reload, rename, remove ----------------------------------------------------------------
 
 

@@ -29,6 +29,7 @@ struct sim_io {
 	bool write;
 	bool cached;	/* a copy in the disk's write cache */
 	u64 born_ns;	/* arrived */
+	u64 born_at;	/* what had gone down then, see struct sim_pool */
 	u64 sent_ns;	/* went down to the device */
 	struct sim_io *whole;	/* this is a piece of that; else NULL */
 	u32 piece_bytes;	/* it goes in pieces of this size; 0: as a whole */

@@ -105,8 +105,9 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 	bill = pool_bill(pool, io);
 	if (!whole->piece_bytes || whole->admitted_bytes == whole->bytes)
 		leaf->head = whole->next;
-	if (held_ns > leaf->max_held_ns)
-		leaf->max_held_ns = held_ns;
+	leaf->max_held_ns = max(leaf->max_held_ns, held_ns);
+	leaf->max_passed = max(leaf->max_passed, pool->sent - whole->born_at);
+	pool->sent += pool->measure == IOBAND_MEASURE_IOS ? 1 : io->bytes;
 	leaf->charged += bill.charge;
 	pool_account_inflight(pool);
 	ioband_core_admit(&pool->core, &leaf->leaf, &bill, leaf->head ? 1 << leaf->head->write : 0,
@@ -176,6 +177,7 @@ void pool_submit(struct sim_pool *pool, struct sim_io *io)
 	const bool first = !leaf->head;
 
 	io->born_ns = pool->clock->now_ns;
+	io->born_at = pool->sent;
 	io->next = NULL;
 	io->whole = NULL;
 	io->piece_bytes = 0;

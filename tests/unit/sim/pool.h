@@ -28,6 +28,7 @@ struct sim_leaf {
 	u64 charged;
 	u64 head_ns;			/* of a disk */
 	u64 max_held_ns;
+	u64 max_passed;			/* what went down while one was held */
 	u64 took_ns;			/* all of them */
 	u32 latency[SIM_BUCKETS];	/* of whole I/Os, see latency_bucket() */
 };
@@ -40,6 +41,7 @@ struct sim_pool {
 	enum sim_control control;
 	enum ioband_measure measure;
 	u64 wake_ns;
+	u64 sent;		/* what has gone down, in bytes or I/Os as it is measured */
 	struct sim_io *pieces;	/* all that there are */
 
 	/* of this tick */

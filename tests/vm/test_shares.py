@@ -393,7 +393,7 @@ def test_who_sleeps_below_is_not_forgotten(ioband: Guest, depth: int) -> None:
 def test_tracepoints(ioband: Guest) -> None:
     guest = ioband
     events = ("hold", "release", "charge", "group_create", "group_free")
-    with traced(guest, *events):
+    with traced(guest, *(f"ioband/ioband_{event}" for event in events)):
         with DISKS["slots"](guest) as below, Ioband(guest, "d", below, depth=2) as device:
             with cgroups(guest, "a", "b") as group:
                 streams = [stream(path, device.path, group[path]) for path in "ab"]

@@ -348,14 +348,23 @@ def test_killed_task_ends_soon(ioband: Guest) -> None:
 # -- what others wait for ------------------------------------------------------------------
 
 
-def test_journal_is_not_held(ioband: Guest) -> None:
-    """It is the root's, which has next to no weight beside groups that wait for their turns."""
-    guest = ioband
+@contextmanager
+def two_devices(guest: Guest) -> Iterator[tuple[Ioband, Ioband]]:
+    """Of one pool with one bio in flight: one for a file system, one for its rivals."""
     with (
         null_blk(guest, size_mib=64, memory_backed=1, **SLOW) as disk,
         null_blk(guest, "nullb1", **SLOW) as busy,
         Ioband(guest, "fs", disk, depth=1) as device,
         Ioband(guest, "rival", busy) as other,
+    ):
+        yield device, other
+
+
+def test_journal_is_not_held(ioband: Guest) -> None:
+    """It is the root's, which has next to no weight beside groups that wait for their turns."""
+    guest = ioband
+    with (
+        two_devices(guest) as (device, other),
         two_groups(guest) as groups,
         mounted(guest, device.path) as point,
     ):
@@ -380,10 +389,7 @@ def test_journal_is_not_held(ioband: Guest) -> None:
 def test_metadata_that_a_task_reads_is_not_held(ioband: Guest) -> None:
     guest = ioband
     with (
-        null_blk(guest, size_mib=64, memory_backed=1, **SLOW) as disk,
-        null_blk(guest, "nullb1", **SLOW) as busy,
-        Ioband(guest, "fs", disk, depth=1) as device,
-        Ioband(guest, "rival", busy) as other,
+        two_devices(guest) as (device, other),
         two_groups(guest) as (reader, rival),
         mounted(guest, device.path) as point,
     ):

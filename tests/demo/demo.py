@@ -276,7 +276,8 @@ def main() -> None:
         good = run(guest, iobandctl)
         guest.rmmod("dm_ioband")
         bad = complaints(guest.dmesg())
-    say("".join(f"kernel: {line}\n" for line in bad).strip())
+    for line in bad:
+        say(f"kernel: {line}")
     sys.exit(0 if good and not bad else 1)
 
 

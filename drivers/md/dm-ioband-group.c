@@ -14,12 +14,12 @@
  *
  * Nothing in the I/O path waits for memory, but a moment for a new group's counters
  * (ioband_stats_wait()): without it, a bio belongs to the nearest ancestor that has a
- * group.  A group is charged to the memory cgroup of
- * the task whose bio made it; its per-CPU counters are not, and are bounded in
- * all by a part of the memory, past which groups share their ancestors' counters
- * and turn.  So making many cgroups exhausts nobody else.  One that nobody gave a
- * weight, maximum or minimum goes after a minute without I/O, its counters with it, to come
- * back as it was with its next bio.
+ * group.  A group is charged to the memory cgroup of the task whose bio made it; its
+ * per-CPU counters are not, and are bounded in all by a part of the memory, past which
+ * groups that were given nothing share their ancestors' counters and turn.  So making
+ * many cgroups exhausts nobody else.  One that nobody gave a weight, maximum or minimum
+ * goes after a minute without I/O, its counters with it, to come back as it was with its
+ * next bio.
  */
 #include "dm-ioband.h"
 

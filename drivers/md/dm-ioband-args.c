@@ -237,8 +237,8 @@ int ioband_args_table(struct ioband_table *table, unsigned int argc, char **argv
 			    "'%.32s' after the pool: must be the number of words that follow",
 			    argv[3]);
 	if (argc > 3 && nr != argc - 4)
-		return fail(error, "%u words follow the pool's '%u': they must agree",
-			    argc - 4, nr);
+		return fail(error, "%u words follow the pool's '%.32s': they must agree",
+			    argc - 4, argv[3]);
 	for (i = 4; i < argc; i++) {
 		ret = parse_setting(&table->settings, argv[i], error);
 		if (ret)

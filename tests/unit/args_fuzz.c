@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Right lines, spoilt at random: whatever comes in, what comes out is a result
- * within its documented range, or a whole sentence.
+ * within its documented range, or a whole sentence; one that names the word at
+ * fault, where only one is spoilt.
  */
 #include <linux/kernel.h>
 #include <ctype.h>
@@ -199,13 +200,15 @@ static void sentence_is_good(const struct ioband_error *error)
 	fail_msg("'%s' does not say what is right", error->text);
 }
 
+static struct ioband_error error;
+
 static bool try_table(const char *text)
 {
-	struct ioband_error error = {};
 	struct ioband_table table;
 	struct words words;
 	int ret;
 
+	error = (struct ioband_error) {};
 	words_split(&words, text);
 	ret = ioband_args_table(&table, words.nr, words.word, &error);
 	assert_true(words_are(&words, text));
@@ -221,10 +224,10 @@ static bool try_table(const char *text)
 static bool try_message(const char *text)
 {
 	struct ioband_message message;
-	struct ioband_error error = {};
 	struct words words;
 	int ret;
 
+	error = (struct ioband_error) {};
 	words_split(&words, text);
 	ret = ioband_args_message(&message, words.nr, words.word, &error);
 	assert_true(words_are(&words, text));
@@ -263,6 +266,128 @@ static void spoil_and_try(const char * const right[], size_t nr, bool (*try)(con
 	assert_in_range(taken, scaled(LINES) / 100, scaled(LINES) / 2);
 }
 
+/* What a sentence calls a word, or NULL if it need not be the one at fault. */
+typedef const char *(*title_fn)(const struct words *right, unsigned int at, const char *spoilt);
+
+static const char *table_title(const struct words *right, unsigned int at, const char *spoilt)
+{
+	static const char * const titles[] = { "device ", "offset ", "pool " };
+
+	(void)right;
+	(void)spoilt;
+	return at < ARRAY_SIZE(titles) ? titles[at] : "";
+}
+
+static bool is_verb(const char *word)
+{
+	static const char * const verbs[] = {
+		"weight", "max", "min", "latency-target", "set", "groups", "stats", "latency",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (!strcmp(word, verbs[i]))
+			return true;
+	return false;
+}
+
+static const char *message_title(const struct words *right, unsigned int at, const char *spoilt)
+{
+	const char *verb = right->word[0];
+
+	if (!at)
+		return is_verb(spoilt) ? NULL : "";
+	if (!strcmp(verb, "stats") || !strcmp(verb, "latency"))
+		return "cursor ";
+	if (!strcmp(verb, "set"))
+		return "";
+	if (at == 1)
+		return "group ";
+	return strcmp(verb, "weight") ? "" : "weight ";
+}
+
+/* It is quoted, as far as there is room, or its key is named. */
+static bool is_named(const char *title, const char *word)
+{
+	const int key_len = strcspn(word, "=");
+	char wanted[TEXT_MAX];
+
+	snprintf(wanted, sizeof(wanted), "%s'%.32s", title, word);
+	if (strstr(error.text, wanted))
+		return true;
+	snprintf(wanted, sizeof(wanted), "%.*s=", key_len, word);
+	return word[key_len] && strstr(error.text, wanted);
+}
+
+/* A mode that is there no more is not named by what has come in its place. */
+static bool is_at_fault(const char *title)
+{
+	return title && !strstr(error.text, "it wants mode=");
+}
+
+static void join(char *text, const struct words *words, unsigned int at, const char *word)
+{
+	unsigned int i;
+	int len = 0;
+
+	for (i = 0; i < words->nr; i++)
+		len += snprintf(text + len, TEXT_MAX - len, "%s%s", i ? " " : "",
+				i == at ? word : words->word[i]);
+	assert_in_range(len, 1, TEXT_MAX - 1);
+}
+
+/* Returns whether that was refused. */
+static bool spoil_one(struct sim_random *random, const char *right, bool (*try)(const char *text),
+		      title_fn title_of)
+{
+	char word[TEXT_MAX];
+	struct words words;
+	bool refused = false;
+	unsigned int at;
+
+	words_split(&words, right);
+	at = random_below(random, words.nr);
+	snprintf(word, sizeof(word), "%s", words.word[at]);
+	do
+		spoil(random, word);
+	while (random_below(random, 2));
+	if (*word && !strchr(word, ' ')) {
+		join(line, &words, at, word);
+		refused = !try(line);
+	}
+	if (refused) {
+		const char *title = title_of(&words, at, word);
+
+		if (is_at_fault(title) && !is_named(title, word))
+			fail_msg("'%s' does not name '%s'", error.text, word);
+	}
+	words_free(&words);
+	return refused;
+}
+
+static void spoil_ones_and_try(const char * const right[], size_t nr,
+			       bool (*try)(const char *text), title_fn title)
+{
+	struct sim_random random = { .state = 2 };
+	u64 i, refused = 0;
+
+	for (i = 0; i < scaled(LINES); i++)
+		refused += spoil_one(&random, right[i % nr], try, title);
+	assert_in_range(refused, scaled(LINES) / 3, scaled(LINES) - 1);
+}
+
+static void spoilt_words_of_tables(void **state)
+{
+	(void)state;
+	spoil_ones_and_try(tables, ARRAY_SIZE(tables), try_table, table_title);
+}
+
+static void spoilt_words_of_messages(void **state)
+{
+	(void)state;
+	spoil_ones_and_try(messages, ARRAY_SIZE(messages), try_message, message_title);
+}
+
 static void spoilt_tables(void **state)
 {
 	(void)state;
@@ -292,6 +417,8 @@ int main(int argc, char **argv)
 		TEST(unspoilt_lines),
 		TEST(spoilt_tables),
 		TEST(spoilt_messages),
+		TEST(spoilt_words_of_tables),
+		TEST(spoilt_words_of_messages),
 	};
 
 	return run_cases(cases, argc, argv);

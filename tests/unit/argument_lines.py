@@ -88,6 +88,7 @@ WRONG_TABLES = [
     _table("8:16 0 p 2 mode=uid", "1 words follow the pool's '2': they must agree"),
     _table("8:16 0 p 1 mode=uid depth=4", "2 words follow the pool's '1': they must agree"),
     _table("8:16 0 p 99 depth=4", "1 words follow the pool's '99': they must agree"),
+    _table("8:16 0 p 010", "0 words follow the pool's '010': they must agree"),
     *(
         _key(word, f"'{word}': {KEY_VALUE}")
         for word in ("", "mode", "uid", "weight", "100", "auto", "mode:uid")

@@ -28,6 +28,13 @@
  * Two of a for one of b, whatever the sizes: a bio of 128 KiB advances a group
  * twice as far.  An error of one bio remains, and never grows.
  *
+ * Service is counted in tokens: bytes, I/Os or nanoseconds of the device's time, as the
+ * pool measures (dm-ioband-cost.h).  They are counted as they are spent, and not handed
+ * out beforehand: for that one would have to know how many a second the device is good
+ * for, and what is handed to those who do not come would be lost.  Only where a rate is
+ * given is there a bucket, kept as the time at which it is used up: for maxima
+ * (dm-ioband-cap.c) and minima (dm-ioband-floor.c).
+ *
  * The tree makes an idle group's share go to its siblings first: only children
  * that have something to serve are compared, inside each node.
  *
@@ -82,6 +89,7 @@
  *
  * 3. What the caller does
  * -----------------------
+ * It says from when on it tells of all bios (ioband_core_begin()).
  * It queues a bio in its group and says so (ioband_core_wait()); asks who may
  * go (ioband_core_pick()) until nobody may, and tells what it sent down
  * (ioband_core_admit()); tells completions (ioband_core_complete()).  When
@@ -118,8 +126,13 @@
 /* Past this, waiting for one reader wastes more of a fast device than it gives. */
 #define IOBAND_GRACE_MAX_NS	(2 * NSEC_PER_MSEC)
 
-/* A gap longer than this says that the leaf was idle, not how it thinks. */
-#define IOBAND_THINK_CAP_NS	(10 * IOBAND_GRACE_MAX_NS)
+/*
+ * A gap longer than this says that the leaf was idle, not how it thinks.  One alone, a
+ * fifth of which goes into the average, must not make one that thinks for a quarter of
+ * what is waited for, or less, one that is not waited for: it would lose its turn with each
+ * of its first bios after the pause.
+ */
+#define IOBAND_THINK_CAP_NS	(4 * IOBAND_GRACE_MAX_NS)
 
 static void ent_weigh(struct ioband_ent *ent, u32 weight)
 {
@@ -396,21 +409,24 @@ static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 	}
 }
 
-/* How long it took to come back, averaged over the last five times or so. */
-static void leaf_learn_think(struct ioband_leaf *leaf, u64 now_ns)
+/*
+ * How long it took to come back, averaged over the last five times or so.  Not if bios of
+ * its own may have gone meanwhile that nobody told of.
+ */
+static void leaf_learn_think(const struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
 	u64 gap = now_ns > leaf->done_ns ? now_ns - leaf->done_ns : 0;
 
 	gap = min_t(u64, gap, IOBAND_THINK_CAP_NS);
-	if (leaf->done_ns)
+	if (leaf->done_ns > core->told_ns)
 		leaf->think_ns = (leaf->think_ns * 4 + gap) / 5;
 }
 
 /* A leaf gets its first bio after it had none. */
-static void leaf_arrive(struct ioband_leaf *leaf, u64 now_ns)
+static void leaf_arrive(const struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
 	if (!leaf->inflight)
-		leaf_learn_think(leaf, now_ns);
+		leaf_learn_think(core, leaf, now_ns);
 	ent_catch_up_all(&leaf->ent);
 }
 
@@ -536,6 +552,18 @@ void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 }
 
 /**
+ * ioband_core_begin() - from now on the scheduler is told of all bios
+ * @core: scheduler
+ * @now_ns: time
+ *
+ * What has gone before without a word is not known.
+ */
+void ioband_core_begin(struct ioband_core *core, u64 now_ns)
+{
+	core->told_ns = now_ns;
+}
+
+/**
  * ioband_core_wait() - a leaf has a bio waiting
  * @core: scheduler
  * @leaf: whose
@@ -551,7 +579,7 @@ void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 	if (leaf->state != IOBAND_WAITING) {
 		if (core->slice_ns)
 			core_expire(core, now_ns);
-		leaf_arrive(leaf, now_ns);
+		leaf_arrive(core, leaf, now_ns);
 		if (core->slice_ns && way == IOBAND_WAY_READ)
 			ioband_slice_arrive(core, leaf);
 	}
@@ -776,7 +804,7 @@ void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 	core->now_ns = now_ns;
 	core_expire(core, now_ns);
 	if (leaf->state != IOBAND_WAITING) {
-		leaf_arrive(leaf, now_ns);
+		leaf_arrive(core, leaf, now_ns);
 		leaf_set_state(core, leaf, IOBAND_INFLIGHT, 0);
 	}
 	core_launch(core, leaf, bill, false, now_ns);

@@ -119,6 +119,7 @@ enum ioband_leaf_state {
  * @destage_bytes: for so many bytes
  * @prepaid_ns: with slices: of the flush to come, what it has been charged for, or
  *	more, by mistake
+ * @flushes: what &ioband_core.flushes was then
  */
 struct ioband_leaf {
 	struct ioband_ent ent;
@@ -134,6 +135,7 @@ struct ioband_leaf {
 	u64 destage_ns;
 	u64 destage_bytes;
 	u64 prepaid_ns;
+	u32 flushes;
 };
 
 /**
@@ -293,6 +295,7 @@ enum ioband_flush {
  * @kept_ns: when a bio last went for that
  * @apart: by weight, what is promised does not count on the pipe now
  * @now_ns: the time that it was told last
+ * @told_ns: since when it is told of all bios
  * @late: others are held back, whatever the device could take: for somebody who did not get
  *	what he is promised, although the pipe was not full, or whose reads are late.  For
  *	the caller to clear
@@ -311,6 +314,7 @@ enum ioband_flush {
  * @writer: with slices: the leaf that has written last; NULL: all of it was flushed
  * @dirty_bytes: what it has written since the last flush began, others' that went out
  *	of turn included
+ * @flushes: how many have ended
  * @flushed_bytes: what the flush that is running is for
  * @flushing_ns: when it began
  * @aims: latency targets
@@ -332,6 +336,7 @@ struct ioband_core {
 	u64 kept_ns;
 	bool apart;
 	u64 now_ns;
+	u64 told_ns;
 	bool late;
 	u32 promised_ios;
 	u64 slack_ns;
@@ -346,6 +351,7 @@ struct ioband_core {
 	enum ioband_flush flush;
 	struct ioband_leaf *writer;
 	u64 dirty_bytes;
+	u32 flushes;
 	u64 flushed_bytes;
 	u64 flushing_ns;
 	struct list_head aims;
@@ -387,6 +393,7 @@ void ioband_brake_end(struct ioband_core *core, u64 now_ns);
 void ioband_leaf_took(const struct ioband_leaf *leaf, u64 ns);
 void ioband_core_look(struct ioband_core *core, u64 now_ns);
 
+void ioband_core_begin(struct ioband_core *core, u64 now_ns);
 void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_way way,
 		      u64 now_ns);
 struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);

@@ -138,6 +138,7 @@ void ioband_queue_share(struct ioband_pool *pool)
 	pool->open_ios = pool->limit_ios < U32_MAX ? IOBAND_OPEN_UNKNOWN : 0;
 	pool->open_fell = jiffies;
 	pool->open_shift = 0;
+	ioband_core_begin(&pool->core, now_ns);
 	ioband_queue_apply(pool, now_ns);
 	update_open(pool);
 }

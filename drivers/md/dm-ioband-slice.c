@@ -21,6 +21,8 @@
  *	time.  a has the disk for 50 ms: 1.8 MB; b for 50 ms, 6 bios, and the one
  *	that is under way: a again, at its full speed but for one seek in 100 ms.
  *
+ * Large bios go in pieces, so that a turn can end in the midst of one.
+ *
  * To change over takes as long as what is in flight takes to come back.  So a
  * leaf has no more in flight than comes back within IOBAND_DRAIN_NS, going by
  * the time from one of its completions to the next, and, while another one waits,
@@ -300,6 +302,13 @@ u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf)
 	return div_u64(leaf_gap_ns(leaf), IOBAND_NS_PER_CHARGE);
 }
 
+/* A flush is over: a little of what it did not use up is kept for the next one. */
+static void leaf_end_prepaid(const struct ioband_core *core, struct ioband_leaf *leaf)
+{
+	leaf->prepaid_ns = min(leaf->prepaid_ns, core->slice_ns / 4);
+	leaf->flushes = core->flushes;
+}
+
 /**
  * ioband_slice_soil() - something goes to the device's write cache
  * @core: scheduler
@@ -317,6 +326,8 @@ void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 b
 	core->dirty_bytes += bytes;
 	if (in_turn || !core->writer)
 		core->writer = leaf;
+	if (leaf->flushes != core->flushes)	/* one for another writer took it with it */
+		leaf_end_prepaid(core, leaf);
 	leaf_use_slice(leaf, leaf_destage_ns(leaf, bytes));
 	if (core->writer != leaf)	/* a little more for who has written so far */
 		return;
@@ -395,6 +406,7 @@ void ioband_core_end_flush(struct ioband_core *core, u64 now_ns)
 	u64 ns;
 
 	core->flush = IOBAND_FLUSH_NONE;
+	core->flushes++;
 	core->owned_ns = max(core->owned_ns, now_ns);
 	if (!leaf)
 		return;
@@ -402,7 +414,8 @@ void ioband_core_end_flush(struct ioband_core *core, u64 now_ns)
 	leaf_learn_destage(leaf, ns, core->flushed_bytes);
 	if (ns > leaf->prepaid_ns)
 		leaf_charge_ns(core, leaf, ns - leaf->prepaid_ns, false);
-	leaf->prepaid_ns = min(leaf->prepaid_ns - min(ns, leaf->prepaid_ns), core->slice_ns / 4);
+	leaf->prepaid_ns -= min(ns, leaf->prepaid_ns);
+	leaf_end_prepaid(core, leaf);
 	if (!core->dirty_bytes)
 		core->writer = NULL;
 }

@@ -111,7 +111,9 @@ CORE = [
     Mutant("graces-out-of-order", "think_until_ns <\n", "think_until_ns >\n"),
     Mutant("time-to-think-of-last", "(leaf->think_ns * 4 + gap) / 5", "gap"),
     Mutant("pauses-count", "gap = min_t(u64, gap, IOBAND_THINK_CAP_NS);", ""),
-    Mutant("first-gap-counts", "if (leaf->done_ns)", "if (true)"),
+    Mutant("first-gap-counts", "leaf->done_ns > core->told_ns", "true"),
+    Mutant("untold-gaps-count", "leaf->done_ns > core->told_ns", "leaf->done_ns"),
+    Mutant("a-pause-costs-turns", "(4 * IOBAND_GRACE_MAX_NS)", "(10 * IOBAND_GRACE_MAX_NS)"),
     Mutant("thinks-while-busy", "if (!leaf->inflight)", "if (true)"),
     Mutant("grace-past-its-end", "if (leaf->think_until_ns > now_ns)", "if (true)"),
     Mutant("grace-at-its-end", "leaf->think_until_ns > now_ns", "leaf->think_until_ns >= now_ns"),
@@ -122,7 +124,7 @@ CORE = [
     ),
     Mutant(
         "no-catch-up-on-arrival",
-        "leaf_arrive(leaf, now_ns);\n		if (core->slice_ns && way",
+        "leaf_arrive(core, leaf, now_ns);\n		if (core->slice_ns && way",
         "if (core->slice_ns && way",
     ),
     Mutant(
@@ -295,8 +297,13 @@ SLICE = [
     Mutant("flush-paid-twice", "if (!leaf || core->flush == IOBAND_FLUSH_RUNNING)", "if (!leaf)"),
     Mutant(
         "too-much-prepaid",
-        "core->slice_ns / 4);\n	if (!core->dirty",
-        "U64_MAX);\n	if (!core->dirty",
+        "min(leaf->prepaid_ns, core->slice_ns / 4)",
+        "leaf->prepaid_ns",
+    ),
+    Mutant(
+        "anothers-flush-paid",
+        "if (leaf->flushes != core->flushes)",
+        "if (false)",
     ),
     Mutant("destage-not-learnt", "leaf_learn_destage(leaf, ns, core->flushed_bytes);", ""),
     Mutant("time-is-all-its", "core->owned_ns = now_ns;\n	leaf_use", "leaf_use"),

@@ -264,6 +264,75 @@ static void bytes_that_go_on_lose_nothing(void **state)
 	a_turn_that_goes_on_loses_nothing(IOBAND_MEASURE_BYTES);
 }
 
+/* A write that the disk's cache takes at once. */
+static void write_once(struct ioband_leaf *leaf, u32 bytes)
+{
+	const struct ioband_bill bill = {
+		.bytes = bytes, .charge = bytes, .way = IOBAND_WAY_WRITE, .ios = 1, .cached = true,
+	};
+	struct ioband_core *core = &scene.pool.core;
+	const u64 now_ns = scene.clock.now_ns++;
+	u64 wake_ns;
+
+	ioband_core_wait(core, leaf, IOBAND_WAY_WRITE, now_ns);
+	assert_ptr_equal(ioband_core_pick(core, now_ns, &wake_ns), leaf);
+	ioband_core_admit(core, leaf, &bill, 0, now_ns);
+	ioband_core_complete(core, leaf, &bill, now_ns);
+}
+
+/* One stream writes, the next one of the same group too, and both writes are flushed. */
+static void what_was_paid_for_another_flush_is_not_paid_for(void **state)
+{
+	struct ioband_leaf *one, *two, *other;
+	struct scene_group *group;
+	u64 wake_ns;
+
+	(void)state;
+	begin_on("diskwc", IOBAND_MEASURE_TIME);
+	group = scene_add_node(&scene, SCENE_ROOT, 100);
+	group->node.streams = true;
+	one = &scene_add_leaf(&scene, 0, 100)->sim.leaf;
+	two = &scene_add_leaf(&scene, 0, 100)->sim.leaf;
+	other = &scene_add_leaf(&scene, SCENE_ROOT, 100)->sim.leaf;
+	write_once(one, 16 * KIB * KIB);
+	assert_in_range(one->prepaid_ns, NSEC_PER_SEC, U64_MAX);
+	scene.clock.now_ns += NSEC_PER_SEC;
+	write_once(two, 64 * KIB);
+	scene.clock.now_ns += NSEC_PER_SEC;
+	ioband_core_wait(&scene.pool.core, other, IOBAND_WAY_READ, scene.clock.now_ns);
+	assert_null(ioband_core_pick(&scene.pool.core, scene.clock.now_ns, &wake_ns));
+	assert_true(ioband_core_start_flush(&scene.pool.core, scene.clock.now_ns));
+	ioband_core_end_flush(&scene.pool.core, scene.clock.now_ns);
+	ioband_core_withdraw(&scene.pool.core, other, 0);
+	write_once(one, 64 * KIB);
+	assert_in_range(one->prepaid_ns, 0, SLICE_NS / 4);
+	scene_free(&scene);
+}
+
+/* Streams that write in turns pay for what is dirty once each, and not at every turn. */
+static void writing_in_turns_is_paid_for_once(void **state)
+{
+	struct ioband_leaf *streams[2];
+	struct scene_group *group;
+	u64 paid = 0;
+	u32 i;
+
+	(void)state;
+	begin_on("diskwc", IOBAND_MEASURE_TIME);
+	group = scene_add_node(&scene, SCENE_ROOT, 100);
+	group->node.streams = true;
+	for (i = 0; i < 2; i++)
+		streams[i] = &scene_add_leaf(&scene, 0, 100)->sim.leaf;
+	for (i = 0; i < 20; i++) {
+		write_once(streams[i & 1], i < 2 ? 8 * KIB * KIB : 4 * KIB);
+		scene.clock.now_ns += NSEC_PER_SEC;
+		if (i == 2)	/* each has paid for what both had written */
+			paid = group->node.ent.vtime;
+	}
+	assert_in_range(group->node.ent.vtime - paid, 0, paid / 10);
+	scene_free(&scene);
+}
+
 /* Its disk time is the others' while it thinks for longer than it is waited for. */
 static void a_slow_thinker_is_not_waited_for(void **state)
 {
@@ -293,6 +362,8 @@ int main(int argc, char **argv)
 		TEST(readers_cause_no_flush),
 		TEST(time_that_goes_on_loses_nothing),
 		TEST(bytes_that_go_on_lose_nothing),
+		TEST(what_was_paid_for_another_flush_is_not_paid_for),
+		TEST(writing_in_turns_is_paid_for_once),
 		TEST(a_slow_thinker_is_not_waited_for),
 	};
 

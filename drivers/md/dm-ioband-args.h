@@ -72,7 +72,8 @@ enum ioband_key_word {
  * @weight: of the device
  * @measure: of the pool
  * @depth: of the pool; 0: auto
- * @piece_bytes: with @depth, the size of pieces in which large bios go; 0: whole
+ * @piece_bytes: with @depth, the size of pieces in which large bios go; 0: whole,
+ *	or with slices the largest size
  * @slice_ms: of the pool; 0: none
  */
 struct ioband_settings {

@@ -153,9 +153,10 @@ static void set_limit(struct ioband_pool *pool, u64 now_ns)
 	const bool finds = ioband_pool_finds_depth(pool);
 
 	pool->limit_ios = finds ? pool->depth.pipe.ios : pool->fixed_depth ?: U32_MAX;
-	pool->piece_bytes = finds	   ? pool->depth.pipe.piece_bytes :
-			    pool->slice_ms ? 0 :
-					     pool->fixed_piece;
+	pool->piece_bytes = finds ? pool->depth.pipe.piece_bytes : pool->fixed_piece;
+	/* Else a turn would be over only with the whole of what may be a slice by itself. */
+	if (pool->slice_ms && !pool->piece_bytes)
+		pool->piece_bytes = IOBAND_PIECE_MAX;
 	ioband_queue_apply(pool, now_ns);
 }
 

@@ -62,6 +62,30 @@ def test_synchronous_readers_share_by_weight(ioband: Guest) -> None:
     assert after_reads - before_reads == pytest.approx(sum(got.values()) / PIECE, rel=0.1)
 
 
+def test_with_slices(ioband: Guest) -> None:
+    """A turn can end in the midst of a bio."""
+    guest = ioband
+    with (
+        null_blk(guest, **FEW) as disk,
+        Ioband(guest, "d", disk, depth=f"4/{PIECE}", slice=20) as device,
+        two_groups(guest) as groups,
+    ):
+        guest.write(f"/sys/block/{disk.removeprefix('/dev/')}/queue/nomerges", "2")
+        load = Load(guest, [stream(device.path, each, bs="256k") for each in groups]).start()
+        guest.sleep(0.5)
+        before, before_reads = device.io(), reads(guest, disk)
+        guest.sleep(2)
+        after, after_reads = device.io(), reads(guest, disk)
+        info = device.info()
+        device.set(depth="auto")
+        load.end()
+        assert device.info().piece_bytes == 1 << 20
+    got = sum(after[name].bytes - before[name].bytes for name in ("/a", "/b"))
+    assert (info.state, info.piece_bytes) == ("shared", PIECE)
+    assert got / (after_reads - before_reads) == pytest.approx(PIECE, rel=0.1)
+
+
+@pytest.mark.data
 @pytest.mark.all_kernels
 def test_data_in_pieces(ioband: Guest) -> None:
     """Written in pieces and verified, while the device is suspended and set otherwise."""
@@ -98,6 +122,7 @@ def test_data_in_pieces(ioband: Guest) -> None:
     assert stats["/a"].write.held > 20
 
 
+@pytest.mark.data
 def test_error_in_a_piece(ioband: Guest) -> None:
     """A bio of which one piece fails has failed, and only that one."""
     guest = ioband

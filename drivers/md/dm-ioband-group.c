@@ -15,11 +15,11 @@
  * Nothing in the I/O path waits for memory, but a moment for a new group's counters
  * (ioband_stats_wait()): without it, a bio belongs to the nearest ancestor that has a
  * group.  A group is charged to the memory cgroup of the task whose bio made it; its
- * per-CPU counters are not, and are bounded in all by a part of the memory, past which
- * groups that were given nothing share their ancestors' counters and turn.  So making
- * many cgroups exhausts nobody else.  One that nobody gave a weight, maximum or minimum
- * goes after a minute without I/O, its counters with it, to come back as it was with its
- * next bio.
+ * per-CPU counters are not, and are bounded in all by a part of the memory.  Past that,
+ * groups share their ancestors' counters and turn; some is left, at each level of the
+ * tree, to those who come later.  So making many cgroups exhausts nobody else.  A group
+ * that nobody gave a weight, maximum or minimum goes after a minute without I/O, its
+ * counters with it, to come back as it was with its next bio.
  */
 #include "dm-ioband.h"
 
@@ -68,9 +68,7 @@ int __init ioband_groups_init(void)
  */
 void ioband_groups_exit(void)
 {
-	const long lost = atomic_long_read(&nr_groups);
-
-	WARN(lost, "ioband: %ld groups were not freed\n", lost);
+	ioband_warn_lost(&nr_groups, "groups");
 	kmem_cache_destroy(group_cache);
 }
 
@@ -153,13 +151,14 @@ static int group_make_permanent(struct ioband_group *group)
 
 	if (!stats)
 		return -ENOMEM;
-	RCU_INIT_POINTER(group->stats, stats);
 	spin_lock_irq(&group->pool->lock);
 	ret = group_publish(group);
+	if (!ret)
+		ioband_stats_give(group, stats);
 	spin_unlock_irq(&group->pool->lock);
-	if (ret < 0)
+	if (ret)
 		ioband_stats_free(stats);
-	return ret < 0 ? ret : 0;
+	return ret;
 }
 
 /**
@@ -461,7 +460,7 @@ static void group_free(struct ioband_group *group)
 	spin_unlock_irq(&pool->lock);
 
 	owner_put(&group->key);
-	kfree(group->totals);
+	ioband_stats_end(group);
 	group_dealloc(group);
 }
 
@@ -535,11 +534,7 @@ void ioband_group_free_all(struct ioband_pool *pool)
 	/* Children have higher numbers, mostly: some rounds, and all are gone. */
 	while (!xa_empty(&pool->groups)) {
 		xa_for_each(&pool->groups, seq, group) {
-			ioband_stats_free(group->retired);
-			group->retired = NULL;
-			/* Of one that was retired while its last bio was long in coming. */
-			ioband_stats_free(rcu_dereference_protected(group->stats, true));
-			RCU_INIT_POINTER(group->stats, NULL);
+			ioband_stats_drop(group);
 			sweep_free(group);
 		}
 		cond_resched();
@@ -787,6 +782,6 @@ int ioband_group_set(struct ioband_target *target, const struct ioband_message *
 		}
 	}
 	ret = set_spec(target, &change, error);
-	kfree(change.bounds);
+	ioband_bounds_free(change.bounds);
 	return ret;
 }

@@ -682,27 +682,29 @@ static struct ioband_group *find_recent(struct ioband_scope *scope, const struct
 
 /*
  * Under the lock: the bio's group, which has counters; pinned.  Found again, so
- * that it is known not to have gone meanwhile.  Return: false if one above stands in
- * for it, for want of counters.
+ * that it is known not to have gone meanwhile.  Return: NULL, or the group for which one
+ * above stands in, for want of counters.
  */
-static bool find_group(struct ioband_io *io, enum ioband_mode mode, const struct ioband_key *key)
+static struct ioband_group *find_group(struct ioband_io *io, enum ioband_mode mode,
+				       const struct ioband_key *key)
 {
 	struct ioband_scope *scope = ioband_scope_of(io->target->member, mode);
 	struct ioband_group *group = scope->group;
-	bool has_them = true;
+	struct ioband_group *wanted;
 
 	if (mode != IOBAND_MODE_DEVICE) {
 		group = find_recent(scope, key) ?: ioband_group_get(scope, key);
 		if (ioband_key_equal(&group->key, key))
 			rcu_assign_pointer(scope->recent[ioband_recent_slot(key->id)], group);
 	}
+	wanted = group;
 	/* The topmost always has them. */
-	for (; !ioband_stats_ready(group); group = group->parent)
-		has_them = false;
+	while (!ioband_stats_ready(group))
+		group = group->parent;
 	io->group = group;
 	io->stats = rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
 	ioband_stats_pin(io->stats);
-	return has_them;
+	return wanted == group ? NULL : wanted;
 }
 
 /*
@@ -716,9 +718,9 @@ static unsigned long lock_group(struct ioband_pool *pool, struct ioband_io *io, 
 {
 	struct cgroup_subsys_state *css = NULL;
 	long left = IOBAND_STATS_WAIT;
+	struct ioband_group *wanting;
 	struct ioband_key key;
 	unsigned long flags;
-	bool found;
 
 	for (;;) {
 		rcu_read_lock();
@@ -727,11 +729,11 @@ static unsigned long lock_group(struct ioband_pool *pool, struct ioband_io *io, 
 		if (own && ioband_mode_is_cgroup(mode))
 			css = ioband_owner_correct(&key);
 		spin_lock_irqsave(&pool->lock, flags);
-		found = find_group(io, mode, &key);
+		wanting = find_group(io, mode, &key);
 		rcu_read_unlock();
 		if (unlikely(css))
 			css_put(css);
-		if (likely(found) || !may_wait || !ioband_stats_may_come(pool, left))
+		if (likely(!wanting) || !may_wait || !ioband_stats_may_come(wanting, left))
 			return flags;
 		ioband_stats_unpin(io->stats);
 		spin_unlock_irqrestore(&pool->lock, flags);

@@ -23,14 +23,20 @@
 /* Taken by groups that begin together; from the first one on more are made. */
 #define IOBAND_SPARE_STATS	128
 
-/*
- * Counters take no more of the memory than this part, but for those of groups that were
- * given a weight, maximum, minimum or latency target.
- */
+/* Counters take no more of the memory than this part; for a group that was given something */
 #define IOBAND_STATS_MEMORY	64
+/* of its own (ioband_group_is_set()) there are some when all take less than this one. */
+#define IOBAND_SET_STATS_MEMORY	16
 
-/* Counters that there are, in all pools. */
+/* Of what the groups beside it have left, a group with all below it may take all but this. */
+#define IOBAND_STATS_RESERVE	8
+
+/* Counters that there are, in all pools, and what is kept of those that were retired. */
 static atomic_long_t nr_stats;
+static atomic_long_t nr_totals;
+
+/* Counters that groups have, as in &ioband_group.nr_stats. */
+static atomic_long_t nr_given[IOBAND_NR_STATS];
 
 /**
  * ioband_stats_new() - make counters
@@ -53,14 +59,68 @@ struct ioband_stats *ioband_stats_new(gfp_t gfp)
 	return stats;
 }
 
-/* With the histograms that they will get. */
-static bool stats_are_too_many(void)
+/* How many counters a part of the memory holds, with the histograms that they will get. */
+static u64 stats_in(unsigned int part)
 {
 	const size_t size = sizeof(struct ioband_stats) + num_possible_cpus() *
 			    (sizeof(struct ioband_cpu_stats) + sizeof(struct ioband_cpu_hist));
-	const u64 most = ((u64)totalram_pages() << PAGE_SHIFT) / IOBAND_STATS_MEMORY;
 
-	return (u64)atomic_long_read(&nr_stats) * size >= most;
+	return ((u64)totalram_pages() << PAGE_SHIFT) / part / size;
+}
+
+static bool stats_are_too_many(void)
+{
+	return atomic_long_read(&nr_stats) >= stats_in(IOBAND_STATS_MEMORY);
+}
+
+/*
+ * What a group with all below it has, or, without one, what all pools have.  What others
+ * were given more for is not held against those that were given nothing.
+ */
+static u64 given_below(const struct ioband_group *group, bool with_set)
+{
+	u64 given = group ? group->nr_stats[IOBAND_STATS_UNSET] :
+			    atomic_long_read(&nr_given[IOBAND_STATS_UNSET]);
+
+	if (with_set)
+		given += group ? group->nr_stats[IOBAND_STATS_SET] :
+				 atomic_long_read(&nr_given[IOBAND_STATS_SET]);
+	return given;
+}
+
+/*
+ * May a group have counters?  Whoever makes thousands of groups must leave some to those who
+ * come later: at each level, from the pools down to @group, a subtree may have 7/8 of what is
+ * left of the subtree above by the others in it (a dynamic threshold: Choudhury & Hahne,
+ * IEEE/ACM ToN 1998).  From below, what it has then needs 8/7 as much to be left above.
+ */
+static bool stats_may_be_had(const struct ioband_group *group)
+{
+	const bool set = ioband_group_is_set(group);
+	const u64 most = stats_in(set ? IOBAND_SET_STATS_MEMORY : IOBAND_STATS_MEMORY);
+	u64 needed = given_below(group, set);
+
+	for (; group && needed < most; group = group->parent)
+		needed += needed / (IOBAND_STATS_RESERVE - 1) +
+			  given_below(group->parent, set) - given_below(group, set);
+	return needed < most;
+}
+
+/* The group has them, and so have those above it: so many more, or less. */
+static void count_stats(struct ioband_group *group, const struct ioband_stats *stats, int more)
+{
+	for (; group; group = group->parent)
+		group->nr_stats[stats->kind] += more;
+	atomic_long_add(more, &nr_given[stats->kind]);
+}
+
+/* Free counters that a group had. */
+static void take_back(struct ioband_group *group, struct ioband_stats *stats)
+{
+	spin_lock_irq(&group->pool->lock);
+	count_stats(group, stats, -1);
+	spin_unlock_irq(&group->pool->lock);
+	ioband_stats_free(stats);
 }
 
 /**
@@ -82,9 +142,23 @@ void ioband_stats_free(struct ioband_stats *stats)
  */
 void ioband_stats_exit(void)
 {
-	const long lost = atomic_long_read(&nr_stats);
+	ioband_warn_lost(&nr_stats, "counters of groups");
+	ioband_warn_lost(&nr_totals, "totals of groups");
+}
 
-	WARN(lost, "ioband: counters of %ld groups were not freed\n", lost);
+/**
+ * ioband_stats_give() - let a group have counters
+ * @group: that has none
+ * @stats: new ones
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_stats_give(struct ioband_group *group, struct ioband_stats *stats)
+{
+	lockdep_assert_held(&group->pool->lock);
+	stats->kind = ioband_group_is_set(group) ? IOBAND_STATS_SET : IOBAND_STATS_UNSET;
+	count_stats(group, stats, 1);
+	rcu_assign_pointer(group->stats, stats);
 }
 
 /* Put new counters by; NULL: there is no memory for them, or enough is taken. */
@@ -125,8 +199,8 @@ void ioband_stats_stock(struct ioband_pool *pool)
 }
 
 /**
- * ioband_stats_may_come() - is it worth while to wait for counters
- * @pool: pool that has none left
+ * ioband_stats_may_come() - is it worth while to wait for a group's counters
+ * @group: of which ioband_stats_ready() says that it has none
  * @left: jiffies that a bio may wait yet; 0: it has waited in vain
  *
  * What one bio has waited for in vain, the next ones do not wait for, until counters have
@@ -136,12 +210,15 @@ void ioband_stats_stock(struct ioband_pool *pool)
  *
  * Return: true if ioband_stats_wait() may help.
  */
-bool ioband_stats_may_come(struct ioband_pool *pool, long left)
+bool ioband_stats_may_come(struct ioband_group *group, long left)
 {
+	struct ioband_pool *pool = group->pool;
+
 	lockdep_assert_held(&pool->lock);
 	if (!left)
 		WRITE_ONCE(pool->stock_failed, true);
-	return left > 0 && !pool->stock_failed && !stats_are_too_many();
+	return left > 0 && !pool->stock_failed && !stats_are_too_many() &&
+	       stats_may_be_had(group);
 }
 
 /**
@@ -180,16 +257,14 @@ void ioband_stats_unstock(struct ioband_pool *pool)
 	}
 }
 
-/* With @beyond also when enough is taken. */
-static struct ioband_stats *take_spare(struct ioband_pool *pool, bool beyond)
+static struct ioband_stats *take_spare(struct ioband_pool *pool)
 {
 	struct ioband_stats *stats = pool->spare_stats;
-	const bool too_many = stats_are_too_many();
 
-	if (!too_many)
+	if (!stats_are_too_many())
 		schedule_work(&pool->stock);
 	if (!stats)
-		return too_many && !beyond ? NULL : ioband_stats_new(GFP_NOWAIT | __GFP_NOWARN);
+		return ioband_stats_new(GFP_NOWAIT | __GFP_NOWARN);
 	pool->spare_stats = stats->spare;
 	WRITE_ONCE(pool->nr_spare, pool->nr_spare - 1);
 	return stats;
@@ -201,8 +276,7 @@ static struct ioband_stats *take_spare(struct ioband_pool *pool, bool beyond)
  *
  * Context: Under the pool's lock; does not wait: this is the I/O path.
  *
- * Return: false if there is no memory, or enough is taken and nothing was set for the
- * group; the bio is then the parent's.
+ * Return: false if there is no memory, or enough is taken; the bio is then the parent's.
  */
 bool ioband_stats_ready(struct ioband_group *group)
 {
@@ -211,10 +285,12 @@ bool ioband_stats_ready(struct ioband_group *group)
 	lockdep_assert_held(&group->pool->lock);
 	if (rcu_access_pointer(group->stats))
 		return true;
-	stats = take_spare(group->pool, ioband_group_is_set(group));
+	if (!stats_may_be_had(group))
+		return false;
+	stats = take_spare(group->pool);
 	if (!stats)
 		return false;
-	rcu_assign_pointer(group->stats, stats);
+	ioband_stats_give(group, stats);
 	return true;
 }
 
@@ -412,6 +488,17 @@ void ioband_stats_retire(struct ioband_group *group)
 	group->retired = rcu_replace_pointer(group->stats, NULL, lockdep_is_held(&pool->lock));
 }
 
+/* Return: what is kept of a group's retired counters; NULL without memory. */
+static struct ioband_counters *find_totals(struct ioband_group *group)
+{
+	if (group->totals)
+		return group->totals;
+	group->totals = kcalloc(IOBAND_NR_DIRS, sizeof(*group->totals), GFP_KERNEL);
+	if (group->totals)
+		atomic_long_inc(&nr_totals);
+	return group->totals;
+}
+
 /**
  * ioband_stats_reap() - free retired counters that nobody uses any more
  * @group: whose counters were retired at least a grace period ago
@@ -428,14 +515,44 @@ bool ioband_stats_reap(struct ioband_group *group)
 		return true;
 	if (stats_inflight(group->retired))
 		return false;
-	if (!group->totals)
-		group->totals = kcalloc(IOBAND_NR_DIRS, sizeof(*group->totals), GFP_KERNEL);
-	if (!group->totals)
+	if (!find_totals(group))
 		return false;
 	add_stats(group->totals, group->retired);
-	ioband_stats_free(group->retired);
+	take_back(group, group->retired);
 	group->retired = NULL;
 	return true;
+}
+
+/**
+ * ioband_stats_drop() - free all counters of a group
+ * @group: that nobody uses any more
+ *
+ * Context: Process; under the pool's reap mutex.
+ */
+void ioband_stats_drop(struct ioband_group *group)
+{
+	/* New ones, if the old ones were retired while its last bio was long in coming. */
+	struct ioband_stats *stats = rcu_dereference_protected(group->stats, true);
+
+	if (group->retired)
+		take_back(group, group->retired);
+	if (stats)
+		take_back(group, stats);
+	group->retired = NULL;
+	RCU_INIT_POINTER(group->stats, NULL);
+}
+
+/**
+ * ioband_stats_end() - forget what a group did
+ * @group: whose counters were reaped
+ */
+void ioband_stats_end(struct ioband_group *group)
+{
+	if (!group->totals)
+		return;
+	kfree(group->totals);
+	group->totals = NULL;
+	atomic_long_dec(&nr_totals);
 }
 
 /**

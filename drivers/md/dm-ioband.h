@@ -28,6 +28,7 @@
 #ifndef DM_IOBAND_H
 #define DM_IOBAND_H
 
+#include <linux/atomic.h>
 #include <linux/bio.h>
 #include <linux/blk-cgroup.h>
 #include <linux/cgroup.h>
@@ -126,15 +127,29 @@ struct ioband_cpu_hist {
 };
 
 /**
+ * enum ioband_stats_kind - whose counters they are
+ * @IOBAND_STATS_UNSET: of a group that had been given nothing when it got them
+ * @IOBAND_STATS_SET: of one that had a weight, a bound or a latency target of its own
+ * @IOBAND_NR_STATS: how many there are
+ */
+enum ioband_stats_kind {
+	IOBAND_STATS_UNSET,
+	IOBAND_STATS_SET,
+	IOBAND_NR_STATS,
+};
+
+/**
  * struct ioband_stats - what is counted of a group
  * @cpu: counters
  * @hist: histograms; NULL until the pool's tick has made them
  * @spare: next of the pool's spare ones
+ * @kind: whose they are
  */
 struct ioband_stats {
 	struct ioband_cpu_stats __percpu *cpu;
 	struct ioband_cpu_hist __percpu *hist;
 	struct ioband_stats *spare;
+	enum ioband_stats_kind kind;
 };
 
 /* ---- groups -------------------------------------------------------------- */
@@ -234,6 +249,7 @@ struct ioband_bounds {
  * @open: bios may go without the lock; written under the lock
  * @seq: its number in messages
  * @children: groups below
+ * @nr_stats: counters that it and all groups below have, by &ioband_stats.kind
  * @stats: counters and histograms; NULL while idle for long.  Under RCU.
  * @retired: @stats that bios in flight may still use
  * @totals: what retired counters had counted; NULL until then
@@ -263,6 +279,7 @@ struct ioband_group {
 	bool open;
 	u32 seq;
 	u32 children;
+	u32 nr_stats[IOBAND_NR_STATS];
 	struct ioband_stats __rcu *stats;
 	struct ioband_stats *retired;
 	struct ioband_counters *totals;
@@ -280,7 +297,7 @@ struct ioband_group {
  * ioband_group_is_set() - has somebody given it something of its own
  * @group: group
  *
- * Only who may configure devices can.
+ * Only who may configure devices can, and iobandctl watch does for who may write io.weight.
  *
  * Context: Under the pool's lock.
  *
@@ -606,6 +623,18 @@ static inline bool ioband_key_equal(const struct ioband_key *a, const struct iob
 	return a->owner == b->owner && a->id == b->id && a->kind == b->kind;
 }
 
+/**
+ * ioband_warn_lost() - with no pool left, complain of what was not freed
+ * @nr: how many there are
+ * @what: of what
+ */
+static inline void ioband_warn_lost(const atomic_long_t *nr, const char *what)
+{
+	const long lost = atomic_long_read(nr);
+
+	WARN(lost, "ioband: %ld %s were not freed\n", lost, what);
+}
+
 /* dm-ioband-owner.c: whose bio is it */
 /**
  * ioband_owner_is_known() - can the owner of a bio be told as it is
@@ -709,6 +738,7 @@ void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group
 struct ioband_stream *ioband_stream_sort(struct ioband_group *group, const struct ioband_io *io,
 					 const struct bio *bio);
 void ioband_stream_end(struct ioband_group *group);
+void ioband_streams_exit(void);
 
 /* May a bio be of a run: only where one stream has the device at a time. */
 static inline bool ioband_stream_may_run(const struct ioband_group *group, const struct bio *bio)
@@ -759,6 +789,8 @@ bool ioband_bound_rates(struct ioband_group *group, enum ioband_verb verb,
 bool ioband_bound_is_capped(const struct ioband_group *group);
 u32 ioband_bound_piece(const struct ioband_group *group, enum ioband_way way);
 struct ioband_bounds *ioband_bounds_new(void);
+void ioband_bounds_free(struct ioband_bounds *bounds);
+void ioband_bounds_exit(void);
 void ioband_bound_set(struct ioband_group *group, const struct ioband_message *message,
 		      struct ioband_bounds **spare);
 void ioband_bound_end(struct ioband_group *group);
@@ -846,14 +878,17 @@ static inline void ioband_stats_unpin_open(struct ioband_stats *stats)
 void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress);
 void ioband_stats_stock(struct ioband_pool *pool);
 void ioband_stats_unstock(struct ioband_pool *pool);
-bool ioband_stats_may_come(struct ioband_pool *pool, long left);
+bool ioband_stats_may_come(struct ioband_group *group, long left);
 long ioband_stats_wait(struct ioband_pool *pool, long left);
 bool ioband_stats_in_use(struct ioband_group *group);
+void ioband_stats_give(struct ioband_group *group, struct ioband_stats *stats);
 bool ioband_stats_ready(struct ioband_group *group);
 void ioband_stats_make_hist(struct ioband_pool *pool);
 u64 ioband_stats_released(struct ioband_io *io, u64 now_ns);
 void ioband_stats_retire(struct ioband_group *group);
 bool ioband_stats_reap(struct ioband_group *group);
+void ioband_stats_drop(struct ioband_group *group);
+void ioband_stats_end(struct ioband_group *group);
 int ioband_stats_sum(struct ioband_group *group, struct ioband_counters total[IOBAND_NR_DIRS]);
 bool ioband_stats_sum_hist(struct ioband_group *group, struct ioband_cpu_hist *total);
 

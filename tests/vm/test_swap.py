@@ -13,6 +13,7 @@ from harness.ioband import Ioband
 from harness.load import Load, Stream
 
 SWAP_MIB = 256
+COUNTERS_BYTES = 1624  # of a group, with histograms, on two CPUs
 pytestmark = pytest.mark.guest(memory_mib=384, disks_mib=(SWAP_MIB,))
 
 # Stamps every page of so many MiB, and sees that those of the first so many have their stamps.
@@ -69,6 +70,7 @@ def competing(guest: Guest) -> Iterator[None]:
         load.end()
 
 
+@pytest.mark.data
 def test_a_group_swaps_while_another_competes(ioband: Guest) -> None:
     """Its swap writes are never held, its other bios are: it competes."""
     guest = ioband
@@ -87,6 +89,7 @@ def test_a_group_swaps_while_another_competes(ioband: Guest) -> None:
     assert (io.write.held, io.write.bytes >> 20) == (0, pytest.approx(out, abs=4))
 
 
+@pytest.mark.data
 def test_the_machine_swaps(ioband: Guest) -> None:
     """All memory is short, and kernel threads reclaim it while another group competes."""
     guest = ioband
@@ -130,7 +133,7 @@ def test_groups_take_a_bounded_part_of_the_memory(ioband: Guest) -> None:
     """Who makes many is charged for them; those without counters are as their parent."""
     guest = ioband
     total = int(re.search(r"^MemTotal: +(\d+) kB", guest.read("/proc/meminfo"), re.M)[1]) << 10
-    count = total // 64 // 1000  # on two CPUs counters and histograms of a group take 1624
+    count = total // 64 // 1000  # more than COUNTERS_BYTES
     with (
         null_blk(guest) as disk,
         Ioband(guest, "d", disk, mode="uid") as device,
@@ -153,3 +156,48 @@ def test_groups_take_a_bounded_part_of_the_memory(ioband: Guest) -> None:
     assert "uid:5000" in io
     assert "uid:5001" not in io
     assert sum(stats.ios for stats in io.values()) >= count
+
+
+# Makes so many cgroups and reads a page in each of them.
+IN_CGROUPS = """
+import mmap, os, sys
+device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+page = mmap.mmap(-1, 4096)
+for number in range(int(sys.argv[3])):
+    where = f"{sys.argv[2]}/c{number}"
+    os.mkdir(where)
+    with open(f"{where}/cgroup.procs", "w") as procs:
+        procs.write("0")
+    os.preadv(device, [page], 0)
+"""
+
+
+def test_who_makes_many_cgroups_leaves_counters_to_others(ioband: Guest) -> None:
+    """Its own last ones share its group; a newcomer elsewhere is a group from the start."""
+    guest = ioband
+    memory = int(re.search(r"^MemTotal: +(\d+) kB", guest.read("/proc/meminfo"), re.M)[1]) << 10
+    room = memory // 64 // COUNTERS_BYTES * 7 // 8 * 7 // 8  # to other pools, to other cgroups
+    count = room * 11 // 10
+    # Else each move of a task waits for a grace period.
+    guest.run("mount -o remount,favordynmods /sys/fs/cgroup")
+    with (
+        null_blk(guest) as disk,
+        Ioband(guest, "d", disk) as device,
+        Cgroup(guest, "many") as many,
+        Cgroup(guest, "others/new") as new,
+    ):
+        many.set("cgroup.subtree_control", "+io")
+        script = ["/usr/bin/python3", "-S", "-c", IN_CGROUPS]
+        guest.run([*script, device.path, many.directory, str(count)], timeout=300)
+        late, wished = (Cgroup(guest, f"many/c{count - back}") for back in (2, 1))
+        device.set_weight(wished, 500)
+        for group in (new, late, wished):
+            group.run(["dd", f"if={device.path}", "of=/dev/null", "count=1", "iflag=direct"])
+        io = device.io()
+        many.remove_below()
+    counted = [label for label in io if label.startswith("/many/")]
+    print(f"{count} cgroups, {len(counted)} with counters")
+    assert len(counted) == pytest.approx(room, rel=0.05)
+    assert "/others/new" in io
+    assert f"/{late.path}" not in io, "there is no room left for it"
+    assert f"/{wished.path}" in io, "it was given a weight"

@@ -6,8 +6,12 @@
  */
 #include "dm-ioband.h"
 
+#include <linux/atomic.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
+
+/* Groups' bounds that there are, in all pools. */
+static atomic_long_t nr_bounds;
 
 /* What a bound is of: the root's is its own bios' only. */
 static struct ioband_ent *bound_ent(struct ioband_group *group)
@@ -135,7 +139,33 @@ u32 ioband_bound_piece(const struct ioband_group *group, enum ioband_way way)
  */
 struct ioband_bounds *ioband_bounds_new(void)
 {
-	return kmalloc(sizeof(struct ioband_bounds), GFP_KERNEL);
+	struct ioband_bounds *bounds = kmalloc(sizeof(*bounds), GFP_KERNEL);
+
+	if (bounds)
+		atomic_long_inc(&nr_bounds);
+	return bounds;
+}
+
+/**
+ * ioband_bounds_free() - free what ioband_bounds_new() made
+ * @bounds: of no group any more, or NULL
+ *
+ * Context: Any.
+ */
+void ioband_bounds_free(struct ioband_bounds *bounds)
+{
+	if (!bounds)
+		return;
+	kfree(bounds);
+	atomic_long_dec(&nr_bounds);
+}
+
+/**
+ * ioband_bounds_exit() - with no pool left, complain of bounds that were lost
+ */
+void ioband_bounds_exit(void)
+{
+	ioband_warn_lost(&nr_bounds, "bounds of groups");
 }
 
 /* A bound that was taken away has left nothing behind: what had gone is forgotten. */
@@ -247,7 +277,7 @@ void ioband_bound_set(struct ioband_group *group, const struct ioband_message *m
 	else
 		set_rates(group, message);
 	if (!ent->cap && !ent->floor && !aim_ent(group)->aim) {
-		kfree(group->bounds);
+		ioband_bounds_free(group->bounds);
 		group->bounds = NULL;
 	}
 }
@@ -263,6 +293,6 @@ void ioband_bound_end(struct ioband_group *group)
 	ioband_cap_remove(&group->pool->core, bound_ent(group));
 	ioband_floor_remove(&group->pool->core, bound_ent(group));
 	ioband_aim_remove(&group->pool->core, aim_ent(group));
-	kfree(group->bounds);
+	ioband_bounds_free(group->bounds);
 	group->bounds = NULL;
 }

@@ -32,6 +32,7 @@
  */
 #include "dm-ioband.h"
 
+#include <linux/atomic.h>
 #include <linux/hash.h>
 #include <linux/ioprio.h>
 #include <linux/sched.h>
@@ -72,6 +73,9 @@ struct ioband_streams {
 	unsigned int nr_runs;
 	struct ioband_seen seen[1 << IOBAND_SEEN_BITS];
 };
+
+/* Streams that there are beside the groups' own queues, in all pools, and where they compete. */
+static atomic_long_t nr_streams;
 
 /* By level: twice as much for every two, from the usual one. */
 static const u16 level_weights[IOBAND_NR_LEVELS] = {
@@ -167,6 +171,7 @@ static void stream_free(struct ioband_stream *stream)
 	else
 		group->streams->level[stream->level] = NULL;
 	kfree(stream);
+	atomic_long_dec(&nr_streams);
 }
 
 /* A new one at the end of the group's list; NULL without memory. */
@@ -177,6 +182,7 @@ static struct ioband_stream *stream_new(struct ioband_group *group, u8 level)
 
 	if (!stream)
 		return NULL;
+	atomic_long_inc(&nr_streams);
 	ioband_stream_init(stream, group, &group->streams->node, level);
 	list_add_tail(&stream->streams, &group->own.streams);
 	return stream;
@@ -221,6 +227,7 @@ static bool streams_begin(struct ioband_group *group)
 
 	if (!streams)
 		return false;
+	atomic_long_inc(&nr_streams);
 	ioband_node_init(&streams->node, &group->node, IOBAND_WEIGHT_DEFAULT);
 	streams->node.streams = true;
 	group->streams = streams;
@@ -301,6 +308,17 @@ void ioband_stream_end(struct ioband_group *group)
 
 	list_for_each_entry_safe(stream, next, &group->own.streams, streams)
 		stream_free(stream);
+	if (!group->streams)
+		return;
 	kfree(group->streams);
 	group->streams = NULL;
+	atomic_long_dec(&nr_streams);
+}
+
+/**
+ * ioband_streams_exit() - with no pool left, complain of streams that were lost
+ */
+void ioband_streams_exit(void)
+{
+	ioband_warn_lost(&nr_streams, "streams of groups");
 }

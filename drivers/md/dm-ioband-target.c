@@ -325,6 +325,8 @@ static void __exit ioband_exit(void)
 	dm_unregister_target(&ioband_target);
 	ioband_owner_exit();
 	ioband_groups_exit();
+	ioband_bounds_exit();
+	ioband_streams_exit();
 	ioband_stats_exit();
 }
 

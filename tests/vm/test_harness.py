@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The laboratory itself: it must notice what it promises to notice."""
 
+import os
+from pathlib import Path
+
 import pytest
 from harness.cgroup import Cgroup
 from harness.devices import DmDevice, VolumeGroup, linear, mounted, null_blk, ramdisks, scsi_debug
@@ -81,6 +84,39 @@ def test_load_compares_jobs_while_all_run(guest: Guest) -> None:
     assert window.ratio("a", "b") == pytest.approx(1, abs=0.03)
     assert window["a"].iops + window["b"].iops == pytest.approx(1e9 / 640_000, rel=0.02)
     assert window["a"].latency_ms(100) == pytest.approx(32 * 0.64, rel=0.1)
+
+
+def ticks_by_thread(pid: int) -> dict[str, int]:
+    """How much of the host's processors each thread of a process has used."""
+    stats = {task.name: (task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()}
+    words = {thread: text.rpartition(")")[2].split() for thread, text in stats.items()}
+    return {thread: int(word[11]) + int(word[12]) for thread, word in words.items()}
+
+
+def threads_that_compute(guest: Guest, enough: int = 60) -> int:
+    """How many threads of the host a guest computes in that keeps two processors busy."""
+    spin = ["sh", "-c", "while :; do :; done"]
+    jobs = [guest.start(["taskset", "-c", str(cpu), *spin]) for cpu in range(2)]
+    before = ticks_by_thread(guest.pid)
+    used = [0]
+    while max(used) < enough:
+        guest.sleep(0.5)
+        used = [now - before.get(name, 0) for name, now in ticks_by_thread(guest.pid).items()]
+    for job in jobs:
+        job.kill()
+        job.wait(check=False)
+    return sum(each > enough / 3 for each in used)
+
+
+@pytest.mark.guest(parallel=True)
+def test_processors_run_at_once(guest: Guest) -> None:
+    assert threads_that_compute(guest) == 2
+
+
+@pytest.mark.skipif(os.environ.get("IOBAND_ACCEL") == "kvm", reason="KVM knows no turns")
+def test_processors_take_turns(guest: Guest) -> None:
+    assert guest.run(["nproc"]).out == "2\n"
+    assert threads_that_compute(guest) == 1
 
 
 def test_panic_is_told_and_the_next_test_gets_a_new_guest(

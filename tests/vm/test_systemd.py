@@ -39,6 +39,17 @@ def test_disks_come_and_go(guest: Guest) -> None:
         wait_until(guest, lambda link=link: not guest.exists(link), f"{link} is still there")
 
 
+def test_a_disk_comes_back_at_once(guest: Guest) -> None:
+    """Whether the guest has let go of it, and QEMU itself has, or not yet."""
+    for bus in ("scsi", "virtio", "scsi"):
+        guest.plug("back", 64, bus)
+        link = f"/dev/disk/by-id/{BUSES[bus]}back"
+        wait_until(guest, lambda link=link: guest.exists(link), f"no {link}")
+        guest.run(["udevadm", "settle"])
+        guest.unplug("back")
+    wait_until(guest, lambda: not guest.exists(link), f"{link} is still there")
+
+
 def test_disks_stay_when_it_reboots(guest: Guest) -> None:
     guest.plug("kept", 64)
     disk = f"/dev/disk/by-id/{BUSES['scsi']}kept"

@@ -134,14 +134,24 @@ def ramdisks(guest: Guest, count: int = 1, size_mib: int = 64) -> Iterator[list[
 @contextlib.contextmanager
 def loop_device(guest: Guest, size_mib: int = 64, directory: str = "/run") -> Iterator[str]:
     """A loop device over a sparse file."""
-    guest.run(["modprobe", "loop"])
     file = guest.run(["mktemp", "-p", directory, "loop.XXXXXX"]).out.strip()
     guest.run(["truncate", "-s", f"{size_mib}M", file])
-    path = guest.run(["losetup", "--find", "--show", file]).out.strip()
+    with looped(guest, file) as path:
+        yield path
+    if guest.alive:
+        guest.run(["rm", file])
+
+
+@contextlib.contextmanager
+def looped(guest: Guest, file: str, *options: str) -> Iterator[str]:
+    """A loop device over a file that is there, or over a block device."""
+    guest.run(["modprobe", "loop"])
+    path = guest.run(["losetup", "--find", "--show", *options, file]).out.strip()
+    guest.run(["udevadm", "settle"])
     yield path
     if guest.alive:
         guest.run(["losetup", "--detach", path])
-        guest.run(["rm", file])
+        guest.run(["udevadm", "settle"])
 
 
 class VolumeGroup:
@@ -184,7 +194,11 @@ class VolumeGroup:
 
 @contextlib.contextmanager
 def mounted(
-    guest: Guest, device: str, fstype: str = "ext4", point: str = "/run/mnt"
+    guest: Guest,
+    device: str,
+    fstype: str = "ext4",
+    point: str = "/run/mnt",
+    options: str = "defaults",
 ) -> Iterator[str]:
     """A new file system, mounted; yields the mount point."""
     guest.run(["modprobe", "-q", fstype], check=False)
@@ -192,7 +206,7 @@ def mounted(
         raise UnsupportedError(f"{fstype} is not in this kernel, to build it sooner")
     guest.run([f"mkfs.{fstype}", "-q", device])
     guest.run(["mkdir", "-p", point])
-    guest.run(["mount", "-t", fstype, device, point])
+    guest.run(["mount", "-t", fstype, "-o", options, device, point])
     yield point
     if guest.alive:
         guest.run(["umount", point])

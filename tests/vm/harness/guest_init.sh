@@ -16,8 +16,6 @@ cat >/etc/lvm/lvm.conf <<-EOF
 EOF
 : >/etc/fstab
 
-[ ! -d /sys/kernel/security ] || mount -t securityfs securityfs /sys/kernel/security
-
 mkdir -p /run/share
 if [ -n "$2" ]; then
 	mount -t hostfs -o "$2" share /run/share

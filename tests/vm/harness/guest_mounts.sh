@@ -24,6 +24,7 @@ ln -sf /proc/self/fd/1 /dev/stdout
 ln -sf /proc/self/fd/2 /dev/stderr
 [ ! -d /sys/kernel/debug ] || mount -t debugfs debugfs /sys/kernel/debug
 [ ! -d /sys/kernel/tracing ] || mount -t tracefs tracefs /sys/kernel/tracing
+[ ! -d /sys/kernel/security ] || mount -t securityfs securityfs /sys/kernel/security
 if [ -n "$1" ]; then
 	mkdir -p "/lib/modules/$(uname -r)"
 	mount --bind "$1" "/lib/modules/$(uname -r)"

@@ -5,11 +5,13 @@ import re
 from collections.abc import Iterable, Sequence
 
 BAD = re.compile(
-    r"WARNING: |BUG: |BUG\b.*at |Oops|general protection|Call Trace|refcount_t|"
-    r"INFO: .*(locking|blocked for more than|lock held|stall)|blocked for more than|"
-    r"rcu.*(stall|starved)|soft lockup|hard LOCKUP|KASAN|KCSAN|UBSAN|ODEBUG|kmemleak|"
-    r"list_(add|del) (corruption|double)|"
-    r"device-mapper: .*([Ee]rror|fail|[Ii]nvalid)|I/O error|EXT4-fs (error|warning)|"
+    r"WARNING: |BUG: |BUG\b.*at |BUG \S+ \(|Oops|general protection|Call Trace|refcount_t|"
+    r"INFO: .*(locking|blocked for more than|lock held|stall|non-static key)|"
+    r"blocked for more than|rcu.*(stall|starved)|soft lockup|hard LOCKUP|"
+    r"KASAN|KCSAN|UBSAN|ODEBUG|kmemleak|list_(add|del) (corruption|double)|"
+    r"device-mapper: .*([Ee]rror|fail|[Ii]nvalid)|"
+    r"device-mapper: ioband: .*(: message: |kept the pool's own)|"
+    r"I/O error|EXT4-fs (error|warning)|BTRFS:? (error|critical)|"
     r"XFS .*([Cc]orruption|[Ee]rror|[Ss]hutdown)|were overwritten before"
 )
 # What every boot says, seen by a test that reboots.

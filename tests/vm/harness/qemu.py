@@ -20,6 +20,8 @@ QEMU_CMDLINE = (
 )
 # Without a tick an idle guest jumps by minutes.
 ICOUNT_CMDLINE = "nohz=off"
+# It answers at once, but may starve on a busy host; a guest has a disk to let go of.
+CONTROL_TIMEOUT_S = 120
 # What a disk that is plugged in becomes, by its bus.
 DRIVERS = {"scsi": ("scsi-hd", "scsi.0"), "virtio": ("virtio-blk-pci", "pci.0")}
 
@@ -38,12 +40,14 @@ class Qemu(Machine):
 
     def _start(self, agent: socket.socket) -> None:
         self._images: set[str] = set()  # what this process has open of what was plugged in
+        self._leaving: set[str] = set()  # what was pulled out, and is not gone yet
         self._qmp, theirs = socket.socketpair()
         with theirs:
             argv = self._argv()
             argv += ["-chardev", f"socket,id=agent,fd={agent.fileno()}"]
             argv += ["-chardev", f"socket,id=qmp,fd={theirs.fileno()}", "-mon", "qmp,mode=control"]
             self.proc = spawn(argv, self.log, pass_fds=(agent.fileno(), theirs.fileno()))
+        self._qmp.settimeout(CONTROL_TIMEOUT_S)
         self._qmp_file = self._qmp.makefile("rw")
         self._control("qmp_capabilities")
 
@@ -114,7 +118,7 @@ class Qemu(Machine):
         ]
 
     def _control(self, command: str, **arguments: Any) -> None:
-        """One command to QEMU itself; events that come meanwhile are of no interest."""
+        """One command to QEMU itself."""
         self._qmp_file.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
         self._qmp_file.flush()
         for line in self._qmp_file:
@@ -123,6 +127,17 @@ class Qemu(Machine):
                 raise RuntimeError(f"QEMU: {command} {arguments}: {answer['error']['desc']}")
             if "return" in answer:
                 return
+            self._note(answer)
+
+    def _note(self, event: dict[str, Any]) -> None:
+        """Of what QEMU tells by itself only what is gone is of interest."""
+        if event.get("event") == "DEVICE_DELETED":
+            self._leaving.discard(event["data"].get("device"))
+
+    def _await_gone(self, name: str) -> None:
+        """Wait until a disk that was pulled out is: in the guest it is earlier, or later."""
+        while name in self._leaving and (line := self._qmp_file.readline()):
+            self._note(json.loads(line))
 
     def run(self, running: bool) -> None:
         """Under icount an idle guest would burn a host CPU: stop it between requests."""
@@ -142,6 +157,7 @@ class Qemu(Machine):
         self._plug(name)
 
     def _plug(self, name: str) -> None:
+        self._await_gone(name)
         size_mib, bus, mbps = self._plugged[name]
         if name not in self._images:
             file = {"driver": "file", "filename": str(self._image(name, size_mib))}
@@ -163,6 +179,7 @@ class Qemu(Machine):
 
     def unplug(self, name: str) -> None:
         """Pull a disk out."""
+        self._leaving.add(name)
         self._control("device_del", id=name)
         del self._plugged[name]
 

@@ -51,9 +51,16 @@ def _halve(items: list[pytest.Item]) -> list[pytest.Item]:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --dist loadgroup: put in groups, those first that take longest."""
-    if not getattr(config.option, "loadgroup", False):
-        return
+    """Have data tested once, and with --dist loadgroup put tests in groups."""
+    for item in items:
+        if item.get_closest_marker("data"):
+            item.add_marker(pytest.mark.flaky(reruns=0))
+    if getattr(config.option, "loadgroup", False):
+        _put_in_groups(items)
+
+
+def _put_in_groups(items: list[pytest.Item]) -> None:
+    """Say what stays together, and put those first that take longest."""
     groups: dict[tuple[bool, str], list[pytest.Item]] = {}
     for item in items:
         groups.setdefault(_companions(item), []).append(item)

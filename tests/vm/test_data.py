@@ -17,7 +17,7 @@ from harness.ioband import Amount, Ioband
 from harness.load import fio
 
 # Changes are to meet bios on another processor.  A test's own mark would replace this one.
-pytestmark = pytest.mark.guest(parallel=True)
+pytestmark = [pytest.mark.guest(parallel=True), pytest.mark.data]
 
 MODES = ("cgroup", "device", "device+cgroup", "uid", "gid", "pid", "pgrp")
 # A millisecond for each I/O: with so much to wait for, bios are held.

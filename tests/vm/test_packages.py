@@ -257,6 +257,7 @@ def machine(guest: Guest, packages: Packages, later: Packages) -> Iterator[Machi
         guest.reboot()
 
 
+@pytest.mark.data
 @pytest.mark.guest(systemd=True)
 def test_upgrade_and_purge_while_a_device_is_in_use(
     machine: Machine, packages: Packages, later: Packages

@@ -108,6 +108,7 @@ def clogged(guest: Guest, full: Cgroup, other: Cgroup, **options: object) -> Ite
 # -- suspend -------------------------------------------------------------------------------
 
 
+@pytest.mark.data
 def test_suspend_sends_held_bios(ioband: Guest) -> None:
     guest = ioband
     with two_groups(guest) as (a, b), clogged(guest, a, b, iodepth=30) as top:
@@ -185,6 +186,7 @@ def test_mode_changes_without_draining(ioband: Guest) -> None:
 # -- reload, rename, remove ----------------------------------------------------------------
 
 
+@pytest.mark.data
 @pytest.mark.guest(parallel=True)
 def test_reload_to_another_disk_and_pool(ioband: Guest) -> None:
     guest = ioband
@@ -256,6 +258,7 @@ FORCE = {
 }
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("way", FORCE)
 @pytest.mark.guest(parallel=True)
 def test_removal_by_force_under_load(ioband: Guest, way: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.devices import mounted, null_blk
+from harness.devices import linear, mounted, null_blk
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import Amount, GroupStats, Ioband, group_name
 from harness.load import fio
@@ -205,13 +205,15 @@ def test_killing_its_tasks_wins_no_share(ioband: Guest) -> None:
     assert got["/low"] / sum(got.values()) < 0.2
 
 
+@pytest.mark.data
 @pytest.mark.brisk
 @pytest.mark.guest(parallel=True)
 def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
     """Its task dies, the cgroup goes at once, and what it wrote arrives."""
     with (
-        null_blk(ioband, memory_backed=1, mbps=8) as slow,
-        Ioband(ioband, "d0", slow, depth=2) as dev,
+        null_blk(ioband, memory_backed=1, mbps=8) as disk,
+        linear(ioband, "below", disk) as below,
+        Ioband(ioband, "d0", below.path, depth=2) as dev,
         Cgroup(ioband, "other") as other,
     ):
         with (
@@ -224,11 +226,14 @@ def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
             fio(ioband, a, filename=f"{point}/file", overwrite=1, fallocate="none", **job)
             before = ioband.run(["sha1sum", f"{point}/file"]).out.split()[0]
             rival = ioband.start(readers(other, dev, 0, 1, 4), cgroup=other.directory)
+            wait_until(ioband, lambda: "/other" in dev.io(), "the rival reads")
+            below.suspend(noflush=True)  # so that bios are held however slow their submitters are
             flush = ioband.start(["sync", "-f", f"{point}/file"])
             wait_until(ioband, lambda: held(dev, "/a").ios > 200, "bios are held")
             seq = dev.tree()["/a"].seq
             a.remove()
             assert any(io.held.ios for io in dev.stats() if io.seq == seq), "nothing was held"
+            below.resume()
             flush.wait()
             wait_until(ioband, lambda: seq not in {g.seq for g in dev.groups()}, "the group goes")
             ioband.run("echo 3 >/proc/sys/vm/drop_caches")
@@ -264,22 +269,50 @@ def test_tasks_killed_while_their_bios_are_held(ioband: Guest) -> None:
         rival.wait(check=False)
 
 
-# Makes cgroups, reads from each of them, and removes them all.
+# Makes cgroups, wishes something for most of them, reads from each of them, and removes them
+# all.  dmsetup would take longer for its messages than all else.
 CHURN = """
-import mmap, os, sys
+import ctypes, fcntl, mmap, os, struct, sys
 path, base, count = *sys.argv[1:3], int(sys.argv[3])
 device = os.open(path, os.O_RDONLY | os.O_DIRECT)
+control = os.open("/dev/mapper/control", os.O_RDWR)
 buf = mmap.mmap(-1, 4096)
+WISHES = ["weight {} 300", "max {} rbps=100000000", "min {} riops=10 rbps=100000",
+    "latency-target {} 100000"]
+DM_TARGET_MSG, HEAD = 0xc138fd0e, 312
+SYS_IOPRIO_SET, PROCESS, BEST_EFFORT, IDLE = 251, 1, 2 << 13, 3 << 13
+
+def wish(text):
+    data = bytearray(4096)
+    name = os.path.basename(path).encode()
+    struct.pack_into("=10IQ128s", data, 0, 4, 0, 0, len(data), HEAD, 0, 0, 0, 0, 0, 0, name)
+    data[HEAD + 8 : HEAD + 8 + len(text)] = text.encode()
+    fcntl.ioctl(control, DM_TARGET_MSG, data)
+
+def read():
+    os.preadv(device, [buf], 0)
+
+def read_at_levels():
+    for prio in (BEST_EFFORT | 0, BEST_EFFORT | 7, IDLE, BEST_EFFORT | 4):
+        if ctypes.CDLL(None).syscall(SYS_IOPRIO_SET, PROCESS, 0, prio):
+            sys.exit("no I/O priority")
+        read()
 
 def put(where):
     with open(f"{where}/cgroup.procs", "w") as procs:
         procs.write("0")
 
 dirs = [f"{base}/c{number}" for number in range(count)]
-for where in dirs:
+for number, where in enumerate(dirs):
     os.mkdir(where)
+    kind = number % (len(WISHES) + 2)  # two kinds have none, and one of them reads at levels
+    if kind < len(WISHES):
+        wish(WISHES[kind].format("cgroup:" + where.removeprefix("/sys/fs/cgroup")))
     put(where)
-    os.preadv(device, [buf], 0)
+    if kind == len(WISHES):
+        read_at_levels()
+    else:
+        read()
 put("/sys/fs/cgroup/home")
 if "peak" in sys.argv:
     print(open("/proc/meminfo").read())
@@ -302,12 +335,14 @@ def dying(guest: Guest) -> int:
 
 @pytest.mark.guest(parallel=True)
 def test_500_cgroups_come_and_go(ioband: Guest, disk: str) -> None:
+    """With weights, bounds, latency targets and streams; what is lost the module itself tells."""
+
     def churn(*options: str) -> str:
         script = ["/usr/bin/python3", "-S", "-c", CHURN, dev.path, work.directory]
         return ioband.run([*script, "500", *options], timeout=120).out
 
     def settled() -> bool:
-        return dev.info().groups == idle_groups and dying(ioband) <= idle_dying
+        return dev.info().groups in idle_groups and dying(ioband) <= idle_dying
 
     with (
         Ioband(ioband, "d0", disk) as dev,
@@ -319,7 +354,8 @@ def test_500_cgroups_come_and_go(ioband: Guest, disk: str) -> None:
         script = readers(busy, dev, 0, 1, 1)
         load = ioband.start(script, cgroup=busy.directory)
         wait_until(ioband, lambda: "/busy" in dev.tree(), "the load does I/O")
-        idle_groups = dev.info().groups + 1  # /work
+        groups = dev.info().groups
+        idle_groups = (groups, groups + 1)  # /work, which is forgotten after a minute
         idle_dying = dying(ioband)
         churn()  # the allocators keep what was used once
         wait_until(ioband, settled, "the first 500 go", 30)
@@ -338,6 +374,7 @@ def test_500_cgroups_come_and_go(ioband: Guest, disk: str) -> None:
         )
         load.kill()
         load.wait(check=False)
+    ioband.rmmod("dm_ioband")
 
 
 def test_process_groups_of_the_dead_go(ioband: Guest, disk: str) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.devices import linear, mounted, null_blk
+from harness.devices import linear, looped, mounted, null_blk
 from harness.guest import CommandError, Guest
 from harness.ioband import Ioband, group_name
 from harness.load import fio
@@ -217,15 +217,11 @@ def raid1_above(setup: Setup) -> Iterator[str]:
 def loop_above(setup: Setup, direct: str) -> Iterator[str]:
     """A loop device on a file on ext4: its workers submit, or dirty pages that a flusher writes."""
     guest = setup.guest
-    guest.run(["modprobe", "loop"])
     with mounted(guest, setup.dev.path) as point:
         # Writeback has an owner for each file: the first who changes it.
         setup.a.run(["truncate", "-s", "64M", f"{point}/file"])
-        losetup = ["losetup", "--find", "--show", f"--direct-io={direct}", f"{point}/file"]
-        path = guest.run(losetup).out.strip()
-        yield path
-        guest.run(["losetup", "--detach", path])
-        guest.run(["udevadm", "settle"])
+        with looped(guest, f"{point}/file", f"--direct-io={direct}") as path:
+            yield path
 
 
 LAYERS = {
@@ -409,9 +405,11 @@ def test_buffered_writes_in_modes_that_sort_by_task(ioband: Guest, mode: str) ->
             with task_that(sync, guest, mode, file) as label:
                 assert charged(dev)[label].write >= 4 * MIB, f"{name} of what another wrote"
         if mode == "pgrp":
+            said = "there is no process group 0"
+            guest.expect_dmesg(said)
             with pytest.raises(CommandError):
                 dev.set_weight("pgrp:0", 50)
-            assert "there is no process group 0" in "\n".join(guest.dmesg())
+            assert said in "\n".join(guest.dmesg())
 
 
 def test_one_group_for_each_device(setup: Setup) -> None:

@@ -10,9 +10,11 @@ How often depends little on how fast the CPUs are; who has to wait for whom does
 not measured.
 """
 
+import contextlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from contestants import CONTESTANTS, Entry, entered, loaded, reads
 from harness.cache import progress
@@ -38,19 +40,35 @@ FUNCTIONS = (
 LINE = re.compile(
     r"\{ caller: \[\w+\] (?P<caller>\S+)(?P<module> \[\w+\])?\s*\} hitcount:\s+(?P<hits>\d+)"
 )
+COUNT = "hist:keys=caller.sym:size=4096"
 OPTIONS = [{"cpus_allowed": cpu} for cpu in range(CPUS)]
 OWN = " [dm_ioband]"
 
 
-def watch(guest: Guest) -> list[str]:
-    """Have the callers of all functions counted; returns the files that have the counts."""
-    files = []
-    for function in FUNCTIONS:
-        event = f"{TRACING}/events/locks/{function}"
+class Window(NamedTuple):
+    """How often each caller took a lock in a while, and how many I/Os there were meanwhile."""
+
+    callers: Counter[str]
+    ios: int
+    seconds: float
+
+    def per_io(self) -> dict[str, float]:
+        """Locks per I/O by caller."""
+        return {caller: count / self.ios for caller, count in self.callers.items()}
+
+
+@contextlib.contextmanager
+def watched(guest: Guest) -> Iterator[list[str]]:
+    """Have the callers of all functions counted; yields the files that have the counts."""
+    events = [f"{TRACING}/events/locks/{function}" for function in FUNCTIONS]
+    for function, event in zip(FUNCTIONS, events, strict=True):
         guest.run(f"echo 'p:locks/{function} {function} caller=$stack0' >>{TRACING}/kprobe_events")
-        guest.write(f"{event}/trigger", "hist:keys=caller.sym:size=4096")
-        files.append(f"{event}/hist")
-    return files
+        guest.write(f"{event}/trigger", COUNT)
+    yield [f"{event}/hist" for event in events]
+    if guest.alive:
+        for event in events:
+            guest.write(f"{event}/trigger", f"!{COUNT}")
+        guest.write(f"{TRACING}/kprobe_events", "")
 
 
 def taken(sample: Sample, files: Sequence[str]) -> Counter[str]:
@@ -62,34 +80,30 @@ def taken(sample: Sample, files: Sequence[str]) -> Counter[str]:
     return callers
 
 
-def per_io(
-    guest: Guest, entry: Entry, groups: Sequence[Cgroup], files: Sequence[str]
-) -> dict[str, float]:
-    """Locks per I/O by caller."""
+def counted(guest: Guest, entry: Entry, groups: Sequence[Cgroup], files: Sequence[str]) -> Window:
+    """Run a process on each CPU, and count who takes locks meanwhile."""
     with loaded(guest, entry, groups, *OPTIONS):
         guest.sleep(SETTLE_S)
         first, last = guest.sample([entry.counters, *files], WINDOW_S)
     ios = reads(last.texts[entry.counters]) - reads(first.texts[entry.counters])
-    return {
-        caller: count / ios for caller, count in (taken(last, files) - taken(first, files)).items()
-    }
+    callers = taken(last, files) - taken(first, files)
+    return Window(callers, ios, (last.at_ms - first.at_ms) / 1000)
 
 
 def measure(guest: Guest) -> dict[str, dict[str, dict[str, float]]]:
     """Locks per I/O by load, contestant and caller."""
     figures: dict[str, dict[str, dict[str, float]]] = {load: {} for load in GOALS}
-    files = watch(guest)
-    with Cgroup(guest, "a") as one, Cgroup(guest, "b") as two:
+    with watched(guest) as files, Cgroup(guest, "a") as one, Cgroup(guest, "b") as two:
         for each in (each for each in CONTESTANTS if each.name in NAMES):
             for load, groups in zip(GOALS, ([one, one], [one, two]), strict=True):
                 with entered(guest, each, [one, two], "bench", CPUS) as entry:
-                    callers = per_io(guest, entry, groups, files)
+                    callers = counted(guest, entry, groups, files).per_io()
                 progress(f"{each.name}, {load}: {sum(callers.values()):.2f}")
                 figures[load][each.name] = callers
     return figures
 
 
-def own(callers: dict[str, float]) -> dict[str, float]:
+def own(callers: Mapping[str, float]) -> dict[str, float]:
     """Those of the module's own functions, the most frequent first."""
     its = {caller.removesuffix(OWN): count for caller, count in callers.items() if OWN in caller}
     return dict(sorted(its.items(), key=lambda item: -item[1]))

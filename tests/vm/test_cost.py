@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is promised of a group alone: few instructions more than dm-linear, and no lock.
+
+Measured as by make bench, which prints the figures beside those of other policies.
+"""
+
+import cost
+import locks
+import pytest
+from contestants import CONTESTANTS, entered
+from harness.cgroup import Cgroup
+from harness.guest import Guest
+
+BY_NAME = {contestant.name: contestant for contestant in CONTESTANTS}
+# What else the guest does, as after its boot, only adds to the figure, for seconds maybe: the
+# least of several windows, in rounds in turn.  (The load submits and reaps 32 I/Os at a time,
+# of 120000 in a window, so each end of it is off by a few of 10000.)
+WINDOWS = 3
+ROUNDS = 2
+# Of the lock's holders those that time makes run, and not I/Os: the tick, which is there 100
+# times a second and makes histograms, and the sweep, once a second.
+TIMED = {
+    *("pool_tick", "scan_open", "ioband_stats_make_hist", "ioband_queue_release_dying"),
+    "ioband_group_sweep",
+}
+TIMED_PER_S = 1000
+
+
+@pytest.mark.guest(icount=True)
+def test_instructions_of_a_group_alone(ioband: Guest) -> None:
+    figures: dict[str, list[float]] = {cost.BASE: [], "ioband": []}
+    with Cgroup(ioband, "a") as group:
+        for name in list(figures) * ROUNDS:
+            with entered(ioband, BY_NAME[name], [group], cost.DISK) as entry:
+                took, _ = cost.instructions_per_io(ioband, entry, [group], WINDOWS)
+            figures[name].append(took)
+    more = min(figures["ioband"]) - min(figures[cost.BASE])
+    print(f"{more:+.1f} to {cost.BASE}: {figures}")
+    assert more <= cost.GOALS["1"]
+
+
+@pytest.mark.brisk
+@pytest.mark.guest(parallel=True)
+def test_a_group_alone_takes_no_lock(ioband: Guest) -> None:
+    """On two CPUs at once; with a second group each I/O takes the pool's lock."""
+    with (
+        locks.watched(ioband) as files,
+        Cgroup(ioband, "a") as a,
+        Cgroup(ioband, "b") as b,
+        entered(ioband, BY_NAME["ioband"], [a, b], "bench", locks.CPUS) as entry,
+    ):
+        alone = locks.counted(ioband, entry, [a, a], files)
+        beside = locks.counted(ioband, entry, [a, b], files)
+    timed, per_io = locks.own(alone.callers), locks.own(beside.per_io())
+    print(f"alone {alone.ios} I/Os, locks {timed}; two, per I/O {per_io}")
+    assert alone.ios > 10 * TIMED_PER_S
+    assert timed.keys() <= TIMED
+    assert 0 < sum(timed.values()) < TIMED_PER_S * alone.seconds
+    assert sum(per_io.values()) > 0.5

@@ -23,9 +23,9 @@
 /* Taken by groups that begin together; from the first one on more are made. */
 #define IOBAND_SPARE_STATS	128
 
-/* Counters take no more of the memory than this part; for a group that was given something */
+/* Which part of the memory all counters of groups may take that were given nothing, */
 #define IOBAND_STATS_MEMORY	64
-/* of its own (ioband_group_is_set()) there are some when all take less than this one. */
+/* and, while a group that was given something (ioband_group_is_set()) lacks them, all. */
 #define IOBAND_SET_STATS_MEMORY	16
 
 /* Of what the groups beside it have left, a group with all below it may take all but this. */
@@ -68,9 +68,12 @@ static u64 stats_in(unsigned int part)
 	return ((u64)totalram_pages() << PAGE_SHIFT) / part / size;
 }
 
+/* Those of groups that were given something leave as many to the others. */
 static bool stats_are_too_many(void)
 {
-	return atomic_long_read(&nr_stats) >= stats_in(IOBAND_STATS_MEMORY);
+	const long set = atomic_long_read(&nr_given[IOBAND_STATS_SET]);
+
+	return atomic_long_read(&nr_stats) >= set + (long)stats_in(IOBAND_STATS_MEMORY);
 }
 
 /*

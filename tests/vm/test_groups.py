@@ -8,7 +8,7 @@ import pytest
 from harness.cgroup import Cgroup
 from harness.devices import linear, mounted, null_blk
 from harness.guest import CommandError, Guest, Job
-from harness.ioband import Amount, GroupStats, Ioband, group_name
+from harness.ioband import SEND, Amount, GroupStats, Ioband, group_name
 from harness.load import fio
 from harness.waiting import wait_until
 
@@ -270,24 +270,15 @@ def test_tasks_killed_while_their_bios_are_held(ioband: Guest) -> None:
 
 
 # Makes cgroups, wishes something for most of them, reads from each of them, and removes them
-# all.  dmsetup would take longer for its messages than all else.
-CHURN = """
-import ctypes, fcntl, mmap, os, struct, sys
+# all.
+CHURN = SEND + """
+import ctypes, mmap, sys
 path, base, count = *sys.argv[1:3], int(sys.argv[3])
 device = os.open(path, os.O_RDONLY | os.O_DIRECT)
-control = os.open("/dev/mapper/control", os.O_RDWR)
 buf = mmap.mmap(-1, 4096)
 WISHES = ["weight {} 300", "max {} rbps=100000000", "min {} riops=10 rbps=100000",
     "latency-target {} 100000"]
-DM_TARGET_MSG, HEAD = 0xc138fd0e, 312
 SYS_IOPRIO_SET, PROCESS, BEST_EFFORT, IDLE = 251, 1, 2 << 13, 3 << 13
-
-def wish(text):
-    data = bytearray(4096)
-    name = os.path.basename(path).encode()
-    struct.pack_into("=10IQ128s", data, 0, 4, 0, 0, len(data), HEAD, 0, 0, 0, 0, 0, 0, name)
-    data[HEAD + 8 : HEAD + 8 + len(text)] = text.encode()
-    fcntl.ioctl(control, DM_TARGET_MSG, data)
 
 def read():
     os.preadv(device, [buf], 0)
@@ -307,7 +298,7 @@ for number, where in enumerate(dirs):
     os.mkdir(where)
     kind = number % (len(WISHES) + 2)  # two kinds have none, and one of them reads at levels
     if kind < len(WISHES):
-        wish(WISHES[kind].format("cgroup:" + where.removeprefix("/sys/fs/cgroup")))
+        send(path, WISHES[kind].format("cgroup:" + where.removeprefix("/sys/fs/cgroup")))
     put(where)
     if kind == len(WISHES):
         read_at_levels()

@@ -9,11 +9,11 @@ import pytest
 from harness.cgroup import Cgroup
 from harness.devices import null_blk
 from harness.guest import Guest
-from harness.ioband import Ioband
+from harness.ioband import SEND, Ioband
 from harness.load import Load, Stream
 
 SWAP_MIB = 256
-COUNTERS_BYTES = 1624  # of a group, with histograms, on two CPUs
+COUNTERS_BYTES = 1632  # of a group, with histograms, on two CPUs
 pytestmark = pytest.mark.guest(memory_mib=384, disks_mib=(SWAP_MIB,))
 
 # Stamps every page of so many MiB, and sees that those of the first so many have their stamps.
@@ -104,23 +104,32 @@ def test_the_machine_swaps(ioband: Guest) -> None:
     assert sum(group.write.bytes for group in io.values()) >> 20 == pytest.approx(out, abs=4)
 
 
-# Reads a page as each of so many users.
-AS_USERS = """
-import mmap, os, sys
-device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+# Reads a page as each of so many users, which may be given a weight before.
+AS_USERS = SEND + """
+import mmap, sys
+path = sys.argv[1]
+device = os.open(path, os.O_RDONLY | os.O_DIRECT)
 page = mmap.mmap(-1, 4096)
-first, count = map(int, sys.argv[2:])
+first, count, weight = map(int, sys.argv[2:])
 for uid in range(first, first + count):
+    if weight:
+        send(path, f"weight uid:{uid} {weight}")
     os.seteuid(uid)
     os.preadv(device, [page], 0)
     os.seteuid(0)
 """
 
 
-def as_users(group: Cgroup, device: Ioband, first: int, count: int) -> None:
+def as_users(group: Cgroup, device: Ioband, first: int, count: int, weight: int = 0) -> None:
     """A process of the group reads as so many users, one after the other."""
-    script = ["/usr/bin/python3", "-S", "-c", AS_USERS, device.path, str(first), str(count)]
+    numbers = map(str, (first, count, weight))
+    script = ["/usr/bin/python3", "-S", "-c", AS_USERS, device.path, *numbers]
     group.run(script, timeout=300)
+
+
+def memory_bytes(guest: Guest) -> int:
+    """How much memory there is."""
+    return int(re.search(r"^MemTotal: +(\d+) kB", guest.read("/proc/meminfo"), re.M)[1]) << 10
 
 
 def slab_of(group: Cgroup) -> int:
@@ -132,8 +141,7 @@ def slab_of(group: Cgroup) -> int:
 def test_groups_take_a_bounded_part_of_the_memory(ioband: Guest) -> None:
     """Who makes many is charged for them; those without counters are as their parent."""
     guest = ioband
-    total = int(re.search(r"^MemTotal: +(\d+) kB", guest.read("/proc/meminfo"), re.M)[1]) << 10
-    count = total // 64 // 1000  # more than COUNTERS_BYTES
+    count = memory_bytes(guest) // 64 // 1000  # more than COUNTERS_BYTES
     with (
         null_blk(guest) as disk,
         Ioband(guest, "d", disk, mode="uid") as device,
@@ -158,6 +166,22 @@ def test_groups_take_a_bounded_part_of_the_memory(ioband: Guest) -> None:
     assert sum(stats.ios for stats in io.values()) >= count
 
 
+def test_those_that_were_given_something_leave_counters_to_the_rest(ioband: Guest) -> None:
+    """They may take more, and who was given nothing finds as many as without them."""
+    guest = ioband
+    count = memory_bytes(guest) // 64 // COUNTERS_BYTES * 5 // 4
+    with (
+        null_blk(guest) as disk,
+        Ioband(guest, "d", disk, mode="uid") as device,
+        Cgroup(guest, "many") as many,
+    ):
+        as_users(many, device, 10000, count, weight=200)
+        as_users(many, device, 5000, 200)
+        io = device.io()
+    assert sum(label.startswith("uid:1") for label in io) == count
+    assert sum(label.startswith("uid:5") for label in io) == 200
+
+
 # Makes so many cgroups and reads a page in each of them.
 IN_CGROUPS = """
 import mmap, os, sys
@@ -175,8 +199,8 @@ for number in range(int(sys.argv[3])):
 def test_who_makes_many_cgroups_leaves_counters_to_others(ioband: Guest) -> None:
     """Its own last ones share its group; a newcomer elsewhere is a group from the start."""
     guest = ioband
-    memory = int(re.search(r"^MemTotal: +(\d+) kB", guest.read("/proc/meminfo"), re.M)[1]) << 10
-    room = memory // 64 // COUNTERS_BYTES * 7 // 8 * 7 // 8  # to other pools, to other cgroups
+    room = memory_bytes(guest) // 64 // COUNTERS_BYTES
+    room = room * 7 // 8 * 7 // 8  # some left to other pools, and to other cgroups
     count = room * 11 // 10
     # Else each move of a task waits for a grace period.
     guest.run("mount -o remount,favordynmods /sys/fs/cgroup")

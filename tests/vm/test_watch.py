@@ -141,6 +141,25 @@ def test_files_and_configuration(machine: Machine) -> None:
         job.wait()
 
 
+def test_another_of_the_same_name(machine: Machine) -> None:
+    """The kernel, which would complain, is asked for nothing for the cgroup that is no more."""
+    guest = machine.guest
+    with Cgroup(guest, "a") as a, Cgroup(guest, "a/b") as b:
+        b.set("io.weight", "200")
+        job = start(machine)
+        machine.follows({"/a/b": 200})
+        guest.run(["kill", "-STOP", str(job.pid)])
+        a.set("cgroup.subtree_control", "-io")
+        a.set("cgroup.subtree_control", "+io")
+        guest.run(["rmdir", b.directory])
+        guest.run(["mkdir", b.directory])
+        b.set("io.weight", "300")
+        guest.run(["kill", "-CONT", str(job.pid)])
+        machine.follows({"/a/b": 300})
+        job.kill(SIGTERM)
+        job.wait()
+
+
 @pytest.fixture
 def service(ioband: Guest, iobandctl: Path) -> Iterator[Machine]:
     """Watch as a service; ioband device d over logical volume vg0/lv."""

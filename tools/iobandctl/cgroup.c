@@ -92,6 +92,24 @@ bool cgroup_exists(const struct hierarchy *hierarchy, const char *path)
 }
 
 /**
+ * cgroup_is() - see whether a cgroup is still the one it was
+ * @hierarchy: where
+ * @path: as from cgroup_path()
+ * @id: its id then
+ *
+ * Return: whether it is; false if it has gone, even if another has its path now.
+ */
+bool cgroup_is(const struct hierarchy *hierarchy, const char *path, uint64_t id)
+{
+	char *directory = file_in(hierarchy, path, "");
+	struct stat info;
+	bool is = !stat(directory, &info) && info.st_ino == id;
+
+	free(directory);
+	return is;
+}
+
+/**
  * cgroup_has_io() - see whether the io controller is enabled for a cgroup
  * @hierarchy: where it is, of version 2
  * @path: as from cgroup_path()

@@ -199,6 +199,13 @@ static uint32_t wanted(const struct watch *watch, const struct node *node,
 	return asked_on(&node->asked[ASKED_WEIGHT], tree->v, tree->n);
 }
 
+/* It may have gone, and another come in its place, of which nobody has told yet. */
+static bool has_group(const struct watch *watch, const struct node *node)
+{
+	return cgroup_is(&watch->hierarchy, node->path, node->id) &&
+	       cgroup_has_io(&watch->hierarchy, node->path);
+}
+
 static void send_weight(const struct watch *watch, size_t tree,
 			const struct ioband_device *speaker, const char *group,
 			struct node *node)
@@ -208,7 +215,7 @@ static void send_weight(const struct watch *watch, size_t tree,
 
 	if (weight == sent->weight ||
 	    (weight == IOBAND_WEIGHT_DEFAULT && !sent->weight) ||
-	    !cgroup_has_io(&watch->hierarchy, node->path))
+	    !has_group(watch, node))
 		return;
 	if (query_weight(speaker, group, weight) == EXIT_OK)
 		sent->weight = weight;
@@ -259,7 +266,7 @@ static bool send_bound(const struct watch *watch, size_t tree,
 
 	if (!wanted_bound(watch, node, &watch->trees[tree], bound, &wanted) ||
 	    bound_is(&wanted, sent, bound) ||
-	    !cgroup_has_io(&watch->hierarchy, node->path) ||
+	    !has_group(watch, node) ||
 	    query_bound(speaker, group, bound, &wanted, RATES_ALL) != EXIT_OK)
 		return false;
 	bound_copy(sent, &wanted, bound);
@@ -287,7 +294,7 @@ static void forget_ended(const struct watch *watch, struct node *node)
 		if (wanted_bound(watch, node, &watch->trees[i], LATENCY,
 				 &wanted) &&
 		    !wanted.latency_us && node->sent[i].bounds.latency_us &&
-		    cgroup_has_io(&watch->hierarchy, node->path))
+		    has_group(watch, node))
 			return;
 	}
 	asked_forget(&node->asked[ASKED_LATENCY]);

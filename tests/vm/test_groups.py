@@ -271,7 +271,9 @@ def test_tasks_killed_while_their_bios_are_held(ioband: Guest) -> None:
 
 # Makes cgroups, wishes something for most of them, reads from each of them, and removes them
 # all.
-CHURN = SEND + """
+CHURN = (
+    SEND
+    + """
 import ctypes, mmap, sys
 path, base, count = *sys.argv[1:3], int(sys.argv[3])
 device = os.open(path, os.O_RDONLY | os.O_DIRECT)
@@ -310,6 +312,7 @@ if "peak" in sys.argv:
 for where in dirs:
     os.rmdir(where)
 """
+)
 
 
 def percpu_kib(meminfo: str) -> int:

@@ -105,7 +105,9 @@ def test_the_machine_swaps(ioband: Guest) -> None:
 
 
 # Reads a page as each of so many users, which may be given a weight before.
-AS_USERS = SEND + """
+AS_USERS = (
+    SEND
+    + """
 import mmap, sys
 path = sys.argv[1]
 device = os.open(path, os.O_RDONLY | os.O_DIRECT)
@@ -118,6 +120,7 @@ for uid in range(first, first + count):
     os.preadv(device, [page], 0)
     os.seteuid(0)
 """
+)
 
 
 def as_users(group: Cgroup, device: Ioband, first: int, count: int, weight: int = 0) -> None:

@@ -23,6 +23,7 @@
 #include <linux/blkdev.h>
 #include <linux/cgroup.h>
 #include <linux/cred.h>
+#include <linux/mm.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
 
@@ -48,6 +49,24 @@ void ioband_owner_ask(struct bio *bio)
 	dm_submit_bio_remap(bio, NULL);
 }
 
+/*
+ * May the task be made to wait before the bio: it discards or zeroes, for itself, and waits
+ * for all of that in the end.  Nothing else would: the block layer makes such bios by the
+ * thousand.  Of what it writes back others may wait for, in locks that it holds.
+ */
+static bool task_may_wait(struct bio *bio)
+{
+	const bool zeroes = !bio_has_data(bio) || bio_page(bio) == ZERO_PAGE(0);
+	bool own;
+
+	if (!zeroes || current->flags & PF_KTHREAD || bio->bi_opf & REQ_NOWAIT)
+		return false;
+	rcu_read_lock();
+	own = bio_blkcg_css(bio) == ioband_owner_of_task();
+	rcu_read_unlock();
+	return own;
+}
+
 static void owner_submit_bio(struct bio *bio)
 {
 	struct ioband_io *io = ioband_io_of(bio);
@@ -57,6 +76,8 @@ static void owner_submit_bio(struct bio *bio)
 		bio->bi_opf |= REQ_ATOMIC;
 	/* Keeps the owner: the bio has one now. */
 	bio_set_dev(bio, io->target->dev->bdev);
+	if (task_may_wait(bio))
+		ioband_queue_make_room(io->target, bio);
 	if (ioband_queue_enter(io->target, io, bio, false) == DM_MAPIO_REMAPPED)
 		submit_bio_noacct(bio);
 }

@@ -698,9 +698,7 @@ static struct ioband_group *find_group(struct ioband_io *io, enum ioband_mode mo
 			rcu_assign_pointer(scope->recent[ioband_recent_slot(key->id)], group);
 	}
 	wanted = group;
-	/* The topmost always has them. */
-	while (!ioband_stats_ready(group))
-		group = group->parent;
+	group = ioband_stats_ready(wanted);
 	io->group = group;
 	io->stats = rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
 	ioband_stats_pin(io->stats);
@@ -858,24 +856,62 @@ static noinline struct ioband_group *find_group_of_task(struct ioband_scope *sco
 	return find_recent(scope, &key) ?: ioband_group_find(scope, &key);
 }
 
+/* Under RCU: the group of a bio, if it has one. */
+static struct ioband_group *find_group_of_bio(struct ioband_target *target, enum ioband_mode mode,
+					      struct bio *bio, bool own)
+{
+	struct ioband_scope *scope = ioband_scope_of(target->member, mode);
+
+	return likely(ioband_mode_is_cgroup(mode)) ? find_group_of_css(scope, bio, own) :
+						     find_group_of_task(scope, mode, bio);
+}
+
 /* Any bio: the group is looked for, and the lock taken if the bio must not just go. */
 static noinline int enter_any(struct ioband_target *target, struct ioband_io *io,
 			      struct bio *bio, bool own)
 {
 	const enum ioband_mode mode = READ_ONCE(target->member->mode);
-	struct ioband_scope *scope = ioband_scope_of(target->member, mode);
 	struct ioband_group *group;
 	bool passed;
 
 	rcu_read_lock_sched();
-	group = likely(ioband_mode_is_cgroup(mode)) ? find_group_of_css(scope, bio, own) :
-						      find_group_of_task(scope, mode, bio);
+	group = find_group_of_bio(target, mode, bio, own);
 	passed = likely(group) && pass_open(io, group);
 	rcu_read_unlock_sched();
 	if (!passed)
 		return enter_locked(target, io, bio, mode, own);
 	io->start_ns = ktime_get_ns();
 	return DM_MAPIO_REMAPPED;
+}
+
+/**
+ * ioband_queue_make_room() - have the task wait before its bio arrives
+ * @target: the bio's
+ * @bio: one that the task submits for itself; it is not known to the pool yet
+ *
+ * As long as its group holds as much as it may.  The bio itself keeps the device from
+ * being suspended, and the target from going.
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_queue_make_room(struct ioband_target *target, struct bio *bio)
+{
+	const enum ioband_mode mode = READ_ONCE(target->member->mode);
+	struct ioband_stats *stats = NULL;
+	struct ioband_group *group;
+
+	rcu_read_lock_sched();
+	group = find_group_of_bio(target, mode, bio, false);
+	/* Without counters it stands behind the one above. */
+	while (group && !rcu_access_pointer(group->stats))
+		group = group->parent;
+	if (group && group_is_full(group))
+		stats = rcu_dereference_sched(group->stats);
+	if (stats)
+		ioband_stats_pin(stats);
+	rcu_read_unlock_sched();
+	if (stats)
+		wait_for_room(target, group, stats);
 }
 
 /**

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Suspend, reload, remove and kill while bios are held; what may be held is bounded."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -22,6 +22,7 @@ CRAWLING = {
 # A millisecond each.
 SLOW = {"irqmode": 2, "completion_nsec": 1_000_000}
 OTHER_DEPTH = 4
+ENDLESS = {"time_based": 1, "runtime": 600}
 UDEV_READS = 8  # so many at a time, when it looks at a device
 HELD_IOS_MAX = 1024
 HELD_BYTES_MAX = 64 << 20
@@ -83,25 +84,38 @@ def clogged(guest: Guest, full: Cgroup, other: Cgroup, **options: object) -> Ite
 
     The rest of its bios goes to another disk at the end.
     """
-    load = {"iodepth": 1200, "time_based": 1, "runtime": 600}
+    load = {"iodepth": 1200} | ENDLESS | options
+    with clogged_by(guest, other, lambda path: start_fio(full, path, **load)) as (top, job):
+        yield top
+        top.reload(top.line(), noflush=True)
+        end(job)
+
+
+@contextmanager
+def clogged_by(
+    guest: Guest, other: Cgroup, start: Callable[[str], Job]
+) -> Iterator[tuple[Ioband, Job]]:
+    """Likewise, by what is started on the device; a reload sends the rest elsewhere."""
+    kind = {"memory_backed": 1, "discard": 1, "max_sectors": 2048}
     with (
-        null_blk(guest, "nullb7", size_mib=256, max_sectors=2048, **CRAWLING) as disk,
-        null_blk(guest, "nullb8", size_mib=256) as fast,
+        null_blk(guest, "nullb7", size_mib=256, **CRAWLING, **kind) as disk,
+        null_blk(guest, "nullb8", size_mib=256, **kind) as fast,
         Ioband(guest, "top", disk, depth=1) as top,
     ):
-        jobs = [start_fio(other, top.path, **load | {"iodepth": OTHER_DEPTH})]
+        name = guest.run(["readlink", "-f", top.path]).out.strip().removeprefix("/dev/")
+        guest.write(f"/sys/block/{name}/queue/discard_max_bytes", "65536")
+        rival = start_fio(other, top.path, iodepth=OTHER_DEPTH, **ENDLESS)
         while "/b" not in top.io():
             guest.sleep(0.1)
-        jobs.append(start_fio(full, top.path, **load | options))
+        job = start(top.path)
         wait_until_held(top, 20)
         held = 0
         while (now := top.info().held.ios) > held:
             held = now
             guest.sleep(1)
-        yield top
         top.below = fast
-        top.reload(top.line(), noflush=True)
-        end(*jobs)
+        yield top, job
+        end(rival)
         assert top.info().held == (0, 0)
 
 
@@ -316,6 +330,24 @@ def test_bytes_that_are_held_are_bounded(ioband: Guest) -> None:
         held = top.io()["/a"].held
         assert HELD_BYTES_MAX - (1 << 20) <= held.bytes < HELD_BYTES_MAX + (1 << 20)
         assert held.ios < HELD_IOS_MAX
+
+
+@pytest.mark.parametrize("option", ["", "--zeroout"])
+def test_who_discards_or_zeroes_waits(ioband: Guest, option: str) -> None:
+    """Of which the block layer makes thousands of bios at a time."""
+    guest = ioband
+
+    def start(path: str) -> Job:
+        return full.start(f"blkdiscard --force {option} {path}")
+
+    with two_groups(guest) as (full, other), clogged_by(guest, other, start) as (top, job):
+        held = top.io()["/a"].held
+        assert (1 << 20) < held.bytes < HELD_BYTES_MAX + (1 << 20)
+        assert held.ios <= HELD_IOS_MAX
+        top.reload(top.line(), noflush=True)
+        job.wait()
+        done = top.io()["/a"]
+    assert (done.discard if not option else done.write).bytes == 256 << 20
 
 
 def test_nowait_and_a_full_group(ioband: Guest) -> None:

@@ -410,8 +410,8 @@ static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 }
 
 /*
- * How long it took to come back, averaged over the last five times or so.  Not if bios of
- * its own may have gone meanwhile that nobody told of.
+ * How long it took to come back, averaged over the last five times or so.  Not over a
+ * time in which bios of its own may have gone that nobody told of.
  */
 static void leaf_learn_think(const struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {

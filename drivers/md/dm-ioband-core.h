@@ -119,7 +119,7 @@ enum ioband_leaf_state {
  * @destage_bytes: for so many bytes
  * @prepaid_ns: with slices: of the flush to come, what it has been charged for, or
  *	more, by mistake
- * @flushes: what &ioband_core.flushes was then
+ * @flushes: what &ioband_core.flushes was when @prepaid_ns was last brought up to date
  */
 struct ioband_leaf {
 	struct ioband_ent ent;
@@ -295,7 +295,7 @@ enum ioband_flush {
  * @kept_ns: when a bio last went for that
  * @apart: by weight, what is promised does not count on the pipe now
  * @now_ns: the time that it was told last
- * @told_ns: since when it is told of all bios
+ * @told_ns: when ioband_core_begin() said that it is told of all bios, the last time
  * @late: others are held back, whatever the device could take: for somebody who did not get
  *	what he is promised, although the pipe was not full, or whose reads are late.  For
  *	the caller to clear

@@ -83,6 +83,21 @@ static const struct ioband_cap *cap_of(const struct ioband_group *group,
 }
 
 /**
+ * ioband_bound_is_set() - has somebody given a group a maximum or a minimum
+ * @group: group
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: true if so.
+ */
+bool ioband_bound_is_set(struct ioband_group *group)
+{
+	const struct ioband_ent *ent = bound_ent(group);
+
+	return group->bounds && (ent->cap || ent->floor);
+}
+
+/**
  * ioband_bound_is_capped() - has a group a maximum, or one above it
  * @group: group
  *

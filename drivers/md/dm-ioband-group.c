@@ -154,7 +154,7 @@ static int group_make_permanent(struct ioband_group *group)
 	spin_lock_irq(&group->pool->lock);
 	ret = group_publish(group);
 	if (!ret)
-		ioband_stats_give(group, stats);
+		ioband_stats_give(group, stats, IOBAND_STATS_UNSET);
 	spin_unlock_irq(&group->pool->lock);
 	if (ret)
 		ioband_stats_free(stats);
@@ -434,7 +434,8 @@ static bool sweep_retire(struct ioband_group *group)
 		ioband_group_unindex(group);
 	if (group_is_idle_long(group))
 		ioband_stream_end(group);
-	if (group->unindexed || (!group_is_permanent(group) && group_is_idle_long(group)))
+	if (group->unindexed || (!group_is_permanent(group) && group_is_idle_long(group) &&
+				 !ioband_stats_are_below(group)))
 		ioband_stats_retire(group);
 	group->doomed = group->unindexed;
 	return group->retired || group->doomed;
@@ -637,6 +638,7 @@ static void change_group(struct ioband_group *group, struct change *change)
 		ioband_group_set_weight(group, change->message->weight);
 	else
 		ioband_bound_set(group, change->message, &change->bounds);
+	ioband_stats_sort(group);
 }
 
 /* Change the group of what @key stands for, made for it if it is not there. */

@@ -12,6 +12,19 @@
  * when a bio finds the group, and lowered with the last access to it.  Once no new
  * bio can find the counters (they are unlinked and a grace period has passed),
  * the sum over all CPUs only falls, so if it reads as zero it is zero.
+ *
+ * Whoever may make cgroups must not take all memory for counters, nor all of what
+ * counters may take.  So there is a budget: a part of the memory for those that have
+ * been given nothing, a larger one with those that have a weight or a latency target,
+ * and a larger one yet with those that have a maximum or a minimum.  And at each level,
+ * from the pools down, a subtree may have at most alpha times what is left of the budget
+ * of the one above (a dynamic threshold: Choudhury & Hahne, IEEE/ACM ToN 1998), here
+ * with alpha = 7: alone it may have 7/8, and leaves 1/8.  With a budget of 4096, one
+ * pool may have 3584 and one cgroup of it, with all below, 3136; a second one beside it
+ * comes to 392, a third to 49.
+ *
+ * A group has counters only if the one above has, and loses them before it.  So who is
+ * refused shares those of the group just above, and its weight and maximum.
  */
 #include "dm-ioband.h"
 
@@ -23,20 +36,26 @@
 /* Taken by groups that begin together; from the first one on more are made. */
 #define IOBAND_SPARE_STATS	128
 
-/* Which part of the memory all counters of groups may take that were given nothing, */
-#define IOBAND_STATS_MEMORY	64
-/* and, while a group that was given something (ioband_group_is_set()) lacks them, all. */
-#define IOBAND_SET_STATS_MEMORY	16
+/*
+ * Which part of the memory counters may take, with those of the kinds before.  What others
+ * may ask for is bounded as they would be by themselves; a maximum or a minimum, which must
+ * hold, is only given by whoever configures the machine, but may be to many at once.
+ */
+static const unsigned int parts_of_memory[] = {
+	[IOBAND_STATS_UNSET] = 64,
+	[IOBAND_STATS_SET] = 16,
+	[IOBAND_STATS_BOUND] = 4,
+};
 
-/* Of what the groups beside it have left, a group with all below it may take all but this. */
-#define IOBAND_STATS_RESERVE	8
+/* How many times what is left above a subtree may have. */
+#define IOBAND_STATS_ALPHA	7
 
 /* Counters that there are, in all pools, and what is kept of those that were retired. */
 static atomic_long_t nr_stats;
 static atomic_long_t nr_totals;
 
 /* Counters that groups have, as in &ioband_group.nr_stats. */
-static atomic_long_t nr_given[IOBAND_NR_STATS];
+static atomic_long_t nr_given[IOBAND_NR_STATS_KINDS];
 
 /**
  * ioband_stats_new() - make counters
@@ -59,62 +78,92 @@ struct ioband_stats *ioband_stats_new(gfp_t gfp)
 	return stats;
 }
 
-/* How many counters a part of the memory holds, with the histograms that they will get. */
-static u64 stats_in(unsigned int part)
+static struct ioband_stats *stats_of(struct ioband_group *group)
+{
+	return rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
+}
+
+/* How many counters there may be, with the histograms that they will get. */
+static u64 stats_budget(enum ioband_stats_kind kind)
 {
 	const size_t size = sizeof(struct ioband_stats) + num_possible_cpus() *
 			    (sizeof(struct ioband_cpu_stats) + sizeof(struct ioband_cpu_hist));
 
-	return ((u64)totalram_pages() << PAGE_SHIFT) / part / size;
-}
-
-/* Those of groups that were given something leave as many to the others. */
-static bool stats_are_too_many(void)
-{
-	const long set = atomic_long_read(&nr_given[IOBAND_STATS_SET]);
-
-	return atomic_long_read(&nr_stats) >= set + (long)stats_in(IOBAND_STATS_MEMORY);
+	return ((u64)totalram_pages() << PAGE_SHIFT) / parts_of_memory[kind] / size;
 }
 
 /*
- * What a group with all below it has, or, without one, what all pools have.  What others
- * were given more for is not held against those that were given nothing.
+ * As many as those that were given nothing may have are kept ready, beside what the others
+ * have.  Other pools may give and take meanwhile: then it is one too many, or too few.
  */
-static u64 given_below(const struct ioband_group *group, bool with_set)
+static bool stats_are_too_many(void)
 {
-	u64 given = group ? group->nr_stats[IOBAND_STATS_UNSET] :
-			    atomic_long_read(&nr_given[IOBAND_STATS_UNSET]);
+	long others = 0;
+	int kind;
 
-	if (with_set)
-		given += group ? group->nr_stats[IOBAND_STATS_SET] :
-				 atomic_long_read(&nr_given[IOBAND_STATS_SET]);
+	for (kind = IOBAND_STATS_SET; kind < IOBAND_NR_STATS_KINDS; kind++)
+		others += atomic_long_read(&nr_given[kind]);
+	return atomic_long_read(&nr_stats) - others >= (long)stats_budget(IOBAND_STATS_UNSET);
+}
+
+static enum ioband_stats_kind kind_of(struct ioband_group *group)
+{
+	if (ioband_bound_is_set(group))
+		return IOBAND_STATS_BOUND;
+	return ioband_group_is_set(group) ? IOBAND_STATS_SET : IOBAND_STATS_UNSET;
+}
+
+/* Of @group, or one above it, who needs counters; the topmost always has them. */
+static struct ioband_group *first_without(struct ioband_group *group)
+{
+	while (!rcu_access_pointer(group->parent->stats))
+		group = group->parent;
+	return group;
+}
+
+/* What is above a group is counted as it is, if it is for the group's sake. */
+static enum ioband_stats_kind kind_for(struct ioband_group *above, struct ioband_group *group)
+{
+	return max(kind_of(above), kind_of(group));
+}
+
+/*
+ * What a group with all below it has, or, without one, what all pools have: of a kind and
+ * those before.  What others were given more for is not held against who was given less.
+ */
+static u64 given_below(const struct ioband_group *group, enum ioband_stats_kind most)
+{
+	u64 given = 0;
+	int kind;
+
+	for (kind = 0; kind <= most; kind++)
+		given += group ? group->nr_stats[kind] : atomic_long_read(&nr_given[kind]);
 	return given;
 }
 
 /*
- * May a group have counters?  Whoever makes thousands of groups must leave some to those who
- * come later: at each level, from the pools down to @group, a subtree may have 7/8 of what is
- * left of the subtree above by the others in it (a dynamic threshold: Choudhury & Hahne,
- * IEEE/ACM ToN 1998).  From below, what it has then needs 8/7 as much to be left above.
+ * May a group have counters of a kind?  From below: what a subtree has needs a seventh of it
+ * left above.  Other pools may give meanwhile, one each.
  */
-static bool stats_may_be_had(const struct ioband_group *group)
+static bool stats_may_be_had(const struct ioband_group *group, enum ioband_stats_kind kind)
 {
-	const bool set = ioband_group_is_set(group);
-	const u64 most = stats_in(set ? IOBAND_SET_STATS_MEMORY : IOBAND_STATS_MEMORY);
-	u64 needed = given_below(group, set);
+	const u64 budget = stats_budget(kind);
+	u64 needed = given_below(group, kind);
 
-	for (; group && needed < most; group = group->parent)
-		needed += needed / (IOBAND_STATS_RESERVE - 1) +
-			  given_below(group->parent, set) - given_below(group, set);
-	return needed < most;
+	lockdep_assert_held(&group->pool->lock);
+	for (; group && needed < budget; group = group->parent)
+		needed += needed / IOBAND_STATS_ALPHA +
+			  given_below(group->parent, kind) - given_below(group, kind);
+	return needed < budget;
 }
 
 /* The group has them, and so have those above it: so many more, or less. */
 static void count_stats(struct ioband_group *group, const struct ioband_stats *stats, int more)
 {
+	lockdep_assert_held(&group->pool->lock);
+	atomic_long_add(more, &nr_given[stats->kind]);
 	for (; group; group = group->parent)
 		group->nr_stats[stats->kind] += more;
-	atomic_long_add(more, &nr_given[stats->kind]);
 }
 
 /* Free counters that a group had. */
@@ -145,6 +194,10 @@ void ioband_stats_free(struct ioband_stats *stats)
  */
 void ioband_stats_exit(void)
 {
+	int kind;
+
+	for (kind = 0; kind < IOBAND_NR_STATS_KINDS; kind++)
+		ioband_warn_lost(&nr_given[kind], "counters that groups had");
 	ioband_warn_lost(&nr_stats, "counters of groups");
 	ioband_warn_lost(&nr_totals, "totals of groups");
 }
@@ -153,15 +206,36 @@ void ioband_stats_exit(void)
  * ioband_stats_give() - let a group have counters
  * @group: that has none
  * @stats: new ones
+ * @kind: what they are counted as
  *
  * Context: Under the pool's lock.
  */
-void ioband_stats_give(struct ioband_group *group, struct ioband_stats *stats)
+void ioband_stats_give(struct ioband_group *group, struct ioband_stats *stats,
+		       enum ioband_stats_kind kind)
 {
-	lockdep_assert_held(&group->pool->lock);
-	stats->kind = ioband_group_is_set(group) ? IOBAND_STATS_SET : IOBAND_STATS_UNSET;
+	stats->kind = kind;
 	count_stats(group, stats, 1);
 	rcu_assign_pointer(group->stats, stats);
+}
+
+/**
+ * ioband_stats_sort() - count a group's counters as what it has been given by now asks for
+ * @group: that was given something, or had something taken away
+ *
+ * Not if there are too many of the kind: else one could have others' share by and by.
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_stats_sort(struct ioband_group *group)
+{
+	const enum ioband_stats_kind kind = kind_of(group);
+	struct ioband_stats *stats = stats_of(group);
+
+	if (!stats || stats->kind == kind || !stats_may_be_had(group, kind))
+		return;
+	count_stats(group, stats, -1);
+	stats->kind = kind;
+	count_stats(group, stats, 1);
 }
 
 /* Put new counters by; NULL: there is no memory for them, or enough is taken. */
@@ -203,7 +277,7 @@ void ioband_stats_stock(struct ioband_pool *pool)
 
 /**
  * ioband_stats_may_come() - is it worth while to wait for a group's counters
- * @group: of which ioband_stats_ready() says that it has none
+ * @group: for which ioband_stats_ready() found another one
  * @left: jiffies that a bio may wait yet; 0: it has waited in vain
  *
  * What one bio has waited for in vain, the next ones do not wait for, until counters have
@@ -215,13 +289,18 @@ void ioband_stats_stock(struct ioband_pool *pool)
  */
 bool ioband_stats_may_come(struct ioband_group *group, long left)
 {
+	struct ioband_group *first = first_without(group);
 	struct ioband_pool *pool = group->pool;
 
 	lockdep_assert_held(&pool->lock);
 	if (!left)
 		WRITE_ONCE(pool->stock_failed, true);
-	return left > 0 && !pool->stock_failed && !stats_are_too_many() &&
-	       stats_may_be_had(group);
+	if (left <= 0 || pool->stock_failed || stats_are_too_many() ||
+	    !stats_may_be_had(first, kind_for(first, group)))
+		return false;
+	/* Other pools may have taken and given back what there was when that was not begun. */
+	schedule_work(&pool->stock);
+	return true;
 }
 
 /**
@@ -273,33 +352,37 @@ static struct ioband_stats *take_spare(struct ioband_pool *pool)
 	return stats;
 }
 
+/* Return: false if there is no memory, or enough is taken. */
+static bool give_new(struct ioband_group *group, enum ioband_stats_kind kind)
+{
+	struct ioband_stats *stats = NULL;
+
+	if (stats_may_be_had(group, kind))
+		stats = take_spare(group->pool);
+	if (stats)
+		ioband_stats_give(group, stats, kind);
+	return stats;
+}
+
 /**
  * ioband_stats_ready() - see that a group has counters
  * @group: that has a bio
  *
  * Context: Under the pool's lock; does not wait: this is the I/O path.
  *
- * Return: false if there is no memory, or enough is taken; the bio is then the parent's.
+ * Return: the group; if there is no memory, or enough is taken, the nearest above that has
+ * some, whose the bio is then.
  */
-bool ioband_stats_ready(struct ioband_group *group)
+struct ioband_group *ioband_stats_ready(struct ioband_group *group)
 {
-	struct ioband_stats *stats;
-
 	lockdep_assert_held(&group->pool->lock);
-	if (rcu_access_pointer(group->stats))
-		return true;
-	if (!stats_may_be_had(group))
-		return false;
-	stats = take_spare(group->pool);
-	if (!stats)
-		return false;
-	ioband_stats_give(group, stats);
-	return true;
-}
+	while (unlikely(!rcu_access_pointer(group->stats))) {
+		struct ioband_group *first = first_without(group);
 
-static struct ioband_stats *stats_of(struct ioband_group *group)
-{
-	return rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
+		if (!give_new(first, kind_for(first, group)))
+			return first->parent;
+	}
+	return group;
 }
 
 /* Counters of an active group that have no histograms yet. */
@@ -472,6 +555,25 @@ void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *p
 }
 
 /**
+ * ioband_stats_are_below() - have groups below a group counters
+ * @group: group
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: true if so: it has to keep its own.
+ */
+bool ioband_stats_are_below(struct ioband_group *group)
+{
+	u32 own = !!stats_of(group) + !!group->retired;
+	u32 all = 0;
+	int kind;
+
+	for (kind = 0; kind < IOBAND_NR_STATS_KINDS; kind++)
+		all += group->nr_stats[kind];
+	return all > own;
+}
+
+/**
  * ioband_stats_retire() - take a group's counters away
  * @group: idle, or no longer found by new bios
  *
@@ -514,6 +616,7 @@ static struct ioband_counters *find_totals(struct ioband_group *group)
  */
 bool ioband_stats_reap(struct ioband_group *group)
 {
+	lockdep_assert_held(&group->pool->reap);
 	if (!group->retired)
 		return true;
 	if (stats_inflight(group->retired))
@@ -530,12 +633,13 @@ bool ioband_stats_reap(struct ioband_group *group)
  * ioband_stats_drop() - free all counters of a group
  * @group: that nobody uses any more
  *
- * Context: Process; under the pool's reap mutex.
+ * Context: Process; may sleep; under the pool's reap mutex.
  */
 void ioband_stats_drop(struct ioband_group *group)
 {
 	/* New ones, if the old ones were retired while its last bio was long in coming. */
-	struct ioband_stats *stats = rcu_dereference_protected(group->stats, true);
+	struct ioband_stats *stats =
+		rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->reap));
 
 	if (group->retired)
 		take_back(group, group->retired);
@@ -547,7 +651,9 @@ void ioband_stats_drop(struct ioband_group *group)
 
 /**
  * ioband_stats_end() - forget what a group did
- * @group: whose counters were reaped
+ * @group: whose counters were reaped, or dropped
+ *
+ * Context: Any; nobody else uses the group.
  */
 void ioband_stats_end(struct ioband_group *group)
 {

@@ -129,13 +129,18 @@ struct ioband_cpu_hist {
 /**
  * enum ioband_stats_kind - whose counters they are
  * @IOBAND_STATS_UNSET: of a group that had been given nothing when it got them
- * @IOBAND_STATS_SET: of one that had a weight, a bound or a latency target of its own
- * @IOBAND_NR_STATS: how many there are
+ * @IOBAND_STATS_SET: of one that had a weight or a latency target of its own, or of one
+ *	above such a group
+ * @IOBAND_STATS_BOUND: likewise, a maximum or a minimum
+ * @IOBAND_NR_STATS_KINDS: how many there are
+ *
+ * Each has a larger budget, with those before.
  */
 enum ioband_stats_kind {
 	IOBAND_STATS_UNSET,
 	IOBAND_STATS_SET,
-	IOBAND_NR_STATS,
+	IOBAND_STATS_BOUND,
+	IOBAND_NR_STATS_KINDS,
 };
 
 /**
@@ -279,7 +284,7 @@ struct ioband_group {
 	bool open;
 	u32 seq;
 	u32 children;
-	u32 nr_stats[IOBAND_NR_STATS];
+	u32 nr_stats[IOBAND_NR_STATS_KINDS];
 	struct ioband_stats __rcu *stats;
 	struct ioband_stats *retired;
 	struct ioband_counters *totals;
@@ -297,7 +302,8 @@ struct ioband_group {
  * ioband_group_is_set() - has somebody given it something of its own
  * @group: group
  *
- * Only who may configure devices can, and iobandctl watch does for who may write io.weight.
+ * Only who may configure devices can, and iobandctl watch does for who may write io.weight
+ * or io.latency.
  *
  * Context: Under the pool's lock.
  *
@@ -682,6 +688,7 @@ void ioband_queue_share(struct ioband_pool *pool);
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
 void ioband_queue_update_bounds(struct ioband_pool *pool);
 void ioband_queue_deactivate(struct ioband_group *group);
+void ioband_queue_make_room(struct ioband_target *target, struct bio *bio);
 int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
 		       bool own);
 void ioband_queue_done(struct ioband_io *io);
@@ -786,6 +793,7 @@ void ioband_group_free_all(struct ioband_pool *pool);
 u32 ioband_bound_latency(struct ioband_group *group);
 bool ioband_bound_rates(struct ioband_group *group, enum ioband_verb verb,
 			struct ioband_rates *rates);
+bool ioband_bound_is_set(struct ioband_group *group);
 bool ioband_bound_is_capped(const struct ioband_group *group);
 u32 ioband_bound_piece(const struct ioband_group *group, enum ioband_way way);
 struct ioband_bounds *ioband_bounds_new(void);
@@ -881,8 +889,11 @@ void ioband_stats_unstock(struct ioband_pool *pool);
 bool ioband_stats_may_come(struct ioband_group *group, long left);
 long ioband_stats_wait(struct ioband_pool *pool, long left);
 bool ioband_stats_in_use(struct ioband_group *group);
-void ioband_stats_give(struct ioband_group *group, struct ioband_stats *stats);
-bool ioband_stats_ready(struct ioband_group *group);
+void ioband_stats_give(struct ioband_group *group, struct ioband_stats *stats,
+		       enum ioband_stats_kind kind);
+void ioband_stats_sort(struct ioband_group *group);
+struct ioband_group *ioband_stats_ready(struct ioband_group *group);
+bool ioband_stats_are_below(struct ioband_group *group);
 void ioband_stats_make_hist(struct ioband_pool *pool);
 u64 ioband_stats_released(struct ioband_io *io, u64 now_ns);
 void ioband_stats_retire(struct ioband_group *group);

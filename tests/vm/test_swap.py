@@ -200,7 +200,7 @@ for number in range(int(sys.argv[3])):
 
 
 def test_who_makes_many_cgroups_leaves_counters_to_others(ioband: Guest) -> None:
-    """Its own last ones share its group; a newcomer elsewhere is a group from the start."""
+    """Its own last ones are as itself; a newcomer elsewhere is a group from the start."""
     guest = ioband
     room = memory_bytes(guest) // 64 // COUNTERS_BYTES
     room = room * 7 // 8 * 7 // 8  # some left to other pools, and to other cgroups
@@ -216,15 +216,18 @@ def test_who_makes_many_cgroups_leaves_counters_to_others(ioband: Guest) -> None
         many.set("cgroup.subtree_control", "+io")
         script = ["/usr/bin/python3", "-S", "-c", IN_CGROUPS]
         guest.run([*script, device.path, many.directory, str(count)], timeout=300)
+        before = device.io()
         late, wished = (Cgroup(guest, f"many/c{count - back}") for back in (2, 1))
         device.set_weight(wished, 500)
         for group in (new, late, wished):
             group.run(["dd", f"if={device.path}", "of=/dev/null", "count=1", "iflag=direct"])
         io = device.io()
         many.remove_below()
-    counted = [label for label in io if label.startswith("/many/")]
+    counted = [label for label in before if label.startswith("/many/")]
     print(f"{count} cgroups, {len(counted)} with counters")
     assert len(counted) == pytest.approx(room, rel=0.05)
     assert "/others/new" in io
     assert f"/{late.path}" not in io, "there is no room left for it"
+    assert before["/many"].ios == count - len(counted), "the last of them are not as itself"
+    assert (io["/many"].ios, io["root"].ios) == (before["/many"].ios + 1, before["root"].ios)
     assert f"/{wished.path}" in io, "it was given a weight"

@@ -288,7 +288,7 @@ def test_create_and_list(tool: Tool, volumes: Volumes) -> None:
     assert guest.run(["dmsetup", "info", "-c", "--noheadings", "-o", "uuid", "d"]).out.strip() == (
         "IOBAND-d"
     )
-    tool.run("remove", "d")
+    assert tool.json("remove", "d") == rows
     assert (tool.run("list"), tool.json("list")) == ("", [])
 
 

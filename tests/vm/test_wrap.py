@@ -118,7 +118,7 @@ def test_several_at_once(tool: Tool) -> None:
         assert dm_names(guest) == []
         rows = tool.json("wrap", *disks[:2])
         assert [row["name"] for row in rows] == ["io-nullb0", "io-nullb1"]
-        tool.run("unwrap", *disks[:2])
+        assert tool.json("unwrap", *disks[:2]) == rows
         tool.refused(2, "wrap", "--name", "one", *disks, says="--name 'one': there are 3 devices")
         tool.run("wrap", "--name", "one", "--pool", "p", disks[0])
         tool.run("unwrap", "one")

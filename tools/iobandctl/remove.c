@@ -2,8 +2,10 @@
 /* iobandctl remove: ioband devices, when nobody uses them. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "device.h"
 #include "kmsg.h"
 #include "under.h"
@@ -67,7 +69,8 @@ static int remove_device(const struct ioband_device *found, bool deferred)
 
 /**
  * remove_found() - remove the ioband devices that a command line is about
- * @args: the command line
+ * @args: the command line; with --json, those that were removed are printed as
+ *	they were
  * @find: which device an operand stands for, as an exit code
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
@@ -78,10 +81,13 @@ int remove_found(const struct args *args,
 			     const struct ioband_device **found))
 {
 	struct ioband_devices devices;
-	int code = ioband_load(&devices);
+	struct ioband_device *removed;
+	int code = ioband_load(&devices), printed = EXIT_OK;
+	size_t n = 0;
 
 	if (code != EXIT_OK)
 		return code;
+	removed = xcalloc(args->n, sizeof(*removed));
 	for (int i = 0; i < args->n; i++) {
 		const struct ioband_device *found;
 		int result = find(&devices, args->operand[i], &found);
@@ -89,11 +95,16 @@ int remove_found(const struct args *args,
 		if (result == EXIT_OK)
 			result = remove_device(found,
 					       args->value[OPTION_DEFERRED]);
+		if (result == EXIT_OK)
+			removed[n++] = *found;
 		if (code == EXIT_OK)
 			code = result;
 	}
+	if (n && args->value[OPTION_JSON])
+		printed = list_print(removed, n, true);
+	free(removed);
 	ioband_free(&devices);
-	return code;
+	return code == EXIT_OK ? printed : code;
 }
 
 static int run(const struct args *args)
@@ -104,6 +115,7 @@ static int run(const struct args *args)
 const struct option_spec remove_options[] = {
 	{ OPTION_DEFERRED, "deferred", NULL,
 	  "if it is open, remove it when it is closed" },
+	SPEC_JSON,
 	{ .name = NULL }
 };
 

@@ -9,8 +9,8 @@
  *			with .then after it is that to all but the first
  *	log		the messages sent
  *	cgroup/		the mounted hierarchy, of version $FAKE_VERSION
- *	refuse		a word and, after a blank, why messages are refused that
- *			contain it
+ *	refuse		a word and, after a blank, why what the log has with that
+ *			word is refused, if it is a message or a removal
  *	interrupt	if it is there, each change comes with a SIGTERM
  *	full		if it is there, no more cgroups can be watched
  *
@@ -209,15 +209,6 @@ int mapper_reload(const struct new_device *device, struct problem *problem)
 	return 0;
 }
 
-int mapper_remove(const char *name, bool deferred)
-{
-	FILE *log = open_file("log", "a");
-
-	fprintf(log, "%s: remove%s\n", name, deferred ? " deferred" : "");
-	fclose(log);
-	return 0;
-}
-
 static void interrupt(void)
 {
 	char *path = file_name("interrupt");
@@ -229,17 +220,27 @@ static void interrupt(void)
 
 static char refusal[512];
 
-static bool is_refused(const char *message)
+/* Writes it into the log in any case. */
+static bool is_refused(const char *name, const char *message)
 {
-	FILE *file = open_file("refuse", "r");
-	char word[64];
+	FILE *log = open_file("log", "a"), *file = open_file("refuse", "r");
+	char *line = xasprintf("%s: %s", name, message), word[64];
 	bool is = false;
 
+	fprintf(log, "%s\n", line);
+	fclose(log);
 	if (file && fscanf(file, "%63s %511[^\n]", word, refusal) == 2)
-		is = strstr(message, word);
+		is = strstr(line, word);
 	if (file)
 		fclose(file);
+	free(line);
 	return is;
+}
+
+int mapper_remove(const char *name, bool deferred)
+{
+	return is_refused(name, deferred ? "remove deferred" : "remove") ?
+	       -EINVAL : 0;
 }
 
 void kmsg_mark(void)
@@ -264,12 +265,10 @@ static void answer_otherwise(const char *path)
 int mapper_message(const char *name, const char *message, char **answer)
 {
 	char *path = xasprintf("answers/%s@%s", name, message);
-	FILE *log = open_file("log", "a"), *file;
 	size_t size = 0;
+	FILE *file;
 
-	fprintf(log, "%s: %s\n", name, message);
-	fclose(log);
-	if (is_refused(message)) {
+	if (is_refused(name, message)) {
 		free(path);
 		return -EINVAL;
 	}

@@ -27,6 +27,7 @@ class Fake:
     version: int = 2
     devices: list[str] = field(default_factory=list)
     complaints: str = ""  # of the last run
+    printed: str = ""  # by the last run
 
     def __post_init__(self) -> None:
         (self.root / "answers").mkdir()
@@ -77,7 +78,7 @@ class Fake:
         }
         done = sh(self.program, *args, env=env, input=stdin)
         assert done.returncode == rc, done.stdout + done.stderr
-        self.complaints = done.stderr
+        self.complaints, self.printed = done.stderr, done.stdout
         return done.stderr if rc else done.stdout
 
     def json(self, *args: str) -> list[dict]:

@@ -290,6 +290,8 @@ def test_device_without_table(fake: Fake) -> None:
     assert fake.json("status") == []
     fake.run("remove", "left")
     assert fake.sent == ["left: remove"]
+    (row,) = fake.json("remove", "left")
+    assert (row["name"], row["state"], row["device"]) == ("left", "no table", None)
 
 
 def test_status(host: Fake) -> None:
@@ -587,6 +589,22 @@ def test_remove_only_ioband(host: Fake) -> None:
     assert "there is no device 'nope'" in host.run("remove", "nope", rc=3)
     host.run("remove", "one", "/dev/mapper/two", "--deferred")
     assert host.sent == ["one: remove deferred", "two: remove deferred"]
+    assert host.printed == ""
+
+
+@pytest.mark.parametrize("verb", ["remove", "unwrap"])
+def test_remove_json(host: Fake, verb: str) -> None:
+    """The devices that were removed, as they were listed; nothing if none was."""
+    byuid, one, *_, two = host.json("list")
+    assert host.json(verb, "two", "/dev/mapper/one") == [two, one]
+    assert host.json(verb, "byuid", "--deferred") == [byuid]
+    assert "nope" in host.run(verb, "--json", "nope", "one", rc=3)
+    assert json.loads(host.printed) == {"devices": [one]}
+    (host.root / "refuse").write_text("one: no reason\n")
+    assert "cannot remove one: no reason" in host.run(verb, "--json", "one", "two", rc=1)
+    assert json.loads(host.printed) == {"devices": [two]}
+    host.run(verb, "--json", "one", rc=1)
+    assert host.printed == ""
 
 
 def test_apply_weights(host: Fake) -> None:

@@ -357,8 +357,8 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         Cgroup(guest, "a"),
         Cgroup(guest, "a/b") as b,
     ):
-        tool.run("set-weight", "a/b", "250")
-        rows = tool.json("get-weight", "a/b")
+        rows = tool.json("set-weight", "a/b", "250")
+        assert rows == tool.json("get-weight", "a/b")
         assert_schema(rows, WEIGHT)
         assert [(row["device"], row["weight"], row["set"]) for row in rows] == [
             ("own", 250, True),
@@ -395,12 +395,14 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
             ("own", "cgroup:/a/b", 250),
             ("own", "device", 80),
         ]
-        tool.run("set-weight", "a/b", "default")
-        assert {row["weight"] for row in tool.json("get-weight", "a/b")} == {100}
+        rows = tool.json("set-weight", "a/b", "default")
+        assert rows == tool.json("get-weight", "a/b")
+        assert [(row["weight"], row["set"]) for row in rows] == [(100, False)] * 2
 
         assert "MAX" not in tool.run("groups")
         tool.run("set-max", "a/b", "rbps=3M", "wiops=2K")
-        tool.run("set-max", "--device", "own", "a/b", "riops=7", "wiops=max")
+        (row,) = tool.json("set-max", "--device", "own", "a/b", "riops=7", "wiops=max")
+        assert (row["device"], row["max_rbps"], row["max_wiops"]) == ("own", 3 << 20, None)
         tool.run("set-max", "own", "wbps=5")
         tool.run("set-max", "root", "rbps=1")
         tool.run("set-max", "root", "default")
@@ -412,7 +414,8 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         ]
         assert tool.run("groups").splitlines()[0].split()[-1] == "MAX"
 
-        tool.run("set-min", "a/b", "rbps=2M", "riops=4", "wiops=1K")
+        rows = tool.json("set-min", "a/b", "rbps=2M", "riops=4", "wiops=1K")
+        assert [row["min_wiops"] for row in rows] == [1000, 1000]
         tool.run("set-min", "--device", "own", "a/b", "riops=7", "wiops=none")
         tool.run("set-min", "own", "wbps=5")
         tool.run("set-min", "root", "rbps=1")

@@ -3,6 +3,7 @@
 #define IOBANDCTL_ANSWER_H
 
 #include "args.h"
+#include "group.h"
 #include "parse.h"
 #include "print.h"
 
@@ -30,6 +31,12 @@ struct answer_kind {
 		     const struct ioband_group *group);
 };
 
+extern const struct answer_kind answer_weight;
+extern const struct answer_kind answer_bounds[BOUNDS];
+
 int answer_run(const struct answer_kind *kind, const struct args *args);
+int answer_set(const struct answer_kind *kind,
+	       const struct ioband_devices *devices, const struct args *args,
+	       group_visitor set, void *data);
 
 #endif

@@ -74,31 +74,26 @@ static void fill_latency(struct table *table, struct row *row,
 	free(text);
 }
 
+const struct answer_kind answer_bounds[BOUNDS] = {
+	[MAXIMUM] = { "maxima", columns[MAXIMUM], COLUMNS, fill_max },
+	[MINIMUM] = { "minima", columns[MINIMUM], COLUMNS, fill_min },
+	[LATENCY] = { "latencies", latency_columns, LATENCY_COLUMNS,
+		      fill_latency },
+};
+
 static int run_max(const struct args *args)
 {
-	static const struct answer_kind kind = {
-		"maxima", columns[MAXIMUM], COLUMNS, fill_max
-	};
-
-	return answer_run(&kind, args);
+	return answer_run(&answer_bounds[MAXIMUM], args);
 }
 
 static int run_min(const struct args *args)
 {
-	static const struct answer_kind kind = {
-		"minima", columns[MINIMUM], COLUMNS, fill_min
-	};
-
-	return answer_run(&kind, args);
+	return answer_run(&answer_bounds[MINIMUM], args);
 }
 
 static int run_latency(const struct args *args)
 {
-	static const struct answer_kind kind = {
-		"latencies", latency_columns, LATENCY_COLUMNS, fill_latency
-	};
-
-	return answer_run(&kind, args);
+	return answer_run(&answer_bounds[LATENCY], args);
 }
 
 static const struct option_spec options[] = {

@@ -23,13 +23,13 @@ static void fill(struct table *table, struct row *row,
 	print_flag(table, row, SET, set);
 }
 
+const struct answer_kind answer_weight = {
+	"weights", columns, COLUMNS, fill
+};
+
 static int run(const struct args *args)
 {
-	static const struct answer_kind kind = {
-		"weights", columns, COLUMNS, fill
-	};
-
-	return answer_run(&kind, args);
+	return answer_run(&answer_weight, args);
 }
 
 static const struct option_spec options[] = {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "alloc.h"
-#include "group.h"
+#include "answer.h"
 #include "query.h"
 #include "verbs.h"
 
@@ -99,7 +99,8 @@ static int run(const struct args *args, enum bound bound, const char *takes)
 	if (bound != LATENCY && bound_is_set(&wish.bounds, bound))
 		code = group_visit(&devices, args, check_bound, &wish);
 	if (code == EXIT_OK)
-		code = group_visit(&devices, args, set_bound, &wish);
+		code = answer_set(&answer_bounds[bound], &devices, args,
+				  set_bound, &wish);
 	ioband_free(&devices);
 	return code;
 }
@@ -123,7 +124,7 @@ static int run_latency(const struct args *args)
 }
 
 static const struct option_spec options[] = {
-	SPEC_DEVICE, SPEC_POOL, { .name = NULL }
+	SPEC_DEVICE, SPEC_POOL, SPEC_JSON, { .name = NULL }
 };
 
 const struct verb verb_set_max = {

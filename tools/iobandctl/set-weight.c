@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl set-weight: the weight of a group, or all that a file has of groups. */
-#include "group.h"
+#include "answer.h"
 #include "query.h"
 #include "verbs.h"
 #include "weights.h"
@@ -41,8 +41,10 @@ static int run(const struct args *args)
 		code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
-	code = file ? weights_restore(&devices, file) :
-		      group_visit(&devices, args, set_weight, &weight);
+	code = file ? weights_restore(&devices, file,
+				      args->value[OPTION_JSON]) :
+		      answer_set(&answer_weight, &devices, args, set_weight,
+				 &weight);
 	ioband_free(&devices);
 	return code;
 }
@@ -52,6 +54,7 @@ static const struct option_spec options[] = {
 	SPEC_POOL,
 	{ OPTION_FROM, "from", "FILE",
 	  "set what 'groups --weights' printed; - is standard input" },
+	SPEC_JSON,
 	{ .name = NULL }
 };
 

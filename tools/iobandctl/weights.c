@@ -38,6 +38,11 @@ static const struct column columns[COLUMNS] = {
 	PRINT_LATENCY(BOUND_NUMBERS + LATENCY * RATES),
 };
 
+static struct table *begin_json(void)
+{
+	return print_table("weights", columns, COLUMNS, true);
+}
+
 static void print_saved(struct table *table, const struct saved_weight *saved)
 {
 	struct row *row = print_row(table);
@@ -158,8 +163,7 @@ static int save_pool(const struct ioband_devices *devices,
 int weights_save(const struct ioband_devices *devices,
 		 const struct scope *scope, bool json)
 {
-	struct table *table = json ? print_table("weights", columns, COLUMNS,
-						 true) : NULL;
+	struct table *table = json ? begin_json() : NULL;
 	struct targets speakers;
 	int code = EXIT_OK, printed;
 
@@ -280,10 +284,11 @@ static void check_bounds(const struct saved_weight *saved, const char *file)
 }
 
 static int apply_all(const struct ioband_devices *devices, const char *file,
-		     const struct saved_weights *weights)
+		     const struct saved_weights *weights, bool json)
 {
 	struct finder finder = { .devices = devices };
-	int first = EXIT_OK;
+	struct table *table = json && !weights->n ? begin_json() : NULL;
+	int first = EXIT_OK, printed = EXIT_OK;
 	size_t failed = 0;
 
 	for (size_t i = 0; i < weights->n; i++) {
@@ -291,6 +296,10 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 
 		if (code == EXIT_OK) {
 			check_bounds(&weights->v[i], file);
+			if (json && !table)
+				table = begin_json();
+			if (table)
+				print_saved(table, &weights->v[i]);
 			continue;
 		}
 		note("... in line %zu of %s", weights->v[i].line, file);
@@ -299,20 +308,24 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 	}
 	if (failed)
 		note("%zu of %zu lines were not restored", failed, weights->n);
-	return first;
+	if (table)
+		printed = print_end(table);
+	return first == EXIT_OK ? printed : first;
 }
 
 /**
  * weights_restore() - set the weights and bounds that a file has
  * @devices: all
  * @file: its name, "-" for standard input
+ * @json: print as JSON what was set
  *
  * A file that is malformed changes nothing.  What cannot be set, as its cgroup
  * is gone for instance, is reported and skipped.
  *
  * Return: an exit code, of the first failure; the user has been told.
  */
-int weights_restore(const struct ioband_devices *devices, const char *file)
+int weights_restore(const struct ioband_devices *devices, const char *file,
+		    bool json)
 {
 	struct saved_weights weights = { .n = 0 };
 	struct problem problem;
@@ -323,7 +336,7 @@ int weights_restore(const struct ioband_devices *devices, const char *file)
 		code = fail(EXIT_USAGE, "%s, %s; nothing was changed", file,
 			    problem.text);
 	if (code == EXIT_OK)
-		code = apply_all(devices, file, &weights);
+		code = apply_all(devices, file, &weights, json);
 	saved_weights_free(&weights);
 	free(text);
 	return code;

@@ -151,6 +151,24 @@ def test_an_older_module(host: Fake, verb: str, nouns: str, known: str) -> None:
     assert f"device one refused '{verb} root rbps=1': no memory for a bound" in said
 
 
+@pytest.mark.parametrize(("kind", "rates"), [("max", "7,max,max,max"), ("min", "7,0,0,0")])
+def test_set_json(bounded: Fake, kind: str, rates: str) -> None:
+    """As the verb that shows it has it then, in pools and trees where it could be set."""
+    before = bounded.json(f"get-{kind}", "root")
+    for name in ("byuid", "one"):
+        text = (bounded.root / f"answers/{name}@groups").read_text()
+        text = re.sub(r"(1 0 root \S+ \S+).*", rf"\1 {kind}={rates}", text)
+        bounded.answer(name, "groups.then", text)
+    rows = bounded.json(f"set-{kind}", "root", "rbps=7")
+    assert rows == bounded.json(f"get-{kind}", "root")
+    assert [row[f"{kind}_rbps"] for row in rows] == [7, 7]
+    assert [row[f"{kind}_rbps"] for row in before] == [None, None]
+    assert bounded.run(f"set-{kind}", "root", "rbps=7") == ""
+    (bounded.root / "refuse").write_text(f"{kind} no memory\n")
+    bounded.run(f"set-{kind}", "--json", "root", "rbps=7", rc=1)
+    assert bounded.printed == ""
+
+
 # -- showing -------------------------------------------------------------------------------
 
 

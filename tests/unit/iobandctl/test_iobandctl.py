@@ -380,6 +380,39 @@ def test_set_weight_refused(host: Fake, args: list[str], rc: int, says: str) -> 
     assert host.sent == []
 
 
+def test_set_weight_json(host: Fake) -> None:
+    """As get-weight has it then; that default takes the weight away is seen."""
+    a = host.cgroup("/a")
+    rows = host.json("set-weight", "a", "300")
+    assert [message for message in host.sent if message.split()[1] != "groups"] == [
+        f"{name}: weight cgroup#{a} 300" for name in ("one", "own")
+    ]
+    assert host.sent[:2] == [f"one: weight cgroup#{a} 300", "one: groups"]
+    assert rows == host.json("get-weight", "a")
+    assert [row["weight"] for row in rows] == [300, 100]
+    assert host.json("set-weight", "a", "default", "--device", "own") == [
+        {"pool": "sda", "device": "own", "group": "a", "weight": 100, "set": False}
+    ]
+    assert host.run("set-weight", "a", "300") == ""
+    assert "own: groups" not in host.sent
+
+
+def test_set_weight_json_of_what_failed(host: Fake) -> None:
+    """It has what was set; if that is nothing, nothing is printed."""
+    expected = host.json("get-weight", "a")
+    (host.root / "refuse").write_text("own: no memory\n")
+    assert "device own refused" in host.run("set-weight", "--json", "a", "300", rc=1)
+    assert json.loads(host.printed) == {"weights": expected[:1]}
+    (host.root / "refuse").write_text("weight no memory\n")
+    host.run("set-weight", "--json", "a", "300", rc=1)
+    assert host.printed == ""
+    (host.root / "refuse").write_text("groups no memory\n")
+    host.run("get-weight", "--json", "a", rc=1)
+    assert host.printed == ""
+    host.run("set-weight", "--json", "a", "0", rc=2)
+    assert host.printed == ""
+
+
 def test_device_or_cgroup(host: Fake) -> None:
     host.cgroup("/own")
     assert "cgroup:own or device:own" in host.run("set-weight", "own", "5", rc=2)
@@ -464,6 +497,12 @@ def test_weights_and_back(host: Fake) -> None:
         f"one: weight cgroup#{host.cgroup('/a')} 300",
         f"own: weight cgroup#{host.cgroup('/o dd')} 50",
     ]
+    (host.root / "saved").write_text(text)
+    assert host.json("set-weight", "--from", str(host.root / "saved")) == (
+        host.json("groups", "--weights")
+    )
+    (host.root / "saved").write_text("1 weights\n")
+    assert host.json("set-weight", "--from", str(host.root / "saved")) == []
 
 
 def test_many_weights_and_back(fake: Fake) -> None:
@@ -497,6 +536,12 @@ def test_restore_of_what_is_gone(host: Fake) -> None:
     assert "line 3 of -" in said
     assert "line 5 of -" in said
     assert host.sent == [f"one: weight cgroup#{host.cgroup('/a')} 7"]
+    assert host.run("set-weight", "--from", "-", "--json", rc=3, stdin=text) == said
+    (row,) = json.loads(host.printed)["weights"]
+    assert row == {"pool": "sda", "device": None, "group": "cgroup:/a", "weight": 7, **NO_BOUNDS}
+    text = "1 weights\npool=nope group=root weight=5\n"
+    host.run("set-weight", "--from", "-", "--json", rc=3, stdin=text)
+    assert host.printed == ""
 
 
 @pytest.mark.parametrize(
@@ -753,6 +798,11 @@ def test_json_is_documented(host: Fake) -> None:
         lambda: host.json("get-max", "a"),
         lambda: host.json("get-min", "a"),
         lambda: host.json("get-latency", "a"),
+        lambda: host.json("set-weight", "a", "7"),
+        lambda: host.json("set-max", "a", "rbps=7"),
+        lambda: host.json("set-min", "a", "rbps=7"),
+        lambda: host.json("set-latency", "a", "7ms"),
+        lambda: host.json("remove", "one"),
         lambda: host.json("stat"),
         lambda: host.json("top", "--batch", "--interval", "0.1", "--count", "1"),
         lambda: host.json("explain", "a", "--interval", "0.1"),

@@ -46,6 +46,14 @@ def test_set_latency(host: Fake) -> None:
     assert host.sent == ["byuid: latency-target uid:0 1500"]
 
 
+def test_set_latency_json(targeted: Fake) -> None:
+    """As get-latency has it."""
+    rows = targeted.json("set-latency", "a", "2ms")
+    assert [row["latency_us"] for row in rows] == [2000, None]
+    assert rows == targeted.json("get-latency", "a")
+    assert targeted.run("set-latency", "a", "2ms") == ""
+
+
 @pytest.mark.parametrize(
     ("args", "rc", "says"),
     [

@@ -98,6 +98,31 @@ def test_two_groups(ioband: Guest, disk: str, weights: tuple[int, int]) -> None:
     assert_shares(got, dict(zip(("/a", "/b"), weights, strict=True)), 65536)
 
 
+# Streams by the groups that they belong to, of one task in the first and two in the second;
+# a process's number, where that is what counts, is not known before.
+SORTED: dict[str, list[dict[str, object]]] = {
+    "uid": [{"uid": 1000}, {"uid": 1001}, {"uid": 1001}],
+    "gid": [{"gid": 1000}, {"gid": 1001}, {"gid": 1001}],
+    "pid": [{}, {"numjobs": 2}],
+    "pgrp": [{}, {"numjobs": 2}],
+}
+
+
+@pytest.mark.parametrize("mode", SORTED)
+def test_modes_that_sort_by_task(ioband: Guest, mode: str) -> None:
+    guest = ioband
+    jobs = {f"job{number}": options for number, options in enumerate(SORTED[mode])}
+    with DISKS["slots"](guest) as below, Ioband(guest, "d", below, mode=mode) as device:
+        guest.run(f"chmod 666 $(readlink -f {device.path})")
+        streams = [stream(name, device.path, None, **options) for name, options in jobs.items()]
+        with running(guest, *streams) as load:
+            numbers = [options.get(mode, load.pids[name]) for name, options in jobs.items()]
+            first, second = (f"{mode}:{number}" for number in numbers[:2])
+            device.set_weight(first, 300)
+            got = service(device)
+    assert_shares(got, {first: 3, second: 1}, 65536)
+
+
 MIXED = "4k/30:16k/30:64k/20:256k/15:1m/5"
 LOADS = {
     "writes": ({"rw": "randwrite"}, {"rw": "randwrite"}),

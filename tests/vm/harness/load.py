@@ -213,7 +213,8 @@ class Load:
 
     def start(self) -> "Load":
         """Start all processes, and wait until each of them does I/O."""
-        self.guest.run(["mkdir", self._directory])
+        # A stream may be another user's, and leaves a file there.
+        self.guest.run(["mkdir", "-m", "777", self._directory])
         for stream in self.streams:
             directory = stream.cgroup.directory if stream.cgroup else None
             self._jobs.append(
@@ -234,6 +235,12 @@ class Load:
         if job.poll():
             job.wait()
         return self.guest.exists(f"{self._directory}/{stream.name}.prerun.txt")
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The first process of each stream, which leads a process group, by the stream's name."""
+        names = (stream.name for stream in self.streams)
+        return {name: job.pid for name, job in zip(names, self._jobs, strict=True)}
 
     def pause(self) -> None:
         """Stop all processes; what they have in flight completes."""

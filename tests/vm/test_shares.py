@@ -98,6 +98,20 @@ def test_two_groups(ioband: Guest, disk: str, weights: tuple[int, int]) -> None:
     assert_shares(got, dict(zip(("/a", "/b"), weights, strict=True)), 65536)
 
 
+@pytest.mark.guest(icount=True, cgroup="v1")
+def test_cgroups_of_version_1(ioband: Guest) -> None:
+    guest = ioband
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "d", below) as device,
+        cgroups(guest, "a", "b") as group,
+    ):
+        device.set_weight("cgroup:/a", 300)
+        with running(guest, *(stream(path, device.path, group[path]) for path in "ab")):
+            got = service(device)
+    assert_shares(got, {"/a": 3, "/b": 1}, 65536)
+
+
 # Streams by the groups that they belong to, of one task in the first and two in the second;
 # a process's number, where that is what counts, is not known before.
 SORTED: dict[str, list[dict[str, object]]] = {

@@ -168,6 +168,23 @@ def test_loads(ioband: Guest, load: str, measure: str) -> None:
     assert_shares(got, {"/a": 3, "/b": 1}, quantum)
 
 
+@pytest.mark.parametrize("rw", ["randread", "randwrite"])
+def test_mixed_sizes_for_long(ioband: Guest, rw: str) -> None:
+    """The tolerance is several of the largest I/Os: none is allowed for besides."""
+    guest = ioband
+    load = {"rw": rw, "bssplit": "4k/40:64k/40:512k/20", "iodepth": 64}
+    with (
+        DISKS["slots"](guest) as below,
+        Ioband(guest, "d", below) as device,
+        cgroups(guest, "a", "b") as group,
+    ):
+        device.set_weight(group["a"], 200)
+        with running(guest, *(stream(path, device.path, group[path], **load) for path in "ab")):
+            got = service(device, seconds=2 * WINDOW_S)
+    assert 0.02 * got["/b"] > 5 * (512 << 10)
+    assert_shares(got, {"/a": 2, "/b": 1}, 0)
+
+
 @pytest.mark.parametrize("sizes", [("64k", "64k"), ("4k", "512k")])
 def test_limit_above_what_the_device_takes(ioband: Guest, sizes: tuple[str, str]) -> None:
     """Tasks do not queue for the device's two requests, where weights do not count."""

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from harness.cgroup import Cgroup
@@ -10,6 +11,7 @@ from harness.devices import linear, mounted, null_blk
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import SEND, Amount, GroupStats, Ioband, group_name
 from harness.load import fio
+from harness.tracing import TRACING, traced
 from harness.waiting import wait_until
 
 MIB = 1 << 20
@@ -46,6 +48,39 @@ def test_group_comes_with_a_bio_and_goes_with_its_cgroup(ioband: Guest, disk: st
         with Cgroup(ioband, "a") as a:
             read(a, dev)
             assert dev.tree()["/a"].seq != group.seq, "another cgroup, though of the same name"
+
+
+# A sweep each second: the first that sees that a cgroup is gone retires its group, and the
+# next frees it at the latest.  The rest is for a grace period, and for timers' ticks.
+FREED_S = 2 + 0.1
+LIFE = re.compile(r"([\d.]+): (?:cgroup_rmdir: .* path=(\S+)|ioband_group_free: .*?group=(\d+))")
+
+
+@pytest.mark.guest(icount=True)
+def test_groups_are_freed_within_two_seconds(ioband: Guest, disk: str) -> None:
+    """Wherever between two sweeps their cgroups go; how busy the host is does not matter."""
+    with (
+        Ioband(ioband, "d0", disk) as dev,
+        ExitStack() as stack,
+        traced(ioband, "cgroup/cgroup_rmdir", "ioband/ioband_group_free"),
+    ):
+        cgroups = [stack.enter_context(Cgroup(ioband, f"c{number}")) for number in range(10)]
+        for cgroup in cgroups:
+            read(cgroup, dev)
+        labels = {group.seq: label for label, group in dev.tree().items()}
+        removal = " ".join(cgroup.directory for cgroup in cgroups)
+        ioband.run(f"for d in {removal}; do rmdir $d; sleep 0.1; done; sleep {FREED_S}")
+        trace = ioband.read(f"{TRACING}/trace")
+    removed, freed = {}, {}
+    for match in LIFE.finditer(trace):
+        if match[2]:
+            removed[match[2]] = float(match[1])
+        else:
+            freed[labels[int(match[3])]] = float(match[1])
+    assert len(removed) == len(cgroups)
+    assert removed.keys() <= freed.keys(), "some are there still"
+    took = {label: freed[label] - at for label, at in removed.items()}
+    assert max(took.values()) < FREED_S, took
 
 
 def test_weight_before_the_first_bio(ioband: Guest, disk: str) -> None:

@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from harness.cgroup import Cgroup
@@ -276,6 +276,60 @@ def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
             rival.kill()
             rival.wait(check=False)
         assert dev.info().held == (0, 0)
+
+
+@contextmanager
+def no_periodic_writeback(guest: Guest) -> Iterator[None]:
+    """What is dirtied stays so until somebody syncs; as a rule a little goes after 5 s."""
+    path = "/proc/sys/vm/dirty_writeback_centisecs"
+    usual = guest.read(path)
+    guest.write(path, "360000")
+    try:
+        yield
+    finally:
+        if guest.alive:
+            guest.write(path, usual)
+
+
+# Writes every other block of a file: no two of them make one bio.
+DIRTY = """
+import os, sys
+file = os.open(sys.argv[1], os.O_WRONLY)
+for number in range(int(sys.argv[2])):
+    os.pwrite(file, os.urandom(4096), number * 8192)
+"""
+HELD_IOS_MAX = 1024
+
+
+@pytest.mark.data
+def test_writeback_does_not_wait_for_a_group_that_holds_too_much(ioband: Guest) -> None:
+    """Flushers go on past what may be held of a group, for it and for others."""
+    with (
+        no_periodic_writeback(ioband),
+        null_blk(ioband, memory_backed=1, irqmode=2, completion_nsec=1_000_000) as disk,
+        Ioband(ioband, "d0", disk, depth=1) as dev,
+        mounted(ioband, dev.path) as point,
+        Cgroup(ioband, "a", controllers="+io +memory") as a,
+        Cgroup(ioband, "b", controllers="+io +memory") as b,
+        Cgroup(ioband, "other") as other,
+    ):
+        blocks, files = {a: 2500, b: 20}, [f"{point}/a", f"{point}/b"]
+        for (cgroup, count), file in zip(blocks.items(), files, strict=True):
+            cgroup.run(f"head -c {count * 8192} /dev/urandom >{file} && sync {file}")
+            cgroup.run(["/usr/bin/python3", "-S", "-c", DIRTY, file, count])
+            dev.set_weight(cgroup, 1)  # next to nothing goes beside the rival
+        before = ioband.run(["sha1sum", *files]).out
+        dev.set_weight(other, 10000)
+        rival = ioband.start(readers(other, dev, 0, 1, 4), cgroup=other.directory)
+        wait_until(ioband, lambda: "/other" in dev.io(), "the rival reads")
+        flush = ioband.start(["sync"])
+        wait_until(ioband, lambda: held(dev, "/b").ios > 0, "the one's bios are held")
+        wait_until(ioband, lambda: held(dev, "/a").ios > HELD_IOS_MAX, "more than a task may have")
+        rival.kill()
+        rival.wait(check=False)
+        flush.wait()
+        ioband.run("echo 3 >/proc/sys/vm/drop_caches")
+        assert ioband.run(["sha1sum", *files]).out == before
 
 
 def held(dev: Ioband, label: str) -> Amount:

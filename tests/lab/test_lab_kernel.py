@@ -34,7 +34,7 @@ def test_a_patch_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
         patch_tree(tmp_path, REPO / "tests/lab/kernel/tlb.patch")
 
 
-@pytest.mark.parametrize("module", ["faults", "raredisk"])
+@pytest.mark.parametrize("module", ["faults", "raredisk", "urgent"])
 def test_modules_of_tests_build_without_a_warning(module: str) -> None:
     build_module(get_kernel("newest"), REPO / "tests/vm" / module, strict=True)
     build_module(get_kernel("6.12"), REPO / "tests/vm" / module, ("W=1", "C=2"), strict=True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Suspend, reload, remove and kill while bios are held; what may be held is bounded."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,8 @@ from harness.devices import mounted, null_blk, sectors
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import Ioband
 from harness.load import FIO_INTERRUPTED, READ_NOWAIT
+from harness.module import REPO, build_module
+from harness.tracing import TRACING, traced
 from harness.waiting import wait_until
 
 # One I/O at a time, 100 ms each: what is held stays so for long.
@@ -448,3 +451,90 @@ def test_metadata_that_a_task_reads_is_not_held(ioband: Guest) -> None:
     assert metadata_held < metadata / 4
     assert data >= 64
     assert data_held > data / 2
+
+
+# How a bio of a task is marked, or how the task is (urgent.c), and whether it waits its turn: of
+# a group that owes nothing, and of one that owes more than what is only owed may add to.
+URGENCY = {
+    "read": (True, True),
+    "write": (True, True),
+    "read thread": (True, True),
+    "read meta": (False, True),
+    "read prio": (False, True),
+    "read killed": (False, True),
+    "write killed": (False, True),
+    "read thread meta": (False, False),
+    "read thread prio": (False, False),
+    "write meta": (False, False),
+    "write prio": (False, False),
+    "read swap": (False, False),
+    "write swap": (False, False),
+    "read reclaim": (False, False),
+    "write reclaim": (False, False),
+    "read victim": (False, False),
+}
+OWED_MIB = 56  # of 64 that a group may owe; past 32 it owes much
+
+
+@pytest.fixture
+def urgent(ioband: Guest) -> Iterator[str]:
+    """What makes bios that look urgent (urgent.c)."""
+    (module,) = build_module(ioband.kernel, REPO / "tests/vm/urgent")
+    ioband.insmod(module)
+    ioband.run(["udevadm", "settle"])
+    yield "/dev/urgent"
+    if ioband.alive:
+        ioband.rmmod("urgent")
+
+
+KIB = {words: 8 + 4 * number for number, words in enumerate(URGENCY)}  # by which the trace tells
+
+
+@contextmanager
+def held_or_not(guest: Guest, seq: int) -> Iterator[dict[str, bool]]:
+    """Which of a group's bios of those sizes are held, filled in when all have come."""
+    seen: dict[str, bool] = {}
+
+    def all_came() -> bool:
+        trace = guest.read(f"{TRACING}/trace")
+        for event, held in (("charge", False), ("hold", True)):
+            came = re.findall(rf"ioband_{event}: .* bytes=(\d+)", trace)
+            seen.update((words, held) for words in KIB if str(KIB[words] << 10) in came)
+        return seen.keys() == KIB.keys()
+
+    events = [f"ioband/ioband_{event}" for event in ("hold", "charge")]
+    with traced(guest, *events):
+        for event in events:
+            guest.write(f"{TRACING}/events/{event}/filter", f"seq == {seq}")
+        yield seen
+        wait_until(guest, all_came, "all are held, or go")
+
+
+def test_what_waits_its_turn_and_what_does_not(ioband: Guest, urgent: str) -> None:
+    """Each of the marks and states that count, alone."""
+    guest = ioband
+    with (
+        two_devices(guest) as (device, other),
+        two_groups(guest) as groups,
+        Cgroup(guest, "c") as c,
+    ):
+        load = {"iodepth": 256, "time_based": 1, "runtime": 600}
+        rivals = [start_fio(group, other.path, **load) for group in groups]
+        wait_until_held(device, 400)
+        # The group is to be there, and its counters.
+        c.run(["dd", f"if={device.path}", "of=/dev/null", "count=1", "iflag=direct"])
+        seq = device.tree()["/c"].seq
+        submit = [f"sh -c 'echo {device.path} {KIB[each]} {each} >{urgent}'" for each in URGENCY]
+        with held_or_not(guest, seq) as first:
+            codes = c.run("\n".join(f"{one}; echo $?" for one in submit)).out.split()
+        c.run(f"for n in {{1..{OWED_MIB}}}; do echo {device.path} 1024 write meta >{urgent}; done")
+        with held_or_not(guest, seq) as then:
+            jobs = [c.start(submit[0])]
+            # A group owes something as long as it has something to do.
+            wait_until(guest, lambda: device.io()["/c"].held.ios == 1, "one waits")
+            jobs.append(c.start("\n".join(f"{one} &" for one in submit[1:]) + "\nwait"))
+        end(*rivals)
+        for job in jobs:
+            job.wait()
+    assert codes == ["137" if "killed" in words else "0" for words in URGENCY]
+    assert {words: (first[words], then[words]) for words in URGENCY} == URGENCY

@@ -19,7 +19,7 @@ import pytest
 from harness.cache import progress
 from harness.detectors import leaks, lockdep_is_off
 from harness.guest import Guest, GuestError
-from harness.kernel_log import complaints
+from harness.kernel_log import new_complaints
 from harness.kernels import SUITES, get_kernel, own_kernel_name
 from harness.leftovers import clean
 from harness.machine import UnsupportedError
@@ -109,8 +109,7 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
         machines.drop(machine)
         return
     left = clean(machine)
-    machine.dmesg()
-    bad = complaints(machine.said, machine.expected)
+    bad = new_complaints(machine)
     failed = request.node.stash.get(FAILED, False)
     # What a test that failed has on disks would be there for the next.
     on_disks = failed and machine.got_disks

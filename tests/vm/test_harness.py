@@ -8,6 +8,7 @@ import pytest
 from harness.cgroup import Cgroup
 from harness.devices import DmDevice, VolumeGroup, linear, mounted, null_blk, ramdisks, scsi_debug
 from harness.guest import CommandError, Guest, GuestDied, GuestTimeout
+from harness.kernel_log import new_complaints
 from harness.leftovers import clean
 from harness.load import Load, Stream, fio
 from harness.machines import Machines
@@ -71,6 +72,20 @@ def test_leftovers_are_found_and_cleaned(guest: Guest) -> None:
     for text in ("mount /run/mnt", "dm device left", "cgroup /sys/fs/cgroup/x/y"):
         assert text in found
     assert clean(guest) == []
+
+
+def test_a_warning_is_complained_of_unless_it_is_expected(guest: Guest) -> None:
+    """By what judges every test at its end, whether the test has read the log or not."""
+    text = "WARNING: CPU: 0 PID: 1 at x"
+    for _ in range(2):
+        guest.write("/dev/kmsg", f"{text}\n")
+        said = new_complaints(guest)
+    assert len(said) == 2
+    assert all(line.endswith(f"] {text}") for line in said)
+    guest.expect_dmesg("PID: 2 at x")
+    assert new_complaints(guest) == said
+    guest.expect_dmesg("PID: 1 at x")
+    assert new_complaints(guest) == []
 
 
 @pytest.mark.guest(icount=True)

@@ -4,6 +4,8 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from .guest import Guest
+
 BAD = re.compile(
     r"WARNING: |BUG: |BUG\b.*at |BUG \S+ \(|Oops|general protection|Call Trace|refcount_t|"
     r"INFO: .*(locking|blocked for more than|lock held|stall|non-static key)|"
@@ -27,3 +29,9 @@ def complaints(lines: Iterable[str], expected: Sequence[str] = ()) -> list[str]:
         and not HARMLESS.search(line)
         and not any(re.search(pattern, line) for pattern in expected)
     ]
+
+
+def new_complaints(guest: Guest) -> list[str]:
+    """What a guest's kernel complains of in all that it said since that was judged."""
+    guest.dmesg()
+    return complaints(guest.said, guest.expected)

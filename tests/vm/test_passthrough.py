@@ -23,7 +23,7 @@ from harness.devices import (
     sectors,
 )
 from harness.guest import SHARE, CommandError, Guest, Job
-from harness.ioband import Ioband, table_line
+from harness.ioband import Ioband, group_name, table_line
 from harness.load import READ_NOWAIT, fio
 from harness.module import REPO, build_module
 from harness.tracing import TRACING, traced
@@ -331,6 +331,11 @@ def test_what_a_file_system_discards(ioband: Guest) -> None:
         assert done["root"].inflight == 0
 
 
+def histograms(device: Ioband) -> dict[str, dict[str, tuple[int, ...]]]:
+    """Those of the groups that have some, by name."""
+    return {group.name: group.histograms for group in device.latency()}
+
+
 @pytest.mark.data
 @pytest.mark.all_kernels
 @pytest.mark.parametrize(
@@ -356,6 +361,9 @@ def test_held_without_data(
         Cgroup(guest, "a") as a,
         Cgroup(guest, "b") as b,
     ):
+        name = group_name(a)
+        a.run(["dd", f"if={top.path}", "of=/dev/null", "count=1", "iflag=direct"])
+        wait_until(guest, lambda: name in histograms(top), "it has histograms")
         load = start_load(b, busy.path, iodepth=8)
         wait_until(guest, lambda: "/b" in top.io(), "the rival reads")
         where = f"-o {at * SECTOR} -l {times * count * SECTOR} -p {count * SECTOR}"
@@ -363,7 +371,9 @@ def test_held_without_data(
         load.kill()
         load.wait(check=False)
         done, below = (getattr(each.io()["/a"], way) for each in (top, low))
+        counted = [sum(histograms(top)[name][f"{way}.{what}"]) for what in ("wait", "service")]
         assert top.info().held == (0, 0)
+    assert counted == [done.held, done.ios]
     assert done.ios == below.ios == times
     assert done.bytes == below.bytes == times * count * SECTOR
     assert done.held > times / 2

@@ -297,13 +297,19 @@ def discarded(guest: Guest, device: str) -> int:
 @pytest.mark.data
 @pytest.mark.all_kernels
 def test_what_a_file_system_discards(ioband: Guest) -> None:
-    """Of files that are deleted, when the journal is written: by a thread, for nobody."""
+    """Of files that are deleted, when the journal is written: by a thread, for nobody.
+
+    A rival has the device then, so that they are held.
+    """
     guest = ioband
     files = "for file in kept gone; do dd if=/dev/urandom of=$file bs=1M count=8 conv=fsync; done"
     with (
         null_blk(guest, size_mib=128, memory_backed=1, discard=1) as disk,
-        Ioband(guest, "i", disk) as device,
+        null_blk(guest, "nullb1", size_mib=64, **SLOW) as other,
+        Ioband(guest, "i", disk, depth=1) as device,
+        Ioband(guest, "busy", other) as busy,
         Cgroup(guest, "a") as group,
+        Cgroup(guest, "b") as rival,
     ):
         with mounted(guest, device.path, options="discard") as point:
             group.run(files, cwd=point)
@@ -312,6 +318,8 @@ def test_what_a_file_system_discards(ioband: Guest) -> None:
             at = block * int(guest.run(["stat", "-f", "-c", "%S", point]).out) // SECTOR
             assert any(read_sectors(guest, disk, 64, at))
             before = device.io()["root"].discard
+            load = start_load(rival, busy.path, iodepth=8)
+            wait_until(guest, lambda: "/b" in device.io(), "the rival reads")
             group.run(["rm", f"{point}/gone"])
             group.run(["sync"])
             wait_until(
@@ -320,12 +328,15 @@ def test_what_a_file_system_discards(ioband: Guest) -> None:
                 "what was deleted is discarded",
                 60,
             )
+            load.kill()
+            load.wait(check=False)
             guest.run("echo 3 >/proc/sys/vm/drop_caches")
             assert guest.run(["sha1sum", f"{point}/kept"]).out == kept
         assert not any(read_sectors(guest, disk, 64, at))
         guest.run(["fsck.ext4", "-fn", device.path])
         done = device.io()
         assert done["/a"].discard.ios == 0
+        assert done["root"].discard.held > before.held
         amounts = {done["root"].discard.bytes, *(discarded(guest, d) for d in (disk, device.path))}
         assert len(amounts) == 1, "what arrived is not what was counted"
         assert done["root"].inflight == 0

@@ -11,6 +11,7 @@ from harness.devices import null_blk
 from harness.guest import Guest
 from harness.ioband import SEND, Ioband
 from harness.load import Load, Stream
+from harness.tracing import charged, traced
 
 SWAP_MIB = 256
 COUNTERS_BYTES = 1632  # of a group, with histograms, on two CPUs
@@ -72,7 +73,7 @@ def competing(guest: Guest) -> Iterator[None]:
 
 @pytest.mark.data
 def test_a_group_swaps_while_another_competes(ioband: Guest) -> None:
-    """Its swap writes are never held, its other bios are: it competes."""
+    """Its swap writes are never held, its other bios are: it competes, and is charged for all."""
     guest = ioband
     with (
         swap(guest) as device,
@@ -80,11 +81,16 @@ def test_a_group_swaps_while_another_competes(ioband: Guest) -> None:
         competing(guest),
     ):
         small.set("memory.max", "24M")
+        device.set_weight(small, 100)  # so that it is there, and has a number
         before = swapped_out_mib(guest)
-        touch(small, 72, 72)
-        out = swapped_out_mib(guest) - before
+        with traced(guest, "ioband/ioband_charge", only=f"seq == {device.tree()['/small'].seq}"):
+            touch(small, 72, 72)
+            out = swapped_out_mib(guest) - before
+            charge = charged(guest)
         io = device.io()["/small"]
     assert out >= 48
+    # But for what goes while the rival is late, so that nobody competes.
+    assert charge == pytest.approx(io.bytes, rel=0.1)
     assert io.read.held > 100
     assert (io.write.held, io.write.bytes >> 20) == (0, pytest.approx(out, abs=4))
 

@@ -191,6 +191,52 @@ def test_those_that_were_given_something_leave_counters_to_the_rest(ioband: Gues
     assert sum(label.startswith("uid:5") for label in io) == 200
 
 
+# Reads all pages of statistics so many times; says when it began, when it ended, and how many
+# lines there were.
+LOOK = (
+    SEND
+    + """
+import sys, time
+path, times = sys.argv[1], int(sys.argv[2])
+began, lines = time.time(), 0
+for _ in range(times):
+    cursor = ""
+    while cursor != "end":
+        *page, last = send(path, f"stats {cursor}".strip()).splitlines()
+        cursor = last.removeprefix("next ")
+        lines += len(page) - 1
+print(began * 1000, time.time() * 1000, lines)
+"""
+)
+
+
+@pytest.mark.guest(icount=True)
+def test_looking_at_many_groups_stops_nobody(ioband: Guest) -> None:
+    """Who reads meanwhile waits for the disk, and next to never for the processor."""
+    guest = ioband
+    count, times = 2000, 40
+    with (
+        null_blk(guest, irqmode=2, completion_nsec=200_000) as disk,
+        Ioband(guest, "d", disk, mode="uid") as device,
+        Cgroup(guest, "many") as many,
+    ):
+        as_users(many, device, 10000, count)
+        load = Load(guest, [Stream("r", device.path, bs="4k", iodepth=1)]).start()
+        guest.sleep(0.5)
+        start_ms = guest.now_ms()
+        guest.sleep(1)
+        end_ms = guest.now_ms()
+        script = ["/usr/bin/python3", "-S", "-c", LOOK, device.path, str(times)]
+        began_ms, ended_ms, lines = map(float, guest.run(script, timeout=300).out.split())
+        measured = load.stop()
+    alone = measured.window(start_ms, end_ms)["r"].iops
+    beside = measured.window(began_ms, ended_ms)["r"].iops
+    print(f"{alone:.0f} IOPS, {beside:.0f} in {ended_ms - began_ms:.0f} ms of looking")
+    assert lines >= times * count
+    assert ended_ms - began_ms > 400
+    assert beside > 0.9 * alone
+
+
 # Makes so many cgroups and reads a page in each of them.
 IN_CGROUPS = """
 import mmap, os, sys

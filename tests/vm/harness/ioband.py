@@ -21,16 +21,19 @@ VERSION = "1"
 DIRECTIONS = ("read", "write", "discard")
 RATES = ("rbps", "wbps", "riops", "wiops")
 # For scripts in a guest that send many messages, for each of which dmsetup would take long.
+# send() returns the answer.
 SEND = """
 import fcntl, os, struct
 CONTROL, DM_TARGET_MSG, HEAD = os.open("/dev/mapper/control", os.O_RDWR), 0xc138fd0e, 312
 
 def send(path, text):
-    data = bytearray(4096)
+    data = bytearray(16384)
     name = os.path.basename(path).encode()
     struct.pack_into("=10IQ128s", data, 0, 4, 0, 0, len(data), HEAD, 0, 0, 0, 0, 0, 0, name)
     data[HEAD + 8 : HEAD + 8 + len(text)] = text.encode()
     fcntl.ioctl(CONTROL, DM_TARGET_MSG, data)
+    (start,) = struct.unpack_from("=I", data, 16)
+    return data[start : data.index(0, start)].decode()
 """
 
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.devices import linear, mounted, null_blk
+from harness.devices import mounted, null_blk
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import SEND, Amount, GroupStats, Ioband, group_name
 from harness.load import fio
@@ -240,44 +240,6 @@ def test_killing_its_tasks_wins_no_share(ioband: Guest) -> None:
     assert got["/low"] / sum(got.values()) < 0.2
 
 
-@pytest.mark.data
-@pytest.mark.brisk
-@pytest.mark.guest(parallel=True)
-def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
-    """Its task dies, the cgroup goes at once, and what it wrote arrives."""
-    with (
-        null_blk(ioband, memory_backed=1, mbps=8) as disk,
-        linear(ioband, "below", disk) as below,
-        Ioband(ioband, "d0", below.path, depth=2) as dev,
-        Cgroup(ioband, "other") as other,
-    ):
-        with (
-            mounted(ioband, dev.path) as point,
-            Cgroup(ioband, "a", controllers="+io +memory") as a,
-        ):
-            a.run(["dd", "if=/dev/urandom", f"of={point}/file", "bs=1M", "count=32", "conv=fsync"])
-            # Here and there, or large bios would be gone too soon.
-            job = {"rw": "randwrite", "bs": "16k", "size": "32m", "io_size": "16m", "direct": 0}
-            fio(ioband, a, filename=f"{point}/file", overwrite=1, fallocate="none", **job)
-            before = ioband.run(["sha1sum", f"{point}/file"]).out.split()[0]
-            rival = ioband.start(readers(other, dev, 0, 1, 4), cgroup=other.directory)
-            wait_until(ioband, lambda: "/other" in dev.io(), "the rival reads")
-            below.suspend(noflush=True)  # so that bios are held however slow their submitters are
-            flush = ioband.start(["sync", "-f", f"{point}/file"])
-            wait_until(ioband, lambda: held(dev, "/a").ios > 200, "bios are held")
-            seq = dev.tree()["/a"].seq
-            a.remove()
-            assert any(io.held.ios for io in dev.stats() if io.seq == seq), "nothing was held"
-            below.resume()
-            flush.wait()
-            wait_until(ioband, lambda: seq not in {g.seq for g in dev.groups()}, "the group goes")
-            ioband.run("echo 3 >/proc/sys/vm/drop_caches")
-            assert ioband.run(["sha1sum", f"{point}/file"]).out.split()[0] == before
-            rival.kill()
-            rival.wait(check=False)
-        assert dev.info().held == (0, 0)
-
-
 @contextmanager
 def no_periodic_writeback(guest: Guest) -> Iterator[None]:
     """What is dirtied stays so until somebody syncs; as a rule a little goes after 5 s."""
@@ -289,6 +251,44 @@ def no_periodic_writeback(guest: Guest) -> Iterator[None]:
     finally:
         if guest.alive:
             guest.write(path, usual)
+
+
+@pytest.mark.data
+@pytest.mark.brisk
+@pytest.mark.guest(parallel=True)
+def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
+    """Its task dies, the cgroup goes at once, and what it wrote arrives."""
+    with (
+        no_periodic_writeback(ioband),
+        null_blk(ioband, memory_backed=1, mbps=8) as disk,
+        Ioband(ioband, "d0", disk, depth=1) as dev,
+        Cgroup(ioband, "other") as other,
+    ):
+        with (
+            mounted(ioband, dev.path) as point,
+            Cgroup(ioband, "a", controllers="+io +memory") as a,
+        ):
+            a.run(["dd", "if=/dev/urandom", f"of={point}/file", "bs=1M", "count=32", "conv=fsync"])
+            # Here and there, or large bios would be gone too soon.
+            job = {"rw": "randwrite", "bs": "16k", "size": "32m", "io_size": "16m", "direct": 0}
+            fio(ioband, a, filename=f"{point}/file", overwrite=1, fallocate="none", **job)
+            before = ioband.run(["sha1sum", f"{point}/file"]).out.split()[0]
+            dev.set_weight(a, 1)  # next to nothing goes beside the rival
+            dev.set_weight(other, 10000)
+            rival = ioband.start(readers(other, dev, 0, 1, 4), cgroup=other.directory)
+            wait_until(ioband, lambda: "/other" in dev.io(), "the rival reads")
+            flush = ioband.start(["sync", "-f", f"{point}/file"])
+            wait_until(ioband, lambda: held(dev, "/a").ios > 200, "bios are held")
+            seq = dev.tree()["/a"].seq
+            a.remove()
+            assert any(io.held.ios for io in dev.stats() if io.seq == seq), "nothing was held"
+            rival.kill()
+            rival.wait(check=False)
+            flush.wait()
+            wait_until(ioband, lambda: seq not in {g.seq for g in dev.groups()}, "the group goes")
+            ioband.run("echo 3 >/proc/sys/vm/drop_caches")
+            assert ioband.run(["sha1sum", f"{point}/file"]).out.split()[0] == before
+        assert dev.info().held == (0, 0)
 
 
 # Writes every other block of a file: no two of them make one bio.

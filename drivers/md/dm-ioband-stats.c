@@ -23,8 +23,9 @@
  * pool may have 3584 and one cgroup of it, with all below, 3136; a second one beside it
  * comes to 392, a third to 49.
  *
- * A group has counters only if the one above has, and loses them before it.  So who is
- * refused shares those of the group just above, and its weight and maximum.
+ * A group gets counters only if the one above has some, and while it lives loses them
+ * before it.  So who is refused shares those of the nearest group above that has some, its
+ * weight and its maximum, and none with a maximum is passed over.
  */
 #include "dm-ioband.h"
 
@@ -121,10 +122,17 @@ static struct ioband_group *first_without(struct ioband_group *group)
 	return group;
 }
 
-/* What is above a group is counted as it is, if it is for the group's sake. */
+/*
+ * What the counters of one above a group are counted as: they are for the sake of all on the
+ * way.  One of those may have a maximum, and no bios of its own.
+ */
 static enum ioband_stats_kind kind_for(struct ioband_group *above, struct ioband_group *group)
 {
-	return max(kind_of(above), kind_of(group));
+	enum ioband_stats_kind kind = kind_of(above);
+
+	for (; group != above; group = group->parent)
+		kind = max(kind, kind_of(group));
+	return kind;
 }
 
 /*

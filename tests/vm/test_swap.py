@@ -271,7 +271,9 @@ def test_who_makes_many_cgroups_leaves_counters_to_others(ioband: Guest) -> None
         before = device.io()
         late, wished = (Cgroup(guest, f"many/c{count - back}") for back in (2, 1))
         device.set_weight(wished, 500)
-        for group in (new, late, wished):
+        below = Cgroup(guest, "many/deep/bound/below")
+        device.set_max(Cgroup(guest, "many/deep/bound"), riops=1000)
+        for group in (new, late, wished, below):
             group.run(["dd", f"if={device.path}", "of=/dev/null", "count=1", "iflag=direct"])
         io = device.io()
         many.remove_below()
@@ -283,3 +285,4 @@ def test_who_makes_many_cgroups_leaves_counters_to_others(ioband: Guest) -> None
     assert before["/many"].ios == count - len(counted), "the last of them are not as itself"
     assert (io["/many"].ios, io["root"].ios) == (before["/many"].ios + 1, before["root"].ios)
     assert f"/{wished.path}" in io, "it was given a weight"
+    assert io["/many/deep/bound"].ios == 1, "its maximum does not hold for what is below it"

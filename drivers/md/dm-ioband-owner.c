@@ -52,7 +52,8 @@ void ioband_owner_ask(struct bio *bio)
 /*
  * May the task be made to wait before the bio: it discards or zeroes, for itself, and waits
  * for all of that in the end.  Nothing else would: the block layer makes such bios by the
- * thousand.  Of what it writes back others may wait for, in locks that it holds.
+ * thousand.  For what it writes back others may wait, in locks that it holds.  (Zeroes are
+ * not known where the kernel has a huge page of them for good: only some own builds do.)
  */
 static bool task_may_wait(struct bio *bio)
 {

@@ -221,6 +221,8 @@ static void account_held(struct ioband_group *group, int ios, s64 bytes)
 
 	WRITE_ONCE(group->held_ios, group->held_ios + ios);
 	WRITE_ONCE(group->held_bytes, group->held_bytes + bytes);
+	if (ios < 0)
+		WRITE_ONCE(group->released_ios, group->released_ios - ios);
 	group->pool->held_ios += ios;
 	group->pool->held_bytes += bytes;
 	if (was_full && !group_is_full(group))
@@ -884,13 +886,31 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 	return DM_MAPIO_REMAPPED;
 }
 
+/*
+ * Wait until there is room, or as many have gone as were there: others, who need not wait,
+ * may keep the group full for as long as they like.
+ */
+static void wait_in_line(const struct ioband_target *target, struct ioband_group *group)
+{
+	const u32 since = READ_ONCE(group->released_ios);
+	const u32 ahead = READ_ONCE(group->held_ios);
+	long left;
+
+	/* Looked at now and then: nobody is woken for each bio that goes. */
+	do {
+		left = wait_event_killable_timeout(group->room, !group_is_full(group) ||
+						   READ_ONCE(target->suspended),
+						   DIV_ROUND_UP(HZ, 10));
+	} while (!left && READ_ONCE(group->released_ios) - since < ahead);
+}
+
 /**
  * ioband_queue_make_room() - have the task wait before its bio arrives
  * @target: the bio's
  * @bio: one that the task submits for itself; it is not known to the pool yet
  *
- * As long as its group holds as much as it may.  The bio itself keeps the device from
- * being suspended, and the target from going.
+ * As long as its group holds as much as it may.  The bio itself keeps the target from
+ * going.  What others wait for does not wait.
  *
  * Context: Process; may sleep.
  */
@@ -900,6 +920,8 @@ void ioband_queue_make_room(struct ioband_target *target, struct bio *bio)
 	struct ioband_stats *stats = NULL;
 	struct ioband_group *group;
 
+	if (urgency_of(bio) != IN_TURN)
+		return;
 	rcu_read_lock_sched();
 	group = find_group_of_bio(target, mode, bio, false);
 	/* Without counters it stands behind the one above. */
@@ -910,8 +932,10 @@ void ioband_queue_make_room(struct ioband_target *target, struct bio *bio)
 	if (stats)
 		ioband_stats_pin(stats);
 	rcu_read_unlock_sched();
-	if (stats)
-		wait_for_room(target, group, stats);
+	if (!stats)
+		return;
+	wait_in_line(target, group);
+	ioband_stats_unpin(stats);
 }
 
 /**

@@ -128,7 +128,8 @@ struct ioband_cpu_hist {
 
 /**
  * enum ioband_stats_kind - whose counters they are
- * @IOBAND_STATS_UNSET: of a group that had been given nothing when it got them
+ * @IOBAND_STATS_UNSET: of a group that has been given nothing, or of one for which those of
+ *	its kind were too many
  * @IOBAND_STATS_SET: of one that had a weight or a latency target of its own, or of one
  *	above such a group
  * @IOBAND_STATS_BOUND: likewise, a maximum or a minimum
@@ -255,12 +256,13 @@ struct ioband_bounds {
  * @seq: its number in messages
  * @children: groups below
  * @nr_stats: counters that it and all groups below have, by &ioband_stats.kind
- * @stats: counters and histograms; NULL while idle for long.  Under RCU.
+ * @stats: counters and histograms; NULL while it is idle for long, and all below it.  Under RCU.
  * @retired: @stats that bios in flight may still use
  * @totals: what retired counters had counted; NULL until then
  * @bounds: its maximum, minimum and latency target; NULL: none of them
  * @held_ios: bios that wait, in all its streams
- * @held_bytes: their bytes
+ * @released_ios: how many have waited, and do not any more; wraps
+ * @held_bytes: of those that wait
  * @room: tasks that wait until the group holds less
  * @active: place among the pool's active groups, while active
  * @seen_ios: what had completed at the last tick
@@ -290,6 +292,7 @@ struct ioband_group {
 	struct ioband_counters *totals;
 	struct ioband_bounds *bounds;
 	u32 held_ios;
+	u32 released_ios;
 	u64 held_bytes;
 	wait_queue_head_t room;
 	struct list_head active;

@@ -88,17 +88,16 @@ def clogged(guest: Guest, full: Cgroup, other: Cgroup, **options: object) -> Ite
     The rest of its bios goes to another disk at the end.
     """
     load = {"iodepth": 1200} | ENDLESS | options
-    with clogged_by(guest, other, lambda path: start_fio(full, path, **load)) as (top, job):
+    with clogged_by(guest, other, lambda path: start_fio(full, path, **load)) as (top, go_on):
         yield top
-        top.reload(top.line(), noflush=True)
-        end(job)
+        end(go_on())
 
 
 @contextmanager
 def clogged_by(
     guest: Guest, other: Cgroup, start: Callable[[str], Job]
-) -> Iterator[tuple[Ioband, Job]]:
-    """Likewise, by what is started on the device; a reload sends the rest elsewhere."""
+) -> Iterator[tuple[Ioband, Callable[[], Job]]]:
+    """Likewise, by what is started on the device; and what sends the rest elsewhere."""
     kind = {"memory_backed": 1, "discard": 1, "max_sectors": 2048}
     with (
         null_blk(guest, "nullb7", size_mib=256, **CRAWLING, **kind) as disk,
@@ -116,8 +115,13 @@ def clogged_by(
         while (now := top.info().held.ios) > held:
             held = now
             guest.sleep(1)
-        top.below = fast
-        yield top, job
+
+        def go_on() -> Job:
+            top.below = fast
+            top.reload(top.line(), noflush=True)
+            return job
+
+        yield top, go_on
         end(rival)
         assert top.info().held == (0, 0)
 
@@ -343,12 +347,11 @@ def test_who_discards_or_zeroes_waits(ioband: Guest, option: str) -> None:
     def start(path: str) -> Job:
         return full.start(f"blkdiscard --force {option} {path}")
 
-    with two_groups(guest) as (full, other), clogged_by(guest, other, start) as (top, job):
+    with two_groups(guest) as (full, other), clogged_by(guest, other, start) as (top, go_on):
         held = top.io()["/a"].held
         assert (1 << 20) < held.bytes < HELD_BYTES_MAX + (1 << 20)
         assert held.ios <= HELD_IOS_MAX
-        top.reload(top.line(), noflush=True)
-        job.wait()
+        go_on().wait()
         done = top.io()["/a"]
     assert (done.discard if not option else done.write).bytes == 256 << 20
 

@@ -32,6 +32,9 @@ from harness.waiting import wait_until
 SECTOR = 512
 # A millisecond for each I/O: with so much to wait for, bios are held.
 SLOW = {"irqmode": 2, "completion_nsec": 1_000_000}
+# Ten: what a rival has waiting, 64 of them, outlasts what the host may take from a guest.
+SLOWER = {"irqmode": 2, "completion_nsec": 10_000_000}
+RIVAL_DEPTH = 64
 
 
 def pattern(count: int, start: int = 0, mark: int = 1) -> bytes:
@@ -305,7 +308,7 @@ def test_what_a_file_system_discards(ioband: Guest) -> None:
     files = "for file in kept gone; do dd if=/dev/urandom of=$file bs=1M count=8 conv=fsync; done"
     with (
         null_blk(guest, size_mib=128, memory_backed=1, discard=1) as disk,
-        null_blk(guest, "nullb1", size_mib=64, **SLOW) as other,
+        null_blk(guest, "nullb1", size_mib=64, **SLOWER) as other,
         Ioband(guest, "i", disk, depth=1) as device,
         Ioband(guest, "busy", other) as busy,
         Cgroup(guest, "a") as group,
@@ -318,7 +321,7 @@ def test_what_a_file_system_discards(ioband: Guest) -> None:
             at = block * int(guest.run(["stat", "-f", "-c", "%S", point]).out) // SECTOR
             assert any(read_sectors(guest, disk, 64, at))
             before = device.io()["root"].discard
-            load = start_load(rival, busy.path, iodepth=8)
+            load = start_load(rival, busy.path, iodepth=RIVAL_DEPTH)
             wait_until(guest, lambda: "/b" in device.io(), "the rival reads")
             group.run(["rm", f"{point}/gone"])
             group.run(["sync"])
@@ -365,7 +368,7 @@ def test_held_without_data(
     disk = request.getfixturevalue(kind)
     at, count, times = 128, 64, 16
     with (
-        null_blk(guest, size_mib=64, **SLOW) as other,
+        null_blk(guest, size_mib=64, **SLOWER) as other,
         Ioband(guest, "low", disk, "below", offset=2048, length=8192) as low,
         Ioband(guest, "top", low.path, depth=1) as top,
         Ioband(guest, "busy", other) as busy,
@@ -375,7 +378,7 @@ def test_held_without_data(
         name = group_name(a)
         a.run(["dd", f"if={top.path}", "of=/dev/null", "count=1", "iflag=direct"])
         wait_until(guest, lambda: name in histograms(top), "it has histograms")
-        load = start_load(b, busy.path, iodepth=8)
+        load = start_load(b, busy.path, iodepth=RIVAL_DEPTH)
         wait_until(guest, lambda: "/b" in top.io(), "the rival reads")
         where = f"-o {at * SECTOR} -l {times * count * SECTOR} -p {count * SECTOR}"
         a.run(f"blkdiscard {option} {where} {top.path}")

@@ -151,23 +151,57 @@ static const char * const dir_names[IOBAND_NR_DIRS] = {
 	[IOBAND_DISCARD]	= "discard",
 };
 
+/* What a group has to do, in one direction or in all. */
+struct work {
+	struct ioband_held held;
+	u32 inflight;
+};
+
+static struct work work_of(const struct ioband_group *group, const struct ioband_sum *sum, int dir)
+{
+	struct work work = {
+		.held.ios = READ_ONCE(group->held[dir].ios),
+		.held.bytes = READ_ONCE(group->held[dir].bytes),
+	};
+
+	work.inflight = max(sum->inflight[dir] - (int)work.held.ios, 0);
+	return work;
+}
+
+static void line_add_work(struct page_writer *page, const char *dir, const struct work *work)
+{
+	const char *dot = *dir ? "." : "";
+
+	line_add(page, " %s%sheld=%u,%llu %s%sinflight=%u", dir, dot, work->held.ios,
+		 work->held.bytes, dir, dot, work->inflight);
+}
+
 static bool write_stats(struct page_writer *page, struct ioband_group *group)
 {
-	struct ioband_counters total[IOBAND_NR_DIRS];
-	const int inflight = ioband_stats_sum(group, total);
+	struct work work[IOBAND_NR_DIRS], all = {};
+	struct ioband_sum sum;
+	u64 ios = 0;
 	int dir;
 
-	if (!inflight && !total[IOBAND_READ].ios && !total[IOBAND_WRITE].ios &&
-	    !total[IOBAND_DISCARD].ios)
+	ioband_stats_sum(group, &sum);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		work[dir] = work_of(group, &sum, dir);
+		all.held.ios += work[dir].held.ios;
+		all.held.bytes += work[dir].held.bytes;
+		all.inflight += work[dir].inflight;
+		ios += sum.dir[dir].ios;
+	}
+	if (!all.inflight && !all.held.ios && !ios)
 		return true;
 	line_add(page, "%u ", group->seq);
 	line_add_name(page, group);
-	line_add(page, " held=%u,%llu inflight=%d", READ_ONCE(group->held_ios),
-		 READ_ONCE(group->held_bytes), max(inflight - (int)READ_ONCE(group->held_ios), 0));
+	line_add_work(page, "", &all);
 	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
-		line_add(page, " %s=%llu,%llu,%llu,%llu,%llu", dir_names[dir], total[dir].ios,
-			 total[dir].bytes, total[dir].held, total[dir].wait_ns,
-			 total[dir].service_ns);
+		line_add(page, " %s=%llu,%llu,%llu,%llu,%llu", dir_names[dir], sum.dir[dir].ios,
+			 sum.dir[dir].bytes, sum.dir[dir].held, sum.dir[dir].wait_ns,
+			 sum.dir[dir].service_ns);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		line_add_work(page, dir_names[dir], &work[dir]);
 	return line_end(page);
 }
 

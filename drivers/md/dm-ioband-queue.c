@@ -215,10 +215,14 @@ static u8 stream_ways(const struct ioband_stream *stream)
 	return ways;
 }
 
-static void account_held(struct ioband_group *group, int ios, s64 bytes)
+static void account_held(const struct ioband_io *io, int ios, s64 bytes)
 {
+	struct ioband_group *group = io->group;
+	struct ioband_held *held = &group->held[io->dir];
 	const bool was_full = group_is_full(group);
 
+	WRITE_ONCE(held->ios, held->ios + ios);
+	WRITE_ONCE(held->bytes, held->bytes + bytes);
 	WRITE_ONCE(group->held_ios, group->held_ios + ios);
 	WRITE_ONCE(group->held_bytes, group->held_bytes + bytes);
 	if (ios < 0)
@@ -287,7 +291,7 @@ static void make_due(struct ioband_io *io)
 /* A bio has been taken out of its stream. */
 static void unhold(struct ioband_io *io)
 {
-	account_held(io->group, -1, -(s64)io->bytes);
+	account_held(io, -1, -(s64)io->bytes);
 	if (io->task)
 		put_task_struct(io->task);
 }
@@ -584,7 +588,7 @@ static void hold(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	bio_clear_polled(bio);
 	io->task = current->flags & PF_KTHREAD ? NULL : get_task_struct(current);
 	bio_list_add(&io->stream->held[io->bill.way], bio);
-	account_held(group, 1, io->bytes);
+	account_held(io, 1, io->bytes);
 	trace_ioband_hold(io, bio);
 	ioband_queue_dispatch(group->pool, now_ns);
 }
@@ -641,8 +645,8 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	if (io->target->suspended)
 		return ioband_queue_gives_back(io->target) ? GIVEN_BACK : GO;
 	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group)) {
-		ioband_stats_pin_open(io->stats);	/* in place of the other pin */
-		ioband_stats_unpin(io->stats);
+		ioband_stats_pin_open(io->stats, io->dir);	/* in place of the other pin */
+		ioband_stats_unpin_io(io->stats, io->dir);
 		io->open = true;
 		return GO;
 	}
@@ -703,7 +707,7 @@ static struct ioband_group *find_group(struct ioband_io *io, enum ioband_mode mo
 	group = ioband_stats_ready(wanted);
 	io->group = group;
 	io->stats = rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
-	ioband_stats_pin(io->stats);
+	ioband_stats_pin_io(io->stats, io->dir);
 	return wanted == group ? NULL : wanted;
 }
 
@@ -735,7 +739,7 @@ static unsigned long lock_group(struct ioband_pool *pool, struct ioband_io *io, 
 			css_put(css);
 		if (likely(!wanting) || !may_wait || !ioband_stats_may_come(wanting, left))
 			return flags;
-		ioband_stats_unpin(io->stats);
+		ioband_stats_unpin_io(io->stats, io->dir);
 		spin_unlock_irqrestore(&pool->lock, flags);
 		left = ioband_stats_wait(pool, left);
 	}
@@ -758,7 +762,7 @@ static void wait_for_room(const struct ioband_target *target, struct ioband_grou
 static void turn_away(struct ioband_io *io, struct bio *bio, blk_status_t status)
 {
 	io->group = NULL;
-	ioband_stats_unpin(io->stats);
+	ioband_stats_unpin_io(io->stats, io->dir);
 	bio->bi_status = status;
 	bio_endio(bio);
 }
@@ -816,7 +820,7 @@ static bool pass_open(struct ioband_io *io, struct ioband_group *group)
 	stats = rcu_dereference_sched(group->stats);
 	if (unlikely(!stats))
 		return false;
-	ioband_stats_pin_open(stats);
+	ioband_stats_pin_open(stats, io->dir);
 	io->group = group;
 	io->stats = stats;
 	io->open = true;
@@ -1037,11 +1041,11 @@ void ioband_queue_done(struct ioband_io *io)
 
 	ioband_stats_completed(io, now_ns);
 	if (likely(io->open)) {
-		ioband_stats_unpin_open(io->stats);
+		ioband_stats_unpin_open(io->stats, io->dir);
 	} else {
 		if (io->shared)
 			complete_shared(io, &io->bill, now_ns);
-		ioband_stats_unpin(io->stats);
+		ioband_stats_unpin_io(io->stats, io->dir);
 	}
 	io->group = NULL;
 }

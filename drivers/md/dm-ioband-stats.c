@@ -9,7 +9,8 @@
  * not cost a page each on every CPU.
  *
  * ioband_cpu_stats.inflight and .open are also what pins a group: one is raised under RCU
- * when a bio finds the group, and lowered with the last access to it.  Once no new
+ * when a bio finds the group, and lowered with the last access to it; .users likewise for
+ * what is not a bio.  Once no new
  * bio can find the counters (they are unlinked and a grace period has passed),
  * the sum over all CPUs only falls, so if it reads as zero it is zero.
  *
@@ -466,19 +467,35 @@ u64 ioband_stats_released(struct ioband_io *io, u64 now_ns)
 	return wait_ns;
 }
 
-/* Bios that pin these counters; exact only once nobody can raise it. */
-static int stats_inflight(const struct ioband_stats *stats)
+/* Bios that are held or in flight, added to @inflight. */
+static void add_inflight(int inflight[IOBAND_NR_DIRS], const struct ioband_stats *stats)
 {
-	int cpu, sum = 0;
+	int cpu, dir;
 
 	for_each_possible_cpu(cpu) {
 		const struct ioband_cpu_stats *part = per_cpu_ptr(stats->cpu, cpu);
 
-		sum += READ_ONCE(part->inflight) + READ_ONCE(part->open);
+		for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+			inflight[dir] += READ_ONCE(part->inflight[dir]);
+			inflight[dir] += READ_ONCE(part->open[dir]);
+		}
 	}
+}
+
+/* What pins these counters; exact only once nobody can raise it. */
+static int stats_pins(const struct ioband_stats *stats)
+{
+	int inflight[IOBAND_NR_DIRS] = {};
+	int cpu, dir, pins = 0;
+
+	add_inflight(inflight, stats);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		pins += inflight[dir];
+	for_each_possible_cpu(cpu)
+		pins += READ_ONCE(per_cpu_ptr(stats->cpu, cpu)->users);
 	/* Pairs with those of the ioband_stats_unpin*(): zero means that all is done. */
 	smp_mb();
-	return sum;
+	return pins;
 }
 
 static void add_counters(struct ioband_counters total[IOBAND_NR_DIRS],
@@ -507,9 +524,9 @@ static void add_times(struct ioband_counters total[IOBAND_NR_DIRS],
 	}
 }
 
-/* Return: bios that pin them. */
-static int add_stats(struct ioband_counters total[IOBAND_NR_DIRS],
-		     const struct ioband_stats *stats)
+/* What completed. */
+static void add_stats(struct ioband_counters total[IOBAND_NR_DIRS],
+		      const struct ioband_stats *stats)
 {
 	/* Pairs with the release of who made them. */
 	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&stats->hist);
@@ -520,7 +537,6 @@ static int add_stats(struct ioband_counters total[IOBAND_NR_DIRS],
 		if (hist)
 			add_times(total, per_cpu_ptr(hist, cpu));
 	}
-	return stats_inflight(stats);
 }
 
 /**
@@ -535,30 +551,33 @@ bool ioband_stats_in_use(struct ioband_group *group)
 {
 	const struct ioband_stats *stats = stats_of(group);
 
-	return group->retired || (stats && stats_inflight(stats));
+	return group->retired || (stats && stats_pins(stats));
 }
 
 /**
  * ioband_stats_progress() - what a group has done and is doing
- * @stats: its counters, pinned once by the caller
+ * @stats: its counters, pinned by the caller
  * @progress: the result
  */
 void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress)
 {
-	struct ioband_counters total[IOBAND_NR_DIRS] = {};
-	int cpu, dir, pins, open = 0;
+	struct ioband_sum sum = {};
+	int cpu, dir, open = 0, inflight = 0;
 
 	for_each_possible_cpu(cpu) {
 		const struct ioband_cpu_stats *part = per_cpu_ptr(stats->cpu, cpu);
 
-		add_counters(total, part->dir);
-		open += READ_ONCE(part->open);
+		add_counters(sum.dir, part->dir);
+		for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+			open += READ_ONCE(part->open[dir]);
 	}
-	pins = stats_inflight(stats);
+	add_inflight(sum.inflight, stats);
 	progress->ios = 0;
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
-		progress->ios += total[dir].ios;
-	progress->inflight = max(pins - 1, 0);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		progress->ios += sum.dir[dir].ios;
+		inflight += sum.inflight[dir];
+	}
+	progress->inflight = max(inflight, 0);
 	progress->open = max(open, 0);
 }
 
@@ -627,7 +646,7 @@ bool ioband_stats_reap(struct ioband_group *group)
 	lockdep_assert_held(&group->pool->reap);
 	if (!group->retired)
 		return true;
-	if (stats_inflight(group->retired))
+	if (stats_pins(group->retired))
 		return false;
 	if (!find_totals(group))
 		return false;
@@ -672,35 +691,37 @@ void ioband_stats_end(struct ioband_group *group)
 	atomic_long_dec(&nr_totals);
 }
 
+static void add_sum(struct ioband_sum *sum, const struct ioband_stats *stats)
+{
+	add_stats(sum->dir, stats);
+	add_inflight(sum->inflight, stats);
+}
+
 /**
- * ioband_stats_sum() - what a group did so far
+ * ioband_stats_sum() - what a group did so far, and what it is doing
  * @group: group
- * @total: the sum
+ * @sum: the sum
  *
  * Context: Under the pool's reap mutex.
- *
- * Return: bios of the group that are held or in flight.
  */
-int ioband_stats_sum(struct ioband_group *group, struct ioband_counters total[IOBAND_NR_DIRS])
+void ioband_stats_sum(struct ioband_group *group, struct ioband_sum *sum)
 {
 	struct ioband_pool *pool = group->pool;
 	struct ioband_stats *stats, *retired;
-	int inflight = 0;
 
 	lockdep_assert_held(&pool->reap);
-	memset(total, 0, IOBAND_NR_DIRS * sizeof(*total));
+	*sum = (struct ioband_sum) {};
 	if (group->totals)
-		add_counters(total, group->totals);
+		add_counters(sum->dir, group->totals);
 	/* Both at once: a bio could retire and renew them in between. */
 	spin_lock_irq(&pool->lock);
 	stats = stats_of(group);
 	retired = group->retired;
 	spin_unlock_irq(&pool->lock);
 	if (stats)
-		inflight += add_stats(total, stats);
+		add_sum(sum, stats);
 	if (retired)
-		inflight += add_stats(total, retired);
-	return inflight;
+		add_sum(sum, retired);
 }
 
 static void add_histogram(struct ioband_histogram *total, const struct ioband_histogram *part)

@@ -95,15 +95,17 @@ struct ioband_counters {
 /**
  * struct ioband_cpu_stats - the counters of a group on one CPU, without the times
  * that are in its histograms
+ * @dir: counters
  * @inflight: bios of the group on this CPU: submitted less completed; only the
  *	sum over all CPUs has a meaning.  Pins the counters and the group.
  * @open: likewise, and apart, of those that went in the open state; pins as well
- * @dir: counters
+ * @users: likewise, who looks at the group, or waits for it
  */
 struct ioband_cpu_stats {
-	int inflight;
-	int open;
 	struct ioband_counters dir[IOBAND_NR_DIRS];
+	int inflight[IOBAND_NR_DIRS];
+	int open[IOBAND_NR_DIRS];
+	int users;
 };
 
 /**
@@ -124,6 +126,26 @@ struct ioband_histogram {
 struct ioband_cpu_hist {
 	struct ioband_histogram wait[IOBAND_NR_DIRS];
 	struct ioband_histogram service[IOBAND_NR_DIRS];
+};
+
+/**
+ * struct ioband_sum - what a group did, and has to do
+ * @dir: what completed
+ * @inflight: bios held or in flight, by direction
+ */
+struct ioband_sum {
+	struct ioband_counters dir[IOBAND_NR_DIRS];
+	int inflight[IOBAND_NR_DIRS];
+};
+
+/**
+ * struct ioband_held - bios that wait
+ * @ios: how many
+ * @bytes: of all of them
+ */
+struct ioband_held {
+	u32 ios;
+	u64 bytes;
 };
 
 /**
@@ -263,6 +285,7 @@ struct ioband_bounds {
  * @held_ios: bios that wait, in all its streams
  * @released_ios: how many have waited, and do not any more; wraps
  * @held_bytes: of those that wait
+ * @held: likewise, by direction
  * @room: tasks that wait until the group holds less
  * @active: place among the pool's active groups, while active
  * @seen_ios: what had completed at the last tick
@@ -294,6 +317,7 @@ struct ioband_group {
 	u32 held_ios;
 	u32 released_ios;
 	u64 held_bytes;
+	struct ioband_held held[IOBAND_NR_DIRS];
 	wait_queue_head_t room;
 	struct list_head active;
 	u64 seen_ios;
@@ -864,26 +888,38 @@ struct ioband_progress {
 
 static inline void ioband_stats_pin(struct ioband_stats *stats)
 {
-	this_cpu_inc(stats->cpu->inflight);
+	this_cpu_inc(stats->cpu->users);
 }
 
 /* The last access to the group: what was done to it before stays before. */
 static inline void ioband_stats_unpin(struct ioband_stats *stats)
 {
 	smp_mb__before_atomic();	/* pairs with that of whoever adds up */
-	this_cpu_dec(stats->cpu->inflight);
+	this_cpu_dec(stats->cpu->users);
+}
+
+/* The same for a bio. */
+static inline void ioband_stats_pin_io(struct ioband_stats *stats, u8 dir)
+{
+	this_cpu_inc(stats->cpu->inflight[dir]);
+}
+
+static inline void ioband_stats_unpin_io(struct ioband_stats *stats, u8 dir)
+{
+	smp_mb__before_atomic();	/* pairs with that of whoever adds up */
+	this_cpu_dec(stats->cpu->inflight[dir]);
 }
 
 /* The same for a bio of the open state. */
-static inline void ioband_stats_pin_open(struct ioband_stats *stats)
+static inline void ioband_stats_pin_open(struct ioband_stats *stats, u8 dir)
 {
-	this_cpu_inc(stats->cpu->open);
+	this_cpu_inc(stats->cpu->open[dir]);
 }
 
-static inline void ioband_stats_unpin_open(struct ioband_stats *stats)
+static inline void ioband_stats_unpin_open(struct ioband_stats *stats, u8 dir)
 {
 	smp_mb__before_atomic();	/* pairs with that of whoever adds up */
-	this_cpu_dec(stats->cpu->open);
+	this_cpu_dec(stats->cpu->open[dir]);
 }
 
 void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress);
@@ -903,7 +939,7 @@ void ioband_stats_retire(struct ioband_group *group);
 bool ioband_stats_reap(struct ioband_group *group);
 void ioband_stats_drop(struct ioband_group *group);
 void ioband_stats_end(struct ioband_group *group);
-int ioband_stats_sum(struct ioband_group *group, struct ioband_counters total[IOBAND_NR_DIRS]);
+void ioband_stats_sum(struct ioband_group *group, struct ioband_sum *sum);
 bool ioband_stats_sum_hist(struct ioband_group *group, struct ioband_cpu_hist *total);
 
 /* dm-ioband-message.c: the text interface */

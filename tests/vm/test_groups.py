@@ -599,6 +599,48 @@ def test_what_is_in_flight_is_told(ioband: Guest) -> None:
         wait_until(ioband, lambda: in_flight() == 0, "all have come back")
 
 
+def test_what_waits_and_is_in_flight_is_told_by_direction(ioband: Guest) -> None:
+    """A group for each direction: nothing of it is counted in another, and all of it goes again."""
+    slow = {"irqmode": 2, "completion_nsec": 50_000_000, "memory_backed": 1, "discard": 1}
+    loads = {"read": "randread", "write": "randwrite", "discard": "randtrim"}
+    with ExitStack() as stack:
+        disk = stack.enter_context(null_blk(ioband, size_mib=64, **slow))
+        dev = stack.enter_context(Ioband(ioband, "d0", disk, depth=2))
+        groups = {way: stack.enter_context(Cgroup(ioband, way)) for way in loads}
+        missing = {(way, what) for way in loads for what in ("held", "in flight")}
+
+        def all_were_seen() -> bool:
+            for label, group in dev.io().items():
+                way = label[1:]
+                if way not in loads:
+                    continue
+                assert group.inflight == group.inflight_by[way]
+                assert group.held == group.held_by[way]
+                assert group.held.bytes == 4096 * group.held.ios
+                if group.held.ios:
+                    missing.discard((way, "held"))
+                if group.inflight:
+                    missing.discard((way, "in flight"))
+            return not missing
+
+        jobs = []
+        for way, load in loads.items():
+            argv = f"fio --name=j --direct=1 --thread --rw={load} --bs=4k --time_based=1".split()
+            argv += ["--ioengine=libaio", "--iodepth=4", "--numjobs=4", "--runtime=600"]
+            jobs.append(groups[way].start([*argv, f"--filename={dev.path}"]))
+        wait_until(ioband, all_were_seen, "reads, writes and discards wait and are in flight")
+        for job in jobs:
+            job.kill()
+        for job in jobs:
+            job.wait(check=False)
+
+        def all_have_gone() -> bool:
+            done = [dev.io()[f"/{way}"] for way in loads]
+            return not any(group.inflight or group.held != (0, 0) for group in done)
+
+        wait_until(ioband, all_have_gone, "all have come back")
+
+
 @pytest.mark.guest(cgroup="v1")
 def test_groups_go_with_cgroups_of_version_1(ioband: Guest, disk: str) -> None:
     with Ioband(ioband, "d0", disk) as dev:

@@ -75,7 +75,7 @@ class Group:
 
 @dataclass(frozen=True)
 class GroupStats:
-    """A line of "stats"."""
+    """A line of "stats"; what is held and in flight also by direction, as in DIRECTIONS."""
 
     seq: int
     name: str
@@ -84,6 +84,8 @@ class GroupStats:
     read: Counters
     write: Counters
     discard: Counters
+    held_by: dict[str, Amount]
+    inflight_by: dict[str, int]
 
     @property
     def bytes(self) -> int:
@@ -209,7 +211,9 @@ def parse_stats(line: str) -> GroupStats:
     seq, name, *words = line.split(" ")
     keys = _keys(words)
     read, write, discard = (Counters(*_numbers(keys[key], 5)) for key in DIRECTIONS)
-    return GroupStats(
+    held_by = {key: Amount(*_numbers(keys[f"{key}.held"], 2)) for key in DIRECTIONS}
+    inflight_by = {key: int(keys[f"{key}.inflight"]) for key in DIRECTIONS}
+    group = GroupStats(
         seq=int(seq),
         name=name,
         held=Amount(*_numbers(keys["held"], 2)),
@@ -217,7 +221,15 @@ def parse_stats(line: str) -> GroupStats:
         read=read,
         write=write,
         discard=discard,
+        held_by=held_by,
+        inflight_by=inflight_by,
     )
+    parts = list(held_by.values())
+    if group.held != (sum(part.ios for part in parts), sum(part.bytes for part in parts)):
+        raise FormatError(f"{line!r}: what is held by direction does not add up")
+    if group.inflight != sum(inflight_by.values()):
+        raise FormatError(f"{line!r}: what is in flight by direction does not add up")
+    return group
 
 
 def parse_latency(line: str) -> GroupLatency:

@@ -355,6 +355,8 @@ static struct group_stats *append_stats(struct stats *stats)
 	stats->v = xgrow(stats->v, stats->n, sizeof(*stats->v));
 	group = &stats->v[stats->n++];
 	memset(group, 0, sizeof(*group));
+	for (int op = 0; op < OPS; op++)
+		group->now[op].inflight = NOT_TOLD;
 	return group;
 }
 
@@ -369,6 +371,18 @@ static int read_stats(struct span line, void *list, struct problem *problem)
 		{ "write", NUMBERS, &group->op[WRITE], OP_STATS_NUMBERS,
 		  OPTIONAL },
 		{ "discard", NUMBERS, &group->op[DISCARD], OP_STATS_NUMBERS,
+		  OPTIONAL },
+		{ "read.held", NUMBERS, group->now[READ].held, AMOUNTS,
+		  OPTIONAL },
+		{ "read.inflight", NUMBERS, &group->now[READ].inflight, 1,
+		  OPTIONAL },
+		{ "write.held", NUMBERS, group->now[WRITE].held, AMOUNTS,
+		  OPTIONAL },
+		{ "write.inflight", NUMBERS, &group->now[WRITE].inflight, 1,
+		  OPTIONAL },
+		{ "discard.held", NUMBERS, group->now[DISCARD].held, AMOUNTS,
+		  OPTIONAL },
+		{ "discard.inflight", NUMBERS, &group->now[DISCARD].inflight, 1,
 		  OPTIONAL },
 	};
 

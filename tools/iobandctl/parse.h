@@ -126,12 +126,25 @@ struct op_stats {
 #define OP_STATS_NUMBERS (sizeof(struct op_stats) / sizeof(uint64_t))
 
 /**
+ * struct op_now - what a group has to do in one direction
+ * @held: I/Os and bytes held
+ * @inflight: I/Os below; NOT_TOLD: a module that does not tell directions apart
+ */
+struct op_now {
+	uint64_t held[AMOUNTS];
+	uint64_t inflight;
+};
+
+#define NOT_TOLD UINT64_MAX
+
+/**
  * struct group_stats - what a group did
  * @seq: of the group
  * @name: of the group
  * @held: I/Os and bytes held now
  * @inflight: I/Os below now
  * @op: by direction
+ * @now: likewise
  */
 struct group_stats {
 	uint64_t seq;
@@ -139,6 +152,7 @@ struct group_stats {
 	uint64_t held[AMOUNTS];
 	uint64_t inflight;
 	struct op_stats op[OPS];
+	struct op_now now[OPS];
 };
 
 struct stats {

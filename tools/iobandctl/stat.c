@@ -157,15 +157,26 @@ static void print_identity(struct table *table, struct row *row,
 		print_text(table, row, PATH, stats->name);
 }
 
-static void print_now(struct table *table, struct row *row,
-		      const struct group_stats *stats)
+static void print_now(struct table *table, struct row *row, uint64_t inflight,
+		      const uint64_t held[AMOUNTS])
 {
-	print_number(table, row, INFLIGHT, stats->inflight);
-	print_number(table, row, HELD_NOW, stats->held[IOS]);
-	print_number(table, row, HELD_BYTES, stats->held[BYTES]);
+	if (inflight == NOT_TOLD)
+		return;
+	print_number(table, row, INFLIGHT, inflight);
+	print_number(table, row, HELD_NOW, held[IOS]);
+	print_number(table, row, HELD_BYTES, held[BYTES]);
 }
 
-/* One row a direction in use, and one for all with what is going on now. */
+/* A direction in which a group neither did something nor has to. */
+static bool is_unused(const struct group_stats *stats, int op)
+{
+	const struct op_now *now = &stats->now[op];
+
+	return !stats->op[op].ios && !now->held[IOS] &&
+	       (!now->inflight || now->inflight == NOT_TOLD);
+}
+
+/* One row a direction in use, and one for all. */
 static void print_group(struct table *table, const struct watch *watch,
 			const struct ioband_device *speaker,
 			const struct sample *sample,
@@ -179,16 +190,19 @@ static void print_group(struct table *table, const struct watch *watch,
 							stats->op[op];
 		struct row *row;
 
-		if (op != TOTAL && !amounts.ios && !watch->json)
+		if (op != TOTAL && is_unused(stats, op) && !watch->json)
 			continue;
 		row = print_row(table);
 		print_identity(table, row, watch, speaker, sample, stats);
 		print_text(table, row, OP, op_names[op]);
 		print_amounts(table, row, &amounts, seconds);
 		print_latency(table, row, latency, op, &amounts);
-		if (op != TOTAL)
+		if (op != TOTAL) {
+			print_now(table, row, stats->now[op].inflight,
+				  stats->now[op].held);
 			continue;
-		print_now(table, row, stats);
+		}
+		print_now(table, row, stats->inflight, stats->held);
 		if (seconds > 0)
 			print_real(table, row, SHARE,
 				   stats_share(&sample->stats, stats,

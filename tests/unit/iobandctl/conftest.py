@@ -47,7 +47,9 @@ def host(fake: Fake) -> Fake:
             "stats",
             "1 stats\n1 root held=0,0 inflight=0 read=0,0,0,0,0 write=0,0,0,0,0 "
             f"discard=0,0,0,0,0\n3 cgroup#{a} held=2,8192 inflight=5 "
-            "read=10,40960,4,8000,30000 write=5,20480,0,0,5000 discard=0,0,0,0,0\nend\n",
+            "read=10,40960,4,8000,30000 write=5,20480,0,0,5000 discard=0,0,0,0,0 "
+            "read.held=2,8192 read.inflight=1 write.held=0,0 write.inflight=4 "
+            "discard.held=0,0 discard.inflight=0\nend\n",
         )
         fake.answer(
             name,

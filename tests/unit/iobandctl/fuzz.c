@@ -228,7 +228,7 @@ static const char *const kernel_seeds[] = {
 	"253:0 0 sda 5 mode=cgroup weight=100 measure=bytes depth=auto slice=80",
 	"1 pool=sda mode=uid measure=ios state=shared depth=32 groups=3 active=2 held=5,6 inflight=7,8 devices=9 slice=80 piece=16384 brake=5",
 	"1 groups\n1 0 root weight=100 set=0\n7 1 cgroup#42 weight=300 set=1 path=/a\\040b max=5,max,6,7 min=0,3,0,7 latency=2000\nnext 7\n",
-	"1 stats\n3 uid:0 held=1,2 inflight=3 read=4,5,6,7,8 write=9,10,11,12,13 discard=0,0,0,0,14\nend\n",
+	"1 stats\n3 uid:0 held=1,2 inflight=3 read=4,5,6,7,8 write=9,10,11,12,13 discard=0,0,0,0,14 read.held=1,2 read.inflight=3\nend\n",
 	"1 latency\n3 root read.wait=" ONES " read.service=" ONES " discard.wait=" ONES "\nend\n",
 	"1 weights\npool=sda group=cgroup:/a\\040b weight=300\npool=p device=d group=device weight=1 max=max,8,max,9 min=1,0,0,5 latency=9\n",
 	"3,1,2,-;device-mapper: table: 253:0: ioband: no (-EINVAL)\n SUBSYSTEM=x\n",

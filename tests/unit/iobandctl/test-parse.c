@@ -220,6 +220,17 @@ void test_stats(void)
 	CHECK(stats.v[0].op[READ].service_ns == 8);
 	CHECK(stats.v[0].op[WRITE].ios == 9);
 	CHECK(stats.v[0].op[DISCARD].service_ns == 14);
+	CHECK(stats.v[0].now[READ].inflight == NOT_TOLD);
+	CHECK(!parse_stats("1 stats\n"
+			   "3 u held=6,66 inflight=15 read.held=1,11 read.inflight=4 write.held=2,22 write.inflight=5 discard.held=3,33 discard.inflight=6\n"
+			   "end", &stats, &end, &problem));
+	for (unsigned int op = READ; op < OPS; op++) {
+		CHECK(stats.v[1].now[op].held[IOS] == op + 1);
+		CHECK(stats.v[1].now[op].held[BYTES] == 11 * (op + 1));
+		CHECK(stats.v[1].now[op].inflight == op + 4);
+	}
+	CHECK(parse_stats("1 stats\n3 u held=1,2 inflight=3 read.held=1\nend",
+			  &stats, &end, &problem));
 	CHECK(parse_stats("1 stats\n3 u held=1,2 inflight=3 read=4,5,6,7\nend",
 			  &stats, &end, &problem));
 	CHECK(parse_stats("1 stats\n3 u held=1,2 inflight=3 read=4,5,6,7,8,9\nend",

@@ -574,13 +574,30 @@ def test_stat(host: Fake) -> None:
     assert (read["ios"], read["bytes"], read["held_ios"]) == (10, 40960, 4)
     assert (read["wait_avg_ns"], read["wait_p50_ns"]) == (2000, 3072)
     assert (read["service_avg_ns"], read["service_max_ns"]) == (3000, 4096)
-    assert read["inflight_now"] is None
+    assert (read["inflight_now"], read["held_now"], read["held_now_bytes"]) == (1, 2, 8192)
+    assert (rows["write"]["inflight_now"], rows["write"]["held_now"]) == (4, 0)
+    assert (rows["discard"]["inflight_now"], rows["discard"]["held_now"]) == (0, 0)
     assert (total["ios"], total["bytes"], total["service_avg_ns"]) == (15, 61440, 2333)
     assert (total["inflight_now"], total["held_now"], total["held_now_bytes"]) == (5, 2, 8192)
     assert total["share_pct"] is None
     assert rows["discard"]["service_p99_ns"] is None
     lines = host.run("stat", "a").splitlines()
     assert [line.split()[2] for line in lines] == ["OP", "read", "write", "total"]
+
+
+def test_stat_of_what_has_only_begun(host: Fake) -> None:
+    """A direction with nothing but I/O that waits has a line; an older module tells no more."""
+    line = f"3 cgroup#{host.cgroup('/a')} held=1,8192 inflight=1"
+    line += " read={0} write={0} discard={0}".format("0,0,0,0,0")
+    now = "read.held=0,0 read.inflight=0 write.held=0,0 write.inflight=1 discard.held=1,8192"
+    host.answer("one", "stats", f"1 stats\n{line} {now} discard.inflight=0\nend\n")
+    ops = [text.split()[2] for text in host.run("stat", "a").splitlines()]
+    assert ops == ["OP", "write", "discard", "total"]
+    host.answer("one", "stats", f"1 stats\n{line}\nend\n")
+    rows = {row["op"]: row for row in host.json("stat", "a")}
+    assert [rows[op]["inflight_now"] for op in rows] == [None, None, None, 1]
+    assert [rows[op]["held_now_bytes"] for op in rows] == [None, None, None, 8192]
+    assert len(host.run("stat", "a").splitlines()) == 2
 
 
 def test_stat_interval(host: Fake) -> None:

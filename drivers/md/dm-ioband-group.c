@@ -672,6 +672,10 @@ static int set_group(struct ioband_pool *pool, struct ioband_group *group, struc
 	return 0;
 }
 
+#define TOO_DEEP \
+	"it is more than " __stringify(IOBAND_NESTING_MAX) \
+	" cgroups deep, and its bios are those of the one above that is not: name that one"
+
 static int set_cgroup(struct ioband_target *target, const struct ioband_spec *spec,
 		      struct change *change, struct ioband_error *error)
 {
@@ -686,7 +690,9 @@ static int set_cgroup(struct ioband_target *target, const struct ioband_spec *sp
 	if (IS_ERR(css))
 		return PTR_ERR(css);
 	key = css_key(css);
-	if (css->parent)
+	if (ioband_owner_css(css) != css)
+		ret = say_of_cgroup(spec, TOO_DEEP, error);
+	else if (css->parent)
 		ret = set_keyed(scope, &key, change, error);
 	else
 		ret = set_group(target->pool, scope->group, change);

@@ -49,23 +49,30 @@ void ioband_owner_ask(struct bio *bio)
 	dm_submit_bio_remap(bio, NULL);
 }
 
-/*
- * May the task be made to wait before the bio: it discards or zeroes, for itself, and waits
- * for all of that in the end.  Nothing else would: the block layer makes such bios by the
- * thousand.  For what it writes back others may wait, in locks that it holds.  (Zeroes are
- * not known where the kernel has a huge page of them for good: only some own builds do.)
+/**
+ * ioband_owner_may_wait() - may the task be made to wait for its group
+ * @bio: that it submits
+ *
+ * Yes, for what it reads, and writes directly; and for what it discards or zeroes, of which
+ * the block layer makes bios by the thousand, unless that is in a transaction of a file
+ * system.  For that others may wait, and in locks that the task holds, as for what it writes
+ * back.  (Zeroes are not known where the kernel has a huge page of them for good: only some
+ * own builds do.)
+ *
+ * Context: Any.
+ *
+ * Return: true if so.
  */
-static bool task_may_wait(struct bio *bio)
+bool ioband_owner_may_wait(struct bio *bio)
 {
-	const bool zeroes = !bio_has_data(bio) || bio_page(bio) == ZERO_PAGE(0);
-	bool own;
-
-	if (!zeroes || current->flags & PF_KTHREAD || bio->bi_opf & REQ_NOWAIT)
+	if (current->flags & PF_KTHREAD)
 		return false;
-	rcu_read_lock();
-	own = bio_blkcg_css(bio) == ioband_owner_of_task();
-	rcu_read_unlock();
-	return own;
+	if (ioband_owner_is_direct(bio))
+		return true;
+	if (bio_has_data(bio) && bio_page(bio) != ZERO_PAGE(0))
+		return false;
+	return !current->journal_info &&
+	       !(current->flags & (PF_MEMALLOC_NOFS | PF_MEMALLOC_NOIO));
 }
 
 static void owner_submit_bio(struct bio *bio)
@@ -77,9 +84,7 @@ static void owner_submit_bio(struct bio *bio)
 		bio->bi_opf |= REQ_ATOMIC;
 	/* Keeps the owner: the bio has one now. */
 	bio_set_dev(bio, io->target->dev->bdev);
-	if (task_may_wait(bio))
-		ioband_queue_make_room(io->target, bio);
-	if (ioband_queue_enter(io->target, io, bio, false) == DM_MAPIO_REMAPPED)
+	if (ioband_queue_enter_known(io->target, io, bio) == DM_MAPIO_REMAPPED)
 		submit_bio_noacct(bio);
 }
 
@@ -115,7 +120,7 @@ void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio 
 		break;
 	default:
 		/* The bio holds a reference to it. */
-		css = bio_blkcg_css(bio);
+		css = ioband_owner_css(bio_blkcg_css(bio));
 		*key = (struct ioband_key) { IOBAND_KIND_CGROUP, css->id, css };
 		break;
 	}
@@ -135,7 +140,7 @@ void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio 
  */
 struct cgroup_subsys_state *ioband_owner_correct(struct ioband_key *key)
 {
-	struct cgroup_subsys_state *css = ioband_owner_of_task();
+	struct cgroup_subsys_state *css = ioband_owner_css(ioband_owner_of_task());
 
 	if (likely(css == key->owner) || !css_tryget(css))
 		return NULL;

@@ -83,7 +83,7 @@ static void scan_shared(struct ioband_pool *pool)
 	struct ioband_group *group, *next;
 
 	list_for_each_entry_safe(group, next, &pool->active, active) {
-		const bool held = group->held_ios;
+		const bool held = ioband_group_held_ios(group);
 
 		note_progress(group, held || group->touched || ioband_stats_in_use(group));
 		group->touched = false;
@@ -122,7 +122,7 @@ static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progres
 		spin_lock_irq(&pool->lock);
 		moved = progress.ios != group->seen_ios;
 		if (note && !list_empty(&group->active))
-			note_progress(group, moved || progress.inflight || group->held_ios);
+			note_progress(group, moved || progress.inflight);
 		group->seen_ios = progress.ios;
 		sum->inflight += progress.inflight;
 		sum->open += progress.open;

@@ -42,10 +42,6 @@
 
 #include "dm-ioband-trace.h"
 
-/* What a group may hold; past it, its own tasks wait. */
-#define IOBAND_HELD_IOS_MAX	1024
-#define IOBAND_HELD_BYTES_MAX	(64U << 20)
-
 /*
  * What goes for dying tasks of groups that owe much, on the average each time they
  * are looked for: all that a group can hold within a minute, so that they end, and
@@ -198,12 +194,6 @@ void ioband_queue_deactivate(struct ioband_group *group)
 
 /* ---- releasing ----------------------------------------------------------- */
 
-static bool group_is_full(const struct ioband_group *group)
-{
-	return READ_ONCE(group->held_ios) >= IOBAND_HELD_IOS_MAX ||
-	       READ_ONCE(group->held_bytes) >= IOBAND_HELD_BYTES_MAX;
-}
-
 /* In which ways bios wait, as bits. */
 static u8 stream_ways(const struct ioband_stream *stream)
 {
@@ -213,24 +203,6 @@ static u8 stream_ways(const struct ioband_stream *stream)
 	for (way = 0; way < IOBAND_NR_WAYS; way++)
 		ways |= !bio_list_empty(&stream->held[way]) << way;
 	return ways;
-}
-
-static void account_held(const struct ioband_io *io, int ios, s64 bytes)
-{
-	struct ioband_group *group = io->group;
-	struct ioband_held *held = &group->held[io->dir];
-	const bool was_full = group_is_full(group);
-
-	WRITE_ONCE(held->ios, held->ios + ios);
-	WRITE_ONCE(held->bytes, held->bytes + bytes);
-	WRITE_ONCE(group->held_ios, group->held_ios + ios);
-	WRITE_ONCE(group->held_bytes, group->held_bytes + bytes);
-	if (ios < 0)
-		WRITE_ONCE(group->released_ios, group->released_ios - ios);
-	group->pool->held_ios += ios;
-	group->pool->held_bytes += bytes;
-	if (was_full && !group_is_full(group))
-		wake_up_all(&group->room);
 }
 
 /* The core has admitted a bio: it is in flight from now on. */
@@ -288,12 +260,14 @@ static void make_due(struct ioband_io *io)
 	ioband_queue_kick(io->target);
 }
 
-/* A bio has been taken out of its stream. */
-static void unhold(struct ioband_io *io)
+/* A bio has been taken out of its stream; return: its size. */
+static u32 unhold(struct ioband_io *io, struct bio *bio)
 {
-	account_held(io, -1, -(s64)io->bytes);
+	const u32 size = ioband_room_give(io, bio);
+
 	if (io->task)
 		put_task_struct(io->task);
+	return size;
 }
 
 /*
@@ -377,7 +351,7 @@ static void release_first(struct ioband_stream *stream, u64 now_ns)
 		last = bill_piece(io, bio);
 	if (last) {
 		bio_list_pop(held);
-		unhold(io);
+		unhold(io, bio);
 	}
 	ioband_core_admit(core, &stream->leaf, &io->bill, stream_ways(stream), now_ns);
 	launch(io, bio, now_ns);
@@ -588,7 +562,7 @@ static void hold(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	bio_clear_polled(bio);
 	io->task = current->flags & PF_KTHREAD ? NULL : get_task_struct(current);
 	bio_list_add(&io->stream->held[io->bill.way], bio);
-	account_held(io, 1, io->bytes);
+	ioband_room_take(io, bio);
 	trace_ioband_hold(io, bio);
 	ioband_queue_dispatch(group->pool, now_ns);
 }
@@ -636,7 +610,7 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	struct ioband_group *group = io->group;
 	struct ioband_pool *pool = group->pool;
 	struct ioband_core *core = &pool->core;
-	const bool refuse = bio->bi_opf & REQ_NOWAIT && group_is_full(group);
+	const bool refuse = bio->bi_opf & REQ_NOWAIT && ioband_room_is_over(group, 1);
 	const u64 now_ns = io->start_ns;
 	struct ioband_leaf *leaf;
 	bool first;
@@ -717,7 +691,7 @@ static struct ioband_group *find_group(struct ioband_io *io, enum ioband_mode mo
  * group above, which would stand in, the bio could be held for long, behind another weight.
  */
 static unsigned long lock_group(struct ioband_pool *pool, struct ioband_io *io, struct bio *bio,
-				enum ioband_mode mode, bool own, bool may_wait)
+				enum ioband_mode mode, bool direct, bool may_wait)
 	__acquires(&pool->lock)
 {
 	struct cgroup_subsys_state *css = NULL;
@@ -730,7 +704,7 @@ static unsigned long lock_group(struct ioband_pool *pool, struct ioband_io *io, 
 		rcu_read_lock();
 		if (mode != IOBAND_MODE_DEVICE)
 			ioband_owner_key(&key, mode, bio);
-		if (own && ioband_mode_is_cgroup(mode))
+		if (direct && ioband_mode_is_cgroup(mode))
 			css = ioband_owner_correct(&key);
 		spin_lock_irqsave(&pool->lock, flags);
 		wanting = find_group(io, mode, &key);
@@ -745,19 +719,6 @@ static unsigned long lock_group(struct ioband_pool *pool, struct ioband_io *io, 
 	}
 }
 
-/*
- * Backpressure.  The caller has pinned the group.  A suspend waits for those who
- * are in map(), so they must not wait for another device's bios then.
- */
-static void wait_for_room(const struct ioband_target *target, struct ioband_group *group,
-			  struct ioband_stats *stats)
-{
-	/* A task that is killed does not wait: its bios go at once. */
-	(void)wait_event_killable(group->room, !group_is_full(group) ||
-				  READ_ONCE(target->suspended));
-	ioband_stats_unpin(stats);
-}
-
 /* A bio that is not taken: its error says why. */
 static void turn_away(struct ioband_io *io, struct bio *bio, blk_status_t status)
 {
@@ -769,17 +730,20 @@ static void turn_away(struct ioband_io *io, struct bio *bio, blk_status_t status
 
 /* Not inlined: the open state has no use for what this keeps on the stack. */
 static noinline int enter_locked(struct ioband_target *target, struct ioband_io *io,
-				 struct bio *bio, enum ioband_mode mode, bool own)
+				 struct bio *bio, enum ioband_mode mode, bool direct)
 {
-	const bool may_wait = own && !(bio->bi_opf & REQ_NOWAIT);
 	struct ioband_pool *pool = target->pool;
 	const enum urgency urgency = urgency_of(bio);
 	struct ioband_group *group;
 	struct ioband_stats *stats;
 	enum verdict verdict;
 	unsigned long flags;
-	bool wait;
+	struct ioband_line line;
+	bool may_wait, wait;
 
+	if (direct)
+		io->of_task = ioband_owner_may_wait(bio);
+	may_wait = direct && io->of_task && !(bio->bi_opf & REQ_NOWAIT);
 	io->bill = ioband_cost(READ_ONCE(pool->measure), io->bytes, bio_has_data(bio));
 	io->bill.way = bio_way(bio);
 	io->bill.ios = 1;
@@ -789,20 +753,20 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	io->wait_us = 0;
 	io->piece = 0;
 	io->piece_least = ioband_piece_least(bio);
-	flags = lock_group(pool, io, bio, mode, own, may_wait && urgency == IN_TURN);
+	flags = lock_group(pool, io, bio, mode, direct, may_wait && urgency == IN_TURN);
 	group = io->group;
 	stats = io->stats;
 	io->start_ns = ktime_get_ns();
 	activate(group);
 	verdict = admit(io, bio, urgency);
 	/* From here on a held bio can be anywhere, and gone. */
-	wait = may_wait && verdict == HELD && group_is_full(group);
+	wait = may_wait && verdict == HELD && ioband_room_is_over(group, 1);
 	if (wait)
-		ioband_stats_pin(stats);
+		ioband_line_stand(&line, group, stats);
 	spin_unlock_irqrestore(&pool->lock, flags);
 
 	if (wait)
-		wait_for_room(target, group, stats);
+		ioband_line_wait(&line, target);
 	if (verdict == REFUSED)
 		turn_away(io, bio, BLK_STS_AGAIN);
 	if (verdict == GIVEN_BACK)
@@ -838,9 +802,10 @@ static struct ioband_group *find_recent_css(struct ioband_scope *scope,
 }
 
 /* Under RCU: the group of a bio by its cgroup, if it has one. */
-static struct ioband_group *find_group_of_css(struct ioband_scope *scope, struct bio *bio, bool own)
+static struct ioband_group *find_group_of_css(struct ioband_scope *scope, struct bio *bio,
+					      bool direct)
 {
-	struct cgroup_subsys_state *css = own ? ioband_owner_of_task() : bio_blkcg_css(bio);
+	struct cgroup_subsys_state *css = direct ? ioband_owner_of_task() : bio_blkcg_css(bio);
 	struct ioband_group *group = find_recent_css(scope, css);
 
 	if (group)
@@ -864,99 +829,101 @@ static noinline struct ioband_group *find_group_of_task(struct ioband_scope *sco
 
 /* Under RCU: the group of a bio, if it has one. */
 static struct ioband_group *find_group_of_bio(struct ioband_target *target, enum ioband_mode mode,
-					      struct bio *bio, bool own)
+					      struct bio *bio, bool direct)
 {
 	struct ioband_scope *scope = ioband_scope_of(target->member, mode);
 
-	return likely(ioband_mode_is_cgroup(mode)) ? find_group_of_css(scope, bio, own) :
+	return likely(ioband_mode_is_cgroup(mode)) ? find_group_of_css(scope, bio, direct) :
 						     find_group_of_task(scope, mode, bio);
 }
 
-/* Any bio: the group is looked for, and the lock taken if the bio must not just go. */
+/*
+ * Any bio: the group is looked for, and the lock taken if the bio must not just go.  A
+ * @direct one comes from the task that owns it, which can be made to wait.
+ */
 static noinline int enter_any(struct ioband_target *target, struct ioband_io *io,
-			      struct bio *bio, bool own)
+			      struct bio *bio, bool direct)
 {
 	const enum ioband_mode mode = READ_ONCE(target->member->mode);
 	struct ioband_group *group;
 	bool passed;
 
 	rcu_read_lock_sched();
-	group = find_group_of_bio(target, mode, bio, own);
+	group = find_group_of_bio(target, mode, bio, direct);
 	passed = likely(group) && pass_open(io, group);
 	rcu_read_unlock_sched();
 	if (!passed)
-		return enter_locked(target, io, bio, mode, own);
+		return enter_locked(target, io, bio, mode, direct);
 	io->start_ns = ktime_get_ns();
 	return DM_MAPIO_REMAPPED;
 }
 
-/*
- * Wait until there is room, or as many have gone as were there: others, who need not wait,
- * may keep the group full for as long as they like.
- */
-static void wait_in_line(const struct ioband_target *target, struct ioband_group *group)
+/* A look, without the lock: is there a group, and has it room. */
+static bool has_room(struct ioband_target *target, enum ioband_mode mode, struct bio *bio,
+		     unsigned int times)
 {
-	const u32 since = READ_ONCE(group->released_ios);
-	const u32 ahead = READ_ONCE(group->held_ios);
-	long left;
+	struct ioband_group *group;
+	bool room;
 
-	/* Looked at now and then: nobody is woken for each bio that goes. */
-	do {
-		left = wait_event_killable_timeout(group->room, !group_is_full(group) ||
-						   READ_ONCE(target->suspended),
-						   DIV_ROUND_UP(HZ, 10));
-	} while (!left && READ_ONCE(group->released_ios) - since < ahead);
+	rcu_read_lock_sched();
+	group = find_group_of_bio(target, mode, bio, true);
+	room = group && rcu_access_pointer(group->stats) && !ioband_room_is_over(group, times);
+	rcu_read_unlock_sched();
+	return room;
 }
 
 /**
  * ioband_queue_make_room() - have the task wait before its bio arrives
  * @target: the bio's
- * @bio: one that the task submits for itself; it is not known to the pool yet
+ * @io: the bio's
+ * @bio: clone, given its device, that the task submits for itself; not known to the pool yet
  *
- * As long as its group holds as much as it may.  The bio itself keeps the target from
- * going.  What others wait for does not wait.
+ * For as long as its group holds as much as it may, or until what that was has gone.  Not
+ * before a bio for which the system waits, or with REQ_NOWAIT; and a task that is killed
+ * waits only if far more is held for it.  The bio itself keeps the target from going.
  *
- * Context: Process; may sleep.
+ * Context: Process, in the target's map(); may sleep.  Not on the detour: whoever sleeps
+ * there would keep the hidden disk's limits from being changed, and that all others.
  */
-void ioband_queue_make_room(struct ioband_target *target, struct bio *bio)
+void ioband_queue_make_room(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
 	const enum ioband_mode mode = READ_ONCE(target->member->mode);
-	struct ioband_stats *stats = NULL;
-	struct ioband_group *group;
+	const enum urgency urgency = urgency_of(bio);
+	const unsigned int times = urgency == OWED ? IOBAND_ROOM_DYING : 1;
+	struct ioband_pool *pool = target->pool;
+	unsigned long flags;
+	struct ioband_line line;
+	bool wait;
 
-	if (urgency_of(bio) != IN_TURN)
+	if (urgency == AT_ONCE || bio->bi_opf & REQ_NOWAIT || has_room(target, mode, bio, times))
 		return;
-	rcu_read_lock_sched();
-	group = find_group_of_bio(target, mode, bio, false);
-	/* Without counters it stands behind the one above. */
-	while (group && !rcu_access_pointer(group->stats))
-		group = group->parent;
-	if (group && group_is_full(group))
-		stats = rcu_dereference_sched(group->stats);
-	if (stats)
-		ioband_stats_pin(stats);
-	rcu_read_unlock_sched();
-	if (!stats)
+	flags = lock_group(pool, io, bio, mode, true, true);
+	wait = ioband_room_is_over(io->group, times);
+	if (wait)
+		ioband_line_stand(&line, io->group, io->stats);
+	ioband_stats_unpin_io(io->stats, io->dir);
+	io->group = NULL;
+	spin_unlock_irqrestore(&pool->lock, flags);
+	if (!wait)
 		return;
-	wait_in_line(target, group);
-	ioband_stats_unpin(stats);
+	if (urgency == OWED)
+		ioband_line_wait_dying(&line, target);
+	else
+		ioband_line_wait(&line, target);
 }
 
 /**
- * ioband_queue_enter() - a bio arrives
+ * ioband_queue_enter() - a bio arrives, whose owner is the current task
  * @target: whose map() took it
  * @io: the bio's; says what it covers
  * @bio: clone, given its device
- * @own: the current task submits it for itself: it is the task's, which may be made to
- *	wait for its group
  *
- * Context: Process; may sleep if @own, unless the bio is marked REQ_NOWAIT.
+ * Context: Process; may sleep, unless the bio is marked REQ_NOWAIT.
  *
  * Return: DM_MAPIO_REMAPPED: the caller sends it down; DM_MAPIO_SUBMITTED: it
  * is taken care of.
  */
-int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
-		       bool own)
+int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
 	const enum ioband_mode mode = READ_ONCE(target->member->mode);
 	bool passed = false;
@@ -966,7 +933,7 @@ int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struc
 	 * Cheaper than rcu_read_lock(), and so few instructions need no other.
 	 */
 	rcu_read_lock_sched();
-	if (likely(own && ioband_mode_is_cgroup(mode))) {
+	if (likely(ioband_mode_is_cgroup(mode))) {
 		struct cgroup_subsys_state *css = ioband_owner_of_task();
 		struct ioband_group *group =
 			find_recent_css(ioband_scope_of(target->member, mode), css);
@@ -975,9 +942,24 @@ int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struc
 	}
 	rcu_read_unlock_sched();
 	if (unlikely(!passed))
-		return enter_any(target, io, bio, own);
+		return enter_any(target, io, bio, true);
 	io->start_ns = ktime_get_ns();
 	return DM_MAPIO_REMAPPED;
+}
+
+/**
+ * ioband_queue_enter_known() - a bio arrives that knows its owner
+ * @target: whose map() took it
+ * @io: the bio's; says what it covers, and whether it is the task's
+ * @bio: clone, given its device, back from the detour
+ *
+ * Context: Process; does not sleep.
+ *
+ * Return: as ioband_queue_enter().
+ */
+int ioband_queue_enter_known(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
+{
+	return enter_any(target, io, bio, false);
 }
 
 /* ---- leaving ------------------------------------------------------------- */
@@ -1081,8 +1063,7 @@ static u64 take_from(struct bio_list *held, struct bio_list *taken, u64 most, wa
 		struct ioband_io *io = ioband_io_of(bio);
 
 		if (bytes < most && wanted(io, of)) {
-			bytes += io->bytes;
-			unhold(io);
+			bytes += unhold(io, bio);
 			bio_list_add(taken, bio);
 		} else {
 			bio_list_add(&keep, bio);

@@ -174,11 +174,16 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 		 */
 		if (ioband_queue_gives_back(target))
 			return DM_MAPIO_REQUEUE;
+		io->of_task = ioband_owner_may_wait(bio);
+		if (io->of_task) {
+			bio_set_dev(bio, target->dev->bdev);
+			ioband_queue_make_room(target, io, bio);
+		}
 		ioband_owner_ask(bio);
 		return DM_MAPIO_SUBMITTED;
 	}
 	bio_set_dev(bio, target->dev->bdev);
-	return ioband_queue_enter(target, io, bio, !(current->flags & PF_KTHREAD));
+	return ioband_queue_enter(target, io, bio);
 }
 
 static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error)

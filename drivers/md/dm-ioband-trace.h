@@ -69,7 +69,7 @@ DECLARE_EVENT_CLASS(ioband_bio,
 		__entry->bytes = io->piece ? io->bill.bytes : io->bytes;
 		__entry->charge = io->bill.charge;
 		__entry->vtime = io->group->node.ent.vtime;
-		__entry->held = io->group->held_ios;
+		__entry->held = ioband_group_held_ios(io->group);
 		__entry->inflight = io->group->pool->core.inflight_ios;
 	),
 	TP_printk("pool=%s dev=%u:%u group=%u sector=%llu bytes=%u charge=%u vtime=%llu held=%u inflight=%u",

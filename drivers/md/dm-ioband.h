@@ -282,11 +282,10 @@ struct ioband_bounds {
  * @retired: @stats that bios in flight may still use
  * @totals: what retired counters had counted; NULL until then
  * @bounds: its maximum, minimum and latency target; NULL: none of them
- * @held_ios: bios that wait, in all its streams
- * @released_ios: how many have waited, and do not any more; wraps
- * @held_bytes: of those that wait
- * @held: likewise, by direction
- * @room: tasks that wait until the group holds less
+ * @held: bios that wait, in all its streams, by direction
+ * @held_of_tasks: of those, the bios whose tasks may be made to wait, with what they cost
+ * @released_ios: how many of them have waited, and do not any more; wraps
+ * @room: tasks that wait until the group holds less, or what was there before has gone
  * @active: place among the pool's active groups, while active
  * @seen_ios: what had completed at the last tick
  * @busy_at: when the tick last saw that it did something, in jiffies
@@ -314,10 +313,9 @@ struct ioband_group {
 	struct ioband_stats *retired;
 	struct ioband_counters *totals;
 	struct ioband_bounds *bounds;
-	u32 held_ios;
-	u32 released_ios;
-	u64 held_bytes;
 	struct ioband_held held[IOBAND_NR_DIRS];
+	struct ioband_held held_of_tasks;
+	u32 released_ios;
 	wait_queue_head_t room;
 	struct list_head active;
 	u64 seen_ios;
@@ -339,6 +337,17 @@ struct ioband_group {
 static inline bool ioband_group_is_set(const struct ioband_group *group)
 {
 	return group->weight_set || group->bounds;
+}
+
+/* Context: any; under the pool's lock it is what it says, else a look. */
+static inline u32 ioband_group_held_ios(const struct ioband_group *group)
+{
+	u32 ios = 0;
+	int dir;
+
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		ios += READ_ONCE(group->held[dir].ios);
+	return ios;
 }
 
 /* In the I/O path, which reclaim may wait for. */
@@ -584,6 +593,8 @@ struct ioband_target {
  * @sent: what it has sent
  * @unfinished: bytes that have not completed; under the pool's lock
  * @due: place on its target's list, while @due_bytes is not 0
+ * @of_task: a task submitted it for itself, and may be made to wait for its group; not
+ *	known of a bio of the open state
  * @atomic: it is an atomic write, which the hidden disk is not told
  */
 struct ioband_io {
@@ -600,6 +611,7 @@ struct ioband_io {
 	u8 level;
 	bool open;
 	bool shared;
+	bool of_task;
 	bool atomic;
 	u32 piece_least;
 	u32 piece;
@@ -608,6 +620,20 @@ struct ioband_io {
 	u32 sent;
 	u32 unfinished;
 	struct list_head due;
+};
+
+/**
+ * struct ioband_line - a task that waits for its full group
+ * @group: the group
+ * @stats: its counters, which the task has pinned
+ * @since: what &ioband_group.released_ios was then
+ * @ahead: how many bios were held before it
+ */
+struct ioband_line {
+	struct ioband_group *group;
+	struct ioband_stats *stats;
+	u32 since;
+	u32 ahead;
 };
 
 static inline struct ioband_io *ioband_io_of(struct bio *bio)
@@ -669,6 +695,15 @@ static inline void ioband_warn_lost(const atomic_long_t *nr, const char *what)
 }
 
 /* dm-ioband-owner.c: whose bio is it */
+/* What a task submits for itself.  Direct writes are marked so; writeback by a task is not. */
+static inline bool ioband_owner_is_direct(const struct bio *bio)
+{
+	const blk_opf_t direct = REQ_SYNC | REQ_IDLE;
+
+	return bio_op(bio) == REQ_OP_READ || (bio->bi_opf & direct) == direct ||
+	       bio->bi_opf & REQ_ATOMIC;
+}
+
 /**
  * ioband_owner_is_known() - can the owner of a bio be told as it is
  * @mode: of the device
@@ -678,19 +713,31 @@ static inline void ioband_warn_lost(const atomic_long_t *nr, const char *what)
  */
 static inline bool ioband_owner_is_known(enum ioband_mode mode, const struct bio *bio)
 {
-	const blk_opf_t direct = REQ_SYNC | REQ_IDLE;
+	return !ioband_mode_is_cgroup(mode) ||
+	       (!(current->flags & PF_KTHREAD) && ioband_owner_is_direct(bio));
+}
 
-	if (!ioband_mode_is_cgroup(mode))
-		return true;
-	if (current->flags & PF_KTHREAD)
-		return false;
-	/* Direct writes are marked so; writeback that a task does is not. */
-	return bio_op(bio) == REQ_OP_READ || (bio->bi_opf & direct) == direct ||
-	       bio->bi_opf & REQ_ATOMIC;
+/* Groups are nested no deeper: who may make cgroups must not make long ways for others. */
+#define IOBAND_NESTING_MAX	128
+
+/**
+ * ioband_owner_css() - whose group a cgroup's bios go to
+ * @css: of the cgroup
+ *
+ * Context: Any; @css is valid.
+ *
+ * Return: @css, or of the nearest one above that is not nested too deep.
+ */
+static inline struct cgroup_subsys_state *ioband_owner_css(struct cgroup_subsys_state *css)
+{
+	while (unlikely(css->cgroup->level > IOBAND_NESTING_MAX))
+		css = css->parent;
+	return css;
 }
 
 int ioband_owner_init(void);
 void ioband_owner_exit(void);
+bool ioband_owner_may_wait(struct bio *bio);
 void ioband_owner_ask(struct bio *bio);
 void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio *bio);
 struct cgroup_subsys_state *ioband_owner_correct(struct ioband_key *key);
@@ -707,6 +754,19 @@ static inline struct cgroup_subsys_state *ioband_owner_of_task(void)
 	return task_css_check(current, io_cgrp_id, rcu_read_lock_sched_held());
 }
 
+/* dm-ioband-room.c: how much may be held */
+
+/* How many times as much for a task that is killed: what it submits goes at once as a rule. */
+#define IOBAND_ROOM_DYING	4
+
+void ioband_room_take(const struct ioband_io *io, struct bio *bio);
+u32 ioband_room_give(const struct ioband_io *io, struct bio *bio);
+bool ioband_room_is_over(const struct ioband_group *group, unsigned int times);
+void ioband_line_stand(struct ioband_line *line, struct ioband_group *group,
+		       struct ioband_stats *stats);
+void ioband_line_wait(struct ioband_line *line, const struct ioband_target *target);
+void ioband_line_wait_dying(struct ioband_line *line, const struct ioband_target *target);
+
 /* dm-ioband-queue.c: may it go */
 int ioband_queue_init_target(struct ioband_target *target);
 void ioband_queue_exit_target(struct ioband_target *target);
@@ -715,9 +775,9 @@ void ioband_queue_share(struct ioband_pool *pool);
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
 void ioband_queue_update_bounds(struct ioband_pool *pool);
 void ioband_queue_deactivate(struct ioband_group *group);
-void ioband_queue_make_room(struct ioband_target *target, struct bio *bio);
-int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
-		       bool own);
+void ioband_queue_make_room(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
+int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
+int ioband_queue_enter_known(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
 void ioband_queue_done(struct ioband_io *io);
 bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes);
 void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns);

@@ -15,6 +15,7 @@ from harness.tracing import TRACING, traced
 from harness.waiting import wait_until
 
 MIB = 1 << 20
+NESTING = 128  # a group has at most so many cgroups above it, with its own
 GONE_S = 3  # two seconds are documented; a guest's clock and ours differ a little
 
 
@@ -303,7 +304,10 @@ HELD_IOS_MAX = 1024
 
 @pytest.mark.data
 def test_writeback_does_not_wait_for_a_group_that_holds_too_much(ioband: Guest) -> None:
-    """Flushers go on past what may be held of a group, for it and for others."""
+    """Flushers go on past what may be held of a group's tasks, for it and for others.
+
+    And who reads there does not wait for all of that to be written.
+    """
     with (
         no_periodic_writeback(ioband),
         null_blk(ioband, memory_backed=1, irqmode=2, completion_nsec=1_000_000) as disk,
@@ -325,11 +329,32 @@ def test_writeback_does_not_wait_for_a_group_that_holds_too_much(ioband: Guest) 
         flush = ioband.start(["sync"])
         wait_until(ioband, lambda: held(dev, "/b").ios > 0, "the one's bios are held")
         wait_until(ioband, lambda: held(dev, "/a").ios > HELD_IOS_MAX, "more than a task may have")
+        dev.set_weight(a, 100)
+        a.run(["dd", f"if={dev.path}", "of=/dev/null", "bs=4k", "count=4", "iflag=direct"])
+        assert held(dev, "/a").ios > HELD_IOS_MAX
         rival.kill()
         rival.wait(check=False)
         flush.wait()
         ioband.run("echo 3 >/proc/sys/vm/drop_caches")
         assert ioband.run(["sha1sum", *files]).out == before
+
+
+def test_cgroups_that_are_nested_deep_share_a_group(ioband: Guest, disk: str) -> None:
+    with Ioband(ioband, "d0", disk) as dev, Cgroup(ioband, "/".join("a" * (NESTING + 3))) as deep:
+        read(deep, dev)
+        below = [label for label in dev.tree() if label.startswith("/a")]
+        assert max(label.count("a") for label in below) == NESTING
+        # Not all of them have counters, and those that have none count with one above.
+        assert sum(stats.read.ios for label, stats in dev.io().items() if label in below) == 4
+        least, next_one = "/a" * NESTING, "/a" * (NESTING + 1)
+        dev.message("weight", f"cgroup:{least}", "77")
+        assert dev.tree()[least].weight == 77
+        too_deep = "it is more than 128 cgroups deep"
+        ioband.expect_dmesg(too_deep)
+        with pytest.raises(CommandError):
+            dev.message("weight", f"cgroup:{next_one}", "77")
+        assert too_deep in "".join(ioband.dmesg())
+        assert next_one not in dev.tree()
 
 
 def held(dev: Ioband, label: str) -> Amount:

@@ -29,6 +29,8 @@ ENDLESS = {"time_based": 1, "runtime": 600}
 UDEV_READS = 8  # so many at a time, when it looks at a device
 HELD_IOS_MAX = 1024
 HELD_BYTES_MAX = 64 << 20
+HELD_DYING = 4
+DISCARDS = 4096
 
 
 def start_fio(group: Cgroup, device: str, **options: object) -> Job:
@@ -95,17 +97,24 @@ def clogged(guest: Guest, full: Cgroup, other: Cgroup, **options: object) -> Ite
 
 @contextmanager
 def clogged_by(
-    guest: Guest, other: Cgroup, start: Callable[[str], Job]
+    guest: Guest,
+    other: Cgroup,
+    start: Callable[[str], Job],
+    discard_bytes: int = 64 << 10,
 ) -> Iterator[tuple[Ioband, Callable[[], Job]]]:
-    """Likewise, by what is started on the device; and what sends the rest elsewhere."""
+    """Likewise, by what is started on the device; and what sends the rest elsewhere.
+
+    The device discards so many bytes at a time, and has 4096 times as much.
+    """
     kind = {"memory_backed": 1, "discard": 1, "max_sectors": 2048}
+    size_mib = discard_bytes * DISCARDS >> 20
     with (
-        null_blk(guest, "nullb7", size_mib=256, **CRAWLING, **kind) as disk,
-        null_blk(guest, "nullb8", size_mib=256, **kind) as fast,
+        null_blk(guest, "nullb7", size_mib=size_mib, **CRAWLING, **kind) as disk,
+        null_blk(guest, "nullb8", size_mib=size_mib, **kind) as fast,
         Ioband(guest, "top", disk, depth=1) as top,
     ):
         name = guest.run(["readlink", "-f", top.path]).out.strip().removeprefix("/dev/")
-        guest.write(f"/sys/block/{name}/queue/discard_max_bytes", "65536")
+        guest.write(f"/sys/block/{name}/queue/discard_max_bytes", str(discard_bytes))
         rival = start_fio(other, top.path, iodepth=OTHER_DEPTH, **ENDLESS)
         while "/b" not in top.io():
             guest.sleep(0.1)
@@ -353,7 +362,42 @@ def test_who_discards_or_zeroes_waits(ioband: Guest, option: str) -> None:
         assert held.ios <= HELD_IOS_MAX
         go_on().wait()
         done = top.io()["/a"]
-    assert (done.discard if not option else done.write).bytes == 256 << 20
+    assert (done.discard if not option else done.write).bytes == DISCARDS << 16
+
+
+@pytest.mark.all_kernels
+def test_who_waits_keeps_nobody_from_the_detour(ioband: Guest) -> None:
+    """It goes by way of a hidden disk, which must not be in use by those who sleep."""
+    guest = ioband
+    hidden = "/sys/block/ioband-owner/queue/max_sectors_kb"
+
+    def start(path: str) -> Job:
+        return full.start(f"blkdiscard --force {path}")
+
+    with two_groups(guest) as (full, other), clogged_by(guest, other, start) as (_, go_on):
+        guest.write(hidden, guest.read(hidden))  # freezes the queue, on the newest kernels
+        go_on().wait()
+
+
+def test_who_discards_and_is_killed_is_bounded(ioband: Guest) -> None:
+    """The bios of a dying task go at once, until it owes; then it may have as much held only."""
+    guest = ioband
+
+    def start(path: str) -> Job:
+        return full.start(["blkdiscard", "--force", path])
+
+    with (
+        two_groups(guest) as (full, other),
+        clogged_by(guest, other, start, discard_bytes=1 << 20) as (top, go_on),
+    ):
+        held = top.io()["/a"].held
+        assert held.bytes == HELD_BYTES_MAX
+        full.guest.run(["pkill", "-KILL", "blkdiscard"])
+        wait_until_held(top, 2 * held.ios)
+        guest.sleep(3)
+        held = top.io()["/a"].held
+        assert HELD_BYTES_MAX < held.bytes <= HELD_DYING * HELD_BYTES_MAX + (1 << 20)
+        assert go_on().wait(check=False).rc == -9
 
 
 def test_nowait_and_a_full_group(ioband: Guest) -> None:

@@ -65,7 +65,7 @@ bool ioband_flush_start(struct ioband_pool *pool)
 		target->flush_round = pool->flush_round;
 		pool->flushes++;
 		list_del_init(&target->dirty);
-		target->flush_due = true;
+		WRITE_ONCE(target->flush_due, true);
 		target->flushing = true;
 		ioband_queue_kick(target);
 	}
@@ -120,14 +120,12 @@ static void flush_end_io(struct bio *bio)
  */
 void ioband_flush_submit(struct ioband_target *target)
 {
-	bool due;
-
-	spin_lock_irq(&target->pool->lock);
-	due = target->flush_due;
-	target->flush_due = false;
-	spin_unlock_irq(&target->pool->lock);
-	if (!due)
+	/* One that falls due from now on keeps the worker going. */
+	if (!READ_ONCE(target->flush_due))
 		return;
+	spin_lock_irq(&target->pool->lock);
+	WRITE_ONCE(target->flush_due, false);
+	spin_unlock_irq(&target->pool->lock);
 	bio_init(&target->flush, target->dev->bdev, NULL, 0, REQ_OP_WRITE | REQ_PREFLUSH);
 	target->flush.bi_end_io = flush_end_io;
 	submit_bio(&target->flush);

@@ -122,7 +122,8 @@ static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progres
 		spin_lock_irq(&pool->lock);
 		moved = progress.ios != group->seen_ios;
 		if (note && !list_empty(&group->active))
-			note_progress(group, moved || progress.inflight);
+			note_progress(group, moved || progress.inflight ||
+				      ioband_group_held_ios(group));
 		group->seen_ios = progress.ios;
 		sum->inflight += progress.inflight;
 		sum->open += progress.open;

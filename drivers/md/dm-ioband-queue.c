@@ -469,6 +469,9 @@ static void submit_due(struct ioband_target *target)
 	LIST_HEAD(batch);
 	u32 bytes;
 
+	/* What comes from now on keeps the worker going. */
+	if (list_empty(&target->due))
+		return;
 	spin_lock_irq(&target->pool->lock);
 	list_splice_init(&target->due, &batch);
 	while ((io = list_first_entry_or_null(&batch, struct ioband_io, due))) {
@@ -572,7 +575,7 @@ static void hold(struct ioband_io *io, struct bio *bio, u64 now_ns)
  * @target: target
  *
  * A suspend that is given up takes bios again before it says so.  Without the pool's
- * lock the answer may be an old one: who is told no is told by ioband_queue_enter().
+ * lock the answer may be an old one: who is told no is told when it enters.
  *
  * Context: Any.
  *
@@ -728,12 +731,24 @@ static void turn_away(struct ioband_io *io, struct bio *bio, blk_status_t status
 	bio_endio(bio);
 }
 
+/*
+ * How many times what a group may hold before the task waits.  One that is killed does not
+ * read or write much more, but discards on, on the older kernels.
+ */
+static unsigned int times_for(const struct bio *bio)
+{
+	if (likely(!is_dying(current)) || ioband_owner_is_direct(bio))
+		return 1;
+	return IOBAND_ROOM_DYING;
+}
+
 /* Not inlined: the open state has no use for what this keeps on the stack. */
 static noinline int enter_locked(struct ioband_target *target, struct ioband_io *io,
 				 struct bio *bio, enum ioband_mode mode, bool direct)
 {
 	struct ioband_pool *pool = target->pool;
 	const enum urgency urgency = urgency_of(bio);
+	const unsigned int times = times_for(bio);
 	struct ioband_group *group;
 	struct ioband_stats *stats;
 	enum verdict verdict;
@@ -760,13 +775,13 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	activate(group);
 	verdict = admit(io, bio, urgency);
 	/* From here on a held bio can be anywhere, and gone. */
-	wait = may_wait && verdict == HELD && ioband_room_is_over(group, 1);
+	wait = may_wait && verdict == HELD && ioband_room_is_over(group, times);
 	if (wait)
-		ioband_line_stand(&line, group, stats);
+		ioband_line_stand(&line, target, group, stats);
 	spin_unlock_irqrestore(&pool->lock, flags);
 
 	if (wait)
-		ioband_line_wait(&line, target);
+		ioband_line_wait(&line, times > 1);
 	if (verdict == REFUSED)
 		turn_away(io, bio, BLK_STS_AGAIN);
 	if (verdict == GIVEN_BACK)
@@ -810,6 +825,7 @@ static struct ioband_group *find_group_of_css(struct ioband_scope *scope, struct
 
 	if (group)
 		return group;
+	css = ioband_owner_css(css);
 	if (!css->parent)
 		return scope->group;
 	/* The css is the key: it cannot be another's while the bio or RCU keeps it. */
@@ -888,28 +904,24 @@ static bool has_room(struct ioband_target *target, enum ioband_mode mode, struct
 void ioband_queue_make_room(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
 	const enum ioband_mode mode = READ_ONCE(target->member->mode);
-	const enum urgency urgency = urgency_of(bio);
-	const unsigned int times = urgency == OWED ? IOBAND_ROOM_DYING : 1;
+	const unsigned int times = times_for(bio);
 	struct ioband_pool *pool = target->pool;
 	unsigned long flags;
 	struct ioband_line line;
 	bool wait;
 
-	if (urgency == AT_ONCE || bio->bi_opf & REQ_NOWAIT || has_room(target, mode, bio, times))
+	if (urgency_of(bio) == AT_ONCE || bio->bi_opf & REQ_NOWAIT ||
+	    has_room(target, mode, bio, times))
 		return;
 	flags = lock_group(pool, io, bio, mode, true, true);
 	wait = ioband_room_is_over(io->group, times);
 	if (wait)
-		ioband_line_stand(&line, io->group, io->stats);
+		ioband_line_stand(&line, target, io->group, io->stats);
 	ioband_stats_unpin_io(io->stats, io->dir);
 	io->group = NULL;
 	spin_unlock_irqrestore(&pool->lock, flags);
-	if (!wait)
-		return;
-	if (urgency == OWED)
-		ioband_line_wait_dying(&line, target);
-	else
-		ioband_line_wait(&line, target);
+	if (wait)
+		ioband_line_wait(&line, times > 1);
 }
 
 /**
@@ -1242,7 +1254,7 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 		group = ioband_queue_next_active(pool);
 		for (stream = &group->own; stream; stream = next_stream(stream))
 			suspend_stream(stream, target, requeue, &taken);
-		wake_up_all(&group->room);
+		ioband_room_wake(group);
 		spin_unlock_irq(&pool->lock);
 		cond_resched();
 		spin_lock_irq(&pool->lock);

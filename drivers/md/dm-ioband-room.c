@@ -10,18 +10,18 @@
  * would keep a group full, and who reads there waiting, for as long as there is some.
  *
  * A task does not only wait for room: others may come in between and keep the group full.
- * It stands in line, and goes on at the latest when as many bios have gone as were there.
+ * It stands in line, and goes on at the latest when as many bios have gone as were there, of
+ * which a full group is.  Only those are woken who may go on.
  * So a group of many tasks holds the bound and a bio or so for each of them.
  */
 #include "dm-ioband.h"
 
+#include <linux/oom.h>
 #include <linux/sched/signal.h>
+#include <linux/wait.h>
 
 #define IOBAND_ROOM_IOS		1024
 #define IOBAND_ROOM_BYTES	(64U << 20)
-
-/* While a group stays full, those in line look where they are each time so many have gone. */
-#define IOBAND_ROOM_LOOK_IOS	128
 
 /* What a bio is counted as: not all that it covers, if it transfers nothing. */
 static u32 size_of(const struct ioband_io *io, struct bio *bio)
@@ -81,8 +81,8 @@ u32 ioband_room_give(const struct ioband_io *io, struct bio *bio)
 	add_held(&group->held_of_tasks, -1, size);
 	WRITE_ONCE(group->released_ios, group->released_ios + 1);
 	if (was_full && (!ioband_room_is_over(group, 1) ||
-			 !(group->released_ios % IOBAND_ROOM_LOOK_IOS)))
-		wake_up_all(&group->room);
+			 (s32)(group->released_ios - group->look_ios) >= 0))
+		ioband_room_wake(group);
 	return size;
 }
 
@@ -97,68 +97,100 @@ u32 ioband_room_give(const struct ioband_io *io, struct bio *bio)
  */
 bool ioband_room_is_over(const struct ioband_group *group, unsigned int times)
 {
-	return READ_ONCE(group->held_of_tasks.ios) >= times * IOBAND_ROOM_IOS ||
+	return READ_ONCE(group->held_of_tasks.ios) >= times * (u64)IOBAND_ROOM_IOS ||
 	       READ_ONCE(group->held_of_tasks.bytes) >= times * (u64)IOBAND_ROOM_BYTES;
+}
+
+/*
+ * There is room, or as many have gone as were there.  A suspend waits for those who are in
+ * map(), so they must not wait for another device's bios then.
+ */
+static bool has_passed(const struct ioband_line *line)
+{
+	return !ioband_room_is_over(line->group, 1) || READ_ONCE(line->target->suspended) ||
+	       (s32)(READ_ONCE(line->group->released_ios) - line->until) >= 0;
+}
+
+static void look_by(struct ioband_group *group, u32 until)
+{
+	if ((s32)(until - group->look_ios) < 0)
+		group->look_ios = until;
+}
+
+/* Whoever wakes those in line has the pool's lock.  Return: whether this one goes on. */
+static int wake_one(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
+{
+	const struct ioband_line *line = container_of(entry, struct ioband_line, entry);
+
+	/* It stays where it is until it has seen that for itself: others may be faster. */
+	if (has_passed(line))
+		return default_wake_function(entry, mode, flags, key);
+	look_by(line->group, line->until);
+	return 0;
+}
+
+/**
+ * ioband_room_wake() - wake those in line who may go on
+ * @group: whose
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_room_wake(struct ioband_group *group)
+{
+	lockdep_assert_held(&group->pool->lock);
+	group->look_ios = group->released_ios + IOBAND_ROOM_IOS;
+	wake_up_all(&group->room);
 }
 
 /**
  * ioband_line_stand() - the task is going to wait for its full group
- * @line: the result, for ioband_line_wait() or ioband_line_wait_dying()
+ * @line: the result; ioband_line_wait() has to follow
+ * @target: in whose map() the task is
  * @group: the group
  * @stats: its counters
  *
  * Context: Under the pool's lock.
  */
-void ioband_line_stand(struct ioband_line *line, struct ioband_group *group,
-		       struct ioband_stats *stats)
+void ioband_line_stand(struct ioband_line *line, const struct ioband_target *target,
+		       struct ioband_group *group, struct ioband_stats *stats)
 {
-	*line = (struct ioband_line) {
-		.group = group,
-		.stats = stats,
-		.since = group->released_ios,
-		.ahead = min_t(u32, group->held_of_tasks.ios, IOBAND_ROOM_IOS),
-	};
-	ioband_stats_pin(stats);
-}
+	const u32 ahead = min_t(u32, group->held_of_tasks.ios, IOBAND_ROOM_IOS);
 
-/*
- * A suspend waits for those who are in map(), so they must not wait for another device's
- * bios then.
- */
-static bool has_passed(const struct ioband_line *line, const struct ioband_target *target)
-{
-	return !ioband_room_is_over(line->group, 1) || READ_ONCE(target->suspended) ||
-	       READ_ONCE(line->group->released_ios) - line->since >= line->ahead;
+	lockdep_assert_held(&group->pool->lock);
+	line->target = target;
+	line->group = group;
+	line->stats = stats;
+	line->until = group->released_ios + ahead;
+	init_wait_entry(&line->entry, 0);
+	line->entry.func = wake_one;
+	ioband_stats_pin(stats);
+	/* Nobody comes meanwhile: that takes the lock. */
+	if (!waitqueue_active(&group->room))
+		group->look_ios = line->until;
+	look_by(group, line->until);
+	add_wait_queue(&group->room, &line->entry);
 }
 
 /**
  * ioband_line_wait() - wait for room, or until what was there before has gone
  * @line: from ioband_line_stand()
- * @target: in whose map() the task is
+ * @dying: the task is killed, and waits all the same, unless the system wants its memory
  *
- * A task that is killed does not wait: its bios go at once.
- *
- * Context: Process; may sleep.
- */
-void ioband_line_wait(struct ioband_line *line, const struct ioband_target *target)
-{
-	(void)wait_event_killable(line->group->room, has_passed(line, target));
-	ioband_stats_unpin(line->stats);
-}
-
-/**
- * ioband_line_wait_dying() - the same for a task that is killed
- * @line: from ioband_line_stand()
- * @target: in whose map() the task is
- *
- * It has submitted far more than is let go at once for those who die.
+ * Else a task that is killed does not wait: its bios go at once.
  *
  * Context: Process; may sleep.
  */
-void ioband_line_wait_dying(struct ioband_line *line, const struct ioband_target *target)
+void ioband_line_wait(struct ioband_line *line, bool dying)
 {
-	/* Now and then awake: it is not hung. */
-	while (!wait_event_timeout(line->group->room, has_passed(line, target), HZ))
-		;
+	for (;;) {
+		set_current_state(dying ? TASK_UNINTERRUPTIBLE : TASK_KILLABLE);
+		if (has_passed(line))
+			break;
+		if (dying ? tsk_is_oom_victim(current) : fatal_signal_pending(current))
+			break;
+		/* Who cannot be killed is awake now and then: it is not hung. */
+		schedule_timeout(dying ? HZ : MAX_SCHEDULE_TIMEOUT);
+	}
+	finish_wait(&line->group->room, &line->entry);
 	ioband_stats_unpin(line->stats);
 }

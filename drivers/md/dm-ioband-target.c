@@ -168,17 +168,17 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	io->dir = dir_of(bio);
 	io->bytes = bio->bi_iter.bi_size;
 	if (unlikely(!ioband_owner_is_known(READ_ONCE(target->member->mode), bio))) {
+		io->of_task = ioband_owner_may_wait(bio);
+		if (io->of_task) {
+			bio_set_dev(bio, target->dev->bdev);
+			ioband_queue_make_room(target, io, bio);
+		}
 		/*
 		 * What device-mapper is given back it submits again until it has
 		 * stopped, and each time that the owner is asked it counts the bio.
 		 */
 		if (ioband_queue_gives_back(target))
 			return DM_MAPIO_REQUEUE;
-		io->of_task = ioband_owner_may_wait(bio);
-		if (io->of_task) {
-			bio_set_dev(bio, target->dev->bdev);
-			ioband_queue_make_room(target, io, bio);
-		}
 		ioband_owner_ask(bio);
 		return DM_MAPIO_SUBMITTED;
 	}

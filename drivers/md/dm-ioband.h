@@ -285,6 +285,7 @@ struct ioband_bounds {
  * @held: bios that wait, in all its streams, by direction
  * @held_of_tasks: of those, the bios whose tasks may be made to wait, with what they cost
  * @released_ios: how many of them have waited, and do not any more; wraps
+ * @look_ios: when that is so many, the next of those who wait may go on
  * @room: tasks that wait until the group holds less, or what was there before has gone
  * @active: place among the pool's active groups, while active
  * @seen_ios: what had completed at the last tick
@@ -316,6 +317,7 @@ struct ioband_group {
 	struct ioband_held held[IOBAND_NR_DIRS];
 	struct ioband_held held_of_tasks;
 	u32 released_ios;
+	u32 look_ios;
 	wait_queue_head_t room;
 	struct list_head active;
 	u64 seen_ios;
@@ -624,16 +626,18 @@ struct ioband_io {
 
 /**
  * struct ioband_line - a task that waits for its full group
+ * @entry: place among those who wait
+ * @target: in whose map() it is
  * @group: the group
  * @stats: its counters, which the task has pinned
- * @since: what &ioband_group.released_ios was then
- * @ahead: how many bios were held before it
+ * @until: it goes on when &ioband_group.released_ios is that
  */
 struct ioband_line {
+	struct wait_queue_entry entry;
+	const struct ioband_target *target;
 	struct ioband_group *group;
 	struct ioband_stats *stats;
-	u32 since;
-	u32 ahead;
+	u32 until;
 };
 
 static inline struct ioband_io *ioband_io_of(struct bio *bio)
@@ -762,10 +766,10 @@ static inline struct cgroup_subsys_state *ioband_owner_of_task(void)
 void ioband_room_take(const struct ioband_io *io, struct bio *bio);
 u32 ioband_room_give(const struct ioband_io *io, struct bio *bio);
 bool ioband_room_is_over(const struct ioband_group *group, unsigned int times);
-void ioband_line_stand(struct ioband_line *line, struct ioband_group *group,
-		       struct ioband_stats *stats);
-void ioband_line_wait(struct ioband_line *line, const struct ioband_target *target);
-void ioband_line_wait_dying(struct ioband_line *line, const struct ioband_target *target);
+void ioband_room_wake(struct ioband_group *group);
+void ioband_line_stand(struct ioband_line *line, const struct ioband_target *target,
+		       struct ioband_group *group, struct ioband_stats *stats);
+void ioband_line_wait(struct ioband_line *line, bool dying);
 
 /* dm-ioband-queue.c: may it go */
 int ioband_queue_init_target(struct ioband_target *target);

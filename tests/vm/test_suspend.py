@@ -190,9 +190,9 @@ def test_suspend_does_not_wait_for_another_device(ioband: Guest) -> None:
     guest = ioband
     with (
         two_groups(guest) as (full, other),
-        clogged(guest, full, other),
         null_blk(guest, size_mib=64) as disk,
-        Ioband(guest, "second", disk) as second,
+        Ioband(guest, "second", disk, depth=1) as second,  # udev looks at it while that is quick
+        clogged(guest, full, other),
     ):
         waiting = start_fio(full, second.path, iodepth=8, time_based=1, runtime=600)
         guest.sleep(3)

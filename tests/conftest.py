@@ -13,6 +13,8 @@ SPLATS: list[str] = []
 # What failed and was tried again: its name, and how it failed.
 RETRIED: list[tuple[str, str]] = []
 RETRIED_LINES = 40
+# What tests want said at the end of the run, as record_property("summary", text).
+SUMMARIES: dict[str, str] = {}
 # What fio says when it reads other data than it wrote.
 WRONG_DATA = re.compile(r"verify: bad |verify failed at file")
 # More tests than that in one kind of guest, and there are two guests of it.
@@ -77,6 +79,9 @@ def _put_in_groups(items: list[pytest.Item]) -> None:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Collect what the tests noted, and why they failed, of every try."""
     SPLATS.extend(text for text in splats_of(report) if text not in SPLATS)
+    SUMMARIES.update(
+        (report.nodeid, str(text)) for name, text in report.user_properties if name == "summary"
+    )
     if report.outcome == "rerun":
         if WRONG_DATA.search(report.longreprtext):
             SPLATS.append(f"{report.nodeid}: wrong data")
@@ -90,7 +95,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Say what the kernels complained of, in whichever try it was, and what was tried again."""
+    """Say what the kernels complained of, in whichever try it was, and what was tried again.
+
+    And what tests have measured, which several processes do not print as they go.
+    """
+    for name, text in SUMMARIES.items():
+        terminalreporter.section(name)
+        for line in text.splitlines():
+            terminalreporter.line(line)
     if RETRIED:
         terminalreporter.section("failed, and tried again")
         for name, text in RETRIED:

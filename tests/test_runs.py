@@ -72,6 +72,13 @@ def test_data_is_tested_once_and_the_rest_again(tmp_path: Path, options: list[st
     assert done.stdout.count("\nRERUN test_it.py::test_shares") == 2
 
 
+@pytest.mark.parametrize("options", [ARGS, ARGS[:2]], ids=["several processes", "one process"])
+def test_what_is_to_be_said_at_the_end_is_said_once(tmp_path: Path, options: list[str]) -> None:
+    text = 'def test_it(record_property):\n    record_property("summary", "two\\nlines")\n'
+    done = run(tmp_path, text, *options)
+    assert done.stdout.count("\ntwo\nlines\n") == 1, done.stdout
+
+
 def test_wrong_data_fail_the_run_whichever_test_finds_them(tmp_path: Path) -> None:
     done = run(tmp_path, WRONG, *ARGS[:2])
     assert "1 passed, 1 rerun" in done.stdout

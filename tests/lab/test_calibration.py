@@ -2,6 +2,7 @@
 """The modelled disks do what the disks of the sources did."""
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 from lab.calibration import Calibration, Comparison, calibrate, load, measure, text
@@ -15,9 +16,10 @@ def comparisons() -> list[Comparison]:
     return calibrate(TABLE)
 
 
-def test_the_table_in_full(comparisons: list[Comparison], capsys: pytest.CaptureFixture) -> None:
-    with capsys.disabled():
-        print(f"\n{text(TABLE, comparisons)}")
+def test_the_table_in_full(
+    comparisons: list[Comparison], record_property: Callable[[str, object], None]
+) -> None:
+    record_property("summary", text(TABLE, comparisons))
     assert len(HELD) >= 20
 
 

@@ -10,12 +10,13 @@
  * would keep a group full, and who reads there waiting, for as long as there is some.
  *
  * A task does not only wait for room: others may come in between and keep the group full.
- * It stands in line, and goes on at the latest when as many bios have gone as were there, of
- * which a full group is.  Only those are woken who may go on.
+ * It stands in line, and goes on at the latest when as many bios have gone as were there, or
+ * as it takes to fill a group.  Only those are woken who may go on.
  * So a group of many tasks holds the bound and a bio or so for each of them.
  */
 #include "dm-ioband.h"
 
+#include <linux/log2.h>
 #include <linux/oom.h>
 #include <linux/sched/signal.h>
 #include <linux/wait.h>
@@ -123,10 +124,9 @@ static int wake_one(struct wait_queue_entry *entry, unsigned int mode, int flags
 	const struct ioband_line *line = container_of(entry, struct ioband_line, entry);
 
 	/* It stays where it is until it has seen that for itself: others may be faster. */
-	if (has_passed(line))
-		return default_wake_function(entry, mode, flags, key);
-	look_by(line->group, line->until);
-	return 0;
+	if ((s32)(line->group->released_ios - line->until) < 0)
+		look_by(line->group, line->until);
+	return has_passed(line) ? default_wake_function(entry, mode, flags, key) : 0;
 }
 
 /**
@@ -154,13 +154,15 @@ void ioband_room_wake(struct ioband_group *group)
 void ioband_line_stand(struct ioband_line *line, const struct ioband_target *target,
 		       struct ioband_group *group, struct ioband_stats *stats)
 {
+	/* It is full: there is one.  In eighths, so that the line is gone through seldom. */
 	const u32 ahead = min_t(u32, group->held_of_tasks.ios, IOBAND_ROOM_IOS);
+	const u32 step = rounddown_pow_of_two(max(ahead / 8, 1U));
 
 	lockdep_assert_held(&group->pool->lock);
 	line->target = target;
 	line->group = group;
 	line->stats = stats;
-	line->until = group->released_ios + ahead;
+	line->until = round_down(group->released_ios + ahead, step);
 	init_wait_entry(&line->entry, 0);
 	line->entry.func = wake_one;
 	ioband_stats_pin(stats);

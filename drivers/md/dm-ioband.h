@@ -6,6 +6,7 @@
  *	message	 the text interface, by way of args
  *	pool	 devices that share a scheduler, and its clockwork
  *	queue	 may a bio go: holds and releases bios, asks the core
+ *	room	 how much may be held of a group, and who waits then
  *	piece	 large bios in pieces
  *	flush	 what the devices' write caches hold at the end of a turn
  *	owner	 whose bio is it: finds the group
@@ -21,9 +22,9 @@
  * Locks, in order: the registry's mutex (pools and members come and go), the
  * pool's reap mutex (counters of groups are freed, or read from outside the I/O
  * path) or its walk mutex (the active groups are gone through one by one), then
- * the pool's spinlock (everything else).  The pool's lock is taken in the I/O
- * path only while groups compete (state "shared"), for bios that have a maximum,
- * and when a group starts or stops to be active.
+ * the pool's spinlock (everything else), then that of a group's line of tasks.  The
+ * pool's lock is taken in the I/O path only while groups compete (state "shared"),
+ * for bios that have a maximum, and when a group starts or stops to be active.
  */
 #ifndef DM_IOBAND_H
 #define DM_IOBAND_H

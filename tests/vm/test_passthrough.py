@@ -302,7 +302,8 @@ def discarded(guest: Guest, device: str) -> int:
 def test_what_a_file_system_discards(ioband: Guest) -> None:
     """Of files that are deleted, when the journal is written: by a thread, for nobody.
 
-    A rival has the device then, so that they are held.
+    Two rivals have the device then, so that they are held: while one has it alone, nobody is,
+    and the first to come is not either.
     """
     guest = ioband
     files = "for file in kept gone; do dd if=/dev/urandom of=$file bs=1M count=8 conv=fsync; done"
@@ -312,7 +313,8 @@ def test_what_a_file_system_discards(ioband: Guest) -> None:
         Ioband(guest, "i", disk, depth=1) as device,
         Ioband(guest, "busy", other) as busy,
         Cgroup(guest, "a") as group,
-        Cgroup(guest, "b") as rival,
+        Cgroup(guest, "b") as one,
+        Cgroup(guest, "c") as two,
     ):
         with mounted(guest, device.path, options="discard") as point:
             group.run(files, cwd=point)
@@ -321,8 +323,8 @@ def test_what_a_file_system_discards(ioband: Guest) -> None:
             at = block * int(guest.run(["stat", "-f", "-c", "%S", point]).out) // SECTOR
             assert any(read_sectors(guest, disk, 64, at))
             before = device.io()["root"].discard
-            load = start_load(rival, busy.path, iodepth=RIVAL_DEPTH)
-            wait_until(guest, lambda: "/b" in device.io(), "the rival reads")
+            loads = [start_load(rival, busy.path, iodepth=RIVAL_DEPTH) for rival in (one, two)]
+            wait_until(guest, lambda: {"/b", "/c"} <= set(device.io()), "the rivals read")
             group.run(["rm", f"{point}/gone"])
             group.run(["sync"])
             wait_until(
@@ -331,8 +333,10 @@ def test_what_a_file_system_discards(ioband: Guest) -> None:
                 "what was deleted is discarded",
                 60,
             )
-            load.kill()
-            load.wait(check=False)
+            for load in loads:
+                load.kill()
+            for load in loads:
+                load.wait(check=False)
             guest.run("echo 3 >/proc/sys/vm/drop_caches")
             assert guest.run(["sha1sum", f"{point}/kept"]).out == kept
         assert not any(read_sectors(guest, disk, 64, at))

@@ -374,8 +374,11 @@ def test_who_waits_keeps_nobody_from_the_detour(ioband: Guest) -> None:
     def start(path: str) -> Job:
         return full.start(f"blkdiscard --force {path}")
 
-    with two_groups(guest) as (full, other), clogged_by(guest, other, start) as (_, go_on):
-        guest.write(hidden, guest.read(hidden))  # freezes the queue, on the newest kernels
+    with two_groups(guest) as (full, other), clogged_by(guest, other, start) as (top, go_on):
+        top.set_max(full, wbps=1)  # for as long as that nothing goes, and who waits sleeps on
+        limit = guest.read(hidden).strip()
+        guest.start(f"echo {limit} >{hidden}").wait(20)  # freezes the queue, on newer kernels
+        top.set_max(full)
         go_on().wait()
 
 

@@ -31,6 +31,18 @@ def test_a_figure(comparisons: list[Comparison], index: int) -> None:
     assert own.holds, f"{own.model:g} {own.row.unit}, the source has {own.row.figure:g}"
 
 
+def test_where_blocks_are_placed_decides(comparisons: list[Comparison]) -> None:
+    """One writer at random offsets: what the source has is between both ways to place them."""
+    one = "v10-random-writers-1-"
+    holes, in_order = (
+        next(own for own in comparisons if own.row.run == one + name)
+        for name in ("holes", "in-order")
+    )
+    assert holes.model * 3 < holes.row.figure < in_order.model
+    sequential = next(own for own in comparisons if own.row.run == "v10-sequential-writer")
+    assert in_order.model > 0.95 * sequential.model
+
+
 def test_what_is_too_far_off_is_seen() -> None:
     row = TABLE.rows[HELD[0]]
     near, far = Comparison(row, row.figure * 1.14), Comparison(row, row.figure * 0.84)
@@ -58,6 +70,24 @@ def test_figures_of_several_jobs() -> None:
     assert measure(result, "jobs read kib_s") == 1600
     assert measure(result, "jobs read iops") == 200
     assert measure(result, "jobs read lat_ms") == pytest.approx(5)
+
+
+def test_on_a_file_system_jobs_are_files() -> None:
+    run = TABLE.runs["v10-random-writers-16-holes"]
+    script = run.script()
+    names = {name for jobs in run.jobs for name in jobs.files()}
+    assert len(names) == 16
+    assert all(f"--filename={name} --size=2g" in script for name in names)
+    assert "keep_data=1" in script and "--filename=/dev/disk" not in script
+    before, after = script.split("fio ")
+    assert before.index("mkfs") < before.index("mount -t") < before.index("truncate")
+    assert after.index("umount") < after.index("remove")
+
+
+def test_without_one_they_are_regions_of_the_disk() -> None:
+    script = TABLE.runs["v10-random-writers-16"].script()
+    assert "mkfs" not in script and "keep_data" not in script
+    assert script.count("--filename=/dev/disk") == script.count("--offset=") == 16
 
 
 def test_every_source_is_there() -> None:

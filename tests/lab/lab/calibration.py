@@ -27,11 +27,15 @@ from .uml import run_experiment
 TABLE = REPO / "tests/lab/calibration.toml"
 TOLERANCE = 0.15
 TIMEOUT_S = 900
+MEMORY_MIB = 1024  # what is written to a file system is in the guest's memory
 WIDTH = 88
 FIO = (
     "fio --output-format=json --thread --clocksource=clock_gettime --direct=1 --time_based"
-    " --filename=/dev/disk"
+    " --fallocate=none"
 )
+MOUNT_POINT = "/tmp/disk"
+# A file system's own choice would differ each time.
+UUID = "6a0f6d0e-5d4c-4b3a-9281-706f5e4d3c2b"
 
 
 @dataclass(frozen=True)
@@ -43,14 +47,42 @@ class Jobs:
     count: int = 1
     region_gib: int = 0  # of each; 0 is the whole disk for all
 
-    def words(self) -> Iterator[str]:
+    def files(self) -> list[str]:
+        """The file of each, on a file system."""
+        return [f"{MOUNT_POINT}/{self.name}-{i}" for i in range(self.count)]
+
+    def words(self, on_files: bool) -> Iterator[str]:
         """The options of all of them."""
-        for i in range(self.count):
+        for i, file in enumerate(self.files()):
             yield f"--name={self.name} {self.options}"
+            if on_files:
+                yield f"--filename={file} --size={self.region_gib}g"
+                continue
+            yield "--filename=/dev/disk"
             if self.region_gib:
                 # 5 has no factor in common with 2, 4, 8 and 16: no two in one place.
                 place = i * 5 % self.count * self.region_gib
                 yield f"--offset={place}g --size={self.region_gib}g"
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """How to make and mount one of the ext family."""
+
+    make: str
+    mount: str
+    settings: dict[str, int] = field(default_factory=dict)  # files in /sys/fs/ext4/disk
+
+    def mounted(self) -> str:
+        """What the guest does to have it."""
+        extended = f"lazy_itable_init=0,lazy_journal_init=0,nodiscard,hash_seed={UUID}"
+        lines = [
+            f"{self.make} -q -F -U {UUID} -E {extended} /dev/disk",
+            f"mkdir -p {MOUNT_POINT}",
+            f"{self.mount} /dev/disk {MOUNT_POINT}",
+            *(f"echo {value} >/sys/fs/ext4/disk/{key}" for key, value in self.settings.items()),
+        ]
+        return "".join(f"{line}\n" for line in lines)
 
 
 @dataclass(frozen=True)
@@ -63,17 +95,32 @@ class Run:
     seconds: float
     settle: float = 0
     parameters: dict[str, int] = field(default_factory=dict)
+    file_system: FileSystem | None = None
 
     def script(self) -> str:
         """What the guest does."""
-        disk = " ".join([self.model, *(f"{key}={value}" for key, value in self.parameters.items())])
-        jobs = " ".join(word for jobs in self.jobs for word in jobs.words())
+        parameters = self.parameters | ({"keep_data": 1} if self.file_system else {})
+        disk = " ".join([self.model, *(f"{key}={value}" for key, value in parameters.items())])
+        on_files = self.file_system is not None
+        jobs = " ".join(word for jobs in self.jobs for word in jobs.words(on_files))
         times = f"--runtime={self.seconds * 1000:.0f}ms --ramp_time={self.settle * 1000:.0f}ms"
+        before, after = self._around()
         return (
             f"echo disk {disk} >/sys/kernel/lab-disk/create\n"
+            f"{before}"
             f"{FIO} {times} --output={shlex.quote(self.name)}.json {jobs}\n"
+            f"{after}"
             "echo disk >/sys/kernel/lab-disk/remove\n"
         )
+
+    def _around(self) -> tuple[str, str]:
+        """What is to be done before and after fio: the file system, and files that are one hole."""
+        if not self.file_system:
+            return "", ""
+        files = "".join(
+            f"truncate -s {jobs.region_gib}g {' '.join(jobs.files())}\n" for jobs in self.jobs
+        )
+        return f"{self.file_system.mounted()}{files}sync\n", f"umount {MOUNT_POINT}\n"
 
 
 @dataclass(frozen=True)
@@ -127,9 +174,14 @@ class Comparison:
 def load(path: Path = TABLE) -> Calibration:
     """Read the table; what it names must be there."""
     document = tomllib.loads(path.read_text())
+    systems = {name: FileSystem(**made) for name, made in document["file_system"].items()}
     runs = {}
     for name, run in document["run"].items():
         jobs = [Jobs(**jobs) for jobs in run.pop("jobs")]
+        if system := run.get("file_system"):
+            run["file_system"] = systems[system]
+            if not all(job.region_gib for job in jobs):
+                raise ValueError(f"{path}: '{name}' has files of no size")
         runs[name] = Run(name=name, jobs=jobs, **run)
     rows = [Row(**row) for row in document["row"]]
     sources = {name: Source(**source) for name, source in document["source"].items()}
@@ -144,7 +196,7 @@ def _run(kernel: LabKernel, module: Path, runs: list[Run], work: Path) -> dict[s
     work.mkdir()
     scripts = "".join(run.script() for run in runs)
     (work / "script").write_text(f"set -e\ninsmod {shlex.quote(str(module))}\n{scripts}")
-    run_experiment(kernel, work, ["bash", "script"], timeout_s=TIMEOUT_S)
+    run_experiment(kernel, work, ["bash", "script"], timeout_s=TIMEOUT_S, memory_mib=MEMORY_MIB)
     return {run.name: json.loads((work / f"{run.name}.json").read_text()) for run in runs}
 
 
@@ -224,7 +276,7 @@ def main() -> None:
     only = sys.argv[1] if len(sys.argv) > 1 else ""
     if only not in ("", *table.sources):
         sys.exit(f"the sources are {', '.join(table.sources)}")
-    progress("calibration: fio on the modelled disks, two minutes")
+    progress("calibration: fio on the modelled disks, three minutes")
     comparisons = calibrate(table, only)
     print(text(table, comparisons))
     sys.exit(not all(own.holds for own in comparisons))

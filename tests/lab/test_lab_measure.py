@@ -10,20 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lab.measure import (
-    METRICS,
-    MeasureError,
-    Observation,
-    Sample,
-    Trace,
-    jain,
-    merge,
-    observe,
-    percentile,
-    shares,
-    summary,
-)
+from lab.measure import METRICS, jain, percentile, shares, sliding, summary
 from lab.scenario import PLAIN_POOL, Disk, Group, Job, Setting
+from lab.traces import MeasureError, Observation, Sample, Trace, merge, observe
 
 
 def group(name: str, weight: int = 100, path: str = "") -> Group:
@@ -42,7 +31,13 @@ def steady(rate: float, start: float, end: float, size: int = 1000) -> Trace:
 
 
 def observation(groups: list[Group], traces: dict[str, list[Trace]], **more: Any) -> Observation:
-    jobs = tuple(Job(name, name, "", ((0, 1),) * len(each), {}) for name, each in traces.items())
+    def planned(one: Trace) -> tuple[float, float]:
+        start = int(one.span[0] + 1e-3) if one.at_s.size else 0
+        return (start, start + 1)
+
+    jobs = tuple(
+        Job(name, name, "", tuple(map(planned, each)), {}) for name, each in traces.items()
+    )
     setting = Setting("", Disk("cloud", {}), PLAIN_POOL, (), tuple(groups), jobs)
     found = {(name, i): one for name, each in traces.items() for i, one in enumerate(each)}
     return Observation(setting, **({"seconds": 10, "settle": 0.5, "traces": found} | more))
@@ -118,10 +113,22 @@ def test_latencies() -> None:
 
 def test_share_error_forgives_one_io() -> None:
     assert value(two(), "share_error_pct") < 0.2
-    assert value(two(rate_a=150), "share_error_pct") > 15
+    assert value(two(rate_a=150), "share_error_pct") == pytest.approx(20, abs=0.1)
     groups = [group("a", 2), group("b", 1)]
     one_late = {"a": [trace([1, 2, 3, 4], 1000)], "b": [trace([1.5, 4.2], 1000)]}
     assert value(observation(groups, one_late), "share_error_pct", window=[1, 4.1]) == 0
+    # Who is farther off is so by all of it: 3000 and 500 of what should be 1750 each.
+    unequal = {"a": [trace(np.arange(1, 4.5, 0.5), 500)], "b": [trace([1, 4.2], 500)]}
+    obs = observation([group("a"), group("b")], unequal)
+    assert value(obs, "share_error_pct", window=[1, 2.1]) == 0
+    assert value(obs, "share_error_pct", window=[1, 4]) == pytest.approx(100 * 1250 / 1750)
+
+
+def test_windows_of_a_width() -> None:
+    assert sliding(0, 1, 2).size == 0
+    assert list(sliding(3, 5, 2)) == [3]
+    found = sliding(0, 10, 2)
+    assert found[0] == 0 and found[-1] == 8 and np.diff(found).max() <= 2 / 20 + 1e-9
 
 
 def test_intervals_only_count_while_the_same_groups_compete() -> None:
@@ -139,6 +146,8 @@ def test_intervals_only_count_while_the_same_groups_compete() -> None:
     }
     obs = observation(groups, unfair)
     assert value(obs, "interval_error_pct", window_ms=200) > 50
+    assert value(obs, "interval_error_pct", window_ms=200, from_s=4.9) > 2
+    assert value(obs, "interval_error_pct", window_ms=200, from_s=5) < 0.1
     assert value(obs, "share_error_pct") < 2
 
 
@@ -152,6 +161,8 @@ def test_a_group_that_ends_is_served_until_its_last_io_completes() -> None:
 
 def test_first_latency() -> None:
     spans = [steady(100, 0, 1), steady(100, 5, 6)]
+    # All begin together: how long the first I/O of the run takes says nothing of waking up.
+    spans[0] = spans[0]._replace(latency_s=np.r_[0.5, np.full(99, 0.001)])
     spans[1] = spans[1]._replace(latency_s=np.r_[0.02, np.full(99, 0.001)])
     obs = observation([group("a")], {"a": spans})
     assert value(obs, "first_latency_ms", "a") == pytest.approx(20)
@@ -162,9 +173,15 @@ def test_full_share() -> None:
     slow_start = merge([steady(20, 2, 2.3, 10), steady(1000, 2.3, 6, 10)])
     other = merge([steady(2000, 0, 2.3, 10), steady(1000, 2.3, 6, 10)])
     obs = observation(groups, {"a": [slow_start], "b": [other]})
-    assert value(obs, "full_share_ms", "a", window_ms=50) == pytest.approx(300, abs=40)
+    assert value(obs, "full_share_ms", "a", window_ms=50) == pytest.approx(320, abs=10)
     quick = {"a": [steady(1000, 2, 6, 10)], "b": [steady(1000, 0, 6, 10)]}
-    assert value(observation(groups, quick), "full_share_ms", "a", window_ms=50) < 10
+    assert value(observation(groups, quick), "full_share_ms", "a", window_ms=50) == pytest.approx(
+        50
+    )
+    # What it had before it paused does not count.
+    spans = {"a": [steady(1000, 0, 1, 10), slow_start], "b": [other]}
+    later = value(observation(groups, spans), "full_share_ms", "a", window_ms=50)
+    assert later == pytest.approx(320, abs=10)
     # What it gets in the end does not matter when it is less than its share.
     starved = {"a": [steady(200, 2, 6, 10)], "b": [steady(1800, 0, 6, 10)]}
     assert value(observation(groups, starved), "full_share_ms", "a", window_ms=50) == math.inf
@@ -175,6 +192,11 @@ def test_rates() -> None:
     obs = observation([group("a")], {"a": [bursts]}, settle=0)
     assert value(obs, "rate_max_mibps", "a", window=[0, 5], window_ms=100) == pytest.approx(390)
     assert value(obs, "rate_min_mibps", "a", window=[0, 5], window_ms=100) == pytest.approx(110)
+    # A window begins anywhere: 200 ms of silence across two of those that follow each other.
+    gap = merge([steady(100, 0, 2.05, 1 << 20), steady(100, 2.15, 5, 1 << 20)])
+    obs = observation([group("a"), group("b")], {"a": [gap], "b": [trace([1], 3 << 20)]}, settle=0)
+    found = value(obs, "rate_min_mibps", "a", window=[0, 5], window_ms=100)
+    assert found == pytest.approx(30)  # one largest I/O of all, not of its own
 
 
 def samples(rate_a: float, rate_b: float, jump: float = 0) -> tuple[Sample, ...]:
@@ -275,3 +297,9 @@ def test_summary() -> None:
     found = summary(at_disk)
     assert found["groups"]["a"]["share"] == pytest.approx(0.25)
     assert found["total_mbps"] == pytest.approx(4)
+    # b is away for half of the time; a has everything then, which is what its weight asks for.
+    groups = [group("a", 300), group("b")]
+    paused = {"a": [steady(75, 0, 5), steady(100, 5, 10)], "b": [steady(25, 0, 5)]}
+    found = summary(observation(groups, paused, settle=0))
+    assert found["window_s"] == [0, 10] and found["jain"] == pytest.approx(1, abs=1e-3)
+    assert found["groups"]["a"]["asked"] == pytest.approx(0.875, abs=0.01)

@@ -89,6 +89,18 @@ def test_members() -> None:
         ("seconds = 4", "seconds = -1", "run.seconds: -1 is not in the range"),
         ("seconds = 4", "seconds = 0.2", "run.settle: 0.5 leaves nothing of 0.2"),
         ("seconds = 4", "secs = 4", "run.seconds: is missing"),
+        ("seconds = 4", "seconds = 4\nseconds_of = 3", "run.seconds_of.: 3 is not a table"),
+        (
+            "seconds = 4",
+            "seconds = 4\nseconds_of = { all = 3 }",
+            "seconds_of.all: there is no such",
+        ),
+        ("seconds = 4", "seconds = 4\nseconds_of = { few = 0.1 }", "leaves nothing of 0.1 seconds"),
+        (
+            "seconds = 4",
+            'seconds = 4\non_lv_variants = ["all"]',
+            "on_lv_variants: 'all' is none of",
+        ),
         ("seconds = 4", "seconds = 4\nsecs = 4", "run.secs: there is no such key"),
         ('"bfq", "ioband"]', '"cfq"]', "run.peers: 'cfq' is none of none, mq-deadline"),
         ('variants = ["few"]', 'variants = ["fwe"]', "quick.variants: 'fwe' is none of few, many"),
@@ -107,8 +119,12 @@ def test_members() -> None:
         ('expect = "met"', "", "goal[1].expect: is"),
         ('missed = "It is too slow."', "", "goal[2].missed: says why"),
         ('expect = "met"', 'expect = "met"\nmissed = "No."', "goal[1].missed: says why"),
-        ('expect = "met"', 'expect = "met"\non_lv_expect = "met"', "on_lv_expect: says what else"),
-        ('expect = "met"', 'expect = "met"\non_lv_expect = "missed"', "goal[1].missed: says why"),
+        ('expect = "met"', 'expect = "met"\nmissed_in = ["few"]', "goal[1].missed_in: says where"),
+        (
+            'expect = "missed"',
+            'expect = "missed"\nmissed_in = ["all"]',
+            "missed_in: 'all' is none of",
+        ),
         ("at_most = 2", "at_most = 2\nflat_pct = 5", "goal[1].flat_pct: bounds another figure"),
         ('title = "t"', 'title = "t"\nplot = "all"', "plot: 'all' is none of few, many"),
         ('of = "late"', 'of = "g9"', "goal[2].of: there is no group or job 'g9'"),
@@ -124,6 +140,24 @@ def test_wrong(old: str, new: str, complaint: str) -> None:
         scenario(GOOD.replace(old, new, 1))
     assert str(caught.value).startswith("S1.toml: ")
     assert complaint in str(caught.value)
+
+
+def test_a_variant_may_take_longer() -> None:
+    longer = scenario(GOOD.replace("seconds = 4", "seconds = 4\nseconds_of = { many = 9 }", 1))
+    assert [longer.settings[name].jobs[0].active for name in ("few", "many")] == [
+        ((0, 4),),
+        ((0, 9),),
+    ]
+    seconds = {each.setting.variant: each.seconds for each in expand(longer, longer.full)}
+    assert seconds["few"] == 4 and seconds["many"] == 9
+    # The quick form has its own, for all.
+    assert longer.quick and longer.quick.length("many") == 2
+
+
+def test_some_variants_on_a_volume() -> None:
+    some = scenario(GOOD.replace("[quick]", 'on_lv_variants = ["many"]\n[quick]', 1))
+    on_lv = {each.setting.variant for each in expand(some, some.full) if each.on_lv}
+    assert on_lv == {"many"} and some.full.variants == ("few", "many")
 
 
 def test_expansion() -> None:

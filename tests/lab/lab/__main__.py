@@ -9,10 +9,11 @@ from pathlib import Path
 from harness.module import REPO
 
 from . import report
-from .goals import Verdict, judge_all, named
-from .measure import METRIC_OPTIONS, Observation
+from .goals import Verdict, judge_all
+from .measure import METRIC_OPTIONS
 from .runner import Environment, Outcome, Runner, expand, experiment, forget_old, make_environment
-from .scenario import PEERS, Run, Scenario, ScenarioError, load_all, order
+from .scenario import PEERS, Run, Scenario, ScenarioError, load_all, named, order
+from .traces import Observation
 from .uml import ExperimentError
 
 RESULTS = REPO / "Documentation/results"

@@ -5,8 +5,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .measure import METRICS, MeasureError, Observation
+from .measure import METRICS
 from .scenario import IDLE_DEVICE, Goal, Run, Scenario
+from .traces import MeasureError, Observation
 from .uml import ExperimentError
 
 EVERY = "all variants"  # in the place of a variant: a figure of all of them together
@@ -28,25 +29,31 @@ class Verdict:
     why: str  # of "unknown"
     on_lv: bool = False
 
-    @property
-    def expect(self) -> str:
-        """The state that is no surprise."""
-        return (self.on_lv and self.goal.on_lv_expect) or self.goal.expect
+    def state_of(self, variant: str) -> str:
+        """How the figure of one variant stands."""
+        if self.state in ("reported", "unknown"):
+            return self.state
+        return held(self.goal, self.values[variant])
 
     @property
     def surprise(self) -> str:
-        """What to do when the state is not the expected one, else nothing."""
-        if self.state == self.expect or self.state == "reported":
+        """What is not as expected, and what to do about it, else nothing."""
+        if self.state == "reported":
             return ""
-        value = format_value(self.values.get(self.worst, math.nan))
-        where = (f" at {self.worst}" if self.worst else "") + " on a volume" * self.on_lv
-        if self.state == "met":
-            key = "on_lv_expect" if self.on_lv and self.goal.on_lv_expect else "expect"
-            return f'{self.goal.name}: is met ({value}{where}): change to {key} = "met"'
-        if self.state == "missed":
-            return f"{self.goal.name}: is missed ({value}{where})"
-        # Whatever is expected: a figure that is no longer measured would hide every change.
-        return f"{self.goal.name}: {self.why}{where}"
+        if self.state == "unknown":
+            # Whatever is expected: a figure that is no longer measured would hide every change.
+            return f"{self.goal.name}: {self.why}{self._at(self.worst)}"
+        found: dict[str, list[str]] = {}
+        for variant, value in self.values.items():
+            if (state := self.state_of(variant)) != self.goal.expected(variant, self.on_lv):
+                found.setdefault(state, []).append(format_value(value) + self._at(variant))
+        texts = [f"is {state} ({', '.join(each)})" for state, each in found.items()]
+        if "met" in found:
+            texts.append('change "expect" or "missed_in"')
+        return f"{self.goal.name}: {'; '.join(texts)}" if texts else ""
+
+    def _at(self, variant: str) -> str:
+        return (f" at {variant}" if variant else "") + " on a volume" * self.on_lv
 
 
 def format_value(value: float) -> str:
@@ -58,15 +65,16 @@ def format_value(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def named(variant: str, on_lv: bool) -> str:
-    """A variant, on the disk or on a volume, as the tables name it."""
-    return f"{variant} on a volume".strip() if on_lv else variant
+def _parts_of(goal: Goal, run: Run, on_lv: bool) -> list[str]:
+    return [variant for variant in run.variants_on(on_lv) if variant in goal.variants]
 
 
-def variants_of(goal: Goal, run: Run) -> list[str]:
-    """The variants of a run that a goal has a figure of."""
-    found = [variant for variant in run.variants if variant in goal.variants]
-    return [EVERY] if found and goal.flat_pct is not None else found
+def variants_of(goal: Goal, run: Run, on_lv: bool = False) -> list[str]:
+    """The variants of a run, on the disk or on a volume, that a goal has a figure of."""
+    found = _parts_of(goal, run, on_lv)
+    if goal.flat_pct is None:
+        return found
+    return [EVERY] if len(found) > 1 else []
 
 
 def value_of(
@@ -74,7 +82,7 @@ def value_of(
 ) -> float:
     """The figure that decides a goal, for any peer; on a volume, compared with others there."""
     if variant == EVERY:
-        parts = [each for each in run.variants if each in goal.variants]
+        parts = _parts_of(goal, run, on_lv)
         return flatness_pct([_part(goal, run, each, peer, look, on_lv) for each in parts])
     return _part(goal, run, variant, peer, look, on_lv)
 
@@ -107,6 +115,11 @@ def excess(goal: Goal, value: float) -> float:
     return max(found, default=-math.inf)
 
 
+def held(goal: Goal, value: float) -> str:
+    """Whether a value is within the bounds of a goal: met or missed."""
+    return "met" if excess(goal, value) <= 1e-9 else "missed"
+
+
 def flatness_pct(values: list[float]) -> float:
     """How much the largest of some values exceeds the smallest, in percent."""
     if any(math.isnan(value) for value in values):
@@ -122,7 +135,7 @@ def judge(goal: Goal, run: Run, look: Lookup, on_lv: bool = False) -> Verdict:
     def verdict(state: str, worst: str, why: str = "") -> Verdict:
         return Verdict(goal, values, state, worst, why, on_lv)
 
-    for variant in variants_of(goal, run):
+    for variant in variants_of(goal, run, on_lv):
         try:
             values[variant] = value_of(goal, run, variant, goal.peer, look, on_lv)
         except (MeasureError, ExperimentError) as err:
@@ -134,17 +147,23 @@ def judge(goal: Goal, run: Run, look: Lookup, on_lv: bool = False) -> Verdict:
     worst = max(values, key=lambda variant: excess(goal, values[variant]))
     if not goal.bounded:
         return verdict("reported", worst)
-    return verdict("met" if excess(goal, values[worst]) <= 1e-9 else "missed", worst)
+    return verdict(held(goal, values[worst]), worst)
+
+
+def chosen(scenario: Scenario, run: Run, quick: bool = False) -> list[tuple[Goal, bool]]:
+    """All goals of a run (in the quick form those marked so) whose peers take part in it.
+
+    A goal for a peer that also runs on a volume holds there as well: on the disk, and there.
+    """
+    return [
+        (goal, on_lv)
+        for goal in scenario.goals
+        if goal.peer in run.peers and (goal.quick or not quick)
+        for on_lv in (False, True)
+        if not on_lv or (goal.peer in run.on_lv and variants_of(goal, run, on_lv))
+    ]
 
 
 def judge_all(scenario: Scenario, run: Run, look: Lookup, quick: bool = False) -> list[Verdict]:
-    """All goals of a run (in the quick form those marked so) whose peers take part in it.
-
-    A goal for a peer that also runs on a volume holds there as well.
-    """
-    return [
-        judge(goal, run, look, on_lv)
-        for goal in scenario.goals
-        if goal.peer in run.peers and (goal.quick or not quick)
-        for on_lv in ((False, True) if goal.peer in run.on_lv else (False,))
-    ]
+    """Hold all goals of a run against its observations."""
+    return [judge(goal, run, look, on_lv) for goal, on_lv in chosen(scenario, run, quick)]

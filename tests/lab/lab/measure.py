@@ -1,188 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an experiment shows: traces of every I/O, and the figures that goals name.
+"""The figures that goals name, taken from the traces of an experiment.
 
-Times are seconds from the start of the experiment.  An I/O belongs to the window
-in which it completed.  Groups are compared over windows in which all of them
-have something to do; when that is, the traces tell (from a job's first
-submission to its last completion), so nothing depends on when fio was ready.
+An I/O belongs to the window in which it completed.  Groups are compared over
+windows in which all of them have something to do.
 """
 
-import gzip
 import itertools
-import json
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from .scenario import Job, Setting
+from .scenario import Setting
+from .traces import LOG_STEP_S, MeasureError, Moved, Numbers, Observation, Trace, merge
 
-Numbers = npt.NDArray[np.float64]
 MIB = 1 << 20
-LOG_STEP_S = 1e-3  # fio's logs say when in milliseconds
+STEPS = 20  # windows of a width begin so many times within one
 FULL_SHARE = 0.9  # a group has its share again when it gets this part of it
-
-
-class MeasureError(ValueError):
-    """The traces do not hold what was asked for; the text says what is missing."""
-
-
-class Trace(NamedTuple):
-    """I/Os in the order of completion; stream tells the fio threads of a job apart."""
-
-    at_s: Numbers
-    latency_s: Numbers
-    bytes: Numbers
-    write: Numbers
-    stream: Numbers
-
-    def where(self, mask: npt.NDArray[np.bool_]) -> "Trace":
-        """The I/Os of a mask."""
-        return Trace(*(column[mask] for column in self))
-
-    def between(self, start: float, end: float) -> "Trace":
-        """The I/Os that completed from start to before end."""
-        return self.where((self.at_s >= start) & (self.at_s < end))
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """From the first submission to the last one."""
-        submitted = self.at_s - self.latency_s
-        return float(submitted.min()), float(submitted.max())
-
-
-EMPTY = Trace(*(np.zeros(0) for _ in Trace._fields))
-
-
-def merge(traces: Iterable[Trace]) -> Trace:
-    """Several traces as one, in the order of completion."""
-    parts = list(traces)
-    if not parts:
-        return EMPTY
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    order = np.argsort(columns[0], kind="stable")
-    return Trace(*(column[order] for column in columns))
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The bytes that groups had moved at the disk at a moment."""
-
-    at_s: float
-    read: dict[str, float]
-    written: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Observation:
-    """One experiment that has been run; traces are by job and number of its span."""
-
-    setting: Setting
-    seconds: float
-    settle: float
-    traces: dict[tuple[str, int], Trace]
-    samples: tuple[Sample, ...] = ()
-    notes: tuple[str, ...] = ()
-    device_s: dict[str, float] | None = None
-
-    def jobs(self, subjects: Iterable[str]) -> list[Job]:
-        """The jobs that groups' and jobs' names stand for, each once."""
-        wanted = [job for subject in subjects for job in self.setting.members(subject)]
-        return [job for job in self.setting.jobs if job in wanted]
-
-    def trace(self, *subjects: str) -> Trace:
-        """All I/Os of groups and jobs."""
-        names = {job.name for job in self.jobs(subjects or ("*",))}
-        return merge(trace for (name, _), trace in self.traces.items() if name in names)
-
-    def spans(self, group: str) -> list[tuple[float, float]]:
-        """When a group has something to do: from first submission to last completion, joined."""
-        names = {job.name for job in self.setting.members(group)}
-        found = sorted(
-            (trace.span[0], float(trace.at_s.max()))
-            for (name, _), trace in self.traces.items()
-            if name in names and trace.at_s.size
-        )
-        joined: list[tuple[float, float]] = []
-        for start, end in found:
-            if joined and start <= joined[-1][1]:
-                joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-            else:
-                joined.append((start, end))
-        return joined
-
-    def active(self, start: float, end: float) -> list[str]:
-        """The groups that have something to do from start to end, without a break."""
-        return [
-            group.name
-            for group in self.setting.groups
-            if any(a <= start and end <= b for a, b in self.spans(group.name))
-        ]
-
-    def window(self, options: dict[str, Any]) -> tuple[float, float]:
-        """The window asked for, else the one in which every job runs, settled."""
-        if "window" in options:
-            start, end = options["window"]
-            return float(start), float(end)
-        some = [trace for trace in self.traces.values() if trace.at_s.size]
-        spans = [(trace.span[0], float(trace.at_s.max())) for trace in some]
-        if not spans:
-            raise MeasureError("no I/O completed")
-        start = max(start for start, _ in spans) + self.settle
-        end = min(self.seconds, min(end for _, end in spans))
-        if end <= start:  # the jobs take turns
-            return self.settle, self.seconds
-        return start, end
-
-
-def read_log(path: Path, origin_ms: float, stream: int) -> Trace:
-    """One of fio's latency logs: lines of "ms since 1970, ns, direction, bytes, ..."."""
-    text = gzip.decompress(path.read_bytes()).decode()
-    if not text:
-        return EMPTY
-    width = text.partition("\n")[0].count(",") + 1
-    flat = np.array(text.replace(",", " ").replace("0x", " ").split(), dtype=np.float64)
-    table = flat.reshape(-1, width)
-    return Trace(
-        (table[:, 0] - origin_ms) / 1e3,
-        table[:, 1] / 1e9,
-        table[:, 3],
-        (table[:, 2] == 1).astype(np.float64),
-        np.full(len(table), float(stream)),
-    )
-
-
-def _log_number(path: Path) -> int:
-    match = re.search(r"_lat\.(\d+)\.log\.gz$", path.name)
-    return int(match[1]) if match else 0
-
-
-def observe(directory: Path, setting: Setting, seconds: float, settle: float) -> Observation:
-    """Read what an experiment left in its directory."""
-    result = json.loads((directory / "result.json").read_text())
-    traces = {}
-    for job in setting.jobs:
-        for index in range(len(job.active)):
-            logs = sorted(directory.glob(f"{job.name}.{index}_lat.*.log.gz"), key=_log_number)
-            traces[job.name, index] = merge(
-                read_log(log, result["origin_ms"], _log_number(log)) for log in logs
-            )
-    samples = tuple(
-        Sample(
-            entry["at_s"],
-            {name: moved[1] for name, moved in entry["disk"].items()},
-            {name: moved[2] for name, moved in entry["disk"].items()},
-        )
-        for entry in result["samples"]
-    )
-    device_s = {name: moved[0] for name, moved in result["disk"].items()}
-    notes = tuple(result["notes"])
-    return Observation(setting, seconds, settle, traces, samples, notes, device_s)
 
 
 def jain(values: Iterable[float]) -> float:
@@ -225,19 +60,17 @@ def _moved(obs: Observation, names: Iterable[str], start: float, end: float) -> 
     return {name: float(obs.trace(name).between(start, end).bytes.sum()) for name in names}
 
 
-def _worst_error(obs: Observation, start: float, end: float) -> float:
-    """How far the worst group is from its share, in percent, one largest I/O forgiven."""
-    asked = shares(obs.setting, obs.active(start, end))
-    if len(asked) < 2:
-        return 0.0
-    moved = _moved(obs, asked, start, end)
+def _worst_error(asked: dict[str, float], moved: dict[str, float], largest: float) -> float:
+    """How far the worst group is from its share, in percent.
+
+    Who is no farther off than one largest I/O has no error, all others have the whole of it.
+    """
     total = sum(moved.values())
-    largest = float(obs.trace().bytes.max())
     worst = 0.0
     for name, share in asked.items():
-        wanted = share * total
-        excess = max(0.0, abs(moved[name] - wanted) - largest)
-        worst = max(worst, 100 * excess / wanted if wanted else 0.0)
+        off = abs(moved[name] - share * total)
+        if off > largest:
+            worst = max(worst, 100 * off / (share * total))
     return worst
 
 
@@ -291,30 +124,52 @@ def time_ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -
 
 
 def share_error_pct(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """How far the worst group is from its share over the window, one largest I/O forgiven."""
-    return _worst_error(obs, *obs.window(options))
+    """How far the worst group is from its share over the window, if by more than one I/O."""
+    start, end = obs.window(options)
+    asked = shares(obs.setting, obs.active(start, end))
+    moved = _moved(obs, asked, start, end)
+    return _worst_error(asked, moved, float(obs.trace().bytes.max()))
 
 
-def _intervals(obs: Observation, width_s: float) -> Iterator[tuple[float, float]]:
-    """Windows of one width in which no group comes or goes.
+def sliding(start: float, end: float, width: float) -> Numbers:
+    """Where windows of a width begin that together stand for every one from start to end.
+
+    The last one ends with the end; there is none where there is no room for one.
+    """
+    room = end - start - width
+    if room < 0:
+        return np.zeros(0)
+    return start + np.linspace(0, room, math.ceil(room / (width / STEPS)) + 1)
+
+
+def _steady(obs: Observation) -> Iterator[tuple[float, float]]:
+    """The times in which no group comes or goes.
 
     A group that has submitted its last I/O is served until that completes, but with ever
-    less waiting: a window does not begin on one side of that moment and end on the other.
+    less waiting: that moment is an end as well.
     """
     spans = [span for group in obs.setting.groups for span in obs.spans(group.name)]
     edges = {edge for span in spans for edge in span}
     edges |= {trace.span[1] for trace in obs.traces.values() if trace.at_s.size}
-    moments = sorted(edges)
-    for start, end in itertools.pairwise(moments):
-        while start + width_s <= end:
-            yield start, start + width_s
-            start += width_s
+    return itertools.pairwise(sorted(edges))
 
 
 def interval_error_pct(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """The same in the worst of all intervals of window_ms while the same groups compete."""
+    """The same in the worst of all windows of window_ms in which no group comes or goes.
+
+    Only those count that begin from from_s on.
+    """
     width = options.get("window_ms", 200) / 1e3
-    return max((_worst_error(obs, *span) for span in _intervals(obs, width)), default=math.nan)
+    first = options.get("from_s", 0)
+    series = {group.name: Moved(obs.trace(group.name)) for group in obs.setting.groups}
+    largest = float(obs.trace().bytes.max())
+    worst = math.nan
+    for start, end in _steady(obs):
+        asked = shares(obs.setting, obs.active(start, end))
+        for moment in sliding(max(start, first), end, width) if len(asked) > 1 else ():
+            moved = {name: series[name].between(moment, moment + width) for name in asked}
+            worst = np.fmax(worst, _worst_error(asked, moved, largest))
+    return float(worst)
 
 
 def jain_index(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
@@ -326,102 +181,109 @@ def jain_index(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -
 
 
 def first_latency_ms(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """The latency of the first I/O after each pause; the largest of them.
+    """The latency of the first I/O of each span that begins later; the largest of them.
 
     Which of those submitted within a millisecond was the first, fio's log does not
     tell; the one that completed first stands for it.
     """
     firsts = []
-    for job in obs.jobs(of):
-        for index in range(len(job.active)):
-            trace = obs.traces[job.name, index]
-            if trace.at_s.size:
-                submitted = trace.at_s - trace.latency_s
-                first = trace.latency_s[submitted <= submitted.min() + LOG_STEP_S]
-                firsts.append(float(first.min()) * 1e3)
+    for trace in _woken(obs, of):
+        submitted = trace.at_s - trace.latency_s
+        first = trace.latency_s[submitted <= submitted.min() + LOG_STEP_S]
+        firsts.append(float(first.min()) * 1e3)
     return max(firsts, default=math.nan)
 
 
-def full_share_ms(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """How long after its first submission a group has its share of window_ms for the first time.
+def _woken(obs: Observation, of: tuple[str, ...]) -> list[Trace]:
+    """The traces of spans that do not begin with the run, but while others have the disk."""
+    return [
+        trace
+        for job in obs.jobs(of)
+        for index, (start, _) in enumerate(job.active)
+        if start > 0 and (trace := obs.traces[job.name, index]).at_s.size
+    ]
 
-    One largest I/O is forgiven.
+
+def full_share_ms(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
+    """How long after its first submission a group has had its share for window_ms.
+
+    That is the end of the first window in which it had it, one largest I/O forgiven; the
+    worst of the spans that begin later.
     """
     width = options.get("window_ms", 100) / 1e3
-    trace, whole = obs.trace(*of), obs.trace()
-    if not trace.at_s.size:
-        return math.nan
+    return max((_until_full(obs, of[0], one, width) for one in _woken(obs, of)), default=math.nan)
+
+
+def _until_full(obs: Observation, name: str, trace: Trace, width: float) -> float:
+    """The same of one span."""
+    own, whole = Moved(trace), Moved(obs.trace())
     start, end = trace.span
     middle = (start + end) / 2
-    asked = shares(obs.setting, obs.active(middle, middle))[of[0]]
+    asked = shares(obs.setting, obs.active(middle, middle))[name]
     largest = float(trace.bytes.max())
-
-    def moved(one: Trace, sums: Numbers, moment: float) -> float:
-        low, high = np.searchsorted(one.at_s, [moment, moment + width])
-        return float(sums[high] - sums[low])
-
-    own, all_ = (np.concatenate(([0.0], np.cumsum(one.bytes))) for one in (trace, whole))
-    for moment in np.arange(start, end - width, width / 20):
-        wanted = FULL_SHARE * asked * moved(whole, all_, moment)
-        if moved(trace, own, moment) + largest >= wanted > 0:
-            return float(moment - start) * 1e3
+    for moment in sliding(start, end, width):
+        wanted = FULL_SHARE * asked * whole.between(moment, moment + width)
+        if own.between(moment, moment + width) + largest >= wanted > 0:
+            return float(moment + width - start) * 1e3
     return math.inf
 
 
-def _rates(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> Numbers:
-    """Bytes in each window of window_ms."""
+def _rates(
+    obs: Observation, of: tuple[str, ...], options: dict[str, Any]
+) -> tuple[list[float], float]:
+    """Bytes in every window of window_ms, and what one largest I/O of the run has."""
     width = options.get("window_ms", 100) / 1e3
-    start, end = obs.window(options)
-    count = max(int((end - start) / width), 1)
-    edges = start + width * np.arange(count + 1)
-    trace = obs.trace(*of)
-    return np.histogram(trace.at_s, edges, weights=trace.bytes)[0]
+    own = Moved(obs.trace(*of))
+    moments = sliding(*obs.window(options), width)
+    if not moments.size:
+        raise MeasureError(f"the run is shorter than {width:g} s")
+    largest = float(obs.trace().bytes.max())
+    return [own.between(moment, moment + width) for moment in moments], largest
 
 
 def rate_min_mibps(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
     """The least rate in any window of window_ms, in MiB/s, one largest I/O forgiven."""
-    width = options.get("window_ms", 100) / 1e3
-    largest = float(obs.trace(*of).bytes.max(initial=0))
-    return (float(_rates(obs, of, options).min()) + largest) / width / MIB
+    moved, largest = _rates(obs, of, options)
+    return (min(moved) + largest) / (options.get("window_ms", 100) / 1e3) / MIB
 
 
 def rate_max_mibps(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
     """The largest rate in any window of window_ms, in MiB/s, one largest I/O forgiven."""
-    width = options.get("window_ms", 100) / 1e3
-    largest = float(obs.trace(*of).bytes.max(initial=0))
-    return (float(_rates(obs, of, options).max()) - largest) / width / MIB
+    moved, largest = _rates(obs, of, options)
+    return (max(moved) - largest) / (options.get("window_ms", 100) / 1e3) / MIB
 
 
-def _disk_series(obs: Observation, group: str, width_s: float, start: float) -> list[float]:
-    """Bytes a group wrote at the disk in each window of a width, by the samples."""
-    moments = [sample.at_s for sample in obs.samples]
-    if len(moments) < 2:
-        raise MeasureError("the run took no samples at the disk (sample_ms)")
-    written = [sample.written.get(group, 0.0) for sample in obs.samples]
-    count = int((moments[-1] - start) / width_s + 1e-6)
-    edges = [start + width_s * index for index in range(count + 1)]
-    values = np.interp(edges, moments, written)
-    return [float(value) for value in np.diff(values)]
+class Written:
+    """The bytes that groups had written at the disk at any moment, by the samples."""
+
+    def __init__(self, obs: Observation, names: Iterable[str]):
+        self.moments = np.array([sample.at_s for sample in obs.samples])
+        if self.moments.size < 2:
+            raise MeasureError("the run took no samples at the disk (sample_ms)")
+        wanted = tuple(names)
+        self._sums = [sum(s.written.get(name, 0.0) for name in wanted) for s in obs.samples]
+
+    def between(self, start: Numbers, width: float) -> Numbers:
+        """Bytes in windows of a width."""
+        edges = (np.interp(edge, self.moments, self._sums) for edge in (start, start + width))
+        return -np.subtract(*edges)
 
 
 def disk_rate_max_mibps(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
     """The most of a group's data that reached the disk in window_ms at any time, in MiB/s."""
     width = options.get("window_ms", 1000) / 1e3
-    moments = [sample.at_s for sample in obs.samples]
-    written = [sum(sample.written.get(name, 0.0) for name in of) for sample in obs.samples]
-    if len(moments) < 2:
-        raise MeasureError("the run took no samples at the disk (sample_ms)")
-    later = np.interp(np.array(moments) + width, moments, written)
-    return float((later - np.array(written)).max()) / width / MIB
+    written = Written(obs, of)
+    return float(written.between(written.moments, width).max()) / width / MIB
 
 
 def disk_ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
     """The ratio of two groups' writes at the disk, in the window of window_ms where it is worst."""
     width = options.get("window_ms", 2000) / 1e3
-    start = options.get("from_s", obs.settle)
-    one, two = (_disk_series(obs, name, width, start) for name in of)
+    one, two = (Written(obs, (name,)) for name in of)
+    moments = sliding(options.get("from_s", obs.settle), float(one.moments[-1]), width)
     wanted = obs.setting.group(of[0]).weight / obs.setting.group(of[1]).weight
-    found = [a / b if b else math.inf for a, b in zip(one, two, strict=True)]
+    pairs = zip(one.between(moments, width), two.between(moments, width), strict=True)
+    found = [float(a / b) if b else math.inf for a, b in pairs]
     return max(found, key=lambda value: abs(math.log(value / wanted)) if value else math.inf)
 
 
@@ -475,8 +337,8 @@ METRICS = {
         ),
         (("window",), (share_error_pct, jain_index, longest_gap_ms)),
         (("window", "window_ms"), (rate_min_mibps, rate_max_mibps)),
-        (("window_ms",), (interval_error_pct, full_share_ms, disk_rate_max_mibps)),
-        (("window_ms", "from_s"), (disk_ratio,)),
+        (("window_ms",), (full_share_ms, disk_rate_max_mibps)),
+        (("window_ms", "from_s"), (interval_error_pct, disk_ratio)),
         ((), (first_latency_ms, duration_mean_s, duration_worst_s, time_ratio)),
     )
     for function in functions
@@ -511,10 +373,24 @@ def _bytes_by_group(obs: Observation, start: float, end: float) -> dict[str, flo
     return found
 
 
+def _due(obs: Observation, start: float, end: float) -> dict[str, float]:
+    """The bytes that weights give each group of all that moved while it had something to do."""
+    edges = {
+        edge for group in obs.setting.groups for span in obs.spans(group.name) for edge in span
+    }
+    cuts = sorted({start, end} | {edge for edge in edges if start < edge < end})
+    found: dict[str, float] = {}
+    for one, next_ in itertools.pairwise(cuts):
+        total = sum(_bytes_by_group(obs, one, next_).values())
+        for name, share in shares(obs.setting, obs.active(one, next_)).items():
+            found[name] = found.get(name, 0.0) + share * total
+    return found
+
+
 def summary(obs: Observation) -> dict[str, Any]:
     """One experiment as the tables and the machine-readable results have it."""
     start, end = obs.window({})
-    asked = shares(obs.setting, obs.active(start, end))
+    due = _due(obs, start, end)
     moved = _bytes_by_group(obs, start, end)
     total = sum(moved.values())
     groups = {}
@@ -523,19 +399,19 @@ def summary(obs: Observation) -> dict[str, Any]:
         groups[name] = figures(trace, end - start) | {
             "mbps": round(count / (end - start) / 1e6, 6),
             "share": round(count / total, 6) if total else 0.0,
-            "asked": round(asked[name], 6) if name in asked else None,
+            "asked": round(due[name] / total, 6) if name in due and total else None,
         }
         streams = np.unique(trace.stream)
         if streams.size > 1:
             each = [float(trace.bytes[trace.stream == n].sum()) for n in streams]
             groups[name]["stream_min_mbps"] = round(min(each) / (end - start) / 1e6, 6)
             groups[name]["stream_max_mbps"] = round(max(each) / (end - start) / 1e6, 6)
-    index = jain(moved[name] / share for name, share in asked.items())
+    index = jain(moved[name] / count for name, count in due.items() if count)
     return {
         "window_s": [round(start, 3), round(end, 3)],
         "at_disk": bool(obs.samples),
         "total_mbps": round(total / (end - start) / 1e6, 6),
-        "jain": round(index, 6) if len(asked) > 1 and total else None,
+        "jain": round(index, 6) if len(due) > 1 and total else None,
         "groups": groups,
         "notes": list(obs.notes),
     }

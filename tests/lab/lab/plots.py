@@ -16,8 +16,9 @@ import numpy as np
 matplotlib.use("svg")
 import matplotlib.pyplot as plt
 
-from .measure import MIB, Observation, Trace
+from .measure import MIB
 from .scenario import Setting
+from .traces import Observation, Trace
 
 COLUMNS = 4
 BUCKETS = 60

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from . import plots
-from .goals import Lookup, Verdict, format_value, named, value_of, variants_of
-from .measure import MeasureError, summary
+from .goals import Lookup, Verdict, format_value, value_of, variants_of
+from .measure import summary
 from .runner import Outcome
-from .scenario import PEERS, Run, Scenario
+from .scenario import PEERS, Goal, Run, Scenario, named
+from .traces import MeasureError
 from .uml import ExperimentError
 
 NAME = "results.json"
@@ -58,7 +59,7 @@ def _peers_values(results: Results, verdict: Verdict) -> dict[str, dict[str, Any
     for peer in run.peers:
         if on_lv and peer not in run.on_lv:
             continue
-        for variant in variants_of(verdict.goal, run):
+        for variant in variants_of(verdict.goal, run, on_lv):
             try:
                 value = _number(value_of(verdict.goal, run, variant, peer, results.look, on_lv))
             except (ExperimentError, MeasureError):
@@ -67,30 +68,55 @@ def _peers_values(results: Results, verdict: Verdict) -> dict[str, dict[str, Any
     return found
 
 
+def described(goal: Goal, on_lv: bool) -> dict[str, Any]:
+    """A goal for machines, as its file has it."""
+    return {
+        "name": goal.name,
+        "text": goal.text,
+        "peer": goal.peer,
+        "on_lv": on_lv,
+        "sanity": goal.sanity,
+        "metric": goal.metric,
+        "of": list(goal.of),
+        "options": goal.options,
+        "relative_to": goal.relative_to,
+        "equals": goal.equals,
+        "within_pct": goal.within_pct,
+        "at_least": goal.at_least,
+        "at_most": goal.at_most,
+        "flat_pct": goal.flat_pct,
+        "expect": goal.expect,
+        "missed_in": list(goal.missed_in),
+        "missed": goal.missed,
+    }
+
+
+def _judged(results: Results, verdict: Verdict) -> dict[str, Any]:
+    """A goal for machines, with its figures and how it stands."""
+    return described(verdict.goal, verdict.on_lv) | {
+        "state": verdict.state,
+        "worst": verdict.worst,
+        "why": verdict.why,
+        "values": {key: _number(value) for key, value in verdict.values.items()},
+        "states": {key: verdict.state_of(key) for key in verdict.values},
+        "peers": _peers_values(results, verdict),
+    }
+
+
+def about(scenario: Scenario, run: Run) -> dict[str, Any]:
+    """A scenario for machines, without what came out."""
+    return {
+        "title": scenario.title,
+        "text": " ".join(scenario.text.split()),
+        "seconds": run.seconds,
+        "seconds_of": run.seconds_of,
+        "settle": run.settle,
+        "drawn": drawn(scenario, run),
+    }
+
+
 def document(results: Results) -> dict[str, Any]:
     """One scenario for machines."""
-    goals = []
-    for verdict in results.verdicts:
-        goal = verdict.goal
-        goals.append(
-            {
-                "name": goal.name,
-                "text": goal.text,
-                "peer": goal.peer,
-                "on_lv": verdict.on_lv,
-                "sanity": goal.sanity,
-                "metric": goal.metric,
-                "of": list(goal.of),
-                "relative_to": goal.relative_to,
-                "state": verdict.state,
-                "expect": verdict.expect,
-                "missed": goal.missed if verdict.expect == "missed" else "",
-                "worst": verdict.worst,
-                "why": verdict.why,
-                "values": {key: _number(value) for key, value in verdict.values.items()},
-                "peers": _peers_values(results, verdict),
-            }
-        )
     order = {peer: index for index, peer in enumerate(PEERS)}
     rows = sorted(
         (_row(outcome) for outcome in results.outcomes),
@@ -101,12 +127,8 @@ def document(results: Results) -> dict[str, Any]:
             row["on_lv"],
         ),
     )
-    return {
-        "title": results.scenario.title,
-        "text": " ".join(results.scenario.text.split()),
-        "seconds": results.run.seconds,
-        "drawn": drawn(results),
-        "goals": goals,
+    return about(results.scenario, results.run) | {
+        "goals": [_judged(results, verdict) for verdict in results.verdicts],
         "rows": rows,
     }
 
@@ -136,7 +158,14 @@ def _merged(groups: dict[str, dict[str, Any]], members: Sequence[str]) -> dict[s
     merged["mean_ms"] = sum(one["mean_ms"] * one["iops"] for one in each if one["iops"]) / weight
     for key in ("p99_ms", "max_ms"):
         merged[key] = max((one[key] for one in each if one["iops"]), default=math.nan)
+    merged["parts"] = [one["share"] / one["asked"] for one in each if one["asked"]]
     return merged
+
+
+def _range(values: Sequence[float]) -> str:
+    """One value, or the least and the largest of several."""
+    ends = dict.fromkeys(f"{value:.2f}" for value in (min(values), max(values))) if values else "-"
+    return " to ".join(ends)
 
 
 def _peer_lines(
@@ -151,19 +180,24 @@ def _peer_lines(
         found = _merged(row["groups"], members)
         figures = [_cell(found[key]) for key in ("mbps", "iops", "mean_ms", "p99_ms", "max_ms")]
         shares = [_cell(found[key], percent=True) for key in ("share", "asked")]
-        lines.append([name, label, *shares, *figures, "", ""])
+        lines.append([name, label, *shares, _range(found["parts"]), *figures, "", ""])
         name = ""
     part = row["total_mbps"] / best if best else math.nan
     equal = f"{row['jain']:.4f}" if row["jain"] is not None else ""
-    lines.append(["", "all", "", "", _cell(row["total_mbps"]), *[""] * 4, equal, f"{part:.1%}"])
+    lines.append(["", "all", "", "", "", _cell(row["total_mbps"]), *[""] * 4, equal, f"{part:.1%}"])
     return lines
 
 
+ABOUT_FIGURES = """\
+"Asked" is what the weights give a group of all that moved while it had something to do, "got" the
+part of that which it had; of many groups of a kind, the least and the most that one had.  Jain's
+index is of "got"."""
 HEADS = (
     "peer",
     "group",
     "share",
     "asked",
+    "got",
     "MB/s",
     "IOPS",
     "mean ms",
@@ -188,7 +222,7 @@ def _goal_lines(found: dict[str, Any], sanity: bool) -> list[list[str]]:
                 if peer != "ioband"
             ]
             what = f"{goal['name']}{': ' if goal['text'] else ''}{goal['text']}"
-            state = MARKS[goal["state"]]
+            state = MARKS[goal["states"].get(variant, goal["state"])]
             if goal["state"] == "unknown":
                 state += f": {goal['why']}"
             own = [goal["peer"]] if sanity else []
@@ -201,12 +235,12 @@ SET_UP = """\
 * `none`, `mq-deadline`, `kyber`: the scheduler with the kernel's own settings.
 * `bfq`: weights in `io.bfq.weight`; `low_latency` is 0, because the heuristics raise weights.
 * `io.cost`: weights in `io.weight`; the linear model measured on the same disk with the six loads
-  of the kernel's `tools/cgroup/iocost_coef_gen.py`; qos enabled, with its defaults: no latencies,
-  so it takes a disk for saturated when requests wait for tags, and for idle when none do.  With
-  latency targets it would hold back earlier, at the cost of throughput: that it loses none in S1,
-  S2, S4, S5 and S9 is for want of them, and in all but S1 it controls next to nothing there.
-* `io.latency`: the targets of the scenario, which were chosen by hand, a large one for the groups
-  that need none.
+  of the kernel's `tools/cgroup/iocost_coef_gen.py`; qos `ctrl=user min=50 max=90`.  It shares only
+  what it holds back.  Left to itself (`ctrl=auto`) it does so once requests wait for tags, which
+  they do in S1 only; held to 90 % of what the model says, it shares, and loses a tenth.
+* `io.latency`: as targets what an I/O of the group takes alone, in the mean, and 15 % more, as its
+  documentation recommends; a large one for the groups that need none, as it holds back only who has
+  one.
 * `io.max`: the maximum of the scenario.
 * `io.prio`: `io.prio.class` with mq-deadline.
 * `ioband`: one pool, groups by cgroup, over the disk, or over each volume; on the rotating disk
@@ -216,18 +250,27 @@ SET_UP = """\
 
 Under io.cost, io.latency and io.max, a rotating disk has mq-deadline, as the kernel chooses, and
 others have none; under ioband every disk has none.  "On a volume" is a linear device-mapper device
-over the disk.  `tests/lab/guest/peers.py` does all this, `tests/lab/scenarios` says who
-competes, and `results.json` has all figures for machines."""
+over the disk; S10, S14 and S15, which need several, are on such volumes always.
+`tests/lab/guest/peers.py` does all this, `tests/lab/scenarios` says who competes, and
+`results.json` has all figures for machines."""
 GOAL_HEADS = ("goal", "variant", "ioband", "state", *(peer for peer in PEERS if peer != "ioband"))
 SANITY_HEADS = ("what is known", "variant", "peer", "figure", "state")
 
 
-def page(name: str, found: dict[str, Any], command: str) -> str:
-    """The page of one scenario, in Markdown."""
-    parts = [f"# {name}: {found['title']}", found["text"]]
-    parts.append(
-        f"Made by `{command}`; {found['seconds']:g} s of virtual time for each experiment."
+def _times(found: dict[str, Any]) -> str:
+    """How long experiments are, and what of it is measured."""
+    others = "".join(f", {length:g} s with {name}" for name, length in found["seconds_of"].items())
+    return (
+        f"{found['seconds']:g} s of virtual time for each experiment{others}. What is measured "
+        f"begins {found['settle']:g} s after the last job and ends with the first, unless a goal "
+        "says something else."
     )
+
+
+def page(name: str, found: dict[str, Any], options: str = "") -> str:
+    """The page of one scenario, in Markdown; the options are those that make lab had."""
+    parts = [f"# {name}: {found['title']}", found["text"]]
+    parts.append(f"Made by `make lab S={name}{options}`; {_times(found)}")
     if goals := _goal_lines(found, sanity=False):
         parts += ["## Goals", table(GOAL_HEADS, goals)]
     why = {
@@ -240,7 +283,7 @@ def page(name: str, found: dict[str, Any], command: str) -> str:
     if found["drawn"]:
         parts.append(f'The plots show the variant "{found["drawn"]}".')
     parts += [f"![bandwidth]({name}-bandwidth.svg)", f"![latency]({name}-latency.svg)"]
-    parts.append("## Figures")
+    parts += ["## Figures", ABOUT_FIGURES]
     if any(row.get("at_disk") for row in found["rows"]):
         parts.append("Bytes are counted at the disk; IOPS and latencies are what fio sees.")
     parts += _figure_tables(found)
@@ -338,20 +381,19 @@ def _index_line(name: str, goal: dict[str, Any]) -> list[str]:
     others = [_cell(goal["peers"].get(p, {}).get(worst)) for p in PEERS if p != "ioband"]
     what = f"{goal['name']}{': ' if goal['text'] else ''}{goal['text']}"
     value = _cell(goal["values"].get(worst))
-    # Scenarios that were not run again may be there as an older version wrote them.
-    where = named(worst, goal.get("on_lv", False))
+    where = named(worst, goal["on_lv"])
     return [f"[{name}]({name}.md)", what, where, value, MARKS[goal["state"]], *others]
 
 
-def drawn(results: Results) -> str:
+def drawn(scenario: Scenario, run: Run) -> str:
     """The variant that the plots show: the scenario's choice, else the last one of the run."""
-    wanted, variants = results.scenario.plot, results.run.variants
+    wanted, variants = scenario.plot, run.variants
     return wanted if wanted in variants else variants[-1]
 
 
 def draw(results: Results, directory: Path) -> None:
     """The plots of one variant of a scenario."""
-    variant = drawn(results)
+    variant = drawn(results.scenario, results.run)
     panels = []
     for outcome in sorted(results.outcomes, key=lambda one: PEERS.index(one.experiment.peer)):
         own = outcome.experiment
@@ -379,7 +421,7 @@ def publish(
     for results in every:
         name = results.scenario.name
         known["scenarios"][name] = found = document(results)
-        (directory / f"{name}.md").write_text(page(name, found, f"make lab S={name}{options}"))
+        (directory / f"{name}.md").write_text(page(name, found, options))
         draw(results, directory)
     known["environment"] = environment
     known["scenarios"] = {

@@ -24,9 +24,9 @@ from harness.cache import cache_dir, progress, prune
 from harness.module import REPO
 
 from .kernel import LabKernel, get_lab_kernel
-from .measure import Observation, observe
 from .module import build_lab_module
 from .scenario import IDLE_DEVICE, PLAIN_POOL, Disk, Group, Job, Run, Scenario, Setting
+from .traces import Observation, observe
 from .uml import ExperimentError, for_guests, run_experiment
 
 COMMAND = ["/usr/bin/python3", "/run/tests/lab/guest/experiment.py"]
@@ -40,7 +40,7 @@ READ_BY = {
     "io.prio": ("prio_class",),
     "ioband": ("weight", "min_mibps", "max_mibps"),
 }
-TIMEOUT_S = 900
+TIMEOUT_S = 3600
 
 # io.cost's model is measured as the kernel's tools/cgroup/iocost_coef_gen.py does it: six loads,
 # no merges, no scheduler.  It takes 120 s for each; a model has no moods, so less will do, as
@@ -165,10 +165,13 @@ def experiment(
     scenario: Scenario, run: Run, variant: str, peer: str, on_lv: bool = False, alone: str = ""
 ) -> Experiment:
     """One experiment of a scenario."""
-    setting = clip(scenario.settings[variant], run.seconds)
+    seconds = run.length(variant)
+    setting = clip(scenario.settings[variant], seconds)
     if alone:
         setting = only(setting, alone)
-        others = (only(clip(scenario.settings[name], run.seconds), alone) for name in run.variants)
+        others = (
+            only(clip(scenario.settings[name], run.length(name)), alone) for name in run.variants
+        )
         if any(other != setting for other in others):
             setting = replace(setting, variant=variant)
     return Experiment(
@@ -177,7 +180,7 @@ def experiment(
         peer=peer,
         on_lv=on_lv,
         alone=alone,
-        seconds=run.seconds,
+        seconds=seconds,
         settle=run.settle,
         sample_ms=run.sample_ms,
     )
@@ -189,7 +192,7 @@ def expand(scenario: Scenario, run: Run, quick: bool = False) -> list[Experiment
     for variant in run.variants:
         for peer in run.peers:
             found[variant, peer, False, ""] = None
-            if peer in run.on_lv:
+            if peer in run.on_lv and variant in run.on_lv_variants:
                 found[variant, peer, True, ""] = None
         for goal in scenario.goals:
             wanted = goal.peer in run.peers and variant in goal.variants
@@ -199,7 +202,8 @@ def expand(scenario: Scenario, run: Run, quick: bool = False) -> list[Experiment
                 found[variant, "none", False, goal.base[0]] = None
             elif goal.relative_to:
                 found[variant, goal.relative_to, False, ""] = None
-                if {goal.peer, goal.relative_to} <= set(run.on_lv):
+                both = {goal.peer, goal.relative_to} <= set(run.on_lv)
+                if both and variant in run.on_lv_variants:
                     found[variant, goal.relative_to, True, ""] = None
     experiments: list[Experiment] = []
     for parts in found:

@@ -110,6 +110,11 @@ class Setting:
         return [job for job in self.jobs if subject in ("*", job.group, job.name)]
 
 
+def named(variant: str, on_lv: bool) -> str:
+    """A variant, on the disk or on a volume, as the tables name it."""
+    return f"{variant} on a volume".strip() if on_lv else variant
+
+
 @dataclass(frozen=True)
 class Goal:
     """A figure and the bounds that it must keep, for one peer."""
@@ -129,7 +134,7 @@ class Goal:
     flat_pct: float | None
     variants: tuple[str, ...]
     expect: str
-    on_lv_expect: str  # on a volume, where that is something else
+    missed_in: tuple[str, ...]  # where, as named() has it; everywhere, if none is named
     missed: str  # why, and what was tried; where "missed" is expected only
     quick: bool
     sanity: bool
@@ -141,17 +146,33 @@ class Goal:
             bound is not None for bound in (self.equals, self.at_least, self.at_most, self.flat_pct)
         )
 
+    def expected(self, variant: str, on_lv: bool) -> str:
+        """The state that is no surprise."""
+        if self.missed_in and named(variant, on_lv) not in self.missed_in:
+            return "met"
+        return self.expect
+
 
 @dataclass(frozen=True)
 class Run:
     """How long, and who takes part; the quick form has one of its own."""
 
     seconds: float
+    seconds_of: dict[str, float]  # variants that take another time
     settle: float
     sample_ms: int
     peers: tuple[str, ...]
-    on_lv: tuple[str, ...]
+    on_lv: tuple[str, ...]  # those that run on a volume as well
+    on_lv_variants: tuple[str, ...]
     variants: tuple[str, ...]
+
+    def length(self, variant: str) -> float:
+        """The seconds that a variant takes."""
+        return self.seconds_of.get(variant, self.seconds)
+
+    def variants_on(self, on_lv: bool) -> tuple[str, ...]:
+        """The variants that are run on the disk, or on a volume."""
+        return self.on_lv_variants if on_lv else self.variants
 
 
 @dataclass(frozen=True)
@@ -385,25 +406,34 @@ def _read_setting(variant: str, table: _Table, seconds: float) -> Setting:
     return Setting(variant, disk, pool, tuple(volumes), tuple(groups), tuple(jobs))
 
 
+RUN_KEYS = "seconds, seconds_of, settle, sample_ms, peers, on_lv, on_lv_variants and variants"
+
+
 def _read_run(table: _Table, variants: tuple[str, ...], default: Run | None) -> Run:
-    base = default or Run(0, 0.5, 0, (), (), variants)
+    base = default or Run(0, {}, 0.5, 0, (), (), variants, variants)
+    lengths = table.table("seconds_of", {})
     run = Run(
         seconds=table.number("seconds", 0.01, 3600, base.seconds if default else ...),
+        seconds_of={name: lengths.number(name, 0.01, 3600) for name in dict(lengths.values)},
         settle=table.number("settle", 0, 3600, base.settle),
         sample_ms=table.whole("sample_ms", 0, 10_000, base.sample_ms),
         peers=table.choices("peers", PEERS, base.peers if default else ...),
         on_lv=table.choices("on_lv", PEERS, () if default else base.on_lv),
-        variants=table.choices("variants", variants, base.variants),
+        variants=(chosen := table.choices("variants", variants, base.variants)),
+        on_lv_variants=table.choices("on_lv_variants", chosen, chosen),
     )
-    table.end("seconds, settle, sample_ms, peers, on_lv and variants")
-    if run.settle >= run.seconds:
-        raise table.fail("settle", f"{run.settle:g} leaves nothing of {run.seconds:g} seconds")
+    table.end(RUN_KEYS)
+    for name in run.seconds_of:
+        if name not in variants:
+            raise lengths.fail(name, f"there is no such variant; there are {', '.join(variants)}")
+    if run.settle >= (least := min(map(run.length, run.variants))):
+        raise table.fail("settle", f"{run.settle:g} leaves nothing of {least:g} seconds")
     return run
 
 
 GOAL_KEYS = (
     "name, text, metric, of, peer, relative_to, base, equals, within_pct, at_least, at_most, "
-    "flat_pct, variants, expect, on_lv_expect, missed, quick, sanity and the metric's options"
+    "flat_pct, variants, expect, missed_in, missed, quick, sanity and the metric's options"
 )
 
 
@@ -422,6 +452,7 @@ def _read_goal(
     metrics: dict[str, tuple[str, ...]],
 ) -> Goal:
     metric = table.choice("metric", tuple(metrics))
+    places = tuple(named(variant, on_lv) for variant in variants for on_lv in (False, True))
     of = _read_subjects(table, "of", ["*"], subjects)
     goal = Goal(
         name=table.text("name"),
@@ -439,7 +470,7 @@ def _read_goal(
         flat_pct=table.optional_number("flat_pct"),
         variants=table.choices("variants", variants, variants),
         expect=table.choice("expect", ("met", "missed", ""), ""),
-        on_lv_expect=table.choice("on_lv_expect", ("met", "missed", ""), ""),
+        missed_in=table.choices("missed_in", places, ()),
         missed=table.text("missed", ""),
         quick=table.flag("quick", False),
         sanity=table.flag("sanity", False),
@@ -452,9 +483,9 @@ def _read_goal(
         raise table.fail("base", "is one group or job when compared with what it does alone")
     if goal.bounded != bool(goal.expect):
         raise table.fail("expect", 'is "met" or "missed" for a goal with bounds, else left out')
-    if goal.on_lv_expect and (not goal.expect or goal.on_lv_expect == goal.expect):
-        raise table.fail("on_lv_expect", 'says what else than "expect" holds on a volume')
-    if ("missed" in (goal.expect, goal.on_lv_expect)) != bool(goal.missed):
+    if goal.missed_in and goal.expect != "missed":
+        raise table.fail("missed_in", 'says where, if "expect" is "missed"')
+    if (goal.expect == "missed") != bool(goal.missed):
         raise table.fail("missed", 'says why a goal is missed, where "expect" says that it is')
     return goal
 
@@ -481,7 +512,9 @@ def parse(text: str, name: str, metrics: dict[str, tuple[str, ...]], where: str 
     top.end("title, text, plot, disk, pool, volume, group, job, variants, run, quick and goal")
     settings = {
         variant: _read_setting(
-            variant, _Table(f"{where}: ", _substitute(parts, own, f"{where}: ")), full.seconds
+            variant,
+            _Table(f"{where}: ", _substitute(parts, own, f"{where}: ")),
+            full.length(variant),
         )
         for variant, own in values.items()
     }

@@ -40,7 +40,16 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize(
     ("name", "peer", "on_lv"),
-    [("S1", "ioband", False), ("S5", "ioband", True), ("S7", "bfq", False), ("S10", "none", False)],
+    [
+        ("S1", "ioband", False),
+        ("S5", "ioband", True),
+        ("S7", "bfq", False),
+        ("S9", "kyber", False),
+        ("S10", "none", False),
+        ("S10", "io.max", False),
+        ("S12", "io.latency", True),
+        ("S15", "ioband", False),
+    ],
 )
 def test_an_experiment_repeats_to_the_byte(
     runner: Runner, tmp_path: Path, name: str, peer: str, on_lv: bool

@@ -2,7 +2,7 @@
 """A group's reads take what they are to, as far as its weight goes.
 
 What each job got is what fio logged.  Time is instructions executed: how busy the
-host is does not matter.
+host is does not matter.  Whether anything is lost is tried in real time.
 """
 
 from contextlib import ExitStack
@@ -108,6 +108,7 @@ def test_who_is_alone_is_not_held_back(ioband: Guest) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.guest(parallel=True)
 def test_nothing_is_lost_with_a_target(ioband: Guest) -> None:
     """Given, changed and taken away, suspended either way, reloaded, under load; all verify."""
 

@@ -2,7 +2,7 @@
 """A group gets its maximum, no more, and what is left is the others'.
 
 What each job got is what fio logged.  Time is instructions executed: how busy the
-host is does not matter.
+host is does not matter.  Whether anything is lost is tried in real time.
 """
 
 from contextlib import ExitStack
@@ -124,6 +124,7 @@ def test_a_lower_one_holds_at_once(ioband: Guest) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.guest(parallel=True)
 def test_nothing_is_lost_past_a_maximum(ioband: Guest) -> None:
     """Suspended either way, reloaded, raised and taken away with bios held; then all verify."""
     guest = ioband

@@ -2,7 +2,7 @@
 """A group gets its minimum whatever the weights, and the rest goes by weight.
 
 What each job got is what fio logged.  Time is instructions executed: how busy the
-host is does not matter.
+host is does not matter.  Whether anything is lost is tried in real time.
 """
 
 from contextlib import ExitStack
@@ -88,6 +88,7 @@ def test_below_others_and_one_way_only(ioband: Guest) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.guest(parallel=True)
 def test_nothing_is_lost_with_a_minimum(ioband: Guest) -> None:
     """Given, changed and taken away, suspended either way, reloaded, under load; all verify."""
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What figures mean, on traces made up for it."""
 
+import dataclasses
 import gzip
 import json
 import math
@@ -153,10 +154,11 @@ def test_intervals_only_count_while_the_same_groups_compete() -> None:
 
 def test_a_group_that_ends_is_served_until_its_last_io_completes() -> None:
     groups = [group("a"), group("b")]
-    queued = steady(100, 0, 5)  # b submits its last at 4.0, and is served until 5
-    queued = queued._replace(latency_s=np.clip(queued.at_s - 4, 0.001, 1))
-    traces = {"a": [merge([steady(100, 0, 5), steady(200, 5, 10)])], "b": [queued]}
-    assert value(observation(groups, traces), "interval_error_pct", window_ms=200) < 0.1
+    last = steady(30, 4, 4.1)  # b submits its last at 4.0, and gets less while that is served
+    b = merge([steady(100, 0, 4), last._replace(latency_s=last.at_s - 4)])
+    a = merge([steady(100, 0, 4), steady(170, 4, 4.1), steady(200, 4.1, 10)])
+    obs = observation(groups, {"a": [a], "b": [b]})
+    assert value(obs, "interval_error_pct", window_ms=200) < 0.1
 
 
 def test_first_latency() -> None:
@@ -190,13 +192,12 @@ def test_full_share() -> None:
 def test_rates() -> None:
     bursts = merge([steady(100, 0, 5, 1 << 20), steady(300, 2, 2.1, 1 << 20)])
     obs = observation([group("a")], {"a": [bursts]}, settle=0)
-    assert value(obs, "rate_max_mibps", "a", window=[0, 5], window_ms=100) == pytest.approx(390)
-    assert value(obs, "rate_min_mibps", "a", window=[0, 5], window_ms=100) == pytest.approx(110)
-    # A window begins anywhere: 200 ms of silence across two of those that follow each other.
+    assert value(obs, "rate_max_mibps", "a", window=[0, 5], window_ms=100) == pytest.approx(400)
+    assert value(obs, "rate_min_mibps", "a", window=[0, 5], window_ms=100) == pytest.approx(100)
+    # A window begins anywhere: here, 100 ms of silence lie across two that follow each other.
     gap = merge([steady(100, 0, 2.05, 1 << 20), steady(100, 2.15, 5, 1 << 20)])
-    obs = observation([group("a"), group("b")], {"a": [gap], "b": [trace([1], 3 << 20)]}, settle=0)
-    found = value(obs, "rate_min_mibps", "a", window=[0, 5], window_ms=100)
-    assert found == pytest.approx(30)  # one largest I/O of all, not of its own
+    obs = observation([group("a")], {"a": [gap]}, settle=0)
+    assert value(obs, "rate_min_mibps", "a", window=[0, 5], window_ms=100) == 0
 
 
 def samples(rate_a: float, rate_b: float, jump: float = 0) -> tuple[Sample, ...]:
@@ -215,6 +216,10 @@ def test_at_the_disk() -> None:
     obs = observation(groups, {}, samples=samples(2 * mib, mib, jump=3 * mib))
     assert value(obs, "disk_rate_max_mibps", "a", window_ms=1000) == pytest.approx(5)
     assert value(obs, "disk_ratio", "a", "b", window_ms=2000) == pytest.approx(3.5)
+    assert value(obs, "disk_rate_mean_mibps", "b", window=[1, 4]) == pytest.approx(1)
+    idle = tuple(Sample(t / 10, {}, {"a": 0, "b": 0}) for t in range(101))
+    with pytest.raises(MeasureError, match="nothing was written"):
+        value(observation(groups, {}, samples=idle), "disk_ratio", "a", "b")
     with pytest.raises(MeasureError, match="took no samples"):
         value(two(), "disk_ratio", "a", "b")
 
@@ -251,6 +256,26 @@ def test_a_chain_that_did_not_end_has_no_duration() -> None:
     obs = Observation(setting, 10, 0.5, traces | {("a", 1): trace([6, 7, 9])})
     assert value(obs, "duration_mean_s", "a") == pytest.approx(2.501)
     assert value(obs, "duration_worst_s", "a") == pytest.approx(3.001)
+
+
+def test_who_waits_in_vain_has_a_latency() -> None:
+    """Of nothing there is no latency; of a job without one completion it is never over."""
+    obs = observation([group("a"), group("b")], {"a": [steady(100, 0, 10)], "b": [trace([])]})
+    for metric in ("latency_mean_ms", "latency_p99_ms", "latency_max_ms"):
+        assert value(obs, metric, "b") == math.inf
+        assert math.isnan(value(obs, metric, "nobody"))
+
+
+def test_what_weights_ask_for_is_told_where_weights_decide() -> None:
+    obs = two()
+    timed = dataclasses.replace(obs.setting, pool=dataclasses.replace(PLAIN_POOL, measure="time"))
+    capped = dataclasses.replace(
+        obs.setting, groups=tuple(dataclasses.replace(g, max_mibps=1) for g in obs.setting.groups)
+    )
+    for setting in (timed, capped):
+        found = summary(dataclasses.replace(obs, setting=setting))
+        assert found["jain"] is None and found["groups"]["a"]["asked"] is None
+        assert found["groups"]["a"]["share"] == pytest.approx(2 / 3, abs=1e-3)
 
 
 def test_nothing_completed() -> None:

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 from lab.measure import METRIC_OPTIONS
-from lab.runner import clip, expand, experiment, only
-from lab.scenario import Scenario, ScenarioError, load_all, order, parse
+from lab.runner import COEFFICIENTS, calibration, clip, cost_model, expand, experiment, only
+from lab.scenario import Disk, Scenario, ScenarioError, load_all, order, parse
+from lab.traces import Observation, merge
+from test_lab_measure import steady
 
 GOOD = """
 title = "t"
@@ -119,7 +121,11 @@ def test_members() -> None:
         ('expect = "met"', "", "goal[1].expect: is"),
         ('missed = "It is too slow."', "", "goal[2].missed: says why"),
         ('expect = "met"', 'expect = "met"\nmissed = "No."', "goal[1].missed: says why"),
-        ('expect = "met"', 'expect = "met"\nmissed_in = ["few"]', "goal[1].missed_in: says where"),
+        (
+            'expect = "met"',
+            'expect = "met"\nmissed_in = ["few"]',
+            "goal[1].missed_in: says in which",
+        ),
         (
             'expect = "missed"',
             'expect = "missed"\nmissed_in = ["all"]',
@@ -152,6 +158,13 @@ def test_a_variant_may_take_longer() -> None:
     assert seconds["few"] == 4 and seconds["many"] == 9
     # The quick form has its own, for all.
     assert longer.quick and longer.quick.length("many") == 2
+
+
+def test_a_job_may_be_of_some_variants() -> None:
+    text = GOOD.replace("active = [[1, 3]]", 'active = "$late"', 1)
+    text = text.replace('model = "hdd" }', 'model = "hdd", late = [] }', 1)
+    some = scenario(text.replace('model = "cloud" }', 'model = "cloud", late = [[1, 3]] }', 1))
+    assert [len(some.settings[name].members("late")) for name in ("few", "many")] == [0, 1]
 
 
 def test_some_variants_on_a_volume() -> None:
@@ -223,6 +236,22 @@ def test_the_peer_decides_the_document() -> None:
 def test_the_scenarios_of_the_repository() -> None:
     names = [each.name for each in load_all(METRIC_OPTIONS)]
     assert names == [*(f"S{number}" for number in range(1, 16)), "V10"]
+
+
+def test_the_model_of_a_disk_is_of_what_it_keeps_up() -> None:
+    """What goes into a write cache first does not count, and the better depth does."""
+    own = calibration(Disk("hdd", {}))
+    traces = {}
+    for (name, _, bs, depth), job in zip(COEFFICIENTS, own.setting.jobs, strict=True):
+        size = 4096 if bs == "4k" else 1 << 20
+        rate = 80 if (name, depth) == ("rseqiops", 1) else 40
+        ((start, _),) = job.active
+        load = [steady(1000, start, start + 1, size), steady(rate, start + 1, start + 3, size)]
+        traces[job.name, 0] = merge(load)
+    found = cost_model(Observation(own.setting, own.seconds, 0, traces))
+    assert set(found) == {name for name, *_ in COEFFICIENTS}
+    assert found["rseqiops"] == 80 and found["wrandiops"] == 40
+    assert found["rbps"] == pytest.approx(40 << 20, rel=0.01)
 
 
 def test_order() -> None:

@@ -96,17 +96,29 @@ def iops(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> floa
 def latency_mean_ms(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
     """Mean latency of the I/Os, as fio sees it."""
     latencies = _selected(obs, of, options).latency_s
-    return float(latencies.mean()) * 1e3 if latencies.size else math.nan
+    return float(latencies.mean()) * 1e3 if latencies.size else _of_nothing(obs, of)
+
+
+def _of_nothing(obs: Observation, of: tuple[str, ...]) -> float:
+    """A latency when no I/O completed: who has jobs waits, however long that takes."""
+    return math.inf if obs.jobs(of) else math.nan
+
+
+def _percentile_ms(
+    obs: Observation, of: tuple[str, ...], options: dict[str, Any], percent: float
+) -> float:
+    latencies = _selected(obs, of, options).latency_s
+    return percentile(latencies, percent) * 1e3 if latencies.size else _of_nothing(obs, of)
 
 
 def latency_p99_ms(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
     """The latency that 99 % of the I/Os do not exceed."""
-    return percentile(_selected(obs, of, options).latency_s, 99) * 1e3
+    return _percentile_ms(obs, of, options, 99)
 
 
 def latency_max_ms(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
     """The largest latency."""
-    return percentile(_selected(obs, of, options).latency_s, 100) * 1e3
+    return _percentile_ms(obs, of, options, 100)
 
 
 def ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
@@ -220,7 +232,7 @@ def _until_full(obs: Observation, name: str, trace: Trace, width: float) -> floa
     start, end = trace.span
     middle = (start + end) / 2
     asked = shares(obs.setting, obs.active(middle, middle))[name]
-    largest = float(trace.bytes.max())
+    largest = float(obs.trace().bytes.max())
     for moment in sliding(start, end, width):
         wanted = FULL_SHARE * asked * whole.between(moment, moment + width)
         if own.between(moment, moment + width) + largest >= wanted > 0:
@@ -228,29 +240,24 @@ def _until_full(obs: Observation, name: str, trace: Trace, width: float) -> floa
     return math.inf
 
 
-def _rates(
-    obs: Observation, of: tuple[str, ...], options: dict[str, Any]
-) -> tuple[list[float], float]:
-    """Bytes in every window of window_ms, and what one largest I/O of the run has."""
+def _rates(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> list[float]:
+    """MiB/s in every window of window_ms."""
     width = options.get("window_ms", 100) / 1e3
     own = Moved(obs.trace(*of))
     moments = sliding(*obs.window(options), width)
     if not moments.size:
         raise MeasureError(f"the run is shorter than {width:g} s")
-    largest = float(obs.trace().bytes.max())
-    return [own.between(moment, moment + width) for moment in moments], largest
+    return [own.between(moment, moment + width) / width / MIB for moment in moments]
 
 
 def rate_min_mibps(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """The least rate in any window of window_ms, in MiB/s, one largest I/O forgiven."""
-    moved, largest = _rates(obs, of, options)
-    return (min(moved) + largest) / (options.get("window_ms", 100) / 1e3) / MIB
+    """The least rate in any window of window_ms, in MiB/s."""
+    return min(_rates(obs, of, options))
 
 
 def rate_max_mibps(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """The largest rate in any window of window_ms, in MiB/s, one largest I/O forgiven."""
-    moved, largest = _rates(obs, of, options)
-    return (max(moved) - largest) / (options.get("window_ms", 100) / 1e3) / MIB
+    """The largest rate in any window of window_ms, in MiB/s."""
+    return max(_rates(obs, of, options))
 
 
 class Written:
@@ -276,6 +283,12 @@ def disk_rate_max_mibps(obs: Observation, of: tuple[str, ...], options: dict[str
     return float(written.between(written.moments, width).max()) / width / MIB
 
 
+def disk_rate_mean_mibps(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
+    """What reached the disk of a group's data in the window, in MiB/s."""
+    start, end = obs.window(options)
+    return float(Written(obs, of).between(np.array([start]), end - start)[0]) / (end - start) / MIB
+
+
 def disk_ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
     """The ratio of two groups' writes at the disk, in the window of window_ms where it is worst."""
     width = options.get("window_ms", 2000) / 1e3
@@ -283,7 +296,9 @@ def disk_ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -
     moments = sliding(options.get("from_s", obs.settle), float(one.moments[-1]), width)
     wanted = obs.setting.group(of[0]).weight / obs.setting.group(of[1]).weight
     pairs = zip(one.between(moments, width), two.between(moments, width), strict=True)
-    found = [float(a / b) if b else math.inf for a, b in pairs]
+    found = [float(a / b) if b else math.inf for a, b in pairs if a or b]
+    if not found:
+        raise MeasureError(f"nothing was written at the disk by {' and '.join(of)}")
     return max(found, key=lambda value: abs(math.log(value / wanted)) if value else math.inf)
 
 
@@ -335,7 +350,7 @@ METRICS = {
             ("window", "io"),
             (bandwidth_mbps, iops, latency_mean_ms, latency_p99_ms, latency_max_ms, ratio),
         ),
-        (("window",), (share_error_pct, jain_index, longest_gap_ms)),
+        (("window",), (share_error_pct, jain_index, longest_gap_ms, disk_rate_mean_mibps)),
         (("window", "window_ms"), (rate_min_mibps, rate_max_mibps)),
         (("window_ms",), (full_share_ms, disk_rate_max_mibps)),
         (("window_ms", "from_s"), (interval_error_pct, disk_ratio)),
@@ -374,7 +389,13 @@ def _bytes_by_group(obs: Observation, start: float, end: float) -> dict[str, flo
 
 
 def _due(obs: Observation, start: float, end: float) -> dict[str, float]:
-    """The bytes that weights give each group of all that moved while it had something to do."""
+    """The bytes that weights give each group of all that moved while it had something to do.
+
+    None, where more than weights decides, or they do not share bytes.
+    """
+    bounded = any(group.min_mibps or group.max_mibps for group in obs.setting.groups)
+    if bounded or obs.setting.pool.measure != "bytes":
+        return {}
     edges = {
         edge for group in obs.setting.groups for span in obs.spans(group.name) for edge in span
     }

@@ -111,6 +111,7 @@ def about(scenario: Scenario, run: Run) -> dict[str, Any]:
         "seconds": run.seconds,
         "seconds_of": run.seconds_of,
         "settle": run.settle,
+        "settle_of": run.settle_of,
         "drawn": drawn(scenario, run),
     }
 
@@ -134,9 +135,14 @@ def document(results: Results) -> dict[str, Any]:
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown; all columns but those of names are numbers."""
-    rule = ["---" if index == 0 else "---:" for index in range(len(heads))]
+    """A table in Markdown; columns of numbers are aligned at their ends."""
+    columns = [[line[index] for line in lines] for index in range(len(heads))]
+    rule = ["---:" if all(map(_is_number, column)) else "---" for column in columns]
     return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *lines))
+
+
+def _is_number(cell: str) -> bool:
+    return cell in ("", "-", "never") or cell[0].isdigit()
 
 
 def _cell(value: float | str | None, percent: bool = False) -> str:
@@ -184,14 +190,30 @@ def _peer_lines(
         name = ""
     part = row["total_mbps"] / best if best else math.nan
     equal = f"{row['jain']:.4f}" if row["jain"] is not None else ""
-    lines.append(["", "all", "", "", "", _cell(row["total_mbps"]), *[""] * 4, equal, f"{part:.1%}"])
+    start, end = row["window_s"]
+    lines.append(
+        [
+            "",
+            f"all, {start:.1f} to {end:.1f} s",
+            "",
+            "",
+            "",
+            _cell(row["total_mbps"]),
+            *[""] * 4,
+            equal,
+            f"{part:.1%}",
+        ]
+    )
     return lines
 
 
 ABOUT_FIGURES = """\
-"Asked" is what the weights give a group of all that moved while it had something to do, "got" the
-part of that which it had; of many groups of a kind, the least and the most that one had.  Jain's
-index is of "got"."""
+The last line of a peer says what part of the run is measured: from when all jobs have settled to
+when the first one ends, or nearly all of it if jobs take turns.  "Asked" is what weights give a
+group of all that moved while it had something to do, "got" the part of that which it had (a reader
+that waits for each I/O may be unable to take its part); of many groups of a kind, the least and the
+most that one had.  Jain's index is of "got".  All three are of bytes, and left out where weights
+share time, or a maximum or a minimum decides as well."""
 HEADS = (
     "peer",
     "group",
@@ -236,8 +258,10 @@ SET_UP = """\
 * `bfq`: weights in `io.bfq.weight`; `low_latency` is 0, because the heuristics raise weights.
 * `io.cost`: weights in `io.weight`; the linear model measured on the same disk with the six loads
   of the kernel's `tools/cgroup/iocost_coef_gen.py`; qos `ctrl=user min=50 max=90`.  It shares only
-  what it holds back.  Left to itself (`ctrl=auto`) it does so once requests wait for tags, which
-  they do in S1 only; held to 90 % of what the model says, it shares, and loses a tenth.
+  what it holds back.  Left to itself (`ctrl=auto`) it does so once requests wait for tags: in S1
+  and S3, without a loss, but not in S2, S4, S5 and S9, where it is as if it were not there.  Held
+  to 90 % of what the model says it shares in S2, S4 and S5 too, and loses a tenth; more where what
+  the disk can do hangs on who is beside, which a model of six coefficients does not know.
 * `io.latency`: as targets what an I/O of the group takes alone, in the mean, and 15 % more, as its
   documentation recommends; a large one for the groups that need none, as it holds back only who has
   one.
@@ -253,18 +277,19 @@ others have none; under ioband every disk has none.  "On a volume" is a linear d
 over the disk; S10, S14 and S15, which need several, are on such volumes always.
 `tests/lab/guest/peers.py` does all this, `tests/lab/scenarios` says who competes, and
 `results.json` has all figures for machines."""
+ABOUT_GOALS = """\
+A goal is a bound that the project has set itself; some are beyond what any peer reaches.  The
+figure is that of the variant that is farthest from its bound; the peers' are by the same measure,
+in the same variant, and "-" stands for a peer that was not run.  What also runs on a volume has a
+line for that, and a goal counts as met if it is met there too."""
 GOAL_HEADS = ("goal", "variant", "ioband", "state", *(peer for peer in PEERS if peer != "ioband"))
 SANITY_HEADS = ("what is known", "variant", "peer", "figure", "state")
 
 
 def _times(found: dict[str, Any]) -> str:
-    """How long experiments are, and what of it is measured."""
+    """How long experiments are."""
     others = "".join(f", {length:g} s with {name}" for name, length in found["seconds_of"].items())
-    return (
-        f"{found['seconds']:g} s of virtual time for each experiment{others}. What is measured "
-        f"begins {found['settle']:g} s after the last job and ends with the first, unless a goal "
-        "says something else."
-    )
+    return f"{found['seconds']:g} s of virtual time for each experiment{others}."
 
 
 def page(name: str, found: dict[str, Any], options: str = "") -> str:
@@ -357,9 +382,7 @@ def index(everything: dict[str, Any]) -> str:
                 head,
                 table(("scenario", "what", "goals met"), rows),
                 "## How the peers are set up\n\n" + SET_UP,
-                "## Goals\n\nThe figure is that of the variant that is farthest from its bound;\n"
-                "the peers' are by the same measure, in the same variant.  What also runs on a\n"
-                "volume has a line for that, and a goal counts as met if it is met there too.",
+                "## Goals\n\n" + ABOUT_GOALS,
                 table(("scenario", "goal", "variant", "ioband", "state", *others), lines),
             )
         )

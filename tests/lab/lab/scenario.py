@@ -160,6 +160,7 @@ class Run:
     seconds: float
     seconds_of: dict[str, float]  # variants that take another time
     settle: float
+    settle_of: dict[str, float]  # likewise
     sample_ms: int
     peers: tuple[str, ...]
     on_lv: tuple[str, ...]  # those that run on a volume as well
@@ -169,6 +170,10 @@ class Run:
     def length(self, variant: str) -> float:
         """The seconds that a variant takes."""
         return self.seconds_of.get(variant, self.seconds)
+
+    def settled(self, variant: str) -> float:
+        """The seconds of a variant that do not count."""
+        return self.settle_of.get(variant, self.settle)
 
     def variants_on(self, on_lv: bool) -> tuple[str, ...]:
         """The variants that are run on the disk, or on a volume."""
@@ -350,10 +355,10 @@ def _read_active(table: _Table, seconds: float) -> tuple[tuple[float, float], ..
         and all(isinstance(edge, int | float) for edge in span)
         for span in spans
     )
-    if not good or not spans:
+    if not good:
         raise table.fail("active", f"{spans!r} is not a list of spans in seconds, as [[0, 2.5]]")
     edges = [edge for span in spans for edge in span]
-    if edges != sorted(edges) or edges[0] < 0:
+    if edges != sorted(edges) or min(edges, default=0) < 0:
         raise table.fail("active", f"{spans!r} is not in the order of time")
     return tuple((start, end) for start, end in spans)
 
@@ -370,13 +375,13 @@ def _read_jobs(
     name = table.text("name", pattern)
     known = tuple(volume.name for volume in volumes) if volumes else ("",)
     volume = table.choice("volume", known, known[0])
-    active = _read_active(table, seconds)
+    active = _read_active(table, seconds)  # none: there is no such job in this variant
     fio = table.take("fio")
     if not isinstance(fio, dict):
         raise table.fail("fio", f"{fio!r} is not a table of fio's options")
     table.end("name, group, volume, active and fio")
-    jobs = []
-    for index, (group, match) in enumerate(matches):
+    jobs: list[Job] = []
+    for index, (group, match) in enumerate(matches if active else ()):
         number = int(match[1]) if match.groups() else 1
         options = {
             key: _numbered(value[index % len(value)] if isinstance(value, list) else value, number)
@@ -406,16 +411,26 @@ def _read_setting(variant: str, table: _Table, seconds: float) -> Setting:
     return Setting(variant, disk, pool, tuple(volumes), tuple(groups), tuple(jobs))
 
 
-RUN_KEYS = "seconds, seconds_of, settle, sample_ms, peers, on_lv, on_lv_variants and variants"
+RUN_KEYS = (
+    "seconds, seconds_of, settle, settle_of, sample_ms, peers, on_lv, on_lv_variants and variants"
+)
+
+
+def _read_times(table: _Table, key: str, variants: tuple[str, ...]) -> dict[str, float]:
+    times = table.table(key, {})
+    for name in times.values:
+        if name not in variants:
+            raise times.fail(name, f"there is no such variant; there are {', '.join(variants)}")
+    return {name: times.number(name, 0, 3600) for name in dict(times.values)}
 
 
 def _read_run(table: _Table, variants: tuple[str, ...], default: Run | None) -> Run:
-    base = default or Run(0, {}, 0.5, 0, (), (), variants, variants)
-    lengths = table.table("seconds_of", {})
+    base = default or Run(0, {}, 0.5, {}, 0, (), (), variants, variants)
     run = Run(
         seconds=table.number("seconds", 0.01, 3600, base.seconds if default else ...),
-        seconds_of={name: lengths.number(name, 0.01, 3600) for name in dict(lengths.values)},
+        seconds_of=_read_times(table, "seconds_of", variants),
         settle=table.number("settle", 0, 3600, base.settle),
+        settle_of=_read_times(table, "settle_of", variants),
         sample_ms=table.whole("sample_ms", 0, 10_000, base.sample_ms),
         peers=table.choices("peers", PEERS, base.peers if default else ...),
         on_lv=table.choices("on_lv", PEERS, () if default else base.on_lv),
@@ -423,11 +438,10 @@ def _read_run(table: _Table, variants: tuple[str, ...], default: Run | None) -> 
         on_lv_variants=table.choices("on_lv_variants", chosen, chosen),
     )
     table.end(RUN_KEYS)
-    for name in run.seconds_of:
-        if name not in variants:
-            raise lengths.fail(name, f"there is no such variant; there are {', '.join(variants)}")
-    if run.settle >= (least := min(map(run.length, run.variants))):
-        raise table.fail("settle", f"{run.settle:g} leaves nothing of {least:g} seconds")
+    for name in run.variants:
+        if run.settled(name) >= run.length(name):
+            wrong = f"{run.settled(name):g} leaves nothing of {run.length(name):g} seconds"
+            raise table.fail("settle", wrong)
     return run
 
 
@@ -447,12 +461,12 @@ def _read_subjects(table: _Table, key: str, default: list[str], known: set[str])
 
 def _read_goal(
     table: _Table,
-    variants: tuple[str, ...],
+    run: Run,
     subjects: set[str],
     metrics: dict[str, tuple[str, ...]],
 ) -> Goal:
+    variants = run.variants
     metric = table.choice("metric", tuple(metrics))
-    places = tuple(named(variant, on_lv) for variant in variants for on_lv in (False, True))
     of = _read_subjects(table, "of", ["*"], subjects)
     goal = Goal(
         name=table.text("name"),
@@ -470,7 +484,7 @@ def _read_goal(
         flat_pct=table.optional_number("flat_pct"),
         variants=table.choices("variants", variants, variants),
         expect=table.choice("expect", ("met", "missed", ""), ""),
-        missed_in=table.choices("missed_in", places, ()),
+        missed_in=tuple(table.take("missed_in", ())),
         missed=table.text("missed", ""),
         quick=table.flag("quick", False),
         sanity=table.flag("sanity", False),
@@ -483,8 +497,13 @@ def _read_goal(
         raise table.fail("base", "is one group or job when compared with what it does alone")
     if goal.bounded != bool(goal.expect):
         raise table.fail("expect", 'is "met" or "missed" for a goal with bounds, else left out')
-    if goal.missed_in and goal.expect != "missed":
-        raise table.fail("missed_in", 'says where, if "expect" is "missed"')
+    if goal.missed_in and (goal.expect != "missed" or goal.flat_pct is not None):
+        raise table.fail("missed_in", 'says in which variants, if "expect" is "missed"')
+    places = [named(each, False) for each in run.variants if each in goal.variants]
+    places += [named(each, True) for each in run.on_lv_variants if each in goal.variants]
+    for place in goal.missed_in:
+        if place not in places:
+            raise table.fail("missed_in", f"{place!r} is none of {', '.join(places)}")
     if (goal.expect == "missed") != bool(goal.missed):
         raise table.fail("missed", 'says why a goal is missed, where "expect" says that it is')
     return goal
@@ -519,7 +538,7 @@ def parse(text: str, name: str, metrics: dict[str, tuple[str, ...]], where: str 
         for variant, own in values.items()
     }
     subjects = {each for setting in settings.values() for each in _subjects(setting)}
-    goals = tuple(_read_goal(each, variants, subjects, metrics) for each in goals_table)
+    goals = tuple(_read_goal(each, full, subjects, metrics) for each in goals_table)
     _unique(f"{where}: ", "goal", [goal.name for goal in goals])
     return Scenario(name, title, about, plot, full, quick, settings, goals)
 

@@ -7,6 +7,7 @@
 
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/string.h>
 
 const char * const ioband_mode_names[IOBAND_NR_MODES] = {
@@ -397,6 +398,21 @@ bool ioband_rates_any(const struct ioband_rates *rates)
 	       rates->ios[IOBAND_WAY_READ] || rates->ios[IOBAND_WAY_WRITE];
 }
 
+/**
+ * ioband_message_gives() - does a message give a group something, or take away only
+ * @message: that sets a weight, a maximum, a minimum or a latency target
+ *
+ * Return: true if there is something to remember.
+ */
+bool ioband_message_gives(const struct ioband_message *message)
+{
+	if (message->verb == IOBAND_MSG_WEIGHT)
+		return message->weight;
+	if (message->verb == IOBAND_MSG_LATENCY_TARGET)
+		return message->latency_us;
+	return ioband_rates_any(&message->rates);
+}
+
 static int parse_rate(struct ioband_message *message, const char *word,
 		      struct ioband_error *error)
 {
@@ -489,6 +505,77 @@ static int parse_page_message(struct ioband_message *message, unsigned int argc,
 	return 0;
 }
 
+typedef int (*parse_fn)(struct ioband_message *message, unsigned int argc, char **argv,
+			struct ioband_error *error);
+
+static const char * const verb_names[] = {
+	[IOBAND_MSG_WEIGHT]	= "weight",
+	[IOBAND_MSG_MAX]	= "max",
+	[IOBAND_MSG_MIN]	= "min",
+	[IOBAND_MSG_LATENCY_TARGET] = "latency-target",
+	[IOBAND_MSG_SET]	= "set",
+	[IOBAND_MSG_GROUPS]	= "groups",
+	[IOBAND_MSG_STATS]	= "stats",
+	[IOBAND_MSG_LATENCY]	= "latency",
+	[IOBAND_MSG_PRESETS]	= "presets",
+};
+
+static const parse_fn parsers[] = {
+	[IOBAND_MSG_WEIGHT]	= parse_weight_message,
+	[IOBAND_MSG_MAX]	= parse_rates_message,
+	[IOBAND_MSG_MIN]	= parse_rates_message,
+	[IOBAND_MSG_LATENCY_TARGET] = parse_latency_message,
+	[IOBAND_MSG_SET]	= parse_set_message,
+	[IOBAND_MSG_GROUPS]	= parse_page_message,
+	[IOBAND_MSG_STATS]	= parse_page_message,
+	[IOBAND_MSG_LATENCY]	= parse_page_message,
+	[IOBAND_MSG_PRESETS]	= parse_page_message,
+};
+
+static int parse_as(enum ioband_verb verb, struct ioband_message *message, unsigned int argc,
+		    char **argv, struct ioband_error *error)
+{
+	message->verb = verb;
+	return parsers[verb](message, argc, argv, error);
+}
+
+/* As the kernel writes that of a cgroup: no other would ever be found. */
+static bool path_is_whole(const char *path)
+{
+	if (strlen(path) >= PATH_MAX)
+		return false;
+	while (*path == '/') {
+		const size_t len = strcspn(++path, "/");
+
+		if (!len || len > NAME_MAX || (len <= 2 && !strncmp(path, "..", len)))
+			return false;
+		path += len;
+	}
+	return true;
+}
+
+/* What follows "preset" is the message for a cgroup that is there. */
+static int parse_preset(struct ioband_message *message, unsigned int argc, char **argv,
+			struct ioband_error *error)
+{
+	int verb, ret;
+
+	if (!argc)
+		return fail(error,
+			    "preset: 0 words follow; must be weight, max, min or latency-target, and what follows that");
+	verb = match_string(verb_names, IOBAND_MSG_LATENCY_TARGET + 1, argv[0]);
+	if (verb < 0)
+		return fail(error, "preset '%.32s': must be weight, max, min or latency-target",
+			    argv[0]);
+	message->preset = true;
+	ret = parse_as(verb, message, argc, argv, error);
+	if (!ret && (!message->spec.path || !path_is_whole(message->spec.path)))
+		return fail(error,
+			    "group '%.64s': a preset is of cgroup:</path>: must be without // and . and .., and not end with /",
+			    argv[1]);
+	return ret;
+}
+
 /**
  * ioband_args_message() - parse a message
  * @message: the result; points into @argv
@@ -501,33 +588,18 @@ static int parse_page_message(struct ioband_message *message, unsigned int argc,
 int ioband_args_message(struct ioband_message *message, unsigned int argc, char **argv,
 			struct ioband_error *error)
 {
-	static const struct {
-		const char *name;
-		int (*parse)(struct ioband_message *message, unsigned int argc, char **argv,
-			     struct ioband_error *error);
-	} verbs[] = {
-		[IOBAND_MSG_WEIGHT]	= { "weight", parse_weight_message },
-		[IOBAND_MSG_MAX]	= { "max", parse_rates_message },
-		[IOBAND_MSG_MIN]	= { "min", parse_rates_message },
-		[IOBAND_MSG_LATENCY_TARGET] = { "latency-target", parse_latency_message },
-		[IOBAND_MSG_SET]	= { "set", parse_set_message },
-		[IOBAND_MSG_GROUPS]	= { "groups", parse_page_message },
-		[IOBAND_MSG_STATS]	= { "stats", parse_page_message },
-		[IOBAND_MSG_LATENCY]	= { "latency", parse_page_message },
-	};
-	unsigned int verb;
+	int verb;
 
 	*message = (struct ioband_message) {};
 	if (!argc)
 		return fail(error,
-			    "empty message: must be weight, max, min, latency-target, set, groups, stats or latency");
-	for (verb = 0; verb < ARRAY_SIZE(verbs); verb++)
-		if (!strcmp(argv[0], verbs[verb].name))
-			break;
-	if (verb == ARRAY_SIZE(verbs))
+			    "empty message: must be weight, max, min, latency-target, set, groups, stats, latency, preset or presets");
+	if (!strcmp(argv[0], "preset"))
+		return parse_preset(message, argc - 1, argv + 1, error);
+	verb = match_string(verb_names, ARRAY_SIZE(verb_names), argv[0]);
+	if (verb < 0)
 		return fail(error,
-			    "'%.32s': must be weight, max, min, latency-target, set, groups, stats or latency",
+			    "'%.32s': must be weight, max, min, latency-target, set, groups, stats, latency, preset or presets",
 			    argv[0]);
-	message->verb = verb;
-	return verbs[verb].parse(message, argc, argv, error);
+	return parse_as(verb, message, argc, argv, error);
 }

@@ -124,11 +124,13 @@ enum ioband_verb {
 	IOBAND_MSG_GROUPS,
 	IOBAND_MSG_STATS,
 	IOBAND_MSG_LATENCY,
+	IOBAND_MSG_PRESETS,
 };
 
 /**
  * struct ioband_message - a message
  * @verb: what to do
+ * @preset: not now, but whenever the cgroup of that path comes
  * @spec: whose weight
  * @weight: to set; 0: back to the default
  * @rates: of a maximum or a minimum
@@ -139,6 +141,7 @@ enum ioband_verb {
  */
 struct ioband_message {
 	enum ioband_verb verb;
+	bool preset;
 	struct ioband_spec spec;
 	u32 weight;
 	struct ioband_rates rates;
@@ -160,6 +163,7 @@ int ioband_args_table(struct ioband_table *table, unsigned int argc, char **argv
 int ioband_args_message(struct ioband_message *message, unsigned int argc, char **argv,
 			struct ioband_error *error);
 
+bool ioband_message_gives(const struct ioband_message *message);
 void ioband_rates_merge(struct ioband_rates *rates, const struct ioband_message *message);
 bool ioband_rates_any(const struct ioband_rates *rates);
 

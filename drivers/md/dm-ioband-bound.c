@@ -147,14 +147,15 @@ u32 ioband_bound_piece(const struct ioband_group *group, enum ioband_way way)
 
 /**
  * ioband_bounds_new() - memory for a group's maximum, minimum and latency target
+ * @gfp: whether to wait for it
  *
- * Context: Process; may sleep.
+ * Context: As @gfp says.
  *
  * Return: all of them, not initialised; NULL without memory.
  */
-struct ioband_bounds *ioband_bounds_new(void)
+struct ioband_bounds *ioband_bounds_new(gfp_t gfp)
 {
-	struct ioband_bounds *bounds = kmalloc(sizeof(*bounds), GFP_KERNEL);
+	struct ioband_bounds *bounds = kmalloc(sizeof(*bounds), gfp);
 
 	if (bounds)
 		atomic_long_inc(&nr_bounds);
@@ -295,6 +296,26 @@ void ioband_bound_set(struct ioband_group *group, const struct ioband_message *m
 		ioband_bounds_free(group->bounds);
 		group->bounds = NULL;
 	}
+}
+
+/**
+ * ioband_bound_begin() - let a group begin with a maximum, a minimum or a latency target
+ * @group: group that is new, and has no bios
+ * @wishes: which; one of them at least
+ * @bounds: memory for them
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_bound_begin(struct ioband_group *group, const struct ioband_wishes *wishes,
+			struct ioband_bounds *bounds)
+{
+	group->bounds = bounds;
+	if (ioband_rates_any(&wishes->max))
+		set_max(group, &wishes->max);
+	if (ioband_rates_any(&wishes->min))
+		set_min(group, &wishes->min);
+	if (wishes->latency_us)
+		set_latency(group, wishes->latency_us);
 }
 
 /**

@@ -3,9 +3,9 @@
  * dm-ioband: the tree of groups, their life and death.
  *
  * A cgroup's group is made by its first bio, or by whoever sets its weight, maximum or
- * minimum.  No kernel tells a module that a cgroup is removed, so a sweep looks, every
- * second, which ones are dying.  A group holds a reference to its cgroup: its
- * id cannot be used again before the group is gone.
+ * minimum; it begins with what was given to its path before.  No kernel tells a module that
+ * a cgroup is removed, so a sweep looks, every second, which ones are dying.  A group holds
+ * a reference to its cgroup: its id cannot be used again before the group is gone.
  *
  * Death comes in steps.  The group is unindexed: new bios of the dying cgroup
  * (there can be some, from writeback) go to the nearest ancestor that lives.
@@ -215,6 +215,8 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 {
 	const gfp_t gfp = IOBAND_GFP;
 	struct ioband_pool *pool = parent->pool;
+	const struct ioband_wishes *wishes;
+	struct ioband_bounds *bounds = NULL;
 	struct ioband_group *group;
 
 	if (pool->nr_groups >= IOBAND_GROUPS_MAX)
@@ -225,6 +227,12 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 	group_init(group, pool, parent, key->kind, IOBAND_WEIGHT_DEFAULT);
 	group->scope = scope;
 	group->key = *key;
+	wishes = ioband_preset_find(scope, key);
+	if (unlikely(wishes) && ioband_wishes_bound(wishes)) {
+		bounds = ioband_bounds_new(gfp);
+		if (!bounds)
+			goto free;
+	}
 	/* Make sure of the place first: once it can be found it must not fail. */
 	if (xa_reserve(&scope->index[key->kind], key->id, gfp))
 		goto free;
@@ -232,12 +240,17 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 		goto release;
 	owner_get(key);
 	xa_store(&scope->index[key->kind], key->id, group, gfp);
+	if (unlikely(wishes) && wishes->weight)
+		ioband_group_set_weight(group, wishes->weight);
+	if (unlikely(bounds))
+		ioband_bound_begin(group, wishes, bounds);
 	schedule_delayed_work(&pool->sweep, IOBAND_SWEEP_INTERVAL);
 	return group;
 
 release:
 	xa_release(&scope->index[key->kind], key->id);
 free:
+	ioband_bounds_free(bounds);
 	group_dealloc(group);
 	return NULL;
 }
@@ -621,16 +634,6 @@ struct change {
 	struct ioband_bounds *bounds;
 };
 
-/* Whether there is something to remember: else no group is made for it. */
-static bool change_is_set(const struct change *change)
-{
-	if (change->message->verb == IOBAND_MSG_WEIGHT)
-		return change->message->weight;
-	if (change->message->verb == IOBAND_MSG_LATENCY_TARGET)
-		return change->message->latency_us;
-	return ioband_rates_any(&change->message->rates);
-}
-
 /* Under the lock. */
 static void change_group(struct ioband_group *group, struct change *change)
 {
@@ -646,7 +649,8 @@ static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key,
 		     struct change *change, struct ioband_error *error)
 {
 	struct ioband_pool *pool = scope->group->pool;
-	const bool make = change_is_set(change);
+	/* With nothing to remember no group is made. */
+	const bool make = ioband_message_gives(change->message);
 	struct ioband_group *group;
 	bool found;
 
@@ -672,10 +676,6 @@ static int set_group(struct ioband_pool *pool, struct ioband_group *group, struc
 	return 0;
 }
 
-#define TOO_DEEP \
-	"it is more than " __stringify(IOBAND_NESTING_MAX) \
-	" cgroups deep, and its bios are those of the one above that is not: name that one"
-
 static int set_cgroup(struct ioband_target *target, const struct ioband_spec *spec,
 		      struct change *change, struct ioband_error *error)
 {
@@ -691,7 +691,7 @@ static int set_cgroup(struct ioband_target *target, const struct ioband_spec *sp
 		return PTR_ERR(css);
 	key = css_key(css);
 	if (ioband_owner_css(css) != css)
-		ret = say_of_cgroup(spec, TOO_DEEP, error);
+		ret = say_of_cgroup(spec, IOBAND_TOO_DEEP, error);
 	else if (css->parent)
 		ret = set_keyed(scope, &key, change, error);
 	else
@@ -782,7 +782,7 @@ int ioband_group_set(struct ioband_target *target, const struct ioband_message *
 	int ret;
 
 	if (message->verb != IOBAND_MSG_WEIGHT) {
-		change.bounds = ioband_bounds_new();
+		change.bounds = ioband_bounds_new(GFP_KERNEL);
 		if (!change.bounds) {
 			snprintf(error->text, sizeof(error->text),
 				 "no memory for a maximum, a minimum or a latency target");

@@ -90,18 +90,15 @@ static void line_add_name(struct page_writer *page, const struct ioband_group *g
 	}
 }
 
-static void line_add_path(struct page_writer *page, const struct ioband_group *group)
+static void line_add_path(struct page_writer *page, const char *path)
 {
 	static const char special[] =
 		"\001\002\003\004\005\006\007\010\011\012\013\014\015\016\017\020\021\022\023"
 		"\024\025\026\027\030\031\032\033\034\035\036\037\040\\\177";
 	int len;
 
-	if (group->kind != IOBAND_KIND_CGROUP)
-		return;
-	cgroup_path(group_cgroup(group), page->path, PATH_MAX);
 	line_add(page, " path=");
-	len = string_escape_mem(page->path, strlen(page->path), page->line + page->line_len,
+	len = string_escape_mem(path, strlen(path), page->line + page->line_len,
 				LINE_MAX + PATH_ROOM - page->line_len - 1, ESCAPE_OCTAL, special);
 	page->line_len += len;
 	page->line[page->line_len] = '\0';
@@ -116,32 +113,53 @@ static void line_add_rate(struct page_writer *page, const char *before, u64 rate
 		line_add(page, "%s%s", before, none);
 }
 
-static void line_add_bound(struct page_writer *page, struct ioband_group *group,
-			   enum ioband_verb verb, const char *name, const char *none)
+static void line_add_rates(struct page_writer *page, const struct ioband_rates *rates,
+			   const char *name, const char *none)
 {
-	struct ioband_rates rates;
-
-	if (!ioband_bound_rates(group, verb, &rates))
+	if (!ioband_rates_any(rates))
 		return;
-	line_add_rate(page, name, rates.bytes[IOBAND_WAY_READ], none);
-	line_add_rate(page, ",", rates.bytes[IOBAND_WAY_WRITE], none);
-	line_add_rate(page, ",", rates.ios[IOBAND_WAY_READ], none);
-	line_add_rate(page, ",", rates.ios[IOBAND_WAY_WRITE], none);
+	line_add_rate(page, name, rates->bytes[IOBAND_WAY_READ], none);
+	line_add_rate(page, ",", rates->bytes[IOBAND_WAY_WRITE], none);
+	line_add_rate(page, ",", rates->ios[IOBAND_WAY_READ], none);
+	line_add_rate(page, ",", rates->ios[IOBAND_WAY_WRITE], none);
 }
 
-static bool write_group(struct page_writer *page, struct ioband_group *group)
+static void line_add_bounds(struct page_writer *page, const struct ioband_wishes *bounds)
 {
-	u32 latency_us;
+	line_add_rates(page, &bounds->max, " max=", "max");
+	line_add_rates(page, &bounds->min, " min=", "0");
+	if (bounds->latency_us)
+		line_add(page, " latency=%u", bounds->latency_us);
+}
+
+static bool write_group(struct page_writer *page, void *entry)
+{
+	struct ioband_group *group = entry;
+	struct ioband_wishes bounds = { .latency_us = ioband_bound_latency(group) };
 
 	line_add(page, "%u %u ", group->seq, group->parent ? group->parent->seq : 0);
 	line_add_name(page, group);
 	line_add(page, " weight=%u set=%u", ioband_group_weight(group), group->weight_set);
-	line_add_path(page, group);
-	line_add_bound(page, group, IOBAND_MSG_MAX, " max=", "max");
-	line_add_bound(page, group, IOBAND_MSG_MIN, " min=", "0");
-	latency_us = ioband_bound_latency(group);
-	if (latency_us)
-		line_add(page, " latency=%u", latency_us);
+	if (group->kind == IOBAND_KIND_CGROUP) {
+		cgroup_path(group_cgroup(group), page->path, PATH_MAX);
+		line_add_path(page, page->path);
+	}
+	ioband_bound_rates(group, IOBAND_MSG_MAX, &bounds.max);
+	ioband_bound_rates(group, IOBAND_MSG_MIN, &bounds.min);
+	line_add_bounds(page, &bounds);
+	return line_end(page);
+}
+
+static bool write_preset(struct page_writer *page, void *entry)
+{
+	const struct ioband_preset *preset = entry;
+
+	line_add(page, "%u ", preset->seq);
+	line_add_name(page, preset->scope->group);
+	if (preset->wishes.weight)
+		line_add(page, " weight=%u", preset->wishes.weight);
+	line_add_path(page, preset->path);
+	line_add_bounds(page, &preset->wishes);
 	return line_end(page);
 }
 
@@ -176,8 +194,9 @@ static void line_add_work(struct page_writer *page, const char *dir, const struc
 		 work->held.bytes, dir, dot, work->inflight);
 }
 
-static bool write_stats(struct page_writer *page, struct ioband_group *group)
+static bool write_stats(struct page_writer *page, void *entry)
 {
+	struct ioband_group *group = entry;
 	struct work work[IOBAND_NR_DIRS], all = {};
 	struct ioband_sum sum;
 	u64 ios = 0;
@@ -215,8 +234,9 @@ static void line_add_hist(struct page_writer *page, const char *dir, const char 
 		line_add(page, i ? ",%u" : "%u", buckets[i]);
 }
 
-static bool write_latency(struct page_writer *page, struct ioband_group *group)
+static bool write_latency(struct page_writer *page, void *entry)
 {
+	struct ioband_group *group = entry;
 	struct ioband_cpu_hist hist;
 	int dir;
 
@@ -236,33 +256,35 @@ static bool write_latency(struct page_writer *page, struct ioband_group *group)
 
 static const struct {
 	const char *title;
-	bool (*write)(struct page_writer *page, struct ioband_group *group);
+	bool (*write)(struct page_writer *page, void *entry);
 } lists[] = {
 	[IOBAND_MSG_GROUPS]	= { "groups", write_group },
 	[IOBAND_MSG_STATS]	= { "stats", write_stats },
 	[IOBAND_MSG_LATENCY]	= { "latency", write_latency },
+	[IOBAND_MSG_PRESETS]	= { "presets", write_preset },
 };
 
 /*
- * Fill a page from the group after @cursor on.
+ * Fill a page from the group, or the preset, after @cursor on.
  *
- * Return: false if not even one group fits.
+ * Return: false if not even one fits.
  */
 static bool write_page(struct page_writer *page, struct ioband_pool *pool,
 		       enum ioband_verb verb, u32 cursor)
 {
+	struct xarray *entries = verb == IOBAND_MSG_PRESETS ? &pool->presets : &pool->groups;
 	const u32 start = cursor;
-	struct ioband_group *group;
 	unsigned long seq;
+	void *entry;
 	bool fits;
 
 	line_add(page, "1 %s", lists[verb].title);
 	fits = line_end(page);
 
 	mutex_lock(&pool->reap);
-	xa_for_each_start(&pool->groups, seq, group, (unsigned long)start + 1) {
+	xa_for_each_start(entries, seq, entry, (unsigned long)start + 1) {
 		if (fits)
-			fits = lists[verb].write(page, group);
+			fits = lists[verb].write(page, entry);
 		if (!fits)
 			break;
 		cursor = seq;
@@ -324,6 +346,8 @@ int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
 	ret = ioband_args_message(&message, argc, argv, error);
 	if (ret)
 		return ret;
+	if (message.preset)
+		return ioband_preset_set(target, &message, error);
 	switch (message.verb) {
 	case IOBAND_MSG_WEIGHT:
 		return ioband_group_set(target, &message, error);
@@ -338,6 +362,7 @@ int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
 	case IOBAND_MSG_GROUPS:
 	case IOBAND_MSG_STATS:
 	case IOBAND_MSG_LATENCY:
+	case IOBAND_MSG_PRESETS:
 		return answer(target->pool, &message, result, maxlen);
 	}
 	return -EINVAL;

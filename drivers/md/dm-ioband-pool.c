@@ -328,6 +328,7 @@ static void pool_free(struct ioband_pool *pool)
 	cancel_delayed_work_sync(&pool->sweep);
 	hrtimer_cancel(&pool->wake);
 	cancel_work_sync(&pool->stock);
+	ioband_preset_end(pool);
 	ioband_group_free_all(pool);
 	ioband_stats_unstock(pool);
 	kfree(pool);
@@ -351,6 +352,7 @@ static struct ioband_pool *pool_new(const char *name)
 	pool->dying_at = jiffies;
 	scope_init(&pool->scope);
 	xa_init_flags(&pool->groups, XA_FLAGS_ALLOC1);
+	xa_init_flags(&pool->presets, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&pool->active);
 	INIT_LIST_HEAD(&pool->dirty);
 	hrtimer_setup(&pool->wake, ioband_queue_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
@@ -411,6 +413,7 @@ static void member_free(struct ioband_member *member)
 	unsigned long id;
 	int kind;
 
+	ioband_preset_forget(pool, &member->scope);
 	spin_lock_irq(&pool->lock);
 	list_del(&member->members);
 	pool->nr_members--;

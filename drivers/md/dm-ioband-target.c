@@ -286,7 +286,7 @@ static int ioband_iterate_devices(struct dm_target *ti, iterate_devices_callout_
 
 static struct target_type ioband_target = {
 	.name		 = "ioband",
-	.version	 = { 1, 0, 0 },
+	.version	 = { 1, 1, 0 },
 	.features	 = DM_TARGET_SINGLETON | DM_TARGET_PASSES_INTEGRITY | DM_TARGET_NOWAIT |
 			   DM_TARGET_ATOMIC_WRITES,
 	.module		 = THIS_MODULE,
@@ -330,6 +330,7 @@ static void __exit ioband_exit(void)
 	dm_unregister_target(&ioband_target);
 	ioband_owner_exit();
 	ioband_groups_exit();
+	ioband_presets_exit();
 	ioband_bounds_exit();
 	ioband_streams_exit();
 	ioband_stats_exit();

@@ -11,6 +11,7 @@
  *	flush	 what the devices' write caches hold at the end of a turn
  *	owner	 whose bio is it: finds the group
  *	group	 the tree of groups, their life and death
+ *	preset	 what cgroups that are yet to come will have
  *	bound	 what a group may have at most, what it is promised, its latency target
  *	stream	 a group's own bios, in streams
  *	stats	 per-CPU counters and histograms
@@ -21,10 +22,10 @@
  *
  * Locks, in order: the registry's mutex (pools and members come and go), the
  * pool's reap mutex (counters of groups are freed, or read from outside the I/O
- * path) or its walk mutex (the active groups are gone through one by one), then
- * the pool's spinlock (everything else), then that of a group's line of tasks.  The
- * pool's lock is taken in the I/O path only while groups compete (state "shared"),
- * for bios that have a maximum, and when a group starts or stops to be active.
+ * path; presets come and go, or are read) or its walk mutex (the active groups are gone
+ * through one by one), then the pool's spinlock (everything else), then that of a group's
+ * line of tasks.  The pool's lock is taken in the I/O path only while groups compete (state
+ * "shared"), for bios that have a maximum, and when a group starts or stops to be active.
  */
 #ifndef DM_IOBAND_H
 #define DM_IOBAND_H
@@ -38,6 +39,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/stringify.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -240,11 +242,55 @@ struct ioband_stream {
  * @index: groups by kind and id; looked up under RCU, changed under the lock
  * @recent: groups that were lately active, by the low bits of their id: the
  *	index at a glance.  Under RCU likewise.
+ * @nr_presets: how many paths something was given to
  */
 struct ioband_scope {
 	struct ioband_group *group;
 	struct xarray index[IOBAND_NR_KEYED];
 	struct ioband_group __rcu *recent[IOBAND_RECENT];
+	unsigned int nr_presets;
+};
+
+/**
+ * struct ioband_wishes - what a group begins with
+ * @weight: its weight; 0: the default
+ * @latency_us: how long its reads are to take; 0: no target
+ * @max: what it may have at most; 0 for each that is not bounded
+ * @min: what it is promised, likewise
+ */
+struct ioband_wishes {
+	u32 weight;
+	u32 latency_us;
+	struct ioband_rates max;
+	struct ioband_rates min;
+};
+
+/**
+ * ioband_wishes_bound() - does a group begin with more than a weight
+ * @wishes: what it begins with
+ *
+ * Return: true if so: it takes a &struct ioband_bounds.
+ */
+static inline bool ioband_wishes_bound(const struct ioband_wishes *wishes)
+{
+	return wishes->latency_us || ioband_rates_any(&wishes->max) ||
+	       ioband_rates_any(&wishes->min);
+}
+
+/**
+ * struct ioband_preset - what the group of a path begins with
+ * @node: place among those whose paths have the same hash
+ * @scope: the part of the tree
+ * @seq: its number in messages
+ * @wishes: what it begins with; changed under the pool's reap mutex and its lock
+ * @path: of the cgroup, from the root of the hierarchy
+ */
+struct ioband_preset {
+	struct hlist_node node;
+	struct ioband_scope *scope;
+	u32 seq;
+	struct ioband_wishes wishes;
+	char path[];
 };
 
 /**
@@ -408,6 +454,10 @@ enum ioband_state {
  * @groups: all groups by seq; looked up under RCU
  * @next_seq: for xa_alloc_cyclic()
  * @nr_groups: how many
+ * @presets: all presets by seq; under @reap
+ * @next_preset: for xa_alloc_cyclic()
+ * @nr_presets: how many
+ * @preset_index: the same by path; NULL until there is one
  * @spare_stats: counters for groups to come
  * @nr_spare: how many
  * @stock_failed: there was no memory for more, or not in time, or enough is taken; until
@@ -424,7 +474,8 @@ enum ioband_state {
  * @calm_ticks: ticks with room to spare, so far
  * @calm_until: several groups may be open till then, in jiffies
  * @walk: held by who goes through @active and drops the lock in between
- * @reap: held while counters are freed, or read from outside the I/O path
+ * @reap: held while counters are freed, or read from outside the I/O path, and while presets
+ *	come and go, or are read
  * @dying_bytes: what may go then for those of groups that owe much; may be negative
  * @dying_at: when to look next for held bios of dying tasks, in jiffies
  * @dirty: targets that something was written to, with slices
@@ -461,6 +512,10 @@ struct ioband_pool {
 	struct xarray groups;
 	u32 next_seq;
 	unsigned int nr_groups;
+	struct xarray presets;
+	u32 next_preset;
+	unsigned int nr_presets;
+	struct ioband_preset_index *preset_index;
 	struct ioband_stats *spare_stats;
 	unsigned int nr_spare;
 	bool stock_failed;
@@ -725,6 +780,10 @@ static inline bool ioband_owner_is_known(enum ioband_mode mode, const struct bio
 /* Groups are nested no deeper: who may make cgroups must not make long ways for others. */
 #define IOBAND_NESTING_MAX	128
 
+#define IOBAND_TOO_DEEP \
+	"it is more than " __stringify(IOBAND_NESTING_MAX) \
+	" cgroups deep, and its bios are those of the one above that is not: name that one"
+
 /**
  * ioband_owner_css() - whose group a cgroup's bios go to
  * @css: of the cgroup
@@ -881,6 +940,15 @@ void ioband_group_unindex(struct ioband_group *group);
 void ioband_group_sweep(struct work_struct *work);
 void ioband_group_free_all(struct ioband_pool *pool);
 
+/* dm-ioband-preset.c: what cgroups that are yet to come will have */
+const struct ioband_wishes *ioband_preset_find(const struct ioband_scope *scope,
+					       const struct ioband_key *key);
+int ioband_preset_set(struct ioband_target *target, const struct ioband_message *message,
+		      struct ioband_error *error);
+void ioband_preset_forget(struct ioband_pool *pool, struct ioband_scope *scope);
+void ioband_preset_end(struct ioband_pool *pool);
+void ioband_presets_exit(void);
+
 /* dm-ioband-bound.c: maxima, minima and latency targets */
 u32 ioband_bound_latency(struct ioband_group *group);
 bool ioband_bound_rates(struct ioband_group *group, enum ioband_verb verb,
@@ -888,11 +956,13 @@ bool ioband_bound_rates(struct ioband_group *group, enum ioband_verb verb,
 bool ioband_bound_is_set(struct ioband_group *group);
 bool ioband_bound_is_capped(const struct ioband_group *group);
 u32 ioband_bound_piece(const struct ioband_group *group, enum ioband_way way);
-struct ioband_bounds *ioband_bounds_new(void);
+struct ioband_bounds *ioband_bounds_new(gfp_t gfp);
 void ioband_bounds_free(struct ioband_bounds *bounds);
 void ioband_bounds_exit(void);
 void ioband_bound_set(struct ioband_group *group, const struct ioband_message *message,
 		      struct ioband_bounds **spare);
+void ioband_bound_begin(struct ioband_group *group, const struct ioband_wishes *wishes,
+			struct ioband_bounds *bounds);
 void ioband_bound_end(struct ioband_group *group);
 
 /* dm-ioband-stats.c: counters and histograms */

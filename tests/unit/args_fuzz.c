@@ -51,6 +51,10 @@ static const char * const messages[] = {
 	"groups",
 	"stats 4294967295",
 	"latency 0",
+	"preset weight cgroup:/a/b 100",
+	"preset max cgroup:/a rbps=1 wiops=max",
+	"preset latency-target cgroup:/a default",
+	"presets 5",
 };
 
 /* Words that have a meaning somewhere, and numbers at the ends of ranges. */
@@ -58,7 +62,7 @@ static const char * const pieces[] = {
 	"mode=", "weight=", "measure=", "depth=", "slice=", "time", "auto", "default", "device",
 	"cgroup", "uid:", "cgroup:/", "cgroup#", "device:", "weight", "set", "groups", "root", "-1",
 	"0", "1", "max", "rbps=", "wbps=", "riops=", "wiops=",
-	"latency-target", "10000000", "1099511627776",
+	"preset", "//", "/..", "latency-target", "10000000", "1099511627776",
 	"10000", "10001", "65535", "65536", "4294967295", "4294967296", "18446744073709551615",
 	"18446744073709551616", "+", "-", "=", ":", "#", "/", "%s%n", " ", "  ",
 };
@@ -161,8 +165,12 @@ static void message_is_good(const struct ioband_message *message, const struct w
 {
 	const struct ioband_spec *spec = &message->spec;
 
-	assert_in_range(words->nr, 1, sets_rates(message) ? 6 : 3);
-	assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_LATENCY);
+	assert_in_range(words->nr, 1, (sets_rates(message) ? 6 : 3) + message->preset);
+	assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_PRESETS);
+	if (message->preset) {
+		assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_LATENCY_TARGET);
+		assert_true(spec->path && spec->path[1] && !strstr(spec->path, "//"));
+	}
 	if (message->verb == IOBAND_MSG_SET) {
 		assert_int_equal(__builtin_popcount(message->settings.given), 1);
 		assert_false(message->settings.given & (1 << IOBAND_KEY_WEIGHT));
@@ -282,6 +290,7 @@ static bool is_verb(const char *word)
 {
 	static const char * const verbs[] = {
 		"weight", "max", "min", "latency-target", "set", "groups", "stats", "latency",
+		"presets", "preset",
 	};
 	size_t i;
 
@@ -297,7 +306,9 @@ static const char *message_title(const struct words *right, unsigned int at, con
 
 	if (!at)
 		return is_verb(spoilt) ? NULL : "";
-	if (!strcmp(verb, "stats") || !strcmp(verb, "latency"))
+	if (!strcmp(verb, "preset"))
+		return at == 1 && is_verb(spoilt) ? NULL : at == 2 ? "group " : "";
+	if (!strcmp(verb, "stats") || !strcmp(verb, "latency") || !strcmp(verb, "presets"))
 		return "cursor ";
 	if (!strcmp(verb, "set"))
 		return "";

@@ -61,13 +61,14 @@ static int say_message(struct words *words, struct ioband_error *error)
 		[IOBAND_MSG_GROUPS] = "groups",
 		[IOBAND_MSG_STATS] = "stats",
 		[IOBAND_MSG_LATENCY] = "latency",
+		[IOBAND_MSG_PRESETS] = "presets",
 	};
 	struct ioband_message message;
 	int ret = ioband_args_message(&message, words->nr, words->word, error);
 
 	if (ret)
 		return ret;
-	printf("verb=%s", verbs[message.verb]);
+	printf("verb=%s%s", verbs[message.verb], message.preset ? " preset" : "");
 	if (message.verb == IOBAND_MSG_WEIGHT) {
 		say_spec(&message.spec);
 		printf(" weight=%u", message.weight);

@@ -31,7 +31,9 @@ DEPTH = (
 )
 SLICE = "must be 0 for none, or milliseconds up to 1000"
 NO_GROUP = "weight= is the device's: it wants mode=device or mode=device+cgroup"
-VERB = "must be weight, max, min, latency-target, set, groups, stats or latency"
+VERB = "must be weight, max, min, latency-target, set, groups, stats, latency, preset or presets"
+PRESET = "must be weight, max, min or latency-target"
+PRESET_PATH = "a preset is of cgroup:</path>: must be without // and . and .., and not end with /"
 MAX = "must be <group> and rbps=, wbps=, riops= or wiops=, or <group> default"
 RATE = "must be rbps=, wbps=, riops= or wiops=, or default alone"
 RATE_VALUE = "or a whole number from 1 to 1099511627776 a second"
@@ -43,7 +45,7 @@ DEVICE = "must be device:<major>:<minor>, at most 4095:1048575"
 CGROUP = "must be cgroup:</path> or cgroup#<id>"
 CGROUP_ID = "a cgroup's id is the inode number of its directory"
 CURSOR = "must be what the last page said after 'next'"
-PAGED = ("groups", "stats", "latency")
+PAGED = ("groups", "stats", "latency", "presets")
 # Not whole numbers, whatever the range.
 NO_NUMBERS = ["-1", "+1", "x", "1x", "0x10", "1.5", "1k", "1e3", "1\n", "18446744073709551617"]
 
@@ -251,6 +253,26 @@ WRONG_MESSAGES = [
         )
         for weight in ("", "5", "x")
     ),
+    _message("preset", f"preset: 0 words follow; {PRESET}, and what follows that"),
+    *(
+        _message(f"preset {verb} root 5", f"preset '{verb}': {PRESET}")
+        for verb in ("", "set", "groups", "preset", "presets", "Weight", "cgroup:/a", "default")
+    ),
+    _message("preset weight", "weight: 0 words follow; must be <group> <weight>"),
+    _message("preset weight cgroup:/a", "weight: 1 words follow; must be <group> <weight>"),
+    _message("preset weight cgroup:/a 0", f"weight '0': {WEIGHT}, or default"),
+    _message("preset weight cgroup:a 5", f"group 'cgroup:a': {CGROUP}"),
+    _message("preset max cgroup:/a rbps=0", f"rbps=0: must be max, {RATE_VALUE}"),
+    _message("preset min cgroup:/a rbps=max", f"rbps=max: must be 0, {RATE_VALUE}"),
+    *(
+        _message(f"preset weight {group} 5", f"group '{group[:64]}': {PRESET_PATH}")
+        for group in (
+            *("root", "device", "device:8:0", "cgroup#5", "uid:5", "pgrp:5", "cgroup:/"),
+            *("cgroup://a", "cgroup:/a/", "cgroup:/a//b", "cgroup:/.", "cgroup:/a/./b"),
+            *("cgroup:/..", "cgroup:/a/../b", "cgroup:/a/.."),
+            *("cgroup:/" + "a" * 256, "cgroup:" + "/a" * 2048),
+        )
+    ),
     *(_message(f"{verb} 1 2", f"{verb}: 2 words follow; at most a cursor may") for verb in PAGED),
     *(
         _message(f"{verb} {cursor}", f"{verb}: cursor '{cursor}' {CURSOR}")
@@ -321,6 +343,29 @@ RIGHT = [
             ("pid:2147483647", "kind=pid id=2147483647 path=none self=0"),
             ("pgrp:2147483647", "kind=pgrp id=2147483647 path=none self=0"),
         )
+    ),
+    *(
+        _message(
+            f"preset weight cgroup:{path} 5",
+            f"verb=weight preset kind=cgroup id=0 path={path} self=0 weight=5",
+        )
+        for path in ("/a", "/a/b.c", "/.a/..b/...", "/" + "a" * 255, "/a" * 2047)
+    ),
+    _message(
+        "preset weight cgroup:/a default",
+        "verb=weight preset kind=cgroup id=0 path=/a self=0 weight=0",
+    ),
+    _message(
+        "preset max cgroup:/a wbps=5 riops=max",
+        "verb=max preset kind=cgroup id=0 path=/a self=0 given=6 rates=0,5,0,0",
+    ),
+    _message(
+        "preset min cgroup:/a default",
+        "verb=min preset kind=cgroup id=0 path=/a self=0 given=f rates=0,0,0,0",
+    ),
+    _message(
+        "preset latency-target cgroup:/a 7",
+        "verb=latency-target preset kind=cgroup id=0 path=/a self=0 latency=7",
     ),
     _message("weight root 1", "verb=weight kind=root id=0 path=none self=0 weight=1"),
     _message("weight root 10000", "verb=weight kind=root id=0 path=none self=0 weight=10000"),

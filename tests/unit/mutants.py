@@ -596,6 +596,14 @@ ARGS = [
     Mutant("device-number-mixed", "(u64)maj << 20 | min", "(u64)min << 20 | maj"),
     Mutant("cgroup-0", "parse_u64(rest + 1, 1, U64_MAX,", "parse_u64(rest + 1, 0, U64_MAX,"),
     Mutant("relative-path", " || rest[1] != '/'", ""),
+    Mutant("preset-as-sent", "message->preset = true;", ""),
+    Mutant(
+        "preset-of-any-verb", "IOBAND_MSG_LATENCY_TARGET + 1, argv", "ARRAY_SIZE(verb_names), argv"
+    ),
+    Mutant("preset-of-the-gone", "!message->spec.path || !path_is", "!path_is"),
+    Mutant("preset-path-of-any-length", "strlen(path) >= PATH_MAX", "strlen(path) > PATH_MAX"),
+    Mutant("preset-names-of-any-length", " || len > NAME_MAX", ""),
+    Mutant("preset-above", ' || (len <= 2 && !strncmp(path, "..", len))', ""),
     Mutant("path-with-colon", "spec->path = rest + 1;", "spec->path = rest;"),
     Mutant(
         "nobody", '{ "uid:", IOBAND_KIND_UID, U32_MAX - 1 }', '{ "uid:", IOBAND_KIND_UID, U32_MAX }'
@@ -650,9 +658,7 @@ ARGS = [
         "cursor-unread", "if (argc == 2 && parse_u32(argv[1],", "if (false && parse_u32(argv[1],"
     ),
     Mutant("verb-lost", "message->verb = verb;", ""),
-    Mutant(
-        "page-verbs-mixed", '{ "groups", parse_page_message }', '{ "stats", parse_page_message }'
-    ),
+    Mutant("page-verbs-mixed", '= "groups"', '= "stats"'),
     Mutant(
         "sentence-cut",
         "snprintf((error)->text, sizeof((error)->text),",

@@ -103,7 +103,7 @@ WRONG_TABLES = [
 ]
 
 GROUP_IS_WRONG = "must be root, device, device:<maj>:<min>, cgroup:</path>, cgroup#<id>, uid:<n>"
-PAGED = ("groups", "stats", "latency")
+PAGED = ("groups", "stats", "latency", "presets")
 WRONG_MESSAGES = [
     *(
         Wrong(word, f"'{word}': must be weight, max, min, latency-target, set, groups,")
@@ -172,6 +172,25 @@ WRONG_MESSAGES = [
     Wrong("set slice=1001", f"slice=1001: {SLICE_IS_WRONG}"),
     Wrong("set measure=time", TIME_WANTS_SLICES),
     Wrong("set weight=5", "set weight=: use 'weight device <weight>', or name another group"),
+    Wrong("preset", "preset: 0 words follow; must be weight, max, min or latency-target,"),
+    Wrong("preset set depth=4", "preset 'set': must be weight, max, min or latency-target"),
+    Wrong("preset weight cgroup:/a", "weight: 1 words follow"),
+    Wrong("preset weight cgroup:/a 0", f"weight '0': {WEIGHT_IS_WRONG}, or default"),
+    Wrong("preset max cgroup:/a rbps=0", "rbps=0: must be max, or a whole number from 1"),
+    *(
+        Wrong(
+            f"preset weight {group} 5", f"group '{group}': a preset is of cgroup:</path>: must be"
+        )
+        for group in (
+            "root",
+            "device",
+            "cgroup#1",
+            "uid:5",
+            "cgroup:/",
+            "cgroup:/a/",
+            "cgroup:/a//b",
+        )
+    ),
     *(Wrong(f"{verb} 1 2", f"{verb}: 2 words follow; at most a cursor may") for verb in PAGED),
     *(
         Wrong(f"{verb} {cursor}", f"{verb}: cursor '{cursor}' must be what the last page said")

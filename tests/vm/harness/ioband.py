@@ -182,6 +182,32 @@ def parse_page(text: str, title: str) -> tuple[list[str], int | None]:
     return lines, int(tail.split()[1])
 
 
+@dataclass(frozen=True)
+class Preset:
+    """A line of "presets": what the group of a path begins with; as in a Group."""
+
+    tree: str  # "root", or "device:<major>:<minor>"
+    path: str
+    weight: int  # 0: none
+    max: dict[str, int] | None = None
+    min: dict[str, int] | None = None
+    latency_us: int = 0
+
+
+def parse_preset(line: str) -> Preset:
+    """Parse a line of "presets"."""
+    _, tree, *words = line.split(" ")
+    keys = _keys(words)
+    return Preset(
+        tree=tree,
+        path=unescape(keys["path"]),
+        weight=int(keys.get("weight", "0")),
+        max=_parse_rates(keys.get("max"), "max"),
+        min=_parse_rates(keys.get("min"), "0"),
+        latency_us=int(keys.get("latency", "0")),
+    )
+
+
 def _parse_rates(text: str | None, nothing: str) -> dict[str, int] | None:
     if text is None:
         return None
@@ -311,8 +337,13 @@ class Ioband(DmDevice):
         """The status line, parsed."""
         return parse_status(self.status())
 
+    def preset(self, path: str, *words: str) -> None:
+        """Give something to a path, as preset("/a", "weight", "300"); it may have blanks in it."""
+        verb, *values = words
+        self.message("preset", verb, "cgroup:" + re.sub(r"([\s\\])", r"\\\1", path), *values)
+
     def pages(self, title: str) -> Iterator[list[str]]:
-        """The lines of each page of "groups", "stats" or "latency"."""
+        """The lines of each page of "groups", "stats", "latency" or "presets"."""
         cursor: int | None = None
         while True:
             words = [title] if cursor is None else [title, str(cursor)]
@@ -336,6 +367,10 @@ class Ioband(DmDevice):
     def latency(self) -> list[GroupLatency]:
         """The histograms of the groups of the pool."""
         return [parse_latency(line) for line in self._lines("latency")]
+
+    def presets(self) -> list[Preset]:
+        """What was given to paths, in the whole pool."""
+        return [parse_preset(line) for line in self._lines("presets")]
 
     def tree(self) -> dict[str, Group]:
         """All groups by label: a cgroup's path, after its device's name where it has one."""

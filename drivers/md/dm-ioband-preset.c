@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: what cgroups have from their first bio on.
+ *
+ * A cgroup has to be there to be given a weight, and whoever waits for it to come is late
+ * by some milliseconds, in which it may do much.  So a weight, a maximum, a minimum and a
+ * latency target can be given to a path too, a preset: whenever a group is made for the
+ * cgroup of that path, this is what it begins with.  What it is given later stands, until
+ * the cgroup is removed and made again.
+ *
+ * A path is made and looked up once for each group that is made, in a tree that has
+ * presets.  A bio whose group is there comes by none of this.
+ */
+#include "dm-ioband.h"
+
+#include <linux/cgroup.h>
+#include <linux/err.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/stringhash.h>
+
+/* Of a pool.  More than anybody writes down, and their memory nobody is charged for. */
+#define IOBAND_PRESETS_MAX	4096
+
+#define HASH_BITS_OF_INDEX	8
+
+/**
+ * struct ioband_preset_index - the presets of a pool by path; comes with the first
+ * @by_path: presets; changed under the pool's reap mutex and its lock
+ * @path: scratch; under the pool's lock
+ */
+struct ioband_preset_index {
+	struct hlist_head by_path[1 << HASH_BITS_OF_INDEX];
+	char path[PATH_MAX];
+};
+
+/* Presets that there are, in all pools. */
+static atomic_long_t nr_presets;
+
+static struct hlist_head *chain_of(const struct ioband_scope *scope, const char *path, size_t len,
+				   struct ioband_preset_index *index)
+{
+	return &index->by_path[hash_32(full_name_hash(scope, path, len), HASH_BITS_OF_INDEX)];
+}
+
+/* Under the pool's lock, or its reap mutex. */
+static struct ioband_preset *find(const struct ioband_pool *pool, const struct ioband_scope *scope,
+				  const char *path, size_t len)
+{
+	struct ioband_preset *preset;
+
+	if (!scope->nr_presets)
+		return NULL;
+	hlist_for_each_entry(preset, chain_of(scope, path, len, pool->preset_index), node)
+		if (preset->scope == scope && !strcmp(preset->path, path))
+			return preset;
+	return NULL;
+}
+
+/**
+ * ioband_preset_find() - what a group begins with that is about to be made
+ * @scope: where it will be found
+ * @key: what it will be found by
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: what was given to its path, or NULL if that is nothing.
+ */
+const struct ioband_wishes *ioband_preset_find(const struct ioband_scope *scope,
+					       const struct ioband_key *key)
+{
+	const struct cgroup_subsys_state *css = key->owner;
+	struct ioband_pool *pool = scope->group->pool;
+	struct ioband_preset *preset = NULL;
+	int len;
+
+	lockdep_assert_held(&pool->lock);
+	if (likely(!scope->nr_presets) || key->kind != IOBAND_KIND_CGROUP)
+		return NULL;
+	len = cgroup_path(css->cgroup, pool->preset_index->path, PATH_MAX);
+	if (len > 0 && len < PATH_MAX)
+		preset = find(pool, scope, pool->preset_index->path, len);
+	return preset ? &preset->wishes : NULL;
+}
+
+static struct ioband_preset *preset_alloc(struct ioband_scope *scope, const char *path)
+{
+	const size_t room = strlen(path) + 1;
+	struct ioband_preset *preset = kzalloc(struct_size(preset, path, room), GFP_KERNEL);
+
+	if (!preset)
+		return NULL;
+	memcpy(preset->path, path, room);
+	preset->scope = scope;
+	atomic_long_inc(&nr_presets);
+	return preset;
+}
+
+static void preset_dealloc(struct ioband_preset *preset)
+{
+	kfree(preset);
+	atomic_long_dec(&nr_presets);
+}
+
+/* One that says nothing yet. */
+static struct ioband_preset *preset_new(struct ioband_pool *pool, struct ioband_scope *scope,
+					const char *path)
+{
+	struct ioband_preset *preset;
+
+	if (!pool->preset_index)
+		pool->preset_index = kvzalloc(sizeof(*pool->preset_index), GFP_KERNEL);
+	if (!pool->preset_index)
+		return NULL;
+	preset = preset_alloc(scope, path);
+	if (!preset)
+		return NULL;
+	if (xa_alloc_cyclic(&pool->presets, &preset->seq, preset, XA_LIMIT(1, U32_MAX),
+			    &pool->next_preset, GFP_KERNEL) < 0) {
+		preset_dealloc(preset);
+		return NULL;
+	}
+	spin_lock_irq(&pool->lock);
+	hlist_add_head(&preset->node, chain_of(scope, path, strlen(path), pool->preset_index));
+	scope->nr_presets++;
+	pool->nr_presets++;
+	spin_unlock_irq(&pool->lock);
+	return preset;
+}
+
+static void preset_drop(struct ioband_pool *pool, struct ioband_preset *preset)
+{
+	spin_lock_irq(&pool->lock);
+	hlist_del(&preset->node);
+	preset->scope->nr_presets--;
+	pool->nr_presets--;
+	spin_unlock_irq(&pool->lock);
+	xa_erase(&pool->presets, preset->seq);
+	preset_dealloc(preset);
+}
+
+static bool says_nothing(const struct ioband_wishes *wishes)
+{
+	return !wishes->weight && !ioband_wishes_bound(wishes);
+}
+
+static void preset_change(struct ioband_pool *pool, struct ioband_preset *preset,
+			  const struct ioband_message *message)
+{
+	struct ioband_wishes *wishes = &preset->wishes;
+
+	spin_lock_irq(&pool->lock);
+	switch (message->verb) {
+	case IOBAND_MSG_WEIGHT:
+		wishes->weight = message->weight;
+		break;
+	case IOBAND_MSG_MAX:
+		ioband_rates_merge(&wishes->max, message);
+		break;
+	case IOBAND_MSG_MIN:
+		ioband_rates_merge(&wishes->min, message);
+		break;
+	default:
+		wishes->latency_us = message->latency_us;
+		break;
+	}
+	spin_unlock_irq(&pool->lock);
+}
+
+static int check_new(const struct ioband_pool *pool, const char *path, struct ioband_error *error)
+{
+	unsigned int level = 0;
+	const char *at;
+
+	for (at = path; *at; at++)
+		level += *at == '/';
+	if (level > IOBAND_NESTING_MAX) {
+		snprintf(error->text, sizeof(error->text), "preset of 'cgroup:%.64s': %s", path,
+			 IOBAND_TOO_DEEP);
+		return -ENOENT;
+	}
+	if (pool->nr_presets < IOBAND_PRESETS_MAX)
+		return 0;
+	snprintf(error->text, sizeof(error->text),
+		 "preset of 'cgroup:%.64s': the pool has %u already; take others back, with default",
+		 path, IOBAND_PRESETS_MAX);
+	return -ENOMEM;
+}
+
+/* With the pool's reap mutex. */
+static int set(struct ioband_pool *pool, struct ioband_scope *scope,
+	       const struct ioband_message *message, struct ioband_error *error)
+{
+	const char *path = message->spec.path;
+	struct ioband_preset *preset = find(pool, scope, path, strlen(path));
+	int ret;
+
+	if (!preset) {
+		if (!ioband_message_gives(message))
+			return 0;
+		ret = check_new(pool, path, error);
+		if (ret)
+			return ret;
+		preset = preset_new(pool, scope, path);
+	}
+	if (!preset) {
+		snprintf(error->text, sizeof(error->text), "no memory for a preset");
+		return -ENOMEM;
+	}
+	preset_change(pool, preset, message);
+	if (says_nothing(&preset->wishes))
+		preset_drop(pool, preset);
+	return 0;
+}
+
+/**
+ * ioband_preset_set() - give something to a path, or take it back
+ * @target: that got the message
+ * @message: which path, and what
+ * @error: a sentence, on failure
+ *
+ * Groups that are there keep what they have.
+ *
+ * Context: Process; may sleep.
+ *
+ * Return: 0, -ENOENT if there will be no such group, or -ENOMEM.
+ */
+int ioband_preset_set(struct ioband_target *target, const struct ioband_message *message,
+		      struct ioband_error *error)
+{
+	struct ioband_scope *scope = ioband_scope_of(target->member,
+						     READ_ONCE(target->member->mode));
+	struct ioband_pool *pool = target->pool;
+	unsigned int noio;
+	int ret;
+
+	/* A device that leaves the pool waits for the mutex, under the registry's. */
+	noio = memalloc_noio_save();
+	mutex_lock(&pool->reap);
+	ret = set(pool, scope, message, error);
+	mutex_unlock(&pool->reap);
+	memalloc_noio_restore(noio);
+	return ret;
+}
+
+/**
+ * ioband_preset_forget() - free what was given to paths in a part of the tree
+ * @pool: pool
+ * @scope: the part; no target uses it any more
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_preset_forget(struct ioband_pool *pool, struct ioband_scope *scope)
+{
+	struct ioband_preset *preset;
+	unsigned long seq;
+
+	mutex_lock(&pool->reap);
+	xa_for_each(&pool->presets, seq, preset) {
+		if (preset->scope == scope)
+			preset_drop(pool, preset);
+		cond_resched();
+	}
+	mutex_unlock(&pool->reap);
+}
+
+/**
+ * ioband_preset_end() - free all presets of a pool that has no devices
+ * @pool: pool
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_preset_end(struct ioband_pool *pool)
+{
+	ioband_preset_forget(pool, &pool->scope);
+	kvfree(pool->preset_index);
+}
+
+/**
+ * ioband_presets_exit() - with no pool left, complain of presets that were lost
+ */
+void ioband_presets_exit(void)
+{
+	ioband_warn_lost(&nr_presets, "presets");
+}

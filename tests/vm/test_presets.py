@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Presets: what the groups of cgroups begin with that are yet to come."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from harness.cgroup import Cgroup
+from harness.compete import DISK
+from harness.devices import null_blk
+from harness.guest import CommandError, Guest
+from harness.ioband import SEND, Group, Ioband, Preset
+from harness.load import Load, Stream, fio
+from harness.tracing import TRACING, traced
+from harness.waiting import wait_until
+
+MIB = 1 << 20
+PRESETS_MAX = 4096
+NESTING = 128
+IDLE_S = 60  # after it, a group that was given nothing is forgotten
+
+
+@pytest.fixture
+def disk(ioband: Guest) -> Iterator[str]:
+    with null_blk(ioband, memory_backed=1) as path:
+        yield path
+
+
+def read(cgroup: Cgroup, dev: Ioband) -> None:
+    """The least I/O that there is, from a cgroup."""
+    cgroup.run(["dd", f"if={dev.path}", "of=/dev/null", "count=1", "iflag=direct"])
+
+
+def has(group: Group) -> tuple:
+    """What a group has been given."""
+    weight = group.weight if group.is_set else 0
+    return weight, group.max, group.min, group.latency_us
+
+
+NOTHING = (0, None, None, 0)
+
+
+@pytest.mark.all_kernels
+def test_a_group_begins_with_what_its_path_was_given(ioband: Guest, disk: str) -> None:
+    """Each time that the cgroup is made; its parents and neighbours with what they were given."""
+    with Ioband(ioband, "d0", disk) as dev:
+        dev.preset("/a/b", "weight", "400")
+        dev.preset("/a/b", "max", "rbps=5000000", "wiops=7")
+        dev.preset("/a/b", "max", "wiops=max", "riops=8000")
+        dev.preset("/a/b", "min", "rbps=1000")
+        dev.preset("/a/b", "latency-target", "5000")
+        dev.preset("/a", "weight", "50")
+        dev.preset("/a/mute", "max", "wbps=1")
+        everything = (400, {"rbps": 5000000, "riops": 8000}, {"rbps": 1000}, 5000)
+        given = [
+            Preset("root", "/a/b", *everything),
+            Preset("root", "/a", 50),
+            Preset("root", "/a/mute", 0, {"wbps": 1}),
+        ]
+        assert dev.presets() == given
+        for _ in range(2):
+            assert list(dev.tree()) == ["root"]
+            with Cgroup(ioband, "a/b") as b, Cgroup(ioband, "a/bb") as bb, Cgroup(ioband, "b") as c:
+                for cgroup in (b, bb, c):
+                    read(cgroup, dev)
+                tree = dev.tree()
+            assert {label: has(group) for label, group in tree.items()} == {
+                "root": NOTHING,
+                "/a": (50, None, None, 0),
+                "/a/b": everything,
+                "/a/bb": NOTHING,
+                "/b": NOTHING,
+            }
+            wait_until(ioband, lambda: list(dev.tree()) == ["root"], "the groups go")
+        # What is taken back is gone with the last of it.
+        for verb in ("max", "min", "latency-target"):
+            dev.preset("/a/b", verb, "default")
+        assert dev.presets() == [Preset("root", "/a/b", 400), *given[1:]]
+        dev.preset("/a/b", "weight", "default")
+        dev.preset("/a/b", "weight", "default")
+        dev.preset("/a/mute", "max", "wbps=max")
+        assert dev.presets() == given[1:2]
+        with Cgroup(ioband, "a/b") as b:
+            read(b, dev)
+            assert has(dev.tree()["/a/b"]) == NOTHING
+    ioband.rmmod("dm_ioband")
+
+
+@pytest.mark.guest(cgroup="v1")
+def test_cgroups_of_version_1(ioband: Guest, disk: str) -> None:
+    with Ioband(ioband, "d0", disk) as dev:
+        dev.preset("/a/b", "weight", "400")
+        with Cgroup(ioband, "a/b") as b:
+            read(b, dev)
+            assert has(dev.tree()["/a/b"]) == (400, None, None, 0)
+
+
+def test_messages_say_what_holds_now(ioband: Guest, disk: str) -> None:
+    """What a group is given itself stands, and a preset that comes later is not for it."""
+    with Ioband(ioband, "d0", disk) as dev:
+        dev.preset("/a", "weight", "400")
+        dev.preset("/a", "max", "rbps=5000000")
+        with Cgroup(ioband, "a") as a, Cgroup(ioband, "old") as old:
+            read(old, dev)
+            dev.set_weight("cgroup:/a", 300)  # before its first bio
+            expected = (300, {"rbps": 5000000}, None, 0)
+            assert has(dev.tree()["/a"]) == expected
+            dev.preset("/a", "weight", "500")
+            dev.preset("/old", "weight", "600")
+            for cgroup in (a, old):
+                read(cgroup, dev)
+            assert has(dev.tree()["/a"]) == expected
+            assert has(dev.tree()["/old"]) == NOTHING
+            dev.set_weight(a, "default")
+            dev.set_max(a)
+            read(a, dev)
+            assert has(dev.tree()["/a"]) == NOTHING
+        wait_until(ioband, lambda: list(dev.tree()) == ["root"], "the groups go")
+        with Cgroup(ioband, "a") as a:
+            dev.set_weight(a, "default")  # nothing to remember
+            assert list(dev.tree()) == ["root"]
+            read(a, dev)
+            assert has(dev.tree()["/a"]) == (500, {"rbps": 5000000}, None, 0)
+
+
+def test_idle_for_a_minute_and_back(ioband: Guest, disk: str) -> None:
+    """A group that began so counts as one that was given something; another comes back so."""
+    with (
+        Ioband(ioband, "d0", disk) as dev,
+        Cgroup(ioband, "kept") as kept,
+        Cgroup(ioband, "back") as back,
+    ):
+        read(back, dev)
+        for path in ("/kept", "/back"):
+            dev.preset(path, "weight", "400")
+        read(kept, dev)
+        before = dev.tree()
+        assert (has(before["/kept"])[0], has(before["/back"])[0]) == (400, 0)
+        ioband.sleep(IDLE_S + 5)
+        assert dev.tree() == {label: before[label] for label in ("root", "/kept")}
+        read(back, dev)
+        assert has(dev.tree()["/back"])[0] == 400
+
+
+def test_trees_are_apart(ioband: Guest, disk: str) -> None:
+    """A device with a tree of its own has its own presets, which go when it leaves the pool."""
+    half = MIB
+    with Ioband(ioband, "d0", disk, length=half) as dev, Cgroup(ioband, "a") as a:
+        dev.preset("/a", "weight", "300")
+        own = {"length": half, "offset": half, "mode": "device+cgroup"}
+        with Ioband(ioband, "d1", disk, **own) as second:
+            number = ioband.run(["stat", "-Lc", "%Hr:%Lr", second.path]).out.strip()
+            tree = f"device:{number}"
+            second.preset("/a", "weight", "70")
+            assert dev.presets() == [Preset("root", "/a", 300), Preset(tree, "/a", 70)]
+            read(a, dev)
+            read(a, second)
+            weights = {label: group.weight for label, group in dev.tree().items()}
+            assert (weights["/a"], weights[f"{tree}/a"]) == (300, 70)
+            second.set(mode="cgroup")
+            second.preset("/b", "weight", "7")
+            assert Preset("root", "/b", 7) in dev.presets()
+        left = [Preset("root", "/a", 300), Preset("root", "/b", 7)]
+        wait_until(ioband, lambda: dev.presets() == left, "those of the device go")
+    with Ioband(ioband, "d0", disk) as anew:
+        assert anew.presets() == [], "the pool went with its last device"
+    ioband.rmmod("dm_ioband")
+
+
+def test_suspend_and_reload_keep_them(ioband: Guest, disk: str) -> None:
+    with Ioband(ioband, "d0", disk, mode="device+cgroup") as dev:
+        dev.preset("/a", "weight", "300")
+        dev.preset("/a", "latency-target", "7000")
+        given = dev.presets()
+        dev.suspend()
+        dev.resume()
+        dev.reload(dev.table())
+        dev.reload(dev.line(mode="cgroup"))
+        dev.reload(dev.line(mode="device+cgroup"))
+        assert dev.presets() == given
+        with Cgroup(ioband, "a") as a:
+            read(a, dev)
+            (group,) = (group for label, group in dev.tree().items() if label.endswith("/a"))
+            assert has(group) == (300, None, None, 7000)
+
+
+# Gives each of many paths a weight.
+MANY = (
+    SEND
+    + """
+import sys
+for number in range(int(sys.argv[2]), int(sys.argv[3])):
+    send(sys.argv[1], f"preset weight cgroup:/many/c{number} {1 + number}")
+"""
+)
+
+
+def test_how_many_and_how_deep(ioband: Guest, disk: str) -> None:
+    """Long lists come in pages, with each once; what is too much is refused, and says so."""
+    ioband.expect_dmesg("device-mapper: ")
+
+    def refused(path: str, why: str) -> None:
+        ioband.dmesg()
+        with pytest.raises(CommandError, match=r"No such file|Cannot allocate memory"):
+            dev.preset(path, "weight", "7")
+        assert f"preset of 'cgroup:{path[:64]}': {why}" in "\n".join(ioband.dmesg())
+
+    script = ["/usr/bin/python3", "-S", "-c", MANY]
+    with Ioband(ioband, "d0", disk) as dev:
+        dev.preset("/x" * NESTING, "weight", "7")
+        refused("/x" * (NESTING + 1), f"it is more than {NESTING} cgroups deep")
+        longest = "/" + "/".join([*["d" * 254] * 16, "e" * 14])
+        assert len(longest) == 4095
+        dev.preset(longest, "weight", "8")
+        ioband.run([*script, dev.path, "0", str(PRESETS_MAX - 2)], timeout=120)
+        refused("/more", f"the pool has {PRESETS_MAX} already; take others back, with default")
+        dev.preset("/nothing", "weight", "default")
+        dev.preset("/many/c7", "weight", "9999")
+        pages = list(dev.pages("presets"))
+        assert len(pages) > 5
+        found = dev.presets()
+        assert [(preset.path, preset.weight) for preset in found] == [
+            ("/x" * NESTING, 7),
+            (longest, 8),
+            *((f"/many/c{n}", 9999 if n == 7 else n + 1) for n in range(PRESETS_MAX - 2)),
+        ]
+        with Cgroup(ioband, "many/c4000") as last:
+            read(last, dev)
+            assert dev.tree()["/many/c4000"].weight == 4001
+        dev.preset("/many/c0", "weight", "default")
+        dev.preset("/more", "weight", "7")
+    ioband.rmmod("dm_ioband")
+
+
+STRANGE_NAMES = ("two words", "back\\slash", "tab\there", "grüße", "%s%n", "quo\"te's")
+
+
+def test_any_name_of_a_cgroup(ioband: Guest, disk: str) -> None:
+    with Ioband(ioband, "d0", disk) as dev:
+        for number, name in enumerate(STRANGE_NAMES):
+            dev.preset(f"/top/{name}", "weight", str(500 + number))
+        paths = [f"/top/{name}" for name in STRANGE_NAMES]
+        assert [preset.path for preset in dev.presets()] == paths
+        for number, name in enumerate(STRANGE_NAMES):
+            with Cgroup(ioband, f"top/{name}") as cgroup:
+                read(cgroup, dev)
+                assert has(dev.tree()[f"/top/{name}"])[0] == 500 + number
+
+
+CHARGE = re.compile(r"ioband_charge: .*? group=(\d+) ")
+
+
+@pytest.mark.guest(icount=True)
+def test_a_weight_holds_from_the_first_bio(ioband: Guest) -> None:
+    """Of what goes from then on nine parts in ten are the newcomer's."""
+    load = {"rw": "randread", "bs": "4k", "ioengine": "libaio", "iodepth": 32}
+    with (
+        null_blk(ioband, **DISK) as slow,
+        Ioband(ioband, "d0", slow, depth=2) as dev,
+        Cgroup(ioband, "a") as a,
+        Cgroup(ioband, "b") as b,
+    ):
+        dev.preset("/new", "weight", "1800")
+        rivals = [Stream(group.path, dev.path, group, bs="4k") for group in (a, b)]
+        load_of_rivals = Load(ioband, rivals).start()
+        wait_until(ioband, lambda: dev.info().state == "shared", "the rivals compete")
+        with Cgroup(ioband, "new") as new, traced(ioband, "ioband/ioband_charge"):
+            fio(ioband, new, filename=dev.path, number_ios=300, size="1g", **load)
+            trace = ioband.read(f"{TRACING}/trace")
+            seq = str(dev.tree()["/new"].seq)
+        load_of_rivals.stop()
+    charged = CHARGE.findall(trace)
+    first = charged.index(seq)
+    assert first > 0, "the rivals were there before"
+    shares = [charged[at : at + 50].count(seq) / 50 for at in range(first, first + 250, 50)]
+    assert min(shares) > 0.8, shares
+
+
+@pytest.mark.guest(icount=True)
+def test_a_maximum_holds_from_the_first_bio(ioband: Guest, disk: str) -> None:
+    """Alone, where nothing else would be held."""
+    with Ioband(ioband, "d0", disk) as dev, Cgroup(ioband, "a") as a:
+        dev.preset("/a", "max", "riops=50")
+        before_ms = ioband.now_ms()
+        a.run(["dd", f"if={dev.path}", "of=/dev/null", "count=31", "bs=4k", "iflag=direct"])
+        assert ioband.now_ms() - before_ms >= 30 * 20 - 20

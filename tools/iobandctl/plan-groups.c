@@ -13,11 +13,13 @@
 /**
  * struct tree - the groups of a pool, or those in the own tree of a device
  * @speaker: the device that messages go to
+ * @asked: a device of the pool that lists its groups; NULL if it is to be made
  * @owner: whose own tree it is; NULL for the pool's
  * @groups: of the whole pool, as they are; none if it is to be made
  */
 struct tree {
 	const struct future *speaker;
+	const struct future *asked;
 	const struct future *owner;
 	struct groups groups;
 };
@@ -39,34 +41,55 @@ static bool sorts_by(const struct future *future, const char *mode)
 	return !strcmp(future->table.mode, mode);
 }
 
+static bool is_there(const struct future *future)
+{
+	return future->now && !future->moved;
+}
+
+/* The device of a pool that is best for its tree: there, and if it is to speak of cgroups in it. */
+static const struct future *best_of(const struct plan *plan, const char *pool,
+				    bool speaks)
+{
+	const struct future *best = NULL;
+	int most = -1;
+
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct future *future = &plan->future[i];
+		int score = is_there(future);
+
+		if (strcmp(future->table.pool, pool))
+			continue;
+		score += speaks && sorts_by(future, "cgroup") ? 2 : 0;
+		if (score > most) {
+			most = score;
+			best = future;
+		}
+	}
+	return best;
+}
+
 static int add_tree(struct trees *trees, const struct future *speaker,
 		    const struct future *owner)
 {
+	const char *pool = speaker->table.pool;
 	struct tree *tree;
 
 	trees->v = xgrow(trees->v, trees->n, sizeof(*trees->v));
 	tree = &trees->v[trees->n++];
 	*tree = (struct tree){ .speaker = speaker, .owner = owner };
-	if (!speaker->now || speaker->moved)
-		return EXIT_OK;
-	return query_groups(speaker->now, &tree->groups);
+	tree->asked = best_of(trees->plan, pool, false);
+	if (!is_there(tree->asked))
+		tree->asked = NULL;
+	return tree->asked ? query_groups(tree->asked->now, &tree->groups) :
+			     EXIT_OK;
 }
 
-/* The tree of a pool as it will be; a device that is there now speaks for it. */
+/* The tree of a pool as it will be.  One with a tree of its own would speak of that one. */
 static int add_pool(struct trees *trees, const struct future *future)
 {
-	const struct plan *plan = trees->plan;
-	const struct future *speaker = NULL;
+	const struct future *speaker = best_of(trees->plan, future->table.pool,
+					       true);
 
-	for (size_t i = 0; i < plan->n_future; i++) {
-		const struct future *other = &plan->future[i];
-		bool there = other->now && !other->moved;
-
-		if (strcmp(other->table.pool, future->table.pool))
-			continue;
-		if (!speaker || (there && (!speaker->now || speaker->moved)))
-			speaker = other;
-	}
 	for (size_t i = 0; i < trees->n; i++) {
 		if (!trees->v[i].owner && trees->v[i].speaker == speaker)
 			return EXIT_OK;

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakekernel import NO_BOUNDS, Fake
+from fakekernel import NO_BOUNDS, Fake, configure
 from toolbuild import HERE, SOURCE, Built, compile_c, link_fuzz, link_swap, link_unit, sh
 
 FUZZ_SEEDS = range(4)
@@ -688,6 +688,18 @@ def test_apply_weights(host: Fake) -> None:
         f"one: weight cgroup#{b} 40",
         f"own: weight cgroup#{b} 40",
     ]
+
+
+def test_who_speaks_for_the_tree_of_a_pool(fake: Fake) -> None:
+    """No device with a tree of its own, whose that would be then."""
+    fake.device("a", "253:1", "sda", "device+cgroup")
+    fake.device("b", "253:2", "sda")
+    for device in ("a", "b"):
+        listed = "1 groups\n1 0 root weight=100 set=0\n2 1 device:253:1 weight=100 set=0\nend\n"
+        fake.answer(device, "groups", listed)
+    number = fake.cgroup("/x")
+    fake.run(*configure(fake, "[group /x]\nweight = 300\ndevice = -\n"))
+    assert fake.told("weight") == [f"b: weight cgroup#{number} 300"]
 
 
 def test_apply_settings(host: Fake) -> None:

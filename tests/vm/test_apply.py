@@ -122,7 +122,7 @@ def test_apply_and_dump(machine: Machine) -> None:
         assert set(changes[2:]) == {
             ("weight", "p", None, group, None, "default", weight)
             for group, weight in (("/a", "300"), ("/a/b", "40"), ("/ab", "300"))
-        }
+        } | {("preset", "p", None, "/a/b", "weight", "default", "40")}
         one = machine.devices()["io-vg0-one"]
         assert (one["pool"], one["measure"], one["depth"], one["slice_ms"]) == ("p", "ios", "7", 0)
         expected = {"cgroup:/a": 300, "cgroup:/a/b": 40, "cgroup:/ab": 300}
@@ -163,11 +163,64 @@ def test_apply_and_dump(machine: Machine) -> None:
         dump = machine.run("dump")
         machine.configure(dump)
         machine.guest.run(["rm", f"{DROP_INS}/50-more.conf"])
-        assert machine.json("apply") == []
+        # What a pattern gave to cgroups it has under their path: from their first I/O on.
+        assert {change[0] for change in machine.apply()} == {"preset"}
+        assert machine.run("dump") == dump
         for name in machine.devices():
             machine.run("remove", name)
         machine.run("apply")
         assert machine.run("dump") == dump
+
+
+@pytest.mark.all_kernels
+def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
+    """They begin with what the configuration has under their path, and only while it has it."""
+    guest = machine.guest
+    devices = "[device lvs]\nas = io-%n\nvolume = vg0/*\npool = p\n"
+    own = "[device lvs]\nmode = device+cgroup\n"
+    groups = "[group /svc/db]\nweight = 400\nmaximum = rbps=100M\nlatency = 5ms\n"
+    groups += "[group /svc/*]\nweight = 7\n[group /svc]\nweight = 100\n"
+
+    def presets(device: str | None, *settings: tuple[str, str, str]) -> list[tuple]:
+        return [("preset", "p", device, "/svc/db", *setting) for setting in settings]
+
+    def db() -> list[tuple]:
+        with Cgroup(guest, "svc/db") as cgroup:
+            read = "if=/dev/mapper/io-vg0-one of=/dev/null count=1 iflag=direct"
+            cgroup.run(["dd", *read.split()])
+            line = " group=cgroup:/svc/db weight=400 max=104857600,max,max,max latency=5000\n"
+            assert line in machine.run("groups", "--weights")
+            return machine.json("apply", "--dry-run")
+
+    given = [
+        ("weight", "default", "400"),
+        ("maximum", "default", "rbps=100M"),
+        ("latency", "none", "5ms"),
+    ]
+    taken = [(setting, to, before) for setting, before, to in given]
+    machine.configure(devices + groups)
+    assert machine.apply()[2:] == presets(None, *given)
+    assert db() == []
+    wait_until(guest, lambda: "/svc/db" not in machine.run("groups"), "the group goes")
+    dump = machine.run("dump")
+    assert "group = /svc/db\npool = p\ndevice = -\nweight = 400\nmaximum = rbps=100M\n" in dump
+    machine.configure(dump)
+    assert machine.apply() == []
+    machine.configure(devices + groups)
+    machine.configure(own, f"{DROP_INS}/50-more.conf")
+    each = [(f"io-vg0-{name}", setting) for name in ("one", "two") for setting in given]
+    assert machine.apply()[2:] == [
+        change for device, setting in each for change in presets(device, setting)
+    ]
+    db()
+    # The devices stay as they are, and the configuration has no more cgroups.
+    machine.configure(devices)
+    machine.configure("", f"{DROP_INS}/50-more.conf")
+    each = [(f"io-vg0-{name}", setting) for name in ("one", "two") for setting in taken]
+    assert machine.apply() == [
+        change for device, setting in each for change in presets(device, setting)
+    ]
+    wait_until(guest, lambda: "/svc" not in machine.run("dump"), "the group goes")
 
 
 def test_nothing_is_half_applied(machine: Machine) -> None:
@@ -210,7 +263,10 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
             machine.refused(1, "cannot make x-zz", "1 change was undone: all is as")
             assert machine.weights()["old", "one", "cgroup:/kept"] == 70
             assert machine.bounds("kept") == {"max_wiops": 9, "min_riops": 3}
-        wait_until(guest, lambda: "/kept" not in machine.run("dump"), "the cgroup's group goes")
+        wait_until(guest, lambda: "/kept" not in machine.run("groups"), "the cgroup's group goes")
+        # What it is to begin with when it comes again has come back as well.
+        kept = "group = /kept\npool = old\ndevice = one\nweight = 70\nmaximum = wiops=9\n"
+        assert f"{kept}minimum = riops=3\n" in machine.run("dump")
         machine.configure("[device all]\nas = x-%n\ndevice = vg0/two zz\n")
         machine.refused(
             1, "cannot make x-zz", "is zoned", f"{CONF}:1", "1 change was undone: all is as"

@@ -5,12 +5,25 @@
 
 #include "alloc.h"
 #include "conf.h"
+#include "presets.h"
 #include "print.h"
 #include "query.h"
 #include "select.h"
 #include "tree.h"
 #include "under.h"
 #include "verbs.h"
+
+/**
+ * struct found - what there is in a pool
+ * @speaker: a device of it
+ * @groups: its groups
+ * @presets: what groups that are yet to come begin with
+ */
+struct found {
+	const struct ioband_device *speaker;
+	struct groups groups;
+	struct presets presets;
+};
 
 static void dump_bounds(const struct bounds *bounds)
 {
@@ -76,20 +89,28 @@ static bool has_mode(const struct ioband_devices *devices, const char *pool,
 }
 
 /* Titles are numbers: of two that differ in case only, one would be lost. */
-static void dump_group(const struct ioband_group *group, const char *pool,
-		       const char *tree, size_t *number)
+static void dump_section(const char *group, const char *pool, const char *tree,
+			 uint64_t weight, const struct bounds *bounds,
+			 size_t *number)
 {
-	char *path = conf_escape(group->path ? group->path : group->name);
+	char *path = conf_escape(group);
 
 	print_line("\n[group %zu]", ++*number);
 	print_line("group = %s", path);
 	print_line("pool = %s", pool);
 	if (tree)
 		print_line("device = %s", tree);
-	if (group->set)
-		print_line("weight = %llu", (unsigned long long)group->weight);
-	dump_bounds(&group->bounds);
+	if (weight)
+		print_line("weight = %llu", (unsigned long long)weight);
+	dump_bounds(bounds);
 	free(path);
+}
+
+static void dump_group(const struct ioband_group *group, const char *pool,
+		       const char *tree, size_t *number)
+{
+	dump_section(group->path ? group->path : group->name, pool, tree,
+		     group->set ? group->weight : 0, &group->bounds, number);
 }
 
 /* What has a name that lasts; what is set of a device is in its section. */
@@ -127,9 +148,59 @@ static void dump_groups(const struct ioband_devices *devices,
 	}
 }
 
+/* Whether a section was written for a cgroup of this path that is there. */
+static bool is_written(const struct ioband_devices *devices,
+		       const struct groups *groups, const char *path,
+		       const struct ioband_device *owner)
+{
+	for (size_t i = 0; i < groups->n; i++) {
+		const struct ioband_group *group = &groups->v[i];
+
+		if (lasts(group) && group->path && !strcmp(group->path, path) &&
+		    tree_owner(devices, groups, group) == owner)
+			return true;
+	}
+	return false;
+}
+
+/* What the groups of one tree begin with that are yet to come. */
+static void dump_presets(const struct ioband_devices *devices,
+			 const struct found *found,
+			 const struct ioband_device *owner, size_t *number)
+{
+	const char *pool = found->speaker->table.pool;
+	struct preset_tree tree;
+
+	presets_tree(&tree, pool, owner);
+	for (size_t i = 0; i < found->presets.n; i++) {
+		const struct ioband_preset *preset = &found->presets.v[i];
+
+		if (!strcmp(preset->tree, tree.name) &&
+		    !is_written(devices, &found->groups, preset->path, owner))
+			dump_section(preset->path, pool,
+				     owner ? owner->dm->name : CONF_POOL_TREE,
+				     preset->weight, &preset->bounds, number);
+	}
+}
+
+static void dump_to_come(const struct ioband_devices *devices,
+			 const struct found *found, size_t *number)
+{
+	const char *pool = found->speaker->table.pool;
+
+	if (has_mode(devices, pool, "cgroup"))
+		dump_presets(devices, found, NULL, number);
+	for (size_t i = 0; i < devices->n; i++) {
+		const struct ioband_device *device = &devices->v[i];
+
+		if (device->dm->table && ioband_has_trees(device) &&
+		    !strcmp(device->table.pool, pool))
+			dump_presets(devices, found, device, number);
+	}
+}
+
 static void dump_devices(const struct ioband_devices *devices,
-			 const struct targets *pools,
-			 const struct groups *groups)
+			 const struct found *found)
 {
 	for (size_t i = 0; i < devices->n; i++) {
 		const struct ioband_device *device = &devices->v[i];
@@ -138,44 +209,56 @@ static void dump_devices(const struct ioband_devices *devices,
 		if (under_is_inserted(device)) {
 			dump_inserted(device);
 		} else if (device->dm->table) {
-			while (strcmp(pools->v[pool]->table.pool,
+			while (strcmp(found[pool].speaker->table.pool,
 				      device->table.pool))
 				pool++;
-			dump_device(devices, device, &groups[pool]);
+			dump_device(devices, device, &found[pool].groups);
 		}
 	}
 }
 
 static void dump_found(const struct ioband_devices *devices,
-		       const struct targets *pools, const struct groups *groups)
+		       const struct found *found, size_t n)
 {
 	size_t number = 0;
 
 	print_line("# What 'iobandctl dump' found; ioband.conf(5) explains it.");
-	dump_devices(devices, pools, groups);
-	for (size_t i = 0; i < pools->n; i++)
-		dump_pool(pools->v[i]);
-	for (size_t i = 0; i < pools->n; i++)
-		dump_groups(devices, pools->v[i]->table.pool, &groups[i],
-			    &number);
+	dump_devices(devices, found);
+	for (size_t i = 0; i < n; i++)
+		dump_pool(found[i].speaker);
+	for (size_t i = 0; i < n; i++) {
+		dump_groups(devices, found[i].speaker->table.pool,
+			    &found[i].groups, &number);
+		dump_to_come(devices, &found[i], &number);
+	}
+}
+
+static int find(struct found *found, const struct ioband_device *speaker)
+{
+	int code = query_groups(speaker, &found->groups);
+
+	found->speaker = speaker;
+	return code == EXIT_OK ? query_presets(speaker, &found->presets) : code;
 }
 
 static int dump_all(const struct ioband_devices *devices)
 {
 	const struct scope everywhere = { .device = NULL };
 	struct targets pools;
-	struct groups *groups;
+	struct found *found;
 	int code = EXIT_OK;
 
 	ioband_pools(devices, &everywhere, &pools);
-	groups = xcalloc(pools.n, sizeof(*groups));
+	found = xcalloc(pools.n, sizeof(*found));
 	for (size_t i = 0; i < pools.n && code == EXIT_OK; i++)
-		code = query_groups(pools.v[i], &groups[i]);
+		code = find(&found[i], pools.v[i]);
 	if (code == EXIT_OK)
-		dump_found(devices, &pools, groups);
-	for (size_t i = 0; i < pools.n; i++)
-		groups_free(&groups[i]);
-	free(groups);
+		dump_found(devices, found, pools.n);
+	for (size_t i = 0; i < pools.n; i++) {
+		groups_free(&found[i].groups);
+		presets_free(&found[i].presets);
+	}
+	free(found);
 	targets_free(&pools);
 	return code == EXIT_OK ? print_flush() : code;
 }

@@ -348,6 +348,50 @@ int parse_groups(const char *text, void *groups, struct page_end *end,
 	return read_page(text, "groups", read_group, groups, end, problem);
 }
 
+static struct ioband_preset *append_preset(struct presets *presets)
+{
+	struct ioband_preset *preset;
+
+	presets->v = xgrow(presets->v, presets->n, sizeof(*presets->v));
+	preset = &presets->v[presets->n++];
+	memset(preset, 0, sizeof(*preset));
+	return preset;
+}
+
+static int read_preset(struct span line, void *list, struct problem *problem)
+{
+	struct ioband_preset *preset = append_preset(list);
+	uint64_t seq;
+	const struct field fields[] = {
+		{ "weight", NUMBERS, &preset->weight, 1, OPTIONAL },
+		{ "path", TEXT, &preset->path, 0, REQUIRED },
+		bound_field(&preset->bounds, MAXIMUM),
+		bound_field(&preset->bounds, MINIMUM),
+		bound_field(&preset->bounds, LATENCY),
+	};
+
+	if (read_number(&line, "sequence number", &seq, problem) ||
+	    read_name(&line, "tree", preset->tree, sizeof(preset->tree),
+		      problem))
+		return -1;
+	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
+}
+
+/**
+ * parse_presets() - read a page of the message "presets"
+ * @text: the page
+ * @presets: struct presets, appended to, also before a failure
+ * @end: whether there is another page
+ * @problem: what is wrong
+ *
+ * Return: 0, or -1 with @problem set.
+ */
+int parse_presets(const char *text, void *presets, struct page_end *end,
+		  struct problem *problem)
+{
+	return read_page(text, "presets", read_preset, presets, end, problem);
+}
+
 static struct group_stats *append_stats(struct stats *stats)
 {
 	struct group_stats *group;
@@ -651,6 +695,18 @@ void groups_free(struct groups *groups)
 		free(groups->v[i].path);
 	free(groups->v);
 	*groups = (struct groups){ .n = 0 };
+}
+
+/**
+ * presets_free() - free a list of presets
+ * @presets: the list, left empty
+ */
+void presets_free(struct presets *presets)
+{
+	for (size_t i = 0; i < presets->n; i++)
+		free(presets->v[i].path);
+	free(presets->v);
+	*presets = (struct presets){ .n = 0 };
 }
 
 /**

@@ -105,6 +105,25 @@ struct groups {
 	size_t n;
 };
 
+/**
+ * struct ioband_preset - what the group of a path begins with
+ * @tree: root, or device:<major>:<minor> for that device's own tree
+ * @path: of the cgroup, from the root of its hierarchy
+ * @weight: 1..10000; 0 for the default
+ * @bounds: its maximum, its minimum and its latency target
+ */
+struct ioband_preset {
+	char tree[IOBAND_GROUP_SIZE];
+	char *path;
+	uint64_t weight;
+	struct bounds bounds;
+};
+
+struct presets {
+	struct ioband_preset *v;
+	size_t n;
+};
+
 enum { READ, WRITE, DISCARD, OPS };
 
 /**
@@ -215,6 +234,8 @@ int parse_status(const char *text, struct ioband_status *status,
 		 struct problem *problem);
 int parse_groups(const char *text, void *groups, struct page_end *end,
 		 struct problem *problem);
+int parse_presets(const char *text, void *presets, struct page_end *end,
+		  struct problem *problem);
 int parse_stats(const char *text, void *stats, struct page_end *end,
 		struct problem *problem);
 int parse_latency(const char *text, void *latency, struct page_end *end,
@@ -228,6 +249,7 @@ bool parse_is_unknown(const char *reason, const char *message);
 bool parse_kernel_log(const char *record, char *sentence, size_t size);
 
 void groups_free(struct groups *groups);
+void presets_free(struct presets *presets);
 void stats_free(struct stats *stats);
 void latency_free(struct latency *latency);
 void saved_weights_free(struct saved_weights *weights);

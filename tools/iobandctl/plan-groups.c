@@ -339,6 +339,21 @@ static bool has_cgroups(const struct conf *conf)
 	return false;
 }
 
+/* After what is set of groups that are there. */
+static int plan_to_come(struct trees *trees)
+{
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < trees->n && code == EXIT_OK; i++) {
+		const struct tree *tree = &trees->v[i];
+
+		if (tree_sorts_by(trees, tree, "cgroup"))
+			code = plan_presets(trees->plan, tree->speaker,
+					    tree->asked, tree->owner);
+	}
+	return code;
+}
+
 static int plan_cgroups(struct trees *trees)
 {
 	struct hierarchy *hierarchy = &trees->plan->finder.hierarchy;
@@ -374,6 +389,8 @@ int plan_groups(struct plan *plan)
 		code = plan_others(&trees);
 	if (code == EXIT_OK)
 		code = plan_cgroups(&trees);
+	if (code == EXIT_OK)
+		code = plan_to_come(&trees);
 	for (size_t i = 0; i < trees.n; i++)
 		groups_free(&trees.v[i].groups);
 	free(trees.v);

@@ -12,6 +12,7 @@
 
 #include "alloc.h"
 #include "plan.h"
+#include "presets.h"
 #include "query.h"
 #include "tree.h"
 
@@ -87,6 +88,29 @@ static int keep_of(struct kept *kept, const struct ioband_devices *devices,
 	return code;
 }
 
+/* Of those in other trees the device cannot speak. */
+static int keep_presets(struct kept *kept, const struct ioband_device *device)
+{
+	bool own = ioband_has_trees(device);
+	struct preset_tree tree;
+	struct presets all;
+	size_t n = 0;
+	int code = query_presets(device, &all);
+
+	presets_tree(&tree, device->table.pool, own ? device : NULL);
+	for (size_t i = 0; i < all.n; i++) {
+		struct ioband_preset *preset = &all.v[i];
+
+		if ((own || kept->has_pool) && !strcmp(preset->tree, tree.name))
+			all.v[n++] = *preset;
+		else
+			free(preset->path);
+	}
+	all.n = n;
+	kept->presets = all;
+	return code;
+}
+
 /**
  * plan_keep() - before a change, write down what it takes away
  * @change: the change
@@ -109,6 +133,8 @@ int plan_keep(struct change *change)
 		change->kept.has_pool = change->kind == CHANGE_MOVE &&
 					is_alone(&devices, device);
 		code = keep_of(&change->kept, &devices, device);
+		if (code == EXIT_OK && change->kind == CHANGE_MOVE)
+			code = keep_presets(&change->kept, device);
 	}
 	ioband_free(&devices);
 	return code;
@@ -140,6 +166,17 @@ static int give_group(const struct ioband_device *speaker,
 	return code == EXIT_OK ? result : code;
 }
 
+static int give_preset(const struct ioband_device *speaker,
+		       const struct ioband_preset *preset)
+{
+	int code = query_preset_weight(speaker, preset->path, preset->weight);
+
+	for (int bound = 0; bound < BOUNDS && code == EXIT_OK; bound++)
+		code = query_preset_bound(speaker, preset->path, bound,
+					  &preset->bounds);
+	return code;
+}
+
 /**
  * plan_give_back() - after a change is undone, set again what it took away
  * @change: the change
@@ -157,6 +194,11 @@ int plan_give_back(const struct change *change,
 		code = give_settings(speaker, &kept->table);
 	for (size_t i = 0; i < kept->n; i++) {
 		int result = give_group(speaker, &kept->v[i]);
+
+		code = code == EXIT_OK ? result : code;
+	}
+	for (size_t i = 0; i < kept->presets.n; i++) {
+		int result = give_preset(speaker, &kept->presets.v[i]);
 
 		code = code == EXIT_OK ? result : code;
 	}
@@ -199,5 +241,6 @@ void plan_forget(struct change *change)
 	for (size_t i = 0; i < change->kept.n; i++)
 		free(change->kept.v[i].group);
 	free(change->kept.v);
+	presets_free(&change->kept.presets);
 	change->kept = (struct kept){ .n = 0 };
 }

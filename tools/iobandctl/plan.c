@@ -644,6 +644,8 @@ static int run_change(const struct change *change, bool undo)
 				    weight_number(to));
 	case CHANGE_BOUND:
 		return plan_run_bound(change, &speaker, to);
+	case CHANGE_PRESET:
+		return plan_run_preset(change, &speaker, to);
 	}
 	return EXIT_FAILED;
 }
@@ -752,6 +754,7 @@ static const char *const actions[] = {
 	[CHANGE_MOVE] = "set",
 	[CHANGE_SET] = "set",
 	[CHANGE_WEIGHT] = "weight",
+	[CHANGE_PRESET] = "preset",
 };
 
 static const char *action_of(const struct change *change)

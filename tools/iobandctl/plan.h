@@ -14,6 +14,7 @@ enum change_kind {
 	CHANGE_SET,
 	CHANGE_WEIGHT,
 	CHANGE_BOUND,
+	CHANGE_PRESET,
 };
 
 /**
@@ -33,6 +34,7 @@ struct kept_group {
  * @has_pool: the pool, whose settings are in @table
  * @lost: there are weights or bounds that nobody can give back
  * @table: of the device
+ * @presets: what groups of paths began with
  * @v: groups
  * @n: how many
  */
@@ -40,6 +42,7 @@ struct kept {
 	bool has_pool;
 	bool lost;
 	struct ioband_table table;
+	struct presets presets;
 	struct kept_group *v;
 	size_t n;
 };
@@ -47,7 +50,7 @@ struct kept {
 /**
  * struct change - one step from what is to what the configuration says
  * @kind: what it does
- * @bound: of CHANGE_BOUND: which
+ * @bound: of CHANGE_BOUND: which; of CHANGE_PRESET likewise, or BOUNDS: the weight
  * @device: the ioband device that is made or spoken to
  * @pool: the pool
  * @tree: the device whose setting it is, or in whose own tree the group is;
@@ -148,6 +151,12 @@ int plan_give_back(const struct change *change,
 		   const struct ioband_device *speaker);
 int plan_carry(const struct change *change);
 void plan_forget(struct change *change);
+
+/* plan-presets.c */
+int plan_presets(struct plan *plan, const struct future *speaker,
+		 const struct future *asked, const struct future *owner);
+int plan_run_preset(const struct change *change,
+		    const struct ioband_device *speaker, const char *to);
 
 /* plan-groups.c */
 int plan_groups(struct plan *plan);

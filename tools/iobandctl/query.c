@@ -6,6 +6,7 @@
  * leads every struct in them.
  */
 #include <assert.h>
+#include <ctype.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,34 @@ int query_groups(const struct ioband_device *device, struct groups *groups)
 }
 
 /**
+ * query_has_presets() - see whether the module takes settings for cgroups to come
+ *
+ * Return: false if one is loaded that is older.
+ */
+bool query_has_presets(void)
+{
+	unsigned int version[3];
+
+	return !mapper_target_version(version) || version[0] > 1 ||
+	       version[1] >= 1;
+}
+
+/**
+ * query_presets() - list what the groups of paths begin with in a device's pool
+ * @device: the device
+ * @presets: the result, also to be freed after a failure; an older module has none
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_presets(const struct ioband_device *device, struct presets *presets)
+{
+	*presets = (struct presets){ .n = 0 };
+	if (!query_has_presets())
+		return EXIT_OK;
+	return read_list(device, "presets", parse_presets, presets);
+}
+
+/**
  * query_stats() - list what the groups of a device's pool did
  * @device: the device
  * @stats: the result, also to be freed after a failure
@@ -231,6 +260,73 @@ int query_bound(const struct ioband_device *device, const char *group,
 	int code = send(device, message);
 
 	free(message);
+	free(words);
+	return code;
+}
+
+/* device-mapper takes what is behind a backslash as it is. */
+static char *quote(const char *path)
+{
+	char *quoted = xcalloc(2 * strlen(path) + 1, 1), *end = quoted;
+
+	for (; *path; path++) {
+		if (isspace((unsigned char)*path) || *path == '\\')
+			*end++ = '\\';
+		*end++ = *path;
+	}
+	return quoted;
+}
+
+static int send_preset(const struct ioband_device *device, const char *verb,
+		       const char *path, const char *words)
+{
+	char *quoted = quote(path);
+	char *message = xasprintf("preset %s cgroup:%s %s", verb, quoted, words);
+	int code = query_has_presets() ? send(device, message) : EXIT_OK;
+
+	free(message);
+	free(quoted);
+	return code;
+}
+
+/**
+ * query_preset_weight() - say with which weight the group of a path begins
+ * @device: where
+ * @path: of the cgroup, which need not be there
+ * @weight: 1..10000, or 0 for the default
+ *
+ * An older module is told nothing.
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_preset_weight(const struct ioband_device *device, const char *path,
+			uint64_t weight)
+{
+	char *word = weight ? xasprintf("%llu", (unsigned long long)weight) :
+			      xstrdup("default");
+	int code = send_preset(device, "weight", path, word);
+
+	free(word);
+	return code;
+}
+
+/**
+ * query_preset_bound() - say with which bound the group of a path begins
+ * @device: where
+ * @path: of the cgroup, which need not be there
+ * @bound: which of the three
+ * @bounds: has it
+ *
+ * An older module is told nothing.
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_preset_bound(const struct ioband_device *device, const char *path,
+		       enum bound bound, const struct bounds *bounds)
+{
+	char *words = bound_words(bounds, bound, RATES_ALL);
+	int code = send_preset(device, bound_kinds[bound].message, path, words);
+
 	free(words);
 	return code;
 }

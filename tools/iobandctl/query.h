@@ -8,6 +8,12 @@
 int query_status(const struct ioband_device *device,
 		 struct ioband_status *status);
 int query_groups(const struct ioband_device *device, struct groups *groups);
+bool query_has_presets(void);
+int query_presets(const struct ioband_device *device, struct presets *presets);
+int query_preset_weight(const struct ioband_device *device, const char *path,
+			uint64_t weight);
+int query_preset_bound(const struct ioband_device *device, const char *path,
+		       enum bound bound, const struct bounds *bounds);
 int query_stats(const struct ioband_device *device, struct stats *stats);
 int query_latency(const struct ioband_device *device, struct latency *latency);
 int query_set(const struct ioband_device *device, const char *key,

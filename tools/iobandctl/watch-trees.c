@@ -7,6 +7,7 @@
 
 #include "alloc.h"
 #include "device.h"
+#include "presets.h"
 #include "query.h"
 #include "tree.h"
 #include "watch.h"
@@ -127,6 +128,40 @@ static void know_nothing(struct watch *watch)
 	}
 }
 
+static int send_preset(const struct preset_change *change, void *data)
+{
+	const struct ioband_device *speaker = data;
+
+	/* The user has been told of what is refused, and the rest can be sent. */
+	if (change->setting == GROUP_WEIGHT)
+		query_preset_weight(speaker, change->path,
+				    change->wanted->weight);
+	else
+		query_preset_bound(speaker, change->path,
+				   change->setting - GROUP_BOUNDS,
+				   &change->wanted->bounds);
+	return EXIT_OK;
+}
+
+/* What cgroups that are yet to come begin with, where the configuration has their path. */
+static void send_presets(const struct watch *watch,
+			 const struct ioband_devices *devices, size_t number)
+{
+	const struct watched_tree *watched = &watch->trees[number];
+	const struct ioband_device *speaker =
+		ioband_named(devices, watched->speaker);
+	struct preset_tree tree;
+	struct presets now;
+
+	if (query_presets(speaker, &now) == EXIT_OK) {
+		presets_tree(&tree, watched->pool,
+			     watched->device ? speaker : NULL);
+		presets_differ(&watch->conf, &tree, &now, send_preset,
+			       (void *)speaker);
+	}
+	presets_free(&now);
+}
+
 static bool sorts_by_cgroup(const struct ioband_device *device)
 {
 	return device->dm->table && (!strcmp(device->table.mode, "cgroup") ||
@@ -163,6 +198,8 @@ void watch_trees_load(struct watch *watch)
 			add_tree(watch, &devices, device);
 	}
 	know_nothing(watch);
+	for (size_t i = 0; i < watch->n_trees; i++)
+		send_presets(watch, &devices, i);
 	for (size_t i = 0; i < watch->n_trees; i++)
 		know_groups(watch, &devices, i);
 	ioband_free(&devices);

@@ -14,6 +14,8 @@
  *	interrupt	if it is there, each change comes with a SIGTERM
  *	full		if it is there, no more cgroups can be watched
  *
+ * The target's version is 1.$FAKE_MINOR, and 1.0 without that.
+ *
  * A message without an answer is ENOENT, but what is set is taken.
  */
 #include <errno.h>
@@ -138,7 +140,7 @@ bool mapper_has_target(void)
 bool mapper_target_version(unsigned int version[3])
 {
 	version[0] = 1;
-	version[1] = 0;
+	version[1] = atoi(getenv("FAKE_MINOR") ?: "0");
 	version[2] = 0;
 	return true;
 }

@@ -25,6 +25,7 @@ class Fake:
     program: Path
     root: Path
     version: int = 2
+    minor: int = 0  # of the target's version
     devices: list[str] = field(default_factory=list)
     complaints: str = ""  # of the last run
     printed: str = ""  # by the last run
@@ -74,6 +75,7 @@ class Fake:
             **os.environ,
             "FAKE_KERNEL": str(self.root),
             "FAKE_VERSION": str(self.version),
+            "FAKE_MINOR": str(self.minor),
             "LC_ALL": "C.UTF-8",
         }
         done = sh(self.program, *args, env=env, input=stdin)

@@ -734,6 +734,71 @@ def test_apply_of_nothing(host: Fake) -> None:
     assert host.json("apply", "--config", str(host.root / "conf")) == []
 
 
+PRESETS = """1 presets
+1 root weight=300 path=/a/b
+2 root weight=5 path=/gone max=max,7,max,max latency=2000
+3 device:253:3 weight=300 path=/a/b
+4 device:253:3 weight=6 path=/two\\040words min=0,0,9,0
+end
+"""
+
+
+def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
+    """Each differing setting is told once, in each tree; the rest of them is taken back."""
+    host.minor = 1
+    for device in ("one", "own"):
+        host.answer(device, "presets", PRESETS)
+    host.answer("byuid", "presets", "1 presets\nend\n")
+    conf = "[group /a/*]\nmaximum = rbps=1K\n[group /a/b]\nweight = 300\n[group two]\n"
+    conf += "group = /two\\040words\ndevice = own\nweight = 100\nlatency = 5ms\n"
+    conf += "[group /x//y]\nweight = 3\n[group /]\nweight = 3\n[group root]\npool = sda\n"
+    conf += "latency = 9ms\n"
+    args = configure(host, conf)
+    rows = [row for row in host.json(*args, "--dry-run") if row["action"] == "preset"]
+    assert host.told("preset") == []
+    sda = [
+        "one: preset weight cgroup:/gone default",
+        "one: preset max cgroup:/gone default",
+        "one: preset latency-target cgroup:/gone default",
+        "one: preset max cgroup:/a/b rbps=1024 wbps=max riops=max wiops=max",
+        "own: preset max cgroup:/a/b rbps=1024 wbps=max riops=max wiops=max",
+        "own: preset weight cgroup:/two\\ words default",
+        "own: preset min cgroup:/two\\ words default",
+        "own: preset latency-target cgroup:/two\\ words 5000",
+    ]
+    host.run(*args)
+    told = host.told("preset")
+    assert told == sda
+    assert len(rows) == len(told)
+    keys = ("device", "group", "setting", "from", "to")
+    found = [tuple(row[key] for key in keys) for row in rows]
+    assert (None, "/gone", "maximum", "wbps=7", "default") in found
+    assert ("own", "/two words", "weight", "6", "default") in found
+    assert ("own", "/two words", "latency", "none", "5ms") in found
+    host.minor = 0
+    host.run(*args)
+    assert not [message for message in host.sent if "preset" in message]
+
+
+def test_presets_are_dumped(host: Fake) -> None:
+    """Where there is no cgroup that has something already; not by an older module."""
+    before = host.run("dump")
+    assert "/gone" not in before
+    host.minor = 1
+    host.answer("byuid", "presets", "1 presets\nend\n")
+    for device in ("one", "own"):
+        host.answer(device, "presets", PRESETS.replace("/a/b", "/a"))
+    text = host.run("dump")
+    gone = "group = /gone\npool = sda\ndevice = -\nweight = 5\nmaximum = wbps=7\nlatency = 2ms\n"
+    words = "group = /two\\040words\npool = sda\ndevice = own\nweight = 6\nminimum = riops=9\n"
+    assert gone in text
+    assert words in text
+    assert text.count("group = /a\npool = sda\ndevice = -\n") == 1
+    assert text.count("group = /a\npool = sda\ndevice = own\n") == 1
+    sections = re.findall(r"\[group (\d+)\]", text)
+    assert sections == [str(1 + number) for number in range(len(sections))]
+
+
 def test_dump(host: Fake) -> None:
     text = host.run("dump")
     assert "[device own]\ndevice = /dev/block/4000:3\npool = sda\nmode = device+cgroup\n" in text

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_PRESETS_H
+#define IOBANDCTL_PRESETS_H
+
+#include "conf.h"
+#include "ioband.h"
+
+/**
+ * struct preset_tree - a tree of cgroups, a pool's or a device's own
+ * @pool: the pool
+ * @owner: whose own tree it is, by name; NULL for the pool's
+ * @name: what it is called in lists of presets
+ */
+struct preset_tree {
+	const char *pool;
+	const char *owner;
+	char name[IOBAND_GROUP_SIZE];
+};
+
+/**
+ * struct preset_change - something that the group of a path is to begin with
+ * @path: of the cgroup
+ * @setting: what it is: GROUP_WEIGHT, or a bound after GROUP_BOUNDS
+ * @now: has what it is
+ * @wanted: has what it is to be
+ * @place: what in the configuration asks for it; NULL if nothing does
+ */
+struct preset_change {
+	const char *path;
+	int setting;
+	const struct ioband_preset *now;
+	const struct ioband_preset *wanted;
+	const struct conf_place *place;
+};
+
+typedef int (*preset_visit)(const struct preset_change *change, void *data);
+
+void presets_tree(struct preset_tree *tree, const char *pool,
+		  const struct ioband_device *owner);
+int presets_differ(const struct conf *conf, const struct preset_tree *tree,
+		   const struct presets *now, preset_visit visit, void *data);
+
+#endif

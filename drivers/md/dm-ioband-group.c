@@ -233,17 +233,17 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 		if (!bounds)
 			goto free;
 	}
+	if (unlikely(wishes) && wishes->weight)
+		ioband_group_set_weight(group, wishes->weight);
 	/* Make sure of the place first: once it can be found it must not fail. */
 	if (xa_reserve(&scope->index[key->kind], key->id, gfp))
 		goto free;
 	if (group_publish(group) < 0)
 		goto release;
-	owner_get(key);
-	xa_store(&scope->index[key->kind], key->id, group, gfp);
-	if (unlikely(wishes) && wishes->weight)
-		ioband_group_set_weight(group, wishes->weight);
 	if (unlikely(bounds))
 		ioband_bound_begin(group, wishes, bounds);
+	owner_get(key);
+	xa_store(&scope->index[key->kind], key->id, group, gfp);
 	schedule_delayed_work(&pool->sweep, IOBAND_SWEEP_INTERVAL);
 	return group;
 

@@ -19,7 +19,8 @@
  * groups share their ancestors' counters and turn; some is left, at each level of the
  * tree, to those who come later.  So making many cgroups exhausts nobody else.  A group
  * that nobody gave a weight, maximum or minimum goes after a minute without I/O, its
- * counters with it, to come back as it was with its next bio.
+ * counters with it, to come back as it was with its next bio.  One that began with what its
+ * path was given would not, if that was taken away meanwhile: it stays.
  */
 #include "dm-ioband.h"
 
@@ -228,6 +229,7 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 	group->scope = scope;
 	group->key = *key;
 	wishes = ioband_preset_find(scope, key);
+	group->preset = wishes;
 	if (unlikely(wishes) && ioband_wishes_bound(wishes)) {
 		bounds = ioband_bounds_new(gfp);
 		if (!bounds)
@@ -416,7 +418,8 @@ static bool pid_is_gone(struct pid *pid, enum pid_type type)
 /* What the group stood for is not there any more. */
 static bool group_is_gone(const struct ioband_group *group)
 {
-	const bool forgotten = !ioband_group_is_set(group) && group_is_idle_long(group);
+	const bool forgotten = !ioband_group_is_set(group) && !group->preset &&
+			       group_is_idle_long(group);
 
 	switch (group->kind) {
 	case IOBAND_KIND_CGROUP:
@@ -649,18 +652,21 @@ static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key,
 		     struct change *change, struct ioband_error *error)
 {
 	struct ioband_pool *pool = scope->group->pool;
-	/* With nothing to remember no group is made. */
-	const bool make = ioband_message_gives(change->message);
+	const bool gives = ioband_message_gives(change->message);
 	struct ioband_group *group;
-	bool found;
+	bool preset, found;
 
 	spin_lock_irq(&pool->lock);
-	group = make ? ioband_group_get(scope, key) : ioband_group_find(scope, key);
+	preset = ioband_preset_find(scope, key);
+	/* With nothing to remember no group is made; nor, later, one that would begin with it. */
+	group = gives || preset ? ioband_group_get(scope, key) : ioband_group_find(scope, key);
 	found = group && ioband_key_equal(&group->key, key);
-	if (found)
+	if (found) {
+		group->preset |= preset;
 		change_group(group, change);
+	}
 	spin_unlock_irq(&pool->lock);
-	if (found || !make)
+	if (found || (!gives && (!preset || css_is_dying(key->owner))))
 		return 0;
 	snprintf(error->text, sizeof(error->text),
 		 "no memory for another group, or the pool has %lu already, or it has just gone",

@@ -322,6 +322,8 @@ struct ioband_bounds {
  * @doomed: was unindexed a grace period ago; the sweep's
  * @touched: a bio came by way of the lock since the last tick
  * @open: bios may go without the lock; written under the lock
+ * @preset: its path was given something when it was made, or when a message took something
+ *	from it: it is not forgotten, or would have that again
  * @seq: its number in messages
  * @children: groups below
  * @nr_stats: counters that it and all groups below have, by &ioband_stats.kind
@@ -354,6 +356,7 @@ struct ioband_group {
 	bool doomed;
 	bool touched;
 	bool open;
+	bool preset;
 	u32 seq;
 	u32 children;
 	u32 nr_stats[IOBAND_NR_STATS_KINDS];

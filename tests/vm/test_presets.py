@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from harness.cgroup import Cgroup
@@ -116,30 +117,58 @@ def test_messages_say_what_holds_now(ioband: Guest, disk: str) -> None:
             read(a, dev)
             assert has(dev.tree()["/a"]) == NOTHING
         wait_until(ioband, lambda: list(dev.tree()) == ["root"], "the groups go")
-        with Cgroup(ioband, "a") as a:
-            dev.set_weight(a, "default")  # nothing to remember
+        with Cgroup(ioband, "a") as a, Cgroup(ioband, "b") as b:
+            dev.set_weight(b, "default")  # nothing to remember
             assert list(dev.tree()) == ["root"]
+            dev.set_weight(a, "default")  # before its first bio
+            assert has(dev.tree()["/a"]) == (0, {"rbps": 5000000}, None, 0)
+            dev.set_max(a)
+            read(a, dev)
+            assert has(dev.tree()["/a"]) == NOTHING
+        wait_until(ioband, lambda: list(dev.tree()) == ["root"], "the groups go")
+        with Cgroup(ioband, "a") as a:
             read(a, dev)
             assert has(dev.tree()["/a"]) == (500, {"rbps": 5000000}, None, 0)
 
 
 def test_idle_for_a_minute_and_back(ioband: Guest, disk: str) -> None:
-    """A group that began so counts as one that was given something; another comes back so."""
-    with (
-        Ioband(ioband, "d0", disk) as dev,
-        Cgroup(ioband, "kept") as kept,
-        Cgroup(ioband, "back") as back,
-    ):
-        read(back, dev)
-        for path in ("/kept", "/back"):
-            dev.preset(path, "weight", "400")
-        read(kept, dev)
+    """A group that began so counts as one that was given something; another comes back so.
+
+    What was taken away does not come back while the cgroup is there.
+    """
+    names = ("kept", "taken", "told", "back")
+    with Ioband(ioband, "d0", disk) as dev, ExitStack() as on:
+        groups = {name: on.enter_context(Cgroup(ioband, name)) for name in names}
+        for name in ("told", "back"):
+            read(groups[name], dev)
+        for name in names:
+            dev.preset(f"/{name}", "weight", "400")
+            dev.preset(f"/{name}", "max", "rbps=5000000")
+        for name in ("kept", "taken"):
+            read(groups[name], dev)
+        for name in ("taken", "told"):
+            dev.set_max(groups[name])
+            dev.set_weight(groups[name], "default")
         before = dev.tree()
-        assert (has(before["/kept"])[0], has(before["/back"])[0]) == (400, 0)
+        given = (400, {"rbps": 5000000}, None, 0)
+        assert {name: has(before[f"/{name}"]) for name in names} == {
+            "kept": given,
+            "taken": NOTHING,
+            "told": NOTHING,
+            "back": NOTHING,
+        }
         ioband.sleep(IDLE_S + 5)
-        assert dev.tree() == {label: before[label] for label in ("root", "/kept")}
-        read(back, dev)
-        assert has(dev.tree()["/back"])[0] == 400
+        del before["/back"]
+        assert dev.tree() == before
+        for group in groups.values():
+            read(group, dev)
+        after = dev.tree()
+        assert {name: has(after[f"/{name}"]) for name in names} == {
+            "kept": given,
+            "taken": NOTHING,
+            "told": NOTHING,
+            "back": given,
+        }
 
 
 def test_trees_are_apart(ioband: Guest, disk: str) -> None:

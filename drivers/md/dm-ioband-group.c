@@ -14,11 +14,13 @@
  *
  * Nothing in the I/O path waits for memory, but a moment for a new group's counters
  * (ioband_stats_wait()): without it, a bio belongs to the nearest ancestor that has a
- * group.  A group is charged to the memory cgroup of the task whose bio made it; its
- * per-CPU counters are not, and are bounded in all by a part of the memory.  Past that,
- * groups share their ancestors' counters and turn; some is left, at each level of the
- * tree, to those who come later.  So making many cgroups exhausts nobody else.  A group
- * that nobody gave a weight, maximum or minimum goes after a minute without I/O, its
+ * group.  A group is charged to the memory cgroup of the task whose bio made it, with the
+ * maximum, minimum and latency target that it begins with; its per-CPU counters are not,
+ * and are bounded in all by a part of the memory.  Past that, groups share their ancestors'
+ * counters and turn; some is left, at each level of the tree, to those who come later.  So
+ * making many cgroups exhausts nobody else.
+ *
+ * A group that nobody gave a weight, maximum or minimum goes after a minute without I/O, its
  * counters with it, to come back as it was with its next bio.  One that began with what its
  * path was given would not, if that was taken away meanwhile: it stays.
  */
@@ -231,7 +233,7 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 	wishes = ioband_preset_find(scope, key);
 	group->preset = wishes;
 	if (unlikely(wishes) && ioband_wishes_bound(wishes)) {
-		bounds = ioband_bounds_new(gfp);
+		bounds = ioband_bounds_new(gfp | __GFP_ACCOUNT);
 		if (!bounds)
 			goto free;
 	}

@@ -41,7 +41,10 @@
 /*
  * Which part of the memory counters may take, with those of the kinds before.  What others
  * may ask for is bounded as they would be by themselves; a maximum or a minimum, which must
- * hold, is only given by whoever configures the machine, but may be to many at once.
+ * hold, is only given by whoever configures the machine, but may be to many at once.  Or it is
+ * given to the path of a cgroup that others make and remove, as often as they like: until the
+ * sweep has come they may have some seconds' worth of such groups, of which what is below one
+ * cgroup leaves some to the others, as of all.
  */
 static const unsigned int parts_of_memory[] = {
 	[IOBAND_STATS_UNSET] = 64,

@@ -380,7 +380,9 @@ struct ioband_group {
  * @group: group
  *
  * Only who may configure devices can, and iobandctl watch does for who may write io.weight
- * or io.latency.
+ * or io.latency.  Who may make the cgroup of a path that something was given to can have it
+ * again and again, each time that the cgroup is made: the groups of those that were removed are
+ * there until the sweep has come.
  *
  * Context: Under the pool's lock.
  *

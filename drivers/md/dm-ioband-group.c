@@ -15,10 +15,11 @@
  * Nothing in the I/O path waits for memory, but a moment for a new group's counters
  * (ioband_stats_wait()): without it, a bio belongs to the nearest ancestor that has a
  * group.  A group is charged to the memory cgroup of the task whose bio made it, with the
- * maximum, minimum and latency target that it begins with; its per-CPU counters are not,
- * and are bounded in all by a part of the memory.  Past that, groups share their ancestors'
- * counters and turn; some is left, at each level of the tree, to those who come later.  So
- * making many cgroups exhausts nobody else.
+ * maximum, minimum and latency target that it begins with, as long as there is room: who has
+ * none left does not do without a maximum.  Its per-CPU counters are not charged, and are
+ * bounded in all by a part of the memory.  Past that, groups share their ancestors' counters
+ * and turn; some is left, at each level of the tree, to those who come later.  So making many
+ * cgroups exhausts nobody else.
  *
  * A group that nobody gave a weight, maximum or minimum goes after a minute without I/O, its
  * counters with it, to come back as it was with its next bio.  One that began with what its
@@ -212,9 +213,44 @@ struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
 	return group;
 }
 
-/* A group below @parent, found by @key; NULL without memory. */
+static struct ioband_key css_key(struct cgroup_subsys_state *css)
+{
+	return (struct ioband_key) { IOBAND_KIND_CGROUP, css->id, css };
+}
+
+/*
+ * Does the group of a cgroup, or of one on the way from it down to @css, begin with what it
+ * would escape from without a group.
+ */
+static bool begins_bound(struct ioband_scope *scope, const struct ioband_key *top,
+			 struct cgroup_subsys_state *css)
+{
+	for (; css; css = css == top->owner ? NULL : css->parent) {
+		const struct ioband_key key = css_key(css);
+		const struct ioband_wishes *wishes = ioband_preset_find(scope, &key);
+
+		if (wishes && ioband_wishes_bound(wishes))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Who makes a group is charged for it.  A cgroup whose memory is all taken must not do without
+ * its maximum, though: then nobody is.
+ */
+static struct ioband_bounds *bounds_alloc(gfp_t gfp)
+{
+	return ioband_bounds_new(gfp | __GFP_ACCOUNT) ?: ioband_bounds_new(gfp);
+}
+
+/*
+ * A group below @parent, found by @key; NULL without memory.  If it is made for the sake of a
+ * cgroup, that is @css: its own, or one below.
+ */
 static struct ioband_group *group_create(struct ioband_scope *scope, struct ioband_group *parent,
-					 const struct ioband_key *key)
+					 const struct ioband_key *key,
+					 struct cgroup_subsys_state *css)
 {
 	const gfp_t gfp = IOBAND_GFP;
 	struct ioband_pool *pool = parent->pool;
@@ -225,6 +261,8 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 	if (pool->nr_groups >= IOBAND_GROUPS_MAX)
 		return NULL;
 	group = group_alloc(gfp | __GFP_ACCOUNT);
+	if (!group && begins_bound(scope, key, css))
+		group = group_alloc(gfp);
 	if (!group)
 		return NULL;
 	group_init(group, pool, parent, key->kind, IOBAND_WEIGHT_DEFAULT);
@@ -233,7 +271,7 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 	wishes = ioband_preset_find(scope, key);
 	group->preset = wishes;
 	if (unlikely(wishes) && ioband_wishes_bound(wishes)) {
-		bounds = ioband_bounds_new(gfp | __GFP_ACCOUNT);
+		bounds = bounds_alloc(gfp);
 		if (!bounds)
 			goto free;
 	}
@@ -257,11 +295,6 @@ free:
 	ioband_bounds_free(bounds);
 	group_dealloc(group);
 	return NULL;
-}
-
-static struct ioband_key css_key(struct cgroup_subsys_state *css)
-{
-	return (struct ioband_key) { IOBAND_KIND_CGROUP, css->id, css };
 }
 
 /*
@@ -289,7 +322,7 @@ static struct ioband_group *get_cgroup(struct ioband_scope *scope,
 		if (!missing || css_is_dying(missing))
 			return group;
 		child = group_create(scope, group, &(struct ioband_key) {
-			IOBAND_KIND_CGROUP, missing->id, missing });
+			IOBAND_KIND_CGROUP, missing->id, missing }, css);
 		if (!child)
 			return group;
 	}
@@ -340,7 +373,7 @@ struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct i
 		group = NULL;
 	}
 	if (!group)
-		group = group_create(scope, scope->group, key);
+		group = group_create(scope, scope->group, key, NULL);
 	return group ?: scope->group;
 }
 

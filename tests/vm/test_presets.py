@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from harness.cgroup import Cgroup
+from harness.cgroup import V2_ROOT, Cgroup
 from harness.compete import DISK
 from harness.devices import null_blk
 from harness.guest import CommandError, Guest
@@ -274,6 +274,53 @@ def test_any_name_of_a_cgroup(ioband: Guest, disk: str) -> None:
             with Cgroup(ioband, f"top/{name}") as cgroup:
                 read(cgroup, dev)
                 assert has(dev.tree()[f"/top/{name}"])[0] == 500 + number
+
+
+# Reads a page as one of a cgroup that has no memory left for anything: all that it takes is had,
+# and used, beforehand.
+READ_WITHOUT_MEMORY = """
+import mmap, os, sys
+path, *places = sys.argv[1:]
+device = os.open(path, os.O_RDONLY | os.O_DIRECT)
+inside, outside = (os.open(f"{place}/cgroup.procs", os.O_WRONLY) for place in places)
+page = [mmap.mmap(-1, 4096)]
+page[0][:] = bytes(4096)
+for at in (outside, inside):
+    os.write(at, b"0")
+    os.preadv(device, page, 0)
+    os.write(outside, b"0")
+"""
+
+
+def test_a_maximum_holds_without_memory(ioband: Guest, disk: str) -> None:
+    """Who is charged for a group, and has no room for that, gets the one with a maximum anyway."""
+
+    def read_without_memory(cgroup: Cgroup) -> None:
+        script = ["/usr/bin/python3", "-S", "-c", READ_WITHOUT_MEMORY]
+        ioband.run([*script, dev.path, cgroup.directory, V2_ROOT])
+
+    controllers = "+io +memory"
+    with (
+        Ioband(ioband, "d0", disk) as dev,
+        Cgroup(ioband, "full/plain", controllers=controllers) as plain,
+        Cgroup(ioband, "full/capped", controllers=controllers) as capped,
+    ):
+        dev.preset("/full/plain", "weight", "300")
+        dev.preset("/full/capped", "weight", "300")
+        dev.preset("/full/capped", "max", "rbps=5000000")
+        for cgroup in (plain, capped):
+            cgroup.set("memory.max", "0")
+        read_without_memory(plain)
+        assert list(dev.tree()) == ["root"], "there is no room for a group"
+        read_without_memory(capped)
+        tree = dev.tree()
+        assert {label: has(group) for label, group in tree.items()} == {
+            "root": NOTHING,
+            "/full": NOTHING,
+            "/full/capped": (300, {"rbps": 5000000}, None, 0),
+        }
+        assert dev.io()["/full/capped"].read.ios == 1
+    ioband.rmmod("dm_ioband")
 
 
 CHARGE = re.compile(r"ioband_charge: .*? group=(\d+) ")

@@ -246,6 +246,15 @@ static void set_min(struct ioband_group *group, const struct ioband_rates *rates
 	ioband_floor_recount(core, inflight_ios(group->pool, NULL));
 }
 
+/* With nothing in flight there is nothing to count, which takes a look at all active groups. */
+static void begin_min(struct ioband_group *group, const struct ioband_rates *rates)
+{
+	struct ioband_floor *floor = &group->bounds->floor;
+
+	ioband_floor_init(floor);
+	ioband_floor_set(&group->pool->core, bound_ent(group), floor, rates, 0, ktime_get_ns());
+}
+
 static void set_rates(struct ioband_group *group, const struct ioband_message *message)
 {
 	struct ioband_rates rates = ioband_meter_rates(bound_meter(group, message->verb));
@@ -313,7 +322,7 @@ void ioband_bound_begin(struct ioband_group *group, const struct ioband_wishes *
 	if (ioband_rates_any(&wishes->max))
 		set_max(group, &wishes->max);
 	if (ioband_rates_any(&wishes->min))
-		set_min(group, &wishes->min);
+		begin_min(group, &wishes->min);
 	if (wishes->latency_us)
 		set_latency(group, wishes->latency_us);
 }

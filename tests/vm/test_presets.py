@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 from harness.cgroup import V2_ROOT, Cgroup
-from harness.compete import DISK
+from harness.compete import DISK, DISK_IOPS, running
 from harness.devices import null_blk
 from harness.guest import CommandError, Guest
 from harness.ioband import SEND, Group, Ioband, Preset
@@ -350,6 +350,25 @@ def test_a_weight_holds_from_the_first_bio(ioband: Guest) -> None:
     assert first > 0, "the rivals were there before"
     shares = [charged[at : at + 50].count(seq) / 50 for at in range(first, first + 250, 50)]
     assert min(shares) > 0.8, shares
+
+
+@pytest.mark.guest(icount=True)
+def test_a_minimum_holds_from_the_first_bio(ioband: Guest) -> None:
+    """Whatever the weights; of each that comes while others' bios are in flight, and no more."""
+    minima = {"a": 300, "b": 200}
+    with null_blk(ioband, **DISK) as slow, Ioband(ioband, "d0", slow) as dev, ExitStack() as on:
+        groups = {name: on.enter_context(Cgroup(ioband, name)) for name in ("c", *minima)}
+        dev.preset("/c", "weight", "1000")
+        for name, riops in minima.items():
+            dev.preset(f"/{name}", "weight", "1")
+            dev.preset(f"/{name}", "min", f"riops={riops}")
+        jobs = [Stream(name, dev.path, group, bs="4k") for name, group in groups.items()]
+        got = running(dev, *jobs)
+        assert {name: has(dev.tree()[f"/{name}"])[:3] for name in minima} == {
+            name: (1, None, {"riops": riops}) for name, riops in minima.items()
+        }
+    assert {name: got[name].iops for name in minima} == pytest.approx(minima, rel=0.03)
+    assert sum(got[name].iops for name in groups) > 0.9 * DISK_IOPS
 
 
 @pytest.mark.guest(icount=True)

@@ -9,10 +9,12 @@
  * the cgroup is removed and made again.
  *
  * A path is made and looked up once for each group that is made, in a tree that has
- * presets.  A bio whose group is there comes by none of this.
+ * presets, where the pool has some that are nested as deep: paths of deep trees take long.
+ * A bio whose group is there comes by none of this.
  */
 #include "dm-ioband.h"
 
+#include <linux/build_bug.h>
 #include <linux/cgroup.h>
 #include <linux/err.h>
 #include <linux/sched/mm.h>
@@ -21,21 +23,34 @@
 
 /* Of a pool.  More than anybody writes down, and their memory nobody is charged for. */
 #define IOBAND_PRESETS_MAX	4096
+static_assert(IOBAND_PRESETS_MAX <= U16_MAX);	/* at_level counts them */
 
 #define HASH_BITS_OF_INDEX	8
 
 /**
  * struct ioband_preset_index - the presets of a pool by path; comes with the first
  * @by_path: presets; changed under the pool's reap mutex and its lock
+ * @at_level: how many there are of cgroups nested so deep; under the pool's lock
  * @path: scratch; under the pool's lock
  */
 struct ioband_preset_index {
 	struct hlist_head by_path[1 << HASH_BITS_OF_INDEX];
+	u16 at_level[IOBAND_NESTING_MAX + 1];
 	char path[PATH_MAX];
 };
 
 /* Presets that there are, in all pools. */
 static atomic_long_t nr_presets;
+
+/* How deep the cgroup of a path is nested. */
+static unsigned int level_of(const char *path)
+{
+	unsigned int level = 0;
+
+	for (; *path; path++)
+		level += *path == '/';
+	return level;
+}
 
 static struct hlist_head *chain_of(const struct ioband_scope *scope, const char *path, size_t len,
 				   struct ioband_preset_index *index)
@@ -71,15 +86,18 @@ const struct ioband_wishes *ioband_preset_find(const struct ioband_scope *scope,
 {
 	const struct cgroup_subsys_state *css = key->owner;
 	struct ioband_pool *pool = scope->group->pool;
+	struct ioband_preset_index *index = pool->preset_index;
 	struct ioband_preset *preset = NULL;
 	int len;
 
 	lockdep_assert_held(&pool->lock);
 	if (likely(!scope->nr_presets) || key->kind != IOBAND_KIND_CGROUP)
 		return NULL;
-	len = cgroup_path(css->cgroup, pool->preset_index->path, PATH_MAX);
+	if (css->cgroup->level > IOBAND_NESTING_MAX || !index->at_level[css->cgroup->level])
+		return NULL;
+	len = cgroup_path(css->cgroup, index->path, PATH_MAX);
 	if (len > 0 && len < PATH_MAX)
-		preset = find(pool, scope, pool->preset_index->path, len);
+		preset = find(pool, scope, index->path, len);
 	return preset ? &preset->wishes : NULL;
 }
 
@@ -122,6 +140,7 @@ static struct ioband_preset *preset_new(struct ioband_pool *pool, struct ioband_
 	}
 	spin_lock_irq(&pool->lock);
 	hlist_add_head(&preset->node, chain_of(scope, path, strlen(path), pool->preset_index));
+	pool->preset_index->at_level[level_of(path)]++;
 	scope->nr_presets++;
 	pool->nr_presets++;
 	spin_unlock_irq(&pool->lock);
@@ -132,6 +151,7 @@ static void preset_drop(struct ioband_pool *pool, struct ioband_preset *preset)
 {
 	spin_lock_irq(&pool->lock);
 	hlist_del(&preset->node);
+	pool->preset_index->at_level[level_of(preset->path)]--;
 	preset->scope->nr_presets--;
 	pool->nr_presets--;
 	spin_unlock_irq(&pool->lock);
@@ -169,12 +189,7 @@ static void preset_change(struct ioband_pool *pool, struct ioband_preset *preset
 
 static int check_new(const struct ioband_pool *pool, const char *path, struct ioband_error *error)
 {
-	unsigned int level = 0;
-	const char *at;
-
-	for (at = path; *at; at++)
-		level += *at == '/';
-	if (level > IOBAND_NESTING_MAX) {
+	if (level_of(path) > IOBAND_NESTING_MAX) {
 		snprintf(error->text, sizeof(error->text), "preset of 'cgroup:%.64s': %s", path,
 			 IOBAND_TOO_DEEP);
 		return -ENOENT;

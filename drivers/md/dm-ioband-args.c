@@ -542,7 +542,7 @@ static int parse_as(enum ioband_verb verb, struct ioband_message *message, unsig
 /* As the kernel writes that of a cgroup: no other would ever be found. */
 static bool path_is_whole(const char *path)
 {
-	if (strlen(path) >= PATH_MAX)
+	if (strlen(path) >= PATH_MAX || strchr(path, '\n'))
 		return false;
 	while (*path == '/') {
 		const size_t len = strcspn(++path, "/");
@@ -571,7 +571,7 @@ static int parse_preset(struct ioband_message *message, unsigned int argc, char 
 	ret = parse_as(verb, message, argc, argv, error);
 	if (!ret && (!message->spec.path || !path_is_whole(message->spec.path)))
 		return fail(error,
-			    "group '%.64s': a preset is of cgroup:</path>: must be without // and . and .., and not end with /",
+			    "group '%.64s': a preset is of cgroup:</path>: must be without // and . and .. and newlines, and not end with /",
 			    argv[1]);
 	return ret;
 }

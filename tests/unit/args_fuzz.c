@@ -62,7 +62,7 @@ static const char * const pieces[] = {
 	"mode=", "weight=", "measure=", "depth=", "slice=", "time", "auto", "default", "device",
 	"cgroup", "uid:", "cgroup:/", "cgroup#", "device:", "weight", "set", "groups", "root", "-1",
 	"0", "1", "max", "rbps=", "wbps=", "riops=", "wiops=",
-	"preset", "//", "/..", "latency-target", "10000000", "1099511627776",
+	"preset", "//", "/..", "\n", "latency-target", "10000000", "1099511627776",
 	"10000", "10001", "65535", "65536", "4294967295", "4294967296", "18446744073709551615",
 	"18446744073709551616", "+", "-", "=", ":", "#", "/", "%s%n", " ", "  ",
 };
@@ -169,7 +169,8 @@ static void message_is_good(const struct ioband_message *message, const struct w
 	assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_PRESETS);
 	if (message->preset) {
 		assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_LATENCY_TARGET);
-		assert_true(spec->path && spec->path[1] && !strstr(spec->path, "//"));
+		assert_true(spec->path && spec->path[1] && !strpbrk(spec->path, "\n") &&
+			    !strstr(spec->path, "//"));
 	}
 	if (message->verb == IOBAND_MSG_SET) {
 		assert_int_equal(__builtin_popcount(message->settings.given), 1);

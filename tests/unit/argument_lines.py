@@ -33,7 +33,10 @@ SLICE = "must be 0 for none, or milliseconds up to 1000"
 NO_GROUP = "weight= is the device's: it wants mode=device or mode=device+cgroup"
 VERB = "must be weight, max, min, latency-target, set, groups, stats, latency, preset or presets"
 PRESET = "must be weight, max, min or latency-target"
-PRESET_PATH = "a preset is of cgroup:</path>: must be without // and . and .., and not end with /"
+PRESET_PATH = (
+    "a preset is of cgroup:</path>: must be without // and . and .. and newlines, "
+    "and not end with /"
+)
 MAX = "must be <group> and rbps=, wbps=, riops= or wiops=, or <group> default"
 RATE = "must be rbps=, wbps=, riops= or wiops=, or default alone"
 RATE_VALUE = "or a whole number from 1 to 1099511627776 a second"
@@ -270,6 +273,7 @@ WRONG_MESSAGES = [
             *("root", "device", "device:8:0", "cgroup#5", "uid:5", "pgrp:5", "cgroup:/"),
             *("cgroup://a", "cgroup:/a/", "cgroup:/a//b", "cgroup:/.", "cgroup:/a/./b"),
             *("cgroup:/..", "cgroup:/a/../b", "cgroup:/a/.."),
+            *("cgroup:/\n", "cgroup:/a\nb", "cgroup:/a/b\n"),
             *("cgroup:/" + "a" * 256, "cgroup:" + "/a" * 2048),
         )
     ),

@@ -602,6 +602,7 @@ ARGS = [
     ),
     Mutant("preset-of-the-gone", "!message->spec.path || !path_is", "!path_is"),
     Mutant("preset-path-of-any-length", "strlen(path) >= PATH_MAX", "strlen(path) > PATH_MAX"),
+    Mutant("preset-in-two-lines", " || strchr(path, '\\n')", ""),
     Mutant("preset-names-of-any-length", " || len > NAME_MAX", ""),
     Mutant("preset-above", ' || (len <= 2 && !strncmp(path, "..", len))', ""),
     Mutant("path-with-colon", "spec->path = rest + 1;", "spec->path = rest;"),

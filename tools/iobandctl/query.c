@@ -264,13 +264,18 @@ int query_bound(const struct ioband_device *device, const char *group,
 	return code;
 }
 
-/* device-mapper takes what is behind a backslash as it is. */
+/*
+ * device-mapper takes what is behind a backslash as it is.  What else it has for white space
+ * only the kernel knows: 0xa0, in the midst of a letter, too.
+ */
 static char *quote(const char *path)
 {
 	char *quoted = xcalloc(2 * strlen(path) + 1, 1), *end = quoted;
 
 	for (; *path; path++) {
-		if (isspace((unsigned char)*path) || *path == '\\')
+		unsigned char byte = *path;
+
+		if (!isascii(byte) || (!isalnum(byte) && !strchr("/.-_", byte)))
 			*end++ = '\\';
 		*end++ = *path;
 	}

@@ -95,7 +95,7 @@ class Fake:
     @property
     def sent(self) -> list[str]:
         """The messages of the last run."""
-        return (self.root / "log").read_text().splitlines()
+        return (self.root / "log").read_text(errors="surrogateescape").splitlines()
 
 
 def configure(fake: Fake, text: str) -> list[str]:

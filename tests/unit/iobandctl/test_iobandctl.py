@@ -752,7 +752,7 @@ def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
     conf = "[group /a/*]\nmaximum = rbps=1K\n[group /a/b]\nweight = 300\n[group two]\n"
     conf += "group = /two\\040words\ndevice = own\nweight = 100\nlatency = 5ms\n"
     conf += "[group /x//y]\nweight = 3\n[group /]\nweight = 3\n[group root]\npool = sda\n"
-    conf += "latency = 9ms\n"
+    conf += "latency = 9ms\n[group strange]\ngroup = /dà:y-1_b.c\npool = sda\nweight = 8\n"
     args = configure(host, conf)
     rows = [row for row in host.json(*args, "--dry-run") if row["action"] == "preset"]
     assert host.told("preset") == []
@@ -761,7 +761,9 @@ def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
         "one: preset max cgroup:/gone default",
         "one: preset latency-target cgroup:/gone default",
         "one: preset max cgroup:/a/b rbps=1024 wbps=max riops=max wiops=max",
+        "one: preset weight cgroup:/d\\\udcc3\\\udca0\\:y-1_b.c 8",
         "own: preset max cgroup:/a/b rbps=1024 wbps=max riops=max wiops=max",
+        "own: preset weight cgroup:/d\\\udcc3\\\udca0\\:y-1_b.c 8",
         "own: preset weight cgroup:/two\\ words default",
         "own: preset min cgroup:/two\\ words default",
         "own: preset latency-target cgroup:/two\\ words 5000",

@@ -261,7 +261,7 @@ def test_how_many_and_how_deep(ioband: Guest, disk: str) -> None:
     ioband.rmmod("dm_ioband")
 
 
-STRANGE_NAMES = ("two words", "back\\slash", "tab\there", "grüße", "%s%n", "quo\"te's")
+STRANGE_NAMES = ("two words", "back\\slash", "tab\there", "grüße", "voilà", "%s%n", "quo\"te's")
 
 
 def test_any_name_of_a_cgroup(ioband: Guest, disk: str) -> None:

@@ -338,9 +338,10 @@ class Ioband(DmDevice):
         return parse_status(self.status())
 
     def preset(self, path: str, *words: str) -> None:
-        """Give something to a path, as preset("/a", "weight", "300"); it may have blanks in it."""
+        """Give something to a path, as preset("/a", "weight", "300"); any name may be in it."""
         verb, *values = words
-        self.message("preset", verb, "cgroup:" + re.sub(r"([\s\\])", r"\\\1", path), *values)
+        quoted = re.sub(rb"([^A-Za-z0-9/._-])", rb"\\\1", path.encode())
+        self.message("preset", verb, "cgroup:" + quoted.decode(errors="surrogateescape"), *values)
 
     def pages(self, title: str) -> Iterator[list[str]]:
         """The lines of each page of "groups", "stats", "latency" or "presets"."""

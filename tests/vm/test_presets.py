@@ -276,6 +276,109 @@ def test_any_name_of_a_cgroup(ioband: Guest, disk: str) -> None:
                 assert has(dev.tree()[f"/top/{name}"])[0] == 500 + number
 
 
+GIVEN = ("weight {} 77", "max {} rbps=100000000", "min {} riops=10", "latency-target {} 100000")
+# For some seconds makes cgroups, reads from each and removes it, while others give something to
+# their paths and take it back, and others look at the groups: one whose path is always given the
+# same must have all of it whenever it is seen.
+CHANGES = (
+    SEND
+    + """
+import mmap, sys, time, traceback
+path, root, base, seconds, *given = sys.argv[1:]
+end = time.monotonic() + float(seconds)
+device = os.open(path, os.O_RDONLY | os.O_DIRECT)
+page = mmap.mmap(-1, 4096)
+FEWEST, CHANGING = 20, 6
+
+def enter(where):
+    with open(f"{where}/cgroup.procs", "w") as procs:
+        procs.write("0")
+
+def make(names):
+    def step(turn):
+        where = f"{root}/{base}/{names[turn % len(names)]}"
+        os.mkdir(where)
+        enter(where)
+        os.preadv(device, [page], 0)
+        enter(root)
+        os.rmdir(where)
+    return step
+
+def change(turn):
+    group = f"cgroup:/{base}/c{turn % CHANGING}"
+    for words in given:
+        send(path, "preset " + words.format(group))
+    for words in given[turn % 3:]:
+        send(path, f"preset {words.split()[0]} {group} default")
+
+def tell(turn):
+    send(path, f"max cgroup:/{base} " + ("default", "wbps=5000000")[turn % 2])
+
+def groups():
+    cursor = ""
+    while True:
+        _, *lines, tail = send(path, "groups" + cursor).splitlines()
+        yield from lines
+        if tail == "end":
+            return
+        cursor = " " + tail.split()[1]
+
+def look(turn):
+    for line in groups():
+        if f" path=/{base}/fixed" in line:
+            for word in (" weight=77 set=1 ", " max=100000000,", " min=0,0,10,", " latency=100000"):
+                assert word in line, line
+
+def fork(step):
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        turn = 0
+        while time.monotonic() < end or turn < FEWEST:
+            step(turn)
+            turn += 1
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+steps = [make(["c0", "fixed0", "c1", "c2"]), make(["c3", "c4", "fixed1", "c5"])]
+pids = [fork(step) for step in (*steps, change, tell, look)]
+failed = [pid for pid in pids if os.waitpid(pid, 0)[1]]
+for number in range(CHANGING):
+    for words in given:
+        send(path, f"preset {words.split()[0]} cgroup:/{base}/c{number} default")
+sys.exit(1 if failed else 0)
+"""
+)
+CHANGES_S = 5
+
+
+@pytest.mark.guest(parallel=True)
+def test_presets_change_while_groups_are_made(ioband: Guest, disk: str) -> None:
+    """And are dropped; nothing is lost, which the module itself tells, and nothing half made."""
+    with Ioband(ioband, "d0", disk) as dev, Cgroup(ioband, "many") as many:
+        many.set("cgroup.subtree_control", "+io")
+        paths = ["/many", "/many/fixed0", "/many/fixed1"]
+        for path in paths:
+            for words in GIVEN:
+                verb, _, value = words.split()
+                dev.preset(path, verb, value)
+        script = ["/usr/bin/python3", "-S", "-c", CHANGES, dev.path, V2_ROOT, "many"]
+        ioband.run([*script, str(CHANGES_S), *GIVEN], timeout=120)
+        given = (77, {"rbps": 100000000}, {"riops": 10}, 100000)
+        assert dev.presets() == [Preset("root", path, *given) for path in paths]
+        left = ["root", "/many"]
+        wait_until(ioband, lambda: list(dev.tree()) == left, "the groups go", 30)
+        with Cgroup(ioband, "many/c0") as changed, Cgroup(ioband, "many/fixed0") as fixed:
+            read(changed, dev)
+            read(fixed, dev)
+            tree = dev.tree()
+        assert (has(tree["/many/c0"]), has(tree["/many/fixed0"])) == (NOTHING, given)
+    ioband.rmmod("dm_ioband")
+
+
 # Reads a page as one of a cgroup that has no memory left for anything: all that it takes is had,
 # and used, beforehand.
 READ_WITHOUT_MEMORY = """

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from harness.cgroup import Cgroup
+from harness.cgroup import V2_ROOT, Cgroup
 from harness.devices import ramdisks, sectors
 from harness.guest import Guest
 from harness.ioband import Ioband, table_line
@@ -31,6 +31,7 @@ def dm(command, payload=b"", targets=0):
     data = bytearray(struct.pack("=3IIIIiIIIQ128s129s7x", *head) + payload)
     data += bytes(16384 - len(data))
     fcntl.ioctl(control, 0xC138FD00 | command, data)
+    return data
 
 def load(line):
     start, length, target, arguments = line.split(" ", 3)
@@ -68,6 +69,17 @@ def message(text):
         dm(MESSAGE, struct.pack("=Q", 0) + text.format(calls).encode() + bytes(1))
     return call
 
+def groups():
+    cursor = ""
+    while True:
+        data = dm(MESSAGE, struct.pack("=Q", 0) + f"groups{cursor}".encode() + bytes(1))
+        (start,) = struct.unpack_from("=I", data, 16)
+        _, *lines, tail = data[start:data.index(0, start)].decode().splitlines()
+        yield from lines
+        if tail == "end":
+            return
+        cursor = " " + tail.split()[1]
+
 class Reader:
     def __init__(self, path):
         self.device = os.open(path, os.O_RDONLY | os.O_DIRECT)
@@ -83,6 +95,27 @@ class Reader:
     def read(self):
         os.preadv(self.device, [self.page], 0)
 
+# Each time another cgroup, which begins with a maximum.
+class Newcomers:
+    def __init__(self, root, name):
+        self.root = root
+        self.name = name
+        self.number = 0
+
+    def enter(self, where):
+        with open(f"{where}/cgroup.procs", "w") as procs:
+            procs.write("0")
+
+    def come(self):
+        self.number += 1
+        path = f"/{self.name}/c{self.number}"
+        os.mkdir(self.root + path)
+        message(f"preset max cgroup:{path} riops=1000000")()
+        self.enter(self.root + path)
+
+    def leave(self):
+        self.enter(self.root)
+
 config = json.loads(sys.argv[1])
 done = {}
 dm(CREATE)
@@ -95,10 +128,15 @@ os.system("udevadm settle")
 reader = Reader(config["node"])
 done["read"] = each_allocation(reader.read, reader.next_user)
 os.seteuid(0)
+message("set mode=cgroup")()
+newcomers = Newcomers(config["root"], config["newcomers"])
+done["first read"] = each_allocation(reader.read, newcomers.come)
+newcomers.leave()
+begun = [line for line in groups() if f" path=/{newcomers.name}/" in line]
 os.close(reader.device)
 os.system("udevadm settle")
 dm(REMOVE)
-print(json.dumps(done))
+print(json.dumps({"done": done, "begun": begun}))
 """
 MESSAGES = (
     "set mode=cgroup",
@@ -108,6 +146,8 @@ MESSAGES = (
     "groups",
     "stats",
     "latency",
+    "preset max cgroup:/p{} rbps=5",
+    "presets",
 )
 
 
@@ -123,20 +163,30 @@ def test_each_allocation_may_fail(short_of_memory: Guest) -> None:
     guest = short_of_memory
     guest.expect_dmesg("device-mapper: ")
     # Not null_blk: it has faults of its own to be injected.
-    with ramdisks(guest) as (disk,), Cgroup(guest, "a"):
+    with ramdisks(guest) as (disk,), Cgroup(guest, "a"), Cgroup(guest, "newcomers") as newcomers:
+        newcomers.set("cgroup.subtree_control", "+io")
         config = {
             "table": table_line(sectors(guest, disk), disk, "p", mode="device+cgroup"),
             "messages": MESSAGES,
             "node": "/dev/mapper/nomem",
+            "root": V2_ROOT,
+            "newcomers": newcomers.path,
         }
         argv = ["/usr/bin/python3", "-S", "-c", EACH_ALLOCATION, json.dumps(config)]
-        done = json.loads(guest.run(argv, timeout=300).out)
+        said = json.loads(guest.run(argv, timeout=300).out)
+        done, begun = said["done"], said["begun"]
         for call, errors in done.items():
             assert set(errors) <= {0, ENOMEM}, call
         assert done["load"].count(ENOMEM) >= 5
         assert done["weight uid:{} 300"].count(ENOMEM) >= 2
         assert set(done["read"]) <= {0}, "a bio waits for no memory"
         assert done["read"], "a new user's group wants memory"
+        assert done["preset max cgroup:/p{} rbps=5"].count(ENOMEM) >= 2
+        # A maximum is not done without for a group, or its bounds, that cannot be charged.
+        assert set(done["first read"]) <= {0}
+        assert len(done["first read"]) >= 2, "a group and its maximum want memory"
+        assert len(begun) == len(done["first read"]) + 1, "each is there"
+        assert all(" max=max,max,1000000,max" in line for line in begun), begun
         assert guest.read("/sys/module/dm_ioband/refcnt").strip() == "0"
         with Ioband(guest, "d0", disk, "p") as dev:  # and not in a pool that was left
             assert dev.info().groups == 1

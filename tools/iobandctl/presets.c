@@ -40,7 +40,7 @@ static bool may_come(const char *path)
 {
 	size_t levels = 0;
 
-	if (strlen(path) >= CGROUP_PATH_SIZE || !path[1])
+	if (strlen(path) >= CGROUP_PATH_SIZE || !path[1] || strchr(path, '\n'))
 		return false;
 	while (*path == '/') {
 		size_t length = strcspn(++path, "/");

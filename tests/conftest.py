@@ -3,6 +3,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ SPLATS: list[str] = []
 # What failed and was tried again: its name, and how it failed.
 RETRIED: list[tuple[str, str]] = []
 RETRIED_LINES = 40
+# Of one that is told in short, so many characters.
+SHORT = 300
 # What tests want said at the end of the run, as record_property("summary", text).
 SUMMARIES: dict[str, str] = {}
 # What fio says when it reads other data than it wrote.
@@ -94,11 +97,31 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> Generator[None, None, None]:
     """Say what the kernels complained of, in whichever try it was, and what was tried again.
 
-    And what tests have measured, which several processes do not print as they go.
+    And what tests have measured, which several processes do not print as they go.  Where a
+    run's last lines are all that is kept of it, these tell why it failed.
     """
+    _say_in_full(terminalreporter)
+    yield
+    if RETRIED or SPLATS:
+        terminalreporter.section("in short")
+    for name, text in RETRIED:
+        terminalreporter.line(f"tried again: {name}: {_last_line(text)[:SHORT]}")
+    for text in SPLATS:
+        terminalreporter.line(f"fails the run: {' '.join(text.split())[:SHORT]}", red=True)
+
+
+def _last_line(text: str) -> str:
+    """What a failure ends with that is an error, or its last line."""
+    lines = [line for line in text.splitlines() if line.strip()] or [""]
+    return next((line for line in reversed(lines) if line.startswith("E ")), lines[-1])
+
+
+def _say_in_full(terminalreporter: TerminalReporter) -> None:
+    """Say what was measured, each try that failed, and what the kernels said."""
     for name, text in SUMMARIES.items():
         terminalreporter.section(name)
         for line in text.splitlines():

@@ -84,6 +84,10 @@ def test_wrong_data_fail_the_run_whichever_test_finds_them(tmp_path: Path) -> No
     assert "1 passed, 1 rerun" in done.stdout
     assert "test_it.py::test_wrong: wrong data" in done.stdout
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
+    *_, retried, failing, last = done.stdout.splitlines()
+    assert retried.startswith("tried again: test_it.py::test_wrong (call): E "), done.stdout
+    assert failing == "fails the run: test_it.py::test_wrong: wrong data", done.stdout
+    assert "1 passed, 1 rerun" in last
 
 
 def is_marked(nodes: list[ast.expr]) -> bool:

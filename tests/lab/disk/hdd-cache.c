@@ -5,8 +5,9 @@
  * Read cache.  It has so many segments, each the last part of one stream.  After a
  * read the head stays and fills the segment; a command that needs the head
  * interrupts that at once, but in a sequential stream not before prefetch_min_kib
- * are read (SCSI's caching page has the same limit).  A stream whose segment is
- * half empty is filled up when the head has nothing else to do.
+ * are read (SCSI's caching page has the same limit).  Commands that wait for what is
+ * read meanwhile are served from it.  A stream whose segment is half empty is filled up
+ * when the head has nothing else to do.
  *
  * Write cache.  A write that finds room completes when its data is over the link.
  * Dirty extents that touch are one extent.  They are written (destaged) when no

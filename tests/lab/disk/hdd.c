@@ -130,6 +130,51 @@ static void hdd_destaged(struct hdd *h, u64 now_ns)
 	}
 }
 
+/* The head's time to read ahead is for who wants what it has read. */
+static void hdd_count_prefetched(struct hdd *h, const struct hdd_segment *segment,
+				 const struct lab_request *rq)
+{
+	const u64 sector = max(rq->sector, segment->host);
+	const u64 end = min(lab_end(rq), segment->end);
+
+	if (sector < end)
+		h->busy_ns[rq->owner] += hdd_transfer_ns(h, sector, end);
+}
+
+/* What a read wants is in the disk's memory already; @segment is where its sector is, if any. */
+static bool hdd_read_hits(struct hdd *h, struct lab_request *rq, struct hdd_segment *segment,
+			  u64 now_ns)
+{
+	if (!hdd_dirty_covers(h, rq->sector, lab_end(rq)) &&
+	    (!segment || lab_end(rq) > segment->end))
+		return false;
+	h->counts[HDD_READ_HITS]++;
+	if (segment)
+		hdd_segment_read(h, rq, lab_end(rq));
+	hdd_done(h, rq, hdd_link_whole(h, rq, max(now_ns, rq->ready_ns)));
+	return true;
+}
+
+/* Commands that came before the head had read ahead as far as they want. */
+static void hdd_serve_read_ahead(struct hdd *h, u64 now_ns)
+{
+	struct hdd_segment *segment;
+	struct lab_request *rq;
+	u32 i, left = 0;
+
+	for (i = 0; i < h->queued; i++) {
+		rq = h->queue[i];
+		segment = rq->op == LAB_READ ? hdd_segment_of(h, rq->sector) : NULL;
+		if (segment && lab_end(rq) <= segment->end) {
+			hdd_count_prefetched(h, segment, rq);
+			hdd_read_hits(h, rq, segment, now_ns);
+		} else {
+			h->queue[left++] = rq;
+		}
+	}
+	h->queued = left;
+}
+
 /* What the head does */
 
 static void hdd_start(struct hdd *h, struct hdd_op op, bool write, u64 start_ns)
@@ -290,6 +335,7 @@ static void hdd_op_done(struct hdd *h, u64 now_ns)
 		h->busy_ns[op.owner] += now_ns - op.start_ns;
 	if (op.kind == OP_PREFETCH) {
 		hdd_prefetch_settle(h, now_ns);
+		hdd_serve_read_ahead(h, now_ns);
 		if (!hdd_wants_more(h, op.segment))
 			h->stream = NULL;
 	} else if (op.kind == OP_HOST) {
@@ -313,6 +359,7 @@ static void hdd_kick(struct hdd *h, u64 now_ns)
 {
 	if (h->op.kind == OP_PREFETCH) {
 		hdd_prefetch_settle(h, now_ns);
+		hdd_serve_read_ahead(h, now_ns);
 		if (now_ns >= h->op.from_ns)
 			h->track = hdd_track(h, h->op.sector);
 		if (hdd_stays(h) || hdd_choose(h, now_ns).kind == OP_IDLE)
@@ -343,17 +390,6 @@ static bool hdd_join_prefetch(struct hdd *h, struct lab_request *rq, u64 now_ns)
 	return true;
 }
 
-/* The head's time to read ahead is for who wants what it has read. */
-static void hdd_count_prefetched(struct hdd *h, const struct hdd_segment *segment,
-				 const struct lab_request *rq)
-{
-	const u64 sector = max(rq->sector, segment->host);
-	const u64 end = min(lab_end(rq), segment->end);
-
-	if (sector < end)
-		h->busy_ns[rq->owner] += hdd_transfer_ns(h, sector, end);
-}
-
 static void hdd_read(struct hdd *h, struct lab_request *rq, u64 now_ns)
 {
 	struct hdd_segment *segment;
@@ -363,14 +399,8 @@ static void hdd_read(struct hdd *h, struct lab_request *rq, u64 now_ns)
 	segment = hdd_segment_of(h, rq->sector);
 	if (segment)
 		hdd_count_prefetched(h, segment, rq);
-	if (hdd_dirty_covers(h, rq->sector, lab_end(rq)) ||
-	    (segment && lab_end(rq) <= segment->end)) {
-		h->counts[HDD_READ_HITS]++;
-		if (segment)
-			hdd_segment_read(h, rq, lab_end(rq));
-		hdd_done(h, rq, hdd_link_whole(h, rq, rq->ready_ns));
+	if (hdd_read_hits(h, rq, segment, now_ns))
 		return;
-	}
 	if (!hdd_join_prefetch(h, rq, now_ns))
 		h->queue[h->queued++] = rq;
 }

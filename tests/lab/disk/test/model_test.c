@@ -325,10 +325,10 @@ static void ageing_bounds_the_wait(void **state)
 	assert_true(far_away_ns("age_permille=100") < far_away_ns("age_permille=20"));
 }
 
-static double random_iops(const char *words, u32 depth)
+static double read_iops(const char *words, u32 depth, bool random)
 {
 	const struct job reads = {
-		.region_sectors = 90 * GIB, .bytes = 4096, .depth = depth, .random = true,
+		.region_sectors = 90 * GIB, .bytes = 4096, .depth = depth, .random = random,
 	};
 	struct host *host = disk("hdd", words);
 	struct job *own = host_add(host, &reads);
@@ -338,6 +338,21 @@ static double random_iops(const char *words, u32 depth)
 	iops = ios(own) / 60.0;
 	host_free(host);
 	return iops;
+}
+
+static double random_iops(const char *words, u32 depth)
+{
+	return read_iops(words, depth, true);
+}
+
+/* What is read ahead serves those that came before it was: none waits for a revolution. */
+static void reading_ahead_serves_the_queue(void **state)
+{
+	const double one = read_iops("", 1, false);
+
+	(void)state;
+	assert_true(read_iops("", 2, false) >= one);
+	assert_true(read_iops("", 31, false) >= one / 2);
 }
 
 static void queueing_helps_a_disk(void **state)
@@ -766,6 +781,7 @@ int main(int argc, char **argv)
 		TEST(positioning_is_seek_and_rotation),
 		TEST(zones_have_their_rates),
 		TEST(a_drive_reads_ahead),
+		TEST(reading_ahead_serves_the_queue),
 		TEST(a_write_cache_hides_the_arm),
 		TEST(flush_and_fua_reach_the_medium),
 		TEST(a_flush_waits_for_what_is_under_way),

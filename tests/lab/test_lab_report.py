@@ -288,7 +288,7 @@ ENVIRONMENT = {"kernel": "7.0", "fio": "fio-3"}
 def test_pages(scenario: Scenario, tmp_path: Path) -> None:
     report.publish([results(scenario)], tmp_path, ENVIRONMENT, order)
     page = (tmp_path / "S1.md").read_text()
-    assert "| shares: 2.00 | N=1 | 2 | met | 1 | - |" in page
+    assert "| shares: 2.00 | N=1 | 2 | met | 1 |\n" in page
     assert "**missed**" in page and "ioband: of no feature" in page and "only b" in page
     index = (tmp_path / "README.md").read_text()
     assert "| [S1](S1.md) | Two groups | 2 of 3 |" in index
@@ -309,8 +309,8 @@ def test_pages_show_goals_on_a_volume(scenario: Scenario, tmp_path: Path) -> Non
     made = replace(made, verdicts=judge_all(scenario, run, lookup(scenario)))
     report.publish([made], tmp_path, ENVIRONMENT, order)
     page = (tmp_path / "S1.md").read_text()
-    assert "| shares: 2.00 | N=1 on a volume | 2 | met | - | - |" in page
-    assert "| throughput | N=2 on a volume | 0.8 | **missed** | - | - |" in page
+    assert "| shares: 2.00 | N=1 on a volume | 2 | met | - |\n" in page
+    assert "| throughput | N=2 on a volume | 0.8 | **missed** | - |\n" in page
     index = (tmp_path / "README.md").read_text()
     assert "| throughput | N=1 on a volume | 0.8 | **missed** |" in index
     # A goal that is missed on a volume is not met.

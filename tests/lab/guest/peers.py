@@ -7,6 +7,7 @@ is left to order what ioband lets through, so it is none there too.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import stack
@@ -44,10 +45,16 @@ def _scheduler(name: str) -> Callable[[Peer], None]:
     return lambda peer: peer.scheduler(name)
 
 
-def bfq(peer: Peer) -> None:
-    """BFQ without its low-latency heuristics: they raise weights, so weights would not hold."""
+def bfq(peer: Peer, requests: int = 0) -> None:
+    """BFQ without its low-latency heuristics: they raise weights, so weights would not hold.
+
+    It chooses among the requests that have one of the scheduler's tags; of these there may be
+    more than by itself.
+    """
     peer.scheduler("bfq")
     stack.write(stack.queue("iosched/low_latency"), "0")
+    if requests:
+        stack.write(stack.queue("nr_requests"), str(requests))
     scale = max(1, max(group["weight"] for group in peer.groups) / BFQ_MAX_WEIGHT)
     if scale > 1:
         peer.notes.append(f"BFQ's weights end at {BFQ_MAX_WEIGHT}: all divided by {scale:g}")
@@ -55,19 +62,18 @@ def bfq(peer: Peer) -> None:
         peer.set(group, "io.bfq.weight", max(1, round(group["weight"] / scale)))
 
 
-def io_cost(peer: Peer) -> None:
+def io_cost(peer: Peer, qos: str = "ctrl=user min=50.00 max=90.00") -> None:
     """io.cost with a linear model that was measured on this disk, held to 90 % of it.
 
     It shares only what it holds back.  By itself (ctrl=auto, no latencies) it holds back once
-    requests wait for tags, which they do nowhere but in S1: S2 and S5 are then as without it.
-    With all of the model (max=100) S1 is exact and loses nothing, but S2 comes out at 1.00.
+    requests wait for tags.
     """
     peer.plain_scheduler()
     device = stack.number(peer.disk)
     model = " ".join(f"{key}={value}" for key, value in peer.experiment["io_cost_model"].items())
     root = stack.CGROUP_ROOT
     stack.write(root / "io.cost.model", f"{device} ctrl=user model=linear {model}")
-    stack.write(root / "io.cost.qos", f"{device} enable=1 ctrl=user min=50.00 max=90.00")
+    stack.write(root / "io.cost.qos", f"{device} enable=1 {qos}")
     for group in peer.groups:
         peer.set(group, "io.weight", group["weight"])
 
@@ -131,7 +137,9 @@ PEERS: dict[str, Callable[[Peer], None]] = {
     "mq-deadline": _scheduler("mq-deadline"),
     "kyber": _scheduler("kyber"),
     "bfq": bfq,
+    "bfq-2048": partial(bfq, requests=2048),
     "io.cost": io_cost,
+    "io.cost-auto": partial(io_cost, qos="ctrl=auto"),
     "io.latency": io_latency,
     "io.max": io_max,
     "io.prio": io_prio,

@@ -256,12 +256,14 @@ def _goal_lines(found: dict[str, Any], sanity: bool) -> list[list[str]]:
 SET_UP = """\
 * `none`, `mq-deadline`, `kyber`: the scheduler with the kernel's own settings.
 * `bfq`: weights in `io.bfq.weight`; `low_latency` is 0, because the heuristics raise weights.
+* `bfq-2048`: the same with 2048 requests for the scheduler to choose from (`nr_requests`), which
+  is the most there can be, instead of 256; where more than 256 I/Os wait.
 * `io.cost`: weights in `io.weight`; the linear model measured on the same disk with the six loads
   of the kernel's `tools/cgroup/iocost_coef_gen.py`; qos `ctrl=user min=50 max=90`.  It shares only
-  what it holds back.  Left to itself (`ctrl=auto`) it does so once requests wait for tags: in S1
-  and S3, without a loss, but not in S2, S4, S5 and S9, where it is as if it were not there.  Held
-  to 90 % of what the model says it shares in S2, S4 and S5 too, and loses a tenth; more where what
-  the disk can do hangs on who is beside, which a model of six coefficients does not know.
+  what it holds back.  Held to 90 % of what the model says it loses a tenth; more where what the
+  disk can do hangs on who is beside, which a model of six coefficients does not know.
+* `io.cost-auto`: the same left to itself, qos `ctrl=auto`: it holds back once requests wait for
+  tags.  Where they do it shares without a loss; where they do not it is as if it were not there.
 * `io.latency`: as targets what an I/O of the group takes alone, in the mean, and 15 % more, as its
   documentation recommends; a large one for the groups that need none, as it holds back only who has
   one.
@@ -286,6 +288,18 @@ GOAL_HEADS = ("goal", "variant", "ioband", "state", *(peer for peer in PEERS if 
 SANITY_HEADS = ("what is known", "variant", "peer", "figure", "state")
 
 
+def goals_table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table of goals, without the columns of peers that were run nowhere in it."""
+    kept = [
+        index
+        for index, head in enumerate(heads)
+        if head not in PEERS or any(line[index] != "-" for line in lines)
+    ]
+    return table(
+        [heads[index] for index in kept], [[line[index] for index in kept] for line in lines]
+    )
+
+
 def _times(found: dict[str, Any]) -> str:
     """How long experiments are."""
     others = "".join(f", {length:g} s with {name}" for name, length in found["seconds_of"].items())
@@ -297,7 +311,7 @@ def page(name: str, found: dict[str, Any], options: str = "") -> str:
     parts = [f"# {name}: {found['title']}", found["text"]]
     parts.append(f"Made by `make lab S={name}{options}`; {_times(found)}")
     if goals := _goal_lines(found, sanity=False):
-        parts += ["## Goals", table(GOAL_HEADS, goals)]
+        parts += ["## Goals", goals_table(GOAL_HEADS, goals)]
     why = {
         f"* **{each['name']}**: {each['missed']}": 0 for each in found["goals"] if each["missed"]
     }
@@ -374,7 +388,6 @@ def index(everything: dict[str, Any]) -> str:
         f"the kernel's own policies and {environment['fio']}, on Linux {environment['kernel']}.\n"
         "`make lab` makes all of it again, the same to the byte with the same packages of Debian."
     )
-    others = [peer for peer in PEERS if peer != "ioband"]
     return (
         "\n\n".join(
             (
@@ -383,7 +396,7 @@ def index(everything: dict[str, Any]) -> str:
                 table(("scenario", "what", "goals met"), rows),
                 "## How the peers are set up\n\n" + SET_UP,
                 "## Goals\n\n" + ABOUT_GOALS,
-                table(("scenario", "goal", "variant", "ioband", "state", *others), lines),
+                goals_table(("scenario", *GOAL_HEADS), lines),
             )
         )
         + "\n"

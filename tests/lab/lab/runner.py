@@ -34,12 +34,15 @@ MEMORY_MIB = 1024
 # What peers read of a group's promises; what they do not read decides nothing.
 READ_BY = {
     "bfq": ("weight",),
+    "bfq-2048": ("weight",),
     "io.cost": ("weight",),
+    "io.cost-auto": ("weight",),
     "io.latency": ("latency_ms",),
     "io.max": ("max_mibps",),
     "io.prio": ("prio_class",),
     "ioband": ("weight", "min_mibps", "max_mibps"),
 }
+BY_COST = ("io.cost", "io.cost-auto")  # those with a model of the disk
 TIMEOUT_S = 3600
 
 # io.cost's model is measured as the kernel's tools/cgroup/iocost_coef_gen.py does it: six loads,
@@ -285,7 +288,7 @@ class Runner:
 
     def run(self, experiments: list[Experiment]) -> Iterator[Outcome]:
         """The outcomes, in the order in which they are there."""
-        disks = [measured(each.setting.disk) for each in experiments if each.peer == "io.cost"]
+        disks = [measured(each.setting.disk) for each in experiments if each.peer in BY_COST]
         missing = {disk_key(disk): disk for disk in disks if disk_key(disk) not in self._models}
         for outcome in self._all([calibration(disk) for disk in missing.values()]):
             if outcome.directory:
@@ -311,7 +314,7 @@ class Runner:
     def one(self, each: Experiment) -> tuple[Outcome, bool]:
         """The outcome of one experiment, and whether it was in the cache."""
         document = each.document()
-        if each.peer == "io.cost":
+        if each.peer in BY_COST:
             model = self._models.get(disk_key(measured(each.setting.disk)))
             if not model:
                 return Outcome(each, problem="there is no cost model of this disk"), False

@@ -263,7 +263,8 @@ SET_UP = """\
   what it holds back.  Held to 90 % of what the model says it loses a tenth; more where what the
   disk can do hangs on who is beside, which a model of six coefficients does not know.
 * `io.cost-auto`: the same left to itself, qos `ctrl=auto`: it holds back once requests wait for
-  tags.  Where they do it shares without a loss; where they do not it is as if it were not there.
+  tags.  Where they do it shares without losing a tenth: in S1, and less exactly in S3 with many
+  groups; where they do not, as in S2, S4 and S5, it is as if it were not there.
 * `io.latency`: as targets what an I/O of the group takes alone, in the mean, and 15 % more, as its
   documentation recommends; a large one for the groups that need none, as it holds back only who has
   one.

@@ -182,28 +182,6 @@ static int escaped(const char *text)
 	return byte ? byte : -1;
 }
 
-/**
- * conf_escape() - write a group so that a section means just that
- * @group: the group
- *
- * Return: the text with blanks, backslashes, control bytes and what patterns
- * are made of as \\ooo, to be freed.
- */
-char *conf_escape(const char *group)
-{
-	char *text = xcalloc(4 * strlen(group) + 1, 1), *end = text;
-
-	for (; *group; group++) {
-		unsigned char byte = *group;
-
-		if (byte <= ' ' || byte == 0x7f || strchr("\\*?[]", byte))
-			end += sprintf(end, "\\%03o", byte);
-		else
-			*end++ = byte;
-	}
-	return text;
-}
-
 /* Without "cgroup:" and slashes that do not matter. */
 static const char *cgroup_part(const char *group)
 {

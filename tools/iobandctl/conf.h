@@ -133,7 +133,6 @@ const char *conf_pool_setting(const struct conf *conf, const char *pool,
 			      enum conf_key key, struct conf_place *place);
 const char *conf_group(const struct conf_section *group);
 bool conf_is_cgroup(const struct conf_section *group);
-char *conf_escape(const char *group);
 char *conf_literal(const char *group);
 bool conf_names_cgroup(const struct conf_section *group, const char *path);
 const struct conf_section *conf_setting_of(const struct conf *conf,

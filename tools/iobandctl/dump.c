@@ -12,6 +12,7 @@
 #include "tree.h"
 #include "under.h"
 #include "verbs.h"
+#include "words.h"
 
 /**
  * struct found - what there is in a pool
@@ -93,7 +94,7 @@ static void dump_section(const char *group, const char *pool, const char *tree,
 			 uint64_t weight, const struct bounds *bounds,
 			 size_t *number)
 {
-	char *path = conf_escape(group);
+	char *path = text_escape_pattern(group);
 
 	print_line("\n[group %zu]", ++*number);
 	print_line("group = %s", path);

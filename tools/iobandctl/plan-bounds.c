@@ -6,6 +6,7 @@
 #include "plan.h"
 #include "query.h"
 #include "tree.h"
+#include "words.h"
 
 /* Where a section sets a bound; NULL if it does not. */
 static const struct conf_place *place_of(const struct conf_section *section,
@@ -60,7 +61,7 @@ int plan_check_bounds(const struct plan *plan,
 	const struct conf_place *place[BOUNDS];
 	struct bounds then = *now, wanted;
 	struct problem problem;
-	char where[256] = "it has it now";
+	char where[256] = "it has it now", *shown;
 	int code;
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
@@ -75,8 +76,10 @@ int plan_check_bounds(const struct plan *plan,
 		return EXIT_OK;
 	if (place[MAXIMUM])
 		conf_where(plan->conf, place[MAXIMUM], where, sizeof(where));
-	code = fail(EXIT_USAGE, "%s: %s (%s), which would win", group,
+	shown = text_escape(group);
+	code = fail(EXIT_USAGE, "%s: %s (%s), which would win", shown,
 		    problem.text, where);
+	free(shown);
 	return plan_blame(plan, place[MINIMUM] ?: place[MAXIMUM], code);
 }
 

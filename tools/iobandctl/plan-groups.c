@@ -315,17 +315,19 @@ static int plan_others(struct trees *trees)
 static void say_missing(const struct trees *trees)
 {
 	const struct conf *conf = trees->plan->conf;
-	char where[256], *literal;
+	char where[256], *literal, *shown;
 
 	for (size_t i = 0; i < conf->n; i++) {
 		if (conf->v[i].kind != CONF_GROUP || trees->used[i] ||
 		    !conf_is_cgroup(&conf->v[i]))
 			continue;
 		literal = conf_literal(conf_group(&conf->v[i]));
+		if (!literal)
+			continue;
 		conf_where(conf, &conf->v[i].place, where, sizeof(where));
-		if (literal)
-			note("note: %s: there is no cgroup %s now", where,
-			     literal);
+		shown = text_escape(literal);
+		note("note: %s: there is no cgroup %s now", where, shown);
+		free(shown);
 		free(literal);
 	}
 }

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "format.h"
 #include "print.h"
+#include "words.h"
 
 #define HIDDEN ((size_t)-1)
 
@@ -146,12 +147,19 @@ void print_below(struct row *row, struct row *parent)
  * @row: of this row
  * @column: index of the column
  * @text: NULL leaves the cell empty
+ *
+ * JSON is UTF-8: the name of a cgroup need not be.
  */
 void print_text(struct table *table, struct row *row, size_t column,
 		const char *text)
 {
+	char *shown = NULL;
+
 	if (text)
-		set(table, row, column, text);
+		shown = table->json ? text_utf8(text) : xstrdup(text);
+	if (shown)
+		set(table, row, column, shown);
+	free(shown);
 }
 
 /**

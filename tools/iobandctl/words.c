@@ -225,14 +225,7 @@ static size_t utf8_length(const unsigned char *text)
 	return length;
 }
 
-/**
- * text_escape() - write blanks, backslashes, control bytes and what is not
- * UTF-8 as \ooo
- * @text: any string
- *
- * Return: one word, to be freed.
- */
-char *text_escape(const char *text)
+static char *escape(const char *text, bool (*is_odd)(unsigned char byte))
 {
 	char *escaped = xcalloc(4 * strlen(text) + 1, 1), *end = escaped;
 
@@ -240,7 +233,7 @@ char *text_escape(const char *text)
 		unsigned char byte = *text;
 		size_t length = utf8_length((const unsigned char *)text);
 
-		if (byte <= ' ' || byte == '\\' || byte == 0x7f || !length) {
+		if (!length || is_odd(byte)) {
 			end = escape_byte(end, byte);
 			length = 1;
 		} else {
@@ -250,6 +243,56 @@ char *text_escape(const char *text)
 		text += length;
 	}
 	return escaped;
+}
+
+static bool is_odd_in_word(unsigned char byte)
+{
+	return byte <= ' ' || byte == '\\' || byte == 0x7f;
+}
+
+/**
+ * text_escape() - write blanks, backslashes, control bytes and what is not
+ * UTF-8 as \ooo
+ * @text: any string
+ *
+ * Return: one word, to be freed.
+ */
+char *text_escape(const char *text)
+{
+	return escape(text, is_odd_in_word);
+}
+
+static bool is_odd_in_pattern(unsigned char byte)
+{
+	return is_odd_in_word(byte) || strchr("*?[]", byte);
+}
+
+/**
+ * text_escape_pattern() - write what patterns are made of as \ooo too
+ * @text: any string
+ *
+ * Return: one word, to be freed.
+ */
+char *text_escape_pattern(const char *text)
+{
+	return escape(text, is_odd_in_pattern);
+}
+
+static bool is_never_odd(unsigned char byte)
+{
+	(void)byte;
+	return false;
+}
+
+/**
+ * text_utf8() - write what is not UTF-8, and nothing else, as \ooo
+ * @text: any string
+ *
+ * Return: the text, to be freed.
+ */
+char *text_utf8(const char *text)
+{
+	return escape(text, is_never_odd);
 }
 
 /**

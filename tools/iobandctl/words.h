@@ -26,6 +26,8 @@ bool span_u64(struct span span, uint64_t max, uint64_t *value);
 bool span_copy(struct span span, char *buffer, size_t size);
 char *span_unescape(struct span span);
 char *text_escape(const char *text);
+char *text_escape_pattern(const char *text);
+char *text_utf8(const char *text);
 const char *span_show(struct span span, char buffer[48]);
 
 #endif

@@ -7,6 +7,7 @@
 #include "conf.h"
 #include "defs.h"
 #include "parse.h"
+#include "words.h"
 
 /* What is wrong with a configuration; empty if nothing is. */
 static const char *fault(const char *text)
@@ -191,14 +192,15 @@ void test_conf_escape(void)
 {
 	static const char *const paths[] = {
 		"/a", "/a b/c", "/\\134", "/x\\x2dy", "/[*]?", "/t\tn\n", "/\\",
+		"/gr\303\274n", "/gr\374n", "/\377", "/\303", "/\303\303\274",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		char *written = conf_escape(paths[i]);
+		char *written = text_escape_pattern(paths[i]);
 		char *path = conf_literal(written);
 
 		CHECK(path && same(path, paths[i]));
-		CHECK(!strpbrk(written, " \t\n*?[]"));
+		CHECK(!strpbrk(written, " \t\n\374\377*?[]"));
 		free(written);
 		free(path);
 	}

@@ -801,6 +801,33 @@ def test_presets_are_dumped(host: Fake) -> None:
     assert sections == [str(1 + number) for number in range(len(sections))]
 
 
+def test_names_that_are_not_utf8(host: Fake) -> None:
+    """What is dumped of them can be applied, and JSON is UTF-8 all the same."""
+    host.minor = 1
+    host.answer("byuid", "presets", "1 presets\nend\n")
+    odd, long = "/gr\udcfcn\udcff", "/\udcfc" * 100 + "/" + "\udcfc" * 250
+    number = host.cgroup(odd)
+    for device in ("one", "own"):
+        listed = host.root / f"answers/{device}@groups"
+        more = f"7 1 cgroup#{number} weight=7 set=1 path={odd}\n"
+        text = listed.read_text().replace("next 4", f"{more}next 4")
+        listed.write_text(text, errors="surrogateescape")
+        text = f"1 presets\n1 root weight=7 path={odd}\n2 root weight=8 path={long}\nend\n"
+        path = host.root / f"answers/{device}@presets"
+        path.write_text(text, errors="surrogateescape")
+    text = host.run("dump")
+    assert "group = /gr\\374n\\377\n" in text
+    assert "\\374" * 250 in text
+    args = configure(host, re.sub(r"\[device.*?\n\n", "", text, flags=re.DOTALL))
+    assert {row["group"] for row in host.json(*args, "--dry-run")} == {"/a", "/o dd"}
+    assert "there is no cgroup /\\374/" in host.complaints
+    conf = "[group 1]\ngroup = /gr\\374n\\377\npool = sda\ndevice = -\nweight = 9\n"
+    rows = host.json(*configure(host, conf), "--dry-run")
+    assert [row["group"] for row in rows if row["to"] == "9"] == ["/gr\\374n\\377"] * 2
+    host.json("groups")
+    assert r'"/gr\\374n\\377"' in host.printed
+
+
 def test_dump(host: Fake) -> None:
     text = host.run("dump")
     assert "[device own]\ndevice = /dev/block/4000:3\npool = sda\nmode = device+cgroup\n" in text

@@ -514,7 +514,10 @@ void conf_free(struct conf *conf)
 		for (int key = 0; key < CONF_KEYS; key++)
 			free(conf->v[i].value[key].text);
 		free(conf->v[i].label);
+		free(conf->v[i].path);
 	}
+	free(conf->named);
+	free(conf->patterns);
 	for (size_t i = 0; i < conf->n_files; i++)
 		free(conf->files[i]);
 	free(conf->files);
@@ -615,16 +618,17 @@ static int check_section(const struct conf_section *section,
 }
 
 /**
- * conf_check() - see whether a configuration is complete
- * @conf: all that was added
+ * conf_check() - see whether a configuration is complete, and make it ready
+ * @conf: all that was added, to which nothing may be added any more
  * @problem: what is wrong, and where
  *
  * Return: 0, or -1 with @problem set.
  */
-int conf_check(const struct conf *conf, struct problem *problem)
+int conf_check(struct conf *conf, struct problem *problem)
 {
 	const struct conf_place *place;
 
+	conf_read_paths(conf);
 	for (size_t i = 0; i < conf->n; i++) {
 		if (check_section(&conf->v[i], &place, problem))
 			return at(conf, place, problem);

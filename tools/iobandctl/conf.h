@@ -73,12 +73,17 @@ struct conf_value {
  * @label: the rest of its title
  * @place: of its title in the last file that has it
  * @value: by key
+ * @path: the cgroup that it is about, or a pattern for fnmatch(); NULL if it is
+ *	about none
+ * @is_pattern: whether it is one
  */
 struct conf_section {
 	enum conf_kind kind;
 	char *label;
 	struct conf_place place;
 	struct conf_value value[CONF_KEYS];
+	char *path;
+	bool is_pattern;
 };
 
 /**
@@ -87,11 +92,29 @@ struct conf_section {
  * @n_files: how many
  * @v: its sections, in the order in which their titles came first
  * @n: how many
+ * @named: those that name a cgroup by its path, sorted by it, then in their order
+ * @n_named: how many
+ * @patterns: those with a pattern for cgroups, in their order
+ * @n_patterns: how many
  */
 struct conf {
 	char **files;
 	size_t n_files;
 	struct conf_section *v;
+	size_t n;
+	const struct conf_section **named;
+	size_t n_named;
+	const struct conf_section **patterns;
+	size_t n_patterns;
+};
+
+/**
+ * struct conf_matches - sections that are about a cgroup
+ * @v: they
+ * @n: how many
+ */
+struct conf_matches {
+	const struct conf_section **v;
 	size_t n;
 };
 
@@ -117,7 +140,7 @@ struct conf_subject {
 
 int conf_add(struct conf *conf, const char *file, const char *text,
 	     struct problem *problem);
-int conf_check(const struct conf *conf, struct problem *problem);
+int conf_check(struct conf *conf, struct problem *problem);
 void conf_free(struct conf *conf);
 const char *conf_text(const struct conf_section *section, enum conf_key key);
 bool conf_flag(const struct conf_section *section, enum conf_key key);
@@ -132,16 +155,25 @@ bool conf_selects(const struct conf_section *device,
 const char *conf_pool_setting(const struct conf *conf, const char *pool,
 			      enum conf_key key, struct conf_place *place);
 const char *conf_group(const struct conf_section *group);
+struct bounds conf_bounds(const struct conf_section *section);
+const struct conf_value *conf_group_value(const struct conf_section *section);
+extern const enum conf_key conf_group_keys[GROUP_SETTINGS];
+
+/* conf-path.c */
 bool conf_is_cgroup(const struct conf_section *group);
-char *conf_literal(const char *group);
-bool conf_names_cgroup(const struct conf_section *group, const char *path);
+void conf_read_paths(struct conf *conf);
+bool conf_names(const struct conf *conf, const char *path);
+size_t conf_next_named(const struct conf *conf, size_t i);
+void conf_match(const struct conf *conf, const char *path,
+		struct conf_matches *matches);
+void conf_matches_free(struct conf_matches *matches);
+const struct conf_section *conf_setting_in(const struct conf_matches *matches,
+					   enum conf_key key, const char *pool,
+					   const char *device);
 const struct conf_section *conf_setting_of(const struct conf *conf,
 					   enum conf_key key, const char *path,
 					   const char *pool,
 					   const char *device);
-struct bounds conf_bounds(const struct conf_section *section);
-const struct conf_value *conf_group_value(const struct conf_section *section);
-extern const enum conf_key conf_group_keys[GROUP_SETTINGS];
 
 /* conf-file.c */
 int conf_load(const char *file, struct conf *conf);

@@ -215,7 +215,8 @@ static bool tree_sorts_by(const struct trees *trees, const struct tree *tree,
 }
 
 static int want_in_tree(struct trees *trees, const struct tree *tree,
-			const char *path, const char *name)
+			const struct conf_matches *matches, const char *path,
+			const char *name)
 {
 	const char *owner = tree->owner ? tree->owner->name : NULL;
 	const struct conf_section *sections[GROUP_SETTINGS];
@@ -224,8 +225,7 @@ static int want_in_tree(struct trees *trees, const struct tree *tree,
 	if (!tree_sorts_by(trees, tree, "cgroup"))
 		return EXIT_OK;
 	for (int i = 0; i < GROUP_SETTINGS; i++) {
-		sections[i] = conf_setting_of(trees->plan->conf,
-					      conf_group_keys[i], path,
+		sections[i] = conf_setting_in(matches, conf_group_keys[i],
 					      tree->speaker->table.pool, owner);
 		any = any || sections[i];
 	}
@@ -245,30 +245,49 @@ static void say_without_io(const struct trees *trees,
 	free(shown);
 }
 
-static int visit(const char *path, uint64_t id, void *data)
+/* The last of them in the configuration. */
+static const struct conf_section *note_used(const struct trees *trees,
+					    const struct conf_matches *matches)
 {
-	struct trees *trees = data;
-	const struct conf *conf = trees->plan->conf;
+	const struct conf_section *last = matches->v[0];
+
+	for (size_t i = 0; i < matches->n; i++) {
+		trees->used[matches->v[i] - trees->plan->conf->v] = true;
+		if (matches->v[i] > last)
+			last = matches->v[i];
+	}
+	return last;
+}
+
+static int want_everywhere(struct trees *trees,
+			   const struct conf_matches *matches, const char *path,
+			   uint64_t id)
+{
 	const struct hierarchy *hierarchy = &trees->plan->finder.hierarchy;
-	const struct conf_section *named = NULL;
+	const struct conf_section *last = note_used(trees, matches);
 	char name[IOBAND_GROUP_SIZE];
 	int code = EXIT_OK;
 
-	for (size_t i = 0; i < conf->n && path[1]; i++) {
-		if (!conf_names_cgroup(&conf->v[i], path))
-			continue;
-		trees->used[i] = true;
-		named = &conf->v[i];
-	}
-	if (!named)
-		return EXIT_OK;
 	if (hierarchy->version == 2 && !cgroup_has_io(hierarchy, path)) {
-		say_without_io(trees, named, path);
+		say_without_io(trees, last, path);
 		return EXIT_OK;
 	}
 	snprintf(name, sizeof(name), "cgroup#%llu", (unsigned long long)id);
 	for (size_t i = 0; i < trees->n && code == EXIT_OK; i++)
-		code = want_in_tree(trees, &trees->v[i], path, name);
+		code = want_in_tree(trees, &trees->v[i], matches, path, name);
+	return code;
+}
+
+static int visit(const char *path, uint64_t id, void *data)
+{
+	struct trees *trees = data;
+	struct conf_matches matches;
+	int code = EXIT_OK;
+
+	conf_match(trees->plan->conf, path, &matches);
+	if (matches.n && path[1])
+		code = want_everywhere(trees, &matches, path, id);
+	conf_matches_free(&matches);
 	return code;
 }
 
@@ -315,30 +334,18 @@ static int plan_others(struct trees *trees)
 static void say_missing(const struct trees *trees)
 {
 	const struct conf *conf = trees->plan->conf;
-	char where[256], *literal, *shown;
+	char where[256], *shown;
 
 	for (size_t i = 0; i < conf->n; i++) {
-		if (conf->v[i].kind != CONF_GROUP || trees->used[i] ||
-		    !conf_is_cgroup(&conf->v[i]))
+		const struct conf_section *section = &conf->v[i];
+
+		if (!section->path || section->is_pattern || trees->used[i])
 			continue;
-		literal = conf_literal(conf_group(&conf->v[i]));
-		if (!literal)
-			continue;
-		conf_where(conf, &conf->v[i].place, where, sizeof(where));
-		shown = text_escape(literal);
+		conf_where(conf, &section->place, where, sizeof(where));
+		shown = text_escape(section->path);
 		note("note: %s: there is no cgroup %s now", where, shown);
 		free(shown);
-		free(literal);
 	}
-}
-
-static bool has_cgroups(const struct conf *conf)
-{
-	for (size_t i = 0; i < conf->n; i++) {
-		if (conf->v[i].kind == CONF_GROUP && conf_is_cgroup(&conf->v[i]))
-			return true;
-	}
-	return false;
 }
 
 /* After what is set of groups that are there. */
@@ -358,10 +365,11 @@ static int plan_to_come(struct trees *trees)
 
 static int plan_cgroups(struct trees *trees)
 {
+	const struct conf *conf = trees->plan->conf;
 	struct hierarchy *hierarchy = &trees->plan->finder.hierarchy;
 	int code = EXIT_OK;
 
-	if (!has_cgroups(trees->plan->conf) || !trees->n)
+	if ((!conf->n_named && !conf->n_patterns) || !trees->n)
 		return EXIT_OK;
 	if (!trees->plan->finder.has_hierarchy)
 		code = hierarchy_find(hierarchy);

@@ -8,14 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alloc.h"
 #include "cgroup.h"
-#include "device.h"
 #include "presets.h"
 
 #define NESTING_MAX 128
 #define NAME_LENGTH_MAX 255
 
 static const struct ioband_preset nothing = { .weight = 0 };
+
+/**
+ * struct sorted - presets by tree and path
+ * @v: they
+ * @n: how many
+ */
+struct sorted {
+	const struct ioband_preset **v;
+	size_t n;
+};
 
 /**
  * presets_tree() - say which tree is meant
@@ -54,31 +64,36 @@ static bool may_come(const char *path)
 	return levels <= NESTING_MAX;
 }
 
-static void find_named(const struct conf *conf, struct names *paths)
+static int by_tree_and_path(const void *left, const void *right)
 {
-	for (size_t i = 0; i < conf->n; i++) {
-		const struct conf_section *section = &conf->v[i];
-		char *path;
+	const struct ioband_preset *a = *(struct ioband_preset *const *)left;
+	const struct ioband_preset *b = *(struct ioband_preset *const *)right;
+	int order = strcmp(a->tree, b->tree);
 
-		if (section->kind != CONF_GROUP || !conf_is_cgroup(section))
-			continue;
-		path = conf_literal(conf_group(section));
-		if (path && may_come(path))
-			names_add(paths, path);
-		free(path);
-	}
+	return order ? order : strcmp(a->path, b->path);
 }
 
-static const struct ioband_preset *find_now(const struct presets *now,
-					    const struct preset_tree *tree,
-					    const char *path)
+static void sort(const struct presets *presets, struct sorted *sorted)
 {
-	for (size_t i = 0; i < now->n; i++) {
-		if (!strcmp(now->v[i].tree, tree->name) &&
-		    !strcmp(now->v[i].path, path))
-			return &now->v[i];
-	}
-	return &nothing;
+	sorted->n = presets->n;
+	sorted->v = xcalloc(sorted->n, sizeof(*sorted->v));
+	for (size_t i = 0; i < sorted->n; i++)
+		sorted->v[i] = &presets->v[i];
+	qsort(sorted->v, sorted->n, sizeof(*sorted->v), by_tree_and_path);
+}
+
+static const struct ioband_preset *find(const struct sorted *sorted,
+					const struct preset_tree *tree,
+					const char *path)
+{
+	struct ioband_preset key = { .path = (char *)path };
+	const struct ioband_preset *wanted = &key, **found;
+
+	strcpy(key.tree, tree->name);
+	found = sorted->n ? bsearch(&wanted, sorted->v, sorted->n,
+				    sizeof(*sorted->v), by_tree_and_path) :
+			    NULL;
+	return found ? *found : &nothing;
 }
 
 static bool is_same(const struct ioband_preset *a, const struct ioband_preset *b,
@@ -108,13 +123,15 @@ static int visit_path(const struct conf *conf, const struct preset_tree *tree,
 		      const struct ioband_preset *now, const char *path,
 		      preset_visit visit, void *data)
 {
+	struct conf_matches matches = { .n = 0 };
 	int code = EXIT_OK;
 
+	if (conf)
+		conf_match(conf, path, &matches);
 	for (int i = 0; i < GROUP_SETTINGS && code == EXIT_OK; i++) {
 		enum conf_key key = conf_group_keys[i];
 		const struct conf_section *section =
-			conf ? conf_setting_of(conf, key, path, tree->pool,
-					       tree->owner) : NULL;
+			conf_setting_in(&matches, key, tree->pool, tree->owner);
 		struct ioband_preset wanted = nothing;
 		const struct preset_change change = {
 			.path = path, .setting = i, .now = now,
@@ -127,6 +144,7 @@ static int visit_path(const struct conf *conf, const struct preset_tree *tree,
 		if (!is_same(now, &wanted, i))
 			code = visit(&change, data);
 	}
+	conf_matches_free(&matches);
 	return code;
 }
 
@@ -143,20 +161,25 @@ static int visit_path(const struct conf *conf, const struct preset_tree *tree,
 int presets_differ(const struct conf *conf, const struct preset_tree *tree,
 		   const struct presets *now, preset_visit visit, void *data)
 {
-	struct names named = { .n = 0 };
+	struct sorted sorted;
 	int code = EXIT_OK;
 
-	find_named(conf, &named);
+	sort(now, &sorted);
 	for (size_t i = 0; i < now->n && code == EXIT_OK; i++) {
 		if (!strcmp(now->v[i].tree, tree->name) &&
-		    !names_has(&named, now->v[i].path))
+		    !conf_names(conf, now->v[i].path))
 			code = visit_path(NULL, tree, &now->v[i],
 					  now->v[i].path, visit, data);
 	}
-	for (size_t i = 0; i < named.n && code == EXIT_OK; i++)
-		code = visit_path(conf, tree,
-				  find_now(now, tree, named.v[i]), named.v[i],
-				  visit, data);
-	names_free(&named);
+	for (size_t i = 0; i < conf->n_named && code == EXIT_OK;
+	     i = conf_next_named(conf, i)) {
+		const char *path = conf->named[i]->path;
+
+		if (may_come(path))
+			code = visit_path(conf, tree,
+					  find(&sorted, tree, path),
+					  path, visit, data);
+	}
+	free(sorted.v);
 	return code;
 }

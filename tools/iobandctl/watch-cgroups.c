@@ -99,13 +99,15 @@ static void read_node(struct watch *watch, struct node *node)
  */
 static bool needs_io(const struct watch *watch, const char *path)
 {
+	struct conf_matches matches;
+	bool needs;
+
 	if (!fnmatch("*.slice", path, 0) && watch_is_unit(path))
 		return true;
-	for (size_t i = 0; i < watch->conf.n; i++) {
-		if (conf_names_cgroup(&watch->conf.v[i], path))
-			return true;
-	}
-	return false;
+	conf_match(&watch->conf, path, &matches);
+	needs = matches.n;
+	conf_matches_free(&matches);
+	return needs;
 }
 
 static bool write_io(const struct watch *watch, const char *path)

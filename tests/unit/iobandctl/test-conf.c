@@ -2,7 +2,9 @@
 /* The configuration: what is read, what is refused, and what it says. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "alloc.h"
 #include "check.h"
 #include "conf.h"
 #include "defs.h"
@@ -188,23 +190,75 @@ void test_conf_weights(void)
 	conf_free(&conf);
 }
 
+/* The one path that a section is about; NULL if it has a pattern. */
+static char *literal(const char *group)
+{
+	char *text = xasprintf("[group 1]\ngroup = %s\nweight = 1\n", group);
+	struct conf conf = { .n = 0 };
+	struct problem problem;
+	char *path = NULL;
+
+	CHECK(!conf_add(&conf, "f", text, &problem));
+	CHECK(!conf_check(&conf, &problem));
+	CHECK(conf.n_named + conf.n_patterns == 1);
+	if (conf.n_named)
+		path = xstrdup(conf.v[0].path);
+	conf_free(&conf);
+	free(text);
+	return path;
+}
+
 void test_conf_escape(void)
 {
 	static const char *const paths[] = {
-		"/a", "/a b/c", "/\\134", "/x\\x2dy", "/[*]?", "/t\tn\n", "/\\",
+		"/a", "/a b/c", "/\\134", "/x\\x2dy", "/[*]?", "/t\tn\r", "/\\",
 		"/gr\303\274n", "/gr\374n", "/\377", "/\303", "/\303\303\274",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		char *written = text_escape_pattern(paths[i]);
-		char *path = conf_literal(written);
+		char *path = literal(written);
 
 		CHECK(path && same(path, paths[i]));
-		CHECK(!strpbrk(written, " \t\n\374\377*?[]"));
+		CHECK(!strpbrk(written, " \t\r\374\377*?[]"));
 		free(written);
 		free(path);
 	}
-	CHECK(!conf_literal("/a*") && !conf_literal("a?") && !conf_literal("[b]"));
+	CHECK(!literal("/a*") && !literal("a?") && !literal("[b]"));
+}
+
+/*
+ * The time that the processor takes is that of as many steps as there are sections,
+ * a millisecond or so, and not of their square, which takes seconds.
+ */
+void test_conf_many(void)
+{
+	enum { MANY = 2000 };
+	char *text = xstrdup("[group /p*]\nweight = 1\n"), *longer;
+	struct conf conf = { .n = 0 };
+	struct conf_matches matches;
+	struct problem problem;
+	char path[32];
+	clock_t before;
+
+	for (int i = 0; i < MANY; i++) {
+		longer = xasprintf("%s[group /s/c%d]\nweight = %d\n", text,
+				   i, 1 + i);
+		free(text);
+		text = longer;
+	}
+	CHECK(!conf_add(&conf, "f", text, &problem));
+	CHECK(!conf_check(&conf, &problem));
+	before = clock();
+	for (int i = 0; i < MANY; i++) {
+		snprintf(path, sizeof(path), "/s/c%d", i);
+		conf_match(&conf, path, &matches);
+		CHECK(matches.n == 1 && matches.v[0] == &conf.v[1 + i]);
+		conf_matches_free(&matches);
+	}
+	CHECK(clock() - before < CLOCKS_PER_SEC / 3);
+	conf_free(&conf);
+	free(text);
 }
 
 void test_conf_selects(void)

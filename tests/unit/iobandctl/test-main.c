@@ -20,7 +20,7 @@ static const struct {
 	TEST(explain_measures), TEST(explain_judges),
 	TEST(recording), TEST(plot_points), TEST(plot_script),
 	TEST(conf_faults), TEST(conf_files), TEST(conf_weights),
-	TEST(conf_escape), TEST(conf_selects), TEST(weigh_files),
+	TEST(conf_escape), TEST(conf_many), TEST(conf_selects), TEST(weigh_files),
 	TEST(rates_read), TEST(maximum_faults), TEST(minimum_faults),
 	TEST(rates_forms), TEST(rates_lists), TEST(bounds), TEST(groups_with_bounds),
 	TEST(latency_read), TEST(latency_faults), TEST(latency_forms),

@@ -96,7 +96,7 @@ MUTANTS = [
     ("bounds.c", "bounds->latency_us == other->latency_us", "1", "unit"),
     ("conf.c", "return check_bounds(group, place, problem);", "return 0;", "unit"),
     ("conf.c", "return check_bounds(device, place, problem);", "return 0;", "unit"),
-    ("conf-ask.c", "if (conf_text(&conf->v[i], key))", "if (1)", "unit"),
+    ("conf-path.c", "if (conf_text(section, key))", "if (1)", "unit"),
     ("parse.c", "free(weights->v[i].group);", ";", "fuzz"),
     ("parse.c", 'return wrong(problem, "a key comes twice", key);', "continue;", "unit"),
     ("words.c", "__builtin_mul_overflow(number, 10, &number)", "(number *= 10, false)", "unit"),
@@ -112,9 +112,9 @@ MUTANTS = [
     ("parse.c", "&status->piece_bytes, 1, OPTIONAL", "&status->devices, 1, OPTIONAL", "unit"),
     ("parse.c", "&table->slice_ms, 1, OPTIONAL", "&table->offset, 1, OPTIONAL", "unit"),
     ("conf.c", "INI_MS_ERROR", "INI_MS_MERGE", "unit"),
-    ("conf-ask.c", "score >= closest", "score > closest", "unit"),
-    ("conf-ask.c", "byte >= 0 || *group == '\\\\'", "byte >= 0", "unit"),
-    ("conf-ask.c", "fnmatch(pattern, path, FNM_PATHNAME)", "fnmatch(pattern, path, 0)", "unit"),
+    ("conf-path.c", "score >= closest", "score > closest", "unit"),
+    ("conf-path.c", "isascii(byte) : *group == '\\\\'", "isascii(byte) : 0", "unit"),
+    ("conf-path.c", "path, FNM_PATHNAME)", "path, 0)", "unit"),
     ("conf-ask.c", "i = conf->n; i-- > 0;", "i = 0; i < conf->n; i++", "unit"),
     ("conf.c", "{ ERR_NOKEY,", "{ 99,", "unit"),
     ("conf.c", "free(conf->v[i].label);", ";", "fuzz"),
@@ -824,6 +824,8 @@ def test_names_that_are_not_utf8(host: Fake) -> None:
     conf = "[group 1]\ngroup = /gr\\374n\\377\npool = sda\ndevice = -\nweight = 9\n"
     rows = host.json(*configure(host, conf), "--dry-run")
     assert [row["group"] for row in rows if row["to"] == "9"] == ["/gr\\374n\\377"] * 2
+    rows = host.json(*configure(host, "[group /g*?]\nweight = 11\n"), "--dry-run")
+    assert {row["group"] for row in rows if row["to"] == "11"} == {"/gr\\374n\\377"}
     host.json("groups")
     assert r'"/gr\\374n\\377"' in host.printed
 

@@ -49,7 +49,7 @@ class Built:
 UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-explain"]
 UNIT_SOURCES += ["test-record", "test-conf", "test-weigh", "test-rates", "test-bounds"]
 UNIT_SOURCES += ["test-explain-latency"]
-PARSER = ["parse", "rates", "bounds", "conf", "conf-ask", "words", "alloc", "error"]
+PARSER = ["parse", "rates", "bounds", "conf", "conf-ask", "conf-path", "words", "alloc", "error"]
 SWAP = ["test-swap", "swap", "kmsg"]
 FAKED = ["dm", "cgroup-mount", "kmsg"]
 

@@ -12,7 +12,11 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "cgroup.h"
 #include "conf.h"
+
+#define NESTING_MAX 128		/* the kernel's module has no group below */
+#define NAME_LENGTH_MAX 255
 
 /**
  * conf_is_cgroup() - see whether a section is about cgroups
@@ -82,7 +86,7 @@ static char *pattern_of(const char *group)
 }
 
 /* Without the backslashes; whether there is more in it than one path. */
-static bool unquote(char *pattern, char *path)
+static bool unquote(const char *pattern, char *path)
 {
 	bool is_pattern = false;
 
@@ -93,6 +97,72 @@ static bool unquote(char *pattern, char *path)
 	}
 	*path = 0;
 	return is_pattern;
+}
+
+static int check_name(const char *name, size_t length, bool is_pattern,
+		      struct problem *problem)
+{
+	if (!length)
+		return problem_set(problem, "there is no name between two '/'");
+	if (length <= 2 && !strncmp(name, "..", length))
+		return problem_set(problem,
+				   "no cgroup is called '.' or '..': write its path from the root");
+	if (!is_pattern && length > NAME_LENGTH_MAX)
+		return problem_set(problem,
+				   "a name of %zu bytes is too long: %d are the most",
+				   length, NAME_LENGTH_MAX);
+	return 0;
+}
+
+static int check_path(const char *path, bool is_pattern,
+		      struct problem *problem)
+{
+	size_t length = strlen(path), levels = 0;
+
+	if (!path[1])
+		return problem_set(problem,
+				   "the cgroup at the root is written as root");
+	if (strchr(path, '\n'))
+		return problem_set(problem, "no cgroup has a newline in its name");
+	if (!is_pattern && length >= CGROUP_PATH_SIZE)
+		return problem_set(problem,
+				   "a path of %zu bytes is too long: %d are the most",
+				   length, CGROUP_PATH_SIZE - 1);
+	for (; *path; levels++) {
+		length = strcspn(++path, "/");
+		if (check_name(path, length, is_pattern, problem))
+			return -1;
+		path += length;
+	}
+	if (levels > NESTING_MAX)
+		return problem_set(problem,
+				   "%zu cgroups, each in the one before, are too many: %d are the most that have I/O of their own",
+				   levels, NESTING_MAX);
+	return 0;
+}
+
+/**
+ * conf_check_path() - see whether a cgroup can have the path that a section has
+ * @group: the section, which conf_read_paths() has seen
+ * @problem: what is wrong
+ *
+ * The kernel would refuse others, has no group for them, or never has them.
+ *
+ * Return: 0, or -1 with @problem set.
+ */
+int conf_check_path(const struct conf_section *group, struct problem *problem)
+{
+	char *path;
+	int result;
+
+	if (!group->path)
+		return 0;
+	path = xstrdup(group->path);
+	if (group->is_pattern)
+		unquote(group->path, path);
+	result = check_path(path, group->is_pattern, problem);
+	free(path);
+	return result;
 }
 
 static void read_path(struct conf_section *section)

@@ -581,6 +581,19 @@ static int check_device(const struct conf_section *device,
 	return check_bounds(device, place, problem);
 }
 
+static int check_path(const struct conf_section *group,
+		      const struct conf_place **place, struct problem *problem)
+{
+	struct problem inner;
+
+	if (!conf_check_path(group, &inner))
+		return 0;
+	if (conf_text(group, KEY_GROUP))
+		*place = &group->value[KEY_GROUP].place;
+	return problem_set(problem, "group %.60s: %.160s", conf_group(group),
+			   inner.text);
+}
+
 static int check_group(const struct conf_section *group,
 		       const struct conf_place **place,
 		       struct problem *problem)
@@ -593,6 +606,8 @@ static int check_group(const struct conf_section *group,
 		return problem_set(problem,
 				   "device: there are only cgroups in the own tree of a device");
 	}
+	if (check_path(group, place, problem))
+		return -1;
 	if (!conf_group_value(group))
 		return problem_set(problem,
 				   "[group %.60s] sets nothing: set weight, maximum, minimum or latency",

@@ -162,6 +162,7 @@ extern const enum conf_key conf_group_keys[GROUP_SETTINGS];
 /* conf-path.c */
 bool conf_is_cgroup(const struct conf_section *group);
 void conf_read_paths(struct conf *conf);
+int conf_check_path(const struct conf_section *group, struct problem *problem);
 bool conf_names(const struct conf *conf, const char *path);
 size_t conf_next_named(const struct conf *conf, size_t i);
 void conf_match(const struct conf *conf, const char *path,

@@ -9,11 +9,7 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "cgroup.h"
 #include "presets.h"
-
-#define NESTING_MAX 128
-#define NAME_LENGTH_MAX 255
 
 static const struct ioband_preset nothing = { .weight = 0 };
 
@@ -43,25 +39,6 @@ void presets_tree(struct preset_tree *tree, const char *pool,
 	if (owner)
 		snprintf(tree->name, sizeof(tree->name), "device:%u:%u",
 			 owner->dm->major, owner->dm->minor);
-}
-
-/* No cgroup can have another path, or no group; the kernel refuses it. */
-static bool may_come(const char *path)
-{
-	size_t levels = 0;
-
-	if (strlen(path) >= CGROUP_PATH_SIZE || !path[1] || strchr(path, '\n'))
-		return false;
-	while (*path == '/') {
-		size_t length = strcspn(++path, "/");
-
-		if (!length || length > NAME_LENGTH_MAX ||
-		    (length <= 2 && !strncmp(path, "..", length)))
-			return false;
-		path += length;
-		levels++;
-	}
-	return levels <= NESTING_MAX;
 }
 
 static int by_tree_and_path(const void *left, const void *right)
@@ -175,10 +152,8 @@ int presets_differ(const struct conf *conf, const struct preset_tree *tree,
 	     i = conf_next_named(conf, i)) {
 		const char *path = conf->named[i]->path;
 
-		if (may_come(path))
-			code = visit_path(conf, tree,
-					  find(&sorted, tree, path),
-					  path, visit, data);
+		code = visit_path(conf, tree, find(&sorted, tree, path), path,
+				  visit, data);
 	}
 	free(sorted.v);
 	return code;

@@ -69,6 +69,7 @@ void test_conf_files(void);
 void test_conf_weights(void);
 void test_conf_bounds(void);
 void test_conf_escape(void);
+void test_conf_long_paths(void);
 void test_conf_many(void);
 void test_conf_selects(void);
 

@@ -91,6 +91,17 @@ void test_conf_faults(void)
 		{ "[pool p]\nslice = 1001\n", "0 to 1000, or auto" },
 		{ "[pool p]\nmeasure = fairness\n", "bytes, ios and time" },
 		{ "[watch x]\nenable-controller = yes\n", "f:1: [watch] has no name" },
+		{ "[group a]\nweight = 1\n[group /x//y]\nweight = 1\n",
+		  "f:3: group /x//y: there is no name between two '/'" },
+		{ "[group /x//*]\nweight = 1\n", "there is no name between" },
+		{ "[group a]\nweight = 1\ngroup = /x/../y\n",
+		  "f:3: group /x/../y: no cgroup is called '.' or '..'" },
+		{ "[group ./y]\nweight = 1\n", "f:1: group ./y: no cgroup is" },
+		{ "[group */.]\nweight = 1\n", "f:1: group */.: no cgroup is" },
+		{ "[group 1]\ngroup = /a\\012b\nweight = 1\n",
+		  "f:2: group /a\\012b: no cgroup has a newline in its name" },
+		{ "[group cgroup:/]\nweight = 1\n",
+		  "f:1: group cgroup:/: the cgroup at the root is written as root" },
 	};
 
 	CHECK(same(fault(""), "") && same(fault("\n# x\n; y\n"), ""));
@@ -106,6 +117,8 @@ void test_conf_faults(void)
 	CHECK(same(fault("[device a]\nas = b\ndevice = x\n"), ""));
 	CHECK(same(fault("[device a]\nas = %n\ntype = lvm\n"), ""));
 	CHECK(same(fault("[watch]\nenable-controller = no\n"), ""));
+	CHECK(same(fault("[group /..a/.b/...]\nweight = 1\n"), ""));
+	CHECK(same(fault("[group //a/b/]\nweight = 1\n"), ""));
 	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
 		const char *said = fault(faults[i].text);
 
@@ -188,6 +201,47 @@ void test_conf_weights(void)
 	CHECK(same(weight_in(&conf, "/uid:7", "p", NULL), "none"));
 	CHECK(!conf_is_cgroup(&conf.v[7]) && !conf_is_cgroup(&conf.v[8]));
 	conf_free(&conf);
+}
+
+/* What is wrong with @n times the same in a path, and what follows it. */
+static const char *fault_of_many(size_t n, const char *part, const char *rest)
+{
+	char *text = xasprintf("[group 1]\nweight = 1\ngroup = "), *longer;
+	const char *said;
+
+	for (; n; n--) {
+		longer = xasprintf("%s%s", text, part);
+		free(text);
+		text = longer;
+	}
+	longer = xasprintf("%s%s\n", text, rest);
+	said = fault(longer);
+	free(longer);
+	free(text);
+	return said;
+}
+
+/* As long, and as deep, as the kernel takes it, and no more. */
+void test_conf_long_paths(void)
+{
+	char name[256];
+
+	memset(name, 'x', 255);
+	name[0] = '/';
+	name[255] = 0;
+	CHECK(same(fault_of_many(128, "/x", ""), ""));
+	CHECK(strstr(fault_of_many(129, "/x", ""),
+		     "f:3: group /x/x/x"));
+	CHECK(strstr(fault_of_many(129, "/*", ""),
+		     "129 cgroups, each in the one before, are too many: 128"));
+	CHECK(same(fault_of_many(1, name, "y"), ""));
+	CHECK(strstr(fault_of_many(1, name, "yz"),
+		     "a name of 256 bytes is too long: 255 are the most"));
+	CHECK(same(fault_of_many(1, name, "[yz]"), ""));
+	CHECK(same(fault_of_many(1, name, "\\171"), ""));
+	CHECK(same(fault_of_many(16, name, "/12345678901234"), ""));
+	CHECK(strstr(fault_of_many(16, name, "/123456789012345"),
+		     "a path of 4096 bytes is too long: 4095 are the most"));
 }
 
 /* The one path that a section is about; NULL if it has a pattern. */

@@ -114,6 +114,9 @@ MUTANTS = [
     ("conf.c", "INI_MS_ERROR", "INI_MS_MERGE", "unit"),
     ("conf-path.c", "score >= closest", "score > closest", "unit"),
     ("conf-path.c", "isascii(byte) : *group == '\\\\'", "isascii(byte) : 0", "unit"),
+    ("conf-path.c", "if (levels > NESTING_MAX)", "if (levels >= NESTING_MAX)", "unit"),
+    ("conf-path.c", "if (!is_pattern && length > NAME", "if (length > NAME", "unit"),
+    ("conf-path.c", "length >= CGROUP_PATH_SIZE)", "length > CGROUP_PATH_SIZE)", "unit"),
     ("conf-path.c", "path, FNM_PATHNAME)", "path, 0)", "unit"),
     ("conf-ask.c", "i = conf->n; i-- > 0;", "i = 0; i < conf->n; i++", "unit"),
     ("conf.c", "{ ERR_NOKEY,", "{ 99,", "unit"),
@@ -751,7 +754,7 @@ def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
     host.answer("byuid", "presets", "1 presets\nend\n")
     conf = "[group /a/*]\nmaximum = rbps=1K\n[group /a/b]\nweight = 300\n[group two]\n"
     conf += "group = /two\\040words\ndevice = own\nweight = 100\nlatency = 5ms\n"
-    conf += "[group /x//y]\nweight = 3\n[group /]\nweight = 3\n[group root]\npool = sda\n"
+    conf += "[group /]\nweight = 3\n[group root]\npool = sda\n"
     conf += "latency = 9ms\n[group strange]\ngroup = /dà:y-1_b.c\npool = sda\nweight = 8\n"
     args = configure(host, conf)
     rows = [row for row in host.json(*args, "--dry-run") if row["action"] == "preset"]

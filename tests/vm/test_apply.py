@@ -179,7 +179,7 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
     devices = "[device lvs]\nas = io-%n\nvolume = vg0/*\npool = p\n"
     own = "[device lvs]\nmode = device+cgroup\n"
     groups = "[group /svc/db]\nweight = 400\nmaximum = rbps=100M\nlatency = 5ms\n"
-    groups += "[group /svc/*]\nweight = 7\n[group /svc]\nweight = 100\n"
+    groups += "[group /svc/*]\nweight = 7\n[group /svc]\nweight = default\n"
 
     def presets(device: str | None, *settings: tuple[str, str, str]) -> list[tuple]:
         return [("preset", "p", device, "/svc/db", *setting) for setting in settings]

@@ -81,7 +81,6 @@ static bool is_same(const struct ioband_preset *a, const struct ioband_preset *b
 	       bound_is(&a->bounds, &b->bounds, setting - GROUP_BOUNDS);
 }
 
-/* The weight 100 is the default. */
 static void read_section(const struct conf_section *section, int setting,
 			 struct ioband_preset *wanted)
 {
@@ -92,8 +91,6 @@ static void read_section(const struct conf_section *section, int setting,
 		return;
 	}
 	wanted->weight = strtoull(conf_text(section, KEY_WEIGHT), NULL, 10);
-	if (wanted->weight == IOBAND_WEIGHT_DEFAULT)
-		wanted->weight = 0;
 }
 
 static int visit_path(const struct conf *conf, const struct preset_tree *tree,

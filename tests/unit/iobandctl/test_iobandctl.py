@@ -767,7 +767,7 @@ def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
         "one: preset weight cgroup:/d\\\udcc3\\\udca0\\:y-1_b.c 8",
         "own: preset max cgroup:/a/b rbps=1024 wbps=max riops=max wiops=max",
         "own: preset weight cgroup:/d\\\udcc3\\\udca0\\:y-1_b.c 8",
-        "own: preset weight cgroup:/two\\ words default",
+        "own: preset weight cgroup:/two\\ words 100",
         "own: preset min cgroup:/two\\ words default",
         "own: preset latency-target cgroup:/two\\ words 5000",
     ]
@@ -778,7 +778,7 @@ def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
     keys = ("device", "group", "setting", "from", "to")
     found = [tuple(row[key] for key in keys) for row in rows]
     assert (None, "/gone", "maximum", "wbps=7", "default") in found
-    assert ("own", "/two words", "weight", "6", "default") in found
+    assert ("own", "/two words", "weight", "6", "100") in found
     assert ("own", "/two words", "latency", "none", "5ms") in found
     host.minor = 0
     host.run(*args)
@@ -802,6 +802,34 @@ def test_presets_are_dumped(host: Fake) -> None:
     assert text.count("group = /a\npool = sda\ndevice = own\n") == 1
     sections = re.findall(r"\[group (\d+)\]", text)
     assert sections == [str(1 + number) for number in range(len(sections))]
+
+
+def presets(host: Fake, *lines: str) -> None:
+    """What all devices answer when they are asked for presets."""
+    host.minor = 1
+    text = "".join(f"{number} {line}\n" for number, line in enumerate(lines, 1))
+    for device in ("one", "own"):
+        host.answer(device, "presets", f"1 presets\n{text}end\n")
+    host.answer("byuid", "presets", "1 presets\nend\n")
+
+
+def told_of_presets(host: Fake, dump: str) -> list[str]:
+    """What apply tells the module of presets; the devices in a dump are not there to be found."""
+    host.run(*configure(host, re.sub(r"\[device.*?\n\n", "", dump, flags=re.DOTALL)))
+    return host.told("preset")
+
+
+def test_weights_that_are_the_default(host: Fake) -> None:
+    """100 is a weight as others are: with it dump says the same after apply as before."""
+    presets(host, "root weight=100 path=/x", "device:253:3 weight=100 path=/x")
+    dump = host.run("dump")
+    for device in ("-", "own"):
+        assert f"group = /x\npool = sda\ndevice = {device}\nweight = 100\n" in dump
+    assert [line for line in told_of_presets(host, dump) if "/x" in line] == []
+    presets(host)
+    assert [line for line in told_of_presets(host, dump) if "/x" in line] == [
+        f"{device}: preset weight cgroup:/x 100" for device in ("one", "own")
+    ]
 
 
 def test_names_that_are_not_utf8(host: Fake) -> None:

@@ -107,13 +107,6 @@ static void dump_section(const char *group, const char *pool, const char *tree,
 	free(path);
 }
 
-static void dump_group(const struct ioband_group *group, const char *pool,
-		       const char *tree, size_t *number)
-{
-	dump_section(group->path ? group->path : group->name, pool, tree,
-		     group->set ? group->weight : 0, &group->bounds, number);
-}
-
 /* What has a name that lasts; what is set of a device is in its section. */
 static bool lasts(const struct ioband_group *group)
 {
@@ -123,29 +116,68 @@ static bool lasts(const struct ioband_group *group)
 				       strlen("cgroup#")));
 }
 
+static const struct ioband_preset *
+preset_of(const struct found *found, const struct ioband_group *group,
+	  const struct ioband_device *owner)
+{
+	struct preset_tree tree;
+
+	presets_tree(&tree, found->speaker->table.pool, owner);
+	for (size_t i = 0; group->path && i < found->presets.n; i++) {
+		const struct ioband_preset *preset = &found->presets.v[i];
+
+		if (!strcmp(preset->tree, tree.name) &&
+		    !strcmp(preset->path, group->path))
+			return preset;
+	}
+	return NULL;
+}
+
+/*
+ * A section is for a cgroup that is there and for one that comes in its place:
+ * it has what the group has now, and of the rest what its path was given.
+ */
+static void dump_group(const struct found *found,
+		       const struct ioband_group *group,
+		       const struct ioband_device *owner, const char *tree,
+		       size_t *number)
+{
+	const struct ioband_preset *preset = preset_of(found, group, owner);
+	uint64_t weight = group->set ? group->weight : 0;
+	struct bounds bounds = group->bounds;
+
+	for (int bound = 0; preset && bound < BOUNDS; bound++) {
+		if (!bound_is_set(&bounds, bound))
+			bound_copy(&bounds, &preset->bounds, bound);
+	}
+	if (!weight && preset)
+		weight = preset->weight;
+	dump_section(group->path ? group->path : group->name,
+		     found->speaker->table.pool, tree, weight, &bounds, number);
+}
+
 /* Cgroups have settings in the pool's tree, in those of devices, or in both. */
 static void dump_one(const struct ioband_devices *devices,
-		     const struct groups *groups,
-		     const struct ioband_group *group, const char *pool,
-		     size_t *number)
+		     const struct found *found,
+		     const struct ioband_group *group, size_t *number)
 {
-	const struct ioband_device *owner = tree_owner(devices, groups, group);
+	const struct ioband_device *owner = tree_owner(devices, &found->groups,
+						       group);
 
 	if (owner)
-		dump_group(group, pool, owner->dm->name, number);
+		dump_group(found, group, owner, owner->dm->name, number);
 	else if (!group->path)
-		dump_group(group, pool, NULL, number);
-	else if (has_mode(devices, pool, "cgroup"))
-		dump_group(group, pool, CONF_POOL_TREE, number);
+		dump_group(found, group, NULL, NULL, number);
+	else if (has_mode(devices, found->speaker->table.pool, "cgroup"))
+		dump_group(found, group, NULL, CONF_POOL_TREE, number);
 }
 
 static void dump_groups(const struct ioband_devices *devices,
-			const char *pool, const struct groups *groups,
-			size_t *number)
+			const struct found *found, size_t *number)
 {
-	for (size_t i = 0; i < groups->n; i++) {
-		if (lasts(&groups->v[i]))
-			dump_one(devices, groups, &groups->v[i], pool, number);
+	for (size_t i = 0; i < found->groups.n; i++) {
+		if (lasts(&found->groups.v[i]))
+			dump_one(devices, found, &found->groups.v[i], number);
 	}
 }
 
@@ -228,8 +260,7 @@ static void dump_found(const struct ioband_devices *devices,
 	for (size_t i = 0; i < n; i++)
 		dump_pool(found[i].speaker);
 	for (size_t i = 0; i < n; i++) {
-		dump_groups(devices, found[i].speaker->table.pool,
-			    &found[i].groups, &number);
+		dump_groups(devices, &found[i], &number);
 		dump_to_come(devices, &found[i], &number);
 	}
 }

@@ -832,6 +832,45 @@ def test_weights_that_are_the_default(host: Fake) -> None:
     ]
 
 
+def test_what_is_dumped_of_presets_is_applied(host: Fake) -> None:
+    """All kinds of settings, in the pool's tree and in a device's: nothing is left to do."""
+    odd = "max=max,1048577,max,3 min=7,0,1000,0 latency=1234567"
+    lines = [
+        "root weight=7 path=/w",
+        "root path=/most max=1,2,3,1099511627776",
+        "root path=/least min=1024,0,0,1000000",
+        "root path=/soon latency=1",
+        f"root weight=10000 path=/all/x\\134y\\052 {odd}",
+        f"device:253:3 weight=1 path=/all {odd}",
+        "device:253:3 weight=50 path=/o\\040dd",
+        "root weight=300 path=/a latency=5000",
+    ]
+    presets(host, *lines)
+    dump = host.run("dump")
+    # What only one of the two has, the group or its path, is not lost.
+    assert "group = /a\npool = sda\ndevice = -\nweight = 300\nlatency = 5ms\n" in dump
+    presets(host, *lines)
+    assert told_of_presets(host, dump) == []
+    presets(host)
+    assert told_of_presets(host, dump) == [
+        "one: preset weight cgroup:/a 300",
+        "one: preset latency-target cgroup:/a 5000",
+        "one: preset weight cgroup:/all/x\\\\y\\* 10000",
+        "one: preset max cgroup:/all/x\\\\y\\* rbps=max wbps=1048577 riops=max wiops=3",
+        "one: preset min cgroup:/all/x\\\\y\\* rbps=7 wbps=0 riops=1000 wiops=0",
+        "one: preset latency-target cgroup:/all/x\\\\y\\* 1234567",
+        "one: preset min cgroup:/least rbps=1024 wbps=0 riops=0 wiops=1000000",
+        "one: preset max cgroup:/most rbps=1 wbps=2 riops=3 wiops=1099511627776",
+        "one: preset latency-target cgroup:/soon 1",
+        "one: preset weight cgroup:/w 7",
+        "own: preset weight cgroup:/all 1",
+        "own: preset max cgroup:/all rbps=max wbps=1048577 riops=max wiops=3",
+        "own: preset min cgroup:/all rbps=7 wbps=0 riops=1000 wiops=0",
+        "own: preset latency-target cgroup:/all 1234567",
+        "own: preset weight cgroup:/o\\ dd 50",
+    ]
+
+
 def test_names_that_are_not_utf8(host: Fake) -> None:
     """What is dumped of them can be applied, and JSON is UTF-8 all the same."""
     host.minor = 1

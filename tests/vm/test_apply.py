@@ -193,11 +193,11 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
             return machine.json("apply", "--dry-run")
 
     given = [
-        ("weight", "default", "400"),
         ("maximum", "default", "rbps=100M"),
+        ("weight", "default", "400"),
         ("latency", "none", "5ms"),
     ]
-    taken = [(setting, to, before) for setting, before, to in given]
+    taken = [(setting, to, before) for setting, before, to in (given[1], given[2], given[0])]
     machine.configure(devices + groups)
     assert machine.apply()[2:] == presets(None, *given)
     assert db() == []

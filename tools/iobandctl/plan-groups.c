@@ -348,7 +348,6 @@ static void say_missing(const struct trees *trees)
 	}
 }
 
-/* After what is set of groups that are there. */
 static int plan_to_come(struct trees *trees)
 {
 	int code = EXIT_OK;
@@ -382,6 +381,23 @@ static int plan_cgroups(struct trees *trees)
 	return code;
 }
 
+/* What is late comes last, and the rest stays in its order. */
+static void put_off(struct plan *plan)
+{
+	struct change *late = xcalloc(plan->n, sizeof(*late));
+	size_t n = 0, n_late = 0;
+
+	for (size_t i = 0; i < plan->n; i++) {
+		if (plan->v[i].late)
+			late[n_late++] = plan->v[i];
+		else
+			plan->v[n++] = plan->v[i];
+	}
+	for (size_t i = 0; i < n_late; i++)
+		plan->v[n + i] = late[i];
+	free(late);
+}
+
 /**
  * plan_groups() - find out which weights and bounds of groups have to change
  * @plan: with the devices as they will be
@@ -395,12 +411,14 @@ int plan_groups(struct plan *plan)
 	};
 	int code = find_trees(&trees);
 
+	/* Who comes meanwhile is not looked at any more: it has to begin with it. */
+	if (code == EXIT_OK)
+		code = plan_to_come(&trees);
 	if (code == EXIT_OK)
 		code = plan_others(&trees);
 	if (code == EXIT_OK)
 		code = plan_cgroups(&trees);
-	if (code == EXIT_OK)
-		code = plan_to_come(&trees);
+	put_off(plan);
 	for (size_t i = 0; i < trees.n; i++)
 		groups_free(&trees.v[i].groups);
 	free(trees.v);

@@ -60,6 +60,7 @@ static int add_change(const struct preset_change *preset, void *data)
 	change->setting = is_weight ? "weight" : bound_kinds[change->bound].noun;
 	change->from = setting_text(preset->now, preset->setting);
 	change->to = setting_text(preset->wanted, preset->setting);
+	change->late = preset->late;
 	return EXIT_OK;
 }
 

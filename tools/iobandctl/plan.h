@@ -64,10 +64,12 @@ struct kept {
  * @choice: of CHANGE_CREATE: the device below
  * @settings: of CHANGE_CREATE
  * @kept: to be given back when it is undone
+ * @late: it is to come after all that is not
  */
 struct change {
 	enum change_kind kind;
 	enum bound bound;
+	bool late;
 	char *device;
 	char *pool;
 	char *tree;

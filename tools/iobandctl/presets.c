@@ -3,6 +3,15 @@
  * What the groups of cgroups are to begin with that are yet to come: all that the
  * configuration says of those that it names by path, and no more.  Which cgroups a
  * pattern fits is known only when they are there: they are for "watch".
+ *
+ * Each setting is a message of its own, and a cgroup may come between two of them.
+ * It keeps what it begins with, so it must not have more then than before and than
+ * after: what takes goes before what gives.  A maximum bounds whatever the rest gives,
+ * so one that becomes narrower goes before all else, and one that only becomes wider
+ * after all else, "late".  Late is also what is taken back from a path that is not
+ * named any more: if something fails before, all stays as it was for who comes.
+ * (A maximum of which one rate becomes narrower and another wider is one message,
+ * and goes first.)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,44 +90,97 @@ static bool is_same(const struct ioband_preset *a, const struct ioband_preset *b
 	       bound_is(&a->bounds, &b->bounds, setting - GROUP_BOUNDS);
 }
 
-static void read_section(const struct conf_section *section, int setting,
-			 struct ioband_preset *wanted)
-{
-	struct bounds bounds = conf_bounds(section);
+/* In which order the settings of a path change. */
+enum { NARROWS, TAKES, GIVES, WIDENS, PHASES };
 
-	if (setting != GROUP_WEIGHT) {
-		bound_copy(&wanted->bounds, &bounds, setting - GROUP_BOUNDS);
-		return;
-	}
-	wanted->weight = strtoull(conf_text(section, KEY_WEIGHT), NULL, 10);
+/* 0 is no bound. */
+static bool is_tighter(uint64_t wanted, uint64_t now)
+{
+	return wanted && (!now || wanted < now);
 }
 
-static int visit_path(const struct conf *conf, const struct preset_tree *tree,
-		      const struct ioband_preset *now, const char *path,
-		      preset_visit visit, void *data)
+static uint64_t weight_of(const struct ioband_preset *preset)
 {
-	struct conf_matches matches = { .n = 0 };
-	int code = EXIT_OK;
+	return preset->weight ? preset->weight : IOBAND_WEIGHT_DEFAULT;
+}
 
-	if (conf)
-		conf_match(conf, path, &matches);
-	for (int i = 0; i < GROUP_SETTINGS && code == EXIT_OK; i++) {
+static int phase_of(const struct ioband_preset *now,
+		    const struct ioband_preset *wanted, int setting)
+{
+	const struct bounds *was = &now->bounds, *is = &wanted->bounds;
+	bool narrows = false, gives = false;
+
+	if (setting == GROUP_WEIGHT)
+		return weight_of(wanted) > weight_of(now) ? GIVES : TAKES;
+	if (setting == GROUP_BOUNDS + LATENCY)
+		return is_tighter(is->latency_us, was->latency_us) ? GIVES :
+								     TAKES;
+	for (int rate = 0; rate < RATES; rate++) {
+		narrows |= is_tighter(is->of[MAXIMUM].rate[rate],
+				      was->of[MAXIMUM].rate[rate]);
+		gives |= is->of[MINIMUM].rate[rate] >
+			 was->of[MINIMUM].rate[rate];
+	}
+	if (setting == GROUP_BOUNDS + MAXIMUM)
+		return narrows ? NARROWS : WIDENS;
+	return gives ? GIVES : TAKES;
+}
+
+/**
+ * struct wish - what the configuration says of a path in a tree
+ * @wanted: what the group begins with
+ * @place: what asks for it, by setting; NULL if nothing does
+ */
+struct wish {
+	struct ioband_preset wanted;
+	const struct conf_place *place[GROUP_SETTINGS];
+};
+
+static void read_wish(const struct conf *conf, const struct preset_tree *tree,
+		      const char *path, struct wish *wish)
+{
+	struct conf_matches matches;
+
+	*wish = (struct wish){ .place = { NULL } };
+	conf_match(conf, path, &matches);
+	for (int i = 0; i < GROUP_SETTINGS; i++) {
 		enum conf_key key = conf_group_keys[i];
 		const struct conf_section *section =
 			conf_setting_in(&matches, key, tree->pool, tree->owner);
-		struct ioband_preset wanted = nothing;
-		const struct preset_change change = {
-			.path = path, .setting = i, .now = now,
-			.wanted = &wanted,
-			.place = section ? &section->value[key].place : NULL,
-		};
+		struct bounds bounds;
 
-		if (section)
-			read_section(section, i, &wanted);
-		if (!is_same(now, &wanted, i))
-			code = visit(&change, data);
+		if (!section)
+			continue;
+		wish->place[i] = &section->value[key].place;
+		bounds = conf_bounds(section);
+		if (i == GROUP_WEIGHT)
+			wish->wanted.weight =
+				strtoull(conf_text(section, key), NULL, 10);
+		else
+			bound_copy(&wish->wanted.bounds, &bounds,
+				   i - GROUP_BOUNDS);
 	}
 	conf_matches_free(&matches);
+}
+
+static int visit_path(const char *path, const struct ioband_preset *now,
+		      const struct wish *wish, bool is_named,
+		      preset_visit visit, void *data)
+{
+	int code = EXIT_OK;
+
+	for (int n = 0; n < PHASES * GROUP_SETTINGS && code == EXIT_OK; n++) {
+		int phase = n / GROUP_SETTINGS, setting = n % GROUP_SETTINGS;
+		const struct preset_change change = {
+			.path = path, .setting = setting, .now = now,
+			.wanted = &wish->wanted, .place = wish->place[setting],
+			.late = phase == WIDENS || !is_named,
+		};
+
+		if (!is_same(now, &wish->wanted, setting) &&
+		    phase_of(now, &wish->wanted, setting) == phase)
+			code = visit(&change, data);
+	}
 	return code;
 }
 
@@ -135,21 +197,24 @@ static int visit_path(const struct conf *conf, const struct preset_tree *tree,
 int presets_differ(const struct conf *conf, const struct preset_tree *tree,
 		   const struct presets *now, preset_visit visit, void *data)
 {
+	const struct wish none = { .place = { NULL } };
 	struct sorted sorted;
+	struct wish wish;
 	int code = EXIT_OK;
 
 	sort(now, &sorted);
 	for (size_t i = 0; i < now->n && code == EXIT_OK; i++) {
 		if (!strcmp(now->v[i].tree, tree->name) &&
 		    !conf_names(conf, now->v[i].path))
-			code = visit_path(NULL, tree, &now->v[i],
-					  now->v[i].path, visit, data);
+			code = visit_path(now->v[i].path, &now->v[i], &none,
+					  false, visit, data);
 	}
 	for (size_t i = 0; i < conf->n_named && code == EXIT_OK;
 	     i = conf_next_named(conf, i)) {
 		const char *path = conf->named[i]->path;
 
-		code = visit_path(conf, tree, find(&sorted, tree, path), path,
+		read_wish(conf, tree, path, &wish);
+		code = visit_path(path, find(&sorted, tree, path), &wish, true,
 				  visit, data);
 	}
 	free(sorted.v);

@@ -24,6 +24,7 @@ struct preset_tree {
  * @now: has what it is
  * @wanted: has what it is to be
  * @place: what in the configuration asks for it; NULL if nothing does
+ * @late: it comes after all else
  */
 struct preset_change {
 	const char *path;
@@ -31,6 +32,7 @@ struct preset_change {
 	const struct ioband_preset *now;
 	const struct ioband_preset *wanted;
 	const struct conf_place *place;
+	bool late;
 };
 
 typedef int (*preset_visit)(const struct preset_change *change, void *data);

@@ -760,16 +760,16 @@ def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
     rows = [row for row in host.json(*args, "--dry-run") if row["action"] == "preset"]
     assert host.told("preset") == []
     sda = [
-        "one: preset weight cgroup:/gone default",
-        "one: preset max cgroup:/gone default",
-        "one: preset latency-target cgroup:/gone default",
         "one: preset max cgroup:/a/b rbps=1024 wbps=max riops=max wiops=max",
         "one: preset weight cgroup:/d\\\udcc3\\\udca0\\:y-1_b.c 8",
         "own: preset max cgroup:/a/b rbps=1024 wbps=max riops=max wiops=max",
         "own: preset weight cgroup:/d\\\udcc3\\\udca0\\:y-1_b.c 8",
-        "own: preset weight cgroup:/two\\ words 100",
         "own: preset min cgroup:/two\\ words default",
+        "own: preset weight cgroup:/two\\ words 100",
         "own: preset latency-target cgroup:/two\\ words 5000",
+        "one: preset latency-target cgroup:/gone default",
+        "one: preset weight cgroup:/gone default",
+        "one: preset max cgroup:/gone default",
     ]
     host.run(*args)
     told = host.told("preset")
@@ -819,6 +819,44 @@ def told_of_presets(host: Fake, dump: str) -> list[str]:
     return host.told("preset")
 
 
+def test_who_comes_meanwhile_has_no_more_than_before_and_after(fake: Fake) -> None:
+    """What takes goes before what gives, around it maxima, and paths that are no more last."""
+    fake.minor = 1
+    fake.device("one", "253:1", "sda")
+    number = fake.cgroup("/there")
+    fake.answer("one", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
+    listed = [
+        "/gone weight=5 max=7,max,max,max",
+        "/less weight=500 max=9,max,max,max min=9,0,0,0",
+        "/more weight=5 max=9,max,max,max min=3,0,0,0 latency=7",
+        "/mixed max=5,9,max,max",
+    ]
+    lines = "".join(f"{n} root path={line}\n" for n, line in enumerate(listed, 1))
+    fake.answer("one", "presets", f"1 presets\n{lines}end\n")
+    conf = (
+        "[group /there]\nweight = 7\n[group /less]\nlatency = 1ms\nmaximum = rbps=4 wiops=1\n"
+        "minimum = rbps=3\nweight = 50\n[group /more]\nmaximum = rbps=10\nminimum = rbps=4\n"
+        "weight = 50\n[group /mixed]\nmaximum = rbps=6 wbps=8\nweight = 700\n"
+    )
+    fake.run(*configure(fake, conf))
+    assert fake.told("preset", "weight") == [
+        "one: preset max cgroup:/less rbps=4 wbps=max riops=max wiops=1",
+        "one: preset weight cgroup:/less 50",
+        "one: preset min cgroup:/less rbps=3 wbps=0 riops=0 wiops=0",
+        "one: preset latency-target cgroup:/less 1000",
+        "one: preset max cgroup:/mixed rbps=6 wbps=8 riops=max wiops=max",
+        "one: preset weight cgroup:/mixed 700",
+        "one: preset latency-target cgroup:/more default",
+        "one: preset weight cgroup:/more 50",
+        "one: preset min cgroup:/more rbps=4 wbps=0 riops=0 wiops=0",
+        "one: preset weight cgroup:/there 7",
+        f"one: weight cgroup#{number} 7",
+        "one: preset weight cgroup:/gone default",
+        "one: preset max cgroup:/gone default",
+        "one: preset max cgroup:/more rbps=10 wbps=max riops=max wiops=max",
+    ]
+
+
 def test_weights_that_are_the_default(host: Fake) -> None:
     """100 is a weight as others are: with it dump says the same after apply as before."""
     presets(host, "root weight=100 path=/x", "device:253:3 weight=100 path=/x")
@@ -855,16 +893,16 @@ def test_what_is_dumped_of_presets_is_applied(host: Fake) -> None:
     assert told_of_presets(host, dump) == [
         "one: preset weight cgroup:/a 300",
         "one: preset latency-target cgroup:/a 5000",
-        "one: preset weight cgroup:/all/x\\\\y\\* 10000",
         "one: preset max cgroup:/all/x\\\\y\\* rbps=max wbps=1048577 riops=max wiops=3",
+        "one: preset weight cgroup:/all/x\\\\y\\* 10000",
         "one: preset min cgroup:/all/x\\\\y\\* rbps=7 wbps=0 riops=1000 wiops=0",
         "one: preset latency-target cgroup:/all/x\\\\y\\* 1234567",
         "one: preset min cgroup:/least rbps=1024 wbps=0 riops=0 wiops=1000000",
         "one: preset max cgroup:/most rbps=1 wbps=2 riops=3 wiops=1099511627776",
         "one: preset latency-target cgroup:/soon 1",
         "one: preset weight cgroup:/w 7",
-        "own: preset weight cgroup:/all 1",
         "own: preset max cgroup:/all rbps=max wbps=1048577 riops=max wiops=3",
+        "own: preset weight cgroup:/all 1",
         "own: preset min cgroup:/all rbps=7 wbps=0 riops=1000 wiops=0",
         "own: preset latency-target cgroup:/all 1234567",
         "own: preset weight cgroup:/o\\ dd 50",

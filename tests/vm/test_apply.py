@@ -273,6 +273,36 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
         )
 
 
+def test_what_paths_were_given_comes_back(machine: Machine) -> None:
+    """With a pool that goes when its last device leaves it; what nobody can give back is told."""
+    guest = machine.guest
+    guest.expect_dmesg("device-mapper: ")
+    presets = "dmsetup message one 0 presets | cut -d' ' -f2- | sort"
+    move = "[device one]\ndevice = vg0/one\npool = new\n[device zz]\nas = x-%n\ndevice = zz\n"
+    with (
+        null_blk(guest, "nullb7", size_mib=64, zoned=1, zone_size=4, memory_backed=1) as disk,
+        linear(guest, "zz", disk),
+    ):
+        machine.configure(
+            "[device one]\ndevice = vg0/one\npool = old\n"
+            "[group /later]\nweight = 100\nmaximum = wiops=9\nlatency = 3ms\n"
+            "[group /soon]\nminimum = riops=3\n"
+        )
+        machine.apply()
+        before = guest.run(presets).out
+        assert before.count(" path=/") == 2, before
+        machine.configure(move)
+        machine.refused(1, "cannot make x-zz", "1 change was undone: all is as")
+        assert guest.run(presets).out == before
+        # In this mode the device speaks of what is its own, of no use for now, and no more.
+        guest.run("dmsetup message one 0 set mode=device")
+        guest.run("dmsetup message one 0 preset weight cgroup:/own 5")
+        machine.refused(1, "cannot make x-zz", "presets of cgroups in the tree of pool old itself")
+        left = guest.run(presets).out
+        assert " weight=5 path=/own\n" in left
+        assert left.count(" path=/") == 1, left
+
+
 def test_what_is_in_use(machine: Machine) -> None:
     """A device that is named must be free; one that fits a pattern is left alone."""
     guest = machine.guest

@@ -88,19 +88,26 @@ static int keep_of(struct kept *kept, const struct ioband_devices *devices,
 	return code;
 }
 
-/* Of those in other trees the device cannot speak. */
+/*
+ * A device with a group of its own speaks of presets in its own tree, even if
+ * they are of no use there, and of none in that of its pool.
+ */
 static int keep_presets(struct kept *kept, const struct ioband_device *device)
 {
-	bool own = ioband_has_trees(device);
-	struct preset_tree tree;
+	bool own = ioband_has_group(device);
+	struct preset_tree tree, of_pool;
 	struct presets all;
 	size_t n = 0;
 	int code = query_presets(device, &all);
 
 	presets_tree(&tree, device->table.pool, own ? device : NULL);
+	presets_tree(&of_pool, device->table.pool, NULL);
 	for (size_t i = 0; i < all.n; i++) {
 		struct ioband_preset *preset = &all.v[i];
 
+		if (own && kept->has_pool &&
+		    !strcmp(preset->tree, of_pool.name))
+			kept->lost = true;
 		if ((own || kept->has_pool) && !strcmp(preset->tree, tree.name))
 			all.v[n++] = *preset;
 		else
@@ -166,14 +173,20 @@ static int give_group(const struct ioband_device *speaker,
 	return code == EXIT_OK ? result : code;
 }
 
+/* To a path that has nothing: the maximum is the first bound, and goes first. */
 static int give_preset(const struct ioband_device *speaker,
 		       const struct ioband_preset *preset)
 {
-	int code = query_preset_weight(speaker, preset->path, preset->weight);
+	int code = EXIT_OK;
 
-	for (int bound = 0; bound < BOUNDS && code == EXIT_OK; bound++)
-		code = query_preset_bound(speaker, preset->path, bound,
-					  &preset->bounds);
+	for (int bound = 0; bound < BOUNDS && code == EXIT_OK; bound++) {
+		if (bound_is_set(&preset->bounds, bound))
+			code = query_preset_bound(speaker, preset->path, bound,
+						  &preset->bounds);
+	}
+	if (preset->weight && code == EXIT_OK)
+		code = query_preset_weight(speaker, preset->path,
+					   preset->weight);
 	return code;
 }
 
@@ -204,7 +217,7 @@ int plan_give_back(const struct change *change,
 	}
 	if (kept->lost)
 		code = fail(EXIT_FAILED,
-			    "weights and bounds of cgroups in the tree of pool %s itself are lost",
+			    "weights, bounds and presets of cgroups in the tree of pool %s itself are lost",
 			    kept->table.pool);
 	return code;
 }

@@ -857,6 +857,42 @@ def test_who_comes_meanwhile_has_no_more_than_before_and_after(fake: Fake) -> No
     ]
 
 
+def test_presets_are_put_back(host: Fake) -> None:
+    """All kinds, in both trees, whatever fails after them: a group, or one that is late."""
+    presets(
+        host,
+        "root weight=9 path=/a max=max,7,max,max min=0,1,0,0 latency=2500",
+        "root weight=100 path=/gone latency=8",
+        "device:253:3 weight=9 path=/a",
+    )
+    conf = "[group /a]\nweight = 400\nmaximum = default\nminimum = rbps=3K\nlatency = none\n"
+    args = configure(host, conf)
+    host.run(*args)
+    done = host.told("preset", "weight", "min", "max")
+    before = {
+        "one: preset weight cgroup:/a": "9",
+        "one: preset max cgroup:/a": "rbps=max wbps=7 riops=max wiops=max",
+        "one: preset min cgroup:/a": "rbps=0 wbps=1 riops=0 wiops=0",
+        "one: preset latency-target cgroup:/a": "2500",
+        "one: preset weight cgroup:/gone": "100",
+        "one: preset latency-target cgroup:/gone": "8",
+        "own: preset weight cgroup:/a": "9",
+        "own: preset min cgroup:/a": "default",
+    }
+    for failing in ("max", f"cgroup#{host.cgroup('/a')}"):
+        (host.root / "refuse").write_text(f"{failing} not now\n")
+        said = host.run(*args, rc=1)
+        assert "changes were undone: all is as it was before" in said
+        told = host.told("preset", "weight", "min", "max")
+        n = next(i for i, line in enumerate(told) if failing in line)
+        assert told[: n + 1] == done[: n + 1]
+        assert len(told) == 2 * n + 1
+        for line, undone in zip(told[:n], reversed(told[n + 1 :]), strict=True):
+            what = " ".join(line.split()[:4])
+            if " preset " in line:
+                assert undone == f"{what} {before[what]}"
+
+
 def test_weights_that_are_the_default(host: Fake) -> None:
     """100 is a weight as others are: with it dump says the same after apply as before."""
     presets(host, "root weight=100 path=/x", "device:253:3 weight=100 path=/x")

@@ -303,6 +303,28 @@ def test_what_paths_were_given_comes_back(machine: Machine) -> None:
         assert left.count(" path=/") == 1, left
 
 
+# Cgroups as a container has them: its own is the root.
+CONTAINED = "umount -l /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && exec"
+
+
+def test_paths_in_a_cgroup_namespace(machine: Machine) -> None:
+    """They are not the module's: none is given anything there, and nobody's is taken back."""
+    guest = machine.guest
+    machine.configure("[device one]\ndevice = vg0/one\npool = p\n[group /a]\nweight = 70\n")
+    machine.apply()
+    presets = guest.run("dmsetup message one 0 presets").out
+    assert " path=/a\n" in presets
+    machine.configure("[group /inner]\nweight = 80\n")
+    apply = ["unshare", "--cgroup", "--mount", "sh", "-c", f"{CONTAINED} {machine.program} apply"]
+    with Cgroup(guest, "box") as box:
+        done = box.run(apply)
+        assert "there is no cgroup /inner now" in done.err
+        assert "as in a cgroup namespace" in done.err
+    assert guest.run("dmsetup message one 0 presets").out == presets
+    machine.run("apply")
+    assert " path=/a\n" not in guest.run("dmsetup message one 0 presets").out
+
+
 def test_what_is_in_use(machine: Machine) -> None:
     """A device that is named must be free; one that fits a pattern is left alone."""
     guest = machine.guest

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "cgroup.h"
@@ -89,6 +90,27 @@ bool cgroup_exists(const struct hierarchy *hierarchy, const char *path)
 
 	free(directory);
 	return exists;
+}
+
+/**
+ * hierarchy_is_whole() - see whether paths begin where the kernel's do
+ * @hierarchy: where
+ *
+ * In a cgroup namespace, or where a part of the hierarchy is mounted, they do not,
+ * and the kernel does not tell where they do.
+ *
+ * Return: whether the directory is that of the root of all cgroups.
+ */
+bool hierarchy_is_whole(const struct hierarchy *hierarchy)
+{
+	/* All but the root have the one, only the root has the other. */
+	bool is_v2 = hierarchy->version == 2;
+	char *name = file_in(hierarchy, "/",
+			     is_v2 ? "cgroup.events" : "release_agent");
+	bool exists = !access(name, F_OK);
+
+	free(name);
+	return exists != is_v2;
 }
 
 /**

@@ -28,6 +28,7 @@ bool hierarchy_is_cgroup(const char *directory);
 /* cgroup.c */
 int cgroup_path(const char *root, const char *spelled,
 		char path[CGROUP_PATH_SIZE], struct problem *problem);
+bool hierarchy_is_whole(const struct hierarchy *hierarchy);
 bool cgroup_exists(const struct hierarchy *hierarchy, const char *path);
 bool cgroup_is(const struct hierarchy *hierarchy, const char *path,
 	       uint64_t id);

@@ -253,9 +253,12 @@ static void dump_devices(const struct ioband_devices *devices,
 static void dump_found(const struct ioband_devices *devices,
 		       const struct found *found, size_t n)
 {
+	struct hierarchy hierarchy;
 	size_t number = 0;
 
 	print_line("# What 'iobandctl dump' found; ioband.conf(5) explains it.");
+	if (hierarchy_look(&hierarchy) && !hierarchy_is_whole(&hierarchy))
+		print_line("# Paths are from the root of all cgroups, not as they are here.");
 	dump_devices(devices, found);
 	for (size_t i = 0; i < n; i++)
 		dump_pool(found[i].speaker);

@@ -6,6 +6,7 @@
 
 #include "alloc.h"
 #include "plan.h"
+#include "presets.h"
 #include "query.h"
 #include "tree.h"
 #include "words.h"
@@ -348,10 +349,24 @@ static void say_missing(const struct trees *trees)
 	}
 }
 
+static bool can_say_of_paths(const struct plan *plan)
+{
+	struct hierarchy hierarchy;
+	const char *obstacle =
+		presets_obstacle(hierarchy_look(&hierarchy) ? &hierarchy :
+							      NULL);
+
+	if (obstacle)
+		presets_say_obstacle(plan->conf, obstacle);
+	return !obstacle;
+}
+
 static int plan_to_come(struct trees *trees)
 {
 	int code = EXIT_OK;
 
+	if (!trees->n || !can_say_of_paths(trees->plan))
+		return EXIT_OK;
 	for (size_t i = 0; i < trees->n && code == EXIT_OK; i++) {
 		const struct tree *tree = &trees->v[i];
 

@@ -80,8 +80,6 @@ int plan_presets(struct plan *plan, const struct future *speaker,
 	struct presets now = { .n = 0 };
 	int code = EXIT_OK;
 
-	if (!query_has_presets())
-		return EXIT_OK;
 	presets_tree(&planner.tree, speaker->table.pool,
 		     owner ? owner->now : NULL);
 	/* One that is to be made begins with nothing. */
@@ -94,6 +92,22 @@ int plan_presets(struct plan *plan, const struct future *speaker,
 				      add_change, &planner);
 	presets_free(&now);
 	return code;
+}
+
+/**
+ * plan_say_untold() - tell if a module that came with the first device takes no presets
+ * @plan: what was done
+ */
+void plan_say_untold(const struct plan *plan)
+{
+	if (query_has_presets())
+		return;
+	for (size_t i = 0; i < plan->n; i++) {
+		if (plan->v[i].kind != CHANGE_PRESET)
+			continue;
+		presets_say_obstacle(plan->conf, presets_obstacle(NULL));
+		return;
+	}
 }
 
 /**

@@ -733,6 +733,8 @@ int plan_run(struct plan *plan)
 			undo(plan, i);
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (code == EXIT_OK)
+		plan_say_untold(plan);
 	return code;
 }
 

@@ -157,6 +157,7 @@ void plan_forget(struct change *change);
 /* plan-presets.c */
 int plan_presets(struct plan *plan, const struct future *speaker,
 		 const struct future *asked, const struct future *owner);
+void plan_say_untold(const struct plan *plan);
 int plan_run_preset(const struct change *change,
 		    const struct ioband_device *speaker, const char *to);
 

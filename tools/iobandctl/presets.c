@@ -19,6 +19,7 @@
 
 #include "alloc.h"
 #include "presets.h"
+#include "query.h"
 
 static const struct ioband_preset nothing = { .weight = 0 };
 
@@ -48,6 +49,43 @@ void presets_tree(struct preset_tree *tree, const char *pool,
 	if (owner)
 		snprintf(tree->name, sizeof(tree->name), "device:%u:%u",
 			 owner->dm->major, owner->dm->minor);
+}
+
+enum { OLDER, UNMOUNTED, PARTIAL };
+
+static const char *const obstacles[] = {
+	[OLDER] = "the module that is loaded is older than this iobandctl",
+	[UNMOUNTED] = "no cgroup hierarchy is mounted",
+	[PARTIAL] =
+	"the cgroups that are mounted are a part of all, as in a cgroup namespace, and their paths are not the module's; run it outside",
+};
+
+/**
+ * presets_obstacle() - see why nothing can be said of cgroups that are yet to come
+ * @hierarchy: of the cgroups that the configuration has; NULL if there is none
+ *
+ * Return: a reason, for people; NULL if there is none.
+ */
+const char *presets_obstacle(const struct hierarchy *hierarchy)
+{
+	if (!query_has_presets())
+		return obstacles[OLDER];
+	if (!hierarchy)
+		return obstacles[UNMOUNTED];
+	return hierarchy_is_whole(hierarchy) ? NULL : obstacles[PARTIAL];
+}
+
+/**
+ * presets_say_obstacle() - tell that cgroups begin without what their path has
+ * @conf: the configuration; nothing is said if it names no cgroup by path
+ * @obstacle: as from presets_obstacle()
+ */
+void presets_say_obstacle(const struct conf *conf, const char *obstacle)
+{
+	if (conf->n_named)
+		note("note: %s: %s",
+		     "what the configuration says of a path is not there with a cgroup's first I/O, but is set when the cgroup is seen",
+		     obstacle);
 }
 
 static int by_tree_and_path(const void *left, const void *right)

@@ -2,6 +2,7 @@
 #ifndef IOBANDCTL_PRESETS_H
 #define IOBANDCTL_PRESETS_H
 
+#include "cgroup.h"
 #include "conf.h"
 #include "ioband.h"
 
@@ -37,6 +38,8 @@ struct preset_change {
 
 typedef int (*preset_visit)(const struct preset_change *change, void *data);
 
+const char *presets_obstacle(const struct hierarchy *hierarchy);
+void presets_say_obstacle(const struct conf *conf, const char *obstacle);
 void presets_tree(struct preset_tree *tree, const char *pool,
 		  const struct ioband_device *owner);
 int presets_differ(const struct conf *conf, const struct preset_tree *tree,

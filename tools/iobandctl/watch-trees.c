@@ -162,6 +162,21 @@ static void send_presets(const struct watch *watch,
 	presets_free(&now);
 }
 
+/* The user is told once. */
+static void send_all_presets(struct watch *watch,
+			     const struct ioband_devices *devices)
+{
+	const char *obstacle = presets_obstacle(&watch->hierarchy);
+
+	if (!watch->n_trees)
+		return;
+	if (obstacle && obstacle != watch->obstacle)
+		presets_say_obstacle(&watch->conf, obstacle);
+	watch->obstacle = obstacle;
+	for (size_t i = 0; i < watch->n_trees && !obstacle; i++)
+		send_presets(watch, devices, i);
+}
+
 static bool sorts_by_cgroup(const struct ioband_device *device)
 {
 	return device->dm->table && (!strcmp(device->table.mode, "cgroup") ||
@@ -198,8 +213,7 @@ void watch_trees_load(struct watch *watch)
 			add_tree(watch, &devices, device);
 	}
 	know_nothing(watch);
-	for (size_t i = 0; i < watch->n_trees; i++)
-		send_presets(watch, &devices, i);
+	send_all_presets(watch, &devices);
 	for (size_t i = 0; i < watch->n_trees; i++)
 		know_groups(watch, &devices, i);
 	ioband_free(&devices);

@@ -80,6 +80,8 @@ struct watched_tree {
  * @retry: tries to reach the bus again
  * @nodes: the cgroups
  * @n_nodes: how many
+ * @obstacle: why nothing was said of cgroups that are yet to come; NULL if nothing is
+ *	in the way, or there were no trees so far
  * @trees: what has weights
  * @n_trees: how many
  */
@@ -100,6 +102,7 @@ struct watch {
 	sd_event_source *retry;
 	struct node *nodes;
 	size_t n_nodes;
+	const char *obstacle;
 	struct watched_tree *trees;
 	size_t n_trees;
 };

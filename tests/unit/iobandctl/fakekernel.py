@@ -53,6 +53,8 @@ class Fake:
         directory.mkdir(parents=True, exist_ok=True)
         if self.version == 2:
             (directory / "cgroup.controllers").write_text(f"{controllers}\n")
+        elif path == "/":
+            (directory / "release_agent").write_text("\n")
         return directory.stat().st_ino
 
     def answer(self, device: str, message: str, text: str) -> None:

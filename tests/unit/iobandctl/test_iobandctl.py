@@ -780,9 +780,42 @@ def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
     assert (None, "/gone", "maximum", "wbps=7", "default") in found
     assert ("own", "/two words", "weight", "6", "100") in found
     assert ("own", "/two words", "latency", "none", "5ms") in found
-    host.minor = 0
+
+
+UNTOLD = "what the configuration says of a path is not there with a cgroup's first I/O"
+
+
+def test_presets_and_a_module_that_is_older(host: Fake) -> None:
+    """The rest is done, and what is not is said, if somebody wants it."""
+    args = configure(host, "[group /a]\nweight = 301\n")
     host.run(*args)
-    assert not [message for message in host.sent if "preset" in message]
+    assert f"{UNTOLD}, but is set when the cgroup is seen: the module that" in host.complaints
+    assert host.complaints.count(UNTOLD) == 1
+    assert len(host.told("weight")) == 2
+    assert [message for message in host.sent if "preset" in message] == []
+    host.run(*configure(host, "[group /*]\nweight = 301\n"))
+    assert UNTOLD not in host.complaints
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_presets_in_a_cgroup_namespace(host: Fake, version: int) -> None:
+    """Paths there are not the module's, so none is given, and nobody's taken back."""
+    presets(host, "root weight=7 path=/outside/a")
+    host.version = version
+    args = configure(host, "[group /a]\nweight = 301\n")
+    (host.root / "cgroup/release_agent").touch()
+    host.run(*args)
+    assert UNTOLD not in host.complaints
+    assert len(host.told("preset")) == 3
+    assert "# Paths are from the root of all" not in host.run("dump")
+    (host.root / "cgroup/cgroup.events").write_text("populated 1\n")
+    (host.root / "cgroup/release_agent").unlink()
+    host.run(*args)
+    assert "as in a cgroup namespace" in host.complaints
+    assert host.complaints.count(UNTOLD) == 1
+    assert host.told("preset") == []
+    assert len(host.told("weight")) == 2
+    assert "# Paths are from the root of all" in host.run("dump")
 
 
 def test_presets_are_dumped(host: Fake) -> None:

@@ -201,6 +201,28 @@ static void read_wish(const struct conf *conf, const struct preset_tree *tree,
 	conf_matches_free(&matches);
 }
 
+/**
+ * presets_ask_for() - see whether a configuration asks for what a path has
+ * @conf: the configuration
+ * @tree: the tree
+ * @path: the path
+ * @preset: what it has
+ * @setting: of this
+ *
+ * Return: whether it names the path, and says just this of it.
+ */
+bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
+		     const char *path, const struct ioband_preset *preset,
+		     int setting)
+{
+	struct wish wish;
+
+	if (!conf_names(conf, path))
+		return false;
+	read_wish(conf, tree, path, &wish);
+	return wish.place[setting] && is_same(&wish.wanted, preset, setting);
+}
+
 static int visit_path(const char *path, const struct ioband_preset *now,
 		      const struct wish *wish, bool is_named,
 		      preset_visit visit, void *data)

@@ -42,6 +42,9 @@ const char *presets_obstacle(const struct hierarchy *hierarchy);
 void presets_say_obstacle(const struct conf *conf, const char *obstacle);
 void presets_tree(struct preset_tree *tree, const char *pool,
 		  const struct ioband_device *owner);
+bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
+		     const char *path, const struct ioband_preset *preset,
+		     int setting);
 int presets_differ(const struct conf *conf, const struct preset_tree *tree,
 		   const struct presets *now, preset_visit visit, void *data);
 

@@ -128,16 +128,40 @@ static void know_nothing(struct watch *watch)
 	}
 }
 
+/**
+ * struct sender - what send_preset() needs
+ * @watch: all
+ * @tree: the tree
+ * @speaker: the device that messages about it go to
+ */
+struct sender {
+	const struct watch *watch;
+	struct preset_tree tree;
+	const struct ioband_device *speaker;
+};
+
+/* What the configuration asked for until now; the rest is for others to take back. */
+static bool is_ours(const struct sender *sender,
+		    const struct preset_change *change)
+{
+	const struct conf *before = sender->watch->before;
+
+	return before && presets_ask_for(before, &sender->tree, change->path,
+					 change->now, change->setting);
+}
+
 static int send_preset(const struct preset_change *change, void *data)
 {
-	const struct ioband_device *speaker = data;
+	const struct sender *sender = data;
 
+	if (!change->place && !is_ours(sender, change))
+		return EXIT_OK;
 	/* The user has been told of what is refused, and the rest can be sent. */
 	if (change->setting == GROUP_WEIGHT)
-		query_preset_weight(speaker, change->path,
+		query_preset_weight(sender->speaker, change->path,
 				    change->wanted->weight);
 	else
-		query_preset_bound(speaker, change->path,
+		query_preset_bound(sender->speaker, change->path,
 				   change->setting - GROUP_BOUNDS,
 				   &change->wanted->bounds);
 	return EXIT_OK;
@@ -148,16 +172,17 @@ static void send_presets(const struct watch *watch,
 			 const struct ioband_devices *devices, size_t number)
 {
 	const struct watched_tree *watched = &watch->trees[number];
-	const struct ioband_device *speaker =
-		ioband_named(devices, watched->speaker);
-	struct preset_tree tree;
+	struct sender sender = {
+		.watch = watch,
+		.speaker = ioband_named(devices, watched->speaker),
+	};
 	struct presets now;
 
-	if (query_presets(speaker, &now) == EXIT_OK) {
-		presets_tree(&tree, watched->pool,
-			     watched->device ? speaker : NULL);
-		presets_differ(&watch->conf, &tree, &now, send_preset,
-			       (void *)speaker);
+	if (query_presets(sender.speaker, &now) == EXIT_OK) {
+		presets_tree(&sender.tree, watched->pool,
+			     watched->device ? sender.speaker : NULL);
+		presets_differ(&watch->conf, &sender.tree, &now, send_preset,
+			       &sender);
 	}
 	presets_free(&now);
 }

@@ -31,17 +31,19 @@ static int on_reload(sd_event_source *source,
 		     const struct signalfd_siginfo *info, void *data)
 {
 	struct watch *watch = data;
-	struct conf conf;
+	struct conf conf, before = watch->conf;
 
 	(void)source;
 	(void)info;
 	sd_notify(0, "RELOADING=1");
 	if (conf_load(watch->config, &conf) == EXIT_OK) {
-		conf_free(&watch->conf);
 		watch->conf = conf;
+		watch->before = &before;
 		watch->enable = watch->enable || is_enabled(&conf);
 		watch_cgroups_retry(watch);
 		watch_trees_load(watch);
+		watch->before = NULL;
+		conf_free(&before);
 	}
 	sd_notify(0, "READY=1");
 	return 0;

@@ -65,6 +65,7 @@ struct watched_tree {
 /**
  * struct watch - all that is watched
  * @conf: the configuration
+ * @before: the one before, while it is replaced; NULL else
  * @config: its file, NULL for the installed ones
  * @enable: enable the io controller where the configuration needs it
  * @hierarchy: of the cgroups
@@ -87,6 +88,7 @@ struct watched_tree {
  */
 struct watch {
 	struct conf conf;
+	const struct conf *before;
 	const char *config;
 	bool enable;
 	struct hierarchy hierarchy;

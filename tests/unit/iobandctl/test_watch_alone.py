@@ -35,6 +35,13 @@ class Watcher:
         message = f"one: weight cgroup#{number} {weight}"
         self.soon(lambda: message in self.fake.sent)
 
+    def reload(self, conf: str) -> None:
+        """Have it read another configuration; it has looked at all when this returns."""
+        (self.fake.root / "conf").write_text(conf)
+        asked = self.fake.sent.count("one: groups")
+        self.process.send_signal(signal.SIGHUP)
+        self.soon(lambda: self.fake.sent.count("one: groups") > asked)
+
     def soon(self, holds: Callable[[], bool]) -> None:
         end = time.monotonic() + 20
         while not holds():
@@ -55,6 +62,7 @@ def watch(fake: Fake) -> Iterator[Callable[[str], Watcher]]:
     def start(conf: str) -> Watcher:
         (fake.root / "conf").write_text(conf)
         env = {**os.environ, "FAKE_KERNEL": str(fake.root), "FAKE_VERSION": "2"}
+        env["FAKE_MINOR"] = str(fake.minor)
         env["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={fake.root}/no-bus"
         command = [fake.program, "watch", "--config", fake.root / "conf"]
         with open(fake.root / "said", "w") as said:
@@ -199,9 +207,7 @@ def test_watch_takes_over_latency(fake: Fake, watch: Callable[[str], Watcher]) -
     # What is set by hand from then on stays.
     text = f"1 groups\n1 0 root weight=100 set=0\n2 1 cgroup#{a} weight=7 set=1 "
     fake.answer("one", "groups", text + "path=/a latency=9\nend\n")
-    asked = fake.sent.count("one: groups")
-    watcher.process.send_signal(signal.SIGHUP)
-    watcher.soon(lambda: fake.sent.count("one: groups") > asked)
+    watcher.reload("")
     watcher.weigh("a", 270)
     watcher.sends("a", 270)
     assert fake.told("latency-target") == told
@@ -233,3 +239,54 @@ def test_watch_of_latency_that_is_configured(fake: Fake, watch: Callable[[str], 
     watcher.weigh("b", 300)
     watcher.sends("b", 300)
     assert fake.told("latency-target") == [f"one: latency-target cgroup#{number} 3000"]
+
+
+def test_watch_leaves_presets_of_others_alone(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """It gives what its configuration has, and takes back only what that had until now."""
+    fake.minor = 1
+    others = "2 root weight=9 path=/others\n3 root path=/both max=9,max,max,max"
+    fake.answer("one", "presets", f"1 presets\n1 root weight=4 path=/b\n{others}\nend\n")
+    watcher = watch("[group /b]\nweight = 5\n[group /both]\nweight = 6\nlatency = 1ms\n")
+    told = [
+        "one: preset weight cgroup:/b 5",
+        "one: preset weight cgroup:/both 6",
+        "one: preset latency-target cgroup:/both 1000",
+    ]
+    assert fake.told("preset") == told
+    both = f"{others} weight=6 latency=1000"
+    fake.answer("one", "presets", f"1 presets\n1 root weight=7 path=/b\n{both}\nend\n")
+    watcher.reload("[group /both]\nweight = 6\n[group /b*]\nlatency = 2ms\n")
+    told += ["one: preset latency-target cgroup:/both 2000"]
+    assert fake.told("preset") == told, "somebody else has changed /b"
+    both = f"{others} weight=6 latency=2000"
+    fake.answer("one", "presets", f"1 presets\n{both}\nend\n")
+    watcher.reload("")
+    told += [
+        "one: preset weight cgroup:/both default",
+        "one: preset latency-target cgroup:/both default",
+    ]
+    assert sorted(fake.told("preset")) == sorted(told)
+    watcher.reload("")
+    assert sorted(fake.told("preset")) == sorted(told)
+
+
+def test_watch_in_a_cgroup_namespace(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """It gives paths nothing, says so once, and goes on with what is there."""
+    fake.minor = 1
+    fake.answer("one", "presets", "1 presets\n1 root weight=9 path=/others\nend\n")
+    (fake.root / "cgroup/cgroup.events").write_text("populated 1\n")
+    fake.cgroup("b")
+    watcher = watch("[group /b]\nweight = 5\n")
+    watcher.sends("b", 5)
+    watcher.reload("[group /b]\nweight = 6\n")
+    watcher.sends("b", 6)
+    assert fake.told("preset") == []
+    assert watcher.said.count("as in a cgroup namespace") == 1
+
+
+def test_watch_with_a_module_that_is_older(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """It says once what there is not."""
+    watcher = watch("[group /b]\nweight = 5\n")
+    watcher.reload("[group /b]\nweight = 6\n")
+    assert fake.told("preset") == []
+    assert watcher.said.count("is older than this iobandctl") == 1

@@ -22,6 +22,7 @@
 #define IOBAND_WORD_SIZE 24
 #define IOBAND_GROUP_SIZE 64
 #define IOBAND_CURSOR_SIZE 64
+#define IOBAND_PRESETS_MAX 4096	/* paths in a pool */
 
 /**
  * struct ioband_table - a table line, as the kernel prints it

@@ -6,7 +6,6 @@
 
 #include "alloc.h"
 #include "plan.h"
-#include "presets.h"
 #include "query.h"
 #include "tree.h"
 #include "words.h"
@@ -17,19 +16,32 @@
  * @asked: a device of the pool that lists its groups; NULL if it is to be made
  * @owner: whose own tree it is; NULL for the pool's
  * @groups: of the whole pool, as they are; none if it is to be made
+ * @counts: of paths that have something
  */
 struct tree {
 	const struct future *speaker;
 	const struct future *asked;
 	const struct future *owner;
 	struct groups groups;
+	struct preset_counts counts;
 };
 
+/**
+ * struct trees - all of them
+ * @plan: the plan
+ * @v: they
+ * @n: how many
+ * @used: by section: it is about a cgroup that is there
+ * @begin: the first change of a group
+ * @is_full: there is no room for what is new before what is old has gone
+ */
 struct trees {
 	struct plan *plan;
 	struct tree *v;
 	size_t n;
 	bool *used;
+	size_t begin;
+	bool is_full;
 };
 
 static bool has_own_tree(const struct future *future)
@@ -361,6 +373,47 @@ static bool can_say_of_paths(const struct plan *plan)
 	return !obstacle;
 }
 
+/* Of all trees of a pool. */
+static void count_paths(const struct trees *trees, const char *pool,
+			struct preset_counts *counts)
+{
+	*counts = (struct preset_counts){ .now = 0 };
+	for (size_t i = 0; i < trees->n; i++) {
+		const struct preset_counts *its = &trees->v[i].counts;
+
+		if (strcmp(trees->v[i].speaker->table.pool, pool))
+			continue;
+		if (its->now > counts->now)
+			counts->now = its->now;
+		counts->added += its->added;
+		counts->dropped += its->dropped;
+	}
+}
+
+/*
+ * What would be refused after half of it was done.  If there is room in the end
+ * only, what is taken back goes first after all.
+ */
+static int check_room(struct trees *trees)
+{
+	for (size_t i = 0; i < trees->n; i++) {
+		const char *pool = trees->v[i].speaker->table.pool;
+		struct preset_counts counts;
+		size_t most;
+
+		count_paths(trees, pool, &counts);
+		most = counts.now + counts.added;
+		if (most > IOBAND_PRESETS_MAX)
+			trees->is_full = true;
+		if (most > IOBAND_PRESETS_MAX + counts.dropped)
+			return fail(EXIT_USAGE,
+				    "pool %s: what cgroups begin with would be kept for %zu paths, and %d are the most; write patterns for some, which 'iobandctl watch' is for; nothing was changed",
+				    pool, most - counts.dropped,
+				    IOBAND_PRESETS_MAX);
+	}
+	return EXIT_OK;
+}
+
 static int plan_to_come(struct trees *trees)
 {
 	int code = EXIT_OK;
@@ -368,13 +421,14 @@ static int plan_to_come(struct trees *trees)
 	if (!trees->n || !can_say_of_paths(trees->plan))
 		return EXIT_OK;
 	for (size_t i = 0; i < trees->n && code == EXIT_OK; i++) {
-		const struct tree *tree = &trees->v[i];
+		struct tree *tree = &trees->v[i];
 
 		if (tree_sorts_by(trees, tree, "cgroup"))
 			code = plan_presets(trees->plan, tree->speaker,
-					    tree->asked, tree->owner);
+					    tree->asked, tree->owner,
+					    &tree->counts);
 	}
-	return code;
+	return code == EXIT_OK ? check_room(trees) : code;
 }
 
 static int plan_cgroups(struct trees *trees)
@@ -396,21 +450,22 @@ static int plan_cgroups(struct trees *trees)
 	return code;
 }
 
-/* What is late comes last, and the rest stays in its order. */
-static void put_off(struct plan *plan)
+/* What is late comes last, or, if there is no room, first.  Else the order stays. */
+static void put_off(const struct trees *trees)
 {
-	struct change *late = xcalloc(plan->n, sizeof(*late));
-	size_t n = 0, n_late = 0;
+	const struct plan *plan = trees->plan;
+	struct change *sorted = xcalloc(plan->n, sizeof(*sorted));
+	size_t n = trees->begin;
 
-	for (size_t i = 0; i < plan->n; i++) {
-		if (plan->v[i].late)
-			late[n_late++] = plan->v[i];
-		else
-			plan->v[n++] = plan->v[i];
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = trees->begin; i < plan->n; i++) {
+			if (plan->v[i].late == (trees->is_full == !pass))
+				sorted[n++] = plan->v[i];
+		}
 	}
-	for (size_t i = 0; i < n_late; i++)
-		plan->v[n + i] = late[i];
-	free(late);
+	for (size_t i = trees->begin; i < plan->n; i++)
+		plan->v[i] = sorted[i];
+	free(sorted);
 }
 
 /**
@@ -423,6 +478,7 @@ int plan_groups(struct plan *plan)
 {
 	struct trees trees = {
 		.plan = plan, .used = xcalloc(plan->conf->n, sizeof(bool)),
+		.begin = plan->n,
 	};
 	int code = find_trees(&trees);
 
@@ -433,7 +489,7 @@ int plan_groups(struct plan *plan)
 		code = plan_others(&trees);
 	if (code == EXIT_OK)
 		code = plan_cgroups(&trees);
-	put_off(plan);
+	put_off(&trees);
 	for (size_t i = 0; i < trees.n; i++)
 		groups_free(&trees.v[i].groups);
 	free(trees.v);

@@ -4,7 +4,6 @@
 
 #include "alloc.h"
 #include "plan.h"
-#include "presets.h"
 #include "query.h"
 
 /**
@@ -70,11 +69,13 @@ static int add_change(const struct preset_change *preset, void *data)
  * @speaker: the device that messages about the tree go to
  * @asked: a device that is there, in the same pool; NULL if it is to be made
  * @owner: whose own tree it is; NULL for the pool's
+ * @counts: how many paths have something, and how that changes
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int plan_presets(struct plan *plan, const struct future *speaker,
-		 const struct future *asked, const struct future *owner)
+		 const struct future *asked, const struct future *owner,
+		 struct preset_counts *counts)
 {
 	struct planner planner = { .plan = plan, .speaker = speaker };
 	struct presets now = { .n = 0 };
@@ -89,7 +90,7 @@ int plan_presets(struct plan *plan, const struct future *speaker,
 		code = query_presets(asked->now, &now);
 	if (code == EXIT_OK)
 		code = presets_differ(plan->conf, &planner.tree, &now,
-				      add_change, &planner);
+				      add_change, &planner, counts);
 	presets_free(&now);
 	return code;
 }

@@ -12,7 +12,6 @@
 
 #include "alloc.h"
 #include "plan.h"
-#include "presets.h"
 #include "query.h"
 #include "tree.h"
 

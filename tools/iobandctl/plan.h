@@ -6,6 +6,7 @@
 #include "group.h"
 #include "ioband.h"
 #include "make.h"
+#include "presets.h"
 #include "select.h"
 
 enum change_kind {
@@ -156,7 +157,8 @@ void plan_forget(struct change *change);
 
 /* plan-presets.c */
 int plan_presets(struct plan *plan, const struct future *speaker,
-		 const struct future *asked, const struct future *owner);
+		 const struct future *asked, const struct future *owner,
+		 struct preset_counts *counts);
 void plan_say_untold(const struct plan *plan);
 int plan_run_preset(const struct change *change,
 		    const struct ioband_device *speaker, const char *to);

@@ -223,12 +223,33 @@ bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
 	return wish.place[setting] && is_same(&wish.wanted, preset, setting);
 }
 
-static int visit_path(const char *path, const struct ioband_preset *now,
-		      const struct wish *wish, bool is_named,
-		      preset_visit visit, void *data)
+/**
+ * struct look - a look at the paths that have something, or are to have it
+ * @visit: called for each difference
+ * @data: for @visit
+ * @counts: of paths
+ */
+struct look {
+	preset_visit visit;
+	void *data;
+	struct preset_counts *counts;
+};
+
+static bool says_something(const struct ioband_preset *preset)
+{
+	return preset->weight || bounds_are_set(&preset->bounds);
+}
+
+static int visit_path(const struct look *look, const char *path,
+		      const struct ioband_preset *now, const struct wish *wish,
+		      bool is_named)
 {
 	int code = EXIT_OK;
 
+	look->counts->added += !says_something(now) &&
+			       says_something(&wish->wanted);
+	look->counts->dropped += says_something(now) &&
+				 !says_something(&wish->wanted);
 	for (int n = 0; n < PHASES * GROUP_SETTINGS && code == EXIT_OK; n++) {
 		int phase = n / GROUP_SETTINGS, setting = n % GROUP_SETTINGS;
 		const struct preset_change change = {
@@ -239,7 +260,7 @@ static int visit_path(const char *path, const struct ioband_preset *now,
 
 		if (!is_same(now, &wish->wanted, setting) &&
 		    phase_of(now, &wish->wanted, setting) == phase)
-			code = visit(&change, data);
+			code = look->visit(&change, look->data);
 	}
 	return code;
 }
@@ -251,31 +272,37 @@ static int visit_path(const char *path, const struct ioband_preset *now,
  * @now: what they begin with, in all trees of the pool
  * @visit: called for each difference, until it returns another than EXIT_OK
  * @data: for @visit
+ * @counts: how many paths have something, and how that changes
  *
  * Return: what @visit returned last, or EXIT_OK.
  */
 int presets_differ(const struct conf *conf, const struct preset_tree *tree,
-		   const struct presets *now, preset_visit visit, void *data)
+		   const struct presets *now, preset_visit visit, void *data,
+		   struct preset_counts *counts)
 {
+	const struct look look = {
+		.visit = visit, .data = data, .counts = counts,
+	};
 	const struct wish none = { .place = { NULL } };
 	struct sorted sorted;
 	struct wish wish;
 	int code = EXIT_OK;
 
+	*counts = (struct preset_counts){ .now = now->n };
 	sort(now, &sorted);
 	for (size_t i = 0; i < now->n && code == EXIT_OK; i++) {
 		if (!strcmp(now->v[i].tree, tree->name) &&
 		    !conf_names(conf, now->v[i].path))
-			code = visit_path(now->v[i].path, &now->v[i], &none,
-					  false, visit, data);
+			code = visit_path(&look, now->v[i].path, &now->v[i],
+					  &none, false);
 	}
 	for (size_t i = 0; i < conf->n_named && code == EXIT_OK;
 	     i = conf_next_named(conf, i)) {
 		const char *path = conf->named[i]->path;
 
 		read_wish(conf, tree, path, &wish);
-		code = visit_path(path, find(&sorted, tree, path), &wish, true,
-				  visit, data);
+		code = visit_path(&look, path, find(&sorted, tree, path), &wish,
+				  true);
 	}
 	free(sorted.v);
 	return code;

@@ -36,6 +36,18 @@ struct preset_change {
 	bool late;
 };
 
+/**
+ * struct preset_counts - how many paths have something
+ * @now: in all trees of the pool
+ * @added: that have nothing now, in one tree
+ * @dropped: that have nothing then, in one tree
+ */
+struct preset_counts {
+	size_t now;
+	size_t added;
+	size_t dropped;
+};
+
 typedef int (*preset_visit)(const struct preset_change *change, void *data);
 
 const char *presets_obstacle(const struct hierarchy *hierarchy);
@@ -46,6 +58,7 @@ bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
 		     const char *path, const struct ioband_preset *preset,
 		     int setting);
 int presets_differ(const struct conf *conf, const struct preset_tree *tree,
-		   const struct presets *now, preset_visit visit, void *data);
+		   const struct presets *now, preset_visit visit, void *data,
+		   struct preset_counts *counts);
 
 #endif

@@ -176,13 +176,14 @@ static void send_presets(const struct watch *watch,
 		.watch = watch,
 		.speaker = ioband_named(devices, watched->speaker),
 	};
+	struct preset_counts counts;
 	struct presets now;
 
 	if (query_presets(sender.speaker, &now) == EXIT_OK) {
 		presets_tree(&sender.tree, watched->pool,
 			     watched->device ? sender.speaker : NULL);
 		presets_differ(&watch->conf, &sender.tree, &now, send_preset,
-			       &sender);
+			       &sender, &counts);
 	}
 	presets_free(&now);
 }

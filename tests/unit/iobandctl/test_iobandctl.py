@@ -782,6 +782,29 @@ def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
     assert ("own", "/two words", "latency", "none", "5ms") in found
 
 
+def test_more_presets_than_there_can_be(host: Fake) -> None:
+    """They are refused before anything is done; what takes the place of others comes after them."""
+    most = 4096
+    lost = [f"device:9:9 weight=7 path=/lost{n}" for n in range(most - 6)]
+    old = [f"device:253:3 weight=7 path=/old{n}" for n in range(4)]
+    presets(host, *lost, *old, "root weight=7 path=/x")
+
+    def told(*names: str, rc: int = 0) -> list[str]:
+        conf = "".join(f"[group /{name}]\nweight = 8\ndevice = -\n" for name in names)
+        said = host.run(*configure(host, conf), rc=rc)
+        return [said] if rc else host.told("preset")
+
+    weights = [f"one: preset weight cgroup:/{name} 8" for name in "xabcdef"]
+    dropped = [f"own: preset weight cgroup:/old{n} default" for n in range(4)]
+    dropped_x = ["one: preset weight cgroup:/x default"]
+    assert told("x", "a") == sorted(weights[:2]) + dropped
+    assert told(*"abcdef") == dropped_x + dropped + weights[1:]
+    (said,) = told(*"abcdefg", rc=2)
+    assert f"pool sda: what cgroups begin with would be kept for {most + 1} paths, and" in said
+    assert f"{most} are the most" in said
+    assert host.told("preset", "weight") == []
+
+
 UNTOLD = "what the configuration says of a path is not there with a cgroup's first I/O"
 
 

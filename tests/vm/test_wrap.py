@@ -259,12 +259,14 @@ def test_check(tool: Tool) -> None:
     guest.run("dmsetup create -u IOBAND-e --notable e")
     guest.run(remedy(1, "e", "wrong", "it has no table"))
     assert dm_names(guest) == []
-    with Cgroup(guest, "a"), Cgroup(guest, "a/b", controllers="") as inner:
-        job = guest.start(["sleep", "1000"], cgroup=inner.directory)
-        guest.run(remedy(0, "/a", "hint", "1 of the cgroups in it have processes and no io"))
-        assert "/a" not in findings(tool, 0)
-        job.kill()
-        job.wait(check=False)
+    for path in ("a", "a/b/c"):
+        above = f"/{path}"
+        with Cgroup(guest, path), Cgroup(guest, f"{path}/inner", controllers="") as inner:
+            job = guest.start(["sleep", "1000"], cgroup=inner.directory)
+            guest.run(remedy(0, above, "hint", "1 of the cgroups in it have processes and no io"))
+            assert above not in findings(tool, 0)
+            job.kill()
+            job.wait(check=False)
     guest.rmmod("dm_ioband")
     found = findings(tool, 6)["module"]
     assert (found["verdict"], guest.kernel.release in found["finding"]) == ("wrong", True)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl check: is this machine able to share bandwidth, and does it? */
-#include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,65 +165,95 @@ static void check_module(struct findings *findings)
 	}
 }
 
-/* How many cgroups right below one there are that have processes and no io. */
-static int count_without_io(const struct hierarchy *hierarchy, const char *path)
+/**
+ * struct above - a cgroup that does not enable io for all in it
+ * @path: its path
+ * @n: how many right below have processes and no io
+ */
+struct above {
+	char *path;
+	int n;
+};
+
+/**
+ * struct walk - a walk over all cgroups
+ * @hierarchy: where they are
+ * @lacking: the last that had no io, with what is below; NULL if there was none
+ * @v: what is above such
+ * @n: how many
+ */
+struct walk {
+	const struct hierarchy *hierarchy;
+	char *lacking;
+	struct above *v;
+	size_t n;
+};
+
+static bool is_below(const char *path, const char *above)
 {
-	char *directory = xasprintf("%s%s", hierarchy->root, path);
-	DIR *entries = opendir(directory);
-	struct dirent *entry;
-	int n = 0;
+	size_t length = strlen(above);
 
-	while (entries && (entry = readdir(entries))) {
-		char *child;
-
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		child = xasprintf("%s/%s", path, entry->d_name);
-		n += cgroup_is_populated(hierarchy, child) &&
-		     !cgroup_has_io(hierarchy, child);
-		free(child);
-	}
-	if (entries)
-		closedir(entries);
-	free(directory);
-	return n;
+	return !strncmp(path, above, length) && path[length] == '/';
 }
 
-static void check_children(struct findings *findings,
-			   const struct hierarchy *hierarchy, const char *path)
+/* Children come after their parent, and the last parent is the nearest. */
+static void count_below(struct walk *walk, const char *child)
 {
-	const char *name = *path ? path : "/";
-	int n = count_without_io(hierarchy, path);
+	size_t length = strrchr(child, '/') - child;
+	char *path = length ? xstrndup(child, length) : xstrdup("/");
+	size_t i = walk->n;
 
-	if (!n)
+	while (i && strcmp(walk->v[i - 1].path, path))
+		i--;
+	if (i) {
+		free(path);
+		walk->v[i - 1].n++;
 		return;
-	found(findings, HINT, name,
+	}
+	walk->v = xgrow(walk->v, walk->n, sizeof(*walk->v));
+	walk->v[walk->n++] = (struct above){ .path = path, .n = 1 };
+}
+
+/* What lies below one without io has its own reason there. */
+static int look_for_io(const char *path, uint64_t id, void *data)
+{
+	struct walk *walk = data;
+
+	(void)id;
+	if (!path[1] || (walk->lacking && is_below(path, walk->lacking)) ||
+	    cgroup_has_io(walk->hierarchy, path))
+		return EXIT_OK;
+	free(walk->lacking);
+	walk->lacking = xstrdup(path);
+	if (cgroup_is_populated(walk->hierarchy, path))
+		count_below(walk, path);
+	return EXIT_OK;
+}
+
+static void check_above(struct findings *findings,
+			const struct hierarchy *hierarchy,
+			const struct above *above)
+{
+	found(findings, HINT, above->path,
 	      "%d of the cgroups in it have processes and no io controller; their I/O is that of %s",
-	      n, name);
+	      above->n, above->path);
 	remedy(findings,
 	       "'echo +io > %s%s/cgroup.subtree_control', or with systemd IOAccounting=yes for a unit",
-	       hierarchy->root, path);
+	       hierarchy->root, above->path[1] ? above->path : "");
 }
 
-static void check_slices(struct findings *findings,
-			 const struct hierarchy *hierarchy)
+static void check_controllers(struct findings *findings,
+			      const struct hierarchy *hierarchy)
 {
-	DIR *entries = opendir(hierarchy->root);
-	struct dirent *entry;
+	struct walk walk = { .hierarchy = hierarchy };
 
-	check_children(findings, hierarchy, "");
-	while (entries && (entry = readdir(entries))) {
-		char *path;
-
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		path = xasprintf("/%s", entry->d_name);
-		if (cgroup_has_io(hierarchy, path))
-			check_children(findings, hierarchy, path);
-		free(path);
+	cgroup_walk(hierarchy, "/", look_for_io, &walk);
+	for (size_t i = 0; i < walk.n; i++) {
+		check_above(findings, hierarchy, &walk.v[i]);
+		free(walk.v[i].path);
 	}
-	if (entries)
-		closedir(entries);
+	free(walk.v);
+	free(walk.lacking);
 }
 
 static void check_cgroups(struct findings *findings)
@@ -249,7 +278,7 @@ static void check_cgroups(struct findings *findings)
 		found(findings, FINE, "cgroups",
 		      "version 2 in %s, with the io controller",
 		      hierarchy.root);
-		check_slices(findings, &hierarchy);
+		check_controllers(findings, &hierarchy);
 	}
 }
 

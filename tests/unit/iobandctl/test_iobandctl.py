@@ -705,6 +705,32 @@ def test_who_speaks_for_the_tree_of_a_pool(fake: Fake) -> None:
     assert fake.told("weight") == [f"b: weight cgroup#{number} 300"]
 
 
+def test_check_of_cgroups_without_io(fake: Fake) -> None:
+    """At any depth, right below those that could enable it, and only where processes are."""
+
+    def make(path: str, controllers: str, populated: int) -> None:
+        fake.cgroup(path, controllers)
+        events = fake.root / f"cgroup{path}/cgroup.events"
+        events.write_text(f"populated {populated}\nfrozen 0\n")
+
+    (fake.root / "devices").write_text("")
+    for path in ("/a", "/a/b", "/a/b/c", "/fine", "/fine/too"):
+        make(path, "cpu io", 1)
+    for path in ("/top", "/a/b/c/1", "/a/b/c/2", "/a/b/c/2/below", "/a/b/d", "/a/b/d/below"):
+        make(path, "cpu", 1)
+    make("/a/b/c/3", "cpu", 0)
+    hints = {row["subject"]: row for row in fake.json("check") if "processes" in row["finding"]}
+    assert {path: int(row["finding"].split()[0]) for path, row in hints.items()} == {
+        "/": 1,
+        "/a/b": 1,
+        "/a/b/c": 2,
+    }
+    for path, root in (("/", ""), ("/a/b/c", "/a/b/c")):
+        assert hints[path]["finding"].endswith(f"; their I/O is that of {path}")
+        control = f"{fake.root}/cgroup{root}/cgroup.subtree_control"
+        assert hints[path]["remedy"].startswith(f"'echo +io > {control}', or")
+
+
 def test_apply_settings(host: Fake) -> None:
     (host.root / "conf").write_text("[pool sd*]\nslice = 80\nmeasure = time\n")
     host.run("apply", "--config", str(host.root / "conf"))

@@ -808,6 +808,55 @@ def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
     assert ("own", "/two words", "latency", "none", "5ms") in found
 
 
+def test_one_path_in_several_sections(fake: Fake) -> None:
+    """The last of those that fit as well wins, a path before a pattern; it is told once."""
+    fake.minor = 1
+    fake.device("one", "253:1", "sda")
+    fake.answer("one", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
+    fake.answer("one", "presets", "1 presets\nend\n")
+    spelled = ["/x/y", "x/y/", "cgroup:/x/y", "/x\\057y", "/\\170/y"]
+    sections = [
+        f"[group {number}]\ngroup = {path}\nweight = {number}\nmaximum = rbps={number}\n"
+        for number, path in enumerate(spelled, 1)
+    ]
+    conf = "".join(sections) + "[group /x/*]\nweight = 77\nlatency = 1ms\n"
+    conf += "[group /x/y]\npool = sda\nweight = 70\n[group near]\ngroup = /x/y\nweight = 71\n"
+    fake.run(*configure(fake, conf))
+    assert fake.told("preset") == [
+        "one: preset max cgroup:/x/y rbps=5 wbps=max riops=max wiops=max",
+        "one: preset weight cgroup:/x/y 70",
+        "one: preset latency-target cgroup:/x/y 1000",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "line"),
+    [
+        ("maximum = rbps=1M", "[group 2]\ngroup = /x\nminimum = rbps=2M", 5),
+        ("minimum = rbps=2M", "[group /*]\nmaximum = rbps=1M", 2),
+        ("minimum = rbps=2M", "[group 2]\ngroup = x\npool = sda\nmaximum = rbps=1M", 2),
+        ("maximum = rbps=1M", "[group 2]\ngroup = /x\ndevice = own\nminimum = rbps=2M", 6),
+    ],
+)
+def test_presets_of_a_promise_that_cannot_be_kept(
+    host: Fake, first: str, second: str, line: int
+) -> None:
+    """Also where there is no cgroup yet that it would be made to: nothing is done."""
+    conf = f"[group /x]\n{first}\n{second}\n"
+    presets(host)
+    said = host.run(*configure(host, conf), rc=2)
+    assert "/x: a minimum of rbps=2M is more than the maximum of rbps=1M (" in said
+    assert f"which is asked for at {host.root}/conf:{line}; nothing was changed" in said
+    assert host.told("preset", "max", "min") == []
+    host.run(
+        *configure(
+            host,
+            f"{conf}[group last]\ngroup = /x\npool = sda\nminimum = default\n"
+            "[group own]\ngroup = /x\ndevice = own\nminimum = default\n",
+        )
+    )
+
+
 def test_more_presets_than_there_can_be(host: Fake) -> None:
     """They are refused before anything is done; what takes the place of others comes after them."""
     most = 4096

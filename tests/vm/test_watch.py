@@ -141,6 +141,49 @@ def test_files_and_configuration(machine: Machine) -> None:
         job.wait()
 
 
+def test_presets(machine: Machine) -> None:
+    """Paths are given theirs on devices that come later too, and others' are left alone."""
+    guest = machine.guest
+    guest.write(CONF, "[group /a/later]\nweight = 70\nmaximum = wbps=1K\n")
+    later = " weight=70 path=/a/later max=max,1024,max,max"
+
+    def presets() -> list[str]:
+        lines = guest.run(["dmsetup", "message", "d", "0", "presets"]).out.splitlines()
+        return sorted(re.sub(r"^\d+ \S+", "", line) for line in lines if " path=" in line)
+
+    def become(*expected: str) -> None:
+        wait_until(guest, lambda: presets() == sorted(expected), f"not {expected}")
+
+    guest.run("dmsetup message d 0 preset weight cgroup:/others 9")
+    others = " weight=9 path=/others"
+    job = start(machine)
+    become(others, later)
+    for _ in range(2):
+        machine.create("e", "two", "--mode", "device+cgroup")
+        become(others, later, later)
+        machine.ctl("remove", "e")
+        become(others, later)
+    machine.create("e", "two", "--mode", "device+cgroup")
+    become(others, later, later)
+    job.kill(SIGTERM)
+    job.wait()
+    # Nobody watches: what the group has it began with.
+    with Cgroup(guest, "a/later") as cgroup:
+        for device in "de":
+            cgroup.run(f"dd if=/dev/mapper/{device} of=/dev/null count=1 iflag=direct")
+        assert machine.weights() == {"/a/later": 70}
+        assert machine.weights("e") == {"/a/later": 70}
+    # What is missing comes back when it has read the configuration.
+    guest.run("dmsetup message d 0 preset weight cgroup:/a/later default")
+    job = start(machine)
+    become(others, later, later)
+    guest.write(CONF, "[group /a/next]\nlatency = 3ms\n")
+    guest.run(["kill", "-HUP", str(job.pid)])
+    become(others, *[" path=/a/next latency=3000"] * 2)
+    job.kill(SIGTERM)
+    job.wait()
+
+
 def test_another_of_the_same_name(machine: Machine) -> None:
     """The kernel, which would complain, is asked for nothing for the cgroup that is no more."""
     guest = machine.guest

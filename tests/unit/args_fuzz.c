@@ -16,6 +16,7 @@
 #include "dm-ioband-depth.h"
 #include "random.h"
 #include "scale.h"
+#include "verbs.h"
 #include "words.h"
 
 #define TEXT_MAX	512
@@ -289,16 +290,12 @@ static const char *table_title(const struct words *right, unsigned int at, const
 
 static bool is_verb(const char *word)
 {
-	static const char * const verbs[] = {
-		"weight", "max", "min", "latency-target", "set", "groups", "stats", "latency",
-		"presets", "preset",
-	};
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (!strcmp(word, verbs[i]))
+	for (i = 0; i < ARRAY_SIZE(message_verbs); i++)
+		if (!strcmp(word, message_verbs[i]))
 			return true;
-	return false;
+	return !strcmp(word, "preset");
 }
 
 static const char *message_title(const struct words *right, unsigned int at, const char *spoilt)

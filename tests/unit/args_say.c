@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "dm-ioband-args.h"
+#include "verbs.h"
 #include "words.h"
 
 static void say_settings(const struct ioband_settings *settings)
@@ -52,23 +53,12 @@ static void say_spec(const struct ioband_spec *spec)
 
 static int say_message(struct words *words, struct ioband_error *error)
 {
-	static const char * const verbs[] = {
-		[IOBAND_MSG_WEIGHT] = "weight",
-		[IOBAND_MSG_MAX] = "max",
-		[IOBAND_MSG_MIN] = "min",
-		[IOBAND_MSG_LATENCY_TARGET] = "latency-target",
-		[IOBAND_MSG_SET] = "set",
-		[IOBAND_MSG_GROUPS] = "groups",
-		[IOBAND_MSG_STATS] = "stats",
-		[IOBAND_MSG_LATENCY] = "latency",
-		[IOBAND_MSG_PRESETS] = "presets",
-	};
 	struct ioband_message message;
 	int ret = ioband_args_message(&message, words->nr, words->word, error);
 
 	if (ret)
 		return ret;
-	printf("verb=%s%s", verbs[message.verb], message.preset ? " preset" : "");
+	printf("verb=%s%s", message_verbs[message.verb], message.preset ? " preset" : "");
 	if (message.verb == IOBAND_MSG_WEIGHT) {
 		say_spec(&message.spec);
 		printf(" weight=%u", message.weight);

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Table lines and messages, and what the module must say to them."""
 
+import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from cprograms import ENV
+from cprograms import ENV, UNIT
 
 
 class Line(NamedTuple):
@@ -14,6 +16,10 @@ class Line(NamedTuple):
     kind: str
     words: str
     answer: str
+
+
+def _either(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 USAGE = "must be <dev> <offset> <pool> [<#args> <key>=<value>...]"
@@ -31,8 +37,10 @@ DEPTH = (
 )
 SLICE = "must be 0 for none, or milliseconds up to 1000"
 NO_GROUP = "weight= is the device's: it wants mode=device or mode=device+cgroup"
-VERB = "must be weight, max, min, latency-target, set, groups, stats, latency, preset or presets"
-PRESET = "must be weight, max, min or latency-target"
+VERBS = re.findall(r"\[IOBAND_MSG_\w+\] = \"(.*)\"", (UNIT / "verbs.h").read_text())
+PAGED = VERBS[VERBS.index("groups") :]
+VERB = f"must be {_either([*VERBS[:-1], 'preset', VERBS[-1]])}"
+PRESET = f"must be {_either(VERBS[: VERBS.index('set')])}"
 PRESET_PATH = (
     "a preset is of cgroup:</path>: must be without // and . and .. and newlines, "
     "and not end with /"
@@ -48,7 +56,6 @@ DEVICE = "must be device:<major>:<minor>, at most 4095:1048575"
 CGROUP = "must be cgroup:</path> or cgroup#<id>"
 CGROUP_ID = "a cgroup's id is the inode number of its directory"
 CURSOR = "must be what the last page said after 'next'"
-PAGED = ("groups", "stats", "latency", "presets")
 # Not whole numbers, whatever the range.
 NO_NUMBERS = ["-1", "+1", "x", "1x", "0x10", "1.5", "1k", "1e3", "1\n", "18446744073709551617"]
 

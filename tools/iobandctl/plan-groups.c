@@ -187,18 +187,27 @@ static struct change *want_one(struct trees *trees, const struct tree *tree,
 			  bounds_of(group));
 }
 
-/* All changes of a group; the sections are those that set what it has. */
+/*
+ * All changes of a group, in the order of presets; the sections are those that set
+ * what it has.
+ */
 static int want(struct trees *trees, const struct tree *tree,
 		const struct conf_section *const sections[GROUP_SETTINGS],
 		const char *name, const char *shown)
 {
 	const struct ioband_group *group = group_now(trees, tree, name);
+	struct ioband_preset now = { .bounds = *bounds_of(group) }, wanted;
 	int code = plan_check_bounds(trees->plan, sections + GROUP_BOUNDS,
-				     bounds_of(group), shown);
+				     &now.bounds, shown);
 
-	for (int i = 0; i < GROUP_SETTINGS && code == EXIT_OK; i++) {
-		struct change *change = want_one(trees, tree, sections[i], i,
-						 group);
+	now.weight = group && group->set ? group->weight : 0;
+	wanted = now;
+	presets_read(sections, &wanted);
+	for (int n = 0; n < PRESET_STEPS && code == EXIT_OK; n++) {
+		int phase = n / GROUP_SETTINGS, i = n % GROUP_SETTINGS;
+		struct change *change =
+			presets_phase(&now, &wanted, i) == phase ?
+			want_one(trees, tree, sections[i], i, group) : NULL;
 
 		if (!change)
 			continue;

@@ -128,9 +128,6 @@ static bool is_same(const struct ioband_preset *a, const struct ioband_preset *b
 	       bound_is(&a->bounds, &b->bounds, setting - GROUP_BOUNDS);
 }
 
-/* In which order the settings of a path change. */
-enum { NARROWS, TAKES, GIVES, WIDENS, PHASES };
-
 /* 0 is no bound. */
 static bool is_tighter(uint64_t wanted, uint64_t now)
 {
@@ -142,17 +139,26 @@ static uint64_t weight_of(const struct ioband_preset *preset)
 	return preset->weight ? preset->weight : IOBAND_WEIGHT_DEFAULT;
 }
 
-static int phase_of(const struct ioband_preset *now,
-		    const struct ioband_preset *wanted, int setting)
+/**
+ * presets_phase() - when a setting changes
+ * @now: has what it is
+ * @wanted: has what it becomes
+ * @setting: which
+ *
+ * Return: the phase.
+ */
+int presets_phase(const struct ioband_preset *now,
+		  const struct ioband_preset *wanted, int setting)
 {
 	const struct bounds *was = &now->bounds, *is = &wanted->bounds;
 	bool narrows = false, gives = false;
 
 	if (setting == GROUP_WEIGHT)
-		return weight_of(wanted) > weight_of(now) ? GIVES : TAKES;
+		return weight_of(wanted) > weight_of(now) ? PRESET_GIVES :
+							    PRESET_TAKES;
 	if (setting == GROUP_BOUNDS + LATENCY)
-		return is_tighter(is->latency_us, was->latency_us) ? GIVES :
-								     TAKES;
+		return is_tighter(is->latency_us, was->latency_us) ?
+		       PRESET_GIVES : PRESET_TAKES;
 	for (int rate = 0; rate < RATES; rate++) {
 		narrows |= is_tighter(is->of[MAXIMUM].rate[rate],
 				      was->of[MAXIMUM].rate[rate]);
@@ -160,8 +166,8 @@ static int phase_of(const struct ioband_preset *now,
 			 was->of[MINIMUM].rate[rate];
 	}
 	if (setting == GROUP_BOUNDS + MAXIMUM)
-		return narrows ? NARROWS : WIDENS;
-	return gives ? GIVES : TAKES;
+		return narrows ? PRESET_NARROWS : PRESET_WIDENS;
+	return gives ? PRESET_GIVES : PRESET_TAKES;
 }
 
 /**
@@ -174,30 +180,46 @@ struct wish {
 	const struct conf_place *place[GROUP_SETTINGS];
 };
 
+/**
+ * presets_read() - what sections set
+ * @sections: by setting; NULL, or without the key, for what stays
+ * @wanted: gets it
+ */
+void presets_read(const struct conf_section *const sections[GROUP_SETTINGS],
+		  struct ioband_preset *wanted)
+{
+	for (int i = 0; i < GROUP_SETTINGS; i++) {
+		enum conf_key key = conf_group_keys[i];
+		struct bounds bounds;
+
+		if (!sections[i] || !conf_text(sections[i], key))
+			continue;
+		bounds = conf_bounds(sections[i]);
+		if (i == GROUP_WEIGHT)
+			wanted->weight =
+				strtoull(conf_text(sections[i], key), NULL, 10);
+		else
+			bound_copy(&wanted->bounds, &bounds, i - GROUP_BOUNDS);
+	}
+}
+
 static void read_wish(const struct conf *conf, const struct preset_tree *tree,
 		      const char *path, struct wish *wish)
 {
+	const struct conf_section *sections[GROUP_SETTINGS];
 	struct conf_matches matches;
 
 	*wish = (struct wish){ .place = { NULL } };
 	conf_match(conf, path, &matches);
 	for (int i = 0; i < GROUP_SETTINGS; i++) {
 		enum conf_key key = conf_group_keys[i];
-		const struct conf_section *section =
-			conf_setting_in(&matches, key, tree->pool, tree->owner);
-		struct bounds bounds;
 
-		if (!section)
-			continue;
-		wish->place[i] = &section->value[key].place;
-		bounds = conf_bounds(section);
-		if (i == GROUP_WEIGHT)
-			wish->wanted.weight =
-				strtoull(conf_text(section, key), NULL, 10);
-		else
-			bound_copy(&wish->wanted.bounds, &bounds,
-				   i - GROUP_BOUNDS);
+		sections[i] = conf_setting_in(&matches, key, tree->pool,
+					      tree->owner);
+		if (sections[i])
+			wish->place[i] = &sections[i]->value[key].place;
 	}
+	presets_read(sections, &wish->wanted);
 	conf_matches_free(&matches);
 }
 
@@ -250,16 +272,16 @@ static int visit_path(const struct look *look, const char *path,
 			       says_something(&wish->wanted);
 	look->counts->dropped += says_something(now) &&
 				 !says_something(&wish->wanted);
-	for (int n = 0; n < PHASES * GROUP_SETTINGS && code == EXIT_OK; n++) {
+	for (int n = 0; n < PRESET_STEPS && code == EXIT_OK; n++) {
 		int phase = n / GROUP_SETTINGS, setting = n % GROUP_SETTINGS;
 		const struct preset_change change = {
 			.path = path, .setting = setting, .now = now,
 			.wanted = &wish->wanted, .place = wish->place[setting],
-			.late = phase == WIDENS || !is_named,
+			.late = phase == PRESET_WIDENS || !is_named,
 		};
 
 		if (!is_same(now, &wish->wanted, setting) &&
-		    phase_of(now, &wish->wanted, setting) == phase)
+		    presets_phase(now, &wish->wanted, setting) == phase)
 			code = look->visit(&change, look->data);
 	}
 	return code;

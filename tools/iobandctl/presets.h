@@ -6,6 +6,17 @@
 #include "conf.h"
 #include "ioband.h"
 
+/* In which order the settings of a path change, and those of a group that is there. */
+enum {
+	PRESET_NARROWS,	/* a maximum */
+	PRESET_TAKES,
+	PRESET_GIVES,
+	PRESET_WIDENS,	/* a maximum */
+	PRESET_PHASES,
+};
+
+#define PRESET_STEPS (PRESET_PHASES * GROUP_SETTINGS)
+
 /**
  * struct preset_tree - a tree of cgroups, a pool's or a device's own
  * @pool: the pool
@@ -54,6 +65,10 @@ const char *presets_obstacle(const struct hierarchy *hierarchy);
 void presets_say_obstacle(const struct conf *conf, const char *obstacle);
 void presets_tree(struct preset_tree *tree, const char *pool,
 		  const struct ioband_device *owner);
+int presets_phase(const struct ioband_preset *now,
+		  const struct ioband_preset *wanted, int setting);
+void presets_read(const struct conf_section *const sections[GROUP_SETTINGS],
+		  struct ioband_preset *wanted);
 bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
 		     const char *path, const struct ioband_preset *preset,
 		     int setting);

@@ -965,12 +965,13 @@ def test_who_comes_meanwhile_has_no_more_than_before_and_after(fake: Fake) -> No
     lines = "".join(f"{n} root path={line}\n" for n, line in enumerate(listed, 1))
     fake.answer("one", "presets", f"1 presets\n{lines}end\n")
     conf = (
-        "[group /there]\nweight = 7\n[group /less]\nlatency = 1ms\nmaximum = rbps=4 wiops=1\n"
+        "[group /there]\nweight = 700\nmaximum = riops=5\n"
+        "[group /less]\nlatency = 1ms\nmaximum = rbps=4 wiops=1\n"
         "minimum = rbps=3\nweight = 50\n[group /more]\nmaximum = rbps=10\nminimum = rbps=4\n"
         "weight = 50\n[group /mixed]\nmaximum = rbps=6 wbps=8\nweight = 700\n"
     )
     fake.run(*configure(fake, conf))
-    assert fake.told("preset", "weight") == [
+    assert fake.told("preset", "weight", "max") == [
         "one: preset max cgroup:/less rbps=4 wbps=max riops=max wiops=1",
         "one: preset weight cgroup:/less 50",
         "one: preset min cgroup:/less rbps=3 wbps=0 riops=0 wiops=0",
@@ -980,8 +981,10 @@ def test_who_comes_meanwhile_has_no_more_than_before_and_after(fake: Fake) -> No
         "one: preset latency-target cgroup:/more default",
         "one: preset weight cgroup:/more 50",
         "one: preset min cgroup:/more rbps=4 wbps=0 riops=0 wiops=0",
-        "one: preset weight cgroup:/there 7",
-        f"one: weight cgroup#{number} 7",
+        "one: preset max cgroup:/there rbps=max wbps=max riops=5 wiops=max",
+        "one: preset weight cgroup:/there 700",
+        f"one: max cgroup#{number} rbps=max wbps=max riops=5 wiops=max",
+        f"one: weight cgroup#{number} 700",
         "one: preset weight cgroup:/gone default",
         "one: preset max cgroup:/gone default",
         "one: preset max cgroup:/more rbps=10 wbps=max riops=max wiops=max",

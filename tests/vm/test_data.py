@@ -237,6 +237,14 @@ def test_verify_notices_what_it_should(ioband: Guest, feature: str) -> None:
 # -- file systems ------------------------------------------------------------------
 
 CHECK = {"ext4": ["fsck.ext4", "-f", "-n"], "xfs": ["xfs_repair", "-n"]}
+RIVAL = {
+    "rw": "randread",
+    "bs": "4k",
+    "iodepth": 8,
+    "ioengine": "libaio",
+    "time_based": 1,
+    "runtime": 600,
+}
 # Many small files and a few large ones, some of them removed, with fsync in between.
 USE_FILES = """
 set -e
@@ -253,6 +261,7 @@ find . -type f | sort | xargs sha256sum >/run/sums.$(basename "$PWD")
 
 @pytest.mark.parametrize("fstype", CHECK)
 def test_file_system_is_clean_after_use(ioband: Guest, fstype: str) -> None:
+    """Beside a rival that reads all the time, lest two flushers that take turns hold nothing."""
     guest = ioband
     with (
         null_blk(guest, size_mib=400, memory_backed=1, **SLOW) as disk,
@@ -263,8 +272,10 @@ def test_file_system_is_clean_after_use(ioband: Guest, fstype: str) -> None:
             name: stack.enter_context(Cgroup(guest, name, controllers="+io +memory"))
             for name in ("x", "y")
         }
+        rival = stack.enter_context(Cgroup(guest, "rival"))
         with mounted(guest, dev.path, fstype) as point:
             guest.run(["mkdir", f"{point}/x", f"{point}/y"])
+            reader = rival.start(fio_argv("rival", dev.path, **RIVAL))
             jobs = [groups[name].start(USE_FILES, cwd=f"{point}/{name}") for name in groups]
             for count in range(6):
                 dev.set_weight(groups["x"], 1 + 5000 * (count % 2))
@@ -272,6 +283,8 @@ def test_file_system_is_clean_after_use(ioband: Guest, fstype: str) -> None:
                 dev.resume()
             for job in jobs:
                 job.wait(180)
+            reader.kill()
+            reader.wait(check=False)
         guest.run([*CHECK[fstype], dev.path])
         guest.run(["mount", "-t", fstype, dev.path, point])
         for name in groups:

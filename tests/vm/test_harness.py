@@ -98,7 +98,9 @@ def test_load_compares_jobs_while_all_run(guest: Guest) -> None:
             window = load.run(2).window()
     assert window.ratio("a", "b") == pytest.approx(1, abs=0.03)
     assert window["a"].iops + window["b"].iops == pytest.approx(1e9 / 640_000, rel=0.02)
-    assert window["a"].latency_ms(99) == pytest.approx(32 * 0.64, rel=0.1)  # all but a few
+    usual = window["a"].latency_ms(50)
+    assert usual == pytest.approx(32 * 0.64, rel=0.1)
+    assert usual <= window["a"].latency_ms(99) < 2 * usual  # a few wait while fio is interrupted
 
 
 def ticks_by_thread(pid: int) -> dict[str, int]:

@@ -256,6 +256,18 @@ def test_check(tool: Tool) -> None:
         guest.run(remedy(1, "io-nullb0", "wrong", "it is suspended"))
         assert findings(tool, 0)["io-nullb0"]["verdict"] == "ok"
         tool.run("unwrap", disk)
+        with linear(guest, "below", disk) as below:
+            tool.run("wrap", below.path)
+            whole = below.dmsetup("table").out
+            below.reload(whole.replace("0 65536 ", "0 32768 "))
+            found = findings(tool, 1)["io-below"]
+            assert found["verdict"] == "wrong", found
+            assert "has shrunk since" in found["finding"]
+            assert "to 32768 sectors of 65536" in found["finding"]
+            assert "'iobandctl unwrap io-below'" in found["remedy"]
+            below.reload(whole)
+            assert findings(tool, 0)["io-below"]["verdict"] == "ok"
+            tool.run("unwrap", below.path)
     guest.run("dmsetup create -u IOBAND-e --notable e")
     guest.run(remedy(1, "e", "wrong", "it has no table"))
     assert dm_names(guest) == []

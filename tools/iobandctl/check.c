@@ -282,6 +282,7 @@ static void check_cgroups(struct findings *findings)
 	}
 }
 
+/* 0 if it cannot be found. */
 static uint64_t sectors_below(const struct ioband_device *device)
 {
 	char text[32] = "0";
@@ -291,10 +292,37 @@ static uint64_t sectors_below(const struct ioband_device *device)
 	return strtoull(text, NULL, 10);
 }
 
+static void check_size(struct findings *findings,
+		       const struct ioband_device *device, const char *below)
+{
+	uint64_t end = device->table.offset + device->dm->sectors;
+	uint64_t sectors = sectors_below(device);
+	const char *name = device->dm->name;
+
+	if (sectors > end) {
+		found(findings, HINT, name,
+		      "%s below has grown since this was put over it", below);
+		remedy(findings,
+		       "'iobandctl unwrap %s' when it is not in use, and wrap %s again",
+		       name, below);
+	} else if (sectors && sectors < end) {
+		found(findings, WRONG, name,
+		      "%s below has shrunk since this was put over it, to %llu sectors of %llu: I/O behind its end fails",
+		      below, (unsigned long long)sectors,
+		      (unsigned long long)end);
+		remedy(findings,
+		       "give %s its size back, with lvextend for instance; or, if what is on it fits, 'iobandctl unwrap %s' when it is not in use, and wrap %s again",
+		       below, name, below);
+	} else {
+		found(findings, FINE, name, "over %s, in pool %s", below,
+		      device->table.pool);
+	}
+}
+
 static void check_table(struct findings *findings,
 			const struct ioband_device *device)
 {
-	const char *name = device->dm->name, *pool = device->table.pool;
+	const char *name = device->dm->name;
 	char below[DEVICE_NAME_SIZE];
 
 	device_label(device->table.device[0], device->table.device[1], below);
@@ -305,15 +333,9 @@ static void check_table(struct findings *findings,
 		       name);
 	} else if (under_is_inserted(device)) {
 		found(findings, FINE, name, "ioband is in it, in pool %s",
-		      pool);
-	} else if (sectors_below(device) > device->dm->sectors) {
-		found(findings, HINT, name,
-		      "%s below has grown since this was put over it", below);
-		remedy(findings,
-		       "'iobandctl unwrap %s' when it is not in use, and wrap %s again",
-		       name, below);
+		      device->table.pool);
 	} else {
-		found(findings, FINE, name, "over %s, in pool %s", below, pool);
+		check_size(findings, device, below);
 	}
 }
 

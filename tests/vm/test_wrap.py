@@ -194,6 +194,21 @@ def test_the_root_that_runs_is_refused(tool: Tool) -> None:
         assert dm_names(guest) == ["top"]
 
 
+def test_names_that_are_too_long(tool: Tool) -> None:
+    """Those of long volumes in long groups, before the kernel is asked."""
+    guest = tool.guest
+    with (
+        null_blk(guest, size_mib=32, memory_backed=1) as disk,
+        linear(guest, "v" * 118, disk) as below,
+    ):
+        path = below.path
+        said = tool.refused(2, "wrap", path, says="a device's name: that takes 1 to 120 of")
+        assert f"ioband device over {path}; give another with --name" in said
+        assert dm_names(guest) == ["v" * 118]
+        tool.run("wrap", "--name", "short", path)
+        tool.run("unwrap", path)
+
+
 def test_read_only_below(tool: Tool) -> None:
     guest = tool.guest
     with null_blk(guest, size_mib=32, memory_backed=1) as disk:

@@ -58,10 +58,26 @@ static void warn(const struct device *device, const char *name)
 	names_free(&partitions);
 }
 
+static int choose_name(const struct args *args, const struct device *device,
+		       char name[NAME_SIZE])
+{
+	const char *asked = args->value[OPTION_NAME];
+
+	if (asked) {
+		snprintf(name, NAME_SIZE, "%s", asked);
+		return EXIT_OK;
+	}
+	name_wrapped(device, name);
+	if (make_check_name(name) == EXIT_OK)
+		return EXIT_OK;
+	return fail(EXIT_USAGE,
+		    "... which would be the name of the ioband device over %s; give another with --name",
+		    device->path);
+}
+
 static int wrap(const struct args *args, const struct settings *settings,
 		const char *spelled, struct names *made)
 {
-	const char *asked = args->value[OPTION_NAME];
 	struct ioband_devices devices;
 	char name[NAME_SIZE];
 	struct device device;
@@ -74,14 +90,13 @@ static int wrap(const struct args *args, const struct settings *settings,
 		code = check_wrapped(&devices, spelled, &device);
 	if (code == EXIT_OK)
 		code = check_use(&device);
+	if (code == EXIT_OK)
+		code = choose_name(args, &device, name);
+	if (code == EXIT_OK)
+		code = make_device(&devices, settings, name, &device);
 	if (code == EXIT_OK) {
-		name_wrapped(&device, name);
-		code = make_device(&devices, settings, asked ? asked : name,
-				   &device);
-	}
-	if (code == EXIT_OK) {
-		names_add(made, asked ? asked : name);
-		warn(&device, asked ? asked : name);
+		names_add(made, name);
+		warn(&device, name);
 	}
 	ioband_free(&devices);
 	return code;

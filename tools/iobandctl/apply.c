@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl apply: make it so as the configuration says. */
+#include "lock.h"
 #include "plan.h"
 #include "print.h"
 #include "verbs.h"
@@ -22,7 +23,7 @@ static int run_with(const struct conf *conf, const struct args *args)
 	return code;
 }
 
-static int run(const struct args *args)
+static int load_and_run(const struct args *args)
 {
 	struct conf conf;
 	int code = conf_load(args->value[OPTION_CONFIG], &conf);
@@ -35,6 +36,23 @@ static int run(const struct args *args)
 		code = fail(EXIT_MISSING,
 			    "there is no configuration: neither /etc/ioband.conf nor /etc/ioband.conf.d/*.conf; ioband.conf(5) says how to write one, 'iobandctl dump' prints one");
 	conf_free(&conf);
+	return code;
+}
+
+/* The configuration is read after others are done: who waited must not bring back an old one. */
+static int run(const struct args *args)
+{
+	struct lock lock = { .path = NULL };
+	int code = EXIT_OK;
+
+	if (!args->value[OPTION_DRY_RUN]) {
+		code = mapper_ready();
+		if (code == EXIT_OK)
+			code = lock_apply(&lock);
+	}
+	if (code == EXIT_OK)
+		code = load_and_run(args);
+	unlock(&lock);
 	return code;
 }
 

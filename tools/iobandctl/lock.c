@@ -4,6 +4,9 @@
  * iobandctl by a file of our own, LVM by the file that it locks itself while it
  * works on a volume group.  LVM removes the file when it is done, so the file
  * that was locked must be the one that has the name.
+ *
+ * One "apply" at a time makes changes, as one that fails puts back what it found:
+ * at boot there is one for each disk.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +21,13 @@
 #include "dm.h"
 #include "error.h"
 #include "lock.h"
+#include "records.h"
 
 #define LVM_LOCKS "/run/lock/lvm"
 #define PATIENCE_S 5
+
+/* Less than the 30 s that a disk has at boot, see udev/ioband-wrap@.service.in. */
+#define APPLY_PATIENCE_S 20
 #define PAUSE_MS 20
 
 static int try_lock(const char *path, int *fd)
@@ -42,16 +49,28 @@ static int try_lock(const char *path, int *fd)
 	return error;
 }
 
-static int take(char *path, const char *name, const char *who,
-		struct lock *lock)
+static int wait_for(const char *path, int patience_s, int *fd)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
-	int error = try_lock(path, &lock->fd);
+	int error = -EWOULDBLOCK;
 
-	for (int ms = 0; error == -EWOULDBLOCK && ms < PATIENCE_S * 1000;
+	for (int ms = 0; error == -EWOULDBLOCK && ms < patience_s * 1000;
 	     ms += PAUSE_MS) {
 		nanosleep(&pause, NULL);
-		error = try_lock(path, &lock->fd);
+		error = try_lock(path, fd);
+	}
+	return error;
+}
+
+static int take(char *path, const char *name, const char *who, int patience_s,
+		struct lock *lock)
+{
+	int error = try_lock(path, &lock->fd);
+
+	if (error == -EWOULDBLOCK) {
+		if (patience_s > PATIENCE_S)
+			note("note: waiting until %s is done", who);
+		error = wait_for(path, patience_s, &lock->fd);
 	}
 	if (!error) {
 		lock->path = path;
@@ -68,7 +87,11 @@ static int take(char *path, const char *name, const char *who,
 	return error == -EWOULDBLOCK ? EXIT_IN_USE : (int)exit_code_of(-error);
 }
 
-static void give_up(struct lock *lock)
+/**
+ * unlock() - let others have what was locked
+ * @lock: the lock; nothing is done if it is not locked
+ */
+void unlock(struct lock *lock)
 {
 	if (!lock->path)
 		return;
@@ -85,7 +108,26 @@ static int lock_group(const char *name, struct lock *lock)
 	mkdir(LVM_LOCKS, 0700);
 	path = xasprintf(LVM_LOCKS "/V_%s", group);
 	free(group);
-	return take(path, name, "LVM", lock);
+	return take(path, name, "LVM", PATIENCE_S, lock);
+}
+
+static char *own_path(const char *dash, const char *name)
+{
+	mkdir(records_directory(), 0755);
+	return xasprintf("%s/.lock%s%s", records_directory(), dash, name);
+}
+
+/**
+ * lock_apply() - keep every other "apply" from making changes
+ * @lock: the result, for unlock() whatever is returned
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int lock_apply(struct lock *lock)
+{
+	*lock = (struct lock){ .path = NULL };
+	return take(own_path("", ""), "what ioband does here",
+		    "another 'iobandctl apply'", APPLY_PATIENCE_S, lock);
 }
 
 /**
@@ -103,9 +145,8 @@ int lock_device(const char *name, struct locks *locks)
 	int code;
 
 	*locks = (struct locks){ .own.path = NULL };
-	mkdir(RECORDS, 0755);
-	code = take(xasprintf(RECORDS "/.lock-%s", name), name,
-		    "another iobandctl", &locks->own);
+	code = take(own_path("-", name), name, "another iobandctl", PATIENCE_S,
+		    &locks->own);
 	if (code == EXIT_OK && mapper_state(name, &state) &&
 	    !strncmp(state.uuid, MAPPER_LVM_UUID_PREFIX,
 		     strlen(MAPPER_LVM_UUID_PREFIX)))
@@ -119,6 +160,6 @@ int lock_device(const char *name, struct locks *locks)
  */
 void unlock_device(struct locks *locks)
 {
-	give_up(&locks->group);
-	give_up(&locks->own);
+	unlock(&locks->group);
+	unlock(&locks->own);
 }

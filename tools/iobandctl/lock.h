@@ -2,9 +2,6 @@
 #ifndef IOBANDCTL_LOCK_H
 #define IOBANDCTL_LOCK_H
 
-/* Where iobandctl writes down what it must know of the next time. */
-#define RECORDS "/run/iobandctl"
-
 /**
  * struct lock - a file that is locked
  * @path: its path; NULL if it is not
@@ -25,6 +22,8 @@ struct locks {
 	struct lock group;
 };
 
+int lock_apply(struct lock *lock);
+void unlock(struct lock *lock);
 int lock_device(const char *name, struct locks *locks);
 void unlock_device(struct locks *locks);
 

@@ -42,7 +42,7 @@
 #include "alloc.h"
 #include "device.h"
 #include "kmsg.h"
-#include "lock.h"
+#include "records.h"
 #include "swap.h"
 #include "under.h"
 
@@ -472,7 +472,7 @@ bool under_is_place(const char *name)
 
 static char *record_of(const char *name)
 {
-	return xasprintf(RECORDS "/%s", name);
+	return xasprintf("%s/%s", records_directory(), name);
 }
 
 /**
@@ -484,7 +484,7 @@ void under_remember(const char *name)
 	char *record = record_of(name);
 	int fd;
 
-	mkdir(RECORDS, 0755);
+	mkdir(records_directory(), 0755);
 	fd = open(record, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	if (fd >= 0)
 		close(fd);
@@ -559,5 +559,5 @@ static void visit(const char *path, finder find, struct names *names)
 void under_trouble(struct names *half, struct names *lost)
 {
 	visit("/sys/class/block", find_half, half);
-	visit(RECORDS, find_lost, lost);
+	visit(records_directory(), find_lost, lost);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * In place of dm.c, cgroup-mount.c and kmsg.c: a directory ($FAKE_KERNEL) that
+ * In place of dm.c, cgroup-mount.c, kmsg.c and records.c: a directory ($FAKE_KERNEL) that
  * answers as device-mapper would.
  *
  *	devices		a line for each: name|major:minor|table|status
@@ -12,6 +12,7 @@
  *	refuse		a word and, after a blank, why what the log has with that
  *			word is refused, if it is a message or a removal
  *	interrupt	if it is there, each change comes with a SIGTERM
+ *	run/		what is written down until a reboot
  *	full		if it is there, no more cgroups can be watched
  *
  * The target's version is 1.$FAKE_MINOR, and 1.0 without that.
@@ -32,6 +33,7 @@
 #include "dm.h"
 #include "error.h"
 #include "kmsg.h"
+#include "records.h"
 
 static char *file_name(const char *name)
 {
@@ -300,6 +302,15 @@ char *mapper_volume_name(const char *group, const char *volume)
 char *mapper_group_name(const char *name)
 {
 	return xstrndup(name, strcspn(name, "-"));
+}
+
+const char *records_directory(void)
+{
+	static char *directory;
+
+	if (!directory)
+		directory = file_name("run");
+	return directory;
 }
 
 bool hierarchy_look(struct hierarchy *hierarchy)

@@ -70,17 +70,21 @@ class Fake:
             text = text.replace(f"{line}\n", f"{line} {more}\n")
         path.write_text(text)
 
-    def run(self, *args: str, rc: int = 0, stdin: str = "") -> str:
-        """Run iobandctl; returns its output, or if it is to fail, what it complains of."""
-        (self.root / "log").write_text("")
-        env = {
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the program has to know of the fake kernel."""
+        return {
             **os.environ,
             "FAKE_KERNEL": str(self.root),
             "FAKE_VERSION": str(self.version),
             "FAKE_MINOR": str(self.minor),
             "LC_ALL": "C.UTF-8",
         }
-        done = sh(self.program, *args, env=env, input=stdin)
+
+    def run(self, *args: str, rc: int = 0, stdin: str = "") -> str:
+        """Run iobandctl; returns its output, or if it is to fail, what it complains of."""
+        (self.root / "log").write_text("")
+        done = sh(self.program, *args, env=self.environment, input=stdin)
         assert done.returncode == rc, done.stdout + done.stderr
         self.complaints, self.printed = done.stderr, done.stdout
         return done.stderr if rc else done.stdout

@@ -4,12 +4,14 @@
 All is built with the address and undefined-behaviour sanitizers.
 """
 
+import fcntl
 import json
 import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -756,6 +758,41 @@ def test_apply_interrupted(host: Fake) -> None:
         "byuid: set measure=time",
         "byuid: set measure=bytes",
     ]
+
+
+@contextmanager
+def another_apply(host: Fake) -> Iterator[None]:
+    """While one is under way."""
+    (host.root / "run").mkdir(exist_ok=True)
+    with (host.root / "run/.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def test_apply_waits_for_another(host: Fake) -> None:
+    """It does nothing before, and then what the configuration says by that time."""
+    command = configure(host, "[pool sda]\nslice = 70\n")
+    with another_apply(host):
+        assert host.run(*command, "--dry-run")
+        waiting = subprocess.Popen(
+            [host.program, *command], env=host.environment, stderr=subprocess.PIPE, text=True
+        )
+        said = waiting.stderr.readline()
+        assert said == "iobandctl: note: waiting until another 'iobandctl apply' is done\n"
+        configure(host, "[pool sda]\nslice = 80\n")
+        assert host.told("set") == []
+    assert waiting.communicate()[1] == ""
+    assert (waiting.returncode, host.told("set")) == (0, ["one: set slice=80"])
+    assert not (host.root / "run/.lock").exists()
+
+
+def test_apply_does_not_wait_for_ever(host: Fake) -> None:
+    command = configure(host, "[pool sda]\nslice = 70\n")
+    with another_apply(host):
+        said = host.run(*command, rc=4)
+    assert "another 'iobandctl apply' has locked" in said
+    assert "try again when it is done" in said
+    assert host.told("set") == []
 
 
 def test_apply_of_nothing(host: Fake) -> None:

@@ -51,7 +51,7 @@ UNIT_SOURCES += ["test-record", "test-conf", "test-weigh", "test-rates", "test-b
 UNIT_SOURCES += ["test-explain-latency"]
 PARSER = ["parse", "rates", "bounds", "conf", "conf-ask", "conf-path", "words", "alloc", "error"]
 SWAP = ["test-swap", "swap", "kmsg"]
-FAKED = ["dm", "cgroup-mount", "kmsg"]
+FAKED = ["dm", "cgroup-mount", "kmsg", "records"]
 
 
 def link_all(output: Path, objects: dict[str, Path], tests: Sequence[str]) -> None:

@@ -60,6 +60,12 @@ MIN_RATES = dict.fromkeys(("min_rbps", "min_wbps", "min_riops", "min_wiops"), in
 RATES = {**MAX_RATES, **MIN_RATES}
 LATENCY = {"latency_us": int | None}
 MAXIMUM = {"pool": str, "device": str | None, "group": str, **MAX_RATES}
+SETTINGS = {**WEIGHT, **RATES, **LATENCY}
+POOL = {
+    **dict.fromkeys(("pool", "measure", "depth"), str),
+    **dict.fromkeys(("device", "mode"), str | None),
+    "slice_ms": int,
+}
 MINIMUM = {"pool": str, "device": str | None, "group": str, **MIN_RATES}
 SAVED = {"pool": str, "device": str | None, "group": str, "weight": int | None, **RATES, **LATENCY}
 GROUP = {
@@ -573,6 +579,41 @@ def assert_split(got: dict[str, float], wanted: dict[str, float]) -> None:
         part = got[name] / sum(got[name] for name in wanted)
         goal = weight / sum(wanted.values())
         assert part == pytest.approx(goal, rel=0.03), got
+
+
+def test_set_and_get(tool: Tool, volumes: Volumes) -> None:
+    """Several settings at once, or none of them, in the kernel too."""
+    with Cgroup(tool.guest, "a"), created(tool, "d", volumes.one, "--slice", "40"):
+        words = ["weight=300", "max_rbps=50M", "max_wiops=1K", "min_rbps=10M", "latency=5ms"]
+        rows = tool.json("set", "a", *words)
+        assert_schema(rows, SETTINGS)
+        (row,) = tool.json("get", "a")
+        assert [row] == rows
+        assert (row["weight"], row["set"], row["latency_us"]) == (300, True, 5000)
+        assert (row["max_rbps"], row["max_wiops"], row["min_rbps"]) == (50 << 20, 1000, 10 << 20)
+        (pool,) = tool.json("groups")
+        listed = next(group for group in pool["children"] if group["path"] == "/a")
+        assert {key: listed[key] for key in RATES | LATENCY} == {
+            key: row[key] for key in RATES | LATENCY
+        }
+        says = "a minimum of rbps=10M is more than"
+        tool.refused(2, "set", "a", "weight=5", "max_rbps=9M", says=says)
+        assert tool.json("get", "a") == rows
+        tool.run("set", "a", "min=default", "max_rbps=9M")
+        (row,) = tool.json("get", "a")
+        assert (row["max_rbps"], row["max_wiops"], row["min_rbps"]) == (9 << 20, 1000, None)
+
+        pools = tool.json("get")
+        assert_schema(pools, POOL)
+        name = pools[0]["pool"]
+        tool.guest.expect_dmesg("device-mapper: ")
+        says = "refused 'set measure=time'"
+        tool.refused(1, "set", "--pool", name, "depth=9", "slice=0", "measure=time", says=says)
+        assert tool.json("get") == pools
+        now = tool.json("set", "--pool", name, "depth=9", "slice=80", "measure=time")
+        assert now == [pools[0] | {"depth": "9", "slice_ms": 80, "measure": "time"}]
+        tool.run("set", "--device", "d", "mode=device+cgroup")
+        assert tool.json("get", "--device", "d")[0]["mode"] == "device+cgroup"
 
 
 @pytest.mark.guest(icount=True)

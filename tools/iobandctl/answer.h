@@ -15,6 +15,15 @@ enum { ANSWER_POOL, ANSWER_DEVICE, ANSWER_GROUP, ANSWER_COLUMNS };
 	[ANSWER_DEVICE] = { "DEVICE", "device", COLUMN_TEXT },		\
 	[ANSWER_GROUP] = { "GROUP", "group", COLUMN_TEXT }
 
+/* The columns of a weight, for answer_fill_weight(). */
+enum { ANSWER_WEIGHT_NUMBER = ANSWER_COLUMNS, ANSWER_WEIGHT_TEXT,
+	ANSWER_WEIGHT_SET, ANSWER_WEIGHT_COLUMNS };
+
+#define ANSWER_WEIGHT							\
+	[ANSWER_WEIGHT_NUMBER] = { "WEIGHT", "weight", COLUMN_NUMBER },	\
+	[ANSWER_WEIGHT_TEXT] = { "SET", NULL, COLUMN_TEXT },		\
+	[ANSWER_WEIGHT_SET] = { NULL, "set", COLUMN_FLAG }
+
 /**
  * struct answer_kind - what is asked of a group
  * @name: of the list in JSON
@@ -33,7 +42,10 @@ struct answer_kind {
 
 extern const struct answer_kind answer_weight;
 extern const struct answer_kind answer_bounds[BOUNDS];
+extern const struct answer_kind answer_settings;
 
+void answer_fill_weight(struct table *table, struct row *row,
+			const struct ioband_group *group);
 int answer_run(const struct answer_kind *kind, const struct args *args);
 int answer_set(const struct answer_kind *kind,
 	       const struct ioband_devices *devices, const struct args *args,

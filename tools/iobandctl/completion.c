@@ -21,6 +21,10 @@ const struct fixed_kind completion_fixed_kinds[] = {
 	{ "MS", "auto" },
 	{ "WEIGHT", "default" },
 	{ "RATE", "rbps= wbps= riops= wiops= default" },
+	{
+		"KEY=VALUE",
+		"weight= latency= max_rbps= max_wbps= max_riops= max_wiops= max= min_rbps= min_wbps= min_riops= min_wiops= min= measure= depth= slice= mode=",
+	},
 	{ "TIME", "none" },
 	{ "COLUMN", "group pool weight due share bytes ios held wait wait99 service serv99" },
 	{ "WHAT", "bandwidth iops wait service share" },

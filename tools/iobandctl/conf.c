@@ -188,6 +188,30 @@ static const struct {
 };
 
 /**
+ * conf_key_name() - how a key is written
+ * @key: the key
+ *
+ * Return: its name.
+ */
+const char *conf_key_name(enum conf_key key)
+{
+	return keys[key].name;
+}
+
+/**
+ * conf_check_value() - see whether a key can have a value
+ * @key: the key
+ * @text: the value
+ * @problem: what is wrong
+ *
+ * Return: 0, or -1 with @problem set.
+ */
+int conf_check_value(enum conf_key key, const char *text, struct problem *problem)
+{
+	return keys[key].check(text, problem);
+}
+
+/**
  * conf_text() - what a section sets a key to
  * @section: the section
  * @key: the key

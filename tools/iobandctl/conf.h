@@ -142,6 +142,8 @@ int conf_add(struct conf *conf, const char *file, const char *text,
 	     struct problem *problem);
 int conf_check(struct conf *conf, struct problem *problem);
 void conf_free(struct conf *conf);
+const char *conf_key_name(enum conf_key key);
+int conf_check_value(enum conf_key key, const char *text, struct problem *problem);
 const char *conf_text(const struct conf_section *section, enum conf_key key);
 bool conf_flag(const struct conf_section *section, enum conf_key key);
 void conf_where(const struct conf *conf, const struct conf_place *place,

@@ -3,28 +3,30 @@
 #include "answer.h"
 #include "verbs.h"
 
-enum { WEIGHT = ANSWER_COLUMNS, SET_TEXT, SET, COLUMNS };
-
-static const struct column columns[COLUMNS] = {
+static const struct column columns[ANSWER_WEIGHT_COLUMNS] = {
 	ANSWER_LEADS,
-	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
-	[SET_TEXT] = { "SET", NULL, COLUMN_TEXT },
-	[SET] = { NULL, "set", COLUMN_FLAG },
+	ANSWER_WEIGHT,
 };
 
-static void fill(struct table *table, struct row *row,
-		 const struct ioband_group *group)
+/**
+ * answer_fill_weight() - fill the columns that ANSWER_WEIGHT describes
+ * @table: of this table
+ * @row: of this row
+ * @group: the group; NULL if nothing was set for it
+ */
+void answer_fill_weight(struct table *table, struct row *row,
+			const struct ioband_group *group)
 {
 	bool set = group && group->set;
 
-	print_number(table, row, WEIGHT,
+	print_number(table, row, ANSWER_WEIGHT_NUMBER,
 		     group ? group->weight : IOBAND_WEIGHT_DEFAULT);
-	print_text(table, row, SET_TEXT, set ? "set" : "default");
-	print_flag(table, row, SET, set);
+	print_text(table, row, ANSWER_WEIGHT_TEXT, set ? "set" : "default");
+	print_flag(table, row, ANSWER_WEIGHT_SET, set);
 }
 
 const struct answer_kind answer_weight = {
-	"weights", columns, COLUMNS, fill
+	"weights", columns, ANSWER_WEIGHT_COLUMNS, answer_fill_weight
 };
 
 static int run(const struct args *args)

@@ -22,9 +22,7 @@ static const struct column columns[COLUMNS] = {
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
 	[SET_TEXT] = { "SET", NULL, COLUMN_TEXT },
 	[SET] = { NULL, "set", COLUMN_FLAG },
-	[BOUND_TEXTS + MAXIMUM] = { "MAX", NULL, COLUMN_TEXT },
-	[BOUND_TEXTS + MINIMUM] = { "MIN", NULL, COLUMN_TEXT },
-	[BOUND_TEXTS + LATENCY] = { "LATENCY", NULL, COLUMN_TEXT },
+	PRINT_BOUND_TEXTS(BOUND_TEXTS),
 	PRINT_MAX(BOUND_NUMBERS + MAXIMUM * RATES),
 	PRINT_MIN(BOUND_NUMBERS + MINIMUM * RATES),
 	PRINT_LATENCY(BOUND_NUMBERS + LATENCY * RATES),
@@ -55,18 +53,6 @@ static void print_name(struct table *table, struct row *row,
 		print_text(table, row, NAME, group->name);
 }
 
-static void print_bound_texts(struct table *table, struct row *row,
-			      const struct bounds *bounds)
-{
-	for (int bound = 0; bound < BOUNDS; bound++) {
-		char *text = bound_is_set(bounds, bound) ?
-			     bound_text(bounds, bound) : NULL;
-
-		print_text(table, row, BOUND_TEXTS + bound, text);
-		free(text);
-	}
-}
-
 static struct row *print_group(struct table *table,
 			       const struct ioband_devices *devices,
 			       const struct groups *groups,
@@ -81,7 +67,7 @@ static struct row *print_group(struct table *table,
 	print_number(table, row, WEIGHT, group->weight);
 	print_text(table, row, SET_TEXT, group->set ? "set" : "default");
 	print_flag(table, row, SET, group->set);
-	print_bound_texts(table, row, &group->bounds);
+	print_bound_texts(table, row, BOUND_TEXTS, &group->bounds);
 	print_bounds(table, row, BOUND_NUMBERS, &group->bounds);
 	return row;
 }

@@ -20,6 +20,8 @@ static const struct verb *const verbs[] = {
 	&verb_check,
 	&verb_list,
 	&verb_status,
+	&verb_set,
+	&verb_get,
 	&verb_set_weight,
 	&verb_get_weight,
 	&verb_set_max,

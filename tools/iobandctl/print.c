@@ -203,6 +203,25 @@ void print_rates(struct table *table, struct row *row, size_t first,
 }
 
 /**
+ * print_bound_texts() - fill the columns that PRINT_BOUND_TEXTS() describes
+ * @table: of this table
+ * @row: of this row
+ * @first: index of the first of them
+ * @bounds: the cells of those that there are not are left empty
+ */
+void print_bound_texts(struct table *table, struct row *row, size_t first,
+		       const struct bounds *bounds)
+{
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		char *text = bound_is_set(bounds, bound) ?
+			     bound_text(bounds, bound) : NULL;
+
+		print_text(table, row, first + bound, text);
+		free(text);
+	}
+}
+
+/**
  * print_bounds() - fill the columns of all bounds, one kind after another
  * @table: of this table
  * @row: of this row

@@ -48,7 +48,13 @@ struct column {
 #define PRINT_LATENCY(column)						\
 	[column] = { NULL, "latency_us", COLUMN_NUMBER }
 
-/* All of them, one after another, for print_bounds(). */
+/* All bounds in text, one after another, for print_bound_texts(). */
+#define PRINT_BOUND_TEXTS(first)					\
+	[first] = { "MAX", NULL, COLUMN_TEXT },				\
+	{ "MIN", NULL, COLUMN_TEXT },					\
+	{ "LATENCY", NULL, COLUMN_TEXT }
+
+/* All of them in JSON, one after another, for print_bounds(). */
 #define PRINT_BOUNDS (LATENCY * RATES + 1)
 
 struct table;
@@ -64,6 +70,8 @@ void print_number(struct table *table, struct row *row, size_t column,
 		  uint64_t number);
 void print_rates(struct table *table, struct row *row, size_t first,
 		 const struct rates *rates);
+void print_bound_texts(struct table *table, struct row *row, size_t first,
+		       const struct bounds *bounds);
 void print_bounds(struct table *table, struct row *row, size_t first,
 		  const struct bounds *bounds);
 void print_real(struct table *table, struct row *row, size_t column,

@@ -15,6 +15,8 @@ extern const struct verb verb_table;
 extern const struct verb verb_check;
 extern const struct verb verb_list;
 extern const struct verb verb_status;
+extern const struct verb verb_set;
+extern const struct verb verb_get;
 extern const struct verb verb_set_weight;
 extern const struct verb verb_get_weight;
 extern const struct verb verb_set_max;

@@ -126,6 +126,7 @@ def test_lists(shell: Shell) -> None:
     """What there is at an empty word, and only of that kind."""
     shell.lists("iobandctl remove ", "byuid", "one", "own", "two", without="weights.txt")
     shell.lists("iobandctl groups --pool sd", "sda", "sdb", without="byuid")
+    shell.lists("iobandctl set /a m", "max_rbps=", "min=", "measure=", without="weight=")
     shell.lists("iobandctl metrics --", "--device", "--output", "--help", without="--json")
 
 

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""iobandctl set and get: several settings at once, of groups and of pools."""
+
+import pytest
+from fakekernel import NO_BOUNDS, Fake
+
+CHANGES = ("weight", "max", "min", "latency-target", "set")
+
+
+def changes(host: Fake) -> list[str]:
+    """The messages of the last run that change something."""
+    return host.told(*CHANGES)
+
+
+def number(host: Fake, path: str) -> str:
+    """What the kernel calls a cgroup."""
+    return f"cgroup#{(host.root / 'cgroup' / path).stat().st_ino}"
+
+
+def test_set_of_a_group(host: Fake) -> None:
+    """In each pool and tree that has it, in the order in which it never has more."""
+    words = ["max_rbps=50M", "weight=400", "min_rbps=10M", "latency=5ms", "max_wiops=1K"]
+    assert host.run("set", "a", *words) == ""
+    a = number(host, "a")
+    assert changes(host) == [
+        f"{device}: {words}"
+        for device in ("one", "own")
+        for words in (
+            f"max {a} rbps=52428800 wbps=max riops=max wiops=1000",
+            f"weight {a} 400",
+            f"min {a} rbps=10485760 wbps=0 riops=0 wiops=0",
+            f"latency-target {a} 5000",
+        )
+    ]
+
+
+def test_set_keeps_what_is_not_named(host: Fake) -> None:
+    a = number(host, "a")
+    host.append("one", "groups", {"set=1 path=/a": "max=5,max,7,max min=1,0,0,0 latency=9"})
+    host.run("set", "--device", "one", "a", "max_rbps=max", "max_riops=8", "min_riops=3")
+    assert changes(host) == [
+        f"one: min {a} rbps=1 wbps=0 riops=3 wiops=0",
+        f"one: max {a} rbps=max wbps=max riops=8 wiops=max",
+    ]
+    host.run("set", "--pool", "sda", "--device", "one", "a", "max=default", "latency=none")
+    assert changes(host) == [f"one: latency-target {a} default", f"one: max {a} default"]
+
+
+REFUSED = [
+    ("a weight=x", "a weight is a number from 1 to 10000, or 'default': 'x'"),
+    ("a weight=5 weight=6", "weight= is given twice"),
+    ("a latency=5ms latency=6ms", "latency= is given twice"),
+    ("a latency=5", "'5'"),
+    ("a max_rbps=1 max_rbps=2", "max: rbps= is given twice"),
+    ("a max_rbps=1 max=default", "max: 'default': a maximum is one or more of"),
+    ("a max=5", "'max=5': it is one or more of weight="),
+    ("a min_bps=5", "min: 'bps=5': a minimum is one or more of"),
+    ("a heavy=5", "'heavy=5': it is one or more of weight="),
+    ("a 5", "'5': it is one or more of weight="),
+    ("a", "set takes GROUP and one or more of weight="),
+    ("weight=5", "or --pool POOL and one or more of measure="),
+    ("a max_rbps=1 min_rbps=2", "a minimum of rbps=2 is more than the maximum of rbps=1"),
+    ("a weight=5 measure=time", "'measure=time': it is one or more of weight="),
+    ("measure=time", "say which pool, with --pool"),
+    ("--pool sda measure=time weight=5", "'weight=5': it is one or more of measure="),
+    ("--pool sda measure=big", "measure=big: it is one of bytes, ios and time"),
+    ("--pool sda depth=0", "depth=0: it is auto, or"),
+    ("--pool sda slice=1001", "slice=1001: it is a number from 0 to 1000"),
+    ("--pool sda slice=auto", "give a number, 0 for none"),
+    ("--pool sda slice=5 slice=6", "slice= is given twice"),
+    ("--pool sda mode=uid", "name it with --device"),
+]
+
+
+@pytest.mark.parametrize(("words", "says"), REFUSED, ids=[words for words, _ in REFUSED])
+def test_set_refuses(host: Fake, words: str, says: str) -> None:
+    """Before anything is changed."""
+    assert says in host.run("set", *words.split(), rc=2)
+    assert changes(host) == []
+
+
+def test_set_of_a_group_or_nothing(host: Fake) -> None:
+    """What was set before a refusal is put back, the last first, in all pools."""
+    a = number(host, "a")
+    (host.root / "refuse").write_text("latency-target no room")
+    said = host.run("set", "a", "weight=5", "max_rbps=1M", "latency=5ms", rc=1)
+    assert f"device one refused 'latency-target {a} 5000': no room" in said
+    assert said.endswith("iobandctl: ... nothing was changed\n")
+    assert changes(host) == [
+        f"one: max {a} rbps=1048576 wbps=max riops=max wiops=max",
+        f"one: weight {a} 5",
+        f"one: latency-target {a} 5000",
+        f"one: weight {a} 300",
+        f"one: max {a} default",
+    ]
+    host.append("one", "groups", {"root weight=70 set=1": "max=max,max,9,max"})
+    (host.root / "refuse").write_text("riops=9 no room")
+    host.run("set", "root", "weight=5", "max_rbps=1K", rc=1)
+    assert changes(host) == [
+        "byuid: max root rbps=1024 wbps=max riops=max wiops=max",
+        "byuid: weight root 5",
+        "one: max root rbps=1024 wbps=max riops=9 wiops=max",
+        "byuid: weight root default",
+        "byuid: max root default",
+    ]
+
+
+def test_set_that_cannot_be_undone(host: Fake) -> None:
+    (host.root / "refuse").write_text("70 no room")
+    said = host.run("set", "--pool", "sda", "root", "weight=5", "latency=70us", rc=1)
+    assert changes(host) == [
+        "one: weight root 5", "one: latency-target root 70", "one: weight root 70",
+    ]  # fmt: skip
+    assert "could not be put back; 'iobandctl get' shows it\n" in said
+
+
+def test_set_of_a_pool(host: Fake) -> None:
+    """Slices come before the measure that takes them, and go after it."""
+    assert host.run("set", "--pool", "sda", "measure=time", "depth=32/65536", "slice=80") == ""
+    assert changes(host) == [
+        "one: set slice=80", "one: set measure=time", "one: set depth=32/65536",
+    ]  # fmt: skip
+    host.run("set", "--pool", "sda", "slice=0", "measure=bytes")
+    assert changes(host) == ["one: set measure=bytes", "one: set slice=0"]
+    host.run("set", "--device", "own", "mode=device", "depth=auto")
+    assert changes(host) == ["own: set depth=auto", "own: set mode=device"]
+    assert "there is no pool 'no'" in host.run("set", "--pool", "no", "depth=5", rc=3)
+
+
+def test_set_of_a_pool_or_nothing(host: Fake) -> None:
+    (host.root / "refuse").write_text("depth no room")
+    said = host.run("set", "--pool", "sda", "measure=time", "depth=5", "slice=80", rc=1)
+    assert "device one refused 'set depth=5': no room" in said
+    assert said.endswith("iobandctl: ... nothing was changed\n")
+    assert changes(host) == [
+        "one: set slice=80",
+        "one: set measure=time",
+        "one: set depth=5",
+        "one: set measure=bytes",
+        "one: set slice=0",
+    ]
+    (host.root / "refuse").write_text("set no room")
+    assert "refused 'set slice=80'" in host.run("set", "--pool", "sda", "slice=80", rc=1)
+    assert changes(host) == ["one: set slice=80"]
+
+
+def test_groups_that_are_called_as_keys(host: Fake) -> None:
+    host.cgroup("/weight=5")
+    host.cgroup("/depth=5")
+    host.run("set", "--device", "one", "weight=5", "weight=6")
+    assert changes(host) == [f"one: weight {number(host, 'weight=5')} 6"]
+    host.run("set", "--device", "one", "cgroup:depth=5", "weight=6")
+    assert changes(host) == [f"one: weight {number(host, 'depth=5')} 6"]
+
+
+def test_get_of_a_group(host: Fake) -> None:
+    host.append("one", "groups", {"set=1 path=/a": "max=1048576,max,7,max latency=5000"})
+    rows = host.json("get", "a")
+    assert rows[0] == {
+        "pool": "sda", "device": None, "group": "/a", "weight": 300, "set": True,
+        **NO_BOUNDS, "max_rbps": 1048576, "max_riops": 7, "latency_us": 5000,
+    }  # fmt: skip
+    assert (rows[1]["device"], rows[1]["weight"]) == ("own", 100)
+    lines = host.run("get", "--device", "one", "a").splitlines()
+    assert lines[0].split() == ["POOL", "DEVICE", "GROUP", "WEIGHT", "SET", "MAX", "MIN", "LATENCY"]
+    assert " ".join(lines[1].split()) == "sda - /a 300 set rbps=1M riops=7 - 5ms"
+    assert host.json("set", "--device", "one", "a", "weight=9") == rows[:1]
+
+
+def test_get_of_pools(host: Fake) -> None:
+    sda = {"pool": "sda", "device": None, "mode": None, "measure": "bytes"}
+    sda |= {"depth": "auto", "slice_ms": 0}
+    sdb = sda | {"pool": "sdb", "slice_ms": 80}
+    assert host.json("get") == [sdb, sda]
+    assert host.json("get", "--pool", "sda") == [sda]
+    assert host.json("get", "--device", "own") == [sda | {"device": "own", "mode": "device+cgroup"}]
+    shown = host.run("get", "--pool", "sdb").split()
+    assert " ".join(shown) == "POOL MEASURE DEPTH SLICE sdb bytes auto 80"
+    assert host.json("set", "--pool", "sda", "depth=5") == [sda]

@@ -64,8 +64,8 @@ static void usage(FILE *stream)
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		fprintf(stream, "  %-12s%s\n", verbs[i]->name,
 			verbs[i]->summary);
-	fputs("\n'iobandctl help VERB' explains a verb, iobandctl(8) all.\n",
-	      stream);
+	fputs("\n'iobandctl help VERB' explains a verb, 'man iobandctl-VERB' in full;\n"
+	      "iobandctl(8) is about all of them.\n", stream);
 }
 
 static const struct verb *find_verb(const char *name)

@@ -1261,11 +1261,11 @@ def test_json_is_documented(host: Fake) -> None:
         assert keys(document()) <= words
 
 
-@pytest.mark.parametrize("page", ["iobandctl.8", "ioband.conf.5"])
-def test_man_page_is_well_formed(page: str) -> None:
+def assert_well_formed(page: Path) -> None:
+    """Nothing is wrong with the markup of a manual page."""
     if not shutil.which("mandoc"):
         pytest.skip("mandoc is not installed")
-    done = sh("mandoc", "-T", "lint", "-W", "style", SOURCE / page)
+    done = sh("mandoc", "-T", "lint", "-W", "style", page)
     complaints = [
         line
         for line in done.stdout.splitlines()
@@ -1274,20 +1274,50 @@ def test_man_page_is_well_formed(page: str) -> None:
     assert complaints == []
 
 
+@pytest.mark.parametrize("page", ["iobandctl.8", "ioband.conf.5"])
+def test_man_page_is_well_formed(page: str) -> None:
+    assert_well_formed(SOURCE / page)
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "help"])
+def test_each_verb_has_a_man_page(built: Built, verb: str) -> None:
+    """With all its options, or the words that say where they are, and what it prints as JSON."""
+    page = built.output / f"iobandctl-{verb}.8"
+    assert_well_formed(page)
+    text = page.read_text().replace("\\-", "-").replace("Fl -", "--")
+    name, synopsis = re.search(r"\.Nd (.*)\n\.Sh SYNOPSIS\n((?:[^.]|\.(?!Sh))*)", text).groups()
+    usage = sh(built.iobandctl, "help", verb).stdout
+    assert name[1:] in usage
+    options = set(re.findall(r"^  (--[\w-]+)", usage, re.MULTILINE)) - {"--help"}
+    assert options == set(re.findall(r"--[a-z][\w-]*", synopsis))
+    assert (".Sh JSON OUTPUT" in text) == ("--json" in options)
+    assert not re.search(r"^\.(?:Sx|Nm$)", text, re.MULTILINE)
+
+
+def test_a_verb_without_a_man_page_is_found(built: Built) -> None:
+    words = ["-v", "verb=fly", "-v", "verbs=fly", "-f", SOURCE / "man-verb.awk"]
+    done = sh("awk", *words, SOURCE / "iobandctl.8")
+    assert (done.returncode, done.stderr) == (1, "iobandctl.8 says nothing of fly\n")
+
+
 def test_install(built: Built, tmp_path: Path) -> None:
     where = [f"O={built.output}", f"DESTDIR={tmp_path}/root", "PREFIX=/usr"]
     done = sh("make", "-C", SOURCE, *where, "SANITIZE=1", "install")
     assert not done.returncode, done.stderr
     version = sh(tmp_path / "root/usr/sbin/iobandctl", "--version")
     assert re.fullmatch(r"iobandctl \d+(\.\d+)+\n", version.stdout)
-    for page in ("man8/iobandctl.8", "man5/ioband.conf.5"):
-        assert (tmp_path / "root/usr/share/man" / page).exists()
+    pages = {f"man8/iobandctl{verb}.8" for verb in ["", "-help", *(f"-{verb}" for verb in VERBS)]}
+    man = tmp_path / "root/usr/share/man"
+    installed = {str(page.relative_to(man)) for page in man.rglob("*") if page.is_file()}
+    assert installed == pages | {"man5/ioband.conf.5"}
     for file in (
         "bash-completion/completions/iobandctl",
         "zsh/site-functions/_iobandctl",
         "fish/vendor_completions.d/iobandctl.fish",
     ):
         assert (tmp_path / "root/usr/share" / file).read_text()
+    sh("make", "-C", SOURCE, *where, "uninstall", check=True)
+    assert not [path for path in (tmp_path / "root").rglob("*") if path.is_file()]
 
 
 def test_install_of_rules_and_units(tmp_path: Path) -> None:

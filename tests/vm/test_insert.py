@@ -119,7 +119,7 @@ def test_under_a_mounted_file_system(tool: Tool, volumes: Volumes, fstype: str, 
         for verb in ("remove", "unwrap"):
             says = "'iobandctl extract vg0-data' takes it out"
             tool.refused(4, verb, "vg0-data", says=says)
-        tool.run("extract", "vg0/data")
+        assert tool.json("extract", "vg0/data") == [row]
         hidden_gone(guest)
         assert (volumes.table("data"), guest.run(uuid).out, dm_names(guest)) == before
         assert tool.json("list") == []

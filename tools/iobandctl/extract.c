@@ -2,6 +2,7 @@
 /* iobandctl extract: ioband out of the devices that it was inserted into. */
 #include "kmsg.h"
 #include "lock.h"
+#include "print.h"
 #include "swap.h"
 #include "under.h"
 #include "verbs.h"
@@ -98,7 +99,34 @@ int extract_from(const char *name, bool *had_it)
 	return code;
 }
 
-static int extract(const char *spelled)
+/* As it is still: afterwards ioband is not in it, and the hidden device is gone. */
+static struct row *list_one(struct table *table, const char *name)
+{
+	const struct ioband_device *device;
+	struct ioband_devices devices;
+	struct row *row = NULL;
+
+	if (ioband_load(&devices) != EXIT_OK)
+		return NULL;
+	device = ioband_named(&devices, name);
+	if (device && device->dm->table && under_is_inserted(device))
+		row = list_device(table, device);
+	ioband_free(&devices);
+	return row;
+}
+
+/* With a list, what ioband was taken out of is added to it. */
+static int extract_listed(const char *name, struct table *list, bool *had_it)
+{
+	struct row *row = list ? list_one(list, name) : NULL;
+	int code = extract_from(name, had_it);
+
+	if (row && (code != EXIT_OK || !*had_it))
+		print_drop(list, row);
+	return code;
+}
+
+static int extract(const char *spelled, struct table *list)
 {
 	struct names places = { .n = 0 };
 	int code = under_places(spelled, &places);
@@ -106,7 +134,7 @@ static int extract(const char *spelled)
 
 	for (size_t i = 0; found && i < places.n; i++) {
 		bool had_it = true;
-		int result = extract_from(places.v[i], &had_it);
+		int result = extract_listed(places.v[i], list, &had_it);
 
 		any |= had_it;
 		if (code == EXIT_OK)
@@ -122,20 +150,23 @@ static int extract(const char *spelled)
 
 static int run(const struct args *args)
 {
+	struct table *list = NULL;
 	int code = mapper_ready();
 
 	if (code != EXIT_OK)
 		return code;
+	if (args->value[OPTION_JSON])
+		list = list_table(true);
 	for (int i = 0; i < args->n; i++) {
-		int result = extract(args->operand[i]);
+		int result = extract(args->operand[i], list);
 
 		if (code == EXIT_OK)
 			code = result;
 	}
-	return code;
+	return list ? print_some(list, code) : code;
 }
 
-static const struct option_spec options[] = { { .name = NULL } };
+static const struct option_spec options[] = { SPEC_JSON, { .name = NULL } };
 
 const struct verb verb_extract = {
 	.name = "extract",

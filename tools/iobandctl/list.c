@@ -64,8 +64,25 @@ static void print_table_line(struct table *table, struct row *row,
 	print_number(table, row, SLICE, line->slice_ms);
 }
 
-static void print_device(struct table *table,
-			 const struct ioband_device *device)
+/**
+ * list_table() - begin a list of devices
+ * @json: print JSON
+ *
+ * Return: the table, for print_end().
+ */
+struct table *list_table(bool json)
+{
+	return print_table("devices", columns, COLUMNS, json);
+}
+
+/**
+ * list_device() - add how a device is configured
+ * @table: to this list
+ * @device: the device
+ *
+ * Return: the row.
+ */
+struct row *list_device(struct table *table, const struct ioband_device *device)
 {
 	struct row *row = print_row(table);
 
@@ -77,6 +94,7 @@ static void print_device(struct table *table,
 	print_text(table, row, STATE, state_of(device->dm));
 	print_flag(table, row, READ_ONLY, device->dm->read_only);
 	print_flag(table, row, INSERTED, under_is_inserted(device));
+	return row;
 }
 
 /**
@@ -89,10 +107,10 @@ static void print_device(struct table *table,
  */
 int list_print(const struct ioband_device *devices, size_t n, bool json)
 {
-	struct table *table = print_table("devices", columns, COLUMNS, json);
+	struct table *table = list_table(json);
 
 	for (size_t i = 0; i < n; i++)
-		print_device(table, &devices[i]);
+		list_device(table, &devices[i]);
 	return print_end(table);
 }
 

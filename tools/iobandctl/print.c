@@ -286,6 +286,23 @@ void print_hide(struct table *table, size_t column)
 }
 
 /**
+ * print_drop() - take a row back
+ * @table: of this table
+ * @row: the row, which no other is below
+ */
+void print_drop(struct table *table, struct row *row)
+{
+	check(scols_table_remove_line(table->scols, line_of(row)));
+}
+
+static void free_table(struct table *table)
+{
+	scols_unref_table(table->scols);
+	free(table->place);
+	free(table);
+}
+
+/**
  * print_end() - print a table and free it
  * @table: the table
  *
@@ -294,10 +311,26 @@ void print_hide(struct table *table, size_t column)
 int print_end(struct table *table)
 {
 	check(scols_print_table(table->scols));
-	scols_unref_table(table->scols);
-	free(table->place);
-	free(table);
+	free_table(table);
 	return print_flush();
+}
+
+/**
+ * print_some() - print a table of what was done, and free it
+ * @table: the table; nothing is printed if it is empty and something failed
+ * @code: the exit code so far
+ *
+ * Return: @code, or if that is EXIT_OK, that of printing.
+ */
+int print_some(struct table *table, int code)
+{
+	int printed = EXIT_OK;
+
+	if (code == EXIT_OK || !scols_table_is_empty(table->scols))
+		printed = print_end(table);
+	else
+		free_table(table);
+	return code == EXIT_OK ? printed : code;
 }
 
 /**

@@ -78,7 +78,9 @@ void print_real(struct table *table, struct row *row, size_t column,
 		double number);
 void print_flag(struct table *table, struct row *row, size_t column, bool flag);
 void print_hide(struct table *table, size_t column);
+void print_drop(struct table *table, struct row *row);
 int print_end(struct table *table);
+int print_some(struct table *table, int code);
 __printf(1, 2) void print_line(const char *fmt, ...);
 int print_flush(void);
 

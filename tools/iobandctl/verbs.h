@@ -38,6 +38,9 @@ extern const struct verb verb_watch;
 extern const struct verb verb_completion;
 extern const struct verb verb_udev;
 
+struct table;
+struct row;
+
 const struct verb *verb_at(size_t i);
 int extract_from(const char *name, bool *had_it);
 extern const struct option_spec remove_options[];
@@ -45,6 +48,8 @@ int remove_found(const struct args *args,
 		 int (*find)(const struct ioband_devices *devices,
 			     const char *spelled,
 			     const struct ioband_device **found));
+struct table *list_table(bool json);
+struct row *list_device(struct table *table, const struct ioband_device *device);
 int list_print(const struct ioband_device *devices, size_t n, bool json);
 
 #endif

@@ -10,7 +10,7 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -1221,44 +1221,86 @@ def test_help_and_man_page_agree(built: Built, verb: str) -> None:
     assert verb in sh(built.iobandctl, "help", check=True).stdout
 
 
-def test_json_is_documented(host: Fake) -> None:
-    def keys(value: object) -> set[str]:
-        if isinstance(value, list):
-            return set().union(*map(keys, value))
-        if isinstance(value, dict):
-            return set(value).union(*map(keys, value.values()))
-        return set()
+def documented(label: str) -> str:
+    """What the section on JSON says of a verb, with this option if there is one."""
+    section = man_page().split(".Sh JSON OUTPUT")[1].split("\n.Sh ")[0]
+    items = re.findall(r"^\.It Cm (.*)\n((?:(?!\.It ).*\n)*)", section, re.MULTILINE)
+    verb, _, option = label.partition(" ")
+    for head, text in items:
+        if verb in head.split() and option in head:
+            return text
+    raise AssertionError(f"nothing is said of {label}")
 
-    documents: list[Callable[[], list[dict]]] = [
-        lambda: host.json("list"),
-        lambda: host.json("status"),
-        lambda: host.json("get-weight", "a"),
-        lambda: host.json("groups"),
-        lambda: host.json("groups", "--weights"),
-        lambda: host.json("get-max", "a"),
-        lambda: host.json("get-min", "a"),
-        lambda: host.json("get-latency", "a"),
-        lambda: host.json("set-weight", "a", "7"),
-        lambda: host.json("set-max", "a", "rbps=7"),
-        lambda: host.json("set-min", "a", "rbps=7"),
-        lambda: host.json("set-latency", "a", "7ms"),
-        lambda: host.json("remove", "one"),
-        lambda: host.json("stat"),
-        lambda: host.json("top", "--batch", "--interval", "0.1", "--count", "1"),
-        lambda: host.json("explain", "a", "--interval", "0.1"),
-        lambda: host.json("apply", "--dry-run", "--config", str(conf)),
-        lambda: host.json("check"),
-        lambda: host.json("plot", str(recording)),
-    ]
-    recording = host.root / "recording"
+
+def members(value: object) -> list[tuple[str, object]]:
+    """All members of objects, with their values."""
+    if isinstance(value, list):
+        return [member for part in value for member in members(part)]
+    if isinstance(value, dict):
+        return [*value.items(), *(member for part in value.values() for member in members(part))]
+    return []
+
+
+# Whose values are words that are listed, and which words there are in the sources.
+ENUMERATED = {"verdict", "action", "type", "op", "state"}
+WORDS = {"check": ("check", "verdicts"), "apply": ("plan", "actions")}
+WORDS["explain"] = ("explain", "verdicts")
+# These need a kernel, and print what list does, but for table.
+IN_GUESTS = {"wrap", "insert", "extract", "create", "table"}
+
+
+def test_json_is_documented(built: Built, host: Fake) -> None:
+    """Of each verb, under its name: each member, and each word that may stand in it."""
+    recording, conf = host.root / "recording", host.root / "conf"
+    commands: dict[str, list[str]] = {
+        "groups": [],
+        "groups --weights": ["--weights"],
+        "stat": ["--interval", "0.1", "--count", "1"],
+        "top": ["--batch", "--interval", "0.1", "--count", "1"],
+        "explain": ["a", "--interval", "0.1"],
+        "apply": ["--dry-run", "--config", str(conf)],
+        "plot": [str(recording)],
+        "get": ["a"],
+        "get --pool": ["--pool", "sda"],
+        "set": ["a", "weight=7"],
+        "set --pool": ["--pool", "sda", "depth=7"],
+        "set-weight": ["a", "7"],
+        "set-weight --from": ["--from", str(host.root / "weights")],
+        "set-latency": ["a", "7ms"],
+        **{f"set-{what}": ["a", "rbps=7"] for what in ("max", "min")},
+        **{f"get-{what}": ["a"] for what in ("weight", "max", "min", "latency")},
+        **{verb: ["one"] for verb in ("remove", "unwrap")},
+        **{verb: [] for verb in ("list", "status", "check")},
+    }
     for answers in ("stats", "stats.then"):
         host.answer("one", answers, (host.root / "answers/own@stats").read_text())
     host.run("record", "--duration", "0.1", "--output", str(recording))
-    conf = host.root / "conf"
     conf.write_text("[group /a]\nweight = 7\n")
-    words = set(re.findall(r"[\w-]+", man_page().split(".Sh JSON OUTPUT")[1].split(".Sh ")[0]))
-    for document in documents:
-        assert keys(document()) <= words
+    (host.root / "weights").write_text(host.run("groups", "--weights"))
+    for label, words in commands.items():
+        text = documented(label)
+        (rows,) = json.loads(host.run(label.split()[0], *words, "--json")).items()
+        assert f".Dq {rows[0]}" in text, label
+        for key, value in members(rows[1]):
+            assert re.search(rf"^\.Cm (?:.*[ ])?{key}(?: |$)", text, re.MULTILINE), (label, key)
+            if key in ENUMERATED and value is not None:
+                assert f".Dq {value}" in text, (label, key, value)
+    tried = {label.split()[0] for label in commands} | IN_GUESTS
+    assert tried == {verb for verb in VERBS if "--json" in sh(built.iobandctl, "help", verb).stdout}
+    for verb in IN_GUESTS:
+        assert documented(verb)
+
+
+@pytest.mark.parametrize("verb", WORDS)
+def test_words_in_json_are_documented(verb: str) -> None:
+    """Also those that no test sees."""
+    file, array = WORDS[verb]
+    source = (SOURCE / f"{file}.c").read_text()
+    (listed,) = re.findall(rf"const {array}\[\] = \{{\n((?:\t.*\n)*)\}};", source)
+    words = re.findall(r'= "(.*)",', listed)
+    assert len(words) > 2
+    for word in words:
+        assert f".Dq {word}" in documented(verb), word
 
 
 def assert_well_formed(page: Path) -> None:

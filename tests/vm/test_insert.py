@@ -10,7 +10,7 @@ import pytest
 from harness.devices import VolumeGroup, mounted, null_blk
 from harness.guest import Guest, Job
 from harness.waiting import wait_until
-from test_tool import Tool, assert_udev_is_done, dm_names
+from test_tool import OF_LVM, Tool, assert_udev_is_done, dm_names
 from test_wrap import mounted_as_is
 
 # Writes and verifies, over and over, what no earlier round can have left there.
@@ -107,7 +107,9 @@ def test_under_a_mounted_file_system(tool: Tool, volumes: Volumes, fstype: str, 
     uuid = ["dmsetup", "info", "-c", "--noheadings", "-o", "uuid", "vg0-data"]
     before = volumes.table("data"), guest.run(uuid).out, dm_names(guest)
     with mounted(guest, "/dev/vg0/data", fstype) as point, verified(guest, point):
-        tool.run("insert", "vg0/data")
+        done = guest.run([tool.program, "insert", "vg0/data"])
+        assert OF_LVM.fullmatch(done.err), done
+        assert "take ioband out; 'iobandctl insert vg0-data' after them" in done.err
         assert volumes.targets("data") == ["ioband"]
         assert volumes.targets("data-ioband") == [kind]
         assert guest.run(["stat", "-L", "-c", "%Hr:%Lr", "/dev/vg0/data"]).out == number

@@ -10,6 +10,7 @@
 #include "alloc.h"
 #include "kmsg.h"
 #include "lock.h"
+#include "lvm.h"
 #include "make.h"
 #include "swap.h"
 #include "under.h"
@@ -200,6 +201,18 @@ static int insert_locked(const struct settings *settings, const char *name,
 	return code;
 }
 
+#define LVM_SAYS							\
+	"commands that change it (lvextend, pvmove) or deactivate it take ioband out; 'iobandctl insert %s' after them"
+
+/* LVM does so without asking. */
+static void warn(const char *name)
+{
+	struct mapped_state state;
+
+	if (mapper_state(name, &state) && lvm_owns(state.uuid))
+		note("note: %s is LVM's: " LVM_SAYS, name, name);
+}
+
 static int insert_into(const struct settings *settings, const char *name,
 		       bool *had_it)
 {
@@ -230,10 +243,12 @@ static int insert(const struct settings *settings, const char *spelled,
 		code = fail(EXIT_IN_USE, "ioband is in %s already",
 			    places.n == 1 ? places.v[0] : spelled);
 	for (size_t i = 0; i < fresh.n; i++) {
-		if (code == EXIT_OK)
+		if (code == EXIT_OK) {
 			names_add(made, fresh.v[i]);
-		else
+			warn(fresh.v[i]);
+		} else {
 			extract_from(fresh.v[i], &had_it);
+		}
 	}
 	names_free(&fresh);
 	names_free(&places);

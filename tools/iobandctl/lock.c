@@ -21,6 +21,7 @@
 #include "dm.h"
 #include "error.h"
 #include "lock.h"
+#include "lvm.h"
 #include "records.h"
 
 #define LVM_LOCKS "/run/lock/lvm"
@@ -148,8 +149,7 @@ int lock_device(const char *name, struct locks *locks)
 	code = take(own_path("-", name), name, "another iobandctl", PATIENCE_S,
 		    &locks->own);
 	if (code == EXIT_OK && mapper_state(name, &state) &&
-	    !strncmp(state.uuid, MAPPER_LVM_UUID_PREFIX,
-		     strlen(MAPPER_LVM_UUID_PREFIX)))
+	    lvm_owns(state.uuid))
 		code = lock_group(name, &locks->group);
 	return code;
 }

@@ -19,6 +19,18 @@ static const char *const files[] = {
 	"/etc/lvm/lvmlocal.conf",
 };
 
+/**
+ * lvm_owns() - see whether a device of device-mapper is one of LVM's
+ * @uuid: its UUID
+ *
+ * Return: whether it is.
+ */
+bool lvm_owns(const char *uuid)
+{
+	return !strncmp(uuid, MAPPER_LVM_UUID_PREFIX,
+			strlen(MAPPER_LVM_UUID_PREFIX));
+}
+
 /* Whether udev has this of a device; NULL is for any value. */
 static bool is_property(struct udev *udev, const uint64_t number[2],
 			const char *name, const char *value)

@@ -12,6 +12,7 @@
  */
 enum lvm_sight { LVM_ONCE, LVM_TWICE, LVM_TWICE_HIDDEN };
 
+bool lvm_owns(const char *uuid);
 enum lvm_sight lvm_sight(const struct ioband_device *ioband);
 
 #endif

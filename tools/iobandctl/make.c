@@ -8,6 +8,7 @@
 
 #include "alloc.h"
 #include "kmsg.h"
+#include "lvm.h"
 #include "make.h"
 #include "pool.h"
 #include "print.h"
@@ -410,9 +411,7 @@ static bool is_guests(const struct device *device)
 
 	return device_attribute(device->major, device->minor, "dm/uuid", uuid,
 				sizeof(uuid)) &&
-	       !strncmp(uuid, MAPPER_LVM_UUID_PREFIX,
-			strlen(MAPPER_LVM_UUID_PREFIX)) &&
-	       has_type(device, "LVM2_member");
+	       lvm_owns(uuid) && has_type(device, "LVM2_member");
 }
 
 /**

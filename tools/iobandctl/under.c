@@ -42,6 +42,7 @@
 #include "alloc.h"
 #include "device.h"
 #include "kmsg.h"
+#include "lvm.h"
 #include "records.h"
 #include "swap.h"
 #include "under.h"
@@ -68,17 +69,11 @@ static bool ends(const char *text, const char *suffix)
 	       !strcmp(text + length - strlen(suffix), suffix);
 }
 
-static bool is_of_lvm(const char *uuid)
-{
-	return !strncmp(uuid, MAPPER_LVM_UUID_PREFIX,
-			strlen(MAPPER_LVM_UUID_PREFIX));
-}
-
 /* A layer that LVM made has a name that ends as its UUID. */
 static bool is_hidden(const char *name, const char *uuid)
 {
 	return !strncmp(uuid, UNDER_UUID_PREFIX, strlen(UNDER_UUID_PREFIX)) ||
-	       (is_of_lvm(uuid) && ends(uuid, LAYER) && ends(name, SUFFIX));
+	       (lvm_owns(uuid) && ends(uuid, LAYER) && ends(name, SUFFIX));
 }
 
 /**
@@ -108,7 +103,7 @@ bool under_is_hidden(unsigned int major, unsigned int minor)
 char *under_uuid(const struct under *under, const struct mapped_table *own,
 		 bool *lvms)
 {
-	*lvms = is_of_lvm(under->dm.uuid) && own->n &&
+	*lvms = lvm_owns(under->dm.uuid) && own->n &&
 		!strcmp(own->v[0].type, "thin");
 	return *lvms ? xasprintf("%s" LAYER, under->dm.uuid) :
 		       xasprintf(UNDER_UUID_PREFIX "%s", under->name);
@@ -327,7 +322,7 @@ static bool is_layered_thin(const struct under *under, const char *type)
 	char uuid[MAPPER_UUID_SIZE];
 	struct device next;
 
-	if (!is_of_lvm(under->dm.uuid))
+	if (!lvm_owns(under->dm.uuid))
 		return false;
 	if (!strcmp(type, "thin"))
 		return strlen(under->dm.uuid) != group + LVM_ID;

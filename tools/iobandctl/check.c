@@ -25,6 +25,12 @@ static const char *const verdicts[] = {
 	[WRONG] = "wrong",
 };
 
+static const char *const colours[] = {
+	[FINE] = "\033[32m",	/* green */
+	[HINT] = "\033[33m",	/* yellow */
+	[WRONG] = "\033[31m",	/* red */
+};
+
 enum { VERDICT, SUBJECT, FINDING, REMEDY, COLUMNS };
 
 static const struct column columns[COLUMNS] = {
@@ -65,7 +71,11 @@ static void found(struct findings *findings, enum verdict verdict,
 		print_text(findings->table, findings->row, SUBJECT, subject);
 		print_text(findings->table, findings->row, FINDING, text);
 	} else {
-		print_line("%-6s%s: %s", verdicts[verdict], subject, text);
+		bool coloured = print_is_coloured();
+
+		print_line("%s%-6s%s%s: %s", coloured ? colours[verdict] : "",
+			   verdicts[verdict], coloured ? "\033[0m" : "",
+			   subject, text);
 	}
 	free(text);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "error.h"
@@ -345,6 +346,32 @@ void print_line(const char *fmt, ...)
 	vprintf(fmt, args);
 	va_end(args);
 	putchar('\n');
+}
+
+/**
+ * print_is_terminal() - see whether more than text can be written to a stream
+ * @stream: the stream
+ *
+ * Return: whether it is a terminal that understands escape sequences.
+ */
+bool print_is_terminal(FILE *stream)
+{
+	const char *terminal = getenv("TERM");
+
+	return isatty(fileno(stream)) && terminal && *terminal &&
+	       strcmp(terminal, "dumb");
+}
+
+/**
+ * print_is_coloured() - see whether the output is to have colours
+ *
+ * Return: whether it is, see no-color.org.
+ */
+bool print_is_coloured(void)
+{
+	const char *unwanted = getenv("NO_COLOR");
+
+	return print_is_terminal(stdout) && !(unwanted && *unwanted);
 }
 
 /**

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "bounds.h"
 #include "defs.h"
@@ -82,6 +83,8 @@ void print_drop(struct table *table, struct row *row);
 int print_end(struct table *table);
 int print_some(struct table *table, int code);
 __printf(1, 2) void print_line(const char *fmt, ...);
+bool print_is_terminal(FILE *stream);
+bool print_is_coloured(void);
 int print_flush(void);
 
 #endif

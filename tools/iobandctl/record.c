@@ -6,7 +6,9 @@
 #include "alloc.h"
 #include "device.h"
 #include "interval.h"
+#include "print.h"
 #include "recording.h"
+#include "sample.h"
 #include "verbs.h"
 
 #define INTERVAL_S 1
@@ -18,6 +20,7 @@
  * @only: the names of the pools to look at; all, if there are none
  * @seen: those that were there at the last look
  * @signals: what ends it
+ * @shows: how far it is, on the terminal
  * @file: where to
  */
 struct record {
@@ -26,6 +29,7 @@ struct record {
 	struct names only;
 	struct names seen;
 	sigset_t signals;
+	bool shows;
 	struct recording file;
 };
 
@@ -133,6 +137,36 @@ static int look(struct record *record)
 	return code;
 }
 
+static void hide_progress(const struct record *record)
+{
+	if (record->shows)
+		fputs("\r\033[K", stderr);
+}
+
+static void show_progress(const struct record *record, uint64_t at_ns)
+{
+	unsigned long long seconds = (at_ns - record->file.begun_ns) / NS_PER_S;
+
+	if (!record->shows)
+		return;
+	if (record->duration_s > 0)
+		fprintf(stderr, "recorded: %llu s of %g, pools: %zu", seconds,
+			record->duration_s, record->seen.n);
+	else
+		fprintf(stderr, "recorded: %llu s, pools: %zu; Ctrl-C ends it",
+			seconds, record->seen.n);
+}
+
+static bool wait_until(const struct record *record, uint64_t next_ns)
+{
+	bool ends;
+
+	show_progress(record, sample_clock());
+	ends = interval_wait(next_ns, &record->signals);
+	hide_progress(record);
+	return ends;
+}
+
 /* Return: an exit code; why it ended is in @because. */
 static int look_again_and_again(struct record *record, const char **because)
 {
@@ -152,7 +186,7 @@ static int look_again_and_again(struct record *record, const char **because)
 		next_ns = interval_next(next_ns, record->interval_s);
 		if (next_ns > end_ns)
 			next_ns = end_ns;
-		if (interval_wait(next_ns, &record->signals)) {
+		if (wait_until(record, next_ns)) {
 			*because = "signal";
 			return EXIT_OK;
 		}
@@ -169,6 +203,9 @@ static int write_all(struct record *record, const char *path)
 
 	if (code != EXIT_OK)
 		return code;
+	/* Not into a recording on the same terminal. */
+	record->shows = print_is_terminal(stderr) &&
+			(path || !print_is_terminal(stdout));
 	interval_end_signals(&record->signals);
 	code = look_again_and_again(record, &because);
 	/* What could not be written is not the place to say so. */

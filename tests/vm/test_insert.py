@@ -94,7 +94,7 @@ def bytes_done(tool: Tool) -> int:
     return sum(row["bytes"] for row in tool.json("stat") if row["op"] == "total")
 
 
-KINDS = [("ext4", "linear")]
+KINDS = [("ext4", "linear"), ("xfs", "linear"), ("ext4", "striped"), ("xfs", "striped")]
 
 
 @pytest.mark.data

@@ -292,37 +292,24 @@ static void check_cgroups(struct findings *findings)
 	}
 }
 
-/* 0 if it cannot be found. */
-static uint64_t sectors_below(const struct ioband_device *device)
-{
-	char text[32] = "0";
-
-	device_attribute(device->table.device[0], device->table.device[1],
-			 "size", text, sizeof(text));
-	return strtoull(text, NULL, 10);
-}
-
 static void check_size(struct findings *findings,
 		       const struct ioband_device *device, const char *below)
 {
-	uint64_t end = device->table.offset + device->dm->sectors;
-	uint64_t sectors = sectors_below(device);
+	uint64_t sectors = ioband_sectors_below(device);
 	const char *name = device->dm->name;
 
-	if (sectors > end) {
+	if (sectors > device->dm->sectors) {
 		found(findings, HINT, name,
 		      "%s below has grown since this was put over it", below);
-		remedy(findings,
-		       "'iobandctl unwrap %s' when it is not in use, and wrap %s again",
-		       name, below);
-	} else if (sectors && sectors < end) {
+		remedy(findings, "'iobandctl resize %s'", name);
+	} else if (sectors && sectors < device->dm->sectors) {
 		found(findings, WRONG, name,
 		      "%s below has shrunk since this was put over it, to %llu sectors of %llu: I/O behind its end fails",
 		      below, (unsigned long long)sectors,
-		      (unsigned long long)end);
+		      (unsigned long long)device->dm->sectors);
 		remedy(findings,
-		       "give %s its size back, with lvextend for instance; or, if what is on it fits, 'iobandctl unwrap %s' when it is not in use, and wrap %s again",
-		       below, name, below);
+		       "give %s its size back, with lvextend for instance; or, if what is on it fits, 'iobandctl resize %s' when it is not in use",
+		       below, name);
 	} else {
 		found(findings, FINE, name, "over %s, in pool %s", below,
 		      device->table.pool);

@@ -352,3 +352,22 @@ int ioband_sorting(const struct ioband_devices *devices,
 		    scope->pool ? " of pool " : "",
 		    scope->pool ? scope->pool : "", mode);
 }
+
+/**
+ * ioband_sectors_below() - how large a device can be
+ * @device: the device; it has a table
+ *
+ * Return: the sectors that there are below now, from its offset on; 0 if what it
+ * lies on is gone.
+ */
+uint64_t ioband_sectors_below(const struct ioband_device *device)
+{
+	char text[32] = "0";
+	uint64_t sectors;
+
+	device_attribute(device->table.device[0], device->table.device[1],
+			 "size", text, sizeof(text));
+	sectors = strtoull(text, NULL, 10);
+	return sectors > device->table.offset ?
+	       sectors - device->table.offset : 0;
+}

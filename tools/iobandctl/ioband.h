@@ -76,6 +76,7 @@ int ioband_sorting(const struct ioband_devices *devices,
 		   struct targets *targets);
 bool ioband_has_trees(const struct ioband_device *device);
 bool ioband_has_group(const struct ioband_device *device);
+uint64_t ioband_sectors_below(const struct ioband_device *device);
 void targets_add(struct targets *targets, const struct ioband_device *device);
 void targets_free(struct targets *targets);
 

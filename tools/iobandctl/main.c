@@ -16,6 +16,7 @@ static const struct verb *const verbs[] = {
 	&verb_extract,
 	&verb_create,
 	&verb_remove,
+	&verb_resize,
 	&verb_table,
 	&verb_check,
 	&verb_list,

@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "kmsg.h"
 #include "name.h"
 #include "plan.h"
 #include "print.h"
 #include "query.h"
+#include "reload.h"
 #include "tree.h"
 #include "under.h"
 #include "use.h"
@@ -553,31 +553,11 @@ void plan_free(struct plan *plan)
 
 static int reload(const struct ioband_device *device, const char *pool)
 {
-	const struct ioband_table *table = &device->table;
-	char *weight = ioband_has_group(device) ?
-		       xasprintf(" weight=%llu",
-				 (unsigned long long)table->weight) :
-		       xstrdup("");
-	char *line = xasprintf("%llu:%llu %llu %s %d mode=%s%s",
-			       (unsigned long long)table->device[0],
-			       (unsigned long long)table->device[1],
-			       (unsigned long long)table->offset, pool,
-			       *weight ? 2 : 1, table->mode, weight);
-	struct new_device moved = {
-		.name = device->dm->name, .sectors = device->dm->sectors,
-		.table = line, .read_only = device->dm->read_only,
-	};
 	struct problem problem;
-	int error, code = EXIT_OK;
+	int error = reload_device(device, pool, device->dm->sectors, &problem);
 
-	kmsg_mark();
-	error = mapper_reload(&moved, &problem);
-	if (error)
-		code = fail(exit_code_of(-error), "cannot move %s to pool %s: %s",
-			    moved.name, pool, problem.text);
-	free(line);
-	free(weight);
-	return code;
+	return error ? fail(exit_code_of(-error), "cannot move %s to pool %s: %s",
+			    device->dm->name, pool, problem.text) : EXIT_OK;
 }
 
 static uint64_t weight_number(const char *text)

@@ -7,6 +7,7 @@
 
 extern const struct verb verb_create;
 extern const struct verb verb_remove;
+extern const struct verb verb_resize;
 extern const struct verb verb_wrap;
 extern const struct verb verb_unwrap;
 extern const struct verb verb_insert;

@@ -208,7 +208,8 @@ int mapper_reload(const struct new_device *device, struct problem *problem)
 	FILE *log = open_file("log", "a");
 
 	(void)problem;
-	fprintf(log, "%s: reload %s\n", device->name, device->table);
+	fprintf(log, "%s: reload %llu %s\n", device->name,
+		(unsigned long long)device->sectors, device->table);
 	fclose(log);
 	return 0;
 }

@@ -35,10 +35,11 @@ class Fake:
         self.cgroup("/")
 
     def device(self, name: str, number: str, pool: str, mode: str = "cgroup", **more: str) -> None:
-        """An ioband device over 4000:<its minor>, which there is not."""
+        """An ioband device of 2048 sectors over 4000:<its minor>, which there is not, or below=."""
         words = f"mode={mode} weight={more.get('weight', '100')} measure=bytes depth=auto"
         words += f" slice={more.get('slice_ms', '0')}"
-        table = f"4000:{number.split(':')[1]} 0 {pool} 5 {words}"
+        below = more.get("below", f"4000:{number.split(':')[1]}")
+        table = f"{below} {more.get('offset', '0')} {pool} 5 {words}"
         status = more.get(
             "status",
             f"1 pool={pool} mode={mode} measure=bytes state=open depth=32 groups=3 active=1 "

@@ -26,6 +26,8 @@ VERBS = [
     if name != "help"
 ]
 
+DISKS = Path("/sys/dev/block")
+
 UNIT_TESTS = re.findall(r"TEST\((\w+)\)", (HERE / "test-main.c").read_text())[1:]
 SWAP_TESTS = re.findall(r"TEST\((\w+)\)", (HERE / "test-swap.c").read_text())[1:]
 
@@ -672,6 +674,32 @@ def test_remove_json(host: Fake, verb: str) -> None:
     assert json.loads(host.printed) == {"devices": [two]}
     host.run(verb, "--json", "one", rc=1)
     assert host.printed == ""
+
+
+def test_resize(fake: Fake) -> None:
+    """To what there is below, with the same words; from an offset on, what is left there."""
+    disks = {path.name: int((path / "size").read_text()) for path in DISKS.iterdir()}
+    below, sectors = max(disks.items(), key=lambda disk: disk[1])
+    if sectors <= 2056:
+        pytest.skip("this machine has no block device of that size")
+    fake.device("one", "253:1", "sda", "device", weight="300", below=below)
+    fake.device("two", "253:2", "sda", below=below, offset="8")
+    fake.device("same", "253:3", "sda", below=below, offset=str(sectors - 2048))
+    fake.device("less", "253:4", "sda", below=below, offset=str(sectors - 8))
+    fake.device("none", "253:5", "sda", below=below, offset=str(sectors))
+    fake.device("gone", "253:6", "sda")
+    names = ["none", "one", "/dev/mapper/two", "same", "less", "gone"]
+    said = fake.run("resize", *names, rc=3)
+    for name in ("none", "gone"):
+        assert f"what was below {name} is gone, or has no size" in said
+    assert "less" not in said
+    assert fake.sent == [
+        f"one: reload {sectors} {below} 0 sda 2 mode=device weight=300",
+        f"two: reload {sectors - 8} {below} 8 sda 1 mode=cgroup",
+        f"less: reload 8 {below} {sectors - 8} sda 1 mode=cgroup",
+    ]
+    assert "/dev/mapper/same: 1.00M, was 1.00M\n/dev/mapper/less: 4.00K, was 1.00M" in fake.printed
+    assert "there is no device 'nope'" in fake.run("resize", "nope", rc=3)
 
 
 def test_apply_weights(host: Fake) -> None:

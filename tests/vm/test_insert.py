@@ -70,9 +70,9 @@ def volumes(ioband: Guest) -> Iterator[Volumes]:
 
 
 @contextmanager
-def verified(guest: Guest, point: str) -> Iterator[Job]:
-    """fio verifies what it writes to a file, all the while."""
-    job = guest.start([*VERIFY, f"--filename={point}/file"])
+def verified(guest: Guest, point: str, *options: str) -> Iterator[Job]:
+    """fio verifies what it writes to a file, all the while; options replace those of VERIFY."""
+    job = guest.start([*VERIFY, *options, f"--filename={point}/file"])
     wait_until(guest, lambda: guest.exists(f"{point}/file"), "fio has begun")
     yield job
     assert job.poll() is None, f"fio has ended: {job.poll()}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.devices import DmDevice, VolumeGroup, linear, mounted, null_blk
+from harness.devices import DmDevice, VolumeGroup, linear, mounted, null_blk, scsi_debug
 from harness.guest import Guest
 from harness.waiting import wait_until
 
@@ -356,20 +356,28 @@ def test_what_ioband_was_inserted_into(machine: Machine) -> None:
         machine.run("extract", "/dev/vg0/one")
 
 
+@pytest.mark.guest(systemd=True)
 def test_which_devices(machine: Machine) -> None:
     """By path, name, serial number, type and rotational flag; one by one; the last section wins."""
     guest = machine.guest
     with (
         null_blk(guest, "nullb7", size_mib=8) as disk,
         DmDevice(guest, "plain", "0 2048 zero"),
+        scsi_debug(guest) as numbered,
     ):
         kernel = disk.removeprefix("/dev/")
+        serial = guest.run(["lsblk", "-dno", "SERIAL", numbered]).out.strip()
+        scsi = numbered.removeprefix("/dev/")
         guest.write(f"/sys/block/{kernel}/queue/rotational", "1")
         for keys, chosen in [
             ("path = /dev/vg0/*", ["vg0-one", "vg0-two"]),
             ("type = dm\nname = pl* none*", ["plain"]),
             ("name = pl* null*\nrotational = yes", [kernel]),
             (f"device = vg0/two /dev/nope {disk}\noptional = yes", [kernel, "vg0-two"]),
+            (f"serial = {serial}", [scsi]),
+            (f"serial = none {serial[:-1]}*\nname = sd*", [scsi]),
+            (f"serial = {serial}\nname = nullb*", []),
+            (f"serial = *{serial}\ntype = disk", [scsi]),
         ]:
             machine.configure(f"[device lvs]\nas = io-%n\n{keys}\n")
             rows = machine.json("apply", "--dry-run")

@@ -70,6 +70,15 @@ static bool matches_any(const char *list, char *const *texts)
 	return *texts;
 }
 
+static bool matches_serial(const char *list, const struct conf_subject *subject)
+{
+	bool found = false;
+
+	for (size_t i = 0; !found && i < CONF_SERIALS; i++)
+		found = matches(list, subject->serial[i]);
+	return found;
+}
+
 static bool key_selects(const struct conf_section *device, enum conf_key key,
 			const struct conf_subject *subject)
 {
@@ -84,8 +93,7 @@ static bool key_selects(const struct conf_section *device, enum conf_key key,
 	case KEY_VOLUME:
 		return matches(list, subject->volume);
 	case KEY_SERIAL:
-		return matches(list, subject->serial[0]) ||
-		       matches(list, subject->serial[1]);
+		return matches_serial(list, subject);
 	case KEY_TYPE:
 		return matches(list, subject->type);
 	case KEY_ROTATIONAL:

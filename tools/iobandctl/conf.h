@@ -118,6 +118,9 @@ struct conf_matches {
 	size_t n;
 };
 
+/* In how many properties udev may have a serial number of a device. */
+#define CONF_SERIALS 4
+
 /**
  * struct conf_subject - what is known of a block device, for conf_selects()
  * @kernel: the kernel's name
@@ -132,7 +135,7 @@ struct conf_subject {
 	const char *kernel;
 	const char *mapper;
 	const char *volume;
-	const char *serial[2];
+	const char *serial[CONF_SERIALS];
 	const char *type;
 	bool rotational;
 	char **paths;

@@ -145,6 +145,11 @@ static bool is_suitable(struct udev_device *found, const char *type)
 	return size && strcmp(size, "0") && !(hidden && !strcmp(hidden, "1"));
 }
 
+/* Where udev has serial numbers, of SCSI disks in several; lsblk looks in the same places. */
+static const char *const serials[CONF_SERIALS] = {
+	"SCSI_IDENT_SERIAL", "ID_SCSI_SERIAL", "ID_SERIAL_SHORT", "ID_SERIAL"
+};
+
 static bool describe(struct udev_device *found, struct subject *subject)
 {
 	dev_t number = udev_device_get_devnum(found);
@@ -160,10 +165,9 @@ static bool describe(struct udev_device *found, struct subject *subject)
 	describe_mapped(found, subject);
 	describe_paths(found, subject);
 	subject->known.rotational = is_rotational(found);
-	subject->known.serial[0] =
-		udev_device_get_property_value(found, "ID_SERIAL_SHORT");
-	subject->known.serial[1] =
-		udev_device_get_property_value(found, "ID_SERIAL");
+	for (size_t i = 0; i < CONF_SERIALS; i++)
+		subject->known.serial[i] =
+			udev_device_get_property_value(found, serials[i]);
 	snprintf(subject->device.path, sizeof(subject->device.path), "%s%s",
 		 subject->known.mapper ? "/dev/mapper/" : "",
 		 subject->known.mapper ? subject->known.mapper :

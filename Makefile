@@ -36,11 +36,15 @@ tools: ## Build iobandctl
 	@scripts/setup build
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl
 
+# A kernel's own modules lie in a root, but not where a package is put together, which must
+# not bring an index of modules.
+DEPMOD = $(if $(or $(if $(DESTDIR),,yes),$(wildcard $(DESTDIR)/lib/modules/$(RELEASE)/kernel)),depmod $(addprefix -b ,$(DESTDIR)) $(RELEASE))
+
 # Headers have no System.map, without which Kbuild runs no depmod, and no key to sign with.
 install: all ## Install the module for the running kernel, iobandctl and udev's rules (DESTDIR=, PREFIX=)
 	$(MAKE) -C $(HEADERS) M=$(CURDIR)/build/$(RELEASE) INSTALL_MOD_PATH=$(DESTDIR) \
 		INSTALL_MOD_DIR=updates DEPMOD=true CONFIG_MODULE_SIG_ALL= modules_install
-	depmod $(addprefix -b ,$(DESTDIR)) $(RELEASE)
+	$(DEPMOD)
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl install
 	$(MAKE) -C udev install
 
@@ -54,7 +58,7 @@ deb: ## Build the Debian packages, into build/
 
 uninstall: ## Remove what install installed
 	rm -f $(DESTDIR)/lib/modules/$(RELEASE)/updates/dm-ioband.ko*
-	depmod $(addprefix -b ,$(DESTDIR)) $(RELEASE)
+	$(DEPMOD)
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl uninstall
 	$(MAKE) -C udev uninstall
 

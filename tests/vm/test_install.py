@@ -14,6 +14,21 @@ from harness.installed import run_installed
 from harness.ioband import Ioband
 from harness.module import REPO
 
+# What is installed below /usr, but for the module.
+STAGED = [
+    "usr/lib/dm-ioband/ioband-disk",
+    "usr/lib/systemd/system/ioband-gone@.service",
+    "usr/lib/systemd/system/ioband-wrap@.service",
+    "usr/lib/systemd/system/iobandctl-watch.service",
+    "usr/lib/udev/rules.d/61-ioband.rules",
+    "usr/sbin/iobandctl",
+    "usr/share/bash-completion/completions/iobandctl",
+    "usr/share/fish/vendor_completions.d/iobandctl.fish",
+    "usr/share/man/man5/ioband.conf.5",
+    "usr/share/man/man8/iobandctl.8",
+    "usr/share/zsh/site-functions/_iobandctl",
+]
+
 
 class Machine:
     """This machine, with a kernel of the laboratory installed."""
@@ -63,6 +78,32 @@ def test_make_install_and_uninstall(guest: Guest, machine: Machine) -> None:
         find /usr/local /usr/lib/modules -name '*ioband*'
         """
     )
+    staged = machine.run(
+        """
+        where="DESTDIR=$OUT/root PREFIX=/usr RELEASE=$RELEASE"
+        make -s install $where >$OUT/log 2>&1
+        cd $OUT/root
+        find * -type f | sort
+        echo outside: $(find /usr/local /usr/lib/modules -name '*ioband*')
+        grep -h /sbin/iobandctl usr/lib/systemd/system/iobandctl-watch.service
+        make -s -C $OUT/checkout uninstall $where
+        echo left: $(find * -type f)
+        mkdir -p lib/modules/$RELEASE/kernel  # as in the root of a system
+        make -s -C $OUT/checkout install $where >$OUT/log 2>&1
+        grep dm-ioband lib/modules/$RELEASE/modules.dep
+        make -s -C $OUT/checkout uninstall $where >$OUT/log 2>&1
+        echo listed: $(grep dm-ioband lib/modules/$RELEASE/modules.dep)
+        """
+    ).splitlines()
+    assert staged == [
+        f"lib/modules/{machine.release}/updates/dm-ioband.ko",
+        *STAGED,
+        "outside:",
+        "ExecStart=/usr/sbin/iobandctl watch",
+        "left:",
+        "updates/dm-ioband.ko:",
+        "listed:",
+    ]
     assert f"/lib/modules/{machine.release}/updates/dm-ioband.ko' -> " in says
     assert "dm-mod.ko" in says
     assert "ioband-wrap@.service" in says

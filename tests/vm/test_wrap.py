@@ -279,7 +279,7 @@ def test_check(tool: Tool) -> None:
             assert found["verdict"] == "wrong", found
             assert "has shrunk since" in found["finding"]
             assert "to 32768 sectors of 65536" in found["finding"]
-            assert "'iobandctl unwrap io-below'" in found["remedy"]
+            assert "'iobandctl resize io-below'" in found["remedy"]
             below.reload(whole)
             assert findings(tool, 0)["io-below"]["verdict"] == "ok"
             tool.run("unwrap", below.path)

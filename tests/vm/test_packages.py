@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 from harness.apt import Archive
 from harness.devices import null_blk
+from harness.document import dead_links
 from harness.guest import SHARE, Guest
 from harness.installed import run_installed
 from harness.kernels import SUITES, get_kernel, own_kernel_name
-from harness.module import build_module
+from harness.module import REPO, build_module
 from harness.packages import Packages, build_packages
 from harness.waiting import wait_until
 
@@ -92,6 +93,16 @@ def test_lintian_has_nothing_to_say(packages: Packages) -> None:
     )
     assert done.returncode == 0, done.stdout
     assert done.stdout.replace("running with root privileges is not recommended!", "").strip() == ""
+
+
+def test_pages_are_installed_with_what_they_link_to(packages: Packages, tmp_path: Path) -> None:
+    for deb in packages.debs:
+        subprocess.run(["dpkg-deb", "-x", deb, tmp_path], check=True)
+    pages = [page for kind in ("md", "rst") for page in tmp_path.rglob(f"*.{kind}")]
+    names = {page.name for page in pages}
+    assert {path.name for path in REPO.glob("Documentation/*.rst")} | {"README.md"} <= names
+    dead = {str(page.relative_to(tmp_path)): dead_links(page) for page in pages}
+    assert {page: links for page, links in dead.items() if links} == {}
 
 
 def other_headers() -> tuple[str, list[Path]]:

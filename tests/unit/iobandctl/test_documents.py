@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from fakekernel import Fake
+from harness.document import dead_links
 from toolbuild import Built, sh
 
 REPO = Path(__file__).resolve().parents[3]
@@ -103,11 +104,10 @@ def test_commands_are_those_of_the_program(built: Built, page: Path) -> None:
 
 @pytest.mark.parametrize("page", [*PAGES, REPO / "README.md"], ids=lambda page: page.name)
 def test_files_that_are_named_are_there(page: Path) -> None:
-    text = page.read_text()
-    links = re.findall(r"`[^`<]+<([\w./-]+)>`_|\]\(([\w./-]+)\)", text)
-    for name in (rst or markdown for rst, markdown in links):
-        assert (page.parent / name).exists(), name
-    for name in re.findall(r"\b(?:tests|tools|udev|Documentation|drivers)/[\w./-]+\w", text):
+    assert dead_links(page) == []
+    for name in re.findall(
+        r"\b(?:tests|tools|udev|Documentation|drivers)/[\w./-]+\w", page.read_text()
+    ):
         assert (REPO / name).exists(), name
 
 

@@ -27,6 +27,14 @@ LOOKS = 5
 WORD = re.compile(r"(\.\.\.|(?<![\d.])\d+\.\d+(?![\d.]))")
 
 
+def dead_links(page: Path) -> list[str]:
+    """The links of a page that lead to no file."""
+    links = re.findall(r"`[^`<]+<([\w./-]+)>`_|\]\(([\w./-]+)\)", page.read_text())
+    return [
+        rst or markdown for rst, markdown in links if not (page.parent / (rst or markdown)).exists()
+    ]
+
+
 @dataclass(frozen=True)
 class Step:
     """A command, the lines that it is to print, and where it stands."""

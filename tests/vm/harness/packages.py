@@ -19,7 +19,10 @@ VERSIONS = {
     "drivers/md/dm-ioband-target.c": (r'MODULE_VERSION\("', r'"\)'),
 }
 # What is in the packages, or says how they are made.
-CONTENT = ("debian", "drivers", "tools/iobandctl", "udev", "dkms.conf", "Makefile", "README.md")
+CONTENT = (
+    *("debian", "drivers", "tools/iobandctl", "udev", "dkms.conf", "Makefile"),
+    *("README.md", "CONTRIBUTING.md", "Documentation"),
+)
 NOT_CONTENT = shutil.ignore_patterns("build", ".git", "__pycache__")
 
 

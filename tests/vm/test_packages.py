@@ -13,12 +13,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from harness.apt import Archive
 from harness.devices import null_blk
 from harness.document import dead_links
+from harness.firmware import enrol_key
 from harness.guest import SHARE, Guest
 from harness.installed import run_installed
 from harness.kernels import SUITES, get_kernel, own_kernel_name
@@ -190,24 +192,41 @@ class Machine:
             (module,) = build_module(self.guest.kernel, built.driver)
             shutil.copytree(built.tree / "drivers/md", share / "built" / built.version)
             shutil.copy(module, share / "built" / built.version)
-            for deb in built.debs:
-                shutil.copy(deb, share)
+            self.bring(built)
         for path, where in ((share, share), (share / "root/usr/local/sbin", SHARE)):
             path.mkdir(parents=True, exist_ok=True)
             (path / "make").write_text(MAKE.replace("@SHARE@", str(where)))
             (path / "make").chmod(0o755)
 
-    def prepare(self, packages: Packages) -> None:
-        """Install packages, and put the kernel's headers where they belong."""
-        kernel, share = self.guest.kernel, self.guest.share
-        run_installed(kernel, INSTALL, OUT=share, DEBS=" ".join(map(str, packages.debs)))
+    def bring(self, packages: Packages) -> None:
+        """Put packages into the shared directory."""
+        for deb in packages.debs:
+            shutil.copy(deb, self.guest.share)
+
+    def put_headers(self) -> None:
+        """Put the kernel's headers where they belong, and let packages do as elsewhere."""
+        kernel = self.guest.kernel
         # No service may start on some hosts, and what man-db does with each package is slow.
         self.guest.run("rm -f /usr/sbin/policy-rc.d /var/lib/man-db/auto-update")
         self.guest.run(f"ln -s {kernel.root}/usr/src/* /usr/src")
         self.guest.run(f"ln -s {kernel.root}/usr/lib/linux-kbuild* /usr/lib")
         self.guest.run(FEW_MODULES, timeout=120)
+
+    def prepare(self, packages: Packages) -> None:
+        """Install packages elsewhere, and here too what that changes."""
+        run_installed(
+            self.guest.kernel,
+            INSTALL,
+            OUT=self.guest.share,
+            DEBS=" ".join(map(str, packages.debs)),
+        )
+        self.put_headers()
+        self.take_over()
+
+    def take_over(self) -> None:
+        """Have what installing has changed elsewhere."""
         self.guest.run(f"tar -C / --keep-directory-symlink -xf {SHARE}/installed.tar")
-        self.guest.run(f"cp -a {SHARE}/root/. / && systemctl daemon-reload && depmod", timeout=120)
+        self.guest.run("systemctl daemon-reload && depmod", timeout=120)
 
     def dpkg(self, *args: str) -> str:
         """What dpkg and the packages' scripts print."""
@@ -240,6 +259,12 @@ class Machine:
         return self.guest.run(show).out.strip()
 
 
+def make_fresh(guest: Guest) -> None:
+    """Boot anew if something is left of tests before this one."""
+    if guest.exists("/run/few") or guest.run(LEFT, timeout=300).out:
+        guest.reboot()
+
+
 @contextlib.contextmanager
 def verifying(guest: Guest) -> Iterator[None]:
     """What is written to /srv is read back and compared, again and again."""
@@ -255,11 +280,11 @@ def verifying(guest: Guest) -> Iterator[None]:
 @pytest.fixture
 def machine(guest: Guest, packages: Packages, later: Packages) -> Iterator[Machine]:
     """A machine on which the packages are installed, and which boots anew when all is done."""
-    if guest.run(LEFT, timeout=300).out:  # of tests before this one
-        guest.reboot()
+    make_fresh(guest)
     machine = Machine(guest)
     machine.build(packages, later)
     machine.prepare(packages)
+    guest.run(f"cp -a {SHARE}/root/. /")
     yield machine
     shutil.rmtree(guest.share / "built")
     shutil.rmtree(guest.share / "root")
@@ -296,7 +321,6 @@ def test_upgrade_and_purge_while_a_device_is_in_use(
         guest.run(["iobandctl", "create", "d0", disk])
         assert machine.loaded() == later.version
         assert "dm-ioband: " not in machine.postinst()
-        guest.run("cp $(modinfo -n dm-ioband) /run/signed.ko")
         guest.write("/sys/module/module/parameters/sig_enforce", "1")
         says = machine.postinst()
         assert "this kernel loads only modules that are signed with a key it trusts" in says
@@ -311,18 +335,48 @@ def test_upgrade_and_purge_while_a_device_is_in_use(
         guest.run(
             "umount /srv && e2fsck -fn /dev/mapper/d0 && dmsetup remove d0 && rmmod dm-ioband"
         )
-        takes_only_what_is_signed(machine)
     assert guest.run(LEFT, timeout=300).out == ""
 
 
-def takes_only_what_is_signed(machine: Machine) -> None:
-    """Debian's own module, but neither an unsigned one nor one with a key nobody enrolled."""
-    guest = machine.guest
-    assert guest.run("modinfo -F signer /run/signed.ko").out == "DKMS module signing key\n"
-    guest.run("modprobe scsi_debug && rmmod scsi_debug")
-    unsigned = f"{SHARE}/built/*/dm-ioband.ko"
-    for module, reason in (("/run/signed.ko", "unavailable key"), (unsigned, "unsigned module")):
-        done = guest.run(f"for module in {module}; do insmod $module; done", check=False)
-        assert "Key was rejected by service" in done.err
-        assert f"{reason} is rejected" in guest.run("dmesg | tail -n 5").out
-    guest.run(["rm", "/run/signed.ko"])
+def refused(guest: Guest, module: str, reason: str) -> None:
+    """A module is not loaded, and the kernel's log says why."""
+    assert "Key was rejected by service" in guest.run(["insmod", module], check=False).err
+    assert reason in guest.run("dmesg | tail -n 5").out
+
+
+@pytest.mark.guest(systemd=True, secure_boot=True)
+def test_secure_boot_takes_the_module_once_its_key_is_enrolled(
+    guest: Guest, packages: Packages
+) -> None:
+    """What is documented, on a machine whose loaders and kernel verify what they start."""
+    key = "/var/lib/dkms/mok.pub"
+    make_fresh(guest)
+    machine = Machine(guest)
+    machine.bring(packages)
+    machine.prepare(packages)
+    assert guest.run(["mokutil", "--sb-state"]).out == "SecureBoot enabled\n"
+    assert "[integrity]" in guest.read("/sys/kernel/security/lockdown")
+    says = machine.postinst()
+    assert "this kernel loads only modules that are signed with a key it trusts" in says
+    assert f"mokutil --import {key}" in says
+    guest.run("cp $(modinfo -n dm-ioband) /run/signed.ko")
+    guest.run("strip -g -o /run/unsigned.ko /run/signed.ko")
+    refused(guest, "/run/signed.ko", "Loading of module with unavailable key is rejected")
+    refused(guest, "/run/unsigned.ko", "Loading of unsigned module is rejected")
+    guest.expect_dmesg("error adding target to table")
+    with null_blk(guest, memory_backed=1, size_mib=16) as disk:
+        done = guest.run(["iobandctl", "wrap", disk], check=False)
+        assert "'modprobe dm-ioband' says why" in done.err
+
+    guest.run(["mokutil", "--import", key], input="once\nonce\n")
+    guest.reboot(dialogue=partial(enrol_key, password="once"))
+    machine.put_headers()
+    machine.take_over()
+    assert "is already enrolled" in guest.run(["mokutil", "--test-key", key], check=False).out
+    assert "mokutil" not in machine.postinst()
+    guest.run("strip -g -o /run/unsigned.ko $(modinfo -n dm-ioband)")
+    refused(guest, "/run/unsigned.ko", "Loading of unsigned module is rejected")
+    with null_blk(guest, memory_backed=1, size_mib=16) as disk:
+        guest.run(["iobandctl", "wrap", disk])
+        assert machine.loaded() == packages.version
+        guest.run(["iobandctl", "unwrap", disk])

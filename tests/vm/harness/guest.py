@@ -157,19 +157,28 @@ class Guest:
         if self.options.systemd:
             self.boot_state = self.request("booted", answer_s=BOOT_TIMEOUT_S)
 
-    def reboot(self, *, cut: bool = False) -> None:
+    def reboot(
+        self, *, cut: bool = False, dialogue: Callable[[Machine], None] | None = None
+    ) -> None:
         """Boot again with the same disks, in good order, or (cut) as after a power cut.
 
         The root is as it was at the first boot, with what lies in share/root laid
-        over it; boot_state is systemd's own word for how it went.
+        over it; boot_state is systemd's own word for how it went.  dialogue is with what
+        comes before the kernel, and ends with yet another boot.
         """
         self.dmesg()
         if not cut:
             self._shut_down()
-        self._socket.close()
-        self._connect(self._machine.start_again)
+        if dialogue:
+            self._start_again()
+            dialogue(self._machine)
+        self._start_again()
         self.alive = True
         self._await_boot()
+
+    def _start_again(self) -> None:
+        self._socket.close()
+        self._connect(self._machine.start_again)
 
     def _shut_down(self) -> None:
         self.start(["systemctl", "reboot"])

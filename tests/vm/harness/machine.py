@@ -32,6 +32,7 @@ class Options:
     parallel its processors run at once, on as many of the host's; else they take
     turns on one (every 0.1 s, and whenever one of them idles or spins), so that
     guests side by side do not wait for processors that the host has taken away.
+    With secure_boot its firmware starts only what is signed, and so does the kernel.
     """
 
     smp: int = 2
@@ -40,6 +41,7 @@ class Options:
     icount: bool = False
     cgroup: str = "v2"
     systemd: bool = False
+    secure_boot: bool = False
     cmdline: str = ""
     disks_mib: Sequence[int] = ()
 
@@ -94,6 +96,10 @@ class Machine:
     def start_again(self, agent: socket.socket) -> None:
         """End it if it runs, and start it again with the same disks."""
         raise UnsupportedError("this machine does not reboot")
+
+    def press(self, key: str) -> None:
+        """Press a key of its keyboard."""
+        raise UnsupportedError("this machine has no keyboard")
 
     def plug(self, name: str, size_mib: int, bus: str, mbps: int = 0) -> None:
         """Plug a disk in while the guest runs; what was on one of that name is on it still."""

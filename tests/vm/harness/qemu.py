@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+from .firmware import secure_boot
 from .initramfs import make_initramfs
 from .kernels import Kernel
 from .machine import CMDLINE, GUEST_INIT, Machine, Options, spawn
@@ -53,17 +54,12 @@ class Qemu(Machine):
 
     def _argv(self) -> list[str]:
         options = self._options
-        initramfs = self._dir / "initramfs"
-        make_initramfs(initramfs, self._kernel, GUEST_INIT)
-        base = [QEMU_CMDLINE, ICOUNT_CMDLINE] if options.icount else [QEMU_CMDLINE]
         words = [
             *self._processor(),
             ("-m", str(options.memory_mib)),
             ("-display", "none"),
             ("-serial", f"file:{self.console}"),
-            ("-kernel", str(self._kernel.vmlinuz)),
-            ("-initrd", str(initramfs)),
-            ("-append", " ".join([*base, *self._settings(), options.cmdline])),
+            *self._what_boots(),
             ("-device", "virtio-serial-pci"),
             ("-device", "virtserialport,chardev=agent,name=agent"),
             ("-object", "rng-random,id=rng,filename=/dev/urandom"),
@@ -78,6 +74,21 @@ class Qemu(Machine):
             ),
         ]
         return ["qemu-system-x86_64", "-nodefaults", "-no-reboot", *itertools.chain(*words)]
+
+    def _what_boots(self) -> list[tuple[str, str]]:
+        """The kernel, or a firmware that finds it on a disk."""
+        options = self._options
+        initramfs = self._dir / "initramfs"
+        make_initramfs(initramfs, self._kernel, GUEST_INIT)
+        base = [QEMU_CMDLINE, ICOUNT_CMDLINE] if options.icount else [QEMU_CMDLINE]
+        cmdline = " ".join([*base, *self._settings(), options.cmdline])
+        if options.secure_boot:
+            return secure_boot(self._dir, self._kernel, initramfs, cmdline)
+        return [
+            ("-kernel", str(self._kernel.vmlinuz)),
+            ("-initrd", str(initramfs)),
+            ("-append", cmdline),
+        ]
 
     def _settings(self) -> list[str]:
         """What the guest's first process reads from the command line."""
@@ -143,6 +154,10 @@ class Qemu(Machine):
         """Under icount an idle guest would burn a host CPU: stop it between requests."""
         if self._options.icount:
             self._control("cont" if running else "stop")
+
+    def press(self, key: str) -> None:
+        """Press a key of its keyboard."""
+        self._control("send-key", keys=[{"type": "qcode", "data": key}])
 
     def start_again(self, agent: socket.socket) -> None:
         """End it, and start it with the disks that are plugged in."""

@@ -3,7 +3,8 @@
 
 What is run, and what has to come out, is read from the document.  What needs the network
 or a compiler is done on this machine: packages are looked up and not installed, as they
-are here already, and what "make install" installs is laid over the guest's root.
+are here already, and what "make install" installs is laid over the guest's root.  That
+is in memory: what was written to it is laid over it anew when the guest reboots.
 """
 
 import re
@@ -21,6 +22,8 @@ from harness.waiting import wait_until
 
 DOCUMENT = REPO / "Documentation/tutorial.rst"
 COMMAND_S = 300  # of a busy host
+# What the commands write to the root but for the volumes, and "make install" apart.
+WRITTEN = "find /etc /srv /usr/local -xdev -newer /run/began ! -type d"
 
 
 class Reader:
@@ -29,6 +32,7 @@ class Reader:
     def __init__(self, guest: Guest, directory: Path):
         self.guest = guest
         self.directory = directory
+        guest.run(["touch", "/run/began"])
 
     def run(self, command: str) -> str:
         """Run a command where it can be; what it printed."""
@@ -36,6 +40,8 @@ class Reader:
             return self.look_up(command)
         if command == "make install":
             return self.install(command)
+        if command == "reboot":
+            return self.reboot()
         return self.guest.run(f"{{ {command}\n}} 2>&1", timeout=COMMAND_S, cwd=str(REPO)).out
 
     def look_up(self, command: str) -> str:
@@ -60,6 +66,19 @@ class Reader:
         )
         self.guest.run(f"tar -C / --keep-directory-symlink -xf {SHARE}/new.tar", timeout=COMMAND_S)
         return said
+
+    def reboot(self) -> str:
+        """Boot again, with what the root and the disks have now."""
+        root = self.guest.share / "root"
+        root.mkdir()
+        subprocess.run(["tar", "-C", root, "-xf", self.guest.share / "new.tar"], check=True)
+        self.guest.run(
+            f"{WRITTEN} -print0 | tar --null -T - -cf - | tar -C {SHARE}/root -xf -",
+            timeout=COMMAND_S,
+        )
+        self.guest.reboot()
+        shutil.rmtree(root)
+        return ""
 
 
 def plug_disks(guest: Guest) -> None:

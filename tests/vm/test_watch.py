@@ -2,7 +2,8 @@
 """iobandctl watch: weights follow the configuration, cgroup files and systemd."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGTERM
@@ -13,9 +14,11 @@ from harness.devices import DmDevice, VolumeGroup, linear, null_blk
 from harness.guest import Guest, Job
 from harness.module import REPO
 from harness.waiting import wait_until
+from test_stacks import luks
 
 CONF = "/etc/ioband.conf"
 UNIT = "iobandctl-watch.service"
+DB = ["systemd-run", "-q", "--unit=db.service", "-p", "IOWeight=250", "sleep", "infinity"]
 # $1: a group, $2: its weight; how many milliseconds until the weight is set.
 AWAIT = """
 start=$(date +%s%3N)
@@ -55,6 +58,19 @@ class Machine:
             return all(now.get(path) == weight for path, weight in weights.items())
 
         wait_until(self.guest, fits, f"not {weights}")
+
+    def takes_ms(self, weight: int, path: str = "/system.slice/db.service") -> int:
+        """Wait until a group has a weight; for how long that was, in milliseconds."""
+        return int(self.guest.run(["bash", "-c", AWAIT, "-", path, str(weight)]).out)
+
+    def limit_ms(self, weight: int, path: str = "/system.slice/db.service") -> int:
+        """A second, and more on a machine where to look at what is there takes a part of it."""
+        return 1000 + 8 * self.takes_ms(weight, path)
+
+    def ask(self, **properties: object) -> None:
+        """Ask systemd for properties of db.service."""
+        words = [f"{key}={value}" for key, value in properties.items()]
+        self.guest.run(["systemctl", "set-property", "--runtime", "db.service", *words])
 
     def bounds(self, path: str, bounds: list[str]) -> None:
         """Soon a cgroup has these maxima and minima, in all trees."""
@@ -203,9 +219,50 @@ def test_another_of_the_same_name(machine: Machine) -> None:
         job.wait()
 
 
+def test_bfq(machine: Machine) -> None:
+    """What is asked of BFQ, whose files are there where it is loaded, is taken over at once."""
+    guest = machine.guest
+    guest.run(["modprobe", "bfq"])
+    try:
+        with Cgroup(guest, "a/b") as cgroup:
+            cgroup.set("io.bfq.weight", "250")
+            job = start(machine)
+            machine.follows({"/a/b": 250})
+            limit_ms = machine.limit_ms(250, "/a/b")
+            cgroup.set("io.bfq.weight", "400")
+            assert machine.takes_ms(400, "/a/b") < limit_ms
+            # The kernel's own file goes first.
+            cgroup.set("io.weight", "500")
+            assert machine.takes_ms(500, "/a/b") < limit_ms
+            cgroup.set("io.weight", "100")
+            assert machine.takes_ms(400, "/a/b") < limit_ms
+            cgroup.set("io.bfq.weight", "100")
+            machine.follows({"/a/b": None})
+            job.kill(SIGTERM)
+            job.wait()
+    finally:
+        guest.rmmod("bfq")
+
+
+@contextmanager
+def logical_volume(guest: Guest) -> Iterator[str]:
+    """A logical volume."""
+    with (
+        null_blk(guest, size_mib=64, memory_backed=1) as disk,
+        VolumeGroup(guest, "vg0", [disk]) as group,
+    ):
+        yield group.create("lv", 32)
+
+
+VOLUMES: dict[str, Callable[[Guest], AbstractContextManager[str]]] = {
+    "lv": logical_volume,
+    "luks": luks,
+}
+
+
 @pytest.fixture
-def service(ioband: Guest, iobandctl: Path) -> Iterator[Machine]:
-    """Watch as a service; ioband device d over logical volume vg0/lv."""
+def service(ioband: Guest, iobandctl: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
+    """Watch as a service; ioband device d over a volume of the kind that the test names."""
     unit = (REPO / f"udev/{UNIT}.in").read_text()
     program = f"ExecStart={iobandctl}"
     unit = re.sub(r"ExecStart=\S+", program, unit)
@@ -213,13 +270,9 @@ def service(ioband: Guest, iobandctl: Path) -> Iterator[Machine]:
     unit = re.sub(r"(?m)^(MemoryDeny|Protect|Capability).*\n", "", unit)
     ioband.write(f"/run/systemd/system/{UNIT}", unit)
     ioband.write(CONF, "[group /system.slice/fixed.service]\nweight = 700\n")
-    with (
-        null_blk(ioband, size_mib=64, memory_backed=1) as disk,
-        VolumeGroup(ioband, "vg0", [disk]) as group,
-    ):
-        group.create("lv", 32)
-        machine = Machine(ioband, str(iobandctl), disk)
-        machine.create("d", "vg0/lv")
+    with VOLUMES[request.param](ioband) as volume:
+        machine = Machine(ioband, str(iobandctl), volume)
+        machine.create("d", volume)
         ioband.run(f"systemctl daemon-reload; systemctl start {UNIT}")
         yield machine
         ioband.run(f"systemctl stop {UNIT} db.service fixed.service; rm {CONF}", check=False)
@@ -228,29 +281,27 @@ def service(ioband: Guest, iobandctl: Path) -> Iterator[Machine]:
 
 
 @pytest.mark.guest(systemd=True)
+@pytest.mark.parametrize("service", VOLUMES, indirect=True)
+def test_set_property(service: Machine) -> None:
+    """What systemd is asked for, for all devices or for this one, holds at once."""
+    service.guest.run(DB)
+    service.takes_ms(250)
+    limit_ms = service.limit_ms(250)
+    service.ask(IOWeight=400)
+    assert service.takes_ms(400) < limit_ms
+    service.ask(IODeviceWeight=f"{service.disk} 300")
+    assert service.takes_ms(300) < limit_ms
+    service.ask(IODeviceWeight="")
+    service.takes_ms(400)
+
+
+@pytest.mark.guest(systemd=True)
+@pytest.mark.parametrize("service", ["lv"], indirect=True)
 def test_systemd(service: Machine) -> None:
-    """What systemd is asked for holds on a logical volume, at once, and over restarts."""
-    guest = service.guest
-    unit = ["systemd-run", "-q", "--unit=db.service", "-p", "IOWeight=250", "sleep", "infinity"]
-
-    def takes_ms(weight: int, name: str = "db.service") -> int:
-        await_it = ["bash", "-c", AWAIT, "-", f"/system.slice/{name}", str(weight)]
-        return int(guest.run(await_it).out)
-
-    def ask(**properties: object) -> None:
-        words = [f"{key}={value}" for key, value in properties.items()]
-        guest.run(["systemctl", "set-property", "--runtime", "db.service", *words])
-
-    guest.run(unit)
-    takes_ms(250)
-    # A second, on a machine where to look once does not take a good part of it.
-    limit_ms = 1000 + 8 * takes_ms(250)
+    """What systemd is asked for holds on a logical volume, over restarts of all of them."""
+    guest, takes_ms, ask = service.guest, service.takes_ms, service.ask
+    guest.run(DB)
     ask(IOWeight=400)
-    assert takes_ms(400) < limit_ms
-    ask(IODeviceWeight="/dev/vg0/lv 300")
-    assert takes_ms(300) < limit_ms
-    ask(IODeviceWeight="")
-    takes_ms(400)
     # This systemd does not take an empty list, with which it would forget the device.
     for target, words in (("25ms", " latency=25000"), ("infinity", "")):
         ask(IODeviceLatencyTargetSec=f"/dev/vg0/lv {target}")
@@ -260,7 +311,7 @@ def test_systemd(service: Machine) -> None:
     # The configuration goes first; what it says of a path is there with the first I/O.
     run = ["systemd-run", "-q", "-p", "IOWeight=20", "--unit=fixed.service"]
     guest.run([*run, "sleep", "infinity"])
-    takes_ms(700, "fixed.service")
+    takes_ms(700, "/system.slice/fixed.service")
     guest.run(["systemctl", "stop", "fixed.service"])
     guest.run(["systemctl", "stop", UNIT])
     read = "dd if=/dev/mapper/d of=/dev/null iflag=direct count=1"
@@ -287,6 +338,16 @@ def test_systemd(service: Machine) -> None:
     finally:
         guest.run(["kill", "-CONT", bus])
 
+    # What it says while there is no bus is heard when there is one again.
+    guest.run(["systemctl", "stop", "dbus.socket", "dbus.service"])
+    with Cgroup(guest, "later") as later:
+        ask(IODeviceWeight="/dev/vg0/lv 302")
+        later.set("io.weight", "78")
+        wait_until(guest, lambda: service.weights().get("/later") == 78, "not on its own")
+        assert service.weights()["/system.slice/db.service"] == 301
+    guest.run(["systemctl", "start", "dbus.socket", "dbus.service"])
+    takes_ms(302)
+
     # Without the controller a service has no I/O of its own.
     guest.write(
         CONF,
@@ -294,6 +355,6 @@ def test_systemd(service: Machine) -> None:
     )
     guest.run(["systemctl", "reload", UNIT])
     guest.run(["systemd-run", "-q", "--unit=plain.service", "sleep", "infinity"])
-    takes_ms(3, "plain.service")
+    takes_ms(3, "/system.slice/plain.service")
     guest.run(["systemctl", "stop", "plain.service"])
     assert guest.run(["systemctl", "show", "-P", "NRestarts", UNIT]).out == "1\n"

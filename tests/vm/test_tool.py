@@ -209,9 +209,14 @@ def dm_names(guest: Guest) -> list[str]:
     return sorted(guest.run("cat /sys/block/dm-*/dm/name 2>/dev/null", check=False).out.split())
 
 
+def udev_is_done(guest: Guest) -> bool:
+    """Whether no process waits, or forgot to wait, for udev."""
+    return "0x" not in guest.run(["dmsetup", "udevcookies"]).out
+
+
 def assert_udev_is_done(guest: Guest) -> None:
-    """No process waits, or forgot to wait, for udev."""
-    assert "0x" not in guest.run(["dmsetup", "udevcookies"]).out
+    """Nothing that was asked of udev is left."""
+    assert udev_is_done(guest)
 
 
 def assert_nothing_of(guest: Guest, name: str) -> None:

@@ -2,6 +2,7 @@
 """Disks that udev's rules wrap as they appear, on real udev, systemd and LVM."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,18 +12,22 @@ from harness.guest import SHARE, Guest
 from harness.module import REPO
 from harness.tool import build_tool
 from harness.waiting import wait_until
+from test_tool import udev_is_done
 
 pytestmark = pytest.mark.guest(systemd=True)
 
 ID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_data"
+VOLUMES = ID.replace("_data", "_volumes")
 WRAPPED = "/dev/mapper/io-data"
-CONF = f"[device io-data]\ndevice = {ID}\n"
-CONF += "[group /system.slice/reader.service]\nweight = 300\n"
+GROUP = "[group /system.slice/reader.service]\nweight = 300\n"
 WAIT_S = 120  # of a busy host
 UUID = "11111111-2222-3333-4444-555555555555"
 BY_UUID = f"/dev/disk/by-uuid/{UUID}"
+BY_LABEL = "/dev/disk/by-label/data"
 FSTAB = f"UUID={UUID} /srv ext4 nofail 0 0\n"
 LOADS = f"install dm-ioband /sbin/modprobe dm-mod && /sbin/insmod {SHARE}/dm-ioband.ko\n"
+# With which commands of LVM pass over disks that are wrapped.
+ASK_UDEV = 'external_device_info_source = "udev"'
 # A service that is to have its weight with its first read.
 READER = """
 [Unit]
@@ -35,11 +40,55 @@ ExecStart=/bin/sh -c 'iobandctl get-weight --json /system.slice/reader.service >
 """
 
 
-class Machine:
-    """A guest on which ioband is installed, and one disk that comes and goes."""
+class Disk:
+    """The disk that comes and goes: QEMU plugs it in."""
+
+    link = ID
 
     def __init__(self, guest: Guest):
         self.guest = guest
+
+    def plug(self) -> None:
+        """Plug it in; what was on it is on it still."""
+        self.guest.plug("data", 64)
+
+    def pull(self) -> None:
+        """Pull it out."""
+        self.guest.unplug("data")
+
+    def end(self) -> None:
+        """It will not come back."""
+
+
+class DebugDisk(Disk):
+    """One of the module scsi_debug, of which the kernel lets go, and which it finds again."""
+
+    link = "/dev/disk/by-id/scsi-333333330000007d0"
+    adapter = "/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*"
+
+    def plug(self) -> None:
+        load = "modprobe scsi_debug dev_size_mb=64 vpd_use_hostno=0"
+        scan = f"echo '- - -' >$(echo {self.adapter}/scsi_host/host*/scan)"
+        self.guest.run(f"if [ -e /sys/module/scsi_debug ]; then {scan}; else {load}; fi")
+
+    def pull(self) -> None:
+        self.guest.run(f"echo 1 >$(echo {self.adapter}/target*/*/delete)")
+
+    def end(self) -> None:
+        self.guest.run("udevadm settle; [ ! -e /sys/module/scsi_debug ] || rmmod scsi_debug")
+
+
+DISKS = {"device_add": Disk, "scsi_debug": DebugDisk}
+BOTH = pytest.mark.parametrize("machine", DISKS, indirect=True)
+
+
+class Machine:
+    """A guest on which ioband is installed, and one disk that comes and goes."""
+
+    def __init__(self, guest: Guest, disk: Disk):
+        self.guest = guest
+        self.disk = disk
+        self.conf = f"[device io-data]\ndevice = {disk.link}\n{GROUP}"
         self.root = guest.share / "root"
         self.plugged = False
 
@@ -49,7 +98,11 @@ class Machine:
         subprocess.run(["make", "-s", "-C", REPO / "udev", "install", *where], check=True)
         (self.root / "usr/sbin").mkdir(parents=True, exist_ok=True)
         shutil.copy(build_tool(), self.root / "usr/sbin/iobandctl")
-        self.configure(CONF)
+        # A host that is busy is no reason to leave a disk alone.
+        patient = self.root / "etc/systemd/system/ioband-wrap@.service.d"
+        patient.mkdir(parents=True)
+        (patient / "busy.conf").write_text("[Service]\nTimeoutStartSec=60\n")
+        self.configure(self.conf)
 
     def configure(
         self, conf: str | None, *, loads: str = LOADS, fstab: str = FSTAB, crypttab: str = ""
@@ -70,7 +123,7 @@ class Machine:
 
     def plug(self, link: str) -> None:
         """Plug the disk in, and wait for a link."""
-        self.guest.plug("data", 64)
+        self.disk.plug()
         self.plugged = True
         self.wait(link)
         self.guest.run(["udevadm", "settle"])
@@ -84,14 +137,14 @@ class Machine:
 
     def pull(self) -> None:
         """Pull the disk out."""
-        self.guest.unplug("data")
+        self.disk.pull()
         self.plugged = False
 
     def unplug(self) -> None:
         """Pull the disk out, and wait until nothing is left of it."""
         self.guest.run(["udevadm", "settle"])  # nobody reads it
         self.pull()
-        self.wait_gone(ID)
+        self.wait_gone(self.disk.link)
         self.wait_gone(WRAPPED)
 
     def wait(self, path: str) -> None:
@@ -103,7 +156,7 @@ class Machine:
         what = f"{path} is still there"
         wait_until(self.guest, lambda: not self.guest.exists(path), what, WAIT_S)
 
-    def disk(self, path: str) -> str:
+    def name_of(self, path: str) -> str:
         """Name in device-mapper of what a path leads to, or the kernel's."""
         return self.guest.run(["lsblk", "-dno", "NAME", path]).out.strip()
 
@@ -127,11 +180,12 @@ class Machine:
         return not self.guest.run(["systemctl", "start", unit], check=False).rc
 
     def wait_for_links(self, device: str) -> None:
-        """Wait until the links lead to a device."""
+        """Wait until the links by id, UUID and label lead to a device."""
 
         def lead() -> bool:
-            real = self.guest.run(["readlink", "-f", ID, BY_UUID, device], check=False).out.split()
-            return len(real) == 3 and len(set(real)) == 1
+            links = [self.disk.link, BY_UUID, BY_LABEL, device]
+            real = self.guest.run(["readlink", "-f", *links], check=False).out.split()
+            return len(real) == len(links) and len(set(real)) == 1
 
         wait_until(self.guest, lead, f"the links do not lead to {device}", WAIT_S)
 
@@ -142,33 +196,42 @@ class Machine:
 
 
 @pytest.fixture
-def machine(ioband: Guest) -> Iterator[Machine]:
+def machine(ioband: Guest, request: pytest.FixtureRequest) -> Iterator[Machine]:
     """A machine that wraps the disk, which is not there yet."""
-    machine = Machine(ioband)
+    disk = DISKS[getattr(request, "param", "device_add")](ioband)
+    machine = Machine(ioband, disk)
     machine.install()
     yield machine
     if ioband.alive:
         if machine.plugged:
             machine.pull()
+        disk.end()
         shutil.rmtree(machine.root)
         ioband.run(["rm", "-rf", "/etc/ioband.conf", "/etc/fstab", "/etc/crypttab", "/run/ioband"])
+        ioband.run(["rm", "-rf", "/etc/systemd/system/ioband-wrap@.service.d"])
+        wait_until(ioband, lambda: udev_is_done(ioband), "a cookie of udev is left", WAIT_S)
 
 
 @pytest.fixture
 def formatted(machine: Machine) -> Machine:
     """The same, with a file system on the disk, made while no configuration named it."""
     machine.configure(None)
-    machine.plug(ID)
+    machine.plug(machine.disk.link)
     assert "IOBAND" not in machine.guest.run(["udevadm", "info", machine.raw()]).out
-    machine.guest.run(["mkfs.ext4", "-q", "-F", "-U", UUID, ID])
+    machine.guest.run(["mkfs.ext4", "-q", "-F", "-U", UUID, "-L", "data", machine.disk.link])
     machine.wait(BY_UUID)
-    assert machine.disk(BY_UUID) == machine.disk(ID) == machine.raw().removeprefix("/dev/")
+    assert (
+        machine.name_of(BY_UUID)
+        == machine.name_of(machine.disk.link)
+        == machine.raw().removeprefix("/dev/")
+    )
     assert not machine.guest.exists(WRAPPED)
     machine.unplug()
-    machine.configure(CONF)
+    machine.configure(machine.conf)
     return machine
 
 
+@BOTH
 def test_a_disk_is_wrapped_hidden_and_mounted_by_its_uuid(formatted: Machine) -> None:
     machine = formatted
     machine.plug(WRAPPED)
@@ -183,6 +246,7 @@ def test_a_disk_is_wrapped_hidden_and_mounted_by_its_uuid(formatted: Machine) ->
     machine.unplug()
 
 
+@BOTH
 def test_a_disk_that_is_pulled_out_under_load_is_cleaned_up(formatted: Machine) -> None:
     machine, guest = formatted, formatted.guest
     machine.plug(WRAPPED)
@@ -208,29 +272,31 @@ def test_what_cannot_be_wrapped_is_left_alone_and_said(formatted: Machine) -> No
     hurry = "/run/systemd/system/ioband-wrap@.service.d"
     guest.run(["mkdir", "-p", hurry])
     guest.write(f"{hurry}/hurry.conf", "[Service]\nTimeoutStartSec=8\nTimeoutStopSec=12\n")
-    machine.configure(CONF, loads="install dm-ioband /bin/sleep 60\n")
+    machine.configure(machine.conf, loads="install dm-ioband /bin/sleep 60\n")
     guest.rmmod("dm_ioband")
     guest.expect_dmesg("error adding target to table")
     machine.plug(BY_UUID)
     raw = machine.raw()
-    assert machine.disk(BY_UUID) == raw.removeprefix("/dev/")
+    assert machine.name_of(BY_UUID) == raw.removeprefix("/dev/")
     assert "is left alone" in machine.journal("-u", "ioband-wrap@*")
     assert not guest.exists(WRAPPED)
     guest.run(["rm", "-r", hurry])
-    machine.configure(CONF)
+    machine.configure(machine.conf)
     guest.run(["mount", "/srv"])
     assert not machine.wraps(raw)
     assert "is left alone: it is mounted" in machine.journal("-t", "iobandctl")
     guest.run(["umount", "/srv"])
     guest.run(["udevadm", "trigger", "--settle", raw])  # nobody has asked for it
     assert not guest.exists(WRAPPED)
-    machine.configure(CONF, fstab=f"{raw} /srv ext4 noauto 0 0\n")
+    machine.configure(machine.conf, fstab=f"{raw} /srv ext4 noauto 0 0\n")
     assert not machine.wraps(raw)
     assert f"fstab(5) calls it {raw}" in machine.journal("-t", "iobandctl")
-    machine.configure(CONF, crypttab=f"# none\nother UUID={UUID}\nsecret\t{raw} none noauto\n")
+    machine.configure(
+        machine.conf, crypttab=f"# none\nother UUID={UUID}\nsecret\t{raw} none noauto\n"
+    )
     assert not machine.wraps(raw)
     assert f"crypttab(5) calls it {raw}" in machine.journal("-t", "iobandctl")
-    machine.configure(CONF)
+    machine.configure(machine.conf)
     assert machine.wraps(raw)
     machine.wait_for_links(WRAPPED)
     machine.unplug()
@@ -255,10 +321,9 @@ def test_what_is_unwrapped_by_hand_is_back_as_it_was(formatted: Machine) -> None
 
 def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> None:
     machine, guest = formatted, formatted.guest
-    volumes = ID.replace("_data", "_volumes")
     guest.plug("volumes", 64)
-    machine.wait(volumes)
-    guest.run(["vgcreate", "-y", "vg0", volumes])
+    machine.wait(VOLUMES)
+    guest.run(["vgcreate", "-y", "vg0", VOLUMES])
     for name in ("wrapped", "named"):
         guest.run(["lvcreate", "-y", "-n", name, "-L", "16M", "vg0"])
         guest.run(["mkfs.ext4", "-q", f"/dev/vg0/{name}"])
@@ -267,7 +332,7 @@ def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> No
     fstab = (
         "/dev/vg0/wrapped /var ext4 defaults 0 0\n/dev/mapper/vg0-named /mnt ext4 defaults 0 0\n"
     )
-    machine.configure(f"{CONF}[device volumes]\nvolume = vg0/*\n", fstab=FSTAB + fstab)
+    machine.configure(f"{machine.conf}[device volumes]\nvolume = vg0/*\n", fstab=FSTAB + fstab)
     machine.plug(WRAPPED)
     machine.wait_for_links(WRAPPED)
     guest.run("mount /srv && echo content >/srv/file && sync")
@@ -288,31 +353,33 @@ def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> No
     machine.unplug()
     guest.run(["vgchange", "-an", "vg0"])
     guest.unplug("volumes")
-    machine.wait_gone(volumes)
+    machine.wait_gone(VOLUMES)
 
 
+@BOTH
 def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) -> None:
     guest = machine.guest
     machine.plug(WRAPPED)
     guest.run(["sfdisk", "-q", "--wipe", "always", WRAPPED], input=",24M\n,\n")
     machine.wait(f"{WRAPPED}-part2")
     guest.run(["udevadm", "settle"])  # kpartx may look at them once more
-    guest.run(["mkfs.ext4", "-q", "-U", UUID, f"{WRAPPED}-part2"])
+    guest.run(["mkfs.ext4", "-q", "-U", UUID, "-L", "data", f"{WRAPPED}-part2"])
     guest.run(["vgcreate", "-y", "vg0", f"{WRAPPED}-part1"])
     guest.run(["lvcreate", "-y", "-n", "lv0", "-L", "12M", "vg0"])
     guest.run(["vgchange", "-an", "vg0"])
     machine.unplug()
     machine.plug("/dev/vg0/lv0")
     machine.wait(BY_UUID)
-    assert machine.disk(BY_UUID) == "io-data-part2"
-    machine.wait(f"{ID}-part2")
-    assert machine.disk(f"{ID}-part2") == "io-data-part2"
+    assert machine.name_of(BY_UUID) == "io-data-part2"
+    (partuuid,) = re.findall('PARTUUID="(\\S+)"', guest.run(["blkid", f"{WRAPPED}-part2"]).out)
+    for link in (f"{machine.disk.link}-part2", BY_LABEL, f"/dev/disk/by-partuuid/{partuuid}"):
+        machine.wait(link)
+        assert machine.name_of(link) == "io-data-part2", link
     below = guest.run(["lsblk", "-snlo", "NAME", "/dev/vg0/lv0"]).out.split()
     assert below == ["vg0-lv0", "io-data-part1", "io-data", machine.raw().removeprefix("/dev/")]
-    setting = 'external_device_info_source = "udev"'
-    assert setting in (REPO / "tools/iobandctl/iobandctl.8").read_text()
+    assert ASK_UDEV in (REPO / "tools/iobandctl/iobandctl.8").read_text()
     lvcreate = ["lvcreate", "-y", "-n", "lv1", "-L", "4M", "vg0"]
     assert "duplicate PV" in guest.run(lvcreate, check=False).err
-    guest.run([*lvcreate, "--config", f"devices {{ {setting} }}"])
+    guest.run([*lvcreate, "--config", f"devices {{ {ASK_UDEV} }}"])
     guest.run(["vgchange", "-an", "vg0"])
     machine.unplug()

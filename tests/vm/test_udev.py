@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness.guest import SHARE, Guest
-from harness.module import REPO
+from harness.module import REPO, build_module
 from harness.tool import build_tool
 from harness.waiting import wait_until
 from test_tool import udev_is_done
@@ -383,3 +383,20 @@ def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) 
     guest.run([*lvcreate, "--config", f"devices {{ {ASK_UDEV} }}"])
     guest.run(["vgchange", "-an", "vg0"])
     machine.unplug()
+
+
+def test_a_disk_with_a_slash_in_its_name_is_left_alone(machine: Machine) -> None:
+    guest = machine.guest
+    (module,) = build_module(guest.kernel, REPO / "tests/vm/raredisk")
+    machine.configure("[device io-rare]\ndevice = rare/disk\n")
+    guest.insmod(module, name="rare!disk")
+    machine.wait("/dev/rare/disk")
+    guest.run(["udevadm", "settle"])
+    why = "a unit wraps it, whose name cannot have the / of this one's"
+    said = machine.journal("-t", "iobandctl")
+    assert f"/dev/rare/disk is to be wrapped, and is left alone: {why}" in said
+    assert machine.property("/dev/rare/disk", "IOBAND_WRAP") == "0"
+    guest.run(["iobandctl", "apply", "/dev/rare/disk"])
+    assert guest.exists("/dev/mapper/io-rare")
+    guest.run(["iobandctl", "unwrap", "/dev/rare/disk"])
+    guest.rmmod("raredisk")

@@ -115,12 +115,27 @@ static bool is_place(const struct device *device, struct problem *use)
 	return found;
 }
 
-/* Root's disk, and whatever else the initramfs took in use, stays as it is. */
-static bool is_free(const struct device *device)
+/* For udev the '!' that the kernel writes in cciss!c0d0 is a '/'. */
+static bool has_no_unit(struct udev_device *found, const char *path,
+			struct problem *why)
 {
+	bool none = strpbrk(udev_device_get_sysname(found), "!/");
+
+	if (none)
+		problem_set(why,
+			    "a unit wraps it, whose name cannot have the / of this one's; 'iobandctl apply %s' does it",
+			    path);
+	return none;
+}
+
+/* Root's disk, and whatever else the initramfs took in use, stays as it is. */
+static bool is_free(struct udev_device *found, const struct choice *choice)
+{
+	const struct device *device = &choice->device;
 	struct problem use;
 
-	if (!is_place(device, &use) && !use_by_root(device, &use) &&
+	if (!has_no_unit(found, device->path, &use) &&
+	    !is_place(device, &use) && !use_by_root(device, &use) &&
 	    !use_of_device(device, &use) && !use_by_name(device, &use) &&
 	    !use_exclusive(device, &use))
 		return true;
@@ -150,7 +165,7 @@ static int ask_configuration(struct udev_device *found, bool *wrap)
 		return code;
 	}
 	if (conf.n_files && select_event(&conf, found, &choice))
-		*wrap = is_decided(found) || is_free(&choice.device);
+		*wrap = is_decided(found) || is_free(found, &choice);
 	conf_free(&conf);
 	return EXIT_OK;
 }

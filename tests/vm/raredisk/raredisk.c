@@ -20,6 +20,10 @@ static int major;
 static struct gendisk *disk;
 static u8 *data;
 
+static char *name = KBUILD_MODNAME;
+module_param(name, charp, 0444);
+MODULE_PARM_DESC(name, "of the disk; an exclamation mark stands for a slash");
+
 static atomic_t erase_bios;
 static atomic_t erased_sectors;
 
@@ -157,7 +161,7 @@ static int __init raredisk_init(void)
 	disk->major = major;
 	disk->minors = 1;
 	disk->fops = &raredisk_ops;
-	strscpy(disk->disk_name, KBUILD_MODNAME, sizeof(disk->disk_name));
+	strscpy(disk->disk_name, name, sizeof(disk->disk_name));
 	set_capacity(disk, RAREDISK_SECTORS);
 	ret = offer_encryption();
 	if (ret)

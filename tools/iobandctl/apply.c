@@ -45,11 +45,8 @@ static int run(const struct args *args)
 	struct lock lock = { .path = NULL };
 	int code = EXIT_OK;
 
-	if (!args->value[OPTION_DRY_RUN]) {
-		code = mapper_ready();
-		if (code == EXIT_OK)
-			code = lock_apply(&lock);
-	}
+	if (!args->value[OPTION_DRY_RUN])
+		code = lock_changes(&lock);
 	if (code == EXIT_OK)
 		code = load_and_run(args);
 	unlock(&lock);

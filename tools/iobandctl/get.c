@@ -58,14 +58,8 @@ static void print_pool(struct table *table, const struct scope *scope,
 	print_number(table, row, SLICE, line->slice_ms);
 }
 
-/**
- * get_pools() - print the settings of pools
- * @devices: all
- * @args: the command line, with the options --device and --pool
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
- */
-int get_pools(const struct ioband_devices *devices, const struct args *args)
+static int print_pools(const struct ioband_devices *devices,
+		       const struct args *args)
 {
 	bool json = args->value[OPTION_JSON];
 	struct targets targets;
@@ -87,19 +81,27 @@ int get_pools(const struct ioband_devices *devices, const struct args *args)
 	return print_end(table);
 }
 
-static int run(const struct args *args)
+/**
+ * get_pools() - print the settings of pools
+ * @args: the command line, with the options --device and --pool
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int get_pools(const struct args *args)
 {
 	struct ioband_devices devices;
-	int code;
+	int code = ioband_load(&devices);
 
-	if (args->n)
-		return answer_run(&answer_settings, args);
-	code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
-	code = get_pools(&devices, args);
+	code = print_pools(&devices, args);
 	ioband_free(&devices);
 	return code;
+}
+
+static int run(const struct args *args)
+{
+	return args->n ? answer_run(&answer_settings, args) : get_pools(args);
 }
 
 static const struct option_spec options[] = {

@@ -5,8 +5,9 @@
  * works on a volume group.  LVM removes the file when it is done, so the file
  * that was locked must be the one that has the name.
  *
- * One "apply" at a time makes changes, as one that fails puts back what it found:
- * at boot there is one for each disk.
+ * Who puts back what he found if he fails, or makes a device anew with the size that he
+ * found, is to be alone with that: "apply", of which there is one for each disk at boot,
+ * "set" and "resize".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,7 @@
 #define PATIENCE_S 5
 
 /* Less than the 30 s that a disk has at boot, see udev/ioband-wrap@.service.in. */
-#define APPLY_PATIENCE_S 20
+#define CHANGES_PATIENCE_S 20
 #define PAUSE_MS 20
 
 static int try_lock(const char *path, int *fd)
@@ -119,16 +120,19 @@ static char *own_path(const char *dash, const char *name)
 }
 
 /**
- * lock_apply() - keep every other "apply" from making changes
+ * lock_changes() - keep every other "apply", "set" and "resize" from making changes
  * @lock: the result, for unlock() whatever is returned
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
-int lock_apply(struct lock *lock)
+int lock_changes(struct lock *lock)
 {
+	int code = mapper_ready();
+
 	*lock = (struct lock){ .path = NULL };
-	return take(own_path("", ""), "what ioband does here",
-		    "another 'iobandctl apply'", APPLY_PATIENCE_S, lock);
+	return code != EXIT_OK ? code :
+	       take(own_path("", ""), "what ioband does here",
+		    "another iobandctl", CHANGES_PATIENCE_S, lock);
 }
 
 /**

@@ -22,7 +22,7 @@ struct locks {
 	struct lock group;
 };
 
-int lock_apply(struct lock *lock);
+int lock_changes(struct lock *lock);
 void unlock(struct lock *lock);
 int lock_device(const char *name, struct locks *locks);
 void unlock_device(struct locks *locks);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "format.h"
+#include "lock.h"
 #include "make.h"
 #include "print.h"
 #include "reload.h"
@@ -57,10 +58,22 @@ static int resize_device(const struct ioband_device *device, uint64_t sectors)
 			    device->dm->name, problem.text) : EXIT_OK;
 }
 
+static void say(const struct ioband_device *device, uint64_t sectors)
+{
+	char now[FORMAT_SIZE], before[FORMAT_SIZE];
+
+	format_bytes(sectors * 512, now);
+	if (sectors == device->dm->sectors)
+		print_line("/dev/mapper/%s: %s, as before", device->dm->name,
+			   now);
+	else
+		print_line("/dev/mapper/%s: %s, was %s", device->dm->name, now,
+			   format_bytes(device->dm->sectors * 512, before));
+}
+
 static int resize(const struct args *args, const char *spelled,
 		  struct names *resized)
 {
-	char now[FORMAT_SIZE], before[FORMAT_SIZE];
 	const struct ioband_device *device;
 	struct ioband_devices devices;
 	uint64_t sectors = 0;
@@ -76,11 +89,7 @@ static int resize(const struct args *args, const char *spelled,
 	if (code == EXIT_OK) {
 		names_add(resized, device->dm->name);
 		if (!args->value[OPTION_JSON])
-			print_line("/dev/mapper/%s: %s, was %s",
-				   device->dm->name,
-				   format_bytes(sectors * 512, now),
-				   format_bytes(device->dm->sectors * 512,
-						before));
+			say(device, sectors);
 	}
 	ioband_free(&devices);
 	return code;
@@ -89,13 +98,17 @@ static int resize(const struct args *args, const char *spelled,
 static int run(const struct args *args)
 {
 	struct names resized = { .n = 0 };
-	int code = EXIT_OK, result;
+	struct lock lock;
+	int code = lock_changes(&lock), result;
 
+	if (code != EXIT_OK)
+		return code;
 	for (int i = 0; i < args->n; i++) {
 		result = resize(args, args->operand[i], &resized);
 		if (code == EXIT_OK)
 			code = result;
 	}
+	unlock(&lock);
 	result = args->value[OPTION_JSON] && resized.n ?
 		 make_report(&resized, true) : print_flush();
 	names_free(&resized);

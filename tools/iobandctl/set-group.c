@@ -5,6 +5,7 @@
 
 #include "alloc.h"
 #include "answer.h"
+#include "lock.h"
 #include "presets.h"
 #include "query.h"
 #include "set.h"
@@ -150,12 +151,15 @@ static int read_bounds(struct wish *wish, char *const texts[BOUNDS])
 static int read_words(struct wish *wish)
 {
 	char *texts[BOUNDS] = { NULL };
+	struct problem problem;
 	int code = EXIT_OK;
 
 	for (int i = 1; i < wish->args->n && code == EXIT_OK; i++)
 		code = read_word(wish, wish->args->operand[i], texts);
 	if (code == EXIT_OK)
 		code = read_bounds(wish, texts);
+	if (code == EXIT_OK && bounds_check(&wish->to.bounds, &problem))
+		code = fail(EXIT_USAGE, "%s, which would win", problem.text);
 	for (int bound = 0; bound < BOUNDS; bound++)
 		free(texts[bound]);
 	return code;
@@ -274,6 +278,22 @@ static int change(const struct wish *wish)
 	return code;
 }
 
+static int load_and_change(struct wish *wish)
+{
+	struct ioband_devices devices;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK)
+		return code;
+	wish->devices = &devices;
+	code = group_visit(&devices, wish->args, add_place, wish);
+	if (code == EXIT_OK)
+		code = change(wish);
+	free(wish->v);
+	ioband_free(&devices);
+	return code;
+}
+
 /**
  * set_group() - change settings of a group
  * @args: the command line
@@ -282,19 +302,15 @@ static int change(const struct wish *wish)
  */
 int set_group(const struct args *args)
 {
-	struct ioband_devices devices;
-	struct wish wish = { .args = args, .devices = &devices };
+	struct wish wish = { .args = args };
+	struct lock lock = { .path = NULL };
 	int code = read_words(&wish);
 
 	if (code == EXIT_OK)
-		code = ioband_load(&devices);
-	if (code != EXIT_OK)
-		return code;
-	code = group_visit(&devices, args, add_place, &wish);
+		code = lock_changes(&lock);
 	if (code == EXIT_OK)
-		code = change(&wish);
-	free(wish.v);
-	ioband_free(&devices);
+		code = load_and_change(&wish);
+	unlock(&lock);
 	if (code == EXIT_OK && args->value[OPTION_JSON])
 		code = answer_run(&answer_settings, args);
 	return code;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "conf.h"
+#include "lock.h"
 #include "query.h"
 #include "set.h"
 
@@ -135,18 +136,23 @@ static int change(const struct ioband_device *speaker,
 	return EXIT_OK;
 }
 
-static int change_in(const struct ioband_devices *devices,
-		     const struct args *args, const char *const to[SETTINGS])
+static int load_and_change(const struct args *args,
+			   const char *const to[SETTINGS])
 {
 	struct targets targets = { .n = 0 };
+	struct ioband_devices devices;
 	struct scope scope;
-	int code = ioband_scope(devices, args, &scope);
+	int code = ioband_load(&devices);
 
+	if (code != EXIT_OK)
+		return code;
+	code = ioband_scope(&devices, args, &scope);
 	if (code == EXIT_OK) {
-		ioband_pools(devices, &scope, &targets);
+		ioband_pools(&devices, &scope, &targets);
 		code = change(targets.v[0], to);
 	}
 	targets_free(&targets);
+	ioband_free(&devices);
 	return code;
 }
 
@@ -159,21 +165,15 @@ static int change_in(const struct ioband_devices *devices,
 int set_pool(const struct args *args)
 {
 	const char *to[SETTINGS] = { NULL };
-	struct ioband_devices devices;
+	struct lock lock = { .path = NULL };
 	int code = read_words(args, to);
 
 	if (code == EXIT_OK)
-		code = ioband_load(&devices);
-	if (code != EXIT_OK)
-		return code;
-	code = change_in(&devices, args, to);
-	ioband_free(&devices);
-	if (code != EXIT_OK || !args->value[OPTION_JSON])
-		return code;
-	code = ioband_load(&devices);
-	if (code != EXIT_OK)
-		return code;
-	code = get_pools(&devices, args);
-	ioband_free(&devices);
+		code = lock_changes(&lock);
+	if (code == EXIT_OK)
+		code = load_and_change(args, to);
+	unlock(&lock);
+	if (code == EXIT_OK && args->value[OPTION_JSON])
+		code = get_pools(args);
 	return code;
 }

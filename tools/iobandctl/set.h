@@ -16,6 +16,6 @@ int set_pool(const struct args *args);
 int set_group(const struct args *args);
 int set_twice(const char *word);
 void set_say_undone(bool complete);
-int get_pools(const struct ioband_devices *devices, const struct args *args);
+int get_pools(const struct args *args);
 
 #endif

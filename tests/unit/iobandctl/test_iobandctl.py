@@ -698,7 +698,7 @@ def test_resize(fake: Fake) -> None:
         f"two: reload {sectors - 8} {below} 8 sda 1 mode=cgroup",
         f"less: reload 8 {below} {sectors - 8} sda 1 mode=cgroup",
     ]
-    assert "/dev/mapper/same: 1.00M, was 1.00M\n/dev/mapper/less: 4.00K, was 1.00M" in fake.printed
+    assert "/dev/mapper/same: 1.00M, as before\n/dev/mapper/less: 4.00K, was 1.00M" in fake.printed
     assert "there is no device 'nope'" in fake.run("resize", "nope", rc=3)
 
 
@@ -806,7 +806,7 @@ def test_apply_waits_for_another(host: Fake) -> None:
             [host.program, *command], env=host.environment, stderr=subprocess.PIPE, text=True
         )
         said = waiting.stderr.readline()
-        assert said == "iobandctl: note: waiting until another 'iobandctl apply' is done\n"
+        assert said == "iobandctl: note: waiting until another iobandctl is done\n"
         configure(host, "[pool sda]\nslice = 80\n")
         assert host.told("set") == []
     assert waiting.communicate()[1] == ""
@@ -814,11 +814,31 @@ def test_apply_waits_for_another(host: Fake) -> None:
     assert not (host.root / "run/.lock").exists()
 
 
+@pytest.mark.parametrize("words", ["set a weight=5", "set --pool sda depth=5", "resize one"])
+def test_others_wait_for_an_apply(host: Fake, words: str) -> None:
+    """They would change what it puts back if it fails, or it would bring back an old size."""
+    verb = words.split()[0]
+    (host.root / "log").write_text("")
+    with another_apply(host):
+        waiting = subprocess.Popen(
+            [host.program, *words.split()], env=host.environment, stderr=subprocess.PIPE, text=True
+        )
+        said = waiting.stderr.readline()
+        assert said == "iobandctl: note: waiting until another iobandctl is done\n"
+        assert host.sent == []
+    said = waiting.communicate()[1]
+    if verb == "resize":
+        assert "what was below one is gone" in said
+    else:
+        assert (said, waiting.returncode) == ("", 0)
+        assert host.told("weight", "set") != []
+
+
 def test_apply_does_not_wait_for_ever(host: Fake) -> None:
     command = configure(host, "[pool sda]\nslice = 70\n")
     with another_apply(host):
         said = host.run(*command, rc=4)
-    assert "another 'iobandctl apply' has locked" in said
+    assert "another iobandctl has locked" in said
     assert "try again when it is done" in said
     assert host.told("set") == []
 

@@ -59,7 +59,7 @@ REFUSED = [
     ("a 5", "'5': it is one or more of weight="),
     ("a", "set takes GROUP and one or more of weight="),
     ("weight=5", "or --pool POOL and one or more of measure="),
-    ("a max_rbps=1 min_rbps=2", "a minimum of rbps=2 is more than the maximum of rbps=1"),
+    ("a max_rbps=1 min_rbps=2", "a minimum of rbps=2 is more than the maximum of rbps=1, which"),
     ("a weight=5 measure=time", "'measure=time': it is one or more of weight="),
     ("measure=time", "say which pool, with --pool"),
     ("--pool sda measure=time weight=5", "'weight=5': it is one or more of measure="),

@@ -6,10 +6,12 @@
  * names of groups have what is left, and lose their beginning.  Failures, of a
  * device that was just removed for instance, are shown until the next look.
  */
+#define _GNU_SOURCE	/* ppoll() */
 #define NCURSES_WIDECHAR 1
 #include <errno.h>
 #include <ncurses.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,6 +51,7 @@ static const struct {
  * @problem: why there may be less; empty if nothing failed
  * @first: the first row that is shown
  * @help: show the keys
+ * @signals: what is blocked while it waits for keys
  * @width: by column, 0 for those that do not fit
  */
 struct screen {
@@ -57,6 +60,7 @@ struct screen {
 	struct problem problem;
 	size_t first;
 	bool help;
+	sigset_t signals;
 	int width[TOP_COLUMNS];
 };
 
@@ -277,7 +281,8 @@ static bool press(struct screen *screen, int key)
 }
 
 /*
- * Do what keys say, until it is time to look again.
+ * Do what keys say, until it is time to look again.  A change of the terminal's size ends
+ * the wait, and getch() tells of it.
  *
  * Return: whether to go on; not if the terminal is gone.
  */
@@ -288,9 +293,13 @@ static bool wait_for_keys(struct screen *screen, uint64_t until_ns)
 	int key;
 
 	while ((now_ns = sample_clock()) < until_ns) {
-		int ms = (until_ns - now_ns) / (NS_PER_S / 1000) + 1;
+		const struct timespec left = {
+			.tv_sec = (until_ns - now_ns) / NS_PER_S,
+			.tv_nsec = (until_ns - now_ns) % NS_PER_S,
+		};
 
-		if (poll(&terminal, 1, ms) < 0 && errno != EINTR)
+		if (ppoll(&terminal, 1, &left, &screen->signals) < 0 &&
+		    errno != EINTR)
 			return false;
 		if (terminal.revents & (POLLHUP | POLLERR))
 			return false;
@@ -323,6 +332,16 @@ static void look_until_quit(struct screen *screen)
 	}
 }
 
+/* Elsewhere it would be handled, and the next wait not know of it. */
+static void keep_resize_for_waits(struct screen *screen)
+{
+	sigset_t resize;
+
+	sigemptyset(&resize);
+	sigaddset(&resize, SIGWINCH);
+	sigprocmask(SIG_BLOCK, &resize, &screen->signals);
+}
+
 /**
  * top_screen() - show what there is on the terminal
  * @top: this run
@@ -349,7 +368,9 @@ int top_screen(struct top *top)
 	curs_set(0);
 	keypad(stdscr, true);
 	nodelay(stdscr, true);
+	keep_resize_for_waits(&screen);
 	look_until_quit(&screen);
+	sigprocmask(SIG_SETMASK, &screen.signals, NULL);
 	endwin();
 	delscreen(terminal);
 	top_view_free(&screen.view);

@@ -197,6 +197,23 @@ def test_sizes(busy: Fake, terminal: Terminal, columns: int, lines: int) -> None
     assert terminal.ends() == 0
 
 
+def test_resized_while_it_looks(busy: Fake, terminal: Terminal) -> None:
+    """The new size is not forgotten until the next look, 100 s later."""
+    later = busy.root / "answers/one@stats.then"
+    text = later.read_text()
+    later.unlink()
+    os.mkfifo(later)
+    terminal.resize(40, 6)
+    terminal.run(busy, "--pool", "sda", "--interval", "100")
+    terminal.soon(lambda _: not later.exists())
+    with (busy.root / "answers/one@stats").open("w") as answer:  # it waits for the rest now
+        terminal.resize(120, 12)
+        answer.write(text)
+    terminal.soon(lambda shown: first_group(shown) == "/a" and len(shown[1]) > 100)
+    terminal.press("q")
+    assert terminal.ends() == 0
+
+
 def test_narrow(busy: Fake, terminal: Terminal) -> None:
     """The share stays longest, and names keep their ends."""
     terminal.resize(32, 12)

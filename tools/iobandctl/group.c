@@ -13,6 +13,7 @@ static int found(struct group_ref *group, const char *name, const char *mode)
 {
 	snprintf(group->name, sizeof(group->name), "%s", name);
 	snprintf(group->message, sizeof(group->message), "%s", name);
+	*group->path = 0;
 	group->mode = mode;
 	return EXIT_OK;
 }
@@ -51,7 +52,10 @@ static int find_cgroup(struct finder *finder, const char *spelled,
 	if (code != EXIT_OK)
 		return code;
 	snprintf(name, sizeof(name), "cgroup#%llu", (unsigned long long)id);
-	return found(group, name, "cgroup");
+	found(group, name, "cgroup");
+	if (hierarchy_is_whole(hierarchy))
+		strcpy(group->path, path);
+	return EXIT_OK;
 }
 
 static int found_device(const struct ioband_device *device,

@@ -24,6 +24,7 @@ struct finder {
  * struct group_ref - a group that somebody named
  * @name: as the kernel lists it
  * @message: as it is written in messages
+ * @path: of a cgroup, as presets have it; empty if there is no such path
  * @mode: devices must sort so for the group to exist; NULL if every pool has
  *	the group
  * @device: whose own group it is; NULL if it is no device's
@@ -31,6 +32,7 @@ struct finder {
 struct group_ref {
 	char name[IOBAND_GROUP_SIZE];
 	char message[IOBAND_GROUP_SIZE];
+	char path[CGROUP_PATH_SIZE];
 	const char *mode;
 	const struct ioband_device *device;
 };

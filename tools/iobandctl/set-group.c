@@ -195,6 +195,32 @@ static int check_place(const struct wish *wish, const struct place *place)
 		    problem.text);
 }
 
+/* A cgroup without a group gets one with the first message, and with what its path has. */
+static int read_preset(const struct group_ref *ref, struct place *place)
+{
+	const struct ioband_device *device = place->device;
+	struct preset_tree tree;
+	struct presets presets;
+	int code;
+
+	if (!*ref->path)
+		return EXIT_OK;
+	presets_tree(&tree, device->table.pool,
+		     ioband_has_trees(device) ? device : NULL);
+	code = query_presets(device, &presets);
+	for (size_t i = 0; i < presets.n; i++) {
+		const struct ioband_preset *preset = &presets.v[i];
+
+		if (strcmp(preset->tree, tree.name) ||
+		    strcmp(preset->path, ref->path))
+			continue;
+		place->from.weight = preset->weight;
+		place->from.bounds = preset->bounds;
+	}
+	presets_free(&presets);
+	return code;
+}
+
 static int add_place(const struct ioband_device *device,
 		     const struct group_ref *ref, void *data)
 {
@@ -213,10 +239,13 @@ static int add_place(const struct ioband_device *device,
 		if (group) {
 			place->from.weight = group->set ? group->weight : 0;
 			place->from.bounds = group->bounds;
+		} else {
+			code = read_preset(ref, place);
 		}
 		place->to = place->from;
 		add_wish(wish, &place->to);
-		code = check_place(wish, place);
+		if (code == EXIT_OK)
+			code = check_place(wish, place);
 	}
 	groups_free(&groups);
 	return code;

@@ -105,6 +105,29 @@ def test_set_of_a_group_or_nothing(host: Fake) -> None:
     ]
 
 
+def test_set_of_a_cgroup_that_begins_with_a_preset(host: Fake) -> None:
+    """It is not there yet for the kernel: what its path was given stays, and is put back."""
+    host.minor = 1
+    host.cgroup("/new")
+    new = number(host, "new")
+    listed = "9 root weight=70 path=/new max=5,max,7,max\n9 device:253:1 weight=6 path=/new\n"
+    host.answer("one", "presets", f"1 presets\n{listed}end\n")
+    host.run("set", "--device", "one", "new", "max_riops=8", "min_wbps=3")
+    assert changes(host) == [
+        f"one: min {new} rbps=0 wbps=3 riops=0 wiops=0",
+        f"one: max {new} rbps=5 wbps=max riops=8 wiops=max",
+    ]
+    (host.root / "refuse").write_text("latency-target no room")
+    host.run("set", "--device", "one", "new", "weight=5", "max_rbps=1", "latency=5ms", rc=1)
+    assert changes(host) == [
+        f"one: max {new} rbps=1 wbps=max riops=7 wiops=max",
+        f"one: weight {new} 5",
+        f"one: latency-target {new} 5000",
+        f"one: weight {new} 70",
+        f"one: max {new} rbps=5 wbps=max riops=7 wiops=max",
+    ]
+
+
 def test_set_that_cannot_be_undone(host: Fake) -> None:
     (host.root / "refuse").write_text("70 no room")
     said = host.run("set", "--pool", "sda", "root", "weight=5", "latency=70us", rc=1)

@@ -1294,7 +1294,7 @@ ENUMERATED = {"verdict", "action", "type", "op", "state"}
 WORDS = {"check": ("check", "verdicts"), "apply": ("plan", "actions")}
 WORDS["explain"] = ("explain", "verdicts")
 # These need a kernel, and print what list does, but for table.
-IN_GUESTS = {"wrap", "insert", "extract", "create", "table"}
+IN_GUESTS = {"wrap", "insert", "extract", "create", "resize", "table"}
 
 
 def test_json_is_documented(built: Built, host: Fake) -> None:

@@ -298,11 +298,18 @@ static void check_size(struct findings *findings,
 	uint64_t sectors = ioband_sectors_below(device);
 	const char *name = device->dm->name;
 
-	if (sectors > device->dm->sectors) {
+	if (!sectors) {
+		found(findings, WRONG, name,
+		      "what was below, %s, is gone, or ends before where this begins: I/O to it fails",
+		      below);
+		remedy(findings,
+		       "unmount what is on it, and 'iobandctl unwrap %s'; wrap the disk again when it is back",
+		       name);
+	} else if (sectors > device->dm->sectors) {
 		found(findings, HINT, name,
 		      "%s below has grown since this was put over it", below);
 		remedy(findings, "'iobandctl resize %s'", name);
-	} else if (sectors && sectors < device->dm->sectors) {
+	} else if (sectors < device->dm->sectors) {
 		found(findings, WRONG, name,
 		      "%s below has shrunk since this was put over it, to %llu sectors of %llu: I/O behind its end fails",
 		      below, (unsigned long long)sectors,

@@ -385,6 +385,34 @@ def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) 
     machine.unplug()
 
 
+def test_what_lies_on_ioband_is_not_wrapped_again(machine: Machine) -> None:
+    """Though the configuration means whatever there is."""
+    guest = machine.guest
+    machine.configure(f"[device all]\nname = *\n{machine.conf}")
+    machine.plug(WRAPPED)
+    guest.run(["sfdisk", "-q", "--wipe", "always", WRAPPED], input=",24M\n,\n")
+    machine.wait(f"{WRAPPED}-part2")
+    guest.run(["udevadm", "settle"])
+    guest.run(["vgcreate", "-y", "vg0", f"{WRAPPED}-part1"])
+    guest.run(["lvcreate", "-y", "-n", "lv0", "-L", "12M", "vg0"])
+    guest.run(["vgchange", "-an", "vg0"])
+    machine.unplug()
+    machine.plug("/dev/vg0/lv0")
+    guest.run(["udevadm", "trigger", "--action=add", "-s", "block"])
+    guest.run(["udevadm", "settle"])
+    assert machine.name_of("/dev/vg0/lv0") == "vg0-lv0"
+    (only,) = guest.run(["dmsetup", "ls", "--target", "ioband"]).out.splitlines()
+    assert only.split()[0] == "io-data"
+    why = "is left alone: ioband device io-data, which is below, is in pool"
+    assert f"/dev/mapper/vg0-lv0 is to be wrapped, and {why}" in machine.journal("-t", "iobandctl")
+    done = guest.run(["iobandctl", "apply", "--json"])
+    assert json.loads(done.out) == {"changes": []}
+    for above in ("vg0-lv0", "io-data-part2"):
+        assert f"/dev/mapper/{above} {why}" in done.err
+    guest.run(["vgchange", "-an", "vg0"])
+    machine.unplug()
+
+
 def test_a_disk_with_a_slash_in_its_name_is_left_alone(machine: Machine) -> None:
     guest = machine.guest
     (module,) = build_module(guest.kernel, REPO / "tests/vm/raredisk")

@@ -183,22 +183,59 @@ static void find_above(const struct device *device, struct names *above)
 	names_free(&next);
 }
 
-/* A pool must not hold the same bio twice. */
-static int check_stacking(const struct ioband_devices *devices,
-			  const struct names *others, const char *where,
-			  const char *pool)
+static bool finds_pool(const struct ioband_devices *devices,
+		       const struct names *others, const char *where,
+		       const char *pool, struct problem *why)
 {
 	for (size_t i = 0; i < others->n; i++) {
 		const struct ioband_device *other =
 			ioband_named(devices, others->v[i]);
 
-		if (other && other->dm->table &&
-		    !strcmp(other->table.pool, pool))
-			return fail(EXIT_FAILED,
-				    "ioband device %s, which is %s, is in pool %s already; name another with --pool",
-				    other->dm->name, where, pool);
+		if (!other || !other->dm->table ||
+		    strcmp(other->table.pool, pool))
+			continue;
+		problem_set(why,
+			    "ioband device %s, which is %s, is in pool %s already",
+			    other->dm->name, where, pool);
+		return true;
 	}
-	return EXIT_OK;
+	return false;
+}
+
+static void name_pool(const char *asked, const struct names *disks,
+		      char pool[IOBAND_POOL_SIZE])
+{
+	if (asked)
+		snprintf(pool, IOBAND_POOL_SIZE, "%s", asked);
+	else
+		pool_name_of(disks, pool);
+}
+
+/**
+ * make_is_twice() - see whether a pool would hold the same bio twice
+ * @devices: all ioband devices
+ * @pool: of a new one; NULL for that of the disks below
+ * @device: over which it would be
+ * @why: which other one is in that pool
+ *
+ * Return: whether it would.
+ */
+bool make_is_twice(const struct ioband_devices *devices, const char *pool,
+		   const struct device *device, struct problem *why)
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 }, above = { .n = 0 };
+	char name[IOBAND_POOL_SIZE];
+	bool twice;
+
+	device_disks(device, &disks, &passed);
+	find_above(device, &above);
+	name_pool(pool, &disks, name);
+	twice = finds_pool(devices, &passed, "below", name, why) ||
+		finds_pool(devices, &above, "above", name, why);
+	names_free(&disks);
+	names_free(&passed);
+	names_free(&above);
+	return twice;
 }
 
 static bool pool_exists(const struct ioband_devices *devices, const char *pool)
@@ -248,23 +285,17 @@ static int choose_pool(const struct ioband_devices *devices,
 		       const struct device *device, char pool[IOBAND_POOL_SIZE],
 		       const char **slice)
 {
-	struct names disks = { .n = 0 }, passed = { .n = 0 }, above = { .n = 0 };
-	int code;
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	struct problem why;
 
 	device_disks(device, &disks, &passed);
-	find_above(device, &above);
-	if (settings->pool)
-		snprintf(pool, IOBAND_POOL_SIZE, "%s", settings->pool);
-	else
-		pool_name_of(&disks, pool);
+	name_pool(settings->pool, &disks, pool);
 	*slice = choose_slice(devices, settings, pool, &disks);
-	code = check_stacking(devices, &passed, "below", pool);
-	if (code == EXIT_OK)
-		code = check_stacking(devices, &above, "above", pool);
 	names_free(&disks);
 	names_free(&passed);
-	names_free(&above);
-	return code;
+	if (!make_is_twice(devices, pool, device, &why))
+		return EXIT_OK;
+	return fail(EXIT_FAILED, "%s; name another with --pool", why.text);
 }
 
 static char *table_line(const struct settings *settings,

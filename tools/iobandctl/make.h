@@ -29,6 +29,8 @@ extern const struct option_spec make_options[];
 
 int settings_of(const struct args *args, struct settings *settings);
 int settings_check(const struct settings *settings);
+bool make_is_twice(const struct ioband_devices *devices, const char *pool,
+		   const struct device *device, struct problem *why);
 int make_check_name(const char *name);
 int make_line(const struct ioband_devices *devices,
 	      const struct settings *settings, const struct device *device,

@@ -220,7 +220,30 @@ static int check_name_free(const struct plan *plan, const char *name)
 	return code;
 }
 
-/* A device that only fits a pattern may be in use: it is left alone. */
+static bool is_twice(const struct plan *plan, const struct choice *choice,
+		     struct problem *why)
+{
+	return make_is_twice(plan->devices,
+			     conf_text(choice->section, KEY_POOL),
+			     &choice->device, why);
+}
+
+/* A device that only fits a pattern may be in use, or lie on ioband. */
+static bool is_left_alone(const struct plan *plan, const struct choice *choice)
+{
+	const char *path = choice->device.path;
+	struct problem why;
+
+	if (in_use(&choice->device, &why))
+		note("note: %s is left alone, as it is in use: %s", path,
+		     why.text);
+	else if (is_twice(plan, choice, &why))
+		note("note: %s is left alone: %s", path, why.text);
+	else
+		return false;
+	return true;
+}
+
 static int plan_new(struct plan *plan, const struct choice *choice)
 {
 	const struct conf_place *place = &choice->section->place;
@@ -232,14 +255,11 @@ static int plan_new(struct plan *plan, const struct choice *choice)
 	char *name;
 	int code;
 
-	if (in_use(&choice->device, &use)) {
-		if (choice->named)
-			return fail(EXIT_IN_USE, "%s is in use: %s",
-				    choice->device.path, use.text);
-		note("note: %s is left alone, as it is in use: %s",
-		     choice->device.path, use.text);
+	if (!choice->named && is_left_alone(plan, choice))
 		return EXIT_OK;
-	}
+	if (in_use(&choice->device, &use))
+		return fail(EXIT_IN_USE, "%s is in use: %s",
+			    choice->device.path, use.text);
 	name = name_for(choice);
 	code = check_name_free(plan, name);
 	if (code == EXIT_OK)

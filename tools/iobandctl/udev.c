@@ -14,6 +14,7 @@
 #include "dm.h"
 #include "ioband.h"
 #include "kmsg.h"
+#include "make.h"
 #include "print.h"
 #include "select.h"
 #include "under.h"
@@ -128,6 +129,25 @@ static bool has_no_unit(struct udev_device *found, const char *path,
 	return none;
 }
 
+/* What patterns fit may lie on a disk that is wrapped. */
+static bool is_twice(const struct choice *choice, struct problem *why)
+{
+	struct ioband_devices devices;
+	struct names slaves = { .n = 0 };
+	bool twice = false;
+
+	if (!choice->named &&
+	    device_related(&choice->device, "slaves", &slaves) &&
+	    ioband_load(&devices) == EXIT_OK) {
+		twice = make_is_twice(&devices,
+				      conf_text(choice->section, KEY_POOL),
+				      &choice->device, why);
+		ioband_free(&devices);
+	}
+	names_free(&slaves);
+	return twice;
+}
+
 /* Root's disk, and whatever else the initramfs took in use, stays as it is. */
 static bool is_free(struct udev_device *found, const struct choice *choice)
 {
@@ -137,7 +157,7 @@ static bool is_free(struct udev_device *found, const struct choice *choice)
 	if (!has_no_unit(found, device->path, &use) &&
 	    !is_place(device, &use) && !use_by_root(device, &use) &&
 	    !use_of_device(device, &use) && !use_by_name(device, &use) &&
-	    !use_exclusive(device, &use))
+	    !use_exclusive(device, &use) && !is_twice(choice, &use))
 		return true;
 	syslog(LOG_WARNING, "%s is to be wrapped, and is left alone: %s",
 	       device->path, use.text);

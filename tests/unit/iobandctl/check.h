@@ -48,6 +48,7 @@ void test_disk_that_seeks(void);
 void test_lasting_names(void);
 void test_sample(void);
 void test_tree(void);
+void test_make_is_twice(void);
 
 /* In test-explain.c. */
 void test_explain_measures(void);

@@ -16,7 +16,7 @@ static const struct {
 	TEST(pool_name), TEST(kernel_log), TEST(histogram),
 	TEST(histogram_since), TEST(format), TEST(args), TEST(cgroup_path),
 	TEST(pool_of_disks), TEST(disk_that_seeks), TEST(lasting_names),
-	TEST(sample), TEST(tree),
+	TEST(sample), TEST(tree), TEST(make_is_twice),
 	TEST(explain_measures), TEST(explain_judges),
 	TEST(recording), TEST(plot_points), TEST(plot_script),
 	TEST(conf_faults), TEST(conf_files), TEST(conf_weights),

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The other pure parts: percentiles, formats, options, names, differences. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "args.h"
 #include "cgroup.h"
 #include "check.h"
 #include "format.h"
 #include "histogram.h"
+#include "make.h"
 #include "name.h"
 #include "pool.h"
 #include "sample.h"
@@ -279,4 +281,27 @@ void test_tree(void)
 	CHECK(!tree_is_sound(&groups, &v[4]));
 	CHECK(!tree_owner(&devices, &groups, &v[5]));
 	CHECK(tree_has(&devices, &groups, &v[2], NULL));
+}
+
+/* A device that there is not is all that lies below itself, and its disk. */
+void test_make_is_twice(void)
+{
+	const struct device device = { .major = 4000, .minor = 1 };
+	struct mapped_device mapped = { .name = "4000:1", .table = "" };
+	struct ioband_device ioband = { .dm = &mapped,
+					.table = { .pool = "sda" } };
+	struct ioband_devices devices = { .v = &ioband, .n = 1 };
+	struct problem why;
+
+	CHECK(make_is_twice(&devices, "sda", &device, &why));
+	CHECK(same(why.text,
+		   "ioband device 4000:1, which is below, is in pool sda already"));
+	CHECK(!make_is_twice(&devices, "sdb", &device, &why));
+	CHECK(!make_is_twice(&devices, NULL, &device, &why));
+	ioband.table = (struct ioband_table){ .pool = "4000:1" };	/* its disk's */
+	CHECK(make_is_twice(&devices, NULL, &device, &why));
+	mapped.table = NULL;
+	CHECK(!make_is_twice(&devices, NULL, &device, &why));
+	mapped = (struct mapped_device){ .name = "other", .table = "" };
+	CHECK(!make_is_twice(&devices, NULL, &device, &why));
 }

@@ -20,17 +20,17 @@ def sh(*command: str | Path, **options: object) -> subprocess.CompletedProcess[s
     )
 
 
+def ask_packages(option: str) -> list[str]:
+    """What pkg-config says of the libraries that the Makefile names."""
+    (names,) = re.findall(r"^LIBS := (.*)", (SOURCE / "Makefile").read_text(), re.MULTILINE)
+    return sh("pkg-config", option, *names.split(), check=True).stdout.split()
+
+
 def compile_c(output: Path, inputs: Sequence[Path], source: Path, *libraries: str) -> None:
     """Compile or link against the headers of a source directory."""
-    include = ["-I", source, "-I", HERE]
+    include = ["-I", source, "-I", HERE, *ask_packages("--cflags")]
     done = sh("cc", *STRICT, *SANITIZERS, *include, "-o", output, *inputs, *libraries)
     assert not done.returncode, done.stderr
-
-
-def libraries() -> list[str]:
-    """What the linker is told of the libraries that the Makefile names."""
-    (names,) = re.findall(r"^LIBS := (.*)", (SOURCE / "Makefile").read_text(), re.MULTILINE)
-    return sh("pkg-config", "--libs", *names.split(), check=True).stdout.split()
 
 
 @dataclass
@@ -61,7 +61,7 @@ def link_all(output: Path, objects: dict[str, Path], tests: Sequence[str]) -> No
         output,
         [objects[name] for name in names if not re.match("main|completion", name)],
         SOURCE,
-        *libraries(),
+        *ask_packages("--libs"),
     )
 
 
@@ -72,7 +72,7 @@ def link_unit(output: Path, objects: dict[str, Path]) -> None:
 
 def link_swap(output: Path, objects: dict[str, Path]) -> None:
     """Link the tests of what changes tables, which come with a device-mapper of their own."""
-    compile_c(output, [objects[name] for name in [*SWAP, *PARSER]], SOURCE, *libraries())
+    compile_c(output, [objects[name] for name in [*SWAP, *PARSER]], SOURCE, *ask_packages("--libs"))
 
 
 def link_fuzz(output: Path, objects: dict[str, Path]) -> None:
@@ -94,5 +94,5 @@ def build(output: Path) -> Built:
     link_unit(built.unit, objects)
     link_swap(built.swap, objects)
     link_fuzz(built.fuzz, objects)
-    compile_c(built.fake, [objects["fake-kernel"], *rest], SOURCE, *libraries())
+    compile_c(built.fake, [objects["fake-kernel"], *rest], SOURCE, *ask_packages("--libs"))
     return built

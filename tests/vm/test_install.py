@@ -5,6 +5,7 @@ What was built is then loaded into a guest, and makes a device.
 """
 
 import shutil
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from harness.installed import run_installed
 from harness.ioband import Ioband
 from harness.module import REPO
 
-# What is installed below /usr, but for the module.
+# What is installed below /usr, but for the module and the pages of verbs.
 STAGED = [
     "usr/lib/dm-ioband/ioband-disk",
     "usr/lib/systemd/system/ioband-gone@.service",
@@ -95,7 +96,9 @@ def test_make_install_and_uninstall(guest: Guest, machine: Machine) -> None:
         echo listed: $(grep dm-ioband lib/modules/$RELEASE/modules.dep)
         """
     ).splitlines()
-    assert staged == [
+    pages = [line for line in staged if fnmatch(line, "usr/share/man/man8/iobandctl-*.8")]
+    assert "usr/share/man/man8/iobandctl-wrap.8" in pages  # one for each verb
+    assert [line for line in staged if line not in pages] == [
         f"lib/modules/{machine.release}/updates/dm-ioband.ko",
         *STAGED,
         "outside:",

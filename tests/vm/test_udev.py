@@ -281,6 +281,7 @@ def test_what_cannot_be_wrapped_is_left_alone_and_said(formatted: Machine) -> No
     assert "is left alone" in machine.journal("-u", "ioband-wrap@*")
     assert not guest.exists(WRAPPED)
     guest.run(["rm", "-r", hurry])
+    guest.run(["dmsetup", "udevcomplete_all", "-y"])  # who was killed has left a cookie
     machine.configure(machine.conf)
     guest.run(["mount", "/srv"])
     assert not machine.wraps(raw)

@@ -348,7 +348,7 @@ def refused(guest: Guest, module: str, reason: str) -> None:
 def test_secure_boot_takes_the_module_once_its_key_is_enrolled(
     guest: Guest, packages: Packages
 ) -> None:
-    """What is documented, on a machine whose loaders and kernel check the signature of what they start."""
+    """What is documented, on a machine whose loaders and kernel check signatures."""
     key = "/var/lib/dkms/mok.pub"
     make_fresh(guest)
     machine = Machine(guest)

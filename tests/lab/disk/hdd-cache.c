@@ -70,6 +70,7 @@ struct hdd_segment *hdd_segment_read(struct hdd *h, const struct lab_request *rq
 	segment->owner = rq->owner;
 	segment->used = ++h->uses;
 	hdd_segment_extend(h, segment, end);
+	segment->paid = max(segment->paid, end);
 	return segment;
 }
 

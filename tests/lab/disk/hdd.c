@@ -130,27 +130,34 @@ static void hdd_destaged(struct hdd *h, u64 now_ns)
 	}
 }
 
-/* The head's time to read ahead is for who wants what it has read. */
-static void hdd_count_prefetched(struct hdd *h, const struct hdd_segment *segment,
-				 const struct lab_request *rq)
+/*
+ * The head's time to read ahead is for who wants what it has read, and is counted once,
+ * though several commands of a stream may wait for it: each up to its own @end.
+ */
+static void hdd_pay_prefetched(struct hdd *h, struct hdd_segment *segment, u64 end, u32 owner)
 {
-	const u64 sector = max(rq->sector, segment->host);
-	const u64 end = min(lab_end(rq), segment->end);
+	const u64 sector = max(segment->start, segment->paid);
 
-	if (sector < end)
-		h->busy_ns[rq->owner] += hdd_transfer_ns(h, sector, end);
+	end = min(end, segment->end);
+	if (sector >= end)
+		return;
+	h->busy_ns[owner] += hdd_transfer_ns(h, sector, end);
+	segment->paid = end;
 }
 
-/* What a read wants is in the disk's memory already; @segment is where its sector is, if any. */
-static bool hdd_read_hits(struct hdd *h, struct lab_request *rq, struct hdd_segment *segment,
-			  u64 now_ns)
+/* What a read wants is in the disk's memory already. */
+static bool hdd_read_hits(struct hdd *h, struct lab_request *rq, u64 now_ns)
 {
+	struct hdd_segment *segment = hdd_segment_of(h, rq->sector);
+
 	if (!hdd_dirty_covers(h, rq->sector, lab_end(rq)) &&
 	    (!segment || lab_end(rq) > segment->end))
 		return false;
 	h->counts[HDD_READ_HITS]++;
-	if (segment)
+	if (segment) {
+		hdd_pay_prefetched(h, segment, lab_end(rq), rq->owner);
 		hdd_segment_read(h, rq, lab_end(rq));
+	}
 	hdd_done(h, rq, hdd_link_whole(h, rq, max(now_ns, rq->ready_ns)));
 	return true;
 }
@@ -158,19 +165,13 @@ static bool hdd_read_hits(struct hdd *h, struct lab_request *rq, struct hdd_segm
 /* Commands that came before the head had read ahead as far as they want. */
 static void hdd_serve_read_ahead(struct hdd *h, u64 now_ns)
 {
-	struct hdd_segment *segment;
 	struct lab_request *rq;
 	u32 i, left = 0;
 
 	for (i = 0; i < h->queued; i++) {
 		rq = h->queue[i];
-		segment = rq->op == LAB_READ ? hdd_segment_of(h, rq->sector) : NULL;
-		if (segment && lab_end(rq) <= segment->end) {
-			hdd_count_prefetched(h, segment, rq);
-			hdd_read_hits(h, rq, segment, now_ns);
-		} else {
+		if (rq->op != LAB_READ || !hdd_read_hits(h, rq, now_ns))
 			h->queue[left++] = rq;
-		}
 	}
 	h->queued = left;
 }
@@ -199,7 +200,7 @@ static void hdd_prefetch(struct hdd *h, struct hdd_segment *segment, u64 now_ns)
 
 /*
  * What a prefetch has read by now is in its segment.  To get there was for whose stream
- * it is; to read, for who wants it, see hdd_count_prefetched().
+ * it is; to read, for who wants it, see hdd_pay_prefetched().
  */
 static void hdd_prefetch_settle(struct hdd *h, u64 now_ns)
 {
@@ -380,6 +381,7 @@ static bool hdd_join_prefetch(struct hdd *h, struct lab_request *rq, u64 now_ns)
 		return false;
 	if (h->queued && h->flowed >= h->value[HDD_PREFETCH_MIN] * 2)
 		return false;
+	hdd_pay_prefetched(h, op->segment, lab_end(rq), rq->owner);
 	op->kind = OP_HOST;
 	op->rq = rq;
 	op->owner = rq->owner;
@@ -392,16 +394,9 @@ static bool hdd_join_prefetch(struct hdd *h, struct lab_request *rq, u64 now_ns)
 
 static void hdd_read(struct hdd *h, struct lab_request *rq, u64 now_ns)
 {
-	struct hdd_segment *segment;
-
 	if (h->op.kind == OP_PREFETCH)
 		hdd_prefetch_settle(h, now_ns);
-	segment = hdd_segment_of(h, rq->sector);
-	if (segment)
-		hdd_count_prefetched(h, segment, rq);
-	if (hdd_read_hits(h, rq, segment, now_ns))
-		return;
-	if (!hdd_join_prefetch(h, rq, now_ns))
+	if (!hdd_read_hits(h, rq, now_ns) && !hdd_join_prefetch(h, rq, now_ns))
 		h->queue[h->queued++] = rq;
 }
 

@@ -57,11 +57,15 @@ struct hdd_zone {
 	u32 track_sectors;
 };
 
-/* [start, end) of a stream is in the cache; its host has read up to host. */
+/*
+ * [start, end) of a stream is in the cache; its host has read up to host.  The head's time
+ * to read up to paid is somebody's already.
+ */
 struct hdd_segment {
 	u64 start;
 	u64 end;
 	u64 host;
+	u64 paid;
 	u64 used;
 	u32 owner;
 	bool sequential;

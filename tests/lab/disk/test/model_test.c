@@ -239,6 +239,49 @@ static struct lab_request *run_until_done(void *hdd, u64 *now_ns)
 	return done;
 }
 
+static u64 busy_ns(void *hdd)
+{
+	u64 sum_ns = 0;
+	u32 i;
+
+	for (i = 0; i < LAB_OWNERS; i++)
+		sum_ns += lab_hdd.busy_ns(hdd)[i];
+	return sum_ns;
+}
+
+/* Reading ahead is paid for by who has use for it, up to what that wants, and by one. */
+static void reading_ahead_is_counted_once(void **state)
+{
+	static const u64 wanted[] = { 0, 800, 400, 800, 790 };
+	struct lab_request rq[5];
+	u64 values[LAB_MAX_PARAMS], now_ns = 0, alone_ns = 0, ahead_ns = 0;
+	void *hdd;
+	u32 i;
+
+	(void)state;
+	lab_params_default(&lab_hdd, values);
+	hdd = calloc(1, lab_hdd.bytes(values));
+	assert_null(lab_hdd.init(hdd, values));
+	for (i = 0; i < 5; i++) {
+		rq[i] = (struct lab_request) {
+			.sector = 5 * GIB + wanted[i], .sectors = 8, .owner = i,
+		};
+		lab_hdd.submit(hdd, &rq[i], now_ns);
+		if (i == 0) { /* and a second to read ahead in */
+			assert_ptr_equal(run_until_done(hdd, &now_ns), &rq[0]);
+			now_ns += S;
+			assert_null(lab_hdd.advance(hdd, now_ns));
+			alone_ns = busy_ns(hdd);
+		} else if (i == 1) { /* 400 KiB at some 70 MB/s */
+			ahead_ns = busy_ns(hdd) - alone_ns;
+			assert_true(ahead_ns > 5 * MS && ahead_ns < 8 * MS);
+		} else { /* from the cache, before it, again, in part: nothing more */
+			assert_int_equal(busy_ns(hdd), alone_ns + ahead_ns);
+		}
+	}
+	free(hdd);
+}
+
 /* Serve one request at @from, then have @count waiting: which comes first, and when? */
 static u64 first_of(u64 from, const u64 *sectors, u32 count, u64 *sector)
 {
@@ -782,6 +825,7 @@ int main(int argc, char **argv)
 		TEST(zones_have_their_rates),
 		TEST(a_drive_reads_ahead),
 		TEST(reading_ahead_serves_the_queue),
+		TEST(reading_ahead_is_counted_once),
 		TEST(a_write_cache_hides_the_arm),
 		TEST(flush_and_fua_reach_the_medium),
 		TEST(a_flush_waits_for_what_is_under_way),

@@ -117,12 +117,22 @@ def test_share_error_forgives_one_io() -> None:
     assert value(two(rate_a=150), "share_error_pct") == pytest.approx(20, abs=0.1)
     groups = [group("a", 2), group("b", 1)]
     one_late = {"a": [trace([1, 2, 3, 4], 1000)], "b": [trace([1.5, 4.2], 1000)]}
-    assert value(observation(groups, one_late), "share_error_pct", window=[1, 4.1]) == 0
+    assert value(observation(groups, one_late), "share_error_pct", window=[1.5, 3.9]) == 0
     # Who is farther off is so by all of it: 3000 and 500 of what should be 1750 each.
     unequal = {"a": [trace(np.arange(1, 4.5, 0.5), 500)], "b": [trace([1, 4.2], 500)]}
     obs = observation([group("a"), group("b")], unequal)
     assert value(obs, "share_error_pct", window=[1, 2.1]) == 0
     assert value(obs, "share_error_pct", window=[1, 4]) == pytest.approx(100 * 1250 / 1750)
+
+
+def test_shares_of_a_window_in_which_nobody_competes_are_an_error() -> None:
+    """Every peer would be without fault, whatever it does."""
+    late = {"a": [steady(200, 0.2, 10)], "b": [steady(10, 0.2, 10)]}
+    obs = observation([group("a"), group("b")], late)
+    for metric in ("share_error_pct", "jain_index"):
+        with pytest.raises(MeasureError, match="no two groups compete all the time from 0 to 4 s"):
+            value(obs, metric, window=[0, 4])
+    assert value(obs, "share_error_pct", window=[0.5, 4]) > 50
 
 
 def test_windows_of_a_width() -> None:

@@ -135,10 +135,18 @@ def time_ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -
     return one / two if two else math.inf
 
 
+def _asked(obs: Observation, start: float, end: float) -> dict[str, float]:
+    """The shares of those who have something to do all the time: of less than two, none."""
+    asked = shares(obs.setting, obs.active(start, end))
+    if len(asked) < 2:
+        raise MeasureError(f"no two groups compete all the time from {start:g} to {end:g} s")
+    return asked
+
+
 def share_error_pct(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
     """How far the worst group is from its share over the window, if by more than one I/O."""
     start, end = obs.window(options)
-    asked = shares(obs.setting, obs.active(start, end))
+    asked = _asked(obs, start, end)
     moved = _moved(obs, asked, start, end)
     return _worst_error(asked, moved, float(obs.trace().bytes.max()))
 
@@ -187,7 +195,7 @@ def interval_error_pct(obs: Observation, of: tuple[str, ...], options: dict[str,
 def jain_index(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
     """Jain's index of what the groups moved by what they should have."""
     start, end = obs.window(options)
-    asked = shares(obs.setting, obs.active(start, end))
+    asked = _asked(obs, start, end)
     moved = _moved(obs, asked, start, end)
     return jain(moved[name] / share for name, share in asked.items())
 

@@ -365,6 +365,20 @@ def test_other_scenarios_stay(scenario: Scenario, tmp_path: Path) -> None:
     assert list(json.loads((tmp_path / "results.json").read_text())["scenarios"]) == ["S1", "S10"]
 
 
+def test_each_scenario_keeps_what_made_it(scenario: Scenario, tmp_path: Path) -> None:
+    """One that is run again says nothing of the kernel that the others ran on."""
+    report.publish([results(scenario)], tmp_path, ENVIRONMENT, order)
+    index = (tmp_path / "README.md").read_text()
+    assert f"{ENVIRONMENT['fio']}, on Linux {ENVIRONMENT['kernel']}.\n" in index
+    again = replace(results(scenario), scenario=replace(scenario, name="S10"))
+    report.publish([again], tmp_path, ENVIRONMENT | {"kernel": "9.9"}, order)
+    found = json.loads((tmp_path / "results.json").read_text())["scenarios"]
+    assert found["S1"]["environment"] == ENVIRONMENT
+    assert found["S10"]["environment"] == ENVIRONMENT | {"kernel": "9.9"}
+    index = (tmp_path / "README.md").read_text()
+    assert f"on Linux {ENVIRONMENT['kernel']} (S1); " in index and "on Linux 9.9 (S10).\n" in index
+
+
 def test_a_failed_experiment_has_its_row(scenario: Scenario, tmp_path: Path) -> None:
     broken = results(scenario)
     own = broken.outcomes[1].experiment

@@ -273,7 +273,7 @@ SET_UP = """\
 * `ioband`: one pool, groups by cgroup, over the disk, or over each volume; on the rotating disk
   `slice=120`, as `iobandctl create` chooses, and `measure=time` where the scenario shares time;
   the minima and maxima of the scenario, and its latency target for the pool: S9 has one, of
-  0.8 ms for reads, in one variant.
+  0.78 ms for reads, in one variant.
 
 Under io.cost, io.latency and io.max, a rotating disk has mq-deadline, as the kernel chooses, and
 others have none; under ioband every disk has none.  "On a volume" is a linear device-mapper device
@@ -383,10 +383,9 @@ def index(everything: dict[str, Any]) -> str:
         for goal in found["goals"]:
             if not goal["sanity"] and goal["state"] != "reported":
                 lines.append(_index_line(name, goal))
-    environment = everything["environment"]
     head = (
         "Every figure here is measured in virtual time, on modelled disks, with the real module,\n"
-        f"the kernel's own policies and {environment['fio']}, on Linux {environment['kernel']}.\n"
+        f"the kernel's own policies and {_made_with(everything['scenarios'])}.\n"
         "`make lab` makes all of it again, the same to the byte with the same packages of Debian."
     )
     return (
@@ -402,6 +401,17 @@ def index(everything: dict[str, Any]) -> str:
         )
         + "\n"
     )
+
+
+def _made_with(scenarios: dict[str, Any]) -> str:
+    """fio and the kernel; where scenarios were run at different times, each with its own."""
+    users: dict[str, list[str]] = {}
+    for name, found in scenarios.items():
+        own = found["environment"]
+        users.setdefault(f"{own['fio']}, on Linux {own['kernel']}", []).append(name)
+    if len(users) == 1:
+        return next(iter(users))
+    return "; ".join(f"{what} ({', '.join(names)})" for what, names in users.items())
 
 
 def _met(found: dict[str, Any]) -> dict[str, bool]:
@@ -457,12 +467,13 @@ def publish(
     known = json.loads(path.read_text()) if path.exists() else {"scenarios": {}}
     for results in every:
         name = results.scenario.name
-        known["scenarios"][name] = found = document(results)
+        known["scenarios"][name] = found = document(results) | {"environment": environment}
         (directory / f"{name}.md").write_text(page(name, found, options))
         draw(results, directory)
-    known["environment"] = environment
-    known["scenarios"] = {
-        name: known["scenarios"][name] for name in sorted(known["scenarios"], key=order)
+    known = {
+        "scenarios": {
+            name: known["scenarios"][name] for name in sorted(known["scenarios"], key=order)
+        }
     }
     path.write_text(json.dumps(known, indent=1) + "\n")
     (directory / "README.md").write_text(index(known))

@@ -74,6 +74,14 @@ struct hdd_segment *hdd_segment_read(struct hdd *h, const struct lab_request *rq
 	return segment;
 }
 
+/* Where the medium has to be read for @rq: what its segment has need not be read again. */
+u64 hdd_first_missing(struct hdd *h, const struct lab_request *rq)
+{
+	struct hdd_segment *segment = rq->op == LAB_READ ? hdd_segment_of(h, rq->sector) : NULL;
+
+	return segment ? segment->end : rq->sector;
+}
+
 void hdd_segments_forget(struct hdd *h, u64 start, u64 end)
 {
 	struct hdd_segment *segment;

@@ -8,6 +8,10 @@
  * position", 1991).  With age_permille = 20, one that waited 1.4 s is ahead of any
  * new one, for no positioning takes longer than 28 ms.  queue_depth = 1 is a drive
  * without queueing.
+ *
+ * A command that is still in the controller is no candidate: a head that reads ahead goes
+ * on until the command is there, for the next one of its stream finds its data in the cache
+ * then; a head that waited for it would have to wait for a whole revolution.
  */
 #include "hdd.h"
 
@@ -50,7 +54,23 @@ static void hdd_consider_dirty(const struct hdd *h, struct hdd_choice *best, u64
 	}
 }
 
-struct hdd_choice hdd_choose(const struct hdd *h, u64 now_ns)
+/* The head reads ahead, or is about to, where this read has to begin. */
+bool hdd_may_join(const struct hdd *h, const struct lab_request *rq)
+{
+	const struct hdd_op *op = &h->op;
+
+	return rq->op == LAB_READ && op->kind == OP_PREFETCH &&
+	       op->segment->start <= rq->sector && rq->sector <= op->segment->end;
+}
+
+static u64 hdd_command_reach_ns(struct hdd *h, const struct lab_request *rq, u64 now_ns)
+{
+	if (hdd_may_join(h, rq))
+		return max(now_ns, h->op.from_ns);
+	return hdd_reach_ns(h, hdd_first_missing(h, rq), rq->op == LAB_WRITE, now_ns);
+}
+
+struct hdd_choice hdd_choose(struct hdd *h, u64 now_ns)
 {
 	struct hdd_choice best = { .kind = OP_IDLE };
 	const struct lab_request *rq;
@@ -59,8 +79,9 @@ struct hdd_choice hdd_choose(const struct hdd *h, u64 now_ns)
 
 	for (i = 0; i < h->queued; i++) {
 		rq = h->queue[i];
-		reach_ns = hdd_reach_ns(h, rq->sector, rq->op == LAB_WRITE,
-					max(now_ns, rq->ready_ns));
+		if (rq->ready_ns > now_ns)
+			continue;
+		reach_ns = hdd_command_reach_ns(h, rq, now_ns);
 		hdd_consider(&best, hdd_aged_ns(h, reach_ns, rq->arrived_ns, now_ns), OP_HOST, i);
 	}
 	if (h->nr_dirty && (hdd_must_destage(h) ||

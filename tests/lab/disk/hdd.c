@@ -226,21 +226,43 @@ static void hdd_prefetch_settle(struct hdd *h, u64 now_ns)
 	hdd_segment_extend(h, op->segment, end);
 }
 
+/* The head is in this stream already: go on up to what the host wants. */
+static void hdd_join_prefetch(struct hdd *h, struct lab_request *rq, u64 now_ns)
+{
+	struct hdd_op *op = &h->op;
+
+	hdd_pay_prefetched(h, op->segment, lab_end(rq), rq->owner);
+	op->kind = OP_HOST;
+	op->rq = rq;
+	op->owner = rq->owner;
+	op->start_ns = now_ns;
+	op->end = max(op->segment->end + 1, lab_end(rq));
+	op->end_ns = op->from_ns + hdd_transfer_ns(h, op->sector, op->end);
+	h->counts[HDD_MEDIA_READS]++;
+}
+
 /* The host's command is in the queue at @index. */
 static void hdd_start_host(struct hdd *h, u32 index, u64 now_ns)
 {
 	struct lab_request *rq = h->queue[index];
 	const bool write = rq->op == LAB_WRITE;
+	struct hdd_segment *segment = write ? NULL : hdd_segment_of(h, rq->sector);
 
 	h->queued--;
 	memmove(&h->queue[index], &h->queue[index + 1], (h->queued - index) * sizeof(rq));
+	h->flowed = 0;
+	if (hdd_may_join(h, rq)) {
+		hdd_join_prefetch(h, rq, now_ns);
+		return;
+	}
 	h->counts[HDD_SEEKS]++;
 	h->counts[write ? HDD_MEDIA_WRITES : HDD_MEDIA_READS]++;
-	h->flowed = 0;
+	if (segment)
+		hdd_pay_prefetched(h, segment, lab_end(rq), rq->owner);
 	hdd_start(h, (struct hdd_op) {
 			.kind = OP_HOST, .rq = rq, .owner = rq->owner,
-			.sector = rq->sector, .end = lab_end(rq),
-		  }, write, max(now_ns, rq->ready_ns));
+			.sector = hdd_first_missing(h, rq), .end = lab_end(rq),
+		  }, write, now_ns);
 }
 
 static void hdd_start_destage(struct hdd *h, u32 index, u64 now_ns)
@@ -289,23 +311,17 @@ static struct hdd_segment *hdd_to_fill(struct hdd *h)
 	return best;
 }
 
-/* The head is free. */
+/* The head is free, or reads ahead and may leave. */
 static void hdd_next(struct hdd *h, u64 now_ns)
 {
+	const struct hdd_choice choice = hdd_choose(h, now_ns);
 	struct hdd_segment *segment;
-	struct hdd_choice choice;
 
-	h->op.kind = OP_IDLE;
-	if (hdd_stays(h)) {
-		hdd_prefetch(h, h->stream, now_ns);
-		return;
-	}
-	choice = hdd_choose(h, now_ns);
 	if (choice.kind == OP_HOST) {
 		hdd_start_host(h, choice.index, now_ns);
 	} else if (choice.kind == OP_DESTAGE) {
 		hdd_start_destage(h, choice.index, now_ns);
-	} else {
+	} else if (h->op.kind == OP_IDLE) {
 		segment = hdd_to_fill(h);
 		if (!segment)
 			return;
@@ -331,6 +347,7 @@ static void hdd_op_done(struct hdd *h, u64 now_ns)
 {
 	struct hdd_op op = h->op;
 
+	h->looked_ns = now_ns;
 	h->track = hdd_track(h, op.end - 1);
 	if (op.kind != OP_PREFETCH)
 		h->busy_ns[op.owner] += now_ns - op.start_ns;
@@ -352,18 +369,23 @@ static void hdd_op_done(struct hdd *h, u64 now_ns)
 		h->cached_sectors -= op.end - op.sector;
 		hdd_destaged(h, now_ns);
 	}
-	hdd_next(h, now_ns);
+	h->op.kind = OP_IDLE;
+	if (hdd_stays(h))
+		hdd_prefetch(h, h->stream, now_ns);
+	else
+		hdd_next(h, now_ns);
 }
 
 /* Something new: leave a prefetch that may be left, begin if the head is idle. */
 static void hdd_kick(struct hdd *h, u64 now_ns)
 {
+	h->looked_ns = now_ns;
 	if (h->op.kind == OP_PREFETCH) {
 		hdd_prefetch_settle(h, now_ns);
 		hdd_serve_read_ahead(h, now_ns);
 		if (now_ns >= h->op.from_ns)
 			h->track = hdd_track(h, h->op.sector);
-		if (hdd_stays(h) || hdd_choose(h, now_ns).kind == OP_IDLE)
+		if (hdd_stays(h))
 			return;
 	} else if (h->op.kind != OP_IDLE) {
 		return;
@@ -371,32 +393,15 @@ static void hdd_kick(struct hdd *h, u64 now_ns)
 	hdd_next(h, now_ns);
 }
 
-/* The head is in this stream already: go on up to what the host wants. */
-static bool hdd_join_prefetch(struct hdd *h, struct lab_request *rq, u64 now_ns)
-{
-	struct hdd_op *op = &h->op;
-
-	if (op->kind != OP_PREFETCH || rq->sector < op->segment->start ||
-	    rq->sector > op->segment->end)
-		return false;
-	if (h->queued && h->flowed >= h->value[HDD_PREFETCH_MIN] * 2)
-		return false;
-	hdd_pay_prefetched(h, op->segment, lab_end(rq), rq->owner);
-	op->kind = OP_HOST;
-	op->rq = rq;
-	op->owner = rq->owner;
-	op->start_ns = now_ns;
-	op->end = max(op->segment->end + 1, lab_end(rq));
-	op->end_ns = op->from_ns + hdd_transfer_ns(h, op->sector, op->end);
-	h->counts[HDD_MEDIA_READS]++;
-	return true;
-}
-
 static void hdd_read(struct hdd *h, struct lab_request *rq, u64 now_ns)
 {
 	if (h->op.kind == OP_PREFETCH)
 		hdd_prefetch_settle(h, now_ns);
-	if (!hdd_read_hits(h, rq, now_ns) && !hdd_join_prefetch(h, rq, now_ns))
+	if (hdd_read_hits(h, rq, now_ns))
+		return;
+	if (hdd_may_join(h, rq) && (!h->queued || h->flowed < h->value[HDD_PREFETCH_MIN] * 2))
+		hdd_join_prefetch(h, rq, now_ns);
+	else
 		h->queue[h->queued++] = rq;
 }
 
@@ -441,11 +446,27 @@ static void hdd_submit(void *disk, struct lab_request *rq, u64 now_ns)
 	hdd_kick(h, now_ns);
 }
 
+/* When the next command leaves the controller that the head was not there for yet. */
+static u64 hdd_ready_ns(const struct hdd *h)
+{
+	u64 ready_ns = LAB_NEVER;
+	u32 i;
+
+	for (i = 0; i < h->queued; i++)
+		if (h->queue[i]->ready_ns > h->looked_ns)
+			ready_ns = min(ready_ns, h->queue[i]->ready_ns);
+	return ready_ns;
+}
+
 /* When the head has something to do by itself. */
 static u64 hdd_head_ns(const struct hdd *h)
 {
+	if (h->op.kind == OP_PREFETCH)
+		return min(h->op.end_ns, hdd_ready_ns(h));
 	if (h->op.kind != OP_IDLE)
 		return h->op.end_ns;
+	if (h->queued)
+		return hdd_ready_ns(h);
 	return h->nr_dirty ? h->idle_due_ns : LAB_NEVER;
 }
 
@@ -468,8 +489,8 @@ static struct lab_request *hdd_advance(void *disk, u64 now_ns)
 		if (head_ns > lab_events_next_ns(&h->done) &&
 		    lab_events_take(&h->done, now_ns, &event))
 			return event.rq;
-		if (h->op.kind == OP_IDLE)
-			hdd_next(h, head_ns);
+		if (h->op.kind == OP_IDLE || head_ns < h->op.end_ns)
+			hdd_kick(h, head_ns);
 		else
 			hdd_op_done(h, head_ns);
 	}

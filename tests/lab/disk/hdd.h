@@ -115,6 +115,7 @@ struct hdd {
 	u64 track;
 	bool writing;
 	u64 idle_due_ns;
+	u64 looked_ns;	/* when the head last looked for something to do */
 	u64 flowed;
 	struct hdd_segment *stream;
 
@@ -148,6 +149,7 @@ struct hdd_segment *hdd_segment_of(struct hdd *h, u64 sector);
 u64 hdd_segment_limit(const struct hdd *h, const struct hdd_segment *segment);
 void hdd_segment_extend(struct hdd *h, struct hdd_segment *segment, u64 end);
 struct hdd_segment *hdd_segment_read(struct hdd *h, const struct lab_request *rq, u64 end);
+u64 hdd_first_missing(struct hdd *h, const struct lab_request *rq);
 void hdd_segments_forget(struct hdd *h, u64 start, u64 end);
 u32 hdd_dirty_find(const struct hdd *h, u64 sector);
 bool hdd_dirty_covers(const struct hdd *h, u64 start, u64 end);
@@ -162,6 +164,7 @@ struct hdd_choice {
 	enum hdd_op_kind kind;
 };
 
-struct hdd_choice hdd_choose(const struct hdd *h, u64 now_ns);
+bool hdd_may_join(const struct hdd *h, const struct lab_request *rq);
+struct hdd_choice hdd_choose(struct hdd *h, u64 now_ns);
 
 #endif /* LAB_DISK_HDD_H */

@@ -282,10 +282,28 @@ def test_what_weights_ask_for_is_told_where_weights_decide() -> None:
     capped = dataclasses.replace(
         obs.setting, groups=tuple(dataclasses.replace(g, max_mibps=1) for g in obs.setting.groups)
     )
-    for setting in (timed, capped):
+    for setting in (timed, capped):  # of time without samples nothing is known
         found = summary(dataclasses.replace(obs, setting=setting))
         assert found["jain"] is None and found["groups"]["a"]["asked"] is None
         assert found["groups"]["a"]["share"] == pytest.approx(2 / 3, abs=1e-3)
+
+
+def test_where_time_is_shared_the_table_is_of_time() -> None:
+    groups = [group("a", 200), group("b")]
+    busy = tuple(
+        Sample(t / 10, {"a": 1e6 * t, "b": 9e6 * t}, {}, {"a": 0.06 * t, "b": 0.03 * t})
+        for t in range(101)
+    )
+    obs = observation(groups, {"a": [steady(10, 0, 10)], "b": [steady(90, 0, 10)]}, samples=busy)
+    pool = dataclasses.replace(PLAIN_POOL, measure="time")
+    found = summary(dataclasses.replace(obs, setting=dataclasses.replace(obs.setting, pool=pool)))
+    assert found["share_of"] == "time" and found["jain"] == pytest.approx(1)
+    assert found["groups"]["a"]["share"] == pytest.approx(2 / 3)
+    assert found["groups"]["a"]["asked"] == pytest.approx(2 / 3)
+    assert found["total_mbps"] == pytest.approx(100)
+    assert found["groups"]["a"]["mbps"] == pytest.approx(10)
+    found = summary(obs)
+    assert found["share_of"] == "bytes" and found["groups"]["a"]["share"] == pytest.approx(0.1)
 
 
 def test_nothing_completed() -> None:

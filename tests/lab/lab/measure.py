@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .scenario import Setting
-from .traces import LOG_STEP_S, MeasureError, Moved, Numbers, Observation, Trace, merge
+from .traces import LOG_STEP_S, MeasureError, Moved, Numbers, Observation, Sample, Trace, merge
 
 MIB = 1 << 20
 STEPS = 20  # windows of a width begin so many times within one
@@ -382,27 +382,45 @@ def figures(trace: Trace, seconds: float) -> dict[str, float]:
     return {key: round(value, 6) for key, value in found.items()}
 
 
-def _bytes_by_group(obs: Observation, start: float, end: float) -> dict[str, float]:
-    """What each group moved in a window: at the disk if that was sampled, else as fio sees it."""
-    names = [group.name for group in obs.setting.groups if obs.setting.members(group.name)]
-    if not obs.samples:
-        return _moved(obs, names, start, end)
+def _names(obs: Observation) -> list[str]:
+    return [group.name for group in obs.setting.groups if obs.setting.members(group.name)]
+
+
+def _sampled(
+    obs: Observation, count: Callable[[Sample, str], float], start: float, end: float
+) -> dict[str, float]:
+    """What was counted of each group at the disk in a window."""
     moments = [sample.at_s for sample in obs.samples]
     found = {}
-    for name in names:
-        counts = [s.read.get(name, 0.0) + s.written.get(name, 0.0) for s in obs.samples]
+    for name in _names(obs):
+        counts = [count(sample, name) for sample in obs.samples]
         first, last = np.interp([start, end], moments, counts)
         found[name] = float(last - first)
     return found
 
 
-def _due(obs: Observation, start: float, end: float) -> dict[str, float]:
-    """The bytes that weights give each group of all that moved while it had something to do.
+def _bytes_by_group(obs: Observation, start: float, end: float) -> dict[str, float]:
+    """What each group moved in a window: at the disk if that was sampled, else as fio sees it."""
+    if not obs.samples:
+        return _moved(obs, _names(obs), start, end)
+    return _sampled(obs, lambda s, name: s.read.get(name, 0) + s.written.get(name, 0), start, end)
 
-    None, where more than weights decides, or they do not share bytes.
+
+def _shared_by_group(obs: Observation, start: float, end: float) -> dict[str, float]:
+    """What weights share, in a window: bytes, or seconds of the disk's; none, if not known."""
+    if obs.setting.pool.measure == "bytes":
+        return _bytes_by_group(obs, start, end)
+    if obs.setting.pool.measure != "time" or not obs.samples:
+        return {}
+    return _sampled(obs, lambda s, name: s.busy_s.get(name, 0), start, end)
+
+
+def _due(obs: Observation, start: float, end: float) -> dict[str, float]:
+    """What weights give each group of all that was shared while it had something to do.
+
+    None, where more than weights decides.
     """
-    bounded = any(group.min_mibps or group.max_mibps for group in obs.setting.groups)
-    if bounded or obs.setting.pool.measure != "bytes":
+    if any(group.min_mibps or group.max_mibps for group in obs.setting.groups):
         return {}
     edges = {
         edge for group in obs.setting.groups for span in obs.spans(group.name) for edge in span
@@ -410,7 +428,7 @@ def _due(obs: Observation, start: float, end: float) -> dict[str, float]:
     cuts = sorted({start, end} | {edge for edge in edges if start < edge < end})
     found: dict[str, float] = {}
     for one, next_ in itertools.pairwise(cuts):
-        total = sum(_bytes_by_group(obs, one, next_).values())
+        total = sum(_shared_by_group(obs, one, next_).values())
         for name, share in shares(obs.setting, obs.active(one, next_)).items():
             found[name] = found.get(name, 0.0) + share * total
     return found
@@ -419,15 +437,18 @@ def _due(obs: Observation, start: float, end: float) -> dict[str, float]:
 def summary(obs: Observation) -> dict[str, Any]:
     """One experiment as the tables and the machine-readable results have it."""
     start, end = obs.window({})
-    due = _due(obs, start, end)
     moved = _bytes_by_group(obs, start, end)
-    total = sum(moved.values())
+    parts = _shared_by_group(obs, start, end)
+    due = _due(obs, start, end) if parts else {}
+    of = obs.setting.pool.measure if parts else "bytes"
+    parts = parts or moved
+    total = sum(parts.values())
     groups = {}
     for name, count in moved.items():
         trace = obs.trace(name).between(start, end)
         groups[name] = figures(trace, end - start) | {
             "mbps": round(count / (end - start) / 1e6, 6),
-            "share": round(count / total, 6) if total else 0.0,
+            "share": round(parts[name] / total, 6) if total else 0.0,
             "asked": round(due[name] / total, 6) if name in due and total else None,
         }
         streams = np.unique(trace.stream)
@@ -435,11 +456,12 @@ def summary(obs: Observation) -> dict[str, Any]:
             each = [float(trace.bytes[trace.stream == n].sum()) for n in streams]
             groups[name]["stream_min_mbps"] = round(min(each) / (end - start) / 1e6, 6)
             groups[name]["stream_max_mbps"] = round(max(each) / (end - start) / 1e6, 6)
-    index = jain(moved[name] / count for name, count in due.items() if count)
+    index = jain(parts[name] / count for name, count in due.items() if count)
     return {
         "window_s": [round(start, 3), round(end, 3)],
         "at_disk": bool(obs.samples),
-        "total_mbps": round(total / (end - start) / 1e6, 6),
+        "share_of": of,
+        "total_mbps": round(sum(moved.values()) / (end - start) / 1e6, 6),
         "jain": round(index, 6) if len(due) > 1 and total else None,
         "groups": groups,
         "notes": list(obs.notes),

@@ -10,7 +10,7 @@ import gzip
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,11 +83,12 @@ class Moved:
 
 @dataclass(frozen=True)
 class Sample:
-    """The bytes that groups had moved at the disk at a moment."""
+    """What groups had moved at the disk at a moment, and for how long it was busy with them."""
 
     at_s: float
     read: dict[str, float]
     written: dict[str, float]
+    busy_s: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,7 @@ def observe(directory: Path, setting: Setting, seconds: float, settle: float) ->
             entry["at_s"],
             {name: moved[1] for name, moved in entry["disk"].items()},
             {name: moved[2] for name, moved in entry["disk"].items()},
+            {name: moved[0] for name, moved in entry["disk"].items()},
         )
         for entry in result["samples"]
     )

@@ -427,6 +427,18 @@ def test_families() -> None:
     assert list(plots.kinds(names)) == ["victim", "client (15)", "w1", "w2"]
 
 
+def test_up_to_sixteen_groups_have_a_line_each(scenario: Scenario) -> None:
+    def drawn(count: int) -> list[str]:
+        groups = f'name = "b{{i}}"\ncount = {count}\n'
+        text = TEXT.replace('name = "b"\n', groups, 1).replace('group = "b"', 'group = "b{i}"')
+        many = parse(text.replace('"b"', '"b1"'), "S1", METRIC_OPTIONS)
+        return [label for label, _, _ in plots._lines(many.settings["N=1"])]
+
+    assert drawn(2) == ["a", "b1", "b2"]
+    assert drawn(16) == ["a", "b (16)", *["_b (16)"] * 15]  # of which the legend has one
+    assert drawn(17) == ["a", "b (17)"]
+
+
 def test_surprise_names_the_variant(scenario: Scenario) -> None:
     verdict = Verdict(goal(scenario, "shares"), {"N=2": 1.5}, "missed", "N=2", "")
     assert verdict.surprise == "shares: is missed (1.5 at N=2)"

@@ -23,7 +23,8 @@ from .traces import Observation, Trace
 COLUMNS = 4
 BUCKETS = 60
 QUANTILES = 60
-FAMILY = 5  # so many groups of one kind are drawn and listed as one
+FAMILY = 5  # so many groups of one kind are listed as one
+SINGLE = 16  # up to so many are drawn each with a line, more as one
 STYLE = {
     "svg.hashsalt": "dm-ioband",
     "svg.fonttype": "none",
@@ -92,6 +93,19 @@ def _picture(
         plt.close(figure)
 
 
+def _lines(setting: Setting) -> list[tuple[str, list[str], dict[str, Any]]]:
+    """What is drawn: the label, the groups, and how; of several alike, one has the label."""
+    found: list[tuple[str, list[str], dict[str, Any]]] = []
+    for index, (label, members) in enumerate(families(setting).items()):
+        style = {"color": f"C{index}", "linewidth": 1}
+        if 1 < len(members) <= SINGLE:
+            thin = style | {"linewidth": 0.4}
+            found += [(f"_{label}" if i else label, [m], thin) for i, m in enumerate(members)]
+        else:
+            found.append((label, members, style))
+    return found
+
+
 def _rates(trace: Trace, seconds: float) -> tuple[Any, Any]:
     edges = np.linspace(0, seconds, BUCKETS + 1)
     width = seconds / BUCKETS
@@ -118,12 +132,12 @@ def bandwidth(panels: Sequence[Panel], path: Path) -> None:
     """MiB/s of each group over time."""
 
     def draw(axis: Any, obs: Observation) -> None:
-        for label, members in families(obs.setting).items():
+        for label, members, style in _lines(obs.setting):
             if obs.samples:
                 times, rates = _disk_rates(obs, members)
             else:
                 times, rates = _rates(obs.trace(*members), obs.seconds)
-            axis.plot(times, rates, linewidth=1, label=label)
+            axis.plot(times, rates, label=label, **style)
 
     _picture(panels, draw, ("seconds", "MiB/s"), path)
 
@@ -134,11 +148,11 @@ def latency(panels: Sequence[Panel], path: Path) -> None:
 
     def draw(axis: Any, obs: Observation) -> None:
         start, end = obs.window({})
-        for label, members in families(obs.setting).items():
+        for label, members, style in _lines(obs.setting):
             values = obs.trace(*members).between(start, end).latency_s
             if values.size:
                 points = np.quantile(values, parts, method="inverted_cdf") * 1e3
-                axis.plot(np.round(points, 6), parts, linewidth=1, label=label)
+                axis.plot(np.round(points, 6), parts, label=label, **style)
         axis.set_xscale("log")
 
     _picture(panels, draw, ("ms", "part of the I/Os"), path)

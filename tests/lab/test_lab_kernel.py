@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The kernels of the laboratory can be built, also those that only some targets build."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import lab.kernel
 import pytest
 from harness.kernels import get_kernel
 from harness.module import REPO, build_module
-from lab.kernel import VARIANTS, KernelError, configure_only, patch_tree, read_fragments
+from lab.kernel import (
+    VARIANTS,
+    KernelError,
+    configure_only,
+    get_lab_kernel,
+    patch_tree,
+    read_fragments,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +40,37 @@ def test_a_patch_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
     other.write_text("something else\n" * 300)
     with pytest.raises(KernelError, match=r"tlb\.patch does not fit"):
         patch_tree(tmp_path, REPO / "tests/lab/kernel/tlb.patch")
+
+
+def test_a_kernel_is_built_once_for_its_source_and_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[Path] = []
+
+    def build(what: str, source: Path, build: Path) -> None:
+        (build / "include/config").mkdir(parents=True)
+        (build / "include/config/kernel.release").write_text("7.0-lab\n")
+        built.append(build)
+
+    recipe = lab.kernel._Recipe("7.0-1", tmp_path / "7.0-1", {"CONFIG_A": "CONFIG_A=y"})
+    monkeypatch.setenv("IOBAND_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(lab.kernel, "_check_place", lambda place: None)
+    monkeypatch.setattr(lab.kernel, "_configure", lambda settings, source, build: None)
+    monkeypatch.setattr(lab.kernel, "_build", build)
+    others = (
+        recipe,
+        recipe,
+        replace(recipe, version="7.0-2", source=tmp_path / "7.0-2"),
+        replace(recipe, settings={"CONFIG_A": "CONFIG_A=m"}),
+        replace(recipe, source=tmp_path / "7.0-1-patched"),
+        recipe,
+    )
+    found = []
+    for each in others:
+        monkeypatch.setattr(lab.kernel, "_recipe", lambda variant, own=each: own)
+        found.append(get_lab_kernel("virtual-time").build)
+    assert found[0] == found[1] == found[5] and len(set(found)) == 4
+    assert built == [found[0], *found[2:5]]
 
 
 @pytest.mark.parametrize("module", ["faults", "raredisk", "urgent"])

@@ -615,6 +615,102 @@ static void a_full_cache_is_as_fast_as_the_arm(void **state)
 	assert_true(iops[1] > iops[0] * 1.2 && iops[1] < 600);
 }
 
+/* A write alone on the medium takes as much longer as it settles longer. */
+static void a_write_settles_longer(void **state)
+{
+	struct host *host;
+	u64 ns[2];
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		/* Rotation hides less than a revolution: without any, it is all there is. */
+		host = disk("hdd", i ? "write_cache=0 rotation_rpm=30000 write_settle_us=20000" :
+			    "write_cache=0 rotation_rpm=30000 write_settle_us=0");
+		ns[i] = one_ns(host, LAB_WRITE, 50 * GIB, 4096);
+		host_free(host);
+	}
+	/* 20 ms are ten revolutions of 2 ms. */
+	assert_near(ns[1] - ns[0], 20 * MS, 0.001);
+}
+
+/*
+ * Writes here and there on two tracks: half of them switch.  The rate is that of whole tracks
+ * with their switches, 75000 kB/s: in 8.33 ms and 8, a track has 2395 sectors.
+ */
+static void a_track_switch_costs_its_time(void **state)
+{
+	static const char *const words[] = {
+		"write_cache=0 track_switch_us=0", "write_cache=0 track_switch_us=8000",
+	};
+	struct host *host;
+	struct job *own;
+	double us[2];
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		host = disk("hdd", words[i]);
+		own = host_add(host, &(struct job) {
+			.region_sectors = 4790, .bytes = 4096, .depth = 1, .random = true,
+			.write_pct = 100,
+		});
+		host_run(host, 20 * S);
+		us[i] = mean_us(own, LAB_WRITE);
+		host_free(host);
+	}
+	/* Half a turn; and 8 ms more for every other one, for a turn is 8.33 ms. */
+	assert_near(us[1] - us[0], 4000, 0.15);
+}
+
+/* One segment serves one stream: of two that take turns, none finds what was read ahead. */
+static void segments_are_given_up(void **state)
+{
+	static const char *const words[] = { "segments=2", "segments=1" };
+	u64 hits[2];
+	struct host *host;
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		host = disk("hdd", words[i]);
+		one_ns(host, LAB_READ, 5 * GIB, 4096);
+		one_ns(host, LAB_READ, 15 * GIB, 4096);
+		one_ns(host, LAB_READ, 5 * GIB + 8, 4096);
+		hits[i] = host_count(host, "reads_from_cache");
+		host_free(host);
+	}
+	assert_int_equal(hits[0], 1);
+	assert_int_equal(hits[1], 0);
+}
+
+/* Below that part of the cache, what is dirty waits while the host has commands. */
+static void destaging_waits_for_its_part(void **state)
+{
+	static const char *const words[] = { "destage_high_pct=90", "destage_high_pct=10" };
+	u64 destaged[2];
+	struct host *host;
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		host = disk("hdd", words[i]);
+		host_add(host, &(struct job) {
+			.region_sector = 20 * GIB, .region_sectors = GIB, .bytes = 4096,
+			.depth = 2, .random = true,
+		});
+		host_add(host, &(struct job) {
+			.region_sectors = 10 * GIB, .bytes = 65536, .depth = 1,
+			.random = true, .write_pct = 100, .limit = 64, /* half of the cache */
+		});
+		host_run(host, S);
+		destaged[i] = host_count(host, "destaged_extents");
+		host_free(host);
+	}
+	assert_int_equal(destaged[0], 0);
+	assert_true(destaged[1] > 20);
+}
+
 /* Flash */
 
 static double flash_mb_s(const char *kind, const char *words, struct job job)
@@ -846,6 +942,10 @@ int main(int argc, char **argv)
 		TEST(a_flush_waits_for_extents_that_grow),
 		TEST(a_cache_has_its_size),
 		TEST(a_full_cache_is_as_fast_as_the_arm),
+		TEST(a_write_settles_longer),
+		TEST(a_track_switch_costs_its_time),
+		TEST(segments_are_given_up),
+		TEST(destaging_waits_for_its_part),
 		TEST(flash_favours_large_and_sequential),
 		TEST(flash_adds_up),
 		TEST(a_write_buffer_fills),

@@ -45,14 +45,14 @@ def _scheduler(name: str) -> Callable[[Peer], None]:
     return lambda peer: peer.scheduler(name)
 
 
-def bfq(peer: Peer, requests: int = 0) -> None:
-    """BFQ without its low-latency heuristics: they raise weights, so weights would not hold.
+def bfq(peer: Peer, requests: int = 0, low_latency: int = 0) -> None:
+    """BFQ, by itself without its low-latency heuristics: they raise weights, so none would hold.
 
     It chooses among the requests that have one of the scheduler's tags; of these there may be
     more than by itself.
     """
     peer.scheduler("bfq")
-    stack.write(stack.queue("iosched/low_latency"), "0")
+    stack.write(stack.queue("iosched/low_latency"), str(low_latency))
     if requests:
         stack.write(stack.queue("nr_requests"), str(requests))
     scale = max(1, max(group["weight"] for group in peer.groups) / BFQ_MAX_WEIGHT)
@@ -138,6 +138,7 @@ PEERS: dict[str, Callable[[Peer], None]] = {
     "kyber": _scheduler("kyber"),
     "bfq": bfq,
     "bfq-2048": partial(bfq, requests=2048),
+    "bfq-low-latency": partial(bfq, low_latency=1),
     "io.cost": io_cost,
     "io.cost-auto": partial(io_cost, qos="ctrl=auto"),
     "io.latency": io_latency,

@@ -38,7 +38,8 @@ def _number(value: float) -> float | str | None:
     return "never" if math.isinf(value) else float(f"{value:.6g}")
 
 
-def _row(outcome: Outcome) -> dict[str, Any]:
+def row_of(outcome: Outcome) -> dict[str, Any]:
+    """One experiment for machines."""
     own = outcome.experiment
     row: dict[str, Any] = {
         "variant": own.setting.variant,
@@ -120,7 +121,7 @@ def document(results: Results) -> dict[str, Any]:
     """One scenario for machines."""
     order = {peer: index for index, peer in enumerate(PEERS)}
     rows = sorted(
-        (_row(outcome) for outcome in results.outcomes),
+        (row_of(outcome) for outcome in results.outcomes),
         key=lambda row: (
             [*results.scenario.settings, ""].index(row["variant"]),
             row["alone"],
@@ -212,8 +213,9 @@ The last line of a peer says what part of the run is measured: from when all job
 when the first one ends, or nearly all of it if jobs take turns.  "Asked" is what weights give a
 group of all that moved while it had something to do, "got" the part of that which it had (a reader
 that waits for each I/O may be unable to take its part); of many groups of a kind, the least and the
-most that one had.  Jain's index is of "got".  All three are of bytes, and left out where weights
-share time, or a maximum or a minimum decides as well."""
+most that one had.  Jain's index is of "got".  All three, and "share", are of bytes; where weights
+share time, they are of the disk's time, as the modelled disk counts it.  Where a maximum or a
+minimum decides as well, nothing is asked."""
 HEADS = (
     "peer",
     "group",
@@ -258,6 +260,8 @@ SET_UP = """\
 * `bfq`: weights in `io.bfq.weight`; `low_latency` is 0, because the heuristics raise weights.
 * `bfq-2048`: the same with 2048 requests for the scheduler to choose from (`nr_requests`), which
   is the most there can be, instead of 256; where more than 256 I/Os wait.
+* `bfq-low-latency`: BFQ as it is by itself, with `low_latency` at 1; where others have measured it
+  so.
 * `io.cost`: weights in `io.weight`; the linear model measured on the same disk with the six loads
   of the kernel's `tools/cgroup/iocost_coef_gen.py`; qos `ctrl=user min=50 max=90`.  It shares only
   what it holds back.  Held to 90 % of what the model says it loses a tenth; more where what the

@@ -35,6 +35,7 @@ MEMORY_MIB = 1024
 READ_BY = {
     "bfq": ("weight",),
     "bfq-2048": ("weight",),
+    "bfq-low-latency": ("weight",),
     "io.cost": ("weight",),
     "io.cost-auto": ("weight",),
     "io.latency": ("latency_ms",),

@@ -22,6 +22,7 @@ PEERS = (
     "kyber",
     "bfq",
     "bfq-2048",
+    "bfq-low-latency",
     "io.cost",
     "io.cost-auto",
     "io.latency",

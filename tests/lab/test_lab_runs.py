@@ -5,12 +5,14 @@ A goal that is met although its file says "missed" fails as well, so that a file
 always says how things are.  `make lab` runs the full form.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lab.__main__ import run_scenarios
+from lab import report
+from lab.__main__ import RESULTS, environment_words, run_scenarios
 from lab.measure import METRIC_OPTIONS
 from lab.runner import Runner, clip, expand, experiment, make_environment
 from lab.scenario import load_all
@@ -67,6 +69,23 @@ def test_an_experiment_repeats_to_the_byte(
     assert one.keys() == two.keys()
     assert any("_lat." in file for file in one) and "result.json" in one
     assert not [file for file in one if one[file] != two[file]]
+
+
+@pytest.mark.parametrize(("name", "peer"), [("S1", "none"), ("S1", "bfq"), ("S5", "kyber")])
+def test_what_is_published_comes_out_again(runner: Runner, name: str, peer: str) -> None:
+    """In full, and to the last digit; peers that do not hang on the module's sources."""
+    published = json.loads((RESULTS / report.NAME).read_text())["scenarios"][name]
+    made_with = published.get("environment")
+    if made_with != environment_words(runner.environment):
+        pytest.skip(f"published is what {made_with} made")
+    own = experiment(SCENARIOS[name], SCENARIOS[name].full, "", peer)
+    found = json.loads(json.dumps(report.row_of(runner.one(own)[0])))
+    (wanted,) = (
+        row
+        for row in published["rows"]
+        if (row["peer"], row["on_lv"], row["alone"]) == (peer, False, "")
+    )
+    assert found == wanted
 
 
 def test_another_load_leaves_other_bytes(runner: Runner, tmp_path: Path) -> None:

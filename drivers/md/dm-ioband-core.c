@@ -48,6 +48,12 @@
  * in flight, but took less than its share, may be behind by a little
  * (IOBAND_LAG_MAX), so that it cannot starve the rest afterwards.
  *
+ * Writeback pauses because it is held back: who dirties pages is put to sleep while too
+ * many are dirty, and then the flusher has nothing to write for a moment.  Were the share of
+ * that moment another's, two groups at 2:1 would end up as equals, for the one that is to have
+ * more has fewer dirty pages left.  So of those who only write back, each keeps what it missed
+ * in such a pause (IOBAND_PAUSE_LAG), as long as nobody is there who waits for his I/O.
+ *
  * Bios that others wait for go out of turn (see ioband_core_admit_now()), and
  * are owed: the entity moves ahead while its node's virtual time stays, and it
  * waits until its siblings have come as far.  Nothing is owed to nobody: while
@@ -109,6 +115,9 @@
  * a device of 100 MB/s for longer than 10 ms.
  */
 #define IOBAND_LAG_MAX		(1024ULL << 10)
+
+/* What a device of 100 MB/s does in IOBAND_PAUSE_NS: how far behind a pause may leave one. */
+#define IOBAND_PAUSE_LAG	(20ULL << 20)
 
 /*
  * How much service an entity may owe, in the same units.  Covers a journal's
@@ -241,10 +250,13 @@ void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios)
 	core->stuck_ios = stuck_ios;
 }
 
-/* Idling earns nothing, and nor does being slow for ever.  Return: whether it has moved. */
-static bool ent_catch_up(struct ioband_ent *ent)
+/*
+ * Idling earns nothing, and nor does being slow for ever; but a pause does, up to so much.
+ * Return: whether it has moved.
+ */
+static bool ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
 {
-	const u64 lag_max = ent->busy ? ent_vtime_of(ent, IOBAND_LAG_MAX) : 0;
+	const u64 lag_max = ent_vtime_of(ent, max(pause_lag, ent->busy ? IOBAND_LAG_MAX : 0));
 	const u64 lag = ent->parent->vnow - ent->vtime;
 
 	/*
@@ -284,7 +296,7 @@ void ioband_ent_set_weight(struct ioband_ent *ent, u32 weight)
 	const bool live = ent_is_live(ent);
 	s64 lead;
 
-	ent_catch_up(ent);
+	ent_catch_up(ent, 0);
 	if (live)
 		ent_erase(ent);
 	lead = ent->vtime - ent->parent->vnow;
@@ -348,12 +360,12 @@ static void ent_count(struct ioband_core *core, struct ioband_ent *ent, s64 wait
 }
 
 /* At every level. */
-static bool ent_catch_up_all(struct ioband_ent *ent)
+static bool ent_catch_up_all(struct ioband_ent *ent, u64 pause_lag)
 {
 	bool moved = false;
 
 	for (; ent->parent; ent = &ent->parent->ent)
-		moved |= ent_catch_up(ent);
+		moved |= ent_catch_up(ent, pause_lag);
 	return moved;
 }
 
@@ -371,7 +383,7 @@ void ioband_ent_block(struct ioband_core *core, struct ioband_ent *ent, u64 bloc
 
 	ent->cap->blocked = blocked;
 	if (!before)
-		ent_catch_up_all(ent);
+		ent_catch_up_all(ent, 0);
 	ent_update_live(ent);
 	if (ent->floor)
 		ioband_floor_update(core, ent->floor);
@@ -422,12 +434,36 @@ static void leaf_learn_think(const struct ioband_core *core, struct ioband_leaf 
 		leaf->think_ns = (leaf->think_ns * 4 + gap) / 5;
 }
 
+/* Has a leaf, or a node above it, a maximum. */
+static bool leaf_is_capped(const struct ioband_leaf *leaf)
+{
+	const struct ioband_ent *ent = &leaf->ent;
+
+	while (ent->parent && !ent->cap)
+		ent = &ent->parent->ent;
+	return ent->cap;
+}
+
+/*
+ * What a leaf keeps of what it did not get while it had nothing waiting.  Not what a maximum
+ * kept from it.
+ */
+static u64 leaf_pause_lag(const struct ioband_core *core, const struct ioband_leaf *leaf,
+			  u64 now_ns)
+{
+	const bool paused = leaf->inflight || now_ns <= leaf->done_ns + IOBAND_PAUSE_NS;
+
+	if (!leaf->async || !paused || !core_is_async(core) || leaf_is_capped(leaf))
+		return 0;
+	return IOBAND_PAUSE_LAG;
+}
+
 /* A leaf gets its first bio after it had none. */
 static void leaf_arrive(const struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
 	if (!leaf->inflight)
 		leaf_learn_think(core, leaf, now_ns);
-	ent_catch_up_all(&leaf->ent);
+	ent_catch_up_all(&leaf->ent, leaf_pause_lag(core, leaf, now_ns));
 }
 
 /* Why a bio goes. */
@@ -561,6 +597,7 @@ void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 void ioband_core_begin(struct ioband_core *core, u64 now_ns)
 {
 	core->told_ns = now_ns;
+	core->sync_ns = now_ns;
 }
 
 /**
@@ -688,7 +725,7 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	/* What waited below a maximum was passed over, which earns nothing either. */
 	do
 		leaf = core_pick(core, now_ns, wake_ns);
-	while (leaf && ent_catch_up_all(&leaf->ent));
+	while (leaf && ent_catch_up_all(&leaf->ent, leaf_pause_lag(core, leaf, now_ns)));
 	if (!leaf)
 		*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));
 	return leaf;
@@ -766,6 +803,9 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	core->inflight_ios++;
 	core->inflight_bytes += bill->bytes;
 	leaf->inflight++;
+	leaf->async = bill->async;
+	if (in_turn && !bill->async)
+		core->sync_ns = now_ns;
 	if (core->slice_ns && bill->cached)
 		ioband_slice_soil(core, leaf, bill->bytes, in_turn);
 	ioband_leaf_charge(core, leaf, bill->charge, false, in_turn);

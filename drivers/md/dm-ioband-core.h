@@ -108,6 +108,7 @@ enum ioband_leaf_state {
  * @ent: itself, among the children of its node
  * @state: see &enum ioband_leaf_state
  * @ways: in which bios wait, as bits
+ * @async: what was admitted last was such a write
  * @inflight: bios admitted and not yet completed
  * @think: place among the thinking leaves
  * @think_until_ns: when the grace ends
@@ -125,6 +126,7 @@ struct ioband_leaf {
 	struct ioband_ent ent;
 	enum ioband_leaf_state state;
 	u8 ways;
+	bool async;
 	u32 inflight;
 	struct rb_node think;
 	u64 think_until_ns;
@@ -146,6 +148,7 @@ struct ioband_leaf {
  * @more: other pieces of the same bio follow
  * @way: see &enum ioband_way
  * @cached: it may complete in the device's write cache, before the medium has it
+ * @async: a write that nobody waits for but who is made to pause: a flusher's
  */
 struct ioband_bill {
 	u32 charge;
@@ -154,6 +157,7 @@ struct ioband_bill {
 	u8 way;
 	bool more;
 	bool cached;
+	bool async;
 };
 
 /**
@@ -295,6 +299,7 @@ enum ioband_flush {
  * @kept_ns: when a bio last went for that
  * @apart: by weight, what is promised does not count on the pipe now
  * @now_ns: the time that it was told last
+ * @sync_ns: when something that somebody waits for last went in turn
  * @told_ns: when ioband_core_begin() said that it is told of all bios, the last time
  * @late: others are held back, whatever the device could take: for somebody who did not get
  *	what he is promised, although the pipe was not full, or whose reads are late.  For
@@ -314,6 +319,7 @@ enum ioband_flush {
  * @writer: with slices: the leaf that has written last; NULL: all of it was flushed
  * @dirty_bytes: what it has written since the last flush began, others' that went out
  *	of turn included
+ * @free_bytes: of these, what was written while nobody else was there, or nobody who waits
  * @flushes: how many have ended
  * @flushed_bytes: what the flush that is running is for
  * @flushing_ns: when it began
@@ -336,6 +342,7 @@ struct ioband_core {
 	u64 kept_ns;
 	bool apart;
 	u64 now_ns;
+	u64 sync_ns;
 	u64 told_ns;
 	bool late;
 	u32 promised_ios;
@@ -351,6 +358,7 @@ struct ioband_core {
 	enum ioband_flush flush;
 	struct ioband_leaf *writer;
 	u64 dirty_bytes;
+	u64 free_bytes;
 	u32 flushes;
 	u64 flushed_bytes;
 	u64 flushing_ns;

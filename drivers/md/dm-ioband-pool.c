@@ -209,13 +209,10 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 	set_limit(pool, now_ns);
 }
 
-/*
- * What may be in flight without anybody being the slower for it.  A device that
- * is shared in slices does one thing at a time.
- */
+/* What may be in flight without anybody being the slower for it. */
 static u32 spare_ios(const struct ioband_pool *pool)
 {
-	return pool->slice_ms ? 1 : pool->limit_ios / 2;
+	return pool->limit_ios / 2;
 }
 
 /* There has been room to spare, whenever the limit was not one on trial. */
@@ -247,7 +244,7 @@ static void tick_shared(struct ioband_pool *pool)
 	scan_shared(pool);
 	ioband_core_look(&pool->core, now_ns);
 	tick_depth(pool, now_ns);
-	if (pool->nr_active <= 1 || is_calm(pool)) {
+	if (!pool->slice_ms && (pool->nr_active <= 1 || is_calm(pool))) {
 		ioband_depth_stop(&pool->depth);
 		ioband_queue_open(pool, now_ns);
 		set_limit(pool, now_ns);
@@ -271,9 +268,11 @@ static void tick_open(struct ioband_pool *pool)
 	 * More than is_calm() allows; a device with a short queue of its own
 	 * makes the submitters wait, and the limit may never be reached.
 	 */
-	if (pool->state == IOBAND_OPEN && pool->nr_active > 1 &&
-	    (inflight > spare_ios(pool) || ioband_core_has_wishes(&pool->core) ||
-	     time_after_eq(jiffies, pool->calm_until)))
+	if (pool->state == IOBAND_OPEN && pool->nr_active &&
+	    (pool->slice_ms ||
+	     (pool->nr_active > 1 &&
+	      (inflight > spare_ios(pool) || ioband_core_has_wishes(&pool->core) ||
+	       time_after_eq(jiffies, pool->calm_until)))))
 		ioband_queue_share(pool);
 	spin_unlock_irq(&pool->lock);
 }

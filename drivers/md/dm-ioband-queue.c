@@ -9,6 +9,10 @@
  * every bio goes through the scheduler, under the pool's lock, and may be held
  * in its group.
  *
+ * With slices there is no open state.  What one group alone has sent to a disk that seeks,
+ * and to its write cache, the next one would wait for, for nobody to be charged; and the
+ * lock is nothing to such a disk.
+ *
  * What has a maximum, itself or above it, goes through the scheduler in the open
  * state too, and is held until the maximum lets it go.
  *
@@ -169,9 +173,10 @@ static void activate(struct ioband_group *group)
 	}
 	if (pool->state == IOBAND_SHARED)
 		return;
-	if (pool->nr_active > 1 &&
-	    (ioband_core_has_wishes(&pool->core) || !ioband_pool_finds_depth(pool) ||
-	     !ioband_depth_is_settled(&pool->depth)))
+	if (pool->slice_ms ||
+	    (pool->nr_active > 1 &&
+	     (ioband_core_has_wishes(&pool->core) || !ioband_pool_finds_depth(pool) ||
+	      !ioband_depth_is_settled(&pool->depth))))
 		ioband_queue_share(pool);
 	else
 		WRITE_ONCE(group->open, group_may_be_open(group));
@@ -279,7 +284,8 @@ static u32 goes_in_pieces(const struct ioband_io *io)
 	const struct ioband_pool *pool = io->group->pool;
 	u32 piece = U32_MAX;
 
-	if (pool->state == IOBAND_SHARED && pool->nr_active > 1 && pool->piece_bytes)
+	if (pool->state == IOBAND_SHARED && pool->piece_bytes &&
+	    (pool->nr_active > 1 || pool->slice_ms))
 		piece = pool->piece_bytes;
 	if (unlikely(pool->core.capped))
 		piece = min(piece, ioband_bound_piece(io->group, io->bill.way));
@@ -310,10 +316,11 @@ static bool bill_piece(struct ioband_io *io, const struct bio *bio)
 {
 	const u32 bytes = ioband_piece_bytes(io, bio, io->admitted);
 	const u64 before = io->admitted, after = before + bytes;
-	const bool cached = io->bill.cached;
+	const struct ioband_bill whole = io->bill;
 
 	io->bill = ioband_cost(io->group->pool->measure, bytes, true);
-	io->bill.cached = cached;
+	io->bill.cached = whole.cached;
+	io->bill.async = whole.async;
 	io->bill.way = bio_way(bio);
 	io->bill.ios = !before;
 	io->bill.more = after < io->bytes;
@@ -764,6 +771,7 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	io->bill.ios = 1;
 	io->level = ioband_stream_level(bio);
 	io->bill.cached = ioband_flush_is_needed(target, bio);
+	io->bill.async = bio_op(bio) == REQ_OP_WRITE && !op_is_sync(bio->bi_opf);
 	io->shared = false;
 	io->wait_us = 0;
 	io->piece = 0;

@@ -34,6 +34,15 @@
 #define IOBAND_DESTAGE_BYTES	(1024U << 10)
 #define IOBAND_DESTAGE_FIRST_NS	(16 * IOBAND_GAP_FIRST_NS)
 
+/* Who dirties pages is put to sleep for so long at a time (MAX_PAUSE in mm/page-writeback.c). */
+#define IOBAND_PAUSE_NS		(200 * NSEC_PER_MSEC)
+
+/* For as long as a pause takes, all that has gone was written by flushers. */
+static inline bool core_is_async(const struct ioband_core *core)
+{
+	return core->now_ns > core->sync_ns + IOBAND_PAUSE_NS;
+}
+
 static inline bool vtime_before(u64 a, u64 b)
 {
 	return (s64)(a - b) < 0;

@@ -42,7 +42,15 @@ CORE = [
         "	ent_update_live(ent);\n	if (ent->floor)\n",
         "	if (ent->floor)\n",
     ),
-    Mutant("passed-over-saves", "while (leaf && ent_catch_up_all(&leaf->ent));", "while (false);"),
+    Mutant(
+        "passed-over-saves",
+        "while (leaf && ent_catch_up_all(&leaf->ent, leaf_pause_lag(core, leaf, now_ns)));",
+        "while (false);",
+    ),
+    Mutant("pause-loses", "	return IOBAND_PAUSE_LAG;", "	return 0;"),
+    Mutant("pause-for-ever", "now_ns <= leaf->done_ns + IOBAND_PAUSE_NS", "true"),
+    Mutant("pause-costs-readers", "!core_is_async(core) ||", "false ||"),
+    Mutant("pause-below-a-maximum", "|| leaf_is_capped(leaf))", ")"),
     Mutant("not-woken-for-a-maximum", "*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));", ";"),
     Mutant("blocked-ways-may", "	return leaf->ways & (", "	return leaf->ways | 0 * ("),
     Mutant(
@@ -243,7 +251,7 @@ SLICE = [
     Mutant(
         "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
     ),
-    Mutant("slice-never-ends", "node->served_ns < core->slice_ns", "true"),
+    Mutant("slice-never-ends", "node->served_ns < core_turn_ns(core)", "true"),
     Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, leaf)));", "0));"),
     Mutant(
         "bytes-end-with-the-slice", "core->limit_ios) * leaf_gap_ns(leaf)", "0) * leaf_gap_ns(leaf)"
@@ -252,7 +260,7 @@ SLICE = [
         "made-way-for-who-is-held-back", "ent_open_above(core, &node->ent), ent);", "U64_MAX, ent);"
     ),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
-    Mutant("no-slices", "node->serving && node->served_ns <", "false && node->served_ns <"),
+    Mutant("no-slices", "node_is_in_turn(node) && node->served_ns <", "false && node->served_ns <"),
     Mutant("another-after-a-slice", "vtime_before(least->vtime, node->serving->vtime)", "true"),
     Mutant("not-waited-for", "core->inflight_ios - leaf->inflight > core->stuck_ios", "false"),
     Mutant(
@@ -265,7 +273,7 @@ SLICE = [
         "		if (next)\n			left_ns",
         "		if (false)\n			left_ns",
     ),
-    Mutant("never-expected", "} else if (node_expects(node)) {", "} else if (false) {"),
+    Mutant("never-expected", "node->served_ns && node_expects(node)", "false"),
     Mutant(
         "expected-for-ever",
         "if (expect) {\n		*wake_ns = ioband_core_grace_ends(core);",
@@ -274,8 +282,18 @@ SLICE = [
     Mutant("comes-last", "			ent->vtime--;", "			;"),
     Mutant("comes-late", "max(node->served_ns, core->slice_ns / 2)", "node->served_ns"),
     Mutant(
-        "comes-too-early", "if (node->serving && vtime_before(ent->vtime", "if (node->serving || (0"
+        "comes-too-early",
+        "if (node_is_in_turn(node) && vtime_before(ent->vtime",
+        "if (node->serving || (0",
     ),
+    Mutant("given-for-good", "return node->serving && node->served_ns;", "return node->serving;"),
+    Mutant("not-begun", "		leaf_use_slice(leaf, 1);", "		;"),
+    Mutant("gathers-never", "return core->writer && !core->charge_time &&", "return false &&"),
+    Mutant("gathers-beside-who-waits", "core_is_async(core) &&\n", "true &&\n"),
+    Mutant("gathers-in-long-turns", "core_gathers(core) ? core->slice_ns / 4", "0 ? 0"),
+    Mutant("alone-it-pays", "if (leaf_is_alone(core, leaf) || core_gathers(core))", "if (false)"),
+    Mutant("cache-has-no-end", "min(core->free_bytes, usual)", "core->free_bytes"),
+    Mutant("medium-is-quick", "if (writes && leaf_knows_destage(leaf) &&", "if (false &&"),
     Mutant("flush-for-its-owner", "a->ent.parent == b->ent.parent &&", "false &&"),
     Mutant(
         "no-flush", ">= IOBAND_GAP_FIRST_NS)\n		core->flush", "== 0)\n		core->flush"

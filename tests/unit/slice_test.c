@@ -280,6 +280,16 @@ static void write_once(struct ioband_leaf *leaf, u32 bytes)
 	ioband_core_complete(core, leaf, &bill, now_ns);
 }
 
+/* Somebody is there, with a bio that hangs: who writes does not pay for nothing. */
+static void keep_company(void)
+{
+	const struct ioband_bill bill = { .bytes = 4 * KIB, .charge = 4 * KIB, .ios = 1 };
+	struct ioband_leaf *leaf = &scene_add_leaf(&scene, SCENE_ROOT, 100)->sim.leaf;
+
+	ioband_core_admit_now(&scene.pool.core, leaf, &bill, scene.clock.now_ns);
+	ioband_core_set_limit(&scene.pool.core, U32_MAX / 2, 1);
+}
+
 /* One stream writes, the next one of the same group too, and both writes are flushed. */
 static void what_was_paid_for_another_flush_is_not_paid_for(void **state)
 {
@@ -294,6 +304,7 @@ static void what_was_paid_for_another_flush_is_not_paid_for(void **state)
 	one = &scene_add_leaf(&scene, 0, 100)->sim.leaf;
 	two = &scene_add_leaf(&scene, 0, 100)->sim.leaf;
 	other = &scene_add_leaf(&scene, SCENE_ROOT, 100)->sim.leaf;
+	keep_company();
 	write_once(one, 16 * KIB * KIB);
 	assert_in_range(one->prepaid_ns, NSEC_PER_SEC, U64_MAX);
 	scene.clock.now_ns += NSEC_PER_SEC;
@@ -323,6 +334,7 @@ static void writing_in_turns_is_paid_for_once(void **state)
 	group->node.streams = true;
 	for (i = 0; i < 2; i++)
 		streams[i] = &scene_add_leaf(&scene, 0, 100)->sim.leaf;
+	keep_company();
 	for (i = 0; i < 20; i++) {
 		write_once(streams[i & 1], i < 2 ? 8 * KIB * KIB : 4 * KIB);
 		scene.clock.now_ns += NSEC_PER_SEC;

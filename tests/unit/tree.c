@@ -13,6 +13,7 @@
 
 /* What the core promises; its own constants are not to be trusted here. */
 #define LAG_MAX		(1024ULL << 10)
+#define PAUSE_LAG	(20ULL << 20)
 #define DEBT_MAX	(64ULL << 20)
 #define GRACE_MAX_NS	2000000ULL
 #define FLOOR_LATE_NS	5000000ULL
@@ -233,6 +234,7 @@ u8 tree_ways(const struct tree_leaf *leaf)
 
 void tree_wait(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill)
 {
+	tree->async |= bill.async;
 	MUST(leaf->nr_held < TREE_HELD_MAX, "a test makes more wait than there is room for");
 	leaf->held[leaf->nr_held++] = bill;
 	ioband_core_wait(&tree->core, &leaf->leaf, bill.way, clock_now(tree));
@@ -769,13 +771,19 @@ static struct ioband_bill take_first(struct tree_leaf *leaf, u8 ways)
 	return bill;
 }
 
+static u64 lag_max(const struct tree *tree)
+{
+	return tree->async ? PAUSE_LAG : LAG_MAX;
+}
+
 /* At whatever level it was passed over before, it has not saved up. */
-static void check_lag(const struct ioband_leaf *leaf)
+static void check_lag(const struct tree *tree, const struct ioband_leaf *leaf)
 {
 	const struct ioband_ent *ent;
 
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		MUST((s64)(ent->parent->vnow - ent->vtime) <= vtime_bound(LAG_MAX, ent->weight),
+		MUST((s64)(ent->parent->vnow - ent->vtime) <=
+		     vtime_bound(lag_max(tree), ent->weight),
 		     "picked %lld behind at weight %u", ent->parent->vnow - ent->vtime,
 		     ent->weight);
 }
@@ -801,7 +809,7 @@ struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns)
 	check_picked(tree, leaf, owner);
 	check_caps(tree);
 	bill = take_first(leaf, ioband_leaf_may(&tree->core, picked));
-	check_lag(picked);
+	check_lag(tree, picked);
 	MUST(blocked_until_ns(&picked->ent, bill.way) <= tree->now_ns, "one went past a maximum");
 	ioband_core_admit(&tree->core, picked, &bill, tree_ways(leaf), clock_now(tree));
 	launched(tree, leaf, bill);
@@ -942,7 +950,7 @@ static void check_vtime(const struct tree *tree, const struct ioband_ent *ent,
 	MUST(!ent->busy || tree->sliced ||
 	     lead <= vtime_bound(DEBT_MAX + tree->charge_max, ent->weight),
 	     "ahead by %lld at weight %u", lead, ent->weight);
-	MUST(!ent->waiting || tree->capped || -lead <= vtime_bound(LAG_MAX, ent->weight),
+	MUST(!ent->waiting || tree->capped || -lead <= vtime_bound(lag_max(tree), ent->weight),
 	     "behind by %lld at weight %u", -lead, ent->weight);
 }
 

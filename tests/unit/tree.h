@@ -56,6 +56,7 @@ struct tree {
 	bool capped;		/* there have been maxima */
 	bool promising;		/* there have been minima */
 	bool sliced;		/* there have been slices */
+	bool async;		/* there has been writeback */
 	bool flushing;		/* the core has asked for a flush, which goes on */
 	struct tree_node nodes[TREE_NODES_MAX];
 	struct tree_leaf leaves[TREE_LEAVES_MAX];

@@ -24,8 +24,10 @@
 #include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
+#include <linux/workqueue.h>
 
 /* The hidden disk; one for all devices. */
 static struct gendisk *owner_disk;
@@ -73,6 +75,40 @@ bool ioband_owner_may_wait(struct bio *bio)
 		return false;
 	return !current->journal_info &&
 	       !(current->flags & (PF_MEMALLOC_NOFS | PF_MEMALLOC_NOIO));
+}
+
+/**
+ * ioband_owner_of_flusher() - whose flusher is the task
+ * @bio: that it submits
+ *
+ * That a cgroup's file is written back is said by whose work the task is at: that of the
+ * &struct bdi_writeback to which the file belongs, which is of one cgroup.  Whatever else
+ * kernel threads write is for many, as is what the flusher itself writes in a transaction.
+ *
+ * Context: Process.
+ *
+ * Return: the cgroup, valid while the task is in map(), or NULL: it may not be made to wait.
+ */
+struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio)
+{
+	struct cgroup_subsys_state *css = NULL;
+#ifdef CONFIG_CGROUP_WRITEBACK
+	struct wb_lock_cookie cookie = {};
+	struct address_space *mapping;
+	struct bdi_writeback *wb;
+
+	if (!(current->flags & PF_WQ_WORKER) || current->journal_info ||
+	    bio_op(bio) != REQ_OP_WRITE || op_is_sync(bio->bi_opf))
+		return NULL;
+	mapping = folio_mapping(page_folio(bio_page(bio)));
+	if (!mapping || !mapping->host)
+		return NULL;
+	wb = unlocked_inode_to_wb_begin(mapping->host, &cookie);
+	if (wb && current_work() == &wb->dwork.work)
+		css = wb->blkcg_css;
+	unlocked_inode_to_wb_end(mapping->host, &cookie);
+#endif
+	return css;
 }
 
 static void owner_submit_bio(struct bio *bio)

@@ -763,8 +763,10 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	struct ioband_line line;
 	bool may_wait, wait;
 
-	if (direct)
+	if (direct) {
 		io->of_task = ioband_owner_may_wait(bio);
+		io->of_flusher = false;
+	}
 	may_wait = direct && io->of_task && !(bio->bi_opf & REQ_NOWAIT);
 	io->bill = ioband_cost(READ_ONCE(pool->measure), io->bytes, bio_has_data(bio));
 	io->bill.way = bio_way(bio);
@@ -785,7 +787,7 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	/* From here on a held bio can be anywhere, and gone. */
 	wait = may_wait && verdict == HELD && ioband_room_is_over(group, times);
 	if (wait)
-		ioband_line_stand(&line, target, group, stats);
+		ioband_line_stand(&line, target, group, stats, false);
 	spin_unlock_irqrestore(&pool->lock, flags);
 
 	if (wait)
@@ -824,11 +826,10 @@ static struct ioband_group *find_recent_css(struct ioband_scope *scope,
 	return likely(group && group->key.owner == css) ? group : NULL;
 }
 
-/* Under RCU: the group of a bio by its cgroup, if it has one. */
-static struct ioband_group *find_group_of_css(struct ioband_scope *scope, struct bio *bio,
-					      bool direct)
+/* Under RCU: the group of a cgroup, if it has one. */
+static struct ioband_group *find_group_of_css(struct ioband_scope *scope,
+					      struct cgroup_subsys_state *css)
 {
-	struct cgroup_subsys_state *css = direct ? ioband_owner_of_task() : bio_blkcg_css(bio);
 	struct ioband_group *group = find_recent_css(scope, css);
 
 	if (group)
@@ -836,7 +837,7 @@ static struct ioband_group *find_group_of_css(struct ioband_scope *scope, struct
 	css = ioband_owner_css(css);
 	if (!css->parent)
 		return scope->group;
-	/* The css is the key: it cannot be another's while the bio or RCU keeps it. */
+	/* The css is the key: it cannot be another's while the caller or RCU keeps it. */
 	return xa_load(&scope->index[IOBAND_KIND_CGROUP], css->id);
 }
 
@@ -857,8 +858,9 @@ static struct ioband_group *find_group_of_bio(struct ioband_target *target, enum
 {
 	struct ioband_scope *scope = ioband_scope_of(target->member, mode);
 
-	return likely(ioband_mode_is_cgroup(mode)) ? find_group_of_css(scope, bio, direct) :
-						     find_group_of_task(scope, mode, bio);
+	if (unlikely(!ioband_mode_is_cgroup(mode)))
+		return find_group_of_task(scope, mode, bio);
+	return find_group_of_css(scope, direct ? ioband_owner_of_task() : bio_blkcg_css(bio));
 }
 
 /*
@@ -924,12 +926,60 @@ void ioband_queue_make_room(struct ioband_target *target, struct ioband_io *io, 
 	flags = lock_group(pool, io, bio, mode, true, true);
 	wait = ioband_room_is_over(io->group, times);
 	if (wait)
-		ioband_line_stand(&line, target, io->group, io->stats);
+		ioband_line_stand(&line, target, io->group, io->stats, false);
 	ioband_stats_unpin_io(io->stats, io->dir);
 	io->group = NULL;
 	spin_unlock_irqrestore(&pool->lock, flags);
 	if (wait)
 		ioband_line_wait(&line, times > 1);
+}
+
+/* Under RCU: the group for which a cgroup's flusher waits, if there is such a one. */
+static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
+						  struct cgroup_subsys_state *css)
+{
+	const enum ioband_mode mode = READ_ONCE(target->member->mode);
+	struct ioband_scope *scope = ioband_scope_of(target->member, mode);
+	struct ioband_group *group = NULL;
+
+	if (mode == IOBAND_MODE_DEVICE)
+		group = scope->group;
+	else if (ioband_mode_is_cgroup(mode))
+		group = find_group_of_css(scope, css);
+	return group && rcu_access_pointer(group->stats) && ioband_room_has_plenty(group) ?
+	       group : NULL;
+}
+
+/**
+ * ioband_queue_pace() - have a flusher wait before its bio arrives
+ * @target: the bio's
+ * @css: whose flusher it is
+ *
+ * For as long as much that it has written back before is still held.
+ *
+ * Context: Process, in the target's map(); may sleep.  Not on the detour, as in
+ * ioband_queue_make_room().
+ */
+void ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state *css)
+{
+	struct ioband_pool *pool = target->pool;
+	struct ioband_group *group;
+	struct ioband_line line;
+
+	rcu_read_lock_sched();
+	group = find_group_of_flusher(target, css);
+	rcu_read_unlock_sched();
+	if (likely(!group))
+		return;
+	spin_lock_irq(&pool->lock);
+	rcu_read_lock_sched();
+	group = find_group_of_flusher(target, css);
+	if (group)
+		ioband_line_stand(&line, target, group, rcu_dereference_sched(group->stats), true);
+	rcu_read_unlock_sched();
+	spin_unlock_irq(&pool->lock);
+	if (group)
+		ioband_line_wait(&line, true);
 }
 
 /**

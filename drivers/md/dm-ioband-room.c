@@ -6,8 +6,14 @@
  * of a group is bounded, and past that they wait, and nobody else's: after a bio of theirs,
  * which is held, or before one that discards or zeroes, see ioband_queue_make_room().
  *
- * What is written back does not count.  The kernel's limit on dirty memory bounds it, and it
- * would keep a group full, and who reads there waiting, for as long as there is some.
+ * What is written back does not count there.  The kernel's limit on dirty memory bounds it,
+ * and it would keep a group full, and who reads there waiting, for as long as there is some.
+ * But a flusher that hands over all it has is done, and comes again only when the kernel
+ * has measured how fast that goes, and has let its cgroup dirty more: up to 200 ms later,
+ * and by then nothing waits here, and the share is another's.  So it waits for its own
+ * group as well, but counted apart, and only where nobody else can be waiting for it: it
+ * writes back for that cgroup alone, and is in no transaction of a file system (wbt and io.cost
+ * have it wait even there).  What it has not handed over stays dirty, within the same limit.
  *
  * A task does not only wait for room: others may come in between and keep the group full.
  * It stands in line, and goes on at the latest when as many bios have gone as were there, or
@@ -23,6 +29,12 @@
 
 #define IOBAND_ROOM_IOS		1024
 #define IOBAND_ROOM_BYTES	(64U << 20)
+
+/*
+ * What is held for flushers before they wait; they go on at half of it.  A turn of a disk's,
+ * and some 10 ms of the fastest devices: longer than it takes for a task to be woken.
+ */
+#define IOBAND_ROOM_FLUSHER	(8U << 20)
 
 /* What a bio is counted as: not all that it covers, if it transfers nothing. */
 static u32 size_of(const struct ioband_io *io, struct bio *bio)
@@ -58,6 +70,20 @@ void ioband_room_take(const struct ioband_io *io, struct bio *bio)
 	add(io, 1);
 	if (io->of_task)
 		add_held(&io->group->held_of_tasks, 1, size_of(io, bio));
+	else if (io->of_flusher)
+		WRITE_ONCE(io->group->held_of_flushers,
+			   io->group->held_of_flushers + io->bytes);
+}
+
+/* Less is held for flushers; who waits for that is woken once, and not with each bio. */
+static void give_flusher(struct ioband_group *group, u32 bytes)
+{
+	const u64 before = group->held_of_flushers;
+
+	WRITE_ONCE(group->held_of_flushers, before - bytes);
+	if (before >= IOBAND_ROOM_FLUSHER / 2 && before - bytes < IOBAND_ROOM_FLUSHER / 2 &&
+	    waitqueue_active(&group->room))
+		ioband_room_wake(group);
 }
 
 /**
@@ -76,6 +102,8 @@ u32 ioband_room_give(const struct ioband_io *io, struct bio *bio)
 	bool was_full;
 
 	add(io, -1);
+	if (io->of_flusher)
+		give_flusher(group, io->bytes);
 	if (!io->of_task)
 		return size;
 	was_full = ioband_room_is_over(group, 1);
@@ -102,12 +130,28 @@ bool ioband_room_is_over(const struct ioband_group *group, unsigned int times)
 	       READ_ONCE(group->held_of_tasks.bytes) >= times * (u64)IOBAND_ROOM_BYTES;
 }
 
+/**
+ * ioband_room_has_plenty() - is so much held for flushers that they are to wait
+ * @group: group
+ *
+ * Context: Any; without the pool's lock it is a look.
+ *
+ * Return: true if so.
+ */
+bool ioband_room_has_plenty(const struct ioband_group *group)
+{
+	return READ_ONCE(group->held_of_flushers) >= IOBAND_ROOM_FLUSHER;
+}
+
 /*
  * There is room, or as many have gone as were there.  A suspend waits for those who are in
  * map(), so they must not wait for another device's bios then.
  */
 static bool has_passed(const struct ioband_line *line)
 {
+	if (line->flusher)
+		return READ_ONCE(line->group->held_of_flushers) < IOBAND_ROOM_FLUSHER / 2 ||
+		       READ_ONCE(line->target->suspended);
 	return !ioband_room_is_over(line->group, 1) || READ_ONCE(line->target->suspended) ||
 	       (s32)(READ_ONCE(line->group->released_ios) - line->until) >= 0;
 }
@@ -124,7 +168,7 @@ static int wake_one(struct wait_queue_entry *entry, unsigned int mode, int flags
 	const struct ioband_line *line = container_of(entry, struct ioband_line, entry);
 
 	/* It stays where it is until it has seen that for itself: others may be faster. */
-	if ((s32)(line->group->released_ios - line->until) < 0)
+	if (!line->flusher && (s32)(line->group->released_ios - line->until) < 0)
 		look_by(line->group, line->until);
 	return has_passed(line) ? default_wake_function(entry, mode, flags, key) : 0;
 }
@@ -148,11 +192,12 @@ void ioband_room_wake(struct ioband_group *group)
  * @target: in whose map() the task is
  * @group: the group
  * @stats: its counters
+ * @flusher: it writes back
  *
  * Context: Under the pool's lock.
  */
 void ioband_line_stand(struct ioband_line *line, const struct ioband_target *target,
-		       struct ioband_group *group, struct ioband_stats *stats)
+		       struct ioband_group *group, struct ioband_stats *stats, bool flusher)
 {
 	/* It is full: there is one.  In eighths, so that the line is gone through seldom. */
 	const u32 ahead = min_t(u32, group->held_of_tasks.ios, IOBAND_ROOM_IOS);
@@ -162,6 +207,7 @@ void ioband_line_stand(struct ioband_line *line, const struct ioband_target *tar
 	line->target = target;
 	line->group = group;
 	line->stats = stats;
+	line->flusher = flusher;
 	line->until = round_down(group->released_ios + ahead, step);
 	init_wait_entry(&line->entry, 0);
 	line->entry.func = wake_one;
@@ -169,14 +215,16 @@ void ioband_line_stand(struct ioband_line *line, const struct ioband_target *tar
 	/* Nobody comes meanwhile: that takes the lock. */
 	if (!waitqueue_active(&group->room))
 		group->look_ios = line->until;
-	look_by(group, line->until);
+	if (!flusher)
+		look_by(group, line->until);
 	add_wait_queue(&group->room, &line->entry);
 }
 
 /**
  * ioband_line_wait() - wait for room, or until what was there before has gone
  * @line: from ioband_line_stand()
- * @dying: the task is killed, and waits all the same, unless the system wants its memory
+ * @dying: the task is killed, or cannot be, and waits all the same, unless the system wants
+ *	its memory
  *
  * Else a task that is killed does not wait: its bios go at once.
  *

@@ -168,10 +168,15 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	io->dir = dir_of(bio);
 	io->bytes = bio->bi_iter.bi_size;
 	if (unlikely(!ioband_owner_is_known(READ_ONCE(target->member->mode), bio))) {
+		struct cgroup_subsys_state *css = ioband_owner_of_flusher(bio);
+
 		io->of_task = ioband_owner_may_wait(bio);
+		io->of_flusher = css;
 		if (io->of_task) {
 			bio_set_dev(bio, target->dev->bdev);
 			ioband_queue_make_room(target, io, bio);
+		} else if (css) {
+			ioband_queue_pace(target, css);
 		}
 		/*
 		 * What device-mapper is given back it submits again until it has

@@ -333,7 +333,8 @@ struct ioband_bounds {
  * @bounds: its maximum, minimum and latency target; NULL: none of them
  * @held: bios that wait, in all its streams, by direction
  * @held_of_tasks: of those, the bios whose tasks may be made to wait, with what they cost
- * @released_ios: how many of them have waited, and do not any more; wraps
+ * @held_of_flushers: bytes of those that flushers write back, who may be made to wait
+ * @released_ios: how many of @held_of_tasks have waited, and do not any more; wraps
  * @look_ios: when that is so many, the next of those who wait may go on
  * @room: tasks that wait until the group holds less, or what was there before has gone
  * @active: place among the pool's active groups, while active
@@ -366,6 +367,7 @@ struct ioband_group {
 	struct ioband_bounds *bounds;
 	struct ioband_held held[IOBAND_NR_DIRS];
 	struct ioband_held held_of_tasks;
+	u64 held_of_flushers;
 	u32 released_ios;
 	u32 look_ios;
 	wait_queue_head_t room;
@@ -658,6 +660,7 @@ struct ioband_target {
  * @due: place on its target's list, while @due_bytes is not 0
  * @of_task: a task submitted it for itself, and may be made to wait for its group; not
  *	known of a bio of the open state
+ * @of_flusher: the flusher of one cgroup submitted it, and may be made to wait likewise
  * @atomic: it is an atomic write, which the hidden disk is not told
  */
 struct ioband_io {
@@ -675,6 +678,7 @@ struct ioband_io {
 	bool open;
 	bool shared;
 	bool of_task;
+	bool of_flusher;
 	bool atomic;
 	u32 piece_least;
 	u32 piece;
@@ -692,6 +696,7 @@ struct ioband_io {
  * @group: the group
  * @stats: its counters, which the task has pinned
  * @until: it goes on when &ioband_group.released_ios is that
+ * @flusher: it writes back, and goes on when little of that is held
  */
 struct ioband_line {
 	struct wait_queue_entry entry;
@@ -699,6 +704,7 @@ struct ioband_line {
 	struct ioband_group *group;
 	struct ioband_stats *stats;
 	u32 until;
+	bool flusher;
 };
 
 static inline struct ioband_io *ioband_io_of(struct bio *bio)
@@ -807,6 +813,7 @@ static inline struct cgroup_subsys_state *ioband_owner_css(struct cgroup_subsys_
 int ioband_owner_init(void);
 void ioband_owner_exit(void);
 bool ioband_owner_may_wait(struct bio *bio);
+struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio);
 void ioband_owner_ask(struct bio *bio);
 void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio *bio);
 struct cgroup_subsys_state *ioband_owner_correct(struct ioband_key *key);
@@ -831,9 +838,10 @@ static inline struct cgroup_subsys_state *ioband_owner_of_task(void)
 void ioband_room_take(const struct ioband_io *io, struct bio *bio);
 u32 ioband_room_give(const struct ioband_io *io, struct bio *bio);
 bool ioband_room_is_over(const struct ioband_group *group, unsigned int times);
+bool ioband_room_has_plenty(const struct ioband_group *group);
 void ioband_room_wake(struct ioband_group *group);
 void ioband_line_stand(struct ioband_line *line, const struct ioband_target *target,
-		       struct ioband_group *group, struct ioband_stats *stats);
+		       struct ioband_group *group, struct ioband_stats *stats, bool flusher);
 void ioband_line_wait(struct ioband_line *line, bool dying);
 
 /* dm-ioband-queue.c: may it go */
@@ -845,6 +853,7 @@ void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
 void ioband_queue_update_bounds(struct ioband_pool *pool);
 void ioband_queue_deactivate(struct ioband_group *group);
 void ioband_queue_make_room(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
+void ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state *css);
 int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
 int ioband_queue_enter_known(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
 void ioband_queue_done(struct ioband_io *io);

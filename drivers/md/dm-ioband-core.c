@@ -459,11 +459,14 @@ static u64 leaf_pause_lag(const struct ioband_core *core, const struct ioband_le
 }
 
 /* A leaf gets its first bio after it had none. */
-static void leaf_arrive(const struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
+static void leaf_arrive(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
+	const u64 pause_lag = leaf_pause_lag(core, leaf, now_ns);
+
 	if (!leaf->inflight)
 		leaf_learn_think(core, leaf, now_ns);
-	ent_catch_up_all(&leaf->ent, leaf_pause_lag(core, leaf, now_ns));
+	ent_catch_up_all(&leaf->ent, pause_lag);
+	core->pauses |= pause_lag;
 }
 
 /* Why a bio goes. */
@@ -588,6 +591,18 @@ void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 }
 
 /**
+ * ioband_core_note_sync() - a bio has come, or goes, for which somebody waits
+ * @core: scheduler
+ * @now_ns: time
+ *
+ * For a while nobody has to make up for a pause.
+ */
+void ioband_core_note_sync(struct ioband_core *core, u64 now_ns)
+{
+	core->sync_ns = max(core->sync_ns, now_ns);
+}
+
+/**
  * ioband_core_begin() - from now on the scheduler is told of all bios
  * @core: scheduler
  * @now_ns: time
@@ -597,7 +612,8 @@ void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 void ioband_core_begin(struct ioband_core *core, u64 now_ns)
 {
 	core->told_ns = now_ns;
-	core->sync_ns = now_ns;
+	core->pauses = false;
+	ioband_core_note_sync(core, now_ns);
 }
 
 /**
@@ -719,10 +735,13 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	struct ioband_leaf *leaf;
 
 	core->now_ns = now_ns;
-	if (likely(!core->capped))
+	if (likely(!core->capped && !core->pauses))
 		return core_pick(core, now_ns, wake_ns);
 	ioband_cap_expire(core, now_ns);
-	/* What waited below a maximum was passed over, which earns nothing either. */
+	/*
+	 * What waited below a maximum was passed over, which earns nothing either.  Nor does
+	 * a pause when somebody has come meanwhile who waits for his I/O.
+	 */
 	do
 		leaf = core_pick(core, now_ns, wake_ns);
 	while (leaf && ent_catch_up_all(&leaf->ent, leaf_pause_lag(core, leaf, now_ns)));
@@ -805,7 +824,7 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	leaf->inflight++;
 	leaf->async = bill->async;
 	if (in_turn && !bill->async)
-		core->sync_ns = now_ns;
+		ioband_core_note_sync(core, now_ns);
 	if (core->slice_ns && bill->cached)
 		ioband_slice_soil(core, leaf, bill->bytes, in_turn);
 	ioband_leaf_charge(core, leaf, bill->charge, false, in_turn);

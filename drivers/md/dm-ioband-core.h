@@ -299,7 +299,8 @@ enum ioband_flush {
  * @kept_ns: when a bio last went for that
  * @apart: by weight, what is promised does not count on the pipe now
  * @now_ns: the time that it was told last
- * @sync_ns: when something that somebody waits for last went in turn
+ * @sync_ns: when something that somebody waits for last came to have its turn, or went
+ * @pauses: some leaf may be behind by what it missed in a pause
  * @told_ns: when ioband_core_begin() said that it is told of all bios, the last time
  * @late: others are held back, whatever the device could take: for somebody who did not get
  *	what he is promised, although the pipe was not full, or whose reads are late.  For
@@ -343,6 +344,7 @@ struct ioband_core {
 	bool apart;
 	u64 now_ns;
 	u64 sync_ns;
+	bool pauses;
 	u64 told_ns;
 	bool late;
 	u32 promised_ios;
@@ -401,6 +403,7 @@ void ioband_brake_end(struct ioband_core *core, u64 now_ns);
 void ioband_leaf_took(const struct ioband_leaf *leaf, u64 ns);
 void ioband_core_look(struct ioband_core *core, u64 now_ns);
 
+void ioband_core_note_sync(struct ioband_core *core, u64 now_ns);
 void ioband_core_begin(struct ioband_core *core, u64 now_ns);
 void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_way way,
 		      u64 now_ns);

@@ -23,6 +23,7 @@
 #include <linux/blkdev.h>
 #include <linux/cgroup.h>
 #include <linux/cred.h>
+#include <linux/magic.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/pid.h>
@@ -77,13 +78,25 @@ bool ioband_owner_may_wait(struct bio *bio)
 	       !(current->flags & (PF_MEMALLOC_NOFS | PF_MEMALLOC_NOIO));
 }
 
+#ifdef CONFIG_CGROUP_WRITEBACK
+/*
+ * Not what a file system keeps on its device itself, for which all its users may wait; and
+ * f2fs writes for all from under one lock.
+ */
+static bool may_be_waited_for(const struct inode *inode)
+{
+	return !S_ISBLK(inode->i_mode) && inode->i_sb->s_magic != F2FS_SUPER_MAGIC;
+}
+#endif
+
 /**
  * ioband_owner_of_flusher() - whose flusher is the task
  * @bio: that it submits
  *
  * That a cgroup's file is written back is said by whose work the task is at: that of the
  * &struct bdi_writeback to which the file belongs, which is of one cgroup.  Whatever else
- * kernel threads write is for many, as is what the flusher itself writes in a transaction.
+ * kernel threads write is for many, as is what the flusher itself writes in a transaction,
+ * metadata, and what is written for want of memory.
  *
  * Context: Process.
  *
@@ -93,20 +106,24 @@ struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio)
 {
 	struct cgroup_subsys_state *css = NULL;
 #ifdef CONFIG_CGROUP_WRITEBACK
-	struct wb_lock_cookie cookie = {};
 	struct address_space *mapping;
 	struct bdi_writeback *wb;
+	struct folio *folio;
 
-	if (!(current->flags & PF_WQ_WORKER) || current->journal_info ||
-	    bio_op(bio) != REQ_OP_WRITE || op_is_sync(bio->bi_opf))
+	if (!(current->flags & PF_WQ_WORKER) || current->flags & PF_MEMALLOC ||
+	    current->journal_info || bio_op(bio) != REQ_OP_WRITE ||
+	    op_is_sync(bio->bi_opf) || bio->bi_opf & (REQ_META | REQ_PRIO | REQ_SWAP))
 		return NULL;
-	mapping = folio_mapping(page_folio(bio_page(bio)));
-	if (!mapping || !mapping->host)
+	/* Written back, it keeps its mapping. */
+	folio = page_folio(bio_page(bio));
+	mapping = folio_test_writeback(folio) ? folio_mapping(folio) : NULL;
+	if (!mapping || !mapping->host || !may_be_waited_for(mapping->host))
 		return NULL;
-	wb = unlocked_inode_to_wb_begin(mapping->host, &cookie);
-	if (wb && current_work() == &wb->dwork.work)
+	rcu_read_lock();
+	wb = READ_ONCE(mapping->host->i_wb);
+	if (wb && current_work() == &wb->dwork.work)	/* then it stays, whatever the file does */
 		css = wb->blkcg_css;
-	unlocked_inode_to_wb_end(mapping->host, &cookie);
+	rcu_read_unlock();
 #endif
 	return css;
 }

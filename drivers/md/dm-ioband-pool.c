@@ -242,7 +242,10 @@ static void tick_shared(struct ioband_pool *pool)
 	}
 	now_ns = ktime_get_ns();
 	scan_shared(pool);
-	ioband_core_look(&pool->core, now_ns);
+	if (pool->nr_active > 1)
+		ioband_core_look(&pool->core, now_ns);
+	else	/* nobody could be held for somebody else's reads */
+		ioband_brake_end(&pool->core, now_ns);
 	tick_depth(pool, now_ns);
 	if (!pool->slice_ms && (pool->nr_active <= 1 || is_calm(pool))) {
 		ioband_depth_stop(&pool->depth);

@@ -166,6 +166,8 @@ static void activate(struct ioband_group *group)
 
 	group->touched = true;
 	if (list_empty(&group->active)) {
+		if (!pool->nr_active && pool->state == IOBAND_SHARED)
+			ioband_core_begin(&pool->core, ktime_get_ns());
 		group->busy_at = jiffies;
 		list_add_tail(&group->active, &pool->active);
 		pool->nr_active++;
@@ -647,6 +649,8 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	if (refuse)
 		return REFUSED;
 	first = leaf->state != IOBAND_WAITING;
+	if (!io->bill.async)
+		ioband_core_note_sync(core, now_ns);
 	ioband_core_wait(core, leaf, io->bill.way, now_ns);
 	if (!first || goes_in_pieces(io) || may_sleep_below(io) ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
@@ -940,12 +944,9 @@ static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
 {
 	const enum ioband_mode mode = READ_ONCE(target->member->mode);
 	struct ioband_scope *scope = ioband_scope_of(target->member, mode);
-	struct ioband_group *group = NULL;
+	struct ioband_group *group =
+		ioband_mode_is_cgroup(mode) ? find_group_of_css(scope, css) : NULL;
 
-	if (mode == IOBAND_MODE_DEVICE)
-		group = scope->group;
-	else if (ioband_mode_is_cgroup(mode))
-		group = find_group_of_css(scope, css);
 	return group && rcu_access_pointer(group->stats) && ioband_room_has_plenty(group) ?
 	       group : NULL;
 }
@@ -955,7 +956,7 @@ static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
  * @target: the bio's
  * @css: whose flusher it is
  *
- * For as long as much that it has written back before is still held.
+ * For as long as much that it has written back before is still held, but not for long.
  *
  * Context: Process, in the target's map(); may sleep.  Not on the detour, as in
  * ioband_queue_make_room().
@@ -979,7 +980,7 @@ void ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state 
 	rcu_read_unlock_sched();
 	spin_unlock_irq(&pool->lock);
 	if (group)
-		ioband_line_wait(&line, true);
+		ioband_line_wait_flusher(&line);
 }
 
 /**

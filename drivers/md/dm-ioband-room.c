@@ -11,9 +11,11 @@
  * But a flusher that hands over all it has is done, and comes again only when the kernel
  * has measured how fast that goes, and has let its cgroup dirty more: up to 200 ms later,
  * and by then nothing waits here, and the share is another's.  So it waits for its own
- * group as well, but counted apart, and only where nobody else can be waiting for it: it
- * writes back for that cgroup alone, and is in no transaction of a file system (wbt and io.cost
- * have it wait even there).  What it has not handed over stays dirty, within the same limit.
+ * group as well, but counted apart, and only where it writes back for that cgroup alone, and
+ * is in no transaction of a file system (wbt and io.cost have it wait even there).  It holds
+ * what keeps others from remounting the file system or freezing it, so it waits for a second
+ * at most, and then not again until most of what it has written back is gone.  What it has not
+ * handed over stays dirty, within the same limit.
  *
  * A task does not only wait for room: others may come in between and keep the group full.
  * It stands in line, and goes on at the latest when as many bios have gone as were there, or
@@ -35,6 +37,12 @@
  * and some 10 ms of the fastest devices: longer than it takes for a task to be woken.
  */
 #define IOBAND_ROOM_FLUSHER	(8U << 20)
+
+/*
+ * A flusher holds locks of its file system and keeps a worker: no longer than others may be
+ * made to wait for those, and long enough for an eighth of a slow disk.
+ */
+#define IOBAND_FLUSHER_WAIT	HZ
 
 /* What a bio is counted as: not all that it covers, if it transfers nothing. */
 static u32 size_of(const struct ioband_io *io, struct bio *bio)
@@ -81,8 +89,10 @@ static void give_flusher(struct ioband_group *group, u32 bytes)
 	const u64 before = group->held_of_flushers;
 
 	WRITE_ONCE(group->held_of_flushers, before - bytes);
-	if (before >= IOBAND_ROOM_FLUSHER / 2 && before - bytes < IOBAND_ROOM_FLUSHER / 2 &&
-	    waitqueue_active(&group->room))
+	if (before < IOBAND_ROOM_FLUSHER / 2 || before - bytes >= IOBAND_ROOM_FLUSHER / 2)
+		return;
+	WRITE_ONCE(group->flusher_has_waited, false);
+	if (waitqueue_active(&group->room))	/* to stand in line takes the lock, too */
 		ioband_room_wake(group);
 }
 
@@ -140,7 +150,8 @@ bool ioband_room_is_over(const struct ioband_group *group, unsigned int times)
  */
 bool ioband_room_has_plenty(const struct ioband_group *group)
 {
-	return READ_ONCE(group->held_of_flushers) >= IOBAND_ROOM_FLUSHER;
+	return READ_ONCE(group->held_of_flushers) >= IOBAND_ROOM_FLUSHER &&
+	       !READ_ONCE(group->flusher_has_waited);
 }
 
 /*
@@ -221,10 +232,31 @@ void ioband_line_stand(struct ioband_line *line, const struct ioband_target *tar
 }
 
 /**
+ * ioband_line_wait_flusher() - wait until little of what was written back is held
+ * @line: from ioband_line_stand()
+ *
+ * Context: Process; sleeps for IOBAND_FLUSHER_WAIT at most.
+ */
+void ioband_line_wait_flusher(struct ioband_line *line)
+{
+	long left = IOBAND_FLUSHER_WAIT;
+
+	while (left) {
+		set_current_state(TASK_UNINTERRUPTIBLE);
+		if (has_passed(line))
+			break;
+		left = schedule_timeout(left);
+	}
+	if (!left)	/* a look at a time when it was little again does no harm */
+		WRITE_ONCE(line->group->flusher_has_waited, true);
+	finish_wait(&line->group->room, &line->entry);
+	ioband_stats_unpin(line->stats);
+}
+
+/**
  * ioband_line_wait() - wait for room, or until what was there before has gone
  * @line: from ioband_line_stand()
- * @dying: the task is killed, or cannot be, and waits all the same, unless the system wants
- *	its memory
+ * @dying: the task is killed, and waits all the same, unless the system wants its memory
  *
  * Else a task that is killed does not wait: its bios go at once.
  *

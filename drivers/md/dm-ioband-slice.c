@@ -72,11 +72,10 @@
  */
 #define IOBAND_NS_PER_CHARGE	10
 
-/* Nobody is there who waits for his I/O: the device's cache may gather what is written. */
+/* Nobody waits: the device's cache may gather what is written. */
 static bool core_gathers(const struct ioband_core *core)
 {
-	return core->writer && !core->charge_time && core_is_async(core) &&
-	       !(core->root.ent.waiting & ioband_way_mask(IOBAND_WAY_READ));
+	return core->writer && !core->charge_time && core_is_async(core);
 }
 
 /* How long a turn is. */
@@ -225,33 +224,47 @@ static bool leaf_knows_destage(const struct ioband_leaf *leaf)
 }
 
 /*
- * May a leaf have more in flight: what comes back in its turn, soon, and before somebody
- * else is due what he is promised.  What is written comes back faster while it fills the
- * device's cache than when that is full, and then as the medium takes it; and the cache
- * orders it, so that less of it has to be in flight.
+ * How long what a leaf has in flight may take to come back: it is to be over with its turn,
+ * soon, and before somebody else is due what he is promised.  The cache orders what is
+ * written, so that less of it has to be in flight; who reads alone has a slice.
+ */
+static u64 leaf_drain_ns(const struct ioband_core *core, const struct ioband_leaf *leaf,
+			 u64 now_ns)
+{
+	const u64 left_ns = leaf_turn_left_ns(core, leaf);
+	u64 drain_ns = IOBAND_DRAIN_NS;
+
+	if (core->writer == leaf)
+		drain_ns /= 2;
+	else if (left_ns == U64_MAX)
+		drain_ns = core->slice_ns;
+	drain_ns = min(drain_ns, left_ns);
+	if (unlikely(core->promising)) {
+		const u64 due_ns = ioband_floor_next_ns(core, leaf);
+
+		drain_ns = min(drain_ns, due_ns - min(due_ns, now_ns));
+	}
+	return drain_ns;
+}
+
+/*
+ * May a leaf have more in flight.  What is written comes back faster while it fills the
+ * device's cache than when that is full, and then as the medium takes it.  What a device
+ * that does not answer has is not waited for.
  */
 static bool leaf_has_room(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			  u64 now_ns)
 {
-	const bool writes = core->writer == leaf;
-	const u64 left_ns = leaf_turn_left_ns(core, leaf);
-	u64 time_ns;
+	const u32 inflight = leaf->inflight - min(leaf->inflight, core->stuck_ios);
+	u64 drain_ns;
 
-	if (!leaf->inflight)
+	if (!inflight)
 		return true;
-	if (writes)
-		time_ns = min_t(u64, left_ns, IOBAND_DRAIN_NS / 2);
-	else
-		time_ns = left_ns == U64_MAX ? core->slice_ns : min_t(u64, left_ns, IOBAND_DRAIN_NS);
-	if (unlikely(core->promising)) {
-		const u64 due_ns = ioband_floor_next_ns(core, leaf);
-
-		time_ns = min(time_ns, due_ns - min(due_ns, now_ns));
-	}
-	if (writes && leaf_knows_destage(leaf) &&
-	    leaf_destage_ns(leaf, core->inflight_bytes) >= time_ns)
+	drain_ns = leaf_drain_ns(core, leaf, now_ns);
+	if (core->writer == leaf && !core->stuck_ios && leaf_knows_destage(leaf) &&
+	    leaf_destage_ns(leaf, core->inflight_bytes) >= drain_ns)
 		return false;
-	return leaf->inflight < min_t(u64, div64_u64(time_ns, leaf_gap_ns(leaf)), core->limit_ios);
+	return inflight < min_t(u64, div64_u64(drain_ns, leaf_gap_ns(leaf)), core->limit_ios);
 }
 
 /**

@@ -37,12 +37,6 @@
 /* Who dirties pages is put to sleep for so long at a time (MAX_PAUSE in mm/page-writeback.c). */
 #define IOBAND_PAUSE_NS		(200 * NSEC_PER_MSEC)
 
-/* For as long as a pause takes, all that has gone was written by flushers. */
-static inline bool core_is_async(const struct ioband_core *core)
-{
-	return core->now_ns > core->sync_ns + IOBAND_PAUSE_NS;
-}
-
 static inline bool vtime_before(u64 a, u64 b)
 {
 	return (s64)(a - b) < 0;
@@ -116,6 +110,16 @@ static inline u64 ioband_way_one(enum ioband_way way)
 static inline u64 ioband_way_mask(enum ioband_way way)
 {
 	return ioband_way_one(way) * U32_MAX;
+}
+
+/*
+ * For as long as a pause takes, all that has come was written by flushers: nobody is there
+ * who waits for his I/O.
+ */
+static inline bool core_is_async(const struct ioband_core *core)
+{
+	return core->now_ns > core->sync_ns + IOBAND_PAUSE_NS &&
+	       !(core->root.ent.waiting & ioband_way_mask(IOBAND_WAY_READ));
 }
 
 /* The ways that are not blocked, as halves of what waits. */

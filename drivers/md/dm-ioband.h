@@ -334,6 +334,7 @@ struct ioband_bounds {
  * @held: bios that wait, in all its streams, by direction
  * @held_of_tasks: of those, the bios whose tasks may be made to wait, with what they cost
  * @held_of_flushers: bytes of those that flushers write back, who may be made to wait
+ * @flusher_has_waited: long enough, and does not again until little of that is left
  * @released_ios: how many of @held_of_tasks have waited, and do not any more; wraps
  * @look_ios: when that is so many, the next of those who wait may go on
  * @room: tasks that wait until the group holds less, or what was there before has gone
@@ -358,6 +359,7 @@ struct ioband_group {
 	bool touched;
 	bool open;
 	bool preset;
+	bool flusher_has_waited;
 	u32 seq;
 	u32 children;
 	u32 nr_stats[IOBAND_NR_STATS_KINDS];
@@ -843,6 +845,7 @@ void ioband_room_wake(struct ioband_group *group);
 void ioband_line_stand(struct ioband_line *line, const struct ioband_target *target,
 		       struct ioband_group *group, struct ioband_stats *stats, bool flusher);
 void ioband_line_wait(struct ioband_line *line, bool dying);
+void ioband_line_wait_flusher(struct ioband_line *line);
 
 /* dm-ioband-queue.c: may it go */
 int ioband_queue_init_target(struct ioband_target *target);

@@ -89,8 +89,8 @@ CORE = [
     Mutant("out-of-order", "if (!next || !vtime_before(", "if (next || !vtime_before("),
     Mutant("served-from-zero", ".vtime = parent ? parent->vnow : 0", ".vtime = 0"),
     Mutant("limit-of-nothing", "max(ios, 1U)", "ios"),
-    Mutant("lag-not-allowed", "ent->busy ? ent_vtime_of(ent, IOBAND_LAG_MAX) : 0", "0"),
-    Mutant("idling-earns", "ent->busy ? ent_vtime_of(ent, IOBAND_LAG_MAX) : 0", "U64_MAX >> 1"),
+    Mutant("lag-not-allowed", "ent->busy ? IOBAND_LAG_MAX : 0", "0ULL"),
+    Mutant("idling-earns", "ent->busy ? IOBAND_LAG_MAX : 0", "1ULL << 40"),
     Mutant("no-catch-up", "if (lag <= lag_max || lag >=", "if (true || lag <= lag_max || lag >="),
     Mutant("leads-forgotten", "if (lag <= lag_max || lag >=", "if (lag <= lag_max && lag >="),
     Mutant("round-trip-starves", "lag >= -2 * ent_vtime_of(ent, U32_MAX)", "(s64)lag <= 0"),
@@ -289,11 +289,15 @@ SLICE = [
     Mutant("given-for-good", "return node->serving && node->served_ns;", "return node->serving;"),
     Mutant("not-begun", "		leaf_use_slice(leaf, 1);", "		;"),
     Mutant("gathers-never", "return core->writer && !core->charge_time &&", "return false &&"),
-    Mutant("gathers-beside-who-waits", "core_is_async(core) &&\n", "true &&\n"),
+    Mutant(
+        "gathers-beside-who-waits",
+        "!core->charge_time && core_is_async(core)",
+        "!core->charge_time",
+    ),
     Mutant("gathers-in-long-turns", "core_gathers(core) ? core->slice_ns / 4", "0 ? 0"),
     Mutant("alone-it-pays", "if (leaf_is_alone(core, leaf) || core_gathers(core))", "if (false)"),
     Mutant("cache-has-no-end", "min(core->free_bytes, usual)", "core->free_bytes"),
-    Mutant("medium-is-quick", "if (writes && leaf_knows_destage(leaf) &&", "if (false &&"),
+    Mutant("medium-is-quick", "!core->stuck_ios && leaf_knows_destage(leaf) &&", "false &&"),
     Mutant("flush-for-its-owner", "a->ent.parent == b->ent.parent &&", "false &&"),
     Mutant(
         "no-flush", ">= IOBAND_GAP_FIRST_NS)\n		core->flush", "== 0)\n		core->flush"
@@ -327,8 +331,8 @@ SLICE = [
     Mutant("time-is-all-its", "core->owned_ns = now_ns;\n	leaf_use", "leaf_use"),
     Mutant(
         "change-takes-for-ever",
-        "clamp_t(u64, div64_u64(time_ns, leaf_gap_ns(leaf)), 1, core->limit_ios)",
-        "core->limit_ios + 0 * time_ns",
+        "min_t(u64, div64_u64(drain_ns, leaf_gap_ns(leaf)), core->limit_ios)",
+        "core->limit_ios + 0 * drain_ns",
     ),
     Mutant(
         "gaps-of-the-idle", "leaf->run_ns = leaf->inflight ? now_ns : 0", "leaf->run_ns = now_ns"

@@ -480,6 +480,19 @@ static void a_pause_costs_no_reader(void **state)
 	assert_int_equal(lag_after(150 * MSEC, true, NULL), 0);
 }
 
+/* Nor if he comes when it is back already. */
+static void who_comes_to_read_ends_a_pause(void **state)
+{
+	struct tree_leaf *reader = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	assert_in_range(lag_after(150 * MSEC, false, NULL), 7, 9);
+	wait_for(reader, 4 * KIB);
+	assert_non_null(tree_serve(tree, &wake_ns));
+	assert_ptr_equal(tree_serve(tree, &wake_ns), reader);
+}
+
 /* A maximum is not made up for afterwards. */
 static void a_maximum_is_no_pause(void **state)
 {
@@ -507,6 +520,19 @@ static void a_flush_is_not_of_all_ever_written(void **state)
 	tree->now_ns += 108 * MSEC;
 	tree_end_flush(tree);
 	assert_in_range(a->leaf.destage_bytes, MIB, 2 * MIB);
+}
+
+/* What hangs at one device is not waited for at another. */
+static void what_hangs_takes_no_room(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	assert_int_equal(depth_of(a), 10);
+	ioband_core_set_limit(&tree->core, U32_MAX / 2, 10);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 }
 
 /* What fills the cache is quick, but is in flight for as long as the medium needs for it. */
@@ -558,8 +584,10 @@ int main(int argc, char **argv)
 		TEST(a_pause_keeps_the_share),
 		TEST(idling_is_no_pause),
 		TEST(a_pause_costs_no_reader),
+		TEST(who_comes_to_read_ends_a_pause),
 		TEST(a_maximum_is_no_pause),
 		TEST(a_flush_is_not_of_all_ever_written),
+		TEST(what_hangs_takes_no_room),
 		TEST(the_medium_bounds_what_a_writer_has_in_flight),
 	};
 

@@ -235,7 +235,7 @@ static u64 leaf_drain_ns(const struct ioband_core *core, const struct ioband_lea
 	u64 drain_ns = IOBAND_DRAIN_NS;
 
 	if (core->writer == leaf)
-		drain_ns /= 2;
+		drain_ns /= 4;
 	else if (left_ns == U64_MAX)
 		drain_ns = core->slice_ns;
 	drain_ns = min(drain_ns, left_ns);

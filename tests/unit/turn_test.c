@@ -558,7 +558,7 @@ static void the_medium_bounds_what_a_writer_has_in_flight(void **state)
 		write_back(a, 64 * KIB);
 	for (i = 0; tree_serve(tree, &wake_ns); i++)
 		;
-	assert_int_equal(i, 5);			/* of 8 ms each: 40 ms */
+	assert_int_equal(i, 3);			/* of 8 ms each: 20 ms */
 }
 
 int main(int argc, char **argv)

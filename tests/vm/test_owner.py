@@ -22,6 +22,7 @@ from harness.waiting import wait_until
 MIB = 1 << 20
 BUFFERED = "+io +memory"  # a page's owner is a memory cgroup; both controllers find it
 FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
+WAITING = "ioband_line_wait_flusher"
 
 
 class Bytes(NamedTuple):
@@ -177,6 +178,31 @@ def test_buffered_writes_are_of_whom_dirtied_the_pages(setup: Setup, fstype: str
         done = watch.done()
         assert done["b"].read >= 4 * MIB, "read through the page cache"
         assert done["a"].read == 0
+
+
+@pytest.mark.all_kernels
+@pytest.mark.parametrize("fstype", ["ext4", "xfs"])
+def test_a_flusher_waits_for_its_group(setup: Setup, fstype: str) -> None:
+    """Where it waits is in its stack; and nobody who suspends waits for it."""
+    guest, _, dev, a, b = setup
+    names = [f"file{number}" for number in range(8)]  # one bio may have all of a file
+    with mounted(guest, dev.path, fstype) as point:
+        dev.set_max(a, wbps=8 * MIB)
+        for name in names:
+            write_file(a, f"{point}/{name}", 8)
+        watch = guest.start(f"until grep -qs {WAITING} /proc/[0-9]*/stack; do :; done")
+        job = b.start(["sync", "-f", point])
+        watch.wait()
+        begin = guest.now_ms()
+        for noflush in (False, True):
+            dev.suspend(noflush=noflush, lockfs=False)
+            dev.resume()
+        assert guest.now_ms() - begin < 3000
+        dev.set_max(a)
+        job.wait(120)
+        guest.run("echo 1 >/proc/sys/vm/drop_caches")
+        for name in names:
+            guest.run(f"cmp -n {8 * MIB} {point}/{name} /dev/zero")
 
 
 @contextlib.contextmanager

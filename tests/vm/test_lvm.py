@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from harness.devices import VolumeGroup, mounted, null_blk
 from harness.guest import Guest
+from harness.waiting import wait_until
 from test_insert import bytes_done, columns, verified
 from test_tool import Tool, assert_udev_is_done, dm_names
 from test_wrap import findings, mounted_as_is
@@ -131,6 +132,8 @@ def test_what_resize_refuses(tool: Tool, volumes: VolumeGroup) -> None:
         assert tool.json("resize", NAME) == [row]
     guest.run("lvreduce -qq -y -f -L 16M vg0/data")
     holder = guest.start(f"exec sleep 1000 <{ABOVE}")
+    name = f"/proc/{holder.pid}/comm"
+    wait_until(guest, lambda: guest.read(name) == "sleep\n", "the shell opens it first")
     tool.refused(4, "resize", NAME, says="(sleep) has it open")
     holder.kill()
     holder.wait(check=False)

@@ -57,7 +57,8 @@ class Disk:
         self.guest.unplug("data")
 
     def end(self) -> None:
-        """It will not come back."""
+        """It will not come back: the next is a new one, without volumes and partitions."""
+        self.guest.blank("data")
 
 
 class DebugDisk(Disk):
@@ -204,6 +205,7 @@ def machine(ioband: Guest, request: pytest.FixtureRequest) -> Iterator[Machine]:
     yield machine
     if ioband.alive:
         if machine.plugged:
+            ioband.run(["udevadm", "settle"], check=False)  # nobody reads it
             machine.pull()
         disk.end()
         shutil.rmtree(machine.root)

@@ -404,6 +404,10 @@ class Guest:
         """Pull a disk out that was plugged in; the guest sees it a moment later."""
         self._machine.unplug(name)
 
+    def blank(self, name: str) -> None:
+        """Make a disk that was pulled out a new one: nothing is on it when it is plugged in."""
+        self._machine.blank(name)
+
     # -- the end -----------------------------------------------------------------
 
     def close(self) -> None:

@@ -109,6 +109,10 @@ class Machine:
         """Pull a disk out that was plugged in."""
         raise UnsupportedError("virtual disks are there in QEMU only")
 
+    def blank(self, name: str) -> None:
+        """Make a disk that was pulled out a new one."""
+        raise UnsupportedError("virtual disks are there in QEMU only")
+
     def close(self) -> None:
         """End it."""
         end(self.proc)

@@ -198,6 +198,15 @@ class Qemu(Machine):
         self._control("device_del", id=name)
         del self._plugged[name]
 
+    def blank(self, name: str) -> None:
+        """Make a disk that was pulled out a new one: all zeroes."""
+        self._await_gone(name)
+        image = self._dir / f"{name}.img"
+        if image.exists():
+            size = image.stat().st_size
+            os.truncate(image, 0)
+            os.truncate(image, size)
+
     def close(self) -> None:
         """End it."""
         super().close()

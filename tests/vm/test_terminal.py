@@ -4,6 +4,7 @@
 What is shown of numbers that are made up is in tests/unit/iobandctl.
 """
 
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -124,7 +125,9 @@ def test_top_over_real_load(busy: Tool) -> None:
     terminal = Terminal(busy.guest, f"{busy.program} top --interval 2")
     try:
         terminal.soon(lambda lines: as_weights_say(lines, "/heavy", "/light"), "shares")
-        assert "2 of 3 groups busy, 1 pools, every 2 s, by SHARE%" in terminal.lines()[0]
+        # udev's cgroups, which have read the disk's labels, may be among those that are idle.
+        heading = r"2 of \d+ groups busy, 1 pools, every 2 s, by SHARE%"
+        assert re.search(heading, terminal.lines()[0])
         rows = shown(terminal.lines())
         assert [row[1:4] for row in rows] == [["nullb0", "300", "75.0"], ["nullb0", "100", "25.0"]]
         terminal.press("r")

@@ -5,11 +5,13 @@ import os
 import subprocess
 from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid5
 
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 LAB_DISK = Path("/sys/kernel/lab-disk")
 NAME = "disk"
-UUID = "6a0f6d0e-5d4c-4b3a-9281-706f5e4d3c2b"  # a file system's own choice would differ each time
+# Of what volumes' file systems are called; their own choice would differ each time.
+NAMESPACE = UUID("6a0f6d0e-5d4c-4b3a-9281-706f5e4d3c2b")
 # A writer costs no time here until it is made to wait, so it must not fit below these limits.
 DIRTY_BYTES = {"dirty_background_bytes": 32 << 20, "dirty_bytes": 64 << 20}
 MOUNTS = Path("/run/mounts")
@@ -84,11 +86,13 @@ def make_file_systems(volumes: list[dict[str, Any]], devices: dict[str, str]) ->
             continue
         device, directory = devices[volume["name"]], MOUNTS / volume["name"]
         directory.mkdir(parents=True)
+        # One of its own, or xfs takes the second for the first once more.
+        uuid = str(uuid5(NAMESPACE, volume["name"]))
         if volume["fs"] == "ext4":
-            extended = f"lazy_itable_init=0,lazy_journal_init=0,nodiscard,hash_seed={UUID}"
-            run("mkfs.ext4", "-q", "-F", "-U", UUID, "-E", extended, device)
+            extended = f"lazy_itable_init=0,lazy_journal_init=0,nodiscard,hash_seed={uuid}"
+            run("mkfs.ext4", "-q", "-F", "-U", uuid, "-E", extended, device)
         else:
-            run("mkfs.xfs", "-q", "-f", "-K", "-m", f"uuid={UUID}", device)
+            run("mkfs.xfs", "-q", "-f", "-K", "-m", f"uuid={uuid}", device)
         run("mount", "-t", volume["fs"], device, str(directory))
         found[volume["name"]] = str(directory)
     return found

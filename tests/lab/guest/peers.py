@@ -78,6 +78,15 @@ def io_cost(peer: Peer, qos: str = "ctrl=user min=50.00 max=90.00") -> None:
         peer.set(group, "io.weight", group["weight"])
 
 
+def io_cost_latency(peer: Peer) -> None:
+    """io.cost with a latency as qos: it goes slower while one read in twenty takes longer.
+
+    The latency is four times the least target: at the target itself it goes as slow as it may.
+    """
+    least = min(group["latency_ms"] for group in peer.groups if group["latency_ms"])
+    io_cost(peer, f"ctrl=user rpct=95.00 rlat={round(least * 4000)} min=25.00 max=100.00")
+
+
 def io_latency(peer: Peer) -> None:
     """io.latency with the targets that the scenario gives.
 
@@ -141,6 +150,7 @@ PEERS: dict[str, Callable[[Peer], None]] = {
     "bfq-low-latency": partial(bfq, low_latency=1),
     "io.cost": io_cost,
     "io.cost-auto": partial(io_cost, qos="ctrl=auto"),
+    "io.cost-latency": io_cost_latency,
     "io.latency": io_latency,
     "io.max": io_max,
     "io.prio": io_prio,

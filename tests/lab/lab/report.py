@@ -269,6 +269,10 @@ SET_UP = """\
 * `io.cost-auto`: the same left to itself, qos `ctrl=auto`: it holds back once requests wait for
   tags.  Where they do it shares without losing a tenth: in S1, and less exactly in S3 with many
   groups; where they do not, as in S2, S4 and S5, it is as if it were not there.
+* `io.cost-latency`: the same with a latency, qos `ctrl=user rpct=95 rlat=LATENCY min=25 max=100`:
+  it goes slower, down to a quarter of the model, while one read in twenty takes longer.  LATENCY
+  is four times the least of the targets that io.latency has: at the target itself S5 is held to
+  the quarter, and the victim has less.
 * `io.latency`: as targets what an I/O of the group takes alone, in the mean, and 15 % more, as its
   documentation recommends; a large one for the groups that need none, as it holds back only who has
   one.
@@ -277,7 +281,7 @@ SET_UP = """\
 * `ioband`: one pool, groups by cgroup, over the disk, or over each volume; on the rotating disk
   `slice=120`, as `iobandctl create` chooses, and `measure=time` where the scenario shares time;
   the minima and maxima of the scenario, and its latency target for the pool: S9 has one, of
-  0.78 ms for reads, in one variant.
+  0.75 ms for reads, in one variant.
 
 Under io.cost, io.latency and io.max, a rotating disk has mq-deadline, as the kernel chooses, and
 others have none; under ioband every disk has none.  "On a volume" is a linear device-mapper device

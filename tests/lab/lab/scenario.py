@@ -25,6 +25,7 @@ PEERS = (
     "bfq-low-latency",
     "io.cost",
     "io.cost-auto",
+    "io.cost-latency",
     "io.latency",
     "io.max",
     "io.prio",

@@ -17,7 +17,7 @@ from test_tool import udev_is_done
 pytestmark = pytest.mark.guest(systemd=True)
 
 ID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_data"
-VOLUMES = ID.replace("_data", "_volumes")
+VOLUMES, PV, SYSTEM = (ID.replace("_data", f"_{name}") for name in ("volumes", "pv", "system"))
 WRAPPED = "/dev/mapper/io-data"
 GROUP = "[group /system.slice/reader.service]\nweight = 300\n"
 WAIT_S = 120  # of a busy host
@@ -136,6 +136,10 @@ class Machine:
         (units / "reader.service").write_text(unit)
         (units / "multi-user.target.wants/reader.service").symlink_to("../reader.service")
 
+    def not_at_boot(self) -> None:
+        """Have reader.service no more."""
+        (self.root / "etc/systemd/system/multi-user.target.wants/reader.service").unlink()
+
     def pull(self) -> None:
         """Pull the disk out."""
         self.disk.pull()
@@ -189,6 +193,19 @@ class Machine:
             return len(real) == len(links) and len(set(real)) == 1
 
         wait_until(self.guest, lead, f"the links do not lead to {device}", WAIT_S)
+
+    def written(self) -> int:
+        """What all groups wrote through ioband, in bytes."""
+        (rows,) = json.loads(self.guest.run(["iobandctl", "stat", "--json"]).out).values()
+        return sum(row["bytes"] for row in rows if row["op"] == "write")
+
+    def wait_until_wrapped(self, path: str) -> None:
+        """Wait until a path leads to an ioband device."""
+
+        def is_wrapped() -> bool:
+            return self.name_of(path).startswith("io-")
+
+        wait_until(self.guest, is_wrapped, f"{path} is not wrapped", WAIT_S)
 
     def raw(self) -> str:
         """The disk itself, whatever leads to it."""
@@ -335,7 +352,16 @@ def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> No
     fstab = (
         "/dev/vg0/wrapped /var ext4 defaults 0 0\n/dev/mapper/vg0-named /mnt ext4 defaults 0 0\n"
     )
-    machine.configure(f"{machine.conf}[device volumes]\nvolume = vg0/*\n", fstab=FSTAB + fstab)
+    fstab += "/dev/vg1/on-wrapped /home ext4 defaults 0 0\n"
+    below = f"[device io-pv]\ndevice = {PV}\n"
+    conf = f"{machine.conf}{below}[device volumes]\nvolume = vg0/*\n"
+    machine.configure(conf, fstab=FSTAB + fstab)
+    guest.plug("pv", 64)
+    machine.wait("/dev/mapper/io-pv")
+    guest.run(["vgcreate", "-y", "vg1", "/dev/mapper/io-pv"])
+    create = ["lvcreate", "-y", "-n", "on-wrapped", "-L", "16M", "vg1"]
+    guest.run([*create, "--config", f"devices {{ {ASK_UDEV} }}"])
+    guest.run(["mkfs.ext4", "-q", "/dev/vg1/on-wrapped"])
     machine.plug(WRAPPED)
     machine.wait_for_links(WRAPPED)
     guest.run("mount /srv && echo content >/srv/file && sync")
@@ -345,18 +371,99 @@ def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> No
     assert machine.source("/srv") == WRAPPED
     assert guest.read("/srv/file") == "content\n"
     assert machine.source("/var") == "/dev/mapper/io-vg0-wrapped"
+    assert machine.source("/home") == "/dev/mapper/vg1-on--wrapped"
+    below = guest.run(["lsblk", "-snlo", "NAME", "/dev/vg1/on-wrapped"]).out.split()
+    assert below[:2] == ["vg1-on--wrapped", "io-pv"]
     assert machine.source("/mnt") == "/dev/mapper/vg0-named"
     assert "fstab(5) calls it /dev/mapper/vg0-named" in machine.journal("-t", "iobandctl")
     weights = json.loads(guest.read("/run/weights"))["weights"]
     # It has read from one pool.
     assert any(row["weight"] == 300 and row["set"] for row in weights), weights
     assert guest.boot_state == "running"
-    guest.run(["umount", "/srv", "/var", "/mnt"])
+    guest.run(["umount", "/srv", "/var", "/mnt", "/home"])
     guest.run(["iobandctl", "unwrap", "vg0/wrapped"])
     machine.unplug()
-    guest.run(["vgchange", "-an", "vg0"])
-    guest.unplug("volumes")
-    machine.wait_gone(VOLUMES)
+    guest.run(["vgchange", "-an", "vg0", "vg1"])
+    for name, link in (("volumes", VOLUMES), ("pv", "/dev/mapper/io-pv")):
+        guest.unplug(name)
+        machine.wait_gone(link)
+        guest.blank(name)
+
+
+@pytest.fixture
+def on_volumes(machine: Machine) -> Iterator[Machine]:
+    """A machine that has booted with its root on vg0/root, and would wrap whatever it has."""
+    guest, everything = machine.guest, "[device volumes]\nvolume = *\n[device disks]\nname = sd*\n"
+    machine.configure(None)
+    machine.plug(ID)
+    guest.plug("system", 128)
+    machine.wait(SYSTEM)
+    guest.run(["vgcreate", "-y", "vg0", SYSTEM])
+    for name in ("root", "data"):
+        guest.run(["lvcreate", "-y", "-n", name, "-L", "48M", "vg0"])
+        guest.run(["mkfs.ext4", "-q", f"/dev/vg0/{name}"])
+    guest.run("mount /dev/vg0/data /mnt && echo content >/mnt/file && umount /mnt && sync")
+    fstab = "/dev/vg0/root / ext4 defaults 0 0\n/dev/vg0/data /srv ext4 defaults 0 0\n"
+    machine.configure(
+        f"{everything}[group /system.slice/reader.service]\nweight = 300\n", fstab=fstab
+    )
+    machine.at_boot(READER)
+    guest.reboot(cut=True, root="vg0/root")
+    yield machine
+    if machine.source("/") == "/dev/mapper/vg0-root":
+        return  # the test has failed, and the guest is not for others
+    guest.run("umount /srv; vgchange -an vg0; udevadm settle")
+    guest.unplug("system")
+    machine.wait_gone(SYSTEM)
+    guest.blank("system")
+
+
+def test_a_root_on_a_volume_is_left_alone_at_boot(on_volumes: Machine) -> None:
+    machine, guest = on_volumes, on_volumes.guest
+    assert guest.boot_state == "running", machine.journal()
+    assert machine.source("/") == "/dev/mapper/vg0-root"
+    below = guest.run(["lsblk", "-snlo", "NAME", "/dev/vg0/root"]).out.split()
+    assert below == ["vg0-root", machine.name_of(SYSTEM)]
+    said = machine.journal("-t", "iobandctl")
+    for left in ("/dev/mapper/vg0-root", f"/dev/{below[1]}"):
+        why = "the root file system that runs lies on it; 'iobandctl insert' can put ioband under"
+        assert f"{left} is to be wrapped, and is left alone: {why}" in said
+        assert machine.property(left, "IOBAND_WRAP") == "0"
+    for initramfs in ("without-systemd", "with-systemd"):
+        known = guest.read(f"/run/initramfs/{initramfs}")
+        assert "DM_NAME=vg0-root\n" in known, initramfs
+        assert "IOBAND" not in known
+    # All else is wrapped, and has its weights.
+    assert machine.source("/srv") == "/dev/mapper/io-vg0-data"
+    assert guest.read("/srv/file") == "content\n"
+    machine.wait_until_wrapped(ID)
+    weights = json.loads(guest.read("/run/weights"))["weights"]
+    assert any(row["weight"] == 300 and row["set"] for row in weights), weights
+    # ioband goes under the root that runs, and out again.
+    table = guest.run(["dmsetup", "table", "vg0-root"]).out
+    refused = guest.run(["iobandctl", "wrap", "vg0/root"], check=False)
+    assert refused.rc == 4
+    assert "the root file system that runs lies on it" in refused.err
+    guest.run(["iobandctl", "insert", "vg0/root"])
+    assert " ioband " in guest.run(["dmsetup", "table", "vg0-root"]).out
+    before = machine.written()
+    guest.run("dd if=/dev/zero of=/etc/written bs=64k count=16 conv=fsync")
+    assert machine.written() - before >= 1 << 20
+    guest.run(["iobandctl", "extract", "vg0/root"])
+    assert guest.run(["dmsetup", "table", "vg0-root"]).out == table
+    guest.run("cmp -n 1048576 /etc/written /dev/zero")
+
+    # Without the volume as its root, but with a mistake in the configuration.
+    fstab = "/dev/vg0/data /srv ext4 defaults 0 0\n"
+    machine.configure("[device disks]\nnmae = sd*\n", fstab=fstab)
+    machine.not_at_boot()
+    guest.reboot(cut=True)
+    assert guest.boot_state == "running", machine.journal()
+    assert machine.source("/srv") == "/dev/mapper/vg0-data"
+    said = machine.journal("-t", "iobandctl")
+    assert "no device is wrapped: the configuration cannot be used" in said
+    assert "IOBAND" not in guest.run(["udevadm", "info", "--export-db"]).out
+    assert "io-" not in guest.run(["dmsetup", "ls", "--target", "ioband"]).out
 
 
 @BOTH

@@ -158,27 +158,32 @@ class Guest:
             self.boot_state = self.request("booted", answer_s=BOOT_TIMEOUT_S)
 
     def reboot(
-        self, *, cut: bool = False, dialogue: Callable[[Machine], None] | None = None
+        self,
+        *,
+        cut: bool = False,
+        root: str = "",
+        dialogue: Callable[[Machine], None] | None = None,
     ) -> None:
         """Boot again with the same disks, in good order, or (cut) as after a power cut.
 
-        The root is as it was at the first boot, with what lies in share/root laid
-        over it; boot_state is systemd's own word for how it went.  dialogue is with what
-        comes before the kernel, and ends with yet another boot.
+        The root is as it was at the first boot, or ("VG/LV") on a logical volume with a
+        file system; what lies in share/root is laid over it.  boot_state is systemd's own
+        word for how it went.  dialogue is with what comes before the kernel, and ends with
+        yet another boot.
         """
         self.dmesg()
         if not cut:
             self._shut_down()
         if dialogue:
-            self._start_again()
+            self._start_again(root)
             dialogue(self._machine)
-        self._start_again()
+        self._start_again(root)
         self.alive = True
         self._await_boot()
 
-    def _start_again(self) -> None:
+    def _start_again(self, root: str) -> None:
         self._socket.close()
-        self._connect(self._machine.start_again)
+        self._connect(partial(self._machine.start_again, root))
 
     def _shut_down(self) -> None:
         self.start(["systemctl", "reboot"])

@@ -39,6 +39,7 @@ ln -s -t $wants "${ENABLE[@]/#//lib/systemd/system/}" $units/lab-agent.service
 printf '%s\n' "[Service]" "ExecStart=" "ExecStart=-udevadm trigger --action=add $SUBSYSTEMS" \
 	>$few/few.conf
 printf '%s\n' "[Manager]" "DefaultTimeoutStartSec=60" "DefaultTimeoutStopSec=60" \
+	"DefaultDeviceTimeoutSec=240" \
 	>/etc/systemd/system.conf
 printf '%s\n' "[Unit]" "Description=Hands of the laboratory" "DefaultDependencies=no" "IgnoreOnIsolate=yes" \
 	'Requires=dev-virtio\x2dports-agent.device' 'After=dev-virtio\x2dports-agent.device' \

@@ -6,12 +6,14 @@ import lzma
 from pathlib import Path
 
 from .kernels import Kernel
+from .machine import GUEST_INIT, GUEST_LV_ROOT
 
 BUSYBOX = Path("/bin/busybox")
 # In loading order; each one's own dependencies go before it.
 MODULES = ("virtio_ring", "virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay")
 
-# The host's root is the lower layer: whatever the guest writes stays in its memory.
+# The host's root is the lower layer: whatever the guest writes stays in its memory.  With
+# lab.root=VG/LV that volume is the root.
 INIT = """#!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
 b=/bin/busybox
@@ -27,8 +29,14 @@ $b mount -t tmpfs -o mode=755 tmpfs /upper
 $b mkdir /upper/data /upper/work
 $b mount -t overlay -o lowerdir=/host,upperdir=/upper/data,workdir=/upper/work overlay /root ||
 	die "cannot mount the root"
+root=/root
+volume=$($b sed -n 's/.*lab[.]root=\\([^ ]*\\).*/\\1/p' /proc/cmdline)
+if [ "$volume" ]; then
+	$b chroot /root "@LV_ROOT@" "@MODULES@" "$volume" || die "no root on $volume"
+	root=/root/mnt
+fi
 $b umount /proc
-exec $b switch_root /root "@INIT@" "@MODULES@"
+exec $b switch_root $root "@INIT@" "@MODULES@"
 """
 
 
@@ -66,12 +74,13 @@ def _cpio_entry(name: str, data: bytes, mode: int) -> bytes:
     return entry + b"\0" * (-len(data) % 4)
 
 
-def make_initramfs(image: Path, kernel: Kernel, init: Path) -> None:
-    """Write an initramfs; init, with the directory of the modules, is the first process."""
+def make_initramfs(image: Path, kernel: Kernel) -> None:
+    """Write an initramfs, which ends in GUEST_INIT."""
     order = _load_order(kernel)
     entries = [_cpio_entry(name, b"", 0o040755) for name in ("bin", "modules", "dev")]
     entries.append(_cpio_entry("bin/busybox", BUSYBOX.read_bytes(), 0o100755))
-    script = INIT.replace("@INIT@", str(init)).replace("@MODULES@", str(kernel.modules))
+    script = INIT.replace("@INIT@", str(GUEST_INIT)).replace("@MODULES@", str(kernel.modules))
+    script = script.replace("@LV_ROOT@", str(GUEST_LV_ROOT))
     entries.append(_cpio_entry("init", script.encode(), 0o100755))
     names = [_module_name(str(path)) + ".ko" for path in order]
     entries.append(_cpio_entry("modules/order", "\n".join(names).encode(), 0o100644))

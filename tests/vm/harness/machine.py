@@ -15,6 +15,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 GUEST_INIT = HERE / "guest_init.sh"
+GUEST_LV_ROOT = HERE / "guest_lv_root.sh"
 DIE_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 # An oops ends the guest, with its console to tell.
 CMDLINE = "loglevel=5 panic=-1 oops=panic"
@@ -93,8 +94,8 @@ class Machine:
     def run(self, running: bool) -> None:
         """Let the guest's time pass, or not, where there is a choice."""
 
-    def start_again(self, agent: socket.socket) -> None:
-        """End it if it runs, and start it again with the same disks."""
+    def start_again(self, root: str, agent: socket.socket) -> None:
+        """End it if it runs, and start it again with the same disks; root is a volume or empty."""
         raise UnsupportedError("this machine does not reboot")
 
     def press(self, key: str) -> None:

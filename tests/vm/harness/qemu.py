@@ -11,7 +11,7 @@ from typing import Any
 from .firmware import secure_boot
 from .initramfs import make_initramfs
 from .kernels import Kernel
-from .machine import CMDLINE, GUEST_INIT, Machine, Options, spawn
+from .machine import CMDLINE, Machine, Options, spawn
 
 # An emulated processor on a busy host is slow, which must not look like a lockup.
 QEMU_CMDLINE = (
@@ -36,6 +36,7 @@ class Qemu(Machine):
         self._dir = directory
         self.console = directory / "console.log"
         self.log = directory / "qemu.log"
+        self._root = ""  # the logical volume that has the root, if one has
         self._plugged: dict[str, tuple[int, str, int]] = {}  # size, bus and MB/s by name
         self._start(agent)
 
@@ -79,7 +80,7 @@ class Qemu(Machine):
         """The kernel, or a firmware that finds it on a disk."""
         options = self._options
         initramfs = self._dir / "initramfs"
-        make_initramfs(initramfs, self._kernel, GUEST_INIT)
+        make_initramfs(initramfs, self._kernel)
         base = [QEMU_CMDLINE, ICOUNT_CMDLINE] if options.icount else [QEMU_CMDLINE]
         cmdline = " ".join([*base, *self._settings(), options.cmdline])
         if options.secure_boot:
@@ -93,7 +94,8 @@ class Qemu(Machine):
     def _settings(self) -> list[str]:
         """What the guest's first process reads from the command line."""
         cgroups = "systemd" if self._options.systemd else self._options.cgroup
-        return [f"lab.cgroup={cgroups}", "lab.agent=/dev/virtio-ports/agent"]
+        settings = [f"lab.cgroup={cgroups}", "lab.agent=/dev/virtio-ports/agent"]
+        return [*settings, f"lab.root={self._root}"] if self._root else settings
 
     def _processor(self) -> list[tuple[str, str]]:
         if self._options.icount:
@@ -159,9 +161,10 @@ class Qemu(Machine):
         """Press a key of its keyboard."""
         self._control("send-key", keys=[{"type": "qcode", "data": key}])
 
-    def start_again(self, agent: socket.socket) -> None:
+    def start_again(self, root: str, agent: socket.socket) -> None:
         """End it, and start it with the disks that are plugged in."""
         self.close()
+        self._root = root
         self._start(agent)
         for name in self._plugged:
             self._plug(name)

@@ -13,6 +13,8 @@ from harness.devices import DmDevice, VolumeGroup, linear, mounted, null_blk, sc
 from harness.guest import Guest
 from harness.waiting import wait_until
 
+pytestmark = pytest.mark.guest(systemd=True)
+
 CONF = "/etc/ioband.conf"
 DROP_INS = "/etc/ioband.conf.d"
 
@@ -356,7 +358,6 @@ def test_what_ioband_was_inserted_into(machine: Machine) -> None:
         machine.run("extract", "/dev/vg0/one")
 
 
-@pytest.mark.guest(systemd=True)
 def test_which_devices(machine: Machine) -> None:
     """By path, name, serial number, type and rotational flag; one by one; the last section wins."""
     guest = machine.guest

@@ -13,6 +13,8 @@ from harness.waiting import wait_until
 from test_tool import OF_LVM, Tool, assert_udev_is_done, dm_names
 from test_wrap import mounted_as_is
 
+pytestmark = pytest.mark.guest(systemd=True)
+
 # Writes and verifies, over and over, what no earlier round can have left there.
 # Not as fast as it can: the guest's processors are for the others too.
 VERIFY = [

@@ -14,6 +14,8 @@ from harness.guest import Guest
 from test_stacks import array, luks, partition
 from test_tool import Tool, assert_nothing_of, assert_schema, assert_udev_is_done, dm_names
 
+pytestmark = pytest.mark.guest(systemd=True)
+
 
 @pytest.fixture
 def tool(ioband: Guest, iobandctl: Path) -> Iterator[Tool]:

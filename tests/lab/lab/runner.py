@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from harness.cache import cache_dir, progress, prune
@@ -287,6 +288,7 @@ class Runner:
     execute: Callable[..., None] = run_experiment
     _models: dict[str, dict[str, int]] = field(default_factory=dict)
     _made: set[str] = field(default_factory=set)
+    _locks: dict[str, Lock] = field(default_factory=dict)
 
     def run(self, experiments: list[Experiment]) -> Iterator[Outcome]:
         """The outcomes, in the order in which they are there."""
@@ -322,6 +324,10 @@ class Runner:
                 return Outcome(each, problem="there is no cost model of this disk"), False
             document["io_cost_model"] = model
         key = self.environment.key(document)
+        with self._locks.setdefault(key, Lock()):  # several scenarios may want it at once
+            return self._once(each, document, key)
+
+    def _once(self, each: Experiment, document: dict[str, Any], key: str) -> tuple[Outcome, bool]:
         store = cache_dir("lab", "results")
         final = store / key
         if final.is_dir() and (not self.anew or key in self._made):

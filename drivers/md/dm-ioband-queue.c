@@ -830,9 +830,9 @@ static struct ioband_group *find_recent_css(struct ioband_scope *scope,
 	return likely(group && group->key.owner == css) ? group : NULL;
 }
 
-/* Under RCU: the group of a cgroup, if it has one. */
-static struct ioband_group *find_group_of_css(struct ioband_scope *scope,
-					      struct cgroup_subsys_state *css)
+/* Under RCU: the group of a cgroup, if it has one.  It is called for each bio. */
+static __always_inline struct ioband_group *find_group_of_css(struct ioband_scope *scope,
+							      struct cgroup_subsys_state *css)
 {
 	struct ioband_group *group = find_recent_css(scope, css);
 

@@ -11,8 +11,8 @@ RELEASE := $(shell uname -r)
 HEADERS ?= /lib/modules/$(RELEASE)/build
 TESTS ?= tests
 # A guest is emulated, and starves when the machine is busy: a test has two more tries.
-# One process at a time has the guests of a kind (tests/conftest.py).
-PYTEST_ARGS ?= --reruns 2 --numprocesses auto --maxprocesses 4 --dist loadgroup
+# Which process runs which tests is in tests/workers.py.
+PYTEST_ARGS ?= --reruns 2 --numprocesses auto --dist loadgroup
 
 export PYTHONPATH := $(CURDIR)/tests/vm:$(CURDIR)/tests/lab
 export PYTHONDONTWRITEBYTECODE := 1

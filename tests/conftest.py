@@ -2,13 +2,13 @@
 """What concerns the run as a whole: which tests stay together, and what fails it."""
 
 import re
-from collections import Counter
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
+import workers
 from _pytest.terminal import TerminalReporter
 from harness.splats import splats_of
+from xdist.remote import Producer
 
 SPLATS: list[str] = []
 # What failed and was tried again: its name, and how it failed.
@@ -20,38 +20,6 @@ SHORT = 300
 SUMMARIES: dict[str, str] = {}
 # What fio says when it reads other data than it wrote.
 WRONG_DATA = re.compile(r"verify: bad |verify failed at file")
-# More tests than that in one kind of guest, and there are two guests of it.
-GROUP_MAX = 100
-
-
-def _companions(item: pytest.Item) -> tuple[bool, str]:
-    """Whether a test needs a guest, and what it shares with the tests that one process runs.
-
-    Those in one kind of guest share it; the others what their file builds or boots, or, of
-    the mutants, those of one source file.
-    """
-    if "kernel_name" not in getattr(item, "fixturenames", ()):
-        params = item.callspec.params if hasattr(item, "callspec") else {}
-        return False, f"{item.path} {params.get('source', '')}".strip()
-    marker = item.get_closest_marker("guest")
-    options = [f"{name}={value}" for name, value in marker.kwargs.items()] if marker else []
-    # xdist takes what follows the last @ for the group, if no ] comes after it.
-    words = re.sub(r"[^\w.= ]", "", " ".join(sorted(options)))
-    return True, f"{item.callspec.params['kernel_name']} {words}".strip()  # type: ignore[attr-defined]
-
-
-def _halve(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Take the tests of about every second file out of a list, and return them."""
-    files = sorted(Counter(item.path for item in items).items(), key=lambda file: -file[1])
-    halves: tuple[set[Path], set[Path]] = (set(), set())
-    sizes = [0, 0]
-    for path, size in files:
-        smaller = sizes.index(min(sizes))
-        halves[smaller].add(path)
-        sizes[smaller] += size
-    taken = [item for item in items if item.path in halves[1]]
-    items[:] = [item for item in items if item.path in halves[0]]
-    return taken
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks
@@ -61,22 +29,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("data"):
             item.add_marker(pytest.mark.flaky(reruns=0))
     if getattr(config.option, "loadgroup", False):
-        _put_in_groups(items)
+        workers.put_in_groups(items)
 
 
-def _put_in_groups(items: list[pytest.Item]) -> None:
-    """Say what stays together, and put those first that take longest."""
-    groups: dict[tuple[bool, str], list[pytest.Item]] = {}
-    for item in items:
-        groups.setdefault(_companions(item), []).append(item)
-    for (needs_guest, name), members in list(groups.items()):
-        if needs_guest and len(members) > GROUP_MAX:
-            groups[needs_guest, f"{name} more"] = _halve(members)
-    for (_, name), members in groups.items():
-        for item in members:
-            item.add_marker(pytest.mark.xdist_group(name))
-    order = sorted(groups, key=lambda key: (key[0], len(groups[key])), reverse=True)
-    items[:] = [item for key in order for item in groups[key]]
+def pytest_configure(config: pytest.Config) -> None:
+    """A process that runs only tests without guests is of lower priority."""
+    workers.stand_aside(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """How many processes --numprocesses auto is."""
+    return workers.number()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> workers.Scheduling | None:
+    """Which process gets which group."""
+    return workers.Scheduling(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

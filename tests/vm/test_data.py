@@ -15,6 +15,7 @@ from harness.devices import DmDevice, VolumeGroup, linear, mounted, null_blk, ra
 from harness.guest import SHARE, CommandError, Guest, Job
 from harness.ioband import Amount, Ioband
 from harness.load import fio
+from harness.waiting import wait_until
 
 # Changes are to meet bios on another processor.  A test's own mark would replace this one.
 pytestmark = [pytest.mark.guest(parallel=True), pytest.mark.data]
@@ -344,6 +345,7 @@ def logged_writes(guest: Guest, disk: str, log: str, name: str, rival: Ioband) -
             )
         )
         with device, Cgroup(guest, "writer") as group:
+            wait_until(guest, lambda: rival.info().inflight.ios > 0, "the rival writes")
             fio(guest, group, filename=device.path, rw="write", bs="8k", size="256k", fsync=5)
             fio(guest, group, filename=device.path, rw="write", bs="4k", size="64k", sync="dsync")
             if isinstance(device, Ioband):

@@ -235,10 +235,22 @@ def test_at_the_disk() -> None:
 
 
 def test_device_time() -> None:
-    with pytest.raises(MeasureError, match="did not count"):
+    with pytest.raises(MeasureError, match="took no samples"):
         value(two(), "time_ratio", "a", "b")
-    obs = observation([group("a"), group("b")], {}, device_s={"a": 3.0, "b": 1.5})
-    assert value(obs, "time_ratio", "a", "b") == 2
+    # The first two seconds are b's, but that is before both have settled.
+    busy = tuple(
+        Sample(
+            t / 10,
+            {},
+            {},
+            {"a": max(0, t - 20) * 0.06, "b": min(t, 20) * 0.075 + max(0, t - 20) * 0.03},
+        )
+        for t in range(101)
+    )
+    traces = {"a": [steady(100, 1.5, 10)], "b": [steady(100, 0, 10)]}
+    obs = observation([group("a"), group("b")], traces, samples=busy)
+    assert value(obs, "time_ratio", "a", "b") == pytest.approx(2, rel=0.01)
+    assert value(obs, "time_ratio", "a", "b", window=[0, 10]) == pytest.approx(4.8 / 3.9)
 
 
 def test_gap() -> None:
@@ -332,7 +344,6 @@ def test_reading_what_fio_leaves(tmp_path: Path) -> None:
     assert list(both.bytes) == [8192, 4096] and list(both.stream) == [2, 1]
     assert both.latency_s[1] == pytest.approx(0.002)
     assert not obs.traces["a", 1].at_s.size and obs.notes == ("so it is",)
-    assert obs.device_s == {"a": 1.5}
 
 
 def test_summary() -> None:

@@ -129,9 +129,9 @@ def ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> flo
 
 def time_ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
     """The disk's time for the first by that for the second, as the modelled disk counts it."""
-    if obs.device_s is None:
-        raise MeasureError("the disk did not count its time by group")
-    one, two = (obs.device_s[name] for name in of)
+    if not obs.samples:
+        raise MeasureError("the run took no samples at the disk (sample_ms)")
+    one, two = (_busy_by_group(obs, *obs.window(options))[name] for name in of)
     return one / two if two else math.inf
 
 
@@ -358,11 +358,14 @@ METRICS = {
             ("window", "io"),
             (bandwidth_mbps, iops, latency_mean_ms, latency_p99_ms, latency_max_ms, ratio),
         ),
-        (("window",), (share_error_pct, jain_index, longest_gap_ms, disk_rate_mean_mibps)),
+        (
+            ("window",),
+            (share_error_pct, jain_index, longest_gap_ms, disk_rate_mean_mibps, time_ratio),
+        ),
         (("window", "window_ms"), (rate_min_mibps, rate_max_mibps)),
         (("window_ms",), (full_share_ms, disk_rate_max_mibps)),
         (("window_ms", "from_s"), (interval_error_pct, disk_ratio)),
-        ((), (first_latency_ms, duration_mean_s, duration_worst_s, time_ratio)),
+        ((), (first_latency_ms, duration_mean_s, duration_worst_s)),
     )
     for function in functions
 }
@@ -406,13 +409,18 @@ def _bytes_by_group(obs: Observation, start: float, end: float) -> dict[str, flo
     return _sampled(obs, lambda s, name: s.read.get(name, 0) + s.written.get(name, 0), start, end)
 
 
+def _busy_by_group(obs: Observation, start: float, end: float) -> dict[str, float]:
+    """For how long the disk was busy with each group in a window, in seconds."""
+    return _sampled(obs, lambda s, name: s.busy_s.get(name, 0), start, end)
+
+
 def _shared_by_group(obs: Observation, start: float, end: float) -> dict[str, float]:
     """What weights share, in a window: bytes, or seconds of the disk's; none, if not known."""
     if obs.setting.pool.measure == "bytes":
         return _bytes_by_group(obs, start, end)
     if obs.setting.pool.measure != "time" or not obs.samples:
         return {}
-    return _sampled(obs, lambda s, name: s.busy_s.get(name, 0), start, end)
+    return _busy_by_group(obs, start, end)
 
 
 def _due(obs: Observation, start: float, end: float) -> dict[str, float]:

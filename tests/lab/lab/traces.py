@@ -101,7 +101,6 @@ class Observation:
     traces: dict[tuple[str, int], Trace]
     samples: tuple[Sample, ...] = ()
     notes: tuple[str, ...] = ()
-    device_s: dict[str, float] | None = None
 
     def jobs(self, subjects: Iterable[str]) -> list[Job]:
         """The jobs that groups' and jobs' names stand for, each once."""
@@ -194,6 +193,4 @@ def observe(directory: Path, setting: Setting, seconds: float, settle: float) ->
         )
         for entry in result["samples"]
     )
-    device_s = {name: moved[0] for name, moved in result["disk"].items()}
-    notes = tuple(result["notes"])
-    return Observation(setting, seconds, settle, traces, samples, notes, device_s)
+    return Observation(setting, seconds, settle, traces, samples, tuple(result["notes"]))

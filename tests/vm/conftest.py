@@ -6,8 +6,8 @@ machine runs, or with @pytest.mark.all_kernels each of the three in turn.  With
 IOBAND_KERNEL in the environment it is that one, which may also be one of the
 laboratory: "debug" has the kernel's own detectors.
 @pytest.mark.guest(icount=True, cgroup="v1", ...) asks for another machine than
-the usual one (see harness.guest.Guest for the options).  Machines are kept for
-the session; one that died, or that could not be cleaned, is booted anew.
+the usual one (see harness.guest.Guest for the options).  A few machines
+are kept; one that died, or that could not be cleaned, is booted anew.
 """
 
 import os

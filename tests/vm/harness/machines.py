@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Guests that are kept between tests, one of each kind."""
+"""Guests that are kept between tests, one of each kind, and a few of them at once."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from .cache import progress
 from .guest import Guest
+
+# So many stay in one process: each takes more than a gigabyte, and the
+# tests that share one are run one after another.
+KEPT = 3
 
 
 class Machines:
     """The session's guests by kernel and options.
 
     boot makes one, from the kernel's name and the options; retire sees those that
-    are alive at the end of the session.
+    are alive when they end: at the end of the session, or as the one that was used
+    longest ago when another one is to be booted.
     """
 
     def __init__(
@@ -27,28 +33,34 @@ class Machines:
     def get(self, kernel_name: str, options: dict[str, Any]) -> Guest:
         """The guest of that kind, booted if there is none alive."""
         key = (kernel_name, *sorted(options.items()))
-        guest = self._guests.get(key)
+        guest = self._guests.pop(key, None)
         if guest is None or not guest.alive:
-            self.drop(guest)
+            if guest:
+                guest.close()
+            while len(self._guests) >= KEPT:
+                self._end(next(iter(self._guests.values())))
             text = " ".join(f"{name}={value}" for name, value in options.items())
             progress(f"booting {kernel_name} {text}")
-            self._guests[key] = guest = self._boot(kernel_name, options)
+            guest = self._boot(kernel_name, options)
+        self._guests[key] = guest  # the last now
         return guest
 
-    def drop(self, guest: Guest | None) -> None:
+    def drop(self, guest: Guest) -> None:
         """End a guest; the next test that needs such a one boots it anew."""
         for key, known in list(self._guests.items()):
             if known is guest:
                 del self._guests[key]
                 guest.close()
 
+    def _end(self, guest: Guest) -> None:
+        try:
+            if guest.alive:
+                self._retire(guest)
+        finally:
+            self.drop(guest)
+
     def close(self) -> None:
         """End them all."""
-        guests = list(self._guests.values())
-        try:
-            for guest in guests:
-                if guest.alive:
-                    self._retire(guest)
-        finally:
-            for guest in guests:
-                self.drop(guest)
+        with ExitStack() as stack:
+            for guest in reversed(self._guests.values()):
+                stack.callback(self._end, guest)

@@ -152,6 +152,22 @@ class Machine:
         self.wait_gone(self.disk.link)
         self.wait_gone(WRAPPED)
 
+    def make_volumes(self, group: str, on: str, size: str, *names: str) -> None:
+        """Volumes of a size in a new volume group."""
+        self.guest.run(["vgcreate", "-y", group, on])
+        # Where ioband is below, LVM is to take udev's word for which device the group is on.
+        create = ["lvcreate", "-y", "-L", size, "--config", f"devices {{ {ASK_UDEV} }}", group]
+        for name in names:
+            self.guest.run([*create, "-n", name])
+
+    def deactivate(self, *groups: str) -> None:
+        """Volume groups are to come back with their disks.
+
+        With an event that came afterwards LVM would note that they are active.
+        """
+        self.guest.run(["udevadm", "settle"])
+        self.guest.run(["vgchange", "-an", *groups])
+
     def wait(self, path: str) -> None:
         """Wait for a file."""
         wait_until(self.guest, lambda: self.guest.exists(path), f"no {path}", WAIT_S)
@@ -343,9 +359,8 @@ def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> No
     machine, guest = formatted, formatted.guest
     guest.plug("volumes", 64)
     machine.wait(VOLUMES)
-    guest.run(["vgcreate", "-y", "vg0", VOLUMES])
+    machine.make_volumes("vg0", VOLUMES, "16M", "wrapped", "named")
     for name in ("wrapped", "named"):
-        guest.run(["lvcreate", "-y", "-n", name, "-L", "16M", "vg0"])
         guest.run(["mkfs.ext4", "-q", f"/dev/vg0/{name}"])
     guest.run("mount /dev/vg0/wrapped /mnt && mkdir /mnt/tmp /mnt/lib && ln -s /run /mnt/run")
     guest.run(["umount", "/mnt"])
@@ -358,9 +373,7 @@ def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> No
     machine.configure(conf, fstab=FSTAB + fstab)
     guest.plug("pv", 64)
     machine.wait("/dev/mapper/io-pv")
-    guest.run(["vgcreate", "-y", "vg1", "/dev/mapper/io-pv"])
-    create = ["lvcreate", "-y", "-n", "on-wrapped", "-L", "16M", "vg1"]
-    guest.run([*create, "--config", f"devices {{ {ASK_UDEV} }}"])
+    machine.make_volumes("vg1", "/dev/mapper/io-pv", "16M", "on-wrapped")
     guest.run(["mkfs.ext4", "-q", "/dev/vg1/on-wrapped"])
     machine.plug(WRAPPED)
     machine.wait_for_links(WRAPPED)
@@ -383,7 +396,7 @@ def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> No
     guest.run(["umount", "/srv", "/var", "/mnt", "/home"])
     guest.run(["iobandctl", "unwrap", "vg0/wrapped"])
     machine.unplug()
-    guest.run(["vgchange", "-an", "vg0", "vg1"])
+    machine.deactivate("vg0", "vg1")
     for name, link in (("volumes", VOLUMES), ("pv", "/dev/mapper/io-pv")):
         guest.unplug(name)
         machine.wait_gone(link)
@@ -398,9 +411,8 @@ def on_volumes(machine: Machine) -> Iterator[Machine]:
     machine.plug(ID)
     guest.plug("system", 128)
     machine.wait(SYSTEM)
-    guest.run(["vgcreate", "-y", "vg0", SYSTEM])
+    machine.make_volumes("vg0", SYSTEM, "48M", "root", "data")
     for name in ("root", "data"):
-        guest.run(["lvcreate", "-y", "-n", name, "-L", "48M", "vg0"])
         guest.run(["mkfs.ext4", "-q", f"/dev/vg0/{name}"])
     guest.run("mount /dev/vg0/data /mnt && echo content >/mnt/file && umount /mnt && sync")
     fstab = "/dev/vg0/root / ext4 defaults 0 0\n/dev/vg0/data /srv ext4 defaults 0 0\n"
@@ -474,9 +486,8 @@ def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) 
     machine.wait(f"{WRAPPED}-part2")
     guest.run(["udevadm", "settle"])  # kpartx may look at them once more
     guest.run(["mkfs.ext4", "-q", "-U", UUID, "-L", "data", f"{WRAPPED}-part2"])
-    guest.run(["vgcreate", "-y", "vg0", f"{WRAPPED}-part1"])
-    guest.run(["lvcreate", "-y", "-n", "lv0", "-L", "12M", "vg0"])
-    guest.run(["vgchange", "-an", "vg0"])
+    machine.make_volumes("vg0", f"{WRAPPED}-part1", "12M", "lv0")
+    machine.deactivate("vg0")
     machine.unplug()
     machine.plug("/dev/vg0/lv0")
     machine.wait(BY_UUID)
@@ -491,7 +502,7 @@ def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) 
     lvcreate = ["lvcreate", "-y", "-n", "lv1", "-L", "4M", "vg0"]
     assert "duplicate PV" in guest.run(lvcreate, check=False).err
     guest.run([*lvcreate, "--config", f"devices {{ {ASK_UDEV} }}"])
-    guest.run(["vgchange", "-an", "vg0"])
+    machine.deactivate("vg0")
     machine.unplug()
 
 
@@ -503,9 +514,8 @@ def test_what_lies_on_ioband_is_not_wrapped_again(machine: Machine) -> None:
     guest.run(["sfdisk", "-q", "--wipe", "always", WRAPPED], input=",24M\n,\n")
     machine.wait(f"{WRAPPED}-part2")
     guest.run(["udevadm", "settle"])
-    guest.run(["vgcreate", "-y", "vg0", f"{WRAPPED}-part1"])
-    guest.run(["lvcreate", "-y", "-n", "lv0", "-L", "12M", "vg0"])
-    guest.run(["vgchange", "-an", "vg0"])
+    machine.make_volumes("vg0", f"{WRAPPED}-part1", "12M", "lv0")
+    machine.deactivate("vg0")
     machine.unplug()
     machine.plug("/dev/vg0/lv0")
     guest.run(["udevadm", "trigger", "--action=add", "-s", "block"])
@@ -519,7 +529,7 @@ def test_what_lies_on_ioband_is_not_wrapped_again(machine: Machine) -> None:
     assert json.loads(done.out) == {"changes": []}
     for above in ("vg0-lv0", "io-data-part2"):
         assert f"/dev/mapper/{above} {why}" in done.err
-    guest.run(["vgchange", "-an", "vg0"])
+    machine.deactivate("vg0")
     machine.unplug()
 
 

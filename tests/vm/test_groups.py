@@ -478,7 +478,7 @@ def test_500_cgroups_come_and_go(ioband: Guest, disk: str) -> None:
             ioband,
             lambda: percpu_kib(ioband.read("/proc/meminfo")) <= before + (peak - before) / 5,
             f"per-CPU memory goes from {peak} KiB back to {before} KiB",
-            30,
+            90,
         )
         load.kill()
         load.wait(check=False)

@@ -294,7 +294,7 @@ def test_batch_json(busy: Fake) -> None:
     }  # fmt: skip
     assert (rows[0]["due_pct"], rows[0]["share_pct"], rows[0]["held_now"]) == (66.67, 60, 4)
     assert (rows[1]["wait_avg_ns"], rows[1]["service_avg_ns"]) == (2000000, 3000000)
-    assert 0 < rows[0]["bytes_per_s"] <= 60 * 10 << 20
+    assert 0 < rows[0]["bytes_per_s"] <= 60 * 20 << 20  # within no less than a tenth of a second
 
 
 def test_idle_groups_are_left_out(host: Fake) -> None:

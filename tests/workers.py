@@ -21,7 +21,8 @@ GROUP_MAX = 100
 # More guests than that at once, and a test's time is not its own.
 GUESTS_MAX = 4
 GUEST = "guest "
-NICE = 10
+NICE = 19
+AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def _companions(item: pytest.Item) -> str:
@@ -80,10 +81,18 @@ def _is_aside(worker: str, count: int) -> bool:
 
 
 def stand_aside(config: pytest.Config) -> None:
-    """In the process without guests: leave the processors to those that have some."""
+    """In the process without guests: leave the processors to those that have some.
+
+    Where the kernel shares them among sessions first (sched(7), autogroup), a priority
+    within one means nothing to the guests, which have their own.
+    """
     worker = getattr(config, "workerinput", None)
-    if worker and _is_aside(worker["workerid"], worker["workercount"]):
-        os.nice(NICE)
+    if not worker or not _is_aside(worker["workerid"], worker["workercount"]):
+        return
+    os.nice(NICE)
+    if AUTOGROUP.exists():
+        os.setsid()
+        AUTOGROUP.write_text(str(NICE))
 
 
 class Scheduling(LoadGroupScheduling):

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What is run, and what is not run again: with a stand-in for the guest."""
 
+import contextlib
+import errno
 import json
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from harness.cache import cache_dir
 from lab.__main__ import run_scenarios
 from lab.measure import METRIC_OPTIONS
-from lab.runner import Environment, Runner
+from lab.runner import Environment, Runner, expand
 from lab.scenario import Scenario, parse
 from lab.uml import ExperimentError
 
@@ -86,6 +91,52 @@ def test_an_experiment_runs_once(scenario: Scenario, runner: Runner, guest: Gues
     anew = Runner(runner.environment, anew=True, workers=2, execute=guest)
     run_scenarios([scenario, replace(scenario, name="S2")], anew)
     assert sorted(guest.peers[3:]) == ["bfq", "ioband", "none"]
+
+
+def test_what_is_wanted_twice_at_once_runs_once(
+    scenario: Scenario, runner: Runner, guest: Guest
+) -> None:
+    both = threading.Barrier(2)
+
+    def meet(*args: Any, **more: Any) -> None:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(1)  # the second one is not to come
+        guest(*args, **more)
+
+    one = expand(scenario, scenario.full)[0]
+    anew = Runner(runner.environment, anew=True, workers=2, execute=meet)
+    assert [outcome.problem for outcome in anew.run([one, one])] == ["", ""]
+    assert len(guest.peers) == 1
+
+
+def test_a_full_disk_is_told_and_stops_nothing(
+    scenario: Scenario, runner: Runner, guest: Guest
+) -> None:
+    def fill(kernel: Any, work: Path, command: list[str], **more: Any) -> None:
+        guest(kernel, work, command, **more)
+        if guest.peers[-1] == "bfq":
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    runner.execute = fill
+    outcomes = {one.experiment.peer: one for one in runner.run(expand(scenario, scenario.full))}
+    assert "No space left" in outcomes["bfq"].problem
+    assert not outcomes["ioband"].problem
+    left = cache_dir("lab", "results").iterdir()
+    assert not [path.name for path in left if path.name.startswith("unfinished")]
+
+
+def test_a_mistake_stops_what_has_not_begun(
+    scenario: Scenario, runner: Runner, guest: Guest
+) -> None:
+    def mistake(*args: Any, **more: Any) -> None:
+        guest(*args, **more)
+        time.sleep(0.1 * (len(guest.peers) > 1))
+        raise KeyError("a mistake of the laboratory's")
+
+    anew = Runner(runner.environment, workers=1, execute=mistake)
+    with pytest.raises(KeyError):
+        list(anew.run(expand(scenario, scenario.full) * 10))
+    assert len(guest.peers) < 30
 
 
 def test_what_decides_the_outcome_decides_whether_it_runs(

@@ -304,7 +304,8 @@ class Runner:
 
     def _all(self, experiments: list[Experiment]) -> Iterator[Outcome]:
         started, done = time.monotonic(), 0
-        with ThreadPoolExecutor(self.workers) as pool:
+        pool = ThreadPoolExecutor(self.workers)
+        try:
             running = [pool.submit(self.one, each) for each in experiments]
             for future in as_completed(running):
                 outcome, cached = future.result()
@@ -314,6 +315,8 @@ class Runner:
                 count = f"{done}/{len(experiments)}"
                 progress(f"lab: {count} in {spent:.0f} s: {outcome.experiment.label}: {state}")
                 yield outcome
+        finally:  # whoever stops, by a mistake or by hand, does not wait for all the others
+            pool.shutdown(cancel_futures=True)
 
     def one(self, each: Experiment) -> tuple[Outcome, bool]:
         """The outcome of one experiment, and whether it was in the cache."""
@@ -336,8 +339,10 @@ class Runner:
         work = store / f"unfinished-{key}-{os.getpid()}"
         try:
             self.make(document, work)
-        except ExperimentError as err:
-            shutil.rmtree(work)
+        except BaseException as err:
+            shutil.rmtree(work, ignore_errors=True)
+            if not isinstance(err, ExperimentError | OSError):
+                raise
             return Outcome(each, problem=str(err).replace(work.name, each.label)), False
         shutil.rmtree(final, ignore_errors=True)
         work.rename(final)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from harness.guest import Guest
+from harness.kernel_log import new_complaints
 from harness.kernels import get_kernel
 from harness.load import fio
 from harness.module import REPO, build_module
@@ -231,3 +232,4 @@ def test_each_processor_has_a_hardware_queue() -> None:
             assert done["write"]["total_ios"] == 1024
         guest.write(f"{SYSFS}/remove", "disk")
         guest.rmmod("lab_disk")
+        assert not new_complaints(guest)

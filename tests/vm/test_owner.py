@@ -17,12 +17,14 @@ from harness.devices import linear, looped, mounted, null_blk
 from harness.guest import CommandError, Guest
 from harness.ioband import Ioband, group_name
 from harness.load import fio
+from harness.machine import UnsupportedError
+from harness.tracing import TRACING, traced
 from harness.waiting import wait_until
 
 MIB = 1 << 20
 BUFFERED = "+io +memory"  # a page's owner is a memory cgroup; both controllers find it
 FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
-WAITING = "ioband_line_wait_flusher"
+WAITS = "ioband_line_wait_flusher"
 
 
 class Bytes(NamedTuple):
@@ -180,29 +182,44 @@ def test_buffered_writes_are_of_whom_dirtied_the_pages(setup: Setup, fstype: str
         assert done["a"].read == 0
 
 
+@contextlib.contextmanager
+def probed(guest: Guest, function: str) -> Iterator[None]:
+    """The trace has a line with a function's name whenever it is called."""
+    probes = f"{TRACING}/kprobe_events"
+    if not guest.exists(probes):
+        raise UnsupportedError("this kernel has no probes")
+    guest.write(probes, f"p:called {function}")
+    try:
+        with traced(guest, "kprobes/called"):
+            yield
+    finally:
+        if guest.alive:
+            guest.write(probes, "-:called")
+
+
+@pytest.mark.data
 @pytest.mark.all_kernels
 @pytest.mark.parametrize("fstype", ["ext4", "xfs"])
 def test_a_flusher_waits_for_its_group(setup: Setup, fstype: str) -> None:
-    """Where it waits is in its stack; and nobody who suspends waits for it."""
+    """A probe sees it; a suspend goes on meanwhile; and what it waited with arrives."""
     guest, _, dev, a, b = setup
-    names = [f"file{number}" for number in range(8)]  # one bio may have all of a file
-    with mounted(guest, dev.path, fstype) as point:
+    guest.run("head -c 16M /dev/urandom >/run/data")
+    files = range(8)  # one bio may have all of one
+    with mounted(guest, dev.path, fstype) as point, probed(guest, WAITS):
         dev.set_max(a, wbps=8 * MIB)
-        for name in names:
-            write_file(a, f"{point}/{name}", 8)
-        watch = guest.start(f"until grep -qs {WAITING} /proc/[0-9]*/stack; do :; done")
+        for each in files:
+            a.run(f"dd if=/run/data of={point}/{each} bs=1M skip={each} count=8")
         job = b.start(["sync", "-f", point])
-        watch.wait()
-        begin = guest.now_ms()
+        wait_until(guest, lambda: WAITS in guest.read(f"{TRACING}/trace"), "a flusher waits")
         for noflush in (False, True):
             dev.suspend(noflush=noflush, lockfs=False)
             dev.resume()
-        assert guest.now_ms() - begin < 3000
         dev.set_max(a)
         job.wait(120)
         guest.run("echo 1 >/proc/sys/vm/drop_caches")
-        for name in names:
-            guest.run(f"cmp -n {8 * MIB} {point}/{name} /dev/zero")
+        for each in files:
+            guest.run(f"cmp -n {8 * MIB} -i {each * MIB}:0 /run/data {point}/{each}")
+    guest.run("rm /run/data")
 
 
 @contextlib.contextmanager

@@ -51,5 +51,6 @@ def locked(name: str) -> Iterator[None]:
 def prune(directory: Path) -> None:
     """Remove what nobody has changed for a day from a directory of the cache."""
     for old in directory.iterdir():
-        if old.stat().st_mtime < time.time() - KEEP_S:
-            shutil.rmtree(old) if old.is_dir() else old.unlink()
+        with contextlib.suppress(FileNotFoundError):  # another process removes its own
+            if old.stat().st_mtime < time.time() - KEEP_S:
+                shutil.rmtree(old) if old.is_dir() else old.unlink()

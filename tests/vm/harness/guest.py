@@ -151,7 +151,11 @@ class Guest:
             raise
 
     def _await_boot(self) -> None:
-        self._receive_until(lambda: 0 in self._answers, BOOT_TIMEOUT_S, "to boot")
+        try:
+            self._receive_until(lambda: 0 in self._answers, BOOT_TIMEOUT_S, "to boot")
+        except TimeoutError:
+            seconds = BOOT_TIMEOUT_S * self.patience
+            raise self._died(f"did not boot in {seconds:.0f} s") from None
         self._running(False)
         del self._answers[0]
         if self.options.systemd:

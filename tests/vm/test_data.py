@@ -325,6 +325,11 @@ def read_log(guest: Guest, device: str) -> list[Logged]:
     return entries
 
 
+def writes(dev: Ioband) -> int:
+    """How many its groups have had."""
+    return sum(group.write.ios for group in dev.io().values())
+
+
 def logged_writes(guest: Guest, disk: str, log: str, name: str, rival: Ioband) -> list[Logged]:
     """What arrives below a device of the given kind when one task writes, flushes and syncs."""
     guest.run(["dd", "if=/dev/zero", f"of={log}", "bs=1M", "count=1"])
@@ -345,7 +350,8 @@ def logged_writes(guest: Guest, disk: str, log: str, name: str, rival: Ioband) -
             )
         )
         with device, Cgroup(guest, "writer") as group:
-            wait_until(guest, lambda: rival.info().inflight.ios > 0, "the rival writes")
+            before = writes(rival)
+            wait_until(guest, lambda: writes(rival) > before, "the rival writes")
             fio(guest, group, filename=device.path, rw="write", bs="8k", size="256k", fsync=5)
             fio(guest, group, filename=device.path, rw="write", bs="4k", size="64k", sync="dsync")
             if isinstance(device, Ioband):

@@ -12,8 +12,8 @@ from lab import plots, report
 from lab.__main__ import conclude, make_options
 from lab.goals import Lookup, Verdict, excess, flatness_pct, format_value, judge, judge_all
 from lab.measure import METRIC_OPTIONS
-from lab.runner import Experiment, Outcome, expand, experiment
-from lab.scenario import Goal, Scenario, order, parse
+from lab.runner import READ_BY, Experiment, Outcome, expand, experiment
+from lab.scenario import PEERS, Goal, Scenario, order, parse
 from lab.traces import EMPTY, MeasureError, Observation
 from lab.uml import ExperimentError
 from test_lab_measure import steady
@@ -325,6 +325,12 @@ def test_pages_are_the_same_each_time(scenario: Scenario, tmp_path: Path) -> Non
     assert len(names) == 5
     for name in names:
         assert (one / name).read_bytes() == (two / name).read_bytes(), name
+
+
+def test_it_is_said_of_each_peer_how_it_is_set_up() -> None:
+    assert set(READ_BY) == set(PEERS)
+    for peer in PEERS:
+        assert f"`{peer}`" in report.SET_UP, peer
 
 
 def test_pages_say_what_made_them(scenario: Scenario, tmp_path: Path) -> None:

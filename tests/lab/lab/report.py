@@ -272,7 +272,8 @@ SET_UP = """\
 * `io.cost-latency`: the same with a latency, qos `ctrl=user rpct=95 rlat=LATENCY min=25 max=100`:
   it goes slower, down to a quarter of the model, while one read in twenty takes longer.  LATENCY
   is four times the least of the targets that io.latency has: at the target itself S5 is held to
-  the quarter, and the victim has less.
+  the quarter, and the victim has less.  In S9 it gives up two thirds, and reads are no quicker;
+  in S14 it holds nothing back, as if it were not there.
 * `io.latency`: as targets what an I/O of the group takes alone, in the mean, and 15 % more, as its
   documentation recommends; a large one for the groups that need none, as it holds back only who has
   one.
@@ -280,8 +281,8 @@ SET_UP = """\
 * `io.prio`: `io.prio.class` with mq-deadline.
 * `ioband`: one pool, groups by cgroup, over the disk, or over each volume; on the rotating disk
   `slice=120`, as `iobandctl create` chooses, and `measure=time` where the scenario shares time;
-  the minima and maxima of the scenario, and its latency target for the pool: S9 has one, of
-  0.75 ms for reads, in one variant.
+  the minima and maxima of the scenario, and its latency target for the pool: S9 has one, in one
+  variant.
 
 Under io.cost, io.latency and io.max, a rotating disk has mq-deadline, as the kernel chooses, and
 others have none; under ioband every disk has none.  "On a volume" is a linear device-mapper device
@@ -291,7 +292,8 @@ over the disk; S10, S14 and S15, which need several, are on such volumes always.
 ABOUT_GOALS = """\
 A goal is a bound that the project has set itself; some are beyond what any peer reaches.  The
 figure is that of the variant that is farthest from its bound; the peers' are by the same measure,
-in the same variant, and "-" stands for a peer that was not run.  What also runs on a volume has a
+in the same variant, "-" stands for a peer that was not run, and "never" for one whose I/Os were
+not all done when the run ended.  What also runs on a volume has a
 line for that, and a goal counts as met if it is met there too."""
 GOAL_HEADS = ("goal", "variant", "ioband", "state", *(peer for peer in PEERS if peer != "ioband"))
 SANITY_HEADS = ("what is known", "variant", "peer", "figure", "state")

@@ -33,7 +33,10 @@ from .uml import ExperimentError, for_guests, run_experiment
 COMMAND = ["/usr/bin/python3", "/run/tests/lab/guest/experiment.py"]
 MEMORY_MIB = 1024
 # What peers read of a group's promises; what they do not read decides nothing.
-READ_BY = {
+READ_BY: dict[str, tuple[str, ...]] = {
+    "none": (),
+    "mq-deadline": (),
+    "kyber": (),
     "bfq": ("weight",),
     "bfq-2048": ("weight",),
     "bfq-low-latency": ("weight",),
@@ -90,7 +93,7 @@ class Experiment:
     def _group(self, group: Group) -> dict[str, Any]:
         """A group as the guest is told, without what the peer does not read."""
         plain = vars(Group(group.name, group.path, 100, 0, 0, 0, ""))
-        return plain | {key: vars(group)[key] for key in READ_BY.get(self.peer, ())}
+        return plain | {key: vars(group)[key] for key in READ_BY[self.peer]}
 
     def document(self) -> dict[str, Any]:
         """What the guest is told, but for the modules and what has to be measured first."""

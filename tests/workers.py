@@ -21,7 +21,7 @@ GROUP_MAX = 100
 # More guests than that at once, and a test's time is not its own.
 GUESTS_MAX = 4
 GUEST = "guest "
-NICE = 19
+NICE = 10
 AUTOGROUP = Path("/proc/self/autogroup")
 
 

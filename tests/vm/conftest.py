@@ -81,7 +81,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         call.excinfo = skipped.excinfo
     outcome = yield
     report = outcome.get_result()
-    if report.when == "call":
+    if report.when in ("setup", "call"):
         item.stash[FAILED] = report.failed
 
 

@@ -322,7 +322,6 @@ def test_built_installed_used_and_purged_in_a_guest(guest: Guest, packages: Pack
         assert not guest.exists("/sys/module/dm_ioband")
         assert guest.run(f"mount {disk} /srv && cat /srv/file && umount /srv").out == "kept\n"
     assert guest.run(LEFT, timeout=300).out == ""
-    guest.reboot()
 
 
 @pytest.mark.data

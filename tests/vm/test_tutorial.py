@@ -48,7 +48,8 @@ class Reader:
         """See that packages are there to be installed."""
         settings = self.directory / "apt.conf"
         settings.write_text('APT::Get::Simulate "true";\n')
-        command = command.replace("$(uname -r)", self.guest.kernel.release)  # not the host's
+        # The host's lists of packages may be of another day than the guest's kernel.
+        command = command.replace("$(uname -r)", "amd64")
         argv = ["env", f"APT_CONFIG={settings}", "sh", "-c", command]
         return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
 

@@ -17,6 +17,8 @@ from harness.devices import linear, looped, mounted, null_blk
 from harness.guest import CommandError, Guest
 from harness.ioband import Ioband, group_name
 from harness.load import fio
+from harness.machine import UnsupportedError
+from harness.tracing import TRACING, traced
 from harness.waiting import wait_until
 
 MIB = 1 << 20
@@ -180,20 +182,36 @@ def test_buffered_writes_are_of_whom_dirtied_the_pages(setup: Setup, fstype: str
         assert done["a"].read == 0
 
 
+@contextlib.contextmanager
+def probed(guest: Guest, function: str) -> Iterator[None]:
+    """The trace has a line with a function's name whenever it is called."""
+    probes = f"{TRACING}/kprobe_events"
+    if not guest.exists(probes):
+        raise UnsupportedError("this kernel has no probes")
+    guest.write(probes, f"p:called {function}")
+    try:
+        with traced(guest, "kprobes/called"):
+            yield
+    finally:
+        if guest.alive:
+            guest.write(probes, "")
+
+
+@pytest.mark.data
 @pytest.mark.all_kernels
 @pytest.mark.parametrize("fstype", ["ext4", "xfs"])
 def test_a_flusher_waits_for_its_group(setup: Setup, fstype: str) -> None:
-    """Where it waits is in its stack; a suspend goes on meanwhile; what it has arrives."""
+    """A probe sees it; a suspend goes on meanwhile; and what it waited with arrives."""
     guest, _, dev, a, b = setup
     guest.run("head -c 16M /dev/urandom >/run/data")
     files = range(8)  # one bio may have all of one
-    with mounted(guest, dev.path, fstype) as point:
+    with mounted(guest, dev.path, fstype) as point, probed(guest, WAITS):
         dev.set_max(a, wbps=8 * MIB)
         for each in files:
             a.run(f"dd if=/run/data of={point}/{each} bs=1M skip={each} count=8")
-        watch = guest.start(f"until grep -qs {WAITS} /proc/[0-9]*/stack; do :; done")
         job = b.start(["sync", "-f", point])
-        watch.wait()
+        trace = f"{TRACING}/trace"
+        wait_until(guest, lambda: WAITS in guest.read(trace), "a flusher waits", 60)
         for noflush in (False, True):
             dev.suspend(noflush=noflush, lockfs=False)
             dev.resume()

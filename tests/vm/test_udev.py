@@ -164,12 +164,13 @@ class Machine:
         """Volume groups are to come back with their disks.
 
         An event that came late, after vgchange -an, has LVM note that they are active, and
-        not activate them then: that note goes.
+        not activate them then, and so does a unit of the name that has failed: both go.
         """
         self.guest.run(["udevadm", "settle"])
         self.guest.run(["vgchange", "-an", *groups])
         self.guest.run(["udevadm", "settle"])
         self.guest.run(["rm", "-f", *(f"/run/lvm/vgs_online/{group}" for group in groups)])
+        self.guest.run(["systemctl", "reset-failed"])
 
     def wait(self, path: str) -> None:
         """Wait for a file."""

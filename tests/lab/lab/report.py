@@ -273,7 +273,7 @@ SET_UP = """\
   it goes slower, down to a quarter of the model, while one read in twenty takes longer.  LATENCY
   is four times the least of the targets that io.latency has: at the target itself S5 is held to
   the quarter, and the victim has less.  In S9 it gives up two thirds, and reads are no quicker;
-  in S14 it holds nothing back, as if it were not there.
+  in S14 the application does not end within the run.
 * `io.latency`: as targets what an I/O of the group takes alone, in the mean, and 15 % more, as its
   documentation recommends; a large one for the groups that need none, as it holds back only who has
   one.

@@ -9,6 +9,7 @@ from harness.kernel_log import new_complaints
 from harness.kernels import get_kernel
 from harness.load import fio
 from harness.module import REPO, build_module
+from harness.splats import note_splat
 from lab.kernel import LabKernel, get_lab_kernel
 from lab.module import build_lab_module
 from lab.uml import run_experiment
@@ -216,7 +217,8 @@ def test_a_disk_repeats_itself(kernel: LabKernel, module: Path, tmp_path: Path) 
     assert first == second and len(first.splitlines()) > 30
 
 
-def test_each_processor_has_a_hardware_queue() -> None:
+@pytest.mark.data
+def test_each_processor_has_a_hardware_queue(request: pytest.FixtureRequest) -> None:
     """Virtual time has one processor, and the block layer no more queues than processors."""
     kernel = get_kernel("newest")
     (built,) = build_module(kernel, DISK)
@@ -232,4 +234,7 @@ def test_each_processor_has_a_hardware_queue() -> None:
             assert done["write"]["total_ios"] == 1024
         guest.write(f"{SYSFS}/remove", "disk")
         guest.rmmod("lab_disk")
-        assert not new_complaints(guest)
+        complaints = new_complaints(guest)
+    for text in complaints:
+        note_splat(request.node, text)
+    assert not complaints

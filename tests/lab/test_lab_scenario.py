@@ -105,7 +105,7 @@ def test_members() -> None:
         ),
         ("seconds = 4", "seconds = 4\nsecs = 4", "run.secs: there is no such key"),
         ('"bfq", "ioband"]', '"cfq"]', "run.peers: 'cfq' is none of none, mq-deadline"),
-        ('"bfq", "ioband"]', '"io.cost-latency"]', "run.peers: io.cost-latency needs a group with"),
+        ('"bfq", "ioband"]', '"io.cost-latency"]', "run: io.cost-latency needs a group with"),
         ('variants = ["few"]', 'variants = ["fwe"]', "quick.variants: 'fwe' is none of few, many"),
         ('model = "$model"', 'model = "$modle"', "disk.model: $modle is not known; there are $n"),
         ('weight = "{i}0"', 'weight = "{i}0000"', "group[1].weight: 20000 is not in the range"),

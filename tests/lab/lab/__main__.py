@@ -53,7 +53,7 @@ def conclude(scenario: Scenario, run: Run, outcomes: list[Outcome], quick: bool)
 def run_scenarios(
     scenarios: list[Scenario], runner: Runner, peers: tuple[str, ...] = (), quick: bool = False
 ) -> list[report.Results]:
-    """Run everything that scenarios need, two experiments at a time."""
+    """Run everything that scenarios need."""
     runs = {
         each.name: replace(run, peers=tuple(p for p in run.peers if not peers or p in peers))
         for each in scenarios

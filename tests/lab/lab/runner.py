@@ -283,7 +283,7 @@ class Outcome:
 
 @dataclass
 class Runner:
-    """Runs experiments, two at a time, and remembers them."""
+    """Runs experiments, as many at a time as there are processors, and remembers them."""
 
     environment: Environment
     anew: bool = False

@@ -542,10 +542,12 @@ def parse(text: str, name: str, metrics: dict[str, tuple[str, ...]], where: str 
         for variant, own in values.items()
     }
     for variant, setting in settings.items():
-        slow = not any(group.latency_ms for group in setting.groups)
-        if slow and "io.cost-latency" in (*full.peers, *full.on_lv):
-            wrong = f"io.cost-latency needs a group with latency_ms; {variant!r} has none"
-            raise ScenarioError(f"{where}: run.peers: {wrong}")
+        if any(group.latency_ms for group in setting.groups):
+            continue
+        for key, run in (("run", full), ("quick", quick)):
+            if run and "io.cost-latency" in (*run.peers, *run.on_lv):
+                wrong = f"io.cost-latency needs a group with latency_ms; {variant!r} has none"
+                raise ScenarioError(f"{where}: {key}: {wrong}")
     subjects = {each for setting in settings.values() for each in _subjects(setting)}
     goals = tuple(_read_goal(each, full, subjects, metrics) for each in goals_table)
     _unique(f"{where}: ", "goal", [goal.name for goal in goals])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What concerns the run as a whole: which tests stay together, and what fails it."""
+"""What concerns the run as a whole: what fails it, and what is said of it."""
 
 import re
 from collections.abc import Generator
@@ -23,13 +23,12 @@ WRONG_DATA = re.compile(r"verify: bad |verify failed at file")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Have data tested once, and with --dist loadgroup put tests in groups."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have data tested once, and those in one kind of guest one after another."""
     for item in items:
         if item.get_closest_marker("data"):
             item.add_marker(pytest.mark.flaky(reruns=0))
-    if getattr(config.option, "loadgroup", False):
-        workers.put_in_groups(items)
+    workers.put_in_groups(items)
 
 
 def pytest_configure(config: pytest.Config) -> None:

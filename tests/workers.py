@@ -57,7 +57,7 @@ def _halve(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def put_in_groups(items: list[pytest.Item]) -> None:
-    """Say what stays together, and put those first that take longest."""
+    """Put together what one process runs, the most tests first."""
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         groups.setdefault(_companions(item), []).append(item)
@@ -73,7 +73,7 @@ def put_in_groups(items: list[pytest.Item]) -> None:
 
 def number() -> int:
     """How many processes there are, unless somebody says otherwise."""
-    return min(os.cpu_count() or 1, GUESTS_MAX) + 1
+    return min(len(os.sched_getaffinity(0)), GUESTS_MAX) + 1
 
 
 def _is_aside(worker: str, count: int) -> bool:
@@ -98,7 +98,10 @@ def stand_aside(config: pytest.Config) -> None:
 
 
 class Scheduling(LoadGroupScheduling):
-    """Gives each process a group of the kind that it is for, the longest first."""
+    """Gives each process a group of the kind that it is for, the largest first.
+
+    One that replaces a process which has died is for guests.
+    """
 
     def schedule(self) -> None:
         """Begin; of more processes than groups, the one without guests is the first to go."""

@@ -42,7 +42,8 @@ def machines() -> Iterator[Machines]:
     """All guests of the session."""
     guests = Machines(_boot, _retire)
     yield guests
-    guests.close()
+    if wrong := guests.close():
+        pytest.fail("\n".join(wrong), pytrace=False)
 
 
 def _boot(name: str, options: dict[str, Any]) -> Guest:
@@ -53,10 +54,10 @@ def _boot(name: str, options: dict[str, Any]) -> Guest:
     return guest
 
 
-def _retire(guest: Guest) -> None:
-    """What the tests of a session left in memory, where the kernel can tell."""
-    if text := leaks(guest):
-        pytest.fail(f"{guest.kernel.release}: memory leaked:\n{text}", pytrace=False)
+def _retire(guest: Guest) -> str:
+    """What the tests in a guest left in memory, where the kernel can tell."""
+    text = leaks(guest)
+    return text and f"{guest.kernel.release}, {guest.options}: memory leaked:\n{text}"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

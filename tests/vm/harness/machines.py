@@ -16,19 +16,20 @@ KEPT = 3
 class Machines:
     """The session's guests by kernel and options.
 
-    boot makes one, from the kernel's name and the options; retire sees those that
-    are alive when they end: at the end of the session, or as the one that was used
-    longest ago when another one is to be booted.
+    boot makes one, from the kernel's name and the options; retire looks at those that
+    are alive when they end, and says what is wrong: at the end of the session, or as the
+    one that was used longest ago makes place for another one.
     """
 
     def __init__(
         self,
         boot: Callable[[str, dict[str, Any]], Guest],
-        retire: Callable[[Guest], None] = lambda guest: None,
+        retire: Callable[[Guest], str] = lambda guest: "",
     ):
         self._boot = boot
         self._retire = retire
         self._guests: dict[tuple[Any, ...], Guest] = {}
+        self._wrong: list[str] = []
 
     def get(self, kernel_name: str, options: dict[str, Any]) -> Guest:
         """The guest of that kind, booted if there is none alive."""
@@ -54,13 +55,14 @@ class Machines:
 
     def _end(self, guest: Guest) -> None:
         try:
-            if guest.alive:
-                self._retire(guest)
+            if guest.alive and (wrong := self._retire(guest)):
+                self._wrong.append(wrong)
         finally:
             self.drop(guest)
 
-    def close(self) -> None:
-        """End them all."""
+    def close(self) -> list[str]:
+        """End them all; returns what was wrong with those that ended, since the beginning."""
         with ExitStack() as stack:
             for guest in reversed(self._guests.values()):
                 stack.callback(self._end, guest)
+        return self._wrong

@@ -4,12 +4,8 @@
 from pathlib import Path
 
 import pytest
-from harness.guest import Guest
-from harness.kernel_log import new_complaints
 from harness.kernels import get_kernel
-from harness.load import fio
 from harness.module import REPO, build_module
-from harness.splats import note_splat
 from lab.kernel import LabKernel, get_lab_kernel
 from lab.module import build_lab_module
 from lab.uml import run_experiment
@@ -215,26 +211,3 @@ def test_a_disk_repeats_itself(kernel: LabKernel, module: Path, tmp_path: Path) 
         """
     first, second = (run(kernel, module, tmp_path / name, script) for name in ("first", "second"))
     assert first == second and len(first.splitlines()) > 30
-
-
-@pytest.mark.data
-def test_each_processor_has_a_hardware_queue(request: pytest.FixtureRequest) -> None:
-    """Virtual time has one processor, and the block layer no more queues than processors."""
-    kernel = get_kernel("newest")
-    (built,) = build_module(kernel, DISK)
-    with Guest(kernel) as guest:
-        guest.insmod(built)
-        guest.write(f"{SYSFS}/create", "disk nvme size_mib=64 keep_data=1 queues=2")
-        used = sorted(guest.run("cat /sys/block/disk/mq/*/cpu_list").out.splitlines())
-        assert used == ["0", "1"]
-        load = {"rw": "randwrite", "bs": "4k", "size": "4m", "ioengine": "libaio", "iodepth": 16}
-        for processor in used:
-            load |= {"cpus_allowed": processor, "verify": "crc32c", "randrepeat": 0}
-            done = fio(guest, filename="/dev/disk", **load)
-            assert done["write"]["total_ios"] == 1024
-        guest.write(f"{SYSFS}/remove", "disk")
-        guest.rmmod("lab_disk")
-        complaints = new_complaints(guest)
-    for text in complaints:
-        note_splat(request.node, text)
-    assert not complaints

@@ -2,7 +2,8 @@
 """Fixtures of the tests in virtual machines.
 
 A test that takes `guest` runs in a stock kernel: that of the Debian release the
-machine runs, or with @pytest.mark.all_kernels each of the three in turn.  With
+machine runs, with @pytest.mark.newest the newest one, or with
+@pytest.mark.all_kernels each of the three in turn.  With
 IOBAND_KERNEL in the environment it is that one, which may also be one of the
 laboratory: "debug" has the kernel's own detectors.
 @pytest.mark.guest(icount=True, cgroup="v1", ...) asks for another machine than
@@ -63,8 +64,10 @@ def _retire(guest: Guest) -> str:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Tests marked all_kernels run once per kernel."""
     if "kernel_name" in metafunc.fixturenames:
-        everywhere = metafunc.definition.get_closest_marker("all_kernels")
-        names = list(SUITES) if everywhere else [own_kernel_name()]
+        marker = metafunc.definition.get_closest_marker
+        names = list(SUITES) if marker("all_kernels") else [own_kernel_name()]
+        if marker("newest"):
+            names = ["newest"]
         if wanted := os.environ.get("IOBAND_KERNEL"):
             names = [wanted]
         metafunc.parametrize("kernel_name", names, scope="session")

@@ -54,7 +54,7 @@ deb: ## Build the Debian packages, into build/
 	mkdir -p build/deb
 	tar -c --exclude=./build --exclude=.git --exclude=__pycache__ --exclude='.*_cache' --transform='s,^\.,dm-ioband,' . | tar -x -C build/deb
 	cd build/deb/dm-ioband && dpkg-buildpackage -us -uc
-	ln -f build/deb/dm-ioband-dkms_*.deb build/deb/iobandctl_*.deb build/
+	ln -f $(foreach name,dm-ioband-dkms dm-ioband-doc iobandctl,build/deb/$(name)_*.deb) build/
 
 uninstall: ## Remove what install installed
 	rm -f $(DESTDIR)/lib/modules/$(RELEASE)/updates/dm-ioband.ko*

@@ -29,7 +29,7 @@ from harness.packages import Packages, build_packages
 from harness.waiting import wait_until
 
 DPKG_S = 1800  # compiling the module is its most: some minutes of an idle host
-NAMES = "dm-ioband-dkms iobandctl"
+NAMES = "dm-ioband-dkms dm-ioband-doc iobandctl"
 # What is left of the packages; the whole of /usr takes a guest too long.
 TRACES = "find /etc /run /usr /var/cache /var/lib -name '*ioband*'; ls -d /lib/modules/*/updates"
 LEFT = """
@@ -98,14 +98,29 @@ def test_lintian_has_nothing_to_say(packages: Packages) -> None:
     assert done.stdout.replace("running with root privileges is not recommended!", "").strip() == ""
 
 
-def test_pages_are_installed_with_what_they_link_to(packages: Packages, tmp_path: Path) -> None:
-    for deb in packages.debs:
-        subprocess.run(["dpkg-deb", "-x", deb, tmp_path], check=True)
+@pytest.mark.parametrize("name", NAMES.split())
+def test_pages_are_installed_with_what_they_link_to(
+    packages: Packages, tmp_path: Path, name: str
+) -> None:
+    """Whichever of the packages are not."""
+    subprocess.run(["dpkg-deb", "-x", packages.deb(name), tmp_path], check=True)
     pages = [page for kind in ("md", "rst") for page in tmp_path.rglob(f"*.{kind}")]
-    names = {page.name for page in pages}
-    assert {path.name for path in REPO.glob("Documentation/*.rst")} | {"README.md"} <= names
+    assert pages
     dead = {str(page.relative_to(tmp_path)): dead_links(page) for page in pages}
     assert {page: links for page, links in dead.items() if links} == {}
+
+
+def test_all_that_is_documented_is_in_one_package(packages: Packages, tmp_path: Path) -> None:
+    subprocess.run(["dpkg-deb", "-x", packages.deb("dm-ioband-doc"), tmp_path], check=True)
+    installed = tmp_path / "usr/share/doc/dm-ioband-doc"
+    for page in ("README.md", "CONTRIBUTING.md"):
+        assert (installed / page).read_bytes() == (REPO / page).read_bytes()
+    pages = REPO / "Documentation"
+    written = [path for path in pages.rglob("*") if path.is_file()]
+    assert len(written) > 50
+    for path in written:
+        there = installed / path.relative_to(REPO)
+        assert there.read_bytes() == path.read_bytes(), there
 
 
 def other_headers() -> tuple[str, list[Path]]:
@@ -360,7 +375,7 @@ def test_upgrade_and_purge_while_a_device_is_in_use(
         guest.run("mount /dev/mapper/d0 /srv")
         with verifying(guest):
             guest.run(f"dpkg -L {NAMES} >/run/files")
-            says = machine.dpkg("-P", "iobandctl", "dm-ioband-dkms")
+            says = machine.dpkg("-P", *NAMES.split())
         assert "dm-ioband: these devices are in use, and stay, and so does the module" in says
         assert "iobandctl: these ioband devices are in use, and stay until a reboot" in says
         guest.run(

@@ -38,6 +38,11 @@ class Packages:
         """The packages to install."""
         return sorted((self.tree / "build").glob("*.deb"))
 
+    def deb(self, name: str) -> Path:
+        """The package of a name."""
+        (path,) = (self.tree / "build").glob(f"{name}_*.deb")
+        return path
+
     @property
     def driver(self) -> Path:
         """The module's sources, at a path that other builds have too."""

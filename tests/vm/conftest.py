@@ -115,9 +115,9 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
     left = clean(machine)
     bad = new_complaints(machine)
     failed = request.node.stash.get(FAILED, False)
-    # What a test that failed has on disks would be there for the next.
-    on_disks = failed and machine.got_disks
-    if bad or on_disks or (left and clean(machine)) or lockdep_is_off(machine):
+    # What a test that failed has on disks, or in the firmware, would be there for the next.
+    lasts = failed and (machine.got_disks or machine.options.secure_boot)
+    if bad or lasts or (left and clean(machine)) or lockdep_is_off(machine):
         machines.drop(machine)
     problems = [f"kernel: {text}" for text in bad]
     for text in problems:

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.guest(systemd=True)
 ID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_data"
 VOLUMES, PV, SYSTEM = (ID.replace("_data", f"_{name}") for name in ("volumes", "pv", "system"))
 WRAPPED = "/dev/mapper/io-data"
-GROUP = "[group /system.slice/reader.service]\nweight = 300\n"
+WEIGHT = 300
+GROUP = f"[group /system.slice/reader.service]\nweight = {WEIGHT}\n"
 WAIT_S = 120  # of a busy host
 UUID = "11111111-2222-3333-4444-555555555555"
 BY_UUID = f"/dev/disk/by-uuid/{UUID}"
@@ -216,6 +217,11 @@ class Machine:
         (rows,) = json.loads(self.guest.run(["iobandctl", "stat", "--json"]).out).values()
         return sum(row["bytes"] for row in rows if row["op"] == "write")
 
+    def assert_weight_was_there(self) -> None:
+        """The reader had the weight of GROUP with its first read, in the one pool it read from."""
+        weights = json.loads(self.guest.read("/run/weights"))["weights"]
+        assert any(row["weight"] == WEIGHT and row["set"] for row in weights), weights
+
     def wait_until_wrapped(self, path: str) -> None:
         """Wait until a path leads to an ioband device."""
 
@@ -390,9 +396,7 @@ def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> No
     assert below[:2] == ["vg1-on--wrapped", "io-pv"]
     assert machine.source("/mnt") == "/dev/mapper/vg0-named"
     assert "fstab(5) calls it /dev/mapper/vg0-named" in machine.journal("-t", "iobandctl")
-    weights = json.loads(guest.read("/run/weights"))["weights"]
-    # It has read from one pool.
-    assert any(row["weight"] == 300 and row["set"] for row in weights), weights
+    machine.assert_weight_was_there()
     assert guest.boot_state == "running"
     guest.run(["umount", "/srv", "/var", "/mnt", "/home"])
     guest.run(["iobandctl", "unwrap", "vg0/wrapped"])
@@ -417,9 +421,7 @@ def on_volumes(machine: Machine) -> Iterator[Machine]:
         guest.run(["mkfs.ext4", "-q", f"/dev/vg0/{name}"])
     guest.run("mount /dev/vg0/data /mnt && echo content >/mnt/file && umount /mnt && sync")
     fstab = "/dev/vg0/root / ext4 defaults 0 0\n/dev/vg0/data /srv ext4 defaults 0 0\n"
-    machine.configure(
-        f"{everything}[group /system.slice/reader.service]\nweight = 300\n", fstab=fstab
-    )
+    machine.configure(f"{everything}{GROUP}", fstab=fstab)
     machine.at_boot(READER)
     guest.reboot(cut=True, root="vg0/root")
     yield machine
@@ -451,8 +453,7 @@ def test_a_root_on_a_volume_is_left_alone_at_boot(on_volumes: Machine) -> None:
     assert machine.source("/srv") == "/dev/mapper/io-vg0-data"
     assert guest.read("/srv/file") == "content\n"
     machine.wait_until_wrapped(ID)
-    weights = json.loads(guest.read("/run/weights"))["weights"]
-    assert any(row["weight"] == 300 and row["set"] for row in weights), weights
+    machine.assert_weight_was_there()
     # ioband goes under the root that runs, and out again.
     table = guest.run(["dmsetup", "table", "vg0-root"]).out
     refused = guest.run(["iobandctl", "wrap", "vg0/root"], check=False)

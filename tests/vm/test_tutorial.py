@@ -22,6 +22,7 @@ from harness.waiting import wait_until
 
 DOCUMENT = REPO / "Documentation/tutorial.rst"
 COMMAND_S = 300  # of a busy host
+HOME = "/run/home"  # where the reader is at first, and after a reboot, with a checkout in it
 # What the commands write to the root but for the volumes, and "make install" apart.
 WRITTEN = "find /etc /srv /usr/local -xdev -newer /run/began ! -type d"
 
@@ -32,7 +33,13 @@ class Reader:
     def __init__(self, guest: Guest, directory: Path):
         self.guest = guest
         self.directory = directory
+        self.log_in()
         guest.run(["touch", "/run/began"])
+
+    def log_in(self) -> None:
+        """Be at home, where there is a checkout."""
+        self.where = HOME
+        self.guest.run(f"mkdir -p {HOME} && ln -sfn {REPO} {HOME}/dm-ioband")
 
     def run(self, command: str) -> str:
         """Run a command where it can be; what it printed."""
@@ -44,7 +51,16 @@ class Reader:
             return self.install(command)
         if command == "reboot":
             return self.reboot()
-        return self.guest.run(f"{{ {command}\n}} 2>&1", timeout=COMMAND_S, cwd=str(REPO)).out
+        if command.startswith("cd "):
+            self.where = self.in_guest(f"{command} && pwd").rstrip("\n")
+            return ""
+        return self.in_guest(command)
+
+    def in_guest(self, command: str) -> str:
+        """Run a command in the guest, where the reader is; what it printed."""
+        return self.guest.run(
+            f"{{ {command}\n}} 2>&1", timeout=COMMAND_S, cwd=self.where, env={"HOME": HOME}
+        ).out
 
     def look_up(self, command: str) -> str:
         """See that packages are there to be installed."""
@@ -59,7 +75,8 @@ class Reader:
         """Install on a machine that is like the guest, and bring the guest what is new there."""
         checkout = self.directory / "checkout"
         leave = shutil.ignore_patterns("build", ".git", "__pycache__")
-        shutil.copytree(REPO, checkout, symlinks=True, ignore=leave)
+        here = self.in_guest("pwd -P").rstrip("\n")
+        shutil.copytree(here, checkout, symlinks=True, ignore=leave)
         kernel = self.guest.kernel
         new = self.guest.share / "new.tar"
         said = run_installed(
@@ -82,6 +99,7 @@ class Reader:
         )
         self.guest.reboot()
         shutil.rmtree(root)
+        self.log_in()
         return ""
 
 

@@ -123,6 +123,7 @@ void ioband_brake_charge(struct ioband_core *core, const struct ioband_leaf *lea
 			 const struct ioband_bill *bill, u64 now_ns)
 {
 	const struct ioband_leeway leeway = {
+		.second_ns = NSEC_PER_SEC,
 		.late_ns = now_ns - min(now_ns, core->slack_ns),
 		.early_ns = U64_MAX,
 		.most_ns = now_ns + IOBAND_BRAKE_DEBT_NS,

@@ -354,8 +354,10 @@ static void ent_count(struct ioband_core *core, struct ioband_ent *ent, s64 wait
 		ent_update_live(ent);
 		if (unlikely(ent->floor))
 			ioband_floor_update(core, ent->floor);
-		if (unlikely(ent->cap))
+		if (unlikely(ent->cap)) {
+			ioband_cap_note(core, ent->cap);
 			waiting = cap_let_through(ent->cap, waiting);
+		}
 	}
 }
 

@@ -192,10 +192,29 @@ struct ioband_meter {
 	struct ioband_clock ios[IOBAND_NR_WAYS];
 };
 
+/* The last second of a maximum has so many parts. */
+#define IOBAND_TRAIL_PARTS	32
+
+/**
+ * struct ioband_trail - when what has gone lately went
+ * @at_ns: when each of the last parts was used up; a ring
+ * @last: the latest of them
+ * @used_ns: how much is, of the one after it
+ */
+struct ioband_trail {
+	u64 at_ns[IOBAND_TRAIL_PARTS + 1];
+	u32 last;
+	u32 used_ns;
+};
+
 /**
  * struct ioband_cap - what an entity may have at most
  * @ent: the entity
  * @meter: what it has
+ * @bytes: by way; what it has had within a second
+ * @ios: by way
+ * @waits_ns: by way: since when it has had something to do and was not blocked; U64_MAX:
+ *	it has nothing
  * @begun: by way: of a bio in pieces some have gone, and others follow
  * @rb: place among the blocked ones, while it is
  * @until_ns: when one of its ways is blocked no longer
@@ -205,6 +224,9 @@ struct ioband_meter {
 struct ioband_cap {
 	struct ioband_ent *ent;
 	struct ioband_meter meter;
+	struct ioband_trail bytes[IOBAND_NR_WAYS];
+	struct ioband_trail ios[IOBAND_NR_WAYS];
+	u64 waits_ns[IOBAND_NR_WAYS];
 	bool begun[IOBAND_NR_WAYS];
 	struct rb_node rb;
 	u64 until_ns;

@@ -31,6 +31,10 @@
  * It is behind by IOBAND_FLOOR_WINDOW_NS at most: what could not be given is made good in
  * the time in which it is noticed.
  *
+ * What is due comes back when the device has done it, sooner or later, so of all times of
+ * 100 ms some have less than the mean.  Therefore the mean is a little more than the minimum:
+ * a clock takes 63/64 of a second for what is promised for one.
+ *
  * What goes for that is charged like all else, but nobody comes to owe what he was
  * promised (ent_charge() in dm-ioband-core.c).
  *
@@ -71,6 +75,9 @@
  * own that are small.  A bio of 1 MiB at 100 MB/s.
  */
 #define IOBAND_FLOOR_AHEAD_NS	(10 * NSEC_PER_MSEC)
+
+/* A clock is quicker by one part in so many. */
+#define IOBAND_FLOOR_MARGIN	64
 
 /* Who is late by this leaves the others one bio at a time, */
 #define IOBAND_FLOOR_LATE_NS	(5 * NSEC_PER_MSEC)
@@ -192,6 +199,7 @@ void ioband_floor_charge(struct ioband_core *core, struct ioband_floor *floor,
 			 const struct ioband_bill *bill, u64 now_ns)
 {
 	const struct ioband_leeway leeway = {
+		.second_ns = NSEC_PER_SEC - NSEC_PER_SEC / IOBAND_FLOOR_MARGIN,
 		.late_ns = now_ns - min_t(u64, now_ns, IOBAND_FLOOR_WINDOW_NS),
 		.early_ns = now_ns + max_t(u64, IOBAND_FLOOR_AHEAD_NS, core->slice_ns / 2),
 		.most_ns = U64_MAX,

@@ -147,12 +147,14 @@ static inline u64 ent_open_above(const struct ioband_core *core, const struct io
 }
 
 /**
- * struct ioband_leeway - how far a clock may be off
+ * struct ioband_leeway - how a clock moves, and how far it may be off
+ * @second_ns: what is for a second moves it on by this
  * @late_ns: one that is behind this goes on from here
  * @early_ns: one that is ahead of this goes on from here, but not back
  * @most_ns: none gets further than this
  */
 struct ioband_leeway {
+	u64 second_ns;
 	u64 late_ns;
 	u64 early_ns;
 	u64 most_ns;
@@ -181,11 +183,14 @@ void ioband_meter_move(struct ioband_meter *meter, const struct ioband_bill *bil
 		       const struct ioband_leeway *leeway);
 void ioband_clock_move(struct ioband_clock *clock, u32 amount, const struct ioband_leeway *leeway);
 void ioband_meter_set(struct ioband_meter *meter, const struct ioband_rates *rates);
+void ioband_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_ns);
+u64 ioband_trail_until_ns(const struct ioband_trail *trail);
 
 /* dm-ioband-cap.c */
 bool ioband_cap_is_for(const struct ioband_cap *cap, enum ioband_way way);
 void ioband_cap_charge(struct ioband_core *core, struct ioband_cap *cap,
 		       const struct ioband_bill *bill, bool in_turn, u64 now_ns);
+void ioband_cap_note(const struct ioband_core *core, struct ioband_cap *cap);
 void ioband_cap_expire(struct ioband_core *core, u64 now_ns);
 u64 ioband_cap_wake_ns(const struct ioband_core *core);
 

@@ -315,6 +315,160 @@ static void another_maximum_holds_at_once(void **state)
 	complete_all();
 }
 
+/* When bios of a group went. */
+struct went {
+	u64 at_ns[4000];
+	u32 nr;
+};
+
+/*
+ * For so long: two that are backlogged, a with bios of that size which take the device 1 ms,
+ * b with such that take it @other_ns.  Notes when those of a go.
+ */
+static void run_turns(struct tree_leaf *a, u32 bytes, struct tree_leaf *b, u64 other_ns, u64 ns,
+		      struct went *went)
+{
+	const u64 end_ns = tree->now_ns + ns;
+	u64 wake_ns;
+
+	while (tree->now_ns < end_ns) {
+		struct tree_leaf *leaf;
+
+		if (!a->nr_held)
+			wait_that_way(a, bytes, IOBAND_WAY_READ);
+		if (b && !b->nr_held)
+			wait_that_way(b, 64 * KIB, IOBAND_WAY_READ);
+		leaf = tree_serve(tree, &wake_ns);
+		if (!leaf) {
+			tree->now_ns = max(wake_ns, tree->now_ns + 1);
+			continue;
+		}
+		if (leaf == a && went->nr < 4000)
+			went->at_ns[went->nr++] = tree->now_ns;
+		tree->now_ns += leaf == a ? MSEC : other_ns;
+		complete_all();
+	}
+}
+
+/* The most that went in a time of this length. */
+static u32 most_within(const struct went *went, u64 ns)
+{
+	u32 first, end = 0, most = 0;
+
+	for (first = 0; first < went->nr; first++) {
+		while (end < went->nr && went->at_ns[end] < went->at_ns[first] + ns)
+			end++;
+		most = max(most, end - first);
+	}
+	return most;
+}
+
+/* With slices: the turns of others are no reason to have less, and none to have more. */
+static void turns_are_made_good(const struct ioband_rates *rates, u32 bytes, u32 per_second)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	struct went went = {};
+
+	tree_set_slice(tree, 150 * MSEC, false);
+	tree_set_rates(tree, &a->leaf.ent, rates);
+	run_turns(a, bytes, b, 10 * MSEC, 20000 * MSEC, &went);
+	/* The trail takes some. */
+	assert_in_range(went.nr, 20 * per_second * 85 / 100, 20 * per_second + 2);
+	assert_in_range(most_within(&went, 1000 * MSEC), per_second, per_second * 33 / 32 + 1);
+}
+
+static void others_turns_are_made_good(void **state)
+{
+	(void)state;
+	turns_are_made_good(&(struct ioband_rates) { .bytes = { 3 * MIB, 0 } }, 64 * KIB, 48);
+}
+
+static void large_bios_are_made_good(void **state)
+{
+	(void)state;
+	turns_are_made_good(&(struct ioband_rates) { .bytes = { 2 * MIB, 0 } }, 256 * KIB, 8);
+}
+
+static void others_turns_are_made_good_in_ios(void **state)
+{
+	(void)state;
+	turns_are_made_good(&(struct ioband_rates) { .ios = { 48, 0 } }, 64 * KIB, 48);
+}
+
+/* Kept from the device for ten seconds: a is ready to go, and late by so much. */
+static struct tree_leaf *kept_for_long(u64 rate)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	struct went went = {};
+
+	tree_set_slice(tree, 100 * MSEC, false);
+	bound_bytes(&a->leaf.ent, rate, 0);
+	run_turns(a, 64 * KIB, b, 10 * MSEC, 1000 * MSEC, &went);
+	run_turns(a, 64 * KIB, b, 10000 * MSEC, 10000 * MSEC, &went);
+	return a;
+}
+
+/* Who was kept from it for long has a second's worth, and goes on evenly then. */
+static void a_second_is_made_good_in(u32 bytes, u32 per_second)
+{
+	struct tree_leaf *a = kept_for_long(3 * MIB);
+	struct went first = {}, then = {};
+
+	run_turns(a, bytes, NULL, 0, 900 * MSEC, &first);
+	assert_in_range(first.nr, per_second - 1, per_second * 33 / 32 + 1);
+	run_turns(a, bytes, NULL, 0, 4000 * MSEC, &then);
+	assert_in_range(then.nr, 4 * per_second * 7 / 8, 4 * per_second * 9 / 8);
+	assert_in_range(most_within(&then, 250 * MSEC), per_second / 4, per_second / 4 + 1);
+}
+
+static void a_second_is_made_good(void **state)
+{
+	(void)state;
+	a_second_is_made_good_in(64 * KIB, 48);
+}
+
+static void a_second_of_large_bios_is_made_good(void **state)
+{
+	(void)state;
+	a_second_is_made_good_in(256 * KIB, 12);
+}
+
+/* Another maximum begins anew, whatever has gone at once. */
+static void another_maximum_forgets_what_went(void **state)
+{
+	struct tree_leaf *a = kept_for_long(3 * MIB);
+	struct went went = {};
+
+	(void)state;
+	run_turns(a, 64 * KIB, NULL, 0, 48 * MSEC, &went);	/* a second's worth */
+	bound_bytes(&a->leaf.ent, 30 * MIB, 0);
+	went.nr = 0;
+	run_turns(a, 64 * KIB, NULL, 0, 100 * MSEC, &went);
+	assert_in_range(went.nr, 47, 50);
+}
+
+/* Who has had nothing to do was not kept from anything. */
+static void a_pause_is_not_made_good(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct went went = {};
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 100 * MSEC, false);
+	bound_bytes(&a->leaf.ent, 2 * MIB, 0);
+	wait_that_way(a, 64 * KIB, IOBAND_WAY_READ);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	complete_all();
+	tree->now_ns += 50 * MSEC;
+	assert_null(tree_serve(tree, &wake_ns));	/* not blocked any more */
+	tree->now_ns += 5000 * MSEC;
+	run_turns(a, 64 * KIB, NULL, 0, 500 * MSEC, &went);
+	assert_in_range(went.nr, 16, 16 + 2);
+}
+
 /* With slices: who has had its maximum gives the device away. */
 static void a_turn_ends_with_the_maximum(void **state)
 {
@@ -385,6 +539,13 @@ int main(int argc, char **argv)
 		TEST(debts_to_a_maximum_are_bounded),
 		TEST(a_maximum_that_goes_lets_go),
 		TEST(another_maximum_holds_at_once),
+		TEST(others_turns_are_made_good),
+		TEST(large_bios_are_made_good),
+		TEST(others_turns_are_made_good_in_ios),
+		TEST(a_second_is_made_good),
+		TEST(a_second_of_large_bios_is_made_good),
+		TEST(another_maximum_forgets_what_went),
+		TEST(a_pause_is_not_made_good),
 		TEST(a_turn_ends_with_the_maximum),
 		TEST(who_is_held_back_is_not_made_way_for),
 	};

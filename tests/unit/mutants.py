@@ -356,11 +356,19 @@ TREE = [
 ]
 
 METER = [
+    Mutant("half-a-second", "/* all of it is now */", "\n	used_ns *= 2;"),
+    Mutant("two-seconds", "at_ns + NSEC_PER_SEC : 0", "at_ns + 2 * NSEC_PER_SEC : 0"),
+    Mutant("parts-lost", "	trail->used_ns = used_ns;\n", ""),
+    Mutant(
+        "one-part-at-a-time",
+        "	for (; used_ns >= IOBAND_TRAIL_NS; ",
+        "	for (int i = 0; i < 1 && used_ns >= IOBAND_TRAIL_NS; i++, ",
+    ),
     Mutant("no-bound", "	clock->next_ns = max(", "	(void)max("),
     Mutant(
         "saves-up", "clamp_t(u64, clock->next_ns, leeway->late_ns", "clamp_t(u64, clock->next_ns, 0"
     ),
-    Mutant("rests-lost", "NSEC_PER_SEC + clock->rest,", "NSEC_PER_SEC,"),
+    Mutant("rests-lost", "leeway->second_ns + clock->rest,", "leeway->second_ns,"),
     Mutant("far-ahead", "leeway->late_ns, leeway->early_ns)", "leeway->late_ns, U64_MAX)"),
     Mutant("no-most", "min(next_ns, leeway->most_ns)", "next_ns"),
     Mutant("pieces-count", "bill->ios, leeway", "1, leeway"),
@@ -369,6 +377,7 @@ METER = [
 ]
 
 FLOOR = [
+    Mutant("no-margin", "NSEC_PER_SEC - NSEC_PER_SEC / IOBAND_FLOOR_MARGIN", "NSEC_PER_SEC"),
     Mutant("latest-first", "rb_to_floor(a)->due_ns < rb", "rb_to_floor(a)->due_ns > rb"),
     Mutant("ios-alone", "bytes->rate ? bytes->next_ns : U64_MAX", "U64_MAX"),
     Mutant("bytes-alone", "ios->rate ? ios->next_ns : U64_MAX", "U64_MAX"),
@@ -500,16 +509,22 @@ AIM = [
 CAP = [
     Mutant("debts-free", "	ioband_meter_move(", "	if (in_turn)\n		ioband_meter_move("),
     Mutant("debts-unbounded", "in_turn ? U64_MAX : now_ns + IOBAND_CAP_DEBT_NS", "U64_MAX"),
-    Mutant("no-slack", "now_ns - min(now_ns, core->slack_ns)", "now_ns"),
+    Mutant("no-slack", "u64 late_ns = core->slack_ns;", "u64 late_ns = 0;"),
+    Mutant("bytes-only", "max(bytes_ns, ios_ns)", "bytes_ns"),
+    Mutant("ios-only", "max(bytes_ns, ios_ns)", "ios_ns"),
     Mutant(
-        "bytes-only",
-        "max(cap->meter.bytes[way].next_ns, cap->meter.ios[way].next_ns);",
-        "cap->meter.bytes[way].next_ns;",
+        "no-turn-is-made-good",
+        "	if (core->slice_ns && cap->waits_ns",
+        "	if (false && cap->waits_ns",
     ),
+    Mutant("stutters", "	cap_unblock(cap, cap->blocked & ~blocked, now_ns);\n", ""),
+    Mutant("pauses-are-made-good", "		if (!cap->ent->busy)\n", "		if (false)\n"),
+    Mutant("no-trail-of-bytes", "ioband_trail_until_ns(&cap->bytes[way])", "0ULL"),
+    Mutant("no-trail-of-ios", "ioband_trail_until_ns(&cap->ios[way])", "0ULL"),
     Mutant(
-        "ios-only",
-        "max(cap->meter.bytes[way].next_ns, cap->meter.ios[way].next_ns);",
-        "cap->meter.ios[way].next_ns;",
+        "another-rate-and-trail",
+        "		cap->bytes[way] = (struct ioband_trail) {};\n",
+        "",
     ),
     Mutant("far-is-near", "now_ns + IOBAND_CAP_DEBT_NS / 2)", "now_ns + IOBAND_CAP_DEBT_NS / 4)"),
     Mutant("near-is-far", "now_ns + IOBAND_CAP_DEBT_NS / 2)", "now_ns + IOBAND_CAP_DEBT_NS)"),

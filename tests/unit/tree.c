@@ -18,6 +18,7 @@
 #define GRACE_MAX_NS	2000000ULL
 #define FLOOR_LATE_NS	5000000ULL
 #define FLOOR_WIDER	7
+#define SECOND_NS	1000000000ULL
 #define VTIME_SHIFT	16
 #define DRAIN_MAX	1000000
 
@@ -341,12 +342,21 @@ static u32 thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool
 	return ios;
 }
 
+static u64 bound_until_ns(const struct ioband_clock *clock, const struct ioband_trail *trail)
+{
+	const u64 oldest_ns = trail->at_ns[(trail->last + 1) % (IOBAND_TRAIL_PARTS + 1)];
+	const u64 until_ns = oldest_ns ? oldest_ns + SECOND_NS : 0;
+
+	return max(clock->next_ns, until_ns);
+}
+
 /* A bio in pieces that has begun goes on. */
 static u64 cap_until_ns(const struct ioband_cap *cap, u8 way)
 {
-	const u64 ios_ns = cap->begun[way] ? 0 : cap->meter.ios[way].next_ns;
+	const u64 bytes_ns = bound_until_ns(&cap->meter.bytes[way], &cap->bytes[way]);
+	const u64 ios_ns = bound_until_ns(&cap->meter.ios[way], &cap->ios[way]);
 
-	return max(cap->meter.bytes[way].next_ns, ios_ns);
+	return cap->begun[way] ? bytes_ns : max(bytes_ns, ios_ns);
 }
 
 /* Of the maxima of an entity and of all above: until when nothing goes that way. */

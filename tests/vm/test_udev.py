@@ -23,6 +23,7 @@ WEIGHT = 300
 GROUP = f"[group /system.slice/reader.service]\nweight = {WEIGHT}\n"
 WAIT_S = 120  # of a busy host
 UUID = "11111111-2222-3333-4444-555555555555"
+PARTS = ["22222222-3333-4444-5555-666666666666", "33333333-4444-5555-6666-777777777777"]
 BY_UUID = f"/dev/disk/by-uuid/{UUID}"
 BY_LABEL = "/dev/disk/by-label/data"
 FSTAB = f"UUID={UUID} /srv ext4 nofail 0 0\n"
@@ -160,6 +161,14 @@ class Machine:
         create = ["lvcreate", "-y", "-L", size, "--config", f"devices {{ {ASK_UDEV} }}", group]
         for name in names:
             self.guest.run([*create, "-n", name])
+
+    def partition(self, disk: str, *parts: str) -> None:
+        """A table of partitions, which sfdisk's words describe, on a disk; wait for them."""
+        table = "".join(f"{line}\n" for line in ("label: gpt", *parts))
+        self.guest.run(["sfdisk", "-q", "--wipe", "always", disk], input=table)
+        for number in range(1, len(parts) + 1):
+            self.wait(f"{disk}-part{number}")
+        self.guest.run(["udevadm", "settle"])
 
     def deactivate(self, *groups: str) -> None:
         """Volume groups go, for other tests' to have their names.
@@ -406,6 +415,43 @@ def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> No
         guest.unplug(name)
         machine.wait_gone(link)
         guest.blank(name)
+
+
+def test_wrapped_partitions_are_mounted_at_boot_by_what_the_disk_calls_them(
+    machine: Machine,
+) -> None:
+    """The table of the disk, which nothing on the ioband device tells of."""
+    guest, names = machine.guest, ["part-uuid", "part label"]
+    machine.configure(None)
+    machine.plug(ID)
+    parts = [
+        f'size=8M, uuid={uuid}, name="{name}"' for uuid, name in zip(PARTS, names, strict=True)
+    ]
+    machine.partition(ID, *parts, "size=24M")
+    for number in (1, 2):
+        guest.run(["mkfs.ext4", "-q", f"{ID}-part{number}"])
+    quick = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000 --label secret"
+    guest.run(f"cryptsetup luksFormat -q {quick} {ID}-part3 -", input="secret")
+    guest.run(f"mount {ID}-part1 /mnt && echo content >/mnt/file && umount /mnt && sync")
+    fstab = f"PARTUUID={PARTS[0]} /srv ext4 defaults 0 0\n"
+    fstab += "PARTLABEL=part\\040label /mnt ext4 defaults 0 0\n"
+    machine.configure(f"[device parts]\npath = {ID}-part*\n", fstab=fstab)
+    guest.reboot(cut=True)
+    assert guest.boot_state == "running", machine.journal()
+    assert guest.read("/srv/file") == "content\n"
+    wrapped = f"/dev/mapper/io-{ID.split('/')[-1]}-part"
+    assert [machine.source(where) for where in ("/srv", "/mnt")] == [f"{wrapped}1", f"{wrapped}2"]
+    # What a crypttab(5) may call it by, too.
+    machine.wait_until_wrapped("/dev/disk/by-label/secret")
+    guest.run(["umount", "/srv", "/mnt"])
+    # They are back as they were.
+    for number in (1, 2, 3):
+        guest.run(["iobandctl", "unwrap", f"{wrapped}{number}"])
+    by_uuid = f"/dev/disk/by-partuuid/{PARTS[0]}"
+    raw = machine.raw().removeprefix("/dev/")
+    back = f"{by_uuid} does not lead to {raw}1"
+    wait_until(guest, lambda: machine.name_of(by_uuid) == f"{raw}1", back, WAIT_S)
+    machine.unplug()
 
 
 @pytest.fixture

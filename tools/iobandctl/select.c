@@ -393,13 +393,14 @@ int select_devices(const struct conf *conf, char *const *only, int n_only,
  * select_is_lasting() - see whether a link of udev's is to a device for good, not to what is on it
  * @link: its path
  *
+ * Those by partuuid and partlabel are the partition's, by what its disk's table says.
+ *
  * Return: whether it is.
  */
 bool select_is_lasting(const char *link)
 {
 	static const char *const not[] = {
 		"/dev/disk/by-uuid/", "/dev/disk/by-label/",
-		"/dev/disk/by-partuuid/", "/dev/disk/by-partlabel/",
 		"/dev/disk/by-diskseq/",
 		"/dev/disk/by-id/lvm-pv-uuid-", "/dev/disk/by-id/md-uuid-",
 	};

@@ -12,6 +12,7 @@
 #include "name.h"
 #include "pool.h"
 #include "sample.h"
+#include "select.h"
 #include "tree.h"
 
 void test_histogram(void)
@@ -218,6 +219,12 @@ void test_lasting_names(void)
 	CHECK(!name_is_lasting("/dev/disk/by-id/nvme-eui.0025385b71b0c1d2"));
 	CHECK(!name_is_lasting("/dev/disk/by-uuid/ata-1234"));
 	CHECK(!name_is_lasting("/dev/disk/by-path/pci-0000:00:1f.2-ata-1"));
+	CHECK(select_is_lasting("/dev/disk/by-partuuid/1234-01"));
+	CHECK(select_is_lasting("/dev/disk/by-partlabel/EFI\\x20System"));
+	CHECK(select_is_lasting("/dev/disk/by-path/pci-0000:00:1f.2-ata-1-part1"));
+	CHECK(!select_is_lasting("/dev/disk/by-uuid/1234-5678"));
+	CHECK(!select_is_lasting("/dev/disk/by-label/data"));
+	CHECK(!select_is_lasting("/dev/disk/by-id/lvm-pv-uuid-abc"));
 	name_join("md-name-host:0", name);
 	CHECK(same(name, "io-md-name-host:0"));
 	name_join("a\\x20b/c!d\xc3\xa9", name);

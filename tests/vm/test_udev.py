@@ -458,15 +458,19 @@ def test_wrapped_partitions_are_mounted_at_boot_by_what_the_disk_calls_them(
 def on_volumes(machine: Machine) -> Iterator[Machine]:
     """A machine that has booted with its root on vg0/root, and would wrap whatever it has."""
     guest, everything = machine.guest, "[device volumes]\nvolume = *\n[device disks]\nname = sd*\n"
+    everything += f"[device io-own]\ndevice = {SYSTEM}-part3\n"
     machine.configure(None)
     machine.plug(ID)
     guest.plug("system", 128)
     machine.wait(SYSTEM)
-    machine.make_volumes("vg0", SYSTEM, "48M", "root", "data")
-    for name in ("root", "data"):
-        guest.run(["mkfs.ext4", "-q", f"/dev/vg0/{name}"])
+    machine.partition(SYSTEM, "size=104M", f"size=8M, uuid={PARTS[0]}", f"uuid={PARTS[1]}")
+    machine.make_volumes("vg0", f"{SYSTEM}-part1", "48M", "root", "data")
+    for name in ("vg0/root", "vg0/data", *(f"disk/by-partuuid/{part}" for part in PARTS)):
+        guest.run(["mkfs.ext4", "-q", f"/dev/{name}"])
     guest.run("mount /dev/vg0/data /mnt && echo content >/mnt/file && umount /mnt && sync")
     fstab = "/dev/vg0/root / ext4 defaults 0 0\n/dev/vg0/data /srv ext4 defaults 0 0\n"
+    fstab += f"PARTUUID={PARTS[0]} /mnt/beside ext4 defaults 0 0\n"
+    fstab += f"PARTUUID={PARTS[1]} /mnt/own ext4 defaults 0 0\n"
     machine.configure(f"{everything}{GROUP}", fstab=fstab)
     machine.at_boot(READER)
     guest.reboot(cut=True, root="vg0/root")
@@ -485,9 +489,10 @@ def test_a_root_on_a_volume_is_left_alone_at_boot(on_volumes: Machine) -> None:
     assert guest.boot_state == "running", machine.journal()
     assert machine.source("/") == "/dev/mapper/vg0-root"
     below = guest.run(["lsblk", "-snlo", "NAME", "/dev/vg0/root"]).out.split()
-    assert below == ["vg0-root", machine.name_of(SYSTEM)]
+    disk = machine.name_of(SYSTEM)
+    assert below == ["vg0-root", f"{disk}1", disk]
     said = machine.journal("-t", "iobandctl")
-    for left in ("/dev/mapper/vg0-root", f"/dev/{below[1]}"):
+    for left in ("/dev/mapper/vg0-root", f"/dev/{disk}1", f"/dev/{disk}"):
         why = "the root file system that runs lies on it; 'iobandctl insert' can put ioband under"
         assert f"{left} is to be wrapped, and is left alone: {why}" in said
         assert machine.property(left, "IOBAND_WRAP") == "0"
@@ -495,6 +500,15 @@ def test_a_root_on_a_volume_is_left_alone_at_boot(on_volumes: Machine) -> None:
         known = guest.read(f"/run/initramfs/{initramfs}")
         assert "DM_NAME=vg0-root\n" in known, initramfs
         assert "IOBAND" not in known
+    # So is the rest of its disk, unless it is named: a pattern was not meant for an ESP.
+    why = f"it is a partition of /dev/{disk}, on which the root file system that runs lies"
+    assert f"/dev/{disk}2 is to be wrapped, and is left alone: {why}" in said
+    assert machine.source("/mnt/beside") == f"/dev/{disk}2"
+    assert machine.source("/mnt/own") == "/dev/mapper/io-own"
+    guest.run(["umount", "/mnt/beside"])
+    applied = guest.run(["iobandctl", "apply", "--dry-run", "--json"])
+    assert f"/dev/{disk}2 is left alone: {why}" in applied.err
+    assert json.loads(applied.out) == {"changes": []}
     # All else is wrapped, and has its weights.
     assert machine.source("/srv") == "/dev/mapper/io-vg0-data"
     assert guest.read("/srv/file") == "content\n"
@@ -552,6 +566,21 @@ def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) 
     lvcreate = ["lvcreate", "-y", "-n", "lv1", "-L", "4M", "vg0"]
     assert "duplicate PV" in guest.run(lvcreate, check=False).err
     guest.run([*lvcreate, "--config", f"devices {{ {ASK_UDEV} }}"])
+    machine.deactivate("vg0")
+    machine.unplug()
+    # Without the program that maps partitions, they had better not be hidden.
+    guest.run("mv /sbin/kpartx /sbin/kpartx.away")
+    machine.plug(BY_UUID)
+    raw = machine.raw()
+    assert machine.name_of(BY_UUID) == f"{raw.removeprefix('/dev/')}2"
+    why = "it has partitions, which only kpartx(8) maps on an ioband device"
+    assert f"{raw} is to be wrapped, and is left alone: {why}" in machine.journal("-t", "iobandctl")
+    guest.run("mv /sbin/kpartx.away /sbin/kpartx")
+    machine.wait("/dev/vg0/lv0")
+    machine.deactivate("vg0")
+    assert machine.wraps(raw)
+    machine.wait(f"{WRAPPED}-part2")
+    machine.wait("/dev/vg0/lv0")
     machine.deactivate("vg0")
     machine.unplug()
 

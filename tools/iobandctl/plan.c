@@ -228,7 +228,7 @@ static bool is_twice(const struct plan *plan, const struct choice *choice,
 			     &choice->device, why);
 }
 
-/* A device that only fits a pattern may be in use, or lie on ioband. */
+/* A device that only fits a pattern may be in use, lie on ioband, or beside root. */
 static bool is_left_alone(const struct plan *plan, const struct choice *choice)
 {
 	const char *path = choice->device.path;
@@ -237,7 +237,8 @@ static bool is_left_alone(const struct plan *plan, const struct choice *choice)
 	if (in_use(&choice->device, &why))
 		note("note: %s is left alone, as it is in use: %s", path,
 		     why.text);
-	else if (is_twice(plan, choice, &why))
+	else if (use_beside_root(&choice->device, &why) ||
+		 is_twice(plan, choice, &why))
 		note("note: %s is left alone: %s", path, why.text);
 	else
 		return false;

@@ -148,6 +148,12 @@ static bool is_twice(const struct choice *choice, struct problem *why)
 	return twice;
 }
 
+/* A pattern that is meant for disks fits what is beside root as well. */
+static bool is_beside_root(const struct choice *choice, struct problem *why)
+{
+	return !choice->named && use_beside_root(&choice->device, why);
+}
+
 /* Root's disk, and whatever else the initramfs took in use, stays as it is. */
 static bool is_free(struct udev_device *found, const struct choice *choice)
 {
@@ -156,7 +162,8 @@ static bool is_free(struct udev_device *found, const struct choice *choice)
 
 	if (!has_no_unit(found, device->path, &use) &&
 	    !is_place(device, &use) && !use_by_root(device, &use) &&
-	    !use_of_device(device, &use) && !use_by_name(device, &use) &&
+	    !is_beside_root(choice, &use) && !use_of_device(device, &use) &&
+	    !use_by_name(device, &use) && !use_by_partitions(device, &use) &&
 	    !use_exclusive(device, &use) && !is_twice(choice, &use))
 		return true;
 	syslog(LOG_WARNING, "%s is to be wrapped, and is left alone: %s",

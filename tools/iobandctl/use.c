@@ -159,14 +159,7 @@ static bool find_root(struct device *device)
 	return found;
 }
 
-/**
- * use_by_root() - see whether the root file system that runs lies on a device
- * @device: the device
- * @use: what to do
- *
- * Return: whether it does.
- */
-bool use_by_root(const struct device *device, struct problem *use)
+static bool is_below_root(const struct device *device)
 {
 	struct names disks = { .n = 0 }, passed = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
@@ -178,11 +171,48 @@ bool use_by_root(const struct device *device, struct problem *use)
 		device_disks(&root, &disks, &passed);
 		found = names_has(&passed, label);
 	}
+	names_free(&disks);
+	names_free(&passed);
+	return found;
+}
+
+/**
+ * use_by_root() - see whether the root file system that runs lies on a device
+ * @device: the device
+ * @use: what to do
+ *
+ * Return: whether it does.
+ */
+bool use_by_root(const struct device *device, struct problem *use)
+{
+	bool found = is_below_root(device);
+
 	if (found)
 		problem_set(use,
 			    "the root file system that runs lies on it; 'iobandctl insert' can put ioband under that, if it is on a dm device");
-	names_free(&disks);
-	names_free(&passed);
+	return found;
+}
+
+/**
+ * use_beside_root() - see whether a device is a partition of the disk that root lies on
+ * @device: the device
+ * @use: of which disk, and what to do
+ *
+ * Boot loaders and systemd look there for what an installer made, /boot and the ESP,
+ * without a table that says so, and know no ioband device.  And as root is never
+ * wrapped, there is little to share.
+ *
+ * Return: whether it is.
+ */
+bool use_beside_root(const struct device *device, struct problem *use)
+{
+	struct device disk;
+	bool found = device_whole_disk(device, &disk) && is_below_root(&disk);
+
+	if (found)
+		problem_set(use,
+			    "it is a partition of %s, on which the root file system that runs lies; a section that names it under 'device' has it wrapped",
+			    disk.path);
 	return found;
 }
 
@@ -229,13 +259,39 @@ static bool is_called(const char *path, struct problem *use)
 	return table;
 }
 
+/* Where udev's rules have it. */
+#define KPARTX "/sbin/kpartx"
+
+/**
+ * use_by_partitions() - see whether a device has partitions that would be lost
+ * @device: the device
+ * @use: why, and what to do
+ *
+ * The kernel's own are hidden with it, and whatever a table calls them by, it would not
+ * find them.
+ *
+ * Return: whether it has.
+ */
+bool use_by_partitions(const struct device *device, struct problem *use)
+{
+	struct names parts = { .n = 0 };
+	bool lost = device_related(device, "", &parts) && access(KPARTX, X_OK);
+
+	if (lost)
+		problem_set(use,
+			    "it has partitions, which only kpartx(8) maps on an ioband device; install that");
+	names_free(&parts);
+	return lost;
+}
+
 /**
  * use_by_name() - see whether a table calls a device by a name that stays its own
  * @device: the device; its partitions count
  * @use: by which, and what to do
  *
  * What fstab mounts or crypttab opens by such a name could not be found any more if
- * the device was wrapped.
+ * the device was wrapped.  UUID=, LABEL=, PARTUUID= and PARTLABEL= are no such names:
+ * udev's rules have their links lead to the ioband device.
  *
  * Return: whether one does.
  */

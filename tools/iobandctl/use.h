@@ -10,7 +10,9 @@
 bool use_of_device(const struct device *device, struct problem *use);
 bool use_by_process(const struct device *device, struct problem *use);
 bool use_by_root(const struct device *device, struct problem *use);
+bool use_beside_root(const struct device *device, struct problem *use);
 bool use_by_name(const struct device *device, struct problem *use);
+bool use_by_partitions(const struct device *device, struct problem *use);
 bool use_exclusive(const struct device *device, struct problem *use);
 
 #endif

@@ -217,12 +217,76 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
     db()
     # The devices stay as they are, and the configuration has no more cgroups.
     machine.configure(devices)
-    machine.configure("", f"{DROP_INS}/50-more.conf")
     each = [(f"io-vg0-{name}", setting) for name in ("one", "two") for setting in taken]
     assert machine.apply() == [
         change for device, setting in each for change in presets(device, setting)
     ]
     wait_until(guest, lambda: "/svc" not in machine.run("dump"), "the group goes")
+
+
+def test_what_is_no_longer_asked_for(machine: Machine) -> None:
+    """It is taken back, of cgroups, devices and pools; not what was set by hand."""
+    guest = machine.guest
+    device = "[device io]\ndevice = vg0/one\n"
+    own = "pool = p\nmode = device+cgroup\nweight = 70\nmaximum = rbps=9M\n"
+    pool = "[pool p]\nmeasure = ios\ndepth = 7\nslice = 30\n"
+    group = "[group /a]\nweight = 300\nmaximum = wbps=3M\nminimum = riops=5\nlatency = 4ms\n"
+    pattern = "[group /b*]\nmaximum = rbps=1M\n[group root]\nweight = 7\n"
+    with cgroups(guest, "a", "b", "bb"):
+        machine.configure(device + own + pool + group + pattern)
+        machine.apply()
+        machine.run("set-max", "/bb", "rbps=1M")
+        assert machine.bounds("a") == {"max_wbps": 3 << 20, "min_riops": 5}
+        # Line by line.
+        machine.configure(device + own.replace("maximum = rbps=9M\n", "") + pool + group + pattern)
+        (change,) = machine.apply()
+        assert change == ("maximum", "p", "io", "device", None, "rbps=9M", "default")
+        machine.configure(
+            device + own.replace("maximum = rbps=9M\n", "")
+            + pool.replace("slice = 30\n", "").replace("measure = ios\n", "")
+            + group.replace("maximum = wbps=3M\n", "") + pattern
+        )  # fmt: skip
+        assert {change[0::4] + change[5:] for change in machine.apply()} == {
+            ("set", "measure", "ios", "bytes"),
+            ("set", "slice", "30", "0"),
+            ("preset", "maximum", "wbps=3M", "default"),
+            ("maximum", None, "wbps=3M", "default"),
+        }
+        assert machine.bounds("a") == {"min_riops": 5}
+        # A cgroup that begins with what its path has is no other: it is taken back of that too.
+        guest.run(["rmdir", "/sys/fs/cgroup/a"])
+        with Cgroup(guest, "a") as cgroup:
+            cgroup.run(["dd", "if=/dev/mapper/io", "of=/dev/null", "count=1", "iflag=direct"])
+            assert machine.weights()["p", "io", "cgroup:/a"] == 300
+            machine.configure(device)
+            machine.run("apply", "--dry-run")
+            machine.run("apply", "/dev/vg0/one")
+            machine.run("apply")
+            assert machine.json("apply") == []
+        guest.run(["mkdir", "/sys/fs/cgroup/a"])  # for cgroups() to remove
+        io = machine.devices()["io"]
+        assert (io["pool"], io["mode"], io["depth"]) == ("nullb0", "cgroup", "auto")
+        assert machine.weights() == {}
+
+
+def test_what_a_device_has_that_is_not_chosen(machine: Machine) -> None:
+    """The device stays as it is, without what was set of its own group; so do the groups."""
+    group = "[group /a]\nmaximum = wbps=3M\n"
+    own = "[device io]\ndevice = vg0/one\nmode = device\nweight = 70\nminimum = rbps=9M\n"
+    other = "[device other]\ndevice = vg0/two\npool = q\n"
+    machine.configure(own + other + group)
+    with cgroups(machine.guest, "a"):
+        machine.apply()
+        machine.run("set-max", "/a", "--pool", "q", "wbps=3M")
+        machine.run("set", "--pool", "q", "depth=9")
+        machine.configure(other + "[pool q]\ndepth = 9\n")
+        assert [row["action"] for row in machine.json("apply", "/dev/vg0/two")] == ["preset"]
+        assert sorted(change[0] for change in machine.apply()) == ["minimum", "weight"]
+        assert machine.devices()["io"]["mode"] == "device"
+        assert machine.bounds("a") == {"max_wbps": 3 << 20}
+        machine.configure(other)
+        assert machine.apply() == []
+        assert machine.devices()["other"]["depth"] == "9"
 
 
 def test_nothing_is_half_applied(machine: Machine) -> None:
@@ -260,7 +324,8 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
             machine.apply()
             # The pool goes with its last device, and comes back with all that was set there.
             machine.configure(
-                "[device one]\ndevice = vg0/one\npool = new\n[device zz]\nas = x-%n\ndevice = zz\n"
+                "[device one]\ndevice = vg0/one\npool = new\nmode = device+cgroup\n"
+                "[device zz]\nas = x-%n\ndevice = zz\n"
             )
             machine.refused(1, "cannot make x-zz", "1 change was undone: all is as")
             assert machine.weights()["old", "one", "cgroup:/kept"] == 70
@@ -396,20 +461,21 @@ def test_which_devices(machine: Machine) -> None:
 
 def test_other_pool(machine: Machine) -> None:
     """A device moves to another pool with its own bounds, and the weights there are set."""
-    machine.configure(
-        "[device all]\nas = d-%n\nvolume = vg0/*\nmode = device\nmaximum = rbps=1M\n"
-        "minimum = rbps=512K wiops=3\n"
-        "[group root]\nweight = 7\n"
-    )
+    own = "mode = device\nmaximum = rbps=1M\nminimum = rbps=512K wiops=3\n"
+    root = "[group root]\nweight = 7\n"
+    machine.configure(f"[device all]\nas = d-%n\nvolume = vg0/*\n{own}{root}")
     machine.apply()
-    machine.configure(
-        "[device d-vg0-one]\ndevice = vg0/one\npool = new\n[group root]\nweight = 7\n"
-    )
+    new = f"[device d-vg0-one]\ndevice = vg0/one\npool = new\n{own}"
+    machine.configure(f"[device all]\nas = d-%n\nvolume = vg0/*\n{own}{new}{root}")
     changes = machine.apply()
     assert changes[0] == ("set", "nullb0", "d-vg0-one", None, "pool", "nullb0", "new")
     assert changes[1] == ("weight", "new", None, "root", None, "default", "7")
     assert machine.devices()["d-vg0-one"]["pool"] == "new"
     assert machine.bounds("d-vg0-one") == {"max_rbps": 1 << 20, "min_rbps": 1 << 19, "min_wiops": 3}
-    machine.configure("[device all]\nvolume = vg0/*\n[pool *]\nmeasure = ios\n")
+    machine.configure(f"[device all]\nvolume = vg0/*\n{own}{root}[pool *]\nmeasure = ios\n")
     rows = machine.json("apply", "--dry-run", "/dev/vg0/two")
     assert [(row["pool"], row["to"]) for row in rows] == [("nullb0", "ios")]
+    # Without a pool it is where it would have been from the beginning.
+    assert ("set", "new", "d-vg0-one", None, "pool", "new", "nullb0") in machine.apply()
+    assert machine.devices()["d-vg0-one"]["pool"] == "nullb0"
+    assert machine.bounds("d-vg0-one") == {"max_rbps": 1 << 20, "min_rbps": 1 << 19, "min_wiops": 3}

@@ -99,3 +99,15 @@ void *xgrow(void *array, size_t count, size_t size)
 		return array;
 	return checked(reallocarray(array, count ? 2 * count : 1, size));
 }
+
+/**
+ * xmemstream() - open a stream into new memory
+ * @text: what was written, to be freed; valid once the stream is closed
+ * @size: its length
+ *
+ * Return: the stream, never NULL.
+ */
+FILE *xmemstream(char **text, size_t *size)
+{
+	return checked(open_memstream(text, size));
+}

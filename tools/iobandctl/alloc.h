@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "defs.h"
 
@@ -13,5 +14,6 @@ char *xstrndup(const char *text, size_t length);
 __printf(1, 0) char *xvasprintf(const char *fmt, va_list args);
 __printf(1, 2) char *xasprintf(const char *fmt, ...);
 void *xgrow(void *array, size_t count, size_t size);
+FILE *xmemstream(char **text, size_t *size);
 
 #endif

@@ -5,6 +5,15 @@
 #include "print.h"
 #include "verbs.h"
 
+static int make_so(struct plan *plan, bool all)
+{
+	int code = plan_begin(plan);
+
+	if (code == EXIT_OK)
+		code = plan_run(plan);
+	return code == EXIT_OK ? plan_end(plan, all) : code;
+}
+
 static int run_with(const struct conf *conf, const struct args *args)
 {
 	struct ioband_devices devices;
@@ -15,7 +24,7 @@ static int run_with(const struct conf *conf, const struct args *args)
 		return code;
 	code = plan_make(&plan, conf, &devices, args->operand, args->n);
 	if (code == EXIT_OK && !args->value[OPTION_DRY_RUN])
-		code = plan_run(&plan);
+		code = make_so(&plan, !args->n);
 	if (code == EXIT_OK)
 		code = plan_print(&plan, args->value[OPTION_JSON]);
 	plan_free(&plan);

@@ -25,7 +25,7 @@ static int run(const struct args *args)
 	if (code != EXIT_OK)
 		return code;
 	names_add(&made, name);
-	code = make_report(&made, args->value[OPTION_JSON]);
+	code = make_report(&made, &settings, args->value[OPTION_JSON]);
 	names_free(&made);
 	return code;
 }

@@ -340,10 +340,8 @@ char *explain_say(const struct explanation *it, const char *measure)
 {
 	size_t size;
 	char *said = NULL;
-	FILE *text = open_memstream(&said, &size);
+	FILE *text = xmemstream(&said, &size);
 
-	if (!text)
-		exit(fail(EXIT_FAILED, "out of memory"));
 	if (it->done.ios)
 		say_share(it, measure, text);
 	say_weights(it, text);

@@ -116,6 +116,31 @@ static bool number_of(const char *mode, const char *name, uint64_t *number)
 	return false;
 }
 
+/**
+ * group_is() - see whether a group that is no cgroup is the one that somebody named
+ * @spelled: root, uid:<user>, gid:<group>, pid:<n> or pgrp:<n>
+ * @name: as the kernel lists it
+ *
+ * Return: whether it is.
+ */
+bool group_is(const char *spelled, const char *name)
+{
+	size_t length = strcspn(spelled, ":");
+	uint64_t number, listed;
+	char mode[8];
+
+	if (!strcmp(spelled, name) ||
+	    (!strcmp(spelled, "/") && !strcmp(name, "root")))
+		return true;
+	if (length >= sizeof(mode) || !spelled[length] ||
+	    strncmp(spelled, name, length + 1))
+		return false;
+	snprintf(mode, sizeof(mode), "%.*s", (int)length, spelled);
+	return number_of(mode, spelled + length + 1, &number) &&
+	       span_u64(span_of(name + length + 1), UINT32_MAX, &listed) &&
+	       number == listed;
+}
+
 static int find_number(const char *mode, const char *spelled,
 		       struct group_ref *group)
 {

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 
 #include "alloc.h"
+#include "hand.h"
 #include "kmsg.h"
 #include "lvm.h"
 #include "make.h"
@@ -280,6 +281,30 @@ static const char *choose_slice(const struct ioband_devices *devices,
 	return asked ? "0" : NULL;
 }
 
+/**
+ * make_default_slice() - the slice of a pool of which nobody says anything
+ * @devices: all ioband devices
+ * @pool: the pool
+ * @slice: the result, as for one that is new
+ */
+void make_default_slice(const struct ioband_devices *devices, const char *pool,
+			char slice[IOBAND_WORD_SIZE])
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+
+	for (size_t i = 0; i < devices->n; i++) {
+		const struct ioband_table *table = &devices->v[i].table;
+		const struct device below = { .major = table->device[0],
+					      .minor = table->device[1] };
+
+		if (devices->v[i].dm->table && !strcmp(table->pool, pool))
+			device_disks(&below, &disks, &passed);
+	}
+	strcpy(slice, all_seek(&disks) ? SLICE_OF_DISKS : "0");
+	names_free(&disks);
+	names_free(&passed);
+}
+
 static int choose_pool(const struct ioband_devices *devices,
 		       const struct settings *settings,
 		       const struct device *device, char pool[IOBAND_POOL_SIZE],
@@ -364,14 +389,44 @@ static void print_made(const struct ioband_device *device)
 		   device->table.measure, slices);
 }
 
+/* What was asked for was asked for by hand. */
+static void mark(const struct ioband_device *device,
+		 const struct settings *settings)
+{
+	const struct {
+		const char *key;
+		const char *value;
+		const char *device;
+		const char *group;
+	} keys[] = {
+		{ "pool", settings->pool, device->dm->name, NULL },
+		{ "mode", settings->mode, device->dm->name, NULL },
+		{ "weight", settings->weight, device->dm->name, "device" },
+		{ "measure", settings->measure, NULL, NULL },
+		{ "depth", settings->depth, NULL, NULL },
+		{ "slice", settings->slice, NULL, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (keys[i].value)
+			hand_mark(&(struct hand_key){
+				.pool = device->table.pool,
+				.device = keys[i].device,
+				.group = keys[i].group, .key = keys[i].key,
+			});
+	}
+}
+
 /**
- * make_report() - print devices that were made
+ * make_report() - print devices that were made by hand
  * @made: their names
+ * @settings: what was asked of them
  * @json: print JSON
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
-int make_report(const struct names *made, bool json)
+int make_report(const struct names *made, const struct settings *settings,
+		bool json)
 {
 	struct ioband_device *found = xcalloc(made->n, sizeof(*found));
 	const struct ioband_device *device;
@@ -388,8 +443,11 @@ int make_report(const struct names *made, bool json)
 				    "%s was made, and is gone again",
 				    made->v[i]);
 	}
-	for (size_t i = 0; !json && i < n; i++)
-		print_made(&found[i]);
+	for (size_t i = 0; i < n; i++) {
+		mark(&found[i], settings);
+		if (!json)
+			print_made(&found[i]);
+	}
 	printed = json && (n || code == EXIT_OK) ?
 		  list_print(found, n, true) : print_flush();
 	ioband_free(&devices);

@@ -38,6 +38,9 @@ int make_line(const struct ioband_devices *devices,
 int make_device(const struct ioband_devices *devices,
 		const struct settings *settings, const char *name,
 		const struct device *device);
-int make_report(const struct names *made, bool json);
+int make_report(const struct names *made, const struct settings *settings,
+		bool json);
+void make_default_slice(const struct ioband_devices *devices, const char *pool,
+			char slice[IOBAND_WORD_SIZE]);
 
 #endif

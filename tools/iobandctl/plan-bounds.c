@@ -46,6 +46,28 @@ struct change *plan_bound(struct plan *plan, const struct future *future,
 }
 
 /**
+ * plan_no_bound() - plan that a bound of a group is taken back
+ * @plan: the plan
+ * @future: the device that is spoken to
+ * @bound: which
+ * @now: what the group has
+ *
+ * Return: the change, in which the group is to be filled in.
+ */
+struct change *plan_no_bound(struct plan *plan, const struct future *future,
+			     enum bound bound, const struct bounds *now)
+{
+	const struct conf_place everywhere = { .line = 0 };
+	struct change *change = plan_add(plan, CHANGE_BOUND, future,
+					 &everywhere);
+
+	change->bound = bound;
+	change->from = bound_text(now, bound);
+	change->to = bound_text(&bounds_none, bound);
+	return change;
+}
+
+/**
  * plan_check_bounds() - see whether a group would be promised more than it may have
  * @plan: the plan
  * @sections: which set its bounds, by kind; NULL, or without the key: it stays
@@ -104,6 +126,32 @@ static int present_bounds(const struct plan *plan, const struct future *future,
 	return code;
 }
 
+/* Whether a bound of the device's own group is to be taken back. */
+static bool gave(const struct plan *plan, const struct future *future,
+		 const struct conf_section *section, enum bound bound,
+		 const struct bounds *now)
+{
+	const struct ioband_preset has = { .bounds = *now };
+
+	return !place_of(section, bound) &&
+	       plan_gave_own(plan, future, GROUP_BOUNDS + bound, &has);
+}
+
+static void change_own(struct plan *plan, const struct future *future,
+		       const struct conf_section *section,
+		       const struct bounds *now, const struct bounds *rest)
+{
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		struct change *change =
+			bound_is(now, rest, bound) ?
+			plan_bound(plan, future, section, bound, now) :
+			plan_no_bound(plan, future, bound, now);
+
+		if (change)
+			plan_of_device(change, future);
+	}
+}
+
 /**
  * plan_own_bounds() - plan the bounds of a device's own group
  * @plan: the plan
@@ -116,8 +164,8 @@ int plan_own_bounds(struct plan *plan, const struct future *future,
 		    const struct conf_section *section)
 {
 	const struct conf_section *sections[BOUNDS];
-	struct bounds now;
-	bool any = false;
+	struct bounds now, rest;
+	bool any = plan->past.devices.n;
 	int code;
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
@@ -127,15 +175,15 @@ int plan_own_bounds(struct plan *plan, const struct future *future,
 	if (!any)
 		return EXIT_OK;
 	code = present_bounds(plan, future, &now);
-	if (code == EXIT_OK)
-		code = plan_check_bounds(plan, sections, &now, future->name);
+	rest = now;
 	for (int bound = 0; bound < BOUNDS && code == EXIT_OK; bound++) {
-		struct change *change = plan_bound(plan, future, section, bound,
-						   &now);
-
-		if (change)
-			plan_of_device(change, future);
+		if (gave(plan, future, section, bound, &now))
+			bound_copy(&rest, &bounds_none, bound);
 	}
+	if (code == EXIT_OK)
+		code = plan_check_bounds(plan, sections, &rest, future->name);
+	if (code == EXIT_OK)
+		change_own(plan, future, section, &now, &rest);
 	return code;
 }
 

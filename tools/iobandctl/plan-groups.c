@@ -17,6 +17,7 @@
  * @owner: whose own tree it is; NULL for the pool's
  * @groups: of the whole pool, as they are; none if it is to be made
  * @counts: of paths that have something
+ * @seen: by group: all that it is to have was looked at
  */
 struct tree {
 	const struct future *speaker;
@@ -24,6 +25,7 @@ struct tree {
 	const struct future *owner;
 	struct groups groups;
 	struct preset_counts counts;
+	bool *seen;
 };
 
 /**
@@ -86,6 +88,7 @@ static int add_tree(struct trees *trees, const struct future *speaker,
 {
 	const char *pool = speaker->table.pool;
 	struct tree *tree;
+	int code;
 
 	trees->v = xgrow(trees->v, trees->n, sizeof(*trees->v));
 	tree = &trees->v[trees->n++];
@@ -93,8 +96,10 @@ static int add_tree(struct trees *trees, const struct future *speaker,
 	tree->asked = best_of(trees->plan, pool, false);
 	if (!is_there(tree->asked))
 		tree->asked = NULL;
-	return tree->asked ? query_groups(tree->asked->now, &tree->groups) :
+	code = tree->asked ? query_groups(tree->asked->now, &tree->groups) :
 			     EXIT_OK;
+	tree->seen = xcalloc(tree->groups.n, sizeof(*tree->seen));
+	return code;
 }
 
 /* The tree of a pool as it will be.  One with a tree of its own would speak of that one. */
@@ -149,6 +154,37 @@ static char *weight_text(uint64_t weight)
 			xstrdup("default");
 }
 
+/**
+ * struct wish - a group that something is wanted for
+ * @group: as it is; NULL if it is not there
+ * @name: as the kernel lists it
+ * @shown: for people; of a cgroup, its path
+ */
+struct wish {
+	const struct ioband_group *group;
+	const char *name;
+	const char *shown;
+};
+
+static void name_group(struct change *change, const struct tree *tree,
+		       const struct wish *wish)
+{
+	if (tree->owner)
+		change->tree = xstrdup(tree->owner->name);
+	change->group = xstrdup(wish->shown);
+	change->message = xstrdup(wish->name);
+}
+
+static bool is_cgroup(const char *name)
+{
+	return !strncmp(name, "cgroup#", strlen("cgroup#"));
+}
+
+static bool is_asked(const struct conf_section *section, int setting)
+{
+	return section && conf_text(section, conf_group_keys[setting]);
+}
+
 static struct change *want_weight(struct trees *trees, const struct tree *tree,
 				  const struct conf_section *section,
 				  const struct ioband_group *group)
@@ -172,6 +208,23 @@ static const struct bounds *bounds_of(const struct ioband_group *group)
 	return group ? &group->bounds : &bounds_none;
 }
 
+/* Back to what a group has that nobody has set anything for. */
+static struct change *want_none(struct trees *trees, const struct tree *tree,
+				int setting, const struct ioband_preset *now)
+{
+	const struct conf_place everywhere = { .line = 0 };
+	struct change *change;
+
+	if (setting != GROUP_WEIGHT)
+		return plan_no_bound(trees->plan, tree->speaker,
+				     setting - GROUP_BOUNDS, &now->bounds);
+	change = plan_add(trees->plan, CHANGE_WEIGHT, tree->speaker,
+			  &everywhere);
+	change->from = weight_text(now->weight);
+	change->to = weight_text(0);
+	return change;
+}
+
 /* The change, if there is one, that gives a group what a section sets. */
 static struct change *want_one(struct trees *trees, const struct tree *tree,
 			       const struct conf_section *section, int setting,
@@ -179,12 +232,39 @@ static struct change *want_one(struct trees *trees, const struct tree *tree,
 {
 	int bound = setting - GROUP_BOUNDS;
 
-	if (!section || !conf_text(section, conf_group_keys[setting]))
+	if (!is_asked(section, setting))
 		return NULL;
 	if (setting == GROUP_WEIGHT)
 		return want_weight(trees, tree, section, group);
 	return plan_bound(trees->plan, tree->speaker, section, bound,
 			  bounds_of(group));
+}
+
+/* What a group has now, and what of it is left without what is to be taken back. */
+static void look_at(struct trees *trees, const struct tree *tree,
+		    const struct conf_section *const sections[GROUP_SETTINGS],
+		    const struct wish *wish, struct ioband_preset *now,
+		    struct ioband_preset *rest)
+{
+	const struct ioband_group *group = wish->group;
+	const char *path = is_cgroup(wish->name) ? wish->shown : NULL;
+
+	*now = (struct ioband_preset){ .bounds = *bounds_of(group) };
+	now->weight = group && group->set ? group->weight : 0;
+	*rest = *now;
+	if (group)
+		tree->seen[group - tree->groups.v] = true;
+	for (int i = 0; i < GROUP_SETTINGS; i++) {
+		if (is_asked(sections[i], i) ||
+		    !plan_gave_group(trees->plan, tree->speaker, tree->owner,
+				     wish->name, path, i, now))
+			continue;
+		if (i == GROUP_WEIGHT)
+			rest->weight = 0;
+		else
+			bound_copy(&rest->bounds, &bounds_none,
+				   i - GROUP_BOUNDS);
+	}
 }
 
 /*
@@ -195,26 +275,31 @@ static int want(struct trees *trees, const struct tree *tree,
 		const struct conf_section *const sections[GROUP_SETTINGS],
 		const char *name, const char *shown)
 {
-	const struct ioband_group *group = group_now(trees, tree, name);
-	struct ioband_preset now = { .bounds = *bounds_of(group) }, wanted;
-	int code = plan_check_bounds(trees->plan, sections + GROUP_BOUNDS,
-				     &now.bounds, shown);
+	const struct wish wish = {
+		.group = group_now(trees, tree, name), .name = name,
+		.shown = shown,
+	};
+	struct ioband_preset now, rest, wanted;
+	int code;
 
-	now.weight = group && group->set ? group->weight : 0;
-	wanted = now;
+	look_at(trees, tree, sections, &wish, &now, &rest);
+	code = plan_check_bounds(trees->plan, sections + GROUP_BOUNDS,
+				 &rest.bounds, shown);
+	wanted = rest;
 	presets_read(sections, &wanted);
 	for (int n = 0; n < PRESET_STEPS && code == EXIT_OK; n++) {
 		int phase = n / GROUP_SETTINGS, i = n % GROUP_SETTINGS;
-		struct change *change =
-			presets_phase(&now, &wanted, i) == phase ?
-			want_one(trees, tree, sections[i], i, group) : NULL;
+		struct change *change = NULL;
 
-		if (!change)
+		if (presets_phase(&now, &wanted, i) != phase)
 			continue;
-		if (tree->owner)
-			change->tree = xstrdup(tree->owner->name);
-		change->group = xstrdup(shown);
-		change->message = xstrdup(name);
+		if (presets_are_same(&now, &rest, i))
+			change = want_one(trees, tree, sections[i], i,
+					  wish.group);
+		else
+			change = want_none(trees, tree, i, &now);
+		if (change)
+			name_group(change, tree, &wish);
 	}
 	return code;
 }
@@ -313,19 +398,50 @@ static int visit(const char *path, uint64_t id, void *data)
 	return code;
 }
 
+/* The last section that says something of a group in a pool that is no cgroup. */
+static const struct conf_section *find_other(const struct conf *conf,
+					     const char *pool, const char *name,
+					     int setting)
+{
+	for (size_t i = conf->n; i-- > 0;) {
+		const struct conf_section *section = &conf->v[i];
+		const char *its = conf_text(section, KEY_POOL);
+
+		if (section->kind == CONF_GROUP && !conf_is_cgroup(section) &&
+		    is_asked(section, setting) &&
+		    (!its || !strcmp(its, pool)) &&
+		    group_is(conf_group(section), name))
+			return section;
+	}
+	return NULL;
+}
+
+/* With all that the configuration says of the group, once. */
+static int plan_other_in(struct trees *trees, const struct tree *tree,
+			 const struct conf_section *section, const char *name)
+{
+	const struct conf_section *sections[GROUP_SETTINGS], *last = NULL;
+
+	for (int i = 0; i < GROUP_SETTINGS; i++) {
+		sections[i] = find_other(trees->plan->conf,
+					 tree->speaker->table.pool, name, i);
+		if (sections[i] > last)
+			last = sections[i];
+	}
+	return last == section ? want(trees, tree, sections, name,
+				      conf_group(section)) : EXIT_OK;
+}
+
 /* Users, processes, and the I/O of the root itself. */
 static int plan_other(struct trees *trees, const struct conf_section *section)
 {
 	const char *pool = conf_text(section, KEY_POOL);
 	const struct scope nowhere = { .device = NULL };
-	const struct conf_section *sections[GROUP_SETTINGS];
 	struct group_ref group;
 	int code = group_find(&trees->plan->finder, conf_group(section),
 			      &nowhere, &group);
 
 	plan_blame(trees->plan, &section->place, code);
-	for (int i = 0; i < GROUP_SETTINGS; i++)
-		sections[i] = section;
 	for (size_t i = 0; i < trees->n && code == EXIT_OK; i++) {
 		struct tree *tree = &trees->v[i];
 
@@ -333,8 +449,7 @@ static int plan_other(struct trees *trees, const struct conf_section *section)
 		    (pool && strcmp(pool, tree->speaker->table.pool)) ||
 		    (group.mode && !tree_sorts_by(trees, tree, group.mode)))
 			continue;
-		code = want(trees, tree, sections, group.message,
-			    conf_group(section));
+		code = plan_other_in(trees, tree, section, group.message);
 	}
 	return code;
 }
@@ -459,6 +574,52 @@ static int plan_cgroups(struct trees *trees)
 	return code;
 }
 
+/* Whether groups of its kind are in use in the tree. */
+static bool is_in_use(const struct trees *trees, const struct tree *tree,
+		      const struct ioband_group *group)
+{
+	size_t length = strcspn(group->name, "#:");
+	char mode[IOBAND_WORD_SIZE];
+
+	if (tree_is_device(group) || (is_cgroup(group->name) && !group->path))
+		return false;
+	if (!group->name[length])
+		return !tree->owner;
+	snprintf(mode, sizeof(mode), "%.*s", (int)length, group->name);
+	return tree_sorts_by(trees, tree, mode);
+}
+
+/* What the configuration says nothing of any more. */
+static int plan_rest(struct trees *trees, const struct tree *tree)
+{
+	const struct ioband_device *owner = tree->owner ? tree->owner->now :
+							  NULL;
+	const struct conf_section *none[GROUP_SETTINGS] = { NULL };
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < tree->groups.n && code == EXIT_OK; i++) {
+		const struct ioband_group *group = &tree->groups.v[i];
+
+		if (!tree->seen[i] && is_in_use(trees, tree, group) &&
+		    tree_owner(trees->plan->devices, &tree->groups, group) ==
+		    owner)
+			code = want(trees, tree, none, group->name,
+				    group->path ?: group->name);
+	}
+	return code;
+}
+
+static int plan_back(struct trees *trees)
+{
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < trees->n && code == EXIT_OK; i++) {
+		if (trees->plan->past.n)
+			code = plan_rest(trees, &trees->v[i]);
+	}
+	return code;
+}
+
 /* What is late comes last, or, if there is no room, first.  Else the order stays. */
 static void put_off(const struct trees *trees)
 {
@@ -498,9 +659,13 @@ int plan_groups(struct plan *plan)
 		code = plan_others(&trees);
 	if (code == EXIT_OK)
 		code = plan_cgroups(&trees);
+	if (code == EXIT_OK)
+		code = plan_back(&trees);
 	put_off(&trees);
-	for (size_t i = 0; i < trees.n; i++)
+	for (size_t i = 0; i < trees.n; i++) {
 		groups_free(&trees.v[i].groups);
+		free(trees.v[i].seen);
+	}
 	free(trees.v);
 	free(trees.used);
 	return code;

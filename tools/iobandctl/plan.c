@@ -13,6 +13,7 @@
 
 #include "alloc.h"
 #include "name.h"
+#include "pool.h"
 #include "plan.h"
 #include "print.h"
 #include "query.h"
@@ -59,9 +60,19 @@ void plan_of_device(struct change *change, const struct future *future)
 	change->message = xstrdup("device");
 }
 
-static void add_set(struct plan *plan, const struct future *future,
-		    bool of_device, const char *key, const char *from,
-		    const char *to, const struct conf_place *place)
+/**
+ * plan_set() - plan a setting of a pool or of a device
+ * @plan: the plan
+ * @future: the device that is spoken to
+ * @of_device: it is the device's, not the pool's
+ * @key: the setting
+ * @from: what it is
+ * @to: what it becomes
+ * @place: what in the configuration asks for it
+ */
+void plan_set(struct plan *plan, const struct future *future, bool of_device,
+	      const char *key, const char *from, const char *to,
+	      const struct conf_place *place)
 {
 	struct change *change = plan_add(plan, CHANGE_SET, future, place);
 
@@ -269,6 +280,7 @@ static int plan_new(struct plan *plan, const struct choice *choice)
 		future = future_add(plan, name);
 		future->table = table;
 		future->chosen = true;
+		future->section = choice->section;
 		change = plan_add(plan, CHANGE_CREATE, future, place);
 		change->to = xstrdup(choice->device.path);
 		change->choice = choice;
@@ -279,12 +291,24 @@ static int plan_new(struct plan *plan, const struct choice *choice)
 	return code;
 }
 
-static void plan_weight(struct plan *plan, struct future *future,
-			const struct conf_value *weight)
+static bool gave_weight(const struct plan *plan, const struct future *future)
 {
-	uint64_t number = weight->text ? strtoull(weight->text, NULL, 10) : 0;
-	struct change *change;
+	const struct ioband_preset now = { .weight = future->table.weight };
 
+	return plan_gave_own(plan, future, GROUP_WEIGHT, &now);
+}
+
+static void plan_weight(struct plan *plan, struct future *future,
+			const struct conf_section *section)
+{
+	static const struct conf_value none = { .text = "default" };
+	const struct conf_value *weight = &section->value[KEY_WEIGHT];
+	struct change *change;
+	uint64_t number;
+
+	if (!weight->text && gave_weight(plan, future))
+		weight = &none;
+	number = weight->text ? strtoull(weight->text, NULL, 10) : 0;
 	number = number ? number : IOBAND_WEIGHT_DEFAULT;
 	if (!weight->text || number == future->table.weight)
 		return;
@@ -315,30 +339,97 @@ static void join_pool(const struct plan *plan, struct future *future,
 	future->moved = true;
 }
 
+static bool has_own_group(const char *mode)
+{
+	return !strncmp(mode, "device", strlen("device"));
+}
+
+/* The weight and the bounds of its own group. */
+static int plan_own(struct plan *plan, struct future *future,
+		    const struct conf_section *section)
+{
+	if (!has_own_group(future->table.mode))
+		return EXIT_OK;
+	plan_weight(plan, future, section);
+	return plan_own_bounds(plan, future, section);
+}
+
+/* Where it would be if nobody had said anything. */
+static void default_pool(const struct choice *choice,
+			 char pool[IOBAND_POOL_SIZE])
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+
+	device_disks(&choice->device, &disks, &passed);
+	pool_name_of(&disks, pool);
+	names_free(&disks);
+	names_free(&passed);
+}
+
+static void plan_move(struct plan *plan, const struct choice *choice,
+		      struct future *future)
+{
+	const struct conf_value *value = &choice->section->value[KEY_POOL];
+	char pool[IOBAND_POOL_SIZE];
+	struct change *change;
+
+	if (value->text)
+		snprintf(pool, sizeof(pool), "%s", value->text);
+	else if (plan_gave_device(plan, future, KEY_POOL, future->table.pool))
+		default_pool(choice, pool);
+	else
+		return;
+	if (!strcmp(pool, future->table.pool))
+		return;
+	change = plan_add(plan, CHANGE_MOVE, future, &value->place);
+	change->setting = "pool";
+	change->tree = xstrdup(future->name);
+	change->from = xstrdup(future->table.pool);
+	change->to = xstrdup(pool);
+	join_pool(plan, future, pool);
+}
+
+/* A mode in which it has no group of its own comes after what that is to lose. */
+static int plan_mode(struct plan *plan, const struct choice *choice,
+		     struct future *future)
+{
+	const struct conf_value *value = &choice->section->value[KEY_MODE];
+	const char *mode = value->text;
+	int code = EXIT_OK;
+
+	if (!mode &&
+	    plan_gave_device(plan, future, KEY_MODE, future->table.mode))
+		mode = "cgroup";
+	if (!mode || !strcmp(mode, future->table.mode))
+		return plan_own(plan, future, choice->section);
+	if (!has_own_group(mode))
+		code = plan_own(plan, future, choice->section);
+	plan_set(plan, future, true, "mode", future->table.mode, mode,
+		 &value->place);
+	strcpy(future->table.mode, mode);
+	return code == EXIT_OK ? plan_own(plan, future, choice->section) : code;
+}
+
 static int plan_old(struct plan *plan, const struct choice *choice,
 		    struct future *future)
 {
-	const struct conf_value *value = choice->section->value;
-	const char *mode = value[KEY_MODE].text, *pool = value[KEY_POOL].text;
-	struct change *change;
-
 	future->chosen = true;
-	if (pool && strcmp(pool, future->table.pool)) {
-		change = plan_add(plan, CHANGE_MOVE, future,
-				  &value[KEY_POOL].place);
-		change->setting = "pool";
-		change->tree = xstrdup(future->name);
-		change->from = xstrdup(future->table.pool);
-		change->to = xstrdup(pool);
-		join_pool(plan, future, pool);
+	future->section = choice->section;
+	plan_move(plan, choice, future);
+	return plan_mode(plan, choice, future);
+}
+
+/* A device stays that the configuration does not choose any more; what it had goes. */
+static int plan_left(struct plan *plan)
+{
+	static const struct conf_section none = { .kind = CONF_DEVICE };
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
+		if (!plan->future[i].chosen)
+			code = plan_own(plan, &plan->future[i], &none);
 	}
-	if (mode && strcmp(mode, future->table.mode)) {
-		add_set(plan, future, true, "mode", future->table.mode, mode,
-			&value[KEY_MODE].place);
-		strcpy(future->table.mode, mode);
-	}
-	plan_weight(plan, future, &value[KEY_WEIGHT]);
-	return plan_own_bounds(plan, future, choice->section);
+	return code;
 }
 
 static struct future *future_over(const struct plan *plan,
@@ -408,112 +499,6 @@ static int plan_devices(struct plan *plan)
 	return code;
 }
 
-static void set_measure(struct plan *plan, struct future *future)
-{
-	struct conf_place place;
-	const char *to = conf_pool_setting(plan->conf, future->table.pool,
-					   KEY_MEASURE, &place);
-
-	if (!to || !strcmp(to, future->table.measure))
-		return;
-	add_set(plan, future, false, "measure", future->table.measure, to,
-		&place);
-	strcpy(future->table.measure, to);
-}
-
-/* "auto" is for pools that are made: it stays as it was chosen. */
-static void set_slice(struct plan *plan, struct future *future)
-{
-	struct conf_place place;
-	const char *to = conf_pool_setting(plan->conf, future->table.pool,
-					   KEY_SLICE, &place);
-	char from[24];
-
-	snprintf(from, sizeof(from), "%llu",
-		 (unsigned long long)future->table.slice_ms);
-	if (!to || !strcmp(to, "auto") ||
-	    strtoull(to, NULL, 10) == future->table.slice_ms)
-		return;
-	add_set(plan, future, false, "slice", from, to, &place);
-	future->table.slice_ms = strtoull(to, NULL, 10);
-}
-
-static void set_depth(struct plan *plan, struct future *future)
-{
-	struct conf_place place;
-	const char *to = conf_pool_setting(plan->conf, future->table.pool,
-					   KEY_DEPTH, &place);
-
-	if (!to || !strcmp(to, future->table.depth))
-		return;
-	add_set(plan, future, false, "depth", future->table.depth, to, &place);
-}
-
-/* Time is shared in slices only: they come before it, and go after it. */
-static int plan_pool(struct plan *plan, struct future *future)
-{
-	struct conf_place place = { .line = 0 };
-	const char *to = conf_pool_setting(plan->conf, future->table.pool,
-					   KEY_MEASURE, &place);
-
-	if (to && !strcmp(to, "time")) {
-		set_slice(plan, future);
-		set_measure(plan, future);
-	} else {
-		set_measure(plan, future);
-		set_slice(plan, future);
-	}
-	set_depth(plan, future);
-	if (strcmp(future->table.measure, "time") || future->table.slice_ms)
-		return EXIT_OK;
-	fail(EXIT_USAGE,
-	     "pool %s is to share time, which takes slices: set 'slice' in its section, to 120 for instance",
-	     future->table.pool);
-	if (!to)
-		conf_pool_setting(plan->conf, future->table.pool, KEY_SLICE,
-				  &place);
-	return plan_blame(plan, &place, EXIT_USAGE);
-}
-
-/* One device speaks for its pool; one that was there before, if there is one. */
-static bool speaks(const struct plan *plan, const struct future *future)
-{
-	const struct future *first = NULL;
-
-	for (size_t i = 0; i < plan->n_future; i++) {
-		const struct future *other = &plan->future[i];
-
-		if (!strcmp(other->table.pool, future->table.pool) &&
-		    (!first || (first->moved && !other->moved)))
-			first = other;
-	}
-	return first == future;
-}
-
-static bool pool_is_chosen(const struct plan *plan, const char *pool)
-{
-	for (size_t i = 0; i < plan->n_future; i++) {
-		if (plan->future[i].chosen &&
-		    !strcmp(plan->future[i].table.pool, pool))
-			return true;
-	}
-	return false;
-}
-
-static int plan_pools(struct plan *plan, bool all)
-{
-	int code = EXIT_OK;
-
-	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
-		struct future *future = &plan->future[i];
-
-		if (speaks(plan, future) &&
-		    (all || pool_is_chosen(plan, future->table.pool)))
-			code = plan_pool(plan, future);
-	}
-	return code;
-}
-
 /**
  * plan_make() - find out what has to change
  * @plan: the result, also to be freed after a failure
@@ -536,9 +521,12 @@ int plan_make(struct plan *plan, const struct conf *conf,
 		.finder = { .devices = devices },
 	};
 	know_present(plan);
+	plan_load_past(plan);
 	code = select_devices(conf, only, n_only, &plan->choices);
 	if (code == EXIT_OK)
 		code = plan_devices(plan);
+	if (code == EXIT_OK && !n_only)
+		code = plan_left(plan);
 	if (code == EXIT_OK)
 		code = plan_pools(plan, !n_only);
 	if (code == EXIT_OK)
@@ -569,6 +557,7 @@ void plan_free(struct plan *plan)
 	free(plan->future);
 	free(plan->v);
 	choices_free(&plan->choices);
+	past_free(&plan->past);
 	*plan = (struct plan){ .n = 0 };
 }
 

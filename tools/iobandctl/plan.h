@@ -6,6 +6,7 @@
 #include "group.h"
 #include "ioband.h"
 #include "make.h"
+#include "past.h"
 #include "presets.h"
 #include "select.h"
 
@@ -92,6 +93,7 @@ struct change {
  * @now: the device as it is; NULL if it is to be made
  * @moved: it changes its pool, which makes its groups anew
  * @chosen: the plan is about it, and about its pool
+ * @section: what the configuration says of it; NULL if it does not choose it
  */
 struct future {
 	char *name;
@@ -99,6 +101,7 @@ struct future {
 	const struct ioband_device *now;
 	bool moved;
 	bool chosen;
+	const struct conf_section *section;
 };
 
 /**
@@ -111,6 +114,9 @@ struct future {
  * @v: the changes
  * @n: how many
  * @finder: for groups
+ * @past: what was asked for until now
+ * @is_partial: the cgroups that are seen are a part of all
+ * @is_watched: "watch" is running
  */
 struct plan {
 	const struct conf *conf;
@@ -121,6 +127,9 @@ struct plan {
 	struct change *v;
 	size_t n;
 	struct finder finder;
+	struct past past;
+	bool is_partial;
+	bool is_watched;
 };
 
 int plan_make(struct plan *plan, const struct conf *conf,
@@ -133,10 +142,33 @@ struct change *plan_add(struct plan *plan, enum change_kind kind,
 			const struct future *future,
 			const struct conf_place *place);
 void plan_of_device(struct change *change, const struct future *future);
+void plan_set(struct plan *plan, const struct future *future, bool of_device,
+	      const char *key, const char *from, const char *to,
+	      const struct conf_place *place);
 int plan_blame(const struct plan *plan, const struct conf_place *place,
 	       int code);
 
+/* plan-past.c */
+void plan_load_past(struct plan *plan);
+bool plan_gave_group(const struct plan *plan, const struct future *speaker,
+		     const struct future *owner, const char *name,
+		     const char *path, int setting,
+		     const struct ioband_preset *now);
+bool plan_gave_own(const struct plan *plan, const struct future *future,
+		   int setting, const struct ioband_preset *now);
+bool plan_gave_device(const struct plan *plan, const struct future *future,
+		      enum conf_key key, const char *now);
+bool plan_gave_pool(const struct plan *plan, const char *pool,
+		    enum conf_key key, const char *now);
+int plan_begin(const struct plan *plan);
+int plan_end(const struct plan *plan, bool all);
+
+/* plan-pools.c */
+int plan_pools(struct plan *plan, bool all);
+
 /* plan-bounds.c */
+struct change *plan_no_bound(struct plan *plan, const struct future *future,
+			     enum bound bound, const struct bounds *now);
 struct change *plan_bound(struct plan *plan, const struct future *future,
 			  const struct conf_section *section, enum bound bound,
 			  const struct bounds *now);

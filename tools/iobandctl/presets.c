@@ -120,8 +120,16 @@ static const struct ioband_preset *find(const struct sorted *sorted,
 	return found ? *found : &nothing;
 }
 
-static bool is_same(const struct ioband_preset *a, const struct ioband_preset *b,
-		    int setting)
+/**
+ * presets_are_same() - compare a setting
+ * @a: has it
+ * @b: has another
+ * @setting: which
+ *
+ * Return: whether it is the same.
+ */
+bool presets_are_same(const struct ioband_preset *a,
+		      const struct ioband_preset *b, int setting)
 {
 	return setting == GROUP_WEIGHT ?
 	       a->weight == b->weight :
@@ -242,7 +250,7 @@ bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
 	if (!conf_names(conf, path))
 		return false;
 	read_wish(conf, tree, path, &wish);
-	return wish.place[setting] && is_same(&wish.wanted, preset, setting);
+	return wish.place[setting] && presets_are_same(&wish.wanted, preset, setting);
 }
 
 /**
@@ -280,7 +288,7 @@ static int visit_path(const struct look *look, const char *path,
 			.late = phase == PRESET_WIDENS || !is_named,
 		};
 
-		if (!is_same(now, &wish->wanted, setting) &&
+		if (!presets_are_same(now, &wish->wanted, setting) &&
 		    presets_phase(now, &wish->wanted, setting) == phase)
 			code = look->visit(&change, look->data);
 	}

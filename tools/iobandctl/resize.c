@@ -97,6 +97,7 @@ static int resize(const struct args *args, const char *spelled,
 
 static int run(const struct args *args)
 {
+	const struct settings none = { .pool = NULL };
 	struct names resized = { .n = 0 };
 	struct lock lock;
 	int code = lock_changes(&lock), result;
@@ -110,7 +111,7 @@ static int run(const struct args *args)
 	}
 	unlock(&lock);
 	result = args->value[OPTION_JSON] && resized.n ?
-		 make_report(&resized, true) : print_flush();
+		 make_report(&resized, &none, true) : print_flush();
 	names_free(&resized);
 	return code == EXIT_OK ? result : code;
 }

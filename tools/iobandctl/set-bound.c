@@ -4,6 +4,7 @@
 
 #include "alloc.h"
 #include "answer.h"
+#include "hand.h"
 #include "query.h"
 #include "verbs.h"
 
@@ -27,9 +28,13 @@ static int set_bound(const struct ioband_device *device,
 		     const struct group_ref *group, void *data)
 {
 	const struct wish *wish = data;
+	int code = query_bound(device, group->message, wish->bound,
+			       &wish->bounds, wish->given);
 
-	return query_bound(device, group->message, wish->bound, &wish->bounds,
-			   wish->given);
+	if (code == EXIT_OK)
+		hand_mark_group(device, group->message,
+				bound_kinds[wish->bound].noun);
+	return code;
 }
 
 /* The kernel takes a minimum above the maximum, and keeps to the maximum. */

@@ -5,6 +5,7 @@
 
 #include "alloc.h"
 #include "answer.h"
+#include "hand.h"
 #include "lock.h"
 #include "presets.h"
 #include "query.h"
@@ -289,6 +290,16 @@ static size_t plan_place(const struct wish *wish, const struct place *place,
 	return n;
 }
 
+static void mark(const struct step *steps, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		enum conf_key key = conf_group_keys[steps[i].setting];
+
+		hand_mark_group(steps[i].place->device,
+				steps[i].place->message, conf_key_name(key));
+	}
+}
+
 static int change(const struct wish *wish)
 {
 	struct step *steps = xcalloc(wish->n * GROUP_SETTINGS, sizeof(*steps));
@@ -303,6 +314,8 @@ static int change(const struct wish *wish)
 		if (code != EXIT_OK)
 			undo(steps, i);
 	}
+	if (code == EXIT_OK)
+		mark(steps, n);
 	free(steps);
 	return code;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "conf.h"
+#include "hand.h"
 #include "lock.h"
 #include "query.h"
 #include "set.h"
@@ -136,6 +137,20 @@ static int change(const struct ioband_device *speaker,
 	return EXIT_OK;
 }
 
+static void mark(const struct ioband_device *speaker,
+		 const char *const to[SETTINGS])
+{
+	for (int setting = 0; setting < SETTINGS; setting++) {
+		if (to[setting])
+			hand_mark(&(struct hand_key){
+				.pool = speaker->table.pool,
+				.device = setting == MODE ? speaker->dm->name :
+							    NULL,
+				.key = conf_key_name(keys[setting]),
+			});
+	}
+}
+
 static int load_and_change(const struct args *args,
 			   const char *const to[SETTINGS])
 {
@@ -150,6 +165,8 @@ static int load_and_change(const struct args *args,
 	if (code == EXIT_OK) {
 		ioband_pools(&devices, &scope, &targets);
 		code = change(targets.v[0], to);
+		if (code == EXIT_OK)
+			mark(targets.v[0], to);
 	}
 	targets_free(&targets);
 	ioband_free(&devices);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl set-weight: the weight of a group, or all that a file has of groups. */
 #include "answer.h"
+#include "hand.h"
 #include "query.h"
 #include "verbs.h"
 #include "weights.h"
@@ -8,7 +9,11 @@
 static int set_weight(const struct ioband_device *device,
 		      const struct group_ref *group, void *weight)
 {
-	return query_weight(device, group->message, *(uint64_t *)weight);
+	int code = query_weight(device, group->message, *(uint64_t *)weight);
+
+	if (code == EXIT_OK)
+		hand_mark_group(device, group->message, "weight");
+	return code;
 }
 
 static int check_args(const struct args *args, uint64_t *weight)

@@ -7,6 +7,7 @@
 
 #include "alloc.h"
 #include "device.h"
+#include "hand.h"
 #include "presets.h"
 #include "query.h"
 #include "tree.h"
@@ -144,10 +145,14 @@ struct sender {
 static bool is_ours(const struct sender *sender,
 		    const struct preset_change *change)
 {
-	const struct conf *before = sender->watch->before;
+	const struct past *past = &sender->watch->past;
 
-	return before && presets_ask_for(before, &sender->tree, change->path,
-					 change->now, change->setting);
+	for (size_t i = 0; i < past->n; i++) {
+		if (presets_ask_for(&past->v[i], &sender->tree, change->path,
+				    change->now, change->setting))
+			return true;
+	}
+	return false;
 }
 
 static int send_preset(const struct preset_change *change, void *data)
@@ -283,6 +288,23 @@ static bool has_group(const struct watch *watch, const struct node *node)
 	       cgroup_has_io(&watch->hierarchy, node->path);
 }
 
+static struct hand_key key_of(const struct watched_tree *tree,
+			      const char *group, int setting)
+{
+	return (struct hand_key){
+		.pool = tree->pool, .device = tree->device, .group = group,
+		.key = conf_key_name(conf_group_keys[setting]),
+	};
+}
+
+static void forget_hand(const struct watched_tree *tree, const char *group,
+			int setting)
+{
+	const struct hand_key key = key_of(tree, group, setting);
+
+	hand_clear(&key);
+}
+
 static void send_weight(const struct watch *watch, size_t tree,
 			const struct ioband_device *speaker, const char *group,
 			struct node *node)
@@ -294,8 +316,10 @@ static void send_weight(const struct watch *watch, size_t tree,
 	    (weight == IOBAND_WEIGHT_DEFAULT && !sent->weight) ||
 	    !has_group(watch, node))
 		return;
-	if (query_weight(speaker, group, weight) == EXIT_OK)
-		sent->weight = weight;
+	if (query_weight(speaker, group, weight) != EXIT_OK)
+		return;
+	sent->weight = weight;
+	forget_hand(&watch->trees[tree], group, GROUP_WEIGHT);
 }
 
 /* The kernel takes a minimum above the maximum, and keeps to the maximum. */
@@ -313,7 +337,26 @@ static void check_bounds(const struct node *node, const struct sent *sent,
 	free(shown);
 }
 
-/* Return: false if nobody asks for a bound of this kind. */
+/* What a former configuration has given, and nobody has set by hand since. */
+static bool gave_bound(const struct watch *watch, const struct node *node,
+		       const struct watched_tree *tree, enum bound bound)
+{
+	const struct ioband_preset now = {
+		.bounds = node->sent[tree - watch->trees].bounds,
+	};
+	char group[IOBAND_GROUP_SIZE];
+	int setting = GROUP_BOUNDS + bound;
+	const struct hand_key key = key_of(tree, group, setting);
+
+	snprintf(group, sizeof(group), "cgroup#%llu",
+		 (unsigned long long)node->id);
+	return watch->past.n && bound_is_set(&now.bounds, bound) &&
+	       past_asked_path(&watch->past, tree->pool, tree->device,
+			       node->path, setting, &now) &&
+	       !hand_has(&key);
+}
+
+/* Return: false if nobody asks for a bound of this kind, and it stays as it is. */
 static bool wanted_bound(const struct watch *watch, const struct node *node,
 			 const struct watched_tree *tree, enum bound bound,
 			 struct bounds *wanted)
@@ -330,7 +373,11 @@ static bool wanted_bound(const struct watch *watch, const struct node *node,
 		*wanted = conf_bounds(section);
 	else if (target)
 		*wanted = (struct bounds){ .latency_us = target->weight };
-	return section || target;
+	else if (gave_bound(watch, node, tree, bound))
+		*wanted = bounds_none;
+	else
+		return false;
+	return true;
 }
 
 /* Return: whether it was set. */
@@ -347,6 +394,7 @@ static bool send_bound(const struct watch *watch, size_t tree,
 	    query_bound(speaker, group, bound, &wanted, RATES_ALL) != EXIT_OK)
 		return false;
 	bound_copy(sent, &wanted, bound);
+	forget_hand(&watch->trees[tree], group, GROUP_BOUNDS + bound);
 	return true;
 }
 

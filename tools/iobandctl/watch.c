@@ -26,24 +26,47 @@ static bool is_enabled(const struct conf *conf)
 	return false;
 }
 
+/*
+ * Before any of it is made so; the user has been told if it cannot be.  In a cgroup
+ * namespace paths are others.
+ */
+static void keep_configuration(struct watch *watch)
+{
+	char *file;
+
+	if (!hierarchy_is_whole(&watch->hierarchy))
+		return;
+	if (past_keep(&watch->conf, &file) == EXIT_OK)
+		past_watch(file);
+	free(file);
+}
+
+/* Look at all there is, and once take back what is not asked for any more. */
+static void look_at_all(struct watch *watch)
+{
+	watch_trees_load(watch);
+	past_free(&watch->past);
+}
+
 /* A configuration with a mistake in it changes nothing. */
 static int on_reload(sd_event_source *source,
 		     const struct signalfd_siginfo *info, void *data)
 {
 	struct watch *watch = data;
-	struct conf conf, before = watch->conf;
+	struct conf conf;
 
 	(void)source;
 	(void)info;
 	sd_notify(0, "RELOADING=1");
 	if (conf_load(watch->config, &conf) == EXIT_OK) {
+		struct conf before = watch->conf;
+
 		watch->conf = conf;
-		watch->before = &before;
+		keep_configuration(watch);
+		past_add(&watch->past, &before);
 		watch->enable = watch->enable || is_enabled(&conf);
 		watch_cgroups_retry(watch);
-		watch_trees_load(watch);
-		watch->before = NULL;
-		conf_free(&before);
+		look_at_all(watch);
 	}
 	sd_notify(0, "READY=1");
 	return 0;
@@ -85,8 +108,12 @@ static int start(struct watch *watch)
 		watch_bus_start(watch);
 		code = watch_cgroups_start(watch);
 	}
-	if (code == EXIT_OK)
-		watch_trees_load(watch);
+	if (code == EXIT_OK) {
+		if (hierarchy_is_whole(&watch->hierarchy))
+			past_load(&watch->past);
+		keep_configuration(watch);
+		look_at_all(watch);
+	}
 	return code;
 }
 

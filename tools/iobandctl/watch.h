@@ -10,6 +10,7 @@
 #include "cgroup.h"
 #include "conf.h"
 #include "ioband.h"
+#include "past.h"
 #include "weigh.h"
 
 /**
@@ -65,7 +66,7 @@ struct watched_tree {
 /**
  * struct watch - all that is watched
  * @conf: the configuration
- * @before: the one before, while it is replaced; NULL else
+ * @past: what was asked for before, while it is taken back; empty else
  * @config: its file, NULL for the installed ones
  * @enable: enable the io controller where the configuration needs it
  * @hierarchy: of the cgroups
@@ -88,7 +89,7 @@ struct watched_tree {
  */
 struct watch {
 	struct conf conf;
-	const struct conf *before;
+	struct past past;
 	const char *config;
 	bool enable;
 	struct hierarchy hierarchy;

@@ -19,6 +19,7 @@
 
 #include "alloc.h"
 #include "group.h"
+#include "hand.h"
 #include "print.h"
 #include "query.h"
 #include "tree.h"
@@ -227,8 +228,14 @@ static int apply_one(const struct ioband_device *device,
 {
 	int code = EXIT_OK;
 
-	if (saved->weight)
+	if (saved->weight) {
 		code = query_weight(device, group, saved->weight);
+		hand_mark_group(device, group, "weight");
+	}
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (bound_is_set(&saved->bounds, bound))
+			hand_mark_group(device, group, bound_kinds[bound].noun);
+	}
 	return code == EXIT_OK ? query_bounds(device, group, &saved->bounds) :
 				 code;
 }

@@ -128,8 +128,8 @@ static int run(const struct args *args)
 		if (code == EXIT_OK)
 			code = result;
 	}
-	result = made.n ? make_report(&made, args->value[OPTION_JSON]) :
-			  EXIT_OK;
+	result = made.n ? make_report(&made, &settings,
+				      args->value[OPTION_JSON]) : EXIT_OK;
 	names_free(&made);
 	return code == EXIT_OK ? result : code;
 }

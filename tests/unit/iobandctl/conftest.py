@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the tests of iobandctl share."""
 
+import os
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from fakekernel import Fake, slots
 from toolbuild import Built, build
+from watcher import Watcher
 
 
 @pytest.fixture(scope="session")
@@ -63,3 +67,31 @@ def host(fake: Fake) -> Fake:
     fake.answer("byuid", "stats", "1 stats\nend\n")
     fake.answer("byuid", "latency", "1 latency\nend\n")
     return fake
+
+
+@pytest.fixture
+def watch(fake: Fake) -> Iterator[Callable[[str], Watcher]]:
+    """Start watch with a configuration; there are a device, "one", and a cgroup, a."""
+    started = []
+    fake.device("one", "253:1", "sda")
+    fake.answer("one", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
+    fake.cgroup("a")
+    (fake.root / "log").write_text("")
+
+    def start(conf: str) -> Watcher:
+        (fake.root / "conf").write_text(conf)
+        env = {**os.environ, "FAKE_KERNEL": str(fake.root), "FAKE_VERSION": "2"}
+        env["FAKE_MINOR"] = str(fake.minor)
+        env["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={fake.root}/no-bus"
+        command = [fake.program, "watch", "--config", fake.root / "conf"]
+        with open(fake.root / "said", "w") as said:
+            started.append(subprocess.Popen(command, env=env, stderr=said))
+        watcher = Watcher(fake, started[-1])
+        watcher.weigh("a", 250)
+        watcher.sends("a", 250)
+        return watcher
+
+    yield start
+    for process in started:
+        process.terminate()
+        assert process.wait() == 0

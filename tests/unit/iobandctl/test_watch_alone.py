@@ -1,81 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """iobandctl watch, on directories in place of cgroups, and without systemd."""
 
-import os
 import shutil
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from fakekernel import Fake
-
-
-@dataclass
-class Watcher:
-    """A running watch, what it has sent, and what it has said."""
-
-    fake: Fake
-    process: subprocess.Popen[bytes]
-
-    @property
-    def said(self) -> str:
-        return (self.fake.root / "said").read_text()
-
-    def weigh(self, path: str, weight: int) -> None:
-        """Ask for the weight of a cgroup."""
-        (self.fake.root / "cgroup" / path / "io.weight").write_text(f"{weight}\n")
-
-    def sends(self, path: str, weight: int) -> None:
-        """Soon it sets the weight of a cgroup."""
-        number = (self.fake.root / "cgroup" / path).stat().st_ino
-        message = f"one: weight cgroup#{number} {weight}"
-        self.soon(lambda: message in self.fake.sent)
-
-    def reload(self, conf: str) -> None:
-        """Have it read another configuration; it has looked at all when this returns."""
-        (self.fake.root / "conf").write_text(conf)
-        asked = self.fake.sent.count("one: groups")
-        self.process.send_signal(signal.SIGHUP)
-        self.soon(lambda: self.fake.sent.count("one: groups") > asked)
-
-    def soon(self, holds: Callable[[], bool]) -> None:
-        end = time.monotonic() + 20
-        while not holds():
-            assert self.process.poll() is None, self.said
-            assert time.monotonic() < end, f"{self.fake.sent[-9:]}\n{self.said}"
-            time.sleep(0.01)
-
-
-@pytest.fixture
-def watch(fake: Fake) -> Iterator[Callable[[str], Watcher]]:
-    """Start watch with a configuration; there are a device, "one", and a cgroup, a."""
-    started = []
-    fake.device("one", "253:1", "sda")
-    fake.answer("one", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
-    fake.cgroup("a")
-    (fake.root / "log").write_text("")
-
-    def start(conf: str) -> Watcher:
-        (fake.root / "conf").write_text(conf)
-        env = {**os.environ, "FAKE_KERNEL": str(fake.root), "FAKE_VERSION": "2"}
-        env["FAKE_MINOR"] = str(fake.minor)
-        env["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={fake.root}/no-bus"
-        command = [fake.program, "watch", "--config", fake.root / "conf"]
-        with open(fake.root / "said", "w") as said:
-            started.append(subprocess.Popen(command, env=env, stderr=said))
-        watcher = Watcher(fake, started[-1])
-        watcher.weigh("a", 250)
-        watcher.sends("a", 250)
-        return watcher
-
-    yield start
-    for process in started:
-        process.terminate()
-        assert process.wait() == 0
+from watcher import Watcher
 
 
 def test_watch_tries_to_enable_io_once(fake: Fake, watch: Callable[[str], Watcher]) -> None:

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which settings of pools have to change. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan.h"
+
+/* What one is that nobody has set. */
+static void default_of(const struct plan *plan, const struct future *future,
+		       enum conf_key key, char text[IOBAND_WORD_SIZE])
+{
+	if (key == KEY_SLICE)
+		make_default_slice(plan->devices, future->table.pool, text);
+	else
+		strcpy(text, key == KEY_MEASURE ? "bytes" : "auto");
+}
+
+/*
+ * What the configuration asks for, or what was before it did.  "auto" of a slice is for
+ * pools that are made: it stays as it was chosen.
+ */
+static bool find_wish(const struct plan *plan, const struct future *future,
+		      enum conf_key key, const char *now,
+		      char to[IOBAND_WORD_SIZE], struct conf_place *place)
+{
+	const char *pool = future->table.pool;
+	const char *text = conf_pool_setting(plan->conf, pool, key, place);
+
+	if (!text && plan_gave_pool(plan, pool, key, now)) {
+		*place = (struct conf_place){ .line = 0 };
+		default_of(plan, future, key, to);
+		return true;
+	}
+	if (!text || (key == KEY_SLICE && !strcmp(text, "auto")))
+		return false;
+	snprintf(to, IOBAND_WORD_SIZE, "%s", text);
+	return true;
+}
+
+static void set_measure(struct plan *plan, struct future *future)
+{
+	char *now = future->table.measure, to[IOBAND_WORD_SIZE];
+	struct conf_place place;
+
+	if (!find_wish(plan, future, KEY_MEASURE, now, to, &place) ||
+	    !strcmp(to, now))
+		return;
+	plan_set(plan, future, false, "measure", now, to, &place);
+	strcpy(now, to);
+}
+
+/* What shares time keeps its slices. */
+static void set_slice(struct plan *plan, struct future *future)
+{
+	char from[IOBAND_WORD_SIZE], to[IOBAND_WORD_SIZE];
+	struct conf_place place;
+	uint64_t slice_ms;
+
+	snprintf(from, sizeof(from), "%llu",
+		 (unsigned long long)future->table.slice_ms);
+	if (!find_wish(plan, future, KEY_SLICE, from, to, &place))
+		return;
+	slice_ms = strtoull(to, NULL, 10);
+	if (slice_ms == future->table.slice_ms ||
+	    (!slice_ms && !place.line &&
+	     !strcmp(future->table.measure, "time")))
+		return;
+	plan_set(plan, future, false, "slice", from, to, &place);
+	future->table.slice_ms = slice_ms;
+}
+
+static void set_depth(struct plan *plan, struct future *future)
+{
+	char *now = future->table.depth, to[IOBAND_WORD_SIZE];
+	struct conf_place place;
+
+	if (find_wish(plan, future, KEY_DEPTH, now, to, &place) &&
+	    strcmp(to, now))
+		plan_set(plan, future, false, "depth", now, to, &place);
+}
+
+/* Time is shared in slices only: they come before it, and go after it. */
+static int plan_pool(struct plan *plan, struct future *future)
+{
+	struct conf_place place = { .line = 0 };
+	const char *to = conf_pool_setting(plan->conf, future->table.pool,
+					   KEY_MEASURE, &place);
+
+	if (to && !strcmp(to, "time")) {
+		set_slice(plan, future);
+		set_measure(plan, future);
+	} else {
+		set_measure(plan, future);
+		set_slice(plan, future);
+	}
+	set_depth(plan, future);
+	if (strcmp(future->table.measure, "time") || future->table.slice_ms)
+		return EXIT_OK;
+	fail(EXIT_USAGE,
+	     "pool %s is to share time, which takes slices: set 'slice' in its section, to 120 for instance",
+	     future->table.pool);
+	if (!to)
+		conf_pool_setting(plan->conf, future->table.pool, KEY_SLICE,
+				  &place);
+	return plan_blame(plan, &place, EXIT_USAGE);
+}
+
+/* One device speaks for its pool; one that was there before, if there is one. */
+static bool speaks(const struct plan *plan, const struct future *future)
+{
+	const struct future *first = NULL;
+
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct future *other = &plan->future[i];
+
+		if (!strcmp(other->table.pool, future->table.pool) &&
+		    (!first || (first->moved && !other->moved)))
+			first = other;
+	}
+	return first == future;
+}
+
+static bool pool_is_chosen(const struct plan *plan, const char *pool)
+{
+	for (size_t i = 0; i < plan->n_future; i++) {
+		if (plan->future[i].chosen &&
+		    !strcmp(plan->future[i].table.pool, pool))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * plan_pools() - find out which settings of pools have to change
+ * @plan: with the devices as they will be
+ * @all: of all pools; else of those of chosen devices
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_pools(struct plan *plan, bool all)
+{
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
+		struct future *future = &plan->future[i];
+
+		if (speaks(plan, future) &&
+		    (all || pool_is_chosen(plan, future->table.pool)))
+			code = plan_pool(plan, future);
+	}
+	return code;
+}

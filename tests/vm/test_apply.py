@@ -215,6 +215,7 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
         change for device, setting in each for change in presets(device, setting)
     ]
     db()
+    wait_until(guest, lambda: "/svc/db" not in machine.run("groups"), "the group goes")
     # The devices stay as they are, and the configuration has no more cgroups.
     machine.configure(devices)
     each = [(f"io-vg0-{name}", setting) for name in ("one", "two") for setting in taken]

@@ -363,7 +363,7 @@ def test_what_of_thin_volumes_is_refused(tool: Tool, volumes: Volumes) -> None:
     for name in ("vg0/pool", "vg0-pool-tpool"):
         tool.refused(1, "insert", name, says=f"{name.replace('/', '-')} is a thin pool")
     tool.run("insert", "vg0/data")
-    guest.run("lvcreate -qq -y -s -n thick -L 8M vg0/data")
+    guest.run("lvcreate -qq -y -s -n thick -L 40M vg0/data")
     assert volumes.targets("data-real") == ["thin"]
     for name in ("vg0/data", "vg0-data-real", "vg0/thick"):
         tool.refused(1, "insert", name, says="volume with the data of the pool")

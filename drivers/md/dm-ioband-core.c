@@ -117,7 +117,7 @@
 #define IOBAND_LAG_MAX		(1024ULL << 10)
 
 /* What a device of 100 MB/s does in IOBAND_PAUSE_NS: how far behind a pause may leave one. */
-#define IOBAND_PAUSE_LAG	(20ULL << 20)
+#define IOBAND_PAUSE_LAG	(40ULL << 20)
 
 /*
  * How much service an entity may owe, in the same units.  Covers a journal's

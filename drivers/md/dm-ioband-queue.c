@@ -830,7 +830,7 @@ static struct ioband_group *find_recent_css(struct ioband_scope *scope,
 	return likely(group && group->key.owner == css) ? group : NULL;
 }
 
-/* Under RCU: the group of a cgroup, if it has one.  It is called for each bio. */
+/* Under RCU: the group of a cgroup, if it has one. */
 static __always_inline struct ioband_group *find_group_of_css(struct ioband_scope *scope,
 							      struct cgroup_subsys_state *css)
 {

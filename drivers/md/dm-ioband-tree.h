@@ -34,8 +34,12 @@
 #define IOBAND_DESTAGE_BYTES	(1024U << 10)
 #define IOBAND_DESTAGE_FIRST_NS	(16 * IOBAND_GAP_FIRST_NS)
 
-/* Who dirties pages is put to sleep for so long at a time (MAX_PAUSE in mm/page-writeback.c). */
-#define IOBAND_PAUSE_NS		(200 * NSEC_PER_MSEC)
+/*
+ * Who dirties pages is put to sleep for up to 200 ms at a time (MAX_PAUSE in
+ * mm/page-writeback.c), and it takes a while until what he dirties then is enough for his
+ * flusher to begin.
+ */
+#define IOBAND_PAUSE_NS		(400 * NSEC_PER_MSEC)
 
 static inline bool vtime_before(u64 a, u64 b)
 {

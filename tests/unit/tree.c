@@ -13,7 +13,7 @@
 
 /* What the core promises; its own constants are not to be trusted here. */
 #define LAG_MAX		(1024ULL << 10)
-#define PAUSE_LAG	(20ULL << 20)
+#define PAUSE_LAG	(40ULL << 20)
 #define DEBT_MAX	(64ULL << 20)
 #define GRACE_MAX_NS	2000000ULL
 #define FLOOR_LATE_NS	5000000ULL

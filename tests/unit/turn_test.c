@@ -407,7 +407,7 @@ static void what_is_written_back_gathers(void **state)
 
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, false);
-	tree->now_ns += 300 * MSEC;
+	tree->now_ns += 500 * MSEC;
 	for (i = 0; i < 100; i++) {
 		struct tree_leaf *leaf;
 
@@ -442,7 +442,7 @@ static s64 lag_after(u64 pause_ns, bool sync, const struct ioband_rates *max)
 	u32 i;
 
 	tree_set_rates(tree, &a->leaf.ent, max);
-	tree->now_ns += 300 * MSEC;
+	tree->now_ns += 500 * MSEC;
 	write_back(a, MIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	complete_all();
@@ -463,21 +463,21 @@ static s64 lag_after(u64 pause_ns, bool sync, const struct ioband_rates *max)
 static void a_pause_keeps_the_share(void **state)
 {
 	(void)state;
-	assert_in_range(lag_after(150 * MSEC, false, NULL), 7, 9);	/* less what it had */
+	assert_in_range(lag_after(350 * MSEC, false, NULL), 7, 9);	/* less what it had */
 }
 
 /* But in a longer one it was idle. */
 static void idling_is_no_pause(void **state)
 {
 	(void)state;
-	assert_int_equal(lag_after(250 * MSEC, false, NULL), 0);
+	assert_int_equal(lag_after(450 * MSEC, false, NULL), 0);
 }
 
 /* And who waits for his I/O does not wait for what a writer has missed. */
 static void a_pause_costs_no_reader(void **state)
 {
 	(void)state;
-	assert_int_equal(lag_after(150 * MSEC, true, NULL), 0);
+	assert_int_equal(lag_after(350 * MSEC, true, NULL), 0);
 }
 
 /* Nor if he comes when it is back already. */
@@ -487,7 +487,7 @@ static void who_comes_to_read_ends_a_pause(void **state)
 	u64 wake_ns;
 
 	(void)state;
-	assert_in_range(lag_after(150 * MSEC, false, NULL), 7, 9);
+	assert_in_range(lag_after(350 * MSEC, false, NULL), 7, 9);
 	wait_for(reader, 4 * KIB);
 	assert_non_null(tree_serve(tree, &wake_ns));
 	assert_ptr_equal(tree_serve(tree, &wake_ns), reader);
@@ -499,7 +499,7 @@ static void a_maximum_is_no_pause(void **state)
 	const struct ioband_rates max = { .bytes = { 0, 1024 * MIB } };
 
 	(void)state;
-	assert_int_equal(lag_after(150 * MSEC, false, &max), 0);
+	assert_int_equal(lag_after(350 * MSEC, false, &max), 0);
 }
 
 /* Of what one alone has written for long, most is on the medium when it is flushed. */

@@ -112,6 +112,9 @@ bench: setup-bench ## Measure instructions, locks and throughput against the ker
 lab: setup-lab ## Run all scenarios in virtual time, and write Documentation/results (S=S5,S6 PEERS=bfq,ioband)
 	$(PYTHON) -m lab $(if $(S),--scenarios $(S)) $(if $(PEERS),--peers $(PEERS)) $(LAB_ARGS)
 
+lab-check: setup-lab ## Run all scenarios, and say what is not as published in Documentation/results
+	$(PYTHON) -m lab --check $(LAB_ARGS)
+
 vm: setup-vm ## Run CMD='...' in a virtual machine (KERNEL=, default: of this Debian)
 	@$(PYTHON) -m harness.guest $(addprefix --kernel ,$(KERNEL)) '$(CMD)'
 
@@ -122,4 +125,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-python check-shell
-.PHONY: check $(CHECKS) all modules tools install deb uninstall setup setup-vm setup-lab setup-bench setup-debug test test-unit test-vm test-debug demo bench lab vm clean help
+.PHONY: check $(CHECKS) all modules tools install deb uninstall setup setup-vm setup-lab setup-bench setup-debug test test-unit test-vm test-debug demo bench lab lab-check vm clean help

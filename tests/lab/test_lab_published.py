@@ -2,10 +2,11 @@
 """What is published is what the scenarios describe, and the pages are made of results.json."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from lab import report
+from lab import report, sources
 from lab.__main__ import RESULTS
 from lab.goals import chosen
 from lab.measure import METRIC_OPTIONS
@@ -63,6 +64,20 @@ def test_goals_stand_as_their_file_expects(scenario: Scenario, found: dict[str, 
     ]
     assert not stray
     assert all(one["states"] for one in found["goals"])
+
+
+def test_it_is_known_what_it_was_made_of(
+    record_property: Callable[[str, object], None],
+) -> None:
+    """Sources that are others now need not share in another way: make lab-check tells."""
+    today = sources.words()
+    others = []
+    for name, found in PUBLISHED["scenarios"].items():
+        made_of = found["environment"]
+        assert made_of.keys() == {"kernel", "fio"} | today.keys(), AGAIN
+        others += [f"{name}'s {part}" for part, word in today.items() if made_of[part] != word]
+    if others:
+        record_property("summary", f"published are figures of other sources: {', '.join(others)}")
 
 
 def test_every_experiment_is_published(scenario: Scenario, found: dict[str, Any]) -> None:

@@ -149,6 +149,7 @@ PEERS: dict[str, Callable[[Peer], None]] = {
     "bfq-2048": partial(bfq, requests=2048),
     "bfq-low-latency": partial(bfq, low_latency=1),
     "io.cost": io_cost,
+    "io.cost-100": partial(io_cost, qos="ctrl=user min=50.00 max=100.00"),
     "io.cost-auto": partial(io_cost, qos="ctrl=auto"),
     "io.cost-latency": io_cost_latency,
     "io.latency": io_latency,

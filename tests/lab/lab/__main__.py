@@ -2,13 +2,15 @@
 """make lab: run scenarios, publish what came out, say which goals are not as expected."""
 
 import argparse
+import filecmp
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 from harness.module import REPO
 
-from . import report
+from . import report, sources
 from .goals import Verdict, judge_all
 from .measure import METRIC_OPTIONS
 from .runner import Environment, Outcome, Runner, expand, experiment, forget_old, make_environment
@@ -18,6 +20,7 @@ from .uml import ExperimentError
 
 RESULTS = REPO / "Documentation/results"
 PARTS = REPO / "build/lab"
+CHECKED = REPO / "build/lab-check"
 
 
 class Gathered:
@@ -109,7 +112,14 @@ def _words(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
 
 def environment_words(environment: Environment) -> dict[str, str]:
     """What the results say of the machine that made them; nothing of the host."""
-    return {"kernel": environment.kernel.release, "fio": environment.fio}
+    return {"kernel": environment.kernel.release, "fio": environment.fio, **sources.words()}
+
+
+def compare(anew: Path, published: Path) -> list[str]:
+    """The files that are not the same to the byte in two directories of results."""
+    names = {path.name for directory in (anew, published) for path in directory.iterdir()}
+    _, different, missing = filecmp.cmpfiles(anew, published, sorted(names), shallow=False)
+    return sorted([*different, *missing])
 
 
 def make_options(peers: tuple[str, ...], quick: bool) -> str:
@@ -125,7 +135,12 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="the short form that tests run")
     parser.add_argument("--anew", action="store_true", help="also what is in the cache")
     parser.add_argument("--results", type=Path, help=f"where pages are written ({RESULTS})")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing there, but say what would be different"
+    )
     args = parser.parse_args()
+    if args.check and (args.scenarios or args.peers or args.quick or args.results):
+        parser.error("--check is of all that is published, so it goes with --anew only")
     try:
         scenarios = load_all(METRIC_OPTIONS)
     except ScenarioError as err:
@@ -139,12 +154,20 @@ def main() -> None:
     surprises = [text for results in every for text in say(results)]
     # What is published has all peers.
     directory = args.results or (PARTS if args.quick or peers else RESULTS)
+    if args.check:
+        directory = CHECKED
+        shutil.rmtree(directory, ignore_errors=True)
     options = make_options(peers, args.quick)
     report.publish(every, directory, environment_words(environment), order, options)
     print("Written to", *(f"{directory}/{results.scenario.name}.md" for results in every))
+    different = compare(CHECKED, RESULTS) if args.check else []
     if surprises:
         print("Not as expected:", *surprises, sep="\n  ")
-    sys.exit(bool(surprises))
+    if different:
+        print("Not as published in Documentation/results:", *different, sep="\n  ")
+    elif args.check:
+        print("All as published in Documentation/results, to the byte.")
+    sys.exit(bool(surprises or different))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ READ_BY: dict[str, tuple[str, ...]] = {
     "bfq-2048": ("weight",),
     "bfq-low-latency": ("weight",),
     "io.cost": ("weight",),
+    "io.cost-100": ("weight",),
     "io.cost-auto": ("weight",),
     "io.cost-latency": ("weight", "latency_ms"),
     "io.latency": ("latency_ms",),
@@ -48,7 +49,7 @@ READ_BY: dict[str, tuple[str, ...]] = {
     "io.prio": ("prio_class",),
     "ioband": ("weight", "min_mibps", "max_mibps"),
 }
-BY_COST = ("io.cost", "io.cost-auto", "io.cost-latency")  # those with a model of the disk
+BY_COST = ("io.cost", "io.cost-100", "io.cost-auto", "io.cost-latency")  # with a model of the disk
 TIMEOUT_S = 3600
 
 # io.cost's model is measured as the kernel's tools/cgroup/iocost_coef_gen.py does it: six loads,

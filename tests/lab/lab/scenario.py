@@ -24,6 +24,7 @@ PEERS = (
     "bfq-2048",
     "bfq-low-latency",
     "io.cost",
+    "io.cost-100",
     "io.cost-auto",
     "io.cost-latency",
     "io.latency",

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What of this repository decides the outcome of experiments, each part in one word.
+
+The same on every machine, as modules that are built are not; comments do not count.
+"""
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+from harness.module import REPO
+
+from .uml import for_guests
+
+DIRECTORIES = {"driver": REPO / "drivers/md", "disk": REPO / "tests/lab/disk"}
+UNCOMMENTED = ["gcc", "-fpreprocessed", "-dD", "-E", "-P", "-x", "c"]
+
+
+def _bare(path: Path) -> bytes:
+    """A file of C without its comments; any other as it is."""
+    if path.suffix not in (".c", ".h"):
+        return path.read_bytes()
+    return subprocess.run([*UNCOMMENTED, path], check=True, capture_output=True).stdout
+
+
+def _word(paths: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        text = _bare(path)
+        digest.update(f"{path.name} {len(text)}\n".encode() + text)
+    return digest.hexdigest()[:16]
+
+
+def built(directory: Path) -> list[Path]:
+    """The sources of a module: those of C, and its Kbuild."""
+    return [*sorted(directory.glob("*.[ch]")), directory / "Kbuild"]
+
+
+def words() -> dict[str, str]:
+    """The driver, the modelled disks, and what runs in the guest."""
+    found = {name: _word(built(directory)) for name, directory in DIRECTORIES.items()}
+    return found | {"guest": _word(for_guests())}

@@ -280,8 +280,8 @@ def text(table: Calibration, comparisons: list[Comparison]) -> str:
     held = [own for own in comparisons if not own.row.why_not]
     near = sum(own.holds for own in held)
     lines.append(
-        f"{near} of {len(held)} figures that are compared are within {TOLERANCE:.0%} of their source;"
-        f" {len(comparisons) - len(held)} are not compared."
+        f"{near} of {len(held)} figures that are compared are within {TOLERANCE:.0%} of their "
+        f"source; {len(comparisons) - len(held)} are not compared."
     )
     return "\n".join(lines)
 

@@ -30,12 +30,19 @@ CORE_PROGRAMS = (
     "sim_test",
     "core_fuzz",
 )
+
+
+def first(*names: str) -> tuple[str, ...]:
+    """All of them, with those before the others that are about a source."""
+    return (*names, *(name for name in CORE_PROGRAMS if name not in names))
+
+
 # By source: its mistakes, and the programs of which one must notice each.
 SOURCES = {
     "dm-ioband-core.c": (CORE, (*CORE_PROGRAMS, "aim_test")),
-    "dm-ioband-slice.c": (SLICE, CORE_PROGRAMS),
-    "dm-ioband-meter.c": (METER, CORE_PROGRAMS),
-    "dm-ioband-cap.c": (CAP, CORE_PROGRAMS),
+    "dm-ioband-slice.c": (SLICE, first("turn_test", "slice_test")),
+    "dm-ioband-meter.c": (METER, first("cap_test", "floor_test")),
+    "dm-ioband-cap.c": (CAP, first("cap_test")),
     "dm-ioband-floor.c": (FLOOR, ("floor_test", "core_fuzz")),
     "dm-ioband-aim.c": (AIM, ("aim_test",)),
     "dm-ioband-tree.h": (TREE, CORE_PROGRAMS),
@@ -43,7 +50,7 @@ SOURCES = {
     "dm-ioband-args.c": (ARGS, ("args_say", "args_fuzz")),
 }
 # For each set of programs, one source of those that they test.
-ONE_EACH = {programs: source for source, (_, programs) in SOURCES.items()}.values()
+ONE_EACH = {frozenset(programs): source for source, (_, programs) in SOURCES.items()}.values()
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,9 @@ BY_LABEL = "/dev/disk/by-label/data"
 FSTAB = f"UUID={UUID} /srv ext4 nofail 0 0\n"
 LOADS = f"install dm-ioband /sbin/modprobe dm-mod && /sbin/insmod {SHARE}/dm-ioband.ko\n"
 # With which commands of LVM pass over disks that are wrapped.
-ASK_UDEV = 'external_device_info_source = "udev"'
+LVM_LOCAL = "/etc/lvm/lvmlocal.conf"
+SETTING = 'devices/external_device_info_source="udev"'
+ASK_UDEV = f"echo '{SETTING}' >>{LVM_LOCAL}"
 # A service that is to have its weight with its first read.
 READER = """
 [Unit]
@@ -158,7 +160,7 @@ class Machine:
         """Volumes of a size in a new volume group."""
         self.guest.run(["vgcreate", "-y", group, on])
         # Where ioband is below, LVM is to take udev's word for which device the group is on.
-        create = ["lvcreate", "-y", "-L", size, "--config", f"devices {{ {ASK_UDEV} }}", group]
+        create = ["lvcreate", "-y", "-L", size, "--config", SETTING, group]
         for name in names:
             self.guest.run([*create, "-n", name])
 
@@ -562,11 +564,22 @@ def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) 
         assert machine.name_of(link) == "io-data-part2", link
     below = guest.run(["lsblk", "-snlo", "NAME", "/dev/vg0/lv0"]).out.split()
     assert below == ["vg0-lv0", "io-data-part1", "io-data", machine.raw().removeprefix("/dev/")]
-    assert ASK_UDEV in (REPO / "tools/iobandctl/iobandctl.8").read_text()
+    # Commands of LVM look for themselves, until they are told what helps.
+    raw = machine.raw()
+    says = f"LVM's commands see the physical volume on {raw}1 twice, and refuse work: "
+    assert re.search(f"{says}.*: {re.escape(ASK_UDEV)}\n", machine.journal("-t", "iobandctl"))
     lvcreate = ["lvcreate", "-y", "-n", "lv1", "-L", "4M", "vg0"]
     assert "duplicate PV" in guest.run(lvcreate, check=False).err
-    guest.run([*lvcreate, "--config", f"devices {{ {ASK_UDEV} }}"])
-    machine.deactivate("vg0")
+    found = guest.run(["iobandctl", "check"], check=False)
+    assert (found.rc, f"find on {raw}1 too" in found.out) == (1, True), found
+    assert f": {ASK_UDEV}\n" in found.out
+    guest.run(ASK_UDEV)
+    try:
+        guest.run(lvcreate)
+        assert guest.run(["iobandctl", "check"]).rc == 0
+        machine.deactivate("vg0")
+    finally:
+        guest.run(["rm", LVM_LOCAL])
     machine.unplug()
     # Without the program that maps partitions, they had better not be hidden.
     guest.run("mv /sbin/kpartx /sbin/kpartx.away")

@@ -304,25 +304,27 @@ def test_check(tool: Tool) -> None:
     assert f"      {found['remedy']}" in lines
 
 
-def test_check_says_what_lvm_takes_for_a_duplicate(tool: Tool) -> None:
-    """Until lvm.conf says what it says is to be there; then LVM does not, either."""
+def test_what_lvm_takes_for_a_duplicate(tool: Tool) -> None:
+    """It is said, with what helps each command, as the disk is wrapped until the next boot."""
     guest = tool.guest
-    lvm_conf = "/etc/lvm/lvm.conf"
-    conf = guest.read(lvm_conf)
-    twice = "Not using device"
     with null_blk(guest, size_mib=32, memory_backed=1) as disk:
-        guest.run(["pvcreate", "-y", disk])
-        tool.run("wrap", disk)
-        assert twice in guest.run("pvs 2>&1").out
-        found = findings(tool, 0)["io-nullb0"]
-        assert (found["verdict"], "duplicate" in found["finding"]) == ("hint", True), found
-        setting, section = found["remedy"].split(" in section ")
-        assert section == "devices of lvm.conf(5)"
-        try:
-            guest.write(lvm_conf, conf.replace("devices {", f"devices {{ {setting}\n"))
-            assert twice not in guest.run("pvs 2>&1").out
-            assert findings(tool, 0)["io-nullb0"]["verdict"] == "ok"
-        finally:
-            guest.write(lvm_conf, conf)
+        guest.run(["vgcreate", "-y", "vg9", disk])
+        said = guest.run([tool.program, "wrap", disk]).err
+        assert f"LVM's commands see the physical volume on {disk} twice" in said
+        lvcreate = ["lvcreate", "-y", "-n", "lv0", "-L", "4M", "vg9"]
+        assert "duplicate PV" in guest.run(lvcreate, check=False).err
+        found = findings(tool, 1)["io-nullb0"]
+        assert (found["verdict"], "duplicate" in found["finding"]) == ("wrong", True), found
+        assert found["remedy"] in said
+        (setting,) = re.findall("--config '(.*)'$", found["remedy"])
+        guest.run([*lvcreate, "--config", setting])
+        guest.run(["vgchange", "-an", "vg9", "--config", setting])
+        tool.run("unwrap", disk)
+        guest.run(["vgremove", "-y", "vg9"])
+        said = guest.run([tool.program, "wrap", disk]).err  # a physical volume without a group
+        assert "twice, and refuse work: " in said
         tool.run("unwrap", disk)
         guest.run(["pvremove", "-y", disk])
+        assert guest.run([tool.program, "wrap", disk]).err == ""
+        findings(tool, 0)
+        tool.run("unwrap", disk)

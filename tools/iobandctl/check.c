@@ -346,25 +346,24 @@ static void check_table(struct findings *findings,
 static void check_lvm(struct findings *findings,
 		      const struct ioband_device *device)
 {
-	enum lvm_sight sight = lvm_sight(device);
-	struct device below;
-	char number[32];
+	enum lvm_sight sight;
+	struct device below, member;
+	char number[32], *text;
 
 	snprintf(number, sizeof(number), "%llu:%llu",
 		 (unsigned long long)device->table.device[0],
 		 (unsigned long long)device->table.device[1]);
-	if (sight == LVM_ONCE || !device_find(number, &below))
+	if (!device_find(number, &below))
 		return;
-	found(findings, HINT, device->dm->name,
-	      "a physical volume is on it, which LVM's commands find on %s too, and take for a duplicate",
-	      below.path);
-	if (sight == LVM_TWICE_HIDDEN)
-		remedy(findings,
-		       "external_device_info_source = \"udev\" in section devices of lvm.conf(5)");
-	else
-		remedy(findings,
-		       "global_filter = [ \"r|^%s$|\" ] in section devices of lvm.conf(5)",
-		       below.path);
+	sight = lvm_sight(&below, &member);
+	if (sight == LVM_ONCE)
+		return;
+	found(findings, WRONG, device->dm->name,
+	      "a physical volume is on it, which LVM's commands find on %s too: they take it for a duplicate, and refuse to change its volume group",
+	      member.path);
+	text = lvm_remedy(sight, &member);
+	remedy(findings, "%s", text);
+	free(text);
 }
 
 static void check_insertions(struct findings *findings)

@@ -4,13 +4,16 @@
  * as well, and LVM's commands, which look at all devices, find it there too, unless they
  * are told otherwise in lvm.conf(5).
  */
+#include <blkid.h>
 #include <libudev.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "alloc.h"
 #include "dm.h"
+#include "error.h"
 #include "lvm.h"
 
 /* The later of two that set a key goes. */
@@ -31,18 +34,27 @@ bool lvm_owns(const char *uuid)
 			strlen(MAPPER_LVM_UUID_PREFIX));
 }
 
+/* What LVM needs for a disk that udev hides, and for one that it does not. */
+#define ASK_UDEV							\
+	"have them ask udev, once: "					\
+	"echo 'devices/external_device_info_source=\"udev\"' >>/etc/lvm/lvmlocal.conf"
+#define FILTER								\
+	"name the disk in ioband.conf(5), so that udev's rules hide it; "	\
+	"until then give each of them: --config 'devices/global_filter=[\"r|^%s$|\"]'"
+
 /* Whether udev has this of a device; NULL is for any value. */
-static bool is_property(struct udev *udev, const uint64_t number[2],
+static bool is_property(struct udev *udev, const struct device *device,
 			const char *name, const char *value)
 {
-	struct udev_device *device =
+	struct udev_device *found =
 		udev_device_new_from_devnum(udev, 'b',
-					    makedev(number[0], number[1]));
+					    makedev(device->major,
+						    device->minor));
 	const char *its =
-		device ? udev_device_get_property_value(device, name) : NULL;
+		found ? udev_device_get_property_value(found, name) : NULL;
 	bool is = its && (!value || !strcmp(its, value));
 
-	udev_device_unref(device);
+	udev_device_unref(found);
 	return is;
 }
 
@@ -87,18 +99,51 @@ static bool is_set(const char *key, const char *value)
 }
 
 /**
+ * lvm_is_member() - see whether a physical volume is on a device
+ * @device: the device
+ *
+ * Return: whether one is.
+ */
+bool lvm_is_member(const struct device *device)
+{
+	blkid_probe probe = blkid_new_probe_from_filename(device->path);
+	const char *type;
+	bool is = probe && !blkid_do_safeprobe(probe) &&
+		  !blkid_probe_lookup_value(probe, "TYPE", &type, NULL) &&
+		  !strcmp(type, "LVM2_member");
+
+	blkid_free_probe(probe);
+	return is;
+}
+
+/* The device, or the first partition of it, that a physical volume is on. */
+static bool find_member(const struct device *device, struct device *member)
+{
+	struct names parts = { .n = 0 };
+	bool found = lvm_is_member(device);
+
+	*member = *device;
+	if (!found)
+		device_related(device, "", &parts);
+	for (size_t i = 0; i < parts.n && !found; i++)
+		found = device_of_kernel_name(parts.v[i], member) &&
+			lvm_is_member(member);
+	names_free(&parts);
+	return found;
+}
+
+/**
  * lvm_sight() - see whether LVM takes a physical volume for two
- * @ioband: the ioband device that it may be on
+ * @below: the device below an ioband device
+ * @member: the result unless LVM sees one: what that is on, which may be a partition
  *
  * Volumes of LVM are passed over by it, so that those below do not count.  Who has set a
  * filter or uses a devices file is taken to know what he does.
  *
  * Return: what LVM sees.
  */
-enum lvm_sight lvm_sight(const struct ioband_device *ioband)
+enum lvm_sight lvm_sight(const struct device *below, struct device *member)
 {
-	const uint64_t above[2] = { ioband->dm->major, ioband->dm->minor };
-	const uint64_t *below = ioband->table.device;
 	enum lvm_sight sight = LVM_ONCE;
 	struct udev *udev = udev_new();
 	bool hidden;
@@ -106,12 +151,46 @@ enum lvm_sight lvm_sight(const struct ioband_device *ioband)
 	if (!udev)
 		return LVM_ONCE;
 	hidden = is_property(udev, below, "DM_MULTIPATH_DEVICE_PATH", "1");
-	if (is_property(udev, above, "ID_FS_TYPE", "LVM2_member") &&
-	    !is_property(udev, below, "DM_VG_NAME", NULL) &&
+	if (!is_property(udev, below, "DM_VG_NAME", NULL) &&
 	    !is_set("global_filter", "[") && !is_set("filter", "[") &&
 	    !is_set("use_devicesfile", "1") &&
-	    !(hidden && is_set("external_device_info_source", "\"udev\"")))
+	    !(hidden && is_set("external_device_info_source", "\"udev\"")) &&
+	    find_member(below, member))
 		sight = hidden ? LVM_TWICE_HIDDEN : LVM_TWICE;
 	udev_unref(udev);
 	return sight;
+}
+
+/**
+ * lvm_remedy() - what makes LVM see one
+ * @sight: what it sees
+ * @member: what lvm_sight() found
+ *
+ * Nothing that lasts may speak of a disk that udev does not hide: it is wrapped until the
+ * next boot only, and LVM needs it then.
+ *
+ * Return: a sentence, to be freed.
+ */
+char *lvm_remedy(enum lvm_sight sight, const struct device *member)
+{
+	return sight == LVM_TWICE_HIDDEN ? xstrdup(ASK_UDEV) :
+					   xasprintf(FILTER, member->path);
+}
+
+/**
+ * lvm_tell() - say what commands of LVM need from now on
+ * @below: the device below a new ioband device
+ */
+void lvm_tell(const struct device *below)
+{
+	struct device member;
+	enum lvm_sight sight = lvm_sight(below, &member);
+	char *remedy;
+
+	if (sight == LVM_ONCE)
+		return;
+	remedy = lvm_remedy(sight, &member);
+	note("note: LVM's commands see the physical volume on %s twice, and refuse work: %s",
+	     member.path, remedy);
+	free(remedy);
 }

@@ -2,10 +2,12 @@
 #ifndef IOBANDCTL_LVM_H
 #define IOBANDCTL_LVM_H
 
-#include "ioband.h"
+#include <stdbool.h>
+
+#include "device.h"
 
 /**
- * enum lvm_sight - what LVM sees of a physical volume on an ioband device
+ * enum lvm_sight - what LVM sees of a physical volume on an ioband device, or on a partition
  * @LVM_ONCE: it is one volume to it, or there is none
  * @LVM_TWICE: it is there twice, and nothing tells LVM which one counts
  * @LVM_TWICE_HIDDEN: the same, but udev could tell
@@ -13,6 +15,9 @@
 enum lvm_sight { LVM_ONCE, LVM_TWICE, LVM_TWICE_HIDDEN };
 
 bool lvm_owns(const char *uuid);
-enum lvm_sight lvm_sight(const struct ioband_device *ioband);
+bool lvm_is_member(const struct device *device);
+enum lvm_sight lvm_sight(const struct device *below, struct device *member);
+char *lvm_remedy(enum lvm_sight sight, const struct device *member);
+void lvm_tell(const struct device *below);
 
 #endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* An ioband device over the whole of another: its settings, its pool, its table. */
-#include <blkid.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -477,18 +476,6 @@ int make_line(const struct ioband_devices *devices,
 	return code;
 }
 
-static bool has_type(const struct device *device, const char *type)
-{
-	blkid_probe probe = blkid_new_probe_from_filename(device->path);
-	const char *found;
-	bool has = probe && !blkid_do_safeprobe(probe) &&
-		   !blkid_probe_lookup_value(probe, "TYPE", &found, NULL) &&
-		   !strcmp(found, type);
-
-	blkid_free_probe(probe);
-	return has;
-}
-
 /*
  * A guest of a virtual machine may make a physical volume of its disk, which is
  * a logical volume here.  LVM leaves those alone by their UUIDs; what is over
@@ -500,7 +487,7 @@ static bool is_guests(const struct device *device)
 
 	return device_attribute(device->major, device->minor, "dm/uuid", uuid,
 				sizeof(uuid)) &&
-	       lvm_owns(uuid) && has_type(device, "LVM2_member");
+	       lvm_owns(uuid) && lvm_is_member(device);
 }
 
 /**
@@ -535,6 +522,8 @@ int make_device(const struct ioband_devices *devices,
 		else if (made.unseen)
 			note("note: %s is a physical volume; see global_filter in iobandctl(8)",
 			     device->path);
+		else
+			lvm_tell(device);
 	}
 	free(line);
 	free(uuid);

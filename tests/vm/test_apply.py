@@ -480,3 +480,43 @@ def test_other_pool(machine: Machine) -> None:
     assert ("set", "new", "d-vg0-one", None, "pool", "new", "nullb0") in machine.apply()
     assert machine.devices()["d-vg0-one"]["pool"] == "nullb0"
     assert machine.bounds("d-vg0-one") == {"max_rbps": 1 << 20, "min_rbps": 1 << 19, "min_wiops": 3}
+
+
+def test_pools_by_the_paths_of_disks(machine: Machine) -> None:
+    """A section means the pool of a disk, whatever the kernel calls that; a name is warned of."""
+    guest, devices = machine.guest, "[device all]\nas = d-%n\nvolume = vg0/*\n"
+    link = "/dev/disk/by-id/the-disk"
+    (disk,) = guest.run("ls /sys/block/dm-*/slaves | grep -v : | sort -u").out.split()
+    guest.run(f"mkdir -p /dev/disk/by-id && ln -s /dev/{disk} {link}")
+    try:
+        machine.configure(
+            f"{devices}[pool {link}]\nmeasure = ios\n"
+            f"[group root]\nweight = 7\npool = {link}\n"
+            "[pool /dev/disk/by-id/other]\nmeasure = time\n"
+        )
+        assert "conf:9: there is no device /dev/disk/by-id/other, whose" in machine.run("apply")
+        assert {row["measure"] for row in machine.devices().values()} == {"ios"}
+        assert machine.weights() == {(disk, None, "root"): 7}
+        # It is taken back as what is asked for by a name is.
+        machine.configure(f"{devices}[pool {link}]\nmeasure = ios\n")
+        assert machine.apply() == [("weight", disk, None, "root", None, "7", "default")]
+        # An LV lies on the same disk; and a device may be told to be in that pool.
+        machine.configure(
+            "[device d-vg0-one]\ndevice = vg0/one\npool = new\n"
+            "[pool /dev/vg0/one]\nmeasure = bytes\n"
+        )
+        assert ("set", disk, None, None, "measure", "ios", "bytes") in machine.apply()
+        machine.configure(f"[device d-vg0-one]\ndevice = vg0/one\npool = {link}\n")
+        assert machine.apply()[0] == ("set", "new", "d-vg0-one", None, "pool", "new", disk)
+        says = "pool = /dev/disk/by-id/other: there is no such device, whose pool that would be"
+        nowhere = "device = vg0/one\npool = /dev/disk/by-id/other\n"
+        machine.configure(f"[device d-vg0-one]\n{nowhere}")
+        machine.refused(3, says, f"{CONF}:3; nothing was changed")
+        machine.run("remove", "d-vg0-one")
+        machine.refused(3, says, f"{CONF}:1; nothing was changed")
+        for name, warned in ((disk, True), (link, False), ("disks", False)):
+            machine.configure(f"[pool {name}]\nmeasure = ios\n")
+            said = machine.run("apply", "--dry-run")
+            assert (f"{CONF}:1: pool {name} has the kernel's name of a disk" in said) == warned
+    finally:
+        guest.run(["rm", link])

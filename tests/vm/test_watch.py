@@ -159,6 +159,25 @@ def test_files_and_configuration(machine: Machine) -> None:
         job.wait()
 
 
+def test_a_pool_that_is_meant_by_a_disk_that_comes_later(machine: Machine) -> None:
+    guest, link = machine.guest, "/run/later"
+    guest.write(
+        CONF,
+        f"[group /a]\nweight = 70\npool = {link}\n[group 2]\ngroup = /a\npool = p\nweight = 50\n",
+    )
+    with Cgroup(guest, "a"):
+        job = start(machine)
+        machine.follows({"/a": 50})
+        guest.run(["ln", "-s", "/dev/mapper/two", link])
+        machine.ctl("create", "e", "two")
+        set_there = "pool=two group=cgroup:/a weight=70\n"
+        wait_until(guest, lambda: set_there in machine.ctl("groups", "--weights"), "not set")
+        assert machine.weights() == {"/a": 50}
+        job.kill(SIGTERM)
+        job.wait()
+        guest.run(["rm", link])
+
+
 def test_presets(machine: Machine) -> None:
     """Paths are given theirs on devices that come later too, and others' are left alone."""
     guest = machine.guest

@@ -22,6 +22,8 @@ static int run_with(const struct conf *conf, const struct args *args)
 
 	if (code != EXIT_OK)
 		return code;
+	if (!args->n)
+		conf_warn_of_pools(conf);
 	code = plan_make(&plan, conf, &devices, args->operand, args->n);
 	if (code == EXIT_OK && !args->value[OPTION_DRY_RUN])
 		code = make_so(&plan, !args->n);

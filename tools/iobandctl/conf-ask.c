@@ -22,6 +22,31 @@ const enum conf_key conf_group_keys[GROUP_SETTINGS] = {
 };
 
 /**
+ * conf_is_pool_path() - see whether a pool is meant by the path of a disk
+ * @text: what stands for the pool
+ *
+ * Return: whether it is; else the text is its name, which has no slash.
+ */
+bool conf_is_pool_path(const char *text)
+{
+	return *text == '/';
+}
+
+/**
+ * conf_pool() - the pool that a section names
+ * @section: the section
+ *
+ * Return: its name, or the path that leads to none, or NULL.
+ */
+const char *conf_pool(const struct conf_section *section)
+{
+	if (section->pool)
+		return section->pool;
+	return section->kind == CONF_POOL ? section->label :
+					    conf_text(section, KEY_POOL);
+}
+
+/**
  * conf_has_patterns() - see whether a section may mean several devices
  * @device: the section
  *
@@ -120,6 +145,13 @@ bool conf_selects(const struct conf_section *device,
 	return true;
 }
 
+/* A pool that was found by a disk is no pattern. */
+static bool is_about_pool(const struct conf_section *section, const char *pool)
+{
+	return section->pool ? !strcmp(section->pool, pool) :
+			       !fnmatch(section->label, pool, 0);
+}
+
 /**
  * conf_pool_setting() - what a pool is to have
  * @conf: the configuration
@@ -136,7 +168,7 @@ const char *conf_pool_setting(const struct conf *conf, const char *pool,
 		const struct conf_section *section = &conf->v[i];
 
 		if (section->kind != CONF_POOL || !conf_text(section, key) ||
-		    fnmatch(section->label, pool, 0))
+		    !is_about_pool(section, pool))
 			continue;
 		*place = section->value[key].place;
 		return conf_text(section, key);

@@ -95,5 +95,6 @@ int conf_load(const char *file, struct conf *conf)
 		code = fail(EXIT_USAGE, "%s", problem.text);
 	if (code != EXIT_OK)
 		conf_free(conf);
+	conf_find_pools(conf);
 	return code;
 }

@@ -302,7 +302,7 @@ static bool is_about(const char *its_device, const char *device)
 static int fit(const struct conf_section *group, const char *pool,
 	       const char *device)
 {
-	const char *its_pool = conf_text(group, KEY_POOL);
+	const char *its_pool = conf_pool(group);
 	const char *its_device = conf_text(group, KEY_DEVICE);
 
 	if ((its_pool && strcmp(its_pool, pool)) ||

@@ -127,10 +127,10 @@ static int check_measure(const char *text, struct problem *problem)
 
 static int check_pool(const char *text, struct problem *problem)
 {
-	if (parse_pool_name(text))
+	if (conf_is_pool_path(text) || parse_pool_name(text))
 		return 0;
 	return problem_set(problem,
-			   "it is 1 to 63 of the characters A-Z a-z 0-9 _ . : + -, the first not '-'");
+			   "it is 1 to 63 of the characters A-Z a-z 0-9 _ . : + -, the first not '-', or the path of a disk");
 }
 
 static int check_types(const char *text, struct problem *problem)
@@ -539,6 +539,7 @@ void conf_free(struct conf *conf)
 			free(conf->v[i].value[key].text);
 		free(conf->v[i].label);
 		free(conf->v[i].path);
+		free(conf->v[i].pool);
 	}
 	free(conf->named);
 	free(conf->patterns);

@@ -76,6 +76,8 @@ struct conf_value {
  * @path: the cgroup that it is about, or a pattern for fnmatch(); NULL if it is
  *	about none
  * @is_pattern: whether it is one
+ * @pool: the name of the pool that it is about by the path of a disk; NULL if that
+ *	leads nowhere, or it has no path
  */
 struct conf_section {
 	enum conf_kind kind;
@@ -84,6 +86,7 @@ struct conf_section {
 	struct conf_value value[CONF_KEYS];
 	char *path;
 	bool is_pattern;
+	char *pool;
 };
 
 /**
@@ -153,6 +156,8 @@ void conf_where(const struct conf *conf, const struct conf_place *place,
 		char *buffer, size_t size);
 
 /* conf-ask.c */
+bool conf_is_pool_path(const char *text);
+const char *conf_pool(const struct conf_section *section);
 bool conf_has_patterns(const struct conf_section *device);
 bool conf_may_be_several(const struct conf_section *device);
 bool conf_selects(const struct conf_section *device,
@@ -180,6 +185,10 @@ const struct conf_section *conf_setting_of(const struct conf *conf,
 					   enum conf_key key, const char *path,
 					   const char *pool,
 					   const char *device);
+
+/* conf-pool.c */
+void conf_find_pools(struct conf *conf);
+void conf_warn_of_pools(const struct conf *conf);
 
 /* conf-file.c */
 int conf_load(const char *file, struct conf *conf);

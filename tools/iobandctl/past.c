@@ -50,6 +50,7 @@ static bool load(const char *name, struct conf *conf)
 	free(path);
 	if (!good)
 		conf_free(conf);
+	conf_find_pools(conf);
 	return good;
 }
 
@@ -158,7 +159,7 @@ static bool asked_in(const struct conf *conf, const char *pool,
 {
 	for (size_t i = 0; i < conf->n; i++) {
 		const struct conf_section *section = &conf->v[i];
-		const char *its = conf_text(section, KEY_POOL);
+		const char *its = conf_pool(section);
 
 		if (section->kind == CONF_GROUP && !conf_is_cgroup(section) &&
 		    (!its || !strcmp(its, pool)) &&
@@ -235,7 +236,8 @@ bool past_asked_device(const struct past *past, const char *name,
 {
 	for (size_t i = 0; i < past->devices.n; i++) {
 		const struct conf_section *section = &past->devices.v[i];
-		const char *text = conf_text(section, key);
+		const char *text = key == KEY_POOL ? conf_pool(section) :
+						     conf_text(section, key);
 
 		if (text && is_about(section, name) && !strcmp(text, now))
 			return true;

@@ -405,7 +405,7 @@ static const struct conf_section *find_other(const struct conf *conf,
 {
 	for (size_t i = conf->n; i-- > 0;) {
 		const struct conf_section *section = &conf->v[i];
-		const char *its = conf_text(section, KEY_POOL);
+		const char *its = conf_pool(section);
 
 		if (section->kind == CONF_GROUP && !conf_is_cgroup(section) &&
 		    is_asked(section, setting) &&
@@ -435,7 +435,7 @@ static int plan_other_in(struct trees *trees, const struct tree *tree,
 /* Users, processes, and the I/O of the root itself. */
 static int plan_other(struct trees *trees, const struct conf_section *section)
 {
-	const char *pool = conf_text(section, KEY_POOL);
+	const char *pool = conf_pool(section);
 	const struct scope nowhere = { .device = NULL };
 	struct group_ref group;
 	int code = group_find(&trees->plan->finder, conf_group(section),

@@ -185,6 +185,18 @@ static int foresee(const struct plan *plan, const struct choice *choice,
 	return code;
 }
 
+/* What has no name is no pool. */
+static int check_pool(const struct conf_section *section)
+{
+	const char *pool = conf_pool(section);
+
+	if (!pool || !conf_is_pool_path(pool))
+		return EXIT_OK;
+	return fail(EXIT_MISSING,
+		    "pool = %s: there is no such device, whose pool that would be",
+		    pool);
+}
+
 static int settle(const struct plan *plan, const struct choice *choice,
 		  struct settings *settings, struct ioband_table *table)
 {
@@ -193,11 +205,13 @@ static int settle(const struct plan *plan, const struct choice *choice,
 	int code;
 
 	*settings = (struct settings){
-		.pool = conf_text(section, KEY_POOL),
+		.pool = conf_pool(section),
 		.mode = conf_text(section, KEY_MODE),
 		.weight = weight_word(conf_text(section, KEY_WEIGHT)),
 	};
-	code = foresee(plan, choice, settings, table);
+	code = check_pool(section);
+	if (code == EXIT_OK)
+		code = foresee(plan, choice, settings, table);
 	if (code != EXIT_OK || pool_is_there(plan, table->pool))
 		return code;
 	settings->measure = conf_pool_setting(plan->conf, table->pool,
@@ -234,8 +248,7 @@ static int check_name_free(const struct plan *plan, const char *name)
 static bool is_twice(const struct plan *plan, const struct choice *choice,
 		     struct problem *why)
 {
-	return make_is_twice(plan->devices,
-			     conf_text(choice->section, KEY_POOL),
+	return make_is_twice(plan->devices, conf_pool(choice->section),
 			     &choice->device, why);
 }
 
@@ -366,27 +379,31 @@ static void default_pool(const struct choice *choice,
 	names_free(&passed);
 }
 
-static void plan_move(struct plan *plan, const struct choice *choice,
-		      struct future *future)
+static int plan_move(struct plan *plan, const struct choice *choice,
+		     struct future *future)
 {
 	const struct conf_value *value = &choice->section->value[KEY_POOL];
+	int code = check_pool(choice->section);
 	char pool[IOBAND_POOL_SIZE];
 	struct change *change;
 
+	if (code != EXIT_OK)
+		return plan_blame(plan, &value->place, code);
 	if (value->text)
-		snprintf(pool, sizeof(pool), "%s", value->text);
+		snprintf(pool, sizeof(pool), "%s", conf_pool(choice->section));
 	else if (plan_gave_device(plan, future, KEY_POOL, future->table.pool))
 		default_pool(choice, pool);
 	else
-		return;
+		return EXIT_OK;
 	if (!strcmp(pool, future->table.pool))
-		return;
+		return EXIT_OK;
 	change = plan_add(plan, CHANGE_MOVE, future, &value->place);
 	change->setting = "pool";
 	change->tree = xstrdup(future->name);
 	change->from = xstrdup(future->table.pool);
 	change->to = xstrdup(pool);
 	join_pool(plan, future, pool);
+	return EXIT_OK;
 }
 
 /* A mode in which it has no group of its own comes after what that is to lose. */
@@ -413,10 +430,12 @@ static int plan_mode(struct plan *plan, const struct choice *choice,
 static int plan_old(struct plan *plan, const struct choice *choice,
 		    struct future *future)
 {
+	int code;
+
 	future->chosen = true;
 	future->section = choice->section;
-	plan_move(plan, choice, future);
-	return plan_mode(plan, choice, future);
+	code = plan_move(plan, choice, future);
+	return code == EXIT_OK ? plan_mode(plan, choice, future) : code;
 }
 
 /* A device stays that the configuration does not choose any more; what it had goes. */

@@ -5,6 +5,8 @@
 
 #include "pool.h"
 
+#define LETTERS "abcdefghijklmnopqrstuvwxyz"
+#define DIGITS "0123456789"
 #define HASH_LENGTH 17	/* '+' and 16 hexadecimal digits */
 
 /* FNV-1a, 64 bits: the name must be the same on every boot. */
@@ -70,6 +72,41 @@ void pool_name_of(const struct names *disks, char pool[IOBAND_POOL_SIZE])
 	replace_odd(pool);
 	if (*pool == '-')
 		*pool = '_';
+}
+
+/**
+ * pool_is_kernels() - see whether a name is like those of the kernel for disks
+ * @name: the name
+ *
+ * They are given in the order in which disks are found.
+ *
+ * Return: whether it is.
+ */
+bool pool_is_kernels(const char *name)
+{
+	static const char *const lettered[] = { "xvd", "sd", "vd", "hd" };
+	static const char *const numbered[] = {
+		"md", "mmcblk", "nbd", "loop", "pmem",
+	};
+	size_t length;
+	int end = 0;
+
+	if (sscanf(name, "nvme%*un%*u%n", &end) >= 0 && end && !name[end])
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(lettered); i++) {
+		length = strlen(lettered[i]);
+		if (!strncmp(name, lettered[i], length) && name[length] &&
+		    strspn(name + length, LETTERS) == strlen(name + length) &&
+		    strlen(name + length) <= 2)
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(numbered); i++) {
+		length = strlen(numbered[i]);
+		if (!strncmp(name, numbered[i], length) && name[length] &&
+		    strspn(name + length, DIGITS) == strlen(name + length))
+			return true;
+	}
+	return false;
 }
 
 /**

@@ -6,6 +6,7 @@
 #include "parse.h"
 
 void pool_name_of(const struct names *disks, char pool[IOBAND_POOL_SIZE]);
+bool pool_is_kernels(const char *name);
 bool pool_disk_seeks(const char *name, const char *rotational);
 
 #endif

@@ -140,7 +140,7 @@ static bool is_twice(const struct choice *choice, struct problem *why)
 	    device_related(&choice->device, "slaves", &slaves) &&
 	    ioband_load(&devices) == EXIT_OK) {
 		twice = make_is_twice(&devices,
-				      conf_text(choice->section, KEY_POOL),
+				      conf_pool(choice->section),
 				      &choice->device, why);
 		ioband_free(&devices);
 	}

@@ -235,6 +235,7 @@ void watch_trees_load(struct watch *watch)
 	if (ioband_load(&devices) != EXIT_OK)
 		return;
 	watch_trees_free(watch);
+	conf_find_pools(&watch->conf);	/* a disk may have come */
 	for (size_t i = 0; i < devices.n; i++) {
 		const struct ioband_device *device = &devices.v[i];
 

@@ -32,6 +32,7 @@ class Fake:
 
     def __post_init__(self) -> None:
         (self.root / "answers").mkdir()
+        (self.root / "devices").write_text("")
         self.cgroup("/")
 
     def device(self, name: str, number: str, pool: str, mode: str = "cgroup", **more: str) -> None:

@@ -203,6 +203,39 @@ void test_conf_weights(void)
 	conf_free(&conf);
 }
 
+/* Three sections mean a pool by a disk, which may be there or not, and not be called so. */
+void test_conf_pools(void)
+{
+	static const char text[] =
+		"[pool /dev/none/*]\ndepth = 3\n[pool s*]\nslice = 1\n"
+		"[group /a]\npool = /dev/none/2\nweight = 2\n"
+		"[device d]\nname = x\npool = /dev/none/3\n";
+	struct conf conf = { .n = 0 };
+	struct conf_place place;
+	struct problem problem;
+
+	CHECK(!conf_add(&conf, "f", text, &problem));
+	CHECK(!conf_check(&conf, &problem));
+	conf_find_pools(&conf);
+	CHECK(!conf_pool_setting(&conf, "sda", KEY_DEPTH, &place));
+	CHECK(same(weight_in(&conf, "/a", "sda", NULL), "none"));
+	CHECK(same(conf_pool(&conf.v[0]), "/dev/none/*"));
+	CHECK(same(conf_pool(&conf.v[2]), "/dev/none/2"));
+	CHECK(same(conf_pool(&conf.v[3]), "/dev/none/3"));
+	for (size_t i = 0; i < conf.n; i++)
+		conf.v[i].pool = i == 1 ? NULL : xasprintf("sda");
+	CHECK(same(conf_pool_setting(&conf, "sda", KEY_DEPTH, &place), "3"));
+	CHECK(!conf_pool_setting(&conf, "sdb", KEY_DEPTH, &place));
+	CHECK(same(conf_pool_setting(&conf, "sdb", KEY_SLICE, &place), "1"));
+	CHECK(same(weight_in(&conf, "/a", "sda", NULL), "2"));
+	CHECK(same(weight_in(&conf, "/a", "sdb", NULL), "none"));
+	CHECK(same(conf_pool(&conf.v[2]), "sda"));
+	/* It is gone. */
+	conf_find_pools(&conf);
+	CHECK(same(weight_in(&conf, "/a", "sda", NULL), "none"));
+	conf_free(&conf);
+}
+
 /* What is wrong with @n times the same in a path, and what follows it. */
 static const char *fault_of_many(size_t n, const char *part, const char *rest)
 {

@@ -200,6 +200,24 @@ void test_pool_of_disks(void)
 	CHECK(parse_pool_name(pool) && strlen(pool) == 63);
 }
 
+void test_kernels_names(void)
+{
+	static const char *const names[] = {
+		"sda", "sdzz", "vdb", "xvda", "hda", "nvme0n1", "nvme10n12",
+		"md127", "mmcblk0", "loop7", "nbd0", "pmem1",
+	};
+	static const char *const others[] = {
+		"", "sd", "disks", "sdA", "sdabc", "vda1", "sda+sdb", "xsda",
+		"nvme0", "nvme0n1p1", "nvmen1", "md", "mdx", "md0p1", "loop",
+		"slow", "vg0", "data1",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		CHECK(pool_is_kernels(names[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		CHECK(!pool_is_kernels(others[i]));
+}
+
 void test_disk_that_seeks(void)
 {
 	CHECK(pool_disk_seeks("sda", "1") && pool_disk_seeks("sdvd", "1"));

@@ -111,6 +111,20 @@ MUTANTS = [
     ("sample.c", "op_since(&group->op[op], &old->op[op]);", ";", "unit"),
     ("pool.c", "hash *= 0x100000001b3;", "hash *= 3;", "unit"),
     ("pool.c", '"vd", "xvd"', '"vd"', "unit"),
+    ("pool.c", "strlen(name + length) <= 2", "1", "unit"),
+    ("pool.c", "end && !name[end]", "end", "unit"),
+    (
+        "conf-ask.c",
+        "section->pool ? !strcmp(section->pool, pool) :",
+        "section->pool ? true :",
+        "unit",
+    ),
+    (
+        "conf-path.c",
+        "its_pool = conf_pool(group);",
+        "its_pool = conf_text(group, KEY_POOL);",
+        "unit",
+    ),
     ("pool.c", '!strcmp(rotational, "1")', "*rotational", "unit"),
     ("make.c", "strcmp(other->table.pool, pool))\n\t\t\tcontinue;", "0)\n\t\t\tcontinue;", "unit"),
     ("make.c", "!other || !other->dm->table ||", "!other ||", "unit"),
@@ -812,7 +826,7 @@ def another_apply(host: Fake) -> Iterator[None]:
 
 def test_apply_waits_for_another(host: Fake) -> None:
     """It does nothing before, and then what the configuration says by that time."""
-    command = configure(host, "[pool sda]\nslice = 70\n")
+    command = configure(host, "[pool sda*]\nslice = 70\n")
     with another_apply(host):
         assert host.run(*command, "--dry-run")
         waiting = subprocess.Popen(
@@ -820,7 +834,7 @@ def test_apply_waits_for_another(host: Fake) -> None:
         )
         said = waiting.stderr.readline()
         assert said == "iobandctl: note: waiting until another iobandctl is done\n"
-        configure(host, "[pool sda]\nslice = 80\n")
+        configure(host, "[pool sda*]\nslice = 80\n")
         assert host.told("set") == []
     assert waiting.communicate()[1] == ""
     assert (waiting.returncode, host.told("set")) == (0, ["one: set slice=80"])

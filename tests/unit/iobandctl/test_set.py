@@ -2,7 +2,7 @@
 """iobandctl set and get: several settings at once, of groups and of pools."""
 
 import pytest
-from fakekernel import NO_BOUNDS, Fake
+from fakekernel import NO_BOUNDS, Fake, configure
 
 CHANGES = ("weight", "max", "min", "latency-target", "set")
 
@@ -200,3 +200,39 @@ def test_get_of_pools(host: Fake) -> None:
     shown = host.run("get", "--pool", "sdb").split()
     assert " ".join(shown) == "POOL MEASURE DEPTH SLICE sdb bytes auto 80"
     assert host.json("set", "--pool", "sda", "depth=5") == [sda]
+
+
+# -- pools in the configuration -----------------------------------------------------------------
+
+ASSIGNED = "[device x]\ndevice = none\noptional = yes\npool = sdq\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("[pool sdq]\ndepth = 7\n", 1, "pool sdq has the kernel's name of a disk"),
+        ("[pool *]\n[pool sdq+nvme3n1]\ndepth = 7\n", 2, "pool sdq+nvme3n1 has the kernel's"),
+        ("[group root]\nweight = 7\npool = sdq\n", 3, "pool sdq has the kernel's name"),
+        ("[pool /dev/disk/by-id/x]\ndepth = 7\n", 1, "there is no device /dev/disk/by-id/x"),
+        ("[group root]\npool = /dev/x\nweight = 7\n", 2, "there is no device /dev/x, whose pool"),
+    ],
+)
+def test_pools_that_may_be_others(fake: Fake, text: str, line: int, says: str) -> None:
+    args = configure(fake, text)
+    assert fake.json(*args) == []
+    assert f"note: {fake.root}/conf:{line}: {says}" in fake.complaints
+    assert fake.complaints.count("note: ") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{ASSIGNED}[pool sdq]\ndepth = 7\n[group root]\nweight = 7\npool = sdq\n",
+        "[pool s*]\ndepth = 7\n",
+        "[pool disks]\ndepth = 7\n",
+        "[device x]\ndevice = none\noptional = yes\npool = /dev/x\n",
+    ],
+)
+def test_pools_that_are_what_they_are(fake: Fake, text: str) -> None:
+    assert fake.json(*configure(fake, text)) == []
+    assert fake.complaints == ""

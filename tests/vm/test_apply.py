@@ -520,3 +520,68 @@ def test_pools_by_the_paths_of_disks(machine: Machine) -> None:
             assert (f"{CONF}:1: pool {name} has the kernel's name of a disk" in said) == warned
     finally:
         guest.run(["rm", link])
+
+
+def test_insert(machine: Machine) -> None:
+    """Into what is mounted, as often as it is not there; with its settings, or not at all."""
+    guest = machine.guest
+    place = "device = vg0/one\ninsert = yes\n"
+    with mounted(guest, "/dev/vg0/one"):
+        machine.configure(
+            f"[device one]\n{place}pool = p\nmode = device\nweight = 70\nmaximum = wbps=9M\n"
+            "[pool p]\ndepth = 7\n[group root]\nweight = 5\n"
+        )
+        changes = machine.apply()
+        assert changes == [
+            ("insert", "p", "vg0-one", None, None, None, "/dev/mapper/vg0-one"),
+            ("maximum", "p", "vg0-one", "device", None, "default", "wbps=9M"),
+            ("weight", "p", None, "root", None, "default", "5"),
+        ]
+        (row,) = machine.json("list")
+        assert (row["name"], row["inserted"], row["weight"], row["depth"]) == (
+            "vg0-one",
+            True,
+            70,
+            "7",
+        )
+        # LVM takes it out; its settings come back with it.
+        guest.run("lvextend -qq -L 40M vg0/one")
+        assert machine.devices() == {}
+        assert machine.apply() == changes
+        machine.configure(f"[device one]\n{place}pool = p\nmode = device\nweight = 80\n")
+        assert [change[0] for change in machine.apply()] == ["weight", "maximum", "set", "weight"]
+        # What fails takes it out again.
+        machine.run("extract", "vg0/one")
+        guest.expect_dmesg("device-mapper: ")
+        with (
+            null_blk(guest, "nullb7", size_mib=64, zoned=1, zone_size=4, memory_backed=1) as disk,
+            linear(guest, "zz", disk),
+        ):
+            machine.configure(f"[device one]\n{place}[device zz]\nas = x-%n\ndevice = zz\n")
+            machine.refused(1, "cannot make x-zz", "1 change was undone: all is as")
+            assert " ioband " not in guest.run("dmsetup table vg0-one").out
+    for text, rc, *says in [
+        (f"[device one]\n{place}as = x\n", 2, f"{CONF}:4", "keeps its name"),
+        (
+            "[device one]\ndevice = nullb0\ninsert = yes\n",
+            1,
+            f"{CONF}:3",
+            "device of device-mapper",
+        ),
+    ]:
+        machine.configure(text)
+        machine.refused(rc, *says)
+    # Patterns mean what can have it; the parts of a volume, as those of a pool, are not meant.
+    guest.run("lvcreate -qq -y --type thin-pool -n pool -L 16M --poolmetadataspare n vg0")
+    guest.run("lvcreate -qq -y -n thin -V 8M --thinpool vg0/pool")
+    machine.configure("[device two]\ndevice = vg0/two\nas = io-two\n")
+    machine.apply()
+    machine.configure("[device all]\nvolume = vg0/*\ninsert = yes\npool = p\n")
+    planned = {row["device"] for row in machine.json("apply", "--dry-run")}
+    assert planned == {"vg0-one", "vg0-thin"}
+    said = machine.run("apply")
+    assert "vg0-pool" not in said
+    assert "ioband device io-two is over /dev/mapper/vg0-two already" in said
+    assert machine.json("apply") == []
+    for name in ("one", "thin"):
+        machine.run("extract", f"vg0/{name}")

@@ -19,9 +19,11 @@ from harness.module import REPO
 STAGED = [
     "usr/lib/dm-ioband/ioband-disk",
     "usr/lib/systemd/system/ioband-gone@.service",
+    "usr/lib/systemd/system/ioband-insert@.service",
     "usr/lib/systemd/system/ioband-wrap@.service",
     "usr/lib/systemd/system/iobandctl-watch.service",
     "usr/lib/udev/rules.d/61-ioband.rules",
+    "usr/lib/udev/rules.d/62-ioband-insert.rules",
     "usr/sbin/iobandctl",
     "usr/share/bash-completion/completions/iobandctl",
     "usr/share/fish/vendor_completions.d/iobandctl.fish",

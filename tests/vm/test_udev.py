@@ -640,3 +640,114 @@ def test_a_disk_with_a_slash_in_its_name_is_left_alone(machine: Machine) -> None
     assert guest.exists("/dev/mapper/io-rare")
     guest.run(["iobandctl", "unwrap", "/dev/rare/disk"])
     guest.rmmod("raredisk")
+
+
+INSERT = "[device root]\nvolume = vg0/root vg0/data\ninsert = yes\npool = p\n"
+
+
+def inserted(machine: Machine, name: str) -> bool:
+    """Whether ioband is in a volume."""
+    return " ioband " in machine.guest.run(["dmsetup", "table", name]).out
+
+
+def wait_until_inserted(machine: Machine, *names: str) -> None:
+    """Wait until ioband is in volumes, and the unit is done."""
+
+    def is_done() -> bool:
+        guest = machine.guest
+        units = guest.run(["systemctl", "list-units", "ioband-insert@*", "--state=activating"]).out
+        return "ioband-insert@" not in units and all(inserted(machine, name) for name in names)
+
+    wait_until(machine.guest, is_done, f"ioband is not in {names}", WAIT_S)
+
+
+@pytest.fixture
+def with_inserted_root(machine: Machine) -> Iterator[Machine]:
+    """A machine that has booted with its root on vg0/root, which is to have ioband in it."""
+    guest = machine.guest
+    machine.configure(None)
+    guest.plug("system", 192)
+    machine.wait(SYSTEM)
+    machine.make_volumes("vg0", SYSTEM, "48M", "root", "data")
+    for name in ("root", "data"):
+        guest.run(["mkfs.ext4", "-q", f"/dev/vg0/{name}"])
+    fstab = "/dev/vg0/root / ext4 defaults 0 0\n/dev/mapper/vg0-data /srv ext4 defaults 0 0\n"
+    machine.configure(f"{INSERT}{GROUP}", fstab=fstab)
+    guest.reboot(cut=True, root="vg0/root")
+    yield machine
+    if not guest.alive:
+        return
+    # Without the volume as its root again.
+    machine.configure(None, fstab="")
+    guest.reboot(cut=True)
+    machine.wait("/dev/vg0/root")  # LVM activates it when it comes to it
+    machine.deactivate("vg0")
+    guest.unplug("system")
+    machine.wait_gone(SYSTEM)
+    guest.blank("system")
+
+
+def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
+    """After a boot, under a root too; after LVM has changed the volume; not by hand taken out."""
+    machine, guest = with_inserted_root, with_inserted_root.guest
+    assert guest.boot_state == "running", machine.journal()
+    assert machine.source("/") == "/dev/mapper/vg0-root"
+    assert machine.source("/srv") == "/dev/mapper/vg0-data"
+    wait_until_inserted(machine, "vg0-root", "vg0-data")
+    assert machine.property("/dev/vg0/root", "IOBAND_WRAP") == "0"
+    assert "is to be wrapped" not in machine.journal("-t", "iobandctl")
+    before = machine.written()
+    guest.run("head -c 1M /dev/urandom >/run/data")
+    guest.run("dd if=/run/data of=/etc/written bs=64k conv=fsync")
+    assert machine.written() - before >= 1 << 20
+    assert json.loads(guest.run(["iobandctl", "apply", "--json"]).out) == {"changes": []}
+    # LVM gives it other tables, and has no trouble with what comes after.
+    for command in (
+        "lvextend -qq -r -L 60M vg0/data",
+        "lvcreate -qq -y -s -n snap -L 12M vg0/data",
+        "lvremove -qq -y vg0/snap",
+        "lvextend -qq -r -L 60M vg0/root",
+        "lvchange --refresh vg0/data && lvchange --refresh vg0/data",
+    ):
+        guest.run(command)
+        wait_until_inserted(machine, "vg0-root", "vg0-data")
+    guest.run("echo 1 >/proc/sys/vm/drop_caches; cmp /run/data /etc/written")
+    # While pvmove works as well.
+    guest.plug("pv", 96)
+    machine.wait(PV)
+    guest.run(["vgextend", "-qq", "-y", "vg0", PV])
+    guest.run("head -c 1M /dev/urandom >/run/data && cp /run/data /srv/moved && sync")
+    for source in (SYSTEM, PV):
+        guest.run(["pvmove", "-qq", "-i", "1", "-n", "vg0/data", source], timeout=120)
+        wait_until_inserted(machine, "vg0-root", "vg0-data")
+        guest.run("echo 1 >/proc/sys/vm/drop_caches; cmp /run/data /srv/moved")
+    guest.run(["vgreduce", "-qq", "vg0", PV])
+    guest.unplug("pv")
+    machine.wait_gone(PV)
+    guest.blank("pv")
+    # By hand it goes, and stays out, whatever udev sees; until it is asked for.
+    guest.run(["iobandctl", "extract", "vg0/data"])
+    guest.run(["udevadm", "trigger", "--settle", "--action=change", "/dev/vg0/data"])
+    assert machine.property("/dev/vg0/data", "IOBAND_INSERT") == "0"
+    assert not inserted(machine, "vg0-data")
+    guest.run(["iobandctl", "apply"])
+    assert inserted(machine, "vg0-data")
+    # What cannot be inserted is left alone, and said once.
+    guest.run("umount /srv && lvremove -qq -y vg0/data")
+    guest.run("lvcreate -qq -y --type thin-pool -n pool -L 8M --poolmetadataspare n vg0")
+    machine.configure(
+        "[device pool]\ndevice = /dev/mapper/vg0-pool\ninsert = yes\noptional = yes\n"
+    )
+    guest.run("lvcreate -qq -y -n thin -V 8M --thinpool vg0/pool")
+    (unit,) = guest.run(
+        "echo ioband-insert@$(basename $(readlink -f /dev/mapper/vg0-pool))"
+    ).out.split()
+    guest.run("udevadm trigger --settle --action=change /dev/mapper/vg0-pool")
+    said = ["journalctl", "-b", "-u", unit]
+    left = "which is left alone; to try again: iobandctl apply"
+    wait_until(guest, lambda: left in guest.run(said).out, "it has failed", WAIT_S)
+    assert "vg0-pool is a thin pool" in guest.run(said).out
+    guest.run("udevadm trigger --settle --action=change /dev/mapper/vg0-pool")
+    guest.run(["systemctl", "start", unit])
+    assert guest.run(said).out.count(left) == 1
+    guest.run("lvremove -qq -y vg0/pool")

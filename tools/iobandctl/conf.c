@@ -166,6 +166,7 @@ static const struct {
 	[KEY_ENABLE_CONTROLLER] = { "enable-controller", OF(CONF_WATCH),
 				    check_flag },
 	[KEY_GROUP] = { "group", OF(CONF_GROUP), check_any },
+	[KEY_INSERT] = { "insert", OF(CONF_DEVICE), check_flag },
 	[KEY_LATENCY] = { "latency", OF(CONF_DEVICE) | OF(CONF_GROUP),
 			  check_latency },
 	[KEY_MAXIMUM] = { "maximum", OF(CONF_DEVICE) | OF(CONF_GROUP),
@@ -600,6 +601,11 @@ static int check_device(const struct conf_section *device,
 		return problem_set(problem,
 				   "as = %.40s: there may be several devices, which need names of their own: write %%n for the name of the one below",
 				   as);
+	}
+	if (as && conf_flag(device, KEY_INSERT)) {
+		*place = &device->value[KEY_AS].place;
+		return problem_set(problem,
+				   "as: a device that ioband is inserted into keeps its name");
 	}
 	if (check_own_group(device, place, problem))
 		return -1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl extract: ioband out of the devices that it was inserted into. */
+#include "hand.h"
 #include "kmsg.h"
 #include "lock.h"
 #include "print.h"
@@ -118,9 +119,15 @@ static struct row *list_one(struct table *table, const char *name)
 /* With a list, what ioband was taken out of is added to it. */
 static int extract_listed(const char *name, struct table *list, bool *had_it)
 {
+	const struct hand_key out = { .device = name, .key = HAND_EXTRACT };
 	struct row *row = list ? list_one(list, name) : NULL;
-	int code = extract_from(name, had_it);
+	int code;
 
+	/* Before udev's rules see that it is out, or they would put it back. */
+	hand_mark(&out);
+	code = extract_from(name, had_it);
+	if (code != EXIT_OK)
+		hand_clear(&out);
 	if (row && (code != EXIT_OK || !*had_it))
 		print_drop(list, row);
 	return code;

@@ -20,6 +20,9 @@ struct hand_key {
 	const char *key;
 };
 
+/* In place of a key: ioband was taken out of the device. */
+#define HAND_EXTRACT "extract"
+
 void hand_mark(const struct hand_key *key);
 void hand_mark_group(const struct ioband_device *device, const char *group,
 		     const char *key);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "hand.h"
 #include "kmsg.h"
 #include "lock.h"
 #include "lvm.h"
@@ -213,8 +214,15 @@ static void warn(const char *name)
 		note("note: %s is LVM's: " LVM_SAYS, name, name);
 }
 
-static int insert_into(const struct settings *settings, const char *name,
-		       bool *had_it)
+/**
+ * insert_into() - insert ioband into one device
+ * @settings: of the ioband device
+ * @name: of the device
+ * @had_it: set to whether it was in it already
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int insert_into(const struct settings *settings, const char *name, bool *had_it)
 {
 	struct locks locks;
 	int code = lock_device(name, &locks);
@@ -244,6 +252,9 @@ static int insert(const struct settings *settings, const char *spelled,
 			    places.n == 1 ? places.v[0] : spelled);
 	for (size_t i = 0; i < fresh.n; i++) {
 		if (code == EXIT_OK) {
+			hand_clear(&(struct hand_key){
+				.device = fresh.v[i], .key = HAND_EXTRACT,
+			});
 			names_add(made, fresh.v[i]);
 			warn(fresh.v[i]);
 		} else {

@@ -16,6 +16,8 @@
 #include "error.h"
 #include "lvm.h"
 
+#define LVM_ID 32	/* of a volume group or of a volume */
+
 /* The later of two that set a key goes. */
 static const char *const files[] = {
 	"/etc/lvm/lvm.conf",
@@ -32,6 +34,18 @@ bool lvm_owns(const char *uuid)
 {
 	return !strncmp(uuid, MAPPER_LVM_UUID_PREFIX,
 			strlen(MAPPER_LVM_UUID_PREFIX));
+}
+
+/**
+ * lvm_is_part() - see whether a device of device-mapper is a part of a volume of LVM's
+ * @uuid: its UUID
+ *
+ * Return: whether it is: those of volumes end with what names the volume.
+ */
+bool lvm_is_part(const char *uuid)
+{
+	return lvm_owns(uuid) &&
+	       strlen(uuid) > strlen(MAPPER_LVM_UUID_PREFIX) + 2 * LVM_ID;
 }
 
 /* What LVM needs for a disk that udev hides, and for one that it does not. */

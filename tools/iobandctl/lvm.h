@@ -15,6 +15,7 @@
 enum lvm_sight { LVM_ONCE, LVM_TWICE, LVM_TWICE_HIDDEN };
 
 bool lvm_owns(const char *uuid);
+bool lvm_is_part(const char *uuid);
 bool lvm_is_member(const struct device *device);
 enum lvm_sight lvm_sight(const struct device *below, struct device *member);
 char *lvm_remedy(enum lvm_sight sight, const struct device *member);

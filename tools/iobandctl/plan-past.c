@@ -154,6 +154,7 @@ static void forget_hand(const struct plan *plan, const struct change *change)
 
 	switch (change->kind) {
 	case CHANGE_CREATE:
+	case CHANGE_INSERT:
 		hand_clear_device(change->device);
 		if (is_new_pool(plan, change->pool))
 			hand_clear_pool(change->pool);

@@ -102,7 +102,14 @@ int plan_blame(const struct plan *plan, const struct conf_place *place,
 	return code;
 }
 
-static struct future *future_add(struct plan *plan, const char *name)
+/**
+ * plan_future() - add an ioband device as it will be
+ * @plan: the plan
+ * @name: its name
+ *
+ * Return: the device, to be filled in; valid until the next is added.
+ */
+struct future *plan_future(struct plan *plan, const char *name)
 {
 	struct future *future;
 
@@ -121,7 +128,7 @@ static void know_present(struct plan *plan)
 
 		if (!device->dm->table)
 			continue;
-		future = future_add(plan, device->dm->name);
+		future = plan_future(plan, device->dm->name);
 		future->table = device->table;
 		future->now = device;
 	}
@@ -197,8 +204,17 @@ static int check_pool(const struct conf_section *section)
 		    pool);
 }
 
-static int settle(const struct plan *plan, const struct choice *choice,
-		  struct settings *settings, struct ioband_table *table)
+/**
+ * plan_settle() - find out what an ioband device will be
+ * @plan: the plan
+ * @choice: what it will lie on
+ * @settings: what is asked of it
+ * @table: what it will have
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_settle(const struct plan *plan, const struct choice *choice,
+		struct settings *settings, struct ioband_table *table)
 {
 	const struct conf_section *section = choice->section;
 	struct conf_place place;
@@ -288,9 +304,9 @@ static int plan_new(struct plan *plan, const struct choice *choice)
 	name = name_for(choice);
 	code = check_name_free(plan, name);
 	if (code == EXIT_OK)
-		code = settle(plan, choice, &settings, &table);
+		code = plan_settle(plan, choice, &settings, &table);
 	if (code == EXIT_OK) {
-		future = future_add(plan, name);
+		future = plan_future(plan, name);
 		future->table = table;
 		future->chosen = true;
 		future->section = choice->section;
@@ -451,14 +467,29 @@ static int plan_left(struct plan *plan)
 	return code;
 }
 
-static struct future *future_over(const struct plan *plan,
-				  const struct device *device)
+/**
+ * plan_over() - find the ioband device that lies over a device
+ * @plan: the plan
+ * @device: the device
+ *
+ * Return: the device as it will be, or NULL.
+ */
+struct future *plan_over(const struct plan *plan, const struct device *device)
 {
 	for (size_t i = 0; i < plan->n_future; i++) {
 		const struct ioband_table *table = &plan->future[i].table;
 
 		if (plan->future[i].now && table->device[0] == device->major &&
 		    table->device[1] == device->minor)
+			return &plan->future[i];
+	}
+	return NULL;
+}
+
+static struct future *future_named(const struct plan *plan, const char *name)
+{
+	for (size_t i = 0; i < plan->n_future; i++) {
+		if (!strcmp(plan->future[i].name, name))
 			return &plan->future[i];
 	}
 	return NULL;
@@ -481,11 +512,15 @@ static const struct ioband_device *inserted_into(const struct plan *plan,
 	return NULL;
 }
 
-static int plan_inserted(const struct choice *choice,
+/* If that is how it is to be, it is like any other; the hidden device is nobody's. */
+static int plan_inserted(struct plan *plan, const struct choice *choice,
 			 const struct ioband_device *inserted)
 {
 	const char *name = inserted->dm->name;
 
+	if (conf_flag(choice->section, KEY_INSERT) &&
+	    !strcmp(choice->label, name))
+		return plan_old(plan, choice, future_named(plan, name));
 	if (choice->named)
 		return fail(EXIT_IN_USE,
 			    "ioband was inserted into %s, so no ioband device can be over it; 'iobandctl extract %s' takes it out",
@@ -502,13 +537,17 @@ static int plan_devices(struct plan *plan)
 	for (size_t i = 0; i < plan->choices.n && code == EXIT_OK; i++) {
 		const struct choice *choice = &plan->choices.v[i];
 		const struct device *device = &choice->device;
-		struct future *future = future_over(plan, device);
+		struct future *future = plan_over(plan, device);
 		const struct ioband_device *inserted =
 			inserted_into(plan, device);
 
 		if (inserted)
 			code = plan_blame(plan, &choice->section->place,
-					  plan_inserted(choice, inserted));
+					  plan_inserted(plan, choice, inserted));
+		else if (conf_flag(choice->section, KEY_INSERT))
+			code = plan_blame(plan,
+					  &choice->section->value[KEY_INSERT].place,
+					  plan_insert(plan, choice));
 		else if (future)
 			code = plan_old(plan, choice, future);
 		else
@@ -644,6 +683,8 @@ static int run_change(const struct change *change, bool undo)
 	switch (change->kind) {
 	case CHANGE_CREATE:
 		return undo ? uncreate(change) : create(change);
+	case CHANGE_INSERT:
+		return plan_run_insert(change, undo);
 	case CHANGE_MOVE:
 		return move_to(change->device, to);
 	case CHANGE_SET:
@@ -762,6 +803,7 @@ static const struct column columns[COLUMNS] = {
 
 static const char *const actions[] = {
 	[CHANGE_CREATE] = "create",
+	[CHANGE_INSERT] = "insert",
 	[CHANGE_MOVE] = "set",
 	[CHANGE_SET] = "set",
 	[CHANGE_WEIGHT] = "weight",
@@ -783,7 +825,7 @@ static void print_change(struct table *table, const struct plan *plan,
 	conf_where(plan->conf, &change->place, where, sizeof(where));
 	print_text(table, row, ACTION, action_of(change));
 	print_text(table, row, POOL, change->pool);
-	print_text(table, row, DEVICE, change->kind == CHANGE_CREATE ?
+	print_text(table, row, DEVICE, change->kind <= CHANGE_INSERT ?
 		   change->device : change->tree);
 	print_text(table, row, GROUP, change->group);
 	print_text(table, row, SETTING, change->setting);

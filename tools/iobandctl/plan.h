@@ -12,6 +12,7 @@
 
 enum change_kind {
 	CHANGE_CREATE,
+	CHANGE_INSERT,
 	CHANGE_MOVE,	/* to another pool */
 	CHANGE_SET,
 	CHANGE_WEIGHT,
@@ -64,7 +65,7 @@ struct kept {
  * @to: what it becomes
  * @place: what in the configuration asks for it
  * @choice: of CHANGE_CREATE: the device below
- * @settings: of CHANGE_CREATE
+ * @settings: of CHANGE_CREATE and CHANGE_INSERT
  * @kept: to be given back when it is undone
  * @late: it is to come after all that is not
  */
@@ -147,6 +148,15 @@ void plan_set(struct plan *plan, const struct future *future, bool of_device,
 	      const struct conf_place *place);
 int plan_blame(const struct plan *plan, const struct conf_place *place,
 	       int code);
+
+struct future *plan_future(struct plan *plan, const char *name);
+struct future *plan_over(const struct plan *plan, const struct device *device);
+int plan_settle(const struct plan *plan, const struct choice *choice,
+		struct settings *settings, struct ioband_table *table);
+
+/* plan-insert.c */
+int plan_insert(struct plan *plan, const struct choice *choice);
+int plan_run_insert(const struct change *change, bool undo);
 
 /* plan-past.c */
 void plan_load_past(struct plan *plan);

@@ -12,8 +12,10 @@
 #include <syslog.h>
 
 #include "dm.h"
+#include "hand.h"
 #include "ioband.h"
 #include "kmsg.h"
+#include "lvm.h"
 #include "make.h"
 #include "print.h"
 #include "select.h"
@@ -191,7 +193,8 @@ static int ask_configuration(struct udev_device *found, bool *wrap)
 		       "no device is wrapped: the configuration cannot be used; 'iobandctl apply --dry-run' says why");
 		return code;
 	}
-	if (conf.n_files && select_event(&conf, found, &choice))
+	if (conf.n_files && select_event(&conf, found, &choice) &&
+	    !conf_flag(choice.section, KEY_INSERT))
 		*wrap = is_decided(found) || is_free(found, &choice);
 	conf_free(&conf);
 	return EXIT_OK;
@@ -208,6 +211,37 @@ static int answer_for_other(struct udev_device *found,
 	print_line(WRAP "=%d", wrap);
 	if (wrap)
 		print_links(found, select_is_lasting, "");
+	return print_flush();
+}
+
+/* Whether ioband is to go into it, and is not; who took it out by hand has his way. */
+static bool lacks_ioband(const struct choice *choice, const char *uuid)
+{
+	const struct hand_key out = {
+		.device = choice->label, .key = HAND_EXTRACT,
+	};
+	struct under under;
+
+	return conf_flag(choice->section, KEY_INSERT) &&
+	       mapper_ready() == EXIT_OK &&
+	       (choice->named || !lvm_is_part(uuid)) && !hand_has(&out) &&
+	       under_look(choice->label, &under) == EXIT_OK && !under.inserted;
+}
+
+/* Of a device of device-mapper that is new, or has another table. */
+static int answer_insert(struct udev_device *found, const char *uuid)
+{
+	struct choice choice;
+	struct conf conf;
+	int code = conf_load(NULL, &conf);
+	bool insert;
+
+	if (code != EXIT_OK)
+		return code;
+	insert = uuid && select_event(&conf, found, &choice) &&
+		 lacks_ioband(&choice, uuid);
+	conf_free(&conf);
+	print_line("IOBAND_INSERT=%d", insert);
 	return print_flush();
 }
 
@@ -254,7 +288,7 @@ static int answer_for_partition(struct udev *udev, const struct device *device,
 	return print_flush();
 }
 
-static int answer(struct udev *udev)
+static int answer(struct udev *udev, bool insert)
 {
 	struct udev_device *found = udev_device_new_from_environment(udev);
 	struct device device;
@@ -271,7 +305,9 @@ static int answer(struct udev *udev)
 	device = (struct device){ .major = major(number),
 				  .minor = minor(number) };
 	uuid = udev_device_get_property_value(found, "DM_UUID");
-	if (is_ours(uuid))
+	if (insert)
+		code = answer_insert(found, uuid);
+	else if (is_ours(uuid))
 		code = answer_for_ours(udev, &device);
 	else if (begins(uuid, "part") && strstr(uuid, "-" MAPPER_UUID_PREFIX))
 		code = answer_for_partition(udev, &device, uuid);
@@ -364,7 +400,7 @@ static int run(const struct args *args)
 
 	if (!udev)
 		return fail(EXIT_FAILED, "libudev cannot be used");
-	code = gone ? drop_orphans(udev, gone) : answer(udev);
+	code = gone ? drop_orphans(udev, gone) : answer(udev, args->value[OPTION_INSERT]);
 	udev_unref(udev);
 	return code;
 }
@@ -372,6 +408,8 @@ static int run(const struct args *args)
 static const struct option_spec options[] = {
 	{ OPTION_GONE, "gone", "NAME",
 	  "remove what is over the device of this kernel's name, which is gone" },
+	{ OPTION_INSERT, "insert", NULL,
+	  "answer: is ioband to be inserted into this device?" },
 	{ .name = NULL }
 };
 

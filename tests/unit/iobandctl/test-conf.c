@@ -82,6 +82,8 @@ void test_conf_faults(void)
 		  "f:3: weight: a device has a group of its own only" },
 		{ "[device a]\ndevice = x\nmode = slow\n",
 		  "f:3: mode = slow: it is one of cgroup," },
+		{ "[device a]\ndevice = x\nas = y\ninsert = yes\n",
+		  "f:3: as: a device that ioband is inserted into keeps its name" },
 		{ "[device a]\ndevice = x\noptional = maybe\n",
 		  "f:3: optional = maybe: it is yes or no" },
 		{ "[device %n]\ntype = disk tape\n", "f:2: type = disk tape: it is one of disk," },
@@ -115,6 +117,8 @@ void test_conf_faults(void)
 	CHECK(same(fault("[group a]\nminimum = rbps=1M\nmaximum = rbps=1M"), ""));
 	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nweight = 3\n"), ""));
 	CHECK(same(fault("[device a]\nas = b\ndevice = x\n"), ""));
+	CHECK(same(fault("[device a]\nas = b\ndevice = x\ninsert = no\n"),
+		   ""));
 	CHECK(same(fault("[device a]\nas = %n\ntype = lvm\n"), ""));
 	CHECK(same(fault("[watch]\nenable-controller = no\n"), ""));
 	CHECK(same(fault("[group /..a/.b/...]\nweight = 1\n"), ""));

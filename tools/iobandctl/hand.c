@@ -18,7 +18,7 @@
 #include "outfile.h"
 #include "records.h"
 
-/* As many as a pool has room for presets; the oldest go first. */
+/* As many as a pool has room for presets; the oldest go first, those of now stay. */
 #define MARKS_MAX IOBAND_PRESETS_MAX
 
 static char *path_of(const char *file)
@@ -137,30 +137,100 @@ static void clear(line_test test, const char *with)
 		close(fd);
 }
 
+/* What is about to be written, for as long as more may come. */
+static struct {
+	bool more;
+	char **v;
+	size_t n;
+} marks;
+
+static int by_text(const void *left, const void *right)
+{
+	return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+static bool is_marked(char *line)
+{
+	return bsearch(&line, marks.v, marks.n, sizeof(*marks.v), by_text);
+}
+
+/* The lines that were there and are not marked now, cut at their ends. */
+static size_t split(char *text, char ***lines)
+{
+	size_t n = 0;
+
+	*lines = NULL;
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		if (is_marked(line))
+			continue;
+		*lines = xgrow(*lines, n, sizeof(**lines));
+		(*lines)[n++] = line;
+	}
+	return n;
+}
+
+static void write_marks(void)
+{
+	char *old = read_all(), *text = NULL, **lines = NULL;
+	size_t n = old ? split(old, &lines) : 0, size;
+	FILE *file = xmemstream(&text, &size);
+	size_t most = marks.n < MARKS_MAX ? MARKS_MAX - marks.n : 0;
+
+	for (size_t i = n > most ? n - most : 0; i < n; i++)
+		fprintf(file, "%s\n", lines[i]);
+	for (size_t i = 0; i < marks.n; i++) {
+		if (!i || strcmp(marks.v[i], marks.v[i - 1]))
+			fprintf(file, "%s\n", marks.v[i]);
+	}
+	fclose(file);
+	write_all(text);
+	free(text);
+	free(lines);
+	free(old);
+}
+
+/**
+ * hand_begin() - say that many marks will come, which are written by hand_end()
+ */
+void hand_begin(void)
+{
+	marks.more = true;
+}
+
+/**
+ * hand_end() - write the marks since hand_begin()
+ */
+void hand_end(void)
+{
+	int fd = marks.n ? hold() : -1;
+
+	marks.more = false;
+	if (marks.n) {
+		qsort(marks.v, marks.n, sizeof(*marks.v), by_text);
+		write_marks();
+	}
+	if (fd >= 0)
+		close(fd);
+	for (size_t i = 0; i < marks.n; i++)
+		free(marks.v[i]);
+	free(marks.v);
+	marks.v = NULL;
+	marks.n = 0;
+}
+
 /**
  * hand_mark() - write down that something was set by hand
  * @key: what
  */
 void hand_mark(const struct hand_key *key)
 {
-	char *line = line_of(key), *text, *rest, *all;
-	int fd = hold();
-	const char *kept;
-	size_t n = 0;
+	char *line = line_of(key);
 
-	text = read_all();
-	rest = text ? without(text, is_same, line, &n) : NULL;
-	kept = rest ?: text ?: "";
-	if (n >= MARKS_MAX)
-		kept = strchr(kept, '\n') + 1;
-	all = xasprintf("%s%s", kept, line);
-	write_all(all);
-	free(all);
-	free(rest);
-	free(text);
-	free(line);
-	if (fd >= 0)
-		close(fd);
+	line[strcspn(line, "\n")] = 0;
+	marks.v = xgrow(marks.v, marks.n, sizeof(*marks.v));
+	marks.v[marks.n++] = line;
+	if (!marks.more)
+		hand_end();
 }
 
 /**

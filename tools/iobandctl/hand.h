@@ -23,6 +23,8 @@ struct hand_key {
 /* In place of a key: ioband was taken out of the device. */
 #define HAND_EXTRACT "extract"
 
+void hand_begin(void);
+void hand_end(void);
 void hand_mark(const struct hand_key *key);
 void hand_mark_group(const struct ioband_device *device, const char *group,
 		     const char *key);

@@ -6,12 +6,12 @@
  * All is looked at before the first change is made.  If one fails all the same,
  * those before it are undone, the last first.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"
+#include "interrupt.h"
 #include "name.h"
 #include "pool.h"
 #include "plan.h"
@@ -726,25 +726,10 @@ static void undo(const struct plan *plan, size_t n)
 		     n == 1 ? " was" : "s were");
 }
 
-static int check_interrupted(void)
-{
-	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	sigset_t pending;
-
-	if (sigpending(&pending))
-		return EXIT_OK;
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-		if (sigismember(&pending, ends[i]) == 1)
-			return fail(EXIT_FAILED, "interrupted: %s",
-				    strsignal(ends[i]));
-	}
-	return EXIT_OK;
-}
-
 static int run_one(const struct plan *plan, struct change *change)
 {
 	char where[256];
-	int code = check_interrupted();
+	int code = interrupt_check();
 
 	if (code != EXIT_OK)
 		return code;
@@ -772,17 +757,16 @@ static int run_one(const struct plan *plan, struct change *change)
  */
 int plan_run(struct plan *plan)
 {
-	sigset_t all, before;
 	int code = EXIT_OK;
+	sigset_t before;
 
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
+	interrupt_hold(&before);
 	for (size_t i = 0; i < plan->n && code == EXIT_OK; i++) {
 		code = run_one(plan, &plan->v[i]);
 		if (code != EXIT_OK)
 			undo(plan, i);
 	}
-	sigprocmask(SIG_SETMASK, &before, NULL);
+	interrupt_release(&before);
 	if (code == EXIT_OK)
 		plan_say_untold(plan);
 	return code;

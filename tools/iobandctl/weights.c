@@ -20,6 +20,7 @@
 #include "alloc.h"
 #include "group.h"
 #include "hand.h"
+#include "interrupt.h"
 #include "print.h"
 #include "query.h"
 #include "tree.h"
@@ -223,21 +224,29 @@ static int find_scope(const struct ioband_devices *devices,
 	return code;
 }
 
+/* Also after a failure: a part may have been set. */
+static void mark(const struct ioband_device *device,
+		 const struct saved_weight *saved, const char *group)
+{
+	if (saved->weight)
+		hand_mark_group(device, group, "weight");
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (bound_is_set(&saved->bounds, bound))
+			hand_mark_group(device, group, bound_kinds[bound].noun);
+	}
+}
+
 static int apply_one(const struct ioband_device *device,
 		     const struct saved_weight *saved, const char *group)
 {
 	int code = EXIT_OK;
 
-	if (saved->weight) {
+	if (saved->weight)
 		code = query_weight(device, group, saved->weight);
-		hand_mark_group(device, group, "weight");
-	}
-	for (int bound = 0; bound < BOUNDS; bound++) {
-		if (bound_is_set(&saved->bounds, bound))
-			hand_mark_group(device, group, bound_kinds[bound].noun);
-	}
-	return code == EXIT_OK ? query_bounds(device, group, &saved->bounds) :
-				 code;
+	if (code == EXIT_OK)
+		code = query_bounds(device, group, &saved->bounds);
+	mark(device, saved, group);
+	return code;
 }
 
 /* Trees of devices have lines of their own. */
@@ -290,29 +299,48 @@ static void check_bounds(const struct saved_weight *saved, const char *file)
 		     file, problem.text);
 }
 
+/* With @json, what was set is added to a table. */
+static int apply_line(struct finder *finder, const char *file,
+		      const struct saved_weight *saved, bool json,
+		      struct table **table)
+{
+	int code = apply(finder, saved);
+
+	if (code != EXIT_OK) {
+		note("... in line %zu of %s", saved->line, file);
+		return code;
+	}
+	check_bounds(saved, file);
+	if (json && !*table)
+		*table = begin_json();
+	if (*table)
+		print_saved(*table, saved);
+	return EXIT_OK;
+}
+
+/* Signals wait until it is written down what was set by hand. */
 static int apply_all(const struct ioband_devices *devices, const char *file,
 		     const struct saved_weights *weights, bool json)
 {
 	struct finder finder = { .devices = devices };
 	struct table *table = json && !weights->n ? begin_json() : NULL;
-	int first = EXIT_OK, printed = EXIT_OK;
-	size_t failed = 0;
+	int first = EXIT_OK, printed = EXIT_OK, stopped = EXIT_OK;
+	size_t failed = 0, i;
+	sigset_t before;
 
-	for (size_t i = 0; i < weights->n; i++) {
-		int code = apply(&finder, &weights->v[i]);
+	interrupt_hold(&before);
+	hand_begin();
+	for (i = 0; i < weights->n && stopped == EXIT_OK; i++) {
+		int code = apply_line(&finder, file, &weights->v[i], json,
+				      &table);
 
-		if (code == EXIT_OK) {
-			check_bounds(&weights->v[i], file);
-			if (json && !table)
-				table = begin_json();
-			if (table)
-				print_saved(table, &weights->v[i]);
-			continue;
-		}
-		note("... in line %zu of %s", weights->v[i].line, file);
 		first = first == EXIT_OK ? code : first;
-		failed++;
+		failed += code != EXIT_OK;
+		stopped = interrupt_check();
 	}
+	hand_end();
+	interrupt_release(&before);
+	failed += weights->n - i;
 	if (failed)
 		note("%zu of %zu lines were not restored", failed, weights->n);
 	if (table)

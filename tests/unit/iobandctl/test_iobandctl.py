@@ -64,6 +64,7 @@ def test_fuzz(built: Built, subject: str, seed: int) -> None:
     assert done.stdout == f"{FUZZ_TEXTS[subject]} texts\n"
 
 
+MARKS_MAX = 4096  # as many as hand.c keeps
 MUTANTS = [
     ("words.c", "span.length >= size ||", "span.length > size ||", "fuzz"),
     ("words.c", "xcalloc(4 * strlen(text) + 1, 1)", "xcalloc(strlen(text) + 1, 1)", "unit"),
@@ -547,6 +548,24 @@ def test_many_weights_and_back(fake: Fake) -> None:
     assert len(fake.sent) == count // page
     fake.run("set-weight", "--from", str(saved))
     assert fake.sent == expected
+    marks = fake.root / "run/.by-hand"
+    first = marks.read_text().splitlines()
+    assert len(set(first)) == len(first) == count
+    # Again they are the same, and one more is at the end; then the oldest go.
+    fake.run("set-weight", "--from", str(saved))
+    assert marks.read_text().splitlines() == first
+    fake.run("set-weight", "root", "5")
+    assert marks.read_text().splitlines() == [*first[1 - MARKS_MAX :], "sda - root weight"]
+
+
+def test_restore_interrupted(host: Fake) -> None:
+    """What was set is written down as set by hand; then the signal does what it does."""
+    saved = host.run("groups", "--weights")
+    (host.root / "interrupt").touch()
+    said = host.run("set-weight", "--from", "-", rc=-signal.SIGTERM, stdin=saved)
+    assert "interrupted: Terminated" in said
+    assert host.told("weight") == ["one: weight root 70"]
+    assert (host.root / "run/.by-hand").read_text() == "sda - root weight\n"
 
 
 def test_restore_of_what_is_gone(host: Fake) -> None:

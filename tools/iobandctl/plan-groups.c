@@ -5,148 +5,9 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "plan.h"
-#include "query.h"
+#include "plan-trees.h"
 #include "tree.h"
 #include "words.h"
-
-/**
- * struct tree - the groups of a pool, or those in the own tree of a device
- * @speaker: the device that messages go to
- * @asked: a device of the pool that lists its groups; NULL if it is to be made
- * @owner: whose own tree it is; NULL for the pool's
- * @groups: of the whole pool, as they are; none if it is to be made
- * @counts: of paths that have something
- * @seen: by group: all that it is to have was looked at
- */
-struct tree {
-	const struct future *speaker;
-	const struct future *asked;
-	const struct future *owner;
-	struct groups groups;
-	struct preset_counts counts;
-	bool *seen;
-};
-
-/**
- * struct trees - all of them
- * @plan: the plan
- * @v: they
- * @n: how many
- * @used: by section: it is about a cgroup that is there
- * @begin: the first change of a group
- * @is_full: there is no room for what is new before what is old has gone
- */
-struct trees {
-	struct plan *plan;
-	struct tree *v;
-	size_t n;
-	bool *used;
-	size_t begin;
-	bool is_full;
-};
-
-static bool has_own_tree(const struct future *future)
-{
-	return !strcmp(future->table.mode, "device+cgroup");
-}
-
-static bool sorts_by(const struct future *future, const char *mode)
-{
-	return !strcmp(future->table.mode, mode);
-}
-
-static bool is_there(const struct future *future)
-{
-	return future->now && !future->moved;
-}
-
-/* The device of a pool that is best for its tree: there, and if it is to speak of cgroups in it. */
-static const struct future *best_of(const struct plan *plan, const char *pool,
-				    bool speaks)
-{
-	const struct future *best = NULL;
-	int most = -1;
-
-	for (size_t i = 0; i < plan->n_future; i++) {
-		const struct future *future = &plan->future[i];
-		int score = is_there(future);
-
-		if (strcmp(future->table.pool, pool))
-			continue;
-		score += speaks && sorts_by(future, "cgroup") ? 2 : 0;
-		if (score > most) {
-			most = score;
-			best = future;
-		}
-	}
-	return best;
-}
-
-static int add_tree(struct trees *trees, const struct future *speaker,
-		    const struct future *owner)
-{
-	const char *pool = speaker->table.pool;
-	struct tree *tree;
-	int code;
-
-	trees->v = xgrow(trees->v, trees->n, sizeof(*trees->v));
-	tree = &trees->v[trees->n++];
-	*tree = (struct tree){ .speaker = speaker, .owner = owner };
-	tree->asked = best_of(trees->plan, pool, false);
-	if (!is_there(tree->asked))
-		tree->asked = NULL;
-	code = tree->asked ? query_groups(tree->asked->now, &tree->groups) :
-			     EXIT_OK;
-	tree->seen = xcalloc(tree->groups.n, sizeof(*tree->seen));
-	return code;
-}
-
-/* The tree of a pool as it will be.  One with a tree of its own would speak of that one. */
-static int add_pool(struct trees *trees, const struct future *future)
-{
-	const struct future *speaker = best_of(trees->plan, future->table.pool,
-					       true);
-
-	for (size_t i = 0; i < trees->n; i++) {
-		if (!trees->v[i].owner && trees->v[i].speaker == speaker)
-			return EXIT_OK;
-	}
-	return add_tree(trees, speaker, NULL);
-}
-
-static int find_trees(struct trees *trees)
-{
-	const struct plan *plan = trees->plan;
-	int code = EXIT_OK;
-
-	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
-		const struct future *future = &plan->future[i];
-
-		code = add_pool(trees, future);
-		if (code == EXIT_OK && has_own_tree(future))
-			code = add_tree(trees, future, future);
-	}
-	return code;
-}
-
-/* The group as it is, or NULL. */
-static const struct ioband_group *group_now(const struct trees *trees,
-					    const struct tree *tree,
-					    const char *name)
-{
-	for (size_t i = 0; i < tree->groups.n; i++) {
-		const struct ioband_group *group = &tree->groups.v[i];
-		const struct ioband_device *owner;
-
-		if (strcmp(group->name, name))
-			continue;
-		owner = tree_owner(trees->plan->devices, &tree->groups, group);
-		if (owner == (tree->owner ? tree->owner->now : NULL))
-			return group;
-	}
-	return NULL;
-}
 
 static char *weight_text(uint64_t weight)
 {
@@ -276,7 +137,7 @@ static int want(struct trees *trees, const struct tree *tree,
 		const char *name, const char *shown)
 {
 	const struct wish wish = {
-		.group = group_now(trees, tree, name), .name = name,
+		.group = plan_trees_group(trees, tree, name), .name = name,
 		.shown = shown,
 	};
 	struct ioband_preset now, rest, wanted;
@@ -304,23 +165,6 @@ static int want(struct trees *trees, const struct tree *tree,
 	return code;
 }
 
-/* Whether some device of the pool puts cgroups into the pool's own tree. */
-static bool tree_sorts_by(const struct trees *trees, const struct tree *tree,
-			  const char *mode)
-{
-	const struct plan *plan = trees->plan;
-
-	if (tree->owner)
-		return !strcmp(mode, "cgroup");
-	for (size_t i = 0; i < plan->n_future; i++) {
-		if (!strcmp(plan->future[i].table.pool,
-			    tree->speaker->table.pool) &&
-		    sorts_by(&plan->future[i], mode))
-			return true;
-	}
-	return false;
-}
-
 static int want_in_tree(struct trees *trees, const struct tree *tree,
 			const struct conf_matches *matches, const char *path,
 			const char *name)
@@ -329,7 +173,7 @@ static int want_in_tree(struct trees *trees, const struct tree *tree,
 	const struct conf_section *sections[GROUP_SETTINGS];
 	bool any = false;
 
-	if (!tree_sorts_by(trees, tree, "cgroup"))
+	if (!plan_tree_sorts_by(trees, tree, "cgroup"))
 		return EXIT_OK;
 	for (int i = 0; i < GROUP_SETTINGS; i++) {
 		sections[i] = conf_setting_in(matches, conf_group_keys[i],
@@ -447,7 +291,7 @@ static int plan_other(struct trees *trees, const struct conf_section *section)
 
 		if (tree->owner ||
 		    (pool && strcmp(pool, tree->speaker->table.pool)) ||
-		    (group.mode && !tree_sorts_by(trees, tree, group.mode)))
+		    (group.mode && !plan_tree_sorts_by(trees, tree, group.mode)))
 			continue;
 		code = plan_other_in(trees, tree, section, group.message);
 	}
@@ -547,7 +391,7 @@ static int plan_to_come(struct trees *trees)
 	for (size_t i = 0; i < trees->n && code == EXIT_OK; i++) {
 		struct tree *tree = &trees->v[i];
 
-		if (tree_sorts_by(trees, tree, "cgroup"))
+		if (plan_tree_sorts_by(trees, tree, "cgroup"))
 			code = plan_presets(trees->plan, tree->speaker,
 					    tree->asked, tree->owner,
 					    &tree->counts);
@@ -586,7 +430,7 @@ static bool is_in_use(const struct trees *trees, const struct tree *tree,
 	if (!group->name[length])
 		return !tree->owner;
 	snprintf(mode, sizeof(mode), "%.*s", (int)length, group->name);
-	return tree_sorts_by(trees, tree, mode);
+	return plan_tree_sorts_by(trees, tree, mode);
 }
 
 /* What the configuration says nothing of any more. */
@@ -646,11 +490,8 @@ static void put_off(const struct trees *trees)
  */
 int plan_groups(struct plan *plan)
 {
-	struct trees trees = {
-		.plan = plan, .used = xcalloc(plan->conf->n, sizeof(bool)),
-		.begin = plan->n,
-	};
-	int code = find_trees(&trees);
+	struct trees trees;
+	int code = plan_trees_find(plan, &trees);
 
 	/* Who comes meanwhile is not looked at any more: it has to begin with it. */
 	if (code == EXIT_OK)
@@ -662,11 +503,6 @@ int plan_groups(struct plan *plan)
 	if (code == EXIT_OK)
 		code = plan_back(&trees);
 	put_off(&trees);
-	for (size_t i = 0; i < trees.n; i++) {
-		groups_free(&trees.v[i].groups);
-		free(trees.v[i].seen);
-	}
-	free(trees.v);
-	free(trees.used);
+	plan_trees_free(&trees);
 	return code;
 }

@@ -136,8 +136,6 @@ struct plan {
 int plan_make(struct plan *plan, const struct conf *conf,
 	      const struct ioband_devices *devices, char *const *only,
 	      int n_only);
-int plan_run(struct plan *plan);
-int plan_print(const struct plan *plan, bool json);
 void plan_free(struct plan *plan);
 struct change *plan_add(struct plan *plan, enum change_kind kind,
 			const struct future *future,
@@ -148,11 +146,14 @@ void plan_set(struct plan *plan, const struct future *future, bool of_device,
 	      const struct conf_place *place);
 int plan_blame(const struct plan *plan, const struct conf_place *place,
 	       int code);
-
 struct future *plan_future(struct plan *plan, const char *name);
+
+/* plan-devices.c */
 struct future *plan_over(const struct plan *plan, const struct device *device);
 int plan_settle(const struct plan *plan, const struct choice *choice,
 		struct settings *settings, struct ioband_table *table);
+int plan_devices(struct plan *plan);
+int plan_left(struct plan *plan);
 
 /* plan-insert.c */
 int plan_insert(struct plan *plan, const struct choice *choice);
@@ -207,5 +208,11 @@ int plan_run_preset(const struct change *change,
 
 /* plan-groups.c */
 int plan_groups(struct plan *plan);
+
+/* plan-run.c */
+int plan_run(struct plan *plan);
+
+/* plan-print.c */
+int plan_print(const struct plan *plan, bool json);
 
 #endif

@@ -1337,7 +1337,7 @@ def members(value: object) -> list[tuple[str, object]]:
 
 # Whose values are words that are listed, and which words there are in the sources.
 ENUMERATED = {"verdict", "action", "type", "op", "state"}
-WORDS = {"check": ("check", "verdicts"), "apply": ("plan", "actions")}
+WORDS = {"check": ("check", "verdicts"), "apply": ("plan-print", "actions")}
 WORDS["explain"] = ("explain", "verdicts")
 # These need a kernel, and print what list does, but for table.
 IN_GUESTS = {"wrap", "insert", "extract", "create", "resize", "table"}

@@ -27,7 +27,7 @@ from harness.machine import UnsupportedError
 from harness.machines import Machines
 from harness.module import build_module
 from harness.splats import note_splat
-from harness.tool import build_tool
+from harness.tool import Tool, build_tool, udev_is_done
 from lab.kernel import VARIANTS
 from lab.machine import boot
 
@@ -149,3 +149,17 @@ def ioband(guest: Guest, built: dict[str, Path]) -> Guest:
 def iobandctl() -> Path:
     """The path of iobandctl, the same on the host and in the guest; built with sanitizers."""
     return build_tool(sanitize=True)
+
+
+@pytest.fixture
+def tool(ioband: Guest, iobandctl: Path) -> Tool:
+    """iobandctl in a guest with the module loaded."""
+    return Tool(ioband, str(iobandctl))
+
+
+@pytest.fixture
+def udev_done(ioband: Guest) -> Iterator[None]:
+    """What udev was asked for must be done in the end."""
+    yield
+    if ioband.alive:
+        assert udev_is_done(ioband)

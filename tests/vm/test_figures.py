@@ -3,23 +3,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from harness.cgroup import Cgroup
 from harness.devices import null_blk
-from harness.guest import Guest
 from harness.load import Load, Stream
+from harness.tool import Tool
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
-from test_tool import Tool, created
+from test_tool import created
 
 pytestmark = pytest.mark.guest(icount=True)
-
-
-@pytest.fixture
-def tool(ioband: Guest, iobandctl: Path) -> Tool:
-    """iobandctl in a guest with the module loaded, whose clock is the instructions executed."""
-    return Tool(ioband, str(iobandctl))
 
 
 @contextmanager

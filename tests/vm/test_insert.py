@@ -4,16 +4,16 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from harness.devices import VolumeGroup, mounted, null_blk
+from harness.devices import VolumeGroup, mounted, null_blk, two_disks
 from harness.guest import Guest, Job
+from harness.tool import OF_LVM, Tool
 from harness.waiting import wait_until
-from test_tool import OF_LVM, Tool, assert_udev_is_done, dm_names
+from test_tool import dm_names
 from test_wrap import mounted_as_is
 
-pytestmark = pytest.mark.guest(systemd=True)
+pytestmark = [pytest.mark.guest(systemd=True), pytest.mark.usefixtures("udev_done")]
 
 # Writes and verifies, over and over, what no earlier round can have left there.
 # Not as fast as it can: the guest's processors are for the others too.
@@ -53,22 +53,10 @@ class Volumes:
 
 
 @pytest.fixture
-def tool(ioband: Guest, iobandctl: Path) -> Iterator[Tool]:
-    """iobandctl in a guest with the module loaded; what udev is asked for must be done."""
-    yield Tool(ioband, str(iobandctl))
-    if ioband.alive:
-        assert_udev_is_done(ioband)
-
-
-@pytest.fixture
 def volumes(ioband: Guest) -> Iterator[Volumes]:
-    """Two disks of 512 MiB, of which only what is written takes memory."""
-    with (
-        null_blk(ioband, size_mib=512, memory_backed=1, discard=1) as one,
-        null_blk(ioband, "nullb1", size_mib=512, memory_backed=1, discard=1) as two,
-        VolumeGroup(ioband, "vg0", [one, two]) as group,
-    ):
-        yield Volumes(ioband, group, [one, two])
+    """A volume group without volumes."""
+    with two_disks(ioband) as disks, VolumeGroup(ioband, "vg0", disks) as group:
+        yield Volumes(ioband, group, disks)
 
 
 @contextmanager

@@ -6,17 +6,21 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-from harness.devices import VolumeGroup, mounted, null_blk
+from harness.devices import VolumeGroup, mounted, two_disks
 from harness.guest import Guest
+from harness.tool import Tool
 from harness.waiting import wait_until
 from test_insert import bytes_done, columns, verified
-from test_tool import Tool, assert_udev_is_done, dm_names
+from test_tool import dm_names
 from test_wrap import findings, mounted_as_is
 
-pytestmark = [pytest.mark.guest(systemd=True), pytest.mark.data]
+pytestmark = [
+    pytest.mark.guest(systemd=True),
+    pytest.mark.usefixtures("udev_done"),
+    pytest.mark.data,
+]
 
 ABOVE = "/dev/mapper/io-vg0-data"
 NAME = "io-vg0-data"
@@ -28,21 +32,10 @@ FILTER = 'global_filter = [ "r|^/dev/nullb|" ]'
 
 
 @pytest.fixture
-def tool(ioband: Guest, iobandctl: Path) -> Iterator[Tool]:
-    """iobandctl in a guest with the module loaded; what udev is asked for must be done."""
-    yield Tool(ioband, str(iobandctl))
-    if ioband.alive:
-        assert_udev_is_done(ioband)
-
-
-@pytest.fixture
 def disks(ioband: Guest) -> Iterator[list[str]]:
-    """Two disks of 512 MiB, of which only what is written takes memory."""
-    with (
-        null_blk(ioband, size_mib=512, memory_backed=1, discard=1) as one,
-        null_blk(ioband, "nullb1", size_mib=512, memory_backed=1, discard=1) as two,
-    ):
-        yield [one, two]
+    """Two disks for volumes, or for what is below them."""
+    with two_disks(ioband) as disks:
+        yield disks
 
 
 @pytest.fixture

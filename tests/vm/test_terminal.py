@@ -7,7 +7,6 @@ What is shown of numbers that are made up is in tests/unit/iobandctl.
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pyte
 import pytest
@@ -15,8 +14,9 @@ from harness.cgroup import Cgroup
 from harness.devices import null_blk
 from harness.guest import SHARE, Guest, GuestTimeout
 from harness.load import Load, Stream
+from harness.tool import Tool
 from harness.waiting import wait_until
-from test_tool import Tool, created
+from test_tool import created
 
 pytestmark = pytest.mark.guest(systemd=True)
 
@@ -77,12 +77,6 @@ class Terminal:
             self.job.wait(check=False)
         self.guest.run(["rm", "-f", KEYS, TTY])
         self._shown.unlink()
-
-
-@pytest.fixture
-def tool(ioband: Guest, iobandctl: Path) -> Tool:
-    """iobandctl in a guest with the module loaded."""
-    return Tool(ioband, str(iobandctl))
 
 
 @pytest.fixture

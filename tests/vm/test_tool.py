@@ -23,6 +23,7 @@ from harness.devices import DmDevice, VolumeGroup, linear, mounted, null_blk
 from harness.guest import SHARE, Guest
 from harness.ioband import Ioband, group_name
 from harness.load import Load, Stream, fio
+from harness.tool import Tool, udev_is_done
 from harness.waiting import wait_until
 from PIL import Image
 
@@ -114,51 +115,6 @@ def assert_tree(rows: list[dict]) -> None:
         assert_tree(row.get("children", []))
 
 
-# What insert says of each logical volume.
-OF_LVM = re.compile(r"iobandctl: note: \S+ is LVM's: .*\n")
-
-
-@dataclass(frozen=True)
-class Tool:
-    """iobandctl in the guest."""
-
-    guest: Guest
-    program: str
-
-    def run(self, *args: str, **options: object) -> str:
-        """Run it; what it printed."""
-        done = self.guest.run([self.program, *args], **options)
-        assert not OF_LVM.sub("", done.err), done.err
-        return done.out
-
-    def refused(self, rc: int, *args: str, says: str, **options: object) -> str:
-        """Run it; it must fail like this, with no more than a message, which is returned."""
-        done = self.guest.run([self.program, *args], check=False, **options)
-        assert (done.rc, done.out) == (rc, ""), done
-        assert done.err.startswith("iobandctl: ")
-        assert says in done.err
-        return done.err
-
-    def json(self, *args: str) -> list[dict]:
-        """The objects that it prints with --json."""
-        return next(self.documents(*args))
-
-    def documents(self, *args: str) -> Iterator[list[dict]]:
-        """The lists that it prints, one for each interval."""
-        text = self.run(*args, "--json").strip()
-        while text:
-            document, end = json.JSONDecoder().raw_decode(text)
-            (rows,) = document.values()
-            yield rows
-            text = text[end:].strip()
-
-
-@pytest.fixture
-def tool(ioband: Guest, iobandctl: Path) -> Tool:
-    """iobandctl in a guest with the module loaded."""
-    return Tool(ioband, str(iobandctl))
-
-
 @dataclass(frozen=True)
 class Volumes:
     """Two mapped devices on one disk."""
@@ -207,16 +163,6 @@ def number_of(guest: Guest, path: str) -> str:
 def dm_names(guest: Guest) -> list[str]:
     """All mapped devices."""
     return sorted(guest.run("cat /sys/block/dm-*/dm/name 2>/dev/null", check=False).out.split())
-
-
-def udev_is_done(guest: Guest) -> bool:
-    """Whether no process waits, or forgot to wait, for udev."""
-    return "0x" not in guest.run(["dmsetup", "udevcookies"]).out
-
-
-def assert_udev_is_done(guest: Guest) -> None:
-    """Nothing that was asked of udev is left."""
-    assert udev_is_done(guest)
 
 
 def assert_nothing_of(guest: Guest, name: str) -> None:
@@ -339,7 +285,7 @@ def test_udev_knows_it_when_create_returns(tool: Tool, volumes: Volumes) -> None
         assert "DM_UUID=IOBAND-d\n" in said
         assert guest.run(["readlink", "-f", path]).out.startswith("/dev/dm-")
     assert_nothing_of(guest, "d")
-    assert_udev_is_done(guest)
+    assert udev_is_done(guest)
 
 
 def test_status(tool: Tool, volumes: Volumes) -> None:
@@ -800,7 +746,7 @@ def untouched(tool: Tool, volumes: Volumes) -> Iterator[Volumes]:
     assert dm_names(tool.guest) == before
     assert_nothing_of(tool.guest, "new")
     assert tool.json("list") == []
-    assert_udev_is_done(tool.guest)
+    assert udev_is_done(tool.guest)
 
 
 def test_mounted_is_refused(tool: Tool, untouched: Volumes) -> None:

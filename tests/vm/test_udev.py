@@ -10,9 +10,8 @@ from collections.abc import Iterator
 import pytest
 from harness.guest import SHARE, Guest
 from harness.module import REPO, build_module
-from harness.tool import build_tool
+from harness.tool import build_tool, udev_is_done
 from harness.waiting import wait_until
-from test_tool import udev_is_done
 
 pytestmark = pytest.mark.guest(systemd=True)
 

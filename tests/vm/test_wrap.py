@@ -11,19 +11,11 @@ import pytest
 from harness.cgroup import Cgroup
 from harness.devices import VolumeGroup, linear, loop_device, mounted, null_blk, scsi_debug
 from harness.guest import Guest
+from harness.tool import Tool
 from test_stacks import array, luks, partition
-from test_tool import Tool, assert_nothing_of, assert_schema, assert_udev_is_done, dm_names
+from test_tool import assert_nothing_of, assert_schema, dm_names
 
-pytestmark = pytest.mark.guest(systemd=True)
-
-
-@pytest.fixture
-def tool(ioband: Guest, iobandctl: Path) -> Iterator[Tool]:
-    """iobandctl in a guest with the module loaded; what udev is asked for must be done."""
-    tool = Tool(ioband, str(iobandctl))
-    yield tool
-    if ioband.alive:
-        assert_udev_is_done(ioband)
+pytestmark = [pytest.mark.guest(systemd=True), pytest.mark.usefixtures("udev_done")]
 
 
 @contextmanager

@@ -105,6 +105,16 @@ def null_blk(
 
 
 @contextlib.contextmanager
+def two_disks(guest: Guest) -> Iterator[list[str]]:
+    """Two disks of 512 MiB, of which only what is written takes memory."""
+    with (
+        null_blk(guest, size_mib=512, memory_backed=1, discard=1) as one,
+        null_blk(guest, "nullb1", size_mib=512, memory_backed=1, discard=1) as two,
+    ):
+        yield [one, two]
+
+
+@contextlib.contextmanager
 def scsi_debug(guest: Guest, size_mib: int = 64, **parameters: int) -> Iterator[str]:
     """A scsi_debug disk that keeps its data; parameters are the module's.
 

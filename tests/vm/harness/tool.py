@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Building iobandctl for the guests, which see the host's files."""
+"""iobandctl, built for the guests, which see the host's files, and run in them."""
 
+import json
+import re
 import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from .cache import build_dir, locked
+from .guest import Guest
 from .module import REPO
+
+# What insert says of each logical volume.
+OF_LVM = re.compile(r"iobandctl: note: \S+ is LVM's: .*\n")
 
 
 def build_tool(*, sanitize: bool = False) -> Path:
@@ -19,3 +27,43 @@ def build_tool(*, sanitize: bool = False) -> Path:
     with locked(out.name):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return out / "iobandctl"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """iobandctl in the guest."""
+
+    guest: Guest
+    program: str
+
+    def run(self, *args: str, **options: object) -> str:
+        """Run it; what it printed."""
+        done = self.guest.run([self.program, *args], **options)
+        assert not OF_LVM.sub("", done.err), done.err
+        return done.out
+
+    def refused(self, rc: int, *args: str, says: str, **options: object) -> str:
+        """Run it; it must fail like this, with no more than a message, which is returned."""
+        done = self.guest.run([self.program, *args], check=False, **options)
+        assert (done.rc, done.out) == (rc, ""), done
+        assert done.err.startswith("iobandctl: ")
+        assert says in done.err
+        return done.err
+
+    def json(self, *args: str) -> list[dict]:
+        """The objects that it prints with --json."""
+        return next(self.documents(*args))
+
+    def documents(self, *args: str) -> Iterator[list[dict]]:
+        """The lists that it prints, one for each interval."""
+        text = self.run(*args, "--json").strip()
+        while text:
+            document, end = json.JSONDecoder().raw_decode(text)
+            (rows,) = document.values()
+            yield rows
+            text = text[end:].strip()
+
+
+def udev_is_done(guest: Guest) -> bool:
+    """Whether no process waits, or forgot to wait, for udev."""
+    return "0x" not in guest.run(["dmsetup", "udevcookies"]).out

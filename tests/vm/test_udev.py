@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+from harness.cache import progress
 from harness.guest import SHARE, Guest
 from harness.module import REPO, build_module
 from harness.tool import build_tool, udev_is_done
@@ -69,21 +70,29 @@ class DebugDisk(Disk):
 
     link = "/dev/disk/by-id/scsi-333333330000007d0"
     adapter = "/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*"
+    kind = "dev_size_mb=64"
 
     def plug(self) -> None:
-        load = "modprobe scsi_debug dev_size_mb=64 vpd_use_hostno=0"
+        load = f"modprobe scsi_debug vpd_use_hostno=0 {self.kind}"
         scan = f"echo '- - -' >$(echo {self.adapter}/scsi_host/host*/scan)"
         self.guest.run(f"if [ -e /sys/module/scsi_debug ]; then {scan}; else {load}; fi")
 
     def pull(self) -> None:
-        self.guest.run(f"echo 1 >$(echo {self.adapter}/target*/*/delete)")
+        self.guest.run(f"for disk in {self.adapter}/target*/*/delete; do echo 1 >$disk; done")
 
     def end(self) -> None:
         self.guest.run("udevadm settle; [ ! -e /sys/module/scsi_debug ] || rmmod scsi_debug")
 
 
-DISKS = {"device_add": Disk, "scsi_debug": DebugDisk}
-BOTH = pytest.mark.parametrize("machine", DISKS, indirect=True)
+class ManyDisks(DebugDisk):
+    """More than are wrapped in the 30 seconds that each has, all at once."""
+
+    count = 10
+    kind = f"dev_size_mb=8 num_tgts={count} max_luns=1"
+
+
+DISKS = {"device_add": Disk, "scsi_debug": DebugDisk, "many": ManyDisks}
+BOTH = pytest.mark.parametrize("machine", ["device_add", "scsi_debug"], indirect=True)
 
 
 class Machine:
@@ -353,6 +362,26 @@ def test_what_cannot_be_wrapped_is_left_alone_and_said(formatted: Machine) -> No
     assert machine.wraps(raw)
     machine.wait_for_links(WRAPPED)
     machine.unplug()
+
+
+@pytest.mark.parametrize("machine", ["many"], indirect=True)
+def test_many_disks_at_once_are_all_wrapped(machine: Machine) -> None:
+    """They take turns, and nobody gives up since others come first."""
+    guest, count = machine.guest, ManyDisks.count
+    machine.configure("[device disks]\nname = sd*\n")
+
+    def over() -> int:
+        guest.sleep(1)  # a look takes time from those who are at work
+        return guest.run("ls /dev/mapper").out.count("io-")
+
+    machine.disk.plug()
+    machine.plugged = True
+    seconds = wait_until(guest, lambda: over() == count, "some are not wrapped", 2 * WAIT_S)
+    progress(f"{count} disks are wrapped after {seconds:.0f} s")
+    guest.run(["udevadm", "settle"], timeout=WAIT_S)
+    assert guest.run("systemctl --failed --no-legend; ls /run/ioband/left", check=False).out == ""
+    machine.pull()
+    wait_until(guest, lambda: not over(), "some are still there", 2 * WAIT_S)
 
 
 def test_what_is_unwrapped_by_hand_is_back_as_it_was(formatted: Machine) -> None:

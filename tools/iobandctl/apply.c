@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl apply: make it so as the configuration says. */
+#include "dm.h"
 #include "lock.h"
 #include "plan.h"
 #include "print.h"
@@ -50,7 +51,10 @@ static int load_and_run(const struct args *args)
 	return code;
 }
 
-/* The configuration is read after others are done: who waited must not bring back an old one. */
+/*
+ * The configuration is read after others are done: who waited must not bring back an old
+ * one.  For udev, which looks at new devices, nobody else has to wait.
+ */
 static int run(const struct args *args)
 {
 	struct lock lock = { .path = NULL };
@@ -58,9 +62,11 @@ static int run(const struct args *args)
 
 	if (!args->value[OPTION_DRY_RUN])
 		code = lock_changes(&lock);
+	mapper_wait_later();
 	if (code == EXIT_OK)
 		code = load_and_run(args);
 	unlock(&lock);
+	mapper_wait();
 	return code;
 }
 

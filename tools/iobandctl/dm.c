@@ -14,11 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "alloc.h"
 #include "dm.h"
 #include "error.h"
+#include "interrupt.h"
 #include "kmsg.h"
 #include "swap.h"
 
@@ -26,6 +28,10 @@
 #define LOG_LEVEL_ERROR 3	/* of libdevmapper; lower is worse */
 
 static char complaint[256];
+
+/* Of the devices that were made since mapper_wait_later(). */
+static bool waits_later;
+static uint32_t made;
 
 __printf(5, 6)
 static void keep_log(int level, const char *file, int line, int error,
@@ -70,19 +76,32 @@ static int task_finish(struct dm_task *task)
 	return error;
 }
 
+/* Run a task that makes udev act, for which wait_for_udev() waits. */
+static int task_start_udev(struct dm_task *task, uint16_t flags,
+			   uint32_t *cookie)
+{
+	if (dm_task_set_cookie(task, cookie, flags))
+		return task_finish(task);
+	dm_task_destroy(task);
+	return -ENOMEM;
+}
+
+static void wait_for_udev(uint32_t *cookie)
+{
+	if (!*cookie)
+		return;
+	dm_udev_wait(*cookie);
+	dm_task_update_nodes();
+	*cookie = 0;
+}
+
 /* Run a task that makes udev act, and wait until udev has. */
 static int task_finish_udev(struct dm_task *task, uint16_t flags)
 {
 	uint32_t cookie = 0;
-	int error;
+	int error = task_start_udev(task, flags, &cookie);
 
-	if (!dm_task_set_cookie(task, &cookie, flags)) {
-		dm_task_destroy(task);
-		return -ENOMEM;
-	}
-	error = task_finish(task);
-	dm_udev_wait(cookie);
-	dm_task_update_nodes();
+	wait_for_udev(&cookie);
 	return error;
 }
 
@@ -318,7 +337,7 @@ bool mapper_has_target(void)
 }
 
 /**
- * mapper_create() - make an ioband device and wait for its node
+ * mapper_create() - make an ioband device and wait for its node, or see mapper_wait_later()
  * @device: what to make
  *
  * The kernel loads the module if it is not there.  On failure nothing is left
@@ -329,6 +348,7 @@ bool mapper_has_target(void)
 int mapper_create(const struct new_device *device)
 {
 	struct dm_task *task = task_new(DM_DEVICE_CREATE, device->name);
+	uint16_t flags = device->unseen ? DM_UDEV_DISABLE_OTHER_RULES_FLAG : 0;
 
 	if (!dm_task_set_uuid(task, device->uuid) ||
 	    !dm_task_add_target(task, 0, device->sectors, TARGET,
@@ -337,8 +357,36 @@ int mapper_create(const struct new_device *device)
 		dm_task_destroy(task);
 		return -EINVAL;
 	}
-	return task_finish_udev(task, device->unseen ?
-				DM_UDEV_DISABLE_OTHER_RULES_FLAG : 0);
+	return waits_later ? task_start_udev(task, flags, &made) :
+			     task_finish_udev(task, flags);
+}
+
+/**
+ * mapper_wait_later() - from now on, mapper_create() does not wait for udev
+ *
+ * The devices can be spoken to; their nodes and links are there after mapper_wait().
+ */
+void mapper_wait_later(void)
+{
+	waits_later = true;
+}
+
+/**
+ * mapper_wait() - wait until udev is done with all devices that were made
+ *
+ * Signals wait as well: who is ended in between leaves libdevmapper's semaphore.  So does
+ * systemd, as all is done but for this, and udev takes its time with many disks at once.
+ */
+void mapper_wait(void)
+{
+	sigset_t before;
+
+	if (!made)
+		return;
+	sd_notify(0, "EXTEND_TIMEOUT_USEC=60000000");
+	interrupt_hold(&before);
+	wait_for_udev(&made);
+	interrupt_release(&before);
 }
 
 /**

@@ -115,6 +115,8 @@ bool mapper_exists(const char *name, const char *uuid);
 bool mapper_has_target(void);
 bool mapper_target_version(unsigned int version[3]);
 int mapper_create(const struct new_device *device);
+void mapper_wait_later(void);
+void mapper_wait(void);
 int mapper_reload(const struct new_device *device, struct problem *problem);
 int mapper_create_hidden(const char *name, const char *uuid,
 			 const struct mapped_table *table, bool read_only);

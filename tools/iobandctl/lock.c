@@ -7,7 +7,9 @@
  *
  * Who puts back what he found if he fails, or makes a device anew with the size that he
  * found, is to be alone with that: "apply", of which there is one for each disk at boot,
- * "set" and "resize".
+ * "set" and "resize".  Where many disks appear at once they take turns.  So who waits has
+ * patience for as long as somebody gets done, up to a time: whoever is done removes the
+ * file, and the next one's is another.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <systemd/sd-daemon.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,53 +29,110 @@
 #include "records.h"
 
 #define LVM_LOCKS "/run/lock/lvm"
-#define PATIENCE_S 5
 
-/* Less than the 30 s that a disk has at boot, see udev/ioband-wrap@.service.in. */
-#define CHANGES_PATIENCE_S 20
+/**
+ * struct patience - for how long to wait for a lock, in seconds
+ * @idle_s: while the same one has it
+ * @most_s: in any case
+ */
+struct patience {
+	int idle_s;
+	int most_s;
+};
+
+static const struct patience for_device = { 5, 5 };
+
+/*
+ * The first is less than the 30 s that systemd has for a disk, which is told of each turn.
+ * Both, and what else a disk takes, are less than the 90 s for which a mount waits for it:
+ * udev/ioband-wrap@.service.in.
+ */
+static const struct patience for_changes = { 20, 60 };
+
+/* At first, and at last: many that wait are not to keep the one at work from it. */
 #define PAUSE_MS 20
+#define PAUSE_MOST_MS 100
 
-static int try_lock(const char *path, int *fd)
+#define TURN "EXTEND_TIMEOUT_USEC=30000000"
+
+static int try_lock(const char *path, int *fd, struct stat *locked)
 {
-	struct stat locked, named;
+	struct stat named;
 	int error = 0;
 
 	*fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (*fd < 0)
 		return -errno;
-	if (flock(*fd, LOCK_EX | LOCK_NB))
+	if (fstat(*fd, locked))
 		error = -errno;
-	else if (fstat(*fd, &locked) || stat(path, &named) ||
-		 locked.st_ino != named.st_ino ||
-		 locked.st_dev != named.st_dev)
+	else if (flock(*fd, LOCK_EX | LOCK_NB))
+		error = -errno;
+	else if (stat(path, &named) || locked->st_ino != named.st_ino ||
+		 locked->st_dev != named.st_dev)
 		error = -EWOULDBLOCK;
 	if (error)
 		close(*fd);
 	return error;
 }
 
-static int wait_for(const char *path, int patience_s, int *fd)
+/* Nobody writes into it: it has changed when it was made.  Inodes are used again. */
+static bool is_same_file(const struct stat *one, const struct stat *other)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
-	int error = -EWOULDBLOCK;
+	return one->st_ino == other->st_ino &&
+	       one->st_ctim.tv_sec == other->st_ctim.tv_sec &&
+	       one->st_ctim.tv_nsec == other->st_ctim.tv_nsec;
+}
 
-	for (int ms = 0; error == -EWOULDBLOCK && ms < patience_s * 1000;
-	     ms += PAUSE_MS) {
-		nanosleep(&pause, NULL);
-		error = try_lock(path, fd);
+static long long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+static void sleep_ms(long ms)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
+}
+
+static int wait_for(const char *path, const struct patience *patience,
+		    struct stat *held, int *fd)
+{
+	long long now = now_ms(), since = now;
+	long long end = now + patience->most_s * 1000LL;
+	int error = -EWOULDBLOCK;
+	long pause_ms = PAUSE_MS;
+	struct stat found;
+
+	while (error == -EWOULDBLOCK && now < end &&
+	       now < since + patience->idle_s * 1000LL) {
+		sleep_ms(pause_ms);
+		if (pause_ms < PAUSE_MOST_MS)
+			pause_ms += pause_ms / 2;
+		error = try_lock(path, fd, &found);
+		now = now_ms();
+		if (error && error != -EWOULDBLOCK)
+			break;
+		if (!error || !is_same_file(held, &found)) {
+			since = now;
+			sd_notify(0, TURN);
+		}
+		*held = found;
 	}
 	return error;
 }
 
-static int take(char *path, const char *name, const char *who, int patience_s,
-		struct lock *lock)
+static int take(char *path, const char *name, const char *who,
+		const struct patience *patience, struct lock *lock)
 {
-	int error = try_lock(path, &lock->fd);
+	struct stat held;
+	int error = try_lock(path, &lock->fd, &held);
 
 	if (error == -EWOULDBLOCK) {
-		if (patience_s > PATIENCE_S)
+		if (patience == &for_changes)
 			note("note: waiting until %s is done", who);
-		error = wait_for(path, patience_s, &lock->fd);
+		error = wait_for(path, patience, &held, &lock->fd);
 	}
 	if (!error) {
 		lock->path = path;
@@ -110,7 +170,7 @@ static int lock_group(const char *name, struct lock *lock)
 	mkdir(LVM_LOCKS, 0700);
 	path = xasprintf(LVM_LOCKS "/V_%s", group);
 	free(group);
-	return take(path, name, "LVM", PATIENCE_S, lock);
+	return take(path, name, "LVM", &for_device, lock);
 }
 
 static char *own_path(const char *dash, const char *name)
@@ -132,7 +192,7 @@ int lock_changes(struct lock *lock)
 	*lock = (struct lock){ .path = NULL };
 	return code != EXIT_OK ? code :
 	       take(own_path("", ""), "what ioband does here",
-		    "another iobandctl", CHANGES_PATIENCE_S, lock);
+		    "another iobandctl", &for_changes, lock);
 }
 
 /**
@@ -150,7 +210,7 @@ int lock_device(const char *name, struct locks *locks)
 	int code;
 
 	*locks = (struct locks){ .own.path = NULL };
-	code = take(own_path("-", name), name, "another iobandctl", PATIENCE_S,
+	code = take(own_path("-", name), name, "another iobandctl", &for_device,
 		    &locks->own);
 	if (code == EXIT_OK && mapper_state(name, &state) &&
 	    lvm_owns(state.uuid))

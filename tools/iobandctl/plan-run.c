@@ -107,6 +107,7 @@ static void undo(const struct plan *plan, size_t n)
 {
 	bool complete = true;
 
+	mapper_wait();	/* udev is to be done with what it is to forget */
 	for (size_t i = n; i-- > 0;) {
 		if (undo_change(&plan->v[i]) == EXIT_OK)
 			continue;

@@ -10,8 +10,9 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -887,6 +888,23 @@ def test_apply_does_not_wait_for_ever(host: Fake) -> None:
     assert "another iobandctl has locked" in said
     assert "try again when it is done" in said
     assert host.told("set") == []
+
+
+def test_apply_waits_while_others_get_done(host: Fake) -> None:
+    """Longer than for one that hangs."""
+    command = configure(host, "[pool sda*]\nslice = 70\n")
+    lock, turns = host.root / "run/.lock", 4
+    with another_apply(host), ExitStack() as others:
+        waiting = subprocess.Popen(
+            [host.program, *command], env=host.environment, stderr=subprocess.PIPE, text=True
+        )
+        for turn in range(turns):
+            time.sleep(24 / turns)
+            next_one = host.root / f"run/turn{turn}"
+            fcntl.flock(others.enter_context(next_one.open("w")), fcntl.LOCK_EX)
+            next_one.rename(lock)
+    assert waiting.wait() == 0, waiting.stderr.read()
+    assert host.told("set") == ["one: set slice=70"]
 
 
 def test_apply_of_nothing(host: Fake) -> None:

@@ -85,7 +85,7 @@ class DebugDisk(Disk):
 
 
 class ManyDisks(DebugDisk):
-    """More than are wrapped in the 30 seconds that each has, all at once."""
+    """All at once, each of which waits for the others' turns."""
 
     count = 10
     kind = f"dev_size_mb=8 num_tgts={count} max_luns=1"
@@ -364,9 +364,16 @@ def test_what_cannot_be_wrapped_is_left_alone_and_said(formatted: Machine) -> No
     machine.unplug()
 
 
+def took(machine: Machine, unit: str) -> float:
+    """For how long a unit's 'apply' ran after it found that it has to wait, in seconds."""
+    said = machine.guest.run(["journalctl", "-b", "-o", "short-monotonic", "-u", unit]).out
+    times = [float(time) for time in re.findall(r"^\[ *([0-9.]+)\].* iobandctl\[", said, re.M)]
+    return times[-1] - times[0] if times else 0
+
+
 @pytest.mark.parametrize("machine", ["many"], indirect=True)
 def test_many_disks_at_once_are_all_wrapped(machine: Machine) -> None:
-    """They take turns, and nobody gives up since others come first."""
+    """They take turns, and nobody is ended since others come first."""
     guest, count = machine.guest, ManyDisks.count
     machine.configure("[device disks]\nname = sd*\n")
 
@@ -382,6 +389,47 @@ def test_many_disks_at_once_are_all_wrapped(machine: Machine) -> None:
     assert guest.run("systemctl --failed --no-legend; ls /run/ioband/left", check=False).out == ""
     machine.pull()
     wait_until(guest, lambda: not over(), "some are still there", 2 * WAIT_S)
+
+
+# Others have their turns, one after another, each with a lock of its own; nobody is there
+# between two for whom it would be free.
+TURNS = """
+mkdir -p /run/iobandctl
+until [ -e /run/enough ]; do
+	exec {lock}>/run/iobandctl/turn
+	flock $lock
+	mv /run/iobandctl/turn /run/iobandctl/.lock
+	sleep 3
+done
+rm /run/enough /run/iobandctl/.lock
+"""
+
+
+def test_a_disk_whose_turn_comes_late_is_wrapped(machine: Machine) -> None:
+    """Though one command of its unit may not take so long, as others get done meanwhile."""
+    guest, limit_s = machine.guest, 10
+    limit = machine.root / "etc/systemd/system/ioband-wrap@.service.d/busy.conf"
+    limit.write_text(f"[Service]\nTimeoutStartSec={limit_s}\n")
+    machine.configure(machine.conf)
+    others = guest.start(TURNS)
+    machine.wait("/run/iobandctl/.lock")
+    machine.disk.plug()
+    machine.plugged = True
+    machine.wait(machine.disk.link)  # which a hidden one has, too
+    unit = f"ioband-wrap@{machine.raw().removeprefix('/dev/')}"
+
+    def waits() -> bool:
+        return "waiting until another" in machine.journal("-u", unit)
+
+    wait_until(guest, waits, "nobody waits", WAIT_S)
+    guest.sleep(limit_s + 5)
+    guest.write("/run/enough", "")
+    others.wait()
+    machine.wait(WRAPPED)
+    guest.run(["udevadm", "settle"])
+    assert took(machine, unit) > limit_s
+    assert guest.run("ls /run/ioband/left", check=False).out == ""
+    machine.unplug()
 
 
 def test_what_is_unwrapped_by_hand_is_back_as_it_was(formatted: Machine) -> None:

@@ -53,7 +53,8 @@ static int load_and_run(const struct args *args)
 
 /*
  * The configuration is read after others are done: who waited must not bring back an old
- * one.  For udev, which looks at new devices, nobody else has to wait.
+ * one.  For udev, which looks at devices that were made, nobody else has to wait; for what it
+ * does when ioband is inserted, they have to.
  */
 static int run(const struct args *args)
 {

@@ -375,7 +375,8 @@ void mapper_wait_later(void)
  * mapper_wait() - wait until udev is done with all devices that were made
  *
  * Signals wait as well: who is ended in between leaves libdevmapper's semaphore.  So does
- * systemd, as all is done but for this, and udev takes its time with many disks at once.
+ * systemd, as all is done but for this, and udev takes its time with many disks at once.  No
+ * mount has to wait for it: its device is there as soon as udev is done.
  */
 void mapper_wait(void)
 {

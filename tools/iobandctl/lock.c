@@ -44,14 +44,16 @@ static const struct patience for_device = { 5, 5 };
 
 /*
  * The first is less than the 30 s that systemd has for a disk, which is told of each turn.
- * Both, and what else a disk takes, are less than the 90 s for which a mount waits for it:
- * udev/ioband-wrap@.service.in.
+ * The second leaves time for what else a disk takes of the 90 s for which a mount waits for
+ * it: udev/ioband-wrap@.service.in.
  */
-static const struct patience for_changes = { 20, 60 };
+static const struct patience for_changes = { 20, 40 };
 
-/* At first, and at last: many that wait are not to keep the one at work from it. */
-#define PAUSE_MS 20
-#define PAUSE_MOST_MS 100
+/*
+ * Many that wait are not to keep the one at work from it.  It is the same for all, however
+ * long they have waited: a longer one after some time would let those who came later go first.
+ */
+#define PAUSE_MS 50
 
 #define TURN "EXTEND_TIMEOUT_USEC=30000000"
 
@@ -102,14 +104,11 @@ static int wait_for(const char *path, const struct patience *patience,
 	long long now = now_ms(), since = now;
 	long long end = now + patience->most_s * 1000LL;
 	int error = -EWOULDBLOCK;
-	long pause_ms = PAUSE_MS;
 	struct stat found;
 
 	while (error == -EWOULDBLOCK && now < end &&
 	       now < since + patience->idle_s * 1000LL) {
-		sleep_ms(pause_ms);
-		if (pause_ms < PAUSE_MOST_MS)
-			pause_ms += pause_ms / 2;
+		sleep_ms(PAUSE_MS);
 		error = try_lock(path, fd, &found);
 		now = now_ms();
 		if (error && error != -EWOULDBLOCK)

@@ -903,7 +903,7 @@ def test_apply_waits_while_others_get_done(host: Fake) -> None:
             next_one = host.root / f"run/turn{turn}"
             fcntl.flock(others.enter_context(next_one.open("w")), fcntl.LOCK_EX)
             next_one.rename(lock)
-    assert waiting.wait() == 0, waiting.stderr.read()
+    assert waiting.wait(timeout=60) == 0, waiting.stderr.read()
     assert host.told("set") == ["one: set slice=70"]
 
 

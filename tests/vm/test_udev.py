@@ -802,6 +802,9 @@ def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
     machine.wait_gone(PV)
     guest.blank("pv")
     # By hand it goes, and stays out, whatever udev sees; until it is asked for.
+    node = guest.run(["readlink", "-f", "/dev/vg0/data"]).out.strip().removeprefix("/dev/")
+    starts = machine.journal("-u", f"ioband-insert@{node}").count(": Starting ")
+    assert "insert = yes" not in guest.run(["iobandctl", "check"], check=False).out
     guest.run(["iobandctl", "extract", "vg0/data"])
     guest.run(["udevadm", "trigger", "--settle", "--action=change", "/dev/vg0/data"])
     assert machine.property("/dev/vg0/data", "IOBAND_INSERT") == "0"

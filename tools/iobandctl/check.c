@@ -9,8 +9,11 @@
 
 #include "alloc.h"
 #include "cgroup.h"
+#include "conf.h"
 #include "device.h"
+#include "hand.h"
 #include "lvm.h"
+#include "plan.h"
 #include "print.h"
 #include "under.h"
 #include "verbs.h"
@@ -366,6 +369,82 @@ static void check_lvm(struct findings *findings,
 	free(text);
 }
 
+static bool has_name(const struct names *names, const char *name)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		if (!strcmp(names->v[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* Who took it out by hand has his way, and may have forgotten. */
+static void check_wish(struct findings *findings, const struct choice *choice)
+{
+	const struct hand_key out = {
+		.device = choice->label, .key = HAND_EXTRACT,
+	};
+	const char *path = choice->device.path;
+
+	if (hand_has(&out)) {
+		found(findings, HINT, choice->label,
+		      "the configuration says 'insert = yes' of it, and 'iobandctl extract' has taken ioband out");
+		remedy(findings, "'iobandctl apply %s' puts it back", path);
+	} else {
+		found(findings, WRONG, choice->label,
+		      "the configuration says 'insert = yes' of it, and ioband is not in it");
+		remedy(findings, "'iobandctl apply %s' inserts it, or says why not",
+		       path);
+	}
+}
+
+static bool has_wish(const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->n; i++) {
+		if (conf_flag(&conf->v[i], KEY_INSERT))
+			return true;
+	}
+	return false;
+}
+
+static int load_wishes(struct conf *conf, struct choices *choices)
+{
+	int code = conf_load(NULL, conf);
+
+	return code == EXIT_OK && has_wish(conf) ?
+		       select_devices(conf, NULL, 0, choices) : code;
+}
+
+/* What is to have ioband in it, and has not, nor is among those that were found already. */
+static void check_wishes(struct findings *findings, const struct names *told)
+{
+	struct choices choices = { .n = 0 };
+	struct problem problem;
+	struct under under;
+	struct conf conf;
+	int code;
+
+	fail_into(&problem);
+	code = load_wishes(&conf, &choices);
+	fail_into(NULL);
+	if (code != EXIT_OK) {
+		found(findings, WRONG, "configuration", "%s", problem.text);
+		remedy(findings,
+		       "change it, until 'iobandctl apply --dry-run' finds nothing wrong");
+	}
+	for (size_t i = 0; i < choices.n; i++) {
+		const struct choice *choice = &choices.v[i];
+
+		if (conf_flag(choice->section, KEY_INSERT) &&
+		    !has_name(told, choice->label) && plan_may_insert(choice) &&
+		    !(under_look(choice->label, &under) == EXIT_OK &&
+		      under.inserted))
+			check_wish(findings, choice);
+	}
+	choices_free(&choices);
+	conf_free(&conf);
+}
+
 static void check_insertions(struct findings *findings)
 {
 	struct names half = { .n = 0 }, lost = { .n = 0 };
@@ -384,6 +463,7 @@ static void check_insertions(struct findings *findings)
 		       "'iobandctl insert %s', or 'iobandctl extract %s' if that is right",
 		       lost.v[i], lost.v[i]);
 	}
+	check_wishes(findings, &lost);
 	names_free(&half);
 	names_free(&lost);
 }

@@ -40,14 +40,15 @@ static int check_twice(const struct plan *plan, const struct choice *choice)
 	return fail(EXIT_IN_USE, "%s: %s", choice->device.path, why.text);
 }
 
-/* A part of a volume fits patterns of volumes, and is not meant. */
-static bool is_part(const struct choice *choice)
+/* What others made for themselves, as the parts of a volume, fits patterns and is not meant. */
+static bool is_others(const struct choice *choice)
 {
 	char uuid[MAPPER_UUID_SIZE];
 
-	return device_attribute(choice->device.major, choice->device.minor,
-				"dm/uuid", uuid, sizeof(uuid)) &&
-	       lvm_is_part(uuid);
+	return choice->passed_over ||
+	       (device_attribute(choice->device.major, choice->device.minor,
+				 "dm/uuid", uuid, sizeof(uuid)) &&
+		lvm_is_part(uuid));
 }
 
 static int add_insertion(struct plan *plan, const struct choice *choice)
@@ -71,6 +72,31 @@ static int add_insertion(struct plan *plan, const struct choice *choice)
 	return plan_own_bounds(plan, future, choice->section);
 }
 
+/* Without a word. */
+static bool is_place(const char *name)
+{
+	struct problem ignored;
+	bool is;
+
+	fail_into(&ignored);
+	is = under_is_place(name);
+	fail_into(NULL);
+	return is;
+}
+
+/**
+ * plan_may_insert() - see whether ioband is meant to go into a device, or only a pattern fits it
+ * @choice: a device of which the configuration says "insert = yes"
+ *
+ * Where it cannot go is a mistake if the device is named, else it is left alone.
+ *
+ * Return: whether it is.
+ */
+bool plan_may_insert(const struct choice *choice)
+{
+	return choice->named || (!is_others(choice) && is_place(choice->label));
+}
+
 /**
  * plan_insert() - plan that ioband is in a device
  * @plan: the plan
@@ -82,7 +108,7 @@ int plan_insert(struct plan *plan, const struct choice *choice)
 {
 	int code;
 
-	if (!choice->named && is_part(choice))
+	if (!choice->named && is_others(choice))
 		return EXIT_OK;
 	code = find_place(choice);
 	if (code == EXIT_OK)

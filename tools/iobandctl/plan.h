@@ -156,6 +156,7 @@ int plan_devices(struct plan *plan);
 int plan_left(struct plan *plan);
 
 /* plan-insert.c */
+bool plan_may_insert(const struct choice *choice);
 int plan_insert(struct plan *plan, const struct choice *choice);
 int plan_run_insert(const struct change *change, bool undo);
 

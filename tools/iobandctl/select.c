@@ -24,6 +24,7 @@
  * @volume: room for vg/lv
  * @paths: its node and the links to it, which udev owns
  * @suitable: patterns may mean it
+ * @passed_over: who made it told udev's rules to pass it over
  */
 struct subject {
 	struct conf_subject known;
@@ -32,6 +33,7 @@ struct subject {
 	char volume[2 * DEVICE_NAME_SIZE];
 	char *paths[LINKS_MAX + 1];
 	bool suitable;
+	bool passed_over;
 };
 
 static bool begins(const char *text, const char *prefix)
@@ -89,7 +91,11 @@ static void describe_mapped(struct udev_device *found, struct subject *subject)
 	const char *group = udev_device_get_property_value(found, "DM_VG_NAME");
 	const char *volume = udev_device_get_property_value(found,
 							    "DM_LV_NAME");
+	const char *passed_over =
+		udev_device_get_property_value(found,
+					       "DM_UDEV_DISABLE_OTHER_RULES_FLAG");
 
+	subject->passed_over = passed_over && !strcmp(passed_over, "1");
 	if (name) {
 		snprintf(subject->mapper, sizeof(subject->mapper), "%s", name);
 		subject->known.mapper = subject->mapper;
@@ -248,6 +254,7 @@ static bool choose(const struct conf *conf, const struct subject *subject,
 		}
 	}
 	choice->device = subject->device;
+	choice->passed_over = subject->passed_over;
 	snprintf(choice->label, sizeof(choice->label), "%s",
 		 subject->known.mapper ? subject->known.mapper :
 					 subject->known.kernel);

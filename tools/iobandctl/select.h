@@ -13,12 +13,14 @@
  * @label: its name in device-mapper, or the kernel's
  * @section: of the configuration
  * @named: the section names it, where patterns only fit
+ * @passed_over: who made it told udev's rules to pass it over
  */
 struct choice {
 	struct device device;
 	char label[DEVICE_NAME_SIZE];
 	const struct conf_section *section;
 	bool named;
+	bool passed_over;
 };
 
 struct choices {

@@ -808,7 +808,11 @@ def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
     guest.run(["iobandctl", "extract", "vg0/data"])
     guest.run(["udevadm", "trigger", "--settle", "--action=change", "/dev/vg0/data"])
     assert machine.property("/dev/vg0/data", "IOBAND_INSERT") == "0"
+    wait_until_inserted(machine)  # no unit is at work
     assert not inserted(machine, "vg0-data")
+    assert machine.journal("-u", f"ioband-insert@{node}").count(": Starting ") == starts > 0
+    said = guest.run(["iobandctl", "check"], check=False).out
+    assert "vg0-data: the configuration says 'insert = yes' of it, and 'iobandctl ex" in said
     guest.run(["iobandctl", "apply"])
     assert inserted(machine, "vg0-data")
     # What cannot be inserted is left alone, and said once.

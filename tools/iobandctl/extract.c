@@ -121,12 +121,13 @@ static int extract_listed(const char *name, struct table *list, bool *had_it)
 {
 	const struct hand_key out = { .device = name, .key = HAND_EXTRACT };
 	struct row *row = list ? list_one(list, name) : NULL;
+	bool marked = hand_has(&out);
 	int code;
 
 	/* Before udev's rules see that it is out, or they would put it back. */
 	hand_mark(&out);
 	code = extract_from(name, had_it);
-	if (code != EXIT_OK)
+	if ((code != EXIT_OK || !*had_it) && !marked)
 		hand_clear(&out);
 	if (row && (code != EXIT_OK || !*had_it))
 		print_drop(list, row);

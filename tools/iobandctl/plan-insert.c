@@ -130,8 +130,16 @@ int plan_insert(struct plan *plan, const struct choice *choice)
  */
 int plan_run_insert(const struct change *change, bool undo)
 {
-	bool had_it;
+	bool had_it = false;
+	int code;
 
-	return undo ? extract_from(change->device, &had_it) :
-		      insert_into(&change->settings, change->device, &had_it);
+	if (undo)
+		return extract_from(change->device, &had_it);
+	code = insert_into(&change->settings, change->device, &had_it);
+	if (code != EXIT_OK || !had_it)
+		return code;
+	/* As it is not ours, it is not ours to undo, and may not be as it is to be. */
+	return fail(EXIT_IN_USE,
+		    "another program has inserted ioband into %s meanwhile; try again",
+		    change->device);
 }

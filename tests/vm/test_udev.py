@@ -834,3 +834,54 @@ def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
     guest.run(["systemctl", "start", unit])
     assert guest.run(said).out.count(left) == 1
     guest.run("lvremove -qq -y vg0/pool")
+
+
+def test_what_cannot_have_ioband_inserted_is_passed_over_by_patterns(machine: Machine) -> None:
+    """No unit tries, and none fails: snapshots, what others hide, disks."""
+    guest = machine.guest
+    hides = 'ENV{DM_NAME}=="other-hidden", ENV{DM_UDEV_DISABLE_OTHER_RULES_FLAG}="1"\n'
+    hides = f'SUBSYSTEM=="block", {hides}'
+    machine.configure(None)
+    guest.run(["mkdir", "-p", "/run/udev/rules.d"])
+    guest.write("/run/udev/rules.d/57-hides.rules", hides)
+    machine.plug(ID)
+    machine.make_volumes("vg0", ID, "12M", "lv")
+    machine.configure("[device all]\nname = *\ninsert = yes\npool = p\n")
+    guest.run("lvcreate -qq -y -s -n snap -L 4M vg0/lv")
+    behind = f"0 8 linear {machine.raw()} 130000"  # the volume group
+    for name in ("plain", "hidden"):
+        guest.run(["dmsetup", "create", f"other-{name}", "--table", behind])
+    wait_until_inserted(machine, "vg0-lv", "other-plain")
+    left = ("vg0-snap", "other-hidden")
+    nodes = [machine.raw(), *(f"/dev/mapper/{name}" for name in left)]
+    guest.run(["udevadm", "trigger", "--settle", "--action=add", *nodes], timeout=WAIT_S)
+    wait_until_inserted(machine, "vg0-lv", "other-plain")
+    for name in left:
+        assert machine.property(f"/dev/mapper/{name}", "IOBAND_INSERT") == "0", name
+        assert not inserted(machine, name)
+    assert guest.run("systemctl list-units --failed --no-legend 'ioband-*'").out == ""
+    assert "is left alone" not in machine.journal("-u", "ioband-insert@*")
+    assert not guest.exists("/run/ioband/failed")
+    # A disk could be wrapped, but for what is said of it.
+    why = "/etc/ioband.conf:3 says 'insert = yes' of it, which is for devices of device-mapper"
+    assert f"{machine.raw()} is not wrapped, and left alone: {why}" in machine.journal(
+        "-t", "iobandctl"
+    )
+    # What could have it and has not is told of, also after it was to be taken out.
+    guest.run(["iobandctl", "check"])
+    guest.run(["systemctl", "mask", "--runtime", "ioband-insert@.service"])
+    guest.run(["dmsetup", "create", "other-late", "--table", behind])
+    guest.run(["udevadm", "settle"])
+    assert guest.run(["iobandctl", "extract", "other-late"], check=False).rc == 3
+    found = guest.run(["iobandctl", "check"], check=False)
+    assert found.rc == 1
+    assert "wrong other-late: the configuration says 'insert = yes' of it" in found.out
+    assert "vg0-snap: the configuration" not in found.out
+    guest.run(["systemctl", "unmask", "--runtime", "ioband-insert@.service"])
+    machine.configure(None)
+    guest.run(["iobandctl", "extract", "other-plain"])
+    guest.run(["dmsetup", "remove", "other-hidden", "other-plain", "other-late"])
+    guest.run(["rm", "/run/udev/rules.d/57-hides.rules"])
+    guest.run("lvremove -qq -y vg0/snap && lvremove -qq -y vg0/lv")
+    machine.deactivate("vg0")
+    machine.unplug()

@@ -15,8 +15,8 @@
 #include "hand.h"
 #include "ioband.h"
 #include "kmsg.h"
-#include "lvm.h"
 #include "make.h"
+#include "plan.h"
 #include "print.h"
 #include "select.h"
 #include "under.h"
@@ -181,9 +181,33 @@ static bool is_decided(struct udev_device *found)
 	return value && !strcmp(value, "1");
 }
 
-static int ask_configuration(struct udev_device *found, bool *wrap)
+/* What "insert = yes" is said of is not wrapped; of a disk nobody would think so. */
+static void warn_of_insert(const struct conf *conf, const struct choice *choice)
+{
+	char where[256];
+
+	conf_where(conf, &choice->section->value[KEY_INSERT].place, where,
+		   sizeof(where));
+	syslog(LOG_WARNING,
+	       "%s is not wrapped, and left alone: %s says 'insert = yes' of it, which is for devices of device-mapper",
+	       choice->device.path, where);
+}
+
+static bool is_to_be_wrapped(struct udev_device *found, const struct conf *conf)
 {
 	struct choice choice;
+
+	if (!conf->n_files || !select_event(conf, found, &choice))
+		return false;
+	if (!conf_flag(choice.section, KEY_INSERT))
+		return is_decided(found) || is_free(found, &choice);
+	if (!begins(udev_device_get_sysname(found), "dm-"))
+		warn_of_insert(conf, &choice);
+	return false;
+}
+
+static int ask_configuration(struct udev_device *found, bool *wrap)
+{
 	struct conf conf;
 	int code = conf_load(NULL, &conf);
 
@@ -193,9 +217,7 @@ static int ask_configuration(struct udev_device *found, bool *wrap)
 		       "no device is wrapped: the configuration cannot be used; 'iobandctl apply --dry-run' says why");
 		return code;
 	}
-	if (conf.n_files && select_event(&conf, found, &choice) &&
-	    !conf_flag(choice.section, KEY_INSERT))
-		*wrap = is_decided(found) || is_free(found, &choice);
+	*wrap = is_to_be_wrapped(found, &conf);
 	conf_free(&conf);
 	return EXIT_OK;
 }
@@ -215,7 +237,7 @@ static int answer_for_other(struct udev_device *found,
 }
 
 /* Whether ioband is to go into it, and is not; who took it out by hand has his way. */
-static bool lacks_ioband(const struct choice *choice, const char *uuid)
+static bool lacks_ioband(const struct choice *choice)
 {
 	const struct hand_key out = {
 		.device = choice->label, .key = HAND_EXTRACT,
@@ -223,12 +245,15 @@ static bool lacks_ioband(const struct choice *choice, const char *uuid)
 	struct under under;
 
 	return conf_flag(choice->section, KEY_INSERT) &&
-	       mapper_ready() == EXIT_OK &&
-	       (choice->named || !lvm_is_part(uuid)) && !hand_has(&out) &&
+	       mapper_ready() == EXIT_OK && plan_may_insert(choice) &&
+	       !hand_has(&out) &&
 	       under_look(choice->label, &under) == EXIT_OK && !under.inserted;
 }
 
-/* Of a device of device-mapper that is new, or has another table. */
+/*
+ * Of a device of device-mapper that is new, or has another table.  Of a configuration that
+ * cannot be used ask_configuration() has told.
+ */
 static int answer_insert(struct udev_device *found, const char *uuid)
 {
 	struct choice choice;
@@ -239,7 +264,7 @@ static int answer_insert(struct udev_device *found, const char *uuid)
 	if (code != EXIT_OK)
 		return code;
 	insert = uuid && select_event(&conf, found, &choice) &&
-		 lacks_ioband(&choice, uuid);
+		 lacks_ioband(&choice);
 	conf_free(&conf);
 	print_line("IOBAND_INSERT=%d", insert);
 	return print_flush();

@@ -514,7 +514,8 @@ def test_pools_by_the_paths_of_disks(machine: Machine) -> None:
         machine.refused(3, says, f"{CONF}:3; nothing was changed")
         machine.run("remove", "d-vg0-one")
         machine.refused(3, says, f"{CONF}:1; nothing was changed")
-        for name, warned in ((disk, True), (link, False), ("disks", False)):
+        names = {disk: True, f"/dev/{disk}": True, link: False, "disks": False}
+        for name, warned in names.items():
             machine.configure(f"[pool {name}]\nmeasure = ios\n")
             said = machine.run("apply", "--dry-run")
             assert (f"{CONF}:1: pool {name} has the kernel's name of a disk" in said) == warned

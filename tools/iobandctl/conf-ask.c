@@ -33,6 +33,18 @@ bool conf_is_pool_path(const char *text)
 }
 
 /**
+ * conf_pool_text() - what stands for the pool in a section
+ * @section: the section
+ *
+ * Return: a name or a path, or NULL.
+ */
+const char *conf_pool_text(const struct conf_section *section)
+{
+	return section->kind == CONF_POOL ? section->label :
+					    conf_text(section, KEY_POOL);
+}
+
+/**
  * conf_pool() - the pool that a section names
  * @section: the section
  *
@@ -40,10 +52,7 @@ bool conf_is_pool_path(const char *text)
  */
 const char *conf_pool(const struct conf_section *section)
 {
-	if (section->pool)
-		return section->pool;
-	return section->kind == CONF_POOL ? section->label :
-					    conf_text(section, KEY_POOL);
+	return section->pool ? section->pool : conf_pool_text(section);
 }
 
 /**

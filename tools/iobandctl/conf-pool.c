@@ -94,7 +94,7 @@ static char *path_of(const char *name)
 
 static void warn_of_name(const char *where, const char *pool)
 {
-	char *path = path_of(pool);
+	char *path = path_of(strrchr(pool, '/') ? strrchr(pool, '/') + 1 : pool);
 	struct problem why;
 
 	problem_set(&why,
@@ -102,6 +102,15 @@ static void warn_of_name(const char *where, const char *pool)
 		    pool, path ? path : "a path in /dev/disk/by-id");
 	note("note: %s: %s", where, why.text);
 	free(path);
+}
+
+/* Whether a path is that of the kernel's node of a disk. */
+static bool is_node(const char *path)
+{
+	struct device disk;
+
+	return !strncmp(path, "/dev/", strlen("/dev/")) &&
+	       device_of_kernel_name(path + strlen("/dev/"), &disk);
 }
 
 /**
@@ -115,16 +124,18 @@ void conf_warn_of_pools(const struct conf *conf)
 	for (size_t i = 0; i < conf->n; i++) {
 		const struct conf_section *section = &conf->v[i];
 		const struct conf_value *value = &section->value[KEY_POOL];
-		const char *pool = conf_pool(section);
+		const char *pool = conf_pool_text(section);
 
-		if (!pool || section->pool || section->kind == CONF_DEVICE)
+		if (!pool || (section->kind == CONF_DEVICE && !section->pool))
 			continue;
 		conf_where(conf, value->text ? &value->place : &section->place,
 			   where, sizeof(where));
-		if (conf_is_pool_path(pool))
+		if (section->pool ? is_node(pool) :
+		    !conf_is_pool_path(pool) && !is_given(conf, pool) &&
+		    has_kernels(pool))
+			warn_of_name(where, pool);
+		else if (!section->pool && conf_is_pool_path(pool))
 			note("note: %s: there is no device %s, whose pool would be meant",
 			     where, pool);
-		else if (!is_given(conf, pool) && has_kernels(pool))
-			warn_of_name(where, pool);
 	}
 }

@@ -158,6 +158,7 @@ void conf_where(const struct conf *conf, const struct conf_place *place,
 
 /* conf-ask.c */
 bool conf_is_pool_path(const char *text);
+const char *conf_pool_text(const struct conf_section *section);
 const char *conf_pool(const struct conf_section *section);
 bool conf_has_patterns(const struct conf_section *device);
 bool conf_may_be_several(const struct conf_section *device);

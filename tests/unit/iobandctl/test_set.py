@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """iobandctl set and get: several settings at once, of groups and of pools."""
 
+from pathlib import Path
+
 import pytest
 from fakekernel import NO_BOUNDS, Fake, configure
 
@@ -222,6 +224,17 @@ def test_pools_that_may_be_others(fake: Fake, text: str, line: int, says: str) -
     assert fake.json(*args) == []
     assert f"note: {fake.root}/conf:{line}: {says}" in fake.complaints
     assert fake.complaints.count("note: ") == 1
+
+
+@pytest.mark.parametrize("text", ["[pool {}]\n", "[device x]\nname = none\npool = {}\n"])
+def test_pools_by_the_kernels_nodes_of_disks(fake: Fake, text: str) -> None:
+    """A path of this machine's is as good as the name."""
+    names = [path.name for path in Path("/sys/class/block").iterdir()]
+    nodes = [f"/dev/{name}" for name in names if Path("/dev", name).is_block_device()]
+    if not nodes:
+        pytest.skip("no block device has a node here")
+    fake.json(*configure(fake, text.format(nodes[0])))
+    assert f": pool {nodes[0]} has the kernel's name of a disk" in fake.complaints
 
 
 @pytest.mark.parametrize(

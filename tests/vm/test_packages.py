@@ -123,6 +123,32 @@ def test_all_that_is_documented_is_in_one_package(packages: Packages, tmp_path: 
         assert there.read_bytes() == path.read_bytes(), there
 
 
+DMSETUP = """#!/bin/sh
+case "$*" in
+"ls --target ioband") printf 'io-db\\t(254:1)\\nvg0-web\\t(254:2)\\nio-x\\t(254:4)\\n' ;;
+*vg0-web) echo '1 dependencies\\t: (vg0-web-ioband)' ;;
+*) echo '1 dependencies\\t: (sdb)' ;;
+esac
+"""
+
+
+def test_removal_tells_wrapped_devices_from_those_with_ioband_in_them(tmp_path: Path) -> None:
+    """What has ioband in it is a volume with data: nobody is told to remove that."""
+    for name, text in (("dmsetup", DMSETUP), ("ischroot", "#!/bin/sh\nexit 1\n")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        ["sh", REPO / "debian/iobandctl.prerm", "remove"],
+        env={"PATH": f"{tmp_path}:/usr/sbin:/usr/bin:/sbin:/bin"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    over, inside = done.stderr.splitlines()
+    assert "stay until a reboot or 'dmsetup remove': io-db io-x. Then" in over
+    assert "stays in them until a reboot: vg0-web. Do not remove them: only 'iobandctl ex" in inside
+
+
 def other_headers() -> tuple[str, list[Path]]:
     """Another kernel than that of the laboratory: its release, and packages of its headers."""
     archive = Archive(*SUITES[own_kernel_name()])

@@ -93,8 +93,9 @@ int conf_load(const char *file, struct conf *conf)
 	code = file ? add_file(conf, file) : add_installed(conf);
 	if (code == EXIT_OK && conf_check(conf, &problem))
 		code = fail(EXIT_USAGE, "%s", problem.text);
-	if (code != EXIT_OK)
+	if (code == EXIT_OK)
+		conf_find_pools(conf);
+	else
 		conf_free(conf);
-	conf_find_pools(conf);
 	return code;
 }

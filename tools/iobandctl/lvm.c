@@ -16,8 +16,6 @@
 #include "error.h"
 #include "lvm.h"
 
-#define LVM_ID 32	/* of a volume group or of a volume */
-
 /* The later of two that set a key goes. */
 static const char *const files[] = {
 	"/etc/lvm/lvm.conf",

@@ -6,6 +6,8 @@
 
 #include "device.h"
 
+#define LVM_ID 32	/* bytes in the UUID of a volume group or of a volume */
+
 /**
  * enum lvm_sight - what LVM sees of a physical volume on an ioband device, or on a partition
  * @LVM_ONCE: it is one volume to it, or there is none

@@ -48,9 +48,10 @@ static bool load(const char *name, struct conf *conf)
 		fclose(file);
 	free(text);
 	free(path);
-	if (!good)
+	if (good)
+		conf_find_pools(conf);
+	else
 		conf_free(conf);
-	conf_find_pools(conf);
 	return good;
 }
 

@@ -49,7 +49,6 @@
 
 #define SUFFIX "-ioband"
 #define LAYER "-real"
-#define LVM_ID 32	/* of a volume group or of a volume */
 
 #ifdef FAILPOINTS
 void under_step(const char *step)
@@ -325,7 +324,7 @@ static bool is_layered_thin(const struct under *under, const char *type)
 	if (!lvm_owns(under->dm.uuid))
 		return false;
 	if (!strcmp(type, "thin"))
-		return strlen(under->dm.uuid) != group + LVM_ID;
+		return lvm_is_part(under->dm.uuid);
 	return lies_on(under, "thin", &next) &&
 	       device_attribute(next.major, next.minor, "dm/uuid", uuid,
 				sizeof(uuid)) &&

@@ -87,7 +87,7 @@ class DebugDisk(Disk):
 class ManyDisks(DebugDisk):
     """All at once, each of which waits for the others' turns."""
 
-    count = 10
+    count = 6
     kind = f"dev_size_mb=8 num_tgts={count} max_luns=1"
 
 

@@ -266,7 +266,9 @@ SET_UP = """\
   of the kernel's `tools/cgroup/iocost_coef_gen.py`; qos `ctrl=user min=50 max=90`.  It shares only
   what it holds back.  Held to 90 % of what the model says it loses a tenth; more where what the
   disk can do hangs on who is beside, which a model of six coefficients does not know.
-* `io.cost-100`: the same held to all of what the model says, `max=100`; in S1, S2 and S5.
+* `io.cost-100`: the same held to all of what the model says, `max=100`; in S1, S2 and S5.  Where
+  the model is exact and the disk has all that it can do, as in S1, it shares and loses nothing; in
+  S2 it holds nobody back, so it does not share, and in S5 the model is not exact.
 * `io.cost-auto`: the same left to itself, qos `ctrl=auto`: it holds back once requests wait for
   tags.  Where they do it shares without losing a tenth: in S1, and less exactly in S3 with many
   groups; where they do not, as in S2, S4 and S5, it is as if it were not there.

@@ -113,7 +113,7 @@ lab: setup-lab ## Run all scenarios in virtual time, and write Documentation/res
 	$(PYTHON) -m lab $(if $(S),--scenarios $(S)) $(if $(PEERS),--peers $(PEERS)) $(LAB_ARGS)
 
 lab-check: setup-lab ## Run all scenarios, and say what is not as published in Documentation/results
-	$(PYTHON) -m lab --check $(LAB_ARGS)
+	$(PYTHON) -m lab --check $(if $(S),--scenarios $(S)) $(if $(PEERS),--peers $(PEERS)) $(LAB_ARGS)
 
 vm: setup-vm ## Run CMD='...' in a virtual machine (KERNEL=, default: of this Debian)
 	@$(PYTHON) -m harness.guest $(addprefix --kernel ,$(KERNEL)) '$(CMD)'

@@ -9,8 +9,8 @@
  * What is written back does not count there.  The kernel's limit on dirty memory bounds it,
  * and it would keep a group full, and who reads there waiting, for as long as there is some.
  * But a flusher that hands over all it has is done, and comes again only when the kernel
- * has measured how fast that goes, and has let its cgroup dirty more: up to 200 ms later,
- * and by then nothing waits here, and the share is another's.  So it waits for its own
+ * has measured how fast that goes, and has let its cgroup dirty more: 200 ms later and more,
+ * and until then nothing waits here, and another has the device.  So it waits for its own
  * group as well, but counted apart, and only where it writes back for that cgroup alone, and
  * is in no transaction of a file system (wbt and io.cost have it wait even there).  It holds
  * what keeps others from remounting the file system or freezing it, so it waits for a second

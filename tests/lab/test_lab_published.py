@@ -74,7 +74,7 @@ def test_it_is_known_what_it_was_made_of(
     others = []
     for name, found in PUBLISHED["scenarios"].items():
         made_of = found["environment"]
-        assert made_of.keys() == {"kernel", "fio"} | today.keys(), AGAIN
+        assert made_of.keys() == {"kernel", "fio"} | today.keys(), f"{name}: of what? run make lab"
         others += [f"{name}'s {part}" for part, word in today.items() if made_of[part] != word]
     if others:
         record_property("summary", f"published are figures of other sources: {', '.join(others)}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from lab import plots, report
-from lab.__main__ import conclude, make_options
+from lab.__main__ import compare, conclude, make_options
 from lab.goals import Lookup, Verdict, excess, flatness_pct, format_value, judge, judge_all
 from lab.measure import METRIC_OPTIONS
 from lab.runner import READ_BY, Experiment, Outcome, expand, experiment
@@ -448,3 +448,23 @@ def test_up_to_sixteen_groups_have_a_line_each(scenario: Scenario) -> None:
 def test_surprise_names_the_variant(scenario: Scenario) -> None:
     verdict = Verdict(goal(scenario, "shares"), {"N=2": 1.5}, "missed", "N=2", "")
     assert verdict.surprise == "shares: is missed (1.5 at N=2)"
+
+
+def test_what_is_not_as_published_is_found(tmp_path: Path) -> None:
+    def write(name: str, figure: float = 1.0, driver: str = "a", plot: str = "<svg/>") -> Path:
+        directory = tmp_path / name
+        directory.mkdir()
+        environment = {"kernel": "6.1", "fio": "fio-3", "driver": driver, "disk": "", "guest": ""}
+        found = {"rows": [figure], "environment": environment}
+        (directory / report.NAME).write_text(json.dumps({"scenarios": {"S1": found}}))
+        (directory / "S1.svg").write_text(plot)
+        return directory
+
+    published = write("published")
+    assert compare(write("same"), published) == []
+    assert compare(write("other-sources", driver="b"), published) == []
+    assert compare(write("other-figures", figure=1.1), published) == [report.NAME]
+    assert compare(write("other-plot", plot="<svg></svg>"), published) == ["S1.svg"]
+    more = write("more")
+    (more / "S2.md").touch()
+    assert compare(more, published) == compare(published, more) == ["S2.md"]

@@ -48,6 +48,7 @@ CORE = [
         "while (false);",
     ),
     Mutant("pause-loses", "	return IOBAND_PAUSE_LAG;", "	return 0;"),
+    Mutant("half-a-pause", "(40ULL << 20)", "(20ULL << 20)"),
     Mutant("pause-for-ever", "now_ns <= leaf->done_ns + IOBAND_PAUSE_NS", "true"),
     Mutant("pause-costs-readers", "!core_is_async(core) ||", "false ||"),
     Mutant("pause-below-a-maximum", "|| leaf_is_capped(leaf))", ")"),

@@ -433,8 +433,8 @@ static void what_is_written_back_gathers(void **state)
 	assert_true(tree->flushing);
 }
 
-/* How far one is behind, in MiB, after others had ten while it had nothing to write. */
-static s64 lag_after(u64 pause_ns, bool sync, const struct ioband_rates *max)
+/* How far one is behind, in MiB, after others had so many while it had nothing to write. */
+static s64 lag_after(u64 pause_ns, u32 mib, bool sync, const struct ioband_rates *max)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
 	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
@@ -446,9 +446,9 @@ static s64 lag_after(u64 pause_ns, bool sync, const struct ioband_rates *max)
 	write_back(a, MIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	complete_all();
-	for (i = 0; i < 10; i++) {
-		tree->now_ns += pause_ns / 10;
-		if (sync && i == 5)
+	for (i = 0; i < mib; i++) {
+		tree->now_ns += pause_ns / mib;
+		if (sync && i == mib / 2)
 			wait_for(b, MIB);
 		else
 			write_back(b, MIB);
@@ -463,21 +463,28 @@ static s64 lag_after(u64 pause_ns, bool sync, const struct ioband_rates *max)
 static void a_pause_keeps_the_share(void **state)
 {
 	(void)state;
-	assert_in_range(lag_after(350 * MSEC, false, NULL), 7, 9);	/* less what it had */
+	assert_in_range(lag_after(350 * MSEC, 10, false, NULL), 7, 9);	/* less what it had */
+}
+
+/* As much as a device of 100 MB/s does in 400 ms. */
+static void a_pause_keeps_so_much(void **state)
+{
+	(void)state;
+	assert_in_range(lag_after(350 * MSEC, 60, false, NULL), 39, 40);
 }
 
 /* But in a longer one it was idle. */
 static void idling_is_no_pause(void **state)
 {
 	(void)state;
-	assert_int_equal(lag_after(450 * MSEC, false, NULL), 0);
+	assert_int_equal(lag_after(450 * MSEC, 10, false, NULL), 0);
 }
 
 /* And who waits for his I/O does not wait for what a writer has missed. */
 static void a_pause_costs_no_reader(void **state)
 {
 	(void)state;
-	assert_int_equal(lag_after(350 * MSEC, true, NULL), 0);
+	assert_int_equal(lag_after(350 * MSEC, 10, true, NULL), 0);
 }
 
 /* Nor if he comes when it is back already. */
@@ -487,7 +494,7 @@ static void who_comes_to_read_ends_a_pause(void **state)
 	u64 wake_ns;
 
 	(void)state;
-	assert_in_range(lag_after(350 * MSEC, false, NULL), 7, 9);
+	assert_in_range(lag_after(350 * MSEC, 10, false, NULL), 7, 9);
 	wait_for(reader, 4 * KIB);
 	assert_non_null(tree_serve(tree, &wake_ns));
 	assert_ptr_equal(tree_serve(tree, &wake_ns), reader);
@@ -499,7 +506,7 @@ static void a_maximum_is_no_pause(void **state)
 	const struct ioband_rates max = { .bytes = { 0, 1024 * MIB } };
 
 	(void)state;
-	assert_int_equal(lag_after(350 * MSEC, false, &max), 0);
+	assert_int_equal(lag_after(350 * MSEC, 10, false, &max), 0);
 }
 
 /* Of what one alone has written for long, most is on the medium when it is flushed. */
@@ -582,6 +589,7 @@ int main(int argc, char **argv)
 		TEST(a_turn_that_has_not_begun_is_given_anew),
 		TEST(what_is_written_back_gathers),
 		TEST(a_pause_keeps_the_share),
+		TEST(a_pause_keeps_so_much),
 		TEST(idling_is_no_pause),
 		TEST(a_pause_costs_no_reader),
 		TEST(who_comes_to_read_ends_a_pause),

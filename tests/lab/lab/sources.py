@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What of this repository decides the outcome of experiments, each part in one word.
+"""The driver, the modelled disks and what runs in the guest, as they are: one word each.
 
-The same on every machine, as modules that are built are not; comments do not count.
+Of their sources, for modules that are built are others on each machine; in C, comments do
+not count.  What else decides an outcome is in results.json as it is (the
+scenario), or named there (the kernel's release, fio).
 """
 
 import hashlib
@@ -13,6 +15,7 @@ from harness.module import REPO
 from .uml import for_guests
 
 DIRECTORIES = {"driver": REPO / "drivers/md", "disk": REPO / "tests/lab/disk"}
+PARTS = (*DIRECTORIES, "guest")
 UNCOMMENTED = ["gcc", "-fpreprocessed", "-dD", "-E", "-P", "-x", "c"]
 
 

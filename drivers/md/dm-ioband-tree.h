@@ -37,8 +37,8 @@
 /*
  * Who dirties pages is put to sleep for up to 200 ms at a time (MAX_PAUSE in
  * mm/page-writeback.c), and it takes a while until what he dirties then is enough for his
- * flusher to begin.  Where two write back at 2:1 to a disk, 350 to 500 ms come to 1.8 to 2.0;
- * 200 ms to 1.5 on xfs.
+ * flusher to begin.  Where two write back at 2:1 to a disk ("make lab S=S15" with other
+ * values here), 350 to 500 ms come to 1.8 to 2.0 in the whole run; 200 ms to 1.5 on xfs.
  */
 #define IOBAND_PAUSE_NS		(400 * NSEC_PER_MSEC)
 

@@ -73,19 +73,25 @@ def test_an_experiment_repeats_to_the_byte(
 
 
 @pytest.mark.parametrize(
-    ("name", "peer"),
+    ("name", "variant", "peer"),
     [
-        ("S1", "none"),
-        ("S1", "bfq"),
-        ("S5", "kyber"),
-        ("S1", "ioband"),
-        ("S2", "ioband"),
-        ("S4", "ioband"),
-        ("S5", "ioband"),
+        ("S1", "", "none"),
+        ("S1", "", "bfq"),
+        ("S5", "", "kyber"),
+        ("S1", "", "ioband"),
+        ("S2", "", "ioband"),
+        ("S4", "", "ioband"),
+        ("S5", "", "ioband"),
+        ("S7", "N=1", "ioband"),
+        ("S15", "two file systems", "ioband"),
     ],
 )
 def test_what_is_published_comes_out_again(
-    runner: Runner, record_property: Callable[[str, object], None], name: str, peer: str
+    runner: Runner,
+    record_property: Callable[[str, object], None],
+    name: str,
+    variant: str,
+    peer: str,
 ) -> None:
     """In full, and to the last digit: a driver that shares in another way needs make lab."""
     published = json.loads((RESULTS / report.NAME).read_text())["scenarios"][name]
@@ -94,12 +100,12 @@ def test_what_is_published_comes_out_again(
         why = f"{name} is published of {made_with['fio']} on Linux {made_with['kernel']}"
         record_property("summary", f"NOT COMPARED with what is published: {why}: run make lab")
         pytest.skip(why)
-    own = experiment(SCENARIOS[name], SCENARIOS[name].full, "", peer)
+    own = experiment(SCENARIOS[name], SCENARIOS[name].full, variant, peer)
     found = json.loads(json.dumps(report.row_of(runner.one(own)[0])))
     (wanted,) = (
         row
         for row in published["rows"]
-        if (row["peer"], row["on_lv"], row["alone"]) == (peer, False, "")
+        if (row["variant"], row["peer"], row["on_lv"], row["alone"]) == (variant, peer, False, "")
     )
     assert found == wanted, AGAIN
 

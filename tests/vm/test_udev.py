@@ -532,6 +532,14 @@ def test_wrapped_partitions_are_mounted_at_boot_by_what_the_disk_calls_them(
     machine.unplug()
 
 
+def forget_system(machine: Machine) -> None:
+    """Leave the guest as if there had been no disk with the system's volumes."""
+    machine.deactivate("vg0")
+    machine.guest.unplug("system")
+    machine.wait_gone(SYSTEM)
+    machine.guest.blank("system")
+
+
 @pytest.fixture
 def on_volumes(machine: Machine) -> Iterator[Machine]:
     """A machine that has booted with its root on vg0/root, and would wrap whatever it has."""
@@ -556,10 +564,7 @@ def on_volumes(machine: Machine) -> Iterator[Machine]:
     if not guest.alive or machine.source("/") == "/dev/mapper/vg0-root":
         return  # the test has failed, and the guest is not for others
     guest.run(["umount", "/srv"])
-    machine.deactivate("vg0")
-    guest.unplug("system")
-    machine.wait_gone(SYSTEM)
-    guest.blank("system")
+    forget_system(machine)
 
 
 def test_a_root_on_a_volume_is_left_alone_at_boot(on_volumes: Machine) -> None:
@@ -757,10 +762,7 @@ def with_inserted_root(machine: Machine) -> Iterator[Machine]:
     machine.configure(None, fstab="")
     guest.reboot(cut=True)
     machine.wait("/dev/vg0/root")  # LVM activates it when it comes to it
-    machine.deactivate("vg0")
-    guest.unplug("system")
-    machine.wait_gone(SYSTEM)
-    guest.blank("system")
+    forget_system(machine)
 
 
 def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:

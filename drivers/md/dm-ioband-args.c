@@ -32,6 +32,7 @@ static const char * const key_names[IOBAND_NR_KEYS] = {
 	[IOBAND_KEY_MEASURE]	= "measure",
 	[IOBAND_KEY_DEPTH]	= "depth",
 	[IOBAND_KEY_SLICE]	= "slice",
+	[IOBAND_KEY_WRITES_STARVED] = "writes_starved",
 };
 
 /* Those of io.max; there "max" says that there is none, and for a minimum 0. */
@@ -145,6 +146,15 @@ static int set_slice(struct ioband_settings *settings, const char *value,
 	return 0;
 }
 
+static int set_writes_starved(struct ioband_settings *settings, const char *value,
+			      struct ioband_error *error)
+{
+	if (parse_u32(value, 1, IOBAND_WRITES_STARVED_MAX, &settings->writes_starved))
+		return fail(error, "writes_starved=%.32s: must be a whole number from 1 to %u",
+			    value, IOBAND_WRITES_STARVED_MAX);
+	return 0;
+}
+
 typedef int (*set_fn)(struct ioband_settings *settings, const char *value,
 		      struct ioband_error *error);
 
@@ -154,6 +164,7 @@ static const set_fn setters[IOBAND_NR_KEYS] = {
 	[IOBAND_KEY_MEASURE]	= set_measure,
 	[IOBAND_KEY_DEPTH]	= set_depth,
 	[IOBAND_KEY_SLICE]	= set_slice,
+	[IOBAND_KEY_WRITES_STARVED] = set_writes_starved,
 };
 
 static int parse_setting(struct ioband_settings *settings, const char *word,
@@ -173,7 +184,7 @@ static int parse_setting(struct ioband_settings *settings, const char *word,
 	}
 	if (key == IOBAND_NR_KEYS)
 		return fail(error,
-			    "'%.32s': unknown key; there are mode, weight, measure, depth and slice",
+			    "'%.32s': unknown key; there are mode, weight, measure, depth, slice and writes_starved",
 			    word);
 	if (settings->given & (1U << key))
 		return fail(error, "%s= is given twice", key_names[key]);

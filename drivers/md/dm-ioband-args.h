@@ -14,6 +14,15 @@
 
 #define IOBAND_POOL_NAME_MAX	63
 #define IOBAND_SLICE_MAX_MS	1000
+
+/*
+ * Reads that go before a write of the same stream, which waits longer.  Somebody waits for
+ * a read, and mostly nobody for a write: two for one, as with mq-deadline, whose parameter
+ * has the name too.  With more than a hundred writes would as good as starve indeed.
+ */
+#define IOBAND_WRITES_STARVED_DEFAULT	2
+#define IOBAND_WRITES_STARVED_MAX	100
+
 /*
  * What people write as 1T, of bytes, and more than any device does; of bios no less.  A
  * clock divides less than 2^62 and a rest that is less than the rate (dm-ioband-meter.c),
@@ -62,6 +71,7 @@ enum ioband_key_word {
 	IOBAND_KEY_MEASURE,
 	IOBAND_KEY_DEPTH,
 	IOBAND_KEY_SLICE,
+	IOBAND_KEY_WRITES_STARVED,
 	IOBAND_NR_KEYS,
 };
 
@@ -75,6 +85,7 @@ enum ioband_key_word {
  * @piece_bytes: with @depth, the size of pieces in which large bios go; 0: whole,
  *	or with slices the largest size
  * @slice_ms: of the pool; 0: none
+ * @writes_starved: of the pool, if given; else 0
  */
 struct ioband_settings {
 	unsigned int given;
@@ -84,6 +95,7 @@ struct ioband_settings {
 	u32 depth;
 	u32 piece_bytes;
 	u32 slice_ms;
+	u32 writes_starved;
 };
 
 /**

@@ -349,6 +349,7 @@ static struct ioband_pool *pool_new(const char *name)
 	mutex_init(&pool->reap);
 	ioband_core_init(&pool->core);
 	ioband_depth_init(&pool->depth);
+	pool->writes_starved = IOBAND_WRITES_STARVED_DEFAULT;
 	set_limit(pool, 0);
 	pool->calm_until = jiffies;
 	pool->dying_at = jiffies;
@@ -467,6 +468,14 @@ static int check_shared_settings(const struct ioband_pool *pool,
 			 settings->slice_ms, pool->name, pool->slice_ms, settings->slice_ms);
 		return -EINVAL;
 	}
+	if (given(settings, IOBAND_KEY_WRITES_STARVED) &&
+	    settings->writes_starved != pool->writes_starved) {
+		snprintf(error->text, sizeof(error->text),
+			 "writes_starved=%u: other devices are in pool '%s', which has %u; send one of them the message 'set writes_starved=%u'",
+			 settings->writes_starved, pool->name, pool->writes_starved,
+			 settings->writes_starved);
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -504,6 +513,8 @@ static void adopt_shared_settings(struct ioband_pool *pool,
 	}
 	if (given(settings, IOBAND_KEY_SLICE))
 		WRITE_ONCE(pool->slice_ms, settings->slice_ms);
+	if (given(settings, IOBAND_KEY_WRITES_STARVED))
+		pool->writes_starved = settings->writes_starved;
 	set_limit(pool, ktime_get_ns());
 }
 
@@ -687,7 +698,7 @@ void ioband_pool_resume(struct ioband_target *target)
 		/* It was changed after the table was loaded. */
 		DMWARN("%s: kept the pool's own: %s", target->pool->name, error.text);
 		settings.given &= ~(1U << IOBAND_KEY_MEASURE | 1U << IOBAND_KEY_DEPTH |
-				    1U << IOBAND_KEY_SLICE);
+				    1U << IOBAND_KEY_SLICE | 1U << IOBAND_KEY_WRITES_STARVED);
 	}
 	apply(target, &settings);
 	target->applied = true;
@@ -719,6 +730,8 @@ void ioband_pool_settings(struct ioband_target *target, struct ioband_settings *
 	}
 	if (live || !given(&target->settings, IOBAND_KEY_SLICE))
 		settings->slice_ms = pool->slice_ms;
+	if (live || !given(&target->settings, IOBAND_KEY_WRITES_STARVED))
+		settings->writes_starved = pool->writes_starved;
 	settings->given = 0;
 	if (ioband_scope_of(target->member, settings->mode) == &member->scope) {
 		settings->given = 1U << IOBAND_KEY_WEIGHT;
@@ -752,7 +765,7 @@ void ioband_pool_status(struct ioband_target *target, const struct ioband_settin
 	DMEMIT(" groups=%u active=%u held=%u,%llu inflight=%u,%llu devices=%u", pool->nr_groups,
 	       pool->nr_active, pool->held_ios, pool->held_bytes, pool->core.inflight_ios,
 	       pool->core.inflight_bytes, pool->nr_members);
-	DMEMIT(" slice=%u piece=%u brake=%llu", pool->slice_ms, pool->piece_bytes,
-	       pool->core.brake.clock.rate);
+	DMEMIT(" slice=%u piece=%u brake=%llu writes_starved=%u", pool->slice_ms,
+	       pool->piece_bytes, pool->core.brake.clock.rate, pool->writes_starved);
 	spin_unlock_irq(&pool->lock);
 }

@@ -53,12 +53,6 @@
  */
 #define IOBAND_DYING_BYTES	(256U << 10)
 
-/*
- * Reads that go before a write of the same stream, which waits longer: somebody waits
- * for a read, and mostly nobody for a write.
- */
-#define IOBAND_READS_AHEAD	2
-
 static struct ioband_stream *stream_of_leaf(struct ioband_leaf *leaf)
 {
 	return container_of(leaf, struct ioband_stream, leaf);
@@ -338,7 +332,8 @@ static enum ioband_way next_way(struct ioband_stream *stream, u8 ways)
 {
 	if (ways == BIT(IOBAND_WAY_READ))
 		return IOBAND_WAY_READ;
-	if (ways == BIT(IOBAND_WAY_WRITE) || stream->reads_ahead == IOBAND_READS_AHEAD) {
+	if (ways == BIT(IOBAND_WAY_WRITE) ||
+	    stream->reads_ahead >= stream->group->pool->writes_starved) {
 		stream->reads_ahead = 0;
 		return IOBAND_WAY_WRITE;
 	}

@@ -238,7 +238,7 @@ static void ioband_status(struct dm_target *ti, status_type_t type, unsigned int
 		break;
 	case STATUSTYPE_TABLE:
 		DMEMIT("%s %llu %s %u mode=%s", target->dev->name, (u64)target->start,
-		       target->pool->name, settings.given ? 5 : 4,
+		       target->pool->name, settings.given ? 6 : 5,
 		       ioband_mode_names[settings.mode]);
 		if (settings.given)
 			DMEMIT(" weight=%u", settings.weight);
@@ -249,7 +249,7 @@ static void ioband_status(struct dm_target *ti, status_type_t type, unsigned int
 			DMEMIT("auto");
 		if (settings.piece_bytes)
 			DMEMIT("/%u", settings.piece_bytes);
-		DMEMIT(" slice=%u", settings.slice_ms);
+		DMEMIT(" slice=%u writes_starved=%u", settings.slice_ms, settings.writes_starved);
 		break;
 	case STATUSTYPE_IMA:
 		DMEMIT_TARGET_NAME_VERSION(ti->type);
@@ -291,7 +291,7 @@ static int ioband_iterate_devices(struct dm_target *ti, iterate_devices_callout_
 
 static struct target_type ioband_target = {
 	.name		 = "ioband",
-	.version	 = { 1, 1, 0 },
+	.version	 = { 1, 2, 0 },
 	.features	 = DM_TARGET_SINGLETON | DM_TARGET_PASSES_INTEGRITY | DM_TARGET_NOWAIT |
 			   DM_TARGET_ATOMIC_WRITES,
 	.module		 = THIS_MODULE,

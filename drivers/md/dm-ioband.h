@@ -222,7 +222,8 @@ struct ioband_place {
  * @held: bios that wait, by way, oldest first
  * @next: of a run, where it goes on; else without a member
  * @level: see ioband_stream_level()
- * @reads_ahead: reads that have gone while a write waited, in a row
+ * @reads_ahead: reads that have gone while a write waited, in a row; no more than
+ *	&ioband_pool.writes_starved, or what that was
  */
 struct ioband_stream {
 	struct ioband_leaf leaf;
@@ -451,6 +452,7 @@ enum ioband_state {
  * @limit_ios: what may be in flight in the shared state; U32_MAX: any number
  * @piece_bytes: size of the pieces in which large bios go then, or 0
  * @slice_ms: how long a leaf has the device to itself in the shared state, or 0
+ * @writes_starved: how many reads of a stream go before a write that waits longer
  * @stuck_ios: bios in flight at devices that do not answer, on top of the limit
  * @open_ios: in the shared state, bios still in flight of those that went in the open
  *	one; IOBAND_OPEN_UNKNOWN until the tick has counted them
@@ -510,6 +512,7 @@ struct ioband_pool {
 	u32 limit_ios;
 	u32 piece_bytes;
 	u32 slice_ms;
+	u32 writes_starved;
 	u32 stuck_ios;
 	u32 open_ios;
 	unsigned long open_fell;

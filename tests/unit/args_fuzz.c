@@ -30,6 +30,7 @@ static const char * const tables[] = {
 	"8:16 0 p 1 mode=uid",
 	"8:16 0 p 2 mode=pgrp depth=32/65536",
 	"8:16 0 p 2 measure=time slice=80",
+	"8:16 0 p 2 writes_starved=1 slice=0",
 };
 
 static const char * const messages[] = {
@@ -49,6 +50,7 @@ static const char * const messages[] = {
 	"set mode=device+cgroup",
 	"set depth=auto",
 	"set measure=ios",
+	"set writes_starved=100",
 	"groups",
 	"stats 4294967295",
 	"latency 0",
@@ -60,7 +62,8 @@ static const char * const messages[] = {
 
 /* Words that have a meaning somewhere, and numbers at the ends of ranges. */
 static const char * const pieces[] = {
-	"mode=", "weight=", "measure=", "depth=", "slice=", "time", "auto", "default", "device",
+	"mode=", "weight=", "measure=", "depth=", "slice=", "writes_starved=", "time", "auto",
+	"default", "device",
 	"cgroup", "uid:", "cgroup:/", "cgroup#", "device:", "weight", "set", "groups", "root", "-1",
 	"0", "1", "max", "rbps=", "wbps=", "riops=", "wiops=",
 	"preset", "//", "/..", "\n", "latency-target", "10000000", "1099511627776",
@@ -118,6 +121,10 @@ static void settings_are_good(const struct ioband_settings *settings)
 	assert_true(!settings->piece_bytes || settings->piece_bytes >= IOBAND_PIECE_MIN);
 	assert_in_range(settings->piece_bytes, 0, IOBAND_PIECE_MAX);
 	assert_in_range(settings->slice_ms, 0, 1000);
+	if (settings->given & (1 << IOBAND_KEY_WRITES_STARVED))
+		assert_in_range(settings->writes_starved, 1, 100);
+	else
+		assert_int_equal(settings->writes_starved, 0);
 }
 
 static void table_is_good(const struct ioband_table *table, const struct words *words)

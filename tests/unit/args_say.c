@@ -21,6 +21,8 @@ static void say_settings(const struct ioband_settings *settings)
 	printf(" given=%x mode=%s weight=%u measure=%s depth=%u%s slice=%u", settings->given,
 	       ioband_mode_names[settings->mode], settings->weight,
 	       ioband_measure_names[settings->measure], settings->depth, piece, settings->slice_ms);
+	if (settings->writes_starved)
+		printf(" starved=%u", settings->writes_starved);
 }
 
 static int say_table(struct words *words, struct ioband_error *error)

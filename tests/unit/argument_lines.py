@@ -27,7 +27,7 @@ OFFSET = "must be a number of 512-byte sectors, at most 18014398509481983"
 POOL = "must be 1 to 63 of A-Z a-z 0-9 _ . : + -, not starting with -"
 COUNT = "after the pool: must be the number of words that follow"
 KEY_VALUE = "must be <key>=<value>"
-UNKNOWN = "unknown key; there are mode, weight, measure, depth and slice"
+UNKNOWN = "unknown key; there are mode, weight, measure, depth, slice and writes_starved"
 MODE = "must be cgroup, device, device+cgroup, uid, gid, pid or pgrp"
 WEIGHT = "must be a whole number from 1 to 10000"
 MEASURE = "must be bytes, ios or time"
@@ -36,6 +36,7 @@ DEPTH = (
     "a power of two from 16384 to 1048576"
 )
 SLICE = "must be 0 for none, or milliseconds up to 1000"
+STARVED = "must be a whole number from 1 to 100"
 NO_GROUP = "weight= is the device's: it wants mode=device or mode=device+cgroup"
 VERBS = re.findall(r"\[IOBAND_MSG_\w+\] = \"(.*)\"", (UNIT / "verbs.h").read_text())
 PAGED = VERBS[VERBS.index("groups") :]
@@ -143,6 +144,14 @@ WRONG_TABLES = [
         for slice_ms in ("", "1001", "4294967296", "auto", "none", "80ms", *NO_NUMBERS)
     ),
     *(
+        _key(f"{word}=2", f"'{word}=2': {UNKNOWN}")
+        for word in ("writes-starved", "writes_starve", "writes_starved2", "starved")
+    ),
+    *(
+        _key(f"writes_starved={reads}", f"writes_starved={reads}: {STARVED}")
+        for reads in ("", "0", "101", "4294967297", "auto", "default", *NO_NUMBERS)
+    ),
+    *(
         _table(f"8:16 0 p 2 {key}={first} {key}={second}", f"{key}= is given twice")
         for key, first, second in (
             ("mode", "uid", "gid"),
@@ -151,6 +160,7 @@ WRONG_TABLES = [
             ("measure", "ios", "bytes"),
             ("depth", "auto", "4"),
             ("slice", "0", "80"),
+            ("writes_starved", "2", "2"),
         )
     ),
     _table("8:16 0 p 4 mode=device weight=5 depth=4 mode=device", "mode= is given twice"),
@@ -255,6 +265,7 @@ WRONG_MESSAGES = [
     _message("set mode=user", f"mode=user: {MODE}"),
     _message("set measure=disk", f"measure=disk: {MEASURE}"),
     _message("set slice=1001", f"slice=1001: {SLICE}"),
+    _message("set writes_starved=0", f"writes_starved=0: {STARVED}"),
     _message("set depth=0", f"depth=0: {DEPTH}"),
     *(
         _message(
@@ -311,9 +322,10 @@ RIGHT = [
         for mode in ("cgroup", "device", "device+cgroup", "uid", "gid", "pid", "pgrp")
     ),
     _table(
-        "8:16 0 p 5 weight=10000 slice=1000 depth=65535 measure=ios mode=device+cgroup",
-        "device=8:16 start=0 pool=p given=1f mode=device+cgroup weight=10000 measure=ios "
-        "depth=65535 slice=1000",
+        "8:16 0 p 6 weight=10000 slice=1000 depth=65535 writes_starved=100 measure=ios "
+        "mode=device+cgroup",
+        "device=8:16 start=0 pool=p given=3f mode=device+cgroup weight=10000 measure=ios "
+        "depth=65535 slice=1000 starved=100",
     ),
     _table(
         "8:16 0 p 4 mode=device weight=1 measure=bytes depth=1",
@@ -427,6 +439,13 @@ RIGHT = [
             f"verb=set given=10 mode=cgroup weight=0 measure=bytes depth=0 slice={slice_ms}",
         )
         for slice_ms in (0, 1, 1000)
+    ),
+    *(
+        _message(
+            f"set writes_starved={reads}",
+            f"verb=set given=20 mode=cgroup weight=0 measure=bytes depth=0 slice=0 starved={reads}",
+        )
+        for reads in (1, 2, 100)
     ),
     *(_message(verb, f"verb={verb} cursor=0") for verb in PAGED),
     *(_message(f"{verb} 4294967295", f"verb={verb} cursor=4294967295") for verb in PAGED),

@@ -610,6 +610,21 @@ ARGS = [
     ),
     Mutant("slice-of-one", "value, 0, IOBAND_SLICE_MAX_MS", "value, 1, IOBAND_SLICE_MAX_MS"),
     Mutant("long-slice", "value, 0, IOBAND_SLICE_MAX_MS", "value, 0, 10 * IOBAND_SLICE_MAX_MS"),
+    Mutant(
+        "starved-lost",
+        "IOBAND_WRITES_STARVED_MAX, &settings->writes_starved",
+        "IOBAND_WRITES_STARVED_MAX, &(u32){ 0 }",
+    ),
+    Mutant(
+        "starved-by-none",
+        "value, 1, IOBAND_WRITES_STARVED_MAX",
+        "value, 0, IOBAND_WRITES_STARVED_MAX",
+    ),
+    Mutant(
+        "starved-for-ever",
+        "value, 1, IOBAND_WRITES_STARVED_MAX",
+        "value, 1, 10 * IOBAND_WRITES_STARVED_MAX",
+    ),
     Mutant("no-auto", 'strcmp(value, "auto") && parse_depth', "parse_depth"),
     Mutant("keys-begun", "equals == word + len && ", ""),
     Mutant("twice", "if (settings->given & (1U << key))", "if (false)"),

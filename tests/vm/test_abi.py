@@ -20,7 +20,7 @@ COUNT_IS_WRONG = "must be <dev> <offset> <pool>"
 OFFSET_IS_WRONG = "must be a number of 512-byte sectors"
 POOL_IS_WRONG = "must be 1 to 63 of A-Z a-z 0-9 _ . : + -"
 NR_IS_WRONG = "after the pool: must be the number of words that follow"
-KEY_IS_WRONG = "unknown key; there are mode, weight, measure, depth and slice"
+KEY_IS_WRONG = "unknown key; there are mode, weight, measure, depth, slice and writes_starved"
 MODE_IS_WRONG = "must be cgroup, device, device+cgroup, uid, gid, pid or pgrp"
 WEIGHT_IS_WRONG = "must be a whole number from 1 to 10000"
 WEIGHT_NEEDS_MODE = "weight= is the device's: it wants mode=device or mode=device+cgroup"
@@ -30,6 +30,7 @@ DEPTH_IS_WRONG = (
     "a power of two from 16384 to 1048576"
 )
 SLICE_IS_WRONG = "must be 0 for none, or milliseconds up to 1000"
+STARVED_IS_WRONG = "must be a whole number from 1 to 100"
 TIME_WANTS_SLICES = "measure=time: device time is known only with slices; give slice=<ms>"
 
 
@@ -90,11 +91,19 @@ WRONG_TABLES = [
     *_settings("", "depth", ("", "0", "65536", "AUTO", "auto1", *NOT_NUMBERS), DEPTH_IS_WRONG),
     *_settings("", "depth", ("4/", "4/8192", "4/16385", "4/2097152", "auto/16384"), DEPTH_IS_WRONG),
     *_settings("", "slice", ("", "1001", "auto", "20ms", *NOT_NUMBERS), SLICE_IS_WRONG),
+    *_settings("", "writes_starved", ("", "0", "101", "auto", *NOT_NUMBERS), STARVED_IS_WRONG),
     Wrong("DISK 0 p 1 measure=time", TIME_WANTS_SLICES),
     Wrong("DISK 0 p 2 slice=0 measure=time", TIME_WANTS_SLICES),
     *(
         Wrong(f"DISK 0 p 2 {word} {word}", f"{word.partition('=')[0]}= is given twice")
-        for word in ("mode=uid", "weight=5", "measure=ios", "depth=4", "slice=5")
+        for word in (
+            "mode=uid",
+            "weight=5",
+            "measure=ios",
+            "depth=4",
+            "slice=5",
+            "writes_starved=2",
+        )
     ),
     *(
         Wrong(f"{device} 0 p", f"device '{device}': cannot be opened")
@@ -170,6 +179,7 @@ WRONG_MESSAGES = [
     Wrong("set measure=iops", f"measure=iops: {MEASURE_IS_WRONG}"),
     Wrong("set depth=0", f"depth=0: {DEPTH_IS_WRONG}"),
     Wrong("set slice=1001", f"slice=1001: {SLICE_IS_WRONG}"),
+    Wrong("set writes_starved=0", f"writes_starved=0: {STARVED_IS_WRONG}"),
     Wrong("set measure=time", TIME_WANTS_SLICES),
     Wrong("set weight=5", "set weight=: use 'weight device <weight>', or name another group"),
     Wrong("preset", "preset: 0 words follow; must be weight, max, min or latency-target,"),
@@ -294,11 +304,10 @@ def test_a_table_that_is_read_back_makes_the_same_device(ioband: Guest, mode: st
     own = {"weight": 77} if mode.startswith("device") else {}
     with null_blk(ioband) as disk:
         number = ioband.run(["stat", "-c", "%Hr:%Lr", disk]).out.strip()
-        with Ioband(
-            ioband, "d0", disk, "p", offset=8, length=800, mode=mode, **own, depth=9, slice=20
-        ) as dev:
+        pool: dict[str, object] = {"depth": 9, "slice": 20, "writes_starved": 7}
+        with Ioband(ioband, "d0", disk, "p", offset=8, length=800, mode=mode, **own, **pool) as dev:
             table = dev.table()
-            expected = {"mode": mode, **own, "measure": "bytes", "depth": 9, "slice": 20}
+            expected = {"mode": mode, **own, "measure": "bytes", **pool}
             assert table == table_line(800, number, "p", 8, **expected)
         with DmDevice(ioband, "d0", table) as again:
             assert again.table() == table
@@ -310,12 +319,13 @@ def test_a_table_that_is_read_back_makes_the_same_device(ioband: Guest, mode: st
                 ["set", "measure=ios"],
                 ["set", "depth=auto"],
                 ["set", "slice=1000"],
+                ["set", "writes_starved=100"],
                 ["set", "measure=time"],
             ):
                 again.message(*words)
             changed = again.table()
             expected = {"mode": other, "weight": 55, "measure": "time", "depth": "auto"}
-            expected["slice"] = 1000
+            expected |= {"slice": 1000, "writes_starved": 100}
             assert changed == table_line(800, number, "p", 8, **expected)
         with DmDevice(ioband, "d0", changed) as again:
             assert again.table() == changed
@@ -323,14 +333,15 @@ def test_a_table_that_is_read_back_makes_the_same_device(ioband: Guest, mode: st
 
 def test_defaults(ioband: Guest) -> None:
     with null_blk(ioband) as disk, Ioband(ioband, "d0", disk) as dev:
-        assert dev.table().endswith(" 0 pool 4 mode=cgroup measure=bytes depth=auto slice=0")
+        pool = "measure=bytes depth=auto slice=0 writes_starved=2"
+        assert dev.table().endswith(f" 0 pool 5 mode=cgroup {pool}")
         dev.reload(dev.line(mode="device"))
-        expected = " 0 pool 5 mode=device weight=100 measure=bytes depth=auto slice=0"
-        assert dev.table().endswith(expected)
+        assert dev.table().endswith(f" 0 pool 6 mode=device weight=100 {pool}")
         status = dev.info()
         assert (status.pool, status.state, status.devices) == ("pool", "open", 1)
         assert status.held == status.inflight == (0, 0)
         assert status.slice_ms == 0 < status.depth
+        assert status.writes_starved == 2
 
 
 def test_time_is_measured_in_slices_only(ioband: Guest) -> None:
@@ -351,7 +362,7 @@ def test_time_is_measured_in_slices_only(ioband: Guest) -> None:
         dev.set(slice=0)
         dev.suspend()
         dev.resume()
-        assert dev.table().endswith("measure=ios depth=auto slice=0")
+        assert dev.table().endswith("measure=ios depth=auto slice=0 writes_starved=2")
 
 
 # Reads a sector as each of many users.
@@ -482,20 +493,28 @@ def test_what_belongs_to_the_pool_cannot_differ_between_its_devices(ioband: Gues
         assert "depth=: other devices are in pool 'pool', which has depth 5/0 (0: auto)" in says
         says = refusal(ioband, "d1", table_line(**at, pool="pool", slice=6))
         assert "slice=6: other devices are in pool 'pool', which has slice=0" in says
+        says = refusal(ioband, "d1", table_line(**at, pool="pool", writes_starved=6))
+        assert "writes_starved=6: other devices are in pool 'pool', which has 2; send one" in says
+        assert "of them the message 'set writes_starved=6'" in says
         assert dev.info().devices == 1
         with Ioband(ioband, "d1", disk, length=1024, offset=1024) as second:
-            assert second.table().endswith("measure=bytes depth=5 slice=0")
+            assert second.table().endswith("measure=bytes depth=5 slice=0 writes_starved=2")
             assert dev.info().devices == 2
             second.set(depth=6)
             second.set(slice=7)
-            assert dev.table().endswith("depth=6 slice=7")
+            second.set(writes_starved=9)
+            assert dev.table().endswith("depth=6 slice=7 writes_starved=9")
+            assert dev.info().writes_starved == 9
             second.set(slice=0)
-        with Ioband(ioband, "d1", disk, length=1024, offset=1024, depth=6, measure="bytes"):
+        same: dict[str, object] = {"depth": 6, "measure": "bytes", "writes_starved": 9}
+        with Ioband(ioband, "d1", disk, length=1024, offset=1024, **same):
             pass
         # The only device may change them.
         wait_until(ioband, lambda: dev.info().devices == 1, "the second device leaves")
         dev.reload(dev.line(measure="ios", depth="auto"))
-        assert dev.table().endswith("measure=ios depth=auto slice=0")
+        assert dev.table().endswith("measure=ios depth=auto slice=0 writes_starved=9")
+        dev.reload(dev.line(writes_starved=1))
+        assert dev.table().endswith("measure=ios depth=auto slice=0 writes_starved=1")
 
 
 @pytest.mark.parametrize("other", ["ioband {disk} 64 p", "linear {disk} 64"])

@@ -55,7 +55,7 @@ def test_synchronous_readers_share_by_weight(ioband: Guest) -> None:
         after, after_reads = device.io(), reads(guest, disk)
         load.end()
         assert device.info().piece_bytes == PIECE
-        assert device.table().endswith(f" depth=1/{PIECE} slice=0")
+        assert device.table().endswith(f" depth=1/{PIECE} slice=0 writes_starved=2")
         got = {name: after[name].bytes - before[name].bytes for name in ("/a", "/b")}
     assert got["/a"] / got["/b"] == pytest.approx(2, abs=0.04 + 2 * 262144 / got["/b"])
     # Each piece is a request; the counters are read one after the other.

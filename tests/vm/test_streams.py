@@ -8,11 +8,11 @@ host is does not matter.
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.compete import DISK, running
+from harness.compete import DISK, SETTLE_S, running
 from harness.devices import null_blk
 from harness.guest import Guest
 from harness.ioband import Ioband
-from harness.load import Stream
+from harness.load import Load, Stream
 
 pytestmark = pytest.mark.guest(icount=True)
 
@@ -116,3 +116,36 @@ def test_reads_go_before_writes(ioband: Guest) -> None:
     # Of 500 I/Os of the group a second one in 65 would be the reader's, one at a time.
     assert one["reader"].iops > 100
     assert many["reader"].iops / many["writer"].iops == pytest.approx(2, rel=0.05)
+
+
+def test_the_ratio_of_reads_to_writes_is_set(ioband: Guest) -> None:
+    """While both go on, by a message; other groups have no part in it."""
+    guest = ioband
+    with (
+        null_blk(guest, **DISK) as below,
+        Ioband(guest, "d", below, depth="2", writes_starved=1) as device,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        load = Load(
+            guest,
+            [
+                Stream("reader", device.path, a, "randread", "4k", 64),
+                Stream("writer", device.path, a, "randwrite", "4k", 64),
+                Stream("other", device.path, b, bs="4k"),
+            ],
+        ).start()
+        windows = []
+        for reads in (1, 8, 3):
+            device.set(writes_starved=reads)
+            assert device.info().writes_starved == reads
+            guest.sleep(SETTLE_S)
+            start_ms = guest.now_ms()
+            guest.sleep(3)
+            windows.append((reads, start_ms, guest.now_ms()))
+        got = load.stop()
+    for reads, start_ms, end_ms in windows:
+        window = got.window(start_ms, end_ms)
+        assert window["reader"].iops / window["writer"].iops == pytest.approx(reads, rel=0.05)
+        both = window["reader"].iops + window["writer"].iops
+        assert both / window["other"].iops == pytest.approx(1, rel=0.03)

@@ -128,6 +128,7 @@ class Status:
     slice_ms: int
     piece_bytes: int
     brake: int  # bytes a second of those who are held back; 0: nobody is
+    writes_starved: int
 
 
 def _numbers(text: str, count: int) -> list[int]:
@@ -167,6 +168,7 @@ def parse_status(line: str) -> Status:
         slice_ms=int(keys["slice"]),
         piece_bytes=int(keys["piece"]),
         brake=int(keys["brake"]),
+        writes_starved=int(keys["writes_starved"]),
     )
 
 

@@ -112,7 +112,7 @@ def test_apply_and_dump(machine: Machine) -> None:
     """From nothing to two devices; changes to all that may change; a dump says the same."""
     machine.configure(
         "[device lvs]\nas = io-%n\nvolume = vg0/*\npool = p\n"
-        "[pool *]\nmeasure = ios\n[pool p]\ndepth = 7\nslice = 0\n"
+        "[pool *]\nmeasure = ios\n[pool p]\ndepth = 7\nslice = 0\nwrites_starved = 3\n"
         "[group /a*]\nweight = 300\n[group a/b]\nweight = 40\n"
     )
     with cgroups(machine.guest, "a", "a/b", "ab"):
@@ -127,19 +127,21 @@ def test_apply_and_dump(machine: Machine) -> None:
         } | {("preset", "p", None, "/a/b", "weight", "default", "40")}
         one = machine.devices()["io-vg0-one"]
         assert (one["pool"], one["measure"], one["depth"], one["slice_ms"]) == ("p", "ios", "7", 0)
+        assert one["writes_starved"] == 3
         expected = {"cgroup:/a": 300, "cgroup:/a/b": 40, "cgroup:/ab": 300}
         assert machine.weights() == {("p", None, key): w for key, w in expected.items()}
 
         machine.configure(
             "[device lvs]\nmode = device+cgroup\nweight = 70\nmaximum = rbps=2M\n"
             "minimum = rbps=1M\n[pool p]\nmeasure = time\nslice = 40\ndepth = auto\n"
-            "[group root]\nweight = 9\n[group a/b]\nweight = default\n"
+            "writes_starved = 5\n[group root]\nweight = 9\n[group a/b]\nweight = default\n"
             "[group own]\ngroup = /a\\142*\ndevice = io-vg0-two\nweight = 5\n"
             "[group /ab]\nmaximum = wbps=3K riops=4\nminimum = wbps=3K wiops=5\n",
             f"{DROP_INS}/50-more.conf",
         )
         changes = machine.apply()
         assert ("set", "p", None, None, "slice", "0", "40") in changes
+        assert ("set", "p", None, None, "writes_starved", "3", "5") in changes
         assert ("set", "p", "io-vg0-one", None, "mode", "cgroup", "device+cgroup") in changes
         for kind, device, group, bound in [
             ("maximum", "io-vg0-one", "device", "rbps=2M"),
@@ -154,7 +156,7 @@ def test_apply_and_dump(machine: Machine) -> None:
         )
         assert machine.devices()["io-vg0-one"] == one | {
             "mode": "device+cgroup", "weight": 70, "measure": "time", "depth": "auto",
-            "slice_ms": 40,
+            "slice_ms": 40, "writes_starved": 5,
         }  # fmt: skip
         weights = machine.weights()
         assert weights["p", None, "root"] == 9
@@ -230,7 +232,7 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
     guest = machine.guest
     device = "[device io]\ndevice = vg0/one\n"
     own = "pool = p\nmode = device+cgroup\nweight = 70\nmaximum = rbps=9M\n"
-    pool = "[pool p]\nmeasure = ios\ndepth = 7\nslice = 30\n"
+    pool = "[pool p]\nmeasure = ios\ndepth = 7\nslice = 30\nwrites_starved = 9\n"
     group = "[group /a]\nweight = 300\nmaximum = wbps=3M\nminimum = riops=5\nlatency = 4ms\n"
     pattern = "[group /b*]\nmaximum = rbps=1M\n[group root]\nweight = 7\n"
     with cgroups(guest, "a", "b", "bb"):
@@ -244,12 +246,13 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
         assert change == ("maximum", "p", "io", "device", None, "rbps=9M", "default")
         machine.configure(
             device + own.replace("maximum = rbps=9M\n", "")
-            + pool.replace("slice = 30\n", "").replace("measure = ios\n", "")
+            + pool.replace("slice = 30\nwrites_starved = 9\n", "").replace("measure = ios\n", "")
             + group.replace("maximum = wbps=3M\n", "") + pattern
         )  # fmt: skip
         assert {change[0::4] + change[5:] for change in machine.apply()} == {
             ("set", "measure", "ios", "bytes"),
             ("set", "slice", "30", "0"),
+            ("set", "writes_starved", "9", "2"),
             ("preset", "maximum", "wbps=3M", "default"),
             ("maximum", None, "wbps=3M", "default"),
         }
@@ -318,7 +321,8 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
     ):
         machine.configure(
             "[device one]\ndevice = vg0/one\npool = old\nmode = device+cgroup\n"
-            "[pool old]\nmeasure = time\nslice = 40\ndepth = 5\n[group root]\nweight = 7\n"
+            "[pool old]\nmeasure = time\nslice = 40\ndepth = 5\nwrites_starved = 7\n"
+            "[group root]\nweight = 7\n"
             "[group /kept]\nweight = 70\nmaximum = wiops=9\nminimum = riops=3\n"
         )
         with Cgroup(guest, "kept"):
@@ -335,6 +339,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
         # What it is to begin with when it comes again has come back as well.
         kept = "group = /kept\npool = old\ndevice = one\nweight = 70\nmaximum = wiops=9\n"
         assert f"{kept}minimum = riops=3\n" in machine.run("dump")
+        assert "depth = 5\nslice = 40\nwrites_starved = 7\n" in machine.run("dump")
         machine.configure("[device all]\nas = x-%n\ndevice = vg0/two zz\n")
         machine.refused(
             1, "cannot make x-zz", "is zoned", f"{CONF}:1", "1 change was undone: all is as"

@@ -45,6 +45,7 @@ DEVICE = {
     "weight": int | None,
     "depth": str,
     "slice_ms": int,
+    "writes_starved": int,
     "state": str,
     "read_only": bool,
     "inserted": bool,
@@ -52,7 +53,7 @@ DEVICE = {
 STATUS = {
     **dict.fromkeys(("name", "pool", "mode", "measure", "state"), str),
     **dict.fromkeys(("devices", "groups", "active", "depth", "piece_bytes", "slice_ms"), int),
-    "brake_bytes_per_s": int,
+    **dict.fromkeys(("writes_starved", "brake_bytes_per_s"), int),
     **dict.fromkeys(("inflight_ios", "inflight_bytes", "held_ios", "held_bytes"), int),
 }
 WEIGHT = {"pool": str, "device": str | None, "group": str, "weight": int, "set": bool}
@@ -66,6 +67,7 @@ POOL = {
     **dict.fromkeys(("pool", "measure", "depth"), str),
     **dict.fromkeys(("device", "mode"), str | None),
     "slice_ms": int,
+    "writes_starved": int,
 }
 MINIMUM = {"pool": str, "device": str | None, "group": str, **MIN_RATES}
 SAVED = {"pool": str, "device": str | None, "group": str, "weight": int | None, **RATES, **LATENCY}
@@ -214,7 +216,7 @@ def test_cgroups_of_version_1(tool: Tool, volumes: Volumes) -> None:
 
 def test_create_and_list(tool: Tool, volumes: Volumes) -> None:
     options = ["--mode", "device", "--weight", "200", "--measure", "ios", "--depth", "7"]
-    options += ["--slice", "40"]
+    options += ["--slice", "40", "--writes-starved", "3"]
     rows = tool.json("create", *options, "--pool", "p:1", "d", volumes.one)
     assert_schema(rows, DEVICE)
     guest = tool.guest
@@ -232,6 +234,7 @@ def test_create_and_list(tool: Tool, volumes: Volumes) -> None:
             "weight": 200,
             "depth": "7",
             "slice_ms": 40,
+            "writes_starved": 3,
             "state": "active",
             "read_only": False,
             "inserted": False,
@@ -567,6 +570,9 @@ def test_set_and_get(tool: Tool, volumes: Volumes) -> None:
         assert tool.json("get") == pools
         now = tool.json("set", "--pool", name, "depth=9", "slice=80", "measure=time")
         assert now == [pools[0] | {"depth": "9", "slice_ms": 80, "measure": "time"}]
+        assert pools[0]["writes_starved"] == 2
+        (now,) = tool.json("set", "--pool", name, "writes_starved=100")
+        assert now["writes_starved"] == tool.json("status")[0]["writes_starved"] == 100
         tool.run("set", "--device", "d", "mode=device+cgroup")
         assert tool.json("get", "--device", "d")[0]["mode"] == "device+cgroup"
 

@@ -165,7 +165,7 @@ static bool is_about_pool(const struct conf_section *section, const char *pool)
  * conf_pool_setting() - what a pool is to have
  * @conf: the configuration
  * @pool: its name
- * @key: KEY_MEASURE, KEY_DEPTH or KEY_SLICE
+ * @key: KEY_MEASURE, KEY_DEPTH, KEY_SLICE or KEY_WRITES_STARVED
  * @place: where that is said
  *
  * Return: the value of the last section that fits the name, or NULL.

@@ -48,12 +48,12 @@ static int check_number(const char *text, uint64_t min, uint64_t max,
 {
 	uint64_t number;
 
-	if (!strcmp(text, word) ||
+	if ((word && !strcmp(text, word)) ||
 	    (span_u64(span_of(text), max, &number) && number >= min))
 		return 0;
-	return problem_set(problem, "it is a number from %llu to %llu, or %s",
+	return problem_set(problem, "it is a number from %llu to %llu%s%s",
 			   (unsigned long long)min, (unsigned long long)max,
-			   word);
+			   word ? ", or " : "", word ? word : "");
 }
 
 static int check_depth(const char *text, struct problem *problem)
@@ -65,6 +65,11 @@ static int check_depth(const char *text, struct problem *problem)
 static int check_slice(const char *text, struct problem *problem)
 {
 	return check_number(text, 0, IOBAND_SLICE_MAX_MS, "auto", problem);
+}
+
+static int check_writes_starved(const char *text, struct problem *problem)
+{
+	return check_number(text, 1, IOBAND_WRITES_STARVED_MAX, NULL, problem);
 }
 
 static int check_weight(const char *text, struct problem *problem)
@@ -186,6 +191,8 @@ static const struct {
 	[KEY_VOLUME] = { "volume", OF(CONF_DEVICE), check_any },
 	[KEY_WEIGHT] = { "weight", OF(CONF_DEVICE) | OF(CONF_GROUP),
 			 check_weight },
+	[KEY_WRITES_STARVED] = { "writes_starved", OF(CONF_POOL),
+				 check_writes_starved },
 };
 
 /**

@@ -42,6 +42,7 @@ enum conf_key {
 	KEY_TYPE,
 	KEY_VOLUME,
 	KEY_WEIGHT,
+	KEY_WRITES_STARVED,
 	CONF_KEYS,
 };
 

@@ -73,6 +73,8 @@ static void dump_pool(const struct ioband_device *speaker)
 	print_line("measure = %s", table->measure);
 	print_line("depth = %s", table->depth);
 	print_line("slice = %llu", (unsigned long long)table->slice_ms);
+	print_line("writes_starved = %llu",
+		   (unsigned long long)table->writes_starved);
 }
 
 /* Whether a device of the pool has this mode. */

@@ -31,7 +31,8 @@ const struct answer_kind answer_settings = {
 	"settings", columns, COLUMNS, fill
 };
 
-enum { POOL, DEVICE, MODE, MEASURE, DEPTH, SLICE, POOL_COLUMNS };
+enum { POOL, DEVICE, MODE, MEASURE, DEPTH, SLICE, WRITES_STARVED,
+	POOL_COLUMNS };
 
 static const struct column pool_columns[POOL_COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
@@ -40,6 +41,7 @@ static const struct column pool_columns[POOL_COLUMNS] = {
 	[MEASURE] = { "MEASURE", "measure", COLUMN_TEXT },
 	[DEPTH] = { "DEPTH", "depth", COLUMN_TEXT },
 	[SLICE] = { "SLICE", "slice_ms", COLUMN_NUMBER },
+	[WRITES_STARVED] = { "STARVED", "writes_starved", COLUMN_NUMBER },
 };
 
 static void print_pool(struct table *table, const struct scope *scope,
@@ -56,6 +58,7 @@ static void print_pool(struct table *table, const struct scope *scope,
 	print_text(table, row, MEASURE, line->measure);
 	print_text(table, row, DEPTH, line->depth);
 	print_number(table, row, SLICE, line->slice_ms);
+	print_number(table, row, WRITES_STARVED, line->writes_starved);
 }
 
 static int print_pools(const struct ioband_devices *devices,

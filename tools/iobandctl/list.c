@@ -6,7 +6,7 @@
 #include "verbs.h"
 
 enum { NAME, NUMBER, BELOW, BELOW_NUMBER, OFFSET, SIZE, POOL, MODE, MEASURE,
-	WEIGHT, DEPTH, SLICE, STATE, READ_ONLY, INSERTED, COLUMNS };
+	WEIGHT, DEPTH, SLICE, WRITES_STARVED, STATE, READ_ONLY, INSERTED, COLUMNS };
 
 static const struct column columns[COLUMNS] = {
 	[NAME] = { "NAME", "name", COLUMN_TEXT },
@@ -21,6 +21,7 @@ static const struct column columns[COLUMNS] = {
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
 	[DEPTH] = { "DEPTH", "depth", COLUMN_TEXT },
 	[SLICE] = { "SLICE", "slice_ms", COLUMN_NUMBER },
+	[WRITES_STARVED] = { NULL, "writes_starved", COLUMN_NUMBER },
 	[STATE] = { "STATE", "state", COLUMN_TEXT },
 	[READ_ONLY] = { "RO", "read_only", COLUMN_FLAG },
 	[INSERTED] = { NULL, "inserted", COLUMN_FLAG },
@@ -62,6 +63,7 @@ static void print_table_line(struct table *table, struct row *row,
 		print_number(table, row, WEIGHT, line->weight);
 	print_text(table, row, DEPTH, line->depth);
 	print_number(table, row, SLICE, line->slice_ms);
+	print_number(table, row, WRITES_STARVED, line->writes_starved);
 }
 
 /**

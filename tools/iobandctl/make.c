@@ -87,6 +87,8 @@ const struct option_spec make_options[] = {
 	  "I/Os in flight while groups compete: auto (default), 1..65535" },
 	{ OPTION_SLICE, "slice", "MS",
 	  "ms for which a group has the disks to itself: auto (default), 0 (none)..1000" },
+	{ OPTION_WRITES_STARVED, "writes-starved", "N",
+	  "reads of a group that go before a write that waits, 1..100 (default: 2)" },
 	SPEC_JSON,
 	{ .name = NULL }
 };
@@ -107,6 +109,7 @@ int settings_of(const struct args *args, struct settings *settings)
 		.measure = args->value[OPTION_MEASURE],
 		.depth = args->value[OPTION_DEPTH],
 		.slice = args->value[OPTION_SLICE],
+		.writes_starved = args->value[OPTION_WRITES_STARVED],
 	};
 	return settings_check(settings);
 }
@@ -140,6 +143,9 @@ int settings_check(const struct settings *settings)
 	if (code == EXIT_OK)
 		code = check_number("slice", settings->slice, 0,
 				    IOBAND_SLICE_MAX_MS, "auto");
+	if (code == EXIT_OK)
+		code = check_number("writes-starved", settings->writes_starved,
+				    1, IOBAND_WRITES_STARVED_MAX, NULL);
 	return code;
 }
 
@@ -335,6 +341,7 @@ static char *table_line(const struct settings *settings,
 		{ "measure", settings->measure },
 		{ "depth", settings->depth },
 		{ "slice", slice },
+		{ "writes_starved", settings->writes_starved },
 	};
 	char *words = xstrdup(""), *line;
 	int n = 0;
@@ -404,6 +411,7 @@ static void mark(const struct ioband_device *device,
 		{ "measure", settings->measure, NULL, NULL },
 		{ "depth", settings->depth, NULL, NULL },
 		{ "slice", settings->slice, NULL, NULL },
+		{ "writes_starved", settings->writes_starved, NULL, NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {

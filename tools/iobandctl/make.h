@@ -22,6 +22,7 @@ struct settings {
 	const char *measure;
 	const char *depth;
 	const char *slice;
+	const char *writes_starved;
 };
 
 /* The options for them, and --json. */

@@ -77,7 +77,7 @@ static void write_devices(const struct metrics *metrics, FILE *stream)
 }
 
 enum pool_figure { SHARED, DEVICES, GROUPS, ACTIVE, DEPTH, PIECE, SLICE,
-	BRAKE, INFLIGHT_IOS, INFLIGHT_BYTES, HELD_IOS, HELD_BYTES };
+	WRITES_STARVED, BRAKE, INFLIGHT_IOS, INFLIGHT_BYTES, HELD_IOS, HELD_BYTES };
 
 static const struct {
 	const char *name;
@@ -96,6 +96,8 @@ static const struct {
 		"Size of the pieces in which large I/Os go down; 0: whole." },
 	[SLICE] = { "ioband_pool_slice_seconds", "seconds",
 		"How long a group has the devices to itself; 0: no slices." },
+	[WRITES_STARVED] = { "ioband_pool_writes_starved", NULL,
+		"How many reads of a group go before a write that waits." },
 	[BRAKE] = { "ioband_pool_brake_bytes_per_second", "bytes_per_second",
 		"What those get who are held back for latency; 0: nobody." },
 	[INFLIGHT_IOS] = { "ioband_pool_inflight_ios", "ios",
@@ -122,6 +124,8 @@ static uint64_t pool_figure(const struct ioband_status *status,
 		return status->depth;
 	case PIECE:
 		return status->piece_bytes;
+	case WRITES_STARVED:
+		return status->writes_starved;
 	case BRAKE:
 		return status->brake_bytes_per_s;
 	case INFLIGHT_IOS:

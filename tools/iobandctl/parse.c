@@ -184,12 +184,15 @@ int parse_table(const char *text, struct ioband_table *table,
 		  OPTIONAL },
 		{ "depth", WORD, table->depth, sizeof(table->depth), OPTIONAL },
 		{ "slice", NUMBERS, &table->slice_ms, 1, OPTIONAL },
+		{ "writes_starved", NUMBERS, &table->writes_starved, 1,
+		  OPTIONAL },
 	};
 	struct span line = span_of(text), word;
 
 	*table = (struct ioband_table){
 		.mode = "cgroup", .weight = IOBAND_WEIGHT_DEFAULT,
 		.measure = "bytes", .depth = "auto",
+		.writes_starved = IOBAND_WRITES_STARVED_DEFAULT,
 	};
 	if (!span_word(&line, &word))
 		return problem_set(problem, "the table line is empty");
@@ -241,10 +244,14 @@ int parse_status(const char *text, struct ioband_status *status,
 		{ "slice", NUMBERS, &status->slice_ms, 1, OPTIONAL },
 		{ "piece", NUMBERS, &status->piece_bytes, 1, OPTIONAL },
 		{ "brake", NUMBERS, &status->brake_bytes_per_s, 1, OPTIONAL },
+		{ "writes_starved", NUMBERS, &status->writes_starved, 1,
+		  OPTIONAL },
 	};
 	struct span line = span_of(text), word;
 
-	memset(status, 0, sizeof(*status));
+	*status = (struct ioband_status){
+		.writes_starved = IOBAND_WRITES_STARVED_DEFAULT,
+	};
 	if (!span_word(&line, &word))
 		return problem_set(problem, "the status line is empty");
 	if (check_format(word, problem))

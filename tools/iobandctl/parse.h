@@ -18,6 +18,9 @@
 	"auto, or a number from 1 to 65535, then at will / and the size of " \
 	"pieces, a power of two from 16384 to 1048576"
 #define IOBAND_SLICE_MAX_MS 1000
+#define IOBAND_WRITES_STARVED_MAX 100
+/* What a module has that does not tell, as it cannot be set. */
+#define IOBAND_WRITES_STARVED_DEFAULT 2
 #define IOBAND_POOL_SIZE 64	/* with the NUL */
 #define IOBAND_WORD_SIZE 24
 #define IOBAND_GROUP_SIZE 64
@@ -34,6 +37,7 @@
  * @measure: what the groups of the pool share
  * @depth: bios in flight, or "auto"
  * @slice_ms: how long a group has the devices to itself, 0 for no slices
+ * @writes_starved: how many reads of a group go before a write that waits
  */
 struct ioband_table {
 	uint64_t device[2];
@@ -44,6 +48,7 @@ struct ioband_table {
 	char measure[IOBAND_WORD_SIZE];
 	char depth[IOBAND_WORD_SIZE];
 	uint64_t slice_ms;
+	uint64_t writes_starved;
 };
 
 /* Of a pair <ios>,<bytes>. */
@@ -52,7 +57,7 @@ enum { IOS, BYTES, AMOUNTS };
 /**
  * struct ioband_status - a status line
  *
- * The members carry the names of the keys, the last three with their units; all are
+ * The members carry the names of the keys, three of them with their units; all are
  * of the pool but @mode.
  */
 struct ioband_status {
@@ -69,6 +74,7 @@ struct ioband_status {
 	uint64_t slice_ms;
 	uint64_t piece_bytes;
 	uint64_t brake_bytes_per_s;
+	uint64_t writes_starved;
 };
 
 /**

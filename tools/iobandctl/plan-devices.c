@@ -81,6 +81,17 @@ static int check_pool(const struct conf_section *section)
 		    pool);
 }
 
+/* Not the default: a new pool has it, also with a module that cannot be told. */
+static const char *writes_starved_word(const struct plan *plan, const char *pool)
+{
+	struct conf_place place;
+	const char *text = conf_pool_setting(plan->conf, pool,
+					     KEY_WRITES_STARVED, &place);
+
+	return text && strtoull(text, NULL, 10) !=
+		       IOBAND_WRITES_STARVED_DEFAULT ? text : NULL;
+}
+
 /**
  * plan_settle() - find out what an ioband device will be
  * @plan: the plan
@@ -113,6 +124,7 @@ int plan_settle(const struct plan *plan, const struct choice *choice,
 					    &place);
 	settings->slice = conf_pool_setting(plan->conf, table->pool, KEY_SLICE,
 					    &place);
+	settings->writes_starved = writes_starved_word(plan, table->pool);
 	return foresee(plan, choice, settings, table);
 }
 
@@ -230,7 +242,10 @@ static void plan_weight(struct plan *plan, struct future *future,
 static void join_pool(const struct plan *plan, struct future *future,
 		      const char *pool)
 {
-	struct ioband_table settings = { .measure = "bytes", .depth = "auto" };
+	struct ioband_table settings = {
+		.measure = "bytes", .depth = "auto",
+		.writes_starved = IOBAND_WRITES_STARVED_DEFAULT,
+	};
 
 	for (size_t i = 0; i < plan->n_future; i++) {
 		if (!strcmp(plan->future[i].table.pool, pool)) {
@@ -242,6 +257,7 @@ static void join_pool(const struct plan *plan, struct future *future,
 	strcpy(future->table.measure, settings.measure);
 	strcpy(future->table.depth, settings.depth);
 	future->table.slice_ms = settings.slice_ms;
+	future->table.writes_starved = settings.writes_starved;
 	future->moved = true;
 }
 

@@ -12,6 +12,9 @@ static void default_of(const struct plan *plan, const struct future *future,
 {
 	if (key == KEY_SLICE)
 		make_default_slice(plan->devices, future->table.pool, text);
+	else if (key == KEY_WRITES_STARVED)
+		snprintf(text, IOBAND_WORD_SIZE, "%d",
+			 IOBAND_WRITES_STARVED_DEFAULT);
 	else
 		strcpy(text, key == KEY_MEASURE ? "bytes" : "auto");
 }
@@ -80,6 +83,19 @@ static void set_depth(struct plan *plan, struct future *future)
 		plan_set(plan, future, false, "depth", now, to, &place);
 }
 
+static void set_writes_starved(struct plan *plan, struct future *future)
+{
+	char from[IOBAND_WORD_SIZE], to[IOBAND_WORD_SIZE];
+	struct conf_place place;
+
+	snprintf(from, sizeof(from), "%llu",
+		 (unsigned long long)future->table.writes_starved);
+	if (find_wish(plan, future, KEY_WRITES_STARVED, from, to, &place) &&
+	    strtoull(to, NULL, 10) != future->table.writes_starved)
+		plan_set(plan, future, false, "writes_starved", from, to,
+			 &place);
+}
+
 /* Time is shared in slices only: they come before it, and go after it. */
 static int plan_pool(struct plan *plan, struct future *future)
 {
@@ -95,6 +111,7 @@ static int plan_pool(struct plan *plan, struct future *future)
 		set_slice(plan, future);
 	}
 	set_depth(plan, future);
+	set_writes_starved(plan, future);
 	if (strcmp(future->table.measure, "time") || future->table.slice_ms)
 		return EXIT_OK;
 	fail(EXIT_USAGE,

@@ -146,6 +146,21 @@ int plan_keep(struct change *change)
 	return code;
 }
 
+/* The pool is a new one; a module that cannot set this never has anything else. */
+static int give_writes_starved(const struct ioband_device *speaker,
+			       uint64_t writes_starved)
+{
+	char *reads;
+	int code;
+
+	if (writes_starved == IOBAND_WRITES_STARVED_DEFAULT)
+		return EXIT_OK;
+	reads = xasprintf("%llu", (unsigned long long)writes_starved);
+	code = query_set(speaker, "writes_starved", reads);
+	free(reads);
+	return code;
+}
+
 /* Slices before the measure, as time is shared in slices only. */
 static int give_settings(const struct ioband_device *speaker,
 			 const struct ioband_table *table)
@@ -157,6 +172,8 @@ static int give_settings(const struct ioband_device *speaker,
 		code = query_set(speaker, "measure", table->measure);
 	if (code == EXIT_OK)
 		code = query_set(speaker, "depth", table->depth);
+	if (code == EXIT_OK)
+		code = give_writes_starved(speaker, table->writes_starved);
 	free(slice);
 	return code;
 }

@@ -204,7 +204,7 @@ static int send(const struct ioband_device *device, const char *message)
 /**
  * query_set() - change a setting of a device or its pool
  * @device: the device
- * @key: mode, measure, depth or slice
+ * @key: mode, measure, depth, slice or writes_starved
  * @value: as in a table line
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.

@@ -9,12 +9,13 @@
 #include "query.h"
 #include "set.h"
 
-enum setting { MEASURE, DEPTH, SLICE, MODE, SETTINGS };
+enum setting { MEASURE, DEPTH, SLICE, WRITES_STARVED, MODE, SETTINGS };
 
 static const enum conf_key keys[SETTINGS] = {
 	[MEASURE] = KEY_MEASURE,
 	[DEPTH] = KEY_DEPTH,
 	[SLICE] = KEY_SLICE,
+	[WRITES_STARVED] = KEY_WRITES_STARVED,
 	[MODE] = KEY_MODE,
 };
 
@@ -22,8 +23,13 @@ static const enum conf_key keys[SETTINGS] = {
  * Time is shared in slices only: they come before it, and go after it.  With
  * another mode, groups go that nobody can give back, so it comes last.
  */
-static const enum setting to_time[SETTINGS] = { SLICE, MEASURE, DEPTH, MODE };
-static const enum setting from_time[SETTINGS] = { MEASURE, SLICE, DEPTH, MODE };
+static const enum setting to_time[SETTINGS] = {
+	SLICE, MEASURE, DEPTH, WRITES_STARVED, MODE
+};
+
+static const enum setting from_time[SETTINGS] = {
+	MEASURE, SLICE, DEPTH, WRITES_STARVED, MODE
+};
 
 static int find_setting(struct span key)
 {
@@ -97,14 +103,17 @@ static void undo(const struct ioband_device *speaker,
 {
 	const struct ioband_table *table = &speaker->table;
 	bool complete = true;
-	char slice[24];
+	char slice[24], writes_starved[24];
 	const char *const from[SETTINGS] = {
 		[MEASURE] = table->measure, [DEPTH] = table->depth,
-		[SLICE] = slice, [MODE] = table->mode,
+		[SLICE] = slice, [WRITES_STARVED] = writes_starved,
+		[MODE] = table->mode,
 	};
 
 	snprintf(slice, sizeof(slice), "%llu",
 		 (unsigned long long)table->slice_ms);
+	snprintf(writes_starved, sizeof(writes_starved), "%llu",
+		 (unsigned long long)table->writes_starved);
 	while (n-- > 0) {
 		enum setting setting = order[n];
 

@@ -9,7 +9,7 @@
 #define SET_GROUP_SAYS							\
 	"one or more of weight=, max_rbps=, max_wbps=, max_riops=, max_wiops=, min_rbps=, min_wbps=, min_riops=, min_wiops= and latency=, or max=default, min=default"
 #define SET_POOL_SAYS							\
-	"one or more of measure=, depth= and slice=, or --device DEVICE and mode= as well"
+	"one or more of measure=, depth=, slice= and writes_starved=, or --device DEVICE and mode= as well"
 
 bool set_pool_knows(struct span key);
 int set_pool(const struct args *args);

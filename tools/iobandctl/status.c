@@ -4,7 +4,8 @@
 #include "verbs.h"
 
 enum { NAME, POOL, MODE, MEASURE, STATE, DEVICES, GROUPS, ACTIVE, DEPTH,
-	PIECE, SLICE, BRAKE, INFLIGHT_IOS, INFLIGHT_BYTES, HELD_IOS, HELD_BYTES, COLUMNS };
+	PIECE, SLICE, WRITES_STARVED, BRAKE, INFLIGHT_IOS, INFLIGHT_BYTES,
+	HELD_IOS, HELD_BYTES, COLUMNS };
 
 static const struct column columns[COLUMNS] = {
 	[NAME] = { "NAME", "name", COLUMN_TEXT },
@@ -18,6 +19,7 @@ static const struct column columns[COLUMNS] = {
 	[DEPTH] = { "DEPTH", "depth", COLUMN_NUMBER },
 	[PIECE] = { "PIECE", "piece_bytes", COLUMN_BYTES },
 	[SLICE] = { "SLICE", "slice_ms", COLUMN_NUMBER },
+	[WRITES_STARVED] = { NULL, "writes_starved", COLUMN_NUMBER },
 	[BRAKE] = { "BRAKE/S", "brake_bytes_per_s", COLUMN_BYTES },
 	[INFLIGHT_IOS] = { "INFLIGHT", "inflight_ios", COLUMN_NUMBER },
 	[INFLIGHT_BYTES] = { "(BYTES)", "inflight_bytes", COLUMN_BYTES },
@@ -50,6 +52,7 @@ static void print_device(struct table *table,
 	print_number(table, row, DEPTH, status->depth);
 	print_number(table, row, PIECE, status->piece_bytes);
 	print_number(table, row, SLICE, status->slice_ms);
+	print_number(table, row, WRITES_STARVED, status->writes_starved);
 	print_number(table, row, BRAKE, status->brake_bytes_per_s);
 	print_pair(table, row, INFLIGHT_IOS, status->inflight);
 	print_pair(table, row, HELD_IOS, status->held);

@@ -30,7 +30,7 @@ def host(fake: Fake) -> Fake:
     fake.device("one", "253:1", "sda")
     fake.device("two", "253:2", "sda")
     fake.device("own", "253:3", "sda", "device+cgroup", weight="200")
-    fake.device("byuid", "253:4", "sdb", "uid", slice_ms="80")
+    fake.device("byuid", "253:4", "sdb", "uid", slice_ms="80", writes_starved="5")
     a, b, odd = fake.cgroup("/a"), fake.cgroup("/a/b"), fake.cgroup("/o dd")
     for name in ("one", "own"):
         fake.answer(

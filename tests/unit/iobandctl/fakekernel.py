@@ -39,12 +39,14 @@ class Fake:
         """An ioband device of 2048 sectors over 4000:<its minor>, which there is not, or below=."""
         words = f"mode={mode} weight={more.get('weight', '100')} measure=bytes depth=auto"
         words += f" slice={more.get('slice_ms', '0')}"
+        starved = f"writes_starved={more.get('writes_starved', '2')}"
         below = more.get("below", f"4000:{number.split(':')[1]}")
-        table = f"{below} {more.get('offset', '0')} {pool} 5 {words}"
+        table = f"{below} {more.get('offset', '0')} {pool} 6 {words} {starved}"
         status = more.get(
             "status",
             f"1 pool={pool} mode={mode} measure=bytes state=open depth=32 groups=3 active=1 "
-            f"held=2,8192 inflight=4,16384 devices=2 slice={more.get('slice_ms', '0')} piece=32768",
+            f"held=2,8192 inflight=4,16384 devices=2 slice={more.get('slice_ms', '0')} piece=32768 "
+            f"{starved}",
         )
         self.devices.append(f"{name}|{number}|{table}|{status}\n")
         (self.root / "devices").write_text("".join(self.devices))

@@ -225,8 +225,8 @@ static void fuzz_recording(const char *text)
 #define TEXT_MAX 4096
 
 static const char *const kernel_seeds[] = {
-	"253:0 0 sda 5 mode=cgroup weight=100 measure=bytes depth=auto slice=80",
-	"1 pool=sda mode=uid measure=ios state=shared depth=32 groups=3 active=2 held=5,6 inflight=7,8 devices=9 slice=80 piece=16384 brake=5",
+	"253:0 0 sda 6 mode=cgroup weight=100 measure=bytes depth=auto slice=80 writes_starved=3",
+	"1 pool=sda mode=uid measure=ios state=shared depth=32 groups=3 active=2 held=5,6 inflight=7,8 devices=9 slice=80 piece=16384 brake=5 writes_starved=3",
 	"1 groups\n1 0 root weight=100 set=0\n7 1 cgroup#42 weight=300 set=1 path=/a\\040b max=5,max,6,7 min=0,3,0,7 latency=2000\nnext 7\n",
 	"1 stats\n3 uid:0 held=1,2 inflight=3 read=4,5,6,7,8 write=9,10,11,12,13 discard=0,0,0,0,14 read.held=1,2 read.inflight=3\nend\n",
 	"1 latency\n3 root read.wait=" ONES " read.service=" ONES " discard.wait=" ONES "\nend\n",
@@ -243,7 +243,7 @@ static const char *const kernel_words[] = {
 };
 
 static const char *const conf_seeds[] = {
-	"[device a]\nname = sd*\nas = %n\nmode = device\nweight = 3\nmaximum = rbps=100M wiops=500\nminimum = rbps=90M riops=7\nlatency = 2.5ms\n[pool *]\nslice = 80\n",
+	"[device a]\nname = sd*\nas = %n\nmode = device\nweight = 3\nmaximum = rbps=100M wiops=500\nminimum = rbps=90M riops=7\nlatency = 2.5ms\n[pool *]\nslice = 80\nwrites_starved = 3\n",
 	"# x\n[group /a\\040*]\nweight = 7\npool = p\n[group uid:1]\nweight=default\n",
 	"[device b]\ndevice = vg0/b\noptional = yes\n[watch]\nenable-controller = no\n",
 };

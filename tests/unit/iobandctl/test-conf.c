@@ -91,6 +91,11 @@ void test_conf_faults(void)
 		{ "[pool p]\ndepth = 65536\n",
 		  "f:2: depth = 65536: it is " DEPTH_SAYS },
 		{ "[pool p]\nslice = 1001\n", "0 to 1000, or auto" },
+		{ "[pool p]\nwrites_starved = 0\n",
+		  "f:2: writes_starved = 0: it is a number from 1 to 100" },
+		{ "[pool p]\nwrites_starved = 101\n", "from 1 to 100" },
+		{ "[pool p]\nwrites_starved = auto\n", "from 1 to 100" },
+		{ "[device a]\ndevice = x\nwrites_starved = 2\n", "f:3: " },
 		{ "[pool p]\nmeasure = fairness\n", "bytes, ios and time" },
 		{ "[watch x]\nenable-controller = yes\n", "f:1: [watch] has no name" },
 		{ "[group a]\nweight = 1\n[group /x//y]\nweight = 1\n",
@@ -121,6 +126,8 @@ void test_conf_faults(void)
 		   ""));
 	CHECK(same(fault("[device a]\nas = %n\ntype = lvm\n"), ""));
 	CHECK(same(fault("[watch]\nenable-controller = no\n"), ""));
+	CHECK(same(fault("[pool p]\nwrites_starved = 1\n"), ""));
+	CHECK(same(fault("[pool p]\nwrites_starved = 100\n"), ""));
 	CHECK(same(fault("[group /..a/.b/...]\nweight = 1\n"), ""));
 	CHECK(same(fault("[group //a/b/]\nweight = 1\n"), ""));
 	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
@@ -141,7 +148,7 @@ static void read_two(struct conf *conf)
 			"[pool *]\ndepth = 5\nslice = 1\n[group /x]\nweight = 1\npool = p\n",
 			&problem));
 	CHECK(!conf_add(conf, "b",
-			"[pool p*]\nDepth = 6\n", &problem));
+			"[pool p*]\nDepth = 6\nwrites_starved = 9\n", &problem));
 	CHECK(!conf_add(conf, "c", "[pool p*]\nslice = 7\n[group /X]\nweight = 2\n",
 			&problem));
 	CHECK(!conf_check(conf, &problem));
@@ -160,6 +167,8 @@ void test_conf_files(void)
 	conf_where(&conf, &place, where, sizeof(where));
 	CHECK(same(where, "b:2"));
 	CHECK(same(conf_pool_setting(&conf, "p", KEY_SLICE, &place), "7"));
+	CHECK(same(conf_pool_setting(&conf, "p", KEY_WRITES_STARVED, &place), "9"));
+	CHECK(!conf_pool_setting(&conf, "q", KEY_WRITES_STARVED, &place));
 	CHECK(!conf_pool_setting(&conf, "p", KEY_MEASURE, &place));
 	/* The same title: the last weight, and the pool of the first. */
 	CHECK(same(conf_text(&conf.v[1], KEY_WEIGHT), "2"));

@@ -71,10 +71,13 @@ void test_table(void)
 			   &table, &problem));
 	CHECK(same(table.mode, "device") && table.weight == 7);
 	CHECK(same(table.measure, "ios") && same(table.depth, "9"));
-	CHECK(!table.slice_ms);
+	CHECK(!table.slice_ms && table.writes_starved == 2);
 	CHECK(!parse_table("8:0 0 p 5 mode=uid weight=7 measure=time depth=auto slice=80",
 			   &table, &problem));
 	CHECK(same(table.measure, "time") && table.slice_ms == 80);
+	CHECK(!parse_table("8:0 0 p 1 writes_starved=7", &table, &problem));
+	CHECK(table.writes_starved == 7 && !table.slice_ms);
+	CHECK(parse_table("8:0 0 p 1 writes_starved=auto", &table, &problem));
 	CHECK(parse_table("8:0 0 p 1 slice=auto", &table, &problem));
 	CHECK(parse_table("8:0 0 p 2 slice=1 slice=1", &table, &problem));
 	CHECK(parse_table("", &table, &problem));
@@ -124,6 +127,11 @@ void test_status(void)
 	CHECK(status.piece_bytes == 16384 && !status.brake_bytes_per_s);
 	CHECK(!parse_status(STATUS " slice=0 piece=1 brake=7", &status, &problem));
 	CHECK(status.brake_bytes_per_s == 7 && status.piece_bytes == 1);
+	CHECK(status.writes_starved == 2);
+	CHECK(!parse_status(STATUS " slice=0 piece=1 brake=7 writes_starved=5",
+			    &status, &problem));
+	CHECK(status.writes_starved == 5 && status.brake_bytes_per_s == 7);
+	CHECK(parse_status(STATUS " writes_starved=x", &status, &problem));
 	CHECK(parse_status(STATUS " slice=80,1", &status, &problem));
 	CHECK(!parse_status(STATUS " more=1,2 word", &status, &problem));
 	CHECK(parse_status("2" STATUS, &status, &problem));

@@ -134,6 +134,11 @@ MUTANTS = [
     ("parse.c", "&status->slice_ms, 1, OPTIONAL", "&status->slice_ms, 1, REQUIRED", "unit"),
     ("parse.c", "&status->piece_bytes, 1, OPTIONAL", "&status->devices, 1, OPTIONAL", "unit"),
     ("parse.c", "&table->slice_ms, 1, OPTIONAL", "&table->offset, 1, OPTIONAL", "unit"),
+    ("parse.c", "&table->writes_starved, 1", "&table->slice_ms, 1", "unit"),
+    ("parse.c", "&status->writes_starved, 1", "&status->slice_ms, 1", "unit"),
+    ("parse.c", '"auto",\n\t\t.writes_starved', '"auto",\n\t\t.slice_ms', "unit"),
+    ("parse.c", "status){\n\t\t.writes_starved", "status){\n\t\t.slice_ms", "unit"),
+    ("conf.c", "text, 1, IOBAND_WRITES_STARVED_MAX", "text, 0, IOBAND_WRITES_STARVED_MAX", "unit"),
     ("conf.c", "INI_MS_ERROR", "INI_MS_MERGE", "unit"),
     ("conf-path.c", "score >= closest", "score > closest", "unit"),
     ("conf-path.c", "isascii(byte) : *group == '\\\\'", "isascii(byte) : 0", "unit"),
@@ -297,6 +302,7 @@ def test_list(host: Fake) -> None:
         "weight": 200,
         "depth": "auto",
         "slice_ms": 0,
+        "writes_starved": 2,
         "state": "active",
         "read_only": False,
         "inserted": False,
@@ -335,13 +341,15 @@ def test_status(host: Fake) -> None:
         "depth": 32,
         "piece_bytes": 32768,
         "slice_ms": 0,
+        "writes_starved": 2,
         "brake_bytes_per_s": 0,
         "inflight_ios": 4,
         "inflight_bytes": 16384,
         "held_ios": 2,
         "held_bytes": 8192,
     }
-    assert host.json("status", "byuid")[0]["slice_ms"] == 80
+    (row,) = host.json("status", "byuid")
+    assert (row["slice_ms"], row["writes_starved"]) == (80, 5)
     assert "there is no device 'nope'" in host.run("status", "nope", rc=3)
 
 
@@ -353,6 +361,25 @@ def test_module_without_slices(fake: Fake) -> None:
     (fake.root / "devices").write_text(f"old|253:1|{table}|{status}\n")
     assert fake.json("list")[0]["slice_ms"] == 0
     assert fake.json("status")[0]["slice_ms"] == 0
+
+
+def test_module_without_writes_starved(fake: Fake) -> None:
+    """It has what is the default now, and is not told so: it would refuse that."""
+    status = "1 pool=p mode=uid measure=bytes state=open depth=32 groups=3 active=1 "
+    status += "held=2,8192 inflight=4,16384 devices=2 slice=0 piece=0 brake=0"
+    table = "4000:1 0 p 5 mode=uid weight=100 measure=bytes depth=auto slice=0"
+    (fake.root / "devices").write_text(f"old|253:1|{table}|{status}\n")
+    fake.answer("old", "groups", "1 groups\nend\n")
+    (fake.root / "refuse").write_text("writes_starved unknown key")
+    for verb in ("list", "status", "get"):
+        assert fake.json(verb)[0]["writes_starved"] == 2
+    fake.run(*configure(fake, "[pool p]\nwrites_starved = 2\ndepth = 9\n"))
+    assert fake.told("set") == ["old: set depth=9"]
+    fake.run(*configure(fake, "[pool q]\ndepth = 9\n"))
+    assert fake.told("set") == []
+    said = fake.run(*configure(fake, "[pool p]\nwrites_starved = 3\n"), rc=1)
+    assert "refused 'set writes_starved=3': unknown key" in said
+    assert "refused" in fake.run("set", "--pool", "p", "writes_starved=3", rc=1)
 
 
 @pytest.mark.parametrize(
@@ -822,6 +849,18 @@ def test_apply_settings(host: Fake) -> None:
     assert f"{host.root}/conf:3; nothing was changed" in said
 
 
+def test_apply_writes_starved(host: Fake) -> None:
+    """To each pool that has another one."""
+    rows = host.json(*configure(host, "[pool sd*]\nwrites_starved = 4\n"), "--dry-run")
+    assert [(row["pool"], row["setting"], row["from"], row["to"]) for row in rows] == [
+        ("sdb", "writes_starved", "5", "4"),
+        ("sda", "writes_starved", "2", "4"),
+    ]
+    assert host.told("set") == []
+    host.run(*configure(host, "[pool sd*]\nwrites_starved = 5\n"))
+    assert host.told("set") == ["one: set writes_starved=5"]
+
+
 def test_apply_interrupted(host: Fake) -> None:
     """What was done is undone, and then the signal does what it does."""
     (host.root / "conf").write_text("[pool sd*]\nslice = 80\nmeasure = time\n")
@@ -1260,7 +1299,7 @@ def test_names_that_are_not_utf8(host: Fake) -> None:
 def test_dump(host: Fake) -> None:
     text = host.run("dump")
     assert "[device own]\ndevice = /dev/block/4000:3\npool = sda\nmode = device+cgroup\n" in text
-    assert "[pool sdb]\nmeasure = bytes\ndepth = auto\nslice = 80\n" in text
+    assert "[pool sdb]\nmeasure = bytes\ndepth = auto\nslice = 80\nwrites_starved = 5\n" in text
     assert "group = /o\\040dd\npool = sda\ndevice = own\nweight = 50\n" in text
     assert "group = /a\npool = sda\ndevice = -\nweight = 300\n" in text
     assert "999" not in text
@@ -1291,6 +1330,8 @@ def test_dump(host: Fake) -> None:
         (["create", "x", "/dev/null", "--depth", "4/5"], "--depth '4/5': it is auto, or a number"),
         (["create", "x", "/dev/null", "--slice", "1001"], "from 0 to 1000, or auto"),
         (["create", "x", "/dev/null", "--slice", "80ms"], "--slice '80ms'"),
+        (["wrap", "/dev/null", "--writes-starved", "0"], "it is a number from 1 to 100\n"),
+        (["table", "/dev/null", "--writes-starved", "101"], "--writes-starved '101'"),
         (["create", "x", "/dev/null", "--mode", "a b"], "--mode 'a b'"),
         (["create", "x", "/dev/null", "--measure", ""], "--measure ''"),
         (["stat", "--count", "3"], "--count needs --interval"),

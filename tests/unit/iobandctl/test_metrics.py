@@ -43,6 +43,8 @@ def test_devices_and_pools(host: Fake) -> None:
     assert metrics.samples("ioband_device_suspended", pool="sda") == [0, 0, 0]
     assert metrics.value("ioband_device_suspended", device="own", mode="device+cgroup") == 0
     assert metrics.value("ioband_pool_slice_seconds", pool="sdb") == 0.08
+    assert metrics.value("ioband_pool_writes_starved", pool="sdb") == 5
+    assert metrics.value("ioband_pool_writes_starved", pool="sda") == 2
     assert metrics.value("ioband_pool_shared", pool="sda") == 0
     wanted = {"depth_ios": 32, "piece_bytes": 32768, "devices": 2, "groups": 3}
     wanted |= {"active_groups": 1, "inflight_ios": 4, "inflight_bytes": 16384}

@@ -70,6 +70,10 @@ REFUSED = [
     ("--pool sda slice=1001", "slice=1001: it is a number from 0 to 1000"),
     ("--pool sda slice=auto", "give a number, 0 for none"),
     ("--pool sda slice=5 slice=6", "slice= is given twice"),
+    ("--pool sda writes_starved=0", "writes_starved=0: it is a number from 1 to 100"),
+    ("--pool sda writes_starved=101", "writes_starved=101: it is a number from 1 to 100"),
+    ("--pool sda writes_starved=auto", "writes_starved=auto: it is a number from 1 to 100"),
+    ("--pool sda writes_starved=1 writes_starved=2", "writes_starved= is given twice"),
     ("--pool sda mode=uid", "name it with --device"),
 ]
 
@@ -147,6 +151,8 @@ def test_set_of_a_pool(host: Fake) -> None:
     ]  # fmt: skip
     host.run("set", "--pool", "sda", "slice=0", "measure=bytes")
     assert changes(host) == ["one: set measure=bytes", "one: set slice=0"]
+    host.run("set", "--pool", "sda", "writes_starved=1", "depth=9")
+    assert changes(host) == ["one: set depth=9", "one: set writes_starved=1"]
     host.run("set", "--device", "own", "mode=device", "depth=auto")
     assert changes(host) == ["own: set depth=auto", "own: set mode=device"]
     assert "there is no pool 'no'" in host.run("set", "--pool", "no", "depth=5", rc=3)
@@ -167,6 +173,16 @@ def test_set_of_a_pool_or_nothing(host: Fake) -> None:
     (host.root / "refuse").write_text("set no room")
     assert "refused 'set slice=80'" in host.run("set", "--pool", "sda", "slice=80", rc=1)
     assert changes(host) == ["one: set slice=80"]
+    (host.root / "refuse").write_text("mode no room")
+    words = ("mode=gid", "writes_starved=7", "depth=5")
+    host.run("set", "--device", "byuid", *words, rc=1)
+    assert changes(host) == [
+        "byuid: set depth=5",
+        "byuid: set writes_starved=7",
+        "byuid: set mode=gid",
+        "byuid: set writes_starved=5",
+        "byuid: set depth=auto",
+    ]
 
 
 def test_groups_that_are_called_as_keys(host: Fake) -> None:
@@ -194,13 +210,13 @@ def test_get_of_a_group(host: Fake) -> None:
 
 def test_get_of_pools(host: Fake) -> None:
     sda = {"pool": "sda", "device": None, "mode": None, "measure": "bytes"}
-    sda |= {"depth": "auto", "slice_ms": 0}
-    sdb = sda | {"pool": "sdb", "slice_ms": 80}
+    sda |= {"depth": "auto", "slice_ms": 0, "writes_starved": 2}
+    sdb = sda | {"pool": "sdb", "slice_ms": 80, "writes_starved": 5}
     assert host.json("get") == [sdb, sda]
     assert host.json("get", "--pool", "sda") == [sda]
     assert host.json("get", "--device", "own") == [sda | {"device": "own", "mode": "device+cgroup"}]
     shown = host.run("get", "--pool", "sdb").split()
-    assert " ".join(shown) == "POOL MEASURE DEPTH SLICE sdb bytes auto 80"
+    assert " ".join(shown) == "POOL MEASURE DEPTH SLICE STARVED sdb bytes auto 80 5"
     assert host.json("set", "--pool", "sda", "depth=5") == [sda]
 
 

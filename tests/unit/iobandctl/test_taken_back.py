@@ -147,12 +147,17 @@ def test_what_failed_is_undone(given: Fake) -> None:
 
 def test_pools(given: Fake) -> None:
     """Their settings go back to what a new pool has, but for what was set by hand."""
-    given.device("two", "253:2", "sdb", slice_ms="80")
+    given.device("two", "253:2", "sdb", slice_ms="80", writes_starved="5")
     given.answer("two", "groups", listing())
     apply(given, "[pool sd?]\nslice = 80\ndepth = auto\nmeasure = bytes\n")
     assert apply(given, OTHER) == ["two: set slice=0"]
     apply(given, "[pool sd?]\nslice = 80\n")
     given.run("set", "--pool", "sdb", "slice=80")
+    assert apply(given, OTHER) == []
+    apply(given, "[pool sd?]\nwrites_starved = 5\n")
+    assert apply(given, OTHER) == ["two: set writes_starved=2"]
+    apply(given, "[pool sd?]\nwrites_starved = 5\n")
+    given.run("set", "--pool", "sdb", "writes_starved=5")
     assert apply(given, OTHER) == []
 
 

@@ -118,6 +118,7 @@ def change_everything(a: Ioband, b: Ioband, groups: tuple[Cgroup, Cgroup], seed:
         lambda: dev.set(measure=dice.choice(("bytes", "ios"))),
         lambda: dev.set(depth=dice.choice(("auto", "1", "3", "64", "2/16384"))),
         lambda: dev.set(slice=dice.choice((0, 2, 20))),
+        lambda: dev.set(writes_starved=dice.choice((1, 2, 100))),
         lambda: (dev.set(slice=5), dev.set(measure="time"), b.set(measure="bytes"), a.set(slice=0)),
         lambda: (dev.suspend(), dev.resume()),
         lambda: (dev.suspend(noflush=True), dev.resume()),

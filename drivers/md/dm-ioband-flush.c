@@ -67,7 +67,7 @@ bool ioband_flush_start(struct ioband_pool *pool)
 		list_del_init(&target->dirty);
 		WRITE_ONCE(target->flush_due, true);
 		target->flushing = true;
-		ioband_queue_kick(target);
+		ioband_submit_flush(target);
 	}
 	if (!pool->flushes)
 		ioband_core_drop_flush(&pool->core);

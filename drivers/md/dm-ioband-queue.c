@@ -25,17 +25,12 @@
  * when groups begin to compete counts there, see ioband_queue_apply().
  *
  * Held bios are released by whatever makes room: a completion, a new bio, a
- * timer.  As none of these may submit a bio, the bio goes to its target's ready
- * list, and a worker of the target sends it down: each target has its own, so
- * that a device that blocks its worker does not hold up the others.
- *
- * In the shared state a task sends its bio down itself only if that is known not to
- * block it, or if others wait for the bio.  A device that has no request left puts to
- * sleep whoever comes with a bio (blk_mq_get_tag()), and a task that sleeps there has no
- * other bios waiting here: as many tasks as the limit exceeds the device's requests by
- * would take turns there, one bio each, whatever their weights.  So it is the worker that
- * finds out how many may be in flight, note_roomy(): whether it had to sleep its count of
- * voluntary context switches says.
+ * timer.  As none of these may submit a bio, a worker of its target does (dm-ioband-submit.c),
+ * and finds out how many may be in flight.  In the shared state a task sends its bio down
+ * itself only if that is known not to block it, or if others wait for the bio.  A device that
+ * has no request left puts to sleep whoever comes with a bio (blk_mq_get_tag()), and a task
+ * that sleeps there has no other bios waiting here: as many tasks as the limit exceeds the
+ * device's requests by would take turns there, one bio each, whatever their weights.
  */
 #include "dm-ioband.h"
 
@@ -220,20 +215,6 @@ static void launch(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	trace_ioband_charge(io, bio);
 }
 
-/**
- * ioband_queue_kick() - there is something to do for a target's worker
- * @target: whose
- *
- * Context: Under the pool's lock.
- */
-void ioband_queue_kick(struct ioband_target *target)
-{
-	if (target->submitting)
-		return;
-	target->submitting = true;
-	queue_work(target->submit_wq, &target->submit);
-}
-
 /* A bio that was held goes; one in pieces, its last one. */
 static void note_released(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
@@ -243,22 +224,11 @@ static void note_released(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	trace_ioband_release(io, bio, wait_ns);
 }
 
-/* Hand a bio that was held and admitted to its target's worker. */
-static void make_ready(struct ioband_io *io, struct bio *bio, u64 now_ns)
+/* A bio that was held and admitted goes down, all of it. */
+static void release_whole(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	note_released(io, bio, now_ns);
-	bio_list_add(&io->target->ready, bio);
-	WRITE_ONCE(io->target->ready_ios, io->target->ready_ios + 1);
-	ioband_queue_kick(io->target);
-}
-
-/* Hand a piece that was admitted to its target's worker. */
-static void make_due(struct ioband_io *io)
-{
-	if (!io->due_bytes)
-		list_add_tail(&io->due, &io->target->due);
-	io->due_bytes += io->bill.bytes;
-	ioband_queue_kick(io->target);
+	ioband_submit_bio(io, bio);
 }
 
 /* A bio has been taken out of its stream; return: its size. */
@@ -360,12 +330,12 @@ static void release_first(struct ioband_stream *stream, u64 now_ns)
 	ioband_core_admit(core, &stream->leaf, &io->bill, stream_ways(stream), now_ns);
 	launch(io, bio, now_ns);
 	if (!io->piece) {
-		make_ready(io, bio, now_ns);
+		release_whole(io, bio, now_ns);
 		return;
 	}
 	if (last)
 		note_released(io, bio, now_ns);
-	make_due(io);
+	ioband_submit_piece(io);
 }
 
 static void arm_wake(struct ioband_pool *pool, u64 wake_ns)
@@ -432,101 +402,6 @@ enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer)
 	ioband_queue_dispatch(pool, ktime_get_ns());
 	spin_unlock_irqrestore(&pool->lock, flags);
 	return HRTIMER_NORESTART;
-}
-
-/*
- * So many of a device's bios have gone down: its worker had to sleep for the last of them,
- * or not.  That holds for a while only: with another load, or others on the device, a
- * request may be harder to get (the tick lets it fade).
- */
-static void note_roomy(struct ioband_member *member, u32 sent, bool slept)
-{
-	if (slept)
-		member->roomy_ios /= 2;
-	else if (sent)
-		member->roomy_ios = max(member->roomy_ios, sent - 1);
-}
-
-/* Return: false if there is nothing to send down, and the worker has ended. */
-static bool take_ready(struct ioband_target *target, struct bio_list *ready, u32 sent, bool slept)
-{
-	bool more;
-
-	spin_lock_irq(&target->pool->lock);
-	note_roomy(target->member, sent, slept);
-	*ready = target->ready;
-	bio_list_init(&target->ready);
-	WRITE_ONCE(target->ready_ios, 0);
-	more = !bio_list_empty(ready) || !list_empty(&target->due) || target->flush_due;
-	target->submitting = more;
-	spin_unlock_irq(&target->pool->lock);
-	return more;
-}
-
-/*
- * Send down the pieces that have been admitted so far.  Those that are while this
- * goes on have to wait until others have had their turn with the worker.
- */
-static void submit_due(struct ioband_target *target)
-{
-	struct ioband_io *io;
-	LIST_HEAD(batch);
-	u32 bytes;
-
-	/* What comes from now on keeps the worker going. */
-	if (list_empty(&target->due))
-		return;
-	spin_lock_irq(&target->pool->lock);
-	list_splice_init(&target->due, &batch);
-	while ((io = list_first_entry_or_null(&batch, struct ioband_io, due))) {
-		list_del(&io->due);
-		bytes = io->due_bytes;
-		io->due_bytes = 0;
-		spin_unlock_irq(&target->pool->lock);
-		ioband_piece_submit(io, bytes);
-		spin_lock_irq(&target->pool->lock);
-	}
-	spin_unlock_irq(&target->pool->lock);
-}
-
-/*
- * How many of a device's bios in flight are not with its worker any more; 0: not known,
- * for it has pieces to send.  A look, without the lock.
- */
-static u32 count_sent(const struct ioband_target *target)
-{
-	const u32 ready = READ_ONCE(target->ready_ios);
-
-	if (!list_empty(&target->due))
-		return 0;
-	return max(READ_ONCE(target->member->inflight_ios), ready) - ready;
-}
-
-/* A target's worker: send its released bios down. */
-static void submit_ready(struct work_struct *work)
-{
-	struct ioband_target *target = container_of(work, struct ioband_target, submit);
-	struct bio_list ready;
-	struct blk_plug plug;
-	bool slept = false;
-	struct bio *bio;
-	u32 sent = 0;
-
-	while (take_ready(target, &ready, sent, slept)) {
-		const unsigned long switches = current->nvcsw;
-		const bool some = !bio_list_empty(&ready);
-
-		blk_start_plug(&plug);
-		while ((bio = bio_list_pop(&ready)))
-			dm_submit_bio_remap(bio, NULL);
-		/* As long as they are plugged each has a request. */
-		sent = some ? count_sent(target) : 0;
-		submit_due(target);
-		blk_finish_plug(&plug);
-		slept = current->nvcsw != switches;
-		ioband_flush_submit(target);
-		cond_resched();
-	}
 }
 
 /* ---- entering ------------------------------------------------------------ */
@@ -1161,7 +1036,7 @@ static void release_rest(struct ioband_io *io, struct bio *bio, u64 now_ns)
 		last = bill_piece(io, bio);
 		ioband_core_admit_now(&io->group->pool->core, &io->stream->leaf, &io->bill, now_ns);
 		launch(io, bio, now_ns);
-		make_due(io);
+		ioband_submit_piece(io);
 	} while (!last);
 	note_released(io, bio, now_ns);
 }
@@ -1181,7 +1056,7 @@ static void release_now(struct bio_list *taken)
 		}
 		ioband_core_admit_now(&io->group->pool->core, &io->stream->leaf, &io->bill, now_ns);
 		launch(io, bio, now_ns);
-		make_ready(io, bio, now_ns);
+		release_whole(io, bio, now_ns);
 	}
 }
 
@@ -1332,39 +1207,4 @@ void ioband_queue_resume(struct ioband_target *target)
 	spin_lock_irq(&target->pool->lock);
 	WRITE_ONCE(target->suspended, false);
 	spin_unlock_irq(&target->pool->lock);
-}
-
-/**
- * ioband_queue_init_target() - make a target's worker
- * @target: new
- *
- * Return: 0 or -ENOMEM.
- */
-int ioband_queue_init_target(struct ioband_target *target)
-{
-	int ret = ioband_piece_init_target(target);
-
-	if (ret)
-		return ret;
-	bio_list_init(&target->ready);
-	INIT_LIST_HEAD(&target->due);
-	INIT_WORK(&target->submit, submit_ready);
-	ioband_flush_init_target(target);
-	target->submit_wq = alloc_workqueue("ioband/%s", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU,
-					    0, dm_device_name(dm_table_get_md(target->ti->table)));
-	if (target->submit_wq)
-		return 0;
-	ioband_piece_exit_target(target);
-	return -ENOMEM;
-}
-
-/**
- * ioband_queue_exit_target() - end a target's worker
- * @target: without bios
- */
-void ioband_queue_exit_target(struct ioband_target *target)
-{
-	destroy_workqueue(target->submit_wq);
-	ioband_flush_exit_target(target);
-	ioband_piece_exit_target(target);
 }

@@ -97,14 +97,14 @@ static int target_new(struct dm_target *ti, unsigned int argc, char **argv,
 	}
 	target->ti = ti;
 	target->settings = table.settings;
-	ret = ioband_queue_init_target(target);
+	ret = ioband_submit_init_target(target);
 	if (ret) {
 		fail(error, "no memory for a worker");
 		goto free;
 	}
 	ret = open_device(target, &table, error);
 	if (ret)
-		goto exit_queue;
+		goto exit_submit;
 	ret = ioband_pool_join(target, table.pool, error);
 	if (ret)
 		goto put;
@@ -115,8 +115,8 @@ static int target_new(struct dm_target *ti, unsigned int argc, char **argv,
 
 put:
 	dm_put_device(ti, target->dev);
-exit_queue:
-	ioband_queue_exit_target(target);
+exit_submit:
+	ioband_submit_exit_target(target);
 free:
 	kfree(target);
 	return ret;
@@ -136,7 +136,7 @@ static void ioband_dtr(struct dm_target *ti)
 {
 	struct ioband_target *target = ti->private;
 
-	ioband_queue_exit_target(target);
+	ioband_submit_exit_target(target);
 	ioband_pool_leave(target);
 	dm_put_device(ti, target->dev);
 	kfree(target);
@@ -212,7 +212,7 @@ static void ioband_postsuspend(struct dm_target *ti)
 {
 	struct ioband_target *target = ti->private;
 
-	flush_work(&target->submit);
+	ioband_submit_drain(target);
 	ioband_flush_suspend(target);
 }
 

@@ -851,8 +851,6 @@ void ioband_line_wait(struct ioband_line *line, bool dying);
 void ioband_line_wait_flusher(struct ioband_line *line);
 
 /* dm-ioband-queue.c: may it go */
-int ioband_queue_init_target(struct ioband_target *target);
-void ioband_queue_exit_target(struct ioband_target *target);
 void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns);
 void ioband_queue_share(struct ioband_pool *pool);
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
@@ -865,13 +863,20 @@ int ioband_queue_enter_known(struct ioband_target *target, struct ioband_io *io,
 void ioband_queue_done(struct ioband_io *io);
 bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes);
 void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns);
-void ioband_queue_kick(struct ioband_target *target);
 enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer);
 struct ioband_group *ioband_queue_next_active(struct ioband_pool *pool);
 void ioband_queue_release_dying(struct ioband_pool *pool);
 bool ioband_queue_gives_back(const struct ioband_target *target);
 void ioband_queue_suspend(struct ioband_target *target, bool requeue);
 void ioband_queue_resume(struct ioband_target *target);
+
+/* dm-ioband-submit.c: what may go is sent down */
+int ioband_submit_init_target(struct ioband_target *target);
+void ioband_submit_exit_target(struct ioband_target *target);
+void ioband_submit_bio(struct ioband_io *io, struct bio *bio);
+void ioband_submit_piece(struct ioband_io *io);
+void ioband_submit_flush(struct ioband_target *target);
+void ioband_submit_drain(struct ioband_target *target);
 
 /* dm-ioband-piece.c: large bios in pieces */
 int ioband_piece_init_target(struct ioband_target *target);

@@ -435,10 +435,9 @@ static enum urgency urgency_of(const struct bio *bio)
 	return marked || is_dying(current) ? OWED : IN_TURN;
 }
 
-static void hold(struct ioband_io *io, struct bio *bio, u64 now_ns)
+/* It waits; the caller sees to it that what may go goes. */
+static void hold(struct ioband_io *io, struct bio *bio)
 {
-	struct ioband_group *group = io->group;
-
 	/* It has waited: what it was not to wait for is past, and nobody polls here. */
 	bio->bi_opf &= ~REQ_NOWAIT;
 	bio_clear_polled(bio);
@@ -446,7 +445,6 @@ static void hold(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	bio_list_add(&io->stream->held[io->bill.way], bio);
 	ioband_room_take(io, bio);
 	trace_ioband_hold(io, bio);
-	ioband_queue_dispatch(group->pool, now_ns);
 }
 
 /**
@@ -466,13 +464,6 @@ bool ioband_queue_gives_back(const struct ioband_target *target)
 	       dm_noflush_suspending(target->ti);
 }
 
-enum verdict {
-	GO,		/* the caller sends it down */
-	HELD,		/* it waits in its group */
-	REFUSED,	/* it must not wait, and would have to */
-	GIVEN_BACK,	/* the device is being suspended */
-};
-
 /*
  * Would the task have to wait for a request of the device, as far as is known?  What the
  * worker has still to send has taken none.
@@ -487,7 +478,7 @@ static bool may_sleep_below(const struct ioband_io *io)
 	       target->member->roomy_ios + target->ready_ios;
 }
 
-static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency urgency)
+static enum ioband_verdict admit(struct ioband_io *io, struct bio *bio, enum urgency urgency)
 {
 	struct ioband_group *group = io->group;
 	struct ioband_pool *pool = group->pool;
@@ -499,15 +490,15 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	u64 wake_ns;
 
 	if (io->target->suspended)
-		return ioband_queue_gives_back(io->target) ? GIVEN_BACK : GO;
+		return ioband_queue_gives_back(io->target) ? IOBAND_GIVEN_BACK : IOBAND_GO;
 	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group)) {
 		ioband_stats_pin_open(io->stats, io->dir);	/* in place of the other pin */
 		ioband_stats_unpin_io(io->stats, io->dir);
 		io->open = true;
-		return GO;
+		return IOBAND_GO;
 	}
 	if (refuse && urgency == IN_TURN)
-		return REFUSED;
+		return IOBAND_REFUSED;
 	io->stream = urgency == AT_ONCE ? &group->own : ioband_stream_of(group, io, bio);
 	leaf = &io->stream->leaf;
 	if (urgency == AT_ONCE ||
@@ -517,21 +508,21 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 		goto go;
 	}
 	if (refuse)
-		return REFUSED;
+		return IOBAND_REFUSED;
 	first = leaf->state != IOBAND_WAITING;
 	if (!io->bill.async)
 		ioband_core_note_sync(core, now_ns);
 	ioband_core_wait(core, leaf, io->bill.way, now_ns);
 	if (!first || goes_in_pieces(io) || may_sleep_below(io) ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
-		hold(io, bio, now_ns);
-		return HELD;
+		hold(io, bio);
+		return IOBAND_HELD;
 	}
 	ioband_core_admit(core, leaf, &io->bill, 0, now_ns);
 go:
 	launch(io, bio, now_ns);
 	note_inflight(pool);
-	return GO;
+	return IOBAND_GO;
 }
 
 /* A group that was active lately. */
@@ -603,8 +594,15 @@ static unsigned long lock_group(struct ioband_pool *pool, struct ioband_io *io, 
 	}
 }
 
-/* A bio that is not taken: its error says why. */
-static void turn_away(struct ioband_io *io, struct bio *bio, blk_status_t status)
+/**
+ * ioband_queue_turn_away() - a bio is not taken
+ * @io: the bio's, with its group's counters pinned
+ * @bio: the bio; completes
+ * @status: says why
+ *
+ * Context: Any, without the pool's lock.
+ */
+void ioband_queue_turn_away(struct ioband_io *io, struct bio *bio, blk_status_t status)
 {
 	io->group = NULL;
 	ioband_stats_unpin_io(io->stats, io->dir);
@@ -623,26 +621,10 @@ static unsigned int times_for(const struct bio *bio)
 	return IOBAND_ROOM_DYING;
 }
 
-/* Not inlined: the open state has no use for what this keeps on the stack. */
-static noinline int enter_locked(struct ioband_target *target, struct ioband_io *io,
-				 struct bio *bio, enum ioband_mode mode, bool direct)
+/* What is known of a bio before the pool is locked. */
+static void prepare(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
-	struct ioband_pool *pool = target->pool;
-	const enum urgency urgency = urgency_of(bio);
-	const unsigned int times = times_for(bio);
-	struct ioband_group *group;
-	struct ioband_stats *stats;
-	enum verdict verdict;
-	unsigned long flags;
-	struct ioband_line line;
-	bool may_wait, wait;
-
-	if (direct) {
-		io->of_task = ioband_owner_may_wait(bio);
-		io->of_flusher = false;
-	}
-	may_wait = direct && io->of_task && !(bio->bi_opf & REQ_NOWAIT);
-	io->bill = ioband_cost(READ_ONCE(pool->measure), io->bytes, bio_has_data(bio));
+	io->bill = ioband_cost(READ_ONCE(target->pool->measure), io->bytes, bio_has_data(bio));
 	io->bill.way = bio_way(bio);
 	io->bill.ios = 1;
 	io->level = ioband_stream_level(bio);
@@ -652,25 +634,86 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	io->wait_us = 0;
 	io->piece = 0;
 	io->piece_least = ioband_piece_least(bio);
+}
+
+/* Not inlined: the open state has no use for what this keeps on the stack. */
+static noinline int enter_locked(struct ioband_target *target, struct ioband_io *io,
+				 struct bio *bio, enum ioband_mode mode, bool direct)
+{
+	struct ioband_pool *pool = target->pool;
+	const enum urgency urgency = urgency_of(bio);
+	const unsigned int times = times_for(bio);
+	struct ioband_group *group;
+	struct ioband_stats *stats;
+	enum ioband_verdict verdict;
+	unsigned long flags;
+	struct ioband_line line;
+	bool may_wait, wait;
+	u64 now_ns;
+
+	if (direct) {
+		io->of_task = ioband_owner_may_wait(bio);
+		io->of_flusher = false;
+	}
+	may_wait = direct && io->of_task && !(bio->bi_opf & REQ_NOWAIT);
+	prepare(target, io, bio);
 	flags = lock_group(pool, io, bio, mode, direct, may_wait && urgency == IN_TURN);
 	group = io->group;
 	stats = io->stats;
-	io->start_ns = ktime_get_ns();
+	now_ns = ktime_get_ns();
+	io->start_ns = now_ns;
 	activate(group);
 	verdict = admit(io, bio, urgency);
+	if (verdict == IOBAND_HELD)
+		ioband_queue_dispatch(pool, now_ns);
 	/* From here on a held bio can be anywhere, and gone. */
-	wait = may_wait && verdict == HELD && ioband_room_is_over(group, times);
+	wait = may_wait && verdict == IOBAND_HELD && ioband_room_is_over(group, times);
 	if (wait)
 		ioband_line_stand(&line, target, group, stats, false);
 	spin_unlock_irqrestore(&pool->lock, flags);
 
 	if (wait)
 		ioband_line_wait(&line, times > 1);
-	if (verdict == REFUSED)
-		turn_away(io, bio, BLK_STS_AGAIN);
-	if (verdict == GIVEN_BACK)
-		turn_away(io, bio, BLK_STS_DM_REQUEUE);
-	return verdict == GO ? DM_MAPIO_REMAPPED : DM_MAPIO_SUBMITTED;
+	if (verdict == IOBAND_REFUSED)
+		ioband_queue_turn_away(io, bio, BLK_STS_AGAIN);
+	if (verdict == IOBAND_GIVEN_BACK)
+		ioband_queue_turn_away(io, bio, BLK_STS_DM_REQUEUE);
+	return verdict == IOBAND_GO ? DM_MAPIO_REMAPPED : DM_MAPIO_SUBMITTED;
+}
+
+/**
+ * ioband_queue_enter_late() - a bio arrives that has come a moment ago
+ * @io: the bio's; nothing of it is known yet
+ * @bio: that the current task submits for itself, and that is not urgent
+ * @now_ns: time
+ *
+ * What may go is to be looked for later, ioband_queue_dispatch().
+ *
+ * Context: Under the pool's lock, interrupts off; the task may not sleep.
+ *
+ * Return: what is to be done with it.
+ */
+enum ioband_verdict ioband_queue_enter_late(struct ioband_io *io, struct bio *bio, u64 now_ns)
+{
+	const enum ioband_mode mode = READ_ONCE(io->target->member->mode);
+	struct cgroup_subsys_state *css = NULL;
+	struct ioband_key key;
+
+	io->of_task = ioband_owner_may_wait(bio);
+	io->of_flusher = false;
+	prepare(io->target, io, bio);
+	rcu_read_lock();
+	if (mode != IOBAND_MODE_DEVICE)
+		ioband_owner_key(&key, mode, bio);
+	if (ioband_mode_is_cgroup(mode))
+		css = ioband_owner_correct(&key);
+	find_group(io, mode, &key);
+	rcu_read_unlock();
+	if (unlikely(css))
+		css_put(css);
+	io->start_ns = now_ns;
+	activate(io->group);
+	return admit(io, bio, IN_TURN);
 }
 
 /* The open state: the bio goes, and nobody else is bothered. */
@@ -746,12 +789,17 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 {
 	const enum ioband_mode mode = READ_ONCE(target->member->mode);
 	struct ioband_group *group;
-	bool passed;
+	bool passed, soon;
 
 	rcu_read_lock_sched();
 	group = find_group_of_bio(target, mode, bio, direct);
 	passed = likely(group) && pass_open(io, group);
+	/* It need not wait, now, for counters or for room. */
+	soon = !passed && direct && group && rcu_access_pointer(group->stats) &&
+	       !ioband_room_is_over(group, 1);
 	rcu_read_unlock_sched();
+	if (soon && urgency_of(bio) == IN_TURN && ioband_batch_add(io, bio))
+		return DM_MAPIO_SUBMITTED;
 	if (!passed)
 		return enter_locked(target, io, bio, mode, direct);
 	io->start_ns = ktime_get_ns();
@@ -1193,7 +1241,7 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 	mutex_unlock(&pool->walk);
 
 	while ((bio = bio_list_pop(&taken)))
-		turn_away(ioband_io_of(bio), bio, BLK_STS_DM_REQUEUE);
+		ioband_queue_turn_away(ioband_io_of(bio), bio, BLK_STS_DM_REQUEUE);
 }
 
 /**

@@ -79,7 +79,9 @@ test-vm: setup-vm ## Run the tests in virtual machines only
 	$(PYTHON) -m pytest $(PYTEST_ARGS) tests/vm
 
 # Not tried again when they fail: what a detector says, it may say once only.
-DEBUG_TESTS := $(patsubst %,tests/vm/test_%.py,detectors nomem lab_disk abi groups data pieces suspend passthrough owner wishes flush stacks max min latency)
+DEBUG_TESTS := $(patsubst %,tests/vm/test_%.py,\
+	detectors nomem lab_disk abi groups presets data pieces suspend passthrough owner wishes flush \
+	stacks max min latency)
 
 test-debug: setup-debug ## Run functional tests under KASAN, lockdep, kmemleak and the kernel's other detectors
 	IOBAND_KERNEL=debug $(PYTHON) -m pytest $(if $(filter tests,$(TESTS)),$(DEBUG_TESTS),$(TESTS))

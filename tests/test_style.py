@@ -31,6 +31,28 @@ def test_names_of_tests() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def test_the_debug_kernel_has_the_tests_of_the_target() -> None:
+    """But those of iobandctl, of costs, and those that need what is there in QEMU only."""
+    listed = re.search(
+        r"^DEBUG_TESTS := \$\(patsubst %,tests/vm/test_%\.py,(.*?)\)$",
+        (REPO / "Makefile").read_text(),
+        re.M | re.S,
+    )
+    assert listed
+    names = set(listed[1].replace("\\", " ").split())
+    texts = {
+        path.stem.removeprefix("test_"): path.read_text()
+        for path in (REPO / "tests/vm").glob("test_*.py")
+    }
+    other = re.compile(r"iobandctl|\btool\b|^import cost$|^pytestmark = .*(icount|disks_mib)", re.M)
+    of_target = {
+        name for name, text in texts.items() if "ioband: Guest" in text and not other.search(text)
+    }
+    assert len(of_target) > 5
+    assert names <= texts.keys()
+    assert of_target <= names
+
+
 # Names of files and directories in the description of an entry.
 NAMED = re.compile(r"[\w*/.-]*[\w*](?:/(?!\w)|\.(?:\[\w+\]|c|h|md|py|rst)\b)")
 

@@ -4,75 +4,76 @@
  *
  * While groups compete each bio takes the pool's lock when it comes, and when it has
  * completed.  A task that has many bios to submit says so to the block layer, and when it has
- * submitted the last one, by a plug: io_uring and libaio do, read-ahead, and writeback.  Until
- * then its bios are only gathered here, and all of them enter under one lock, with one look
- * what may go, in the order in which they came.
+ * submitted the last one, by a plug: io_uring and libaio do, read-ahead, and large direct I/O.
+ * Until then its bios are only gathered here, and all of them enter under one lock, with one
+ * look what may go, in the order in which they came.
  *
  *	io_uring_enter, 32 reads	plug, 32 bios gathered, unplug: all 32 enter
- *	pread, 4 KiB			plug by the block layer itself: 1 enters
+ *	pread, 4 KiB			no plug, or the block layer's own: 1 enters
  *
- * A task that goes to sleep is unplugged before.  Then it must not wait for a request of
- * the device, for it would not be woken for what it sleeps for: the worker sends down what
- * may go.  Nor does it wait here for room in its group; if there is none when a bio comes, the
- * bio is not gathered, and so a group holds at most a batch of each task too much.
+ * A task is unplugged before it sleeps, too, from within schedule().  Then it must not wait for
+ * a request of the device, for it would not be woken for what it sleeps for.  And it may be kept
+ * from the CPU: what has been admitted, and counts as being at the device, must not stay with
+ * it.  So the worker sends down what may go, unless it is a single bio and the task is not about
+ * to sleep.
+ *
+ * Whether a bio has to wait for room in its group is looked at when it comes: it is not gathered
+ * then, and so a group holds at most a batch of each task too much.  Nor is one
+ * refused later that must not wait (REQ_NOWAIT): io_uring of 6.12 and before would not see it.
  */
 #include "dm-ioband.h"
 
+#include <linux/sizes.h>
 #include <linux/slab.h>
 
-/* So many bios wait for each other at most, as many as the block layer's own plugs have. */
-#define IOBAND_BATCH_MAX	32
+/*
+ * So many bios wait for each other at most, as many as in the block layer's own plugs, and
+ * so many bytes: those that are first need not wait for much.
+ */
+#define IOBAND_BATCH_IOS	32
+#define IOBAND_BATCH_BYTES	SZ_1M
 
 /**
  * struct ioband_batch - bios of a task which enter together
  * @cb: in the task's plug; its data is the pool
  * @bios: the bios
- * @nr: how many
+ * @ios: how many
+ * @bytes: how large they are
  */
 struct ioband_batch {
 	struct blk_plug_cb cb;
 	struct bio_list bios;
-	unsigned int nr;
+	u32 ios;
+	u64 bytes;
 };
-
-static void turn_away(struct bio_list *bios, blk_status_t status)
-{
-	struct bio *bio;
-
-	while ((bio = bio_list_pop(bios)))
-		ioband_queue_turn_away(ioband_io_of(bio), bio, status);
-}
 
 static void batch_enter(struct ioband_batch *batch, bool from_schedule)
 {
-	struct bio_list by_verdict[] = {
-		[IOBAND_GO] = BIO_EMPTY_LIST,
-		[IOBAND_REFUSED] = BIO_EMPTY_LIST,
-		[IOBAND_GIVEN_BACK] = BIO_EMPTY_LIST,
-	};
 	struct ioband_pool *pool = batch->cb.data;
+	const bool by_task = batch->ios == 1 && !from_schedule;
 	const u64 now_ns = ktime_get_ns();
+	struct bio *bio, *going = NULL;
+	bool held = false;
 	unsigned long flags;
-	struct bio *bio;
 
-	batch->nr = 0;
 	spin_lock_irqsave(&pool->lock, flags);
 	while ((bio = bio_list_pop(&batch->bios))) {
 		struct ioband_io *io = ioband_io_of(bio);
-		const enum ioband_verdict verdict = ioband_queue_enter_late(io, bio, now_ns);
 
-		if (verdict == IOBAND_GO && from_schedule)
+		if (ioband_queue_enter_late(io, bio, now_ns))
+			held = true;
+		else if (by_task)
+			going = bio;
+		else
 			ioband_submit_bio(io, bio);
-		else if (verdict != IOBAND_HELD)
-			bio_list_add(&by_verdict[verdict], bio);
 	}
-	ioband_queue_dispatch(pool, now_ns);
+	batch->ios = 0;
+	batch->bytes = 0;
+	if (held)
+		ioband_queue_dispatch(pool, now_ns);
 	spin_unlock_irqrestore(&pool->lock, flags);
-
-	turn_away(&by_verdict[IOBAND_REFUSED], BLK_STS_AGAIN);
-	turn_away(&by_verdict[IOBAND_GIVEN_BACK], BLK_STS_DM_REQUEUE);
-	while ((bio = bio_list_pop(&by_verdict[IOBAND_GO])))
-		dm_submit_bio_remap(bio, NULL);
+	if (going)
+		dm_submit_bio_remap(going, NULL);
 }
 
 /* The task has submitted what it had, or is about to sleep. */
@@ -80,20 +81,21 @@ static void batch_end(struct blk_plug_cb *cb, bool from_schedule)
 {
 	struct ioband_batch *batch = container_of(cb, struct ioband_batch, cb);
 
-	if (batch->nr)
+	if (batch->ios)
 		batch_enter(batch, from_schedule);
 	kfree(batch);
 }
 
 /**
  * ioband_batch_add() - have a bio enter with what the task submits next
- * @io: the bio's; says what it covers
- * @bio: clone, given its device, that the task submits for itself, and that is not urgent
+ * @io: the bio's, ready to enter
+ * @bio: clone, given its device, that the current task submits, and that is not urgent; its
+ *	group has room
  *
  * Only while groups compete without slices: a disk that seeks does not feel the lock.  Not
  * one that is polled for.
  *
- * Context: Process, in the target's map(); sleeps no more than to submit bios.
+ * Context: Process, in the target's map(); does not sleep.
  *
  * Return: false if it has to enter by itself.
  */
@@ -110,9 +112,11 @@ bool ioband_batch_add(struct ioband_io *io, struct bio *bio)
 	if (!cb)
 		return false;
 	batch = container_of(cb, struct ioband_batch, cb);
-	if (batch->nr == IOBAND_BATCH_MAX)
+	if (batch->ios == IOBAND_BATCH_IOS || batch->bytes >= IOBAND_BATCH_BYTES)
 		batch_enter(batch, false);
+	bio->bi_opf &= ~REQ_NOWAIT;
 	bio_list_add(&batch->bios, bio);
-	batch->nr++;
+	batch->ios++;
+	batch->bytes += io->bytes;
 	return true;
 }

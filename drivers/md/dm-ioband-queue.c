@@ -118,7 +118,7 @@ void ioband_queue_share(struct ioband_pool *pool)
 	const u64 now_ns = ktime_get_ns();
 
 	lockdep_assert_held(&pool->lock);
-	pool->state = IOBAND_SHARED;
+	WRITE_ONCE(pool->state, IOBAND_SHARED);	/* pairs with that of a batch */
 	pool->sample = (struct ioband_sample) {};
 	pool->sampled_ns = now_ns;
 	pool->done_ns = now_ns;
@@ -142,7 +142,7 @@ void ioband_queue_share(struct ioband_pool *pool)
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns)
 {
 	lockdep_assert_held(&pool->lock);
-	pool->state = IOBAND_OPEN;
+	WRITE_ONCE(pool->state, IOBAND_OPEN);
 	ioband_queue_apply(pool, now_ns);
 	ioband_queue_dispatch(pool, now_ns);
 	update_open(pool);
@@ -464,6 +464,13 @@ bool ioband_queue_gives_back(const struct ioband_target *target)
 	       dm_noflush_suspending(target->ti);
 }
 
+enum verdict {
+	GO,		/* the caller sends it down */
+	HELD,		/* it waits in its group */
+	REFUSED,	/* it must not wait, and would have to */
+	GIVEN_BACK,	/* the device is being suspended */
+};
+
 /*
  * Would the task have to wait for a request of the device, as far as is known?  What the
  * worker has still to send has taken none.
@@ -478,7 +485,7 @@ static bool may_sleep_below(const struct ioband_io *io)
 	       target->member->roomy_ios + target->ready_ios;
 }
 
-static enum ioband_verdict admit(struct ioband_io *io, struct bio *bio, enum urgency urgency)
+static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency urgency)
 {
 	struct ioband_group *group = io->group;
 	struct ioband_pool *pool = group->pool;
@@ -490,15 +497,15 @@ static enum ioband_verdict admit(struct ioband_io *io, struct bio *bio, enum urg
 	u64 wake_ns;
 
 	if (io->target->suspended)
-		return ioband_queue_gives_back(io->target) ? IOBAND_GIVEN_BACK : IOBAND_GO;
+		return ioband_queue_gives_back(io->target) ? GIVEN_BACK : GO;
 	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group)) {
 		ioband_stats_pin_open(io->stats, io->dir);	/* in place of the other pin */
 		ioband_stats_unpin_io(io->stats, io->dir);
 		io->open = true;
-		return IOBAND_GO;
+		return GO;
 	}
 	if (refuse && urgency == IN_TURN)
-		return IOBAND_REFUSED;
+		return REFUSED;
 	io->stream = urgency == AT_ONCE ? &group->own : ioband_stream_of(group, io, bio);
 	leaf = &io->stream->leaf;
 	if (urgency == AT_ONCE ||
@@ -508,7 +515,7 @@ static enum ioband_verdict admit(struct ioband_io *io, struct bio *bio, enum urg
 		goto go;
 	}
 	if (refuse)
-		return IOBAND_REFUSED;
+		return REFUSED;
 	first = leaf->state != IOBAND_WAITING;
 	if (!io->bill.async)
 		ioband_core_note_sync(core, now_ns);
@@ -516,13 +523,13 @@ static enum ioband_verdict admit(struct ioband_io *io, struct bio *bio, enum urg
 	if (!first || goes_in_pieces(io) || may_sleep_below(io) ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
 		hold(io, bio);
-		return IOBAND_HELD;
+		return HELD;
 	}
 	ioband_core_admit(core, leaf, &io->bill, 0, now_ns);
 go:
 	launch(io, bio, now_ns);
 	note_inflight(pool);
-	return IOBAND_GO;
+	return GO;
 }
 
 /* A group that was active lately. */
@@ -594,15 +601,8 @@ static unsigned long lock_group(struct ioband_pool *pool, struct ioband_io *io, 
 	}
 }
 
-/**
- * ioband_queue_turn_away() - a bio is not taken
- * @io: the bio's, with its group's counters pinned
- * @bio: the bio; completes
- * @status: says why
- *
- * Context: Any, without the pool's lock.
- */
-void ioband_queue_turn_away(struct ioband_io *io, struct bio *bio, blk_status_t status)
+/* A bio that is not taken: its error says why. */
+static void turn_away(struct ioband_io *io, struct bio *bio, blk_status_t status)
 {
 	io->group = NULL;
 	ioband_stats_unpin_io(io->stats, io->dir);
@@ -622,8 +622,13 @@ static unsigned int times_for(const struct bio *bio)
 }
 
 /* What is known of a bio before the pool is locked. */
-static void prepare(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
+static void prepare(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
+		    bool direct)
 {
+	if (direct) {
+		io->of_task = ioband_owner_may_wait(bio);
+		io->of_flusher = false;
+	}
 	io->bill = ioband_cost(READ_ONCE(target->pool->measure), io->bytes, bio_has_data(bio));
 	io->bill.way = bio_way(bio);
 	io->bill.ios = 1;
@@ -645,18 +650,13 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	const unsigned int times = times_for(bio);
 	struct ioband_group *group;
 	struct ioband_stats *stats;
-	enum ioband_verdict verdict;
+	enum verdict verdict;
 	unsigned long flags;
 	struct ioband_line line;
 	bool may_wait, wait;
 	u64 now_ns;
 
-	if (direct) {
-		io->of_task = ioband_owner_may_wait(bio);
-		io->of_flusher = false;
-	}
 	may_wait = direct && io->of_task && !(bio->bi_opf & REQ_NOWAIT);
-	prepare(target, io, bio);
 	flags = lock_group(pool, io, bio, mode, direct, may_wait && urgency == IN_TURN);
 	group = io->group;
 	stats = io->stats;
@@ -664,44 +664,42 @@ static noinline int enter_locked(struct ioband_target *target, struct ioband_io 
 	io->start_ns = now_ns;
 	activate(group);
 	verdict = admit(io, bio, urgency);
-	if (verdict == IOBAND_HELD)
+	if (verdict == HELD)
 		ioband_queue_dispatch(pool, now_ns);
 	/* From here on a held bio can be anywhere, and gone. */
-	wait = may_wait && verdict == IOBAND_HELD && ioband_room_is_over(group, times);
+	wait = may_wait && verdict == HELD && ioband_room_is_over(group, times);
 	if (wait)
 		ioband_line_stand(&line, target, group, stats, false);
 	spin_unlock_irqrestore(&pool->lock, flags);
 
 	if (wait)
 		ioband_line_wait(&line, times > 1);
-	if (verdict == IOBAND_REFUSED)
-		ioband_queue_turn_away(io, bio, BLK_STS_AGAIN);
-	if (verdict == IOBAND_GIVEN_BACK)
-		ioband_queue_turn_away(io, bio, BLK_STS_DM_REQUEUE);
-	return verdict == IOBAND_GO ? DM_MAPIO_REMAPPED : DM_MAPIO_SUBMITTED;
+	if (verdict == REFUSED)
+		turn_away(io, bio, BLK_STS_AGAIN);
+	if (verdict == GIVEN_BACK)
+		turn_away(io, bio, BLK_STS_DM_REQUEUE);
+	return verdict == GO ? DM_MAPIO_REMAPPED : DM_MAPIO_SUBMITTED;
 }
 
 /**
- * ioband_queue_enter_late() - a bio arrives that has come a moment ago
- * @io: the bio's; nothing of it is known yet
- * @bio: that the current task submits for itself, and that is not urgent
+ * ioband_queue_enter_late() - a bio arrives that was gathered before
+ * @io: the bio's
+ * @bio: one that ioband_batch_add() has taken
  * @now_ns: time
  *
- * What may go is to be looked for later, ioband_queue_dispatch().
+ * What may go is to be looked for later, ioband_queue_dispatch().  A suspend waits for it, and
+ * does not get it back: what device-mapper is given back outside of map() it may fail.
  *
- * Context: Under the pool's lock, interrupts off; the task may not sleep.
+ * Context: Under the pool's lock, interrupts off; of the task that has submitted it.
  *
- * Return: what is to be done with it.
+ * Return: whether it waits in its group; else it is to be sent down.
  */
-enum ioband_verdict ioband_queue_enter_late(struct ioband_io *io, struct bio *bio, u64 now_ns)
+bool ioband_queue_enter_late(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	const enum ioband_mode mode = READ_ONCE(io->target->member->mode);
 	struct cgroup_subsys_state *css = NULL;
 	struct ioband_key key;
 
-	io->of_task = ioband_owner_may_wait(bio);
-	io->of_flusher = false;
-	prepare(io->target, io, bio);
 	rcu_read_lock();
 	if (mode != IOBAND_MODE_DEVICE)
 		ioband_owner_key(&key, mode, bio);
@@ -713,7 +711,7 @@ enum ioband_verdict ioband_queue_enter_late(struct ioband_io *io, struct bio *bi
 		css_put(css);
 	io->start_ns = now_ns;
 	activate(io->group);
-	return admit(io, bio, IN_TURN);
+	return admit(io, bio, IN_TURN) == HELD;
 }
 
 /* The open state: the bio goes, and nobody else is bothered. */
@@ -798,12 +796,14 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 	soon = !passed && direct && group && rcu_access_pointer(group->stats) &&
 	       !ioband_room_is_over(group, 1);
 	rcu_read_unlock_sched();
+	if (passed) {
+		io->start_ns = ktime_get_ns();
+		return DM_MAPIO_REMAPPED;
+	}
+	prepare(target, io, bio, direct);
 	if (soon && urgency_of(bio) == IN_TURN && ioband_batch_add(io, bio))
 		return DM_MAPIO_SUBMITTED;
-	if (!passed)
-		return enter_locked(target, io, bio, mode, direct);
-	io->start_ns = ktime_get_ns();
-	return DM_MAPIO_REMAPPED;
+	return enter_locked(target, io, bio, mode, direct);
 }
 
 /* A look, without the lock: is there a group, and has it room. */
@@ -1241,7 +1241,7 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 	mutex_unlock(&pool->walk);
 
 	while ((bio = bio_list_pop(&taken)))
-		ioband_queue_turn_away(ioband_io_of(bio), bio, BLK_STS_DM_REQUEUE);
+		turn_away(ioband_io_of(bio), bio, BLK_STS_DM_REQUEUE);
 }
 
 /**

@@ -27,7 +27,7 @@ static void kick(struct ioband_target *target)
 
 /**
  * ioband_submit_bio() - send a bio down
- * @io: the bio's, which is in flight for the core from now on
+ * @io: the bio's, which may go
  * @bio: the bio
  *
  * Context: Under the pool's lock.

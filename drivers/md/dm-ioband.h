@@ -851,21 +851,6 @@ void ioband_line_wait(struct ioband_line *line, bool dying);
 void ioband_line_wait_flusher(struct ioband_line *line);
 
 /* dm-ioband-queue.c: may it go */
-
-/**
- * enum ioband_verdict - what is to be done with a bio that has arrived
- * @IOBAND_GO: it may be sent down
- * @IOBAND_HELD: it waits in its group
- * @IOBAND_REFUSED: it must not wait, and would have to
- * @IOBAND_GIVEN_BACK: the device is being suspended: device-mapper keeps it
- */
-enum ioband_verdict {
-	IOBAND_GO,
-	IOBAND_HELD,
-	IOBAND_REFUSED,
-	IOBAND_GIVEN_BACK,
-};
-
 void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns);
 void ioband_queue_share(struct ioband_pool *pool);
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
@@ -875,8 +860,7 @@ void ioband_queue_make_room(struct ioband_target *target, struct ioband_io *io, 
 void ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state *css);
 int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
 int ioband_queue_enter_known(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
-enum ioband_verdict ioband_queue_enter_late(struct ioband_io *io, struct bio *bio, u64 now_ns);
-void ioband_queue_turn_away(struct ioband_io *io, struct bio *bio, blk_status_t status);
+bool ioband_queue_enter_late(struct ioband_io *io, struct bio *bio, u64 now_ns);
 void ioband_queue_done(struct ioband_io *io);
 bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes);
 void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns);

@@ -42,7 +42,10 @@ def test_instructions_of_a_group_alone(ioband: Guest) -> None:
 @pytest.mark.brisk
 @pytest.mark.guest(parallel=True)
 def test_a_group_alone_takes_no_lock(ioband: Guest) -> None:
-    """On two CPUs at once; with a second group each I/O takes the pool's lock."""
+    """On two CPUs at once; with a second group the pool's lock is taken.
+
+    Not by each I/O that comes: those that are submitted in one go, 32 here, take it once.
+    """
     with (
         locks.watched(ioband) as files,
         Cgroup(ioband, "a") as a,
@@ -56,4 +59,6 @@ def test_a_group_alone_takes_no_lock(ioband: Guest) -> None:
     assert alone.ios > 10 * TIMED_PER_S
     assert timed.keys() <= TIMED
     assert 0 < sum(timed.values()) < TIMED_PER_S * alone.seconds
-    assert sum(per_io.values()) > 0.5
+    assert 0.5 < sum(per_io.values()) < 2
+    assert 0.5 / 32 < per_io["batch_enter"] < 2 / 32
+    assert per_io.get("lock_group", 0) < 0.1

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """No bio is lost, and none goes elsewhere, whatever is changed while I/O runs."""
 
+import itertools
 import json
 import random
 import struct
@@ -15,6 +16,7 @@ from harness.devices import DmDevice, VolumeGroup, linear, mounted, null_blk, ra
 from harness.guest import SHARE, CommandError, Guest, Job
 from harness.ioband import Amount, Ioband
 from harness.load import fio
+from harness.tracing import TRACING, probed
 from harness.waiting import wait_until
 
 # Changes are to meet bios on another processor.  A test's own mark would replace this one.
@@ -221,6 +223,44 @@ def test_every_io_is_counted_once_in_its_group(ioband: Guest) -> None:
         assert (job["read"], job["write"]) == (ios, ios)
         assert io[name].write.held > 0  # or nothing was shown
         assert (io[name].held, io[name].inflight) == ((0, 0), 0)
+
+
+# Several bios for most of these, below a disk that takes 64 KiB at a time.
+AT_ONCE = VERIFY | {
+    "bs": "4k-256k",
+    "size": "24m",
+    "iodepth_batch": 16,
+    "iodepth_batch_complete_min": 1,
+}
+
+
+@pytest.mark.all_kernels
+@pytest.mark.parametrize("ioengine", ["io_uring", "libaio"])
+def test_verify_what_is_submitted_in_one_go(ioband: Guest, ioengine: str) -> None:
+    """Gathered, held, sent by the worker or by the task, and gathered while a suspend begins."""
+    guest = ioband
+    options = AT_ONCE | {"ioengine": ioengine}
+    with (
+        null_blk(guest, size_mib=64, memory_backed=1, **SLOW) as disk,
+        Ioband(guest, "a", disk, depth=3) as dev,
+        Cgroup(guest, "a") as group_a,
+        Cgroup(guest, "b") as group_b,
+        probed(guest, "batch_end"),
+    ):
+        guest.write(f"/sys/block/{disk.removeprefix('/dev/')}/queue/max_sectors_kb", "64")
+        jobs = [
+            group.start(fio_argv("job", dev.path, offset=offset, **options))
+            for group, offset in ((group_a, 0), (group_b, "32m"))
+        ]
+        for count in itertools.count():
+            dev.suspend(noflush=count % 2 == 1)
+            dev.set(depth=(3, 16)[count % 3 == 2])
+            dev.resume()
+            if any(job.poll() for job in jobs):
+                break
+        finish(jobs)
+        assert "batch_end" in guest.read(f"{TRACING}/trace")
+        assert sum(dev.io()[group].write.held for group in ("/a", "/b")) > 0
 
 
 @pytest.mark.parametrize("feature", ["1 drop_writes", "5 corrupt_bio_byte 600 w 1 0"])

@@ -17,8 +17,7 @@ from harness.devices import linear, looped, mounted, null_blk
 from harness.guest import CommandError, Guest
 from harness.ioband import Ioband, group_name
 from harness.load import fio
-from harness.machine import UnsupportedError
-from harness.tracing import TRACING, traced
+from harness.tracing import TRACING, probed
 from harness.waiting import wait_until
 
 MIB = 1 << 20
@@ -180,21 +179,6 @@ def test_buffered_writes_are_of_whom_dirtied_the_pages(setup: Setup, fstype: str
         done = watch.done()
         assert done["b"].read >= 4 * MIB, "read through the page cache"
         assert done["a"].read == 0
-
-
-@contextlib.contextmanager
-def probed(guest: Guest, function: str) -> Iterator[None]:
-    """The trace has a line with a function's name whenever it is called."""
-    probes = f"{TRACING}/kprobe_events"
-    if not guest.exists(probes):
-        raise UnsupportedError("this kernel has no probes")
-    guest.write(probes, f"p:called {function}")
-    try:
-        with traced(guest, "kprobes/called"):
-            yield
-    finally:
-        if guest.alive:
-            guest.write(probes, "")
 
 
 @pytest.mark.data

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .guest import Guest
+from .machine import UnsupportedError
 
 TRACING = "/sys/kernel/tracing"
 
@@ -31,6 +32,21 @@ def traced(guest: Guest, *events: str, only: str = "0") -> Iterator[None]:
         if guest.alive:
             switch(0)
             guest.write(f"{TRACING}/trace", "")
+
+
+@contextmanager
+def probed(guest: Guest, function: str) -> Iterator[None]:
+    """The trace has a line with a function's name whenever it is called."""
+    probes = f"{TRACING}/kprobe_events"
+    if not guest.exists(probes):
+        raise UnsupportedError("this kernel has no probes")
+    guest.write(probes, f"p:called {function}")
+    try:
+        with traced(guest, "kprobes/called"):
+            yield
+    finally:
+        if guest.alive:
+            guest.write(probes, "")
 
 
 def charged(guest: Guest) -> int:

@@ -8,6 +8,7 @@ from .guest import Guest
 from .machine import UnsupportedError
 
 TRACING = "/sys/kernel/tracing"
+PROBES = f"{TRACING}/kprobe_events"
 
 
 @contextmanager
@@ -37,16 +38,15 @@ def traced(guest: Guest, *events: str, only: str = "0") -> Iterator[None]:
 @contextmanager
 def probed(guest: Guest, function: str) -> Iterator[None]:
     """The trace has a line with a function's name whenever it is called."""
-    probes = f"{TRACING}/kprobe_events"
-    if not guest.exists(probes):
+    if not guest.exists(PROBES):
         raise UnsupportedError("this kernel has no probes")
-    guest.write(probes, f"p:called {function}")
+    guest.write(PROBES, f"p:called {function}")
     try:
         with traced(guest, "kprobes/called"):
             yield
     finally:
         if guest.alive:
-            guest.write(probes, "")
+            guest.write(PROBES, "")
 
 
 def charged(guest: Guest) -> int:

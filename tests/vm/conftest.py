@@ -112,12 +112,17 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
             note_splat(request.node, "the guest died")
         machines.drop(machine)
         return
-    left = clean(machine)
-    bad = new_complaints(machine)
     failed = request.node.stash.get(FAILED, False)
     # What a test that failed has on disks, or in the firmware, would be there for the next.
     lasts = failed and (machine.got_disks or machine.options.secure_boot)
-    if bad or lasts or (left and clean(machine)) or lockdep_is_off(machine):
+    try:
+        left = [] if lasts else clean(machine)
+        bad = new_complaints(machine)
+        reusable = not (bad or lasts or (left and clean(machine)) or lockdep_is_off(machine))
+    except BaseException:
+        machines.drop(machine)
+        raise
+    if not reusable:
         machines.drop(machine)
     problems = [f"kernel: {text}" for text in bad]
     for text in problems:

@@ -17,8 +17,9 @@
 
 /*
  * Reads that go before a write of the same stream, which waits longer.  Somebody waits for
- * a read, and mostly nobody for a write: two for one, as with mq-deadline, whose parameter
- * has the name too.  With more than a hundred writes would as good as starve indeed.
+ * a read, and mostly nobody for a write: two for one.  The name is that of a parameter of
+ * mq-deadline, which counts batches.  With more than a hundred writes would as good as starve
+ * indeed.
  */
 #define IOBAND_WRITES_STARVED_DEFAULT	2
 #define IOBAND_WRITES_STARVED_MAX	100

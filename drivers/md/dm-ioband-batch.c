@@ -6,7 +6,7 @@
  * completed.  A task that has many bios to submit says so to the block layer, and when it has
  * submitted the last one, by a plug: io_uring and libaio do, read-ahead, and large direct I/O.
  * Until then its bios are only gathered here, and all of them enter under one lock, with one
- * look what may go, in the order in which they came.
+ * look what may go.  They keep their order; one that is not gathered may overtake them.
  *
  *	io_uring_enter, 32 reads	plug, 32 bios gathered, unplug: all 32 enter
  *	pread, 4 KiB			no plug, or the block layer's own: 1 enters
@@ -14,8 +14,8 @@
  * A task is unplugged before it sleeps, too, from within schedule().  Then it must not wait for
  * a request of the device, for it would not be woken for what it sleeps for.  And it may be kept
  * from the CPU: what has been admitted, and counts as being at the device, must not stay with
- * it.  So the worker sends down what may go, unless it is a single bio and the task is not about
- * to sleep.
+ * it.  So the worker sends down what may go, unless it is a single bio and the task may sleep
+ * for it.
  *
  * Whether a bio has to wait for room in its group is looked at when it comes: it is not gathered
  * then, and so a group holds at most a batch of each task too much.  Nor is one
@@ -38,19 +38,22 @@
  * @cb: in the task's plug; its data is the pool
  * @bios: the bios
  * @ios: how many
+ * @nowait: the task must not wait for one of them
  * @bytes: how large they are
  */
 struct ioband_batch {
 	struct blk_plug_cb cb;
 	struct bio_list bios;
 	u32 ios;
+	bool nowait;
 	u64 bytes;
 };
 
-static void batch_enter(struct ioband_batch *batch, bool from_schedule)
+/* Not inlined: so it can be counted how often the lock is taken here. */
+static noinline void batch_enter(struct ioband_batch *batch, bool from_schedule)
 {
 	struct ioband_pool *pool = batch->cb.data;
-	const bool by_task = batch->ios == 1 && !from_schedule;
+	const bool by_task = batch->ios == 1 && !batch->nowait && !from_schedule;
 	const u64 now_ns = ktime_get_ns();
 	struct bio *bio, *going = NULL;
 	bool held = false;
@@ -68,6 +71,7 @@ static void batch_enter(struct ioband_batch *batch, bool from_schedule)
 			ioband_submit_bio(io, bio);
 	}
 	batch->ios = 0;
+	batch->nowait = false;
 	batch->bytes = 0;
 	if (held)
 		ioband_queue_dispatch(pool, now_ns);
@@ -114,6 +118,8 @@ bool ioband_batch_add(struct ioband_io *io, struct bio *bio)
 	batch = container_of(cb, struct ioband_batch, cb);
 	if (batch->ios == IOBAND_BATCH_IOS || batch->bytes >= IOBAND_BATCH_BYTES)
 		batch_enter(batch, false);
+	if (bio->bi_opf & REQ_NOWAIT)
+		batch->nowait = true;
 	bio->bi_opf &= ~REQ_NOWAIT;
 	bio_list_add(&batch->bios, bio);
 	batch->ios++;

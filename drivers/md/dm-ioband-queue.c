@@ -297,6 +297,8 @@ static bool bill_piece(struct ioband_io *io, const struct bio *bio)
 	return io->admitted == io->bytes;
 }
 
+static_assert(IOBAND_WRITES_STARVED_MAX <= U8_MAX);	/* reads_ahead counts them */
+
 /* Of the ways in which bios wait, that of the next one. */
 static enum ioband_way next_way(struct ioband_stream *stream, u8 ways)
 {
@@ -778,9 +780,15 @@ static struct ioband_group *find_group_of_bio(struct ioband_target *target, enum
 	return find_group_of_css(scope, direct ? ioband_owner_of_task() : bio_blkcg_css(bio));
 }
 
+/* A task may submit some bios as somebody else, and is itself again when all enter. */
+static bool mode_is_of_moment(enum ioband_mode mode)
+{
+	return mode == IOBAND_MODE_UID || mode == IOBAND_MODE_GID;
+}
+
 /*
- * Any bio: the group is looked for, and the lock taken if the bio must not just go.  A
- * @direct one comes from the task that owns it, which can be made to wait.
+ * Any bio: the group is looked for, and if the bio must not just go, it is gathered, or the lock
+ * taken.  A @direct one comes from the task that owns it, which can be made to wait.
  */
 static noinline int enter_any(struct ioband_target *target, struct ioband_io *io,
 			      struct bio *bio, bool direct)
@@ -793,8 +801,8 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 	group = find_group_of_bio(target, mode, bio, direct);
 	passed = likely(group) && pass_open(io, group);
 	/* It need not wait, now, for counters or for room. */
-	soon = !passed && direct && group && rcu_access_pointer(group->stats) &&
-	       !ioband_room_is_over(group, 1);
+	soon = !passed && direct && !mode_is_of_moment(mode) && group &&
+	       rcu_access_pointer(group->stats) && !ioband_room_is_over(group, 1);
 	rcu_read_unlock_sched();
 	if (passed) {
 		io->start_ns = ktime_get_ns();

@@ -225,7 +225,7 @@ def test_every_io_is_counted_once_in_its_group(ioband: Guest) -> None:
         assert (io[name].held, io[name].inflight) == ((0, 0), 0)
 
 
-# Several bios for most of these, below a disk that takes 64 KiB at a time.
+# Most of these are split below, by a disk that takes 64 KiB at a time.
 AT_ONCE = VERIFY | {
     "bs": "4k-256k",
     "size": "24m",

@@ -411,6 +411,29 @@ def test_nowait_and_a_full_group(ioband: Guest) -> None:
         assert other.run(read).out == "4096\n"  # held, and then read
 
 
+def test_in_one_go_into_a_full_group(ioband: Guest) -> None:
+    """io_uring must not wait with each, is refused, and comes again by tasks that may."""
+    guest = ioband
+    at_once = {"ioengine": "io_uring", "iodepth": 64, "iodepth_batch": 32, "number_ios": 64}
+
+    def start(path: str) -> Job:
+        return start_fio(full, path, iodepth=1200, **ENDLESS)
+
+    with (
+        two_groups(guest) as (full, other),
+        clogged_by(guest, other, start) as (top, go_on),
+    ):
+        before = top.io()["/a"].read.held
+        job = start_fio(full, top.path, **at_once)
+        guest.sleep(2)
+        assert not job.poll()
+        held = top.io()["/a"].held.ios
+        assert HELD_IOS_MAX - 1 <= held <= HELD_IOS_MAX + 64  # one for each task that waits
+        end(go_on())
+        job.wait(60)
+        assert top.io()["/a"].read.held >= before + 64
+
+
 # -- tasks that are killed -----------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ import pytest
 from harness.cgroup import Cgroup
 from harness.devices import VolumeGroup, linear, loop_device, mounted, null_blk, scsi_debug
 from harness.guest import Guest
+from harness.ioband import Ioband
 from harness.tool import Tool
 from test_stacks import array, luks, partition
 from test_tool import assert_nothing_of, assert_schema, dm_names
@@ -235,6 +236,18 @@ def test_table(tool: Tool) -> None:
         tool.run("wrap", *options, disk)
         assert guest.run(["dmsetup", "table", row["name"]]).out == made
         tool.run("unwrap", disk)
+
+
+def test_table_has_what_is_not_the_default(tool: Tool) -> None:
+    """A module that is older than an option takes what is the default of a new pool."""
+    guest = tool.guest
+    with null_blk(guest) as disk, null_blk(guest, "nullb1") as other:
+        plain = tool.run("table", "--pool", "p", disk)
+        ask = ["table", "--pool", "p", "--writes-starved"]
+        assert tool.run(*ask, "2", disk) == tool.run(*ask, "02", disk) == plain
+        assert tool.run(*ask, "3", disk) == plain.replace(" p\n", " p 1 writes_starved=3\n")
+        with Ioband(guest, "d", other, pool="p", writes_starved=3):
+            assert " p 1 writes_starved=2\n" in tool.run(*ask, "2", disk)
 
 
 def findings(tool: Tool, rc: int) -> dict[str, dict[str, str]]:

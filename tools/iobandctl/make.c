@@ -328,9 +328,22 @@ static int choose_pool(const struct ioband_devices *devices,
 	return fail(EXIT_FAILED, "%s; name another with --pool", why.text);
 }
 
+/* Likewise.  What a new pool has anyway needs no module that knows the word. */
+static const char *choose_writes_starved(const struct ioband_devices *devices,
+					 const struct settings *settings,
+					 const char *pool)
+{
+	const char *asked = settings->writes_starved;
+
+	if (asked && !pool_exists(devices, pool) &&
+	    strtoul(asked, NULL, 10) == IOBAND_WRITES_STARVED_DEFAULT)
+		return NULL;
+	return asked;
+}
+
 static char *table_line(const struct settings *settings,
 			const struct device *device, const char *pool,
-			const char *slice)
+			const char *slice, const char *writes_starved)
 {
 	const struct {
 		const char *key;
@@ -341,7 +354,7 @@ static char *table_line(const struct settings *settings,
 		{ "measure", settings->measure },
 		{ "depth", settings->depth },
 		{ "slice", slice },
-		{ "writes_starved", settings->writes_starved },
+		{ "writes_starved", writes_starved },
 	};
 	char *words = xstrdup(""), *line;
 	int n = 0;
@@ -479,8 +492,11 @@ int make_line(const struct ioband_devices *devices,
 	const char *slice = NULL;
 	int code = choose_pool(devices, settings, device, pool, &slice);
 
-	*line = code == EXIT_OK ? table_line(settings, device, pool, slice) :
-				  NULL;
+	*line = NULL;
+	if (code == EXIT_OK)
+		*line = table_line(settings, device, pool, slice,
+				   choose_writes_starved(devices, settings,
+							 pool));
 	return code;
 }
 

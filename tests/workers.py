@@ -29,12 +29,11 @@ AUTOGROUP = Path("/proc/self/autogroup")
 def _companions(item: pytest.Item) -> str:
     """What a test shares with the tests that one process runs.
 
-    Those in one kind of guest share it; the others what their file builds or boots, or, of
-    the mutants, those of one source file.
+    Those in one kind of guest share it; the others what their file builds or boots.
     """
     params = item.callspec.params if hasattr(item, "callspec") else {}
     if "kernel_name" not in getattr(item, "fixturenames", ()):
-        return f"{item.path} {params.get('source', '')}".strip()
+        return str(item.path)
     marker = item.get_closest_marker("guest")
     options = [f"{name}={value}" for name, value in marker.kwargs.items()] if marker else []
     # xdist takes what follows the last @ for the group, if no ] comes after it.

@@ -40,12 +40,14 @@ int main(int argc, char **argv)
 	int found = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(tests); i++) {
-		if (argc < 2) {
+		if (argc < 2)
 			puts(tests[i].name);
-		} else if (same(argv[1], tests[i].name)) {
-			tests[i].run();
-			found = 1;
+		for (int named = 1; named < argc; named++) {
+			if (same(argv[named], tests[i].name)) {
+				tests[i].run();
+				found++;
+			}
 		}
 	}
-	return failures || (argc > 1 && !found);
+	return failures || found < argc - 1;
 }

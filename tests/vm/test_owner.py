@@ -399,6 +399,58 @@ def test_modes_that_sort_by_the_submitting_task(ioband: Guest, mode: str) -> Non
             assert dev.info().mode == mode
 
 
+# Reads 32 blocks in one go, by turns as one of two users, again and again: io_uring with
+# credentials that were registered.  The numbers are those of <linux/io_uring.h>.
+READS_AS_TWO = """
+import ctypes, mmap, os, struct, sys
+ROUNDS, READS = int(sys.argv[2]), 32
+call = ctypes.CDLL(None, use_errno=True).syscall
+def syscall(*arguments):
+    if (done := call(*(ctypes.c_long(number) for number in arguments))) < 0:
+        raise OSError(ctypes.get_errno(), "io_uring")
+    return done
+params = ctypes.create_string_buffer(120)
+ring = syscall(425, READS, ctypes.addressof(params))
+tail, mask, array = (struct.unpack_from("10I", params, 40)[n] for n in (1, 2, 6))
+submitted = mmap.mmap(ring, 1 << 16, offset=0)
+entries = mmap.mmap(ring, 64 * READS, offset=0x10000000)
+(head_of_done,) = struct.unpack_from("I", params, 80)
+(tail_of_done,) = struct.unpack_from("I", params, 84)
+as_user = []
+for user in 4001, 4002:
+    os.seteuid(user)
+    as_user.append(syscall(427, ring, 9, 0, 0))
+    os.seteuid(0)
+page = mmap.mmap(-1, 4096)
+where = ctypes.addressof(ctypes.c_char.from_buffer(page))
+device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
+for n in range(READS):
+    entry = 22, 0, 0, device, 4096 * n, where, 4096, 0, n, 0, as_user[n % 2]
+    struct.pack_into("BBHiQQIIQHH", entries, 64 * n, *entry)
+    struct.pack_into("I", submitted, array + 4 * n, n)
+for turn in range(1, ROUNDS + 1):
+    struct.pack_into("I", submitted, tail, turn * READS)
+    assert syscall(426, ring, READS, READS, 1, 0, 0) == READS
+    (done,) = struct.unpack_from("I", submitted, tail_of_done)
+    assert done == turn * READS
+    struct.pack_into("I", submitted, head_of_done, done)
+"""
+
+
+def test_one_task_as_several_users(ioband: Guest) -> None:
+    """Each bio is of who its task was for it, also when others come with it in one go."""
+    guest = ioband
+    with (
+        null_blk(guest, irqmode=2, completion_nsec=500_000) as disk,
+        Ioband(guest, "d0", disk, mode="uid", depth=2) as dev,
+    ):
+        guest.run(["/usr/bin/python3", "-S", "-c", READS_AS_TWO, dev.path, "50"])
+        stats = dev.io()
+        for user in ("uid:4001", "uid:4002"):
+            assert stats[user].read.ios == 16 * 50
+            assert stats[user].read.held > 16 * 30
+
+
 def is_writeback(guest: Guest, label: str) -> bool:
     """Whether a group is what the kernel's flushers count as in the modes that sort by task."""
     kind, number = label.split(":")

@@ -800,6 +800,7 @@ def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
         wait_until_inserted(machine, "vg0-root", "vg0-data")
         guest.run("echo 1 >/proc/sys/vm/drop_caches; cmp /run/data /srv/moved")
     guest.run(["vgreduce", "-qq", "vg0", PV])
+    guest.expect_dmesg("Buffer I/O error")  # who looks at what goes, as udev
     guest.unplug("pv")
     machine.wait_gone(PV)
     guest.blank("pv")

@@ -118,7 +118,7 @@ bool ioband_batch_add(struct ioband_io *io, struct bio *bio)
 	batch = container_of(cb, struct ioband_batch, cb);
 	if (batch->ios == IOBAND_BATCH_IOS || batch->bytes >= IOBAND_BATCH_BYTES)
 		batch_enter(batch, false);
-	if (bio->bi_opf & REQ_NOWAIT)
+	if (io->nowait)
 		batch->nowait = true;
 	bio->bi_opf &= ~REQ_NOWAIT;
 	bio_list_add(&batch->bios, bio);

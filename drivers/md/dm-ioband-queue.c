@@ -492,14 +492,18 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	struct ioband_group *group = io->group;
 	struct ioband_pool *pool = group->pool;
 	struct ioband_core *core = &pool->core;
-	const bool refuse = bio->bi_opf & REQ_NOWAIT && ioband_room_is_over(group, 1);
+	const bool nowait = bio->bi_opf & REQ_NOWAIT;
+	const bool refuse = nowait && ioband_room_is_over(group, 1);
 	const u64 now_ns = io->start_ns;
 	struct ioband_leaf *leaf;
 	bool first;
 	u64 wake_ns;
 
-	if (io->target->suspended)
-		return ioband_queue_gives_back(io->target) ? GIVEN_BACK : GO;
+	if (io->target->suspended) {
+		if (!ioband_queue_gives_back(io->target))
+			return GO;
+		return nowait ? REFUSED : GIVEN_BACK;
+	}
 	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group)) {
 		ioband_stats_pin_open(io->stats, io->dir);	/* in place of the other pin */
 		ioband_stats_unpin_io(io->stats, io->dir);
@@ -641,6 +645,7 @@ static void prepare(struct ioband_target *target, struct ioband_io *io, struct b
 	io->wait_us = 0;
 	io->piece = 0;
 	io->piece_least = ioband_piece_least(bio);
+	io->nowait = bio->bi_opf & REQ_NOWAIT;
 }
 
 /* Not inlined: the open state has no use for what this keeps on the stack. */
@@ -1191,22 +1196,24 @@ static bool io_is_of_target(const struct ioband_io *io, const void *of)
 	return io->target == of;
 }
 
-static bool io_is_of_target_in_pieces(const struct ioband_io *io, const void *of)
+/*
+ * What has begun, and what came with REQ_NOWAIT: device-mapper would submit that again from a
+ * worker, as it came.  If the device below must split it, or has no request left, it is refused
+ * there, and io_uring of 6.12 and before takes that for an error.
+ */
+static bool io_of_target_must_go(const struct ioband_io *io, const void *of)
 {
-	return io->target == of && io->piece;
+	return io->target == of && (io->piece || io->nowait);
 }
 
-/*
- * Take what a stream holds for a target, to be given back if @requeue, into @taken;
- * all else, and what has begun, goes down.
- */
+/* Take what a stream holds for a target: into @taken, if @requeue, what may be given back. */
 static void suspend_stream(struct ioband_stream *stream, const struct ioband_target *target,
 			   bool requeue, struct bio_list *taken)
 {
 	struct bio_list going = BIO_EMPTY_LIST;
 
 	if (requeue)
-		take_held(stream, &going, U64_MAX, io_is_of_target_in_pieces, target);
+		take_held(stream, &going, U64_MAX, io_of_target_must_go, target);
 	take_held(stream, requeue ? taken : &going, U64_MAX, io_is_of_target, target);
 	release_now(&going);
 }

@@ -182,8 +182,12 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 		 * What device-mapper is given back it submits again until it has
 		 * stopped, and each time that the owner is asked it counts the bio.
 		 */
-		if (ioband_queue_gives_back(target))
-			return DM_MAPIO_REQUEUE;
+		if (ioband_queue_gives_back(target)) {
+			if (!(bio->bi_opf & REQ_NOWAIT))
+				return DM_MAPIO_REQUEUE;
+			bio_wouldblock_error(bio);
+			return DM_MAPIO_SUBMITTED;
+		}
 		ioband_owner_ask(bio);
 		return DM_MAPIO_SUBMITTED;
 	}

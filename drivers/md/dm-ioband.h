@@ -667,6 +667,7 @@ struct ioband_target {
  *	known of a bio of the open state
  * @of_flusher: the flusher of one cgroup submitted it, and may be made to wait likewise
  * @atomic: it is an atomic write, which the hidden disk is not told
+ * @nowait: it came with REQ_NOWAIT, which device-mapper's own bio still has
  */
 struct ioband_io {
 	struct ioband_target *target;
@@ -685,6 +686,7 @@ struct ioband_io {
 	bool of_task;
 	bool of_flusher;
 	bool atomic;
+	bool nowait;
 	u32 piece_least;
 	u32 piece;
 	u32 admitted;

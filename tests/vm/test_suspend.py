@@ -434,6 +434,21 @@ def test_in_one_go_into_a_full_group(ioband: Guest) -> None:
         assert top.io()["/a"].read.held >= before + 64
 
 
+@pytest.mark.all_kernels
+def test_what_must_not_wait_is_not_given_back(ioband: Guest) -> None:
+    """io_uring's: device-mapper would have the disk refuse it, in a worker, as it is split."""
+    guest = ioband
+    large = {"ioengine": "io_uring", "iodepth": 32, "iodepth_batch": 16, "bs": "256k"}
+
+    def start(path: str) -> Job:
+        return start_fio(full, path, number_ios=32, **large)
+
+    with two_groups(guest) as (full, other), clogged_by(guest, other, start) as (top, go_on):
+        guest.write("/sys/block/nullb8/queue/max_sectors_kb", "64")
+        go_on().wait(60)
+        assert top.io()["/a"].read.held > 0
+
+
 # -- tasks that are killed -----------------------------------------------------------------
 
 

@@ -246,6 +246,8 @@ def test_table_has_what_is_not_the_default(tool: Tool) -> None:
         ask = ["table", "--pool", "p", "--writes-starved"]
         assert tool.run(*ask, "2", disk) == tool.run(*ask, "02", disk) == plain
         assert tool.run(*ask, "3", disk) == plain.replace(" p\n", " p 1 writes_starved=3\n")
+        with Ioband(guest, "d", other, pool="p"):
+            assert tool.run(*ask, "2", disk) == plain
         with Ioband(guest, "d", other, pool="p", writes_starved=3):
             assert " p 1 writes_starved=2\n" in tool.run(*ask, "2", disk)
 

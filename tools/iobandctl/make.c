@@ -244,14 +244,16 @@ bool make_is_twice(const struct ioband_devices *devices, const char *pool,
 	return twice;
 }
 
-static bool pool_exists(const struct ioband_devices *devices, const char *pool)
+/* The table of a device in a pool, which has the pool's settings; NULL: there is no such pool. */
+static const struct ioband_table *
+pool_table(const struct ioband_devices *devices, const char *pool)
 {
 	for (size_t i = 0; i < devices->n; i++) {
 		if (devices->v[i].dm->table &&
 		    !strcmp(devices->v[i].table.pool, pool))
-			return true;
+			return &devices->v[i].table;
 	}
-	return false;
+	return NULL;
 }
 
 static bool all_seek(const struct names *disks)
@@ -279,7 +281,7 @@ static const char *choose_slice(const struct ioband_devices *devices,
 
 	if (asked && strcmp(asked, "auto"))
 		return asked;
-	if (!asked && pool_exists(devices, pool))
+	if (!asked && pool_table(devices, pool))
 		return NULL;
 	if (all_seek(disks))
 		return SLICE_OF_DISKS;
@@ -328,17 +330,17 @@ static int choose_pool(const struct ioband_devices *devices,
 	return fail(EXIT_FAILED, "%s; name another with --pool", why.text);
 }
 
-/* Likewise.  What a new pool has anyway needs no module that knows the word. */
+/* Likewise.  What a pool has anyway needs no module that knows the word. */
 static const char *choose_writes_starved(const struct ioband_devices *devices,
 					 const struct settings *settings,
 					 const char *pool)
 {
+	const struct ioband_table *table = pool_table(devices, pool);
+	uint64_t has = table ? table->writes_starved :
+			       IOBAND_WRITES_STARVED_DEFAULT;
 	const char *asked = settings->writes_starved;
 
-	if (asked && !pool_exists(devices, pool) &&
-	    strtoul(asked, NULL, 10) == IOBAND_WRITES_STARVED_DEFAULT)
-		return NULL;
-	return asked;
+	return asked && strtoul(asked, NULL, 10) == has ? NULL : asked;
 }
 
 static char *table_line(const struct settings *settings,

@@ -771,6 +771,8 @@ def _run(output: Path, trial: Trial) -> str | list[str] | None:
 
 def survives(mutant: Mutant, source: str, trials: list[Trial], base: Base, tmp: Path) -> bool:
     """Make the mistake in a copy of the driver; does it pass every trial?"""
+    if not trials:
+        raise ValueError(f"nothing is tried on {source}")
     text = (DRIVER / source).read_text()
     if text.count(mutant.old) != 1:
         raise ValueError(f"{source} has {text.count(mutant.old)} times {mutant.old!r}")

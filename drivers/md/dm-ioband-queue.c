@@ -493,17 +493,19 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	struct ioband_pool *pool = group->pool;
 	struct ioband_core *core = &pool->core;
 	const bool nowait = bio->bi_opf & REQ_NOWAIT;
-	const bool refuse = nowait && ioband_room_is_over(group, 1);
+	/*
+	 * Not one that device-mapper submits again by a worker when it is refused, as it does
+	 * with what is polled for: the second time, nobody is there to come again.
+	 */
+	const bool refuse = nowait && !(bio->bi_opf & REQ_POLLED) &&
+			    !(current->flags & PF_KTHREAD) && ioband_room_is_over(group, 1);
 	const u64 now_ns = io->start_ns;
 	struct ioband_leaf *leaf;
 	bool first;
 	u64 wake_ns;
 
-	if (io->target->suspended) {
-		if (!ioband_queue_gives_back(io->target))
-			return GO;
-		return nowait ? REFUSED : GIVEN_BACK;
-	}
+	if (io->target->suspended)
+		return nowait || !ioband_queue_gives_back(io->target) ? GO : GIVEN_BACK;
 	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group)) {
 		ioband_stats_pin_open(io->stats, io->dir);	/* in place of the other pin */
 		ioband_stats_unpin_io(io->stats, io->dir);
@@ -785,7 +787,10 @@ static struct ioband_group *find_group_of_bio(struct ioband_target *target, enum
 	return find_group_of_css(scope, direct ? ioband_owner_of_task() : bio_blkcg_css(bio));
 }
 
-/* A task may submit some bios as somebody else, and is itself again when all enter. */
+/*
+ * A task may submit some bios as somebody else, and is itself again when all enter.  (What is
+ * gathered while a message sets such a mode is that of the moment when it enters.)
+ */
 static bool mode_is_of_moment(enum ioband_mode mode)
 {
 	return mode == IOBAND_MODE_UID || mode == IOBAND_MODE_GID;

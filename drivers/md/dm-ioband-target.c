@@ -181,13 +181,10 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 		/*
 		 * What device-mapper is given back it submits again until it has
 		 * stopped, and each time that the owner is asked it counts the bio.
+		 * What must not wait goes down, see ioband_queue_suspend().
 		 */
-		if (ioband_queue_gives_back(target)) {
-			if (!(bio->bi_opf & REQ_NOWAIT))
-				return DM_MAPIO_REQUEUE;
-			bio_wouldblock_error(bio);
-			return DM_MAPIO_SUBMITTED;
-		}
+		if (ioband_queue_gives_back(target) && !(bio->bi_opf & REQ_NOWAIT))
+			return DM_MAPIO_REQUEUE;
 		ioband_owner_ask(bio);
 		return DM_MAPIO_SUBMITTED;
 	}

@@ -411,7 +411,7 @@ def syscall(*arguments):
     return done
 params = ctypes.create_string_buffer(120)
 ring = syscall(425, READS, ctypes.addressof(params))
-tail, mask, array = (struct.unpack_from("10I", params, 40)[n] for n in (1, 2, 6))
+tail, array = (struct.unpack_from("10I", params, 40)[n] for n in (1, 6))
 submitted = mmap.mmap(ring, 1 << 16, offset=0)
 entries = mmap.mmap(ring, 64 * READS, offset=0x10000000)
 (head_of_done,) = struct.unpack_from("I", params, 80)

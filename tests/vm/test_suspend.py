@@ -449,30 +449,6 @@ def test_what_must_not_wait_is_not_given_back(ioband: Guest) -> None:
         assert top.io()["/a"].read.held > 0
 
 
-@pytest.mark.parametrize("polled", [False, True])
-def test_suspends_refuse_nobody(ioband: Guest, polled: bool) -> None:
-    """What comes meanwhile, and must not wait, goes down: refused, it might come from a worker."""
-    guest = ioband
-    load: dict[str, object] = {"ioengine": "io_uring", "iodepth": 32, "iodepth_batch": 16}
-    if polled:
-        load |= {"hipri": 1, "bs": "64k"}  # one that is split device-mapper itself fails
-    else:
-        load["bs"] = "256k"
-    with (
-        null_blk(guest, poll_queues=1, max_sectors=128, **SLOW) as disk,
-        Ioband(guest, "d", disk, depth=4) as device,
-        two_groups(guest) as groups,
-    ):
-        jobs = [start_fio(group, device.path, number_ios=400, **load) for group in groups]
-        for _ in range(1000):
-            device.suspend(noflush=True)
-            device.resume()
-            if any(job.poll() for job in jobs):
-                break
-        for job in jobs:
-            job.wait(60)
-
-
 # -- tasks that are killed -----------------------------------------------------------------
 
 

@@ -42,8 +42,8 @@
  * time, flush included.
  *
  *	a writes 64 KiB here and there, 5 ms each for the medium, which the cache takes
- *	in 0.2 ms each.  120 ms are over after 23 of them: 5 ms until the cache has them,
- *	115 ms for the flush.  Without it 8 MB would be in the cache after 30 ms,
+ *	in 0.2 ms each.  124 ms are over after 24 of them: 5 ms until the cache has them,
+ *	120 ms for the flush.  Without it 8 MB would be in the cache after 30 ms,
  *	and b's first bio wait for 600 ms.
  *
  * Between those who only write back there is no flush, and turns are a quarter as long:

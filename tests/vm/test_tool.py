@@ -261,7 +261,7 @@ def test_slices_where_the_disks_seek(tool: Tool, volumes: Volumes) -> None:
         return next(row["slice_ms"] for row in tool.json("list") if row["name"] == name)
 
     rotational = f"/sys/block/{volumes.disk.removeprefix('/dev/')}/queue/rotational"
-    for says, expected in (("1", 120), ("0", 0)):
+    for says, expected in (("1", 124), ("0", 0)):
         tool.guest.write(rotational, says)
         with created(tool, "d1", volumes.one), created(tool, "d2", volumes.two):
             assert slice_of("d1") == slice_of("d2") == expected
@@ -272,7 +272,7 @@ def test_slices_where_the_disks_seek(tool: Tool, volumes: Volumes) -> None:
         tool.guest.write(rotational, "1")
         with created(tool, "d2", volumes.two):
             assert slice_of("d2") == 20
-        says = "slice=120: other devices are in pool"
+        says = "slice=124: other devices are in pool"
         tool.guest.expect_dmesg("device-mapper: ")
         tool.refused(1, "create", "--slice", "auto", "d2", volumes.two, says=says)
         tool.guest.write(rotational, "0")

@@ -19,9 +19,10 @@
 
 /*
  * Long against the change from one group to the next, which takes two seeks;
- * short enough that a reader whose turn it is not does not seem to hang.
+ * short enough that a reader whose turn it is not does not seem to hang.  BFQ's
+ * turns are as long: 1/8 s, of which its clock of 250 Hz makes 31/250.
  */
-#define SLICE_OF_DISKS "120"
+#define SLICE_OF_DISKS "124"
 
 /**
  * make_check_name() - see whether a device can have a name

@@ -115,7 +115,7 @@ static int plan_pool(struct plan *plan, struct future *future)
 	if (strcmp(future->table.measure, "time") || future->table.slice_ms)
 		return EXIT_OK;
 	fail(EXIT_USAGE,
-	     "pool %s is to share time, which takes slices: set 'slice' in its section, to 120 for instance",
+	     "pool %s is to share time, which takes slices: set 'slice' in its section, to 124 for instance",
 	     future->table.pool);
 	if (!to)
 		conf_pool_setting(plan->conf, future->table.pool, KEY_SLICE,

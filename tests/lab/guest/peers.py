@@ -15,7 +15,7 @@ import stack
 BFQ_MAX_WEIGHT = 1000
 MIB = 1 << 20
 PLAIN = {"hdd": "mq-deadline"}  # else none
-SLICES_MS = {"hdd": 120}  # what iobandctl chooses for disks that say that they rotate
+SLICES_MS = {"hdd": 124}  # what iobandctl chooses for disks that say that they rotate
 
 
 class Peer:

@@ -283,7 +283,7 @@ SET_UP = """\
 * `io.max`: the maximum of the scenario.
 * `io.prio`: `io.prio.class` with mq-deadline.
 * `ioband`: one pool, groups by cgroup, over the disk, or over each volume; on the rotating disk
-  `slice=120`, as `iobandctl create` chooses, and `measure=time` where the scenario shares time;
+  `slice=124`, as `iobandctl create` chooses, and `measure=time` where the scenario shares time;
   the minima and maxima of the scenario, and its latency target for the pool: S9 has one, in one
   variant.
 

@@ -111,6 +111,13 @@ class Archive:
         return [store / p.deb for p in packages]
 
 
+def merged_root(root: Path) -> None:
+    """Make the directories of a tree in which /bin and the like are those of /usr."""
+    for name in ("bin", "sbin", "lib", "lib64"):
+        (root / "usr" / name).mkdir(parents=True)
+        (root / name).symlink_to(f"usr/{name}")
+
+
 def unpack(deb: Path, root: Path, exclude: tuple[str, ...] = ()) -> None:
     """Unpack a package's files below root; no maintainer script runs."""
     tar = ["tar", "-x", "--keep-directory-symlink", "-C", str(root)]

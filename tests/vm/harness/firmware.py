@@ -7,15 +7,13 @@ the kernel, both signed by Debian.  The loaders are unpacked, and not installed,
 packages are about the disk that this machine boots from.
 """
 
-import hashlib
 import shutil
 import time
 from pathlib import Path
 
-from .apt import Archive, unpack
-from .cache import cache_dir, locked, prune
-from .kernels import SUITES, Kernel, own_kernel_name
+from .kernels import Kernel
 from .machine import Machine
+from .trees import own_archive, unpacked
 
 FIRMWARE = Path("/usr/share/OVMF")
 PACKAGES = ("shim-signed", "shim-helpers-amd64-signed", "grub-efi-amd64-signed")
@@ -40,19 +38,9 @@ ANSWER_S = 120
 
 def _loaders() -> Path:
     """The unpacked packages, of the Debian release that this machine runs."""
-    archive = Archive(*SUITES[own_kernel_name()])
+    archive = own_archive()
     packages = [each for each in archive.resolve(*PACKAGES) if each.name in PACKAGES]
-    names = " ".join(sorted(each.deb for each in packages))
-    store = cache_dir("loaders")
-    tree = store / hashlib.sha256(names.encode()).hexdigest()[:12]
-    with locked("loaders"):
-        if not tree.is_dir():
-            prune(store)
-            unfinished = cache_dir("loaders", "unfinished")
-            for deb in archive.download(packages):
-                unpack(deb, unfinished)
-            unfinished.rename(tree)
-    return tree
+    return unpacked("loaders", archive, packages)
 
 
 def secure_boot(

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from .apt import AptError, Archive, Package, unpack
+from .apt import AptError, Archive, Package, merged_root, unpack
 from .cache import cache_dir, locked, progress
 
 # name -> (Debian suite, whether the kernel comes from its backports)
@@ -134,9 +134,7 @@ def _look_up(archive: Archive) -> tuple[list[Package], list[Package], str]:
 
 
 def _make_tree(root: Path, debs: list[Path], release: str) -> None:
-    for name in ("bin", "sbin", "lib", "lib64"):
-        (root / "usr" / name).mkdir(parents=True)
-        (root / name).symlink_to(f"usr/{name}")
+    merged_root(root)
     for deb in debs:
         unpack(deb, root, USELESS)
     (root / "dev").mkdir(exist_ok=True)

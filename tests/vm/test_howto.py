@@ -4,43 +4,78 @@
 What is run, and what has to come out, is read from the pages.
 """
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
 from harness.devices import null_blk
+from harness.docker import docker
 from harness.document import follow, read_steps
 from harness.guest import Guest
+from harness.libvirt import BOOT_SECTOR, DISK, define_machine, libvirt
 from harness.module import REPO
 from harness.podman import prepare_podman
 from harness.tool import build_tool
 
-PAGES = ("howto-libvirt", "howto-containers", "howto-kubernetes")
 COMMAND_S = 300  # of a busy host
 UNIT = "iobandctl-watch.service"
 SLICES = "machine.slice containers.slice kubepods.slice"
 FORGET = "rm -r /etc/ioband.conf.d /run/systemd/system.control; systemctl daemon-reload"
 BOX = "mkdir -p /srv/box/usr && ln -sfn -t /srv/box usr/bin usr/sbin usr/lib usr/lib64"
+VOLUME = "/dev/vg0/web"  # as the pages call the disk
+# Not what the host's administrator has in /usr/local.
+ENV = {"PATH": "/usr/sbin:/usr/bin"}
+GOLD = """<blkiotune><weight>400</weight></blkiotune>
+  <resource><partition>/machine/gold</partition></resource>"""
+
+
+@contextlib.contextmanager
+def machines(guest: Guest) -> Iterator[None]:
+    """Two machines of libvirt, of which one has the disk."""
+    with libvirt(guest):
+        define_machine(guest, "web", DISK.format(path=VOLUME))
+        define_machine(guest, "db", GOLD)
+        yield
+
+
+@contextlib.contextmanager
+def containers(guest: Guest) -> Iterator[None]:
+    """Podman and Docker."""
+    prepare_podman(guest)
+    guest.run(BOX)
+    with docker(guest):
+        yield
+
+
+PAGES = {
+    "howto-libvirt": machines,
+    "howto-containers": containers,
+    "howto-kubernetes": lambda guest: contextlib.nullcontext(),
+}
 
 
 @pytest.fixture
 def machine(ioband: Guest) -> Iterator[Guest]:
-    """A machine on which iobandctl is installed, with a wrapped disk, and what containers see."""
+    """A machine on which iobandctl is installed, with a wrapped disk."""
     unit = (REPO / f"udev/{UNIT}.in").read_text().replace("@SBINDIR@", "/usr/sbin")
     ioband.write(f"/run/systemd/system/{UNIT}", unit)
-    ioband.run(f"cp {build_tool()} /usr/sbin/ && mkdir -p /etc/ioband.conf.d && {BOX}")
-    prepare_podman(ioband)
+    ioband.run(f"cp {build_tool()} /usr/sbin/ && mkdir -p /etc/ioband.conf.d /dev/vg0")
     with null_blk(ioband, size_mib=64, memory_backed=1) as disk:
-        ioband.run(f"iobandctl wrap --pool disks {disk}")
-        ioband.run(f"systemctl daemon-reload && systemctl start {UNIT}")
+        ioband.write(disk, BOOT_SECTOR)
+        ioband.run(f"iobandctl wrap --pool disks --name io-vg0-web {disk}")
+        ioband.run(f"ln -s /dev/mapper/io-vg0-web {VOLUME}")
+        ioband.run(f"systemctl start {UNIT}")
         yield ioband
-        ioband.run(f"systemctl stop {UNIT} {SLICES}; iobandctl unwrap {disk}; {FORGET}")
+        ioband.run(f"systemctl stop {UNIT} {SLICES}; rm -r /dev/vg0; iobandctl unwrap {disk}")
+        ioband.run(FORGET)
 
 
 @pytest.mark.guest(systemd=True)
 @pytest.mark.parametrize("page", PAGES)
 def test_howto(machine: Guest, page: str) -> None:
     def run(command: str) -> str:
-        return machine.run(f"{{ {command}\n}} 2>&1", timeout=COMMAND_S).out
+        return machine.run(f"{{ {command}\n}} 2>&1", timeout=COMMAND_S, env=ENV).out
 
-    for step in read_steps(REPO / f"Documentation/{page}.rst"):
-        follow(step, run)
+    with PAGES[page](machine):
+        for step in read_steps(REPO / f"Documentation/{page}.rst"):
+            follow(step, run)

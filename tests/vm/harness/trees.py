@@ -21,7 +21,7 @@ def unpacked(name: str, archive: Archive, packages: list[Package]) -> Path:
     debs = " ".join(sorted(each.deb for each in packages))
     store = cache_dir("trees")
     tree = store / f"{name}-{hashlib.sha256(debs.encode()).hexdigest()[:12]}"
-    with locked(f"tree-{name}"):
+    with locked("trees"):  # packages may be needed in several
         if not tree.is_dir():
             prune(store)
             progress(f"unpacking {len(packages)} packages: {name}")

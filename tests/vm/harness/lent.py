@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Debian packages in a guest that the machine, whose root the guest has, has not installed.
+
+They are unpacked into the cache, with what they need: had the machine them installed, their
+services would start in every guest.  No maintainer script runs.
+"""
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from .guest import Guest
+from .trees import own_archive, unpacked
+
+DOCKER = ("docker.io", "apparmor")
+LIBVIRT = ("libvirt-daemon-system", "libvirt-clients")
+
+ASK = ["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n"]
+# Their /usr over the guest's, in which the kernel's modules are mounted.  A mount tells
+# D-Bus nothing.
+LEND = """
+mount -t overlay -o lowerdir={tree}/usr:/usr overlay /usr
+mount --bind {modules} /usr/lib/modules/{release}
+[ ! -d {tree}/etc ] || cp -an {tree}/etc/. /etc/
+systemctl reload dbus
+"""
+RETURN = "umount --lazy --recursive /usr"
+
+
+def _tree(names: tuple[str, ...]) -> Path:
+    """The packages, and of what they need that which is not installed here."""
+    archive = own_archive()
+    listed = subprocess.run(ASK, check=True, stdout=subprocess.PIPE, text=True).stdout
+    installed = set(listed.splitlines())
+    packages = [
+        each for each in archive.resolve(*names) if f"installed {each.name}" not in installed
+    ]
+    return unpacked(names[0], archive, packages)
+
+
+@contextlib.contextmanager
+def lent(guest: Guest, names: tuple[str, ...]) -> Iterator[None]:
+    """Have packages in a guest; what they have in /etc stays there."""
+    kernel = guest.kernel
+    script = LEND.format(tree=_tree(names), modules=kernel.modules, release=kernel.release)
+    guest.run(["bash", "-ec", script])
+    yield
+    guest.run(RETURN)
+
+
+def main() -> None:
+    """Unpack what the tests lend to guests."""
+    for names in (DOCKER, LIBVIRT):
+        print(_tree(names))
+
+
+if __name__ == "__main__":
+    main()

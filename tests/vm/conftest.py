@@ -98,6 +98,8 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
     options = dict(marker.kwargs) if marker else {}
     if kernel_name in VARIANTS:  # has the processors it has
         options.pop("parallel", None)
+        if request.node.get_closest_marker("idles"):
+            options.pop("icount", None)
     try:
         machine = machines.get(kernel_name, options)
     except UnsupportedError as err:

@@ -516,6 +516,8 @@ for uid in map(int, sys.argv[2:]):
 IDLE_S = 60
 
 
+@pytest.mark.idles
+@pytest.mark.guest(icount=True)  # whose clock jumps meanwhile
 def test_a_weight_survives_idleness(ioband: Guest, disk: str) -> None:
     """After a minute without I/O, groups are forgotten but for those with a weight."""
     with (

@@ -14,9 +14,8 @@
  * group as well, but counted apart, and only where it writes back for that cgroup alone, and
  * is in no transaction of a file system (wbt and io.cost have it wait even there).  It holds
  * what keeps others from remounting the file system or freezing it, so it waits for a second
- * at most, and may then hand over a bio or so more before it waits again.  What it has not
- * handed over stays dirty, within the same limit: of which the slow one would else have so
- * much, as what is being written back, that the tasks of the others are made to pause.
+ * at most, and then not again until most of what it has written back is gone.  What it has not
+ * handed over stays dirty, within the same limit.
  *
  * A task does not only wait for room: others may come in between and keep the group full.
  * It stands in line, and goes on at the latest when as many bios have gone as were there, or
@@ -35,12 +34,10 @@
 #define IOBAND_ROOM_BYTES	(64U << 20)
 
 /*
- * What is held for flushers before they wait, and by how much less there has to be before
- * they go on.  A turn of a disk's, and some 10 ms of the fastest devices: longer than it takes
- * for a task to be woken.
+ * What is held for flushers before they wait; they go on at half of it.  A turn of a disk's,
+ * and some 10 ms of the fastest devices: longer than it takes for a task to be woken.
  */
 #define IOBAND_ROOM_FLUSHER	(8U << 20)
-#define IOBAND_FLUSHER_STEP	(IOBAND_ROOM_FLUSHER / 2)
 
 /*
  * A flusher holds locks of its file system and keeps a worker: no longer than others may be
@@ -87,23 +84,16 @@ void ioband_room_take(const struct ioband_io *io, struct bio *bio)
 			   io->group->held_of_flushers + io->bytes);
 }
 
-/* How much is to be held for a group's flushers before they wait. */
-static u64 room_of_flushers(const struct ioband_group *group)
-{
-	return IOBAND_ROOM_FLUSHER + (u64)READ_ONCE(group->flusher_excess);
-}
-
 /* Less is held for flushers; who waits for that is woken once, and not with each bio. */
 static void give_flusher(struct ioband_group *group, u32 bytes)
 {
-	const u64 least = room_of_flushers(group) - IOBAND_FLUSHER_STEP;
 	const u64 before = group->held_of_flushers;
 
 	WRITE_ONCE(group->held_of_flushers, before - bytes);
-	if (before == bytes)
-		WRITE_ONCE(group->flusher_excess, 0);
-	if (before >= least && before - bytes < least &&
-	    waitqueue_active(&group->room))	/* to stand in line takes the lock, too */
+	if (before < IOBAND_ROOM_FLUSHER / 2 || before - bytes >= IOBAND_ROOM_FLUSHER / 2)
+		return;
+	WRITE_ONCE(group->flusher_has_waited, false);
+	if (waitqueue_active(&group->room))	/* to stand in line takes the lock, too */
 		ioband_room_wake(group);
 }
 
@@ -161,7 +151,8 @@ bool ioband_room_is_over(const struct ioband_group *group, unsigned int times)
  */
 bool ioband_room_has_plenty(const struct ioband_group *group)
 {
-	return READ_ONCE(group->held_of_flushers) >= room_of_flushers(group);
+	return READ_ONCE(group->held_of_flushers) >= IOBAND_ROOM_FLUSHER &&
+	       !READ_ONCE(group->flusher_has_waited);
 }
 
 /*
@@ -171,8 +162,7 @@ bool ioband_room_has_plenty(const struct ioband_group *group)
 static bool has_passed(const struct ioband_line *line)
 {
 	if (line->flusher)
-		return READ_ONCE(line->group->held_of_flushers) + IOBAND_FLUSHER_STEP <
-			       room_of_flushers(line->group) ||
+		return READ_ONCE(line->group->held_of_flushers) < IOBAND_ROOM_FLUSHER / 2 ||
 		       READ_ONCE(line->target->suspended);
 	return !ioband_room_is_over(line->group, 1) || READ_ONCE(line->target->suspended) ||
 	       (s32)(READ_ONCE(line->group->released_ios) - line->until) >= 0;
@@ -242,25 +232,8 @@ void ioband_line_stand(struct ioband_line *line, const struct ioband_target *tar
 	add_wait_queue(&group->room, &line->entry);
 }
 
-/*
- * A flusher has waited.  If that was in vain, the next one waits when there is a step more than
- * now; else when there is a step less.  Several may come here at once: it is only a measure.
- */
-static void flusher_has_waited(struct ioband_group *group, bool in_vain)
-{
-	const u32 excess = READ_ONCE(group->flusher_excess);
-	const u64 held = READ_ONCE(group->held_of_flushers);
-	u64 room = IOBAND_ROOM_FLUSHER;
-
-	if (in_vain)
-		room = max(room, held + IOBAND_FLUSHER_STEP);
-	else
-		room += excess - min(excess, IOBAND_FLUSHER_STEP);
-	WRITE_ONCE(group->flusher_excess, min_t(u64, room - IOBAND_ROOM_FLUSHER, U32_MAX));
-}
-
 /**
- * ioband_line_wait_flusher() - wait until less of what was written back is held
+ * ioband_line_wait_flusher() - wait until little of what was written back is held
  * @line: from ioband_line_stand()
  *
  * Context: Process; sleeps for IOBAND_FLUSHER_WAIT at most.
@@ -275,7 +248,8 @@ void ioband_line_wait_flusher(struct ioband_line *line)
 			break;
 		left = schedule_timeout(left);
 	}
-	flusher_has_waited(line->group, !left);
+	if (!left)	/* a look at a time when it was little again does no harm */
+		WRITE_ONCE(line->group->flusher_has_waited, true);
 	finish_wait(&line->group->room, &line->entry);
 	ioband_stats_unpin(line->stats);
 }

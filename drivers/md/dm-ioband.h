@@ -335,8 +335,7 @@ struct ioband_bounds {
  * @held: bios that wait, in all its streams, by direction
  * @held_of_tasks: of those, the bios whose tasks may be made to wait, with what they cost
  * @held_of_flushers: bytes of those that flushers write back, who may be made to wait
- * @flusher_excess: how many more there may be than usual before they are: they have waited in
- *	vain
+ * @flusher_has_waited: long enough, and does not again until little of that is left
  * @released_ios: how many of @held_of_tasks have waited, and do not any more; wraps
  * @look_ios: when that is so many, the next of those who wait may go on
  * @room: tasks that wait until the group holds less, or what was there before has gone
@@ -361,6 +360,7 @@ struct ioband_group {
 	bool touched;
 	bool open;
 	bool preset;
+	bool flusher_has_waited;
 	u32 seq;
 	u32 children;
 	u32 nr_stats[IOBAND_NR_STATS_KINDS];
@@ -371,7 +371,6 @@ struct ioband_group {
 	struct ioband_held held[IOBAND_NR_DIRS];
 	struct ioband_held held_of_tasks;
 	u64 held_of_flushers;
-	u32 flusher_excess;
 	u32 released_ios;
 	u32 look_ios;
 	wait_queue_head_t room;

@@ -20,6 +20,7 @@ import pytest
 from harness.cache import progress
 from harness.detectors import leaks, lockdep_is_off
 from harness.guest import Guest, GuestError
+from harness.hotplug import Machine, installed
 from harness.kernel_log import new_complaints
 from harness.kernels import SUITES, get_kernel, own_kernel_name
 from harness.leftovers import clean
@@ -170,3 +171,10 @@ def udev_done(ioband: Guest) -> Iterator[None]:
     yield
     if ioband.alive:
         assert udev_is_done(ioband)
+
+
+@pytest.fixture
+def machine(ioband: Guest, request: pytest.FixtureRequest) -> Iterator[Machine]:
+    """A machine that wraps a disk, which is not there yet."""
+    with installed(ioband, getattr(request, "param", "device_add")) as machine:
+        yield machine

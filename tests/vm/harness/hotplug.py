@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A machine with disks that come and go, which udev's rules wrap."""
+
+import contextlib
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+from .guest import SHARE, Guest
+from .module import REPO
+from .tool import build_tool, udev_is_done
+from .waiting import wait_until
+
+
+def disk_id(name: str) -> str:
+    """What a disk that is plugged in under a name is called for good."""
+    return f"/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_{name}"
+
+
+ID = disk_id("data")
+WRAPPED = "/dev/mapper/io-data"
+WEIGHT = 300
+GROUP = f"[group /system.slice/reader.service]\nweight = {WEIGHT}\n"
+WAIT_S = 120  # of a busy host
+UUID = "11111111-2222-3333-4444-555555555555"
+BY_UUID = f"/dev/disk/by-uuid/{UUID}"
+BY_LABEL = "/dev/disk/by-label/data"
+FSTAB = f"UUID={UUID} /srv ext4 nofail 0 0\n"
+LOADS = f"install dm-ioband /sbin/modprobe dm-mod && /sbin/insmod {SHARE}/dm-ioband.ko\n"
+# With which commands of LVM pass over disks that are wrapped.
+SETTING = 'devices/external_device_info_source="udev"'
+
+
+class Disk:
+    """The disk that comes and goes: QEMU plugs it in."""
+
+    link = ID
+
+    def __init__(self, guest: Guest):
+        self.guest = guest
+
+    def plug(self) -> None:
+        """Plug it in; what was on it is on it still."""
+        self.guest.plug("data", 64)
+
+    def pull(self) -> None:
+        """Pull it out."""
+        self.guest.unplug("data")
+
+    def end(self) -> None:
+        """It will not come back: the next is a new one, without volumes and partitions."""
+        self.guest.blank("data")
+
+
+class DebugDisk(Disk):
+    """One of the module scsi_debug, of which the kernel lets go, and which it finds again."""
+
+    link = "/dev/disk/by-id/scsi-333333330000007d0"
+    adapter = "/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*"
+    kind = "dev_size_mb=64"
+
+    def plug(self) -> None:
+        """Load the module, or have the kernel look again."""
+        load = f"modprobe scsi_debug vpd_use_hostno=0 {self.kind}"
+        scan = f"echo '- - -' >$(echo {self.adapter}/scsi_host/host*/scan)"
+        self.guest.run(f"if [ -e /sys/module/scsi_debug ]; then {scan}; else {load}; fi")
+
+    def pull(self) -> None:
+        """Have the kernel let go of it."""
+        self.guest.run(f"for disk in {self.adapter}/target*/*/delete; do echo 1 >$disk; done")
+
+    def end(self) -> None:
+        """Unload the module."""
+        self.guest.run("udevadm settle; [ ! -e /sys/module/scsi_debug ] || rmmod scsi_debug")
+
+
+class ManyDisks(DebugDisk):
+    """All at once, each of which waits for the others' turns."""
+
+    count = 6
+    kind = f"dev_size_mb=8 num_tgts={count} max_luns=1"
+
+
+DISKS = {"device_add": Disk, "scsi_debug": DebugDisk, "many": ManyDisks}
+
+
+class Machine:
+    """A guest on which ioband is installed, and one disk that comes and goes."""
+
+    def __init__(self, guest: Guest, disk: Disk):
+        self.guest = guest
+        self.disk = disk
+        self.conf = f"[device io-data]\ndevice = {disk.link}\n{GROUP}"
+        self.root = guest.share / "root"
+        self.plugged = False
+
+    def install(self) -> None:
+        """Rules, units and iobandctl, for the running system and for the next boot."""
+        where = [f"DESTDIR={self.root}", "PREFIX=/usr"]
+        subprocess.run(["make", "-s", "-C", REPO / "udev", "install", *where], check=True)
+        (self.root / "usr/sbin").mkdir(parents=True, exist_ok=True)
+        shutil.copy(build_tool(), self.root / "usr/sbin/iobandctl")
+        # A host that is busy is no reason to leave a disk alone.
+        patient = self.root / "etc/systemd/system/ioband-wrap@.service.d"
+        patient.mkdir(parents=True)
+        (patient / "busy.conf").write_text("[Service]\nTimeoutStartSec=60\n")
+        self.configure(self.conf)
+
+    def configure(
+        self, conf: str | None, *, loads: str = LOADS, fstab: str = FSTAB, crypttab: str = ""
+    ) -> None:
+        """The configuration, or none, and how the kernel gets the module."""
+        etc = self.root / "etc"
+        (etc / "modprobe.d").mkdir(parents=True, exist_ok=True)
+        (etc / "modprobe.d/ioband.conf").write_text(loads)
+        (etc / "ioband.conf").write_text(conf or "")
+        (etc / "fstab").write_text(fstab)
+        (etc / "crypttab").write_text(crypttab)
+        if conf is None:
+            (etc / "ioband.conf").unlink()
+            self.guest.run(["rm", "-f", "/etc/ioband.conf"])
+        self.guest.run(
+            f"cp -a {SHARE}/root/. / && udevadm control --reload && systemctl daemon-reload"
+        )
+
+    def plug(self, link: str) -> None:
+        """Plug the disk in, and wait for a link."""
+        self.disk.plug()
+        self.plugged = True
+        self.wait(link)
+        self.guest.run(["udevadm", "settle"])
+
+    def at_boot(self, unit: str) -> None:
+        """Have a service, reader.service, started at the next boot."""
+        units = self.root / "etc/systemd/system"
+        (units / "multi-user.target.wants").mkdir(parents=True)
+        (units / "reader.service").write_text(unit)
+        (units / "multi-user.target.wants/reader.service").symlink_to("../reader.service")
+
+    def not_at_boot(self) -> None:
+        """Have reader.service no more."""
+        (self.root / "etc/systemd/system/multi-user.target.wants/reader.service").unlink()
+
+    def pull(self) -> None:
+        """Pull the disk out."""
+        self.disk.pull()
+        self.plugged = False
+
+    def unplug(self) -> None:
+        """Pull the disk out, and wait until nothing is left of it."""
+        self.guest.run(["udevadm", "settle"])  # nobody reads it
+        self.pull()
+        self.wait_gone(self.disk.link)
+        self.wait_gone(WRAPPED)
+
+    def make_volumes(self, group: str, on: str, size: str, *names: str) -> None:
+        """Volumes of a size in a new volume group."""
+        self.guest.run(["vgcreate", "-y", group, on])
+        # Where ioband is below, LVM is to take udev's word for which device the group is on.
+        create = ["lvcreate", "-y", "-L", size, "--config", SETTING, group]
+        for name in names:
+            self.guest.run([*create, "-n", name])
+
+    def partition(self, disk: str, *parts: str) -> None:
+        """A table of partitions, which sfdisk's words describe, on a disk; wait for them."""
+        table = "".join(f"{line}\n" for line in ("label: gpt", *parts))
+        self.guest.run(["sfdisk", "-q", "--wipe", "always", disk], input=table)
+        for number in range(1, len(parts) + 1):
+            self.wait(f"{disk}-part{number}")
+        self.guest.run(["udevadm", "settle"])
+
+    def deactivate(self, *groups: str) -> None:
+        """Volume groups go, for other tests' to have their names.
+
+        LVM keeps its note that a disk is there when that is pulled out, and does not
+        activate a group of the same name on another disk then.
+        """
+        self.guest.run(["vgchange", "-an", *groups])
+        self.guest.run("udevadm settle; rm -f /run/lvm/[pv][vg]s_online/*")
+
+    def wait(self, path: str) -> None:
+        """Wait for a file."""
+        wait_until(self.guest, lambda: self.guest.exists(path), f"no {path}", WAIT_S)
+
+    def wait_gone(self, path: str) -> None:
+        """Wait until there is no such file."""
+        what = f"{path} is still there"
+        wait_until(self.guest, lambda: not self.guest.exists(path), what, WAIT_S)
+
+    def name_of(self, path: str) -> str:
+        """Name in device-mapper of what a path leads to, or the kernel's."""
+        return self.guest.run(["lsblk", "-dno", "NAME", path]).out.strip()
+
+    def property(self, device: str, name: str) -> str:
+        """What udev says of a device."""
+        return self.guest.run(
+            ["udevadm", "info", "-q", "property", "--value", f"--property={name}", device]
+        ).out.strip()
+
+    def journal(self, *which: str) -> str:
+        """What units or programs said since the boot."""
+        return self.guest.run(["journalctl", "-b", *which]).out
+
+    def source(self, directory: str) -> str:
+        """What is mounted on a directory."""
+        return self.guest.run(["findmnt", "-no", "SOURCE", directory]).out.strip()
+
+    def wraps(self, raw: str) -> bool:
+        """Whether the disk is wrapped when it is asked for."""
+        unit = f"ioband-wrap@{raw.removeprefix('/dev/')}"
+        return not self.guest.run(["systemctl", "start", unit], check=False).rc
+
+    def wait_for_links(self, device: str) -> None:
+        """Wait until the links by id, UUID and label lead to a device."""
+
+        def lead() -> bool:
+            links = [self.disk.link, BY_UUID, BY_LABEL, device]
+            real = self.guest.run(["readlink", "-f", *links], check=False).out.split()
+            return len(real) == len(links) and len(set(real)) == 1
+
+        wait_until(self.guest, lead, f"the links do not lead to {device}", WAIT_S)
+
+    def written(self) -> int:
+        """What all groups wrote through ioband, in bytes."""
+        (rows,) = json.loads(self.guest.run(["iobandctl", "stat", "--json"]).out).values()
+        return sum(row["bytes"] for row in rows if row["op"] == "write")
+
+    def assert_weight_was_there(self) -> None:
+        """The reader had the weight of GROUP with its first read, in the one pool it read from."""
+        weights = json.loads(self.guest.read("/run/weights"))["weights"]
+        assert any(row["weight"] == WEIGHT and row["set"] for row in weights), weights
+
+    def wait_until_wrapped(self, path: str) -> None:
+        """Wait until a path leads to an ioband device."""
+
+        def is_wrapped() -> bool:
+            return self.name_of(path).startswith("io-")
+
+        wait_until(self.guest, is_wrapped, f"{path} is not wrapped", WAIT_S)
+
+    def raw(self) -> str:
+        """The disk itself, whatever leads to it."""
+        (path,) = self.guest.run("echo /sys/bus/scsi/drivers/sd/*/block/*").out.split()
+        return f"/dev/{path.split('/')[-1]}"
+
+
+@contextlib.contextmanager
+def installed(ioband: Guest, kind: str = "device_add") -> Iterator[Machine]:
+    """A machine that wraps the disk, which is not there yet."""
+    disk = DISKS[kind](ioband)
+    machine = Machine(ioband, disk)
+    machine.install()
+    yield machine
+    if ioband.alive:
+        if machine.plugged:
+            ioband.run(["udevadm", "settle"], check=False)  # nobody reads it
+            machine.pull()
+        disk.end()
+        shutil.rmtree(machine.root)
+        ioband.run(["rm", "-rf", "/etc/ioband.conf", "/etc/fstab", "/etc/crypttab", "/run/ioband"])
+        ioband.run(["rm", "-rf", "/etc/systemd/system/ioband-wrap@.service.d"])
+        wait_until(ioband, lambda: udev_is_done(ioband), "a cookie of udev is left", WAIT_S)

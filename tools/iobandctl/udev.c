@@ -12,9 +12,9 @@
 #include <syslog.h>
 
 #include "dm.h"
+#include "gone.h"
 #include "hand.h"
 #include "ioband.h"
-#include "kmsg.h"
 #include "make.h"
 #include "plan.h"
 #include "print.h"
@@ -25,7 +25,6 @@
 
 #define DEV "/dev/"
 #define WRAP "IOBAND_WRAP"
-#define OVER "IOBAND_OVER"
 
 static bool begins(const char *text, const char *prefix)
 {
@@ -288,7 +287,7 @@ static int answer_for_ours(struct udev *udev, const struct device *device)
 		find_below(device, &below) ? udev_of(udev, &below) : NULL;
 
 	if (slave && is_decided(slave)) {
-		print_line(OVER "=%s", udev_device_get_sysname(slave));
+		print_line(GONE_OVER "=%s", udev_device_get_sysname(slave));
 		print_links(slave, can_be_taken, "");
 	}
 	udev_device_unref(slave);
@@ -307,8 +306,10 @@ static int answer_for_partition(struct udev *udev, const struct device *device,
 	    find_below(device, &ours) && find_below(&ours, &below))
 		slave = udev_of(udev, &below);
 	snprintf(suffix, sizeof(suffix), "-part%u", number);
-	if (slave && is_decided(slave))
+	if (slave && is_decided(slave)) {
+		print_line(GONE_OVER "=%s", udev_device_get_sysname(slave));
 		print_links(slave, is_for_partitions, suffix);
+	}
 	udev_device_unref(slave);
 	return print_flush();
 }
@@ -342,81 +343,6 @@ static int answer(struct udev *udev, bool insert)
 	return code;
 }
 
-/* Over a device that is gone, which was the one of this name, as far as is known. */
-static bool is_orphan(struct udev *udev, const struct ioband_device *ioband,
-		      const char *gone)
-{
-	const struct device device = { .major = ioband->dm->major,
-				       .minor = ioband->dm->minor };
-	struct udev_device *found;
-	const char *over;
-	bool is;
-
-	if (!ioband->dm->table || under_is_inserted(ioband) ||
-	    device_attribute(ioband->table.device[0], ioband->table.device[1],
-			     "dev", NULL, 0))
-		return false;
-	found = udev_of(udev, &device);
-	over = found ? udev_device_get_property_value(found, OVER) : NULL;
-	is = !over || !strcmp(over, gone);
-	udev_device_unref(found);
-	return is;
-}
-
-/* When it is closed: what has it open knows that the disk is lost. */
-static int drop_named(const char *name)
-{
-	int error;
-
-	kmsg_mark();
-	error = mapper_remove(name, true);
-	if (!error)
-		return EXIT_OK;
-	return fail(exit_code_of(-error), "cannot remove %s: %s", name,
-		    kmsg_reason(-error));
-}
-
-static int drop(const struct ioband_device *ioband)
-{
-	const struct device device = { .major = ioband->dm->major,
-				       .minor = ioband->dm->minor };
-	struct names parts = { .n = 0 };
-	char uuid[MAPPER_UUID_SIZE], name[MAPPER_NAME_SIZE];
-	int code = EXIT_OK, result;
-	struct device part;
-
-	device_related(&device, "holders", &parts);
-	for (size_t i = 0; i < parts.n; i++) {
-		if (read_uuid(parts.v[i], &part, uuid) &&
-		    begins(uuid, "part") &&
-		    device_attribute(part.major, part.minor, "dm/name", name,
-				     sizeof(name))) {
-			result = drop_named(name);
-			code = code == EXIT_OK ? result : code;
-		}
-	}
-	names_free(&parts);
-	result = drop_named(ioband->dm->name);
-	return code == EXIT_OK ? result : code;
-}
-
-static int drop_orphans(struct udev *udev, const char *gone)
-{
-	struct ioband_devices devices;
-	int code = ioband_load(&devices), result;
-
-	if (code != EXIT_OK)
-		return code;
-	for (size_t i = 0; i < devices.n; i++) {
-		if (!is_orphan(udev, &devices.v[i], gone))
-			continue;
-		result = drop(&devices.v[i]);
-		code = code == EXIT_OK ? result : code;
-	}
-	ioband_free(&devices);
-	return code;
-}
-
 static int run(const struct args *args)
 {
 	const char *gone = args->value[OPTION_GONE];
@@ -425,7 +351,8 @@ static int run(const struct args *args)
 
 	if (!udev)
 		return fail(EXIT_FAILED, "libudev cannot be used");
-	code = gone ? drop_orphans(udev, gone) : answer(udev, args->value[OPTION_INSERT]);
+	code = gone ? gone_drop(udev, gone) :
+		      answer(udev, args->value[OPTION_INSERT]);
 	udev_unref(udev);
 	return code;
 }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_GONE_H
+#define IOBANDCTL_GONE_H
+
+/* What udev has of an ioband device: the kernel's name of the hidden one below. */
+#define GONE_OVER "IOBAND_OVER"
+
+struct udev;
+
+int gone_drop(struct udev *udev, const char *gone);
+
+#endif

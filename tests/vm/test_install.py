@@ -22,8 +22,8 @@ STAGED = [
     "usr/lib/systemd/system/ioband-insert@.service",
     "usr/lib/systemd/system/ioband-wrap@.service",
     "usr/lib/systemd/system/iobandctl-watch.service",
-    "usr/lib/udev/rules.d/61-ioband.rules",
     "usr/lib/udev/rules.d/62-ioband-insert.rules",
+    "usr/lib/udev/rules.d/63-wrap-ioband.rules",
     "usr/sbin/iobandctl",
     "usr/share/bash-completion/completions/iobandctl",
     "usr/share/fish/vendor_completions.d/iobandctl.fish",
@@ -67,11 +67,11 @@ def works(guest: Guest, module: Path) -> bool:
 def test_make_install_and_uninstall(guest: Guest, machine: Machine) -> None:
     says = machine.run(
         """
-        units=/usr/local/lib/systemd/system
-        mkdir -p $units
-        touch $units/ioband-partitions@.service  # of a former version
+        units=/usr/local/lib/systemd/system rules=/usr/local/lib/udev/rules.d
+        mkdir -p $units $rules
+        touch $units/ioband-partitions@.service $rules/61-ioband.rules  # of former versions
         make -s install RELEASE=$RELEASE
-        ls $units
+        ls $units $rules
         cp -v $(modinfo -k $RELEASE -F filename dm-ioband) $OUT/
         modprobe -S $RELEASE --show-depends dm-ioband
         /usr/local/sbin/iobandctl help >$OUT/help
@@ -112,7 +112,8 @@ def test_make_install_and_uninstall(guest: Guest, machine: Machine) -> None:
     assert f"/lib/modules/{machine.release}/updates/dm-ioband.ko' -> " in says
     assert "dm-mod.ko" in says
     assert "ioband-wrap@.service" in says
-    assert "ioband-partitions@.service" not in says, "a former version's unit is left"
+    for former in ("ioband-partitions@.service", "61-ioband.rules"):
+        assert former not in says, "something of a former version is left"
     assert "Module dm-ioband not found" in says.splitlines()[-1], "something is left"
     assert "set-weight" in (machine.directory / "help").read_text()
     assert works(guest, machine.directory / "dm-ioband.ko")

@@ -409,7 +409,7 @@ bool select_is_lasting(const char *link)
 	static const char *const not[] = {
 		"/dev/disk/by-uuid/", "/dev/disk/by-label/",
 		"/dev/disk/by-diskseq/",
-		"/dev/disk/by-id/lvm-pv-uuid-", "/dev/disk/by-id/md-uuid-",
+		"/dev/disk/by-id/lvm-pv-uuid-",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(not); i++) {

@@ -26,6 +26,8 @@
 #define DEV "/dev/"
 #define WRAP "IOBAND_WRAP"
 
+#define ARRAYS "/dev/md/"
+
 static bool begins(const char *text, const char *prefix)
 {
 	return text && !strncmp(text, prefix, strlen(prefix));
@@ -54,10 +56,11 @@ static struct udev_device *udev_of(struct udev *udev,
 						   device->minor));
 }
 
-/* A device of device-mapper keeps the name by which it is known to its owner. */
+/* What device-mapper or mdadm has made keeps the name by which that knows it. */
 static bool can_be_taken(const char *link)
 {
-	return select_is_lasting(link) && !begins(link, "/dev/mapper/");
+	return select_is_lasting(link) && !begins(link, "/dev/mapper/") &&
+	       !begins(link, ARRAYS);
 }
 
 /* Of a disk: with its partitions' numbers, they are theirs. */
@@ -155,6 +158,21 @@ static bool is_beside_root(const struct choice *choice, struct problem *why)
 	return !choice->named && use_beside_root(&choice->device, why);
 }
 
+/* An array keeps its name in /dev/md, so that a table which has that would not find it. */
+static bool is_named_array(struct udev_device *found,
+			   const struct device *device, struct problem *use)
+{
+	struct udev_list_entry *link =
+		udev_device_get_devlinks_list_entry(found);
+	bool named = false;
+
+	for (; link && !named; link = udev_list_entry_get_next(link))
+		named = begins(udev_list_entry_get_name(link), ARRAYS) &&
+			use_by_link(device, udev_list_entry_get_name(link),
+				    use);
+	return named;
+}
+
 /* Root's disk, and whatever else the initramfs took in use, stays as it is. */
 static bool is_free(struct udev_device *found, const struct choice *choice)
 {
@@ -164,7 +182,9 @@ static bool is_free(struct udev_device *found, const struct choice *choice)
 	if (!has_no_unit(found, device->path, &use) &&
 	    !is_place(device, &use) && !use_by_root(device, &use) &&
 	    !is_beside_root(choice, &use) && !use_of_device(device, &use) &&
-	    !use_by_name(device, &use) && !use_by_partitions(device, &use) &&
+	    !use_by_name(device, &use) &&
+	    !is_named_array(found, device, &use) &&
+	    !use_by_partitions(device, &use) &&
 	    !use_exclusive(device, &use) && !is_twice(choice, &use))
 		return true;
 	syslog(LOG_WARNING, "%s is to be wrapped, and is left alone: %s",

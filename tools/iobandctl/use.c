@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Who uses a block device, said so that one knows what to do about it. */
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "use.h"
 
 static bool same(const struct device *device, dev_t number)
@@ -305,6 +307,40 @@ bool use_by_name(const struct device *device, struct problem *use)
 	for (size_t i = 0; i < parts.n && !found; i++)
 		found = device_of_kernel_name(parts.v[i], &part) &&
 			is_called(part.path, use);
+	names_free(&parts);
+	return found;
+}
+
+/**
+ * use_by_link() - see whether a table calls a device by a link that stays its own
+ * @device: the device; its partitions count
+ * @link: the link
+ * @use: by which, and what to do
+ *
+ * udev calls partitions by the link to their disk with p and their number behind it,
+ * without p where no digit is before that.
+ *
+ * Return: whether one does.
+ */
+bool use_by_link(const struct device *device, const char *link,
+		 struct problem *use)
+{
+	const char *p = isdigit(link[strlen(link) - 1]) ? "p" : "";
+	bool found = is_called(link, use);
+	struct names parts = { .n = 0 };
+	char number[16], *path;
+	struct device part;
+
+	device_related(device, "", &parts);
+	for (size_t i = 0; i < parts.n && !found; i++) {
+		if (!device_of_kernel_name(parts.v[i], &part) ||
+		    !device_attribute(part.major, part.minor, "partition",
+				      number, sizeof(number)))
+			continue;
+		path = xasprintf("%s%s%s", link, p, number);
+		found = is_called(path, use);
+		free(path);
+	}
 	names_free(&parts);
 	return found;
 }

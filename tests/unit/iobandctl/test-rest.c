@@ -243,6 +243,7 @@ void test_lasting_names(void)
 	CHECK(!select_is_lasting("/dev/disk/by-uuid/1234-5678"));
 	CHECK(!select_is_lasting("/dev/disk/by-label/data"));
 	CHECK(!select_is_lasting("/dev/disk/by-id/lvm-pv-uuid-abc"));
+	CHECK(select_is_lasting("/dev/disk/by-id/md-uuid-1234:5678"));
 	name_join("md-name-host:0", name);
 	CHECK(same(name, "io-md-name-host:0"));
 	name_join("a\\x20b/c!d\xc3\xa9", name);

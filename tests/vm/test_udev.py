@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness.cache import progress
+from harness.debian_initramfs import make_debian_initramfs, make_root
 from harness.hotplug import (
     BY_LABEL,
     BY_UUID,
@@ -312,7 +313,7 @@ def forget_system(machine: Machine) -> None:
 
 @pytest.fixture
 def on_volumes(machine: Machine) -> Iterator[Machine]:
-    """A machine that has booted with its root on vg0/root, and would wrap whatever it has."""
+    """A machine that Debian's initramfs has booted on vg0/root; it would wrap all it has."""
     guest, everything = machine.guest, "[device volumes]\nvolume = *\n[device disks]\nname = sd*\n"
     everything += f"[device io-own]\ndevice = {SYSTEM}-part3\n"
     machine.configure(None)
@@ -324,16 +325,26 @@ def on_volumes(machine: Machine) -> Iterator[Machine]:
     for name in ("vg0/root", "vg0/data", *(f"disk/by-partuuid/{part}" for part in PARTS)):
         guest.run(["mkfs.ext4", "-q", f"/dev/{name}"])
     guest.run("mount /dev/vg0/data /mnt && echo content >/mnt/file && umount /mnt && sync")
+    make_root(guest, "vg0/root")
+    guest.plug("volumes", 64)
+    machine.wait(VOLUMES)
+    machine.make_volumes("vg1", VOLUMES, "16M", "other")
     fstab = "/dev/vg0/root / ext4 defaults 0 0\n/dev/vg0/data /srv ext4 defaults 0 0\n"
     fstab += f"PARTUUID={PARTS[0]} /mnt/beside ext4 defaults 0 0\n"
     fstab += f"PARTUUID={PARTS[1]} /mnt/own ext4 defaults 0 0\n"
     machine.configure(f"{everything}{GROUP}", fstab=fstab)
     machine.at_boot(READER)
-    guest.reboot(cut=True, root="vg0/root")
+    initramfs = guest.share / "initramfs"
+    make_debian_initramfs(initramfs, guest.kernel)
+    guest.reboot(cut=True, root="vg0/root", initramfs=initramfs)
     yield machine
     if not guest.alive or machine.source("/") == "/dev/mapper/vg0-root":
         return  # the test has failed, and the guest is not for others
     guest.run(["umount", "/srv"])
+    machine.deactivate("vg1")
+    guest.unplug("volumes")
+    machine.wait_gone(VOLUMES)
+    guest.blank("volumes")
     forget_system(machine)
 
 
@@ -349,10 +360,10 @@ def test_a_root_on_a_volume_is_left_alone_at_boot(on_volumes: Machine) -> None:
         why = "the root file system that runs lies on it; 'iobandctl insert' can put ioband under"
         assert f"{left} is to be wrapped, and is left alone: {why}" in said
         assert machine.property(left, "IOBAND_WRAP") == "0"
-    for initramfs in ("without-systemd", "with-systemd"):
-        known = guest.read(f"/run/initramfs/{initramfs}")
-        assert "DM_NAME=vg0-root\n" in known, initramfs
-        assert "IOBAND" not in known
+    # LVM in the initramfs takes every volume group, not root's alone: volumes can be wrapped.
+    other = machine.name_of(VOLUMES)
+    assert f"/dev/{other} is to be wrapped, and is left alone: device vg1-other lies on it" in said
+    machine.wait_until_wrapped("/dev/vg1/other")
     # So is the rest of its disk, unless it is named: a pattern was not meant for an ESP.
     why = f"it is a partition of /dev/{disk}, on which the root file system that runs lies"
     assert f"/dev/{disk}2 is to be wrapped, and is left alone: {why}" in said
@@ -493,7 +504,9 @@ def test_a_disk_with_a_slash_in_its_name_is_left_alone(machine: Machine) -> None
     guest.rmmod("raredisk")
 
 
+# The disk below root would be wrapped, if anybody asked in the initramfs.
 INSERT = "[device root]\nvolume = vg0/root vg0/data\ninsert = yes\npool = p\n"
+INSERT += f"[device system]\npath = {SYSTEM}\n"
 
 
 def inserted(machine: Machine, name: str) -> bool:
@@ -543,7 +556,12 @@ def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
     assert machine.source("/srv") == "/dev/mapper/vg0-data"
     wait_until_inserted(machine, "vg0-root", "vg0-data")
     assert machine.property("/dev/vg0/root", "IOBAND_WRAP") == "0"
-    assert "is to be wrapped" not in machine.journal("-t", "iobandctl")
+    assert "/dev/mapper/vg0-root is to be wrapped" not in machine.journal("-t", "iobandctl")
+    # The rules leave it to the system, though some initramfs have them, and systemd as well.
+    for initramfs in ("without-systemd", "with-systemd"):
+        known = guest.read(f"/run/initramfs/{initramfs}")
+        assert "DM_NAME=vg0-root\n" in known, initramfs
+        assert "IOBAND" not in known
     before = machine.written()
     guest.run("head -c 1M /dev/urandom >/run/data")
     guest.run("dd if=/run/data of=/etc/written bs=64k conv=fsync")

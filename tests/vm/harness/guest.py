@@ -166,28 +166,30 @@ class Guest:
         *,
         cut: bool = False,
         root: str = "",
+        initramfs: Path | None = None,
         dialogue: Callable[[Machine], None] | None = None,
     ) -> None:
         """Boot again with the same disks, in good order, or (cut) as after a power cut.
 
         The root is as it was at the first boot, or ("VG/LV") on a logical volume with a
-        file system; what lies in share/root is laid over it.  boot_state is systemd's own
-        word for how it went.  dialogue is with what comes before the kernel, and ends with
-        yet another boot.
+        file system; what lies in share/root is laid over it.  initramfs is one of Debian's,
+        in place of the laboratory's own (harness.debian_initramfs).  boot_state is systemd's
+        own word for how it went.  dialogue is with what comes before the kernel, and ends
+        with yet another boot.
         """
         self.dmesg()
         if not cut:
             self._shut_down()
         if dialogue:
-            self._start_again(root)
+            self._start_again(root, initramfs)
             dialogue(self._machine)
-        self._start_again(root)
+        self._start_again(root, initramfs)
         self.alive = True
         self._await_boot()
 
-    def _start_again(self, root: str) -> None:
+    def _start_again(self, root: str, initramfs: Path | None) -> None:
         self._socket.close()
-        self._connect(partial(self._machine.start_again, root))
+        self._connect(partial(self._machine.start_again, root, initramfs))
 
     def _shut_down(self) -> None:
         self.start(["systemctl", "reboot"])

@@ -8,6 +8,8 @@ set -eu
 here=$(dirname "$0")
 # shellcheck source=/dev/null
 . "$here/guest_mounts.sh"
+# shellcheck source=/dev/null
+. "$here/guest_lay.sh"
 
 coldplug() {
 	udevadm trigger --action=add -s block -s virtio -s scsi
@@ -36,17 +38,6 @@ udevadm info --export-db >/run/initramfs/with-systemd
 rm -r /run/systemd /etc/initrd-release
 
 mount -t ext4 "/dev/$2" /mnt
-for path in /*; do
-	if [ -L "$path" ]; then
-		cp -a "$path" /mnt/
-	elif [ -d "$path" ]; then
-		mkdir -p "/mnt$path"
-		case $path in
-		/dev | /mnt | /proc | /run | /srv | /sys) ;;
-		/etc) cp -a /etc /mnt/ ;;
-		*) mount --bind "$path" "/mnt$path" ;;
-		esac
-	fi
-done
+lay "" /mnt
 udevadm control --exit
 mount --move /run /mnt/run

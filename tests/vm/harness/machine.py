@@ -94,8 +94,11 @@ class Machine:
     def run(self, running: bool) -> None:
         """Let the guest's time pass, or not, where there is a choice."""
 
-    def start_again(self, root: str, agent: socket.socket) -> None:
-        """End it if it runs, and start it again with the same disks; root is a volume or empty."""
+    def start_again(self, root: str, initramfs: Path | None, agent: socket.socket) -> None:
+        """End it if it runs, and start it again with the same disks.
+
+        root is a volume or empty, initramfs one that finds it, or None for the usual one.
+        """
         raise UnsupportedError("this machine does not reboot")
 
     def press(self, key: str) -> None:

@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+from .debian_initramfs import ROOT_INIT
 from .firmware import secure_boot
 from .initramfs import make_initramfs
 from .kernels import Kernel
@@ -37,6 +38,7 @@ class Qemu(Machine):
         self.console = directory / "console.log"
         self.log = directory / "qemu.log"
         self._root = ""  # the logical volume that has the root, if one has
+        self._initramfs: Path | None = None  # one of Debian's, if it is that
         self._plugged: dict[str, tuple[int, str, int]] = {}  # size, bus and MB/s by name
         self._start(agent)
 
@@ -79,8 +81,9 @@ class Qemu(Machine):
     def _what_boots(self) -> list[tuple[str, str]]:
         """The kernel, or a firmware that finds it on a disk."""
         options = self._options
-        initramfs = self._dir / "initramfs"
-        make_initramfs(initramfs, self._kernel)
+        initramfs = self._initramfs or self._dir / "initramfs"
+        if not self._initramfs:
+            make_initramfs(initramfs, self._kernel)
         base = [QEMU_CMDLINE, ICOUNT_CMDLINE] if options.icount else [QEMU_CMDLINE]
         cmdline = " ".join([*base, *self._settings(), options.cmdline])
         if options.secure_boot:
@@ -95,7 +98,11 @@ class Qemu(Machine):
         """What the guest's first process reads from the command line."""
         cgroups = "systemd" if self._options.systemd else self._options.cgroup
         settings = [f"lab.cgroup={cgroups}", "lab.agent=/dev/virtio-ports/agent"]
-        return [*settings, f"lab.root={self._root}"] if self._root else settings
+        if self._root:
+            settings.append(f"lab.root={self._root}")
+        if self._initramfs:
+            settings += [f"root=/dev/mapper/{self._root.replace('/', '-')}", f"init={ROOT_INIT}"]
+        return settings
 
     def _processor(self) -> list[tuple[str, str]]:
         if self._options.icount:
@@ -161,10 +168,11 @@ class Qemu(Machine):
         """Press a key of its keyboard."""
         self._control("send-key", keys=[{"type": "qcode", "data": key}])
 
-    def start_again(self, root: str, agent: socket.socket) -> None:
+    def start_again(self, root: str, initramfs: Path | None, agent: socket.socket) -> None:
         """End it, and start it with the disks that are plugged in."""
         self.close()
         self._root = root
+        self._initramfs = initramfs
         self._start(agent)
         for name in self._plugged:
             self._plug(name)

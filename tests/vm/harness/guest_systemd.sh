@@ -8,7 +8,8 @@
 # Of what a target of the boot wants; all else that is wanted is masked.
 KEEP=" dbus.service dbus.socket systemd-journald.service systemd-journald.socket \
 systemd-journald-dev-log.socket systemd-udevd.service systemd-udevd-control.socket \
-systemd-udevd-kernel.socket systemd-udev-trigger.service systemd-tmpfiles-setup-dev.service "
+systemd-udevd-kernel.socket systemd-udev-trigger.service systemd-tmpfiles-setup-dev.service \
+cryptsetup.target "
 # What the boot passes on its way.
 TARGETS="sysinit basic sockets timers paths local-fs multi-user getty"
 # What packages enable on a Debian that uses them.
@@ -25,6 +26,7 @@ rm -rf /etc/systemd /.dockerenv /run/.containerenv /var/lib/systemd /var/log/jou
 mkdir -p $wants $few $units-generators
 # An empty file masks a unit or a generator.
 : >$units/systemd-remount-fs.service
+: >/etc/crypttab
 for target in $TARGETS; do
 	for unit in "/lib/systemd/system/$target.target.wants"/*; do
 		unit=${unit##*/}
@@ -33,7 +35,7 @@ for target in $TARGETS; do
 done
 for generator in /lib/systemd/system-generators/*; do
 	generator=${generator##*/}
-	[ "$generator" = systemd-fstab-generator ] || : >"$units-generators/$generator"
+	[[ $generator == systemd-@(fstab|cryptsetup)-generator ]] || : >"$units-generators/$generator"
 done
 ln -s -t $wants "${ENABLE[@]/#//lib/systemd/system/}" $units/lab-agent.service
 printf '%s\n' "[Service]" "ExecStart=" "ExecStart=-udevadm trigger --action=add $SUBSYSTEMS" \

@@ -18,16 +18,31 @@ static bool begins(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* Nothing that it lies on, however far below, is there. */
-static bool is_lost(unsigned int major, unsigned int minor)
+/*
+ * Something that it lies on, however far below, is there.  An array without members has lost
+ * them; the paths of a multipath device may come back.
+ */
+static bool is_there(const struct device *device)
 {
-	const struct device device = { .major = major, .minor = minor };
-	struct names disks = { .n = 0 }, passed = { .n = 0 };
-	bool lost = !device_disks(&device, &disks, &passed);
+	struct names below = { .n = 0 };
+	char text[MAPPER_UUID_SIZE];
+	struct device next;
+	bool there;
 
-	names_free(&disks);
-	names_free(&passed);
-	return lost;
+	if (device_whole_disk(device, &next))
+		return is_there(&next);
+	if (device_attribute(device->major, device->minor, "dm/uuid", text,
+			     sizeof(text)) &&
+	    begins(text, "mpath-"))
+		return true;
+	device_related(device, "slaves", &below);
+	there = !below.n && !device_attribute(device->major, device->minor,
+					      "md/array_state", NULL, 0);
+	for (size_t i = 0; i < below.n && !there; i++)
+		there = device_of_kernel_name(below.v[i], &next) &&
+			is_there(&next);
+	names_free(&below);
+	return there;
 }
 
 /* Over a device that is gone, which was the one of this name, as far as is known. */
@@ -35,16 +50,16 @@ static bool is_orphan(struct udev *udev, const struct ioband_device *ioband,
 		      const char *gone)
 {
 	const dev_t number = makedev(ioband->dm->major, ioband->dm->minor);
+	const struct device below = { .major = ioband->table.device[0],
+				      .minor = ioband->table.device[1] };
 	struct udev_device *found;
 	const char *over;
 	bool is;
 
 	if (!ioband->dm->table || under_is_inserted(ioband))
 		return false;
-	if (device_attribute(ioband->table.device[0], ioband->table.device[1],
-			     "dev", NULL, 0))
-		return is_lost(ioband->table.device[0],
-			       ioband->table.device[1]);
+	if (device_attribute(below.major, below.minor, "dev", NULL, 0))
+		return !is_there(&below);
 	found = udev_device_new_from_devnum(udev, 'b', number);
 	over = found ? udev_device_get_property_value(found, GONE_OVER) : NULL;
 	is = !over || !strcmp(over, gone);

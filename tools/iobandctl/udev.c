@@ -320,7 +320,7 @@ static int answer_for_partition(struct udev *udev, const struct device *device,
 	struct device ours, below;
 	struct udev_device *slave = NULL;
 	char suffix[32];
-	unsigned int number;
+	unsigned int number = 0;
 
 	if (sscanf(uuid, "part%u-", &number) == 1 &&
 	    find_below(device, &ours) && find_below(&ours, &below))

@@ -325,7 +325,7 @@ bool use_by_name(const struct device *device, struct problem *use)
 bool use_by_link(const struct device *device, const char *link,
 		 struct problem *use)
 {
-	const char *p = isdigit(link[strlen(link) - 1]) ? "p" : "";
+	const char *p = isdigit((unsigned char)link[strlen(link) - 1]) ? "p" : "";
 	bool found = is_called(link, use);
 	struct names parts = { .n = 0 };
 	char number[16], *path;

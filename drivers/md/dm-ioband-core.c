@@ -52,7 +52,8 @@
  * many are dirty, and then the flusher has nothing to write for a moment.  Were the share of
  * that moment another's, two groups at 2:1 would end up as equals, for the one that is to have
  * more has fewer dirty pages left.  So of those who only write back, each keeps what it missed
- * in such a pause (IOBAND_PAUSE_LAG), as long as nobody is there who waits for his I/O.
+ * in such a pause (IOBAND_PAUSE_LAG), as long as nobody is there who waits for his I/O.  A disk
+ * with a head is left idle for most of these pauses (dm-ioband-slice.c).
  *
  * Bios that others wait for go out of turn (see ioband_core_admit_now()), and
  * are owed: the entity moves ahead while its node's virtual time stays, and it
@@ -423,19 +424,6 @@ static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 	}
 }
 
-/*
- * How long it took to come back, averaged over the last five times or so.  Not over a
- * time in which bios of its own may have gone that nobody told of.
- */
-static void leaf_learn_think(const struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
-{
-	u64 gap = now_ns > leaf->done_ns ? now_ns - leaf->done_ns : 0;
-
-	gap = min_t(u64, gap, IOBAND_THINK_CAP_NS);
-	if (leaf->done_ns > core->told_ns)
-		leaf->think_ns = (leaf->think_ns * 4 + gap) / 5;
-}
-
 /* Has a leaf, or a node above it, a maximum. */
 static bool leaf_is_capped(const struct ioband_leaf *leaf)
 {
@@ -446,16 +434,41 @@ static bool leaf_is_capped(const struct ioband_leaf *leaf)
 	return ent->cap;
 }
 
+/* A leaf that has nothing may have been made to pause; not if a maximum holds it back. */
+static bool leaf_may_pause(const struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	return leaf->async && core_is_async(core) && !leaf_is_capped(leaf);
+}
+
+/* A disk is left idle for it then; not where it would have to pay for that time. */
+static bool leaf_is_awaited(const struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	return core->slice_ns && !core->charge_time && leaf_may_pause(core, leaf);
+}
+
 /*
- * What a leaf keeps of what it did not get while it had nothing waiting.  Not what a maximum
- * kept from it.
+ * How long it took to come back, averaged over the last five times or so.  Not over a
+ * time in which bios of its own may have gone that nobody told of.  Who was made to pause
+ * has not been thinking.
  */
+static void leaf_learn_think(const struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
+{
+	u64 gap = now_ns > leaf->done_ns ? now_ns - leaf->done_ns : 0;
+
+	if (gap <= IOBAND_PAUSE_WAIT_NS && leaf_is_awaited(core, leaf))
+		gap = 0;
+	gap = min_t(u64, gap, IOBAND_THINK_CAP_NS);
+	if (leaf->done_ns > core->told_ns)
+		leaf->think_ns = (leaf->think_ns * 4 + gap) / 5;
+}
+
+/* What a leaf keeps of what it did not get while it had nothing waiting. */
 static u64 leaf_pause_lag(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			  u64 now_ns)
 {
 	const bool paused = leaf->inflight || now_ns <= leaf->done_ns + IOBAND_PAUSE_NS;
 
-	if (!leaf->async || !paused || !core_is_async(core) || leaf_is_capped(leaf))
+	if (!paused || !leaf_may_pause(core, leaf))
 		return 0;
 	return IOBAND_PAUSE_LAG;
 }
@@ -579,6 +592,26 @@ static void core_expire(struct ioband_core *core, u64 now_ns)
 }
 
 /**
+ * ioband_core_end_pauses() - nobody is waited for any longer than one who thinks
+ * @core: scheduler
+ * @now_ns: time
+ */
+void ioband_core_end_pauses(struct ioband_core *core, u64 now_ns)
+{
+	struct rb_node *last;
+
+	while ((last = rb_last(&core->thinking.rb_root))) {
+		struct ioband_leaf *leaf = rb_entry(last, struct ioband_leaf, think);
+
+		if (leaf->think_until_ns <= now_ns + IOBAND_GRACE_MAX_NS)
+			return;
+		if (core->owner == leaf)
+			ioband_slice_charge(core, now_ns);
+		leaf_set_state(core, leaf, IOBAND_IDLE, 0);
+	}
+}
+
+/**
  * ioband_leaf_remove() - take a leaf out of its tree for good
  * @core: scheduler
  * @leaf: with nothing waiting and nothing in flight
@@ -597,11 +630,13 @@ void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
  * @core: scheduler
  * @now_ns: time
  *
- * For a while nobody has to make up for a pause.
+ * For a while nobody has to make up for a pause, or to wait until it is over.
  */
 void ioband_core_note_sync(struct ioband_core *core, u64 now_ns)
 {
 	core->sync_ns = max(core->sync_ns, now_ns);
+	if (core->slice_ns)
+		ioband_core_end_pauses(core, now_ns);
 }
 
 /**
@@ -907,6 +942,15 @@ void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8
 		leaf_set_state(core, leaf, leaf->inflight ? IOBAND_INFLIGHT : IOBAND_IDLE, 0);
 }
 
+/* For how long a leaf whose last bio has just completed is expected back. */
+static u64 leaf_grace_ns(const struct ioband_core *core, const struct ioband_leaf *leaf,
+			 u64 now_ns)
+{
+	if (leaf_is_awaited(core, leaf) && ioband_slice_may_idle(core, now_ns))
+		return IOBAND_PAUSE_WAIT_NS;
+	return min(2 * leaf->think_ns + IOBAND_GRACE_MIN_NS, (u64)IOBAND_GRACE_MAX_NS);
+}
+
 /**
  * ioband_core_complete() - a bio is back from the device
  * @core: scheduler
@@ -937,7 +981,6 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 		leaf_set_state(core, leaf, IOBAND_IDLE, 0);
 		return;
 	}
-	leaf->think_until_ns = now_ns + min(2 * leaf->think_ns + IOBAND_GRACE_MIN_NS,
-					    (u64)IOBAND_GRACE_MAX_NS);
+	leaf->think_until_ns = now_ns + leaf_grace_ns(core, leaf, now_ns);
 	leaf_set_state(core, leaf, IOBAND_THINKING, 0);
 }

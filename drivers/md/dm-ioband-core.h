@@ -323,6 +323,8 @@ enum ioband_flush {
  * @now_ns: the time that it was told last
  * @sync_ns: when something that somebody waits for last came to have its turn, or went
  * @pauses: some leaf may be behind by what it missed in a pause
+ * @idle_ns: with slices: since when others wait for such a pause to end; 0: nobody does
+ * @patience_ns: when what the device was idle for that is made up for
  * @told_ns: when ioband_core_begin() said that it is told of all bios, the last time
  * @late: others are held back, whatever the device could take: for somebody who did not get
  *	what he is promised, although the pipe was not full, or whose reads are late.  For
@@ -367,6 +369,8 @@ struct ioband_core {
 	u64 now_ns;
 	u64 sync_ns;
 	bool pauses;
+	u64 idle_ns;
+	u64 patience_ns;
 	u64 told_ns;
 	bool late;
 	u32 promised_ios;

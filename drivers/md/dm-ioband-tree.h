@@ -37,10 +37,15 @@
 /*
  * Who dirties pages is put to sleep for up to 200 ms at a time (MAX_PAUSE in
  * mm/page-writeback.c), and it takes a while until what he dirties then is enough for his
- * flusher to begin.  Where two write back at 2:1 to a disk ("make lab S=S15" with other
- * values here), 350 to 500 ms come to 1.8 to 2.0 in the whole run; 200 ms to 1.5 on xfs.
+ * flusher to begin: as much again is allowed for that.
  */
 #define IOBAND_PAUSE_NS		(400 * NSEC_PER_MSEC)
+
+/*
+ * For so long a disk is left idle for who is asleep, see dm-ioband-slice.c.  Where two write
+ * back at 2:1 ("make lab S=S15"), 300 ms change nothing.
+ */
+#define IOBAND_PAUSE_WAIT_NS	(IOBAND_PAUSE_NS / 2)
 
 static inline bool vtime_before(u64 a, u64 b)
 {
@@ -172,6 +177,7 @@ void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf
 			bool by_time, bool in_turn);
 void ioband_ent_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked);
 u64 ioband_core_grace_ends(const struct ioband_core *core);
+void ioband_core_end_pauses(struct ioband_core *core, u64 now_ns);
 
 /* dm-ioband-slice.c */
 void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *leaf);
@@ -181,6 +187,7 @@ void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 b
 		       bool in_turn);
 void ioband_slice_learn_gap(struct ioband_leaf *leaf, u64 now_ns);
 void ioband_slice_set_turn(struct ioband_ent *ent, bool begin);
+bool ioband_slice_may_idle(const struct ioband_core *core, u64 now_ns);
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
 
 /* dm-ioband-meter.c */

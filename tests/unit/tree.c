@@ -16,6 +16,7 @@
 #define PAUSE_LAG	(40ULL << 20)
 #define DEBT_MAX	(64ULL << 20)
 #define GRACE_MAX_NS	2000000ULL
+#define PAUSE_WAIT_NS	200000000ULL
 #define FLOOR_LATE_NS	5000000ULL
 #define FLOOR_WIDER	7
 #define SECOND_NS	1000000000ULL
@@ -238,6 +239,8 @@ void tree_wait(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bil
 	tree->async |= bill.async;
 	MUST(leaf->nr_held < TREE_HELD_MAX, "a test makes more wait than there is room for");
 	leaf->held[leaf->nr_held++] = bill;
+	if (!bill.async)
+		ioband_core_note_sync(&tree->core, clock_now(tree));
 	ioband_core_wait(&tree->core, &leaf->leaf, bill.way, clock_now(tree));
 }
 
@@ -894,6 +897,11 @@ struct truth {
 	u32 busy;
 };
 
+static u64 grace_max_ns(const struct tree *tree)
+{
+	return tree->core.slice_ns && tree->async ? PAUSE_WAIT_NS : GRACE_MAX_NS;
+}
+
 static void check_leaf(const struct tree *tree, const struct tree_leaf *leaf)
 {
 	const enum ioband_leaf_state state = leaf->leaf.state;
@@ -909,7 +917,8 @@ static void check_leaf(const struct tree *tree, const struct tree_leaf *leaf)
 	     leaf->inflight);
 	MUST(RB_EMPTY_NODE(&leaf->leaf.think) == (state != IOBAND_THINKING), "state %d", state);
 	if (state == IOBAND_THINKING)
-		MUST(leaf->leaf.think_until_ns <= tree->now_ns + GRACE_MAX_NS, "too long a grace");
+		MUST(leaf->leaf.think_until_ns <= tree->now_ns + grace_max_ns(tree),
+		     "too long a grace");
 }
 
 static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,

@@ -419,11 +419,11 @@ static void what_is_written_back_gathers(void **state)
 		assert_non_null(leaf);
 		turns += leaf != last;
 		last = leaf;
-		tree->now_ns += 10 * MSEC;
+		tree->now_ns += 5 * MSEC;
 		complete_all();
 	}
 	assert_false(tree->flushing);
-	assert_in_range(turns, 45, 100);	/* of 20 ms at most, not of 80 */
+	assert_in_range(turns, 40, 60);	/* of 10 ms each, not of 80 */
 	tree->now_ns += 5 * MSEC;
 	wait_for(reader, 4 * KIB);
 	while (tree_serve(tree, &wake_ns) != reader && !tree->flushing) {
@@ -507,6 +507,156 @@ static void a_maximum_is_no_pause(void **state)
 
 	(void)state;
 	assert_int_equal(lag_after(350 * MSEC, 10, false, &max), 0);
+}
+
+/*
+ * One writes back, and then has nothing, while the other has more: for how long from now on it
+ * is waited for.  By weight it is due even so.
+ */
+static u64 waited_for(struct tree_leaf *a, struct tree_leaf *b)
+{
+	struct tree_leaf *leaf;
+	u64 wake_ns;
+
+	write_back(a, 64 * KIB);
+	while (b->nr_held < 2)
+		write_back(b, 64 * KIB);
+	while ((leaf = tree_serve(tree, &wake_ns)) != b) {
+		if (!leaf && (tree->flushing || wake_ns > tree->now_ns + 2 * MSEC))
+			return wake_ns - tree->now_ns;
+		if (!leaf)
+			tree->now_ns = wake_ns;
+		complete_all();
+	}
+	tree->now_ns += 20 * MSEC;
+	complete_all();
+	return 0;
+}
+
+static u64 waited_for_first(struct tree_leaf **a, struct tree_leaf **b, bool charge_time)
+{
+	u64 wake_ns;
+
+	*a = tree_add_leaf(tree, NULL, 10000);
+	*b = tree_add_leaf(tree, NULL, 1);
+	tree_set_slice(tree, 80 * MSEC, charge_time);
+	tree->now_ns += 500 * MSEC;
+	write_back(*b, 64 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), *b);
+	complete_all();
+	tree->now_ns += 250 * MSEC;
+	return waited_for(*a, *b);
+}
+
+/* A disk that is somebody's is idle while he cannot dirty pages; what he had is no more. */
+static void a_pause_is_waited_for(void **state)
+{
+	struct tree_leaf *a, *b;
+	u64 wake_ns;
+
+	(void)state;
+	assert_int_equal(waited_for_first(&a, &b, false), 200 * MSEC);
+	tree->now_ns += 150 * MSEC;
+	assert_int_equal(waited_for(a, b), 200 * MSEC);
+	tree->now_ns += 50 * MSEC;
+	tree_set_slice(tree, 80 * MSEC, false);	/* as the depth changes */
+	assert_null(tree_serve(tree, &wake_ns));
+	tree->now_ns += 151 * MSEC;
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
+/* Time that it had and did not use is its own affair. */
+static void who_pays_for_time_is_not_waited_for(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	tree->now_ns += 500 * MSEC;
+	write_back(a, 64 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	complete_all();
+	assert_in_range(a->leaf.think_until_ns, tree->now_ns, tree->now_ns + 2 * MSEC);
+}
+
+static void a_maximum_is_not_waited_for(void **state)
+{
+	const struct ioband_rates max = { .bytes = { 0, 1024 * MIB } };
+	struct tree_leaf *a, *b;
+
+	(void)state;
+	waited_for_first(&a, &b, false);
+	tree_set_rates(tree, &a->leaf.ent, &max);
+	tree->now_ns += 100 * MSEC;
+	assert_int_equal(waited_for(a, b), 0);
+}
+
+/* Who comes late twice has something else to do. */
+static void who_comes_late_is_not_waited_for(void **state)
+{
+	struct tree_leaf *a, *b;
+
+	(void)state;
+	assert_int_equal(waited_for_first(&a, &b, false), 200 * MSEC);
+	tree->now_ns += 250 * MSEC;
+	assert_int_equal(waited_for(a, b), 200 * MSEC);
+	tree->now_ns += 250 * MSEC;
+	assert_int_equal(waited_for(a, b), 0);
+}
+
+/* Who is in time each time, but is seldom there, does not hold the others to his pace. */
+static void what_is_waited_for_is_bounded(void **state)
+{
+	struct tree_leaf *a, *b;
+	u64 begun_ns, idle_ns = 0;
+
+	(void)state;
+	waited_for_first(&a, &b, false);
+	begun_ns = tree->now_ns;
+	while (tree->now_ns < begun_ns + 20000 * MSEC) {
+		if (waited_for(a, b))
+			idle_ns += 150 * MSEC;
+		tree->now_ns += 150 * MSEC;
+	}
+	assert_in_range(idle_ns, 2000 * MSEC, 20000 / 8 * MSEC + 600 * MSEC);
+}
+
+/* While nobody else is there, nobody waits. */
+static void who_is_alone_may_pause(void **state)
+{
+	struct tree_leaf *a, *b;
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	waited_for_first(&a, &b, false);
+	tree->now_ns += 250 * MSEC;
+	while (tree_serve(tree, &wake_ns))
+		complete_all();
+	for (i = 0; i < 100; i++) {
+		tree->now_ns += 150 * MSEC;
+		write_back(a, 64 * KIB);
+		assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+		complete_all();
+	}
+	assert_int_equal(waited_for(a, b), 200 * MSEC);
+}
+
+/* And who waits for his I/O does not wait for a pause to end. */
+static void a_reader_waits_for_no_pause(void **state)
+{
+	struct tree_leaf *reader = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *a, *b;
+	u64 wake_ns;
+
+	(void)state;
+	assert_int_equal(waited_for_first(&a, &b, false), 200 * MSEC);
+	wait_for(reader, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+	tree_end_flush(tree);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), reader);
 }
 
 /* Of what one alone has written for long, most is on the medium when it is flushed. */
@@ -594,6 +744,13 @@ int main(int argc, char **argv)
 		TEST(a_pause_costs_no_reader),
 		TEST(who_comes_to_read_ends_a_pause),
 		TEST(a_maximum_is_no_pause),
+		TEST(a_pause_is_waited_for),
+		TEST(who_pays_for_time_is_not_waited_for),
+		TEST(a_maximum_is_not_waited_for),
+		TEST(who_comes_late_is_not_waited_for),
+		TEST(what_is_waited_for_is_bounded),
+		TEST(who_is_alone_may_pause),
+		TEST(a_reader_waits_for_no_pause),
 		TEST(a_flush_is_not_of_all_ever_written),
 		TEST(what_hangs_takes_no_room),
 		TEST(the_medium_bounds_what_a_writer_has_in_flight),

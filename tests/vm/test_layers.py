@@ -194,4 +194,15 @@ def test_luks_and_arrays_at_boot_and_as_their_disks_come_and_go(layered: Machine
     machine.configure(CONF, fstab=called, crypttab=crypttab)
     assert not machine.wraps(machine.name_of("/dev/md/wrapped"))
     assert "fstab(5) calls it /dev/md/wrapped" in machine.journal("-t", "iobandctl")
+
+    # One that is assembled by hand is left alone until it is asked for.
+    machine.configure(CONF, fstab="", crypttab=crypttab)
+    guest.run("mdadm --stop /dev/md/wrapped && udevadm settle")
+    guest.run(f"mdadm --assemble /dev/md/wrapped {MEMBERS[0]}-part2 {MEMBERS[1]}-part2")
+    guest.run(["udevadm", "settle"])
+    array = machine.name_of("/dev/md/wrapped")
+    assert machine.name_of("/dev/disk/by-id/md-name-lab:wrapped") == array
+    assert machine.wraps(array)
+    machine.wait("/dev/mapper/io-array")
+    guest.run("udevadm settle; iobandctl unwrap io-array")
     forget(machine)

@@ -83,7 +83,7 @@
  *
  * How long a leaf counts as thinking follows from how long it has lately
  * taken (twice the average, plus IOBAND_GRACE_MIN_NS); one that takes longer
- * than IOBAND_GRACE_MAX_NS is never waited for.
+ * than IOBAND_GRACE_MAX_NS is never waited for, but for writeback on a disk with a head.
  *
  *	limit 2 bios; a (vtime 100) thinks; b (vtime 200) waits with 8 bios, 1 in
  *	flight: on the pipe are 1 + 1 = 2, b waits.  a is back after 20 us: 1 < 2,
@@ -440,10 +440,14 @@ static bool leaf_may_pause(const struct ioband_core *core, const struct ioband_l
 	return leaf->async && core_is_async(core) && !leaf_is_capped(leaf);
 }
 
-/* A disk is left idle for it then; not where it would have to pay for that time. */
+/*
+ * A disk is left idle for it then; not where groups would have to pay for that time, nor
+ * beside one that is promised something, which may be due meanwhile.
+ */
 static bool leaf_is_awaited(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	return core->slice_ns && !core->charge_time && leaf_may_pause(core, leaf);
+	return core->slice_ns && !core->charge_time && !core->promising &&
+	       leaf_may_pause(core, leaf);
 }
 
 /*
@@ -603,7 +607,7 @@ void ioband_core_end_pauses(struct ioband_core *core, u64 now_ns)
 	while ((last = rb_last(&core->thinking.rb_root))) {
 		struct ioband_leaf *leaf = rb_entry(last, struct ioband_leaf, think);
 
-		if (leaf->think_until_ns <= now_ns + IOBAND_GRACE_MAX_NS)
+		if (leaf->think_until_ns <= leaf->done_ns + IOBAND_GRACE_MAX_NS)
 			return;
 		if (core->owner == leaf)
 			ioband_slice_charge(core, now_ns);
@@ -736,8 +740,11 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 		return NULL;
 
 	core_expire(core, now_ns);
-	if (core->slice_ns)
+	if (core->slice_ns) {
+		if (ent->waiting & ioband_way_mask(IOBAND_WAY_READ))
+			ioband_core_end_pauses(core, now_ns);
 		return ioband_slice_pick(core, now_ns, wake_ns);
+	}
 	if (unlikely(core->promising)) {
 		ent = ioband_floor_pick(core, now_ns, &ios, &limit);
 		if (!ent)
@@ -859,7 +866,8 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	core->inflight_ios++;
 	core->inflight_bytes += bill->bytes;
 	leaf->inflight++;
-	leaf->async = bill->async;
+	if (in_turn)
+		leaf->async = bill->async;
 	if (in_turn && !bill->async)
 		ioband_core_note_sync(core, now_ns);
 	if (core->slice_ns && bill->cached)

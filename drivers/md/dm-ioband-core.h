@@ -323,8 +323,9 @@ enum ioband_flush {
  * @now_ns: the time that it was told last
  * @sync_ns: when something that somebody waits for last came to have its turn, or went
  * @pauses: some leaf may be behind by what it missed in a pause
- * @idle_ns: with slices: since when others wait for such a pause to end; 0: nobody does
- * @patience_ns: when what the device was idle for that is made up for
+ * @idle_ns: with slices: since when others have waited for somebody's such pause, as far
+ *	as that is not in @patience_ns yet; 0: nobody waits
+ * @patience_ns: when it is made up for that the device was idle then
  * @told_ns: when ioband_core_begin() said that it is told of all bios, the last time
  * @late: others are held back, whatever the device could take: for somebody who did not get
  *	what he is promised, although the pipe was not full, or whose reads are late.  For

@@ -155,7 +155,7 @@ static void activate(struct ioband_group *group)
 
 	group->touched = true;
 	if (list_empty(&group->active)) {
-		if (!pool->nr_active && pool->state == IOBAND_SHARED)
+		if (!pool->nr_active && pool->state == IOBAND_SHARED && !pool->slice_ms)
 			ioband_core_begin(&pool->core, ktime_get_ns());
 		group->busy_at = jiffies;
 		list_add_tail(&group->active, &pool->active);

@@ -54,7 +54,7 @@
  * And as far as what the other has while one of them pauses, for dirty throttling has put to
  * sleep who dirties its pages.  So a flusher that has nothing for the moment is waited for
  * like a reader that thinks, but for as long as such a sleep can be.  The disk is idle then,
- * but for what is in its cache: for an eighth of the time and 400 ms at most, for who comes
+ * but for what is in its cache: for an eighth of the time and 600 ms at most, for who comes
  * late again and again not at all, and no longer when somebody comes who waits for his I/O.
  *
  *	a and b at 2:1, 46 and 23 MB/s; a sleeps for 100 ms.  If b had the disk meanwhile,
@@ -568,22 +568,48 @@ static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_l
 	return other;
 }
 
+/*
+ * When the turn of one who has nothing for now is over, if another is due then, or else when
+ * it is expected back no more.
+ */
+static u64 leaf_wait_ends(const struct ioband_core *core, const struct ioband_leaf *leaf,
+			  u64 now_ns)
+{
+	const u64 turn_ns = core_turn_ns(core);
+	const struct ioband_ent *ent;
+	u64 ends_ns = leaf->think_until_ns;
+
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+		const struct ioband_node *node = ent->parent;
+		const struct ioband_ent *next;
+
+		if (!node_is_in_turn(node) || node->served_ns >= turn_ns)
+			continue;
+		next = first_waiting(rb_first_cached(&node->live),
+				     ent_open_above(core, &node->ent), ent);
+		if (next && vtime_before(next->vtime, ent->vtime))
+			ends_ns = min(ends_ns, now_ns + turn_ns - node->served_ns);
+	}
+	return ends_ns;
+}
+
 /**
  * ioband_slice_may_idle() - may the device be idle for one who writes back and pauses
  * @core: scheduler
  * @now_ns: time
  *
- * Return: true if so: it has not been for too long, but for two sleeps of the longest.
+ * Return: true if so: what it has been is made up for, or was no more than two of the
+ *	longest sleeps.
  */
 bool ioband_slice_may_idle(const struct ioband_core *core, u64 now_ns)
 {
 	return core->patience_ns <= now_ns + IOBAND_PATIENCE * IOBAND_PAUSE_NS;
 }
 
-/* From now on it is, if nothing is in flight; who thinks is of no account. */
+/* From now on it is, if nothing is in flight that may come back. */
 static void core_begin_idle(struct ioband_core *core, u64 now_ns)
 {
-	if (!core->inflight_ios && core_is_async(core))
+	if (core->inflight_ios <= core->stuck_ios && core_is_async(core))
 		core->idle_ns = now_ns;
 }
 
@@ -632,7 +658,7 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 	}
 	if (leaf->state == IOBAND_THINKING) {
 		core_begin_idle(core, now_ns);
-		*wake_ns = leaf->think_until_ns;
+		*wake_ns = leaf_wait_ends(core, leaf, now_ns);
 	}
 	if (leaf->state != IOBAND_WAITING || !leaf_has_room(core, leaf, now_ns))
 		return NULL;

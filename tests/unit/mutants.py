@@ -57,10 +57,10 @@ CORE = [
     Mutant("pause-below-a-maximum", " && !leaf_is_capped(leaf);", ";"),
     Mutant(
         "pause-not-awaited",
-        "return core->slice_ns && !core->charge_time && leaf_may_pause",
-        "return false && leaf_may_pause",
+        "return core->slice_ns && !core->charge_time && !core->promising",
+        "return false",
     ),
-    Mutant("pause-paid-for", "!core->charge_time && leaf_may_pause", "leaf_may_pause"),
+    Mutant("pause-paid-for", "!core->charge_time && !core->promising", "!core->promising"),
     Mutant("late-is-in-time", "gap <= IOBAND_PAUSE_WAIT_NS && ", ""),
     Mutant("in-time-is-late", "gap <= IOBAND_PAUSE_WAIT_NS && ", "false && "),
     Mutant(

@@ -753,8 +753,8 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 			return;
 		MUST(first_ns != IOBAND_NO_WAKEUP, "one could have gone");
 		MUST(wake_ns == min(first_ns, unblocked_ns) ||
-		     (owner && owner->state == IOBAND_THINKING &&
-		      wake_ns == min(owner->think_until_ns, unblocked_ns)),
+		     (owner && owner->state == IOBAND_THINKING && wake_ns > clock_now(tree) &&
+		      wake_ns <= min(owner->think_until_ns, unblocked_ns)),
 		     "wake-up at %llu, first grace ends at %llu", wake_ns, first_ns);
 		return;
 	}
@@ -897,9 +897,9 @@ struct truth {
 	u32 busy;
 };
 
-static u64 grace_max_ns(const struct tree *tree)
+static u64 grace_max_ns(const struct tree *tree, const struct tree_leaf *leaf)
 {
-	return tree->core.slice_ns && tree->async ? PAUSE_WAIT_NS : GRACE_MAX_NS;
+	return tree->core.slice_ns && leaf->leaf.async ? PAUSE_WAIT_NS : GRACE_MAX_NS;
 }
 
 static void check_leaf(const struct tree *tree, const struct tree_leaf *leaf)
@@ -917,7 +917,7 @@ static void check_leaf(const struct tree *tree, const struct tree_leaf *leaf)
 	     leaf->inflight);
 	MUST(RB_EMPTY_NODE(&leaf->leaf.think) == (state != IOBAND_THINKING), "state %d", state);
 	if (state == IOBAND_THINKING)
-		MUST(leaf->leaf.think_until_ns <= tree->now_ns + grace_max_ns(tree),
+		MUST(leaf->leaf.think_until_ns <= tree->now_ns + grace_max_ns(tree, leaf),
 		     "too long a grace");
 }
 

@@ -592,6 +592,40 @@ static void a_maximum_is_not_waited_for(void **state)
 	assert_int_equal(waited_for(a, b), 0);
 }
 
+/* Somebody else may be due meanwhile. */
+static void who_is_promised_is_not_waited_for(void **state)
+{
+	const struct ioband_rates min = { .bytes = { 0, 20 * MIB } };
+	struct tree_leaf *a, *b;
+
+	(void)state;
+	waited_for_first(&a, &b, false);
+	tree_promise(tree, &a->leaf.ent, &min);
+	tree->now_ns += 100 * MSEC;
+	assert_int_equal(waited_for(a, b), 0);
+}
+
+/* Who has had more than others keeps his turn, and no longer. */
+static void a_pause_ends_with_the_turn(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	tree->now_ns += 500 * MSEC;
+	write_back(a, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	tree->now_ns += 2 * MSEC;
+	complete_all();
+	write_back(b, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_in_range(wake_ns, tree->now_ns, tree->now_ns + 8 * MSEC);
+	tree->now_ns = wake_ns;
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
 /* Who comes late twice has something else to do. */
 static void who_comes_late_is_not_waited_for(void **state)
 {
@@ -653,6 +687,30 @@ static void a_reader_waits_for_no_pause(void **state)
 	(void)state;
 	assert_int_equal(waited_for_first(&a, &b, false), 200 * MSEC);
 	wait_for(reader, 4 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+	tree_end_flush(tree);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), reader);
+}
+
+/* Nor if a maximum has hidden him for so long that he was forgotten. */
+static void a_reader_below_a_maximum_waits_for_no_pause(void **state)
+{
+	const struct ioband_rates max = { .bytes = { MIB, 0 } };
+	struct tree_leaf *reader = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *a, *b;
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_rates(tree, &reader->leaf.ent, &max);
+	wait_for(reader, 800 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), reader);
+	complete_all();
+	wait_for(reader, 800 * KIB);
+	assert_null(tree_serve(tree, &wake_ns));
+	waited_for_first(&a, &b, false);
+	assert_int_equal(a->leaf.think_until_ns, tree->now_ns + 200 * MSEC);
+	tree->now_ns += 60 * MSEC;	/* 810 in all */
 	assert_null(tree_serve(tree, &wake_ns));
 	assert_true(tree->flushing);
 	tree_end_flush(tree);
@@ -747,10 +805,13 @@ int main(int argc, char **argv)
 		TEST(a_pause_is_waited_for),
 		TEST(who_pays_for_time_is_not_waited_for),
 		TEST(a_maximum_is_not_waited_for),
+		TEST(who_is_promised_is_not_waited_for),
+		TEST(a_pause_ends_with_the_turn),
 		TEST(who_comes_late_is_not_waited_for),
 		TEST(what_is_waited_for_is_bounded),
 		TEST(who_is_alone_may_pause),
 		TEST(a_reader_waits_for_no_pause),
+		TEST(a_reader_below_a_maximum_waits_for_no_pause),
 		TEST(a_flush_is_not_of_all_ever_written),
 		TEST(what_hangs_takes_no_room),
 		TEST(the_medium_bounds_what_a_writer_has_in_flight),

@@ -64,9 +64,14 @@ CORE = [
     Mutant("late-is-in-time", "gap <= IOBAND_PAUSE_WAIT_NS && ", ""),
     Mutant("in-time-is-late", "gap <= IOBAND_PAUSE_WAIT_NS && ", "false && "),
     Mutant(
-        "readers-wait-for-pauses",
+        "writers-wait-for-pauses",
         "		ioband_core_end_pauses(core, now_ns);\n}",
         "		;\n}",
+    ),
+    Mutant(
+        "readers-wait-for-pauses-behind-a-maximum",
+        "		if (ent->waiting & ioband_way_mask(IOBAND_WAY_READ))\n			ioband_core_end",
+        "		if (false)\n			ioband_core_end",
     ),
     Mutant("not-woken-for-a-maximum", "*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));", ";"),
     Mutant("blocked-ways-may", "	return leaf->ways & (", "	return leaf->ways | 0 * ("),
@@ -162,8 +167,8 @@ CORE = [
     Mutant("no-limit", "!ent->waiting || (ios >= limit &&", "!ent->waiting || (false &&"),
     Mutant(
         "grace-not-ended",
-        "	core_expire(core, now_ns);\n	if (core->slice_ns)\n		return",
-        "	if (core->slice_ns)\n		return",
+        "	core_expire(core, now_ns);\n	if (core->slice_ns) {\n",
+        "	if (core->slice_ns) {\n",
     ),
     Mutant(
         "never-woken",
@@ -274,7 +279,9 @@ SLICE = [
         "bytes-end-with-the-slice", "core->limit_ios) * leaf_gap_ns(leaf)", "0) * leaf_gap_ns(leaf)"
     ),
     Mutant(
-        "made-way-for-who-is-held-back", "ent_open_above(core, &node->ent), ent);", "U64_MAX, ent);"
+        "made-way-for-who-is-held-back",
+        "ent_open_above(core, &node->ent), ent);\n		if (next)\n",
+        "U64_MAX, ent);\n		if (next)\n",
     ),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
     Mutant("no-slices", "node_is_in_turn(node) && node->served_ns <", "false && node->served_ns <"),
@@ -366,7 +373,7 @@ SLICE = [
         "			node->ent.parent->serving = NULL;\n",
         "			return NULL;\n",
     ),
-    Mutant("thinker-not-woken-for", "*wake_ns = leaf->think_until_ns;", ";"),
+    Mutant("thinker-not-woken-for", "*wake_ns = leaf_wait_ends(core, leaf, now_ns);", ";"),
     Mutant(
         "urgent-is-free",
         "div_u64(leaf_gap_ns(leaf), IOBAND_NS_PER_CHARGE)",

@@ -693,6 +693,22 @@ static void a_reader_waits_for_no_pause(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), reader);
 }
 
+/* Nor who writes and waits for that. */
+static void a_synchronous_writer_waits_for_no_pause(void **state)
+{
+	struct tree_leaf *writer = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *a, *b;
+	u64 wake_ns;
+
+	(void)state;
+	assert_int_equal(waited_for_first(&a, &b, false), 200 * MSEC);
+	tree_wait(tree, writer, (struct ioband_bill) {
+		.charge = 4 * KIB, .bytes = 4 * KIB, .way = IOBAND_WAY_WRITE, .cached = true,
+	});
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_true(tree->flushing);
+}
+
 /* Nor if a maximum has hidden him for so long that he was forgotten. */
 static void a_reader_below_a_maximum_waits_for_no_pause(void **state)
 {
@@ -811,6 +827,7 @@ int main(int argc, char **argv)
 		TEST(what_is_waited_for_is_bounded),
 		TEST(who_is_alone_may_pause),
 		TEST(a_reader_waits_for_no_pause),
+		TEST(a_synchronous_writer_waits_for_no_pause),
 		TEST(a_reader_below_a_maximum_waits_for_no_pause),
 		TEST(a_flush_is_not_of_all_ever_written),
 		TEST(what_hangs_takes_no_room),

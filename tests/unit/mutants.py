@@ -68,6 +68,12 @@ CORE = [
         "		ioband_core_end_pauses(core, now_ns);\n}",
         "		;\n}",
     ),
+    Mutant("urgent-makes-a-reader", "	if (in_turn)\n		leaf->async", "		leaf->async"),
+    Mutant(
+        "older-clock-ends-thinking",
+        "leaf->think_until_ns <= leaf->done_ns + IOBAND_GRACE",
+        "leaf->think_until_ns <= now_ns + IOBAND_GRACE",
+    ),
     Mutant(
         "readers-wait-for-pauses-behind-a-maximum",
         "		if (ent->waiting & ioband_way_mask(IOBAND_WAY_READ))\n			ioband_core_end",
@@ -317,6 +323,7 @@ SLICE = [
         "core->patience_ns <= now_ns + IOBAND_PATIENCE * IOBAND_PAUSE_NS",
         "true",
     ),
+    Mutant("idle-beside-what-hangs", "inflight_ios <= core->stuck_ios &&", "inflight_ios == 0 &&"),
     Mutant("idle-once", "IOBAND_PATIENCE * IOBAND_PAUSE_NS", "0"),
     Mutant("idle-alone", "	core->idle_ns = 0;\n", ""),
     Mutant("gathers-never", "return core->writer && !core->charge_time &&", "return false &&"),

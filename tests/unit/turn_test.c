@@ -656,6 +656,48 @@ static void what_is_waited_for_is_bounded(void **state)
 	assert_in_range(idle_ns, 2000 * MSEC, 20000 / 8 * MSEC + 600 * MSEC);
 }
 
+/* Nor if something hangs at the device, and is never back. */
+static void what_hangs_is_no_work(void **state)
+{
+	struct tree_leaf *hung = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *a, *b;
+	u64 wake_ns;
+
+	(void)state;
+	waited_for_first(&a, &b, false);
+	tree_admit_now(tree, hung, (struct ioband_bill) { .charge = 4 * KIB, .bytes = 4 * KIB });
+	ioband_core_set_limit(&tree->core, U32_MAX / 2, 1);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_int_not_equal(tree->core.idle_ns, 0);
+}
+
+/* A bio of its own that goes out of turn does not make a flusher one who thinks. */
+static void what_is_urgent_makes_no_reader(void **state)
+{
+	struct tree_leaf *a, *b;
+
+	(void)state;
+	waited_for_first(&a, &b, false);
+	tree_admit_now(tree, a, (struct ioband_bill) { .charge = 4 * KIB, .bytes = 4 * KIB });
+	assert_true(a->leaf.async);
+}
+
+/* Another CPU's clock was read before: who thinks is none of those who pause. */
+static void an_older_clock_ends_no_thinking(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	a->leaf.think_ns = 2 * MSEC;
+	wait_for(a, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	complete_all();
+	ioband_core_note_sync(&tree->core, tree->now_ns - 5000);
+	assert_int_equal(a->leaf.state, IOBAND_THINKING);
+}
+
 /* While nobody else is there, nobody waits. */
 static void who_is_alone_may_pause(void **state)
 {
@@ -825,6 +867,9 @@ int main(int argc, char **argv)
 		TEST(a_pause_ends_with_the_turn),
 		TEST(who_comes_late_is_not_waited_for),
 		TEST(what_is_waited_for_is_bounded),
+		TEST(what_hangs_is_no_work),
+		TEST(what_is_urgent_makes_no_reader),
+		TEST(an_older_clock_ends_no_thinking),
 		TEST(who_is_alone_may_pause),
 		TEST(a_reader_waits_for_no_pause),
 		TEST(a_synchronous_writer_waits_for_no_pause),

@@ -9,7 +9,8 @@
  * dm-ioband-depth.c: a device may need large ones.  With slices nothing is tried: they are
  * of the size that was set, or of 1 MiB, so that a turn can end in the midst of a bio.
  * Below a small maximum it goes in pieces whether groups compete or not
- * (ioband_bound_piece()).
+ * (ioband_bound_piece()).  What a flusher writes back even arrives piece by piece, in the
+ * largest ones (dm-ioband-room.c).
  *
  * The bio stays in its group's queue until its last piece has been admitted.
  * Pieces end at multiples of their size on the device below, so they cross no
@@ -77,6 +78,25 @@ u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 of
 	const u32 start = bio->bi_iter.bi_sector << SECTOR_SHIFT;
 
 	return ioband_pipe_piece(io->piece, start + offset, io->bytes - offset);
+}
+
+/**
+ * ioband_piece_accept() - have no more than the first piece of a bio arrive
+ * @io: the bio's; its size is that of the piece then
+ * @bio: clone, in the target's map()
+ *
+ * Of the largest size.  Device-mapper maps the rest as a bio of its own, after this one has
+ * gone its way.
+ */
+void ioband_piece_accept(struct ioband_io *io, struct bio *bio)
+{
+	const u32 start = bio->bi_iter.bi_sector << SECTOR_SHIFT;
+	const u32 bytes = ioband_pipe_piece(IOBAND_PIECE_MAX, start, io->bytes);
+
+	if (bytes == io->bytes || !ioband_piece_least(bio))
+		return;
+	dm_accept_partial_bio(bio, bytes >> SECTOR_SHIFT);
+	io->bytes = bytes;
 }
 
 static void piece_end_io(struct bio *bio)

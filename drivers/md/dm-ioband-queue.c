@@ -874,7 +874,10 @@ void ioband_queue_make_room(struct ioband_target *target, struct ioband_io *io, 
 		ioband_line_wait(&line, times > 1);
 }
 
-/* Under RCU: the group for which a cgroup's flusher waits, if there is such a one. */
+/*
+ * Under RCU: the group in which a cgroup's flusher's bio is going to be, if there is such a one,
+ * and the bio does not just go.
+ */
 static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
 						  struct cgroup_subsys_state *css)
 {
@@ -883,8 +886,7 @@ static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
 	struct ioband_group *group =
 		ioband_mode_is_cgroup(mode) ? find_group_of_css(scope, css) : NULL;
 
-	return group && rcu_access_pointer(group->stats) && ioband_room_has_plenty(group) ?
-	       group : NULL;
+	return group && rcu_access_pointer(group->stats) && !READ_ONCE(group->open) ? group : NULL;
 }
 
 /**
@@ -896,27 +898,34 @@ static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
  *
  * Context: Process, in the target's map(); may sleep.  Not on the detour, as in
  * ioband_queue_make_room().
+ *
+ * Return: true if the bio may have to wait now: so that not more is held than there is room
+ * for, it should arrive piece by piece.
  */
-void ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state *css)
+bool ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state *css)
 {
 	struct ioband_pool *pool = target->pool;
 	struct ioband_group *group;
 	struct ioband_line line;
+	bool waits;
 
 	rcu_read_lock_sched();
 	group = find_group_of_flusher(target, css);
+	waits = group && ioband_room_has_plenty(group);
 	rcu_read_unlock_sched();
-	if (likely(!group))
-		return;
+	if (likely(!waits))
+		return group;
 	spin_lock_irq(&pool->lock);
 	rcu_read_lock_sched();
 	group = find_group_of_flusher(target, css);
-	if (group)
+	waits = group && ioband_room_has_plenty(group);
+	if (waits)
 		ioband_line_stand(&line, target, group, rcu_dereference_sched(group->stats), true);
 	rcu_read_unlock_sched();
 	spin_unlock_irq(&pool->lock);
-	if (group)
+	if (waits)
 		ioband_line_wait_flusher(&line);
+	return group;
 }
 
 /**

@@ -17,6 +17,16 @@
  * at most, and then not again until most of what it has written back is gone.  What it has not
  * handed over stays dirty, within the same limit.
  *
+ * What it hands over counts within that limit until all of the bio is back, and file systems
+ * make bios of 12 MiB and more.  Were one of those held and the next one at the door, two groups
+ * would have 48 MiB in them; where 64 may be dirty their flushers would hardly ever have more to
+ * write, and while one has nothing another has the device.  So while there is somebody to wait
+ * for, a flusher's bio arrives in pieces of IOBAND_PIECE_MAX, each when there is room, and the
+ * next bio is not made before most of this one has gone.
+ *
+ *	Two groups at 2:1 on a SATA SSD, 64 MiB may be dirty ("make lab S=S15"): in whole bios,
+ *	of 8 MiB or more held, 1.2:1.  In pieces, of 2 MiB, 2:1.
+ *
  * A task does not only wait for room: others may come in between and keep the group full.
  * It stands in line, and goes on at the latest when as many bios have gone as were there, or
  * as it takes to fill a group.  Only those are woken who may go on.
@@ -34,10 +44,11 @@
 #define IOBAND_ROOM_BYTES	(64U << 20)
 
 /*
- * What is held for flushers before they wait; they go on at half of it.  A turn of a disk's,
- * and some 10 ms of the fastest devices: longer than it takes for a task to be woken.
+ * What is held for flushers before they wait; they go on at half of it.  As little as there
+ * can be and a piece always waits: at 2 GB/s there is half a millisecond until the rest is
+ * gone, longer than it takes for a task to be woken.
  */
-#define IOBAND_ROOM_FLUSHER	(8U << 20)
+#define IOBAND_ROOM_FLUSHER	(2U << 20)
 
 /*
  * A flusher holds locks of its file system and keeps a worker: no longer than others may be

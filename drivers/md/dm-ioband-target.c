@@ -151,6 +151,33 @@ static enum ioband_dir dir_of(const struct bio *bio)
 	return IOBAND_WRITE;
 }
 
+/* Whose bio it is may have to be asked for, which only its submitter can wait for. */
+static int map_by_owner(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
+{
+	struct cgroup_subsys_state *css = ioband_owner_of_flusher(bio);
+	bool in_pieces = false;
+
+	io->of_task = ioband_owner_may_wait(bio);
+	io->of_flusher = css;
+	if (io->of_task) {
+		bio_set_dev(bio, target->dev->bdev);
+		ioband_queue_make_room(target, io, bio);
+	} else if (css) {
+		in_pieces = ioband_queue_pace(target, css);
+	}
+	/*
+	 * What device-mapper is given back it submits again until it has
+	 * stopped, and each time that the owner is asked it counts the bio.
+	 * What must not wait goes down, see ioband_queue_suspend().
+	 */
+	if (ioband_queue_gives_back(target) && !(bio->bi_opf & REQ_NOWAIT))
+		return DM_MAPIO_REQUEUE;
+	if (in_pieces)
+		ioband_piece_accept(io, bio);
+	ioband_owner_ask(bio);
+	return DM_MAPIO_SUBMITTED;
+}
+
 static int ioband_map(struct dm_target *ti, struct bio *bio)
 {
 	struct ioband_target *target = ti->private;
@@ -167,27 +194,8 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	bio->bi_iter.bi_sector = target->start + dm_target_offset(ti, bio->bi_iter.bi_sector);
 	io->dir = dir_of(bio);
 	io->bytes = bio->bi_iter.bi_size;
-	if (unlikely(!ioband_owner_is_known(READ_ONCE(target->member->mode), bio))) {
-		struct cgroup_subsys_state *css = ioband_owner_of_flusher(bio);
-
-		io->of_task = ioband_owner_may_wait(bio);
-		io->of_flusher = css;
-		if (io->of_task) {
-			bio_set_dev(bio, target->dev->bdev);
-			ioband_queue_make_room(target, io, bio);
-		} else if (css) {
-			ioband_queue_pace(target, css);
-		}
-		/*
-		 * What device-mapper is given back it submits again until it has
-		 * stopped, and each time that the owner is asked it counts the bio.
-		 * What must not wait goes down, see ioband_queue_suspend().
-		 */
-		if (ioband_queue_gives_back(target) && !(bio->bi_opf & REQ_NOWAIT))
-			return DM_MAPIO_REQUEUE;
-		ioband_owner_ask(bio);
-		return DM_MAPIO_SUBMITTED;
-	}
+	if (unlikely(!ioband_owner_is_known(READ_ONCE(target->member->mode), bio)))
+		return map_by_owner(target, io, bio);
 	bio_set_dev(bio, target->dev->bdev);
 	return ioband_queue_enter(target, io, bio);
 }

@@ -859,7 +859,7 @@ void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
 void ioband_queue_update_bounds(struct ioband_pool *pool);
 void ioband_queue_deactivate(struct ioband_group *group);
 void ioband_queue_make_room(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
-void ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state *css);
+bool ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state *css);
 int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
 int ioband_queue_enter_known(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
 bool ioband_queue_enter_late(struct ioband_io *io, struct bio *bio, u64 now_ns);
@@ -888,6 +888,7 @@ void ioband_submit_drain(struct ioband_target *target);
 int ioband_piece_init_target(struct ioband_target *target);
 void ioband_piece_exit_target(struct ioband_target *target);
 u32 ioband_piece_least(struct bio *bio);
+void ioband_piece_accept(struct ioband_io *io, struct bio *bio);
 u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset);
 void ioband_piece_submit(struct ioband_io *io, u32 bytes);
 

@@ -185,7 +185,10 @@ def test_buffered_writes_are_of_whom_dirtied_the_pages(setup: Setup, fstype: str
 @pytest.mark.all_kernels
 @pytest.mark.parametrize("fstype", ["ext4", "xfs"])
 def test_a_flusher_waits_for_its_group(setup: Setup, fstype: str) -> None:
-    """A probe sees it; a suspend goes on meanwhile; and what it waited with arrives."""
+    """A probe sees it; a suspend goes on meanwhile; and what it waited with arrives.
+
+    Little is held, though a bio may have all of a file: it arrives in pieces.
+    """
     guest, _, dev, a, b = setup
     guest.run("head -c 16M /dev/urandom >/run/data")
     files = range(8)  # one bio may have all of one
@@ -196,6 +199,7 @@ def test_a_flusher_waits_for_its_group(setup: Setup, fstype: str) -> None:
         job = b.start(["sync", "-f", point])
         trace = f"{TRACING}/trace"
         wait_until(guest, lambda: WAITS in guest.read(trace), "a flusher waits", 60)
+        assert 0 < dev.info().held.bytes <= 3 * MIB
         for noflush in (False, True):
             dev.suspend(noflush=noflush, lockfs=False)
             dev.resume()

@@ -48,12 +48,8 @@
  * in flight, but took less than its share, may be behind by a little
  * (IOBAND_LAG_MAX), so that it cannot starve the rest afterwards.
  *
- * Writeback pauses because it is held back: who dirties pages is put to sleep while too
- * many are dirty, and then the flusher has nothing to write for a moment.  Were the share of
- * that moment another's, two groups at 2:1 would end up as equals, for the one that is to have
- * more has fewer dirty pages left.  So of those who only write back, each keeps what it missed
- * in such a pause (IOBAND_PAUSE_LAG), as long as nobody is there who waits for his I/O.  A disk
- * with a head is left idle for most of these pauses (dm-ioband-slice.c).
+ * So may a flusher that has nothing for a moment because dirty throttling made it pause, by far
+ * more; and it is waited for (dm-ioband-pause.c).
  *
  * Bios that others wait for go out of turn (see ioband_core_admit_now()), and
  * are owed: the entity moves ahead while its node's virtual time stays, and it
@@ -83,7 +79,8 @@
  *
  * How long a leaf counts as thinking follows from how long it has lately
  * taken (twice the average, plus IOBAND_GRACE_MIN_NS); one that takes longer
- * than IOBAND_GRACE_MAX_NS is never waited for, but for writeback on a disk with a head.
+ * than IOBAND_GRACE_MAX_NS is never waited for, but for writeback.  What a flusher that pauses
+ * keeps on the pipe is all of it.
  *
  *	limit 2 bios; a (vtime 100) thinks; b (vtime 200) waits with 8 bios, 1 in
  *	flight: on the pipe are 1 + 1 = 2, b waits.  a is back after 20 us: 1 < 2,
@@ -116,9 +113,6 @@
  * a device of 100 MB/s for longer than 10 ms.
  */
 #define IOBAND_LAG_MAX		(1024ULL << 10)
-
-/* What a device of 100 MB/s does in IOBAND_PAUSE_NS: how far behind a pause may leave one. */
-#define IOBAND_PAUSE_LAG	(40ULL << 20)
 
 /*
  * How much service an entity may owe, in the same units.  Covers a journal's
@@ -362,6 +356,13 @@ static void ent_count(struct ioband_core *core, struct ioband_ent *ent, s64 wait
 	}
 }
 
+static void ent_count_pausing(struct ioband_core *core, struct ioband_ent *ent, int pausing)
+{
+	core->pausing += pausing;
+	for (; ent->parent; ent = &ent->parent->ent)
+		ent->pausing += pausing;
+}
+
 /* At every level. */
 static bool ent_catch_up_all(struct ioband_ent *ent, u64 pause_lag)
 {
@@ -415,6 +416,8 @@ static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 	if (state == IOBAND_IDLE && core->owner == leaf)
 		core->owner = NULL;
 	ent_count(core, &leaf->ent, waiting, thinking, busy);
+	if (unlikely(leaf->awaited) && thinking)
+		ent_count_pausing(core, &leaf->ent, thinking);
 
 	if (thinking > 0) {
 		rb_add_cached(&leaf->think, &core->thinking, think_less);
@@ -422,32 +425,6 @@ static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 		rb_erase_cached(&leaf->think, &core->thinking);
 		RB_CLEAR_NODE(&leaf->think);
 	}
-}
-
-/* Has a leaf, or a node above it, a maximum. */
-static bool leaf_is_capped(const struct ioband_leaf *leaf)
-{
-	const struct ioband_ent *ent = &leaf->ent;
-
-	while (ent->parent && !ent->cap)
-		ent = &ent->parent->ent;
-	return ent->cap;
-}
-
-/* A leaf that has nothing may have been made to pause; not if a maximum holds it back. */
-static bool leaf_may_pause(const struct ioband_core *core, const struct ioband_leaf *leaf)
-{
-	return leaf->async && core_is_async(core) && !leaf_is_capped(leaf);
-}
-
-/*
- * A disk is left idle for it then; not where groups would have to pay for that time, nor
- * beside one that is promised something, which may be due meanwhile.
- */
-static bool leaf_is_awaited(const struct ioband_core *core, const struct ioband_leaf *leaf)
-{
-	return core->slice_ns && !core->charge_time && !core->promising &&
-	       leaf_may_pause(core, leaf);
 }
 
 /*
@@ -459,28 +436,17 @@ static void leaf_learn_think(const struct ioband_core *core, struct ioband_leaf 
 {
 	u64 gap = now_ns > leaf->done_ns ? now_ns - leaf->done_ns : 0;
 
-	if (gap <= IOBAND_PAUSE_WAIT_NS && leaf_is_awaited(core, leaf))
+	if (gap <= IOBAND_PAUSE_WAIT_NS && ioband_pause_is_awaited(core, leaf))
 		gap = 0;
 	gap = min_t(u64, gap, IOBAND_THINK_CAP_NS);
 	if (leaf->done_ns > core->told_ns)
 		leaf->think_ns = (leaf->think_ns * 4 + gap) / 5;
 }
 
-/* What a leaf keeps of what it did not get while it had nothing waiting. */
-static u64 leaf_pause_lag(const struct ioband_core *core, const struct ioband_leaf *leaf,
-			  u64 now_ns)
-{
-	const bool paused = leaf->inflight || now_ns <= leaf->done_ns + IOBAND_PAUSE_NS;
-
-	if (!paused || !leaf_may_pause(core, leaf))
-		return 0;
-	return IOBAND_PAUSE_LAG;
-}
-
 /* A leaf gets its first bio after it had none. */
 static void leaf_arrive(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
-	const u64 pause_lag = leaf_pause_lag(core, leaf, now_ns);
+	const u64 pause_lag = ioband_pause_lag(core, leaf, now_ns);
 
 	if (!leaf->inflight)
 		leaf_learn_think(core, leaf, now_ns);
@@ -604,10 +570,10 @@ void ioband_core_end_pauses(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *last;
 
-	while ((last = rb_last(&core->thinking.rb_root))) {
+	while (core->pausing && (last = rb_last(&core->thinking.rb_root))) {
 		struct ioband_leaf *leaf = rb_entry(last, struct ioband_leaf, think);
 
-		if (leaf->think_until_ns <= leaf->done_ns + IOBAND_GRACE_MAX_NS)
+		if (!leaf->awaited)
 			return;
 		if (core->owner == leaf)
 			ioband_slice_charge(core, now_ns);
@@ -639,7 +605,7 @@ void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 void ioband_core_note_sync(struct ioband_core *core, u64 now_ns)
 {
 	core->sync_ns = max(core->sync_ns, now_ns);
-	if (core->slice_ns)
+	if (unlikely(core->pausing))
 		ioband_core_end_pauses(core, now_ns);
 }
 
@@ -684,7 +650,7 @@ void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 
 /*
  * The least-served child with a bio waiting, one way of those in @open.  Adds the
- * thinkers before it to what is on the pipe; NULL when these fill it.
+ * thinkers before it to what is on the pipe; NULL when these fill it, as one that pauses does.
  */
 static struct ioband_ent *node_pick(const struct ioband_core *core, const struct ioband_node *node,
 				    u64 open, u32 *ios, u32 limit)
@@ -696,6 +662,8 @@ static struct ioband_ent *node_pick(const struct ioband_core *core, const struct
 
 		if (ent_shown(ent) & open)
 			return ent;
+		if (unlikely(ent->pausing))
+			break;
 		if (likely(!core->apart) || !ent->floor)
 			*ios += ent->thinking;
 		if (*ios >= limit)
@@ -740,11 +708,12 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 		return NULL;
 
 	core_expire(core, now_ns);
-	if (core->slice_ns) {
-		if (ent->waiting & ioband_way_mask(IOBAND_WAY_READ))
-			ioband_core_end_pauses(core, now_ns);
+	if (unlikely(core->idle_ns))
+		ioband_pause_end_idle(core, now_ns);
+	if (unlikely(core->pausing) && ent->waiting & ioband_way_mask(IOBAND_WAY_READ))
+		ioband_core_end_pauses(core, now_ns);
+	if (core->slice_ns)
 		return ioband_slice_pick(core, now_ns, wake_ns);
-	}
 	if (unlikely(core->promising)) {
 		ent = ioband_floor_pick(core, now_ns, &ios, &limit);
 		if (!ent)
@@ -753,6 +722,7 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	}
 	leaf = ioband_leaf_below(core, ent, open, ios, limit);
 	if (!leaf) {
+		ioband_pause_begin_idle(core, now_ns);
 		*wake_ns = ioband_core_grace_ends(core);
 		return NULL;
 	}
@@ -788,7 +758,7 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	 */
 	do
 		leaf = core_pick(core, now_ns, wake_ns);
-	while (leaf && ent_catch_up_all(&leaf->ent, leaf_pause_lag(core, leaf, now_ns)));
+	while (leaf && ent_catch_up_all(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)));
 	if (!leaf)
 		*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));
 	return leaf;
@@ -950,13 +920,16 @@ void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8
 		leaf_set_state(core, leaf, leaf->inflight ? IOBAND_INFLIGHT : IOBAND_IDLE, 0);
 }
 
-/* For how long a leaf whose last bio has just completed is expected back. */
-static u64 leaf_grace_ns(const struct ioband_core *core, const struct ioband_leaf *leaf,
-			 u64 now_ns)
+/* A leaf whose last bio has just completed is expected back: for how long. */
+static void leaf_begin_thinking(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
-	if (leaf_is_awaited(core, leaf) && ioband_slice_may_idle(core, now_ns))
-		return IOBAND_PAUSE_WAIT_NS;
-	return min(2 * leaf->think_ns + IOBAND_GRACE_MIN_NS, (u64)IOBAND_GRACE_MAX_NS);
+	u64 grace_ns = min(2 * leaf->think_ns + IOBAND_GRACE_MIN_NS, (u64)IOBAND_GRACE_MAX_NS);
+
+	leaf->awaited = ioband_pause_begins(core, leaf, now_ns);
+	if (leaf->awaited)
+		grace_ns = IOBAND_PAUSE_WAIT_NS;
+	leaf->think_until_ns = now_ns + grace_ns;
+	leaf_set_state(core, leaf, IOBAND_THINKING, 0);
 }
 
 /**
@@ -989,6 +962,5 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 		leaf_set_state(core, leaf, IOBAND_IDLE, 0);
 		return;
 	}
-	leaf->think_until_ns = now_ns + leaf_grace_ns(core, leaf, now_ns);
-	leaf_set_state(core, leaf, IOBAND_THINKING, 0);
+	leaf_begin_thinking(core, leaf, now_ns);
 }

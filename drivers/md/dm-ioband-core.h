@@ -51,6 +51,7 @@ enum ioband_way {
  * @waiting: leaves at or below that have a read waiting, in the low half, and those
  *	that have a write, in the high one; without those that are blocked below
  * @thinking: leaves at or below that are expected back within their grace
+ * @pausing: of those, the ones that are waited for as they pause; unused in the root
  * @busy: leaves at or below that are not idle
  * @leaf: a leaf's entity (else a node's)
  */
@@ -67,6 +68,7 @@ struct ioband_ent {
 	u64 waiting;
 	u32 weight;
 	u32 thinking;
+	u32 pausing;
 	u32 busy;
 	bool leaf;
 };
@@ -109,6 +111,7 @@ enum ioband_leaf_state {
  * @state: see &enum ioband_leaf_state
  * @ways: in which bios wait, as bits
  * @async: what was admitted last was such a write
+ * @awaited: if it thinks: it is waited for as it pauses
  * @inflight: bios admitted and not yet completed
  * @think: place among the thinking leaves
  * @think_until_ns: when the grace ends
@@ -127,6 +130,7 @@ struct ioband_leaf {
 	enum ioband_leaf_state state;
 	u8 ways;
 	bool async;
+	bool awaited;
 	u32 inflight;
 	struct rb_node think;
 	u64 think_until_ns;
@@ -323,7 +327,8 @@ enum ioband_flush {
  * @now_ns: the time that it was told last
  * @sync_ns: when something that somebody waits for last came to have its turn, or went
  * @pauses: some leaf may be behind by what it missed in a pause
- * @idle_ns: with slices: since when others have waited for somebody's such pause, as far
+ * @pausing: leaves that are waited for as they pause
+ * @idle_ns: since when others have waited for somebody's such pause, as far
  *	as that is not in @patience_ns yet; 0: nobody waits
  * @patience_ns: when it is made up for that the device was idle then
  * @told_ns: when ioband_core_begin() said that it is told of all bios, the last time
@@ -370,6 +375,7 @@ struct ioband_core {
 	u64 now_ns;
 	u64 sync_ns;
 	bool pauses;
+	u32 pausing;
 	u64 idle_ns;
 	u64 patience_ns;
 	u64 told_ns;
@@ -440,6 +446,7 @@ void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 		       const struct ioband_bill *bill, u8 ways, u64 now_ns);
 void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 			   const struct ioband_bill *bill, u64 now_ns);
+bool ioband_leaf_pauses(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);
 bool ioband_leaf_owes_much(const struct ioband_leaf *leaf);
 bool ioband_leaf_is_far_ahead(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			      enum ioband_way way, u64 now_ns);

@@ -65,11 +65,18 @@ static bool given(const struct ioband_settings *settings, enum ioband_key_word k
 
 /* ---- the clockwork ------------------------------------------------------- */
 
-static void note_progress(struct ioband_group *group, bool progress)
+/* What a flusher has been made to pause for is no reason to let others have all. */
+static bool is_idle(const struct ioband_group *group, u64 now_ns)
+{
+	return time_after(jiffies, group->busy_at + IOBAND_IDLE) &&
+	       !ioband_leaf_pauses(&group->pool->core, &group->own.leaf, now_ns);
+}
+
+static void note_progress(struct ioband_group *group, bool progress, u64 now_ns)
 {
 	if (progress)
 		group->busy_at = jiffies;
-	else if (time_after(jiffies, group->busy_at + IOBAND_IDLE))
+	else if (is_idle(group, now_ns))
 		ioband_queue_deactivate(group);
 }
 
@@ -78,14 +85,15 @@ static void note_progress(struct ioband_group *group, bool progress)
  * bios that went in the open state may still be at the device, and their task
  * be waiting for it.  Here the CPUs are asked only about a group that seems idle.
  */
-static void scan_shared(struct ioband_pool *pool)
+static void scan_shared(struct ioband_pool *pool, u64 now_ns)
 {
 	struct ioband_group *group, *next;
 
 	list_for_each_entry_safe(group, next, &pool->active, active) {
 		const bool held = ioband_group_held_ios(group);
 
-		note_progress(group, held || group->touched || ioband_stats_in_use(group));
+		note_progress(group, held || group->touched || ioband_stats_in_use(group),
+			      now_ns);
 		group->touched = false;
 	}
 }
@@ -97,6 +105,7 @@ static void scan_shared(struct ioband_pool *pool)
  */
 static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progress *sum)
 {
+	const u64 now_ns = ktime_get_ns();
 	struct ioband_group *group;
 	unsigned int left;
 
@@ -113,7 +122,7 @@ static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progres
 		if (!stats) {
 			/* It is dying, and its last bios keep it. */
 			if (note)
-				note_progress(group, group->retired);
+				note_progress(group, group->retired, now_ns);
 			continue;
 		}
 		ioband_stats_pin(stats);
@@ -123,7 +132,7 @@ static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progres
 		moved = progress.ios != group->seen_ios;
 		if (note && !list_empty(&group->active))
 			note_progress(group, moved || progress.inflight ||
-				      ioband_group_held_ios(group));
+				      ioband_group_held_ios(group), now_ns);
 		group->seen_ios = progress.ios;
 		sum->inflight += progress.inflight;
 		sum->open += progress.open;
@@ -241,7 +250,7 @@ static void tick_shared(struct ioband_pool *pool)
 		note_open(pool, sum.open);
 	}
 	now_ns = ktime_get_ns();
-	scan_shared(pool);
+	scan_shared(pool, now_ns);
 	if (pool->nr_active > 1)
 		ioband_core_look(&pool->core, now_ns);
 	else	/* nobody could be held for somebody else's reads */

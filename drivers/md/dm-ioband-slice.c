@@ -51,16 +51,7 @@
  * the cache.  Two flushers that had 8 MiB each would be as far from 2:1 as 8 MiB are of what
  * the disk does in a second or two.
  *
- * And as far as what the other has while one of them pauses, for dirty throttling has put to
- * sleep who dirties its pages.  So a flusher that has nothing for the moment is waited for
- * like a reader that thinks, but for as long as such a sleep can be.  The disk is idle then,
- * but for what is in its cache: for an eighth of the time and 600 ms at most, for who comes
- * late again and again not at all, and no longer when somebody comes who waits for his I/O.
- *
- *	a and b at 2:1, 46 and 23 MB/s; a sleeps for 100 ms.  If b had the disk meanwhile,
- *	7 MB, it would be 1.5:1 in the second around it, and more than 2:1 until a has that
- *	back; now it is 2:1 throughout.  Were that every second, a tenth of the time would be
- *	lost; were it 200 ms each second, not all of them would be waited for.
+ * A flusher that pauses keeps its turn, see dm-ioband-pause.c.
  *
  * What is written while nobody else is there is nobody's loss.  But when somebody comes, the
  * flush that he has to wait for is the writer's, all of it.
@@ -82,9 +73,6 @@
  * and lags that are allowed mean about the same as in bytes.
  */
 #define IOBAND_NS_PER_CHARGE	10
-
-/* Of so much time, one part the device may be idle while who writes back pauses. */
-#define IOBAND_PATIENCE		8
 
 /* Nobody waits: the device's cache may gather what is written. */
 static bool core_gathers(const struct ioband_core *core)
@@ -594,38 +582,6 @@ static u64 leaf_wait_ends(const struct ioband_core *core, const struct ioband_le
 }
 
 /**
- * ioband_slice_may_idle() - may the device be idle for one who writes back and pauses
- * @core: scheduler
- * @now_ns: time
- *
- * Return: true if so: what it has been is made up for, or was no more than two of the
- *	longest sleeps.
- */
-bool ioband_slice_may_idle(const struct ioband_core *core, u64 now_ns)
-{
-	return core->patience_ns <= now_ns + IOBAND_PATIENCE * IOBAND_PAUSE_NS;
-}
-
-/* From now on it is, if nothing is in flight that may come back. */
-static void core_begin_idle(struct ioband_core *core, u64 now_ns)
-{
-	if (core->inflight_ios <= core->stuck_ios && core_is_async(core))
-		core->idle_ns = now_ns;
-}
-
-static void core_end_idle(struct ioband_core *core, u64 now_ns)
-{
-	u64 ns;
-
-	if (likely(!core->idle_ns))
-		return;
-	ns = now_ns > core->idle_ns ? now_ns - core->idle_ns : 0;
-	core->patience_ns = max(core->patience_ns, core->idle_ns) +
-			    IOBAND_PATIENCE * min_t(u64, ns, IOBAND_PAUSE_WAIT_NS);
-	core->idle_ns = 0;
-}
-
-/**
  * ioband_slice_pick() - whose bio may go now if each has the device to itself
  * @core: scheduler; something waits
  * @now_ns: time
@@ -638,13 +594,12 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 	bool expect;
 	struct ioband_leaf *leaf = core_serve(core, now_ns, &expect);
 
-	core_end_idle(core, now_ns);
 	if (leaf && unlikely(core->aiming))
 		leaf = core_divert(core, leaf, &expect, now_ns, wake_ns);
 	if (!leaf)
 		return NULL;
 	if (expect) {
-		core_begin_idle(core, now_ns);
+		ioband_pause_begin_idle(core, now_ns);
 		*wake_ns = ioband_core_grace_ends(core);
 		return NULL;
 	}
@@ -657,7 +612,7 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 		leaf_use_slice(leaf, 1);
 	}
 	if (leaf->state == IOBAND_THINKING) {
-		core_begin_idle(core, now_ns);
+		ioband_pause_begin_idle(core, now_ns);
 		*wake_ns = leaf_wait_ends(core, leaf, now_ns);
 	}
 	if (leaf->state != IOBAND_WAITING || !leaf_has_room(core, leaf, now_ns))

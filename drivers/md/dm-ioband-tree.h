@@ -4,6 +4,7 @@
  *
  *	core	whose bio is next, and how much may be at the device
  *	slice	who has the device to itself, and when its write cache is flushed
+ *	pause	what is kept for a flusher that has nothing for a moment
  *	cap	who has had its maximum
  *	floor	who has not had its minimum
  *	aim	whose reads take too long, and who is held back for that
@@ -41,10 +42,7 @@
  */
 #define IOBAND_PAUSE_NS		(400 * NSEC_PER_MSEC)
 
-/*
- * For so long a disk is left idle for who is asleep, see dm-ioband-slice.c.  Where two write
- * back at 2:1 ("make lab S=S15"), 300 ms change nothing.
- */
+/* For so long a device is left idle for who is asleep, see dm-ioband-pause.c. */
 #define IOBAND_PAUSE_WAIT_NS	(IOBAND_PAUSE_NS / 2)
 
 static inline bool vtime_before(u64 a, u64 b)
@@ -187,8 +185,15 @@ void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 b
 		       bool in_turn);
 void ioband_slice_learn_gap(struct ioband_leaf *leaf, u64 now_ns);
 void ioband_slice_set_turn(struct ioband_ent *ent, bool begin);
-bool ioband_slice_may_idle(const struct ioband_core *core, u64 now_ns);
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
+
+/* dm-ioband-pause.c */
+u64 ioband_pause_lag(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);
+bool ioband_pause_is_awaited(const struct ioband_core *core, const struct ioband_leaf *leaf);
+bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_leaf *leaf,
+			 u64 now_ns);
+void ioband_pause_begin_idle(struct ioband_core *core, u64 now_ns);
+void ioband_pause_end_idle(struct ioband_core *core, u64 now_ns);
 
 /* dm-ioband-meter.c */
 void ioband_meter_move(struct ioband_meter *meter, const struct ioband_bill *bill,

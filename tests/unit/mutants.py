@@ -47,20 +47,9 @@ CORE = [
     ),
     Mutant(
         "passed-over-saves",
-        "while (leaf && ent_catch_up_all(&leaf->ent, leaf_pause_lag(core, leaf, now_ns)));",
+        "while (leaf && ent_catch_up_all(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)));",
         "while (false);",
     ),
-    Mutant("pause-loses", "	return IOBAND_PAUSE_LAG;", "	return 0;"),
-    Mutant("half-a-pause", "(40ULL << 20)", "(20ULL << 20)"),
-    Mutant("pause-for-ever", "now_ns <= leaf->done_ns + IOBAND_PAUSE_NS", "true"),
-    Mutant("pause-costs-readers", "leaf->async && core_is_async(core) &&", "leaf->async &&"),
-    Mutant("pause-below-a-maximum", " && !leaf_is_capped(leaf);", ";"),
-    Mutant(
-        "pause-not-awaited",
-        "return core->slice_ns && !core->charge_time && !core->promising",
-        "return false",
-    ),
-    Mutant("pause-paid-for", "!core->charge_time && !core->promising", "!core->promising"),
     Mutant("late-is-in-time", "gap <= IOBAND_PAUSE_WAIT_NS && ", ""),
     Mutant("in-time-is-late", "gap <= IOBAND_PAUSE_WAIT_NS && ", "false && "),
     Mutant(
@@ -69,15 +58,23 @@ CORE = [
         "		;\n}",
     ),
     Mutant("urgent-makes-a-reader", "	if (in_turn)\n		leaf->async", "		leaf->async"),
+    Mutant("who-thinks-ends-with-pauses", "		if (!leaf->awaited)\n			return;\n", ""),
     Mutant(
-        "older-clock-ends-thinking",
-        "leaf->think_until_ns <= leaf->done_ns + IOBAND_GRACE",
-        "leaf->think_until_ns <= now_ns + IOBAND_GRACE",
+        "pause-leaves-the-pipe", "		if (unlikely(ent->pausing))\n			break;\n", ""
+    ),
+    Mutant(
+        "pausing-for-good", "	core->pausing += pausing;", "	core->pausing += pausing > 0;"
+    ),
+    Mutant("pausing-below-only", "		ent->pausing += pausing;", "		;"),
+    Mutant(
+        "idle-without-slices",
+        "		ioband_pause_begin_idle(core, now_ns);\n",
+        "",
     ),
     Mutant(
         "readers-wait-for-pauses-behind-a-maximum",
-        "		if (ent->waiting & ioband_way_mask(IOBAND_WAY_READ))\n			ioband_core_end",
-        "		if (false)\n			ioband_core_end",
+        "	if (unlikely(core->pausing) && ent->waiting",
+        "	if (false && ent->waiting",
     ),
     Mutant("not-woken-for-a-maximum", "*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));", ";"),
     Mutant("blocked-ways-may", "	return leaf->ways & (", "	return leaf->ways | 0 * ("),
@@ -173,8 +170,8 @@ CORE = [
     Mutant("no-limit", "!ent->waiting || (ios >= limit &&", "!ent->waiting || (false &&"),
     Mutant(
         "grace-not-ended",
-        "	core_expire(core, now_ns);\n	if (core->slice_ns) {\n",
-        "	if (core->slice_ns) {\n",
+        "	core_expire(core, now_ns);\n	if (unlikely(core->idle_ns))",
+        "	if (unlikely(core->idle_ns))",
     ),
     Mutant(
         "never-woken",
@@ -275,6 +272,32 @@ CORE = [
     ),
 ]
 
+PAUSE = [
+    Mutant("pause-loses", "? IOBAND_PAUSE_LAG : 0;", "? 0 : 0;"),
+    Mutant("half-a-pause", "(40ULL << 20)", "(20ULL << 20)"),
+    Mutant("pause-for-ever", "now_ns <= leaf->done_ns + IOBAND_PAUSE_NS", "true"),
+    Mutant("pause-costs-readers", "leaf->async && core_is_async(core) &&", "leaf->async &&"),
+    Mutant("pause-below-a-maximum", " && !leaf_is_capped(leaf);", ";"),
+    Mutant(
+        "pause-not-awaited",
+        "return !core->charge_time && !core->promising",
+        "return false",
+    ),
+    Mutant("pause-paid-for", "!core->charge_time && !core->promising", "!core->promising"),
+    Mutant("pause-beside-a-promise", " && !core->promising && leaf_may", " && leaf_may"),
+    Mutant("pause-of-who-needs-it-not", "!leaf_is_far_behind(leaf) &&", "true &&"),
+    Mutant("pause-of-who-keeps-up", "IOBAND_PAUSE_LAG / 10 * 9", "IOBAND_PAUSE_LAG / 10 * 8"),
+    Mutant(
+        "idle-for-ever",
+        "core->patience_ns <= now_ns + IOBAND_PATIENCE * IOBAND_PAUSE_NS",
+        "true",
+    ),
+    Mutant("idle-beside-what-hangs", "inflight_ios <= core->stuck_ios &&", "inflight_ios == 0 &&"),
+    Mutant("idle-once", "IOBAND_PATIENCE * IOBAND_PAUSE_NS", "0"),
+    Mutant("idle-alone", "	core->idle_ns = 0;\n", ""),
+    Mutant("idle-by-the-wait", "min_t(u64, ns, IOBAND_PAUSE_WAIT_NS)", "IOBAND_PAUSE_WAIT_NS"),
+]
+
 SLICE = [
     Mutant(
         "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
@@ -306,8 +329,8 @@ SLICE = [
     Mutant("never-expected", "node->served_ns && node_expects(node)", "false"),
     Mutant(
         "expected-for-ever",
-        "core_begin_idle(core, now_ns);\n		*wake_ns = ioband_core_grace_ends(core);",
-        "core_begin_idle(core, now_ns);",
+        "ioband_pause_begin_idle(core, now_ns);\n		*wake_ns = ioband_core_grace_ends(core);",
+        "ioband_pause_begin_idle(core, now_ns);",
     ),
     Mutant("comes-last", "			ent->vtime--;", "			;"),
     Mutant("comes-late", "max(node->served_ns, core->slice_ns / 2)", "node->served_ns"),
@@ -318,14 +341,6 @@ SLICE = [
     ),
     Mutant("given-for-good", "return node->serving && node->served_ns;", "return node->serving;"),
     Mutant("not-begun", "		leaf_use_slice(leaf, 1);", "		;"),
-    Mutant(
-        "idle-for-ever",
-        "core->patience_ns <= now_ns + IOBAND_PATIENCE * IOBAND_PAUSE_NS",
-        "true",
-    ),
-    Mutant("idle-beside-what-hangs", "inflight_ios <= core->stuck_ios &&", "inflight_ios == 0 &&"),
-    Mutant("idle-once", "IOBAND_PATIENCE * IOBAND_PAUSE_NS", "0"),
-    Mutant("idle-alone", "	core->idle_ns = 0;\n", ""),
     Mutant("gathers-never", "return core->writer && !core->charge_time &&", "return false &&"),
     Mutant(
         "gathers-beside-who-waits",

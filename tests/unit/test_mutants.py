@@ -12,6 +12,7 @@ from mutants import (
     DEPTH,
     FLOOR,
     METER,
+    PAUSE,
     SLICE,
     TREE,
     Base,
@@ -45,6 +46,7 @@ FEW = 4
 SOURCES = {
     "dm-ioband-core.c": (CORE, (*CORE_PROGRAMS, "aim_test")),
     "dm-ioband-slice.c": (SLICE, first("turn_test", "slice_test")),
+    "dm-ioband-pause.c": (PAUSE, first("turn_test", "cap_test")),
     "dm-ioband-meter.c": (METER, first("cap_test", "floor_test")),
     "dm-ioband-cap.c": (CAP, first("cap_test")),
     "dm-ioband-floor.c": (FLOOR, ("floor_test", "core_fuzz")),

@@ -17,6 +17,8 @@
 #define DEBT_MAX	(64ULL << 20)
 #define GRACE_MAX_NS	2000000ULL
 #define PAUSE_WAIT_NS	200000000ULL
+/* More than any limit but for none. */
+#define PIPE_FULL	16777216
 #define FLOOR_LATE_NS	5000000ULL
 #define FLOOR_WIDER	7
 #define SECOND_NS	1000000000ULL
@@ -329,7 +331,7 @@ static s64 ahead(const struct ioband_ent *a, const struct ioband_ent *b)
 	return a->vtime - b->vtime;
 }
 
-/* The thinkers among siblings that are less served, or not more. */
+/* The thinkers among siblings that are less served, or not more; one who pauses fills the pipe. */
 static u32 thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool ties)
 {
 	struct ioband_ent *other;
@@ -340,7 +342,7 @@ static u32 thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool
 		if (other == ent || ahead(other, ent) > (ties ? 0 : -1) ||
 		    (tree->core.apart && other->floor))
 			continue;
-		ios += other->thinking;
+		ios += other->pausing ? PIPE_FULL : other->thinking;
 	}
 	return ios;
 }
@@ -727,7 +729,7 @@ static bool is_held_up(struct tree *tree)
 static void check_not_picked(struct tree *tree, u64 wake_ns)
 {
 	const u64 unblocked_ns = check_caps(tree);
-	u64 first_ns = IOBAND_NO_WAKEUP;
+	u64 first_ns = IOBAND_NO_WAKEUP, longest_ns;
 	bool waiting = false;
 	u32 i, pipe, limit;
 
@@ -764,7 +766,8 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 		return;
 	MUST(wake_ns == min(first_ns, unblocked_ns), "wake-up at %llu, first grace ends at %llu",
 	     wake_ns, first_ns);
-	MUST(wake_ns > clock_now(tree) && wake_ns <= tree->now_ns + GRACE_MAX_NS,
+	longest_ns = tree->core.pausing ? PAUSE_WAIT_NS : GRACE_MAX_NS;
+	MUST(wake_ns > clock_now(tree) && wake_ns <= tree->now_ns + longest_ns,
 	     "wake-up at %llu, now %llu", wake_ns, clock_now(tree));
 }
 
@@ -894,12 +897,13 @@ void tree_end(struct tree *tree)
 struct truth {
 	u64 waiting;
 	u32 thinking;
+	u32 pausing;
 	u32 busy;
 };
 
-static u64 grace_max_ns(const struct tree *tree, const struct tree_leaf *leaf)
+static u64 grace_max_ns(const struct tree_leaf *leaf)
 {
-	return tree->core.slice_ns && leaf->leaf.async ? PAUSE_WAIT_NS : GRACE_MAX_NS;
+	return leaf->leaf.async ? PAUSE_WAIT_NS : GRACE_MAX_NS;
 }
 
 static void check_leaf(const struct tree *tree, const struct tree_leaf *leaf)
@@ -917,7 +921,7 @@ static void check_leaf(const struct tree *tree, const struct tree_leaf *leaf)
 	     leaf->inflight);
 	MUST(RB_EMPTY_NODE(&leaf->leaf.think) == (state != IOBAND_THINKING), "state %d", state);
 	if (state == IOBAND_THINKING)
-		MUST(leaf->leaf.think_until_ns <= tree->now_ns + grace_max_ns(tree, leaf),
+		MUST(leaf->leaf.think_until_ns <= tree->now_ns + grace_max_ns(leaf),
 		     "too long a grace");
 }
 
@@ -929,6 +933,7 @@ static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
 	struct truth one = {
 		.waiting = (ways & 1) | (u64)(ways >> 1) << 32,
 		.thinking = thinking,
+		.pausing = thinking && leaf->leaf.awaited,
 		.busy = thinking || !tree_leaf_is_idle(leaf),
 	};
 	const struct ioband_ent *ent = &leaf->leaf.ent;
@@ -941,6 +946,7 @@ static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
 			one.waiting &= ~ent->cap->blocked;
 		sum->waiting += one.waiting;
 		sum->thinking += one.thinking;
+		sum->pausing += one.pausing;
 		sum->busy += one.busy;
 		if (!node)
 			return;
@@ -952,6 +958,8 @@ static void check_counters(const struct ioband_ent *ent, const struct truth *tru
 {
 	MUST(ent->waiting == truth->waiting, "%llx, not %llx", ent->waiting, truth->waiting);
 	MUST(ent->thinking == truth->thinking, "%u, not %u", ent->thinking, truth->thinking);
+	MUST(!ent->parent || ent->pausing == truth->pausing, "%u, not %u", ent->pausing,
+	     truth->pausing);
 	MUST(ent->busy == truth->busy, "%u, not %u", ent->busy, truth->busy);
 }
 
@@ -1051,5 +1059,6 @@ void tree_check(struct tree *tree)
 	check_counters(&tree->core.root.ent, &root);
 	check_live(tree, &tree->core.root, &tree->root_vnow_seen);
 	check_thinking(tree, root.thinking);
+	MUST(tree->core.pausing == root.pausing, "%u, not %u", tree->core.pausing, root.pausing);
 	check_floors(tree);
 }

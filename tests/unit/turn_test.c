@@ -442,6 +442,7 @@ static s64 lag_after(u64 pause_ns, u32 mib, bool sync, const struct ioband_rates
 	u32 i;
 
 	tree_set_rates(tree, &a->leaf.ent, max);
+	tree->core.patience_ns = U64_MAX;	/* others have waited for long enough */
 	tree->now_ns += 500 * MSEC;
 	write_back(a, MIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
@@ -520,7 +521,7 @@ static u64 waited_for(struct tree_leaf *a, struct tree_leaf *b)
 
 	write_back(a, 64 * KIB);
 	while (b->nr_held < 2)
-		write_back(b, 64 * KIB);
+		write_back(b, KIB);
 	while ((leaf = tree_serve(tree, &wake_ns)) != b) {
 		if (!leaf && (tree->flushing || wake_ns > tree->now_ns + 2 * MSEC))
 			return wake_ns - tree->now_ns;
@@ -537,7 +538,7 @@ static u64 waited_for_first(struct tree_leaf **a, struct tree_leaf **b, bool cha
 {
 	u64 wake_ns;
 
-	*a = tree_add_leaf(tree, NULL, 10000);
+	*a = tree_add_leaf(tree, NULL, 100);
 	*b = tree_add_leaf(tree, NULL, 1);
 	tree_set_slice(tree, 80 * MSEC, charge_time);
 	tree->now_ns += 500 * MSEC;
@@ -563,6 +564,85 @@ static void a_pause_is_waited_for(void **state)
 	assert_null(tree_serve(tree, &wake_ns));
 	tree->now_ns += 151 * MSEC;
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
+/* Without slices as well, by all who have been served more. */
+static void a_pause_keeps_the_pipe(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 200);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 10000);
+	u64 wake_ns;
+
+	(void)state;
+	ioband_core_set_limit(&tree->core, 32, 0);
+	tree->now_ns += 500 * MSEC;
+	write_back(a, 64 * KIB);
+	write_back(b, 64 * KIB);
+	write_back(b, 64 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	complete_all();
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_int_equal(wake_ns, tree->now_ns + 200 * MSEC);
+	tree->now_ns += 150 * MSEC;
+	write_back(c, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), c);
+	write_back(a, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	complete_all();
+	assert_null(tree_serve(tree, &wake_ns));
+	tree->now_ns += 201 * MSEC;
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+	assert_true(tree->core.patience_ns >= 8 * 300 * MSEC);	/* 150 and 200 were idle */
+}
+
+/* What it is behind after @mib that the other had: @waits, if it is back and gone again. */
+static void check_behind(u32 mib, bool waits)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *leaf;
+	u64 wake_ns;
+	u32 i;
+
+	ioband_core_set_limit(&tree->core, 32, 0);
+	tree->now_ns += 500 * MSEC;
+	write_back(a, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	tree->core.patience_ns = U64_MAX;
+	complete_all();
+	for (i = 0; i < mib; i++) {
+		tree->now_ns += 5 * MSEC;
+		write_back(b, MIB);
+		assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+		complete_all();
+	}
+	tree->core.patience_ns = 0;
+	write_back(a, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	complete_all();
+	a->leaf.think_ns = 0;
+	write_back(b, 4 * KIB);
+	leaf = tree_serve(tree, &wake_ns);
+	if (!leaf && wake_ns < tree->now_ns + 2 * MSEC) {
+		tree->now_ns = wake_ns;
+		leaf = tree_serve(tree, &wake_ns);
+	}
+	assert_ptr_equal(leaf, waits ? NULL : b);
+}
+
+/* Who has most of what he may keep, and no use for it, is not waited for either. */
+static void who_is_far_behind_is_not_waited_for(void **state)
+{
+	(void)state;
+	check_behind(38, false);
+}
+
+static void who_is_a_little_behind_is_waited_for(void **state)
+{
+	(void)state;
+	check_behind(34, true);
 }
 
 /* Time that it had and did not use is its own affair. */
@@ -682,20 +762,28 @@ static void what_is_urgent_makes_no_reader(void **state)
 	assert_true(a->leaf.async);
 }
 
-/* Another CPU's clock was read before: who thinks is none of those who pause. */
-static void an_older_clock_ends_no_thinking(void **state)
+/* Who thinks goes on when pauses end, even if one is over sooner than he may think. */
+static void who_thinks_does_not_pause(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
 	u64 wake_ns;
 
 	(void)state;
-	tree_set_slice(tree, 80 * MSEC, false);
-	a->leaf.think_ns = 2 * MSEC;
-	wait_for(a, 4 * KIB);
+	tree->now_ns += 500 * MSEC;
+	write_back(a, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	complete_all();
-	ioband_core_note_sync(&tree->core, tree->now_ns - 5000);
-	assert_int_equal(a->leaf.state, IOBAND_THINKING);
+	assert_true(a->leaf.awaited);
+	tree->now_ns += 199 * MSEC;
+	tree->core.patience_ns = U64_MAX;
+	c->leaf.think_ns = 2 * MSEC;
+	write_back(c, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), c);
+	complete_all();
+	assert_true(c->leaf.think_until_ns > a->leaf.think_until_ns);
+	ioband_core_note_sync(&tree->core, tree->now_ns);
+	assert_int_equal(c->leaf.state, IOBAND_THINKING);
 }
 
 /* While nobody else is there, nobody waits. */
@@ -861,6 +949,9 @@ int main(int argc, char **argv)
 		TEST(who_comes_to_read_ends_a_pause),
 		TEST(a_maximum_is_no_pause),
 		TEST(a_pause_is_waited_for),
+		TEST(a_pause_keeps_the_pipe),
+		TEST(who_is_far_behind_is_not_waited_for),
+		TEST(who_is_a_little_behind_is_waited_for),
 		TEST(who_pays_for_time_is_not_waited_for),
 		TEST(a_maximum_is_not_waited_for),
 		TEST(who_is_promised_is_not_waited_for),
@@ -869,7 +960,7 @@ int main(int argc, char **argv)
 		TEST(what_is_waited_for_is_bounded),
 		TEST(what_hangs_is_no_work),
 		TEST(what_is_urgent_makes_no_reader),
-		TEST(an_older_clock_ends_no_thinking),
+		TEST(who_thinks_does_not_pause),
 		TEST(who_is_alone_may_pause),
 		TEST(a_reader_waits_for_no_pause),
 		TEST(a_synchronous_writer_waits_for_no_pause),

@@ -187,7 +187,8 @@ def test_buffered_writes_are_of_whom_dirtied_the_pages(setup: Setup, fstype: str
 def test_a_flusher_waits_for_its_group(setup: Setup, fstype: str) -> None:
     """A probe sees it; a suspend goes on meanwhile; and what it waited with arrives.
 
-    Little is held, though a bio may have all of a file: it arrives in pieces.
+    Little is held of what is in no transaction, though a bio may have all of a file: it
+    arrives in pieces.
     """
     guest, _, dev, a, b = setup
     guest.run("head -c 16M /dev/urandom >/run/data")
@@ -199,7 +200,8 @@ def test_a_flusher_waits_for_its_group(setup: Setup, fstype: str) -> None:
         job = b.start(["sync", "-f", point])
         trace = f"{TRACING}/trace"
         wait_until(guest, lambda: WAITS in guest.read(trace), "a flusher waits", 60)
-        assert 0 < dev.info().held.bytes <= 3 * MIB
+        if fstype == "xfs":  # of ext4's bios most are of a transaction, and whole
+            assert 0 < dev.info().held.bytes <= 3 * MIB
         for noflush in (False, True):
             dev.suspend(noflush=noflush, lockfs=False)
             dev.resume()

@@ -568,13 +568,14 @@ static void core_expire(struct ioband_core *core, u64 now_ns)
  */
 void ioband_core_end_pauses(struct ioband_core *core, u64 now_ns)
 {
-	struct rb_node *last;
+	struct rb_node *rb, *next;
 
-	while (core->pausing && (last = rb_last(&core->thinking.rb_root))) {
-		struct ioband_leaf *leaf = rb_entry(last, struct ioband_leaf, think);
+	for (rb = rb_first_cached(&core->thinking); rb && core->pausing; rb = next) {
+		struct ioband_leaf *leaf = rb_entry(rb, struct ioband_leaf, think);
 
+		next = rb_next(rb);
 		if (!leaf->awaited)
-			return;
+			continue;
 		if (core->owner == leaf)
 			ioband_slice_charge(core, now_ns);
 		leaf_set_state(core, leaf, IOBAND_IDLE, 0);

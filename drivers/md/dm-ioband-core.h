@@ -328,8 +328,8 @@ enum ioband_flush {
  * @sync_ns: when something that somebody waits for last came to have its turn, or went
  * @pauses: some leaf may be behind by what it missed in a pause
  * @pausing: leaves that are waited for as they pause
- * @idle_ns: since when others have waited for somebody's such pause, as far
- *	as that is not in @patience_ns yet; 0: nobody waits
+ * @idle_ns: since when others have waited for somebody who pauses, or thinks while only
+ *	writeback goes, as far as that is not in @patience_ns yet; 0: nobody waits
  * @patience_ns: when it is made up for that the device was idle then
  * @told_ns: when ioband_core_begin() said that it is told of all bios, the last time
  * @late: others are held back, whatever the device could take: for somebody who did not get

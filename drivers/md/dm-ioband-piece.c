@@ -93,7 +93,7 @@ void ioband_piece_accept(struct ioband_io *io, struct bio *bio)
 	const u32 start = bio->bi_iter.bi_sector << SECTOR_SHIFT;
 	const u32 bytes = ioband_pipe_piece(IOBAND_PIECE_MAX, start, io->bytes);
 
-	if (bytes == io->bytes || !ioband_piece_least(bio))
+	if (io->bytes <= IOBAND_PIECE_MAX || !ioband_piece_least(bio))
 		return;
 	dm_accept_partial_bio(bio, bytes >> SECTOR_SHIFT);
 	io->bytes = bytes;

@@ -65,18 +65,23 @@ static bool given(const struct ioband_settings *settings, enum ioband_key_word k
 
 /* ---- the clockwork ------------------------------------------------------- */
 
-/* What a flusher has been made to pause for is no reason to let others have all. */
-static bool is_idle(const struct ioband_group *group, u64 now_ns)
+/* That a flusher has been made to pause is no reason to let others have all. */
+static bool pauses(const struct ioband_group *group, u64 now_ns)
 {
-	return time_after(jiffies, group->busy_at + IOBAND_IDLE) &&
-	       !ioband_leaf_pauses(&group->pool->core, &group->own.leaf, now_ns);
+	const struct ioband_core *core = &group->pool->core;
+	const struct ioband_stream *stream;
+
+	list_for_each_entry(stream, &group->own.streams, streams)
+		if (ioband_leaf_pauses(core, &stream->leaf, now_ns))
+			return true;
+	return ioband_leaf_pauses(core, &group->own.leaf, now_ns);
 }
 
 static void note_progress(struct ioband_group *group, bool progress, u64 now_ns)
 {
 	if (progress)
 		group->busy_at = jiffies;
-	else if (is_idle(group, now_ns))
+	else if (time_after(jiffies, group->busy_at + IOBAND_IDLE) && !pauses(group, now_ns))
 		ioband_queue_deactivate(group);
 }
 

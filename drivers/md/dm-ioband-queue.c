@@ -143,6 +143,8 @@ void ioband_queue_open(struct ioband_pool *pool, u64 now_ns)
 {
 	lockdep_assert_held(&pool->lock);
 	WRITE_ONCE(pool->state, IOBAND_OPEN);
+	/* Who pauses is not waited for any longer, and what comes now the core is not told of. */
+	ioband_core_note_sync(&pool->core, now_ns);
 	ioband_queue_apply(pool, now_ns);
 	ioband_queue_dispatch(pool, now_ns);
 	update_open(pool);

@@ -25,7 +25,8 @@
  * next bio is not made before most of this one has gone.
  *
  *	Two groups at 2:1 on a SATA SSD, 64 MiB may be dirty ("make lab S=S15"): in whole bios,
- *	of 8 MiB or more held, 1.2:1.  In pieces, of 2 MiB, 2:1.
+ *	of 8 MiB or more held, 1.2:1.  In pieces, of 2 MiB, and with pauses that are
+ *	waited for (dm-ioband-pause.c), 2:1.
  *
  * A task does not only wait for room: others may come in between and keep the group full.
  * It stands in line, and goes on at the latest when as many bios have gone as were there, or
@@ -101,7 +102,7 @@ static void give_flusher(struct ioband_group *group, u32 bytes)
 	const u64 before = group->held_of_flushers;
 
 	WRITE_ONCE(group->held_of_flushers, before - bytes);
-	if (before < IOBAND_ROOM_FLUSHER / 2 || before - bytes >= IOBAND_ROOM_FLUSHER / 2)
+	if (before <= IOBAND_ROOM_FLUSHER / 2 || before - bytes > IOBAND_ROOM_FLUSHER / 2)
 		return;
 	WRITE_ONCE(group->flusher_has_waited, false);
 	if (waitqueue_active(&group->room))	/* to stand in line takes the lock, too */
@@ -173,7 +174,7 @@ bool ioband_room_has_plenty(const struct ioband_group *group)
 static bool has_passed(const struct ioband_line *line)
 {
 	if (line->flusher)
-		return READ_ONCE(line->group->held_of_flushers) < IOBAND_ROOM_FLUSHER / 2 ||
+		return READ_ONCE(line->group->held_of_flushers) <= IOBAND_ROOM_FLUSHER / 2 ||
 		       READ_ONCE(line->target->suspended);
 	return !ioband_room_is_over(line->group, 1) || READ_ONCE(line->target->suspended) ||
 	       (s32)(READ_ONCE(line->group->released_ios) - line->until) >= 0;

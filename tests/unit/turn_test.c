@@ -784,6 +784,7 @@ static void who_thinks_does_not_pause(void **state)
 	assert_true(c->leaf.think_until_ns > a->leaf.think_until_ns);
 	ioband_core_note_sync(&tree->core, tree->now_ns);
 	assert_int_equal(c->leaf.state, IOBAND_THINKING);
+	assert_int_equal(a->leaf.state, IOBAND_IDLE);
 }
 
 /* While nobody else is there, nobody waits. */

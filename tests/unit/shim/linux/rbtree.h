@@ -55,18 +55,6 @@ static inline struct rb_node *rb_next(const struct rb_node *node)
 	return next;
 }
 
-static inline struct rb_node *rb_last(const struct rb_root *root)
-{
-	struct rb_node *last = root->rb_node;
-
-	shim_rb_steps++;
-	while (last && last->right) {
-		shim_rb_steps++;
-		last = last->right;
-	}
-	return last;
-}
-
 /* Put @new, which may be NULL, in the place of @old. */
 static inline void shim_rb_replace(struct rb_root *root, struct rb_node *old, struct rb_node *new)
 {

@@ -58,7 +58,9 @@ CORE = [
         "		;\n}",
     ),
     Mutant("urgent-makes-a-reader", "	if (in_turn)\n		leaf->async", "		leaf->async"),
-    Mutant("who-thinks-ends-with-pauses", "		if (!leaf->awaited)\n			continue;\n", ""),
+    Mutant(
+        "who-thinks-ends-with-pauses", "		if (!leaf->awaited)\n			continue;\n", ""
+    ),
     Mutant(
         "pause-leaves-the-pipe", "		if (unlikely(ent->pausing))\n			break;\n", ""
     ),

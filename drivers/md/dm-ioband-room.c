@@ -24,9 +24,9 @@
  * for, a flusher's bio arrives in pieces of IOBAND_PIECE_MAX, each when there is room, and the
  * next bio is not made before most of this one has gone.
  *
- *	Two groups at 2:1 on a SATA SSD, 64 MiB may be dirty ("make lab S=S15"): in whole bios,
- *	of 8 MiB or more held, 1.2:1.  In pieces, of 2 MiB, and with pauses that are
- *	waited for (dm-ioband-pause.c), 2:1.
+ *	64 MiB may be dirty, and two groups write back.  In whole bios, one held and one at the
+ *	door each, 48 MiB are in these and 16 are left to dirty; in pieces, with 12 MiB of a bio
+ *	that is on its way for each, 40.
  *
  * A task does not only wait for room: others may come in between and keep the group full.
  * It stands in line, and goes on at the latest when as many bios have gone as were there, or

@@ -97,6 +97,7 @@ class Machine:
 
     def install(self) -> None:
         """Rules, units and iobandctl, for the running system and for the next boot."""
+        shutil.rmtree(self.root, ignore_errors=True)  # of a test whose end failed
         where = [f"DESTDIR={self.root}", "PREFIX=/usr"]
         subprocess.run(["make", "-s", "-C", REPO / "udev", "install", *where], check=True)
         (self.root / "usr/sbin").mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,13 @@
  *	time.  a has the disk for 50 ms: 1.8 MB; b for 50 ms, 6 bios, and the one
  *	that is under way: a again, at its full speed but for one seek in 100 ms.
  *
+ * With a group's turn one begins below it, at every level: of the least served there, and
+ * not what is left of the last one's.
+ *
+ *	Slices of 124 ms; a1 and a2 below a read on.  b comes, and a1's turn is over after
+ *	62 ms.  If it had its other 62 ms in a's next turn, and then a2 the rest, the disk
+ *	would seek twice in each turn of a: 8 of 62 ms, and not of 124.
+ *
  * Large bios go in pieces, so that a turn can end in the midst of one.
  *
  * A turn that was given but has not begun, since what is in flight has to come back or
@@ -298,6 +305,15 @@ static bool node_expects(const struct ioband_node *node)
 	return false;
 }
 
+/* A child's turn begins, and with it one among its own. */
+static void node_begin_turn(struct ioband_node *node, struct ioband_ent *ent)
+{
+	node->serving = ent;
+	node->served_ns = 0;
+	if (!ent->leaf)
+		container_of(ent, struct ioband_node, ent)->serving = NULL;
+}
+
 /*
  * Whose turn it is in a node.  After a slice it is that of the least served that
  * waits, or still of the one in service, which is here although what it does may
@@ -316,12 +332,10 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 	least = first_waiting(rb_first_cached(&node->live), open, NULL);
 	if (!least)
 		return node->serving;
-	if (!node->serving || vtime_before(least->vtime, node->serving->vtime)) {
-		node->serving = least;
-		node->served_ns = 0;
-	} else if (node->served_ns && node_expects(node)) {
+	if (!node->serving || vtime_before(least->vtime, node->serving->vtime))
+		node_begin_turn(node, least);
+	else if (node->served_ns && node_expects(node))
 		*expect = true;
-	}
 	return node->serving;
 }
 

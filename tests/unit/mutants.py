@@ -316,6 +316,7 @@ SLICE = [
     ),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
     Mutant("no-slices", "node_is_in_turn(node) && node->served_ns <", "false && node->served_ns <"),
+    Mutant("turns-below-go-on", "if (!ent->leaf)", "if (false)"),
     Mutant("another-after-a-slice", "vtime_before(least->vtime, node->serving->vtime)", "true"),
     Mutant("not-waited-for", "core->inflight_ios - leaf->inflight > core->stuck_ios", "false"),
     Mutant(

@@ -172,6 +172,44 @@ static void idling_is_not_slow(void **state)
 }
 
 /*
+ * A turn is of one among its own, whole: c, who comes, ends a's early, and b has all of the
+ * next one of theirs.  If a had the rest of its own then, the disk would seek once more in it.
+ */
+static void a_turn_is_of_one_below(void **state)
+{
+	struct tree_node *up = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *a = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *leaf, *before = NULL;
+	u32 turns = 0, changes = 0;
+	u64 wake_ns;
+	u32 i;
+
+	(void)state;
+	up->node.streams = true;
+	tree_set_slice(tree, 80 * MSEC, false);
+	for (i = 0; i < 1000; i++) {
+		if (!a->nr_held)
+			wait_for(a, 4 * KIB);
+		if (!b->nr_held)
+			wait_for(b, 4 * KIB);
+		if (i >= 30 && !c->nr_held)
+			wait_for(c, 4 * KIB);
+		leaf = tree_serve(tree, &wake_ns);
+		if (before && leaf != before) {
+			turns++;
+			changes += leaf != c && before != c;
+		}
+		before = leaf;
+		tree->now_ns += MSEC;
+		complete_all();
+	}
+	assert_int_equal(changes, 0);
+	assert_in_range(turns, 11, 13);
+}
+
+/*
  * What goes out of turn has no slice whose time could be charged.  It costs what one
  * of the leaf's bios has lately taken: 8 ms at first.  So b is served until it is past
  * them, and until its slice ends.
@@ -934,6 +972,7 @@ int main(int argc, char **argv)
 		TEST(streams_share_time),
 		TEST(who_follows_begins_no_earlier),
 		TEST(idling_is_not_slow),
+		TEST(a_turn_is_of_one_below),
 		TEST(what_is_urgent_costs_time),
 		TEST(a_turn_ends_with_a_flush),
 		TEST(what_its_owner_writes_is_in_its_own_way),

@@ -28,6 +28,11 @@
  *	62 ms.  If it had its other 62 ms in a's next turn, and then a2 the rest, the disk
  *	would seek twice in each turn of a: 8 of 62 ms, and not of 124.
  *
+ * Nor does one begin below when less than half a slice is left above.
+ *
+ *	a has been served less by 10 ms, so its turn takes 134.  a1 has it for all of them: in
+ *	the last 10, a2 would seek for 8.
+ *
  * Large bios go in pieces, so that a turn can end in the midst of one.
  *
  * A turn that was given but has not begun, since what is in flight has to come back or
@@ -198,15 +203,16 @@ static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node 
 }
 
 /*
- * How long a leaf still has its turn, if another one waits for it, at some level: the
- * rest of its slice, and past that until somebody has been served less.
+ * How long one still has its turn, if another one waits for it, at its level or above: the
+ * rest of its slice, and past that until somebody has been served less.  What it does is
+ * the leaf's, or will be.
  */
-static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
+static u64 ent_turn_left_ns(const struct ioband_core *core, const struct ioband_ent *ent,
+			    const struct ioband_leaf *leaf)
 {
-	const struct ioband_ent *ent;
 	u64 left_ns = U64_MAX;
 
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+	for (; ent->parent; ent = &ent->parent->ent) {
 		const struct ioband_node *node = ent->parent;
 		const u64 turn_ns = core_turn_ns(core);
 		const u64 served_ns = min(turn_ns, node->served_ns);
@@ -240,7 +246,7 @@ static bool leaf_knows_destage(const struct ioband_leaf *leaf)
 static u64 leaf_drain_ns(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			 u64 now_ns)
 {
-	const u64 left_ns = leaf_turn_left_ns(core, leaf);
+	const u64 left_ns = ent_turn_left_ns(core, &leaf->ent, leaf);
 	u64 drain_ns = IOBAND_DRAIN_NS;
 
 	if (core->writer == leaf)
@@ -315,6 +321,20 @@ static void node_begin_turn(struct ioband_node *node, struct ioband_ent *ent)
 }
 
 /*
+ * The one in service keeps its turn.  Past its slice it does if the turn of the node itself
+ * is as good as over: another one would do little in it but seek.
+ */
+static bool node_goes_on(const struct ioband_core *core, const struct ioband_node *node)
+{
+	const u64 turn_ns = core_turn_ns(core);
+
+	if (!node_is_in_turn(node))
+		return false;
+	return node->served_ns < turn_ns ||
+	       (core->owner && ent_turn_left_ns(core, &node->ent, core->owner) < turn_ns / 2);
+}
+
+/*
  * Whose turn it is in a node.  After a slice it is that of the least served that
  * waits, or still of the one in service, which is here although what it does may
  * be in flight or to come.  Who thinks, and would be the next, is waited for.  Who
@@ -327,7 +347,7 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 
 	if (node->serving && node->serving->waiting && !(ent_shown(node->serving) & open))
 		node->serving = NULL;
-	if (node_is_in_turn(node) && node->served_ns < core_turn_ns(core))
+	if (node_goes_on(core, node))
 		return node->serving;
 	least = first_waiting(rb_first_cached(&node->live), open, NULL);
 	if (!least)

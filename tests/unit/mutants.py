@@ -304,7 +304,9 @@ SLICE = [
     Mutant(
         "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
     ),
-    Mutant("slice-never-ends", "node->served_ns < core_turn_ns(core)", "true"),
+    Mutant("slice-never-ends", "node->served_ns < turn_ns ||", "true ||"),
+    Mutant("turns-begin-in-a-rest", "(core->owner && ent_turn_left", "(false && ent_turn_left"),
+    Mutant("turns-below-never-end", "core->owner) < turn_ns / 2", "core->owner) < U64_MAX"),
     Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, leaf)));", "0));"),
     Mutant(
         "bytes-end-with-the-slice", "core->limit_ios) * leaf_gap_ns(leaf)", "0) * leaf_gap_ns(leaf)"
@@ -315,7 +317,11 @@ SLICE = [
         "U64_MAX, ent);\n		if (next)\n",
     ),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
-    Mutant("no-slices", "node_is_in_turn(node) && node->served_ns <", "false && node->served_ns <"),
+    Mutant(
+        "no-slices",
+        "	if (!node_is_in_turn(node))\n		return false;",
+        "	if (node)\n		return false;",
+    ),
     Mutant("turns-below-go-on", "if (!ent->leaf)", "if (false)"),
     Mutant("another-after-a-slice", "vtime_before(least->vtime, node->serving->vtime)", "true"),
     Mutant("not-waited-for", "core->inflight_ios - leaf->inflight > core->stuck_ios", "false"),

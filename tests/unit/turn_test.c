@@ -172,41 +172,68 @@ static void idling_is_not_slow(void **state)
 }
 
 /*
+ * For some seconds a and b, streams of a group of so much weight, have bios of 1 ms waiting, and c,
+ * which has 100, of @c_ms from @c_from_ms on.  Return: how often one of the two follows the
+ * other, and not c.
+ */
+static u32 changes_below(u32 weight, u32 c_from_ms, u32 c_ms)
+{
+	struct tree_node *up = tree_add_node(tree, NULL, weight);
+	struct tree_leaf *a = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
+	const u64 begin_ns = tree->now_ns;
+	struct tree_leaf *leaf, *before = NULL;
+	u32 changes = 0, turns = 0;
+	u64 wake_ns;
+
+	up->node.streams = true;
+	tree_set_slice(tree, 80 * MSEC, true);
+	while (tree->now_ns < begin_ns + 4000 * MSEC) {
+		if (!a->nr_held)
+			wait_for(a, 4 * KIB);
+		if (!b->nr_held)
+			wait_for(b, 4 * KIB);
+		if (!c->nr_held && tree->now_ns >= begin_ns + c_from_ms * MSEC)
+			wait_for(c, 4 * KIB);
+		leaf = tree_serve(tree, &wake_ns);
+		if (before && leaf != before) {
+			changes += leaf != c && before != c;
+			turns++;
+		}
+		before = leaf;
+		tree->now_ns += leaf == c ? c_ms * MSEC : MSEC;
+		complete_all();
+	}
+	assert_in_range(turns, 44, 52);
+	return changes;
+}
+
+/*
  * A turn is of one among its own, whole: c, who comes, ends a's early, and b has all of the
  * next one of theirs.  If a had the rest of its own then, the disk would seek once more in it.
  */
 static void a_turn_is_of_one_below(void **state)
 {
-	struct tree_node *up = tree_add_node(tree, NULL, 100);
-	struct tree_leaf *a = tree_add_leaf(tree, up, 100);
-	struct tree_leaf *b = tree_add_leaf(tree, up, 100);
-	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
-	struct tree_leaf *leaf, *before = NULL;
-	u32 turns = 0, changes = 0;
-	u64 wake_ns;
-	u32 i;
-
 	(void)state;
-	up->node.streams = true;
-	tree_set_slice(tree, 80 * MSEC, false);
-	for (i = 0; i < 1000; i++) {
-		if (!a->nr_held)
-			wait_for(a, 4 * KIB);
-		if (!b->nr_held)
-			wait_for(b, 4 * KIB);
-		if (i >= 30 && !c->nr_held)
-			wait_for(c, 4 * KIB);
-		leaf = tree_serve(tree, &wake_ns);
-		if (before && leaf != before) {
-			turns++;
-			changes += leaf != c && before != c;
-		}
-		before = leaf;
-		tree->now_ns += MSEC;
-		complete_all();
-	}
-	assert_int_equal(changes, 0);
-	assert_in_range(turns, 11, 13);
+	assert_int_equal(changes_below(100, 30, 1), 0);
+}
+
+/*
+ * c's turns take 90 ms and not 80.  So theirs do, too, when they are behind by a slice: none
+ * begins for the last 10.
+ */
+static void no_turn_begins_in_a_rest(void **state)
+{
+	(void)state;
+	assert_int_equal(changes_below(100, 0, 15), 0);
+}
+
+/* But in what is more than half a slice one does: of 320 ms, four have 80. */
+static void turns_below_end_in_a_long_one(void **state)
+{
+	(void)state;
+	assert_in_range(changes_below(400, 0, 1), 27, 33);
 }
 
 /*
@@ -973,6 +1000,8 @@ int main(int argc, char **argv)
 		TEST(who_follows_begins_no_earlier),
 		TEST(idling_is_not_slow),
 		TEST(a_turn_is_of_one_below),
+		TEST(no_turn_begins_in_a_rest),
+		TEST(turns_below_end_in_a_long_one),
 		TEST(what_is_urgent_costs_time),
 		TEST(a_turn_ends_with_a_flush),
 		TEST(what_its_owner_writes_is_in_its_own_way),

@@ -322,7 +322,8 @@ static void node_begin_turn(struct ioband_node *node, struct ioband_ent *ent)
 
 /*
  * The one in service keeps its turn.  Past its slice it does if the turn of the node itself
- * is as good as over: another one would do little in it but seek.
+ * is as good as over: another one would do little in it but seek.  Nobody knows how long that
+ * of one is whose device does not answer.
  */
 static bool node_goes_on(const struct ioband_core *core, const struct ioband_node *node)
 {
@@ -330,8 +331,10 @@ static bool node_goes_on(const struct ioband_core *core, const struct ioband_nod
 
 	if (!node_is_in_turn(node))
 		return false;
-	return node->served_ns < turn_ns ||
-	       (core->owner && ent_turn_left_ns(core, &node->ent, core->owner) < turn_ns / 2);
+	if (node->served_ns < turn_ns)
+		return true;
+	return core->owner && !core->stuck_ios &&
+	       ent_turn_left_ns(core, &node->ent, core->owner) < turn_ns / 2;
 }
 
 /*

@@ -304,8 +304,13 @@ SLICE = [
     Mutant(
         "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
     ),
-    Mutant("slice-never-ends", "node->served_ns < turn_ns ||", "true ||"),
-    Mutant("turns-begin-in-a-rest", "(core->owner && ent_turn_left", "(false && ent_turn_left"),
+    Mutant("slice-never-ends", "if (node->served_ns < turn_ns)", "if (true)"),
+    Mutant(
+        "turns-begin-in-a-rest",
+        "return core->owner && !core->stuck_ios",
+        "return false && !core->stuck_ios",
+    ),
+    Mutant("turns-of-who-hangs", "core->owner && !core->stuck_ios", "core->owner"),
     Mutant("turns-below-never-end", "core->owner) < turn_ns / 2", "core->owner) < U64_MAX"),
     Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, leaf)));", "0));"),
     Mutant(

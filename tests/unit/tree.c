@@ -464,7 +464,7 @@ static void check_owner(const struct tree *tree, const struct tree_leaf *leaf,
 	const struct ioband_ent *ent;
 
 	MUST(tree->core.owner == &leaf->leaf, "one was picked that has not got the device");
-	MUST(before == &leaf->leaf || tree->nr_flight == leaf->inflight,
+	MUST(before == &leaf->leaf || tree->nr_flight - leaf->inflight <= tree->core.stuck_ios,
 	     "%u in flight, %u of them its own", tree->nr_flight, leaf->inflight);
 	MUST(!is_full(tree, tree->nr_flight), "%u in flight, limit %u", tree->nr_flight,
 	     tree->core.limit_ios);

@@ -962,6 +962,29 @@ static void what_hangs_takes_no_room(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 }
 
+/* Nor does it keep the turn of a group, which is behind by two bios, from another below. */
+static void what_hangs_keeps_no_turn(void **state)
+{
+	struct tree_node *up = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *a = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	wait_for(a, 4 * KIB);
+	now(c, 12 * KIB);
+	complete_all();
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
+	wait_for(b, 4 * KIB);
+	wait_for(c, 4 * KIB);
+	tree->now_ns += 100 * MSEC;
+	assert_null(tree_serve(tree, &wake_ns));
+	ioband_core_set_limit(&tree->core, U32_MAX / 2, 1);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
 /* What fills the cache is quick, but is in flight for as long as the medium needs for it. */
 static void the_medium_bounds_what_a_writer_has_in_flight(void **state)
 {
@@ -1036,6 +1059,7 @@ int main(int argc, char **argv)
 		TEST(a_reader_below_a_maximum_waits_for_no_pause),
 		TEST(a_flush_is_not_of_all_ever_written),
 		TEST(what_hangs_takes_no_room),
+		TEST(what_hangs_keeps_no_turn),
 		TEST(the_medium_bounds_what_a_writer_has_in_flight),
 	};
 

@@ -30,8 +30,8 @@
  *
  * Nor does one begin below when less than half a slice is left above.
  *
- *	a has been served less by 10 ms, so its turn takes 134.  a1 has it for all of them: in
- *	the last 10, a2 would seek for 8.
+ *	a's 124 ms are over and it still has been served less than b, by 10 ms, so its turn
+ *	takes 134.  a1 has all of them: in the last 10, a2 would seek for 8.
  *
  * Large bios go in pieces, so that a turn can end in the midst of one.
  *
@@ -42,9 +42,10 @@
  * To change over takes as long as what is in flight takes to come back.  So a
  * leaf has no more in flight than comes back within IOBAND_DRAIN_NS, going by
  * the time from one of its completions to the next, and, while another one waits,
- * within the rest of its turn: what it began is over then.  That holds for a leaf that
- * is alone, too: somebody may come, and what is in flight then he has to wait for, as for what
- * is in the cache.
+ * within the rest of its turn: what it began is over then.  One that writes has a quarter
+ * of it, for the cache orders what is written.  A leaf that is alone is bound, too, if it
+ * reads by a slice: somebody may come, and what is in flight then he has to wait for, as for
+ * what is in the cache.
  *
  * What is written to a disk's own write cache is complete when the cache has it, and
  * the disk may seek for a second to get it onto the medium, while the next leaf has

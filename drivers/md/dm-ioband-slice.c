@@ -204,26 +204,32 @@ static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node 
 }
 
 /*
- * How long one still has its turn, if another one waits for it, at its level or above: the
- * rest of its slice, and past that until somebody has been served less.  What it does is
- * the leaf's, or will be.
+ * How long a child still has the turn of its node, if another one waits for it in ways that
+ * are @open: the rest of its slice, and past that until somebody has been served less.  What
+ * it does is like what the leaf does, or did.
  */
-static u64 ent_turn_left_ns(const struct ioband_core *core, const struct ioband_ent *ent,
-			    const struct ioband_leaf *leaf)
+static u64 node_turn_left_ns(const struct ioband_core *core, const struct ioband_node *node,
+			     const struct ioband_ent *ent, u64 open,
+			     const struct ioband_leaf *leaf)
 {
+	const struct ioband_ent *next = first_waiting(rb_first_cached(&node->live), open, ent);
+	const u64 turn_ns = core_turn_ns(core);
+
+	if (!next)
+		return U64_MAX;
+	return max(turn_ns - min(turn_ns, node->served_ns), node_lag_ns(core, node, next, leaf));
+}
+
+/* How long a leaf has its turn, if another one waits at its level or above. */
+static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	const struct ioband_ent *ent;
 	u64 left_ns = U64_MAX;
 
-	for (; ent->parent; ent = &ent->parent->ent) {
-		const struct ioband_node *node = ent->parent;
-		const u64 turn_ns = core_turn_ns(core);
-		const u64 served_ns = min(turn_ns, node->served_ns);
-		const struct ioband_ent *next;
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+		const u64 open = ent_open_above(core, &ent->parent->ent);
 
-		next = first_waiting(rb_first_cached(&node->live),
-				     ent_open_above(core, &node->ent), ent);
-		if (next)
-			left_ns = min(left_ns, max(turn_ns - served_ns,
-						   node_lag_ns(core, node, next, leaf)));
+		left_ns = min(left_ns, node_turn_left_ns(core, ent->parent, ent, open, leaf));
 	}
 	return left_ns;
 }
@@ -247,7 +253,7 @@ static bool leaf_knows_destage(const struct ioband_leaf *leaf)
 static u64 leaf_drain_ns(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			 u64 now_ns)
 {
-	const u64 left_ns = ent_turn_left_ns(core, &leaf->ent, leaf);
+	const u64 left_ns = leaf_turn_left_ns(core, leaf);
 	u64 drain_ns = IOBAND_DRAIN_NS;
 
 	if (core->writer == leaf)
@@ -312,21 +318,45 @@ static bool node_expects(const struct ioband_node *node)
 	return false;
 }
 
-/* A child's turn begins, and with it one among its own. */
-static void node_begin_turn(struct ioband_node *node, struct ioband_ent *ent)
+/* One's turn begins, and with it one among its own. */
+static void ent_begin_below(struct ioband_ent *ent)
 {
-	node->serving = ent;
-	node->served_ns = 0;
 	if (!ent->leaf)
 		container_of(ent, struct ioband_node, ent)->serving = NULL;
 }
 
-/*
- * The one in service keeps its turn.  Past its slice it does if the turn of the node itself
- * is as good as over: another one would do little in it but seek.  Nobody knows how long that
- * of one is whose device does not answer.
+static void node_begin_turn(struct ioband_node *node, struct ioband_ent *ent)
+{
+	node->serving = ent;
+	node->served_ns = 0;
+	ent_begin_below(ent);
+}
+
+/**
+ * struct descent - what is known at a node on the way from the top to a leaf
+ * @open: in which ways bios at or below it may go
+ * @left_ns: how long the turn still is that it has itself; U64_MAX: until what is promised is
+ *	had, or nobody else waits
+ * @expect: who would be the next thinks, at some level
  */
-static bool node_goes_on(const struct ioband_core *core, const struct ioband_node *node)
+struct descent {
+	u64 open;
+	u64 left_ns;
+	bool expect;
+};
+
+static struct descent descent_from(u64 open)
+{
+	return (struct descent) { .open = open, .left_ns = U64_MAX };
+}
+
+/*
+ * The one in service keeps its turn.  Past its slice it does if less than half a slice is left
+ * of the turn above: another one would do little in it but seek.  But not while the device does
+ * not answer to somebody, as then nothing may be charged, and a turn not come to its end.
+ */
+static bool node_goes_on(const struct ioband_core *core, const struct ioband_node *node,
+			 u64 left_ns)
 {
 	const u64 turn_ns = core_turn_ns(core);
 
@@ -334,32 +364,31 @@ static bool node_goes_on(const struct ioband_core *core, const struct ioband_nod
 		return false;
 	if (node->served_ns < turn_ns)
 		return true;
-	return core->owner && !core->stuck_ios &&
-	       ent_turn_left_ns(core, &node->ent, core->owner) < turn_ns / 2;
+	return left_ns < turn_ns / 2 && !core->stuck_ios;
 }
 
 /*
  * Whose turn it is in a node.  After a slice it is that of the least served that
  * waits, or still of the one in service, which is here although what it does may
  * be in flight or to come.  Who thinks, and would be the next, is waited for.  Who
- * waits only in ways that are not @open, by a maximum, has no turn.
+ * waits only in ways that are not open, by a maximum, has no turn.
  */
 static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioband_node *node,
-				     u64 open, bool *expect)
+				     struct descent *to)
 {
 	struct ioband_ent *least;
 
-	if (node->serving && node->serving->waiting && !(ent_shown(node->serving) & open))
+	if (node->serving && node->serving->waiting && !(ent_shown(node->serving) & to->open))
 		node->serving = NULL;
-	if (node_goes_on(core, node))
+	if (node_goes_on(core, node, to->left_ns))
 		return node->serving;
-	least = first_waiting(rb_first_cached(&node->live), open, NULL);
+	least = first_waiting(rb_first_cached(&node->live), to->open, NULL);
 	if (!least)
 		return node->serving;
 	if (!node->serving || vtime_before(least->vtime, node->serving->vtime))
 		node_begin_turn(node, least);
 	else if (node->served_ns && node_expects(node))
-		*expect = true;
+		to->expect = true;
 	return node->serving;
 }
 
@@ -370,30 +399,33 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
  */
 static struct ioband_leaf *core_serve(struct ioband_core *core, u64 now_ns, bool *expect)
 {
+	struct descent to = descent_from(U64_MAX);
 	struct ioband_ent *ent = &core->root.ent;
-	u64 open = U64_MAX;
 
-	*expect = false;
 	if (unlikely(core->promising)) {
 		ent = ioband_floor_serve(core, now_ns);
-		open = core->promised_ways & ent_open_above(core, ent);
+		to.open = core->promised_ways & ent_open_above(core, ent);
 	}
 	while (!ent->leaf) {
 		struct ioband_node *node = container_of(ent, struct ioband_node, ent);
 
-		ent = node_serve(core, node, open, expect);
+		ent = node_serve(core, node, &to);
 		if (ent) {
-			open &= ent_open(ent);
+			if (core->owner && !ent->leaf)
+				to.left_ns = min(to.left_ns,
+						 node_turn_left_ns(core, node, ent, to.open,
+								   core->owner));
+			to.open &= ent_open(ent);
 		} else {
 			if (!node->ent.parent)
 				return NULL;
 			node->ent.parent->serving = NULL;
 			core->promised = NULL;
 			ent = &core->root.ent;
-			open = U64_MAX;
-			*expect = false;
+			to = descent_from(U64_MAX);
 		}
 	}
+	*expect = to.expect;
 	return container_of(ent, struct ioband_leaf, ent);
 }
 
@@ -629,7 +661,7 @@ static u64 leaf_wait_ends(const struct ioband_core *core, const struct ioband_le
  */
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
-	bool expect;
+	bool expect = false;
 	struct ioband_leaf *leaf = core_serve(core, now_ns, &expect);
 
 	if (leaf && unlikely(core->aiming))

@@ -61,7 +61,7 @@
  *
  * With slices a bio at a time would be a seek at a time.  Who is due gets the device,
  * at once, until its clock is ahead by half a slice; after that it goes by weight
- * again, and the one that was interrupted goes on if it is still the least served.
+ * again, to the least served at each level.
  * There one thing goes at a time: by weight it is an eighth of a slice in each
  * IOBAND_FLOOR_RUN_NS.
  */

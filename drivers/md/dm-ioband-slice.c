@@ -606,6 +606,7 @@ void ioband_core_drop_flush(struct ioband_core *core)
  */
 void ioband_slice_set_turn(struct ioband_ent *ent, bool begin)
 {
+	ent_begin_below(ent);
 	for (; ent->parent; ent = &ent->parent->ent) {
 		ent->parent->serving = begin ? ent : NULL;
 		ent->parent->served_ns = 0;

@@ -367,6 +367,12 @@ static bool node_goes_on(const struct ioband_core *core, const struct ioband_nod
 	return left_ns < turn_ns / 2 && !core->stuck_ios;
 }
 
+/* All that is in service has been given to a device that does not answer to somebody. */
+static bool node_may_hang(const struct ioband_core *core, const struct ioband_node *node)
+{
+	return core->stuck_ios && !node->serving->waiting && !node->serving->thinking;
+}
+
 /*
  * Whose turn it is in a node.  After a slice it is that of the least served that
  * waits, or still of the one in service, which is here although what it does may
@@ -385,7 +391,8 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 	least = first_waiting(rb_first_cached(&node->live), to->open, NULL);
 	if (!least)
 		return node->serving;
-	if (!node->serving || vtime_before(least->vtime, node->serving->vtime))
+	if (!node->serving || vtime_before(least->vtime, node->serving->vtime) ||
+	    node_may_hang(core, node))
 		node_begin_turn(node, least);
 	else if (node->served_ns && node_expects(node))
 		to->expect = true;

@@ -352,8 +352,9 @@ static struct descent descent_from(u64 open)
 
 /*
  * The one in service keeps its turn.  Past its slice it does if less than half a slice is left
- * of the turn above: another one would do little in it but seek.  But not while the device does
- * not answer to somebody, as then nothing may be charged, and a turn not come to its end.
+ * of the turn above: another one would do little in it but seek.  But not if nothing of it can
+ * go for a while, for its writers pause; nor while the device does not answer to somebody, as
+ * then nothing may be charged, and a turn not come to its end.
  */
 static bool node_goes_on(const struct ioband_core *core, const struct ioband_node *node,
 			 u64 left_ns)
@@ -364,7 +365,7 @@ static bool node_goes_on(const struct ioband_core *core, const struct ioband_nod
 		return false;
 	if (node->served_ns < turn_ns)
 		return true;
-	return left_ns < turn_ns / 2 && !core->stuck_ios;
+	return left_ns < turn_ns / 2 && !node->serving->pausing && !core->stuck_ios;
 }
 
 /* All that is in service has been given to a device that does not answer to somebody. */

@@ -24,6 +24,8 @@ struct profile {
 	u64 slice_ns;		/* or 0 */
 	bool caps;		/* some have maxima */
 	bool floors;		/* some have minima */
+	bool flushers;		/* some writes are theirs */
+	u32 stuck;		/* bios that do not come back, at most */
 };
 
 struct fuzz {
@@ -62,6 +64,7 @@ static struct ioband_bill random_bill(struct fuzz *fuzz)
 	bill.charge = below(fuzz, 3) ? bill.bytes : 65536;
 	bill.cached = below(fuzz, 2);
 	bill.way = below(fuzz, IOBAND_NR_WAYS);
+	bill.async = fuzz->profile->flushers && bill.way == IOBAND_WAY_WRITE && below(fuzz, 8);
 	bill.ios = !!below(fuzz, 4);
 	bill.more = !below(fuzz, 4);
 	return bill;
@@ -223,7 +226,8 @@ static void dispatch(struct fuzz *fuzz)
 
 static void limit(struct fuzz *fuzz)
 {
-	ioband_core_set_limit(&fuzz->tree.core, 1 + below(fuzz, fuzz->profile->limit), 0);
+	ioband_core_set_limit(&fuzz->tree.core, 1 + below(fuzz, fuzz->profile->limit),
+			      below(fuzz, 2) * below(fuzz, 1 + fuzz->profile->stuck));
 	if (fuzz->profile->slice_ns)
 		tree_set_slice(&fuzz->tree, below(fuzz, 4) ? fuzz->profile->slice_ns : 0,
 			       below(fuzz, 2));
@@ -339,7 +343,20 @@ static void slices(void **state)
 {
 	static const struct profile profile = {
 		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
-		.limit = 8, .deepest = 6, .pause_ns = 50 * USEC, .slice_ns = MSEC,
+		.limit = 8, .deepest = 6, .pause_ns = 50 * USEC, .slice_ns = MSEC, .stuck = 2,
+	};
+
+	(void)state;
+	run(&profile);
+}
+
+/* Long enough for a pause to begin, at times. */
+static void flushers_and_slices(void **state)
+{
+	static const struct profile profile = {
+		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10, .limit = 8,
+		.deepest = 6, .pause_ns = 20 * MSEC, .slice_ns = 50 * MSEC, .flushers = true,
+		.stuck = 2,
 	};
 
 	(void)state;
@@ -362,6 +379,7 @@ static void maxima_and_slices(void **state)
 	static const struct profile profile = {
 		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
 		.limit = 8, .deepest = 6, .pause_ns = 300 * USEC, .slice_ns = MSEC, .caps = true,
+		.stuck = 2,
 	};
 
 	(void)state;
@@ -411,6 +429,7 @@ int main(int argc, char **argv)
 		TEST(long_pauses),
 		TEST(deep_queues),
 		TEST(slices),
+		TEST(flushers_and_slices),
 		TEST(maxima),
 		TEST(maxima_and_slices),
 		TEST(minima),

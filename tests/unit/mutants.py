@@ -305,21 +305,21 @@ SLICE = [
         "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
     ),
     Mutant("slice-never-ends", "if (node->served_ns < turn_ns)", "if (true)"),
-    Mutant(
-        "turns-begin-in-a-rest",
-        "return core->owner && !core->stuck_ios",
-        "return false && !core->stuck_ios",
-    ),
-    Mutant("turns-of-who-hangs", "core->owner && !core->stuck_ios", "core->owner"),
-    Mutant("turns-below-never-end", "core->owner) < turn_ns / 2", "core->owner) < U64_MAX"),
-    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, leaf)));", "0));"),
+    Mutant("turns-begin-in-a-rest", "return left_ns < turn_ns / 2 &&", "return false &&"),
+    Mutant("turns-begin-in-a-large-rest", "left_ns < turn_ns / 2 &&", "left_ns < turn_ns / 7 &&"),
+    Mutant("turns-below-never-end", "left_ns < turn_ns / 2 &&", "left_ns < U64_MAX &&"),
+    Mutant("turns-in-that-of-the-next", "min(to.left_ns,\n", "min((u64)U64_MAX,\n"),
+    Mutant("turns-of-who-hangs", "->pausing && !core->stuck_ios;", "->pausing;"),
+    Mutant("turns-of-who-pauses", "&& !node->serving->pausing &&", "&&"),
+    Mutant("hangs-behind", "node_may_hang(core, node))\n", "false)\n"),
+    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, leaf));", "(u64)0);"),
     Mutant(
         "bytes-end-with-the-slice", "core->limit_ios) * leaf_gap_ns(leaf)", "0) * leaf_gap_ns(leaf)"
     ),
     Mutant(
         "made-way-for-who-is-held-back",
-        "ent_open_above(core, &node->ent), ent);\n		if (next)\n",
-        "U64_MAX, ent);\n		if (next)\n",
+        "const u64 open = ent_open_above(core, &ent->parent->ent);",
+        "const u64 open = U64_MAX;",
     ),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
     Mutant(
@@ -327,7 +327,12 @@ SLICE = [
         "	if (!node_is_in_turn(node))\n		return false;",
         "	if (node)\n		return false;",
     ),
-    Mutant("turns-below-go-on", "if (!ent->leaf)", "if (false)"),
+    Mutant(
+        "turns-below-go-on",
+        "if (!ent->leaf)\n		container_of",
+        "if (false)\n		container_of",
+    ),
+    Mutant("promised-goes-on-below", "	ent_begin_below(ent);\n	for", "	for"),
     Mutant("another-after-a-slice", "vtime_before(least->vtime, node->serving->vtime)", "true"),
     Mutant("not-waited-for", "core->inflight_ios - leaf->inflight > core->stuck_ios", "false"),
     Mutant(
@@ -337,8 +342,8 @@ SLICE = [
     ),
     Mutant(
         "turn-not-limited",
-        "		if (next)\n			left_ns",
-        "		if (false)\n			left_ns",
+        "if (!next)\n		return U64_MAX;",
+        "if (true)\n		return U64_MAX;",
     ),
     Mutant("never-expected", "node->served_ns && node_expects(node)", "false"),
     Mutant(

@@ -37,6 +37,14 @@ void wait_for(struct tree_leaf *leaf, u32 bytes)
 	tree_check(tree);
 }
 
+void write_back(struct tree_leaf *leaf, u32 bytes)
+{
+	tree_wait(tree, leaf, (struct ioband_bill) {
+		.charge = bytes, .bytes = bytes, .way = IOBAND_WAY_WRITE,
+		.cached = true, .async = true,
+	});
+}
+
 void now(struct tree_leaf *leaf, u32 bytes)
 {
 	tree_admit_now(tree, leaf, bill(bytes));
@@ -51,14 +59,12 @@ void complete_all(void)
 	}
 }
 
-/* A few bios waiting, so that a leaf stays backlogged while it is served. */
 void backlog(struct tree_leaf *leaf, u32 bytes)
 {
 	wait_for(leaf, bytes);
 	wait_for(leaf, bytes);
 }
 
-/* A reader: one bio, back from the device, and the next one @think_ns later. */
 void read_once(struct tree_leaf *leaf, u64 think_ns)
 {
 	u64 wake_ns;

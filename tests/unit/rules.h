@@ -24,6 +24,8 @@ int rules_teardown(void **state);
 struct ioband_bill bill(u32 bytes);
 /* A bio waits in a leaf. */
 void wait_for(struct tree_leaf *leaf, u32 bytes);
+/* The same of a flusher's. */
+void write_back(struct tree_leaf *leaf, u32 bytes);
 /* A few bios waiting, so that a leaf stays backlogged while it is served. */
 void backlog(struct tree_leaf *leaf, u32 bytes);
 /* One goes out of turn. */

@@ -9,6 +9,7 @@ from cprograms import cases, run_case
 PROGRAMS = (
     "core_test",
     "turn_test",
+    "levels_test",
     "cap_test",
     "core_fuzz",
     "sim_test",

@@ -25,6 +25,7 @@ from mutants import (
 CORE_PROGRAMS = (
     "core_test",
     "turn_test",
+    "levels_test",
     "cap_test",
     "many_test",
     "slice_test",
@@ -45,7 +46,7 @@ FEW = 4
 # By source: its mistakes, and the programs of which one must notice each.
 SOURCES = {
     "dm-ioband-core.c": (CORE, (*CORE_PROGRAMS, "aim_test")),
-    "dm-ioband-slice.c": (SLICE, first("turn_test", "slice_test")),
+    "dm-ioband-slice.c": (SLICE, first("turn_test", "levels_test", "slice_test")),
     "dm-ioband-pause.c": (PAUSE, first("turn_test", "cap_test")),
     "dm-ioband-meter.c": (METER, first("cap_test", "floor_test")),
     "dm-ioband-cap.c": (CAP, first("cap_test")),

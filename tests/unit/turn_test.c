@@ -172,71 +172,6 @@ static void idling_is_not_slow(void **state)
 }
 
 /*
- * For some seconds a and b, streams of a group of so much weight, have bios of 1 ms waiting, and c,
- * which has 100, of @c_ms from @c_from_ms on.  Return: how often one of the two follows the
- * other, and not c.
- */
-static u32 changes_below(u32 weight, u32 c_from_ms, u32 c_ms)
-{
-	struct tree_node *up = tree_add_node(tree, NULL, weight);
-	struct tree_leaf *a = tree_add_leaf(tree, up, 100);
-	struct tree_leaf *b = tree_add_leaf(tree, up, 100);
-	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
-	const u64 begin_ns = tree->now_ns;
-	struct tree_leaf *leaf, *before = NULL;
-	u32 changes = 0, turns = 0;
-	u64 wake_ns;
-
-	up->node.streams = true;
-	tree_set_slice(tree, 80 * MSEC, true);
-	while (tree->now_ns < begin_ns + 4000 * MSEC) {
-		if (!a->nr_held)
-			wait_for(a, 4 * KIB);
-		if (!b->nr_held)
-			wait_for(b, 4 * KIB);
-		if (!c->nr_held && tree->now_ns >= begin_ns + c_from_ms * MSEC)
-			wait_for(c, 4 * KIB);
-		leaf = tree_serve(tree, &wake_ns);
-		if (before && leaf != before) {
-			changes += leaf != c && before != c;
-			turns++;
-		}
-		before = leaf;
-		tree->now_ns += leaf == c ? c_ms * MSEC : MSEC;
-		complete_all();
-	}
-	assert_in_range(turns, 44, 52);
-	return changes;
-}
-
-/*
- * A turn is of one among its own, whole: c, who comes, ends a's early, and b has all of the
- * next one of theirs.  If a had the rest of its own then, the disk would seek once more in it.
- */
-static void a_turn_is_of_one_below(void **state)
-{
-	(void)state;
-	assert_int_equal(changes_below(100, 30, 1), 0);
-}
-
-/*
- * c's turns take 90 ms and not 80.  So theirs do, too, when they are behind by a slice: none
- * begins for the last 10.
- */
-static void no_turn_begins_in_a_rest(void **state)
-{
-	(void)state;
-	assert_int_equal(changes_below(100, 0, 15), 0);
-}
-
-/* But in what is more than half a slice one does: of 320 ms, four have 80. */
-static void turns_below_end_in_a_long_one(void **state)
-{
-	(void)state;
-	assert_in_range(changes_below(400, 0, 1), 27, 33);
-}
-
-/*
  * What goes out of turn has no slice whose time could be charged.  It costs what one
  * of the leaf's bios has lately taken: 8 ms at first.  So b is served until it is past
  * them, and until its slice ends.
@@ -449,15 +384,6 @@ static void a_turn_that_has_not_begun_is_given_anew(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	wait_for(a, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);	/* and has begun */
-}
-
-/* A flusher's. */
-static void write_back(struct tree_leaf *leaf, u32 bytes)
-{
-	tree_wait(tree, leaf, (struct ioband_bill) {
-		.charge = bytes, .bytes = bytes, .way = IOBAND_WAY_WRITE,
-		.cached = true, .async = true,
-	});
 }
 
 /* For as long as nobody is there who waits for what he does. */
@@ -962,29 +888,6 @@ static void what_hangs_takes_no_room(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 }
 
-/* Nor does it keep the turn of a group, which is behind by two bios, from another below. */
-static void what_hangs_keeps_no_turn(void **state)
-{
-	struct tree_node *up = tree_add_node(tree, NULL, 100);
-	struct tree_leaf *a = tree_add_leaf(tree, up, 100);
-	struct tree_leaf *b = tree_add_leaf(tree, up, 100);
-	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
-	u64 wake_ns;
-
-	(void)state;
-	tree_set_slice(tree, 80 * MSEC, false);
-	wait_for(a, 4 * KIB);
-	now(c, 12 * KIB);
-	complete_all();
-	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
-	wait_for(b, 4 * KIB);
-	wait_for(c, 4 * KIB);
-	tree->now_ns += 100 * MSEC;
-	assert_null(tree_serve(tree, &wake_ns));
-	ioband_core_set_limit(&tree->core, U32_MAX / 2, 1);
-	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
-}
-
 /* What fills the cache is quick, but is in flight for as long as the medium needs for it. */
 static void the_medium_bounds_what_a_writer_has_in_flight(void **state)
 {
@@ -1022,9 +925,6 @@ int main(int argc, char **argv)
 		TEST(streams_share_time),
 		TEST(who_follows_begins_no_earlier),
 		TEST(idling_is_not_slow),
-		TEST(a_turn_is_of_one_below),
-		TEST(no_turn_begins_in_a_rest),
-		TEST(turns_below_end_in_a_long_one),
 		TEST(what_is_urgent_costs_time),
 		TEST(a_turn_ends_with_a_flush),
 		TEST(what_its_owner_writes_is_in_its_own_way),
@@ -1059,7 +959,6 @@ int main(int argc, char **argv)
 		TEST(a_reader_below_a_maximum_waits_for_no_pause),
 		TEST(a_flush_is_not_of_all_ever_written),
 		TEST(what_hangs_takes_no_room),
-		TEST(what_hangs_keeps_no_turn),
 		TEST(the_medium_bounds_what_a_writer_has_in_flight),
 	};
 

@@ -142,6 +142,43 @@ static void readers_in_nodes(void **state)
 	grows_slowly("nested readers", readers(MANY / 1000, 10, 32), readers(MANY, 10, 32));
 }
 
+/* One alone so many levels down, whose slice has been over for long. */
+static double deep(u32 levels)
+{
+	struct crowd crowd;
+	u64 wake_ns, steps;
+	u32 i;
+
+	crowd_init(&crowd, levels, 0);
+	for (i = 0; i < levels; i++)
+		ioband_node_init(&crowd.nodes[i], i ? &crowd.nodes[i - 1] : &crowd.core.root, 100);
+	ioband_leaf_init(&crowd.leaves[0], &crowd.nodes[levels - 1], 100);
+	ioband_core_set_limit(&crowd.core, 1, 0);
+	ioband_core_set_slice(&crowd.core, 1000000, true, crowd.now_ns);
+	steps = shim_rb_steps;
+	for (i = 0; i < BIOS / 10; i++) {
+		ioband_core_wait(&crowd.core, &crowd.leaves[0], IOBAND_WAY_READ, crowd.now_ns);
+		assert_ptr_equal(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns),
+				 &crowd.leaves[0]);
+		ioband_core_admit(&crowd.core, &crowd.leaves[0], &bill, 0, crowd.now_ns);
+		crowd.now_ns += 1000000;
+		ioband_core_complete(&crowd.core, &crowd.leaves[0], &bill, crowd.now_ns);
+	}
+	crowd_free(&crowd);
+	return (double)(shim_rb_steps - steps) / (BIOS / 10);
+}
+
+/* Who makes groups in groups makes the way longer, and not each step on it. */
+static void a_deep_one_costs_its_way(void **state)
+{
+	const double few = deep(16), many = deep(128);
+
+	(void)state;
+	print_message("deep: %.1f steps a bio at 16 levels, %.1f at 128\n", few, many);
+	assert_in_range(few, 1, 16 * 8);
+	assert_in_range(many, 0, few * 128 / 16 + 8);
+}
+
 /* Groups that do nothing cost nothing. */
 static void idle_ones_cost_nothing(void **state)
 {
@@ -167,6 +204,7 @@ int main(int argc, char **argv)
 		TEST(backlogged_in_nodes),
 		TEST(readers_side_by_side),
 		TEST(readers_in_nodes),
+		TEST(a_deep_one_costs_its_way),
 		TEST(idle_ones_cost_nothing),
 	};
 

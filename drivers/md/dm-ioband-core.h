@@ -79,6 +79,7 @@ struct ioband_ent {
  * @live: children with a bio waiting or a leaf thinking, least served first
  * @serving: the child that has the device, with slices; NULL: none
  * @served_ns: of its slice, what is over
+ * @served_from: &ioband_ent.vtime of that child when its slice began
  * @streams: its children are leaves of one owner: with slices they share time, whatever
  *	is charged above it
  * @vnow: virtual time of the node, which is where a child starts that was idle
@@ -91,6 +92,7 @@ struct ioband_node {
 	struct rb_root_cached live;
 	struct ioband_ent *serving;
 	u64 served_ns;
+	u64 served_from;
 	bool streams;
 	u64 vnow;
 	u64 past;

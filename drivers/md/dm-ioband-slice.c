@@ -187,37 +187,38 @@ static u64 leaf_gap_ns(const struct ioband_leaf *leaf)
 
 /*
  * For how long the one in service would go on now because it has been served less than
- * @next: by its time, or by how many bios like the last it takes until it no longer has.
+ * @next: by its time, or at the pace of this turn up to now, and not longer than that.
  */
 static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node *node,
-		       const struct ioband_ent *next, const struct ioband_leaf *leaf)
+		       const struct ioband_ent *next)
 {
 	const struct ioband_ent *ent = node->serving;
-	u64 lag;
+	u64 lag, done;
 
 	if (!vtime_before(ent->vtime, next->vtime))
 		return 0;
 	lag = next->vtime - ent->vtime;
 	if (node_shares_time(core, node))
 		return (lag >> IOBAND_VTIME_SHIFT) * ent->weight * IOBAND_NS_PER_CHARGE;
-	return min_t(u64, div64_u64(lag, ent->turn ?: 1), core->limit_ios) * leaf_gap_ns(leaf);
+	if (!vtime_before(node->served_from, ent->vtime))
+		return node->served_ns;
+	done = ent->vtime - node->served_from;
+	return mul_u64_u64_div_u64(min(lag, done), node->served_ns, done);
 }
 
 /*
  * How long a child still has the turn of its node, if another one waits for it in ways that
- * are @open: the rest of its slice, and past that until somebody has been served less.  What
- * it does is like what the leaf does, or did.
+ * are @open: the rest of its slice, and past that until somebody has been served less.
  */
 static u64 node_turn_left_ns(const struct ioband_core *core, const struct ioband_node *node,
-			     const struct ioband_ent *ent, u64 open,
-			     const struct ioband_leaf *leaf)
+			     const struct ioband_ent *ent, u64 open)
 {
 	const struct ioband_ent *next = first_waiting(rb_first_cached(&node->live), open, ent);
 	const u64 turn_ns = core_turn_ns(core);
 
 	if (!next)
 		return U64_MAX;
-	return max(turn_ns - min(turn_ns, node->served_ns), node_lag_ns(core, node, next, leaf));
+	return max(turn_ns - min(turn_ns, node->served_ns), node_lag_ns(core, node, next));
 }
 
 /* How long a leaf has its turn, if another one waits at its level or above. */
@@ -229,7 +230,7 @@ static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		const u64 open = ent_open_above(core, &ent->parent->ent);
 
-		left_ns = min(left_ns, node_turn_left_ns(core, ent->parent, ent, open, leaf));
+		left_ns = min(left_ns, node_turn_left_ns(core, ent->parent, ent, open));
 	}
 	return left_ns;
 }
@@ -329,6 +330,7 @@ static void node_begin_turn(struct ioband_node *node, struct ioband_ent *ent)
 {
 	node->serving = ent;
 	node->served_ns = 0;
+	node->served_from = ent->vtime;
 	ent_begin_below(ent);
 }
 
@@ -419,10 +421,9 @@ static struct ioband_leaf *core_serve(struct ioband_core *core, u64 now_ns, bool
 
 		ent = node_serve(core, node, &to);
 		if (ent) {
-			if (core->owner && !ent->leaf)
+			if (!ent->leaf)
 				to.left_ns = min(to.left_ns,
-						 node_turn_left_ns(core, node, ent, to.open,
-								   core->owner));
+						 node_turn_left_ns(core, node, ent, to.open));
 			to.open &= ent_open(ent);
 		} else {
 			if (!node->ent.parent)
@@ -618,6 +619,7 @@ void ioband_slice_set_turn(struct ioband_ent *ent, bool begin)
 	for (; ent->parent; ent = &ent->parent->ent) {
 		ent->parent->serving = begin ? ent : NULL;
 		ent->parent->served_ns = 0;
+		ent->parent->served_from = ent->vtime;
 	}
 }
 

@@ -312,9 +312,17 @@ SLICE = [
     Mutant("turns-of-who-hangs", "->pausing && !core->stuck_ios;", "->pausing;"),
     Mutant("turns-of-who-pauses", "&& !node->serving->pausing &&", "&&"),
     Mutant("hangs-behind", "node_may_hang(core, node))\n", "false)\n"),
-    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, leaf));", "(u64)0);"),
+    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next));", "(u64)0);"),
     Mutant(
-        "bytes-end-with-the-slice", "core->limit_ios) * leaf_gap_ns(leaf)", "0) * leaf_gap_ns(leaf)"
+        "bytes-end-with-the-slice",
+        "return mul_u64_u64_div_u64(min(lag, done), node->served_ns, done);",
+        "return 0 * done;",
+    ),
+    Mutant("as-long-again", "min(lag, done), node->served_ns, done", "done, node->served_ns, done"),
+    Mutant(
+        "pace-of-all-time",
+        "	node->served_from = ent->vtime;\n	ent_begin_below",
+        "	ent_begin_below",
     ),
     Mutant(
         "made-way-for-who-is-held-back",

@@ -370,10 +370,17 @@ static bool node_goes_on(const struct ioband_core *core, const struct ioband_nod
 	return left_ns < turn_ns / 2 && !node->serving->pausing && !core->stuck_ios;
 }
 
-/* All that is in service has been given to a device that does not answer to somebody. */
-static bool node_may_hang(const struct ioband_core *core, const struct ioband_node *node)
+/* All that is in service, and not of @next, was given to devices that answer to nobody. */
+static bool node_hangs(const struct ioband_core *core, const struct ioband_node *node,
+		       const struct ioband_ent *next)
 {
-	return core->stuck_ios && !node->serving->waiting && !node->serving->thinking;
+	u32 inflight = core->inflight_ios;
+
+	if (likely(!core->stuck_ios) || node->serving->waiting || node->serving->thinking)
+		return false;
+	if (next->leaf)
+		inflight -= container_of(next, struct ioband_leaf, ent)->inflight;
+	return inflight <= core->stuck_ios;
 }
 
 /*
@@ -395,7 +402,7 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 	if (!least)
 		return node->serving;
 	if (!node->serving || vtime_before(least->vtime, node->serving->vtime) ||
-	    node_may_hang(core, node))
+	    node_hangs(core, node, least))
 		node_begin_turn(node, least);
 	else if (node->served_ns && node_expects(node))
 		to->expect = true;

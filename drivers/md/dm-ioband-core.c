@@ -457,7 +457,8 @@ static void leaf_arrive(struct ioband_core *core, struct ioband_leaf *leaf, u64 
 /* Why a bio goes. */
 enum turn {
 	WEIGHED,	/* its entity has been served least */
-	PROMISED,	/* it, one above or one below is behind what it is promised */
+	PROMISED,	/* it, or one below, is behind what it is promised */
+	BELOW,		/* one above is, and of those below the entity has been served least */
 	PASSING,	/* others that come first wait for the brake */
 	OWED,		/* somebody waits for it */
 };
@@ -469,7 +470,8 @@ enum turn {
  *
  * What is promised, or goes past others, is not owed: for that it leads by no more than
  * it may lag, and by that it is not its turn by weight.  And the node does not come along
- * past others that wait.
+ * past others that wait.  Below who is promised something weights decide, among those that
+ * have what is: it comes along with them, and passes over the others.
  */
 static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u32 charge,
 		       enum turn turn)
@@ -477,6 +479,7 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 	struct ioband_node *node = ent->parent;
 	const u64 advance = ent_vtime_of(ent, charge);
 	const bool alone = node->ent.busy == ent->busy;
+	const bool least = turn == WEIGHED || turn == BELOW;
 	u64 vtime = ent->vtime + advance;
 
 	if (unlikely(turn == PASSING))
@@ -486,11 +489,14 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 	} else if (turn != OWED) {
 		u64 reach = vtime_min(ent->vtime, node->vnow + ent->turn);
 
-		if (core->slice_ns || turn != WEIGHED)
-			reach = vtime_min(reach, node_least(node, ent)->vtime);
+		if (core->slice_ns || !least) {
+			const u64 open = turn == BELOW ? core->promised_ways : U64_MAX;
+
+			reach = vtime_min(reach, node_least(node, ent, open)->vtime);
+		}
 		node->vnow = vtime_max(node->vnow, reach);
 	}
-	if (!alone && turn != WEIGHED) {
+	if (!alone && !least) {
 		const u64 lead = ent_vtime_of(ent, turn == OWED ? IOBAND_DEBT_MAX :
 							 max(IOBAND_LAG_MAX, (u64)charge));
 
@@ -526,11 +532,14 @@ void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf
 			bool by_time, bool in_turn)
 {
 	const enum turn turn = in_turn ? leaf_turn(core, leaf) : OWED;
+	bool below = turn == PROMISED;
 	struct ioband_ent *ent;
 
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+		below &= ent != core->promised;
 		if (node_shares_time(core, ent->parent) == by_time)
-			ent_charge(core, ent, charge, turn);
+			ent_charge(core, ent, charge, below ? BELOW : turn);
+	}
 }
 
 /**
@@ -750,12 +759,13 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	struct ioband_leaf *leaf;
 
 	core->now_ns = now_ns;
-	if (likely(!core->capped && !core->pauses))
+	if (likely(!core->capped && !core->pauses && !core->promising))
 		return core_pick(core, now_ns, wake_ns);
 	ioband_cap_expire(core, now_ns);
 	/*
-	 * What waited below a maximum was passed over, which earns nothing either.  Nor does
-	 * a pause when somebody has come meanwhile who waits for his I/O.
+	 * What waited below a maximum was passed over, or beside what is promised, which earns
+	 * nothing either.  Nor does a pause when somebody has come meanwhile who waits for his
+	 * I/O.
 	 */
 	do
 		leaf = core_pick(core, now_ns, wake_ns);

@@ -94,15 +94,6 @@ static inline bool ent_is_live(const struct ioband_ent *ent)
 	return !RB_EMPTY_NODE(&ent->rb);
 }
 
-/* The least served of a node's live children, or else one of them. */
-static inline const struct ioband_ent *node_least(const struct ioband_node *node,
-						  const struct ioband_ent *ent)
-{
-	const struct rb_node *first = rb_first_cached(&node->live);
-
-	return first ? rb_to_ent(first) : ent;
-}
-
 /* Whether what is charged among a node's children is the time that each has the device. */
 static inline bool node_shares_time(const struct ioband_core *core, const struct ioband_node *node)
 {
@@ -140,6 +131,17 @@ static inline u64 ent_open(const struct ioband_ent *ent)
 static inline u64 ent_shown(const struct ioband_ent *ent)
 {
 	return ent->waiting & ent_open(ent);
+}
+
+/* The least served of a node's live children that think or wait in @open ways; else @ent. */
+static inline const struct ioband_ent *node_least(const struct ioband_node *node,
+						  const struct ioband_ent *ent, u64 open)
+{
+	struct rb_node *rb = rb_first_cached(&node->live);
+
+	while (rb && !rb_to_ent(rb)->thinking && !(ent_shown(rb_to_ent(rb)) & open))
+		rb = rb_next(rb);
+	return rb ? rb_to_ent(rb) : ent;
 }
 
 /* In which ways bios at or below an entity may go, by its maximum and those above. */

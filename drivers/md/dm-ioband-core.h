@@ -79,7 +79,7 @@ struct ioband_ent {
  * @live: children with a bio waiting or a leaf thinking, least served first
  * @serving: the child that has the device, with slices; NULL: none
  * @served_ns: of its slice, what is over
- * @served_from: &ioband_ent.vtime of that child when its slice began
+ * @served_from: &ioband_ent.vtime of that child when its turn began
  * @streams: its children are leaves of one owner: with slices they share time, whatever
  *	is charged above it
  * @vnow: virtual time of the node, which is where a child starts that was idle
@@ -324,6 +324,8 @@ enum ioband_flush {
  * @promised: whose turn it is by what is promised, by weight below; NULL: by weight
  * @promised_ways: in which ways, as halves of &ioband_ent.waiting
  * @promise: what is, while there is @promised
+ * @promised_ns: with slices: when that turn began
+ * @promised_from_ns: and when something was due then, or what counts of that
  * @kept_ns: when a bio last went for that
  * @apart: by weight, what is promised does not count on the pipe now
  * @now_ns: the time that it was told last
@@ -372,6 +374,8 @@ struct ioband_core {
 	struct ioband_ent *promised;
 	u64 promised_ways;
 	struct ioband_floor *promise;
+	u64 promised_ns;
+	u64 promised_from_ns;
 	u64 kept_ns;
 	bool apart;
 	u64 now_ns;

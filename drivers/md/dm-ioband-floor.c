@@ -417,7 +417,7 @@ struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns)
 	if (core->promised) {
 		if (!promised_is_over(core, now_ns))
 			return core->promised;
-		ioband_slice_set_turn(core->promised, false);
+		ioband_slice_set_turn(core, core->promised, false);
 	}
 	floor = core_due(core, now_ns, &ways);
 	if (!floor)
@@ -425,8 +425,51 @@ struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns)
 	core_keep(core, floor, ways, now_ns);
 	if (!core->promised)
 		return &core->root.ent;
-	ioband_slice_set_turn(core->promised, true);
+	ioband_slice_set_turn(core, core->promised, true);
+	core->promised_ns = now_ns;
+	core->promised_from_ns = max(floor_due_ns(core->promise, core->promised_ways),
+				     now_ns - min_t(u64, now_ns, IOBAND_FLOOR_WINDOW_NS));
 	return core->promised;
+}
+
+/* When a turn by what is promised is over because it goes by weight, there or above. */
+static u64 promised_until_ns(const struct ioband_core *core)
+{
+	const struct ioband_ent *ent = core->promised;
+	u64 until_ns = U64_MAX;
+
+	if (ent != core->promise->ent)
+		until_ns = container_of(ent, struct ioband_node, ent)->weigh_until_ns;
+	for (; ent->parent; ent = &ent->parent->ent)
+		until_ns = min(until_ns, ent->parent->weighed_ns + IOBAND_FLOOR_RUN_NS);
+	return until_ns;
+}
+
+/**
+ * ioband_floor_left_ns() - with slices: how long a turn by what is promised takes yet
+ * @core: scheduler, after ioband_floor_serve()
+ * @now_ns: time
+ *
+ * Its pace is known when it has taken a slice.
+ *
+ * Return: until it goes by weight, or half a slice is had in advance at the pace of this turn;
+ * U64_MAX: it goes by weight, or nobody else waits.
+ */
+u64 ioband_floor_left_ns(const struct ioband_core *core, u64 now_ns)
+{
+	const u64 took_ns = now_ns - core->promised_ns;
+	u64 left_ns, due_ns, moved_ns;
+
+	if (!core->promised || core->root.ent.waiting == core->promised->waiting)
+		return U64_MAX;
+	left_ns = promised_until_ns(core);
+	left_ns -= min(left_ns, now_ns);
+	due_ns = floor_due_ns(core->promise, core->promised_ways);
+	moved_ns = due_ns - core->promised_from_ns;
+	if (took_ns < core->slice_ns || due_ns == U64_MAX || moved_ns <= took_ns)
+		return left_ns;
+	due_ns = now_ns + core->slice_ns / 2 - min(due_ns, now_ns + core->slice_ns / 2);
+	return min(left_ns, mul_u64_u64_div_u64(due_ns, took_ns, moved_ns - took_ns));
 }
 
 /**

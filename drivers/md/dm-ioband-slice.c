@@ -21,8 +21,8 @@
  *	time.  a has the disk for 50 ms: 1.8 MB; b for 50 ms, 6 bios, and the one
  *	that is under way: a again, at its full speed but for one seek in 100 ms.
  *
- * With a group's turn one begins below it, at every level: of the least served there, and
- * not what is left of the last one's.
+ * With a group's turn one begins below it, at every level, if somebody else had the device
+ * meanwhile: of the least served there, and not what is left of the last one's.
  *
  *	Slices of 124 ms; a1 and a2 below a read on.  b comes, and a1's turn is over after
  *	62 ms.  If it had its other 62 ms in a's next turn, and then a2 the rest, the disk
@@ -43,8 +43,8 @@
  * leaf has no more in flight than comes back within IOBAND_DRAIN_NS, going by
  * the time from one of its completions to the next, and, while another one waits,
  * within the rest of its turn: what it began is over then.  One that writes has a quarter
- * of it, for the cache orders what is written.  A leaf that is alone is bound, too, if it
- * reads by a slice: somebody may come, and what is in flight then he has to wait for, as for
+ * of it, for the cache orders what is written.  A leaf that is alone is bound, too, one that
+ * reads to a slice: somebody may come, and what is in flight then he has to wait for, as for
  * what is in the cache.
  *
  * What is written to a disk's own write cache is complete when the cache has it, and
@@ -207,32 +207,52 @@ static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node 
 }
 
 /*
- * How long a child still has the turn of its node, if another one waits for it in ways that
- * are @open: the rest of its slice, and past that until somebody has been served less.
+ * How long the one in service has its turn yet, if another one waits for it in ways that are
+ * @open: the rest of its slice, and past that until it has no longer been served less.
  */
 static u64 node_turn_left_ns(const struct ioband_core *core, const struct ioband_node *node,
-			     const struct ioband_ent *ent, u64 open)
+			     u64 open)
 {
-	const struct ioband_ent *next = first_waiting(rb_first_cached(&node->live), open, ent);
 	const u64 turn_ns = core_turn_ns(core);
+	const struct ioband_ent *next;
 
+	next = first_waiting(rb_first_cached(&node->live), open, node->serving);
 	if (!next)
 		return U64_MAX;
 	return max(turn_ns - min(turn_ns, node->served_ns), node_lag_ns(core, node, next));
 }
 
-/* How long a leaf has its turn, if another one waits at its level or above. */
-static u64 leaf_turn_left_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
+/**
+ * struct descent - what is known on the way from the top to the leaf in service
+ * @open: in which ways bios at or below the entity that was reached may go
+ * @left_ns: how long it has its turn yet, if another one waits for that at its level or above
+ *	or is promised something; U64_MAX: none does
+ * @expect: who would be the next thinks, at some level
+ */
+struct descent {
+	u64 open;
+	u64 left_ns;
+	bool expect;
+};
+
+static struct descent descent_from_top(void)
 {
-	const struct ioband_ent *ent;
-	u64 left_ns = U64_MAX;
+	return (struct descent) { .open = U64_MAX, .left_ns = U64_MAX };
+}
 
-	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
-		const u64 open = ent_open_above(core, &ent->parent->ent);
+/* So little is left that the one in service goes on past its slice. */
+static bool is_rest(const struct ioband_core *core, u64 left_ns)
+{
+	return left_ns < core_turn_ns(core) / 2;
+}
 
-		left_ns = min(left_ns, node_turn_left_ns(core, ent->parent, ent, open));
-	}
-	return left_ns;
+/* One step, from a node to the one in service. */
+static void descend(const struct ioband_core *core, const struct ioband_node *node,
+		    struct descent *to)
+{
+	if (node->served_ns < core_turn_ns(core) || !is_rest(core, to->left_ns))
+		to->left_ns = min(to->left_ns, node_turn_left_ns(core, node, to->open));
+	to->open &= ent_open(node->serving);
 }
 
 /* How long a flush takes after a leaf has written so much. */
@@ -252,9 +272,8 @@ static bool leaf_knows_destage(const struct ioband_leaf *leaf)
  * written, so that less of it has to be in flight; who reads alone has a slice.
  */
 static u64 leaf_drain_ns(const struct ioband_core *core, const struct ioband_leaf *leaf,
-			 u64 now_ns)
+			 u64 left_ns, u64 now_ns)
 {
-	const u64 left_ns = leaf_turn_left_ns(core, leaf);
 	u64 drain_ns = IOBAND_DRAIN_NS;
 
 	if (core->writer == leaf)
@@ -276,14 +295,14 @@ static u64 leaf_drain_ns(const struct ioband_core *core, const struct ioband_lea
  * that does not answer has is not waited for.
  */
 static bool leaf_has_room(const struct ioband_core *core, const struct ioband_leaf *leaf,
-			  u64 now_ns)
+			  u64 left_ns, u64 now_ns)
 {
 	const u32 inflight = leaf->inflight - min(leaf->inflight, core->stuck_ios);
 	u64 drain_ns;
 
 	if (!inflight)
 		return true;
-	drain_ns = leaf_drain_ns(core, leaf, now_ns);
+	drain_ns = leaf_drain_ns(core, leaf, left_ns, now_ns);
 	if (core->writer == leaf && !core->stuck_ios && leaf_knows_destage(leaf) &&
 	    leaf_destage_ns(leaf, core->inflight_bytes) >= drain_ns)
 		return false;
@@ -319,55 +338,46 @@ static bool node_expects(const struct ioband_node *node)
 	return false;
 }
 
-/* One's turn begins, and with it one among its own. */
-static void ent_begin_below(struct ioband_ent *ent)
+/* The device is that of one at or below an entity. */
+static bool ent_has_device(const struct ioband_core *core, const struct ioband_ent *ent)
 {
-	if (!ent->leaf)
+	const struct ioband_ent *owner = core->owner ? &core->owner->ent : NULL;
+
+	while (owner && owner != ent)
+		owner = ent_above(owner);
+	return owner;
+}
+
+/* One's turn begins, and with it one among its own, if the device was another's. */
+static void ent_begin_below(const struct ioband_core *core, struct ioband_ent *ent)
+{
+	if (!ent->leaf && !ent_has_device(core, ent))
 		container_of(ent, struct ioband_node, ent)->serving = NULL;
 }
 
-static void node_begin_turn(struct ioband_node *node, struct ioband_ent *ent)
+static void node_begin_turn(const struct ioband_core *core, struct ioband_node *node,
+			    struct ioband_ent *ent)
 {
 	node->serving = ent;
 	node->served_ns = 0;
 	node->served_from = ent->vtime;
-	ent_begin_below(ent);
-}
-
-/**
- * struct descent - what is known at a node on the way from the top to a leaf
- * @open: in which ways bios at or below it may go
- * @left_ns: how long the turn still is that it has itself; U64_MAX: until what is promised is
- *	had, or nobody else waits
- * @expect: who would be the next thinks, at some level
- */
-struct descent {
-	u64 open;
-	u64 left_ns;
-	bool expect;
-};
-
-static struct descent descent_from(u64 open)
-{
-	return (struct descent) { .open = open, .left_ns = U64_MAX };
+	ent_begin_below(core, ent);
 }
 
 /*
  * The one in service keeps its turn.  Past its slice it does if less than half a slice is left
- * of the turn above: another one would do little in it but seek.  But not if nothing of it can
- * go for a while, for its writers pause; nor while the device does not answer to somebody, as
- * then nothing may be charged, and a turn not come to its end.
+ * of the turn above: another one would do little in it but seek.  But not who is waited for
+ * although its writers pause; nor while the device does not answer to somebody, as then
+ * nothing may be charged, and a turn not come to its end.
  */
 static bool node_goes_on(const struct ioband_core *core, const struct ioband_node *node,
 			 u64 left_ns)
 {
-	const u64 turn_ns = core_turn_ns(core);
-
 	if (!node_is_in_turn(node))
 		return false;
-	if (node->served_ns < turn_ns)
+	if (node->served_ns < core_turn_ns(core))
 		return true;
-	return left_ns < turn_ns / 2 && !node->serving->pausing && !core->stuck_ios;
+	return is_rest(core, left_ns) && !node->serving->pausing && !core->stuck_ios;
 }
 
 /* All that is in service, and not of @next, was given to devices that answer to nobody. */
@@ -403,10 +413,25 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 		return node->serving;
 	if (!node->serving || vtime_before(least->vtime, node->serving->vtime) ||
 	    node_hangs(core, node, least))
-		node_begin_turn(node, least);
+		node_begin_turn(core, node, least);
 	else if (node->served_ns && node_expects(node))
 		to->expect = true;
 	return node->serving;
+}
+
+/* Who has the turn: the root, by weight, or who is promised something. */
+static struct ioband_ent *core_begin_descent(struct ioband_core *core, u64 now_ns,
+					     struct descent *to)
+{
+	struct ioband_ent *ent;
+
+	*to = descent_from_top();
+	if (likely(!core->promising))
+		return &core->root.ent;
+	ent = ioband_floor_serve(core, now_ns);
+	to->open = core->promised_ways & ent_open_above(core, ent);
+	to->left_ns = ioband_floor_left_ns(core, now_ns);
+	return ent;
 }
 
 /*
@@ -414,34 +439,25 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
  * nobody was in service, has no turn although bios that went out of turn keep it
  * busy: then another look from the top, without it.
  */
-static struct ioband_leaf *core_serve(struct ioband_core *core, u64 now_ns, bool *expect)
+static struct ioband_leaf *core_serve(struct ioband_core *core, u64 now_ns, struct descent *to)
 {
-	struct descent to = descent_from(U64_MAX);
-	struct ioband_ent *ent = &core->root.ent;
+	struct ioband_ent *ent = core_begin_descent(core, now_ns, to);
 
-	if (unlikely(core->promising)) {
-		ent = ioband_floor_serve(core, now_ns);
-		to.open = core->promised_ways & ent_open_above(core, ent);
-	}
 	while (!ent->leaf) {
 		struct ioband_node *node = container_of(ent, struct ioband_node, ent);
 
-		ent = node_serve(core, node, &to);
+		ent = node_serve(core, node, to);
 		if (ent) {
-			if (!ent->leaf)
-				to.left_ns = min(to.left_ns,
-						 node_turn_left_ns(core, node, ent, to.open));
-			to.open &= ent_open(ent);
+			descend(core, node, to);
 		} else {
 			if (!node->ent.parent)
 				return NULL;
 			node->ent.parent->serving = NULL;
 			core->promised = NULL;
 			ent = &core->root.ent;
-			to = descent_from(U64_MAX);
+			*to = descent_from_top();
 		}
 	}
-	*expect = to.expect;
 	return container_of(ent, struct ioband_leaf, ent);
 }
 
@@ -617,12 +633,13 @@ void ioband_core_drop_flush(struct ioband_core *core)
 
 /**
  * ioband_slice_set_turn() - give the device to somebody whose turn it is not by weight
+ * @core: scheduler
  * @ent: the entity
  * @begin: give it; else take it back
  */
-void ioband_slice_set_turn(struct ioband_ent *ent, bool begin)
+void ioband_slice_set_turn(const struct ioband_core *core, struct ioband_ent *ent, bool begin)
 {
-	ent_begin_below(ent);
+	ent_begin_below(core, ent);
 	for (; ent->parent; ent = &ent->parent->ent) {
 		ent->parent->serving = begin ? ent : NULL;
 		ent->parent->served_ns = 0;
@@ -632,15 +649,18 @@ void ioband_slice_set_turn(struct ioband_ent *ent, bool begin)
 
 /* The same if the brake holds the one whose turn it is: another one, or nobody for now. */
 static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_leaf *leaf,
-				       bool *expect, u64 now_ns, u64 *wake_ns)
+				       struct descent *to, u64 now_ns, u64 *wake_ns)
 {
 	struct ioband_leaf *other = ioband_brake_divert(core, leaf, 0, U32_MAX, now_ns,
 							wake_ns);
+	struct ioband_node *node = &core->root;
 
-	if (other && other != leaf) {
-		ioband_slice_set_turn(&other->ent, true);
-		*expect = false;
-	}
+	if (!other || other == leaf)
+		return other;
+	ioband_slice_set_turn(core, &other->ent, true);
+	*to = descent_from_top();
+	for (descend(core, node, to); !node->serving->leaf; descend(core, node, to))
+		node = container_of(node->serving, struct ioband_node, ent);
 	return other;
 }
 
@@ -679,14 +699,14 @@ static u64 leaf_wait_ends(const struct ioband_core *core, const struct ioband_le
  */
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
-	bool expect = false;
-	struct ioband_leaf *leaf = core_serve(core, now_ns, &expect);
+	struct descent to;
+	struct ioband_leaf *leaf = core_serve(core, now_ns, &to);
 
 	if (leaf && unlikely(core->aiming))
-		leaf = core_divert(core, leaf, &expect, now_ns, wake_ns);
+		leaf = core_divert(core, leaf, &to, now_ns, wake_ns);
 	if (!leaf)
 		return NULL;
-	if (expect) {
+	if (to.expect) {
 		ioband_pause_begin_idle(core, now_ns);
 		*wake_ns = ioband_core_grace_ends(core);
 		return NULL;
@@ -703,7 +723,7 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 		ioband_pause_begin_idle(core, now_ns);
 		*wake_ns = leaf_wait_ends(core, leaf, now_ns);
 	}
-	if (leaf->state != IOBAND_WAITING || !leaf_has_room(core, leaf, now_ns))
+	if (leaf->state != IOBAND_WAITING || !leaf_has_room(core, leaf, to.left_ns, now_ns))
 		return NULL;
 	return leaf;
 }

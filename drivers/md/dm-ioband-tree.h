@@ -186,7 +186,7 @@ u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf);
 void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
 		       bool in_turn);
 void ioband_slice_learn_gap(struct ioband_leaf *leaf, u64 now_ns);
-void ioband_slice_set_turn(struct ioband_ent *ent, bool begin);
+void ioband_slice_set_turn(const struct ioband_core *core, struct ioband_ent *ent, bool begin);
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
 
 /* dm-ioband-pause.c */
@@ -222,6 +222,7 @@ struct ioband_ent *ioband_floor_pick(struct ioband_core *core, u64 now_ns, u32 *
 u64 ioband_floor_wake_ns(const struct ioband_core *core, u64 now_ns);
 bool ioband_floor_has_room(const struct ioband_core *core, const struct ioband_leaf *leaf);
 struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns);
+u64 ioband_floor_left_ns(const struct ioband_core *core, u64 now_ns);
 u64 ioband_floor_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf);
 
 /* dm-ioband-aim.c */

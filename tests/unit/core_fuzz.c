@@ -25,7 +25,7 @@ struct profile {
 	bool caps;		/* some have maxima */
 	bool floors;		/* some have minima */
 	bool flushers;		/* some writes are theirs */
-	u32 stuck;		/* bios that do not come back, at most */
+	u32 stuck;		/* bios that are said not to come back, at most */
 };
 
 struct fuzz {
@@ -226,11 +226,15 @@ static void dispatch(struct fuzz *fuzz)
 
 static void limit(struct fuzz *fuzz)
 {
+	const u64 slice_ns = below(fuzz, 4) ? fuzz->profile->slice_ns : 0;
+	/* The checks know of no pipe on which something is stuck and something promised. */
+	const bool may_hang = slice_ns || !fuzz->profile->floors;
+	const u32 stuck = may_hang && below(fuzz, 2) ? fuzz->profile->stuck : 0;
+
 	ioband_core_set_limit(&fuzz->tree.core, 1 + below(fuzz, fuzz->profile->limit),
-			      below(fuzz, 2) * below(fuzz, 1 + fuzz->profile->stuck));
+			      below(fuzz, 1 + stuck));
 	if (fuzz->profile->slice_ns)
-		tree_set_slice(&fuzz->tree, below(fuzz, 4) ? fuzz->profile->slice_ns : 0,
-			       below(fuzz, 2));
+		tree_set_slice(&fuzz->tree, slice_ns, below(fuzz, 2));
 }
 
 static void step(struct fuzz *fuzz)
@@ -413,7 +417,7 @@ static void minima_and_slices(void **state)
 	static const struct profile profile = {
 		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
 		.limit = 8, .deepest = 6, .pause_ns = 300 * USEC, .slice_ns = MSEC,
-		.caps = true, .floors = true,
+		.caps = true, .floors = true, .stuck = 2,
 	};
 
 	(void)state;

@@ -121,60 +121,280 @@ static void turns_below_end_in_a_long_one(void **state)
 	}), 27, 33);
 }
 
+/* Who is the only one there has no more in flight than comes back in what is left above. */
+static void a_turn_above_bounds_what_is_in_flight(void **state)
+{
+	struct tree_node *up = tree_add_node(tree, NULL, 100);
+	struct tree_leaf *a = tree_add_leaf(tree, up, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
+	u32 near_its_end = 0, turn_ms = 0;
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	while (tree->now_ns < 4000 * MSEC) {
+		while (a->nr_held < 16)
+			wait_for(a, 64 * KIB);
+		while (c->nr_held < 16)
+			wait_for(c, 64 * KIB);
+		while (tree_serve(tree, &wake_ns))
+			;
+		turn_ms = a->inflight ? turn_ms + 4 : 0;
+		if (tree->now_ns > 1000 * MSEC && turn_ms > 40) {
+			assert_in_range(a->inflight, 1, (88 - min(turn_ms, 84U)) / 4);
+			near_its_end++;
+		}
+		tree->now_ns += 4 * MSEC;
+		tree_complete(tree, 0);
+	}
+	assert_in_range(near_its_end, 150, 230);
+}
+
+/* What a and b had below a promise. */
+struct below {
+	u64 longest_ns;	/* turn of one of them */
+	u32 changes;	/* from one to the other */
+	u32 bios[2];
+};
+
 /*
- * For 2 s, a group of weight 1 that is promised so much beside c, all with bios of 64 KiB and
- * 1 ms waiting.  Return: the longest turn of a or b; and how often one followed the other.
+ * For 4 s, a group of weight 1 that is promised so much, and c unless it is alone, all with bios
+ * of 64 KiB and 1 ms waiting; a has a weight, too, b 100.
  */
-static u64 longest_below(u64 promised, u32 slice_ms, u32 *changes)
+static struct below promised_below(u64 promised, u32 slice_ms, u32 weight, bool alone)
 {
 	const struct ioband_rates min = { .bytes = { promised, 0 } };
-	const struct family all = have_family(1, false);
-	u64 wake_ns, since_ns = 0, longest_ns = 0;
 	struct tree_leaf *leaf, *before = NULL;
+	struct below below = { 0 };
+	u64 wake_ns, since_ns = 0;
+	struct family all;
 
-	*changes = 0;
+	rules_teardown(NULL);
+	rules_setup(NULL);
+	all = have_family(1, false);
 	tree_set_slice(tree, slice_ms * MSEC, true);
+	tree_set_weight(tree, &all.a->leaf.ent, weight);
 	tree_promise(tree, &all.up->node.ent, &min);
-	while (tree->now_ns < 2000 * MSEC) {
+	while (tree->now_ns < 4000 * MSEC) {
 		if (!all.a->nr_held)
 			wait_for(all.a, 64 * KIB);
 		if (!all.b->nr_held)
 			wait_for(all.b, 64 * KIB);
-		if (!all.c->nr_held)
+		if (!all.c->nr_held && !alone)
 			wait_for(all.c, 64 * KIB);
 		leaf = tree_serve(tree, &wake_ns);
 		assert_non_null(leaf);
 		if (leaf != before) {
-			*changes += before && leaf != all.c && before != all.c;
+			below.changes += before && leaf != all.c && before != all.c;
 			since_ns = tree->now_ns;
 		}
 		before = leaf;
 		tree->now_ns += MSEC;
 		complete_all();
-		if (leaf != all.c)
-			longest_ns = max(longest_ns, tree->now_ns - since_ns);
+		if (leaf == all.c)
+			continue;
+		below.longest_ns = max(below.longest_ns, tree->now_ns - since_ns);
+		below.bios[leaf == all.b]++;
 	}
-	return longest_ns;
+	return below;
 }
 
 /* Who is promised all has its turn for longer than a slice.  Below it they end all the same. */
 static void turns_end_below_a_promise(void **state)
 {
-	u32 changes;
+	const struct below below = promised_below(1000 * MIB, 20, 100, false);
 
 	(void)state;
-	assert_in_range(longest_below(1000 * MIB, 20, &changes), 19 * MSEC, 20 * MSEC);
-	assert_in_range(changes, 70, 100);
+	assert_in_range(below.longest_ns, 19 * MSEC, 21 * MSEC);
+	assert_in_range(below.changes, 140, 180);
 }
 
 /* Who is promised some has turns shorter than a slice, each of one below. */
 static void a_turn_by_promise_is_of_one_below(void **state)
 {
-	u32 changes;
+	const struct below below = promised_below(19 * MIB, 80, 100, false);
 
 	(void)state;
-	assert_in_range(longest_below(19 * MIB, 80, &changes), 10 * MSEC, 40 * MSEC);
-	assert_int_equal(changes, 0);
+	assert_in_range(below.longest_ns, 10 * MSEC, 40 * MSEC);
+	assert_int_equal(below.changes, 0);
+}
+
+/* Nor does one begin in what is left of a turn that is a little longer than a slice. */
+static void no_turn_begins_in_the_rest_of_a_promise(void **state)
+{
+	const struct below until_it_is_had = promised_below(44 * MIB, 60, 100, false);
+	const struct below until_it_goes_by_weight = promised_below(1000 * MIB, 80, 100, false);
+
+	(void)state;
+	assert_int_equal(until_it_is_had.changes, 0);
+	assert_int_equal(until_it_goes_by_weight.changes, 0);
+}
+
+/* Its turn may begin and end, while nobody else has the device those below go on. */
+static void turns_below_who_is_alone_are_whole(void **state)
+{
+	const struct below below = promised_below(1000 * MIB, 150, 100, true);
+
+	(void)state;
+	assert_in_range(below.changes, 20, 26);
+}
+
+/* Below who is promised weights decide, however much it is promised. */
+static void weights_decide_below_a_promise(void **state)
+{
+	static const u32 promised[] = { 20, 44, 1000 }, slices[] = { 20, 60, 80, 124 };
+	u32 i, heavy;
+
+	(void)state;
+	for (i = 0; i < 12; i++) {
+		for (heavy = 1; heavy < 4; heavy++) {
+			const struct below below = promised_below(promised[i / 4] * MIB,
+								  slices[i % 4], 100 * heavy,
+								  false);
+			const u32 all = below.bios[0] + below.bios[1];
+
+			assert_in_range(below.bios[0], all * heavy / (heavy + 1) - 130,
+					all * heavy / (heavy + 1) + 130);
+		}
+	}
+}
+
+/*
+ * Reads are promised to a group, and below it somebody writes: that is not, and holds up
+ * nobody.  For 20 s; return: the reads of one of weight 300, of all.  One of 100 has the others.
+ */
+static double reads_beside_a_writer(u32 slice_ms)
+{
+	const struct ioband_rates reads = { .bytes = { 45 * MIB, 0 } };
+	struct tree_leaf *heavy, *leaf;
+	struct family all;
+	u32 n = 0, of = 0;
+	u64 wake_ns;
+
+	rules_teardown(NULL);
+	rules_setup(NULL);
+	all = have_family(100, false);
+	heavy = tree_add_leaf(tree, all.up, 300);
+	if (slice_ms)
+		tree_set_slice(tree, slice_ms * MSEC, true);
+	tree_promise(tree, &all.up->node.ent, &reads);
+	while (tree->now_ns < 20000 * MSEC) {
+		if (!all.a->nr_held)
+			wait_for(all.a, 64 * KIB);
+		if (!heavy->nr_held)
+			wait_for(heavy, 64 * KIB);
+		if (!all.b->nr_held)
+			tree_wait(tree, all.b, (struct ioband_bill) {
+				.charge = 64 * KIB, .bytes = 64 * KIB, .way = IOBAND_WAY_WRITE,
+			});
+		if (!all.c->nr_held)
+			wait_for(all.c, 64 * KIB);
+		leaf = tree_serve(tree, &wake_ns);
+		assert_non_null(leaf);
+		n += leaf == heavy;
+		of += leaf == heavy || leaf == all.a;
+		tree->now_ns += MSEC;
+		complete_all();
+		assert_false(ioband_leaf_owes_much(&heavy->leaf));
+	}
+	assert_in_range(of, 12000, 16000);
+	return (double)n / of;
+}
+
+static void what_is_not_promised_holds_up_nobody(void **state)
+{
+	(void)state;
+	assert_in_range(100 * reads_beside_a_writer(0), 74, 76);
+	assert_in_range(100 * reads_beside_a_writer(80), 73, 77);
+	assert_in_range(100 * reads_beside_a_writer(124), 73, 77);
+}
+
+/* Who is alone has the depth of who is alone, promised something or not. */
+static void a_promise_to_who_is_alone_bounds_nothing(void **state)
+{
+	const struct ioband_rates most = { .bytes = { 1000 * MIB, 0 } };
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 124 * MSEC, true);
+	tree_promise(tree, &a->leaf.ent, &most);
+	while (tree->now_ns < 2000 * MSEC) {
+		while (a->nr_held < 32)
+			wait_for(a, 64 * KIB);
+		while (tree_serve(tree, &wake_ns))
+			;
+		if (tree->now_ns > 1000 * MSEC)
+			assert_in_range(a->inflight, 20, 32);
+		tree->now_ns += 5 * MSEC;
+		tree_complete(tree, 0);
+	}
+}
+
+/* In the rest of the turn above the one below keeps its depth, too. */
+static void the_rest_keeps_its_depth(void **state)
+{
+	const struct ioband_rates most = { .bytes = { 1000 * MIB, 0 } };
+	const struct family all = have_family(100, false);
+	struct tree_leaf *leaves[] = { all.a, all.b, all.c }, *of = NULL;
+	u32 i, past = 0, turn_ms = 0;
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	tree_promise(tree, &all.up->node.ent, &most);
+	while (tree->now_ns < 4000 * MSEC) {
+		for (i = 0; i < 3; i++)
+			while (leaves[i]->nr_held < 16)
+				wait_for(leaves[i], 64 * KIB);
+		while (tree_serve(tree, &wake_ns))
+			;
+		for (i = 0; i < 2; i++) {
+			if (!leaves[i]->inflight)
+				continue;
+			turn_ms = of == leaves[i] ? turn_ms + 1 : 0;
+			of = leaves[i];
+		}
+		if (all.c->inflight)
+			turn_ms = 0;
+		if (tree->now_ns > 1000 * MSEC && turn_ms > 82 && turn_ms < 92) {
+			assert_in_range(of->inflight, 4, 64);
+			past++;
+		}
+		tree->now_ns += MSEC;
+		tree_complete(tree, 0);
+	}
+	assert_in_range(past, 100, 400);
+}
+
+/* Nor is what is in flight for a promise bound by a slice that is over. */
+static void a_promise_keeps_its_depth(void **state)
+{
+	const struct ioband_rates most = { .bytes = { 1000 * MIB, 0 } };
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
+	u32 past = 0, turn_ms = 0;
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 40 * MSEC, true);
+	tree_promise(tree, &a->leaf.ent, &most);
+	while (tree->now_ns < 4000 * MSEC) {
+		while (a->nr_held < 16)
+			wait_for(a, 64 * KIB);
+		while (c->nr_held < 16)
+			wait_for(c, 64 * KIB);
+		while (tree_serve(tree, &wake_ns))
+			;
+		turn_ms = a->inflight ? turn_ms + 1 : 0;
+		if (tree->now_ns > 1000 * MSEC && turn_ms > 40 && turn_ms < 80) {
+			assert_in_range(a->inflight, 10, 64);
+			past++;
+		}
+		tree->now_ns += MSEC;
+		tree_complete(tree, 0);
+	}
+	assert_in_range(past, 900, 1500);
 }
 
 /* A bio of a's is in flight, for longer than its slice; others wait. */
@@ -219,6 +439,20 @@ static void what_hangs_is_not_behind(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
+/* Nor from one that has something in flight out of turn. */
+static void what_hangs_keeps_no_turn_from_who_is_urgent(void **state)
+{
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *b = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+
+	(void)state;
+	now(b, 72 * KIB);
+	hang(a, b, NULL);
+	now(b, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
+}
+
 /* Nor below a group that is. */
 static void what_hangs_is_not_behind_below(void **state)
 {
@@ -230,6 +464,40 @@ static void what_hangs_is_not_behind_below(void **state)
 	now(all.c, 256 * KIB);
 	hang(all.a, all.b, all.c);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), all.b);
+}
+
+/* While one hangs, weights hold among those to whom the device does answer. */
+static void weights_hold_beside_what_hangs(void **state)
+{
+	struct tree_leaf *stuck = tree_add_leaf(tree, NULL, 100);
+	struct tree_leaf *readers[2] = {
+		tree_add_leaf(tree, NULL, 400), tree_add_leaf(tree, NULL, 100),
+	};
+	u64 wake_ns, back_ns = 0;
+	u32 bios[2] = { 0 }, i;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, false);
+	wait_for(stuck, 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), stuck);
+	tree->now_ns += 1000 * MSEC;
+	ioband_core_set_limit(&tree->core, U32_MAX / 2, 1);
+	while (tree->now_ns < 11000 * MSEC) {
+		for (i = 0; i < 2; i++)
+			if (!readers[i]->nr_held && !readers[i]->inflight)
+				wait_for(readers[i], 4 * KIB);
+		if (tree_serve(tree, &wake_ns))
+			back_ns = tree->now_ns + MSEC;
+		tree->now_ns += 50 * USEC;
+		if (tree->nr_flight < 2 || tree->now_ns < back_ns)
+			continue;
+		for (i = 0; i < 2; i++)
+			bios[i] += readers[i]->inflight;
+		tree_complete(tree, 1);
+		tree_serve(tree, &wake_ns);
+	}
+	assert_in_range(bios[0] + bios[1], 9000, 10500);
+	assert_in_range(bios[0], 19 * bios[1] / 5, 21 * bios[1] / 5);
 }
 
 /* Whose writers pause keeps no turn that is over, though the group's is not. */
@@ -261,11 +529,21 @@ int main(int argc, char **argv)
 		TEST(no_turn_begins_in_a_rest_at_the_top),
 		TEST(no_turn_begins_in_a_rest_by_bytes),
 		TEST(turns_below_end_in_a_long_one),
+		TEST(a_turn_above_bounds_what_is_in_flight),
 		TEST(turns_end_below_a_promise),
 		TEST(a_turn_by_promise_is_of_one_below),
+		TEST(no_turn_begins_in_the_rest_of_a_promise),
+		TEST(turns_below_who_is_alone_are_whole),
+		TEST(weights_decide_below_a_promise),
+		TEST(what_is_not_promised_holds_up_nobody),
+		TEST(a_promise_to_who_is_alone_bounds_nothing),
+		TEST(the_rest_keeps_its_depth),
+		TEST(a_promise_keeps_its_depth),
 		TEST(what_hangs_keeps_no_turn),
 		TEST(what_hangs_is_not_behind),
+		TEST(what_hangs_keeps_no_turn_from_who_is_urgent),
 		TEST(what_hangs_is_not_behind_below),
+		TEST(weights_hold_beside_what_hangs),
 		TEST(a_pause_ends_with_the_turn_below),
 	};
 

@@ -25,6 +25,10 @@ class Mutant(NamedTuple):
 
 
 CORE = [
+    Mutant("forgiven-below-a-promise", "turn == WEIGHED || turn == BELOW;", "turn == WEIGHED;"),
+    Mutant("held-by-who-is-not-promised", "turn == BELOW ? core->promised_ways", "0 ? 0ULL"),
+    Mutant("passed-over-and-owed", "!core->pauses && !core->promising))", "!core->pauses))"),
+    Mutant("owed-by-who-is-promised", "below ? BELOW : turn", "turn == PROMISED ? BELOW : turn"),
     Mutant(
         "past-without-weight", "ent->past = ent_past(ent) + advance;", "ent->past = ent_past(ent);"
     ),
@@ -93,7 +97,7 @@ CORE = [
         "max(IOBAND_LAG_MAX, (u64)charge)",
         "IOBAND_DEBT_MAX",
     ),
-    Mutant("node-follows-the-promised", "core->slice_ns || turn != WEIGHED", "core->slice_ns"),
+    Mutant("node-follows-the-promised", "core->slice_ns || !least", "core->slice_ns"),
     Mutant(
         "promised-not-found", "			ioband_floor_update(core, ent->floor);", "			;"
     ),
@@ -221,8 +225,8 @@ CORE = [
     Mutant("not-charged", "u64 vtime = ent->vtime + advance;", "u64 vtime = ent->vtime;"),
     Mutant(
         "charged-in-leaf-only",
-        "ent_charge(core, ent, charge, turn);",
-        "{ ent_charge(core, ent, charge, turn); break; }",
+        "ent_charge(core, ent, charge, below ? BELOW : turn);",
+        "{ ent_charge(core, ent, charge, below ? BELOW : turn); break; }",
     ),
     Mutant("bytes-charged", "leaf, bill->charge, false", "leaf, bill->bytes, false"),
     Mutant("flight-not-counted", "core->inflight_ios++;", ""),
@@ -259,8 +263,8 @@ CORE = [
     Mutant("time-and-bytes", "if (node_shares_time(core, ent->parent) == by_time)\n", ""),
     Mutant(
         "node-follows-the-served",
-        "if (core->slice_ns || turn != WEIGHED)\n			reach",
-        "if (turn != WEIGHED)\n			reach",
+        "if (core->slice_ns || !least) {",
+        "if (!least) {",
     ),
     Mutant(
         "gone-in-service",
@@ -304,14 +308,25 @@ SLICE = [
     Mutant(
         "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
     ),
-    Mutant("slice-never-ends", "if (node->served_ns < turn_ns)", "if (true)"),
-    Mutant("turns-begin-in-a-rest", "return left_ns < turn_ns / 2 &&", "return false &&"),
-    Mutant("turns-begin-in-a-large-rest", "left_ns < turn_ns / 2 &&", "left_ns < turn_ns / 7 &&"),
-    Mutant("turns-below-never-end", "left_ns < turn_ns / 2 &&", "left_ns < U64_MAX &&"),
-    Mutant("turns-in-that-of-the-next", "min(to.left_ns,\n", "min((u64)U64_MAX,\n"),
+    Mutant("slice-never-ends", "if (node->served_ns < core_turn_ns(core))\n", "if (true)\n"),
+    Mutant("turns-begin-in-a-rest", "return is_rest(core, left_ns) &&", "return false &&"),
+    Mutant(
+        "turns-begin-in-a-large-rest",
+        "left_ns < core_turn_ns(core) / 2",
+        "left_ns < core_turn_ns(core) / 7",
+    ),
+    Mutant("turns-below-never-end", "is_rest(core, left_ns) &&", "left_ns < U64_MAX &&"),
+    Mutant("turns-in-that-of-the-next", "min(to->left_ns, node_", "min((u64)U64_MAX, node_"),
     Mutant("turns-of-who-hangs", "->pausing && !core->stuck_ios;", "->pausing;"),
+    Mutant("rest-bounds-nothing", " || !is_rest(core, to->left_ns)", ""),
     Mutant("turns-of-who-pauses", "&& !node->serving->pausing &&", "&&"),
-    Mutant("hangs-behind", "node_may_hang(core, node))\n", "false)\n"),
+    Mutant("hangs-behind", "node_hangs(core, node, least))\n", "false)\n"),
+    Mutant("hangs-for-all", "return inflight <= core->stuck_ios;", "return true;"),
+    Mutant("hangs-with-what-is-urgent", "	if (next->leaf)\n", "	if (false)\n"),
+    Mutant(
+        "rest-of-a-promise", "to->left_ns = ioband_floor_left_ns(core, now_ns);", "(void)now_ns;"
+    ),
+    Mutant("turns-below-are-cut", "!ent_has_device(core, ent)", "(ent_has_device(core, ent) || 1)"),
     Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next));", "(u64)0);"),
     Mutant(
         "bytes-end-with-the-slice",
@@ -326,8 +341,8 @@ SLICE = [
     ),
     Mutant(
         "made-way-for-who-is-held-back",
-        "const u64 open = ent_open_above(core, &ent->parent->ent);",
-        "const u64 open = U64_MAX;",
+        "node_turn_left_ns(core, node, to->open)",
+        "node_turn_left_ns(core, node, U64_MAX)",
     ),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
     Mutant(
@@ -335,12 +350,8 @@ SLICE = [
         "	if (!node_is_in_turn(node))\n		return false;",
         "	if (node)\n		return false;",
     ),
-    Mutant(
-        "turns-below-go-on",
-        "if (!ent->leaf)\n		container_of",
-        "if (false)\n		container_of",
-    ),
-    Mutant("promised-goes-on-below", "	ent_begin_below(ent);\n	for", "	for"),
+    Mutant("turns-below-go-on", "if (!ent->leaf && !ent_has", "if (false && !ent_has"),
+    Mutant("promised-goes-on-below", "	ent_begin_below(core, ent);\n	for", "	for"),
     Mutant("another-after-a-slice", "vtime_before(least->vtime, node->serving->vtime)", "true"),
     Mutant("not-waited-for", "core->inflight_ios - leaf->inflight > core->stuck_ios", "false"),
     Mutant(
@@ -457,6 +468,13 @@ METER = [
 ]
 
 FLOOR = [
+    Mutant("alone-until-it-is-had", " || core->root.ent.waiting == core->promised->waiting", ""),
+    Mutant("rest-goes-by-weight-never", "left_ns = promised_until_ns(core);", "left_ns = U64_MAX;"),
+    Mutant(
+        "rest-is-never-had",
+        "return min(left_ns, mul_u64_u64_div_u64(due_ns, took_ns, moved_ns - took_ns));",
+        "return left_ns;",
+    ),
     Mutant("no-margin", "NSEC_PER_SEC - NSEC_PER_SEC / IOBAND_FLOOR_MARGIN", "NSEC_PER_SEC"),
     Mutant("latest-first", "rb_to_floor(a)->due_ns < rb", "rb_to_floor(a)->due_ns > rb"),
     Mutant("ios-alone", "bytes->rate ? bytes->next_ns : U64_MAX", "U64_MAX"),
@@ -487,7 +505,9 @@ FLOOR = [
     ),
     Mutant("stuck-is-late", "core->stuck_ios || core->limit_ios == U32_MAX", "false"),
     Mutant("turn-for-ever", " >= now_ns + core->slice_ns / 2 ||", " == 0 ||"),
-    Mutant("turn-goes-on", "		ioband_slice_set_turn(core->promised, false);", "		;"),
+    Mutant(
+        "turn-goes-on", "		ioband_slice_set_turn(core, core->promised, false);", "		;"
+    ),
     Mutant("idle-in-service", "ent->parent->serving != ent || (", "("),
     Mutant("own-is-another", "		if (ent->floor == rb_to_floor(rb))", "		if (false)"),
     Mutant(

@@ -50,7 +50,7 @@ SOURCES = {
     "dm-ioband-pause.c": (PAUSE, first("turn_test", "cap_test")),
     "dm-ioband-meter.c": (METER, first("cap_test", "floor_test")),
     "dm-ioband-cap.c": (CAP, first("cap_test")),
-    "dm-ioband-floor.c": (FLOOR, ("floor_test", "core_fuzz")),
+    "dm-ioband-floor.c": (FLOOR, ("floor_test", "levels_test", "core_fuzz")),
     "dm-ioband-aim.c": (AIM, ("aim_test",)),
     "dm-ioband-tree.h": (TREE, CORE_PROGRAMS),
     "dm-ioband-depth.c": (DEPTH, ("depth_test",)),

@@ -726,6 +726,16 @@ static bool is_held_up(struct tree *tree)
 	return !due && may_block(tree, &tree->core.root, pipe, weighed_limit);
 }
 
+/* With slices: some turn is not over by time. */
+static bool is_in_turn(const struct tree *tree)
+{
+	const struct ioband_node *node = &tree->core.root;
+
+	while (node->serving && node->served_ns >= tree->core.slice_ns && !node->serving->leaf)
+		node = container_of(node->serving, struct ioband_node, ent);
+	return node->serving && node->served_ns < tree->core.slice_ns;
+}
+
 static void check_not_picked(struct tree *tree, u64 wake_ns)
 {
 	const u64 unblocked_ns = check_caps(tree);
@@ -751,8 +761,14 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 	if (tree->core.slice_ns) {
 		const struct ioband_leaf *owner = tree->core.owner;
 
-		if (tree->nr_flight || tree->flushing)
+		if (tree->nr_flight > tree->core.stuck_ios || tree->flushing)
 			return;
+		if (tree->nr_flight) {
+			/* A promise is kept until something has to go by weight. */
+			MUST(is_in_turn(tree) || first_ns != IOBAND_NO_WAKEUP ||
+			     tree->core.promised, "who hangs keeps the turn");
+			return;
+		}
 		MUST(first_ns != IOBAND_NO_WAKEUP, "one could have gone");
 		MUST(wake_ns == min(first_ns, unblocked_ns) ||
 		     (owner && owner->state == IOBAND_THINKING && wake_ns > clock_now(tree) &&
@@ -977,7 +993,8 @@ static void check_vtime(const struct tree *tree, const struct ioband_ent *ent,
 	MUST(!ent->busy || tree->sliced ||
 	     lead <= vtime_bound(DEBT_MAX + tree->charge_max, ent->weight),
 	     "ahead by %lld at weight %u", lead, ent->weight);
-	MUST(!ent->waiting || tree->capped || -lead <= vtime_bound(lag_max(tree), ent->weight),
+	MUST(!ent->waiting || tree->capped || tree->promising ||
+	     -lead <= vtime_bound(lag_max(tree), ent->weight),
 	     "behind by %lld at weight %u", -lead, ent->weight);
 }
 

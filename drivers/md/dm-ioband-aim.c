@@ -163,50 +163,6 @@ static bool brake_holds(struct ioband_core *core, const struct ioband_leaf *leaf
 	return core->brake_ways && !ioband_leaf_may(core, leaf);
 }
 
-/*
- * Of a node the child with a read waiting that has had least of what goes past others.  Adds
- * the thinkers that have had less to what is on the pipe; NULL when these fill it.  Looks at
- * all that are live.
- */
-static struct ioband_ent *node_passing(const struct ioband_node *node, u64 open, u32 *ios,
-				       u32 limit)
-{
-	struct ioband_ent *least = NULL;
-	struct rb_node *rb;
-
-	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
-		struct ioband_ent *ent = rb_to_ent(rb);
-
-		if (ent_shown(ent) & open &&
-		    (!least || vtime_before(ent_past(ent), ent_past(least))))
-			least = ent;
-	}
-	for (rb = rb_first_cached(&node->live); rb && least; rb = rb_next(rb)) {
-		const struct ioband_ent *ent = rb_to_ent(rb);
-
-		if (!(ent_shown(ent) & open) && vtime_before(ent_past(ent), ent_past(least)))
-			*ios += ent->thinking;
-	}
-	return *ios < limit ? least : NULL;
-}
-
-/* Whose read is the next to go past others; NULL: no one's. */
-static struct ioband_leaf *core_passing(struct ioband_core *core, u32 ios, u32 limit)
-{
-	u64 open = ioband_way_mask(IOBAND_WAY_READ);
-	struct ioband_ent *ent = &core->root.ent;
-
-	while (ent && !ent->leaf) {
-		ent = node_passing(container_of(ent, struct ioband_node, ent), open, &ios, limit);
-		if (!ent)
-			break;
-		open &= ent_open(ent);
-		/* Not as it is charged: with slices it goes on when it is not the least. */
-		ent->parent->past = ent_past(ent);
-	}
-	return ent ? container_of(ent, struct ioband_leaf, ent) : NULL;
-}
-
 /* When to ask again if all who are next have to wait for the brake. */
 static u64 brake_wake_ns(const struct ioband_core *core, u64 now_ns)
 {
@@ -236,7 +192,8 @@ static struct ioband_leaf *divert_to_reads(struct ioband_core *core, struct ioba
 		return leaf;
 	}
 	core->late = true;
-	leaf = core_passing(core, ios, limit);
+	leaf = ioband_leaf_below(core, &core->root.ent, ioband_way_mask(IOBAND_WAY_READ), true,
+				 ios, limit);
 	if (!leaf || brake_holds(core, leaf, now_ns)) {
 		*wake_ns = brake_wake_ns(core, now_ns);
 		return NULL;
@@ -273,7 +230,7 @@ struct ioband_leaf *ioband_brake_divert(struct ioband_core *core, struct ioband_
 		return leaf;
 	core->late = true;
 	leaf = core->slice_ns ?
-		       ioband_leaf_below(core, &core->root.ent, U64_MAX, ios, limit) : NULL;
+		       ioband_leaf_below(core, &core->root.ent, U64_MAX, false, ios, limit) : NULL;
 	if (leaf && !brake_holds(core, leaf, now_ns))
 		return leaf;
 	*wake_ns = brake_wake_ns(core, now_ns);

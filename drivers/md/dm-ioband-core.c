@@ -458,8 +458,7 @@ static void leaf_arrive(struct ioband_core *core, struct ioband_leaf *leaf, u64 
 enum turn {
 	WEIGHED,	/* its entity has been served least */
 	PROMISED,	/* it, or one below, is behind what it is promised */
-	BELOW,		/* one above is, and of those below the entity has been served least */
-	PASSING,	/* others that come first wait for the brake */
+	PASSING,	/* one above is, or others that come first wait for the brake */
 	OWED,		/* somebody waits for it */
 };
 
@@ -470,8 +469,8 @@ enum turn {
  *
  * What is promised, or goes past others, is not owed: for that it leads by no more than
  * it may lag, and by that it is not its turn by weight.  And the node does not come along
- * past others that wait.  Below who is promised something weights decide, among those that
- * have what is: it comes along with them, and passes over the others.
+ * past others that wait.  Among those that go past others weights decide all the same, in a
+ * virtual time of their own.
  */
 static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u32 charge,
 		       enum turn turn)
@@ -479,7 +478,6 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 	struct ioband_node *node = ent->parent;
 	const u64 advance = ent_vtime_of(ent, charge);
 	const bool alone = node->ent.busy == ent->busy;
-	const bool least = turn == WEIGHED || turn == BELOW;
 	u64 vtime = ent->vtime + advance;
 
 	if (unlikely(turn == PASSING))
@@ -489,14 +487,11 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 	} else if (turn != OWED) {
 		u64 reach = vtime_min(ent->vtime, node->vnow + ent->turn);
 
-		if (core->slice_ns || !least) {
-			const u64 open = turn == BELOW ? core->promised_ways : U64_MAX;
-
-			reach = vtime_min(reach, node_least(node, ent, open)->vtime);
-		}
+		if (core->slice_ns || turn != WEIGHED)
+			reach = vtime_min(reach, node_least(node, ent)->vtime);
 		node->vnow = vtime_max(node->vnow, reach);
 	}
-	if (!alone && !least) {
+	if (!alone && turn != WEIGHED) {
 		const u64 lead = ent_vtime_of(ent, turn == OWED ? IOBAND_DEBT_MAX :
 							 max(IOBAND_LAG_MAX, (u64)charge));
 
@@ -538,7 +533,7 @@ void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		below &= ent != core->promised;
 		if (node_shares_time(core, ent->parent) == by_time)
-			ent_charge(core, ent, charge, below ? BELOW : turn);
+			ent_charge(core, ent, charge, below ? PASSING : turn);
 	}
 }
 
@@ -683,10 +678,61 @@ static struct ioband_ent *node_pick(const struct ioband_core *core, const struct
 }
 
 /**
+ * ioband_node_least() - whose turn it is in a node
+ * @node: the node
+ * @open: one has a bio waiting in one way of these, as halves of &ioband_ent.waiting
+ * @passing: of those that go past others; this looks at all that are live
+ * @except: not this one; NULL: any
+ *
+ * Return: of the children the one that has been served least, or NULL.
+ */
+struct ioband_ent *ioband_node_least(const struct ioband_node *node, u64 open, bool passing,
+				     const struct ioband_ent *except)
+{
+	struct ioband_ent *least = NULL;
+	struct rb_node *rb;
+
+	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
+		struct ioband_ent *ent = rb_to_ent(rb);
+
+		if (ent == except || !(ent_shown(ent) & open))
+			continue;
+		if (!passing)
+			return ent;
+		if (!least || vtime_before(ent_past(ent), ent_past(least)))
+			least = ent;
+	}
+	return least;
+}
+
+/*
+ * The same of those that go past others.  Adds the thinkers that have had less to what is on
+ * the pipe; NULL when these fill it.
+ */
+static struct ioband_ent *node_passing(struct ioband_node *node, u64 open, u32 *ios, u32 limit)
+{
+	struct ioband_ent *least = ioband_node_least(node, open, true, NULL);
+	struct rb_node *rb;
+
+	for (rb = rb_first_cached(&node->live); rb && least; rb = rb_next(rb)) {
+		const struct ioband_ent *ent = rb_to_ent(rb);
+
+		if (!(ent_shown(ent) & open) && vtime_before(ent_past(ent), ent_past(least)))
+			*ios += ent->thinking;
+	}
+	if (!least || *ios >= limit)
+		return NULL;
+	/* Not as it is charged: with slices it goes on when it is not the least. */
+	node->past = ent_past(least);
+	return least;
+}
+
+/**
  * ioband_leaf_below() - the least served leaf with a bio waiting
  * @core: scheduler
  * @ent: at or below which
  * @open: one way of these, as halves of &ioband_ent.waiting
+ * @passing: of those that go past others; this looks at all that are live in each node
  * @ios: what is on the pipe, bios
  * @limit: how much may be
  *
@@ -694,11 +740,13 @@ static struct ioband_ent *node_pick(const struct ioband_core *core, const struct
  * nothing waits.
  */
 struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
-				      u64 open, u32 ios, u32 limit)
+				      u64 open, bool passing, u32 ios, u32 limit)
 {
 	while (!ent->leaf) {
-		ent = node_pick(core, container_of(ent, struct ioband_node, ent), open, &ios,
-				limit);
+		struct ioband_node *node = container_of(ent, struct ioband_node, ent);
+
+		ent = passing ? node_passing(node, open, &ios, limit) :
+				node_pick(core, node, open, &ios, limit);
 		if (!ent)
 			return NULL;
 		open &= ent_open(ent);
@@ -730,7 +778,7 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 			return NULL;
 		open = core->promised_ways;
 	}
-	leaf = ioband_leaf_below(core, ent, open, ios, limit);
+	leaf = ioband_leaf_below(core, ent, open, core->promised, ios, limit);
 	if (!leaf) {
 		ioband_pause_begin_idle(core, now_ns);
 		*wake_ns = ioband_core_grace_ends(core);
@@ -759,13 +807,12 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	struct ioband_leaf *leaf;
 
 	core->now_ns = now_ns;
-	if (likely(!core->capped && !core->pauses && !core->promising))
+	if (likely(!core->capped && !core->pauses))
 		return core_pick(core, now_ns, wake_ns);
 	ioband_cap_expire(core, now_ns);
 	/*
-	 * What waited below a maximum was passed over, or beside what is promised, which earns
-	 * nothing either.  Nor does a pause when somebody has come meanwhile who waits for his
-	 * I/O.
+	 * What waited below a maximum was passed over, which earns nothing either.  Nor does
+	 * a pause when somebody has come meanwhile who waits for his I/O.
 	 */
 	do
 		leaf = core_pick(core, now_ns, wake_ns);

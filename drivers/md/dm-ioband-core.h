@@ -41,7 +41,8 @@ enum ioband_way {
  * @parent: the node it competes in; NULL for the root's own
  * @vtime: service received divided by weight (units of charge << 16); compared
  *	by signed difference, so that it may wrap
- * @past: the same of what goes past others who wait for the brake, among those that do
+ * @past: the same of what goes past others, among those that do: who wait for the brake, or
+ *	have nothing waiting of what is promised above
  * @turn: by how much its last turn advanced it
  * @pace: what a unit of charge advances it by: 2^32 / @weight
  * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
@@ -83,7 +84,7 @@ struct ioband_ent {
  * @streams: its children are leaves of one owner: with slices they share time, whatever
  *	is charged above it
  * @vnow: virtual time of the node, which is where a child starts that was idle
- * @past: the same of what goes past others who wait for the brake
+ * @past: the same of what goes past others
  * @weighed_ns: when something of it last went by weight, and not as promised
  * @weigh_until_ns: with slices: until when it goes by weight whatever is promised
  */

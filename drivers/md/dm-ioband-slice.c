@@ -170,13 +170,30 @@ void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *lea
 	}
 }
 
-/* The first from @rb on that waits in ways that are @open, but for @except. */
-static struct ioband_ent *first_waiting(struct rb_node *rb, u64 open,
-					const struct ioband_ent *except)
+/**
+ * struct descent - what is known on the way from the top to the leaf in service
+ * @open: in which ways bios at or below the entity that was reached may go
+ * @left_ns: how long it has its turn yet, if another one waits for that at its level or above
+ *	or is promised something; U64_MAX: none does
+ * @passing: they go past others, as it is below who is promised something
+ * @expect: who would be the next thinks, at some level
+ */
+struct descent {
+	u64 open;
+	u64 left_ns;
+	bool passing;
+	bool expect;
+};
+
+static struct descent descent_from_top(void)
 {
-	while (rb && (rb_to_ent(rb) == except || !(ent_shown(rb_to_ent(rb)) & open)))
-		rb = rb_next(rb);
-	return rb ? rb_to_ent(rb) : NULL;
+	return (struct descent) { .open = U64_MAX, .left_ns = U64_MAX };
+}
+
+/* Where an entity stands among its siblings, or among those that go past others. */
+static u64 ent_stands(const struct ioband_ent *ent, bool passing)
+{
+	return passing ? ent_past(ent) : ent->vtime;
 }
 
 /* From one completion to the next. */
@@ -190,54 +207,38 @@ static u64 leaf_gap_ns(const struct ioband_leaf *leaf)
  * @next: by its time, or at the pace of this turn up to now, and not longer than that.
  */
 static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node *node,
-		       const struct ioband_ent *next)
+		       const struct ioband_ent *next, bool passing)
 {
 	const struct ioband_ent *ent = node->serving;
+	const u64 stands = ent_stands(ent, passing);
 	u64 lag, done;
 
-	if (!vtime_before(ent->vtime, next->vtime))
+	if (!vtime_before(stands, ent_stands(next, passing)))
 		return 0;
-	lag = next->vtime - ent->vtime;
+	lag = ent_stands(next, passing) - stands;
 	if (node_shares_time(core, node))
 		return (lag >> IOBAND_VTIME_SHIFT) * ent->weight * IOBAND_NS_PER_CHARGE;
-	if (!vtime_before(node->served_from, ent->vtime))
+	if (!vtime_before(node->served_from, stands))
 		return node->served_ns;
-	done = ent->vtime - node->served_from;
+	done = stands - node->served_from;
 	return mul_u64_u64_div_u64(min(lag, done), node->served_ns, done);
 }
 
 /*
- * How long the one in service has its turn yet, if another one waits for it in ways that are
- * @open: the rest of its slice, and past that until it has no longer been served less.
+ * How long the one in service has its turn yet, if another one waits for it: the rest of its
+ * slice, and past that until it has no longer been served less.
  */
 static u64 node_turn_left_ns(const struct ioband_core *core, const struct ioband_node *node,
-			     u64 open)
+			     const struct descent *to)
 {
 	const u64 turn_ns = core_turn_ns(core);
 	const struct ioband_ent *next;
 
-	next = first_waiting(rb_first_cached(&node->live), open, node->serving);
+	next = ioband_node_least(node, to->open, to->passing, node->serving);
 	if (!next)
 		return U64_MAX;
-	return max(turn_ns - min(turn_ns, node->served_ns), node_lag_ns(core, node, next));
-}
-
-/**
- * struct descent - what is known on the way from the top to the leaf in service
- * @open: in which ways bios at or below the entity that was reached may go
- * @left_ns: how long it has its turn yet, if another one waits for that at its level or above
- *	or is promised something; U64_MAX: none does
- * @expect: who would be the next thinks, at some level
- */
-struct descent {
-	u64 open;
-	u64 left_ns;
-	bool expect;
-};
-
-static struct descent descent_from_top(void)
-{
-	return (struct descent) { .open = U64_MAX, .left_ns = U64_MAX };
+	return max(turn_ns - min(turn_ns, node->served_ns),
+		   node_lag_ns(core, node, next, to->passing));
 }
 
 /* So little is left that the one in service goes on past its slice. */
@@ -251,7 +252,7 @@ static void descend(const struct ioband_core *core, const struct ioband_node *no
 		    struct descent *to)
 {
 	if (node->served_ns < core_turn_ns(core) || !is_rest(core, to->left_ns))
-		to->left_ns = min(to->left_ns, node_turn_left_ns(core, node, to->open));
+		to->left_ns = min(to->left_ns, node_turn_left_ns(core, node, to));
 	to->open &= ent_open(node->serving);
 }
 
@@ -327,14 +328,22 @@ void ioband_slice_learn_gap(struct ioband_leaf *leaf, u64 now_ns)
 }
 
 /* Somebody who thinks has been served less than the one in service. */
-static bool node_expects(const struct ioband_node *node)
+static bool node_expects(const struct ioband_node *node, bool passing)
 {
+	const u64 stands = ent_stands(node->serving, passing);
 	struct rb_node *rb;
 
-	for (rb = rb_first_cached(&node->live);
-	     rb && vtime_before(rb_to_ent(rb)->vtime, node->serving->vtime); rb = rb_next(rb))
-		if (rb_to_ent(rb)->thinking)
+	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
+		const struct ioband_ent *ent = rb_to_ent(rb);
+
+		if (!vtime_before(ent_stands(ent, passing), stands)) {
+			if (passing)
+				continue;
+			break;
+		}
+		if (ent->thinking)
 			return true;
+	}
 	return false;
 }
 
@@ -348,19 +357,25 @@ static bool ent_has_device(const struct ioband_core *core, const struct ioband_e
 	return owner;
 }
 
-/* One's turn begins, and with it one among its own, if the device was another's. */
+/*
+ * One's turn begins, and with it one among its own, if the device was another's.  Or if only
+ * some of what waits there is promised: what was passed over then is not to wait longer.
+ */
 static void ent_begin_below(const struct ioband_core *core, struct ioband_ent *ent)
 {
-	if (!ent->leaf && !ent_has_device(core, ent))
-		container_of(ent, struct ioband_node, ent)->serving = NULL;
+	if (ent->leaf || (ent_has_device(core, ent) && !(ent->waiting & ~core->promised_ways)))
+		return;
+	container_of(ent, struct ioband_node, ent)->serving = NULL;
 }
 
 static void node_begin_turn(const struct ioband_core *core, struct ioband_node *node,
-			    struct ioband_ent *ent)
+			    struct ioband_ent *ent, bool passing)
 {
+	if (passing)
+		node->past = ent_past(ent);
 	node->serving = ent;
 	node->served_ns = 0;
-	node->served_from = ent->vtime;
+	node->served_from = ent_stands(ent, passing);
 	ent_begin_below(core, ent);
 }
 
@@ -408,13 +423,13 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 		node->serving = NULL;
 	if (node_goes_on(core, node, to->left_ns))
 		return node->serving;
-	least = first_waiting(rb_first_cached(&node->live), to->open, NULL);
+	least = ioband_node_least(node, to->open, to->passing, NULL);
 	if (!least)
 		return node->serving;
-	if (!node->serving || vtime_before(least->vtime, node->serving->vtime) ||
-	    node_hangs(core, node, least))
-		node_begin_turn(core, node, least);
-	else if (node->served_ns && node_expects(node))
+	if (!node->serving || node_hangs(core, node, least) ||
+	    vtime_before(ent_stands(least, to->passing), ent_stands(node->serving, to->passing)))
+		node_begin_turn(core, node, least, to->passing);
+	else if (node->served_ns && node_expects(node, to->passing))
 		to->expect = true;
 	return node->serving;
 }
@@ -430,6 +445,7 @@ static struct ioband_ent *core_begin_descent(struct ioband_core *core, u64 now_n
 		return &core->root.ent;
 	ent = ioband_floor_serve(core, now_ns);
 	to->open = core->promised_ways & ent_open_above(core, ent);
+	to->passing = core->promised;
 	to->left_ns = ioband_floor_left_ns(core, now_ns);
 	return ent;
 }
@@ -681,8 +697,7 @@ static u64 leaf_wait_ends(const struct ioband_core *core, const struct ioband_le
 
 		if (!node_is_in_turn(node) || node->served_ns >= turn_ns)
 			continue;
-		next = first_waiting(rb_first_cached(&node->live),
-				     ent_open_above(core, &node->ent), ent);
+		next = ioband_node_least(node, ent_open_above(core, &node->ent), false, ent);
 		if (next && vtime_before(next->vtime, ent->vtime))
 			ends_ns = min(ends_ns, now_ns + turn_ns - node->served_ns);
 	}

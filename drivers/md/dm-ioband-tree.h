@@ -94,6 +94,15 @@ static inline bool ent_is_live(const struct ioband_ent *ent)
 	return !RB_EMPTY_NODE(&ent->rb);
 }
 
+/* The least served of a node's live children, or else one of them. */
+static inline const struct ioband_ent *node_least(const struct ioband_node *node,
+						  const struct ioband_ent *ent)
+{
+	const struct rb_node *first = rb_first_cached(&node->live);
+
+	return first ? rb_to_ent(first) : ent;
+}
+
 /* Whether what is charged among a node's children is the time that each has the device. */
 static inline bool node_shares_time(const struct ioband_core *core, const struct ioband_node *node)
 {
@@ -133,17 +142,6 @@ static inline u64 ent_shown(const struct ioband_ent *ent)
 	return ent->waiting & ent_open(ent);
 }
 
-/* The least served of a node's live children that think or wait in @open ways; else @ent. */
-static inline const struct ioband_ent *node_least(const struct ioband_node *node,
-						  const struct ioband_ent *ent, u64 open)
-{
-	struct rb_node *rb = rb_first_cached(&node->live);
-
-	while (rb && !rb_to_ent(rb)->thinking && !(ent_shown(rb_to_ent(rb)) & open))
-		rb = rb_next(rb);
-	return rb ? rb_to_ent(rb) : ent;
-}
-
 /* In which ways bios at or below an entity may go, by its maximum and those above. */
 static inline u64 ent_open_above(const struct ioband_core *core, const struct ioband_ent *ent)
 {
@@ -171,8 +169,10 @@ struct ioband_leeway {
 };
 
 /* dm-ioband-core.c */
+struct ioband_ent *ioband_node_least(const struct ioband_node *node, u64 open, bool passing,
+				     const struct ioband_ent *except);
 struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
-				      u64 open, u32 ios, u32 limit);
+				      u64 open, bool passing, u32 ios, u32 limit);
 void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
 			bool by_time, bool in_turn);
 void ioband_ent_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked);

@@ -563,6 +563,28 @@ static u32 weighed_pipe(struct tree *tree, u32 *limit)
 	return tree->nr_flight - promised_ios(tree);
 }
 
+/* Among those that go past others, where one is that is no more behind than its node. */
+static s64 past_node(const struct ioband_ent *ent)
+{
+	const s64 lead = ent->past - ent->parent->past;
+
+	return lead < 0 || lead > vtime_bound(U32_MAX, ent->weight) ? 0 : lead;
+}
+
+/* The same as below, of those that go past others. */
+static u32 passers_before(struct tree *tree, const struct ioband_ent *ent)
+{
+	struct ioband_ent *other;
+	u32 ios = 0;
+	u32 i;
+
+	for (i = 0; (other = next_child(tree, ent->parent, &i));)
+		if (other != ent && past_node(other) < past_node(ent) &&
+		    !(shown(other) & tree->core.promised_ways))
+			ios += other->thinking;
+	return ios;
+}
+
 /* Goes by what is promised, and then what is due first; else nothing is, or @weighs. */
 static void check_promised(struct tree *tree, const struct ioband_ent *leaf)
 {
@@ -647,9 +669,11 @@ static void check_picked(struct tree *tree, const struct tree_leaf *leaf,
 	check_promised(tree, &leaf->leaf.ent);
 	for (ent = &leaf->leaf.ent; ent->parent && ent != promised; ent = &ent->parent->ent) {
 		for (i = 0; (other = next_child(tree, ent->parent, &i));)
-			MUST(!can_go(tree, other, open) || ahead(other, ent) >= 0,
+			MUST(!can_go(tree, other, open) ||
+			     (promised ? past_node(other) >= past_node(ent) :
+					 ahead(other, ent) >= 0),
 			     "one was picked that has been served more than another");
-		pipe += thinkers_before(tree, ent, false);
+		pipe += promised ? passers_before(tree, ent) : thinkers_before(tree, ent, false);
 	}
 	MUST(pipe < limit, "%u I/Os on the pipe, limit %u", pipe, limit);
 	MUST(promised || !is_promised(&leaf->leaf.ent) || !is_full(tree, tree->nr_flight),
@@ -993,8 +1017,7 @@ static void check_vtime(const struct tree *tree, const struct ioband_ent *ent,
 	MUST(!ent->busy || tree->sliced ||
 	     lead <= vtime_bound(DEBT_MAX + tree->charge_max, ent->weight),
 	     "ahead by %lld at weight %u", lead, ent->weight);
-	MUST(!ent->waiting || tree->capped || tree->promising ||
-	     -lead <= vtime_bound(lag_max(tree), ent->weight),
+	MUST(!ent->waiting || tree->capped || -lead <= vtime_bound(lag_max(tree), ent->weight),
 	     "behind by %lld at weight %u", -lead, ent->weight);
 }
 

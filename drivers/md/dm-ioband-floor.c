@@ -10,8 +10,8 @@
  * Each is a clock that says when what has gone so far is used up (dm-ioband-meter.c).
  * Once that is over, and something waits, the next bio is due.  Who is due goes before
  * all others, who has been due for the longest first (earliest deadline; the
- * reservation tags of mClock: Gulati, Merchant & Varman, OSDI'10).  Below it weights
- * decide, as anywhere.  If nothing is due, it goes by weight.
+ * reservation tags of mClock: Gulati, Merchant & Varman, OSDI'10).  If nothing is due, it
+ * goes by weight.
  *
  *	100 MB/s, equal weights, bios of 1 MB; a is promised 60 MB/s.  Its clock moves
  *	on by 16.7 ms a bio, each of which takes 10 ms.
@@ -21,6 +21,13 @@
  *	clock	17        33        50   67        83       100  117
  *
  *	b has what is left, 40 MB/s.  Were there three more like b, each had 10.
+ *
+ * Below who is due weights decide, as anywhere, but only among those that have something
+ * waiting that is promised, in a virtual time of their own (&ioband_ent.past).  The others
+ * are passed over, and keep their places for what goes by weight.
+ *
+ *	62 MB/s, a and b of equal weights.  Below a one reads, and two of weights 300 and 100
+ *	write; it is promised reads, 20 MB/s.  It reads 20, they write 8 and 3, b has 31.
  *
  * All that an entity gets moves its clock on, also what it gets by weight: of its
  * minimum and its share it gets the larger one, not both.  It is ahead by
@@ -119,6 +126,24 @@ static u64 floor_due_ns(const struct ioband_floor *floor, u64 ways)
 	return due_ns;
 }
 
+/* Of what waits there in some ways, or else of what went last. */
+static u64 floor_wanted_ns(const struct ioband_floor *floor, u64 ways)
+{
+	return floor_due_ns(floor, ways & (ent_shown(floor->ent) ?: ioband_way_mask(floor->way)));
+}
+
+/* In which ways something is promised, as halves of &ioband_ent.waiting. */
+static u64 floor_ways(const struct ioband_floor *floor)
+{
+	enum ioband_way way;
+	u64 ways = 0;
+
+	for (way = 0; way < IOBAND_NR_WAYS; way++)
+		if (way_due_ns(floor, way) != U64_MAX)
+			ways |= ioband_way_mask(way);
+	return ways;
+}
+
 /* In which ways a bio is due, as halves of &ioband_ent.waiting. */
 static u64 floor_due_ways(const struct ioband_floor *floor, u64 now_ns)
 {
@@ -160,12 +185,11 @@ static void floor_note(const struct ioband_core *core, struct ioband_floor *floo
  */
 void ioband_floor_update(struct ioband_core *core, struct ioband_floor *floor)
 {
-	const u64 ways = ent_shown(floor->ent);
 	u64 due_ns = U64_MAX;
 
-	floor_note(core, floor, ways || floor->inflight);
+	floor_note(core, floor, ent_shown(floor->ent) || floor->inflight);
 	if (floor->here || floor->ent->thinking)
-		due_ns = floor_due_ns(floor, ways ?: ioband_way_mask(floor->way));
+		due_ns = floor_wanted_ns(floor, U64_MAX);
 	if (due_ns == floor->due_ns)
 		return;
 	if (!RB_EMPTY_NODE(&floor->rb)) {
@@ -398,7 +422,7 @@ static bool promised_is_over(struct ioband_core *core, u64 now_ns)
 
 	/* Not in service any more: it has been idle. */
 	return ent->parent->serving != ent || (ent->waiting && !(ent->waiting & ways)) ||
-	       floor_due_ns(core->promise, core->promised_ways) >= now_ns + core->slice_ns / 2 ||
+	       floor_wanted_ns(core->promise, core->promised_ways) >= now_ns + core->slice_ns / 2 ||
 	       floor_top(core, core->promise, now_ns) != ent;
 }
 
@@ -427,7 +451,7 @@ struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns)
 		return &core->root.ent;
 	ioband_slice_set_turn(core, core->promised, true);
 	core->promised_ns = now_ns;
-	core->promised_from_ns = max(floor_due_ns(core->promise, core->promised_ways),
+	core->promised_from_ns = max(floor_wanted_ns(core->promise, core->promised_ways),
 				     now_ns - min_t(u64, now_ns, IOBAND_FLOOR_WINDOW_NS));
 	return core->promised;
 }
@@ -445,6 +469,12 @@ static u64 promised_until_ns(const struct ioband_core *core)
 	return until_ns;
 }
 
+/* All that waits may go by what is promised. */
+static bool promised_is_alone(const struct ioband_core *core)
+{
+	return core->root.ent.waiting == (core->promised->waiting & core->promised_ways);
+}
+
 /**
  * ioband_floor_left_ns() - with slices: how long a turn by what is promised takes yet
  * @core: scheduler, after ioband_floor_serve()
@@ -460,12 +490,12 @@ u64 ioband_floor_left_ns(const struct ioband_core *core, u64 now_ns)
 	const u64 took_ns = now_ns - core->promised_ns;
 	u64 left_ns, due_ns, moved_ns;
 
-	if (!core->promised || core->root.ent.waiting == core->promised->waiting)
+	if (!core->promised || promised_is_alone(core))
 		return U64_MAX;
 	left_ns = promised_until_ns(core);
 	left_ns -= min(left_ns, now_ns);
-	due_ns = floor_due_ns(core->promise, core->promised_ways);
-	moved_ns = due_ns - core->promised_from_ns;
+	due_ns = floor_wanted_ns(core->promise, core->promised_ways);
+	moved_ns = due_ns - min(due_ns, core->promised_from_ns);
 	if (took_ns < core->slice_ns || due_ns == U64_MAX || moved_ns <= took_ns)
 		return left_ns;
 	due_ns = now_ns + core->slice_ns / 2 - min(due_ns, now_ns + core->slice_ns / 2);
@@ -473,23 +503,24 @@ u64 ioband_floor_left_ns(const struct ioband_core *core, u64 now_ns)
 }
 
 /**
- * ioband_floor_next_ns() - when somebody else is due
+ * ioband_floor_next_ns() - when something else is due
  * @core: scheduler
- * @leaf: else than this
+ * @leaf: than what this has waiting
  *
  * Return: time; U64_MAX: nobody waits for that.
  */
 u64 ioband_floor_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	const struct rb_node *rb = rb_first_cached(&core->floors);
+	const struct ioband_floor *floor = rb ? rb_to_floor(rb) : NULL;
 	const struct ioband_ent *ent;
 
-	if (!rb)
+	if (!floor)
 		return U64_MAX;
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		if (ent->floor == rb_to_floor(rb))
+		if (ent->floor == floor && leaf->ent.waiting & floor_ways(floor))
 			return U64_MAX;
-	return rb_to_floor(rb)->due_ns;
+	return floor->due_ns;
 }
 
 /**

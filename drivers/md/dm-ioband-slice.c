@@ -395,17 +395,16 @@ static bool node_goes_on(const struct ioband_core *core, const struct ioband_nod
 	return is_rest(core, left_ns) && !node->serving->pausing && !core->stuck_ios;
 }
 
-/* All that is in service, and not of @next, was given to devices that answer to nobody. */
-static bool node_hangs(const struct ioband_core *core, const struct ioband_node *node,
-		       const struct ioband_ent *next)
+/*
+ * While some device does not answer: nothing of the one in service is to come back, or has
+ * for a turn, beside what others have in flight out of turn.
+ */
+static bool node_hangs(const struct ioband_core *core, const struct ioband_node *node)
 {
-	u32 inflight = core->inflight_ios;
-
 	if (likely(!core->stuck_ios) || node->serving->waiting || node->serving->thinking)
 		return false;
-	if (next->leaf)
-		inflight -= container_of(next, struct ioband_leaf, ent)->inflight;
-	return inflight <= core->stuck_ios;
+	return core->inflight_ios <= core->stuck_ios || !ent_has_device(core, node->serving) ||
+	       core->now_ns >= core->owner->done_ns + core_turn_ns(core);
 }
 
 /*
@@ -426,7 +425,7 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 	least = ioband_node_least(node, to->open, to->passing, NULL);
 	if (!least)
 		return node->serving;
-	if (!node->serving || node_hangs(core, node, least) ||
+	if (!node->serving || node_hangs(core, node) ||
 	    vtime_before(ent_stands(least, to->passing), ent_stands(node->serving, to->passing)))
 		node_begin_turn(core, node, least, to->passing);
 	else if (node->served_ns && node_expects(node, to->passing))

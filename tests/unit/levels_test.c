@@ -259,6 +259,13 @@ static void weights_decide_below_a_promise(void **state)
 	}
 }
 
+static struct ioband_bill written(u32 bytes)
+{
+	return (struct ioband_bill) {
+		.charge = bytes, .bytes = bytes, .way = IOBAND_WAY_WRITE,
+	};
+}
+
 /*
  * Reads are promised to a group, and below it somebody writes: that is not, and holds up
  * nobody.  For 20 s; return: the reads of one of weight 300, of all.  One of 100 has the others.
@@ -284,9 +291,7 @@ static double reads_beside_a_writer(u32 slice_ms)
 		if (!heavy->nr_held)
 			wait_for(heavy, 64 * KIB);
 		if (!all.b->nr_held)
-			tree_wait(tree, all.b, (struct ioband_bill) {
-				.charge = 64 * KIB, .bytes = 64 * KIB, .way = IOBAND_WAY_WRITE,
-			});
+			tree_wait(tree, all.b, written(64 * KIB));
 		if (!all.c->nr_held)
 			wait_for(all.c, 64 * KIB);
 		leaf = tree_serve(tree, &wake_ns);
@@ -299,6 +304,196 @@ static double reads_beside_a_writer(u32 slice_ms)
 	}
 	assert_in_range(of, 12000, 16000);
 	return (double)n / of;
+}
+
+/*
+ * The same with two writers, of weights 300 and 100, and one reader.  By weight they have what
+ * it is not promised, and among themselves they have it by weight, though it passes them over.
+ */
+static void weights_hold_among_those_passed_over(void **state)
+{
+	static const u32 slices[] = { 0, 20, 80, 124 };
+	const struct ioband_rates reads = { .bytes = { 20 * MIB, 0 } };
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		struct tree_leaf *heavy, *leaf;
+		struct family all;
+		u32 read = 0, wrote[2] = { 0 };
+		u64 wake_ns;
+
+		rules_teardown(NULL);
+		rules_setup(NULL);
+		all = have_family(100, false);
+		heavy = tree_add_leaf(tree, all.up, 300);
+		if (slices[i])
+			tree_set_slice(tree, slices[i] * MSEC, true);
+		tree_promise(tree, &all.up->node.ent, &reads);
+		while (tree->now_ns < 20000 * MSEC) {
+			if (!all.a->nr_held)
+				wait_for(all.a, 64 * KIB);
+			if (!all.b->nr_held)
+				tree_wait(tree, all.b, written(64 * KIB));
+			if (!heavy->nr_held)
+				tree_wait(tree, heavy, written(64 * KIB));
+			if (!all.c->nr_held)
+				wait_for(all.c, 64 * KIB);
+			leaf = tree_serve(tree, &wake_ns);
+			assert_non_null(leaf);
+			read += leaf == all.a;
+			wrote[0] += leaf == all.b;
+			wrote[1] += leaf == heavy;
+			tree->now_ns += MSEC;
+			complete_all();
+		}
+		assert_in_range(read, 6400, 6600);
+		assert_in_range(wrote[0] + wrote[1], 3300, 4800);
+		assert_in_range(wrote[1], 27 * wrote[0] / 10, 33 * wrote[0] / 10);
+	}
+}
+
+/* Who comes to read below a promise has as much from then on as who has been there, not more. */
+static void who_comes_below_a_promise_has_no_claim(void **state)
+{
+	static const u32 slices[] = { 0, 80 };
+	const struct ioband_rates reads = { .bytes = { 40 * MIB, 0 } };
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		struct family all;
+		u32 read[2] = { 0 };
+		u64 wake_ns;
+
+		rules_teardown(NULL);
+		rules_setup(NULL);
+		all = have_family(1, false);
+		if (slices[i])
+			tree_set_slice(tree, slices[i] * MSEC, true);
+		tree_promise(tree, &all.up->node.ent, &reads);
+		while (tree->now_ns < 6000 * MSEC) {
+			const bool both = tree->now_ns >= 3000 * MSEC;
+			struct tree_leaf *leaf;
+
+			if (!all.a->nr_held)
+				wait_for(all.a, 64 * KIB);
+			if (!all.b->nr_held && both)
+				wait_for(all.b, 64 * KIB);
+			if (!all.c->nr_held)
+				wait_for(all.c, 64 * KIB);
+			leaf = tree_serve(tree, &wake_ns);
+			assert_non_null(leaf);
+			if (both && leaf != all.c)
+				read[leaf == all.b]++;
+			tree->now_ns += MSEC;
+			complete_all();
+		}
+		assert_in_range(read[0] + read[1], 1900, 2100);
+		assert_in_range(read[1], read[0] - 150, read[0] + 150);
+	}
+}
+
+/* Who has had less of what is promised, and is expected back, is waited for there, too. */
+static void who_thinks_below_a_promise_is_waited_for(void **state)
+{
+	const struct ioband_rates most = { .bytes = { 1000000 * MIB, 0 } };
+	const struct family all = have_family(100, false);
+	const struct ioband_bill small = { .charge = 64 * KIB, .bytes = 512 };
+	u64 wake_ns;
+
+	(void)state;
+	ioband_core_set_limit(&tree->core, 1, 0);
+	tree_promise(tree, &all.up->node.ent, &most);
+	wait_for(all.a, 512);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), all.a);
+	complete_all();
+	tree->now_ns += 10 * USEC;
+	tree_wait(tree, all.b, small);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), all.b);
+	complete_all();
+	tree->now_ns += 10 * USEC;
+	tree_wait(tree, all.b, small);
+	assert_null(tree_serve(tree, &wake_ns));
+	assert_ptr_equal(tree->core.promised, &all.up->node.ent);
+	wait_for(all.a, 512);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), all.a);
+}
+
+/* Who is promised reads and writes, and only reads, has no more than the reads. */
+static void what_nobody_wants_prolongs_no_turn(void **state)
+{
+	const struct ioband_rates both = { .bytes = { 16 * MIB, 16 * MIB } };
+	struct tree_leaf *a = tree_add_leaf(tree, NULL, 1);
+	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
+	u64 wake_ns;
+	u32 n = 0;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	tree_promise(tree, &a->leaf.ent, &both);
+	while (tree->now_ns < 10000 * MSEC) {
+		if (!a->nr_held)
+			wait_for(a, 64 * KIB);
+		if (!c->nr_held)
+			wait_for(c, 64 * KIB);
+		n += tree_serve(tree, &wake_ns) == a;
+		tree->now_ns += MSEC;
+		complete_all();
+	}
+	assert_in_range(n, 2560, 2900);
+}
+
+/* Who is promised reads has them beside his own writes, too, with 16 bios of 4 ms waiting each. */
+static void reads_are_promised_beside_own_writes(void **state)
+{
+	const struct ioband_rates reads = { .bytes = { 12 * MIB, 0 } };
+	const struct family all = have_family(100, false);
+	u64 wake_ns;
+	u32 n = 0;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	tree_promise(tree, &all.up->node.ent, &reads);
+	while (tree->now_ns < 10000 * MSEC) {
+		while (all.a->nr_held < 16)
+			wait_for(all.a, 64 * KIB);
+		while (all.b->nr_held < 16)
+			tree_wait(tree, all.b, written(64 * KIB));
+		while (tree_serve(tree, &wake_ns))
+			;
+		n += tree->flight[0].leaf == all.a;
+		tree->now_ns += 4 * MSEC;
+		tree_complete(tree, 0);
+	}
+	assert_in_range(n, 1920, 2100);
+}
+
+/* Nor do his own writes wait for reads that are in flight when it goes by weight. */
+static void own_writes_are_due_in_time(void **state)
+{
+	const struct ioband_rates most = { .bytes = { 1000 * MIB, 0 } };
+	const struct family all = have_family(100, false);
+	struct tree_leaf *leaf, *before = NULL;
+	u32 turns = 0;
+	u64 wake_ns;
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	tree_promise(tree, &all.up->node.ent, &most);
+	while (tree->now_ns < 10000 * MSEC) {
+		while (all.a->nr_held < 16)
+			wait_for(all.a, 64 * KIB);
+		while (all.b->nr_held < 16)
+			tree_wait(tree, all.b, written(64 * KIB));
+		while ((leaf = tree_serve(tree, &wake_ns))) {
+			turns += leaf == all.b && before == all.a;
+			before = leaf;
+		}
+		tree->now_ns += 4 * MSEC;
+		tree_complete(tree, 0);
+	}
+	assert_in_range(turns, 80, 100);
 }
 
 static void what_is_not_promised_holds_up_nobody(void **state)
@@ -466,38 +661,52 @@ static void what_hangs_is_not_behind_below(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), all.b);
 }
 
-/* While one hangs, weights hold among those to whom the device does answer. */
-static void weights_hold_beside_what_hangs(void **state)
+/*
+ * While one hangs, weights hold among those to whom a device does answer: for 11 s, one of
+ * weight 400, one of 100, and the one that hangs, of 50, if it has others waiting.
+ */
+static void read_beside_what_hangs(bool waits)
 {
-	struct tree_leaf *stuck = tree_add_leaf(tree, NULL, 100);
-	struct tree_leaf *readers[2] = {
-		tree_add_leaf(tree, NULL, 400), tree_add_leaf(tree, NULL, 100),
-	};
+	struct tree_leaf *leaves[3];
 	u64 wake_ns, back_ns = 0;
-	u32 bios[2] = { 0 }, i;
+	u32 bios[3] = { 0 }, i;
 
-	(void)state;
+	rules_teardown(NULL);
+	rules_setup(NULL);
+	leaves[0] = tree_add_leaf(tree, NULL, 50);
+	leaves[1] = tree_add_leaf(tree, NULL, 400);
+	leaves[2] = tree_add_leaf(tree, NULL, 100);
 	tree_set_slice(tree, 80 * MSEC, false);
-	wait_for(stuck, 4 * KIB);
-	assert_ptr_equal(tree_serve(tree, &wake_ns), stuck);
+	wait_for(leaves[0], 4 * KIB);
+	assert_ptr_equal(tree_serve(tree, &wake_ns), leaves[0]);
 	tree->now_ns += 1000 * MSEC;
 	ioband_core_set_limit(&tree->core, U32_MAX / 2, 1);
-	while (tree->now_ns < 11000 * MSEC) {
-		for (i = 0; i < 2; i++)
-			if (!readers[i]->nr_held && !readers[i]->inflight)
-				wait_for(readers[i], 4 * KIB);
-		if (tree_serve(tree, &wake_ns))
+	while (tree->now_ns < 12000 * MSEC) {
+		for (i = waits ? 0 : 1; i < 3; i++)
+			if (!leaves[i]->nr_held && leaves[i]->inflight == !i)
+				wait_for(leaves[i], 4 * KIB);
+		while (tree_serve(tree, &wake_ns))
 			back_ns = tree->now_ns + MSEC;
 		tree->now_ns += 50 * USEC;
 		if (tree->nr_flight < 2 || tree->now_ns < back_ns)
 			continue;
-		for (i = 0; i < 2; i++)
-			bios[i] += readers[i]->inflight;
-		tree_complete(tree, 1);
-		tree_serve(tree, &wake_ns);
+		for (i = 0; i < 3; i++)
+			bios[i] += leaves[i]->inflight - !i;
+		while (tree->nr_flight > 1)
+			tree_complete(tree, 1);
+		while (tree_serve(tree, &wake_ns))	/* before they come back */
+			back_ns = tree->now_ns + MSEC;
 	}
-	assert_in_range(bios[0] + bios[1], 9000, 10500);
-	assert_in_range(bios[0], 19 * bios[1] / 5, 21 * bios[1] / 5);
+	assert_in_range(bios[0] + bios[1] + bios[2], 10000, 11000);
+	assert_in_range(bios[0], waits ? 7 * bios[2] / 16 : 0, waits ? 9 * bios[2] / 16 : 0);
+	assert_in_range(bios[1], 15 * bios[2] / 4, 17 * bios[2] / 4);
+}
+
+static void weights_hold_beside_what_hangs(void **state)
+{
+	(void)state;
+	read_beside_what_hangs(false);
+	read_beside_what_hangs(true);
 }
 
 /* Whose writers pause keeps no turn that is over, though the group's is not. */
@@ -536,6 +745,12 @@ int main(int argc, char **argv)
 		TEST(turns_below_who_is_alone_are_whole),
 		TEST(weights_decide_below_a_promise),
 		TEST(what_is_not_promised_holds_up_nobody),
+		TEST(weights_hold_among_those_passed_over),
+		TEST(own_writes_are_due_in_time),
+		TEST(who_comes_below_a_promise_has_no_claim),
+		TEST(who_thinks_below_a_promise_is_waited_for),
+		TEST(what_nobody_wants_prolongs_no_turn),
+		TEST(reads_are_promised_beside_own_writes),
 		TEST(a_promise_to_who_is_alone_bounds_nothing),
 		TEST(the_rest_keeps_its_depth),
 		TEST(a_promise_keeps_its_depth),

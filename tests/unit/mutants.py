@@ -25,10 +25,19 @@ class Mutant(NamedTuple):
 
 
 CORE = [
-    Mutant("forgiven-below-a-promise", "turn == WEIGHED || turn == BELOW;", "turn == WEIGHED;"),
-    Mutant("held-by-who-is-not-promised", "turn == BELOW ? core->promised_ways", "0 ? 0ULL"),
-    Mutant("passed-over-and-owed", "!core->pauses && !core->promising))", "!core->pauses))"),
-    Mutant("owed-by-who-is-promised", "below ? BELOW : turn", "turn == PROMISED ? BELOW : turn"),
+    Mutant("by-weight-below", "below ? PASSING : turn", "turn"),
+    Mutant("passing-by-weight", "open, core->promised, ios, limit);", "open, false, ios, limit);"),
+    Mutant(
+        "any-passes",
+        "vtime_before(ent_past(ent), ent_past(least)))\n			least",
+        "true)\n			least",
+    ),
+    Mutant("passers-stay", "	node->past = ent_past(least);", "	;"),
+    Mutant(
+        "thinks-beside",
+        "vtime_before(ent_past(ent), ent_past(least)))\n			*ios",
+        "false)\n			*ios",
+    ),
     Mutant(
         "past-without-weight", "ent->past = ent_past(ent) + advance;", "ent->past = ent_past(ent);"
     ),
@@ -97,7 +106,7 @@ CORE = [
         "max(IOBAND_LAG_MAX, (u64)charge)",
         "IOBAND_DEBT_MAX",
     ),
-    Mutant("node-follows-the-promised", "core->slice_ns || !least", "core->slice_ns"),
+    Mutant("node-follows-the-promised", "core->slice_ns || turn != WEIGHED", "core->slice_ns"),
     Mutant(
         "promised-not-found", "			ioband_floor_update(core, ent->floor);", "			;"
     ),
@@ -171,7 +180,11 @@ CORE = [
         "!ent->waiting || (ios >= limit &&",
         "!ent->waiting || (ios > limit &&",
     ),
-    Mutant("thinkers-take-no-place", "*ios += ent->thinking;", ""),
+    Mutant(
+        "thinkers-take-no-place",
+        "!ent->floor)\n			*ios += ent->thinking;",
+        "!ent->floor)\n			;",
+    ),
     Mutant("endless-search", "if (*ios >= limit)\n			break;", ""),
     Mutant("no-limit", "!ent->waiting || (ios >= limit &&", "!ent->waiting || (false &&"),
     Mutant(
@@ -225,8 +238,8 @@ CORE = [
     Mutant("not-charged", "u64 vtime = ent->vtime + advance;", "u64 vtime = ent->vtime;"),
     Mutant(
         "charged-in-leaf-only",
-        "ent_charge(core, ent, charge, below ? BELOW : turn);",
-        "{ ent_charge(core, ent, charge, below ? BELOW : turn); break; }",
+        "ent_charge(core, ent, charge, below ? PASSING : turn);",
+        "{ ent_charge(core, ent, charge, below ? PASSING : turn); break; }",
     ),
     Mutant("bytes-charged", "leaf, bill->charge, false", "leaf, bill->bytes, false"),
     Mutant("flight-not-counted", "core->inflight_ios++;", ""),
@@ -263,8 +276,8 @@ CORE = [
     Mutant("time-and-bytes", "if (node_shares_time(core, ent->parent) == by_time)\n", ""),
     Mutant(
         "node-follows-the-served",
-        "if (core->slice_ns || !least) {",
-        "if (!least) {",
+        "if (core->slice_ns || turn != WEIGHED)\n			reach",
+        "if (turn != WEIGHED)\n			reach",
     ),
     Mutant(
         "gone-in-service",
@@ -320,14 +333,27 @@ SLICE = [
     Mutant("turns-of-who-hangs", "->pausing && !core->stuck_ios;", "->pausing;"),
     Mutant("rest-bounds-nothing", " || !is_rest(core, to->left_ns)", ""),
     Mutant("turns-of-who-pauses", "&& !node->serving->pausing &&", "&&"),
-    Mutant("hangs-behind", "node_hangs(core, node, least))\n", "false)\n"),
-    Mutant("hangs-for-all", "return inflight <= core->stuck_ios;", "return true;"),
-    Mutant("hangs-with-what-is-urgent", "	if (next->leaf)\n", "	if (false)\n"),
+    Mutant("hangs-behind", "node_hangs(core, node) ||\n", "false ||\n"),
+    Mutant("hangs-for-all", "return core->inflight_ios <= core->stuck_ios ||", "return true ||"),
+    Mutant(
+        "hangs-with-what-is-urgent",
+        "core->now_ns >= core->owner->done_ns + core_turn_ns(core)",
+        "false",
+    ),
     Mutant(
         "rest-of-a-promise", "to->left_ns = ioband_floor_left_ns(core, now_ns);", "(void)now_ns;"
     ),
-    Mutant("turns-below-are-cut", "!ent_has_device(core, ent)", "(ent_has_device(core, ent) || 1)"),
-    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next));", "(u64)0);"),
+    Mutant(
+        "turns-below-are-cut",
+        "if (ent->leaf || (ent_has_device(core, ent) &&",
+        "if (ent->leaf || (false &&",
+    ),
+    Mutant("by-weight-below", "to->passing = core->promised;", "to->passing = false;"),
+    Mutant(
+        "passers-stay", "	if (passing)\n		node->past", "	if (false)\n		node->past"
+    ),
+    Mutant("passed-over-for-ever", " && !(ent->waiting & ~core->promised_ways)", ""),
+    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, to->passing));", "(u64)0);"),
     Mutant(
         "bytes-end-with-the-slice",
         "return mul_u64_u64_div_u64(min(lag, done), node->served_ns, done);",
@@ -336,13 +362,13 @@ SLICE = [
     Mutant("as-long-again", "min(lag, done), node->served_ns, done", "done, node->served_ns, done"),
     Mutant(
         "pace-of-all-time",
-        "	node->served_from = ent->vtime;\n	ent_begin_below",
+        "	node->served_from = ent_stands(ent, passing);\n	ent_begin_below",
         "	ent_begin_below",
     ),
     Mutant(
         "made-way-for-who-is-held-back",
-        "node_turn_left_ns(core, node, to->open)",
-        "node_turn_left_ns(core, node, U64_MAX)",
+        "node, to->open, to->passing, node->serving)",
+        "node, U64_MAX, to->passing, node->serving)",
     ),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
     Mutant(
@@ -350,9 +376,13 @@ SLICE = [
         "	if (!node_is_in_turn(node))\n		return false;",
         "	if (node)\n		return false;",
     ),
-    Mutant("turns-below-go-on", "if (!ent->leaf && !ent_has", "if (false && !ent_has"),
+    Mutant("turns-below-go-on", "if (ent->leaf || (ent_has", "if (true || (ent_has"),
     Mutant("promised-goes-on-below", "	ent_begin_below(core, ent);\n	for", "	for"),
-    Mutant("another-after-a-slice", "vtime_before(least->vtime, node->serving->vtime)", "true"),
+    Mutant(
+        "another-after-a-slice",
+        "node->serving, to->passing)))\n",
+        "node->serving, to->passing)) || 1)\n",
+    ),
     Mutant("not-waited-for", "core->inflight_ios - leaf->inflight > core->stuck_ios", "false"),
     Mutant(
         "time-not-charged",
@@ -364,7 +394,7 @@ SLICE = [
         "if (!next)\n		return U64_MAX;",
         "if (true)\n		return U64_MAX;",
     ),
-    Mutant("never-expected", "node->served_ns && node_expects(node)", "false"),
+    Mutant("never-expected", "node->served_ns && node_expects(node, to->passing)", "false"),
     Mutant(
         "expected-for-ever",
         "ioband_pause_begin_idle(core, now_ns);\n		*wake_ns = ioband_core_grace_ends(core);",
@@ -468,7 +498,16 @@ METER = [
 ]
 
 FLOOR = [
-    Mutant("alone-until-it-is-had", " || core->root.ent.waiting == core->promised->waiting", ""),
+    Mutant(
+        "wanted-by-nobody", "ways & (ent_shown(floor->ent) ?: ioband_way_mask(floor->way))", "ways"
+    ),
+    Mutant("own-in-another-way", " && leaf->ent.waiting & floor_ways(floor))", ")"),
+    Mutant(
+        "alone-in-another-way",
+        "core->promised->waiting & core->promised_ways);",
+        "core->promised->waiting);",
+    ),
+    Mutant("alone-until-it-is-had", " || promised_is_alone(core)", ""),
     Mutant("rest-goes-by-weight-never", "left_ns = promised_until_ns(core);", "left_ns = U64_MAX;"),
     Mutant(
         "rest-is-never-had",
@@ -509,7 +548,7 @@ FLOOR = [
         "turn-goes-on", "		ioband_slice_set_turn(core, core->promised, false);", "		;"
     ),
     Mutant("idle-in-service", "ent->parent->serving != ent || (", "("),
-    Mutant("own-is-another", "		if (ent->floor == rb_to_floor(rb))", "		if (false)"),
+    Mutant("own-is-another", "ent->floor == floor && leaf", "false && leaf"),
     Mutant(
         "taken-away-and-due",
         "		rb_erase_cached(&floor->rb, &core->floors);\n	RB",
@@ -542,15 +581,23 @@ AIM = [
     ),
     Mutant("maximum-is-late", "	if (aim_was_capped(aim))\n", "	if (false)\n"),
     Mutant("above-a-maximum-too", " || ioband_cap_is_for(ent->cap, IOBAND_WAY_READ))", ")"),
-    Mutant("reads-wait", "leaf = core_passing(core, ios, limit);", "leaf = NULL;"),
+    Mutant(
+        "reads-wait",
+        "leaf = ioband_leaf_below(core, &core->root.ent, ioband_way_mask(IOBAND_WAY_READ), true,\n"
+        "				 ios, limit);",
+        "leaf = NULL;",
+    ),
     Mutant(
         "reads-are-owed", "\n	core->diverted = leaf;\n	return leaf;", "\n	return leaf;"
     ),
     Mutant("no-turn-for-the-late", "leaf = core->slice_ns ?\n", "leaf = false ?\n"),
-    Mutant("writes-go-by", "u64 open = ioband_way_mask(IOBAND_WAY_READ);", "u64 open = U64_MAX;"),
+    Mutant(
+        "writes-go-by",
+        "&core->root.ent, ioband_way_mask(IOBAND_WAY_READ), true",
+        "&core->root.ent, U64_MAX, true",
+    ),
     Mutant("own-only", "		ent = &ent->parent->ent;\n	}\n}", "		break;\n	}\n}"),
     Mutant("promised-and-held", "core->promised ? 0 : brake_ways", "brake_ways"),
-    Mutant("node-past-stays", "		ent->parent->past = ent_past(ent);\n", ""),
     Mutant("never-woken", "wake_ns = core->brake.clock.next_ns;", "wake_ns = IOBAND_NO_WAKEUP;"),
     Mutant(
         "owed-with-slices",
@@ -596,8 +643,8 @@ AIM = [
     ),
     Mutant(
         "depth-is-found-by-reads",
-        "	core->late = true;\n	leaf = core_passing",
-        "	leaf = core_passing",
+        "	core->late = true;\n	leaf = ioband_leaf_below(core, &core->root.ent, ioband_way",
+        "	leaf = ioband_leaf_below(core, &core->root.ent, ioband_way",
     ),
     Mutant("slower-for-ever", "		clock->rate += mul_u64", "		(void)mul_u64"),
     Mutant("never-slower", "		clock->rate -= mul_u64", "		(void)mul_u64"),

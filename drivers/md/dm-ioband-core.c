@@ -225,6 +225,7 @@ void ioband_core_init(struct ioband_core *core)
 		.thinking = RB_ROOT_CACHED,
 		.blocked = RB_ROOT_CACHED,
 		.floors = RB_ROOT_CACHED,
+		.promised_ways = U64_MAX,
 	};
 	INIT_LIST_HEAD(&core->aims);
 	ioband_node_init(&core->root, NULL, IOBAND_WEIGHT_DEFAULT);
@@ -470,7 +471,8 @@ enum turn {
  * What is promised, or goes past others, is not owed: for that it leads by no more than
  * it may lag, and by that it is not its turn by weight.  And the node does not come along
  * past others that wait.  Among those that go past others weights decide all the same, in a
- * virtual time of their own.
+ * virtual time of their own.  With slices a turn by weight counts there, too: it may go on as
+ * one by what is promised.
  */
 static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u32 charge,
 		       enum turn turn)
@@ -480,7 +482,7 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 	const bool alone = node->ent.busy == ent->busy;
 	u64 vtime = ent->vtime + advance;
 
-	if (unlikely(turn == PASSING))
+	if (unlikely(turn == PASSING || (turn == WEIGHED && core->slice_ns && core->promising)))
 		ent->past = ent_past(ent) + advance;
 	if (alone) {
 		node->vnow = vtime_max(node->vnow, ent->vtime);
@@ -527,7 +529,7 @@ void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf
 			bool by_time, bool in_turn)
 {
 	const enum turn turn = in_turn ? leaf_turn(core, leaf) : OWED;
-	bool below = turn == PROMISED;
+	bool below = turn == PROMISED && core_passes(core);
 	struct ioband_ent *ent;
 
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
@@ -778,7 +780,7 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 			return NULL;
 		open = core->promised_ways;
 	}
-	leaf = ioband_leaf_below(core, ent, open, core->promised, ios, limit);
+	leaf = ioband_leaf_below(core, ent, open, core_passes(core), ios, limit);
 	if (!leaf) {
 		ioband_pause_begin_idle(core, now_ns);
 		*wake_ns = ioband_core_grace_ends(core);

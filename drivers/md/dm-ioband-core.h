@@ -80,7 +80,8 @@ struct ioband_ent {
  * @live: children with a bio waiting or a leaf thinking, least served first
  * @serving: the child that has the device, with slices; NULL: none
  * @served_ns: of its slice, what is over
- * @served_from: &ioband_ent.vtime of that child when its turn began
+ * @served_from: &ioband_ent.vtime of that child, or @past, when its turn began
+ * @by_past: that turn began among those that go past others
  * @streams: its children are leaves of one owner: with slices they share time, whatever
  *	is charged above it
  * @vnow: virtual time of the node, which is where a child starts that was idle
@@ -94,6 +95,7 @@ struct ioband_node {
 	struct ioband_ent *serving;
 	u64 served_ns;
 	u64 served_from;
+	bool by_past;
 	bool streams;
 	u64 vnow;
 	u64 past;

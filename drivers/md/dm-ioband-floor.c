@@ -24,7 +24,8 @@
  *
  * Below who is due weights decide, as anywhere, but only among those that have something
  * waiting that is promised, in a virtual time of their own (&ioband_ent.past).  The others
- * are passed over, and keep their places for what goes by weight.
+ * are passed over, and keep their places for what goes by weight.  Who was idle, or paused,
+ * comes to where they are by then, and has no claim.
  *
  *	62 MB/s, a and b of equal weights.  Below a one reads, and two of weights 300 and 100
  *	write; it is promised reads, 20 MB/s.  It reads 20, they write 8 and 3, b has 31.
@@ -276,8 +277,7 @@ static struct ioband_ent *floor_top(const struct ioband_core *core,
 /* By weight, from the top. */
 static struct ioband_ent *core_weigh(struct ioband_core *core)
 {
-	core->promised = NULL;
-	core->promised_ways = U64_MAX;
+	core_end_promised(core);
 	return &core->root.ent;
 }
 

@@ -359,24 +359,30 @@ static bool ent_has_device(const struct ioband_core *core, const struct ioband_e
 
 /*
  * One's turn begins, and with it one among its own, if the device was another's.  Or if only
- * some of what waits there is promised: what was passed over then is not to wait longer.
+ * some of what waits there is promised: what was passed over then is not to wait longer.  And
+ * what goes past others begins among those that do.
  */
-static void ent_begin_below(const struct ioband_core *core, struct ioband_ent *ent)
+static void ent_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool passing)
 {
-	if (ent->leaf || (ent_has_device(core, ent) && !(ent->waiting & ~core->promised_ways)))
+	struct ioband_node *node;
+
+	if (ent->leaf)
 		return;
-	container_of(ent, struct ioband_node, ent)->serving = NULL;
+	node = container_of(ent, struct ioband_node, ent);
+	if (ent_has_device(core, ent) && !(ent->waiting & ~core->promised_ways) &&
+	    (!passing || node->by_past))
+		return;
+	node->serving = NULL;
 }
 
 static void node_begin_turn(const struct ioband_core *core, struct ioband_node *node,
 			    struct ioband_ent *ent, bool passing)
 {
-	if (passing)
-		node->past = ent_past(ent);
 	node->serving = ent;
+	node->by_past = passing;
 	node->served_ns = 0;
 	node->served_from = ent_stands(ent, passing);
-	ent_begin_below(core, ent);
+	ent_begin_below(core, ent, passing);
 }
 
 /*
@@ -425,6 +431,8 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 	least = ioband_node_least(node, to->open, to->passing, NULL);
 	if (!least)
 		return node->serving;
+	if (to->passing)
+		node->past = ent_past(least);
 	if (!node->serving || node_hangs(core, node) ||
 	    vtime_before(ent_stands(least, to->passing), ent_stands(node->serving, to->passing)))
 		node_begin_turn(core, node, least, to->passing);
@@ -444,7 +452,7 @@ static struct ioband_ent *core_begin_descent(struct ioband_core *core, u64 now_n
 		return &core->root.ent;
 	ent = ioband_floor_serve(core, now_ns);
 	to->open = core->promised_ways & ent_open_above(core, ent);
-	to->passing = core->promised;
+	to->passing = core_passes(core);
 	to->left_ns = ioband_floor_left_ns(core, now_ns);
 	return ent;
 }
@@ -468,7 +476,7 @@ static struct ioband_leaf *core_serve(struct ioband_core *core, u64 now_ns, stru
 			if (!node->ent.parent)
 				return NULL;
 			node->ent.parent->serving = NULL;
-			core->promised = NULL;
+			core_end_promised(core);
 			ent = &core->root.ent;
 			*to = descent_from_top();
 		}
@@ -654,7 +662,7 @@ void ioband_core_drop_flush(struct ioband_core *core)
  */
 void ioband_slice_set_turn(const struct ioband_core *core, struct ioband_ent *ent, bool begin)
 {
-	ent_begin_below(core, ent);
+	ent_begin_below(core, ent, begin);
 	for (; ent->parent; ent = &ent->parent->ent) {
 		ent->parent->serving = begin ? ent : NULL;
 		ent->parent->served_ns = 0;
@@ -756,7 +764,7 @@ void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_t
 {
 	ioband_slice_charge(core, now_ns);
 	if (slice_ns != core->slice_ns) {
-		core->promised = NULL;
+		core_end_promised(core);
 		ioband_core_end_pauses(core, now_ns);
 	}
 	core->slice_ns = slice_ns;

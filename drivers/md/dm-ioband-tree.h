@@ -71,6 +71,22 @@ static inline u64 ent_vtime_of(const struct ioband_ent *ent, u64 charge)
 	return charge * ent->pace >> (IOBAND_PACE_SHIFT - IOBAND_VTIME_SHIFT);
 }
 
+/*
+ * What is promised goes past others that wait.  Not if it goes by weight somewhere above who
+ * is promised it, for the sake of the others.
+ */
+static inline bool core_passes(const struct ioband_core *core)
+{
+	return core->promised && core->promised == core->promise->ent;
+}
+
+/* Nobody has the turn by what is promised. */
+static inline void core_end_promised(struct ioband_core *core)
+{
+	core->promised = NULL;
+	core->promised_ways = U64_MAX;
+}
+
 /* The node that it competes in, among its siblings; NULL for the root. */
 static inline struct ioband_ent *ent_above(const struct ioband_ent *ent)
 {

@@ -4,6 +4,8 @@
  */
 #include "rules.h"
 
+#include <string.h>
+
 #include <linux/minmax.h>
 
 /* A group, in another one if it is @deep, with two leaves, a and b, and beside it c. */
@@ -420,6 +422,94 @@ static void who_thinks_below_a_promise_is_waited_for(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), all.a);
 }
 
+/* Serve whose turn it is for so long, 1 ms each, while all have bios of 64 KiB; count them. */
+static void serve_for(struct tree_leaf *const *leaves, u32 nr, u32 ms, u32 *bios)
+{
+	const u64 end_ns = tree->now_ns + ms * MSEC;
+	struct tree_leaf *leaf;
+	u64 wake_ns;
+	u32 i;
+
+	memset(bios, 0, nr * sizeof(*bios));
+	while (tree->now_ns < end_ns) {
+		for (i = 0; i < nr; i++)
+			if (!leaves[i]->nr_held)
+				wait_for(leaves[i], 64 * KIB);
+		leaf = tree_serve(tree, &wake_ns);
+		assert_non_null(leaf);
+		for (i = 0; i < nr; i++)
+			bios[i] += leaf == leaves[i];
+		tree->now_ns += MSEC;
+		complete_all();
+	}
+}
+
+/* What goes by weight beside a promise is for the sibling, however light: one in 100 ms. */
+static void a_promise_shuts_out_no_sibling(void **state)
+{
+	const struct ioband_rates most = { .bytes = { 1000 * MIB, 0 } };
+	u32 i, bios[3];
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		struct tree_leaf *leaves[3];
+		struct tree_node *up;
+
+		rules_teardown(NULL);
+		rules_setup(NULL);
+		up = tree_add_node(tree, NULL, 100);
+		leaves[0] = tree_add_leaf(tree, up, 1000);
+		leaves[1] = tree_add_leaf(tree, up, 100);
+		leaves[2] = tree_add_leaf(tree, NULL, 100);
+		ioband_core_set_limit(&tree->core, 1, 0);
+		if (i)
+			tree_set_slice(tree, 80 * MSEC, true);
+		tree_promise(tree, &leaves[0]->leaf.ent, &most);
+		serve_for(leaves, 3, 20000, bios);
+		assert_in_range(bios[1], i ? 850 : 190, i ? 1000 : 210);
+	}
+}
+
+/* Nor do turns by weight, in between, change the shares of those below a promise. */
+static void turns_by_weight_count_below_a_promise(void **state)
+{
+	const struct ioband_rates most = { .bytes = { 1000 * MIB, 1000 * MIB } };
+	u32 i, bios[3];
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		struct tree_leaf *leaves[3];
+		struct tree_node *up;
+
+		rules_teardown(NULL);
+		rules_setup(NULL);
+		up = tree_add_node(tree, NULL, 1000);
+		leaves[0] = tree_add_leaf(tree, up, 1000);
+		leaves[1] = tree_add_leaf(tree, up, 100);
+		leaves[2] = tree_add_leaf(tree, NULL, 10);
+		tree_set_slice(tree, 80 * MSEC, i & 1);
+		tree_promise(tree, &up->node.ent, &most);
+		serve_for(leaves, i & 2 ? 3 : 2, 60000, bios);
+		assert_in_range(bios[0], 9 * bios[1], 11 * bios[1]);
+	}
+}
+
+/* Nor has who comes a claim on who has read on below it for long, and without a pause. */
+static void who_comes_late_has_no_claim(void **state)
+{
+	const struct ioband_rates most = { .bytes = { 1000 * MIB, 0 } };
+	const struct family all = have_family(100, false);
+	struct tree_leaf *leaves[] = { all.a, all.b };
+	u32 bios[2];
+
+	(void)state;
+	tree_set_slice(tree, 80 * MSEC, true);
+	tree_promise(tree, &all.up->node.ent, &most);
+	serve_for(leaves, 1, 30000, bios);
+	serve_for(leaves, 2, 10000, bios);
+	assert_in_range(bios[1], 4800, 5200);
+}
+
 /* Who is promised reads and writes, and only reads, has no more than the reads. */
 static void what_nobody_wants_prolongs_no_turn(void **state)
 {
@@ -749,6 +839,9 @@ int main(int argc, char **argv)
 		TEST(own_writes_are_due_in_time),
 		TEST(who_comes_below_a_promise_has_no_claim),
 		TEST(who_thinks_below_a_promise_is_waited_for),
+		TEST(a_promise_shuts_out_no_sibling),
+		TEST(turns_by_weight_count_below_a_promise),
+		TEST(who_comes_late_has_no_claim),
 		TEST(what_nobody_wants_prolongs_no_turn),
 		TEST(reads_are_promised_beside_own_writes),
 		TEST(a_promise_to_who_is_alone_bounds_nothing),

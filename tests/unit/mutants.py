@@ -26,7 +26,12 @@ class Mutant(NamedTuple):
 
 CORE = [
     Mutant("by-weight-below", "below ? PASSING : turn", "turn"),
-    Mutant("passing-by-weight", "open, core->promised, ios, limit);", "open, false, ios, limit);"),
+    Mutant(
+        "by-weight-for-nothing", "(turn == WEIGHED && core->slice_ns && core->promising)", "false"
+    ),
+    Mutant(
+        "passing-by-weight", "open, core_passes(core), ios, limit);", "open, false, ios, limit);"
+    ),
     Mutant(
         "any-passes",
         "vtime_before(ent_past(ent), ent_past(least)))\n			least",
@@ -345,13 +350,16 @@ SLICE = [
     ),
     Mutant(
         "turns-below-are-cut",
-        "if (ent->leaf || (ent_has_device(core, ent) &&",
-        "if (ent->leaf || (false &&",
+        "if (ent_has_device(core, ent) &&",
+        "if (false &&",
     ),
-    Mutant("by-weight-below", "to->passing = core->promised;", "to->passing = false;"),
+    Mutant("by-weight-below", "to->passing = core_passes(core);", "to->passing = false;"),
     Mutant(
-        "passers-stay", "	if (passing)\n		node->past", "	if (false)\n		node->past"
+        "passers-stay",
+        "	if (to->passing)\n		node->past",
+        "	if (false)\n		node->past",
     ),
+    Mutant("carried-on", " &&\n	    (!passing || node->by_past))", ")"),
     Mutant("passed-over-for-ever", " && !(ent->waiting & ~core->promised_ways)", ""),
     Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, to->passing));", "(u64)0);"),
     Mutant(
@@ -376,8 +384,8 @@ SLICE = [
         "	if (!node_is_in_turn(node))\n		return false;",
         "	if (node)\n		return false;",
     ),
-    Mutant("turns-below-go-on", "if (ent->leaf || (ent_has", "if (true || (ent_has"),
-    Mutant("promised-goes-on-below", "	ent_begin_below(core, ent);\n	for", "	for"),
+    Mutant("turns-below-go-on", "	node->serving = NULL;\n}", "}"),
+    Mutant("promised-goes-on-below", "	ent_begin_below(core, ent, begin);\n	for", "	for"),
     Mutant(
         "another-after-a-slice",
         "node->serving, to->passing)))\n",

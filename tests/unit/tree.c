@@ -653,6 +653,8 @@ static void check_picked(struct tree *tree, const struct tree_leaf *leaf,
 {
 	const struct ioband_ent *promised = tree->core.promised, *ent;
 	const u64 open = promised ? tree->core.promised_ways : U64_MAX;
+	/* Or it goes by weight above who is promised it. */
+	const bool passes = promised && promised == tree->core.promise->ent;
 	u32 limit, pipe = weighed_pipe(tree, &limit);
 	struct ioband_ent *other;
 	u32 i;
@@ -670,10 +672,10 @@ static void check_picked(struct tree *tree, const struct tree_leaf *leaf,
 	for (ent = &leaf->leaf.ent; ent->parent && ent != promised; ent = &ent->parent->ent) {
 		for (i = 0; (other = next_child(tree, ent->parent, &i));)
 			MUST(!can_go(tree, other, open) ||
-			     (promised ? past_node(other) >= past_node(ent) :
-					 ahead(other, ent) >= 0),
+			     (passes ? past_node(other) >= past_node(ent) :
+				       ahead(other, ent) >= 0),
 			     "one was picked that has been served more than another");
-		pipe += promised ? passers_before(tree, ent) : thinkers_before(tree, ent, false);
+		pipe += passes ? passers_before(tree, ent) : thinkers_before(tree, ent, false);
 	}
 	MUST(pipe < limit, "%u I/Os on the pipe, limit %u", pipe, limit);
 	MUST(promised || !is_promised(&leaf->leaf.ent) || !is_full(tree, tree->nr_flight),

@@ -41,8 +41,8 @@ enum ioband_way {
  * @parent: the node it competes in; NULL for the root's own
  * @vtime: service received divided by weight (units of charge << 16); compared
  *	by signed difference, so that it may wrap
- * @past: the same of what goes past others, among those that do: who wait for the brake, or
- *	have nothing waiting of what is promised above
+ * @past: the same among those that go past others, while these wait for the brake or have
+ *	nothing waiting of what is promised above
  * @turn: by how much its last turn advanced it
  * @pace: what a unit of charge advances it by: 2^32 / @weight
  * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX

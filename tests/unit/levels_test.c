@@ -269,89 +269,88 @@ static struct ioband_bill written(u32 bytes)
 }
 
 /*
- * Reads are promised to a group, and below it somebody writes: that is not, and holds up
- * nobody.  For 20 s; return: the reads of one of weight 300, of all.  One of 100 has the others.
+ * Serve whose turn it is for so long, 1 ms each, while all have bios of 64 KiB, reads but for
+ * those whose bit is in @writers; count them.
  */
-static double reads_beside_a_writer(u32 slice_ms)
+static void serve_for(struct tree_leaf *const *leaves, u32 nr, u32 writers, u32 ms, u32 *bios)
 {
-	const struct ioband_rates reads = { .bytes = { 45 * MIB, 0 } };
-	struct tree_leaf *heavy, *leaf;
-	struct family all;
-	u32 n = 0, of = 0;
+	const u64 end_ns = tree->now_ns + ms * MSEC;
+	struct tree_leaf *leaf;
 	u64 wake_ns;
+	u32 i;
+
+	memset(bios, 0, nr * sizeof(*bios));
+	while (tree->now_ns < end_ns) {
+		for (i = 0; i < nr; i++) {
+			if (leaves[i]->nr_held)
+				continue;
+			if (writers & 1U << i)
+				tree_wait(tree, leaves[i], written(64 * KIB));
+			else
+				wait_for(leaves[i], 64 * KIB);
+		}
+		leaf = tree_serve(tree, &wake_ns);
+		assert_non_null(leaf);
+		for (i = 0; i < nr; i++)
+			bios[i] += leaf == leaves[i];
+		tree->now_ns += MSEC;
+		complete_all();
+	}
+}
+
+/*
+ * For 20 s, a group is promised so many reads: below it are a and b, of weight 100, and one of
+ * 300, and beside it c.
+ */
+static void promised_reads(u64 promised, u32 slice_ms, u32 writers, u32 *bios)
+{
+	const struct ioband_rates reads = { .bytes = { promised, 0 } };
+	struct tree_leaf *leaves[4];
+	struct family all;
 
 	rules_teardown(NULL);
 	rules_setup(NULL);
 	all = have_family(100, false);
-	heavy = tree_add_leaf(tree, all.up, 300);
+	leaves[0] = all.a;
+	leaves[1] = all.b;
+	leaves[2] = tree_add_leaf(tree, all.up, 300);
+	leaves[3] = all.c;
 	if (slice_ms)
 		tree_set_slice(tree, slice_ms * MSEC, true);
 	tree_promise(tree, &all.up->node.ent, &reads);
-	while (tree->now_ns < 20000 * MSEC) {
-		if (!all.a->nr_held)
-			wait_for(all.a, 64 * KIB);
-		if (!heavy->nr_held)
-			wait_for(heavy, 64 * KIB);
-		if (!all.b->nr_held)
-			tree_wait(tree, all.b, written(64 * KIB));
-		if (!all.c->nr_held)
-			wait_for(all.c, 64 * KIB);
-		leaf = tree_serve(tree, &wake_ns);
-		assert_non_null(leaf);
-		n += leaf == heavy;
-		of += leaf == heavy || leaf == all.a;
-		tree->now_ns += MSEC;
-		complete_all();
-		assert_false(ioband_leaf_owes_much(&heavy->leaf));
+	serve_for(leaves, 4, writers, 20000, bios);
+	assert_false(ioband_leaf_owes_much(&leaves[2]->leaf));
+}
+
+/* b writes: that is not promised, and holds up nobody. */
+static void what_is_not_promised_holds_up_nobody(void **state)
+{
+	static const u32 slices[] = { 0, 80, 124 };
+	u32 i, bios[4];
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		promised_reads(45 * MIB, slices[i], 1 << 1, bios);
+		assert_in_range(bios[0] + bios[2], 12000, 16000);
+		assert_in_range(bios[2], 27 * bios[0] / 10, 33 * bios[0] / 10);
 	}
-	assert_in_range(of, 12000, 16000);
-	return (double)n / of;
 }
 
 /*
- * The same with two writers, of weights 300 and 100, and one reader.  By weight they have what
- * it is not promised, and among themselves they have it by weight, though it passes them over.
+ * Two write, of weights 300 and 100.  By weight they have what the reader is not promised, and
+ * among themselves they have it by weight, though it passes them over.
  */
 static void weights_hold_among_those_passed_over(void **state)
 {
 	static const u32 slices[] = { 0, 20, 80, 124 };
-	const struct ioband_rates reads = { .bytes = { 20 * MIB, 0 } };
-	u32 i;
+	u32 i, bios[4];
 
 	(void)state;
 	for (i = 0; i < 4; i++) {
-		struct tree_leaf *heavy, *leaf;
-		struct family all;
-		u32 read = 0, wrote[2] = { 0 };
-		u64 wake_ns;
-
-		rules_teardown(NULL);
-		rules_setup(NULL);
-		all = have_family(100, false);
-		heavy = tree_add_leaf(tree, all.up, 300);
-		if (slices[i])
-			tree_set_slice(tree, slices[i] * MSEC, true);
-		tree_promise(tree, &all.up->node.ent, &reads);
-		while (tree->now_ns < 20000 * MSEC) {
-			if (!all.a->nr_held)
-				wait_for(all.a, 64 * KIB);
-			if (!all.b->nr_held)
-				tree_wait(tree, all.b, written(64 * KIB));
-			if (!heavy->nr_held)
-				tree_wait(tree, heavy, written(64 * KIB));
-			if (!all.c->nr_held)
-				wait_for(all.c, 64 * KIB);
-			leaf = tree_serve(tree, &wake_ns);
-			assert_non_null(leaf);
-			read += leaf == all.a;
-			wrote[0] += leaf == all.b;
-			wrote[1] += leaf == heavy;
-			tree->now_ns += MSEC;
-			complete_all();
-		}
-		assert_in_range(read, 6400, 6600);
-		assert_in_range(wrote[0] + wrote[1], 3300, 4800);
-		assert_in_range(wrote[1], 27 * wrote[0] / 10, 33 * wrote[0] / 10);
+		promised_reads(20 * MIB, slices[i], 1 << 1 | 1 << 2, bios);
+		assert_in_range(bios[0], 6400, 6600);
+		assert_in_range(bios[1] + bios[2], 3300, 4800);
+		assert_in_range(bios[2], 27 * bios[1] / 10, 33 * bios[1] / 10);
 	}
 }
 
@@ -360,39 +359,26 @@ static void who_comes_below_a_promise_has_no_claim(void **state)
 {
 	static const u32 slices[] = { 0, 80 };
 	const struct ioband_rates reads = { .bytes = { 40 * MIB, 0 } };
-	u32 i;
+	u32 i, bios[3];
 
 	(void)state;
 	for (i = 0; i < 2; i++) {
+		struct tree_leaf *leaves[3];
 		struct family all;
-		u32 read[2] = { 0 };
-		u64 wake_ns;
 
 		rules_teardown(NULL);
 		rules_setup(NULL);
 		all = have_family(1, false);
+		leaves[0] = all.a;
+		leaves[1] = all.c;
+		leaves[2] = all.b;
 		if (slices[i])
 			tree_set_slice(tree, slices[i] * MSEC, true);
 		tree_promise(tree, &all.up->node.ent, &reads);
-		while (tree->now_ns < 6000 * MSEC) {
-			const bool both = tree->now_ns >= 3000 * MSEC;
-			struct tree_leaf *leaf;
-
-			if (!all.a->nr_held)
-				wait_for(all.a, 64 * KIB);
-			if (!all.b->nr_held && both)
-				wait_for(all.b, 64 * KIB);
-			if (!all.c->nr_held)
-				wait_for(all.c, 64 * KIB);
-			leaf = tree_serve(tree, &wake_ns);
-			assert_non_null(leaf);
-			if (both && leaf != all.c)
-				read[leaf == all.b]++;
-			tree->now_ns += MSEC;
-			complete_all();
-		}
-		assert_in_range(read[0] + read[1], 1900, 2100);
-		assert_in_range(read[1], read[0] - 150, read[0] + 150);
+		serve_for(leaves, 2, 0, 3000, bios);
+		serve_for(leaves, 3, 0, 3000, bios);
+		assert_in_range(bios[0] + bios[2], 1900, 2100);
+		assert_in_range(bios[2], bios[0] - 150, bios[0] + 150);
 	}
 }
 
@@ -422,28 +408,6 @@ static void who_thinks_below_a_promise_is_waited_for(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), all.a);
 }
 
-/* Serve whose turn it is for so long, 1 ms each, while all have bios of 64 KiB; count them. */
-static void serve_for(struct tree_leaf *const *leaves, u32 nr, u32 ms, u32 *bios)
-{
-	const u64 end_ns = tree->now_ns + ms * MSEC;
-	struct tree_leaf *leaf;
-	u64 wake_ns;
-	u32 i;
-
-	memset(bios, 0, nr * sizeof(*bios));
-	while (tree->now_ns < end_ns) {
-		for (i = 0; i < nr; i++)
-			if (!leaves[i]->nr_held)
-				wait_for(leaves[i], 64 * KIB);
-		leaf = tree_serve(tree, &wake_ns);
-		assert_non_null(leaf);
-		for (i = 0; i < nr; i++)
-			bios[i] += leaf == leaves[i];
-		tree->now_ns += MSEC;
-		complete_all();
-	}
-}
-
 /* What goes by weight beside a promise is for the sibling, however light: one in 100 ms. */
 static void a_promise_shuts_out_no_sibling(void **state)
 {
@@ -465,7 +429,7 @@ static void a_promise_shuts_out_no_sibling(void **state)
 		if (i)
 			tree_set_slice(tree, 80 * MSEC, true);
 		tree_promise(tree, &leaves[0]->leaf.ent, &most);
-		serve_for(leaves, 3, 20000, bios);
+		serve_for(leaves, 3, 0, 20000, bios);
 		assert_in_range(bios[1], i ? 850 : 190, i ? 1000 : 210);
 	}
 }
@@ -489,7 +453,7 @@ static void turns_by_weight_count_below_a_promise(void **state)
 		leaves[2] = tree_add_leaf(tree, NULL, 10);
 		tree_set_slice(tree, 80 * MSEC, i & 1);
 		tree_promise(tree, &up->node.ent, &most);
-		serve_for(leaves, i & 2 ? 3 : 2, 60000, bios);
+		serve_for(leaves, i & 2 ? 3 : 2, 0, 60000, bios);
 		assert_in_range(bios[0], 9 * bios[1], 11 * bios[1]);
 	}
 }
@@ -505,8 +469,8 @@ static void who_comes_late_has_no_claim(void **state)
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, true);
 	tree_promise(tree, &all.up->node.ent, &most);
-	serve_for(leaves, 1, 30000, bios);
-	serve_for(leaves, 2, 10000, bios);
+	serve_for(leaves, 1, 0, 30000, bios);
+	serve_for(leaves, 2, 0, 10000, bios);
 	assert_in_range(bios[1], 4800, 5200);
 }
 
@@ -514,24 +478,16 @@ static void who_comes_late_has_no_claim(void **state)
 static void what_nobody_wants_prolongs_no_turn(void **state)
 {
 	const struct ioband_rates both = { .bytes = { 16 * MIB, 16 * MIB } };
-	struct tree_leaf *a = tree_add_leaf(tree, NULL, 1);
-	struct tree_leaf *c = tree_add_leaf(tree, NULL, 100);
-	u64 wake_ns;
-	u32 n = 0;
+	struct tree_leaf *leaves[] = {
+		tree_add_leaf(tree, NULL, 1), tree_add_leaf(tree, NULL, 100),
+	};
+	u32 bios[2];
 
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, true);
-	tree_promise(tree, &a->leaf.ent, &both);
-	while (tree->now_ns < 10000 * MSEC) {
-		if (!a->nr_held)
-			wait_for(a, 64 * KIB);
-		if (!c->nr_held)
-			wait_for(c, 64 * KIB);
-		n += tree_serve(tree, &wake_ns) == a;
-		tree->now_ns += MSEC;
-		complete_all();
-	}
-	assert_in_range(n, 2560, 2900);
+	tree_promise(tree, &leaves[0]->leaf.ent, &both);
+	serve_for(leaves, 2, 0, 10000, bios);
+	assert_in_range(bios[0], 2560, 2900);
 }
 
 /* Who is promised reads has them beside his own writes, too, with 16 bios of 4 ms waiting each. */
@@ -584,14 +540,6 @@ static void own_writes_are_due_in_time(void **state)
 		tree_complete(tree, 0);
 	}
 	assert_in_range(turns, 80, 100);
-}
-
-static void what_is_not_promised_holds_up_nobody(void **state)
-{
-	(void)state;
-	assert_in_range(100 * reads_beside_a_writer(0), 74, 76);
-	assert_in_range(100 * reads_beside_a_writer(80), 73, 77);
-	assert_in_range(100 * reads_beside_a_writer(124), 73, 77);
 }
 
 /* Who is alone has the depth of who is alone, promised something or not. */

@@ -31,6 +31,7 @@
  *
  * Not where groups would have to pay for the time, nor beside one that is promised something,
  * which may be due meanwhile, nor for who is below a maximum, which may be why he has nothing.
+ * And of what is promised to a group, one below it that pauses keeps nothing.
  */
 #include "dm-ioband-tree.h"
 

@@ -208,6 +208,7 @@ void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 
 {
 	*leaf = (struct ioband_leaf) {
 		.state = IOBAND_IDLE,
+		.was_idle = true,
 		.destage_ns = IOBAND_DESTAGE_FIRST_NS,
 		.destage_bytes = IOBAND_DESTAGE_BYTES,
 	};
@@ -416,6 +417,7 @@ static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 	leaf->ways = ways;
 	if (state == IOBAND_IDLE && core->owner == leaf)
 		core->owner = NULL;
+	leaf->was_idle |= state == IOBAND_IDLE;
 	ent_count(core, &leaf->ent, waiting, thinking, busy);
 	if (unlikely(leaf->awaited) && thinking)
 		ent_count_pausing(core, &leaf->ent, thinking);
@@ -1010,7 +1012,7 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 		ioband_aim_return(leaf, bill);
 	leaf->inflight--;
 	if (core->slice_ns)
-		ioband_slice_learn_gap(leaf, now_ns);
+		ioband_slice_return(core, leaf, bill->bytes, now_ns);
 	else
 		leaf->run_ns = 0;
 	leaf->done_ns = now_ns;

@@ -84,6 +84,9 @@ struct ioband_ent {
  * @by_past: that turn began among those that go past others
  * @streams: its children are leaves of one owner: with slices they share time, whatever
  *	is charged above it
+ * @to_and_fro: for so many turns more its runs do not go in turn, see dm-ioband-ahead.c
+ * @cold_turns: how many of these have begun with a seek up to now
+ * @in_turn: for so many turns more they do, whatever these begin with
  * @vnow: virtual time of the node, which is where a child starts that was idle
  * @past: the same of what goes past others
  * @weighed_ns: when something of it last went by weight, and not as promised
@@ -97,6 +100,9 @@ struct ioband_node {
 	u64 served_from;
 	bool by_past;
 	bool streams;
+	u32 to_and_fro;
+	u32 cold_turns;
+	u32 in_turn;
 	u64 vnow;
 	u64 past;
 	u64 weighed_ns;
@@ -117,11 +123,14 @@ enum ioband_leaf_state {
  * @ways: in which bios wait, as bits
  * @async: what was admitted last was such a write
  * @awaited: if it thinks: it is waited for as it pauses
+ * @was_idle: with slices: since it last had the device
+ * @is_run: each of its bios reads on where the one before has ended
  * @inflight: bios admitted and not yet completed
  * @think: place among the thinking leaves
  * @think_until_ns: when the grace ends
  * @think_ns: how long it has lately taken to come back, averaged
  * @done_ns: when the last bio completed
+ * @turn_ns: with slices: when it last had the device
  * @run_ns: with slices: when the last one completed, if others were in flight then
  * @gap_ns: with slices: time from one completion to the next, averaged
  * @destage_ns: with slices: what flushes of what it had written have lately taken
@@ -136,11 +145,14 @@ struct ioband_leaf {
 	u8 ways;
 	bool async;
 	bool awaited;
+	bool was_idle;
+	bool is_run;
 	u32 inflight;
 	struct rb_node think;
 	u64 think_until_ns;
 	u64 think_ns;
 	u64 done_ns;
+	u64 turn_ns;
 	u64 run_ns;
 	u64 gap_ns;
 	u64 destage_ns;
@@ -353,6 +365,9 @@ enum ioband_flush {
  * @charge_time: with slices: what is charged is the time that a leaf had it
  * @owner: with slices: the leaf that has the device; NULL: none
  * @owned_ns: until when it has been charged for that
+ * @began_ns: when its turn began, if it is to be seen how long its first bio takes; else 0
+ * @first_ns: when that had completed; 0: it has not
+ * @first_bytes: and how large it was
  * @flush: with slices: see &enum ioband_flush
  * @writer: with slices: the leaf that has written last; NULL: all of it was flushed
  * @dirty_bytes: what it has written since the last flush began, others' that went out
@@ -399,6 +414,9 @@ struct ioband_core {
 	bool charge_time;
 	struct ioband_leaf *owner;
 	u64 owned_ns;
+	u64 began_ns;
+	u64 first_ns;
+	u32 first_bytes;
 	enum ioband_flush flush;
 	struct ioband_leaf *writer;
 	u64 dirty_bytes;

@@ -7,7 +7,8 @@
  * gets the device to itself for a slice: at every level the child in service
  * keeps its turn, however much it leads, until it has had the device for
  * slice_ns or has nothing more to come; then the least-served one that waits
- * gets it (time slices with anticipation, as CFQ had them, on virtual time).
+ * gets it (time slices with anticipation, as CFQ had them, on virtual time), but for
+ * sequential runs of one group that go to and fro (dm-ioband-ahead.c).
  * If that is still the one in service, it goes on until it no longer is: so weights
  * far apart show in how long a turn is.
  * While its last bio has completed a moment ago it is waited for, as without slices
@@ -81,12 +82,6 @@
 /* What a leaf may have in flight with slices, as time until it has come back. */
 #define IOBAND_DRAIN_NS		(80 * NSEC_PER_MSEC)
 
-/*
- * Device time in a unit of charge: what one byte takes at 100 MB/s, so that leads
- * and lags that are allowed mean about the same as in bytes.
- */
-#define IOBAND_NS_PER_CHARGE	10
-
 /* Nobody waits: the device's cache may gather what is written. */
 static bool core_gathers(const struct ioband_core *core)
 {
@@ -135,6 +130,8 @@ void ioband_slice_charge(struct ioband_core *core, u64 now_ns)
 	ns = now_ns - core->owned_ns;
 	core->owned_ns = now_ns;
 	leaf_use_slice(leaf, ns);
+	leaf->turn_ns = now_ns;
+	leaf->was_idle = false;
 	leaf_charge_ns(core, leaf, ns, true);
 }
 
@@ -311,13 +308,16 @@ static bool leaf_has_room(const struct ioband_core *core, const struct ioband_le
 }
 
 /**
- * ioband_slice_learn_gap() - a bio has completed
+ * ioband_slice_return() - a bio has completed
+ * @core: scheduler
  * @leaf: whose
+ * @bytes: of the bio
  * @now_ns: time
  *
- * Time counts from one to the next only if others were in flight.
+ * The time from one to the next is learnt, if others were in flight.
  */
-void ioband_slice_learn_gap(struct ioband_leaf *leaf, u64 now_ns)
+void ioband_slice_return(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
+			 u64 now_ns)
 {
 	const u64 gap_ns = now_ns > leaf->run_ns ? now_ns - leaf->run_ns : 0;
 
@@ -325,6 +325,7 @@ void ioband_slice_learn_gap(struct ioband_leaf *leaf, u64 now_ns)
 		leaf->gap_ns = (7 * (leaf->gap_ns ?: IOBAND_GAP_FIRST_NS) +
 				min_t(u64, gap_ns, IOBAND_DRAIN_NS)) / 8;
 	leaf->run_ns = leaf->inflight ? now_ns : 0;
+	ioband_ahead_return(core, leaf, bytes, now_ns);
 }
 
 /* Somebody who thinks has been served less than the one in service. */
@@ -422,7 +423,7 @@ static bool node_hangs(const struct ioband_core *core, const struct ioband_node 
 static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioband_node *node,
 				     struct descent *to)
 {
-	struct ioband_ent *least;
+	struct ioband_ent *least, *next;
 
 	if (node->serving && node->serving->waiting && !(ent_shown(node->serving) & to->open))
 		node->serving = NULL;
@@ -431,11 +432,14 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 	least = ioband_node_least(node, to->open, to->passing, NULL);
 	if (!least)
 		return node->serving;
+	next = least;
 	if (to->passing)
 		node->past = ent_past(least);
+	else if (node->streams)
+		next = ioband_ahead_choose(core, node, least, to->open);
 	if (!node->serving || node_hangs(core, node) ||
 	    vtime_before(ent_stands(least, to->passing), ent_stands(node->serving, to->passing)))
-		node_begin_turn(core, node, least, to->passing);
+		node_begin_turn(core, node, next, to->passing);
 	else if (node->served_ns && node_expects(node, to->passing))
 		to->expect = true;
 	return node->serving;
@@ -739,6 +743,7 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 			return NULL;
 		core->owner = leaf;
 		core->owned_ns = now_ns;
+		ioband_ahead_begin(core, leaf, now_ns);
 		leaf_use_slice(leaf, 1);
 	}
 	if (leaf->state == IOBAND_THINKING) {

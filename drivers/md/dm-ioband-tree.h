@@ -4,6 +4,7 @@
  *
  *	core	whose bio is next, and how much may be at the device
  *	slice	who has the device to itself, and when its write cache is flushed
+ *	ahead	in which order a group's runs have it
  *	pause	what is kept for a flusher that has nothing for a moment
  *	cap	who has had its maximum
  *	floor	who has not had its minimum
@@ -24,6 +25,12 @@
 /* vtime has 16 bits of fraction: at weight 10000, 512 bytes are still 3355. */
 #define IOBAND_VTIME_SHIFT	16
 #define IOBAND_PACE_SHIFT	32
+
+/*
+ * Device time in a unit of charge: what one byte takes at 100 MB/s, so that leads
+ * and lags that are allowed mean about the same as in bytes.
+ */
+#define IOBAND_NS_PER_CHARGE	10
 
 /* Time between completions until it is known: a seek and half a turn of a disk. */
 #define IOBAND_GAP_FIRST_NS	(8 * NSEC_PER_MSEC)
@@ -125,6 +132,13 @@ static inline bool node_shares_time(const struct ioband_core *core, const struct
 	return core->slice_ns && (core->charge_time || node->streams);
 }
 
+/* By so much device time one has been served more than another, where that is what is shared. */
+static inline u64 ent_lead_ns(const struct ioband_ent *ent, const struct ioband_ent *other)
+{
+	return ((ent->vtime - other->vtime) >> IOBAND_VTIME_SHIFT) * ent->weight *
+	       IOBAND_NS_PER_CHARGE;
+}
+
 /* One that waits some way, and all of them, in &ioband_ent.waiting. */
 static inline u64 ioband_way_one(enum ioband_way way)
 {
@@ -201,9 +215,18 @@ void ioband_slice_charge(struct ioband_core *core, u64 now_ns);
 u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf);
 void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
 		       bool in_turn);
-void ioband_slice_learn_gap(struct ioband_leaf *leaf, u64 now_ns);
+void ioband_slice_return(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
+			 u64 now_ns);
 void ioband_slice_set_turn(const struct ioband_core *core, struct ioband_ent *ent, bool begin);
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
+
+/* dm-ioband-ahead.c */
+void ioband_ahead_begin(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);
+void ioband_ahead_return(struct ioband_core *core, const struct ioband_leaf *leaf, u32 bytes,
+			 u64 now_ns);
+struct ioband_ent *ioband_ahead_choose(const struct ioband_core *core,
+				       const struct ioband_node *node, struct ioband_ent *least,
+				       u64 open);
 
 /* dm-ioband-pause.c */
 u64 ioband_pause_lag(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);

@@ -111,12 +111,17 @@ static u32 nr_leaves(const struct tree *tree)
 
 static void grow(struct fuzz *fuzz)
 {
+	struct tree_node *up = random_node(fuzz);
+
 	if (below(fuzz, 3)) {
+		struct tree_leaf *leaf = NULL;
+
 		if (nr_leaves(&fuzz->tree) < fuzz->profile->leaves)
-			tree_add_leaf(&fuzz->tree, random_node(fuzz), random_weight(fuzz));
-	} else if (nr_nodes(&fuzz->tree) < fuzz->profile->nodes) {
-		struct tree_node *node = tree_add_node(&fuzz->tree, random_node(fuzz),
-						       random_weight(fuzz));
+			leaf = tree_add_leaf(&fuzz->tree, up, random_weight(fuzz));
+		if (leaf && up && up->node.streams)
+			leaf->leaf.is_run = below(fuzz, 2);
+	} else if (nr_nodes(&fuzz->tree) < fuzz->profile->nodes && !(up && up->node.streams)) {
+		struct tree_node *node = tree_add_node(&fuzz->tree, up, random_weight(fuzz));
 
 		if (node)
 			node->node.streams = fuzz->profile->slice_ns && below(fuzz, 2);

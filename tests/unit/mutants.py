@@ -296,6 +296,35 @@ CORE = [
     ),
 ]
 
+AHEAD = [
+    Mutant("always-in-turn", "if (!node->to_and_fro || ", "if (true || "),
+    Mutant("always-to-and-fro", "if (!node->to_and_fro || ", "if ("),
+    Mutant("to-and-fro-for-good", "		node->to_and_fro--;\n", ""),
+    Mutant("one-pass-only", "		cold = node->cold_turns;\n", "		cold = false;\n"),
+    Mutant("always-of-use", "if (4 * node->cold_turns > 3 * runs)", "if (false)"),
+    Mutant("never-of-use", "if (4 * node->cold_turns > 3 * runs)", "if (node->cold_turns)"),
+    Mutant("of-no-use-for-good", "		node->in_turn--;\n", "		;\n"),
+    Mutant("tried-again-at-once", "_ROUNDS	8", "_ROUNDS	0"),
+    Mutant(
+        "cold-adds-up",
+        "		node->to_and_fro = runs;\n	node->cold_turns = 0;",
+        "		node->to_and_fro = runs;",
+    ),
+    Mutant("all-is-cold", "now_ns - core->first_ns + IOBAND_COLD_NS", "0"),
+    Mutant("slow-is-cold", "now_ns - core->first_ns + IOBAND_COLD_NS", "IOBAND_COLD_NS"),
+    Mutant("nothing-is-cold", "(2 * NSEC_PER_MSEC)", "NSEC_PER_SEC"),
+    Mutant("large-is-cold", "if (bytes >= core->first_bytes)", "if (true)"),
+    Mutant("first-turns-are-cold", "leaf->is_run && !leaf->was_idle &&", "leaf->is_run &&"),
+    Mutant("each-read-is-a-first", "	core->began_ns = 0;\n}", "	core->first_ns = 0;\n}"),
+    Mutant("a-round-is-a-turn", "node->to_and_fro = runs;", "node->to_and_fro = 1;"),
+    Mutant("others-are-runs", "!latest->is_run || latest->was_idle", "latest->was_idle"),
+    Mutant("who-is-not-here", "!(ent_shown(ent) & open) ||", "!open ||"),
+    Mutant("others-go-last", "			return ent;", "			continue;"),
+    Mutant("the-latest-goes-on", "ent_lead_ns(ent, least) >= core->slice_ns / 2", "false"),
+    Mutant("earliest-first", "->turn_ns > latest->turn_ns", "->turn_ns < latest->turn_ns"),
+    Mutant("who-was-idle-waits", "!latest->is_run || latest->was_idle", "!latest->is_run"),
+]
+
 PAUSE = [
     Mutant("pause-loses", "? IOBAND_PAUSE_LAG : 0;", "? 0 : 0;"),
     Mutant("half-a-pause", "(40ULL << 20)", "(20ULL << 20)"),
@@ -323,6 +352,11 @@ PAUSE = [
 ]
 
 SLICE = [
+    Mutant(
+        "passes-over-who-is-owed",
+        "node_hangs(core, node) ||\n	    vtime",
+        "node_hangs(core, node) || next != least ||\n	    vtime",
+    ),
     Mutant(
         "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
     ),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from mutants import (
+    AHEAD,
     AIM,
     ARGS,
     CAP,
@@ -29,6 +30,7 @@ CORE_PROGRAMS = (
     "cap_test",
     "many_test",
     "slice_test",
+    "ahead_test",
     "floor_test",
     "sim_test",
     "core_fuzz",
@@ -46,7 +48,8 @@ FEW = 4
 # By source: its mistakes, and the programs of which one must notice each.
 SOURCES = {
     "dm-ioband-core.c": (CORE, (*CORE_PROGRAMS, "aim_test")),
-    "dm-ioband-slice.c": (SLICE, first("turn_test", "levels_test", "slice_test")),
+    "dm-ioband-slice.c": (SLICE, first("turn_test", "levels_test", "slice_test", "ahead_test")),
+    "dm-ioband-ahead.c": (AHEAD, ("ahead_test", "core_fuzz")),
     "dm-ioband-pause.c": (PAUSE, first("turn_test", "cap_test")),
     "dm-ioband-meter.c": (METER, first("cap_test", "floor_test")),
     "dm-ioband-cap.c": (CAP, first("cap_test")),

@@ -415,9 +415,9 @@ static void leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 		return;
 	leaf->state = state;
 	leaf->ways = ways;
+	leaf->was_idle |= state == IOBAND_IDLE;
 	if (state == IOBAND_IDLE && core->owner == leaf)
 		core->owner = NULL;
-	leaf->was_idle |= state == IOBAND_IDLE;
 	ent_count(core, &leaf->ent, waiting, thinking, busy);
 	if (unlikely(leaf->awaited) && thinking)
 		ent_count_pausing(core, &leaf->ent, thinking);

@@ -35,11 +35,6 @@
 /* For so many rounds it is not tried again what was of no use. */
 #define IOBAND_NO_USE_ROUNDS	8
 
-static struct ioband_leaf *ent_leaf(struct ioband_ent *ent)
-{
-	return container_of(ent, struct ioband_leaf, ent);
-}
-
 /* How many runs are here: the one that has the device, and those that wait for it. */
 static u32 core_runs(const struct ioband_core *core)
 {
@@ -48,7 +43,7 @@ static u32 core_runs(const struct ioband_core *core)
 	u32 runs = 1;
 
 	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb))
-		runs += ent_leaf(rb_to_ent(rb))->is_run && rb_to_ent(rb) != &core->owner->ent;
+		runs += ent_to_leaf(rb_to_ent(rb))->is_run && rb_to_ent(rb) != &core->owner->ent;
 	return runs;
 }
 
@@ -67,7 +62,7 @@ static void core_learn_turn(const struct ioband_core *core, bool cold)
 		node->to_and_fro--;
 		if (node->to_and_fro)
 			return;
-		cold = node->cold_turns;
+		cold = node->cold_turns > 0;
 	}
 	if (!cold)
 		return;
@@ -136,7 +131,7 @@ struct ioband_ent *ioband_ahead_choose(const struct ioband_core *core,
 				       const struct ioband_node *node, struct ioband_ent *least,
 				       u64 open)
 {
-	struct ioband_leaf *latest = ent_leaf(least);
+	struct ioband_leaf *latest = ent_to_leaf(least);
 	struct rb_node *rb;
 
 	if (!node->to_and_fro || !latest->is_run || latest->was_idle)
@@ -144,12 +139,13 @@ struct ioband_ent *ioband_ahead_choose(const struct ioband_core *core,
 	for (rb = rb_next(&least->rb); rb; rb = rb_next(rb)) {
 		struct ioband_ent *ent = rb_to_ent(rb);
 
-		if (!(ent_shown(ent) & open) || ent_lead_ns(ent, least) >= core->slice_ns / 2)
+		if (!(ent_shown(ent) & open) ||
+		    ent_advance_ns(ent, ent->vtime - least->vtime) >= core->slice_ns / 2)
 			continue;
-		if (!ent_leaf(ent)->is_run)
+		if (!ent_to_leaf(ent)->is_run)
 			return ent;
-		if (ent_leaf(ent)->turn_ns > latest->turn_ns)
-			latest = ent_leaf(ent);
+		if (ent_to_leaf(ent)->turn_ns > latest->turn_ns)
+			latest = ent_to_leaf(ent);
 	}
 	return &latest->ent;
 }

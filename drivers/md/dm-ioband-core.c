@@ -755,7 +755,7 @@ struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct iob
 			return NULL;
 		open &= ent_open(ent);
 	}
-	return container_of(ent, struct ioband_leaf, ent);
+	return ent_to_leaf(ent);
 }
 
 static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)

@@ -123,7 +123,8 @@ enum ioband_leaf_state {
  * @ways: in which bios wait, as bits
  * @async: what was admitted last was such a write
  * @awaited: if it thinks: it is waited for as it pauses
- * @was_idle: with slices: since it last had the device
+ * @was_idle: nothing waited and nothing was in flight at some time since it last had the device,
+ *	with slices
  * @is_run: each of its bios reads on where the one before has ended
  * @inflight: bios admitted and not yet completed
  * @think: place among the thinking leaves

@@ -214,7 +214,7 @@ static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node 
 		return 0;
 	lag = ent_stands(next, passing) - stands;
 	if (node_shares_time(core, node))
-		return (lag >> IOBAND_VTIME_SHIFT) * ent->weight * IOBAND_NS_PER_CHARGE;
+		return ent_advance_ns(ent, lag);
 	if (!vtime_before(node->served_from, stands))
 		return node->served_ns;
 	done = stands - node->served_from;
@@ -485,7 +485,7 @@ static struct ioband_leaf *core_serve(struct ioband_core *core, u64 now_ns, stru
 			*to = descent_from_top();
 		}
 	}
-	return container_of(ent, struct ioband_leaf, ent);
+	return ent_to_leaf(ent);
 }
 
 /* Is what one has written in the other's own way only. */

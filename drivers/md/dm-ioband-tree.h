@@ -132,11 +132,15 @@ static inline bool node_shares_time(const struct ioband_core *core, const struct
 	return core->slice_ns && (core->charge_time || node->streams);
 }
 
-/* By so much device time one has been served more than another, where that is what is shared. */
-static inline u64 ent_lead_ns(const struct ioband_ent *ent, const struct ioband_ent *other)
+/* For how much device time an entity advances by so much, where that is what is shared. */
+static inline u64 ent_advance_ns(const struct ioband_ent *ent, u64 vtime)
 {
-	return ((ent->vtime - other->vtime) >> IOBAND_VTIME_SHIFT) * ent->weight *
-	       IOBAND_NS_PER_CHARGE;
+	return (vtime >> IOBAND_VTIME_SHIFT) * ent->weight * IOBAND_NS_PER_CHARGE;
+}
+
+static inline struct ioband_leaf *ent_to_leaf(struct ioband_ent *ent)
+{
+	return container_of(ent, struct ioband_leaf, ent);
 }
 
 /* One that waits some way, and all of them, in &ioband_ent.waiting. */

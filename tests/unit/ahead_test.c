@@ -101,12 +101,12 @@ static u64 lead_ns(const struct reader *reader)
 }
 
 /* A read goes; returns how long it takes. */
-static u64 serve(u32 i, struct ioband_bill *bill, bool hiccup)
+static u64 serve(u32 i, struct ioband_bill *bill)
 {
 	struct reader *reader = &disk.readers[i];
 	const struct turn *last = disk.nr_turns ? &disk.turns[disk.nr_turns - 1] : NULL;
 	const bool begins = !last || last->reader != i || last->begun_ns + SLICE_NS < disk.now_ns;
-	const bool cold = is_cold(reader) || hiccup;
+	const bool cold = is_cold(reader);
 
 	if (begins) {
 		disk.late_turns += disk.now_ns > disk.done_ns + 1;
@@ -147,8 +147,7 @@ static void arrive(u64 until_ns)
 	}
 }
 
-/* With @hiccup, the first read of the time seeks. */
-static void run_for(u64 ns, bool hiccup)
+static void run_for(u64 ns)
 {
 	const u64 end_ns = disk.now_ns + ns;
 
@@ -166,9 +165,8 @@ static void run_for(u64 ns, bool hiccup)
 			continue;
 		}
 		reader = container_of(leaf, struct reader, leaf);
-		took_ns = serve(reader - disk.readers, &bill, hiccup);
+		took_ns = serve(reader - disk.readers, &bill);
 		ioband_core_admit(&disk.core, leaf, &bill, 0, disk.now_ns);
-		hiccup = false;
 		disk.now_ns += took_ns;
 		arrive(disk.now_ns);
 		reader->used_ns = disk.now_ns;
@@ -203,7 +201,7 @@ static u32 cold_turns(void)
 	return cold;
 }
 
-/* No run has had more than another by a turn and a half. */
+/* No run has had more than another by two turns. */
 static void assert_even(u32 runs)
 {
 	u64 least = U64_MAX, most = 0;
@@ -234,9 +232,9 @@ static void in_turn_while_there_is_room(void **state)
 	(void)state;
 	for (runs = 2; runs <= 16; runs++) {
 		begin(runs, runs);
-		run_for(3 * runs * SLICE_NS, false);
+		run_for(3 * runs * SLICE_NS);
 		look();
-		run_for(10 * runs * SLICE_NS, false);
+		run_for(10 * runs * SLICE_NS);
 		for (i = runs; i < disk.nr_turns; i++)
 			assert_int_equal(disk.turns[i].reader, disk.turns[i - runs].reader);
 		assert_in_range(longest_wait(runs), 0, runs * (SLICE_NS + SLICE_NS / 10));
@@ -253,9 +251,9 @@ static void to_and_fro_where_there_is_none(void **state)
 	(void)state;
 	for (runs = 3; runs <= 16; runs++) {
 		begin(runs - 1, runs);
-		run_for(3 * runs * SLICE_NS, false);
+		run_for(3 * runs * SLICE_NS);
 		look();
-		run_for(20 * runs * SLICE_NS, false);
+		run_for(20 * runs * SLICE_NS);
 		assert_in_range(cold_turns(), 10, 22);
 		assert_in_range(disk.late_turns, 0, disk.nr_turns / 3);
 		assert_in_range(longest_wait(runs), 0, 2 * runs * (SLICE_NS + SLICE_NS / 10));
@@ -268,9 +266,9 @@ static void to_and_fro_with_far_too_many(void **state)
 {
 	(void)state;
 	begin(8, 16);
-	run_for(48 * SLICE_NS, false);
+	run_for(48 * SLICE_NS);
 	look();
-	run_for(320 * SLICE_NS, false);
+	run_for(320 * SLICE_NS);
 	assert_in_range(cold_turns(), 0, disk.nr_turns * 6 / 10);
 	assert_even(16);
 }
@@ -279,16 +277,15 @@ static void to_and_fro_with_far_too_many(void **state)
 static void beside_another_group(void **state)
 {
 	u64 busy_ns = 0;
-	u32 i, cold;
+	u32 i;
 
 	(void)state;
 	begin(6, 6);
 	add(&disk.core.root, 200, false);
-	run_for(80 * SLICE_NS, false);
+	run_for(80 * SLICE_NS);
 	look();
-	run_for(360 * SLICE_NS, false);
-	cold = cold_turns();
-	assert_in_range(cold, 0, 30);
+	run_for(360 * SLICE_NS);
+	assert_in_range(cold_turns(), 0, 30);
 	assert_in_range(longest_wait(6), 0, 2 * 6 * 3 * (SLICE_NS + SLICE_NS / 10));
 	assert_even(6);
 	for (i = 0; i < 6; i++)
@@ -303,12 +300,12 @@ static void one_seek_is_no_lack_of_room(void **state)
 
 	(void)state;
 	begin(8, 4);
-	run_for(12 * SLICE_NS + SLICE_NS / 2, false);
+	run_for(12 * SLICE_NS + SLICE_NS / 2);
 	disk.readers[0].used_ns = 0;
 	disk.readers[1].used_ns = 0;
-	run_for(12 * SLICE_NS, false);
+	run_for(12 * SLICE_NS);
 	look();
-	run_for(40 * SLICE_NS, false);
+	run_for(40 * SLICE_NS);
 	for (i = 4; i < disk.nr_turns; i++)
 		assert_int_equal(disk.turns[i].reader, disk.turns[i - 4].reader);
 }
@@ -321,9 +318,9 @@ static void in_turn_where_it_is_of_no_use(void **state)
 {
 	(void)state;
 	begin(1, 8);
-	run_for(24 * SLICE_NS, false);
+	run_for(24 * SLICE_NS);
 	look();
-	run_for(800 * SLICE_NS, false);
+	run_for(800 * SLICE_NS);
 	assert_in_range(disk.to_and_fro_turns, 8, disk.nr_turns / 6);
 	assert_even(8);
 }
@@ -338,9 +335,9 @@ static void a_heavy_run_is_not_passed_over(void **state)
 	for (i = 0; i < ARRAY_SIZE(weights); i++) {
 		begin(4, 8);
 		add(&disk.group, weights[i], true);
-		run_for(40 * SLICE_NS, false);
+		run_for(40 * SLICE_NS);
 		look();
-		run_for(400 * SLICE_NS, false);
+		run_for(400 * SLICE_NS);
 		assert_in_range(disk.most_lead_ns, 1, SLICE_NS / 2);
 	}
 }
@@ -351,7 +348,7 @@ static void large_is_not_cold(void **state)
 	(void)state;
 	begin(8, 4);
 	disk.large_first = true;
-	run_for(40 * SLICE_NS, false);
+	run_for(40 * SLICE_NS);
 	assert_int_equal(disk.to_and_fro_turns, 0);
 }
 
@@ -362,9 +359,9 @@ static void slow_is_not_cold(void **state)
 
 	(void)state;
 	begin(0, 4);	/* it remembers nothing, and so each read seeks */
-	run_for(12 * SLICE_NS, false);
+	run_for(12 * SLICE_NS);
 	look();
-	run_for(40 * SLICE_NS, false);
+	run_for(40 * SLICE_NS);
 	assert_int_equal(disk.group.to_and_fro, 0);
 	for (i = 4; i < disk.nr_turns; i++)
 		assert_int_equal(disk.turns[i].reader, disk.turns[i - 4].reader);
@@ -375,10 +372,10 @@ static void what_is_cold_is_seen(void **state)
 {
 	(void)state;
 	begin(8, 4);
-	run_for(12 * SLICE_NS, false);
+	run_for(12 * SLICE_NS);
 	assert_int_equal(disk.group.to_and_fro, 0);
 	disk.memory = 2;
-	run_for(6 * SLICE_NS, false);
+	run_for(6 * SLICE_NS);
 	assert_in_range(disk.group.to_and_fro, 1, 4);
 }
 
@@ -388,11 +385,11 @@ static void who_was_idle_is_next(void **state)
 	(void)state;
 	begin(4, 6);
 	disk.readers[5].arrives_ns = U64_MAX;	/* not yet */
-	run_for(40 * SLICE_NS, false);
+	run_for(40 * SLICE_NS);
 	assert_in_range(disk.group.to_and_fro, 1, 6);
 	disk.readers[5].arrives_ns = disk.now_ns;
 	look();
-	run_for(6 * SLICE_NS, false);
+	run_for(6 * SLICE_NS);
 	assert_in_range(disk.readers[5].busy_ns, SLICE_NS / 2, 6 * SLICE_NS);
 	assert_true(disk.turns[0].reader == 5 || disk.turns[1].reader == 5);
 }
@@ -407,9 +404,9 @@ static void others_of_the_group_go_in_turn(void **state)
 		begin(runs - 1, runs);
 		/* Seldom, and mostly, it is the least served. */
 		add(&disk.group, runs % 2 ? 100 : 103, false);
-		run_for(3 * runs * SLICE_NS, false);
+		run_for(3 * runs * SLICE_NS);
 		look();
-		run_for(30 * runs * SLICE_NS, false);
+		run_for(30 * runs * SLICE_NS);
 		assert_in_range(disk.readers[runs].most_ns, 0,
 				(runs + 2) * (SLICE_NS + SLICE_NS / 10));
 		assert_even(runs + 1);
@@ -424,9 +421,9 @@ static void weights_hold(void **state)
 	(void)state;
 	begin(3, 3);
 	add(&disk.group, 400, true);
-	run_for(100 * SLICE_NS, false);
+	run_for(100 * SLICE_NS);
 	look();
-	run_for(700 * SLICE_NS, false);
+	run_for(700 * SLICE_NS);
 	light = disk.readers[0].busy_ns + disk.readers[1].busy_ns + disk.readers[2].busy_ns;
 	heavy = disk.readers[3].busy_ns;
 	assert_in_range(100 * heavy / light, 130, 137);

@@ -300,7 +300,7 @@ AHEAD = [
     Mutant("always-in-turn", "if (!node->to_and_fro || ", "if (true || "),
     Mutant("always-to-and-fro", "if (!node->to_and_fro || ", "if ("),
     Mutant("to-and-fro-for-good", "		node->to_and_fro--;\n", ""),
-    Mutant("one-pass-only", "		cold = node->cold_turns;\n", "		cold = false;\n"),
+    Mutant("one-pass-only", "		cold = node->cold_turns > 0;\n", "		cold = false;\n"),
     Mutant("always-of-use", "if (4 * node->cold_turns > 3 * runs)", "if (false)"),
     Mutant("never-of-use", "if (4 * node->cold_turns > 3 * runs)", "if (node->cold_turns)"),
     Mutant("of-no-use-for-good", "		node->in_turn--;\n", "		;\n"),
@@ -320,7 +320,7 @@ AHEAD = [
     Mutant("others-are-runs", "!latest->is_run || latest->was_idle", "latest->was_idle"),
     Mutant("who-is-not-here", "!(ent_shown(ent) & open) ||", "!open ||"),
     Mutant("others-go-last", "			return ent;", "			continue;"),
-    Mutant("the-latest-goes-on", "ent_lead_ns(ent, least) >= core->slice_ns / 2", "false"),
+    Mutant("the-latest-goes-on", "least->vtime) >= core->slice_ns / 2", "least->vtime) >= U64_MAX"),
     Mutant("earliest-first", "->turn_ns > latest->turn_ns", "->turn_ns < latest->turn_ns"),
     Mutant("who-was-idle-waits", "!latest->is_run || latest->was_idle", "!latest->is_run"),
 ]

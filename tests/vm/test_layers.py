@@ -4,6 +4,7 @@
 The rules, units and generators of mdadm, cryptsetup and systemd are Debian's own.
 """
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,6 +128,37 @@ def await_loss(machine: Machine) -> None:
     wait_until(machine.guest, has_lost, "the arrays still have their disk", WAIT_S)
 
 
+@contextlib.contextmanager
+def opened(machine: Machine, path: str) -> Iterator[None]:
+    """Something has a device open."""
+    job = machine.guest.start(f"exec sleep infinity <{path}")
+
+    def is_open() -> bool:
+        return bool(int(machine.guest.run(f"dmsetup info -c --noheadings -o open {path}").out))
+
+    wait_until(machine.guest, is_open, f"nobody has {path} open", WAIT_S)
+    yield
+    job.kill()
+    job.wait(check=False)
+
+
+def await_failure(machine: Machine, unit: str) -> None:
+    """Wait until a unit has failed."""
+
+    def has_failed() -> bool:
+        return not machine.guest.run(["systemctl", "is-failed", unit], check=False).rc
+
+    wait_until(machine.guest, has_failed, f"{unit} has not failed", WAIT_S)
+
+
+def await_closed(machine: Machine) -> None:
+    """Wait until neither LUKS volume is left, nor what it lies on or what lies on it."""
+    for name in ("on-wrapped", "io-below", "io-luks", "wrapped"):
+        machine.wait_gone(f"/dev/mapper/{name}")
+    failed = machine.guest.run(["systemctl", "list-units", "--failed", "systemd-cryptsetup@*"]).out
+    assert "0 loaded units" in failed
+
+
 def assert_layers(machine: Machine) -> None:
     """All is mounted, and lies on what it should."""
     for label, (where, layers) in LAYERS.items():
@@ -137,13 +169,13 @@ def assert_layers(machine: Machine) -> None:
 def forget(machine: Machine) -> None:
     """Leave the guest as if nothing of this had been there."""
     guest = machine.guest
-    guest.run("iobandctl unwrap io-luks; udevadm settle")
-    guest.run(f"{OPEN.replace('start', 'stop')} mdmonitor; mdadm --stop --scan; udevadm settle")
+    guest.run("systemctl stop mdmonitor; mdadm --stop --scan; udevadm settle")
     for name in ("one", "two"):
         guest.unplug(name)
         machine.wait_gone(disk_id(name))
         guest.blank(name)
     machine.pull()
+    await_closed(machine)
 
     def is_left() -> bool:
         return "No devices" not in guest.run(["dmsetup", "ls"]).out
@@ -169,11 +201,12 @@ def test_luks_and_arrays_at_boot_and_as_their_disks_come_and_go(layered: Machine
         where, _ = LAYERS[label]
         assert guest.run(f"echo 3 >/proc/sys/vm/drop_caches; cat {where}/file").out == f"{label}\n"
     machine.wait_gone("/dev/mapper/io-one")
-    # So does systemd with the LUKS volumes, which it closes.
+    # So does systemd with the LUKS volumes, which it closes; over one of them ioband is in use.
     guest.run("umount /srv /mnt")
-    machine.pull()
-    for name in ("on-wrapped", "io-below", "wrapped", "io-luks"):
-        machine.wait_gone(f"/dev/mapper/{name}")
+    with opened(machine, "/dev/mapper/io-luks"):
+        machine.pull()
+        await_failure(machine, "systemd-cryptsetup@wrapped")
+    await_closed(machine)
 
     # They are back.
     guest.plug("one", 24)

@@ -166,7 +166,7 @@ def test_many_children_win_no_share(ioband: Guest) -> None:
     """A user who may make cgroups gets what the cgroup was given, however many are made."""
     user, children = 5000, 200
     with (
-        null_blk(ioband, mbps=20) as slow,
+        null_blk(ioband, mbps=10) as slow,
         Ioband(ioband, "d0", slow, depth=4) as dev,
         Cgroup(ioband, "many") as many,
         Cgroup(ioband, "one") as one,

@@ -144,7 +144,8 @@ class Machine:
         (self.root / "etc/systemd/system/multi-user.target.wants/reader.service").unlink()
 
     def pull(self) -> None:
-        """Pull the disk out."""
+        """Pull the disk out; somebody may be about to read it, as udev."""
+        self.guest.expect_dmesg("Buffer I/O error")
         self.disk.pull()
         self.plugged = False
 

@@ -299,39 +299,45 @@ static bool find_below(const struct device *device, struct device *below)
 	return found;
 }
 
-/* The links of the device below, which has been hidden. */
+/*
+ * The links of the device below, which has been hidden, and its name.  Of one that is lost,
+ * or that ioband has been taken from in the meantime, nothing is said: the rules remember.
+ */
+static int answer_for_hidden(struct udev *udev, const struct device *below,
+			     bool (*is_wanted)(const char *link),
+			     const char *suffix)
+{
+	struct udev_device *slave = udev_of(udev, below);
+	const bool decided = slave && is_decided(slave);
+
+	print_line(GONE_OVER "=%s", decided ? udev_device_get_sysname(slave) : "");
+	if (decided)
+		print_links(slave, is_wanted, suffix);
+	udev_device_unref(slave);
+	return print_flush();
+}
+
 static int answer_for_ours(struct udev *udev, const struct device *device)
 {
 	struct device below;
-	struct udev_device *slave =
-		find_below(device, &below) ? udev_of(udev, &below) : NULL;
 
-	if (slave && is_decided(slave)) {
-		print_line(GONE_OVER "=%s", udev_device_get_sysname(slave));
-		print_links(slave, can_be_taken, "");
-	}
-	udev_device_unref(slave);
-	return print_flush();
+	if (!find_below(device, &below))
+		return EXIT_OK;
+	return answer_for_hidden(udev, &below, can_be_taken, "");
 }
 
 static int answer_for_partition(struct udev *udev, const struct device *device,
 				const char *uuid)
 {
 	struct device ours, below;
-	struct udev_device *slave = NULL;
-	char suffix[32];
 	unsigned int number = 0;
+	char suffix[32];
 
-	if (sscanf(uuid, "part%u-", &number) == 1 &&
-	    find_below(device, &ours) && find_below(&ours, &below))
-		slave = udev_of(udev, &below);
+	if (sscanf(uuid, "part%u-", &number) != 1 ||
+	    !find_below(device, &ours) || !find_below(&ours, &below))
+		return EXIT_OK;
 	snprintf(suffix, sizeof(suffix), "-part%u", number);
-	if (slave && is_decided(slave)) {
-		print_line(GONE_OVER "=%s", udev_device_get_sysname(slave));
-		print_links(slave, is_for_partitions, suffix);
-	}
-	udev_device_unref(slave);
-	return print_flush();
+	return answer_for_hidden(udev, &below, is_for_partitions, suffix);
 }
 
 static int answer(struct udev *udev, bool insert)

@@ -204,7 +204,7 @@ def test_luks_and_arrays_at_boot_and_as_their_disks_come_and_go(layered: Machine
         assert guest.run(f"echo 3 >/proc/sys/vm/drop_caches; cat {where}/file").out == f"{label}\n"
     machine.wait_gone("/dev/mapper/io-one")
     # So does systemd with the LUKS volumes, which it closes; over one of them ioband is in use.
-    guest.run("umount /srv /mnt; udevadm settle")
+    guest.run("umount /srv /mnt && udevadm settle")
     with opened(machine, "/dev/mapper/io-luks"):
         machine.pull()
         await_failure(machine, "systemd-cryptsetup@wrapped")

@@ -123,6 +123,19 @@ static int drop(const struct ioband_device *ioband)
 }
 
 /**
+ * gone_is_lost() - whether nothing is left of what a device lies on, however far below
+ * @name: the kernel's name of the device
+ *
+ * Return: whether that is so; one that is not there itself is not lost, it is gone.
+ */
+bool gone_is_lost(const char *name)
+{
+	struct device device;
+
+	return device_of_kernel_name(name, &device) && !is_there(&device);
+}
+
+/**
  * gone_drop() - remove what lies over a device that is gone
  * @udev: to ask
  * @gone: the kernel's name of the device

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * iobandctl udev: what the rules ask while a device appears, which udev describes
- * in the environment.  It answers with properties, and changes nothing.  With
- * --gone, which the rules have a unit do, what is left over a lost device goes.
+ * in the environment.  It answers with properties, and changes nothing.  The units
+ * of the rules ask whether a device is lost, and have what is left over one go.
  */
 #include <libudev.h>
 #include <stdio.h>
@@ -25,6 +25,7 @@
 
 #define DEV "/dev/"
 #define WRAP "IOBAND_WRAP"
+#define LOST ".IOBAND_LOST"
 
 #define ARRAYS "/dev/md/"
 
@@ -300,44 +301,39 @@ static bool find_below(const struct device *device, struct device *below)
 }
 
 /*
- * The links of the device below, which has been hidden, and its name.  Of one that is lost,
- * or that ioband has been taken from in the meantime, nothing is said: the rules remember.
+ * The links of the device below, if that has been hidden, and its name, which the rules
+ * remember when it is lost.
  */
-static int answer_for_hidden(struct udev *udev, const struct device *below,
-			     bool (*is_wanted)(const char *link),
-			     const char *suffix)
+static int answer_for_below(struct udev *udev, const struct device *ours,
+			    bool (*is_wanted)(const char *link),
+			    const char *suffix)
 {
-	struct udev_device *slave = udev_of(udev, below);
-	const bool decided = slave && is_decided(slave);
-
-	print_line(GONE_OVER "=%s", decided ? udev_device_get_sysname(slave) : "");
-	if (decided)
-		print_links(slave, is_wanted, suffix);
-	udev_device_unref(slave);
-	return print_flush();
-}
-
-static int answer_for_ours(struct udev *udev, const struct device *device)
-{
+	struct udev_device *slave = NULL;
 	struct device below;
 
-	if (!find_below(device, &below))
-		return EXIT_OK;
-	return answer_for_hidden(udev, &below, can_be_taken, "");
+	if (find_below(ours, &below))
+		slave = udev_of(udev, &below);
+	else
+		print_line(LOST "=1");
+	if (slave && is_decided(slave)) {
+		print_line(GONE_OVER "=%s", udev_device_get_sysname(slave));
+		print_links(slave, is_wanted, suffix);
+	}
+	udev_device_unref(slave);
+	return print_flush();
 }
 
 static int answer_for_partition(struct udev *udev, const struct device *device,
 				const char *uuid)
 {
-	struct device ours, below;
 	unsigned int number = 0;
+	struct device ours;
 	char suffix[32];
 
-	if (sscanf(uuid, "part%u-", &number) != 1 ||
-	    !find_below(device, &ours) || !find_below(&ours, &below))
+	if (sscanf(uuid, "part%u-", &number) != 1 || !find_below(device, &ours))
 		return EXIT_OK;
 	snprintf(suffix, sizeof(suffix), "-part%u", number);
-	return answer_for_hidden(udev, &below, is_for_partitions, suffix);
+	return answer_for_below(udev, &ours, is_for_partitions, suffix);
 }
 
 static int answer(struct udev *udev, bool insert)
@@ -360,7 +356,7 @@ static int answer(struct udev *udev, bool insert)
 	if (insert)
 		code = answer_insert(found, uuid);
 	else if (is_ours(uuid))
-		code = answer_for_ours(udev, &device);
+		code = answer_for_below(udev, &device, can_be_taken, "");
 	else if (begins(uuid, "part") && strstr(uuid, "-" MAPPER_UUID_PREFIX))
 		code = answer_for_partition(udev, &device, uuid);
 	else
@@ -372,9 +368,13 @@ static int answer(struct udev *udev, bool insert)
 static int run(const struct args *args)
 {
 	const char *gone = args->value[OPTION_GONE];
-	struct udev *udev = udev_new();
+	const char *lost = args->value[OPTION_LOST];
+	struct udev *udev;
 	int code;
 
+	if (lost)
+		return gone_is_lost(lost) ? EXIT_OK : EXIT_FAILED;
+	udev = udev_new();
 	if (!udev)
 		return fail(EXIT_FAILED, "libudev cannot be used");
 	code = gone ? gone_drop(udev, gone) :
@@ -386,6 +386,8 @@ static int run(const struct args *args)
 static const struct option_spec options[] = {
 	{ OPTION_GONE, "gone", "NAME",
 	  "remove what is over the device of this kernel's name, which is gone" },
+	{ OPTION_LOST, "lost", "NAME",
+	  "succeed if nothing is left below the device of this kernel's name" },
 	{ OPTION_INSERT, "insert", NULL,
 	  "answer: is ioband to be inserted into this device?" },
 	{ .name = NULL }
@@ -394,7 +396,7 @@ static const struct option_spec options[] = {
 const struct verb verb_udev = {
 	.name = "udev",
 	.args = "",
-	.summary = "Answer udev's rules: is this new device to be wrapped?",
+	.summary = "Answer udev's rules whether a new device is to be wrapped",
 	.options = options,
 	.run = run,
 };

@@ -500,6 +500,10 @@ def test_a_disk_with_a_slash_in_its_name_is_left_alone(machine: Machine) -> None
     assert machine.property("/dev/rare/disk", "IOBAND_WRAP") == "0"
     guest.run(["iobandctl", "apply", "/dev/rare/disk"])
     assert guest.exists("/dev/mapper/io-rare")
+    for path, action in (("/dev/rare/disk", "add"), ("/dev/mapper/io-rare", "change")):
+        guest.run(["udevadm", "trigger", "--settle", f"--action={action}", path])
+        assert machine.property(path, "SYSTEMD_READY") != "0"
+    assert machine.property("/dev/rare/disk", "IOBAND_WRAP") == "0"
     guest.run(["iobandctl", "unwrap", "/dev/rare/disk"])
     guest.rmmod("raredisk")
 

@@ -122,10 +122,15 @@ static bool is_place(const struct device *device, struct problem *use)
 }
 
 /* For udev the '!' that the kernel writes in cciss!c0d0 is a '/'. */
+static bool has_unit(struct udev_device *found)
+{
+	return !strpbrk(udev_device_get_sysname(found), "!/");
+}
+
 static bool has_no_unit(struct udev_device *found, const char *path,
 			struct problem *why)
 {
-	bool none = strpbrk(udev_device_get_sysname(found), "!/");
+	const bool none = !has_unit(found);
 
 	if (none)
 		problem_set(why,
@@ -250,6 +255,8 @@ static int answer_for_other(struct udev_device *found,
 
 	if (code != EXIT_OK)
 		return code;
+	/* What was wrapped by hand is not hidden: no unit would show it again. */
+	wrap = wrap && has_unit(found);
 	print_line(WRAP "=%d", wrap);
 	if (wrap)
 		print_links(found, select_is_lasting, "");

@@ -69,6 +69,21 @@ def test_a_result_repeats_bit_for_bit(kernel: LabKernel, tmp_path: Path, schedul
     assert total == pytest.approx(8 * 5_000, rel=0.05 if scheduler == "bfq" else 0.01)
 
 
+def test_the_loader_looks_in_the_same_places_on_any_processor(
+    kernel: LabKernel, tmp_path: Path
+) -> None:
+    work = tmp_path / "work"
+    run(kernel, work, "/lib64/ld-linux-x86-64.so.2 --list-diagnostics >diagnostics")
+    found = dict(
+        line.split("=", 1)
+        for line in (work / "diagnostics").read_text().splitlines()
+        if line.startswith(("dl_platform=", "dl_hwcap=", "dl_hwcaps_subdirs_active="))
+    )
+    # Of the directories for what newer processors can do, only x86-64-v2.
+    wanted = {"dl_platform": '"x86_64"', "dl_hwcap": "0x2", "dl_hwcaps_subdirs_active": "0x4"}
+    assert found == wanted
+
+
 def test_ioband_loads_and_makes_a_device(kernel: LabKernel, tmp_path: Path) -> None:
     (module,) = build_lab_module(kernel, REPO / "drivers/md")
     run(kernel, tmp_path / "work", IOBAND, module)

@@ -399,7 +399,9 @@ def index(everything: dict[str, Any]) -> str:
     head = (
         "Every figure here is measured in virtual time, on modelled disks, with the real module,\n"
         f"the kernel's own policies and {_made_with(everything['scenarios'])}.\n"
-        "`make lab` makes all of it again, the same to the byte with the same packages of Debian."
+        "`make lab` makes all of it again, the same to the byte with the same packages of Debian\n"
+        "on any processor; nearly so where files are written back, where all that takes memory\n"
+        "counts."
     )
     return (
         "\n\n".join(

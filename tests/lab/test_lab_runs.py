@@ -105,7 +105,7 @@ def test_what_is_published_comes_out_again(
     peer: str,
     tolerance: float,
 ) -> None:
-    """In full, and to the last digit: a driver that shares in another way needs make lab."""
+    """In full, to the last digit, or nearly: a driver that shares in another way needs make lab."""
     published = json.loads((RESULTS / report.NAME).read_text())["scenarios"][name]
     made_with, today = published["environment"], environment_words(runner.environment)
     if any(made_with[tool] != today[tool] for tool in ("kernel", "fio")):

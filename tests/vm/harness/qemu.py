@@ -14,9 +14,13 @@ from .initramfs import make_initramfs
 from .kernels import Kernel
 from .machine import CMDLINE, Machine, Options, spawn
 
-# An emulated processor on a busy host is slow, which must not look like a lockup.
+# What is slow to emulate: page tables of five levels, and to copy or clear memory by REP MOVSB
+# and REP STOSB.  The kernel has other ways.
+CPU = "max,-la57,-erms,-fsrm"
+# An emulated processor on a busy host is slow, which must not look like a lockup.  Code that
+# lies at another address in each process would be translated anew for each (norandmaps).
 QEMU_CMDLINE = (
-    f"console=ttyS0 {CMDLINE} nokaslr tsc=reliable mitigations=off "
+    f"console=ttyS0 {CMDLINE} nokaslr norandmaps tsc=reliable mitigations=off "
     "random.trust_cpu=on watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=60 "
     "sysctl.kernel.hung_task_timeout_secs=60"
 )
@@ -107,7 +111,7 @@ class Qemu(Machine):
     def _processor(self) -> list[tuple[str, str]]:
         if self._options.icount:
             clock = [("-accel", "tcg,thread=single"), ("-icount", "shift=0,sleep=off")]
-            return [*clock, ("-smp", "1"), ("-cpu", "max")]
+            return [*clock, ("-smp", "1"), ("-cpu", CPU)]
         smp = ("-smp", str(self._options.smp))
         accel = os.environ.get("IOBAND_ACCEL", "tcg")
         if accel not in ("tcg", "kvm"):
@@ -115,8 +119,7 @@ class Qemu(Machine):
         if accel == "kvm":
             return [("-accel", accel), smp, ("-cpu", "host")]
         threads = "multi" if self._options.parallel else "single"
-        # With page tables of five levels, looking up an address takes a tenth of all time.
-        return [("-accel", f"tcg,thread={threads}"), smp, ("-cpu", "max,-la57")]
+        return [("-accel", f"tcg,thread={threads}"), smp, ("-cpu", CPU)]
 
     def _shared(self, tag: str, path: Path, option: str = "readonly=off") -> list[tuple[str, str]]:
         source = f"local,id={tag},path={path},security_model=none,multidevs=remap,{option}"

@@ -10,9 +10,9 @@ KERNEL ?=
 RELEASE := $(shell uname -r)
 HEADERS ?= /lib/modules/$(RELEASE)/build
 TESTS ?= tests
-# A guest is emulated, and starves when the machine is busy: a test has two more tries.
-# Which process runs which tests is in tests/workers.py.
-PYTEST_ARGS ?= --reruns 2 --numprocesses auto --dist loadgroup
+# tests/scheduling.py says which process runs which tests.
+PYTEST_ARGS ?= --numprocesses auto --dist loadgroup
+PYTEST = $(PYTHON) -m pytest --junitxml=build/$@.xml
 
 export PYTHONPATH := $(CURDIR)/tests/vm:$(CURDIR)/tests/lab
 export PYTHONDONTWRITEBYTECODE := 1
@@ -65,42 +65,54 @@ uninstall: ## Remove what install installed
 setup: ## Install what all targets need, and fetch the kernels
 	@scripts/setup all
 
-setup-vm setup-lab setup-bench setup-debug: setup-%:
+setup-vm setup-lab setup-bench setup-debug setup-test: setup-%:
 	@scripts/setup $*
 
-test: setup ## Run everything: style, unit tests, and stock kernels in virtual machines
-	$(PYTHON) -m pytest $(PYTEST_ARGS) $(TESTS)
+test-fast: setup-test ## An answer in minutes: unit tests, style, and a few tests in one kernel
+	IOBAND_UNIT_SCALE=0.1 $(PYTEST) --tier fast $(PYTEST_ARGS) $(TESTS)
+
+# The other kernels are fetched and built meanwhile; a test that needs one waits for it.
+test: setup-test ## Run everything that shows that the product works
+	@setsid scripts/setup kernels & trap "kill -- -$$! 2>/dev/null" EXIT; \
+		$(PYTEST) --tier usual $(PYTEST_ARGS) $(TESTS)
+
+test-all: setup setup-debug ## Run what takes hours too: all kernels, mutants, packages, how-tos, detectors
+	@status=0; \
+	$(PYTEST) --tier all $(PYTEST_ARGS) $(TESTS) || status=1; \
+	$(MAKE) --no-print-directory test-debug || status=1; \
+	$(PYTHON) tests/parts.py table build/test-all.xml build/test-debug.xml; \
+	exit $$status
 
 test-unit: ## Run the unit tests only
 	@scripts/setup unit
-	$(PYTHON) -m pytest $(PYTEST_ARGS) tests/unit
+	$(PYTEST) --tier usual $(PYTEST_ARGS) tests/unit
 
 test-vm: setup-vm ## Run the tests in virtual machines only
-	$(PYTHON) -m pytest $(PYTEST_ARGS) tests/vm
+	$(PYTEST) --tier usual $(PYTEST_ARGS) tests/vm
 
-# Not tried again when they fail: what a detector says, it may say once only.
 DEBUG_TESTS := $(patsubst %,tests/vm/test_%.py,\
 	detectors nomem lab_disk abi groups presets data pieces suspend passthrough owner wishes flush \
 	stacks max min latency)
 
 test-debug: setup-debug ## Run functional tests under KASAN, lockdep, kmemleak and the kernel's other detectors
-	IOBAND_KERNEL=debug $(PYTHON) -m pytest $(if $(filter tests,$(TESTS)),$(DEBUG_TESTS),$(TESTS))
+	IOBAND_KERNEL=debug $(PYTEST) $(if $(filter tests,$(TESTS)),$(DEBUG_TESTS),$(TESTS))
 
 check: check-c check-checkpatch check-python check-shell ## Check style and warnings only
 
-# Debian's sparse does not understand the headers of the newest kernel.
-check-c: setup-vm
-	@$(PYTHON) -m harness.module --strict --flag C=2 6.1 6.12
-	@$(PYTHON) -m harness.module --strict newest
+check-c: setup-vm check-c-6.1 check-c-6.12 check-c-newest
 
-check-checkpatch: setup
+# Debian's sparse does not understand the headers of the newest kernel.
+check-c-%:
+	@$(PYTHON) -m harness.module --strict $(if $(filter newest,$*),,--flag C=2) $*
+
+check-checkpatch: setup-test
 	@$(PYTHON) -m harness.checkpatch $(shell find drivers tools tests -name '*.[ch]' -not -path '*/shim/*')
 
-check-python: setup
+check-python: setup-test
 	@$(RUFF) check --quiet .
 	@$(RUFF) format --quiet --diff .
 
-check-shell: setup
+check-shell: setup-test
 	@shellcheck $(shell grep -rlE '^#!/bin/(ba)?sh' .ci debian scripts tests tools udev 2>/dev/null)
 
 demo: setup-vm ## Show proportional sharing on a stock kernel, in a minute or two
@@ -127,4 +139,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-python check-shell
-.PHONY: check $(CHECKS) all modules tools install deb uninstall setup setup-vm setup-lab setup-bench setup-debug test test-unit test-vm test-debug demo bench lab lab-check vm clean help
+.PHONY: check $(CHECKS) all modules tools install deb uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit test-vm test-debug demo bench lab lab-check vm clean help

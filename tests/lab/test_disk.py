@@ -116,7 +116,6 @@ remove disk
 """
 
 
-@pytest.mark.data
 def test_data_is_kept(kernel: LabKernel, module: Path, tmp_path: Path) -> None:
     run(kernel, module, tmp_path, FILESYSTEM)
 

@@ -75,6 +75,7 @@ def test_no_mistake(source: str, base: Base, tmp_path: Path) -> None:
     assert survives(Mutant("none", first_line, first_line), source, trials, base, tmp_path)
 
 
+@pytest.mark.long("the programs are built anew for each of the mistakes")
 @pytest.mark.parametrize(
     ("source", "mutant"),
     [

@@ -27,7 +27,6 @@ from harness.leftovers import clean
 from harness.machine import UnsupportedError
 from harness.machines import Machines
 from harness.module import build_module
-from harness.splats import note_splat
 from harness.tool import Tool, build_tool, udev_is_done
 from lab.kernel import VARIANTS
 from lab.machine import boot
@@ -63,15 +62,27 @@ def _retire(guest: Guest) -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Tests marked all_kernels run once per kernel."""
-    if "kernel_name" in metafunc.fixturenames:
-        marker = metafunc.definition.get_closest_marker
-        names = list(SUITES) if marker("all_kernels") else [own_kernel_name()]
-        if marker("newest"):
-            names = ["newest"]
-        if wanted := os.environ.get("IOBAND_KERNEL"):
-            names = [wanted]
-        metafunc.parametrize("kernel_name", names, scope="session")
+    """Tests marked all_kernels or smoke run once per kernel.
+
+    Of all_kernels, those on other kernels than the machine's own Debian's are long.
+    """
+    if "kernel_name" not in metafunc.fixturenames:
+        return
+    marker = metafunc.definition.get_closest_marker
+    own = own_kernel_name()
+    others = [name for name in SUITES if name != own]
+    if wanted := os.environ.get("IOBAND_KERNEL"):
+        names: list[Any] = [wanted]
+    elif marker("newest"):
+        names = ["newest"]
+    elif marker("smoke"):
+        names = [own, *others]
+    elif marker("all_kernels"):
+        long = pytest.mark.long("the full matrix of kernels")
+        names = [own, *(pytest.param(name, marks=long) for name in others)]
+    else:
+        names = [own]
+    metafunc.parametrize("kernel_name", names, scope="session")
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -111,9 +122,9 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
     machine.said.clear()
     yield machine
     if not machine.alive:
-        if not machine.death_expected:
-            note_splat(request.node, "the guest died")
         machines.drop(machine)
+        if not machine.death_expected:
+            pytest.fail("the guest died", pytrace=False)
         return
     failed = request.node.stash.get(FAILED, False)
     # What a test that failed has on disks, or in the firmware, would be there for the next.
@@ -128,8 +139,6 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
     if not reusable:
         machines.drop(machine)
     problems = [f"kernel: {text}" for text in bad]
-    for text in problems:
-        note_splat(request.node, text)
     if not failed:  # one that failed could not clean up
         problems += [f"left behind: {text}" for text in left]
     if problems:
@@ -155,8 +164,8 @@ def ioband(guest: Guest, built: dict[str, Path]) -> Guest:
 
 @pytest.fixture(scope="session")
 def iobandctl() -> Path:
-    """The path of iobandctl, the same on the host and in the guest; built with sanitizers."""
-    return build_tool(sanitize=True)
+    """The path of iobandctl, the same on the host and in the guest."""
+    return build_tool()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from harness.tracing import PROBES, TRACING, probed
 from harness.waiting import wait_until
 
 # Changes are to meet bios on another processor.  A test's own mark would replace this one.
-pytestmark = [pytest.mark.guest(parallel=True), pytest.mark.data]
+pytestmark = [pytest.mark.guest(parallel=True)]
 
 MODES = ("cgroup", "device", "device+cgroup", "uid", "gid", "pid", "pgrp")
 # A millisecond for each I/O: with so much to wait for, bios are held.
@@ -158,6 +158,7 @@ def finish(jobs: list[Job]) -> list[dict[str, int]]:
     return done
 
 
+@pytest.mark.smoke
 def test_verify_while_everything_changes(ioband: Guest) -> None:
     guest = ioband
     with (

@@ -84,7 +84,6 @@ def test_a_turn_ends_with_a_flush(
         assert (5 <= seen <= 30) if flushed else not seen, seen
 
 
-@pytest.mark.data
 @pytest.mark.all_kernels
 @pytest.mark.guest(parallel=True)
 def test_data_with_flushes(ioband: Guest) -> None:

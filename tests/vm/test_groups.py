@@ -254,7 +254,7 @@ def no_periodic_writeback(guest: Guest) -> Iterator[None]:
             guest.write(path, usual)
 
 
-@pytest.mark.data
+@pytest.mark.smoke
 @pytest.mark.brisk
 @pytest.mark.guest(parallel=True)
 def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
@@ -302,7 +302,6 @@ for number in range(int(sys.argv[2])):
 HELD_IOS_MAX = 1024
 
 
-@pytest.mark.data
 def test_writeback_does_not_wait_for_a_group_that_holds_too_much(ioband: Guest) -> None:
     """Flushers go on past what may be held of a group's tasks, for it and for others.
 
@@ -363,6 +362,7 @@ def held(dev: Ioband, label: str) -> Amount:
     return stats.held if stats else Amount(0, 0)
 
 
+@pytest.mark.smoke
 @pytest.mark.guest(parallel=True)
 def test_tasks_killed_while_their_bios_are_held(ioband: Guest) -> None:
     with (

@@ -70,6 +70,7 @@ def machine(ioband: Guest) -> Iterator[Guest]:
         ioband.run(FORGET)
 
 
+@pytest.mark.long("Docker and libvirt are unpacked, and start in the guest")
 @pytest.mark.guest(systemd=True)
 @pytest.mark.parametrize("page", PAGES)
 def test_howto(machine: Guest, page: str) -> None:

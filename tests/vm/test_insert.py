@@ -87,7 +87,6 @@ def bytes_done(tool: Tool) -> int:
 KINDS = [("ext4", "linear"), ("xfs", "linear"), ("ext4", "striped"), ("xfs", "striped")]
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(("fstype", "kind"), KINDS)
 def test_under_a_mounted_file_system(tool: Tool, volumes: Volumes, fstype: str, kind: str) -> None:
     """In and out, while fio verifies what it writes."""
@@ -139,7 +138,6 @@ def columns(guest: Guest, name: str) -> set[str]:
     return set(guest.run(["dmsetup", "info", "-c", "--noheadings", "-o", name]).out.split())
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("kind", ["linear", "thin"])
 def test_killed_between_the_steps(tool: Tool, volumes: Volumes, kind: str) -> None:
     """I/O goes on, and either verb brings the device where it was asked to be."""
@@ -190,7 +188,6 @@ def assert_out(tool: Tool, volumes: Volumes) -> None:
     tool.run("check")
 
 
-@pytest.mark.data
 def test_what_lvm_does_to_it(tool: Tool, volumes: Volumes) -> None:
     """Each command works, and takes ioband out of the volume and the hidden device with it."""
     guest = tool.guest
@@ -248,7 +245,6 @@ def test_others_at_work(tool: Tool, volumes: Volumes) -> None:
     assert volumes.table("data") == own
 
 
-@pytest.mark.data
 def test_under_a_thin_volume(tool: Tool, volumes: Volumes) -> None:
     """In and out, while fio verifies what it writes, and a snapshot is that of one moment."""
     guest = tool.guest
@@ -305,7 +301,6 @@ THIN_COMMANDS = [
 ]
 
 
-@pytest.mark.data
 def test_what_lvm_does_to_a_thin_volume(tool: Tool, volumes: Volumes) -> None:
     """The pool and LVM agree on what was done, and what is removed leaves nothing behind."""
     guest = tool.guest
@@ -343,7 +338,6 @@ def test_what_lvm_does_to_a_thin_volume(tool: Tool, volumes: Volumes) -> None:
     tool.run("extract", "vg0/data")
 
 
-@pytest.mark.data
 def test_what_of_thin_volumes_is_refused(tool: Tool, volumes: Volumes) -> None:
     """Where LVM would not find the pool, or its own device; the pool's data are offered."""
     guest = tool.guest
@@ -366,7 +360,6 @@ def test_what_of_thin_volumes_is_refused(tool: Tool, volumes: Volumes) -> None:
     tool.run("extract", "vg0/data")
 
 
-@pytest.mark.data
 def test_a_snapshot_gets_it_below(tool: Tool, volumes: Volumes) -> None:
     """So does its origin, whose data are there."""
     guest = tool.guest
@@ -401,7 +394,6 @@ def test_a_snapshot_gets_it_below(tool: Tool, volumes: Volumes) -> None:
 QUICK = "--batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000"
 
 
-@pytest.mark.data
 def test_under_luks(tool: Tool, volumes: Volumes) -> None:
     """Below, while the key is in the keyring; on top, once it is in the table."""
     guest = tool.guest

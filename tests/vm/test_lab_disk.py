@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The laboratory's own disks, on the kernel with detectors."""
 
-import pytest
 from harness.guest import Guest
 from harness.load import fio
 from harness.module import REPO, build_module
@@ -9,7 +8,6 @@ from harness.module import REPO, build_module
 CONTROL = "/sys/kernel/lab-disk"
 
 
-@pytest.mark.data
 def test_modelled_disks(guest: Guest) -> None:
     """What is written is read, by many at once, and all of it goes when the module does."""
     (module,) = build_module(guest.kernel, REPO / "tests/lab/disk")

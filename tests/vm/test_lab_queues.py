@@ -13,7 +13,6 @@ from harness.module import REPO, build_module
 CONTROL = "/sys/kernel/lab-disk"
 
 
-@pytest.mark.data
 @pytest.mark.newest
 def test_each_processor_has_a_hardware_queue(guest: Guest) -> None:
     (module,) = build_module(guest.kernel, REPO / "tests/lab/disk")

@@ -19,7 +19,6 @@ from test_wrap import findings, mounted_as_is
 pytestmark = [
     pytest.mark.guest(systemd=True),
     pytest.mark.usefixtures("udev_done"),
-    pytest.mark.data,
 ]
 
 ABOVE = "/dev/mapper/io-vg0-data"

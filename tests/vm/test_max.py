@@ -123,7 +123,6 @@ def test_a_lower_one_holds_at_once(ioband: Guest) -> None:
     assert 900 < done["read"]["runtime"] < 1500
 
 
-@pytest.mark.data
 @pytest.mark.guest(parallel=True)
 def test_nothing_is_lost_past_a_maximum(ioband: Guest) -> None:
     """Suspended either way, reloaded, raised and taken away with bios held; then all verify."""

@@ -87,7 +87,6 @@ def test_below_others_and_one_way_only(ioband: Guest) -> None:
     assert got["other"].iops > 0.9 * DISK_IOPS - 4 * MIB / 16384 - 60
 
 
-@pytest.mark.data
 @pytest.mark.guest(parallel=True)
 def test_nothing_is_lost_with_a_minimum(ioband: Guest) -> None:
     """Given, changed and taken away, suspended either way, reloaded, under load; all verify."""

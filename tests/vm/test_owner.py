@@ -181,7 +181,6 @@ def test_buffered_writes_are_of_whom_dirtied_the_pages(setup: Setup, fstype: str
         assert done["a"].read == 0
 
 
-@pytest.mark.data
 @pytest.mark.all_kernels
 @pytest.mark.parametrize("fstype", ["ext4", "xfs"])
 def test_a_flusher_waits_for_its_group(setup: Setup, fstype: str) -> None:

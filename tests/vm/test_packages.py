@@ -28,6 +28,8 @@ from harness.module import REPO, build_module
 from harness.packages import Packages, build_packages
 from harness.waiting import wait_until
 
+pytestmark = pytest.mark.long("packages are built, installed and upgraded with their module")
+
 DPKG_S = 1800  # compiling the module is its most: some minutes of an idle host
 NAMES = "dm-ioband-dkms dm-ioband-doc iobandctl"
 # What is left of the packages; the whole of /usr takes a guest too long.
@@ -340,7 +342,6 @@ def machine(bare: Machine, packages: Packages, later: Packages) -> Machine:
     return bare
 
 
-@pytest.mark.data
 @pytest.mark.guest(systemd=True)
 def test_installed_used_and_purged_in_a_guest(bare: Machine, packages: Packages) -> None:
     machine, guest = bare, bare.guest
@@ -366,7 +367,6 @@ def test_installed_used_and_purged_in_a_guest(bare: Machine, packages: Packages)
     assert guest.run(LEFT, timeout=300).out == ""
 
 
-@pytest.mark.data
 @pytest.mark.guest(systemd=True)
 def test_upgrade_and_purge_while_a_device_is_in_use(
     machine: Machine, packages: Packages, later: Packages

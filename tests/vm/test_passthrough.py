@@ -68,7 +68,6 @@ def sysfs(guest: Guest, device: str) -> str:
 # -- where and how much ----------------------------------------------------------------
 
 
-@pytest.mark.data
 def test_bios_go_where_they_belong(ioband: Guest) -> None:
     guest = ioband
     total, offset, length = 8192, 1000, 3000
@@ -91,7 +90,6 @@ def test_bios_go_where_they_belong(ioband: Guest) -> None:
         assert read_sectors(guest, disk, total) == expected
 
 
-@pytest.mark.data
 def test_held_bios_go_where_they_belong(ioband: Guest) -> None:
     guest = ioband
     with (
@@ -210,7 +208,6 @@ def thin_disk(ioband: Guest) -> Iterator[str]:
         yield disk
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("option", "by_loop", "way"),
     [
@@ -242,7 +239,6 @@ def test_discard_and_write_zeroes(
         assert (done.ios, done.bytes) == (1, count * SECTOR)
 
 
-@pytest.mark.data
 def test_secure_erase_is_refused_as_by_linear(ioband: Guest, thin_disk: str) -> None:
     guest = ioband
     answers = []
@@ -268,7 +264,6 @@ def rare_disk(ioband: Guest) -> Iterator[str]:
         ioband.rmmod("raredisk")
 
 
-@pytest.mark.data
 @pytest.mark.all_kernels
 def test_secure_erase(ioband: Guest, rare_disk: str) -> None:
     guest = ioband
@@ -297,7 +292,6 @@ def discarded(guest: Guest, device: str) -> int:
     return int(guest.read(f"{sysfs(guest, device)}/stat").split()[13]) * SECTOR
 
 
-@pytest.mark.data
 @pytest.mark.all_kernels
 def test_what_a_file_system_discards(ioband: Guest) -> None:
     """Of files that are deleted, when the journal is written: by a thread, for nobody.
@@ -354,7 +348,6 @@ def histograms(device: Ioband) -> dict[str, dict[str, tuple[int, ...]]]:
     return {group.name: group.histograms for group in device.latency()}
 
 
-@pytest.mark.data
 @pytest.mark.all_kernels
 @pytest.mark.parametrize(
     ("kind", "option", "way"),
@@ -619,7 +612,6 @@ def protection(guest: Guest) -> Iterator[Counter[str]]:
 PROTECTED = {"size_mib": 8, "dif": 1, "dix": 1, "ato": 1}
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("offset", [0, 2048])
 def test_integrity_profile_and_data(ioband: Guest, offset: int) -> None:
     """The reference tags, which the disk checks, are those of its own sectors."""
@@ -730,7 +722,6 @@ class Tagged:
         return written, read, refused, commands["SCSI_PROT_WRITE_PASS"]
 
 
-@pytest.mark.data
 @pytest.mark.all_kernels
 def test_protection_information_of_who_asks(ioband: Guest, kernel_name: str) -> None:
     """Its reference tags, which count from the device's start, become the disk's.
@@ -783,7 +774,6 @@ def rate(guest: Guest, device: Ioband, label: str, seconds: float = 2) -> float:
     return (after - before) / (end - start) * 1000
 
 
-@pytest.mark.data
 def test_errors_reach_who_asked_and_nobody_else(ioband: Guest) -> None:
     guest = ioband
     guest.expect_dmesg("I/O error|Buffer I/O")

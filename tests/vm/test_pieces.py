@@ -85,7 +85,6 @@ def test_with_slices(ioband: Guest) -> None:
     assert sum(got[name].bytes for name in ("/a", "/b")) / pieces == pytest.approx(PIECE, rel=0.02)
 
 
-@pytest.mark.data
 @pytest.mark.all_kernels
 def test_data_in_pieces(ioband: Guest) -> None:
     """Written in pieces and verified, while the device is suspended and set otherwise."""
@@ -122,7 +121,6 @@ def test_data_in_pieces(ioband: Guest) -> None:
     assert stats["/a"].write.held > 20
 
 
-@pytest.mark.data
 def test_error_in_a_piece(ioband: Guest) -> None:
     """A bio of which one piece fails has failed, and only that one."""
     guest = ioband

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.devices import DmDevice, linear, null_blk
+from harness.devices import DmDevice, VolumeGroup, linear, null_blk
 from harness.guest import Guest
 from harness.ioband import Ioband, group_name
 from harness.load import Load, Stream
@@ -22,13 +22,12 @@ from harness.tracing import TRACING, traced
 pytestmark = pytest.mark.guest(icount=True)
 
 Disk = Callable[[Guest], AbstractContextManager[str]]
+# Two I/Os at a time, 2 ms each.
+SLOTS = {"irqmode": 2, "completion_nsec": 2_000_000, "hw_queue_depth": 2, "submit_queues": 1}
 DISKS: dict[str, Disk] = {
     # So many bytes in each 20 ms.
     "bandwidth": lambda guest: null_blk(guest, mbps=80),
-    # Two I/Os at a time, 2 ms each.
-    "slots": lambda guest: null_blk(
-        guest, irqmode=2, completion_nsec=2_000_000, hw_queue_depth=2, submit_queues=1
-    ),
+    "slots": lambda guest: null_blk(guest, **SLOTS),
 }
 SETTLE_S = 1.0
 WINDOW_S = 3.0
@@ -232,6 +231,7 @@ def test_slices(ioband: Guest, measure: str, what: str, small: str) -> None:
     assert_shares(got, {"/a": 2, "/b": 1}, 30 * (65536 if what == "bytes" else 1))
 
 
+@pytest.mark.smoke
 def test_one_weight_per_device(ioband: Guest) -> None:
     guest = ioband
     with (
@@ -253,6 +253,23 @@ def test_one_weight_per_device(ioband: Guest) -> None:
             second = service(one)
     assert_shares(first, {names["one"]: 3, names["two"]: 1}, 65536)
     assert_shares(second, {names["one"]: 1, names["two"]: 1}, 65536)
+
+
+@pytest.mark.smoke
+def test_logical_volumes_of_one_pool(ioband: Guest) -> None:
+    """A tenant on each of two volumes of a volume group: the pool's weights hold across both."""
+    guest = ioband
+    with (
+        null_blk(guest, memory_backed=1, **SLOTS) as disk,
+        VolumeGroup(guest, "vg0", [disk]) as volumes,
+        Ioband(guest, "one", volumes.create("one", 64)) as one,
+        Ioband(guest, "two", volumes.create("two", 64)) as two,
+        cgroups(guest, "a", "b") as group,
+    ):
+        one.set_weight(group["a"], 300)
+        with running(guest, stream("a", one.path, group["a"]), stream("b", two.path, group["b"])):
+            got = service(one)
+    assert_shares(got, {"/a": 3, "/b": 1}, 65536)
 
 
 def test_cgroups_below_devices(ioband: Guest) -> None:
@@ -282,6 +299,7 @@ def test_cgroups_below_devices(ioband: Guest) -> None:
 NESTED = {"x": 200, "x/1": 100, "x/2": 300, "y": 100}
 
 
+@pytest.mark.smoke
 def test_nested_groups_and_siblings_first(ioband: Guest) -> None:
     guest = ioband
     with (
@@ -336,6 +354,7 @@ def charged(trace: str, start: float, end: float) -> dict[int, int]:
     return total
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("disk", DISKS)
 def test_weight_change_takes_effect_at_once(ioband: Guest, disk: str) -> None:
     guest = ioband

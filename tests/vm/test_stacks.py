@@ -72,7 +72,6 @@ BELOW: dict[str, tuple[Callable[[Guest], AbstractContextManager[str]], int]] = {
 }
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("kind", BELOW)
 def test_over(ioband: Guest, iobandctl: Path, kind: str) -> None:
     """iobandctl finds the disks below, data comes back, and all of it is the cgroup's."""

@@ -138,7 +138,6 @@ def clogged_by(
 # -- suspend -------------------------------------------------------------------------------
 
 
-@pytest.mark.data
 def test_suspend_sends_held_bios(ioband: Guest) -> None:
     guest = ioband
     with two_groups(guest) as (a, b), clogged(guest, a, b, iodepth=30) as top:
@@ -216,7 +215,7 @@ def test_mode_changes_without_draining(ioband: Guest) -> None:
 # -- reload, rename, remove ----------------------------------------------------------------
 
 
-@pytest.mark.data
+@pytest.mark.smoke
 @pytest.mark.guest(parallel=True)
 def test_reload_to_another_disk_and_pool(ioband: Guest) -> None:
     guest = ioband
@@ -249,6 +248,7 @@ def test_reload_to_another_disk_and_pool(ioband: Guest) -> None:
         end(*jobs)
 
 
+@pytest.mark.smoke
 @pytest.mark.brisk
 @pytest.mark.guest(parallel=True)
 def test_rename_and_remove_in_use(ioband: Guest) -> None:
@@ -288,7 +288,6 @@ FORCE = {
 }
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("way", FORCE)
 @pytest.mark.guest(parallel=True)
 def test_removal_by_force_under_load(ioband: Guest, way: str) -> None:

@@ -71,7 +71,6 @@ def competing(guest: Guest) -> Iterator[None]:
         load.end()
 
 
-@pytest.mark.data
 def test_a_group_swaps_while_another_competes(ioband: Guest) -> None:
     """Its swap writes are never held, its other bios are: it competes, and is charged for all."""
     guest = ioband
@@ -95,7 +94,6 @@ def test_a_group_swaps_while_another_competes(ioband: Guest) -> None:
     assert (io.write.held, io.write.bytes >> 20) == (0, pytest.approx(out, abs=4))
 
 
-@pytest.mark.data
 def test_the_machine_swaps(ioband: Guest) -> None:
     """All memory is short, and kernel threads reclaim it while another group competes."""
     guest = ioband

@@ -12,7 +12,6 @@ from harness.guest import Guest
 from harness.ioband import Ioband
 
 
-@pytest.mark.data
 @pytest.mark.guest(parallel=True)
 @pytest.mark.parametrize("slice_ms", [0, 20])
 def test_nothing_is_lost_with_all_wishes_at_once(ioband: Guest, slice_ms: int) -> None:

@@ -13,9 +13,9 @@ from watcher import Watcher
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built() -> Built:
     """What is built of the sources, once."""
-    return build(tmp_path_factory.mktemp("iobandctl"))
+    return build()
 
 
 @pytest.fixture

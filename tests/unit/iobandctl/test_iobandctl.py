@@ -231,6 +231,7 @@ MUTANTS = [
 ]
 
 
+@pytest.mark.long("a compiler's and a linker's run for each of the mistakes")
 @pytest.mark.parametrize(
     ("file", "old", "new", "finder"), MUTANTS, ids=[f"{m[0]}-{i}" for i, m in enumerate(MUTANTS)]
 )

@@ -193,10 +193,10 @@ def get_kernel(name: str) -> Kernel:
 
 
 def main() -> None:
-    """Fetch the kernels named (all by default) and print where they are."""
+    """Fetch the kernels named (all by default; "own": this Debian's) and print where they are."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("names", nargs="*", metavar="KERNEL", default=list(SUITES))
-    names = parser.parse_args().names
+    names = [own_kernel_name() if name == "own" else name for name in parser.parse_args().names]
     with ThreadPoolExecutor(2) as pool:
         for kernel in pool.map(get_kernel, names):
             print(f"{kernel.name:8} {kernel.release:24} {kernel.root}")

@@ -10,7 +10,7 @@ from .guest import Guest
 
 # So many stay in one process: each takes more than a gigabyte, and the
 # tests that share one are run one after another.
-KEPT = 3
+KEPT = 2
 
 
 class Machines:

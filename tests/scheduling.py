@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which of several processes runs which part, when pytest runs with xdist.
+
+A guest is emulated, and now and then waits for its disks and timers.  So one process more
+than there are processors run the tests in guests.  Another one, of low priority, runs the
+tests that need no guest, and takes what the guests leave.
+"""
+
+import contextlib
+import os
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from parts import GUEST
+from xdist.scheduler import LoadGroupScheduling
+from xdist.workermanage import WorkerController
+
+# Each takes more than a gigabyte of memory.
+GUESTS_MAX = 8
+# To boot a guest takes about as long.
+BOOT_S = 20
+NICE = 10
+LAB = "lab"
+AUTOGROUP = Path("/proc/self/autogroup")
+
+
+def number() -> int:
+    """How many processes there are."""
+    return min(len(os.sched_getaffinity(0)) + 1, GUESTS_MAX) + 1
+
+
+def _is_aside(worker: str, count: int) -> bool:
+    """Whether a process, of so many, is the one without guests."""
+    return count > 1 and worker == f"gw{count - 1}"
+
+
+def stand_aside(config: pytest.Config) -> None:
+    """Lower the priority of the process without guests.
+
+    Where the kernel shares the processors among sessions first (sched(7), autogroup), a
+    priority within one session means nothing to the guests, which have their own.
+    """
+    worker = getattr(config, "workerinput", None)
+    if not worker or not _is_aside(worker["workerid"], worker["workercount"]):
+        return
+    os.nice(NICE)
+    if AUTOGROUP.exists():
+        os.setsid()
+        with contextlib.suppress(OSError):  # the kernel accepts ten changes a second
+            AUTOGROUP.write_text(str(NICE))
+
+
+def _kind(scope: str) -> str:
+    return scope.split("/")[0]
+
+
+def _seconds(scope: str) -> float:
+    return float(scope.rpartition(":")[2])
+
+
+class Scheduling(LoadGroupScheduling):
+    """Gives a process the longest part of the kind of guest that it has booted.
+
+    When there is none left, the process begins the kind with the most work left.
+    """
+
+    def __init__(self, *args: object):
+        super().__init__(*args)
+        self._booted: dict[str, str] = {}  # the kind of guest that a process had last
+
+    def schedule(self) -> None:
+        """Begin; of more processes than parts, the one without guests is the first to go."""
+        for node in self.nodes:
+            if _is_aside(node.gateway.id, self.numnodes):
+                self.assigned_work.move_to_end(node)
+        super().schedule()
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        scope = self._choose(node.gateway.id)
+        if scope is None:
+            node.shutdown()
+            return
+        self.workqueue.move_to_end(scope, last=False)
+        super()._assign_work_unit(node)
+
+    def _choose(self, worker: str) -> str | None:
+        """The next part for a process, or None if no part is left that it may run."""
+        in_guests = [scope for scope in self.workqueue if scope.startswith(GUEST)]
+        others = [scope for scope in self.workqueue if not scope.startswith(GUEST)]
+        # The kernel of the laboratory may not be built yet.
+        others = [scope for scope in others if _kind(scope) != LAB] or others
+        if _is_aside(worker, self.numnodes):
+            return max(others, key=_seconds, default=None)
+        left: dict[str, float] = defaultdict(float)
+        for scope in in_guests:
+            left[_kind(scope)] += _seconds(scope)
+        # A kind that another process has booted is begun last: to boot it again takes time.
+        for worker_of_kind, kind in self._booted.items():
+            if kind in left:
+                left[kind] += BOOT_S if worker_of_kind == worker else -BOOT_S
+        kind = self._booted.get(worker)
+        if kind not in left:
+            kind = max(left, key=left.get, default=None)
+        if kind is None:
+            return max(others, key=_seconds, default=None)
+        self._booted[worker] = kind
+        return max((scope for scope in in_guests if _kind(scope) == kind), key=_seconds)

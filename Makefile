@@ -97,7 +97,7 @@ DEBUG_TESTS := $(patsubst %,tests/vm/test_%.py,\
 test-debug: setup-debug ## Run functional tests under KASAN, lockdep, kmemleak and the kernel's other detectors
 	IOBAND_KERNEL=debug $(PYTEST) $(if $(filter tests,$(TESTS)),$(DEBUG_TESTS),$(TESTS))
 
-check: check-c check-checkpatch check-python check-shell ## Check style and warnings only
+check: check-c check-checkpatch check-python check-shell check-words ## Check style and warnings only
 
 check-c: setup-vm check-c-6.1 check-c-6.12 check-c-newest
 
@@ -114,6 +114,9 @@ check-python: setup-test
 
 check-shell: setup-test
 	@shellcheck $(shell grep -rlE '^#!/bin/(ba)?sh' .ci debian scripts tests tools udev 2>/dev/null)
+
+check-words: ## Check the language of comments, documentation and commit subjects only
+	@$(PYTHON) scripts/words.py
 
 demo: setup-vm ## Show proportional sharing on a stock kernel, in a minute or two
 	$(PYTHON) tests/demo/demo.py
@@ -138,5 +141,5 @@ clean: ## Remove what was built in the tree; the cache stays
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-CHECKS := check-c check-checkpatch check-python check-shell
+CHECKS := check-c check-checkpatch check-python check-shell check-words
 .PHONY: check $(CHECKS) all modules tools install deb uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit test-vm test-debug demo bench lab lab-check vm clean help

@@ -15,7 +15,9 @@ from harness.packages import versions
 REPO = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("check", ["check-checkpatch", "check-python", "check-shell"])
+@pytest.mark.parametrize(
+    "check", ["check-checkpatch", "check-python", "check-shell", "check-words"]
+)
 def test_style(check: str) -> None:
     assert_check(check)
 

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The check of the language finds its idioms, and its list of exceptions only shrinks."""
+
+import importlib.util
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[1]
+SPEC = importlib.util.spec_from_file_location("words", REPO / "scripts/words.py")
+assert SPEC and SPEC.loader
+words = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(words)
+
+GOOD = "A group that is backlogged competes.\n"
+BAD = "Nobody waits for the group whose bios are past.\n"
+C = '''/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Charge the leaf, not
+ * who submits.
+ */
+int who(void);	// what is due
+static const char *text = "/* nobody */";
+'''
+PYTHON = '''"""What is measured.
+
+By whom.
+"""
+who = "somebody"  # nobody else
+
+
+def one_that() -> str:
+    """One that fails."""
+    return "whose"
+'''
+SHELL = "#!/bin/sh\n# The group that\n# nobody has.\necho who\n"
+RST = """Page
+====
+
+The group, ``who``, and::
+
+    whose
+
+What is at the device.
+
+.. code-block:: console
+
+    # whom
+
+The leaf one
+that waits.
+"""
+MARKDOWN = "# Page\n\n```\nwho\n```\n\n    whose\n\n* An entry `nobody`,\n  somebody's\n"
+MANUAL = ".Nm who\nThe group\nwhose share.\n.Bd -literal\nwhom\n.Ed\nNobody.\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "lines"),
+    [
+        ("a.c", C, [4, 6]),
+        ("a.py", PYTHON, [1, 3, 5, 9]),
+        ("scripts/setup", SHELL, [3]),
+        ("a.rst", RST, [8, 14]),
+        ("a.md", MARKDOWN, [10]),
+        ("a.8", MANUAL, [3, 7]),
+    ],
+)
+def test_idioms_are_found_in_prose_alone(path: str, text: str, lines: list[int]) -> None:
+    report = words.examine(path, list(words.lines_of(path, text)))
+    assert [line.number for line in report.idioms] == lines
+
+
+def test_files_without_prose_are_passed_over() -> None:
+    assert words.lines_of("a.svg", "who") is None
+
+
+@pytest.mark.parametrize(
+    "idiom",
+    ["who", "Whom", "whose", "nobody", "somebody", "one that", "ones that", "what is", "what goes"],
+)
+def test_each_idiom_counts(idiom: str) -> None:
+    report = words.examine("a.md", [words.Line(1, f"It is {idiom} waits")])
+    assert len(report.idioms) == 1
+    assert report.rate > words.LIMIT
+
+
+def test_long_sentences_are_found() -> None:
+    short, long = " ".join(["word"] * words.LONG), " ".join(["word"] * (words.LONG + 1))
+    lines = [words.Line(1, f"{short}. {short}:"), words.Line(2, f"* {short}"), words.Line(3, long)]
+    report = words.examine("a.md", [*lines[:2], words.Line(0, ""), lines[2]])
+    assert [line.number for line in report.sentences] == [3]
+
+
+def run(repo: Path, *command: str) -> None:
+    """Run a command in a scratch repository."""
+    subprocess.run(command, cwd=repo, check=True, capture_output=True)
+
+
+def commit(repo: Path, subject: str, **files: str | None) -> str:
+    """Write files, with "_" for "." in their names, and commit them; the commit's name."""
+    for name, text in files.items():
+        path = repo / name.replace("_", ".")
+        path.unlink() if text is None else path.write_text(text)
+    run(repo, "git", "add", "--all")
+    run(repo, "git", "commit", "--quiet", "--message", subject)
+    return words.git("rev-parse", "HEAD", repo=repo).strip()
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """A repository with a rewritten page and an old page."""
+    run(tmp_path, "git", "init", "--quiet")
+    run(tmp_path, "git", "config", "user.name", "A test")
+    run(tmp_path, "git", "config", "user.email", "test@localhost")
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / words.TODO).write_text("# The list.\nold.md\n")
+    commit(tmp_path, "doc: add the pages", new_md=GOOD, old_md=BAD)
+    return tmp_path
+
+
+def wrong(repo: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """The complaints of the check, after its table and its result were compared with them."""
+    result = words.main([], repo)
+    out, err = capsys.readouterr()
+    assert "documentation" not in out and "front door and build" in out
+    assert result == bool(err.strip())
+    return err.strip()
+
+
+def test_a_rewritten_file_cannot_regress(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert wrong(repo, capsys) == ""
+    commit(repo, "doc: write as before", new_md=GOOD + BAD)
+    line = f"new.md:2: {BAD.strip()}"
+    assert wrong(repo, capsys) == f"{line}\n{line}"  # it has two of them
+
+
+def test_the_list_of_exceptions_only_shrinks(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit(repo, "doc: rewrite the page", old_md=GOOD)
+    assert wrong(repo, capsys).endswith("old.md: keeps the limit now, remove it from this list")
+    (repo / words.TODO).write_text("# The list.\n")
+    commit(repo, "doc: the page is rewritten")
+    assert wrong(repo, capsys) == ""
+    (repo / words.TODO).write_text("# The list.\nold.md\n")
+    commit(repo, "doc: write as before", old_md=BAD)
+    assert wrong(repo, capsys).endswith("old.md: has left this list already")
+    commit(repo, "doc: remove the page", old_md=None)
+    assert wrong(repo, capsys).endswith("old.md: there is no such file")
+
+
+def test_subjects_of_commits_have_the_limit_too(
+    repo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    since = commit(repo, "core: who hangs keeps no turn", new_md=GOOD * 2)
+    monkeypatch.setattr(words, "SINCE", since)
+    commit(repo, "core: charge anticipation to the leaf", new_md=GOOD * 3)
+    assert wrong(repo, capsys) == ""
+    commit(repo, "core: who waits is served", new_md=GOOD * 4)
+    assert wrong(repo, capsys) == "commit subjects:1: core: who waits is served"

@@ -2,7 +2,10 @@
 """What is published is what the scenarios describe, and the pages are made of results.json."""
 
 import json
+import re
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +14,7 @@ from lab.__main__ import RESULTS
 from lab.goals import chosen
 from lab.measure import METRIC_OPTIONS
 from lab.runner import expand
-from lab.scenario import Scenario, load_all
+from lab.scenario import Scenario, load_all, order
 
 SCENARIOS = load_all(METRIC_OPTIONS)
 PUBLISHED = json.loads((RESULTS / report.NAME).read_text())
@@ -36,7 +39,20 @@ def test_every_scenario_is_published() -> None:
     pages = {f"{each.name}.md" for each in SCENARIOS}
     plots = {f"{each.name}-{kind}.svg" for each in SCENARIOS for kind in ("bandwidth", "latency")}
     there = {path.name for path in RESULTS.iterdir()}
-    assert there == pages | plots | {report.NAME, "README.md"}
+    assert there == pages | plots | {report.NAME, "README.md", report.SHOWN_PLOT}
+
+
+def test_the_plot_of_the_readme_is_made_of_the_results(tmp_path: Path) -> None:
+    """By its labels, as matplotlib's versions draw in other ways."""
+    shutil.copy(RESULTS / report.NAME, tmp_path)
+    report.publish([], tmp_path, {}, order)
+    anew, published = (
+        re.findall(r">([^<>]+)</text>", (directory / report.SHOWN_PLOT).read_text())
+        for directory in (tmp_path, RESULTS)
+    )
+    assert anew == published, AGAIN
+    for each in report.compared(PUBLISHED):
+        assert {each.peer, *each.labels} <= set(published)
 
 
 def test_a_page_is_made_of_the_results(scenario: Scenario, found: dict[str, Any]) -> None:

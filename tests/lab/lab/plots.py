@@ -2,7 +2,8 @@
 """Plots of a scenario, as SVG that is the same to the byte each time.
 
 One picture has the bandwidth of each group over time, one the distribution of
-latencies; each has a panel for every peer.
+latencies; each has a panel for every peer.  A third one compares the peers: the latency
+of one group, and the throughput of all.
 """
 
 import re
@@ -33,6 +34,23 @@ STYLE = {
     "grid.alpha": 0.3,
     "path.simplify": False,
 }
+
+
+LATENCIES = {"mean": "o", "p99": "|", "max": "x"}
+
+
+class Compared(NamedTuple):
+    """One peer of a comparison: latencies of the group as in LATENCIES, and throughput."""
+
+    peer: str
+    latencies_ms: tuple[float, ...]
+    part: float  # of the best throughput
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The figures as they are written beside the marks."""
+        latencies = " / ".join(f"{ms:.2f}" if ms < 10 else f"{ms:.0f}" for ms in self.latencies_ms)
+        return latencies, f"{self.part:.0%}"
 
 
 class Panel(NamedTuple):
@@ -156,3 +174,32 @@ def latency(panels: Sequence[Panel], path: Path) -> None:
         axis.set_xscale("log")
 
     _picture(panels, draw, ("ms", "part of the I/Os"), path)
+
+
+def comparison(peers: Sequence[Compared], group: str, path: Path) -> None:
+    """The latency of one group, and the throughput of all, a line for each peer."""
+    with plt.rc_context(STYLE):
+        figure, (left, right) = plt.subplots(
+            1, 2, figsize=(8, 0.25 * len(peers) + 1), sharey=True, width_ratios=(3, 2)
+        )
+        places = range(len(peers))
+        colors = ["C3" if each.peer == "ioband" else "C7" for each in peers]
+        for index, (name, marker) in enumerate(LATENCIES.items()):
+            values = [each.latencies_ms[index] for each in peers]
+            left.scatter(values, places, marker=marker, c=colors, zorder=2, label=name)
+        left.set_xscale("log")
+        left.margins(x=0.1)
+        right.barh(places, [each.part * 100 for each in peers], color=colors)
+        right.set_xlim(0, 125)
+        for place, each in enumerate(peers):
+            latencies, part = each.labels
+            left.text(1.02, place, latencies, va="center", transform=left.get_yaxis_transform())
+            right.text(each.part * 100 + 2, place, part, va="center")
+        left.set_yticks(places, [each.peer for each in peers])
+        left.invert_yaxis()
+        left.set_xlabel(f"ms: latency of {group}, {' / '.join(LATENCIES)}")
+        right.set_xlabel("% of the best throughput, all groups")
+        left.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncol=3, frameon=False)
+        figure.tight_layout(w_pad=8)
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+        plt.close(figure)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is published: a page and two plots a scenario, results.json, and an index of all goals."""
+"""What is published: a page and two plots a scenario, results.json, and an index of all goals.
+
+And for the README one plot that compares the peers in one scenario.
+"""
 
 import json
 import math
@@ -17,6 +20,9 @@ from .traces import MeasureError
 from .uml import ExperimentError
 
 NAME = "results.json"
+# The scenario that the README shows, the group that the others starve, and the plot.
+SHOWN = ("S5", "victim")
+SHOWN_PLOT = "S5-peers.svg"
 MARKS = {"met": "met", "missed": "**missed**", "reported": "", "unknown": "not measured"}
 
 
@@ -466,6 +472,25 @@ def draw(results: Results, directory: Path) -> None:
         plots.latency(panels, directory / f"{results.scenario.name}-latency.svg")
 
 
+def compared(everything: dict[str, Any]) -> list[plots.Compared]:
+    """The peers in the scenario that the README shows, on the disk itself."""
+    name, group = SHOWN
+    rows = [
+        row
+        for row in everything["scenarios"].get(name, {"rows": []})["rows"]
+        if not row["on_lv"] and not row["alone"] and "problem" not in row
+    ]
+    best = max((row["total_mbps"] for row in rows), default=0)
+    return [
+        plots.Compared(
+            row["peer"],
+            tuple(row["groups"][group][f"{kind}_ms"] for kind in plots.LATENCIES),
+            row["total_mbps"] / best,
+        )
+        for row in rows
+    ]
+
+
 def publish(
     every: Sequence[Results],
     directory: Path,
@@ -492,3 +517,5 @@ def publish(
     }
     path.write_text(json.dumps(known, indent=1) + "\n")
     (directory / "README.md").write_text(index(known))
+    if peers := compared(known):
+        plots.comparison(peers, f"the {SHOWN[1]}", directory / SHOWN_PLOT)

@@ -135,6 +135,9 @@ lab-check: setup-lab ## Run all scenarios, and say what is not as published in D
 vm: setup-vm ## Run CMD='...' in a virtual machine (KERNEL=, default: of this Debian)
 	@$(PYTHON) -m harness.guest $(addprefix --kernel ,$(KERNEL)) '$(CMD)'
 
+release: ## Tag the version of this tree, if NEWS and everything else agree (see CONTRIBUTING.md)
+	@$(PYTHON) scripts/release.py
+
 clean: ## Remove what was built in the tree; the cache stays
 	rm -rf build
 
@@ -142,4 +145,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-python check-shell check-words
-.PHONY: check $(CHECKS) all modules tools install deb uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit test-vm test-debug demo bench lab lab-check vm clean help
+.PHONY: check $(CHECKS) all modules tools install deb uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit test-vm test-debug demo bench lab lab-check vm release clean help

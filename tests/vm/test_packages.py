@@ -115,7 +115,7 @@ def test_pages_are_installed_with_what_they_link_to(
 def test_all_that_is_documented_is_in_one_package(packages: Packages, tmp_path: Path) -> None:
     subprocess.run(["dpkg-deb", "-x", packages.deb("dm-ioband-doc"), tmp_path], check=True)
     installed = tmp_path / "usr/share/doc/dm-ioband-doc"
-    for page in ("README.md", "CONTRIBUTING.md"):
+    for page in ("README.md", "CONTRIBUTING.md", "NEWS", "SECURITY.md"):
         assert (installed / page).read_bytes() == (REPO / page).read_bytes()
     pages = REPO / "Documentation"
     written = [path for path in pages.rglob("*") if path.is_file()]

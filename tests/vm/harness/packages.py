@@ -21,7 +21,7 @@ VERSIONS = {
 # What is in the packages, or says how they are made.
 CONTENT = (
     *("debian", "drivers", "tools/iobandctl", "udev", "dkms.conf", "Makefile"),
-    *("README.md", "CONTRIBUTING.md", "Documentation"),
+    *("README.md", "CONTRIBUTING.md", "NEWS", "SECURITY.md", "Documentation"),
 )
 NOT_CONTENT = shutil.ignore_patterns("build", ".git", "__pycache__")
 

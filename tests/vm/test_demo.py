@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The demonstration comes out as it promises, and shows what the README shows."""
+"""The demonstration reaches its shares, and prints the output that its page shows."""
 
 import re
 
@@ -11,13 +11,13 @@ from harness.tool import build_tool
 
 
 def shown() -> list[str]:
-    """The block of the README with its output."""
-    blocks = (REPO / "README.md").read_text().split("\n```\n")
-    return next(block for block in blocks if "Three cgroups compete" in block).splitlines()
+    """The block of the page with its output."""
+    page = (REPO / "Documentation/demo.rst").read_text()
+    return re.search(r"code-block:: text\n\n((?: {4}.*\n|\n)+)", page)[1].strip().splitlines()
 
 
 def form(line: str) -> str:
-    """A line without what differs each time: numbers, and how long bars are."""
+    """A line without its numbers and the length of its bars, which differ each time."""
     line = re.sub(r"#*\.*(?=  ?[\d.]+% of )", "BAR", line)
     return re.sub(r" +", " ", re.sub(r"[-+]?\d+(\.\d+)?", "0", line)).strip()
 

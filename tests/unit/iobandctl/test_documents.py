@@ -11,11 +11,12 @@ from harness.document import dead_links
 from toolbuild import Built, sh
 
 REPO = Path(__file__).resolve().parents[3]
-PAGES = sorted(REPO.glob("Documentation/*.rst"))
+PAGES = [REPO / "README.md", *sorted(REPO.glob("Documentation/*.rst"))]
+FRONT = [REPO / name for name in ("CONTRIBUTING.md", "SECURITY.md")]
 MESSAGES = REPO / "Documentation/troubleshooting.rst"
 SPOKEN = ("tools/iobandctl/*.c", "drivers/md/*.c")
 SCRIPT = REPO / "udev/ioband-disk.in"
-CONF_PAGES = (REPO / "README.md", REPO / "tools/iobandctl/ioband.conf.5")
+CONF_PAGES = (REPO / "Documentation/administration.rst", REPO / "tools/iobandctl/ioband.conf.5")
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
 CONVERSION = r"%(?!%)[-+ #0]*[\d*]*(?:\.[\d*]+)?[hlzjt]*[a-zA-Z]"
@@ -102,13 +103,25 @@ def test_commands_are_those_of_the_program(built: Built, page: Path) -> None:
         assert option in sh(built.iobandctl, "help", verb).stdout, f"iobandctl {verb} {option}"
 
 
-@pytest.mark.parametrize("page", [*PAGES, REPO / "README.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, *FRONT], ids=lambda page: page.name)
 def test_files_that_are_named_are_there(page: Path) -> None:
     assert dead_links(page) == []
     for name in re.findall(
         r"\b(?:tests|tools|udev|Documentation|drivers)/[\w./-]+\w", page.read_text()
     ):
         assert (REPO / name).exists(), name
+
+
+def test_every_page_is_listed() -> None:
+    """In the index, and in the README."""
+    names = {page.name for page in PAGES[1:]}
+    index = (REPO / "Documentation/index.rst").read_text()
+    assert set(re.findall(r"<([\w-]+\.rst)>`_", index)) == names - {"index.rst"}
+    assert set(re.findall(r"\(Documentation/([\w-]+\.rst)\)", PAGES[0].read_text())) == names
+
+
+def test_the_readme_is_short() -> None:
+    assert len(PAGES[0].read_text().split()) <= 1000
 
 
 def configurations(page: Path) -> list[str]:

@@ -182,8 +182,8 @@ def sentences(lines: list[Line]) -> Iterator[Line]:
     said = ""
     number = 0
     for line in [*lines, Line(0, "")]:
-        text = line.text.strip()
-        starts = not text or re.match(r"[*+-] |[0-9]+\. |\||[=~^-]{4,}|#+ |@\w+:", text)
+        text = re.sub(r"^[ =~^-]{4,}$", "", line.text).strip()
+        starts = not text or re.match(r"[*+-] |[0-9]+\. |\||#+ |@\w+:", text)
         for part in re.split(r"(?<=[.!?:])\s+| \| ?", text):
             if starts and said:
                 yield Line(number, said)

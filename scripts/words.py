@@ -182,16 +182,17 @@ def sentences(lines: list[Line]) -> Iterator[Line]:
     said = ""
     number = 0
     for line in [*lines, Line(0, "")]:
-        text = re.sub(r"^[ =~^-]{4,}$", "", line.text).strip()
+        # Neither rulers nor the cells of a table go on in the next ones.
+        text = re.sub(r"^[ =~^-]{4,}$", "", line.text).strip().replace(" | ", ". ")
         starts = not text or re.match(r"[*+-] |[0-9]+\. |\||#+ |@\w+:", text)
-        for part in re.split(r"(?<=[.!?:])\s+| \| ?", text):
+        for part in re.split(r"(?<=[.!?:])\s+", text):
             if starts and said:
                 yield Line(number, said)
                 said = ""
             starts = None
             number = number if said else line.number
             said = f"{said} {part}".strip()
-            if re.search(r"[.!?:]$", part):
+            if re.search(r"[.!?:|]$", part):
                 yield Line(number, said)
                 said = ""
 

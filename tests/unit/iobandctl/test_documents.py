@@ -124,6 +124,13 @@ def test_the_readme_is_short() -> None:
     assert len(PAGES[0].read_text().split()) <= 1000
 
 
+@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
+def test_a_page_begins_with_its_purpose(page: Path) -> None:
+    """In the first paragraph below the title."""
+    first = re.sub(r"\A\.\. .*\n\n=+\n.*\n=+\n\n", "", page.read_text())
+    assert first.startswith("This page "), first[:80]
+
+
 def configurations(page: Path) -> list[str]:
     """The configurations in a page, each of them a block that begins with a title."""
     text = page.read_text()

@@ -15,14 +15,14 @@ SPEC.loader.exec_module(words)
 
 GOOD = "A group that is backlogged competes.\n"
 BAD = "Nobody waits for the group whose bios are past.\n"
-C = '''/* SPDX-License-Identifier: GPL-2.0-only */
+C = """/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Charge the leaf, not
  * who submits.
  */
 int who(void);	// what is due
 static const char *text = "/* nobody */";
-'''
+"""
 PYTHON = '''"""What is measured.
 
 By whom.
@@ -101,7 +101,10 @@ def commit(repo: Path, subject: str, **files: str | None) -> str:
     """Write files, with "_" for "." in their names, and commit them; the commit's name."""
     for name, text in files.items():
         path = repo / name.replace("_", ".")
-        path.unlink() if text is None else path.write_text(text)
+        if text is None:
+            path.unlink()
+        else:
+            path.write_text(text)
     run(repo, "git", "add", "--all")
     run(repo, "git", "commit", "--quiet", "--message", subject)
     return words.git("rev-parse", "HEAD", repo=repo).strip()

@@ -183,7 +183,8 @@ def sentences(lines: list[Line]) -> Iterator[Line]:
     number = 0
     for line in [*lines, Line(0, "")]:
         # Neither rulers nor the cells of a table go on in the next ones.
-        text = re.sub(r"^[ =~^-]{4,}$", "", line.text).strip().replace(" | ", ". ")
+        text = re.sub(r"^[ =~^-]{4,}$", "", line.text).strip()
+        text = re.sub(r" \| | {3,}", ". ", text)
         starts = not text or re.match(r"[*+-] |[0-9]+\. |\||#+ |@\w+:", text)
         for part in re.split(r"(?<=[.!?:])\s+", text):
             if starts and said:

@@ -36,7 +36,7 @@ def kind_of(item: pytest.Item) -> str:
 
 
 def _measured() -> dict[str, float]:
-    """Seconds by test, of those that take long."""
+    """Seconds by test; short tests are left out."""
     return json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
 
 

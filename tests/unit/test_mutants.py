@@ -67,6 +67,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Base:
     return build_base(tmp_path_factory.mktemp("base"), programs)
 
 
+@pytest.mark.long("the programs are built anew")
 @pytest.mark.parametrize("source", SOURCES)
 def test_no_mistake(source: str, base: Base, tmp_path: Path) -> None:
     """The same way, the first few trials; all of them are run for the base."""

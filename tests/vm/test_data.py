@@ -17,6 +17,7 @@ from harness.guest import SHARE, CommandError, Guest, Job
 from harness.ioband import Amount, Ioband
 from harness.load import fio
 from harness.tracing import PROBES, TRACING, probed
+from harness.variants import variants
 from harness.waiting import wait_until
 
 # Changes are to meet bios on another processor.  A test's own mark would replace this one.
@@ -236,7 +237,7 @@ AT_ONCE = {key: value for key, value in VERIFY.items() if key != "bs"} | {
 
 
 @pytest.mark.all_kernels
-@pytest.mark.parametrize("ioengine", ["io_uring", "libaio"])
+@pytest.mark.parametrize("ioengine", variants(["io_uring", "libaio"], "io_uring"))
 def test_verify_what_is_submitted_in_one_go(ioband: Guest, ioengine: str) -> None:
     """Gathered, held, sent by the worker or by the task, and gathered while a suspend begins."""
     guest = ioband
@@ -303,7 +304,7 @@ find . -type f | sort | xargs sha256sum >/run/sums.$(basename "$PWD")
 """
 
 
-@pytest.mark.parametrize("fstype", CHECK)
+@pytest.mark.parametrize("fstype", variants(CHECK, "ext4", "xfs"))
 def test_file_system_is_clean_after_use(ioband: Guest, fstype: str) -> None:
     """Beside a rival that reads all the time, lest two flushers that take turns hold nothing."""
     guest = ioband

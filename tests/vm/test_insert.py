@@ -9,6 +9,7 @@ import pytest
 from harness.devices import VolumeGroup, mounted, null_blk, two_disks
 from harness.guest import Guest, Job
 from harness.tool import OF_LVM, Tool
+from harness.variants import variants
 from harness.waiting import wait_until
 from test_tool import dm_names
 from test_wrap import mounted_as_is
@@ -87,7 +88,7 @@ def bytes_done(tool: Tool) -> int:
 KINDS = [("ext4", "linear"), ("xfs", "linear"), ("ext4", "striped"), ("xfs", "striped")]
 
 
-@pytest.mark.parametrize(("fstype", "kind"), KINDS)
+@pytest.mark.parametrize(("fstype", "kind"), variants(KINDS, KINDS[0], KINDS[3]))
 def test_under_a_mounted_file_system(tool: Tool, volumes: Volumes, fstype: str, kind: str) -> None:
     """In and out, while fio verifies what it writes."""
     guest = tool.guest

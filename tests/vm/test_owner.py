@@ -18,6 +18,7 @@ from harness.guest import CommandError, Guest
 from harness.ioband import Ioband, group_name, parse_status
 from harness.load import fio
 from harness.tracing import TRACING, probed
+from harness.variants import variants
 from harness.waiting import wait_until
 
 MIB = 1 << 20
@@ -151,7 +152,7 @@ def test_what_a_task_submits_is_its_own(setup: Setup) -> None:
 
 
 @pytest.mark.all_kernels
-@pytest.mark.parametrize("fstype", FILE_SYSTEMS)
+@pytest.mark.parametrize("fstype", variants(FILE_SYSTEMS, "ext4"))
 def test_buffered_writes_are_of_whom_dirtied_the_pages(setup: Setup, fstype: str) -> None:
     guest, _, dev, a, b = setup
     with mounted(guest, dev.path, fstype) as point:
@@ -182,7 +183,7 @@ def test_buffered_writes_are_of_whom_dirtied_the_pages(setup: Setup, fstype: str
 
 
 @pytest.mark.all_kernels
-@pytest.mark.parametrize("fstype", ["ext4", "xfs"])
+@pytest.mark.parametrize("fstype", variants(["ext4", "xfs"], "xfs"))
 def test_a_flusher_waits_for_its_group(setup: Setup, fstype: str) -> None:
     """A probe sees it; a suspend goes on meanwhile; and what it waited with arrives.
 
@@ -269,7 +270,7 @@ LAYERS = {
 
 
 @pytest.mark.all_kernels
-@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("layer", variants(LAYERS, "crypt", "raid1", "loop-buffered"))
 def test_layers_above_keep_the_owner(setup: Setup, layer: str) -> None:
     with LAYERS[layer](setup) as path:
         setup.guest.run(["udevadm", "settle"])
@@ -394,7 +395,7 @@ def task_that(does: str, guest: Guest, mode: str, path: str) -> Iterator[str]:
     job.wait(check=False)
 
 
-@pytest.mark.parametrize("mode", SORTED)
+@pytest.mark.parametrize("mode", variants(SORTED, "uid", "pid"))
 def test_modes_that_sort_by_the_submitting_task(ioband: Guest, mode: str) -> None:
     with null_blk(ioband) as disk, Ioband(ioband, "d0", disk, mode=mode) as dev:
         ioband.run(f"chmod 666 $(readlink -f {dev.path})")
@@ -466,7 +467,7 @@ def is_writeback(guest: Guest, label: str) -> bool:
     return number == "0"
 
 
-@pytest.mark.parametrize("mode", SORTED)
+@pytest.mark.parametrize("mode", variants(SORTED, "uid"))
 def test_buffered_writes_in_modes_that_sort_by_task(ioband: Guest, mode: str) -> None:
     """They are of whom submits them: a kernel thread, or a task that syncs the file."""
     guest = ioband

@@ -27,6 +27,7 @@ from harness.ioband import Ioband, group_name, table_line
 from harness.load import READ_NOWAIT, fio
 from harness.module import REPO, build_module
 from harness.tracing import TRACING, traced
+from harness.variants import variants
 from harness.waiting import wait_until
 
 SECTOR = 512
@@ -351,11 +352,14 @@ def histograms(device: Ioband) -> dict[str, dict[str, tuple[int, ...]]]:
 @pytest.mark.all_kernels
 @pytest.mark.parametrize(
     ("kind", "option", "way"),
-    [
+    variants(
+        [
+            ("thin_disk", "", "discard"),
+            ("thin_disk", "--zeroout", "write"),
+            ("rare_disk", "--secure", "discard"),
+        ],
         ("thin_disk", "", "discard"),
-        ("thin_disk", "--zeroout", "write"),
-        ("rare_disk", "--secure", "discard"),
-    ],
+    ),
 )
 def test_held_without_data(
     request: pytest.FixtureRequest, ioband: Guest, kind: str, option: str, way: str
@@ -612,7 +616,7 @@ def protection(guest: Guest) -> Iterator[Counter[str]]:
 PROTECTED = {"size_mib": 8, "dif": 1, "dix": 1, "ato": 1}
 
 
-@pytest.mark.parametrize("offset", [0, 2048])
+@pytest.mark.parametrize("offset", variants([0, 2048], 2048))
 def test_integrity_profile_and_data(ioband: Guest, offset: int) -> None:
     """The reference tags, which the disk checks, are those of its own sectors."""
     guest = ioband

@@ -9,7 +9,7 @@ matter.
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 from harness.cgroup import Cgroup
@@ -18,6 +18,7 @@ from harness.guest import Guest
 from harness.ioband import Ioband, group_name
 from harness.load import Load, Stream
 from harness.tracing import TRACING, traced
+from harness.variants import variants
 
 pytestmark = pytest.mark.guest(icount=True)
 
@@ -80,7 +81,7 @@ def cgroups(guest: Guest, *paths: str) -> Iterator[dict[str, Cgroup]]:
 # -- as the weights say --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.parametrize("disk", variants(DISKS, "slots"))
 @pytest.mark.parametrize("weights", [(200, 100), (100, 100), (1000, 100), (10000, 10)])
 def test_two_groups(ioband: Guest, disk: str, weights: tuple[int, int]) -> None:
     guest = ioband
@@ -121,7 +122,7 @@ SORTED: dict[str, list[dict[str, object]]] = {
 }
 
 
-@pytest.mark.parametrize("mode", SORTED)
+@pytest.mark.parametrize("mode", variants(SORTED, "uid", "pid"))
 def test_modes_that_sort_by_task(ioband: Guest, mode: str) -> None:
     guest = ioband
     jobs = {f"job{number}": options for number, options in enumerate(SORTED[mode])}
@@ -147,7 +148,8 @@ LOADS = {
 
 
 @pytest.mark.parametrize(
-    ("load", "measure"), [(load, measure) for load in LOADS for measure in ("bytes", "ios")]
+    ("load", "measure"),
+    variants(product(LOADS, ("bytes", "ios")), *((load, "bytes") for load in LOADS)),
 )
 def test_loads(ioband: Guest, load: str, measure: str) -> None:
     guest = ioband
@@ -167,7 +169,7 @@ def test_loads(ioband: Guest, load: str, measure: str) -> None:
     assert_shares(got, {"/a": 3, "/b": 1}, quantum)
 
 
-@pytest.mark.parametrize("rw", ["randread", "randwrite"])
+@pytest.mark.parametrize("rw", variants(["randread", "randwrite"], "randread"))
 def test_mixed_sizes_for_long(ioband: Guest, rw: str) -> None:
     """The tolerance is several of the largest I/Os: none is allowed for besides."""
     guest = ioband
@@ -355,7 +357,7 @@ def charged(trace: str, start: float, end: float) -> dict[int, int]:
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.parametrize("disk", variants(DISKS, "slots"))
 def test_weight_change_takes_effect_at_once(ioband: Guest, disk: str) -> None:
     guest = ioband
     # More than "bandwidth" does in 20 ms, in which it does it at once.
@@ -450,7 +452,7 @@ def test_pool_opens_when_one_group_is_left(ioband: Guest) -> None:
         assert device.io()["/a"].read.held == before
 
 
-@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("depth", variants([2, 3], 2))
 def test_who_sleeps_below_is_not_forgotten(ioband: Guest, depth: int) -> None:
     """A task that waits for one of the device's requests when another one comes."""
     guest = ioband
@@ -499,7 +501,7 @@ def throughput(guest: Guest, device: DmDevice, groups: dict[str, Cgroup], below:
 
 
 @pytest.mark.parametrize("disk", DISKS)
-@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("count", variants([1, 4], 4))
 def test_work_conservation(ioband: Guest, disk: str, count: int) -> None:
     guest = ioband
     with DISKS[disk](guest) as below, cgroups(guest, *"abcd"[:count]) as groups:

@@ -23,6 +23,7 @@ from harness.hotplug import (
     disk_id,
 )
 from harness.module import REPO, build_module
+from harness.variants import variants
 from harness.waiting import wait_until
 
 pytestmark = pytest.mark.guest(systemd=True)
@@ -31,7 +32,9 @@ VOLUMES, PV, SYSTEM = map(disk_id, ("volumes", "pv", "system"))
 PARTS = ["22222222-3333-4444-5555-666666666666", "33333333-4444-5555-6666-777777777777"]
 LVM_LOCAL = "/etc/lvm/lvmlocal.conf"
 ASK_UDEV = f"echo '{SETTING}' >>{LVM_LOCAL}"
-BOTH = pytest.mark.parametrize("machine", ["device_add", "scsi_debug"], indirect=True)
+BOTH = pytest.mark.parametrize(
+    "machine", variants(["device_add", "scsi_debug"], "device_add"), indirect=True
+)
 # A service that is to have its weight with its first read.
 READER = """
 [Unit]
@@ -266,6 +269,7 @@ def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> No
         guest.blank(name)
 
 
+@pytest.mark.long("boots twice; another test mounts wrapped disks and volumes at boot")
 def test_wrapped_partitions_are_mounted_at_boot_by_what_the_disk_calls_them(
     machine: Machine,
 ) -> None:
@@ -348,6 +352,7 @@ def on_volumes(machine: Machine) -> Iterator[Machine]:
     forget_system(machine)
 
 
+@pytest.mark.long("boots three times, once from the volume")
 def test_a_root_on_a_volume_is_left_alone_at_boot(on_volumes: Machine) -> None:
     machine, guest = on_volumes, on_volumes.guest
     assert guest.boot_state == "running", machine.journal()

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """iobandctl, its unit tests, its fuzzer, and iobandctl on a fake kernel, built with sanitizers."""
 
-import hashlib
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cache import build_dir, locked, prune
+from harness.cache import build_dir, locked
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parents[2] / "tools/iobandctl"
@@ -84,38 +83,43 @@ def link_fuzz(output: Path, objects: dict[str, Path]) -> None:
     link_all(output, objects, ["fuzz"])
 
 
-def _compile_all(output: Path) -> None:
-    """Compile and link all into a directory."""
-    done = sh("make", "-C", SOURCE, f"O={output}", "SANITIZE=1", "CFLAGS=-g -O1")
-    assert not done.returncode, done.stdout + done.stderr
-    for name in [*UNIT_SOURCES, "test-swap", "fuzz", "fake-kernel"]:
-        compile_c(output / f"{name}.o", [HERE / f"{name}.c"], SOURCE, "-c")
-    built = _built(output)
-    link_unit(built.unit, built.objects)
-    link_swap(built.swap, built.objects)
-    link_fuzz(built.fuzz, built.objects)
-    tests = [*UNIT_SOURCES, "test-swap", "fuzz", *FAKED]
-    faked = [path for name, path in built.objects.items() if name not in tests]
-    compile_c(built.fake, faked, SOURCE, *ask_packages("--libs"))
-
-
 def _built(output: Path) -> Built:
     objects = {path.stem: path for path in sorted(output.glob("*.o"))}
     programs = (output / name for name in ("iobandctl", "unit", "swapper", "fuzzer", "faked"))
     return Built(objects, output, *programs)
 
 
+def _is_up_to_date(output: Path, inputs: Iterable[Path]) -> bool:
+    """Whether a file is newer than all that it is made from."""
+    if not output.exists():
+        return False
+    made = output.stat().st_mtime
+    return all(path.stat().st_mtime < made for path in inputs)
+
+
+def _compile_tests(output: Path) -> None:
+    headers = [*SOURCE.glob("*.h"), *HERE.glob("*.h")]
+    for name in [*UNIT_SOURCES, "test-swap", "fuzz", "fake-kernel"]:
+        if not _is_up_to_date(output / f"{name}.o", [HERE / f"{name}.c", *headers]):
+            compile_c(output / f"{name}.o", [HERE / f"{name}.c"], SOURCE, "-c")
+
+
 def build() -> Built:
-    """Build all in the cache, unless another process or an earlier run has built the same."""
-    files = sorted(path for place in (SOURCE, HERE) for path in place.iterdir() if path.is_file())
-    key = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in files))
-    builds = build_dir("iobandctl-tests", SOURCE)
-    output = builds / key.hexdigest()[:12]
-    with locked(builds.name):
-        if not (output / "complete").exists():
-            output.mkdir(parents=True, exist_ok=True)
-            _compile_all(output)
-            (output / "complete").touch()
-        os.utime(output)
-        prune(builds)
-    return _built(output)
+    """Build all in the cache; an earlier run or another process may have done so."""
+    output = build_dir("iobandctl-tests", SOURCE)
+    with locked(output.name):
+        output.mkdir(parents=True, exist_ok=True)
+        make = ["make", f"-j{os.cpu_count()}", "-C", SOURCE, f"O={output}"]
+        done = sh(*make, "SANITIZE=1", "CFLAGS=-g -O1")
+        assert not done.returncode, done.stdout + done.stderr
+        _compile_tests(output)
+        built = _built(output)
+        objects = built.objects
+        tests = [*UNIT_SOURCES, "test-swap", "fuzz", *FAKED]
+        faked = [path for name, path in objects.items() if name not in tests]
+        if not _is_up_to_date(built.fake, objects.values()):
+            link_unit(built.unit, objects)
+            link_swap(built.swap, objects)
+            link_fuzz(built.fuzz, objects)
+            compile_c(built.fake, faked, SOURCE, *ask_packages("--libs"))
+    return built

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The configuration: what is read, what is refused, and what it says. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -334,19 +335,19 @@ void test_conf_escape(void)
 void test_conf_many(void)
 {
 	enum { MANY = 2000 };
-	char *text = xstrdup("[group /p*]\nweight = 1\n"), *longer;
+	char *text;
+	size_t size;
+	FILE *stream = open_memstream(&text, &size);
 	struct conf conf = { .n = 0 };
 	struct conf_matches matches;
 	struct problem problem;
 	char path[32];
 	clock_t before;
 
-	for (int i = 0; i < MANY; i++) {
-		longer = xasprintf("%s[group /s/c%d]\nweight = %d\n", text,
-				   i, 1 + i);
-		free(text);
-		text = longer;
-	}
+	fprintf(stream, "[group /p*]\nweight = 1\n");
+	for (int i = 0; i < MANY; i++)
+		fprintf(stream, "[group /s/c%d]\nweight = %d\n", i, 1 + i);
+	fclose(stream);
 	CHECK(!conf_add(&conf, "f", text, &problem));
 	CHECK(!conf_check(&conf, &problem));
 	before = clock();

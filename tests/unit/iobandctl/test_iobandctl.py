@@ -50,8 +50,7 @@ def test_swap(built: Built, name: str) -> None:
 
 def test_all_unit_tests_are_known(built: Built) -> None:
     assert sh(built.unit).stdout.split() == UNIT_TESTS
-    assert sh(built.unit, *UNIT_TESTS).returncode == 0
-    assert sh(built.unit, *UNIT_TESTS, "none").returncode
+    assert sh(built.unit, "none").returncode
     assert sh(built.swap).stdout.split() == SWAP_TESTS
 
 

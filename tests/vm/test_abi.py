@@ -252,6 +252,7 @@ def test_there_are_enough_wrong_things() -> None:
     assert len({words for words, _ in WRONG_MESSAGES}) == len(WRONG_MESSAGES) >= 60
 
 
+@pytest.mark.long("a process for each of some 150 lines, all of which the unit tests parse too")
 def test_wrong_tables_are_refused_and_leave_nothing_behind(ioband: Guest) -> None:
     ioband.expect_dmesg("device-mapper: ")
     with null_blk(ioband) as disk:
@@ -272,6 +273,7 @@ def test_wrong_tables_are_refused_and_leave_nothing_behind(ioband: Guest) -> Non
     ioband.rmmod("dm_ioband")
 
 
+@pytest.mark.long("a process for each of some 150 lines, all of which the unit tests parse too")
 def test_wrong_messages_are_refused_and_change_nothing(ioband: Guest) -> None:
     ioband.expect_dmesg("device-mapper: ")
     with null_blk(ioband) as disk, Ioband(ioband, "d0", disk) as dev:

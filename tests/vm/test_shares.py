@@ -18,7 +18,7 @@ from harness.guest import Guest
 from harness.ioband import Ioband, group_name
 from harness.load import Load, Stream
 from harness.tracing import TRACING, traced
-from harness.variants import variants
+from harness.variants import REST, variants
 
 pytestmark = pytest.mark.guest(icount=True)
 
@@ -82,7 +82,14 @@ def cgroups(guest: Guest, *paths: str) -> Iterator[dict[str, Cgroup]]:
 
 
 @pytest.mark.parametrize("disk", variants(DISKS, "slots"))
-@pytest.mark.parametrize("weights", [(200, 100), (100, 100), (1000, 100), (10000, 10)])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        (200, 100),
+        (10000, 10),
+        *(pytest.param(pair, marks=REST) for pair in ((100, 100), (1000, 100))),
+    ],
+)
 def test_two_groups(ioband: Guest, disk: str, weights: tuple[int, int]) -> None:
     guest = ioband
     with (
@@ -147,9 +154,12 @@ LOADS = {
 }
 
 
+FEW_LOADS = ("read beside write", "small beside large", "mixed directions")
+
+
 @pytest.mark.parametrize(
     ("load", "measure"),
-    variants(product(LOADS, ("bytes", "ios")), *((load, "bytes") for load in LOADS)),
+    variants(product(LOADS, ("bytes", "ios")), *((load, "bytes") for load in FEW_LOADS)),
 )
 def test_loads(ioband: Guest, load: str, measure: str) -> None:
     guest = ioband
@@ -500,7 +510,7 @@ def throughput(guest: Guest, device: DmDevice, groups: dict[str, Cgroup], below:
     return (done[1] - done[0]) * 512 / (last.at_ms - first.at_ms) * 1000
 
 
-@pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.parametrize("disk", variants(DISKS, "bandwidth"))
 @pytest.mark.parametrize("count", variants([1, 4], 4))
 def test_work_conservation(ioband: Guest, disk: str, count: int) -> None:
     guest = ioband

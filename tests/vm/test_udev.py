@@ -557,6 +557,7 @@ def with_inserted_root(machine: Machine) -> Iterator[Machine]:
     forget_system(machine)
 
 
+@pytest.mark.long("boots three times, and follows LVM through all that it does")
 def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
     """After a boot, under a root too; after LVM has changed the volume; not by hand taken out."""
     machine, guest = with_inserted_root, with_inserted_root.guest

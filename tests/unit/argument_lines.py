@@ -452,20 +452,20 @@ RIGHT = [
 ]
 
 
-def answers(args_say: Path, lines: list[Line]) -> list[str]:
+def answers(args_say: Path, lines: list[Line], env: dict[str, str]) -> list[str]:
     """What the program says to each line."""
     given = "".join(f"{line.kind} {line.words}\0" for line in lines)
     done = subprocess.run(
-        [args_say], input=given.encode("latin-1"), env=ENV, capture_output=True, timeout=60
+        [args_say], input=given.encode("latin-1"), env=env, capture_output=True, timeout=60
     )
     said = done.stdout.decode("latin-1").split("\0")
     said[-1] += done.stderr.decode()
     return said
 
 
-def mistakes(args_say: Path, lines: list[Line]) -> list[str]:
+def mistakes(args_say: Path, lines: list[Line], env: dict[str, str] = ENV) -> list[str]:
     """Where the program says something else than it must."""
-    said = answers(args_say, lines)
+    said = answers(args_say, lines, env)
     if len(said) != len(lines) + 1 or said[-1]:
         return [f"{len(said) - 1} answers to {len(lines)} lines; {said[-1]}"]
     return [

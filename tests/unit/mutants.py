@@ -1,19 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Deliberate mistakes in the scheduler and the parser, each of which a test must notice."""
 
-import resource
-import shutil
-from pathlib import Path
 from typing import NamedTuple
-
-from argument_lines import RIGHT, WRONG_MESSAGES, WRONG_TABLES, mistakes
-from cprograms import UNIT, build, cases, run_case
-
-DRIVER = UNIT.parents[1] / "drivers/md"
-# The longest case takes 7 s of it; one that a mistake makes endless takes it all.
-CPU_S = 20
-# A trial that takes longer waits until the others have found nothing.
-QUICK_S = 0.2
 
 
 class Mutant(NamedTuple):
@@ -907,73 +895,3 @@ ARGS = [
         "snprintf((error)->text, 100,",
     ),
 ]
-
-
-class Trial(NamedTuple):
-    """A case of a program; that program as a whole if it has no name."""
-
-    program: str
-    case: str
-
-
-class Base(NamedTuple):
-    """The programs without a mistake: where they are, and what each trial took of a processor."""
-
-    output: Path
-    seconds: dict[Trial, float]
-
-    def in_order(self, programs: tuple[str, ...]) -> list[Trial]:
-        """All trials of the programs: the quick ones of each first, then the slow ones."""
-        chosen = [trial for trial in self.seconds if trial.program in programs]
-        chosen.sort(key=lambda trial: programs.index(trial.program))
-        slow = [trial for trial in chosen if self.seconds[trial] > QUICK_S]
-        return [trial for trial in chosen if trial not in slow] + sorted(
-            slow, key=self.seconds.__getitem__
-        )
-
-
-def build_base(output: Path, programs: set[str]) -> Base:
-    """Build the programs plainly, as sanitizers would only slow these down, and run all."""
-    if wrong := build(output, "SANITIZE=", "CFLAGS=-O1"):
-        raise ValueError(f"the unit tests do not build:\n{wrong}")
-    seconds = {}
-    for program in sorted(programs):
-        for case in [""] if program == "args_say" else cases(program):
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            if wrong := _run(output, Trial(program, case)):
-                raise ValueError(f"{program} without a mistake: {wrong}")
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            seconds[Trial(program, case)] = after.ru_utime - before.ru_utime
-    return Base(output, seconds)
-
-
-def _run(output: Path, trial: Trial) -> str | list[str] | None:
-    program = output / trial.program
-    if trial.case:
-        return run_case(program, trial.case, cpu_s=CPU_S)
-    return mistakes(program, [*WRONG_TABLES, *WRONG_MESSAGES, *RIGHT])
-
-
-def survives(mutant: Mutant, source: str, trials: list[Trial], base: Base, tmp: Path) -> bool:
-    """Make the mistake in a copy of the driver; does it pass every trial?"""
-    if not trials:
-        raise ValueError(f"nothing is tried on {source}")
-    text = (DRIVER / source).read_text()
-    if text.count(mutant.old) != 1:
-        raise ValueError(f"{source} has {text.count(mutant.old)} times {mutant.old!r}")
-    changed = shutil.copytree(DRIVER, tmp / "driver")
-    (changed / source).write_text(text.replace(mutant.old, mutant.new))
-    if source.endswith(".h"):  # which make does not see in another place
-        for each in changed.glob("*.c"):
-            each.touch()
-    output = shutil.copytree(base.output, tmp / "built")
-    built = set()
-    for trial in trials:
-        if trial.program not in built:
-            plainly = ("SANITIZE=", "CFLAGS=-O1 -Wno-error", f"SRC={changed}", trial.program)
-            if wrong := build(output, *plainly):
-                raise ValueError(f"{mutant.name} does not build:\n{wrong}")
-            built.add(trial.program)
-        if _run(output, trial):
-            return False
-    return True

@@ -4,6 +4,7 @@
 
 #define __printf(m, n)	__attribute__((format(printf, m, n)))
 #define __noreturn		__attribute__((noreturn))
+#define __weak			__attribute__((weak))
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 

@@ -46,16 +46,18 @@ static const char *interface_of(const char *name)
 
 /**
  * watch_is_unit() - see whether a cgroup is a unit's of the system's systemd
- * @path: of the cgroup
+ * @node: the cgroup
  *
- * Its units lie in slices only; what is below a service is somebody else's.
+ * Its units lie in slices only, and never in a delegated cgroup.
  *
  * Return: whether it is.
  */
-bool watch_is_unit(const char *path)
+bool watch_is_unit(const struct node *node)
 {
-	const char *slash;
+	const char *path = node->path, *slash;
 
+	if (watch_node_is_lent(node))
+		return false;
 	for (path++; (slash = strchr(path, '/')); path = slash + 1) {
 		if (!ends(path, slash - path, ".slice"))
 			return false;

@@ -70,26 +70,17 @@ static void add_tree(struct watch *watch, const struct ioband_devices *devices,
 	}
 }
 
-static int by_id(const void *left, const void *right)
-{
-	const struct node *a = *(struct node *const *)left;
-	const struct node *b = *(struct node *const *)right;
-
-	return (a->id > b->id) - (a->id < b->id);
-}
-
-static void know_group(struct node **nodes, size_t n, size_t tree,
+static void know_group(struct watch *watch, size_t tree,
 		       const struct ioband_group *group)
 {
-	struct node key = { .wd = 0 }, *wanted = &key, **found;
+	struct node *found;
 	unsigned long long id;
 
 	if (sscanf(group->name, "cgroup#%llu", &id) != 1)
 		return;
-	key.id = id;
-	found = n ? bsearch(&wanted, nodes, n, sizeof(*nodes), by_id) : NULL;
+	found = watch_node_of_id(watch, id);
 	if (found)
-		(*found)->sent[tree] = (struct sent){
+		found->sent[tree] = (struct sent){
 			.weight = group->set ? group->weight : 0,
 			.bounds = group->bounds,
 		};
@@ -103,29 +94,28 @@ static void know_groups(struct watch *watch,
 		ioband_named(devices, watch->trees[tree].speaker);
 	const struct ioband_device *owner =
 		watch->trees[tree].device ? speaker : NULL;
-	struct node **nodes = xcalloc(watch->n_nodes, sizeof(*nodes));
 	struct groups groups;
 
-	for (size_t i = 0; i < watch->n_nodes; i++)
-		nodes[i] = &watch->nodes[i];
-	qsort(nodes, watch->n_nodes, sizeof(*nodes), by_id);
 	if (query_groups(speaker, &groups) == EXIT_OK) {
 		for (size_t i = 0; i < groups.n; i++) {
 			if (tree_owner(devices, &groups, &groups.v[i]) == owner)
-				know_group(nodes, watch->n_nodes, tree,
-					   &groups.v[i]);
+				know_group(watch, tree, &groups.v[i]);
 		}
 	}
 	groups_free(&groups);
-	free(nodes);
 }
 
 static void know_nothing(struct watch *watch)
 {
-	for (size_t i = 0; i < watch->n_nodes; i++) {
-		free(watch->nodes[i].sent);
-		watch->nodes[i].sent = xcalloc(watch->n_trees,
-					       sizeof(struct sent));
+	struct subtree *subtree;
+	struct node *node;
+
+	TAILQ_FOREACH(subtree, &watch->subtrees, all) {
+		TAILQ_FOREACH(node, &subtree->nodes, all) {
+			free(node->sent);
+			node->sent = xcalloc(watch->n_trees,
+					     sizeof(struct sent));
+		}
 	}
 }
 
@@ -317,6 +307,7 @@ static void send_weight(const struct watch *watch, size_t tree,
 	    (weight == IOBAND_WEIGHT_DEFAULT && !sent->weight) ||
 	    !has_group(watch, node))
 		return;
+	node->subtree->debt++;
 	if (query_weight(speaker, group, weight) != EXIT_OK)
 		return;
 	sent->weight = weight;
@@ -391,8 +382,10 @@ static bool send_bound(const struct watch *watch, size_t tree,
 
 	if (!wanted_bound(watch, node, &watch->trees[tree], bound, &wanted) ||
 	    bound_is(&wanted, sent, bound) ||
-	    !has_group(watch, node) ||
-	    query_bound(speaker, group, bound, &wanted, RATES_ALL) != EXIT_OK)
+	    !has_group(watch, node))
+		return false;
+	node->subtree->debt++;
+	if (query_bound(speaker, group, bound, &wanted, RATES_ALL) != EXIT_OK)
 		return false;
 	bound_copy(sent, &wanted, bound);
 	forget_hand(&watch->trees[tree], group, GROUP_BOUNDS + bound);
@@ -433,7 +426,8 @@ static void forget_ended(const struct watch *watch, struct node *node)
  *
  * One without the io controller has no group; a weight of 100 is the default.
  * Maxima and minima are asked for by the configuration only, latency targets by
- * io.latency too; they are left alone if nobody says anything.
+ * io.latency too; without a wish they are left alone.  Each message is a debt of the
+ * subtree.
  */
 void watch_send(struct watch *watch, struct node *node)
 {

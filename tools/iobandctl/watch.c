@@ -45,6 +45,7 @@ static void keep_configuration(struct watch *watch)
 static void look_at_all(struct watch *watch)
 {
 	watch_trees_load(watch);
+	watch_cgroups_finish(watch);
 	past_free(&watch->past);
 }
 
@@ -136,9 +137,7 @@ static int serve(struct watch *watch)
 
 static int run(const struct args *args)
 {
-	struct watch watch = {
-		.config = args->value[OPTION_CONFIG], .inotify = -1,
-	};
+	struct watch watch = { .config = args->value[OPTION_CONFIG] };
 	int code = mapper_ready();
 
 	if (code == EXIT_OK)

@@ -20,7 +20,8 @@ def built() -> Built:
 
 @pytest.fixture
 def fake(built: Built, tmp_path: Path) -> Fake:
-    """A fake kernel without devices."""
+    """A fake kernel without devices, whose files are root's alone."""
+    os.umask(0o022)
     return Fake(built.fake, tmp_path)
 
 

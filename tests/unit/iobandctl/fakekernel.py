@@ -61,6 +61,10 @@ class Fake:
             (directory / "release_agent").write_text("\n")
         return directory.stat().st_ino
 
+    def delegate(self, path: str) -> None:
+        """Let others populate a cgroup, as root does for a user."""
+        (self.root / "cgroup" / path).chmod(0o775)
+
     def answer(self, device: str, message: str, text: str) -> None:
         """What a device answers to a message."""
         (self.root / "answers" / f"{device}@{message.replace(' ', '_')}").write_text(text)

@@ -108,16 +108,31 @@ void test_weigh_latency(void)
 	asked_free(&now);
 }
 
+static bool is_unit_in(char *path, char *delegated)
+{
+	struct subtree subtree = { .top = delegated };
+	struct node node = { .path = path, .subtree = &subtree };
+
+	return watch_is_unit(&node);
+}
+
+static bool is_unit(char *path)
+{
+	return is_unit_in(path, NULL);
+}
+
 void test_units(void)
 {
-	CHECK(watch_is_unit("/system.slice/db.service"));
-	CHECK(watch_is_unit("/system.slice"));
-	CHECK(watch_is_unit("/a.slice/a-b.slice/x.scope"));
-	CHECK(watch_is_unit("/init.scope"));
-	CHECK(!watch_is_unit("/"));
-	CHECK(!watch_is_unit("/a"));
-	CHECK(!watch_is_unit("/docker/0123"));
-	CHECK(!watch_is_unit("/system.slice/.service"));
-	CHECK(!watch_is_unit("/a/b.service"));
-	CHECK(!watch_is_unit("/user.slice/user@0.service/app.slice/x.service"));
+	CHECK(is_unit("/system.slice/db.service"));
+	CHECK(is_unit("/system.slice"));
+	CHECK(is_unit("/a.slice/a-b.slice/x.scope"));
+	CHECK(is_unit("/init.scope"));
+	CHECK(!is_unit("/"));
+	CHECK(!is_unit("/a"));
+	CHECK(!is_unit("/docker/0123"));
+	CHECK(!is_unit("/system.slice/.service"));
+	CHECK(!is_unit("/a/b.service"));
+	CHECK(!is_unit("/user.slice/user@0.service/app.slice/x.service"));
+	CHECK(is_unit_in("/a.slice/x.service", "/a.slice/x.service"));
+	CHECK(!is_unit_in("/a.slice/x.service", "/a.slice"));
 }

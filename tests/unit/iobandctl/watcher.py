@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """iobandctl watch on a fake kernel."""
 
+import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from fakekernel import Fake
 
@@ -28,8 +30,7 @@ class Watcher:
 
     def sends(self, path: str, weight: int) -> None:
         """Soon it sets the weight of a cgroup."""
-        number = (self.fake.root / "cgroup" / path).stat().st_ino
-        message = f"one: weight cgroup#{number} {weight}"
+        message = f"one: weight cgroup#{self.number(path)} {weight}"
         self.soon(lambda: message in self.fake.sent)
 
     def reload(self, conf: str) -> None:
@@ -39,9 +40,25 @@ class Watcher:
         self.process.send_signal(signal.SIGHUP)
         self.soon(lambda: self.fake.sent.count("one: groups") > asked)
 
-    def soon(self, holds: Callable[[], bool]) -> None:
+    def number(self, path: str) -> int:
+        """The id of a cgroup."""
+        return (self.fake.root / "cgroup" / path).stat().st_ino
+
+    @property
+    def watches(self) -> int:
+        """How many inotify watches it has."""
+        infos = Path(f"/proc/{self.process.pid}/fdinfo").iterdir()
+        return sum(info.read_text().count("inotify wd:") for info in infos)
+
+    @property
+    def cpu_s(self) -> float:
+        """The CPU time that it has used."""
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
+    def soon(self, holds: Callable[[], bool], seconds: float = 20) -> None:
         """Soon this holds."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + seconds
         while not holds():
             assert self.process.poll() is None, self.said
             assert time.monotonic() < end, f"{self.fake.sent[-9:]}\n{self.said}"

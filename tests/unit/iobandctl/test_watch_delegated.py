@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""iobandctl watch and users with cgroups of their own, which they write and make at will."""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from fakekernel import Fake
+from watcher import Watcher
+
+PAUSE_S = 0.05
+STEPS = 16  # of all delegated cgroups, in that time
+WATCHES = 256  # of a delegated subtree
+
+
+@contextmanager
+def attack(act: Callable[[int], None]) -> Iterator[None]:
+    """Do something over and over, with a number that grows."""
+    end = threading.Event()
+
+    def run() -> None:
+        n = 0
+        while not end.is_set():
+            act(n)
+            n += 1
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("path", ["system", "user/x"])
+def test_many_writes_are_one_message(
+    fake: Fake, watch: Callable[[str], Watcher], path: str
+) -> None:
+    """In each pause, and the last value arrives."""
+    fake.cgroup(path)
+    if path.startswith("user"):
+        fake.delegate("user")
+    watcher = watch("")
+    before, start = len(fake.sent), time.monotonic()
+    with attack(lambda n: watcher.weigh(path, 300 + n % 100)):
+        time.sleep(3)
+    watcher.weigh(path, 500)
+    watcher.sends(path, 500)
+    passed = time.monotonic() - start
+    assert 2 <= len(fake.sent) - before <= passed / PAUSE_S + 2
+
+
+def test_a_user_who_writes_many_weights(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """Others have their turns, and all last values arrive."""
+    paths = [f"user/{n}" for n in range(100)]
+    for path in [*paths, "other/x"]:
+        fake.cgroup(path)
+    fake.delegate("user")
+    fake.delegate("other")
+    watcher = watch("")
+
+    def write(n: int) -> None:
+        for path in paths:
+            watcher.weigh(path, 300 + n % 100)
+
+    before, start = len(fake.sent), time.monotonic()
+    cpu_s = watcher.cpu_s
+    with attack(write):
+        time.sleep(2)
+        asked = len(fake.sent)
+        watcher.weigh("other/x", 450)
+        watcher.sends("other/x", 450)
+        # The other user waits for its next turn, not for a hundred cgroups.
+        other = next(n for n, line in enumerate(fake.sent) if line.endswith(" 450"))
+        assert other - asked <= STEPS
+        time.sleep(2)
+        passed = time.monotonic() - start
+        sent = len(fake.sent) - before
+        share = (watcher.cpu_s - cpu_s) / passed
+    assert sent <= STEPS * (passed / PAUSE_S + 1)
+    assert share < 0.1, f"{share:.0%} of a core"
+    for path in paths:
+        watcher.weigh(path, 600)
+    for path in paths:
+        watcher.sends(path, 600)
+
+
+def test_a_user_who_makes_many_cgroups(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """Some of them are watched, the others looked at from time to time, and that is said once."""
+    fake.cgroup("user")
+    fake.delegate("user")
+    watcher = watch("")
+    own = watcher.watches - 1
+    paths = [f"user/{n}" for n in range(WATCHES + 50)]
+    for path in paths:
+        fake.cgroup(path)
+    watcher.soon(lambda: "is delegated and has more than" in watcher.said)
+    for path in paths:
+        watcher.weigh(path, 300)
+    for path in paths:
+        message = f"one: weight cgroup#{watcher.number(path)} 300"
+        watcher.soon(lambda message=message: message in fake.sent, seconds=60)
+    assert watcher.watches == own + WATCHES
+    # The system's own are watched all the same.
+    for path in ("system", "system/x"):
+        fake.cgroup(path)
+        watcher.weigh(path, 310)
+        watcher.sends(path, 310)
+    assert watcher.watches == own + WATCHES + 2
+    # A watch that is free again is for a cgroup without.
+    for path in paths[:100]:
+        shutil.rmtree(fake.root / "cgroup" / path)
+    watcher.soon(lambda: watcher.watches == own + 2 + 1 + len(paths) - 100, seconds=60)
+    watcher.weigh(paths[-1], 320)
+    watcher.sends(paths[-1], 320)
+    assert watcher.said.count("is delegated and has more than") == 1
+    shutil.rmtree(fake.root / "cgroup/user")
+    watcher.soon(lambda: watcher.watches == own + 2, seconds=60)
+
+
+def test_a_user_who_makes_and_removes_cgroups(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """It costs little, and no event of the system's own is lost."""
+    fake.cgroup("user")
+    fake.delegate("user")
+    watcher = watch("")
+
+    def churn(n: int) -> None:
+        directory = fake.root / f"cgroup/user/{n % 500}"
+        (directory / "below").mkdir(parents=True)
+        shutil.rmtree(directory)
+
+    start, cpu_s = time.monotonic(), watcher.cpu_s
+    with attack(churn):
+        time.sleep(2)
+        watcher.weigh("a", 270)
+        watcher.sends("a", 270)
+        time.sleep(2)
+        share = (watcher.cpu_s - cpu_s) / (time.monotonic() - start)
+    assert share < 0.1, f"{share:.0%} of a core"
+    fake.cgroup("user/last")
+    watcher.weigh("user/last", 300)
+    watcher.sends("user/last", 300)

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The wishes in a cgroup's files, and the io controller that they need. */
+/*
+ * The wishes in a cgroup's files, and the io controller that they need.
+ *
+ * A cgroup's files divide the part of its parent among it and its siblings.  A weight
+ * below a delegated cgroup is therefore harmless: it divides the part of that cgroup only.
+ * The weight of the delegated cgroup itself competes with other users', so it counts
+ * in root's file only.  A latency target throttles all other groups of the
+ * pool, wherever it stands.  It counts in root's files outside of delegated cgroups only.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -26,28 +34,51 @@ bool watch_is_roots(const struct stat *info)
 	       !(info->st_mode & 0022);
 }
 
-static bool read_file(int directory, const char *file, char *text, size_t size)
+/* Return: whether there is text; @is_roots: whether it is root's. */
+static bool read_file(int directory, const char *file, char *text, size_t size,
+		      bool *is_roots)
 {
 	int fd = openat(directory, file, O_RDONLY | O_CLOEXEC);
 	ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
+	struct stat info;
 
+	*is_roots = length > 0 && !fstat(fd, &info) && watch_is_roots(&info);
 	if (fd >= 0)
 		close(fd);
 	text[length < 0 ? 0 : length] = 0;
 	return length > 0;
 }
 
-static void read_files(int directory, bool is_unit,
+static void note_latency(const struct node *node)
+{
+	struct subtree *subtree = node->subtree;
+	char *shown = text_escape(node->path);
+
+	if (!subtree->latency_noted)
+		note("io.latency of cgroup %s is ignored, as %s", shown,
+		     "a user may write it and a target throttles others");
+	subtree->latency_noted = true;
+	free(shown);
+}
+
+static void read_files(const struct node *node, int directory, bool is_unit,
 		       struct asked asked[ASKED_KINDS])
 {
+	static const char *const weights[] = { "io.weight", "io.bfq.weight" };
+	bool is_lent = watch_node_is_lent(node), is_roots;
 	char text[4096];
 
-	if (read_file(directory, "io.weight", text, sizeof(text)))
-		asked_read(&asked[ASKED_WEIGHT], text, false, is_unit);
-	if (read_file(directory, "io.bfq.weight", text, sizeof(text)))
-		asked_read(&asked[ASKED_WEIGHT], text, true, is_unit);
-	if (read_file(directory, "io.latency", text, sizeof(text)))
+	for (size_t i = 0; i < ARRAY_SIZE(weights); i++) {
+		if (read_file(directory, weights[i], text, sizeof(text),
+			      &is_roots) && (is_roots || is_lent))
+			asked_read(&asked[ASKED_WEIGHT], text, i, is_unit);
+	}
+	if (!read_file(directory, "io.latency", text, sizeof(text), &is_roots))
+		return;
+	if (is_roots && !is_lent)
 		asked_read_latency(&asked[ASKED_LATENCY], text);
+	else
+		note_latency(node);
 }
 
 static void keep_systemd(const struct node *node,
@@ -77,7 +108,7 @@ void watch_read_asked(struct watch *watch, struct node *node, int directory)
 	struct asked asked[ASKED_KINDS] = { { .n = 0 } };
 	size_t n_files[ASKED_KINDS];
 
-	read_files(directory, is_unit, asked);
+	read_files(node, directory, is_unit, asked);
 	for (int kind = 0; kind < ASKED_KINDS; kind++)
 		n_files[kind] = asked[kind].n;
 	if (is_unit && !watch_bus_ask(watch, node->path, asked))
@@ -176,9 +207,9 @@ void watch_enable_io(struct watch *watch, struct node *node)
 bool watch_read_control(struct node *node, int directory)
 {
 	char *before = node->control, text[1024];
-	bool changed;
+	bool is_roots, changed;
 
-	read_file(directory, CONTROL, text, sizeof(text));
+	read_file(directory, CONTROL, text, sizeof(text), &is_roots);
 	node->control = xstrdup(text);
 	changed = before && strcmp(text, before);
 	free(before);

@@ -88,6 +88,7 @@ TAILQ_HEAD(node_list, node);
  * @n_watched: how many have a watch
  * @debt: work done ahead of its turns, which it passes for it
  * @polls_noted: the user was told that not all of it is watched
+ * @latency_noted: the user was told that a latency target is ignored
  */
 struct subtree {
 	TAILQ_ENTRY(subtree) all;
@@ -100,6 +101,7 @@ struct subtree {
 	size_t n_watched;
 	unsigned int debt;
 	bool polls_noted;
+	bool latency_noted;
 };
 
 TAILQ_HEAD(subtree_list, subtree);

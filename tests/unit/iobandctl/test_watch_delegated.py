@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """iobandctl watch and users with cgroups of their own, which they write and make at will."""
 
+import os
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from fakekernel import Fake
@@ -14,6 +16,78 @@ from watcher import Watcher
 PAUSE_S = 0.05
 STEPS = 16  # of all delegated cgroups, in that time
 WATCHES = 256  # of a delegated subtree
+
+
+def give_away(directory: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give a file away")
+    os.chown(directory, 65534, 65534)
+
+
+WAYS: dict[str, Callable[[Path], None]] = {
+    "owner": give_away,
+    "group": lambda directory: directory.chmod(0o775),
+    "systemd": lambda directory: os.setxattr(directory, "user.delegate", b"1"),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_latency_target_of_a_user_is_ignored(
+    fake: Fake, watch: Callable[[str], Watcher], way: str
+) -> None:
+    """It would throttle others.  That of the cgroup that is delegated is root's."""
+    paths = ["user", "user/x", "user/x/y", "loose", "system"]
+    ids = {path: fake.cgroup(path) for path in paths}
+    for path in paths:
+        (fake.root / f"cgroup/{path}/io.latency").write_text("253:1 target=2000\n")
+    (fake.root / "cgroup/loose/io.latency").chmod(0o664)
+    WAYS[way](fake.root / "cgroup/user")
+    watcher = watch("")
+    for path in paths:
+        watcher.weigh(path, 300)
+        watcher.sends(path, 300)
+    assert sorted(fake.told("latency-target")) == sorted(
+        f"one: latency-target cgroup#{ids[path]} 2000" for path in ("user", "system")
+    )
+    assert watcher.said.count("io.latency of cgroup /user/") == 1
+    assert watcher.said.count("io.latency of cgroup /loose") == 1
+
+
+def test_a_cgroup_that_is_delegated_after_it_was_found(
+    fake: Fake, watch: Callable[[str], Watcher]
+) -> None:
+    """Its children belong to it, from whatever time."""
+    fake.cgroup("user/before")
+    watcher = watch("")
+    fake.delegate("user")
+    for path in ("user/x", "user/before/x"):
+        fake.cgroup(path)
+        (fake.root / f"cgroup/{path}/io.latency").write_text("253:1 target=2000\n")
+        watcher.weigh(path, 300)
+        watcher.sends(path, 300)
+    assert fake.told("latency-target") == []
+    assert watcher.said.count("is ignored") == 1
+
+
+def test_a_weight_that_competes_with_others_is_roots(
+    fake: Fake, watch: Callable[[str], Watcher]
+) -> None:
+    """Below the delegated cgroup a user divides that cgroup's part."""
+    for path in ("user", "user/x"):
+        fake.cgroup(path)
+    fake.delegate("user")
+    watcher = watch("")
+    for path in ("user", "user/x"):
+        (fake.root / f"cgroup/{path}/io.weight").write_text("400\n")
+        (fake.root / f"cgroup/{path}/io.weight").chmod(0o666)
+        watcher.weigh(path, 300)
+    watcher.sends("user/x", 300)
+    watcher.weigh("a", 260)
+    watcher.sends("a", 260)
+    assert not any(f"#{watcher.number('user')} 300" in line for line in fake.sent)
+    (fake.root / "cgroup/user/io.weight").chmod(0o644)
+    watcher.weigh("user", 500)
+    watcher.sends("user", 500)
 
 
 @contextmanager

@@ -15,10 +15,10 @@ from harness.guest import Guest
 from harness.libvirt import BOOT_SECTOR, DISK, define_machine, libvirt
 from harness.module import REPO
 from harness.podman import prepare_podman
-from harness.tool import build_tool
+from harness.tool import WATCH_UNIT as UNIT
+from harness.tool import install_watch
 
 COMMAND_S = 300  # of a busy host
-UNIT = "iobandctl-watch.service"
 SLICES = "machine.slice containers.slice kubepods.slice"
 FORGET = "rm -r /etc/ioband.conf.d /run/systemd/system.control; systemctl daemon-reload"
 BOX = "mkdir -p /srv/box/usr && ln -sfn -t /srv/box usr/bin usr/sbin usr/lib usr/lib64"
@@ -57,9 +57,8 @@ PAGES = {
 @pytest.fixture
 def machine(ioband: Guest) -> Iterator[Guest]:
     """A machine on which iobandctl is installed, with a wrapped disk."""
-    unit = (REPO / f"udev/{UNIT}.in").read_text().replace("@SBINDIR@", "/usr/sbin")
-    ioband.write(f"/run/systemd/system/{UNIT}", unit)
-    ioband.run(f"cp {build_tool()} /usr/sbin/ && mkdir -p /etc/ioband.conf.d /dev/vg0")
+    install_watch(ioband)
+    ioband.run("mkdir -p /etc/ioband.conf.d /dev/vg0")
     with null_blk(ioband, size_mib=64, memory_backed=1) as disk:
         ioband.write(disk, BOOT_SECTOR)
         ioband.run(f"iobandctl wrap --pool disks --name io-vg0-web {disk}")

@@ -12,12 +12,12 @@ import pytest
 from harness.cgroup import Cgroup
 from harness.devices import DmDevice, VolumeGroup, linear, null_blk
 from harness.guest import Guest, Job
-from harness.module import REPO
+from harness.tool import WATCH_UNIT as UNIT
+from harness.tool import install_watch
 from harness.waiting import wait_until
 from test_stacks import luks
 
 CONF = "/etc/ioband.conf"
-UNIT = "iobandctl-watch.service"
 DB = ["systemd-run", "-q", "--unit=db.service", "-p", "IOWeight=250", "sleep", "infinity"]
 # $1: a group, $2: its weight; how many milliseconds until the weight is set.
 AWAIT = """
@@ -284,12 +284,7 @@ VOLUMES: dict[str, Callable[[Guest], AbstractContextManager[str]]] = {
 @pytest.fixture
 def service(ioband: Guest, iobandctl: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
     """Watch as a service; ioband device d over a volume of the kind that the test names."""
-    unit = (REPO / f"udev/{UNIT}.in").read_text()
-    program = f"ExecStart={iobandctl}"
-    unit = re.sub(r"ExecStart=\S+", program, unit)
-    # The sanitizers want to see more than the service needs.
-    unit = re.sub(r"(?m)^(MemoryDeny|Protect|Capability).*\n", "", unit)
-    ioband.write(f"/run/systemd/system/{UNIT}", unit)
+    install_watch(ioband)
     ioband.write(CONF, "[group /system.slice/fixed.service]\nweight = 700\n")
     with VOLUMES[request.param](ioband) as volume:
         machine = Machine(ioband, str(iobandctl), volume)
@@ -297,7 +292,7 @@ def service(ioband: Guest, iobandctl: Path, request: pytest.FixtureRequest) -> I
         ioband.run(f"systemctl daemon-reload; systemctl start {UNIT}")
         yield machine
         ioband.run(f"systemctl stop {UNIT} db.service fixed.service; rm {CONF}", check=False)
-        ioband.run(f"rm /run/systemd/system/{UNIT}; systemctl daemon-reload")
+        ioband.run(f"rm /run/systemd/system/{UNIT} /usr/sbin/iobandctl; systemctl daemon-reload")
         ioband.run(["dmsetup", "remove", "--retry", "d"])
 
 

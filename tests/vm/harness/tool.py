@@ -4,6 +4,7 @@
 import json
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from .cache import build_dir, locked
 from .guest import Guest
 from .module import REPO
 
+WATCH_UNIT = "iobandctl-watch.service"
 # What insert says of each logical volume.
 OF_LVM = re.compile(r"iobandctl: note: \S+ is LVM's: .*\n")
 
@@ -27,6 +29,16 @@ def build_tool(*, sanitize: bool = False) -> Path:
     with locked(out.name):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return out / "iobandctl"
+
+
+def install_watch(guest: Guest) -> None:
+    """Install iobandctl and the unit of its watch in a guest, until that ends."""
+    with tempfile.TemporaryDirectory() as root:
+        where = [f"DESTDIR={root}", "UNITDIR=/units", "SBINDIR=/usr/sbin"]
+        subprocess.run(["make", "-s", "-C", REPO / "udev", "install", *where], check=True)
+        unit = Path(root, "units", WATCH_UNIT).read_text()
+    guest.write(f"/run/systemd/system/{WATCH_UNIT}", unit)
+    guest.run(["cp", str(build_tool()), "/usr/sbin/"])
 
 
 @dataclass(frozen=True)

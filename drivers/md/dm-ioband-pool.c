@@ -184,19 +184,48 @@ static void fade_roomy(struct ioband_pool *pool)
 		member->roomy_ios -= DIV_ROUND_UP(member->roomy_ios, IOBAND_ROOMY_PART);
 }
 
+static bool is_silent(const struct ioband_member *member, u64 now_ns)
+{
+	return member->inflight_ios && now_ns > member->moved_ns + IOBAND_STUCK_NS;
+}
+
+static bool has_moved(const struct ioband_member *member, u64 now_ns)
+{
+	return member->done_ns && now_ns <= member->done_ns + IOBAND_STUCK_NS;
+}
+
 /*
- * One device that hangs must not use up what all may have in flight; and with
- * two devices of the pool on top of each other, each waits for the other.
+ * A device that hangs must not use up the limit of all.  So its bios in flight do not count,
+ * and no more of them are dispatched, while another device of the pool moves.  If no device
+ * does, the disk below all of them may be stalled: then those with nothing in flight have a
+ * single bio, to find out.  So a stall does not empty the queues into the disk.  The bio also
+ * keeps two devices of the pool on top of each other from waiting for each other for good.
+ *
+ *	limit 32, a stall of 5 s: 32 in flight, and one more for each other device of the pool
+ *	limit 32, one of two devices hangs: 32 in flight there, and 32 at the other
  */
 static void find_stuck(struct ioband_pool *pool, u64 now_ns)
 {
 	struct ioband_member *member;
+	bool moves = false, idle = false;
+	u32 silent_ios = 0;
 
-	pool->stuck_ios = 0;
 	list_for_each_entry(member, &pool->members, members) {
-		if (member->inflight_ios && now_ns > member->moved_ns + IOBAND_STUCK_NS)
-			pool->stuck_ios += member->inflight_ios;
+		if (is_silent(member, now_ns))
+			silent_ios += member->inflight_ios;
+		else if (has_moved(member, now_ns))
+			moves = true;
+		else if (!member->inflight_ios)
+			idle = true;
 	}
+	pool->stalled = silent_ios && !moves;
+	pool->stuck_ios = moves || idle ? silent_ios : 0;
+	if (unlikely(silent_ios || pool->silent))
+		list_for_each_entry(member, &pool->members, members)
+			ioband_queue_set_stuck(member,
+					       pool->stuck_ios && is_silent(member, now_ns),
+					       now_ns);
+	pool->silent = silent_ios;
 	if (pool->core.flush == IOBAND_FLUSH_RUNNING &&
 	    now_ns > pool->core.flushing_ns + IOBAND_FLUSH_STUCK_NS)
 		ioband_flush_give_up(pool, now_ns);
@@ -208,10 +237,10 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
 	pool->sample.peak_ios = pool->peak_ios;
 	/*
-	 * What goes when others are held back for the sake of one says nothing of the
-	 * device, nor does what goes beside bios that are not in the sample.
+	 * Discard the sample if a minimum or a latency target throttled others, if bios are in
+	 * flight that are not in it, and after a stall.
 	 */
-	if (pool->core.late || pool->open_ios)
+	if (pool->core.late || pool->open_ios || pool->stalled)
 		ioband_depth_stop(&pool->depth);
 	else if (ioband_pool_finds_depth(pool))
 		ioband_depth_sample(&pool->depth, &pool->sample);
@@ -261,7 +290,8 @@ static void tick_shared(struct ioband_pool *pool)
 	else	/* nobody could be held for somebody else's reads */
 		ioband_brake_end(&pool->core, now_ns);
 	tick_depth(pool, now_ns);
-	if (!pool->slice_ms && (pool->nr_active <= 1 || is_calm(pool))) {
+	/* Not during a stall: all that is held would be dispatched into it. */
+	if (!pool->slice_ms && !pool->silent && (pool->nr_active <= 1 || is_calm(pool))) {
 		ioband_depth_stop(&pool->depth);
 		ioband_queue_open(pool, now_ns);
 		set_limit(pool, now_ns);
@@ -415,6 +445,7 @@ static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 		return NULL;
 	member->pool = pool;
 	member->devno = devno;
+	bio_list_init(&member->parked);
 	scope_init(&member->scope);
 	spin_lock_irq(&pool->lock);
 	list_add_tail(&member->members, &pool->members);

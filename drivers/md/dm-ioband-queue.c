@@ -78,13 +78,26 @@ static void update_open(struct ioband_pool *pool)
 		WRITE_ONCE(group->open, group_may_be_open(group));
 }
 
+/*
+ * How many bios may be in flight besides the stuck ones while no device moves: those that
+ * are, or a single one, unless the limit has room for more.
+ */
+static u32 probe_limit(const struct ioband_pool *pool, u32 limit_ios)
+{
+	const u32 probes = pool->core.inflight_ios - min(pool->core.inflight_ios, pool->stuck_ios);
+	const u32 room = limit_ios < U32_MAX ? limit_ios - min(limit_ios, pool->stuck_ios) : 0;
+
+	return max3(room, probes, 1U);
+}
+
 /**
  * ioband_queue_apply() - tell the scheduler what holds in the pool's state
  * @pool: pool
  * @now_ns: time
  *
  * In the open state there is nothing but maxima.  In flight at a device that does not
- * answer: more than the limit may go.  In flight from the open state: less, by up to half;
+ * answer: more than the limit may go, to others; a single bio until one has completed.  In
+ * flight from the open state: less, by up to half;
  * those that the device has are soon back.  It may also have put to sleep tasks that came
  * while it had no request left, and would not wake them for as long as what is sent next
  * always found the one that is free: so, if nothing comes back, by half of that, and so on.
@@ -99,6 +112,8 @@ void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns)
 
 	if (shared && pool->open_ios && limit_ios < U32_MAX)
 		limit_ios = (limit_ios - min(pool->open_ios, limit_ios / 2)) >> pool->open_shift;
+	if (shared && unlikely(pool->stalled && pool->stuck_ios))
+		limit_ios = probe_limit(pool, limit_ios);
 	ioband_core_set_limit(&pool->core, limit_ios, pool->stuck_ios);
 	ioband_core_set_slice(&pool->core, slice_ns, pool->measure == IOBAND_MEASURE_TIME, now_ns);
 	if (!shared)
@@ -315,6 +330,55 @@ static enum ioband_way next_way(struct ioband_stream *stream, u8 ways)
 	return IOBAND_WAY_READ;
 }
 
+/* The first bio of a list of a stream is for a device that is stuck. */
+static void park_first(struct ioband_stream *stream, struct bio_list *held)
+{
+	struct bio *bio = bio_list_pop(held);
+
+	bio_list_add(&ioband_io_of(bio)->target->member->parked, bio);
+	stream->parked_ios++;
+	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_ways(stream));
+}
+
+/* Parked bios go back to the head of their streams, in their order. */
+static void unpark(struct ioband_member *member, u64 now_ns)
+{
+	struct bio_list reversed = BIO_EMPTY_LIST;
+	struct bio *bio;
+
+	while ((bio = bio_list_pop(&member->parked)))
+		bio_list_add_head(&reversed, bio);
+	while ((bio = bio_list_pop(&reversed))) {
+		struct ioband_io *io = ioband_io_of(bio);
+		struct ioband_stream *stream = io->stream;
+		const enum ioband_way way = bio_way(bio);
+
+		if (bio_list_empty(&stream->held[way]))
+			ioband_core_wait(&member->pool->core, &stream->leaf, way, now_ns);
+		bio_list_add_head(&stream->held[way], bio);
+		stream->parked_ios--;
+	}
+}
+
+/**
+ * ioband_queue_set_stuck() - a device does not answer while another may, or not any more
+ * @member: the device
+ * @stuck: which of both
+ * @now_ns: time
+ *
+ * While it is stuck its bios are parked: each when it is its stream's turn to dispatch it, so
+ * that the bios behind it can go to other devices.  They still count as held.
+ *
+ * Context: Under the pool's lock; the caller dispatches.
+ */
+void ioband_queue_set_stuck(struct ioband_member *member, bool stuck, u64 now_ns)
+{
+	lockdep_assert_held(&member->pool->lock);
+	member->stuck = stuck;
+	if (!stuck)
+		unpark(member, now_ns);
+}
+
 static void release_first(struct ioband_stream *stream, u64 now_ns)
 {
 	struct ioband_core *core = &stream->group->pool->core;
@@ -324,6 +388,10 @@ static void release_first(struct ioband_stream *stream, u64 now_ns)
 	struct ioband_io *io = ioband_io_of(bio);
 	bool last = true;
 
+	if (unlikely(io->target->member->stuck)) {
+		park_first(stream, held);
+		return;
+	}
 	settle_pieces(io);
 	if (io->piece)
 		last = bill_piece(io, bio);
@@ -530,7 +598,7 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	if (!io->bill.async)
 		ioband_core_note_sync(core, now_ns);
 	ioband_core_wait(core, leaf, io->bill.way, now_ns);
-	if (!first || goes_in_pieces(io) || may_sleep_below(io) ||
+	if (!first || goes_in_pieces(io) || may_sleep_below(io) || io->target->member->stuck ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
 		hold(io, bio);
 		return HELD;
@@ -1006,6 +1074,11 @@ static noinline bool complete_shared(struct ioband_io *io, const struct ioband_b
 	}
 	WRITE_ONCE(member->inflight_ios, member->inflight_ios - 1);
 	member->moved_ns = now_ns;
+	member->done_ns = now_ns;
+	if (unlikely(member->stuck && pool->stuck_ios)) {
+		pool->stuck_ios--;
+		ioband_queue_apply(pool, now_ns);
+	}
 	if (last)
 		note_took(io, now_ns);
 	ioband_core_complete(&pool->core, &io->stream->leaf, bill, now_ns);
@@ -1254,6 +1327,7 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 	spin_lock_irq(&pool->lock);
 	WRITE_ONCE(target->requeue, requeue);
 	WRITE_ONCE(target->suspended, true);
+	ioband_queue_set_stuck(target->member, false, ktime_get_ns());
 	/*
 	 * Who holds something is active, and nobody holds more for this target
 	 * from now on.  In turn, so that interrupts are not off for long.

@@ -224,6 +224,7 @@ struct ioband_place {
  * @level: see ioband_stream_level()
  * @reads_ahead: reads that have gone while a write waited, in a row; no more than
  *	&ioband_pool.writes_starved, or what that was
+ * @parked_ios: bios that are held apart from @held, see &ioband_member.parked
  */
 struct ioband_stream {
 	struct ioband_leaf leaf;
@@ -233,6 +234,7 @@ struct ioband_stream {
 	struct ioband_place next;
 	u8 level;
 	u8 reads_ahead;
+	u32 parked_ios;
 };
 
 #define IOBAND_RECENT	64
@@ -453,7 +455,9 @@ enum ioband_state {
  * @piece_bytes: size of the pieces in which large bios go then, or 0
  * @slice_ms: how long a leaf has the device to itself in the shared state, or 0
  * @writes_starved: how many reads of a stream go before a write that waits longer
- * @stuck_ios: bios in flight at devices that do not answer, on top of the limit
+ * @silent: some device has bios in flight and has completed none of them for long
+ * @stuck_ios: bios in flight at such devices, on top of the limit, while another may move
+ * @stalled: and no other moves
  * @open_ios: in the shared state, bios still in flight of those that went in the open
  *	one; IOBAND_OPEN_UNKNOWN until the tick has counted them
  * @open_fell: when they last became fewer, in jiffies
@@ -513,6 +517,8 @@ struct ioband_pool {
 	u32 piece_bytes;
 	u32 slice_ms;
 	u32 writes_starved;
+	bool silent;
+	bool stalled;
 	u32 stuck_ios;
 	u32 open_ios;
 	unsigned long open_fell;
@@ -570,6 +576,9 @@ enum ioband_untold {
  * @mode: how its bios are sorted; written under the pool's lock
  * @inflight_ios: of the core's bios in flight, those of this device
  * @moved_ns: when one was last admitted while none was, or completed
+ * @done_ns: when one has last completed; 0: none has
+ * @stuck: it does not answer while another may: nothing is dispatched to it
+ * @parked: its bios that are held apart meanwhile, oldest first
  * @roomy_ios: with so many of them another bio goes down without sleep, as far as its
  *	workers have seen of late; under the pool's lock
  * @untold: a flush of ours has failed: which bios from above have still to be told,
@@ -584,6 +593,9 @@ struct ioband_member {
 	enum ioband_mode mode;
 	u32 inflight_ios;
 	u64 moved_ns;
+	u64 done_ns;
+	bool stuck;
+	struct bio_list parked;
 	u32 roomy_ios;
 	unsigned long untold;
 	struct ioband_scope scope;
@@ -866,6 +878,7 @@ bool ioband_queue_enter_late(struct ioband_io *io, struct bio *bio, u64 now_ns);
 void ioband_queue_done(struct ioband_io *io);
 bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes);
 void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns);
+void ioband_queue_set_stuck(struct ioband_member *member, bool stuck, u64 now_ns);
 enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer);
 struct ioband_group *ioband_queue_next_active(struct ioband_pool *pool);
 void ioband_queue_release_dying(struct ioband_pool *pool);

@@ -114,11 +114,11 @@ struct ioband_cpu_stats {
 /**
  * struct ioband_histogram - how long bios took
  * @sum_ns: all of them
- * @bios: by bucket; those in use are mostly in the cache line of the sum
+ * @bios: by bucket; 32 bits of them would wrap in 2.4 h at 500 000 a second
  */
 struct ioband_histogram {
 	u64 sum_ns;
-	u32 bios[IOBAND_NR_BUCKETS];
+	u64 bios[IOBAND_NR_BUCKETS];
 };
 
 /**

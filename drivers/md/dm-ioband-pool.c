@@ -36,7 +36,7 @@
 /* How long the open state lasts, until it is looked again whether loads changed. */
 #define IOBAND_CALM_TIME	(5 * HZ)
 
-/* How often held bios are looked through for those of dying tasks. */
+/* How often held bios are looked through for those of dying tasks, and of deleted disks. */
 #define IOBAND_DYING_INTERVAL	max(HZ / 4, 1)
 
 static DEFINE_MUTEX(registry_lock);
@@ -349,6 +349,7 @@ static void pool_tick(struct work_struct *work)
 		tick_open(pool);
 	if (time_after_eq(jiffies, pool->dying_at)) {
 		ioband_queue_release_dying(pool);
+		ioband_queue_fail_gone(pool);
 		pool->dying_at = jiffies + IOBAND_DYING_INTERVAL;
 	}
 	mutex_unlock(&pool->walk);
@@ -445,6 +446,7 @@ static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 		return NULL;
 	member->pool = pool;
 	member->devno = devno;
+	INIT_LIST_HEAD(&member->targets);
 	bio_list_init(&member->parked);
 	scope_init(&member->scope);
 	spin_lock_irq(&pool->lock);
@@ -597,6 +599,9 @@ static int join_member(struct ioband_target *target, struct ioband_pool *pool,
 	}
 	member->refs++;
 	target->member = member;
+	spin_lock_irq(&pool->lock);
+	list_add_tail(&target->siblings, &member->targets);
+	spin_unlock_irq(&pool->lock);
 	return 0;
 
 no_memory:
@@ -660,6 +665,9 @@ void ioband_pool_leave(struct ioband_target *target)
 	unsigned int noio;
 
 	noio = registry_enter();
+	spin_lock_irq(&pool->lock);
+	list_del(&target->siblings);
+	spin_unlock_irq(&pool->lock);
 	if (!--target->member->refs)
 		member_free(target->member);
 	if (!--pool->refs) {

@@ -576,6 +576,8 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 
 	if (io->target->suspended)
 		return nowait || !ioband_queue_gives_back(io->target) ? GO : GIVEN_BACK;
+	if (unlikely(io->target->gone))
+		return GO;
 	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group)) {
 		ioband_stats_pin_open(io->stats, io->dir);	/* in place of the other pin */
 		ioband_stats_unpin_io(io->stats, io->dir);
@@ -1295,16 +1297,54 @@ static bool io_of_target_must_go(const struct ioband_io *io, const void *of)
 	return io->target == of && (io->piece || io->nowait);
 }
 
-/* Take what a stream holds for a target: into @taken, if @requeue, what may be given back. */
-static void suspend_stream(struct ioband_stream *stream, const struct ioband_target *target,
-			   bool requeue, struct bio_list *taken)
+/*
+ * Take what a stream holds for a target: into @taken, if @give_back, what may be given back or
+ * failed.
+ */
+static void clear_stream(struct ioband_stream *stream, const struct ioband_target *target,
+			 bool give_back, struct bio_list *taken)
 {
 	struct bio_list going = BIO_EMPTY_LIST;
 
-	if (requeue)
+	if (give_back)
 		take_held(stream, &going, U64_MAX, io_of_target_must_go, target);
-	take_held(stream, requeue ? taken : &going, U64_MAX, io_is_of_target, target);
+	take_held(stream, give_back ? taken : &going, U64_MAX, io_is_of_target, target);
 	release_now(&going);
+}
+
+/*
+ * Hold nothing of a target any more, which is suspended or gone: bios are sent down, or taken.  A
+ * group that holds bios is active, and holds no more for this target from now on.  The lock is
+ * dropped between groups, so that interrupts are not off for long; the target may go meanwhile.
+ */
+static void clear_target(struct ioband_target *target, bool give_back, struct bio_list *taken)
+{
+	struct ioband_pool *pool = target->pool;
+	struct ioband_stream *stream;
+	struct ioband_group *group;
+	unsigned int left;
+
+	lockdep_assert_held(&pool->walk);
+	lockdep_assert_held(&pool->lock);
+	ioband_queue_set_stuck(target->member, false, ktime_get_ns());
+	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
+		group = ioband_queue_next_active(pool);
+		for (stream = &group->own; stream; stream = next_stream(stream))
+			clear_stream(stream, target, give_back, taken);
+		ioband_room_wake(group);
+		spin_unlock_irq(&pool->lock);
+		cond_resched();
+		spin_lock_irq(&pool->lock);
+	}
+	ioband_queue_dispatch(pool, ktime_get_ns());
+}
+
+static void turn_all_away(struct bio_list *taken, blk_status_t status)
+{
+	struct bio *bio;
+
+	while ((bio = bio_list_pop(taken)))
+		turn_away(ioband_io_of(bio), bio, status);
 }
 
 /**
@@ -1318,35 +1358,55 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 {
 	struct bio_list taken = BIO_EMPTY_LIST;
 	struct ioband_pool *pool = target->pool;
-	struct ioband_stream *stream;
-	struct ioband_group *group;
-	unsigned int left;
-	struct bio *bio;
 
 	mutex_lock(&pool->walk);
 	spin_lock_irq(&pool->lock);
 	WRITE_ONCE(target->requeue, requeue);
 	WRITE_ONCE(target->suspended, true);
-	ioband_queue_set_stuck(target->member, false, ktime_get_ns());
-	/*
-	 * Who holds something is active, and nobody holds more for this target
-	 * from now on.  In turn, so that interrupts are not off for long.
-	 */
-	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
-		group = ioband_queue_next_active(pool);
-		for (stream = &group->own; stream; stream = next_stream(stream))
-			suspend_stream(stream, target, requeue, &taken);
-		ioband_room_wake(group);
-		spin_unlock_irq(&pool->lock);
-		cond_resched();
-		spin_lock_irq(&pool->lock);
-	}
-	ioband_queue_dispatch(pool, ktime_get_ns());
+	clear_target(target, requeue, &taken);
 	spin_unlock_irq(&pool->lock);
 	mutex_unlock(&pool->walk);
+	turn_all_away(&taken, BLK_STS_DM_REQUEUE);
+}
 
-	while ((bio = bio_list_pop(&taken)))
-		turn_away(ioband_io_of(bio), bio, BLK_STS_DM_REQUEUE);
+/*
+ * The flag is set when a disk is deleted, before what is in flight has completed, and never
+ * cleared.  Unlike the end of the queue it does not depend on the disk's driver, and unlike an
+ * error of a bio it is there when nothing is in flight.
+ */
+static struct ioband_target *find_gone(struct ioband_pool *pool)
+{
+	struct ioband_member *member;
+	struct ioband_target *target;
+
+	list_for_each_entry(member, &pool->members, members)
+		list_for_each_entry(target, &member->targets, siblings)
+			if (!target->gone &&
+			    test_bit(GD_DEAD, &target->dev->bdev->bd_disk->state))
+				return target;
+	return NULL;
+}
+
+/**
+ * ioband_queue_fail_gone() - fail what is held for disks that were deleted
+ * @pool: pool
+ *
+ * At once: no weight and no maximum has a meaning for it.  What comes later fails below.
+ *
+ * Context: Process; under the pool's walk mutex.
+ */
+void ioband_queue_fail_gone(struct ioband_pool *pool)
+{
+	struct bio_list taken = BIO_EMPTY_LIST;
+	struct ioband_target *target;
+
+	spin_lock_irq(&pool->lock);
+	while (pool->held_ios && (target = find_gone(pool))) {
+		target->gone = true;
+		clear_target(target, true, &taken);
+	}
+	spin_unlock_irq(&pool->lock);
+	turn_all_away(&taken, BLK_STS_IOERR);
 }
 
 /**

@@ -492,7 +492,7 @@ enum ioband_state {
  * @reap: held while counters are freed, or read from outside the I/O path, and while presets
  *	come and go, or are read
  * @dying_bytes: what may go then for those of groups that owe much; may be negative
- * @dying_at: when to look next for held bios of dying tasks, in jiffies
+ * @dying_at: when to look next for held bios of dying tasks and deleted disks, in jiffies
  * @dirty: targets that something was written to, with slices
  * @flushes: of the flush that the core waits for, bios that have not completed
  * @flush_round: its number
@@ -573,6 +573,7 @@ enum ioband_untold {
  * @members: place in it
  * @devno: of the mapped device
  * @refs: targets of its tables; under the registry's mutex
+ * @targets: the same; changed under the registry's mutex and the pool's lock
  * @mode: how its bios are sorted; written under the pool's lock
  * @inflight_ios: of the core's bios in flight, those of this device
  * @moved_ns: when one was last admitted while none was, or completed
@@ -590,6 +591,7 @@ struct ioband_member {
 	struct list_head members;
 	dev_t devno;
 	unsigned int refs;
+	struct list_head targets;
 	enum ioband_mode mode;
 	u32 inflight_ios;
 	u64 moved_ns;
@@ -608,10 +610,12 @@ struct ioband_member {
  * @start: first sector on it
  * @pool: its pool
  * @member: its mapped device
+ * @siblings: place among the targets of that
  * @settings: from the table; taken over at the first resume
  * @applied: they were
  * @suspended: nothing is held; written under the pool's lock
  * @requeue: while suspended, bios are given back to device-mapper
+ * @gone: the disk below was deleted: nothing is held; written under the pool's lock
  * @ready: released bios that @submit has to send down; under the pool's lock
  * @ready_ios: how many; under the pool's lock
  * @due: bios of which it has to send pieces down; under the pool's lock
@@ -634,10 +638,12 @@ struct ioband_target {
 	sector_t start;
 	struct ioband_pool *pool;
 	struct ioband_member *member;
+	struct list_head siblings;
 	struct ioband_settings settings;
 	bool applied;
 	bool suspended;
 	bool requeue;
+	bool gone;
 	struct bio_list ready;
 	u32 ready_ios;
 	struct list_head due;
@@ -882,6 +888,7 @@ void ioband_queue_set_stuck(struct ioband_member *member, bool stuck, u64 now_ns
 enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer);
 struct ioband_group *ioband_queue_next_active(struct ioband_pool *pool);
 void ioband_queue_release_dying(struct ioband_pool *pool);
+void ioband_queue_fail_gone(struct ioband_pool *pool);
 bool ioband_queue_gives_back(const struct ioband_target *target);
 void ioband_queue_suspend(struct ioband_target *target, bool requeue);
 void ioband_queue_resume(struct ioband_target *target);

@@ -718,6 +718,7 @@ struct ioband_io {
  * struct ioband_line - a task that waits for its full group
  * @entry: place among those who wait
  * @target: in whose map() it is
+ * @queue: of the mapped device, which the task keeps from being frozen
  * @group: the group
  * @stats: its counters, which the task has pinned
  * @until: it goes on when &ioband_group.released_ios is that
@@ -726,6 +727,7 @@ struct ioband_io {
 struct ioband_line {
 	struct wait_queue_entry entry;
 	const struct ioband_target *target;
+	struct request_queue *queue;
 	struct ioband_group *group;
 	struct ioband_stats *stats;
 	u32 until;

@@ -39,7 +39,7 @@ def competition(tool: Tool, path: str) -> Iterator[None]:
 def samples(tool: Tool) -> dict[tuple[str, str], float]:
     """What metrics prints of groups, by name and group; all directions together."""
     sums: dict[tuple[str, str], float] = {}
-    for family in text_string_to_metric_families(tool.run("metrics")):
+    for family in text_string_to_metric_families(tool.run("metrics", "--openmetrics")):
         for sample in family.samples:
             if sample.labels.get("le", "+Inf") == "+Inf":
                 key = sample.name, sample.labels.get("group", "")

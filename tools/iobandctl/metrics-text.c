@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Metrics in the text format of OpenMetrics 1.0.  Pure.
+ * Metrics in Prometheus' text format 0.0.4, or in that of OpenMetrics 1.0.  Pure.
+ *
+ * The samples are the same in both.  The comments above a family differ: the older
+ * format gives a counter the name of its samples, and has neither units nor the type
+ * info.
  *
  * All samples of a family stand together, so each family goes over all groups.
- * There are only types that node_exporter's collector of text files knows too:
- * it takes a file with an info metric for an error.
  *
  * A histogram has a sum and a count of what is in it, which is not all that a
  * group ever did, as the kernel drops the histograms of one that is idle.  The
@@ -22,13 +24,33 @@
 
 static const char *const op_names[OPS] = { "read", "write", "discard" };
 
-static void family(FILE *stream, const char *name, const char *type,
+/**
+ * struct page - a text in the making
+ * @stream: where to
+ * @openmetrics: in the format of OpenMetrics
+ */
+struct page {
+	FILE *stream;
+	bool openmetrics;
+};
+
+static void family(const struct page *page, const char *name, const char *type,
 		   const char *unit, const char *help)
 {
-	fprintf(stream, "# TYPE %s %s\n", name, type);
+	bool is_info = !strcmp(type, "info");
+	const char *suffix = is_info ? "_info" :
+			     !strcmp(type, "counter") ? "_total" : "";
+
+	if (!page->openmetrics) {
+		fprintf(page->stream, "# HELP %s%s %s\n", name, suffix, help);
+		fprintf(page->stream, "# TYPE %s%s %s\n", name, suffix,
+			is_info ? "gauge" : type);
+		return;
+	}
+	fprintf(page->stream, "# TYPE %s %s\n", name, type);
 	if (unit)
-		fprintf(stream, "# UNIT %s %s\n", name, unit);
-	fprintf(stream, "# HELP %s %s\n", name, help);
+		fprintf(page->stream, "# UNIT %s %s\n", name, unit);
+	fprintf(page->stream, "# HELP %s %s\n", name, help);
 }
 
 /* As the value of a label: a backslash before each of three characters. */
@@ -55,11 +77,28 @@ static void print_count(FILE *stream, uint64_t count)
 	fprintf(stream, " %llu\n", (unsigned long long)count);
 }
 
-/* -- devices and pools ------------------------------------------------------------------ */
+/* -- the text itself, devices and pools ------------------------------------------------- */
 
-static void write_devices(const struct metrics *metrics, FILE *stream)
+static void write_about(const struct metrics *metrics, const struct page *page)
 {
-	family(stream, "ioband_device_suspended", "gauge", NULL,
+	family(page, "ioband_build", "info", NULL,
+	       "Versions of iobandctl and of the kernel's target.");
+	fprintf(page->stream,
+		"ioband_build_info{version=\"%s\",target_version=\"%s\"} 1\n",
+		VERSION, metrics->target_version);
+	family(page, "ioband_last_success_timestamp_seconds", "gauge",
+	       "seconds", "When these figures were read, since 1970.");
+	fputs("ioband_last_success_timestamp_seconds", page->stream);
+	print_seconds(page->stream, metrics->now_ns);
+	family(page, "ioband_watch_running", "gauge", NULL,
+	       "Whether iobandctl watch runs.");
+	fputs("ioband_watch_running", page->stream);
+	print_count(page->stream, metrics->is_watched);
+}
+
+static void write_devices(const struct metrics *metrics, const struct page *page)
+{
+	family(page, "ioband_device_suspended", "gauge", NULL,
 	       "Whether no I/O passes the ioband device.");
 	for (size_t i = 0; i < metrics->devices.n; i++) {
 		const struct ioband_device *device = &metrics->devices.v[i];
@@ -68,7 +107,7 @@ static void write_devices(const struct metrics *metrics, FILE *stream)
 		if (!ioband_in_scope(device, &metrics->scope))
 			continue;
 		name = escape(device->dm->name);
-		fprintf(stream,
+		fprintf(page->stream,
 			"ioband_device_suspended{pool=\"%s\",device=\"%s\",mode=\"%s\"} %d\n",
 			device->table.pool, name, device->table.mode,
 			device->dm->suspended);
@@ -141,22 +180,22 @@ static uint64_t pool_figure(const struct ioband_status *status,
 	}
 }
 
-static void write_pools(const struct metrics *metrics, FILE *stream)
+static void write_pools(const struct metrics *metrics, const struct page *page)
 {
 	for (size_t f = 0; f < ARRAY_SIZE(pool_figures); f++) {
-		family(stream, pool_figures[f].name, "gauge",
+		family(page, pool_figures[f].name, "gauge",
 		       pool_figures[f].unit, pool_figures[f].help);
 		for (size_t i = 0; i < metrics->n; i++) {
 			const struct ioband_status *status =
 				&metrics->pool[i].speaker->status;
 			uint64_t figure = pool_figure(status, f);
 
-			fprintf(stream, "%s{pool=\"%s\"}", pool_figures[f].name,
+			fprintf(page->stream, "%s{pool=\"%s\"}", pool_figures[f].name,
 				status->pool);
 			if (f == SLICE)
-				print_seconds(stream, figure * (NS_PER_S / 1000));
+				print_seconds(page->stream, figure * (NS_PER_S / 1000));
 			else
-				print_count(stream, figure);
+				print_count(page->stream, figure);
 		}
 	}
 }
@@ -285,15 +324,15 @@ static uint64_t gauge_value(const struct series *series, enum gauge gauge)
 	}
 }
 
-static void write_gauges(const struct all_series *all, FILE *stream)
+static void write_gauges(const struct all_series *all, const struct page *page)
 {
 	for (size_t g = 0; g < ARRAY_SIZE(gauges); g++) {
-		family(stream, gauges[g].name, "gauge", gauges[g].unit,
+		family(page, gauges[g].name, "gauge", gauges[g].unit,
 		       gauges[g].help);
 		for (size_t i = 0; i < all->n; i++) {
-			fprintf(stream, "%s{%s}", gauges[g].name,
+			fprintf(page->stream, "%s{%s}", gauges[g].name,
 				all->v[i].labels);
-			print_count(stream, gauge_value(&all->v[i], g));
+			print_count(page->stream, gauge_value(&all->v[i], g));
 		}
 	}
 }
@@ -333,30 +372,30 @@ static void write_bound(const struct series *series, size_t family,
 }
 
 /* Of groups that have them; discards are writes. */
-static void write_bounds(const struct all_series *all, FILE *stream)
+static void write_bounds(const struct all_series *all, const struct page *page)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
-		family(stream, bounds[i].name, "gauge", bounds[i].unit,
+		family(page, bounds[i].name, "gauge", bounds[i].unit,
 		       bounds[i].help);
 		for (size_t k = 0; k < all->n; k++)
-			write_bound(&all->v[k], i, stream);
+			write_bound(&all->v[k], i, page->stream);
 	}
 }
 
 /* Of groups that have one. */
-static void write_targets(const struct all_series *all, FILE *stream)
+static void write_targets(const struct all_series *all, const struct page *page)
 {
 	static const char name[] = "ioband_group_latency_target_seconds";
 
-	family(stream, name, "gauge", "seconds",
+	family(page, name, "gauge", "seconds",
 	       "How long reads of the group are to take on average.");
 	for (size_t i = 0; i < all->n; i++) {
 		uint64_t us = all->v[i].group->bounds.latency_us;
 
 		if (!us)
 			continue;
-		fprintf(stream, "%s{%s}", name, all->v[i].labels);
-		print_seconds(stream, us * 1000);
+		fprintf(page->stream, "%s{%s}", name, all->v[i].labels);
+		print_seconds(page->stream, us * 1000);
 	}
 }
 
@@ -397,14 +436,14 @@ static void write_counter(const struct series *series, enum counter counter,
 		print_count(stream, value[counter]);
 }
 
-static void write_counters(const struct all_series *all, FILE *stream)
+static void write_counters(const struct all_series *all, const struct page *page)
 {
 	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
-		family(stream, counters[c].name, "counter", counters[c].unit,
+		family(page, counters[c].name, "counter", counters[c].unit,
 		       counters[c].help);
 		for (size_t i = 0; i < all->n; i++) {
 			for (int op = 0; all->v[i].stats && op < OPS; op++)
-				write_counter(&all->v[i], c, op, stream);
+				write_counter(&all->v[i], c, op, page->stream);
 		}
 	}
 }
@@ -449,12 +488,12 @@ static void write_buckets(const char *name, const char *labels, int op,
 }
 
 static void write_histograms(const struct all_series *all, bool wait,
-			     FILE *stream)
+			     const struct page *page)
 {
 	const char *name = wait ? "ioband_group_wait_seconds" :
 				  "ioband_group_service_seconds";
 
-	family(stream, name, "histogram", "seconds",
+	family(page, name, "histogram", "seconds",
 	       wait ? "How long the I/Os that were held were held." :
 		      "How long I/Os were below ioband.");
 	for (size_t i = 0; i < all->n; i++) {
@@ -468,7 +507,8 @@ static void write_histograms(const struct all_series *all, bool wait,
 				      wait ? latency->wait[op] :
 					     latency->service[op],
 				      wait ? latency->wait_ns[op] :
-					     latency->service_ns[op], stream);
+					     latency->service_ns[op],
+				      page->stream);
 	}
 }
 
@@ -479,20 +519,23 @@ static void write_histograms(const struct all_series *all, bool wait,
  */
 void metrics_write(const struct metrics *metrics, FILE *stream)
 {
+	const struct page page = { stream, metrics->openmetrics };
 	struct all_series all = { .n = 0 };
 
 	for (size_t i = 0; i < metrics->n; i++)
 		add_series(metrics, &metrics->pool[i], &all);
 	drop_old_series(&all);
-	write_devices(metrics, stream);
-	write_pools(metrics, stream);
-	write_gauges(&all, stream);
-	write_bounds(&all, stream);
-	write_targets(&all, stream);
-	write_counters(&all, stream);
-	write_histograms(&all, true, stream);
-	write_histograms(&all, false, stream);
-	fputs("# EOF\n", stream);
+	write_about(metrics, &page);
+	write_devices(metrics, &page);
+	write_pools(metrics, &page);
+	write_gauges(&all, &page);
+	write_bounds(&all, &page);
+	write_targets(&all, &page);
+	write_counters(&all, &page);
+	write_histograms(&all, true, &page);
+	write_histograms(&all, false, &page);
+	if (metrics->openmetrics)
+		fputs("# EOF\n", stream);
 	for (size_t i = 0; i < all.n; i++)
 		free(all.v[i].labels);
 	free(all.v);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl metrics: all figures, for Prometheus and what reads its formats. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "alloc.h"
+#include "histogram.h"
 #include "metrics-text.h"
 #include "outfile.h"
+#include "past.h"
 #include "print.h"
 #include "verbs.h"
 
@@ -34,6 +38,20 @@ static int take_samples(struct metrics *metrics)
 	return code;
 }
 
+static void look_around(struct metrics *metrics)
+{
+	unsigned int version[3];
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	metrics->now_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
+	metrics->is_watched = past_is_watched();
+	if (mapper_target_version(version))
+		snprintf(metrics->target_version,
+			 sizeof(metrics->target_version), "%u.%u.%u",
+			 version[0], version[1], version[2]);
+}
+
 static int write_all(const struct metrics *metrics, const char *path)
 {
 	struct outfile outfile;
@@ -52,7 +70,9 @@ static int write_all(const struct metrics *metrics, const char *path)
 
 static int run(const struct args *args)
 {
-	struct metrics metrics = { .n = 0 };
+	struct metrics metrics = {
+		.openmetrics = args->value[OPTION_OPENMETRICS],
+	};
 	int code = ioband_load(&metrics.devices);
 
 	if (code != EXIT_OK)
@@ -60,6 +80,7 @@ static int run(const struct args *args)
 	code = find_scope(args, &metrics);
 	if (code == EXIT_OK)
 		code = take_samples(&metrics);
+	look_around(&metrics);
 	if (code == EXIT_OK)
 		code = write_all(&metrics, args->value[OPTION_OUTPUT]);
 	for (size_t i = 0; i < metrics.n; i++)
@@ -70,6 +91,8 @@ static int run(const struct args *args)
 }
 
 static const struct option_spec options[] = {
+	{ OPTION_OPENMETRICS, "openmetrics", NULL,
+	  "in the format of OpenMetrics" },
 	SPEC_DEVICE,
 	SPEC_POOL,
 	SPEC_OUTPUT("write to this file, which is replaced at once when all is written"),
@@ -79,7 +102,7 @@ static const struct option_spec options[] = {
 const struct verb verb_metrics = {
 	.name = "metrics",
 	.args = "",
-	.summary = "Print all figures in the text format of OpenMetrics",
+	.summary = "Print all figures in the text format of Prometheus",
 	.options = options,
 	.run = run,
 };

@@ -127,7 +127,8 @@ def test_lists(shell: Shell) -> None:
     shell.lists("iobandctl remove ", "byuid", "one", "own", "two", without="weights.txt")
     shell.lists("iobandctl groups --pool sd", "sda", "sdb", without="byuid")
     shell.lists("iobandctl set /a m", "max_rbps=", "min=", "measure=", without="weight=")
-    shell.lists("iobandctl metrics --", "--device", "--output", "--help", without="--json")
+    options = ("--device", "--openmetrics", "--output", "--help")
+    shell.lists("iobandctl metrics --", *options, without="--json")
 
 
 def test_fish(host: Fake, tmp_path: Path) -> None:

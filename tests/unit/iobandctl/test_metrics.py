@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What metrics prints, read by the parser of Prometheus' own client library."""
 
+import fcntl
 import os
+import re
 import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +13,8 @@ import pytest
 from fakekernel import Fake, slots
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as classic_families
+
+LAST_SUCCESS = "ioband_last_success_timestamp_seconds"
 
 
 @dataclass
@@ -39,7 +44,7 @@ class Metrics:
 
 
 def test_devices_and_pools(host: Fake) -> None:
-    metrics = Metrics(host.run("metrics"))
+    metrics = Metrics(host.run("metrics", "--openmetrics"))
     assert metrics.samples("ioband_device_suspended", pool="sda") == [0, 0, 0]
     assert metrics.value("ioband_device_suspended", device="own", mode="device+cgroup") == 0
     assert metrics.value("ioband_pool_slice_seconds", pool="sdb") == 0.08
@@ -54,7 +59,7 @@ def test_devices_and_pools(host: Fake) -> None:
 
 
 def test_groups(host: Fake) -> None:
-    metrics = Metrics(host.run("metrics"))
+    metrics = Metrics(host.run("metrics", "--openmetrics"))
     a = {"pool": "sda", "device": "", "group": "/a"}
     assert metrics.value("ioband_group_weight", **a) == 300
     assert metrics.value("ioband_group_weight", device="own", group="/o dd") == 50
@@ -79,7 +84,7 @@ def test_bounds(host: Fake) -> None:
     words = "weight=300 set=1 path=/a"
     text = text.replace(f"{words}\n", f"{words} max=5,max,6,7 min=0,3,0,2\n")
     host.answer("one", "groups", text)
-    metrics = Metrics(host.run("metrics"))
+    metrics = Metrics(host.run("metrics", "--openmetrics"))
     a = {"pool": "sda", "device": "", "group": "/a"}
     name = "ioband_group_max_bytes_per_second"
     assert metrics.families[name].unit == "bytes_per_second"
@@ -103,7 +108,7 @@ def test_latency_targets(host: Fake) -> None:
     host.append("one", "groups", {"weight=300 set=1 path=/a": "latency=1500"})
     for kind in ("groups", "stats", "latency"):
         host.answer("late", kind, f"1 {kind}\nend\n")
-    metrics = Metrics(host.run("metrics"))
+    metrics = Metrics(host.run("metrics", "--openmetrics"))
     name = "ioband_group_latency_target_seconds"
     assert metrics.families[name].unit == "seconds"
     assert metrics.value(name) == metrics.value(name, pool="sda", group="/a") == 0.0015
@@ -113,7 +118,7 @@ def test_latency_targets(host: Fake) -> None:
 
 def test_histograms(host: Fake) -> None:
     """Cumulative, in seconds; of directions that were not used there are none."""
-    metrics = Metrics(host.run("metrics"))
+    metrics = Metrics(host.run("metrics", "--openmetrics"))
     a = {"pool": "sda", "device": "", "group": "/a"}
     family = metrics.families["ioband_group_wait_seconds"]
     assert (family.type, family.unit) == ("histogram", "seconds")
@@ -131,7 +136,7 @@ def test_histograms(host: Fake) -> None:
 
 def test_sums_of_histograms(host: Fake) -> None:
     """A sum and a count where there are buckets, of what is in these."""
-    metrics = Metrics(host.run("metrics"))
+    metrics = Metrics(host.run("metrics", "--openmetrics"))
     a = {"pool": "sda", "device": "", "group": "/a"}
     sums = {("wait", "read"): (4, 13e-6), ("service", "read"): (10, 30e-6)}
     sums |= {("service", "write"): (5, 4e-6)}
@@ -150,7 +155,7 @@ def test_module_without_sums(host: Fake) -> None:
     path = host.root / "answers/one@latency"
     text = path.read_text()
     path.write_text(text[: text.index(" read.wait_ns")] + "\nend\n")
-    metrics = Metrics(host.run("metrics"))
+    metrics = Metrics(host.run("metrics", "--openmetrics"))
     assert metrics.value("ioband_group_wait_seconds_bucket", op="read", le="+Inf") == 4
     for name in ("wait", "service"):
         for what in ("count", "sum"):
@@ -158,29 +163,50 @@ def test_module_without_sums(host: Fake) -> None:
 
 
 def test_units_and_types(host: Fake) -> None:
-    """Each family has a type that node_exporter knows too, and says what it is."""
-    metrics = Metrics(host.run("metrics"))
+    """Each family has a type, a unit where there is one, and a description."""
+    metrics = Metrics(host.run("metrics", "--openmetrics"))
     for family in metrics.families.values():
-        assert family.type in ("counter", "gauge", "histogram")
+        assert family.type in ("counter", "gauge", "histogram", "info")
         assert family.documentation.endswith(".")
         for unit in ("seconds", "bytes", "ios"):
             assert (family.unit == unit) == family.name.endswith(f"_{unit}")
 
 
-def test_classic_format(host: Fake) -> None:
-    """What node_exporter's library reads: the older format, of which this text is one too."""
-    read = {
-        (sample.name, *sorted(sample.labels.items())): sample.value
-        for family in classic_families(host.run("metrics"))
-        for sample in family.samples
-    }
-    metrics = Metrics(host.run("metrics"))
-    strict = {
-        (sample.name, *sorted(sample.labels.items())): sample.value
-        for family in metrics.families.values()
-        for sample in family.samples
-    }
-    assert read == strict
+def without_time(text: str) -> list[str]:
+    """The lines of a text but for the time at which it was written."""
+    return [line for line in text.splitlines() if not line.startswith(LAST_SUCCESS)]
+
+
+def test_the_default_is_the_format_of_prometheus(host: Fake) -> None:
+    """The same samples as in OpenMetrics; each family has the name of its samples and a type."""
+    text = host.run("metrics")
+    families = list(classic_families(text))
+    assert {family.type for family in families} == {"counter", "gauge", "histogram"}
+    assert not re.findall("^# (?!TYPE|HELP).*", text, re.MULTILINE)
+    counters = re.findall(r"^# TYPE (\w+) counter$", text, re.MULTILINE)
+    assert len(counters) == 5
+    for name in counters:
+        assert name.endswith("_total")
+        assert f"\n# HELP {name} " in text
+        assert f"\n{name}{{" in text
+    samples = [line for line in without_time(text) if line[0] != "#"]
+    strict = without_time(host.run("metrics", "--openmetrics"))
+    assert samples == [line for line in strict if line[0] != "#"]
+
+
+def test_versions_time_and_watch(host: Fake) -> None:
+    metrics = Metrics(host.run("metrics", "--openmetrics"))
+    assert metrics.families["ioband_build"].type == "info"
+    (sample,) = metrics.families["ioband_build"].samples
+    version = host.run("--version").split()[1]
+    assert sample.labels == {"version": version, "target_version": "1.0.0"}
+    assert abs(metrics.value(LAST_SUCCESS) - time.time()) < 60
+    assert metrics.value("ioband_watch_running") == 0
+    (host.root / "run").mkdir()
+    with open(host.root / "run/.watch", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # as watch does
+        assert "\nioband_watch_running 1\n" in host.run("metrics")
+    assert "\n# TYPE ioband_build_info gauge\n" in host.run("metrics")
 
 
 def test_names_are_escaped(host: Fake) -> None:
@@ -191,7 +217,7 @@ def test_names_are_escaped(host: Fake) -> None:
         "1 groups\n1 0 root weight=100 set=0\n"
         '2 1 cgroup#5 weight=7 set=1 path=/q"\\134n\\012{},=x\nend\n',
     )
-    metrics = Metrics(host.run("metrics"))
+    metrics = Metrics(host.run("metrics", "--openmetrics"))
     assert metrics.value("ioband_group_weight", group='/q"\\n\n{},=x') == 7
 
 
@@ -203,21 +229,22 @@ def test_cgroup_made_again(host: Fake) -> None:
         "1 groups\n1 0 root weight=100 set=0\n8 1 cgroup#8 weight=8 set=1 path=/x\n"
         "9 1 cgroup#9 weight=9 set=1 path=/x\n7 1 cgroup#7 weight=7 set=1 path=/x\nend\n",
     )
-    assert Metrics(host.run("metrics")).samples("ioband_group_weight", group="/x") == [9]
+    metrics = Metrics(host.run("metrics", "--openmetrics"))
+    assert metrics.samples("ioband_group_weight", group="/x") == [9]
 
 
 def test_some(host: Fake) -> None:
-    metrics = Metrics(host.run("metrics", "--pool", "sdb"))
+    metrics = Metrics(host.run("metrics", "--openmetrics", "--pool", "sdb"))
     assert metrics.samples("ioband_pool_devices") == [2]
     assert metrics.samples("ioband_device_suspended") == [0]
-    metrics = Metrics(host.run("metrics", "--device", "own"))
+    metrics = Metrics(host.run("metrics", "--openmetrics", "--device", "own"))
     assert metrics.samples("ioband_group_weight") == [50, 200]
-    assert "there is no pool 'nope'" in host.run("metrics", "--pool", "nope", rc=3)
+    assert "there is no pool 'nope'" in host.run("metrics", "--openmetrics", "--pool", "nope", rc=3)
 
 
 def test_no_devices(fake: Fake) -> None:
     (fake.root / "devices").write_text("")
-    assert Metrics(fake.run("metrics")).samples("ioband_device_suspended") == []
+    assert Metrics(fake.run("metrics", "--openmetrics")).samples("ioband_device_suspended") == []
     assert "there is no device 'x'" in fake.run("metrics", "--device", "x", rc=3)
 
 
@@ -231,7 +258,7 @@ def test_output(host: Fake, tmp_path: Path) -> None:
     umask = os.umask(0o022)
     assert host.run("metrics", "--output", str(path)) == ""
     os.umask(umask)
-    assert path.read_text() == host.run("metrics")
+    assert without_time(path.read_text()) == without_time(host.run("metrics"))
     assert path.stat().st_ino != before
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     assert os.listdir(directory) == ["ioband.prom"]
@@ -264,11 +291,11 @@ def test_many_groups(host: Fake) -> None:
     waits += f"discard.wait={slots()} discard.service={slots()}\n"
     text = "".join(f"{n} cgroup#{n} {waits}" for n in range(2, 2002))
     host.answer("byuid", "latency", f"1 latency\n{text}end\n")
-    metrics = Metrics(host.run("metrics", "--pool", "sdb"))
+    metrics = Metrics(host.run("metrics", "--openmetrics", "--pool", "sdb"))
     assert len(metrics.samples("ioband_group_weight")) == 2001
     assert len(metrics.samples("ioband_group_wait_seconds_bucket", le="+Inf")) == 2000
 
 
 @pytest.mark.parametrize("words", [["x"], ["--json"], ["--output"]])
 def test_usage(host: Fake, words: list[str]) -> None:
-    assert "see 'iobandctl help metrics'" in host.run("metrics", *words, rc=2)
+    assert "see 'iobandctl help metrics'" in host.run("metrics", "--openmetrics", *words, rc=2)

@@ -1522,8 +1522,13 @@ def test_install(built: Built, tmp_path: Path) -> None:
 def test_install_of_rules_and_units(tmp_path: Path) -> None:
     where = ["-C", SOURCE / "../../udev", f"DESTDIR={tmp_path}/root", "PREFIX=/usr"]
     sh("make", *where, "install", check=True)
-    lib = tmp_path / "root/usr/lib"
+    usr = tmp_path / "root/usr"
+    lib, share = usr / "lib", usr / "share/dm-ioband"
     files = {str(f.relative_to(lib)): f.read_text() for f in lib.rglob("*") if f.is_file()}
+    monitoring = SOURCE / "../../monitoring"
+    assert {f.name: f.read_text() for f in share.iterdir()} == {
+        f.name: f.read_text() for f in monitoring.iterdir()
+    }
     assert not re.findall(r"@[A-Z]+@", "".join(files.values()))
     unit = files["systemd/system/iobandctl-watch.service"]
     assert "ExecStart=/usr/sbin/iobandctl watch\n" in unit
@@ -1531,4 +1536,4 @@ def test_install_of_rules_and_units(tmp_path: Path) -> None:
     started = set(re.findall(r"start (\S+@)\S+\.service", rules))
     assert started == {f[15:-8] for f in files if f.endswith("@.service")}
     sh("make", *where, "uninstall", check=True)
-    assert not [f for f in lib.rglob("*") if f.is_file()]
+    assert not [f for f in usr.rglob("*") if f.is_file()]

@@ -10,7 +10,6 @@ where it stopped, and is not used before it is complete.
 
 import argparse
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -21,9 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.apt import AptError, Archive, Package, unpack
 from harness.cache import cache_dir, locked, progress, prune
-from harness.kernels import LOOK_UP_AGAIN_S, SUITES
+from harness.source import get_source
 
 FRAGMENTS = Path(__file__).resolve().parents[1] / "kernel"
 VARIANTS = ("virtual-time", "smp", "debug")
@@ -32,14 +30,6 @@ SHARED = {"smp": ("machine",), "debug": ("machine",)}
 # What has to be changed in the kernel, by variant.
 PATCHES = {"smp": ("interrupts",), "debug": ("tlb",)}
 PROGRESS_S = 30
-# What our builds read of the source, besides what describes it to Kbuild everywhere.
-READ = (
-    *(f"arch/{name}" for name in ("um", "x86")),
-    *(f"drivers/{name}" for name in ("base", "block", "char", "input", "md", "net", "scsi", "tty")),
-    *"block certs crypto fs include init io_uring ipc kernel lib mm net scripts".split(),  # noqa: SIM905
-    *("security", "usr", "virt"),
-)
-UNREAD = ("*/drivers/net/*/*.[ch]",)
 
 
 class KernelError(RuntimeError):
@@ -89,64 +79,7 @@ def make_command(source: Path, build: Path) -> list[str]:
     return make + [f"KBUILD_BUILD_{name}={value}" for name, value in identity.items()]
 
 
-# -- source ------------------------------------------------------------------
-
-
-def _look_up(archive: Archive) -> Package:
-    """The package that holds the source."""
-    archive.update()
-    for package in archive.resolve("linux-source"):
-        if re.fullmatch(r"linux-source-\d.*", package.name):
-            return package
-    raise KernelError(f"{archive.target} has no linux-source package")
-
-
-def _unpack_source(archive: Archive, package: Package, root: Path) -> None:
-    progress(f"lab: fetching {package.name} {package.version} (160 MB)")
-    (deb,) = archive.download([package])
-    unfinished = root.with_name(f"unfinished-{root.name}")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir()
-    unpack(deb, unfinished)
-    progress("lab: unpacking the source")
-    (tarball,) = unfinished.glob("usr/src/*.tar.xz")
-    tar = ["tar", "-x", "-I", "xz -T0", "-f", tarball, "-C", unfinished, "--strip-components=1"]
-    tar += [f"--exclude={pattern}" for pattern in UNREAD]
-    tar += ["--wildcards", *(f"*/{name}*" for name in ("Kbuild", "Kconfig", "Makefile"))]
-    subprocess.run([*tar, *(f"{package.name}/{name}" for name in READ)], check=True)
-    tarball.unlink()
-    deb.unlink()
-    unfinished.rename(root)
-
-
-def _get_source() -> tuple[str, Path]:
-    """Version and tree of the newest source; fetched when missing or not looked up lately."""
-    trees = cache_dir("lab", "source")
-    state = cache_dir("lab") / "source.json"
-    with locked("lab-source"):
-        try:
-            known = json.loads(state.read_text())
-            root = trees / known["version"]
-            if root.is_dir() and time.time() - known["checked"] < LOOK_UP_AGAIN_S:
-                return known["version"], root
-        except (FileNotFoundError, KeyError, ValueError):
-            known, root = None, None
-        try:
-            archive = Archive(*SUITES["newest"])
-            package = _look_up(archive)
-            version, root = package.version, trees / package.version
-            if not root.is_dir():
-                _unpack_source(archive, package, root)
-        except AptError as err:
-            if not known or not root.is_dir():
-                raise
-            version = known["version"]
-            progress(f"lab: keeping source {version}, no look-up possible: {err}")
-        else:
-            state.write_text(json.dumps({"version": version, "checked": time.time()}))
-            os.utime(root)
-            prune(trees)
-    return version, root
+# -- patches -----------------------------------------------------------------
 
 
 def patch_tree(tree: Path, patch: Path) -> None:
@@ -283,7 +216,7 @@ class _Recipe:
 def _recipe(variant: str) -> _Recipe:
     if variant not in VARIANTS:
         raise ValueError(f"variant {variant!r} is unknown; there are {', '.join(VARIANTS)}")
-    version, source = _get_source()
+    version, source = get_source()
     if patches := [FRAGMENTS / f"{name}.patch" for name in PATCHES.get(variant, ())]:
         source = _patched(source, patches)
     return _Recipe(version, source, read_fragments(variant))

@@ -137,7 +137,7 @@ def configurations(page: Path) -> list[str]:
     indented = re.findall(r"(?:(?<=\n\n)|\A)((?: {4}\S.*\n|\n(?= {4}))+)", text)
     blocks = [re.sub("^ {4}", "", block, flags=re.MULTILINE) for block in indented]
     blocks += re.findall(r"^\.Bd -literal.*\n((?:.*\n)*?)\.Ed$", text, re.MULTILINE)
-    return [block for block in blocks if re.match(r"\[\w+( \S+)?\]\n", block)]
+    return [block for block in blocks if re.match(r"\[[a-z]+( \S+)?\]\n", block)]
 
 
 @pytest.mark.parametrize("page", CONF_PAGES, ids=lambda page: page.name)

@@ -271,7 +271,7 @@ void ioband_line_wait_flusher(struct ioband_line *line)
 		set_current_state(TASK_UNINTERRUPTIBLE);
 		if (has_passed(line))
 			break;
-		left = io_schedule_timeout(left);
+		left = schedule_timeout(left);
 	}
 	if (!left)	/* a look at a time when it was little again does no harm */
 		WRITE_ONCE(line->group->flusher_has_waited, true);
@@ -290,12 +290,8 @@ void ioband_line_wait_flusher(struct ioband_line *line)
  */
 void ioband_line_wait(struct ioband_line *line, bool dying)
 {
-	/* A suspend to RAM must not wait for a small maximum, whatever locks the task holds. */
-	const unsigned int state =
-		(dying ? TASK_UNINTERRUPTIBLE : TASK_KILLABLE) | TASK_FREEZABLE_UNSAFE;
-
 	for (;;) {
-		set_current_state(state);
+		set_current_state(dying ? TASK_UNINTERRUPTIBLE : TASK_KILLABLE);
 		if (has_passed(line))
 			break;
 		if (dying ? tsk_is_oom_victim(current) : fatal_signal_pending(current))

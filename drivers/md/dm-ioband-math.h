@@ -5,6 +5,7 @@
 #ifndef DM_IOBAND_MATH_H
 #define DM_IOBAND_MATH_H
 
+#include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
 

@@ -15,7 +15,7 @@
 #define PAGE_TAIL	sizeof("next 4294967295\n")
 
 /* Longest line but for the path: six histograms of 26 numbers, and their sums. */
-#define LINE_MAX	4096
+#define LINE_MAX	2560
 
 /* A path may need four characters for each of its own. */
 #define PATH_ROOM	(4 * PATH_MAX)
@@ -225,13 +225,13 @@ static bool write_stats(struct page_writer *page, void *entry)
 }
 
 static void line_add_hist(struct page_writer *page, const char *dir, const char *what,
-			  const u64 *buckets)
+			  const u32 *buckets)
 {
 	int i;
 
 	line_add(page, " %s.%s=", dir, what);
 	for (i = 0; i < IOBAND_NR_BUCKETS; i++)
-		line_add(page, i ? ",%llu" : "%llu", buckets[i]);
+		line_add(page, i ? ",%u" : "%u", buckets[i]);
 }
 
 static bool write_latency(struct page_writer *page, void *entry)

@@ -36,7 +36,7 @@
 /* How long the open state lasts, until it is looked again whether loads changed. */
 #define IOBAND_CALM_TIME	(5 * HZ)
 
-/* How often held bios are looked through for those of dying tasks, and of deleted disks. */
+/* How often held bios are looked through for those of dying tasks. */
 #define IOBAND_DYING_INTERVAL	max(HZ / 4, 1)
 
 static DEFINE_MUTEX(registry_lock);
@@ -184,48 +184,19 @@ static void fade_roomy(struct ioband_pool *pool)
 		member->roomy_ios -= DIV_ROUND_UP(member->roomy_ios, IOBAND_ROOMY_PART);
 }
 
-static bool is_silent(const struct ioband_member *member, u64 now_ns)
-{
-	return member->inflight_ios && now_ns > member->moved_ns + IOBAND_STUCK_NS;
-}
-
-static bool has_moved(const struct ioband_member *member, u64 now_ns)
-{
-	return member->done_ns && now_ns <= member->done_ns + IOBAND_STUCK_NS;
-}
-
 /*
- * A device that hangs must not use up the limit of all.  So its bios in flight do not count,
- * and no more of them are dispatched, while another device of the pool moves.  If no device
- * does, the disk below all of them may be stalled: then those with nothing in flight have a
- * single bio, to find out.  So a stall does not empty the queues into the disk.  The bio also
- * keeps two devices of the pool on top of each other from waiting for each other for good.
- *
- *	limit 32, a stall of 5 s: 32 in flight, and one more for each other device of the pool
- *	limit 32, one of two devices hangs: 32 in flight there, and 32 at the other
+ * One device that hangs must not use up what all may have in flight; and with
+ * two devices of the pool on top of each other, each waits for the other.
  */
 static void find_stuck(struct ioband_pool *pool, u64 now_ns)
 {
 	struct ioband_member *member;
-	bool moves = false, idle = false;
-	u32 silent_ios = 0;
 
+	pool->stuck_ios = 0;
 	list_for_each_entry(member, &pool->members, members) {
-		if (is_silent(member, now_ns))
-			silent_ios += member->inflight_ios;
-		else if (has_moved(member, now_ns))
-			moves = true;
-		else if (!member->inflight_ios)
-			idle = true;
+		if (member->inflight_ios && now_ns > member->moved_ns + IOBAND_STUCK_NS)
+			pool->stuck_ios += member->inflight_ios;
 	}
-	pool->stalled = silent_ios && !moves;
-	pool->stuck_ios = moves || idle ? silent_ios : 0;
-	if (unlikely(silent_ios || pool->silent))
-		list_for_each_entry(member, &pool->members, members)
-			ioband_queue_set_stuck(member,
-					       pool->stuck_ios && is_silent(member, now_ns),
-					       now_ns);
-	pool->silent = silent_ios;
 	if (pool->core.flush == IOBAND_FLUSH_RUNNING &&
 	    now_ns > pool->core.flushing_ns + IOBAND_FLUSH_STUCK_NS)
 		ioband_flush_give_up(pool, now_ns);
@@ -237,10 +208,10 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
 	pool->sample.peak_ios = pool->peak_ios;
 	/*
-	 * Discard the sample if a minimum or a latency target throttled others, if bios are in
-	 * flight that are not in it, and after a stall.
+	 * What goes when others are held back for the sake of one says nothing of the
+	 * device, nor does what goes beside bios that are not in the sample.
 	 */
-	if (pool->core.late || pool->open_ios || pool->stalled)
+	if (pool->core.late || pool->open_ios)
 		ioband_depth_stop(&pool->depth);
 	else if (ioband_pool_finds_depth(pool))
 		ioband_depth_sample(&pool->depth, &pool->sample);
@@ -290,8 +261,7 @@ static void tick_shared(struct ioband_pool *pool)
 	else	/* nobody could be held for somebody else's reads */
 		ioband_brake_end(&pool->core, now_ns);
 	tick_depth(pool, now_ns);
-	/* Not during a stall: all that is held would be dispatched into it. */
-	if (!pool->slice_ms && !pool->silent && (pool->nr_active <= 1 || is_calm(pool))) {
+	if (!pool->slice_ms && (pool->nr_active <= 1 || is_calm(pool))) {
 		ioband_depth_stop(&pool->depth);
 		ioband_queue_open(pool, now_ns);
 		set_limit(pool, now_ns);
@@ -349,7 +319,6 @@ static void pool_tick(struct work_struct *work)
 		tick_open(pool);
 	if (time_after_eq(jiffies, pool->dying_at)) {
 		ioband_queue_release_dying(pool);
-		ioband_queue_fail_gone(pool);
 		pool->dying_at = jiffies + IOBAND_DYING_INTERVAL;
 	}
 	mutex_unlock(&pool->walk);
@@ -446,8 +415,6 @@ static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 		return NULL;
 	member->pool = pool;
 	member->devno = devno;
-	INIT_LIST_HEAD(&member->targets);
-	bio_list_init(&member->parked);
 	scope_init(&member->scope);
 	spin_lock_irq(&pool->lock);
 	list_add_tail(&member->members, &pool->members);
@@ -599,9 +566,6 @@ static int join_member(struct ioband_target *target, struct ioband_pool *pool,
 	}
 	member->refs++;
 	target->member = member;
-	spin_lock_irq(&pool->lock);
-	list_add_tail(&target->siblings, &member->targets);
-	spin_unlock_irq(&pool->lock);
 	return 0;
 
 no_memory:
@@ -665,9 +629,6 @@ void ioband_pool_leave(struct ioband_target *target)
 	unsigned int noio;
 
 	noio = registry_enter();
-	spin_lock_irq(&pool->lock);
-	list_del(&target->siblings);
-	spin_unlock_irq(&pool->lock);
 	if (!--target->member->refs)
 		member_free(target->member);
 	if (!--pool->refs) {

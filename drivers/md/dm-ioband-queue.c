@@ -78,26 +78,13 @@ static void update_open(struct ioband_pool *pool)
 		WRITE_ONCE(group->open, group_may_be_open(group));
 }
 
-/*
- * How many bios may be in flight besides the stuck ones while no device moves: those that
- * are, or a single one, unless the limit has room for more.
- */
-static u32 probe_limit(const struct ioband_pool *pool, u32 limit_ios)
-{
-	const u32 probes = pool->core.inflight_ios - min(pool->core.inflight_ios, pool->stuck_ios);
-	const u32 room = limit_ios < U32_MAX ? limit_ios - min(limit_ios, pool->stuck_ios) : 0;
-
-	return max3(room, probes, 1U);
-}
-
 /**
  * ioband_queue_apply() - tell the scheduler what holds in the pool's state
  * @pool: pool
  * @now_ns: time
  *
  * In the open state there is nothing but maxima.  In flight at a device that does not
- * answer: more than the limit may go, to others; a single bio until one has completed.  In
- * flight from the open state: less, by up to half;
+ * answer: more than the limit may go.  In flight from the open state: less, by up to half;
  * those that the device has are soon back.  It may also have put to sleep tasks that came
  * while it had no request left, and would not wake them for as long as what is sent next
  * always found the one that is free: so, if nothing comes back, by half of that, and so on.
@@ -112,8 +99,6 @@ void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns)
 
 	if (shared && pool->open_ios && limit_ios < U32_MAX)
 		limit_ios = (limit_ios - min(pool->open_ios, limit_ios / 2)) >> pool->open_shift;
-	if (shared && unlikely(pool->stalled && pool->stuck_ios))
-		limit_ios = probe_limit(pool, limit_ios);
 	ioband_core_set_limit(&pool->core, limit_ios, pool->stuck_ios);
 	ioband_core_set_slice(&pool->core, slice_ns, pool->measure == IOBAND_MEASURE_TIME, now_ns);
 	if (!shared)
@@ -330,55 +315,6 @@ static enum ioband_way next_way(struct ioband_stream *stream, u8 ways)
 	return IOBAND_WAY_READ;
 }
 
-/* The first bio of a list of a stream is for a device that is stuck. */
-static void park_first(struct ioband_stream *stream, struct bio_list *held)
-{
-	struct bio *bio = bio_list_pop(held);
-
-	bio_list_add(&ioband_io_of(bio)->target->member->parked, bio);
-	stream->parked_ios++;
-	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_ways(stream));
-}
-
-/* Parked bios go back to the head of their streams, in their order. */
-static void unpark(struct ioband_member *member, u64 now_ns)
-{
-	struct bio_list reversed = BIO_EMPTY_LIST;
-	struct bio *bio;
-
-	while ((bio = bio_list_pop(&member->parked)))
-		bio_list_add_head(&reversed, bio);
-	while ((bio = bio_list_pop(&reversed))) {
-		struct ioband_io *io = ioband_io_of(bio);
-		struct ioband_stream *stream = io->stream;
-		const enum ioband_way way = bio_way(bio);
-
-		if (bio_list_empty(&stream->held[way]))
-			ioband_core_wait(&member->pool->core, &stream->leaf, way, now_ns);
-		bio_list_add_head(&stream->held[way], bio);
-		stream->parked_ios--;
-	}
-}
-
-/**
- * ioband_queue_set_stuck() - a device does not answer while another may, or not any more
- * @member: the device
- * @stuck: which of both
- * @now_ns: time
- *
- * While it is stuck its bios are parked: each when it is its stream's turn to dispatch it, so
- * that the bios behind it can go to other devices.  They still count as held.
- *
- * Context: Under the pool's lock; the caller dispatches.
- */
-void ioband_queue_set_stuck(struct ioband_member *member, bool stuck, u64 now_ns)
-{
-	lockdep_assert_held(&member->pool->lock);
-	member->stuck = stuck;
-	if (!stuck)
-		unpark(member, now_ns);
-}
-
 static void release_first(struct ioband_stream *stream, u64 now_ns)
 {
 	struct ioband_core *core = &stream->group->pool->core;
@@ -388,10 +324,6 @@ static void release_first(struct ioband_stream *stream, u64 now_ns)
 	struct ioband_io *io = ioband_io_of(bio);
 	bool last = true;
 
-	if (unlikely(io->target->member->stuck)) {
-		park_first(stream, held);
-		return;
-	}
 	settle_pieces(io);
 	if (io->piece)
 		last = bill_piece(io, bio);
@@ -576,8 +508,6 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 
 	if (io->target->suspended)
 		return nowait || !ioband_queue_gives_back(io->target) ? GO : GIVEN_BACK;
-	if (unlikely(io->target->gone))
-		return GO;
 	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group)) {
 		ioband_stats_pin_open(io->stats, io->dir);	/* in place of the other pin */
 		ioband_stats_unpin_io(io->stats, io->dir);
@@ -600,7 +530,7 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 	if (!io->bill.async)
 		ioband_core_note_sync(core, now_ns);
 	ioband_core_wait(core, leaf, io->bill.way, now_ns);
-	if (!first || goes_in_pieces(io) || may_sleep_below(io) || io->target->member->stuck ||
+	if (!first || goes_in_pieces(io) || may_sleep_below(io) ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
 		hold(io, bio);
 		return HELD;
@@ -978,7 +908,6 @@ bool ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state 
 {
 	struct ioband_pool *pool = target->pool;
 	struct ioband_group *group;
-	struct ioband_stats *stats;
 	struct ioband_line line;
 	bool waits;
 
@@ -992,11 +921,9 @@ bool ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state 
 	rcu_read_lock_sched();
 	group = find_group_of_flusher(target, css);
 	waits = group && ioband_room_has_plenty(group);
-	stats = waits ? rcu_dereference_sched(group->stats) : NULL;
-	rcu_read_unlock_sched();
-	/* The lock keeps both; and to stand in line takes another one, which may sleep in RT. */
 	if (waits)
-		ioband_line_stand(&line, target, group, stats, true);
+		ioband_line_stand(&line, target, group, rcu_dereference_sched(group->stats), true);
+	rcu_read_unlock_sched();
 	spin_unlock_irq(&pool->lock);
 	if (waits)
 		ioband_line_wait_flusher(&line);
@@ -1079,11 +1006,6 @@ static noinline bool complete_shared(struct ioband_io *io, const struct ioband_b
 	}
 	WRITE_ONCE(member->inflight_ios, member->inflight_ios - 1);
 	member->moved_ns = now_ns;
-	member->done_ns = now_ns;
-	if (unlikely(member->stuck && pool->stuck_ios)) {
-		pool->stuck_ios--;
-		ioband_queue_apply(pool, now_ns);
-	}
 	if (last)
 		note_took(io, now_ns);
 	ioband_core_complete(&pool->core, &io->stream->leaf, bill, now_ns);
@@ -1300,54 +1222,16 @@ static bool io_of_target_must_go(const struct ioband_io *io, const void *of)
 	return io->target == of && (io->piece || io->nowait);
 }
 
-/*
- * Take what a stream holds for a target: into @taken, if @give_back, what may be given back or
- * failed.
- */
-static void clear_stream(struct ioband_stream *stream, const struct ioband_target *target,
-			 bool give_back, struct bio_list *taken)
+/* Take what a stream holds for a target: into @taken, if @requeue, what may be given back. */
+static void suspend_stream(struct ioband_stream *stream, const struct ioband_target *target,
+			   bool requeue, struct bio_list *taken)
 {
 	struct bio_list going = BIO_EMPTY_LIST;
 
-	if (give_back)
+	if (requeue)
 		take_held(stream, &going, U64_MAX, io_of_target_must_go, target);
-	take_held(stream, give_back ? taken : &going, U64_MAX, io_is_of_target, target);
+	take_held(stream, requeue ? taken : &going, U64_MAX, io_is_of_target, target);
 	release_now(&going);
-}
-
-/*
- * Hold nothing of a target any more, which is suspended or gone: bios are sent down, or taken.  A
- * group that holds bios is active, and holds no more for this target from now on.  The lock is
- * dropped between groups, so that interrupts are not off for long; the target may go meanwhile.
- */
-static void clear_target(struct ioband_target *target, bool give_back, struct bio_list *taken)
-{
-	struct ioband_pool *pool = target->pool;
-	struct ioband_stream *stream;
-	struct ioband_group *group;
-	unsigned int left;
-
-	lockdep_assert_held(&pool->walk);
-	lockdep_assert_held(&pool->lock);
-	ioband_queue_set_stuck(target->member, false, ktime_get_ns());
-	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
-		group = ioband_queue_next_active(pool);
-		for (stream = &group->own; stream; stream = next_stream(stream))
-			clear_stream(stream, target, give_back, taken);
-		ioband_room_wake(group);
-		spin_unlock_irq(&pool->lock);
-		cond_resched();
-		spin_lock_irq(&pool->lock);
-	}
-	ioband_queue_dispatch(pool, ktime_get_ns());
-}
-
-static void turn_all_away(struct bio_list *taken, blk_status_t status)
-{
-	struct bio *bio;
-
-	while ((bio = bio_list_pop(taken)))
-		turn_away(ioband_io_of(bio), bio, status);
 }
 
 /**
@@ -1361,55 +1245,34 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 {
 	struct bio_list taken = BIO_EMPTY_LIST;
 	struct ioband_pool *pool = target->pool;
+	struct ioband_stream *stream;
+	struct ioband_group *group;
+	unsigned int left;
+	struct bio *bio;
 
 	mutex_lock(&pool->walk);
 	spin_lock_irq(&pool->lock);
 	WRITE_ONCE(target->requeue, requeue);
 	WRITE_ONCE(target->suspended, true);
-	clear_target(target, requeue, &taken);
+	/*
+	 * Who holds something is active, and nobody holds more for this target
+	 * from now on.  In turn, so that interrupts are not off for long.
+	 */
+	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
+		group = ioband_queue_next_active(pool);
+		for (stream = &group->own; stream; stream = next_stream(stream))
+			suspend_stream(stream, target, requeue, &taken);
+		ioband_room_wake(group);
+		spin_unlock_irq(&pool->lock);
+		cond_resched();
+		spin_lock_irq(&pool->lock);
+	}
+	ioband_queue_dispatch(pool, ktime_get_ns());
 	spin_unlock_irq(&pool->lock);
 	mutex_unlock(&pool->walk);
-	turn_all_away(&taken, BLK_STS_DM_REQUEUE);
-}
 
-/*
- * The flag is set when a disk is deleted, before what is in flight has completed, and never
- * cleared.  Unlike the end of the queue it does not depend on the disk's driver, and unlike an
- * error of a bio it is there when nothing is in flight.
- */
-static struct ioband_target *find_gone(struct ioband_pool *pool)
-{
-	struct ioband_member *member;
-	struct ioband_target *target;
-
-	list_for_each_entry(member, &pool->members, members)
-		list_for_each_entry(target, &member->targets, siblings)
-			if (!target->gone &&
-			    test_bit(GD_DEAD, &target->dev->bdev->bd_disk->state))
-				return target;
-	return NULL;
-}
-
-/**
- * ioband_queue_fail_gone() - fail what is held for disks that were deleted
- * @pool: pool
- *
- * At once: no weight and no maximum has a meaning for it.  What comes later fails below.
- *
- * Context: Process; under the pool's walk mutex.
- */
-void ioband_queue_fail_gone(struct ioband_pool *pool)
-{
-	struct bio_list taken = BIO_EMPTY_LIST;
-	struct ioband_target *target;
-
-	spin_lock_irq(&pool->lock);
-	while (pool->held_ios && (target = find_gone(pool))) {
-		target->gone = true;
-		clear_target(target, true, &taken);
-	}
-	spin_unlock_irq(&pool->lock);
-	turn_all_away(&taken, BLK_STS_IOERR);
+	while ((bio = bio_list_pop(&taken)))
+		turn_away(ioband_io_of(bio), bio, BLK_STS_DM_REQUEUE);
 }
 
 /**

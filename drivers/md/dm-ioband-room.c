@@ -57,9 +57,6 @@
  */
 #define IOBAND_FLUSHER_WAIT	HZ
 
-/* How long a freeze of a device's queue may wait for a task that waits for room. */
-#define IOBAND_FREEZE_WAIT	DIV_ROUND_UP(HZ, 5)
-
 /* What a bio is counted as: not all that it covers, if it transfers nothing. */
 static u32 size_of(const struct ioband_io *io, struct bio *bio)
 {
@@ -171,24 +168,15 @@ bool ioband_room_has_plenty(const struct ioband_group *group)
 }
 
 /*
- * A suspend of the device waits for the tasks in map(), so they must not wait for another
- * device's bios then.  Nor may they delay a freeze of its queue, as a change of one of its
- * settings in sysfs needs: all other groups wait for the end of it.  Each of them holds one more
- * bio then, and not a second one: a frozen queue takes none.
+ * There is room, or as many have gone as were there.  A suspend waits for those who are in
+ * map(), so they must not wait for another device's bios then.
  */
-static bool is_awaited(const struct ioband_line *line)
-{
-	return READ_ONCE(line->target->suspended) ||
-	       percpu_ref_is_dying(&line->queue->q_usage_counter);
-}
-
-/* There is room, or as many have gone as were there. */
 static bool has_passed(const struct ioband_line *line)
 {
 	if (line->flusher)
 		return READ_ONCE(line->group->held_of_flushers) <= IOBAND_ROOM_FLUSHER / 2 ||
-		       is_awaited(line);
-	return !ioband_room_is_over(line->group, 1) || is_awaited(line) ||
+		       READ_ONCE(line->target->suspended);
+	return !ioband_room_is_over(line->group, 1) || READ_ONCE(line->target->suspended) ||
 	       (s32)(READ_ONCE(line->group->released_ios) - line->until) >= 0;
 }
 
@@ -241,7 +229,6 @@ void ioband_line_stand(struct ioband_line *line, const struct ioband_target *tar
 
 	lockdep_assert_held(&group->pool->lock);
 	line->target = target;
-	line->queue = dm_disk(dm_table_get_md(target->ti->table))->queue;
 	line->group = group;
 	line->stats = stats;
 	line->flusher = flusher;
@@ -296,8 +283,8 @@ void ioband_line_wait(struct ioband_line *line, bool dying)
 			break;
 		if (dying ? tsk_is_oom_victim(current) : fatal_signal_pending(current))
 			break;
-		/* A freeze of the queue wakes no task here. */
-		io_schedule_timeout(IOBAND_FREEZE_WAIT);
+		/* Who cannot be killed is awake now and then: it is not hung. */
+		schedule_timeout(dying ? HZ : MAX_SCHEDULE_TIMEOUT);
 	}
 	finish_wait(&line->group->room, &line->entry);
 	ioband_stats_unpin(line->stats);

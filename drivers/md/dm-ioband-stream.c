@@ -152,7 +152,7 @@ static struct ioband_seen *seen_at(struct ioband_streams *streams,
 
 static bool stream_is_idle(const struct ioband_stream *stream)
 {
-	return stream->leaf.state == IOBAND_IDLE && !stream->leaf.inflight && !stream->parked_ios;
+	return stream->leaf.state == IOBAND_IDLE && !stream->leaf.inflight;
 }
 
 static bool stream_is_run(const struct ioband_stream *stream)

@@ -16,7 +16,6 @@
 #define DM_IOBAND_TREE_H
 
 #include "dm-ioband-core.h"
-#include "dm-ioband-math.h"
 
 #include <linux/compiler.h>
 #include <linux/math64.h>

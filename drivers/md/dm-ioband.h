@@ -114,11 +114,11 @@ struct ioband_cpu_stats {
 /**
  * struct ioband_histogram - how long bios took
  * @sum_ns: all of them
- * @bios: by bucket; 32 bits of them would wrap in 2.4 h at 500 000 a second
+ * @bios: by bucket; those in use are mostly in the cache line of the sum
  */
 struct ioband_histogram {
 	u64 sum_ns;
-	u64 bios[IOBAND_NR_BUCKETS];
+	u32 bios[IOBAND_NR_BUCKETS];
 };
 
 /**
@@ -224,7 +224,6 @@ struct ioband_place {
  * @level: see ioband_stream_level()
  * @reads_ahead: reads that have gone while a write waited, in a row; no more than
  *	&ioband_pool.writes_starved, or what that was
- * @parked_ios: bios that are held apart from @held, see &ioband_member.parked
  */
 struct ioband_stream {
 	struct ioband_leaf leaf;
@@ -234,7 +233,6 @@ struct ioband_stream {
 	struct ioband_place next;
 	u8 level;
 	u8 reads_ahead;
-	u32 parked_ios;
 };
 
 #define IOBAND_RECENT	64
@@ -455,9 +453,7 @@ enum ioband_state {
  * @piece_bytes: size of the pieces in which large bios go then, or 0
  * @slice_ms: how long a leaf has the device to itself in the shared state, or 0
  * @writes_starved: how many reads of a stream go before a write that waits longer
- * @silent: some device has bios in flight and has completed none of them for long
- * @stuck_ios: bios in flight at such devices, on top of the limit, while another may move
- * @stalled: and no other moves
+ * @stuck_ios: bios in flight at devices that do not answer, on top of the limit
  * @open_ios: in the shared state, bios still in flight of those that went in the open
  *	one; IOBAND_OPEN_UNKNOWN until the tick has counted them
  * @open_fell: when they last became fewer, in jiffies
@@ -492,7 +488,7 @@ enum ioband_state {
  * @reap: held while counters are freed, or read from outside the I/O path, and while presets
  *	come and go, or are read
  * @dying_bytes: what may go then for those of groups that owe much; may be negative
- * @dying_at: when to look next for held bios of dying tasks and deleted disks, in jiffies
+ * @dying_at: when to look next for held bios of dying tasks, in jiffies
  * @dirty: targets that something was written to, with slices
  * @flushes: of the flush that the core waits for, bios that have not completed
  * @flush_round: its number
@@ -517,8 +513,6 @@ struct ioband_pool {
 	u32 piece_bytes;
 	u32 slice_ms;
 	u32 writes_starved;
-	bool silent;
-	bool stalled;
 	u32 stuck_ios;
 	u32 open_ios;
 	unsigned long open_fell;
@@ -573,13 +567,9 @@ enum ioband_untold {
  * @members: place in it
  * @devno: of the mapped device
  * @refs: targets of its tables; under the registry's mutex
- * @targets: the same; changed under the registry's mutex and the pool's lock
  * @mode: how its bios are sorted; written under the pool's lock
  * @inflight_ios: of the core's bios in flight, those of this device
  * @moved_ns: when one was last admitted while none was, or completed
- * @done_ns: when one has last completed; 0: none has
- * @stuck: it does not answer while another may: nothing is dispatched to it
- * @parked: its bios that are held apart meanwhile, oldest first
  * @roomy_ios: with so many of them another bio goes down without sleep, as far as its
  *	workers have seen of late; under the pool's lock
  * @untold: a flush of ours has failed: which bios from above have still to be told,
@@ -591,13 +581,9 @@ struct ioband_member {
 	struct list_head members;
 	dev_t devno;
 	unsigned int refs;
-	struct list_head targets;
 	enum ioband_mode mode;
 	u32 inflight_ios;
 	u64 moved_ns;
-	u64 done_ns;
-	bool stuck;
-	struct bio_list parked;
 	u32 roomy_ios;
 	unsigned long untold;
 	struct ioband_scope scope;
@@ -610,12 +596,10 @@ struct ioband_member {
  * @start: first sector on it
  * @pool: its pool
  * @member: its mapped device
- * @siblings: place among the targets of that
  * @settings: from the table; taken over at the first resume
  * @applied: they were
  * @suspended: nothing is held; written under the pool's lock
  * @requeue: while suspended, bios are given back to device-mapper
- * @gone: the disk below was deleted: nothing is held; written under the pool's lock
  * @ready: released bios that @submit has to send down; under the pool's lock
  * @ready_ios: how many; under the pool's lock
  * @due: bios of which it has to send pieces down; under the pool's lock
@@ -638,12 +622,10 @@ struct ioband_target {
 	sector_t start;
 	struct ioband_pool *pool;
 	struct ioband_member *member;
-	struct list_head siblings;
 	struct ioband_settings settings;
 	bool applied;
 	bool suspended;
 	bool requeue;
-	bool gone;
 	struct bio_list ready;
 	u32 ready_ios;
 	struct list_head due;
@@ -718,7 +700,6 @@ struct ioband_io {
  * struct ioband_line - a task that waits for its full group
  * @entry: place among those who wait
  * @target: in whose map() it is
- * @queue: of the mapped device, which the task keeps from being frozen
  * @group: the group
  * @stats: its counters, which the task has pinned
  * @until: it goes on when &ioband_group.released_ios is that
@@ -727,7 +708,6 @@ struct ioband_io {
 struct ioband_line {
 	struct wait_queue_entry entry;
 	const struct ioband_target *target;
-	struct request_queue *queue;
 	struct ioband_group *group;
 	struct ioband_stats *stats;
 	u32 until;
@@ -886,11 +866,9 @@ bool ioband_queue_enter_late(struct ioband_io *io, struct bio *bio, u64 now_ns);
 void ioband_queue_done(struct ioband_io *io);
 bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes);
 void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns);
-void ioband_queue_set_stuck(struct ioband_member *member, bool stuck, u64 now_ns);
 enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer);
 struct ioband_group *ioband_queue_next_active(struct ioband_pool *pool);
 void ioband_queue_release_dying(struct ioband_pool *pool);
-void ioband_queue_fail_gone(struct ioband_pool *pool);
 bool ioband_queue_gives_back(const struct ioband_target *target);
 void ioband_queue_suspend(struct ioband_target *target, bool requeue);
 void ioband_queue_resume(struct ioband_target *target);

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Suspend, reload, remove and kill while bios are held; what may be held is bounded."""
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.devices import mounted, null_blk, scsi_debug, sectors
+from harness.devices import mounted, null_blk, sectors
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import Ioband
 from harness.load import FIO_INTERRUPTED, READ_NOWAIT
@@ -322,38 +321,6 @@ def test_removal_by_force_under_load(ioband: Guest, way: str) -> None:
     guest.rmmod("dm_ioband")
 
 
-@pytest.mark.all_kernels
-def test_held_bios_of_a_deleted_disk_fail_at_once(ioband: Guest) -> None:
-    """Its maximum would let them fail in 12 s; another device's bios are held on."""
-    guest = ioband
-    guest.expect_dmesg("I/O error|rejecting I/O|Synchroniz")
-    reads = 100
-    load = {"bs": "128k", "rw": "read", "iodepth": reads, "number_ios": reads}
-    keep = {"size": f"{reads * 128}k", "continue_on_error": "all", "output-format": "json"}
-    with (
-        scsi_debug(guest) as disk,
-        null_blk(guest, size_mib=64) as other,
-        Ioband(guest, "d", disk) as device,
-        Ioband(guest, "stays", other) as stays,
-        Cgroup(guest, "a") as group,
-    ):
-        device.set_max(group, rbps=1 << 20)
-        job = start_fio(group, device.path, **load, **keep)
-        wait_until_held(device, reads - 20)
-        slow = start_fio(group, stays.path, **load)
-        wait_until_held(device, reads + 50)
-        guest.write(f"/sys/block/{disk.removeprefix('/dev/')}/device/delete", "1")
-        took_s = wait_until(guest, lambda: device.info().held.ios <= reads, "what was held fails")
-        out = job.wait(20, check=False).out
-        errors = json.loads(out[out.index("{") :])["jobs"][0]["total_err"]
-        held = stays.info().held.ios
-        end(slow)
-    print(f"{errors} errors {took_s:.2f} s after the disk was deleted, {held} held for the other")
-    assert took_s < 4
-    assert errors > reads / 2
-    assert held > reads // 2
-
-
 # -- backpressure --------------------------------------------------------------------------
 
 
@@ -412,21 +379,6 @@ def test_who_waits_keeps_nobody_from_the_detour(ioband: Guest) -> None:
         guest.start(f"echo {limit} >{hidden}").wait(20)  # freezes the queue, on newer kernels
         top.set_max(full)
         go_on().wait()
-
-
-@pytest.mark.all_kernels
-def test_waiting_for_room_does_not_keep_a_queue_from_being_frozen(ioband: Guest) -> None:
-    """Newer kernels freeze it to set read_ahead_kb; all groups wait for that."""
-    guest = ioband
-    with two_groups(guest) as (full, other), clogged(guest, full, other) as top:
-        top.set_max(full, rbps=1)  # for as long as that, the task in line sleeps
-        name = guest.run(["readlink", "-f", top.path]).out.strip().removeprefix("/dev/")
-        setting = f"/sys/block/{name}/queue/read_ahead_kb"
-        guest.start(f"echo {guest.read(setting).strip()} >{setting}").wait(20)
-        before = top.io()
-        assert before["/a"].held.ios <= HELD_IOS_MAX + 1
-        wait_until_read(top, "/b", before["/b"].read.ios + 1)
-        top.set_max(full)
 
 
 def test_who_discards_and_is_killed_is_bounded(ioband: Guest) -> None:

@@ -65,22 +65,11 @@ bool watch_is_unit(const struct node *node)
 	return interface_of(path);
 }
 
-static int on_retry(sd_event_source *source, uint64_t now, void *data)
-{
-	struct watch *watch = data;
-
-	(void)source;
-	(void)now;
-	watch_bus_start(watch);
-	if (watch->bus)
-		watch_cgroups_all(watch);
-	return 0;
-}
-
 static void lose_bus(struct watch *watch)
 {
 	uint64_t now;
 
+	watch->answers = false;
 	watch->bus = sd_bus_close_unref(watch->bus);
 	if (sd_event_now(watch->event, CLOCK_MONOTONIC, &now) < 0)
 		return;
@@ -95,46 +84,6 @@ static int on_disconnected(sd_bus_message *message, void *data,
 	(void)error;
 	lose_bus(data);
 	return 0;
-}
-
-/**
- * watch_bus_start() - reach systemd, now or later
- * @watch: with a loop
- */
-void watch_bus_start(struct watch *watch)
-{
-	if (!watch->retry &&
-	    sd_event_add_time(watch->event, &watch->retry, CLOCK_MONOTONIC, 0,
-			      100000, on_retry, watch) >= 0)
-		sd_event_source_set_enabled(watch->retry, SD_EVENT_OFF);
-	if (sd_bus_open_system(&watch->bus) < 0 ||
-	    sd_bus_set_method_call_timeout(watch->bus, ANSWER_US) < 0 ||
-	    sd_bus_attach_event(watch->bus, watch->event, 0) < 0 ||
-	    sd_bus_match_signal(watch->bus, NULL, NULL,
-				"/org/freedesktop/DBus/Local",
-				"org.freedesktop.DBus.Local", "Disconnected",
-				on_disconnected, watch) < 0)
-		lose_bus(watch);
-}
-
-/**
- * watch_bus_free() - leave the bus
- * @watch: all
- */
-void watch_bus_free(struct watch *watch)
-{
-	watch->bus = sd_bus_flush_close_unref(watch->bus);
-	watch->retry = sd_event_source_unref(watch->retry);
-}
-
-static char *object_of(const char *unit)
-{
-	char *object = NULL;
-
-	if (sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit,
-			       &object) < 0)
-		exit(fail(EXIT_FAILED, "out of memory"));
-	return object;
 }
 
 /*
@@ -157,6 +106,89 @@ static bool is_lost(struct watch *watch, int result)
 		return true;
 	}
 	return false;
+}
+
+static int on_answer(sd_bus_message *answer, void *data, sd_bus_error *error)
+{
+	struct watch *watch = data;
+
+	(void)error;
+	if (is_lost(watch, -sd_bus_message_get_errno(answer)))
+		return 0;
+	watch->answers = true;
+	watch_cgroups_all(watch);
+	return 0;
+}
+
+/*
+ * Units are asked for after a first answer.  A question on a connection that is not
+ * complete would wait for that, and so up to 90 s for a bus that hangs.  So would a flush
+ * at the end.
+ */
+static void reach_bus(struct watch *watch)
+{
+	if (sd_bus_open_system(&watch->bus) < 0 ||
+	    sd_bus_set_method_call_timeout(watch->bus, ANSWER_US) < 0 ||
+	    sd_bus_attach_event(watch->bus, watch->event, 0) < 0 ||
+	    sd_bus_set_close_on_exit(watch->bus, false) < 0 ||
+	    sd_bus_match_signal(watch->bus, NULL, NULL,
+				"/org/freedesktop/DBus/Local",
+				"org.freedesktop.DBus.Local", "Disconnected",
+				on_disconnected, watch) < 0 ||
+	    sd_bus_call_method_async(watch->bus, NULL, SYSTEMD,
+				     "/org/freedesktop/systemd1",
+				     "org.freedesktop.DBus.Peer", "Ping",
+				     on_answer, watch, NULL) < 0)
+		lose_bus(watch);
+}
+
+static int on_retry(sd_event_source *source, uint64_t now, void *data)
+{
+	(void)source;
+	(void)now;
+	reach_bus(data);
+	return 0;
+}
+
+/**
+ * watch_bus_start() - reach systemd, now or later
+ * @watch: with a loop
+ *
+ * Waits for a first answer for as long as for any other.
+ */
+void watch_bus_start(struct watch *watch)
+{
+	int result = 1;
+
+	if (sd_event_add_time(watch->event, &watch->retry, CLOCK_MONOTONIC, 0,
+			      100000, on_retry, watch) >= 0)
+		sd_event_source_set_enabled(watch->retry, SD_EVENT_OFF);
+	reach_bus(watch);
+	while (result > 0 && watch->bus && !watch->answers) {
+		result = sd_bus_process(watch->bus, NULL);
+		if (!result)
+			result = sd_bus_wait(watch->bus, ANSWER_US);
+	}
+}
+
+/**
+ * watch_bus_free() - leave the bus
+ * @watch: all
+ */
+void watch_bus_free(struct watch *watch)
+{
+	watch->bus = sd_bus_close_unref(watch->bus);
+	watch->retry = sd_event_source_unref(watch->retry);
+}
+
+static char *object_of(const char *unit)
+{
+	char *object = NULL;
+
+	if (sd_bus_path_encode("/org/freedesktop/systemd1/unit", unit,
+			       &object) < 0)
+		exit(fail(EXIT_FAILED, "out of memory"));
+	return object;
 }
 
 /* To ask for a unit that is not there would make systemd look for its file. */
@@ -230,7 +262,7 @@ bool watch_bus_ask(struct watch *watch, const char *path,
 	char *object;
 	int result;
 
-	if (!watch->bus || !watch->n_trees)
+	if (!watch->answers || !watch->n_trees)
 		return false;
 	object = object_of(unit);
 	result = is_its_cgroup(watch, object, interface, path);
@@ -257,14 +289,14 @@ bool watch_bus_enable_io(struct watch *watch, const char *path)
 	char *shown = text_escape(path);
 	int result = -1;
 
-	if (watch->bus)
+	if (watch->answers)
 		result = sd_bus_call_method(watch->bus, SYSTEMD,
 					    "/org/freedesktop/systemd1",
 					    SYSTEMD ".Manager",
 					    "SetUnitProperties", &error, NULL,
 					    "sba(sv)", strrchr(path, '/') + 1,
 					    1, 1, "IOAccounting", "b", 1);
-	if (result < 0 && watch->bus)
+	if (result < 0 && watch->answers)
 		note("systemd does not set IOAccounting=yes for cgroup %s: %s",
 		     shown,
 		     error.message ? error.message : strerror(-result));

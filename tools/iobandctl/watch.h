@@ -163,6 +163,7 @@ struct watched_tree {
  * @monitor: of block devices
  * @later: looks at the ioband devices again, a moment after they changed
  * @bus: to systemd; NULL without
+ * @answers: systemd has answered on the bus
  * @retry: tries to reach the bus again
  * @obstacle: why nothing was said of cgroups that are yet to come; NULL if nothing is
  *	in the way, or there were no trees so far
@@ -184,6 +185,7 @@ struct watch {
 	struct udev_monitor *monitor;
 	sd_event_source *later;
 	sd_bus *bus;
+	bool answers;
 	sd_event_source *retry;
 	const char *obstacle;
 	struct watched_tree *trees;

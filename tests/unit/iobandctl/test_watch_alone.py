@@ -2,6 +2,7 @@
 """iobandctl watch, on directories in place of cgroups, and without systemd."""
 
 import signal
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -228,3 +229,17 @@ def test_watch_with_a_module_that_is_older(fake: Fake, watch: Callable[[str], Wa
     watcher.reload("[group /b]\nweight = 6\n")
     assert fake.told("preset") == []
     assert watcher.said.count("is older than this iobandctl") == 1
+
+
+def test_watch_with_a_bus_that_hangs(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """It accepts connections, and does not answer.  Cgroups are followed meanwhile."""
+    fake.cgroup("x.slice")
+    with socket.socket(socket.AF_UNIX) as bus:
+        bus.bind(str(fake.root / "no-bus"))
+        bus.listen()
+        watcher = watch("")
+        for weight in (300, 310):
+            watcher.weigh("x.slice", weight)
+            watcher.sends("x.slice", weight)
+        watcher.process.terminate()
+        assert watcher.process.wait(20) == 0

@@ -357,6 +357,8 @@ enum ioband_flush {
  *	the caller to clear
  * @promised_ios: of @inflight_ios, those of leaves that are promised something, or below
  *	one that is
+ * @done_ns: when a bio last completed
+ * @gap_ns: from one completion to the next, averaged
  * @slack_ns: how late a wake-up may be without anybody getting less than a maximum
  * @inflight_ios: bios admitted and not yet completed
  * @inflight_bytes: their bytes
@@ -406,6 +408,8 @@ struct ioband_core {
 	u64 told_ns;
 	bool late;
 	u32 promised_ios;
+	u64 done_ns;
+	u64 gap_ns;
 	u64 slack_ns;
 	u32 inflight_ios;
 	u64 inflight_bytes;

@@ -313,6 +313,35 @@ static void slow_thinkers_do_not_stop_the_rest(void **state)
 	scene_free(&scene);
 }
 
+/* On a fast device, leaves that think for longer than a slot takes to come free keep none. */
+static void thinkers_do_not_fill_the_pipe_of_a_fast_device(void **state)
+{
+	static const u32 think_us[] = { 150, 400, 800, 1800 };
+	static const u32 readers[] = { 1, 8, 24, 32 };
+	struct sim_workload thinker = { .depth = 1, .bytes = 4 * KIB };
+	u32 n, t, i;
+	int up;
+
+	(void)state;
+	for (n = 0; n < ARRAY_SIZE(readers); n++) {
+		for (t = 0; t < 2 * ARRAY_SIZE(think_us); t++) {
+			scene_init(&scene, "nvme", 24, IOBAND_MEASURE_BYTES);
+			thinker.think_ns = think_us[t / 2] * NSEC_PER_USEC;
+			up = SCENE_ROOT;
+			if (t % 2)
+				up = scene_index(&scene, scene_add_node(&scene, up, 100));
+			for (i = 0; i < readers[n]; i++)
+				scene_add_loaded(&scene, up, 100, &thinker);
+			scene_backlog(&scene, scene_add_leaf(&scene, SCENE_ROOT, 100), 64 * KIB, 0);
+			scene_run(&scene, 50 * NSEC_PER_MSEC);
+			scene.pool.bytes = 0;
+			scene_run(&scene, 200 * NSEC_PER_MSEC);
+			assert_true(scene.pool.bytes >= 0.8 * 3200000000 / 5);
+			scene_free(&scene);
+		}
+	}
+}
+
 /* ---- changes in mid-run -------------------------------------------------- */
 
 /* The bound on shares holds from the very moment of the change. */
@@ -475,6 +504,7 @@ int main(int argc, char **argv)
 		TEST(an_occasional_bio_waits_little),
 		TEST(a_synchronous_reader_gets_its_share),
 		TEST(slow_thinkers_do_not_stop_the_rest),
+		TEST(thinkers_do_not_fill_the_pipe_of_a_fast_device),
 		TEST(weights_change),
 		TEST(a_weight_shows_within_100_ms),
 		TEST(debts_are_repaid),

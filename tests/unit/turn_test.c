@@ -768,7 +768,7 @@ static void who_thinks_does_not_pause(void **state)
 	assert_true(a->leaf.awaited);
 	tree->now_ns += 50 * MSEC;
 	tree->core.patience_ns = U64_MAX;
-	c->leaf.think_ns = 2 * MSEC;
+	c->leaf.think_ns = 10 * USEC;
 	write_back(c, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), c);
 	complete_all();

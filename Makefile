@@ -132,6 +132,10 @@ lab: setup-lab ## Run all scenarios in virtual time, and write Documentation/res
 lab-check: setup-lab ## Run all scenarios, and say what is not as published in Documentation/results
 	$(PYTHON) -m lab --check $(if $(S),--scenarios $(S)) $(if $(PEERS),--peers $(PEERS)) $(LAB_ARGS)
 
+search: ## Judge the scheduler with random loads in the simulator (N=10000 SEED=1), write Documentation/results/search.md
+	@scripts/setup unit
+	$(PYTHON) tests/unit/search.py $(if $(N),--count $(N)) $(if $(SEED),--seed $(SEED)) $(SEARCH_ARGS)
+
 vm: setup-vm ## Run CMD='...' in a virtual machine (KERNEL=, default: of this Debian)
 	@$(PYTHON) -m harness.guest $(addprefix --kernel ,$(KERNEL)) '$(CMD)'
 
@@ -145,4 +149,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-python check-shell check-words
-.PHONY: check $(CHECKS) all modules tools install deb uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit test-vm test-debug demo bench lab lab-check vm release clean help
+.PHONY: check $(CHECKS) all modules tools install deb uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit test-vm test-debug demo bench lab lab-check search vm release clean help

@@ -39,7 +39,7 @@ def test_every_scenario_is_published() -> None:
     pages = {f"{each.name}.md" for each in SCENARIOS}
     plots = {f"{each.name}-{kind}.svg" for each in SCENARIOS for kind in ("bandwidth", "latency")}
     there = {path.name for path in RESULTS.iterdir()}
-    assert there == pages | plots | {report.NAME, "README.md", report.SHOWN_PLOT}
+    assert there == pages | plots | {report.NAME, "README.md", report.SHOWN_PLOT, *report.SEARCH}
 
 
 def test_the_plot_of_the_readme_is_made_of_the_results(tmp_path: Path) -> None:

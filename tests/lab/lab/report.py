@@ -305,6 +305,10 @@ in the same variant, "-" stands for a peer that was not run, and "never" for one
 not all done when the run ended.  What also runs on a volume has a
 line for that, and a goal counts as met if it is met there too."""
 GOAL_HEADS = ("goal", "variant", "ioband", "state", *(peer for peer in PEERS if peer != "ioband"))
+SEARCH = ("search.json", "search.md", "search.svg")
+ABOUT_SEARCH = """\
+[Random loads](search.md) have no name and no peers: `make search` judges the scheduler alone by
+them, in a simulator."""
 SANITY_HEADS = ("what is known", "variant", "peer", "figure", "state")
 
 
@@ -415,6 +419,7 @@ def index(everything: dict[str, Any]) -> str:
                 "# Results",
                 head,
                 table(("scenario", "what", "goals met"), rows),
+                ABOUT_SEARCH,
                 "## How the peers are set up\n\n" + SET_UP,
                 "## Goals\n\n" + ABOUT_GOALS,
                 goals_table(("scenario", *GOAL_HEADS), lines),

@@ -84,6 +84,10 @@ static void complete(void *arg)
 	struct sim_io *io = arg;
 	struct sim_device *device = io->device;
 
+	if (device->clock->now_ns < device->stalled_until_ns) {
+		clock_at(device->clock, device->stalled_until_ns, complete, io);
+		return;
+	}
 	device->queued--;
 	device_feed(device);
 	device->done(device->owner, io);

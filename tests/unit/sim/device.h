@@ -36,6 +36,7 @@ struct sim_io {
 	u32 admitted_bytes;	/* of these pieces, what has gone down */
 	u32 unfinished_bytes;	/* what has not completed */
 	u64 head_ns;	/* a disk: the time that it took, the way there included */
+	bool open;	/* went down in the pool's open state, past the scheduler */
 };
 
 enum sim_model {
@@ -70,6 +71,7 @@ struct sim_device {
 	void *owner;
 	struct sim_random random;
 	double slow;		/* everything takes so many times longer; 1 at first */
+	u64 stalled_until_ns;	/* completes nothing before that */
 
 	struct sim_io *fifo_head, *fifo_tail;	/* not yet in the hardware queue */
 	u32 queued;			/* in it */

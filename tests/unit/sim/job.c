@@ -8,6 +8,7 @@
 
 #define JOB_SPAN	1073741824ULL
 #define JOB_PLACES	60
+#define JOB_DECK	20
 
 static u64 job_place(struct sim_job *job, u32 bytes)
 {
@@ -18,6 +19,21 @@ static u64 job_place(struct sim_job *job, u32 bytes)
 	offset = job->next;
 	job->next = (offset + bytes) % JOB_SPAN;
 	return job->base + offset;
+}
+
+static bool job_draw(struct sim_job *job, struct sim_deck *deck, u32 pct)
+{
+	bool hit;
+
+	if (!job->work.decks)
+		return random_below(&job->random, 100) < pct;
+	if (!deck->left) {
+		deck->left = JOB_DECK;
+		deck->hits = (JOB_DECK * pct + random_below(&job->random, 100)) / 100;
+	}
+	hit = random_below(&job->random, deck->left--) < deck->hits;
+	deck->hits -= hit;
+	return hit;
 }
 
 /* When the next may be issued: now, or when the job runs again. */
@@ -43,9 +59,9 @@ static void job_issue(void *arg)
 	}
 	if (job->pool->clock->now_ns >= job->stop_ns)
 		return;
-	io->bytes = random_below(&job->random, 100) < job->work.large_pct ?
+	io->bytes = job_draw(job, &job->large, job->work.large_pct) ?
 		    job->work.large_bytes : job->work.bytes;
-	io->write = random_below(&job->random, 100) < job->work.write_pct;
+	io->write = job_draw(job, &job->writes, job->work.write_pct);
 	io->pos = job_place(job, io->bytes);
 	pool_submit(job->pool, io);
 }
@@ -53,8 +69,12 @@ static void job_issue(void *arg)
 void job_completed(struct sim_io *io)
 {
 	struct sim_clock *clock = io->job->pool->clock;
+	struct sim_job *job = io->job;
+	u64 think_ns = job->work.think_ns;
 
-	clock_at(clock, clock->now_ns + io->job->work.think_ns, job_issue, io);
+	if (job->work.think_random)
+		think_ns = random_below(&job->random, 2 * think_ns + 1);
+	clock_at(clock, clock->now_ns + think_ns, job_issue, io);
 }
 
 void job_start(struct sim_job *job, struct sim_pool *pool, struct sim_leaf *leaf,

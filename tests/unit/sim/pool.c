@@ -52,10 +52,10 @@ static void pool_account_inflight(struct sim_pool *pool)
 /* In pieces, while there are others. */
 static void pool_settle_pieces(const struct sim_pool *pool, struct sim_io *io)
 {
-	const u32 piece_bytes = pool->depth.pipe.piece_bytes;
+	const u32 piece_bytes = pool->slice_ns ? IOBAND_PIECE_MAX : pool->depth.pipe.piece_bytes;
 
 	if (pool->control != SIM_AUTO || io->piece_bytes || io->bytes <= piece_bytes ||
-	    !pool->compete)
+	    pool->open || (pool->nr_active <= 1 && !pool->slice_ns))
 		return;
 	io->piece_bytes = piece_bytes;
 	io->admitted_bytes = 0;
@@ -86,11 +86,29 @@ static struct sim_io *piece_new(struct sim_pool *pool, struct sim_io *io)
 static struct ioband_bill pool_bill(const struct sim_pool *pool, const struct sim_io *io)
 {
 	struct ioband_bill bill = ioband_cost(pool->measure, io->bytes, true);
+	const u64 before = io->whole ? io->pos - io->whole->pos : 0;
 
 	bill.way = io->write ? IOBAND_WAY_WRITE : IOBAND_WAY_READ;
-	bill.ios = !io->whole || io->pos == io->whole->pos;
+	bill.ios = !before;
 	bill.cached = io->write && pool->device.spec.cache;
+	if (io->whole) {
+		const u64 after = before + io->bytes, bytes = io->whole->bytes;
+
+		bill.more = after < bytes;
+		if (pool->measure == IOBAND_MEASURE_IOS)	/* all pieces cost one */
+			bill.charge = after * IOBAND_IO_CHARGE / bytes -
+				      before * IOBAND_IO_CHARGE / bytes;
+	}
 	return bill;
+}
+
+/* Another one goes. */
+static void pool_check_limit(struct sim_pool *pool)
+{
+	const u32 ios = pool->core.inflight_ios + 1;
+
+	if (ios > pool->depth.pipe.ios)
+		pool->over_ios = max(pool->over_ios, ios - pool->depth.pipe.ios);
 }
 
 static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
@@ -109,6 +127,10 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 	leaf->max_passed = max(leaf->max_passed, pool->sent - whole->born_at);
 	pool->sent += pool->measure == IOBAND_MEASURE_IOS ? 1 : io->bytes;
 	leaf->charged += bill.charge;
+	if (pool->control == SIM_AUTO && !pool->open && !pool->slice_ns)
+		pool_check_limit(pool);
+	if (!pool->core.inflight_ios)
+		pool->moved_ns = pool->clock->now_ns;
 	pool_account_inflight(pool);
 	ioband_core_admit(&pool->core, &leaf->leaf, &bill, leaf->head ? 1 << leaf->head->write : 0,
 			  pool->clock->now_ns);
@@ -116,7 +138,7 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 	device_submit(&pool->device, io);
 }
 
-/* The time a device is left idle while something waits. */
+/* The time a device is left idle, without even a flush, while something waits. */
 static void pool_account_idle(struct sim_pool *pool)
 {
 	const u64 now_ns = pool->clock->now_ns;
@@ -127,13 +149,12 @@ static void pool_account_idle(struct sim_pool *pool)
 		else
 			pool->idle_ns += now_ns - pool->idle_since_ns;
 	}
-	pool->idle_since_ns = !pool->core.inflight_ios && ioband_core_has_waiting(&pool->core) ?
-			      now_ns : 0;
+	pool->idle_since_ns = !pool->core.inflight_ios && !pool->open_inflight &&
+			      pool->core.flush != IOBAND_FLUSH_RUNNING &&
+			      ioband_core_has_waiting(&pool->core) ? now_ns : 0;
 }
 
 static void pool_wake(void *arg);
-
-static void pool_pump(struct sim_pool *pool);
 
 static void pool_flushed(void *owner)
 {
@@ -144,7 +165,7 @@ static void pool_flushed(void *owner)
 	pool_pump(pool);
 }
 
-static void pool_pump(struct sim_pool *pool)
+void pool_pump(struct sim_pool *pool)
 {
 	struct ioband_leaf *leaf;
 	u64 wake_ns;
@@ -152,6 +173,7 @@ static void pool_pump(struct sim_pool *pool)
 	while ((leaf = ioband_core_pick(&pool->core, pool->clock->now_ns, &wake_ns)))
 		pool_send(pool, container_of(leaf, struct sim_leaf, leaf));
 	if (ioband_core_start_flush(&pool->core, pool->clock->now_ns)) {
+		pool_account_idle(pool);
 		device_flush(&pool->device, pool_flushed);
 		return;
 	}
@@ -159,8 +181,6 @@ static void pool_pump(struct sim_pool *pool)
 		clock_at(pool->clock, wake_ns, pool_wake, pool);
 	pool_account_idle(pool);
 	pool->wake_ns = wake_ns;
-	if (pool->core.root.ent.busy > 1)
-		pool->compete = true;
 }
 
 static void pool_wake(void *arg)
@@ -169,6 +189,27 @@ static void pool_wake(void *arg)
 
 	if (pool->clock->now_ns >= pool->wake_ns)
 		pool_pump(pool);
+}
+
+/* Has a leaf, or a node above it, a maximum. */
+static bool leaf_is_capped(const struct sim_leaf *leaf)
+{
+	const struct ioband_ent *ent = &leaf->leaf.ent;
+
+	while (ent->parent && !ent->cap)
+		ent = &ent->parent->ent;
+	return ent->cap;
+}
+
+/* So many more, or less, of a leaf have arrived and not completed. */
+static void leaf_count(struct sim_pool *pool, struct sim_leaf *leaf, int more)
+{
+	const u64 now_ns = pool->clock->now_ns;
+
+	leaf->outstanding_area += (double)leaf->outstanding * (now_ns - leaf->outstanding_since_ns);
+	leaf->outstanding_since_ns = now_ns;
+	leaf->outstanding += more;
+	(leaf->group ?: &leaf->own)->outstanding += more;
 }
 
 void pool_submit(struct sim_pool *pool, struct sim_io *io)
@@ -181,7 +222,12 @@ void pool_submit(struct sim_pool *pool, struct sim_io *io)
 	io->next = NULL;
 	io->whole = NULL;
 	io->piece_bytes = 0;
-	if (pool->control == SIM_NONE) {
+	leaf_count(pool, leaf, 1);
+	if (pool->control == SIM_AUTO)
+		state_touch(pool, leaf->group ?: &leaf->own);
+	io->open = pool->control == SIM_NONE || (pool->open && !leaf_is_capped(leaf));
+	if (io->open) {
+		pool->open_inflight++;
 		device_submit(&pool->device, io);
 		return;
 	}
@@ -237,8 +283,12 @@ static void pool_done(void *owner, struct sim_io *io)
 
 	leaf->bytes += io->bytes;
 	leaf->head_ns += io->head_ns;
+	leaf->parts += (double)io->bytes / (io->whole ? io->whole->bytes : io->bytes);
 	pool->bytes += io->bytes;
-	if (pool->control != SIM_NONE) {
+	if (io->open) {
+		pool->open_inflight--;
+	} else {
+		pool->moved_ns = now_ns;
 		pool_account_inflight(pool);
 		ioband_core_complete(&pool->core, &leaf->leaf, &bill, now_ns);
 		pool_sample(pool, io);
@@ -250,6 +300,8 @@ static void pool_done(void *owner, struct sim_io *io)
 		return;
 	if (!io->write && pool->control != SIM_NONE)
 		ioband_leaf_took(&leaf->leaf, now_ns - io->born_ns);
+	leaf_count(pool, leaf, -1);
+	leaf->first_ns = leaf->first_ns ?: now_ns;
 	leaf->ios++;
 	leaf->latency[latency_bucket(now_ns - io->born_ns)]++;
 	leaf->took_ns += now_ns - io->born_ns;
@@ -257,24 +309,18 @@ static void pool_done(void *owner, struct sim_io *io)
 	job_completed(io);
 }
 
-/* The estimator learns only while several leaves compete. */
 static void pool_tick(void *arg)
 {
 	struct sim_pool *pool = arg;
 
-	pool->tick.ns = pool->done_ns - pool->sampled_ns;
-	pool->sampled_ns = pool->done_ns;
-	if (pool->control == SIM_AUTO && pool->compete &&
-	    ioband_depth_sample(&pool->depth, &pool->tick)) {
-		ioband_core_set_limit(&pool->core, pool->depth.pipe.ios, 0);
-		pool_pump(pool);
+	if (pool->control == SIM_AUTO) {
+		state_tick(pool);
+	} else {
+		ioband_core_look(&pool->core, pool->clock->now_ns);
+		/* Whatever has changed, as the kernel's does. */
+		ioband_core_set_slice(&pool->core, pool->core.slice_ns, pool->core.charge_time,
+				      pool->clock->now_ns);
 	}
-	ioband_core_look(&pool->core, pool->clock->now_ns);
-	/* Whatever has changed, as the kernel's does. */
-	ioband_core_set_slice(&pool->core, pool->core.slice_ns, pool->core.charge_time,
-			      pool->clock->now_ns);
-	pool->tick = (struct ioband_sample) { .peak_ios = pool->core.inflight_ios };
-	pool->compete = pool->core.root.ent.busy > 1;
 	clock_at(pool->clock, pool->clock->now_ns + SIM_TICK_NS, pool_tick, pool);
 }
 
@@ -285,13 +331,14 @@ void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_
 		.clock = clock,
 		.control = control,
 		.measure = measure,
+		.open = control == SIM_AUTO,
 		.wake_ns = IOBAND_NO_WAKEUP,
 	};
 	device_init(&pool->device, clock, spec, pool_done, pool);
 	ioband_core_init(&pool->core);
 	ioband_depth_init(&pool->depth);
 	if (control == SIM_AUTO)
-		ioband_core_set_limit(&pool->core, pool->depth.pipe.ios, 0);
+		state_apply(pool);
 	clock_at(clock, clock->now_ns + SIM_TICK_NS, pool_tick, pool);
 }
 

@@ -17,11 +17,22 @@
 enum sim_control {
 	SIM_NONE,	/* all goes down as it comes */
 	SIM_FIXED,	/* limits given and kept */
-	SIM_AUTO,	/* limits of the estimator */
+	SIM_AUTO,	/* limits of the estimator, while groups compete (state.c) */
+};
+
+/* What is active or idle: a leaf, or several leaves of one group. */
+struct sim_group {
+	struct sim_group *next_active;
+	bool active;
+	bool touched;		/* since the last tick */
+	u64 busy_ns;		/* when it was last seen to do something */
+	u32 outstanding;	/* arrived and not completed */
 };
 
 struct sim_leaf {
 	struct ioband_leaf leaf;
+	struct sim_group own;
+	struct sim_group *group;	/* NULL: its own */
 	struct sim_io *head, *tail;	/* held */
 	u64 ios;			/* completed */
 	u64 bytes;
@@ -30,6 +41,11 @@ struct sim_leaf {
 	u64 max_held_ns;
 	u64 max_passed;			/* what went down while one was held */
 	u64 took_ns;			/* all of them */
+	u64 first_ns;			/* when the first one completed; 0: none has */
+	double parts;			/* completed: a piece counts for its part of an I/O */
+	u32 outstanding;		/* arrived and not completed, */
+	double outstanding_area;	/* its time integral */
+	u64 outstanding_since_ns;
 	u32 latency[SIM_BUCKETS];	/* of whole I/Os, see latency_bucket() */
 };
 
@@ -48,7 +64,20 @@ struct sim_pool {
 	struct ioband_sample tick;
 	u64 sampled_ns;		/* the last completion before it */
 	u64 done_ns;		/* the last one in it */
-	bool compete;		/* several leaves were busy */
+
+	/* SIM_AUTO: as in the module's pool */
+	u64 slice_ns;		/* slices; then there is no limit */
+	bool open;
+	struct sim_group *active;
+	u32 nr_active;
+	u32 open_inflight;	/* went past the scheduler */
+	u32 open_ios;		/* of these, what counts against the limit */
+	u64 open_fell_ns;
+	u32 open_shift;
+	u32 calm_ticks;
+	u64 calm_until_ns;
+	u32 stuck_ios;
+	u64 moved_ns;		/* the last completion, or the first in flight */
 
 	/* of the run */
 	u64 ios;
@@ -57,6 +86,7 @@ struct sim_pool {
 	u64 idle_since_ns;	/* device idle, bios waiting; 0: no */
 	u64 idle_thinking_ns;	/* of that, for the sake of a thinker */
 	u64 idle_ns;		/* of that, for nothing: must stay 0 */
+	u32 over_ios;		/* how far what is in flight has been above the limit */
 	double inflight_area;	/* time integrals of what was in flight, */
 	double inflight_bytes_area;	/* and of its bytes */
 	u64 inflight_since_ns;
@@ -66,6 +96,13 @@ void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_
 	       enum sim_control control, enum ioband_measure measure);
 void pool_free(struct sim_pool *pool);
 void pool_submit(struct sim_pool *pool, struct sim_io *io);
+/* Send down what may go. */
+void pool_pump(struct sim_pool *pool);
 u64 leaf_percentile_ns(const struct sim_leaf *leaf, double fraction);
+
+/* state.c */
+void state_apply(struct sim_pool *pool);
+void state_touch(struct sim_pool *pool, struct sim_group *group);
+void state_tick(struct sim_pool *pool);
 
 #endif /* SIM_POOL_H */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Random loads.
+ */
+#ifndef SIM_GENERATE_H
+#define SIM_GENERATE_H
+
+#include <linux/bits.h>
+
+#include "load.h"
+
+/* Features that may be random; generate.c has the word that switches each off. */
+enum feature {
+	FEATURE_NESTED,
+	FEATURE_WEIGHTS,
+	FEATURE_MIXED,
+	FEATURE_THINK,
+	FEATURE_THINK_RANDOM,
+	FEATURE_BURSTS,
+	FEATURE_WRITES,
+	FEATURE_SEQUENTIAL,
+	FEATURE_LEVELS,
+	FEATURE_MIN,
+	FEATURE_MAX,
+	FEATURE_TARGET,
+	FEATURE_LATE,
+	FEATURE_STALL,
+	FEATURE_IOS,
+	FEATURE_SLICES,
+	FEATURE_DEVICES,	/* all; without: line, cloud, flash, nvme and volume64 */
+	NR_FEATURES,
+};
+
+/* With nothing set: loads that an administrator has given weights at most. */
+#define FEATURES_PLAIN	(BIT(FEATURE_NESTED) | BIT(FEATURE_WEIGHTS) | BIT(FEATURE_MIXED) |	\
+			 BIT(FEATURE_THINK) | BIT(FEATURE_THINK_RANDOM) |		\
+			 BIT(FEATURE_WRITES) | BIT(FEATURE_SEQUENTIAL) | BIT(FEATURE_LATE))
+#define FEATURES_ALL	(BIT(NR_FEATURES) - 1)
+
+extern const char * const feature_names[NR_FEATURES];
+
+/* The load of so many features that is number @nr of a seed. */
+void generate(struct load *load, u32 features, u64 seed, u64 nr);
+
+#endif /* SIM_GENERATE_H */

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The pool's two states, open and shared, and its tick, as the module has them
+ * in dm-ioband-queue.c and dm-ioband-pool.c.
+ */
+#include "pool.h"
+
+#include <linux/minmax.h>
+#include <linux/time64.h>
+
+#define IDLE_NS		(20 * NSEC_PER_MSEC)
+#define STUCK_NS	(500 * NSEC_PER_MSEC)
+#define OPEN_STEP_NS	(50 * NSEC_PER_MSEC)
+#define OPEN_TIME_NS	(500 * NSEC_PER_MSEC)
+#define CALM_TICKS	50
+#define CALM_NS		(5 * NSEC_PER_SEC)
+
+/* Tell the scheduler what holds in the pool's state. */
+void state_apply(struct sim_pool *pool)
+{
+	const u64 now_ns = pool->clock->now_ns;
+	u32 limit_ios = pool->open || pool->slice_ns ? U32_MAX : pool->depth.pipe.ios;
+
+	if (limit_ios < U32_MAX && pool->open_ios)
+		limit_ios = (limit_ios - min(pool->open_ios, limit_ios / 2)) >> pool->open_shift;
+	ioband_core_set_limit(&pool->core, limit_ios, pool->stuck_ios);
+	ioband_core_set_slice(&pool->core, pool->open ? 0 : pool->slice_ns,
+			      pool->measure == IOBAND_MEASURE_TIME, now_ns);
+	if (pool->open)
+		ioband_brake_end(&pool->core, now_ns);
+	ioband_core_set_slack(&pool->core, 2 * NSEC_PER_MSEC + pool->slice_ns / 2);
+}
+
+static void state_share(struct sim_pool *pool)
+{
+	const u64 now_ns = pool->clock->now_ns;
+
+	pool->open = false;
+	pool->tick = (struct ioband_sample) { .peak_ios = pool->core.inflight_ios };
+	pool->sampled_ns = now_ns;
+	pool->done_ns = now_ns;
+	pool->calm_ticks = 0;
+	pool->open_ios = pool->slice_ns ? 0 : U32_MAX / 2;
+	pool->open_fell_ns = now_ns;
+	pool->open_shift = 0;
+	ioband_core_begin(&pool->core, now_ns);
+	state_apply(pool);
+}
+
+static void state_open(struct sim_pool *pool)
+{
+	pool->open = true;
+	ioband_core_note_sync(&pool->core, pool->clock->now_ns);
+	state_apply(pool);
+	pool_pump(pool);
+	pool->calm_until_ns = pool->clock->now_ns + CALM_NS;
+}
+
+/* A group has an I/O: it is active, and may be one of several. */
+void state_touch(struct sim_pool *pool, struct sim_group *group)
+{
+	const u64 now_ns = pool->clock->now_ns;
+
+	group->touched = true;
+	if (!group->active) {
+		if (!pool->nr_active && !pool->open && !pool->slice_ns)
+			ioband_core_begin(&pool->core, now_ns);
+		group->active = true;
+		group->busy_ns = now_ns;
+		group->next_active = pool->active;
+		pool->active = group;
+		pool->nr_active++;
+	}
+	if (pool->open &&
+	    (pool->slice_ns ||
+	     (pool->nr_active > 1 && (ioband_core_has_wishes(&pool->core) ||
+				      !ioband_depth_is_settled(&pool->depth)))))
+		state_share(pool);
+}
+
+/* Which groups have done nothing for a while. */
+static void state_scan(struct sim_pool *pool)
+{
+	struct sim_group **link = &pool->active, *group;
+
+	while ((group = *link)) {
+		if (group->touched || group->outstanding)
+			group->busy_ns = pool->clock->now_ns;
+		group->touched = false;
+		if (pool->clock->now_ns > group->busy_ns + IDLE_NS) {
+			*link = group->next_active;
+			group->active = false;
+			pool->nr_active--;
+		} else {
+			link = &group->next_active;
+		}
+	}
+}
+
+/* What went in the open state and is still in flight takes its part of the limit. */
+static void state_note_open(struct sim_pool *pool)
+{
+	u64 waited_ns;
+
+	if (!pool->open_ios)
+		return;
+	if (pool->open_inflight < pool->open_ios)
+		pool->open_fell_ns = pool->clock->now_ns;
+	waited_ns = pool->clock->now_ns - pool->open_fell_ns;
+	pool->open_shift = max_t(u32, pool->open_shift,
+				 min_t(u64, waited_ns, OPEN_TIME_NS) / OPEN_STEP_NS);
+	pool->open_ios = waited_ns < OPEN_TIME_NS ? pool->open_inflight : 0;
+}
+
+static void state_learn(struct sim_pool *pool)
+{
+	pool->tick.ns = pool->done_ns - pool->sampled_ns;
+	if (pool->core.late || pool->open_ios)
+		ioband_depth_stop(&pool->depth);
+	else if (!pool->slice_ns)
+		ioband_depth_sample(&pool->depth, &pool->tick);
+	pool->core.late = false;
+	pool->sampled_ns = pool->done_ns;
+	pool->stuck_ios = pool->core.inflight_ios &&
+			  pool->clock->now_ns > pool->moved_ns + STUCK_NS ?
+			  pool->core.inflight_ios : 0;
+	state_apply(pool);
+}
+
+/* There has been room to spare, whenever the limit was not one on trial. */
+static bool state_is_calm(struct sim_pool *pool)
+{
+	if (!ioband_depth_in_trial(&pool->depth)) {
+		const bool spare = !ioband_core_has_waiting(&pool->core) && !pool->open_ios &&
+				   pool->tick.peak_ios <= pool->depth.pipe.ios / 2;
+
+		pool->calm_ticks = spare ? pool->calm_ticks + 1 : 0;
+	}
+	return pool->calm_ticks >= CALM_TICKS && !ioband_core_has_wishes(&pool->core) &&
+	       ioband_depth_is_settled(&pool->depth);
+}
+
+static void tick_shared(struct sim_pool *pool)
+{
+	const u64 now_ns = pool->clock->now_ns;
+
+	state_note_open(pool);
+	state_scan(pool);
+	if (pool->nr_active > 1)
+		ioband_core_look(&pool->core, now_ns);
+	else
+		ioband_brake_end(&pool->core, now_ns);
+	state_learn(pool);
+	if (!pool->slice_ns && (pool->nr_active <= 1 || state_is_calm(pool))) {
+		ioband_depth_stop(&pool->depth);
+		state_open(pool);
+	} else {
+		pool_pump(pool);
+	}
+	pool->tick = (struct ioband_sample) { .peak_ios = pool->core.inflight_ios };
+}
+
+static void tick_open(struct sim_pool *pool)
+{
+	state_scan(pool);
+	if (pool->nr_active > 1 &&
+	    (pool->open_inflight + pool->core.inflight_ios > pool->depth.pipe.ios / 2 ||
+	     ioband_core_has_wishes(&pool->core) || pool->clock->now_ns >= pool->calm_until_ns))
+		state_share(pool);
+}
+
+void state_tick(struct sim_pool *pool)
+{
+	if (pool->open)
+		tick_open(pool);
+	else
+		tick_shared(pool);
+}

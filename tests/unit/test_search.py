@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The search: what judges is judged, the scheduler is no worse than it was, the page is true."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import search
+from cprograms import cases, run_case
+
+# So many are quickly judged; a change may not exceed these rates.
+LOADS = 40
+BOUNDS = {
+    "device used less than 0.9 of none": 0.05,
+    "a group below 0.8 of its share": 0.375,
+    "a group below 0.5 of its share": 0.225,
+    "a deep group below 0.5": 0.056,
+}
+# What a named load has to reach; and which ones do not, and why.
+WANTED = {"used": 0.95, "synchronous": 0.8}
+DEPTH = "the search for a depth takes a pipe that is too narrow, or pieces that are too small"
+LARGE = "a whole large I/O goes down before a small one"
+STUCK = "what is in flight at a device that does not answer raises the limit"
+FAILING = {
+    "readers-32": DEPTH,
+    "readers-quick": DEPTH,
+    "small-and-heavy": LARGE,
+    "small-and-deep": DEPTH,
+    "writer-and-reader": DEPTH,
+    "stall": STUCK,
+}
+
+
+@pytest.fixture(scope="session")
+def judge() -> Path:
+    """The program, built for speed."""
+    return search.program()
+
+
+@pytest.fixture(scope="session")
+def some(judge: Path) -> list[search.Result]:
+    """A few plain loads, judged."""
+    lines = search.lines_of(judge, "--plain", "--seed", "1", "--count", str(LOADS))
+    return [search.parse(line) for line in lines]
+
+
+@pytest.mark.parametrize("case", cases("search_test"))
+def test_case(programs: Path, case: str) -> None:
+    if wrong := run_case(programs / "search_test", case):
+        pytest.fail(wrong, pytrace=False)
+
+
+def test_with_sanitizers(programs: Path, judge: Path) -> None:
+    """All that loads can have, and the same is found as without."""
+    arguments = ("--seed", "3", "--count", "4")
+    lines = search.lines_of(programs / "search", *arguments)
+    assert len(lines) == 4
+    assert lines == search.lines_of(judge, *arguments)
+
+
+def test_a_load_is_judged_the_same_by_its_text(judge: Path, some: list[search.Result]) -> None:
+    again = search.judge_load(judge, some[1].load)
+    assert again._replace(nr=1) == some[1]
+
+
+def test_nothing_is_idle_for_nothing(some: list[search.Result]) -> None:
+    assert len(some) == LOADS
+    assert not [each.load for each in some if each.idle_ns]
+
+
+def test_no_more_in_flight_than_may_be(some: list[search.Result]) -> None:
+    assert not [each.load for each in some if each.over]
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_no_worse_than_it_was(
+    name: str, some: list[search.Result], record_property: Callable[[str, object], None]
+) -> None:
+    rate = search.rates(some)[name]
+    record_property("summary", f"{name}: {100 * rate:.1f} % of {LOADS} loads")
+    assert 0 <= rate <= BOUNDS[name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.xfail(reason=FAILING[name], strict=True))
+        if name in FAILING
+        else name
+        for name in search.NAMED
+    ],
+)
+def test_named_load(judge: Path, name: str) -> None:
+    what, _ = search.NAMED[name]
+    found = search.judge_named(judge, name)
+    if what == "over":
+        assert not found.over
+    else:
+        assert getattr(found, what) >= WANTED[what]
+
+
+def test_a_failure_is_made_simpler(judge: Path) -> None:
+    """Parts that do not matter are left out."""
+    load = "line; 740(100 4K*1 seq); 4x 10 64K*64"
+    was = search.judge_load(judge, load)
+    simple = search.minimise(judge, "used", load)
+    assert simple.used <= was.used < 0.5
+    assert len(simple.load) < len(load)
+    assert "(" not in simple.load
+
+
+def result(**known: float | str) -> search.Result:
+    """A perfect result, but for the figures that are given."""
+    perfect = search.Result(0, 1, 1, 1, 1, 1, 0, 0, 0, 0, "line; 100 4K*1")
+    return perfect._replace(**known)
+
+
+def test_rates_of_known_results() -> None:
+    good = [result() for _ in range(3)]
+    assert set(search.rates(good).values()) == {0, search.NOT_JUDGED}
+    bad = [
+        result(used=0.92, synchronous=0.7),
+        result(used=0.5, deep=0.4),
+        result(first=3.0, none_first=1.0, lag_ms=200.0),
+        result(idle_ns=5),
+        result(over=1),
+        result(over=1, load="line stall=1s; 100 4K*1"),
+        result(used=-1, deep=-1, synchronous=-1, first=-1, none_first=-1, lag_ms=-1),
+    ]
+    assert search.rates(bad) == {
+        "device used less than 0.95 of none": round(2 / 6, 5),
+        "device used less than 0.9 of none": round(1 / 6, 5),
+        "a group below 0.8 of its share": round(2 / 6, 5),
+        "a group below 0.5 of its share": round(1 / 6, 5),
+        "a deep group below 0.8": round(1 / 6, 5),
+        "a deep group below 0.5": round(1 / 6, 5),
+        "a synchronous group below 0.8": round(1 / 6, 5),
+        "a synchronous group below 0.5": 0,
+        "a newcomer's first I/O takes twice its bound": round(1 / 6, 5),
+        "without control: the same": 0,
+        "a newcomer lags by more than 100 ms": round(1 / 6, 5),
+        "idle for nothing": round(1 / 7, 5),
+        "above the limit, the device stalls": 1,
+        "above the limit, it does not": round(1 / 6, 5),
+    }
+    assert search.worst(bad, "used", 2) == [bad[1], bad[0]]
+
+
+def test_quantiles_keep_the_ends() -> None:
+    found = search.quantiles([i / 1000 for i in range(1000, 0, -1)])
+    assert found[0] == [0.001, 0.001]
+    assert found[-1] == [1, 1]
+    assert len(found) <= search.POINTS + 1
+    assert search.quantiles([]) == []
+
+
+def test_the_page_is_made_of_what_was_found() -> None:
+    document = json.loads((search.RESULTS / f"{search.NAME}.json").read_text())
+    assert search.page(document) == (search.RESULTS / f"{search.NAME}.md").read_text()
+    assert list(document["named"]) == list(search.NAMED)
+    worst = [each["is"] for each in document["worst"]["used"]]
+    assert f"| {worst[0]:.3f} |" in search.page(document)
+
+
+def test_the_picture_shows_what_was_found() -> None:
+    document = json.loads((search.RESULTS / f"{search.NAME}.json").read_text())
+    picture = search.plot(document)
+    ElementTree.fromstring(picture)
+    document["sets"]["plain"]["distribution"]["deep"] = [[0.5, 1.0]]
+    assert search.plot(document) != picture
+
+
+def test_all_is_published(tmp_path: Path, judge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "NAMED", {"small-and-heavy": search.NAMED["small-and-heavy"]})
+    monkeypatch.setattr(search, "WORST", 0)
+    search.publish(search.find(judge, 4, 5), tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == search.FILES
+    assert "| small-and-heavy |" in (tmp_path / "search.md").read_text()

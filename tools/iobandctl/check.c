@@ -74,11 +74,8 @@ static void found(struct findings *findings, enum verdict verdict,
 		print_text(findings->table, findings->row, SUBJECT, subject);
 		print_text(findings->table, findings->row, FINDING, text);
 	} else {
-		bool coloured = print_is_coloured();
-
-		print_line("%s%-6s%s%s: %s", coloured ? colours[verdict] : "",
-			   verdicts[verdict], coloured ? "\033[0m" : "",
-			   subject, text);
+		print_marked(colours[verdict], verdicts[verdict], "%s: %s",
+			     subject, text);
 	}
 	free(text);
 }

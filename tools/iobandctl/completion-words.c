@@ -8,8 +8,19 @@
 #include "device.h"
 #include "print.h"
 #include "query.h"
+#include "show.h"
 #include "tree.h"
 #include "verbs.h"
+
+/* A shell puts a word on the terminal and into the command as it is. */
+static bool is_visible(const char *word)
+{
+	char *shown = show(word, stdout);
+	bool is = !strcmp(shown, word);
+
+	free(shown);
+	return is;
+}
 
 static void add_group(const struct ioband_devices *devices,
 		      const struct groups *groups,
@@ -23,7 +34,8 @@ static void add_group(const struct ioband_devices *devices,
 		names_add(words, device);
 		free(device);
 	} else {
-		names_add(words, group->path ? group->path : group->name);
+		names_add(words, group->path && is_visible(group->path) ?
+				 group->path : group->name);
 	}
 }
 

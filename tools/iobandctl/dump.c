@@ -44,7 +44,8 @@ static void dump_device(const struct ioband_devices *devices,
 	const struct ioband_table *table = &device->table;
 	char *below = device_lasting_name(table->device[0], table->device[1]);
 
-	print_line("\n[device %s]", device->dm->name);
+	print_line("%s", "");
+	print_line("[device %s]", device->dm->name);
 	print_line("device = %s", below);
 	print_line("pool = %s", table->pool);
 	print_line("mode = %s", table->mode);
@@ -61,7 +62,8 @@ static void dump_device(const struct ioband_devices *devices,
 /* What was inserted has no section: 'apply' makes devices over others only. */
 static void dump_inserted(const struct ioband_device *device)
 {
-	print_line("\n# ioband was inserted into %s, in pool %s: that is for 'iobandctl insert'.",
+	print_line("%s", "");
+	print_line("# ioband was inserted into %s, in pool %s: that is for 'iobandctl insert'.",
 		   device->dm->name, device->table.pool);
 }
 
@@ -69,7 +71,8 @@ static void dump_pool(const struct ioband_device *speaker)
 {
 	const struct ioband_table *table = &speaker->table;
 
-	print_line("\n[pool %s]", table->pool);
+	print_line("%s", "");
+	print_line("[pool %s]", table->pool);
 	print_line("measure = %s", table->measure);
 	print_line("depth = %s", table->depth);
 	print_line("slice = %llu", (unsigned long long)table->slice_ms);
@@ -98,7 +101,8 @@ static void dump_section(const char *group, const char *pool, const char *tree,
 {
 	char *path = text_escape_pattern(group);
 
-	print_line("\n[group %zu]", ++*number);
+	print_line("%s", "");
+	print_line("[group %zu]", ++*number);
 	print_line("group = %s", path);
 	print_line("pool = %s", pool);
 	if (tree)

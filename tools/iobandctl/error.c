@@ -3,22 +3,30 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <syslog.h>
 
+#include "alloc.h"
 #include "error.h"
+#include "show.h"
 
 /* What fails meanwhile is recorded here, if anywhere. */
 static struct problem *instead;
 
 static void say(const char *fmt, va_list args)
 {
+	char *text, *shown;
+
 	if (instead) {
 		vsnprintf(instead->text, sizeof(instead->text), fmt, args);
 		return;
 	}
+	text = xvasprintf(fmt, args);
+	shown = show(text, stderr);
 	fflush(stdout);
-	fputs("iobandctl: ", stderr);
-	vfprintf(stderr, fmt, args);
-	fputc('\n', stderr);
+	fprintf(stderr, "iobandctl: %s\n", shown);
+	free(shown);
+	free(text);
 }
 
 /**
@@ -75,6 +83,25 @@ void note(const char *fmt, ...)
 	va_start(args, fmt);
 	say(fmt, args);
 	va_end(args);
+}
+
+/**
+ * note_in_log() - tell the system's log, from which a terminal may show it
+ * @priority: as for syslog(3)
+ * @fmt: printf-like
+ */
+void note_in_log(int priority, const char *fmt, ...)
+{
+	char *text, *shown;
+	va_list args;
+
+	va_start(args, fmt);
+	text = xvasprintf(fmt, args);
+	va_end(args);
+	shown = show(text, stderr);
+	syslog(priority, "%s", shown);
+	free(shown);
+	free(text);
 }
 
 /**

@@ -30,6 +30,7 @@ __printf(2, 3) int problem_set(struct problem *problem, const char *fmt, ...);
 __printf(2, 3) int fail(enum exit_code code, const char *fmt, ...);
 void fail_into(struct problem *problem);
 __printf(1, 2) void note(const char *fmt, ...);
+__printf(2, 3) void note_in_log(int priority, const char *fmt, ...);
 enum exit_code exit_code_of(int error);
 
 #endif

@@ -7,12 +7,18 @@
 #include "alloc.h"
 #include "explain.h"
 #include "format.h"
+#include "words.h"
 
 #define OTHERS_MAX 5
 
+/* Valid until the next call.  A name with ends of lines could add lines of its own. */
 static const char *name_of(const struct ioband_group *group)
 {
-	return group->path ? group->path : group->name;
+	static char *name;
+
+	free(name);
+	name = text_visible(group->path ? group->path : group->name, false);
+	return name;
 }
 
 static void say_share(const struct explanation *it, const char *measure,

@@ -177,15 +177,12 @@ static void print_json(struct table *table, const char *pool,
 			   it->other[i].share_pct);
 }
 
-static void print_lines(const char *spelled, const char *pool,
-			const struct ioband_device *owner, char *said)
+static void print_said(const char *spelled, const char *pool,
+		       const struct ioband_device *owner, char *said)
 {
-	char *rest = said, *line;
-
 	print_line("%s in pool %s%s%s:", spelled, pool,
 		   owner ? ", on device " : "", owner ? owner->dm->name : "");
-	while ((line = strsep(&rest, "\n")) && *line)
-		print_line("  %s", line);
+	print_lines("  ", said);
 }
 
 /**
@@ -223,7 +220,7 @@ static void explain(struct question *question, const struct observation *pool,
 	} else {
 		if (question->found)
 			print_line("%s", "");
-		print_lines(question->spelled, table->pool, owner, said);
+		print_said(question->spelled, table->pool, owner, said);
 	}
 	question->found++;
 	free(said);

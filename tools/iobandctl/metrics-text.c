@@ -21,6 +21,7 @@
 #include "metrics-text.h"
 #include "query.h"
 #include "tree.h"
+#include "words.h"
 
 static const char *const op_names[OPS] = { "read", "write", "discard" };
 
@@ -53,16 +54,18 @@ static void family(const struct page *page, const char *name, const char *type,
 	fprintf(page->stream, "# HELP %s %s\n", name, help);
 }
 
-/* As the value of a label: a backslash before each of three characters. */
-static char *escape(const char *text)
+/* As the value of a label: UTF-8, a backslash before each of three characters. */
+static char *escape(const char *name)
 {
+	char *text = text_utf8(name), *from = text;
 	char *escaped = xcalloc(2 * strlen(text) + 1, 1), *to = escaped;
 
-	for (; *text; text++) {
-		if (strchr("\\\"\n", *text))
+	for (; *from; from++) {
+		if (strchr("\\\"\n", *from))
 			*to++ = '\\';
-		*to++ = *text == '\n' ? 'n' : *text;
+		*to++ = *from == '\n' ? 'n' : *from;
 	}
+	free(text);
 	return escaped;
 }
 

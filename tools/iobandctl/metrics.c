@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "histogram.h"
@@ -52,11 +53,27 @@ static void look_around(struct metrics *metrics)
 			 version[0], version[1], version[2]);
 }
 
+/* Programs want names as they are, a terminal does not. */
+static int show_all(const struct metrics *metrics)
+{
+	size_t size;
+	char *text;
+	FILE *stream = xmemstream(&text, &size);
+
+	metrics_write(metrics, stream);
+	fclose(stream);
+	print_lines("", text);
+	free(text);
+	return print_flush();
+}
+
 static int write_all(const struct metrics *metrics, const char *path)
 {
 	struct outfile outfile;
 	int code;
 
+	if (!path && isatty(STDOUT_FILENO))
+		return show_all(metrics);
 	if (!path) {
 		metrics_write(metrics, stdout);
 		return print_flush();

@@ -83,7 +83,7 @@ int plan_check_bounds(const struct plan *plan,
 	const struct conf_place *place[BOUNDS];
 	struct bounds then = *now, wanted;
 	struct problem problem;
-	char where[256] = "it has it now", *shown;
+	char where[256] = "it has it now";
 	int code;
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
@@ -98,10 +98,8 @@ int plan_check_bounds(const struct plan *plan,
 		return EXIT_OK;
 	if (place[MAXIMUM])
 		conf_where(plan->conf, place[MAXIMUM], where, sizeof(where));
-	shown = text_escape(group);
-	code = fail(EXIT_USAGE, "%s: %s (%s), which would win", shown,
+	code = fail(EXIT_USAGE, "%s: %s (%s), which would win", group,
 		    problem.text, where);
-	free(shown);
 	return plan_blame(plan, place[MINIMUM] ?: place[MAXIMUM], code);
 }
 

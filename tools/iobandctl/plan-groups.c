@@ -187,13 +187,12 @@ static void say_without_io(const struct trees *trees,
 			   const struct conf_section *section, const char *path)
 {
 	const struct conf_value *value = conf_group_value(section);
-	char where[256], *shown = text_escape(path);
+	char where[256];
 
 	conf_where(trees->plan->conf, &value->place, where, sizeof(where));
 	note("note: %s: cgroup %s has no I/O of its own, as it lacks the io controller; %s",
-	     where, shown,
+	     where, path,
 	     "for a unit of systemd 'systemctl set-property UNIT IOAccounting=yes' enables it");
-	free(shown);
 }
 
 /* The last of them in the configuration. */
@@ -315,7 +314,7 @@ static int plan_others(struct trees *trees)
 static void say_missing(const struct trees *trees)
 {
 	const struct conf *conf = trees->plan->conf;
-	char where[256], *shown;
+	char where[256];
 
 	for (size_t i = 0; i < conf->n; i++) {
 		const struct conf_section *section = &conf->v[i];
@@ -323,9 +322,8 @@ static void say_missing(const struct trees *trees)
 		if (!section->path || section->is_pattern || trees->used[i])
 			continue;
 		conf_where(conf, &section->place, where, sizeof(where));
-		shown = text_escape(section->path);
-		note("note: %s: there is no cgroup %s now", where, shown);
-		free(shown);
+		note("note: %s: there is no cgroup %s now", where,
+		     section->path);
 	}
 }
 

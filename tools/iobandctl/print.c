@@ -12,6 +12,7 @@
 #include "error.h"
 #include "format.h"
 #include "print.h"
+#include "show.h"
 #include "words.h"
 
 #define HIDDEN ((size_t)-1)
@@ -149,7 +150,7 @@ void print_below(struct row *row, struct row *parent)
  * @column: index of the column
  * @text: NULL leaves the cell empty
  *
- * JSON is UTF-8: the name of a cgroup need not be.
+ * JSON is UTF-8: the name of a cgroup need not be.  print_end() escapes the rest.
  */
 void print_text(struct table *table, struct row *row, size_t column,
 		const char *text)
@@ -157,7 +158,7 @@ void print_text(struct table *table, struct row *row, size_t column,
 	char *shown = NULL;
 
 	if (text)
-		shown = table->json ? text_utf8(text) : xstrdup(text);
+		shown = table->json ? text_utf8(text) : show(text, stdout);
 	if (shown)
 		set(table, row, column, shown);
 	free(shown);
@@ -303,6 +304,21 @@ static void free_table(struct table *table)
 	free(table);
 }
 
+static void print_json(struct libscols_table *scols)
+{
+	char *json, *shown;
+	size_t size;
+	FILE *stream = xmemstream(&json, &size);
+
+	check(scols_table_set_stream(scols, stream));
+	check(scols_print_table(scols));
+	fclose(stream);
+	shown = text_json(json);
+	fputs(shown, stdout);
+	free(shown);
+	free(json);
+}
+
 /**
  * print_end() - print a table and free it
  * @table: the table
@@ -311,7 +327,10 @@ static void free_table(struct table *table)
  */
 int print_end(struct table *table)
 {
-	check(scols_print_table(table->scols));
+	if (table->json)
+		print_json(table->scols);
+	else
+		check(scols_print_table(table->scols));
 	free_table(table);
 	return print_flush();
 }
@@ -335,20 +354,6 @@ int print_some(struct table *table, int code)
 }
 
 /**
- * print_line() - print a line of text
- * @fmt: printf-like
- */
-void print_line(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vprintf(fmt, args);
-	va_end(args);
-	putchar('\n');
-}
-
-/**
  * print_is_terminal() - see whether more than text can be written to a stream
  * @stream: the stream
  *
@@ -362,16 +367,66 @@ bool print_is_terminal(FILE *stream)
 	       strcmp(terminal, "dumb");
 }
 
-/**
- * print_is_coloured() - see whether the output is to have colours
- *
- * Return: whether it is, see no-color.org.
- */
-bool print_is_coloured(void)
+/* See no-color.org. */
+static bool is_coloured(void)
 {
 	const char *unwanted = getenv("NO_COLOR");
 
 	return print_is_terminal(stdout) && !(unwanted && *unwanted);
+}
+
+/* A mark has a column of its own. */
+static void print_args(const char *colour, const char *mark, const char *plain,
+		       const char *fmt, va_list args)
+{
+	char *text = xvasprintf(fmt, args), *shown = show(text, stdout);
+
+	printf("%s%-*s%s%s\n", colour, *mark ? 6 : 0, mark, plain, shown);
+	free(shown);
+	free(text);
+}
+
+/**
+ * print_line() - print a line of text
+ * @fmt: printf-like
+ */
+void print_line(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	print_args("", "", "", fmt, args);
+	va_end(args);
+}
+
+/**
+ * print_marked() - print a line of text that begins with a mark in colour
+ * @colour: the escape sequence for it
+ * @mark: a short word
+ * @fmt: printf-like
+ */
+void print_marked(const char *colour, const char *mark, const char *fmt, ...)
+{
+	bool coloured = is_coloured();
+	va_list args;
+
+	va_start(args, fmt);
+	print_args(coloured ? colour : "", mark, coloured ? "\033[0m" : "",
+		   fmt, args);
+	va_end(args);
+}
+
+/**
+ * print_lines() - print lines of text
+ * @indent: before each
+ * @text: the lines, each with its end; cut at these
+ */
+void print_lines(const char *indent, char *text)
+{
+	char *line;
+
+	while ((line = strsep(&text, "\n")) && text)
+		print_line("%s%s", indent, line);
 }
 
 /**

@@ -83,8 +83,10 @@ void print_drop(struct table *table, struct row *row);
 int print_end(struct table *table);
 int print_some(struct table *table, int code);
 __printf(1, 2) void print_line(const char *fmt, ...);
+__printf(3, 4) void print_marked(const char *colour, const char *mark,
+				 const char *fmt, ...);
+void print_lines(const char *indent, char *text);
 bool print_is_terminal(FILE *stream);
-bool print_is_coloured(void);
 int print_flush(void);
 
 #endif

@@ -18,6 +18,7 @@
 #include <wchar.h>
 
 #include "alloc.h"
+#include "show.h"
 #include "top.h"
 
 #define HEAD_LINES 2
@@ -80,24 +81,18 @@ static void choose_columns(struct screen *screen)
 		screen->width[TOP_GROUP] = COLS;
 }
 
-/* What a terminal cannot show is a question mark. */
+/* A character that the C library does not know is a question mark. */
 static wchar_t *widen(const char *text)
 {
-	wchar_t *wide = xcalloc(strlen(text) + 1, sizeof(*wide)), *to = wide;
-	mbstate_t state = { 0 };
-	size_t length;
+	char *shown = show(text, stdout);
+	size_t size = strlen(shown) + 1;
+	wchar_t *wide = xcalloc(size, sizeof(*wide));
 
-	for (; *text; text += length) {
-		length = mbrtowc(to, text, strlen(text), &state);
-		if (length == (size_t)-1 || length == (size_t)-2) {
-			memset(&state, 0, sizeof(state));
-			length = 1;
-			*to = L'?';
-		}
-		if (wcwidth(*to) < 0)
-			*to = L'?';
-		to++;
-	}
+	if (mbstowcs(wide, shown, size) == (size_t)-1)
+		wcscpy(wide, L"?");
+	for (wchar_t *at = wide; *at; at++)
+		*at = wcwidth(*at) < 0 ? L'?' : *at;
+	free(shown);
 	return wide;
 }
 
@@ -108,6 +103,16 @@ static int width_of(const wchar_t *text)
 	for (; *text; text++)
 		width += wcwidth(*text);
 	return width;
+}
+
+/* Cut at its end. */
+static wchar_t *widen_within(const char *text, int width)
+{
+	wchar_t *wide = widen(text);
+
+	for (size_t n = wcslen(wide); n && width_of(wide) > width;)
+		wide[--n] = 0;
+	return wide;
 }
 
 /* The end of a path says more than its beginning. */
@@ -130,23 +135,19 @@ static void draw_name(int y, int width, const char *text)
 /* Text, cut at the end of the line; the last place of the screen stays empty. */
 static void draw_text(int y, const char *text)
 {
-	wchar_t *wide = widen(text);
-	size_t n = wcslen(wide);
+	wchar_t *wide = widen_within(text, COLS - (y == LINES - 1));
 
-	while (n && width_of(wide) > COLS - (y == LINES - 1))
-		wide[--n] = 0;
 	mvaddwstr(y, 0, wide);
 	free(wide);
 }
 
 static void draw_cell(int y, int *x, int width, const char *text)
 {
-	int length = strlen(text);
+	wchar_t *wide = widen_within(text, width - 1);
 
-	if (length > width - 1)
-		length = width - 1;
-	mvaddnstr(y, *x + width - length, text, length);
 	*x += width;
+	mvaddwstr(y, *x - width_of(wide), wide);
+	free(wide);
 }
 
 static void draw_titles(const struct screen *screen, int y)

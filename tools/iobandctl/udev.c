@@ -193,8 +193,8 @@ static bool is_free(struct udev_device *found, const struct choice *choice)
 	    !use_by_partitions(device, &use) &&
 	    !use_exclusive(device, &use) && !is_twice(choice, &use))
 		return true;
-	syslog(LOG_WARNING, "%s is to be wrapped, and is left alone: %s",
-	       device->path, use.text);
+	note_in_log(LOG_WARNING, "%s is to be wrapped, and is left alone: %s",
+		    device->path, use.text);
 	return false;
 }
 
@@ -213,9 +213,9 @@ static void warn_of_insert(const struct conf *conf, const struct choice *choice)
 
 	conf_where(conf, &choice->section->value[KEY_INSERT].place, where,
 		   sizeof(where));
-	syslog(LOG_WARNING,
-	       "%s is not wrapped, and left alone: %s says 'insert = yes' of it, which is for devices of device-mapper",
-	       choice->device.path, where);
+	note_in_log(LOG_WARNING,
+		    "%s is not wrapped, and left alone: %s says 'insert = yes' of it, which is for devices of device-mapper",
+		    choice->device.path, where);
 }
 
 static bool is_to_be_wrapped(struct udev_device *found, const struct conf *conf)
@@ -238,8 +238,8 @@ static int ask_configuration(struct udev_device *found, bool *wrap)
 
 	*wrap = false;
 	if (code != EXIT_OK) {
-		syslog(LOG_ERR,
-		       "no device is wrapped: the configuration cannot be used; 'iobandctl apply --dry-run' says why");
+		note_in_log(LOG_ERR,
+			    "no device is wrapped: the configuration cannot be used; 'iobandctl apply --dry-run' says why");
 		return code;
 	}
 	*wrap = is_to_be_wrapped(found, &conf);

@@ -52,13 +52,11 @@ static bool read_file(int directory, const char *file, char *text, size_t size,
 static void note_latency(const struct node *node)
 {
 	struct subtree *subtree = node->subtree;
-	char *shown = text_escape(node->path);
 
 	if (!subtree->latency_noted)
-		note("io.latency of cgroup %s is ignored, as %s", shown,
+		note("io.latency of cgroup %s is ignored, as %s", node->path,
 		     "a user may write it and a target throttles others");
 	subtree->latency_noted = true;
-	free(shown);
 }
 
 static void read_files(const struct node *node, int directory, bool is_unit,
@@ -141,18 +139,16 @@ static bool needs_io(const struct watch *watch, const struct node *node)
 static bool write_io(const struct watch *watch, const char *path)
 {
 	char *name = xasprintf("%s%s/" CONTROL, watch->hierarchy.root,
-			       path[1] ? path : ""), *shown;
+			       path[1] ? path : "");
 	int fd = open(name, O_WRONLY | O_CLOEXEC);
 	bool done = fd >= 0 && write(fd, "+io", 3) == 3;
 	int error = errno;
 
 	if (fd >= 0)
 		close(fd);
-	shown = text_escape(name);
 	if (!done)
-		note("cannot enable the io controller in %s: %s", shown,
+		note("cannot enable the io controller in %s: %s", name,
 		     strerror(error));
-	free(shown);
 	free(name);
 	return done;
 }

@@ -286,7 +286,6 @@ bool watch_bus_ask(struct watch *watch, const char *path,
 bool watch_bus_enable_io(struct watch *watch, const char *path)
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
-	char *shown = text_escape(path);
 	int result = -1;
 
 	if (watch->answers)
@@ -298,9 +297,8 @@ bool watch_bus_enable_io(struct watch *watch, const char *path)
 					    1, 1, "IOAccounting", "b", 1);
 	if (result < 0 && watch->answers)
 		note("systemd does not set IOAccounting=yes for cgroup %s: %s",
-		     shown,
+		     path,
 		     error.message ? error.message : strerror(-result));
-	free(shown);
 	sd_bus_error_free(&error);
 	is_lost(watch, result);
 	return result >= 0;

@@ -262,14 +262,11 @@ void watch_node_drop(struct watch *watch, struct node *node)
 
 static void note_polls(struct subtree *subtree)
 {
-	char *shown = text_escape(subtree->top);
-
 	if (!subtree->polls_noted)
 		note("cgroup %s is delegated and has more than %d cgroups: %s %d s",
-		     shown, WATCHES_MAX, "the others are read every",
+		     subtree->top, WATCHES_MAX, "the others are read every",
 		     WATCH_POLL_S);
 	subtree->polls_noted = true;
-	free(shown);
 }
 
 static void note_full(struct watch *watch)

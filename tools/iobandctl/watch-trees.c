@@ -319,14 +319,11 @@ static void check_bounds(const struct node *node, const struct sent *sent,
 			 const char *pool)
 {
 	struct problem problem;
-	char *shown;
 
 	if (!bounds_check(&sent->bounds, &problem))
 		return;
-	shown = text_escape(node->path);
-	note("note: cgroup %s in pool %s: %s, which wins", shown, pool,
+	note("note: cgroup %s in pool %s: %s, which wins", node->path, pool,
 	     problem.text);
-	free(shown);
 }
 
 /* What a former configuration has given, and nobody has set by hand since. */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Lines, words, numbers and escapes of the texts that ioband speaks. Pure. */
-#include <ctype.h>
+#define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "alloc.h"
+#include "defs.h"
 #include "words.h"
 
 /**
@@ -204,54 +206,82 @@ static char *escape_byte(char *end, unsigned char byte)
 	return end;
 }
 
-/* How many bytes the character that is encoded here has; 0 if none is. */
-static size_t utf8_length(const unsigned char *text)
+/* The bytes of the character that is encoded here, and its code; 0 if none is. */
+static size_t utf8_length(const unsigned char *text, unsigned int *code)
 {
 	const size_t length = *text < 0x80 ? 1 : *text < 0xc2 ? 0 :
 			      *text < 0xe0 ? 2 : *text < 0xf0 ? 3 :
 			      *text < 0xf5 ? 4 : 0;
-	unsigned int code = length > 1 ? *text & (0x7f >> length) : *text;
+	unsigned int value = length > 1 ? *text & (0x7f >> length) : *text;
 
 	for (size_t i = 1; i < length; i++) {
 		if ((text[i] & 0xc0) != 0x80)
 			return 0;
-		code = code << 6 | (text[i] & 0x3f);
+		value = value << 6 | (text[i] & 0x3f);
 	}
 	/* Too long a form, a half of a pair, no character, beyond the last. */
-	if ((length == 3 && code < 0x800) || (length == 4 && code < 0x10000) ||
-	    (code >= 0xd800 && code < 0xe000) || (code & 0xfffe) == 0xfffe ||
-	    code > 0x10ffff)
+	if ((length == 3 && value < 0x800) || (length == 4 && value < 0x10000) ||
+	    (value >= 0xd800 && value < 0xe000) || (value & 0xfffe) == 0xfffe ||
+	    value > 0x10ffff)
 		return 0;
+	*code = value;
 	return length;
 }
 
-static char *escape(const char *text, bool (*is_odd)(unsigned char byte))
+/*
+ * Unicode's control and format characters (Cc, Cf), its separators of lines (Zl, Zp)
+ * and what else a terminal may show as nothing (Default_Ignorable_Code_Point).
+ */
+static const struct {
+	unsigned int first;
+	unsigned int last;
+} invisible[] = {
+	{ 0, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x34f, 0x34f },
+	{ 0x600, 0x605 }, { 0x61c, 0x61c }, { 0x6dd, 0x6dd },
+	{ 0x70f, 0x70f }, { 0x890, 0x891 }, { 0x8e2, 0x8e2 },
+	{ 0x115f, 0x1160 }, { 0x17b4, 0x17b5 }, { 0x180b, 0x180f },
+	{ 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },
+	{ 0x3164, 0x3164 }, { 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff },
+	{ 0xffa0, 0xffa0 }, { 0xfff0, 0xfffb }, { 0x110bd, 0x110bd },
+	{ 0x110cd, 0x110cd }, { 0x13430, 0x1343f }, { 0x1bca0, 0x1bca3 },
+	{ 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+};
+
+static bool is_invisible(unsigned int code)
+{
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(invisible) && code > invisible[i].last)
+		i++;
+	return i < ARRAY_SIZE(invisible) && code >= invisible[i].first;
+}
+
+static char *escape(const char *text, bool (*is_odd)(unsigned int code))
 {
 	char *escaped = xcalloc(4 * strlen(text) + 1, 1), *end = escaped;
+	unsigned int code = 0;
 
 	while (*text) {
-		unsigned char byte = *text;
-		size_t length = utf8_length((const unsigned char *)text);
+		size_t length = utf8_length((const unsigned char *)text, &code);
+		bool plain = length && !is_odd(code);
 
-		if (!length || is_odd(byte)) {
-			end = escape_byte(end, byte);
-			length = 1;
-		} else {
-			memcpy(end, text, length);
-			end += length;
+		for (size_t i = 0; i < (length ? length : 1); i++) {
+			if (plain)
+				*end++ = *text++;
+			else
+				end = escape_byte(end, *text++);
 		}
-		text += length;
 	}
 	return escaped;
 }
 
-static bool is_odd_in_word(unsigned char byte)
+static bool is_odd_in_word(unsigned int code)
 {
-	return byte <= ' ' || byte == '\\' || byte == 0x7f;
+	return code == ' ' || code == '\\' || is_invisible(code);
 }
 
 /**
- * text_escape() - write blanks, backslashes, control bytes and what is not
+ * text_escape() - write blanks, backslashes, invisible characters and bytes that are not
  * UTF-8 as \ooo
  * @text: any string
  *
@@ -262,9 +292,10 @@ char *text_escape(const char *text)
 	return escape(text, is_odd_in_word);
 }
 
-static bool is_odd_in_pattern(unsigned char byte)
+static bool is_odd_in_pattern(unsigned int code)
 {
-	return is_odd_in_word(byte) || strchr("*?[]", byte);
+	return is_odd_in_word(code) || code == '*' || code == '?' ||
+	       code == '[' || code == ']';
 }
 
 /**
@@ -278,9 +309,9 @@ char *text_escape_pattern(const char *text)
 	return escape(text, is_odd_in_pattern);
 }
 
-static bool is_never_odd(unsigned char byte)
+static bool is_never_odd(unsigned int code)
 {
-	(void)byte;
+	(void)code;
 	return false;
 }
 
@@ -295,20 +326,66 @@ char *text_utf8(const char *text)
 	return escape(text, is_never_odd);
 }
 
+static bool is_odd_in_ascii(unsigned int code)
+{
+	return code > 0x7e || is_invisible(code);
+}
+
 /**
- * span_show() - make a span fit for an error message
+ * text_visible() - write invisible characters and bytes that are not UTF-8 as \ooo
+ * @text: any string
+ * @ascii: other characters beyond ASCII too
+ *
+ * Return: one line, to be freed.
+ */
+char *text_visible(const char *text, bool ascii)
+{
+	return escape(text, ascii ? is_odd_in_ascii : is_invisible);
+}
+
+static char *escape_in_json(char *end, unsigned int code)
+{
+	if (code < 0x10000)
+		return end + sprintf(end, "\\u%04x", code);
+	return end + sprintf(end, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10),
+			     0xdc00 + (code & 0x3ff));
+}
+
+/**
+ * text_json() - write invisible characters as JSON does, except the ends of lines
+ * @json: JSON in UTF-8, which has such characters in strings only
+ *
+ * Return: the same JSON, to be freed.
+ */
+char *text_json(const char *json)
+{
+	char *escaped = xcalloc(6 * strlen(json) + 1, 1), *end = escaped;
+	unsigned int code = 0;
+
+	while (*json) {
+		size_t length = utf8_length((const unsigned char *)json, &code);
+
+		if (length && *json != '\n' && is_invisible(code))
+			end = escape_in_json(end, code);
+		else
+			end = mempcpy(end, json, length ? length : 1);
+		json += length ? length : 1;
+	}
+	return escaped;
+}
+
+/**
+ * span_show() - make a span short enough for an error message
  * @span: whatever was found
- * @buffer: where the readable form goes
+ * @buffer: where its beginning goes
  *
  * Return: @buffer.
  */
 const char *span_show(struct span span, char buffer[48])
 {
-	size_t i;
+	int shown = span.length > 43 ? 43 : span.length;
 
-	for (i = 0; i < span.length && i < 43; i++)
-		buffer[i] = isprint((unsigned char)span.start[i]) ?
-			    span.start[i] : '?';
-	strcpy(buffer + i, i < span.length ? "..." : "");
+	sprintf(buffer, "%.*s%s", shown, span.start,
+		span.length > 43 ? "..." : "");
 	return buffer;
 }

@@ -28,6 +28,8 @@ char *span_unescape(struct span span);
 char *text_escape(const char *text);
 char *text_escape_pattern(const char *text);
 char *text_utf8(const char *text);
+char *text_visible(const char *text, bool ascii);
+char *text_json(const char *json);
 const char *span_show(struct span span, char buffer[48]);
 
 #endif

@@ -3,12 +3,15 @@
 
 import json
 import os
+import pty
+import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from toolbuild import sh
 
 SLOTS = 26
+OUTPUT, COMPLAINTS = "stdout", "stderr"
 NO_BOUNDS = {f"{kind}_{rate}": None for kind in ("max", "min")
              for rate in ("rbps", "wbps", "riops", "wiops")} | {"latency_us": None}  # fmt: skip
 
@@ -116,3 +119,22 @@ def configure(fake: Fake, text: str) -> list[str]:
     """Write a configuration; returns how it is applied."""
     (fake.root / "conf").write_text(text)
     return ["apply", "--config", str(fake.root / "conf")]
+
+
+def shown(fake: Fake, terminals: str, *args: str, **environment: str) -> str:
+    """What a terminal gets if these streams of iobandctl are it."""
+    main, side = pty.openpty()
+    streams = dict.fromkeys((OUTPUT, COMPLAINTS), subprocess.DEVNULL)
+    streams |= dict.fromkeys(terminals.split(), side)
+    env = {**fake.environment, "TERM": "xterm", **environment}
+    process = subprocess.Popen([fake.program, *args], env=env, **streams)
+    os.close(side)
+    text = b""
+    try:
+        while part := os.read(main, 65536):
+            text += part
+    except OSError:
+        pass  # the other side is closed
+    os.close(main)
+    process.wait()
+    return text.decode()

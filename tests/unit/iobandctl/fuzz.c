@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fuzzes all that reads the kernel's texts, the file of weights, the configuration and
- * recordings: mutates the seeds below by a fixed generator, so that a failure repeats.
+ * recordings, and all that shows names: mutates the seeds below by a fixed generator, so
+ * that a failure repeats.
  *
- *	fuzz kernel|conf|recording SEED COUNT
+ *	fuzz kernel|conf|recording|shown SEED COUNT
  */
+#include <json-c/json.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
+#include <wctype.h>
 
 #include "conf.h"
 #include "defs.h"
 #include "parse.h"
 #include "plot.h"
+#include "print.h"
 
 static void must(int condition, const char *what)
 {
@@ -221,6 +227,90 @@ static void fuzz_recording(const char *text)
 	plot_free(&plot);
 }
 
+/* Control characters, those that change the order of others, and those of no width. */
+static bool is_hidden(wchar_t wide)
+{
+	return iswcntrl(wide) || wide == 0xad || wide == 0x61c ||
+	       (wide >= 0x200b && wide <= 0x200f) ||
+	       (wide >= 0x2028 && wide <= 0x202e) ||
+	       (wide >= 0x2060 && wide <= 0x206f) || wide == 0xfeff ||
+	       (wide >= 0xe0000 && wide <= 0xe0fff);
+}
+
+/* UTF-8 without such characters, but for the ends of as many lines. */
+static void check_shown(const char *text, int lines)
+{
+	mbstate_t halfway = { 0 };
+	wchar_t wide;
+	size_t length;
+
+	for (; *text; text += length) {
+		length = mbrtowc(&wide, text, strlen(text), &halfway);
+		MUST(length != (size_t)-1 && length != (size_t)-2);
+		lines -= wide == '\n';
+		MUST(wide == '\n' || !is_hidden(wide));
+	}
+	MUST(!lines);
+}
+
+static int print_cell(const char *text, bool json)
+{
+	static const struct column column = { "TEXT", "text", COLUMN_TEXT };
+	struct table *table = print_table("fuzz", &column, 1, json);
+
+	print_text(table, print_row(table), 0, text);
+	return print_end(table);
+}
+
+/* A program reads the very text, if that is UTF-8; an empty cell is null. */
+static void check_json(const char *printed, const char *text)
+{
+	struct json_object *all = json_tokener_parse(printed), *list, *cell;
+	char *valid = text_utf8(text);
+
+	MUST(json_object_object_get_ex(all, "fuzz", &list));
+	MUST(json_object_object_get_ex(json_object_array_get_idx(list, 0),
+				       "text", &cell));
+	MUST(cell ? !strcmp(json_object_get_string(cell), valid) : !*text);
+	json_object_put(all);
+	free(valid);
+}
+
+/* The C library has the streams of a program as variables. */
+static void fuzz_shown(const char *text)
+{
+	FILE *const streams[] = { stdout, stderr };
+	struct problem problem;
+	char *said;
+	size_t size;
+
+	stdout = open_memstream(&said, &size);
+	stderr = stdout;
+	note("%s", text);
+	fail(EXIT_FAILED, "%.5s", text);
+	print_line("%s", text);
+	print_marked("", "mark", "%s", text);
+	print_cell(text, false);
+	fclose(stdout);
+	stdout = streams[0];
+	stderr = streams[1];
+	check_shown(said, 6);
+	free(said);
+
+	stdout = open_memstream(&said, &size);
+	print_cell(text, true);
+	fclose(stdout);
+	stdout = streams[0];
+	check_shown(said, 7);
+	check_json(said, text);
+	free(said);
+
+	fail_into(&problem);
+	MUST(fail(EXIT_USAGE, "%s", text) == EXIT_USAGE);
+	fail_into(NULL);
+	MUST(!strncmp(problem.text, text, sizeof(problem.text) - 1));
+}
+
 #define ONES "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"
 #define TEXT_MAX 4096
 
@@ -285,6 +375,20 @@ static const char *const recording_words[] = {
 	"\"inflight_ios\":1,", LINE("8", ALL, ""), LINE("9", MORE, ""),
 };
 
+static const char *const shown_seeds[] = {
+	"/machine.slice/qemu-web.scope", "gr\303\274\303\237e \346\227\245\346\234\254",
+	"\033[2J\033]0;title\007", "a\nok    devices: fine", "\342\200\256gpj.exe",
+	"\302\2332J", "\360\237\246\212\360\237\217\273", "e\314\201", "", "a\tb\\x1b\\033\"'",
+};
+
+static const char *const shown_words[] = {
+	"\033", "\n", "\r", "\b", "\177", "\302\200", "\302\233", "\302\255", "\330\234",
+	"\342\200\213", "\342\200\217", "\342\200\250", "\342\200\252", "\342\200\256",
+	"\342\201\240", "\342\201\246", "\342\201\251", "\357\273\277", "\363\240\200\201",
+	"\363\240\277\277", "\200", "\377", "\342\200", "\300\200", "\355\240\200",
+	"\355\277\277", "\364\220\200\200", "\360\237", "\357\277\276", "\\", "\"", "\303\251",
+};
+
 /**
  * struct subject - what is fuzzed
  * @name: on the command line
@@ -309,6 +413,8 @@ static const struct subject {
 	{ "recording", fuzz_recording, recording_seeds,
 	  ARRAY_SIZE(recording_seeds), recording_words,
 	  ARRAY_SIZE(recording_words) },
+	{ "shown", fuzz_shown, shown_seeds, ARRAY_SIZE(shown_seeds),
+	  shown_words, ARRAY_SIZE(shown_words) },
 };
 
 static unsigned long long state;
@@ -389,6 +495,8 @@ static void fuzz(const struct subject *subject, unsigned long count)
 int main(int argc, char **argv)
 {
 	if (argc != 4)
+		return 2;
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
 		return 2;
 	state = strtoull(argv[2], NULL, 10) * 2 + 1;
 	for (size_t i = 0; i < ARRAY_SIZE(subjects); i++) {

@@ -15,7 +15,7 @@ void test_words(void)
 	};
 	/* A byte, forms that are too long, a half of a pair, no characters, cut off. */
 	static const char *const not_text[] = {
-		"\377", "\300\200", "\340\200\200", "\360\200\200\200",
+		"\377", "\300\200", "\340\201\201", "\360\200\201\201",
 		"\355\240\200", "\357\277\277", "\364\220\200\200", "\303",
 		"\342\202x",
 	};

@@ -1,35 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Colours and progress: on terminals that understand them, and nowhere else."""
 
-import os
-import pty
 import subprocess
 from pathlib import Path
 
 import pytest
-from fakekernel import Fake
+from fakekernel import COMPLAINTS, OUTPUT, Fake, shown
 
-OUTPUT, COMPLAINTS = "stdout", "stderr"
 RECORD = ["record", "--interval", "0.1", "--duration", "0.3", "--output"]
-
-
-def shown(fake: Fake, terminals: str, *args: str, **environment: str) -> str:
-    """What a terminal gets if these streams of iobandctl are it."""
-    main, side = pty.openpty()
-    streams = dict.fromkeys((OUTPUT, COMPLAINTS), subprocess.DEVNULL)
-    streams |= dict.fromkeys(terminals.split(), side)
-    env = {**fake.environment, "TERM": "xterm", **environment}
-    process = subprocess.Popen([fake.program, *args], env=env, **streams)
-    os.close(side)
-    text = b""
-    try:
-        while part := os.read(main, 65536):
-            text += part
-    except OSError:
-        pass  # the other side is closed
-    os.close(main)
-    process.wait()
-    return text.decode()
 
 
 def test_verdicts_are_coloured(host: Fake) -> None:

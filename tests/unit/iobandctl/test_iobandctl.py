@@ -20,7 +20,7 @@ from fakekernel import NO_BOUNDS, Fake, configure
 from toolbuild import HERE, SOURCE, Built, compile_c, link_fuzz, link_swap, link_unit, sh
 
 FUZZ_SEEDS = range(4)
-FUZZ_TEXTS = {"kernel": 40_000, "conf": 10_000, "recording": 5_000}
+FUZZ_TEXTS = {"kernel": 40_000, "conf": 10_000, "recording": 5_000, "shown": 5_000}
 VERBS = [
     name.replace("_", "-")
     for name in re.findall(r"&verb_(\w+),", (SOURCE / "main.c").read_text())
@@ -170,8 +170,18 @@ MUTANTS = [
     ("activity.c", "activity->weights[i] += IOBAND_WEIGHT_DEFAULT;", ";", "unit"),
     ("activity.c", "(counted ? 0 : group->weight)", "0", "unit"),
     ("explain-judge.c", "(it->rivals || it->braked)", "1", "unit"),
-    ("words.c", "(length == 3 && code < 0x800) ||", "", "unit"),
-    ("words.c", "code > 0x10ffff)", "0)", "unit"),
+    ("words.c", "(length == 3 && value < 0x800) ||", "", "unit"),
+    ("words.c", "value > 0x10ffff)", "0)", "unit"),
+    ("words.c", "ascii ? is_odd_in_ascii : is_invisible", "is_never_odd", "shown"),
+    ("words.c", "if (length && *json != '\\n' && is_invisible(code))", "if (0)", "shown"),
+    ("words.c", "0xd7c0 + (code >> 10)", "0xd800 + (code >> 10)", "shown"),
+    ("words.c", "plain = length && !is_odd(code)", "plain = !length || !is_odd(code)", "shown"),
+    ("words.c", "{ 0xe0000, 0xe0fff }", "{ 0xe0000, 0xe0000 }", "shown"),
+    ("error.c", "show(text, stderr);\n\tfflush", "xstrdup(text);\n\tfflush", "shown"),
+    ("print.c", "text_utf8(text) : show(text, stdout)", "text_utf8(text) : xstrdup(text)", "shown"),
+    ("print.c", "table->json ? text_utf8(text) :", "", "shown"),
+    ("print.c", "*shown = show(text, stdout)", "*shown = xstrdup(text)", "shown"),
+    ("print.c", "shown = text_json(json)", "shown = xstrdup(json)", "shown"),
     ("words.c", "(text[i] & 0xc0) != 0x80", "0", "unit"),
     ("recording-parse.c", "json_tokener_get_parse_end(tokener) < length", "0", "unit"),
     ("recording-parse.c", "group->seq <= group[-1].seq", "0", "unit"),
@@ -245,9 +255,10 @@ def test_mistakes_are_found(
     compile_c(broken, [tmp_path / file], SOURCE, "-c", "-w")
     objects = {**built.objects, Path(file).stem: broken}
     program = tmp_path / "program"
-    if finder == "fuzz":
+    if finder in ("fuzz", "shown"):
         link_fuzz(program, objects)
         subject = {"conf.c": "conf", "recording-parse.c": "recording"}.get(file, "kernel")
+        subject = "shown" if finder == "shown" else subject
         found = any(fuzz(program, subject, seed).returncode for seed in FUZZ_SEEDS)
     elif finder == "swap":
         link_swap(program, objects)

@@ -58,7 +58,7 @@ def test_watch_quotes_names(fake: Fake, watch: Callable[[str], Watcher]) -> None
     fake.cgroup("x\n<0>y z/below", "cpu")
     watcher = watch("[watch]\nenable-controller = yes\n[group /x*/below]\nweight = 7\n")
     watcher.soon(lambda: "cannot enable" in watcher.said)
-    assert "/x\\012<0>y\\040z" in watcher.said
+    assert "/x\\012<0>y z" in watcher.said
     assert "\n<0>" not in watcher.said
 
 
@@ -96,7 +96,7 @@ def test_watch_of_a_promise_that_cannot_be_kept(
     watcher.sends("a b", 300)
     assert watcher.said.count("more than") == 1
     assert (
-        "cgroup /a\\040b in pool sda: a minimum of wbps=2K is more than the maximum of wbps=1K, "
+        "cgroup /a b in pool sda: a minimum of wbps=2K is more than the maximum of wbps=1K, "
         "which wins\n" in watcher.said
     )
 

@@ -52,7 +52,8 @@ class Built:
 UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-explain"]
 UNIT_SOURCES += ["test-record", "test-conf", "test-weigh", "test-rates", "test-bounds"]
 UNIT_SOURCES += ["test-explain-latency"]
-PARSER = ["parse", "rates", "bounds", "conf", "conf-ask", "conf-path", "words", "alloc", "error"]
+PARSER = ["parse", "rates", "bounds", "conf", "conf-ask", "conf-path", "words", "alloc"]
+PARSER += ["error", "show"]
 SWAP = ["test-swap", "swap", "kmsg"]
 FAKED = ["dm", "cgroup-mount", "kmsg", "records"]
 

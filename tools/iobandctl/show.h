@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_SHOW_H
+#define IOBANDCTL_SHOW_H
+
+#include <stdio.h>
+
+char *show(const char *text, FILE *stream);
+
+#endif

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -34,19 +35,28 @@ bool watch_is_roots(const struct stat *info)
 	       !(info->st_mode & 0022);
 }
 
-/* Return: whether there is text; @is_roots: whether it is root's. */
-static bool read_file(int directory, const char *file, char *text, size_t size,
-		      bool *is_roots)
+/*
+ * All of a file: with a line for each disk it can be longer than a page, and a number
+ * that is cut is another number.
+ *
+ * Return: the text, to be freed; empty if there is none.  @is_roots: whether it is root's.
+ */
+static char *read_file(int directory, const char *file, bool *is_roots)
 {
 	int fd = openat(directory, file, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "r");
+	char *text = NULL;
 	struct stat info;
+	size_t size = 0;
 
-	*is_roots = length > 0 && !fstat(fd, &info) && watch_is_roots(&info);
-	if (fd >= 0)
-		close(fd);
-	text[length < 0 ? 0 : length] = 0;
-	return length > 0;
+	*is_roots = stream && !fstat(fd, &info) && watch_is_roots(&info);
+	if (!stream || getdelim(&text, &size, 0, stream) < 0) {
+		free(text);
+		text = xstrdup("");
+	}
+	if (stream)
+		fclose(stream);
+	return text;
 }
 
 static void note_latency(const struct node *node)
@@ -64,19 +74,20 @@ static void read_files(const struct node *node, int directory, bool is_unit,
 {
 	static const char *const weights[] = { "io.weight", "io.bfq.weight" };
 	bool is_lent = watch_node_is_lent(node), is_roots;
-	char text[4096];
+	char *text;
 
 	for (size_t i = 0; i < ARRAY_SIZE(weights); i++) {
-		if (read_file(directory, weights[i], text, sizeof(text),
-			      &is_roots) && (is_roots || is_lent))
+		text = read_file(directory, weights[i], &is_roots);
+		if (is_roots || is_lent)
 			asked_read(&asked[ASKED_WEIGHT], text, i, is_unit);
+		free(text);
 	}
-	if (!read_file(directory, "io.latency", text, sizeof(text), &is_roots))
-		return;
+	text = read_file(directory, "io.latency", &is_roots);
 	if (is_roots && !is_lent)
 		asked_read_latency(&asked[ASKED_LATENCY], text);
-	else
+	else if (*text)
 		note_latency(node);
+	free(text);
 }
 
 static void keep_systemd(const struct node *node,
@@ -202,12 +213,11 @@ void watch_enable_io(struct watch *watch, struct node *node)
  */
 bool watch_read_control(struct node *node, int directory)
 {
-	char *before = node->control, text[1024];
+	char *before = node->control;
 	bool is_roots, changed;
 
-	read_file(directory, CONTROL, text, sizeof(text), &is_roots);
-	node->control = xstrdup(text);
-	changed = before && strcmp(text, before);
+	node->control = read_file(directory, CONTROL, &is_roots);
+	changed = before && strcmp(node->control, before);
 	free(before);
 	return changed;
 }

@@ -52,6 +52,18 @@ def test_watch_of_more_cgroups_than_may_be_watched(
     assert watcher.said.count("max_user_watches") == 1
 
 
+def test_watch_reads_all_of_a_file(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """A number is not cut where a page ends, as it may if there are hundreds of disks."""
+    watcher = watch("")
+    disks = "".join(f"9:{minor} 100\n" for minor in range(390))
+    start = "default 25"
+    text = disks + "#" * (4095 - len(disks) - len(start) - 1) + f"\n{start}"
+    assert len(text) == 4095
+    (fake.root / "cgroup/a/io.weight").write_text(f"{text}00\n")
+    watcher.sends("a", 2500)
+    assert not any(message.endswith(" 25") for message in fake.sent)
+
+
 def test_watch_quotes_names(fake: Fake, watch: Callable[[str], Watcher]) -> None:
     """A cgroup's name cannot look like a line of the log."""
     fake.cgroup("x\n<0>y z")

@@ -246,6 +246,24 @@ def test_others_at_work(tool: Tool, volumes: Volumes) -> None:
     assert volumes.table("data") == own
 
 
+def test_lock_directory_of_a_user(tool: Tool, volumes: Volumes) -> None:
+    """In /run/lock a user may make it before LVM, with links in it."""
+    guest = tool.guest
+    volumes.group.create("data", 32)
+    own = volumes.table("data")
+    guest.run("mv /run/lock/lvm /run/lock/lvm.roots && mkdir /run/lock/lvm")
+    guest.run("ln -s /run/victim /run/lock/lvm/V_vg0")
+    tool.refused(1, "insert", "vg0/data", says="cannot lock /run/lock/lvm/V_vg0: ")
+    guest.run("chown -R nobody /run/lock/lvm")
+    tool.refused(5, "insert", "vg0/data", says="only root can write to")
+    assert guest.run("test -e /run/victim", check=False).rc == 1
+    assert volumes.table("data") == own
+    guest.run("rm -r /run/lock/lvm && mv /run/lock/lvm.roots /run/lock/lvm")
+    tool.run("insert", "vg0/data")
+    tool.run("extract", "vg0/data")
+    hidden_gone(guest)
+
+
 def test_under_a_thin_volume(tool: Tool, volumes: Volumes) -> None:
     """In and out, while fio verifies what it writes, and a snapshot is that of one moment."""
     guest = tool.guest

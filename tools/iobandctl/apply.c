@@ -58,7 +58,7 @@ static int load_and_run(const struct args *args)
  */
 static int run(const struct args *args)
 {
-	struct lock lock = { .path = NULL };
+	struct lock lock = { .name = NULL };
 	int code = EXIT_OK;
 
 	if (!args->value[OPTION_DRY_RUN])

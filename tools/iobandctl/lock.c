@@ -5,6 +5,11 @@
  * works on a volume group.  LVM removes the file when it is done, so the file
  * that was locked must be the one that has the name.
  *
+ * LVM's directory lies in /run/lock, where any user can make one of that name while LVM
+ * has none.  A link in it would have root create, lock or remove a file of the user's
+ * choice.  So a directory is used only if root alone can write to it, and files are
+ * opened in it without following links.
+ *
  * Who puts back what he found if he fails, or makes a device anew with the size that he
  * found, is to be alone with that: "apply", of which there is one for each disk at boot,
  * "set" and "resize".  Where many disks appear at once they take turns.  So who waits has
@@ -27,6 +32,7 @@
 #include "lock.h"
 #include "lvm.h"
 #include "records.h"
+#include "roots.h"
 
 #define LVM_LOCKS "/run/lock/lvm"
 
@@ -57,19 +63,40 @@ static const struct patience for_changes = { 20, 40 };
 
 #define TURN "EXTEND_TIMEOUT_USEC=30000000"
 
-static int try_lock(const char *path, int *fd, struct stat *locked)
+/* Return: negative errno; -EPERM if others than root can write to the directory. */
+static int open_directory(const char *path, int *fd)
+{
+	struct stat info;
+	int error = 0;
+
+	*fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (*fd < 0)
+		return -errno;
+	if (fstat(*fd, &info))
+		error = -errno;
+	else if (!roots_is(&info))
+		error = -EPERM;
+	if (error)
+		close(*fd);
+	return error;
+}
+
+static int try_lock(const struct lock *lock, int *fd, struct stat *locked)
 {
 	struct stat named;
 	int error = 0;
 
-	*fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	*fd = openat(lock->directory, lock->name,
+		     O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (*fd < 0)
 		return -errno;
 	if (fstat(*fd, locked))
 		error = -errno;
 	else if (flock(*fd, LOCK_EX | LOCK_NB))
 		error = -errno;
-	else if (stat(path, &named) || locked->st_ino != named.st_ino ||
+	else if (fstatat(lock->directory, lock->name, &named,
+			 AT_SYMLINK_NOFOLLOW) ||
+		 locked->st_ino != named.st_ino ||
 		 locked->st_dev != named.st_dev)
 		error = -EWOULDBLOCK;
 	if (error)
@@ -98,7 +125,7 @@ static void sleep_ms(long ms)
 	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
 }
 
-static int wait_for(const char *path, const struct patience *patience,
+static int wait_for(const struct lock *lock, const struct patience *patience,
 		    struct stat *held, int *fd)
 {
 	long long now = now_ms(), since = now;
@@ -109,7 +136,7 @@ static int wait_for(const char *path, const struct patience *patience,
 	while (error == -EWOULDBLOCK && now < end &&
 	       now < since + patience->idle_s * 1000LL) {
 		sleep_ms(PAUSE_MS);
-		error = try_lock(path, fd, &found);
+		error = try_lock(lock, fd, &found);
 		now = now_ms();
 		if (error && error != -EWOULDBLOCK)
 			break;
@@ -122,30 +149,49 @@ static int wait_for(const char *path, const struct patience *patience,
 	return error;
 }
 
-static int take(char *path, const char *name, const char *who,
+static void close_directory(struct lock *lock)
+{
+	close(lock->directory);
+	free(lock->name);
+	lock->name = NULL;
+}
+
+static int say_failure(int error, const struct lock *lock, const char *path,
+		       const char *who, const char *what)
+{
+	if (error == -EWOULDBLOCK)
+		return fail(EXIT_IN_USE,
+			    "%s is being changed: %s has locked %s/%s; try again when it is done",
+			    what, who, path, lock->name);
+	return fail(exit_code_of(-error), "cannot lock %s/%s: %s", path,
+		    lock->name, strerror(-error));
+}
+
+/* Takes the name of the file. */
+static int take(const char *path, char *name, const char *what, const char *who,
 		const struct patience *patience, struct lock *lock)
 {
 	struct stat held;
-	int error = try_lock(path, &lock->fd, &held);
+	int error = open_directory(path, &lock->directory), code = EXIT_OK;
 
+	if (error) {
+		free(name);
+		return fail(exit_code_of(-error),
+			    "cannot lock %s: %s is not a directory that only root can write to (%s); if a user made it, remove it",
+			    what, path, strerror(-error));
+	}
+	lock->name = name;
+	error = try_lock(lock, &lock->fd, &held);
 	if (error == -EWOULDBLOCK) {
 		if (patience == &for_changes)
 			note("note: waiting until %s is done", who);
-		error = wait_for(path, patience, &held, &lock->fd);
+		error = wait_for(lock, patience, &held, &lock->fd);
 	}
-	if (!error) {
-		lock->path = path;
-		return EXIT_OK;
+	if (error) {
+		code = say_failure(error, lock, path, who, what);
+		close_directory(lock);
 	}
-	if (error == -EWOULDBLOCK)
-		fail(EXIT_IN_USE,
-		     "%s is being changed: %s has locked %s; try again when it is done",
-		     name, who, path);
-	else
-		fail(exit_code_of(-error), "cannot lock %s: %s", path,
-		     strerror(-error));
-	free(path);
-	return error == -EWOULDBLOCK ? EXIT_IN_USE : (int)exit_code_of(-error);
+	return code;
 }
 
 /**
@@ -154,28 +200,30 @@ static int take(char *path, const char *name, const char *who,
  */
 void unlock(struct lock *lock)
 {
-	if (!lock->path)
+	if (!lock->name)
 		return;
-	unlink(lock->path);	/* the lock is held still */
+	/* The lock is held still. */
+	unlinkat(lock->directory, lock->name, 0);
 	close(lock->fd);
-	free(lock->path);
-	lock->path = NULL;
+	close_directory(lock);
 }
 
 static int lock_group(const char *name, struct lock *lock)
 {
-	char *group = mapper_group_name(name), *path;
+	char *group = mapper_group_name(name);
+	char *file = xasprintf("V_%s", group);
 
-	mkdir(LVM_LOCKS, 0700);
-	path = xasprintf(LVM_LOCKS "/V_%s", group);
 	free(group);
-	return take(path, name, "LVM", &for_device, lock);
+	mkdir(LVM_LOCKS, 0700);
+	return take(LVM_LOCKS, file, name, "LVM", &for_device, lock);
 }
 
-static char *own_path(const char *dash, const char *name)
+static int take_own(const char *dash, const char *name, const char *what,
+		    const struct patience *patience, struct lock *lock)
 {
 	mkdir(records_directory(), 0755);
-	return xasprintf("%s/.lock%s%s", records_directory(), dash, name);
+	return take(records_directory(), xasprintf(".lock%s%s", dash, name),
+		    what, "another iobandctl", patience, lock);
 }
 
 /**
@@ -188,10 +236,9 @@ int lock_changes(struct lock *lock)
 {
 	int code = mapper_ready();
 
-	*lock = (struct lock){ .path = NULL };
+	*lock = (struct lock){ .name = NULL };
 	return code != EXIT_OK ? code :
-	       take(own_path("", ""), "what ioband does here",
-		    "another iobandctl", &for_changes, lock);
+	       take_own("", "", "what ioband does here", &for_changes, lock);
 }
 
 /**
@@ -208,9 +255,8 @@ int lock_device(const char *name, struct locks *locks)
 	struct mapped_state state;
 	int code;
 
-	*locks = (struct locks){ .own.path = NULL };
-	code = take(own_path("-", name), name, "another iobandctl", &for_device,
-		    &locks->own);
+	*locks = (struct locks){ .own.name = NULL };
+	code = take_own("-", name, name, &for_device, &locks->own);
 	if (code == EXIT_OK && mapper_state(name, &state) &&
 	    lvm_owns(state.uuid))
 		code = lock_group(name, &locks->group);

@@ -4,11 +4,13 @@
 
 /**
  * struct lock - a file that is locked
- * @path: its path; NULL if it is not
- * @fd: its descriptor
+ * @name: its name in the directory; NULL if it is not
+ * @directory: the descriptor of the directory
+ * @fd: that of the file
  */
 struct lock {
-	char *path;
+	char *name;
+	int directory;
 	int fd;
 };
 

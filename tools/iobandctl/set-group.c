@@ -345,7 +345,7 @@ static int load_and_change(struct wish *wish)
 int set_group(const struct args *args)
 {
 	struct wish wish = { .args = args };
-	struct lock lock = { .path = NULL };
+	struct lock lock = { .name = NULL };
 	int code = read_words(&wish);
 
 	if (code == EXIT_OK)

@@ -191,7 +191,7 @@ static int load_and_change(const struct args *args,
 int set_pool(const struct args *args)
 {
 	const char *to[SETTINGS] = { NULL };
-	struct lock lock = { .path = NULL };
+	struct lock lock = { .name = NULL };
 	int code = read_words(args, to);
 
 	if (code == EXIT_OK)

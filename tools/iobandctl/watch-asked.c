@@ -18,22 +18,11 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "roots.h"
 #include "watch.h"
 #include "words.h"
 
 #define CONTROL "cgroup.subtree_control"
-
-/**
- * watch_is_roots() - see whether only root may write a file or a directory
- * @info: of it
- *
- * Return: whether it is so.
- */
-bool watch_is_roots(const struct stat *info)
-{
-	return info->st_uid == geteuid() &&
-	       !(info->st_mode & 0022);
-}
 
 /*
  * All of a file: with a line for each disk it can be longer than a page, and a number
@@ -49,7 +38,7 @@ static char *read_file(int directory, const char *file, bool *is_roots)
 	struct stat info;
 	size_t size = 0;
 
-	*is_roots = stream && !fstat(fd, &info) && watch_is_roots(&info);
+	*is_roots = stream && !fstat(fd, &info) && roots_is(&info);
 	if (!stream || getdelim(&text, &size, 0, stream) < 0) {
 		free(text);
 		text = xstrdup("");

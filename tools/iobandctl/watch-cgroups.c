@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "roots.h"
 #include "watch.h"
 
 /* systemd and container tools write several files of a new cgroup within this time. */
@@ -66,7 +67,7 @@ static bool is_delegated(int directory)
 {
 	struct stat info;
 
-	return fstat(directory, &info) || !watch_is_roots(&info) ||
+	return fstat(directory, &info) || !roots_is(&info) ||
 	       has_attribute(directory, "user.delegate") ||
 	       has_attribute(directory, "trusted.delegate");
 }

@@ -216,7 +216,6 @@ struct subtree *watch_subtree_add(struct watch *watch, struct part *part,
 void watch_delegate(struct watch *watch, struct node *top);
 
 /* watch-asked.c */
-bool watch_is_roots(const struct stat *info);
 void watch_read_asked(struct watch *watch, struct node *node, int directory);
 bool watch_read_control(struct node *node, int directory);
 void watch_enable_io(struct watch *watch, struct node *node);

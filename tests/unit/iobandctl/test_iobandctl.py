@@ -890,7 +890,7 @@ def test_apply_interrupted(host: Fake) -> None:
 @contextmanager
 def another_apply(host: Fake) -> Iterator[None]:
     """While one is under way."""
-    (host.root / "run").mkdir(exist_ok=True)
+    (host.root / "run").mkdir(mode=0o755, exist_ok=True)
     with (host.root / "run/.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

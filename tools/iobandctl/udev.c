@@ -179,7 +179,11 @@ static bool is_named_array(struct udev_device *found,
 	return named;
 }
 
-/* Root's disk, and whatever else the initramfs took in use, stays as it is. */
+/*
+ * Root's disk, and whatever else the initramfs took in use, stays as it is.  A change of a
+ * disk may mean that it is being formatted, which use_exclusive() can disturb: it is asked
+ * only if all else says that the disk is free.
+ */
 static bool is_free(struct udev_device *found, const struct choice *choice)
 {
 	const struct device *device = &choice->device;
@@ -191,7 +195,7 @@ static bool is_free(struct udev_device *found, const struct choice *choice)
 	    !use_by_name(device, &use) &&
 	    !is_named_array(found, device, &use) &&
 	    !use_by_partitions(device, &use) &&
-	    !use_exclusive(device, &use) && !is_twice(choice, &use))
+	    !is_twice(choice, &use) && !use_exclusive(device, &use))
 		return true;
 	note_in_log(LOG_WARNING, "%s is to be wrapped, and is left alone: %s",
 		    device->path, use.text);

@@ -20,6 +20,14 @@ static bool same(const struct device *device, dev_t number)
 	return major(number) == device->major && minor(number) == device->minor;
 }
 
+/* Any user can mount a FUSE file system, and chooses its source. */
+static bool is_source_true(struct libmnt_fs *entry)
+{
+	const char *type = mnt_fs_get_fstype(entry);
+
+	return !type || (strcmp(type, "fuse") && strncmp(type, "fuse.", 5));
+}
+
 /*
  * File systems with numbers of their own (btrfs) show their device only as
  * the source.
@@ -31,8 +39,9 @@ static bool entry_is_on(struct libmnt_fs *entry, const struct device *device)
 
 	if (same(device, mnt_fs_get_devno(entry)))
 		return true;
-	return source && *source == '/' && !stat(source, &info) &&
-	       S_ISBLK(info.st_mode) && same(device, info.st_rdev);
+	return source && *source == '/' && is_source_true(entry) &&
+	       !stat(source, &info) && S_ISBLK(info.st_mode) &&
+	       same(device, info.st_rdev);
 }
 
 static struct libmnt_fs *find_entry(struct libmnt_table *entries,
@@ -419,19 +428,25 @@ bool use_by_process(const struct device *device, struct problem *use)
  * @use: by whom, and what to do
  *
  * Catches what use_of_device() cannot see: mounts in other namespaces, file
- * systems over several devices, processes that opened it with O_EXCL.
+ * systems over several devices, processes that opened it with O_EXCL.  The kernel tells
+ * of these only by refusing O_EXCL, and while it grants it here, mkfs and mount fail with
+ * EBUSY.  So the device is open without it first and last: a driver takes its time for the
+ * first open, and the last close writes what the page cache has of the device.  The open
+ * with O_EXCL in between does neither, and is over in microseconds.
  *
  * Return: whether somebody has.
  */
 bool use_exclusive(const struct device *device, struct problem *use)
 {
+	int shared = open(device->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	int fd = open(device->path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+	int error = fd < 0 ? errno : 0;
 
-	if (fd >= 0) {
+	if (fd >= 0)
 		close(fd);
-		return false;
-	}
-	if (errno != EBUSY)
+	if (shared >= 0)
+		close(shared);
+	if (error != EBUSY)
 		return false;
 	if (!use_by_process(device, use))
 		problem_set(use,

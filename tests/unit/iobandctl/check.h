@@ -95,9 +95,15 @@ void test_weigh_bfq(void);
 void test_weigh_devices(void);
 void test_weigh_latency(void);
 void test_units(void);
+
+/* In test-explain-latency.c. */
 void test_explain_targets(void);
 void test_explain_brake(void);
 void test_explain_capped(void);
 void test_explain_behind(void);
+
+/* In test-use.c. */
+void test_use_exclusive(void);
+void test_use_by_fuse(void);
 
 #endif

@@ -36,6 +36,7 @@ static const struct {
 	TEST(weigh_bfq), TEST(weigh_devices), TEST(weigh_latency), TEST(units),
 	TEST(explain_targets), TEST(explain_capped),
 	TEST(explain_brake), TEST(explain_behind),
+	TEST(use_exclusive), TEST(use_by_fuse),
 	TEST(conf_many), /* which takes longest */
 };
 

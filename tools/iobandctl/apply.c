@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl apply: make it so as the configuration says. */
+#include "delegated.h"
 #include "dm.h"
 #include "lock.h"
 #include "plan.h"
@@ -23,8 +24,10 @@ static int run_with(const struct conf *conf, const struct args *args)
 
 	if (code != EXIT_OK)
 		return code;
-	if (!args->n)
+	if (!args->n) {
 		conf_warn_of_pools(conf);
+		delegated_warn(conf);
+	}
 	code = plan_make(&plan, conf, &devices, args->operand, args->n);
 	if (code == EXIT_OK && !args->value[OPTION_DRY_RUN])
 		code = make_so(&plan, !args->n);

@@ -85,18 +85,22 @@ static char *pattern_of(const char *group)
 	return pattern;
 }
 
-/* Without the backslashes; whether there is more in it than one path. */
-static bool unquote(const char *pattern, char *path)
+/* Whether more than one path fits. */
+static bool has_wildcard(const char *pattern)
 {
-	bool is_pattern = false;
+	for (; *pattern && !strchr("*?[", *pattern); pattern++)
+		pattern += *pattern == '\\';
+	return *pattern;
+}
 
+/* Without the backslashes. */
+static void unquote(const char *pattern, char *path)
+{
 	for (; *pattern; pattern++) {
-		is_pattern = is_pattern || strchr("*?[", *pattern);
 		pattern += *pattern == '\\';
 		*path++ = *pattern;
 	}
 	*path = 0;
-	return is_pattern;
 }
 
 static int check_name(const char *name, size_t length, bool is_pattern,
@@ -168,11 +172,11 @@ int conf_check_path(const struct conf_section *group, struct problem *problem)
 static void read_path(struct conf_section *section)
 {
 	char *pattern = pattern_of(conf_group(section));
-	char *path = xstrdup(pattern);
 
-	section->is_pattern = unquote(pattern, path);
-	section->path = section->is_pattern ? pattern : path;
-	free(section->is_pattern ? path : pattern);
+	section->is_pattern = has_wildcard(pattern);
+	if (!section->is_pattern)
+		unquote(pattern, pattern);
+	section->path = pattern;
 }
 
 static int by_path(const void *left, const void *right)
@@ -279,6 +283,31 @@ void conf_match(const struct conf *conf, const char *path,
 		if (!fnmatch(conf->patterns[i]->path, path, FNM_PATHNAME))
 			add(matches, conf->patterns[i]);
 	}
+}
+
+/**
+ * conf_is_open_at() - see whether a pattern leaves a name at or below a cgroup open
+ * @group: the section with the pattern
+ * @path: of the cgroup
+ *
+ * Return: whether the beginning of the pattern fits the cgroup, and there is a wildcard for
+ * its own name or after it.
+ */
+bool conf_is_open_at(const struct conf_section *group, const char *path)
+{
+	const char *name = group->path, *end = name;
+	char *head;
+	bool is;
+
+	for (const char *slash = path; end && slash; slash = strchr(slash + 1, '/')) {
+		name = end;
+		end = strchr(name + 1, '/');
+	}
+	head = end ? xstrndup(group->path, end - group->path) :
+		     xstrdup(group->path);
+	is = has_wildcard(name) && !fnmatch(head, path, FNM_PATHNAME);
+	free(head);
+	return is;
 }
 
 /**

@@ -181,6 +181,7 @@ size_t conf_next_named(const struct conf *conf, size_t i);
 void conf_match(const struct conf *conf, const char *path,
 		struct conf_matches *matches);
 void conf_matches_free(struct conf_matches *matches);
+bool conf_is_open_at(const struct conf_section *group, const char *path);
 const struct conf_section *conf_setting_in(const struct conf_matches *matches,
 					   enum conf_key key, const char *pool,
 					   const char *device);

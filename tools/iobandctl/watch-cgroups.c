@@ -21,12 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "alloc.h"
-#include "roots.h"
+#include "delegated.h"
 #include "watch.h"
 
 /* systemd and container tools write several files of a new cgroup within this time. */
@@ -53,23 +52,6 @@ static uint64_t clock_us(clockid_t clock)
 
 	clock_gettime(clock, &now);
 	return now.tv_sec * 1000000ULL + now.tv_nsec / 1000;
-}
-
-static bool has_attribute(int directory, const char *name)
-{
-	char value;
-
-	return fgetxattr(directory, name, &value, 1) == 1 && value == '1';
-}
-
-/* By its owner, or with the mark that systemd gives a cgroup with Delegate=. */
-static bool is_delegated(int directory)
-{
-	struct stat info;
-
-	return fstat(directory, &info) || !roots_is(&info) ||
-	       has_attribute(directory, "user.delegate") ||
-	       has_attribute(directory, "trusted.delegate");
 }
 
 /* Return: NULL if it has gone, even if another has its path now. */
@@ -202,7 +184,7 @@ static void visit(struct watch *watch, struct node *node)
 		return;
 	}
 	if (!node->subtree->top && node->path[1] &&
-	    is_delegated(dirfd(directory))) {
+	    delegated_is(dirfd(directory))) {
 		watch_mark(node, due);
 		watch_delegate(watch, node);
 	} else {

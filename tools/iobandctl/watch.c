@@ -5,6 +5,7 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
+#include "delegated.h"
 #include "verbs.h"
 #include "watch.h"
 
@@ -62,6 +63,7 @@ static int on_reload(sd_event_source *source,
 	if (conf_load(watch->config, &conf) == EXIT_OK) {
 		struct conf before = watch->conf;
 
+		delegated_warn(&conf);
 		watch->conf = conf;
 		keep_configuration(watch);
 		past_add(&watch->past, &before);
@@ -144,6 +146,7 @@ static int run(const struct args *args)
 		code = conf_load(watch.config, &watch.conf);
 	if (code != EXIT_OK)
 		return code;
+	delegated_warn(&watch.conf);
 	watch.enable = args->value[OPTION_ENABLE_CONTROLLER] ||
 		       is_enabled(&watch.conf);
 	code = serve(&watch);

@@ -72,6 +72,7 @@ void test_conf_weights(void);
 void test_conf_pools(void);
 void test_conf_bounds(void);
 void test_conf_escape(void);
+void test_conf_open(void);
 void test_conf_long_paths(void);
 void test_conf_many(void);
 void test_conf_selects(void);

@@ -309,6 +309,41 @@ static char *literal(const char *group)
 	return path;
 }
 
+static bool is_open_at(const char *pattern, const char *path)
+{
+	char *text = xasprintf("[group x]\ngroup = %s\nweight = 1\n", pattern);
+	struct conf conf = { .n = 0 };
+	struct problem problem;
+	bool open;
+
+	CHECK(!conf_add(&conf, "f", text, &problem) &&
+	      !conf_check(&conf, &problem));
+	open = conf_is_open_at(&conf.v[0], path);
+	conf_free(&conf);
+	free(text);
+	return open;
+}
+
+/* A user makes cgroups below /a/b, and may have chosen the name b. */
+void test_conf_open(void)
+{
+	static const char *const open[] = {
+		"/a/b*", "/a/*", "/*/?", "/a/b/*", "/a/b/c/[d]", "/a/[b]/c",
+		"/a/\\142*", "/a/b/\\052*",
+	};
+	static const char *const closed[] = {
+		"/*", "/a*", "/*/b", "/a/c*", "/x/*", "/*/b/c",
+		"/a*/b/\\052", "/a*/\\052",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(open); i++)
+		CHECK(is_open_at(open[i], "/a/b"));
+	for (size_t i = 0; i < ARRAY_SIZE(closed); i++)
+		CHECK(!is_open_at(closed[i], "/a/b"));
+	CHECK(is_open_at("/a*", "/a") && !is_open_at("/*", "/a/b/c/d"));
+	CHECK(!is_open_at("/a/b*", "/a/b/c") && is_open_at("/*/*", "/a"));
+}
+
 void test_conf_escape(void)
 {
 	static const char *const paths[] = {

@@ -23,7 +23,7 @@ static const struct {
 	TEST(explain_measures), TEST(explain_judges),
 	TEST(recording), TEST(plot_points), TEST(plot_script),
 	TEST(conf_faults), TEST(conf_files), TEST(conf_weights),
-	TEST(conf_escape), TEST(conf_long_paths), TEST(conf_selects),
+	TEST(conf_escape), TEST(conf_open), TEST(conf_long_paths), TEST(conf_selects),
 	TEST(conf_pools), TEST(kernels_names),
 	TEST(weigh_files),
 	TEST(rates_read), TEST(maximum_faults), TEST(minimum_faults),

@@ -33,6 +33,8 @@ static int run_with(const struct conf *conf, const struct args *args)
 		code = make_so(&plan, !args->n);
 	if (code == EXIT_OK)
 		code = plan_print(&plan, args->value[OPTION_JSON]);
+	if (code == EXIT_OK && plan.n && args->value[OPTION_EXIT_CODE])
+		code = EXIT_CHANGES;
 	plan_free(&plan);
 	ioband_free(&devices);
 	return code;
@@ -54,6 +56,13 @@ static int load_and_run(const struct args *args)
 	return code;
 }
 
+static int check_options(const struct args *args)
+{
+	if (!args->value[OPTION_EXIT_CODE] || args->value[OPTION_DRY_RUN])
+		return EXIT_OK;
+	return fail(EXIT_USAGE, "--exit-code needs --dry-run");
+}
+
 /*
  * The configuration is read after others are done: who waited must not bring back an old
  * one.  For udev, which looks at devices that were made, nobody else has to wait; for what it
@@ -62,9 +71,9 @@ static int load_and_run(const struct args *args)
 static int run(const struct args *args)
 {
 	struct lock lock = { .name = NULL };
-	int code = EXIT_OK;
+	int code = check_options(args);
 
-	if (!args->value[OPTION_DRY_RUN])
+	if (code == EXIT_OK && !args->value[OPTION_DRY_RUN])
 		code = lock_changes(&lock);
 	mapper_wait_later();
 	if (code == EXIT_OK)
@@ -78,6 +87,8 @@ static const struct option_spec options[] = {
 	SPEC_CONFIG,
 	{ OPTION_DRY_RUN, "dry-run", NULL,
 	  "only show what would be changed" },
+	{ OPTION_EXIT_CODE, "exit-code", NULL,
+	  "with --dry-run: exit with 8 if anything would be changed" },
 	SPEC_JSON,
 	{ .name = NULL }
 };

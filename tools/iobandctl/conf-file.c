@@ -52,6 +52,12 @@ static int add_file(struct conf *conf, const char *name)
 	return code;
 }
 
+/* After a file that cannot be read, if all mistakes are asked for. */
+static bool goes_on(const struct conf *conf, int code)
+{
+	return code == EXIT_OK || conf->wrong;
+}
+
 static int add_drop_ins(struct conf *conf)
 {
 	int code = EXIT_OK;
@@ -59,8 +65,11 @@ static int add_drop_ins(struct conf *conf)
 
 	if (glob(CONF_DROP_INS, 0, NULL, &found))
 		return EXIT_OK;
-	for (size_t i = 0; i < found.gl_pathc && code == EXIT_OK; i++)
-		code = add_file(conf, found.gl_pathv[i]);
+	for (size_t i = 0; i < found.gl_pathc && goes_on(conf, code); i++) {
+		int result = add_file(conf, found.gl_pathv[i]);
+
+		code = code == EXIT_OK ? result : code;
+	}
 	globfree(&found);
 	return code;
 }
@@ -68,13 +77,15 @@ static int add_drop_ins(struct conf *conf)
 static int add_installed(struct conf *conf)
 {
 	FILE *file = fopen(CONF_FILE, "re");
-	int code = EXIT_OK;
+	int code = EXIT_OK, result = EXIT_OK;
 
 	if (file || errno != ENOENT)
 		code = add_file(conf, CONF_FILE);
 	if (file)
 		fclose(file);
-	return code == EXIT_OK ? add_drop_ins(conf) : code;
+	if (goes_on(conf, code))
+		result = add_drop_ins(conf);
+	return code == EXIT_OK ? result : code;
 }
 
 /**
@@ -97,5 +108,35 @@ int conf_load(const char *file, struct conf *conf)
 		conf_find_pools(conf);
 	else
 		conf_free(conf);
+	return code;
+}
+
+static void say(const struct problem *problem)
+{
+	note("%s", problem->text);
+}
+
+/**
+ * conf_check_files() - report all mistakes in the configuration
+ * @file: as for conf_load()
+ *
+ * Return: EXIT_OK, or EXIT_FAILED if there are any.
+ */
+int conf_check_files(const char *file)
+{
+	struct conf conf = { .wrong = say };
+	struct problem problem;
+	int code = file ? add_file(&conf, file) : add_installed(&conf);
+
+	conf_check(&conf, &problem);
+	if (code == EXIT_OK && !conf.n_files)
+		note("note: there is no configuration: neither " CONF_FILE " nor " CONF_DROP_INS);
+	if (code == EXIT_OK && !conf.n_wrong) {
+		conf_find_pools(&conf);
+		conf_warn_of_pools(&conf);
+	} else {
+		code = EXIT_FAILED;
+	}
+	conf_free(&conf);
 	return code;
 }

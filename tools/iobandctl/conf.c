@@ -5,6 +5,9 @@
  * libini_config reads the lines.  Each file is read by itself, where a title or
  * a key that comes twice is a mistake; a section that several files have gets
  * each of its keys from the last file that sets it.
+ *
+ * The functions here return -1 at a mistake that ends the reading.  If all mistakes
+ * are asked for, each is reported, and its line or section is left out.
  */
 #include <errno.h>
 #include <ini_configobj.h>
@@ -263,15 +266,20 @@ void conf_where(const struct conf *conf, const struct conf_place *place,
 		snprintf(buffer, size, "%s", file);
 }
 
-/* Put the place in front of the problem. */
-static int at(const struct conf *conf, const struct conf_place *place,
+/* Put the place in front of the problem.  0: it was reported, and reading goes on. */
+static int at(struct conf *conf, const struct conf_place *place,
 	      struct problem *problem)
 {
 	struct problem inner = *problem;
 	char where[256];
 
 	conf_where(conf, place, where, sizeof(where));
-	return problem_set(problem, "%s: %.240s", where, inner.text);
+	problem_set(problem, "%s: %.240s", where, inner.text);
+	if (!conf->wrong)
+		return -1;
+	conf->wrong(problem);
+	conf->n_wrong++;
+	return 0;
 }
 
 static struct span skip(struct span text, const char *blanks)
@@ -322,35 +330,115 @@ static const struct {
 	{ ERR_SPECIAL, "there are characters that cannot be read" },
 };
 
-/* What the library found, the first by line. */
-static int syntax_problem(struct ini_cfgobj *ini, const struct conf *conf,
+/**
+ * struct fault - a line that the library cannot read
+ * @line: which, from 1
+ * @number: what is wrong, for the library
+ * @text: the same in its words
+ */
+struct fault {
+	unsigned int line;
+	int number;
+	const char *text;
+};
+
+static int by_line(const void *left, const void *right)
+{
+	const struct fault *a = left, *b = right;
+
+	return (a->line > b->line) - (a->line < b->line);
+}
+
+static size_t find_faults(char *const *errors, struct fault **faults)
+{
+	size_t n = 0;
+
+	*faults = NULL;
+	for (; *errors; errors++) {
+		struct fault fault = { .text = *errors };
+
+		if (sscanf(*errors, "%*[^(](%d) on line %u", &fault.number,
+			   &fault.line) != 2)
+			fault.line = 0;
+		*faults = xgrow(*faults, n, sizeof(**faults));
+		(*faults)[n++] = fault;
+	}
+	if (n)
+		qsort(*faults, n, sizeof(**faults), by_line);
+	return n;
+}
+
+static void describe(const struct fault *fault, struct problem *problem)
+{
+	problem_set(problem, "%.200s", fault->text);
+	for (size_t i = 0; i < ARRAY_SIZE(syntax); i++) {
+		if (syntax[i].number == fault->number)
+			problem_set(problem, "%s", syntax[i].text);
+	}
+}
+
+/* The keys behind it would be those of the section before. */
+static bool loses_title(const struct fault *fault)
+{
+	return fault->number == ERR_NOCLOSESEC ||
+	       fault->number == ERR_NOSECTION ||
+	       fault->number == ERR_SECTIONLONG ||
+	       fault->number == ERR_DUPSECTION;
+}
+
+/*
+ * Have the library pass a line over; returns whether that changes anything.  No byte of the
+ * line remains, as the rest of a character would not be UTF-8.
+ */
+static bool leave_out(char *text, unsigned int line)
+{
+	if (!line)
+		return false;	/* it is about the whole file */
+	while (--line && *text) {
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	if (!*text || strchr("#\n", *text))
+		return false;
+	memset(text, '#', strcspn(text, "\n"));
+	return true;
+}
+
+enum syntax_state { SYNTAX_FINE, SYNTAX_AGAIN, SYNTAX_LOST };
+
+/*
+ * What the library found, by line.  It has read nothing then: without these lines it may
+ * be asked again.
+ */
+static int syntax_problem(struct ini_cfgobj *ini, struct conf *conf,
+			  char *text, enum syntax_state *state,
 			  struct problem *problem)
 {
 	struct conf_place place = { .file = conf->n_files - 1 };
-	unsigned int line;
+	struct fault *faults;
 	char **errors = NULL;
-	int number, first = 0;
+	int result = 0;
+	size_t n;
 
+	*state = SYNTAX_FINE;
 	if (!ini_config_error_count(ini) || ini_config_get_errors(ini, &errors))
 		return 0;
-	for (size_t i = 0; errors[i]; i++) {
-		if (sscanf(errors[i], "%*[^(](%d) on line %u", &number,
-			   &line) == 2 &&
-		    (!first || line < place.line)) {
-			first = number;
-			place.line = line;
-		}
+	*state = SYNTAX_AGAIN;
+	n = find_faults(errors, &faults);
+	for (size_t i = 0; i < n && !result; i++) {
+		describe(&faults[i], problem);
+		place.line = faults[i].line;
+		result = at(conf, &place, problem);
+		if (loses_title(&faults[i]) ||
+		    !leave_out(text, faults[i].line))
+			*state = SYNTAX_LOST;
 	}
-	problem_set(problem, "%.200s", errors[0]);
+	free(faults);
 	ini_config_free_errors(errors);
-	for (size_t i = 0; i < ARRAY_SIZE(syntax); i++) {
-		if (syntax[i].number == first)
-			problem_set(problem, "%s", syntax[i].text);
-	}
-	return at(conf, &place, problem);
+	return result;
 }
 
-static int unreadable(const struct conf *conf, int error,
+static int unreadable(struct conf *conf, int error,
 		      struct problem *problem)
 {
 	struct conf_place place = { .file = conf->n_files - 1 };
@@ -498,6 +586,30 @@ static int read_sections(struct ini_cfgobj *ini, const char *text,
 	return result;
 }
 
+static int read_text(struct conf *conf, char *text, enum syntax_state *state,
+		     struct problem *problem)
+{
+	struct ini_cfgfile *source = NULL;
+	struct ini_cfgobj *ini = NULL;
+	int result, error = ini_config_create(&ini);
+
+	*state = SYNTAX_LOST;
+	if (!error)
+		error = ini_config_file_from_mem(text, strlen(text), &source);
+	if (!error)
+		ini_config_parse(source, INI_STOP_ON_NONE,
+				 INI_MV1S_ERROR | INI_MV2S_ERROR | INI_MS_ERROR,
+				 INI_PARSE_NOWRAP | INI_PARSE_NO_C_COMMENTS,
+				 ini);
+	result = error ? unreadable(conf, error, problem) :
+			 syntax_problem(ini, conf, text, state, problem);
+	if (!result && *state == SYNTAX_FINE)
+		result = read_sections(ini, text, conf, problem);
+	ini_config_file_destroy(source);
+	ini_config_destroy(ini);
+	return result;
+}
+
 /**
  * conf_add() - read a file of the configuration
  * @conf: what was read before, of which this overrides the same keys
@@ -510,29 +622,18 @@ static int read_sections(struct ini_cfgobj *ini, const char *text,
 int conf_add(struct conf *conf, const char *file, const char *text,
 	     struct problem *problem)
 {
-	struct ini_cfgfile *source = NULL;
-	struct ini_cfgobj *ini = NULL;
-	int result, error;
+	char *copy = xstrdup(text);
+	enum syntax_state state;
+	int result = 0;
 
 	conf->files = xgrow(conf->files, conf->n_files, sizeof(*conf->files));
 	conf->files[conf->n_files++] = xstrdup(file);
-	if (!text[strspn(text, " \t\n")])
-		return 0;
-	error = ini_config_create(&ini);
-	if (!error)
-		error = ini_config_file_from_mem((void *)text, strlen(text),
-						 &source);
-	if (!error)
-		ini_config_parse(source, INI_STOP_ON_NONE,
-				 INI_MV1S_ERROR | INI_MV2S_ERROR | INI_MS_ERROR,
-				 INI_PARSE_NOWRAP | INI_PARSE_NO_C_COMMENTS,
-				 ini);
-	result = error ? unreadable(conf, error, problem) :
-			 syntax_problem(ini, conf, problem);
-	if (!result)
-		result = read_sections(ini, text, conf, problem);
-	ini_config_file_destroy(source);
-	ini_config_destroy(ini);
+	do {
+		state = SYNTAX_FINE;
+		if (copy[strspn(copy, " \t\n")])
+			result = read_text(conf, copy, &state, problem);
+	} while (!result && state == SYNTAX_AGAIN);
+	free(copy);
 	return result;
 }
 
@@ -590,33 +691,35 @@ static int check_bounds(const struct conf_section *section,
 	return problem_set(problem, "%.200s, which would win", inner.text);
 }
 
-static int check_device(const struct conf_section *device,
+static int check_choice(const struct conf_section *device,
 			const struct conf_place **place,
 			struct problem *problem)
 {
-	const char *as = conf_text(device, KEY_AS);
-
+	(void)place;
 	if (!*device->label)
 		return problem_set(problem,
 				   "[device] has no name: write [device NAME]");
-	if (!conf_text(device, KEY_DEVICE) && !conf_has_patterns(device))
-		return problem_set(problem,
-				   "[device %.40s] does not say which devices: set one or more of device, path, name, volume, serial, type, rotational",
-				   device->label);
-	if (as && conf_may_be_several(device) && !strstr(as, "%n")) {
-		*place = &device->value[KEY_AS].place;
+	if (conf_text(device, KEY_DEVICE) || conf_has_patterns(device))
+		return 0;
+	return problem_set(problem,
+			   "[device %.40s] does not say which devices: set one or more of device, path, name, volume, serial, type, rotational",
+			   device->label);
+}
+
+static int check_as(const struct conf_section *device,
+		    const struct conf_place **place, struct problem *problem)
+{
+	const char *as = conf_text(device, KEY_AS);
+
+	*place = &device->value[KEY_AS].place;
+	if (as && conf_may_be_several(device) && !strstr(as, "%n"))
 		return problem_set(problem,
 				   "as = %.40s: there may be several devices, which need names of their own: write %%n for the name of the one below",
 				   as);
-	}
-	if (as && conf_flag(device, KEY_INSERT)) {
-		*place = &device->value[KEY_AS].place;
+	if (as && conf_flag(device, KEY_INSERT))
 		return problem_set(problem,
 				   "as: a device that ioband is inserted into keeps its name");
-	}
-	if (check_own_group(device, place, problem))
-		return -1;
-	return check_bounds(device, place, problem);
+	return 0;
 }
 
 static int check_path(const struct conf_section *group,
@@ -624,6 +727,9 @@ static int check_path(const struct conf_section *group,
 {
 	struct problem inner;
 
+	if (!*conf_group(group))
+		return problem_set(problem,
+				   "[group] has no name: write [group NAME]");
 	if (!conf_check_path(group, &inner))
 		return 0;
 	if (conf_text(group, KEY_GROUP))
@@ -632,41 +738,66 @@ static int check_path(const struct conf_section *group,
 			   inner.text);
 }
 
-static int check_group(const struct conf_section *group,
+static int check_tree(const struct conf_section *group,
+		      const struct conf_place **place, struct problem *problem)
+{
+	if (!conf_text(group, KEY_DEVICE) || conf_is_cgroup(group))
+		return 0;
+	*place = &group->value[KEY_DEVICE].place;
+	return problem_set(problem,
+			   "device: there are only cgroups in the own tree of a device");
+}
+
+static int check_settings(const struct conf_section *group,
+			  const struct conf_place **place,
+			  struct problem *problem)
+{
+	(void)place;
+	if (conf_group_value(group))
+		return 0;
+	return problem_set(problem,
+			   "[group %.60s] sets nothing: set weight, maximum, minimum or latency",
+			   group->label);
+}
+
+static int check_label(const struct conf_section *section,
 		       const struct conf_place **place,
 		       struct problem *problem)
 {
-	if (!*conf_group(group))
-		return problem_set(problem,
-				   "[group] has no name: write [group NAME]");
-	if (conf_text(group, KEY_DEVICE) && !conf_is_cgroup(group)) {
-		*place = &group->value[KEY_DEVICE].place;
-		return problem_set(problem,
-				   "device: there are only cgroups in the own tree of a device");
-	}
-	if (check_path(group, place, problem))
-		return -1;
-	if (!conf_group_value(group))
-		return problem_set(problem,
-				   "[group %.60s] sets nothing: set weight, maximum, minimum or latency",
-				   group->label);
-	return check_bounds(group, place, problem);
-}
-
-static int check_section(const struct conf_section *section,
-			 const struct conf_place **place,
-			 struct problem *problem)
-{
-	*place = &section->place;
-	if (section->kind == CONF_DEVICE)
-		return check_device(section, place, problem);
-	if (section->kind == CONF_GROUP)
-		return check_group(section, place, problem);
+	(void)place;
 	if (section->kind == CONF_POOL && !*section->label)
 		return problem_set(problem,
 				   "[pool] has no name: write [pool NAME], or [pool *] for all");
 	if (section->kind == CONF_WATCH && *section->label)
 		return problem_set(problem, "[watch] has no name");
+	return 0;
+}
+
+typedef int (*section_check)(const struct conf_section *section,
+			     const struct conf_place **place,
+			     struct problem *problem);
+
+/* By kind; a mistake is at the title unless the check names another place. */
+static const section_check checks[CONF_KINDS][6] = {
+	[CONF_DEVICE] = { check_choice, check_as, check_own_group,
+			  check_bounds },
+	[CONF_POOL] = { check_label },
+	[CONF_GROUP] = { check_tree, check_path, check_settings, check_bounds },
+	[CONF_WATCH] = { check_label },
+};
+
+static int check_section(struct conf *conf, const struct conf_section *section,
+			 struct problem *problem)
+{
+	const section_check *check = checks[section->kind];
+
+	for (; *check; check++) {
+		const struct conf_place *place = &section->place;
+
+		if ((*check)(section, &place, problem) &&
+		    at(conf, place, problem))
+			return -1;
+	}
 	return 0;
 }
 
@@ -679,12 +810,10 @@ static int check_section(const struct conf_section *section,
  */
 int conf_check(struct conf *conf, struct problem *problem)
 {
-	const struct conf_place *place;
-
 	conf_read_paths(conf);
 	for (size_t i = 0; i < conf->n; i++) {
-		if (check_section(&conf->v[i], &place, problem))
-			return at(conf, place, problem);
+		if (check_section(conf, &conf->v[i], problem))
+			return -1;
 	}
 	return 0;
 }

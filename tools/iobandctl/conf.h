@@ -101,6 +101,8 @@ struct conf_section {
  * @n_named: how many
  * @patterns: those with a pattern for cgroups, in their order
  * @n_patterns: how many
+ * @wrong: told of each mistake, after which reading goes on; NULL: it ends at the first
+ * @n_wrong: how many there were
  */
 struct conf {
 	char **files;
@@ -111,6 +113,8 @@ struct conf {
 	size_t n_named;
 	const struct conf_section **patterns;
 	size_t n_patterns;
+	void (*wrong)(const struct problem *problem);
+	size_t n_wrong;
 };
 
 /**
@@ -196,5 +200,6 @@ void conf_warn_of_pools(const struct conf *conf);
 
 /* conf-file.c */
 int conf_load(const char *file, struct conf *conf);
+int conf_check_files(const char *file);
 
 #endif

@@ -16,6 +16,7 @@ enum exit_code {
 	EXIT_DENIED = 5,	/* not permitted to this user */
 	EXIT_NO_KERNEL = 6,	/* no device-mapper, or no ioband target */
 	EXIT_FORMAT = 7,	/* the kernel's text is of another version */
+	EXIT_CHANGES = 8,	/* not a failure: --exit-code, and there are changes */
 };
 
 /**

@@ -38,6 +38,7 @@ static const struct verb *const verbs[] = {
 	&verb_metrics,
 	&verb_record,
 	&verb_plot,
+	&verb_check_config,
 	&verb_apply,
 	&verb_dump,
 	&verb_watch,
@@ -63,7 +64,7 @@ static void usage(FILE *stream)
 	      "       iobandctl --help | --version\n\n"
 	      "Proportional I/O bandwidth on any block device.\n\n", stream);
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		fprintf(stream, "  %-12s%s\n", verbs[i]->name,
+		fprintf(stream, "  %-14s%s\n", verbs[i]->name,
 			verbs[i]->summary);
 	fputs("\n'iobandctl help VERB' explains a verb, 'man iobandctl-VERB' in full;\n"
 	      "iobandctl(8) is about all of them.\n", stream);

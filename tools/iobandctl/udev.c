@@ -243,7 +243,7 @@ static int ask_configuration(struct udev_device *found, bool *wrap)
 	*wrap = false;
 	if (code != EXIT_OK) {
 		note_in_log(LOG_ERR,
-			    "no device is wrapped: the configuration cannot be used; 'iobandctl apply --dry-run' says why");
+			    "no device is wrapped: the configuration cannot be used; 'iobandctl check-config' says why");
 		return code;
 	}
 	*wrap = is_to_be_wrapped(found, &conf);

@@ -33,6 +33,7 @@ extern const struct verb verb_top;
 extern const struct verb verb_explain;
 extern const struct verb verb_record;
 extern const struct verb verb_plot;
+extern const struct verb verb_check_config;
 extern const struct verb verb_apply;
 extern const struct verb verb_dump;
 extern const struct verb verb_watch;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Where the cgroup hierarchy is mounted that accounts block I/O. */
+#include <errno.h>
 #include <libmount.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <sys/vfs.h>
 
 #include "cgroup.h"
+#include "reach.h"
 
 /* A mount of the whole hierarchy is better than one of a part of it. */
 static bool better(struct libmnt_fs *mount, struct libmnt_fs *best)
@@ -87,6 +89,11 @@ int hierarchy_find(struct hierarchy *hierarchy)
 		    "no cgroup hierarchy is mounted; 'mount -t cgroup2 none /sys/fs/cgroup'");
 }
 
+static int do_statfs(const void *directory, void *answer)
+{
+	return statfs(directory, answer) ? -errno : 0;
+}
+
 /**
  * hierarchy_is_cgroup() - see whether a directory is a cgroup
  * @directory: its path
@@ -95,9 +102,14 @@ int hierarchy_find(struct hierarchy *hierarchy)
  */
 bool hierarchy_is_cgroup(const char *directory)
 {
+	const bool is_kernels = !strncmp(directory, "/sys/", strlen("/sys/")) &&
+				!strstr(directory, "/../");
 	struct statfs info;
+	int error;
 
-	return !statfs(directory, &info) &&
+	error = is_kernels ? do_statfs(directory, &info) :
+			     reach_run(do_statfs, directory, &info, sizeof(info));
+	return !error &&
 	       (info.f_type == CGROUP2_SUPER_MAGIC ||
 		info.f_type == CGROUP_SUPER_MAGIC);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl check: is this machine able to share bandwidth, and does it? */
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "lvm.h"
 #include "plan.h"
 #include "print.h"
+#include "reach.h"
 #include "under.h"
 #include "verbs.h"
 
@@ -323,11 +325,22 @@ static void check_size(struct findings *findings,
 	}
 }
 
+/* Below it, which for its users is the same as if it was itself. */
+static bool is_blocked(const struct ioband_device *device,
+		       struct blockage *blockage)
+{
+	const struct device below = { .major = device->table.device[0],
+				      .minor = device->table.device[1] };
+
+	return device->dm->table && reach_is_blocked(&below, blockage);
+}
+
 static void check_table(struct findings *findings,
 			const struct ioband_device *device)
 {
 	const char *name = device->dm->name;
 	char below[DEVICE_NAME_SIZE];
+	struct blockage blockage;
 
 	device_label(device->table.device[0], device->table.device[1], below);
 	if (device->dm->suspended) {
@@ -335,6 +348,10 @@ static void check_table(struct findings *findings,
 		      "it is suspended, and lets no I/O pass");
 		remedy(findings, "'dmsetup resume %s', if nothing is changing it",
 		       name);
+	} else if (is_blocked(device, &blockage)) {
+		found(findings, WRONG, name, "it takes no I/O, as %s below",
+		      blockage.why.text);
+		remedy(findings, "%s", blockage.remedy.text);
 	} else if (under_is_inserted(device)) {
 		found(findings, FINE, name, "ioband is in it, in pool %s",
 		      device->table.pool);
@@ -356,7 +373,13 @@ static void check_lvm(struct findings *findings,
 	if (!device_find(number, &below))
 		return;
 	sight = lvm_sight(&below, &member);
-	if (sight == LVM_ONCE)
+	if (sight == LVM_UNKNOWN) {
+		found(findings, HINT, device->dm->name,
+		      "%s does not answer: whether a physical volume is on it is not known",
+		      member.path);
+		remedy(findings, "see the kernel log about %s", member.path);
+	}
+	if (sight == LVM_ONCE || sight == LVM_UNKNOWN)
 		return;
 	found(findings, WRONG, device->dm->name,
 	      "a physical volume is on it, which LVM's commands find on %s too: they take it for a duplicate, and refuse to change its volume group",
@@ -465,9 +488,42 @@ static void check_insertions(struct findings *findings)
 	names_free(&lost);
 }
 
+/* Of these nothing else is looked at. */
+static void check_other(struct findings *findings,
+			const struct ioband_devices *ioband, const char *name)
+{
+	char label[DEVICE_NAME_SIZE];
+	struct blockage blockage;
+	struct device device;
+
+	if (!device_of_kernel_name(name, &device) ||
+	    !reach_blocks(&device, &blockage))
+		return;
+	device_label(device.major, device.minor, label);
+	if (ioband_named(ioband, label))
+		return;
+	found(findings, HINT, label, "it takes no I/O: %s", blockage.why.text);
+	remedy(findings, "%s", blockage.remedy.text);
+}
+
+static void check_others(struct findings *findings,
+			 const struct ioband_devices *ioband)
+{
+	DIR *entries = opendir("/sys/class/block");
+	struct dirent *entry;
+
+	while (entries && (entry = readdir(entries))) {
+		if (entry->d_name[0] != '.')
+			check_other(findings, ioband, entry->d_name);
+	}
+	if (entries)
+		closedir(entries);
+}
+
 static void check_devices(struct findings *findings)
 {
 	struct ioband_devices devices;
+	struct blockage blockage;
 	int code = ioband_load(&devices);
 
 	if (code != EXIT_OK) {
@@ -482,7 +538,8 @@ static void check_devices(struct findings *findings)
 	for (size_t i = 0; i < devices.n; i++) {
 		if (devices.v[i].dm->table) {
 			check_table(findings, &devices.v[i]);
-			if (!under_is_inserted(&devices.v[i]))
+			if (!under_is_inserted(&devices.v[i]) &&
+			    !is_blocked(&devices.v[i], &blockage))
 				check_lvm(findings, &devices.v[i]);
 			continue;
 		}
@@ -491,6 +548,7 @@ static void check_devices(struct findings *findings)
 		remedy(findings, "'iobandctl remove %s'",
 		       devices.v[i].dm->name);
 	}
+	check_others(findings, &devices);
 	ioband_free(&devices);
 	check_insertions(findings);
 }

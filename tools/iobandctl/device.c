@@ -4,12 +4,9 @@
 #include <blkid.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -18,6 +15,7 @@
 #include "device.h"
 #include "dm.h"
 #include "error.h"
+#include "reach.h"
 
 #define SYSFS_SIZE 512
 
@@ -60,7 +58,7 @@ static bool is_block_device(const char *path, struct device *device)
 {
 	struct stat info;
 
-	if (stat(path, &info) || !S_ISBLK(info.st_mode))
+	if (reach_stat(path, &info) || !S_ISBLK(info.st_mode))
 		return false;
 	device->major = major(info.st_rdev);
 	device->minor = minor(info.st_rdev);
@@ -153,13 +151,19 @@ bool device_find(const char *spelled, struct device *device)
 int device_resolve(const char *spelled, struct device *device)
 {
 	struct stat info;
+	int error = ENOENT;
 
 	if (device_find(spelled, device))
 		return EXIT_OK;
-	if (*spelled == '/' && stat(spelled, &info) && errno == EACCES)
+	if (*spelled == '/')
+		error = reach_stat(spelled, &info) ? errno : 0;
+	if (error == EACCES)
 		return fail(EXIT_DENIED, "%s: %s; run iobandctl as root",
-			    spelled, strerror(errno));
-	if (*spelled == '/' && !stat(spelled, &info))
+			    spelled, strerror(error));
+	if (error == ETIMEDOUT)
+		return fail(EXIT_FAILED,
+			    "%s: its file system does not answer", spelled);
+	if (!error)
 		return fail(EXIT_MISSING, "%s is not a block device%s", spelled,
 			    S_ISREG(info.st_mode) ?
 			    "; give a file a loop device with losetup" : "");
@@ -169,8 +173,8 @@ int device_resolve(const char *spelled, struct device *device)
 }
 
 /**
- * device_size() - ask a device how large it is and whether it can be written
- * @device: the device
+ * device_size() - how large a device is and whether it can be written
+ * @device: the device, which is not opened: it might not answer
  * @sectors: its size in sectors of 512 bytes
  * @read_only: whether it is read-only
  *
@@ -178,21 +182,16 @@ int device_resolve(const char *spelled, struct device *device)
  */
 int device_size(const struct device *device, uint64_t *sectors, bool *read_only)
 {
-	int fd = open(device->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	uint64_t bytes = 0;
-	int locked = 0;
-	int error = 0;
+	char size[32], locked[8];
 
-	if (fd < 0 || ioctl(fd, BLKGETSIZE64, &bytes) ||
-	    ioctl(fd, BLKROGET, &locked))
-		error = errno;
-	if (fd >= 0)
-		close(fd);
-	if (error)
-		return fail(exit_code_of(error), "cannot open %s: %s",
-			    device->path, strerror(error));
-	*sectors = bytes >> 9;
-	*read_only = locked;
+	if (!device_attribute(device->major, device->minor, "size", size,
+			      sizeof(size)) ||
+	    !device_attribute(device->major, device->minor, "ro", locked,
+			      sizeof(locked)))
+		return fail(EXIT_MISSING, "there is no device behind %s any more",
+			    device->path);
+	*sectors = strtoull(size, NULL, 10);
+	*read_only = strcmp(locked, "0");
 	if (*sectors)
 		return EXIT_OK;
 	return fail(EXIT_FAILED, "%s has no size; is its medium or its backing file there?",

@@ -22,6 +22,7 @@
 #include "error.h"
 #include "interrupt.h"
 #include "kmsg.h"
+#include "parse.h"
 #include "swap.h"
 
 #define TARGET "ioband"
@@ -481,6 +482,38 @@ int mapper_table(const char *name, struct mapped_table *table)
 int mapper_waiting(const char *name, struct mapped_table *table)
 {
 	return read_table(name, true, table);
+}
+
+static bool has_no_path(const char *name)
+{
+	struct dm_task *task = run_query(DM_DEVICE_STATUS, name);
+	char *type = NULL, *text = NULL;
+	uint64_t start, sectors;
+	bool none;
+
+	if (!task)
+		return false;
+	dm_get_next_target(task, NULL, &start, &sectors, &type, &text);
+	none = type && !strcmp(type, "multipath") && text &&
+	       !parse_has_path(text);
+	dm_task_destroy(task);
+	return none;
+}
+
+/**
+ * mapper_is_pathless() - see whether a multipath device queues I/O for want of a path
+ * @name: its name
+ *
+ * Return: whether it does.
+ */
+bool mapper_is_pathless(const char *name)
+{
+	struct mapped_table table = { .n = 0 };
+	bool queues = has_no_path(name) && !mapper_table(name, &table) &&
+		      table.n && strstr(table.v[0].words, "queue_if_no_path");
+
+	mapper_table_free(&table);
+	return queues;
 }
 
 /**

@@ -123,6 +123,7 @@ int mapper_create_hidden(const char *name, const char *uuid,
 bool mapper_state(const char *name, struct mapped_state *state);
 int mapper_table(const char *name, struct mapped_table *table);
 int mapper_waiting(const char *name, struct mapped_table *table);
+bool mapper_is_pathless(const char *name);
 void mapper_table_free(struct mapped_table *table);
 int mapper_load(const char *name, const struct mapped_table *table,
 		bool read_only);

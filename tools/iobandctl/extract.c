@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl extract: ioband out of the devices that it was inserted into. */
+#include <stdio.h>
+
 #include "hand.h"
 #include "kmsg.h"
 #include "lock.h"
 #include "print.h"
+#include "reach.h"
 #include "swap.h"
 #include "under.h"
 #include "verbs.h"
@@ -66,6 +69,17 @@ static int give_back(const struct under *under)
 	return EXIT_OK;
 }
 
+/* The switch would wait for I/O that does not end. */
+static int check_answer(const struct under *under)
+{
+	struct device device = { .major = under->dm.major,
+				 .minor = under->dm.minor };
+
+	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s",
+		 under->name);
+	return reach_check(&device);
+}
+
 static int extract_locked(const char *name, bool *had_it)
 {
 	struct under under;
@@ -76,8 +90,10 @@ static int extract_locked(const char *name, bool *had_it)
 		code = under_repair(&under, &repaired);
 	if (code != EXIT_OK)
 		return code;
-	if (under.inserted)
-		return give_back(&under);
+	if (under.inserted) {
+		code = check_answer(&under);
+		return code == EXIT_OK ? give_back(&under) : code;
+	}
 	*had_it = under_forget(name) || repaired;
 	return EXIT_OK;
 }

@@ -13,6 +13,7 @@
 #include "lock.h"
 #include "lvm.h"
 #include "make.h"
+#include "reach.h"
 #include "swap.h"
 #include "under.h"
 #include "verbs.h"
@@ -148,14 +149,19 @@ static int put_under(const struct ioband_devices *devices,
 	return code;
 }
 
-/* Before anything is made: whether the pool would have the same bio twice. */
-static int check_pool(const struct ioband_devices *devices,
-		      const struct settings *settings, const char *name)
+/*
+ * Before anything is made: whether the switch would wait for I/O that does not end, and
+ * whether the pool would have the same bio twice.
+ */
+static int check_device(const struct ioband_devices *devices,
+			const struct settings *settings, const char *name)
 {
 	char *node = xasprintf("/dev/mapper/%s", name), *line = NULL;
 	struct device device;
 	int code = device_resolve(node, &device);
 
+	if (code == EXIT_OK)
+		code = reach_check(&device);
 	if (code == EXIT_OK)
 		code = make_line(devices, settings, &device, &line);
 	free(line);
@@ -192,7 +198,7 @@ static int insert_locked(const struct settings *settings, const char *name,
 		return code;
 	code = check_place(name);
 	if (code == EXIT_OK)
-		code = check_pool(&devices, settings, name);
+		code = check_device(&devices, settings, name);
 	kmsg_mark();
 	if (code == EXIT_OK)
 		code = put_under(&devices, settings, &insertion);

@@ -5,6 +5,7 @@
  * are told otherwise in lvm.conf(5).
  */
 #include <blkid.h>
+#include <errno.h>
 #include <libudev.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,9 @@
 #include "dm.h"
 #include "error.h"
 #include "lvm.h"
+#include "reach.h"
+
+#define MEMBER "LVM2_member"	/* as blkid and udev call it */
 
 /* The later of two that set a key goes. */
 static const char *const files[] = {
@@ -110,38 +114,66 @@ static bool is_set(const char *key, const char *value)
 	return set;
 }
 
+static int probe(const void *path, void *answer)
+{
+	blkid_probe probe = blkid_new_probe_from_filename(path);
+	const char *type;
+
+	*(bool *)answer = probe && !blkid_do_safeprobe(probe) &&
+			  !blkid_probe_lookup_value(probe, "TYPE", &type, NULL) &&
+			  !strcmp(type, MEMBER);
+	blkid_free_probe(probe);
+	return 0;
+}
+
+/*
+ * udev has seen a physical volume, unless the device is hidden, or udev is not done with
+ * it.  Then the device is read, if it answers.
+ */
+static int look_at(struct udev *udev, const struct device *device, bool *is)
+{
+	struct blockage blockage;
+
+	*is = is_property(udev, device, "ID_FS_TYPE", MEMBER);
+	if (*is)
+		return 0;
+	return reach_is_blocked(device, &blockage) ? -ETIMEDOUT :
+	       reach_run(probe, device->path, is, sizeof(*is));
+}
+
 /**
  * lvm_is_member() - see whether a physical volume is on a device
  * @device: the device
  *
- * Return: whether one is.
+ * Return: whether one is; false of a device that does not answer.
  */
 bool lvm_is_member(const struct device *device)
 {
-	blkid_probe probe = blkid_new_probe_from_filename(device->path);
-	const char *type;
-	bool is = probe && !blkid_do_safeprobe(probe) &&
-		  !blkid_probe_lookup_value(probe, "TYPE", &type, NULL) &&
-		  !strcmp(type, "LVM2_member");
+	struct udev *udev = udev_new();
+	bool is = false;
 
-	blkid_free_probe(probe);
+	if (udev)
+		look_at(udev, device, &is);
+	udev_unref(udev);
 	return is;
 }
 
 /* The device, or the first partition of it, that a physical volume is on. */
-static bool find_member(const struct device *device, struct device *member)
+static int find_member(struct udev *udev, const struct device *device,
+		       struct device *member, bool *found)
 {
+	int error = look_at(udev, device, found);
 	struct names parts = { .n = 0 };
-	bool found = lvm_is_member(device);
 
 	*member = *device;
-	if (!found)
+	if (!error && !*found)
 		device_related(device, "", &parts);
-	for (size_t i = 0; i < parts.n && !found; i++)
-		found = device_of_kernel_name(parts.v[i], member) &&
-			lvm_is_member(member);
+	for (size_t i = 0; i < parts.n && !*found && !error; i++) {
+		if (device_of_kernel_name(parts.v[i], member))
+			error = look_at(udev, member, found);
+	}
 	names_free(&parts);
-	return found;
+	return error;
 }
 
 /**
@@ -152,13 +184,13 @@ static bool find_member(const struct device *device, struct device *member)
  * Volumes of LVM are passed over by it, so that those below do not count.  Who has set a
  * filter or uses a devices file is taken to know what he does.
  *
- * Return: what LVM sees.
+ * Return: what LVM sees; LVM_UNKNOWN if @member does not answer.
  */
 enum lvm_sight lvm_sight(const struct device *below, struct device *member)
 {
 	enum lvm_sight sight = LVM_ONCE;
 	struct udev *udev = udev_new();
-	bool hidden;
+	bool hidden, found;
 
 	if (!udev)
 		return LVM_ONCE;
@@ -166,9 +198,12 @@ enum lvm_sight lvm_sight(const struct device *below, struct device *member)
 	if (!is_property(udev, below, "DM_VG_NAME", NULL) &&
 	    !is_set("global_filter", "[") && !is_set("filter", "[") &&
 	    !is_set("use_devicesfile", "1") &&
-	    !(hidden && is_set("external_device_info_source", "\"udev\"")) &&
-	    find_member(below, member))
-		sight = hidden ? LVM_TWICE_HIDDEN : LVM_TWICE;
+	    !(hidden && is_set("external_device_info_source", "\"udev\""))) {
+		if (find_member(udev, below, member, &found))
+			sight = LVM_UNKNOWN;
+		else if (found)
+			sight = hidden ? LVM_TWICE_HIDDEN : LVM_TWICE;
+	}
 	udev_unref(udev);
 	return sight;
 }
@@ -199,7 +234,7 @@ void lvm_tell(const struct device *below)
 	enum lvm_sight sight = lvm_sight(below, &member);
 	char *remedy;
 
-	if (sight == LVM_ONCE)
+	if (sight == LVM_ONCE || sight == LVM_UNKNOWN)
 		return;
 	remedy = lvm_remedy(sight, &member);
 	note("note: LVM's commands see the physical volume on %s twice, and refuse work: %s",

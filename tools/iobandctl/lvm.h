@@ -14,7 +14,7 @@
  * @LVM_TWICE: it is there twice, and nothing tells LVM which one counts
  * @LVM_TWICE_HIDDEN: the same, but udev could tell
  */
-enum lvm_sight { LVM_ONCE, LVM_TWICE, LVM_TWICE_HIDDEN };
+enum lvm_sight { LVM_ONCE, LVM_TWICE, LVM_TWICE_HIDDEN, LVM_UNKNOWN };
 
 bool lvm_owns(const char *uuid);
 bool lvm_is_part(const char *uuid);

@@ -12,6 +12,7 @@
 #include "make.h"
 #include "pool.h"
 #include "print.h"
+#include "reach.h"
 #include "under.h"
 #include "use.h"
 #include "verbs.h"
@@ -534,7 +535,9 @@ int make_device(const struct ioband_devices *devices,
 	struct new_device made = { .name = name, .uuid = uuid };
 	int error, code;
 
-	code = check_free(name, uuid, device);
+	code = reach_check(device);
+	if (code == EXIT_OK)
+		code = check_free(name, uuid, device);
 	if (code == EXIT_OK)
 		code = device_size(device, &made.sectors, &made.read_only);
 	if (code == EXIT_OK)

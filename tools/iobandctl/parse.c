@@ -624,6 +624,38 @@ bool parse_pool_name(const char *text)
 	       *text != '-';
 }
 
+static bool is_device_number(struct span word)
+{
+	bool colon = false;
+
+	for (; word.length; word.start++, word.length--) {
+		if (!isdigit((unsigned char)*word.start) &&
+		    (colon || *word.start != ':'))
+			return false;
+		colon |= *word.start == ':';
+	}
+	return colon;
+}
+
+/**
+ * parse_has_path() - see whether a multipath device has a path that works
+ * @status: its status line, in which a path is <major>:<minor> and A (active) or F
+ *
+ * Return: whether it has.
+ */
+bool parse_has_path(const char *status)
+{
+	struct span rest = span_of(status), word;
+	bool is_path = false;
+
+	while (span_word(&rest, &word)) {
+		if (is_path && span_is(word, "A"))
+			return true;
+		is_path = is_device_number(word);
+	}
+	return false;
+}
+
 /**
  * parse_depth() - check what is said of a depth
  * @text: "auto", <ios> or <ios>/<piece bytes>

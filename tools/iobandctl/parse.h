@@ -251,6 +251,7 @@ int parse_saved_weights(const char *text, struct saved_weights *weights,
 			struct problem *problem);
 int parse_weight(const char *text, uint64_t *weight, struct problem *problem);
 bool parse_pool_name(const char *text);
+bool parse_has_path(const char *status);
 bool parse_depth(const char *text);
 bool parse_is_unknown(const char *reason, const char *message);
 bool parse_kernel_log(const char *record, char *sentence, size_t size);

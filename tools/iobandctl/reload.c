@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A device that is in use, with another pool or another size. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "alloc.h"
 #include "kmsg.h"
+#include "reach.h"
 #include "reload.h"
 
 /**
@@ -34,10 +36,18 @@ int reload_device(const struct ioband_device *device, const char *pool,
 		.name = device->dm->name, .sectors = sectors,
 		.table = line, .read_only = device->dm->read_only,
 	};
-	int error;
+	const struct device node = { .major = device->dm->major,
+				     .minor = device->dm->minor };
+	struct blockage found;
+	int error = -EBUSY;
 
 	kmsg_mark();
-	error = mapper_reload(&reloaded, problem);
+	/* The switch would wait for I/O that does not end. */
+	if (reach_is_blocked(&node, &found))
+		problem_set(problem, "%.200s; %.200s", found.why.text,
+			    found.remedy.text);
+	else
+		error = mapper_reload(&reloaded, problem);
 	free(line);
 	free(weight);
 	return error;

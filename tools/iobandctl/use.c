@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Who uses a block device, said so that one knows what to do about it. */
+#define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "alloc.h"
+#include "reach.h"
 #include "use.h"
 
 static bool same(const struct device *device, dev_t number)
@@ -28,20 +30,26 @@ static bool is_source_true(struct libmnt_fs *entry)
 	return !type || (strcmp(type, "fuse") && strncmp(type, "fuse.", 5));
 }
 
+/* The number of the block device at a path; 0 if there is none. */
+static dev_t number_at(const char *path)
+{
+	struct stat info;
+
+	return path && *path == '/' && !reach_stat(path, &info) &&
+	       S_ISBLK(info.st_mode) ? info.st_rdev : 0;
+}
+
 /*
- * File systems with numbers of their own (btrfs) show their device only as
- * the source.
+ * File systems with numbers of their own (btrfs), and swap, show their device only as
+ * the source.  Of others the source may be a path that does not answer.
  */
 static bool entry_is_on(struct libmnt_fs *entry, const struct device *device)
 {
-	const char *source = mnt_fs_get_srcpath(entry);
-	struct stat info;
+	dev_t number = mnt_fs_get_devno(entry);
 
-	if (same(device, mnt_fs_get_devno(entry)))
-		return true;
-	return source && *source == '/' && is_source_true(entry) &&
-	       !stat(source, &info) && S_ISBLK(info.st_mode) &&
-	       same(device, info.st_rdev);
+	if (!major(number) && is_source_true(entry))
+		number = number_at(mnt_fs_get_srcpath(entry));
+	return same(device, number);
 }
 
 static struct libmnt_fs *find_entry(struct libmnt_table *entries,
@@ -149,7 +157,6 @@ static bool find_root(struct device *device)
 {
 	struct libmnt_table *mounts = mnt_new_table();
 	struct libmnt_fs *root = NULL;
-	struct stat info;
 	char number[32];
 	bool found = false;
 
@@ -157,11 +164,9 @@ static bool find_root(struct device *device)
 		root = mnt_table_find_target(mounts, "/", MNT_ITER_BACKWARD);
 	if (root) {
 		dev_t devno = mnt_fs_get_devno(root);
-		const char *source = mnt_fs_get_srcpath(root);
 
-		if (!major(devno) && source && !stat(source, &info) &&
-		    S_ISBLK(info.st_mode))
-			devno = info.st_rdev;
+		if (!major(devno))
+			devno = number_at(mnt_fs_get_srcpath(root));
 		snprintf(number, sizeof(number), "%u:%u", major(devno),
 			 minor(devno));
 		found = device_find(number, device);
@@ -354,19 +359,27 @@ bool use_by_link(const struct device *device, const char *link,
 	return found;
 }
 
+/* What is known of the file, without a question to a server that may not answer. */
+static bool file_is(int files, const char *name, const struct device *device)
+{
+	struct statx info;
+
+	return !statx(files, name, AT_STATX_DONT_SYNC, STATX_TYPE, &info) &&
+	       S_ISBLK(info.stx_mode) &&
+	       same(device, makedev(info.stx_rdev_major, info.stx_rdev_minor));
+}
+
 static bool process_has_open(int process, const struct device *device)
 {
 	struct dirent *entry;
 	bool found = false;
-	struct stat info;
 	DIR *files;
 	int fd;
 
 	fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	files = fd < 0 ? NULL : fdopendir(fd);
 	while (files && !found && (entry = readdir(files)))
-		found = !fstatat(dirfd(files), entry->d_name, &info, 0) &&
-			S_ISBLK(info.st_mode) && same(device, info.st_rdev);
+		found = file_is(dirfd(files), entry->d_name, device);
 	if (files)
 		closedir(files);
 	return found;
@@ -422,31 +435,47 @@ bool use_by_process(const struct device *device, struct problem *use)
 	return found;
 }
 
+/*
+ * The kernel tells of exclusive use only by refusing O_EXCL, and while it grants it here,
+ * mkfs and mount fail with EBUSY.  So the device is open without it first and last: a driver
+ * takes its time for the first open, and the last close writes what the page cache has of
+ * the device.  The open with O_EXCL in between does neither, and is over in microseconds.
+ */
+static int open_exclusive(const void *path, void *answer)
+{
+	int shared = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+	int error = fd < 0 ? -errno : 0;
+
+	(void)answer;
+	if (fd >= 0)
+		close(fd);
+	if (shared >= 0)
+		close(shared);
+	return error;
+}
+
 /**
  * use_exclusive() - see whether somebody has a device for himself
  * @device: the device
  * @use: by whom, and what to do
  *
  * Catches what use_of_device() cannot see: mounts in other namespaces, file
- * systems over several devices, processes that opened it with O_EXCL.  The kernel tells
- * of these only by refusing O_EXCL, and while it grants it here, mkfs and mount fail with
- * EBUSY.  So the device is open without it first and last: a driver takes its time for the
- * first open, and the last close writes what the page cache has of the device.  The open
- * with O_EXCL in between does neither, and is over in microseconds.
+ * systems over several devices, processes that opened it with O_EXCL.  A device that
+ * cannot be opened within a second counts as well.
  *
  * Return: whether somebody has.
  */
 bool use_exclusive(const struct device *device, struct problem *use)
 {
-	int shared = open(device->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	int fd = open(device->path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
-	int error = fd < 0 ? errno : 0;
+	int error = reach_run(open_exclusive, device->path, NULL, 0);
 
-	if (fd >= 0)
-		close(fd);
-	if (shared >= 0)
-		close(shared);
-	if (error != EBUSY)
+	if (error == -ETIMEDOUT) {
+		problem_set(use,
+			    "it does not answer: opening it did not end within a second");
+		return true;
+	}
+	if (error != -EBUSY)
 		return false;
 	if (!use_by_process(device, use))
 		problem_set(use,

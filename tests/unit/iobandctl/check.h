@@ -36,6 +36,12 @@ void test_weight(void);
 void test_pool_name(void);
 void test_kernel_log(void);
 void test_unknown_message(void);
+void test_has_path(void);
+
+/* In test-reach.c. */
+void test_reach_run(void);
+void test_reach_closes(void);
+void test_reach_stat(void);
 
 /* In test-rest.c. */
 void test_histogram(void);

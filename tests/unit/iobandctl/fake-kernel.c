@@ -166,6 +166,12 @@ int mapper_waiting(const char *name, struct mapped_table *table)
 	return mapper_table(name, table);
 }
 
+bool mapper_is_pathless(const char *name)
+{
+	(void)name;
+	return false;
+}
+
 void mapper_table_free(struct mapped_table *table)
 {
 	*table = (struct mapped_table){ .n = 0 };

@@ -35,8 +35,9 @@ static const struct {
 	TEST(explain_minimum), TEST(explain_promised), TEST(conf_bounds),
 	TEST(weigh_bfq), TEST(weigh_devices), TEST(weigh_latency), TEST(units),
 	TEST(explain_targets), TEST(explain_capped),
-	TEST(explain_brake), TEST(explain_behind),
+	TEST(explain_brake), TEST(explain_behind), TEST(has_path),
 	TEST(use_exclusive), TEST(use_by_fuse),
+	TEST(reach_run), TEST(reach_closes), TEST(reach_stat),
 	TEST(conf_many), /* which takes longest */
 };
 

@@ -409,3 +409,21 @@ void test_kernel_log(void)
 	CHECK(!parse_kernel_log("3;device-mapper: x\nioband: y", said,
 				sizeof(said)));
 }
+
+void test_has_path(void)
+{
+	static const char *const with[] = {
+		"2 0 0 0 2 1 A 0 1 0 8:16 A 0 E 0 1 0 8:32 F 1",
+		"2 0 0 0 1 1 A 0 2 2 8:16 F 3 0 1 8:32 A 0 0 1",
+	};
+	static const char *const without[] = {
+		"", "2 0 0 0 0 0", "2 0 0 0 1 1 A 0 1 0 8:16 F 1",
+		/* A is a priority group that is active, or stands behind no number. */
+		"2 1 0 0 2 1 A 0 1 0 8:16 F 1 A 0 1 0 8:32 F 4", "8:1 F A", "x8:1 A", "8:1:1 A",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(with); i++)
+		CHECK(parse_has_path(with[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(without); i++)
+		CHECK(!parse_has_path(without[i]));
+}

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
 
 #include "check.h"
@@ -14,10 +15,15 @@
 
 #define FAKE "/dev/ioband-fake"
 #define FAKE_MAJOR 4000
+#define CALLS_SIZE 16
 
 static const struct device fake = { .path = FAKE, .major = FAKE_MAJOR, .minor = 1 };
 static const char *mounts;	/* mountinfo instead of the kernel's, if any */
-static char calls[16];	/* S and X: the device opened shared and exclusively; s, x: closed */
+/*
+ * S and X: the device opened shared and exclusively; s, x: closed.  Shared with the child in
+ * which use_exclusive() does so.
+ */
+static char *calls;
 static int shared_fd = -1, exclusive_fd = -1, exclusive_error;
 
 int __wrap_open(const char *path, int flags, ...)
@@ -77,24 +83,24 @@ int __wrap_mnt_table_parse_mtab(struct libmnt_table *table, const char *name)
 static bool asked_exclusively(int error)
 {
 	struct problem use;
-	bool used;
 
 	*calls = 0;
 	exclusive_error = error;
-	used = use_exclusive(&fake, &use);
-	shared_fd = -1;
-	exclusive_fd = -1;
-	return used;
+	return use_exclusive(&fake, &use);
 }
 
 /* No other program waits for a driver, or for the page cache, while O_EXCL is refused to it. */
 void test_use_exclusive(void)
 {
+	calls = mmap(NULL, CALLS_SIZE, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(calls != MAP_FAILED);
 	CHECK(!asked_exclusively(0));
 	CHECK(same(calls, "SXxs"));
 	CHECK(asked_exclusively(EBUSY));
 	CHECK(same(calls, "SXs"));
 	CHECK(!asked_exclusively(ENOMEDIUM));
+	munmap(calls, CALLS_SIZE);
 }
 
 /* Users mount FUSE file systems themselves, with a source of their choice. */

@@ -51,7 +51,7 @@ class Built:
 
 UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-explain"]
 UNIT_SOURCES += ["test-record", "test-conf", "test-weigh", "test-rates", "test-bounds"]
-UNIT_SOURCES += ["test-explain-latency", "test-use"]
+UNIT_SOURCES += ["test-explain-latency", "test-use", "test-reach"]
 # Calls for which test-use.c has answers of its own.
 WRAPPED = ["open", "close", "stat", "mnt_table_parse_mtab"]
 PARSER = ["parse", "rates", "bounds", "conf", "conf-ask", "conf-path", "words", "alloc"]

@@ -501,24 +501,21 @@ static int find_key(enum conf_kind kind, const char *name,
 			   kind_names[kind], name, list);
 }
 
-static int set_key(struct conf *conf, struct conf_section *section,
-		   const char *name, const char *text,
-		   const struct conf_place *place, struct problem *problem)
+static int set_key(struct conf_section *section, const char *name,
+		   const char *text, const struct conf_place *place,
+		   struct problem *problem)
 {
 	int key = find_key(section->kind, name, problem);
 	struct problem inner;
 
 	if (key < 0)
-		return at(conf, place, problem);
-	if (!*text) {
-		problem_set(problem, "'%s' is set to nothing", keys[key].name);
-		return at(conf, place, problem);
-	}
-	if (keys[key].check(text, &inner)) {
-		problem_set(problem, "%s = %.60s: %.160s", keys[key].name, text,
-			    inner.text);
-		return at(conf, place, problem);
-	}
+		return -1;
+	if (!*text)
+		return problem_set(problem, "'%s' is set to nothing",
+				   keys[key].name);
+	if (keys[key].check(text, &inner))
+		return problem_set(problem, "%s = %.60s: %.160s",
+				   keys[key].name, text, inner.text);
 	free(section->value[key].text);
 	section->value[key].text = xstrdup(text);
 	section->value[key].place = *place;
@@ -543,7 +540,10 @@ static int read_key(struct ini_cfgobj *ini, const char *title, const char *name,
 	if (error || !text)
 		return unreadable(conf, error, problem);
 	place.line = line;
-	return set_key(conf, section, name, text, &place, problem);
+	if (!set_key(section, name, text, &place, problem))
+		return 0;
+	section->lacks_key = true;
+	return at(conf, &place, problem);
 }
 
 static int read_section(struct ini_cfgobj *ini, const char *title,
@@ -669,8 +669,9 @@ static int check_own_group(const struct conf_section *device,
 			   struct problem *problem)
 {
 	const struct conf_value *value = conf_group_value(device);
+	const char *mode = conf_text(device, KEY_MODE);
 
-	if (!value || has_own_group(conf_text(device, KEY_MODE)))
+	if (!value || has_own_group(mode) || (!mode && device->lacks_key))
 		return 0;
 	*place = &value->place;
 	return problem_set(problem,
@@ -699,7 +700,8 @@ static int check_choice(const struct conf_section *device,
 	if (!*device->label)
 		return problem_set(problem,
 				   "[device] has no name: write [device NAME]");
-	if (conf_text(device, KEY_DEVICE) || conf_has_patterns(device))
+	if (conf_text(device, KEY_DEVICE) || conf_has_patterns(device) ||
+	    device->lacks_key)
 		return 0;
 	return problem_set(problem,
 			   "[device %.40s] does not say which devices: set one or more of device, path, name, volume, serial, type, rotational",
@@ -753,7 +755,7 @@ static int check_settings(const struct conf_section *group,
 			  struct problem *problem)
 {
 	(void)place;
-	if (conf_group_value(group))
+	if (conf_group_value(group) || group->lacks_key)
 		return 0;
 	return problem_set(problem,
 			   "[group %.60s] sets nothing: set weight, maximum, minimum or latency",

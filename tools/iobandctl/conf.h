@@ -75,6 +75,7 @@ struct conf_value {
  * @label: the rest of its title
  * @place: of its title in the last file that has it
  * @value: by key
+ * @lacks_key: a key of it was reported as a mistake, and left out
  * @path: the cgroup that it is about, or a pattern for fnmatch(); NULL if it is
  *	about none
  * @is_pattern: whether it is one
@@ -86,6 +87,7 @@ struct conf_section {
 	char *label;
 	struct conf_place place;
 	struct conf_value value[CONF_KEYS];
+	bool lacks_key;
 	char *path;
 	bool is_pattern;
 	char *pool;

@@ -136,6 +136,21 @@ def test_a_multipath_device_without_a_path(tool: Tool) -> None:
             assert "mp" not in findings(tool)
 
 
+def test_a_volume_that_is_slow_to_read(tool: Tool) -> None:
+    """Nothing tells of that.  It may be a disk of a virtual machine, with a physical volume on it."""
+    guest = tool.guest
+    guest.run(["modprobe", "dm-delay"])
+    with null_blk(guest) as disk:
+        table = f"0 {sectors(guest, disk)} delay {disk} 0 {{}}"
+        with DmDevice(guest, "slow", table.format(0), "--uuid", f"LVM-{'x' * 64}") as slow:
+            guest.run(["udevadm", "settle"])
+            slow.reload(table.format(3000))
+            refused(tool, "wrap", slow.path, says="slow did not answer within a second")
+            slow.reload(table.format(0))
+            with created(tool, "d", slow.path):
+                pass
+
+
 @pytest.fixture
 def hung(guest: Guest) -> Iterator[str]:
     """The mount point of a file system that does not answer; another mount names a file there."""

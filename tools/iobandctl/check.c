@@ -375,7 +375,7 @@ static void check_lvm(struct findings *findings,
 	sight = lvm_sight(&below, &member);
 	if (sight == LVM_UNKNOWN) {
 		found(findings, HINT, device->dm->name,
-		      "%s does not answer: whether a physical volume is on it is not known",
+		      "%s did not answer within a second: whether a physical volume is on it is not known",
 		      member.path);
 		remedy(findings, "see the kernel log about %s", member.path);
 	}

@@ -144,18 +144,17 @@ static int look_at(struct udev *udev, const struct device *device, bool *is)
 /**
  * lvm_is_member() - see whether a physical volume is on a device
  * @device: the device
+ * @is: the result
  *
- * Return: whether one is; false of a device that does not answer.
+ * Return: 0, or a negative errno; -ETIMEDOUT if the device does not answer.
  */
-bool lvm_is_member(const struct device *device)
+int lvm_is_member(const struct device *device, bool *is)
 {
 	struct udev *udev = udev_new();
-	bool is = false;
+	int error = udev ? look_at(udev, device, is) : -ENOMEM;
 
-	if (udev)
-		look_at(udev, device, &is);
 	udev_unref(udev);
-	return is;
+	return error;
 }
 
 /* The device, or the first partition of it, that a physical volume is on. */

@@ -509,13 +509,18 @@ int make_line(const struct ioband_devices *devices,
  * a logical volume here.  LVM leaves those alone by their UUIDs; what is over
  * one it would scan, and activate the guest's volumes.
  */
-static bool is_guests(const struct device *device)
+static int find_guests(const struct device *device, bool *is)
 {
 	char uuid[MAPPER_UUID_SIZE];
 
-	return device_attribute(device->major, device->minor, "dm/uuid", uuid,
-				sizeof(uuid)) &&
-	       lvm_owns(uuid) && lvm_is_member(device);
+	*is = false;
+	if (!device_attribute(device->major, device->minor, "dm/uuid", uuid,
+			      sizeof(uuid)) || !lvm_owns(uuid) ||
+	    !lvm_is_member(device, is))
+		return EXIT_OK;
+	return fail(EXIT_FAILED,
+		    "%s did not answer within a second: it may be a physical volume of a virtual machine, which LVM must not find; try again",
+		    device->path);
 }
 
 /**
@@ -542,9 +547,10 @@ int make_device(const struct ioband_devices *devices,
 		code = device_size(device, &made.sectors, &made.read_only);
 	if (code == EXIT_OK)
 		code = make_line(devices, settings, device, &line);
+	if (code == EXIT_OK)
+		code = find_guests(device, &made.unseen);
 	if (code == EXIT_OK) {
 		made.table = line;
-		made.unseen = is_guests(device);
 		kmsg_mark();
 		error = mapper_create(&made);
 		if (error)

@@ -14,6 +14,7 @@ from harness.hotplug import (
     FSTAB,
     GROUP,
     ID,
+    LOADS,
     SETTING,
     UUID,
     WAIT_S,
@@ -147,9 +148,12 @@ def took(machine: Machine, unit: str) -> float:
 
 @pytest.mark.parametrize("machine", ["many"], indirect=True)
 def test_many_disks_at_once_are_all_wrapped(machine: Machine) -> None:
-    """They take turns, and nobody is ended since others come first."""
+    """They take turns, and none waits for another that has the module loaded."""
     guest, count = machine.guest, ManyDisks.count
-    machine.configure("[device disks]\nname = sd*\n")
+    # It takes longer than a disk waits for the turn of another.
+    slow = LOADS.replace("install dm-ioband", "install dm-ioband /bin/sleep 22;")
+    machine.configure("[device disks]\nname = sd*\n", loads=slow)
+    guest.rmmod("dm_ioband")
 
     def over() -> int:
         guest.sleep(1)  # a look takes time from those who are at work

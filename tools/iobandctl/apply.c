@@ -63,6 +63,17 @@ static int check_options(const struct args *args)
 	return fail(EXIT_USAGE, "--exit-code needs --dry-run");
 }
 
+/* Loading the module may take longer than others wait for the lock. */
+static int load_and_lock(struct lock *lock)
+{
+	int code = mapper_ready();
+
+	if (code != EXIT_OK)
+		return code;
+	mapper_load_target();
+	return lock_changes(lock);
+}
+
 /*
  * The configuration is read after others are done: who waited must not bring back an old
  * one.  For udev, which looks at devices that were made, nobody else has to wait; for what it
@@ -74,7 +85,7 @@ static int run(const struct args *args)
 	int code = check_options(args);
 
 	if (code == EXIT_OK && !args->value[OPTION_DRY_RUN])
-		code = lock_changes(&lock);
+		code = load_and_lock(&lock);
 	mapper_wait_later();
 	if (code == EXIT_OK)
 		code = load_and_run(args);

@@ -338,6 +338,21 @@ bool mapper_has_target(void)
 }
 
 /**
+ * mapper_load_target() - have the kernel load the module if it is not there
+ *
+ * A failure shows when a device is made.  systemd gives what comes next the time of a
+ * command of its own.
+ */
+void mapper_load_target(void)
+{
+	struct dm_task *task = run_query(DM_DEVICE_GET_TARGET_VERSION, TARGET);
+
+	if (task)
+		dm_task_destroy(task);
+	sd_notify(0, "EXTEND_TIMEOUT_USEC=30000000");
+}
+
+/**
  * mapper_create() - make an ioband device and wait for its node, or see mapper_wait_later()
  * @device: what to make
  *

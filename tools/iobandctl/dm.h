@@ -114,6 +114,7 @@ char *mapper_status(const char *name);
 bool mapper_exists(const char *name, const char *uuid);
 bool mapper_has_target(void);
 bool mapper_target_version(unsigned int version[3]);
+void mapper_load_target(void);
 int mapper_create(const struct new_device *device);
 void mapper_wait_later(void);
 void mapper_wait(void);

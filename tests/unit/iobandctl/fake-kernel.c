@@ -139,6 +139,10 @@ bool mapper_has_target(void)
 	return true;
 }
 
+void mapper_load_target(void)
+{
+}
+
 bool mapper_target_version(unsigned int version[3])
 {
 	version[0] = 1;

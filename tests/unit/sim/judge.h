@@ -12,8 +12,8 @@
  * Utilisation: the sum over the leaves of what each got divided by its most, both counted
  * in I/Os (of one in pieces, a piece counts for its part).  It is the part of the device's
  * time that was used, whichever leaf was served.  Judged is that of ours by that of none.
- * Service that none gives a leaf beyond its maximum does not count.  Not judged beside a latency target,
- * which is there to hold others back.
+ * Service that none gives a leaf beyond its maximum does not count.  Not judged beside a
+ * latency target, which is there to hold others back.
  *
  * Share: the service of a leaf divided by its due.  Due is its weighted max-min share, by levels
  * (oracle.h), of all service in ours, in the unit that is shared: bytes, I/Os, or the disk's
@@ -35,8 +35,8 @@
  *	655 us: 87 MB/s, a utilisation of 0.87, of which a and b have their shares.
  *
  * The newcomer, if there is one, begins at the end of the window.  Its first I/O may take the
- * time that it takes alone and one largest I/O of each other leaf, at their most; with slices one slice
- * of each.  Its lag is the delay after which it gets at least four fifths of its share: the
+ * time that it takes alone and one largest I/O of each other leaf, at their most; with slices
+ * one slice of each.  Its lag is the delay after which it gets at least four fifths of its share: the
  * least T such that at all times t since it began it has got 0.8 * due * (t - T) less a grain,
  * with its due in the second half of its time (as in latency-rate servers).
  *

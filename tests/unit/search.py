@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""make search: random loads in the simulator, and the page that says how the scheduler does.
+"""make search: random loads in the simulator, and the page of their results.
 
 The program that judges is search.c; sim/judge.h has the definitions.
 """
@@ -47,8 +47,8 @@ NAMED = {
 }
 
 SETS = {
-    "plain": "nothing set but weights, on line, cloud, flash, nvme and volume64",
-    "all": "all that can be set, on all devices",
+    "plain": "only weights are set, on line, cloud, flash, nvme and volume64",
+    "all": "every setting is random, on all devices",
 }
 
 
@@ -192,13 +192,14 @@ RATES: dict[str, Callable[[list[Result]], float]] = {
 }
 
 
+# A rate meets its goal up to this part of the loads.
 GOALS = {
-    "device used less than 0.95 of none": "none",
-    "a group below 0.8 of its share": "1 %",
-    "a deep group below 0.5": "none",
-    "idle for nothing": "none",
-    "above the limit, the device stalls": "none",
-    "above the limit, it does not": "none",
+    "device used less than 0.95 of none": 0,
+    "a group below 0.8 of its share": 0.01,
+    "a deep group below 0.5": 0,
+    "idle for nothing": 0,
+    "above the limit, the device stalls": 0,
+    "above the limit, it does not": 0,
 }
 
 
@@ -266,10 +267,21 @@ def _named_rows(document: dict[str, Any]) -> Iterable[list[str]]:
         yield [f"`{found['load']}`", name, *figures, str(found["over"])]
 
 
-def _rate_rows(sets: dict[str, Any]) -> Iterable[list[str]]:
+def _verdict(name: str, found: list[float]) -> list[str]:
+    """The goal of a rate, and whether every set that is judged meets it."""
+    if name not in GOALS:
+        return ["", ""]
+    goal = f"{100 * GOALS[name]:.0f} %" if GOALS[name] else "none"
+    if max(found) == NOT_JUDGED:
+        return [goal, "-"]
+    return [goal, "met" if max(found) <= GOALS[name] else "missed"]
+
+
+def rate_rows(sets: dict[str, Any]) -> Iterable[list[str]]:
+    """The rates of all sets, each with its goal and whether it is met."""
     for name in RATES:
-        found = (_percent(each["rates"][name]) for each in sets.values())
-        yield [name, *found, GOALS.get(name, "")]
+        found = [each["rates"][name] for each in sets.values()]
+        yield [name, *map(_percent, found), *_verdict(name, found)]
 
 
 def _device_rows(found: dict[str, Any]) -> Iterable[list[str]]:
@@ -305,7 +317,7 @@ def _head(document: dict[str, Any]) -> str:
     counts = " and ".join(f"{found['count']} {name}" for name, found in document["sets"].items())
     return (
         "# Random loads in the simulator\n\n"
-        "How the scheduler does with loads that have no name: 2 to 12 groups of random weights,\n"
+        "The results of the scheduler under random loads: 2 to 12 groups of random weights,\n"
         "flat and nested, 1 to 64 I/Os outstanding, 4 KiB to 1 MiB, think times of 0 to 10 ms.\n"
         f"Two sets:\n\n{sets[:-1]}.\n\n"
         f"Made by `make search N={document['count']} SEED={document['seed']}`: {counts} loads.\n"
@@ -323,9 +335,9 @@ def _head(document: dict[str, Any]) -> str:
         "* The bound of a newcomer's first I/O is the time that it takes alone and that of one\n"
         "  largest I/O of each other group.\n"
         "* *Above the limit* counts a device that completes nothing for 0.5 s to 1 s by itself.\n\n"
-        "These are the figures of the sources as they are, collapses included.  On a modelled\n"
-        "disk the order in which its head goes is chaotic: the same load with other dice uses it\n"
-        "up to a tenth more or less, on the other devices less than a hundredth.\n"
+        "The figures include the collapses.  On a modelled disk the order of the seeks is\n"
+        "chaotic: with another seed the same load uses the disk up to a tenth more or less.  On\n"
+        "the other devices the difference is less than a hundredth.\n"
     )
 
 
@@ -336,7 +348,9 @@ def page(document: dict[str, Any]) -> str:
         _head(document),
         f"![The part of the loads below each value]({NAME}.svg)",
         "## How often\n\n"
-        + table(("of the loads that are judged", *sets, "goal, at most"), _rate_rows(sets)),
+        + table(
+            ("of the loads that are judged", *sets, "goal, at most", "verdict"), rate_rows(sets)
+        ),
     ]
     heads = ("device", "loads", "least used", "used < 0.95", "a share < 0.8", "deep < 0.5")
     for name, found in sets.items():
@@ -346,11 +360,11 @@ def page(document: dict[str, Any]) -> str:
         "## Loads that have a name\n\n"
         "As `search --load` takes them (`tests/unit/sim/load.h` explains the words); of "
         f"{len(NAMED_SEEDS)}\n"
-        "seeds the one with which it is worst.  The readers are databases beside a backup, the\n"
-        "commonest load that there is.\n\n" + table(heads, _named_rows(document)),
+        "seeds, the worst.  The readers are databases beside a backup, the most common load.\n\n"
+        + table(heads, _named_rows(document)),
         "## The worst of the plain loads\n\n"
-        "Each made simpler by the search, as long as it did not become less bad.\n\n"
-        + _worst_part(document),
+        "The search simplifies each as long as its figure does not improve.  *As found* is the\n"
+        "figure before that.\n\n" + _worst_part(document),
     ]
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 

@@ -148,6 +148,20 @@ def test_rates_of_known_results() -> None:
     assert search.worst(bad, "used", 2) == [bad[1], bad[0]]
 
 
+def test_goals_are_met_or_missed() -> None:
+    good = search.rates([result()])
+    rows = {
+        row[0]: row[-2:]
+        for row in search.rate_rows(
+            {"all": {"rates": search.rates([result(used=0.92)])}, "plain": {"rates": good}}
+        )
+    }
+    assert rows["device used less than 0.95 of none"] == ["none", "missed"]
+    assert rows["a group below 0.8 of its share"] == ["1 %", "met"]
+    assert rows["above the limit, the device stalls"] == ["none", "-"]
+    assert rows["a deep group below 0.8"] == ["", ""]
+
+
 def test_quantiles_keep_the_ends() -> None:
     found = search.quantiles([i / 1000 for i in range(1000, 0, -1)])
     assert found[0] == [0.001, 0.001]

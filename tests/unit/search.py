@@ -92,13 +92,18 @@ def parse(line: str) -> Result:
     return Result(*(kind(word) for kind, word in zip(kinds, figures, strict=False)), load)
 
 
+def build_program(output: Path, *arguments: str) -> Path:
+    """Build the program for speed; more arguments are make's.  Returns where it is."""
+    if wrong := build(output, *OPTIONS, *arguments, "search"):
+        raise SystemExit(f"search does not build:\n{wrong}")
+    return output / "search"
+
+
 def program() -> Path:
-    """Build the program for speed; returns where it is."""
+    """The program of this tree."""
     output = build_dir("unit-search", UNIT)
     with locked(output.name):
-        if wrong := build(output, *OPTIONS, "search"):
-            raise SystemExit(f"search does not build:\n{wrong}")
-    return output / "search"
+        return build_program(output)
 
 
 def lines_of(search: Path, *arguments: str) -> list[str]:

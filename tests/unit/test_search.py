@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The search: what judges is judged, the scheduler is no worse than it was, the page is true."""
+"""The search: the judge is tested, the scheduler is no worse than it was, the page is true."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import search
 from cprograms import cases, run_case
+from schemata import DRIVER
 
 # So many are quickly judged; a change may not exceed these rates.
 LOADS = 40
@@ -30,6 +32,21 @@ FAILING = {
     "small-and-deep": DEPTH,
     "writer-and-reader": DEPTH,
     "stall": STUCK,
+}
+# Mistakes in the core: the text, its replacement, and the figure of a load that shows it.
+MISTAKES = {
+    "weights": (
+        "div_u64(1ULL << IOBAND_PACE_SHIFT, weight)",
+        "div_u64(1ULL << IOBAND_PACE_SHIFT, 100)",
+        "deep",
+        "line; 100 64K*16; 400 64K*16",
+    ),
+    "anticipation": (
+        "min_t(u64, turnover_ns, IOBAND_GRACE_MAX_NS)",
+        "max_t(u64, turnover_ns, IOBAND_GRACE_MAX_NS)",
+        "used",
+        "nvme; 100 64K*64; 8x 100 4K*1 think=800us",
+    ),
 }
 
 
@@ -109,6 +126,39 @@ def test_a_failure_is_made_simpler(judge: Path) -> None:
     assert simple.used <= was.used < 0.5
     assert len(simple.load) < len(load)
     assert "(" not in simple.load
+
+
+@pytest.fixture(scope="session")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
+    """Build the program with a mistake in the core."""
+    sources = shutil.copytree(DRIVER, tmp_path_factory.mktemp("broken") / "md")
+    core = sources / "dm-ioband-core.c"
+    right = core.read_text()
+
+    def build(old: str, new: str) -> Path:
+        assert right.count(old) == 1
+        core.write_text(right.replace(old, new))
+        # make compares times, which a copy on a coarse clock may share with what was built.
+        output = sources.parent / "build"
+        (output / "dm-ioband-core.o").unlink(missing_ok=True)
+        return search.build_program(output, f"SRC={sources}")
+
+    return build
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_in_the_core_is_seen(
+    name: str, judge: Path, broken: Callable[[str, str], Path]
+) -> None:
+    old, new, what, load = MISTAKES[name]
+    assert getattr(search.judge_load(judge, load), what) >= 0.95
+    assert getattr(search.judge_load(broken(old, new), load), what) < 0.8
+
+
+@pytest.mark.long("the published loads are all judged again, and the worst minimised")
+def test_the_page_is_of_this_tree(judge: Path) -> None:
+    document = json.loads((search.RESULTS / f"{search.NAME}.json").read_text())
+    assert search.find(judge, document["count"], document["seed"]) == document
 
 
 def result(**known: float | str) -> search.Result:

@@ -138,7 +138,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Pat
     def build(old: str, new: str) -> Path:
         assert right.count(old) == 1
         core.write_text(right.replace(old, new))
-        # make compares times, which a copy on a coarse clock may share with what was built.
+        # make compares times, which on a coarse clock may be the same for a copy and its object.
         output = sources.parent / "build"
         (output / "dm-ioband-core.o").unlink(missing_ok=True)
         return search.build_program(output, f"SRC={sources}")

@@ -138,7 +138,7 @@ def test_a_multipath_device_without_a_path(tool: Tool) -> None:
 
 
 def test_a_volume_that_is_slow_to_read(tool: Tool) -> None:
-    """Nothing tells of that.  It may be a disk of a virtual machine, with a physical volume on it."""
+    """It may be a disk of a virtual machine, with a physical volume on it."""
     guest = tool.guest
     guest.run(["modprobe", "dm-delay"])
     with null_blk(guest) as disk:

@@ -36,9 +36,9 @@
  *
  * The newcomer, if there is one, begins at the end of the window.  Its first I/O may take the
  * time that it takes alone and one largest I/O of each other leaf, at their most; with slices
- * one slice of each.  Its lag is the delay after which it gets at least four fifths of its share: the
- * least T such that at all times t since it began it has got 0.8 * due * (t - T) less a grain,
- * with its due in the second half of its time (as in latency-rate servers).
+ * one slice of each.  Its lag is the delay after which it gets at least four fifths of its
+ * share: the least T such that at all times t since it began it has got 0.8 * due * (t - T)
+ * less a grain, with its due in the second half of its time (as in latency-rate servers).
  *
  * Idle: time in which something was held, not by a maximum, and nothing was in flight; and
  * of that, the time that was not kept for a leaf that is expected back, or for a latency target:

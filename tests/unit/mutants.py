@@ -151,10 +151,11 @@ CORE = [
     ),
     Mutant("graces-out-of-order", "think_until_ns <\n", "think_until_ns >\n"),
     Mutant("time-to-think-of-last", "(leaf->think_ns * 4 + gap) / 5", "gap"),
-    Mutant("pauses-count", "gap = min_t(u64, gap, IOBAND_THINK_CAP_NS);", ""),
+    Mutant("pauses-count", "gap = min(gap, IOBAND_THINK_CAP * core_patience(core));", ""),
     Mutant("first-gap-counts", "leaf->done_ns > core->told_ns", "true"),
     Mutant("untold-gaps-count", "leaf->done_ns > core->told_ns", "leaf->done_ns"),
-    Mutant("a-pause-costs-turns", "(4 * IOBAND_GRACE_MAX_NS)", "(10 * IOBAND_GRACE_MAX_NS)"),
+    Mutant("a-pause-costs-turns", "IOBAND_THINK_CAP	4", "IOBAND_THINK_CAP	10"),
+    Mutant("waits-on-fast-devices", "return core->slice_ns ? IOB", "return true ? IOB"),
     Mutant("thinks-while-busy", "if (!leaf->inflight)", "if (true)"),
     Mutant("grace-past-its-end", "if (leaf->think_until_ns > now_ns)", "if (true)"),
     Mutant("grace-at-its-end", "leaf->think_until_ns > now_ns", "leaf->think_until_ns >= now_ns"),
@@ -257,13 +258,13 @@ CORE = [
     Mutant("completed-time-lost", "leaf->done_ns = now_ns;", ""),
     Mutant(
         "thinks-too-soon",
-        "leaf->inflight || leaf->state != IOBAND_INFLIGHT",
-        "leaf->state != IOBAND_INFLIGHT",
+        "!leaf->inflight && leaf->state == IOBAND_INFLIGHT",
+        "leaf->state == IOBAND_INFLIGHT",
     ),
     Mutant(
-        "thinks-with-bios", "leaf->inflight || leaf->state != IOBAND_INFLIGHT", "leaf->inflight"
+        "thinks-with-bios", "!leaf->inflight && leaf->state == IOBAND_INFLIGHT", "!leaf->inflight"
     ),
-    Mutant("waits-for-the-slow", "leaf->think_ns > IOBAND_GRACE_MAX_NS", "false"),
+    Mutant("waits-for-the-slow", "leaf->think_ns > core_patience(core)", "false"),
     Mutant("no-grace", "2 * leaf->think_ns + IOBAND_GRACE_MIN_NS", "leaf->think_ns / 2"),
     Mutant("writer-not-forgotten", "if (core->writer == leaf)\n		core->writer = NULL;", ""),
     Mutant("time-and-bytes", "if (node_shares_time(core, ent->parent) == by_time)\n", ""),

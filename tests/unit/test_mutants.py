@@ -69,7 +69,7 @@ FEW = 3
 # Mutants of the core that no trial may notice: one in a function, and one outside.
 HARMLESS = [
     Mutant("harmless", "core->inflight_ios++;", "core->inflight_ios += 1;"),
-    Mutant("harmless-apart", "(4 * IOBAND_GRACE_MAX_NS)", "(IOBAND_GRACE_MAX_NS * 4)"),
+    Mutant("harmless-apart", "IOBAND_GRACE_GAPS	2", "IOBAND_GRACE_GAPS	(1 + 1)"),
 ]
 
 # Each kind of function that mutants may be in.

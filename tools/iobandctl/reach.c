@@ -8,10 +8,10 @@
  *
  * 1. sysfs and device-mapper are asked first.  They know most of these states, and
  *    answer without I/O.
- * 2. An action that may hang all the same runs in a child.  If the child has not
- *    answered after 0.9 s, and waits in the kernel, it is killed and abandoned: it is
- *    not waited for, as it may end much later.  A child that is runnable has only not
- *    had its turn of the processor, and gets more time.
+ * 2. An action that may hang all the same runs in a child.  If the child has waited in
+ *    the kernel for 0.9 s, it is killed and abandoned: it is not waited for, as it may
+ *    end much later.  A child that was runnable meanwhile has only not had its turn of
+ *    the processor, and gets more time.
  *
  * The child of (2) is a grandchild, so that init reaps it.  It keeps no file of this
  * process open: neither a pipe to which a caller listens, nor a lock.
@@ -93,12 +93,15 @@ static bool is_runnable(pid_t child)
 static bool await(int fd, pid_t child, long begun_ms)
 {
 	struct pollfd input = { .fd = fd, .events = POLLIN };
+	long runnable_ms = now_ms();
 
 	while (poll(&input, 1, LOOK_MS) <= 0) {
-		long waited_ms = now_ms() - begun_ms;
+		const long ms = now_ms();
 
-		if (waited_ms > PATIENCE_OF_STARVED_MS ||
-		    (waited_ms > PATIENCE_MS && child && !is_runnable(child)))
+		if (!child || is_runnable(child))
+			runnable_ms = ms;
+		if (ms > begun_ms + PATIENCE_OF_STARVED_MS ||
+		    ms > runnable_ms + PATIENCE_MS)
 			return false;
 	}
 	return true;

@@ -105,7 +105,7 @@ MUTANTS = [
     ("conf.c", "check_own_group,\n\t\t\t  check_bounds }", "check_own_group }", "unit"),
     ("parse.c", 'if (is_path && span_is(word, "A"))', "if (is_path)", "unit"),
     ("parse.c", "(colon || *word.start != ':')", "*word.start != ':'", "unit"),
-    ("reach.c", "child && !is_runnable(child)", "child", "unit"),
+    ("reach.c", "!child || is_runnable(child)", "!child", "unit"),
     ("reach.c", "close_range(3, fd - 1, 0);", ";", "unit"),
     ("reach.c", "close_range(fd + 1, ~0U, 0);", ";", "unit"),
     ("conf-path.c", "if (conf_text(section, key))", "if (1)", "unit"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What is left over a device that is gone: who has it open is told, and it goes. */
+#include <errno.h>
 #include <fcntl.h>
 #include <libudev.h>
 #include <stdio.h>
@@ -82,13 +83,18 @@ static void announce(const struct device *device)
 	close(fd);
 }
 
-/* When it is closed: what has it open knows that the disk is lost. */
+/*
+ * When it is closed: what has it open knows that the disk is lost.  The disk and each of its
+ * partitions have their own cleaner, and another one may have removed the device.
+ */
 static int drop_named(const struct device *device, const char *name)
 {
 	int error;
 
 	kmsg_mark();
 	error = mapper_remove(name, true);
+	if (error == -ENXIO)
+		return EXIT_OK;
 	if (error)
 		return fail(exit_code_of(-error), "cannot remove %s: %s", name,
 			    kmsg_reason(-error));

@@ -241,6 +241,15 @@ class Machine:
 
         wait_until(self.guest, is_wrapped, f"{path} is not wrapped", WAIT_S)
 
+    def end_units(self) -> None:
+        """Wait for the units of the disks that went: the next test replaces what they run."""
+        going = "systemctl list-units --no-legend --state=activating 'ioband-*'"
+        self.guest.run(["udevadm", "settle"])
+        wait_until(self.guest, lambda: not self.guest.run(going).out, "a unit runs", WAIT_S)
+        failed = self.guest.run("systemctl list-units --failed --no-legend 'ioband-gone@*'").out
+        self.guest.run(["systemctl", "reset-failed", "ioband-*"], check=False)
+        assert not failed, f"{failed}{self.journal('-u', 'ioband-gone@*')}"
+
     def raw(self) -> str:
         """The disk itself, whatever leads to it."""
         (path,) = self.guest.run("echo /sys/bus/scsi/drivers/sd/*/block/*").out.split()
@@ -259,6 +268,7 @@ def installed(ioband: Guest, kind: str = "device_add") -> Iterator[Machine]:
             ioband.run(["udevadm", "settle"], check=False)  # nobody reads it
             machine.pull()
         disk.end()
+        machine.end_units()
         shutil.rmtree(machine.root)
         ioband.run(["rm", "-rf", "/etc/ioband.conf", "/etc/fstab", "/etc/crypttab", "/run/ioband"])
         ioband.run(["rm", "-rf", "/etc/systemd/system/ioband-wrap@.service.d"])

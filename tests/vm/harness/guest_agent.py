@@ -76,12 +76,8 @@ class Agent:
     ) -> int:
         """Start a process; {"job", "rc", "out", "err"} follows when it has ended."""
         files = [tempfile.TemporaryFile(dir="/run") for _ in ("out", "err")]  # noqa: SIM115
-
-        def enter() -> None:
-            if cgroup:
-                with open(f"{cgroup}/cgroup.procs", "w") as procs:
-                    procs.write("0")
-
+        if cgroup:  # not with preexec_fn, for which the page table would be copied
+            argv = ["/bin/sh", "-c", 'echo 0 >"$0/cgroup.procs" && exec "$@"', cgroup, *argv]
         proc = subprocess.Popen(
             argv,
             cwd=cwd,
@@ -90,8 +86,9 @@ class Agent:
             stderr=files[1],
             stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
             start_new_session=True,
-            preexec_fn=enter,
         )
+        while cgroup and proc.poll() is None and str(proc.pid) not in _pids(cgroup):
+            time.sleep(0.001)
         self._jobs[job] = proc
         data = base64.b64decode(stdin) if stdin is not None else None
         threading.Thread(target=self._wait, args=(job, proc, files, data), daemon=True).start()
@@ -209,6 +206,10 @@ class Agent:
 def _read(path: str) -> str:
     with open(path) as file:
         return file.read().strip()
+
+
+def _pids(cgroup: str) -> list[str]:
+    return _read(f"{cgroup}/cgroup.procs").split()
 
 
 def _cgroups() -> list[str]:

@@ -13,6 +13,7 @@ from .firmware import secure_boot
 from .initramfs import make_initramfs
 from .kernels import Kernel
 from .machine import CMDLINE, Machine, Options, spawn
+from .vmlinux import vmlinux
 
 # What is slow to emulate: page tables of five levels, and to copy or clear memory by REP MOVSB
 # and REP STOSB.  The kernel has other ways.
@@ -93,7 +94,7 @@ class Qemu(Machine):
         if options.secure_boot:
             return secure_boot(self._dir, self._kernel, initramfs, cmdline)
         return [
-            ("-kernel", str(self._kernel.vmlinuz)),
+            ("-kernel", str(vmlinux(self._kernel))),
             ("-initrd", str(initramfs)),
             ("-append", cmdline),
         ]

@@ -392,8 +392,9 @@ class Guest:
         # Asked on the host, where a process takes no time.
         ask = ["/usr/sbin/modinfo", "-F", "depends", module]
         needs = subprocess.run(ask, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-        if needs:
-            self.run(["modprobe", "-a", *needs.split(",")])
+        needed = needs.replace("-", "_").split(",") if needs else []
+        if missing := [name for name in needed if not self.exists(f"/sys/module/{name}")]:
+            self.run(["modprobe", "-a", *missing])
         self.run(["insmod", f"{SHARE}/{module.name}", *args])
 
     def rmmod(self, name: str) -> None:

@@ -32,7 +32,8 @@ def clean(guest: Guest) -> list[str]:
     found = guest.request("leftovers")
     if not any(found.values()):
         return []
-    guest.run(["bash", "-c", RESUME_ALL, "-", *found["dm device"]])
+    if found["dm device"]:
+        guest.run(["bash", "-c", RESUME_ALL, "-", *found["dm device"]])
     for job in found["process"]:
         guest.request("kill", job=int(job.split()[0]), signum=9)
     failed = []

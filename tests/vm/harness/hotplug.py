@@ -108,6 +108,13 @@ class Machine:
         (patient / "busy.conf").write_text("[Service]\nTimeoutStartSec=60\n")
         self.configure(self.conf)
 
+    def uninstall(self) -> None:
+        """Remove all files, for rules not to act on the configurations of other tests."""
+        files = (each for each in self.root.rglob("*") if each.is_symlink() or each.is_file())
+        self.guest.run(["rm", "-f", *(f"/{each.relative_to(self.root)}" for each in files)])
+        self.guest.run("rm -rf /run/ioband; udevadm control --reload && systemctl daemon-reload")
+        shutil.rmtree(self.root)
+
     def configure(
         self, conf: str | None, *, loads: str = LOADS, fstab: str = FSTAB, crypttab: str = ""
     ) -> None:
@@ -269,7 +276,5 @@ def installed(ioband: Guest, kind: str = "device_add") -> Iterator[Machine]:
             machine.pull()
         disk.end()
         machine.end_units()
-        shutil.rmtree(machine.root)
-        ioband.run(["rm", "-rf", "/etc/ioband.conf", "/etc/fstab", "/etc/crypttab", "/run/ioband"])
-        ioband.run(["rm", "-rf", "/etc/systemd/system/ioband-wrap@.service.d"])
+        machine.uninstall()
         wait_until(ioband, lambda: udev_is_done(ioband), "a cookie of udev is left", WAIT_S)

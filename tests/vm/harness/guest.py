@@ -36,6 +36,7 @@ from .cache import cache_dir, progress, prune
 from .kernels import SUITES, BuildTarget, get_kernel, own_kernel_name
 from .machine import Machine, Options
 from .qemu import Qemu
+from .thin_fio import fio_environment
 
 BOOT_TIMEOUT_S = 300
 ANSWER_TIMEOUT_S = 60
@@ -298,11 +299,18 @@ class Guest:
         cgroup is the directory of the cgroup that the command is put into.
         """
         argv = ["bash", "-c", cmd] if isinstance(cmd, str) else [str(arg) for arg in cmd]
+        more = fio_environment() if argv[0] == "fio" else {}
         job = Job(self, next(self._numbers), argv)
         data = input.encode() if isinstance(input, str) else input
         stdin = base64.b64encode(data).decode() if data is not None else None
         job.pid = self.request(
-            "start", job=job.number, argv=argv, cwd=cwd, env=env or {}, cgroup=cgroup, stdin=stdin
+            "start",
+            job=job.number,
+            argv=argv,
+            cwd=cwd,
+            env=more | (env or {}),
+            cgroup=cgroup,
+            stdin=stdin,
         )
         return job
 

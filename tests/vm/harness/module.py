@@ -31,25 +31,27 @@ def build_module(
     """Build the modules of a source directory, and return the .ko files.
 
     flags are Kbuild's own: W=1 for more warnings, C=2 to run sparse over every
-    file.  Errors are raised; warnings are printed, or raised too if strict.
+    file.  Errors are raised; warnings are printed, or raised too if strict.  What is not
+    compiled does not warn, so that nothing is kept of a build that did.
     """
     source = source.resolve()
-    key = hashlib.sha256(f"{source} {flags} {strict}".encode()).hexdigest()[:12]
+    key = hashlib.sha256(f"{source}".encode()).hexdigest()[:12]
     work = kernel.works / key
     with locked(f"build-{kernel.name}-{key}"):
-        if strict:  # what is not compiled does not warn
-            shutil.rmtree(work, ignore_errors=True)
         _sync(source, work)
         done = _make(kernel, work, flags)
         lines = [line for line in done.stdout.splitlines() if not NOISE.search(line)]
         text = re.sub(
             rf"^(\./|\S*/{key}/)?(?=[\w-]+\.[ch]:)", f"{source}/", "\n".join(lines), flags=re.M
         )
+        kept = [] if done.returncode else [_keep(path, kernel) for path in work.glob("*.ko")]
+        if text:
+            shutil.rmtree(work)
         if done.returncode or (strict and text):
             raise BuildError(f"{source} does not build cleanly for {kernel.release}:\n{text}")
         if text:
             print(text, file=sys.stderr)
-        return [_keep(path, kernel) for path in sorted(work.glob("*.ko"))]
+        return sorted(kept)
 
 
 def _sync(source: Path, work: Path) -> None:
@@ -93,7 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--source", type=Path, default=REPO / "drivers/md")
     parser.add_argument("--flag", action="append", default=[], help="Kbuild flag, as C=2")
-    parser.add_argument("--strict", action="store_true", help="build all anew; a warning fails")
+    parser.add_argument("--strict", action="store_true", help="a warning fails")
     parser.add_argument("names", nargs="*", metavar="KERNEL", help=f"{', '.join(SUITES)} or all")
     args = parser.parse_args()
     names = args.names or [own_kernel_name()]

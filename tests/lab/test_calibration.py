@@ -10,12 +10,16 @@ from lab.calibration import Calibration, Comparison, calibrate, load, measure, t
 TABLE = load()
 HELD = [i for i, row in enumerate(TABLE.rows) if not row.why_not]
 
+# The disks' models seldom change; test_disk_models.py runs their figures in user space.
+in_full = pytest.mark.long("the whole table takes three minutes")
+
 
 @pytest.fixture(scope="module")
 def comparisons() -> list[Comparison]:
     return calibrate(TABLE)
 
 
+@in_full
 def test_the_table_in_full(
     comparisons: list[Comparison], record_property: Callable[[str, object], None]
 ) -> None:
@@ -23,6 +27,7 @@ def test_the_table_in_full(
     assert len(HELD) >= 30
 
 
+@in_full
 @pytest.mark.parametrize(
     "index", HELD, ids=lambda i: f"{TABLE.rows[i].source}: {TABLE.rows[i].what}"
 )
@@ -31,6 +36,7 @@ def test_a_figure(comparisons: list[Comparison], index: int) -> None:
     assert own.holds, f"{own.model:g} {own.row.unit}, the source has {own.row.figure:g}"
 
 
+@in_full
 def test_where_blocks_are_placed_decides(comparisons: list[Comparison]) -> None:
     """One writer at random offsets: what the source has is between both ways to place them."""
     one = "v10-random-writers-1-"

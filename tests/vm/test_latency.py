@@ -107,6 +107,7 @@ def test_who_is_alone_is_not_held_back(ioband: Guest) -> None:
     assert got["b"].iops == pytest.approx(1000, rel=0.05)
 
 
+@pytest.mark.long("test_wishes.py has minima, maxima and latency targets at once")
 @pytest.mark.guest(parallel=True)
 def test_nothing_is_lost_with_a_target(ioband: Guest) -> None:
     """Given, changed and taken away, suspended either way, reloaded, under load; all verify."""

@@ -87,6 +87,7 @@ def test_below_others_and_one_way_only(ioband: Guest) -> None:
     assert got["other"].iops > 0.9 * DISK_IOPS - 4 * MIB / 16384 - 60
 
 
+@pytest.mark.long("test_wishes.py has minima, maxima and latency targets at once")
 @pytest.mark.guest(parallel=True)
 def test_nothing_is_lost_with_a_minimum(ioband: Guest) -> None:
     """Given, changed and taken away, suspended either way, reloaded, under load; all verify."""

@@ -257,27 +257,34 @@ def test_create_and_list(tool: Tool, volumes: Volumes) -> None:
 
 
 def test_slices_where_the_disks_seek(tool: Tool, volumes: Volumes) -> None:
-    def slice_of(name: str) -> int:
-        return next(row["slice_ms"] for row in tool.json("list") if row["name"] == name)
+    def shares(name: str) -> tuple[int, str]:
+        (row,) = (row for row in tool.json("list") if row["name"] == name)
+        return row["slice_ms"], row["measure"]
 
     rotational = f"/sys/block/{volumes.disk.removeprefix('/dev/')}/queue/rotational"
-    for says, expected in (("1", 124), ("0", 0)):
+    for says, expected in (("1", (124, "time")), ("0", (0, "bytes"))):
         tool.guest.write(rotational, says)
         with created(tool, "d1", volumes.one), created(tool, "d2", volumes.two):
-            assert slice_of("d1") == slice_of("d2") == expected
+            assert shares("d1") == shares("d2") == expected
         with created(tool, "d1", volumes.one, "--slice", "auto"):
-            assert slice_of("d1") == expected
+            assert shares("d1") == expected
+        with created(tool, "d1", volumes.one, "--slice", "20", "--measure", "bytes"):
+            assert shares("d1") == (20, "bytes")
+            with created(tool, "d2", volumes.two):
+                assert shares("d2") == (20, "bytes")
     # Who joins has what the pool has, unless a number says otherwise.
     with created(tool, "d1", volumes.one, "--slice", "20", "--measure", "time"):
         tool.guest.write(rotational, "1")
         with created(tool, "d2", volumes.two):
-            assert slice_of("d2") == 20
+            assert shares("d2") == (20, "time")
         says = "slice=124: other devices are in pool"
         tool.guest.expect_dmesg("device-mapper: ")
         tool.refused(1, "create", "--slice", "auto", "d2", volumes.two, says=says)
+        with created(tool, "d3", volumes.two, "--slice", "0", "--pool", "other"):
+            assert shares("d3") == (0, "bytes")
         tool.guest.write(rotational, "0")
-    with created(tool, "d1", volumes.one, "--slice", "0"):
-        assert slice_of("d1") == 0
+        with created(tool, "d3", volumes.two, "--slice", "20", "--pool", "other"):
+            assert shares("d3") == (20, "bytes")
 
 
 def test_udev_knows_it_when_create_returns(tool: Tool, volumes: Volumes) -> None:

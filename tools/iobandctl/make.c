@@ -84,7 +84,7 @@ const struct option_spec make_options[] = {
 	{ OPTION_WEIGHT, "weight", "N",
 	  "weight of the device's own group, 1..10000 (default: 100)" },
 	{ OPTION_MEASURE, "measure", "MEASURE",
-	  "what the groups of the pool share: bytes (default), ios, time" },
+	  "what the groups share: time (default on disks that seek), bytes (default else), ios" },
 	{ OPTION_DEPTH, "depth", "DEPTH",
 	  "I/Os in flight while groups compete: auto (default), 1..65535" },
 	{ OPTION_SLICE, "slice", "MS",
@@ -290,11 +290,26 @@ static const char *choose_slice(const struct ioband_devices *devices,
 	return asked ? "0" : NULL;
 }
 
+/*
+ * The word for the table line, likewise.  A disk that seeks moves a hundredth of the bytes
+ * for random readers: a sequential reader that shares bytes with one waits for seconds.
+ */
+static const char *choose_measure(const struct ioband_devices *devices,
+				  const struct settings *settings,
+				  const char *pool, const struct names *disks)
+{
+	const char *slice = settings->slice;
+
+	if (settings->measure || pool_table(devices, pool))
+		return settings->measure;
+	return slice && strcmp(slice, "0") && all_seek(disks) ? "time" : NULL;
+}
+
 /**
- * make_default_slice() - the slice of a pool of which nobody says anything
+ * make_default_slice() - the slice of a pool for which none is set
  * @devices: all ioband devices
  * @pool: the pool
- * @slice: the result, as for one that is new
+ * @slice: the result, as for a new pool; with slices the pool shares time
  */
 void make_default_slice(const struct ioband_devices *devices, const char *pool,
 			char slice[IOBAND_WORD_SIZE])
@@ -314,24 +329,6 @@ void make_default_slice(const struct ioband_devices *devices, const char *pool,
 	names_free(&passed);
 }
 
-static int choose_pool(const struct ioband_devices *devices,
-		       const struct settings *settings,
-		       const struct device *device, char pool[IOBAND_POOL_SIZE],
-		       const char **slice)
-{
-	struct names disks = { .n = 0 }, passed = { .n = 0 };
-	struct problem why;
-
-	device_disks(device, &disks, &passed);
-	name_pool(settings->pool, &disks, pool);
-	*slice = choose_slice(devices, settings, pool, &disks);
-	names_free(&disks);
-	names_free(&passed);
-	if (!make_is_twice(devices, pool, device, &why))
-		return EXIT_OK;
-	return fail(EXIT_FAILED, "%s; name another with --pool", why.text);
-}
-
 /* Likewise.  What a pool has anyway needs no module that knows the word. */
 static const char *choose_writes_starved(const struct ioband_devices *devices,
 					 const struct settings *settings,
@@ -345,9 +342,29 @@ static const char *choose_writes_starved(const struct ioband_devices *devices,
 	return asked && strtoul(asked, NULL, 10) == has ? NULL : asked;
 }
 
+/* The pool, and the settings of the table line: as asked, or chosen for the disks below. */
+static int choose_pool(const struct ioband_devices *devices,
+		       const struct device *device, char pool[IOBAND_POOL_SIZE],
+		       struct settings *settings)
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	struct problem why;
+
+	device_disks(device, &disks, &passed);
+	name_pool(settings->pool, &disks, pool);
+	settings->slice = choose_slice(devices, settings, pool, &disks);
+	settings->measure = choose_measure(devices, settings, pool, &disks);
+	settings->writes_starved =
+		choose_writes_starved(devices, settings, pool);
+	names_free(&disks);
+	names_free(&passed);
+	if (!make_is_twice(devices, pool, device, &why))
+		return EXIT_OK;
+	return fail(EXIT_FAILED, "%s; name another with --pool", why.text);
+}
+
 static char *table_line(const struct settings *settings,
-			const struct device *device, const char *pool,
-			const char *slice, const char *writes_starved)
+			const struct device *device, const char *pool)
 {
 	const struct {
 		const char *key;
@@ -357,8 +374,8 @@ static char *table_line(const struct settings *settings,
 		{ "weight", settings->weight },
 		{ "measure", settings->measure },
 		{ "depth", settings->depth },
-		{ "slice", slice },
-		{ "writes_starved", writes_starved },
+		{ "slice", settings->slice },
+		{ "writes_starved", settings->writes_starved },
 	};
 	char *words = xstrdup(""), *line;
 	int n = 0;
@@ -492,15 +509,11 @@ int make_line(const struct ioband_devices *devices,
 	      const struct settings *settings, const struct device *device,
 	      char **line)
 {
+	struct settings chosen = *settings;
 	char pool[IOBAND_POOL_SIZE];
-	const char *slice = NULL;
-	int code = choose_pool(devices, settings, device, pool, &slice);
+	int code = choose_pool(devices, device, pool, &chosen);
 
-	*line = NULL;
-	if (code == EXIT_OK)
-		*line = table_line(settings, device, pool, slice,
-				   choose_writes_starved(devices, settings,
-							 pool));
+	*line = code == EXIT_OK ? table_line(&chosen, device, pool) : NULL;
 	return code;
 }
 

@@ -6,7 +6,27 @@
 
 #include "plan.h"
 
-/* What one is that nobody has set. */
+/*
+ * What the pool shares when nothing says so.  Its slices stay as they are, or as the
+ * configuration says: without slices time cannot be shared.
+ */
+static const char *default_measure(const struct plan *plan,
+				   const struct future *future)
+{
+	const char *pool = future->table.pool;
+	char slice[IOBAND_WORD_SIZE];
+	struct conf_place place;
+	const char *asked = conf_pool_setting(plan->conf, pool, KEY_SLICE,
+					      &place);
+
+	make_default_slice(plan->devices, pool, slice);
+	if (!strcmp(slice, "0") || !future->table.slice_ms ||
+	    (asked && !strcmp(asked, "0")))
+		return "bytes";
+	return "time";
+}
+
+/* The value of a setting that nothing has set. */
 static void default_of(const struct plan *plan, const struct future *future,
 		       enum conf_key key, char text[IOBAND_WORD_SIZE])
 {
@@ -16,7 +36,8 @@ static void default_of(const struct plan *plan, const struct future *future,
 		snprintf(text, IOBAND_WORD_SIZE, "%d",
 			 IOBAND_WRITES_STARVED_DEFAULT);
 	else
-		strcpy(text, key == KEY_MEASURE ? "bytes" : "auto");
+		strcpy(text, key == KEY_MEASURE ?
+				     default_measure(plan, future) : "auto");
 }
 
 /*

@@ -125,7 +125,7 @@ def test_many_writes_are_one_message(
     watcher.weigh(path, 500)
     watcher.sends(path, 500)
     passed = time.monotonic() - start
-    assert 2 <= len(fake.sent) - before <= passed / PAUSE_S + 2
+    assert len(fake.sent) - before <= passed / PAUSE_S + 2
 
 
 def test_a_user_who_writes_many_weights(fake: Fake, watch: Callable[[str], Watcher]) -> None:

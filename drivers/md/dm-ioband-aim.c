@@ -322,8 +322,8 @@ static bool aim_look(struct ioband_aim *aim, u64 now_ns)
 /* Is a mean further from its target than another one? */
 static bool aim_is_worse(const struct ioband_aim *aim, const struct ioband_aim *other)
 {
-	return !other || mul_u64_u64_div_u64(aim->mean_ns, other->target_ns, aim->target_ns) >
-				 other->mean_ns;
+	return !other ||
+	       ioband_mul_div(aim->mean_ns, other->target_ns, aim->target_ns) > other->mean_ns;
 }
 
 /* The furthest from its target; NULL: nobody has read lately.  @looked: it is known anew. */
@@ -387,9 +387,9 @@ static void brake_step(struct ioband_core *core, const struct ioband_aim *worst,
 		return;
 	step = clock->rate / IOBAND_BRAKE_STEP;
 	if (mean_ns > target_ns)
-		clock->rate -= mul_u64_u64_div_u64(step, mean_ns - target_ns, most_ns);
+		clock->rate -= ioband_mul_div(step, mean_ns - target_ns, most_ns);
 	else
-		clock->rate += mul_u64_u64_div_u64(step, target_ns - mean_ns, most_ns);
+		clock->rate += ioband_mul_div(step, target_ns - mean_ns, most_ns);
 	/* Nor less than half of what goes because it is no one's turn but theirs. */
 	clock->rate = max(clock->rate, max(rate / 2, least));
 	clock->rest = 0;
@@ -422,8 +422,8 @@ void ioband_core_look(struct ioband_core *core, u64 now_ns)
 	}
 	if (!looked)
 		return;
-	rate = mul_u64_u64_div_u64(brake->bytes, NSEC_PER_SEC, ns);
-	late_rate = mul_u64_u64_div_u64(brake->late_bytes, NSEC_PER_SEC, ns);
+	rate = ioband_mul_div(brake->bytes, NSEC_PER_SEC, ns);
+	late_rate = ioband_mul_div(brake->late_bytes, NSEC_PER_SEC, ns);
 	brake->since_ns = now_ns;
 	brake->bytes = 0;
 	brake->late_bytes = 0;

@@ -83,6 +83,7 @@
  * device with large bios, but nobody could order these if they went down at once.
  */
 #include "dm-ioband-depth.h"
+#include "dm-ioband-math.h"
 
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -477,8 +478,8 @@ static u64 round_work(const struct ioband_sample *round, enum ioband_yard yard)
 /* Work a millisecond; a millionth of a second is less than any round takes. */
 static u64 round_rate(const struct ioband_sample *round, enum ioband_yard yard)
 {
-	return mul_u64_u64_div_u64(round_work(round, yard), NSEC_PER_MSEC,
-				   max_t(u64, round->ns, NSEC_PER_USEC));
+	return ioband_mul_div(round_work(round, yard), NSEC_PER_MSEC,
+			      max_t(u64, round->ns, NSEC_PER_USEC));
 }
 
 static void depth_end_trial_round(struct ioband_depth *depth)

@@ -499,7 +499,7 @@ u64 ioband_floor_left_ns(const struct ioband_core *core, u64 now_ns)
 	if (took_ns < core->slice_ns || due_ns == U64_MAX || moved_ns <= took_ns)
 		return left_ns;
 	due_ns = now_ns + core->slice_ns / 2 - min(due_ns, now_ns + core->slice_ns / 2);
-	return min(left_ns, mul_u64_u64_div_u64(due_ns, took_ns, moved_ns - took_ns));
+	return min(left_ns, ioband_mul_div(due_ns, took_ns, moved_ns - took_ns));
 }
 
 /**

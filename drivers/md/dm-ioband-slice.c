@@ -218,7 +218,7 @@ static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node 
 	if (!vtime_before(node->served_from, stands))
 		return node->served_ns;
 	done = stands - node->served_from;
-	return mul_u64_u64_div_u64(min(lag, done), node->served_ns, done);
+	return ioband_mul_div(min(lag, done), node->served_ns, done);
 }
 
 /*
@@ -256,7 +256,7 @@ static void descend(const struct ioband_core *core, const struct ioband_node *no
 /* How long a flush takes after a leaf has written so much. */
 static u64 leaf_destage_ns(const struct ioband_leaf *leaf, u64 bytes)
 {
-	return mul_u64_u64_div_u64(bytes, leaf->destage_ns, leaf->destage_bytes);
+	return ioband_mul_div(bytes, leaf->destage_ns, leaf->destage_bytes);
 }
 
 static bool leaf_knows_destage(const struct ioband_leaf *leaf)

@@ -16,6 +16,7 @@
 #define DM_IOBAND_TREE_H
 
 #include "dm-ioband-core.h"
+#include "dm-ioband-math.h"
 
 #include <linux/compiler.h>
 #include <linux/math64.h>

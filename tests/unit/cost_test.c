@@ -4,6 +4,7 @@
  */
 #include "cases.h"
 #include "dm-ioband-cost.h"
+#include "dm-ioband-math.h"
 
 static void costs(enum ioband_measure measure, u32 bytes, bool has_data, u32 charge, u32 occupied)
 {
@@ -57,6 +58,19 @@ static void measures_are_of_one_order(void **state)
 	assert_in_range(charge, 512, 64 << 10);
 }
 
+/* The shim aborts where x86 traps. */
+static void a_quotient_that_does_not_fit_is_the_largest(void **state)
+{
+	(void)state;
+	assert_int_equal(ioband_mul_div(6, 7, 5), 8);
+	assert_int_equal(ioband_mul_div(U64_MAX, 3, 4), U64_MAX / 4 * 3 + 2);
+	assert_int_equal(ioband_mul_div(U64_MAX, U64_MAX, U64_MAX), U64_MAX);
+	assert_int_equal(ioband_mul_div(1ULL << 40, 1ULL << 24, 2), 1ULL << 63);
+	assert_int_equal(ioband_mul_div(1ULL << 40, 1ULL << 24, 1), U64_MAX);
+	assert_int_equal(ioband_mul_div(U64_MAX, U64_MAX, U64_MAX - 1), U64_MAX);
+	assert_int_equal(ioband_mul_div(1, 1, 0), U64_MAX);
+}
+
 int main(int argc, char **argv)
 {
 	const test_case cases[] = {
@@ -65,6 +79,7 @@ int main(int argc, char **argv)
 		TEST(time_is_not_charged_by_bill),
 		TEST(a_discard_costs_a_large_bio_at_most),
 		TEST(measures_are_of_one_order),
+		TEST(a_quotient_that_does_not_fit_is_the_largest),
 	};
 
 	return run_cases(cases, argc, argv);

@@ -387,7 +387,7 @@ SLICE = [
     Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, to->passing));", "(u64)0);"),
     Mutant(
         "bytes-end-with-the-slice",
-        "return mul_u64_u64_div_u64(min(lag, done), node->served_ns, done);",
+        "return ioband_mul_div(min(lag, done), node->served_ns, done);",
         "return 0 * done;",
     ),
     Mutant("as-long-again", "min(lag, done), node->served_ns, done", "done, node->served_ns, done"),
@@ -542,7 +542,7 @@ FLOOR = [
     Mutant("rest-goes-by-weight-never", "left_ns = promised_until_ns(core);", "left_ns = U64_MAX;"),
     Mutant(
         "rest-is-never-had",
-        "return min(left_ns, mul_u64_u64_div_u64(due_ns, took_ns, moved_ns - took_ns));",
+        "return min(left_ns, ioband_mul_div(due_ns, took_ns, moved_ns - took_ns));",
         "return left_ns;",
     ),
     Mutant("no-margin", "NSEC_PER_SEC - NSEC_PER_SEC / IOBAND_FLOOR_MARGIN", "NSEC_PER_SEC"),
@@ -652,11 +652,7 @@ AIM = [
         "	if (!worst) {\n		if (false)",
     ),
     Mutant("summed-for-ever", "	aim->sum_ns = 0;\n	aim->reads = 0;\n", ""),
-    Mutant(
-        "best-is-worst",
-        " >\n				 other->mean_ns;",
-        " <\n				 other->mean_ns;",
-    ),
+    Mutant("best-is-worst", " > other->mean_ns;", " < other->mean_ns;"),
     Mutant(
         "for-the-first",
         "	brake->worst = worst;\n",
@@ -677,8 +673,8 @@ AIM = [
         "	core->late = true;\n	leaf = ioband_leaf_below(core, &core->root.ent, ioband_way",
         "	leaf = ioband_leaf_below(core, &core->root.ent, ioband_way",
     ),
-    Mutant("slower-for-ever", "		clock->rate += mul_u64", "		(void)mul_u64"),
-    Mutant("never-slower", "		clock->rate -= mul_u64", "		(void)mul_u64"),
+    Mutant("slower-for-ever", "		clock->rate += ioband_mul", "		(void)ioband_mul"),
+    Mutant("never-slower", "		clock->rate -= ioband_mul", "		(void)ioband_mul"),
     Mutant("writes-starve", "max(clock->rate, max(rate / 2, least))", "clock->rate"),
     Mutant("never-ends", "	    rate < brake->clock.rate / 2) {", "	    false) {"),
     Mutant("taken-away-and-late", "	if (core->brake.worst == aim)\n", "	if (false)\n"),

@@ -44,4 +44,9 @@ static inline u64 mul_u64_u64_div_u64(u64 a, u64 b, u64 divisor)
 	return quotient;
 }
 
+static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
+{
+	return ((unsigned __int128)a * b) >> shift;
+}
+
 #endif /* SHIM_LINUX_MATH64_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: arithmetic of the pure parts.
+ */
+#ifndef DM_IOBAND_MATH_H
+#define DM_IOBAND_MATH_H
+
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+
+/**
+ * ioband_mul_div() - multiply and divide, with 128 bits in between
+ * @a: factor
+ * @b: factor
+ * @divisor: divisor
+ *
+ * x86 traps if the quotient does not fit in 64 bits, and the kernel dies.  It does not fit if
+ * the upper half of the product is not less than the divisor.
+ *
+ * Return: the quotient, or U64_MAX if it does not fit or @divisor is 0.
+ */
+static inline u64 ioband_mul_div(u64 a, u64 b, u64 divisor)
+{
+	if (unlikely(mul_u64_u64_shr(a, b, 64) >= divisor))
+		return U64_MAX;
+	return mul_u64_u64_div_u64(a, b, divisor);
+}
+
+#endif /* DM_IOBAND_MATH_H */

@@ -57,6 +57,7 @@ def load(guest: Guest, path: str, a_rw: str, b_rw: str = "randread") -> Iterator
         running.end()
 
 
+@pytest.mark.guest(icount=True)
 @pytest.mark.parametrize(
     ("disk_options", "a_rw", "settings", "flushed"),
     [

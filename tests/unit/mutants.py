@@ -752,7 +752,6 @@ DEPTH = [
     ),
     Mutant("bytes-for-all", "return round->work - round->bytes;", "return round->bytes;"),
     Mutant("never-contested", "if (gain->sum < -won &&", "if (false &&"),
-    Mutant("goes-round", "if (!try_is_up(try) && gain->sum < 0 &&", "if (false &&"),
     Mutant("contested-by-little", "if (gain->sum < -won &&", "if (gain->sum < 0 &&"),
     Mutant("worst-yard", "< gain_spread(best,", "> gain_spread(best,"),
     Mutant("always-full", "depth->full = round->held_ios", "depth->full = round->ios"),

@@ -10,7 +10,7 @@ from lab.calibration import Calibration, Comparison, calibrate, load, measure, t
 TABLE = load()
 HELD = [i for i, row in enumerate(TABLE.rows) if not row.why_not]
 
-# The disks' models seldom change; test_disk_models.py runs their figures in user space.
+# The table changes with the models of the disks alone, and these have unit tests.
 in_full = pytest.mark.long("the whole table takes three minutes")
 
 

@@ -84,8 +84,8 @@ static void announce(const struct device *device)
 }
 
 /*
- * When it is closed: what has it open knows that the disk is lost.  The disk and each of its
- * partitions have their own cleaner, and another one may have removed the device.
+ * Remove a device once it is closed, and let its users know that the disk is lost.  The disk
+ * and each of its partitions have a cleaner; another cleaner may have removed the device.
  */
 static int drop_named(const struct device *device, const char *name)
 {

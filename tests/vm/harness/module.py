@@ -31,8 +31,8 @@ def build_module(
     """Build the modules of a source directory, and return the .ko files.
 
     flags are Kbuild's own: W=1 for more warnings, C=2 to run sparse over every
-    file.  Errors are raised; warnings are printed, or raised too if strict.  What is not
-    compiled does not warn, so that nothing is kept of a build that did.
+    file.  Errors are raised; warnings are printed, or raised too if strict.  A build
+    with warnings is removed: the next one has to compile, and to warn, again.
     """
     source = source.resolve()
     key = hashlib.sha256(f"{source}".encode()).hexdigest()[:12]

@@ -23,7 +23,7 @@ FUNCTIONS = re.compile(r" UND ((?:glfs|ibv|nbd|pmem|pmemblk|rados|rbd|rdma)_\w+)
 
 @cache
 def fio_environment() -> dict[str, str]:
-    """What makes fio find that library."""
+    """Environment variables with which fio finds that library."""
     place = cache_dir("thin-fio", hashlib.sha256(FIO.read_bytes()).hexdigest()[:12])
     environment = {"LD_LIBRARY_PATH": str(place)}
     with locked("thin-fio"):

@@ -73,7 +73,7 @@ test-fast: setup-test ## An answer in minutes: unit tests, style, and a few test
 
 # The other kernels are fetched and built meanwhile; a test that needs one waits for it.
 test: setup-test ## Run everything that shows that the product works
-	@setsid scripts/setup kernels & trap "kill -- -$$! 2>/dev/null" EXIT; \
+	@setsid nice scripts/setup kernels & trap "kill -- -$$! 2>/dev/null" EXIT; \
 		IOBAND_UNIT_SCALE=0.5 $(PYTEST) --tier usual $(PYTEST_ARGS) $(TESTS)
 
 test-all: setup setup-debug ## Run what takes hours too: all kernels, mutants, packages, how-tos, detectors

@@ -258,7 +258,7 @@ void ioband_line_wait_flusher(struct ioband_line *line)
 		set_current_state(TASK_UNINTERRUPTIBLE);
 		if (has_passed(line))
 			break;
-		left = schedule_timeout(left);
+		left = io_schedule_timeout(left);
 	}
 	if (!left)	/* a look at a time when it was little again does no harm */
 		WRITE_ONCE(line->group->flusher_has_waited, true);
@@ -284,7 +284,7 @@ void ioband_line_wait(struct ioband_line *line, bool dying)
 		if (dying ? tsk_is_oom_victim(current) : fatal_signal_pending(current))
 			break;
 		/* Who cannot be killed is awake now and then: it is not hung. */
-		schedule_timeout(dying ? HZ : MAX_SCHEDULE_TIMEOUT);
+		io_schedule_timeout(dying ? HZ : MAX_SCHEDULE_TIMEOUT);
 	}
 	finish_wait(&line->group->room, &line->entry);
 	ioband_stats_unpin(line->stats);

@@ -402,6 +402,21 @@ def test_who_discards_and_is_killed_is_bounded(ioband: Guest) -> None:
         assert go_on().wait(check=False).rc == -9
 
 
+def test_waiting_for_room_is_waiting_for_io(ioband: Guest) -> None:
+    """The cgroup's pressure counts it; the kernel adds that up every two seconds."""
+    guest = ioband
+
+    def waited_us() -> int:
+        some = full.get("io.pressure").splitlines()[0]
+        return int(some.split("total=")[1])
+
+    with two_groups(guest) as (full, other), clogged(guest, full, other):
+        before = waited_us()
+        guest.sleep(8)
+        waited = waited_us() - before
+    assert waited > 4_000_000
+
+
 def test_nowait_and_a_full_group(ioband: Guest) -> None:
     guest = ioband
     with two_groups(guest) as (full, other), clogged(guest, full, other) as top:

@@ -908,6 +908,7 @@ bool ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state 
 {
 	struct ioband_pool *pool = target->pool;
 	struct ioband_group *group;
+	struct ioband_stats *stats;
 	struct ioband_line line;
 	bool waits;
 
@@ -921,9 +922,11 @@ bool ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state 
 	rcu_read_lock_sched();
 	group = find_group_of_flusher(target, css);
 	waits = group && ioband_room_has_plenty(group);
-	if (waits)
-		ioband_line_stand(&line, target, group, rcu_dereference_sched(group->stats), true);
+	stats = waits ? rcu_dereference_sched(group->stats) : NULL;
 	rcu_read_unlock_sched();
+	/* The pool's lock keeps both.  The lock of the line sleeps in a PREEMPT_RT kernel. */
+	if (waits)
+		ioband_line_stand(&line, target, group, stats, true);
 	spin_unlock_irq(&pool->lock);
 	if (waits)
 		ioband_line_wait_flusher(&line);

@@ -36,7 +36,7 @@
 /* How long the open state lasts, until it is looked again whether loads changed. */
 #define IOBAND_CALM_TIME	(5 * HZ)
 
-/* How often held bios are looked through for those of dying tasks. */
+/* How often held bios are looked through for those of dying tasks, and for deleted disks. */
 #define IOBAND_DYING_INTERVAL	max(HZ / 4, 1)
 
 static DEFINE_MUTEX(registry_lock);

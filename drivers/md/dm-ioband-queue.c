@@ -1166,34 +1166,65 @@ static bool io_is_of_dying(const struct ioband_io *io, const void *of)
 	return io->task && is_dying(io->task);
 }
 
-static bool io_is_of_oom_victim(const struct ioband_io *io, const void *of)
+/*
+ * The disk below was deleted.  The flag is set before what is in flight there has completed, and
+ * stays.  Unlike the end of the disk's queue it does not depend on the disk's driver, and unlike
+ * the error of a bio it needs none in flight.
+ */
+static bool io_is_of_deleted(const struct ioband_io *io)
 {
-	return io->task && tsk_is_oom_victim(io->task);
+	return unlikely(test_bit(GD_DEAD, &io->target->dev->bdev->bd_disk->state));
 }
 
-/* What dying tasks wait for, of one stream. */
-static void release_dying(struct ioband_stream *stream)
+static bool io_goes_at_once(const struct ioband_io *io, const void *of)
+{
+	return (io->task && tsk_is_oom_victim(io->task)) || io_is_of_deleted(io);
+}
+
+/*
+ * What dying tasks wait for, of one stream.  What is for a deleted disk comes into @failed,
+ * unless some pieces of it have gone down.
+ */
+static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
 {
 	struct ioband_pool *pool = stream->group->pool;
-	struct bio_list taken = BIO_EMPTY_LIST;
+	struct bio_list taken = BIO_EMPTY_LIST, release = BIO_EMPTY_LIST;
+	struct bio *bio;
 
-	take_held(stream, &taken, U64_MAX, io_is_of_oom_victim, NULL);
+	take_held(stream, &taken, U64_MAX, io_goes_at_once, NULL);
 	if (!ioband_leaf_owes_much(&stream->leaf))
 		take_held(stream, &taken, U64_MAX, io_is_of_dying, NULL);
 	else if (pool->dying_bytes > 0)
 		pool->dying_bytes -= take_held(stream, &taken, pool->dying_bytes,
 					       io_is_of_dying, NULL);
-	release_now(&taken);
+	while ((bio = bio_list_pop(&taken))) {
+		const struct ioband_io *io = ioband_io_of(bio);
+
+		bio_list_add(io_is_of_deleted(io) && !io->piece ? failed : &release, bio);
+	}
+	release_now(&release);
+}
+
+static void turn_all_away(struct bio_list *bios, blk_status_t status)
+{
+	struct bio *bio;
+
+	while ((bio = bio_list_pop(bios)))
+		turn_away(ioband_io_of(bio), bio, status);
 }
 
 /**
- * ioband_queue_release_dying() - release what dying tasks wait for
+ * ioband_queue_release_dying() - let go of bios of dying tasks, and for deleted disks
  * @pool: pool
+ *
+ * The former are dispatched.  The latter fail, whatever the weights and maxima; later ones fail
+ * below, or here the next time.
  *
  * Context: Process; under the pool's walk mutex.
  */
 void ioband_queue_release_dying(struct ioband_pool *pool)
 {
+	struct bio_list failed = BIO_EMPTY_LIST;
 	struct ioband_stream *stream;
 	unsigned int left;
 
@@ -1203,11 +1234,12 @@ void ioband_queue_release_dying(struct ioband_pool *pool)
 	     left--) {
 		stream = &ioband_queue_next_active(pool)->own;
 		for (; stream; stream = next_stream(stream))
-			release_dying(stream);
+			release_dying(stream, &failed);
 		spin_unlock_irq(&pool->lock);
 		spin_lock_irq(&pool->lock);
 	}
 	spin_unlock_irq(&pool->lock);
+	turn_all_away(&failed, BLK_STS_IOERR);
 }
 
 static bool io_is_of_target(const struct ioband_io *io, const void *of)
@@ -1251,7 +1283,6 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 	struct ioband_stream *stream;
 	struct ioband_group *group;
 	unsigned int left;
-	struct bio *bio;
 
 	mutex_lock(&pool->walk);
 	spin_lock_irq(&pool->lock);
@@ -1273,9 +1304,7 @@ void ioband_queue_suspend(struct ioband_target *target, bool requeue)
 	ioband_queue_dispatch(pool, ktime_get_ns());
 	spin_unlock_irq(&pool->lock);
 	mutex_unlock(&pool->walk);
-
-	while ((bio = bio_list_pop(&taken)))
-		turn_away(ioband_io_of(bio), bio, BLK_STS_DM_REQUEUE);
+	turn_all_away(&taken, BLK_STS_DM_REQUEUE);
 }
 
 /**

@@ -488,7 +488,7 @@ enum ioband_state {
  * @reap: held while counters are freed, or read from outside the I/O path, and while presets
  *	come and go, or are read
  * @dying_bytes: what may go then for those of groups that owe much; may be negative
- * @dying_at: when to look next for held bios of dying tasks, in jiffies
+ * @dying_at: when to look next for held bios of dying tasks and deleted disks, in jiffies
  * @dirty: targets that something was written to, with slices
  * @flushes: of the flush that the core waits for, bios that have not completed
  * @flush_round: its number

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Suspend, reload, remove and kill while bios are held; what may be held is bounded."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 from harness.cgroup import Cgroup
-from harness.devices import mounted, null_blk, sectors
+from harness.devices import mounted, null_blk, scsi_debug, sectors
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import Ioband
 from harness.load import FIO_INTERRUPTED, READ_NOWAIT
@@ -319,6 +320,38 @@ def test_removal_by_force_under_load(ioband: Guest, way: str) -> None:
         dd = ["dd", f"if={stays.path}", "of=/dev/null", "bs=64k", "count=4", "iflag=direct"]
         groups[0].run(dd)
     guest.rmmod("dm_ioband")
+
+
+@pytest.mark.all_kernels
+def test_held_bios_of_a_deleted_disk_fail_at_once(ioband: Guest) -> None:
+    """Its maximum would let them fail in 800 s; another device's bios are held on."""
+    guest = ioband
+    guest.expect_dmesg("I/O error|rejecting I/O|Synchroniz")
+    reads = 100
+    load = {"bs": "128k", "rw": "read", "iodepth": reads, "number_ios": reads}
+    keep = {"size": f"{reads * 128}k", "continue_on_error": "all", "output-format": "json"}
+    with (
+        scsi_debug(guest) as disk,
+        null_blk(guest, size_mib=64) as other,
+        Ioband(guest, "d", disk) as device,
+        Ioband(guest, "stays", other) as stays,
+        Cgroup(guest, "a") as group,
+    ):
+        device.set_max(group, rbps=1 << 14)
+        job = start_fio(group, device.path, **load, **keep)
+        wait_until_held(device, reads - 20)
+        slow = start_fio(group, stays.path, **load)
+        wait_until_held(device, reads + 50)
+        guest.write(f"/sys/block/{disk.removeprefix('/dev/')}/device/delete", "1")
+        took_s = wait_until(guest, lambda: device.info().held.ios <= reads, "what was held fails")
+        out = job.wait(20, check=False).out
+        errors = json.loads(out[out.index("{") :])["jobs"][0]["total_err"]
+        held = stays.info().held.ios
+        end(slow)
+    print(f"{errors} errors {took_s:.2f} s after the disk was deleted, {held} held for the other")
+    assert took_s < 10  # a busy guest is slow to tell
+    assert errors > reads - 20
+    assert held > reads // 2
 
 
 # -- backpressure --------------------------------------------------------------------------

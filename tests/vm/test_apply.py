@@ -487,6 +487,35 @@ def test_other_pool(machine: Machine) -> None:
     assert machine.bounds("d-vg0-one") == {"max_rbps": 1 << 20, "min_rbps": 1 << 19, "min_wiops": 3}
 
 
+def test_a_pool_without_settings(machine: Machine) -> None:
+    """It shares as its disks need, when it is made and when its settings are taken back."""
+
+    def shares_after(text: str, other: str = "d") -> tuple[str, int]:
+        machine.configure(f"[device d]\ndevice = vg0/one\n{text}")
+        machine.apply()
+        device = machine.devices()[other]
+        return device["measure"], device["slice_ms"]
+
+    (disk,) = machine.guest.run("ls /sys/block/dm-*/slaves | grep -v : | sort -u").out.split()
+    machine.guest.write(f"/sys/block/{disk}/queue/rotational", "1")
+    assert shares_after("[pool *]\nmeasure = bytes\n") == ("bytes", 124)
+    assert shares_after("") == ("time", 124)
+    assert shares_after("[pool *]\nslice = 0\nmeasure = ios\n") == ("ios", 0)
+    assert shares_after("") == ("time", 124)
+    assert shares_after("[pool *]\nslice = 0\n") == ("bytes", 0)
+    assert shares_after("") == ("time", 124)
+    assert shares_after("pool = new\n") == ("time", 124)
+    assert shares_after("pool = other\n[pool other]\nslice = 30\n") == ("time", 30)
+    assert shares_after("pool = third\n[pool third]\nslice = auto\nmeasure = ios\n") == ("ios", 124)
+    # Another device is made in a pool that a move makes, or moves to one that a move empties.
+    other = "[device other]\ndevice = vg0/two\npool = "
+    assert shares_after(f"pool = fourth\n{other}fourth\n", "other") == ("time", 124)
+    assert shares_after(f"pool = fifth\n{other}sixth\n") == ("time", 124)
+    assert shares_after(f"pool = seventh\n{other}fifth\n", "other") == ("time", 124)
+    machine.guest.write(f"/sys/block/{disk}/queue/rotational", "0")
+    assert shares_after(f"pool = eighth\n{other}fifth\n") == ("bytes", 0)
+
+
 def test_pools_by_the_paths_of_disks(machine: Machine) -> None:
     """A section means the pool of a disk, whatever the kernel calls that; a name is warned of."""
     guest, devices = machine.guest, "[device all]\nas = d-%n\nvolume = vg0/*\n"

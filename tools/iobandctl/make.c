@@ -274,6 +274,17 @@ static bool all_seek(const struct names *disks)
 	return disks->n;
 }
 
+/**
+ * make_slice_of() - the slice of a pool for which none is set
+ * @disks: the pool's, names of the kernel without partitions
+ *
+ * Return: the word for the table line; with slices such a pool shares time.
+ */
+const char *make_slice_of(const struct names *disks)
+{
+	return all_seek(disks) ? SLICE_OF_DISKS : "0";
+}
+
 /* The word for the table line, or NULL for what the pool has or the kernel's default. */
 static const char *choose_slice(const struct ioband_devices *devices,
 				const struct settings *settings,
@@ -285,9 +296,7 @@ static const char *choose_slice(const struct ioband_devices *devices,
 		return asked;
 	if (!asked && pool_table(devices, pool))
 		return NULL;
-	if (all_seek(disks))
-		return SLICE_OF_DISKS;
-	return asked ? "0" : NULL;
+	return asked || all_seek(disks) ? make_slice_of(disks) : NULL;
 }
 
 /*
@@ -303,30 +312,6 @@ static const char *choose_measure(const struct ioband_devices *devices,
 	if (settings->measure || pool_table(devices, pool))
 		return settings->measure;
 	return slice && strcmp(slice, "0") && all_seek(disks) ? "time" : NULL;
-}
-
-/**
- * make_default_slice() - the slice of a pool for which none is set
- * @devices: all ioband devices
- * @pool: the pool
- * @slice: the result, as for a new pool; with slices the pool shares time
- */
-void make_default_slice(const struct ioband_devices *devices, const char *pool,
-			char slice[IOBAND_WORD_SIZE])
-{
-	struct names disks = { .n = 0 }, passed = { .n = 0 };
-
-	for (size_t i = 0; i < devices->n; i++) {
-		const struct ioband_table *table = &devices->v[i].table;
-		const struct device below = { .major = table->device[0],
-					      .minor = table->device[1] };
-
-		if (devices->v[i].dm->table && !strcmp(table->pool, pool))
-			device_disks(&below, &disks, &passed);
-	}
-	strcpy(slice, all_seek(&disks) ? SLICE_OF_DISKS : "0");
-	names_free(&disks);
-	names_free(&passed);
 }
 
 /* Likewise.  What a pool has anyway needs no module that knows the word. */

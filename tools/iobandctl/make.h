@@ -41,7 +41,6 @@ int make_device(const struct ioband_devices *devices,
 		const struct device *device);
 int make_report(const struct names *made, const struct settings *settings,
 		bool json);
-void make_default_slice(const struct ioband_devices *devices, const char *pool,
-			char slice[IOBAND_WORD_SIZE]);
+const char *make_slice_of(const struct names *disks);
 
 #endif

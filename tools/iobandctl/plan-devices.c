@@ -11,11 +11,19 @@
 #include "under.h"
 #include "use.h"
 
-static bool pool_is_there(const struct plan *plan, const char *pool)
+/* Have the settings of the pool of @table. Return: false if no device will be in it yet. */
+static bool take_settings(const struct plan *plan, struct ioband_table *table)
 {
 	for (size_t i = 0; i < plan->n_future; i++) {
-		if (!strcmp(plan->future[i].table.pool, pool))
-			return true;
+		const struct ioband_table *other = &plan->future[i].table;
+
+		if (strcmp(other->pool, table->pool))
+			continue;
+		strcpy(table->measure, other->measure);
+		strcpy(table->depth, other->depth);
+		table->slice_ms = other->slice_ms;
+		table->writes_starved = other->writes_starved;
+		return true;
 	}
 	return false;
 }
@@ -116,7 +124,7 @@ int plan_settle(const struct plan *plan, const struct choice *choice,
 	code = check_pool(section);
 	if (code == EXIT_OK)
 		code = foresee(plan, choice, settings, table);
-	if (code != EXIT_OK || pool_is_there(plan, table->pool))
+	if (code != EXIT_OK || take_settings(plan, table))
 		return code;
 	settings->measure = conf_pool_setting(plan->conf, table->pool,
 					      KEY_MEASURE, &place);
@@ -238,26 +246,22 @@ static void plan_weight(struct plan *plan, struct future *future,
 	future->table.weight = number;
 }
 
-/* In another pool a device has that pool's settings; those of a new one are the kernel's. */
+/* A new pool has the kernel's settings, until plan_pools() gives it its defaults. */
 static void join_pool(const struct plan *plan, struct future *future,
 		      const char *pool)
 {
-	struct ioband_table settings = {
+	struct ioband_table table = {
 		.measure = "bytes", .depth = "auto",
 		.writes_starved = IOBAND_WRITES_STARVED_DEFAULT,
 	};
 
-	for (size_t i = 0; i < plan->n_future; i++) {
-		if (!strcmp(plan->future[i].table.pool, pool)) {
-			settings = plan->future[i].table;
-			break;
-		}
-	}
+	strcpy(table.pool, pool);
+	future->makes_pool = !take_settings(plan, &table);
 	strcpy(future->table.pool, pool);
-	strcpy(future->table.measure, settings.measure);
-	strcpy(future->table.depth, settings.depth);
-	future->table.slice_ms = settings.slice_ms;
-	future->table.writes_starved = settings.writes_starved;
+	strcpy(future->table.measure, table.measure);
+	strcpy(future->table.depth, table.depth);
+	future->table.slice_ms = table.slice_ms;
+	future->table.writes_starved = table.writes_starved;
 	future->moved = true;
 }
 

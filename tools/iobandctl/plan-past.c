@@ -159,6 +159,10 @@ static void forget_hand(const struct plan *plan, const struct change *change)
 		if (is_new_pool(plan, change->pool))
 			hand_clear_pool(change->pool);
 		return;
+	case CHANGE_MOVE:
+		if (is_new_pool(plan, change->to))
+			hand_clear_pool(change->to);
+		break;
 	case CHANGE_WEIGHT:
 		key.key = conf_key_name(KEY_WEIGHT);
 		break;

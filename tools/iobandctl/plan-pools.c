@@ -4,24 +4,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hand.h"
 #include "plan.h"
 
+/* The default slice of a pool, from the disks that will be below it. */
+static const char *default_slice(const struct plan *plan, const char *pool)
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	const char *slice;
+
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct ioband_table *table = &plan->future[i].table;
+		const struct device below = { .major = table->device[0],
+					      .minor = table->device[1] };
+
+		if (!strcmp(table->pool, pool))
+			device_disks(&below, &disks, &passed);
+	}
+	slice = make_slice_of(&disks);
+	names_free(&disks);
+	names_free(&passed);
+	return slice;
+}
+
 /*
- * What the pool shares when nothing says so.  Its slices stay as they are, or as the
- * configuration says: without slices time cannot be shared.
+ * The default measure of a pool.  Its slices stay as they are, or as the configuration says:
+ * without slices time cannot be shared.
  */
 static const char *default_measure(const struct plan *plan,
 				   const struct future *future)
 {
 	const char *pool = future->table.pool;
-	char slice[IOBAND_WORD_SIZE];
 	struct conf_place place;
 	const char *asked = conf_pool_setting(plan->conf, pool, KEY_SLICE,
 					      &place);
 
-	make_default_slice(plan->devices, pool, slice);
-	if (!strcmp(slice, "0") || !future->table.slice_ms ||
-	    (asked && !strcmp(asked, "0")))
+	if (!strcmp(default_slice(plan, pool), "0") ||
+	    !future->table.slice_ms || (asked && !strcmp(asked, "0")))
 		return "bytes";
 	return "time";
 }
@@ -31,7 +50,7 @@ static void default_of(const struct plan *plan, const struct future *future,
 		       enum conf_key key, char text[IOBAND_WORD_SIZE])
 {
 	if (key == KEY_SLICE)
-		make_default_slice(plan->devices, future->table.pool, text);
+		strcpy(text, default_slice(plan, future->table.pool));
 	else if (key == KEY_WRITES_STARVED)
 		snprintf(text, IOBAND_WORD_SIZE, "%d",
 			 IOBAND_WRITES_STARVED_DEFAULT);
@@ -40,9 +59,21 @@ static void default_of(const struct plan *plan, const struct future *future,
 				     default_measure(plan, future) : "auto");
 }
 
+static bool is_made(const struct plan *plan, const char *pool)
+{
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct future *future = &plan->future[i];
+
+		if (future->makes_pool && !strcmp(future->table.pool, pool))
+			return true;
+	}
+	return false;
+}
+
 /*
- * What the configuration asks for, or what was before it did.  "auto" of a slice is for
- * pools that are made: it stays as it was chosen.
+ * The value from the configuration.  Without one, the default, for a pool that devices make
+ * by moving there, and in place of what a former configuration set.  "auto" of a slice
+ * stays as it was chosen when the pool was made.
  */
 static bool find_wish(const struct plan *plan, const struct future *future,
 		      enum conf_key key, const char *now,
@@ -50,28 +81,53 @@ static bool find_wish(const struct plan *plan, const struct future *future,
 {
 	const char *pool = future->table.pool;
 	const char *text = conf_pool_setting(plan->conf, pool, key, place);
+	const bool is_auto = text && key == KEY_SLICE && !strcmp(text, "auto");
 
-	if (!text && plan_gave_pool(plan, pool, key, now)) {
+	if (!text)
 		*place = (struct conf_place){ .line = 0 };
+	if (text && !is_auto)
+		snprintf(to, IOBAND_WORD_SIZE, "%s", text);
+	else if (is_made(plan, pool) ||
+		 (!text && plan_gave_pool(plan, pool, key, now)))
 		default_of(plan, future, key, to);
-		return true;
-	}
-	if (!text || (key == KEY_SLICE && !strcmp(text, "auto")))
+	else
 		return false;
-	snprintf(to, IOBAND_WORD_SIZE, "%s", text);
 	return true;
 }
 
-static void set_measure(struct plan *plan, struct future *future)
+static bool is_set_by_hand(const char *pool, enum conf_key key)
+{
+	const struct hand_key hand = {
+		.pool = pool, .key = conf_key_name(key),
+	};
+
+	return hand_has(&hand);
+}
+
+/* With @slices that begin or end, a measure that nothing has set is chosen again. */
+static void set_measure(struct plan *plan, struct future *future, bool slices)
 {
 	char *now = future->table.measure, to[IOBAND_WORD_SIZE];
 	struct conf_place place;
 
-	if (!find_wish(plan, future, KEY_MEASURE, now, to, &place) ||
-	    !strcmp(to, now))
+	if (!find_wish(plan, future, KEY_MEASURE, now, to, &place)) {
+		if (!slices || is_set_by_hand(future->table.pool, KEY_MEASURE))
+			return;
+		default_of(plan, future, KEY_MEASURE, to);
+	}
+	if (!strcmp(to, now))
 		return;
 	plan_set(plan, future, false, "measure", now, to, &place);
 	strcpy(now, to);
+}
+
+static bool find_slice(const struct plan *plan, const struct future *future,
+		       char from[IOBAND_WORD_SIZE], char to[IOBAND_WORD_SIZE],
+		       struct conf_place *place)
+{
+	snprintf(from, IOBAND_WORD_SIZE, "%llu",
+		 (unsigned long long)future->table.slice_ms);
+	return find_wish(plan, future, KEY_SLICE, from, to, place);
 }
 
 /* What shares time keeps its slices. */
@@ -81,9 +137,7 @@ static void set_slice(struct plan *plan, struct future *future)
 	struct conf_place place;
 	uint64_t slice_ms;
 
-	snprintf(from, sizeof(from), "%llu",
-		 (unsigned long long)future->table.slice_ms);
-	if (!find_wish(plan, future, KEY_SLICE, from, to, &place))
+	if (!find_slice(plan, future, from, to, &place))
 		return;
 	slice_ms = strtoull(to, NULL, 10);
 	if (slice_ms == future->table.slice_ms ||
@@ -120,25 +174,28 @@ static void set_writes_starved(struct plan *plan, struct future *future)
 /* Time is shared in slices only: they come before it, and go after it. */
 static int plan_pool(struct plan *plan, struct future *future)
 {
-	struct conf_place place = { .line = 0 };
-	const char *to = conf_pool_setting(plan->conf, future->table.pool,
-					   KEY_MEASURE, &place);
+	char from[IOBAND_WORD_SIZE], to[IOBAND_WORD_SIZE];
+	struct conf_place place;
+	bool begin = false, end = false;
 
-	if (to && !strcmp(to, "time")) {
-		set_slice(plan, future);
-		set_measure(plan, future);
-	} else {
-		set_measure(plan, future);
-		set_slice(plan, future);
+	if (find_slice(plan, future, from, to, &place)) {
+		end = !strcmp(to, "0") && strcmp(from, "0");
+		begin = strcmp(to, "0") && !strcmp(from, "0");
 	}
+	if (end)
+		set_measure(plan, future, true);
+	set_slice(plan, future);
+	if (!end)
+		set_measure(plan, future, begin);
 	set_depth(plan, future);
 	set_writes_starved(plan, future);
 	if (strcmp(future->table.measure, "time") || future->table.slice_ms)
 		return EXIT_OK;
 	fail(EXIT_USAGE,
-	     "pool %s is to share time, which takes slices: set 'slice' in its section, to 124 for instance",
+	     "pool %s is to share time, which takes slices: set 'slice' in its section, to 124 for instance, or another 'measure'",
 	     future->table.pool);
-	if (!to)
+	if (!conf_pool_setting(plan->conf, future->table.pool, KEY_MEASURE,
+			       &place))
 		conf_pool_setting(plan->conf, future->table.pool, KEY_SLICE,
 				  &place);
 	return plan_blame(plan, &place, EXIT_USAGE);

@@ -93,6 +93,7 @@ struct change {
  * @table: its table line
  * @now: the device as it is; NULL if it is to be made
  * @moved: it changes its pool, which makes its groups anew
+ * @makes_pool: it moves to a pool that no device is in then
  * @chosen: the plan is about it, and about its pool
  * @section: what the configuration says of it; NULL if it does not choose it
  */
@@ -101,6 +102,7 @@ struct future {
 	struct ioband_table table;
 	const struct ioband_device *now;
 	bool moved;
+	bool makes_pool;
 	bool chosen;
 	const struct conf_section *section;
 };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The services that read the input of users are sandboxed, as systemd itself rates them."""
+"""The services are sandboxed, as systemd itself rates them."""
 
 import subprocess
 from pathlib import Path
@@ -10,7 +10,7 @@ UDEV = Path(__file__).resolve().parents[1] / "udev"
 LIMIT = 30  # tenths, of the 100 of a service without any sandbox
 
 
-@pytest.mark.parametrize("unit", ["iobandctl-metrics.service", "iobandctl-watch.service"])
+@pytest.mark.parametrize("unit", sorted(path.stem for path in UDEV.glob("*.service.in")))
 def test_a_unit_is_sandboxed(unit: str, tmp_path: Path) -> None:
     where = [f"DESTDIR={tmp_path}", "UNITDIR=/units"]
     subprocess.run(["make", "-s", "-C", UDEV, "install", *where], check=True)

@@ -139,6 +139,26 @@ def test_what_cannot_be_wrapped_is_left_alone_and_said(formatted: Machine) -> No
     machine.unplug()
 
 
+def test_a_disk_is_shown_if_its_sandbox_cannot_be_set_up(formatted: Machine) -> None:
+    machine, guest = formatted, formatted.guest
+    broken = "/run/systemd/system/ioband-wrap@.service.d"
+    guest.run(["mkdir", "-p", broken])
+    guest.write(f"{broken}/broken.conf", "[Service]\nInaccessiblePaths=/nowhere\n")
+    guest.run(["systemctl", "daemon-reload"])
+    try:
+        machine.plug(BY_UUID)
+        raw = machine.raw()
+        wait_until(guest, lambda: machine.property(raw, "IOBAND_WRAP") == "0", "hidden", WAIT_S)
+        assert machine.name_of(BY_UUID) == raw.removeprefix("/dev/")
+        assert "is left alone" in machine.journal("-u", "ioband-wrap@*")
+    finally:
+        guest.run(["rm", "-r", broken])
+        guest.run(["systemctl", "daemon-reload"])
+    assert machine.wraps(raw)
+    machine.wait_for_links(WRAPPED)
+    machine.unplug()
+
+
 def took(machine: Machine, unit: str) -> float:
     """For how long a unit's 'apply' ran after it found that it has to wait, in seconds."""
     said = machine.guest.run(["journalctl", "-b", "-o", "short-monotonic", "-u", unit]).out

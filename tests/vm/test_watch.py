@@ -50,6 +50,10 @@ class Machine:
         )
         return {path: int(weight) for owner, path, weight in found if owner == (device or "")}
 
+    def said(self) -> str:
+        """The messages of watch as a service."""
+        return self.guest.run(["journalctl", "-b", "-u", UNIT]).out
+
     def follows(self, weights: dict[str, int | None], device: str | None = None) -> None:
         """Soon these weights are set (or, with None, not)."""
 
@@ -374,3 +378,81 @@ def test_systemd(service: Machine) -> None:
     takes_ms(3, "/system.slice/plain.service")
     guest.run(["systemctl", "stop", "plain.service"])
     assert guest.run(["systemctl", "show", "-P", "NRestarts", UNIT]).out == "1\n"
+
+
+LENT = "/system.slice/lent.service"
+OWN_WEIGHT = f"/sys/fs/cgroup{LENT}/io.weight"
+MANY = 3000
+# A user populates a cgroup that systemd has delegated, and writes without a pause.
+HOSTILE = f"""
+import os
+os.chdir("/sys/fs/cgroup{LENT}")
+def write(name, text):
+    try:
+        with open(name, "w") as file:
+            file.write(text)
+    except OSError:
+        pass
+os.mkdir("main")
+write("main/cgroup.procs", str(os.getpid()))
+write("cgroup.subtree_control", "+io")
+for n in range({MANY}):
+    os.mkdir(str(n))
+write("/tmp/made", "")
+for n in range(10**9):
+    if os.path.exists("/tmp/enough"):
+        break
+    write("io.weight", "10000")
+    write(f"{{n % 200}}/io.weight", str(200 + n % 50))
+    os.mkdir("more")
+    os.rmdir("more")
+    write("cgroup.subtree_control", "-io" if n % 1000 == 500 else "+io")
+write("cgroup.subtree_control", "+io")
+write("1/io.weight", "777")
+write("/tmp/done", "")
+import time
+time.sleep(10000)
+"""
+LEND = ["systemd-run", "-q", "--unit=lent.service", "-p", "User=nobody", "-p", "Delegate=io"]
+
+
+def cpu_s(guest: Guest, pid: str) -> float:
+    """The CPU time that a process has used."""
+    stat = guest.read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return (int(stat[11]) + int(stat[12])) / 100
+
+
+@pytest.mark.guest(systemd=True)
+@pytest.mark.parametrize("service", ["lv"], indirect=True)
+def test_a_hostile_user(service: Machine) -> None:
+    """Cgroups and weights of a user cost little, and leave others alone."""
+    guest = service.guest
+    guest.run(DB)
+    service.takes_ms(250)
+    limit_ms = service.limit_ms(250)
+    pid = guest.run(["systemctl", "show", "-P", "MainPID", UNIT]).out.strip()
+    guest.expect_dmesg("the io controller is not enabled for it")
+    guest.write("/run/hostile.py", HOSTILE)
+    guest.run([*LEND, "/usr/bin/python3", "/run/hostile.py"])
+    try:
+        wait_until(guest, lambda: guest.exists("/tmp/made"), "no cgroups", 300)
+        # As if root had been careless: the kernel takes the weight of all that is delegated.
+        guest.run(["chown", "nobody", OWN_WEIGHT])
+        before_s, start_ms = cpu_s(guest, pid), guest.now_ms()
+        guest.sleep(10)
+        share = (cpu_s(guest, pid) - before_s) * 1000 / (guest.now_ms() - start_ms)
+        service.ask(IOWeight=400)
+        assert service.takes_ms(400) < limit_ms
+        assert share < 0.2, f"{share:.0%} of a processor"
+        guest.write("/tmp/enough", "")
+        wait_until(guest, lambda: guest.exists("/tmp/done"), "not done", 60)
+        wait_until(guest, lambda: service.weights().get(f"{LENT}/1") == 777, "not last", 600)
+        wait_until(guest, lambda: "more than 256" in service.said(), "no bound", 600)
+        watches = int(guest.run(f"cat /proc/{pid}/fdinfo/* | grep -c 'inotify wd:'").out)
+        others = f"find /sys/fs/cgroup -path '*{LENT}' -prune -o -type d -print | wc -l"
+        assert watches <= int(guest.run(others).out) + 256
+        assert service.said().count("is delegated and has more than 256") == 1
+        assert guest.read(OWN_WEIGHT) == "default 10000\n"
+        assert LENT not in service.weights()
+    finally:
+        guest.run("systemctl stop lent.service; rm -f /tmp/made /tmp/enough /tmp/done", timeout=300)

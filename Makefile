@@ -73,10 +73,11 @@ test-fast: setup-test ## An answer in minutes: unit tests, style, and a few test
 
 # The other kernels are fetched and built meanwhile; a test that needs one waits for it.
 test: setup-test ## Run everything that shows that the product works
-	@setsid nice scripts/setup kernels & trap "kill -- -$$! 2>/dev/null" EXIT; \
+	@setsid nice -n 19 sh -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; \
+		exec scripts/setup kernels' & trap "kill -- -$$! 2>/dev/null" EXIT; \
 		IOBAND_UNIT_SCALE=0.5 $(PYTEST) --tier usual $(PYTEST_ARGS) $(TESTS)
 
-test-all: setup setup-debug ## Run what takes hours too: all kernels, mutants, packages, how-tos, detectors
+test-all: setup setup-debug ## Run what takes hours too: all kernels, mutants, packages, tutorial, how-tos, detectors
 	@status=0; \
 	$(PYTEST) --tier all $(PYTEST_ARGS) $(TESTS) || status=1; \
 	$(MAKE) --no-print-directory test-debug || status=1; \
@@ -97,7 +98,7 @@ DEBUG_TESTS := $(patsubst %,tests/vm/test_%.py,\
 test-debug: setup-debug ## Run functional tests under KASAN, lockdep, kmemleak and the kernel's other detectors
 	IOBAND_KERNEL=debug $(PYTEST) $(if $(filter tests,$(TESTS)),$(DEBUG_TESTS),$(TESTS))
 
-check: check-c check-checkpatch check-python check-shell check-words ## Check style and warnings only
+check: check-c check-checkpatch check-checkpatch-tests check-python check-shell check-words ## Check style and warnings only
 
 check-c: setup-vm check-c-6.1 check-c-6.12 check-c-newest
 
@@ -106,7 +107,10 @@ check-c-%:
 	@$(PYTHON) -m harness.module --strict $(if $(filter newest,$*),,--flag C=2) $*
 
 check-checkpatch: setup-test
-	@$(PYTHON) -m harness.checkpatch $(shell find drivers tools tests -name '*.[ch]' -not -path '*/shim/*')
+	@$(PYTHON) -m harness.checkpatch $(shell find drivers tools -name '*.[ch]')
+
+check-checkpatch-tests: setup-test
+	@$(PYTHON) -m harness.checkpatch $(shell find tests -name '*.[ch]' -not -path '*/shim/*')
 
 check-python: setup-test
 	@$(RUFF) check --quiet .
@@ -148,5 +152,5 @@ clean: ## Remove what was built in the tree; the cache stays
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-CHECKS := check-c check-checkpatch check-python check-shell check-words
+CHECKS := check-c check-checkpatch check-checkpatch-tests check-python check-shell check-words
 .PHONY: check $(CHECKS) all modules tools install deb uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit test-vm test-debug demo bench lab lab-check search vm release clean help

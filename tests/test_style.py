@@ -16,7 +16,14 @@ REPO = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize(
-    "check", ["check-checkpatch", "check-python", "check-shell", "check-words"]
+    "check",
+    [
+        "check-checkpatch",
+        pytest.param("check-checkpatch-tests", marks=pytest.mark.long("takes a minute")),
+        "check-python",
+        "check-shell",
+        "check-words",
+    ],
 )
 def test_style(check: str) -> None:
     assert_check(check)

@@ -123,6 +123,7 @@ def test_make_install_and_uninstall(guest: Guest, machine: Machine) -> None:
     assert works(guest, machine.directory / "dm-ioband.ko")
 
 
+@pytest.mark.long("as the packages, which build by DKMS too")
 def test_dkms(guest: Guest, machine: Machine) -> None:
     says = machine.run(
         """

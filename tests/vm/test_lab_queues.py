@@ -13,6 +13,7 @@ from harness.module import REPO, build_module
 CONTROL = "/sys/kernel/lab-disk"
 
 
+@pytest.mark.long("no scenario has such a disk: virtual time has one processor")
 @pytest.mark.newest
 def test_each_processor_has_a_hardware_queue(guest: Guest) -> None:
     (module,) = build_module(guest.kernel, REPO / "tests/lab/disk")

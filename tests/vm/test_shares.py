@@ -311,7 +311,7 @@ def test_cgroups_below_devices(ioband: Guest) -> None:
 NESTED = {"x": 200, "x/1": 100, "x/2": 300, "y": 100}
 
 
-@pytest.mark.smoke
+@pytest.mark.all_kernels
 def test_nested_groups_and_siblings_first(ioband: Guest) -> None:
     guest = ioband
     with (

@@ -111,6 +111,7 @@ def plug_disks(guest: Guest) -> None:
     wait_until(guest, lambda: guest.exists("/dev/sdb"), "no /dev/sdb")
 
 
+@pytest.mark.long("as the how-to: it takes four minutes of a processor")
 @pytest.mark.guest(systemd=True, memory_mib=1536)
 def test_tutorial(guest: Guest, tmp_path: Path) -> None:
     reader = Reader(guest, tmp_path)

@@ -422,6 +422,7 @@ def cpu_s(guest: Guest, pid: str) -> float:
     return (int(stat[11]) + int(stat[12])) / 100
 
 
+@pytest.mark.long("the bounds have their tests beside a fake kernel")
 @pytest.mark.guest(systemd=True)
 @pytest.mark.parametrize("service", ["lv"], indirect=True)
 def test_a_hostile_user(service: Machine) -> None:

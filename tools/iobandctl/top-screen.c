@@ -333,7 +333,10 @@ static void look_until_quit(struct screen *screen)
 	}
 }
 
-/* Elsewhere it would be handled, and the next wait not know of it. */
+/*
+ * Elsewhere it would be handled, and the next wait not know of it.  Before ncurses has looked at
+ * the size and has its handler, a signal that is not blocked would be lost.
+ */
 static void keep_resize_for_waits(struct screen *screen)
 {
 	sigset_t resize;
@@ -358,6 +361,7 @@ int top_screen(struct top *top)
 
 	if (code != EXIT_OK)
 		return code;
+	keep_resize_for_waits(&screen);
 	terminal = newterm(NULL, stdout, stdin);
 	if (!terminal)
 		return fail(EXIT_FAILED,
@@ -369,7 +373,6 @@ int top_screen(struct top *top)
 	curs_set(0);
 	keypad(stdscr, true);
 	nodelay(stdscr, true);
-	keep_resize_for_waits(&screen);
 	look_until_quit(&screen);
 	sigprocmask(SIG_SETMASK, &screen.signals, NULL);
 	endwin();

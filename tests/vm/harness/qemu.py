@@ -15,9 +15,9 @@ from .kernels import Kernel
 from .machine import CMDLINE, Machine, Options, spawn
 from .vmlinux import vmlinux
 
-# What is slow to emulate: page tables of five levels, and to copy or clear memory by REP MOVSB
-# and REP STOSB.  The kernel has other ways.
-CPU = "max,-la57,-erms,-fsrm"
+# What is slow to emulate: page tables of five levels, to copy or clear memory by REP MOVSB and
+# REP STOSB, and STAC and CLAC around each access to a user's memory.  The kernel does without.
+CPU = "max,-la57,-erms,-fsrm,-smap"
 # An emulated processor on a busy host is slow, which must not look like a lockup.  Code that
 # lies at another address in each process would be translated anew for each (norandmaps).
 QEMU_CMDLINE = (
@@ -68,7 +68,8 @@ class Qemu(Machine):
             ("-display", "none"),
             ("-serial", f"file:{self.console}"),
             *self._what_boots(),
-            ("-device", "virtio-serial-pci"),
+            # QEMU waits for all queues of all ports; the first port is for a console.
+            ("-device", "virtio-serial-pci,max_ports=2"),
             ("-device", "virtserialport,chardev=agent,name=agent"),
             ("-object", "rng-random,id=rng,filename=/dev/urandom"),
             ("-device", "virtio-rng-pci,rng=rng"),

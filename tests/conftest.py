@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A process that runs only tests without guests is of lower priority."""
+    """One process is of lower priority."""
     if _has_xdist(config):
         import scheduling
 

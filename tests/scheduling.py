@@ -3,8 +3,9 @@
 
 A guest is emulated, and is seldom idle.  Three guests on two processors execute less in a
 second than two do, as each evicts the others' translated code from the caches of a processor.
-So there is one guest for each processor.  Another process, of low priority, runs the tests
-that need no guest, in the time that the guests leave.
+So there is one guest for each processor.  In the time that they leave, while they wait for
+disks and timers, another process of low priority runs the tests that need no guest, and
+then tests in a guest as well.
 """
 
 import contextlib
@@ -23,6 +24,8 @@ GUESTS_MAX = 8
 BOOT_S = 20
 NICE = 10
 LAB = "lab"
+# In such a guest time is instructions, however slow the host is.
+ICOUNT = "icount"
 AUTOGROUP = Path("/proc/self/autogroup")
 
 
@@ -32,12 +35,12 @@ def number() -> int:
 
 
 def _is_aside(worker: str, count: int) -> bool:
-    """Whether a process, of so many, is the one without guests."""
+    """Whether a process, of so many, is the one of low priority."""
     return count > 1 and worker == f"gw{count - 1}"
 
 
 def stand_aside(config: pytest.Config) -> None:
-    """Lower the priority of the process without guests.
+    """Lower the priority of the process that takes what the guests leave.
 
     Where the kernel shares the processors among sessions first (sched(7), autogroup), a
     priority within one session means nothing to the guests, which have their own.
@@ -71,7 +74,7 @@ class Scheduling(LoadGroupScheduling):
         self._booted: dict[str, str] = {}  # the kind of guest that a process had last
 
     def schedule(self) -> None:
-        """Begin; of more processes than parts, the one without guests is the first to go."""
+        """Begin; of more processes than parts, the one of low priority is the first to go."""
         for node in self.nodes:
             if _is_aside(node.gateway.id, self.numnodes):
                 self.assigned_work.move_to_end(node)
@@ -87,12 +90,17 @@ class Scheduling(LoadGroupScheduling):
 
     def _choose(self, worker: str) -> str | None:
         """The next part for a process, or None if no part is left that it may run."""
-        in_guests = [scope for scope in self.workqueue if scope.startswith(GUEST)]
         others = [scope for scope in self.workqueue if not scope.startswith(GUEST)]
         # The kernel of the laboratory may not be built yet.
-        others = [scope for scope in others if _kind(scope) != LAB] or others
-        if _is_aside(worker, self.numnodes):
-            return max(others, key=_seconds, default=None)
+        lab = [scope for scope in others if _kind(scope) == LAB]
+        others = [scope for scope in others if _kind(scope) != LAB]
+        if others and _is_aside(worker, self.numnodes):
+            return max(others, key=_seconds)
+        return self._choose_guest(worker) or max(others or lab, key=_seconds, default=None)
+
+    def _choose_guest(self, worker: str) -> str | None:
+        """The next part in a guest for a process, or None if there is none left."""
+        in_guests = [scope for scope in self.workqueue if scope.startswith(GUEST)]
         left: dict[str, float] = defaultdict(float)
         for scope in in_guests:
             left[_kind(scope)] += _seconds(scope)
@@ -102,8 +110,9 @@ class Scheduling(LoadGroupScheduling):
                 left[kind] += BOOT_S if worker_of_kind == worker else -BOOT_S
         kind = self._booted.get(worker)
         if kind not in left:
-            kind = max(left, key=left.get, default=None)
+            aside = _is_aside(worker, self.numnodes)
+            kind = max(left, key=lambda each: (aside and ICOUNT in each, left[each]), default=None)
         if kind is None:
-            return max(others, key=_seconds, default=None)
+            return None
         self._booted[worker] = kind
         return max((scope for scope in in_guests if _kind(scope) == kind), key=_seconds)

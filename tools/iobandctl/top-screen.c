@@ -283,7 +283,8 @@ static bool press(struct screen *screen, int key)
 
 /*
  * Do what keys say, until it is time to look again.  A change of the terminal's size ends
- * the wait, and getch() tells of it.
+ * the wait, and getch() tells of it.  It does not if the size has changed and changed back,
+ * though the terminal has lost what it showed.
  *
  * Return: whether to go on; not if the terminal is gone.
  */
@@ -291,6 +292,7 @@ static bool wait_for_keys(struct screen *screen, uint64_t until_ns)
 {
 	struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
 	uint64_t now_ns;
+	bool resized;
 	int key;
 
 	while ((now_ns = sample_clock()) < until_ns) {
@@ -299,14 +301,18 @@ static bool wait_for_keys(struct screen *screen, uint64_t until_ns)
 			.tv_nsec = (until_ns - now_ns) % NS_PER_S,
 		};
 
-		if (ppoll(&terminal, 1, &left, &screen->signals) < 0 &&
-		    errno != EINTR)
+		resized = ppoll(&terminal, 1, &left, &screen->signals) < 0;
+		if (resized && errno != EINTR)
 			return false;
 		if (terminal.revents & (POLLHUP | POLLERR))
 			return false;
 		while ((key = getch()) != ERR) {
 			if (!press(screen, key))
 				return false;
+			draw(screen);
+		}
+		if (resized) {
+			clearok(curscr, true);
 			draw(screen);
 		}
 		terminal.revents = 0;

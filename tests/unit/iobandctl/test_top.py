@@ -197,6 +197,21 @@ def test_sizes(busy: Fake, terminal: Terminal, columns: int, lines: int) -> None
     assert terminal.ends() == 0
 
 
+def test_resized_and_back_at_once(busy: Fake, terminal: Terminal) -> None:
+    """It sees the same size as before, but the terminal has lost lines and columns."""
+    terminal.resize(120, 12)
+    terminal.run(busy, "--pool", "sda", "--interval", "100")
+    terminal.soon(lambda shown: first_group(shown) == "/a" and len(shown[1]) > 100)
+    terminal.process.send_signal(signal.SIGSTOP)
+    terminal.resize(40, 2)
+    terminal.resize(120, 12)
+    assert first_group(terminal.lines) != "/a"
+    terminal.process.send_signal(signal.SIGCONT)
+    terminal.soon(lambda shown: first_group(shown) == "/a" and len(shown[1]) > 100)
+    terminal.press("q")
+    assert terminal.ends() == 0
+
+
 def test_resized_while_it_looks(busy: Fake, terminal: Terminal) -> None:
     """The new size is not forgotten until the next look, 100 s later."""
     later = busy.root / "answers/one@stats.then"

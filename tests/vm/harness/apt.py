@@ -6,13 +6,14 @@ status) in the cache.  It takes the mirrors from the sources that the machine
 already has, and trusts the keys of debian-archive-keyring only.
 """
 
+import contextlib
 import os
 import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cache import cache_dir
+from .cache import cache_dir, locked
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
@@ -60,7 +61,16 @@ class Archive:
         self.target = f"{suite}-backports" if backports else suite
         self._dir = cache_dir("apt", self.target)
         self._config = self._dir / "apt.conf"
-        self._configure(suite, backports)
+        with self._locked():
+            self._configure(suite, backports)
+
+    def _locked(self) -> contextlib.AbstractContextManager[None]:
+        """apt itself does not wait while another process reads package lists."""
+        return locked(f"apt-{self.target}")
+
+    def _apt(self, *args: str, cwd: Path | None = None) -> str:
+        with self._locked():
+            return _apt(["apt-get", "-qq", *args], self._config, cwd)
 
     def _configure(self, suite: str, backports: bool) -> None:
         mirrors = _machine_mirrors()
@@ -90,11 +100,11 @@ class Archive:
 
     def update(self) -> None:
         """Read the package lists anew."""
-        _apt(["apt-get", "-qq", "--error-on=any", "update"], self._config)
+        self._apt("--error-on=any", "update")
 
     def resolve(self, *names: str) -> list[Package]:
         """The packages named and everything they depend on."""
-        out = _apt(["apt-get", "-qq", "-y", "--print-uris", "install", *names], self._config)
+        out = self._apt("-y", "--print-uris", "install", *names)
         debs = re.findall(r"^'\S+' (\S+)_(\S+)_(\S+)\.deb ", out, re.M)
         return [
             Package(name, ver.replace("%3a", ":"), f"{name}_{ver}_{arch}.deb")
@@ -107,7 +117,7 @@ class Archive:
         missing = [p for p in packages if not (store / p.deb).exists()]
         if missing:
             wanted = [f"{p.name}={p.version}" for p in missing]
-            _apt(["apt-get", "-qq", "download", *wanted], self._config, cwd=store)
+            self._apt("download", *wanted, cwd=store)
         return [store / p.deb for p in packages]
 
 

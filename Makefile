@@ -75,7 +75,7 @@ test-fast: setup-test ## An answer in minutes: unit tests, style, and a few test
 test: setup-test ## Run everything that shows that the product works
 	@setsid nice -n 19 sh -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; \
 		exec scripts/setup kernels' & trap "kill -- -$$! 2>/dev/null" EXIT; \
-		IOBAND_UNIT_SCALE=0.5 $(PYTEST) --tier usual $(PYTEST_ARGS) $(TESTS)
+		IOBAND_UNIT_SCALE=0.25 $(PYTEST) --tier usual $(PYTEST_ARGS) $(TESTS)
 
 test-all: setup setup-debug ## Run what takes hours too: all kernels, mutants, packages, tutorial, how-tos, detectors
 	@status=0; \

@@ -157,9 +157,9 @@ def test_noflush_suspend_gives_held_bios_back(ioband: Guest) -> None:
     guest = ioband
     many = 30 * guest.patience  # some go while the suspend is on its way
     with two_groups(guest) as (a, b), clogged(guest, a, b, iodepth=many) as top:
-        before = top.io()
+        while min((before := top.io())[name].held.ios for name in ("/a", "/b")) < 2:
+            guest.sleep(0.1)
         done = reads_done(guest, top.below)
-        assert min(before["/a"].held.ios, before["/b"].held.ios) >= 2
         top.suspend(noflush=True)
         info, after = top.info(), top.io()
         assert (info.held, info.inflight) == ((0, 0), (0, 0))

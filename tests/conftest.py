@@ -27,11 +27,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _is_fast(item: pytest.Item) -> bool:
-    """Whether test-fast runs a test: without a guest, or a smoke test on this Debian's kernel."""
+    """Whether test-fast runs a test: without a guest, or a smoke test on this Debian's kernel.
+
+    Not one that waits for long.
+    """
     params = item.callspec.params if hasattr(item, "callspec") else {}
     own = own_kernel_name()
     for_own = params.get("kernel_name", own) == params.get("kernel", own) == own
-    return for_own and (item.path.parent.name in FAST or bool(item.get_closest_marker("smoke")))
+    if not for_own or item.get_closest_marker("idles"):
+        return False
+    return item.path.parent.name in FAST or bool(item.get_closest_marker("smoke"))
 
 
 def _is_in_tier(item: pytest.Item, tier: str) -> bool:

@@ -945,6 +945,7 @@ def test_others_wait_for_an_apply(host: Fake, words: str) -> None:
         assert host.told("weight", "set") != []
 
 
+@pytest.mark.idles
 def test_apply_does_not_wait_for_ever(host: Fake) -> None:
     command = configure(host, "[pool sda]\nslice = 70\n")
     with another_apply(host):
@@ -954,6 +955,7 @@ def test_apply_does_not_wait_for_ever(host: Fake) -> None:
     assert host.told("set") == []
 
 
+@pytest.mark.idles
 def test_apply_waits_while_others_get_done(host: Fake) -> None:
     """Longer than for one that hangs."""
     command = configure(host, "[pool sda*]\nslice = 70\n")

@@ -32,6 +32,7 @@ def test_watch_tries_to_enable_io_once(fake: Fake, watch: Callable[[str], Watche
     assert sum(message.endswith(" 250") for message in fake.sent) < 9
 
 
+@pytest.mark.idles
 def test_watch_of_more_cgroups_than_may_be_watched(
     fake: Fake, watch: Callable[[str], Watcher]
 ) -> None:

@@ -170,6 +170,7 @@ def test_a_user_who_writes_many_weights(fake: Fake, watch: Callable[[str], Watch
         watcher.sends(path, 600)
 
 
+@pytest.mark.idles
 def test_a_user_who_makes_many_cgroups(fake: Fake, watch: Callable[[str], Watcher]) -> None:
     """Some of them are watched, the others looked at from time to time, and that is said once."""
     fake.cgroup("user")

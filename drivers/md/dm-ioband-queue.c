@@ -1226,15 +1226,17 @@ void ioband_queue_release_dying(struct ioband_pool *pool)
 {
 	struct bio_list failed = BIO_EMPTY_LIST;
 	struct ioband_stream *stream;
+	struct ioband_group *group;
 	unsigned int left;
 
 	spin_lock_irq(&pool->lock);
 	pool->dying_bytes = min_t(s64, pool->dying_bytes + IOBAND_DYING_BYTES, IOBAND_DYING_BYTES);
 	for (left = pool->nr_active; left && pool->held_ios && !list_empty(&pool->active);
 	     left--) {
-		stream = &ioband_queue_next_active(pool)->own;
-		for (; stream; stream = next_stream(stream))
+		group = ioband_queue_next_active(pool);
+		for (stream = &group->own; stream; stream = next_stream(stream))
 			release_dying(stream, &failed);
+		ioband_room_look(group);
 		spin_unlock_irq(&pool->lock);
 		spin_lock_irq(&pool->lock);
 	}

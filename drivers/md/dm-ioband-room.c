@@ -105,8 +105,7 @@ static void give_flusher(struct ioband_group *group, u32 bytes)
 	if (before <= IOBAND_ROOM_FLUSHER / 2 || before - bytes > IOBAND_ROOM_FLUSHER / 2)
 		return;
 	WRITE_ONCE(group->flusher_has_waited, false);
-	if (waitqueue_active(&group->room))	/* to stand in line takes the lock, too */
-		ioband_room_wake(group);
+	ioband_room_look(group);
 }
 
 /**
@@ -168,15 +167,25 @@ bool ioband_room_has_plenty(const struct ioband_group *group)
 }
 
 /*
- * There is room, or as many have gone as were there.  A suspend waits for those who are in
- * map(), so they must not wait for another device's bios then.
+ * Does something wait for the tasks in map()?  A suspend of the device does, so they must not wait
+ * for another device's bios then.  So does a freeze of its queue, for which each of them has
+ * raised the usage counter: newer kernels freeze it to change a setting in sysfs, and all groups
+ * wait meanwhile.  Each task holds one bio more then, and not a second one: a frozen queue takes
+ * none.  A freeze of the queue of a device above is not seen here.
  */
+static bool is_waited_for(const struct ioband_line *line)
+{
+	return READ_ONCE(line->target->suspended) ||
+	       percpu_ref_is_dying(&line->queue->q_usage_counter);
+}
+
+/* There is room, or as many have gone as were there. */
 static bool has_passed(const struct ioband_line *line)
 {
 	if (line->flusher)
 		return READ_ONCE(line->group->held_of_flushers) <= IOBAND_ROOM_FLUSHER / 2 ||
-		       READ_ONCE(line->target->suspended);
-	return !ioband_room_is_over(line->group, 1) || READ_ONCE(line->target->suspended) ||
+		       is_waited_for(line);
+	return !ioband_room_is_over(line->group, 1) || is_waited_for(line) ||
 	       (s32)(READ_ONCE(line->group->released_ios) - line->until) >= 0;
 }
 
@@ -211,6 +220,20 @@ void ioband_room_wake(struct ioband_group *group)
 }
 
 /**
+ * ioband_room_look() - wake the tasks in line that may go on, if any task stands there
+ * @group: group
+ *
+ * A freeze of a queue wakes no task here: the pool's tick has to look.
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_room_look(struct ioband_group *group)
+{
+	if (waitqueue_active(&group->room))	/* to stand in line takes the lock, too */
+		ioband_room_wake(group);
+}
+
+/**
  * ioband_line_stand() - the task is going to wait for its full group
  * @line: the result; ioband_line_wait() has to follow
  * @target: in whose map() the task is
@@ -229,6 +252,7 @@ void ioband_line_stand(struct ioband_line *line, const struct ioband_target *tar
 
 	lockdep_assert_held(&group->pool->lock);
 	line->target = target;
+	line->queue = dm_disk(dm_table_get_md(target->ti->table))->queue;
 	line->group = group;
 	line->stats = stats;
 	line->flusher = flusher;

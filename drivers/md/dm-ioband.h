@@ -700,6 +700,7 @@ struct ioband_io {
  * struct ioband_line - a task that waits for its full group
  * @entry: place among those who wait
  * @target: in whose map() it is
+ * @queue: of the mapped device, which cannot be frozen meanwhile
  * @group: the group
  * @stats: its counters, which the task has pinned
  * @until: it goes on when &ioband_group.released_ios is that
@@ -708,6 +709,7 @@ struct ioband_io {
 struct ioband_line {
 	struct wait_queue_entry entry;
 	const struct ioband_target *target;
+	struct request_queue *queue;
 	struct ioband_group *group;
 	struct ioband_stats *stats;
 	u32 until;
@@ -847,6 +849,7 @@ u32 ioband_room_give(const struct ioband_io *io, struct bio *bio);
 bool ioband_room_is_over(const struct ioband_group *group, unsigned int times);
 bool ioband_room_has_plenty(const struct ioband_group *group);
 void ioband_room_wake(struct ioband_group *group);
+void ioband_room_look(struct ioband_group *group);
 void ioband_line_stand(struct ioband_line *line, const struct ioband_target *target,
 		       struct ioband_group *group, struct ioband_stats *stats, bool flusher);
 void ioband_line_wait(struct ioband_line *line, bool dying);

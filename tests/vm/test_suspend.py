@@ -414,6 +414,22 @@ def test_who_waits_keeps_nobody_from_the_detour(ioband: Guest) -> None:
         go_on().wait()
 
 
+@pytest.mark.all_kernels
+def test_waiting_for_room_does_not_keep_a_queue_from_being_frozen(ioband: Guest) -> None:
+    """Newer kernels freeze it to change a limit in sysfs; all groups wait for that."""
+    guest = ioband
+    with two_groups(guest) as (full, other), clogged(guest, full, other) as top:
+        top.set_max(full, rbps=1)  # for as long as that, the task in line sleeps
+        name = guest.run(["readlink", "-f", top.path]).out.strip().removeprefix("/dev/")
+        setting = f"/sys/block/{name}/queue/max_sectors_kb"
+        held = top.io()["/a"].held.ios
+        guest.start(f"echo {guest.read(setting).strip()} >{setting}").wait(20)
+        before = top.io()
+        assert before["/a"].held.ios <= held + 1
+        wait_until_read(top, "/b", before["/b"].read.ios + 1)
+        top.set_max(full)
+
+
 def test_who_discards_and_is_killed_is_bounded(ioband: Guest) -> None:
     """The bios of a dying task go at once, until it owes; then it may have as much held only."""
     guest = ioband

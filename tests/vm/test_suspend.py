@@ -157,8 +157,12 @@ def test_noflush_suspend_gives_held_bios_back(ioband: Guest) -> None:
     guest = ioband
     many = 30 * guest.patience  # some go while the suspend is on its way
     with two_groups(guest) as (a, b), clogged(guest, a, b, iodepth=many) as top:
-        while min((before := top.io())[name].held.ios for name in ("/a", "/b")) < 2:
-            guest.sleep(0.1)
+
+        def both_hold() -> bool:
+            return all(top.io()[name].held.ios >= 2 for name in ("/a", "/b"))
+
+        wait_until(guest, both_hold, "both groups hold bios")
+        before = top.io()
         done = reads_done(guest, top.below)
         top.suspend(noflush=True)
         info, after = top.info(), top.io()

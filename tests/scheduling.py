@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which of several processes runs which part, when pytest runs with xdist.
 
-A guest is emulated, and is seldom idle.  Three guests on two processors execute less in a
-second than two do, as each evicts the others' translated code from the caches of a processor.
+A guest is emulated.  Three guests on two processors execute less in a second than two do, as
+each evicts the others' translated code from the caches of a processor.
 So there is one guest for each processor.  In the time that they leave, while they wait for
 disks and timers, another process of low priority runs the tests that need no guest, and
 then tests in a guest as well.

@@ -1167,7 +1167,7 @@ static bool io_is_of_dying(const struct ioband_io *io, const void *of)
 }
 
 /*
- * The disk below was deleted.  The flag is set before what is in flight there has completed, and
+ * Was the disk below deleted?  GD_DEAD is set before the bios in flight there complete, and
  * stays.  Unlike the end of the disk's queue it does not depend on the disk's driver, and unlike
  * the error of a bio it needs none in flight.
  */
@@ -1182,8 +1182,8 @@ static bool io_goes_at_once(const struct ioband_io *io, const void *of)
 }
 
 /*
- * What dying tasks wait for, of one stream.  What is for a deleted disk comes into @failed,
- * unless some pieces of it have gone down.
+ * Release the bios of dying tasks, of one stream.  A bio for a deleted disk goes to @failed,
+ * unless pieces of it were submitted.
  */
 static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
 {

@@ -184,7 +184,7 @@ def test_commands_with_ioband_under_volumes(tool: Tool, disks: list[str]) -> Non
                 assert_works(tool, point)
             assert space(guest, point) > 1.3 * before
             assert guest.run("dmsetup deps -o devname vg0-data").out.count("io-nullb1") == 1
-        # udev may read the end while it goes.
+        # udev may read the end of the volume while lvreduce removes it.
         guest.expect_dmesg(r"Buffer I/O error on dev dm-\d+, logical block \d+, async page read")
         lvm(guest, "lvreduce -qq -y -r -L 64M vg0/data")
         guest.run("vgchange -qq -an vg0")

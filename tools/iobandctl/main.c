@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "print.h"
-#include "verbs.h"
+#include "print/print.h"
+#include "verbs/verbs.h"
 
 static const struct verb verb_help;
 

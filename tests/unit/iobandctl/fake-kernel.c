@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * In place of dm.c, cgroup-mount.c, kmsg.c and records.c: a directory ($FAKE_KERNEL) that
+ * In place of dm.c, mount.c, kmsg.c and records.c: a directory ($FAKE_KERNEL) that
  * answers as device-mapper would.
  *
  *	devices		a line for each: name|major:minor|table|status
@@ -28,12 +28,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "alloc.h"
-#include "cgroup.h"
-#include "dm.h"
-#include "error.h"
-#include "kmsg.h"
-#include "records.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/records.h"
+#include "cgroup/cgroup.h"
+#include "kernel/dm.h"
+#include "kernel/kmsg.h"
 
 static char *file_name(const char *name)
 {

@@ -14,11 +14,11 @@
 #include <wchar.h>
 #include <wctype.h>
 
-#include "conf.h"
-#include "defs.h"
-#include "parse.h"
-#include "plot.h"
-#include "print.h"
+#include "base/defs.h"
+#include "config/conf.h"
+#include "kernel/parse.h"
+#include "observe/plot.h"
+#include "print/print.h"
 
 static void must(int condition, const char *what)
 {

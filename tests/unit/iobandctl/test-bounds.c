@@ -2,9 +2,9 @@
 /* What bounds a group: all kinds of it, and what people write of a latency. */
 #include <stdlib.h>
 
-#include "bounds.h"
+#include "base/bounds.h"
+#include "base/defs.h"
 #include "check.h"
-#include "defs.h"
 
 static int takes(const char *text, unsigned int us)
 {

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "alloc.h"
+#include "base/alloc.h"
+#include "base/defs.h"
+#include "base/words.h"
 #include "check.h"
-#include "conf.h"
-#include "defs.h"
-#include "parse.h"
-#include "words.h"
+#include "config/conf.h"
+#include "kernel/parse.h"
 
 /* What is wrong with a configuration; empty if nothing is. */
 static const char *fault(const char *text)

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "explain.h"
+#include "observe/explain.h"
 
 static int near(double got, double wanted)
 {

@@ -3,8 +3,8 @@
  * Runs the tests of iobandctl's pure parts: those named, up to one that fails, in the order
  * here; or lists them all.
  */
+#include "base/defs.h"
 #include "check.h"
-#include "defs.h"
 
 int failures;
 

@@ -2,10 +2,10 @@
 /* The texts of the kernel and the file of weights. */
 #include <stdlib.h>
 
+#include "base/defs.h"
+#include "base/words.h"
 #include "check.h"
-#include "defs.h"
-#include "parse.h"
-#include "words.h"
+#include "kernel/parse.h"
 
 void test_words(void)
 {

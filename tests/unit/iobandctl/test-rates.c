@@ -2,9 +2,9 @@
 /* Rates of maxima and minima: what people write, and what the kernel reads. */
 #include <stdlib.h>
 
+#include "base/defs.h"
+#include "base/rates.h"
 #include "check.h"
-#include "defs.h"
-#include "rates.h"
 
 static int reads(const char *text, enum bound bound, unsigned int given,
 		 const struct rates wanted)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "reach.h"
+#include "host/reach.h"
 
 static double now_s(void)
 {

@@ -2,9 +2,9 @@
 /* What is read of recordings, and what is made of it for gnuplot. */
 #include <stdlib.h>
 
+#include "base/defs.h"
 #include "check.h"
-#include "defs.h"
-#include "plot.h"
+#include "observe/plot.h"
 
 #define TEXT_SIZE 1024
 

@@ -3,17 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
-#include "cgroup.h"
+#include "cgroup/cgroup.h"
 #include "check.h"
-#include "format.h"
-#include "histogram.h"
-#include "make.h"
-#include "name.h"
-#include "pool.h"
-#include "sample.h"
-#include "select.h"
-#include "tree.h"
+#include "config/select.h"
+#include "ioband/make.h"
+#include "ioband/name.h"
+#include "ioband/pool.h"
+#include "ioband/tree.h"
+#include "observe/histogram.h"
+#include "observe/sample.h"
+#include "print/args.h"
+#include "print/format.h"
 
 void test_histogram(void)
 {

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "alloc.h"
+#include "base/alloc.h"
+#include "base/defs.h"
 #include "check.h"
-#include "defs.h"
-#include "swap.h"
+#include "kernel/swap.h"
 
 int failures;
 

@@ -10,7 +10,7 @@
 #include <sys/sysmacros.h>
 
 #include "check.h"
-#include "use.h"
+#include "host/use.h"
 #include "wrapped.h"
 
 #define FAKE "/dev/ioband-fake"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What systemd and container tools ask for, as a weight of ioband. */
+#include "base/defs.h"
 #include "check.h"
-#include "defs.h"
-#include "watch.h"
-#include "weigh.h"
+#include "watch/watch.h"
+#include "watch/weigh.h"
 
 void test_weigh_files(void)
 {

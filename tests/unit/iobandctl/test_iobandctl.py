@@ -165,7 +165,7 @@ MUTANTS = [
     ("weigh.c", "if (asked->v[i].weight)", "", "unit"),
     ("weigh.c", "kind == ASKED_LATENCY && value > LATENCY_MAX_US", "0", "unit"),
     ("weigh.c", "if (!value || value == UINT64_MAX)", "if (!value)", "unit"),
-    ("watch-bus.c", '".slice"))\n', '".service"))\n', "unit"),
+    ("bus.c", '".slice"))\n', '".service"))\n', "unit"),
     ("use.c", 'strcmp(type, "fuse") && ', "", "unit"),
     ("use.c", "&& is_source_true(entry)", "", "unit"),
     ("use.c", "if (shared >= 0)", "if (0)", "unit"),
@@ -260,7 +260,8 @@ def test_mistakes_are_found(
     tmp_path: Path, built: Built, file: str, old: str, new: str, finder: str
 ) -> None:
     """The negative control: each of these mistakes fails the tests above."""
-    text = (SOURCE / file).read_text()
+    (source,) = SOURCE.rglob(file)
+    text = source.read_text()
     assert text.count(old) == 1, f"{file} has changed: choose another mistake"
     (tmp_path / file).write_text(text.replace(old, new))
     broken = tmp_path / "broken.o"
@@ -1423,8 +1424,8 @@ def members(value: object) -> list[tuple[str, object]]:
 
 # Whose values are words that are listed, and which words there are in the sources.
 ENUMERATED = {"verdict", "action", "type", "op", "state"}
-WORDS = {"check": ("check", "verdicts"), "apply": ("plan-print", "actions")}
-WORDS["explain"] = ("explain", "verdicts")
+WORDS = {"check": ("verbs/check", "verdicts"), "apply": ("config/plan-print", "actions")}
+WORDS["explain"] = ("verbs/explain", "verdicts")
 # These need a kernel, and print what list does, but for table.
 IN_GUESTS = {"wrap", "insert", "extract", "create", "resize", "table"}
 

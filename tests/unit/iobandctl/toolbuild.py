@@ -52,17 +52,18 @@ class Built:
 UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-explain"]
 UNIT_SOURCES += ["test-record", "test-conf", "test-weigh", "test-rates", "test-bounds"]
 UNIT_SOURCES += ["test-explain-latency", "test-use", "test-reach"]
+TEST_SOURCES = [*UNIT_SOURCES, "test-swap", "fuzz", "fake-kernel"]
 # Calls for which test-use.c has answers of its own.
 WRAPPED = ["open", "close", "stat", "mnt_table_parse_mtab"]
 PARSER = ["parse", "rates", "bounds", "conf", "conf-ask", "conf-path", "words", "alloc"]
 PARSER += ["error", "show"]
 SWAP = ["test-swap", "swap", "kmsg"]
-FAKED = ["dm", "cgroup-mount", "kmsg", "records"]
+FAKED = ["dm", "mount", "kmsg", "records"]
 
 
 def link_all(output: Path, objects: dict[str, Path], tests: Sequence[str], *options: str) -> None:
     """Link with all of iobandctl but its main program, and what needs its table."""
-    names = [*tests, *(name for name in objects if (SOURCE / f"{name}.c").exists())]
+    names = [*tests, *(name for name in objects if name not in TEST_SOURCES)]
     compile_c(
         output,
         [objects[name] for name in names if not re.match("main|completion", name)],
@@ -88,7 +89,9 @@ def link_fuzz(output: Path, objects: dict[str, Path]) -> None:
 
 
 def _built(output: Path) -> Built:
-    objects = {path.stem: path for path in sorted(output.glob("*.o"))}
+    made = {path.stem: output / path.relative_to(SOURCE) for path in sorted(SOURCE.rglob("*.c"))}
+    made |= {name: output / f"{name}.c" for name in TEST_SOURCES}
+    objects = {name: path.with_suffix(".o") for name, path in made.items()}
     programs = (output / name for name in ("iobandctl", "unit", "swapper", "fuzzer", "faked"))
     return Built(objects, output, *programs)
 
@@ -102,8 +105,8 @@ def _is_up_to_date(output: Path, inputs: Iterable[Path]) -> bool:
 
 
 def _compile_tests(output: Path) -> None:
-    headers = [*SOURCE.glob("*.h"), *HERE.glob("*.h")]
-    for name in [*UNIT_SOURCES, "test-swap", "fuzz", "fake-kernel"]:
+    headers = [*SOURCE.rglob("*.h"), *HERE.glob("*.h")]
+    for name in TEST_SOURCES:
         if not _is_up_to_date(output / f"{name}.o", [HERE / f"{name}.c", *headers]):
             compile_c(output / f"{name}.o", [HERE / f"{name}.c"], SOURCE, "-c")
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_ALLOC_H
+#define IOBANDCTL_ALLOC_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/defs.h"
+
+void *xcalloc(size_t count, size_t size);
+char *xstrdup(const char *text);
+char *xstrndup(const char *text, size_t length);
+__printf(1, 0) char *xvasprintf(const char *fmt, va_list args);
+__printf(1, 2) char *xasprintf(const char *fmt, ...);
+void *xgrow(void *array, size_t count, size_t size);
+FILE *xmemstream(char **text, size_t *size);
+
+#endif

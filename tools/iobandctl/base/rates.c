@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Rates that bound groups: as people write them, in messages, and in lists.  Pure.
+ *
+ *			maxima				minima
+ *	people		rbps=100M wbps=max		rbps=100M wbps=none
+ *	messages	rbps=104857600 wbps=max		rbps=104857600 wbps=0
+ *	lists		104857600,max,max,500		104857600,0,0,500
+ *
+ * People and messages also have default, alone: no bound at all.
+ *
+ * K, M, G and T are powers of 1024 for bytes, as wherever iobandctl prints bytes,
+ * and of 1000 for I/Os, which nobody counts otherwise.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/rates.h"
+
+const struct bound_kind bound_kinds[BOUNDS] = {
+	[MAXIMUM] = { "max", "max", "max", "max", "maximum", "maxima" },
+	[MINIMUM] = { "min", "min", "0", "none", "minimum", "minima" },
+	[LATENCY] = { "latency", "latency-target", "default", "none", "latency",
+		"latency targets" },
+};
+
+const char *const rate_names[RATES] = {
+	[RBPS] = "rbps",
+	[WBPS] = "wbps",
+	[RIOPS] = "riops",
+	[WIOPS] = "wiops",
+};
+
+static const char suffixes[] = "KMGT";
+
+/**
+ * rate_is_bytes() - see what a rate counts
+ * @rate: the rate
+ *
+ * Return: true for bytes, false for I/Os.
+ */
+bool rate_is_bytes(enum rate rate)
+{
+	return rate == RBPS || rate == WBPS;
+}
+
+/**
+ * rates_are_set() - see whether rates bound anything
+ * @rates: the rates
+ *
+ * Return: whether they do.
+ */
+bool rates_are_set(const struct rates *rates)
+{
+	for (int rate = 0; rate < RATES; rate++) {
+		if (rates->rate[rate])
+			return true;
+	}
+	return false;
+}
+
+/**
+ * rates_are() - compare rates
+ * @rates: some
+ * @other: others
+ *
+ * Return: whether they are the same.
+ */
+bool rates_are(const struct rates *rates, const struct rates *other)
+{
+	return !memcmp(rates->rate, other->rate, sizeof(rates->rate));
+}
+
+/* The power that the last character stands for, which is taken off; 1 for a digit. */
+static uint64_t take_suffix(struct span *number, uint64_t base)
+{
+	char last = number->length ? number->start[number->length - 1] : 0;
+	const char *suffix = last ? strchr(suffixes, last) : NULL;
+	uint64_t unit = 1;
+
+	if (!suffix)
+		return 1;
+	number->length--;
+	for (ptrdiff_t i = suffix - suffixes; i >= 0; i--)
+		unit *= base;
+	return unit;
+}
+
+/* A minimum of 0 is none; a maximum of 0 would be the end. */
+static int read_rate(struct span value, enum rate rate, enum bound bound,
+		     uint64_t *number, struct problem *problem)
+{
+	const char *none = bound_kinds[bound].none, *name = rate_names[rate];
+	struct span digits = value;
+	uint64_t unit = take_suffix(&digits, rate_is_bytes(rate) ? 1024 : 1000);
+	bool is_bytes = rate_is_bytes(rate);
+	char shown[48];
+
+	*number = 0;
+	if (span_is(value, none))
+		return 0;
+	if (!digits.length ||
+	    strspn(digits.start, "0123456789") < digits.length)
+		return problem_set(problem,
+				   "%s=%s: it is %s, or a whole number that may end in K, M, G or T, such as 50M; several are separated by blanks",
+				   name, span_show(value, shown), none);
+	if (!span_u64(digits, RATE_MAX, number) || *number > RATE_MAX / unit)
+		return problem_set(problem,
+				   "%s=%s is too large: at most %s%llu%s a second can be set; %s is for no bound",
+				   name, span_show(value, shown),
+				   is_bytes ? "1T (" : "", RATE_MAX,
+				   is_bytes ? ")" : "", none);
+	if (!*number && bound == MAXIMUM)
+		return problem_set(problem,
+				   "%s=%s would stop the group for good; 1 is the least, and %s is for no bound",
+				   name, span_show(value, shown), none);
+	*number *= unit;
+	return 0;
+}
+
+static int find_rate(struct span word, enum bound bound, struct span *value,
+		     struct problem *problem)
+{
+	struct span key;
+	char shown[48];
+
+	for (int rate = 0; span_key(word, &key, value) && rate < RATES; rate++) {
+		if (span_is(key, rate_names[rate]))
+			return rate;
+	}
+	return problem_set(problem,
+			   "'%s': a %s is one or more of rbps=, wbps=, riops= and wiops=, separated by blanks, such as rbps=50M wiops=1K, or default alone",
+			   span_show(word, shown), bound_kinds[bound].noun);
+}
+
+/**
+ * rates_read() - read rates as people write them
+ * @text: one or more of rbps=, wbps=, riops= and wiops= with blanks between
+ *	them, each followed by a number or the word for none; or "default"
+ * @bound: what they are
+ * @rates: the result; 0 for each that is not given
+ * @given: which are given, a bit for each; all with "default"
+ * @problem: what is wrong
+ *
+ * Return: 0, or -1 with @problem set.
+ */
+int rates_read(const char *text, enum bound bound, struct rates *rates,
+	       unsigned int *given, struct problem *problem)
+{
+	struct span rest = span_of(text), word, value;
+	int rate;
+
+	*rates = (struct rates){ .rate = { 0 } };
+	*given = RATES_ALL;
+	if (!strcmp(text, "default"))
+		return 0;
+	for (*given = 0; span_word(&rest, &word); *given |= 1U << rate) {
+		rate = find_rate(word, bound, &value, problem);
+		if (rate < 0)
+			return -1;
+		if (*given & 1U << rate)
+			return problem_set(problem, "%s= is given twice",
+					   rate_names[rate]);
+		if (read_rate(value, rate, bound, &rates->rate[rate], problem))
+			return -1;
+	}
+	if (*given)
+		return 0;
+	return problem_set(problem,
+			   "no %s is given: it is one or more of rbps=, wbps=, riops= and wiops=, such as rbps=50M wiops=1K, or default",
+			   bound_kinds[bound].noun);
+}
+
+/**
+ * rates_read_list() - read rates as they are in a list
+ * @list: four numbers, or words for none, with commas between them
+ * @bound: what they are
+ * @rates: the result
+ *
+ * Return: false if it is malformed, or bounds nothing.
+ */
+bool rates_read_list(struct span list, enum bound bound, struct rates *rates)
+{
+	struct span item;
+
+	*rates = (struct rates){ .rate = { 0 } };
+	for (int rate = 0; rate < RATES; rate++) {
+		uint64_t *number = &rates->rate[rate];
+
+		if (rate + 1 < RATES)
+			span_item(&list, ',', &item);
+		else
+			item = list;
+		if (!span_is(item, bound_kinds[bound].nothing) &&
+		    (!span_u64(item, RATE_MAX, number) || !*number))
+			return false;
+	}
+	return rates_are_set(rates);
+}
+
+/* The exact number, for bytes with the largest suffix that leaves a whole one. */
+static char *number_text(unsigned long long number, enum rate rate)
+{
+	int power = 0;
+
+	while (rate_is_bytes(rate) && suffixes[power] && number % 1024 == 0) {
+		number /= 1024;
+		power++;
+	}
+	if (!power)
+		return xasprintf("%llu", number);
+	return xasprintf("%llu%c", number, suffixes[power - 1]);
+}
+
+/**
+ * rate_text() - write one of the rates of a bound as people do
+ * @rates: the rates
+ * @bound: what they are
+ * @rate: which
+ *
+ * Return: the exact number, or the word for none; to be freed.
+ */
+char *rate_text(const struct rates *rates, enum bound bound, enum rate rate)
+{
+	return rates->rate[rate] ? number_text(rates->rate[rate], rate) :
+				   xstrdup(bound_kinds[bound].none);
+}
+
+/* "key=text" of each for which text is not NULL, or "default" if that is none. */
+static char *join(char *const texts[RATES])
+{
+	char *joined = xstrdup(""), *longer;
+
+	for (int rate = 0; rate < RATES; rate++) {
+		if (!texts[rate])
+			continue;
+		longer = xasprintf("%s%s%s=%s", joined, *joined ? " " : "",
+				   rate_names[rate], texts[rate]);
+		free(joined);
+		joined = longer;
+	}
+	if (*joined)
+		return joined;
+	free(joined);
+	return xstrdup("default");
+}
+
+static char *join_and_free(char *texts[RATES])
+{
+	char *joined = join(texts);
+
+	for (int rate = 0; rate < RATES; rate++)
+		free(texts[rate]);
+	return joined;
+}
+
+/**
+ * rates_text() - write rates as people do
+ * @rates: the rates
+ *
+ * Return: what rates_read() makes the same of; to be freed.
+ */
+char *rates_text(const struct rates *rates)
+{
+	char *texts[RATES] = { NULL };
+
+	for (int rate = 0; rate < RATES; rate++) {
+		if (rates->rate[rate])
+			texts[rate] = number_text(rates->rate[rate], rate);
+	}
+	return join_and_free(texts);
+}
+
+static char *plain(uint64_t number, enum bound bound)
+{
+	return number ? xasprintf("%llu", (unsigned long long)number) :
+			xstrdup(bound_kinds[bound].nothing);
+}
+
+/**
+ * rates_list() - write rates as they are in a list
+ * @rates: the rates
+ * @bound: what they are
+ *
+ * Return: what rates_read_list() makes the same of; to be freed.
+ */
+char *rates_list(const struct rates *rates, enum bound bound)
+{
+	char *list = NULL, *longer, *number;
+
+	for (int rate = 0; rate < RATES; rate++) {
+		number = plain(rates->rate[rate], bound);
+		longer = xasprintf("%s%s%s", list ? list : "", list ? "," : "",
+				   number);
+		free(number);
+		free(list);
+		list = longer;
+	}
+	return list;
+}
+
+/**
+ * rates_words() - write rates as messages have them
+ * @rates: the rates
+ * @bound: what they are
+ * @given: which of them, a bit for each; the others stay as they are
+ *
+ * Return: the words, to be freed.
+ */
+char *rates_words(const struct rates *rates, enum bound bound,
+		  unsigned int given)
+{
+	char *texts[RATES] = { NULL };
+	bool all_none = given == RATES_ALL && !rates_are_set(rates);
+
+	for (int rate = 0; rate < RATES && !all_none; rate++) {
+		if (given & 1U << rate)
+			texts[rate] = plain(rates->rate[rate], bound);
+	}
+	return join_and_free(texts);
+}

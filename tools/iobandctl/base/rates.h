@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_RATES_H
+#define IOBANDCTL_RATES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/words.h"
+
+/* As in the kernel's lists: bytes read and written a second, then I/Os. */
+enum rate { RBPS, WBPS, RIOPS, WIOPS, RATES };
+
+#define RATE_MAX (1024ULL << 30)	/* a second, of bytes (1T) and of I/Os */
+#define RATES_ALL ((1U << RATES) - 1)
+
+/* What bounds a group: no more than these rates, no less, no later reads. */
+enum bound { MAXIMUM, MINIMUM, RATE_BOUNDS, LATENCY = RATE_BOUNDS, BOUNDS };
+
+/**
+ * struct rates - what a group may have at most, or is promised
+ * @rate: a second; 0 where there is no bound
+ */
+struct rates {
+	uint64_t rate[RATES];
+};
+
+/**
+ * struct bound_kind - how a kind of bound is written
+ * @key: in front of it in lists
+ * @message: that sets it
+ * @nothing: no bound, in lists and messages
+ * @none: no bound, for people
+ * @noun: what it is called, and its key in the configuration
+ * @nouns: several of them
+ */
+struct bound_kind {
+	const char *key;
+	const char *message;
+	const char *nothing;
+	const char *none;
+	const char *noun;
+	const char *nouns;
+};
+
+extern const struct bound_kind bound_kinds[BOUNDS];
+extern const char *const rate_names[RATES];
+
+bool rate_is_bytes(enum rate rate);
+bool rates_are_set(const struct rates *rates);
+bool rates_are(const struct rates *rates, const struct rates *other);
+int rates_read(const char *text, enum bound bound, struct rates *rates,
+	       unsigned int *given, struct problem *problem);
+bool rates_read_list(struct span list, enum bound bound, struct rates *rates);
+char *rate_text(const struct rates *rates, enum bound bound, enum rate rate);
+char *rates_text(const struct rates *rates);
+char *rates_list(const struct rates *rates, enum bound bound);
+char *rates_words(const struct rates *rates, enum bound bound,
+		  unsigned int given);
+
+#endif

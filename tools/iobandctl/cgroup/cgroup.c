@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Cgroups: from a path, as people write it, to the id that the kernel knows.
+ *
+ * A path of the hierarchy begins with a slash and has no other slash at its
+ * end, no empty and no dotted parts; the root is "/".
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "cgroup/cgroup.h"
+
+/* What follows the root, if the path begins with it. */
+static const char *strip_root(const char *root, const char *path)
+{
+	size_t length = strlen(root);
+
+	while (length && root[length - 1] == '/')
+		length--;
+	if (!strncmp(path, root, length) &&
+	    (!path[length] || path[length] == '/'))
+		return path + length;
+	return path;
+}
+
+/**
+ * cgroup_path() - the path of a cgroup in its hierarchy
+ * @root: where the hierarchy is mounted
+ * @spelled: the directory, or the path in the hierarchy, with or without a
+ *	leading slash
+ * @path: the result
+ * @problem: what is wrong
+ *
+ * Looks at the text only.
+ *
+ * Return: 0, or -1 with @problem set.
+ */
+int cgroup_path(const char *root, const char *spelled,
+		char path[CGROUP_PATH_SIZE], struct problem *problem)
+{
+	struct span rest, part;
+	size_t length = 0;
+
+	if (!*spelled)
+		return problem_set(problem, "the path of a cgroup is empty");
+	rest = span_of(strip_root(root, spelled));
+	strcpy(path, "/");
+	while (rest.length) {
+		span_item(&rest, '/', &part);
+		if (!part.length || span_is(part, "."))
+			continue;
+		if (span_is(part, ".."))
+			return problem_set(problem, "'%.256s' has a '..' in it",
+					   spelled);
+		if (length + part.length + 2 > CGROUP_PATH_SIZE)
+			return problem_set(problem,
+					   "the path of a cgroup is too long");
+		path[length++] = '/';
+		memcpy(path + length, part.start, part.length);
+		length += part.length;
+		path[length] = 0;
+	}
+	return 0;
+}
+
+static char *file_in(const struct hierarchy *hierarchy, const char *path,
+		     const char *file)
+{
+	return xasprintf("%s%s%s%s", hierarchy->root,
+			 strcmp(path, "/") ? path : "", *file ? "/" : "", file);
+}
+
+/**
+ * cgroup_exists() - see whether there is such a cgroup
+ * @hierarchy: where
+ * @path: as from cgroup_path()
+ *
+ * Return: whether there is.
+ */
+bool cgroup_exists(const struct hierarchy *hierarchy, const char *path)
+{
+	char *directory = file_in(hierarchy, path, "");
+	bool exists = hierarchy_is_cgroup(directory);
+
+	free(directory);
+	return exists;
+}
+
+/**
+ * hierarchy_is_whole() - see whether paths begin where the kernel's do
+ * @hierarchy: where
+ *
+ * In a cgroup namespace, or where a part of the hierarchy is mounted, they do not,
+ * and the kernel does not tell where they do.
+ *
+ * Return: whether the directory is that of the root of all cgroups.
+ */
+bool hierarchy_is_whole(const struct hierarchy *hierarchy)
+{
+	/* All but the root have the one, only the root has the other. */
+	bool is_v2 = hierarchy->version == 2;
+	char *name = file_in(hierarchy, "/",
+			     is_v2 ? "cgroup.events" : "release_agent");
+	bool exists = !access(name, F_OK);
+
+	free(name);
+	return exists != is_v2;
+}
+
+/**
+ * cgroup_is() - see whether a cgroup is still the one it was
+ * @hierarchy: where
+ * @path: as from cgroup_path()
+ * @id: its id then
+ *
+ * Return: whether it is; false if it has gone, even if another has its path now.
+ */
+bool cgroup_is(const struct hierarchy *hierarchy, const char *path, uint64_t id)
+{
+	char *directory = file_in(hierarchy, path, "");
+	struct stat info;
+	bool is = !stat(directory, &info) && info.st_ino == id;
+
+	free(directory);
+	return is;
+}
+
+/**
+ * cgroup_has_io() - see whether the io controller is enabled for a cgroup
+ * @hierarchy: where it is, of version 2
+ * @path: as from cgroup_path()
+ *
+ * Its parent enables it.
+ *
+ * Return: whether it is.
+ */
+bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path)
+{
+	char *name = file_in(hierarchy, path, "cgroup.controllers");
+	FILE *file = fopen(name, "re");
+	char controllers[1024] = "";
+	struct span rest, word;
+	bool found = false;
+
+	free(name);
+	if (!file)
+		return false;
+	if (fgets(controllers, sizeof(controllers), file)) {
+		controllers[strcspn(controllers, "\n")] = 0;
+		rest = span_of(controllers);
+		while (!found && span_word(&rest, &word))
+			found = span_is(word, "io");
+	}
+	fclose(file);
+	return found;
+}
+
+/**
+ * cgroup_is_populated() - see whether there are processes in a cgroup
+ * @hierarchy: where, of version 2
+ * @path: as from cgroup_path()
+ *
+ * Return: whether there are, those of its children included.
+ */
+bool cgroup_is_populated(const struct hierarchy *hierarchy, const char *path)
+{
+	char *name = file_in(hierarchy, path, "cgroup.events");
+	FILE *file = fopen(name, "re");
+	char line[64];
+	bool populated = false;
+
+	free(name);
+	while (file && !populated && fgets(line, sizeof(line), file))
+		populated = !strcmp(line, "populated 1\n");
+	if (file)
+		fclose(file);
+	return populated;
+}
+
+/* What enables io for the first @length bytes of a path, after @how. */
+static char *explain_part(const struct hierarchy *hierarchy, const char *path,
+			  size_t length, char *how)
+{
+	char *part = xstrndup(path, length), *longer;
+
+	if (!cgroup_has_io(hierarchy, part)) {
+		longer = xasprintf("%s%secho +io > %s%.*s/cgroup.subtree_control",
+				   how, *how ? " && " : "", hierarchy->root,
+				   (int)(strrchr(part, '/') - part), part);
+		free(how);
+		how = longer;
+	}
+	free(part);
+	return how;
+}
+
+/* What enables io for a cgroup, from the first ancestor on that lacks it. */
+static char *explain_io(const struct hierarchy *hierarchy, const char *path)
+{
+	const char *end = path;
+	char *how = xstrdup("");
+
+	while (end) {
+		end = strchr(end + 1, '/');
+		how = explain_part(hierarchy, path,
+				   end ? (size_t)(end - path) : strlen(path),
+				   how);
+	}
+	return how;
+}
+
+static void nearest_with_io(const struct hierarchy *hierarchy, char *path)
+{
+	while (!cgroup_has_io(hierarchy, path) && path[1]) {
+		char *slash = strrchr(path, '/');
+
+		slash[slash == path] = 0;
+	}
+}
+
+static int refuse_without_io(const struct hierarchy *hierarchy,
+			     const char *path)
+{
+	char *how = explain_io(hierarchy, path);
+	char *owner = xstrdup(path);
+	int code;
+
+	nearest_with_io(hierarchy, owner);
+	code = fail(EXIT_MISSING,
+		    "the io controller is not enabled for cgroup %s, so its I/O belongs to %s; enable it with '%s', or for a unit of systemd with 'systemctl set-property UNIT IOAccounting=yes' (Delegate=io for what a unit manages itself)",
+		    path, owner, how);
+	free(owner);
+	free(how);
+	return code;
+}
+
+/**
+ * cgroup_id() - the id of a cgroup that has block I/O of its own
+ * @hierarchy: where it is
+ * @path: as from cgroup_path()
+ * @id: the result
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int cgroup_id(const struct hierarchy *hierarchy, const char *path, uint64_t *id)
+{
+	char *directory = file_in(hierarchy, path, "");
+	struct stat info;
+	int error = stat(directory, &info) ? errno : 0;
+
+	if (!error && !hierarchy_is_cgroup(directory))
+		error = ENOENT;
+	free(directory);
+	if (error == ENOENT)
+		return fail(EXIT_MISSING,
+			    "there is no cgroup %s in %s: %s; a unit has one while it runs ('systemctl show -P ControlGroup UNIT' prints it), and iobandctl-watch sets what ioband.conf(5) says of it whenever it starts",
+			    path, hierarchy->root, strerror(error));
+	if (error)
+		return fail(exit_code_of(error),
+			    "there is no cgroup %s in %s: %s", path,
+			    hierarchy->root, strerror(error));
+	if (hierarchy->version == 2 && path[1] && !cgroup_has_io(hierarchy, path))
+		return refuse_without_io(hierarchy, path);
+	*id = info.st_ino;
+	return EXIT_OK;
+}

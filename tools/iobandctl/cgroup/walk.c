@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* All cgroups of a hierarchy, parents first. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "cgroup/cgroup.h"
+
+static int walk_below(const struct hierarchy *hierarchy, DIR *directory,
+		      const char *path, cgroup_visit visit, void *data)
+{
+	struct dirent *entry;
+	int code = EXIT_OK;
+
+	while (code == EXIT_OK && (entry = readdir(directory))) {
+		char *below;
+
+		if (entry->d_type != DT_DIR || !strcmp(entry->d_name, ".") ||
+		    !strcmp(entry->d_name, ".."))
+			continue;
+		below = xasprintf("%s/%s", path[1] ? path : "", entry->d_name);
+		code = cgroup_walk(hierarchy, below, visit, data);
+		free(below);
+	}
+	return code;
+}
+
+/**
+ * cgroup_walk() - visit a cgroup and all below it
+ * @hierarchy: where
+ * @path: of the cgroup, as from cgroup_path()
+ * @visit: gets the path and the id of each, and returns an exit code; another
+ *	than EXIT_OK ends the walk
+ * @data: passed on
+ *
+ * Those that go meanwhile are left out.
+ *
+ * Return: what the last visit returned.
+ */
+int cgroup_walk(const struct hierarchy *hierarchy, const char *path,
+		cgroup_visit visit, void *data)
+{
+	char *name = xasprintf("%s%s", hierarchy->root, path[1] ? path : "");
+	struct stat info;
+	DIR *directory;
+	int code = EXIT_OK;
+
+	directory = opendir(name);
+	free(name);
+	if (!directory)
+		return EXIT_OK;
+	if (!fstat(dirfd(directory), &info))
+		code = visit(path, info.st_ino, data);
+	if (code == EXIT_OK)
+		code = walk_below(hierarchy, directory, path, visit, data);
+	closedir(directory);
+	return code;
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the configuration says about a device, a pool or a group.  Pure. */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "config/conf.h"
+
+/* Keys of a device that say which devices are meant, besides "device". */
+static const enum conf_key patterns[] = {
+	KEY_PATH, KEY_NAME, KEY_VOLUME, KEY_SERIAL, KEY_TYPE, KEY_ROTATIONAL
+};
+
+const enum conf_key conf_group_keys[GROUP_SETTINGS] = {
+	[GROUP_WEIGHT] = KEY_WEIGHT,
+	[GROUP_BOUNDS + MAXIMUM] = KEY_MAXIMUM,
+	[GROUP_BOUNDS + MINIMUM] = KEY_MINIMUM,
+	[GROUP_BOUNDS + LATENCY] = KEY_LATENCY,
+};
+
+/**
+ * conf_is_pool_path() - see whether a pool is meant by the path of a disk
+ * @text: what stands for the pool
+ *
+ * Return: whether it is; else the text is its name, which has no slash.
+ */
+bool conf_is_pool_path(const char *text)
+{
+	return *text == '/';
+}
+
+/**
+ * conf_pool_text() - what stands for the pool in a section
+ * @section: the section
+ *
+ * Return: a name or a path, or NULL.
+ */
+const char *conf_pool_text(const struct conf_section *section)
+{
+	return section->kind == CONF_POOL ? section->label :
+					    conf_text(section, KEY_POOL);
+}
+
+/**
+ * conf_pool() - the pool that a section names
+ * @section: the section
+ *
+ * Return: its name, or the path that leads to none, or NULL.
+ */
+const char *conf_pool(const struct conf_section *section)
+{
+	return section->pool ? section->pool : conf_pool_text(section);
+}
+
+/**
+ * conf_has_patterns() - see whether a section may mean several devices
+ * @device: the section
+ *
+ * Return: whether it may; else it names them one by one.
+ */
+bool conf_has_patterns(const struct conf_section *device)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
+		if (conf_text(device, patterns[i]))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * conf_may_be_several() - see whether a section is about one device at most
+ * @device: the section
+ *
+ * Return: false if it is.
+ */
+bool conf_may_be_several(const struct conf_section *device)
+{
+	const char *list = conf_text(device, KEY_DEVICE);
+
+	return !list || strpbrk(list, " \t");
+}
+
+static bool matches(const char *list, const char *text)
+{
+	struct span rest = span_of(list), word;
+	bool found = false;
+
+	while (text && !found && span_word(&rest, &word)) {
+		char *pattern = xstrndup(word.start, word.length);
+
+		found = !fnmatch(pattern, text, 0);
+		free(pattern);
+	}
+	return found;
+}
+
+static bool matches_any(const char *list, char *const *texts)
+{
+	while (*texts && !matches(list, *texts))
+		texts++;
+	return *texts;
+}
+
+static bool matches_serial(const char *list, const struct conf_subject *subject)
+{
+	bool found = false;
+
+	for (size_t i = 0; !found && i < CONF_SERIALS; i++)
+		found = matches(list, subject->serial[i]);
+	return found;
+}
+
+static bool key_selects(const struct conf_section *device, enum conf_key key,
+			const struct conf_subject *subject)
+{
+	const char *list = conf_text(device, key);
+
+	switch (list ? key : CONF_KEYS) {
+	case KEY_PATH:
+		return matches_any(list, subject->paths);
+	case KEY_NAME:
+		return matches(list, subject->kernel) ||
+		       matches(list, subject->mapper);
+	case KEY_VOLUME:
+		return matches(list, subject->volume);
+	case KEY_SERIAL:
+		return matches_serial(list, subject);
+	case KEY_TYPE:
+		return matches(list, subject->type);
+	case KEY_ROTATIONAL:
+		return !strcmp(list, subject->rotational ? "yes" : "no");
+	default:
+		return true;
+	}
+}
+
+/**
+ * conf_selects() - see whether the patterns of a section fit a block device
+ * @device: the section
+ * @subject: what is known of the block device
+ *
+ * Return: whether all that the section has do.
+ */
+bool conf_selects(const struct conf_section *device,
+		  const struct conf_subject *subject)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
+		if (!key_selects(device, patterns[i], subject))
+			return false;
+	}
+	return true;
+}
+
+/* A pool that was found by a disk is no pattern. */
+static bool is_about_pool(const struct conf_section *section, const char *pool)
+{
+	return section->pool ? !strcmp(section->pool, pool) :
+			       !fnmatch(section->label, pool, 0);
+}
+
+/**
+ * conf_pool_setting() - what a pool is to have
+ * @conf: the configuration
+ * @pool: its name
+ * @key: KEY_MEASURE, KEY_DEPTH, KEY_SLICE or KEY_WRITES_STARVED
+ * @place: where that is said
+ *
+ * Return: the value of the last section that fits the name, or NULL.
+ */
+const char *conf_pool_setting(const struct conf *conf, const char *pool,
+			      enum conf_key key, struct conf_place *place)
+{
+	for (size_t i = conf->n; i-- > 0;) {
+		const struct conf_section *section = &conf->v[i];
+
+		if (section->kind != CONF_POOL || !conf_text(section, key) ||
+		    !is_about_pool(section, pool))
+			continue;
+		*place = section->value[key].place;
+		return conf_text(section, key);
+	}
+	return NULL;
+}
+
+/**
+ * conf_group() - the group that a section is about
+ * @group: the section
+ *
+ * Return: the group as it is written, with escapes.
+ */
+const char *conf_group(const struct conf_section *group)
+{
+	const char *text = conf_text(group, KEY_GROUP);
+
+	return text ? text : group->label;
+}
+
+/**
+ * conf_bounds() - the bounds that a section sets
+ * @section: the section
+ *
+ * Return: they; 0 for what the section does not name.
+ */
+struct bounds conf_bounds(const struct conf_section *section)
+{
+	struct bounds bounds = bounds_none;
+	struct problem problem;
+	unsigned int given;
+
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		const char *text = conf_text(section,
+					     conf_group_keys[GROUP_BOUNDS + bound]);
+
+		if (text)
+			bound_read(text, bound, &bounds, &given, &problem);
+	}
+	return bounds;
+}
+
+/**
+ * conf_group_value() - what a section sets of a group
+ * @section: the section
+ *
+ * Return: the first of it, or NULL if it sets nothing.
+ */
+const struct conf_value *conf_group_value(const struct conf_section *section)
+{
+	for (size_t i = 0; i < GROUP_SETTINGS; i++) {
+		const struct conf_value *value =
+			&section->value[conf_group_keys[i]];
+
+		if (value->text)
+			return value;
+	}
+	return NULL;
+}

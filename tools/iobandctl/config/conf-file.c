@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The files of the configuration. */
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/conf.h"
+
+#define CONF_FILE "/etc/ioband.conf"
+#define CONF_DROP_INS "/etc/ioband.conf.d/*.conf"
+
+static int read_text(const char *name, char **text)
+{
+	FILE *file = strcmp(name, "-") ? fopen(name, "re") : stdin;
+	size_t size = 0;
+	ssize_t length;
+	int error = 0;
+
+	*text = NULL;
+	if (!file)
+		return errno;
+	errno = 0;
+	length = getdelim(text, &size, 0, file);
+	if (ferror(file))
+		error = errno;
+	else if (length > 0 && !(*text)[length - 1])
+		error = EILSEQ;
+	else if (length < 0 && *text)
+		**text = 0;	/* an empty file leaves it as it was allocated */
+	if (file != stdin)
+		fclose(file);
+	return error;
+}
+
+static int add_file(struct conf *conf, const char *name)
+{
+	struct problem problem;
+	char *text;
+	int code = EXIT_OK, error = read_text(name, &text);
+
+	if (error == EILSEQ)
+		code = fail(EXIT_USAGE, "%s has a NUL byte in it: it is no configuration",
+			    name);
+	else if (error)
+		code = fail(exit_code_of(error), "cannot read %s: %s", name,
+			    strerror(error));
+	else if (conf_add(conf, name, text ? text : "", &problem))
+		code = fail(EXIT_USAGE, "%s", problem.text);
+	free(text);
+	return code;
+}
+
+/* After a file that cannot be read, if all mistakes are asked for. */
+static bool goes_on(const struct conf *conf, int code)
+{
+	return code == EXIT_OK || conf->wrong;
+}
+
+static int add_drop_ins(struct conf *conf)
+{
+	int code = EXIT_OK;
+	glob_t found;
+
+	if (glob(CONF_DROP_INS, 0, NULL, &found))
+		return EXIT_OK;
+	for (size_t i = 0; i < found.gl_pathc && goes_on(conf, code); i++) {
+		int result = add_file(conf, found.gl_pathv[i]);
+
+		code = code == EXIT_OK ? result : code;
+	}
+	globfree(&found);
+	return code;
+}
+
+static int add_installed(struct conf *conf)
+{
+	FILE *file = fopen(CONF_FILE, "re");
+	int code = EXIT_OK, result = EXIT_OK;
+
+	if (file || errno != ENOENT)
+		code = add_file(conf, CONF_FILE);
+	if (file)
+		fclose(file);
+	if (goes_on(conf, code))
+		result = add_drop_ins(conf);
+	return code == EXIT_OK ? result : code;
+}
+
+/**
+ * conf_load() - read the configuration
+ * @file: only this one, "-" for standard input; NULL for those installed
+ * @conf: the result; without files if none is installed
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int conf_load(const char *file, struct conf *conf)
+{
+	struct problem problem;
+	int code;
+
+	*conf = (struct conf){ .n = 0 };
+	code = file ? add_file(conf, file) : add_installed(conf);
+	if (code == EXIT_OK && conf_check(conf, &problem))
+		code = fail(EXIT_USAGE, "%s", problem.text);
+	if (code == EXIT_OK)
+		conf_find_pools(conf);
+	else
+		conf_free(conf);
+	return code;
+}
+
+static void say(const struct problem *problem)
+{
+	note("%s", problem->text);
+}
+
+/**
+ * conf_check_files() - report all mistakes in the configuration
+ * @file: as for conf_load()
+ *
+ * Return: EXIT_OK, or EXIT_FAILED if there are any.
+ */
+int conf_check_files(const char *file)
+{
+	struct conf conf = { .wrong = say };
+	struct problem problem;
+	int code = file ? add_file(&conf, file) : add_installed(&conf);
+
+	conf_check(&conf, &problem);
+	if (code == EXIT_OK && !conf.n_files)
+		note("note: there is no configuration: neither " CONF_FILE " nor " CONF_DROP_INS);
+	if (code == EXIT_OK && !conf.n_wrong) {
+		conf_find_pools(&conf);
+		conf_warn_of_pools(&conf);
+	} else {
+		code = EXIT_FAILED;
+	}
+	conf_free(&conf);
+	return code;
+}

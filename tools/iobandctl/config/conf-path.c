@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which cgroups the sections of the configuration are about.  Pure.
+ *
+ * What a section has is read once.  There may be thousands of cgroups, and of
+ * sections that name one by its path: those are sorted, and found by bisection.
+ * Patterns are tried one after another.
+ */
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "cgroup/cgroup.h"
+#include "config/conf.h"
+
+#define NESTING_MAX 128		/* the kernel's module has no group below */
+#define NAME_LENGTH_MAX 255
+
+/**
+ * conf_is_cgroup() - see whether a section is about cgroups
+ * @group: the section
+ *
+ * Return: whether it is; else about a user, a process, the root's own I/O...
+ */
+bool conf_is_cgroup(const struct conf_section *group)
+{
+	static const char *const others[] = { "uid:", "gid:", "pid:", "pgrp:" };
+	const char *text = conf_group(group);
+
+	if (group->kind != CONF_GROUP)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		if (!strncmp(text, others[i], strlen(others[i])))
+			return false;
+	}
+	return strcmp(text, "root") && strcmp(text, "/");
+}
+
+/* The byte that \ooo at @text stands for, or -1. */
+static int escaped(const char *text)
+{
+	int byte = 0;
+
+	if (*text != '\\' || text[1] > '3')
+		return -1;
+	for (int i = 1; i <= 3; i++) {
+		if (text[i] < '0' || text[i] > '7')
+			return -1;
+		byte = 8 * byte + text[i] - '0';
+	}
+	return byte ? byte : -1;
+}
+
+/* Without "cgroup:" and slashes that do not matter. */
+static const char *cgroup_part(const char *group)
+{
+	size_t prefix = strlen("cgroup:");
+
+	if (!strncmp(group, "cgroup:", prefix))
+		group += prefix;
+	return group + strspn(group, "/");
+}
+
+/*
+ * For fnmatch(): what is escaped, and a backslash, stands for itself.  Letters
+ * of several bytes stay whole.
+ */
+static char *pattern_of(const char *group)
+{
+	char *pattern = xcalloc(2 * strlen(group) + 2, 1), *end = pattern;
+	int byte;
+
+	*end++ = '/';
+	for (group = cgroup_part(group); *group; group++) {
+		byte = escaped(group);
+		if (byte >= 0 ? isascii(byte) : *group == '\\')
+			*end++ = '\\';
+		*end++ = byte >= 0 ? byte : *group;
+		group += byte >= 0 ? 3 : 0;
+	}
+	while (end > pattern + 1 && end[-1] == '/')
+		*--end = 0;
+	return pattern;
+}
+
+/* Whether more than one path fits. */
+static bool has_wildcard(const char *pattern)
+{
+	for (; *pattern && !strchr("*?[", *pattern); pattern++)
+		pattern += *pattern == '\\';
+	return *pattern;
+}
+
+/* Without the backslashes. */
+static void unquote(const char *pattern, char *path)
+{
+	for (; *pattern; pattern++) {
+		pattern += *pattern == '\\';
+		*path++ = *pattern;
+	}
+	*path = 0;
+}
+
+static int check_name(const char *name, size_t length, bool is_pattern,
+		      struct problem *problem)
+{
+	if (!length)
+		return problem_set(problem, "there is no name between two '/'");
+	if (length <= 2 && !strncmp(name, "..", length))
+		return problem_set(problem,
+				   "no cgroup is called '.' or '..': write its path from the root");
+	if (!is_pattern && length > NAME_LENGTH_MAX)
+		return problem_set(problem,
+				   "a name of %zu bytes is too long: %d are the most",
+				   length, NAME_LENGTH_MAX);
+	return 0;
+}
+
+static int check_path(const char *path, bool is_pattern,
+		      struct problem *problem)
+{
+	size_t length = strlen(path), levels = 0;
+
+	if (!path[1])
+		return problem_set(problem,
+				   "the cgroup at the root is written as root");
+	if (strchr(path, '\n'))
+		return problem_set(problem, "no cgroup has a newline in its name");
+	if (!is_pattern && length >= CGROUP_PATH_SIZE)
+		return problem_set(problem,
+				   "a path of %zu bytes is too long: %d are the most",
+				   length, CGROUP_PATH_SIZE - 1);
+	for (; *path; levels++) {
+		length = strcspn(++path, "/");
+		if (check_name(path, length, is_pattern, problem))
+			return -1;
+		path += length;
+	}
+	if (levels > NESTING_MAX)
+		return problem_set(problem,
+				   "%zu cgroups, each in the one before, are too many: %d are the most that have I/O of their own",
+				   levels, NESTING_MAX);
+	return 0;
+}
+
+/**
+ * conf_check_path() - see whether a cgroup can have the path that a section has
+ * @group: the section, which conf_read_paths() has seen
+ * @problem: what is wrong
+ *
+ * The kernel would refuse others, has no group for them, or never has them.
+ *
+ * Return: 0, or -1 with @problem set.
+ */
+int conf_check_path(const struct conf_section *group, struct problem *problem)
+{
+	char *path;
+	int result;
+
+	if (!group->path)
+		return 0;
+	path = xstrdup(group->path);
+	if (group->is_pattern)
+		unquote(group->path, path);
+	result = check_path(path, group->is_pattern, problem);
+	free(path);
+	return result;
+}
+
+static void read_path(struct conf_section *section)
+{
+	char *pattern = pattern_of(conf_group(section));
+
+	section->is_pattern = has_wildcard(pattern);
+	if (!section->is_pattern)
+		unquote(pattern, pattern);
+	section->path = pattern;
+}
+
+static int by_path(const void *left, const void *right)
+{
+	const struct conf_section *a = *(struct conf_section *const *)left;
+	const struct conf_section *b = *(struct conf_section *const *)right;
+	int order = strcmp(a->path, b->path);
+
+	return order ? order : (a > b) - (a < b);
+}
+
+/**
+ * conf_read_paths() - find out which cgroups the sections are about
+ * @conf: all that was added
+ */
+void conf_read_paths(struct conf *conf)
+{
+	conf->named = xcalloc(conf->n, sizeof(*conf->named));
+	conf->patterns = xcalloc(conf->n, sizeof(*conf->patterns));
+	for (size_t i = 0; i < conf->n; i++) {
+		struct conf_section *section = &conf->v[i];
+
+		if (!conf_is_cgroup(section))
+			continue;
+		read_path(section);
+		if (section->is_pattern)
+			conf->patterns[conf->n_patterns++] = section;
+		else
+			conf->named[conf->n_named++] = section;
+	}
+	qsort(conf->named, conf->n_named, sizeof(*conf->named), by_path);
+}
+
+/* Where the sections that name a path begin, if there are any. */
+static size_t lower_bound(const struct conf *conf, const char *path)
+{
+	size_t from = 0, to = conf->n_named;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (strcmp(conf->named[middle]->path, path) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+/**
+ * conf_names() - see whether a section names a cgroup by its path
+ * @conf: the configuration
+ * @path: of the cgroup, with a leading slash
+ *
+ * Return: whether one does.
+ */
+bool conf_names(const struct conf *conf, const char *path)
+{
+	size_t i = lower_bound(conf, path);
+
+	return i < conf->n_named && !strcmp(conf->named[i]->path, path);
+}
+
+/**
+ * conf_next_named() - the next path that sections name
+ * @conf: the configuration
+ * @i: index in &conf.named
+ *
+ * Return: the index of the first section that names another path than @i does.
+ */
+size_t conf_next_named(const struct conf *conf, size_t i)
+{
+	const char *path = conf->named[i]->path;
+
+	while (i < conf->n_named && !strcmp(conf->named[i]->path, path))
+		i++;
+	return i;
+}
+
+static void add(struct conf_matches *matches,
+		const struct conf_section *section)
+{
+	matches->v = xgrow(matches->v, matches->n, sizeof(*matches->v));
+	matches->v[matches->n++] = section;
+}
+
+/**
+ * conf_match() - find the sections that are about a cgroup
+ * @conf: the configuration
+ * @path: of the cgroup, with a leading slash
+ * @matches: the result, those that name it first, each kind in its order; to be
+ *	freed with conf_matches_free()
+ *
+ * A star stands for any part of a name, not for a slash.
+ */
+void conf_match(const struct conf *conf, const char *path,
+		struct conf_matches *matches)
+{
+	*matches = (struct conf_matches){ .n = 0 };
+	for (size_t i = lower_bound(conf, path);
+	     i < conf->n_named && !strcmp(conf->named[i]->path, path); i++)
+		add(matches, conf->named[i]);
+	for (size_t i = 0; i < conf->n_patterns; i++) {
+		if (!fnmatch(conf->patterns[i]->path, path, FNM_PATHNAME))
+			add(matches, conf->patterns[i]);
+	}
+}
+
+/**
+ * conf_is_open_at() - see whether a pattern leaves a name at or below a cgroup open
+ * @group: the section with the pattern
+ * @path: of the cgroup
+ *
+ * Return: whether the beginning of the pattern fits the cgroup, and there is a wildcard for
+ * its own name or after it.
+ */
+bool conf_is_open_at(const struct conf_section *group, const char *path)
+{
+	const char *name = group->path, *end = name;
+	char *head;
+	bool is;
+
+	for (const char *slash = path; end && slash; slash = strchr(slash + 1, '/')) {
+		name = end;
+		end = strchr(name + 1, '/');
+	}
+	head = end ? xstrndup(group->path, end - group->path) :
+		     xstrdup(group->path);
+	is = has_wildcard(name) && !fnmatch(head, path, FNM_PATHNAME);
+	free(head);
+	return is;
+}
+
+/**
+ * conf_matches_free() - free what conf_match() found
+ * @matches: it, left empty
+ */
+void conf_matches_free(struct conf_matches *matches)
+{
+	free(matches->v);
+	*matches = (struct conf_matches){ .n = 0 };
+}
+
+/* Whether a section is about a tree; "-" stands for that of the pool. */
+static bool is_about(const char *its_device, const char *device)
+{
+	return !its_device ||
+	       !strcmp(its_device, device ? device : CONF_POOL_TREE);
+}
+
+/* How closely a section about a cgroup fits in a tree, 0 if it does not. */
+static int fit(const struct conf_section *group, const char *pool,
+	       const char *device)
+{
+	const char *its_pool = conf_pool(group);
+	const char *its_device = conf_text(group, KEY_DEVICE);
+
+	if ((its_pool && strcmp(its_pool, pool)) ||
+	    !is_about(its_device, device))
+		return 0;
+	return 1 + (group->is_pattern ? 0 : 4) + (its_device ? 2 : 0) +
+	       (its_pool ? 1 : 0);
+}
+
+/**
+ * conf_setting_in() - the section that sets something of a cgroup in a tree
+ * @matches: the sections that are about the cgroup
+ * @key: KEY_WEIGHT, KEY_MAXIMUM, KEY_MINIMUM or KEY_LATENCY
+ * @pool: whose tree it is, or the pool of @device
+ * @device: whose own tree it is, by name; NULL for the pool's
+ *
+ * A path goes before a pattern, a section for one device or pool before one
+ * for all, a later section before an earlier one.
+ *
+ * Return: the section, or NULL.
+ */
+const struct conf_section *conf_setting_in(const struct conf_matches *matches,
+					   enum conf_key key, const char *pool,
+					   const char *device)
+{
+	const struct conf_section *best = NULL;
+	int closest = 0;
+
+	for (size_t i = 0; i < matches->n; i++) {
+		const struct conf_section *section = matches->v[i];
+		int score = 0;
+
+		if (conf_text(section, key))
+			score = fit(section, pool, device);
+		if (score && score >= closest) {
+			closest = score;
+			best = section;
+		}
+	}
+	return best;
+}
+
+/**
+ * conf_setting_of() - the same of a cgroup that is asked for once
+ * @conf: the configuration
+ * @key: as in conf_setting_in()
+ * @path: of the cgroup
+ * @pool: as in conf_setting_in()
+ * @device: as in conf_setting_in()
+ *
+ * Return: the section, or NULL.
+ */
+const struct conf_section *conf_setting_of(const struct conf *conf,
+					   enum conf_key key, const char *path,
+					   const char *pool, const char *device)
+{
+	const struct conf_section *section;
+	struct conf_matches matches;
+
+	conf_match(conf, path, &matches);
+	section = conf_setting_in(&matches, key, pool, device);
+	conf_matches_free(&matches);
+	return section;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Pools in the configuration.  By default they are called after the kernel's names of
+ * disks, which may be those of others after a reboot.  So a pool may be meant by the path
+ * of a disk, as in /dev/disk/by-id, and whoever uses such a name is told.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "config/conf.h"
+#include "config/select.h"
+#include "host/device.h"
+#include "ioband/pool.h"
+
+/* What a pool of the disks below a device is called, or NULL. */
+static char *find_pool(const char *path)
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	char pool[IOBAND_POOL_SIZE];
+	struct device device;
+	bool found = device_find(path, &device) &&
+		     device_disks(&device, &disks, &passed);
+
+	if (found)
+		pool_name_of(&disks, pool);
+	names_free(&disks);
+	names_free(&passed);
+	return found ? xstrdup(pool) : NULL;
+}
+
+/**
+ * conf_find_pools() - find out which pools are meant by paths of disks
+ * @conf: the configuration; may be done again when devices have come or gone
+ */
+void conf_find_pools(struct conf *conf)
+{
+	for (size_t i = 0; i < conf->n; i++) {
+		struct conf_section *section = &conf->v[i];
+		const char *text;
+
+		free(section->pool);
+		section->pool = NULL;
+		text = conf_pool(section);
+		if (text && conf_is_pool_path(text))
+			section->pool = find_pool(text);
+	}
+}
+
+/* A name that is given is no disk's any more. */
+static bool is_given(const struct conf *conf, const char *pool)
+{
+	for (size_t i = 0; i < conf->n; i++) {
+		const char *its = conf_text(&conf->v[i], KEY_POOL);
+
+		if (conf->v[i].kind == CONF_DEVICE && its && !strcmp(its, pool))
+			return true;
+	}
+	return false;
+}
+
+static bool is_kernels(const char *name, struct device *disk)
+{
+	return device_of_kernel_name(name, disk) || pool_is_kernels(name);
+}
+
+/* Whether a disk of a pool, named after several perhaps, is called by the kernel's name. */
+static bool has_kernels(const char *pool)
+{
+	char *names = xstrdup(pool), *rest, *name;
+	struct device disk;
+	bool found = false;
+
+	for (name = strtok_r(names, "+", &rest); name && !found;
+	     name = strtok_r(NULL, "+", &rest))
+		found = is_kernels(name, &disk);
+	free(names);
+	return found;
+}
+
+/* The path of a disk that lasts, if it has one. */
+static char *path_of(const char *name)
+{
+	struct device disk;
+	char *path = device_of_kernel_name(name, &disk) ?
+			     device_lasting_name(disk.major, disk.minor) : NULL;
+
+	if (path && strncmp(path, "/dev/disk/", strlen("/dev/disk/"))) {
+		free(path);
+		path = NULL;
+	}
+	return path;
+}
+
+static void warn_of_name(const char *where, const char *pool)
+{
+	char *path = path_of(strrchr(pool, '/') ? strrchr(pool, '/') + 1 : pool);
+	struct problem why;
+
+	problem_set(&why,
+		    "pool %s has the kernel's name of a disk, which may be another's after a reboot; write %s in its place, or give the pool a name, with 'pool' in the sections of its devices",
+		    pool, path ? path : "a path in /dev/disk/by-id");
+	note("note: %s: %s", where, why.text);
+	free(path);
+}
+
+/* Whether a path is that of the kernel's node of a disk. */
+static bool is_node(const char *path)
+{
+	struct device disk;
+
+	return !strncmp(path, "/dev/", strlen("/dev/")) &&
+	       device_of_kernel_name(path + strlen("/dev/"), &disk);
+}
+
+/**
+ * conf_warn_of_pools() - tell of pools that may be others after a reboot, or are none
+ * @conf: the configuration
+ */
+void conf_warn_of_pools(const struct conf *conf)
+{
+	char where[256];
+
+	for (size_t i = 0; i < conf->n; i++) {
+		const struct conf_section *section = &conf->v[i];
+		const struct conf_value *value = &section->value[KEY_POOL];
+		const char *pool = conf_pool_text(section);
+
+		if (!pool || (section->kind == CONF_DEVICE && !section->pool))
+			continue;
+		conf_where(conf, value->text ? &value->place : &section->place,
+			   where, sizeof(where));
+		if (section->pool ? is_node(pool) :
+		    !conf_is_pool_path(pool) && !is_given(conf, pool) &&
+		    has_kernels(pool))
+			warn_of_name(where, pool);
+		else if (!section->pool && conf_is_pool_path(pool))
+			note("note: %s: there is no device %s, whose pool would be meant",
+			     where, pool);
+	}
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_PAST_H
+#define IOBANDCTL_PAST_H
+
+#include "config/conf.h"
+#include "kernel/parse.h"
+
+/**
+ * struct past_device - an ioband device of which a configuration says something
+ * @name: its name
+ * @section: what is said of it
+ */
+struct past_device {
+	const char *name;
+	const struct conf_section *section;
+};
+
+/**
+ * struct past - what the configuration has asked for until now
+ * @v: configurations, of which groups and pools count
+ * @n: how many
+ * @devices: a section for each ioband device, which is in KEY_AS
+ */
+struct past {
+	struct conf *v;
+	size_t n;
+	struct conf devices;
+};
+
+void past_load(struct past *past);
+void past_add(struct past *past, struct conf *conf);
+void past_free(struct past *past);
+bool past_says(const struct conf_section *section, int setting,
+	       const struct ioband_preset *now);
+bool past_asked_path(const struct past *past, const char *pool,
+		     const char *device, const char *path, int setting,
+		     const struct ioband_preset *now);
+bool past_asked_other(const struct past *past, const char *pool,
+		      const char *group, int setting,
+		      const struct ioband_preset *now);
+bool past_asked_pool(const struct past *past, const char *pool,
+		     enum conf_key key, const char *now);
+bool past_asked_device(const struct past *past, const char *name,
+		       enum conf_key key, const char *now);
+bool past_asked_own(const struct past *past, const char *name, int setting,
+		    const struct ioband_preset *now);
+int past_keep(const struct conf *conf, char **file);
+int past_keep_devices(const struct past *past, const struct past_device *v,
+		      size_t n, bool replace);
+void past_forget(const char *file);
+
+/* past-watch.c */
+int past_watch(const char *file);
+bool past_is_watched(void);
+char *past_watched(void);
+
+#endif

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which maxima, minima and latency targets have to change, and changing them. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "config/plan.h"
+#include "ioband/query.h"
+#include "ioband/tree.h"
+
+/* Where a section sets a bound; NULL if it does not. */
+static const struct conf_place *place_of(const struct conf_section *section,
+					 enum bound bound)
+{
+	enum conf_key key = conf_group_keys[GROUP_BOUNDS + bound];
+
+	return section && conf_text(section, key) ? &section->value[key].place :
+						    NULL;
+}
+
+/**
+ * plan_bound() - plan a bound of a group, if it is another one
+ * @plan: the plan
+ * @future: the device that is spoken to
+ * @section: what sets it
+ * @bound: which
+ * @now: what the group has
+ *
+ * Return: the change, in which the group is to be filled in; NULL if there is none.
+ */
+struct change *plan_bound(struct plan *plan, const struct future *future,
+			  const struct conf_section *section, enum bound bound,
+			  const struct bounds *now)
+{
+	const struct conf_place *place = place_of(section, bound);
+	struct bounds wanted = conf_bounds(section);
+	struct change *change;
+
+	if (!place || bound_is(&wanted, now, bound))
+		return NULL;
+	change = plan_add(plan, CHANGE_BOUND, future, place);
+	change->bound = bound;
+	change->from = bound_text(now, bound);
+	change->to = bound_text(&wanted, bound);
+	return change;
+}
+
+/**
+ * plan_no_bound() - plan that a bound of a group is taken back
+ * @plan: the plan
+ * @future: the device that is spoken to
+ * @bound: which
+ * @now: what the group has
+ *
+ * Return: the change, in which the group is to be filled in.
+ */
+struct change *plan_no_bound(struct plan *plan, const struct future *future,
+			     enum bound bound, const struct bounds *now)
+{
+	const struct conf_place everywhere = { .line = 0 };
+	struct change *change = plan_add(plan, CHANGE_BOUND, future,
+					 &everywhere);
+
+	change->bound = bound;
+	change->from = bound_text(now, bound);
+	change->to = bound_text(&bounds_none, bound);
+	return change;
+}
+
+/**
+ * plan_check_bounds() - see whether a group would be promised more than it may have
+ * @plan: the plan
+ * @sections: which set its bounds, by kind; NULL, or without the key: it stays
+ * @now: what the group has
+ * @group: the group, for people
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_check_bounds(const struct plan *plan,
+		      const struct conf_section *const sections[BOUNDS],
+		      const struct bounds *now, const char *group)
+{
+	const struct conf_place *place[BOUNDS];
+	struct bounds then = *now, wanted;
+	struct problem problem;
+	char where[256] = "it has it now";
+	int code;
+
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		place[bound] = place_of(sections[bound], bound);
+		if (!place[bound])
+			continue;
+		wanted = conf_bounds(sections[bound]);
+		bound_copy(&then, &wanted, bound);
+	}
+	if ((!place[MAXIMUM] && !place[MINIMUM]) ||
+	    !bounds_check(&then, &problem))
+		return EXIT_OK;
+	if (place[MAXIMUM])
+		conf_where(plan->conf, place[MAXIMUM], where, sizeof(where));
+	code = fail(EXIT_USAGE, "%s: %s (%s), which would win", group,
+		    problem.text, where);
+	return plan_blame(plan, place[MINIMUM] ?: place[MAXIMUM], code);
+}
+
+/* What the device's own group has now; it goes with the device to another pool. */
+static int present_bounds(const struct plan *plan, const struct future *future,
+			  struct bounds *bounds)
+{
+	const struct ioband_device *device = future->now;
+	struct groups groups;
+	int code;
+
+	*bounds = bounds_none;
+	if (!device || (future->moved && !ioband_has_group(device)))
+		return EXIT_OK;
+	code = query_groups(device, &groups);
+	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
+		if (tree_is_device(&groups.v[i]) &&
+		    tree_owner(plan->devices, &groups, &groups.v[i]) == device)
+			*bounds = groups.v[i].bounds;
+	}
+	groups_free(&groups);
+	return code;
+}
+
+/* Whether a bound of the device's own group is to be taken back. */
+static bool gave(const struct plan *plan, const struct future *future,
+		 const struct conf_section *section, enum bound bound,
+		 const struct bounds *now)
+{
+	const struct ioband_preset has = { .bounds = *now };
+
+	return !place_of(section, bound) &&
+	       plan_gave_own(plan, future, GROUP_BOUNDS + bound, &has);
+}
+
+static void change_own(struct plan *plan, const struct future *future,
+		       const struct conf_section *section,
+		       const struct bounds *now, const struct bounds *rest)
+{
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		struct change *change =
+			bound_is(now, rest, bound) ?
+			plan_bound(plan, future, section, bound, now) :
+			plan_no_bound(plan, future, bound, now);
+
+		if (change)
+			plan_of_device(change, future);
+	}
+}
+
+/**
+ * plan_own_bounds() - plan the bounds of a device's own group
+ * @plan: the plan
+ * @future: the device
+ * @section: what the configuration says of it
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_own_bounds(struct plan *plan, const struct future *future,
+		    const struct conf_section *section)
+{
+	const struct conf_section *sections[BOUNDS];
+	struct bounds now, rest;
+	bool any = plan->past.devices.n;
+	int code;
+
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		sections[bound] = section;
+		any = any || place_of(section, bound);
+	}
+	if (!any)
+		return EXIT_OK;
+	code = present_bounds(plan, future, &now);
+	rest = now;
+	for (int bound = 0; bound < BOUNDS && code == EXIT_OK; bound++) {
+		if (gave(plan, future, section, bound, &now))
+			bound_copy(&rest, &bounds_none, bound);
+	}
+	if (code == EXIT_OK)
+		code = plan_check_bounds(plan, sections, &rest, future->name);
+	if (code == EXIT_OK)
+		change_own(plan, future, section, &now, &rest);
+	return code;
+}
+
+/**
+ * plan_run_bound() - set a bound of a group
+ * @change: which
+ * @speaker: the device that is spoken to
+ * @to: what it becomes, as from bound_text()
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_run_bound(const struct change *change,
+		   const struct ioband_device *speaker, const char *to)
+{
+	struct problem problem;
+	struct bounds bounds;
+	unsigned int given;
+
+	if (bound_read(to, change->bound, &bounds, &given, &problem))
+		return fail(EXIT_FAILED, "%s", problem.text);
+	return query_bound(speaker, change->message, change->bound, &bounds,
+			   RATES_ALL);
+}

@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which ioband devices have to be made or changed, and with which settings. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "config/plan.h"
+#include "host/use.h"
+#include "ioband/name.h"
+#include "ioband/pool.h"
+#include "ioband/under.h"
+
+/* Have the settings of the pool of @table. Return: false if no device will be in it yet. */
+static bool take_settings(const struct plan *plan, struct ioband_table *table)
+{
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct ioband_table *other = &plan->future[i].table;
+
+		if (strcmp(other->pool, table->pool))
+			continue;
+		strcpy(table->measure, other->measure);
+		strcpy(table->depth, other->depth);
+		table->slice_ms = other->slice_ms;
+		table->writes_starved = other->writes_starved;
+		return true;
+	}
+	return false;
+}
+
+/* The name with each %n replaced. */
+static char *expand_name(const char *pattern, const char *label)
+{
+	char *name = xstrdup(""), *longer;
+	const char *star;
+
+	while ((star = strstr(pattern, "%n"))) {
+		longer = xasprintf("%s%.*s%s", name, (int)(star - pattern),
+				   pattern, label);
+		free(name);
+		name = longer;
+		pattern = star + 2;
+	}
+	longer = xasprintf("%s%s", name, pattern);
+	free(name);
+	return longer;
+}
+
+static char *name_for(const struct choice *choice)
+{
+	const char *as = conf_text(choice->section, KEY_AS);
+	char name[NAME_SIZE];
+
+	if (as || !conf_may_be_several(choice->section))
+		return expand_name(as ? as : choice->section->label,
+				   choice->label);
+	name_wrapped(&choice->device, name);
+	return xstrdup(name);
+}
+
+static const char *weight_word(const char *text)
+{
+	return text && !strcmp(text, "default") ? NULL : text;
+}
+
+/* Which pool a new device would be in, and with which settings. */
+static int foresee(const struct plan *plan, const struct choice *choice,
+		   const struct settings *settings, struct ioband_table *table)
+{
+	struct problem problem;
+	char *line;
+	int code = make_line(plan->devices, settings, &choice->device, &line);
+
+	if (code == EXIT_OK && parse_table(line, table, &problem))
+		code = fail(EXIT_FAILED, "%s", problem.text);
+	free(line);
+	return code;
+}
+
+/* What has no name is no pool. */
+static int check_pool(const struct conf_section *section)
+{
+	const char *pool = conf_pool(section);
+
+	if (!pool || !conf_is_pool_path(pool))
+		return EXIT_OK;
+	return fail(EXIT_MISSING,
+		    "pool = %s: there is no such device, whose pool that would be",
+		    pool);
+}
+
+/* Not the default: a new pool has it, also with a module that cannot be told. */
+static const char *writes_starved_word(const struct plan *plan, const char *pool)
+{
+	struct conf_place place;
+	const char *text = conf_pool_setting(plan->conf, pool,
+					     KEY_WRITES_STARVED, &place);
+
+	return text && strtoull(text, NULL, 10) !=
+		       IOBAND_WRITES_STARVED_DEFAULT ? text : NULL;
+}
+
+/**
+ * plan_settle() - find out what an ioband device will be
+ * @plan: the plan
+ * @choice: what it will lie on
+ * @settings: what is asked of it
+ * @table: what it will have
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_settle(const struct plan *plan, const struct choice *choice,
+		struct settings *settings, struct ioband_table *table)
+{
+	const struct conf_section *section = choice->section;
+	struct conf_place place;
+	int code;
+
+	*settings = (struct settings){
+		.pool = conf_pool(section),
+		.mode = conf_text(section, KEY_MODE),
+		.weight = weight_word(conf_text(section, KEY_WEIGHT)),
+	};
+	code = check_pool(section);
+	if (code == EXIT_OK)
+		code = foresee(plan, choice, settings, table);
+	if (code != EXIT_OK || take_settings(plan, table))
+		return code;
+	settings->measure = conf_pool_setting(plan->conf, table->pool,
+					      KEY_MEASURE, &place);
+	settings->depth = conf_pool_setting(plan->conf, table->pool, KEY_DEPTH,
+					    &place);
+	settings->slice = conf_pool_setting(plan->conf, table->pool, KEY_SLICE,
+					    &place);
+	settings->writes_starved = writes_starved_word(plan, table->pool);
+	return foresee(plan, choice, settings, table);
+}
+
+static bool in_use(const struct device *device, struct problem *use)
+{
+	return use_of_device(device, use) || use_exclusive(device, use);
+}
+
+static int check_name_free(const struct plan *plan, const char *name)
+{
+	int code = make_check_name(name);
+
+	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
+		if (!strcmp(plan->future[i].name, name))
+			code = fail(EXIT_IN_USE,
+				    "two ioband devices would be named %s",
+				    name);
+	}
+	if (code == EXIT_OK && mapper_exists(name, NULL))
+		code = fail(EXIT_IN_USE,
+			    "there is a dm device %s already; choose another name",
+			    name);
+	return code;
+}
+
+static bool is_twice(const struct plan *plan, const struct choice *choice,
+		     struct problem *why)
+{
+	return make_is_twice(plan->devices, conf_pool(choice->section),
+			     &choice->device, why);
+}
+
+/* A device that only fits a pattern may be in use, lie on ioband, or beside root. */
+static bool is_left_alone(const struct plan *plan, const struct choice *choice)
+{
+	const char *path = choice->device.path;
+	struct problem why;
+
+	if (in_use(&choice->device, &why))
+		note("note: %s is left alone, as it is in use: %s", path,
+		     why.text);
+	else if (use_beside_root(&choice->device, &why) ||
+		 is_twice(plan, choice, &why))
+		note("note: %s is left alone: %s", path, why.text);
+	else
+		return false;
+	return true;
+}
+
+static int plan_new(struct plan *plan, const struct choice *choice)
+{
+	const struct conf_place *place = &choice->section->place;
+	struct settings settings;
+	struct ioband_table table;
+	struct change *change;
+	struct future *future;
+	struct problem use;
+	char *name;
+	int code;
+
+	if (!choice->named && is_left_alone(plan, choice))
+		return EXIT_OK;
+	if (in_use(&choice->device, &use))
+		return fail(EXIT_IN_USE, "%s is in use: %s",
+			    choice->device.path, use.text);
+	name = name_for(choice);
+	code = check_name_free(plan, name);
+	if (code == EXIT_OK)
+		code = plan_settle(plan, choice, &settings, &table);
+	if (code == EXIT_OK) {
+		future = plan_future(plan, name);
+		future->table = table;
+		future->chosen = true;
+		future->section = choice->section;
+		change = plan_add(plan, CHANGE_CREATE, future, place);
+		change->to = xstrdup(choice->device.path);
+		change->choice = choice;
+		change->settings = settings;
+		code = plan_own_bounds(plan, future, choice->section);
+	}
+	free(name);
+	return code;
+}
+
+static bool gave_weight(const struct plan *plan, const struct future *future)
+{
+	const struct ioband_preset now = { .weight = future->table.weight };
+
+	return plan_gave_own(plan, future, GROUP_WEIGHT, &now);
+}
+
+static void plan_weight(struct plan *plan, struct future *future,
+			const struct conf_section *section)
+{
+	static const struct conf_value none = { .text = "default" };
+	const struct conf_value *weight = &section->value[KEY_WEIGHT];
+	struct change *change;
+	uint64_t number;
+
+	if (!weight->text && gave_weight(plan, future))
+		weight = &none;
+	number = weight->text ? strtoull(weight->text, NULL, 10) : 0;
+	number = number ? number : IOBAND_WEIGHT_DEFAULT;
+	if (!weight->text || number == future->table.weight)
+		return;
+	change = plan_add(plan, CHANGE_WEIGHT, future, &weight->place);
+	plan_of_device(change, future);
+	change->from = xasprintf("%llu",
+				 (unsigned long long)future->table.weight);
+	change->to = xstrdup(weight->text);
+	future->table.weight = number;
+}
+
+/* A new pool has the kernel's settings, until plan_pools() gives it its defaults. */
+static void join_pool(const struct plan *plan, struct future *future,
+		      const char *pool)
+{
+	struct ioband_table table = {
+		.measure = "bytes", .depth = "auto",
+		.writes_starved = IOBAND_WRITES_STARVED_DEFAULT,
+	};
+
+	strcpy(table.pool, pool);
+	future->makes_pool = !take_settings(plan, &table);
+	strcpy(future->table.pool, pool);
+	strcpy(future->table.measure, table.measure);
+	strcpy(future->table.depth, table.depth);
+	future->table.slice_ms = table.slice_ms;
+	future->table.writes_starved = table.writes_starved;
+	future->moved = true;
+}
+
+static bool has_own_group(const char *mode)
+{
+	return !strncmp(mode, "device", strlen("device"));
+}
+
+/* The weight and the bounds of its own group. */
+static int plan_own(struct plan *plan, struct future *future,
+		    const struct conf_section *section)
+{
+	if (!has_own_group(future->table.mode))
+		return EXIT_OK;
+	plan_weight(plan, future, section);
+	return plan_own_bounds(plan, future, section);
+}
+
+/* Where it would be if nobody had said anything. */
+static void default_pool(const struct choice *choice,
+			 char pool[IOBAND_POOL_SIZE])
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+
+	device_disks(&choice->device, &disks, &passed);
+	pool_name_of(&disks, pool);
+	names_free(&disks);
+	names_free(&passed);
+}
+
+static int plan_move(struct plan *plan, const struct choice *choice,
+		     struct future *future)
+{
+	const struct conf_value *value = &choice->section->value[KEY_POOL];
+	int code = check_pool(choice->section);
+	char pool[IOBAND_POOL_SIZE];
+	struct change *change;
+
+	if (code != EXIT_OK)
+		return plan_blame(plan, &value->place, code);
+	if (value->text)
+		snprintf(pool, sizeof(pool), "%s", conf_pool(choice->section));
+	else if (plan_gave_device(plan, future, KEY_POOL, future->table.pool))
+		default_pool(choice, pool);
+	else
+		return EXIT_OK;
+	if (!strcmp(pool, future->table.pool))
+		return EXIT_OK;
+	change = plan_add(plan, CHANGE_MOVE, future, &value->place);
+	change->setting = "pool";
+	change->tree = xstrdup(future->name);
+	change->from = xstrdup(future->table.pool);
+	change->to = xstrdup(pool);
+	join_pool(plan, future, pool);
+	return EXIT_OK;
+}
+
+/* A mode in which it has no group of its own comes after what that is to lose. */
+static int plan_mode(struct plan *plan, const struct choice *choice,
+		     struct future *future)
+{
+	const struct conf_value *value = &choice->section->value[KEY_MODE];
+	const char *mode = value->text;
+	int code = EXIT_OK;
+
+	if (!mode &&
+	    plan_gave_device(plan, future, KEY_MODE, future->table.mode))
+		mode = "cgroup";
+	if (!mode || !strcmp(mode, future->table.mode))
+		return plan_own(plan, future, choice->section);
+	if (!has_own_group(mode))
+		code = plan_own(plan, future, choice->section);
+	plan_set(plan, future, true, "mode", future->table.mode, mode,
+		 &value->place);
+	strcpy(future->table.mode, mode);
+	return code == EXIT_OK ? plan_own(plan, future, choice->section) : code;
+}
+
+static int plan_old(struct plan *plan, const struct choice *choice,
+		    struct future *future)
+{
+	int code;
+
+	future->chosen = true;
+	future->section = choice->section;
+	code = plan_move(plan, choice, future);
+	return code == EXIT_OK ? plan_mode(plan, choice, future) : code;
+}
+
+/**
+ * plan_left() - plan for devices that the configuration does not choose any more
+ * @plan: the plan
+ *
+ * They stay; what the configuration gave them goes.
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_left(struct plan *plan)
+{
+	static const struct conf_section none = { .kind = CONF_DEVICE };
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
+		if (!plan->future[i].chosen)
+			code = plan_own(plan, &plan->future[i], &none);
+	}
+	return code;
+}
+
+/**
+ * plan_over() - find the ioband device that lies over a device
+ * @plan: the plan
+ * @device: the device
+ *
+ * Return: the device as it will be, or NULL.
+ */
+struct future *plan_over(const struct plan *plan, const struct device *device)
+{
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct ioband_table *table = &plan->future[i].table;
+
+		if (plan->future[i].now && table->device[0] == device->major &&
+		    table->device[1] == device->minor)
+			return &plan->future[i];
+	}
+	return NULL;
+}
+
+static struct future *future_named(const struct plan *plan, const char *name)
+{
+	for (size_t i = 0; i < plan->n_future; i++) {
+		if (!strcmp(plan->future[i].name, name))
+			return &plan->future[i];
+	}
+	return NULL;
+}
+
+/* The device itself, or the hidden one that has its table. */
+static const struct ioband_device *inserted_into(const struct plan *plan,
+						 const struct device *device)
+{
+	for (size_t i = 0; i < plan->devices->n; i++) {
+		const struct ioband_device *ioband = &plan->devices->v[i];
+		const uint64_t *below = ioband->table.device;
+
+		if (under_is_inserted(ioband) &&
+		    ((ioband->dm->major == device->major &&
+		      ioband->dm->minor == device->minor) ||
+		     (below[0] == device->major && below[1] == device->minor)))
+			return ioband;
+	}
+	return NULL;
+}
+
+/* If that is how it is to be, it is like any other; the hidden device is nobody's. */
+static int plan_inserted(struct plan *plan, const struct choice *choice,
+			 const struct ioband_device *inserted)
+{
+	const char *name = inserted->dm->name;
+
+	if (conf_flag(choice->section, KEY_INSERT) &&
+	    !strcmp(choice->label, name))
+		return plan_old(plan, choice, future_named(plan, name));
+	if (choice->named)
+		return fail(EXIT_IN_USE,
+			    "ioband was inserted into %s, so no ioband device can be over it; 'iobandctl extract %s' takes it out",
+			    name, name);
+	note("note: %s is left alone, as ioband was inserted into it ('iobandctl extract %s')",
+	     choice->device.path, name);
+	return EXIT_OK;
+}
+
+/**
+ * plan_devices() - find out which of the chosen devices have to be made or changed
+ * @plan: with the choices
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_devices(struct plan *plan)
+{
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < plan->choices.n && code == EXIT_OK; i++) {
+		const struct choice *choice = &plan->choices.v[i];
+		const struct device *device = &choice->device;
+		struct future *future = plan_over(plan, device);
+		const struct ioband_device *inserted =
+			inserted_into(plan, device);
+
+		if (inserted)
+			code = plan_blame(plan, &choice->section->place,
+					  plan_inserted(plan, choice, inserted));
+		else if (conf_flag(choice->section, KEY_INSERT))
+			code = plan_blame(plan,
+					  &choice->section->value[KEY_INSERT].place,
+					  plan_insert(plan, choice));
+		else if (future)
+			code = plan_old(plan, choice, future);
+		else
+			code = plan_blame(plan, &choice->section->place,
+					  plan_new(plan, choice));
+	}
+	return code;
+}

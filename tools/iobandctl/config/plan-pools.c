@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which settings of pools have to change. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/plan.h"
+#include "ioband/hand.h"
+
+/* The default slice of a pool, from the disks that will be below it. */
+static const char *default_slice(const struct plan *plan, const char *pool)
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	const char *slice;
+
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct ioband_table *table = &plan->future[i].table;
+		const struct device below = { .major = table->device[0],
+					      .minor = table->device[1] };
+
+		if (!strcmp(table->pool, pool))
+			device_disks(&below, &disks, &passed);
+	}
+	slice = make_slice_of(&disks);
+	names_free(&disks);
+	names_free(&passed);
+	return slice;
+}
+
+/*
+ * The default measure of a pool.  Its slices stay as they are, or as the configuration says:
+ * without slices time cannot be shared.
+ */
+static const char *default_measure(const struct plan *plan,
+				   const struct future *future)
+{
+	const char *pool = future->table.pool;
+	struct conf_place place;
+	const char *asked = conf_pool_setting(plan->conf, pool, KEY_SLICE,
+					      &place);
+
+	if (!strcmp(default_slice(plan, pool), "0") ||
+	    !future->table.slice_ms || (asked && !strcmp(asked, "0")))
+		return "bytes";
+	return "time";
+}
+
+/* The value of a setting that nothing has set. */
+static void default_of(const struct plan *plan, const struct future *future,
+		       enum conf_key key, char text[IOBAND_WORD_SIZE])
+{
+	if (key == KEY_SLICE)
+		strcpy(text, default_slice(plan, future->table.pool));
+	else if (key == KEY_WRITES_STARVED)
+		snprintf(text, IOBAND_WORD_SIZE, "%d",
+			 IOBAND_WRITES_STARVED_DEFAULT);
+	else
+		strcpy(text, key == KEY_MEASURE ?
+				     default_measure(plan, future) : "auto");
+}
+
+static bool is_made(const struct plan *plan, const char *pool)
+{
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct future *future = &plan->future[i];
+
+		if (future->makes_pool && !strcmp(future->table.pool, pool))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The value from the configuration.  Without one, the default, for a pool that devices make
+ * by moving there, and in place of what a former configuration set.  "auto" of a slice
+ * stays as it was chosen when the pool was made.
+ */
+static bool find_wish(const struct plan *plan, const struct future *future,
+		      enum conf_key key, const char *now,
+		      char to[IOBAND_WORD_SIZE], struct conf_place *place)
+{
+	const char *pool = future->table.pool;
+	const char *text = conf_pool_setting(plan->conf, pool, key, place);
+	const bool is_auto = text && key == KEY_SLICE && !strcmp(text, "auto");
+
+	if (!text)
+		*place = (struct conf_place){ .line = 0 };
+	if (text && !is_auto)
+		snprintf(to, IOBAND_WORD_SIZE, "%s", text);
+	else if (is_made(plan, pool) ||
+		 (!text && plan_gave_pool(plan, pool, key, now)))
+		default_of(plan, future, key, to);
+	else
+		return false;
+	return true;
+}
+
+static bool is_set_by_hand(const char *pool, enum conf_key key)
+{
+	const struct hand_key hand = {
+		.pool = pool, .key = conf_key_name(key),
+	};
+
+	return hand_has(&hand);
+}
+
+/* With @slices that begin or end, a measure that nothing has set is chosen again. */
+static void set_measure(struct plan *plan, struct future *future, bool slices)
+{
+	char *now = future->table.measure, to[IOBAND_WORD_SIZE];
+	struct conf_place place;
+
+	if (!find_wish(plan, future, KEY_MEASURE, now, to, &place)) {
+		if (!slices || is_set_by_hand(future->table.pool, KEY_MEASURE))
+			return;
+		default_of(plan, future, KEY_MEASURE, to);
+	}
+	if (!strcmp(to, now))
+		return;
+	plan_set(plan, future, false, "measure", now, to, &place);
+	strcpy(now, to);
+}
+
+static bool find_slice(const struct plan *plan, const struct future *future,
+		       char from[IOBAND_WORD_SIZE], char to[IOBAND_WORD_SIZE],
+		       struct conf_place *place)
+{
+	snprintf(from, IOBAND_WORD_SIZE, "%llu",
+		 (unsigned long long)future->table.slice_ms);
+	return find_wish(plan, future, KEY_SLICE, from, to, place);
+}
+
+/* What shares time keeps its slices. */
+static void set_slice(struct plan *plan, struct future *future)
+{
+	char from[IOBAND_WORD_SIZE], to[IOBAND_WORD_SIZE];
+	struct conf_place place;
+	uint64_t slice_ms;
+
+	if (!find_slice(plan, future, from, to, &place))
+		return;
+	slice_ms = strtoull(to, NULL, 10);
+	if (slice_ms == future->table.slice_ms ||
+	    (!slice_ms && !place.line &&
+	     !strcmp(future->table.measure, "time")))
+		return;
+	plan_set(plan, future, false, "slice", from, to, &place);
+	future->table.slice_ms = slice_ms;
+}
+
+static void set_depth(struct plan *plan, struct future *future)
+{
+	char *now = future->table.depth, to[IOBAND_WORD_SIZE];
+	struct conf_place place;
+
+	if (find_wish(plan, future, KEY_DEPTH, now, to, &place) &&
+	    strcmp(to, now))
+		plan_set(plan, future, false, "depth", now, to, &place);
+}
+
+static void set_writes_starved(struct plan *plan, struct future *future)
+{
+	char from[IOBAND_WORD_SIZE], to[IOBAND_WORD_SIZE];
+	struct conf_place place;
+
+	snprintf(from, sizeof(from), "%llu",
+		 (unsigned long long)future->table.writes_starved);
+	if (find_wish(plan, future, KEY_WRITES_STARVED, from, to, &place) &&
+	    strtoull(to, NULL, 10) != future->table.writes_starved)
+		plan_set(plan, future, false, "writes_starved", from, to,
+			 &place);
+}
+
+/* Time is shared in slices only: they come before it, and go after it. */
+static int plan_pool(struct plan *plan, struct future *future)
+{
+	char from[IOBAND_WORD_SIZE], to[IOBAND_WORD_SIZE];
+	struct conf_place place;
+	bool begin = false, end = false;
+
+	if (find_slice(plan, future, from, to, &place)) {
+		end = !strcmp(to, "0") && strcmp(from, "0");
+		begin = strcmp(to, "0") && !strcmp(from, "0");
+	}
+	if (end)
+		set_measure(plan, future, true);
+	set_slice(plan, future);
+	if (!end)
+		set_measure(plan, future, begin);
+	set_depth(plan, future);
+	set_writes_starved(plan, future);
+	if (strcmp(future->table.measure, "time") || future->table.slice_ms)
+		return EXIT_OK;
+	fail(EXIT_USAGE,
+	     "pool %s is to share time, which takes slices: set 'slice' in its section, to 124 for instance, or another 'measure'",
+	     future->table.pool);
+	if (!conf_pool_setting(plan->conf, future->table.pool, KEY_MEASURE,
+			       &place))
+		conf_pool_setting(plan->conf, future->table.pool, KEY_SLICE,
+				  &place);
+	return plan_blame(plan, &place, EXIT_USAGE);
+}
+
+/* One device speaks for its pool; one that was there before, if there is one. */
+static bool speaks(const struct plan *plan, const struct future *future)
+{
+	const struct future *first = NULL;
+
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct future *other = &plan->future[i];
+
+		if (!strcmp(other->table.pool, future->table.pool) &&
+		    (!first || (first->moved && !other->moved)))
+			first = other;
+	}
+	return first == future;
+}
+
+static bool pool_is_chosen(const struct plan *plan, const char *pool)
+{
+	for (size_t i = 0; i < plan->n_future; i++) {
+		if (plan->future[i].chosen &&
+		    !strcmp(plan->future[i].table.pool, pool))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * plan_pools() - find out which settings of pools have to change
+ * @plan: with the devices as they will be
+ * @all: of all pools; else of those of chosen devices
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_pools(struct plan *plan, bool all)
+{
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
+		struct future *future = &plan->future[i];
+
+		if (speaks(plan, future) &&
+		    (all || pool_is_chosen(plan, future->table.pool)))
+			code = plan_pool(plan, future);
+	}
+	return code;
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which presets have to change for what the configuration says of cgroups by path. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "config/plan.h"
+#include "ioband/query.h"
+
+/**
+ * struct planner - what a visit needs
+ * @plan: the plan
+ * @tree: the tree
+ * @speaker: the device that messages about it go to
+ */
+struct planner {
+	struct plan *plan;
+	struct preset_tree tree;
+	const struct future *speaker;
+};
+
+static char *setting_text(const struct ioband_preset *preset, int setting)
+{
+	if (setting != GROUP_WEIGHT)
+		return bound_text(&preset->bounds, setting - GROUP_BOUNDS);
+	return preset->weight ?
+	       xasprintf("%llu", (unsigned long long)preset->weight) :
+	       xstrdup("default");
+}
+
+/* A cgroup that is there is looked at with what it has besides. */
+static int check(const struct planner *planner, const char *path)
+{
+	const struct conf_section *sections[BOUNDS];
+
+	for (int bound = 0; bound < BOUNDS; bound++)
+		sections[bound] =
+			conf_setting_of(planner->plan->conf,
+					conf_group_keys[GROUP_BOUNDS + bound],
+					path, planner->tree.pool,
+					planner->tree.owner);
+	return plan_check_bounds(planner->plan, sections, &bounds_none, path);
+}
+
+static int add_change(const struct preset_change *preset, void *data)
+{
+	const struct conf_place everywhere = { .line = 0 };
+	struct planner *planner = data;
+	bool is_weight = preset->setting == GROUP_WEIGHT;
+	int code = preset->place ? check(planner, preset->path) : EXIT_OK;
+	struct change *change;
+
+	if (code != EXIT_OK)
+		return code;
+	change = plan_add(planner->plan, CHANGE_PRESET, planner->speaker,
+			  preset->place ? preset->place : &everywhere);
+	change->bound = is_weight ? BOUNDS : preset->setting - GROUP_BOUNDS;
+	change->tree = planner->tree.owner ? xstrdup(planner->tree.owner) : NULL;
+	change->group = xstrdup(preset->path);
+	change->setting = is_weight ? "weight" : bound_kinds[change->bound].noun;
+	change->from = setting_text(preset->now, preset->setting);
+	change->to = setting_text(preset->wanted, preset->setting);
+	change->late = preset->late;
+	return EXIT_OK;
+}
+
+/**
+ * plan_presets() - find out which presets of a tree have to change
+ * @plan: the plan
+ * @speaker: the device that messages about the tree go to
+ * @asked: a device that is there, in the same pool; NULL if it is to be made
+ * @owner: whose own tree it is; NULL for the pool's
+ * @counts: how many paths have something, and how that changes
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_presets(struct plan *plan, const struct future *speaker,
+		 const struct future *asked, const struct future *owner,
+		 struct preset_counts *counts)
+{
+	struct planner planner = { .plan = plan, .speaker = speaker };
+	struct presets now = { .n = 0 };
+	int code = EXIT_OK;
+
+	presets_tree(&planner.tree, speaker->table.pool,
+		     owner ? owner->now : NULL);
+	/* One that is to be made begins with nothing. */
+	if (owner)
+		planner.tree.owner = owner->name;
+	if (asked && (!owner || owner->now))
+		code = query_presets(asked->now, &now);
+	if (code == EXIT_OK)
+		code = presets_differ(plan->conf, &planner.tree, &now,
+				      add_change, &planner, counts);
+	presets_free(&now);
+	return code;
+}
+
+/**
+ * plan_say_untold() - tell if a module that came with the first device takes no presets
+ * @plan: what was done
+ */
+void plan_say_untold(const struct plan *plan)
+{
+	if (query_has_presets())
+		return;
+	for (size_t i = 0; i < plan->n; i++) {
+		if (plan->v[i].kind != CHANGE_PRESET)
+			continue;
+		presets_say_obstacle(plan->conf, presets_obstacle(NULL));
+		return;
+	}
+}
+
+/**
+ * plan_run_preset() - change what the group of a path begins with
+ * @change: what
+ * @speaker: the device that is spoken to
+ * @to: what it becomes
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_run_preset(const struct change *change,
+		    const struct ioband_device *speaker, const char *to)
+{
+	struct problem problem;
+	struct bounds bounds;
+	unsigned int given;
+
+	if (change->bound == BOUNDS)
+		return query_preset_weight(speaker, change->group,
+					   strtoull(to, NULL, 10));
+	if (bound_read(to, change->bound, &bounds, &given, &problem))
+		return fail(EXIT_FAILED, "%s", problem.text);
+	return query_preset_bound(speaker, change->group, change->bound,
+				  &bounds);
+}

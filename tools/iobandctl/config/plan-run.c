@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The changes of a plan, made one after another.  If one fails, those before it are
+ * undone, the last first.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interrupt.h"
+#include "config/plan.h"
+#include "ioband/query.h"
+#include "ioband/reload.h"
+
+static int reload(const struct ioband_device *device, const char *pool)
+{
+	struct problem problem;
+	int error = reload_device(device, pool, device->dm->sectors, &problem);
+
+	return error ? fail(exit_code_of(-error), "cannot move %s to pool %s: %s",
+			    device->dm->name, pool, problem.text) : EXIT_OK;
+}
+
+static uint64_t weight_number(const char *text)
+{
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static int create(const struct change *change)
+{
+	struct ioband_devices devices;
+	int code = ioband_load(&devices);
+
+	if (code == EXIT_OK)
+		code = make_device(&devices, &change->settings, change->device,
+				   &change->choice->device);
+	ioband_free(&devices);
+	return code;
+}
+
+static int uncreate(const struct change *change)
+{
+	int error = mapper_remove(change->device, false);
+
+	if (!error)
+		return EXIT_OK;
+	return fail(exit_code_of(-error), "cannot remove %s: %s",
+		    change->device, strerror(-error));
+}
+
+static int move_to(const char *name, const char *pool)
+{
+	const struct ioband_device *device;
+	struct ioband_devices devices;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK)
+		return code;
+	device = ioband_named(&devices, name);
+	if (device && device->dm->table)
+		code = reload(device, pool);
+	else
+		code = fail(EXIT_MISSING, "ioband device %s is gone", name);
+	ioband_free(&devices);
+	return code;
+}
+
+/* Do a change, or with @undo the opposite. */
+static int run_change(const struct change *change, bool undo)
+{
+	const char *to = undo ? change->from : change->to;
+	struct mapped_device mapped;
+	struct ioband_device speaker = { .dm = &mapped };
+
+	snprintf(mapped.name, sizeof(mapped.name), "%s", change->device);
+	switch (change->kind) {
+	case CHANGE_CREATE:
+		return undo ? uncreate(change) : create(change);
+	case CHANGE_INSERT:
+		return plan_run_insert(change, undo);
+	case CHANGE_MOVE:
+		return move_to(change->device, to);
+	case CHANGE_SET:
+		return query_set(&speaker, change->setting, to);
+	case CHANGE_WEIGHT:
+		return query_weight(&speaker, change->message,
+				    weight_number(to));
+	case CHANGE_BOUND:
+		return plan_run_bound(change, &speaker, to);
+	case CHANGE_PRESET:
+		return plan_run_preset(change, &speaker, to);
+	}
+	return EXIT_FAILED;
+}
+
+static int undo_change(const struct change *change)
+{
+	struct mapped_device mapped;
+	struct ioband_device speaker = { .dm = &mapped };
+	int code = run_change(change, true);
+
+	snprintf(mapped.name, sizeof(mapped.name), "%s", change->device);
+	return code == EXIT_OK ? plan_give_back(change, &speaker) : code;
+}
+
+static void undo(const struct plan *plan, size_t n)
+{
+	bool complete = true;
+
+	mapper_wait();	/* udev is to be done with what it is to forget */
+	for (size_t i = n; i-- > 0;) {
+		if (undo_change(&plan->v[i]) == EXIT_OK)
+			continue;
+		complete = false;
+		note("... so that a change of %s could not be undone",
+		     plan->v[i].device);
+	}
+	if (complete)
+		note("%zu change%s undone: all is as it was before", n,
+		     n == 1 ? " was" : "s were");
+}
+
+static int run_one(const struct plan *plan, struct change *change)
+{
+	char where[256];
+	int code = interrupt_check();
+
+	if (code != EXIT_OK)
+		return code;
+	code = plan_keep(change);
+	if (code == EXIT_OK)
+		code = run_change(change, false);
+	if (code == EXIT_OK && change->kind == CHANGE_MOVE) {
+		code = plan_carry(change);
+		if (code != EXIT_OK)
+			undo_change(change);
+	}
+	conf_where(plan->conf, &change->place, where, sizeof(where));
+	if (code != EXIT_OK)
+		note("... which is asked for at %s", where);
+	return code;
+}
+
+/**
+ * plan_run() - make all changes, or none
+ * @plan: the changes
+ *
+ * Signals wait for the end of a change, and then have those before undone.
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_run(struct plan *plan)
+{
+	int code = EXIT_OK;
+	sigset_t before;
+
+	interrupt_hold(&before);
+	for (size_t i = 0; i < plan->n && code == EXIT_OK; i++) {
+		code = run_one(plan, &plan->v[i]);
+		if (code != EXIT_OK)
+			undo(plan, i);
+	}
+	interrupt_release(&before);
+	if (code == EXIT_OK)
+		plan_say_untold(plan);
+	return code;
+}

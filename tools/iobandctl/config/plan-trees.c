@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The trees that groups are in, as they will be, and who speaks for them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "config/plan-trees.h"
+#include "ioband/query.h"
+#include "ioband/tree.h"
+
+static bool has_own_tree(const struct future *future)
+{
+	return !strcmp(future->table.mode, "device+cgroup");
+}
+
+static bool sorts_by(const struct future *future, const char *mode)
+{
+	return !strcmp(future->table.mode, mode);
+}
+
+static bool is_there(const struct future *future)
+{
+	return future->now && !future->moved;
+}
+
+/* The device of a pool that is best for its tree: there, and if it is to speak of cgroups in it. */
+static const struct future *best_of(const struct plan *plan, const char *pool,
+				    bool speaks)
+{
+	const struct future *best = NULL;
+	int most = -1;
+
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct future *future = &plan->future[i];
+		int score = is_there(future);
+
+		if (strcmp(future->table.pool, pool))
+			continue;
+		score += speaks && sorts_by(future, "cgroup") ? 2 : 0;
+		if (score > most) {
+			most = score;
+			best = future;
+		}
+	}
+	return best;
+}
+
+static int add_tree(struct trees *trees, const struct future *speaker,
+		    const struct future *owner)
+{
+	const char *pool = speaker->table.pool;
+	struct tree *tree;
+	int code;
+
+	trees->v = xgrow(trees->v, trees->n, sizeof(*trees->v));
+	tree = &trees->v[trees->n++];
+	*tree = (struct tree){ .speaker = speaker, .owner = owner };
+	tree->asked = best_of(trees->plan, pool, false);
+	if (!is_there(tree->asked))
+		tree->asked = NULL;
+	code = tree->asked ? query_groups(tree->asked->now, &tree->groups) :
+			     EXIT_OK;
+	tree->seen = xcalloc(tree->groups.n, sizeof(*tree->seen));
+	return code;
+}
+
+/* The tree of a pool as it will be.  One with a tree of its own would speak of that one. */
+static int add_pool(struct trees *trees, const struct future *future)
+{
+	const struct future *speaker = best_of(trees->plan, future->table.pool,
+					       true);
+
+	for (size_t i = 0; i < trees->n; i++) {
+		if (!trees->v[i].owner && trees->v[i].speaker == speaker)
+			return EXIT_OK;
+	}
+	return add_tree(trees, speaker, NULL);
+}
+
+/**
+ * plan_trees_find() - find all trees as they will be, and their groups as they are
+ * @plan: with the devices as they will be
+ * @trees: the result, also to be freed after a failure
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_trees_find(struct plan *plan, struct trees *trees)
+{
+	int code = EXIT_OK;
+
+	*trees = (struct trees){
+		.plan = plan, .used = xcalloc(plan->conf->n, sizeof(bool)),
+		.begin = plan->n,
+	};
+	for (size_t i = 0; i < plan->n_future && code == EXIT_OK; i++) {
+		const struct future *future = &plan->future[i];
+
+		code = add_pool(trees, future);
+		if (code == EXIT_OK && has_own_tree(future))
+			code = add_tree(trees, future, future);
+	}
+	return code;
+}
+
+/**
+ * plan_trees_free() - free what plan_trees_find() has found
+ * @trees: they
+ */
+void plan_trees_free(struct trees *trees)
+{
+	for (size_t i = 0; i < trees->n; i++) {
+		groups_free(&trees->v[i].groups);
+		free(trees->v[i].seen);
+	}
+	free(trees->v);
+	free(trees->used);
+}
+
+/**
+ * plan_trees_group() - find a group
+ * @trees: all trees
+ * @tree: the one in which it is
+ * @name: as the kernel lists it
+ *
+ * Return: the group as it is, or NULL.
+ */
+const struct ioband_group *plan_trees_group(const struct trees *trees,
+					    const struct tree *tree,
+					    const char *name)
+{
+	for (size_t i = 0; i < tree->groups.n; i++) {
+		const struct ioband_group *group = &tree->groups.v[i];
+		const struct ioband_device *owner;
+
+		if (strcmp(group->name, name))
+			continue;
+		owner = tree_owner(trees->plan->devices, &tree->groups, group);
+		if (owner == (tree->owner ? tree->owner->now : NULL))
+			return group;
+	}
+	return NULL;
+}
+
+/**
+ * plan_tree_sorts_by() - see whether a tree will have groups of a kind
+ * @trees: all trees
+ * @tree: the one
+ * @mode: in which devices have such groups
+ *
+ * Return: whether it will.
+ */
+bool plan_tree_sorts_by(const struct trees *trees, const struct tree *tree,
+			const char *mode)
+{
+	const struct plan *plan = trees->plan;
+
+	if (tree->owner)
+		return !strcmp(mode, "cgroup");
+	for (size_t i = 0; i < plan->n_future; i++) {
+		if (!strcmp(plan->future[i].table.pool,
+			    tree->speaker->table.pool) &&
+		    sorts_by(&plan->future[i], mode))
+			return true;
+	}
+	return false;
+}

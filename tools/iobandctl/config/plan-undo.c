@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a change of a device takes away besides: a device that goes to another
+ * pool loses the groups of its own tree, and with the last device its pool goes,
+ * settings, groups and all.  Another mode takes the groups of its own tree.
+ * What the device itself has goes with it: its weight is in the table, its
+ * bounds are set again.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "config/plan.h"
+#include "ioband/query.h"
+#include "ioband/tree.h"
+
+static bool takes_away(const struct change *change)
+{
+	return change->kind == CHANGE_MOVE ||
+	       (change->kind == CHANGE_SET && !strcmp(change->setting, "mode"));
+}
+
+static bool is_alone(const struct ioband_devices *devices,
+		     const struct ioband_device *device)
+{
+	for (size_t i = 0; i < devices->n; i++) {
+		const struct ioband_device *other = &devices->v[i];
+
+		if (other != device && other->dm->table &&
+		    !strcmp(other->table.pool, device->table.pool))
+			return false;
+	}
+	return true;
+}
+
+static void keep_settings(struct kept *kept, const struct ioband_group *group)
+{
+	kept->v = xgrow(kept->v, kept->n, sizeof(*kept->v));
+	kept->v[kept->n++] = (struct kept_group){
+		.group = xstrdup(tree_is_device(group) ? "device" :
+							 group->name),
+		.weight = group->set ? group->weight : 0,
+		.bounds = group->bounds,
+	};
+}
+
+static bool is_cgroup(const struct ioband_group *group)
+{
+	return !strncmp(group->name, "cgroup#", strlen("cgroup#"));
+}
+
+/*
+ * A device with a tree of its own speaks for no cgroup in that of its pool,
+ * where one may have a weight or a bound since another device was there.
+ */
+static void keep_group(struct kept *kept, const struct ioband_device *device,
+		       const struct ioband_device *owner,
+		       const struct ioband_group *group)
+{
+	if ((!group->set && !bounds_are_set(&group->bounds)) ||
+	    (is_cgroup(group) && !group->path))
+		return;	/* a cgroup without a path is gone */
+	if (owner == device)
+		keep_settings(kept, group);
+	else if (!owner && kept->has_pool && is_cgroup(group) &&
+		 ioband_has_trees(device))
+		kept->lost = true;
+	else if (!owner && kept->has_pool)
+		keep_settings(kept, group);
+}
+
+static int keep_of(struct kept *kept, const struct ioband_devices *devices,
+		   const struct ioband_device *device)
+{
+	struct groups groups;
+	int code = query_groups(device, &groups);
+
+	kept->table = device->table;
+	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
+		const struct ioband_group *group = &groups.v[i];
+
+		keep_group(kept, device, tree_owner(devices, &groups, group),
+			   group);
+	}
+	groups_free(&groups);
+	return code;
+}
+
+/*
+ * A device with a group of its own speaks of presets in its own tree, even if
+ * they are of no use there, and of none in that of its pool.
+ */
+static int keep_presets(struct kept *kept, const struct ioband_device *device)
+{
+	bool own = ioband_has_group(device);
+	struct preset_tree tree, of_pool;
+	struct presets all;
+	size_t n = 0;
+	int code = query_presets(device, &all);
+
+	presets_tree(&tree, device->table.pool, own ? device : NULL);
+	presets_tree(&of_pool, device->table.pool, NULL);
+	for (size_t i = 0; i < all.n; i++) {
+		struct ioband_preset *preset = &all.v[i];
+
+		if (own && kept->has_pool &&
+		    !strcmp(preset->tree, of_pool.name))
+			kept->lost = true;
+		if ((own || kept->has_pool) && !strcmp(preset->tree, tree.name))
+			all.v[n++] = *preset;
+		else
+			free(preset->path);
+	}
+	all.n = n;
+	kept->presets = all;
+	return code;
+}
+
+/**
+ * plan_keep() - before a change, write down what it takes away
+ * @change: the change
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_keep(struct change *change)
+{
+	const struct ioband_device *device;
+	struct ioband_devices devices;
+	int code;
+
+	if (!takes_away(change))
+		return EXIT_OK;
+	code = ioband_load(&devices);
+	if (code != EXIT_OK)
+		return code;
+	device = ioband_named(&devices, change->device);
+	if (device && device->dm->table) {
+		change->kept.has_pool = change->kind == CHANGE_MOVE &&
+					is_alone(&devices, device);
+		code = keep_of(&change->kept, &devices, device);
+		if (code == EXIT_OK && change->kind == CHANGE_MOVE)
+			code = keep_presets(&change->kept, device);
+	}
+	ioband_free(&devices);
+	return code;
+}
+
+/* The pool is a new one; a module that cannot set this never has anything else. */
+static int give_writes_starved(const struct ioband_device *speaker,
+			       uint64_t writes_starved)
+{
+	char *reads;
+	int code;
+
+	if (writes_starved == IOBAND_WRITES_STARVED_DEFAULT)
+		return EXIT_OK;
+	reads = xasprintf("%llu", (unsigned long long)writes_starved);
+	code = query_set(speaker, "writes_starved", reads);
+	free(reads);
+	return code;
+}
+
+/* Slices before the measure, as time is shared in slices only. */
+static int give_settings(const struct ioband_device *speaker,
+			 const struct ioband_table *table)
+{
+	char *slice = xasprintf("%llu", (unsigned long long)table->slice_ms);
+	int code = query_set(speaker, "slice", slice);
+
+	if (code == EXIT_OK)
+		code = query_set(speaker, "measure", table->measure);
+	if (code == EXIT_OK)
+		code = query_set(speaker, "depth", table->depth);
+	if (code == EXIT_OK)
+		code = give_writes_starved(speaker, table->writes_starved);
+	free(slice);
+	return code;
+}
+
+static int give_group(const struct ioband_device *speaker,
+		      const struct kept_group *kept)
+{
+	int code = EXIT_OK, result;
+
+	if (kept->weight)
+		code = query_weight(speaker, kept->group, kept->weight);
+	result = query_bounds(speaker, kept->group, &kept->bounds);
+	return code == EXIT_OK ? result : code;
+}
+
+/* To a path that has nothing: the maximum is the first bound, and goes first. */
+static int give_preset(const struct ioband_device *speaker,
+		       const struct ioband_preset *preset)
+{
+	int code = EXIT_OK;
+
+	for (int bound = 0; bound < BOUNDS && code == EXIT_OK; bound++) {
+		if (bound_is_set(&preset->bounds, bound))
+			code = query_preset_bound(speaker, preset->path, bound,
+						  &preset->bounds);
+	}
+	if (preset->weight && code == EXIT_OK)
+		code = query_preset_weight(speaker, preset->path,
+					   preset->weight);
+	return code;
+}
+
+/**
+ * plan_give_back() - after a change is undone, set again what it took away
+ * @change: the change
+ * @speaker: the device
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_give_back(const struct change *change,
+		   const struct ioband_device *speaker)
+{
+	const struct kept *kept = &change->kept;
+	int code = EXIT_OK;
+
+	if (kept->has_pool)
+		code = give_settings(speaker, &kept->table);
+	for (size_t i = 0; i < kept->n; i++) {
+		int result = give_group(speaker, &kept->v[i]);
+
+		code = code == EXIT_OK ? result : code;
+	}
+	for (size_t i = 0; i < kept->presets.n; i++) {
+		int result = give_preset(speaker, &kept->presets.v[i]);
+
+		code = code == EXIT_OK ? result : code;
+	}
+	if (kept->lost)
+		code = fail(EXIT_FAILED,
+			    "weights, bounds and presets of cgroups in the tree of pool %s itself are lost",
+			    kept->table.pool);
+	return code;
+}
+
+/**
+ * plan_carry() - after a device has gone to another pool, give it its own bounds
+ * @change: the change
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_carry(const struct change *change)
+{
+	const struct kept *kept = &change->kept;
+	struct mapped_device mapped;
+	struct ioband_device device = { .dm = &mapped, .table = kept->table };
+
+	snprintf(mapped.name, sizeof(mapped.name), "%s", change->device);
+	for (size_t i = 0; i < kept->n && ioband_has_group(&device); i++) {
+		const struct kept_group *group = &kept->v[i];
+
+		if (!strcmp(group->group, "device"))
+			return query_bounds(&device, group->group,
+					    &group->bounds);
+	}
+	return EXIT_OK;
+}
+
+/**
+ * plan_forget() - free what was kept of a change
+ * @change: the change
+ */
+void plan_forget(struct change *change)
+{
+	for (size_t i = 0; i < change->kept.n; i++)
+		free(change->kept.v[i].group);
+	free(change->kept.v);
+	presets_free(&change->kept.presets);
+	change->kept = (struct kept){ .n = 0 };
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From what is to what the configuration says: which devices and settings have
+ * to change.
+ *
+ * All is looked at before the first change is made.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "config/plan.h"
+
+/**
+ * plan_add() - add a change
+ * @plan: to this
+ * @kind: what it does
+ * @future: the device that is made or spoken to
+ * @place: what in the configuration asks for it
+ *
+ * Return: the change, to be filled in; valid until the next is added.
+ */
+struct change *plan_add(struct plan *plan, enum change_kind kind,
+			const struct future *future,
+			const struct conf_place *place)
+{
+	struct change *change;
+
+	plan->v = xgrow(plan->v, plan->n, sizeof(*plan->v));
+	change = &plan->v[plan->n++];
+	*change = (struct change){
+		.kind = kind,
+		.device = xstrdup(future->name),
+		.pool = xstrdup(future->table.pool),
+		.place = *place,
+	};
+	return change;
+}
+
+/**
+ * plan_of_device() - make a change one of a device's own group
+ * @change: the change
+ * @future: the device
+ */
+void plan_of_device(struct change *change, const struct future *future)
+{
+	change->tree = xstrdup(future->name);
+	change->group = xstrdup("device");
+	change->message = xstrdup("device");
+}
+
+/**
+ * plan_set() - plan a setting of a pool or of a device
+ * @plan: the plan
+ * @future: the device that is spoken to
+ * @of_device: it is the device's, not the pool's
+ * @key: the setting
+ * @from: what it is
+ * @to: what it becomes
+ * @place: what in the configuration asks for it
+ */
+void plan_set(struct plan *plan, const struct future *future, bool of_device,
+	      const char *key, const char *from, const char *to,
+	      const struct conf_place *place)
+{
+	struct change *change = plan_add(plan, CHANGE_SET, future, place);
+
+	change->tree = of_device ? xstrdup(future->name) : NULL;
+	change->setting = key;
+	change->from = xstrdup(from);
+	change->to = xstrdup(to);
+}
+
+/**
+ * plan_blame() - tell which part of the configuration a failure is about
+ * @plan: what is being planned
+ * @place: what asks for what failed
+ * @code: an exit code; nothing is said if it is EXIT_OK
+ *
+ * Return: @code.
+ */
+int plan_blame(const struct plan *plan, const struct conf_place *place,
+	       int code)
+{
+	char where[256];
+
+	conf_where(plan->conf, place, where, sizeof(where));
+	if (code != EXIT_OK)
+		note("... which is asked for at %s; nothing was changed",
+		     where);
+	return code;
+}
+
+/**
+ * plan_future() - add an ioband device as it will be
+ * @plan: the plan
+ * @name: its name
+ *
+ * Return: the device, to be filled in; valid until the next is added.
+ */
+struct future *plan_future(struct plan *plan, const char *name)
+{
+	struct future *future;
+
+	plan->future = xgrow(plan->future, plan->n_future,
+			     sizeof(*plan->future));
+	future = &plan->future[plan->n_future++];
+	*future = (struct future){ .name = xstrdup(name) };
+	return future;
+}
+
+static void know_present(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->devices->n; i++) {
+		const struct ioband_device *device = &plan->devices->v[i];
+		struct future *future;
+
+		if (!device->dm->table)
+			continue;
+		future = plan_future(plan, device->dm->name);
+		future->table = device->table;
+		future->now = device;
+	}
+}
+
+/**
+ * plan_make() - find out what has to change
+ * @plan: the result, also to be freed after a failure
+ * @conf: what is to be; must outlive the plan
+ * @devices: what is; must outlive the plan
+ * @only: only these devices below, and the pools of what is over them; the
+ *	weights of groups in any case
+ * @n_only: how many; 0 for all there are
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int plan_make(struct plan *plan, const struct conf *conf,
+	      const struct ioband_devices *devices, char *const *only,
+	      int n_only)
+{
+	int code;
+
+	*plan = (struct plan){
+		.conf = conf, .devices = devices,
+		.finder = { .devices = devices },
+	};
+	know_present(plan);
+	plan_load_past(plan);
+	code = select_devices(conf, only, n_only, &plan->choices);
+	if (code == EXIT_OK)
+		code = plan_devices(plan);
+	if (code == EXIT_OK && !n_only)
+		code = plan_left(plan);
+	if (code == EXIT_OK)
+		code = plan_pools(plan, !n_only);
+	if (code == EXIT_OK)
+		code = plan_groups(plan);
+	return code;
+}
+
+/**
+ * plan_free() - free a plan
+ * @plan: the plan, left empty
+ */
+void plan_free(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->n; i++) {
+		struct change *change = &plan->v[i];
+
+		free(change->device);
+		free(change->pool);
+		free(change->tree);
+		free(change->group);
+		free(change->message);
+		free(change->from);
+		free(change->to);
+		plan_forget(change);
+	}
+	for (size_t i = 0; i < plan->n_future; i++)
+		free(plan->future[i].name);
+	free(plan->future);
+	free(plan->v);
+	choices_free(&plan->choices);
+	past_free(&plan->past);
+	*plan = (struct plan){ .n = 0 };
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the groups of cgroups are to begin with that are yet to come: all that the
+ * configuration says of those that it names by path, and no more.  Which cgroups a
+ * pattern fits is known only when they are there: they are for "watch".
+ *
+ * Each setting is a message of its own, and a cgroup may come between two of them.
+ * It keeps what it begins with, so it must not have more then than before and than
+ * after: what takes goes before what gives.  A maximum bounds whatever the rest gives,
+ * so one that becomes narrower goes before all else, and one that only becomes wider
+ * after all else, "late".  Late is also what is taken back from a path that is not
+ * named any more: if something fails before, all stays as it was for who comes.
+ * (A maximum of which one rate becomes narrower and another wider is one message,
+ * and goes first.)
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "config/presets.h"
+#include "ioband/query.h"
+
+static const struct ioband_preset nothing = { .weight = 0 };
+
+/**
+ * struct sorted - presets by tree and path
+ * @v: they
+ * @n: how many
+ */
+struct sorted {
+	const struct ioband_preset **v;
+	size_t n;
+};
+
+/**
+ * presets_tree() - say which tree is meant
+ * @tree: the result
+ * @pool: its pool
+ * @owner: whose own tree it is; NULL for the pool's
+ */
+void presets_tree(struct preset_tree *tree, const char *pool,
+		  const struct ioband_device *owner)
+{
+	*tree = (struct preset_tree){
+		.pool = pool, .owner = owner ? owner->dm->name : NULL,
+		.name = "root",
+	};
+	if (owner)
+		snprintf(tree->name, sizeof(tree->name), "device:%u:%u",
+			 owner->dm->major, owner->dm->minor);
+}
+
+enum { OLDER, UNMOUNTED, PARTIAL };
+
+static const char *const obstacles[] = {
+	[OLDER] = "the module that is loaded is older than this iobandctl",
+	[UNMOUNTED] = "no cgroup hierarchy is mounted",
+	[PARTIAL] =
+	"the cgroups that are mounted are a part of all, as in a cgroup namespace, and their paths are not the module's; run it outside",
+};
+
+/**
+ * presets_obstacle() - see why nothing can be said of cgroups that are yet to come
+ * @hierarchy: of the cgroups that the configuration has; NULL if there is none
+ *
+ * Return: a reason, for people; NULL if there is none.
+ */
+const char *presets_obstacle(const struct hierarchy *hierarchy)
+{
+	if (!query_has_presets())
+		return obstacles[OLDER];
+	if (!hierarchy)
+		return obstacles[UNMOUNTED];
+	return hierarchy_is_whole(hierarchy) ? NULL : obstacles[PARTIAL];
+}
+
+/**
+ * presets_say_obstacle() - tell that cgroups begin without what their path has
+ * @conf: the configuration; nothing is said if it names no cgroup by path
+ * @obstacle: as from presets_obstacle()
+ */
+void presets_say_obstacle(const struct conf *conf, const char *obstacle)
+{
+	if (conf->n_named)
+		note("note: %s: %s",
+		     "what the configuration says of a path is not there with a cgroup's first I/O, but is set when the cgroup is seen",
+		     obstacle);
+}
+
+static int by_tree_and_path(const void *left, const void *right)
+{
+	const struct ioband_preset *a = *(struct ioband_preset *const *)left;
+	const struct ioband_preset *b = *(struct ioband_preset *const *)right;
+	int order = strcmp(a->tree, b->tree);
+
+	return order ? order : strcmp(a->path, b->path);
+}
+
+static void sort(const struct presets *presets, struct sorted *sorted)
+{
+	sorted->n = presets->n;
+	sorted->v = xcalloc(sorted->n, sizeof(*sorted->v));
+	for (size_t i = 0; i < sorted->n; i++)
+		sorted->v[i] = &presets->v[i];
+	qsort(sorted->v, sorted->n, sizeof(*sorted->v), by_tree_and_path);
+}
+
+static const struct ioband_preset *find(const struct sorted *sorted,
+					const struct preset_tree *tree,
+					const char *path)
+{
+	struct ioband_preset key = { .path = (char *)path };
+	const struct ioband_preset *wanted = &key, **found;
+
+	strcpy(key.tree, tree->name);
+	found = sorted->n ? bsearch(&wanted, sorted->v, sorted->n,
+				    sizeof(*sorted->v), by_tree_and_path) :
+			    NULL;
+	return found ? *found : &nothing;
+}
+
+/**
+ * presets_are_same() - compare a setting
+ * @a: has it
+ * @b: has another
+ * @setting: which
+ *
+ * Return: whether it is the same.
+ */
+bool presets_are_same(const struct ioband_preset *a,
+		      const struct ioband_preset *b, int setting)
+{
+	return setting == GROUP_WEIGHT ?
+	       a->weight == b->weight :
+	       bound_is(&a->bounds, &b->bounds, setting - GROUP_BOUNDS);
+}
+
+/* 0 is no bound. */
+static bool is_tighter(uint64_t wanted, uint64_t now)
+{
+	return wanted && (!now || wanted < now);
+}
+
+static uint64_t weight_of(const struct ioband_preset *preset)
+{
+	return preset->weight ? preset->weight : IOBAND_WEIGHT_DEFAULT;
+}
+
+/**
+ * presets_phase() - when a setting changes
+ * @now: has what it is
+ * @wanted: has what it becomes
+ * @setting: which
+ *
+ * Return: the phase.
+ */
+int presets_phase(const struct ioband_preset *now,
+		  const struct ioband_preset *wanted, int setting)
+{
+	const struct bounds *was = &now->bounds, *is = &wanted->bounds;
+	bool narrows = false, gives = false;
+
+	if (setting == GROUP_WEIGHT)
+		return weight_of(wanted) > weight_of(now) ? PRESET_GIVES :
+							    PRESET_TAKES;
+	if (setting == GROUP_BOUNDS + LATENCY)
+		return is_tighter(is->latency_us, was->latency_us) ?
+		       PRESET_GIVES : PRESET_TAKES;
+	for (int rate = 0; rate < RATES; rate++) {
+		narrows |= is_tighter(is->of[MAXIMUM].rate[rate],
+				      was->of[MAXIMUM].rate[rate]);
+		gives |= is->of[MINIMUM].rate[rate] >
+			 was->of[MINIMUM].rate[rate];
+	}
+	if (setting == GROUP_BOUNDS + MAXIMUM)
+		return narrows ? PRESET_NARROWS : PRESET_WIDENS;
+	return gives ? PRESET_GIVES : PRESET_TAKES;
+}
+
+/**
+ * struct wish - what the configuration says of a path in a tree
+ * @wanted: what the group begins with
+ * @place: what asks for it, by setting; NULL if nothing does
+ */
+struct wish {
+	struct ioband_preset wanted;
+	const struct conf_place *place[GROUP_SETTINGS];
+};
+
+/**
+ * presets_read() - what sections set
+ * @sections: by setting; NULL, or without the key, for what stays
+ * @wanted: gets it
+ */
+void presets_read(const struct conf_section *const sections[GROUP_SETTINGS],
+		  struct ioband_preset *wanted)
+{
+	for (int i = 0; i < GROUP_SETTINGS; i++) {
+		enum conf_key key = conf_group_keys[i];
+		struct bounds bounds;
+
+		if (!sections[i] || !conf_text(sections[i], key))
+			continue;
+		bounds = conf_bounds(sections[i]);
+		if (i == GROUP_WEIGHT)
+			wanted->weight =
+				strtoull(conf_text(sections[i], key), NULL, 10);
+		else
+			bound_copy(&wanted->bounds, &bounds, i - GROUP_BOUNDS);
+	}
+}
+
+static void read_wish(const struct conf *conf, const struct preset_tree *tree,
+		      const char *path, struct wish *wish)
+{
+	const struct conf_section *sections[GROUP_SETTINGS];
+	struct conf_matches matches;
+
+	*wish = (struct wish){ .place = { NULL } };
+	conf_match(conf, path, &matches);
+	for (int i = 0; i < GROUP_SETTINGS; i++) {
+		enum conf_key key = conf_group_keys[i];
+
+		sections[i] = conf_setting_in(&matches, key, tree->pool,
+					      tree->owner);
+		if (sections[i])
+			wish->place[i] = &sections[i]->value[key].place;
+	}
+	presets_read(sections, &wish->wanted);
+	conf_matches_free(&matches);
+}
+
+/**
+ * presets_ask_for() - see whether a configuration asks for what a path has
+ * @conf: the configuration
+ * @tree: the tree
+ * @path: the path
+ * @preset: what it has
+ * @setting: of this
+ *
+ * Return: whether it names the path, and says just this of it.
+ */
+bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
+		     const char *path, const struct ioband_preset *preset,
+		     int setting)
+{
+	struct wish wish;
+
+	if (!conf_names(conf, path))
+		return false;
+	read_wish(conf, tree, path, &wish);
+	return wish.place[setting] && presets_are_same(&wish.wanted, preset, setting);
+}
+
+/**
+ * struct look - a look at the paths that have something, or are to have it
+ * @visit: called for each difference
+ * @data: for @visit
+ * @counts: of paths
+ */
+struct look {
+	preset_visit visit;
+	void *data;
+	struct preset_counts *counts;
+};
+
+static bool says_something(const struct ioband_preset *preset)
+{
+	return preset->weight || bounds_are_set(&preset->bounds);
+}
+
+static int visit_path(const struct look *look, const char *path,
+		      const struct ioband_preset *now, const struct wish *wish,
+		      bool is_named)
+{
+	int code = EXIT_OK;
+
+	look->counts->added += !says_something(now) &&
+			       says_something(&wish->wanted);
+	look->counts->dropped += says_something(now) &&
+				 !says_something(&wish->wanted);
+	for (int n = 0; n < PRESET_STEPS && code == EXIT_OK; n++) {
+		int phase = n / GROUP_SETTINGS, setting = n % GROUP_SETTINGS;
+		const struct preset_change change = {
+			.path = path, .setting = setting, .now = now,
+			.wanted = &wish->wanted, .place = wish->place[setting],
+			.late = phase == PRESET_WIDENS || !is_named,
+		};
+
+		if (!presets_are_same(now, &wish->wanted, setting) &&
+		    presets_phase(now, &wish->wanted, setting) == phase)
+			code = look->visit(&change, look->data);
+	}
+	return code;
+}
+
+/**
+ * presets_differ() - find what the groups of paths in a tree do not begin with yet
+ * @conf: what they are to begin with
+ * @tree: the tree
+ * @now: what they begin with, in all trees of the pool
+ * @visit: called for each difference, until it returns another than EXIT_OK
+ * @data: for @visit
+ * @counts: how many paths have something, and how that changes
+ *
+ * Return: what @visit returned last, or EXIT_OK.
+ */
+int presets_differ(const struct conf *conf, const struct preset_tree *tree,
+		   const struct presets *now, preset_visit visit, void *data,
+		   struct preset_counts *counts)
+{
+	const struct look look = {
+		.visit = visit, .data = data, .counts = counts,
+	};
+	const struct wish none = { .place = { NULL } };
+	struct sorted sorted;
+	struct wish wish;
+	int code = EXIT_OK;
+
+	*counts = (struct preset_counts){ .now = now->n };
+	sort(now, &sorted);
+	for (size_t i = 0; i < now->n && code == EXIT_OK; i++) {
+		if (!strcmp(now->v[i].tree, tree->name) &&
+		    !conf_names(conf, now->v[i].path))
+			code = visit_path(&look, now->v[i].path, &now->v[i],
+					  &none, false);
+	}
+	for (size_t i = 0; i < conf->n_named && code == EXIT_OK;
+	     i = conf_next_named(conf, i)) {
+		const char *path = conf->named[i]->path;
+
+		read_wish(conf, tree, path, &wish);
+		code = visit_path(&look, path, find(&sorted, tree, path), &wish,
+				  true);
+	}
+	free(sorted.v);
+	return code;
+}

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which block devices the configuration is about.  Asks udev's database. */
+#define _GNU_SOURCE
+#include <libudev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "config/select.h"
+#include "ioband/name.h"
+#include "ioband/under.h"
+#include "kernel/dm.h"
+
+#define LINKS_MAX 64	/* what a device has at most, with room */
+
+/**
+ * struct subject - a block device as udev describes it
+ * @known: for conf_selects()
+ * @device: its number and its node
+ * @mapper: room for a name
+ * @volume: room for vg/lv
+ * @paths: its node and the links to it, which udev owns
+ * @suitable: patterns may mean it
+ * @passed_over: who made it told udev's rules to pass it over
+ */
+struct subject {
+	struct conf_subject known;
+	struct device device;
+	char mapper[DEVICE_NAME_SIZE];
+	char volume[2 * DEVICE_NAME_SIZE];
+	char *paths[LINKS_MAX + 1];
+	bool suitable;
+	bool passed_over;
+};
+
+static bool begins(const char *text, const char *prefix)
+{
+	return text && !strncmp(text, prefix, strlen(prefix));
+}
+
+static const char *mapper_type(const char *uuid)
+{
+	static const struct {
+		const char *prefix;
+		const char *type;
+	} types[] = {
+		{ "LVM-", "lvm" }, { "CRYPT-", "crypt" }, { "mpath-", "mpath" },
+		{ "part", "part" }, { MAPPER_UUID_PREFIX, "ioband" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (begins(uuid, types[i].prefix))
+			return types[i].type;
+	}
+	return "dm";
+}
+
+/* As in the TYPE of lsblk. */
+static const char *type_of(struct udev_device *found, const char *kernel)
+{
+	static const struct {
+		const char *prefix;
+		const char *type;
+	} types[] = {
+		{ "loop", "loop" }, { "sr", "rom" }, { "fd", "floppy" },
+		{ "ram", "ram" }, { "zram", "ram" }, { "md", "raid" },
+	};
+	const char *devtype = udev_device_get_devtype(found);
+	dev_t number = udev_device_get_devnum(found);
+
+	if (begins(kernel, "dm-"))
+		return under_is_hidden(major(number), minor(number)) ?
+			       "ioband" :
+			       mapper_type(udev_device_get_sysattr_value(found,
+									 "dm/uuid"));
+	if (devtype && !strcmp(devtype, "partition"))
+		return "part";
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (begins(kernel, types[i].prefix))
+			return types[i].type;
+	}
+	return "disk";
+}
+
+static void describe_mapped(struct udev_device *found, struct subject *subject)
+{
+	const char *name = udev_device_get_sysattr_value(found, "dm/name");
+	const char *group = udev_device_get_property_value(found, "DM_VG_NAME");
+	const char *volume = udev_device_get_property_value(found,
+							    "DM_LV_NAME");
+	const char *passed_over =
+		udev_device_get_property_value(found,
+					       "DM_UDEV_DISABLE_OTHER_RULES_FLAG");
+
+	subject->passed_over = passed_over && !strcmp(passed_over, "1");
+	if (name) {
+		snprintf(subject->mapper, sizeof(subject->mapper), "%s", name);
+		subject->known.mapper = subject->mapper;
+	}
+	if (group && volume) {
+		snprintf(subject->volume, sizeof(subject->volume), "%s/%s",
+			 group, volume);
+		subject->known.volume = subject->volume;
+	}
+}
+
+static void describe_paths(struct udev_device *found, struct subject *subject)
+{
+	struct udev_list_entry *link =
+		udev_device_get_devlinks_list_entry(found);
+	size_t n = 0;
+
+	subject->paths[n++] = (char *)udev_device_get_devnode(found);
+	for (; link && n < LINKS_MAX; link = udev_list_entry_get_next(link))
+		subject->paths[n++] = (char *)udev_list_entry_get_name(link);
+	subject->known.paths = subject->paths;
+}
+
+/* A partition has its disk's queue. */
+static bool is_rotational(struct udev_device *found)
+{
+	const char *value = udev_device_get_sysattr_value(found,
+							  "queue/rotational");
+	struct udev_device *disk;
+
+	if (!value) {
+		disk = udev_device_get_parent_with_subsystem_devtype(found,
+								     "block",
+								     "disk");
+		value = disk ? udev_device_get_sysattr_value(disk,
+							     "queue/rotational") :
+			NULL;
+	}
+	return value && !strcmp(value, "1");
+}
+
+/* Whether a pattern may mean it. */
+static bool is_suitable(struct udev_device *found, const char *type)
+{
+	static const char *const never[] = { "rom", "floppy", "ram", "ioband" };
+	const char *hidden = udev_device_get_sysattr_value(found, "hidden");
+	const char *size = udev_device_get_sysattr_value(found, "size");
+
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++) {
+		if (!strcmp(type, never[i]))
+			return false;
+	}
+	return size && strcmp(size, "0") && !(hidden && !strcmp(hidden, "1"));
+}
+
+/* Where udev has serial numbers, of SCSI disks in several; lsblk looks in the same places. */
+static const char *const serials[CONF_SERIALS] = {
+	"SCSI_IDENT_SERIAL", "ID_SCSI_SERIAL", "ID_SERIAL_SHORT", "ID_SERIAL"
+};
+
+static bool describe(struct udev_device *found, struct subject *subject)
+{
+	dev_t number = udev_device_get_devnum(found);
+
+	memset(subject, 0, sizeof(*subject));
+	subject->known.kernel = udev_device_get_sysname(found);
+	if (!udev_device_get_devnode(found))
+		return false;
+	subject->known.type = type_of(found, subject->known.kernel);
+	subject->suitable = is_suitable(found, subject->known.type);
+	subject->device.major = major(number);
+	subject->device.minor = minor(number);
+	describe_mapped(found, subject);
+	describe_paths(found, subject);
+	subject->known.rotational = is_rotational(found);
+	for (size_t i = 0; i < CONF_SERIALS; i++)
+		subject->known.serial[i] =
+			udev_device_get_property_value(found, serials[i]);
+	snprintf(subject->device.path, sizeof(subject->device.path), "%s%s",
+		 subject->known.mapper ? "/dev/mapper/" : "",
+		 subject->known.mapper ? subject->known.mapper :
+		 subject->paths[0]);
+	return true;
+}
+
+static bool same(const struct device *a, const struct device *b)
+{
+	return a->major == b->major && a->minor == b->minor;
+}
+
+static bool is_ioband(const struct subject *subject)
+{
+	return !strcmp(subject->known.type, "ioband");
+}
+
+/* A link that is said to be the device's, which may lead to the ioband device over it. */
+static bool claims(const struct subject *subject, const char *spelled)
+{
+	const char *volume = subject->known.volume;
+	bool found = volume && !strcmp(volume, spelled);
+	char *path = *spelled == '/' ? xstrdup(spelled) :
+				       xasprintf("/dev/%s", spelled);
+
+	for (size_t i = 0; subject->paths[i] && !found; i++)
+		found = !strcmp(subject->paths[i], path);
+	free(path);
+	return found;
+}
+
+/* The links to an ioband device are those of the device below, which they mean. */
+static bool is_named(const struct subject *subject, const char *spelled)
+{
+	struct device named;
+
+	if (!is_ioband(subject))
+		return claims(subject, spelled) ||
+		       (device_find(spelled, &named) &&
+			same(&named, &subject->device));
+	if (strchr(spelled, '/'))
+		return !strcmp(spelled, subject->device.path) ||
+		       !strcmp(spelled, subject->paths[0]);
+	return device_find(spelled, &named) && same(&named, &subject->device);
+}
+
+static bool names_device(const char *list, const struct subject *subject)
+{
+	struct span rest = span_of(list), word;
+	bool found = false;
+
+	while (!found && span_word(&rest, &word)) {
+		char *spelled = xstrndup(word.start, word.length);
+
+		found = is_named(subject, spelled);
+		free(spelled);
+	}
+	return found;
+}
+
+/* The last section that fits, one that names the device before others. */
+static bool choose(const struct conf *conf, const struct subject *subject,
+		   struct choice *choice)
+{
+	*choice = (struct choice){ .section = NULL };
+	for (size_t i = conf->n; i-- > 0;) {
+		const struct conf_section *section = &conf->v[i];
+		const char *list = conf_text(section, KEY_DEVICE);
+
+		if (section->kind != CONF_DEVICE ||
+		    (!list && !subject->suitable) ||
+		    !conf_selects(section, &subject->known) ||
+		    (list && !names_device(list, subject)))
+			continue;
+		if (!choice->section || (list && !choice->named)) {
+			choice->section = section;
+			choice->named = list;
+		}
+	}
+	choice->device = subject->device;
+	choice->passed_over = subject->passed_over;
+	snprintf(choice->label, sizeof(choice->label), "%s",
+		 subject->known.mapper ? subject->known.mapper :
+					 subject->known.kernel);
+	return choice->section;
+}
+
+static int check_named(const struct conf *conf,
+		       const struct conf_section *section)
+{
+	const char *list = conf_text(section, KEY_DEVICE);
+	struct span rest = span_of(list ? list : ""), word;
+	struct device device;
+	char where[256];
+
+	while (section->kind == CONF_DEVICE &&
+	       !conf_flag(section, KEY_OPTIONAL) && span_word(&rest, &word)) {
+		char *spelled = xstrndup(word.start, word.length);
+		bool found = device_find(spelled, &device);
+		int code = EXIT_OK;
+
+		conf_where(conf, &section->value[KEY_DEVICE].place, where,
+			   sizeof(where));
+		if (!found)
+			code = fail(EXIT_MISSING,
+				    "%s: there is no block device '%s' (lsblk lists them); with 'optional = yes' that is no error",
+				    where, spelled);
+		free(spelled);
+		if (code != EXIT_OK)
+			return code;
+	}
+	return EXIT_OK;
+}
+
+static int resolve_only(char *const *only, int n, struct device *devices)
+{
+	int code = EXIT_OK;
+
+	for (int i = 0; i < n && code == EXIT_OK; i++)
+		code = device_resolve(only[i], &devices[i]);
+	return code;
+}
+
+static bool is_wanted(const struct device *device, const struct device *only,
+		      int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (same(device, &only[i]))
+			return true;
+	}
+	return !n;
+}
+
+static int check_fitted(const struct choices *choices, char *const *only,
+			const struct device *devices, int n)
+{
+	for (int i = 0; i < n; i++) {
+		bool fits = false;
+
+		for (size_t j = 0; j < choices->n && !fits; j++)
+			fits = same(&choices->v[j].device, &devices[i]);
+		if (!fits)
+			return fail(EXIT_MISSING,
+				    "no section of the configuration fits %s",
+				    only[i]);
+	}
+	return EXIT_OK;
+}
+
+static void look_at(struct udev *udev, const char *path,
+		    const struct conf *conf, const struct device *only, int n,
+		    struct choices *choices)
+{
+	struct udev_device *found = udev_device_new_from_syspath(udev, path);
+	struct subject subject;
+	struct choice choice;
+
+	if (!found)
+		return;
+	if (describe(found, &subject) && is_wanted(&subject.device, only, n) &&
+	    choose(conf, &subject, &choice)) {
+		choices->v = xgrow(choices->v, choices->n,
+				   sizeof(*choices->v));
+		choices->v[choices->n++] = choice;
+	}
+	udev_device_unref(found);
+}
+
+static int by_label(const void *left, const void *right)
+{
+	const struct choice *a = left, *b = right;
+
+	return strverscmp(a->label, b->label);
+}
+
+static int look_at_all(const struct conf *conf, const struct device *only,
+		       int n, struct choices *choices)
+{
+	struct udev *udev = udev_new();
+	struct udev_enumerate *all = udev ? udev_enumerate_new(udev) : NULL;
+	struct udev_list_entry *entry;
+
+	if (!all || udev_enumerate_add_match_subsystem(all, "block") < 0 ||
+	    udev_enumerate_scan_devices(all) < 0)
+		return fail(EXIT_FAILED,
+			    "cannot list the block devices; is /sys mounted?");
+	udev_list_entry_foreach(entry, udev_enumerate_get_list_entry(all))
+		look_at(udev, udev_list_entry_get_name(entry), conf, only, n,
+			choices);
+	udev_enumerate_unref(all);
+	udev_unref(udev);
+	if (choices->n)
+		qsort(choices->v, choices->n, sizeof(*choices->v), by_label);
+	return EXIT_OK;
+}
+
+/**
+ * select_devices() - find the block devices that the configuration is about
+ * @conf: the configuration
+ * @only: look at these only; each must fit a section
+ * @n_only: how many; 0 for all there are
+ * @choices: the result, sorted by label; also to be freed after a failure
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int select_devices(const struct conf *conf, char *const *only, int n_only,
+		   struct choices *choices)
+{
+	struct device *devices = xcalloc(n_only, sizeof(*devices));
+	int code = resolve_only(only, n_only, devices);
+
+	*choices = (struct choices){ .n = 0 };
+	for (size_t i = 0; i < conf->n && !n_only && code == EXIT_OK; i++)
+		code = check_named(conf, &conf->v[i]);
+	if (code == EXIT_OK)
+		code = look_at_all(conf, devices, n_only, choices);
+	if (code == EXIT_OK)
+		code = check_fitted(choices, only, devices, n_only);
+	free(devices);
+	return code;
+}
+
+/**
+ * select_is_lasting() - see whether a link of udev's is to a device for good, not to what is on it
+ * @link: its path
+ *
+ * Those by partuuid and partlabel are the partition's, by what its disk's table says.
+ *
+ * Return: whether it is.
+ */
+bool select_is_lasting(const char *link)
+{
+	static const char *const not[] = {
+		"/dev/disk/by-uuid/", "/dev/disk/by-label/",
+		"/dev/disk/by-diskseq/",
+		"/dev/disk/by-id/lvm-pv-uuid-",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(not); i++) {
+		if (begins(link, not[i]))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * select_event() - see whether the configuration is about a device of udev's
+ * @conf: the configuration
+ * @found: the device, which may be about to appear
+ * @choice: the result
+ *
+ * Links to what is on the device do not count: they will lead elsewhere.
+ *
+ * Return: whether it is.
+ */
+bool select_event(const struct conf *conf, struct udev_device *found,
+		  struct choice *choice)
+{
+	struct subject subject;
+	size_t n = 0;
+
+	if (!describe(found, &subject))
+		return false;
+	for (size_t i = 0; subject.paths[i]; i++) {
+		if (select_is_lasting(subject.paths[i]))
+			subject.paths[n++] = subject.paths[i];
+	}
+	subject.paths[n] = NULL;
+	return choose(conf, &subject, choice);
+}
+
+/**
+ * choices_free() - free what select_devices() found
+ * @choices: the devices, left empty
+ */
+void choices_free(struct choices *choices)
+{
+	free(choices->v);
+	*choices = (struct choices){ .n = 0 };
+}
+
+/**
+ * device_lasting_name() - a path for a device that is the same after a reboot
+ * @major: of the device
+ * @minor: of the device
+ *
+ * Return: a path, to be freed: in /dev/mapper, in /dev/disk/by-id, or if there
+ * is neither, the device's node.
+ */
+char *device_lasting_name(unsigned int major, unsigned int minor)
+{
+	struct udev *udev = udev_new();
+	struct udev_device *found = udev ?
+		udev_device_new_from_devnum(udev, 'b', makedev(major, minor)) :
+		NULL;
+	struct subject subject;
+	char *name = NULL;
+
+	if (found && describe(found, &subject)) {
+		name = subject.device.path;
+		for (size_t i = 1; !subject.known.mapper && subject.paths[i];
+		     i++) {
+			if (name_is_lasting(subject.paths[i]) &&
+			    (name == subject.device.path ||
+			     strcmp(subject.paths[i], name) < 0))
+				name = subject.paths[i];
+		}
+	}
+	name = name ? xstrdup(name) :
+		      xasprintf("/dev/block/%u:%u", major, minor);
+	udev_device_unref(found);
+	udev_unref(udev);
+	return name;
+}

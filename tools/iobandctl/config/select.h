@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_SELECT_H
+#define IOBANDCTL_SELECT_H
+
+#include <libudev.h>
+
+#include "config/conf.h"
+#include "host/device.h"
+
+/**
+ * struct choice - a block device, and the section that is about it
+ * @device: the device
+ * @label: its name in device-mapper, or the kernel's
+ * @section: of the configuration
+ * @named: the section names it, where patterns only fit
+ * @passed_over: who made it told udev's rules to pass it over
+ */
+struct choice {
+	struct device device;
+	char label[DEVICE_NAME_SIZE];
+	const struct conf_section *section;
+	bool named;
+	bool passed_over;
+};
+
+struct choices {
+	struct choice *v;
+	size_t n;
+};
+
+int select_devices(const struct conf *conf, char *const *only, int n_only,
+		   struct choices *choices);
+bool select_is_lasting(const char *link);
+bool select_event(const struct conf *conf, struct udev_device *found,
+		  struct choice *choice);
+void choices_free(struct choices *choices);
+char *device_lasting_name(unsigned int major, unsigned int minor);
+
+#endif

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The file of weights: one line for each group for which somebody set a weight, a
+ * maximum, a minimum or a latency target, with names that are the same after a
+ * reboot, where the kernel's ids are not.
+ *
+ *	1 weights
+ *	pool=<pool> [device=<mapper name>] group=<group> [weight=<n>] [max=<rates>]
+ *		[min=<rates>] [latency=<us>]
+ *
+ * The first number is the version of the format.  device= is there for groups
+ * in the own tree of that device.  White space, backslashes and control bytes
+ * in names are written as \ooo; empty lines and those with # are skipped.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/interrupt.h"
+#include "base/words.h"
+#include "config/weights.h"
+#include "ioband/group.h"
+#include "ioband/hand.h"
+#include "ioband/query.h"
+#include "ioband/tree.h"
+#include "print/print.h"
+
+enum { POOL, DEVICE, GROUP, WEIGHT, BOUND_NUMBERS,
+	COLUMNS = BOUND_NUMBERS + PRINT_BOUNDS };
+
+static const struct column columns[COLUMNS] = {
+	[POOL] = { "POOL", "pool", COLUMN_TEXT },
+	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT },
+	[GROUP] = { "GROUP", "group", COLUMN_TEXT },
+	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
+	PRINT_MAX(BOUND_NUMBERS + MAXIMUM * RATES),
+	PRINT_MIN(BOUND_NUMBERS + MINIMUM * RATES),
+	PRINT_LATENCY(BOUND_NUMBERS + LATENCY * RATES),
+};
+
+static struct table *begin_json(void)
+{
+	return print_table("weights", columns, COLUMNS, true);
+}
+
+static void print_saved(struct table *table, const struct saved_weight *saved)
+{
+	struct row *row = print_row(table);
+
+	print_text(table, row, POOL, saved->pool);
+	print_text(table, row, DEVICE, saved->device);
+	print_text(table, row, GROUP, saved->group);
+	if (saved->weight)
+		print_number(table, row, WEIGHT, saved->weight);
+	print_bounds(table, row, BOUND_NUMBERS, &saved->bounds);
+}
+
+/* The words of the bounds that there are, each with a blank in front. */
+static char *all_words(const struct bounds *bounds)
+{
+	char *words = xstrdup(""), *longer, *list;
+
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (!bound_is_set(bounds, bound))
+			continue;
+		list = bound_list(bounds, bound);
+		longer = xasprintf("%s %s=%s", words, bound_kinds[bound].key,
+				   list);
+		free(list);
+		free(words);
+		words = longer;
+	}
+	return words;
+}
+
+static void write_saved(const struct saved_weight *saved)
+{
+	char *group = text_escape(saved->group);
+	char *device = text_escape(saved->device ? saved->device : "");
+	char *weight = saved->weight ?
+		       xasprintf(" weight=%llu",
+				 (unsigned long long)saved->weight) :
+		       xstrdup("");
+	char *bounds = all_words(&saved->bounds);
+
+	print_line("pool=%s%s%s group=%s%s%s", saved->pool,
+		   *device ? " device=" : "", device, group, weight, bounds);
+	free(bounds);
+	free(weight);
+	free(device);
+	free(group);
+}
+
+/* A group by a name that lasts. */
+static char *lasting_name(const struct ioband_group *group)
+{
+	if (group->path)
+		return xasprintf("cgroup:%s", group->path);
+	if (tree_is_device(group))
+		return xstrdup("device");
+	return xstrdup(group->name);
+}
+
+static void save_group(const struct ioband_devices *devices,
+		       const struct groups *groups,
+		       const struct ioband_group *group, const char *pool,
+		       struct table *table)
+{
+	const struct ioband_device *owner = tree_owner(devices, groups, group);
+	struct saved_weight saved = {
+		.device = xstrdup(owner ? owner->dm->name : NULL),
+		.group = lasting_name(group),
+		.weight = group->set ? group->weight : 0,
+		.bounds = group->bounds,
+	};
+
+	snprintf(saved.pool, sizeof(saved.pool), "%s", pool);
+	if (table)
+		print_saved(table, &saved);
+	else
+		write_saved(&saved);
+	free(saved.device);
+	free(saved.group);
+}
+
+/* A cgroup without a path is gone, and its id with it. */
+static bool lasts(const struct ioband_group *group)
+{
+	return group->path || strncmp(group->name, "cgroup#",
+				      strlen("cgroup#"));
+}
+
+static bool is_set(const struct ioband_group *group)
+{
+	return group->set || bounds_are_set(&group->bounds);
+}
+
+static int save_pool(const struct ioband_devices *devices,
+		     const struct scope *scope,
+		     const struct ioband_device *speaker, struct table *table)
+{
+	struct groups groups;
+	int code = query_groups(speaker, &groups);
+
+	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
+		if (is_set(&groups.v[i]) && lasts(&groups.v[i]) &&
+		    tree_has(devices, &groups, &groups.v[i], scope->device))
+			save_group(devices, &groups, &groups.v[i],
+				   speaker->table.pool, table);
+	}
+	groups_free(&groups);
+	return code;
+}
+
+/**
+ * weights_save() - print all weights and bounds that were set
+ * @devices: all
+ * @scope: only these
+ * @json: print JSON, which weights_restore() does not read
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int weights_save(const struct ioband_devices *devices,
+		 const struct scope *scope, bool json)
+{
+	struct table *table = json ? begin_json() : NULL;
+	struct targets speakers;
+	int code = EXIT_OK, printed;
+
+	if (!table)
+		print_line("1 weights");
+	ioband_pools(devices, scope, &speakers);
+	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++)
+		code = save_pool(devices, scope, speakers.v[i], table);
+	targets_free(&speakers);
+	printed = table ? print_end(table) : print_flush();
+	return code == EXIT_OK ? printed : code;
+}
+
+static int read_file(const char *name, char **text)
+{
+	FILE *file = strcmp(name, "-") ? fopen(name, "re") : stdin;
+	size_t length = 0, size = 0;
+	ssize_t got = -1;
+	int error = 0;
+
+	*text = NULL;
+	if (file) {
+		got = getdelim(text, &size, 0, file);
+		length = got < 0 ? 0 : got;
+		error = ferror(file) ? errno : 0;
+	} else {
+		error = errno;
+	}
+	if (file && file != stdin)
+		fclose(file);
+	if (error)
+		return fail(exit_code_of(error), "cannot read %s: %s", name,
+			    strerror(error));
+	if (length && !(*text)[length - 1])
+		return fail(EXIT_USAGE, "%s has a NUL byte in it: it is no file of weights",
+			    name);
+	if (!length)
+		return fail(EXIT_USAGE, "%s is empty: it is no file of weights",
+			    name);
+	return EXIT_OK;
+}
+
+static int find_scope(const struct ioband_devices *devices,
+		      const struct saved_weight *saved, struct scope *scope)
+{
+	int code;
+
+	*scope = (struct scope){ .pool = saved->pool };
+	if (!saved->device)
+		return EXIT_OK;
+	code = ioband_find(devices, saved->device, &scope->device);
+	if (code == EXIT_OK && strcmp(scope->device->table.pool, saved->pool))
+		code = fail(EXIT_MISSING, "device %s is in pool %s, not %s",
+			    saved->device, scope->device->table.pool,
+			    saved->pool);
+	return code;
+}
+
+/* Also after a failure: a part may have been set. */
+static void mark(const struct ioband_device *device,
+		 const struct saved_weight *saved, const char *group)
+{
+	if (saved->weight)
+		hand_mark_group(device, group, "weight");
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (bound_is_set(&saved->bounds, bound))
+			hand_mark_group(device, group, bound_kinds[bound].noun);
+	}
+}
+
+static int apply_one(const struct ioband_device *device,
+		     const struct saved_weight *saved, const char *group)
+{
+	int code = EXIT_OK;
+
+	if (saved->weight)
+		code = query_weight(device, group, saved->weight);
+	if (code == EXIT_OK)
+		code = query_bounds(device, group, &saved->bounds);
+	mark(device, saved, group);
+	return code;
+}
+
+/* Trees of devices have lines of their own. */
+static int apply_to(const struct targets *targets,
+		    const struct saved_weight *saved,
+		    const struct group_ref *group)
+{
+	int code = EXIT_OK;
+	size_t sent = 0;
+
+	for (size_t i = 0; i < targets->n && code == EXIT_OK; i++) {
+		if (!saved->device && group->mode &&
+		    ioband_has_trees(targets->v[i]))
+			continue;
+		code = apply_one(targets->v[i], saved, group->message);
+		sent++;
+	}
+	if (sent)
+		return code;
+	return fail(EXIT_MISSING,
+		    "pool %s has no tree of its own any more: its devices have mode device+cgroup",
+		    saved->pool);
+}
+
+static int apply(struct finder *finder, const struct saved_weight *saved)
+{
+	struct group_ref group;
+	struct targets targets;
+	struct scope scope;
+	int code = find_scope(finder->devices, saved, &scope);
+
+	if (code == EXIT_OK)
+		code = group_find(finder, saved->group, &scope, &group);
+	if (code == EXIT_OK)
+		code = group_targets(finder, &group, &scope, &targets);
+	if (code != EXIT_OK)
+		return code;
+	code = apply_to(&targets, saved, &group);
+	targets_free(&targets);
+	return code;
+}
+
+/* The kernel takes both, and keeps to the maximum. */
+static void check_bounds(const struct saved_weight *saved, const char *file)
+{
+	struct problem problem;
+
+	if (bounds_check(&saved->bounds, &problem))
+		note("note: line %zu of %s: %s, which wins", saved->line,
+		     file, problem.text);
+}
+
+/* With @json, what was set is added to a table. */
+static int apply_line(struct finder *finder, const char *file,
+		      const struct saved_weight *saved, bool json,
+		      struct table **table)
+{
+	int code = apply(finder, saved);
+
+	if (code != EXIT_OK) {
+		note("... in line %zu of %s", saved->line, file);
+		return code;
+	}
+	check_bounds(saved, file);
+	if (json && !*table)
+		*table = begin_json();
+	if (*table)
+		print_saved(*table, saved);
+	return EXIT_OK;
+}
+
+/* Signals wait until it is written down what was set by hand. */
+static int apply_all(const struct ioband_devices *devices, const char *file,
+		     const struct saved_weights *weights, bool json)
+{
+	struct finder finder = { .devices = devices };
+	struct table *table = json && !weights->n ? begin_json() : NULL;
+	int first = EXIT_OK, printed = EXIT_OK, stopped = EXIT_OK;
+	size_t failed = 0, i;
+	sigset_t before;
+
+	interrupt_hold(&before);
+	hand_begin();
+	for (i = 0; i < weights->n && stopped == EXIT_OK; i++) {
+		int code = apply_line(&finder, file, &weights->v[i], json,
+				      &table);
+
+		first = first == EXIT_OK ? code : first;
+		failed += code != EXIT_OK;
+		stopped = interrupt_check();
+	}
+	hand_end();
+	interrupt_release(&before);
+	failed += weights->n - i;
+	if (failed)
+		note("%zu of %zu lines were not restored", failed, weights->n);
+	if (table)
+		printed = print_end(table);
+	return first == EXIT_OK ? printed : first;
+}
+
+/**
+ * weights_restore() - set the weights and bounds that a file has
+ * @devices: all
+ * @file: its name, "-" for standard input
+ * @json: print as JSON what was set
+ *
+ * A file that is malformed changes nothing.  What cannot be set, as its cgroup
+ * is gone for instance, is reported and skipped.
+ *
+ * Return: an exit code, of the first failure; the user has been told.
+ */
+int weights_restore(const struct ioband_devices *devices, const char *file,
+		    bool json)
+{
+	struct saved_weights weights = { .n = 0 };
+	struct problem problem;
+	char *text;
+	int code = read_file(file, &text);
+
+	if (code == EXIT_OK && parse_saved_weights(text, &weights, &problem))
+		code = fail(EXIT_USAGE, "%s, %s; nothing was changed", file,
+			    problem.text);
+	if (code == EXIT_OK)
+		code = apply_all(devices, file, &weights, json);
+	saved_weights_free(&weights);
+	free(text);
+	return code;
+}

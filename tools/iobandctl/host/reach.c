@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Devices and files that may not answer.
+ *
+ * A multipath device without a path queues I/O until a path is back, a suspended device
+ * until it is resumed, and a file on a network waits for its server.  A process that
+ * reads or opens one of these hangs as long, often unkillable.  So
+ *
+ * 1. sysfs and device-mapper are asked first.  They know most of these states, and
+ *    answer without I/O.
+ * 2. An action that may hang all the same runs in a child.  If the child has waited in
+ *    the kernel for 0.9 s, it is killed and abandoned: it is not waited for, as it may
+ *    end much later.  A child that was runnable meanwhile has only not had its turn of
+ *    the processor, and gets more time.
+ *
+ * The child of (2) is a grandchild, so that init reaps it.  It keeps no file of this
+ * process open: neither a pipe to which a caller listens, nor a lock.
+ */
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/reach.h"
+#include "kernel/dm.h"
+
+#define PATIENCE_MS 900
+#define PATIENCE_OF_STARVED_MS 20000
+#define LOOK_MS 50
+
+/**
+ * struct reply - what the child writes when its action has ended
+ * @error: as the action returned it
+ * @answer: of the action
+ */
+struct reply {
+	int error;
+	uint64_t answer[REACH_ANSWER_SIZE / sizeof(uint64_t)];
+};
+
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000L + now.tv_nsec / 1000000;
+}
+
+static void work(int fd, reach_action act, const void *argument)
+{
+	struct reply reply = { .error = 0 };
+	pid_t self = getpid();
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	/* Above the files that are replaced. */
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 10);
+	for (int standard = 0; standard < 3; standard++)
+		dup2(null, standard);
+	close_range(3, fd - 1, 0);
+	close_range(fd + 1, ~0U, 0);
+	if (write(fd, &self, sizeof(self)) == sizeof(self)) {
+		reply.error = act(argument, reply.answer);
+		if (write(fd, &reply, sizeof(reply)) < 0)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+/* 'R' in /proc/PID/stat; the name before the state may have brackets of its own. */
+static bool is_runnable(pid_t child)
+{
+	char path[64], text[256] = "", *state;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", child);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	state = fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
+	fclose(file);
+	return state && state[1] && state[2] == 'R';
+}
+
+/* @child: 0 if it has not begun yet. */
+static bool await(int fd, pid_t child, long begun_ms)
+{
+	struct pollfd input = { .fd = fd, .events = POLLIN };
+	long runnable_ms = now_ms();
+
+	while (poll(&input, 1, LOOK_MS) <= 0) {
+		const long ms = now_ms();
+
+		if (!child || is_runnable(child))
+			runnable_ms = ms;
+		if (ms > begun_ms + PATIENCE_OF_STARVED_MS ||
+		    ms > runnable_ms + PATIENCE_MS)
+			return false;
+	}
+	return true;
+}
+
+static int receive(int fd, void *answer, size_t size)
+{
+	const long begun_ms = now_ms();
+	struct reply reply;
+	pid_t child = 0;
+
+	if (!await(fd, 0, begun_ms))
+		return -ETIMEDOUT;
+	if (read(fd, &child, sizeof(child)) != sizeof(child))
+		return -EAGAIN;
+	if (!await(fd, child, begun_ms)) {
+		kill(child, SIGKILL);
+		return -ETIMEDOUT;
+	}
+	if (read(fd, &reply, sizeof(reply)) != sizeof(reply))
+		return -EIO;
+	if (size)
+		memcpy(answer, reply.answer, size);
+	return reply.error;
+}
+
+/**
+ * reach_run() - run an action that may hang, and wait for it for a second
+ * @act: the action, in a process of its own; it returns 0 or a negative errno
+ * @argument: for the action
+ * @answer: the result of the action
+ * @size: of @answer, at most REACH_ANSWER_SIZE
+ *
+ * Return: as @act; -ETIMEDOUT if it hangs, and then it may still take effect.
+ */
+int reach_run(reach_action act, const void *argument, void *answer, size_t size)
+{
+	int fds[2], error;
+	pid_t middle;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	middle = fork();
+	if (!middle) {
+		if (fork())
+			_exit(0);
+		work(fds[1], act, argument);
+	}
+	error = middle < 0 ? -errno : 0;
+	close(fds[1]);
+	if (!error) {
+		waitpid(middle, NULL, 0);
+		error = receive(fds[0], answer, size);
+	}
+	close(fds[0]);
+	return error;
+}
+
+static int do_stat(const void *path, void *answer)
+{
+	return stat(path, answer) ? -errno : 0;
+}
+
+/**
+ * reach_stat() - stat() for a path that may lie anywhere
+ * @path: the path
+ * @info: the result
+ *
+ * Return: as stat(); the error is ETIMEDOUT if the file system does not answer.
+ */
+int reach_stat(const char *path, struct stat *info)
+{
+	static_assert(sizeof(*info) <= REACH_ANSWER_SIZE, "it is one answer");
+
+	/* The kernel's own nodes, and links between them. */
+	if (!strncmp(path, "/dev/", strlen("/dev/")) && !strstr(path, "/../"))
+		return stat(path, info);
+	errno = -reach_run(do_stat, path, info, sizeof(*info));
+	return errno ? -1 : 0;
+}
+
+static bool is_suspended(const struct device *device, const char *label,
+			 struct blockage *found)
+{
+	char text[8];
+
+	if (!device_attribute(device->major, device->minor, "dm/suspended",
+			      text, sizeof(text)) || strcmp(text, "1"))
+		return false;
+	problem_set(&found->why, "%s is suspended", label);
+	problem_set(&found->remedy,
+		    "'dmsetup resume %s', if no program is changing it", label);
+	return true;
+}
+
+static bool is_pathless(const struct device *device, const char *label,
+			struct blockage *found)
+{
+	char uuid[MAPPER_UUID_SIZE];
+
+	if (!device_attribute(device->major, device->minor, "dm/uuid", uuid,
+			      sizeof(uuid)) ||
+	    strncmp(uuid, "mpath-", strlen("mpath-")) ||
+	    !mapper_is_pathless(label))
+		return false;
+	problem_set(&found->why,
+		    "%s has no path, and queues I/O until one is back", label);
+	problem_set(&found->remedy, "'multipath -ll %s' shows the paths",
+		    label);
+	return true;
+}
+
+/* SCSI and NVMe devices in these states leave requests in the queue. */
+static bool is_queueing(const struct device *device, const char *label,
+			struct blockage *found)
+{
+	static const char *const states[] = {
+		"blocked", "created-block", "quiesce", "connecting", "resetting",
+	};
+	char state[32] = "";
+
+	device_attribute(device->major, device->minor, "device/state", state,
+			 sizeof(state));
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
+		if (strcmp(state, states[i]))
+			continue;
+		problem_set(&found->why,
+			    "%s is in state '%s', and queues I/O until that ends",
+			    label, state);
+		problem_set(&found->remedy,
+			    "see the kernel log about its connection");
+		return true;
+	}
+	return false;
+}
+
+/**
+ * reach_blocks() - see whether a device itself takes no I/O for now
+ * @device: the device
+ * @found: the reason, and what to do
+ *
+ * Return: whether I/O to it would wait.
+ */
+bool reach_blocks(const struct device *device, struct blockage *found)
+{
+	char label[DEVICE_NAME_SIZE];
+
+	device_label(device->major, device->minor, label);
+	return is_suspended(device, label, found) ||
+	       is_pathless(device, label, found) ||
+	       is_queueing(device, label, found);
+}
+
+/**
+ * reach_is_blocked() - see whether I/O to a device would wait
+ * @device: the device
+ * @found: which device is the reason, this one or one below, and what to do
+ *
+ * Only states that the kernel tells of count.
+ *
+ * Return: whether it would.
+ */
+bool reach_is_blocked(const struct device *device, struct blockage *found)
+{
+	struct names below = { .n = 0 };
+	bool is = reach_blocks(device, found);
+	struct device next;
+
+	if (!is && device_whole_disk(device, &next))
+		return reach_is_blocked(&next, found);
+	if (!is)
+		device_related(device, "slaves", &below);
+	for (size_t i = 0; i < below.n && !is; i++)
+		is = device_of_kernel_name(below.v[i], &next) &&
+		     reach_is_blocked(&next, found);
+	names_free(&below);
+	return is;
+}
+
+/**
+ * reach_check() - before a change that waits for I/O: see whether that goes on
+ * @device: the device
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int reach_check(const struct device *device)
+{
+	struct blockage found;
+
+	if (!reach_is_blocked(device, &found))
+		return EXIT_OK;
+	return fail(EXIT_FAILED, "%s does not answer: %s; %s", device->path,
+		    found.why.text, found.remedy.text);
+}

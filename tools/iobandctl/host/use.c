@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who uses a block device, said so that one knows what to do about it. */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libmount.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "host/reach.h"
+#include "host/use.h"
+
+static bool same(const struct device *device, dev_t number)
+{
+	return major(number) == device->major && minor(number) == device->minor;
+}
+
+/* Any user can mount a FUSE file system, and chooses its source. */
+static bool is_source_true(struct libmnt_fs *entry)
+{
+	const char *type = mnt_fs_get_fstype(entry);
+
+	return !type || (strcmp(type, "fuse") && strncmp(type, "fuse.", 5));
+}
+
+/* The number of the block device at a path; 0 if there is none. */
+static dev_t number_at(const char *path)
+{
+	struct stat info;
+
+	return path && *path == '/' && !reach_stat(path, &info) &&
+	       S_ISBLK(info.st_mode) ? info.st_rdev : 0;
+}
+
+/*
+ * File systems with numbers of their own (btrfs), and swap, show their device only as
+ * the source.  Of others the source may be a path that does not answer.
+ */
+static bool entry_is_on(struct libmnt_fs *entry, const struct device *device)
+{
+	dev_t number = mnt_fs_get_devno(entry);
+
+	if (!major(number) && is_source_true(entry))
+		number = number_at(mnt_fs_get_srcpath(entry));
+	return same(device, number);
+}
+
+static struct libmnt_fs *find_entry(struct libmnt_table *entries,
+				    const struct device *device)
+{
+	struct libmnt_iter *iter = mnt_new_iter(MNT_ITER_FORWARD);
+	struct libmnt_fs *entry = NULL;
+
+	while (iter && !mnt_table_next_fs(entries, iter, &entry)) {
+		if (entry_is_on(entry, device))
+			break;
+		entry = NULL;
+	}
+	mnt_free_iter(iter);
+	return entry;
+}
+
+static bool is_mounted(const struct device *device, struct problem *use)
+{
+	struct libmnt_table *mounts = mnt_new_table();
+	struct libmnt_fs *mount = NULL;
+
+	if (mounts && !mnt_table_parse_mtab(mounts, NULL))
+		mount = find_entry(mounts, device);
+	if (mount)
+		problem_set(use, "it is mounted on %s; 'umount' it first",
+			    mnt_fs_get_target(mount));
+	mnt_unref_table(mounts);
+	return mount;
+}
+
+static bool is_swap(const struct device *device, struct problem *use)
+{
+	struct libmnt_table *swaps = mnt_new_table();
+	bool found = swaps && !mnt_table_parse_swaps(swaps, NULL) &&
+		     find_entry(swaps, device);
+
+	if (found)
+		problem_set(use, "swap is on it; 'swapoff %s' first",
+			    device->path);
+	mnt_unref_table(swaps);
+	return found;
+}
+
+static bool has_holder(const struct device *device, struct problem *use)
+{
+	struct names holders = { .n = 0 };
+	struct device holder;
+	char label[DEVICE_NAME_SIZE] = "";
+
+	if (device_related(device, "holders", &holders)) {
+		snprintf(label, sizeof(label), "%s", holders.v[0]);
+		if (device_of_kernel_name(label, &holder))
+			device_label(holder.major, holder.minor, label);
+		problem_set(use,
+			    "device %s lies on it; take that down first (lsblk shows what it is)",
+			    label);
+	}
+	names_free(&holders);
+	return *label;
+}
+
+static bool is_used(const struct device *device, struct problem *use)
+{
+	return has_holder(device, use) || is_mounted(device, use) ||
+	       is_swap(device, use);
+}
+
+static bool has_used_partition(const struct device *device,
+			       struct problem *use)
+{
+	struct names partitions = { .n = 0 };
+	struct problem inner;
+	struct device partition;
+	bool found = false;
+
+	device_related(device, "", &partitions);
+	for (size_t i = 0; i < partitions.n && !found; i++) {
+		found = device_of_kernel_name(partitions.v[i], &partition) &&
+			is_used(&partition, &inner);
+		if (found)
+			problem_set(use, "its partition %s is in use: %.400s",
+				    partitions.v[i], inner.text);
+	}
+	names_free(&partitions);
+	return found;
+}
+
+/**
+ * use_of_device() - see whether a device is in use
+ * @device: the device
+ * @use: by whom, and what to do
+ *
+ * Knows mounts, swap and devices above it, of its partitions also.
+ *
+ * Return: whether it is.
+ */
+bool use_of_device(const struct device *device, struct problem *use)
+{
+	return is_used(device, use) || has_used_partition(device, use);
+}
+
+/* File systems with numbers of their own (btrfs) are on what they name. */
+static bool find_root(struct device *device)
+{
+	struct libmnt_table *mounts = mnt_new_table();
+	struct libmnt_fs *root = NULL;
+	char number[32];
+	bool found = false;
+
+	if (mounts && !mnt_table_parse_mtab(mounts, NULL))
+		root = mnt_table_find_target(mounts, "/", MNT_ITER_BACKWARD);
+	if (root) {
+		dev_t devno = mnt_fs_get_devno(root);
+
+		if (!major(devno))
+			devno = number_at(mnt_fs_get_srcpath(root));
+		snprintf(number, sizeof(number), "%u:%u", major(devno),
+			 minor(devno));
+		found = device_find(number, device);
+	}
+	mnt_unref_table(mounts);
+	return found;
+}
+
+static bool is_below_root(const struct device *device)
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	char label[DEVICE_NAME_SIZE];
+	struct device root;
+	bool found = false;
+
+	device_label(device->major, device->minor, label);
+	if (find_root(&root)) {
+		device_disks(&root, &disks, &passed);
+		found = names_has(&passed, label);
+	}
+	names_free(&disks);
+	names_free(&passed);
+	return found;
+}
+
+/**
+ * use_by_root() - see whether the root file system that runs lies on a device
+ * @device: the device
+ * @use: what to do
+ *
+ * Return: whether it does.
+ */
+bool use_by_root(const struct device *device, struct problem *use)
+{
+	bool found = is_below_root(device);
+
+	if (found)
+		problem_set(use,
+			    "the root file system that runs lies on it; 'iobandctl insert' can put ioband under that, if it is on a dm device");
+	return found;
+}
+
+/**
+ * use_beside_root() - see whether a device is a partition of the disk that root lies on
+ * @device: the device
+ * @use: of which disk, and what to do
+ *
+ * Boot loaders and systemd look there for what an installer made, /boot and the ESP,
+ * without a table that says so, and know no ioband device.  And as root is never
+ * wrapped, there is little to share.
+ *
+ * Return: whether it is.
+ */
+bool use_beside_root(const struct device *device, struct problem *use)
+{
+	struct device disk;
+	bool found = device_whole_disk(device, &disk) && is_below_root(&disk);
+
+	if (found)
+		problem_set(use,
+			    "it is a partition of %s, on which the root file system that runs lies; a section that names it under 'device' has it wrapped",
+			    disk.path);
+	return found;
+}
+
+static bool is_in_fstab(const char *path)
+{
+	struct libmnt_table *fstab = mnt_new_table();
+	bool found = fstab && !mnt_table_parse_fstab(fstab, NULL) &&
+		     mnt_table_find_srcpath(fstab, path, MNT_ITER_FORWARD);
+
+	mnt_unref_table(fstab);
+	return found;
+}
+
+/* Its second word is the device, after the name that the volume is to have. */
+static bool is_in_crypttab(const char *path)
+{
+	FILE *file = fopen("/etc/crypttab", "re");
+	char *line = NULL, *rest, *word;
+	bool found = false;
+	size_t size = 0;
+
+	while (file && !found && getline(&line, &size, file) > 0) {
+		word = strtok_r(line, " \t\n", &rest);
+		if (!word || *word == '#')
+			continue;
+		word = strtok_r(NULL, " \t\n", &rest);
+		found = word && !strcmp(word, path);
+	}
+	if (file)
+		fclose(file);
+	free(line);
+	return found;
+}
+
+static bool is_called(const char *path, struct problem *use)
+{
+	const char *table = is_in_fstab(path) ? "fstab" :
+			    is_in_crypttab(path) ? "crypttab" : NULL;
+
+	if (table)
+		problem_set(use,
+			    "%s(5) calls it %s, which is never the name of an ioband device; write UUID=, /dev/disk/by-id or, of a volume, /dev/VG/LV there",
+			    table, path);
+	return table;
+}
+
+/* Where udev's rules have it. */
+#define KPARTX "/sbin/kpartx"
+
+/**
+ * use_by_partitions() - see whether a device has partitions that would be lost
+ * @device: the device
+ * @use: why, and what to do
+ *
+ * The kernel's own are hidden with it, and whatever a table calls them by, it would not
+ * find them.
+ *
+ * Return: whether it has.
+ */
+bool use_by_partitions(const struct device *device, struct problem *use)
+{
+	struct names parts = { .n = 0 };
+	bool lost = device_related(device, "", &parts) && access(KPARTX, X_OK);
+
+	if (lost)
+		problem_set(use,
+			    "it has partitions, which only kpartx(8) maps on an ioband device; install that");
+	names_free(&parts);
+	return lost;
+}
+
+/**
+ * use_by_name() - see whether a table calls a device by a name that stays its own
+ * @device: the device; its partitions count
+ * @use: by which, and what to do
+ *
+ * What fstab mounts or crypttab opens by such a name could not be found any more if
+ * the device was wrapped.  UUID=, LABEL=, PARTUUID= and PARTLABEL= are no such names:
+ * udev's rules have their links lead to the ioband device.
+ *
+ * Return: whether one does.
+ */
+bool use_by_name(const struct device *device, struct problem *use)
+{
+	bool found = is_called(device->path, use);
+	struct names parts = { .n = 0 };
+	struct device part;
+
+	device_related(device, "", &parts);
+	for (size_t i = 0; i < parts.n && !found; i++)
+		found = device_of_kernel_name(parts.v[i], &part) &&
+			is_called(part.path, use);
+	names_free(&parts);
+	return found;
+}
+
+/**
+ * use_by_link() - see whether a table calls a device by a link that stays its own
+ * @device: the device; its partitions count
+ * @link: the link
+ * @use: by which, and what to do
+ *
+ * udev calls partitions by the link to their disk with p and their number behind it,
+ * without p where no digit is before that.
+ *
+ * Return: whether one does.
+ */
+bool use_by_link(const struct device *device, const char *link,
+		 struct problem *use)
+{
+	const char *p = isdigit((unsigned char)link[strlen(link) - 1]) ? "p" : "";
+	bool found = is_called(link, use);
+	struct names parts = { .n = 0 };
+	char number[16], *path;
+	struct device part;
+
+	device_related(device, "", &parts);
+	for (size_t i = 0; i < parts.n && !found; i++) {
+		if (!device_of_kernel_name(parts.v[i], &part) ||
+		    !device_attribute(part.major, part.minor, "partition",
+				      number, sizeof(number)))
+			continue;
+		path = xasprintf("%s%s%s", link, p, number);
+		found = is_called(path, use);
+		free(path);
+	}
+	names_free(&parts);
+	return found;
+}
+
+/* What is known of the file, without a question to a server that may not answer. */
+static bool file_is(int files, const char *name, const struct device *device)
+{
+	struct statx info;
+
+	return !statx(files, name, AT_STATX_DONT_SYNC, STATX_TYPE, &info) &&
+	       S_ISBLK(info.stx_mode) &&
+	       same(device, makedev(info.stx_rdev_major, info.stx_rdev_minor));
+}
+
+static bool process_has_open(int process, const struct device *device)
+{
+	struct dirent *entry;
+	bool found = false;
+	DIR *files;
+	int fd;
+
+	fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	files = fd < 0 ? NULL : fdopendir(fd);
+	while (files && !found && (entry = readdir(files)))
+		found = file_is(dirfd(files), entry->d_name, device);
+	if (files)
+		closedir(files);
+	return found;
+}
+
+static void process_name(int process, char name[64])
+{
+	int fd = openat(process, "comm", O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, name, 63);
+
+	name[length < 0 ? 0 : length] = 0;
+	name[strcspn(name, "\n")] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+static bool check_process(DIR *processes, const char *pid,
+			  const struct device *device, struct problem *use)
+{
+	int process = openat(dirfd(processes), pid,
+			     O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool found = process >= 0 && process_has_open(process, device);
+	char name[64];
+
+	if (found) {
+		process_name(process, name);
+		found = !strstr(name, "udev");	/* looks, and is gone */
+		problem_set(use, "process %s (%s) has it open", pid, name);
+	}
+	if (process >= 0)
+		close(process);
+	return found;
+}
+
+/**
+ * use_by_process() - see whether a process has a device open
+ * @device: the device
+ * @use: which one
+ *
+ * Return: whether one has; udev's own do not count.
+ */
+bool use_by_process(const struct device *device, struct problem *use)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *entry;
+	bool found = false;
+
+	while (processes && !found && (entry = readdir(processes)))
+		found = entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+			check_process(processes, entry->d_name, device, use);
+	if (processes)
+		closedir(processes);
+	return found;
+}
+
+/*
+ * The kernel tells of exclusive use only by refusing O_EXCL, and while it grants it here,
+ * mkfs and mount fail with EBUSY.  So the device is open without it first and last: a driver
+ * takes its time for the first open, and the last close writes what the page cache has of
+ * the device.  The open with O_EXCL in between does neither, and is over in microseconds.
+ */
+static int open_exclusive(const void *path, void *answer)
+{
+	int shared = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC);
+	int error = fd < 0 ? -errno : 0;
+
+	(void)answer;
+	if (fd >= 0)
+		close(fd);
+	if (shared >= 0)
+		close(shared);
+	return error;
+}
+
+/**
+ * use_exclusive() - see whether somebody has a device for himself
+ * @device: the device
+ * @use: by whom, and what to do
+ *
+ * Catches what use_of_device() cannot see: mounts in other namespaces, file
+ * systems over several devices, processes that opened it with O_EXCL.  A device that
+ * cannot be opened within a second counts as well.
+ *
+ * Return: whether somebody has.
+ */
+bool use_exclusive(const struct device *device, struct problem *use)
+{
+	int error = reach_run(open_exclusive, device->path, NULL, 0);
+
+	if (error == -ETIMEDOUT) {
+		problem_set(use,
+			    "it does not answer: opening it did not end within a second");
+		return true;
+	}
+	if (error != -EBUSY)
+		return false;
+	if (!use_by_process(device, use))
+		problem_set(use,
+			    "the kernel holds it exclusively: a file system over several devices, a mount in another namespace or container, a RAID member, or an iSCSI or NVMe target; find and stop that first");
+	return true;
+}

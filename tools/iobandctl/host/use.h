@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_USE_H
+#define IOBANDCTL_USE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "host/device.h"
+
+bool use_of_device(const struct device *device, struct problem *use);
+bool use_by_process(const struct device *device, struct problem *use);
+bool use_by_root(const struct device *device, struct problem *use);
+bool use_beside_root(const struct device *device, struct problem *use);
+bool use_by_name(const struct device *device, struct problem *use);
+bool use_by_link(const struct device *device, const char *link,
+		 struct problem *use);
+bool use_by_partitions(const struct device *device, struct problem *use);
+bool use_exclusive(const struct device *device, struct problem *use);
+
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is left over a device that is gone: who has it open is told, and it goes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libudev.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "ioband/gone.h"
+#include "ioband/ioband.h"
+#include "ioband/under.h"
+#include "kernel/dm.h"
+#include "kernel/kmsg.h"
+
+static bool begins(const char *text, const char *prefix)
+{
+	return !strncmp(text, prefix, strlen(prefix));
+}
+
+/*
+ * Something that it lies on, however far below, is there.  An array without members has lost
+ * them; the paths of a multipath device may come back.
+ */
+static bool is_there(const struct device *device)
+{
+	struct names below = { .n = 0 };
+	char text[MAPPER_UUID_SIZE];
+	struct device next;
+	bool there;
+
+	if (device_whole_disk(device, &next))
+		return is_there(&next);
+	if (device_attribute(device->major, device->minor, "dm/uuid", text,
+			     sizeof(text)) &&
+	    begins(text, "mpath-"))
+		return true;
+	device_related(device, "slaves", &below);
+	there = !below.n && !device_attribute(device->major, device->minor,
+					      "md/array_state", NULL, 0);
+	for (size_t i = 0; i < below.n && !there; i++)
+		there = device_of_kernel_name(below.v[i], &next) &&
+			is_there(&next);
+	names_free(&below);
+	return there;
+}
+
+/* Over a device that is gone, which was the one of this name, as far as is known. */
+static bool is_orphan(struct udev *udev, const struct ioband_device *ioband,
+		      const char *gone)
+{
+	const dev_t number = makedev(ioband->dm->major, ioband->dm->minor);
+	const struct device below = { .major = ioband->table.device[0],
+				      .minor = ioband->table.device[1] };
+	struct udev_device *found;
+	const char *over;
+	bool is;
+
+	if (!ioband->dm->table || under_is_inserted(ioband))
+		return false;
+	if (device_attribute(below.major, below.minor, "dev", NULL, 0))
+		return !is_there(&below);
+	found = udev_device_new_from_devnum(udev, 'b', number);
+	over = found ? udev_device_get_property_value(found, GONE_OVER) : NULL;
+	is = !over || !strcmp(over, gone);
+	udev_device_unref(found);
+	return is;
+}
+
+/* If it is there still, udev's rules have arrays lose it, and tell systemd. */
+static void announce(const struct device *device)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/uevent",
+		 device->major, device->minor);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	dprintf(fd, "change");
+	close(fd);
+}
+
+/*
+ * Remove a device once it is closed, and let its users know that the disk is lost.  The disk
+ * and each of its partitions have a cleaner; another cleaner may have removed the device.
+ */
+static int drop_named(const struct device *device, const char *name)
+{
+	int error;
+
+	kmsg_mark();
+	error = mapper_remove(name, true);
+	if (error == -ENXIO)
+		return EXIT_OK;
+	if (error)
+		return fail(exit_code_of(-error), "cannot remove %s: %s", name,
+			    kmsg_reason(-error));
+	announce(device);
+	return EXIT_OK;
+}
+
+static int drop(const struct ioband_device *ioband)
+{
+	const struct device device = { .major = ioband->dm->major,
+				       .minor = ioband->dm->minor };
+	char uuid[MAPPER_UUID_SIZE], name[MAPPER_NAME_SIZE];
+	struct names parts = { .n = 0 };
+	int code = EXIT_OK, result;
+	struct device part;
+
+	device_related(&device, "holders", &parts);
+	for (size_t i = 0; i < parts.n; i++) {
+		if (device_of_kernel_name(parts.v[i], &part) &&
+		    device_attribute(part.major, part.minor, "dm/uuid", uuid,
+				     sizeof(uuid)) &&
+		    begins(uuid, "part") &&
+		    device_attribute(part.major, part.minor, "dm/name", name,
+				     sizeof(name))) {
+			result = drop_named(&part, name);
+			code = code == EXIT_OK ? result : code;
+		}
+	}
+	names_free(&parts);
+	result = drop_named(&device, ioband->dm->name);
+	return code == EXIT_OK ? result : code;
+}
+
+/**
+ * gone_is_lost() - whether nothing is left of what a device lies on, however far below
+ * @name: the kernel's name of the device
+ *
+ * Return: whether that is so; one that is not there itself is not lost, it is gone.
+ */
+bool gone_is_lost(const char *name)
+{
+	struct device device;
+
+	return device_of_kernel_name(name, &device) && !is_there(&device);
+}
+
+/**
+ * gone_drop() - remove what lies over a device that is gone
+ * @udev: to ask
+ * @gone: the kernel's name of the device
+ *
+ * So goes what lies on others of which nothing is left: a LUKS volume, an array.
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int gone_drop(struct udev *udev, const char *gone)
+{
+	struct ioband_devices devices;
+	int code = ioband_load(&devices), result;
+
+	if (code != EXIT_OK)
+		return code;
+	for (size_t i = 0; i < devices.n; i++) {
+		if (!is_orphan(udev, &devices.v[i], gone))
+			continue;
+		result = drop(&devices.v[i]);
+		code = code == EXIT_OK ? result : code;
+	}
+	ioband_free(&devices);
+	return code;
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What was set by hand: the configuration does not take it back, though it may have
+ * asked for the same once.  What "set" and its like have set is in a file, a line each,
+ * until "apply" or "watch" sets something else there.  A cgroup is in it by its number,
+ * which one that is made anew has not.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/outfile.h"
+#include "base/records.h"
+#include "ioband/hand.h"
+
+/* As many as a pool has room for presets; the oldest go first, those of now stay. */
+#define MARKS_MAX IOBAND_PRESETS_MAX
+
+static char *path_of(const char *file)
+{
+	return xasprintf("%s/%s", records_directory(), file);
+}
+
+/* A device that goes to another pool takes what is its own with it. */
+static char *line_of(const struct hand_key *key)
+{
+	return xasprintf("%s %s %s %s\n", key->device ? "-" : key->pool,
+			 key->device ?: "-", key->group ?: "-", key->key);
+}
+
+static char *read_all(void)
+{
+	char *path = path_of(".by-hand"), *text = NULL;
+	FILE *file = fopen(path, "re");
+	size_t size = 0;
+
+	free(path);
+	if (!file)
+		return NULL;
+	if (getdelim(&text, &size, 0, file) <= 0) {
+		free(text);
+		text = NULL;
+	}
+	fclose(file);
+	return text;
+}
+
+static void write_all(const char *text)
+{
+	char *path = path_of(".by-hand");
+	struct outfile file;
+
+	if (!*text) {
+		unlink(path);
+	} else if (outfile_begin(&file, path) == EXIT_OK) {
+		fputs(text, file.stream);
+		outfile_end(&file);
+	}
+	free(path);
+}
+
+/* Others do the same at any time, for a moment. */
+static int hold(void)
+{
+	char *path = path_of(".by-hand.lock");
+	int fd;
+
+	mkdir(records_directory(), 0755);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
+	free(path);
+	return fd;
+}
+
+typedef bool (*line_test)(const char *line, size_t length, const char *with);
+
+static bool is_same(const char *line, size_t length, const char *with)
+{
+	return strlen(with) == length && !memcmp(line, with, length);
+}
+
+static bool begins(const char *line, size_t length, const char *with)
+{
+	return length > strlen(with) && !memcmp(line, with, strlen(with));
+}
+
+/* Take out the lines for which the test holds; NULL if there is none. */
+static char *without(const char *text, line_test test, const char *with,
+		     size_t *n)
+{
+	char *rest = xcalloc(strlen(text) + 1, 1), *end = rest;
+	bool any = false;
+
+	*n = 0;
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+
+		length += text[length] == '\n';
+		if (test(text, length, with)) {
+			any = true;
+		} else {
+			memcpy(end, text, length);
+			end += length;
+			++*n;
+		}
+		text += length;
+	}
+	if (any)
+		return rest;
+	free(rest);
+	return NULL;
+}
+
+static void clear(line_test test, const char *with)
+{
+	char *text = read_all(), *rest;
+	size_t n;
+	int fd;
+
+	if (!text)
+		return;
+	free(text);
+	fd = hold();
+	text = read_all();
+	rest = text ? without(text, test, with, &n) : NULL;
+	if (rest)
+		write_all(rest);
+	free(rest);
+	free(text);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* What is about to be written, for as long as more may come. */
+static struct {
+	bool more;
+	char **v;
+	size_t n;
+} marks;
+
+static int by_text(const void *left, const void *right)
+{
+	return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+static bool is_marked(char *line)
+{
+	return bsearch(&line, marks.v, marks.n, sizeof(*marks.v), by_text);
+}
+
+/* The lines that were there and are not marked now, cut at their ends. */
+static size_t split(char *text, char ***lines)
+{
+	size_t n = 0;
+
+	*lines = NULL;
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		if (is_marked(line))
+			continue;
+		*lines = xgrow(*lines, n, sizeof(**lines));
+		(*lines)[n++] = line;
+	}
+	return n;
+}
+
+static void write_marks(void)
+{
+	char *old = read_all(), *text = NULL, **lines = NULL;
+	size_t n = old ? split(old, &lines) : 0, size;
+	FILE *file = xmemstream(&text, &size);
+	size_t most = marks.n < MARKS_MAX ? MARKS_MAX - marks.n : 0;
+
+	for (size_t i = n > most ? n - most : 0; i < n; i++)
+		fprintf(file, "%s\n", lines[i]);
+	for (size_t i = 0; i < marks.n; i++) {
+		if (!i || strcmp(marks.v[i], marks.v[i - 1]))
+			fprintf(file, "%s\n", marks.v[i]);
+	}
+	fclose(file);
+	write_all(text);
+	free(text);
+	free(lines);
+	free(old);
+}
+
+/**
+ * hand_begin() - say that many marks will come, which are written by hand_end()
+ */
+void hand_begin(void)
+{
+	marks.more = true;
+}
+
+/**
+ * hand_end() - write the marks since hand_begin()
+ */
+void hand_end(void)
+{
+	int fd = marks.n ? hold() : -1;
+
+	marks.more = false;
+	if (marks.n) {
+		qsort(marks.v, marks.n, sizeof(*marks.v), by_text);
+		write_marks();
+	}
+	if (fd >= 0)
+		close(fd);
+	for (size_t i = 0; i < marks.n; i++)
+		free(marks.v[i]);
+	free(marks.v);
+	marks.v = NULL;
+	marks.n = 0;
+}
+
+/**
+ * hand_mark() - write down that something was set by hand
+ * @key: what
+ */
+void hand_mark(const struct hand_key *key)
+{
+	char *line = line_of(key);
+
+	line[strcspn(line, "\n")] = 0;
+	marks.v = xgrow(marks.v, marks.n, sizeof(*marks.v));
+	marks.v[marks.n++] = line;
+	if (!marks.more)
+		hand_end();
+}
+
+/**
+ * hand_mark_group() - write down that something of a group was set by hand
+ * @device: that the message about it went to
+ * @group: as the message had it
+ * @key: what, as the configuration has it
+ */
+void hand_mark_group(const struct ioband_device *device, const char *group,
+		     const char *key)
+{
+	bool own = !strcmp(group, "device") ||
+		   (ioband_has_trees(device) &&
+		    !strncmp(group, "cgroup#", strlen("cgroup#")));
+
+	hand_mark(&(struct hand_key){
+		.pool = device->table.pool,
+		.device = own ? device->dm->name : NULL,
+		.group = group, .key = key,
+	});
+}
+
+/**
+ * hand_clear() - forget that something was set by hand
+ * @key: what
+ */
+void hand_clear(const struct hand_key *key)
+{
+	char *line = line_of(key);
+
+	clear(is_same, line);
+	free(line);
+}
+
+/**
+ * hand_clear_device() - forget all that was set by hand of a device, which is a new one
+ * @device: its name
+ */
+void hand_clear_device(const char *device)
+{
+	char *start = xasprintf("- %s ", device);
+
+	clear(begins, start);
+	free(start);
+}
+
+/**
+ * hand_clear_pool() - forget all that was set by hand of a pool, which is a new one
+ * @pool: its name
+ */
+void hand_clear_pool(const char *pool)
+{
+	char *start = xasprintf("%s - ", pool);
+
+	clear(begins, start);
+	free(start);
+}
+
+/**
+ * hand_has() - see whether something was set by hand
+ * @key: what
+ *
+ * Return: whether it was, and not by the configuration since.
+ */
+bool hand_has(const struct hand_key *key)
+{
+	char *line = line_of(key), *text = read_all(), *rest = NULL;
+	size_t n;
+	bool has;
+
+	if (text)
+		rest = without(text, is_same, line, &n);
+	has = rest;
+	free(line);
+	free(text);
+	free(rest);
+	return has;
+}

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* An ioband device over the whole of another: its settings, its pool, its table. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "host/lvm.h"
+#include "host/reach.h"
+#include "host/use.h"
+#include "ioband/hand.h"
+#include "ioband/make.h"
+#include "ioband/pool.h"
+#include "ioband/under.h"
+#include "kernel/kmsg.h"
+#include "print/print.h"
+#include "verbs/verbs.h"
+
+/*
+ * Long against the change from one group to the next, which takes two seeks;
+ * short enough that a reader whose turn it is not does not seem to hang.  BFQ's
+ * turns are as long: 1/8 s, of which its clock of 250 Hz makes 31/250.
+ */
+#define SLICE_OF_DISKS "124"
+
+/**
+ * make_check_name() - see whether a device can have a name
+ * @name: the name
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int make_check_name(const char *name)
+{
+	size_t longest = MAPPER_NAME_SIZE - 1 - strlen(MAPPER_UUID_PREFIX);
+	const char *under = UNDER_UUID_PREFIX + strlen(MAPPER_UUID_PREFIX);
+
+	if (!strncmp(name, under, strlen(under)))
+		return fail(EXIT_USAGE,
+			    "'%s' cannot be a device's name: with %s begin the UUIDs of the hidden devices of 'iobandctl insert'",
+			    name, under);
+	if (*name && strlen(name) <= longest && *name != '-' &&
+	    strcmp(name, ".") && strcmp(name, "..") &&
+	    strcmp(name, "control") && !name[strspn(name, MAKE_NAME_CHARACTERS)])
+		return EXIT_OK;
+	return fail(EXIT_USAGE,
+		    "'%s' cannot be a device's name: that takes 1 to %zu of the characters A-Z a-z 0-9 # + - . : = @ _, the first not '-', and is not 'control'",
+		    name, longest);
+}
+
+static int check_number(const char *option, const char *text, uint64_t min,
+			uint64_t max, const char *word)
+{
+	uint64_t number;
+
+	if (!text || (word && !strcmp(text, word)) ||
+	    (span_u64(span_of(text), max, &number) && number >= min))
+		return EXIT_OK;
+	return fail(EXIT_USAGE, "--%s '%s': it is a number from %llu to %llu%s%s",
+		    option, text, (unsigned long long)min,
+		    (unsigned long long)max, word ? ", or " : "",
+		    word ? word : "");
+}
+
+/* The kernel knows which words there are; they must only be words. */
+static int check_word(const char *option, const char *text)
+{
+	size_t length = 0;
+
+	while (text && (isalnum((unsigned char)text[length]) ||
+			text[length] == '+' || text[length] == '-'))
+		length++;
+	if (!text || (length && !text[length]))
+		return EXIT_OK;
+	return fail(EXIT_USAGE, "--%s '%s': it is one word", option, text);
+}
+
+const struct option_spec make_options[] = {
+	{ OPTION_POOL, "pool", "POOL",
+	  "the pool to join or make (default: the disks below)" },
+	{ OPTION_MODE, "mode", "MODE",
+	  "cgroup (default), device, device+cgroup, uid, gid, pid, pgrp" },
+	{ OPTION_WEIGHT, "weight", "N",
+	  "weight of the device's own group, 1..10000 (default: 100)" },
+	{ OPTION_MEASURE, "measure", "MEASURE",
+	  "what the groups share: time (default on disks that seek), bytes (default else), ios" },
+	{ OPTION_DEPTH, "depth", "DEPTH",
+	  "I/Os in flight while groups compete: auto (default), 1..65535" },
+	{ OPTION_SLICE, "slice", "MS",
+	  "ms for which a group has the disks to itself: auto (default), 0 (none)..1000" },
+	{ OPTION_WRITES_STARVED, "writes-starved", "N",
+	  "reads of a group that go before a write that waits, 1..100 (default: 2)" },
+	SPEC_JSON,
+	{ .name = NULL }
+};
+
+/**
+ * settings_of() - the settings on a command line
+ * @args: the command line
+ * @settings: the result
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int settings_of(const struct args *args, struct settings *settings)
+{
+	*settings = (struct settings){
+		.pool = args->value[OPTION_POOL],
+		.mode = args->value[OPTION_MODE],
+		.weight = args->value[OPTION_WEIGHT],
+		.measure = args->value[OPTION_MEASURE],
+		.depth = args->value[OPTION_DEPTH],
+		.slice = args->value[OPTION_SLICE],
+		.writes_starved = args->value[OPTION_WRITES_STARVED],
+	};
+	return settings_check(settings);
+}
+
+/**
+ * settings_check() - see whether settings can be words of a table line
+ * @settings: the settings
+ *
+ * The kernel knows which are good.
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int settings_check(const struct settings *settings)
+{
+	int code = EXIT_OK;
+
+	if (settings->pool && !parse_pool_name(settings->pool))
+		code = fail(EXIT_USAGE,
+			    "--pool '%s': it is 1 to 63 of the characters A-Z a-z 0-9 _ . : + -, the first not '-'",
+			    settings->pool);
+	if (code == EXIT_OK)
+		code = check_word("mode", settings->mode);
+	if (code == EXIT_OK)
+		code = check_word("measure", settings->measure);
+	if (code == EXIT_OK)
+		code = check_number("weight", settings->weight, 1,
+				    IOBAND_WEIGHT_MAX, NULL);
+	if (code == EXIT_OK && settings->depth && !parse_depth(settings->depth))
+		code = fail(EXIT_USAGE, "--depth '%s': it is " DEPTH_SAYS,
+			    settings->depth);
+	if (code == EXIT_OK)
+		code = check_number("slice", settings->slice, 0,
+				    IOBAND_SLICE_MAX_MS, "auto");
+	if (code == EXIT_OK)
+		code = check_number("writes-starved", settings->writes_starved,
+				    1, IOBAND_WRITES_STARVED_MAX, NULL);
+	return code;
+}
+
+static int check_free(const char *name, const char *uuid,
+		      const struct device *device)
+{
+	struct problem use;
+
+	if (mapper_exists(name, NULL))
+		return fail(EXIT_IN_USE,
+			    "there is a dm device %s already; choose another name",
+			    name);
+	if (mapper_exists(NULL, uuid))
+		return fail(EXIT_IN_USE,
+			    "a dm device that was renamed has the UUID %s; choose another name",
+			    uuid);
+	if (use_of_device(device, &use) || use_exclusive(device, &use))
+		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
+			    use.text);
+	if (use_by_process(device, &use))
+		note("note: %s, and goes past the new device until it opens /dev/mapper/%s instead",
+		     use.text, name);
+	return EXIT_OK;
+}
+
+/* All that lies on a device, at any distance. */
+static void find_above(const struct device *device, struct names *above)
+{
+	struct names next = { .n = 0 };
+	char label[DEVICE_NAME_SIZE];
+	struct device holder;
+
+	device_related(device, "holders", &next);
+	for (size_t i = 0; i < next.n; i++) {
+		if (!device_of_kernel_name(next.v[i], &holder))
+			continue;
+		device_label(holder.major, holder.minor, label);
+		names_add(above, label);
+		find_above(&holder, above);
+	}
+	names_free(&next);
+}
+
+static bool finds_pool(const struct ioband_devices *devices,
+		       const struct names *others, const char *where,
+		       const char *pool, struct problem *why)
+{
+	for (size_t i = 0; i < others->n; i++) {
+		const struct ioband_device *other =
+			ioband_named(devices, others->v[i]);
+
+		if (!other || !other->dm->table ||
+		    strcmp(other->table.pool, pool))
+			continue;
+		problem_set(why,
+			    "ioband device %s, which is %s, is in pool %s already",
+			    other->dm->name, where, pool);
+		return true;
+	}
+	return false;
+}
+
+static void name_pool(const char *asked, const struct names *disks,
+		      char pool[IOBAND_POOL_SIZE])
+{
+	if (asked)
+		snprintf(pool, IOBAND_POOL_SIZE, "%s", asked);
+	else
+		pool_name_of(disks, pool);
+}
+
+/**
+ * make_is_twice() - see whether a pool would hold the same bio twice
+ * @devices: all ioband devices
+ * @pool: of a new one; NULL for that of the disks below
+ * @device: over which it would be
+ * @why: which other one is in that pool
+ *
+ * Return: whether it would.
+ */
+bool make_is_twice(const struct ioband_devices *devices, const char *pool,
+		   const struct device *device, struct problem *why)
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 }, above = { .n = 0 };
+	char name[IOBAND_POOL_SIZE];
+	bool twice;
+
+	device_disks(device, &disks, &passed);
+	find_above(device, &above);
+	name_pool(pool, &disks, name);
+	twice = finds_pool(devices, &passed, "below", name, why) ||
+		finds_pool(devices, &above, "above", name, why);
+	names_free(&disks);
+	names_free(&passed);
+	names_free(&above);
+	return twice;
+}
+
+/* The table of a device in a pool, which has the pool's settings; NULL: there is no such pool. */
+static const struct ioband_table *
+pool_table(const struct ioband_devices *devices, const char *pool)
+{
+	for (size_t i = 0; i < devices->n; i++) {
+		if (devices->v[i].dm->table &&
+		    !strcmp(devices->v[i].table.pool, pool))
+			return &devices->v[i].table;
+	}
+	return NULL;
+}
+
+static bool all_seek(const struct names *disks)
+{
+	char rotational[8];
+	struct device disk;
+
+	for (size_t i = 0; i < disks->n; i++) {
+		if (!device_of_kernel_name(disks->v[i], &disk) ||
+		    !device_attribute(disk.major, disk.minor,
+				      "queue/rotational", rotational,
+				      sizeof(rotational)) ||
+		    !pool_disk_seeks(disks->v[i], rotational))
+			return false;
+	}
+	return disks->n;
+}
+
+/**
+ * make_slice_of() - the slice of a pool for which none is set
+ * @disks: the pool's, names of the kernel without partitions
+ *
+ * Return: the word for the table line; with slices such a pool shares time.
+ */
+const char *make_slice_of(const struct names *disks)
+{
+	return all_seek(disks) ? SLICE_OF_DISKS : "0";
+}
+
+/* The word for the table line, or NULL for what the pool has or the kernel's default. */
+static const char *choose_slice(const struct ioband_devices *devices,
+				const struct settings *settings,
+				const char *pool, const struct names *disks)
+{
+	const char *asked = settings->slice;
+
+	if (asked && strcmp(asked, "auto"))
+		return asked;
+	if (!asked && pool_table(devices, pool))
+		return NULL;
+	return asked || all_seek(disks) ? make_slice_of(disks) : NULL;
+}
+
+/*
+ * The word for the table line, likewise.  A disk that seeks moves a hundredth of the bytes
+ * for random readers: a sequential reader that shares bytes with one waits for seconds.
+ */
+static const char *choose_measure(const struct ioband_devices *devices,
+				  const struct settings *settings,
+				  const char *pool, const struct names *disks)
+{
+	const char *slice = settings->slice;
+
+	if (settings->measure || pool_table(devices, pool))
+		return settings->measure;
+	return slice && strcmp(slice, "0") && all_seek(disks) ? "time" : NULL;
+}
+
+/* Likewise.  What a pool has anyway needs no module that knows the word. */
+static const char *choose_writes_starved(const struct ioband_devices *devices,
+					 const struct settings *settings,
+					 const char *pool)
+{
+	const struct ioband_table *table = pool_table(devices, pool);
+	uint64_t has = table ? table->writes_starved :
+			       IOBAND_WRITES_STARVED_DEFAULT;
+	const char *asked = settings->writes_starved;
+
+	return asked && strtoul(asked, NULL, 10) == has ? NULL : asked;
+}
+
+/* The pool, and the settings of the table line: as asked, or chosen for the disks below. */
+static int choose_pool(const struct ioband_devices *devices,
+		       const struct device *device, char pool[IOBAND_POOL_SIZE],
+		       struct settings *settings)
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	struct problem why;
+
+	device_disks(device, &disks, &passed);
+	name_pool(settings->pool, &disks, pool);
+	settings->slice = choose_slice(devices, settings, pool, &disks);
+	settings->measure = choose_measure(devices, settings, pool, &disks);
+	settings->writes_starved =
+		choose_writes_starved(devices, settings, pool);
+	names_free(&disks);
+	names_free(&passed);
+	if (!make_is_twice(devices, pool, device, &why))
+		return EXIT_OK;
+	return fail(EXIT_FAILED, "%s; name another with --pool", why.text);
+}
+
+static char *table_line(const struct settings *settings,
+			const struct device *device, const char *pool)
+{
+	const struct {
+		const char *key;
+		const char *value;
+	} keys[] = {
+		{ "mode", settings->mode },
+		{ "weight", settings->weight },
+		{ "measure", settings->measure },
+		{ "depth", settings->depth },
+		{ "slice", settings->slice },
+		{ "writes_starved", settings->writes_starved },
+	};
+	char *words = xstrdup(""), *line;
+	int n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		char *longer;
+
+		if (!keys[i].value)
+			continue;
+		longer = xasprintf("%s %s=%s", words, keys[i].key,
+				   keys[i].value);
+		free(words);
+		words = longer;
+		n++;
+	}
+	line = n ? xasprintf("%u:%u 0 %s %d%s", device->major, device->minor,
+			     pool, n, words) :
+		   xasprintf("%u:%u 0 %s", device->major, device->minor, pool);
+	free(words);
+	return line;
+}
+
+static int explain(const struct device *device, const char *name, int error)
+{
+	struct problem use;
+	struct utsname system;
+
+	if (!mapper_has_target()) {
+		uname(&system);
+		return fail(EXIT_NO_KERNEL,
+			    "this kernel has no ioband target, and module dm-ioband cannot be loaded; 'modprobe dm-ioband' says why (it must be built for kernel %s)",
+			    system.release);
+	}
+	/* libdevmapper does not always keep the errno. */
+	if (use_of_device(device, &use) || use_exclusive(device, &use))
+		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
+			    use.text);
+	return fail(exit_code_of(-error), "cannot make %s over %s: %s",
+		    name, device->path, kmsg_reason(-error));
+}
+
+static void print_made(const struct ioband_device *device)
+{
+	char slices[40] = "";
+
+	if (device->table.slice_ms)
+		snprintf(slices, sizeof(slices), ", slices of %llu ms",
+			 (unsigned long long)device->table.slice_ms);
+	print_line("/dev/mapper/%s: pool %s, mode %s, measure %s%s",
+		   device->dm->name, device->table.pool, device->table.mode,
+		   device->table.measure, slices);
+}
+
+/* What was asked for was asked for by hand. */
+static void mark(const struct ioband_device *device,
+		 const struct settings *settings)
+{
+	const struct {
+		const char *key;
+		const char *value;
+		const char *device;
+		const char *group;
+	} keys[] = {
+		{ "pool", settings->pool, device->dm->name, NULL },
+		{ "mode", settings->mode, device->dm->name, NULL },
+		{ "weight", settings->weight, device->dm->name, "device" },
+		{ "measure", settings->measure, NULL, NULL },
+		{ "depth", settings->depth, NULL, NULL },
+		{ "slice", settings->slice, NULL, NULL },
+		{ "writes_starved", settings->writes_starved, NULL, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (keys[i].value)
+			hand_mark(&(struct hand_key){
+				.pool = device->table.pool,
+				.device = keys[i].device,
+				.group = keys[i].group, .key = keys[i].key,
+			});
+	}
+}
+
+/**
+ * make_report() - print devices that were made by hand
+ * @made: their names
+ * @settings: what was asked of them
+ * @json: print JSON
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int make_report(const struct names *made, const struct settings *settings,
+		bool json)
+{
+	struct ioband_device *found = xcalloc(made->n, sizeof(*found));
+	const struct ioband_device *device;
+	struct ioband_devices devices;
+	int code = ioband_load(&devices), printed;
+	size_t n = 0;
+
+	for (size_t i = 0; code == EXIT_OK && i < made->n; i++) {
+		device = ioband_named(&devices, made->v[i]);
+		if (device && device->dm->table)
+			found[n++] = *device;
+		else
+			code = fail(EXIT_MISSING,
+				    "%s was made, and is gone again",
+				    made->v[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		mark(&found[i], settings);
+		if (!json)
+			print_made(&found[i]);
+	}
+	printed = json && (n || code == EXIT_OK) ?
+		  list_print(found, n, true) : print_flush();
+	ioband_free(&devices);
+	free(found);
+	return code == EXIT_OK ? printed : code;
+}
+
+/**
+ * make_line() - the table line of a device that is to be made
+ * @devices: all there are
+ * @settings: what is asked of it
+ * @device: what it will lie on
+ * @line: the result after the target's name, to be freed; NULL after a failure
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int make_line(const struct ioband_devices *devices,
+	      const struct settings *settings, const struct device *device,
+	      char **line)
+{
+	struct settings chosen = *settings;
+	char pool[IOBAND_POOL_SIZE];
+	int code = choose_pool(devices, device, pool, &chosen);
+
+	*line = code == EXIT_OK ? table_line(&chosen, device, pool) : NULL;
+	return code;
+}
+
+/*
+ * A guest of a virtual machine may make a physical volume of its disk, which is
+ * a logical volume here.  LVM leaves those alone by their UUIDs; what is over
+ * one it would scan, and activate the guest's volumes.
+ */
+static int find_guests(const struct device *device, bool *is)
+{
+	char uuid[MAPPER_UUID_SIZE];
+
+	*is = false;
+	if (!device_attribute(device->major, device->minor, "dm/uuid", uuid,
+			      sizeof(uuid)) || !lvm_owns(uuid) ||
+	    !lvm_is_member(device, is))
+		return EXIT_OK;
+	return fail(EXIT_FAILED,
+		    "%s did not answer within a second: it may be a physical volume of a virtual machine, which LVM must not find; try again",
+		    device->path);
+}
+
+/**
+ * make_device() - make an ioband device over the whole of another
+ * @devices: all there are
+ * @settings: what is asked of it
+ * @name: its name
+ * @device: what it lies on
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int make_device(const struct ioband_devices *devices,
+		const struct settings *settings, const char *name,
+		const struct device *device)
+{
+	char *uuid = xasprintf(MAPPER_UUID_PREFIX "%s", name), *line = NULL;
+	struct new_device made = { .name = name, .uuid = uuid };
+	int error, code;
+
+	code = reach_check(device);
+	if (code == EXIT_OK)
+		code = check_free(name, uuid, device);
+	if (code == EXIT_OK)
+		code = device_size(device, &made.sectors, &made.read_only);
+	if (code == EXIT_OK)
+		code = make_line(devices, settings, device, &line);
+	if (code == EXIT_OK)
+		code = find_guests(device, &made.unseen);
+	if (code == EXIT_OK) {
+		made.table = line;
+		kmsg_mark();
+		error = mapper_create(&made);
+		if (error)
+			code = explain(device, name, error);
+		else if (made.unseen)
+			note("note: %s is a physical volume; see global_filter in iobandctl(8)",
+			     device->path);
+		else
+			lvm_tell(device);
+	}
+	free(line);
+	free(uuid);
+	return code;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_MAKE_H
+#define IOBANDCTL_MAKE_H
+
+#include "host/device.h"
+#include "ioband/ioband.h"
+
+/* What the name of an ioband device is made of. */
+#define MAKE_NAME_CHARACTERS						\
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789#+-.:=@_"
+
+/**
+ * struct settings - what is asked of a device that is to be made
+ *
+ * The members are the words of options and table lines; NULL leaves one to the
+ * pool or to the kernel.
+ */
+struct settings {
+	const char *pool;
+	const char *mode;
+	const char *weight;
+	const char *measure;
+	const char *depth;
+	const char *slice;
+	const char *writes_starved;
+};
+
+/* The options for them, and --json. */
+extern const struct option_spec make_options[];
+
+int settings_of(const struct args *args, struct settings *settings);
+int settings_check(const struct settings *settings);
+bool make_is_twice(const struct ioband_devices *devices, const char *pool,
+		   const struct device *device, struct problem *why);
+int make_check_name(const char *name);
+int make_line(const struct ioband_devices *devices,
+	      const struct settings *settings, const struct device *device,
+	      char **line);
+int make_device(const struct ioband_devices *devices,
+		const struct settings *settings, const char *name,
+		const struct device *device);
+int make_report(const struct names *made, const struct settings *settings,
+		bool json);
+const char *make_slice_of(const struct names *disks);
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the ioband device over another is called: "io-" and what that other is
+ * called for good.  The kernel's names of disks and arrays change from boot to
+ * boot, so they are the last choice.
+ */
+#include <libudev.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "ioband/ioband.h"
+#include "ioband/make.h"
+#include "ioband/name.h"
+
+#define BY_ID "/dev/disk/by-id/"
+
+/**
+ * name_is_lasting() - see whether a link of udev's can give a device its name
+ * @link: its path
+ *
+ * Links of numbers only, and of what is on the device, are for programs.
+ *
+ * Return: whether it can.
+ */
+bool name_is_lasting(const char *link)
+{
+	static const char *const not[] = {
+		"dm-", "lvm-pv-uuid-", "md-uuid-", "nvme-eui.", "nvme-nvme.",
+		"nvme-uuid.", "wwn-",
+	};
+
+	if (strncmp(link, BY_ID, strlen(BY_ID)))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(not); i++) {
+		if (!strncmp(link + strlen(BY_ID), not[i], strlen(not[i])))
+			return false;
+	}
+	return true;
+}
+
+/* The first of the links by id, as there may be several. */
+static bool find_link(struct udev_device *device, char core[NAME_SIZE])
+{
+	struct names links = { .n = 0 };
+	struct udev_list_entry *entry =
+		udev_device_get_devlinks_list_entry(device);
+
+	for (; entry; entry = udev_list_entry_get_next(entry)) {
+		const char *link = udev_list_entry_get_name(entry);
+
+		if (name_is_lasting(link))
+			names_add(&links, link + strlen(BY_ID));
+	}
+	if (links.n)
+		snprintf(core, NAME_SIZE, "%s", links.v[0]);
+	names_free(&links);
+	return *core;
+}
+
+static bool ask_udev(const struct device *device, char core[NAME_SIZE])
+{
+	struct udev *udev = udev_new();
+	struct udev_device *found = udev ?
+		udev_device_new_from_devnum(udev, 'b', makedev(device->major,
+							       device->minor)) :
+		NULL;
+	bool known;
+
+	*core = 0;
+	known = found && find_link(found, core);
+	udev_device_unref(found);
+	udev_unref(udev);
+	return known;
+}
+
+/**
+ * name_join() - the name of the ioband device
+ * @core: the name of the other
+ * @name: the result
+ */
+void name_join(const char *core, char name[NAME_SIZE])
+{
+	snprintf(name, NAME_SIZE, "io-%s", core);
+	for (char *odd = name; *odd; odd++) {
+		if (!strchr(MAKE_NAME_CHARACTERS, *odd))
+			*odd = '_';
+	}
+}
+
+/**
+ * name_wrapped() - choose the name of the ioband device over another
+ * @device: the other
+ * @name: the result, of characters that can be in one, but perhaps too long
+ */
+void name_wrapped(const struct device *device, char name[NAME_SIZE])
+{
+	char label[DEVICE_NAME_SIZE], core[NAME_SIZE];
+
+	device_label(device->major, device->minor, label);
+	if (device_attribute(device->major, device->minor, "dm/name", NULL, 0) ||
+	    !ask_udev(device, core))
+		name_join(label, name);
+	else
+		name_join(core, name);
+}

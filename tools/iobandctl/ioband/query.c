@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a pool is asked for and told: through messages, but for its status line.
+ *
+ * Lists come a page at a time and are sorted by sequence number here, which
+ * leads every struct in them.
+ */
+#include <assert.h>
+#include <ctype.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ioband/query.h"
+#include "kernel/kmsg.h"
+
+typedef int (*page_parser)(const char *text, void *list, struct page_end *end,
+			   struct problem *problem);
+
+static int report_refusal(const struct ioband_device *device,
+			  const char *message, int error)
+{
+	const char *reason = kmsg_reason(-error);
+
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (parse_is_unknown(reason, bound_kinds[bound].message))
+			return fail(EXIT_FORMAT,
+				    "the module that is loaded knows no %s: it is older than this iobandctl; load the one that belongs to it",
+				    bound_kinds[bound].nouns);
+	}
+	return fail(exit_code_of(-error), "device %s refused '%s': %s",
+		    device->dm->name, message, reason);
+}
+
+static int read_page(const struct ioband_device *device, const char *message,
+		     page_parser parser, void *list, struct page_end *end)
+{
+	struct problem problem;
+	char *text = NULL;
+	int error, code = EXIT_OK;
+
+	kmsg_mark();
+	error = mapper_message(device->dm->name, message, &text);
+	if (error)
+		return report_refusal(device, message, error);
+	if (parser(text, list, end, &problem))
+		code = fail(EXIT_FORMAT,
+			    "cannot understand what device %s answered to '%s': %s",
+			    device->dm->name, message, problem.text);
+	free(text);
+	return code;
+}
+
+static int read_list(const struct ioband_device *device, const char *kind,
+		     page_parser parser, void *list)
+{
+	struct page_end end = { .more = false };
+	char cursor[IOBAND_CURSOR_SIZE];
+	int code;
+
+	do {
+		char *message = xasprintf("%s%s%s", kind, end.more ? " " : "",
+					  end.more ? end.cursor : "");
+
+		strcpy(cursor, end.cursor);
+		code = read_page(device, message, parser, list, &end);
+		free(message);
+		if (code == EXIT_OK && end.more && !strcmp(cursor, end.cursor))
+			code = fail(EXIT_FORMAT,
+				    "device %s answers '%s' with the same page over and over",
+				    device->dm->name, kind);
+	} while (code == EXIT_OK && end.more);
+	return code;
+}
+
+static int by_seq(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+static_assert(!offsetof(struct ioband_group, seq), "sorted by it");
+static_assert(!offsetof(struct group_stats, seq), "sorted by it");
+static_assert(!offsetof(struct group_latency, seq), "sorted by it");
+
+/**
+ * query_status() - ask for the status of a device's pool
+ * @device: the device
+ * @status: the result
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_status(const struct ioband_device *device,
+		 struct ioband_status *status)
+{
+	char *text = mapper_status(device->dm->name);
+	struct problem problem;
+	int code = EXIT_OK;
+
+	if (!text)
+		return fail(EXIT_FAILED, "device %s has no status any more",
+			    device->dm->name);
+	if (parse_status(text, status, &problem))
+		code = fail(EXIT_FORMAT,
+			    "cannot understand the status of device %s: %s",
+			    device->dm->name, problem.text);
+	free(text);
+	return code;
+}
+
+/**
+ * query_groups() - list the groups of a device's pool
+ * @device: the device
+ * @groups: the result, also to be freed after a failure
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_groups(const struct ioband_device *device, struct groups *groups)
+{
+	int code;
+
+	*groups = (struct groups){ .n = 0 };
+	code = read_list(device, "groups", parse_groups, groups);
+	if (groups->n)
+		qsort(groups->v, groups->n, sizeof(*groups->v), by_seq);
+	return code;
+}
+
+/**
+ * query_has_presets() - see whether the module takes settings for cgroups to come
+ *
+ * Return: false if one is loaded that is older.
+ */
+bool query_has_presets(void)
+{
+	unsigned int version[3];
+
+	return !mapper_target_version(version) || version[0] > 1 ||
+	       version[1] >= 1;
+}
+
+/**
+ * query_presets() - list what the groups of paths begin with in a device's pool
+ * @device: the device
+ * @presets: the result, also to be freed after a failure; an older module has none
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_presets(const struct ioband_device *device, struct presets *presets)
+{
+	*presets = (struct presets){ .n = 0 };
+	if (!query_has_presets())
+		return EXIT_OK;
+	return read_list(device, "presets", parse_presets, presets);
+}
+
+/**
+ * query_stats() - list what the groups of a device's pool did
+ * @device: the device
+ * @stats: the result, also to be freed after a failure
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_stats(const struct ioband_device *device, struct stats *stats)
+{
+	int code;
+
+	*stats = (struct stats){ .n = 0 };
+	code = read_list(device, "stats", parse_stats, stats);
+	if (stats->n)
+		qsort(stats->v, stats->n, sizeof(*stats->v), by_seq);
+	return code;
+}
+
+/**
+ * query_latency() - list the histograms of the groups of a device's pool
+ * @device: the device
+ * @latency: the result, also to be freed after a failure
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_latency(const struct ioband_device *device, struct latency *latency)
+{
+	int code;
+
+	*latency = (struct latency){ .n = 0 };
+	code = read_list(device, "latency", parse_latency, latency);
+	if (latency->n)
+		qsort(latency->v, latency->n, sizeof(*latency->v), by_seq);
+	return code;
+}
+
+static int send(const struct ioband_device *device, const char *message)
+{
+	int error;
+
+	kmsg_mark();
+	error = mapper_message(device->dm->name, message, NULL);
+	return error ? report_refusal(device, message, error) : EXIT_OK;
+}
+
+/**
+ * query_set() - change a setting of a device or its pool
+ * @device: the device
+ * @key: mode, measure, depth, slice or writes_starved
+ * @value: as in a table line
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_set(const struct ioband_device *device, const char *key,
+	      const char *value)
+{
+	char *message = xasprintf("set %s=%s", key, value);
+	int code = send(device, message);
+
+	free(message);
+	return code;
+}
+
+/**
+ * query_weight() - set the weight of a group
+ * @device: where
+ * @group: as it is written in messages
+ * @weight: 1..10000, or 0 for the default
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_weight(const struct ioband_device *device, const char *group,
+		 uint64_t weight)
+{
+	char *message = weight ?
+			xasprintf("weight %s %llu", group,
+				  (unsigned long long)weight) :
+			xasprintf("weight %s default", group);
+	int code = send(device, message);
+
+	free(message);
+	return code;
+}
+
+/**
+ * query_bound() - set what a group may have at most, is promised, or may take
+ * @device: where
+ * @group: as it is written in messages
+ * @bound: which of the three
+ * @bounds: has it
+ * @given: which of its rates, a bit for each; the others stay as they are
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_bound(const struct ioband_device *device, const char *group,
+		enum bound bound, const struct bounds *bounds,
+		unsigned int given)
+{
+	char *words = bound_words(bounds, bound, given);
+	char *message = xasprintf("%s %s %s", bound_kinds[bound].message, group,
+				  words);
+	int code = send(device, message);
+
+	free(message);
+	free(words);
+	return code;
+}
+
+/*
+ * device-mapper takes what is behind a backslash as it is.  What else it has for white space
+ * only the kernel knows: 0xa0, in the midst of a letter, too.
+ */
+static char *quote(const char *path)
+{
+	char *quoted = xcalloc(2 * strlen(path) + 1, 1), *end = quoted;
+
+	for (; *path; path++) {
+		unsigned char byte = *path;
+
+		if (!isascii(byte) || (!isalnum(byte) && !strchr("/.-_", byte)))
+			*end++ = '\\';
+		*end++ = *path;
+	}
+	return quoted;
+}
+
+static int send_preset(const struct ioband_device *device, const char *verb,
+		       const char *path, const char *words)
+{
+	char *quoted = quote(path);
+	char *message = xasprintf("preset %s cgroup:%s %s", verb, quoted, words);
+	int code = query_has_presets() ? send(device, message) : EXIT_OK;
+
+	free(message);
+	free(quoted);
+	return code;
+}
+
+/**
+ * query_preset_weight() - say with which weight the group of a path begins
+ * @device: where
+ * @path: of the cgroup, which need not be there
+ * @weight: 1..10000, or 0 for the default
+ *
+ * An older module is told nothing.
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_preset_weight(const struct ioband_device *device, const char *path,
+			uint64_t weight)
+{
+	char *word = weight ? xasprintf("%llu", (unsigned long long)weight) :
+			      xstrdup("default");
+	int code = send_preset(device, "weight", path, word);
+
+	free(word);
+	return code;
+}
+
+/**
+ * query_preset_bound() - say with which bound the group of a path begins
+ * @device: where
+ * @path: of the cgroup, which need not be there
+ * @bound: which of the three
+ * @bounds: has it
+ *
+ * An older module is told nothing.
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int query_preset_bound(const struct ioband_device *device, const char *path,
+		       enum bound bound, const struct bounds *bounds)
+{
+	char *words = bound_words(bounds, bound, RATES_ALL);
+	int code = send_preset(device, bound_kinds[bound].message, path, words);
+
+	free(words);
+	return code;
+}
+
+/**
+ * query_bounds() - set all that bounds a group
+ * @device: where
+ * @group: as it is written in messages
+ * @bounds: its bounds; a kind of which there is none stays as it is
+ *
+ * Return: an exit code, that of the first failure; the user has been told.
+ */
+int query_bounds(const struct ioband_device *device, const char *group,
+		 const struct bounds *bounds)
+{
+	int code = EXIT_OK, result;
+
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (!bound_is_set(bounds, bound))
+			continue;
+		result = query_bound(device, group, bound, bounds, RATES_ALL);
+		code = code == EXIT_OK ? result : code;
+	}
+	return code;
+}
+
+/**
+ * groups_find() - find a group by its sequence number
+ * @groups: sorted
+ * @seq: the number
+ *
+ * Return: the group, or NULL.
+ */
+const struct ioband_group *groups_find(const struct groups *groups,
+				       uint64_t seq)
+{
+	return groups->n ? bsearch(&seq, groups->v, groups->n,
+				   sizeof(*groups->v), by_seq) : NULL;
+}
+
+/**
+ * stats_find() - find statistics by the group's sequence number
+ * @stats: sorted
+ * @seq: the number
+ *
+ * Return: the statistics, or NULL.
+ */
+const struct group_stats *stats_find(const struct stats *stats, uint64_t seq)
+{
+	return stats->n ? bsearch(&seq, stats->v, stats->n,
+				  sizeof(*stats->v), by_seq) : NULL;
+}
+
+/**
+ * latency_find() - find histograms by the group's sequence number
+ * @latency: sorted
+ * @seq: the number
+ *
+ * Return: the histograms, or NULL.
+ */
+const struct group_latency *latency_find(const struct latency *latency,
+					 uint64_t seq)
+{
+	return latency->n ? bsearch(&seq, latency->v, latency->n,
+				    sizeof(*latency->v), by_seq) : NULL;
+}

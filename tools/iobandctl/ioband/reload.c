@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A device that is in use, with another pool or another size. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "host/reach.h"
+#include "ioband/reload.h"
+#include "kernel/kmsg.h"
+
+/**
+ * reload_device() - give a device a table that differs in the pool or the size
+ * @device: the device
+ * @pool: the pool that it is to be in
+ * @sectors: the size that it is to have
+ * @problem: what went wrong, and what has become of the device
+ *
+ * Its mode stays, and the weight of its own group.
+ *
+ * Return: 0 or a negative errno.
+ */
+int reload_device(const struct ioband_device *device, const char *pool,
+		  uint64_t sectors, struct problem *problem)
+{
+	const struct ioband_table *table = &device->table;
+	char *weight = ioband_has_group(device) ?
+		       xasprintf(" weight=%llu",
+				 (unsigned long long)table->weight) :
+		       xstrdup("");
+	char *line = xasprintf("%llu:%llu %llu %s %d mode=%s%s",
+			       (unsigned long long)table->device[0],
+			       (unsigned long long)table->device[1],
+			       (unsigned long long)table->offset, pool,
+			       *weight ? 2 : 1, table->mode, weight);
+	const struct new_device reloaded = {
+		.name = device->dm->name, .sectors = sectors,
+		.table = line, .read_only = device->dm->read_only,
+	};
+	const struct device node = { .major = device->dm->major,
+				     .minor = device->dm->minor };
+	struct blockage found;
+	int error = -EBUSY;
+
+	kmsg_mark();
+	/* The switch would wait for I/O that does not end. */
+	if (reach_is_blocked(&node, &found))
+		problem_set(problem, "%.200s; %.200s", found.why.text,
+			    found.remedy.text);
+	else
+		error = mapper_reload(&reloaded, problem);
+	free(line);
+	free(weight);
+	return error;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tree of a pool.  Below its top are cgroups, users, processes, and the
+ * groups of devices; a device in mode device+cgroup has a tree of cgroups of
+ * its own below its group.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "ioband/query.h"
+#include "ioband/tree.h"
+
+/**
+ * tree_parent() - find what a group competes below
+ * @groups: of the pool
+ * @group: one of them
+ *
+ * Return: the parent, or NULL at the top.  The I/O of the root cgroup itself
+ * competes with that of all others, so nothing is below it.
+ */
+const struct ioband_group *tree_parent(const struct groups *groups,
+				       const struct ioband_group *group)
+{
+	const struct ioband_group *parent = groups_find(groups, group->parent);
+
+	return parent && strcmp(parent->name, "root") ? parent : NULL;
+}
+
+/**
+ * tree_is_sound() - see whether a group's ancestors end somewhere
+ * @groups: of the pool
+ * @group: one of them
+ *
+ * Return: false if a nonsensical list makes a group its own ancestor.
+ */
+bool tree_is_sound(const struct groups *groups,
+		   const struct ioband_group *group)
+{
+	size_t levels = 0;
+
+	while (group && levels++ <= groups->n)
+		group = tree_parent(groups, group);
+	return !group;
+}
+
+/**
+ * tree_is_device() - see whether a group is a device's own
+ * @group: the group
+ *
+ * Return: whether it is.
+ */
+bool tree_is_device(const struct ioband_group *group)
+{
+	return !strncmp(group->name, "device:", strlen("device:"));
+}
+
+static const struct ioband_device *
+device_named(const struct ioband_devices *devices, const char *name)
+{
+	unsigned int major, minor;
+
+	if (sscanf(name, "device:%u:%u", &major, &minor) != 2)
+		return NULL;
+	for (size_t i = 0; i < devices->n; i++) {
+		const struct ioband_device *device = &devices->v[i];
+
+		if (device->dm->major == major && device->dm->minor == minor)
+			return device;
+	}
+	return NULL;
+}
+
+/**
+ * tree_owner() - find the device in whose own tree a group is
+ * @devices: all
+ * @groups: of the pool
+ * @group: one of them
+ *
+ * Return: the device, or NULL if the group is in the tree of the pool.
+ */
+const struct ioband_device *tree_owner(const struct ioband_devices *devices,
+				       const struct groups *groups,
+				       const struct ioband_group *group)
+{
+	if (!tree_is_sound(groups, group))
+		return NULL;
+	while (group && !tree_is_device(group))
+		group = tree_parent(groups, group);
+	return group ? device_named(devices, group->name) : NULL;
+}
+
+/**
+ * tree_is_below() - see whether a group is part of another
+ * @groups: of the pool
+ * @group: one of them
+ * @top: another, or the same
+ *
+ * Return: whether @top is the group or one of its ancestors.
+ */
+bool tree_is_below(const struct groups *groups,
+		   const struct ioband_group *group,
+		   const struct ioband_group *top)
+{
+	if (!tree_is_sound(groups, group))
+		return group == top;
+	while (group && group != top)
+		group = tree_parent(groups, group);
+	return group;
+}
+
+/**
+ * tree_has() - see whether a device's bios may go to a group
+ * @devices: all
+ * @groups: of the pool
+ * @group: one of them
+ * @device: the device; NULL stands for any of the pool
+ *
+ * Return: whether they may.
+ */
+bool tree_has(const struct ioband_devices *devices,
+	      const struct groups *groups, const struct ioband_group *group,
+	      const struct ioband_device *device)
+{
+	const struct ioband_device *owner;
+
+	if (!device)
+		return true;
+	owner = tree_owner(devices, groups, group);
+	return ioband_has_group(device) ? owner == device : !owner;
+}

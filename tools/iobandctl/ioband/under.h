@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_UNDER_H
+#define IOBANDCTL_UNDER_H
+
+#include "host/device.h"
+#include "ioband/ioband.h"
+#include "kernel/dm.h"
+
+#define UNDER_UUID_PREFIX MAPPER_UUID_PREFIX "UNDER-"
+
+/**
+ * struct under - a device that ioband is, or is to be, inserted into
+ * @name: its name
+ * @dm: what device-mapper says of it
+ * @hidden: the name of the device that has, or will have, its own table
+ * @has_hidden: that device is there
+ * @stopped: and is suspended, as by LVM for a moment
+ * @inserted: ioband is in it
+ */
+struct under {
+	char name[MAPPER_NAME_SIZE];
+	struct mapped_state dm;
+	char hidden[MAPPER_NAME_SIZE];
+	bool has_hidden;
+	bool stopped;
+	bool inserted;
+};
+
+/* Where the tests end the tool, as kill -9 would. */
+#ifdef FAILPOINTS
+void under_step(const char *step);
+#else
+static inline void under_step(const char *step)
+{
+	(void)step;
+}
+#endif
+
+bool under_is_hidden(unsigned int major, unsigned int minor);
+char *under_uuid(const struct under *under, const struct mapped_table *own,
+		 bool *lvms);
+int under_look(const char *name, struct under *under);
+int under_repair(struct under *under, bool *repaired);
+int under_places(const char *spelled, struct names *places);
+bool under_is_place(const char *name);
+void under_remember(const char *name);
+bool under_forget(const char *name);
+void under_trouble(struct names *half, struct names *lost);
+bool under_is_inserted(const struct ioband_device *device);
+
+#endif

@@ -1,0 +1,794 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Everything that is asked of device-mapper.  Alone talks to libdevmapper.
+ *
+ * The library logs what goes wrong, the cause first and its consequences after
+ * it; the first is kept for an error message instead of all being printed.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <libdevmapper.h>
+#include <libudev.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "kernel/dm.h"
+#include "kernel/kmsg.h"
+#include "kernel/parse.h"
+#include "kernel/swap.h"
+
+#define TARGET "ioband"
+#define LOG_LEVEL_ERROR 3	/* of libdevmapper; lower is worse */
+
+static char complaint[256];
+
+/* Of the devices that were made since mapper_wait_later(). */
+static bool waits_later;
+static uint32_t made;
+
+__printf(5, 6)
+static void keep_log(int level, const char *file, int line, int error,
+		     const char *fmt, ...)
+{
+	va_list args;
+
+	(void)file;
+	(void)line;
+	(void)error;
+	if ((level & 0xf) > LOG_LEVEL_ERROR || complaint[0])
+		return;
+	va_start(args, fmt);
+	vsnprintf(complaint, sizeof(complaint), fmt, args);
+	va_end(args);
+}
+
+static struct dm_task *task_new(int type, const char *name)
+{
+	struct dm_task *task;
+
+	complaint[0] = 0;
+	task = dm_task_create(type);
+	if (!task || (name && !dm_task_set_name(task, name)))
+		exit(fail(EXIT_FAILED, "libdevmapper: %s", complaint));
+	return task;
+}
+
+/* The errno, negative, of a task that was run; 0 if it went well. */
+static int task_run(struct dm_task *task)
+{
+	if (dm_task_run(task))
+		return 0;
+	return -(dm_task_get_errno(task) ? dm_task_get_errno(task) : EIO);
+}
+
+static int task_finish(struct dm_task *task)
+{
+	int error = task_run(task);
+
+	dm_task_destroy(task);
+	return error;
+}
+
+/* Run a task that makes udev act, for which wait_for_udev() waits. */
+static int task_start_udev(struct dm_task *task, uint16_t flags,
+			   uint32_t *cookie)
+{
+	if (dm_task_set_cookie(task, cookie, flags))
+		return task_finish(task);
+	dm_task_destroy(task);
+	return -ENOMEM;
+}
+
+static void wait_for_udev(uint32_t *cookie)
+{
+	if (!*cookie)
+		return;
+	dm_udev_wait(*cookie);
+	dm_task_update_nodes();
+	*cookie = 0;
+}
+
+/* Run a task that makes udev act, and wait until udev has. */
+static int task_finish_udev(struct dm_task *task, uint16_t flags)
+{
+	uint32_t cookie = 0;
+	int error = task_start_udev(task, flags, &cookie);
+
+	wait_for_udev(&cookie);
+	return error;
+}
+
+/**
+ * mapper_version() - ask which version the kernel's device-mapper has
+ * @version: the result
+ * @size: of @version
+ *
+ * Return: whether it answers.
+ */
+bool mapper_version(char *version, size_t size)
+{
+	dm_log_with_errno_init(keep_log);
+	return dm_driver_version(version, size);
+}
+
+/**
+ * mapper_ready() - see whether the kernel's device-mapper answers
+ *
+ * Must be called before all others.
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int mapper_ready(void)
+{
+	char version[64];
+
+	if (mapper_version(version, sizeof(version)))
+		return EXIT_OK;
+	if (geteuid())
+		return fail(EXIT_DENIED,
+			    "device-mapper does not answer this user; run iobandctl as root");
+	return fail(EXIT_NO_KERNEL,
+		    "device-mapper does not answer; is it in this kernel, or 'modprobe dm-mod' needed? (%s)",
+		    complaint);
+}
+
+static struct dm_task *run_query(int type, const char *name)
+{
+	struct dm_task *task = task_new(type, name);
+
+	/* Only look: a flush would wait for the device. */
+	if (dm_task_no_flush(task) && !task_run(task))
+		return task;
+	dm_task_destroy(task);
+	return NULL;
+}
+
+/* What follows the target's name, if the (first) target is ours. */
+static char *target_text(struct dm_task *task, bool *ours, uint64_t *sectors)
+{
+	char *type = NULL, *text = NULL;
+	uint64_t start;
+
+	dm_get_next_target(task, NULL, &start, sectors, &type, &text);
+	*ours = type && !strcmp(type, TARGET);
+	return *ours ? xstrdup(text ? text : "") : NULL;
+}
+
+static bool describe(struct dm_task *task, struct mapped_device *device)
+{
+	const char *uuid = dm_task_get_uuid(task);
+	struct dm_info info;
+	bool ours;
+
+	if (!dm_task_get_info(task, &info) || !info.exists)
+		return false;
+	device->status = target_text(task, &ours, &device->sectors);
+	if (!ours && (info.live_table || !uuid ||
+		      strncmp(uuid, MAPPER_UUID_PREFIX,
+			      strlen(MAPPER_UUID_PREFIX))))
+		return false;
+	snprintf(device->uuid, sizeof(device->uuid), "%s", uuid ? uuid : "");
+	device->major = info.major;
+	device->minor = info.minor;
+	device->suspended = info.suspended;
+	device->read_only = info.read_only;
+	device->open_count = info.open_count;
+	return true;
+}
+
+/*
+ * The status line tells what target a device has.  The table line is asked
+ * for only of our own: others' may hold keys.
+ */
+static bool examine(const char *name, struct mapped_device *device)
+{
+	struct dm_task *task = run_query(DM_DEVICE_STATUS, name);
+	uint64_t sectors;
+	bool found, ours;
+
+	if (!task)
+		return false;
+	snprintf(device->name, sizeof(device->name), "%s", name);
+	found = describe(task, device);
+	dm_task_destroy(task);
+	if (!found || !device->status)
+		return found;
+	task = run_query(DM_DEVICE_TABLE, name);
+	if (task) {
+		device->table = target_text(task, &ours, &sectors);
+		dm_task_destroy(task);
+	}
+	if (device->table)
+		return true;
+	free(device->status);	/* it went away in between */
+	return false;
+}
+
+/**
+ * mapper_list() - find all ioband devices
+ * @devices: the result, in no particular order
+ *
+ * Those are the devices with an ioband table, and those without any table
+ * whose UUID says that they were to have one.
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int mapper_list(struct mapped_devices *devices)
+{
+	struct dm_task *task = run_query(DM_DEVICE_LIST, NULL);
+	struct dm_names *names = task ? dm_task_get_names(task) : NULL;
+
+	*devices = (struct mapped_devices){ .n = 0 };
+	if (!names) {
+		if (task)
+			dm_task_destroy(task);
+		return fail(EXIT_FAILED, "cannot list the dm devices: %s",
+			    complaint);
+	}
+	while (names->dev) {
+		devices->v = xgrow(devices->v, devices->n,
+				   sizeof(*devices->v));
+		devices->v[devices->n] = (struct mapped_device){ .major = 0 };
+		if (examine(names->name, &devices->v[devices->n]))
+			devices->n++;
+		if (!names->next)
+			break;
+		names = (struct dm_names *)((char *)names + names->next);
+	}
+	dm_task_destroy(task);
+	return EXIT_OK;
+}
+
+/**
+ * mapper_list_free() - free what mapper_list() found
+ * @devices: the list, left empty
+ */
+void mapper_list_free(struct mapped_devices *devices)
+{
+	for (size_t i = 0; i < devices->n; i++) {
+		free(devices->v[i].table);
+		free(devices->v[i].status);
+	}
+	free(devices->v);
+	*devices = (struct mapped_devices){ .n = 0 };
+}
+
+/**
+ * mapper_status() - ask for the status line of an ioband device
+ * @name: of the device
+ *
+ * Return: what follows the target's name, to be freed; NULL if there is none.
+ */
+char *mapper_status(const char *name)
+{
+	struct dm_task *task = run_query(DM_DEVICE_STATUS, name);
+	uint64_t sectors;
+	char *status;
+	bool ours;
+
+	if (!task)
+		return NULL;
+	status = target_text(task, &ours, &sectors);
+	dm_task_destroy(task);
+	return status;
+}
+
+/**
+ * mapper_exists() - see whether there is a dm device, of any target
+ * @name: its name, or NULL
+ * @uuid: its UUID, if @name is NULL
+ *
+ * Return: whether there is.
+ */
+bool mapper_exists(const char *name, const char *uuid)
+{
+	struct dm_task *task = task_new(DM_DEVICE_INFO, name);
+	struct dm_info info = { .exists = 0 };
+
+	if ((name || dm_task_set_uuid(task, uuid)) && !task_run(task) &&
+	    !dm_task_get_info(task, &info))
+		info.exists = 0;
+	dm_task_destroy(task);
+	return info.exists;
+}
+
+/**
+ * mapper_target_version() - ask which version of the target the kernel has
+ * @version: the result
+ *
+ * Return: whether the kernel has the target now.
+ */
+bool mapper_target_version(unsigned int version[3])
+{
+	struct dm_task *task = run_query(DM_DEVICE_LIST_VERSIONS, NULL);
+	struct dm_versions *target = task ? dm_task_get_versions(task) : NULL;
+	bool found = false;
+
+	while (target && !found) {
+		found = !strcmp(target->name, TARGET);
+		for (int i = 0; found && i < 3; i++)
+			version[i] = target->version[i];
+		if (!target->next)
+			break;
+		target = (struct dm_versions *)((char *)target + target->next);
+	}
+	if (task)
+		dm_task_destroy(task);
+	return found;
+}
+
+/**
+ * mapper_has_target() - see whether the kernel knows the target now
+ *
+ * Return: whether it does.
+ */
+bool mapper_has_target(void)
+{
+	unsigned int version[3];
+
+	return mapper_target_version(version);
+}
+
+/**
+ * mapper_load_target() - have the kernel load the module if it is not there
+ *
+ * A failure shows when a device is made.  systemd gives what comes next the time of a
+ * command of its own.
+ */
+void mapper_load_target(void)
+{
+	struct dm_task *task = run_query(DM_DEVICE_GET_TARGET_VERSION, TARGET);
+
+	if (task)
+		dm_task_destroy(task);
+	sd_notify(0, "EXTEND_TIMEOUT_USEC=30000000");
+}
+
+/**
+ * mapper_create() - make an ioband device and wait for its node, or see mapper_wait_later()
+ * @device: what to make
+ *
+ * The kernel loads the module if it is not there.  On failure nothing is left
+ * of the device.
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_create(const struct new_device *device)
+{
+	struct dm_task *task = task_new(DM_DEVICE_CREATE, device->name);
+	uint16_t flags = device->unseen ? DM_UDEV_DISABLE_OTHER_RULES_FLAG : 0;
+
+	if (!dm_task_set_uuid(task, device->uuid) ||
+	    !dm_task_add_target(task, 0, device->sectors, TARGET,
+				device->table) ||
+	    (device->read_only && !dm_task_set_ro(task))) {
+		dm_task_destroy(task);
+		return -EINVAL;
+	}
+	return waits_later ? task_start_udev(task, flags, &made) :
+			     task_finish_udev(task, flags);
+}
+
+/**
+ * mapper_wait_later() - from now on, mapper_create() does not wait for udev
+ *
+ * The devices can be spoken to; their nodes and links are there after mapper_wait().
+ */
+void mapper_wait_later(void)
+{
+	waits_later = true;
+}
+
+/**
+ * mapper_wait() - wait until udev is done with all devices that were made
+ *
+ * Signals wait as well: who is ended in between leaves libdevmapper's semaphore.  So does
+ * systemd, as all is done but for this, and udev takes its time with many disks at once.  No
+ * mount has to wait for it: its device is there as soon as udev is done.
+ */
+void mapper_wait(void)
+{
+	sigset_t before;
+
+	if (!made)
+		return;
+	sd_notify(0, "EXTEND_TIMEOUT_USEC=60000000");
+	interrupt_hold(&before);
+	wait_for_udev(&made);
+	interrupt_release(&before);
+}
+
+/**
+ * mapper_state() - ask what state a device of any target is in
+ * @name: its name
+ * @state: the result
+ *
+ * Return: whether there is one.
+ */
+bool mapper_state(const char *name, struct mapped_state *state)
+{
+	struct dm_task *task = run_query(DM_DEVICE_INFO, name);
+	struct dm_info info = { .exists = 0 };
+	const char *uuid;
+
+	*state = (struct mapped_state){ .major = 0 };
+	if (task && dm_task_get_info(task, &info) && info.exists) {
+		uuid = dm_task_get_uuid(task);
+		snprintf(state->name, sizeof(state->name), "%s", name);
+		snprintf(state->uuid, sizeof(state->uuid), "%s",
+			 uuid ? uuid : "");
+		state->major = info.major;
+		state->minor = info.minor;
+		state->suspended = info.suspended;
+		state->read_only = info.read_only;
+		state->live = info.live_table;
+		state->loaded = info.inactive_table;
+		state->open_count = info.open_count;
+	}
+	if (task)
+		dm_task_destroy(task);
+	return info.exists;
+}
+
+static void collect_targets(struct dm_task *task, struct mapped_table *table)
+{
+	char *type = NULL, *words = NULL;
+	uint64_t start, sectors;
+	void *next = NULL;
+
+	do {
+		next = dm_get_next_target(task, next, &start, &sectors, &type,
+					  &words);
+		if (!type)
+			break;
+		table->v = xgrow(table->v, table->n, sizeof(*table->v));
+		table->v[table->n++] = (struct mapped_target){
+			.start = start,
+			.sectors = sectors,
+			.type = xstrdup(type),
+			.words = xstrdup(words ? words : ""),
+		};
+	} while (next);
+}
+
+static int read_table(const char *name, bool waiting,
+		      struct mapped_table *table)
+{
+	struct dm_task *task = task_new(DM_DEVICE_TABLE, name);
+	int error = -ENOMEM;
+
+	*table = (struct mapped_table){ .n = 0 };
+	if (dm_task_no_flush(task) && dm_task_secure_data(task) &&
+	    (!waiting || dm_task_query_inactive_table(task)))
+		error = task_run(task);
+	if (!error)
+		collect_targets(task, table);
+	dm_task_destroy(task);
+	return error;
+}
+
+/**
+ * mapper_table() - read the table that a device uses, keys and all
+ * @name: its name
+ * @table: the result, for mapper_table_free()
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_table(const char *name, struct mapped_table *table)
+{
+	return read_table(name, false, table);
+}
+
+/**
+ * mapper_waiting() - read the table that waits for a device's next resume
+ * @name: its name
+ * @table: the result, for mapper_table_free(); empty if none does
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_waiting(const char *name, struct mapped_table *table)
+{
+	return read_table(name, true, table);
+}
+
+static bool has_no_path(const char *name)
+{
+	struct dm_task *task = run_query(DM_DEVICE_STATUS, name);
+	char *type = NULL, *text = NULL;
+	uint64_t start, sectors;
+	bool none;
+
+	if (!task)
+		return false;
+	dm_get_next_target(task, NULL, &start, &sectors, &type, &text);
+	none = type && !strcmp(type, "multipath") && text &&
+	       !parse_has_path(text);
+	dm_task_destroy(task);
+	return none;
+}
+
+/**
+ * mapper_is_pathless() - see whether a multipath device queues I/O for want of a path
+ * @name: its name
+ *
+ * Return: whether it does.
+ */
+bool mapper_is_pathless(const char *name)
+{
+	struct mapped_table table = { .n = 0 };
+	bool queues = has_no_path(name) && !mapper_table(name, &table) &&
+		      table.n && strstr(table.v[0].words, "queue_if_no_path");
+
+	mapper_table_free(&table);
+	return queues;
+}
+
+/**
+ * mapper_table_free() - free a table, and forget what it says
+ * @table: the table, left empty
+ */
+void mapper_table_free(struct mapped_table *table)
+{
+	for (size_t i = 0; i < table->n; i++) {
+		explicit_bzero(table->v[i].words, strlen(table->v[i].words));
+		free(table->v[i].words);
+		free(table->v[i].type);
+	}
+	free(table->v);
+	*table = (struct mapped_table){ .n = 0 };
+}
+
+static bool add_table(struct dm_task *task, const struct mapped_table *table,
+		      bool read_only)
+{
+	bool added = dm_task_secure_data(task) &&
+		     (!read_only || dm_task_set_ro(task));
+
+	for (size_t i = 0; added && i < table->n; i++)
+		added = dm_task_add_target(task, table->v[i].start,
+					   table->v[i].sectors,
+					   table->v[i].type,
+					   table->v[i].words);
+	return added;
+}
+
+/**
+ * mapper_create_hidden() - make a device that is for another one only
+ * @name: its name
+ * @uuid: its UUID
+ * @table: its table
+ * @read_only: refuse writes
+ *
+ * udev makes its node, but looks at nothing on it and makes no links to it.
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_create_hidden(const char *name, const char *uuid,
+			 const struct mapped_table *table, bool read_only)
+{
+	struct dm_task *task = task_new(DM_DEVICE_CREATE, name);
+
+	if (!dm_task_set_uuid(task, uuid) || !add_table(task, table, read_only)) {
+		dm_task_destroy(task);
+		return -EINVAL;
+	}
+	return task_finish_udev(task, DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG |
+				DM_UDEV_DISABLE_DISK_RULES_FLAG |
+				DM_UDEV_DISABLE_OTHER_RULES_FLAG);
+}
+
+/**
+ * mapper_load() - give a device a table for its next resume
+ * @name: its name
+ * @table: the table
+ * @read_only: refuse writes
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_load(const char *name, const struct mapped_table *table,
+		bool read_only)
+{
+	struct dm_task *task = task_new(DM_DEVICE_RELOAD, name);
+
+	if (!add_table(task, table, read_only)) {
+		dm_task_destroy(task);
+		return -EINVAL;
+	}
+	return task_finish(task);
+}
+
+/**
+ * mapper_clear() - take back the table that waits for a device's next resume
+ * @name: its name
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_clear(const char *name)
+{
+	return task_finish(task_new(DM_DEVICE_CLEAR, name));
+}
+
+/*
+ * What those who made a device told udev to leave alone.  Where that has no name
+ * for it, this was libdevmapper on behalf of a program that did without udev.
+ */
+static uint16_t udev_flags(const char *name)
+{
+	static const struct {
+		const char *property;
+		uint16_t flag;
+	} flags[] = {
+		{ "DM_UDEV_DISABLE_DM_RULES_FLAG",
+		  DM_UDEV_DISABLE_DM_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG",
+		  DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_DISK_RULES_FLAG",
+		  DM_UDEV_DISABLE_DISK_RULES_FLAG },
+		{ "DM_UDEV_DISABLE_OTHER_RULES_FLAG",
+		  DM_UDEV_DISABLE_OTHER_RULES_FLAG },
+		{ "DM_UDEV_LOW_PRIORITY_FLAG", DM_UDEV_LOW_PRIORITY_FLAG },
+	};
+	struct mapped_state state;
+	struct udev_device *device = NULL;
+	struct udev *udev = udev_new();
+	const char *value;
+	uint16_t all = 0;
+
+	if (udev && mapper_state(name, &state))
+		device = udev_device_new_from_devnum(udev, 'b',
+						     makedev(state.major,
+							     state.minor));
+	for (size_t i = 0; device && i < ARRAY_SIZE(flags); i++) {
+		value = udev_device_get_property_value(device,
+						       flags[i].property);
+		all |= value && !strcmp(value, "1") ? flags[i].flag : 0;
+	}
+	udev_device_unref(device);
+	udev_unref(udev);
+	if (all & DM_UDEV_DISABLE_DM_RULES_FLAG)
+		all &= ~(DM_UDEV_DISABLE_DM_RULES_FLAG |
+			 DM_UDEV_DISABLE_SUBSYSTEM_RULES_FLAG);
+	return all;
+}
+
+/**
+ * mapper_switch() - make a device use the table that was loaded
+ * @name: its name
+ *
+ * That is one call to the kernel, which freezes the file system on the device,
+ * lets all I/O end, changes the tables and goes on.  Whoever is killed before
+ * or after it leaves no device that is suspended.
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_switch(const char *name)
+{
+	return task_finish_udev(task_new(DM_DEVICE_RESUME, name),
+				udev_flags(name));
+}
+
+/**
+ * mapper_reload() - give an ioband device another table
+ * @device: its name, its size and its table
+ * @problem: what went wrong, and what has become of the device
+ *
+ * The new table is checked before the old one goes; what is held goes down
+ * first.
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_reload(const struct new_device *device, struct problem *problem)
+{
+	struct mapped_target target = { .sectors = device->sectors,
+					.type = xstrdup(TARGET),
+					.words = xstrdup(device->table) };
+	const struct mapped_table loaded = { .v = &target, .n = 1 };
+	struct mapped_table own;
+	const struct swap swap = { .name = device->name, .own = &own,
+				   .loaded = &loaded,
+				   .read_only = device->read_only };
+	int error = mapper_table(device->name, &own);
+
+	if (!error)
+		error = mapper_load(device->name, &loaded, device->read_only);
+	if (error)
+		problem_set(problem, "%s", kmsg_reason(-error));
+	else
+		error = swap_tables(&swap, problem);
+	mapper_table_free(&own);
+	free(target.type);
+	free(target.words);
+	return error;
+}
+
+/**
+ * mapper_remove() - remove a device
+ * @name: its name
+ * @deferred: if it is open, remove it when it is closed
+ *
+ * A device that is busy is tried again for some seconds, as udev may be
+ * looking at it.
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_remove(const char *name, bool deferred)
+{
+	struct dm_task *task = task_new(DM_DEVICE_REMOVE, name);
+
+	if (!(deferred ? dm_task_deferred_remove(task) :
+			 dm_task_retry_remove(task))) {
+		dm_task_destroy(task);
+		return -EINVAL;
+	}
+	return task_finish_udev(task, 0);
+}
+
+/**
+ * mapper_message() - send a message to a device's target
+ * @name: of the device
+ * @message: the message
+ * @answer: what the target answers, to be freed; NULL if it is not wanted
+ *
+ * Return: 0 or a negative errno.
+ */
+int mapper_message(const char *name, const char *message, char **answer)
+{
+	struct dm_task *task = task_new(DM_DEVICE_TARGET_MSG, name);
+	const char *text;
+	int error = -EINVAL;
+
+	if (dm_task_set_sector(task, 0) && dm_task_set_message(task, message))
+		error = task_run(task);
+	if (!error && answer) {
+		text = dm_task_get_message_response(task);
+		*answer = xstrdup(text ? text : "");
+	}
+	dm_task_destroy(task);
+	return error;
+}
+
+/**
+ * mapper_volume_name() - the mapper name of a logical volume
+ * @group: its volume group
+ * @volume: its name in it
+ *
+ * Return: the name, to be freed.
+ */
+char *mapper_volume_name(const char *group, const char *volume)
+{
+	struct dm_pool *memory = dm_pool_create("names", 512);
+	char *name = memory ?
+		     dm_build_dm_name(memory, group, volume, NULL) : NULL;
+
+	if (!name)
+		exit(fail(EXIT_FAILED, "out of memory"));
+	name = xstrdup(name);
+	dm_pool_destroy(memory);
+	return name;
+}
+
+/**
+ * mapper_group_name() - the volume group of a logical volume
+ * @name: the mapper name of the volume
+ *
+ * Return: the name of the group, to be freed.
+ */
+char *mapper_group_name(const char *name)
+{
+	struct dm_pool *memory = dm_pool_create("names", 512);
+	char *group = NULL, *volume, *layer;
+
+	if (!memory || !dm_split_lvm_name(memory, name, &group, &volume, &layer))
+		exit(fail(EXIT_FAILED, "out of memory"));
+	group = xstrdup(group);
+	dm_pool_destroy(memory);
+	return group;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_DM_H
+#define IOBANDCTL_DM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Longest names and UUIDs of device-mapper, with the NUL. */
+#define MAPPER_NAME_SIZE 128
+#define MAPPER_UUID_SIZE 129
+#define MAPPER_UUID_PREFIX "IOBAND-"
+#define MAPPER_LVM_UUID_PREFIX "LVM-"
+
+/**
+ * struct mapped_device - an ioband device, as device-mapper describes it
+ * @name: its name below /dev/mapper
+ * @uuid: empty if it has none
+ * @major: of the device
+ * @minor: of the device
+ * @suspended: no I/O passes
+ * @read_only: it cannot be written
+ * @open_count: how many have it open
+ * @sectors: its size
+ * @table: its table line after the target's name; NULL without a table
+ * @status: its status line after the target's name; NULL without a table
+ */
+struct mapped_device {
+	char name[MAPPER_NAME_SIZE];
+	char uuid[MAPPER_UUID_SIZE];
+	uint32_t major;
+	uint32_t minor;
+	bool suspended;
+	bool read_only;
+	int32_t open_count;
+	uint64_t sectors;
+	char *table;
+	char *status;
+};
+
+struct mapped_devices {
+	struct mapped_device *v;
+	size_t n;
+};
+
+/**
+ * struct new_device - an ioband device to be made
+ * @name: its name below /dev/mapper
+ * @uuid: its UUID
+ * @sectors: its size
+ * @table: what follows the target's name in the table line
+ * @read_only: refuse writes
+ * @unseen: udev is to leave alone what is on it
+ */
+struct new_device {
+	const char *name;
+	const char *uuid;
+	uint64_t sectors;
+	const char *table;
+	bool read_only;
+	bool unseen;
+};
+
+/**
+ * struct mapped_state - what device-mapper knows of a device of any target
+ * @name: its name
+ * @uuid: empty if it has none
+ * @major: of the device
+ * @minor: of the device
+ * @suspended: no I/O passes
+ * @read_only: it cannot be written
+ * @live: it has a table in use
+ * @loaded: it has a table that waits for the next resume
+ * @open_count: how many have it open
+ */
+struct mapped_state {
+	char name[MAPPER_NAME_SIZE];
+	char uuid[MAPPER_UUID_SIZE];
+	uint32_t major;
+	uint32_t minor;
+	bool suspended;
+	bool read_only;
+	bool live;
+	bool loaded;
+	int32_t open_count;
+};
+
+/**
+ * struct mapped_target - a line of a table
+ * @start: first sector
+ * @sectors: how many
+ * @type: the name of the target
+ * @words: what follows it; may hold a key
+ */
+struct mapped_target {
+	uint64_t start;
+	uint64_t sectors;
+	char *type;
+	char *words;
+};
+
+struct mapped_table {
+	struct mapped_target *v;
+	size_t n;
+};
+
+bool mapper_version(char *version, size_t size);
+int mapper_ready(void);
+int mapper_list(struct mapped_devices *devices);
+void mapper_list_free(struct mapped_devices *devices);
+char *mapper_status(const char *name);
+bool mapper_exists(const char *name, const char *uuid);
+bool mapper_has_target(void);
+bool mapper_target_version(unsigned int version[3]);
+void mapper_load_target(void);
+int mapper_create(const struct new_device *device);
+void mapper_wait_later(void);
+void mapper_wait(void);
+int mapper_reload(const struct new_device *device, struct problem *problem);
+int mapper_create_hidden(const char *name, const char *uuid,
+			 const struct mapped_table *table, bool read_only);
+bool mapper_state(const char *name, struct mapped_state *state);
+int mapper_table(const char *name, struct mapped_table *table);
+int mapper_waiting(const char *name, struct mapped_table *table);
+bool mapper_is_pathless(const char *name);
+void mapper_table_free(struct mapped_table *table);
+int mapper_load(const char *name, const struct mapped_table *table,
+		bool read_only);
+int mapper_clear(const char *name);
+int mapper_switch(const char *name);
+int mapper_remove(const char *name, bool deferred);
+int mapper_message(const char *name, const char *message, char **answer);
+char *mapper_volume_name(const char *group, const char *volume);
+char *mapper_group_name(const char *name);
+
+#endif

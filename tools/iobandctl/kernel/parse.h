@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_PARSE_H
+#define IOBANDCTL_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bounds.h"
+#include "base/error.h"
+
+#define IOBAND_WEIGHT_DEFAULT 100
+#define IOBAND_WEIGHT_MAX 10000
+#define IOBAND_DEPTH_MAX 65535
+#define IOBAND_PIECE_MIN 16384
+#define IOBAND_PIECE_MAX 1048576
+#define DEPTH_SAYS \
+	"auto, or a number from 1 to 65535, then at will / and the size of " \
+	"pieces, a power of two from 16384 to 1048576"
+#define IOBAND_SLICE_MAX_MS 1000
+#define IOBAND_WRITES_STARVED_MAX 100
+/* What a module has that does not tell, as it cannot be set. */
+#define IOBAND_WRITES_STARVED_DEFAULT 2
+#define IOBAND_POOL_SIZE 64	/* with the NUL */
+#define IOBAND_WORD_SIZE 24
+#define IOBAND_GROUP_SIZE 64
+#define IOBAND_CURSOR_SIZE 64
+#define IOBAND_PRESETS_MAX 4096	/* paths in a pool */
+
+/**
+ * struct ioband_table - a table line, as the kernel prints it
+ * @device: major and minor of the device below
+ * @offset: first sector used on it
+ * @pool: the pool it is in
+ * @mode: how bios are sorted into groups
+ * @weight: of the device's own group
+ * @measure: what the groups of the pool share
+ * @depth: bios in flight, or "auto"
+ * @slice_ms: how long a group has the devices to itself, 0 for no slices
+ * @writes_starved: how many reads of a group go before a write that waits
+ */
+struct ioband_table {
+	uint64_t device[2];
+	uint64_t offset;
+	char pool[IOBAND_POOL_SIZE];
+	char mode[IOBAND_WORD_SIZE];
+	uint64_t weight;
+	char measure[IOBAND_WORD_SIZE];
+	char depth[IOBAND_WORD_SIZE];
+	uint64_t slice_ms;
+	uint64_t writes_starved;
+};
+
+/* Of a pair <ios>,<bytes>. */
+enum { IOS, BYTES, AMOUNTS };
+
+/**
+ * struct ioband_status - a status line
+ *
+ * The members carry the names of the keys, three of them with their units; all are
+ * of the pool but @mode.
+ */
+struct ioband_status {
+	char pool[IOBAND_POOL_SIZE];
+	char mode[IOBAND_WORD_SIZE];
+	char measure[IOBAND_WORD_SIZE];
+	char state[IOBAND_WORD_SIZE];
+	uint64_t depth;
+	uint64_t groups;
+	uint64_t active;
+	uint64_t held[AMOUNTS];
+	uint64_t inflight[AMOUNTS];
+	uint64_t devices;
+	uint64_t slice_ms;
+	uint64_t piece_bytes;
+	uint64_t brake_bytes_per_s;
+	uint64_t writes_starved;
+};
+
+/**
+ * struct page_end - how a page of a list ended
+ * @more: there is another page
+ * @cursor: the argument that asks for it
+ */
+struct page_end {
+	bool more;
+	char cursor[IOBAND_CURSOR_SIZE];
+};
+
+/**
+ * struct ioband_group - one group of a pool
+ * @seq: names it for the life of the pool
+ * @parent: seq of its parent; of root 0, which no group has
+ * @name: as in messages: root, cgroup#<id>, device:<major>:<minor>, uid:<n>...
+ * @weight: 1..10000
+ * @set: whether somebody set the weight (1) or it is the default (0)
+ * @path: of a cgroup, from the root of its hierarchy; else NULL
+ * @bounds: its maximum, its minimum and its latency target
+ */
+struct ioband_group {
+	uint64_t seq;
+	uint64_t parent;
+	char name[IOBAND_GROUP_SIZE];
+	uint64_t weight;
+	uint64_t set;
+	char *path;
+	struct bounds bounds;
+};
+
+struct groups {
+	struct ioband_group *v;
+	size_t n;
+};
+
+/**
+ * struct ioband_preset - what the group of a path begins with
+ * @tree: root, or device:<major>:<minor> for that device's own tree
+ * @path: of the cgroup, from the root of its hierarchy
+ * @weight: 1..10000; 0 for the default
+ * @bounds: its maximum, its minimum and its latency target
+ */
+struct ioband_preset {
+	char tree[IOBAND_GROUP_SIZE];
+	char *path;
+	uint64_t weight;
+	struct bounds bounds;
+};
+
+struct presets {
+	struct ioband_preset *v;
+	size_t n;
+};
+
+enum { READ, WRITE, DISCARD, OPS };
+
+/**
+ * struct op_stats - what a group did in one direction, since it was made
+ * @ios: completed
+ * @bytes: completed
+ * @held_ios: of @ios, those that were held
+ * @wait_ns: how long they were held, in all
+ * @service_ns: how long all were below ioband, in all
+ */
+struct op_stats {
+	uint64_t ios;
+	uint64_t bytes;
+	uint64_t held_ios;
+	uint64_t wait_ns;
+	uint64_t service_ns;
+};
+
+#define OP_STATS_NUMBERS (sizeof(struct op_stats) / sizeof(uint64_t))
+
+/**
+ * struct op_now - what a group has to do in one direction
+ * @held: I/Os and bytes held
+ * @inflight: I/Os below; NOT_TOLD: a module that does not tell directions apart
+ */
+struct op_now {
+	uint64_t held[AMOUNTS];
+	uint64_t inflight;
+};
+
+#define NOT_TOLD UINT64_MAX
+
+/**
+ * struct group_stats - what a group did
+ * @seq: of the group
+ * @name: of the group
+ * @held: I/Os and bytes held now
+ * @inflight: I/Os below now
+ * @op: by direction
+ * @now: likewise
+ */
+struct group_stats {
+	uint64_t seq;
+	char name[IOBAND_GROUP_SIZE];
+	uint64_t held[AMOUNTS];
+	uint64_t inflight;
+	struct op_stats op[OPS];
+	struct op_now now[OPS];
+};
+
+struct stats {
+	struct group_stats *v;
+	size_t n;
+};
+
+#define HISTOGRAM_SLOTS 26
+#define NO_SUM UINT64_MAX	/* from a module that does not add up */
+
+/**
+ * struct group_latency - the histograms of a group
+ * @seq: of the group
+ * @name: of the group
+ * @wait: time held, by direction, see histogram.c
+ * @service: time below ioband, by direction
+ * @wait_ns: the sums of what @wait counts, or NO_SUM
+ * @service_ns: the sums of what @service counts, or NO_SUM
+ */
+struct group_latency {
+	uint64_t seq;
+	char name[IOBAND_GROUP_SIZE];
+	uint64_t wait[OPS][HISTOGRAM_SLOTS];
+	uint64_t service[OPS][HISTOGRAM_SLOTS];
+	uint64_t wait_ns[OPS];
+	uint64_t service_ns[OPS];
+};
+
+struct latency {
+	struct group_latency *v;
+	size_t n;
+};
+
+/**
+ * struct saved_weight - one line of a file of weights
+ * @line: its number in the file, from 1
+ * @pool: where the group is
+ * @device: in whose own tree, by mapper name; NULL for the pool's tree
+ * @group: as on the command line
+ * @weight: 1..10000; 0 if the line has none
+ * @bounds: those that the line has
+ */
+struct saved_weight {
+	size_t line;
+	char pool[IOBAND_POOL_SIZE];
+	char *device;
+	char *group;
+	uint64_t weight;
+	struct bounds bounds;
+};
+
+struct saved_weights {
+	struct saved_weight *v;
+	size_t n;
+};
+
+int parse_table(const char *text, struct ioband_table *table,
+		struct problem *problem);
+int parse_status(const char *text, struct ioband_status *status,
+		 struct problem *problem);
+int parse_groups(const char *text, void *groups, struct page_end *end,
+		 struct problem *problem);
+int parse_presets(const char *text, void *presets, struct page_end *end,
+		  struct problem *problem);
+int parse_stats(const char *text, void *stats, struct page_end *end,
+		struct problem *problem);
+int parse_latency(const char *text, void *latency, struct page_end *end,
+		  struct problem *problem);
+int parse_saved_weights(const char *text, struct saved_weights *weights,
+			struct problem *problem);
+int parse_weight(const char *text, uint64_t *weight, struct problem *problem);
+bool parse_pool_name(const char *text);
+bool parse_has_path(const char *status);
+bool parse_depth(const char *text);
+bool parse_is_unknown(const char *reason, const char *message);
+bool parse_kernel_log(const char *record, char *sentence, size_t size);
+
+void groups_free(struct groups *groups);
+void presets_free(struct presets *presets);
+void stats_free(struct stats *stats);
+void latency_free(struct latency *latency);
+void saved_weights_free(struct saved_weights *weights);
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The switch of a device to the table that was loaded for it.  It is made only
+ * while the device is what it was when the table was thought out, and should it
+ * fail, the device goes on with the table that it had.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "kernel/kmsg.h"
+#include "kernel/swap.h"
+
+/* What an ioband table is: the device below, the offset, the pool. */
+#define IOBAND_WORDS 3
+
+/* The kernel adds to an ioband table what was left to it. */
+static bool same_words(const char *type, const char *left, const char *right)
+{
+	size_t length = 0;
+
+	if (strcmp(type, "ioband"))
+		return !strcmp(left, right);
+	for (int i = 0; i < IOBAND_WORDS; i++) {
+		length += strspn(left + length, " ");
+		length += strcspn(left + length, " ");
+	}
+	return !strncmp(left, right, length) &&
+	       (!right[length] || right[length] == ' ');
+}
+
+/**
+ * swap_same() - see whether two tables are the same
+ * @left: one, as it was loaded or as the kernel prints it
+ * @right: the other
+ *
+ * Of ioband the device below and the pool count, not the settings.
+ *
+ * Return: whether they are.
+ */
+bool swap_same(const struct mapped_table *left,
+	       const struct mapped_table *right)
+{
+	bool same = left->n == right->n;
+
+	for (size_t i = 0; same && i < left->n; i++) {
+		const struct mapped_target *l = &left->v[i], *r = &right->v[i];
+
+		same = l->start == r->start && l->sectors == r->sectors &&
+		       !strcmp(l->type, r->type) &&
+		       same_words(l->type, l->words, r->words);
+	}
+	return same;
+}
+
+static bool uses(const char *name, const struct mapped_table *table)
+{
+	struct mapped_table found;
+	bool same = !mapper_table(name, &found) && swap_same(table, &found);
+
+	mapper_table_free(&found);
+	return same;
+}
+
+static bool awaits(const char *name, const struct mapped_table *table)
+{
+	struct mapped_table found;
+	bool same = !mapper_waiting(name, &found) && swap_same(table, &found);
+
+	mapper_table_free(&found);
+	return same;
+}
+
+/* Another program's table is its own to take back. */
+static int refuse(const struct swap *swap, const char *what,
+		  struct problem *problem)
+{
+	int error = awaits(swap->name, swap->loaded) ?
+		    mapper_clear(swap->name) : 0;
+
+	if (error)
+		problem_set(problem,
+			    "another program has %s; a table waits for its next resume: 'dmsetup clear %s'",
+			    what, swap->name);
+	else
+		problem_set(problem,
+			    "another program has %s meanwhile; nothing was changed",
+			    what);
+	return -EBUSY;
+}
+
+static int check(const struct swap *swap, struct problem *problem)
+{
+	struct mapped_state state;
+
+	if (!mapper_state(swap->name, &state)) {
+		problem_set(problem, "it is gone");
+		return -ENXIO;
+	}
+	if (state.suspended)
+		return refuse(swap, "suspended it", problem);
+	if (!uses(swap->name, swap->own))
+		return refuse(swap, "given it another table", problem);
+	if (!awaits(swap->name, swap->loaded))
+		return refuse(swap, "replaced the table that was loaded for it",
+			      problem);
+	return 0;
+}
+
+/* What can be suspended is either table; the device is to have its own. */
+static int recover(const struct swap *swap)
+{
+	struct mapped_state state;
+	int error = 0;
+
+	if (!mapper_state(swap->name, &state))
+		return -ENXIO;
+	if (!state.suspended)
+		return state.loaded ? mapper_clear(swap->name) : 0;
+	if (uses(swap->name, swap->own))
+		error = state.loaded ? mapper_clear(swap->name) : 0;
+	else
+		error = mapper_load(swap->name, swap->own, swap->read_only);
+	return mapper_switch(swap->name) ?: error;
+}
+
+static void undo(const struct swap *swap, int error, struct problem *problem)
+{
+	const char *reason = kmsg_reason(-error);
+	int left = recover(swap);
+	struct mapped_state state;
+
+	if (!mapper_state(swap->name, &state))
+		problem_set(problem, "%s; it is gone", reason);
+	else if (state.suspended)
+		problem_set(problem,
+			    "%s; %s is suspended: 'dmsetup resume %s'",
+			    reason, swap->name, swap->name);
+	else if (state.loaded)
+		problem_set(problem,
+			    "%s; a table waits for its next resume: 'dmsetup clear %s'",
+			    reason, swap->name);
+	else if (left || !uses(swap->name, swap->own))
+		problem_set(problem,
+			    "%s; it has not got its table back, see 'dmsetup table %s'",
+			    reason, swap->name);
+	else
+		problem_set(problem, "%s; it is as it was", reason);
+}
+
+/**
+ * swap_tables() - make a device use the table that was loaded for it
+ * @swap: the device and its tables
+ * @problem: what went wrong, and what has become of the device
+ *
+ * Signals wait meanwhile: the kernel would stop in the middle for them.  The
+ * program is kept in memory, as it may have to resume what it would be read
+ * from.
+ *
+ * Return: 0 or a negative errno.
+ */
+int swap_tables(const struct swap *swap, struct problem *problem)
+{
+	sigset_t all, before;
+	int error;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	mlockall(MCL_CURRENT | MCL_FUTURE);
+	error = check(swap, problem);
+	if (!error) {
+		error = mapper_switch(swap->name);
+		if (error)
+			undo(swap, error, problem);
+	}
+	munlockall();
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return error;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which groups of a pool compete, and what their weights give them.  Pure.
+ *
+ * At each level of the tree a group competes with its siblings that did
+ * something, or had one below them do it, and with what its parent did itself,
+ * which is as a sibling of weight 100.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ioband/query.h"
+#include "ioband/tree.h"
+#include "observe/activity.h"
+#include "observe/sample.h"
+
+/**
+ * activity_begin() - begin to note who did something
+ * @groups: of the pool
+ * @activity: the result, for activity_free()
+ */
+void activity_begin(const struct groups *groups, struct activity *activity)
+{
+	*activity = (struct activity){
+		.groups = groups,
+		.own = xcalloc(groups->n + 1, sizeof(*activity->own)),
+		.any = xcalloc(groups->n + 1, sizeof(*activity->any)),
+		.weights = xcalloc(groups->n + 1, sizeof(*activity->weights)),
+		.rivals = xcalloc(groups->n + 1, sizeof(*activity->rivals)),
+	};
+}
+
+static void mark(struct activity *activity, uint64_t seq)
+{
+	const struct groups *groups = activity->groups;
+	const struct ioband_group *group = groups_find(groups, seq);
+
+	if (!group || !tree_is_sound(groups, group))
+		return;
+	activity->own[group - groups->v] = true;
+	for (; group; group = tree_parent(groups, group))
+		activity->any[group - groups->v] = true;
+}
+
+/**
+ * activity_add_now() - note who has I/O held or in flight
+ * @activity: where to
+ * @stats: of a moment
+ */
+void activity_add_now(struct activity *activity, const struct stats *stats)
+{
+	for (size_t i = 0; i < stats->n; i++) {
+		if (stats->v[i].held[IOS] || stats->v[i].inflight)
+			mark(activity, stats->v[i].seq);
+	}
+}
+
+/**
+ * activity_add() - note who did I/O
+ * @activity: where to
+ * @stats: what was done in the while, and what is held and in flight
+ */
+void activity_add(struct activity *activity, const struct stats *stats)
+{
+	activity_add_now(activity, stats);
+	for (size_t i = 0; i < stats->n; i++) {
+		if (stats_total(&stats->v[i]).ios)
+			mark(activity, stats->v[i].seq);
+	}
+}
+
+static size_t place_of_parent(const struct activity *activity,
+			      const struct ioband_group *group)
+{
+	const struct groups *groups = activity->groups;
+	const struct ioband_group *parent = tree_parent(groups, group);
+
+	return parent ? (size_t)(parent - groups->v) : groups->n;
+}
+
+/**
+ * activity_end() - see who competes, when all who did something are known
+ * @activity: what was noted
+ */
+void activity_end(struct activity *activity)
+{
+	const struct groups *groups = activity->groups;
+
+	for (size_t i = 0; i < groups->n; i++) {
+		size_t above = place_of_parent(activity, &groups->v[i]);
+
+		if (activity->own[i]) {
+			activity->weights[i] += IOBAND_WEIGHT_DEFAULT;
+			activity->rivals[i]++;
+		}
+		if (activity->any[i]) {
+			activity->weights[above] += groups->v[i].weight;
+			activity->rivals[above]++;
+		}
+	}
+}
+
+/**
+ * activity_free() - free what was noted
+ * @activity: what was noted
+ */
+void activity_free(struct activity *activity)
+{
+	free(activity->own);
+	free(activity->any);
+	free(activity->weights);
+	free(activity->rivals);
+}
+
+/**
+ * activity_competing() - the weights at a group's level of the tree
+ * @activity: of its pool
+ * @group: one that is sound, and counts even if it did nothing
+ * @rivals: how many there are besides it; may be NULL
+ *
+ * Return: the sum.
+ */
+uint64_t activity_competing(const struct activity *activity,
+			    const struct ioband_group *group, size_t *rivals)
+{
+	size_t above = place_of_parent(activity, group);
+	bool counted = activity->any[group - activity->groups->v];
+
+	if (rivals)
+		*rivals = activity->rivals[above] - counted;
+	return activity->weights[above] + (counted ? 0 : group->weight);
+}
+
+/**
+ * activity_part_pct() - what its weights give a group and those below it
+ * @activity: of its pool
+ * @group: the group
+ *
+ * Return: percent of the pool.
+ */
+double activity_part_pct(const struct activity *activity,
+			 const struct ioband_group *group)
+{
+	double pct = 100;
+
+	if (!tree_is_sound(activity->groups, group))
+		return 0;
+	for (; group; group = tree_parent(activity->groups, group))
+		pct *= group->weight /
+		       (double)activity_competing(activity, group, NULL);
+	return pct;
+}
+
+/**
+ * activity_own_pct() - what its weights give a group without those below it
+ * @activity: of its pool
+ * @group: the group
+ *
+ * Return: percent of the pool.
+ */
+double activity_own_pct(const struct activity *activity,
+			const struct ioband_group *group)
+{
+	size_t place = group - activity->groups->v;
+	uint64_t weights = activity->weights[place];
+
+	if (!activity->own[place])
+		weights += IOBAND_WEIGHT_DEFAULT;
+	return activity_part_pct(activity, group) * IOBAND_WEIGHT_DEFAULT /
+	       weights;
+}

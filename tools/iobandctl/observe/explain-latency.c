@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who has a target for the latency of his reads, who is late, and who waits for it.  Pure. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ioband/query.h"
+#include "ioband/tree.h"
+#include "observe/explain.h"
+
+/* Shares over a second or two come this near to the weights. */
+#define SHARE_TOLERANCE 0.95
+
+/* The target of the root is that of the pool. */
+static bool is_aimed(const struct groups *groups,
+		     const struct ioband_group *group,
+		     const struct ioband_group *top)
+{
+	return !top->parent || tree_is_below(groups, group, top);
+}
+
+/*
+ * What waits for a maximum is not late, so reads count in targets no further up than
+ * where they have one.  The root's is for its own reads only.
+ */
+static bool is_counted(const struct groups *groups,
+		       const struct ioband_group *doer,
+		       const struct ioband_group *top)
+{
+	if (!is_aimed(groups, doer, top))
+		return false;
+	if (doer == top)
+		return top->parent || !explain_bounds_reads(top);
+	if (!tree_is_sound(groups, doer))
+		return true;
+	for (; doer && doer != top; doer = tree_parent(groups, doer)) {
+		if (explain_bounds_reads(doer))
+			return false;
+	}
+	return true;
+}
+
+static struct op_stats reads_of(const struct observation *pool,
+				const struct ioband_group *top)
+{
+	const struct groups *groups = &pool->delta.groups;
+	const struct stats *stats = &pool->delta.stats;
+	struct op_stats sum = { .ios = 0 };
+
+	for (size_t i = 0; i < stats->n; i++) {
+		const struct ioband_group *doer =
+			groups_find(groups, stats->v[i].seq);
+
+		if (doer && is_counted(groups, doer, top))
+			op_stats_add(&sum, &stats->v[i].op[READ]);
+	}
+	return sum;
+}
+
+/* Whether a maximum has held the reads back, its own or one above. */
+static bool is_capped(const struct observation *pool,
+		      const struct ioband_group *top, double seconds)
+{
+	const struct groups *groups = &pool->delta.groups;
+
+	if (!top->parent || !tree_is_sound(groups, top))
+		return false;
+	for (; top; top = tree_parent(groups, top)) {
+		if (explain_caps_reads(pool, top, seconds))
+			return true;
+	}
+	return false;
+}
+
+static void measure_target(const struct observation *pool,
+			   const struct ioband_group *group,
+			   const struct ioband_group *top, double seconds,
+			   struct explain_target *target)
+{
+	struct op_stats reads = reads_of(pool, top);
+	uint64_t due_ns = top->bounds.latency_us * 1000;
+
+	*target = (struct explain_target){
+		.group = top,
+		.reads = reads.ios,
+		.own = is_aimed(&pool->delta.groups, group, top),
+		.of_pool = !top->parent,
+		.capped = is_capped(pool, top, seconds),
+	};
+	if (reads.ios)
+		target->avg_ns = (reads.wait_ns + reads.service_ns) / reads.ios;
+	if (target->capped)
+		return;
+	target->late = target->avg_ns > due_ns;
+	target->used_pct = 100.0 * target->avg_ns / due_ns;
+}
+
+static int by_lateness(const void *left, const void *right)
+{
+	const struct explain_target *a = left, *b = right;
+
+	return (a->used_pct < b->used_pct) - (a->used_pct > b->used_pct);
+}
+
+/* What a group and all below it wrote, which waits for the target of the pool. */
+static bool has_written(const struct observation *pool,
+			const struct ioband_group *top)
+{
+	const struct groups *groups = &pool->delta.groups;
+	const struct stats *stats = &pool->delta.stats;
+
+	for (size_t i = 0; i < stats->n; i++) {
+		const struct ioband_group *doer =
+			groups_find(groups, stats->v[i].seq);
+
+		if (doer && tree_is_below(groups, doer, top) &&
+		    (stats->v[i].op[WRITE].ios || stats->v[i].op[DISCARD].ios))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether a group has been served more than another one, by weight, where both
+ * compete.  Of time nobody knows who had how much; and what is above the other one is
+ * compared with itself, as some of it may be.
+ */
+static bool is_ahead(const struct observation *pool,
+		     const struct ioband_group *group,
+		     const struct ioband_group *other)
+{
+	const struct groups *groups = &pool->delta.groups;
+	const struct ioband_group *up;
+
+	if (!strcmp(pool->speaker->table.measure, "time") ||
+	    !tree_is_sound(groups, group) || !tree_is_sound(groups, other))
+		return true;
+	for (; (up = tree_parent(groups, group)); group = up) {
+		if (tree_is_below(groups, other, up))
+			break;
+	}
+	while (tree_parent(groups, other) != up)
+		other = tree_parent(groups, other);
+	return explain_share(pool, group) * other->weight >=
+	       explain_share(pool, other) * group->weight * SHARE_TOLERANCE;
+}
+
+/*
+ * The brake is for one target, that which is the furthest from being met; whoever has
+ * another one is held back as well.  In the end it is met about as often as not.  The
+ * kernel looks at shorter times, so that this is a guess.
+ */
+static void measure_brake(const struct observation *pool,
+			  const struct ioband_group *group,
+			  struct explanation *it)
+{
+	const struct explain_target *worst = it->n_targets ? it->target : NULL;
+
+	if (!it->brake_per_s || !worst || !worst->used_pct)
+		return;
+	it->braking = worst;
+	it->braked = worst->of_pool ? has_written(pool, group) :
+		     !worst->own && is_ahead(pool, group, worst->group);
+}
+
+/**
+ * explain_measure_latency() - whose reads are late, and whether a group waits for them
+ * @pool: what was seen of the pool
+ * @group: of its groups
+ * @it: has how long that was; the rest is filled in
+ */
+void explain_measure_latency(const struct observation *pool,
+			     const struct ioband_group *group,
+			     struct explanation *it)
+{
+	const struct groups *groups = &pool->delta.groups;
+
+	it->brake_per_s = pool->brake_bytes_per_s;
+	it->target = xcalloc(groups->n, sizeof(*it->target));
+	for (size_t i = 0; i < groups->n; i++) {
+		if (groups->v[i].bounds.latency_us)
+			measure_target(pool, group, &groups->v[i], it->seconds,
+				       &it->target[it->n_targets++]);
+	}
+	if (it->n_targets)
+		qsort(it->target, it->n_targets, sizeof(*it->target),
+		      by_lateness);
+	measure_brake(pool, group, it);
+}

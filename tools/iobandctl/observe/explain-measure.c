@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a group and those around it did, from what was seen of their pool.  Pure. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ioband/query.h"
+#include "ioband/tree.h"
+#include "observe/activity.h"
+#include "observe/explain.h"
+
+static void measure_levels(const struct activity *activity,
+			   const struct ioband_group *group,
+			   struct explanation *explanation)
+{
+	const struct groups *groups = activity->groups;
+	size_t n = 0;
+
+	for (const struct ioband_group *up = group; up;
+	     up = tree_parent(groups, up))
+		n++;
+	explanation->level = xcalloc(n, sizeof(*explanation->level));
+	explanation->levels = n;
+	explanation->entitled_pct = activity_part_pct(activity, group);
+	for (; n; group = tree_parent(groups, group)) {
+		struct explain_level *level = &explanation->level[--n];
+
+		level->group = group;
+		level->competing = activity_competing(activity, group,
+						      &level->rivals);
+		explanation->rivals += level->rivals;
+	}
+}
+
+/**
+ * explain_by_share() - compare two struct explain_other, for qsort()
+ * @left: one
+ * @right: the other
+ *
+ * Return: less than 0 if @left had more.
+ */
+int explain_by_share(const void *left, const void *right)
+{
+	const struct explain_other *a = left, *b = right;
+
+	return (a->share_pct < b->share_pct) - (a->share_pct > b->share_pct);
+}
+
+/* Who had which part: the group with those below it, and each of the others. */
+static void measure_shares(const struct observation *pool,
+			   const struct ioband_group *group,
+			   struct explanation *explanation)
+{
+	const struct groups *groups = &pool->delta.groups;
+	const struct stats *stats = &pool->delta.stats;
+
+	explanation->other = xcalloc(stats->n, sizeof(*explanation->other));
+	for (size_t i = 0; i < stats->n; i++) {
+		const struct ioband_group *doer =
+			groups_find(groups, stats->v[i].seq);
+		struct op_stats total = stats_total(&stats->v[i]);
+		double share_pct = stats_share(stats, &stats->v[i],
+					       pool->speaker->table.measure);
+
+		if (!doer || !total.ios)
+			continue;
+		if (tree_is_below(groups, doer, group)) {
+			explanation->share_pct += share_pct;
+			op_stats_add(&explanation->done, &total);
+		} else {
+			explanation->other[explanation->others++] =
+				(struct explain_other){
+					.group = doer, .share_pct = share_pct,
+				};
+		}
+	}
+	if (explanation->others)
+		qsort(explanation->other, explanation->others,
+		      sizeof(*explanation->other), explain_by_share);
+}
+
+/* Return: how many I/Os it has at the device. */
+static uint64_t measure_look(const struct groups *groups,
+			     const struct stats *look,
+			     const struct ioband_group *group,
+			     struct explanation *explanation)
+{
+	uint64_t inflight = 0;
+	bool held = false;
+
+	for (size_t i = 0; i < look->n; i++) {
+		const struct ioband_group *doer =
+			groups_find(groups, look->v[i].seq);
+
+		if (!doer || !tree_is_below(groups, doer, group))
+			continue;
+		held |= look->v[i].held[IOS];
+		inflight += look->v[i].inflight;
+	}
+	explanation->looks++;
+	explanation->held_looks += held;
+	explanation->busy_looks += inflight > 0;
+	return inflight;
+}
+
+/*
+ * Looks alone would say too little of a device: on a machine with one processor
+ * nobody submits while they are taken.  The time that all I/Os took, over the
+ * time there was, is how many were there on average (Little); over how many
+ * there are when there are any, it is the part of the time that there were.
+ */
+static void measure_looks(const struct observation *pool,
+			  const struct ioband_group *group,
+			  struct explanation *it)
+{
+	uint64_t inflight = 0;
+	double busy, seen;
+
+	for (size_t i = 0; i < pool->n; i++)
+		inflight += measure_look(&pool->delta.groups, &pool->look[i],
+					 group, it);
+	if (pool->delta.ns)
+		it->inflight_avg = it->done.service_ns / (double)pool->delta.ns;
+	if (!inflight)
+		return;
+	busy = it->inflight_avg * it->busy_looks / inflight;
+	seen = it->busy_looks / (double)it->looks;
+	it->busy_pct = 100 * (busy > 1 ? 1 : busy > seen ? busy : seen);
+}
+
+/**
+ * explain_measure() - what a group and those around it did
+ * @pool: what was seen of the pool
+ * @group: of its groups, in @pool->delta
+ * @explanation: the result, for explain_free()
+ */
+void explain_measure(const struct observation *pool,
+		     const struct ioband_group *group,
+		     struct explanation *explanation)
+{
+	const struct groups *groups = &pool->delta.groups;
+	struct activity activity;
+
+	*explanation = (struct explanation){
+		.seconds = pool->delta.ns / (double)NS_PER_S,
+		.by_time = !strcmp(pool->speaker->table.measure, "time"),
+	};
+	activity_begin(groups, &activity);
+	activity_add(&activity, &pool->delta.stats);
+	for (size_t i = 0; i < pool->n; i++)
+		activity_add_now(&activity, &pool->look[i]);
+	activity_end(&activity);
+	if (tree_is_sound(groups, group))
+		measure_levels(&activity, group, explanation);
+	measure_shares(pool, group, explanation);
+	measure_looks(pool, group, explanation);
+	explain_measure_bounds(pool, &activity, group, explanation);
+	explain_measure_latency(pool, group, explanation);
+	activity_free(&activity);
+}
+
+/**
+ * explain_free() - free what was measured
+ * @explanation: by explain_measure()
+ */
+void explain_free(struct explanation *explanation)
+{
+	free(explanation->level);
+	for (int bound = 0; bound < RATE_BOUNDS; bound++)
+		free(explanation->bound[bound].v);
+	free(explanation->other);
+	free(explanation->promised);
+	free(explanation->target);
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What top shows of an interval: a row for each group that did something.  Pure. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "ioband/query.h"
+#include "ioband/tree.h"
+#include "observe/activity.h"
+#include "observe/histogram.h"
+#include "observe/top.h"
+
+static const char *const titles[TOP_COLUMNS] = {
+	[TOP_GROUP] = "GROUP",
+	[TOP_POOL] = "POOL",
+	[TOP_WEIGHT] = "WEIGHT",
+	[TOP_DUE] = "DUE%",
+	[TOP_SHARE] = "SHARE%",
+	[TOP_BYTES] = "BYTES/S",
+	[TOP_IOS] = "IOS/S",
+	[TOP_HELD] = "HELD",
+	[TOP_WAIT] = "WAIT",
+	[TOP_WAIT_P99] = "WAIT99",
+	[TOP_SERVICE] = "SERVICE",
+	[TOP_SERVICE_P99] = "SERV99",
+};
+
+/**
+ * top_title() - the heading of a column
+ * @column: the column
+ *
+ * Return: the heading.
+ */
+const char *top_title(enum top_column column)
+{
+	return titles[column];
+}
+
+/**
+ * top_column_named() - find a column by its heading
+ * @name: the heading, in small letters if one likes, and without % and /S
+ * @column: the result
+ *
+ * Return: 0, or -1 if there is none.
+ */
+int top_column_named(const char *name, enum top_column *column)
+{
+	for (size_t i = 0; i < TOP_COLUMNS; i++) {
+		size_t stem = strcspn(titles[i], "%/");
+
+		if (!strcasecmp(name, titles[i]) ||
+		    (strlen(name) == stem && !strncasecmp(name, titles[i], stem))) {
+			*column = i;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static double percentile(const uint64_t slots[HISTOGRAM_SLOTS])
+{
+	uint64_t ns;
+
+	if (!histogram_percentile(slots, 99, &ns))
+		return -1;
+	return ns;
+}
+
+static void fill_times(struct top_row *row, const struct op_stats *total,
+		       const struct group_latency *latency)
+{
+	uint64_t wait[HISTOGRAM_SLOTS] = { 0 };
+	uint64_t service[HISTOGRAM_SLOTS] = { 0 };
+
+	for (int op = 0; latency && op < OPS; op++) {
+		histogram_add(wait, latency->wait[op]);
+		histogram_add(service, latency->service[op]);
+	}
+	row->value[TOP_WAIT] = total->held_ios ?
+		total->wait_ns / (double)total->held_ios : -1;
+	row->value[TOP_WAIT_P99] = percentile(wait);
+	row->value[TOP_SERVICE] = total->ios ?
+		total->service_ns / (double)total->ios : -1;
+	row->value[TOP_SERVICE_P99] = percentile(service);
+}
+
+static char *name_of(const struct ioband_devices *devices,
+		     const struct groups *groups,
+		     const struct ioband_group *group)
+{
+	const struct ioband_device *owner = tree_owner(devices, groups, group);
+	char *name, *escaped;
+
+	if (owner && tree_is_device(group))
+		name = xstrdup(owner->dm->name);
+	else
+		name = xasprintf("%s%s%s", owner ? owner->dm->name : "",
+				 owner ? ":" : "",
+				 group->path ? group->path : group->name);
+	escaped = text_escape(name);
+	free(name);
+	return escaped;
+}
+
+static void fill_row(struct top_row *row, const struct ioband_device *speaker,
+		     const struct activity *activity,
+		     const struct ioband_group *group,
+		     const struct sample *delta)
+{
+	const struct group_stats *stats = stats_find(&delta->stats, group->seq);
+	const double seconds = delta->ns / (double)NS_PER_S;
+	const struct op_stats total = stats_total(stats);
+
+	strcpy(row->pool, speaker->table.pool);
+	row->value[TOP_WEIGHT] = group->weight;
+	row->value[TOP_DUE] = activity_own_pct(activity, group);
+	row->value[TOP_SHARE] = stats_share(&delta->stats, stats,
+					    speaker->table.measure);
+	row->value[TOP_BYTES] = total.bytes / seconds;
+	row->value[TOP_IOS] = total.ios / seconds;
+	row->value[TOP_HELD] = stats->held[IOS];
+	fill_times(row, &total, latency_find(&delta->latency, group->seq));
+}
+
+/**
+ * top_view_add() - add the groups of a pool
+ * @view: where to
+ * @devices: all
+ * @speaker: a device of the pool
+ * @delta: what its groups did
+ */
+void top_view_add(struct top_view *view, const struct ioband_devices *devices,
+		  const struct ioband_device *speaker,
+		  const struct sample *delta)
+{
+	const struct groups *groups = &delta->groups;
+	struct activity activity;
+
+	activity_begin(groups, &activity);
+	activity_add(&activity, &delta->stats);
+	activity_end(&activity);
+	for (size_t i = 0; i < groups->n; i++) {
+		if (!activity.own[i])
+			continue;
+		view->v = xgrow(view->v, view->n, sizeof(*view->v));
+		view->v[view->n] = (struct top_row){
+			.group = name_of(devices, groups, &groups->v[i])
+		};
+		fill_row(&view->v[view->n++], speaker, &activity,
+			 &groups->v[i], delta);
+	}
+	view->groups += groups->n;
+	view->pools++;
+	activity_free(&activity);
+}
+
+static int compare(const void *left, const void *right, void *sort)
+{
+	const struct top_row *a = left, *b = right;
+	enum top_column column = *(enum top_column *)sort;
+	double x = a->value[column], y = b->value[column];
+	int order;
+
+	if (column == TOP_POOL && strcmp(a->pool, b->pool))
+		return strcmp(a->pool, b->pool);
+	if (column != TOP_POOL && column != TOP_GROUP && x != y)
+		return x < y ? 1 : -1;
+	order = strcmp(a->group, b->group);
+	return order ? order : strcmp(a->pool, b->pool);
+}
+
+/**
+ * top_view_sort() - put groups in an order
+ * @view: the groups
+ * @column: numbers with the greatest first, names in their order
+ * @reverse: the other way round
+ */
+void top_view_sort(struct top_view *view, enum top_column column, bool reverse)
+{
+	if (view->n)
+		qsort_r(view->v, view->n, sizeof(*view->v), compare, &column);
+	for (size_t i = 0; reverse && i < view->n / 2; i++) {
+		struct top_row row = view->v[i];
+
+		view->v[i] = view->v[view->n - 1 - i];
+		view->v[view->n - 1 - i] = row;
+	}
+}
+
+/**
+ * top_view_free() - free what there was to see
+ * @view: left empty
+ */
+void top_view_free(struct top_view *view)
+{
+	for (size_t i = 0; i < view->n; i++)
+		free(view->v[i].group);
+	free(view->v);
+	*view = (struct top_view){ .n = 0 };
+}
+
+/**
+ * top_cell() - the text of a cell
+ * @row: of this group
+ * @column: of this column
+ * @text: for it
+ *
+ * Return: the text.
+ */
+const char *top_cell(const struct top_row *row, enum top_column column,
+		     char text[FORMAT_SIZE])
+{
+	double value = row->value[column];
+
+	if (column == TOP_GROUP)
+		return row->group;
+	if (column == TOP_POOL)
+		return row->pool;
+	if (value < 0)
+		return "-";
+	if (column == TOP_BYTES)
+		return format_bytes(value, text);
+	if (column >= TOP_WAIT)
+		return format_time(value, text);
+	snprintf(text, FORMAT_SIZE, "%.*f",
+		 column == TOP_DUE || column == TOP_SHARE, value);
+	return text;
+}

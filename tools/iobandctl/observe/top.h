@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_TOP_H
+#define IOBANDCTL_TOP_H
+
+#include "kernel/parse.h"
+#include "observe/sample.h"
+#include "print/args.h"
+#include "print/format.h"
+#include "print/print.h"
+
+enum top_column { TOP_GROUP, TOP_POOL, TOP_WEIGHT, TOP_DUE, TOP_SHARE,
+	TOP_BYTES, TOP_IOS, TOP_HELD, TOP_WAIT, TOP_WAIT_P99, TOP_SERVICE,
+	TOP_SERVICE_P99, TOP_COLUMNS };
+
+/**
+ * struct top_row - a group that did something in an interval
+ * @group: as people name it, control characters escaped
+ * @pool: of the group
+ * @value: by column: percents, bytes and I/Os in a second, nanoseconds; negative
+ *	if there is none
+ */
+struct top_row {
+	char *group;
+	char pool[IOBAND_POOL_SIZE];
+	double value[TOP_COLUMNS];
+};
+
+/**
+ * struct top_view - what there is to see
+ * @v: the groups
+ * @n: how many
+ * @groups: how many groups there are, idle ones too
+ * @pools: how many pools
+ */
+struct top_view {
+	struct top_row *v;
+	size_t n;
+	size_t groups;
+	size_t pools;
+};
+
+/**
+ * struct top - a run of the verb
+ * @args: the command line
+ * @interval_s: how often to look
+ * @count: how many times; 0 for no end
+ * @sort: by which column
+ * @reverse: the other way round
+ * @before: by pool: the sample before
+ * @n: how many of these
+ */
+struct top {
+	const struct args *args;
+	double interval_s;
+	uint64_t count;
+	enum top_column sort;
+	bool reverse;
+	struct top_before {
+		char pool[IOBAND_POOL_SIZE];
+		struct sample sample;
+	} *before;
+	size_t n;
+};
+
+/* In top-view.c. */
+void top_view_add(struct top_view *view, const struct ioband_devices *devices,
+		  const struct ioband_device *speaker,
+		  const struct sample *delta);
+void top_view_sort(struct top_view *view, enum top_column column, bool reverse);
+void top_view_free(struct top_view *view);
+const char *top_title(enum top_column column);
+const char *top_cell(const struct top_row *row, enum top_column column,
+		     char text[FORMAT_SIZE]);
+int top_column_named(const char *name, enum top_column *column);
+
+/* In top.c. */
+extern const struct column top_columns[TOP_COLUMNS];
+void top_print(struct table *table, struct row *row, const struct top_row *top);
+int top_refresh(struct top *top, struct top_view *view);
+
+/* In top-screen.c. */
+int top_screen(struct top *top);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_ARGS_H
+#define IOBANDCTL_ARGS_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+
+enum option_id {
+	OPTION_BATCH = 1,	/* 0 is getopt's */
+	OPTION_CONFIG,
+	OPTION_COUNT,
+	OPTION_DEFERRED,
+	OPTION_DEPTH,
+	OPTION_DEVICE,
+	OPTION_DRY_RUN,
+	OPTION_DURATION,
+	OPTION_ENABLE_CONTROLLER,
+	OPTION_EXIT_CODE,
+	OPTION_FROM,
+	OPTION_GONE,
+	OPTION_GROUPS,
+	OPTION_HELP,
+	OPTION_INSERT,
+	OPTION_INTERVAL,
+	OPTION_JSON,
+	OPTION_LOST,
+	OPTION_MEASURE,
+	OPTION_MODE,
+	OPTION_NAME,
+	OPTION_OPENMETRICS,
+	OPTION_OUTPUT,
+	OPTION_POOL,
+	OPTION_SLICE,
+	OPTION_SORT,
+	OPTION_WEIGHT,
+	OPTION_WEIGHTS,
+	OPTION_WHAT,
+	OPTION_WORDS,
+	OPTION_WRITES_STARVED,
+	OPTIONS,
+};
+
+/**
+ * struct option_spec - an option of a verb
+ * @id: where its value is found
+ * @name: without the dashes; NULL ends a list of options
+ * @arg: what its argument is called, NULL if it takes none
+ * @help: what it does
+ */
+struct option_spec {
+	enum option_id id;
+	const char *name;
+	const char *arg;
+	const char *help;
+};
+
+/**
+ * struct args - the parsed command line of a verb
+ * @value: by option: its argument, or its name if it takes none; NULL if it
+ *	was not given
+ * @operand: what is left
+ * @n: how many of them
+ */
+struct args {
+	const char *value[OPTIONS];
+	char **operand;
+	int n;
+};
+
+#define ARGS_ANY (-1)
+
+/**
+ * struct verb - one thing that iobandctl does
+ * @name: as typed
+ * @args: its operands, for the usage
+ * @summary: what it does, for the usage
+ * @min: fewest operands
+ * @max: most operands, or ARGS_ANY
+ * @options: ended by one without a name
+ * @shared: further options, which other verbs have too; NULL if there are none
+ * @run: does it and returns an exit code
+ */
+struct verb {
+	const char *name;
+	const char *args;
+	const char *summary;
+	int min;
+	int max;
+	const struct option_spec *options;
+	const struct option_spec *shared;
+	int (*run)(const struct args *args);
+};
+
+/* Options that several verbs have. */
+#define SPEC_JSON { OPTION_JSON, "json", NULL, "print JSON" }
+#define SPEC_OUTPUT(help) { OPTION_OUTPUT, "output", "FILE", help " (also -o)" }
+#define SPEC_CONFIG { OPTION_CONFIG, "config", "FILE",			\
+	"read this configuration only; - is standard input" }
+#define SPEC_DEVICE { OPTION_DEVICE, "device", "DEVICE",		\
+	"only the groups of this ioband device" }
+#define SPEC_POOL { OPTION_POOL, "pool", "POOL",			\
+	"only the groups of this pool" }
+
+const struct option_spec *args_option(const struct verb *verb, size_t i);
+int args_parse(const struct verb *verb, int argc, char **argv,
+	       struct args *args, struct problem *problem);
+void args_usage(const struct verb *verb, FILE *stream);
+
+#endif

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Tables and trees, as text or as JSON.  Alone decides which, and how. */
+#include <errno.h>
+#include <libsmartcols.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/show.h"
+#include "base/words.h"
+#include "print/format.h"
+#include "print/print.h"
+
+#define HIDDEN ((size_t)-1)
+
+/**
+ * struct table - a table that is being filled
+ * @scols: libsmartcols' own
+ * @json: print JSON
+ * @columns: what the caller described
+ * @place: the column of @scols by column, or HIDDEN
+ * @n: how many columns
+ */
+struct table {
+	struct libscols_table *scols;
+	bool json;
+	const struct column *columns;
+	size_t *place;
+	size_t n;
+};
+
+static void check(int error)
+{
+	if (error)
+		exit(fail(EXIT_FAILED, "cannot print: %s", strerror(-error)));
+}
+
+static void *made(void *object)
+{
+	check(object ? 0 : -ENOMEM);
+	return object;
+}
+
+static int json_type(enum column_kind kind)
+{
+	if (kind == COLUMN_TEXT || kind == COLUMN_TREE)
+		return SCOLS_JSON_STRING;
+	return kind == COLUMN_FLAG ? SCOLS_JSON_BOOLEAN_OPTIONAL :
+				     SCOLS_JSON_NUMBER;
+}
+
+static int column_flags(enum column_kind kind)
+{
+	if (kind == COLUMN_TREE)
+		return SCOLS_FL_TREE;
+	return kind == COLUMN_TEXT || kind == COLUMN_FLAG ? 0 : SCOLS_FL_RIGHT;
+}
+
+static void add_column(struct table *table, size_t i, size_t *used)
+{
+	const struct column *column = &table->columns[i];
+	const char *name = table->json ? column->key : column->title;
+	struct libscols_column *added;
+
+	table->place[i] = HIDDEN;
+	if (!name)
+		return;
+	added = made(scols_table_new_column(table->scols, name, 0,
+					    column_flags(column->kind)));
+	check(scols_column_set_json_type(added, json_type(column->kind)));
+	table->place[i] = (*used)++;
+}
+
+/**
+ * print_table() - begin a table
+ * @name: of the list in JSON
+ * @columns: must outlive the table
+ * @n: how many
+ * @json: print JSON
+ *
+ * Return: the table, for print_end().
+ */
+struct table *print_table(const char *name, const struct column *columns,
+			  size_t n, bool json)
+{
+	struct table *table = xcalloc(1, sizeof(*table));
+	size_t used = 0;
+
+	table->scols = made(scols_new_table());
+	table->json = json;
+	table->columns = columns;
+	table->place = xcalloc(n, sizeof(*table->place));
+	table->n = n;
+	check(scols_table_enable_json(table->scols, json));
+	check(scols_table_set_name(table->scols, name));
+	for (size_t i = 0; i < n; i++)
+		add_column(table, i, &used);
+	return table;
+}
+
+static struct libscols_line *line_of(struct row *row)
+{
+	return (struct libscols_line *)row;
+}
+
+static void set(struct table *table, struct row *row, size_t column,
+		const char *text)
+{
+	size_t place = table->place[column];
+
+	if (place != HIDDEN)
+		check(scols_line_set_data(line_of(row), place, text));
+}
+
+/**
+ * print_row() - begin a row
+ * @table: of this table
+ *
+ * Cells that are not set are "-", in JSON null.
+ *
+ * Return: the row.
+ */
+struct row *print_row(struct table *table)
+{
+	struct row *row = made(scols_table_new_line(table->scols, NULL));
+
+	for (size_t i = 0; !table->json && i < table->n; i++)
+		set(table, row, i, "-");
+	return row;
+}
+
+/**
+ * print_below() - put a row below another in the tree
+ * @row: the row
+ * @parent: the other, of the same table
+ */
+void print_below(struct row *row, struct row *parent)
+{
+	check(scols_line_add_child(line_of(parent), line_of(row)));
+}
+
+/**
+ * print_text() - fill a cell of kind TEXT or TREE
+ * @table: of this table
+ * @row: of this row
+ * @column: index of the column
+ * @text: NULL leaves the cell empty
+ *
+ * JSON is UTF-8: the name of a cgroup need not be.  print_end() escapes the rest.
+ */
+void print_text(struct table *table, struct row *row, size_t column,
+		const char *text)
+{
+	char *shown = NULL;
+
+	if (text)
+		shown = table->json ? text_utf8(text) : show(text, stdout);
+	if (shown)
+		set(table, row, column, shown);
+	free(shown);
+}
+
+/**
+ * print_number() - fill a cell of kind NUMBER, BYTES or TIME
+ * @table: of this table
+ * @row: of this row
+ * @column: index of the column
+ * @number: in bytes for BYTES, in nanoseconds for TIME
+ */
+void print_number(struct table *table, struct row *row, size_t column,
+		  uint64_t number)
+{
+	enum column_kind kind = table->columns[column].kind;
+	char text[FORMAT_SIZE];
+
+	if (!table->json && kind == COLUMN_BYTES)
+		format_bytes(number, text);
+	else if (!table->json && kind == COLUMN_TIME)
+		format_time(number, text);
+	else
+		snprintf(text, sizeof(text), "%llu",
+			 (unsigned long long)number);
+	set(table, row, column, text);
+}
+
+/**
+ * print_rates() - fill the columns that PRINT_MAX() or PRINT_MIN() describes
+ * @table: of this table
+ * @row: of this row
+ * @first: index of the first of them
+ * @rates: the cells of those that are no bound are left empty
+ */
+void print_rates(struct table *table, struct row *row, size_t first,
+		 const struct rates *rates)
+{
+	for (int rate = 0; rate < RATES; rate++) {
+		if (rates->rate[rate])
+			print_number(table, row, first + rate,
+				     rates->rate[rate]);
+	}
+}
+
+/**
+ * print_bound_texts() - fill the columns that PRINT_BOUND_TEXTS() describes
+ * @table: of this table
+ * @row: of this row
+ * @first: index of the first of them
+ * @bounds: the cells of those that there are not are left empty
+ */
+void print_bound_texts(struct table *table, struct row *row, size_t first,
+		       const struct bounds *bounds)
+{
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		char *text = bound_is_set(bounds, bound) ?
+			     bound_text(bounds, bound) : NULL;
+
+		print_text(table, row, first + bound, text);
+		free(text);
+	}
+}
+
+/**
+ * print_bounds() - fill the columns of all bounds, one kind after another
+ * @table: of this table
+ * @row: of this row
+ * @first: index of the first of them
+ * @bounds: the cells of those that there are not are left empty
+ */
+void print_bounds(struct table *table, struct row *row, size_t first,
+		  const struct bounds *bounds)
+{
+	for (int bound = 0; bound < RATE_BOUNDS; bound++)
+		print_rates(table, row, first + bound * RATES,
+			    &bounds->of[bound]);
+	if (bounds->latency_us)
+		print_number(table, row, first + LATENCY * RATES,
+			     bounds->latency_us);
+}
+
+/**
+ * print_real() - fill a cell of kind REAL
+ * @table: of this table
+ * @row: of this row
+ * @column: index of the column
+ * @number: printed with two decimals
+ */
+void print_real(struct table *table, struct row *row, size_t column,
+		double number)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%.2f", number);
+	set(table, row, column, text);
+}
+
+/**
+ * print_flag() - fill a cell of kind FLAG
+ * @table: of this table
+ * @row: of this row
+ * @column: index of the column
+ * @flag: yes or no; true or false in JSON
+ */
+void print_flag(struct table *table, struct row *row, size_t column, bool flag)
+{
+	if (table->json)
+		set(table, row, column, flag ? "1" : "0");
+	else
+		set(table, row, column, flag ? "yes" : "no");
+}
+
+/**
+ * print_hide() - leave a column out after all
+ * @table: of this table
+ * @column: index of the column
+ */
+void print_hide(struct table *table, size_t column)
+{
+	size_t place = table->place[column];
+
+	if (place != HIDDEN)
+		check(scols_column_set_flags(scols_table_get_column(table->scols,
+								    place),
+					     SCOLS_FL_HIDDEN));
+}
+
+/**
+ * print_drop() - take a row back
+ * @table: of this table
+ * @row: the row, which no other is below
+ */
+void print_drop(struct table *table, struct row *row)
+{
+	check(scols_table_remove_line(table->scols, line_of(row)));
+}
+
+static void free_table(struct table *table)
+{
+	scols_unref_table(table->scols);
+	free(table->place);
+	free(table);
+}
+
+static void print_json(struct libscols_table *scols)
+{
+	char *json, *shown;
+	size_t size;
+	FILE *stream = xmemstream(&json, &size);
+
+	check(scols_table_set_stream(scols, stream));
+	check(scols_print_table(scols));
+	fclose(stream);
+	shown = text_json(json);
+	fputs(shown, stdout);
+	free(shown);
+	free(json);
+}
+
+/**
+ * print_end() - print a table and free it
+ * @table: the table
+ *
+ * Return: an exit code.
+ */
+int print_end(struct table *table)
+{
+	if (table->json)
+		print_json(table->scols);
+	else
+		check(scols_print_table(table->scols));
+	free_table(table);
+	return print_flush();
+}
+
+/**
+ * print_some() - print a table of what was done, and free it
+ * @table: the table; nothing is printed if it is empty and something failed
+ * @code: the exit code so far
+ *
+ * Return: @code, or if that is EXIT_OK, that of printing.
+ */
+int print_some(struct table *table, int code)
+{
+	int printed = EXIT_OK;
+
+	if (code == EXIT_OK || !scols_table_is_empty(table->scols))
+		printed = print_end(table);
+	else
+		free_table(table);
+	return code == EXIT_OK ? printed : code;
+}
+
+/**
+ * print_is_terminal() - see whether more than text can be written to a stream
+ * @stream: the stream
+ *
+ * Return: whether it is a terminal that understands escape sequences.
+ */
+bool print_is_terminal(FILE *stream)
+{
+	const char *terminal = getenv("TERM");
+
+	return isatty(fileno(stream)) && terminal && *terminal &&
+	       strcmp(terminal, "dumb");
+}
+
+/* See no-color.org. */
+static bool is_coloured(void)
+{
+	const char *unwanted = getenv("NO_COLOR");
+
+	return print_is_terminal(stdout) && !(unwanted && *unwanted);
+}
+
+/* A mark has a column of its own. */
+static void print_args(const char *colour, const char *mark, const char *plain,
+		       const char *fmt, va_list args)
+{
+	char *text = xvasprintf(fmt, args), *shown = show(text, stdout);
+
+	printf("%s%-*s%s%s\n", colour, *mark ? 6 : 0, mark, plain, shown);
+	free(shown);
+	free(text);
+}
+
+/**
+ * print_line() - print a line of text
+ * @fmt: printf-like
+ */
+void print_line(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	print_args("", "", "", fmt, args);
+	va_end(args);
+}
+
+/**
+ * print_marked() - print a line of text that begins with a mark in colour
+ * @colour: the escape sequence for it
+ * @mark: a short word
+ * @fmt: printf-like
+ */
+void print_marked(const char *colour, const char *mark, const char *fmt, ...)
+{
+	bool coloured = is_coloured();
+	va_list args;
+
+	va_start(args, fmt);
+	print_args(coloured ? colour : "", mark, coloured ? "\033[0m" : "",
+		   fmt, args);
+	va_end(args);
+}
+
+/**
+ * print_lines() - print lines of text
+ * @indent: before each
+ * @text: the lines, each with its end; cut at these
+ */
+void print_lines(const char *indent, char *text)
+{
+	char *line;
+
+	while ((line = strsep(&text, "\n")) && text)
+		print_line("%s%s", indent, line);
+}
+
+/**
+ * print_flush() - see to it that all was written
+ *
+ * Return: an exit code.
+ */
+int print_flush(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_OK;
+	return fail(EXIT_FAILED, "cannot write the output: %s",
+		    strerror(errno));
+}

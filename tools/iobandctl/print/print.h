@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_PRINT_H
+#define IOBANDCTL_PRINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/bounds.h"
+#include "base/defs.h"
+
+/* What the cells of a column hold. */
+enum column_kind {
+	COLUMN_TEXT,
+	COLUMN_NUMBER,
+	COLUMN_REAL,	/* two decimals */
+	COLUMN_BYTES,	/* JSON: bytes */
+	COLUMN_TIME,	/* JSON: nanoseconds */
+	COLUMN_FLAG,	/* JSON: true or false */
+	COLUMN_TREE,	/* text that leads the branches of a tree */
+};
+
+/**
+ * struct column - a column of a table
+ * @title: its heading in text; NULL to leave it out there
+ * @key: its name in JSON; NULL to leave it out there
+ * @kind: what its cells hold
+ */
+struct column {
+	const char *title;
+	const char *key;
+	enum column_kind kind;
+};
+
+/* The columns of a bound in JSON, for print_rates(): one after another. */
+#define PRINT_MAX(first)						\
+	[first] = { NULL, "max_rbps", COLUMN_NUMBER },			\
+	{ NULL, "max_wbps", COLUMN_NUMBER },				\
+	{ NULL, "max_riops", COLUMN_NUMBER },				\
+	{ NULL, "max_wiops", COLUMN_NUMBER }
+
+#define PRINT_MIN(first)						\
+	[first] = { NULL, "min_rbps", COLUMN_NUMBER },			\
+	{ NULL, "min_wbps", COLUMN_NUMBER },				\
+	{ NULL, "min_riops", COLUMN_NUMBER },				\
+	{ NULL, "min_wiops", COLUMN_NUMBER }
+
+#define PRINT_LATENCY(column)						\
+	[column] = { NULL, "latency_us", COLUMN_NUMBER }
+
+/* All bounds in text, one after another, for print_bound_texts(). */
+#define PRINT_BOUND_TEXTS(first)					\
+	[first] = { "MAX", NULL, COLUMN_TEXT },				\
+	{ "MIN", NULL, COLUMN_TEXT },					\
+	{ "LATENCY", NULL, COLUMN_TEXT }
+
+/* All of them in JSON, one after another, for print_bounds(). */
+#define PRINT_BOUNDS (LATENCY * RATES + 1)
+
+struct table;
+struct row;
+
+struct table *print_table(const char *name, const struct column *columns,
+			  size_t n, bool json);
+struct row *print_row(struct table *table);
+void print_below(struct row *row, struct row *parent);
+void print_text(struct table *table, struct row *row, size_t column,
+		const char *text);
+void print_number(struct table *table, struct row *row, size_t column,
+		  uint64_t number);
+void print_rates(struct table *table, struct row *row, size_t first,
+		 const struct rates *rates);
+void print_bound_texts(struct table *table, struct row *row, size_t first,
+		       const struct bounds *bounds);
+void print_bounds(struct table *table, struct row *row, size_t first,
+		  const struct bounds *bounds);
+void print_real(struct table *table, struct row *row, size_t column,
+		double number);
+void print_flag(struct table *table, struct row *row, size_t column, bool flag);
+void print_hide(struct table *table, size_t column);
+void print_drop(struct table *table, struct row *row);
+int print_end(struct table *table);
+int print_some(struct table *table, int code);
+__printf(1, 2) void print_line(const char *fmt, ...);
+__printf(3, 4) void print_marked(const char *colour, const char *mark,
+				 const char *fmt, ...);
+void print_lines(const char *indent, char *text);
+bool print_is_terminal(FILE *stream);
+int print_flush(void);
+
+#endif

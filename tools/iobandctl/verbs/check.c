@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl check: is this machine able to share bandwidth, and does it? */
+#include <dirent.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "cgroup/cgroup.h"
+#include "config/conf.h"
+#include "config/plan.h"
+#include "host/device.h"
+#include "host/lvm.h"
+#include "host/reach.h"
+#include "ioband/hand.h"
+#include "ioband/under.h"
+#include "print/print.h"
+#include "verbs/verbs.h"
+
+#define TARGET_MAJOR 1	/* the version of the kernel's texts that is understood */
+
+enum verdict { FINE, HINT, WRONG };
+
+static const char *const verdicts[] = {
+	[FINE] = "ok",
+	[HINT] = "hint",
+	[WRONG] = "wrong",
+};
+
+static const char *const colours[] = {
+	[FINE] = "\033[32m",	/* green */
+	[HINT] = "\033[33m",	/* yellow */
+	[WRONG] = "\033[31m",	/* red */
+};
+
+enum { VERDICT, SUBJECT, FINDING, REMEDY, COLUMNS };
+
+static const struct column columns[COLUMNS] = {
+	[VERDICT] = { NULL, "verdict", COLUMN_TEXT },
+	[SUBJECT] = { NULL, "subject", COLUMN_TEXT },
+	[FINDING] = { NULL, "finding", COLUMN_TEXT },
+	[REMEDY] = { NULL, "remedy", COLUMN_TEXT },
+};
+
+/**
+ * struct findings - what has been found so far
+ * @table: for JSON, else NULL
+ * @row: the last one in it
+ * @code: the exit code it leads to
+ */
+struct findings {
+	struct table *table;
+	struct row *row;
+	int code;
+};
+
+__printf(4, 5)
+static void found(struct findings *findings, enum verdict verdict,
+		  const char *subject, const char *fmt, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, fmt);
+	text = xvasprintf(fmt, args);
+	va_end(args);
+	if (verdict == WRONG && findings->code == EXIT_OK)
+		findings->code = EXIT_FAILED;
+	if (findings->table) {
+		findings->row = print_row(findings->table);
+		print_text(findings->table, findings->row, VERDICT,
+			   verdicts[verdict]);
+		print_text(findings->table, findings->row, SUBJECT, subject);
+		print_text(findings->table, findings->row, FINDING, text);
+	} else {
+		print_marked(colours[verdict], verdicts[verdict], "%s: %s",
+			     subject, text);
+	}
+	free(text);
+}
+
+/* What to do about what was found last. */
+__printf(2, 3)
+static void remedy(struct findings *findings, const char *fmt, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, fmt);
+	text = xvasprintf(fmt, args);
+	va_end(args);
+	if (findings->table)
+		print_text(findings->table, findings->row, REMEDY, text);
+	else
+		print_line("      %s", text);
+	free(text);
+}
+
+static bool check_mapper(struct findings *findings)
+{
+	char version[64];
+
+	if (mapper_version(version, sizeof(version))) {
+		found(findings, FINE, "device-mapper", "version %s", version);
+		return true;
+	}
+	if (geteuid()) {
+		found(findings, WRONG, "device-mapper",
+		      "it does not answer this user");
+		remedy(findings, "run iobandctl as root");
+		findings->code = EXIT_DENIED;
+	} else {
+		found(findings, WRONG, "device-mapper", "it does not answer");
+		remedy(findings, "'modprobe dm-mod', or a kernel that has it");
+		findings->code = EXIT_NO_KERNEL;
+	}
+	return false;
+}
+
+static bool is_installed(const char *release)
+{
+	char *path = xasprintf("/lib/modules/%s/modules.dep", release);
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+
+	free(path);
+	while (file && !found && getline(&line, &size, file) > 0) {
+		line[strcspn(line, ":")] = 0;
+		found = strstr(line, "/dm-ioband.ko");
+	}
+	if (file)
+		fclose(file);
+	free(line);
+	return found;
+}
+
+static void check_version(struct findings *findings,
+			  const unsigned int version[3])
+{
+	bool known = version[0] == TARGET_MAJOR;
+
+	found(findings, known ? FINE : WRONG, "module",
+	      "dm-ioband is loaded, with target version %u.%u.%u; iobandctl is %s",
+	      version[0], version[1], version[2], VERSION);
+	if (known)
+		return;
+	remedy(findings,
+	       "this iobandctl understands version %d: install the one that came with the module",
+	       TARGET_MAJOR);
+	findings->code = EXIT_FORMAT;
+}
+
+static void check_module(struct findings *findings)
+{
+	unsigned int version[3];
+	struct utsname system;
+
+	uname(&system);
+	if (mapper_target_version(version)) {
+		check_version(findings, version);
+	} else if (is_installed(system.release)) {
+		found(findings, FINE, "module",
+		      "dm-ioband is installed for kernel %s, and is loaded when it is needed; iobandctl is %s",
+		      system.release, VERSION);
+	} else {
+		found(findings, WRONG, "module",
+		      "dm-ioband is neither loaded nor installed for kernel %s",
+		      system.release);
+		remedy(findings,
+		       "'make install' in the sources, or DKMS, builds it for this kernel");
+		findings->code = EXIT_NO_KERNEL;
+	}
+}
+
+/**
+ * struct above - a cgroup that does not enable io for all in it
+ * @path: its path
+ * @n: how many right below have processes and no io
+ */
+struct above {
+	char *path;
+	int n;
+};
+
+/**
+ * struct walk - a walk over all cgroups
+ * @hierarchy: where they are
+ * @lacking: the last that had no io, with what is below; NULL if there was none
+ * @v: what is above such
+ * @n: how many
+ */
+struct walk {
+	const struct hierarchy *hierarchy;
+	char *lacking;
+	struct above *v;
+	size_t n;
+};
+
+static bool is_below(const char *path, const char *above)
+{
+	size_t length = strlen(above);
+
+	return !strncmp(path, above, length) && path[length] == '/';
+}
+
+/* Children come after their parent, and the last parent is the nearest. */
+static void count_below(struct walk *walk, const char *child)
+{
+	size_t length = strrchr(child, '/') - child;
+	char *path = length ? xstrndup(child, length) : xstrdup("/");
+	size_t i = walk->n;
+
+	while (i && strcmp(walk->v[i - 1].path, path))
+		i--;
+	if (i) {
+		free(path);
+		walk->v[i - 1].n++;
+		return;
+	}
+	walk->v = xgrow(walk->v, walk->n, sizeof(*walk->v));
+	walk->v[walk->n++] = (struct above){ .path = path, .n = 1 };
+}
+
+/* What lies below one without io has its own reason there. */
+static int look_for_io(const char *path, uint64_t id, void *data)
+{
+	struct walk *walk = data;
+
+	(void)id;
+	if (!path[1] || (walk->lacking && is_below(path, walk->lacking)) ||
+	    cgroup_has_io(walk->hierarchy, path))
+		return EXIT_OK;
+	free(walk->lacking);
+	walk->lacking = xstrdup(path);
+	if (cgroup_is_populated(walk->hierarchy, path))
+		count_below(walk, path);
+	return EXIT_OK;
+}
+
+static void check_above(struct findings *findings,
+			const struct hierarchy *hierarchy,
+			const struct above *above)
+{
+	found(findings, HINT, above->path,
+	      "%d of the cgroups in it have processes and no io controller; their I/O is that of %s",
+	      above->n, above->path);
+	remedy(findings,
+	       "'echo +io > %s%s/cgroup.subtree_control', or with systemd IOAccounting=yes for a unit",
+	       hierarchy->root, above->path[1] ? above->path : "");
+}
+
+static void check_controllers(struct findings *findings,
+			      const struct hierarchy *hierarchy)
+{
+	struct walk walk = { .hierarchy = hierarchy };
+
+	cgroup_walk(hierarchy, "/", look_for_io, &walk);
+	for (size_t i = 0; i < walk.n; i++) {
+		check_above(findings, hierarchy, &walk.v[i]);
+		free(walk.v[i].path);
+	}
+	free(walk.v);
+	free(walk.lacking);
+}
+
+static void check_cgroups(struct findings *findings)
+{
+	struct hierarchy hierarchy;
+
+	if (!hierarchy_look(&hierarchy)) {
+		found(findings, WRONG, "cgroups",
+		      "no hierarchy is mounted, so that all I/O is one group's");
+		remedy(findings, "'mount -t cgroup2 none /sys/fs/cgroup'");
+	} else if (hierarchy.version == 1) {
+		found(findings, FINE, "cgroups",
+		      "blkio of version 1 in %s; buffered writes are not told apart there",
+		      hierarchy.root);
+	} else if (!cgroup_has_io(&hierarchy, "/")) {
+		found(findings, WRONG, "cgroups",
+		      "version 2 in %s has no io controller", hierarchy.root);
+		remedy(findings,
+		       "a kernel with CONFIG_BLK_CGROUP, started without cgroup_disable=io");
+		findings->code = EXIT_NO_KERNEL;
+	} else {
+		found(findings, FINE, "cgroups",
+		      "version 2 in %s, with the io controller",
+		      hierarchy.root);
+		check_controllers(findings, &hierarchy);
+	}
+}
+
+static void check_size(struct findings *findings,
+		       const struct ioband_device *device, const char *below)
+{
+	uint64_t sectors = ioband_sectors_below(device);
+	const char *name = device->dm->name;
+
+	if (!sectors) {
+		found(findings, WRONG, name,
+		      "what was below, %s, is gone, or ends before where this begins: I/O to it fails",
+		      below);
+		remedy(findings,
+		       "unmount what is on it, and 'iobandctl unwrap %s'; wrap the disk again when it is back",
+		       name);
+	} else if (sectors > device->dm->sectors) {
+		found(findings, HINT, name,
+		      "%s below has grown since this was put over it", below);
+		remedy(findings, "'iobandctl resize %s'", name);
+	} else if (sectors < device->dm->sectors) {
+		found(findings, WRONG, name,
+		      "%s below has shrunk since this was put over it, to %llu sectors of %llu: I/O behind its end fails",
+		      below, (unsigned long long)sectors,
+		      (unsigned long long)device->dm->sectors);
+		remedy(findings,
+		       "give %s its size back, with lvextend for instance; or, if what is on it fits, 'iobandctl resize %s' when it is not in use",
+		       below, name);
+	} else {
+		found(findings, FINE, name, "over %s, in pool %s", below,
+		      device->table.pool);
+	}
+}
+
+/* Below it, which for its users is the same as if it was itself. */
+static bool is_blocked(const struct ioband_device *device,
+		       struct blockage *blockage)
+{
+	const struct device below = { .major = device->table.device[0],
+				      .minor = device->table.device[1] };
+
+	return device->dm->table && reach_is_blocked(&below, blockage);
+}
+
+static void check_table(struct findings *findings,
+			const struct ioband_device *device)
+{
+	const char *name = device->dm->name;
+	char below[DEVICE_NAME_SIZE];
+	struct blockage blockage;
+
+	device_label(device->table.device[0], device->table.device[1], below);
+	if (device->dm->suspended) {
+		found(findings, WRONG, name,
+		      "it is suspended, and lets no I/O pass");
+		remedy(findings, "'dmsetup resume %s', if nothing is changing it",
+		       name);
+	} else if (is_blocked(device, &blockage)) {
+		found(findings, WRONG, name, "it takes no I/O, as %s below",
+		      blockage.why.text);
+		remedy(findings, "%s", blockage.remedy.text);
+	} else if (under_is_inserted(device)) {
+		found(findings, FINE, name, "ioband is in it, in pool %s",
+		      device->table.pool);
+	} else {
+		check_size(findings, device, below);
+	}
+}
+
+static void check_lvm(struct findings *findings,
+		      const struct ioband_device *device)
+{
+	enum lvm_sight sight;
+	struct device below, member;
+	char number[32], *text;
+
+	snprintf(number, sizeof(number), "%llu:%llu",
+		 (unsigned long long)device->table.device[0],
+		 (unsigned long long)device->table.device[1]);
+	if (!device_find(number, &below))
+		return;
+	sight = lvm_sight(&below, &member);
+	if (sight == LVM_UNKNOWN) {
+		found(findings, HINT, device->dm->name,
+		      "%s did not answer within a second: whether a physical volume is on it is not known",
+		      member.path);
+		remedy(findings, "see the kernel log about %s", member.path);
+	}
+	if (sight == LVM_ONCE || sight == LVM_UNKNOWN)
+		return;
+	found(findings, WRONG, device->dm->name,
+	      "a physical volume is on it, which LVM's commands find on %s too: they take it for a duplicate, and refuse to change its volume group",
+	      member.path);
+	text = lvm_remedy(sight, &member);
+	remedy(findings, "%s", text);
+	free(text);
+}
+
+static bool has_name(const struct names *names, const char *name)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		if (!strcmp(names->v[i], name))
+			return true;
+	}
+	return false;
+}
+
+/* Who took it out by hand has his way, and may have forgotten. */
+static void check_wish(struct findings *findings, const struct choice *choice)
+{
+	const struct hand_key out = {
+		.device = choice->label, .key = HAND_EXTRACT,
+	};
+	const char *path = choice->device.path;
+
+	if (hand_has(&out)) {
+		found(findings, HINT, choice->label,
+		      "the configuration says 'insert = yes' of it, and 'iobandctl extract' has taken ioband out");
+		remedy(findings, "'iobandctl apply %s' puts it back", path);
+	} else {
+		found(findings, WRONG, choice->label,
+		      "the configuration says 'insert = yes' of it, and ioband is not in it");
+		remedy(findings, "'iobandctl apply %s' inserts it, or says why not",
+		       path);
+	}
+}
+
+static bool has_wish(const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->n; i++) {
+		if (conf_flag(&conf->v[i], KEY_INSERT))
+			return true;
+	}
+	return false;
+}
+
+static int load_wishes(struct conf *conf, struct choices *choices)
+{
+	int code = conf_load(NULL, conf);
+
+	return code == EXIT_OK && has_wish(conf) ?
+		       select_devices(conf, NULL, 0, choices) : code;
+}
+
+/* What is to have ioband in it, and has not, nor is among those that were found already. */
+static void check_wishes(struct findings *findings, const struct names *told)
+{
+	struct choices choices = { .n = 0 };
+	struct problem problem;
+	struct under under;
+	struct conf conf;
+	int code;
+
+	fail_into(&problem);
+	code = load_wishes(&conf, &choices);
+	fail_into(NULL);
+	if (code != EXIT_OK) {
+		found(findings, WRONG, "configuration", "%s", problem.text);
+		remedy(findings,
+		       "change it, until 'iobandctl apply --dry-run' finds nothing wrong");
+	}
+	for (size_t i = 0; i < choices.n; i++) {
+		const struct choice *choice = &choices.v[i];
+
+		if (conf_flag(choice->section, KEY_INSERT) &&
+		    !has_name(told, choice->label) && plan_may_insert(choice) &&
+		    !(under_look(choice->label, &under) == EXIT_OK &&
+		      under.inserted))
+			check_wish(findings, choice);
+	}
+	choices_free(&choices);
+	conf_free(&conf);
+}
+
+static void check_insertions(struct findings *findings)
+{
+	struct names half = { .n = 0 }, lost = { .n = 0 };
+
+	under_trouble(&half, &lost);
+	for (size_t i = 0; i < half.n; i++) {
+		found(findings, WRONG, half.v[i],
+		      "an insertion or an extraction was left half done, without effect so far");
+		remedy(findings, "'iobandctl insert %s' or 'iobandctl extract %s'",
+		       half.v[i], half.v[i]);
+	}
+	for (size_t i = 0; i < lost.n; i++) {
+		found(findings, WRONG, lost.v[i],
+		      "ioband was inserted, and another program, LVM perhaps, has taken it out");
+		remedy(findings,
+		       "'iobandctl insert %s', or 'iobandctl extract %s' if that is right",
+		       lost.v[i], lost.v[i]);
+	}
+	check_wishes(findings, &lost);
+	names_free(&half);
+	names_free(&lost);
+}
+
+/* Of these nothing else is looked at. */
+static void check_other(struct findings *findings,
+			const struct ioband_devices *ioband, const char *name)
+{
+	char label[DEVICE_NAME_SIZE];
+	struct blockage blockage;
+	struct device device;
+
+	if (!device_of_kernel_name(name, &device) ||
+	    !reach_blocks(&device, &blockage))
+		return;
+	device_label(device.major, device.minor, label);
+	if (ioband_named(ioband, label))
+		return;
+	found(findings, HINT, label, "it takes no I/O: %s", blockage.why.text);
+	remedy(findings, "%s", blockage.remedy.text);
+}
+
+static void check_others(struct findings *findings,
+			 const struct ioband_devices *ioband)
+{
+	DIR *entries = opendir("/sys/class/block");
+	struct dirent *entry;
+
+	while (entries && (entry = readdir(entries))) {
+		if (entry->d_name[0] != '.')
+			check_other(findings, ioband, entry->d_name);
+	}
+	if (entries)
+		closedir(entries);
+}
+
+static void check_devices(struct findings *findings)
+{
+	struct ioband_devices devices;
+	struct blockage blockage;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK) {
+		findings->code = code;
+		return;
+	}
+	if (!devices.n) {
+		found(findings, HINT, "devices", "there is no ioband device");
+		remedy(findings,
+		       "'iobandctl wrap DEVICE' makes one, 'iobandctl insert DEVICE' under what is mounted");
+	}
+	for (size_t i = 0; i < devices.n; i++) {
+		if (devices.v[i].dm->table) {
+			check_table(findings, &devices.v[i]);
+			if (!under_is_inserted(&devices.v[i]) &&
+			    !is_blocked(&devices.v[i], &blockage))
+				check_lvm(findings, &devices.v[i]);
+			continue;
+		}
+		found(findings, WRONG, devices.v[i].dm->name,
+		      "it has no table");
+		remedy(findings, "'iobandctl remove %s'",
+		       devices.v[i].dm->name);
+	}
+	check_others(findings, &devices);
+	ioband_free(&devices);
+	check_insertions(findings);
+}
+
+static int run(const struct args *args)
+{
+	struct findings findings = { .code = EXIT_OK };
+	int printed;
+
+	if (args->value[OPTION_JSON])
+		findings.table = print_table("findings", columns, COLUMNS,
+					     true);
+	if (check_mapper(&findings)) {
+		check_module(&findings);
+		check_cgroups(&findings);
+		check_devices(&findings);
+	} else {
+		check_cgroups(&findings);
+	}
+	printed = findings.table ? print_end(findings.table) : print_flush();
+	return findings.code == EXIT_OK ? printed : findings.code;
+}
+
+static const struct option_spec options[] = { SPEC_JSON, { .name = NULL } };
+
+const struct verb verb_check = {
+	.name = "check",
+	.args = "",
+	.summary = "See whether this machine can share bandwidth, and what is wrong",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Completion for fish. */
+#include <stdio.h>
+
+#include "verbs/completion.h"
+#include "verbs/verbs.h"
+
+static const char begin[] =
+"# Completion of iobandctl for fish; made by 'iobandctl completion fish'.\n"
+"\n"
+"function __iobandctl_words\n"
+"	iobandctl completion --words $argv[1] 2>/dev/null\n"
+"end\n"
+"\n"
+"complete -c iobandctl -f\n";
+
+/* A kind of words, as the end of a complete command. */
+static void print_kind(const char *kind)
+{
+	const char *words = completion_fixed(kind);
+
+	if (completion_is_file(kind))
+		fputs(" -F", stdout);
+	if (words)
+		printf(" -a '%s'", words);
+	else if (completion_is_asked(kind))
+		printf(" -a '(__iobandctl_words %s)'", kind);
+}
+
+static void print_verb(const struct verb *verb)
+{
+	printf("complete -c iobandctl -n __fish_use_subcommand -a %s -d '",
+	       verb->name);
+	completion_quote(verb->summary, "\\'");
+	fputs("'\n", stdout);
+}
+
+static void print_when(const struct verb *verb)
+{
+	printf("complete -c iobandctl -n '__fish_seen_subcommand_from %s'",
+	       verb->name);
+}
+
+static void print_words(const struct verb *verb)
+{
+	const struct option_spec *option;
+	struct operand operand;
+
+	for (size_t i = 0; (option = args_option(verb, i)); i++) {
+		print_when(verb);
+		printf(" -l %s -d '", option->name);
+		completion_quote(option->help, "\\'");
+		fputs("'", stdout);
+		if (option->arg)
+			fputs(completion_is_file(option->arg) ? " -r" : " -x",
+			      stdout);
+		if (option->arg)
+			print_kind(option->arg);
+		putchar('\n');
+	}
+	print_when(verb);
+	fputs(" -l help -d 'print this and exit'\n", stdout);
+	for (size_t i = 0; completion_operand(verb, i, &operand); i++) {
+		print_when(verb);
+		print_kind(operand.kind);
+		putchar('\n');
+	}
+}
+
+/**
+ * completion_fish() - print what fish needs
+ */
+void completion_fish(void)
+{
+	const struct verb *verb;
+
+	fputs(begin, stdout);
+	for (size_t i = 0; (verb = verb_at(i)); i++)
+		print_verb(verb);
+	for (size_t i = 0; (verb = verb_at(i)); i++)
+		print_words(verb);
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The words that there are now, for shells. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/show.h"
+#include "host/device.h"
+#include "ioband/query.h"
+#include "ioband/tree.h"
+#include "print/print.h"
+#include "verbs/completion.h"
+#include "verbs/verbs.h"
+
+/* A shell puts a word on the terminal and into the command as it is. */
+static bool is_visible(const char *word)
+{
+	char *shown = show(word, stdout);
+	bool is = !strcmp(shown, word);
+
+	free(shown);
+	return is;
+}
+
+static void add_group(const struct ioband_devices *devices,
+		      const struct groups *groups,
+		      const struct ioband_group *group, struct names *words)
+{
+	const struct ioband_device *owner = tree_owner(devices, groups, group);
+	char *device;
+
+	if (owner && tree_is_device(group)) {
+		device = xasprintf("device:%s", owner->dm->name);
+		names_add(words, device);
+		free(device);
+	} else {
+		names_add(words, group->path && is_visible(group->path) ?
+				 group->path : group->name);
+	}
+}
+
+static int add_groups(const struct ioband_devices *devices,
+		      const struct ioband_device *speaker, struct names *words)
+{
+	struct groups groups;
+	int code = query_groups(speaker, &groups);
+
+	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++)
+		add_group(devices, &groups, &groups.v[i], words);
+	groups_free(&groups);
+	return code;
+}
+
+static int add_all_groups(const struct ioband_devices *devices,
+			  struct names *words)
+{
+	const struct scope all = { .device = NULL };
+	struct targets speakers;
+	int code = EXIT_OK;
+
+	ioband_pools(devices, &all, &speakers);
+	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++)
+		code = add_groups(devices, speakers.v[i], words);
+	targets_free(&speakers);
+	return code;
+}
+
+static int add_words(const char *kind, struct names *words)
+{
+	struct ioband_devices devices;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK)
+		return code;
+	if (!strcmp(kind, "GROUP"))
+		code = add_all_groups(&devices, words);
+	for (size_t i = 0; i < devices.n && strcmp(kind, "GROUP"); i++) {
+		const struct ioband_device *device = &devices.v[i];
+
+		if (strcmp(kind, "POOL"))
+			names_add(words, device->dm->name);
+		if ((!strcmp(kind, "POOL") || !strcmp(kind, "PLACE")) &&
+		    device->dm->table)
+			names_add(words, device->table.pool);
+	}
+	ioband_free(&devices);
+	return code;
+}
+
+/**
+ * completion_words() - print the words of a kind, a line each
+ * @kind: one that there are words of
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int completion_words(const char *kind)
+{
+	struct names words = { .n = 0 };
+	const struct verb *verb;
+	int code = EXIT_OK;
+
+	if (strcmp(kind, "VERB"))
+		code = add_words(kind, &words);
+	for (size_t i = 0; !strcmp(kind, "VERB") && (verb = verb_at(i)); i++)
+		names_add(&words, verb->name);
+	for (size_t i = 0; code == EXIT_OK && i < words.n; i++)
+		print_line("%s", words.v[i]);
+	names_free(&words);
+	return code == EXIT_OK ? print_flush() : code;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Completion for zsh. */
+#include <stdio.h>
+
+#include "verbs/completion.h"
+#include "verbs/verbs.h"
+
+static const char begin[] =
+"#compdef iobandctl\n"
+"# Made by 'iobandctl completion zsh'.\n"
+"\n"
+"_iobandctl_words() {\n"
+"	local -a found\n"
+"	found=(${(f)\"$(iobandctl completion --words $1 2>/dev/null)\"})\n"
+"	compadd -a found\n"
+"}\n"
+"\n"
+"_iobandctl_device() {\n"
+"	_iobandctl_words DEVICE\n"
+"	_files\n"
+"}\n"
+"\n"
+"_iobandctl() {\n"
+"	local -a verbs=(\n";
+
+static const char middle[] =
+"	)\n"
+"	if (( CURRENT == 2 )); then\n"
+"		_describe verb verbs\n"
+"		return\n"
+"	fi\n"
+"	shift words\n"
+"	(( CURRENT-- ))\n"
+"	case $words[1] in\n";
+
+static const char end[] =
+"	esac\n"
+"}\n"
+"\n"
+"_iobandctl \"$@\"\n";
+
+static void print_kind(const char *kind)
+{
+	const char *words = completion_fixed(kind);
+
+	printf(":%s:", kind);
+	if (words)
+		printf("(%s)", words);
+	else if (completion_is_file(kind))
+		fputs(completion_is_asked(kind) ? "_iobandctl_device" : "_files",
+		      stdout);
+	else if (completion_is_asked(kind))
+		printf(" _iobandctl_words %s", kind);
+	else	/* A message, which is the other choice, keeps options away. */
+		fputs("()", stdout);
+}
+
+static void print_option(const struct option_spec *option)
+{
+	printf(" \\\n			'--%s%s[", option->name,
+	       option->arg ? "=" : "");
+	completion_quote(option->help, "\\[]:");
+	putchar(']');
+	if (option->arg)
+		print_kind(option->arg);
+	putchar('\'');
+}
+
+static void print_verb(const struct verb *verb)
+{
+	const struct option_spec *option;
+	struct operand operand;
+
+	printf("	%s)\n		_arguments", verb->name);
+	for (size_t i = 0; (option = args_option(verb, i)); i++)
+		print_option(option);
+	fputs(" \\\n			'--help[print this and exit]'", stdout);
+	for (size_t i = 0; completion_operand(verb, i, &operand); i++) {
+		fputs(" \\\n			'", stdout);
+		if (operand.repeats)
+			putchar('*');
+		else
+			printf("%zu", i + 1);
+		print_kind(operand.kind);
+		putchar('\'');
+	}
+	fputs("\n		;;\n", stdout);
+}
+
+/**
+ * completion_zsh() - print what zsh needs
+ */
+void completion_zsh(void)
+{
+	const struct verb *verb;
+
+	fputs(begin, stdout);
+	for (size_t i = 0; (verb = verb_at(i)); i++) {
+		printf("		'%s:", verb->name);
+		completion_quote(verb->summary, "\\:");
+		fputs("'\n", stdout);
+	}
+	fputs(middle, stdout);
+	for (size_t i = 0; (verb = verb_at(i)); i++)
+		print_verb(verb);
+	fputs(end, stdout);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_COMPLETION_H
+#define IOBANDCTL_COMPLETION_H
+
+#include <stdbool.h>
+
+#include "print/args.h"
+
+#define KIND_SIZE 16
+
+/**
+ * struct fixed_kind - a kind of word of which there are always the same
+ * @kind: the kind; NULL ends a list of them
+ * @words: the words
+ */
+struct fixed_kind {
+	const char *kind;
+	const char *words;
+};
+
+extern const struct fixed_kind completion_fixed_kinds[];
+
+/**
+ * struct operand - one of the arguments of a verb
+ * @kind: what it is, as the usage calls it
+ * @repeats: any number of them may come
+ */
+struct operand {
+	char kind[KIND_SIZE];
+	bool repeats;
+};
+
+bool completion_operand(const struct verb *verb, size_t i,
+			struct operand *operand);
+const char *completion_fixed(const char *kind);
+bool completion_is_asked(const char *kind);
+bool completion_is_file(const char *kind);
+void completion_quote(const char *text, const char *backslashed);
+
+void completion_bash(void);
+void completion_zsh(void);
+void completion_fish(void);
+int completion_words(const char *kind);
+
+#endif

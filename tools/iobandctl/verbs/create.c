@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl create: an ioband device over the whole of a block device. */
+#include "ioband/make.h"
+#include "verbs/verbs.h"
+
+static int run(const struct args *args)
+{
+	const char *name = args->operand[0];
+	struct names made = { .n = 0 };
+	struct ioband_devices devices;
+	struct settings settings;
+	struct device device;
+	int code = make_check_name(name);
+
+	if (code == EXIT_OK)
+		code = settings_of(args, &settings);
+	if (code == EXIT_OK)
+		code = ioband_load(&devices);
+	if (code != EXIT_OK)
+		return code;
+	code = device_resolve(args->operand[1], &device);
+	if (code == EXIT_OK)
+		code = make_device(&devices, &settings, name, &device);
+	ioband_free(&devices);
+	if (code != EXIT_OK)
+		return code;
+	names_add(&made, name);
+	code = make_report(&made, &settings, args->value[OPTION_JSON]);
+	names_free(&made);
+	return code;
+}
+
+const struct verb verb_create = {
+	.name = "create",
+	.args = "NAME DEVICE",
+	.summary = "Make ioband device NAME over the whole of block device DEVICE",
+	.min = 2,
+	.max = 2,
+	.options = make_options,
+	.run = run,
+};

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl explain: why a group gets what it gets. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "ioband/group.h"
+#include "ioband/tree.h"
+#include "observe/explain.h"
+#include "observe/interval.h"
+#include "print/print.h"
+#include "verbs/verbs.h"
+
+#define INTERVAL_S 2
+
+enum { TYPE, POOL, DEVICE, GROUP, WEIGHT, COMPETING, ENTITLED, SHARE, SECONDS,
+	IOS_COUNT, BYTES_COUNT, WAIT, SERVICE, LOOKS_ALL, LOOKS_HELD,
+	LOOKS_BUSY, INFLIGHT, BUSY, RATE, BOUND_PER_S,
+	PER_S = BOUND_PER_S + RATE_BOUNDS, USED, LATENCY_US, READ_AVG,
+	LATE, BRAKE, VERDICT, SAYS, COLUMNS };
+
+static const struct column columns[COLUMNS] = {
+	[TYPE] = { NULL, "type", COLUMN_TREE },
+	[POOL] = { NULL, "pool", COLUMN_TEXT },
+	[DEVICE] = { NULL, "device", COLUMN_TEXT },
+	[GROUP] = { NULL, "group", COLUMN_TEXT },
+	[WEIGHT] = { NULL, "weight", COLUMN_NUMBER },
+	[COMPETING] = { NULL, "competing_weight", COLUMN_NUMBER },
+	[ENTITLED] = { NULL, "entitled_pct", COLUMN_REAL },
+	[SHARE] = { NULL, "share_pct", COLUMN_REAL },
+	[SECONDS] = { NULL, "seconds", COLUMN_REAL },
+	[IOS_COUNT] = { NULL, "ios", COLUMN_NUMBER },
+	[BYTES_COUNT] = { NULL, "bytes", COLUMN_NUMBER },
+	[WAIT] = { NULL, "wait_avg_ns", COLUMN_TIME },
+	[SERVICE] = { NULL, "service_avg_ns", COLUMN_TIME },
+	[LOOKS_ALL] = { NULL, "looks", COLUMN_NUMBER },
+	[LOOKS_HELD] = { NULL, "looks_held", COLUMN_NUMBER },
+	[LOOKS_BUSY] = { NULL, "looks_busy", COLUMN_NUMBER },
+	[INFLIGHT] = { NULL, "inflight_avg", COLUMN_REAL },
+	[BUSY] = { NULL, "busy_pct", COLUMN_REAL },
+	[RATE] = { NULL, "rate", COLUMN_TEXT },
+	[BOUND_PER_S + MAXIMUM] = { NULL, "max_per_s", COLUMN_NUMBER },
+	[BOUND_PER_S + MINIMUM] = { NULL, "min_per_s", COLUMN_NUMBER },
+	[PER_S] = { NULL, "per_s", COLUMN_REAL },
+	[USED] = { NULL, "used_pct", COLUMN_REAL },
+	PRINT_LATENCY(LATENCY_US),
+	[READ_AVG] = { NULL, "read_avg_ns", COLUMN_TIME },
+	[LATE] = { NULL, "late", COLUMN_FLAG },
+	[BRAKE] = { NULL, "brake_bytes_per_s", COLUMN_NUMBER },
+	[VERDICT] = { NULL, "verdict", COLUMN_TEXT },
+	[SAYS] = { NULL, "says", COLUMN_TEXT },
+};
+
+static const char *const verdicts[] = {
+	[VERDICT_IDLE] = "idle",
+	[VERDICT_DEMAND] = "demand",
+	[VERDICT_DEVICE] = "device",
+	[VERDICT_MAXIMUM] = "maximum",
+	[VERDICT_UNMET] = "unmet",
+	[VERDICT_BRAKE] = "brake",
+	[VERDICT_MINIMUM] = "minimum",
+	[VERDICT_WEIGHT] = "weight",
+	[VERDICT_PROMISED] = "promised",
+	[VERDICT_SHORT] = "short",
+};
+
+static void print_part(struct table *table, struct row *above, const char *type,
+		       const struct ioband_group *group,
+		       const struct explain_level *level, double share_pct)
+{
+	struct row *row = print_row(table);
+
+	print_text(table, row, TYPE, type);
+	print_text(table, row, GROUP, group->path ? group->path : group->name);
+	print_number(table, row, WEIGHT, group->weight);
+	if (level) {
+		print_number(table, row, COMPETING, level->competing);
+		print_real(table, row, ENTITLED,
+			   100 * group->weight / (double)level->competing);
+	} else {
+		print_real(table, row, SHARE, share_pct);
+	}
+	print_below(row, above);
+}
+
+static void print_bound(struct table *table, struct row *above,
+			const struct explain_bound *it, enum bound bound)
+{
+	const struct ioband_group *group = it->group;
+	struct row *row = print_row(table);
+
+	print_text(table, row, TYPE, bound_kinds[bound].noun);
+	print_text(table, row, GROUP, group->path ? group->path : group->name);
+	print_text(table, row, RATE, rate_names[it->rate]);
+	print_number(table, row, BOUND_PER_S + bound,
+		     group->bounds.of[bound].rate[it->rate]);
+	print_real(table, row, PER_S, it->per_s);
+	print_real(table, row, USED, it->used_pct);
+	print_below(row, above);
+}
+
+static void print_bounds_of(struct table *table, struct row *above,
+			    const struct explanation *it)
+{
+	for (int bound = 0; bound < RATE_BOUNDS; bound++) {
+		for (size_t i = 0; i < it->bound[bound].n; i++)
+			print_bound(table, above, &it->bound[bound].v[i],
+				    bound);
+	}
+}
+
+static void print_target(struct table *table, struct row *above,
+			 const struct explain_target *it)
+{
+	const struct ioband_group *group = it->group;
+	struct row *row = print_row(table);
+
+	print_text(table, row, TYPE, bound_kinds[LATENCY].noun);
+	print_text(table, row, GROUP, group->path ? group->path : group->name);
+	print_number(table, row, IOS_COUNT, it->reads);
+	print_number(table, row, LATENCY_US, group->bounds.latency_us);
+	if (it->reads)
+		print_number(table, row, READ_AVG, it->avg_ns);
+	if (!it->capped) {
+		print_real(table, row, USED, it->used_pct);
+		print_flag(table, row, LATE, it->late);
+	}
+	print_below(row, above);
+}
+
+static void print_figures(struct table *table, struct row *row,
+			  const struct explanation *it)
+{
+	print_real(table, row, ENTITLED, it->entitled_pct);
+	print_real(table, row, SHARE, it->share_pct);
+	print_real(table, row, SECONDS, it->seconds);
+	print_number(table, row, IOS_COUNT, it->done.ios);
+	print_number(table, row, BYTES_COUNT, it->done.bytes);
+	if (it->done.held_ios)
+		print_number(table, row, WAIT,
+			     it->done.wait_ns / it->done.held_ios);
+	if (it->done.ios)
+		print_number(table, row, SERVICE,
+			     it->done.service_ns / it->done.ios);
+	print_number(table, row, LOOKS_ALL, it->looks);
+	print_number(table, row, LOOKS_HELD, it->held_looks);
+	print_number(table, row, LOOKS_BUSY, it->busy_looks);
+	print_real(table, row, INFLIGHT, it->inflight_avg);
+	print_real(table, row, BUSY, it->busy_pct);
+	print_number(table, row, BRAKE, it->brake_per_s);
+	print_text(table, row, VERDICT, verdicts[explain_judge(it)]);
+}
+
+static void print_json(struct table *table, const char *pool,
+		       const struct ioband_device *owner,
+		       const struct ioband_group *group,
+		       const struct explanation *it, char *said)
+{
+	struct row *row = print_row(table);
+
+	print_text(table, row, TYPE, "group");
+	print_text(table, row, POOL, pool);
+	if (owner)
+		print_text(table, row, DEVICE, owner->dm->name);
+	print_text(table, row, GROUP, group->path ? group->path : group->name);
+	print_number(table, row, WEIGHT, group->weight);
+	print_figures(table, row, it);
+	print_text(table, row, SAYS, said);
+	for (size_t i = 0; i < it->levels; i++)
+		print_part(table, row, "level", it->level[i].group,
+			   &it->level[i], 0);
+	print_bounds_of(table, row, it);
+	for (size_t i = 0; i < it->n_targets; i++)
+		print_target(table, row, &it->target[i]);
+	for (size_t i = 0; i < it->others; i++)
+		print_part(table, row, "other", it->other[i].group, NULL,
+			   it->other[i].share_pct);
+}
+
+static void print_said(const char *spelled, const char *pool,
+		       const struct ioband_device *owner, char *said)
+{
+	print_line("%s in pool %s%s%s:", spelled, pool,
+		   owner ? ", on device " : "", owner ? owner->dm->name : "");
+	print_lines("  ", said);
+}
+
+/**
+ * struct question - what is to be explained
+ * @devices: all
+ * @scope: limits
+ * @spelled: the group, as it was asked for
+ * @ref: the group
+ * @table: for JSON, or NULL
+ * @found: how often there was such a group
+ */
+struct question {
+	const struct ioband_devices *devices;
+	struct scope scope;
+	const char *spelled;
+	struct group_ref ref;
+	struct table *table;
+	size_t found;
+};
+
+static void explain(struct question *question, const struct observation *pool,
+		    const struct ioband_group *group)
+{
+	const struct ioband_table *table = &pool->speaker->table;
+	const struct ioband_device *owner =
+		tree_owner(question->devices, &pool->delta.groups, group);
+	struct explanation explanation;
+	char *said;
+
+	explain_measure(pool, group, &explanation);
+	said = explain_say(&explanation, table->measure);
+	if (question->table) {
+		print_json(question->table, table->pool, owner, group,
+			   &explanation, said);
+	} else {
+		if (question->found)
+			print_line("%s", "");
+		print_said(question->spelled, table->pool, owner, said);
+	}
+	question->found++;
+	free(said);
+	explain_free(&explanation);
+}
+
+static void explain_in(struct question *question,
+		       const struct observation *pool)
+{
+	const struct groups *groups = &pool->delta.groups;
+
+	for (size_t i = 0; i < groups->n; i++) {
+		if (!strcmp(groups->v[i].name, question->ref.name) &&
+		    tree_has(question->devices, groups, &groups->v[i],
+			     question->scope.device))
+			explain(question, pool, &groups->v[i]);
+	}
+}
+
+static int explain_all(struct question *question,
+		       const struct targets *speakers, double seconds,
+		       bool json)
+{
+	struct observation *pools = xcalloc(speakers->n, sizeof(*pools));
+	int code = observe(speakers, seconds, pools), printed = EXIT_OK;
+
+	if (json)
+		question->table = print_table("explain", columns, COLUMNS,
+					      true);
+	for (size_t i = 0; i < speakers->n; i++) {
+		if (code == EXIT_OK)
+			explain_in(question, &pools[i]);
+	}
+	if (json)
+		printed = print_end(question->table);
+	for (size_t i = 0; i < speakers->n; i++)
+		observation_free(&pools[i]);
+	free(pools);
+	if (code == EXIT_OK && !question->found)
+		code = fail(EXIT_MISSING,
+			    "%s did no I/O of late and has no weight of its own, so there is nothing to explain; 'iobandctl groups' shows the groups that there are",
+			    question->spelled);
+	return code == EXIT_OK ? printed : code;
+}
+
+static int run(const struct args *args)
+{
+	struct question question = { .spelled = args->operand[0] };
+	struct targets speakers = { .n = 0 };
+	struct ioband_devices devices;
+	struct finder finder = { .devices = &devices };
+	double seconds = INTERVAL_S;
+	int code = interval_of(args, &seconds);
+
+	if (code == EXIT_OK)
+		code = ioband_load(&devices);
+	if (code != EXIT_OK)
+		return code;
+	question.devices = &devices;
+	code = ioband_scope(&devices, args, &question.scope);
+	if (code == EXIT_OK)
+		code = group_find(&finder, question.spelled, &question.scope,
+				  &question.ref);
+	if (code == EXIT_OK) {
+		ioband_pools(&devices, &question.scope, &speakers);
+		code = explain_all(&question, &speakers, seconds,
+				   args->value[OPTION_JSON]);
+	}
+	targets_free(&speakers);
+	ioband_free(&devices);
+	return code;
+}
+
+static const struct option_spec options[] = {
+	SPEC_DEVICE,
+	SPEC_POOL,
+	{ OPTION_INTERVAL, "interval", "SECONDS",
+	  "for how long to watch (default: 2)" },
+	SPEC_JSON,
+	{ .name = NULL }
+};
+
+const struct verb verb_explain = {
+	.name = "explain",
+	.args = "GROUP",
+	.summary = "Say why a group gets what it gets, and what keeps it from more",
+	.min = 1,
+	.max = 1,
+	.options = options,
+	.run = run,
+};

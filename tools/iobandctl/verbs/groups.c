@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl groups: the trees of groups, with their weights and bounds. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "config/weights.h"
+#include "ioband/query.h"
+#include "ioband/tree.h"
+#include "print/print.h"
+#include "verbs/verbs.h"
+
+enum { NAME, TYPE, GROUP, PATH, WEIGHT, SET_TEXT, SET, BOUND_TEXTS,
+	BOUND_NUMBERS = BOUND_TEXTS + BOUNDS,
+	COLUMNS = BOUND_NUMBERS + PRINT_BOUNDS };
+
+static const struct column columns[COLUMNS] = {
+	[NAME] = { "NAME", "name", COLUMN_TREE },
+	[TYPE] = { NULL, "type", COLUMN_TEXT },
+	[GROUP] = { "GROUP", "group", COLUMN_TEXT },
+	[PATH] = { "PATH", "path", COLUMN_TEXT },
+	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
+	[SET_TEXT] = { "SET", NULL, COLUMN_TEXT },
+	[SET] = { NULL, "set", COLUMN_FLAG },
+	PRINT_BOUND_TEXTS(BOUND_TEXTS),
+	PRINT_MAX(BOUND_NUMBERS + MAXIMUM * RATES),
+	PRINT_MIN(BOUND_NUMBERS + MINIMUM * RATES),
+	PRINT_LATENCY(BOUND_NUMBERS + LATENCY * RATES),
+};
+
+static void print_type(struct table *table, struct row *row, const char *name)
+{
+	char type[IOBAND_GROUP_SIZE];
+
+	strcpy(type, name);
+	type[strcspn(type, ":#")] = 0;
+	print_text(table, row, TYPE, type);
+}
+
+static void print_name(struct table *table, struct row *row,
+		       const struct ioband_devices *devices,
+		       const struct groups *groups,
+		       const struct ioband_group *group)
+{
+	const struct ioband_device *owner = tree_owner(devices, groups, group);
+	const char *last = group->path ? strrchr(group->path, '/') : NULL;
+
+	if (last && last[1])
+		print_text(table, row, NAME, last + 1);
+	else if (owner && tree_is_device(group))
+		print_text(table, row, NAME, owner->dm->name);
+	else
+		print_text(table, row, NAME, group->name);
+}
+
+static struct row *print_group(struct table *table,
+			       const struct ioband_devices *devices,
+			       const struct groups *groups,
+			       const struct ioband_group *group)
+{
+	struct row *row = print_row(table);
+
+	print_name(table, row, devices, groups, group);
+	print_type(table, row, group->name);
+	print_text(table, row, GROUP, group->name);
+	print_text(table, row, PATH, group->path);
+	print_number(table, row, WEIGHT, group->weight);
+	print_text(table, row, SET_TEXT, group->set ? "set" : "default");
+	print_flag(table, row, SET, group->set);
+	print_bound_texts(table, row, BOUND_TEXTS, &group->bounds);
+	print_bounds(table, row, BOUND_NUMBERS, &group->bounds);
+	return row;
+}
+
+/*
+ * Hang every row below its parent's.  A group whose parent is not shown, or
+ * that a nonsensical list makes its own ancestor, goes below the pool.
+ */
+static void link_rows(const struct groups *groups, struct row **rows,
+		      struct row *pool)
+{
+	for (size_t i = 0; i < groups->n; i++) {
+		const struct ioband_group *group = &groups->v[i];
+		const struct ioband_group *parent =
+			tree_is_sound(groups, group) ?
+			tree_parent(groups, group) : NULL;
+		struct row *above = parent ? rows[parent - groups->v] : NULL;
+
+		if (rows[i])
+			print_below(rows[i], above ? above : pool);
+	}
+}
+
+static void note_bounds(const struct ioband_group *group, bool has[BOUNDS])
+{
+	for (int bound = 0; bound < BOUNDS; bound++)
+		has[bound] |= bound_is_set(&group->bounds, bound);
+}
+
+static int print_pool(struct table *table, const struct ioband_devices *devices,
+		      const struct scope *scope,
+		      const struct ioband_device *speaker, bool has[BOUNDS])
+{
+	struct groups groups;
+	struct row **rows, *pool;
+	int code = query_groups(speaker, &groups);
+
+	if (code == EXIT_OK) {
+		pool = print_row(table);
+		print_text(table, pool, NAME, speaker->table.pool);
+		print_text(table, pool, TYPE, "pool");
+		rows = xcalloc(groups.n, sizeof(*rows));
+		for (size_t i = 0; i < groups.n; i++) {
+			if (!tree_has(devices, &groups, &groups.v[i],
+				      scope->device))
+				continue;
+			rows[i] = print_group(table, devices, &groups,
+					      &groups.v[i]);
+			note_bounds(&groups.v[i], has);
+		}
+		link_rows(&groups, rows, pool);
+		free(rows);
+	}
+	groups_free(&groups);
+	return code;
+}
+
+static int print_pools(const struct ioband_devices *devices,
+		       const struct scope *scope, bool json)
+{
+	struct table *table = print_table("groups", columns, COLUMNS, json);
+	bool has[BOUNDS] = { false };
+	struct targets speakers;
+	int code = EXIT_OK, printed;
+
+	ioband_pools(devices, scope, &speakers);
+	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++)
+		code = print_pool(table, devices, scope, speakers.v[i], has);
+	targets_free(&speakers);
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (!json && !has[bound])
+			print_hide(table, BOUND_TEXTS + bound);
+	}
+	printed = print_end(table);
+	return code == EXIT_OK ? printed : code;
+}
+
+static int run(const struct args *args)
+{
+	bool json = args->value[OPTION_JSON];
+	struct ioband_devices devices;
+	struct scope scope;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK)
+		return code;
+	code = ioband_scope(&devices, args, &scope);
+	if (code == EXIT_OK && args->value[OPTION_WEIGHTS])
+		code = weights_save(&devices, &scope, json);
+	else if (code == EXIT_OK)
+		code = print_pools(&devices, &scope, json);
+	ioband_free(&devices);
+	return code;
+}
+
+static const struct option_spec options[] = {
+	SPEC_DEVICE,
+	SPEC_POOL,
+	{ OPTION_WEIGHTS, "weights", NULL,
+	  "list the weights and bounds that were set, for set-weight --from" },
+	SPEC_JSON,
+	{ .name = NULL }
+};
+
+const struct verb verb_groups = {
+	.name = "groups",
+	.args = "",
+	.summary = "Show the groups of all or some pools as a tree, with weights and bounds",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl list: the ioband devices and how they are configured. */
+#include "host/device.h"
+#include "ioband/under.h"
+#include "print/print.h"
+#include "verbs/verbs.h"
+
+enum { NAME, NUMBER, BELOW, BELOW_NUMBER, OFFSET, SIZE, POOL, MODE, MEASURE,
+	WEIGHT, DEPTH, SLICE, WRITES_STARVED, STATE, READ_ONLY, INSERTED, COLUMNS };
+
+static const struct column columns[COLUMNS] = {
+	[NAME] = { "NAME", "name", COLUMN_TEXT },
+	[NUMBER] = { NULL, "number", COLUMN_TEXT },
+	[BELOW] = { "DEVICE", "device", COLUMN_TEXT },
+	[BELOW_NUMBER] = { NULL, "device_number", COLUMN_TEXT },
+	[OFFSET] = { NULL, "offset", COLUMN_BYTES },
+	[SIZE] = { "SIZE", "size", COLUMN_BYTES },
+	[POOL] = { "POOL", "pool", COLUMN_TEXT },
+	[MODE] = { "MODE", "mode", COLUMN_TEXT },
+	[MEASURE] = { "MEASURE", "measure", COLUMN_TEXT },
+	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
+	[DEPTH] = { "DEPTH", "depth", COLUMN_TEXT },
+	[SLICE] = { "SLICE", "slice_ms", COLUMN_NUMBER },
+	[WRITES_STARVED] = { NULL, "writes_starved", COLUMN_NUMBER },
+	[STATE] = { "STATE", "state", COLUMN_TEXT },
+	[READ_ONLY] = { "RO", "read_only", COLUMN_FLAG },
+	[INSERTED] = { NULL, "inserted", COLUMN_FLAG },
+};
+
+static const char *state_of(const struct mapped_device *device)
+{
+	if (!device->table)
+		return "no table";
+	return device->suspended ? "suspended" : "active";
+}
+
+static void print_number_pair(struct table *table, struct row *row,
+			      size_t column, uint64_t major, uint64_t minor)
+{
+	char text[48];
+
+	snprintf(text, sizeof(text), "%llu:%llu", (unsigned long long)major,
+		 (unsigned long long)minor);
+	print_text(table, row, column, text);
+}
+
+static void print_table_line(struct table *table, struct row *row,
+			     const struct ioband_device *device)
+{
+	const struct ioband_table *line = &device->table;
+	char label[DEVICE_NAME_SIZE];
+
+	device_label(line->device[0], line->device[1], label);
+	print_text(table, row, BELOW, label);
+	print_number_pair(table, row, BELOW_NUMBER, line->device[0],
+			  line->device[1]);
+	print_number(table, row, OFFSET, line->offset * 512);
+	print_number(table, row, SIZE, device->dm->sectors * 512);
+	print_text(table, row, POOL, line->pool);
+	print_text(table, row, MODE, line->mode);
+	print_text(table, row, MEASURE, line->measure);
+	if (ioband_has_group(device))
+		print_number(table, row, WEIGHT, line->weight);
+	print_text(table, row, DEPTH, line->depth);
+	print_number(table, row, SLICE, line->slice_ms);
+	print_number(table, row, WRITES_STARVED, line->writes_starved);
+}
+
+/**
+ * list_table() - begin a list of devices
+ * @json: print JSON
+ *
+ * Return: the table, for print_end().
+ */
+struct table *list_table(bool json)
+{
+	return print_table("devices", columns, COLUMNS, json);
+}
+
+/**
+ * list_device() - add how a device is configured
+ * @table: to this list
+ * @device: the device
+ *
+ * Return: the row.
+ */
+struct row *list_device(struct table *table, const struct ioband_device *device)
+{
+	struct row *row = print_row(table);
+
+	print_text(table, row, NAME, device->dm->name);
+	print_number_pair(table, row, NUMBER, device->dm->major,
+			  device->dm->minor);
+	if (device->dm->table)
+		print_table_line(table, row, device);
+	print_text(table, row, STATE, state_of(device->dm));
+	print_flag(table, row, READ_ONLY, device->dm->read_only);
+	print_flag(table, row, INSERTED, under_is_inserted(device));
+	return row;
+}
+
+/**
+ * list_print() - print how devices are configured
+ * @devices: the devices
+ * @n: how many
+ * @json: print JSON
+ *
+ * Return: an exit code.
+ */
+int list_print(const struct ioband_device *devices, size_t n, bool json)
+{
+	struct table *table = list_table(json);
+
+	for (size_t i = 0; i < n; i++)
+		list_device(table, &devices[i]);
+	return print_end(table);
+}
+
+static int run(const struct args *args)
+{
+	struct ioband_devices devices;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK)
+		return code;
+	code = list_print(devices.v, devices.n, args->value[OPTION_JSON]);
+	ioband_free(&devices);
+	return code;
+}
+
+static const struct option_spec options[] = { SPEC_JSON, { .name = NULL } };
+
+const struct verb verb_list = {
+	.name = "list",
+	.args = "",
+	.summary = "List the ioband devices and how they are configured",
+	.options = options,
+	.run = run,
+};

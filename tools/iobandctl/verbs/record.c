@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl record: what the groups do, written down again and again, to plot. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "host/device.h"
+#include "observe/interval.h"
+#include "observe/recording.h"
+#include "observe/sample.h"
+#include "print/print.h"
+#include "verbs/verbs.h"
+
+#define INTERVAL_S 1
+
+/**
+ * struct record - a run of the verb
+ * @interval_s: how often to look
+ * @duration_s: for how long; 0 for no end
+ * @only: the names of the pools to look at; all, if there are none
+ * @seen: those that were there at the last look
+ * @signals: what ends it
+ * @shows: how far it is, on the terminal
+ * @file: where to
+ */
+struct record {
+	double interval_s;
+	double duration_s;
+	struct names only;
+	struct names seen;
+	sigset_t signals;
+	bool shows;
+	struct recording file;
+};
+
+static bool is_pool(const struct ioband_devices *devices, const char *name)
+{
+	const struct scope scope = { .pool = name };
+
+	for (size_t i = 0; i < devices->n; i++) {
+		if (ioband_in_scope(&devices->v[i], &scope))
+			return true;
+	}
+	return false;
+}
+
+/* A pool, or a device; pools, which are named after disks, come first. */
+static int find_pools(struct record *record, const struct args *args,
+		      const struct ioband_devices *devices)
+{
+	const struct ioband_device *device;
+	struct scope scope;
+	int code;
+
+	for (int i = 0; i < args->n; i++) {
+		if (is_pool(devices, args->operand[i])) {
+			names_add(&record->only, args->operand[i]);
+			continue;
+		}
+		code = ioband_find(devices, args->operand[i], &device);
+		if (code != EXIT_OK)
+			return code;
+		names_add(&record->only, device->table.pool);
+	}
+	return ioband_scope(devices, args, &scope);
+}
+
+/*
+ * A device that is gone since it was listed is no failure: whether its pool is
+ * gone too, the next look tells.
+ */
+static int look_at(struct record *record, const struct ioband_devices *devices,
+		   const struct ioband_device *speaker)
+{
+	struct problem problem;
+	struct sample sample;
+	int code;
+
+	fail_into(&problem);
+	code = sample_take(speaker, &sample);
+	fail_into(NULL);
+	if (code == EXIT_OK)
+		code = recording_pool(&record->file, devices, speaker, &sample);
+	else if (code == EXIT_MISSING)
+		code = EXIT_OK;
+	else
+		fail(code, "%s", problem.text);
+	sample_free(&sample);
+	return code;
+}
+
+static int note_gone(struct record *record, const struct names *now)
+{
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < record->seen.n && code == EXIT_OK; i++) {
+		if (!names_has(now, record->seen.v[i]))
+			code = recording_gone(&record->file, record->seen.v[i]);
+	}
+	return code;
+}
+
+static int look_at_all(struct record *record,
+		       const struct ioband_devices *devices)
+{
+	const struct scope all = { .device = NULL };
+	struct names now = { .n = 0 };
+	struct targets speakers;
+	int code = EXIT_OK;
+
+	ioband_pools(devices, &all, &speakers);
+	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++) {
+		const char *pool = speakers.v[i]->table.pool;
+
+		if (record->only.n && !names_has(&record->only, pool))
+			continue;
+		names_add(&now, pool);
+		code = look_at(record, devices, speakers.v[i]);
+	}
+	if (code == EXIT_OK)
+		code = note_gone(record, &now);
+	names_free(&record->seen);
+	record->seen = now;
+	targets_free(&speakers);
+	return code;
+}
+
+static int look(struct record *record)
+{
+	struct ioband_devices devices;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK)
+		return code;
+	code = look_at_all(record, &devices);
+	ioband_free(&devices);
+	return code;
+}
+
+static void hide_progress(const struct record *record)
+{
+	if (record->shows)
+		fputs("\r\033[K", stderr);
+}
+
+static void show_progress(const struct record *record, uint64_t at_ns)
+{
+	unsigned long long seconds = (at_ns - record->file.begun_ns) / NS_PER_S;
+
+	if (!record->shows)
+		return;
+	if (record->duration_s > 0)
+		fprintf(stderr, "recorded: %llu s of %g, pools: %zu", seconds,
+			record->duration_s, record->seen.n);
+	else
+		fprintf(stderr, "recorded: %llu s, pools: %zu; Ctrl-C ends it",
+			seconds, record->seen.n);
+}
+
+static bool wait_until(const struct record *record, uint64_t next_ns)
+{
+	bool ends;
+
+	show_progress(record, sample_clock());
+	ends = interval_wait(next_ns, &record->signals);
+	hide_progress(record);
+	return ends;
+}
+
+/* Return: an exit code; why it ended is in @because. */
+static int look_again_and_again(struct record *record, const char **because)
+{
+	const uint64_t begun_ns = record->file.begun_ns;
+	const uint64_t end_ns = record->duration_s > 0 ?
+		begun_ns + record->duration_s * NS_PER_S : UINT64_MAX;
+	uint64_t next_ns = begun_ns;
+	int code;
+
+	*because = "failure";
+	for (;;) {
+		code = look(record);
+		if (code != EXIT_OK)
+			return code;
+		if (next_ns >= end_ns)
+			break;
+		next_ns = interval_next(next_ns, record->interval_s);
+		if (next_ns > end_ns)
+			next_ns = end_ns;
+		if (wait_until(record, next_ns)) {
+			*because = "signal";
+			return EXIT_OK;
+		}
+	}
+	*because = "duration";
+	return EXIT_OK;
+}
+
+static int write_all(struct record *record, const char *path)
+{
+	int code = recording_create(&record->file, path, record->interval_s);
+	const char *because;
+	int ended;
+
+	if (code != EXIT_OK)
+		return code;
+	/* Not into a recording on the same terminal. */
+	record->shows = print_is_terminal(stderr) &&
+			(path || !print_is_terminal(stdout));
+	interval_end_signals(&record->signals);
+	code = look_again_and_again(record, &because);
+	/* What could not be written is not the place to say so. */
+	if (code == EXIT_OK || !record->file.failed) {
+		ended = recording_end(&record->file, because);
+		code = code == EXIT_OK ? ended : code;
+	}
+	ended = recording_close(&record->file);
+	return code == EXIT_OK ? ended : code;
+}
+
+static int run(const struct args *args)
+{
+	struct record record = { .interval_s = INTERVAL_S };
+	struct ioband_devices devices;
+	int code = interval_of(args, &record.interval_s);
+
+	if (code == EXIT_OK)
+		code = interval_duration_of(args, &record.duration_s);
+	if (code == EXIT_OK)
+		code = ioband_load(&devices);
+	if (code != EXIT_OK)
+		return code;
+	code = find_pools(&record, args, &devices);
+	ioband_free(&devices);
+	if (code == EXIT_OK)
+		code = write_all(&record, args->value[OPTION_OUTPUT]);
+	names_free(&record.only);
+	names_free(&record.seen);
+	return code;
+}
+
+static const struct option_spec options[] = {
+	{ OPTION_INTERVAL, "interval", "SECONDS",
+	  "how often to look (default: 1)" },
+	{ OPTION_DURATION, "duration", "SECONDS",
+	  "for how long (default: until interrupted)" },
+	SPEC_OUTPUT("write to this new file, not to the standard output"),
+	{ .name = NULL }
+};
+
+const struct verb verb_record = {
+	.name = "record",
+	.args = "[POOL|DEVICE...]",
+	.summary = "Record what the groups of all or some pools do, to plot it",
+	.max = ARGS_ANY,
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl remove: ioband devices, when nobody uses them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "host/device.h"
+#include "host/use.h"
+#include "ioband/under.h"
+#include "kernel/kmsg.h"
+#include "verbs/verbs.h"
+
+static int find_named(const struct ioband_devices *devices, const char *spelled,
+		      const struct ioband_device **found)
+{
+	const struct ioband_device *over;
+	struct device number;
+
+	*found = ioband_exact(devices, spelled);
+	if (*found)
+		return EXIT_OK;
+	if (!device_find(spelled, &number))
+		return fail(EXIT_MISSING,
+			    "there is no device '%s'; 'iobandctl list' shows all ioband devices",
+			    spelled);
+	over = ioband_over(devices, spelled);
+	return fail(EXIT_MISSING, "%s is not an ioband device; %s%s", spelled,
+		    over ? "the one over it is " : "'iobandctl list' shows all",
+		    over ? over->dm->name : "");
+}
+
+static int busy(const struct mapped_device *device, const char *use)
+{
+	return fail(EXIT_IN_USE,
+		    "%s is in use: %s; or use --deferred to have it removed when it is closed",
+		    device->name, use);
+}
+
+static int remove_device(const struct ioband_device *found, bool deferred)
+{
+	struct device device = { .major = found->dm->major,
+				 .minor = found->dm->minor };
+	struct problem use;
+	int error;
+
+	if (under_is_inserted(found))
+		return fail(EXIT_IN_USE,
+			    "ioband was inserted into %s, which is not its own; 'iobandctl extract %s' takes it out",
+			    found->dm->name, found->dm->name);
+	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s",
+		 found->dm->name);
+	if (!deferred && found->dm->open_count &&
+	    use_of_device(&device, &use))
+		return busy(found->dm, use.text);
+	kmsg_mark();
+	error = mapper_remove(found->dm->name, deferred);
+	if (!error)
+		return EXIT_OK;
+	if (error != -EBUSY)
+		return fail(exit_code_of(-error), "cannot remove %s: %s",
+			    found->dm->name, kmsg_reason(-error));
+	if (!use_of_device(&device, &use) && !use_by_process(&device, &use))
+		problem_set(&use,
+			    "something has it open, perhaps in another namespace or container");
+	return busy(found->dm, use.text);
+}
+
+/**
+ * remove_found() - remove the ioband devices that a command line is about
+ * @args: the command line; with --json, those that were removed are printed as
+ *	they were
+ * @find: which device an operand stands for, as an exit code
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int remove_found(const struct args *args,
+		 int (*find)(const struct ioband_devices *devices,
+			     const char *spelled,
+			     const struct ioband_device **found))
+{
+	struct ioband_devices devices;
+	struct ioband_device *removed;
+	int code = ioband_load(&devices), printed = EXIT_OK;
+	size_t n = 0;
+
+	if (code != EXIT_OK)
+		return code;
+	removed = xcalloc(args->n, sizeof(*removed));
+	for (int i = 0; i < args->n; i++) {
+		const struct ioband_device *found;
+		int result = find(&devices, args->operand[i], &found);
+
+		if (result == EXIT_OK)
+			result = remove_device(found,
+					       args->value[OPTION_DEFERRED]);
+		if (result == EXIT_OK)
+			removed[n++] = *found;
+		if (code == EXIT_OK)
+			code = result;
+	}
+	if (n && args->value[OPTION_JSON])
+		printed = list_print(removed, n, true);
+	free(removed);
+	ioband_free(&devices);
+	return code == EXIT_OK ? printed : code;
+}
+
+static int run(const struct args *args)
+{
+	return remove_found(args, find_named);
+}
+
+const struct option_spec remove_options[] = {
+	{ OPTION_DEFERRED, "deferred", NULL,
+	  "if it is open, remove it when it is closed" },
+	SPEC_JSON,
+	{ .name = NULL }
+};
+
+const struct verb verb_remove = {
+	.name = "remove",
+	.args = "NAME...",
+	.summary = "Remove ioband devices; what lies below stays as it is",
+	.min = 1,
+	.max = ARGS_ANY,
+	.options = remove_options,
+	.run = run,
+};

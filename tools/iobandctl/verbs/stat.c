@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl stat: what groups did, how long they waited and were served. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "ioband/group.h"
+#include "ioband/query.h"
+#include "ioband/tree.h"
+#include "observe/histogram.h"
+#include "observe/interval.h"
+#include "observe/sample.h"
+#include "print/print.h"
+#include "verbs/verbs.h"
+
+enum { POOL, DEVICE, GROUP, PATH, OP, SECONDS, IOS_COUNT, BYTES_COUNT,
+	IOS_RATE, BYTES_RATE, SHARE, HELD_COUNT, WAIT_AVG, WAIT_P50, WAIT_P99,
+	SERVICE_AVG, SERVICE_P50, SERVICE_P99, SERVICE_MAX, INFLIGHT, HELD_NOW,
+	HELD_BYTES, COLUMNS };
+
+static const struct column columns[COLUMNS] = {
+	[POOL] = { "POOL", "pool", COLUMN_TEXT },
+	[DEVICE] = { NULL, "device", COLUMN_TEXT },
+	[GROUP] = { NULL, "group", COLUMN_TEXT },
+	[PATH] = { "GROUP", "path", COLUMN_TEXT },
+	[OP] = { "OP", "op", COLUMN_TEXT },
+	[SECONDS] = { NULL, "seconds", COLUMN_REAL },
+	[IOS_COUNT] = { "IOS", "ios", COLUMN_NUMBER },
+	[BYTES_COUNT] = { "BYTES", "bytes", COLUMN_BYTES },
+	[IOS_RATE] = { "IOS/S", "ios_per_s", COLUMN_REAL },
+	[BYTES_RATE] = { "BYTES/S", "bytes_per_s", COLUMN_BYTES },
+	[SHARE] = { "SHARE%", "share_pct", COLUMN_REAL },
+	[HELD_COUNT] = { "HELD", "held_ios", COLUMN_NUMBER },
+	[WAIT_AVG] = { "WAIT", "wait_avg_ns", COLUMN_TIME },
+	[WAIT_P50] = { "P50", "wait_p50_ns", COLUMN_TIME },
+	[WAIT_P99] = { "P99", "wait_p99_ns", COLUMN_TIME },
+	[SERVICE_AVG] = { "SERVICE", "service_avg_ns", COLUMN_TIME },
+	[SERVICE_P50] = { "P50", "service_p50_ns", COLUMN_TIME },
+	[SERVICE_P99] = { "P99", "service_p99_ns", COLUMN_TIME },
+	[SERVICE_MAX] = { "MAX", "service_max_ns", COLUMN_TIME },
+	[INFLIGHT] = { "INFLIGHT", "inflight_now", COLUMN_NUMBER },
+	[HELD_NOW] = { "HELD-NOW", "held_now", COLUMN_NUMBER },
+	[HELD_BYTES] = { "(BYTES)", "held_now_bytes", COLUMN_BYTES },
+};
+
+/* Reading, writing, discarding, and all of them. */
+#define TOTAL OPS
+static const char *const op_names[] = { "read", "write", "discard", "total" };
+
+/**
+ * struct watch - what a run of the verb looks at
+ * @devices: all
+ * @scope: limits
+ * @group: only these, by the kernel's name; all if there are none
+ * @n: how many
+ * @speakers: one device of each pool
+ * @before: the sample before, of each of @speakers
+ * @json: print JSON
+ * @interval_s: how long between samples; 0 for what was done in all
+ */
+struct watch {
+	const struct ioband_devices *devices;
+	struct scope scope;
+	struct group_ref *group;
+	size_t n;
+	struct targets speakers;
+	struct sample *before;
+	bool json;
+	double interval_s;
+};
+
+static void print_wait(struct table *table, struct row *row,
+		       const uint64_t wait[HISTOGRAM_SLOTS],
+		       const struct op_stats *stats)
+{
+	uint64_t ns;
+
+	if (stats->held_ios)
+		print_number(table, row, WAIT_AVG,
+			     stats->wait_ns / stats->held_ios);
+	if (histogram_percentile(wait, 50, &ns))
+		print_number(table, row, WAIT_P50, ns);
+	if (histogram_percentile(wait, 99, &ns))
+		print_number(table, row, WAIT_P99, ns);
+}
+
+static void print_service(struct table *table, struct row *row,
+			  const uint64_t service[HISTOGRAM_SLOTS],
+			  const struct op_stats *stats)
+{
+	uint64_t ns;
+
+	if (stats->ios)
+		print_number(table, row, SERVICE_AVG,
+			     stats->service_ns / stats->ios);
+	if (histogram_percentile(service, 50, &ns))
+		print_number(table, row, SERVICE_P50, ns);
+	if (histogram_percentile(service, 99, &ns))
+		print_number(table, row, SERVICE_P99, ns);
+	if (histogram_max(service, &ns))
+		print_number(table, row, SERVICE_MAX, ns);
+}
+
+/* The histograms of one direction, or of all. */
+static void print_latency(struct table *table, struct row *row,
+			  const struct group_latency *latency, int op,
+			  const struct op_stats *stats)
+{
+	uint64_t wait[HISTOGRAM_SLOTS] = { 0 };
+	uint64_t service[HISTOGRAM_SLOTS] = { 0 };
+
+	for (int i = 0; latency && i < OPS; i++) {
+		if (op != TOTAL && op != i)
+			continue;
+		histogram_add(wait, latency->wait[i]);
+		histogram_add(service, latency->service[i]);
+	}
+	print_wait(table, row, wait, stats);
+	print_service(table, row, service, stats);
+}
+
+static void print_amounts(struct table *table, struct row *row,
+			  const struct op_stats *stats, double seconds)
+{
+	print_number(table, row, IOS_COUNT, stats->ios);
+	print_number(table, row, BYTES_COUNT, stats->bytes);
+	print_number(table, row, HELD_COUNT, stats->held_ios);
+	if (seconds <= 0)
+		return;
+	print_real(table, row, SECONDS, seconds);
+	print_real(table, row, IOS_RATE, stats->ios / seconds);
+	print_number(table, row, BYTES_RATE, stats->bytes / seconds);
+}
+
+static void print_identity(struct table *table, struct row *row,
+			   const struct watch *watch,
+			   const struct ioband_device *speaker,
+			   const struct sample *sample,
+			   const struct group_stats *stats)
+{
+	const struct ioband_group *group =
+		groups_find(&sample->groups, stats->seq);
+	const struct ioband_device *owner =
+		group ? tree_owner(watch->devices, &sample->groups, group) :
+			NULL;
+
+	print_text(table, row, POOL, speaker->table.pool);
+	print_text(table, row, GROUP, stats->name);
+	if (owner)
+		print_text(table, row, DEVICE, owner->dm->name);
+	if (group && group->path)
+		print_text(table, row, PATH, group->path);
+	else if (!watch->json && owner && tree_is_device(group))
+		print_text(table, row, PATH, owner->dm->name);
+	else if (!watch->json)
+		print_text(table, row, PATH, stats->name);
+}
+
+static void print_now(struct table *table, struct row *row, uint64_t inflight,
+		      const uint64_t held[AMOUNTS])
+{
+	if (inflight == NOT_TOLD)
+		return;
+	print_number(table, row, INFLIGHT, inflight);
+	print_number(table, row, HELD_NOW, held[IOS]);
+	print_number(table, row, HELD_BYTES, held[BYTES]);
+}
+
+/* A direction in which a group neither did something nor has to. */
+static bool is_unused(const struct group_stats *stats, int op)
+{
+	const struct op_now *now = &stats->now[op];
+
+	return !stats->op[op].ios && !now->held[IOS] &&
+	       (!now->inflight || now->inflight == NOT_TOLD);
+}
+
+/* One row a direction in use, and one for all. */
+static void print_group(struct table *table, const struct watch *watch,
+			const struct ioband_device *speaker,
+			const struct sample *sample,
+			const struct group_stats *stats, double seconds)
+{
+	const struct group_latency *latency =
+		latency_find(&sample->latency, stats->seq);
+
+	for (int op = 0; op <= TOTAL; op++) {
+		struct op_stats amounts = op == TOTAL ? stats_total(stats) :
+							stats->op[op];
+		struct row *row;
+
+		if (op != TOTAL && is_unused(stats, op) && !watch->json)
+			continue;
+		row = print_row(table);
+		print_identity(table, row, watch, speaker, sample, stats);
+		print_text(table, row, OP, op_names[op]);
+		print_amounts(table, row, &amounts, seconds);
+		print_latency(table, row, latency, op, &amounts);
+		if (op != TOTAL) {
+			print_now(table, row, stats->now[op].inflight,
+				  stats->now[op].held);
+			continue;
+		}
+		print_now(table, row, stats->inflight, stats->held);
+		if (seconds > 0)
+			print_real(table, row, SHARE,
+				   stats_share(&sample->stats, stats,
+					       speaker->table.measure));
+	}
+}
+
+static bool is_idle(const struct group_stats *stats)
+{
+	return !stats_total(stats).ios && !stats->held[IOS] &&
+	       !stats->inflight;
+}
+
+/* Among all groups in an interval, only those that did something. */
+static bool is_wanted(const struct watch *watch, const struct sample *sample,
+		      const struct group_stats *stats)
+{
+	const struct ioband_group *group =
+		groups_find(&sample->groups, stats->seq);
+
+	if (group && !tree_has(watch->devices, &sample->groups, group,
+			       watch->scope.device))
+		return false;
+	for (size_t i = 0; i < watch->n; i++) {
+		if (!strcmp(watch->group[i].name, stats->name))
+			return true;
+	}
+	return !watch->n && (watch->json || !is_idle(stats));
+}
+
+static void print_sample(struct table *table, const struct watch *watch,
+			 const struct ioband_device *speaker,
+			 const struct sample *sample, double seconds)
+{
+	for (size_t i = 0; i < sample->stats.n; i++) {
+		if (is_wanted(watch, sample, &sample->stats.v[i]))
+			print_group(table, watch, speaker, sample,
+				    &sample->stats.v[i], seconds);
+	}
+}
+
+/* Take a sample of a pool and print it, or what changed since the last. */
+static int look(struct table *table, struct watch *watch, size_t i)
+{
+	const struct ioband_device *speaker = watch->speakers.v[i];
+	struct sample *before = &watch->before[i];
+	struct sample now, delta;
+	int code = sample_take(speaker, &now);
+
+	if (code == EXIT_OK && watch->interval_s > 0) {
+		sample_delta(before, &now, &delta);
+		print_sample(table, watch, speaker, &delta,
+			     delta.ns / (double)NS_PER_S);
+		sample_delta_free(&delta);
+	} else if (code == EXIT_OK) {
+		print_sample(table, watch, speaker, &now, 0);
+	}
+	sample_free(before);
+	*before = now;
+	return code;
+}
+
+static int look_at_all(struct watch *watch)
+{
+	bool rates = watch->interval_s > 0;
+	struct column shown[COLUMNS];
+	struct table *table;
+	int code = EXIT_OK, printed;
+
+	memcpy(shown, columns, sizeof(shown));
+	shown[rates ? IOS_COUNT : IOS_RATE].title = NULL;
+	shown[rates ? BYTES_COUNT : BYTES_RATE].title = NULL;
+	if (!rates)
+		shown[SHARE].title = NULL;
+	table = print_table("stat", shown, COLUMNS, watch->json);
+	for (size_t i = 0; i < watch->speakers.n && code == EXIT_OK; i++)
+		code = look(table, watch, i);
+	printed = print_end(table);
+	return code == EXIT_OK ? printed : code;
+}
+
+static int look_again_and_again(struct watch *watch, uint64_t count)
+{
+	uint64_t next_ns = sample_clock();
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < watch->speakers.n && code == EXIT_OK; i++)
+		code = sample_take(watch->speakers.v[i], &watch->before[i]);
+	for (uint64_t i = 0; code == EXIT_OK && (!count || i < count); i++) {
+		next_ns = interval_next(next_ns, watch->interval_s);
+		interval_sleep(next_ns);
+		if (i && !watch->json)
+			print_line("%s", "");
+		code = look_at_all(watch);
+	}
+	return code;
+}
+
+static int read_interval(const struct args *args, double *interval_s,
+			 uint64_t *count)
+{
+	const char *interval = args->value[OPTION_INTERVAL];
+	const char *times = args->value[OPTION_COUNT];
+
+	*interval_s = 0;
+	*count = 0;
+	if (times && (!span_u64(span_of(times), UINT64_MAX, count) || !*count))
+		return fail(EXIT_USAGE, "--count '%s': it is a number from 1 on",
+			    times);
+	if (times && !interval)
+		return fail(EXIT_USAGE, "--count needs --interval SECONDS");
+	return interval_of(args, interval_s);
+}
+
+static int find_groups(struct watch *watch, const struct args *args)
+{
+	struct finder finder = { .devices = watch->devices };
+	int code = EXIT_OK;
+
+	watch->group = xcalloc(args->n, sizeof(*watch->group));
+	for (; watch->n < (size_t)args->n && code == EXIT_OK; watch->n++)
+		code = group_find(&finder, args->operand[watch->n],
+				  &watch->scope, &watch->group[watch->n]);
+	return code;
+}
+
+static int run(const struct args *args)
+{
+	struct watch watch = { .json = args->value[OPTION_JSON] };
+	struct ioband_devices devices;
+	uint64_t count;
+	int code = read_interval(args, &watch.interval_s, &count);
+
+	if (code == EXIT_OK)
+		code = ioband_load(&devices);
+	if (code != EXIT_OK)
+		return code;
+	watch.devices = &devices;
+	code = ioband_scope(&devices, args, &watch.scope);
+	if (code == EXIT_OK)
+		code = find_groups(&watch, args);
+	ioband_pools(&devices, &watch.scope, &watch.speakers);
+	watch.before = xcalloc(watch.speakers.n, sizeof(*watch.before));
+	if (code == EXIT_OK)
+		code = watch.interval_s > 0 ?
+		       look_again_and_again(&watch, count) :
+		       look_at_all(&watch);
+	for (size_t i = 0; i < watch.speakers.n; i++)
+		sample_free(&watch.before[i]);
+	free(watch.before);
+	free(watch.group);
+	targets_free(&watch.speakers);
+	ioband_free(&devices);
+	return code;
+}
+
+static const struct option_spec options[] = {
+	SPEC_DEVICE,
+	SPEC_POOL,
+	{ OPTION_INTERVAL, "interval", "SECONDS",
+	  "print what was done in each interval, until interrupted" },
+	{ OPTION_COUNT, "count", "N", "end after N intervals" },
+	SPEC_JSON,
+	{ .name = NULL }
+};
+
+const struct verb verb_stat = {
+	.name = "stat",
+	.args = "[GROUP...]",
+	.summary = "Show what all or some groups did, and how long it took",
+	.max = ARGS_ANY,
+	.options = options,
+	.run = run,
+};

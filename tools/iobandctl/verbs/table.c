@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl table: what wrap would make of a device, for dmsetup or to look at. */
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "ioband/make.h"
+#include "ioband/name.h"
+#include "print/print.h"
+#include "verbs/verbs.h"
+
+enum { NAME, UUID, BELOW, READ_ONLY, TABLE, COLUMNS };
+
+static const struct column columns[COLUMNS] = {
+	[NAME] = { NULL, "name", COLUMN_TEXT },
+	[UUID] = { NULL, "uuid", COLUMN_TEXT },
+	[BELOW] = { NULL, "device", COLUMN_TEXT },
+	[READ_ONLY] = { NULL, "read_only", COLUMN_FLAG },
+	[TABLE] = { NULL, "table", COLUMN_TEXT },
+};
+
+static int print_json(const struct device *device, const char *line,
+		      bool read_only)
+{
+	struct table *table = print_table("tables", columns, COLUMNS, true);
+	struct row *row = print_row(table);
+	char name[NAME_SIZE], label[DEVICE_NAME_SIZE];
+	char *uuid;
+
+	name_wrapped(device, name);
+	uuid = xasprintf(MAPPER_UUID_PREFIX "%s", name);
+	device_label(device->major, device->minor, label);
+	print_text(table, row, NAME, name);
+	print_text(table, row, UUID, uuid);
+	print_text(table, row, BELOW, label);
+	print_flag(table, row, READ_ONLY, read_only);
+	print_text(table, row, TABLE, line);
+	free(uuid);
+	return print_end(table);
+}
+
+static int print(const struct args *args, const struct device *device,
+		 const char *words)
+{
+	uint64_t sectors;
+	bool read_only;
+	int code = device_size(device, &sectors, &read_only);
+	char *line;
+
+	if (code != EXIT_OK)
+		return code;
+	line = xasprintf("0 %llu ioband %s", (unsigned long long)sectors,
+			 words);
+	if (args->value[OPTION_JSON]) {
+		code = print_json(device, line, read_only);
+	} else {
+		print_line("%s", line);
+		code = print_flush();
+	}
+	free(line);
+	return code;
+}
+
+static int run(const struct args *args)
+{
+	struct ioband_devices devices;
+	struct settings settings;
+	struct device device;
+	char *words = NULL;
+	int code = settings_of(args, &settings);
+
+	if (code == EXIT_OK)
+		code = ioband_load(&devices);
+	if (code != EXIT_OK)
+		return code;
+	code = device_resolve(args->operand[0], &device);
+	if (code == EXIT_OK)
+		code = make_line(&devices, &settings, &device, &words);
+	if (code == EXIT_OK)
+		code = print(args, &device, words);
+	free(words);
+	ioband_free(&devices);
+	return code;
+}
+
+const struct verb verb_table = {
+	.name = "table",
+	.args = "DEVICE",
+	.summary = "Print the table that wrap would make, and make nothing",
+	.min = 1,
+	.max = 1,
+	.options = make_options,
+	.run = run,
+};

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * iobandctl udev: what the rules ask while a device appears, which udev describes
+ * in the environment.  It answers with properties, and changes nothing.  The units
+ * of the rules ask whether a device is lost, and have what is left over one go.
+ */
+#include <libudev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <syslog.h>
+
+#include "config/plan.h"
+#include "config/select.h"
+#include "host/use.h"
+#include "ioband/gone.h"
+#include "ioband/hand.h"
+#include "ioband/ioband.h"
+#include "ioband/make.h"
+#include "ioband/under.h"
+#include "kernel/dm.h"
+#include "print/print.h"
+#include "verbs/verbs.h"
+
+#define DEV "/dev/"
+#define WRAP "IOBAND_WRAP"
+#define LOST ".IOBAND_LOST"
+
+#define ARRAYS "/dev/md/"
+
+static bool begins(const char *text, const char *prefix)
+{
+	return text && !strncmp(text, prefix, strlen(prefix));
+}
+
+/* Not a device that "insert" made, over which the owner's own lies. */
+static bool is_ours(const char *uuid)
+{
+	return begins(uuid, MAPPER_UUID_PREFIX) &&
+	       !begins(uuid, UNDER_UUID_PREFIX);
+}
+
+static bool read_uuid(const char *kernel, struct device *device,
+		      char uuid[MAPPER_UUID_SIZE])
+{
+	return device_of_kernel_name(kernel, device) &&
+	       device_attribute(device->major, device->minor, "dm/uuid", uuid,
+				MAPPER_UUID_SIZE);
+}
+
+static struct udev_device *udev_of(struct udev *udev,
+				   const struct device *device)
+{
+	return udev_device_new_from_devnum(udev, 'b',
+					   makedev(device->major,
+						   device->minor));
+}
+
+/* What device-mapper or mdadm has made keeps the name by which that knows it. */
+static bool can_be_taken(const char *link)
+{
+	return select_is_lasting(link) && !begins(link, "/dev/mapper/") &&
+	       !begins(link, ARRAYS);
+}
+
+/* Of a disk: with its partitions' numbers, they are theirs. */
+static bool is_for_partitions(const char *link)
+{
+	return select_is_lasting(link) && (begins(link, "/dev/disk/by-id/") ||
+					   begins(link, "/dev/disk/by-path/"));
+}
+
+/* As the rules want them: below /dev, in one line. */
+static void print_links(struct udev_device *found,
+			bool (*wanted)(const char *link), const char *suffix)
+{
+	struct udev_list_entry *link =
+		udev_device_get_devlinks_list_entry(found);
+	const char *separator = "IOBAND_LINKS=";
+
+	for (; link; link = udev_list_entry_get_next(link)) {
+		const char *name = udev_list_entry_get_name(link);
+
+		if (!begins(name, DEV) || !wanted(name))
+			continue;
+		printf("%s%s%s", separator, name + strlen(DEV), suffix);
+		separator = " ";
+	}
+	if (*separator == ' ')
+		putchar('\n');
+}
+
+/* Whether all that lies on it is an ioband device. */
+static bool is_wrapped(const struct device *device)
+{
+	struct names holders = { .n = 0 };
+	char uuid[MAPPER_UUID_SIZE];
+	struct device holder;
+	bool found = device_related(device, "holders", &holders);
+
+	for (size_t i = 0; i < holders.n && found; i++)
+		found = read_uuid(holders.v[i], &holder, uuid) && is_ours(uuid);
+	names_free(&holders);
+	return found;
+}
+
+/* Whether ioband was inserted into it. */
+static bool is_place(const struct device *device, struct problem *use)
+{
+	struct names slaves = { .n = 0 };
+	struct device slave;
+	bool found = false;
+
+	device_related(device, "slaves", &slaves);
+	for (size_t i = 0; i < slaves.n && !found; i++)
+		found = device_of_kernel_name(slaves.v[i], &slave) &&
+			under_is_hidden(slave.major, slave.minor);
+	names_free(&slaves);
+	problem_set(use, "ioband was inserted into it");
+	return found;
+}
+
+/* For udev the '!' that the kernel writes in cciss!c0d0 is a '/'. */
+static bool has_unit(struct udev_device *found)
+{
+	return !strpbrk(udev_device_get_sysname(found), "!/");
+}
+
+static bool has_no_unit(struct udev_device *found, const char *path,
+			struct problem *why)
+{
+	const bool none = !has_unit(found);
+
+	if (none)
+		problem_set(why,
+			    "a unit wraps it, whose name cannot have the / of this one's; 'iobandctl apply %s' does it",
+			    path);
+	return none;
+}
+
+/* What patterns fit may lie on a disk that is wrapped. */
+static bool is_twice(const struct choice *choice, struct problem *why)
+{
+	struct ioband_devices devices;
+	struct names slaves = { .n = 0 };
+	bool twice = false;
+
+	if (!choice->named &&
+	    device_related(&choice->device, "slaves", &slaves) &&
+	    ioband_load(&devices) == EXIT_OK) {
+		twice = make_is_twice(&devices,
+				      conf_pool(choice->section),
+				      &choice->device, why);
+		ioband_free(&devices);
+	}
+	names_free(&slaves);
+	return twice;
+}
+
+/* A pattern that is meant for disks fits what is beside root as well. */
+static bool is_beside_root(const struct choice *choice, struct problem *why)
+{
+	return !choice->named && use_beside_root(&choice->device, why);
+}
+
+/* An array keeps its name in /dev/md, so that a table which has that would not find it. */
+static bool is_named_array(struct udev_device *found,
+			   const struct device *device, struct problem *use)
+{
+	struct udev_list_entry *link =
+		udev_device_get_devlinks_list_entry(found);
+	bool named = false;
+
+	for (; link && !named; link = udev_list_entry_get_next(link))
+		named = begins(udev_list_entry_get_name(link), ARRAYS) &&
+			use_by_link(device, udev_list_entry_get_name(link),
+				    use);
+	return named;
+}
+
+/*
+ * Root's disk, and whatever else the initramfs took in use, stays as it is.  A change of a
+ * disk may mean that it is being formatted, which use_exclusive() can disturb: it is asked
+ * only if all else says that the disk is free.
+ */
+static bool is_free(struct udev_device *found, const struct choice *choice)
+{
+	const struct device *device = &choice->device;
+	struct problem use;
+
+	if (!has_no_unit(found, device->path, &use) &&
+	    !is_place(device, &use) && !use_by_root(device, &use) &&
+	    !is_beside_root(choice, &use) && !use_of_device(device, &use) &&
+	    !use_by_name(device, &use) &&
+	    !is_named_array(found, device, &use) &&
+	    !use_by_partitions(device, &use) &&
+	    !is_twice(choice, &use) && !use_exclusive(device, &use))
+		return true;
+	note_in_log(LOG_WARNING, "%s is to be wrapped, and is left alone: %s",
+		    device->path, use.text);
+	return false;
+}
+
+/* What the rules have decided before is taken back by the unit only. */
+static bool is_decided(struct udev_device *found)
+{
+	const char *value = udev_device_get_property_value(found, WRAP);
+
+	return value && !strcmp(value, "1");
+}
+
+/* What "insert = yes" is said of is not wrapped; of a disk nobody would think so. */
+static void warn_of_insert(const struct conf *conf, const struct choice *choice)
+{
+	char where[256];
+
+	conf_where(conf, &choice->section->value[KEY_INSERT].place, where,
+		   sizeof(where));
+	note_in_log(LOG_WARNING,
+		    "%s is not wrapped, and left alone: %s says 'insert = yes' of it, which is for devices of device-mapper",
+		    choice->device.path, where);
+}
+
+static bool is_to_be_wrapped(struct udev_device *found, const struct conf *conf)
+{
+	struct choice choice;
+
+	if (!conf->n_files || !select_event(conf, found, &choice))
+		return false;
+	if (!conf_flag(choice.section, KEY_INSERT))
+		return is_decided(found) || is_free(found, &choice);
+	if (!begins(udev_device_get_sysname(found), "dm-"))
+		warn_of_insert(conf, &choice);
+	return false;
+}
+
+static int ask_configuration(struct udev_device *found, bool *wrap)
+{
+	struct conf conf;
+	int code = conf_load(NULL, &conf);
+
+	*wrap = false;
+	if (code != EXIT_OK) {
+		note_in_log(LOG_ERR,
+			    "no device is wrapped: the configuration cannot be used; 'iobandctl check-config' says why");
+		return code;
+	}
+	*wrap = is_to_be_wrapped(found, &conf);
+	conf_free(&conf);
+	return EXIT_OK;
+}
+
+static int answer_for_other(struct udev_device *found,
+			    const struct device *device)
+{
+	bool wrap = is_wrapped(device);
+	int code = wrap ? EXIT_OK : ask_configuration(found, &wrap);
+
+	if (code != EXIT_OK)
+		return code;
+	/* What was wrapped by hand is not hidden: no unit would show it again. */
+	wrap = wrap && has_unit(found);
+	print_line(WRAP "=%d", wrap);
+	if (wrap)
+		print_links(found, select_is_lasting, "");
+	return print_flush();
+}
+
+/* Whether ioband is to go into it, and is not; who took it out by hand has his way. */
+static bool lacks_ioband(const struct choice *choice)
+{
+	const struct hand_key out = {
+		.device = choice->label, .key = HAND_EXTRACT,
+	};
+	struct under under;
+
+	return conf_flag(choice->section, KEY_INSERT) &&
+	       mapper_ready() == EXIT_OK && plan_may_insert(choice) &&
+	       !hand_has(&out) &&
+	       under_look(choice->label, &under) == EXIT_OK && !under.inserted;
+}
+
+/*
+ * Of a device of device-mapper that is new, or has another table.  Of a configuration that
+ * cannot be used ask_configuration() has told.
+ */
+static int answer_insert(struct udev_device *found, const char *uuid)
+{
+	struct choice choice;
+	struct conf conf;
+	int code = conf_load(NULL, &conf);
+	bool insert;
+
+	if (code != EXIT_OK)
+		return code;
+	insert = uuid && select_event(&conf, found, &choice) &&
+		 lacks_ioband(&choice);
+	conf_free(&conf);
+	print_line("IOBAND_INSERT=%d", insert);
+	return print_flush();
+}
+
+static bool find_below(const struct device *device, struct device *below)
+{
+	struct names slaves = { .n = 0 };
+	bool found = device_related(device, "slaves", &slaves) &&
+		     device_of_kernel_name(slaves.v[0], below);
+
+	names_free(&slaves);
+	return found;
+}
+
+/*
+ * The links of the device below, if that has been hidden, and its name, which the rules
+ * remember when it is lost.
+ */
+static int answer_for_below(struct udev *udev, const struct device *ours,
+			    bool (*is_wanted)(const char *link),
+			    const char *suffix)
+{
+	struct udev_device *slave = NULL;
+	struct device below;
+
+	if (find_below(ours, &below))
+		slave = udev_of(udev, &below);
+	else
+		print_line(LOST "=1");
+	if (slave && is_decided(slave)) {
+		print_line(GONE_OVER "=%s", udev_device_get_sysname(slave));
+		print_links(slave, is_wanted, suffix);
+	}
+	udev_device_unref(slave);
+	return print_flush();
+}
+
+static int answer_for_partition(struct udev *udev, const struct device *device,
+				const char *uuid)
+{
+	unsigned int number = 0;
+	struct device ours;
+	char suffix[32];
+
+	if (sscanf(uuid, "part%u-", &number) != 1 || !find_below(device, &ours))
+		return EXIT_OK;
+	snprintf(suffix, sizeof(suffix), "-part%u", number);
+	return answer_for_below(udev, &ours, is_for_partitions, suffix);
+}
+
+static int answer(struct udev *udev, bool insert)
+{
+	struct udev_device *found = udev_device_new_from_environment(udev);
+	struct device device;
+	const char *uuid;
+	dev_t number;
+	int code;
+
+	if (!found || !udev_device_get_devnode(found)) {
+		udev_device_unref(found);
+		return fail(EXIT_USAGE,
+			    "no device is described in the environment; only udev's rules can ask this");
+	}
+	number = udev_device_get_devnum(found);
+	device = (struct device){ .major = major(number),
+				  .minor = minor(number) };
+	uuid = udev_device_get_property_value(found, "DM_UUID");
+	if (insert)
+		code = answer_insert(found, uuid);
+	else if (is_ours(uuid))
+		code = answer_for_below(udev, &device, can_be_taken, "");
+	else if (begins(uuid, "part") && strstr(uuid, "-" MAPPER_UUID_PREFIX))
+		code = answer_for_partition(udev, &device, uuid);
+	else
+		code = answer_for_other(found, &device);
+	udev_device_unref(found);
+	return code;
+}
+
+static int run(const struct args *args)
+{
+	const char *gone = args->value[OPTION_GONE];
+	const char *lost = args->value[OPTION_LOST];
+	struct udev *udev;
+	int code;
+
+	if (lost)
+		return gone_is_lost(lost) ? EXIT_OK : EXIT_FAILED;
+	udev = udev_new();
+	if (!udev)
+		return fail(EXIT_FAILED, "libudev cannot be used");
+	code = gone ? gone_drop(udev, gone) :
+		      answer(udev, args->value[OPTION_INSERT]);
+	udev_unref(udev);
+	return code;
+}
+
+static const struct option_spec options[] = {
+	{ OPTION_GONE, "gone", "NAME",
+	  "remove what is over the device of this kernel's name, which is gone" },
+	{ OPTION_LOST, "lost", "NAME",
+	  "succeed if nothing is left below the device of this kernel's name" },
+	{ OPTION_INSERT, "insert", NULL,
+	  "answer: is ioband to be inserted into this device?" },
+	{ .name = NULL }
+};
+
+const struct verb verb_udev = {
+	.name = "udev",
+	.args = "",
+	.summary = "Answer udev's rules whether a new device is to be wrapped",
+	.options = options,
+	.run = run,
+};

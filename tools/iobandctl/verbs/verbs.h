@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef IOBANDCTL_VERBS_H
+#define IOBANDCTL_VERBS_H
+
+#include "ioband/ioband.h"
+#include "print/args.h"
+
+extern const struct verb verb_create;
+extern const struct verb verb_remove;
+extern const struct verb verb_resize;
+extern const struct verb verb_wrap;
+extern const struct verb verb_unwrap;
+extern const struct verb verb_insert;
+extern const struct verb verb_extract;
+extern const struct verb verb_table;
+extern const struct verb verb_check;
+extern const struct verb verb_list;
+extern const struct verb verb_status;
+extern const struct verb verb_set;
+extern const struct verb verb_get;
+extern const struct verb verb_set_weight;
+extern const struct verb verb_get_weight;
+extern const struct verb verb_set_max;
+extern const struct verb verb_get_max;
+extern const struct verb verb_set_min;
+extern const struct verb verb_get_min;
+extern const struct verb verb_set_latency;
+extern const struct verb verb_get_latency;
+extern const struct verb verb_groups;
+extern const struct verb verb_stat;
+extern const struct verb verb_metrics;
+extern const struct verb verb_top;
+extern const struct verb verb_explain;
+extern const struct verb verb_record;
+extern const struct verb verb_plot;
+extern const struct verb verb_check_config;
+extern const struct verb verb_apply;
+extern const struct verb verb_dump;
+extern const struct verb verb_watch;
+extern const struct verb verb_completion;
+extern const struct verb verb_udev;
+
+struct settings;
+struct table;
+struct row;
+
+const struct verb *verb_at(size_t i);
+int insert_into(const struct settings *settings, const char *name,
+		bool *had_it);
+int extract_from(const char *name, bool *had_it);
+extern const struct option_spec remove_options[];
+int remove_found(const struct args *args,
+		 int (*find)(const struct ioband_devices *devices,
+			     const char *spelled,
+			     const struct ioband_device **found));
+struct table *list_table(bool json);
+struct row *list_device(struct table *table, const struct ioband_device *device);
+int list_print(const struct ioband_device *devices, size_t n, bool json);
+
+#endif

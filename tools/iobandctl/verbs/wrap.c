@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* iobandctl wrap: ioband over devices, under names that need not be thought of. */
+#include <stdio.h>
+
+#include "host/use.h"
+#include "ioband/make.h"
+#include "ioband/name.h"
+#include "verbs/verbs.h"
+
+/* What lies on a partition also lies on its disk, and must be said of that. */
+static int check_wrapped(const struct ioband_devices *devices,
+			 const char *spelled, const struct device *device)
+{
+	const struct ioband_device *other = ioband_exact(devices, spelled);
+	struct device disk;
+
+	if (other)
+		return fail(EXIT_IN_USE,
+			    "%s is an ioband device; 'iobandctl create' puts one over another, in another pool",
+			    spelled);
+	other = ioband_over(devices, spelled);
+	if (other)
+		return fail(EXIT_IN_USE, "%s is wrapped already, as %s",
+			    spelled, other->dm->name);
+	if (!device_whole_disk(device, &disk))
+		return EXIT_OK;
+	other = ioband_over(devices, disk.path);
+	if (other)
+		return fail(EXIT_IN_USE,
+			    "%s is a partition of %s, which is wrapped already, as %s",
+			    spelled, disk.path, other->dm->name);
+	return EXIT_OK;
+}
+
+static int check_use(const struct device *device)
+{
+	struct problem use;
+
+	if (use_by_root(device, &use))
+		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
+			    use.text);
+	return EXIT_OK;	/* the rest is seen when it is made */
+}
+
+/* What is true of the device below and will be missed above. */
+static void warn(const struct device *device, const char *name)
+{
+	struct names partitions = { .n = 0 };
+	uint64_t sectors;
+	bool read_only;
+
+	if (device_size(device, &sectors, &read_only) == EXIT_OK && read_only)
+		note("note: %s is read-only, so %s is ('blockdev --setrw' before wrap)",
+		     device->path, name);
+	if (device_related(device, "", &partitions))
+		note("note: %s has partitions; 'kpartx -a /dev/mapper/%s' makes them above %s",
+		     device->path, name, name);
+	names_free(&partitions);
+}
+
+static int choose_name(const struct args *args, const struct device *device,
+		       char name[NAME_SIZE])
+{
+	const char *asked = args->value[OPTION_NAME];
+
+	if (asked) {
+		snprintf(name, NAME_SIZE, "%s", asked);
+		return EXIT_OK;
+	}
+	name_wrapped(device, name);
+	if (make_check_name(name) == EXIT_OK)
+		return EXIT_OK;
+	return fail(EXIT_USAGE,
+		    "... which would be the name of the ioband device over %s; give another with --name",
+		    device->path);
+}
+
+static int wrap(const struct args *args, const struct settings *settings,
+		const char *spelled, struct names *made)
+{
+	struct ioband_devices devices;
+	char name[NAME_SIZE];
+	struct device device;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK)
+		return code;
+	code = device_resolve(spelled, &device);
+	if (code == EXIT_OK)
+		code = check_wrapped(&devices, spelled, &device);
+	if (code == EXIT_OK)
+		code = check_use(&device);
+	if (code == EXIT_OK)
+		code = choose_name(args, &device, name);
+	if (code == EXIT_OK)
+		code = make_device(&devices, settings, name, &device);
+	if (code == EXIT_OK) {
+		names_add(made, name);
+		warn(&device, name);
+	}
+	ioband_free(&devices);
+	return code;
+}
+
+static int check(const struct args *args, struct settings *settings)
+{
+	const char *name = args->value[OPTION_NAME];
+
+	if (name && args->n > 1)
+		return fail(EXIT_USAGE,
+			    "--name '%s': there are %d devices, and it can be the name of one",
+			    name, args->n);
+	if (name && make_check_name(name) != EXIT_OK)
+		return EXIT_USAGE;
+	return settings_of(args, settings);
+}
+
+static int run(const struct args *args)
+{
+	struct names made = { .n = 0 };
+	struct settings settings;
+	int code = check(args, &settings), result;
+
+	if (code != EXIT_OK)
+		return code;
+	for (int i = 0; i < args->n; i++) {
+		result = wrap(args, &settings, args->operand[i], &made);
+		if (code == EXIT_OK)
+			code = result;
+	}
+	result = made.n ? make_report(&made, &settings,
+				      args->value[OPTION_JSON]) : EXIT_OK;
+	names_free(&made);
+	return code == EXIT_OK ? result : code;
+}
+
+static const struct option_spec options[] = {
+	{ OPTION_NAME, "name", "NAME",
+	  "of the ioband device (default: io- and what names the device for good)" },
+	{ .name = NULL }
+};
+
+const struct verb verb_wrap = {
+	.name = "wrap",
+	.args = "DEVICE...",
+	.summary = "Put ioband over disks, partitions, volumes or arrays",
+	.min = 1,
+	.max = ARGS_ANY,
+	.options = options,
+	.shared = make_options,
+	.run = run,
+};

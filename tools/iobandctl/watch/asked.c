@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The wishes in a cgroup's files, and the io controller that they need.
+ *
+ * A cgroup's files divide the part of its parent among it and its siblings.  A weight
+ * below a delegated cgroup is therefore harmless: it divides the part of that cgroup only.
+ * The weight of the delegated cgroup itself competes with other users', so it counts
+ * in root's file only.  A latency target throttles all other groups of the
+ * pool, wherever it stands.  It counts in root's files outside of delegated cgroups only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/roots.h"
+#include "base/words.h"
+#include "watch/watch.h"
+
+#define CONTROL "cgroup.subtree_control"
+
+/*
+ * All of a file: with a line for each disk it can be longer than a page, and a number
+ * that is cut is another number.
+ *
+ * Return: the text, to be freed; empty if there is none.  @is_roots: whether it is root's.
+ */
+static char *read_file(int directory, const char *file, bool *is_roots)
+{
+	int fd = openat(directory, file, O_RDONLY | O_CLOEXEC);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "r");
+	char *text = NULL;
+	struct stat info;
+	size_t size = 0;
+
+	*is_roots = stream && !fstat(fd, &info) && roots_is(&info);
+	if (!stream || getdelim(&text, &size, 0, stream) < 0) {
+		free(text);
+		text = xstrdup("");
+	}
+	if (stream)
+		fclose(stream);
+	return text;
+}
+
+static void note_latency(const struct node *node)
+{
+	struct subtree *subtree = node->subtree;
+
+	if (!subtree->latency_noted)
+		note("io.latency of cgroup %s is ignored, as %s", node->path,
+		     "a user may write it and a target throttles others");
+	subtree->latency_noted = true;
+}
+
+static void read_files(const struct node *node, int directory, bool is_unit,
+		       struct asked asked[ASKED_KINDS])
+{
+	static const char *const weights[] = { "io.weight", "io.bfq.weight" };
+	bool is_lent = watch_node_is_lent(node), is_roots;
+	char *text;
+
+	for (size_t i = 0; i < ARRAY_SIZE(weights); i++) {
+		text = read_file(directory, weights[i], &is_roots);
+		if (is_roots || is_lent)
+			asked_read(&asked[ASKED_WEIGHT], text, i, is_unit);
+		free(text);
+	}
+	text = read_file(directory, "io.latency", &is_roots);
+	if (is_roots && !is_lent)
+		asked_read_latency(&asked[ASKED_LATENCY], text);
+	else if (*text)
+		note_latency(node);
+	free(text);
+}
+
+static void keep_systemd(const struct node *node,
+			 struct asked asked[ASKED_KINDS])
+{
+	for (int kind = 0; kind < ASKED_KINDS; kind++) {
+		const struct asked *old = &node->asked[kind];
+
+		for (size_t i = node->n_files[kind]; i < old->n; i++)
+			asked_add(&asked[kind], old->v[i].major,
+				  old->v[i].minor, old->v[i].weight);
+	}
+}
+
+/**
+ * watch_read_asked() - read the wishes for a cgroup
+ * @watch: all
+ * @node: the cgroup
+ * @directory: its open directory
+ *
+ * They are in its files, and systemd's answers come after them.  An answer holds until
+ * the next.
+ */
+void watch_read_asked(struct watch *watch, struct node *node, int directory)
+{
+	bool is_unit = watch_is_unit(node);
+	struct asked asked[ASKED_KINDS] = { { .n = 0 } };
+	size_t n_files[ASKED_KINDS];
+
+	read_files(node, directory, is_unit, asked);
+	for (int kind = 0; kind < ASKED_KINDS; kind++)
+		n_files[kind] = asked[kind].n;
+	if (is_unit && !watch_bus_ask(watch, node->path, asked))
+		keep_systemd(node, asked);
+	asked_end(&asked[ASKED_LATENCY], &node->asked[ASKED_LATENCY]);
+	for (int kind = 0; kind < ASKED_KINDS; kind++) {
+		asked_free(&node->asked[kind]);
+		node->asked[kind] = asked[kind];
+		node->n_files[kind] = n_files[kind];
+	}
+}
+
+/*
+ * Whether the configuration needs a cgroup to have I/O of its own.  Of slices only
+ * systemd's own count: a user may name delegated cgroups at will.
+ */
+static bool needs_io(const struct watch *watch, const struct node *node)
+{
+	struct conf_matches matches;
+	bool needs;
+
+	if (!fnmatch("*.slice", node->path, 0) && watch_is_unit(node))
+		return true;
+	conf_match(&watch->conf, node->path, &matches);
+	needs = matches.n;
+	conf_matches_free(&matches);
+	return needs;
+}
+
+static bool write_io(const struct watch *watch, const char *path)
+{
+	char *name = xasprintf("%s%s/" CONTROL, watch->hierarchy.root,
+			       path[1] ? path : "");
+	int fd = open(name, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, "+io", 3) == 3;
+	int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	if (!done)
+		note("cannot enable the io controller in %s: %s", name,
+		     strerror(error));
+	free(name);
+	return done;
+}
+
+/*
+ * Enable io in each ancestor without it, the root first.  A write would be seen as a
+ * change even if it changed nothing.
+ */
+static void write_controller(const struct watch *watch, const char *path)
+{
+	char *above = xstrdup(""), *below;
+	const char *slash = path;
+	bool done = true;
+
+	while (slash && done) {
+		slash = strchr(slash + 1, '/');
+		below = slash ? xstrndup(path, slash - path) : xstrdup(path);
+		done = cgroup_has_io(&watch->hierarchy, below) ||
+		       write_io(watch, *above ? above : "/");
+		free(above);
+		above = below;
+	}
+	free(above);
+}
+
+/**
+ * watch_enable_io() - enable the io controller for a cgroup, if that is configured
+ * @watch: all
+ * @node: the cgroup
+ *
+ * After a refusal a change has to come before the next attempt: each attempt may write to
+ * files that are watched, and so be a reason for the next.
+ */
+void watch_enable_io(struct watch *watch, struct node *node)
+{
+	if (!watch->enable || node->tried || !node->path[1] ||
+	    !needs_io(watch, node) ||
+	    cgroup_has_io(&watch->hierarchy, node->path))
+		return;
+	node->tried = true;
+	if (!watch_is_unit(node) || !watch_bus_enable_io(watch, node->path))
+		write_controller(watch, node->path);
+}
+
+/**
+ * watch_read_control() - see which controllers the children of a cgroup have
+ * @node: the cgroup
+ * @directory: its open directory
+ *
+ * Return: whether they are others than before; false at the first time.
+ */
+bool watch_read_control(struct node *node, int directory)
+{
+	char *before = node->control;
+	bool is_roots, changed;
+
+	node->control = read_file(directory, CONTROL, &is_roots);
+	changed = before && strcmp(node->control, before);
+	free(before);
+	return changed;
+}

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The trees of groups in the kernel, and giving them weights and bounds. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "config/presets.h"
+#include "host/device.h"
+#include "ioband/hand.h"
+#include "ioband/query.h"
+#include "ioband/tree.h"
+#include "watch/watch.h"
+
+/* Devices come and go in crowds; one look after the last is enough. */
+#define SETTLE_US 50000
+
+static void add_number(struct watched_tree *tree, unsigned int major,
+		       unsigned int minor)
+{
+	tree->v = xgrow(tree->v, tree->n, sizeof(*tree->v));
+	tree->v[tree->n++] = (struct device_weight){ major, minor, 0 };
+}
+
+/* The device, the one below, and the disks: whichever one thinks of. */
+static void add_numbers(struct watched_tree *tree,
+			const struct ioband_device *device)
+{
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	struct device below = {
+		.major = device->table.device[0],
+		.minor = device->table.device[1],
+	};
+	struct device disk;
+
+	add_number(tree, device->dm->major, device->dm->minor);
+	add_number(tree, below.major, below.minor);
+	device_disks(&below, &disks, &passed);
+	for (size_t i = 0; i < disks.n; i++) {
+		if (device_of_kernel_name(disks.v[i], &disk))
+			add_number(tree, disk.major, disk.minor);
+	}
+	names_free(&disks);
+	names_free(&passed);
+}
+
+static void add_tree(struct watch *watch, const struct ioband_devices *devices,
+		     const struct ioband_device *speaker)
+{
+	bool own = ioband_has_trees(speaker);
+	struct watched_tree *tree;
+
+	watch->trees = xgrow(watch->trees, watch->n_trees,
+			     sizeof(*watch->trees));
+	tree = &watch->trees[watch->n_trees++];
+	*tree = (struct watched_tree){
+		.speaker = xstrdup(speaker->dm->name),
+		.pool = xstrdup(speaker->table.pool),
+		.device = own ? xstrdup(speaker->dm->name) : NULL,
+	};
+	for (size_t i = 0; i < devices->n; i++) {
+		const struct ioband_device *device = &devices->v[i];
+
+		if (own ? device == speaker :
+		    device->dm->table && !ioband_has_trees(device) &&
+		    !strcmp(device->table.pool, speaker->table.pool))
+			add_numbers(tree, device);
+	}
+}
+
+static void know_group(struct watch *watch, size_t tree,
+		       const struct ioband_group *group)
+{
+	struct node *found;
+	unsigned long long id;
+
+	if (sscanf(group->name, "cgroup#%llu", &id) != 1)
+		return;
+	found = watch_node_of_id(watch, id);
+	if (found)
+		found->sent[tree] = (struct sent){
+			.weight = group->set ? group->weight : 0,
+			.bounds = group->bounds,
+		};
+}
+
+/* Which weights and bounds are set, so that only others are sent. */
+static void know_groups(struct watch *watch,
+			const struct ioband_devices *devices, size_t tree)
+{
+	const struct ioband_device *speaker =
+		ioband_named(devices, watch->trees[tree].speaker);
+	const struct ioband_device *owner =
+		watch->trees[tree].device ? speaker : NULL;
+	struct groups groups;
+
+	if (query_groups(speaker, &groups) == EXIT_OK) {
+		for (size_t i = 0; i < groups.n; i++) {
+			if (tree_owner(devices, &groups, &groups.v[i]) == owner)
+				know_group(watch, tree, &groups.v[i]);
+		}
+	}
+	groups_free(&groups);
+}
+
+static void know_nothing(struct watch *watch)
+{
+	struct subtree *subtree;
+	struct node *node;
+
+	TAILQ_FOREACH(subtree, &watch->subtrees, all) {
+		TAILQ_FOREACH(node, &subtree->nodes, all) {
+			free(node->sent);
+			node->sent = xcalloc(watch->n_trees,
+					     sizeof(struct sent));
+		}
+	}
+}
+
+/**
+ * struct sender - what send_preset() needs
+ * @watch: all
+ * @tree: the tree
+ * @speaker: the device that messages about it go to
+ */
+struct sender {
+	const struct watch *watch;
+	struct preset_tree tree;
+	const struct ioband_device *speaker;
+};
+
+/* What the configuration asked for until now; the rest is for others to take back. */
+static bool is_ours(const struct sender *sender,
+		    const struct preset_change *change)
+{
+	const struct past *past = &sender->watch->past;
+
+	for (size_t i = 0; i < past->n; i++) {
+		if (presets_ask_for(&past->v[i], &sender->tree, change->path,
+				    change->now, change->setting))
+			return true;
+	}
+	return false;
+}
+
+static int send_preset(const struct preset_change *change, void *data)
+{
+	const struct sender *sender = data;
+
+	if (!change->place && !is_ours(sender, change))
+		return EXIT_OK;
+	/* The user has been told of what is refused, and the rest can be sent. */
+	if (change->setting == GROUP_WEIGHT)
+		query_preset_weight(sender->speaker, change->path,
+				    change->wanted->weight);
+	else
+		query_preset_bound(sender->speaker, change->path,
+				   change->setting - GROUP_BOUNDS,
+				   &change->wanted->bounds);
+	return EXIT_OK;
+}
+
+/* What cgroups that are yet to come begin with, where the configuration has their path. */
+static void send_presets(const struct watch *watch,
+			 const struct ioband_devices *devices, size_t number)
+{
+	const struct watched_tree *watched = &watch->trees[number];
+	struct sender sender = {
+		.watch = watch,
+		.speaker = ioband_named(devices, watched->speaker),
+	};
+	struct preset_counts counts;
+	struct presets now;
+
+	if (query_presets(sender.speaker, &now) == EXIT_OK) {
+		presets_tree(&sender.tree, watched->pool,
+			     watched->device ? sender.speaker : NULL);
+		presets_differ(&watch->conf, &sender.tree, &now, send_preset,
+			       &sender, &counts);
+	}
+	presets_free(&now);
+}
+
+/* The user is told once. */
+static void send_all_presets(struct watch *watch,
+			     const struct ioband_devices *devices)
+{
+	const char *obstacle = presets_obstacle(&watch->hierarchy);
+
+	if (!watch->n_trees)
+		return;
+	if (obstacle && obstacle != watch->obstacle)
+		presets_say_obstacle(&watch->conf, obstacle);
+	watch->obstacle = obstacle;
+	for (size_t i = 0; i < watch->n_trees && !obstacle; i++)
+		send_presets(watch, devices, i);
+}
+
+static bool sorts_by_cgroup(const struct ioband_device *device)
+{
+	return device->dm->table && (!strcmp(device->table.mode, "cgroup") ||
+				     ioband_has_trees(device));
+}
+
+static bool has_pool(const struct watch *watch, const char *pool)
+{
+	for (size_t i = 0; i < watch->n_trees; i++) {
+		if (!watch->trees[i].device &&
+		    !strcmp(watch->trees[i].pool, pool))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * watch_trees_load() - look at the ioband devices again
+ * @watch: all; their weights and bounds are set as they are asked for
+ */
+void watch_trees_load(struct watch *watch)
+{
+	struct ioband_devices devices;
+
+	if (ioband_load(&devices) != EXIT_OK)
+		return;
+	watch_trees_free(watch);
+	conf_find_pools(&watch->conf);	/* a disk may have come */
+	for (size_t i = 0; i < devices.n; i++) {
+		const struct ioband_device *device = &devices.v[i];
+
+		if (sorts_by_cgroup(device) &&
+		    (ioband_has_trees(device) ||
+		     !has_pool(watch, device->table.pool)))
+			add_tree(watch, &devices, device);
+	}
+	know_nothing(watch);
+	send_all_presets(watch, &devices);
+	for (size_t i = 0; i < watch->n_trees; i++)
+		know_groups(watch, &devices, i);
+	ioband_free(&devices);
+	/* What is asked for may name a device that has just come. */
+	watch_cgroups_all(watch);
+}
+
+/**
+ * watch_trees_free() - forget all trees
+ * @watch: all
+ */
+void watch_trees_free(struct watch *watch)
+{
+	for (size_t i = 0; i < watch->n_trees; i++) {
+		free(watch->trees[i].speaker);
+		free(watch->trees[i].pool);
+		free(watch->trees[i].device);
+		free(watch->trees[i].v);
+	}
+	free(watch->trees);
+	watch->trees = NULL;
+	watch->n_trees = 0;
+}
+
+static uint32_t wanted(const struct watch *watch, const struct node *node,
+		       const struct watched_tree *tree)
+{
+	const struct conf_section *section =
+		conf_setting_of(&watch->conf, KEY_WEIGHT, node->path,
+				tree->pool, tree->device);
+
+	if (section)
+		return strtoul(conf_text(section, KEY_WEIGHT), NULL, 10);
+	return asked_on(&node->asked[ASKED_WEIGHT], tree->v, tree->n);
+}
+
+/* It may have gone, and another come in its place, of which nobody has told yet. */
+static bool has_group(const struct watch *watch, const struct node *node)
+{
+	return cgroup_is(&watch->hierarchy, node->path, node->id) &&
+	       cgroup_has_io(&watch->hierarchy, node->path);
+}
+
+static struct hand_key key_of(const struct watched_tree *tree,
+			      const char *group, int setting)
+{
+	return (struct hand_key){
+		.pool = tree->pool, .device = tree->device, .group = group,
+		.key = conf_key_name(conf_group_keys[setting]),
+	};
+}
+
+static void forget_hand(const struct watched_tree *tree, const char *group,
+			int setting)
+{
+	const struct hand_key key = key_of(tree, group, setting);
+
+	hand_clear(&key);
+}
+
+static void send_weight(const struct watch *watch, size_t tree,
+			const struct ioband_device *speaker, const char *group,
+			struct node *node)
+{
+	uint32_t weight = wanted(watch, node, &watch->trees[tree]);
+	struct sent *sent = &node->sent[tree];
+
+	if (weight == sent->weight ||
+	    (weight == IOBAND_WEIGHT_DEFAULT && !sent->weight) ||
+	    !has_group(watch, node))
+		return;
+	node->subtree->debt++;
+	if (query_weight(speaker, group, weight) != EXIT_OK)
+		return;
+	sent->weight = weight;
+	forget_hand(&watch->trees[tree], group, GROUP_WEIGHT);
+}
+
+/* The kernel takes a minimum above the maximum, and keeps to the maximum. */
+static void check_bounds(const struct node *node, const struct sent *sent,
+			 const char *pool)
+{
+	struct problem problem;
+
+	if (!bounds_check(&sent->bounds, &problem))
+		return;
+	note("note: cgroup %s in pool %s: %s, which wins", node->path, pool,
+	     problem.text);
+}
+
+/* What a former configuration has given, and nobody has set by hand since. */
+static bool gave_bound(const struct watch *watch, const struct node *node,
+		       const struct watched_tree *tree, enum bound bound)
+{
+	const struct ioband_preset now = {
+		.bounds = node->sent[tree - watch->trees].bounds,
+	};
+	char group[IOBAND_GROUP_SIZE];
+	int setting = GROUP_BOUNDS + bound;
+	const struct hand_key key = key_of(tree, group, setting);
+
+	snprintf(group, sizeof(group), "cgroup#%llu",
+		 (unsigned long long)node->id);
+	return watch->past.n && bound_is_set(&now.bounds, bound) &&
+	       past_asked_path(&watch->past, tree->pool, tree->device,
+			       node->path, setting, &now) &&
+	       !hand_has(&key);
+}
+
+/* Return: false if nobody asks for a bound of this kind, and it stays as it is. */
+static bool wanted_bound(const struct watch *watch, const struct node *node,
+			 const struct watched_tree *tree, enum bound bound,
+			 struct bounds *wanted)
+{
+	const struct conf_section *section =
+		conf_setting_of(&watch->conf,
+				conf_group_keys[GROUP_BOUNDS + bound],
+				node->path, tree->pool, tree->device);
+	const struct device_weight *target =
+		bound == LATENCY ?
+		asked_find(&node->asked[ASKED_LATENCY], tree->v, tree->n) : NULL;
+
+	if (section)
+		*wanted = conf_bounds(section);
+	else if (target)
+		*wanted = (struct bounds){ .latency_us = target->weight };
+	else if (gave_bound(watch, node, tree, bound))
+		*wanted = bounds_none;
+	else
+		return false;
+	return true;
+}
+
+/* Return: whether it was set. */
+static bool send_bound(const struct watch *watch, size_t tree,
+		       const struct ioband_device *speaker, const char *group,
+		       struct node *node, enum bound bound)
+{
+	struct bounds *sent = &node->sent[tree].bounds;
+	struct bounds wanted;
+
+	if (!wanted_bound(watch, node, &watch->trees[tree], bound, &wanted) ||
+	    bound_is(&wanted, sent, bound) ||
+	    !has_group(watch, node))
+		return false;
+	node->subtree->debt++;
+	if (query_bound(speaker, group, bound, &wanted, RATES_ALL) != EXIT_OK)
+		return false;
+	bound_copy(sent, &wanted, bound);
+	forget_hand(&watch->trees[tree], group, GROUP_BOUNDS + bound);
+	return true;
+}
+
+static void send_bounds(const struct watch *watch, size_t tree,
+			const struct ioband_device *speaker, const char *group,
+			struct node *node)
+{
+	bool changed = false;
+
+	for (int bound = 0; bound < BOUNDS; bound++)
+		changed |= send_bound(watch, tree, speaker, group, node, bound);
+	if (changed)
+		check_bounds(node, &node->sent[tree], watch->trees[tree].pool);
+}
+
+/* A target that somebody sets by hand afterwards is none of ours. */
+static void forget_ended(const struct watch *watch, struct node *node)
+{
+	struct bounds wanted;
+
+	for (size_t i = 0; i < watch->n_trees; i++) {
+		if (wanted_bound(watch, node, &watch->trees[i], LATENCY,
+				 &wanted) &&
+		    !wanted.latency_us && node->sent[i].bounds.latency_us &&
+		    has_group(watch, node))
+			return;
+	}
+	asked_forget(&node->asked[ASKED_LATENCY]);
+}
+
+/**
+ * watch_send() - set what is asked for a cgroup, where it is not so
+ * @watch: all
+ * @node: the cgroup
+ *
+ * One without the io controller has no group; a weight of 100 is the default.
+ * Maxima and minima are asked for by the configuration only, latency targets by
+ * io.latency too; without a wish they are left alone.  Each message is a debt of the
+ * subtree.
+ */
+void watch_send(struct watch *watch, struct node *node)
+{
+	struct mapped_device mapped;
+	struct ioband_device speaker = { .dm = &mapped };
+	char group[IOBAND_GROUP_SIZE];
+
+	snprintf(group, sizeof(group), "cgroup#%llu",
+		 (unsigned long long)node->id);
+	for (size_t i = 0; i < watch->n_trees && node->path[1]; i++) {
+		snprintf(mapped.name, sizeof(mapped.name), "%s",
+			 watch->trees[i].speaker);
+		send_weight(watch, i, &speaker, group, node);
+		send_bounds(watch, i, &speaker, group, node);
+	}
+	forget_ended(watch, node);
+}
+
+static int on_settled(sd_event_source *source, uint64_t now, void *data)
+{
+	(void)source;
+	(void)now;
+	watch_trees_load(data);
+	return 0;
+}
+
+static int on_device(sd_event_source *source, int fd, uint32_t events,
+		     void *data)
+{
+	struct watch *watch = data;
+	struct udev_device *device;
+	const char *name;
+	uint64_t now;
+	bool lost;
+
+	(void)source;
+	(void)fd;
+	(void)events;
+	errno = 0;
+	device = udev_monitor_receive_device(watch->monitor);
+	lost = !device && errno == ENOBUFS;
+	name = device ? udev_device_get_sysname(device) : "";
+	if ((lost || !strncmp(name, "dm-", strlen("dm-"))) &&
+	    sd_event_now(watch->event, CLOCK_MONOTONIC, &now) >= 0) {
+		sd_event_source_set_time(watch->later, now + SETTLE_US);
+		sd_event_source_set_enabled(watch->later, SD_EVENT_ONESHOT);
+	}
+	udev_device_unref(device);
+	return 0;
+}
+
+/**
+ * watch_trees_start() - watch the ioband devices
+ * @watch: with a loop
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int watch_trees_start(struct watch *watch)
+{
+	struct udev *udev = udev_new();
+	struct udev_monitor *monitor =
+		udev ? udev_monitor_new_from_netlink(udev, "kernel") : NULL;
+
+	watch->monitor = monitor;
+	udev_unref(udev);
+	if (!monitor ||
+	    udev_monitor_filter_add_match_subsystem_devtype(monitor, "block",
+							    "disk") < 0 ||
+	    udev_monitor_enable_receiving(monitor) < 0 ||
+	    sd_event_add_io(watch->event, NULL, udev_monitor_get_fd(monitor),
+			    EPOLLIN, on_device, watch) < 0 ||
+	    sd_event_add_time(watch->event, &watch->later, CLOCK_MONOTONIC, 0,
+			      1, on_settled, watch) < 0)
+		return fail(EXIT_FAILED, "cannot watch the block devices");
+	sd_event_source_set_enabled(watch->later, SD_EVENT_OFF);
+	return EXIT_OK;
+}
+
+/**
+ * watch_trees_stop() - watch the ioband devices no more
+ * @watch: all
+ */
+void watch_trees_stop(struct watch *watch)
+{
+	watch_trees_free(watch);
+	watch->later = sd_event_source_unref(watch->later);
+	watch->monitor = udev_monitor_unref(watch->monitor);
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * From what others ask for a cgroup to its weight in ioband, and to its latency
+ * target.  Pure.
+ *
+ * io.weight and IOWeight= have the scale of ioband: 1 to 10000, 100 where
+ * nothing is said.  io.bfq.weight has 1 to 1000.  systemd writes into it what
+ * it makes of IOWeight=: up to 100 as it is, and an eleventh of what is above, so
+ * that 10000 becomes 1000.  Container tools write their own number, and
+ * mean the ratio of two of them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "kernel/parse.h"
+#include "watch/weigh.h"
+
+#define BFQ_MAX 1000
+
+/**
+ * asked_add() - add a weight on a device
+ * @asked: to this
+ * @major: of the device
+ * @minor: of the device
+ * @weight: on it
+ */
+void asked_add(struct asked *asked, unsigned int major, unsigned int minor,
+	       uint64_t weight)
+{
+	asked->v = xgrow(asked->v, asked->n, sizeof(*asked->v));
+	asked->v[asked->n++] = (struct device_weight){ major, minor, weight };
+}
+
+/**
+ * asked_add_kind() - add what somebody asks for on a device, if it is sensible
+ * @asked: to this
+ * @kind: what it is
+ * @major: of the device
+ * @minor: of the device
+ * @value: a weight, or microseconds, of which UINT64_MAX are no target
+ */
+void asked_add_kind(struct asked *asked, enum asked_kind kind,
+		    unsigned int major, unsigned int minor, uint64_t value)
+{
+	if (!value || value == UINT64_MAX)
+		return;
+	if (kind == ASKED_LATENCY && value > LATENCY_MAX_US)
+		value = LATENCY_MAX_US;
+	if (kind == ASKED_LATENCY || value <= IOBAND_WEIGHT_MAX)
+		asked_add(asked, major, minor, value);
+}
+
+/**
+ * asked_free() - free what is asked for
+ * @asked: left empty
+ */
+void asked_free(struct asked *asked)
+{
+	free(asked->v);
+	*asked = (struct asked){ .n = 0 };
+}
+
+/**
+ * weigh_bfq() - the IOWeight= of which systemd makes a weight of BFQ
+ * @bfq: the weight in io.bfq.weight
+ *
+ * Several have the same; this is the one in their middle.
+ *
+ * Return: the weight, 1..10000.
+ */
+uint64_t weigh_bfq(uint64_t bfq)
+{
+	if (bfq <= IOBAND_WEIGHT_DEFAULT)
+		return bfq;
+	if (bfq >= BFQ_MAX)
+		return IOBAND_WEIGHT_MAX;
+	return IOBAND_WEIGHT_DEFAULT + (bfq - IOBAND_WEIGHT_DEFAULT) * 11 + 5;
+}
+
+static bool read_device(struct span word, struct device_weight *device)
+{
+	struct span major;
+	uint64_t number[2];
+
+	span_item(&word, ':', &major);
+	if (!span_u64(major, UINT32_MAX, &number[0]) ||
+	    !span_u64(word, UINT32_MAX, &number[1]))
+		return false;
+	device->major = number[0];
+	device->minor = number[1];
+	return true;
+}
+
+static void read_line(struct asked *asked, struct span line, bool is_bfq,
+		      bool is_unit)
+{
+	struct device_weight device;
+	struct span word, value;
+	uint64_t weight;
+
+	if (!span_word(&line, &word))
+		return;
+	if (!span_word(&line, &value))
+		value = word;
+	if (!span_u64(value, is_bfq ? BFQ_MAX : IOBAND_WEIGHT_MAX, &weight) ||
+	    !weight)
+		return;
+	if (is_bfq && is_unit)
+		weight = weigh_bfq(weight);
+	if (read_device(word, &device))
+		asked_add(asked, device.major, device.minor, weight);
+	else if (!asked->weight && weight != IOBAND_WEIGHT_DEFAULT)
+		asked->weight = weight;
+}
+
+/**
+ * asked_read() - read io.weight or io.bfq.weight
+ * @asked: added to; what is there already is more important
+ * @text: of the file
+ * @is_bfq: it is io.bfq.weight
+ * @is_unit: systemd wrote it, not somebody else
+ *
+ * The lines are "default <weight>" or "<weight>", and "<major>:<minor>
+ * <weight>"; what is not understood is skipped.
+ */
+void asked_read(struct asked *asked, const char *text, bool is_bfq,
+		bool is_unit)
+{
+	struct span rest = span_of(text), line;
+
+	while (span_line(&rest, &line))
+		read_line(asked, line, is_bfq, is_unit);
+}
+
+static void read_latency(struct asked *asked, struct span line)
+{
+	struct device_weight device;
+	struct span word, key, value;
+	uint64_t us;
+
+	if (!span_word(&line, &word) || !read_device(word, &device))
+		return;
+	while (span_word(&line, &word)) {
+		if (span_key(word, &key, &value) && span_is(key, "target") &&
+		    span_u64(value, UINT64_MAX, &us))
+			asked_add_kind(asked, ASKED_LATENCY, device.major,
+				       device.minor, us);
+	}
+}
+
+/**
+ * asked_read_latency() - read io.latency
+ * @asked: added to
+ * @text: of the file
+ *
+ * The lines are "<major>:<minor> target=<us>"; what is not understood is skipped.
+ */
+void asked_read_latency(struct asked *asked, const char *text)
+{
+	struct span rest = span_of(text), line;
+
+	while (span_line(&rest, &line))
+		read_latency(asked, line);
+}
+
+/**
+ * asked_end() - remember what is asked for no more
+ * @asked: what is asked for; gets 0 for other devices of @before
+ * @before: what was asked for
+ */
+void asked_end(struct asked *asked, const struct asked *before)
+{
+	for (size_t i = 0; i < before->n; i++) {
+		const struct device_weight *old = &before->v[i];
+
+		if (!asked_find(asked, old, 1))
+			asked_add(asked, old->major, old->minor, 0);
+	}
+}
+
+/**
+ * asked_forget() - forget what is asked for no more
+ * @asked: loses what asked_end() gave it
+ */
+void asked_forget(struct asked *asked)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < asked->n; i++) {
+		if (asked->v[i].weight)
+			asked->v[n++] = asked->v[i];
+	}
+	asked->n = n;
+}
+
+/**
+ * asked_find() - what is asked for on one of some devices
+ * @asked: what is asked for
+ * @devices: the devices that share one tree of groups
+ * @n: how many
+ *
+ * Return: the most important, or NULL.
+ */
+const struct device_weight *asked_find(const struct asked *asked,
+				       const struct device_weight *devices,
+				       size_t n)
+{
+	for (size_t i = 0; i < asked->n; i++) {
+		for (size_t j = 0; j < n; j++) {
+			if (asked->v[i].major == devices[j].major &&
+			    asked->v[i].minor == devices[j].minor)
+				return &asked->v[i];
+		}
+	}
+	return NULL;
+}
+
+/**
+ * asked_on() - the weight that is asked for on one of some devices
+ * @asked: what is asked for
+ * @devices: the devices that share one tree of groups
+ * @n: how many
+ *
+ * Return: the weight, 0 for the default.
+ */
+uint64_t asked_on(const struct asked *asked,
+		  const struct device_weight *devices, size_t n)
+{
+	const struct device_weight *found = asked_find(asked, devices, n);
+
+	return found ? found->weight : asked->weight;
+}

@@ -45,25 +45,15 @@ static const struct verb *const verbs[] = {
 	&verb_udev,
 	&verb_completion,
 	&verb_help,
+	NULL
 };
-
-/**
- * verb_at() - the verbs, one after another
- * @i: which, from 0
- *
- * Return: the verb, or NULL after the last.
- */
-const struct verb *verb_at(size_t i)
-{
-	return i < ARRAY_SIZE(verbs) ? verbs[i] : NULL;
-}
 
 static void usage(FILE *stream)
 {
 	fputs("Usage: iobandctl VERB [OPTION...] [ARGUMENT...]\n"
 	      "       iobandctl --help | --version\n\n"
 	      "Proportional I/O bandwidth on any block device.\n\n", stream);
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+	for (size_t i = 0; verbs[i]; i++)
 		fprintf(stream, "  %-14s%s\n", verbs[i]->name,
 			verbs[i]->summary);
 	fputs("\n'iobandctl help VERB' explains a verb, 'man iobandctl-VERB' in full;\n"
@@ -72,7 +62,7 @@ static void usage(FILE *stream)
 
 static const struct verb *find_verb(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+	for (size_t i = 0; verbs[i]; i++) {
 		if (!strcmp(verbs[i]->name, name))
 			return verbs[i];
 	}
@@ -115,6 +105,7 @@ static int run_verb(const struct verb *verb, int argc, char **argv)
 	if (args_parse(verb, argc, argv, &args, &problem))
 		return fail(EXIT_USAGE, "%s: %s; see 'iobandctl help %s'",
 			    verb->name, problem.text, verb->name);
+	args.verbs = verbs;
 	if (args.value[OPTION_HELP]) {
 		args_usage(verb, stdout);
 		return print_flush();

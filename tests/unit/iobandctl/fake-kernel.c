@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * In place of dm.c, mount.c, kmsg.c and records.c: a directory ($FAKE_KERNEL) that
+ * In place of dm.c, replace.c, mount.c, kmsg.c and records.c: a directory ($FAKE_KERNEL) that
  * answers as device-mapper would.
  *
  *	devices		a line for each: name|major:minor|table|status

@@ -101,8 +101,8 @@ MUTANTS = [
     ("bounds.c", "if (!*us)", "if (0)", "unit"),
     ("bounds.c", "while (us % units[unit].us)", "while (us < units[unit].us)", "unit"),
     ("bounds.c", "bounds->latency_us == other->latency_us", "1", "unit"),
-    ("conf.c", "check_settings, check_bounds }", "check_settings }", "unit"),
-    ("conf.c", "check_own_group,\n\t\t\t  check_bounds }", "check_own_group }", "unit"),
+    ("conf-read.c", "check_settings, check_bounds }", "check_settings }", "unit"),
+    ("conf-read.c", "check_own_group,\n\t\t\t  check_bounds }", "check_own_group }", "unit"),
     ("parse.c", 'if (is_path && span_is(word, "A"))', "if (is_path)", "unit"),
     ("parse.c", "(colon || *word.start != ':')", "*word.start != ':'", "unit"),
     ("reach.c", "!child || is_runnable(child)", "!child", "unit"),
@@ -125,7 +125,7 @@ MUTANTS = [
     ("pool.c", "strlen(name + length) <= 2", "1", "unit"),
     ("pool.c", "end && !name[end]", "end", "unit"),
     (
-        "conf-ask.c",
+        "conf.c",
         "section->pool ? !strcmp(section->pool, pool) :",
         "section->pool ? true :",
         "unit",
@@ -147,16 +147,16 @@ MUTANTS = [
     ("parse.c", "&status->writes_starved, 1", "&status->slice_ms, 1", "unit"),
     ("parse.c", '"auto",\n\t\t.writes_starved', '"auto",\n\t\t.slice_ms', "unit"),
     ("parse.c", "status){\n\t\t.writes_starved", "status){\n\t\t.slice_ms", "unit"),
-    ("conf.c", "text, 1, IOBAND_WRITES_STARVED_MAX", "text, 0, IOBAND_WRITES_STARVED_MAX", "unit"),
-    ("conf.c", "INI_MS_ERROR", "INI_MS_MERGE", "unit"),
+    ("conf-read.c", "1, IOBAND_WRITES_STARVED_MAX", "0, IOBAND_WRITES_STARVED_MAX", "unit"),
+    ("conf-read.c", "INI_MS_ERROR", "INI_MS_MERGE", "unit"),
     ("conf-path.c", "score >= closest", "score > closest", "unit"),
     ("conf-path.c", "isascii(byte) : *group == '\\\\'", "isascii(byte) : 0", "unit"),
     ("conf-path.c", "if (levels > NESTING_MAX)", "if (levels >= NESTING_MAX)", "unit"),
     ("conf-path.c", "if (!is_pattern && length > NAME", "if (length > NAME", "unit"),
     ("conf-path.c", "length >= CGROUP_PATH_SIZE)", "length > CGROUP_PATH_SIZE)", "unit"),
     ("conf-path.c", "->path, path, FNM_PATHNAME)", "->path, path, 0)", "unit"),
-    ("conf-ask.c", "i = conf->n; i-- > 0;", "i = 0; i < conf->n; i++", "unit"),
-    ("conf.c", "{ ERR_NOKEY,", "{ 99,", "unit"),
+    ("conf.c", "i = conf->n; i-- > 0;", "i = 0; i < conf->n; i++", "unit"),
+    ("conf-read.c", "{ ERR_NOKEY,", "{ 99,", "unit"),
     ("conf.c", "free(conf->v[i].label);", ";", "fuzz"),
     ("weigh.c", "* 11 + 5", "* 10", "unit"),
     ("weigh.c", "is_bfq && is_unit", "is_bfq", "unit"),
@@ -266,11 +266,12 @@ def test_mistakes_are_found(
     (tmp_path / file).write_text(text.replace(old, new))
     broken = tmp_path / "broken.o"
     compile_c(broken, [tmp_path / file], SOURCE, "-c", "-w")
-    objects = {**built.objects, Path(file).stem: broken}
+    objects = {**built.objects, str(source.relative_to(SOURCE).with_suffix("")): broken}
     program = tmp_path / "program"
     if finder in ("fuzz", "shown"):
         link_fuzz(program, objects)
-        subject = {"conf.c": "conf", "recording-parse.c": "recording"}.get(file, "kernel")
+        subjects = {"conf.c": "conf", "recording-parse.c": "recording"}
+        subject = subjects.get(file, "kernel")
         subject = "shown" if finder == "shown" else subject
         found = any(fuzz(program, subject, seed).returncode for seed in FUZZ_SEEDS)
     elif finder == "swap":

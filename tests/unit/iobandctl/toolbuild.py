@@ -38,7 +38,7 @@ def compile_c(output: Path, inputs: Sequence[Path], source: Path, *libraries: st
 
 @dataclass
 class Built:
-    """What was built of a source directory: object files by name, and programs."""
+    """What was built of a source directory: object files by source, and programs."""
 
     objects: dict[str, Path]
     output: Path
@@ -55,18 +55,18 @@ UNIT_SOURCES += ["test-explain-latency", "test-use", "test-reach"]
 TEST_SOURCES = [*UNIT_SOURCES, "test-swap", "fuzz", "fake-kernel"]
 # Calls for which test-use.c has answers of its own.
 WRAPPED = ["open", "close", "stat", "mnt_table_parse_mtab"]
-PARSER = ["parse", "rates", "bounds", "conf", "conf-ask", "conf-path", "words", "alloc"]
-PARSER += ["error", "show"]
-SWAP = ["test-swap", "swap", "kmsg"]
-FAKED = ["dm", "mount", "kmsg", "records"]
+PARSER = ["kernel/parse", "base/rates", "base/bounds", "base/words", "base/alloc", "base/error"]
+PARSER += ["base/show", "config/conf", "config/conf-read", "config/conf-path"]
+SWAP = ["test-swap", "kernel/swap", "kernel/kmsg"]
+FAKED = ["kernel/dm", "kernel/replace", "kernel/kmsg", "cgroup/mount", "base/records"]
 
 
 def link_all(output: Path, objects: dict[str, Path], tests: Sequence[str], *options: str) -> None:
-    """Link with all of iobandctl but its main program, and what needs its table."""
+    """Link with all of iobandctl but its main program."""
     names = [*tests, *(name for name in objects if name not in TEST_SOURCES)]
     compile_c(
         output,
-        [objects[name] for name in names if not re.match("main|completion", name)],
+        [objects[name] for name in names if name != "main"],
         SOURCE,
         *ask_packages("--libs"),
         *options,
@@ -89,9 +89,9 @@ def link_fuzz(output: Path, objects: dict[str, Path]) -> None:
 
 
 def _built(output: Path) -> Built:
-    made = {path.stem: output / path.relative_to(SOURCE) for path in sorted(SOURCE.rglob("*.c"))}
-    made |= {name: output / f"{name}.c" for name in TEST_SOURCES}
-    objects = {name: path.with_suffix(".o") for name, path in made.items()}
+    sources = [str(path.relative_to(SOURCE)) for path in sorted(SOURCE.rglob("*.c"))]
+    names = [*(source.removesuffix(".c") for source in sources), *TEST_SOURCES]
+    objects = {name: output / f"{name}.o" for name in names}
     programs = (output / name for name in ("iobandctl", "unit", "swapper", "fuzzer", "faked"))
     return Built(objects, output, *programs)
 

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/error.h"
 
 static void *checked(void *memory)
 {
-	if (!memory)
-		exit(fail(EXIT_FAILED, "out of memory"));
+	if (!memory) {
+		fputs("iobandctl: out of memory\n", stderr);
+		exit(EXIT_FAILURE);
+	}
 	return memory;
 }
 

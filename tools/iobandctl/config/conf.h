@@ -152,18 +152,11 @@ struct conf_subject {
 	char **paths;
 };
 
-int conf_add(struct conf *conf, const char *file, const char *text,
-	     struct problem *problem);
-int conf_check(struct conf *conf, struct problem *problem);
 void conf_free(struct conf *conf);
-const char *conf_key_name(enum conf_key key);
-int conf_check_value(enum conf_key key, const char *text, struct problem *problem);
 const char *conf_text(const struct conf_section *section, enum conf_key key);
 bool conf_flag(const struct conf_section *section, enum conf_key key);
 void conf_where(const struct conf *conf, const struct conf_place *place,
 		char *buffer, size_t size);
-
-/* conf-ask.c */
 bool conf_is_pool_path(const char *text);
 const char *conf_pool_text(const struct conf_section *section);
 const char *conf_pool(const struct conf_section *section);
@@ -177,6 +170,13 @@ const char *conf_group(const struct conf_section *group);
 struct bounds conf_bounds(const struct conf_section *section);
 const struct conf_value *conf_group_value(const struct conf_section *section);
 extern const enum conf_key conf_group_keys[GROUP_SETTINGS];
+
+/* conf-read.c */
+int conf_add(struct conf *conf, const char *file, const char *text,
+	     struct problem *problem);
+int conf_check(struct conf *conf, struct problem *problem);
+const char *conf_key_name(enum conf_key key);
+int conf_check_value(enum conf_key key, const char *text, struct problem *problem);
 
 /* conf-path.c */
 bool conf_is_cgroup(const struct conf_section *group);

@@ -11,23 +11,6 @@
 #include "ioband/pool.h"
 #include "ioband/under.h"
 
-/* Have the settings of the pool of @table. Return: false if no device will be in it yet. */
-static bool take_settings(const struct plan *plan, struct ioband_table *table)
-{
-	for (size_t i = 0; i < plan->n_future; i++) {
-		const struct ioband_table *other = &plan->future[i].table;
-
-		if (strcmp(other->pool, table->pool))
-			continue;
-		strcpy(table->measure, other->measure);
-		strcpy(table->depth, other->depth);
-		table->slice_ms = other->slice_ms;
-		table->writes_starved = other->writes_starved;
-		return true;
-	}
-	return false;
-}
-
 /* The name with each %n replaced. */
 static char *expand_name(const char *pattern, const char *label)
 {
@@ -56,84 +39,6 @@ static char *name_for(const struct choice *choice)
 				   choice->label);
 	name_wrapped(&choice->device, name);
 	return xstrdup(name);
-}
-
-static const char *weight_word(const char *text)
-{
-	return text && !strcmp(text, "default") ? NULL : text;
-}
-
-/* Which pool a new device would be in, and with which settings. */
-static int foresee(const struct plan *plan, const struct choice *choice,
-		   const struct settings *settings, struct ioband_table *table)
-{
-	struct problem problem;
-	char *line;
-	int code = make_line(plan->devices, settings, &choice->device, &line);
-
-	if (code == EXIT_OK && parse_table(line, table, &problem))
-		code = fail(EXIT_FAILED, "%s", problem.text);
-	free(line);
-	return code;
-}
-
-/* What has no name is no pool. */
-static int check_pool(const struct conf_section *section)
-{
-	const char *pool = conf_pool(section);
-
-	if (!pool || !conf_is_pool_path(pool))
-		return EXIT_OK;
-	return fail(EXIT_MISSING,
-		    "pool = %s: there is no such device, whose pool that would be",
-		    pool);
-}
-
-/* Not the default: a new pool has it, also with a module that cannot be told. */
-static const char *writes_starved_word(const struct plan *plan, const char *pool)
-{
-	struct conf_place place;
-	const char *text = conf_pool_setting(plan->conf, pool,
-					     KEY_WRITES_STARVED, &place);
-
-	return text && strtoull(text, NULL, 10) !=
-		       IOBAND_WRITES_STARVED_DEFAULT ? text : NULL;
-}
-
-/**
- * plan_settle() - find out what an ioband device will be
- * @plan: the plan
- * @choice: what it will lie on
- * @settings: what is asked of it
- * @table: what it will have
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
- */
-int plan_settle(const struct plan *plan, const struct choice *choice,
-		struct settings *settings, struct ioband_table *table)
-{
-	const struct conf_section *section = choice->section;
-	struct conf_place place;
-	int code;
-
-	*settings = (struct settings){
-		.pool = conf_pool(section),
-		.mode = conf_text(section, KEY_MODE),
-		.weight = weight_word(conf_text(section, KEY_WEIGHT)),
-	};
-	code = check_pool(section);
-	if (code == EXIT_OK)
-		code = foresee(plan, choice, settings, table);
-	if (code != EXIT_OK || take_settings(plan, table))
-		return code;
-	settings->measure = conf_pool_setting(plan->conf, table->pool,
-					      KEY_MEASURE, &place);
-	settings->depth = conf_pool_setting(plan->conf, table->pool, KEY_DEPTH,
-					    &place);
-	settings->slice = conf_pool_setting(plan->conf, table->pool, KEY_SLICE,
-					    &place);
-	settings->writes_starved = writes_starved_word(plan, table->pool);
-	return foresee(plan, choice, settings, table);
 }
 
 static bool in_use(const struct device *device, struct problem *use)
@@ -256,7 +161,7 @@ static void join_pool(const struct plan *plan, struct future *future,
 	};
 
 	strcpy(table.pool, pool);
-	future->makes_pool = !take_settings(plan, &table);
+	future->makes_pool = !plan_take_settings(plan, &table);
 	strcpy(future->table.pool, pool);
 	strcpy(future->table.measure, table.measure);
 	strcpy(future->table.depth, table.depth);
@@ -296,7 +201,7 @@ static int plan_move(struct plan *plan, const struct choice *choice,
 		     struct future *future)
 {
 	const struct conf_value *value = &choice->section->value[KEY_POOL];
-	int code = check_pool(choice->section);
+	int code = plan_check_pool(choice->section);
 	char pool[IOBAND_POOL_SIZE];
 	struct change *change;
 
@@ -369,25 +274,6 @@ int plan_left(struct plan *plan)
 			code = plan_own(plan, &plan->future[i], &none);
 	}
 	return code;
-}
-
-/**
- * plan_over() - find the ioband device that lies over a device
- * @plan: the plan
- * @device: the device
- *
- * Return: the device as it will be, or NULL.
- */
-struct future *plan_over(const struct plan *plan, const struct device *device)
-{
-	for (size_t i = 0; i < plan->n_future; i++) {
-		const struct ioband_table *table = &plan->future[i].table;
-
-		if (plan->future[i].now && table->device[0] == device->major &&
-		    table->device[1] == device->minor)
-			return &plan->future[i];
-	}
-	return NULL;
 }
 
 static struct future *future_named(const struct plan *plan, const char *name)

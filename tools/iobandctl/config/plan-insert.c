@@ -6,8 +6,9 @@
 #include "base/alloc.h"
 #include "config/plan.h"
 #include "host/lvm.h"
+#include "ioband/extract.h"
+#include "ioband/insert.h"
 #include "ioband/under.h"
-#include "verbs/verbs.h"
 
 /* Only the device itself will do: of changes of what is below it udev tells others. */
 static int find_place(const struct choice *choice)

@@ -260,16 +260,3 @@ int plan_carry(const struct change *change)
 	}
 	return EXIT_OK;
 }
-
-/**
- * plan_forget() - free what was kept of a change
- * @change: the change
- */
-void plan_forget(struct change *change)
-{
-	for (size_t i = 0; i < change->kept.n; i++)
-		free(change->kept.v[i].group);
-	free(change->kept.v);
-	presets_free(&change->kept.presets);
-	change->kept = (struct kept){ .n = 0 };
-}

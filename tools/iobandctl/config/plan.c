@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * From what is to what the configuration says: which devices and settings have
- * to change.
- *
- * All is looked at before the first change is made.
- */
+/* What a plan is made of: changes, and the ioband devices as they will be. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,53 +105,33 @@ struct future *plan_future(struct plan *plan, const char *name)
 	return future;
 }
 
-static void know_present(struct plan *plan)
+/**
+ * plan_over() - find the ioband device that lies over a device
+ * @plan: the plan
+ * @device: the device
+ *
+ * Return: the device as it will be, or NULL.
+ */
+struct future *plan_over(const struct plan *plan, const struct device *device)
 {
-	for (size_t i = 0; i < plan->devices->n; i++) {
-		const struct ioband_device *device = &plan->devices->v[i];
-		struct future *future;
+	for (size_t i = 0; i < plan->n_future; i++) {
+		const struct ioband_table *table = &plan->future[i].table;
 
-		if (!device->dm->table)
-			continue;
-		future = plan_future(plan, device->dm->name);
-		future->table = device->table;
-		future->now = device;
+		if (plan->future[i].now && table->device[0] == device->major &&
+		    table->device[1] == device->minor)
+			return &plan->future[i];
 	}
+	return NULL;
 }
 
-/**
- * plan_make() - find out what has to change
- * @plan: the result, also to be freed after a failure
- * @conf: what is to be; must outlive the plan
- * @devices: what is; must outlive the plan
- * @only: only these devices below, and the pools of what is over them; the
- *	weights of groups in any case
- * @n_only: how many; 0 for all there are
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
- */
-int plan_make(struct plan *plan, const struct conf *conf,
-	      const struct ioband_devices *devices, char *const *only,
-	      int n_only)
+/* What was kept to undo it. */
+static void forget(struct change *change)
 {
-	int code;
-
-	*plan = (struct plan){
-		.conf = conf, .devices = devices,
-		.finder = { .devices = devices },
-	};
-	know_present(plan);
-	plan_load_past(plan);
-	code = select_devices(conf, only, n_only, &plan->choices);
-	if (code == EXIT_OK)
-		code = plan_devices(plan);
-	if (code == EXIT_OK && !n_only)
-		code = plan_left(plan);
-	if (code == EXIT_OK)
-		code = plan_pools(plan, !n_only);
-	if (code == EXIT_OK)
-		code = plan_groups(plan);
-	return code;
+	for (size_t i = 0; i < change->kept.n; i++)
+		free(change->kept.v[i].group);
+	free(change->kept.v);
+	presets_free(&change->kept.presets);
+	change->kept = (struct kept){ .n = 0 };
 }
 
 /**
@@ -175,7 +150,7 @@ void plan_free(struct plan *plan)
 		free(change->message);
 		free(change->from);
 		free(change->to);
-		plan_forget(change);
+		forget(change);
 	}
 	for (size_t i = 0; i < plan->n_future; i++)
 		free(plan->future[i].name);

@@ -135,9 +135,6 @@ struct plan {
 	bool is_watched;
 };
 
-int plan_make(struct plan *plan, const struct conf *conf,
-	      const struct ioband_devices *devices, char *const *only,
-	      int n_only);
 void plan_free(struct plan *plan);
 struct change *plan_add(struct plan *plan, enum change_kind kind,
 			const struct future *future,
@@ -149,11 +146,20 @@ void plan_set(struct plan *plan, const struct future *future, bool of_device,
 int plan_blame(const struct plan *plan, const struct conf_place *place,
 	       int code);
 struct future *plan_future(struct plan *plan, const char *name);
-
-/* plan-devices.c */
 struct future *plan_over(const struct plan *plan, const struct device *device);
+
+/* plan-make.c */
+int plan_make(struct plan *plan, const struct conf *conf,
+	      const struct ioband_devices *devices, char *const *only,
+	      int n_only);
+
+/* plan-settle.c */
+bool plan_take_settings(const struct plan *plan, struct ioband_table *table);
+int plan_check_pool(const struct conf_section *section);
 int plan_settle(const struct plan *plan, const struct choice *choice,
 		struct settings *settings, struct ioband_table *table);
+
+/* plan-devices.c */
 int plan_devices(struct plan *plan);
 int plan_left(struct plan *plan);
 
@@ -199,7 +205,6 @@ int plan_keep(struct change *change);
 int plan_give_back(const struct change *change,
 		   const struct ioband_device *speaker);
 int plan_carry(const struct change *change);
-void plan_forget(struct change *change);
 
 /* plan-presets.c */
 int plan_presets(struct plan *plan, const struct future *speaker,

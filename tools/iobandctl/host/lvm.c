@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "host/blockage.h"
 #include "host/lvm.h"
 #include "host/reach.h"
 #include "kernel/dm.h"
@@ -137,7 +138,7 @@ static int look_at(struct udev *udev, const struct device *device, bool *is)
 	*is = is_property(udev, device, "ID_FS_TYPE", MEMBER);
 	if (*is)
 		return 0;
-	return reach_is_blocked(device, &blockage) ? -ETIMEDOUT :
+	return blockage_below(device, &blockage) ? -ETIMEDOUT :
 	       reach_run(probe, device->path, is, sizeof(*is));
 }
 

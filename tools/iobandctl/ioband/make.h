@@ -25,10 +25,6 @@ struct settings {
 	const char *writes_starved;
 };
 
-/* The options for them, and --json. */
-extern const struct option_spec make_options[];
-
-int settings_of(const struct args *args, struct settings *settings);
 int settings_check(const struct settings *settings);
 bool make_is_twice(const struct ioband_devices *devices, const char *pool,
 		   const struct device *device, struct problem *why);
@@ -39,8 +35,6 @@ int make_line(const struct ioband_devices *devices,
 int make_device(const struct ioband_devices *devices,
 		const struct settings *settings, const char *name,
 		const struct device *device);
-int make_report(const struct names *made, const struct settings *settings,
-		bool json);
 const char *make_slice_of(const struct names *disks);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "host/reach.h"
+#include "host/blockage.h"
 #include "ioband/reload.h"
 #include "kernel/kmsg.h"
 
@@ -43,7 +43,7 @@ int reload_device(const struct ioband_device *device, const char *pool,
 
 	kmsg_mark();
 	/* The switch would wait for I/O that does not end. */
-	if (reach_is_blocked(&node, &found))
+	if (blockage_below(&node, &found))
 		problem_set(problem, "%.200s; %.200s", found.why.text,
 			    found.remedy.text);
 	else

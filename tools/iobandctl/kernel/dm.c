@@ -23,7 +23,6 @@
 #include "kernel/dm.h"
 #include "kernel/kmsg.h"
 #include "kernel/parse.h"
-#include "kernel/swap.h"
 
 #define TARGET "ioband"
 #define LOG_LEVEL_ERROR 3	/* of libdevmapper; lower is worse */
@@ -673,40 +672,6 @@ int mapper_switch(const char *name)
 {
 	return task_finish_udev(task_new(DM_DEVICE_RESUME, name),
 				udev_flags(name));
-}
-
-/**
- * mapper_reload() - give an ioband device another table
- * @device: its name, its size and its table
- * @problem: what went wrong, and what has become of the device
- *
- * The new table is checked before the old one goes; what is held goes down
- * first.
- *
- * Return: 0 or a negative errno.
- */
-int mapper_reload(const struct new_device *device, struct problem *problem)
-{
-	struct mapped_target target = { .sectors = device->sectors,
-					.type = xstrdup(TARGET),
-					.words = xstrdup(device->table) };
-	const struct mapped_table loaded = { .v = &target, .n = 1 };
-	struct mapped_table own;
-	const struct swap swap = { .name = device->name, .own = &own,
-				   .loaded = &loaded,
-				   .read_only = device->read_only };
-	int error = mapper_table(device->name, &own);
-
-	if (!error)
-		error = mapper_load(device->name, &loaded, device->read_only);
-	if (error)
-		problem_set(problem, "%s", kmsg_reason(-error));
-	else
-		error = swap_tables(&swap, problem);
-	mapper_table_free(&own);
-	free(target.type);
-	free(target.words);
-	return error;
 }
 
 /**

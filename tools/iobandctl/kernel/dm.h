@@ -118,7 +118,6 @@ void mapper_load_target(void);
 int mapper_create(const struct new_device *device);
 void mapper_wait_later(void);
 void mapper_wait(void);
-int mapper_reload(const struct new_device *device, struct problem *problem);
 int mapper_create_hidden(const char *name, const char *uuid,
 			 const struct mapped_table *table, bool read_only);
 bool mapper_state(const char *name, struct mapped_state *state);
@@ -134,5 +133,8 @@ int mapper_remove(const char *name, bool deferred);
 int mapper_message(const char *name, const char *message, char **answer);
 char *mapper_volume_name(const char *group, const char *volume);
 char *mapper_group_name(const char *name);
+
+/* replace.c */
+int mapper_reload(const struct new_device *device, struct problem *problem);
 
 #endif

@@ -16,6 +16,20 @@
 /* Of discards no more than this counts of each. */
 #define DISCARD_BYTES 1048576
 
+/**
+ * explain_by_share() - compare two struct explain_other, for qsort()
+ * @left: one
+ * @right: the other
+ *
+ * Return: less than 0 if @left had more.
+ */
+int explain_by_share(const void *left, const void *right)
+{
+	const struct explain_other *a = left, *b = right;
+
+	return (a->share_pct < b->share_pct) - (a->share_pct > b->share_pct);
+}
+
 /* What counts in a bound of writes: discards do as well. */
 static void count_writes(const struct op_stats op[OPS], struct op_stats *sum)
 {

@@ -32,20 +32,6 @@ static void measure_levels(const struct activity *activity,
 	}
 }
 
-/**
- * explain_by_share() - compare two struct explain_other, for qsort()
- * @left: one
- * @right: the other
- *
- * Return: less than 0 if @left had more.
- */
-int explain_by_share(const void *left, const void *right)
-{
-	const struct explain_other *a = left, *b = right;
-
-	return (a->share_pct < b->share_pct) - (a->share_pct > b->share_pct);
-}
-
 /* Who had which part: the group with those below it, and each of the others. */
 static void measure_shares(const struct observation *pool,
 			   const struct ioband_group *group,

@@ -161,9 +161,9 @@ void explain_measure(const struct observation *pool,
 		     const struct ioband_group *group,
 		     struct explanation *explanation);
 void explain_free(struct explanation *explanation);
-int explain_by_share(const void *left, const void *right);
 
 /* explain-bounds.c */
+int explain_by_share(const void *left, const void *right);
 void explain_measure_bounds(const struct observation *pool,
 			    const struct activity *activity,
 			    const struct ioband_group *group,

@@ -77,6 +77,7 @@ int top_column_named(const char *name, enum top_column *column);
 extern const struct column top_columns[TOP_COLUMNS];
 void top_print(struct table *table, struct row *row, const struct top_row *top);
 int top_refresh(struct top *top, struct top_view *view);
+void top_forget(struct top *top);
 
 /* In top-screen.c. */
 int top_screen(struct top *top);

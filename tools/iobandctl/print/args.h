@@ -61,11 +61,13 @@ struct option_spec {
  *	was not given
  * @operand: what is left
  * @n: how many of them
+ * @verbs: the table of verbs, ended by NULL
  */
 struct args {
 	const char *value[OPTIONS];
 	char **operand;
 	int n;
+	const struct verb *const *verbs;
 };
 
 #define ARGS_ANY (-1)

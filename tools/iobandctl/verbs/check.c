@@ -12,9 +12,9 @@
 #include "cgroup/cgroup.h"
 #include "config/conf.h"
 #include "config/plan.h"
+#include "host/blockage.h"
 #include "host/device.h"
 #include "host/lvm.h"
-#include "host/reach.h"
 #include "ioband/hand.h"
 #include "ioband/under.h"
 #include "print/print.h"
@@ -332,7 +332,7 @@ static bool is_blocked(const struct ioband_device *device,
 	const struct device below = { .major = device->table.device[0],
 				      .minor = device->table.device[1] };
 
-	return device->dm->table && reach_is_blocked(&below, blockage);
+	return device->dm->table && blockage_below(&below, blockage);
 }
 
 static void check_table(struct findings *findings,
@@ -497,7 +497,7 @@ static void check_other(struct findings *findings,
 	struct device device;
 
 	if (!device_of_kernel_name(name, &device) ||
-	    !reach_blocks(&device, &blockage))
+	    !blockage_at(&device, &blockage))
 		return;
 	device_label(device.major, device.minor, label);
 	if (ioband_named(ioband, label))

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "verbs/completion.h"
-#include "verbs/verbs.h"
 
 static const char begin[] =
 "# bash completion for iobandctl; made by 'iobandctl completion bash'.\n"
@@ -103,15 +102,15 @@ static void print_verb(const struct verb *verb)
 
 /**
  * completion_bash() - print what bash needs
+ * @verbs: the table of verbs, ended by NULL
  */
-void completion_bash(void)
+void completion_bash(const struct verb *const *verbs)
 {
 	const struct fixed_kind *fixed;
-	const struct verb *verb;
 
 	fputs(begin, stdout);
-	for (size_t i = 0; (verb = verb_at(i)); i++)
-		print_verb(verb);
+	for (; *verbs; verbs++)
+		print_verb(*verbs);
 	fputs(middle, stdout);
 	for (fixed = completion_fixed_kinds; fixed->kind; fixed++)
 		printf("	%s) printf '%%s\\n' %s ;;\n", fixed->kind,

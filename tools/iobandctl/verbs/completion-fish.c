@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "verbs/completion.h"
-#include "verbs/verbs.h"
 
 static const char begin[] =
 "# Completion of iobandctl for fish; made by 'iobandctl completion fish'.\n"
@@ -69,14 +68,13 @@ static void print_words(const struct verb *verb)
 
 /**
  * completion_fish() - print what fish needs
+ * @verbs: the table of verbs, ended by NULL
  */
-void completion_fish(void)
+void completion_fish(const struct verb *const *verbs)
 {
-	const struct verb *verb;
-
 	fputs(begin, stdout);
-	for (size_t i = 0; (verb = verb_at(i)); i++)
-		print_verb(verb);
-	for (size_t i = 0; (verb = verb_at(i)); i++)
-		print_words(verb);
+	for (size_t i = 0; verbs[i]; i++)
+		print_verb(verbs[i]);
+	for (size_t i = 0; verbs[i]; i++)
+		print_words(verbs[i]);
 }

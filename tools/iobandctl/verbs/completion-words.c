@@ -10,7 +10,6 @@
 #include "ioband/tree.h"
 #include "print/print.h"
 #include "verbs/completion.h"
-#include "verbs/verbs.h"
 
 /* A shell puts a word on the terminal and into the command as it is. */
 static bool is_visible(const char *word)
@@ -90,19 +89,19 @@ static int add_words(const char *kind, struct names *words)
 /**
  * completion_words() - print the words of a kind, a line each
  * @kind: one that there are words of
+ * @verbs: the table of verbs, ended by NULL
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
-int completion_words(const char *kind)
+int completion_words(const char *kind, const struct verb *const *verbs)
 {
 	struct names words = { .n = 0 };
-	const struct verb *verb;
 	int code = EXIT_OK;
 
 	if (strcmp(kind, "VERB"))
 		code = add_words(kind, &words);
-	for (size_t i = 0; !strcmp(kind, "VERB") && (verb = verb_at(i)); i++)
-		names_add(&words, verb->name);
+	for (; !strcmp(kind, "VERB") && *verbs; verbs++)
+		names_add(&words, (*verbs)->name);
 	for (size_t i = 0; code == EXIT_OK && i < words.n; i++)
 		print_line("%s", words.v[i]);
 	names_free(&words);

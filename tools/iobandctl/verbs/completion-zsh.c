@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "verbs/completion.h"
-#include "verbs/verbs.h"
 
 static const char begin[] =
 "#compdef iobandctl\n"
@@ -89,19 +88,18 @@ static void print_verb(const struct verb *verb)
 
 /**
  * completion_zsh() - print what zsh needs
+ * @verbs: the table of verbs, ended by NULL
  */
-void completion_zsh(void)
+void completion_zsh(const struct verb *const *verbs)
 {
-	const struct verb *verb;
-
 	fputs(begin, stdout);
-	for (size_t i = 0; (verb = verb_at(i)); i++) {
-		printf("		'%s:", verb->name);
-		completion_quote(verb->summary, "\\:");
+	for (size_t i = 0; verbs[i]; i++) {
+		printf("		'%s:", verbs[i]->name);
+		completion_quote(verbs[i]->summary, "\\:");
 		fputs("'\n", stdout);
 	}
 	fputs(middle, stdout);
-	for (size_t i = 0; (verb = verb_at(i)); i++)
-		print_verb(verb);
+	for (size_t i = 0; verbs[i]; i++)
+		print_verb(verbs[i]);
 	fputs(end, stdout);
 }

@@ -30,6 +30,7 @@ struct operand {
 	bool repeats;
 };
 
+/* completion-kinds.c */
 bool completion_operand(const struct verb *verb, size_t i,
 			struct operand *operand);
 const char *completion_fixed(const char *kind);
@@ -37,9 +38,9 @@ bool completion_is_asked(const char *kind);
 bool completion_is_file(const char *kind);
 void completion_quote(const char *text, const char *backslashed);
 
-void completion_bash(void);
-void completion_zsh(void);
-void completion_fish(void);
-int completion_words(const char *kind);
+void completion_bash(const struct verb *const *verbs);
+void completion_zsh(const struct verb *const *verbs);
+void completion_fish(const struct verb *const *verbs);
+int completion_words(const char *kind, const struct verb *const *verbs);
 
 #endif

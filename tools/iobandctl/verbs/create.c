@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl create: an ioband device over the whole of a block device. */
 #include "ioband/make.h"
+#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 static int run(const struct args *args)
@@ -13,7 +14,7 @@ static int run(const struct args *args)
 	int code = make_check_name(name);
 
 	if (code == EXIT_OK)
-		code = settings_of(args, &settings);
+		code = made_settings(args, &settings);
 	if (code == EXIT_OK)
 		code = ioband_load(&devices);
 	if (code != EXIT_OK)
@@ -25,7 +26,7 @@ static int run(const struct args *args)
 	if (code != EXIT_OK)
 		return code;
 	names_add(&made, name);
-	code = make_report(&made, &settings, args->value[OPTION_JSON]);
+	code = made_report(&made, &settings, args->value[OPTION_JSON]);
 	names_free(&made);
 	return code;
 }
@@ -36,6 +37,6 @@ const struct verb verb_create = {
 	.summary = "Make ioband device NAME over the whole of block device DEVICE",
 	.min = 2,
 	.max = 2,
-	.options = make_options,
+	.options = made_options,
 	.run = run,
 };

@@ -1,212 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl insert: ioband under device-mapper devices that are in use. */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/alloc.h"
-#include "host/lock.h"
 #include "host/lvm.h"
-#include "host/reach.h"
+#include "ioband/extract.h"
 #include "ioband/hand.h"
-#include "ioband/make.h"
+#include "ioband/insert.h"
 #include "ioband/under.h"
-#include "kernel/kmsg.h"
-#include "kernel/swap.h"
+#include "verbs/made.h"
 #include "verbs/verbs.h"
-
-/**
- * struct insertion - one that is under way
- * @under: the device
- * @own: its table, as it was copied
- * @hidden: the device that has the copy
- * @fd: keeps that one until another has it open; -1 if it is not open
- * @lvms: LVM takes that one for its own, and removes it
- */
-struct insertion {
-	struct under under;
-	struct mapped_table own;
-	struct device hidden;
-	int fd;
-	bool lvms;
-};
-
-static int report(const struct under *under, const char *what, int error)
-{
-	return fail(exit_code_of(-error), "cannot %s %s: %s; it is as it was",
-		    what, under->name, kmsg_reason(-error));
-}
-
-/* By the kernel's own node: libdevmapper takes away the one below /dev/mapper. */
-static int find_hidden(const struct under *under, struct device *device)
-{
-	struct mapped_state state;
-
-	if (!mapper_state(under->hidden, &state))
-		return -ENXIO;
-	device->major = state.major;
-	device->minor = state.minor;
-	snprintf(device->path, sizeof(device->path), "/dev/dm-%u", state.minor);
-	return 0;
-}
-
-/* By the kernel, with its last user, which is the tool for now. */
-static int have_removed(const struct under *under)
-{
-	int error = mapper_remove(under->hidden, true);
-
-	if (error)
-		note("note: %s could not be removed: 'dmsetup remove %s'",
-		     under->hidden, under->hidden);
-	return error;
-}
-
-/* Once it is in use; one of LVM's stays until LVM or "extract" removes it. */
-static int defer(struct insertion *insertion)
-{
-	const struct under *under = &insertion->under;
-	int error = find_hidden(under, &insertion->hidden), removal = 0;
-
-	if (!error) {
-		insertion->fd = open(insertion->hidden.path,
-				     O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		error = insertion->fd < 0 ? -errno : 0;
-	}
-	if (!insertion->lvms || error)
-		removal = have_removed(under);
-	return removal ?: error;
-}
-
-static int make_hidden(struct insertion *insertion)
-{
-	const struct under *under = &insertion->under;
-	int error = mapper_table(under->name, &insertion->own);
-	char *uuid = under_uuid(under, &insertion->own, &insertion->lvms);
-
-	if (!error)
-		error = mapper_create_hidden(under->hidden, uuid,
-					     &insertion->own,
-					     under->dm.read_only);
-	under_step("created");
-	free(uuid);
-	if (!error)
-		error = defer(insertion);
-	under_step("deferred");
-	return error ? report(under, "make the hidden device for", error) :
-		       EXIT_OK;
-}
-
-static int load_and_swap(const struct insertion *insertion, uint64_t sectors,
-			 char *line)
-{
-	const struct under *under = &insertion->under;
-	char type[] = "ioband";
-	struct mapped_target target = { .sectors = sectors, .type = type,
-					.words = line };
-	const struct mapped_table table = { .v = &target, .n = 1 };
-	const struct swap swap = { .name = under->name, .own = &insertion->own,
-				   .loaded = &table,
-				   .read_only = under->dm.read_only };
-	struct problem problem;
-	int error = mapper_load(under->name, &table, under->dm.read_only);
-
-	under_step("loaded");
-	if (error)
-		return report(under, "give the ioband table to", error);
-	error = swap_tables(&swap, &problem);
-	under_step("switched");
-	if (!error)
-		return EXIT_OK;
-	return fail(exit_code_of(-error),
-		    "cannot switch to the ioband table of %s: %s", under->name,
-		    problem.text);
-}
-
-static int put_under(const struct ioband_devices *devices,
-		     const struct settings *settings,
-		     struct insertion *insertion)
-{
-	char *line = NULL;
-	uint64_t sectors;
-	bool read_only;
-	int code = make_hidden(insertion);
-
-	if (code == EXIT_OK)
-		code = device_size(&insertion->hidden, &sectors, &read_only);
-	if (code == EXIT_OK)
-		code = make_line(devices, settings, &insertion->hidden, &line);
-	if (code == EXIT_OK)
-		code = load_and_swap(insertion, sectors, line);
-	if (code != EXIT_OK && insertion->lvms && insertion->fd >= 0)
-		have_removed(&insertion->under);
-	if (insertion->fd >= 0)
-		close(insertion->fd);
-	mapper_table_free(&insertion->own);
-	free(line);
-	return code;
-}
-
-/*
- * Before anything is made: whether the switch would wait for I/O that does not end, and
- * whether the pool would have the same bio twice.
- */
-static int check_device(const struct ioband_devices *devices,
-			const struct settings *settings, const char *name)
-{
-	char *node = xasprintf("/dev/mapper/%s", name), *line = NULL;
-	struct device device;
-	int code = device_resolve(node, &device);
-
-	if (code == EXIT_OK)
-		code = reach_check(&device);
-	if (code == EXIT_OK)
-		code = make_line(devices, settings, &device, &line);
-	free(line);
-	free(node);
-	return code;
-}
-
-static int check_place(const char *name)
-{
-	return under_is_place(name) ? EXIT_OK :
-	       fail(EXIT_IN_USE,
-		    "%s was changed by another program meanwhile; try again",
-		    name);
-}
-
-static int insert_locked(const struct settings *settings, const char *name,
-			 bool *had_it)
-{
-	struct insertion insertion = { .fd = -1 };
-	struct under *under = &insertion.under;
-	struct ioband_devices devices;
-	bool repaired;
-	int code = under_look(name, under);
-
-	if (code == EXIT_OK)
-		code = under_repair(under, &repaired);
-	if (code != EXIT_OK)
-		return code;
-	*had_it = under->inserted && !repaired;
-	if (under->inserted)
-		return EXIT_OK;
-	code = ioband_load(&devices);
-	if (code != EXIT_OK)
-		return code;
-	code = check_place(name);
-	if (code == EXIT_OK)
-		code = check_device(&devices, settings, name);
-	kmsg_mark();
-	if (code == EXIT_OK)
-		code = put_under(&devices, settings, &insertion);
-	if (code == EXIT_OK)
-		under_remember(name);
-	ioband_free(&devices);
-	return code;
-}
 
 #define LVM_SAYS							\
 	"commands that change it (lvextend, pvmove) or deactivate it take ioband out; 'iobandctl insert %s' after them"
@@ -218,25 +18,6 @@ static void warn(const char *name)
 
 	if (mapper_state(name, &state) && lvm_owns(state.uuid))
 		note("note: %s is LVM's: " LVM_SAYS, name, name);
-}
-
-/**
- * insert_into() - insert ioband into one device
- * @settings: of the ioband device
- * @name: of the device
- * @had_it: set to whether it was in it already
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
- */
-int insert_into(const struct settings *settings, const char *name, bool *had_it)
-{
-	struct locks locks;
-	int code = lock_device(name, &locks);
-
-	if (code == EXIT_OK)
-		code = insert_locked(settings, name, had_it);
-	unlock_device(&locks);
-	return code;
 }
 
 /* All the places, or none besides those that have it, as two snapshots share one. */
@@ -276,7 +57,7 @@ static int run(const struct args *args)
 {
 	struct names made = { .n = 0 };
 	struct settings settings;
-	int code = settings_of(args, &settings), result;
+	int code = made_settings(args, &settings), result;
 
 	if (code == EXIT_OK)
 		code = mapper_ready();
@@ -287,7 +68,7 @@ static int run(const struct args *args)
 		if (code == EXIT_OK)
 			code = result;
 	}
-	result = made.n ? make_report(&made, &settings,
+	result = made.n ? made_report(&made, &settings,
 				      args->value[OPTION_JSON]) : EXIT_OK;
 	names_free(&made);
 	return code == EXIT_OK ? result : code;
@@ -299,6 +80,6 @@ const struct verb verb_insert = {
 	.summary = "Put ioband under device-mapper devices that are in use",
 	.min = 1,
 	.max = ARGS_ANY,
-	.options = make_options,
+	.options = made_options,
 	.run = run,
 };

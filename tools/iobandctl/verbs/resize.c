@@ -9,6 +9,7 @@
 #include "ioband/under.h"
 #include "print/format.h"
 #include "print/print.h"
+#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 /* What is cut off must not be missed by who has it open. */
@@ -111,7 +112,7 @@ static int run(const struct args *args)
 	}
 	unlock(&lock);
 	result = args->value[OPTION_JSON] && resized.n ?
-		 make_report(&resized, &none, true) : print_flush();
+		 made_report(&resized, &none, true) : print_flush();
 	names_free(&resized);
 	return code == EXIT_OK ? result : code;
 }

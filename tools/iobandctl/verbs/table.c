@@ -6,6 +6,7 @@
 #include "ioband/make.h"
 #include "ioband/name.h"
 #include "print/print.h"
+#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 enum { NAME, UUID, BELOW, READ_ONLY, TABLE, COLUMNS };
@@ -66,7 +67,7 @@ static int run(const struct args *args)
 	struct settings settings;
 	struct device device;
 	char *words = NULL;
-	int code = settings_of(args, &settings);
+	int code = made_settings(args, &settings);
 
 	if (code == EXIT_OK)
 		code = ioband_load(&devices);
@@ -88,6 +89,6 @@ const struct verb verb_table = {
 	.summary = "Print the table that wrap would make, and make nothing",
 	.min = 1,
 	.max = 1,
-	.options = make_options,
+	.options = made_options,
 	.run = run,
 };

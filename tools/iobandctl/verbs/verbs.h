@@ -40,14 +40,9 @@ extern const struct verb verb_watch;
 extern const struct verb verb_completion;
 extern const struct verb verb_udev;
 
-struct settings;
 struct table;
 struct row;
 
-const struct verb *verb_at(size_t i);
-int insert_into(const struct settings *settings, const char *name,
-		bool *had_it);
-int extract_from(const char *name, bool *had_it);
 extern const struct option_spec remove_options[];
 int remove_found(const struct args *args,
 		 int (*find)(const struct ioband_devices *devices,

@@ -5,6 +5,7 @@
 #include "host/use.h"
 #include "ioband/make.h"
 #include "ioband/name.h"
+#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 /* What lies on a partition also lies on its disk, and must be said of that. */
@@ -112,7 +113,7 @@ static int check(const struct args *args, struct settings *settings)
 			    name, args->n);
 	if (name && make_check_name(name) != EXIT_OK)
 		return EXIT_USAGE;
-	return settings_of(args, settings);
+	return made_settings(args, settings);
 }
 
 static int run(const struct args *args)
@@ -128,7 +129,7 @@ static int run(const struct args *args)
 		if (code == EXIT_OK)
 			code = result;
 	}
-	result = made.n ? make_report(&made, &settings,
+	result = made.n ? made_report(&made, &settings,
 				      args->value[OPTION_JSON]) : EXIT_OK;
 	names_free(&made);
 	return code == EXIT_OK ? result : code;
@@ -147,6 +148,6 @@ const struct verb verb_wrap = {
 	.min = 1,
 	.max = ARGS_ANY,
 	.options = options,
-	.shared = make_options,
+	.shared = made_options,
 	.run = run,
 };

@@ -116,7 +116,7 @@ static int on_answer(sd_bus_message *answer, void *data, sd_bus_error *error)
 	if (is_lost(watch, -sd_bus_message_get_errno(answer)))
 		return 0;
 	watch->answers = true;
-	watch_cgroups_all(watch);
+	watch_mark_part(watch, NULL, DUE_ASKED);
 	return 0;
 }
 

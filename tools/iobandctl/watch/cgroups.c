@@ -354,15 +354,6 @@ int watch_cgroups_start(struct watch *watch)
 }
 
 /**
- * watch_cgroups_all() - read the wishes for all cgroups soon, and fulfil them
- * @watch: all
- */
-void watch_cgroups_all(struct watch *watch)
-{
-	watch_mark_part(watch, NULL, DUE_ASKED);
-}
-
-/**
  * watch_cgroups_finish() - visit all cgroups that are due now, however many
  * @watch: all
  */

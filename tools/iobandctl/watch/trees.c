@@ -240,7 +240,7 @@ void watch_trees_load(struct watch *watch)
 		know_groups(watch, &devices, i);
 	ioband_free(&devices);
 	/* What is asked for may name a device that has just come. */
-	watch_cgroups_all(watch);
+	watch_mark_part(watch, NULL, DUE_ASKED);
 }
 
 /**

@@ -194,7 +194,6 @@ struct watch {
 
 /* cgroups.c */
 int watch_cgroups_start(struct watch *watch);
-void watch_cgroups_all(struct watch *watch);
 void watch_cgroups_finish(struct watch *watch);
 void watch_cgroups_retry(struct watch *watch);
 void watch_cgroups_free(struct watch *watch);

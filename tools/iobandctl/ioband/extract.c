@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* ioband taken out of a device that it was inserted into. */
+#include <stdio.h>
+
+#include "host/blockage.h"
+#include "host/lock.h"
+#include "ioband/extract.h"
+#include "ioband/under.h"
+#include "kernel/kmsg.h"
+#include "kernel/swap.h"
+
+static int report(const struct under *under, const char *what, int error)
+{
+	return fail(exit_code_of(-error), "cannot %s %s: %s; ioband is in it still",
+		    what, under->name, kmsg_reason(-error));
+}
+
+/* With its last user the hidden device goes, and should that have failed, now. */
+static void drop_hidden(const struct under *under)
+{
+	struct mapped_state hidden;
+
+	if (mapper_state(under->hidden, &hidden) && !hidden.open_count &&
+	    mapper_remove(under->hidden, true) &&
+	    mapper_state(under->hidden, &hidden))
+		note("note: %s is of no use any more and could not be removed: 'dmsetup remove %s'",
+		     under->hidden, under->hidden);
+}
+
+static int swap_back(const struct under *under, const struct mapped_table *own,
+		     const struct mapped_table *ioband)
+{
+	const struct swap swap = { .name = under->name, .own = ioband,
+				   .loaded = own,
+				   .read_only = under->dm.read_only };
+	struct problem problem;
+	int error = mapper_load(under->name, own, under->dm.read_only);
+
+	if (error)
+		return report(under, "load its own table into", error);
+	under_step("loaded");
+	error = swap_tables(&swap, &problem);
+	if (!error)
+		return EXIT_OK;
+	return fail(exit_code_of(-error),
+		    "cannot switch to the own table of %s: %s", under->name,
+		    problem.text);
+}
+
+static int give_back(const struct under *under)
+{
+	struct mapped_table own, ioband = { .n = 0 };
+	int error = mapper_table(under->hidden, &own), code;
+
+	kmsg_mark();
+	if (!error)
+		error = mapper_table(under->name, &ioband);
+	code = error ? report(under, "read the tables of", error) :
+		       swap_back(under, &own, &ioband);
+	mapper_table_free(&own);
+	mapper_table_free(&ioband);
+	if (code != EXIT_OK)
+		return code;
+	under_step("switched");
+	drop_hidden(under);
+	under_forget(under->name);
+	return EXIT_OK;
+}
+
+/* The switch would wait for I/O that does not end. */
+static int check_answer(const struct under *under)
+{
+	struct device device = { .major = under->dm.major,
+				 .minor = under->dm.minor };
+
+	snprintf(device.path, sizeof(device.path), "/dev/mapper/%s",
+		 under->name);
+	return blockage_check(&device);
+}
+
+static int extract_locked(const char *name, bool *had_it)
+{
+	struct under under;
+	bool repaired = false;
+	int code = under_look(name, &under);
+
+	if (code == EXIT_OK)
+		code = under_repair(&under, &repaired);
+	if (code != EXIT_OK)
+		return code;
+	if (under.inserted) {
+		code = check_answer(&under);
+		return code == EXIT_OK ? give_back(&under) : code;
+	}
+	*had_it = under_forget(name) || repaired;
+	return EXIT_OK;
+}
+
+/**
+ * extract_from() - take ioband out of one device
+ * @name: its name
+ * @had_it: set to false if it was not in it
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int extract_from(const char *name, bool *had_it)
+{
+	struct locks locks;
+	int code = lock_device(name, &locks);
+
+	if (code == EXIT_OK)
+		code = extract_locked(name, had_it);
+	unlock_device(&locks);
+	return code;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the groups did from one look to the next, and the columns for it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "observe/top.h"
+#include "print/print.h"
+
+const struct column top_columns[TOP_COLUMNS] = {
+	[TOP_GROUP] = { "GROUP", "group", COLUMN_TEXT },
+	[TOP_POOL] = { "POOL", "pool", COLUMN_TEXT },
+	[TOP_WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
+	[TOP_DUE] = { "DUE%", "due_pct", COLUMN_REAL },
+	[TOP_SHARE] = { "SHARE%", "share_pct", COLUMN_REAL },
+	[TOP_BYTES] = { "BYTES/S", "bytes_per_s", COLUMN_BYTES },
+	[TOP_IOS] = { "IOS/S", "ios_per_s", COLUMN_REAL },
+	[TOP_HELD] = { "HELD", "held_now", COLUMN_NUMBER },
+	[TOP_WAIT] = { "WAIT", "wait_avg_ns", COLUMN_TIME },
+	[TOP_WAIT_P99] = { "WAIT99", "wait_p99_ns", COLUMN_TIME },
+	[TOP_SERVICE] = { "SERVICE", "service_avg_ns", COLUMN_TIME },
+	[TOP_SERVICE_P99] = { "SERV99", "service_p99_ns", COLUMN_TIME },
+};
+
+static struct top_before *find_before(struct top_before *v, size_t n,
+				      const char *pool)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!strcmp(v[i].pool, pool))
+			return &v[i];
+	}
+	return NULL;
+}
+
+/**
+ * top_forget() - forget the samples
+ * @top: this run, which can go on
+ */
+void top_forget(struct top *top)
+{
+	for (size_t i = 0; i < top->n; i++)
+		sample_free(&top->before[i].sample);
+	free(top->before);
+	top->before = NULL;
+	top->n = 0;
+}
+
+/* A pool that is new has a row only when it was seen twice. */
+static void add_pool(struct top *top, struct top_view *view,
+		     const struct ioband_devices *devices,
+		     const struct ioband_device *speaker,
+		     const struct sample *now)
+{
+	const struct top_before *before =
+		find_before(top->before, top->n, speaker->table.pool);
+	struct sample delta;
+
+	if (!before)
+		return;
+	sample_delta(&before->sample, now, &delta);
+	if (delta.ns)
+		top_view_add(view, devices, speaker, &delta);
+	sample_delta_free(&delta);
+}
+
+static int look(struct top *top, struct top_view *view,
+		const struct ioband_devices *devices,
+		const struct targets *speakers)
+{
+	struct top_before *now = xcalloc(speakers->n, sizeof(*now));
+	int code = EXIT_OK;
+	size_t n = 0;
+
+	while (n < speakers->n && code == EXIT_OK) {
+		strcpy(now[n].pool, speakers->v[n]->table.pool);
+		code = sample_take(speakers->v[n], &now[n].sample);
+		n++;
+	}
+	for (size_t i = 0; i < n && code == EXIT_OK; i++)
+		add_pool(top, view, devices, speakers->v[i], &now[i].sample);
+	top_forget(top);
+	top->before = now;
+	top->n = n;
+	if (code != EXIT_OK)
+		top_forget(top);
+	return code;
+}
+
+/**
+ * top_refresh() - look at what there is
+ * @top: this run
+ * @view: the groups' I/O since the last look; nothing after the first
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int top_refresh(struct top *top, struct top_view *view)
+{
+	struct ioband_devices devices;
+	struct targets speakers;
+	struct scope scope;
+	int code = ioband_load(&devices);
+
+	*view = (struct top_view){ .n = 0 };
+	if (code != EXIT_OK)
+		return code;
+	code = ioband_scope(&devices, top->args, &scope);
+	if (code == EXIT_OK) {
+		ioband_pools(&devices, &scope, &speakers);
+		code = look(top, view, &devices, &speakers);
+		targets_free(&speakers);
+	}
+	ioband_free(&devices);
+	top_view_sort(view, top->sort, top->reverse);
+	return code;
+}
+
+static void print_cell(struct table *table, struct row *row,
+		       const struct top_row *top, enum top_column column)
+{
+	enum column_kind kind = top_columns[column].kind;
+	double value = top->value[column];
+
+	if (kind == COLUMN_TEXT)
+		print_text(table, row, column,
+			   column == TOP_GROUP ? top->group : top->pool);
+	else if (value >= 0 && kind == COLUMN_REAL)
+		print_real(table, row, column, value);
+	else if (value >= 0)
+		print_number(table, row, column, value);
+}
+
+/**
+ * top_print() - fill a row of a table that begins with the columns of top
+ * @table: the table
+ * @row: the row
+ * @top: the values of the row
+ */
+void top_print(struct table *table, struct row *row, const struct top_row *top)
+{
+	for (size_t c = 0; c < TOP_COLUMNS; c++)
+		print_cell(table, row, top, c);
+}

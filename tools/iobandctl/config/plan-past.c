@@ -117,6 +117,20 @@ bool plan_gave_device(const struct plan *plan, const struct future *future,
 }
 
 /**
+ * plan_is_by_hand() - see whether a setting of a pool was set by hand
+ * @pool: the pool
+ * @key: of the setting
+ *
+ * Return: whether it was.
+ */
+bool plan_is_by_hand(const char *pool, enum conf_key key)
+{
+	return hand_has(&(struct hand_key){
+		.pool = pool, .key = conf_key_name(key),
+	});
+}
+
+/**
  * plan_gave_pool() - see whether a pool has something of a former configuration
  * @plan: the plan
  * @pool: the pool
@@ -128,11 +142,8 @@ bool plan_gave_device(const struct plan *plan, const struct future *future,
 bool plan_gave_pool(const struct plan *plan, const char *pool,
 		    enum conf_key key, const char *now)
 {
-	const struct hand_key hand = {
-		.pool = pool, .key = conf_key_name(key),
-	};
-
-	return past_asked_pool(&plan->past, pool, key, now) && !hand_has(&hand);
+	return past_asked_pool(&plan->past, pool, key, now) &&
+	       !plan_is_by_hand(pool, key);
 }
 
 static bool is_new_pool(const struct plan *plan, const char *pool)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "config/plan.h"
-#include "ioband/hand.h"
 
 /* The default slice of a pool, from the disks that will be below it. */
 static const char *default_slice(const struct plan *plan, const char *pool)
@@ -95,15 +94,6 @@ static bool find_wish(const struct plan *plan, const struct future *future,
 	return true;
 }
 
-static bool is_set_by_hand(const char *pool, enum conf_key key)
-{
-	const struct hand_key hand = {
-		.pool = pool, .key = conf_key_name(key),
-	};
-
-	return hand_has(&hand);
-}
-
 /* With @slices that begin or end, a measure that nothing has set is chosen again. */
 static void set_measure(struct plan *plan, struct future *future, bool slices)
 {
@@ -111,7 +101,7 @@ static void set_measure(struct plan *plan, struct future *future, bool slices)
 	struct conf_place place;
 
 	if (!find_wish(plan, future, KEY_MEASURE, now, to, &place)) {
-		if (!slices || is_set_by_hand(future->table.pool, KEY_MEASURE))
+		if (!slices || plan_is_by_hand(future->table.pool, KEY_MEASURE))
 			return;
 		default_of(plan, future, KEY_MEASURE, to);
 	}
@@ -121,30 +111,18 @@ static void set_measure(struct plan *plan, struct future *future, bool slices)
 	strcpy(now, to);
 }
 
-static bool find_slice(const struct plan *plan, const struct future *future,
-		       char from[IOBAND_WORD_SIZE], char to[IOBAND_WORD_SIZE],
-		       struct conf_place *place)
-{
-	snprintf(from, IOBAND_WORD_SIZE, "%llu",
-		 (unsigned long long)future->table.slice_ms);
-	return find_wish(plan, future, KEY_SLICE, from, to, place);
-}
-
 /* What shares time keeps its slices. */
-static void set_slice(struct plan *plan, struct future *future)
+static void set_slice(struct plan *plan, struct future *future,
+		      const char *from, const char *to,
+		      const struct conf_place *place)
 {
-	char from[IOBAND_WORD_SIZE], to[IOBAND_WORD_SIZE];
-	struct conf_place place;
-	uint64_t slice_ms;
+	uint64_t slice_ms = strtoull(to, NULL, 10);
 
-	if (!find_slice(plan, future, from, to, &place))
-		return;
-	slice_ms = strtoull(to, NULL, 10);
 	if (slice_ms == future->table.slice_ms ||
-	    (!slice_ms && !place.line &&
+	    (!slice_ms && !place->line &&
 	     !strcmp(future->table.measure, "time")))
 		return;
-	plan_set(plan, future, false, "slice", from, to, &place);
+	plan_set(plan, future, false, "slice", from, to, place);
 	future->table.slice_ms = slice_ms;
 }
 
@@ -176,15 +154,19 @@ static int plan_pool(struct plan *plan, struct future *future)
 {
 	char from[IOBAND_WORD_SIZE], to[IOBAND_WORD_SIZE];
 	struct conf_place place;
-	bool begin = false, end = false;
+	bool begin = false, end = false, found;
 
-	if (find_slice(plan, future, from, to, &place)) {
+	snprintf(from, sizeof(from), "%llu",
+		 (unsigned long long)future->table.slice_ms);
+	found = find_wish(plan, future, KEY_SLICE, from, to, &place);
+	if (found) {
 		end = !strcmp(to, "0") && strcmp(from, "0");
 		begin = strcmp(to, "0") && !strcmp(from, "0");
 	}
 	if (end)
 		set_measure(plan, future, true);
-	set_slice(plan, future);
+	if (found)
+		set_slice(plan, future, from, to, &place);
 	if (!end)
 		set_measure(plan, future, begin);
 	set_depth(plan, future);

@@ -178,6 +178,7 @@ bool plan_gave_own(const struct plan *plan, const struct future *future,
 		   int setting, const struct ioband_preset *now);
 bool plan_gave_device(const struct plan *plan, const struct future *future,
 		      enum conf_key key, const char *now);
+bool plan_is_by_hand(const char *pool, enum conf_key key);
 bool plan_gave_pool(const struct plan *plan, const char *pool,
 		    enum conf_key key, const char *now);
 int plan_begin(const struct plan *plan);

@@ -122,7 +122,7 @@ int args_parse(const struct verb *verb, int argc, char **argv,
 		options[i + 1] = getopt_option(spec);
 		add_letter(letters, spec);
 	}
-	*args = (struct args){ .n = 0 };
+	*args = (struct args){ .verb = verb };
 	optind = 0;
 	opterr = 0;
 	while ((found = getopt_long(argc, argv, letters, options, NULL)) != -1) {

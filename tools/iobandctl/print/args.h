@@ -61,12 +61,14 @@ struct option_spec {
  *	was not given
  * @operand: what is left
  * @n: how many of them
+ * @verb: the verb
  * @verbs: the table of verbs, ended by NULL
  */
 struct args {
 	const char *value[OPTIONS];
 	char **operand;
 	int n;
+	const struct verb *verb;
 	const struct verb *const *verbs;
 };
 
@@ -82,6 +84,7 @@ struct args {
  * @options: ended by one without a name
  * @shared: further options, which other verbs have too; NULL if there are none
  * @run: does it and returns an exit code
+ * @about: for @run, if verbs share it
  */
 struct verb {
 	const char *name;
@@ -92,6 +95,7 @@ struct verb {
 	const struct option_spec *options;
 	const struct option_spec *shared;
 	int (*run)(const struct args *args);
+	const void *about;
 };
 
 /* Options that several verbs have. */

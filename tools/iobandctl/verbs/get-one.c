@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl get-max, get-min, get-latency: what bounds a group, wherever it is. */
+/* iobandctl get-weight, get-max, get-min, get-latency: a setting of a group, wherever it is. */
 #include <stdlib.h>
 
 #include "verbs/answer.h"
@@ -81,23 +81,50 @@ const struct answer_kind answer_bounds[BOUNDS] = {
 		      fill_latency },
 };
 
-static int run_max(const struct args *args)
+static const struct column weight_columns[ANSWER_WEIGHT_COLUMNS] = {
+	ANSWER_LEADS,
+	ANSWER_WEIGHT,
+};
+
+/**
+ * answer_fill_weight() - fill the columns that ANSWER_WEIGHT describes
+ * @table: of this table
+ * @row: of this row
+ * @group: the group; NULL if nothing was set for it
+ */
+void answer_fill_weight(struct table *table, struct row *row,
+			const struct ioband_group *group)
 {
-	return answer_run(&answer_bounds[MAXIMUM], args);
+	bool set = group && group->set;
+
+	print_number(table, row, ANSWER_WEIGHT_NUMBER,
+		     group ? group->weight : IOBAND_WEIGHT_DEFAULT);
+	print_text(table, row, ANSWER_WEIGHT_TEXT, set ? "set" : "default");
+	print_flag(table, row, ANSWER_WEIGHT_SET, set);
 }
 
-static int run_min(const struct args *args)
-{
-	return answer_run(&answer_bounds[MINIMUM], args);
-}
+const struct answer_kind answer_weight = {
+	"weights", weight_columns, ANSWER_WEIGHT_COLUMNS, answer_fill_weight
+};
 
-static int run_latency(const struct args *args)
+static int run(const struct args *args)
 {
-	return answer_run(&answer_bounds[LATENCY], args);
+	return answer_run(args->verb->about, args);
 }
 
 static const struct option_spec options[] = {
 	SPEC_DEVICE, SPEC_POOL, SPEC_JSON, { .name = NULL }
+};
+
+const struct verb verb_get_weight = {
+	.name = "get-weight",
+	.args = "GROUP",
+	.summary = "Show the weight of a group, in each pool that sorts its I/O",
+	.min = 1,
+	.max = 1,
+	.options = options,
+	.run = run,
+	.about = &answer_weight,
 };
 
 const struct verb verb_get_max = {
@@ -107,7 +134,8 @@ const struct verb verb_get_max = {
 	.min = 1,
 	.max = 1,
 	.options = options,
-	.run = run_max,
+	.run = run,
+	.about = &answer_bounds[MAXIMUM],
 };
 
 const struct verb verb_get_min = {
@@ -117,7 +145,8 @@ const struct verb verb_get_min = {
 	.min = 1,
 	.max = 1,
 	.options = options,
-	.run = run_min,
+	.run = run,
+	.about = &answer_bounds[MINIMUM],
 };
 
 const struct verb verb_get_latency = {
@@ -127,5 +156,6 @@ const struct verb verb_get_latency = {
 	.min = 1,
 	.max = 1,
 	.options = options,
-	.run = run_latency,
+	.run = run,
+	.about = &answer_bounds[LATENCY],
 };

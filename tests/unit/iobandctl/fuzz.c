@@ -17,7 +17,7 @@
 #include "base/defs.h"
 #include "config/conf.h"
 #include "kernel/parse.h"
-#include "observe/plot.h"
+#include "observe/plot-series.h"
 #include "print/print.h"
 
 static void must(int condition, const char *what)

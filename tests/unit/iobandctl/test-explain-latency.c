@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What explain makes of latency targets: who is late, and who waits for it. */
 #include "check.h"
-#include "observe/explain.h"
+#include "observe/explanation.h"
 
 #define MS (NS_PER_S / 1000)
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "observe/explain.h"
+#include "observe/explanation.h"
 
 static int near(double got, double wanted)
 {

@@ -4,7 +4,7 @@
 
 #include "base/defs.h"
 #include "check.h"
-#include "observe/plot.h"
+#include "observe/plot-series.h"
 
 #define TEXT_SIZE 1024
 

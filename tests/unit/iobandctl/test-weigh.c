@@ -2,7 +2,7 @@
 /* What systemd and container tools ask for, as a weight of ioband. */
 #include "base/defs.h"
 #include "check.h"
-#include "watch/watch.h"
+#include "watch/state.h"
 #include "watch/weigh.h"
 
 void test_weigh_files(void)

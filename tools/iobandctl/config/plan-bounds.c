@@ -2,8 +2,6 @@
 /* Which maxima, minima and latency targets have to change, and changing them. */
 #include <stdlib.h>
 
-#include "base/alloc.h"
-#include "base/words.h"
 #include "config/plan.h"
 #include "ioband/query.h"
 #include "ioband/tree.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/words.h"
 #include "config/plan-trees.h"
 #include "ioband/tree.h"
 

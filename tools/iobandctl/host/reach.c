@@ -6,7 +6,7 @@
  * until it is resumed, and a file on a network waits for its server.  A process that
  * reads or opens one of these hangs as long, often unkillable.  So
  *
- * 1. sysfs and device-mapper are asked first.  They know most of these states, and
+ * 1. sysfs and device-mapper are asked first (blockage.c).  They know most states, and
  *    answer without I/O.
  * 2. An action that may hang all the same runs in a child.  If the child has waited in
  *    the kernel for 0.9 s, it is killed and abandoned: it is not waited for, as it may
@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +31,6 @@
 #include <unistd.h>
 
 #include "host/reach.h"
-#include "kernel/dm.h"
 
 #define PATIENCE_MS 900
 #define PATIENCE_OF_STARVED_MS 20000

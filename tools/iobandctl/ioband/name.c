@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#include "ioband/ioband.h"
 #include "ioband/make.h"
 #include "ioband/name.h"
 

@@ -21,7 +21,6 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "kernel/dm.h"
-#include "kernel/kmsg.h"
 #include "kernel/parse.h"
 
 #define TARGET "ioband"

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "ioband/query.h"
 #include "ioband/tree.h"
-#include "observe/explain.h"
+#include "observe/explanation.h"
 
 /* What goes in a second or two comes this near to a bound. */
 #define BOUND_TOLERANCE 0.95

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What keeps a group from more, by its figures.  Pure. */
-#include "observe/explain.h"
+#include "observe/explanation.h"
 
 /* Shares over a second or two come this near to the weights. */
 #define SHARE_TOLERANCE 0.95

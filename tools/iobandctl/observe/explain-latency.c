@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "ioband/query.h"
 #include "ioband/tree.h"
-#include "observe/explain.h"
+#include "observe/explanation.h"
 
 /* Shares over a second or two come this near to the weights. */
 #define SHARE_TOLERANCE 0.95

@@ -7,7 +7,7 @@
 #include "ioband/query.h"
 #include "ioband/tree.h"
 #include "observe/activity.h"
-#include "observe/explain.h"
+#include "observe/explanation.h"
 
 static void measure_levels(const struct activity *activity,
 			   const struct ioband_group *group,

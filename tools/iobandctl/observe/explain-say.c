@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/words.h"
-#include "observe/explain.h"
+#include "observe/explanation.h"
 #include "print/format.h"
 
 #define OTHERS_MAX 5

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "observe/plot.h"
+#include "observe/plot-series.h"
 
 #define COMPLAINT_SIZE 256
 

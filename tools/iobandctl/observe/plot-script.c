@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "observe/plot.h"
+#include "observe/plot-series.h"
 
 /* In pixels. */
 #define WIDTH 1000

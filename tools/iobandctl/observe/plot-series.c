@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "observe/plot.h"
+#include "observe/plot-series.h"
 
 /* Amounts add up, and without any are 0; of times there may be none. */
 static bool is_amount(enum top_column column)

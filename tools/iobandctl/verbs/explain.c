@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "ioband/group.h"
 #include "ioband/tree.h"
-#include "observe/explain.h"
+#include "observe/explanation.h"
 #include "observe/interval.h"
 #include "print/print.h"
 #include "verbs/verbs.h"

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/outfile.h"
 #include "config/past.h"
-#include "observe/histogram.h"
 #include "observe/metrics-text.h"
 #include "print/print.h"
 #include "verbs/verbs.h"

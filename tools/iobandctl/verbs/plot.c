@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/outfile.h"
 #include "base/words.h"
-#include "observe/plot.h"
+#include "observe/plot-series.h"
 #include "print/print.h"
 #include "verbs/verbs.h"
 

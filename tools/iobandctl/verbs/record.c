@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "host/device.h"
 #include "observe/interval.h"
 #include "observe/recording.h"

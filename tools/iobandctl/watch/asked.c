@@ -19,8 +19,7 @@
 
 #include "base/alloc.h"
 #include "base/roots.h"
-#include "base/words.h"
-#include "watch/watch.h"
+#include "watch/state.h"
 
 #define CONTROL "cgroup.subtree_control"
 

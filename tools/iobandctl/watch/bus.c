@@ -10,10 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/words.h"
 #include "host/device.h"
-#include "watch/watch.h"
+#include "watch/state.h"
 
 #define SYSTEMD "org.freedesktop.systemd1"
 #define ANSWER_US 2000000	/* systemd is busy now and then, at boot above all */

@@ -26,7 +26,7 @@
 
 #include "base/alloc.h"
 #include "config/delegated.h"
-#include "watch/watch.h"
+#include "watch/state.h"
 
 /* systemd and container tools write several files of a new cgroup within this time. */
 #define PAUSE_US 50000

@@ -13,8 +13,7 @@
 #include <sys/inotify.h>
 
 #include "base/alloc.h"
-#include "base/words.h"
-#include "watch/watch.h"
+#include "watch/state.h"
 
 #define EVENTS (IN_CREATE | IN_MODIFY | IN_ONLYDIR)
 

@@ -6,13 +6,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/words.h"
 #include "config/presets.h"
 #include "host/device.h"
 #include "ioband/hand.h"
 #include "ioband/query.h"
 #include "ioband/tree.h"
-#include "watch/watch.h"
+#include "watch/state.h"
 
 /* Devices come and go in crowds; one look after the last is enough. */
 #define SETTLE_US 50000

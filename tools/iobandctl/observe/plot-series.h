@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef IOBANDCTL_PLOT_H
-#define IOBANDCTL_PLOT_H
+#ifndef IOBANDCTL_PLOT_SERIES_H
+#define IOBANDCTL_PLOT_SERIES_H
 
 #include <stdio.h>
 

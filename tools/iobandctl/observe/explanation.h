@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef IOBANDCTL_EXPLAIN_H
-#define IOBANDCTL_EXPLAIN_H
+#ifndef IOBANDCTL_EXPLANATION_H
+#define IOBANDCTL_EXPLANATION_H
 
 #include <stdbool.h>
 

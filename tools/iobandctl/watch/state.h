@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef IOBANDCTL_WATCH_H
-#define IOBANDCTL_WATCH_H
+#ifndef IOBANDCTL_STATE_H
+#define IOBANDCTL_STATE_H
 
 #include <libudev.h>
 #include <stdbool.h>

@@ -247,6 +247,29 @@ def test_what_is_unwrapped_by_hand_is_back_as_it_was(formatted: Machine) -> None
     machine.unplug()
 
 
+def test_links_lead_to_what_was_wrapped_by_hand(machine: Machine) -> None:
+    """Whichever of the two volumes had the last event, until it is unwrapped."""
+    guest, volume, name = machine.guest, "/dev/vg0/lv0", "io-vg0-lv0"
+    machine.configure(None)
+    machine.plug(machine.disk.link)
+    machine.make_volumes("vg0", machine.raw(), "24M", "lv0")
+    guest.run(["mkfs.ext4", "-q", "-U", UUID, "-L", "data", volume])
+    machine.wait(BY_UUID)
+    guest.run(["iobandctl", "wrap", "vg0/lv0"])
+    for command in (
+        f"udevadm trigger --settle --action=change {volume}",
+        "vgchange --refresh vg0",
+        f"udevadm trigger --settle --action=change /dev/mapper/{name}",
+        f"udevadm trigger --settle --action=add {volume}",
+    ):
+        guest.run(f"{command}; udevadm settle")
+        assert [machine.name_of(link) for link in (BY_UUID, BY_LABEL)] == [name, name], command
+    guest.run("iobandctl unwrap vg0/lv0; udevadm settle")
+    assert [machine.name_of(link) for link in (BY_UUID, BY_LABEL)] == ["vg0-lv0", "vg0-lv0"]
+    machine.deactivate("vg0")
+    machine.unplug()
+
+
 def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> None:
     machine, guest = formatted, formatted.guest
     guest.plug("volumes", 64)

@@ -1564,3 +1564,30 @@ def test_install_of_rules_and_units(tmp_path: Path) -> None:
     assert started == {f[15:-8] for f in files if f.endswith("@.service")}
     sh("make", *where, "uninstall", check=True)
     assert not [f for f in usr.rglob("*") if f.is_file()]
+
+
+def test_rules_run_the_programs_of_the_distribution(tmp_path: Path) -> None:
+    """Each path is set when they are built, and no path of Debian's is left."""
+    programs = {"SYSTEMCTL": "/usr/bin/systemctl", "LOGGER": "/opt/logger"}
+    programs |= {"KPARTX": "/opt/kpartx", "MDADM": "/opt/mdadm"}
+    where = ["-C", SOURCE / "../../udev", f"DESTDIR={tmp_path}", "PREFIX=/usr"]
+    where += [f"{name}={path}" for name, path in programs.items()]
+    sh("make", *where, "install", check=True)
+    rules = "".join(f.read_text() for f in tmp_path.rglob("*.rules"))
+    run = re.findall(r'(?:RUN\+|TEST!?=)="(/\S*?)[ "]', rules)
+    paths = {path for path in run if re.search("bin/|opt/", path)}
+    assert paths == {*programs.values(), "/bin/rm"}
+
+
+def test_a_build_for_users_is_hardened(tmp_path: Path) -> None:
+    """All of the relocation table is read-only, and warnings are no errors."""
+    done = sh("make", "-n", "-C", SOURCE, f"O={tmp_path}", check=True).stdout
+    assert "-Werror" not in done
+    link = next(line for line in done.splitlines() if f"-o {tmp_path}/iobandctl" in line)
+    options = [word for word in link.split() if re.match("-pie|-fPIE|-Wl|-f(?!s)|-O", word)]
+    source, program = tmp_path / "main.c", tmp_path / "program"
+    source.write_text("int main(void) { return 0; }\n")
+    sh("cc", *options, "-o", program, source, check=True)
+    assert "GNU_RELRO" in sh("readelf", "-lW", program, check=True).stdout
+    assert re.search("FLAGS.*BIND_NOW", sh("readelf", "-dW", program, check=True).stdout)
+    assert re.search("Type: +DYN", sh("readelf", "-h", program, check=True).stdout)

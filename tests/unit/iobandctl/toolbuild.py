@@ -117,7 +117,7 @@ def build() -> Built:
     with locked(output.name):
         output.mkdir(parents=True, exist_ok=True)
         make = ["make", f"-j{os.cpu_count()}", "-C", SOURCE, f"O={output}"]
-        done = sh(*make, "SANITIZE=1", "CFLAGS=-g -O1")
+        done = sh(*make, "SANITIZE=1", "WERROR=1", "CFLAGS=-g -O1")
         assert not done.returncode, done.stdout + done.stderr
         _compile_tests(output)
         built = _built(output)

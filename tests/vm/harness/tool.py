@@ -22,7 +22,7 @@ def build_tool() -> Path:
     """Build iobandctl in the cache, with its fail points, and return the program."""
     source = REPO / "tools/iobandctl"
     out = build_dir("iobandctl", source)
-    command = ["make", "-s", "-C", source, f"O={out}", "CPPFLAGS=-DFAILPOINTS"]
+    command = ["make", "-s", "-C", source, f"O={out}", "WERROR=1", "CPPFLAGS=-DFAILPOINTS"]
     with locked(out.name):
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return out / "iobandctl"

@@ -275,8 +275,10 @@ static bool is_called(const char *path, struct problem *use)
 	return table;
 }
 
-/* Where udev's rules have it. */
+/* Where udev's rules have it; the Makefile knows another place. */
+#ifndef KPARTX
 #define KPARTX "/sbin/kpartx"
+#endif
 
 /**
  * use_by_partitions() - see whether a device has partitions that would be lost

@@ -328,6 +328,21 @@ def test_systemd(service: Machine) -> None:
         line = f"group=cgroup:/system.slice/db.service weight=400{words}\n"
         wait_until(guest, lambda line=line: line in service.ctl("groups", "--weights"), line)
 
+    # A directory stands for the device that it lies on.
+    guest.run("mkfs.ext4 -q /dev/mapper/d && mkdir -p /run/db && mount /dev/mapper/d /run/db")
+    ask(IODeviceWeight="/run/db 305")
+    takes_ms(305)
+    guest.run(["umount", "/run/db"])
+    ask(IODeviceWeight="")
+    takes_ms(400)
+    # systemd writes io.max for the disk, which lies below ioband.
+    for limit, words in (("3000000", " max=3000000,max,max,max"), ("", "")):
+        ask(IOReadBandwidthMax=limit and f"/dev/vg0/lv {limit}")
+        line = f"group=cgroup:/system.slice/db.service weight=400{words}\n"
+        wait_until(guest, lambda line=line: line in service.ctl("groups", "--weights"), line)
+        hints = guest.run([service.program, "check"], check=False).out
+        assert ("/system.slice/db.service: its io.max on nullb0" in hints) == bool(limit), hints
+
     # The configuration goes first; what it says of a path is there with the first I/O.
     run = ["systemd-run", "-q", "-p", "IOWeight=20", "--unit=fixed.service"]
     guest.run([*run, "sleep", "infinity"])

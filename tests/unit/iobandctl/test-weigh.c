@@ -108,6 +108,21 @@ void test_weigh_latency(void)
 	asked_free(&now);
 }
 
+void test_weigh_max(void)
+{
+	struct asked asked[ASKED_KINDS] = { { .n = 0 } };
+
+	asked_read_max(asked, "8:0 rbps=5 wbps=max riops=7 wiops=0\n"
+			      "8:16 x y=3 wiops=1099511627776\n"
+			      "rbps=4\n8:32\n8:48 wiops=1099511627777 rbps=-1\n\n");
+	CHECK(asked[ASKED_MAX + RBPS].n == 1 && asked[ASKED_MAX + RBPS].v[0].weight == 5);
+	CHECK(!asked[ASKED_MAX + WBPS].n);
+	CHECK(asked[ASKED_MAX + RIOPS].n == 1 && asked[ASKED_MAX + RIOPS].v[0].weight == 7);
+	CHECK(asked[ASKED_MAX + WIOPS].n == 1 && asked[ASKED_MAX + WIOPS].v[0].minor == 16);
+	for (int kind = 0; kind < ASKED_KINDS; kind++)
+		asked_free(&asked[kind]);
+}
+
 static bool is_unit_in(char *path, char *delegated)
 {
 	struct subtree subtree = { .top = delegated };

@@ -165,6 +165,7 @@ MUTANTS = [
     ("weigh.c", "if (asked->v[i].weight)", "", "unit"),
     ("weigh.c", "kind == ASKED_LATENCY && value > LATENCY_MAX_US", "0", "unit"),
     ("weigh.c", "if (!value || value == UINT64_MAX)", "if (!value)", "unit"),
+    ("weigh.c", "kind >= ASKED_MAX && value > RATE_MAX", "0", "unit"),
     ("bus.c", '".slice"))\n', '".service"))\n', "unit"),
     ("use.c", 'strcmp(type, "fuse") && ', "", "unit"),
     ("use.c", "&& is_source_true(entry)", "", "unit"),
@@ -860,6 +861,20 @@ def test_check_of_cgroups_without_io(fake: Fake) -> None:
         assert hints[path]["finding"].endswith(f"; their I/O is that of {path}")
         control = f"{fake.root}/cgroup{root}/cgroup.subtree_control"
         assert hints[path]["remedy"].startswith(f"'echo +io > {control}', or")
+
+
+def test_check_names_an_io_max_below(host: Fake) -> None:
+    """Not one on the ioband device, nor on another."""
+    for path, text in (
+        ("a", "9:9 rbps=7\n4000:2 rbps=5 wbps=max riops=max wiops=max\n"),
+        ("a/b", "4000:1 rbps=max wbps=max riops=3 wiops=max\n"),
+        ("o dd", "253:1 rbps=5 wbps=max riops=max wiops=max\n9:9 rbps=7\n"),
+    ):
+        (host.root / f"cgroup/{path}/io.max").write_text(text)
+    host.run("check", "--json", rc=1)
+    found = [row for row in json.loads(host.printed)["findings"] if "io.max" in row["finding"]]
+    assert [(row["verdict"], row["subject"]) for row in found] == [("hint", "/a")]
+    assert "its io.max on 4000:2 (of 2 such cgroups) throttles below" in found[0]["finding"]
 
 
 def test_apply_settings(host: Fake) -> None:

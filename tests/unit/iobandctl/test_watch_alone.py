@@ -165,6 +165,43 @@ def test_watch_takes_over_latency(fake: Fake, watch: Callable[[str], Watcher]) -
     assert fake.told("latency-target") == told
 
 
+def test_watch_takes_over_io_max(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """From io.max of the device below, not of the ioband device; when it goes there it goes."""
+    a = fake.cgroup("a")
+    file = fake.root / "cgroup/a/io.max"
+    file.write_text("253:1 rbps=5 wbps=max riops=max wiops=max\n9:9 rbps=7\n")
+    watcher = watch("")
+    watcher.weigh("a", 260)
+    watcher.sends("a", 260)
+    assert fake.told("max") == []
+    told = []
+    for text, words in (
+        ("rbps=max wbps=5000 riops=max wiops=40\n", "rbps=max wbps=5000 riops=max wiops=40"),
+        ("rbps=9 wbps=5000 riops=7 wiops=max\n", "rbps=9 wbps=5000 riops=7 wiops=max"),
+        ("rbps=9 wbps=2000000000000\n", "rbps=9 wbps=max riops=max wiops=max"),
+        ("", "default"),
+    ):
+        file.write_text(text and f"4000:1 {text}")
+        told.append(f"one: max cgroup#{a} {words}")
+        watcher.soon(lambda: fake.told("max") == told)
+    watcher.weigh("a", 270)
+    watcher.sends("a", 270)
+    assert fake.told("max") == told
+
+
+def test_watch_of_an_io_max_of_one_disk_of_two(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """It is no maximum for all of the pool; one that is configured stays."""
+    fake.device("two", "253:2", "sda")
+    for name in "ab":
+        fake.cgroup(name)
+        (fake.root / f"cgroup/{name}/io.max").write_text("4000:1 rbps=9\n")
+    watcher = watch("[group /b]\nmaximum = rbps=5\n")
+    watcher.weigh("a", 260)
+    watcher.sends("a", 260)
+    watcher.soon(lambda: len(fake.told("max")) == 1)
+    assert f"cgroup#{fake.cgroup('b')}" in fake.told("max")[0]
+
+
 def test_watch_of_a_target_that_stays_for_now(fake: Fake, watch: Callable[[str], Watcher]) -> None:
     """What cannot be taken away at once is later."""
     a = fake.cgroup("a")

@@ -4,6 +4,7 @@
 #include <blkid.h>
 #include <dirent.h>
 #include <errno.h>
+#include <libmount.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,45 @@ bool device_find(const char *spelled, struct device *device)
 			    below("/dev/mapper", spelled, device) ||
 			    below("/dev", spelled, device) ||
 			    is_volume(spelled, device));
+}
+
+/* File systems with numbers of their own (btrfs) are on what they name. */
+static bool find_source(const char *path, struct device *device)
+{
+	struct libmnt_table *mounts = mnt_new_table();
+	struct libmnt_fs *mount = NULL;
+	const char *source = NULL;
+	bool found;
+
+	if (mounts && !mnt_table_parse_mtab(mounts, NULL))
+		mount = mnt_table_find_mountpoint(mounts, path,
+						  MNT_ITER_BACKWARD);
+	if (mount && !strcmp(mnt_fs_get_fstype(mount), "btrfs"))
+		source = mnt_fs_get_srcpath(mount);
+	found = source && is_block_device(source, device);
+	mnt_unref_table(mounts);
+	return found;
+}
+
+/**
+ * device_of_file() - find the block device that a file or directory lies on
+ * @path: an absolute path
+ * @device: the result
+ *
+ * Return: whether there is one.
+ */
+bool device_of_file(const char *path, struct device *device)
+{
+	struct stat info;
+	char number[32];
+
+	if (*path != '/' || reach_stat(path, &info))
+		return false;
+	if (!major(info.st_dev))
+		return find_source(path, device);
+	snprintf(number, sizeof(number), "%u:%u", major(info.st_dev),
+		 minor(info.st_dev));
+	return device_find(number, device);
 }
 
 /**

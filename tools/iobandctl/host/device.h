@@ -31,6 +31,7 @@ struct names {
 };
 
 bool device_find(const char *spelled, struct device *device);
+bool device_of_file(const char *path, struct device *device);
 int device_resolve(const char *spelled, struct device *device);
 int device_size(const struct device *device, uint64_t *sectors,
 		bool *read_only);

@@ -520,6 +520,120 @@ static void check_others(struct findings *findings,
 		closedir(entries);
 }
 
+/**
+ * struct limits - the io.max of cgroups on devices below ioband
+ * @hierarchy: where the cgroups are
+ * @below: the numbers of these devices
+ * @path: the first cgroup with one; NULL if there is none
+ * @on: the number of its device
+ * @n: how many cgroups
+ */
+struct limits {
+	struct hierarchy hierarchy;
+	struct names below;
+	char *path;
+	char on[32];
+	int n;
+};
+
+static void add_below(struct limits *limits, const struct device *device)
+{
+	char number[32];
+
+	snprintf(number, sizeof(number), "%u:%u", device->major, device->minor);
+	names_add(&limits->below, number);
+}
+
+static void add_all_below(struct limits *limits,
+			  const struct ioband_device *device)
+{
+	const struct device below = { .major = device->table.device[0],
+				      .minor = device->table.device[1] };
+	struct names disks = { .n = 0 }, passed = { .n = 0 };
+	struct device disk;
+
+	add_below(limits, &below);
+	device_disks(&below, &disks, &passed);
+	for (size_t i = 0; i < disks.n; i++) {
+		if (device_of_kernel_name(disks.v[i], &disk))
+			add_below(limits, &disk);
+	}
+	names_free(&disks);
+	names_free(&passed);
+}
+
+/* The first line of io.max, "<major>:<minor> <rates>", that is about one of the devices. */
+static bool find_limit(const struct limits *limits, const char *path,
+		       char on[32])
+{
+	char *name = xasprintf("%s%s/io.max", limits->hierarchy.root, path);
+	FILE *file = fopen(name, "re");
+	char *line = NULL;
+	size_t size = 0;
+	bool is_found = false;
+
+	while (file && !is_found && getline(&line, &size, file) > 0) {
+		line[strcspn(line, "\n ")] = 0;
+		is_found = names_has(&limits->below, line);
+	}
+	if (is_found)
+		snprintf(on, 32, "%s", line);
+	if (file)
+		fclose(file);
+	free(line);
+	free(name);
+	return is_found;
+}
+
+static int look_for_limit(const char *path, uint64_t id, void *data)
+{
+	struct limits *limits = data;
+	char on[32];
+
+	(void)id;
+	if (!find_limit(limits, path, on))
+		return EXIT_OK;
+	if (!limits->n++) {
+		limits->path = xstrdup(path);
+		strcpy(limits->on, on);
+	}
+	return EXIT_OK;
+}
+
+static void tell_limits(struct findings *findings, const struct limits *limits)
+{
+	struct device device;
+	char label[DEVICE_NAME_SIZE];
+
+	if (!device_find(limits->on, &device))
+		snprintf(label, sizeof(label), "%s", limits->on);
+	else
+		device_label(device.major, device.minor, label);
+	found(findings, HINT, limits->path,
+	      "its io.max on %s (of %d such cgroups) throttles below ioband: what it delays counts as in flight, and delays other groups",
+	      label, limits->n);
+	remedy(findings,
+	       "'maximum =' in ioband.conf(5) or 'iobandctl set-max' in place of io.max, or of IOReadBandwidthMax= and the like of a unit");
+}
+
+static void check_limits(struct findings *findings,
+			 const struct ioband_devices *devices)
+{
+	struct limits limits = { .n = 0 };
+
+	for (size_t i = 0; i < devices->n; i++) {
+		if (devices->v[i].dm->table)
+			add_all_below(&limits, &devices->v[i]);
+	}
+	if (limits.below.n && hierarchy_look(&limits.hierarchy) &&
+	    limits.hierarchy.version == 2)
+		cgroup_walk(&limits.hierarchy, "/", look_for_limit, &limits);
+	if (limits.n)
+		tell_limits(findings, &limits);
+	names_free(&limits.below);
+	free(limits.path);
+}
+
 static void check_devices(struct findings *findings)
 {
 	struct ioband_devices devices;
@@ -549,6 +663,7 @@ static void check_devices(struct findings *findings)
 		       devices.v[i].dm->name);
 	}
 	check_others(findings, &devices);
+	check_limits(findings, &devices);
 	ioband_free(&devices);
 	check_insertions(findings);
 }

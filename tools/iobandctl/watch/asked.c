@@ -7,6 +7,7 @@
  * The weight of the delegated cgroup itself competes with other users', so it counts
  * in root's file only.  A latency target throttles all other groups of the
  * pool, wherever it stands.  It counts in root's files outside of delegated cgroups only.
+ * A maximum throttles only its own cgroup.  So it counts in the files of any user.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -76,6 +77,9 @@ static void read_files(const struct node *node, int directory, bool is_unit,
 	else if (*text)
 		note_latency(node);
 	free(text);
+	text = read_file(directory, "io.max", &is_roots);
+	asked_read_max(asked, text);
+	free(text);
 }
 
 static void keep_systemd(const struct node *node,
@@ -110,8 +114,9 @@ void watch_read_asked(struct watch *watch, struct node *node, int directory)
 		n_files[kind] = asked[kind].n;
 	if (is_unit && !watch_bus_ask(watch, node->path, asked))
 		keep_systemd(node, asked);
-	asked_end(&asked[ASKED_LATENCY], &node->asked[ASKED_LATENCY]);
 	for (int kind = 0; kind < ASKED_KINDS; kind++) {
+		if (kind != ASKED_WEIGHT)
+			asked_end(&asked[kind], &node->asked[kind]);
 		asked_free(&node->asked[kind]);
 		node->asked[kind] = asked[kind];
 		node->n_files[kind] = n_files[kind];

@@ -206,7 +206,8 @@ static int is_its_cgroup(struct watch *watch, const char *object,
 	return result;
 }
 
-static const char *const properties[ASKED_KINDS] = {
+/* Maxima are in io.max: the kernel takes them for any device. */
+static const char *const properties[] = {
 	[ASKED_WEIGHT] = "IODeviceWeight",
 	[ASKED_LATENCY] = "IODeviceLatencyTargetUSec",
 };
@@ -221,7 +222,7 @@ static void read_devices(sd_bus_message *answer, enum asked_kind kind,
 	if (sd_bus_message_enter_container(answer, 'a', "(st)") < 0)
 		return;
 	while (sd_bus_message_read(answer, "(st)", &path, &value) > 0) {
-		if (device_find(path, &device))
+		if (device_find(path, &device) || device_of_file(path, &device))
 			asked_add_kind(asked, kind, device.major, device.minor,
 				       value);
 	}
@@ -264,7 +265,8 @@ bool watch_bus_ask(struct watch *watch, const char *path,
 		return false;
 	object = object_of(unit);
 	result = is_its_cgroup(watch, object, interface, path);
-	for (int kind = 0; kind < ASKED_KINDS && result > 0; kind++) {
+	for (size_t kind = 0; kind < ARRAY_SIZE(properties) && result > 0;
+	     kind++) {
 		result = ask_for(watch, object, interface, kind, &asked[kind]);
 		result = result < 0 ? result : 1;
 	}

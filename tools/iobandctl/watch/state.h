@@ -136,8 +136,10 @@ enum { PART_OWN, PART_DELEGATED, PARTS };
  * @speaker: the device that messages go to
  * @pool: the pool
  * @device: whose own tree it is; NULL for the pool's
- * @v: numbers of the devices whose weights are meant for it
+ * @v: numbers of the devices whose weights are meant for it: of each ioband device, and of
+ *	what lies below it, with the ordinal of the ioband device as their weight
  * @n: how many
+ * @n_devices: how many ioband devices
  */
 struct watched_tree {
 	char *speaker;
@@ -145,6 +147,7 @@ struct watched_tree {
 	char *device;
 	struct device_weight *v;
 	size_t n;
+	size_t n_devices;
 };
 
 /**

@@ -17,10 +17,10 @@
 #define SETTLE_US 50000
 
 static void add_number(struct watched_tree *tree, unsigned int major,
-		       unsigned int minor)
+		       unsigned int minor, size_t ordinal)
 {
 	tree->v = xgrow(tree->v, tree->n, sizeof(*tree->v));
-	tree->v[tree->n++] = (struct device_weight){ major, minor, 0 };
+	tree->v[tree->n++] = (struct device_weight){ major, minor, ordinal };
 }
 
 /* The device, the one below, and the disks: whichever one thinks of. */
@@ -34,12 +34,14 @@ static void add_numbers(struct watched_tree *tree,
 	};
 	struct device disk;
 
-	add_number(tree, device->dm->major, device->dm->minor);
-	add_number(tree, below.major, below.minor);
+	add_number(tree, device->dm->major, device->dm->minor, 0);
+	tree->n_devices++;
+	add_number(tree, below.major, below.minor, tree->n_devices);
 	device_disks(&below, &disks, &passed);
 	for (size_t i = 0; i < disks.n; i++) {
 		if (device_of_kernel_name(disks.v[i], &disk))
-			add_number(tree, disk.major, disk.minor);
+			add_number(tree, disk.major, disk.minor,
+				   tree->n_devices);
 	}
 	names_free(&disks);
 	names_free(&passed);
@@ -344,6 +346,50 @@ static bool gave_bound(const struct watch *watch, const struct node *node,
 	       !hand_has(&key);
 }
 
+/* Whether a device lies below all ioband devices of a tree. */
+static bool is_below_all(const struct watched_tree *tree,
+			 const struct device_weight *device)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < tree->n; i++) {
+		if (tree->v[i].major == device->major &&
+		    tree->v[i].minor == device->minor &&
+		    tree->v[i].weight == n + 1)
+			n++;
+	}
+	return n == tree->n_devices;
+}
+
+/*
+ * The rates that io.max has below ioband.  The kernel throttles there what ioband has
+ * dispatched already, and what it holds fills the in-flight limit of all groups.  A maximum
+ * on the ioband device itself throttles above, and does no harm.
+ *
+ * Return: whether there is one, or was.
+ */
+static bool asked_max(const struct node *node, const struct watched_tree *tree,
+		      struct bounds *wanted)
+{
+	struct bounds bounds = bounds_none;
+	bool found = false;
+
+	for (int rate = 0; rate < RATES; rate++) {
+		const struct asked *asked = &node->asked[ASKED_MAX + rate];
+		size_t i = 0;
+
+		while (i < asked->n && !is_below_all(tree, &asked->v[i]))
+			i++;
+		if (i == asked->n)
+			continue;
+		bounds.of[MAXIMUM].rate[rate] = asked->v[i].weight;
+		found = true;
+	}
+	if (found)
+		*wanted = bounds;
+	return found;
+}
+
 /* Return: false if nobody asks for a bound of this kind, and it stays as it is. */
 static bool wanted_bound(const struct watch *watch, const struct node *node,
 			 const struct watched_tree *tree, enum bound bound,
@@ -361,6 +407,8 @@ static bool wanted_bound(const struct watch *watch, const struct node *node,
 		*wanted = conf_bounds(section);
 	else if (target)
 		*wanted = (struct bounds){ .latency_us = target->weight };
+	else if (bound == MAXIMUM && asked_max(node, tree, wanted))
+		return true;
 	else if (gave_bound(watch, node, tree, bound))
 		*wanted = bounds_none;
 	else
@@ -400,19 +448,29 @@ static void send_bounds(const struct watch *watch, size_t tree,
 		check_bounds(node, &node->sent[tree], watch->trees[tree].pool);
 }
 
-/* A target that somebody sets by hand afterwards is none of ours. */
-static void forget_ended(const struct watch *watch, struct node *node)
+static bool has_ended(const struct watch *watch, const struct node *node,
+		      enum bound bound)
 {
 	struct bounds wanted;
 
 	for (size_t i = 0; i < watch->n_trees; i++) {
-		if (wanted_bound(watch, node, &watch->trees[i], LATENCY,
+		if (wanted_bound(watch, node, &watch->trees[i], bound,
 				 &wanted) &&
-		    !wanted.latency_us && node->sent[i].bounds.latency_us &&
+		    !bound_is_set(&wanted, bound) &&
+		    bound_is_set(&node->sent[i].bounds, bound) &&
 		    has_group(watch, node))
-			return;
+			return false;
 	}
-	asked_forget(&node->asked[ASKED_LATENCY]);
+	return true;
+}
+
+/* A target or a maximum that is set by hand afterwards stays. */
+static void forget_ended(const struct watch *watch, struct node *node)
+{
+	if (has_ended(watch, node, LATENCY))
+		asked_forget(&node->asked[ASKED_LATENCY]);
+	for (int rate = 0; rate < RATES && has_ended(watch, node, MAXIMUM); rate++)
+		asked_forget(&node->asked[ASKED_MAX + rate]);
 }
 
 /**
@@ -421,8 +479,8 @@ static void forget_ended(const struct watch *watch, struct node *node)
  * @node: the cgroup
  *
  * One without the io controller has no group; a weight of 100 is the default.
- * Maxima and minima are asked for by the configuration only, latency targets by
- * io.latency too; without a wish they are left alone.  Each message is a debt of the
+ * Minima are asked for by the configuration only, latency targets and maxima by
+ * io.latency and io.max too; without a wish they are left alone.  Each message is a debt of the
  * subtree.
  */
 void watch_send(struct watch *watch, struct node *node)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From what others ask for a cgroup to its weight in ioband, and to its latency
- * target.  Pure.
+ * From what others ask for a cgroup to its weight in ioband, to its latency target and to
+ * its maximum.  Pure.
  *
  * io.weight and IOWeight= have the scale of ioband: 1 to 10000, 100 where
  * nothing is said.  io.bfq.weight has 1 to 1000.  systemd writes into it what
@@ -39,7 +39,7 @@ void asked_add(struct asked *asked, unsigned int major, unsigned int minor,
  * @kind: what it is
  * @major: of the device
  * @minor: of the device
- * @value: a weight, or microseconds, of which UINT64_MAX are no target
+ * @value: a weight, microseconds or a rate; UINT64_MAX is no target and no maximum
  */
 void asked_add_kind(struct asked *asked, enum asked_kind kind,
 		    unsigned int major, unsigned int minor, uint64_t value)
@@ -48,7 +48,9 @@ void asked_add_kind(struct asked *asked, enum asked_kind kind,
 		return;
 	if (kind == ASKED_LATENCY && value > LATENCY_MAX_US)
 		value = LATENCY_MAX_US;
-	if (kind == ASKED_LATENCY || value <= IOBAND_WEIGHT_MAX)
+	if (kind >= ASKED_MAX && value > RATE_MAX)
+		return;
+	if (kind != ASKED_WEIGHT || value <= IOBAND_WEIGHT_MAX)
 		asked_add(asked, major, minor, value);
 }
 
@@ -163,6 +165,43 @@ void asked_read_latency(struct asked *asked, const char *text)
 
 	while (span_line(&rest, &line))
 		read_latency(asked, line);
+}
+
+static void read_max(struct asked asked[ASKED_KINDS], struct span line)
+{
+	struct device_weight device;
+	struct span word, key, value;
+	uint64_t rate;
+
+	if (!span_word(&line, &word) || !read_device(word, &device))
+		return;
+	while (span_word(&line, &word)) {
+		if (!span_key(word, &key, &value) ||
+		    !span_u64(value, UINT64_MAX, &rate))
+			continue;
+		for (int i = 0; i < RATES; i++) {
+			if (span_is(key, rate_names[i]))
+				asked_add_kind(&asked[ASKED_MAX + i],
+					       ASKED_MAX + i, device.major,
+					       device.minor, rate);
+		}
+	}
+}
+
+/**
+ * asked_read_max() - read io.max
+ * @asked: by kind; those of a maximum are added to
+ * @text: of the file
+ *
+ * The lines are "<major>:<minor> rbps=<n> ...", where "max" is no maximum; what is not
+ * understood is skipped.
+ */
+void asked_read_max(struct asked asked[ASKED_KINDS], const char *text)
+{
+	struct span rest = span_of(text), line;
+
+	while (span_line(&rest, &line))
+		read_max(asked, line);
 }
 
 /**

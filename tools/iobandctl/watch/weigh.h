@@ -6,14 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What may be asked for. */
-enum asked_kind { ASKED_WEIGHT, ASKED_LATENCY, ASKED_KINDS };
+#include "base/rates.h"
+
+/* What may be asked for; the last kinds are the rates of a maximum. */
+enum asked_kind { ASKED_WEIGHT, ASKED_LATENCY, ASKED_MAX,
+	ASKED_KINDS = ASKED_MAX + RATES };
 
 /**
- * struct device_weight - a weight on one device, or a latency target
+ * struct device_weight - a weight on one device, a latency target or a maximum rate
  * @major: of the device
  * @minor: of the device
- * @weight: on it; of a target, microseconds, and 0 for none
+ * @weight: on it; of a target, microseconds; of a maximum, a second; 0 for none
  */
 struct device_weight {
 	unsigned int major;
@@ -22,8 +25,8 @@ struct device_weight {
 };
 
 /**
- * struct asked - the weights, or the latency targets, that are asked for a cgroup
- * @weight: on all devices; 0 if none is asked for, as always of targets
+ * struct asked - the weights, the latency targets or one maximum rate of a cgroup
+ * @weight: on all devices; 0 if none is asked for, and of other kinds
  * @v: on some devices, the most important first
  * @n: how many
  */
@@ -41,6 +44,7 @@ void asked_read(struct asked *asked, const char *text, bool is_bfq,
 void asked_add_kind(struct asked *asked, enum asked_kind kind,
 		    unsigned int major, unsigned int minor, uint64_t value);
 void asked_read_latency(struct asked *asked, const char *text);
+void asked_read_max(struct asked asked[ASKED_KINDS], const char *text);
 void asked_end(struct asked *asked, const struct asked *before);
 void asked_forget(struct asked *asked);
 const struct device_weight *asked_find(const struct asked *asked,

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import pyte
 import pytest
 from fakekernel import Fake, slots
+from test_record import HEAD, WEIGHED, group, pool, recording
 
 PATIENCE_S = 30
 GROUPS = {"/a": (5, 300, 60), "/long/path/of/a/service": (6, 100, 30), "/o dd\né": (7, 50, 10)}
@@ -312,6 +313,95 @@ def test_batch_json(busy: Fake) -> None:
     assert 0 < rows[0]["bytes_per_s"] <= 60 * 20 << 20  # within no less than a tenth of a second
 
 
+def replayed(fake: Fake, text: str, *args: str) -> str:
+    """What top prints of a recording."""
+    path = fake.root / "recording"
+    path.write_text(text)
+    return fake.run("top", "--batch", "--input", str(path), *args)
+
+
+def test_a_recording(fake: Fake) -> None:
+    """A page for each sample but the first, with its time; without a kernel's word."""
+    pages = replayed(fake, recording(*WEIGHED)).split("\n\n")
+    times = [time.localtime(HEAD["begun_ns"] // 10**9 + seconds) for seconds in (1, 2)]
+    assert [page.splitlines()[0] for page in pages] == [
+        time.strftime("%Y-%m-%d %H:%M:%S", each) for each in times
+    ]
+    rows = [[line.split() for line in page.splitlines()[2:]] for page in pages]
+    assert [[(row[0], row[4]) for row in page] for page in rows] == [
+        [("/a", "50.00"), ("/b", "50.00")],
+        [("/a", "75.00"), ("/b", "25.00")],
+    ]
+    assert replayed(fake, recording(*WEIGHED[:-1])).split("\n\n") == pages  # it goes on
+    assert replayed(fake, recording(*WEIGHED), "--count", "1").rstrip("\n") == pages[0]
+    assert replayed(fake, recording(*WEIGHED), "--pool", "x") == ""
+    assert replayed(fake, recording()) == ""
+    assert fake.sent == []
+
+
+def test_pools_of_a_recording(fake: Fake) -> None:
+    """Samples of all pools are one page; a pool that is back has no rate over the gap."""
+    lines = []
+    for second, mib in ((0, 0), (1, 10), (2, 20), (4, 90), (5, 91)):
+        lines += [pool(second, group(2, "/a", mib)), pool(second, group(2, "/b", mib), name="sdb")]
+    lines.insert(6, {"type": "gone", "pool": "sdb", "at_ns": 3 * 10**9})
+    text = replayed(fake, recording(*lines), "--sort", "pool")
+    rows = [[line.split() for line in page.splitlines()[2:]] for page in text.split("\n\n")]
+    assert [[(row[1], row[5]) for row in page] for page in rows] == [
+        [("sda", "10.0M"), ("sdb", "10.0M")],
+        [("sda", "10.0M"), ("sdb", "10.0M")],
+        [("sda", "35.0M")],
+        [("sda", "1.00M"), ("sdb", "1.00M")],
+    ]
+
+
+def test_a_recording_on_the_terminal(fake: Fake, terminal: Terminal) -> None:
+    """Its last page stays."""
+    path = fake.root / "recording"
+    path.write_text(recording(*WEIGHED))
+    terminal.run(fake, "--input", str(path), "--interval", "0.1")
+    terminal.soon(lambda lines: any(line.startswith("/a ") and " 75.0M " in line for line in lines))
+    for _ in range(5):
+        terminal.read(0.1)
+    assert any(line.startswith("/a ") for line in terminal.lines)
+    terminal.press("q")
+    assert terminal.ends() == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), [("/a", 10, 10, 25), ("/a/b", 30, 30, 25), ("/c", 60, 60, 50)]),
+        (("--sum",), [("/a", 40, 40, 50), ("/a/b", 30, 30, 25), ("/c", 60, 60, 50)]),
+    ],
+)
+def test_sum(fake: Fake, options: tuple[str], expected: list[tuple]) -> None:
+    """What is below a group is a part of it, if that is asked for."""
+
+    def sample(second: int, *mib: int) -> dict:
+        below = group(3, "/a/b", mib[1]) | {"parent": 2}
+        return pool(second, group(2, "/a", mib[0]), below, group(4, "/c", mib[2]))
+
+    text = recording(sample(0, 0, 0, 0), sample(1, 10, 30, 60))
+    rows = json.loads(replayed(fake, text, "--json", "--sort", "group", *options))["top"]
+    names = ("group", "share_pct", "ios_per_s", "due_pct")
+    assert [tuple(row[name] for name in names) for row in rows] == expected
+    assert {row["service_avg_ns"] for row in rows} == {2 * 10**6}
+
+
+def test_sum_of_a_group_that_is_idle_itself(fake: Fake) -> None:
+    def sample(second: int, mib: int) -> dict:
+        below = group(3, "/a/b", mib) | {"parent": 2}
+        return pool(second, group(2, "/a", 0) | {"inflight_ios": 0}, below)
+
+    text = recording(sample(0, 0), sample(1, 10))
+    groups = {}
+    for options in ((), ("--sum",)):
+        rows = json.loads(replayed(fake, text, "--json", *options))["top"]
+        groups[options] = {row["group"]: row["ios_per_s"] for row in rows}
+    assert groups == {(): {"/a/b": 10}, ("--sum",): {"/a": 10, "/a/b": 10}}
+
+
 def test_idle_groups_are_left_out(host: Fake) -> None:
     host.answer("byuid", "stats", "1 stats\nend\n")
     args = ("--pool", "sdb", "--interval", "0.1", "--count", "1")
@@ -324,6 +414,8 @@ def test_idle_groups_are_left_out(host: Fake) -> None:
     [
         ([], 2, "this is not a terminal; --batch prints page after page"),
         (["--json"], 2, "--json needs --batch"),
+        (["--input", "x", "--device", "y"], 2, "of a recording --pool chooses a part"),
+        (["--batch", "--input", "/dev/null"], 2, "this is no recording of 'iobandctl record'"),
         (["--sort", "x"], 2, "--sort 'x': it is the heading of a column: group, pool"),
         (["--count", "0"], 2, "--count '0': it is a number from 1 on"),
         (["--batch", "--interval", "0"], 2, "it is 0.1 to 86400 seconds"),

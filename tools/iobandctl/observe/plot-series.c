@@ -120,7 +120,7 @@ static void add_interval(struct plot *plot, const struct plot_pool *pool,
 	struct sample delta;
 
 	sample_delta(&pool->before.sample, &now->sample, &delta);
-	top_view_add(&view, &now->devices, &now->speaker, &delta);
+	top_view_add(&view, &now->devices, &now->speaker, &delta, false);
 	for (size_t i = 0; i < view.n; i++)
 		add_row(plot, &view.v[i], from_s, to_s);
 	fill_up(plot, pool->name, from_s, to_s);

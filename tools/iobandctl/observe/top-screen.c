@@ -230,11 +230,16 @@ static void look(struct screen *screen)
 {
 	struct top_view view;
 
+	/* The last page of a recording stays. */
+	if (screen->top->at_end)
+		return;
 	*screen->problem.text = 0;
 	fail_into(&screen->problem);
 	if (top_refresh(screen->top, &view) == EXIT_OK)
 		*screen->problem.text = 0;
 	fail_into(NULL);
+	if (screen->top->at_end && !view.n)
+		return;
 	top_view_free(&screen->view);
 	screen->view = view;
 }

@@ -76,7 +76,7 @@ static void fill_times(struct top_row *row, const struct op_stats *total,
 	uint64_t wait[HISTOGRAM_SLOTS] = { 0 };
 	uint64_t service[HISTOGRAM_SLOTS] = { 0 };
 
-	for (int op = 0; latency && op < OPS; op++) {
+	for (int op = 0; op < OPS; op++) {
 		histogram_add(wait, latency->wait[op]);
 		histogram_add(service, latency->service[op]);
 	}
@@ -106,24 +106,66 @@ static char *name_of(const struct ioband_devices *devices,
 	return escaped;
 }
 
-static void fill_row(struct top_row *row, const struct ioband_device *speaker,
-		     const struct activity *activity,
-		     const struct ioband_group *group,
-		     const struct sample *delta)
-{
-	const struct group_stats *stats = stats_find(&delta->stats, group->seq);
-	const double seconds = delta->ns / (double)NS_PER_S;
-	const struct op_stats total = stats_total(stats);
+/**
+ * struct done - what a group did in an interval, and with "sum" those below it
+ * @share: percent of what the pool did
+ * @stats: counts
+ * @latency: histograms
+ */
+struct done {
+	double share;
+	struct group_stats stats;
+	struct group_latency latency;
+};
 
-	strcpy(row->pool, speaker->table.pool);
-	row->value[TOP_WEIGHT] = group->weight;
-	row->value[TOP_DUE] = activity_own_pct(activity, group);
-	row->value[TOP_SHARE] = stats_share(&delta->stats, stats,
-					    speaker->table.measure);
+static void add_done(struct done *sum, double share,
+		     const struct group_stats *stats,
+		     const struct group_latency *latency)
+{
+	sum->share += share;
+	sum->stats.held[IOS] += stats->held[IOS];
+	for (int op = 0; op < OPS; op++) {
+		op_stats_add(&sum->stats.op[op], &stats->op[op]);
+		if (!latency)
+			continue;
+		histogram_add(sum->latency.wait[op], latency->wait[op]);
+		histogram_add(sum->latency.service[op], latency->service[op]);
+	}
+}
+
+/* By the places of the groups, for free(). */
+static struct done *all_done(const struct activity *activity,
+			     const struct sample *delta, const char *measure,
+			     bool sum)
+{
+	const struct groups *groups = activity->groups;
+	struct done *done = xcalloc(groups->n + 1, sizeof(*done));
+
+	for (size_t i = 0; i < groups->n; i++) {
+		const struct ioband_group *group = &groups->v[i];
+		const struct group_stats *stats =
+			stats_find(&delta->stats, group->seq);
+
+		for (; activity->own[i] && group;
+		     group = sum ? tree_parent(groups, group) : NULL)
+			add_done(&done[group - groups->v],
+				 stats_share(&delta->stats, stats, measure),
+				 stats,
+				 latency_find(&delta->latency, stats->seq));
+	}
+	return done;
+}
+
+static void fill_row(struct top_row *row, const struct done *done,
+		     double seconds)
+{
+	const struct op_stats total = stats_total(&done->stats);
+
+	row->value[TOP_SHARE] = done->share;
 	row->value[TOP_BYTES] = total.bytes / seconds;
 	row->value[TOP_IOS] = total.ios / seconds;
-	row->value[TOP_HELD] = stats->held[IOS];
-	fill_times(row, &total, latency_find(&delta->latency, group->seq));
+	row->value[TOP_HELD] = done->stats.held[IOS];
+	fill_times(row, &total, &done->latency);
 }
 
 /**
@@ -132,27 +174,38 @@ static void fill_row(struct top_row *row, const struct ioband_device *speaker,
  * @devices: all
  * @speaker: a device of the pool
  * @delta: what its groups did
+ * @sum: what groups below a group do counts as its own
  */
 void top_view_add(struct top_view *view, const struct ioband_devices *devices,
 		  const struct ioband_device *speaker,
-		  const struct sample *delta)
+		  const struct sample *delta, bool sum)
 {
 	const struct groups *groups = &delta->groups;
 	struct activity activity;
+	struct top_row *row;
+	struct done *done;
 
 	activity_begin(groups, &activity);
 	activity_add(&activity, &delta->stats);
 	activity_end(&activity);
+	done = all_done(&activity, delta, speaker->table.measure, sum);
 	for (size_t i = 0; i < groups->n; i++) {
-		if (!activity.own[i])
+		const struct ioband_group *group = &groups->v[i];
+
+		if (sum ? !activity.any[i] : !activity.own[i])
 			continue;
 		view->v = xgrow(view->v, view->n, sizeof(*view->v));
-		view->v[view->n] = (struct top_row){
-			.group = name_of(devices, groups, &groups->v[i])
+		row = &view->v[view->n++];
+		*row = (struct top_row){
+			.group = name_of(devices, groups, group)
 		};
-		fill_row(&view->v[view->n++], speaker, &activity,
-			 &groups->v[i], delta);
+		strcpy(row->pool, speaker->table.pool);
+		row->value[TOP_WEIGHT] = group->weight;
+		row->value[TOP_DUE] = sum ? activity_part_pct(&activity, group) :
+					    activity_own_pct(&activity, group);
+		fill_row(row, &done[i], delta->ns / (double)NS_PER_S);
 	}
+	free(done);
 	view->groups += groups->n;
 	view->pools++;
 	activity_free(&activity);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "host/device.h"
+#include "observe/recording.h"
 #include "observe/top.h"
 #include "print/print.h"
 
@@ -59,7 +61,7 @@ static void add_pool(struct top *top, struct top_view *view,
 		return;
 	sample_delta(&before->sample, now, &delta);
 	if (delta.ns)
-		top_view_add(view, devices, speaker, &delta);
+		top_view_add(view, devices, speaker, &delta, top->sum);
 	sample_delta_free(&delta);
 }
 
@@ -86,8 +88,81 @@ static int look(struct top *top, struct top_view *view,
 	return code;
 }
 
+static struct top_before *keep_place(struct top *top, const char *pool)
+{
+	struct top_before *before = find_before(top->before, top->n, pool);
+
+	if (before) {
+		sample_free(&before->sample);
+		return before;
+	}
+	top->before = xgrow(top->before, top->n, sizeof(*top->before));
+	before = &top->before[top->n++];
+	snprintf(before->pool, sizeof(before->pool), "%s", pool);
+	return before;
+}
+
+/* A pool that is gone begins anew when it is back. */
+static void replay_line(struct top *top, struct top_view *view,
+			struct recording_line *line)
+{
+	const char *pool = line->speaker.table.pool;
+	const char *only = top->args->value[OPTION_POOL];
+	struct top_before *before;
+
+	if (only && strcmp(only, pool))
+		return;
+	if (line->kind == RECORDING_POOL)
+		add_pool(top, view, &line->devices, &line->speaker,
+			 &line->sample);
+	before = keep_place(top, pool);
+	before->sample = line->sample;
+	line->sample = (struct sample){ .ns = 0 };
+	if (line->kind == RECORDING_GONE)
+		*before->pool = 0;
+	top->at_ns = line->at_ns;
+}
+
+static int next_line(struct top *top, struct recording_line *line, bool *found)
+{
+	*found = top->has_next;
+	*line = top->next;
+	top->has_next = false;
+	top->next = (struct recording_line){ .at_ns = 0 };
+	return *found ? EXIT_OK : recording_next(top->input, line, found);
+}
+
+/* A page ends where a pool of it has its next line. */
+static int replay(struct top *top, struct top_view *view)
+{
+	struct names seen = { .n = 0 };
+	struct recording_line line;
+	bool found;
+	int code;
+
+	*view = (struct top_view){ .n = 0 };
+	do {
+		code = next_line(top, &line, &found);
+		if (!found || line.kind == RECORDING_END) {
+			top->at_end = true;
+		} else if (names_has(&seen, line.speaker.table.pool)) {
+			top->next = line;
+			top->has_next = true;
+			line = (struct recording_line){ .at_ns = 0 };
+		} else {
+			if (line.kind == RECORDING_POOL)
+				names_add(&seen, line.speaker.table.pool);
+			replay_line(top, view, &line);
+		}
+		recording_line_free(&line);
+	} while (code == EXIT_OK && !top->at_end && !top->has_next);
+	names_free(&seen);
+	top_view_sort(view, top->sort, top->reverse);
+	return code;
+}
+
 /**
- * top_refresh() - look at what there is
+ * top_refresh() - look at what there is, or what a recording has next
  * @top: this run
  * @view: the groups' I/O since the last look; nothing after the first
  *
@@ -98,9 +173,12 @@ int top_refresh(struct top *top, struct top_view *view)
 	struct ioband_devices devices;
 	struct targets speakers;
 	struct scope scope;
-	int code = ioband_load(&devices);
+	int code;
 
+	if (top->input)
+		return replay(top, view);
 	*view = (struct top_view){ .n = 0 };
+	code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
 	code = ioband_scope(&devices, top->args, &scope);

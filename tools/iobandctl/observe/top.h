@@ -3,6 +3,7 @@
 #define IOBANDCTL_TOP_H
 
 #include "kernel/parse.h"
+#include "observe/recording.h"
 #include "observe/sample.h"
 #include "print/args.h"
 #include "print/format.h"
@@ -46,8 +47,14 @@ struct top_view {
  * @count: how many times; 0 for no end
  * @sort: by which column
  * @reverse: the other way round
+ * @sum: what groups below a group do counts as its own
  * @before: by pool: the sample before
  * @n: how many of these
+ * @input: the recording that is shown; NULL for the kernel
+ * @next: the first line of the next page of it
+ * @has_next: that line has been read
+ * @at_ns: the time of the last page, since the recording began
+ * @at_end: there is no further page
  */
 struct top {
 	const struct args *args;
@@ -55,17 +62,23 @@ struct top {
 	uint64_t count;
 	enum top_column sort;
 	bool reverse;
+	bool sum;
 	struct top_before {
 		char pool[IOBAND_POOL_SIZE];
 		struct sample sample;
 	} *before;
 	size_t n;
+	struct recording_reader *input;
+	struct recording_line next;
+	bool has_next;
+	uint64_t at_ns;
+	bool at_end;
 };
 
 /* In top-view.c. */
 void top_view_add(struct top_view *view, const struct ioband_devices *devices,
 		  const struct ioband_device *speaker,
-		  const struct sample *delta);
+		  const struct sample *delta, bool sum);
 void top_view_sort(struct top_view *view, enum top_column column, bool reverse);
 void top_view_free(struct top_view *view);
 const char *top_title(enum top_column column);

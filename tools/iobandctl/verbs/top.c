@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl top: what the groups do now, on the whole terminal or a page at a time. */
+#include <time.h>
 #include <unistd.h>
 
 #include "base/words.h"
 #include "observe/interval.h"
+#include "observe/recording.h"
 #include "observe/top.h"
 #include "print/print.h"
 #include "verbs/verbs.h"
@@ -19,6 +21,27 @@ static int print_view(const struct top_view *view, bool json)
 	return print_end(table);
 }
 
+/* The time of a page of a recording. */
+static void print_time(const struct top *top)
+{
+	const uint64_t ns = top->input->begun_ns + top->at_ns;
+	const time_t seconds = ns / NS_PER_S;
+	struct tm local;
+	char text[64];
+
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S",
+		 localtime_r(&seconds, &local));
+	print_line("%s", text);
+}
+
+static void pause_for(struct top *top, uint64_t *next_ns)
+{
+	if (top->input)
+		return;
+	*next_ns = interval_next(*next_ns, top->interval_s);
+	interval_sleep(*next_ns);
+}
+
 static int batch(struct top *top)
 {
 	bool json = top->args->value[OPTION_JSON];
@@ -26,16 +49,20 @@ static int batch(struct top *top)
 	struct top_view view;
 	int code = top_refresh(top, &view);
 
-	for (uint64_t i = 0; code == EXIT_OK && (!top->count || i < top->count);
-	     i++) {
+	for (uint64_t i = 0; code == EXIT_OK && !top->at_end;) {
 		top_view_free(&view);
-		next_ns = interval_next(next_ns, top->interval_s);
-		interval_sleep(next_ns);
+		pause_for(top, &next_ns);
 		code = top_refresh(top, &view);
+		if (top->input && !view.n)
+			continue;
 		if (i && !json)
 			print_line("%s", "");
+		if (code == EXIT_OK && top->input && !json)
+			print_time(top);
 		if (code == EXIT_OK)
 			code = print_view(&view, json);
+		if (++i == top->count)
+			break;
 	}
 	top_view_free(&view);
 	return code;
@@ -54,15 +81,37 @@ static int read_args(struct top *top)
 		return fail(EXIT_USAGE,
 			    "--sort '%s': it is the heading of a column: group, pool, weight, due, share, bytes, ios, held, wait, wait99, service, serv99",
 			    sort);
+	if (top->args->value[OPTION_INPUT] && top->args->value[OPTION_DEVICE])
+		return fail(EXIT_USAGE,
+			    "--input and --device: of a recording --pool chooses a part");
 	if (top->args->value[OPTION_JSON] && !top->args->value[OPTION_BATCH])
 		return fail(EXIT_USAGE, "--json needs --batch");
 	return interval_of(top->args, &top->interval_s);
 }
 
+static int show_all(struct top *top)
+{
+	const struct args *args = top->args;
+	const char *input = args->value[OPTION_INPUT];
+	struct recording_reader reader;
+	int code = EXIT_OK;
+
+	if (input) {
+		code = recording_open(&reader, input);
+		top->input = &reader;
+	}
+	if (code == EXIT_OK)
+		code = args->value[OPTION_BATCH] ? batch(top) : top_screen(top);
+	recording_line_free(&top->next);
+	if (input)
+		recording_reader_close(&reader);
+	return code;
+}
+
 static int run(const struct args *args)
 {
 	struct top top = { .args = args, .interval_s = INTERVAL_S,
-			   .sort = TOP_SHARE };
+			   .sort = TOP_SHARE, .sum = args->value[OPTION_SUM] };
 	int code = read_args(&top);
 
 	if (code != EXIT_OK)
@@ -71,7 +120,7 @@ static int run(const struct args *args)
 	    (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
 		return fail(EXIT_USAGE,
 			    "this is not a terminal; --batch prints page after page, and --count N ends that");
-	code = args->value[OPTION_BATCH] ? batch(&top) : top_screen(&top);
+	code = show_all(&top);
 	top_forget(&top);
 	return code;
 }
@@ -83,6 +132,10 @@ static const struct option_spec options[] = {
 	  "how often to look (default: 2)" },
 	{ OPTION_SORT, "sort", "COLUMN",
 	  "sort by the column with this heading (default: share)" },
+	{ OPTION_SUM, "sum", NULL,
+	  "count what groups below a group do as its own" },
+	{ OPTION_INPUT, "input", "FILE",
+	  "show a recording of 'iobandctl record'" },
 	{ OPTION_BATCH, "batch", NULL, "print page after page, without keys" },
 	{ OPTION_COUNT, "count", "N", "end after N pages" },
 	SPEC_JSON,

@@ -122,6 +122,7 @@ def test_a_multipath_device_without_a_path(tool: Tool) -> None:
         table = MULTIPATH.format(sectors(guest, disk), disk)
         number = number_of(guest, disk)
         with DmDevice(guest, "mp", table, "--uuid", "mpath-mp") as mp:
+            refused(tool, "wrap", disk, says="device mp lies on it")
             with created(tool, "d", mp.path):
                 assert findings(tool)["d"]["verdict"] == "ok"
                 mp.message("fail_path", number)

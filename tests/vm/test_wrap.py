@@ -140,6 +140,22 @@ def test_what_wrap_refuses(tool: Tool) -> None:
         tool.run("unwrap", disk)
 
 
+def test_parts_of_other_devices_are_refused(tool: Tool) -> None:
+    """A leg of an array, and the volumes that a thin pool is made of; only insert goes there."""
+    guest = tool.guest
+    with array(guest):
+        for leg in ("nullb0", "nullb1"):
+            tool.refused(4, "wrap", f"/dev/{leg}", says="device md0 lies on it")
+    with null_blk(guest, size_mib=64, memory_backed=1) as disk, VolumeGroup(guest, "vg0", [disk]):
+        guest.run("lvcreate -qq -y --type thin-pool -n pool -L 32M --poolmetadataspare n vg0")
+        for part in ("tdata", "tmeta"):
+            tool.refused(4, "wrap", f"vg0/pool_{part}", says="device vg0-pool lies on it")
+        tool.refused(4, "wrap", disk, says="lies on it")
+        tool.run("insert", "vg0/pool_tdata")
+        tool.run("extract", "vg0/pool_tdata")
+        guest.run("lvremove -qq -y vg0/pool")
+
+
 def test_guests_volumes_stay_theirs(tool: Tool) -> None:
     """udev does not look at a physical volume on a volume, nor does LVM with the filter."""
     guest = tool.guest

@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
-from harness.devices import null_blk
+from harness.devices import VolumeGroup, null_blk
 from harness.docker import docker
 from harness.document import follow, read_steps
 from harness.guest import Guest
@@ -47,9 +47,25 @@ def containers(guest: Guest) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def proxmox(guest: Guest) -> Iterator[None]:
+    """A thin pool with the disk of a virtual machine, as an installer of Proxmox VE makes it."""
+    with (
+        null_blk(guest, "nullb7", size_mib=192, memory_backed=1) as disk,
+        VolumeGroup(guest, "pve", [disk]),
+    ):
+        guest.run("lvcreate -qq -y --type thin-pool -n data -L 96M --poolmetadataspare n pve")
+        guest.run("lvcreate -qq -y -n vm-100-disk-0 -V 64M --thinpool pve/data")
+        yield
+        guest.run("systemctl stop 100.scope qemu.slice; rmdir /sys/fs/cgroup/lxc", check=False)
+        guest.run("lvremove -qq -y pve")
+
+
 PAGES = {
     "howto-libvirt": machines,
     "howto-containers": containers,
+    "howto-proxmox": proxmox,
+    "howto-incus": lambda guest: contextlib.nullcontext(),
     "howto-kubernetes": lambda guest: contextlib.nullcontext(),
 }
 

@@ -14,6 +14,7 @@ from .guest import Guest
 from .trees import own_archive, unpacked
 
 DOCKER = ("docker.io", "apparmor")
+RPM = ("rpm", "rpmlint", "cpio")
 LIBVIRT = ("libvirt-daemon-system", "libvirt-clients")
 
 ASK = ["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n"]
@@ -28,7 +29,7 @@ systemctl reload dbus
 RETURN = "umount --lazy --recursive /usr"
 
 
-def _tree(names: tuple[str, ...]) -> Path:
+def lent_tree(names: tuple[str, ...]) -> Path:
     """The packages, and of what they need that which is not installed here."""
     archive = own_archive()
     listed = subprocess.run(ASK, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -43,7 +44,7 @@ def _tree(names: tuple[str, ...]) -> Path:
 def lent(guest: Guest, names: tuple[str, ...]) -> Iterator[None]:
     """Have packages in a guest; what they have in /etc stays there."""
     kernel = guest.kernel
-    script = LEND.format(tree=_tree(names), modules=kernel.modules, release=kernel.release)
+    script = LEND.format(tree=lent_tree(names), modules=kernel.modules, release=kernel.release)
     guest.run(["bash", "-ec", script])
     yield
     guest.run(RETURN)
@@ -51,8 +52,8 @@ def lent(guest: Guest, names: tuple[str, ...]) -> Iterator[None]:
 
 def main() -> None:
     """Unpack what the tests lend to guests."""
-    for names in (DOCKER, LIBVIRT):
-        print(_tree(names))
+    for names in (DOCKER, LIBVIRT, RPM):
+        print(lent_tree(names))
 
 
 if __name__ == "__main__":

@@ -56,6 +56,16 @@ deb: ## Build the Debian packages, into build/
 	cd build/deb/dm-ioband && dpkg-buildpackage -us -uc
 	ln -f $(foreach name,dm-ioband-dkms dm-ioband-doc iobandctl,build/deb/$(name)_*.deb) build/
 
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+RPMBUILD_ARGS ?=
+
+rpm: ## Build RPM packages, into build/rpm (with rpmbuild, and what the spec file asks for)
+	rm -rf build/rpm
+	mkdir -p build/rpm/SOURCES
+	tar -cz --exclude=./build --exclude=.git --exclude=__pycache__ --exclude='.*_cache' \
+		--transform='s,^\.,dm-ioband-$(VERSION),' -f build/rpm/SOURCES/dm-ioband-$(VERSION).tar.gz .
+	rpmbuild -ba $(RPMBUILD_ARGS) --define '_topdir $(CURDIR)/build/rpm' packaging/dm-ioband.spec
+
 uninstall: ## Remove what install installed
 	rm -f $(DESTDIR)/lib/modules/$(RELEASE)/updates/dm-ioband.ko*
 	$(DEPMOD)
@@ -117,7 +127,7 @@ check-python: setup-test
 	@$(RUFF) format --quiet --diff .
 
 check-shell: setup-test
-	@shellcheck $(shell grep -rlE '^#!/bin/(ba)?sh' .ci debian scripts tests tools udev 2>/dev/null)
+	@shellcheck $(shell grep -rlE '^#!/bin/(ba)?sh' .ci debian packaging scripts tests tools udev 2>/dev/null)
 
 check-words: ## Check the language of comments, documentation and commit subjects only
 	@$(PYTHON) scripts/words.py
@@ -153,4 +163,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-checkpatch-tests check-python check-shell check-words
-.PHONY: check $(CHECKS) all modules tools install deb uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit test-vm test-debug demo bench lab lab-check search vm release clean help
+.PHONY: check $(CHECKS) all modules tools install deb rpm uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit fuzz test-vm test-debug demo bench lab lab-check search vm release clean help

@@ -16,6 +16,8 @@ NEXT = "1.999"  # later than the tree's
 VERSIONS = {
     "dkms.conf": (r'PACKAGE_VERSION="', '"'),
     "debian/changelog": (r"\Adm-ioband \(", r"\)"),
+    "packaging/dm-ioband.spec": (r"\nVersion: +", r"\n"),
+    "packaging/PKGBUILD": (r"\npkgver=", r"\n"),
     "drivers/md/dm-ioband-target.c": (r'MODULE_VERSION\("', r'"\)'),
 }
 # What is in the packages, or says how they are made.

@@ -98,6 +98,10 @@ test-unit: ## Run the unit tests only
 	@scripts/setup unit
 	$(PYTEST) --tier usual $(PYTEST_ARGS) tests/unit
 
+fuzz: ## Let libFuzzer look for texts that break a parser, and keep what it finds (SECONDS= for each)
+	@scripts/setup fuzz
+	$(PYTHON) tests/unit/iobandctl/coverage_fuzz.py $(addprefix --seconds ,$(SECONDS))
+
 test-vm: setup-vm ## Run the tests in virtual machines only
 	$(PYTEST) --tier usual $(PYTEST_ARGS) tests/vm
 

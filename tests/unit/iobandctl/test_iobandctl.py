@@ -16,11 +16,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from coverage_fuzz import unpack_corpus
 from fakekernel import NO_BOUNDS, Fake, configure
 from toolbuild import HERE, SOURCE, Built, compile_c, link_fuzz, link_swap, link_unit, sh
 
 FUZZ_SEEDS = range(4)
-FUZZ_TEXTS = {"kernel": 40_000, "conf": 10_000, "recording": 5_000, "shown": 5_000}
+FUZZ_TEXTS = {"kernel": 40_000, "cgroup": 40_000, "conf": 10_000}
+FUZZ_TEXTS |= {"recording": 5_000, "shown": 5_000}
 VERBS = [
     name.replace("_", "-")
     for name in re.findall(r"&verb_(\w+),", (SOURCE / "main.c").read_text())
@@ -64,6 +66,16 @@ def test_fuzz(built: Built, subject: str, seed: int) -> None:
     done = fuzz(built.fuzz, subject, seed)
     assert not done.returncode, done.stderr
     assert done.stdout == f"{FUZZ_TEXTS[subject]} texts\n"
+
+
+@pytest.mark.parametrize("subject", FUZZ_TEXTS)
+def test_corpus(built: Built, tmp_path: Path, subject: str) -> None:
+    """The texts that libFuzzer has found, each of which takes another way through the parsers."""
+    files = unpack_corpus(subject, tmp_path)
+    assert len(files) > 10
+    done = sh(built.fuzz, subject, "files", *files)
+    assert not done.returncode, done.stderr
+    assert done.stdout == f"{len(files)} texts\n"
 
 
 MARKS_MAX = 4096  # as many as hand.c keeps

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""make fuzz: libFuzzer looks for texts that break a promise of a parser.
+
+A corpus, corpus/SUBJECT.txt, has the texts found so far, one a line, with escapes of Python.  Each
+reaches code or a number of rounds that no other one reaches.  The texts of a run are added to it.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from toolbuild import HERE, SOURCE, ask_packages
+
+CORPUS = HERE / "corpus"
+BUILD = HERE.parents[2] / "build/fuzz"
+SUBJECTS = ["kernel", "cgroup", "conf", "recording", "shown"]
+CLANG = os.environ.get("CLANG", "clang")
+FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DLIBFUZZER", "-w", '-DVERSION="fuzz"', "-g", "-O1"]
+SANITIZE = "address,undefined"
+TEXT_MAX = 4096
+
+
+def pack(texts: Iterable[bytes]) -> str:
+    """A corpus as it is kept: the shortest text first, to tell a change from another."""
+    lines = (text.decode("latin-1").encode("unicode_escape").decode() for text in texts)
+    return "".join(f"{line}\n" for line in sorted(set(lines), key=lambda line: (len(line), line)))
+
+
+def unpack_corpus(subject: str, directory: Path) -> list[Path]:
+    """Write the texts of a corpus to files."""
+    directory.mkdir(parents=True, exist_ok=True)
+    files = []
+    for number, line in enumerate((CORPUS / f"{subject}.txt").read_text().splitlines()):
+        files.append(directory / str(number))
+        files[-1].write_bytes(line.encode().decode("unicode_escape").encode("latin-1"))
+    return files
+
+
+def build() -> Path:
+    """Compile iobandctl and the fuzzer with clang; an object that is new enough stays."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    headers = [*SOURCE.rglob("*.h"), *HERE.glob("*.h"), HERE / "coverage_fuzz.py"]
+    newest = max(header.stat().st_mtime for header in headers)
+    sources = [path for path in SOURCE.rglob("*.c") if not re.match("main|completion", path.name)]
+    folders = sorted({path.parent for path in [*sources, *SOURCE.rglob("*.h")]})
+    include = [f"-I{folder}" for folder in (*folders, HERE)] + ask_packages("--cflags")
+    objects = []
+    for source in [*sources, HERE / "fuzz.c"]:
+        objects.append(BUILD / f"{source.stem}.o")
+        made = objects[-1].stat().st_mtime if objects[-1].exists() else 0
+        if made < max(newest, source.stat().st_mtime):
+            coverage = f"-fsanitize=fuzzer-no-link,{SANITIZE}"
+            command = [CLANG, *FLAGS, coverage, *include, "-c", "-o", objects[-1], source]
+            subprocess.run(command, check=True)
+    program = BUILD / "fuzzer"
+    link = [CLANG, f"-fsanitize=fuzzer,{SANITIZE}", "-o", program, *objects]
+    subprocess.run([*link, *ask_packages("--libs")], check=True)
+    return program
+
+
+def run(program: Path, subject: str, *args: str | Path) -> str:
+    """What libFuzzer prints; a text that breaks a promise ends all."""
+    found = BUILD / f"{subject}-broken-"
+    options = [f"-max_len={TEXT_MAX}", f"-artifact_prefix={found}", "-timeout=10"]
+    done = subprocess.run(
+        [program, *options, *args],
+        env={**os.environ, "FUZZ_SUBJECT": subject},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode:
+        sys.exit(f"{done.stderr[-6000:]}\nThe text is in {found}*.")
+    return done.stderr
+
+
+def fuzz(program: Path, subject: str, seconds: int) -> str:
+    """Fuzz for so long, and keep the texts; returns a line with the figures."""
+    old, new, least = (BUILD / f"{subject}-{name}" for name in ("old", "new", "least"))
+    for directory in (old, new, least):
+        directory.mkdir(exist_ok=True)
+        for file in directory.iterdir():
+            file.unlink()
+    if (CORPUS / f"{subject}.txt").exists():
+        unpack_corpus(subject, old)
+    log = run(program, subject, f"-max_total_time={seconds}", "-print_final_stats=1", new, old)
+    run(program, subject, "-merge=1", least, old, new)
+    CORPUS.mkdir(exist_ok=True)
+    texts = [file.read_bytes() for file in least.iterdir()]
+    (CORPUS / f"{subject}.txt").write_text(pack(texts))
+    (count,) = re.findall(r"number_of_executed_units: *(\d+)", log)
+    (*_, covered) = re.findall(r"cov: (\d+)", log)
+    return f"{subject}: {count} texts in {seconds} s, {covered} edges, corpus of {len(texts)}"
+
+
+def main() -> None:
+    """Fuzz all subjects, one after the other."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=int, default=720, help="for each subject")
+    parser.add_argument("subjects", nargs="*", default=SUBJECTS)
+    args = parser.parse_args()
+    program = build()
+    for subject in args.subjects:
+        print(fuzz(program, subject, args.seconds), flush=True)
+
+
+if __name__ == "__main__":
+    main()

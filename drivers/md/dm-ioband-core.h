@@ -364,6 +364,8 @@ enum ioband_flush {
  * @inflight_bytes: their bytes
  * @limit_ios: bound on what is in flight, bios; at least 1
  * @stuck_ios: of these, how many nobody waits for when a slice ends
+ * @stalled: nothing has completed for long, so that no minimum is late for the sake of others;
+ *	the caller's
  * @slice_ns: how long a leaf has the device to itself at most; 0: no slices
  * @charge_time: with slices: what is charged is the time that a leaf had it
  * @owner: with slices: the leaf that has the device; NULL: none
@@ -415,6 +417,7 @@ struct ioband_core {
 	u64 inflight_bytes;
 	u32 limit_ios;
 	u32 stuck_ios;
+	bool stalled;
 	u64 slice_ns;
 	bool charge_time;
 	struct ioband_leaf *owner;

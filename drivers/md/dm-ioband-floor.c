@@ -306,7 +306,7 @@ static u64 core_late_ns(const struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *rb;
 
-	if (core->stuck_ios || core->limit_ios == U32_MAX)
+	if (core->stalled || core->stuck_ios || core->limit_ios == U32_MAX)
 		return 0;
 	for (rb = rb_first_cached(&core->floors); rb; rb = rb_next(rb)) {
 		const struct ioband_floor *floor = rb_to_floor(rb);

@@ -15,9 +15,6 @@
 /* A group that has done nothing for this long does not compete. */
 #define IOBAND_IDLE	max(HZ / 50, 1)
 
-/* A device that completes nothing for this long does not count in the depth. */
-#define IOBAND_STUCK_NS	(500 * NSEC_PER_MSEC)
-
 /* A flush may have a large cache to write; who comes next would wait for that anyway. */
 #define IOBAND_FLUSH_STUCK_NS	(5 * NSEC_PER_SEC)
 
@@ -184,34 +181,16 @@ static void fade_roomy(struct ioband_pool *pool)
 		member->roomy_ios -= DIV_ROUND_UP(member->roomy_ios, IOBAND_ROOMY_PART);
 }
 
-/*
- * One device that hangs must not use up what all may have in flight; and with
- * two devices of the pool on top of each other, each waits for the other.
- */
-static void find_stuck(struct ioband_pool *pool, u64 now_ns)
-{
-	struct ioband_member *member;
-
-	pool->stuck_ios = 0;
-	list_for_each_entry(member, &pool->members, members) {
-		if (member->inflight_ios && now_ns > member->moved_ns + IOBAND_STUCK_NS)
-			pool->stuck_ios += member->inflight_ios;
-	}
-	if (pool->core.flush == IOBAND_FLUSH_RUNNING &&
-	    now_ns > pool->core.flushing_ns + IOBAND_FLUSH_STUCK_NS)
-		ioband_flush_give_up(pool, now_ns);
-}
-
 /* Learn from what completed since the last tick. */
 static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 {
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
 	pool->sample.peak_ios = pool->peak_ios;
 	/*
-	 * What goes when others are held back for the sake of one says nothing of the
-	 * device, nor does what goes beside bios that are not in the sample.
+	 * Discard the sample if a minimum or a latency target throttled others, if bios are in
+	 * flight that are not in it, or if a device was silent when it began.
 	 */
-	if (pool->core.late || pool->open_ios)
+	if (pool->core.late || pool->open_ios || pool->stall.silent_ios)
 		ioband_depth_stop(&pool->depth);
 	else if (ioband_pool_finds_depth(pool))
 		ioband_depth_sample(&pool->depth, &pool->sample);
@@ -219,7 +198,9 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 	pool->sample = (struct ioband_sample) {};
 	pool->sampled_ns = pool->done_ns;
 	fade_roomy(pool);
-	find_stuck(pool, now_ns);
+	if (pool->core.flush == IOBAND_FLUSH_RUNNING &&
+	    now_ns > pool->core.flushing_ns + IOBAND_FLUSH_STUCK_NS)
+		ioband_flush_give_up(pool, now_ns);
 	set_limit(pool, now_ns);
 }
 
@@ -261,7 +242,9 @@ static void tick_shared(struct ioband_pool *pool)
 	else	/* nobody could be held for somebody else's reads */
 		ioband_brake_end(&pool->core, now_ns);
 	tick_depth(pool, now_ns);
-	if (!pool->slice_ms && (pool->nr_active <= 1 || is_calm(pool))) {
+	/* Not while a device is silent: all that is held would be dispatched into it. */
+	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) &&
+	    (pool->nr_active <= 1 || is_calm(pool))) {
 		ioband_depth_stop(&pool->depth);
 		ioband_queue_open(pool, now_ns);
 		set_limit(pool, now_ns);
@@ -362,6 +345,7 @@ static struct ioband_pool *pool_new(const char *name)
 	mutex_init(&pool->walk);
 	mutex_init(&pool->reap);
 	ioband_core_init(&pool->core);
+	ioband_stall_init(&pool->stall);
 	ioband_depth_init(&pool->depth);
 	pool->writes_starved = IOBAND_WRITES_STARVED_DEFAULT;
 	set_limit(pool, 0);
@@ -418,6 +402,7 @@ static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 	scope_init(&member->scope);
 	spin_lock_irq(&pool->lock);
 	list_add_tail(&member->members, &pool->members);
+	ioband_pulse_init(&member->pulse, &pool->stall);
 	pool->nr_members++;
 	spin_unlock_irq(&pool->lock);
 	return member;
@@ -433,6 +418,7 @@ static void member_free(struct ioband_member *member)
 	ioband_preset_forget(pool, &member->scope);
 	spin_lock_irq(&pool->lock);
 	list_del(&member->members);
+	list_del(&member->pulse.pulses);
 	pool->nr_members--;
 	for (kind = 0; kind < IOBAND_NR_KEYED; kind++)
 		xa_for_each(&member->scope.index[kind], id, group)

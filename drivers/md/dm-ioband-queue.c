@@ -48,6 +48,12 @@
  */
 #define IOBAND_DYING_BYTES	(256U << 10)
 
+/*
+ * How many bios for blocked devices are passed over at once, with interrupts off: as many as a
+ * group may hold for its tasks.  The tick goes on with the rest.
+ */
+#define IOBAND_PARK_IOS		1024
+
 static struct ioband_stream *stream_of_leaf(struct ioband_leaf *leaf)
 {
 	return container_of(leaf, struct ioband_stream, leaf);
@@ -58,6 +64,74 @@ static struct ioband_stream *next_stream(struct ioband_stream *stream)
 {
 	stream = list_next_entry(stream, streams);
 	return stream == &stream->group->own ? NULL : stream;
+}
+
+/* ---- held bios ----------------------------------------------------------- */
+
+/* Of the bios that wait in a stream, the next one of a way; NULL: none. */
+static struct bio *next_held(struct ioband_stream *stream, int way)
+{
+	const struct bio *parked = stream->parked[way];
+
+	return unlikely(parked) ? parked->bi_next : bio_list_peek(&stream->held[way]);
+}
+
+/* Take it out. */
+static void pop_held(struct ioband_stream *stream, int way)
+{
+	struct bio *parked = stream->parked[way], *bio;
+
+	if (likely(!parked)) {
+		bio_list_pop(&stream->held[way]);
+		return;
+	}
+	bio = parked->bi_next;
+	parked->bi_next = bio->bi_next;
+	bio->bi_next = NULL;
+	if (!parked->bi_next)
+		stream->held[way].tail = parked;
+}
+
+/* In which ways bios wait, as bits. */
+static u8 stream_ways(struct ioband_stream *stream)
+{
+	u8 ways = 0;
+	int way;
+
+	for (way = 0; way < IOBAND_NR_WAYS; way++)
+		ways |= !!next_held(stream, way) << way;
+	return ways;
+}
+
+/* Pass over the next bio of a way, whose device is blocked. */
+static void park_next(struct ioband_stream *stream, int way)
+{
+	stream->parked[way] = next_held(stream, way);
+	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_ways(stream));
+}
+
+static void unpark_stream(struct ioband_stream *stream, u64 now_ns)
+{
+	int way;
+
+	for (way = 0; way < IOBAND_NR_WAYS; way++) {
+		if (!stream->parked[way])
+			continue;
+		stream->parked[way] = NULL;
+		ioband_core_wait(&stream->group->pool->core, &stream->leaf, way, now_ns);
+	}
+}
+
+/* Some device is not blocked any more.  Groups that hold bios are active. */
+static void unpark(struct ioband_pool *pool, u64 now_ns)
+{
+	struct ioband_stream *stream;
+	struct ioband_group *group;
+
+	lockdep_assert_held(&pool->lock);
+	list_for_each_entry(group, &pool->active, active)
+		for (stream = &group->own; stream; stream = next_stream(stream))
+			unpark_stream(stream, now_ns);
 }
 
 /* ---- the two states ------------------------------------------------------ */
@@ -83,13 +157,16 @@ static void update_open(struct ioband_pool *pool)
  * @pool: pool
  * @now_ns: time
  *
- * In the open state there is nothing but maxima.  In flight at a device that does not
- * answer: more than the limit may go.  In flight from the open state: less, by up to half;
- * those that the device has are soon back.  It may also have put to sleep tasks that came
- * while it had no request left, and would not wake them for as long as what is sent next
- * always found the one that is free: so, if nothing comes back, by half of that, and so on.
+ * In the open state there is nothing but maxima.  In flight at a device that hangs: more than
+ * the limit may go, to others.  While the pool probes: a single bio may, to a device that is
+ * not silent.  In flight from the open state: less, by up to half; those that the device has
+ * are soon back.  It may also have put to sleep tasks that came while it had no request left,
+ * and would not wake them for as long as what is sent next always found the one that is free:
+ * so, if nothing comes back, by half of that, and so on.
  *
- * Context: Under the pool's lock, or before anybody knows of it.
+ * Bios for a device that is not blocked any more are not passed over any more.
+ *
+ * Context: Under the pool's lock, or before anybody knows of it.  The caller dispatches.
  */
 void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns)
 {
@@ -97,9 +174,11 @@ void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns)
 	const u64 slice_ns = shared ? pool->slice_ms * (u64)NSEC_PER_MSEC : 0;
 	u32 limit_ios = shared ? pool->limit_ios : U32_MAX;
 
+	if (unlikely(ioband_stall_look(&pool->stall, limit_ios, slice_ns, now_ns)))
+		unpark(pool, now_ns);
 	if (shared && pool->open_ios && limit_ios < U32_MAX)
 		limit_ios = (limit_ios - min(pool->open_ios, limit_ios / 2)) >> pool->open_shift;
-	ioband_core_set_limit(&pool->core, limit_ios, pool->stuck_ios);
+	ioband_stall_apply(&pool->stall, &pool->core, limit_ios);
 	ioband_core_set_slice(&pool->core, slice_ns, pool->measure == IOBAND_MEASURE_TIME, now_ns);
 	if (!shared)
 		ioband_brake_end(&pool->core, now_ns);
@@ -192,25 +271,10 @@ void ioband_queue_deactivate(struct ioband_group *group)
 
 /* ---- releasing ----------------------------------------------------------- */
 
-/* In which ways bios wait, as bits. */
-static u8 stream_ways(const struct ioband_stream *stream)
-{
-	u8 ways = 0;
-	int way;
-
-	for (way = 0; way < IOBAND_NR_WAYS; way++)
-		ways |= !bio_list_empty(&stream->held[way]) << way;
-	return ways;
-}
-
 /* The core has admitted a bio: it is in flight from now on. */
 static void launch(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
-	struct ioband_member *member = io->target->member;
-
-	if (!member->inflight_ios)
-		member->moved_ns = now_ns;
-	WRITE_ONCE(member->inflight_ios, member->inflight_ios + 1);
+	ioband_pulse_admit(&io->target->member->pulse, now_ns);
 	io->shared = !io->piece;
 	if (io->bill.cached)
 		ioband_flush_note(io->target);
@@ -315,31 +379,36 @@ static enum ioband_way next_way(struct ioband_stream *stream, u8 ways)
 	return IOBAND_WAY_READ;
 }
 
-static void release_first(struct ioband_stream *stream, u64 now_ns)
+/* Return: false if the device of the stream's next bio is blocked. */
+static bool release_next(struct ioband_stream *stream, u64 now_ns)
 {
 	struct ioband_core *core = &stream->group->pool->core;
-	struct bio_list *held = &stream->held[next_way(stream, ioband_leaf_may(core,
-									       &stream->leaf))];
-	struct bio *bio = bio_list_peek(held);
+	const enum ioband_way way = next_way(stream, ioband_leaf_may(core, &stream->leaf));
+	struct bio *bio = next_held(stream, way);
 	struct ioband_io *io = ioband_io_of(bio);
 	bool last = true;
 
+	if (unlikely(io->target->member->pulse.blocked)) {
+		park_next(stream, way);
+		return false;
+	}
 	settle_pieces(io);
 	if (io->piece)
 		last = bill_piece(io, bio);
 	if (last) {
-		bio_list_pop(held);
+		pop_held(stream, way);
 		unhold(io, bio);
 	}
 	ioband_core_admit(core, &stream->leaf, &io->bill, stream_ways(stream), now_ns);
 	launch(io, bio, now_ns);
 	if (!io->piece) {
 		release_whole(io, bio, now_ns);
-		return;
+		return true;
 	}
 	if (last)
 		note_released(io, bio, now_ns);
 	ioband_submit_piece(io);
+	return true;
 }
 
 static void arm_wake(struct ioband_pool *pool, u64 wake_ns)
@@ -366,12 +435,14 @@ static void note_inflight(struct ioband_pool *pool)
  */
 void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns)
 {
+	u64 wake_ns = IOBAND_NO_WAKEUP;
 	struct ioband_leaf *leaf;
-	u64 wake_ns;
+	u32 parked_ios = 0;
 
 	do {
-		while ((leaf = ioband_core_pick(&pool->core, now_ns, &wake_ns)))
-			release_first(stream_of_leaf(leaf), now_ns);
+		while (parked_ios < IOBAND_PARK_IOS &&
+		       (leaf = ioband_core_pick(&pool->core, now_ns, &wake_ns)))
+			parked_ios += !release_next(stream_of_leaf(leaf), now_ns);
 	} while (ioband_core_start_flush(&pool->core, now_ns) && !ioband_flush_start(pool));
 	arm_wake(pool, wake_ns);
 	note_inflight(pool);
@@ -531,6 +602,7 @@ static enum verdict admit(struct ioband_io *io, struct bio *bio, enum urgency ur
 		ioband_core_note_sync(core, now_ns);
 	ioband_core_wait(core, leaf, io->bill.way, now_ns);
 	if (!first || goes_in_pieces(io) || may_sleep_below(io) ||
+	    io->target->member->pulse.blocked ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
 		hold(io, bio);
 		return HELD;
@@ -997,7 +1069,6 @@ static void note_took(const struct ioband_io *io, u64 now_ns)
 static noinline bool complete_shared(struct ioband_io *io, const struct ioband_bill *bill,
 				     u64 now_ns)
 {
-	struct ioband_member *member = io->target->member;
 	struct ioband_pool *pool = io->group->pool;
 	unsigned long flags;
 	bool last = true;
@@ -1007,11 +1078,11 @@ static noinline bool complete_shared(struct ioband_io *io, const struct ioband_b
 		io->unfinished -= bill->bytes;
 		last = !io->unfinished;
 	}
-	WRITE_ONCE(member->inflight_ios, member->inflight_ios - 1);
-	member->moved_ns = now_ns;
 	if (last)
 		note_took(io, now_ns);
 	ioband_core_complete(&pool->core, &io->stream->leaf, bill, now_ns);
+	if (unlikely(ioband_pulse_complete(&io->target->member->pulse, &pool->stall, now_ns)))
+		ioband_queue_apply(pool, now_ns);
 	pool->done_ns = max(pool->done_ns, now_ns);
 	pool->sample.ios++;
 	pool->sample.bytes += bill->bytes;
@@ -1072,22 +1143,30 @@ bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes)
 
 typedef bool (*wanted_fn)(const struct ioband_io *io, const void *of);
 
-/* Take the bios that @wanted says out of a list, until they are @most bytes or more. */
-static u64 take_from(struct bio_list *held, struct bio_list *taken, u64 most, wanted_fn wanted,
-		     const void *of)
+/* Take the bios of a way that @wanted says out of a stream, until they are @most bytes or more. */
+static u64 take_from(struct ioband_stream *stream, int way, struct bio_list *taken, u64 most,
+		     wanted_fn wanted, const void *of)
 {
+	struct bio_list *held = &stream->held[way];
+	struct bio *parked = stream->parked[way];
 	struct bio_list keep = BIO_EMPTY_LIST;
 	u64 bytes = 0;
 	struct bio *bio;
 
+	stream->parked[way] = NULL;
 	while ((bio = bio_list_pop(held))) {
 		struct ioband_io *io = ioband_io_of(bio);
+		const bool is_parked = parked;
 
+		if (bio == parked)
+			parked = NULL;
 		if (bytes < most && wanted(io, of)) {
 			bytes += unhold(io, bio);
 			bio_list_add(taken, bio);
 		} else {
 			bio_list_add(&keep, bio);
+			if (is_parked)
+				stream->parked[way] = bio;
 		}
 	}
 	*held = keep;
@@ -1102,7 +1181,7 @@ static u64 take_held(struct ioband_stream *stream, struct bio_list *taken, u64 m
 	int way;
 
 	for (way = 0; way < IOBAND_NR_WAYS && bytes < most; way++)
-		bytes += take_from(&stream->held[way], taken, most - bytes, wanted, of);
+		bytes += take_from(stream, way, taken, most - bytes, wanted, of);
 	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_ways(stream));
 	return bytes;
 }

@@ -152,7 +152,8 @@ static struct ioband_seen *seen_at(struct ioband_streams *streams,
 
 static bool stream_is_idle(const struct ioband_stream *stream)
 {
-	return stream->leaf.state == IOBAND_IDLE && !stream->leaf.inflight;
+	return stream->leaf.state == IOBAND_IDLE && !stream->leaf.inflight &&
+	       !stream->parked[IOBAND_WAY_READ] && !stream->parked[IOBAND_WAY_WRITE];
 }
 
 static bool stream_is_run(const struct ioband_stream *stream)

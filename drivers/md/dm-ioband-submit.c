@@ -129,7 +129,7 @@ static u32 count_sent(const struct ioband_target *target)
 
 	if (!list_empty(&target->due))
 		return 0;
-	return max(READ_ONCE(target->member->inflight_ios), ready) - ready;
+	return max(READ_ONCE(target->member->pulse.inflight_ios), ready) - ready;
 }
 
 /* A target's worker: send its released bios down. */

@@ -16,7 +16,7 @@
  *	stream	 a group's own bios, in streams
  *	stats	 per-CPU counters and histograms
  *	core	 the scheduler, its slices, maxima, minima and latency targets: pure, as are
- *		 cost, depth, args
+ *		 cost, depth, stall, args
  *
  * Each calls only those below it.
  *
@@ -49,6 +49,7 @@
 #include "dm-ioband-core.h"
 #include "dm-ioband-cost.h"
 #include "dm-ioband-depth.h"
+#include "dm-ioband-stall.h"
 
 #ifndef CONFIG_BLK_CGROUP
 #error "dm-ioband finds its groups by block cgroup: it needs CONFIG_BLK_CGROUP"
@@ -220,6 +221,8 @@ struct ioband_place {
  * @streams: place in the list of the group's other streams, those that were used
  *	last at the end; of the group's own queue, that list
  * @held: bios that wait, by way, oldest first
+ * @parked: by way, the last of those at the head of @held that are passed over, as their
+ *	devices were blocked; NULL: none is
  * @next: of a run, where it goes on; else without a member
  * @level: see ioband_stream_level()
  * @reads_ahead: reads that have gone while a write waited, in a row; no more than
@@ -230,6 +233,7 @@ struct ioband_stream {
 	struct ioband_group *group;
 	struct list_head streams;
 	struct bio_list held[IOBAND_NR_WAYS];
+	struct bio *parked[IOBAND_NR_WAYS];
 	struct ioband_place next;
 	u8 level;
 	u8 reads_ahead;
@@ -453,7 +457,7 @@ enum ioband_state {
  * @piece_bytes: size of the pieces in which large bios go then, or 0
  * @slice_ms: how long a leaf has the device to itself in the shared state, or 0
  * @writes_starved: how many reads of a stream go before a write that waits longer
- * @stuck_ios: bios in flight at devices that do not answer, on top of the limit
+ * @stall: which devices do not answer
  * @open_ios: in the shared state, bios still in flight of those that went in the open
  *	one; IOBAND_OPEN_UNKNOWN until the tick has counted them
  * @open_fell: when they last became fewer, in jiffies
@@ -513,7 +517,7 @@ struct ioband_pool {
 	u32 piece_bytes;
 	u32 slice_ms;
 	u32 writes_starved;
-	u32 stuck_ios;
+	struct ioband_stall stall;
 	u32 open_ios;
 	unsigned long open_fell;
 	u8 open_shift;
@@ -568,8 +572,7 @@ enum ioband_untold {
  * @devno: of the mapped device
  * @refs: targets of its tables; under the registry's mutex
  * @mode: how its bios are sorted; written under the pool's lock
- * @inflight_ios: of the core's bios in flight, those of this device
- * @moved_ns: when one was last admitted while none was, or completed
+ * @pulse: does it answer
  * @roomy_ios: with so many of them another bio goes down without sleep, as far as its
  *	workers have seen of late; under the pool's lock
  * @untold: a flush of ours has failed: which bios from above have still to be told,
@@ -582,8 +585,7 @@ struct ioband_member {
 	dev_t devno;
 	unsigned int refs;
 	enum ioband_mode mode;
-	u32 inflight_ios;
-	u64 moved_ns;
+	struct ioband_pulse pulse;
 	u32 roomy_ios;
 	unsigned long untold;
 	struct ioband_scope scope;

@@ -502,6 +502,33 @@ SLICE = [
     ),
 ]
 
+STALL = [
+    Mutant(
+        "stall-is-a-hang",
+        "stall->done_ns > max(pulse->moved_ns, stall->resumed_ns) + IOBAND_SILENT_NS",
+        "stall && pulse",
+    ),
+    Mutant("hangs-at-once", "max(pulse->moved_ns, stall->resumed_ns)", "pulse->moved_ns"),
+    Mutant("never-probes", "stall->probing = others &&", "stall->probing = false && others &&"),
+    Mutant("probes-without-need", "stall->silent_ios >= limit_ios", "limit_ios"),
+    Mutant(
+        "slices-without-probe",
+        "(turns || stall->silent_ios",
+        "((turns && false) || stall->silent_ios",
+    ),
+    Mutant(
+        "probes-in-numbers",
+        "ioband_core_set_limit(core, 1, stall",
+        "ioband_core_set_limit(core, limit_ios, stall",
+    ),
+    Mutant("hang-is-forgotten", "pulse->hangs |= silent", "pulse->hangs = silent"),
+    Mutant("hangs-for-good", "	pulse->hangs = false;\n", ""),
+    Mutant("hang-counts", "core, limit_ios, stall->stuck_ios);", "core, limit_ios, 0);"),
+    Mutant("never-blocked", "pulse->blocked = blocked;", "pulse->blocked = false;"),
+    Mutant("probes-the-silent", "pulse->hangs || (stall->probing &&", "pulse->hangs || (false &&"),
+    Mutant("blocked-for-good", "unblocked |= pulse->blocked && !blocked;", ";"),
+]
+
 TREE = [
     Mutant("no-wrap", "return (s64)(a - b) < 0", "return a < b"),
     Mutant("streams-share-bytes", "(core->charge_time || node->streams)", "core->charge_time"),
@@ -574,6 +601,7 @@ FLOOR = [
         "core->inflight_ios",
     ),
     Mutant("stuck-is-late", "core->stuck_ios || core->limit_ios == U32_MAX", "false"),
+    Mutant("stall-is-late", "core->stalled || core->stuck_ios", "core->stuck_ios"),
     Mutant("turn-for-ever", " >= now_ns + core->slice_ns / 2 ||", " == 0 ||"),
     Mutant(
         "turn-goes-on", "		ioband_slice_set_turn(core, core->promised, false);", "		;"

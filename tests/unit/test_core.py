@@ -14,6 +14,7 @@ PROGRAMS = (
     "core_fuzz",
     "sim_test",
     "slice_test",
+    "stall_test",
     "ahead_test",
     "floor_test",
     "aim_test",

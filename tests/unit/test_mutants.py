@@ -20,6 +20,7 @@ from mutants import (
     METER,
     PAUSE,
     SLICE,
+    STALL,
     TREE,
     Mutant,
 )
@@ -57,6 +58,7 @@ SOURCES = {
     "dm-ioband-aim.c": (AIM, ("aim_test",)),
     "dm-ioband-tree.h": (TREE, CORE_PROGRAMS),
     "dm-ioband-depth.c": (DEPTH, ("depth_test",)),
+    "dm-ioband-stall.c": (STALL, ("stall_test",)),
     "dm-ioband-args.c": (ARGS, ("args_say", "args_fuzz")),
 }
 

@@ -24,14 +24,12 @@ BOUNDS = {
 WANTED = {"used": 0.95, "synchronous": 0.8}
 DEPTH = "the search for a depth takes a pipe that is too narrow, or pieces that are too small"
 LARGE = "a whole large I/O goes down before a small one"
-STUCK = "what is in flight at a device that does not answer raises the limit"
 FAILING = {
     "readers-32": DEPTH,
     "readers-quick": DEPTH,
     "small-and-heavy": LARGE,
     "small-and-deep": DEPTH,
     "writer-and-reader": DEPTH,
-    "stall": STUCK,
 }
 # Mistakes: the source, the text, its replacement, and the figure of a load that shows it.
 MISTAKES = {

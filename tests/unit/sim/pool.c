@@ -111,12 +111,62 @@ static void pool_check_limit(struct sim_pool *pool)
 		pool->over_ios = max(pool->over_ios, ios - pool->depth.pipe.ios);
 }
 
+static struct sim_member *leaf_member(struct sim_pool *pool, const struct sim_leaf *leaf)
+{
+	return leaf->member ?: &pool->own;
+}
+
+static void pool_park(struct sim_pool *pool, struct sim_leaf *leaf)
+{
+	leaf->next_parked = pool->parked;
+	pool->parked = leaf;
+	ioband_core_withdraw(&pool->core, &leaf->leaf, 0);
+}
+
+void pool_look(struct sim_pool *pool, u32 limit_ios, u64 slice_ns)
+{
+	const u64 now_ns = pool->clock->now_ns;
+	struct sim_leaf *leaf;
+
+	if (!ioband_stall_look(&pool->stall, limit_ios, slice_ns, now_ns))
+		return;
+	while ((leaf = pool->parked)) {
+		pool->parked = leaf->next_parked;
+		ioband_core_wait(&pool->core, &leaf->leaf, leaf->head->write, now_ns);
+	}
+}
+
+/* The limit is what a test gave to the core last. */
+static void pool_apply_fixed(struct sim_pool *pool)
+{
+	if (!pool->limit_changed)
+		pool->limit_ios = pool->core.limit_ios;
+	pool_look(pool, pool->limit_ios, pool->core.slice_ns);
+	if (!ioband_stall_is_silent(&pool->stall) && !pool->limit_changed)
+		return;
+	ioband_stall_apply(&pool->stall, &pool->core, pool->limit_ios);
+	pool->limit_changed = ioband_stall_is_silent(&pool->stall);
+}
+
+static void pool_apply(struct sim_pool *pool)
+{
+	if (pool->control == SIM_AUTO)
+		state_apply(pool);
+	else
+		pool_apply_fixed(pool);
+}
+
 static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 {
+	struct sim_member *member = leaf_member(pool, leaf);
 	struct sim_io *whole = leaf->head, *io = whole;
 	const u64 held_ns = pool->clock->now_ns - whole->born_ns;
 	struct ioband_bill bill;
 
+	if (member->pulse.blocked) {
+		pool_park(pool, leaf);
+		return;
+	}
 	pool_settle_pieces(pool, whole);
 	if (whole->piece_bytes)
 		io = piece_new(pool, whole);
@@ -129,13 +179,13 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 	leaf->charged += bill.charge;
 	if (pool->control == SIM_AUTO && !pool->open && !pool->slice_ns)
 		pool_check_limit(pool);
-	if (!pool->core.inflight_ios)
-		pool->moved_ns = pool->clock->now_ns;
+	ioband_pulse_admit(&member->pulse, pool->clock->now_ns);
 	pool_account_inflight(pool);
 	ioband_core_admit(&pool->core, &leaf->leaf, &bill, leaf->head ? 1 << leaf->head->write : 0,
 			  pool->clock->now_ns);
 	pool->tick.peak_ios = max(pool->tick.peak_ios, pool->core.inflight_ios);
-	device_submit(&pool->device, io);
+	pool->peak_ios = max(pool->peak_ios, pool->core.inflight_ios);
+	device_submit(member->device, io);
 }
 
 /* The time a device is left idle, without even a flush, while something waits. */
@@ -288,9 +338,10 @@ static void pool_done(void *owner, struct sim_io *io)
 	if (io->open) {
 		pool->open_inflight--;
 	} else {
-		pool->moved_ns = now_ns;
 		pool_account_inflight(pool);
 		ioband_core_complete(&pool->core, &leaf->leaf, &bill, now_ns);
+		if (ioband_pulse_complete(&leaf_member(pool, leaf)->pulse, &pool->stall, now_ns))
+			pool_apply(pool);
 		pool_sample(pool, io);
 		pool_pump(pool);
 	}
@@ -317,6 +368,9 @@ static void pool_tick(void *arg)
 		state_tick(pool);
 	} else {
 		ioband_core_look(&pool->core, pool->clock->now_ns);
+		pool_apply(pool);
+		if (pool->limit_changed || pool->parked)
+			pool_pump(pool);
 		/* Whatever has changed, as the kernel's does. */
 		ioband_core_set_slice(&pool->core, pool->core.slice_ns, pool->core.charge_time,
 				      pool->clock->now_ns);
@@ -335,11 +389,21 @@ void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_
 		.wake_ns = IOBAND_NO_WAKEUP,
 	};
 	device_init(&pool->device, clock, spec, pool_done, pool);
+	ioband_stall_init(&pool->stall);
+	pool_add_member(pool, &pool->own, &pool->device);
 	ioband_core_init(&pool->core);
 	ioband_depth_init(&pool->depth);
 	if (control == SIM_AUTO)
 		state_apply(pool);
 	clock_at(clock, clock->now_ns + SIM_TICK_NS, pool_tick, pool);
+}
+
+void pool_add_member(struct sim_pool *pool, struct sim_member *member, struct sim_device *device)
+{
+	ioband_pulse_init(&member->pulse, &pool->stall);
+	member->device = device;
+	device->done = pool_done;
+	device->owner = pool;
 }
 
 void pool_free(struct sim_pool *pool)

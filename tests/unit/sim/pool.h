@@ -10,6 +10,7 @@
 #include "dm-ioband-core.h"
 #include "dm-ioband-cost.h"
 #include "dm-ioband-depth.h"
+#include "dm-ioband-stall.h"
 
 #define SIM_TICK_NS	10000000ULL
 #define SIM_BUCKETS	512
@@ -29,8 +30,16 @@ struct sim_group {
 	u32 outstanding;	/* arrived and not completed */
 };
 
+/* A mapped device of the pool, and what is below it. */
+struct sim_member {
+	struct ioband_pulse pulse;
+	struct sim_device *device;
+};
+
 struct sim_leaf {
 	struct ioband_leaf leaf;
+	struct sim_member *member;	/* all its I/Os are for that; NULL: the pool's own */
+	struct sim_leaf *next_parked;	/* while the member is blocked */
 	struct sim_group own;
 	struct sim_group *group;	/* NULL: its own */
 	struct sim_io *head, *tail;	/* held */
@@ -52,7 +61,12 @@ struct sim_leaf {
 struct sim_pool {
 	struct sim_clock *clock;
 	struct sim_device device;
+	struct sim_member own;
 	struct ioband_core core;
+	struct ioband_stall stall;
+	struct sim_leaf *parked;	/* leaves whose members are blocked */
+	u32 limit_ios;			/* SIM_FIXED: of the core, but for silent devices */
+	bool limit_changed;		/* for those */
 	struct ioband_depth depth;
 	enum sim_control control;
 	enum ioband_measure measure;
@@ -76,8 +90,6 @@ struct sim_pool {
 	u32 open_shift;
 	u32 calm_ticks;
 	u64 calm_until_ns;
-	u32 stuck_ios;
-	u64 moved_ns;		/* the last completion, or the first in flight */
 
 	/* of the run */
 	u64 ios;
@@ -86,6 +98,7 @@ struct sim_pool {
 	u64 idle_since_ns;	/* device idle, bios waiting; 0: no */
 	u64 idle_thinking_ns;	/* of that, for the sake of a thinker */
 	u64 idle_ns;		/* of that, for nothing: must stay 0 */
+	u32 peak_ios;		/* most that was in flight; the caller's to clear */
 	u32 over_ios;		/* how far what is in flight has been above the limit */
 	double inflight_area;	/* time integrals of what was in flight, */
 	double inflight_bytes_area;	/* and of its bytes */
@@ -96,6 +109,9 @@ void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_
 	       enum sim_control control, enum ioband_measure measure);
 void pool_free(struct sim_pool *pool);
 void pool_submit(struct sim_pool *pool, struct sim_io *io);
+void pool_add_member(struct sim_pool *pool, struct sim_member *member, struct sim_device *device);
+/* Find devices that do not answer, given a limit. */
+void pool_look(struct sim_pool *pool, u32 limit_ios, u64 slice_ns);
 /* Send down what may go. */
 void pool_pump(struct sim_pool *pool);
 u64 leaf_percentile_ns(const struct sim_leaf *leaf, double fraction);

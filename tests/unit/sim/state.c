@@ -9,7 +9,6 @@
 #include <linux/time64.h>
 
 #define IDLE_NS		(20 * NSEC_PER_MSEC)
-#define STUCK_NS	(500 * NSEC_PER_MSEC)
 #define OPEN_STEP_NS	(50 * NSEC_PER_MSEC)
 #define OPEN_TIME_NS	(500 * NSEC_PER_MSEC)
 #define CALM_TICKS	50
@@ -21,9 +20,10 @@ void state_apply(struct sim_pool *pool)
 	const u64 now_ns = pool->clock->now_ns;
 	u32 limit_ios = pool->open || pool->slice_ns ? U32_MAX : pool->depth.pipe.ios;
 
+	pool_look(pool, limit_ios, pool->open ? 0 : pool->slice_ns);
 	if (limit_ios < U32_MAX && pool->open_ios)
 		limit_ios = (limit_ios - min(pool->open_ios, limit_ios / 2)) >> pool->open_shift;
-	ioband_core_set_limit(&pool->core, limit_ios, pool->stuck_ios);
+	ioband_stall_apply(&pool->stall, &pool->core, limit_ios);
 	ioband_core_set_slice(&pool->core, pool->open ? 0 : pool->slice_ns,
 			      pool->measure == IOBAND_MEASURE_TIME, now_ns);
 	if (pool->open)
@@ -115,15 +115,12 @@ static void state_note_open(struct sim_pool *pool)
 static void state_learn(struct sim_pool *pool)
 {
 	pool->tick.ns = pool->done_ns - pool->sampled_ns;
-	if (pool->core.late || pool->open_ios)
+	if (pool->core.late || pool->open_ios || pool->stall.silent_ios)
 		ioband_depth_stop(&pool->depth);
 	else if (!pool->slice_ns)
 		ioband_depth_sample(&pool->depth, &pool->tick);
 	pool->core.late = false;
 	pool->sampled_ns = pool->done_ns;
-	pool->stuck_ios = pool->core.inflight_ios &&
-			  pool->clock->now_ns > pool->moved_ns + STUCK_NS ?
-			  pool->core.inflight_ios : 0;
 	state_apply(pool);
 }
 
@@ -151,7 +148,8 @@ static void tick_shared(struct sim_pool *pool)
 	else
 		ioband_brake_end(&pool->core, now_ns);
 	state_learn(pool);
-	if (!pool->slice_ns && (pool->nr_active <= 1 || state_is_calm(pool))) {
+	if (!pool->slice_ns && !ioband_stall_is_silent(&pool->stall) &&
+	    (pool->nr_active <= 1 || state_is_calm(pool))) {
 		ioband_depth_stop(&pool->depth);
 		state_open(pool);
 	} else {

@@ -8,4 +8,6 @@
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 
+#define WRITE_ONCE(x, value)	(*(volatile typeof(x) *)&(x) = (value))
+
 #endif /* SHIM_LINUX_COMPILER_H */

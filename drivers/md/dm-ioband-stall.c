@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: devices that do not answer.
+ *
+ * A device is silent if it has bios in flight, and has completed none for IOBAND_SILENT_NS.
+ * There are two reasons, which ask for opposite actions.
+ *
+ * The device hangs by itself: it is suspended, or its path is lost.  Its bios must not use up
+ * the limit of the pool, or the other devices have nothing.  So they do not count.
+ *
+ * Or the disk below all devices stalls: its firmware collects garbage, or a bus is reset.
+ * Then its bios must count.  Otherwise the same disk gets another limit's worth in each look,
+ * until all queues are empty, and the highest weight waits behind all of that afterwards.
+ *
+ * Completions of other devices tell one from the other.  A device hangs if the pool goes on for
+ * IOBAND_SILENT_NS without it.  After a silence of all devices, that time begins when the first
+ * of them answers: the others are not far behind, if it was a stall.
+ *
+ *	limit 32; volumes a and b of one disk have 20 and 12 in flight.
+ *	the disk stalls for 5 s		nothing completes; 32 in flight all the time.
+ *	a hangs, b does not		a's 20 count for 0.5 s; then b may have 32
+ *
+ * A device that hangs may have used up the limit, so that no other can complete anything.
+ * Therefore the pool probes: the other devices may have one bio beyond the limit, all together.
+ * If it completes, so may the next one, and after IOBAND_SILENT_NS the silent device is known
+ * to hang.  If it does not, its device is soon silent too.  So a stall costs a bio for each
+ * device that had none in flight when it began, at most.  With slices it is not the limit but
+ * the slice that lets no other device go on: the pool probes while any device is silent.
+ *
+ *	limit 32; a hangs, and has 32 in flight; b has bios queued
+ *	0.5 s	a is silent; b may have one bio, then the next one
+ *	1.0 s	a hangs: its 32 do not count, and b may have 32
+ *
+ * Two devices of a pool on top of each other need that as well: bios of the upper one use up
+ * the limit, and complete only after those of the lower one.
+ *
+ * Bios for a device that hangs, or for a silent one while the pool probes, stay queued until it
+ * completes one.  Only bios out of turn are dispatched.
+ */
+#include "dm-ioband-stall.h"
+
+#include <linux/compiler.h>
+#include <linux/minmax.h>
+#include <linux/time64.h>
+
+/*
+ * Longer than what a disk takes for any bio but a few: those of a disk that is full of requests
+ * take 300 ms.  Retries of a sector that is hard to read take seconds, and the whole disk waits.
+ */
+#define IOBAND_SILENT_NS	(500 * NSEC_PER_MSEC)
+
+/**
+ * ioband_stall_init() - a pool without devices
+ * @stall: to initialise
+ */
+void ioband_stall_init(struct ioband_stall *stall)
+{
+	*stall = (struct ioband_stall) {};
+	INIT_LIST_HEAD(&stall->pulses);
+}
+
+/**
+ * ioband_pulse_init() - add a device to a pool
+ * @pulse: the device; list_del() of its @pulses removes it
+ * @stall: the pool
+ */
+void ioband_pulse_init(struct ioband_pulse *pulse, struct ioband_stall *stall)
+{
+	*pulse = (struct ioband_pulse) {};
+	list_add_tail(&pulse->pulses, &stall->pulses);
+}
+
+/**
+ * ioband_pulse_admit() - a bio is dispatched to a device
+ * @pulse: the device
+ * @now_ns: time
+ */
+void ioband_pulse_admit(struct ioband_pulse *pulse, u64 now_ns)
+{
+	if (!pulse->inflight_ios)
+		pulse->moved_ns = now_ns;
+	WRITE_ONCE(pulse->inflight_ios, pulse->inflight_ios + 1);
+}
+
+/**
+ * ioband_pulse_complete() - a device has completed a bio
+ * @pulse: the device
+ * @stall: its pool
+ * @now_ns: time
+ *
+ * Return: true if the device was blocked: ioband_stall_look() is due.
+ */
+bool ioband_pulse_complete(struct ioband_pulse *pulse, struct ioband_stall *stall, u64 now_ns)
+{
+	WRITE_ONCE(pulse->inflight_ios, pulse->inflight_ios - 1);
+	pulse->moved_ns = now_ns;
+	pulse->hangs = false;
+	if (now_ns > stall->done_ns + IOBAND_SILENT_NS)
+		stall->resumed_ns = now_ns;
+	stall->done_ns = max(stall->done_ns, now_ns);
+	return pulse->blocked;
+}
+
+static bool pulse_is_silent(const struct ioband_pulse *pulse, u64 now_ns)
+{
+	return pulse->inflight_ios && now_ns > pulse->moved_ns + IOBAND_SILENT_NS;
+}
+
+/* The pool has gone on without a silent device for long. */
+static bool pulse_is_left(const struct ioband_pulse *pulse, const struct ioband_stall *stall)
+{
+	return stall->done_ns > max(pulse->moved_ns, stall->resumed_ns) + IOBAND_SILENT_NS;
+}
+
+/**
+ * ioband_stall_look() - find out which devices do not answer
+ * @stall: the pool
+ * @limit_ios: how many bios may be in flight
+ * @turns: devices may be kept waiting by something else than the limit
+ * @now_ns: time
+ *
+ * To be called every few milliseconds while bios are in flight, and whenever the limit changes.
+ *
+ * Return: true if a device is not blocked any more.
+ */
+bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool turns, u64 now_ns)
+{
+	bool others = false, unblocked = false;
+	struct ioband_pulse *pulse;
+
+	stall->stuck_ios = 0;
+	stall->silent_ios = 0;
+	list_for_each_entry(pulse, &stall->pulses, pulses) {
+		const bool silent = pulse_is_silent(pulse, now_ns);
+
+		pulse->hangs |= silent && pulse_is_left(pulse, stall);
+		if (pulse->hangs)
+			stall->stuck_ios += pulse->inflight_ios;
+		else if (silent)
+			stall->silent_ios += pulse->inflight_ios;
+		else
+			others = true;
+	}
+	stall->probing = others && stall->silent_ios && (turns || stall->silent_ios >= limit_ios);
+	list_for_each_entry(pulse, &stall->pulses, pulses) {
+		const bool blocked =
+			pulse->hangs || (stall->probing && pulse_is_silent(pulse, now_ns));
+
+		unblocked |= pulse->blocked && !blocked;
+		pulse->blocked = blocked;
+	}
+	return unblocked;
+}
+
+/**
+ * ioband_stall_apply() - bound the bios in flight, with regard to silent devices
+ * @stall: the pool, as of the last ioband_stall_look()
+ * @core: its scheduler
+ * @limit_ios: how many bios may be in flight at devices that answer
+ */
+void ioband_stall_apply(const struct ioband_stall *stall, struct ioband_core *core, u32 limit_ios)
+{
+	if (unlikely(stall->probing))
+		ioband_core_set_limit(core, 1, stall->stuck_ios + stall->silent_ios);
+	else
+		ioband_core_set_limit(core, limit_ios, stall->stuck_ios);
+	core->stalled = stall->silent_ios;
+}

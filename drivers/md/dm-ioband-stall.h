@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: devices that do not answer.
+ *
+ * Pure, like the scheduler: the caller serialises, and passes the time.
+ */
+#ifndef DM_IOBAND_STALL_H
+#define DM_IOBAND_STALL_H
+
+#include <linux/list.h>
+#include <linux/types.h>
+
+#include "dm-ioband-core.h"
+
+/**
+ * struct ioband_pulse - does a device answer
+ * @pulses: place among the devices of its pool
+ * @inflight_ios: of the core's bios in flight, those of this device; may be read at any time
+ * @moved_ns: when one was last admitted while none was in flight, or completed
+ * @hangs: the pool has gone on without it for long; until it completes a bio
+ * @blocked: bios for it are not dispatched in turn until then
+ */
+struct ioband_pulse {
+	struct list_head pulses;
+	u32 inflight_ios;
+	u64 moved_ns;
+	bool hangs;
+	bool blocked;
+};
+
+/**
+ * struct ioband_stall - do the devices of a pool answer
+ * @pulses: the devices
+ * @done_ns: when one of them has last completed a bio
+ * @resumed_ns: when one of them did so after a silence of all
+ * @stuck_ios: in flight at devices that hang; they do not count in the limit
+ * @silent_ios: in flight at others that are silent; they count
+ * @probing: to find out which of both they are, others may have one bio beyond the limit
+ */
+struct ioband_stall {
+	struct list_head pulses;
+	u64 done_ns;
+	u64 resumed_ns;
+	u32 stuck_ios;
+	u32 silent_ios;
+	bool probing;
+};
+
+void ioband_stall_init(struct ioband_stall *stall);
+void ioband_pulse_init(struct ioband_pulse *pulse, struct ioband_stall *stall);
+void ioband_pulse_admit(struct ioband_pulse *pulse, u64 now_ns);
+bool ioband_pulse_complete(struct ioband_pulse *pulse, struct ioband_stall *stall, u64 now_ns);
+bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool turns, u64 now_ns);
+void ioband_stall_apply(const struct ioband_stall *stall, struct ioband_core *core, u32 limit_ios);
+
+/**
+ * ioband_stall_is_silent() - has some device not answered for long
+ * @stall: as of the last ioband_stall_look()
+ *
+ * Return: true if so.
+ */
+static inline bool ioband_stall_is_silent(const struct ioband_stall *stall)
+{
+	return stall->silent_ios || stall->stuck_ios;
+}
+
+#endif /* DM_IOBAND_STALL_H */

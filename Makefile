@@ -25,7 +25,7 @@ ifeq ($(KERNEL),)
 	@test -d $(HEADERS) || { echo "No headers of the running kernel: install linux-headers-$(RELEASE)," \
 		"set HEADERS=, or choose KERNEL=6.1, 6.12 or newest" >&2; exit 1; }
 	@mkdir -p build/$(RELEASE)
-	@cp -u drivers/md/Kbuild drivers/md/*.[ch] build/$(RELEASE)/
+	@cp -ru drivers/md/dm-ioband/. build/$(RELEASE)/
 	$(MAKE) -C $(HEADERS) M=$(CURDIR)/build/$(RELEASE) modules
 else
 	@scripts/setup vm

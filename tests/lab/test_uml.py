@@ -85,7 +85,7 @@ def test_the_loader_looks_in_the_same_places_on_any_processor(
 
 
 def test_ioband_loads_and_makes_a_device(kernel: LabKernel, tmp_path: Path) -> None:
-    (module,) = build_lab_module(kernel, REPO / "drivers/md")
+    (module,) = build_lab_module(kernel, REPO / "drivers/md/dm-ioband")
     run(kernel, tmp_path / "work", IOBAND, module)
     assert "ioband" in (tmp_path / "work/status").read_text()
 

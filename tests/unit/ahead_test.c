@@ -8,7 +8,7 @@
 #include <linux/time64.h>
 
 #include "cases.h"
-#include "dm-ioband-core.h"
+#include "sched/core.h"
 
 #define SLICE_NS	(100 * NSEC_PER_MSEC)
 #define READ_NS		NSEC_PER_MSEC

@@ -12,8 +12,8 @@
 #define CASE_SETUP	NULL
 #define CASE_TEARDOWN	say_last
 #include "cases.h"
-#include "dm-ioband-args.h"
-#include "dm-ioband-depth.h"
+#include "args.h"
+#include "sched/depth.h"
 #include "random.h"
 #include "scale.h"
 #include "verbs.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dm-ioband-args.h"
+#include "args.h"
 #include "verbs.h"
 #include "words.h"
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "dm-ioband-args.h"
+#include "args.h"
 #include "rules.h"
 
 static struct ioband_bill bill_that_way(u32 bytes, enum ioband_way way)

@@ -3,8 +3,8 @@
  * What a bio costs.
  */
 #include "cases.h"
-#include "dm-ioband-cost.h"
-#include "dm-ioband-math.h"
+#include "sched/cost.h"
+#include "sched/math.h"
 
 static void costs(enum ioband_measure measure, u32 bytes, bool has_data, u32 charge, u32 occupied)
 {

@@ -7,7 +7,7 @@
 #include <linux/time64.h>
 
 #include "cases.h"
-#include "dm-ioband-depth.h"
+#include "sched/depth.h"
 #include "pair.h"
 #include "random.h"
 #include "scale.h"

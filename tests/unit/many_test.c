@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "cases.h"
-#include "dm-ioband-core.h"
+#include "sched/core.h"
 #include "random.h"
 
 #define MANY	100000

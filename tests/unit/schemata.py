@@ -26,7 +26,7 @@ from argument_lines import RIGHT, WRONG_MESSAGES, WRONG_TABLES, mistakes
 from cprograms import ENV, UNIT, build, cases, run_case
 from mutants import Mutant
 
-DRIVER = UNIT.parents[1] / "drivers/md"
+DRIVER = UNIT.parents[1] / "drivers/md/dm-ioband"
 # In kernel style, braces alone in column 0 enclose the body of a function.
 BODY = re.compile(r"^\{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 # Sanitizers would only slow the programs down; a mutant may leave variables unused.
@@ -171,6 +171,6 @@ class Programs:
         text = (DRIVER / source).read_text()
         (driver / source).write_text(text.replace(mutant.old, mutant.new))
         if source.endswith(".h"):  # which make does not see in another place
-            for each in driver.glob("*.c"):
+            for each in driver.rglob("*.c"):
                 each.touch()
         return directory

@@ -48,18 +48,18 @@ def first(*names: str) -> tuple[str, ...]:
 
 # By source: its mistakes, and the programs of which one must notice each.
 SOURCES = {
-    "dm-ioband-core.c": (CORE, (*CORE_PROGRAMS, "aim_test")),
-    "dm-ioband-slice.c": (SLICE, first("turn_test", "levels_test", "slice_test", "ahead_test")),
-    "dm-ioband-ahead.c": (AHEAD, ("ahead_test", "core_fuzz")),
-    "dm-ioband-pause.c": (PAUSE, first("turn_test", "cap_test")),
-    "dm-ioband-meter.c": (METER, first("cap_test", "floor_test")),
-    "dm-ioband-cap.c": (CAP, first("cap_test")),
-    "dm-ioband-floor.c": (FLOOR, ("floor_test", "levels_test", "core_fuzz")),
-    "dm-ioband-aim.c": (AIM, ("aim_test",)),
-    "dm-ioband-tree.h": (TREE, CORE_PROGRAMS),
-    "dm-ioband-depth.c": (DEPTH, ("depth_test",)),
-    "dm-ioband-stall.c": (STALL, ("stall_test",)),
-    "dm-ioband-args.c": (ARGS, ("args_say", "args_fuzz")),
+    "sched/core.c": (CORE, (*CORE_PROGRAMS, "aim_test")),
+    "sched/slice.c": (SLICE, first("turn_test", "levels_test", "slice_test", "ahead_test")),
+    "sched/ahead.c": (AHEAD, ("ahead_test", "core_fuzz")),
+    "sched/pause.c": (PAUSE, first("turn_test", "cap_test")),
+    "sched/bucket.c": (METER, first("cap_test", "floor_test")),
+    "sched/max.c": (CAP, first("cap_test")),
+    "sched/min.c": (FLOOR, ("floor_test", "levels_test", "core_fuzz")),
+    "sched/latency.c": (AIM, ("aim_test",)),
+    "sched/tree.h": (TREE, CORE_PROGRAMS),
+    "sched/depth.c": (DEPTH, ("depth_test",)),
+    "sched/stall.c": (STALL, ("stall_test",)),
+    "args.c": (ARGS, ("args_say", "args_fuzz")),
 }
 
 LONG = pytest.mark.long("hundreds of mutants, each of which runs trials until one notices it")
@@ -180,7 +180,7 @@ def test_few_mutants_are_apart(record_property: Callable[[str, object], None]) -
 def with_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Programs]:
     """The programs, each with all mutants."""
     mutants = {source: mutants for source, (mutants, _) in SOURCES.items()}
-    mutants["dm-ioband-core.c"] = [*CORE, *HARMLESS]
+    mutants["sched/core.c"] = [*CORE, *HARMLESS]
     notes = build_dir("mutants", UNIT) / "noticed.json"
     programs = Programs(tmp_path_factory.mktemp("mutants"), mutants, notes)
     yield programs
@@ -199,16 +199,14 @@ def test_no_mistake(program: str, with_all: Programs) -> None:
 @LONG
 @pytest.mark.parametrize("mutant", HARMLESS, ids=lambda mutant: mutant.name)
 def test_no_harm(mutant: Mutant, with_all: Programs) -> None:
-    assert not with_all.noticed_by("dm-ioband-core.c", mutant, ("turn_test",))
+    assert not with_all.noticed_by("sched/core.c", mutant, ("turn_test",))
 
 
 @LONG
 @pytest.mark.parametrize(
     ("source", "mutant"),
     [
-        pytest.param(
-            source, mutant, id=f"{Path(source).stem.removeprefix('dm-ioband-')}-{mutant.name}"
-        )
+        pytest.param(source, mutant, id=f"{Path(source).stem}-{mutant.name}")
         for source, (mutants, _) in SOURCES.items()
         for mutant in mutants
     ],

@@ -34,21 +34,21 @@ FAILING = {
 # Mistakes: the source, the text, its replacement, and the figure of a load that shows it.
 MISTAKES = {
     "weights": (
-        "dm-ioband-core.c",
+        "sched/core.c",
         "div_u64(1ULL << IOBAND_PACE_SHIFT, weight)",
         "div_u64(1ULL << IOBAND_PACE_SHIFT, 100)",
         "deep",
         "line; 100 64K*16; 400 64K*16",
     ),
     "anticipation": (
-        "dm-ioband-core.c",
+        "sched/core.c",
         "min_t(u64, turnover_ns, IOBAND_GRACE_MAX_NS)",
         "max_t(u64, turnover_ns, IOBAND_GRACE_MAX_NS)",
         "used",
         "nvme; 100 64K*64; 8x 100 4K*1 think=800us",
     ),
     "measures of a trial": (
-        "dm-ioband-depth.c",
+        "sched/depth.c",
         "if (!try_is_up(try) && gain->sum < 0 &&",
         "if (false &&",
         "used",

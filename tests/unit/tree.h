@@ -6,7 +6,7 @@
 #ifndef UNIT_TREE_H
 #define UNIT_TREE_H
 
-#include "dm-ioband-core.h"
+#include "sched/core.h"
 
 #define TREE_NODES_MAX	64
 #define TREE_LEAVES_MAX	128

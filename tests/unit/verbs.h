@@ -6,7 +6,7 @@
 #ifndef UNIT_VERBS_H
 #define UNIT_VERBS_H
 
-#include "dm-ioband-args.h"
+#include "args.h"
 
 static const char * const message_verbs[] = {
 	[IOBAND_MSG_WEIGHT] = "weight",

@@ -4,7 +4,7 @@
 from harness.kernel_log import complaints
 
 BAD = """\
-WARNING: CPU: 1 PID: 412 at drivers/md/dm-ioband-queue.c:87 release+0x5a/0x90 [dm_ioband]
+WARNING: CPU: 1 PID: 412 at drivers/md/dm-ioband/queue.c:87 release+0x5a/0x90 [dm_ioband]
 WARNING: possible circular locking dependency detected
 WARNING: possible recursive locking detected
 WARNING: inconsistent lock state
@@ -37,7 +37,7 @@ watchdog: BUG: soft lockup - CPU#0 stuck for 53s! [kworker/0:1:11]
 watchdog: Watchdog detected hard LOCKUP on cpu 1
 BUG: KASAN: slab-use-after-free in ioband_queue_run+0x1c4/0x3a0 [dm_ioband]
 BUG: KCSAN: data-race in ioband_map / ioband_tick
-UBSAN: shift-out-of-bounds in drivers/md/dm-ioband-core.c:312:9
+UBSAN: shift-out-of-bounds in drivers/md/dm-ioband/sched/core.c:312:9
 ODEBUG: free active (active state 0) object type: timer_list hint: tick+0x0/0x60 [dm_ioband]
 kmemleak: 1 new suspicious memory leaks (see /sys/kernel/debug/kmemleak)
 device-mapper: ioctl: error adding target to table

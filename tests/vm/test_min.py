@@ -46,7 +46,7 @@ def test_kept_and_the_rest_by_weight(ioband: Guest) -> None:
         measured = load.stop()
         kept = measured.window(moments[0] + 100, moments[1])
         gone = measured.window(moments[1] + 200, moments[2])
-    assert kept["a"].iops == pytest.approx(400 * 64 / 63, rel=0.02)  # see dm-ioband-floor.c
+    assert kept["a"].iops == pytest.approx(400 * 64 / 63, rel=0.02)  # see sched/min.c
     assert kept["c"].iops == pytest.approx(3 * kept["b"].iops, rel=0.05)
     assert kept["a"].iops + kept["b"].iops + kept["c"].iops > 0.9 * DISK_IOPS
     assert gone["a"].iops < 30

@@ -234,7 +234,7 @@ class Machine:
         share = self.guest.share
         for built in versions:
             (module,) = build_module(self.guest.kernel, built.driver)
-            shutil.copytree(built.tree / "drivers/md", share / "built" / built.version)
+            shutil.copytree(built.tree / "drivers/md/dm-ioband", share / "built" / built.version)
             shutil.copy(module, share / "built" / built.version)
             self.bring(built)
         for path, where in ((share, share), (share / "root/usr/local/sbin", SHARE)):

@@ -16,9 +16,9 @@ def build_lab_module(kernel: LabKernel, source_dir: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Build the modules of a directory (drivers/md by default) for a kernel of the laboratory."""
+    """Build the modules of a directory (the driver by default) for a kernel of the laboratory."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--source", type=Path, default=REPO / "drivers/md")
+    parser.add_argument("--source", type=Path, default=REPO / "drivers/md/dm-ioband")
     parser.add_argument("variant", choices=VARIANTS, nargs="?", default="virtual-time")
     args = parser.parse_args()
     try:

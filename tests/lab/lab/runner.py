@@ -150,7 +150,7 @@ def make_environment() -> Environment:
     return Environment(
         kernel=kernel,
         disk=build_lab_module(kernel, REPO / "tests/lab/disk")[0],
-        ioband=build_lab_module(kernel, REPO / "drivers/md")[0],
+        ioband=build_lab_module(kernel, REPO / "drivers/md/dm-ioband")[0],
         fio=fio.strip(),
         guest=guest.hexdigest(),
     )

@@ -14,7 +14,7 @@ from harness.module import REPO
 
 from .uml import for_guests
 
-DIRECTORIES = {"driver": REPO / "drivers/md", "disk": REPO / "tests/lab/disk"}
+DIRECTORIES = {"driver": REPO / "drivers/md/dm-ioband", "disk": REPO / "tests/lab/disk"}
 PARTS = (*DIRECTORIES, "guest")
 UNCOMMENTED = ["gcc", "-fpreprocessed", "-dD", "-E", "-P", "-x", "c"]
 
@@ -36,7 +36,7 @@ def _word(paths: list[Path]) -> str:
 
 def built(directory: Path) -> list[Path]:
     """The sources of a module: those of C, and its Kbuild."""
-    return [*sorted(directory.glob("*.[ch]")), directory / "Kbuild"]
+    return [*sorted(directory.rglob("*.[ch]")), directory / "Kbuild"]
 
 
 def words() -> dict[str, str]:

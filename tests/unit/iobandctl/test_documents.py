@@ -14,7 +14,7 @@ REPO = Path(__file__).resolve().parents[3]
 PAGES = [REPO / "README.md", *sorted(REPO.glob("Documentation/*.rst"))]
 FRONT = [REPO / name for name in ("CONTRIBUTING.md", "SECURITY.md")]
 MESSAGES = REPO / "Documentation/troubleshooting.rst"
-SPOKEN = ("tools/iobandctl/**/*.c", "drivers/md/*.c")
+SPOKEN = ("tools/iobandctl/**/*.c", "drivers/md/dm-ioband/*.c")
 SCRIPT = REPO / "udev/ioband-disk.in"
 CONF_PAGES = (REPO / "Documentation/administration.rst", REPO / "tools/iobandctl/ioband.conf.5")
 

@@ -7,10 +7,10 @@
 
 #include "clock.h"
 #include "device.h"
-#include "dm-ioband-core.h"
-#include "dm-ioband-cost.h"
-#include "dm-ioband-depth.h"
-#include "dm-ioband-stall.h"
+#include "sched/core.h"
+#include "sched/cost.h"
+#include "sched/depth.h"
+#include "sched/stall.h"
 
 #define SIM_TICK_NS	10000000ULL
 #define SIM_BUCKETS	512

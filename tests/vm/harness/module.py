@@ -24,7 +24,7 @@ class BuildError(RuntimeError):
 
 def build_module(
     kernel: BuildTarget,
-    source: Path = REPO / "drivers/md",
+    source: Path = REPO / "drivers/md/dm-ioband",
     flags: tuple[str, ...] = ("W=1",),
     strict: bool = False,
 ) -> list[Path]:
@@ -42,7 +42,7 @@ def build_module(
         done = _make(kernel, work, flags)
         lines = [line for line in done.stdout.splitlines() if not NOISE.search(line)]
         text = re.sub(
-            rf"^(\./|\S*/{key}/)?(?=[\w-]+\.[ch]:)", f"{source}/", "\n".join(lines), flags=re.M
+            rf"^(\./|\S*/{key}/)?(?=\w[\w/-]*\.[ch]:)", f"{source}/", "\n".join(lines), flags=re.M
         )
         kept = [] if done.returncode else [_keep(path, kernel) for path in work.glob("*.ko")]
         if text:
@@ -57,14 +57,15 @@ def build_module(
 def _sync(source: Path, work: Path) -> None:
     """Make work hold the sources and no old module, touching only what has changed."""
     work.mkdir(parents=True, exist_ok=True)
-    wanted = {path.name: path for pattern in SOURCES for path in source.glob(pattern)}
-    for name, path in wanted.items():
-        copy = work / name
+    wanted = {path.relative_to(source) for pattern in SOURCES for path in source.rglob(pattern)}
+    for name in wanted:
+        path, copy = source / name, work / name
+        copy.parent.mkdir(exist_ok=True)
         if not copy.exists() or copy.read_bytes() != path.read_bytes():
             shutil.copyfile(path, copy)
     for pattern in (*SOURCES, "*.ko"):
-        for copy in work.glob(pattern):
-            if copy.name not in wanted and not copy.name.endswith(".mod.c"):
+        for copy in work.rglob(pattern):
+            if copy.relative_to(work) not in wanted and not copy.name.endswith(".mod.c"):
                 copy.unlink()
 
 
@@ -93,7 +94,7 @@ def _keep(module: Path, kernel: BuildTarget) -> Path:
 def main() -> None:
     """Build the module for the kernels named (the machine's own Debian's by default)."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--source", type=Path, default=REPO / "drivers/md")
+    parser.add_argument("--source", type=Path, default=REPO / "drivers/md/dm-ioband")
     parser.add_argument("--flag", action="append", default=[], help="Kbuild flag, as C=2")
     parser.add_argument("--strict", action="store_true", help="a warning fails")
     parser.add_argument("names", nargs="*", metavar="KERNEL", help=f"{', '.join(SUITES)} or all")

@@ -18,7 +18,7 @@ VERSIONS = {
     "debian/changelog": (r"\Adm-ioband \(", r"\)"),
     "packaging/dm-ioband.spec": (r"\nVersion: +", r"\n"),
     "packaging/PKGBUILD": (r"\npkgver=", r"\n"),
-    "drivers/md/dm-ioband-target.c": (r'MODULE_VERSION\("', r'"\)'),
+    "drivers/md/dm-ioband/main.c": (r'MODULE_VERSION\("', r'"\)'),
 }
 # What is in the packages, or says how they are made.
 CONTENT = (
@@ -49,9 +49,9 @@ class Packages:
     def driver(self) -> Path:
         """The module's sources, at a path that other builds have too."""
         if self.version != NEXT:
-            return REPO / "drivers/md"
+            return REPO / "drivers/md/dm-ioband"
         source = cache_dir("packages", f"driver-{self.version}")
-        return shutil.copytree(self.tree / "drivers/md", source, dirs_exist_ok=True)
+        return shutil.copytree(self.tree / "drivers/md/dm-ioband", source, dirs_exist_ok=True)
 
     @property
     def changes(self) -> Path:

@@ -10,7 +10,7 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-#include "dm-ioband-core.h"
+#include "core.h"
 
 /**
  * struct ioband_pulse - does a device answer

@@ -118,5 +118,5 @@ TRACE_EVENT(ioband_release,
 #undef TRACE_INCLUDE_PATH
 #define TRACE_INCLUDE_PATH .
 #undef TRACE_INCLUDE_FILE
-#define TRACE_INCLUDE_FILE dm-ioband-trace
+#define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>

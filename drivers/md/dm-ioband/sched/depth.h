@@ -2,7 +2,7 @@
 /*
  * dm-ioband: how much has to be in flight.
  *
- * Pure, like the scheduler.  Explained on top of dm-ioband-depth.c.
+ * Pure, like the scheduler.  Explained on top of sched/depth.c.
  */
 #ifndef DM_IOBAND_DEPTH_H
 #define DM_IOBAND_DEPTH_H

@@ -32,7 +32,7 @@
  * It stands in line, and goes on at the latest when as many bios have gone as were there, or
  * as it takes to fill a group.  Only those are woken who may go on.
  * So a group of many tasks holds the bound and a bio or so for each of them, or what one
- * submits in one go (dm-ioband-batch.c).
+ * submits in one go (batch.c).
  */
 #include "dm-ioband.h"
 

@@ -25,7 +25,7 @@
  * when groups begin to compete counts there, see ioband_queue_apply().
  *
  * Held bios are released by whatever makes room: a completion, a new bio, a
- * timer.  As none of these may submit a bio, a worker of its target does (dm-ioband-submit.c),
+ * timer.  As none of these may submit a bio, a worker of its target does (submit.c),
  * and finds out how many may be in flight.  In the shared state a task sends its bio down
  * itself only if that is known not to block it, or if others wait for the bio.  A device that
  * has no request left puts to sleep whoever comes with a bio (blk_mq_get_tag()), and a task
@@ -39,7 +39,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
-#include "dm-ioband-trace.h"
+#include "trace.h"
 
 /*
  * What goes for dying tasks of groups that owe much, on the average each time they

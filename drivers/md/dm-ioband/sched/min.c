@@ -7,7 +7,7 @@
  * weight says how the device is shared, whatever that comes to; a minimum says what
  * it comes to, whatever the others' weights are.
  *
- * Each is a clock that says when what has gone so far is used up (dm-ioband-meter.c).
+ * Each is a clock that says when what has gone so far is used up (sched/bucket.c).
  * Once that is over, and something waits, the next bio is due.  Who is due goes before
  * all others, who has been due for the longest first (earliest deadline; the
  * reservation tags of mClock: Gulati, Merchant & Varman, OSDI'10).  If nothing is due, it
@@ -44,7 +44,7 @@
  * a clock takes 63/64 of a second for what is promised for one.
  *
  * What goes for that is charged like all else, but nobody comes to owe what he was
- * promised (ent_charge() in dm-ioband-core.c).
+ * promised (ent_charge() in sched/core.c).
  *
  * Two pipes
  * ---------
@@ -73,7 +73,7 @@
  * There one thing goes at a time: by weight it is an eighth of a slice in each
  * IOBAND_FLOOR_RUN_NS.
  */
-#include "dm-ioband-tree.h"
+#include "tree.h"
 
 /* How far a clock may be behind; also in what time a minimum is kept. */
 #define IOBAND_FLOOR_WINDOW_NS	(100 * NSEC_PER_MSEC)

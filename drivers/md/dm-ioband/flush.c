@@ -4,7 +4,7 @@
  *
  * With slices each group has the device to itself for a while.  What it writes is
  * complete when the device's own cache has it, and would be put onto the medium in
- * the next group's turn.  So when the core says so (dm-ioband-slice.c tells why and
+ * the next group's turn.  So when the core says so (sched/slice.c tells why and
  * when) the devices that were written to are sent an empty flush, and the next
  * turn begins when all have completed.  Devices without a volatile cache are not.
  *

@@ -10,13 +10,13 @@
  *	floor	who has not had its minimum
  *	aim	whose reads take too long, and who is held back for that
  *
- * For these alone; dm-ioband-core.h is for their caller.
+ * For these alone; sched/core.h is for their caller.
  */
 #ifndef DM_IOBAND_TREE_H
 #define DM_IOBAND_TREE_H
 
-#include "dm-ioband-core.h"
-#include "dm-ioband-math.h"
+#include "core.h"
+#include "math.h"
 
 #include <linux/compiler.h>
 #include <linux/math64.h>
@@ -50,7 +50,7 @@
  */
 #define IOBAND_PAUSE_NS		(400 * NSEC_PER_MSEC)
 
-/* For so long a device is left idle for who is asleep, see dm-ioband-pause.c. */
+/* For so long a device is left idle for who is asleep, see sched/pause.c. */
 #define IOBAND_PAUSE_WAIT_NS	(IOBAND_PAUSE_NS / 2)
 
 static inline bool vtime_before(u64 a, u64 b)
@@ -203,7 +203,7 @@ struct ioband_leeway {
 	u64 most_ns;
 };
 
-/* dm-ioband-core.c */
+/* sched/core.c */
 struct ioband_ent *ioband_node_least(const struct ioband_node *node, u64 open, bool passing,
 				     const struct ioband_ent *except);
 struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
@@ -214,7 +214,7 @@ void ioband_ent_block(struct ioband_core *core, struct ioband_ent *ent, u64 bloc
 u64 ioband_core_grace_ends(const struct ioband_core *core);
 void ioband_core_end_pauses(struct ioband_core *core, u64 now_ns);
 
-/* dm-ioband-slice.c */
+/* sched/slice.c */
 void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *leaf);
 void ioband_slice_charge(struct ioband_core *core, u64 now_ns);
 u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf);
@@ -225,7 +225,7 @@ void ioband_slice_return(struct ioband_core *core, struct ioband_leaf *leaf, u32
 void ioband_slice_set_turn(const struct ioband_core *core, struct ioband_ent *ent, bool begin);
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
 
-/* dm-ioband-ahead.c */
+/* sched/ahead.c */
 void ioband_ahead_begin(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);
 void ioband_ahead_return(struct ioband_core *core, const struct ioband_leaf *leaf, u32 bytes,
 			 u64 now_ns);
@@ -233,7 +233,7 @@ struct ioband_ent *ioband_ahead_choose(const struct ioband_core *core,
 				       const struct ioband_node *node, struct ioband_ent *least,
 				       u64 open);
 
-/* dm-ioband-pause.c */
+/* sched/pause.c */
 u64 ioband_pause_lag(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);
 bool ioband_pause_is_awaited(const struct ioband_core *core, const struct ioband_leaf *leaf);
 bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_leaf *leaf,
@@ -241,7 +241,7 @@ bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_lea
 void ioband_pause_begin_idle(struct ioband_core *core, u64 now_ns);
 void ioband_pause_end_idle(struct ioband_core *core, u64 now_ns);
 
-/* dm-ioband-meter.c */
+/* sched/bucket.c */
 void ioband_meter_move(struct ioband_meter *meter, const struct ioband_bill *bill,
 		       const struct ioband_leeway *leeway);
 void ioband_clock_move(struct ioband_clock *clock, u32 amount, const struct ioband_leeway *leeway);
@@ -249,7 +249,7 @@ void ioband_meter_set(struct ioband_meter *meter, const struct ioband_rates *rat
 void ioband_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_ns);
 u64 ioband_trail_until_ns(const struct ioband_trail *trail);
 
-/* dm-ioband-cap.c */
+/* sched/max.c */
 bool ioband_cap_is_for(const struct ioband_cap *cap, enum ioband_way way);
 void ioband_cap_charge(struct ioband_core *core, struct ioband_cap *cap,
 		       const struct ioband_bill *bill, bool in_turn, u64 now_ns);
@@ -257,7 +257,7 @@ void ioband_cap_note(const struct ioband_core *core, struct ioband_cap *cap);
 void ioband_cap_expire(struct ioband_core *core, u64 now_ns);
 u64 ioband_cap_wake_ns(const struct ioband_core *core);
 
-/* dm-ioband-floor.c */
+/* sched/min.c */
 void ioband_floor_charge(struct ioband_core *core, struct ioband_floor *floor,
 			 const struct ioband_bill *bill, u64 now_ns);
 void ioband_floor_return(struct ioband_core *core, struct ioband_floor *floor);
@@ -269,7 +269,7 @@ struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns);
 u64 ioband_floor_left_ns(const struct ioband_core *core, u64 now_ns);
 u64 ioband_floor_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf);
 
-/* dm-ioband-aim.c */
+/* sched/latency.c */
 void ioband_brake_charge(struct ioband_core *core, const struct ioband_leaf *leaf,
 			 const struct ioband_bill *bill, u64 now_ns);
 void ioband_aim_return(const struct ioband_leaf *leaf, const struct ioband_bill *bill);

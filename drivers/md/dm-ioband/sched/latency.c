@@ -5,7 +5,7 @@
  * An entity of the tree may be given a latency target: what its reads are to take from
  * when they arrive until they complete, in the mean.  While they take longer it is late,
  * and the others are held back: all that goes to the device from elsewhere has to pass
- * one clock, the brake (dm-ioband-meter.c), at a rate that is found by itself.
+ * one clock, the brake (sched/bucket.c), at a rate that is found by itself.
  *
  * It is a rate, and not a bound on what is in flight, as what makes a read late is often
  * past that: a drive that has told a writer that all is done writes for long after, and
@@ -42,11 +42,11 @@
  * is not.  However late the reads, all together write a sixteenth as much.
  *
  * While several wait for the brake, weights decide, as anywhere.  What others wait for
- * goes, and moves the clock; what is promised (dm-ioband-floor.c) goes, too.  A maximum
- * (dm-ioband-cap.c) makes nobody late: what has waited for one does not count above it, and
+ * goes, and moves the clock; what is promised (sched/min.c) goes, too.  A maximum
+ * (sched/max.c) makes nobody late: what has waited for one does not count above it, and
  * a look in which one held the reads back says nothing.
  */
-#include "dm-ioband-tree.h"
+#include "tree.h"
 
 /* A look: so many reads, */
 #define IOBAND_LOOK_READS	16

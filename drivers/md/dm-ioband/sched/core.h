@@ -5,7 +5,7 @@
  * Pure: knows no bio, lock, clock, allocator or printk, and compiles unchanged
  * in user space.  The caller embeds the structures, serialises all calls for
  * one scheduler, and passes the time.  No function here sleeps or allocates.
- * The algorithm is explained on top of dm-ioband-core.c.
+ * The algorithm is explained on top of sched/core.c.
  */
 #ifndef DM_IOBAND_CORE_H
 #define DM_IOBAND_CORE_H
@@ -84,7 +84,7 @@ struct ioband_ent {
  * @by_past: that turn began among those that go past others
  * @streams: its children are leaves of one owner: with slices they share time, whatever
  *	is charged above it
- * @to_and_fro: for so many turns more its runs do not go in turn, see dm-ioband-ahead.c
+ * @to_and_fro: for so many turns more its runs do not go in turn, see sched/ahead.c
  * @cold_turns: how many of these have begun with a seek up to now
  * @in_turn: for so many turns more they do, whatever these begin with
  * @vnow: virtual time of the node, which is where a child starts that was idle

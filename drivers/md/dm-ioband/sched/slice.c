@@ -8,11 +8,11 @@
  * keeps its turn, however much it leads, until it has had the device for
  * slice_ns or has nothing more to come; then the least-served one that waits
  * gets it (time slices with anticipation, as CFQ had them, on virtual time), but for
- * sequential runs of one group that go to and fro (dm-ioband-ahead.c).
+ * sequential runs of one group that go to and fro (sched/ahead.c).
  * If that is still the one in service, it goes on until it no longer is: so weights
  * far apart show in how long a turn is.
  * While its last bio has completed a moment ago it is waited for, as without slices
- * (dm-ioband-core.c).  Who comes to read after having been idle is the next if none
+ * (sched/core.c).  Who comes to read after having been idle is the next if none
  * has been served less, and a turn of one that has been served more ends after half a
  * slice then.
  * Before the next leaf's first bio goes, the last one of the leaf before has
@@ -65,7 +65,7 @@
  * the cache.  Two flushers that had 8 MiB each would be as far from 2:1 as 8 MiB are of what
  * the disk does in a second or two.
  *
- * A flusher that pauses keeps its turn, see dm-ioband-pause.c.
+ * A flusher that pauses keeps its turn, see sched/pause.c.
  *
  * What is written while nobody else is there is nobody's loss.  But when somebody comes, the
  * flush that he has to wait for is the writer's, all of it.
@@ -77,7 +77,7 @@
  * follows the least served of those that wait, not the one in service, which
  * may lead by a slice.
  */
-#include "dm-ioband-tree.h"
+#include "tree.h"
 
 /* What a leaf may have in flight with slices, as time until it has come back. */
 #define IOBAND_DRAIN_NS		(80 * NSEC_PER_MSEC)

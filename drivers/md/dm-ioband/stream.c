@@ -24,9 +24,9 @@
  * few per cent of the disk's speed if their bios alternate.  A run is a stream of reads
  * of which each begins where the one before ended, whoever submits them: so it is found
  * behind a file server or an image of a guest as well.  It gets slices (see
- * dm-ioband-slice.c) that begin and end with its group's: 16 readers of a group are served
+ * sched/slice.c) that begin and end with its group's: 16 readers of a group are served
  * one after the other, a slice each, and the disk seeks no more often than for one.  In which
- * order is in dm-ioband-ahead.c.
+ * order is in sched/ahead.c.
  *
  *	4-KiB reads at sectors	0 800 8 808 16 816 24 824
  *	are seen as		. .   . .   a  b   a  b		two in a row: a run

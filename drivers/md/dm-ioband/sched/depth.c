@@ -82,8 +82,8 @@
  * time, as long as there is always something to do: a few synchronous readers fill a
  * device with large bios, but nobody could order these if they went down at once.
  */
-#include "dm-ioband-depth.h"
-#include "dm-ioband-math.h"
+#include "depth.h"
+#include "math.h"
 
 #include <linux/kernel.h>
 #include <linux/math64.h>

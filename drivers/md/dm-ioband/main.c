@@ -4,7 +4,7 @@
  *
  * Device-mapper's callbacks.  The interface is documented in
  * Documentation/dm-ioband.rst, the structure in dm-ioband.h, the scheduler on
- * top of dm-ioband-core.c.
+ * top of sched/core.c.
  */
 #include "dm-ioband.h"
 
@@ -13,7 +13,7 @@
 #include <linux/slab.h>
 
 #define CREATE_TRACE_POINTS
-#include "dm-ioband-trace.h"
+#include "trace.h"
 
 #define DM_MSG_PREFIX "ioband"
 

@@ -3,7 +3,7 @@
  * dm-ioband: in which order the runs of a group have the device, with slices.
  *
  * A run is a stream of reads, each of which goes on where the one before has ended
- * (dm-ioband-stream.c); each has the device for a slice, the least served first: in turn.
+ * (stream.c); each has the device for a slice, the least served first: in turn.
  * Meanwhile the disk has read ahead for it, and if it still has that when the run's next turn
  * comes, this turn begins without a seek.  But the disk has memory for so many streams, and
  * forgets the one that it has not been asked for the longest: if there is one more, and they
@@ -27,7 +27,7 @@
  * was idle since its last turn tells nothing of what the disk remembers, and does not wait for
  * an order that others have.
  */
-#include "dm-ioband-tree.h"
+#include "tree.h"
 
 /* No head gets to another place, and has the sector come round, in less than this. */
 #define IOBAND_COLD_NS		(2 * NSEC_PER_MSEC)

@@ -10,7 +10,7 @@
 
 #include <linux/types.h>
 
-#include "dm-ioband-cost.h"
+#include "sched/cost.h"
 
 #define IOBAND_POOL_NAME_MAX	63
 #define IOBAND_SLICE_MAX_MS	1000
@@ -26,7 +26,7 @@
 
 /*
  * What people write as 1T, of bytes, and more than any device does; of bios no less.  A
- * clock divides less than 2^62 and a rest that is less than the rate (dm-ioband-meter.c),
+ * clock divides less than 2^62 and a rest that is less than the rate (sched/bucket.c),
  * so there is room for it in 64 bits, and would be up to 2^63.
  */
 #define IOBAND_RATE_MAX		(1024ULL << 30)

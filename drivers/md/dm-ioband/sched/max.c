@@ -7,7 +7,7 @@
  * goes for all that is below it.
  *
  * Each bound is a clock that says when what has gone so far is used up
- * (dm-ioband-meter.c).  It is compared before a bio goes and moved on after, so a
+ * (sched/bucket.c).  It is compared before a bio goes and moved on after, so a
  * bio of any size can go, and the maximum is passed by one bio at most.  A clock
  * that is behind the time is set to slack_ns before it: who is late by less has it
  * made good, and nobody saves up.  In any time T no more goes than rate * (T + slack)
@@ -41,7 +41,7 @@
  * What goes out of turn (ioband_core_admit_now()) moves the clock on likewise, and
  * so is paid for later.
  */
-#include "dm-ioband-tree.h"
+#include "tree.h"
 
 /* How far ahead of the time a clock may get by bios that go out of turn. */
 #define IOBAND_CAP_DEBT_NS	(10 * NSEC_PER_SEC)

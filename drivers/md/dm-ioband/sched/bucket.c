@@ -10,7 +10,7 @@
  * A clock does not say when it went.  A trail does, for the last second's worth: it keeps
  * the time at which each 32nd of that was used up.
  */
-#include "dm-ioband-tree.h"
+#include "tree.h"
 
 /* A part of a second's worth. */
 #define IOBAND_TRAIL_NS		(NSEC_PER_SEC / IOBAND_TRAIL_PARTS)

@@ -37,7 +37,7 @@
  * Bios for a device that hangs, or for a silent one while the pool probes, stay queued until it
  * completes one.  Only bios out of turn are dispatched.
  */
-#include "dm-ioband-stall.h"
+#include "stall.h"
 
 #include <linux/compiler.h>
 #include <linux/minmax.h>

@@ -35,7 +35,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "dm-ioband-trace.h"
+#include "trace.h"
 
 /* More than any host has cgroups; past it they share their ancestors' groups. */
 #define IOBAND_GROUPS_MAX	BIT(17)

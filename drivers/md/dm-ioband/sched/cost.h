@@ -12,14 +12,14 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-#include "dm-ioband-core.h"
+#include "core.h"
 
 /**
  * enum ioband_measure - what the groups of a pool share
  * @IOBAND_MEASURE_BYTES: bytes transferred
  * @IOBAND_MEASURE_IOS: bios, whatever their size
  * @IOBAND_MEASURE_TIME: the time that a group has the device to itself, which is
- *	charged as it passes (see dm-ioband-slice.c), and not by bill
+ *	charged as it passes (see sched/slice.c), and not by bill
  * @IOBAND_NR_MEASURES: how many there are
  */
 enum ioband_measure {

@@ -6,11 +6,11 @@
  * flight cannot be measured out finely in large bios.  So while groups compete a
  * large bio is sent down in pieces, each of which is admitted by the scheduler
  * like a bio of its own.  How large they are is found like the depth, in
- * dm-ioband-depth.c: a device may need large ones.  With slices nothing is tried: they are
+ * sched/depth.c: a device may need large ones.  With slices nothing is tried: they are
  * of the size that was set, or of 1 MiB, so that a turn can end in the midst of a bio.
  * Below a small maximum it goes in pieces whether groups compete or not
  * (ioband_bound_piece()).  What a flusher writes back even arrives piece by piece, in the
- * largest ones (dm-ioband-room.c).
+ * largest ones (throttle.c).
  *
  * The bio stays in its group's queue until its last piece has been admitted.
  * Pieces end at multiples of their size on the device below, so they cross no

@@ -29,11 +29,11 @@
  * twice as far.  An error of one bio remains, and never grows.
  *
  * Service is counted in tokens: bytes, I/Os or nanoseconds of the device's time, as the
- * pool measures (dm-ioband-cost.h).  They are counted as they are spent, and not handed
+ * pool measures (sched/cost.h).  They are counted as they are spent, and not handed
  * out beforehand: for that one would have to know how many a second the device is good
  * for, and what is handed to those who do not come would be lost.  Only where a rate is
  * given is there a bucket, kept as the time at which it is used up: for maxima
- * (dm-ioband-cap.c) and minima (dm-ioband-floor.c).
+ * (sched/max.c) and minima (sched/min.c).
  *
  * The tree makes an idle group's share go to its siblings first: only children
  * that have something to serve are compared, inside each node.
@@ -49,7 +49,7 @@
  * (IOBAND_LAG_MAX), so that it cannot starve the rest afterwards.
  *
  * So may a flusher that has nothing for a moment because dirty throttling made it pause, by far
- * more; and it is waited for (dm-ioband-pause.c).
+ * more; and it is waited for (sched/pause.c).
  *
  * Bios that others wait for go out of turn (see ioband_core_admit_now()), and
  * are owed: the entity moves ahead while its node's virtual time stays, and it
@@ -66,7 +66,7 @@
  * -----------------------------
  * The least-served leaf that waits may go while what is on the pipe is less
  * than the limit (SFQ(D): Jin, Chase & Kaur, SIGMETRICS'04).  The limit is what
- * the device needs for full throughput; dm-ioband-depth.c finds it.  The test
+ * the device needs for full throughput; sched/depth.c finds it.  The test
  * is made before the bio is added, so that a bio of any size can go.
  *
  * On the pipe is what is in flight, and also the last bio of every leaf that
@@ -101,9 +101,9 @@
  * What a flusher that pauses keeps on the pipe is all of it.
  *
  * A disk with a head wants something else: each leaf has it to itself for a while
- * (dm-ioband-slice.c).  Before all this comes what an entity may have at most
- * (dm-ioband-cap.c), and what it is promised (dm-ioband-floor.c); and after it whether
- * somebody's reads take too long for another one to go (dm-ioband-aim.c).
+ * (sched/slice.c).  Before all this comes what an entity may have at most
+ * (sched/max.c), and what it is promised (sched/min.c); and after it whether
+ * somebody's reads take too long for another one to go (sched/latency.c).
  *
  * 3. What the caller does
  * -----------------------
@@ -118,7 +118,7 @@
  * to call.  For latency targets it tells what reads took (ioband_leaf_took()), and has
  * that looked at every few milliseconds (ioband_core_look()).
  */
-#include "dm-ioband-tree.h"
+#include "tree.h"
 
 /*
  * How much service a busy entity may be behind its node, in units of charge at

@@ -44,12 +44,12 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
-#include "dm-ioband-args.h"
-#include "dm-ioband-compat.h"
-#include "dm-ioband-core.h"
-#include "dm-ioband-cost.h"
-#include "dm-ioband-depth.h"
-#include "dm-ioband-stall.h"
+#include "args.h"
+#include "compat.h"
+#include "sched/core.h"
+#include "sched/cost.h"
+#include "sched/depth.h"
+#include "sched/stall.h"
 
 #ifndef CONFIG_BLK_CGROUP
 #error "dm-ioband finds its groups by block cgroup: it needs CONFIG_BLK_CGROUP"
@@ -776,7 +776,7 @@ static inline void ioband_warn_lost(const atomic_long_t *nr, const char *what)
 	WARN(lost, "ioband: %ld %s were not freed\n", lost, what);
 }
 
-/* dm-ioband-owner.c: whose bio is it */
+/* blkcg.c: whose bio is it */
 /* What a task submits for itself.  Direct writes are marked so; writeback by a task is not. */
 static inline bool ioband_owner_is_direct(const struct bio *bio)
 {
@@ -841,7 +841,7 @@ static inline struct cgroup_subsys_state *ioband_owner_of_task(void)
 	return task_css_check(current, io_cgrp_id, rcu_read_lock_sched_held());
 }
 
-/* dm-ioband-room.c: how much may be held */
+/* throttle.c: how much may be held */
 
 /* How many times as much for a task that is killed: what it submits goes at once as a rule. */
 #define IOBAND_ROOM_DYING	4
@@ -857,7 +857,7 @@ void ioband_line_stand(struct ioband_line *line, const struct ioband_target *tar
 void ioband_line_wait(struct ioband_line *line, bool dying);
 void ioband_line_wait_flusher(struct ioband_line *line);
 
-/* dm-ioband-queue.c: may it go */
+/* queue.c: may it go */
 void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns);
 void ioband_queue_share(struct ioband_pool *pool);
 void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
@@ -878,10 +878,10 @@ bool ioband_queue_gives_back(const struct ioband_target *target);
 void ioband_queue_suspend(struct ioband_target *target, bool requeue);
 void ioband_queue_resume(struct ioband_target *target);
 
-/* dm-ioband-batch.c: what a task submits in one go */
+/* batch.c: what a task submits in one go */
 bool ioband_batch_add(struct ioband_io *io, struct bio *bio);
 
-/* dm-ioband-submit.c: what may go is sent down */
+/* submit.c: what may go is sent down */
 int ioband_submit_init_target(struct ioband_target *target);
 void ioband_submit_exit_target(struct ioband_target *target);
 void ioband_submit_bio(struct ioband_io *io, struct bio *bio);
@@ -889,7 +889,7 @@ void ioband_submit_piece(struct ioband_io *io);
 void ioband_submit_flush(struct ioband_target *target);
 void ioband_submit_drain(struct ioband_target *target);
 
-/* dm-ioband-piece.c: large bios in pieces */
+/* split.c: large bios in pieces */
 int ioband_piece_init_target(struct ioband_target *target);
 void ioband_piece_exit_target(struct ioband_target *target);
 u32 ioband_piece_least(struct bio *bio);
@@ -897,7 +897,7 @@ void ioband_piece_accept(struct ioband_io *io, struct bio *bio);
 u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset);
 void ioband_piece_submit(struct ioband_io *io, u32 bytes);
 
-/* dm-ioband-flush.c: what the devices' write caches hold */
+/* flush.c: what the devices' write caches hold */
 void ioband_flush_init_target(struct ioband_target *target);
 void ioband_flush_exit_target(struct ioband_target *target);
 bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio *bio);
@@ -915,7 +915,7 @@ static inline void ioband_flush_note(struct ioband_target *target)
 		list_add_tail(&target->dirty, &target->pool->dirty);
 }
 
-/* dm-ioband-pool.c: devices that share a scheduler */
+/* pool.c: devices that share a scheduler */
 int ioband_pool_join(struct ioband_target *target, const char *name,
 		     struct ioband_error *error);
 void ioband_pool_leave(struct ioband_target *target);
@@ -926,7 +926,7 @@ void ioband_pool_settings(struct ioband_target *target, struct ioband_settings *
 void ioband_pool_status(struct ioband_target *target, const struct ioband_settings *settings,
 			char *result, unsigned int maxlen);
 
-/* dm-ioband-stream.c: a group's own bios */
+/* stream.c: a group's own bios */
 u8 ioband_stream_level(const struct bio *bio);
 void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group,
 			struct ioband_node *node, u8 level);
@@ -961,7 +961,7 @@ static inline struct ioband_stream *ioband_stream_of(struct ioband_group *group,
 	return ioband_stream_sort(group, io, bio);
 }
 
-/* dm-ioband-group.c: the tree of groups */
+/* group.c: the tree of groups */
 int ioband_groups_init(void);
 void ioband_groups_exit(void);
 struct ioband_group *ioband_group_new_root(struct ioband_pool *pool);
@@ -977,7 +977,7 @@ void ioband_group_unindex(struct ioband_group *group);
 void ioband_group_sweep(struct work_struct *work);
 void ioband_group_free_all(struct ioband_pool *pool);
 
-/* dm-ioband-preset.c: what cgroups that are yet to come will have */
+/* preset.c: what cgroups that are yet to come will have */
 const struct ioband_wishes *ioband_preset_find(const struct ioband_scope *scope,
 					       const struct ioband_key *key);
 int ioband_preset_set(struct ioband_target *target, const struct ioband_message *message,
@@ -986,7 +986,7 @@ void ioband_preset_forget(struct ioband_pool *pool, struct ioband_scope *scope);
 void ioband_preset_end(struct ioband_pool *pool);
 void ioband_presets_exit(void);
 
-/* dm-ioband-bound.c: maxima, minima and latency targets */
+/* limits.c: maxima, minima and latency targets */
 u32 ioband_bound_latency(struct ioband_group *group);
 bool ioband_bound_rates(struct ioband_group *group, enum ioband_verb verb,
 			struct ioband_rates *rates);
@@ -1002,7 +1002,7 @@ void ioband_bound_begin(struct ioband_group *group, const struct ioband_wishes *
 			struct ioband_bounds *bounds);
 void ioband_bound_end(struct ioband_group *group);
 
-/* dm-ioband-stats.c: counters and histograms */
+/* stats.c: counters and histograms */
 struct ioband_stats *ioband_stats_new(gfp_t gfp);
 void ioband_stats_free(struct ioband_stats *stats);
 void ioband_stats_exit(void);
@@ -1114,7 +1114,7 @@ void ioband_stats_end(struct ioband_group *group);
 void ioband_stats_sum(struct ioband_group *group, struct ioband_sum *sum);
 bool ioband_stats_sum_hist(struct ioband_group *group, struct ioband_cpu_hist *total);
 
-/* dm-ioband-message.c: the text interface */
+/* message.c: the text interface */
 int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
 		   char *result, unsigned int maxlen, struct ioband_error *error);
 

@@ -2,8 +2,8 @@
 /*
  * dm-ioband: words of the table line and of messages.
  */
-#include "dm-ioband-args.h"
-#include "dm-ioband-depth.h"
+#include "args.h"
+#include "sched/depth.h"
 
 #include <linux/errno.h>
 #include <linux/kernel.h>

@@ -4,7 +4,7 @@
 from harness.kernel_log import complaints
 
 BAD = """\
-WARNING: CPU: 1 PID: 412 at drivers/md/dm-ioband/queue.c:87 release+0x5a/0x90 [dm_ioband]
+WARNING: CPU: 1 PID: 412 at drivers/md/dm-ioband/dispatch.c:87 release+0x5a/0x90 [dm_ioband]
 WARNING: possible circular locking dependency detected
 WARNING: possible recursive locking detected
 WARNING: inconsistent lock state

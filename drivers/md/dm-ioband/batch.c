@@ -63,7 +63,7 @@ static noinline void batch_enter(struct ioband_batch *batch, bool from_schedule)
 	while ((bio = bio_list_pop(&batch->bios))) {
 		struct ioband_io *io = ioband_io_of(bio);
 
-		if (ioband_queue_enter_late(io, bio, now_ns))
+		if (ioband_admit_late(io, bio, now_ns))
 			held = true;
 		else if (by_task)
 			going = bio;
@@ -74,7 +74,7 @@ static noinline void batch_enter(struct ioband_batch *batch, bool from_schedule)
 	batch->nowait = false;
 	batch->bytes = 0;
 	if (held)
-		ioband_queue_dispatch(pool, now_ns);
+		ioband_dispatch(pool, now_ns);
 	spin_unlock_irqrestore(&pool->lock, flags);
 	if (going)
 		dm_submit_bio_remap(going, NULL);

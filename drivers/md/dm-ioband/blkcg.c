@@ -11,11 +11,7 @@
  * or loop on top), or a task for others (fsync of a file that another cgroup
  * wrote).
  *
- * For those there is a detour.  dm_submit_bio_remap() copies the record of the
- * original to the clone and submits it.  We submit it to a hidden disk of our
- * own, whose only purpose is to be called back with a bio that knows its owner,
- * and go on from there.  It costs one more pass through submit_bio_noacct(), so
- * only the bios take it whose owner cannot be told otherwise.
+ * Such a bio makes a detour (detour.c).
  */
 #include "dm-ioband.h"
 
@@ -29,28 +25,6 @@
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/workqueue.h>
-
-/* The hidden disk; one for all devices. */
-static struct gendisk *owner_disk;
-
-/**
- * ioband_owner_ask() - send a bio on the detour
- * @bio: clone with its per-bio data set and its sector mapped
- *
- * It comes back, knowing its owner, in owner_submit_bio().
- *
- * Context: From the target's map(), which then returns DM_MAPIO_SUBMITTED.
- */
-void ioband_owner_ask(struct bio *bio)
-{
-	/* Its bytes are counted in io.stat once, for the device below. */
-	bio_set_flag(bio, BIO_CGROUP_ACCT);
-	/* A disk that says nothing of atomic writes would not get one. */
-	ioband_io_of(bio)->atomic = bio->bi_opf & REQ_ATOMIC;
-	bio->bi_opf &= ~REQ_ATOMIC;
-	bio_set_dev(bio, owner_disk->part0);
-	dm_submit_bio_remap(bio, NULL);
-}
 
 /**
  * ioband_owner_may_wait() - may the task be made to wait for its group
@@ -128,19 +102,6 @@ struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio)
 	return css;
 }
 
-static void owner_submit_bio(struct bio *bio)
-{
-	struct ioband_io *io = ioband_io_of(bio);
-
-	bio_clear_flag(bio, BIO_CGROUP_ACCT);
-	if (io->atomic)
-		bio->bi_opf |= REQ_ATOMIC;
-	/* Keeps the owner: the bio has one now. */
-	bio_set_dev(bio, io->target->dev->bdev);
-	if (ioband_queue_enter_known(io->target, io, bio) == DM_MAPIO_REMAPPED)
-		submit_bio_noacct(bio);
-}
-
 /**
  * ioband_owner_key() - what a bio is sorted by
  * @key: the result; a cgroup in it is valid as long as @bio is
@@ -199,53 +160,4 @@ struct cgroup_subsys_state *ioband_owner_correct(struct ioband_key *key)
 		return NULL;
 	*key = (struct ioband_key) { IOBAND_KIND_CGROUP, css->id, css };
 	return css;
-}
-
-static const struct block_device_operations owner_ops = {
-	.owner		= THIS_MODULE,
-	.submit_bio	= owner_submit_bio,
-};
-
-/**
- * ioband_owner_init() - make the hidden disk
- *
- * Return: 0 or a negative errno.
- */
-int __init ioband_owner_init(void)
-{
-	int ret;
-
-	owner_disk = ioband_alloc_disk();
-	if (IS_ERR(owner_disk))
-		return PTR_ERR(owner_disk);
-	strscpy(owner_disk->disk_name, "ioband-owner", sizeof(owner_disk->disk_name));
-	owner_disk->flags |= GENHD_FL_HIDDEN | GENHD_FL_NO_PART;
-	owner_disk->fops = &owner_ops;
-	/* Sectors of any device below must lie on it. */
-	set_capacity(owner_disk, LLONG_MAX >> SECTOR_SHIFT);
-	ret = add_disk(owner_disk);
-	if (ret)
-		goto put;
-	/* io.stat names it by this, and counts there how many bios asked. */
-	ret = bdi_register(owner_disk->bdi, "%u:%u", MAJOR(disk_devt(owner_disk)),
-			   MINOR(disk_devt(owner_disk)));
-	if (ret)
-		goto del;
-	return 0;
-
-del:
-	del_gendisk(owner_disk);
-put:
-	put_disk(owner_disk);
-	return ret;
-}
-
-/**
- * ioband_owner_exit() - remove the hidden disk
- */
-void ioband_owner_exit(void)
-{
-	bdi_unregister(owner_disk->bdi);
-	del_gendisk(owner_disk);
-	put_disk(owner_disk);
 }

@@ -38,6 +38,7 @@
 #include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 #include <linux/stringify.h>
 #include <linux/wait.h>
@@ -764,6 +765,17 @@ static inline bool ioband_key_equal(const struct ioband_key *a, const struct iob
 	return a->owner == b->owner && a->id == b->id && a->kind == b->kind;
 }
 
+/* A group that was active lately. */
+static inline struct ioband_group *ioband_scope_recent(struct ioband_scope *scope,
+						       const struct ioband_key *key)
+{
+	struct ioband_group *group =
+		rcu_dereference_check(scope->recent[ioband_recent_slot(key->id)],
+				      rcu_read_lock_sched_held());
+
+	return group && ioband_key_equal(&group->key, key) ? group : NULL;
+}
+
 /**
  * ioband_warn_lost() - with no pool left, complain of what was not freed
  * @nr: how many there are
@@ -821,11 +833,8 @@ static inline struct cgroup_subsys_state *ioband_owner_css(struct cgroup_subsys_
 	return css;
 }
 
-int ioband_owner_init(void);
-void ioband_owner_exit(void);
 bool ioband_owner_may_wait(struct bio *bio);
 struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio);
-void ioband_owner_ask(struct bio *bio);
 void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio *bio);
 struct cgroup_subsys_state *ioband_owner_correct(struct ioband_key *key);
 
@@ -843,6 +852,12 @@ static inline struct cgroup_subsys_state *ioband_owner_of_task(void)
 
 /* throttle.c: how much may be held */
 
+/* What it waits for must not wait: who killed it wants its memory back. */
+static inline bool ioband_task_is_dying(struct task_struct *task)
+{
+	return task->flags & PF_EXITING || fatal_signal_pending(task);
+}
+
 /* How many times as much for a task that is killed: what it submits goes at once as a rule. */
 #define IOBAND_ROOM_DYING	4
 
@@ -857,53 +872,102 @@ void ioband_line_stand(struct ioband_line *line, const struct ioband_target *tar
 void ioband_line_wait(struct ioband_line *line, bool dying);
 void ioband_line_wait_flusher(struct ioband_line *line);
 
-/* queue.c: may it go */
-void ioband_queue_apply(struct ioband_pool *pool, u64 now_ns);
-void ioband_queue_share(struct ioband_pool *pool);
-void ioband_queue_open(struct ioband_pool *pool, u64 now_ns);
-void ioband_queue_update_bounds(struct ioband_pool *pool);
-void ioband_queue_deactivate(struct ioband_group *group);
-void ioband_queue_make_room(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
-bool ioband_queue_pace(struct ioband_target *target, struct cgroup_subsys_state *css);
-int ioband_queue_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
-int ioband_queue_enter_known(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
-bool ioband_queue_enter_late(struct ioband_io *io, struct bio *bio, u64 now_ns);
-void ioband_queue_done(struct ioband_io *io);
-bool ioband_queue_piece_done(struct ioband_io *io, u32 bytes);
-void ioband_queue_dispatch(struct ioband_pool *pool, u64 now_ns);
-enum hrtimer_restart ioband_queue_wake(struct hrtimer *timer);
-struct ioband_group *ioband_queue_next_active(struct ioband_pool *pool);
-void ioband_queue_release_dying(struct ioband_pool *pool);
-bool ioband_queue_gives_back(const struct ioband_target *target);
-void ioband_queue_suspend(struct ioband_target *target, bool requeue);
-void ioband_queue_resume(struct ioband_target *target);
+/* dispatch.c: held bios, and their release */
+typedef bool (*ioband_wanted_fn)(const struct ioband_io *io, const void *of);
 
-/* batch.c: what a task submits in one go */
+void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns);
+void ioband_dispatch_launch(struct ioband_io *io, struct bio *bio, u64 now_ns);
+u32 ioband_dispatch_piece(const struct ioband_io *io);
+void ioband_dispatch(struct ioband_pool *pool, u64 now_ns);
+enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer);
+u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u64 most,
+			 ioband_wanted_fn wanted, const void *of);
+void ioband_dispatch_now(struct bio_list *taken);
+
+static inline void ioband_dispatch_note_inflight(struct ioband_pool *pool)
+{
+	pool->peak_ios = max(pool->peak_ios, pool->core.inflight_ios);
+}
+
+static inline enum ioband_way ioband_bio_way(const struct bio *bio)
+{
+	return op_is_write(bio_op(bio)) ? IOBAND_WAY_WRITE : IOBAND_WAY_READ;
+}
+
+/* state.c: the two states of a pool, and its active groups */
+void ioband_state_apply(struct ioband_pool *pool, u64 now_ns);
+void ioband_state_share(struct ioband_pool *pool);
+void ioband_state_open(struct ioband_pool *pool, u64 now_ns);
+void ioband_state_update(struct ioband_pool *pool);
+void ioband_state_activate(struct ioband_group *group);
+void ioband_state_deactivate(struct ioband_group *group);
+struct ioband_group *ioband_state_next_active(struct ioband_pool *pool);
+
+/* complete.c: completion of bios */
+void ioband_complete(struct ioband_io *io);
+bool ioband_complete_piece(struct ioband_io *io, u32 bytes);
+void ioband_complete_with(struct ioband_io *io, struct bio *bio, blk_status_t status);
+
+/* release.c: bios of dying tasks, for deleted disks, and at a suspend */
+void ioband_release_dying(struct ioband_pool *pool);
+void ioband_release_suspend(struct ioband_target *target, bool requeue);
+void ioband_release_resume(struct ioband_target *target);
+
+/* admit.c: admission under the pool's lock */
+enum ioband_urgency {
+	IOBAND_IN_TURN,	/* as the scheduler says */
+	IOBAND_OWED,	/* at once, unless its group owes much already */
+	IOBAND_AT_ONCE,	/* the whole system may wait for it */
+};
+
+enum ioband_urgency ioband_admit_urgency(const struct bio *bio);
+unsigned int ioband_admit_times(const struct bio *bio);
+bool ioband_admit_gives_back(const struct ioband_target *target);
+unsigned long ioband_admit_lock_group(struct ioband_pool *pool, struct ioband_io *io,
+				      struct bio *bio, enum ioband_mode mode, bool direct,
+				      bool may_wait) __acquires(&pool->lock);
+void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
+			  bool direct);
+int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
+		 enum ioband_mode mode, bool direct);
+bool ioband_admit_late(struct ioband_io *io, struct bio *bio, u64 now_ns);
+
+/* enter.c: arrival of a bio */
+void ioband_enter_make_room(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
+bool ioband_enter_pace(struct ioband_target *target, struct cgroup_subsys_state *css);
+int ioband_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
+int ioband_enter_known(struct ioband_target *target, struct ioband_io *io, struct bio *bio);
+
+/* detour.c: the hidden disk */
+int ioband_detour_init(void);
+void ioband_detour_exit(void);
+void ioband_detour_ask(struct bio *bio);
+
+/* batch.c: bios that a task submits under one plug */
 bool ioband_batch_add(struct ioband_io *io, struct bio *bio);
 
-/* submit.c: what may go is sent down */
-int ioband_submit_init_target(struct ioband_target *target);
-void ioband_submit_exit_target(struct ioband_target *target);
+/* submit.c: bios for a target's worker to submit */
 void ioband_submit_bio(struct ioband_io *io, struct bio *bio);
 void ioband_submit_piece(struct ioband_io *io);
 void ioband_submit_flush(struct ioband_target *target);
-void ioband_submit_drain(struct ioband_target *target);
+
+/* worker.c: a target's worker submits them */
+int ioband_worker_init_target(struct ioband_target *target);
+void ioband_worker_exit_target(struct ioband_target *target);
+void ioband_worker_drain(struct ioband_target *target);
 
 /* split.c: large bios in pieces */
-int ioband_piece_init_target(struct ioband_target *target);
-void ioband_piece_exit_target(struct ioband_target *target);
 u32 ioband_piece_least(struct bio *bio);
 void ioband_piece_accept(struct ioband_io *io, struct bio *bio);
 u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset);
-void ioband_piece_submit(struct ioband_io *io, u32 bytes);
 
 /* flush.c: what the devices' write caches hold */
 void ioband_flush_init_target(struct ioband_target *target);
 void ioband_flush_exit_target(struct ioband_target *target);
 bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio *bio);
+bool ioband_flush_end(struct ioband_target *target, bool failed, u64 now_ns);
 bool ioband_flush_start(struct ioband_pool *pool);
 void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns);
-void ioband_flush_submit(struct ioband_target *target);
 void ioband_flush_suspend(struct ioband_target *target);
 void ioband_flush_tell(struct ioband_target *target, const struct bio *bio,
 		       blk_status_t *error);
@@ -934,6 +998,13 @@ struct ioband_stream *ioband_stream_sort(struct ioband_group *group, const struc
 					 const struct bio *bio);
 void ioband_stream_end(struct ioband_group *group);
 void ioband_streams_exit(void);
+
+/* A group's own queue, then its other streams, then NULL. */
+static inline struct ioband_stream *ioband_stream_next(struct ioband_stream *stream)
+{
+	stream = list_next_entry(stream, streams);
+	return stream == &stream->group->own ? NULL : stream;
+}
 
 /* May a bio be of a run: only where one stream has the device at a time. */
 static inline bool ioband_stream_may_run(const struct ioband_group *group, const struct bio *bio)

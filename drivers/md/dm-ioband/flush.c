@@ -89,46 +89,29 @@ void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns)
 	ioband_core_end_flush(&pool->core, now_ns);
 }
 
-static void flush_end_io(struct bio *bio)
+/**
+ * ioband_flush_end() - the flush of a target has completed
+ * @target: target
+ * @failed: with an error
+ * @now_ns: time
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: true if it was the last one that the core waits for: the caller dispatches.
+ */
+bool ioband_flush_end(struct ioband_target *target, bool failed, u64 now_ns)
 {
-	struct ioband_target *target = container_of(bio, struct ioband_target, flush);
-	const bool failed = bio->bi_status;
 	struct ioband_pool *pool = target->pool;
-	const u64 now_ns = ktime_get_ns();
-	unsigned long flags;
 
-	bio_uninit(bio);
-	spin_lock_irqsave(&pool->lock, flags);
 	if (failed) {
 		set_bit(IOBAND_UNTOLD_FLUSH, &target->member->untold);
 		set_bit(IOBAND_UNTOLD_FUA, &target->member->untold);
 	}
 	target->flushing = false;
-	if (target->flush_round == pool->flush_round && !--pool->flushes) {
-		ioband_core_end_flush(&pool->core, now_ns);
-		ioband_queue_dispatch(pool, now_ns);
-	}
-	wake_up_all(&target->flushed);
-	spin_unlock_irqrestore(&pool->lock, flags);
-}
-
-/**
- * ioband_flush_submit() - send the flush down if it is due
- * @target: whose worker it is
- *
- * Context: The target's worker; may sleep.
- */
-void ioband_flush_submit(struct ioband_target *target)
-{
-	/* One that falls due from now on keeps the worker going. */
-	if (!READ_ONCE(target->flush_due))
-		return;
-	spin_lock_irq(&target->pool->lock);
-	WRITE_ONCE(target->flush_due, false);
-	spin_unlock_irq(&target->pool->lock);
-	bio_init(&target->flush, target->dev->bdev, NULL, 0, REQ_OP_WRITE | REQ_PREFLUSH);
-	target->flush.bi_end_io = flush_end_io;
-	submit_bio(&target->flush);
+	if (target->flush_round != pool->flush_round || --pool->flushes)
+		return false;
+	ioband_core_end_flush(&pool->core, now_ns);
+	return true;
 }
 
 static bool flush_is_over(struct ioband_target *target)

@@ -97,7 +97,7 @@ static int target_new(struct dm_target *ti, unsigned int argc, char **argv,
 	}
 	target->ti = ti;
 	target->settings = table.settings;
-	ret = ioband_submit_init_target(target);
+	ret = ioband_worker_init_target(target);
 	if (ret) {
 		fail(error, "no memory for a worker");
 		goto free;
@@ -116,7 +116,7 @@ static int target_new(struct dm_target *ti, unsigned int argc, char **argv,
 put:
 	dm_put_device(ti, target->dev);
 exit_submit:
-	ioband_submit_exit_target(target);
+	ioband_worker_exit_target(target);
 free:
 	kfree(target);
 	return ret;
@@ -136,7 +136,7 @@ static void ioband_dtr(struct dm_target *ti)
 {
 	struct ioband_target *target = ti->private;
 
-	ioband_submit_exit_target(target);
+	ioband_worker_exit_target(target);
 	ioband_pool_leave(target);
 	dm_put_device(ti, target->dev);
 	kfree(target);
@@ -161,20 +161,20 @@ static int map_by_owner(struct ioband_target *target, struct ioband_io *io, stru
 	io->of_flusher = css;
 	if (io->of_task) {
 		bio_set_dev(bio, target->dev->bdev);
-		ioband_queue_make_room(target, io, bio);
+		ioband_enter_make_room(target, io, bio);
 	} else if (css) {
-		in_pieces = ioband_queue_pace(target, css);
+		in_pieces = ioband_enter_pace(target, css);
 	}
 	/*
 	 * What device-mapper is given back it submits again until it has
 	 * stopped, and each time that the owner is asked it counts the bio.
-	 * What must not wait goes down, see ioband_queue_suspend().
+	 * What must not wait goes down, see ioband_release_suspend().
 	 */
-	if (ioband_queue_gives_back(target) && !(bio->bi_opf & REQ_NOWAIT))
+	if (ioband_admit_gives_back(target) && !(bio->bi_opf & REQ_NOWAIT))
 		return DM_MAPIO_REQUEUE;
 	if (in_pieces)
 		ioband_piece_accept(io, bio);
-	ioband_owner_ask(bio);
+	ioband_detour_ask(bio);
 	return DM_MAPIO_SUBMITTED;
 }
 
@@ -197,7 +197,7 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	if (unlikely(!ioband_owner_is_known(READ_ONCE(target->member->mode), bio)))
 		return map_by_owner(target, io, bio);
 	bio_set_dev(bio, target->dev->bdev);
-	return ioband_queue_enter(target, io, bio);
+	return ioband_enter(target, io, bio);
 }
 
 static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *error)
@@ -208,20 +208,20 @@ static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *er
 		ioband_flush_tell(ti->private, bio, error);
 	io = ioband_io_of(bio);
 	if (io->group)
-		ioband_queue_done(io);
+		ioband_complete(io);
 	return DM_ENDIO_DONE;
 }
 
 static void ioband_presuspend(struct dm_target *ti)
 {
-	ioband_queue_suspend(ti->private, dm_noflush_suspending(ti));
+	ioband_release_suspend(ti->private, dm_noflush_suspending(ti));
 }
 
 static void ioband_postsuspend(struct dm_target *ti)
 {
 	struct ioband_target *target = ti->private;
 
-	ioband_submit_drain(target);
+	ioband_worker_drain(target);
 	ioband_flush_suspend(target);
 }
 
@@ -230,7 +230,7 @@ static void ioband_resume(struct dm_target *ti)
 	struct ioband_target *target = ti->private;
 
 	ioband_pool_resume(target);
-	ioband_queue_resume(target);
+	ioband_release_resume(target);
 }
 
 static void ioband_status(struct dm_target *ti, status_type_t type, unsigned int status_flags,
@@ -325,7 +325,7 @@ static int __init ioband_init(void)
 	ret = ioband_groups_init();
 	if (ret)
 		return ret;
-	ret = ioband_owner_init();
+	ret = ioband_detour_init();
 	if (ret)
 		goto exit_groups;
 	ret = dm_register_target(&ioband_target);
@@ -333,7 +333,7 @@ static int __init ioband_init(void)
 		goto exit_owner;
 	return 0;
 exit_owner:
-	ioband_owner_exit();
+	ioband_detour_exit();
 exit_groups:
 	ioband_groups_exit();
 	return ret;
@@ -342,7 +342,7 @@ exit_groups:
 static void __exit ioband_exit(void)
 {
 	dm_unregister_target(&ioband_target);
-	ioband_owner_exit();
+	ioband_detour_exit();
 	ioband_groups_exit();
 	ioband_presets_exit();
 	ioband_bounds_exit();

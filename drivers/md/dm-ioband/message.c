@@ -355,7 +355,7 @@ int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
 	case IOBAND_MSG_MIN:
 	case IOBAND_MSG_LATENCY_TARGET:
 		ret = ioband_group_set(target, &message, error);
-		ioband_queue_update_bounds(target->pool);
+		ioband_state_update(target->pool);
 		return ret;
 	case IOBAND_MSG_SET:
 		return ioband_pool_set(target, &message.settings, error);

@@ -79,7 +79,7 @@ static void note_progress(struct ioband_group *group, bool progress, u64 now_ns)
 	if (progress)
 		group->busy_at = jiffies;
 	else if (time_after(jiffies, group->busy_at + IOBAND_IDLE) && !pauses(group, now_ns))
-		ioband_queue_deactivate(group);
+		ioband_state_deactivate(group);
 }
 
 /*
@@ -119,7 +119,7 @@ static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progres
 		struct ioband_stats *stats;
 		bool moved;
 
-		group = ioband_queue_next_active(pool);
+		group = ioband_state_next_active(pool);
 		stats = rcu_dereference_protected(group->stats, lockdep_is_held(&pool->lock));
 		if (!stats) {
 			/* It is dying, and its last bios keep it. */
@@ -169,7 +169,7 @@ static void set_limit(struct ioband_pool *pool, u64 now_ns)
 	/* Else a turn would be over only with the whole of what may be a slice by itself. */
 	if (pool->slice_ms && !pool->piece_bytes)
 		pool->piece_bytes = IOBAND_PIECE_MAX;
-	ioband_queue_apply(pool, now_ns);
+	ioband_state_apply(pool, now_ns);
 }
 
 /* What a worker has seen of a device's requests has to be seen again. */
@@ -246,11 +246,11 @@ static void tick_shared(struct ioband_pool *pool)
 	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) &&
 	    (pool->nr_active <= 1 || is_calm(pool))) {
 		ioband_depth_stop(&pool->depth);
-		ioband_queue_open(pool, now_ns);
+		ioband_state_open(pool, now_ns);
 		set_limit(pool, now_ns);
 		pool->calm_until = jiffies + IOBAND_CALM_TIME;
 	} else {
-		ioband_queue_dispatch(pool, now_ns);
+		ioband_dispatch(pool, now_ns);
 	}
 	pool->peak_ios = pool->core.inflight_ios;
 	spin_unlock_irq(&pool->lock);
@@ -273,7 +273,7 @@ static void tick_open(struct ioband_pool *pool)
 	     (pool->nr_active > 1 &&
 	      (inflight > spare_ios(pool) || ioband_core_has_wishes(&pool->core) ||
 	       time_after_eq(jiffies, pool->calm_until)))))
-		ioband_queue_share(pool);
+		ioband_state_share(pool);
 	spin_unlock_irq(&pool->lock);
 }
 
@@ -301,7 +301,7 @@ static void pool_tick(struct work_struct *work)
 	else
 		tick_open(pool);
 	if (time_after_eq(jiffies, pool->dying_at)) {
-		ioband_queue_release_dying(pool);
+		ioband_release_dying(pool);
 		pool->dying_at = jiffies + IOBAND_DYING_INTERVAL;
 	}
 	mutex_unlock(&pool->walk);
@@ -356,7 +356,7 @@ static struct ioband_pool *pool_new(const char *name)
 	xa_init_flags(&pool->presets, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&pool->active);
 	INIT_LIST_HEAD(&pool->dirty);
-	hrtimer_setup(&pool->wake, ioband_queue_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
+	hrtimer_setup(&pool->wake, ioband_dispatch_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	init_waitqueue_head(&pool->stocked);
 	INIT_WORK(&pool->stock, pool_stock);
 	INIT_DELAYED_WORK(&pool->tick, pool_tick);
@@ -637,7 +637,7 @@ static void apply(struct ioband_target *target, const struct ioband_settings *se
 	if (given(settings, IOBAND_KEY_WEIGHT) && member->scope.group)
 		ioband_group_set_weight(member->scope.group, settings->weight);
 	adopt_shared_settings(pool, settings);
-	ioband_queue_dispatch(pool, ktime_get_ns());
+	ioband_dispatch(pool, ktime_get_ns());
 	spin_unlock_irq(&pool->lock);
 }
 

@@ -22,35 +22,6 @@
  */
 #include "dm-ioband.h"
 
-/* The clone of a piece. */
-struct ioband_piece {
-	struct ioband_io *io;
-	u32 bytes;
-	struct bio bio;
-};
-
-#define PIECE_POOL	16
-
-/**
- * ioband_piece_init_target() - make a target's pool of pieces
- * @target: new
- *
- * Return: 0 or -ENOMEM.
- */
-int ioband_piece_init_target(struct ioband_target *target)
-{
-	return bioset_init(&target->pieces, PIECE_POOL, offsetof(struct ioband_piece, bio), 0);
-}
-
-/**
- * ioband_piece_exit_target() - free a target's pool of pieces
- * @target: without bios
- */
-void ioband_piece_exit_target(struct ioband_target *target)
-{
-	bioset_exit(&target->pieces);
-}
-
 /**
  * ioband_piece_least() - the smallest pieces that a bio may be sent down in
  * @bio: the bio
@@ -97,48 +68,4 @@ void ioband_piece_accept(struct ioband_io *io, struct bio *bio)
 		return;
 	dm_accept_partial_bio(bio, bytes >> SECTOR_SHIFT);
 	io->bytes = bytes;
-}
-
-static void piece_end_io(struct bio *bio)
-{
-	struct ioband_piece *piece = container_of(bio, struct ioband_piece, bio);
-	struct bio *whole = ioband_bio_of(piece->io);
-	struct ioband_io *io = piece->io;
-	const u32 bytes = piece->bytes;
-
-	/* Which of two errors stays does not matter. */
-	if (unlikely(bio->bi_status))
-		whole->bi_status = bio->bi_status;
-	bio_put(bio);
-	if (ioband_queue_piece_done(io, bytes))
-		bio_endio(whole);
-}
-
-/**
- * ioband_piece_submit() - send the next pieces of a bio down
- * @io: the bio's; gone on return if the last piece is among them
- * @bytes: that have been admitted, all of them of whole pieces
- *
- * Context: The target's worker; may sleep.
- */
-void ioband_piece_submit(struct ioband_io *io, u32 bytes)
-{
-	struct bio *whole = ioband_bio_of(io);
-	struct ioband_piece *piece;
-	struct bio *bio;
-	u32 offset, size;
-
-	for (; bytes; bytes -= size) {
-		offset = io->sent;
-		size = ioband_piece_bytes(io, whole, offset);
-		io->sent += size;
-		bio = bio_alloc_clone(whole->bi_bdev, whole, GFP_NOIO, &io->target->pieces);
-		piece = container_of(bio, struct ioband_piece, bio);
-		piece->io = io;
-		piece->bytes = size;
-		bio_trim(bio, offset >> SECTOR_SHIFT, size >> SECTOR_SHIFT);
-		bio->bi_end_io = piece_end_io;
-		bio->bi_opf |= REQ_NOMERGE;	/* or the disk's queue would glue them */
-		dm_submit_bio_remap(whole, bio);
-	}
 }

@@ -4,7 +4,7 @@
  *
  * A task can submit far more than its group's weight lets go.  So what is held for the tasks
  * of a group is bounded, and past that they wait, and nobody else's: after a bio of theirs,
- * which is held, or before one that discards or zeroes, see ioband_queue_make_room().
+ * which is held, or before one that discards or zeroes, see ioband_enter_make_room().
  *
  * What is written back does not count there.  The kernel's limit on dirty memory bounds it,
  * and it would keep a group full, and who reads there waiting, for as long as there is some.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The pool's two states, open and shared, and its tick, as the module has them
- * in queue.c and pool.c.
+ * in state.c and pool.c.
  */
 #include "pool.h"
 

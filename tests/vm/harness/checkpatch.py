@@ -51,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("files", nargs="+", metavar="FILE")
     files = parser.parse_args().files
-    traces = [file for file in files if file.endswith("-trace.h")]
+    traces = [file for file in files if file.endswith("/trace.h")]
     others = [file for file in files if file not in traces]
     clean = not traces or _run(traces, "--ignore", TRACE_STYLE)
     clean &= not others or _run(others)

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: admission of a bio under the pool's lock.
+ */
+#include "dm-ioband.h"
+
+#include <linux/oom.h>
+#include <linux/percpu.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+
+#include "trace.h"
+
+/**
+ * ioband_admit_urgency() - whether others wait for a bio
+ * @bio: bio of the current task
+ *
+ * Others wait for some bios, whoever submitted them.  What a task submits for
+ * itself, metadata that it reads or what it wants to be rid of to die, goes at
+ * once too; but a group that does nothing else would have all of the device.
+ *
+ * Return: see &enum ioband_urgency.
+ */
+enum ioband_urgency ioband_admit_urgency(const struct bio *bio)
+{
+	const blk_opf_t marked = bio->bi_opf & (REQ_META | REQ_PRIO);
+
+	if (bio->bi_opf & REQ_SWAP || current->flags & PF_MEMALLOC ||
+	    tsk_is_oom_victim(current))
+		return IOBAND_AT_ONCE;
+	if (marked && (op_is_write(bio_op(bio)) || current->flags & PF_KTHREAD))
+		return IOBAND_AT_ONCE;
+	return marked || ioband_task_is_dying(current) ? IOBAND_OWED : IOBAND_IN_TURN;
+}
+
+/* It waits; the caller sees to it that what may go goes. */
+static void hold(struct ioband_io *io, struct bio *bio)
+{
+	/* It has waited: what it was not to wait for is past, and nobody polls here. */
+	bio->bi_opf &= ~REQ_NOWAIT;
+	bio_clear_polled(bio);
+	io->task = current->flags & PF_KTHREAD ? NULL : get_task_struct(current);
+	bio_list_add(&io->stream->held[io->bill.way], bio);
+	ioband_room_take(io, bio);
+	trace_ioband_hold(io, bio);
+}
+
+/**
+ * ioband_admit_gives_back() - is what comes now for device-mapper to keep
+ * @target: target
+ *
+ * A suspend that is given up takes bios again before it says so.  Without the pool's
+ * lock the answer may be an old one: who is told no is told when it enters.
+ *
+ * Context: Any.
+ *
+ * Return: true while a suspend gives bios back.
+ */
+bool ioband_admit_gives_back(const struct ioband_target *target)
+{
+	return READ_ONCE(target->suspended) && READ_ONCE(target->requeue) &&
+	       dm_noflush_suspending(target->ti);
+}
+
+enum verdict {
+	GO,		/* the caller sends it down */
+	HELD,		/* it waits in its group */
+	REFUSED,	/* it must not wait, and would have to */
+	GIVEN_BACK,	/* the device is being suspended */
+};
+
+/*
+ * Would the task have to wait for a request of the device, as far as is known?  What the
+ * worker has still to send has taken none.
+ */
+static bool may_sleep_below(const struct ioband_io *io)
+{
+	const struct ioband_pool *pool = io->group->pool;
+	const struct ioband_target *target = io->target;
+
+	return pool->state == IOBAND_SHARED &&
+	       pool->core.inflight_ios + pool->open_ios >
+	       target->member->roomy_ios + target->ready_ios;
+}
+
+static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_urgency urgency)
+{
+	struct ioband_group *group = io->group;
+	struct ioband_pool *pool = group->pool;
+	struct ioband_core *core = &pool->core;
+	const bool nowait = bio->bi_opf & REQ_NOWAIT;
+	/*
+	 * Not one that device-mapper submits again by a worker when it is refused, as it does
+	 * with what is polled for: the second time, nobody is there to come again.
+	 */
+	const bool refuse = nowait && !(bio->bi_opf & REQ_POLLED) &&
+			    !(current->flags & PF_KTHREAD) && ioband_room_is_over(group, 1);
+	const u64 now_ns = io->start_ns;
+	struct ioband_leaf *leaf;
+	bool first;
+	u64 wake_ns;
+
+	if (io->target->suspended)
+		return nowait || !ioband_admit_gives_back(io->target) ? GO : GIVEN_BACK;
+	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group)) {
+		ioband_stats_pin_open(io->stats, io->dir);	/* in place of the other pin */
+		ioband_stats_unpin_io(io->stats, io->dir);
+		io->open = true;
+		return GO;
+	}
+	if (refuse && urgency == IOBAND_IN_TURN)
+		return REFUSED;
+	io->stream = urgency == IOBAND_AT_ONCE ? &group->own : ioband_stream_of(group, io, bio);
+	leaf = &io->stream->leaf;
+	if (urgency == IOBAND_AT_ONCE ||
+	    (urgency == IOBAND_OWED && !ioband_leaf_owes_much(leaf) &&
+	     !ioband_leaf_is_far_ahead(core, leaf, io->bill.way, now_ns))) {
+		ioband_core_admit_now(core, leaf, &io->bill, now_ns);
+		goto go;
+	}
+	if (refuse)
+		return REFUSED;
+	first = leaf->state != IOBAND_WAITING;
+	if (!io->bill.async)
+		ioband_core_note_sync(core, now_ns);
+	ioband_core_wait(core, leaf, io->bill.way, now_ns);
+	if (!first || ioband_dispatch_piece(io) || may_sleep_below(io) ||
+	    io->target->member->pulse.blocked ||
+	    ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
+		hold(io, bio);
+		return HELD;
+	}
+	ioband_core_admit(core, leaf, &io->bill, 0, now_ns);
+go:
+	ioband_dispatch_launch(io, bio, now_ns);
+	ioband_dispatch_note_inflight(pool);
+	return GO;
+}
+
+/*
+ * Under the lock: the bio's group, which has counters; pinned.  Found again, so
+ * that it is known not to have gone meanwhile.  Return: NULL, or the group for which one
+ * above stands in, for want of counters.
+ */
+static struct ioband_group *find_group(struct ioband_io *io, enum ioband_mode mode,
+				       const struct ioband_key *key)
+{
+	struct ioband_scope *scope = ioband_scope_of(io->target->member, mode);
+	struct ioband_group *group = scope->group;
+	struct ioband_group *wanted;
+
+	if (mode != IOBAND_MODE_DEVICE) {
+		group = ioband_scope_recent(scope, key) ?: ioband_group_get(scope, key);
+		if (ioband_key_equal(&group->key, key))
+			rcu_assign_pointer(scope->recent[ioband_recent_slot(key->id)], group);
+	}
+	wanted = group;
+	group = ioband_stats_ready(wanted);
+	io->group = group;
+	io->stats = rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
+	ioband_stats_pin_io(io->stats, io->dir);
+	return wanted == group ? NULL : wanted;
+}
+
+/**
+ * ioband_admit_lock_group() - lock the pool, with the bio's group found and pinned
+ * @pool: pool
+ * @io: the bio's
+ * @bio: the bio
+ * @mode: of the mapped device
+ * @direct: the current task submits the bio for itself
+ * @may_wait: the task may wait for counters
+ *
+ * A group that begins while there are no counters for it gets them in a moment, for which a task
+ * waits if it may: in the group above, which would stand in, the bio could be held for long,
+ * behind another weight.
+ *
+ * Return: the interrupt flags.
+ */
+unsigned long ioband_admit_lock_group(struct ioband_pool *pool, struct ioband_io *io,
+				      struct bio *bio, enum ioband_mode mode, bool direct,
+				      bool may_wait)
+	__acquires(&pool->lock)
+{
+	struct cgroup_subsys_state *css = NULL;
+	long left = IOBAND_STATS_WAIT;
+	struct ioband_group *wanting;
+	struct ioband_key key;
+	unsigned long flags;
+
+	for (;;) {
+		rcu_read_lock();
+		if (mode != IOBAND_MODE_DEVICE)
+			ioband_owner_key(&key, mode, bio);
+		if (direct && ioband_mode_is_cgroup(mode))
+			css = ioband_owner_correct(&key);
+		spin_lock_irqsave(&pool->lock, flags);
+		wanting = find_group(io, mode, &key);
+		rcu_read_unlock();
+		if (unlikely(css))
+			css_put(css);
+		if (likely(!wanting) || !may_wait || !ioband_stats_may_come(wanting, left))
+			return flags;
+		ioband_stats_unpin_io(io->stats, io->dir);
+		spin_unlock_irqrestore(&pool->lock, flags);
+		left = ioband_stats_wait(pool, left);
+	}
+}
+
+/**
+ * ioband_admit_times() - how much of a group's bios may be held before a task waits
+ * @bio: bio of the current task
+ *
+ * A task that is killed does not read or write much more, but discards on, on the older kernels.
+ *
+ * Return: a multiple of the usual amount.
+ */
+unsigned int ioband_admit_times(const struct bio *bio)
+{
+	if (likely(!ioband_task_is_dying(current)) || ioband_owner_is_direct(bio))
+		return 1;
+	return IOBAND_ROOM_DYING;
+}
+
+/**
+ * ioband_admit_prepare() - note the properties of a bio before the pool is locked
+ * @target: target of the bio
+ * @io: the bio's
+ * @bio: the bio
+ * @direct: the current task submits the bio for itself
+ */
+void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
+			  bool direct)
+{
+	if (direct) {
+		io->of_task = ioband_owner_may_wait(bio);
+		io->of_flusher = false;
+	}
+	io->bill = ioband_cost(READ_ONCE(target->pool->measure), io->bytes, bio_has_data(bio));
+	io->bill.way = ioband_bio_way(bio);
+	io->bill.ios = 1;
+	io->level = ioband_stream_level(bio);
+	io->bill.cached = ioband_flush_is_needed(target, bio);
+	io->bill.async = bio_op(bio) == REQ_OP_WRITE && !op_is_sync(bio->bi_opf);
+	io->shared = false;
+	io->wait_us = 0;
+	io->piece = 0;
+	io->piece_least = ioband_piece_least(bio);
+	io->nowait = bio->bi_opf & REQ_NOWAIT;
+}
+
+/**
+ * ioband_admit() - admit, hold or refuse a bio
+ * @target: target of the bio
+ * @io: the bio's, prepared
+ * @bio: the bio
+ * @mode: of the mapped device
+ * @direct: the current task submits the bio for itself, and can be made to wait
+ *
+ * Context: Process; may sleep if @direct.
+ *
+ * Return: as ioband_enter().
+ */
+int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
+		 enum ioband_mode mode, bool direct)
+{
+	struct ioband_pool *pool = target->pool;
+	const enum ioband_urgency urgency = ioband_admit_urgency(bio);
+	const unsigned int times = ioband_admit_times(bio);
+	struct ioband_group *group;
+	struct ioband_stats *stats;
+	enum verdict verdict;
+	unsigned long flags;
+	struct ioband_line line;
+	bool may_wait, wait;
+	u64 now_ns;
+
+	may_wait = direct && io->of_task && !(bio->bi_opf & REQ_NOWAIT);
+	flags = ioband_admit_lock_group(pool, io, bio, mode, direct,
+					may_wait && urgency == IOBAND_IN_TURN);
+	group = io->group;
+	stats = io->stats;
+	now_ns = ktime_get_ns();
+	io->start_ns = now_ns;
+	ioband_state_activate(group);
+	verdict = decide(io, bio, urgency);
+	if (verdict == HELD)
+		ioband_dispatch(pool, now_ns);
+	/* From here on a held bio can be anywhere, and gone. */
+	wait = may_wait && verdict == HELD && ioband_room_is_over(group, times);
+	if (wait)
+		ioband_line_stand(&line, target, group, stats, false);
+	spin_unlock_irqrestore(&pool->lock, flags);
+
+	if (wait)
+		ioband_line_wait(&line, times > 1);
+	if (verdict == REFUSED)
+		ioband_complete_with(io, bio, BLK_STS_AGAIN);
+	if (verdict == GIVEN_BACK)
+		ioband_complete_with(io, bio, BLK_STS_DM_REQUEUE);
+	return verdict == GO ? DM_MAPIO_REMAPPED : DM_MAPIO_SUBMITTED;
+}
+
+/**
+ * ioband_admit_late() - a bio arrives that was gathered before
+ * @io: the bio's
+ * @bio: one that ioband_batch_add() has taken
+ * @now_ns: time
+ *
+ * What may go is to be looked for later, ioband_dispatch().  A suspend waits for it, and
+ * does not get it back: what device-mapper is given back outside of map() it may fail.
+ *
+ * Context: Under the pool's lock, interrupts off; of the task that has submitted it.
+ *
+ * Return: whether it waits in its group; else it is to be sent down.
+ */
+bool ioband_admit_late(struct ioband_io *io, struct bio *bio, u64 now_ns)
+{
+	const enum ioband_mode mode = READ_ONCE(io->target->member->mode);
+	struct cgroup_subsys_state *css = NULL;
+	struct ioband_key key;
+
+	rcu_read_lock();
+	if (mode != IOBAND_MODE_DEVICE)
+		ioband_owner_key(&key, mode, bio);
+	if (ioband_mode_is_cgroup(mode))
+		css = ioband_owner_correct(&key);
+	find_group(io, mode, &key);
+	rcu_read_unlock();
+	if (unlikely(css))
+		css_put(css);
+	io->start_ns = now_ns;
+	ioband_state_activate(io->group);
+	return decide(io, bio, IOBAND_IN_TURN) == HELD;
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: completion of bios.
+ */
+#include "dm-ioband.h"
+
+/* Note the time that a whole bio took; the pool's tick acts on it. */
+static void note_took(const struct ioband_io *io, u64 now_ns)
+{
+	if (unlikely(io->group->pool->core.aiming) && io->bill.way == IOBAND_WAY_READ)
+		ioband_leaf_took(&io->stream->leaf, io->wait_us * (u64)NSEC_PER_USEC +
+				 now_ns - min(now_ns, io->start_ns));
+}
+
+/* Return: whether there is no more of the bio to come; else it may be gone now. */
+static noinline bool complete_shared(struct ioband_io *io, const struct ioband_bill *bill,
+				     u64 now_ns)
+{
+	struct ioband_pool *pool = io->group->pool;
+	unsigned long flags;
+	bool last = true;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	if (io->piece) {
+		io->unfinished -= bill->bytes;
+		last = !io->unfinished;
+	}
+	if (last)
+		note_took(io, now_ns);
+	ioband_core_complete(&pool->core, &io->stream->leaf, bill, now_ns);
+	if (unlikely(ioband_pulse_complete(&io->target->member->pulse, &pool->stall, now_ns)))
+		ioband_state_apply(pool, now_ns);
+	pool->done_ns = max(pool->done_ns, now_ns);
+	pool->sample.ios++;
+	pool->sample.bytes += bill->bytes;
+	pool->sample.work += ioband_depth_work(bill->bytes,
+					       io->piece ? io->bytes : bill->bytes);
+	if (io->piece_least)
+		pool->sample.max_bytes = max(pool->sample.max_bytes, io->bytes);
+	if (ioband_core_has_waiting(&pool->core)) {
+		pool->sample.held_ios++;
+		ioband_dispatch(pool, now_ns);
+	} else {
+		if (!pool->core.inflight_ios)
+			pool->sample.drained_ios++;
+		if (pool->held_ios)	/* by a maximum: see to the timer */
+			ioband_dispatch(pool, now_ns);
+	}
+	spin_unlock_irqrestore(&pool->lock, flags);
+	return last;
+}
+
+/**
+ * ioband_complete() - a bio has completed
+ * @io: the bio's; not accounted any more on return
+ *
+ * Context: Any.
+ */
+void ioband_complete(struct ioband_io *io)
+{
+	const u64 now_ns = ktime_get_ns();
+
+	ioband_stats_completed(io, now_ns);
+	if (likely(io->open)) {
+		ioband_stats_unpin_open(io->stats, io->dir);
+	} else {
+		if (io->shared)
+			complete_shared(io, &io->bill, now_ns);
+		ioband_stats_unpin_io(io->stats, io->dir);
+	}
+	io->group = NULL;
+}
+
+/**
+ * ioband_complete_piece() - a piece of a bio has completed
+ * @io: the bio's
+ * @bytes: of the piece
+ *
+ * Context: Any.
+ *
+ * Return: true if it was the last one; else the bio may be gone.
+ */
+bool ioband_complete_piece(struct ioband_io *io, u32 bytes)
+{
+	/* Others are billed for meanwhile. */
+	const struct ioband_bill bill = {
+		.bytes = bytes,
+		.way = ioband_bio_way(ioband_bio_of(io)),
+	};
+
+	return complete_shared(io, &bill, ktime_get_ns());
+}
+
+/**
+ * ioband_complete_with() - complete a bio that is not taken
+ * @io: the bio's; not accounted any more on return
+ * @bio: the bio
+ * @status: the reason
+ */
+void ioband_complete_with(struct ioband_io *io, struct bio *bio, blk_status_t status)
+{
+	io->group = NULL;
+	ioband_stats_unpin_io(io->stats, io->dir);
+	bio->bi_status = status;
+	bio_endio(bio);
+}

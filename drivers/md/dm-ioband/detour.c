@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: the hidden disk, on which a bio learns its cgroup.
+ *
+ * Some bios have no record of their cgroup (blkcg.c).
+ * dm_submit_bio_remap() copies the record of the original to the clone and submits
+ * it.  The target submits it to a hidden disk of its own.  The disk's only purpose is a
+ * callback with a bio that knows its cgroup, and the target goes on from there.  The detour
+ * costs one more pass through submit_bio_noacct().  Therefore only bios make it that
+ * the target cannot attribute otherwise.
+ */
+#include "dm-ioband.h"
+
+#include <linux/backing-dev.h>
+#include <linux/blkdev.h>
+
+/* The hidden disk; one for all devices. */
+static struct gendisk *owner_disk;
+
+/**
+ * ioband_detour_ask() - send a bio on the detour
+ * @bio: clone with its per-bio data set and its sector mapped
+ *
+ * It comes back, knowing its owner, in detour_submit_bio().
+ *
+ * Context: From the target's map(), which then returns DM_MAPIO_SUBMITTED.
+ */
+void ioband_detour_ask(struct bio *bio)
+{
+	/* Its bytes are counted in io.stat once, for the device below. */
+	bio_set_flag(bio, BIO_CGROUP_ACCT);
+	/* A disk that says nothing of atomic writes would not get one. */
+	ioband_io_of(bio)->atomic = bio->bi_opf & REQ_ATOMIC;
+	bio->bi_opf &= ~REQ_ATOMIC;
+	bio_set_dev(bio, owner_disk->part0);
+	dm_submit_bio_remap(bio, NULL);
+}
+
+static void detour_submit_bio(struct bio *bio)
+{
+	struct ioband_io *io = ioband_io_of(bio);
+
+	bio_clear_flag(bio, BIO_CGROUP_ACCT);
+	if (io->atomic)
+		bio->bi_opf |= REQ_ATOMIC;
+	/* Keeps the owner: the bio has one now. */
+	bio_set_dev(bio, io->target->dev->bdev);
+	if (ioband_enter_known(io->target, io, bio) == DM_MAPIO_REMAPPED)
+		submit_bio_noacct(bio);
+}
+
+static const struct block_device_operations owner_ops = {
+	.owner		= THIS_MODULE,
+	.submit_bio	= detour_submit_bio,
+};
+
+/**
+ * ioband_detour_init() - make the hidden disk
+ *
+ * Return: 0 or a negative errno.
+ */
+int __init ioband_detour_init(void)
+{
+	int ret;
+
+	owner_disk = ioband_alloc_disk();
+	if (IS_ERR(owner_disk))
+		return PTR_ERR(owner_disk);
+	strscpy(owner_disk->disk_name, "ioband-owner", sizeof(owner_disk->disk_name));
+	owner_disk->flags |= GENHD_FL_HIDDEN | GENHD_FL_NO_PART;
+	owner_disk->fops = &owner_ops;
+	/* Sectors of any device below must lie on it. */
+	set_capacity(owner_disk, LLONG_MAX >> SECTOR_SHIFT);
+	ret = add_disk(owner_disk);
+	if (ret)
+		goto put;
+	/* io.stat names it by this, and counts there how many bios asked. */
+	ret = bdi_register(owner_disk->bdi, "%u:%u", MAJOR(disk_devt(owner_disk)),
+			   MINOR(disk_devt(owner_disk)));
+	if (ret)
+		goto del;
+	return 0;
+
+del:
+	del_gendisk(owner_disk);
+put:
+	put_disk(owner_disk);
+	return ret;
+}
+
+/**
+ * ioband_detour_exit() - remove the hidden disk
+ */
+void ioband_detour_exit(void)
+{
+	bdi_unregister(owner_disk->bdi);
+	del_gendisk(owner_disk);
+	put_disk(owner_disk);
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: held bios, and their release.
+ *
+ * Held bios are released by whatever makes room: a completion, a new bio, a
+ * timer.  As none of these may submit a bio, a worker of its target does (worker.c),
+ * and finds out how many may be in flight.  In the shared state a task sends its bio down
+ * itself only if that is known not to block it, or if others wait for the bio.  A device that
+ * has no request left puts to sleep whoever comes with a bio (blk_mq_get_tag()), and a task
+ * that sleeps there has no other bios waiting here: as many tasks as the limit exceeds the
+ * device's requests by would take turns there, one bio each, whatever their weights.
+ */
+#include "dm-ioband.h"
+
+#include <linux/sched/task.h>
+
+#include "trace.h"
+
+/*
+ * How many bios for blocked devices are passed over at once, with interrupts off: as many as a
+ * group may hold for its tasks.  The tick goes on with the rest.
+ */
+#define IOBAND_PARK_IOS		1024
+
+static struct ioband_stream *stream_of_leaf(struct ioband_leaf *leaf)
+{
+	return container_of(leaf, struct ioband_stream, leaf);
+}
+
+/* Of the bios that wait in a stream, the next one of a way; NULL: none. */
+static struct bio *next_held(struct ioband_stream *stream, int way)
+{
+	const struct bio *parked = stream->parked[way];
+
+	return unlikely(parked) ? parked->bi_next : bio_list_peek(&stream->held[way]);
+}
+
+/* Take it out. */
+static void pop_held(struct ioband_stream *stream, int way)
+{
+	struct bio *parked = stream->parked[way], *bio;
+
+	if (likely(!parked)) {
+		bio_list_pop(&stream->held[way]);
+		return;
+	}
+	bio = parked->bi_next;
+	parked->bi_next = bio->bi_next;
+	bio->bi_next = NULL;
+	if (!parked->bi_next)
+		stream->held[way].tail = parked;
+}
+
+/* In which ways bios wait, as bits. */
+static u8 stream_ways(struct ioband_stream *stream)
+{
+	u8 ways = 0;
+	int way;
+
+	for (way = 0; way < IOBAND_NR_WAYS; way++)
+		ways |= !!next_held(stream, way) << way;
+	return ways;
+}
+
+/* Pass over the next bio of a way, whose device is blocked. */
+static void park_next(struct ioband_stream *stream, int way)
+{
+	stream->parked[way] = next_held(stream, way);
+	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_ways(stream));
+}
+
+static void unpark_stream(struct ioband_stream *stream, u64 now_ns)
+{
+	int way;
+
+	for (way = 0; way < IOBAND_NR_WAYS; way++) {
+		if (!stream->parked[way])
+			continue;
+		stream->parked[way] = NULL;
+		ioband_core_wait(&stream->group->pool->core, &stream->leaf, way, now_ns);
+	}
+}
+
+/**
+ * ioband_dispatch_unpark() - some device is not blocked any more
+ * @pool: pool
+ * @now_ns: time
+ *
+ * Groups that hold bios are active.
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns)
+{
+	struct ioband_stream *stream;
+	struct ioband_group *group;
+
+	lockdep_assert_held(&pool->lock);
+	list_for_each_entry(group, &pool->active, active)
+		for (stream = &group->own; stream; stream = ioband_stream_next(stream))
+			unpark_stream(stream, now_ns);
+}
+
+/**
+ * ioband_dispatch_launch() - the core has admitted a bio
+ * @io: the bio's; in flight from now on
+ * @bio: the bio
+ * @now_ns: time
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_dispatch_launch(struct ioband_io *io, struct bio *bio, u64 now_ns)
+{
+	ioband_pulse_admit(&io->target->member->pulse, now_ns);
+	io->shared = !io->piece;
+	if (io->bill.cached)
+		ioband_flush_note(io->target);
+	trace_ioband_charge(io, bio);
+}
+
+/* A bio that was held goes; one in pieces, its last one. */
+static void note_released(struct ioband_io *io, struct bio *bio, u64 now_ns)
+{
+	const u64 wait_ns = ioband_stats_released(io, now_ns);
+
+	io->wait_us = min_t(u64, div_u64(wait_ns, NSEC_PER_USEC), U32_MAX);
+	trace_ioband_release(io, bio, wait_ns);
+}
+
+/* A bio that was held and admitted goes down, all of it. */
+static void release_whole(struct ioband_io *io, struct bio *bio, u64 now_ns)
+{
+	note_released(io, bio, now_ns);
+	ioband_submit_bio(io, bio);
+}
+
+/* A bio has been taken out of its stream; return: its size. */
+static u32 unhold(struct ioband_io *io, struct bio *bio)
+{
+	const u32 size = ioband_room_give(io, bio);
+
+	if (io->task)
+		put_task_struct(io->task);
+	return size;
+}
+
+/**
+ * ioband_dispatch_piece() - the size of the pieces of a bio
+ * @io: the bio's
+ *
+ * A bio is not cut while no other group could dispatch in between, unless it is a lot of its
+ * group's maximum for a second.
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: bytes; 0: the bio is dispatched as a whole.
+ */
+u32 ioband_dispatch_piece(const struct ioband_io *io)
+{
+	const struct ioband_pool *pool = io->group->pool;
+	u32 piece = U32_MAX;
+
+	if (pool->state == IOBAND_SHARED && pool->piece_bytes &&
+	    (pool->nr_active > 1 || pool->slice_ms))
+		piece = pool->piece_bytes;
+	if (unlikely(pool->core.capped))
+		piece = min(piece, ioband_bound_piece(io->group, io->bill.way));
+	return io->piece_least && piece >= io->piece_least && io->bytes > piece ? piece : 0;
+}
+
+/* In pieces or not: settled when the first of it is about to go. */
+static void settle_pieces(struct ioband_io *io)
+{
+	const u32 piece = io->piece ? 0 : ioband_dispatch_piece(io);
+
+	if (!piece)
+		return;
+	io->piece = piece;
+	io->admitted = 0;
+	io->due_bytes = 0;
+	io->sent = 0;
+	io->unfinished = io->bytes;
+}
+
+/* Make out the bill for the next piece; return: whether it is the last one. */
+static bool bill_piece(struct ioband_io *io, const struct bio *bio)
+{
+	const u32 bytes = ioband_piece_bytes(io, bio, io->admitted);
+	const u64 before = io->admitted, after = before + bytes;
+	const struct ioband_bill whole = io->bill;
+
+	io->bill = ioband_cost(io->group->pool->measure, bytes, true);
+	io->bill.cached = whole.cached;
+	io->bill.async = whole.async;
+	io->bill.way = ioband_bio_way(bio);
+	io->bill.ios = !before;
+	io->bill.more = after < io->bytes;
+	if (io->group->pool->measure == IOBAND_MEASURE_IOS)	/* all of them cost one */
+		io->bill.charge = after * IOBAND_IO_CHARGE / io->bytes -
+				  before * IOBAND_IO_CHARGE / io->bytes;
+	io->admitted = after;
+	return io->admitted == io->bytes;
+}
+
+static_assert(IOBAND_WRITES_STARVED_MAX <= U8_MAX);	/* reads_ahead counts them */
+
+/* Of the ways in which bios wait, that of the next one. */
+static enum ioband_way next_way(struct ioband_stream *stream, u8 ways)
+{
+	if (ways == BIT(IOBAND_WAY_READ))
+		return IOBAND_WAY_READ;
+	if (ways == BIT(IOBAND_WAY_WRITE) ||
+	    stream->reads_ahead >= stream->group->pool->writes_starved) {
+		stream->reads_ahead = 0;
+		return IOBAND_WAY_WRITE;
+	}
+	stream->reads_ahead++;
+	return IOBAND_WAY_READ;
+}
+
+/* Return: false if the device of the stream's next bio is blocked. */
+static bool release_next(struct ioband_stream *stream, u64 now_ns)
+{
+	struct ioband_core *core = &stream->group->pool->core;
+	const enum ioband_way way = next_way(stream, ioband_leaf_may(core, &stream->leaf));
+	struct bio *bio = next_held(stream, way);
+	struct ioband_io *io = ioband_io_of(bio);
+	bool last = true;
+
+	if (unlikely(io->target->member->pulse.blocked)) {
+		park_next(stream, way);
+		return false;
+	}
+	settle_pieces(io);
+	if (io->piece)
+		last = bill_piece(io, bio);
+	if (last) {
+		pop_held(stream, way);
+		unhold(io, bio);
+	}
+	ioband_core_admit(core, &stream->leaf, &io->bill, stream_ways(stream), now_ns);
+	ioband_dispatch_launch(io, bio, now_ns);
+	if (!io->piece) {
+		release_whole(io, bio, now_ns);
+		return true;
+	}
+	if (last)
+		note_released(io, bio, now_ns);
+	ioband_submit_piece(io);
+	return true;
+}
+
+static void arm_wake(struct ioband_pool *pool, u64 wake_ns)
+{
+	const ktime_t when = ns_to_ktime(wake_ns);
+
+	if (wake_ns == IOBAND_NO_WAKEUP ||
+	    (hrtimer_is_queued(&pool->wake) && hrtimer_get_expires(&pool->wake) == when))
+		return;
+	hrtimer_start(&pool->wake, when, HRTIMER_MODE_ABS);
+}
+
+/**
+ * ioband_dispatch() - release what may go
+ * @pool: pool
+ * @now_ns: time
+ *
+ * Context: Under the pool's lock, interrupts off.
+ */
+void ioband_dispatch(struct ioband_pool *pool, u64 now_ns)
+{
+	u64 wake_ns = IOBAND_NO_WAKEUP;
+	struct ioband_leaf *leaf;
+	u32 parked_ios = 0;
+
+	do {
+		while (parked_ios < IOBAND_PARK_IOS &&
+		       (leaf = ioband_core_pick(&pool->core, now_ns, &wake_ns)))
+			parked_ios += !release_next(stream_of_leaf(leaf), now_ns);
+	} while (ioband_core_start_flush(&pool->core, now_ns) && !ioband_flush_start(pool));
+	arm_wake(pool, wake_ns);
+	ioband_dispatch_note_inflight(pool);
+}
+
+/**
+ * ioband_dispatch_wake() - a leaf's grace has ended, or a maximum or the brake lets go
+ * @timer: the pool's
+ *
+ * Return: HRTIMER_NORESTART.
+ */
+enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer)
+{
+	struct ioband_pool *pool = container_of(timer, struct ioband_pool, wake);
+	unsigned long flags;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	ioband_dispatch(pool, ktime_get_ns());
+	spin_unlock_irqrestore(&pool->lock, flags);
+	return HRTIMER_NORESTART;
+}
+
+/* Take the bios of a way that @wanted says out of a stream, until they are @most bytes or more. */
+static u64 take_from(struct ioband_stream *stream, int way, struct bio_list *taken, u64 most,
+		     ioband_wanted_fn wanted, const void *of)
+{
+	struct bio_list *held = &stream->held[way];
+	struct bio *parked = stream->parked[way];
+	struct bio_list keep = BIO_EMPTY_LIST;
+	u64 bytes = 0;
+	struct bio *bio;
+
+	stream->parked[way] = NULL;
+	while ((bio = bio_list_pop(held))) {
+		struct ioband_io *io = ioband_io_of(bio);
+		const bool is_parked = parked;
+
+		if (bio == parked)
+			parked = NULL;
+		if (bytes < most && wanted(io, of)) {
+			bytes += unhold(io, bio);
+			bio_list_add(taken, bio);
+		} else {
+			bio_list_add(&keep, bio);
+			if (is_parked)
+				stream->parked[way] = bio;
+		}
+	}
+	*held = keep;
+	return bytes;
+}
+
+/**
+ * ioband_dispatch_take() - take bios out of a stream
+ * @stream: stream
+ * @taken: list to which they are added
+ * @most: stop at this many bytes or more
+ * @wanted: says which bios
+ * @of: argument of @wanted
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: their bytes.
+ */
+u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u64 most,
+			 ioband_wanted_fn wanted, const void *of)
+{
+	u64 bytes = 0;
+	int way;
+
+	for (way = 0; way < IOBAND_NR_WAYS && bytes < most; way++)
+		bytes += take_from(stream, way, taken, most - bytes, wanted, of);
+	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_ways(stream));
+	return bytes;
+}
+
+/* The pieces of a bio that have not gone yet. */
+static void release_rest(struct ioband_io *io, struct bio *bio, u64 now_ns)
+{
+	bool last;
+
+	do {
+		last = bill_piece(io, bio);
+		ioband_core_admit_now(&io->group->pool->core, &io->stream->leaf, &io->bill, now_ns);
+		ioband_dispatch_launch(io, bio, now_ns);
+		ioband_submit_piece(io);
+	} while (!last);
+	note_released(io, bio, now_ns);
+}
+
+/**
+ * ioband_dispatch_now() - dispatch bios out of turn; their groups owe them
+ * @taken: bios that ioband_dispatch_take() has returned
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_dispatch_now(struct bio_list *taken)
+{
+	const u64 now_ns = ktime_get_ns();
+	struct bio *bio;
+
+	while ((bio = bio_list_pop(taken))) {
+		struct ioband_io *io = ioband_io_of(bio);
+
+		if (io->piece) {
+			release_rest(io, bio, now_ns);
+			continue;
+		}
+		ioband_core_admit_now(&io->group->pool->core, &io->stream->leaf, &io->bill, now_ns);
+		ioband_dispatch_launch(io, bio, now_ns);
+		release_whole(io, bio, now_ns);
+	}
+}

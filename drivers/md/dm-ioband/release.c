@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: release of bios of dying tasks, for deleted disks, and at a suspend.
+ */
+#include "dm-ioband.h"
+
+#include <linux/oom.h>
+
+/*
+ * What goes for dying tasks of groups that owe much, on the average each time they
+ * are looked for: all that a group can hold within a minute, so that they end, and
+ * who kills its tasks all the time wins 1 MB/s.
+ */
+#define IOBAND_DYING_BYTES	(256U << 10)
+
+static bool io_is_of_dying(const struct ioband_io *io, const void *of)
+{
+	return io->task && ioband_task_is_dying(io->task);
+}
+
+/*
+ * Was the disk below deleted?  GD_DEAD is set before the bios in flight there complete, and
+ * stays.  Unlike the end of the disk's queue it does not depend on the disk's driver, and unlike
+ * the error of a bio it needs none in flight.
+ */
+static bool io_is_of_deleted(const struct ioband_io *io)
+{
+	return unlikely(test_bit(GD_DEAD, &io->target->dev->bdev->bd_disk->state));
+}
+
+static bool io_goes_at_once(const struct ioband_io *io, const void *of)
+{
+	return (io->task && tsk_is_oom_victim(io->task)) || io_is_of_deleted(io);
+}
+
+/*
+ * Release the bios of dying tasks, of one stream.  A bio for a deleted disk goes to @failed,
+ * unless pieces of it were submitted.
+ */
+static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
+{
+	struct ioband_pool *pool = stream->group->pool;
+	struct bio_list taken = BIO_EMPTY_LIST, release = BIO_EMPTY_LIST;
+	struct bio *bio;
+
+	ioband_dispatch_take(stream, &taken, U64_MAX, io_goes_at_once, NULL);
+	if (!ioband_leaf_owes_much(&stream->leaf))
+		ioband_dispatch_take(stream, &taken, U64_MAX, io_is_of_dying, NULL);
+	else if (pool->dying_bytes > 0)
+		pool->dying_bytes -= ioband_dispatch_take(stream, &taken, pool->dying_bytes,
+					       io_is_of_dying, NULL);
+	while ((bio = bio_list_pop(&taken))) {
+		const struct ioband_io *io = ioband_io_of(bio);
+
+		bio_list_add(io_is_of_deleted(io) && !io->piece ? failed : &release, bio);
+	}
+	ioband_dispatch_now(&release);
+}
+
+static void turn_all_away(struct bio_list *bios, blk_status_t status)
+{
+	struct bio *bio;
+
+	while ((bio = bio_list_pop(bios)))
+		ioband_complete_with(ioband_io_of(bio), bio, status);
+}
+
+/**
+ * ioband_release_dying() - let go of bios of dying tasks, and for deleted disks
+ * @pool: pool
+ *
+ * The former are dispatched.  The latter fail, whatever the weights and maxima; later ones fail
+ * below, or here the next time.
+ *
+ * Context: Process; under the pool's walk mutex.
+ */
+void ioband_release_dying(struct ioband_pool *pool)
+{
+	struct bio_list failed = BIO_EMPTY_LIST;
+	struct ioband_stream *stream;
+	struct ioband_group *group;
+	unsigned int left;
+
+	spin_lock_irq(&pool->lock);
+	pool->dying_bytes = min_t(s64, pool->dying_bytes + IOBAND_DYING_BYTES, IOBAND_DYING_BYTES);
+	for (left = pool->nr_active; left && pool->held_ios && !list_empty(&pool->active);
+	     left--) {
+		group = ioband_state_next_active(pool);
+		for (stream = &group->own; stream; stream = ioband_stream_next(stream))
+			release_dying(stream, &failed);
+		ioband_room_look(group);
+		spin_unlock_irq(&pool->lock);
+		spin_lock_irq(&pool->lock);
+	}
+	spin_unlock_irq(&pool->lock);
+	turn_all_away(&failed, BLK_STS_IOERR);
+}
+
+static bool io_is_of_target(const struct ioband_io *io, const void *of)
+{
+	return io->target == of;
+}
+
+/*
+ * What has begun, and what came with REQ_NOWAIT: device-mapper would submit that again from a
+ * worker, as it came.  If the device below must split it, or has no request left, it is refused
+ * there, and io_uring of 6.12 and before takes that for an error.
+ */
+static bool io_of_target_must_go(const struct ioband_io *io, const void *of)
+{
+	return io->target == of && (io->piece || io->nowait);
+}
+
+/* Take what a stream holds for a target: into @taken, if @requeue, what may be given back. */
+static void suspend_stream(struct ioband_stream *stream, const struct ioband_target *target,
+			   bool requeue, struct bio_list *taken)
+{
+	struct bio_list going = BIO_EMPTY_LIST;
+
+	if (requeue)
+		ioband_dispatch_take(stream, &going, U64_MAX, io_of_target_must_go, target);
+	ioband_dispatch_take(stream, requeue ? taken : &going, U64_MAX, io_is_of_target, target);
+	ioband_dispatch_now(&going);
+}
+
+/**
+ * ioband_release_suspend() - hold nothing of a target any more
+ * @target: that is being suspended
+ * @requeue: give bios back to device-mapper, instead of sending them down
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_release_suspend(struct ioband_target *target, bool requeue)
+{
+	struct bio_list taken = BIO_EMPTY_LIST;
+	struct ioband_pool *pool = target->pool;
+	struct ioband_stream *stream;
+	struct ioband_group *group;
+	unsigned int left;
+
+	mutex_lock(&pool->walk);
+	spin_lock_irq(&pool->lock);
+	WRITE_ONCE(target->requeue, requeue);
+	WRITE_ONCE(target->suspended, true);
+	/*
+	 * Who holds something is active, and nobody holds more for this target
+	 * from now on.  In turn, so that interrupts are not off for long.
+	 */
+	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
+		group = ioband_state_next_active(pool);
+		for (stream = &group->own; stream; stream = ioband_stream_next(stream))
+			suspend_stream(stream, target, requeue, &taken);
+		ioband_room_wake(group);
+		spin_unlock_irq(&pool->lock);
+		cond_resched();
+		spin_lock_irq(&pool->lock);
+	}
+	ioband_dispatch(pool, ktime_get_ns());
+	spin_unlock_irq(&pool->lock);
+	mutex_unlock(&pool->walk);
+	turn_all_away(&taken, BLK_STS_DM_REQUEUE);
+}
+
+/**
+ * ioband_release_resume() - bios of a target may be held again
+ * @target: that is being resumed
+ *
+ * Context: Process.
+ */
+void ioband_release_resume(struct ioband_target *target)
+{
+	spin_lock_irq(&target->pool->lock);
+	WRITE_ONCE(target->suspended, false);
+	spin_unlock_irq(&target->pool->lock);
+}

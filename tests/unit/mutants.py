@@ -13,67 +13,25 @@ class Mutant(NamedTuple):
 
 
 CORE = [
-    Mutant("by-weight-below", "below ? PASSING : turn", "turn"),
-    Mutant(
-        "by-weight-for-nothing", "(turn == WEIGHED && core->slice_ns && core->promising)", "false"
-    ),
     Mutant(
         "passing-by-weight", "open, core_passes(core), ios, limit);", "open, false, ios, limit);"
     ),
     Mutant(
-        "any-passes",
-        "vtime_before(ent_past(ent), ent_past(least)))\n			least",
-        "true)\n			least",
-    ),
-    Mutant("passers-stay", "	node->past = ent_past(least);", "	;"),
-    Mutant(
-        "thinks-beside",
-        "vtime_before(ent_past(ent), ent_past(least)))\n			*ios",
-        "false)\n			*ios",
-    ),
-    Mutant(
-        "past-without-weight", "ent->past = ent_past(ent) + advance;", "ent->past = ent_past(ent);"
-    ),
-    Mutant(
-        "past-by-the-old-weight",
-        "(ent_past(ent) - ent->parent->past) * ent->weight, weight);",
-        "ent_past(ent) - ent->parent->past, 1);",
-    ),
-    Mutant("blocked-reads-seen", "waiting -= (s32)waiting;", ";"),
-    Mutant("blocked-writes-seen", "waiting = (s32)waiting;", ";"),
-    Mutant(
-        "blocked-unseen-above",
-        "ent_count(core, &ent->parent->ent, ent_shown(ent) - before, 0, 0);",
-        "",
-    ),
-    Mutant(
-        "blocked-stays-live",
-        "	ent_update_live(ent);\n	if (ent->floor)\n",
-        "	if (ent->floor)\n",
-    ),
-    Mutant(
         "passed-over-saves",
-        "while (leaf && ent_catch_up_all(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)));",
+        "while (leaf && ioband_ent_catch_up(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)));",
         "while (false);",
     ),
     Mutant("late-is-in-time", "gap <= IOBAND_PAUSE_WAIT_NS && ", ""),
     Mutant("in-time-is-late", "gap <= IOBAND_PAUSE_WAIT_NS && ", "false && "),
     Mutant(
         "writers-wait-for-pauses",
-        "		ioband_core_end_pauses(core, now_ns);\n}",
+        "		core_end_pauses(core, now_ns);\n}",
         "		;\n}",
     ),
     Mutant("urgent-makes-a-reader", "	if (in_turn)\n		leaf->async", "		leaf->async"),
     Mutant(
         "who-thinks-ends-with-pauses", "		if (!leaf->awaited)\n			continue;\n", ""
     ),
-    Mutant(
-        "pause-leaves-the-pipe", "		if (unlikely(ent->pausing))\n			break;\n", ""
-    ),
-    Mutant(
-        "pausing-for-good", "	core->pausing += pausing;", "	core->pausing += pausing > 0;"
-    ),
-    Mutant("pausing-below-only", "		ent->pausing += pausing;", "		;"),
     Mutant(
         "idle-without-slices",
         "		ioband_pause_begin_idle(core, now_ns);\n",
@@ -85,23 +43,10 @@ CORE = [
         "	if (false && ent->waiting",
     ),
     Mutant("not-woken-for-a-maximum", "*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));", ";"),
-    Mutant("blocked-ways-may", "	return leaf->ways & (", "	return leaf->ways | 0 * ("),
-    Mutant(
-        "below-a-block", "		open &= ent_open(ent);\n	}\n	return", "	}\n	return"
-    ),
     Mutant(
         "bounded-as-a-leaf",
         "ioband_cap_charge(core, ent->cap, bill, in_turn, now_ns);",
         "{ ioband_cap_charge(core, ent->cap, bill, in_turn, now_ns); break; }",
-    ),
-    Mutant(
-        "promised-leads-far",
-        "max(IOBAND_LAG_MAX, (u64)charge)",
-        "IOBAND_DEBT_MAX",
-    ),
-    Mutant("node-follows-the-promised", "core->slice_ns || turn != WEIGHED", "core->slice_ns"),
-    Mutant(
-        "promised-not-found", "			ioband_floor_update(core, ent->floor);", "			;"
     ),
     Mutant("promised-uncounted", "core->promised_ios += ioband_leaf_is_promised(leaf);", ""),
     Mutant(
@@ -111,45 +56,8 @@ CORE = [
     ),
     Mutant("always-weighed", "weighed &= ent != core->promised;", ""),
     Mutant("never-weighed", "			ent->parent->weighed_ns = now_ns;", "			;"),
-    Mutant("unpromised-ways-may", "		open &= core->promised_ways;", ""),
     Mutant("past-the-pipe", "|| ioband_floor_has_room(core, leaf) ?", "|| leaf ?"),
-    Mutant("weights-ignored", "div_u64(1ULL << IOBAND_PACE_SHIFT, weight)", "1ULL << 25"),
-    Mutant(
-        "most-served-first",
-        "return vtime_before(rb_to_ent(a)->vtime, rb_to_ent(b)->vtime)",
-        "return vtime_before(rb_to_ent(b)->vtime, rb_to_ent(a)->vtime)",
-    ),
-    Mutant("out-of-order", "if (!next || !vtime_before(", "if (next || !vtime_before("),
-    Mutant("served-from-zero", ".vtime = parent ? parent->vnow : 0", ".vtime = 0"),
     Mutant("limit-of-nothing", "max(ios, 1U)", "ios"),
-    Mutant("lag-not-allowed", "ent->busy ? IOBAND_LAG_MAX : 0", "0ULL"),
-    Mutant("idling-earns", "ent->busy ? IOBAND_LAG_MAX : 0", "1ULL << 40"),
-    Mutant("no-catch-up", "if (lag <= lag_max || lag >=", "if (true || lag <= lag_max || lag >="),
-    Mutant("leads-forgotten", "if (lag <= lag_max || lag >=", "if (lag <= lag_max && lag >="),
-    Mutant("round-trip-starves", "lag >= -2 * ent_vtime_of(ent, U32_MAX)", "(s64)lag <= 0"),
-    Mutant("weight-keeps-lead", "div_s64(lead * ent->weight, weight)", "lead"),
-    Mutant("weight-keeps-turn", "div_u64(ent->turn * ent->weight, weight)", "0"),
-    Mutant("weight-stays", "	ent_weigh(ent, weight);\n	if (live)", "	if (live)"),
-    Mutant(
-        "weight-loses-place",
-        "	ent_weigh(ent, weight);\n	if (live)",
-        "	ent_weigh(ent, weight);\n	if (!live)",
-    ),
-    Mutant("waiting-not-counted", "ent->waiting += waiting;", ""),
-    Mutant("thinking-not-counted", "ent->thinking += thinking;", ""),
-    Mutant("busy-not-counted", "ent->busy += busy;", ""),
-    Mutant("counted-in-leaf-only", "if (!ent->parent)\n			break;", "break;"),
-    Mutant(
-        "thinkers-not-live",
-        "live = ent_shown(ent) || ent->thinking;",
-        "live = ent_shown(ent);",
-    ),
-    Mutant(
-        "idle-ones-live",
-        "else if (ent_is_live(ent) && !live)",
-        "else if (false)",
-    ),
-    Mutant("graces-out-of-order", "think_until_ns <\n", "think_until_ns >\n"),
     Mutant("time-to-think-of-last", "(leaf->think_ns * 4 + gap) / 5", "gap"),
     Mutant("pauses-count", "gap = min(gap, IOBAND_THINK_CAP * core_patience(core));", ""),
     Mutant("first-gap-counts", "leaf->done_ns > core->told_ns", "true"),
@@ -161,7 +69,7 @@ CORE = [
     Mutant("grace-at-its-end", "leaf->think_until_ns > now_ns", "leaf->think_until_ns >= now_ns"),
     Mutant(
         "removed-thinker-stays",
-        "	leaf_set_state(core, leaf, IOBAND_IDLE, 0);\n	if (core->writer",
+        "	ioband_leaf_set_state(core, leaf, IOBAND_IDLE, 0);\n	if (core->writer",
         "	if (core->writer",
     ),
     Mutant(
@@ -174,12 +82,6 @@ CORE = [
         "!ent->waiting || (ios >= limit &&",
         "!ent->waiting || (ios > limit &&",
     ),
-    Mutant(
-        "thinkers-take-no-place",
-        "!ent->floor)\n			*ios += ent->thinking;",
-        "!ent->floor)\n			;",
-    ),
-    Mutant("endless-search", "if (*ios >= limit)\n			break;", ""),
     Mutant("no-limit", "!ent->waiting || (ios >= limit &&", "!ent->waiting || (false &&"),
     Mutant(
         "grace-not-ended",
@@ -192,48 +94,9 @@ CORE = [
         "return NULL",
     ),
     Mutant(
-        "node-stays-behind",
-        "	if (alone) {\n		node->vnow = vtime_max(node->vnow, ent->vtime);",
-        "	if (alone) {",
-    ),
-    Mutant("node-stays-in-turn", "vtime_min(ent->vtime, node->vnow + ent->turn)", "node->vnow"),
-    Mutant("debts-end-with-a-turn", "vtime_min(ent->vtime, node->vnow + ent->turn)", "ent->vtime"),
-    Mutant(
         "debts-forgiven",
         "core_launch(core, leaf, bill, false, now_ns)",
         "core_launch(core, leaf, bill, true, now_ns)",
-    ),
-    Mutant(
-        "debts-unbounded",
-        "vtime = vtime_max(ent->vtime, vtime_min(vtime, node->vnow + lead));",
-        "(void)lead;",
-    ),
-    Mutant(
-        "debts-for-nothing",
-        "vtime_max(ent->vtime, vtime_min(vtime, node->vnow + lead))",
-        "ent->vtime + 0 * lead",
-    ),
-    Mutant(
-        "much-is-all",
-        "ent_vtime_of(ent, IOBAND_DEBT_MAX / 2)",
-        "ent_vtime_of(ent, IOBAND_DEBT_MAX)",
-    ),
-    Mutant("follows-nobody", "vtime_max(leaf->ent.parent->vnow, other->ent.vtime)", "0"),
-    Mutant("much-is-little", "IOBAND_DEBT_MAX / 2)", "IOBAND_DEBT_MAX / 4)"),
-    Mutant(
-        "owes-as-a-leaf-only",
-        "			return true;\n	}\n	return false;",
-        "			return true;\n		break;\n	}\n	return false;",
-    ),
-    Mutant("owed-to-nobody", "node->ent.busy == ent->busy", "false"),
-    Mutant("always-alone", "node->ent.busy == ent->busy", "true"),
-    Mutant("turn-forgotten", "ent->turn = advance;", ""),
-    Mutant("turn-alone-forgotten", "if (alone || (turn", "if ((turn"),
-    Mutant("not-charged", "u64 vtime = ent->vtime + advance;", "u64 vtime = ent->vtime;"),
-    Mutant(
-        "charged-in-leaf-only",
-        "ent_charge(core, ent, charge, below ? PASSING : turn);",
-        "{ ent_charge(core, ent, charge, below ? PASSING : turn); break; }",
     ),
     Mutant("bytes-charged", "leaf, bill->charge, false", "leaf, bill->bytes, false"),
     Mutant("flight-not-counted", "core->inflight_ios++;", ""),
@@ -267,6 +130,148 @@ CORE = [
     Mutant("waits-for-the-slow", "leaf->think_ns > core_patience(core)", "false"),
     Mutant("no-grace", "2 * leaf->think_ns + IOBAND_GRACE_MIN_NS", "leaf->think_ns / 2"),
     Mutant("writer-not-forgotten", "if (core->writer == leaf)\n		core->writer = NULL;", ""),
+]
+
+TREE = [
+    Mutant("by-weight-below", "below ? PASSING : turn", "turn"),
+    Mutant(
+        "by-weight-for-nothing", "(turn == WEIGHED && core->slice_ns && core->promising)", "false"
+    ),
+    Mutant(
+        "any-passes",
+        "vtime_before(ent_past(ent), ent_past(least)))\n			least",
+        "true)\n			least",
+    ),
+    Mutant("passers-stay", "	node->past = ent_past(least);", "	;"),
+    Mutant(
+        "thinks-beside",
+        "vtime_before(ent_past(ent), ent_past(least)))\n			*ios",
+        "false)\n			*ios",
+    ),
+    Mutant(
+        "past-without-weight", "ent->past = ent_past(ent) + advance;", "ent->past = ent_past(ent);"
+    ),
+    Mutant(
+        "past-by-the-old-weight",
+        "(ent_past(ent) - ent->parent->past) * ent->weight, weight);",
+        "ent_past(ent) - ent->parent->past, 1);",
+    ),
+    Mutant("blocked-reads-seen", "waiting -= (s32)waiting;", ";"),
+    Mutant("blocked-writes-seen", "waiting = (s32)waiting;", ";"),
+    Mutant(
+        "blocked-unseen-above",
+        "ent_count(core, &ent->parent->ent, ent_shown(ent) - before, 0, 0);",
+        "",
+    ),
+    Mutant(
+        "blocked-stays-live",
+        "	ent_update_live(ent);\n	if (ent->floor)\n",
+        "	if (ent->floor)\n",
+    ),
+    Mutant(
+        "pause-leaves-the-pipe", "		if (unlikely(ent->pausing))\n			break;\n", ""
+    ),
+    Mutant(
+        "pausing-for-good", "	core->pausing += pausing;", "	core->pausing += pausing > 0;"
+    ),
+    Mutant("pausing-below-only", "		ent->pausing += pausing;", "		;"),
+    Mutant("blocked-ways-may", "	return leaf->ways & (", "	return leaf->ways | 0 * ("),
+    Mutant(
+        "below-a-block", "		open &= ent_open(ent);\n	}\n	return", "	}\n	return"
+    ),
+    Mutant(
+        "promised-leads-far",
+        "max(IOBAND_LAG_MAX, (u64)charge)",
+        "IOBAND_DEBT_MAX",
+    ),
+    Mutant("node-follows-the-promised", "core->slice_ns || turn != WEIGHED", "core->slice_ns"),
+    Mutant(
+        "promised-not-found",
+        "			core->hooks->floor_changed(core, ent->floor);",
+        "			;",
+    ),
+    Mutant("unpromised-ways-may", "		open &= core->promised_ways;", ""),
+    Mutant("weights-ignored", "div_u64(1ULL << IOBAND_PACE_SHIFT, weight)", "1ULL << 25"),
+    Mutant(
+        "most-served-first",
+        "return vtime_before(rb_to_ent(a)->vtime, rb_to_ent(b)->vtime)",
+        "return vtime_before(rb_to_ent(b)->vtime, rb_to_ent(a)->vtime)",
+    ),
+    Mutant("out-of-order", "if (!next || !vtime_before(", "if (next || !vtime_before("),
+    Mutant("served-from-zero", ".vtime = parent ? parent->vnow : 0", ".vtime = 0"),
+    Mutant("lag-not-allowed", "ent->busy ? IOBAND_LAG_MAX : 0", "0ULL"),
+    Mutant("idling-earns", "ent->busy ? IOBAND_LAG_MAX : 0", "1ULL << 40"),
+    Mutant("no-catch-up", "if (lag <= lag_max || lag >=", "if (true || lag <= lag_max || lag >="),
+    Mutant("leads-forgotten", "if (lag <= lag_max || lag >=", "if (lag <= lag_max && lag >="),
+    Mutant("round-trip-starves", "lag >= -2 * ent_vtime_of(ent, U32_MAX)", "(s64)lag <= 0"),
+    Mutant("weight-keeps-lead", "div_s64(lead * ent->weight, weight)", "lead"),
+    Mutant("weight-keeps-turn", "div_u64(ent->turn * ent->weight, weight)", "0"),
+    Mutant("weight-stays", "	ent_weigh(ent, weight);\n	if (live)", "	if (live)"),
+    Mutant(
+        "weight-loses-place",
+        "	ent_weigh(ent, weight);\n	if (live)",
+        "	ent_weigh(ent, weight);\n	if (!live)",
+    ),
+    Mutant("waiting-not-counted", "ent->waiting += waiting;", ""),
+    Mutant("thinking-not-counted", "ent->thinking += thinking;", ""),
+    Mutant("busy-not-counted", "ent->busy += busy;", ""),
+    Mutant("counted-in-leaf-only", "if (!ent->parent)\n			break;", "break;"),
+    Mutant(
+        "thinkers-not-live",
+        "live = ent_shown(ent) || ent->thinking;",
+        "live = ent_shown(ent);",
+    ),
+    Mutant(
+        "idle-ones-live",
+        "else if (ent_is_live(ent) && !live)",
+        "else if (false)",
+    ),
+    Mutant("graces-out-of-order", "think_until_ns <\n", "think_until_ns >\n"),
+    Mutant(
+        "thinkers-take-no-place",
+        "!ent->floor)\n			*ios += ent->thinking;",
+        "!ent->floor)\n			;",
+    ),
+    Mutant("endless-search", "if (*ios >= limit)\n			break;", ""),
+    Mutant(
+        "node-stays-behind",
+        "	if (alone) {\n		node->vnow = vtime_max(node->vnow, ent->vtime);",
+        "	if (alone) {",
+    ),
+    Mutant("node-stays-in-turn", "vtime_min(ent->vtime, node->vnow + ent->turn)", "node->vnow"),
+    Mutant("debts-end-with-a-turn", "vtime_min(ent->vtime, node->vnow + ent->turn)", "ent->vtime"),
+    Mutant(
+        "debts-unbounded",
+        "vtime = vtime_max(ent->vtime, vtime_min(vtime, node->vnow + lead));",
+        "(void)lead;",
+    ),
+    Mutant(
+        "debts-for-nothing",
+        "vtime_max(ent->vtime, vtime_min(vtime, node->vnow + lead))",
+        "ent->vtime + 0 * lead",
+    ),
+    Mutant(
+        "much-is-all",
+        "ent_vtime_of(ent, IOBAND_DEBT_MAX / 2)",
+        "ent_vtime_of(ent, IOBAND_DEBT_MAX)",
+    ),
+    Mutant("follows-nobody", "vtime_max(leaf->ent.parent->vnow, other->ent.vtime)", "0"),
+    Mutant("much-is-little", "IOBAND_DEBT_MAX / 2)", "IOBAND_DEBT_MAX / 4)"),
+    Mutant(
+        "owes-as-a-leaf-only",
+        "			return true;\n	}\n	return false;",
+        "			return true;\n		break;\n	}\n	return false;",
+    ),
+    Mutant("owed-to-nobody", "node->ent.busy == ent->busy", "false"),
+    Mutant("always-alone", "node->ent.busy == ent->busy", "true"),
+    Mutant("turn-forgotten", "ent->turn = advance;", ""),
+    Mutant("turn-alone-forgotten", "if (alone || (turn", "if ((turn"),
+    Mutant("not-charged", "u64 vtime = ent->vtime + advance;", "u64 vtime = ent->vtime;"),
+    Mutant(
+        "charged-in-leaf-only",
+        "ent_charge(core, ent, charge, below ? PASSING : turn);",
+        "{ ent_charge(core, ent, charge, below ? PASSING : turn); break; }",
+    ),
     Mutant("time-and-bytes", "if (node_shares_time(core, ent->parent) == by_time)\n", ""),
     Mutant(
         "node-follows-the-served",
@@ -282,6 +287,19 @@ CORE = [
         "gone-has-the-device",
         "		core->owner = NULL;\n	ent_count",
         "		;\n	ent_count",
+    ),
+    Mutant(
+        "turns-below-are-cut",
+        "if (ent_has_device(core, ent) &&",
+        "if (false &&",
+    ),
+    Mutant("carried-on", " &&\n	    (!passing || node->by_past))", ")"),
+    Mutant("passed-over-for-ever", " && !(ent->waiting & ~core->promised_ways)", ""),
+    Mutant("turns-below-go-on", "	node->serving = NULL;\n}", "}"),
+    Mutant(
+        "promised-goes-on-below",
+        "	ioband_ent_begin_below(core, ent, begin);\n	for",
+        "	for",
     ),
 ]
 
@@ -371,19 +389,12 @@ SLICE = [
     Mutant(
         "rest-of-a-promise", "to->left_ns = ioband_floor_left_ns(core, now_ns);", "(void)now_ns;"
     ),
-    Mutant(
-        "turns-below-are-cut",
-        "if (ent_has_device(core, ent) &&",
-        "if (false &&",
-    ),
     Mutant("by-weight-below", "to->passing = core_passes(core);", "to->passing = false;"),
     Mutant(
         "passers-stay",
         "	if (to->passing)\n		node->past",
         "	if (false)\n		node->past",
     ),
-    Mutant("carried-on", " &&\n	    (!passing || node->by_past))", ")"),
-    Mutant("passed-over-for-ever", " && !(ent->waiting & ~core->promised_ways)", ""),
     Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, to->passing));", "(u64)0);"),
     Mutant(
         "bytes-end-with-the-slice",
@@ -393,7 +404,7 @@ SLICE = [
     Mutant("as-long-again", "min(lag, done), node->served_ns, done", "done, node->served_ns, done"),
     Mutant(
         "pace-of-all-time",
-        "	node->served_from = ent_stands(ent, passing);\n	ent_begin_below",
+        "	node->served_from = ent_stands(ent, passing);\n	ioband_ent_begin_below",
         "	ent_begin_below",
     ),
     Mutant(
@@ -407,8 +418,6 @@ SLICE = [
         "	if (!node_is_in_turn(node))\n		return false;",
         "	if (node)\n		return false;",
     ),
-    Mutant("turns-below-go-on", "	node->serving = NULL;\n}", "}"),
-    Mutant("promised-goes-on-below", "	ent_begin_below(core, ent, begin);\n	for", "	for"),
     Mutant(
         "another-after-a-slice",
         "node->serving, to->passing)))\n",
@@ -529,7 +538,7 @@ STALL = [
     Mutant("blocked-for-good", "unblocked |= pulse->blocked && !blocked;", ";"),
 ]
 
-TREE = [
+TREE_H = [
     Mutant("no-wrap", "return (s64)(a - b) < 0", "return a < b"),
     Mutant("streams-share-bytes", "(core->charge_time || node->streams)", "core->charge_time"),
 ]
@@ -604,7 +613,7 @@ FLOOR = [
     Mutant("stall-is-late", "core->stalled || core->stuck_ios", "core->stuck_ios"),
     Mutant("turn-for-ever", " >= now_ns + core->slice_ns / 2 ||", " == 0 ||"),
     Mutant(
-        "turn-goes-on", "		ioband_slice_set_turn(core, core->promised, false);", "		;"
+        "turn-goes-on", "		ioband_ent_set_turn(core, core->promised, false);", "		;"
     ),
     Mutant("idle-in-service", "ent->parent->serving != ent || (", "("),
     Mutant("own-is-another", "ent->floor == floor && leaf", "false && leaf"),

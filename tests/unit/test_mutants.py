@@ -22,6 +22,7 @@ from mutants import (
     SLICE,
     STALL,
     TREE,
+    TREE_H,
     Mutant,
 )
 from schemata import DRIVER, Programs, is_in_body, misplaced, trials, with_mutants
@@ -49,6 +50,7 @@ def first(*names: str) -> tuple[str, ...]:
 # By source: its mistakes, and the programs of which one must notice each.
 SOURCES = {
     "sched/core.c": (CORE, (*CORE_PROGRAMS, "aim_test")),
+    "sched/tree.c": (TREE, (*CORE_PROGRAMS, "aim_test")),
     "sched/slice.c": (SLICE, first("turn_test", "levels_test", "slice_test", "ahead_test")),
     "sched/ahead.c": (AHEAD, ("ahead_test", "core_fuzz")),
     "sched/pause.c": (PAUSE, first("turn_test", "cap_test")),
@@ -56,7 +58,7 @@ SOURCES = {
     "sched/max.c": (CAP, first("cap_test")),
     "sched/min.c": (FLOOR, ("floor_test", "levels_test", "core_fuzz")),
     "sched/latency.c": (AIM, ("aim_test",)),
-    "sched/tree.h": (TREE, CORE_PROGRAMS),
+    "sched/tree.h": (TREE_H, CORE_PROGRAMS),
     "sched/depth.c": (DEPTH, ("depth_test",)),
     "sched/stall.c": (STALL, ("stall_test",)),
     "args.c": (ARGS, ("args_say", "args_fuzz")),

@@ -34,7 +34,7 @@ FAILING = {
 # Mistakes: the source, the text, its replacement, and the figure of a load that shows it.
 MISTAKES = {
     "weights": (
-        "sched/core.c",
+        "sched/tree.c",
         "div_u64(1ULL << IOBAND_PACE_SHIFT, weight)",
         "div_u64(1ULL << IOBAND_PACE_SHIFT, 100)",
         "deep",

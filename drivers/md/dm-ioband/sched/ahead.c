@@ -27,6 +27,8 @@
  * was idle since its last turn tells nothing of what the disk remembers, and does not wait for
  * an order that others have.
  */
+#include "ahead.h"
+
 #include "tree.h"
 
 /* No head gets to another place, and has the sector come round, in less than this. */

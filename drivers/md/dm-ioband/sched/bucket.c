@@ -10,6 +10,8 @@
  * A clock does not say when it went.  A trail does, for the last second's worth: it keeps
  * the time at which each 32nd of that was used up.
  */
+#include "bucket.h"
+
 #include "tree.h"
 
 /* A part of a second's worth. */

@@ -12,7 +12,7 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-#include "core.h"
+#include "policy.h"
 
 /**
  * enum ioband_measure - what the groups of a pool share

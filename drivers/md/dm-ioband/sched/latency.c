@@ -46,6 +46,11 @@
  * (sched/max.c) makes nobody late: what has waited for one does not count above it, and
  * a look in which one held the reads back says nothing.
  */
+#include "latency.h"
+
+#include "bucket.h"
+#include "max.h"
+#include "min.h"
 #include "tree.h"
 
 /* A look: so many reads, */

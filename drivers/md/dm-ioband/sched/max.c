@@ -41,6 +41,9 @@
  * What goes out of turn (ioband_core_admit_now()) moves the clock on likewise, and
  * so is paid for later.
  */
+#include "max.h"
+
+#include "bucket.h"
 #include "tree.h"
 
 /* How far ahead of the time a clock may get by bios that go out of turn. */

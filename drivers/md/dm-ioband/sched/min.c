@@ -73,6 +73,9 @@
  * There one thing goes at a time: by weight it is an eighth of a slice in each
  * IOBAND_FLOOR_RUN_NS.
  */
+#include "min.h"
+
+#include "bucket.h"
 #include "tree.h"
 
 /* How far a clock may be behind; also in what time a minimum is kept. */
@@ -441,7 +444,7 @@ struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns)
 	if (core->promised) {
 		if (!promised_is_over(core, now_ns))
 			return core->promised;
-		ioband_slice_set_turn(core, core->promised, false);
+		ioband_ent_set_turn(core, core->promised, false);
 	}
 	floor = core_due(core, now_ns, &ways);
 	if (!floor)
@@ -449,7 +452,7 @@ struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns)
 	core_keep(core, floor, ways, now_ns);
 	if (!core->promised)
 		return &core->root.ent;
-	ioband_slice_set_turn(core, core->promised, true);
+	ioband_ent_set_turn(core, core->promised, true);
 	core->promised_ns = now_ns;
 	core->promised_from_ns = max(floor_wanted_ns(core->promise, core->promised_ways),
 				     now_ns - min_t(u64, now_ns, IOBAND_FLOOR_WINDOW_NS));

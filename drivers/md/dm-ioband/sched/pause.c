@@ -33,6 +33,8 @@
  * which may be due meanwhile, nor for who is below a maximum, which may be why he has nothing.
  * And of what is promised to a group, one below it that pauses keeps nothing.
  */
+#include "pause.h"
+
 #include "tree.h"
 
 /* What a device of 100 MB/s does in IOBAND_PAUSE_NS: how far behind a pause may leave one. */

@@ -77,6 +77,12 @@
  * follows the least served of those that wait, not the one in service, which
  * may lead by a slice.
  */
+#include "slice.h"
+
+#include "ahead.h"
+#include "latency.h"
+#include "min.h"
+#include "pause.h"
 #include "tree.h"
 
 /* What a leaf may have in flight with slices, as time until it has come back. */
@@ -348,34 +354,6 @@ static bool node_expects(const struct ioband_node *node, bool passing)
 	return false;
 }
 
-/* The device is that of one at or below an entity. */
-static bool ent_has_device(const struct ioband_core *core, const struct ioband_ent *ent)
-{
-	const struct ioband_ent *owner = core->owner ? &core->owner->ent : NULL;
-
-	while (owner && owner != ent)
-		owner = ent_above(owner);
-	return owner;
-}
-
-/*
- * One's turn begins, and with it one among its own, if the device was another's.  Or if only
- * some of what waits there is promised: what was passed over then is not to wait longer.  And
- * what goes past others begins among those that do.
- */
-static void ent_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool passing)
-{
-	struct ioband_node *node;
-
-	if (ent->leaf)
-		return;
-	node = container_of(ent, struct ioband_node, ent);
-	if (ent_has_device(core, ent) && !(ent->waiting & ~core->promised_ways) &&
-	    (!passing || node->by_past))
-		return;
-	node->serving = NULL;
-}
-
 static void node_begin_turn(const struct ioband_core *core, struct ioband_node *node,
 			    struct ioband_ent *ent, bool passing)
 {
@@ -383,7 +361,7 @@ static void node_begin_turn(const struct ioband_core *core, struct ioband_node *
 	node->by_past = passing;
 	node->served_ns = 0;
 	node->served_from = ent_stands(ent, passing);
-	ent_begin_below(core, ent, passing);
+	ioband_ent_begin_below(core, ent, passing);
 }
 
 /*
@@ -658,22 +636,6 @@ void ioband_core_drop_flush(struct ioband_core *core)
 		core->writer = NULL;
 }
 
-/**
- * ioband_slice_set_turn() - give the device to somebody whose turn it is not by weight
- * @core: scheduler
- * @ent: the entity
- * @begin: give it; else take it back
- */
-void ioband_slice_set_turn(const struct ioband_core *core, struct ioband_ent *ent, bool begin)
-{
-	ent_begin_below(core, ent, begin);
-	for (; ent->parent; ent = &ent->parent->ent) {
-		ent->parent->serving = begin ? ent : NULL;
-		ent->parent->served_ns = 0;
-		ent->parent->served_from = ent->vtime;
-	}
-}
-
 /* The same if the brake holds the one whose turn it is: another one, or nobody for now. */
 static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_leaf *leaf,
 				       struct descent *to, u64 now_ns, u64 *wake_ns)
@@ -684,7 +646,7 @@ static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_l
 
 	if (!other || other == leaf)
 		return other;
-	ioband_slice_set_turn(core, &other->ent, true);
+	ioband_ent_set_turn(core, &other->ent, true);
 	*to = descent_from_top();
 	for (descend(core, node, to); !node->serving->leaf; descend(core, node, to))
 		node = container_of(node->serving, struct ioband_node, ent);
@@ -756,22 +718,13 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 }
 
 /**
- * ioband_core_set_slice() - let each have the device to itself for a while
- * @core: scheduler
- * @slice_ns: for how long at most; 0: no slices
- * @charge_time: what is charged is the time that a leaf has the device, and not
- *	what its bios cost; with slices only
- * @now_ns: time
- *
- * What is in flight stays so; holds from the next ioband_core_pick() on.
+ * ioband_slice_set() - set the length of slices
+ * @core: scheduler; no slice is being charged
+ * @slice_ns: its maximum; 0: no slices
+ * @charge_time: see ioband_core_set_slice()
  */
-void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_time, u64 now_ns)
+void ioband_slice_set(struct ioband_core *core, u64 slice_ns, bool charge_time)
 {
-	ioband_slice_charge(core, now_ns);
-	if (slice_ns != core->slice_ns) {
-		core_end_promised(core);
-		ioband_core_end_pauses(core, now_ns);
-	}
 	core->slice_ns = slice_ns;
 	core->charge_time = slice_ns && charge_time;
 	if (slice_ns)

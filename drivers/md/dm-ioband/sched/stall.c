@@ -39,6 +39,8 @@
  */
 #include "stall.h"
 
+#include "core.h"
+
 #include <linux/compiler.h>
 #include <linux/minmax.h>
 #include <linux/time64.h>

@@ -10,7 +10,7 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-#include "core.h"
+#include "entity.h"
 
 /**
  * struct ioband_pulse - does a device answer

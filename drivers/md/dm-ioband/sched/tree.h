@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: what the parts of the scheduler share.
- *
- *	core	whose bio is next, and how much may be at the device
- *	slice	who has the device to itself, and when its write cache is flushed
- *	ahead	in which order a group's runs have it
- *	pause	what is kept for a flusher that has nothing for a moment
- *	cap	who has had its maximum
- *	floor	who has not had its minimum
- *	aim	whose reads take too long, and who is held back for that
- *
- * For these alone; sched/core.h is for their caller.
+ * dm-ioband: entities, for the scheduler's own files.
  */
-#ifndef DM_IOBAND_TREE_H
-#define DM_IOBAND_TREE_H
+#ifndef DM_IOBAND_SCHED_TREE_H
+#define DM_IOBAND_SCHED_TREE_H
 
-#include "core.h"
+#include "entity.h"
 #include "math.h"
 
 #include <linux/compiler.h>
@@ -189,21 +179,16 @@ static inline u64 ent_open_above(const struct ioband_core *core, const struct io
 	return open;
 }
 
-/**
- * struct ioband_leeway - how a clock moves, and how far it may be off
- * @second_ns: what is for a second moves it on by this
- * @late_ns: one that is behind this goes on from here
- * @early_ns: one that is ahead of this goes on from here, but not back
- * @most_ns: none gets further than this
- */
-struct ioband_leeway {
-	u64 second_ns;
-	u64 late_ns;
-	u64 early_ns;
-	u64 most_ns;
-};
+/* The device is that of one at or below an entity. */
+static inline bool ent_has_device(const struct ioband_core *core, const struct ioband_ent *ent)
+{
+	const struct ioband_ent *owner = core->owner ? &core->owner->ent : NULL;
 
-/* sched/core.c */
+	while (owner && owner != ent)
+		owner = ent_above(owner);
+	return owner;
+}
+
 struct ioband_ent *ioband_node_least(const struct ioband_node *node, u64 open, bool passing,
 				     const struct ioband_ent *except);
 struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
@@ -212,68 +197,10 @@ void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf
 			bool by_time, bool in_turn);
 void ioband_ent_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked);
 u64 ioband_core_grace_ends(const struct ioband_core *core);
-void ioband_core_end_pauses(struct ioband_core *core, u64 now_ns);
+bool ioband_ent_catch_up(struct ioband_ent *ent, u64 pause_lag);
+void ioband_leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
+			   enum ioband_leaf_state state, u8 ways);
+void ioband_ent_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool passing);
+void ioband_ent_set_turn(const struct ioband_core *core, struct ioband_ent *ent, bool begin);
 
-/* sched/slice.c */
-void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *leaf);
-void ioband_slice_charge(struct ioband_core *core, u64 now_ns);
-u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf);
-void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
-		       bool in_turn);
-void ioband_slice_return(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
-			 u64 now_ns);
-void ioband_slice_set_turn(const struct ioband_core *core, struct ioband_ent *ent, bool begin);
-struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
-
-/* sched/ahead.c */
-void ioband_ahead_begin(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);
-void ioband_ahead_return(struct ioband_core *core, const struct ioband_leaf *leaf, u32 bytes,
-			 u64 now_ns);
-struct ioband_ent *ioband_ahead_choose(const struct ioband_core *core,
-				       const struct ioband_node *node, struct ioband_ent *least,
-				       u64 open);
-
-/* sched/pause.c */
-u64 ioband_pause_lag(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);
-bool ioband_pause_is_awaited(const struct ioband_core *core, const struct ioband_leaf *leaf);
-bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_leaf *leaf,
-			 u64 now_ns);
-void ioband_pause_begin_idle(struct ioband_core *core, u64 now_ns);
-void ioband_pause_end_idle(struct ioband_core *core, u64 now_ns);
-
-/* sched/bucket.c */
-void ioband_meter_move(struct ioband_meter *meter, const struct ioband_bill *bill,
-		       const struct ioband_leeway *leeway);
-void ioband_clock_move(struct ioband_clock *clock, u32 amount, const struct ioband_leeway *leeway);
-void ioband_meter_set(struct ioband_meter *meter, const struct ioband_rates *rates);
-void ioband_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_ns);
-u64 ioband_trail_until_ns(const struct ioband_trail *trail);
-
-/* sched/max.c */
-bool ioband_cap_is_for(const struct ioband_cap *cap, enum ioband_way way);
-void ioband_cap_charge(struct ioband_core *core, struct ioband_cap *cap,
-		       const struct ioband_bill *bill, bool in_turn, u64 now_ns);
-void ioband_cap_note(const struct ioband_core *core, struct ioband_cap *cap);
-void ioband_cap_expire(struct ioband_core *core, u64 now_ns);
-u64 ioband_cap_wake_ns(const struct ioband_core *core);
-
-/* sched/min.c */
-void ioband_floor_charge(struct ioband_core *core, struct ioband_floor *floor,
-			 const struct ioband_bill *bill, u64 now_ns);
-void ioband_floor_return(struct ioband_core *core, struct ioband_floor *floor);
-void ioband_floor_update(struct ioband_core *core, struct ioband_floor *floor);
-struct ioband_ent *ioband_floor_pick(struct ioband_core *core, u64 now_ns, u32 *ios, u32 *limit);
-u64 ioband_floor_wake_ns(const struct ioband_core *core, u64 now_ns);
-bool ioband_floor_has_room(const struct ioband_core *core, const struct ioband_leaf *leaf);
-struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns);
-u64 ioband_floor_left_ns(const struct ioband_core *core, u64 now_ns);
-u64 ioband_floor_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf);
-
-/* sched/latency.c */
-void ioband_brake_charge(struct ioband_core *core, const struct ioband_leaf *leaf,
-			 const struct ioband_bill *bill, u64 now_ns);
-void ioband_aim_return(const struct ioband_leaf *leaf, const struct ioband_bill *bill);
-struct ioband_leaf *ioband_brake_divert(struct ioband_core *core, struct ioband_leaf *leaf,
-					u32 ios, u32 limit, u64 now_ns, u64 *wake_ns);
-
-#endif /* DM_IOBAND_TREE_H */
+#endif /* DM_IOBAND_SCHED_TREE_H */

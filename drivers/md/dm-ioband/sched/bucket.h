@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: token buckets.
+ */
+#ifndef DM_IOBAND_SCHED_BUCKET_H
+#define DM_IOBAND_SCHED_BUCKET_H
+
+#include "policy.h"
+
+/**
+ * struct ioband_leeway - how a clock moves, and how far it may be off
+ * @second_ns: an amount of one second moves the clock on by this
+ * @late_ns: a clock that is behind this continues from here
+ * @early_ns: a clock that is ahead of this continues from here, but is not set back
+ * @most_ns: none gets further than this
+ */
+struct ioband_leeway {
+	u64 second_ns;
+	u64 late_ns;
+	u64 early_ns;
+	u64 most_ns;
+};
+
+void ioband_meter_move(struct ioband_meter *meter, const struct ioband_bill *bill,
+		       const struct ioband_leeway *leeway);
+void ioband_clock_move(struct ioband_clock *clock, u32 amount, const struct ioband_leeway *leeway);
+void ioband_meter_set(struct ioband_meter *meter, const struct ioband_rates *rates);
+struct ioband_rates ioband_meter_rates(const struct ioband_meter *meter);
+void ioband_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_ns);
+u64 ioband_trail_until_ns(const struct ioband_trail *trail);
+
+#endif /* DM_IOBAND_SCHED_BUCKET_H */

@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: the tree of entities: virtual time, charge, and the choice among children.
+ *
+ * The algorithm is explained on top of core.c.  Changes of an entity that has a minimum or
+ * a maximum are told to these through &struct ioband_hooks.
+ */
+#include "tree.h"
+
+/*
+ * How much service a busy entity may be behind its node, in units of charge at
+ * its own weight.  A bio of the largest usual size: one that competes normally
+ * is never cut short, and one that has been slow does not keep the others from
+ * a device of 100 MB/s for longer than 10 ms.
+ */
+#define IOBAND_LAG_MAX		(1024ULL << 10)
+
+/*
+ * How much service an entity may owe, in the same units.  Covers a journal's
+ * commit, and all that a group may hold, which goes down at once when a device
+ * is suspended; an equal sibling at 100 MB/s has it back in 0.7 s.
+ */
+#define IOBAND_DEBT_MAX		(64ULL << 20)
+
+static void ent_weigh(struct ioband_ent *ent, u32 weight)
+{
+	ent->weight = weight;
+	ent->pace = div_u64(1ULL << IOBAND_PACE_SHIFT, weight);
+}
+
+static bool ent_less(struct rb_node *a, const struct rb_node *b)
+{
+	return vtime_before(rb_to_ent(a)->vtime, rb_to_ent(b)->vtime);
+}
+
+static void ent_insert(struct ioband_ent *ent)
+{
+	rb_add_cached(&ent->rb, &ent->parent->live, ent_less);
+}
+
+static void ent_erase(struct ioband_ent *ent)
+{
+	rb_erase_cached(&ent->rb, &ent->parent->live);
+	RB_CLEAR_NODE(&ent->rb);
+}
+
+/* Let an entity's vtime grow, and put it back in its place; most often it is. */
+static void ent_advance(struct ioband_ent *ent, u64 vtime)
+{
+	struct rb_node *next;
+
+	ent->vtime = vtime;
+	if (!ent_is_live(ent))
+		return;
+	next = rb_next(&ent->rb);
+	if (!next || !vtime_before(rb_to_ent(next)->vtime, ent->vtime))
+		return;
+	rb_erase_cached(&ent->rb, &ent->parent->live);
+	ent_insert(ent);
+}
+
+static void ent_init(struct ioband_ent *ent, struct ioband_node *parent, u32 weight, bool leaf)
+{
+	*ent = (struct ioband_ent) {
+		.parent = parent,
+		.vtime = parent ? parent->vnow : 0,
+		.leaf = leaf,
+	};
+	ent_weigh(ent, weight);
+	RB_CLEAR_NODE(&ent->rb);
+}
+
+/**
+ * ioband_node_init() - make an inner node
+ * @node: to initialise
+ * @parent: where it competes; NULL for a root
+ * @weight: its weight there
+ */
+void ioband_node_init(struct ioband_node *node, struct ioband_node *parent, u32 weight)
+{
+	*node = (struct ioband_node) { .live = RB_ROOT_CACHED };
+	ent_init(&node->ent, parent, weight, false);
+}
+
+/**
+ * ioband_leaf_init() - make a leaf
+ * @leaf: to initialise
+ * @parent: node in which it competes
+ * @weight: its weight there
+ */
+void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight)
+{
+	*leaf = (struct ioband_leaf) {
+		.state = IOBAND_IDLE,
+		.was_idle = true,
+		.destage_ns = IOBAND_DESTAGE_FIRST_NS,
+		.destage_bytes = IOBAND_DESTAGE_BYTES,
+	};
+	ent_init(&leaf->ent, parent, weight, true);
+	RB_CLEAR_NODE(&leaf->think);
+}
+
+/*
+ * Idling earns nothing, and nor does being slow for ever; but a pause does, up to so much.
+ * Return: whether it has moved.
+ */
+static bool ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
+{
+	const u64 lag_max = ent_vtime_of(ent, max(pause_lag, ent->busy ? IOBAND_LAG_MAX : 0));
+	const u64 lag = ent->parent->vnow - ent->vtime;
+
+	/*
+	 * A lead is a lag that is negative: of a debt and the largest bio there
+	 * can be, at most.  If it seems to be more, the entity was idle while
+	 * virtual time went round (128 TiB at weight 1).
+	 */
+	if (lag <= lag_max || lag >= -2 * ent_vtime_of(ent, U32_MAX))
+		return false;
+	ent_advance(ent, ent->parent->vnow - lag_max);
+	return true;
+}
+
+/**
+ * ioband_leaf_follow() - let a leaf go on where another one is
+ * @leaf: new, with nothing waiting
+ * @other: of the same node
+ *
+ * For bios that would have been the other's: to have a leaf of their own must not be to
+ * begin anew.
+ */
+void ioband_leaf_follow(struct ioband_leaf *leaf, const struct ioband_leaf *other)
+{
+	leaf->ent.vtime = vtime_max(leaf->ent.parent->vnow, other->ent.vtime);
+}
+
+/**
+ * ioband_ent_set_weight() - change a weight
+ * @ent: of a leaf, or of a node that is not the root
+ * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
+ *
+ * What it has had too much or too little up to now counts by the new weight, as
+ * does what is served from now on, bios that wait already included.
+ */
+void ioband_ent_set_weight(struct ioband_ent *ent, u32 weight)
+{
+	const bool live = ent_is_live(ent);
+	s64 lead;
+
+	ent_catch_up(ent, 0);
+	if (live)
+		ent_erase(ent);
+	lead = ent->vtime - ent->parent->vnow;
+	ent->vtime = ent->parent->vnow + div_s64(lead * ent->weight, weight);
+	ent->turn = div_u64(ent->turn * ent->weight, weight);
+	ent->past = ent->parent->past +
+		    div_u64((ent_past(ent) - ent->parent->past) * ent->weight, weight);
+	ent_weigh(ent, weight);
+	if (live)
+		ent_insert(ent);
+}
+
+static bool think_less(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct ioband_leaf, think)->think_until_ns <
+	       rb_entry(b, struct ioband_leaf, think)->think_until_ns;
+}
+
+/* Of a change in what waits, what those above see. */
+static s64 cap_let_through(const struct ioband_cap *cap, s64 waiting)
+{
+	if (cap->blocked & ioband_way_mask(IOBAND_WAY_READ))
+		waiting -= (s32)waiting;
+	if (cap->blocked & ioband_way_mask(IOBAND_WAY_WRITE))
+		waiting = (s32)waiting;
+	return waiting;
+}
+
+/* Among its siblings' live ones while something waits that they see, or somebody thinks. */
+static void ent_update_live(struct ioband_ent *ent)
+{
+	const bool live = ent_shown(ent) || ent->thinking;
+
+	if (!ent_is_live(ent) && live)
+		ent_insert(ent);
+	else if (ent_is_live(ent) && !live)
+		ent_erase(ent);
+}
+
+/*
+ * The one place where counters change: keeps those of an entity and of all above,
+ * and the membership in the trees, in step.
+ */
+static void ent_count(struct ioband_core *core, struct ioband_ent *ent, s64 waiting, int thinking,
+		      int busy)
+{
+	for (; ; ent = &ent->parent->ent) {
+		ent->waiting += waiting;
+		ent->thinking += thinking;
+		ent->busy += busy;
+		if (!ent->parent)
+			break;
+		if (!ent->busy && ent->parent->serving == ent)
+			ent->parent->serving = NULL;
+		ent_update_live(ent);
+		if (unlikely(ent->floor))
+			core->hooks->floor_changed(core, ent->floor);
+		if (unlikely(ent->cap)) {
+			core->hooks->cap_changed(core, ent->cap);
+			waiting = cap_let_through(ent->cap, waiting);
+		}
+	}
+}
+
+static void ent_count_pausing(struct ioband_core *core, struct ioband_ent *ent, int pausing)
+{
+	core->pausing += pausing;
+	for (; ent->parent; ent = &ent->parent->ent)
+		ent->pausing += pausing;
+}
+
+/**
+ * ioband_ent_catch_up() - forget what an entity did not get while it was idle, at every level
+ * @ent: entity
+ * @pause_lag: units of charge that it keeps all the same, for a pause
+ *
+ * Return: whether it has moved.
+ */
+bool ioband_ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
+{
+	bool moved = false;
+
+	for (; ent->parent; ent = &ent->parent->ent)
+		moved |= ent_catch_up(ent, pause_lag);
+	return moved;
+}
+
+/**
+ * ioband_ent_block() - block some ways of an entity that has a maximum
+ * @core: scheduler
+ * @ent: the entity
+ * @blocked: all that are from now on, as halves of &ioband_ent.waiting
+ *
+ * Those above do not see any more what waits there that way, or see it again.
+ */
+void ioband_ent_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked)
+{
+	const u64 before = ent_shown(ent);
+
+	ent->cap->blocked = blocked;
+	if (!before)
+		ioband_ent_catch_up(ent, 0);
+	ent_update_live(ent);
+	if (ent->floor)
+		core->hooks->floor_changed(core, ent->floor);
+	ent_count(core, &ent->parent->ent, ent_shown(ent) - before, 0, 0);
+}
+
+static s64 ways_to_waiting(u8 ways)
+{
+	return (ways & 1 ? ioband_way_one(IOBAND_WAY_READ) : 0) +
+	       (ways & 2 ? ioband_way_one(IOBAND_WAY_WRITE) : 0);
+}
+
+/**
+ * ioband_leaf_set_state() - change the state of a leaf; the one place where that is done
+ * @core: scheduler
+ * @leaf: leaf
+ * @state: the new state
+ * @ways: in which bios wait, as bits
+ */
+void ioband_leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
+			   enum ioband_leaf_state state, u8 ways)
+{
+	const enum ioband_leaf_state old = leaf->state;
+	const s64 waiting = ways_to_waiting(ways) - ways_to_waiting(leaf->ways);
+	const int thinking = (state == IOBAND_THINKING) - (old == IOBAND_THINKING);
+	const int busy = (state != IOBAND_IDLE) - (old != IOBAND_IDLE);
+
+	if (state == old && ways == leaf->ways)
+		return;
+	leaf->state = state;
+	leaf->ways = ways;
+	leaf->was_idle |= state == IOBAND_IDLE;
+	if (state == IOBAND_IDLE && core->owner == leaf)
+		core->owner = NULL;
+	ent_count(core, &leaf->ent, waiting, thinking, busy);
+	if (unlikely(leaf->awaited) && thinking)
+		ent_count_pausing(core, &leaf->ent, thinking);
+
+	if (thinking > 0) {
+		rb_add_cached(&leaf->think, &core->thinking, think_less);
+	} else if (thinking < 0) {
+		rb_erase_cached(&leaf->think, &core->thinking);
+		RB_CLEAR_NODE(&leaf->think);
+	}
+}
+
+/* Why a bio goes. */
+enum turn {
+	WEIGHED,	/* its entity has been served least */
+	PROMISED,	/* it, or one below, is behind what it is promised */
+	PASSING,	/* one above is, or others that come first wait for the brake */
+	OWED,		/* somebody waits for it */
+};
+
+/*
+ * Charge one entity.  In turn, the node comes along to where the entity stands.
+ * But for debts that is no more than its last turn ahead, so they remain: a
+ * debtor that goes while its siblings have nothing waiting still owes them.
+ *
+ * What is promised, or goes past others, is not owed: for that it leads by no more than
+ * it may lag, and by that it is not its turn by weight.  And the node does not come along
+ * past others that wait.  Among those that go past others weights decide all the same, in a
+ * virtual time of their own.  With slices a turn by weight counts there, too: it may go on as
+ * one by what is promised.
+ */
+static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u32 charge,
+		       enum turn turn)
+{
+	struct ioband_node *node = ent->parent;
+	const u64 advance = ent_vtime_of(ent, charge);
+	const bool alone = node->ent.busy == ent->busy;
+	u64 vtime = ent->vtime + advance;
+
+	if (unlikely(turn == PASSING || (turn == WEIGHED && core->slice_ns && core->promising)))
+		ent->past = ent_past(ent) + advance;
+	if (alone) {
+		node->vnow = vtime_max(node->vnow, ent->vtime);
+	} else if (turn != OWED) {
+		u64 reach = vtime_min(ent->vtime, node->vnow + ent->turn);
+
+		if (core->slice_ns || turn != WEIGHED)
+			reach = vtime_min(reach, node_least(node, ent)->vtime);
+		node->vnow = vtime_max(node->vnow, reach);
+	}
+	if (!alone && turn != WEIGHED) {
+		const u64 lead = ent_vtime_of(ent, turn == OWED ? IOBAND_DEBT_MAX :
+							 max(IOBAND_LAG_MAX, (u64)charge));
+
+		vtime = vtime_max(ent->vtime, vtime_min(vtime, node->vnow + lead));
+	}
+	if (alone || (turn != OWED && vtime != ent->vtime))
+		ent->turn = advance;
+	ent_advance(ent, vtime);
+}
+
+/* Why it is a leaf's turn. */
+static enum turn leaf_turn(const struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	const struct ioband_ent *ent;
+
+	if (leaf == core->diverted)
+		return PASSING;
+	for (ent = &leaf->ent; core->promised && ent->parent; ent = &ent->parent->ent)
+		if (ent == core->promised)
+			return PROMISED;
+	return WEIGHED;
+}
+
+/**
+ * ioband_leaf_charge() - charge a leaf, and the nodes above it
+ * @core: scheduler
+ * @leaf: leaf
+ * @charge: units of charge
+ * @by_time: they are time: charge where that is shared, else where it is not
+ * @in_turn: it was its turn: else it owes them
+ */
+void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
+			bool by_time, bool in_turn)
+{
+	const enum turn turn = in_turn ? leaf_turn(core, leaf) : OWED;
+	bool below = turn == PROMISED && core_passes(core);
+	struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+		below &= ent != core->promised;
+		if (node_shares_time(core, ent->parent) == by_time)
+			ent_charge(core, ent, charge, below ? PASSING : turn);
+	}
+}
+
+/**
+ * ioband_core_grace_ends() - until when thinking leaves are waited for
+ * @core: scheduler; some leaf thinks
+ *
+ * Return: when the first one's grace ends.
+ */
+u64 ioband_core_grace_ends(const struct ioband_core *core)
+{
+	return rb_entry(rb_first_cached(&core->thinking), struct ioband_leaf,
+			think)->think_until_ns;
+}
+
+/*
+ * The least-served child with a bio waiting, one way of those in @open.  Adds the
+ * thinkers before it to what is on the pipe; NULL when these fill it, as one that pauses does.
+ */
+static struct ioband_ent *node_pick(const struct ioband_core *core, const struct ioband_node *node,
+				    u64 open, u32 *ios, u32 limit)
+{
+	struct rb_node *rb;
+
+	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
+		struct ioband_ent *ent = rb_to_ent(rb);
+
+		if (ent_shown(ent) & open)
+			return ent;
+		if (unlikely(ent->pausing))
+			break;
+		if (likely(!core->apart) || !ent->floor)
+			*ios += ent->thinking;
+		if (*ios >= limit)
+			break;
+	}
+	return NULL;
+}
+
+/**
+ * ioband_node_least() - whose turn it is in a node
+ * @node: the node
+ * @open: one has a bio waiting in one way of these, as halves of &ioband_ent.waiting
+ * @passing: of those that go past others; this looks at all that are live
+ * @except: not this one; NULL: any
+ *
+ * Return: of the children the one that has been served least, or NULL.
+ */
+struct ioband_ent *ioband_node_least(const struct ioband_node *node, u64 open, bool passing,
+				     const struct ioband_ent *except)
+{
+	struct ioband_ent *least = NULL;
+	struct rb_node *rb;
+
+	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
+		struct ioband_ent *ent = rb_to_ent(rb);
+
+		if (ent == except || !(ent_shown(ent) & open))
+			continue;
+		if (!passing)
+			return ent;
+		if (!least || vtime_before(ent_past(ent), ent_past(least)))
+			least = ent;
+	}
+	return least;
+}
+
+/*
+ * The same of those that go past others.  Adds the thinkers that have had less to what is on
+ * the pipe; NULL when these fill it.
+ */
+static struct ioband_ent *node_passing(struct ioband_node *node, u64 open, u32 *ios, u32 limit)
+{
+	struct ioband_ent *least = ioband_node_least(node, open, true, NULL);
+	struct rb_node *rb;
+
+	for (rb = rb_first_cached(&node->live); rb && least; rb = rb_next(rb)) {
+		const struct ioband_ent *ent = rb_to_ent(rb);
+
+		if (!(ent_shown(ent) & open) && vtime_before(ent_past(ent), ent_past(least)))
+			*ios += ent->thinking;
+	}
+	if (!least || *ios >= limit)
+		return NULL;
+	/* Not as it is charged: with slices it goes on when it is not the least. */
+	node->past = ent_past(least);
+	return least;
+}
+
+/**
+ * ioband_leaf_below() - the least served leaf with a bio waiting
+ * @core: scheduler
+ * @ent: at or below which
+ * @open: one way of these, as halves of &ioband_ent.waiting
+ * @passing: of those that go past others; this looks at all that are live in each node
+ * @ios: what is on the pipe, bios
+ * @limit: how much may be
+ *
+ * Return: the leaf, or NULL: thinkers that have been served less fill the pipe, or
+ * nothing waits.
+ */
+struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
+				      u64 open, bool passing, u32 ios, u32 limit)
+{
+	while (!ent->leaf) {
+		struct ioband_node *node = container_of(ent, struct ioband_node, ent);
+
+		ent = passing ? node_passing(node, open, &ios, limit) :
+				node_pick(core, node, open, &ios, limit);
+		if (!ent)
+			return NULL;
+		open &= ent_open(ent);
+	}
+	return ent_to_leaf(ent);
+}
+
+/**
+ * ioband_leaf_may() - in which ways may a leaf's next bio be
+ * @core: scheduler
+ * @leaf: what ioband_core_pick() returned
+ *
+ * Return: a bit for each way in which one waits that neither a maximum nor the brake
+ * blocks, and that is promised if it goes for that.
+ */
+u8 ioband_leaf_may(const struct ioband_core *core, const struct ioband_leaf *leaf)
+{
+	u64 open;
+
+	if (likely(!core->capped && !core->promised && !core->brake_ways))
+		return leaf->ways;
+	open = ent_open_above(core, &leaf->ent) & ~core->brake_ways;
+	if (core->promised)
+		open &= core->promised_ways;
+	return leaf->ways & ((open & ioband_way_mask(IOBAND_WAY_READ) ? 1 : 0) |
+			     (open & ioband_way_mask(IOBAND_WAY_WRITE) ? 2 : 0));
+}
+
+/**
+ * ioband_leaf_owes_much() - has a leaf had a lot out of turn
+ * @leaf: leaf
+ *
+ * Return: true if it, or a node above it, owes more than half of what a debt can
+ * come to.  What it gets out of turn from then on may never be repaid.
+ */
+bool ioband_leaf_owes_much(const struct ioband_leaf *leaf)
+{
+	const struct ioband_ent *ent;
+
+	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
+		const s64 lead = ent->vtime - ent->parent->vnow;
+
+		if (ent->busy && lead > (s64)ent_vtime_of(ent, IOBAND_DEBT_MAX / 2))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * ioband_ent_begin_below() - begin a new turn below an entity that gets the device
+ * @core: scheduler
+ * @ent: entity
+ * @passing: it goes past others
+ *
+ * Not if it has the device already, unless some of what waits there is promised: what was passed
+ * over then is not to wait longer.  And what goes past others begins among those that do.
+ */
+void ioband_ent_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool passing)
+{
+	struct ioband_node *node;
+
+	if (ent->leaf)
+		return;
+	node = container_of(ent, struct ioband_node, ent);
+	if (ent_has_device(core, ent) && !(ent->waiting & ~core->promised_ways) &&
+	    (!passing || node->by_past))
+		return;
+	node->serving = NULL;
+}
+
+/**
+ * ioband_ent_set_turn() - give the device to somebody whose turn it is not by weight
+ * @core: scheduler
+ * @ent: the entity
+ * @begin: give it; else take it back
+ */
+void ioband_ent_set_turn(const struct ioband_core *core, struct ioband_ent *ent, bool begin)
+{
+	ioband_ent_begin_below(core, ent, begin);
+	for (; ent->parent; ent = &ent->parent->ent) {
+		ent->parent->serving = begin ? ent : NULL;
+		ent->parent->served_ns = 0;
+		ent->parent->served_from = ent->vtime;
+	}
+}

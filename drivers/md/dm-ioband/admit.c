@@ -9,6 +9,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
+#include "stream.h"
 #include "trace.h"
 
 /**

@@ -14,6 +14,7 @@
 
 #include <linux/sched/task.h>
 
+#include "stream.h"
 #include "trace.h"
 
 /*

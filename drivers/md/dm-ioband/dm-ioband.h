@@ -990,48 +990,6 @@ void ioband_pool_settings(struct ioband_target *target, struct ioband_settings *
 void ioband_pool_status(struct ioband_target *target, const struct ioband_settings *settings,
 			char *result, unsigned int maxlen);
 
-/* stream.c: a group's own bios */
-u8 ioband_stream_level(const struct bio *bio);
-void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group,
-			struct ioband_node *node, u8 level);
-struct ioband_stream *ioband_stream_sort(struct ioband_group *group, const struct ioband_io *io,
-					 const struct bio *bio);
-void ioband_stream_end(struct ioband_group *group);
-void ioband_streams_exit(void);
-
-/* A group's own queue, then its other streams, then NULL. */
-static inline struct ioband_stream *ioband_stream_next(struct ioband_stream *stream)
-{
-	stream = list_next_entry(stream, streams);
-	return stream == &stream->group->own ? NULL : stream;
-}
-
-/* May a bio be of a run: only where one stream has the device at a time. */
-static inline bool ioband_stream_may_run(const struct ioband_group *group, const struct bio *bio)
-{
-	return group->pool->core.slice_ns && bio_op(bio) == REQ_OP_READ;
-}
-
-/**
- * ioband_stream_of() - the stream of a bio
- * @group: the bio's
- * @io: the bio's; its level is known
- * @bio: on its way down
- *
- * Context: Under the pool's lock.
- *
- * Return: the stream.
- */
-static inline struct ioband_stream *ioband_stream_of(struct ioband_group *group,
-						     const struct ioband_io *io,
-						     const struct bio *bio)
-{
-	if (likely(io->level == IOBAND_LEVEL_USUAL && !group->streams &&
-		   !ioband_stream_may_run(group, bio)))
-		return &group->own;
-	return ioband_stream_sort(group, io, bio);
-}
-
 /* group.c: the tree of groups */
 int ioband_groups_init(void);
 void ioband_groups_exit(void);

@@ -35,6 +35,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "stream.h"
 #include "trace.h"
 
 /* More than any host has cgroups; past it they share their ancestors' groups. */

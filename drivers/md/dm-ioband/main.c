@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 
 #define CREATE_TRACE_POINTS
+#include "stream.h"
 #include "trace.h"
 
 #define DM_MSG_PREFIX "ioband"

@@ -3,6 +3,7 @@
  * dm-ioband: release of bios of dying tasks, for deleted disks, and at a suspend.
  */
 #include "dm-ioband.h"
+#include "stream.h"
 
 #include <linux/oom.h>
 

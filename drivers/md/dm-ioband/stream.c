@@ -31,7 +31,7 @@
  *	4-KiB reads at sectors	0 800 8 808 16 816 24 824
  *	are seen as		. .   . .   a  b   a  b		two in a row: a run
  */
-#include "dm-ioband.h"
+#include "stream.h"
 
 #include <linux/atomic.h>
 #include <linux/hash.h>

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The order of the module's files in CONTRIBUTING.md: each includes and calls only files below it.
+
+A source and its header are one layer.  An arrow is an #include, or the use of a function that
+another source defines.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[1]
+MODULE = "drivers/md/dm-ioband/"
+COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+INCLUDE = re.compile(r'^#include "([\w/]+)\.h"', re.MULTILINE)
+DEFINED = re.compile(
+    r"^(?!static|struct \w+ \{|#|/)[a-z][\w \t*]*?\b(\w+)\([^;{}]*\)\s*(?:__\w+\([^)]*\)\s*)?\n\{",
+    re.MULTILINE,
+)
+BODY = re.compile(r"^\{\n.*?^\}", re.MULTILINE | re.DOTALL)
+
+
+def listed(page: str) -> list[str]:
+    """The layers, from top to bottom: paths in the module's folder, without their suffix."""
+    lines = page[page.index(f"\n{MODULE} ") :].splitlines()[2:]
+    folder = ""
+    names = []
+    for line in lines:
+        if not line.startswith("  "):
+            break
+        word = line.split()[0]
+        folder = folder if line.startswith("    ") else ""
+        if word.endswith("/"):
+            folder = word
+        elif match := re.fullmatch(r"([\w-]+)\.(?:c|h|\[ch\])", word):
+            names.append(folder + match[1])
+    return names
+
+
+def layer_of(path: Path, root: Path) -> str:
+    return path.relative_to(root).with_suffix("").as_posix()
+
+
+def arrows(root: Path) -> Iterator[tuple[str, str, str]]:
+    """From which layer to which, and the include or the function that is the reason."""
+    texts = {path: path.read_text() for path in sorted(root.rglob("*.[ch]"))}
+    bare = {path: COMMENT_OR_STRING.sub(" ", text) for path, text in texts.items()}
+    homes: dict[str, str] = {}
+    for path, text in bare.items():
+        if path.suffix == ".c":
+            homes |= {name: layer_of(path, root) for name in DEFINED.findall(text)}
+    for path, text in texts.items():
+        own = layer_of(path, root)
+        for name in INCLUDE.findall(text):
+            beside = (path.parent / name).with_suffix(".h")
+            yield own, layer_of(beside, root), f"#include {name}.h"
+        # What a header declares outside of functions is no call.
+        used = bare[path] if path.suffix == ".c" else "\n".join(BODY.findall(bare[path]))
+        for name in sorted(set(re.findall(r"(?<!struct )\b\w+\b", used)) & homes.keys()):
+            yield own, homes[name], name
+
+
+def faults(root: Path, layers: list[str]) -> list[str]:
+    """Arrows that run back up, and files that have no layer."""
+    place = {layer: number for number, layer in enumerate(layers)}
+    there = {layer_of(path, root) for path in root.rglob("*.[ch]")}
+    wrong = [f"{layer}: not in the list" for layer in sorted(there - place.keys())]
+    wrong += [f"{layer}: there is no such file" for layer in layers if layer not in there]
+    for source, target, reason in arrows(root):
+        if place.get(source, -1) > place.get(target, len(place)):
+            wrong.append(f"{source} is below {target}: {reason}")
+    return wrong
+
+
+def test_each_file_uses_only_files_below_it() -> None:
+    layers = listed((REPO / "CONTRIBUTING.md").read_text())
+    assert len(layers) > 30
+    assert not (wrong := faults(REPO / MODULE, layers)), "\n".join(wrong)
+
+
+def test_arrows_that_run_back_up_are_found(tmp_path: Path) -> None:
+    (tmp_path / "low").mkdir()
+    (tmp_path / "top.c").write_text(
+        '#include "low/down.h"\n\nint top_call(int a,\n\t     int b)\n{\n\treturn down();\n}\n'
+    )
+    (tmp_path / "low/down.h").write_text("int top_call(int a, int b);\nint down(void);\n")
+    (tmp_path / "low/down.c").write_text(
+        '#include "down.h"\n\n/* top_call() is above. */\nint down(void)\n{\n\treturn 1;\n}\n'
+    )
+    layers = listed(f"\n{MODULE}  title\n  top.c  a\n  low/  b\n    down.[ch]  c\ntools/  d\n")
+    assert layers == ["top", "low/down"]
+    assert not faults(tmp_path, layers)
+    assert faults(tmp_path, layers[::-1]) == [
+        "top is below low/down: #include low/down.h",
+        "top is below low/down: down",
+    ]
+    with (tmp_path / "low/down.c").open("a") as source:
+        source.write("\nint again(void)\n{\n\treturn top_call(1, 2);\n}\n")
+    assert faults(tmp_path, layers) == ["low/down is below top: top_call"]
+    (tmp_path / "new.c").write_text("")
+    assert "new: not in the list" in faults(tmp_path, layers)

@@ -2,14 +2,26 @@
 /*
  * dm-ioband: admission of a bio under the pool's lock.
  */
-#include "dm-ioband.h"
+#include "admit.h"
+
+#include "blkcg.h"
+#include "complete.h"
+#include "dispatch.h"
+#include "flush.h"
+#include "group.h"
+#include "io.h"
+#include "limits.h"
+#include "split.h"
+#include "state.h"
+#include "stats.h"
+#include "stream.h"
+#include "throttle.h"
 
 #include <linux/oom.h>
 #include <linux/percpu.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
-#include "stream.h"
 #include "trace.h"
 
 /**

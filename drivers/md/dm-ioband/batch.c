@@ -21,7 +21,12 @@
  * then, and so a group holds at most a batch of each task too much.  Nor is one
  * refused later that must not wait (REQ_NOWAIT): io_uring of 6.12 and before would not see it.
  */
-#include "dm-ioband.h"
+#include "batch.h"
+
+#include "admit.h"
+#include "dispatch.h"
+#include "io.h"
+#include "submit.h"
 
 #include <linux/sizes.h>
 #include <linux/slab.h>

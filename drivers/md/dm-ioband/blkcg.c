@@ -13,7 +13,9 @@
  *
  * Such a bio makes a detour (detour.c).
  */
-#include "dm-ioband.h"
+#include "blkcg.h"
+
+#include "io.h"
 
 #include <linux/backing-dev.h>
 #include <linux/blkdev.h>

@@ -2,7 +2,12 @@
 /*
  * dm-ioband: completion of bios.
  */
-#include "dm-ioband.h"
+#include "complete.h"
+
+#include "dispatch.h"
+#include "io.h"
+#include "state.h"
+#include "stats.h"
 
 /* Note the time that a whole bio took; the pool's tick acts on it. */
 static void note_took(const struct ioband_io *io, u64 now_ns)

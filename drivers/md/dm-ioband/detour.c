@@ -9,7 +9,10 @@
  * costs one more pass through submit_bio_noacct().  Therefore only bios make it that
  * the target cannot attribute otherwise.
  */
-#include "dm-ioband.h"
+#include "detour.h"
+
+#include "enter.h"
+#include "io.h"
 
 #include <linux/backing-dev.h>
 #include <linux/blkdev.h>

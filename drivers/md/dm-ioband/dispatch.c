@@ -10,11 +10,19 @@
  * that sleeps there has no other bios waiting here: as many tasks as the limit exceeds the
  * device's requests by would take turns there, one bio each, whatever their weights.
  */
-#include "dm-ioband.h"
+#include "dispatch.h"
+
+#include "flush.h"
+#include "io.h"
+#include "limits.h"
+#include "split.h"
+#include "stats.h"
+#include "stream.h"
+#include "submit.h"
+#include "throttle.h"
 
 #include <linux/sched/task.h>
 
-#include "stream.h"
 #include "trace.h"
 
 /*

@@ -2,7 +2,15 @@
 /*
  * dm-ioband: arrival of a bio, and the lockless path of the open state.
  */
-#include "dm-ioband.h"
+#include "enter.h"
+
+#include "admit.h"
+#include "batch.h"
+#include "blkcg.h"
+#include "group.h"
+#include "io.h"
+#include "stats.h"
+#include "throttle.h"
 
 /* The open state: the bio goes, and nobody else is bothered. */
 static bool pass_open(struct ioband_io *io, struct ioband_group *group)

@@ -11,7 +11,10 @@
  * A device may tell an error of its cache once only.  If it tells it to a flush of
  * ours, the next flush from above and the next write with FUA are told it.
  */
-#include "dm-ioband.h"
+#include "flush.h"
+
+#include "io.h"
+#include "submit.h"
 
 /**
  * ioband_flush_init_target() - a target that has not written anything

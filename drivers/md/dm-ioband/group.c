@@ -25,7 +25,14 @@
  * counters with it, to come back as it was with its next bio.  One that began with what its
  * path was given would not, if that was taken away meanwhile: it stays.
  */
-#include "dm-ioband.h"
+#include "group.h"
+
+#include "blkcg.h"
+#include "io.h"
+#include "limits.h"
+#include "preset.h"
+#include "stats.h"
+#include "stream.h"
 
 #include <linux/atomic.h>
 #include <linux/blk-cgroup.h>
@@ -35,7 +42,6 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "stream.h"
 #include "trace.h"
 
 /* More than any host has cgroups; past it they share their ancestors' groups. */

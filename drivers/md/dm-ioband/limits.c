@@ -4,7 +4,9 @@
  *
  * Few groups have any: memory for all comes with the first and goes with the last.
  */
-#include "dm-ioband.h"
+#include "limits.h"
+
+#include "io.h"
 
 #include <linux/atomic.h>
 #include <linux/log2.h>

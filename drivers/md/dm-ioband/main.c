@@ -3,17 +3,32 @@
  * dm-ioband: proportional I/O bandwidth on any block device.
  *
  * Device-mapper's callbacks.  The interface is documented in
- * Documentation/dm-ioband.rst, the structure in dm-ioband.h, the scheduler on
+ * Documentation/dm-ioband.rst, the structures in io.h, the scheduler on
  * top of sched/core.c.
  */
-#include "dm-ioband.h"
+#include "admit.h"
+#include "blkcg.h"
+#include "complete.h"
+#include "detour.h"
+#include "enter.h"
+#include "flush.h"
+#include "group.h"
+#include "io.h"
+#include "limits.h"
+#include "message.h"
+#include "pool.h"
+#include "preset.h"
+#include "release.h"
+#include "split.h"
+#include "stats.h"
+#include "stream.h"
+#include "worker.h"
 
 #include <linux/blkdev.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
 #define CREATE_TRACE_POINTS
-#include "stream.h"
 #include "trace.h"
 
 #define DM_MSG_PREFIX "ioband"

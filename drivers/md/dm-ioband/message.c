@@ -5,7 +5,15 @@
  * The number of groups has no bound that a buffer could have, so lists come in
  * pages: whole lines, as many as fit, and where the next page starts.
  */
-#include "dm-ioband.h"
+#include "message.h"
+
+#include "group.h"
+#include "io.h"
+#include "limits.h"
+#include "pool.h"
+#include "preset.h"
+#include "state.h"
+#include "stats.h"
 
 #include <linux/cgroup.h>
 #include <linux/slab.h>

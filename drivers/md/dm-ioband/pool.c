@@ -5,7 +5,16 @@
  * A pool is there while tables name it.  A member is a mapped device in it; it
  * outlives a reload, so that the weight and the groups of the device do.
  */
-#include "dm-ioband.h"
+#include "pool.h"
+
+#include "dispatch.h"
+#include "flush.h"
+#include "group.h"
+#include "io.h"
+#include "preset.h"
+#include "release.h"
+#include "state.h"
+#include "stats.h"
 
 #include <linux/sched/mm.h>
 #include <linux/slab.h>

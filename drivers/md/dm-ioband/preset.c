@@ -12,7 +12,10 @@
  * presets, where the pool has some that are nested as deep: paths of deep trees take long.
  * A bio whose group is there comes by none of this.
  */
-#include "dm-ioband.h"
+#include "preset.h"
+
+#include "blkcg.h"
+#include "io.h"
 
 #include <linux/build_bug.h>
 #include <linux/cgroup.h>

@@ -2,9 +2,14 @@
 /*
  * dm-ioband: release of bios of dying tasks, for deleted disks, and at a suspend.
  */
-#include "dm-ioband.h"
-#include "stream.h"
+#include "release.h"
 
+#include "complete.h"
+#include "dispatch.h"
+#include "io.h"
+#include "state.h"
+#include "stream.h"
+#include "throttle.h"
 #include <linux/oom.h>
 
 /*

@@ -20,7 +20,9 @@
  * completed.  The bio completes with its last piece, with an error if one had
  * one: as if the block layer had split it, which it may do at any time.
  */
-#include "dm-ioband.h"
+#include "split.h"
+
+#include "io.h"
 
 /**
  * ioband_piece_least() - the smallest pieces that a bio may be sent down in

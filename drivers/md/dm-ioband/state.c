@@ -24,7 +24,11 @@
  * scheduler is not charged: it was nobody else's.  What of it is still in flight
  * when groups begin to compete counts there, see ioband_state_apply().
  */
-#include "dm-ioband.h"
+#include "state.h"
+
+#include "dispatch.h"
+#include "io.h"
+#include "limits.h"
 
 static bool group_may_be_open(const struct ioband_group *group)
 {

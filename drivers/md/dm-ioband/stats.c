@@ -28,7 +28,10 @@
  * before it.  So who is refused shares those of the nearest group above that has some, its
  * weight and its maximum, and none with a maximum is passed over.
  */
-#include "dm-ioband.h"
+#include "stats.h"
+
+#include "io.h"
+#include "limits.h"
 
 #include <linux/atomic.h>
 #include <linux/mm.h>

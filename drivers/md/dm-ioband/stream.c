@@ -33,6 +33,8 @@
  */
 #include "stream.h"
 
+#include "io.h"
+
 #include <linux/atomic.h>
 #include <linux/hash.h>
 #include <linux/ioprio.h>

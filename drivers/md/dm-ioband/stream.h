@@ -5,7 +5,7 @@
 #ifndef DM_IOBAND_STREAM_H
 #define DM_IOBAND_STREAM_H
 
-#include "dm-ioband.h"
+#include "io.h"
 
 u8 ioband_stream_level(const struct bio *bio);
 void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group,

@@ -2,7 +2,9 @@
 /*
  * dm-ioband: bios for a target's worker to submit (worker.c).
  */
-#include "dm-ioband.h"
+#include "submit.h"
+
+#include "io.h"
 
 /* There is something to do for a target's worker. */
 static void kick(struct ioband_target *target)

@@ -34,7 +34,10 @@
  * So a group of many tasks holds the bound and a bio or so for each of them, or what one
  * submits in one go (batch.c).
  */
-#include "dm-ioband.h"
+#include "throttle.h"
+
+#include "io.h"
+#include "stats.h"
 
 #include <linux/log2.h>
 #include <linux/oom.h>

@@ -12,7 +12,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "dm-ioband.h"
+#include "io.h"
 
 DECLARE_EVENT_CLASS(ioband_group,
 	TP_PROTO(const struct ioband_group *group),

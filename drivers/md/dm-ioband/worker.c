@@ -12,7 +12,13 @@
  * sleep for want of a request, note_roomy(): whether it had to its count of voluntary
  * context switches says.
  */
-#include "dm-ioband.h"
+#include "worker.h"
+
+#include "complete.h"
+#include "dispatch.h"
+#include "flush.h"
+#include "io.h"
+#include "split.h"
 
 #include <linux/sched.h>
 

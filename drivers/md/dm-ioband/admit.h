@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: admission under the pool's lock.
+ */
+#ifndef DM_IOBAND_ADMIT_H
+#define DM_IOBAND_ADMIT_H
+
+#include "io.h"
+
+enum ioband_urgency {
+	IOBAND_IN_TURN,	/* as the scheduler says */
+	IOBAND_OWED,	/* at once, unless its group owes much already */
+	IOBAND_AT_ONCE,	/* the whole system may wait for it */
+};
+
+enum ioband_urgency ioband_admit_urgency(const struct bio *bio);
+unsigned int ioband_admit_times(const struct bio *bio);
+bool ioband_admit_gives_back(const struct ioband_target *target);
+unsigned long ioband_admit_lock_group(struct ioband_pool *pool, struct ioband_io *io,
+				      struct bio *bio, enum ioband_mode mode, bool direct,
+				      bool may_wait) __acquires(&pool->lock);
+void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
+			  bool direct);
+int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
+		 enum ioband_mode mode, bool direct);
+bool ioband_admit_late(struct ioband_io *io, struct bio *bio, u64 now_ns);
+
+#endif /* DM_IOBAND_ADMIT_H */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: completion of bios.
+ */
+#ifndef DM_IOBAND_COMPLETE_H
+#define DM_IOBAND_COMPLETE_H
+
+#include "io.h"
+
+void ioband_complete(struct ioband_io *io);
+bool ioband_complete_piece(struct ioband_io *io, u32 bytes);
+void ioband_complete_with(struct ioband_io *io, struct bio *bio, blk_status_t status);
+
+#endif /* DM_IOBAND_COMPLETE_H */

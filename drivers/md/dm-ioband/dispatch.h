@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: held bios, and their release.
+ */
+#ifndef DM_IOBAND_DISPATCH_H
+#define DM_IOBAND_DISPATCH_H
+
+#include "io.h"
+
+typedef bool (*ioband_wanted_fn)(const struct ioband_io *io, const void *of);
+
+void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns);
+void ioband_dispatch_launch(struct ioband_io *io, struct bio *bio, u64 now_ns);
+u32 ioband_dispatch_piece(const struct ioband_io *io);
+void ioband_dispatch(struct ioband_pool *pool, u64 now_ns);
+enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer);
+u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u64 most,
+			 ioband_wanted_fn wanted, const void *of);
+void ioband_dispatch_now(struct bio_list *taken);
+
+static inline void ioband_dispatch_note_inflight(struct ioband_pool *pool)
+{
+	pool->peak_ios = max(pool->peak_ios, pool->core.inflight_ios);
+}
+
+static inline enum ioband_way ioband_bio_way(const struct bio *bio)
+{
+	return op_is_write(bio_op(bio)) ? IOBAND_WAY_WRITE : IOBAND_WAY_READ;
+}
+
+#endif /* DM_IOBAND_DISPATCH_H */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: what the devices' write caches hold.
+ */
+#ifndef DM_IOBAND_FLUSH_H
+#define DM_IOBAND_FLUSH_H
+
+#include "io.h"
+
+void ioband_flush_init_target(struct ioband_target *target);
+void ioband_flush_exit_target(struct ioband_target *target);
+bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio *bio);
+bool ioband_flush_end(struct ioband_target *target, bool failed, u64 now_ns);
+bool ioband_flush_start(struct ioband_pool *pool);
+void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns);
+void ioband_flush_suspend(struct ioband_target *target);
+void ioband_flush_tell(struct ioband_target *target, const struct bio *bio,
+		       blk_status_t *error);
+
+/* Under the pool's lock: something goes down that may stay in the device's cache. */
+static inline void ioband_flush_note(struct ioband_target *target)
+{
+	if (list_empty(&target->dirty))
+		list_add_tail(&target->dirty, &target->pool->dirty);
+}
+
+#endif /* DM_IOBAND_FLUSH_H */

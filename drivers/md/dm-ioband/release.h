@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: bios of dying tasks, for deleted disks, and at a suspend.
+ */
+#ifndef DM_IOBAND_RELEASE_H
+#define DM_IOBAND_RELEASE_H
+
+#include "io.h"
+
+void ioband_release_dying(struct ioband_pool *pool);
+void ioband_release_suspend(struct ioband_target *target, bool requeue);
+void ioband_release_resume(struct ioband_target *target);
+
+#endif /* DM_IOBAND_RELEASE_H */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: large bios in pieces.
+ */
+#ifndef DM_IOBAND_SPLIT_H
+#define DM_IOBAND_SPLIT_H
+
+#include "io.h"
+
+u32 ioband_piece_least(struct bio *bio);
+void ioband_piece_accept(struct ioband_io *io, struct bio *bio);
+u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset);
+
+#endif /* DM_IOBAND_SPLIT_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dm-ioband: how much may be held.
+ */
+#ifndef DM_IOBAND_THROTTLE_H
+#define DM_IOBAND_THROTTLE_H
+
+#include "io.h"
+
+/* A task that is killed must not wait: its memory is wanted back. */
+static inline bool ioband_task_is_dying(struct task_struct *task)
+{
+	return task->flags & PF_EXITING || fatal_signal_pending(task);
+}
+
+/* A multiple of the limit for a task that is killed: its bios are dispatched at once as a rule. */
+#define IOBAND_ROOM_DYING	4
+
+void ioband_room_take(const struct ioband_io *io, struct bio *bio);
+u32 ioband_room_give(const struct ioband_io *io, struct bio *bio);
+bool ioband_room_is_over(const struct ioband_group *group, unsigned int times);
+bool ioband_room_has_plenty(const struct ioband_group *group);
+void ioband_room_wake(struct ioband_group *group);
+void ioband_room_look(struct ioband_group *group);
+void ioband_line_stand(struct ioband_line *line, const struct ioband_target *target,
+		       struct ioband_group *group, struct ioband_stats *stats, bool flusher);
+void ioband_line_wait(struct ioband_line *line, bool dying);
+void ioband_line_wait_flusher(struct ioband_line *line);
+
+#endif /* DM_IOBAND_THROTTLE_H */

@@ -405,7 +405,7 @@ SLICE = [
     Mutant(
         "pace-of-all-time",
         "	node->served_from = ent_stands(ent, passing);\n	ioband_ent_begin_below",
-        "	ent_begin_below",
+        "	ioband_ent_begin_below",
     ),
     Mutant(
         "made-way-for-who-is-held-back",

@@ -61,7 +61,7 @@ def test_rpm_packages(tmp_path: Path) -> None:
 
     files = "".join(text for name, text in says.items() if name.endswith(".rpm"))
     version = versions()["dkms.conf"]
-    assert f"/usr/src/dm-ioband-{version}/drivers/md/Kbuild -rw" in files
+    assert f"/usr/src/dm-ioband-{version}/drivers/md/dm-ioband/Kbuild -rw" in files
     assert f"/usr/src/dm-ioband-{version}/dkms.conf -rw" in files
     assert "/usr/sbin/iobandctl -rwxr-xr-x" in files
     assert "/usr/lib/dracut/modules.d/90ioband/module-setup.sh -rwxr-xr-x" in files
@@ -113,7 +113,7 @@ def test_pkgbuild_of_arch(tmp_path: Path) -> None:
     assert f"{version} dm-ioband-dkms iobandctl GPL-2.0-only\n" in done.stdout
     made = {str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*") if each.is_file()}
     assert f"dm-ioband-dkms/usr/src/dm-ioband-{version}/dkms.conf" in made
-    assert f"dm-ioband-dkms/usr/src/dm-ioband-{version}/drivers/md/Kbuild" in made
+    assert f"dm-ioband-dkms/usr/src/dm-ioband-{version}/drivers/md/dm-ioband/Kbuild" in made
     assert "iobandctl/usr/lib/systemd/system-preset/90-iobandctl.preset" in made
     assert "iobandctl/usr/lib/dracut/modules.d/90ioband/module-setup.sh" in made
     assert "KPARTX=/usr/bin/kpartx" in done.stdout and "MDADM=/usr/bin/mdadm" in done.stdout

@@ -60,6 +60,80 @@ def test_a_latency_target_of_a_user_is_ignored(
     assert watcher.said.count("io.latency of cgroup /loose") == 1
 
 
+def limit(fake: Fake, path: str, text: str) -> None:
+    """Write io.max of a cgroup, for the device below."""
+    (fake.root / f"cgroup/{path}/io.max").write_text(text and f"4000:1 {text}\n")
+
+
+@pytest.mark.parametrize("way", ["owner", "group"])
+def test_a_maximum_of_a_user_is_ignored(
+    fake: Fake, watch: Callable[[str], Watcher], way: str
+) -> None:
+    """It would replace that of root.  That of the cgroup that is delegated is root's."""
+    paths = ["user", "user/x", "user/x/y", "loose", "system"]
+    ids = {path: fake.cgroup(path) for path in paths}
+    for path in paths:
+        limit(fake, path, "rbps=2000")
+    (fake.root / "cgroup/loose/io.max").chmod(0o664)
+    WAYS[way](fake.root / "cgroup/user")
+    watcher = watch("")
+    for path in paths:
+        limit(fake, path, "rbps=3000")
+        watcher.weigh(path, 300)
+        watcher.sends(path, 300)
+    assert {line.split()[2] for line in fake.told("max")} == {
+        f"cgroup#{ids[path]}" for path in ("user", "system")
+    }
+    limit(fake, "user", "")
+    watcher.soon(lambda: f"one: max cgroup#{ids['user']} default" in fake.sent)
+    assert watcher.said.count("io.max of cgroup /user/") == 1
+    assert watcher.said.count("io.max of cgroup /loose") == 1
+
+
+@pytest.mark.parametrize("place", ["user", "user/x"])
+def test_a_maximum_stays_when_its_file_is_given_away(
+    fake: Fake, watch: Callable[[str], Watcher], place: str
+) -> None:
+    """From then on no write of the user replaces or removes it."""
+    number = fake.cgroup(place)
+    limit(fake, place, "rbps=2000")
+    watcher = watch("")
+    told = [f"one: max cgroup#{number} rbps=2000 wbps=max riops=max wiops=max"]
+    watcher.soon(lambda: fake.told("max") == told)
+    fake.delegate("user")
+    if place == "user":
+        (fake.root / "cgroup/user/io.max").chmod(0o664)
+    for weight, text in ((300, "rbps=9000"), (310, "rbps=max"), (320, "")):
+        limit(fake, place, text)
+        watcher.weigh(place, weight)
+        watcher.sends(place, weight)
+    assert fake.told("max") == told
+    assert watcher.said.count("io.max of cgroup /user") == 1
+
+
+def test_a_maximum_by_hand_stays_in_a_container(
+    fake: Fake, watch: Callable[[str], Watcher]
+) -> None:
+    """Below a cgroup of Delegate= root's files count, as libvirt's, but not before "set-max"."""
+    ids = {path: fake.cgroup(path) for path in ("box", "box/a", "box/b")}
+    mark(fake.root / "cgroup/box")
+    groups = "".join(
+        f"{n} 1 cgroup#{ids[path]} weight=100 set=0 path=/{path}\n" for n, path in enumerate(ids, 2)
+    )
+    fake.answer("one", "groups", f"1 groups\n1 0 root weight=100 set=0\n{groups}end\n")
+    fake.run("set-max", "/box/a", "rbps=1M")
+    (fake.root / "log").write_text("")
+    watcher = watch("")
+    for weight, text in ((300, "rbps=9000"), (310, "")):
+        for path in ids:
+            limit(fake, path, text)
+            watcher.weigh(path, weight)
+            watcher.sends(path, weight)
+    for path in ("box", "box/b"):
+        watcher.soon(lambda path=path: f"one: max cgroup#{ids[path]} default" in fake.sent)
+    assert not any(f"cgroup#{ids['box/a']}" in line for line in fake.told("max"))
+
+
 def test_a_cgroup_that_is_delegated_after_it_was_found(
     fake: Fake, watch: Callable[[str], Watcher]
 ) -> None:

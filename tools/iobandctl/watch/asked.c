@@ -7,7 +7,9 @@
  * The weight of the delegated cgroup itself competes with other users', so it counts
  * in root's file only.  A latency target throttles all other groups of the
  * pool, wherever it stands.  It counts in root's files outside of delegated cgroups only.
- * A maximum throttles only its own cgroup.  So it counts in the files of any user.
+ * A maximum throttles only its own cgroup, but it replaces root's maximum of that cgroup.
+ * So it counts in root's files only, and not below a cgroup of another user.  libvirt's
+ * files below a delegated cgroup are root's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +30,8 @@
  * All of a file: with a line for each disk it can be longer than a page, and a number
  * that is cut is another number.
  *
- * Return: the text, to be freed; empty if there is none.  @is_roots: whether it is root's.
+ * Return: the text, to be freed; empty if there is none.  @is_roots: whether only root may
+ * write the file, or make it.
  */
 static char *read_file(int directory, const char *file, bool *is_roots)
 {
@@ -38,7 +41,7 @@ static char *read_file(int directory, const char *file, bool *is_roots)
 	struct stat info;
 	size_t size = 0;
 
-	*is_roots = stream && !fstat(fd, &info) && roots_is(&info);
+	*is_roots = !stream || (!fstat(fd, &info) && roots_is(&info));
 	if (!stream || getdelim(&text, &size, 0, stream) < 0) {
 		free(text);
 		text = xstrdup("");
@@ -48,14 +51,77 @@ static char *read_file(int directory, const char *file, bool *is_roots)
 	return text;
 }
 
-static void note_latency(const struct node *node)
+static void note_ignored(const struct node *node, const char *file,
+			 const char *reason, bool *noted)
 {
-	struct subtree *subtree = node->subtree;
+	if (!*noted)
+		note("%s of cgroup %s is ignored, as a user may write it and %s",
+		     file, node->path, reason);
+	*noted = true;
+}
 
-	if (!subtree->latency_noted)
-		note("io.latency of cgroup %s is ignored, as %s", node->path,
-		     "a user may write it and a target throttles others");
-	subtree->latency_noted = true;
+/*
+ * Whether all cgroups above are root's.  Then no user can make a cgroup anew in this place;
+ * the owner of the cgroup itself can make cgroups only below it.
+ */
+static bool is_roots_place(const struct node *node, int directory)
+{
+	int above = directory, next;
+	struct stat info;
+	bool is = true;
+
+	for (const char *at = node->path; is && at[0] && at[1]; at++) {
+		if (*at != '/')
+			continue;
+		next = openat(above, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (above != directory)
+			close(above);
+		above = next;
+		is = above >= 0 && !fstat(above, &info) && roots_is(&info);
+	}
+	if (above != directory && above >= 0)
+		close(above);
+	return is;
+}
+
+static bool has_max(const struct node *node)
+{
+	for (int kind = ASKED_MAX; kind < ASKED_KINDS; kind++) {
+		if (node->asked[kind].n)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * From a file that a user may write nothing is taken over, not even the end of a maximum:
+ * root may have set it before the file was given away.
+ */
+static void ignore_max(const struct node *node, const char *text,
+		       struct asked asked[ASKED_KINDS])
+{
+	for (int kind = ASKED_MAX; kind < ASKED_KINDS; kind++)
+		asked_copy(&asked[kind], &node->asked[kind]);
+	if (*text)
+		note_ignored(node, "io.max",
+			     "it could replace a maximum that root has set",
+			     &node->subtree->max_noted);
+}
+
+/* Most cgroups have no maximum and had none; of these the ones above are not looked at. */
+static void read_max(const struct node *node, int directory,
+		     struct asked asked[ASKED_KINDS])
+{
+	bool is_roots;
+	char *text = read_file(directory, "io.max", &is_roots);
+
+	if (*text || has_max(node)) {
+		if (is_roots && is_roots_place(node, directory))
+			asked_read_max(asked, text);
+		else
+			ignore_max(node, text, asked);
+	}
+	free(text);
 }
 
 static void read_files(const struct node *node, int directory, bool is_unit,
@@ -75,11 +141,10 @@ static void read_files(const struct node *node, int directory, bool is_unit,
 	if (is_roots && !is_lent)
 		asked_read_latency(&asked[ASKED_LATENCY], text);
 	else if (*text)
-		note_latency(node);
+		note_ignored(node, "io.latency", "a target throttles others",
+			     &node->subtree->latency_noted);
 	free(text);
-	text = read_file(directory, "io.max", &is_roots);
-	asked_read_max(asked, text);
-	free(text);
+	read_max(node, directory, asked);
 }
 
 static void keep_systemd(const struct node *node,

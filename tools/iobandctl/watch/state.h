@@ -89,6 +89,7 @@ TAILQ_HEAD(node_list, node);
  * @debt: work done ahead of its turns, which it passes for it
  * @polls_noted: the user was told that not all of it is watched
  * @latency_noted: the user was told that a latency target is ignored
+ * @max_noted: the user was told that a maximum is ignored
  */
 struct subtree {
 	TAILQ_ENTRY(subtree) all;
@@ -102,6 +103,7 @@ struct subtree {
 	unsigned int debt;
 	bool polls_noted;
 	bool latency_noted;
+	bool max_noted;
 };
 
 TAILQ_HEAD(subtree_list, subtree);

@@ -327,6 +327,17 @@ static void check_bounds(const struct node *node, const struct sent *sent,
 	     problem.text);
 }
 
+static bool is_by_hand(const struct node *node, const struct watched_tree *tree,
+		       int setting)
+{
+	char group[IOBAND_GROUP_SIZE];
+	const struct hand_key key = key_of(tree, group, setting);
+
+	snprintf(group, sizeof(group), "cgroup#%llu",
+		 (unsigned long long)node->id);
+	return hand_has(&key);
+}
+
 /* What a former configuration has given, and nobody has set by hand since. */
 static bool gave_bound(const struct watch *watch, const struct node *node,
 		       const struct watched_tree *tree, enum bound bound)
@@ -334,16 +345,12 @@ static bool gave_bound(const struct watch *watch, const struct node *node,
 	const struct ioband_preset now = {
 		.bounds = node->sent[tree - watch->trees].bounds,
 	};
-	char group[IOBAND_GROUP_SIZE];
 	int setting = GROUP_BOUNDS + bound;
-	const struct hand_key key = key_of(tree, group, setting);
 
-	snprintf(group, sizeof(group), "cgroup#%llu",
-		 (unsigned long long)node->id);
 	return watch->past.n && bound_is_set(&now.bounds, bound) &&
 	       past_asked_path(&watch->past, tree->pool, tree->device,
 			       node->path, setting, &now) &&
-	       !hand_has(&key);
+	       !is_by_hand(node, tree, setting);
 }
 
 /* Whether a device lies below all ioband devices of a tree. */
@@ -390,6 +397,16 @@ static bool asked_max(const struct node *node, const struct watched_tree *tree,
 	return found;
 }
 
+/*
+ * The root user of a container may write root's files below the cgroup that is delegated to
+ * it.  So a maximum that was set by hand stays there.
+ */
+static bool keeps_max(const struct node *node, const struct watched_tree *tree)
+{
+	return watch_node_is_lent(node) &&
+	       is_by_hand(node, tree, GROUP_BOUNDS + MAXIMUM);
+}
+
 /* Return: false if nobody asks for a bound of this kind, and it stays as it is. */
 static bool wanted_bound(const struct watch *watch, const struct node *node,
 			 const struct watched_tree *tree, enum bound bound,
@@ -407,7 +424,8 @@ static bool wanted_bound(const struct watch *watch, const struct node *node,
 		*wanted = conf_bounds(section);
 	else if (target)
 		*wanted = (struct bounds){ .latency_us = target->weight };
-	else if (bound == MAXIMUM && asked_max(node, tree, wanted))
+	else if (bound == MAXIMUM && asked_max(node, tree, wanted) &&
+		 !keeps_max(node, tree))
 		return true;
 	else if (gave_bound(watch, node, tree, bound))
 		*wanted = bounds_none;

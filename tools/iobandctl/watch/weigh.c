@@ -55,6 +55,18 @@ void asked_add_kind(struct asked *asked, enum asked_kind kind,
 }
 
 /**
+ * asked_copy() - add all that is asked for on devices elsewhere
+ * @asked: to this
+ * @other: from there
+ */
+void asked_copy(struct asked *asked, const struct asked *other)
+{
+	for (size_t i = 0; i < other->n; i++)
+		asked_add(asked, other->v[i].major, other->v[i].minor,
+			  other->v[i].weight);
+}
+
+/**
  * asked_free() - free what is asked for
  * @asked: left empty
  */

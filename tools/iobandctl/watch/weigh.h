@@ -38,6 +38,7 @@ struct asked {
 
 void asked_add(struct asked *asked, unsigned int major, unsigned int minor,
 	       uint64_t weight);
+void asked_copy(struct asked *asked, const struct asked *other);
 void asked_free(struct asked *asked);
 void asked_read(struct asked *asked, const char *text, bool is_bfq,
 		bool is_unit);

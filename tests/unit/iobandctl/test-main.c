@@ -34,6 +34,7 @@ static const struct {
 	TEST(explain_maxima), TEST(explain_held_by_maximum), TEST(explain_minima),
 	TEST(explain_minimum), TEST(explain_promised), TEST(conf_bounds),
 	TEST(weigh_bfq), TEST(weigh_devices), TEST(weigh_latency), TEST(weigh_max),
+	TEST(weigh_below_all),
 	TEST(units),
 	TEST(explain_targets), TEST(explain_capped),
 	TEST(explain_brake), TEST(explain_behind), TEST(has_path),

@@ -123,6 +123,31 @@ void test_weigh_max(void)
 		asked_free(&asked[kind]);
 }
 
+void test_weigh_below_all(void)
+{
+	/* Two ioband devices over 8:1 and 8:2 of one disk, 8:0. */
+	static const struct device_weight devices[] = {
+		{ 253, 1, 0 }, { 8, 1, 1 }, { 8, 0, 1 },
+		{ 253, 2, 0 }, { 8, 2, 2 }, { 8, 0, 2 },
+	};
+	struct asked asked = { .n = 0 };
+	struct device_weight least = { .weight = 77 };
+
+	asked_add(&asked, 8, 1, 3);
+	asked_add(&asked, 253, 1, 3);
+	CHECK(!asked_below_all(&asked, devices, 6, 2, &least.weight) && least.weight == 77);
+	asked_add(&asked, 8, 0, 0);
+	CHECK(asked_below_all(&asked, devices, 6, 2, &least.weight) && !least.weight);
+	/* For the first of them alone, 8:1 counts too. */
+	CHECK(asked_below_all(&asked, devices, 3, 1, &least.weight) && least.weight == 3);
+	asked.v[2].weight = 5;
+	CHECK(asked_below_all(&asked, devices, 6, 2, &least.weight) && least.weight == 5);
+	CHECK(asked_below_all(&asked, devices, 3, 1, &least.weight) && least.weight == 3);
+	asked.v[2].weight = 2;
+	CHECK(asked_below_all(&asked, devices, 3, 1, &least.weight) && least.weight == 2);
+	asked_free(&asked);
+}
+
 static bool is_unit_in(char *path, char *delegated)
 {
 	struct subtree subtree = { .top = delegated };

@@ -353,21 +353,6 @@ static bool gave_bound(const struct watch *watch, const struct node *node,
 	       !is_by_hand(node, tree, setting);
 }
 
-/* Whether a device lies below all ioband devices of a tree. */
-static bool is_below_all(const struct watched_tree *tree,
-			 const struct device_weight *device)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < tree->n; i++) {
-		if (tree->v[i].major == device->major &&
-		    tree->v[i].minor == device->minor &&
-		    tree->v[i].weight == n + 1)
-			n++;
-	}
-	return n == tree->n_devices;
-}
-
 /*
  * The rates that io.max has below ioband.  The kernel throttles there what ioband has
  * dispatched already, and what it holds fills the in-flight limit of all groups.  A maximum
@@ -381,17 +366,10 @@ static bool asked_max(const struct node *node, const struct watched_tree *tree,
 	struct bounds bounds = bounds_none;
 	bool found = false;
 
-	for (int rate = 0; rate < RATES; rate++) {
-		const struct asked *asked = &node->asked[ASKED_MAX + rate];
-		size_t i = 0;
-
-		while (i < asked->n && !is_below_all(tree, &asked->v[i]))
-			i++;
-		if (i == asked->n)
-			continue;
-		bounds.of[MAXIMUM].rate[rate] = asked->v[i].weight;
-		found = true;
-	}
+	for (int rate = 0; rate < RATES; rate++)
+		found |= asked_below_all(&node->asked[ASKED_MAX + rate],
+					 tree->v, tree->n, tree->n_devices,
+					 &bounds.of[MAXIMUM].rate[rate]);
 	if (found)
 		*wanted = bounds;
 	return found;

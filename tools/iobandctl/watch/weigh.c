@@ -283,3 +283,50 @@ uint64_t asked_on(const struct asked *asked,
 
 	return found ? found->weight : asked->weight;
 }
+
+static bool is_below_all(const struct device_weight *device,
+			 const struct device_weight *devices, size_t n,
+			 size_t n_above)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (devices[i].major == device->major &&
+		    devices[i].minor == device->minor &&
+		    devices[i].weight == found + 1)
+			found++;
+	}
+	return found == n_above;
+}
+
+/**
+ * asked_below_all() - the least rate that is asked for on devices below all ioband devices
+ * @asked: a rate of a maximum
+ * @devices: what lies below the ioband devices, with the ordinal of the ioband device, from
+ *	1, as their weight, in this order
+ * @n: how many
+ * @n_above: how many ioband devices
+ * @rate: the result, 0 for none; as it was if nothing is asked for there
+ *
+ * Return: whether something is asked for there, or was.
+ */
+bool asked_below_all(const struct asked *asked,
+		     const struct device_weight *devices, size_t n,
+		     size_t n_above, uint64_t *rate)
+{
+	uint64_t least = 0;
+	bool found = false;
+
+	for (size_t i = 0; i < asked->n; i++) {
+		uint64_t here = asked->v[i].weight;
+
+		if (!is_below_all(&asked->v[i], devices, n, n_above))
+			continue;
+		if (here && (!least || here < least))
+			least = here;
+		found = true;
+	}
+	if (found)
+		*rate = least;
+	return found;
+}

@@ -53,6 +53,9 @@ const struct device_weight *asked_find(const struct asked *asked,
 				       size_t n);
 uint64_t asked_on(const struct asked *asked,
 		  const struct device_weight *devices, size_t n);
+bool asked_below_all(const struct asked *asked,
+		     const struct device_weight *devices, size_t n,
+		     size_t n_above, uint64_t *rate);
 uint64_t weigh_bfq(uint64_t bfq);
 
 #endif

@@ -328,11 +328,11 @@ def test_systemd(service: Machine) -> None:
         line = f"group=cgroup:/system.slice/db.service weight=400{words}\n"
         wait_until(guest, lambda line=line: line in service.ctl("groups", "--weights"), line)
 
-    # A directory stands for the device that it lies on.
-    guest.run("mkfs.ext4 -q /dev/mapper/d && mkdir -p /run/db && mount /dev/mapper/d /run/db")
-    ask(IODeviceWeight="/run/db 305")
+    # A directory stands for the device that it lies on, also in /home.
+    guest.run("mkfs.ext4 -q /dev/mapper/d && mkdir -p /home/db && mount /dev/mapper/d /home/db")
+    ask(IODeviceWeight="/home/db 305")
     takes_ms(305)
-    guest.run(["umount", "/run/db"])
+    guest.run("umount /home/db; rmdir /home/db")
     ask(IODeviceWeight="")
     takes_ms(400)
     # systemd writes io.max for the disk, which lies below ioband.

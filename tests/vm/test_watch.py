@@ -244,6 +244,42 @@ def test_another_of_the_same_name(machine: Machine) -> None:
         job.wait()
 
 
+def test_io_max_of_a_device_between(machine: Machine) -> None:
+    """A maximum on any device of the stack counts, the least one; check names it."""
+    guest = machine.guest
+    with (
+        null_blk(guest, "nullb1", size_mib=16, memory_backed=1) as disk,
+        linear(guest, "low", disk),
+        linear(guest, "middle", "/dev/mapper/low"),
+        linear(guest, "high", "/dev/mapper/middle"),
+        Cgroup(guest, "a/b") as cgroup,
+    ):
+        machine.ctl("create", "--pool", "q", "--mode", "device+cgroup", "e", "high")
+        job = start(machine)
+        low, middle = (
+            guest.run(
+                ["dmsetup", "info", "-c", "--noheadings", "-o", "major,minor", name]
+            ).out.strip()
+            for name in ("low", "middle")
+        )
+        assert low.count(":") == 1
+        for text, bounds in (
+            (f"{middle} wbps=3000000", "max=max,3000000,max,max"),
+            (f"{low} wbps=2000000", "max=max,2000000,max,max"),
+            (f"{low} wbps=4000000", "max=max,3000000,max,max"),
+        ):
+            cgroup.set("io.max", text)
+            machine.bounds("/a/b", [bounds])
+        hints = guest.run([machine.program, "check"], check=False).out
+        assert re.search(r"/a/b: its io.max on (low|middle) \(of 1 such", hints), hints
+        for number in (low, middle):
+            cgroup.set("io.max", f"{number} wbps=max")
+        machine.bounds("/a/b", [])
+        job.kill(SIGTERM)
+        job.wait()
+        guest.run(["dmsetup", "remove", "--retry", "e"])
+
+
 def test_bfq(machine: Machine) -> None:
     """What is asked of BFQ, whose files are there where it is loaded, is taken over at once."""
     guest = machine.guest

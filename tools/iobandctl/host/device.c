@@ -426,3 +426,27 @@ int device_disks(const struct device *device, struct names *disks,
 	names_free(&below);
 	return disks->n;
 }
+
+/**
+ * device_stack() - find all devices of the stack that a device is on top of
+ * @device: the device
+ * @numbers: "<major>:<minor>" of it and of each device below, with the disks of
+ *	partitions; added to
+ */
+void device_stack(const struct device *device, struct names *numbers)
+{
+	struct names below = { .n = 0 };
+	struct device next;
+	char number[32];
+
+	snprintf(number, sizeof(number), "%u:%u", device->major, device->minor);
+	names_add(numbers, number);
+	device_related(device, "slaves", &below);
+	for (size_t i = 0; i < below.n; i++) {
+		if (device_of_kernel_name(below.v[i], &next))
+			device_stack(&next, numbers);
+	}
+	if (!below.n && device_whole_disk(device, &next))
+		device_stack(&next, numbers);
+	names_free(&below);
+}

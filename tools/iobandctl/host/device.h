@@ -39,6 +39,7 @@ void device_label(unsigned int major, unsigned int minor,
 		  char label[DEVICE_NAME_SIZE]);
 int device_disks(const struct device *device, struct names *disks,
 		 struct names *passed);
+void device_stack(const struct device *device, struct names *numbers);
 int device_related(const struct device *device, const char *relation,
 		   struct names *names);
 bool device_attribute(unsigned int major, unsigned int minor, const char *name,

@@ -536,32 +536,6 @@ struct limits {
 	int n;
 };
 
-static void add_below(struct limits *limits, const struct device *device)
-{
-	char number[32];
-
-	snprintf(number, sizeof(number), "%u:%u", device->major, device->minor);
-	names_add(&limits->below, number);
-}
-
-static void add_all_below(struct limits *limits,
-			  const struct ioband_device *device)
-{
-	const struct device below = { .major = device->table.device[0],
-				      .minor = device->table.device[1] };
-	struct names disks = { .n = 0 }, passed = { .n = 0 };
-	struct device disk;
-
-	add_below(limits, &below);
-	device_disks(&below, &disks, &passed);
-	for (size_t i = 0; i < disks.n; i++) {
-		if (device_of_kernel_name(disks.v[i], &disk))
-			add_below(limits, &disk);
-	}
-	names_free(&disks);
-	names_free(&passed);
-}
-
 /* The first line of io.max, "<major>:<minor> <rates>", that is about one of the devices. */
 static bool find_limit(const struct limits *limits, const char *path,
 		       char on[32])
@@ -622,8 +596,12 @@ static void check_limits(struct findings *findings,
 	struct limits limits = { .n = 0 };
 
 	for (size_t i = 0; i < devices->n; i++) {
+		const struct ioband_table *table = &devices->v[i].table;
+		const struct device below = { .major = table->device[0],
+					      .minor = table->device[1] };
+
 		if (devices->v[i].dm->table)
-			add_all_below(&limits, &devices->v[i]);
+			device_stack(&below, &limits.below);
 	}
 	if (limits.below.n && hierarchy_look(&limits.hierarchy) &&
 	    limits.hierarchy.version == 2)

@@ -23,28 +23,25 @@ static void add_number(struct watched_tree *tree, unsigned int major,
 	tree->v[tree->n++] = (struct device_weight){ major, minor, ordinal };
 }
 
-/* The device, the one below, and the disks: whichever one thinks of. */
+/* The device, and all below it: a wish may name any of them. */
 static void add_numbers(struct watched_tree *tree,
 			const struct ioband_device *device)
 {
-	struct names disks = { .n = 0 }, passed = { .n = 0 };
-	struct device below = {
+	const struct device below = {
 		.major = device->table.device[0],
 		.minor = device->table.device[1],
 	};
-	struct device disk;
+	struct names numbers = { .n = 0 };
+	unsigned int major, minor;
 
 	add_number(tree, device->dm->major, device->dm->minor, 0);
 	tree->n_devices++;
-	add_number(tree, below.major, below.minor, tree->n_devices);
-	device_disks(&below, &disks, &passed);
-	for (size_t i = 0; i < disks.n; i++) {
-		if (device_of_kernel_name(disks.v[i], &disk))
-			add_number(tree, disk.major, disk.minor,
-				   tree->n_devices);
+	device_stack(&below, &numbers);
+	for (size_t i = 0; i < numbers.n; i++) {
+		if (sscanf(numbers.v[i], "%u:%u", &major, &minor) == 2)
+			add_number(tree, major, minor, tree->n_devices);
 	}
-	names_free(&disks);
-	names_free(&passed);
+	names_free(&numbers);
 }
 
 static void add_tree(struct watch *watch, const struct ioband_devices *devices,

@@ -313,11 +313,11 @@ def test_batch_json(busy: Fake) -> None:
     assert 0 < rows[0]["bytes_per_s"] <= 60 * 20 << 20  # within no less than a tenth of a second
 
 
-def replayed(fake: Fake, text: str, *args: str) -> str:
+def replayed(fake: Fake, text: str, *args: str, rc: int = 0) -> str:
     """What top prints of a recording."""
     path = fake.root / "recording"
     path.write_text(text)
-    return fake.run("top", "--batch", "--input", str(path), *args)
+    return fake.run("top", "--batch", "--input", str(path), *args, rc=rc)
 
 
 def test_a_recording(fake: Fake) -> None:
@@ -334,9 +334,22 @@ def test_a_recording(fake: Fake) -> None:
     ]
     assert replayed(fake, recording(*WEIGHED[:-1])).split("\n\n") == pages  # it goes on
     assert replayed(fake, recording(*WEIGHED), "--count", "1").rstrip("\n") == pages[0]
-    assert replayed(fake, recording(*WEIGHED), "--pool", "x") == ""
+    assert replayed(fake, recording(*WEIGHED), "--pool", "sda").split("\n\n") == pages
     assert replayed(fake, recording()) == ""
     assert fake.sent == []
+
+
+def test_a_pool_that_a_recording_lacks(fake: Fake, terminal: Terminal) -> None:
+    """It is an error that names those that there are, also before there is a screen."""
+    pools = [pool(0, group(2, "/a", 0), name=name) for name in ("sdb", "sda")]
+    says = f"there is no pool 'x' in {fake.root}/recording; it has: "
+    assert f"{says}sda, sdb\n" in replayed(fake, recording(*pools), "--pool", "x", rc=3)
+    assert f"{says}no pool\n" in replayed(fake, recording(), "--pool", "x", "--json", rc=3)
+    text = recording(*pools, *WEIGHED)
+    assert f"{says}sda, sdb\n" in replayed(fake, text, "--pool", "x", "--count", "1", rc=3)
+    terminal.run(fake, "--input", str(fake.root / "recording"), "--pool", "x")
+    assert terminal.ends() == 3
+    assert f"{says}sda, sdb\n" in terminal.said.read_text()
 
 
 def test_pools_of_a_recording(fake: Fake) -> None:
@@ -356,11 +369,13 @@ def test_pools_of_a_recording(fake: Fake) -> None:
 
 
 def test_a_recording_on_the_terminal(fake: Fake, terminal: Terminal) -> None:
-    """Its last page stays."""
+    """Its last page stays.  Each page has its time."""
     path = fake.root / "recording"
     path.write_text(recording(*WEIGHED))
     terminal.run(fake, "--input", str(path), "--interval", "0.1")
     terminal.soon(lambda lines: any(line.startswith("/a ") and " 75.0M " in line for line in lines))
+    at = time.localtime(HEAD["begun_ns"] // 10**9 + 2)
+    assert terminal.lines[0].startswith(time.strftime("%Y-%m-%d %H:%M:%S  2 of ", at))
     for _ in range(5):
         terminal.read(0.1)
     assert any(line.startswith("/a ") for line in terminal.lines)

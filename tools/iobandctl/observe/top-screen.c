@@ -185,9 +185,26 @@ static void draw_row(const struct screen *screen, int y,
 	}
 }
 
-static void draw_head(const struct screen *screen)
+/* A page of a recording has its time. */
+static char *summarize(const struct screen *screen)
 {
 	const struct top_view *view = &screen->view;
+	const struct top *top = screen->top;
+	char at[TOP_TIME_SIZE], *text, *dated;
+
+	text = xasprintf("%zu of %zu groups busy, %zu pools, every %g s, by %s%s  ?: keys",
+			 view->n, view->groups, view->pools, top->interval_s,
+			 top_title(top->sort), top->reverse ? " reversed" : "");
+	if (!top->input)
+		return text;
+	top_time(top, at);
+	dated = xasprintf("%s  %s", at, text);
+	free(text);
+	return dated;
+}
+
+static void draw_head(const struct screen *screen)
+{
 	char *text;
 
 	if (*screen->problem.text)
@@ -196,11 +213,7 @@ static void draw_head(const struct screen *screen)
 		text = xasprintf("%s",
 				 "q quit  r reverse  < > next column  arrows scroll  sort by: s share  d due  g weight  b bytes  i ios  h held  w W wait  v V service  n group  p pool");
 	else
-		text = xasprintf("%zu of %zu groups busy, %zu pools, every %g s, by %s%s  ?: keys",
-				 view->n, view->groups, view->pools,
-				 screen->top->interval_s,
-				 top_title(screen->top->sort),
-				 screen->top->reverse ? " reversed" : "");
+		text = summarize(screen);
 	draw_text(0, text);
 	free(text);
 }

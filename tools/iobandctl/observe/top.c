@@ -2,6 +2,7 @@
 /* What the groups did from one look to the next, and the columns for it. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/alloc.h"
 #include "host/device.h"
@@ -45,6 +46,21 @@ void top_forget(struct top *top)
 	free(top->before);
 	top->before = NULL;
 	top->n = 0;
+}
+
+/**
+ * top_time() - the time of a page of a recording
+ * @top: this run
+ * @text: the result, local time
+ */
+void top_time(const struct top *top, char text[TOP_TIME_SIZE])
+{
+	const uint64_t ns = top->input->begun_ns + top->at_ns;
+	const time_t seconds = ns / NS_PER_S;
+	struct tm local;
+
+	strftime(text, TOP_TIME_SIZE, "%Y-%m-%d %H:%M:%S",
+		 localtime_r(&seconds, &local));
 }
 
 /* A pool that is new has a row only when it was seen twice. */
@@ -107,11 +123,8 @@ static void replay_line(struct top *top, struct top_view *view,
 			struct recording_line *line)
 {
 	const char *pool = line->speaker.table.pool;
-	const char *only = top->args->value[OPTION_POOL];
 	struct top_before *before;
 
-	if (only && strcmp(only, pool))
-		return;
 	if (line->kind == RECORDING_POOL)
 		add_pool(top, view, &line->devices, &line->speaker,
 			 &line->sample);
@@ -132,6 +145,36 @@ static int next_line(struct top *top, struct recording_line *line, bool *found)
 	return *found ? EXIT_OK : recording_next(top->input, line, found);
 }
 
+/* Whether a line is about a pool that is not shown. */
+static bool is_left_out(struct top *top, const struct recording_line *line)
+{
+	const char *only = top->args->value[OPTION_POOL];
+
+	names_add(&top->pools, line->speaker.table.pool);
+	return only && strcmp(only, line->speaker.table.pool);
+}
+
+static int check_pool(const struct top *top)
+{
+	const char *only = top->args->value[OPTION_POOL];
+	char *pools = xstrdup("");
+	int code = EXIT_OK;
+
+	for (size_t i = 0; i < top->pools.n; i++) {
+		char *longer = xasprintf("%s%s%s", pools, i ? ", " : "",
+					 top->pools.v[i]);
+
+		free(pools);
+		pools = longer;
+	}
+	if (only && !names_has(&top->pools, only))
+		code = fail(EXIT_MISSING,
+			    "there is no pool '%s' in %s; it has: %s", only,
+			    top->input->path, *pools ? pools : "no pool");
+	free(pools);
+	return code;
+}
+
 /* A page ends where a pool of it has its next line. */
 static int replay(struct top *top, struct top_view *view)
 {
@@ -145,6 +188,8 @@ static int replay(struct top *top, struct top_view *view)
 		code = next_line(top, &line, &found);
 		if (!found || line.kind == RECORDING_END) {
 			top->at_end = true;
+		} else if (is_left_out(top, &line)) {
+			/* its pages are not shown */
 		} else if (names_has(&seen, line.speaker.table.pool)) {
 			top->next = line;
 			top->has_next = true;
@@ -158,7 +203,7 @@ static int replay(struct top *top, struct top_view *view)
 	} while (code == EXIT_OK && !top->at_end && !top->has_next);
 	names_free(&seen);
 	top_view_sort(view, top->sort, top->reverse);
-	return code;
+	return code == EXIT_OK && top->at_end ? check_pool(top) : code;
 }
 
 /**

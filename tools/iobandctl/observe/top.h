@@ -2,6 +2,7 @@
 #ifndef IOBANDCTL_TOP_H
 #define IOBANDCTL_TOP_H
 
+#include "host/device.h"
 #include "kernel/parse.h"
 #include "observe/recording.h"
 #include "observe/sample.h"
@@ -12,6 +13,8 @@
 enum top_column { TOP_GROUP, TOP_POOL, TOP_WEIGHT, TOP_DUE, TOP_SHARE,
 	TOP_BYTES, TOP_IOS, TOP_HELD, TOP_WAIT, TOP_WAIT_P99, TOP_SERVICE,
 	TOP_SERVICE_P99, TOP_COLUMNS };
+
+#define TOP_TIME_SIZE 64
 
 /**
  * struct top_row - a group that did something in an interval
@@ -55,6 +58,7 @@ struct top_view {
  * @has_next: that line has been read
  * @at_ns: the time of the last page, since the recording began
  * @at_end: there is no further page
+ * @pools: those of the recording so far
  */
 struct top {
 	const struct args *args;
@@ -73,6 +77,7 @@ struct top {
 	bool has_next;
 	uint64_t at_ns;
 	bool at_end;
+	struct names pools;
 };
 
 /* In top-view.c. */
@@ -91,6 +96,7 @@ extern const struct column top_columns[TOP_COLUMNS];
 void top_print(struct table *table, struct row *row, const struct top_row *top);
 int top_refresh(struct top *top, struct top_view *view);
 void top_forget(struct top *top);
+void top_time(const struct top *top, char text[TOP_TIME_SIZE]);
 
 /* In top-screen.c. */
 int top_screen(struct top *top);

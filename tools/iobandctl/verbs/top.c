@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl top: what the groups do now, on the whole terminal or a page at a time. */
-#include <time.h>
 #include <unistd.h>
 
 #include "base/words.h"
@@ -21,16 +20,11 @@ static int print_view(const struct top_view *view, bool json)
 	return print_end(table);
 }
 
-/* The time of a page of a recording. */
 static void print_time(const struct top *top)
 {
-	const uint64_t ns = top->input->begun_ns + top->at_ns;
-	const time_t seconds = ns / NS_PER_S;
-	struct tm local;
-	char text[64];
+	char text[TOP_TIME_SIZE];
 
-	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S",
-		 localtime_r(&seconds, &local));
+	top_time(top, text);
 	print_line("%s", text);
 }
 
@@ -103,6 +97,7 @@ static int show_all(struct top *top)
 	if (code == EXIT_OK)
 		code = args->value[OPTION_BATCH] ? batch(top) : top_screen(top);
 	recording_line_free(&top->next);
+	names_free(&top->pools);
 	if (input)
 		recording_reader_close(&reader);
 	return code;

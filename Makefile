@@ -48,22 +48,31 @@ install: all ## Install the module for the running kernel, iobandctl and udev's 
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl install
 	$(MAKE) -C udev install
 
+VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+# What git, Python and builds leave in a checkout, also those of the module, of iobandctl and of
+# packages that were built where the sources are.
+LEFT_OUT := ./build .git __pycache__ .*_cache *.o *.ko *.mod *.mod.c .*.cmd modules.order \
+	Module.symvers ./tools/iobandctl/*.d ./tools/iobandctl/iobandctl \
+	./tools/iobandctl/completion.* ./tools/iobandctl/iobandctl-*.8 ./packaging/src \
+	./packaging/pkg *.pkg.tar* ./debian/.debhelper ./debian/build ./debian/files \
+	./debian/*debhelper* ./debian/*.substvars ./debian/dm-ioband-dkms ./debian/dm-ioband-doc \
+	./debian/iobandctl
+SOURCES = tar $(LEFT_OUT:%=--exclude='%') --transform='s,^\.,dm-ioband-$(VERSION),'
+
 deb: ## Build the Debian packages, into build/
 	@scripts/setup deb
 	rm -rf build/deb build/*.deb
 	mkdir -p build/deb
-	tar -c --exclude=./build --exclude=.git --exclude=__pycache__ --exclude='.*_cache' --transform='s,^\.,dm-ioband,' . | tar -x -C build/deb
-	cd build/deb/dm-ioband && dpkg-buildpackage -us -uc
+	$(SOURCES) -c . | tar -x -C build/deb
+	cd build/deb/dm-ioband-$(VERSION) && dpkg-buildpackage -us -uc
 	ln -f $(foreach name,dm-ioband-dkms dm-ioband-doc iobandctl,build/deb/$(name)_*.deb) build/
 
-VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 RPMBUILD_ARGS ?=
 
 rpm: ## Build RPM packages, into build/rpm (with rpmbuild, and what the spec file asks for)
 	rm -rf build/rpm
 	mkdir -p build/rpm/SOURCES
-	tar -cz --exclude=./build --exclude=.git --exclude=__pycache__ --exclude='.*_cache' \
-		--transform='s,^\.,dm-ioband-$(VERSION),' -f build/rpm/SOURCES/dm-ioband-$(VERSION).tar.gz .
+	$(SOURCES) -czf build/rpm/SOURCES/dm-ioband-$(VERSION).tar.gz .
 	rpmbuild -ba $(RPMBUILD_ARGS) --define '_topdir $(CURDIR)/build/rpm' packaging/dm-ioband.spec
 
 uninstall: ## Remove what install installed

@@ -8,6 +8,7 @@ installed sees them.  Its rpm lacks the macros of systemd, which the test gives 
 import re
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,10 @@ for package in dm-ioband-dkms-*.rpm iobandctl-1*.rpm; do
 	rpm -qp --scripts $package
 	mkdir -p root && rpm2cpio $package | (cd root && cpio -idm --quiet)
 done
+echo "== kernels"
+mkdir -p /usr/lib/modules/{9.1-headers,9.2-headers}/build/include /usr/lib/modules/9.3-bare
+printf '#!/bin/sh\\necho "$@"\\n' >$OUT/dkms && chmod 755 $OUT/dkms
+PATH=$OUT:$PATH sh -c "$(rpm -qp --qf '%{POSTIN}' dm-ioband-dkms-*.rpm)"
 echo "== rpmlint"
 rpmlint --config $OUT/packaging.toml dm-ioband*.rpm iobandctl-1*.rpm || echo failed
 """
@@ -67,7 +72,9 @@ def test_rpm_packages(tmp_path: Path) -> None:
     assert "/usr/lib/dracut/modules.d/90ioband/module-setup.sh -rwxr-xr-x" in files
     scripts = "".join(text for name, text in says.items() if name.startswith("scripts"))
     assert "systemctl --no-reload preset iobandctl-watch.service" in scripts
-    assert f"dkms add -m dm-ioband -v {version}" in scripts
+    assert f"add -m dm-ioband -v {version} -q --rpm_safe_upgrade\n" in says["kernels"]
+    built = re.findall(r"^install -m dm-ioband .* -k (9\S+)", says["kernels"], re.M)
+    assert built == ["9.1-headers", "9.2-headers"], says["kernels"]
 
     rules = "".join(each.read_text() for each in (tmp_path / "root").rglob("*.rules"))
     assert "/usr/bin/systemctl --no-block start ioband-wrap@" in rules
@@ -82,6 +89,49 @@ def test_rpm_packages(tmp_path: Path) -> None:
     assert "BIND_NOW" in subprocess.run(program, capture_output=True, text=True).stdout
 
 
+# What builds leave where the sources are.
+LEFTOVERS = ["drivers/md/dm-ioband/" + name for name in (
+    "main.o", ".main.o.cmd", "dm-ioband.ko", "dm-ioband.mod", "dm-ioband.mod.c", "modules.order",
+    "Module.symvers", "sched/core.o",
+)]  # fmt: skip
+LEFTOVERS += ["tools/iobandctl/" + name for name in (
+    "main.o", "main.d", "watch/serve.o", "watch/serve.d", "iobandctl", "completion.bash",
+    "iobandctl-top.8",
+)]  # fmt: skip
+LEFTOVERS += ["packaging/src/iobandctl/main.o", "packaging/pkg/x", "build/x", "debian/files"]
+LEFTOVERS += ["packaging/iobandctl-1.0-1-x86_64.pkg.tar.zst", "debian/dm-ioband-doc/x"]
+
+
+def littered_checkout(path: Path) -> list[str]:
+    """The files of a checkout that is copied, before leftovers of builds were added to it."""
+    shutil.copytree(REPO, path, symlinks=True, ignore=NOT_CONTENT)
+    ignored = subprocess.run(
+        ["git", "-C", REPO, "ls-files", "--others"], capture_output=True, text=True
+    ).stdout.splitlines()
+    for name in ignored:
+        (path / name).unlink(missing_ok=True)
+    files = [str(each.relative_to(path)) for each in path.rglob("*") if not each.is_dir()]
+    for name in LEFTOVERS:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text("left over\n")
+    return files
+
+
+def test_sources_are_all_files_but_leftovers(tmp_path: Path) -> None:
+    """The archive of "make rpm" and "make deb"."""
+    checkout, fake = tmp_path / "checkout", tmp_path / "bin"
+    files = littered_checkout(checkout)
+    fake.mkdir()
+    (fake / "rpmbuild").symlink_to("/bin/true")
+    environment = {"PATH": f"{fake}:/usr/bin:/bin"}
+    subprocess.run(["make", "-s", "-C", checkout, "rpm"], check=True, env=environment)
+    (archive,) = (checkout / "build/rpm/SOURCES").iterdir()
+    with tarfile.open(archive) as sources:
+        packed = [member.name for member in sources if not member.isdir()]
+    top = archive.name.removesuffix(".tar.gz")
+    assert sorted(packed) == sorted(f"{top}/{name}" for name in files)
+
+
 # $1: the PKGBUILD, $2: where packages are put together.
 PACKAGE = """
 set -eu
@@ -94,7 +144,10 @@ build
 for name in "${pkgname[@]}"; do
 	pkgdir=$2/$name
 	mkdir -p "$pkgdir"
+	arch_before=${arch[*]}
 	package_"$name"
+	echo "$name: ${arch[*]}"
+	arch=($arch_before)
 done
 echo "$pkgver ${pkgname[*]} ${license[*]}"
 """
@@ -102,9 +155,11 @@ echo "$pkgver ${pkgname[*]} ${license[*]}"
 
 def test_pkgbuild_of_arch(tmp_path: Path) -> None:
     """bash runs it as makepkg does, but make runs without effect."""
+    checkout = tmp_path / "checkout"
+    files, tmp_path = littered_checkout(checkout), tmp_path / "packages"
     subprocess.run(["shellcheck", PACKAGING / "PKGBUILD"], check=True)
     done = subprocess.run(
-        ["bash", "-c", PACKAGE, "-", PACKAGING / "PKGBUILD", tmp_path],
+        ["bash", "-c", PACKAGE, "-", checkout / "packaging/PKGBUILD", tmp_path],
         capture_output=True,
         text=True,
     )
@@ -112,8 +167,13 @@ def test_pkgbuild_of_arch(tmp_path: Path) -> None:
     version = versions()["dkms.conf"]
     assert f"{version} dm-ioband-dkms iobandctl GPL-2.0-only\n" in done.stdout
     made = {str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*") if each.is_file()}
-    assert f"dm-ioband-dkms/usr/src/dm-ioband-{version}/dkms.conf" in made
-    assert f"dm-ioband-dkms/usr/src/dm-ioband-{version}/drivers/md/dm-ioband/Kbuild" in made
+    sources = f"dm-ioband-dkms/usr/src/dm-ioband-{version}/"
+    assert {name for name in made if name.startswith(sources)} == {
+        f"{sources}{name}" for name in files if name.startswith(("drivers/", "dkms.conf"))
+    }
+    # Sources are the same everywhere, a compiled program is not.
+    assert "dm-ioband-dkms: any\n" in done.stdout
+    assert "iobandctl: x86_64 aarch64\n" in done.stdout
     assert "iobandctl/usr/lib/systemd/system-preset/90-iobandctl.preset" in made
     assert "iobandctl/usr/lib/dracut/modules.d/90ioband/module-setup.sh" in made
     assert "KPARTX=/usr/bin/kpartx" in done.stdout and "MDADM=/usr/bin/mdadm" in done.stdout

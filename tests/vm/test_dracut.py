@@ -2,17 +2,36 @@
 """A root on a volume, which dracut's initramfs mounts once ioband is in it."""
 
 import json
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from harness.debian_initramfs import make_root
 from harness.dracut import make_dracut_initramfs
 from harness.hotplug import Machine
+from harness.kernels import get_kernel, own_kernel_name
 from harness.module import build_module
+from harness.tool import build_tool
 from test_udev import SYSTEM, forget_system
 
 pytestmark = pytest.mark.guest(systemd=True)
 INSERT = "[device root]\nvolume = vg0/root\ninsert = yes\npool = p\n"
+
+
+@pytest.mark.long("dracut makes an initramfs")
+@pytest.mark.guest(systemd=False)
+def test_the_module_is_there_for_a_host_without_devices(tmp_path: Path) -> None:
+    """dracut's hostonly mode takes only drivers that are loaded, which no ioband is here."""
+    kernel = get_kernel(own_kernel_name())
+    (module,) = build_module(kernel)
+    (tmp_path / "root/etc").mkdir(parents=True)
+    (tmp_path / "root/etc/ioband.conf").write_text(INSERT)
+    (tmp_path / "root/usr/sbin").mkdir(parents=True)
+    shutil.copy(build_tool(), tmp_path / "root/usr/sbin/iobandctl")
+    image = tmp_path / "initramfs"
+    listed = make_dracut_initramfs(image, kernel, tmp_path / "root", module, "--hostonly")
+    assert "/dm-ioband.ko" in listed, listed
 
 
 @pytest.fixture

@@ -17,8 +17,10 @@ depends() {
 	echo dm
 }
 
+# With "hostonly", instmods takes only modules that are loaded.  dm-ioband is not, before its first
+# device, or where an initramfs is made in a chroot or by an installer.
 installkernel() {
-	instmods dm-ioband
+	hostonly='' instmods dm-ioband
 }
 
 install() {

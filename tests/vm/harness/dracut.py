@@ -29,14 +29,16 @@ echo 'install() { inst_hook pre-udev 10 "$moddir/load.sh"; }' >$lab/module-setup
 echo "modprobe -a $DRIVERS" >$lab/load.sh
 chmod 755 $lab/*.sh
 modules="base udev-rules dm lvm rootfs-block ioband lab"
-dracut --force --no-hostonly --no-compress --modules "$modules" \
-	--drivers "$DRIVERS dm-mod dm-ioband" --kver $RELEASE $IMAGE
+dracut --force $MODE --no-compress --modules "$modules" \
+	--add-drivers "$DRIVERS dm-mod" --kver $RELEASE $IMAGE
 lsinitrd $IMAGE
 """
 
 
-def make_dracut_initramfs(image: Path, kernel: Kernel, root: Path, module: Path) -> str:
+def make_dracut_initramfs(
+    image: Path, kernel: Kernel, root: Path, module: Path, mode: str = "--no-hostonly"
+) -> str:
     """Have dracut write an initramfs of a machine with some files; returns its list of files."""
     words = {"TREE": lent_tree(DRACUT), "ROOT": root, "MODULE": module, "REPO": REPO}
-    words |= {"DRIVERS": " ".join(MODULES), "IMAGE": image}
+    words |= {"DRIVERS": " ".join(MODULES), "IMAGE": image, "MODE": mode}
     return run_installed(kernel, MAKE, **words)

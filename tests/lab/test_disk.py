@@ -12,6 +12,7 @@ from lab.uml import run_experiment
 
 DISK = REPO / "tests/lab/disk"
 SYSFS = "/sys/kernel/lab-disk"
+of_the_model = pytest.mark.long("of the modelled disks alone, which change rarely")
 HEAD = f"""
 set -e
 insmod "$1"
@@ -116,6 +117,7 @@ remove disk
 """
 
 
+@of_the_model
 def test_data_is_kept(kernel: LabKernel, module: Path, tmp_path: Path) -> None:
     run(kernel, module, tmp_path, FILESYSTEM)
 
@@ -141,6 +143,7 @@ def test_data_that_is_not_kept_reads_as_zeroes(
     )
 
 
+@of_the_model
 def test_flushes_reach_a_disk_with_a_write_cache(
     kernel: LabKernel, module: Path, tmp_path: Path
 ) -> None:
@@ -166,6 +169,7 @@ def test_flushes_reach_a_disk_with_a_write_cache(
     assert off_flushes == 0 and off_medium == 50
 
 
+@of_the_model
 def test_a_disk_knows_whose_its_time_is(kernel: LabKernel, module: Path, tmp_path: Path) -> None:
     out = run(
         kernel,
@@ -197,6 +201,7 @@ def test_a_disk_knows_whose_its_time_is(kernel: LabKernel, module: Path, tmp_pat
     assert streams[2] == seeks[2] == 0
 
 
+@of_the_model
 def test_a_disk_repeats_itself(kernel: LabKernel, module: Path, tmp_path: Path) -> None:
     script = """
         for model in hdd sata-ssd nvme cloud; do

@@ -136,6 +136,7 @@ def test_processors_take_turns(guest: Guest) -> None:
     assert threads_that_compute(guest) == 1
 
 
+@pytest.mark.long("a guest dies, and another one boots")
 def test_panic_is_told_and_the_next_test_gets_a_new_guest(
     guest: Guest, machines: Machines, kernel_name: str
 ) -> None:
@@ -147,6 +148,7 @@ def test_panic_is_told_and_the_next_test_gets_a_new_guest(
     assert anew.run(["true"]).rc == 0
 
 
+@pytest.mark.long("a guest dies, and another one boots")
 def test_command_that_cannot_be_killed_ends_the_guest(guest: Guest) -> None:
     with null_blk(guest) as disk:
         linear(guest, "stuck", disk).suspend()

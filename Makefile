@@ -36,6 +36,14 @@ tools: ## Build iobandctl
 	@scripts/setup build
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl
 
+# The version of the module of Go is this tree's; nothing of the machine is in the program.
+GO = $(shell $(PYTHON) -m harness.golang)
+GO_FLAGS := -trimpath -buildvcs=false -ldflags='-s -w'
+
+ioband-node: ## Build ioband-node, for the nodes of Kubernetes, into build/ (statically linked)
+	@scripts/setup node
+	cd tools/ioband-node && CGO_ENABLED=0 GOTOOLCHAIN=local $(GO) build $(GO_FLAGS) -o $(CURDIR)/build/ioband-node ./cmd/ioband-node
+
 # A kernel's own modules lie in a root, but not where a package is put together, which must
 # not bring an index of modules.
 DEPMOD = $(if $(or $(if $(DESTDIR),,yes),$(wildcard $(DESTDIR)/lib/modules/$(RELEASE)/kernel)),depmod $(addprefix -b ,$(DESTDIR)) $(RELEASE))
@@ -176,4 +184,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-checkpatch-tests check-python check-shell check-words
-.PHONY: check $(CHECKS) all modules tools install deb rpm uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit fuzz test-vm test-debug demo bench lab lab-check search vm release clean help
+.PHONY: check $(CHECKS) all modules tools ioband-node install deb rpm uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit fuzz test-vm test-debug demo bench lab lab-check search vm release clean help

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+package class
+
+import "fmt"
+
+// Bounds limit the annotations with single values.  A kind without a bound is refused.
+type Bounds struct {
+	Weight  *WeightBounds `yaml:"weight"`
+	Minimum string        `yaml:"minimum"`
+	Maximum string        `yaml:"maximum"`
+	Latency string        `yaml:"latency"`
+
+	minimum, maximum *Rates
+	latencyUS        uint64
+}
+
+// WeightBounds are the weights that a pod may ask for.
+type WeightBounds struct {
+	Min uint32 `yaml:"min"`
+	Max uint32 `yaml:"max"`
+}
+
+// anyRate is the word for rates without a bound.
+const anyRate = "any"
+
+func (b *Bounds) read() error {
+	var err error
+	if w := b.Weight; w != nil {
+		w.Min = max(w.Min, 1)
+		if w.Max < w.Min || w.Max > WeightMax {
+			return fmt.Errorf("bounds: weight: min and max are from 1 to %d, and max is not less than min", WeightMax)
+		}
+	}
+	if b.minimum, err = rateBound(b.Minimum); err != nil {
+		return fmt.Errorf("bounds: minimum: %w", err)
+	}
+	if b.maximum, err = rateBound(b.Maximum); err != nil {
+		return fmt.Errorf("bounds: maximum: %w", err)
+	}
+	if b.Latency != "" {
+		if b.latencyUS, err = ParseLatency(b.Latency); err != nil {
+			return fmt.Errorf("bounds: latency: %w", err)
+		}
+	}
+	return nil
+}
+
+func rateBound(text string) (*Rates, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if text == anyRate {
+		return &Rates{RateMax, RateMax, RateMax, RateMax}, nil
+	}
+	rates, err := ParseRates(text)
+	return &rates, err
+}

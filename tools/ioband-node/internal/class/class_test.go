@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+package class
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const config = `
+classes:
+  gold: {weight: 800, minimum: "rbps=50M", latency: 5ms}
+  capped: {maximum: "rbps=10M wbps=10M", namespaces: ["batch-*"]}
+default: gold
+bounds:
+  weight: {min: 10, max: 500}
+  minimum: "rbps=20M"
+  maximum: any
+  latency: 2ms
+groups:
+  /kubepods.slice: {weight: 400}
+volumes:
+  - {match: "vg1/*", how: insert}
+`
+
+func parse(t *testing.T, text string) *Config {
+	t.Helper()
+	parsed, err := Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func nowhere(string) bool { return false }
+
+func reasons(wish Wish) string {
+	var words []string
+	for _, note := range wish.Notes {
+		words = append(words, note.Reason)
+	}
+	return strings.Join(words, " ")
+}
+
+func TestWishOfThePod(t *testing.T) {
+	gold := Setting{Weight: 800, Min: Rates{ReadBytes: 50 << 20}, LatencyUS: 5000}
+	capped := Setting{Max: Rates{10 << 20, 10 << 20}}
+	tests := []struct {
+		name        string
+		annotations map[string]string
+		want        Setting
+		reasons     string
+		says        string
+	}{
+		{"nothing gives the default class", nil, gold, "", ""},
+		{"class of goresctrl's annotation", map[string]string{resctrlPod: "capped"}, capped, "", ""},
+		{"own annotation of a class", map[string]string{"ioband.io/class": "capped"}, capped, "", ""},
+		{"both, and they differ", map[string]string{resctrlPod: "capped", "ioband.io/class": "gold"},
+			capped, Refused, "ioband.io/class"},
+		{"unknown class", map[string]string{resctrlPod: "tin"}, Setting{}, Refused, `no class "tin"`},
+		{"value beside a class", map[string]string{"ioband.io/class": "gold", "ioband.io/weight": "300"},
+			Setting{Weight: 300, Min: gold.Min, LatencyUS: 5000}, "", ""},
+		{"weight above the bound", map[string]string{"ioband.io/class": "capped", "ioband.io/weight": "900"},
+			Setting{Weight: 500, Max: capped.Max}, Bounded, "500 is set"},
+		{"malformed weight", map[string]string{"ioband.io/class": "capped", "ioband.io/weight": "much"},
+			capped, Refused, "1 to 10000"},
+		{"minimum above the bound", map[string]string{"ioband.io/minimum": "rbps=1G"},
+			Setting{Weight: 800, Min: Rates{20 << 20}, LatencyUS: 5000}, Bounded, "rbps=1073741824"},
+		{"minimum of a kind without a bound", map[string]string{"ioband.io/minimum": "wbps=1M"},
+			Setting{Weight: 800, LatencyUS: 5000}, Refused, "no bound for wbps"},
+		{"maximum is not wider than the class's",
+			map[string]string{"ioband.io/class": "capped", "ioband.io/maximum": "rbps=1G wbps=1M wiops=5K"},
+			Setting{Max: Rates{10 << 20, 1 << 20, 0, 5000}}, Bounded, "maximum of the class"},
+		{"minimum above the own maximum",
+			map[string]string{"ioband.io/minimum": "rbps=20M", "ioband.io/maximum": "rbps=5M"},
+			Setting{Weight: 800, Min: Rates{5 << 20}, Max: Rates{5 << 20}, LatencyUS: 5000}, Bounded, "above the maximum"},
+		{"latency below the bound", map[string]string{"ioband.io/latency": "100us"},
+			Setting{Weight: 800, Min: gold.Min, LatencyUS: 2000}, Bounded, "2000us"},
+		{"unknown key", map[string]string{"ioband.io/wieght": "300"}, gold, Refused, "ioband.io/wieght"},
+		{"annotations of others", map[string]string{"example.org/weight": "300"}, gold, "", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			wish := parse(t, config).Wish("batch-1", test.annotations)
+			if got := wish.Pod.On(nowhere); got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+			if got := reasons(wish); got != test.reasons {
+				t.Errorf("reasons %q, want %q: %v", got, test.reasons, wish.Notes)
+			}
+			if test.says != "" && !strings.Contains(wish.Notes[0].Message, test.says) {
+				t.Errorf("%q does not say %q", wish.Notes[0].Message, test.says)
+			}
+		})
+	}
+}
+
+func TestWishOfContainers(t *testing.T) {
+	wish := parse(t, config).Wish("default", map[string]string{
+		"ioband.io/weight.container.db":                          "400",
+		"blockio.resources.beta.kubernetes.io/container.sidecar": "capped",
+	})
+	if got := wish.Containers["db"].On(nowhere); got != (Setting{Weight: 400}) {
+		t.Errorf("db: %+v", got)
+	}
+	if got := wish.Containers["sidecar"].On(nowhere); got != (Setting{}) {
+		t.Errorf("a class of another namespace: %+v", got)
+	}
+	if len(wish.Notes) != 1 || !strings.Contains(wish.Notes[0].Message, `not for namespace "default"`) {
+		t.Errorf("notes: %v", wish.Notes)
+	}
+	if !wish.Asked || parse(t, config).Wish("default", nil).Asked {
+		t.Error("Asked is not what the annotations say")
+	}
+}
+
+func TestWithoutBoundsValuesAreRefused(t *testing.T) {
+	for _, key := range []string{"weight=5", "minimum=rbps=5", "maximum=rbps=5", "latency=5ms"} {
+		name, value, _ := strings.Cut(key, "=")
+		wish := parse(t, "").Wish("default", map[string]string{Prefix + name: value})
+		if reasons(wish) != Refused || wish.Pod.On(nowhere) != (Setting{}) {
+			t.Errorf("%s: %v", key, wish)
+		}
+	}
+}
+
+func TestClassFileOfGoresctrl(t *testing.T) {
+	directory := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(directory, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	classes := write("blockio.yaml", `
+Classes:
+  low:
+    - Weight: 80
+    - Devices: [/dev/sd*]
+      ThrottleReadBps: 50M
+      ThrottleWriteIOPS: 10k
+    - Devices: [/dev/sda]
+      ThrottleReadBps: 1Mi
+      Weight: 50
+`)
+	loaded, err := Load(write("node.yaml", "classFile: "+classes+"\nbounds: {latency: 1ms}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := loaded.Wish("default", map[string]string{resctrlPod: "low", "ioband.io/latency": "3ms"}).Pod
+	on := func(path string) Setting {
+		return items.On(func(pattern string) bool {
+			fits, _ := filepath.Match(pattern, path)
+			return fits
+		})
+	}
+	for path, want := range map[string]Setting{
+		"/dev/vda": {Weight: 80, LatencyUS: 3000},
+		"/dev/sdb": {Weight: 80, Max: Rates{ReadBytes: 50e6, WriteIOs: 10000}, LatencyUS: 3000},
+		"/dev/sda": {Weight: 50, Max: Rates{ReadBytes: 1 << 20}, LatencyUS: 3000},
+	} {
+		if got := on(path); got != want {
+			t.Errorf("%s: got %+v, want %+v", path, got, want)
+		}
+	}
+}
+
+func TestMistakesInTheConfiguration(t *testing.T) {
+	for text, says := range map[string]string{
+		"clases: {}":                "clases",
+		"classes: {a: {weight: 0}}": "1 to 10000",
+		"classes: {a: {minimum: rbps=2M, maximum: rbps=1M}}":       "minimum of rbps",
+		"classes: {a: {latency: 5}}":                               "us, ms or s",
+		"classes: {a: {maximum: 'rbps=1 rbps=2'}}":                 "given twice",
+		"classes: {a: {maximum: speed=1}}":                         "none of rbps=",
+		"bounds: {weight: {min: 50, max: 20}}":                     "not less than min",
+		"bounds: {maximum: all}":                                   "bounds: maximum",
+		"volumes: [{match: vg/*, how: put}]":                       "neither insert nor wrap",
+		"volumes: [{match: '[', how: wrap}]":                       "no pattern",
+		"groups: {kubepods.slice: {weight: 5}}":                    "not the path of a cgroup",
+		"groups: {/a: {weight: 5, latency: 11s}}":                  "10s",
+		"classes: {a: {namespaces: ['[']}}":                        "namespaces",
+		"classes: {a: {maximum: rbps=2T}}":                         "from 1 to",
+		"classes: {a: {weight: 5, colour: red}}":                   "colour",
+		"bounds: {latency: soon}":                                  "bounds: latency",
+		"bounds: {minimum: rbps=0}":                                "bounds: minimum",
+		"volumes: [{match: vg/*, how: insert, pools: a}]":          "pools",
+		"classes: {a: {weight: 5}}\ndefault: [a]":                  "line 2",
+		"classes: {a: {maximum: ' '}}":                             "no rate is given",
+		"classes: {a: {maximum: rbps=18446744073709551615K}}":      "from 1 to",
+		"groups: {/kubepods.slice/../a: {weight: 5}}":              "not the path of a cgroup",
+		"classes: {a: {weight: 5}}\nclasses: {b: {weight: 5}}":     "already defined",
+		"classes: {a: {latency: 0.1us}}":                           "from 1us",
+		"classes: {a: {latency: NaNs}}":                            "from 1us",
+		"classes: {a: {maximum: rbps=-1}}":                         "from 1 to",
+		"bounds: {weight: {min: 1, max: 20000}}":                   "1 to 10000",
+		"bounds: {weight: {min: 1, max: 20}, weights: {max: 2}}\n": "weights",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v does not say %q", text, err, says)
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	from := Setting{Weight: 300, Max: Rates{ReadBytes: 5}, LatencyUS: 2000}
+	to := Setting{Max: Rates{WriteIOs: 7}, Min: Rates{ReadBytes: 3}}
+	want := []string{"weight=default", "max_rbps=max", "min_rbps=3", "max_wiops=7", "latency=none"}
+	if got := from.Changes(to); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := to.Changes(to); got != nil {
+		t.Errorf("no change is %v", got)
+	}
+	back := []string{"weight=300", "max_rbps=5", "min_rbps=0", "max_wiops=max", "latency=2000us"}
+	if got := to.Changes(from); !reflect.DeepEqual(got, back) {
+		t.Errorf("got %v, want %v", got, back)
+	}
+}

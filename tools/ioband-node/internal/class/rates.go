@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+package class
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The kinds of rates, in the order of the kernel's lists.
+const (
+	ReadBytes = iota
+	WriteBytes
+	ReadIOs
+	WriteIOs
+	Kinds
+)
+
+// RateNames are the kinds as iobandctl names them.
+var RateNames = [Kinds]string{"rbps", "wbps", "riops", "wiops"}
+
+// Rates are bytes or I/Os a second by kind; 0 is none.
+type Rates [Kinds]uint64
+
+// The limits of the kernel's interface.
+const (
+	RateMax    = 1 << 40
+	WeightMax  = 10000
+	LatencyMax = 10 * time.Second
+)
+
+const (
+	byteUnit = 1024
+	ioUnit   = 1000
+	suffixes = "KMGT"
+)
+
+func unitOf(kind int) uint64 {
+	if kind < ReadIOs {
+		return byteUnit
+	}
+	return ioUnit
+}
+
+func parseRate(text string, kind int) (uint64, error) {
+	unit, digits := uint64(1), text
+	if i := len(text) - 1; i >= 0 {
+		if exponent := strings.IndexByte(suffixes, text[i]); exponent >= 0 {
+			digits = text[:i]
+			for ; exponent >= 0; exponent-- {
+				unit *= unitOf(kind)
+			}
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || n == 0 || n > RateMax/unit {
+		return 0, fmt.Errorf("%s=%s: the rate is a whole number from 1 to %d, with K, M, G or T or without",
+			RateNames[kind], text, uint64(RateMax))
+	}
+	return n * unit, nil
+}
+
+// ParseRates reads "rbps=50M wiops=200", as iobandctl set-max and set-min take it.
+func ParseRates(text string) (Rates, error) {
+	var rates Rates
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return rates, fmt.Errorf("no rate is given; write for instance rbps=50M")
+	}
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		kind := kindOf(name)
+		if kind == Kinds {
+			return rates, fmt.Errorf("%q is none of rbps=, wbps=, riops= and wiops=", word)
+		}
+		if rates[kind] != 0 {
+			return rates, fmt.Errorf("%s= is given twice", name)
+		}
+		rate, err := parseRate(value, kind)
+		if err != nil {
+			return rates, err
+		}
+		rates[kind] = rate
+	}
+	return rates, nil
+}
+
+func kindOf(name string) int {
+	for kind, known := range RateNames {
+		if name == known {
+			return kind
+		}
+	}
+	return Kinds
+}
+
+// ParseWeight reads a weight.
+func ParseWeight(text string) (uint32, error) {
+	weight, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || weight < 1 || weight > WeightMax {
+		return 0, fmt.Errorf("%q: the weight is a whole number from 1 to %d", text, WeightMax)
+	}
+	return uint32(weight), nil
+}
+
+// ParseLatency reads a latency target, such as 1.5ms, as microseconds.
+func ParseLatency(text string) (uint64, error) {
+	for _, unit := range []struct {
+		name string
+		us   float64
+	}{{"us", 1}, {"ms", 1e3}, {"s", 1e6}} {
+		digits, found := strings.CutSuffix(text, unit.name)
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseFloat(digits, 64)
+		us := math.Round(n * unit.us)
+		if err != nil || !(us >= 1 && us <= float64(LatencyMax.Microseconds())) {
+			break
+		}
+		return uint64(us), nil
+	}
+	return 0, fmt.Errorf("%q: the latency target is a number with us, ms or s behind it, from 1us to 10s", text)
+}

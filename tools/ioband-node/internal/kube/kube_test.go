@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// heard collects what a listener is told.
+type heard chan string
+
+func (h heard) Edit(uid string, annotations map[string]string) {
+	h <- fmt.Sprint(uid, " ", annotations["a"])
+}
+
+func (h heard) Forget(keep func(string) bool) {
+	h <- fmt.Sprint("forget u1=", !keep("u1"), " u2=", !keep("u2"))
+}
+
+func (h heard) expect(t *testing.T, want ...string) {
+	t.Helper()
+	for _, line := range want {
+		select {
+		case got := <-h:
+			if got != line {
+				t.Fatalf("heard %q, want %q", got, line)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("heard nothing, want %q", line)
+		}
+	}
+}
+
+func pod(uid, value string) string {
+	return fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":"7","annotations":{"a":%q}}}`, uid, value)
+}
+
+func TestWatch(t *testing.T) {
+	lists, versions := 0, make(chan string, 10)
+	push := make(chan string)
+	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		query := request.URL.Query()
+		if request.URL.Path != "/api/v1/pods" || query.Get("fieldSelector") != "spec.nodeName=n1" {
+			t.Errorf("asked for %s", request.URL)
+		}
+		if query.Get("watch") == "" {
+			lists++
+			fmt.Fprintf(answer, `{"metadata":{"resourceVersion":"%d"},"items":[%s]}`, lists, pod("u1", "first"))
+			return
+		}
+		versions <- query.Get("resourceVersion")
+		for line := range push {
+			if line == "" {
+				return
+			}
+			fmt.Fprintln(answer, line)
+			answer.(http.Flusher).Flush()
+		}
+	}))
+	defer server.Close()
+	defer close(push)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	told := make(heard, 100)
+	go New(server.URL+"/", "n1").Run(ctx, told)
+	told.expect(t, "u1 first", "forget u1=false u2=true")
+	push <- `{"type":"MODIFIED","object":` + pod("u1", "second") + `}`
+	push <- `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}`
+	told.expect(t, "u1 second")
+	time.Sleep(retry)
+	push <- "" // the server ends the watch, which goes on from where it was
+	push <- `{"type":"ADDED","object":` + pod("u2", "x") + `}`
+	push <- `{"type":"DELETED","object":` + pod("u1", "x") + `}`
+	told.expect(t, "u2 x", "forget u1=true u2=false")
+	if first, second := <-versions, <-versions; first != "1" || second != "9" {
+		t.Errorf("watched from %s and %s", first, second)
+	}
+	push <- `{"type":"ERROR","object":{"code":410,"message":"too old"}}`
+	told.expect(t, "u1 first", "forget u1=false u2=true")
+}
+
+func TestStaticPodsAreKnownByTheirHash(t *testing.T) {
+	static := Metadata{UID: "mirror", Annotations: map[string]string{configHash: "hash"}}
+	if got := static.RuntimeUID(); got != "hash" {
+		t.Error(got)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	bodies, codes := make(chan event, 10), []int{503, 201, 409, 403}
+	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		if request.Method != http.MethodPost || request.URL.Path != "/api/v1/namespaces/shop/events" {
+			t.Errorf("%s %s", request.Method, request.URL)
+		}
+		var got event
+		if err := json.NewDecoder(request.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		answer.WriteHeader(codes[0])
+		codes = codes[1:]
+		bodies <- got
+	}))
+	defer server.Close()
+	events := NewEvents(New(server.URL, "n1"))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go events.Run(ctx)
+	warn := func(message string) { events.Warn("shop", "web-0", "u1", "IobandRefused", message) }
+	warn("no")
+	first, again := <-bodies, <-bodies
+	if first.Metadata["name"] != again.Metadata["name"] || !strings.HasPrefix(first.Metadata["name"], "web-0.") {
+		t.Errorf("names %v, %v", first.Metadata, again.Metadata)
+	}
+	if first.Involved != (Object{"v1", "Pod", "shop", "web-0", "u1"}) || first.Type != "Warning" ||
+		first.Reason != "IobandRefused" || first.Message != "no" || first.Source != (source{"ioband-node", "n1"}) {
+		t.Errorf("%+v", first)
+	}
+	warn("no")
+	if same := <-bodies; same.Metadata["name"] != first.Metadata["name"] {
+		t.Error("the same event has another name")
+	}
+	warn(strings.Repeat("x", 2000))
+	if long := <-bodies; len(long.Message) != messageMax || long.Metadata["name"] == first.Metadata["name"] {
+		t.Errorf("%d letters, name %s", len(long.Message), long.Metadata["name"])
+	}
+}
+
+func TestOnlyInACluster(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	if _, err := InCluster("n1"); err == nil || !strings.Contains(err.Error(), "--no-kube") {
+		t.Error(err)
+	}
+}

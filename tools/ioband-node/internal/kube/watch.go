@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Pod is what is read of one.
+type Pod struct {
+	Metadata Metadata `json:"metadata"`
+}
+
+// Metadata is that of a pod or a list.
+type Metadata struct {
+	Namespace       string            `json:"namespace"`
+	Name            string            `json:"name"`
+	UID             string            `json:"uid"`
+	ResourceVersion string            `json:"resourceVersion"`
+	Annotations     map[string]string `json:"annotations"`
+}
+
+// configHash is the annotation of a static pod with the UID by which the runtime knows it.
+const configHash = "kubernetes.io/config.hash"
+
+// RuntimeUID is the UID by which the runtime knows a pod.
+func (m Metadata) RuntimeUID() string {
+	if hash := m.Annotations[configHash]; hash != "" {
+		return hash
+	}
+	return m.UID
+}
+
+// Listener is told of the pods of this node.
+type Listener interface {
+	Edit(uid string, annotations map[string]string)
+	Forget(keep func(uid string) bool)
+}
+
+// retry is the time between two attempts to reach the server.
+const retry = time.Second
+
+// watchSeconds is how long the server lets a watch last; then another begins.
+const watchSeconds = "300"
+
+// Run follows the annotations of the pods, until the end.
+func (c *Client) Run(ctx context.Context, listener Listener) {
+	said := ""
+	for ctx.Err() == nil {
+		version, err := c.list(ctx, listener)
+		for err == nil && ctx.Err() == nil {
+			said = ""
+			version, err = c.watch(ctx, version, listener)
+		}
+		if ctx.Err() == nil && err.Error() != said {
+			said = err.Error()
+			log.Printf("cluster: %s; trying again", said)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retry):
+		}
+	}
+}
+
+// list reads all pods of the node.
+func (c *Client) list(ctx context.Context, listener Listener) (string, error) {
+	response, err := c.do(ctx, http.MethodGet, c.podsPath(nil), nil)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return "", failure(response)
+	}
+	var pods struct {
+		Metadata Metadata `json:"metadata"`
+		Items    []Pod    `json:"items"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&pods); err != nil {
+		return "", fmt.Errorf("the list of pods: %w", err)
+	}
+	known := map[string]bool{}
+	for _, pod := range pods.Items {
+		known[pod.Metadata.RuntimeUID()] = true
+		listener.Edit(pod.Metadata.RuntimeUID(), pod.Metadata.Annotations)
+	}
+	listener.Forget(func(uid string) bool { return known[uid] })
+	return pods.Metadata.ResourceVersion, nil
+}
+
+type watchEvent struct {
+	Type   string          `json:"type"`
+	Object json.RawMessage `json:"object"`
+}
+
+// watch follows the pods from a version on; it returns that of the last event when the
+// server ends it, or an error after which all pods are to be read again.
+func (c *Client) watch(ctx context.Context, version string, listener Listener) (string, error) {
+	response, err := c.do(ctx, http.MethodGet, c.podsPath(url.Values{
+		"watch": {"1"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {version},
+		"timeoutSeconds": {watchSeconds},
+	}), nil)
+	if err != nil {
+		return version, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return version, failure(response)
+	}
+	decoder := json.NewDecoder(response.Body)
+	begun := time.Now()
+	for {
+		var event watchEvent
+		err := decoder.Decode(&event)
+		if errors.Is(err, io.EOF) && time.Since(begun) > retry {
+			return version, nil
+		}
+		if err != nil {
+			return version, fmt.Errorf("the watch of pods: %w", err)
+		}
+		if version, err = handle(event, version, listener); err != nil {
+			return version, err
+		}
+	}
+}
+
+func handle(event watchEvent, version string, listener Listener) (string, error) {
+	if event.Type == "ERROR" {
+		var status struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+		}
+		_ = json.Unmarshal(event.Object, &status)
+		return version, &statusError{status.Code, status.Message}
+	}
+	var pod Pod
+	if err := json.Unmarshal(event.Object, &pod); err != nil {
+		return version, fmt.Errorf("the watch of pods: %w", err)
+	}
+	if pod.Metadata.ResourceVersion != "" {
+		version = pod.Metadata.ResourceVersion
+	}
+	switch event.Type {
+	case "ADDED", "MODIFIED":
+		listener.Edit(pod.Metadata.RuntimeUID(), pod.Metadata.Annotations)
+	case "DELETED":
+		gone := pod.Metadata.RuntimeUID()
+		listener.Forget(func(uid string) bool { return uid != gone })
+	}
+	return version, nil
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+// Package node keeps the settings of the pods' cgroups as the pods ask for them.
+//
+// It compares what the pods that run now ask for with what the kernel has, and changes
+// what differs: when a container starts, when an annotation is edited, when a device of
+// device-mapper comes or goes, and every few seconds.  It holds no file.  The runtime
+// tells which pods there are, the cluster what their annotations are, and the kernel what
+// their groups have.
+package node
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"maps"
+	"sync"
+	"time"
+
+	"dm-ioband/tools/ioband-node/internal/cgroup"
+	"dm-ioband/tools/ioband-node/internal/class"
+	"dm-ioband/tools/ioband-node/internal/ioband"
+)
+
+// Reasons of events beside those of package class.
+const (
+	Unavailable = "IobandUnavailable"
+	NoPool      = "IobandNoPool"
+	Failed      = "IobandFailed"
+)
+
+// period is how often all is compared when nothing is heard.  It bounds for how long a
+// setting lasts that another program has changed.
+const period = 10 * time.Second
+
+// settle is how long events are collected before all is compared: a volume that appears
+// makes several.
+const settle = 50 * time.Millisecond
+
+// Kernel is what iobandctl does.
+type Kernel interface {
+	Devices(ctx context.Context) ([]ioband.Device, error)
+	Settings(ctx context.Context) (map[ioband.Group]class.Setting, error)
+	Set(ctx context.Context, group ioband.Group, words []string) error
+}
+
+// Pod is a sandbox of the runtime.
+type Pod struct {
+	ID          string
+	Namespace   string
+	Name        string
+	UID         string
+	Cgroup      string
+	Annotations map[string]string
+	Containers  map[string]Container
+}
+
+// Container is one of a pod, by its id.
+type Container struct {
+	Name   string
+	Cgroup string
+}
+
+// Reporter tells the user of a pod something, as an event in the cluster.
+type Reporter func(pod Pod, reason, message string)
+
+// Counts are for metrics.
+type Counts struct {
+	Pods        int
+	Changes     uint64
+	Failures    uint64
+	Events      map[string]uint64
+	Unavailable string
+}
+
+// Node is the state: all of it is the runtime's or the cluster's.
+type Node struct {
+	Config *class.Config
+	Kernel Kernel
+	Report Reporter
+	// Before is called before all is compared; it puts ioband on volumes.
+	Before func(ctx context.Context)
+	// Root is the hierarchy of cgroups.
+	Root string
+
+	kick chan struct{}
+
+	mutex  sync.Mutex // guards what follows; held for no call of Kernel or Report
+	pods   map[string]Pod
+	edits  map[string]map[string]string
+	told   map[string]map[string]bool
+	counts Counts
+
+	changing sync.Mutex // held while one group is compared and changed; before mutex
+}
+
+// New returns a node without pods.
+func New(config *class.Config, kernel Kernel, report Reporter) *Node {
+	return &Node{
+		Config: config, Kernel: kernel, Report: report, Root: cgroup.Root,
+		Before: func(context.Context) {},
+		kick:   make(chan struct{}, 1),
+		pods:   map[string]Pod{},
+		edits:  map[string]map[string]string{},
+		told:   map[string]map[string]bool{},
+		counts: Counts{Events: map[string]uint64{}},
+	}
+}
+
+// Kick has all compared soon.
+func (n *Node) Kick() {
+	select {
+	case n.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Run compares all, again and again.
+func (n *Node) Run(ctx context.Context) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		n.Before(ctx)
+		n.Compare(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-n.kick:
+			time.Sleep(settle)
+		}
+	}
+}
+
+// Replace has the pods be these.
+func (n *Node) Replace(pods []Pod) {
+	n.mutex.Lock()
+	n.pods = make(map[string]Pod, len(pods))
+	for _, pod := range pods {
+		n.pods[pod.ID] = pod
+	}
+	n.mutex.Unlock()
+	n.Kick()
+}
+
+// Add adds a pod.
+func (n *Node) Add(pod Pod) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if before, found := n.pods[pod.ID]; found {
+		pod.Containers = before.Containers
+	}
+	n.pods[pod.ID] = pod
+}
+
+// Remove forgets a pod; its groups end with its cgroups.
+func (n *Node) Remove(id string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	delete(n.told, n.pods[id].UID)
+	delete(n.pods, id)
+}
+
+// RemoveContainer forgets a container.
+func (n *Node) RemoveContainer(pod, id string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if of := n.pods[pod].Containers; of != nil {
+		containers := maps.Clone(of)
+		delete(containers, id)
+		changed := n.pods[pod]
+		changed.Containers = containers
+		n.pods[pod] = changed
+	}
+}
+
+// Start sets what a container and its pod ask for before the container runs.
+func (n *Node) Start(ctx context.Context, pod Pod, id string, container Container) {
+	n.mutex.Lock()
+	containers := maps.Clone(n.pods[pod.ID].Containers)
+	if containers == nil {
+		containers = map[string]Container{}
+	}
+	containers[id] = container
+	pod.Containers = containers
+	n.pods[pod.ID] = pod
+	n.mutex.Unlock()
+	n.compare(ctx, func(other Pod) bool { return other.ID == pod.ID }, false)
+}
+
+// Edit takes over the annotations of a pod from the cluster.
+func (n *Node) Edit(uid string, annotations map[string]string) {
+	n.mutex.Lock()
+	before, known := n.edits[uid]
+	n.edits[uid] = annotations
+	n.mutex.Unlock()
+	if !known || !maps.Equal(before, annotations) {
+		n.Kick()
+	}
+}
+
+// Forget forgets the annotations of pods that are not in the cluster any more, for which
+// the function is false.
+func (n *Node) Forget(keep func(uid string) bool) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for uid := range n.edits {
+		if !keep(uid) {
+			delete(n.edits, uid)
+		}
+	}
+}
+
+// Counts returns what was done.
+func (n *Node) Counts() Counts {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	counts := n.counts
+	counts.Pods = len(n.pods)
+	counts.Events = maps.Clone(n.counts.Events)
+	return counts
+}
+
+// Pods returns the pods, with the annotations of the cluster where those are known.
+func (n *Node) Pods() []Pod {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	pods := make([]Pod, 0, len(n.pods))
+	for _, pod := range n.pods {
+		if edited, found := n.edits[pod.UID]; found {
+			pod.Annotations = edited
+		}
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+// say reports something once, as long as the pod is there.
+func (n *Node) say(pod Pod, reason, message string) {
+	key := reason + " " + message
+	n.mutex.Lock()
+	told := n.told[pod.UID]
+	if told == nil {
+		told = map[string]bool{}
+		n.told[pod.UID] = told
+	}
+	is := told[key]
+	told[key] = true
+	if !is {
+		n.counts.Events[reason]++
+	}
+	n.mutex.Unlock()
+	if !is {
+		log.Printf("pod %s/%s: %s: %s", pod.Namespace, pod.Name, reason, message)
+		n.Report(pod, reason, message)
+	}
+}
+
+func (n *Node) count(err error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if err != nil {
+		n.counts.Failures++
+	} else {
+		n.counts.Changes++
+	}
+}
+
+func (n *Node) setUnavailable(err error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	was := n.counts.Unavailable
+	n.counts.Unavailable = ""
+	if err != nil {
+		n.counts.Unavailable = err.Error()
+	}
+	if n.counts.Unavailable != was {
+		log.Printf("ioband: %s", orAvailable(n.counts.Unavailable))
+	}
+}
+
+func orAvailable(problem string) string {
+	if problem == "" {
+		return "available"
+	}
+	return fmt.Sprintf("not available: %s", problem)
+}

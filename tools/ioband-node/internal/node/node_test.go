@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+package node
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"dm-ioband/tools/ioband-node/internal/class"
+	"dm-ioband/tools/ioband-node/internal/ioband"
+)
+
+// kernel is one that keeps what it is told, as text.
+type kernel struct {
+	mutex    sync.Mutex
+	devices  []ioband.Device
+	settings map[ioband.Group]class.Setting
+	told     []string
+	fails    error
+	refuses  error
+}
+
+func (k *kernel) Devices(context.Context) ([]ioband.Device, error) {
+	return k.devices, k.fails
+}
+
+func (k *kernel) Settings(context.Context) (map[ioband.Group]class.Setting, error) {
+	return k.settings, k.fails
+}
+
+func (k *kernel) Set(_ context.Context, group ioband.Group, words []string) error {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.told = append(k.told, fmt.Sprintf("%s%s %s %s", group.Tree.Pool, group.Tree.Device, group.Path, strings.Join(words, " ")))
+	return k.refuses
+}
+
+// takeTold returns what was told since the last call, in a certain order.
+func (k *kernel) takeTold() string {
+	slices.Sort(k.told)
+	told := strings.Join(k.told, "\n")
+	k.told = nil
+	return told
+}
+
+type rig struct {
+	*Node
+	kernel *kernel
+	events []string
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	config, err := class.Parse([]byte(`
+classes: {gold: {weight: 800}, bounded: {maximum: rbps=1M}}
+bounds: {weight: {max: 500}}
+groups: {/kubepods.slice: {weight: 400}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{kernel: &kernel{settings: map[ioband.Group]class.Setting{}}}
+	r.kernel.devices = []ioband.Device{{Name: "io-a", Pool: "sda", Mode: "cgroup"}}
+	r.Node = New(config, r.kernel, func(pod Pod, reason, message string) {
+		r.events = append(r.events, pod.Name+" "+reason+" "+message)
+	})
+	r.Root = t.TempDir()
+	return r
+}
+
+func (r *rig) cgroup(t *testing.T, path string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(r.Root, path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (r *rig) pod(t *testing.T, annotations map[string]string) Pod {
+	return Pod{ID: "s1", Namespace: "default", Name: "web", UID: "u1", Annotations: annotations,
+		Cgroup: r.cgroup(t, "/kubepods/pod1")}
+}
+
+func check(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+func TestStartSetsPodAndContainer(t *testing.T) {
+	r := newRig(t)
+	pod := r.pod(t, map[string]string{"ioband.io/weight": "300", "ioband.io/class.container.db": "bounded"})
+	db := Container{"db", r.cgroup(t, "/kubepods/pod1/c1")}
+	r.Start(context.Background(), pod, "c1", db)
+	check(t, "told", r.kernel.takeTold(), "sda /kubepods/pod1 weight=300\nsda /kubepods/pod1/c1 max_rbps=1048576")
+	check(t, "events", strings.Join(r.events, "\n"), "")
+}
+
+func TestOnlyDifferencesAreTold(t *testing.T) {
+	r := newRig(t)
+	pod := r.pod(t, map[string]string{"ioband.io/weight": "300"})
+	group := ioband.Group{Tree: ioband.Tree{Pool: "sda"}, Path: pod.Cgroup}
+	r.kernel.settings[group] = class.Setting{Weight: 300}
+	r.Replace([]Pod{pod})
+	r.Compare(context.Background())
+	check(t, "nothing differs", r.kernel.takeTold(), "")
+	r.Edit("u1", map[string]string{})
+	r.Compare(context.Background())
+	check(t, "the annotation is taken away", r.kernel.takeTold(), "sda /kubepods/pod1 weight=default")
+	r.Edit("u1", map[string]string{"ioband.io/class": "gold"})
+	r.Compare(context.Background())
+	check(t, "another", r.kernel.takeTold(), "sda /kubepods/pod1 weight=800")
+	r.Forget(func(string) bool { return false })
+	r.Compare(context.Background())
+	check(t, "the runtime's annotations hold again", r.kernel.takeTold(), "")
+}
+
+func TestAllTreesAndTheConfiguredGroups(t *testing.T) {
+	r := newRig(t)
+	r.cgroup(t, "/kubepods.slice")
+	r.kernel.devices = append(r.kernel.devices,
+		ioband.Device{Name: "own", Pool: "sda", Mode: "device+cgroup"},
+		ioband.Device{Name: "u", Pool: "sdb", Mode: "uid"},
+		ioband.Device{Name: "c", Pool: "sdc", Mode: "cgroup"})
+	r.Replace([]Pod{r.pod(t, map[string]string{"ioband.io/class": "gold"})})
+	r.Compare(context.Background())
+	check(t, "told", r.kernel.takeTold(), strings.Join([]string{
+		"sda /kubepods.slice weight=400", "sda /kubepods/pod1 weight=800",
+		"sdaown /kubepods.slice weight=400", "sdaown /kubepods/pod1 weight=800",
+		"sdc /kubepods.slice weight=400", "sdc /kubepods/pod1 weight=800"}, "\n"))
+}
+
+func TestAPodThatIsGone(t *testing.T) {
+	r := newRig(t)
+	pod := r.pod(t, map[string]string{"ioband.io/class": "gold"})
+	r.Replace([]Pod{pod})
+	if err := os.Remove(filepath.Join(r.Root, pod.Cgroup)); err != nil {
+		t.Fatal(err)
+	}
+	r.kernel.refuses = &ioband.Error{Code: 3, Says: "no such group"}
+	r.Compare(context.Background())
+	check(t, "without a cgroup", r.kernel.takeTold(), "")
+	r.Remove(pod.ID)
+	if counts := r.Counts(); counts.Pods != 0 || counts.Failures != 0 || len(r.events) != 0 {
+		t.Errorf("%+v, %v", counts, r.events)
+	}
+}
+
+func TestEventsAreMadeOnce(t *testing.T) {
+	noModule := &ioband.Error{Code: 6, Says: "the kernel has no ioband target\nload it"}
+	asks := map[string]string{"ioband.io/weight": "300"}
+	for _, test := range []struct {
+		name        string
+		annotations map[string]string
+		prepare     func(k *kernel)
+		want        string
+	}{
+		{"no module", asks, func(k *kernel) { k.fails = noModule },
+			"web IobandUnavailable the node cannot share I/O, so the annotations have no effect: the kernel has no ioband target"},
+		{"no module, and nothing is asked for", nil, func(k *kernel) { k.fails = noModule }, ""},
+		{"another failure", asks, func(k *kernel) { k.fails = &ioband.Error{Code: 1, Says: "broken"} }, "web IobandFailed broken"},
+		{"no device", asks, func(k *kernel) { k.devices = nil },
+			"web IobandNoPool the node has no ioband device yet, so the annotations have no effect"},
+		{"refused by the kernel", asks, func(k *kernel) { k.refuses = &ioband.Error{Code: 3, Says: "io is not enabled"} },
+			"web IobandFailed io is not enabled"},
+		{"refused by the bounds", map[string]string{"ioband.io/latency": "5ms"}, func(*kernel) {},
+			"web IobandRefused ioband.io/latency: the configuration of the node has no bounds for this, which means that it is refused"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRig(t)
+			test.prepare(r.kernel)
+			r.Replace([]Pod{r.pod(t, test.annotations)})
+			r.Compare(context.Background())
+			r.Compare(context.Background())
+			check(t, "events", strings.Join(r.events, "\n"), test.want)
+		})
+	}
+}
+
+func TestAContainerThatIsRemoved(t *testing.T) {
+	r := newRig(t)
+	pod := r.pod(t, map[string]string{"ioband.io/class.container.db": "gold"})
+	path := r.cgroup(t, "/kubepods/pod1/c1")
+	r.Start(context.Background(), pod, "c1", Container{"db", path})
+	r.kernel.takeTold()
+	r.RemoveContainer(pod.ID, "c1")
+	r.Compare(context.Background())
+	check(t, "told", r.kernel.takeTold(), "")
+}
+
+func TestRunHearsOfAnEdit(t *testing.T) {
+	r := newRig(t)
+	r.Replace([]Pod{r.pod(t, nil)})
+	ctx, cancel := context.WithCancel(context.Background())
+	before := make(chan struct{}, 100)
+	r.Before = func(context.Context) { before <- struct{}{} }
+	done := make(chan struct{})
+	go func() { r.Run(ctx); close(done) }()
+	<-before
+	<-before // of the kick of Replace
+	r.Edit("u1", map[string]string{"ioband.io/class": "gold"})
+	<-before
+	r.Edit("u1", map[string]string{"ioband.io/class": "gold", "other": "2"})
+	<-before
+	cancel()
+	<-done
+	if told := r.kernel.takeTold(); !strings.Contains(told, "sda /kubepods/pod1 weight=800") {
+		t.Errorf("told %q", told)
+	}
+}

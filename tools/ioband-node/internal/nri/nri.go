@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+// Package nri is the plugin of the container runtime: it learns of pods and containers,
+// and has their settings made before a container runs.
+package nri
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/containerd/nri/pkg/api"
+	"github.com/containerd/nri/pkg/stub"
+
+	"dm-ioband/tools/ioband-node/internal/cgroup"
+	"dm-ioband/tools/ioband-node/internal/node"
+)
+
+const (
+	pluginName  = "ioband"
+	pluginIndex = "50"
+)
+
+// startPatience is how long the start of a container waits for its settings.  The runtime
+// drops a plugin that takes longer than 2 seconds, its default.
+const startPatience = 1500 * time.Millisecond
+
+// registration is how long the runtime may take to configure the plugin.
+const registration = 10 * time.Second
+
+// retry is the time between two attempts to reach the runtime.
+const retry = time.Second
+
+// Plugin is connected to one runtime.
+type Plugin struct {
+	Node   *node.Node
+	Socket string
+
+	connected  atomic.Bool
+	configured chan struct{}
+}
+
+// Connected tells whether the runtime has configured the plugin.
+func (p *Plugin) Connected() bool { return p.connected.Load() }
+
+// Run connects to the runtime, and again when it is started anew, until the end.
+func (p *Plugin) Run(ctx context.Context) {
+	said := ""
+	for ctx.Err() == nil {
+		err := p.serve(ctx)
+		p.connected.Store(false)
+		if ctx.Err() == nil && err != nil && err.Error() != said {
+			said = err.Error()
+			log.Printf("runtime: %s; trying again", said)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retry):
+		}
+	}
+}
+
+// serve is one connection.  The stub waits for its configuration without an end, so the
+// connection is closed if none comes.
+func (p *Plugin) serve(ctx context.Context) error {
+	connection, err := net.Dial("unix", p.Socket)
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	p.configured = make(chan struct{})
+	closed := make(chan struct{})
+	plugin, err := stub.New(p, stub.WithPluginName(pluginName), stub.WithPluginIdx(pluginIndex),
+		stub.WithConnection(connection), stub.WithOnClose(func() { close(closed) }))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- plugin.Run(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-p.configured:
+	case <-time.After(registration):
+		return fmt.Errorf("%s: no configuration within %v", p.Socket, registration)
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-closed:
+		return fmt.Errorf("%s: the connection was closed", p.Socket)
+	}
+}
+
+// Configure is called by the runtime first.
+func (p *Plugin) Configure(_ context.Context, _, runtime, version string) (api.EventMask, error) {
+	log.Printf("runtime: connected to %s %s", runtime, version)
+	p.connected.Store(true)
+	close(p.configured)
+	return 0, nil
+}
+
+// Synchronize is called next, with all that runs.  The settings of before are in the
+// kernel, so nothing is lost if what differs is changed a little later.
+func (p *Plugin) Synchronize(_ context.Context, pods []*api.PodSandbox, containers []*api.Container) ([]*api.ContainerUpdate, error) {
+	known := map[string]node.Pod{}
+	for _, pod := range pods {
+		known[pod.GetId()] = podOf(pod)
+	}
+	for _, container := range containers {
+		if pod, found := known[container.GetPodSandboxId()]; found {
+			pod.Containers[container.GetId()] = containerOf(container)
+		}
+	}
+	list := make([]node.Pod, 0, len(known))
+	for _, pod := range known {
+		list = append(list, pod)
+	}
+	p.Node.Replace(list)
+	return nil, nil
+}
+
+// RunPodSandbox is called for a pod that begins.
+func (p *Plugin) RunPodSandbox(_ context.Context, pod *api.PodSandbox) error {
+	p.Node.Add(podOf(pod))
+	return nil
+}
+
+// StopPodSandbox is called when its containers have ended.
+func (p *Plugin) StopPodSandbox(_ context.Context, pod *api.PodSandbox) error {
+	p.Node.Remove(pod.GetId())
+	return nil
+}
+
+// RemovePodSandbox is called when it is removed, in some cases without a stop.
+func (p *Plugin) RemovePodSandbox(_ context.Context, pod *api.PodSandbox) error {
+	p.Node.Remove(pod.GetId())
+	return nil
+}
+
+// StartContainer is called when the cgroup of a container is there, and its program does
+// not run yet.  A failure is an event on the pod, and does not hinder the container.
+func (p *Plugin) StartContainer(_ context.Context, pod *api.PodSandbox, container *api.Container) error {
+	done := make(chan struct{})
+	go func() {
+		p.Node.Start(context.Background(), podOf(pod), container.GetId(), containerOf(container))
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(startPatience):
+		log.Printf("container %s: starts before its settings are made, which took more than %v",
+			container.GetId(), startPatience)
+	}
+	return nil
+}
+
+// PostUpdateContainer is called when the runtime has changed the cgroup.
+func (p *Plugin) PostUpdateContainer(context.Context, *api.PodSandbox, *api.Container) error {
+	p.Node.Kick()
+	return nil
+}
+
+// RemoveContainer is called when a container is removed.
+func (p *Plugin) RemoveContainer(_ context.Context, pod *api.PodSandbox, container *api.Container) error {
+	p.Node.RemoveContainer(pod.GetId(), container.GetId())
+	return nil
+}
+
+func podOf(pod *api.PodSandbox) node.Pod {
+	path, err := cgroup.OfPod(pod.GetLinux().GetCgroupParent())
+	if err != nil {
+		log.Printf("pod %s/%s: cgroup parent: %v; it has no group of its own", pod.GetNamespace(), pod.GetName(), err)
+	}
+	return node.Pod{
+		ID: pod.GetId(), Namespace: pod.GetNamespace(), Name: pod.GetName(), UID: pod.GetUid(),
+		Cgroup: path, Annotations: pod.GetAnnotations(), Containers: map[string]node.Container{},
+	}
+}
+
+func containerOf(container *api.Container) node.Container {
+	path, err := cgroup.OfContainer(container.GetLinux().GetCgroupsPath())
+	if err != nil {
+		log.Printf("container %s: cgroup: %v", container.GetId(), err)
+	}
+	return node.Container{Name: container.GetName(), Cgroup: path}
+}

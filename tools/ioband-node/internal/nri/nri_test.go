@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+package nri
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/containerd/nri/pkg/adaptation"
+	"github.com/containerd/nri/pkg/api"
+
+	"dm-ioband/tools/ioband-node/internal/class"
+	"dm-ioband/tools/ioband-node/internal/ioband"
+	"dm-ioband/tools/ioband-node/internal/node"
+)
+
+// kernel remembers the groups that it is told of.
+type kernel struct {
+	mutex sync.Mutex
+	set   map[string]string
+	delay time.Duration
+}
+
+func (k *kernel) Devices(context.Context) ([]ioband.Device, error) {
+	return []ioband.Device{{Name: "io-a", Pool: "sda", Mode: "cgroup"}}, nil
+}
+
+func (k *kernel) Settings(context.Context) (map[ioband.Group]class.Setting, error) { return nil, nil }
+
+func (k *kernel) Set(_ context.Context, group ioband.Group, words []string) error {
+	time.Sleep(k.delay)
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.set[group.Path] = words[0]
+	return nil
+}
+
+func (k *kernel) of(path string) string {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.set[path]
+}
+
+// startRuntime starts the side of containerd, with pods that run already.
+func startRuntime(t *testing.T, socket string, pods []*api.PodSandbox, containers []*api.Container) *adaptation.Adaptation {
+	t.Helper()
+	synchronize := func(ctx context.Context, call adaptation.SyncCB) error {
+		_, err := call(ctx, pods, containers)
+		return err
+	}
+	update := func(context.Context, []*adaptation.ContainerUpdate) ([]*adaptation.ContainerUpdate, error) {
+		return nil, nil
+	}
+	runtime, err := adaptation.New("containerd", "2.0.0", synchronize, update, adaptation.WithSocketPath(socket),
+		adaptation.WithPluginPath(t.TempDir()), adaptation.WithPluginConfigPath(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := runtime.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return runtime
+}
+
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(60 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
+
+func pod(id string) *api.PodSandbox {
+	return &api.PodSandbox{Id: id, Name: id, Uid: "u" + id, Namespace: "default",
+		Annotations: map[string]string{"ioband.io/weight": "300", "ioband.io/weight.container.db": "200"},
+		Linux:       &api.LinuxPodSandbox{CgroupParent: "/kubepods.slice/kubepods-pod" + id + ".slice"}}
+}
+
+func container(id string) *api.Container {
+	return &api.Container{Id: "c" + id, PodSandboxId: id, Name: "db",
+		Linux: &api.LinuxContainer{CgroupsPath: "kubepods-pod" + id + ".slice:cri-containerd:c" + id}}
+}
+
+func pathOf(id string) string { return "/kubepods.slice/kubepods-pod" + id + ".slice" }
+
+func TestPlugin(t *testing.T) {
+	config, err := class.Parse([]byte("bounds: {weight: {max: 500}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake := &kernel{set: map[string]string{}}
+	state := node.New(config, fake, func(node.Pod, string, string) {})
+	state.Root = t.TempDir()
+	for _, id := range []string{"1", "2"} {
+		if err := os.MkdirAll(filepath.Join(state.Root, pathOf(id), "cri-containerd-c"+id+".scope"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	socket := filepath.Join(t.TempDir(), "nri.sock")
+	plugin := &Plugin{Node: state, Socket: socket}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go state.Run(ctx)
+	go plugin.Run(ctx) // before the runtime is there
+	time.Sleep(50 * time.Millisecond)
+	if plugin.Connected() {
+		t.Error("connected to nothing")
+	}
+
+	runtime := startRuntime(t, socket, []*api.PodSandbox{pod("1")}, []*api.Container{container("1")})
+	await(t, "the pod that runs has its weights", func() bool {
+		return fake.of(pathOf("1")) == "weight=300" && fake.of(pathOf("1")+"/cri-containerd-c1.scope") == "weight=200"
+	})
+
+	if err := runtime.RunPodSandbox(ctx, &api.RunPodSandboxRequest{Pod: pod("2")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := runtime.StartContainer(ctx, &api.StartContainerRequest{Pod: pod("2"), Container: container("2")}); err != nil {
+		t.Fatal(err)
+	}
+	if fake.of(pathOf("2")) != "weight=300" || fake.of(pathOf("2")+"/cri-containerd-c2.scope") != "weight=200" {
+		t.Errorf("when a container starts, its settings are not made: %v", fake.set)
+	}
+
+	fake.delay = time.Hour // a kernel that does not answer
+	begun := time.Now()
+	if err := runtime.StartContainer(ctx, &api.StartContainerRequest{Pod: pod("2"), Container: container("2")}); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begun); took < startPatience || took > api.DefaultPluginRequestTimeout {
+		t.Errorf("the start of a container took %v", took)
+	}
+
+	for _, id := range []string{"1", "2"} {
+		if err := runtime.StopPodSandbox(ctx, &api.StopPodSandboxRequest{Pod: pod(id)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pods := state.Counts().Pods; pods != 0 {
+		t.Errorf("%d pods are left", pods)
+	}
+
+	runtime.Stop()
+	await(t, "the plugin notices that the runtime ends", func() bool { return !plugin.Connected() })
+	runtime = startRuntime(t, socket, []*api.PodSandbox{pod("1")}, nil)
+	defer runtime.Stop()
+	await(t, "it is connected again, and knows the pods", func() bool {
+		return plugin.Connected() && state.Counts().Pods == 1
+	})
+}

@@ -36,13 +36,13 @@ tools: ## Build iobandctl
 	@scripts/setup build
 	$(MAKE) -C tools/iobandctl O=$(CURDIR)/build/iobandctl
 
-# The version of the module of Go is this tree's; nothing of the machine is in the program.
-GO = $(shell $(PYTHON) -m harness.golang)
+# Nothing of the machine is in the program, so that it is the same from every machine.
 GO_FLAGS := -trimpath -buildvcs=false -ldflags='-s -w'
 
 ioband-node: ## Build ioband-node, for the nodes of Kubernetes, into build/ (statically linked)
 	@scripts/setup node
-	cd tools/ioband-node && CGO_ENABLED=0 GOTOOLCHAIN=local $(GO) build $(GO_FLAGS) -o $(CURDIR)/build/ioband-node ./cmd/ioband-node
+	go=$$($(PYTHON) -m harness.golang) && cd tools/ioband-node && \
+		CGO_ENABLED=0 GOTOOLCHAIN=local $$go build $(GO_FLAGS) -o $(CURDIR)/build/ioband-node ./cmd/ioband-node
 
 # A kernel's own modules lie in a root, but not where a package is put together, which must
 # not bring an index of modules.

@@ -162,7 +162,7 @@ def lines_of(path: str, text: str) -> Iterator[Line] | None:
     """The prose in a file; None if the file is of no kind that has some."""
     name = Path(path).name
     suffix = Path(name).suffix
-    if suffix in (".c", ".h"):
+    if suffix in (".c", ".h", ".go"):
         return c_comments(text)
     if suffix == ".py":
         return python_comments(text)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadGroupScheduling
 
 # The directories of the tests that need no guest and no other kernel's headers.
-FAST = ("tests", "unit", "iobandctl")
+FAST = ("tests", "unit", "iobandctl", "node")
 # What tests want said at the end of the run, as record_property("summary", text).
 SUMMARIES: dict[str, str] = {}
 # Seconds that tests took of a process, by the kind of guest or the directory.

@@ -12,7 +12,7 @@ from .cache import cache_dir, locked, progress
 
 REPO = Path(__file__).resolve().parents[3]
 MODULE = REPO / "tools" / "ioband-node"
-# The first stable suite whose Go is new enough, and its package.
+# The first stable suite with a Go that is new enough, and its package.
 SUITE, PACKAGE, DIRECTORY = "trixie", "golang-1.24-go", "lib/go-1.24"
 PLACES = ("/usr/local/go/bin/go", "/usr/lib/go/bin/go")
 

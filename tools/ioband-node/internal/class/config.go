@@ -50,7 +50,7 @@ type Words struct {
 	Latency string `yaml:"latency"`
 }
 
-// Volume says what is to have ioband.
+// Volume names devices that are to have ioband.
 type Volume struct {
 	// Match is a pattern: VG/LV, or a path below /dev.
 	Match string `yaml:"match"`
@@ -147,7 +147,7 @@ func (v Volume) check() error {
 	return nil
 }
 
-// read reads the words; what is empty stays at its default.
+// read reads the words; an empty one is the default.
 func (w Words) read() (Setting, error) {
 	var setting Setting
 	var err error
@@ -177,7 +177,7 @@ func (w Words) read() (Setting, error) {
 	return setting, nil
 }
 
-// contradiction returns the first kind whose minimum is more than its maximum, or Kinds.
+// contradiction returns the first kind with a minimum above its maximum, or Kinds.
 func (s Setting) contradiction() int {
 	for kind := range RateNames {
 		if s.Max[kind] != 0 && s.Min[kind] > s.Max[kind] {

@@ -25,8 +25,8 @@ type Item struct {
 // Items are the settings of a group.  A later item replaces an earlier one on its devices.
 type Items []Item
 
-// On returns the setting on a pool, of whose disks the function tells whether a pattern
-// fits one.
+// On returns the setting on a pool.  The function tells whether a pattern fits one of the
+// pool's disks.
 func (items Items) On(fits func(pattern string) bool) Setting {
 	var setting Setting
 	for _, item := range items {

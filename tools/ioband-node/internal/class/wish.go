@@ -116,7 +116,7 @@ func (w *Wish) note(reason, format string, args ...any) {
 	}
 }
 
-// resolver makes settings of what is asked for one cgroup.
+// resolver makes settings of the annotations for one cgroup.
 type resolver struct {
 	config    *Config
 	wish      *Wish

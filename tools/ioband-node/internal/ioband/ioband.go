@@ -22,8 +22,7 @@ const (
 	exitNoIoband = 6
 )
 
-// No command of iobandctl takes longer but one that waits for a lock, which gives up after
-// 40 seconds.
+// patience is longer than iobandctl waits for a lock, which is 40 seconds.
 const patience = time.Minute
 
 // Error is a failure of iobandctl.
@@ -52,7 +51,7 @@ type Tool struct {
 	Program string
 }
 
-// Run runs it, and returns what it prints.
+// Run runs it, and returns its output.
 func (t Tool) Run(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -63,8 +63,8 @@ func NewEvents(client *Client) *Events {
 	return &Events{client, make(chan event, queue)}
 }
 
-// Warn queues a warning.  Its name is made of what it says, so that an event which is there
-// already is not made twice, also by a process that is started anew.
+// Warn queues a warning.  Its name is a hash of its text, so that no event is made
+// twice, not even by a process that is started anew.
 func (e *Events) Warn(namespace, name, uid, reason, message string) {
 	if len(message) > messageMax {
 		message = message[:messageMax]
@@ -85,7 +85,7 @@ func (e *Events) Warn(namespace, name, uid, reason, message string) {
 	}
 }
 
-// Run sends what is queued, until the end.
+// Run sends the events in the queue, until the end.
 func (e *Events) Run(ctx context.Context) {
 	for {
 		select {

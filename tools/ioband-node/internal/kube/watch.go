@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Pod is what is read of one.
+// Pod has the parts of a pod that are read.
 type Pod struct {
 	Metadata Metadata `json:"metadata"`
 }

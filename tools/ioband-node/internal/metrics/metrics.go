@@ -36,7 +36,7 @@ func Handler(source Source) http.Handler {
 	return mux
 }
 
-// health says that pods get what they ask for, or why not.
+// health answers whether pods get their settings, or why not.
 func (s Source) health(answer http.ResponseWriter, _ *http.Request) {
 	problem := s.Counts().Unavailable
 	if !s.Connected() {

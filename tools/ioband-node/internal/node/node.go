@@ -211,7 +211,7 @@ func (n *Node) Forget(keep func(uid string) bool) {
 	}
 }
 
-// Counts returns what was done.
+// Counts returns the counters.
 func (n *Node) Counts() Counts {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -16,7 +16,7 @@ import (
 	"dm-ioband/tools/ioband-node/internal/ioband"
 )
 
-// kernel is one that keeps what it is told, as text.
+// kernel keeps its messages as text.
 type kernel struct {
 	mutex    sync.Mutex
 	devices  []ioband.Device
@@ -41,7 +41,7 @@ func (k *kernel) Set(_ context.Context, group ioband.Group, words []string) erro
 	return k.refuses
 }
 
-// takeTold returns what was told since the last call, in a certain order.
+// takeTold returns the messages since the last call, sorted.
 func (k *kernel) takeTold() string {
 	slices.Sort(k.told)
 	told := strings.Join(k.told, "\n")

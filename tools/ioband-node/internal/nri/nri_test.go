@@ -4,6 +4,8 @@ package nri
 
 import (
 	"context"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -66,6 +68,51 @@ func startRuntime(t *testing.T, socket string, pods []*api.PodSandbox, container
 	return runtime
 }
 
+// link stands between plugin and runtime: in one process the runtime does not end its
+// connections as the end of containerd does.
+type link struct {
+	listener net.Listener
+	ends     []net.Conn
+	mutex    sync.Mutex
+}
+
+func startLink(t *testing.T, socket, runtime string) *link {
+	t.Helper()
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &link{listener: listener}
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("unix", runtime)
+			if err != nil {
+				near.Close()
+				continue
+			}
+			l.mutex.Lock()
+			l.ends = append(l.ends, near, far)
+			l.mutex.Unlock()
+			go func() { _, _ = io.Copy(near, far); near.Close() }()
+			go func() { _, _ = io.Copy(far, near); far.Close() }()
+		}
+	}()
+	return l
+}
+
+func (l *link) cut() {
+	l.listener.Close()
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, end := range l.ends {
+		end.Close()
+	}
+}
+
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(60 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
@@ -112,7 +159,9 @@ func TestPlugin(t *testing.T) {
 		t.Error("connected to nothing")
 	}
 
-	runtime := startRuntime(t, socket, []*api.PodSandbox{pod("1")}, []*api.Container{container("1")})
+	runtime := startRuntime(t, socket+".1", []*api.PodSandbox{pod("1")}, []*api.Container{container("1")})
+	defer runtime.Stop()
+	connection := startLink(t, socket, socket+".1")
 	await(t, "the pod that runs has its weights", func() bool {
 		return fake.of(pathOf("1")) == "weight=300" && fake.of(pathOf("1")+"/cri-containerd-c1.scope") == "weight=200"
 	})
@@ -145,10 +194,11 @@ func TestPlugin(t *testing.T) {
 		t.Errorf("%d pods are left", pods)
 	}
 
-	runtime.Stop()
+	connection.cut()
 	await(t, "the plugin notices that the runtime ends", func() bool { return !plugin.Connected() })
-	runtime = startRuntime(t, socket, []*api.PodSandbox{pod("1")}, nil)
-	defer runtime.Stop()
+	again := startRuntime(t, socket+".2", []*api.PodSandbox{pod("1")}, nil)
+	defer again.Stop()
+	defer startLink(t, socket, socket+".2").cut()
 	await(t, "it is connected again, and knows the pods", func() bool {
 		return plugin.Connected() && state.Counts().Pods == 1
 	})

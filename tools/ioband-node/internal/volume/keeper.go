@@ -16,13 +16,13 @@ import (
 	"dm-ioband/tools/ioband-node/internal/ioband"
 )
 
-// Tool is what is used of iobandctl.
+// Tool is the part of iobandctl that is used.
 type Tool interface {
 	Devices(ctx context.Context) ([]ioband.Device, error)
 	Run(ctx context.Context, args ...string) ([]byte, error)
 }
 
-// What is refused is tried again after these, the second at most.
+// A refused volume is tried again after these, the second at most.
 const (
 	firstPause = 5 * time.Second
 	lastPause  = 5 * time.Minute

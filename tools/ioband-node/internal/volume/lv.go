@@ -69,7 +69,7 @@ func active() []volume {
 	return volumes
 }
 
-// named lists the devices whose paths fit a pattern.
+// named lists the devices with paths that fit a pattern.
 func named(pattern string) []volume {
 	paths, _ := filepath.Glob(pattern)
 	var volumes []volume

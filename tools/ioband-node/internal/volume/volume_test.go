@@ -153,7 +153,7 @@ func TestCommandsAndTheVolumesTheyName(t *testing.T) {
 	}
 }
 
-// program makes one that writes its arguments down, and ends with a code.
+// program makes a script that writes its arguments down, and ends with a code.
 func program(t *testing.T, directory, name, log, code string) {
 	t.Helper()
 	script := "#!/bin/sh\necho \"$0 $*\" >>" + log + "\nexit " + code + "\n"

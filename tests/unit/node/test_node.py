@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The tests and the style of tools/ioband-node, which is written in Go."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness.golang import MODULE, go
+
+REPO = MODULE.parents[1]
+
+
+def run(*args: str | Path) -> str:
+    """Run a tool of Go in the module; returns its output."""
+    env = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"}
+    done = subprocess.run(args, cwd=MODULE, env=env, text=True, capture_output=True)
+    if done.returncode:
+        pytest.fail(f"{' '.join(map(str, args))}:\n{done.stdout}{done.stderr}", pytrace=False)
+    return done.stdout
+
+
+def test_unit_tests() -> None:
+    run(go(), "test", "./...")
+
+
+def test_vet() -> None:
+    run(go(), "vet", "./...")
+
+
+def test_format() -> None:
+    assert run(Path(go()).resolve().parent / "gofmt", "-l", ".") == ""
+
+
+def test_packages_use_each_other_downwards_only() -> None:
+    """The order is that of the comment in main.go."""
+    layers = [
+        {"cmd/ioband-node"},
+        {"internal/nri", "internal/kube", "internal/metrics"},
+        {"internal/node"},
+        {"internal/volume", "internal/uevent"},
+        {"internal/ioband"},
+        {"internal/class", "internal/cgroup"},
+    ]
+    own = run(go(), "list", "-m").strip() + "/"
+    listing = run(go(), "list", "-f", '{{.ImportPath}} {{join .Imports " "}}', "./...")
+    level = {own + name: depth for depth, names in enumerate(layers) for name in names}
+    for line in listing.splitlines():
+        package, *imports = line.split()
+        for name in imports:
+            assert not name.startswith(own) or level[name] > level[package], f"{package}: {name}"
+
+
+def test_statically_linked() -> None:
+    """The image is put together from it, and LVM's wrapper runs in images of others."""
+    done = subprocess.run(["make", "-s", "ioband-node"], cwd=REPO, text=True, capture_output=True)
+    assert not done.returncode, done.stdout + done.stderr
+    program = REPO / "build" / "ioband-node"
+    said = subprocess.run(["ldd", program], text=True, capture_output=True)
+    assert "not a dynamic executable" in said.stdout + said.stderr

@@ -44,6 +44,15 @@ ioband-node: ## Build ioband-node, for the nodes of Kubernetes, into build/ (sta
 	go=$$($(PYTHON) -m harness.golang) && cd tools/ioband-node && \
 		CGO_ENABLED=0 GOTOOLCHAIN=local $$go build $(GO_FLAGS) -o $(CURDIR)/build/ioband-node ./cmd/ioband-node
 
+# The name of the image, and the program that builds it.
+IMAGE ?= localhost/ioband-node
+IMAGE_TOOL ?= $(firstword $(notdir $(wildcard $(addsuffix /podman,$(subst :, ,$(PATH))) $(addsuffix /buildah,$(subst :, ,$(PATH))))))
+
+node-image: ## Build the image of the DaemonSet (IMAGE=localhost/ioband-node), with podman or buildah
+	@test -n "$(IMAGE_TOOL)" || { echo "Install podman or buildah first" >&2; exit 1; }
+	$(IMAGE_TOOL) build --ignorefile packaging/kubernetes/containerignore \
+		-f packaging/kubernetes/Containerfile -t $(IMAGE) .
+
 # A kernel's own modules lie in a root, but not where a package is put together, which must
 # not bring an index of modules.
 DEPMOD = $(if $(or $(if $(DESTDIR),,yes),$(wildcard $(DESTDIR)/lib/modules/$(RELEASE)/kernel)),depmod $(addprefix -b ,$(DESTDIR)) $(RELEASE))
@@ -184,4 +193,4 @@ help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 CHECKS := check-c check-checkpatch check-checkpatch-tests check-python check-shell check-words
-.PHONY: check $(CHECKS) all modules tools ioband-node install deb rpm uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit fuzz test-vm test-debug demo bench lab lab-check search vm release clean help
+.PHONY: check $(CHECKS) all modules tools ioband-node node-image install deb rpm uninstall setup setup-vm setup-lab setup-bench setup-debug setup-test test-fast test test-all test-unit fuzz test-vm test-debug demo bench lab lab-check search vm release clean help

@@ -81,16 +81,22 @@ func lvm(args []string) int {
 	return volume.Wrap(lvmSocket(), "lvm", args)
 }
 
+// define defines the flags, which change the options when they are parsed.
+func define(flags *flag.FlagSet) *options {
+	o := &options{}
+	flags.StringVar(&o.config, "config", "/etc/ioband-node/node.yaml", "the configuration of the node")
+	flags.StringVar(&o.nriSocket, "nri-socket", "/var/run/nri/nri.sock", "the socket of the container runtime")
+	flags.StringVar(&o.kubeURL, "kube-url", "", "an API server without TLS, in place of the cluster's")
+	flags.BoolVar(&o.noKube, "no-kube", false, "take annotations from the runtime alone, and make no events")
+	flags.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"), "the name of the node in the cluster")
+	flags.StringVar(&o.metrics, "metrics", "127.0.0.1:9640", "where to serve /metrics and /healthz")
+	flags.StringVar(&o.iobandctl, "iobandctl", "iobandctl", "the program iobandctl")
+	flags.StringVar(&o.lvmSocket, "lvm-socket", lvmSocket(), "where to serve ioband-node lvm")
+	return o
+}
+
 func parse() options {
-	var o options
-	flag.StringVar(&o.config, "config", "/etc/ioband-node/node.yaml", "the configuration of the node")
-	flag.StringVar(&o.nriSocket, "nri-socket", "/var/run/nri/nri.sock", "the socket of the container runtime")
-	flag.StringVar(&o.kubeURL, "kube-url", "", "an API server without TLS, in place of the cluster's")
-	flag.BoolVar(&o.noKube, "no-kube", false, "take annotations from the runtime alone, and make no events")
-	flag.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"), "the name of the node in the cluster")
-	flag.StringVar(&o.metrics, "metrics", "127.0.0.1:9640", "where to serve /metrics and /healthz")
-	flag.StringVar(&o.iobandctl, "iobandctl", "iobandctl", "the program iobandctl")
-	flag.StringVar(&o.lvmSocket, "lvm-socket", lvmSocket(), "where to serve ioband-node lvm")
+	o := define(flag.CommandLine)
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "%s: %q is neither a flag nor lvm\n", program, flag.Arg(0))
@@ -99,7 +105,7 @@ func parse() options {
 	if o.nodeName == "" {
 		o.nodeName, _ = os.Hostname()
 	}
-	return o
+	return *o
 }
 
 func (o options) client() (*kube.Client, error) {

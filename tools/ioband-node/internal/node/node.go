@@ -29,13 +29,17 @@ const (
 	Failed      = "IobandFailed"
 )
 
-// period is how often all is compared when nothing is heard.  It bounds for how long a
-// setting lasts that another program has changed.
-const period = 10 * time.Second
-
-// settle is how long events are collected before all is compared: a volume that appears
-// makes several.
-const settle = 50 * time.Millisecond
+const (
+	// period is how often all is compared when nothing is heard.  It bounds for how long a
+	// setting lasts that another program has changed.
+	period = 10 * time.Second
+	// settle is how long events are collected before all is compared: a volume that appears
+	// makes several.
+	settle = 50 * time.Millisecond
+	// again is when all is compared once more after an event.  "iobandctl watch" sets the
+	// weights of all cgroups some 100 ms after a device has changed.
+	again = 500 * time.Millisecond
+)
 
 // Kernel is what iobandctl does.
 type Kernel interface {
@@ -117,17 +121,17 @@ func (n *Node) Kick() {
 
 // Run compares all, again and again.
 func (n *Node) Run(ctx context.Context) {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
+	for wait := period; ; {
 		n.Before(ctx)
 		n.Compare(ctx)
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-time.After(wait):
+			wait = period
 		case <-n.kick:
 			time.Sleep(settle)
+			wait = again
 		}
 	}
 }

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""containerd with NRI in a guest, and pods in it, made as the kubelet makes them.
+
+NRI is in containerd from 1.7 on.  A Debian with an older one gets that of a later release;
+runc is always that of the machine's own release, since it needs the C library of its release.
+Both are unpacked into the cache.  No network is there: pods are in the network of the node.
+"""
+
+import contextlib
+import hashlib
+import io
+import itertools
+import json
+import tarfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .apt import AptError, Archive, Package
+from .go import build_program
+from .guest import SHARE, Guest
+from .trees import own_archive, unpacked
+
+HERE = Path(__file__).resolve().parent
+NEEDS = (1, 7)
+# The suite of a Debian whose containerd has NRI.
+WITH_NRI = "trixie"
+START_S = 120  # of a busy host
+DIRECTORY = "/run/cri"
+SOCKET = f"{DIRECTORY}/containerd.sock"
+NRI_SOCKET = "/var/run/nri/nri.sock"
+IMAGE = "localhost/box:latest"
+UNIT = "containerd.service"
+# An emulated processor is slow: what containerd gives a plugin by default, 2 s, is too little.
+CONFIG = """version = 2
+root = "{directory}/root"
+state = "{directory}/state"
+disabled_plugins = [
+	"io.containerd.internal.v1.opt", "io.containerd.internal.v1.tracing",
+	"io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.btrfs",
+	"io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs",
+	"io.containerd.tracing.processor.v1.otlp",
+]
+[grpc]
+  address = "{socket}"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "{image}"
+  disable_apparmor = true
+[plugins."io.containerd.grpc.v1.cri".cni]
+  conf_dir = "{directory}/cni"
+[plugins."io.containerd.grpc.v1.cri".containerd]
+  snapshotter = "overlayfs"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+  BinaryName = "{runc}"
+  SystemdCgroup = {systemd}
+[plugins."io.containerd.nri.v1.nri"]
+  disable = {no_nri}
+  plugin_path = "{directory}/nri"
+  plugin_config_path = "{directory}/nri"
+  socket_path = "{nri}"
+  plugin_registration_timeout = "60s"
+  plugin_request_timeout = "60s"
+"""
+# As the package has it, from another place.
+SERVICE = """[Unit]
+After=dbus.service
+[Service]
+Type=notify
+Environment=PATH={programs}:/usr/sbin:/usr/bin:/sbin:/bin
+ExecStartPre=/sbin/modprobe overlay
+ExecStart={programs}/containerd --config {directory}/config.toml --log-level {level}
+Delegate=yes
+KillMode=process
+TimeoutStartSec={start_s}
+LimitNOFILE=65536
+TasksMax=infinity
+OOMScoreAdjust=-999
+"""
+# The root of a container: busybox, and mount points for the node's /usr.
+LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
+DIRECTORIES = ("usr", "dev", "proc", "sys", "tmp", "run")
+BUSYBOX = "/bin/busybox"
+
+_numbers = itertools.count(1)
+
+
+class CriError(RuntimeError):
+    """containerd refused a call; the text is its own."""
+
+
+def _version(package: Package) -> tuple[int, int]:
+    major, minor, *_ = package.version.split(":")[-1].split(".")
+    return int(major), int(minor)
+
+
+def _package(archive: Archive, name: str) -> Package:
+    try:
+        packages = archive.resolve(name)
+    except AptError:  # its lists have never been read
+        archive.update()
+        packages = archive.resolve(name)
+    return next(each for each in packages if each.name == name)
+
+
+@cache
+def containerd_programs() -> Path:
+    """The directory with containerd and its shim."""
+    archive = own_archive()
+    package = _package(archive, "containerd")
+    if _version(package) < NEEDS:
+        archive = Archive(WITH_NRI)
+        package = _package(archive, "containerd")
+    return unpacked("containerd", archive, [package]) / "usr/bin"
+
+
+@cache
+def runc_program() -> Path:
+    """runc, whose one library beside the C library is libseccomp."""
+    archive = own_archive()
+    return unpacked("runc", archive, [_package(archive, "runc")]) / "usr/sbin/runc"
+
+
+def _tar(entries: dict[str, bytes | str | None]) -> bytes:
+    """A tar of files (bytes), links (a text) and directories (None), the same each time."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, content in entries.items():
+            info = tarfile.TarInfo(name)
+            info.mode = 0o755
+            if content is None:
+                info.type = tarfile.DIRTYPE
+            elif isinstance(content, str):
+                info.type, info.linkname = tarfile.SYMTYPE, content
+            else:
+                info.size = len(content)
+            tar.addfile(info, io.BytesIO(content) if isinstance(content, bytes) else None)
+    return buffer.getvalue()
+
+
+def make_image() -> bytes:
+    """An image in the format of OCI: busybox, which sleeps."""
+    files: dict[str, bytes | str | None] = {"busybox": Path(BUSYBOX).read_bytes()}
+    layer = _tar(files | LINKS | dict.fromkeys(DIRECTORIES))
+    blobs: dict[str, bytes | str | None] = {}
+
+    def blob(kind: str, content: bytes) -> dict[str, Any]:
+        digest = hashlib.sha256(content).hexdigest()
+        blobs[f"blobs/sha256/{digest}"] = content
+        media = f"application/vnd.oci.image.{kind}"
+        return {"mediaType": media, "digest": f"sha256:{digest}", "size": len(content)}
+
+    tarred = blob("layer.v1.tar", layer)
+    config = {
+        "architecture": "amd64",
+        "os": "linux",
+        "config": {"Entrypoint": ["/busybox", "sleep", "2147483647"]},
+        "rootfs": {"type": "layers", "diff_ids": [tarred["digest"]]},
+    }
+    manifest = {
+        "schemaVersion": 2,
+        "config": blob("config.v1+json", json.dumps(config).encode()),
+        "layers": [tarred],
+    }
+    index = blob("manifest.v1+json", json.dumps(manifest).encode())
+    index["annotations"] = {"io.containerd.image.name": IMAGE}
+    layout = {
+        "oci-layout": b'{"imageLayoutVersion": "1.0.0"}',
+        "index.json": json.dumps({"schemaVersion": 2, "manifests": [index]}).encode(),
+    }
+    return _tar(layout | blobs)
+
+
+@dataclass
+class Pod:
+    """A pod as the kubelet hands it to containerd; it has one container, "main"."""
+
+    name: str
+    annotations: dict[str, str] = field(default_factory=dict)
+    namespace: str = "default"
+    command: Sequence[str] = ("/busybox", "sleep", "2147483647")
+    volume: str = ""  # a block device of the node, /dev/volume in the container
+    usr: bool = False  # whether the container has the node's /usr
+    number: int = field(default_factory=lambda: next(_numbers))
+    sandbox: str = ""
+    container: str = ""
+
+    @property
+    def uid(self) -> str:
+        """The UID that the cluster would give it."""
+        return f"7d1c0f5e-0000-4000-8000-{self.number:012d}"
+
+    def parent(self, systemd: bool) -> str:
+        """What the kubelet names the cgroup of the pod to containerd."""
+        if systemd:
+            return f"kubepods-besteffort-pod{self.uid.replace('-', '_')}.slice"
+        return f"/kubepods/besteffort/pod{self.uid}"
+
+    def cgroup(self, systemd: bool) -> str:
+        """The path of that cgroup."""
+        above = "/kubepods.slice/kubepods-besteffort.slice/" if systemd else ""
+        return above + self.parent(systemd)
+
+    def sandbox_config(self, systemd: bool) -> dict[str, Any]:
+        """What the CRI calls a PodSandboxConfig."""
+        return {
+            "metadata": {"name": self.name, "uid": self.uid, "namespace": self.namespace},
+            "annotations": self.annotations,
+            "labels": {
+                "io.kubernetes.pod.name": self.name,
+                "io.kubernetes.pod.namespace": self.namespace,
+                "io.kubernetes.pod.uid": self.uid,
+            },
+            "linux": {
+                "cgroup_parent": self.parent(systemd),
+                "security_context": {"namespace_options": {"network": "NODE"}},
+            },
+        }
+
+    def container_config(self) -> dict[str, Any]:
+        """What the CRI calls a ContainerConfig."""
+        devices, mounts = [], []
+        if self.volume:
+            paths = {"container_path": "/dev/volume", "host_path": self.volume}
+            devices.append({**paths, "permissions": "rwm"})
+        if self.usr:
+            mounts.append({"container_path": "/usr", "host_path": "/usr", "readonly": True})
+        return {
+            "metadata": {"name": "main"},
+            "image": {"image": IMAGE},
+            "command": list(self.command),
+            "devices": devices,
+            "mounts": mounts,
+            "labels": {
+                "io.kubernetes.container.name": "main",
+                "io.kubernetes.pod.name": self.name,
+                "io.kubernetes.pod.namespace": self.namespace,
+                "io.kubernetes.pod.uid": self.uid,
+            },
+            "linux": {"resources": {}, "security_context": {}},
+        }
+
+
+class Containers:
+    """containerd that runs in a guest."""
+
+    def __init__(self, guest: Guest, systemd: bool = True, nri: bool = True):
+        self.guest = guest
+        self.systemd = systemd
+        self.pods: list[Pod] = []
+        self._client = build_program(HERE.parent / "cri")
+        self._start(nri)
+
+    def _start(self, nri: bool) -> None:
+        guest, programs = self.guest, containerd_programs()
+        guest.run(["mkdir", "-p", DIRECTORY])
+        config = CONFIG.format(
+            directory=DIRECTORY,
+            socket=SOCKET,
+            image=IMAGE,
+            nri=NRI_SOCKET,
+            runc=runc_program(),
+            systemd=json.dumps(self.systemd),
+            no_nri=json.dumps(not nri),
+        )
+        unit = SERVICE.format(programs=programs, directory=DIRECTORY, start_s=START_S, level="info")
+        guest.write(f"{DIRECTORY}/config.toml", config)
+        guest.write(f"/run/systemd/system/{UNIT}", unit)
+        (guest.share / "box.tar").write_bytes(make_image())
+        load = f"{programs}/ctr -a {SOCKET} -n k8s.io images import {SHARE}/box.tar"
+        guest.run(f"systemctl start {UNIT} && {load}", timeout=START_S)
+        self.call("ListPodSandbox", {})
+
+    def restart(self) -> None:
+        """Restart containerd; the containers go on meanwhile."""
+        self.guest.run(["systemctl", "restart", UNIT], timeout=START_S)
+
+    def calls(self, method: str, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Make calls of one method side by side; returns the responses."""
+        calls = [{"method": method, "request": request} for request in requests]
+        program = [str(self._client), SOCKET]
+        out = self.guest.run(program, input=json.dumps(calls), timeout=300).out
+        answers = json.loads(out)
+        if errors := [answer["error"] for answer in answers if "error" in answer]:
+            raise CriError("\n".join(errors))
+        return [answer["response"] for answer in answers]
+
+    def call(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Make one call; returns the response."""
+        return self.calls(method, [request])[0]
+
+    def create(self, *pods: Pod) -> None:
+        """Make pods with their containers, which do not run yet."""
+        self.pods += pods
+        configs = [pod.sandbox_config(self.systemd) for pod in pods]
+        answers = self.calls("RunPodSandbox", [{"config": config} for config in configs])
+        for pod, answer in zip(pods, answers, strict=True):
+            pod.sandbox = answer["pod_sandbox_id"]
+        requests = [
+            {
+                "pod_sandbox_id": pod.sandbox,
+                "config": pod.container_config(),
+                "sandbox_config": config,
+            }
+            for pod, config in zip(pods, configs, strict=True)
+        ]
+        for pod, answer in zip(pods, self.calls("CreateContainer", requests), strict=True):
+            pod.container = answer["container_id"]
+
+    def start(self, *pods: Pod) -> None:
+        """Start the containers of pods."""
+        self.calls("StartContainer", [{"container_id": pod.container} for pod in pods])
+
+    def run(self, *pods: Pod) -> None:
+        """Make pods, and start them."""
+        self.create(*pods)
+        self.start(*pods)
+
+    def is_running(self, pod: Pod) -> bool:
+        """Whether the container of a pod runs."""
+        status = self.call("ContainerStatus", {"container_id": pod.container})["status"]
+        return status["state"] == "CONTAINER_RUNNING"
+
+    def remove(self, *pods: Pod) -> None:
+        """Stop and remove pods, and their cgroups, as the kubelet does."""
+        requests = [{"pod_sandbox_id": pod.sandbox} for pod in pods if pod.sandbox]
+        self.calls("StopPodSandbox", requests)
+        self.calls("RemovePodSandbox", requests)
+        self._remove_cgroups([pod.parent(self.systemd) for pod in pods])
+        self.pods = [pod for pod in self.pods if pod not in pods]
+
+    def _remove_cgroups(self, names: list[str]) -> None:
+        if self.systemd:
+            self.guest.run(["systemctl", "stop", *names])
+        else:
+            self.guest.run(["rmdir", *(f"/sys/fs/cgroup{name}" for name in names)])
+
+    def close(self) -> None:
+        """Remove all pods, and end containerd."""
+        if self.pods:
+            self.remove(*self.pods)
+        self.guest.run(["systemctl", "stop", UNIT], timeout=START_S)
+        if self.systemd:
+            self.guest.run(["systemctl", "stop", "kubepods.slice"])
+        else:
+            self.guest.run("rmdir /sys/fs/cgroup/kubepods/besteffort /sys/fs/cgroup/kubepods")
+        self.guest.run(["rm", "-r", DIRECTORY, f"/run/systemd/system/{UNIT}"])
+
+
+@contextlib.contextmanager
+def containers(guest: Guest, **options: bool) -> Iterator[Containers]:
+    """Have containerd run; pods that are there at the end are removed."""
+    runtime = Containers(guest, **options)
+    yield runtime
+    if guest.alive:
+        runtime.close()

@@ -147,7 +147,7 @@ func run(o options) error {
 		return err
 	}
 	state := node.New(config, tool, report)
-	state.Before = keeper.Ensure
+	state.Before, state.Cluster = keeper.Ensure, client != nil
 	if err := uevent.Watch(ctx, state.Kick); err != nil {
 		return err
 	}

@@ -120,7 +120,8 @@ func TestTheDaemonSet(t *testing.T) {
 	if err := flags.Parse(pod.Containers[0].Args); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{o.config, o.nriSocket, o.lvmSocket, "/sys/fs/cgroup", "/dev", "/run/iobandctl", "/run/udev", "/run/lock/lvm"} {
+	for _, path := range []string{o.config, o.nriSocket, o.lvmSocket, "/sys/fs/cgroup", "/dev", "/run/iobandctl", "/run/udev", "/run/lock/lvm",
+		"/lib/modules"} {
 		found := false
 		for _, mount := range pod.Containers[0].VolumeMounts {
 			found = found || path == mount.MountPath || strings.HasPrefix(path, mount.MountPath+"/")

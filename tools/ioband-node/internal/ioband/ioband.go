@@ -20,6 +20,7 @@ import (
 const (
 	exitMissing  = 3
 	exitNoIoband = 6
+	exitFormat   = 7
 )
 
 // patience is longer than iobandctl waits for a lock, which is 40 seconds.
@@ -34,10 +35,12 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Says }
 
-// IsUnavailable tells whether the node has no ioband: no module, or no iobandctl.
+// IsUnavailable tells whether the node has no ioband: no module, one of another version, or
+// no iobandctl.
 func IsUnavailable(err error) bool {
 	var failure *Error
-	return errors.As(err, &failure) && (failure.Code == exitNoIoband || failure.Code == -1)
+	return errors.As(err, &failure) &&
+		(failure.Code == exitNoIoband || failure.Code == exitFormat || failure.Code == -1)
 }
 
 // IsMissing tells whether a device, a pool or a group was not there.
@@ -82,6 +85,32 @@ func (t Tool) json(ctx context.Context, into any, args ...string) error {
 		return fmt.Errorf("%s %s: %w", t.Program, args[0], err)
 	}
 	return nil
+}
+
+// Available returns an error if this kernel has no ioband.  A list of devices without any
+// does not tell.
+func (t Tool) Available(ctx context.Context) error {
+	text, err := t.Run(ctx, "check", "--json")
+	if !IsUnavailable(err) {
+		return nil // other findings are about devices
+	}
+	var list struct {
+		Findings []struct {
+			Verdict string `json:"verdict"`
+			Subject string `json:"subject"`
+			Finding string `json:"finding"`
+			Remedy  string `json:"remedy"`
+		} `json:"findings"`
+	}
+	failure := *err.(*Error)
+	_ = json.Unmarshal(text, &list)
+	for _, finding := range list.Findings {
+		if finding.Verdict == "wrong" {
+			failure.Says = fmt.Sprintf("%s: %s; %s", finding.Subject, finding.Finding, finding.Remedy)
+			break
+		}
+	}
+	return &failure
 }
 
 // Device is an ioband device.

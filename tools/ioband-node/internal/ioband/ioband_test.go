@@ -100,6 +100,26 @@ esac`)
 	}
 }
 
+func TestAvailable(t *testing.T) {
+	const findings = `test "$*" = "check --json" && cat <<END
+{"findings":[{"verdict":"ok","subject":"device-mapper","finding":"fine","remedy":null},
+ {"verdict":"wrong","subject":"module","finding":"not installed","remedy":"install it"}]}
+END
+exit `
+	if err := fake(t, findings+"6").Available(context.Background()); !IsUnavailable(err) ||
+		err.Error() != "module: not installed; install it" {
+		t.Error(err)
+	}
+	for _, code := range []string{"0", "1"} {
+		if err := fake(t, findings+code).Available(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := (Tool{"/nowhere/iobandctl"}).Available(context.Background()); !IsUnavailable(err) {
+		t.Error(err)
+	}
+}
+
 func TestFits(t *testing.T) {
 	before := Sys
 	Sys = t.TempDir()

@@ -18,10 +18,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // account is where the kubelet puts the service account of the pod.
 const account = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// pingPeriod is the time without traffic after which a connection is tried.
+const pingPeriod = 15 * time.Second
 
 // Client speaks to the API server.
 type Client struct {
@@ -58,6 +62,8 @@ func InCluster(node string) (*Client, error) {
 	client.http.Transport = &http.Transport{
 		TLSClientConfig:   &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
 		ForceAttemptHTTP2: true,
+		// A watch is quiet for long; without pings it would outlast the server.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: pingPeriod, PingTimeout: pingPeriod},
 	}
 	return client, nil
 }

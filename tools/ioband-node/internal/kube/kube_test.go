@@ -24,6 +24,8 @@ func (h heard) Forget(keep func(string) bool) {
 	h <- fmt.Sprint("forget u1=", !keep("u1"), " u2=", !keep("u2"))
 }
 
+func (h heard) Listed() {}
+
 func (h heard) expect(t *testing.T, want ...string) {
 	t.Helper()
 	for _, line := range want {

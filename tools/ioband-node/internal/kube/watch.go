@@ -43,10 +43,14 @@ func (m Metadata) RuntimeUID() string {
 type Listener interface {
 	Edit(uid string, annotations map[string]string)
 	Forget(keep func(uid string) bool)
+	Listed()
 }
 
 // retry is the time between two attempts to reach the server.
 const retry = time.Second
+
+// listPatience is how long a list may take.
+const listPatience = 30 * time.Second
 
 // watchSeconds is how long the server lets a watch last; then another begins.
 const watchSeconds = "300"
@@ -73,6 +77,8 @@ func (c *Client) Run(ctx context.Context, listener Listener) {
 
 // list reads all pods of the node.
 func (c *Client) list(ctx context.Context, listener Listener) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
 	response, err := c.do(ctx, http.MethodGet, c.podsPath(nil), nil)
 	if err != nil {
 		return "", err
@@ -94,6 +100,7 @@ func (c *Client) list(ctx context.Context, listener Listener) (string, error) {
 		listener.Edit(pod.Metadata.RuntimeUID(), pod.Metadata.Annotations)
 	}
 	listener.Forget(func(uid string) bool { return known[uid] })
+	listener.Listed()
 	return pods.Metadata.ResourceVersion, nil
 }
 

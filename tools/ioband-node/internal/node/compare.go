@@ -4,7 +4,6 @@ package node
 
 import (
 	"context"
-	"log"
 	"strings"
 
 	"dm-ioband/tools/ioband-node/internal/cgroup"
@@ -24,9 +23,10 @@ func (n *Node) read(ctx context.Context) (kernelState, error) {
 		return kernelState{}, err
 	}
 	state := kernelState{trees: ioband.Trees(devices)}
-	if len(state.trees) > 0 {
-		state.settings, err = n.Kernel.Settings(ctx)
+	if len(state.trees) == 0 {
+		return state, n.Kernel.Available(ctx)
 	}
+	state.settings, err = n.Kernel.Settings(ctx)
 	return state, err
 }
 
@@ -51,7 +51,7 @@ func (n *Node) compare(ctx context.Context, which func(Pod) bool, groups bool) {
 	}
 	for path, items := range n.Config.GroupItems() {
 		if problem := n.compareGroup(ctx, path, items, state); problem != nil {
-			log.Printf("cgroup %s: %s", path, firstLine(problem))
+			n.complain(path, firstLine(problem))
 		}
 	}
 }

@@ -39,10 +39,14 @@ const (
 	// again is when all is compared once more after an event.  "iobandctl watch" sets the
 	// weights of all cgroups some 100 ms after a device has changed.
 	again = 500 * time.Millisecond
+	// clusterPatience is how long the first comparison waits for the API server.
+	clusterPatience = 10 * time.Second
 )
 
 // Kernel is what iobandctl does.
 type Kernel interface {
+	// Available says why there is no ioband; it is asked if there are no devices.
+	Available(ctx context.Context) error
 	Devices(ctx context.Context) ([]ioband.Device, error)
 	Settings(ctx context.Context) (map[ioband.Group]class.Setting, error)
 	Set(ctx context.Context, group ioband.Group, words []string) error
@@ -87,13 +91,20 @@ type Node struct {
 	// Root is the hierarchy of cgroups.
 	Root string
 
-	kick chan struct{}
+	// Cluster tells that annotations come from the cluster.
+	Cluster bool
+
+	kick   chan struct{}
+	listed chan struct{} // closed when the cluster has told all annotations once
+	once   sync.Once     // closes it
 
 	mutex  sync.Mutex // guards what follows; held for no call of Kernel or Report
 	pods   map[string]Pod
 	edits  map[string]map[string]string
 	told   map[string]map[string]bool
 	counts Counts
+	// complaints are the last about groups of the configuration, by path.
+	complaints map[string]string
 
 	changing sync.Mutex // held while one group is compared and changed; before mutex
 }
@@ -108,6 +119,7 @@ func New(config *class.Config, kernel Kernel, report Reporter) *Node {
 		edits:  map[string]map[string]string{},
 		told:   map[string]map[string]bool{},
 		counts: Counts{Events: map[string]uint64{}},
+		listed: make(chan struct{}), complaints: map[string]string{},
 	}
 }
 
@@ -121,6 +133,7 @@ func (n *Node) Kick() {
 
 // Run compares all, again and again.
 func (n *Node) Run(ctx context.Context) {
+	n.awaitCluster(ctx)
 	for wait := period; ; {
 		n.Before(ctx)
 		n.Compare(ctx)
@@ -133,6 +146,20 @@ func (n *Node) Run(ctx context.Context) {
 			time.Sleep(settle)
 			wait = again
 		}
+	}
+}
+
+// awaitCluster waits for the annotations of the cluster.  Those of the runtime are as old as
+// the pod, and would take back what was edited since.
+func (n *Node) awaitCluster(ctx context.Context) {
+	if !n.Cluster {
+		return
+	}
+	select {
+	case <-n.listed:
+	case <-ctx.Done():
+	case <-time.After(clusterPatience):
+		log.Print("cluster: no answer; the annotations are those that the runtime has")
 	}
 }
 
@@ -203,6 +230,11 @@ func (n *Node) Edit(uid string, annotations map[string]string) {
 	}
 }
 
+// Listed is called when the cluster has told the annotations of all pods.
+func (n *Node) Listed() {
+	n.once.Do(func() { close(n.listed) })
+}
+
 // Forget forgets the annotations of pods that are not in the cluster any more, for which
 // the function is false.
 func (n *Node) Forget(keep func(uid string) bool) {
@@ -257,6 +289,16 @@ func (n *Node) say(pod Pod, reason, message string) {
 	if !is {
 		log.Printf("pod %s/%s: %s: %s", pod.Namespace, pod.Name, reason, message)
 		n.Report(pod, reason, message)
+	}
+}
+
+// complain logs what is wrong with a group of the configuration, once.
+func (n *Node) complain(path, problem string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.complaints[path] != problem {
+		n.complaints[path] = problem
+		log.Printf("cgroup %s: %s", path, problem)
 	}
 }
 

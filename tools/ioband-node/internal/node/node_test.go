@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"dm-ioband/tools/ioband-node/internal/class"
 	"dm-ioband/tools/ioband-node/internal/ioband"
@@ -24,11 +25,14 @@ type kernel struct {
 	told     []string
 	fails    error
 	refuses  error
+	lacks    error
 }
 
 func (k *kernel) Devices(context.Context) ([]ioband.Device, error) {
 	return k.devices, k.fails
 }
+
+func (k *kernel) Available(context.Context) error { return k.lacks }
 
 func (k *kernel) Settings(context.Context) (map[ioband.Group]class.Setting, error) {
 	return k.settings, k.fails
@@ -166,6 +170,8 @@ func TestEventsAreMadeOnce(t *testing.T) {
 			"web IobandUnavailable the node cannot share I/O, so the annotations have no effect: the kernel has no ioband target"},
 		{"no module, and nothing is asked for", nil, func(k *kernel) { k.fails = noModule }, ""},
 		{"another failure", asks, func(k *kernel) { k.fails = &ioband.Error{Code: 1, Says: "broken"} }, "web IobandFailed broken"},
+		{"neither a module nor a device", asks, func(k *kernel) { k.devices, k.lacks = nil, noModule },
+			"web IobandUnavailable the node cannot share I/O, so the annotations have no effect: the kernel has no ioband target"},
 		{"no device", asks, func(k *kernel) { k.devices = nil },
 			"web IobandNoPool the node has no ioband device yet, so the annotations have no effect"},
 		{"refused by the kernel", asks, func(k *kernel) { k.refuses = &ioband.Error{Code: 3, Says: "io is not enabled"} },
@@ -192,6 +198,34 @@ func TestAContainerThatIsRemoved(t *testing.T) {
 	r.kernel.takeTold()
 	r.RemoveContainer(pod.ID, "c1")
 	r.Compare(context.Background())
+	check(t, "told", r.kernel.takeTold(), "")
+}
+
+func TestTheFirstComparisonAwaitsTheCluster(t *testing.T) {
+	r := newRig(t)
+	r.Cluster = true
+	pod := r.pod(t, map[string]string{"ioband.io/class": "gold"})
+	group := ioband.Group{Tree: ioband.Tree{Pool: "sda"}, Path: pod.Cgroup}
+	r.kernel.settings[group] = class.Setting{Weight: 300}
+	r.Replace([]Pod{pod})
+	ctx, cancel := context.WithCancel(context.Background())
+	before := make(chan struct{}, 100)
+	r.Before = func(context.Context) { before <- struct{}{} }
+	done := make(chan struct{})
+	go func() { r.Run(ctx); close(done) }()
+	// The annotation was edited to what the kernel has, before this process was started.
+	r.Edit("u1", map[string]string{"ioband.io/weight": "300"})
+	select {
+	case <-before:
+		t.Error("compared before the cluster has told the annotations")
+	case <-time.After(200 * time.Millisecond):
+	}
+	r.Listed()
+	r.Listed()
+	<-before
+	<-before
+	cancel()
+	<-done
 	check(t, "told", r.kernel.takeTold(), "")
 }
 

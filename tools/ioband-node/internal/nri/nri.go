@@ -71,10 +71,10 @@ func (p *Plugin) serve(ctx context.Context) error {
 		return err
 	}
 	defer connection.Close()
-	p.configured = make(chan struct{})
-	closed := make(chan struct{})
+	p.configured = make(chan struct{}, 1)
+	closed := make(chan struct{}, 1)
 	plugin, err := stub.New(p, stub.WithPluginName(pluginName), stub.WithPluginIdx(pluginIndex),
-		stub.WithConnection(connection), stub.WithOnClose(func() { close(closed) }))
+		stub.WithConnection(connection), stub.WithOnClose(func() { signal(closed) }))
 	if err != nil {
 		return err
 	}
@@ -97,11 +97,19 @@ func (p *Plugin) serve(ctx context.Context) error {
 	}
 }
 
+// signal sends without waiting; once is as good as twice.
+func signal(channel chan<- struct{}) {
+	select {
+	case channel <- struct{}{}:
+	default:
+	}
+}
+
 // Configure is called by the runtime first.
 func (p *Plugin) Configure(_ context.Context, _, runtime, version string) (api.EventMask, error) {
 	log.Printf("runtime: connected to %s %s", runtime, version)
 	p.connected.Store(true)
-	close(p.configured)
+	signal(p.configured)
 	return 0, nil
 }
 

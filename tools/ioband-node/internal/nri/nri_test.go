@@ -31,6 +31,8 @@ func (k *kernel) Devices(context.Context) ([]ioband.Device, error) {
 	return []ioband.Device{{Name: "io-a", Pool: "sda", Mode: "cgroup"}}, nil
 }
 
+func (k *kernel) Available(context.Context) error { return nil }
+
 func (k *kernel) Settings(context.Context) (map[ioband.Group]class.Setting, error) { return nil, nil }
 
 func (k *kernel) Set(_ context.Context, group ioband.Group, words []string) error {

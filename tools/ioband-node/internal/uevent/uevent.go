@@ -9,10 +9,14 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 )
 
 // kernelGroup is the multicast group of the kernel's own messages.
 const kernelGroup = 1
+
+// pause is the time after a failure.
+const pause = 100 * time.Millisecond
 
 // Watch calls a function after each event, until the end.
 func Watch(ctx context.Context, call func()) error {
@@ -35,7 +39,10 @@ func read(ctx context.Context, socket *os.File, call func()) {
 	message := make([]byte, 16<<10)
 	for ctx.Err() == nil {
 		n, err := socket.Read(message)
-		// Messages were lost when the kernel had no room for them.
+		if err != nil {
+			// Messages were lost, as the kernel had no room for them.
+			time.Sleep(pause)
+		}
 		if err != nil || isMapped(message[:n]) {
 			call()
 		}

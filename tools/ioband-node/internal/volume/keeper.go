@@ -120,6 +120,9 @@ func (k *Keeper) begin(ctx context.Context, args []string) error {
 	defer k.mutex.Unlock()
 	k.busy++
 	devices, err := k.Tool.Devices(ctx)
+	if ioband.IsUnavailable(err) {
+		return nil // then ioband is in no volume
+	}
 	if err != nil {
 		return err
 	}

@@ -24,9 +24,12 @@ const (
 	pluginIndex = "50"
 )
 
-// startPatience is how long the start of a container waits for its settings.  The runtime
-// drops a plugin that takes longer than 2 seconds, its default.
-const startPatience = 1500 * time.Millisecond
+// The start of a container waits for its settings for three quarters of the time after
+// which the runtime drops a plugin: 2 seconds, unless the runtime is configured otherwise.
+const (
+	patienceParts = 3
+	patienceOf    = 4
+)
 
 // registration is how long the runtime may take to configure the plugin.
 const registration = 10 * time.Second
@@ -40,7 +43,9 @@ type Plugin struct {
 	Socket string
 
 	connected  atomic.Bool
+	patience   atomic.Int64 // of the start of a container
 	configured chan struct{}
+	timeout    func() time.Duration // that the runtime has said
 }
 
 // Connected tells whether the runtime has configured the plugin.
@@ -80,6 +85,7 @@ func (p *Plugin) serve(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	p.timeout = plugin.RequestTimeout
 	ended := make(chan error, 1)
 	go func() { ended <- plugin.Run(ctx) }()
 	select {
@@ -108,6 +114,11 @@ func signal(channel chan<- struct{}) {
 // Configure is called by the runtime first.
 func (p *Plugin) Configure(_ context.Context, _, runtime, version string) (api.EventMask, error) {
 	log.Printf("runtime: connected to %s %s", runtime, version)
+	timeout := p.timeout()
+	if timeout <= 0 {
+		timeout = stub.DefaultRequestTimeout
+	}
+	p.patience.Store(int64(timeout * patienceParts / patienceOf))
 	p.connected.Store(true)
 	signal(p.configured)
 	return 0, nil
@@ -154,16 +165,16 @@ func (p *Plugin) RemovePodSandbox(_ context.Context, pod *api.PodSandbox) error 
 // StartContainer is called when the cgroup of a container is there, and its program does
 // not run yet.  A failure is an event on the pod, and does not hinder the container.
 func (p *Plugin) StartContainer(_ context.Context, pod *api.PodSandbox, container *api.Container) error {
-	done := make(chan struct{})
+	done, patience := make(chan struct{}), time.Duration(p.patience.Load())
 	go func() {
 		p.Node.Start(context.Background(), podOf(pod), container.GetId(), containerOf(container))
 		close(done)
 	}()
 	select {
 	case <-done:
-	case <-time.After(startPatience):
+	case <-time.After(patience):
 		log.Printf("container %s: starts before its settings are made, which took more than %v",
-			container.GetId(), startPatience)
+			container.GetId(), patience)
 	}
 	return nil
 }

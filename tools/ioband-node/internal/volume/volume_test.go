@@ -199,6 +199,19 @@ func TestTheWrapperOfLVM(t *testing.T) {
 			t.Errorf("ran %q, want %q", got, want[i])
 		}
 	}
+	// A link to this program, as the container of a CSI driver has it in PATH.
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(links, "lvextend")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", links+":"+os.Getenv("PATH"))
+	if path, err := find("lvextend"); path != filepath.Join(directory, "lvextend") {
+		t.Errorf("found %s, %v", path, err)
+	}
 	if Wrap(socket, "no-such-program", nil) != exitNotFound {
 		t.Error("a program that is not there")
 	}

@@ -150,7 +150,7 @@ func (n *Node) Run(ctx context.Context) {
 }
 
 // awaitCluster waits for the annotations of the cluster.  Those of the runtime are as old as
-// the pod, and would take back what was edited since.
+// the pod, and would take back later edits.
 func (n *Node) awaitCluster(ctx context.Context) {
 	if !n.Cluster {
 		return
@@ -292,7 +292,7 @@ func (n *Node) say(pod Pod, reason, message string) {
 	}
 }
 
-// complain logs what is wrong with a group of the configuration, once.
+// complain logs a failure of a group of the configuration, once.
 func (n *Node) complain(path, problem string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -1,21 +1,435 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Pods of a node, made by containerd as the kubelet asks it, and ioband-node beside it."""
+"""Annotations of pods become settings of their groups: ioband-node beside containerd.
+
+containerd is real, asked for pods as the kubelet asks it.  The API server of the cluster is a
+small one of the laboratory.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
-from harness.containers import Pod, containers
+from harness.compete import DISK, SETTLE_S
+from harness.containers import Containers, Pod, containers
+from harness.devices import VolumeGroup, mounted, null_blk
 from harness.guest import Guest
+from harness.node import LVM_SOCKET, Cluster, Node, ioband_node, node_program, put
+from harness.prometheus import promtool
+from harness.tool import Tool
+from harness.waiting import wait_until
+from prometheus_client.parser import text_string_to_metric_families
+from test_insert import hidden_gone
 
-pytestmark = pytest.mark.guest(systemd=True)
+# The time is that of the guest's instructions: a busy host makes no start of a container late.
+pytestmark = pytest.mark.guest(systemd=True, icount=True)
+
+CLASSES = """
+classes:
+  gold: {weight: 300}
+  capped: {weight: 100, maximum: "rbps=4M", namespaces: ["batch-*"]}
+bounds:
+  weight: {min: 10, max: 500}
+  maximum: any
+"""
+VOLUMES = """
+volumes:
+  - {match: "vg1/wrapped*", how: wrap, pool: vg1}
+  - {match: "vg1/*", how: insert, pool: vg1}
+"""
+CONFIG = CLASSES + VOLUMES
+CLASS = "blockio.resources.beta.kubernetes.io/pod"
+WEIGHT = "ioband.io/weight"
+MAXIMUM = "ioband.io/maximum"
+WINDOW_S = 6
+# As much random reading as the volume takes.
+FIO = (
+    *("/usr/bin/fio", "--name=job", "--filename=/dev/volume", "--rw=randread", "--bs=64k"),
+    *("--iodepth=16", "--ioengine=libaio", "--direct=1", "--thread", "--norandommap"),
+    *("--time_based", "--runtime=3600"),
+)
+USR = {"/usr": "/usr"}
+OUT = "/run/out"
+# $1: the FIFO of the API server, $2: a command for it, $3: iobandctl, $4: a group, $5: its weight;
+# how many milliseconds until the weight is set.
+AWAIT = """
+start=$(date +%s%3N)
+echo "$2" >"$1"
+until "$3" groups --weights | grep -q "cgroup:$4 weight=$5"; do
+	[ $(($(date +%s%3N) - start)) -lt 20000 ] || exit 1
+done
+echo $(($(date +%s%3N) - start))
+"""
+# iobandctl that takes long to set, and notes when it has: $0 is in OUT.
+SLOW = """#!/bin/sh
+[ "$1" = set ] || exec {program} "$@"
+sleep 0.5
+{program} "$@" || exit
+cut -d ' ' -f 1 /proc/uptime >>{out}/set
+"""
 
 
-def test_containerd_runs_a_pod(guest: Guest) -> None:
-    with containers(guest) as runtime:
-        pod = Pod("one")
+@dataclass
+class Rig:
+    """A node of a cluster, with the volumes vg1/a and vg1/b."""
+
+    guest: Guest
+    tool: Tool
+    runtime: Containers
+    node: Node
+    group: VolumeGroup | None = None
+
+    @property
+    def cluster(self) -> Cluster:
+        """The API server."""
+        return self.node.cluster
+
+    def run(self, *pods: Pod) -> None:
+        """Run pods that the cluster knows."""
+        self.cluster.put(*pods)
+        self.runtime.run(*pods)
+
+    def weights(self) -> dict[str, int]:
+        """The weights of cgroups that were set, by path."""
+        rows = self.tool.json("groups", "--weights")
+        return {row["group"].removeprefix("cgroup:"): row["weight"] for row in rows}
+
+    def weight(self, pod: Pod) -> int | None:
+        """The weight of a pod that was set."""
+        return self.weights().get(pod.cgroup(self.runtime.systemd))
+
+    def bytes(self, pod: Pod) -> int:
+        """What a pod did through ioband."""
+        return self.bytes_of(pod)[0]
+
+    def bytes_of(self, *pods: Pod) -> list[int]:
+        """What pods did through ioband, all at one moment."""
+        rows = [row for row in self.tool.json("stat") if row["op"] == "total" and row["path"]]
+        paths = [pod.cgroup(self.runtime.systemd) for pod in pods]
+        return [sum(row["bytes"] for row in rows if row["path"].startswith(path)) for path in paths]
+
+    def ratio(self, one: Pod, other: Pod) -> float:
+        """What one pod gets by what another gets."""
+        wait_until(self.guest, lambda: all(self.bytes_of(one, other)), "both pods do I/O", 60)
+        self.guest.sleep(SETTLE_S)
+        before = self.bytes_of(one, other)
+        self.guest.sleep(WINDOW_S)
+        after = self.bytes_of(one, other)
+        return (after[0] - before[0]) / (after[1] - before[1])
+
+    def await_weight(self, pod: Pod, weight: int | None) -> None:
+        """Soon a pod has a weight."""
+        wait_until(self.guest, lambda: self.weight(pod) == weight, f"{pod.name} has not {weight}")
+
+    def event(self, pod: Pod) -> tuple[str, str]:
+        """The one event that a pod has soon."""
+        wait_until(self.guest, lambda: self.cluster.events(pod), f"no event of {pod.name}")
+        (event,) = self.cluster.events(pod)
+        return event
+
+
+def paths(group: dict[str, Any]) -> Iterator[str]:
+    """The paths of a group and those below it."""
+    if group.get("path"):
+        yield group["path"]
+    for child in group.get("children", []):
+        yield from paths(child)
+
+
+@contextlib.contextmanager
+def volumes(tool: Tool) -> Iterator[VolumeGroup]:
+    """The volumes vg1/a and vg1/b, on a disk that does a thousand I/Os a second."""
+    guest = tool.guest
+    with (
+        null_blk(guest, memory_backed=1, **DISK) as disk,
+        VolumeGroup(guest, "vg1", [disk]) as group,
+    ):
+        for name in ("a", "b"):
+            group.create(name, 128)
+        yield group
+        for row in tool.json("list"):
+            tool.run("extract" if row["inserted"] else "unwrap", row["name"])
+        hidden_gone(guest)
+
+
+@pytest.fixture
+def rig(tool: Tool) -> Iterator[Rig]:
+    """A node with ioband in its volumes."""
+    guest = tool.guest
+    with (
+        volumes(tool) as group,
+        containers(guest) as runtime,
+        ioband_node(guest, tool.program, CONFIG) as node,
+    ):
+        node.await_ok()
+        wait_until(guest, lambda: len(tool.json("list")) == 2, "ioband is in the volumes")
+        yield Rig(guest, tool, runtime, node, group)
+
+
+def reader(name: str, volume: str, **annotations: str) -> Pod:
+    """A pod that reads from a volume as much as it can."""
+    return Pod(name, annotations, command=FIO, volume=f"/dev/vg1/{volume}", mounts=USR)
+
+
+def test_two_pods_come_to_their_shares(rig: Rig) -> None:
+    gold = reader("gold", "a", **{CLASS: "gold"})
+    plain = reader("plain", "b", **{WEIGHT: "100"})
+    rig.run(gold, plain)
+    assert rig.ratio(gold, plain) == pytest.approx(3, rel=0.02)
+    assert (rig.weight(gold), rig.weight(plain)) == (300, 100)
+    assert rig.cluster.events(gold) == rig.cluster.events(plain) == []
+
+
+def test_the_setting_is_there_before_the_first_io(tool: Tool) -> None:
+    """The program of the container starts when iobandctl has ended, which takes long here."""
+    guest = tool.guest
+    guest.run(["mkdir", "-p", OUT])
+    slow = f"{OUT}/iobandctl"
+    guest.write(slow, SLOW.format(program=tool.program, out=OUT))
+    guest.run(["chmod", "755", slow])
+    first = "/busybox cat /proc/uptime >/out/first; exec /busybox cat /dev/volume"
+    command = ["/busybox", "sh", "-c", f"{first} >/dev/null"]
+    pod = Pod("one", {WEIGHT: "321"}, command=command, volume="/dev/vg1/a", mounts={OUT: "/out"})
+    with (
+        volumes(tool),
+        containers(guest) as runtime,
+        ioband_node(guest, slow, CONFIG) as node,
+    ):
+        node.await_ok()
+        wait_until(guest, lambda: len(tool.json("list")) == 2, "ioband is in the volumes")
+        rig = Rig(guest, tool, runtime, node)
+        node.cluster.put(pod)
+        runtime.create(pod)
+        assert rig.weights() == {}
+        runtime.start(pod)
+        assert rig.weights() == {pod.cgroup(systemd=True): 321}
+        wait_until(guest, lambda: rig.bytes(pod) > 0, "the pod reads")
+        (was_set,) = guest.read(f"{OUT}/set").split()
+        assert float(guest.read(f"{OUT}/first").split()[0]) >= float(was_set)
+    guest.run(["rm", "-r", OUT])
+
+
+def test_the_share_follows_an_edit_within_a_second(
+    rig: Rig, record_property: Callable[[str, str], None]
+) -> None:
+    one = reader("one", "a", **{WEIGHT: "100"})
+    other = reader("other", "b", **{WEIGHT: "100"})
+    rig.run(one, other)
+    assert rig.ratio(one, other) == pytest.approx(1, rel=0.02)
+    took = []
+    for weight in (400, 50, 300):
+        one.annotations = {WEIGHT: str(weight)}
+        words = [rig.cluster.FIFO, put(one).strip(), rig.tool.program, one.cgroup(True)]
+        done = rig.guest.run(["bash", "-c", AWAIT, "-", *words, str(weight)])
+        took.append(int(done.out))
+        rig.guest.sleep(1)
+    record_property("summary", f"milliseconds from an edit to the weight in the kernel: {took}")
+    assert max(took) <= 1000
+    assert rig.ratio(one, other) == pytest.approx(3, rel=0.02)
+    # An annotation that is taken away takes its setting along.
+    one.annotations = {}
+    rig.cluster.put(one)
+    rig.await_weight(one, None)
+    assert rig.ratio(one, other) == pytest.approx(1, rel=0.02)
+
+
+def test_a_pod_gets_no_more_than_it_may_ask_for(rig: Rig) -> None:
+    greedy = Pod("greedy", {WEIGHT: "900"})
+    stranger = Pod("stranger", {"ioband.io/class": "capped"})
+    capped = reader("capped", "a", **{"ioband.io/class": "capped", MAXIMUM: "rbps=64M"})
+    capped.namespace = "batch-1"
+    unsaid = Pod("unsaid")
+    rig.run(greedy, stranger, capped, unsaid)
+    assert rig.weights() == {greedy.cgroup(True): 500, capped.cgroup(True): 100}
+    reason, message = rig.event(greedy)
+    assert reason == "IobandBounded"
+    assert "900" in message and "500" in message
+    reason, message = rig.event(stranger)
+    assert reason == "IobandRefused"
+    assert "capped" in message
+    reason, message = rig.event(capped)
+    assert (reason, str(4 << 20) in message) == ("IobandBounded", True)
+    assert rig.cluster.events(unsaid) == []
+    assert all(rig.runtime.is_running(pod) for pod in rig.runtime.pods)
+    wait_until(rig.guest, lambda: rig.bytes(capped) > 1 << 20, "the pod reads")
+    before = rig.bytes(capped)
+    rig.guest.sleep(WINDOW_S)
+    assert (rig.bytes(capped) - before) / WINDOW_S == pytest.approx(4 << 20, rel=0.05)
+
+
+def test_containerd_restarts(rig: Rig) -> None:
+    one, two = Pod("one", {WEIGHT: "200"}), Pod("two", {WEIGHT: "300"})
+    rig.run(one)
+    rig.runtime.restart()
+    assert rig.weight(one) == 200
+    rig.node.await_ok()
+    rig.run(two)
+    assert (rig.weight(one), rig.weight(two)) == (200, 300)
+    one.annotations = {WEIGHT: "250"}
+    rig.cluster.put(one)
+    rig.await_weight(one, 250)
+    assert rig.runtime.is_running(one)
+
+
+def test_the_node_program_is_killed(rig: Rig) -> None:
+    one, two = Pod("one", {WEIGHT: "200"}), Pod("two", {WEIGHT: "300"})
+    rig.run(one)
+    rig.node.kill()
+    # Pods that start without it run without their settings, and get them when it is back.
+    rig.run(two)
+    one.annotations = {WEIGHT: "250"}
+    rig.cluster.put(one)
+    assert (rig.weight(one), rig.weight(two)) == (200, None)
+    rig.node.start()
+    rig.node.await_ok()
+    rig.await_weight(one, 250)
+    rig.await_weight(two, 300)
+    assert "connected" in rig.node.stop()
+    assert (rig.weight(one), rig.weight(two)) == (250, 300)
+
+
+def test_the_api_server_is_away(rig: Rig) -> None:
+    """What containerd has of the annotations counts until the cluster answers."""
+    rig.cluster.command(refuse=True)
+    rig.cluster.command(expire=True)
+    pod = Pod("one", {WEIGHT: "200"})
+    rig.runtime.run(pod)
+    assert rig.weight(pod) == 200
+    pod.annotations = {WEIGHT: "250"}
+    rig.cluster.put(pod)
+    rig.guest.sleep(2)
+    assert rig.weight(pod) == 200
+    rig.cluster.command(refuse=False)
+    rig.await_weight(pod, 250)
+
+
+@pytest.mark.long("a hundred pods take an emulated processor minutes")
+def test_a_hundred_pods_leave_no_group(rig: Rig) -> None:
+    kept = Pod("kept", {WEIGHT: "200"})
+    rig.run(kept)
+    at_once = 20
+    for turn in range(5):
+        pods = [Pod(f"pod-{turn}-{i}", {WEIGHT: str(101 + i)}) for i in range(at_once)]
+        rig.run(*pods)
+        assert [rig.weight(pod) for pod in pods] == list(range(101, 101 + at_once))
+        rig.runtime.remove(*pods)
+    assert rig.weights() == {kept.cgroup(True): 200}
+    (pool,) = rig.tool.json("groups")
+    assert [path for path in paths(pool) if "pod" in path] == [kept.cgroup(True)]
+    assert "ioband_node_pods 1\n" in rig.node.get("metrics")[1]
+
+
+def test_a_node_without_the_module(guest: Guest, iobandctl: Path) -> None:
+    asks, plain = Pod("asks", {WEIGHT: "200"}), Pod("plain")
+    with containers(guest) as runtime, ioband_node(guest, iobandctl, CONFIG) as node:
+        node.await_ok()
+        node.cluster.put(asks, plain)
+        runtime.run(asks, plain)
+        assert all(runtime.is_running(pod) for pod in runtime.pods)
+        wait_until(guest, lambda: node.cluster.events(asks), "an event")
+        ((reason, message),) = node.cluster.events(asks)
+        assert reason == "IobandUnavailable"
+        assert "ioband" in message
+        assert node.cluster.events(plain) == []
+        assert node.get("healthz")[0] == 503
+
+
+def test_ioband_comes_later_than_the_pods(tool: Tool) -> None:
+    guest = tool.guest
+    pod = Pod("early", {WEIGHT: "200"})
+    config = CLASSES
+    with containers(guest) as runtime, ioband_node(guest, tool.program, config) as node:
+        node.await_ok()
+        node.cluster.put(pod)
         runtime.run(pod)
-        assert runtime.is_running(pod)
-        assert guest.exists("/var/run/nri/nri.sock")
-        directory = f"/sys/fs/cgroup{pod.cgroup(systemd=True)}"
-        assert "io" in guest.read(f"{directory}/cgroup.controllers").split()
-        assert guest.run(f"cat {directory}/*.scope/cgroup.procs").out
-        runtime.remove(pod)
-        assert not guest.exists(directory)
+        wait_until(guest, lambda: node.cluster.events(pod), "an event")
+        assert [reason for reason, _ in node.cluster.events(pod)] == ["IobandNoPool"]
+        with volumes(tool):
+            tool.run("insert", "vg1/a")
+            rig = Rig(guest, tool, runtime, node)
+            took = wait_until(guest, lambda: rig.weight(pod) == 200, "the weight")
+            assert took <= 2
+            runtime.remove(pod)
+
+
+def test_the_cgroup_driver_cgroupfs(tool: Tool) -> None:
+    guest = tool.guest
+    with (
+        volumes(tool),
+        containers(guest, systemd=False) as runtime,
+        ioband_node(guest, tool.program, CONFIG) as node,
+    ):
+        node.await_ok()
+        rig = Rig(guest, tool, runtime, node)
+        wait_until(guest, lambda: len(tool.json("list")) == 2, "ioband is in the volumes")
+        gold = reader("gold", "a", **{"ioband.io/class": "gold"})
+        plain = reader("plain", "b")
+        rig.run(gold, plain)
+        assert rig.weights() == {f"/kubepods/besteffort/pod{gold.uid}": 300}
+        assert rig.ratio(gold, plain) == pytest.approx(3, rel=0.02)
+        runtime.remove(gold, plain)
+        assert rig.weights() == {}
+
+
+@pytest.mark.guest(cgroup="v1")
+def test_version_1_of_cgroups_is_refused(guest: Guest, iobandctl: Path) -> None:
+    guest.write("/run/node.yaml", CONFIG)
+    command = [str(node_program()), "--config=/run/node.yaml", "--no-kube"]
+    done = guest.run([*command, f"--iobandctl={iobandctl}"], check=False)
+    assert done.rc == 1
+    assert "cgroup version 1" in done.err and "is not supported" in done.err
+    guest.run(["rm", "/run/node.yaml"])
+
+
+def test_prometheus_takes_the_metrics(rig: Rig) -> None:
+    pod = reader("reads", "a", **{WEIGHT: "200"})
+    rig.run(pod)
+    wait_until(rig.guest, lambda: rig.bytes(pod) > 0, "the pod reads")
+    code, text = rig.node.get("metrics")
+    assert code == 200
+    done = promtool("check", "metrics", stdin=text)
+    assert (done.returncode, done.stdout) == (0, "")
+    samples = [
+        (sample.name, sample.labels, sample.value)
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    ]
+    labels = {"namespace": "default", "pod": "reads", "container": "", "group": pod.cgroup(True)}
+    assert ("ioband_node_pod_info", labels, 1) in samples
+    assert ("ioband_node_pods", {}, 1) in samples
+    paths = [labels.get("group", "") for name, labels, _ in samples if "bytes" in name]
+    assert any(path.startswith(pod.cgroup(True)) for path in paths)
+    assert rig.node.get("healthz") == (200, "ok\n")
+
+
+def test_volumes_have_ioband_whatever_lvm_does_with_them(rig: Rig) -> None:
+    """One that is new, one that is wrapped, and one that grows while a pod has it."""
+    guest, tool = rig.guest, rig.tool
+
+    def devices() -> dict[str, bool]:
+        return {row["name"]: row["inserted"] for row in tool.json("list")}
+
+    assert devices() == {"vg1-a": True, "vg1-b": True}
+    rig.group.create("new", 16)
+    rig.group.create("wrapped", 16)
+    wanted = {"vg1-a": True, "vg1-b": True, "vg1-new": True, "io-vg1-wrapped": False}
+    wait_until(guest, lambda: devices() == wanted, "ioband on the new volumes")
+    with mounted(guest, "/dev/vg1/a") as point:
+        pod = reader("reads", "a", **{WEIGHT: "200"})
+        rig.run(pod)
+        wrapper = [str(node_program()), "lvm", "--", "lvextend", "-qq", "-r", "-L", "+64M", "vg1/a"]
+        guest.run(wrapper, env={"IOBAND_NODE_SOCKET": LVM_SOCKET})
+        size = guest.run(["blockdev", "--getsize64", "/dev/vg1/a"]).out
+        assert int(size) == 192 << 20
+        assert int(guest.run(["stat", "-f", "-c", "%b", point]).out) > (150 << 20) // 1024
+        assert devices() == wanted
+        assert rig.weight(pod) == 200
+        wait_until(guest, lambda: rig.bytes(pod) > 0, "the pod reads")
+        rig.runtime.remove(pod)
+    guest.run(
+        [str(node_program()), "lvm", "--", "lvremove", "-qq", "-y", "vg1/new", "vg1/wrapped"],
+        env={"IOBAND_NODE_SOCKET": LVM_SOCKET},
+    )
+    assert devices() == {"vg1-a": True, "vg1-b": True}

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .apt import AptError, Archive, Package
-from .go import build_program
+from .golang import build_program
 from .guest import SHARE, Guest
 from .trees import own_archive, unpacked
 
@@ -33,7 +33,8 @@ SOCKET = f"{DIRECTORY}/containerd.sock"
 NRI_SOCKET = "/var/run/nri/nri.sock"
 IMAGE = "localhost/box:latest"
 UNIT = "containerd.service"
-# An emulated processor is slow: what containerd gives a plugin by default, 2 s, is too little.
+# containerd knows the annotations that name classes of block I/O, and refuses a container of such
+# a pod unless it is told to leave them alone.
 CONFIG = """version = 2
 root = "{directory}/root"
 state = "{directory}/state"
@@ -52,6 +53,7 @@ disabled_plugins = [
   conf_dir = "{directory}/cni"
 [plugins."io.containerd.grpc.v1.cri".containerd]
   snapshotter = "overlayfs"
+  ignore_blockio_not_enabled_errors = true
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
@@ -62,8 +64,6 @@ disabled_plugins = [
   plugin_path = "{directory}/nri"
   plugin_config_path = "{directory}/nri"
   socket_path = "{nri}"
-  plugin_registration_timeout = "60s"
-  plugin_request_timeout = "60s"
 """
 # As the package has it, from another place.
 SERVICE = """[Unit]
@@ -183,7 +183,7 @@ class Pod:
     namespace: str = "default"
     command: Sequence[str] = ("/busybox", "sleep", "2147483647")
     volume: str = ""  # a block device of the node, /dev/volume in the container
-    usr: bool = False  # whether the container has the node's /usr
+    mounts: dict[str, str] = field(default_factory=dict)  # directories of the node in it
     number: int = field(default_factory=lambda: next(_numbers))
     sandbox: str = ""
     container: str = ""
@@ -222,18 +222,18 @@ class Pod:
 
     def container_config(self) -> dict[str, Any]:
         """What the CRI calls a ContainerConfig."""
-        devices, mounts = [], []
-        if self.volume:
-            paths = {"container_path": "/dev/volume", "host_path": self.volume}
-            devices.append({**paths, "permissions": "rwm"})
-        if self.usr:
-            mounts.append({"container_path": "/usr", "host_path": "/usr", "readonly": True})
+        volumes = {"/dev/volume": self.volume} if self.volume else {}
         return {
             "metadata": {"name": "main"},
             "image": {"image": IMAGE},
             "command": list(self.command),
-            "devices": devices,
-            "mounts": mounts,
+            "devices": [
+                {"container_path": there, "host_path": here, "permissions": "rwm"}
+                for there, here in volumes.items()
+            ],
+            "mounts": [
+                {"container_path": there, "host_path": here} for here, there in self.mounts.items()
+            ],
             "labels": {
                 "io.kubernetes.container.name": "main",
                 "io.kubernetes.pod.name": self.name,

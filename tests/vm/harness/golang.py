@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A Go that builds tools/ioband-node: this machine's, or Debian's of a newer suite."""
+"""A Go that builds tools/ioband-node: this machine's, or Debian's of a newer suite.
+
+Programs in Go are built static for the guests, which see the host's files.
+"""
 
 import os
 import re
@@ -8,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 from .apt import Archive, unpack
-from .cache import cache_dir, locked, progress
+from .cache import build_dir, cache_dir, locked, progress
 
 REPO = Path(__file__).resolve().parents[3]
 MODULE = REPO / "tools" / "ioband-node"
@@ -57,6 +60,17 @@ def go() -> str:
         if version(place) >= needed():
             return place
     return str(fetch())
+
+
+def build_program(source: Path, package: str = ".") -> Path:
+    """Build a program of a module in the cache, and return it."""
+    out = build_dir(source.name, source)
+    program = out / (source if package == "." else Path(package)).name
+    command = [go(), "build", "-trimpath", "-buildvcs=false", "-o", program, package]
+    with locked(out.name):
+        environment = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local")
+        subprocess.run(command, cwd=source, env=environment, check=True)
+    return program
 
 
 if __name__ == "__main__":

@@ -162,6 +162,7 @@ func run(o options) error {
 		return err
 	}
 	state.Run(ctx)
+	keeper.Close()
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"dm-ioband/tools/ioband-node/internal/class"
@@ -25,6 +26,9 @@ const (
 
 // patience is longer than iobandctl waits for a lock, which is 40 seconds.
 const patience = time.Minute
+
+// killPatience is how long it may take to end after SIGTERM.
+const killPatience = 5 * time.Second
 
 // Error is a failure of iobandctl.
 type Error struct {
@@ -54,13 +58,17 @@ type Tool struct {
 	Program string
 }
 
-// Run runs it, and returns its output.
+// Run runs it, and returns its output.  The end of this process does not interrupt it: a
+// command that is killed while it waits for udev leaves a semaphore behind.
 func (t Tool) Run(ctx context.Context, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, t.Program, args...)
 	command.Stdout, command.Stderr = &stdout, &stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals are for this process
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = killPatience
 	err := command.Run()
 	if err == nil {
 		return stdout.Bytes(), nil

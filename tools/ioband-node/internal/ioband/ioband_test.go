@@ -120,6 +120,14 @@ exit `
 	}
 }
 
+func TestTheEndOfTheProcessInterruptsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := fake(t, "echo done").Run(ctx, "insert"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFits(t *testing.T) {
 	before := Sys
 	Sys = t.TempDir()

@@ -44,6 +44,11 @@ type pause struct {
 	length time.Duration
 }
 
+// Close waits until no device is being changed, and allows no change any more.
+func (k *Keeper) Close() {
+	k.mutex.Lock()
+}
+
 // has tells whether ioband is in a volume, or over it.
 func has(devices []ioband.Device, number string) bool {
 	return slices.ContainsFunc(devices, func(device ioband.Device) bool {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dm-ioband/tools/ioband-node/internal/class"
 	"dm-ioband/tools/ioband-node/internal/ioband"
@@ -227,6 +228,34 @@ func TestWhileLVMRunsNothingIsInserted(t *testing.T) {
 	fake.expect(t)
 	keeper.end(context.Background(), args)
 	fake.expect(t, "insert vg1/pvc-a", "insert vg1/pvc-b")
+}
+
+func TestAWrapperThatDies(t *testing.T) {
+	keeper, fake := rig(t, class.Volume{Match: "vg1/pvc-a", How: "insert"})
+	socket := filepath.Join(t.TempDir(), "lvm.sock")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if err := keeper.Serve(ctx, socket); err != nil {
+		t.Fatal(err)
+	}
+	keeper.Ensure(ctx)
+	s, err := ask(socket, []string{"lvextend", "vg1/pvc-a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.connection.Close()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		keeper.mutex.Lock()
+		busy := keeper.busy
+		keeper.mutex.Unlock()
+		if busy == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the keeper waits for a wrapper that has died")
+		}
+	}
+	fake.expect(t, "insert vg1/pvc-a", "extract vg1/pvc-a", "insert vg1/pvc-a")
 }
 
 func TestAWrappedVolume(t *testing.T) {

@@ -74,9 +74,13 @@ func (k *Keeper) ensure(ctx context.Context) {
 	if err != nil {
 		return // the comparison of the pods reports it
 	}
-	lvs := active()
+	lvs, seen := active(), map[string]bool{}
 	for _, wanted := range k.Volumes {
 		for _, volume := range wantedVolumes(wanted, lvs) {
+			if seen[volume.number] {
+				continue // the first entry that fits goes first
+			}
+			seen[volume.number] = true
 			if has(devices, volume.number) {
 				delete(k.later, volume.identity)
 			} else if time.Now().After(k.later[volume.identity].until) {

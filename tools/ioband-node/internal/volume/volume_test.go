@@ -108,6 +108,13 @@ func TestEnsure(t *testing.T) {
 	fake.expect(t, "insert --pool p vg1/pvc-a")
 }
 
+func TestTheFirstEntryThatFits(t *testing.T) {
+	keeper, fake := rig(t, class.Volume{Match: "vg1/*-a", How: "wrap"}, class.Volume{Match: "vg1/*", How: "insert"})
+	fake.refuses = errors.New("in use")
+	keeper.Ensure(context.Background())
+	fake.expect(t, "wrap vg1/pvc-a", "insert vg1/pvc-b")
+}
+
 func TestRefusedVolumesAreLeftAloneForAWhile(t *testing.T) {
 	keeper, fake := rig(t, class.Volume{Match: "vg2/*", How: "insert"})
 	fake.refuses = errors.New("in use")

@@ -50,13 +50,13 @@ func (r resctrlItem) item() (Item, error) {
 	item := Item{Devices: r.Devices}
 	for _, pattern := range r.Devices {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return item, fmt.Errorf("Devices: %q: %w", pattern, err)
+			return item, fmt.Errorf("entry of Devices: %q: %w", pattern, err)
 		}
 	}
 	if r.Weight != "" {
 		weight, err := ParseWeight(r.Weight)
 		if err != nil {
-			return item, fmt.Errorf("Weight: %w", err)
+			return item, fmt.Errorf("value of Weight: %w", err)
 		}
 		item.Setting.Weight = weight
 	}

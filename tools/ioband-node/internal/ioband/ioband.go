@@ -19,7 +19,6 @@ import (
 
 // Exit codes of iobandctl.
 const (
-	exitMissing  = 3
 	exitNoIoband = 6
 	exitFormat   = 7
 )
@@ -45,12 +44,6 @@ func IsUnavailable(err error) bool {
 	var failure *Error
 	return errors.As(err, &failure) &&
 		(failure.Code == exitNoIoband || failure.Code == exitFormat || failure.Code == -1)
-}
-
-// IsMissing tells whether a device, a pool or a group was not there.
-func IsMissing(err error) bool {
-	var failure *Error
-	return errors.As(err, &failure) && failure.Code == exitMissing
 }
 
 // Tool is the program.

@@ -44,12 +44,6 @@ func splitName(name string) (group, volume string, found bool) {
 	return "", "", false
 }
 
-// joinName is its reverse.
-func joinName(group, volume string) string {
-	double := func(text string) string { return strings.ReplaceAll(text, "-", "--") }
-	return double(group) + "-" + double(volume)
-}
-
 func readLine(directory, name string) string {
 	text, _ := os.ReadFile(filepath.Join(directory, name))
 	return strings.TrimSpace(string(text))

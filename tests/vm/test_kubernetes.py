@@ -315,7 +315,7 @@ def test_a_hundred_pods_leave_no_group(rig: Rig) -> None:
         rig.run(*pods)
         assert [rig.weight(pod) for pod in pods] == list(range(101, 101 + at_once))
         rig.runtime.remove(*pods)
-    assert rig.weights() == {kept.cgroup(True): 200}
+    wait_until(rig.guest, lambda: rig.weights() == {kept.cgroup(True): 200}, "groups are left")
     (pool,) = rig.tool.json("groups")
     assert [path for path in paths(pool) if "pod" in path] == [kept.cgroup(True)]
     assert "ioband_node_pods 1\n" in rig.node.get("metrics")[1]
@@ -370,7 +370,7 @@ def test_the_cgroup_driver_cgroupfs(tool: Tool) -> None:
         assert rig.weights() == {f"/kubepods/besteffort/pod{gold.uid}": 300}
         assert rig.ratio(gold, plain) == pytest.approx(3, rel=0.02)
         runtime.remove(gold, plain)
-        assert rig.weights() == {}
+        wait_until(guest, lambda: rig.weights() == {}, "the groups are gone")
 
 
 @pytest.mark.guest(cgroup="v1")

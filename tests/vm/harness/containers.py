@@ -354,6 +354,8 @@ class Containers:
 def containers(guest: Guest, **options: bool) -> Iterator[Containers]:
     """Have containerd run; pods that are there at the end are removed."""
     runtime = Containers(guest, **options)
-    yield runtime
-    if guest.alive:
-        runtime.close()
+    try:
+        yield runtime
+    finally:  # a service is none of what a guest can be cleaned of
+        if guest.alive:
+            runtime.close()

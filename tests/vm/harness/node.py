@@ -41,7 +41,6 @@ class Cluster:
 
     def __init__(self, guest: Guest):
         self.guest = guest
-        guest.run(["mkdir", "-p", DIRECTORY])
         guest.write(self.EVENTS, "")
         command = ["/usr/bin/python3", "-S", SERVER, self.FIFO, self.EVENTS, PORT, NAME]
         self._job = guest.start([str(word) for word in command])
@@ -49,11 +48,14 @@ class Cluster:
 
     def command(self, **command: Any) -> None:
         """Have the server do something (see kube_server)."""
-        self.guest.write(self.FIFO, line(**command))
+        self._say(line(**command))
 
     def put(self, *pods: Pod) -> None:
         """Have the cluster know the annotations of pods, as they are now."""
-        self.guest.write(self.FIFO, "".join(map(put, pods)))
+        self._say("".join(map(put, pods)))
+
+    def _say(self, lines: str) -> None:
+        self.guest.run(f"cat >{self.FIFO}", input=lines)
 
     def events(self, pod: Pod) -> list[tuple[str, str]]:
         """The warnings of a pod: reasons and messages."""
@@ -140,7 +142,8 @@ def ioband_node(
     guest: Guest, iobandctl: Path, config: str, *, cluster: bool = True
 ) -> Iterator[Node]:
     """Have ioband-node run, with a configuration; containerd need not run yet."""
-    guest.run(["mkdir", "-p", DIRECTORY])
+    guest.run(["rm", "-rf", DIRECTORY])
+    guest.run(["mkdir", DIRECTORY])
     guest.write(f"{DIRECTORY}/node.yaml", config)
     server = Cluster(guest) if cluster else None
     command = [

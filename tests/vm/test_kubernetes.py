@@ -26,6 +26,8 @@ from test_insert import hidden_gone
 # The time is that of the guest's instructions: a busy host makes no start of a container late.
 pytestmark = pytest.mark.guest(systemd=True, icount=True)
 
+long = pytest.mark.long("a pod takes an emulated processor seconds, and containerd ten")
+
 CLASSES = """
 classes:
   gold: {weight: 300}
@@ -182,6 +184,7 @@ def test_two_pods_come_to_their_shares(rig: Rig) -> None:
     assert rig.cluster.events(gold) == rig.cluster.events(plain) == []
 
 
+@long
 def test_the_setting_is_there_before_the_first_io(tool: Tool) -> None:
     """The program of the container starts when iobandctl has ended, which takes long here."""
     guest = tool.guest
@@ -211,6 +214,7 @@ def test_the_setting_is_there_before_the_first_io(tool: Tool) -> None:
     guest.run(["rm", "-r", OUT])
 
 
+@long
 def test_the_share_follows_an_edit_within_a_second(
     rig: Rig, record_property: Callable[[str, str], None]
 ) -> None:
@@ -235,6 +239,7 @@ def test_the_share_follows_an_edit_within_a_second(
     assert rig.ratio(one, other) == pytest.approx(1, rel=0.02)
 
 
+@long
 def test_a_pod_gets_no_more_than_it_may_ask_for(rig: Rig) -> None:
     greedy = Pod("greedy", {WEIGHT: "900"})
     stranger = Pod("stranger", {"ioband.io/class": "capped"})
@@ -259,6 +264,7 @@ def test_a_pod_gets_no_more_than_it_may_ask_for(rig: Rig) -> None:
     assert (rig.bytes(capped) - before) / WINDOW_S == pytest.approx(4 << 20, rel=0.05)
 
 
+@long
 def test_containerd_restarts(rig: Rig) -> None:
     one, two = Pod("one", {WEIGHT: "200"}), Pod("two", {WEIGHT: "300"})
     rig.run(one)
@@ -273,6 +279,7 @@ def test_containerd_restarts(rig: Rig) -> None:
     assert rig.runtime.is_running(one)
 
 
+@long
 def test_the_node_program_is_killed(rig: Rig) -> None:
     one, two = Pod("one", {WEIGHT: "200"}), Pod("two", {WEIGHT: "300"})
     rig.run(one)
@@ -290,6 +297,7 @@ def test_the_node_program_is_killed(rig: Rig) -> None:
     assert (rig.weight(one), rig.weight(two)) == (250, 300)
 
 
+@long
 def test_the_api_server_is_away(rig: Rig) -> None:
     """What containerd has of the annotations counts until the cluster answers."""
     rig.cluster.command(refuse=True)
@@ -305,7 +313,7 @@ def test_the_api_server_is_away(rig: Rig) -> None:
     rig.await_weight(pod, 250)
 
 
-@pytest.mark.long("a hundred pods take an emulated processor minutes")
+@long
 def test_a_hundred_pods_leave_no_group(rig: Rig) -> None:
     kept = Pod("kept", {WEIGHT: "200"})
     rig.run(kept)
@@ -321,6 +329,7 @@ def test_a_hundred_pods_leave_no_group(rig: Rig) -> None:
     assert "ioband_node_pods 1\n" in rig.node.get("metrics")[1]
 
 
+@long
 def test_a_node_without_the_module(guest: Guest, iobandctl: Path) -> None:
     asks, plain = Pod("asks", {WEIGHT: "200"}), Pod("plain")
     with containers(guest) as runtime, ioband_node(guest, iobandctl, CONFIG) as node:
@@ -336,6 +345,7 @@ def test_a_node_without_the_module(guest: Guest, iobandctl: Path) -> None:
         assert node.get("healthz")[0] == 503
 
 
+@long
 def test_ioband_comes_later_than_the_pods(tool: Tool) -> None:
     guest = tool.guest
     pod = Pod("early", {WEIGHT: "200"})
@@ -354,6 +364,7 @@ def test_ioband_comes_later_than_the_pods(tool: Tool) -> None:
             runtime.remove(pod)
 
 
+@long
 def test_the_cgroup_driver_cgroupfs(tool: Tool) -> None:
     guest = tool.guest
     with (
@@ -383,6 +394,7 @@ def test_version_1_of_cgroups_is_refused(guest: Guest, iobandctl: Path) -> None:
     guest.run(["rm", "/run/node.yaml"])
 
 
+@long
 def test_prometheus_takes_the_metrics(rig: Rig) -> None:
     pod = reader("reads", "a", **{WEIGHT: "200"})
     rig.run(pod)
@@ -404,8 +416,9 @@ def test_prometheus_takes_the_metrics(rig: Rig) -> None:
     assert rig.node.get("healthz") == (200, "ok\n")
 
 
+@long
 def test_volumes_have_ioband_whatever_lvm_does_with_them(rig: Rig) -> None:
-    """One that is new, one that is wrapped, and one that grows while a pod has it."""
+    """A new volume, a wrapped volume, and a volume that grows while a pod reads from it."""
     guest, tool = rig.guest, rig.tool
 
     def devices() -> dict[str, bool]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tests and the style of tools/ioband-node, which is written in Go."""
+"""The tests and the style of tools/ioband-node, and of what else is written in Go."""
 
 import os
 import subprocess
@@ -9,12 +9,13 @@ import pytest
 from harness.golang import MODULE, go
 
 REPO = MODULE.parents[1]
+MODULES = [MODULE, REPO / "tests/vm/cri"]
 
 
-def run(*args: str | Path) -> str:
-    """Run a tool of Go in the module; returns its output."""
+def run(*args: str | Path, module: Path = MODULE) -> str:
+    """Run a tool of Go in a module; returns its output."""
     env = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"}
-    done = subprocess.run(args, cwd=MODULE, env=env, text=True, capture_output=True)
+    done = subprocess.run(args, cwd=module, env=env, text=True, capture_output=True)
     if done.returncode:
         pytest.fail(f"{' '.join(map(str, args))}:\n{done.stdout}{done.stderr}", pytrace=False)
     return done.stdout
@@ -24,12 +25,14 @@ def test_unit_tests() -> None:
     run(go(), "test", "./...")
 
 
-def test_vet() -> None:
-    run(go(), "vet", "./...")
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
+def test_vet(module: Path) -> None:
+    run(go(), "vet", "./...", module=module)
 
 
-def test_format() -> None:
-    assert run(Path(go()).resolve().parent / "gofmt", "-l", ".") == ""
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
+def test_format(module: Path) -> None:
+    assert run(Path(go()).resolve().parent / "gofmt", "-l", ".", module=module) == ""
 
 
 def test_packages_use_each_other_downwards_only() -> None:

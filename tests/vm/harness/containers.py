@@ -25,16 +25,16 @@ from .trees import own_archive, unpacked
 
 HERE = Path(__file__).resolve().parent
 NEEDS = (1, 7)
-# The suite of a Debian whose containerd has NRI.
+# A suite of Debian that has a containerd with NRI.
 WITH_NRI = "trixie"
-START_S = 120  # of a busy host
+START_S = 120
 DIRECTORY = "/run/cri"
 SOCKET = f"{DIRECTORY}/containerd.sock"
 NRI_SOCKET = "/var/run/nri/nri.sock"
 IMAGE = "localhost/box:latest"
 UNIT = "containerd.service"
-# containerd knows the annotations that name classes of block I/O, and refuses a container of such
-# a pod unless it is told to leave them alone.
+# containerd knows the annotations that name classes of block I/O.  It refuses the containers of such
+# a pod unless it is told to ignore them.
 CONFIG = """version = 2
 root = "{directory}/root"
 state = "{directory}/state"
@@ -119,7 +119,7 @@ def containerd_programs() -> Path:
 
 @cache
 def runc_program() -> Path:
-    """runc, whose one library beside the C library is libseccomp."""
+    """runc; it needs the C library and libseccomp."""
     archive = own_archive()
     return unpacked("runc", archive, [_package(archive, "runc")]) / "usr/sbin/runc"
 

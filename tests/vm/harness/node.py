@@ -132,7 +132,7 @@ class Node:
         wait_until(self.guest, is_ok, "ioband-node is not connected", START_S)
 
     def stop(self) -> str:
-        """End it in good order, if it runs; returns what it said."""
+        """End it in good order, if it runs; returns its messages."""
         self.job.kill(signal.SIGTERM)
         return self.job.wait().err
 

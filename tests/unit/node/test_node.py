@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tests and the style of tools/ioband-node, and of what else is written in Go."""
+"""The tests and the style of tools/ioband-node, and the style of the other programs in Go."""
 
 import os
 import subprocess

@@ -33,8 +33,8 @@ SOCKET = f"{DIRECTORY}/containerd.sock"
 NRI_SOCKET = "/var/run/nri/nri.sock"
 IMAGE = "localhost/box:latest"
 UNIT = "containerd.service"
-# containerd knows the annotations that name classes of block I/O.  It refuses the containers of such
-# a pod unless it is told to ignore them.
+# containerd knows the annotations that name classes of block I/O.  It refuses the containers of
+# such a pod unless it is told to ignore them.
 CONFIG = """version = 2
 root = "{directory}/root"
 state = "{directory}/state"

@@ -5,10 +5,11 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from harness.cgroup import Cgroup
 from harness.devices import VolumeGroup, mounted, null_blk
 from harness.golang import MODULE, build_program
 from harness.guest import Guest, Job
-from harness.tool import Tool
+from harness.tool import WATCH_UNIT, Tool, install_watch
 from harness.waiting import wait_until
 from test_insert import hidden_gone, verified
 from test_tool import dm_names
@@ -23,6 +24,8 @@ SOCKET = f"{DIRECTORY}/lvm.sock"
 LINKS = f"{DIRECTORY}/bin"
 LVM_S = 300
 CONFIG = """
+groups:
+  /shop: {weight: 300}
 volumes:
   - {match: "vg0/pvc-*", how: insert, pool: csi}
 """
@@ -132,3 +135,28 @@ def test_a_process_that_is_gone_hinders_nothing(tool: Tool, node: Job) -> None:
     wait_until(guest, lambda: "vg0-pvc--a" in inserted(tool), "ioband is back")
     again.kill(signal.SIGTERM)
     again.wait()
+
+
+def test_watch_runs_beside_it(tool: Tool, node: Job) -> None:
+    """What watch sets after a change of a device is set again within a second."""
+    guest = tool.guest
+    install_watch(guest)
+    guest.run(f"systemctl daemon-reload; systemctl start {WATCH_UNIT}", timeout=LVM_S)
+
+    def weight() -> int | None:
+        rows = [row for row in tool.json("groups", "--weights") if row["group"] == "cgroup:/shop"]
+        return rows[0]["weight"] if rows else None
+
+    with Cgroup(guest, "shop"):
+        # A device appears: both look at all groups.
+        wrapper(guest, "lvcreate -qq -y -W n -Z n -n pvc-b -L 16M vg0")
+        for _ in range(2):
+            wait_until(guest, lambda: weight() == 300, "the weight of the configuration")
+            guest.sleep(3)
+        assert weight() == 300
+        tool.run("set-weight", "shop", "50")
+        guest.run("lvchange -qq --refresh vg0/pvc-a", timeout=LVM_S)
+        assert wait_until(guest, lambda: weight() == 300, "the weight again") < 5
+    guest.run(f"systemctl stop {WATCH_UNIT}; rm /run/systemd/system/{WATCH_UNIT}")
+    guest.run("rm /usr/sbin/iobandctl; systemctl daemon-reload")
+    wrapper(guest, "lvremove -qq -y vg0/pvc-b")

@@ -18,7 +18,7 @@
  * @late: the CPU of the queue does not run @work, and @rescue takes its place
  * @in_hand: a worker has taken bios, and has not submitted all of them
  * @slept: the worker had to sleep as it submitted the bios that it took last
- * @waiting: streams whose next write is not released while a worker has others to submit; under
+ * @waiting: streams; their next writes are held while a worker has bios to submit; under
  *	the pool's lock
  * @takes: how often a worker has taken bios
  * @seen: what @takes was at the last look of the pool's tick

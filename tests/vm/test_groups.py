@@ -2,8 +2,10 @@
 """The life of groups: they come with their first bio, and go with what they stand for."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 from harness.cgroup import Cgroup
@@ -11,6 +13,7 @@ from harness.devices import mounted, null_blk
 from harness.guest import CommandError, Guest, Job
 from harness.ioband import SEND, Amount, GroupStats, Ioband, group_name
 from harness.load import fio
+from harness.module import REPO, build_module
 from harness.tracing import TRACING, traced
 from harness.waiting import wait_until
 
@@ -437,6 +440,39 @@ def dying(guest: Guest) -> int:
     return int(
         re.search(r"nr_dying_descendants (\d+)", guest.read("/sys/fs/cgroup/cgroup.stat"))[1]
     )
+
+
+def test_a_subtree_leaves_groups_to_others(guest: Guest, tmp_path: Path) -> None:
+    """Of 64 groups, a cgroup with a hundred cgroups below gets no more than seven eighths."""
+    source = tmp_path / "dm-ioband"
+    shutil.copytree(REPO / "drivers/md/dm-ioband", source)
+    text = (source / "group.c").read_text()
+    few = text.replace("define IOBAND_GROUPS_MAX	BIT(17)", "define IOBAND_GROUPS_MAX	64UL")
+    assert few != text
+    (source / "group.c").write_text(few)
+    (module,) = build_module(guest.kernel, source)
+    guest.insmod(module)
+    with (
+        null_blk(guest) as disk,
+        Ioband(guest, "d0", disk) as dev,
+        Cgroup(guest, "greedy") as greedy,
+        ExitStack() as on,
+    ):
+        greedy.set("cgroup.subtree_control", "+io")
+        each = f"""
+            for n in $(seq 100); do
+                mkdir {greedy.directory}/$n
+                (echo $BASHPID >{greedy.directory}/$n/cgroup.procs
+                 exec dd if={dev.path} of=/dev/null count=1 iflag=direct status=none)
+            done
+        """
+        guest.run(["bash", "-e", "-c", each])
+        assert 40 < sum(name.startswith("/greedy/") for name in dev.tree()) < 56
+        others = [on.enter_context(Cgroup(guest, name)) for name in ("a", "b", "c")]
+        for cgroup in others:
+            read(cgroup, dev)
+        assert {"/a", "/b", "/c"} <= set(dev.tree())
+        greedy.remove_below()
 
 
 @pytest.mark.guest(parallel=True)

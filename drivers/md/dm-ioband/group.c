@@ -44,7 +44,7 @@
 
 #include "trace.h"
 
-/* More than any host has cgroups; past it they share their ancestors' groups. */
+/* More than any host has cgroups; beyond it they share their ancestors' groups. */
 #define IOBAND_GROUPS_MAX	BIT(17)
 
 /* Counters, and groups that cannot be told to be gone, go after this long. */
@@ -137,6 +137,31 @@ static void group_init(struct ioband_group *group, struct ioband_pool *pool,
 	ioband_stream_init(&group->own, group, group_node(group), IOBAND_LEVEL_USUAL);
 }
 
+static void count_below(struct ioband_group *group, int more)
+{
+	lockdep_assert_held(&group->pool->lock);
+	while ((group = group->parent))
+		group->below += more;
+}
+
+/*
+ * May there be one more group below a group?  As of counters, a subtree needs a seventh of its
+ * groups left above: else a user could make so many cgroups that those of others get no groups.
+ * So of 131072, a subtree has some 115000 at most, and one in it 100000.  A few are free of this,
+ * or cgroups could not be nested as deeply as the kernel lets them be.
+ */
+static bool may_have_more(const struct ioband_group *group)
+{
+	const u64 free = IOBAND_GROUPS_MAX / 256;
+	u64 needed = group->below + 1;
+
+	lockdep_assert_held(&group->pool->lock);
+	for (; group->parent; group = group->parent)
+		needed += (max(needed, free) - free) / IOBAND_SUBTREE_ALPHA +
+			  group->parent->below - group->below;
+	return needed < IOBAND_GROUPS_MAX;
+}
+
 /* Give a new group its number; it can be seen by messages from now on. */
 static int group_publish(struct ioband_group *group)
 {
@@ -148,8 +173,7 @@ static int group_publish(struct ioband_group *group)
 	if (ret < 0)
 		return ret;
 	pool->nr_groups++;
-	if (group->parent)
-		group->parent->children++;
+	count_below(group, 1);
 	trace_ioband_group_create(group);
 	return 0;
 }
@@ -265,7 +289,7 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 	struct ioband_bounds *bounds = NULL;
 	struct ioband_group *group;
 
-	if (pool->nr_groups >= IOBAND_GROUPS_MAX)
+	if (!may_have_more(parent))
 		return NULL;
 	group = group_alloc(gfp | __GFP_ACCOUNT);
 	if (!group && begins_bound(scope, key, css))
@@ -465,7 +489,7 @@ static bool group_is_gone(const struct ioband_group *group)
 
 	switch (group->kind) {
 	case IOBAND_KIND_CGROUP:
-		return (forgotten && !group->children) || css_is_dying(group->key.owner);
+		return (forgotten && !group->below) || css_is_dying(group->key.owner);
 	case IOBAND_KIND_PID:
 		return forgotten || pid_is_gone(group->key.owner, PIDTYPE_TGID);
 	case IOBAND_KIND_PGRP:
@@ -514,8 +538,7 @@ static void group_free(struct ioband_group *group)
 	ioband_leaf_remove(&pool->core, &group->own.leaf);
 	xa_erase(&pool->groups, group->seq);
 	pool->nr_groups--;
-	if (group->parent)
-		group->parent->children--;
+	count_below(group, -1);
 	spin_unlock_irq(&pool->lock);
 
 	owner_put(&group->key);
@@ -526,7 +549,7 @@ static void group_free(struct ioband_group *group)
 /* Last step of the sweep: the group, and those above that waited for it. */
 static void sweep_free(struct ioband_group *group)
 {
-	while (group && group->doomed && !group->children && !group->retired &&
+	while (group && group->doomed && !group->below && !group->retired &&
 	       !rcu_access_pointer(group->stats)) {
 		struct ioband_group *parent = group->parent;
 
@@ -711,7 +734,7 @@ static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key,
 	if (found || (!gives && (!preset || css_is_dying(key->owner))))
 		return 0;
 	snprintf(error->text, sizeof(error->text),
-		 "no memory for another group, or the pool has %lu already, or it has just gone",
+		 "no memory for another group, or too many groups below the same cgroup or in the pool (at most %lu), or it has just gone",
 		 IOBAND_GROUPS_MAX);
 	return -ENOMEM;
 }

@@ -75,6 +75,9 @@ struct ioband_stream {
 
 #define IOBAND_RECENT	64
 
+/* Of groups, and of their counters, a subtree may have so many times those that are left above. */
+#define IOBAND_SUBTREE_ALPHA	7
+
 /**
  * struct ioband_scope - a part of the tree with groups of its own
  * @group: top of it: the pool's root, or a device's group
@@ -164,7 +167,7 @@ struct ioband_bounds {
  * @preset: its path was given something when it was made, or when a message took something
  *	from it: it is not forgotten, or would have that again
  * @seq: its number in messages
- * @children: groups below
+ * @below: groups below, at any depth
  * @nr_stats: counters that it and all groups below have, by &ioband_stats.kind
  * @stats: counters and histograms; NULL while it is idle for long, and all below it.  Under RCU.
  * @retired: @stats that bios in flight may still use
@@ -200,7 +203,7 @@ struct ioband_group {
 	bool preset;
 	bool flusher_has_waited;
 	u32 seq;
-	u32 children;
+	u32 below;
 	u32 nr_stats[IOBAND_NR_STATS_KINDS];
 	struct ioband_stats __rcu *stats;
 	struct ioband_stats *retired;

@@ -55,9 +55,6 @@ static const unsigned int parts_of_memory[] = {
 	[IOBAND_STATS_BOUND] = 4,
 };
 
-/* How many times what is left above a subtree may have. */
-#define IOBAND_STATS_ALPHA	7
-
 /* Counters that there are, in all pools, and what is kept of those that were retired. */
 static atomic_long_t nr_stats;
 static atomic_long_t nr_totals;
@@ -168,7 +165,7 @@ static bool stats_may_be_had(const struct ioband_group *group, enum ioband_stats
 
 	lockdep_assert_held(&group->pool->lock);
 	for (; group && needed < budget; group = group->parent)
-		needed += needed / IOBAND_STATS_ALPHA +
+		needed += needed / IOBAND_SUBTREE_ALPHA +
 			  given_below(group->parent, kind) - given_below(group, kind);
 	return needed < budget;
 }

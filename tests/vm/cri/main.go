@@ -29,7 +29,7 @@ const (
 	service = "runtime.v1.RuntimeService"
 	// So many calls are made at once, on an emulated processor.
 	parallel = 8
-	patience = 4 * time.Minute
+	patience = time.Hour // the caller is less patient
 )
 
 type call struct {

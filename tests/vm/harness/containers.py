@@ -282,7 +282,8 @@ class Containers:
         """Make calls of one method side by side; returns the responses."""
         calls = [{"method": method, "request": request} for request in requests]
         program = [str(self._client), SOCKET]
-        out = self.guest.run(program, input=json.dumps(calls), timeout=300).out
+        timeout = START_S * (1 + len(calls))
+        out = self.guest.run(program, input=json.dumps(calls), timeout=timeout).out
         answers = json.loads(out)
         if errors := [answer["error"] for answer in answers if "error" in answer]:
             raise CriError("\n".join(errors))

@@ -11,17 +11,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dm-ioband/tools/ioband-node/internal/node"
 )
 
 // heard collects what a listener is told.
 type heard chan string
 
-func (h heard) Edit(uid string, annotations map[string]string) {
-	h <- fmt.Sprint(uid, " ", annotations["a"])
+func (h heard) Edit(pod node.Identity, annotations map[string]string) {
+	h <- fmt.Sprint(pod.Namespace, "/", pod.Name, " ", pod.UID, " ", annotations["a"])
 }
 
-func (h heard) Forget(keep func(string) bool) {
-	h <- fmt.Sprint("forget u1=", !keep("u1"), " u2=", !keep("u2"))
+func (h heard) Forget(keep func(node.Identity) bool) {
+	forgets := func(uid string) bool { return !keep(node.Identity{Namespace: "shop", Name: "of-" + uid, UID: uid}) }
+	h <- fmt.Sprint("forget u1=", forgets("u1"), " u2=", forgets("u2"))
 }
 
 func (h heard) Listed() {}
@@ -41,7 +44,8 @@ func (h heard) expect(t *testing.T, want ...string) {
 }
 
 func pod(uid, value string) string {
-	return fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":"7","annotations":{"a":%q}}}`, uid, value)
+	return fmt.Sprintf(`{"metadata":{"namespace":"shop","name":"of-%s","uid":%q,"resourceVersion":"7","annotations":{"a":%q}}}`,
+		uid, uid, value)
 }
 
 func TestWatch(t *testing.T) {
@@ -72,25 +76,26 @@ func TestWatch(t *testing.T) {
 	defer cancel()
 	told := make(heard, 100)
 	go New(server.URL+"/", "n1").Run(ctx, told)
-	told.expect(t, "u1 first", "forget u1=false u2=true")
+	told.expect(t, "shop/of-u1 u1 first", "forget u1=false u2=true")
 	push <- `{"type":"MODIFIED","object":` + pod("u1", "second") + `}`
 	push <- `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}`
-	told.expect(t, "u1 second")
+	told.expect(t, "shop/of-u1 u1 second")
 	time.Sleep(retry)
 	push <- "" // the server ends the watch, which goes on from where it was
 	push <- `{"type":"ADDED","object":` + pod("u2", "x") + `}`
 	push <- `{"type":"DELETED","object":` + pod("u1", "x") + `}`
-	told.expect(t, "u2 x", "forget u1=true u2=false")
+	told.expect(t, "shop/of-u2 u2 x", "forget u1=true u2=false")
 	if first, second := <-versions, <-versions; first != "1" || second != "9" {
 		t.Errorf("watched from %s and %s", first, second)
 	}
 	push <- `{"type":"ERROR","object":{"code":410,"message":"too old"}}`
-	told.expect(t, "u1 first", "forget u1=false u2=true")
+	told.expect(t, "shop/of-u1 u1 first", "forget u1=false u2=true")
 }
 
 func TestStaticPodsAreKnownByTheirHash(t *testing.T) {
-	static := Metadata{UID: "mirror", Annotations: map[string]string{configHash: "hash"}}
-	if got := static.RuntimeUID(); got != "hash" {
+	static := Metadata{Namespace: "kube-system", Name: "etcd-n1", UID: "mirror",
+		Annotations: map[string]string{configHash: "hash"}}
+	if got := static.Identity(); got != (node.Identity{Namespace: "kube-system", Name: "etcd-n1", UID: "hash"}) {
 		t.Error(got)
 	}
 }

@@ -3,6 +3,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"dm-ioband/tools/ioband-node/internal/node"
 )
 
 // Pod has the parts of a pod that are read.
@@ -31,18 +34,18 @@ type Metadata struct {
 // configHash is the annotation of a static pod with the UID by which the runtime knows it.
 const configHash = "kubernetes.io/config.hash"
 
-// RuntimeUID is the UID by which the runtime knows a pod.
-func (m Metadata) RuntimeUID() string {
-	if hash := m.Annotations[configHash]; hash != "" {
-		return hash
+// Identity is how the runtime knows a pod.  Any pod may have the annotation, so the UID is
+// another's at times; the namespace and the name are its own.
+func (m Metadata) Identity() node.Identity {
+	return node.Identity{
+		Namespace: m.Namespace, Name: m.Name, UID: cmp.Or(m.Annotations[configHash], m.UID),
 	}
-	return m.UID
 }
 
 // Listener is told of the pods of this node.
 type Listener interface {
-	Edit(uid string, annotations map[string]string)
-	Forget(keep func(uid string) bool)
+	Edit(pod node.Identity, annotations map[string]string)
+	Forget(keep func(pod node.Identity) bool)
 	Listed()
 }
 
@@ -94,12 +97,12 @@ func (c *Client) list(ctx context.Context, listener Listener) (string, error) {
 	if err := json.NewDecoder(response.Body).Decode(&pods); err != nil {
 		return "", fmt.Errorf("the list of pods: %w", err)
 	}
-	known := map[string]bool{}
+	known := map[node.Identity]bool{}
 	for _, pod := range pods.Items {
-		known[pod.Metadata.RuntimeUID()] = true
-		listener.Edit(pod.Metadata.RuntimeUID(), pod.Metadata.Annotations)
+		known[pod.Metadata.Identity()] = true
+		listener.Edit(pod.Metadata.Identity(), pod.Metadata.Annotations)
 	}
-	listener.Forget(func(uid string) bool { return known[uid] })
+	listener.Forget(func(pod node.Identity) bool { return known[pod] })
 	listener.Listed()
 	return pods.Metadata.ResourceVersion, nil
 }
@@ -158,10 +161,10 @@ func handle(event watchEvent, version string, listener Listener) (string, error)
 	}
 	switch event.Type {
 	case "ADDED", "MODIFIED":
-		listener.Edit(pod.Metadata.RuntimeUID(), pod.Metadata.Annotations)
+		listener.Edit(pod.Metadata.Identity(), pod.Metadata.Annotations)
 	case "DELETED":
-		gone := pod.Metadata.RuntimeUID()
-		listener.Forget(func(uid string) bool { return uid != gone })
+		gone := pod.Metadata.Identity()
+		listener.Forget(func(pod node.Identity) bool { return pod != gone })
 	}
 	return version, nil
 }

@@ -52,6 +52,14 @@ type Kernel interface {
 	Set(ctx context.Context, group ioband.Group, words []string) error
 }
 
+// Identity is how the runtime and the cluster both know a pod.  The UID alone does not do:
+// the cluster's is an annotation in some pods, and so any pod could name that of another.
+type Identity struct {
+	Namespace string
+	Name      string
+	UID       string
+}
+
 // Pod is a sandbox of the runtime.
 type Pod struct {
 	ID          string
@@ -62,6 +70,8 @@ type Pod struct {
 	Annotations map[string]string
 	Containers  map[string]Container
 }
+
+func (p Pod) identity() Identity { return Identity{p.Namespace, p.Name, p.UID} }
 
 // Container is one of a pod, by its id.
 type Container struct {
@@ -100,7 +110,7 @@ type Node struct {
 
 	mutex  sync.Mutex // guards what follows; held for no call of Kernel or Report
 	pods   map[string]Pod
-	edits  map[string]map[string]string
+	edits  map[Identity]map[string]string
 	told   map[string]map[string]bool
 	counts Counts
 	// complaints are the last about groups of the configuration, by path.
@@ -116,7 +126,7 @@ func New(config *class.Config, kernel Kernel, report Reporter) *Node {
 		Before: func(context.Context) {},
 		kick:   make(chan struct{}, 1),
 		pods:   map[string]Pod{},
-		edits:  map[string]map[string]string{},
+		edits:  map[Identity]map[string]string{},
 		told:   map[string]map[string]bool{},
 		counts: Counts{Events: map[string]uint64{}},
 		listed: make(chan struct{}), complaints: map[string]string{},
@@ -220,10 +230,10 @@ func (n *Node) Start(ctx context.Context, pod Pod, id string, container Containe
 }
 
 // Edit takes over the annotations of a pod from the cluster.
-func (n *Node) Edit(uid string, annotations map[string]string) {
+func (n *Node) Edit(pod Identity, annotations map[string]string) {
 	n.mutex.Lock()
-	before, known := n.edits[uid]
-	n.edits[uid] = annotations
+	before, known := n.edits[pod]
+	n.edits[pod] = annotations
 	n.mutex.Unlock()
 	if !known || !maps.Equal(before, annotations) {
 		n.Kick()
@@ -237,12 +247,12 @@ func (n *Node) Listed() {
 
 // Forget forgets the annotations of pods that are not in the cluster any more, for which
 // the function is false.
-func (n *Node) Forget(keep func(uid string) bool) {
+func (n *Node) Forget(keep func(pod Identity) bool) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	for uid := range n.edits {
-		if !keep(uid) {
-			delete(n.edits, uid)
+	for pod := range n.edits {
+		if !keep(pod) {
+			delete(n.edits, pod)
 		}
 	}
 }
@@ -263,7 +273,7 @@ func (n *Node) Pods() []Pod {
 	defer n.mutex.Unlock()
 	pods := make([]Pod, 0, len(n.pods))
 	for _, pod := range n.pods {
-		if edited, found := n.edits[pod.UID]; found {
+		if edited, found := n.edits[pod.identity()]; found {
 			pod.Annotations = edited
 		}
 		pods = append(pods, pod)

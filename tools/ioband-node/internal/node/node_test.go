@@ -86,6 +86,9 @@ func (r *rig) cgroup(t *testing.T, path string) string {
 	return path
 }
 
+// web is how the cluster knows the pod of the rig.
+var web = Identity{"default", "web", "u1"}
+
 func (r *rig) pod(t *testing.T, annotations map[string]string) Pod {
 	return Pod{ID: "s1", Namespace: "default", Name: "web", UID: "u1", Annotations: annotations,
 		Cgroup: r.cgroup(t, "/kubepods/pod1")}
@@ -115,15 +118,30 @@ func TestOnlyDifferencesAreTold(t *testing.T) {
 	r.Replace([]Pod{pod})
 	r.Compare(context.Background())
 	check(t, "nothing differs", r.kernel.takeTold(), "")
-	r.Edit("u1", map[string]string{})
+	r.Edit(web, map[string]string{})
 	r.Compare(context.Background())
 	check(t, "the annotation is taken away", r.kernel.takeTold(), "sda /kubepods/pod1 weight=default")
-	r.Edit("u1", map[string]string{"ioband.io/class": "gold"})
+	r.Edit(web, map[string]string{"ioband.io/class": "gold"})
 	r.Compare(context.Background())
 	check(t, "another", r.kernel.takeTold(), "sda /kubepods/pod1 weight=800")
-	r.Forget(func(string) bool { return false })
+	r.Forget(func(Identity) bool { return false })
 	r.Compare(context.Background())
 	check(t, "the runtime's annotations hold again", r.kernel.takeTold(), "")
+}
+
+func TestAnEditIsOfThePodWithAllThreeNames(t *testing.T) {
+	r := newRig(t)
+	r.Replace([]Pod{r.pod(t, map[string]string{"ioband.io/weight": "300"})})
+	r.Edit(web, map[string]string{"ioband.io/class": "gold"})
+	foreign := map[string]string{"ioband.io/weight": "1"}
+	r.Edit(Identity{"default", "thief", "u1"}, foreign)
+	r.Edit(Identity{"other", "web", "u1"}, foreign)
+	r.Edit(Identity{"default", "web", "u2"}, foreign)
+	r.Compare(context.Background())
+	check(t, "told", r.kernel.takeTold(), "sda /kubepods/pod1 weight=800")
+	r.Forget(func(pod Identity) bool { return pod.Name == web.Name })
+	r.Compare(context.Background())
+	check(t, "another pod is gone", r.kernel.takeTold(), "sda /kubepods/pod1 weight=800")
 }
 
 func TestAllTreesAndTheConfiguredGroups(t *testing.T) {
@@ -214,7 +232,7 @@ func TestTheFirstComparisonAwaitsTheCluster(t *testing.T) {
 	done := make(chan struct{})
 	go func() { r.Run(ctx); close(done) }()
 	// The annotation was edited to what the kernel has, before this process was started.
-	r.Edit("u1", map[string]string{"ioband.io/weight": "300"})
+	r.Edit(web, map[string]string{"ioband.io/weight": "300"})
 	select {
 	case <-before:
 		t.Error("compared before the cluster has told the annotations")
@@ -239,9 +257,9 @@ func TestRunHearsOfAnEdit(t *testing.T) {
 	go func() { r.Run(ctx); close(done) }()
 	<-before
 	<-before // of the kick of Replace
-	r.Edit("u1", map[string]string{"ioband.io/class": "gold"})
+	r.Edit(web, map[string]string{"ioband.io/class": "gold"})
 	<-before
-	r.Edit("u1", map[string]string{"ioband.io/class": "gold", "other": "2"})
+	r.Edit(web, map[string]string{"ioband.io/class": "gold", "other": "2"})
 	<-before
 	cancel()
 	<-done

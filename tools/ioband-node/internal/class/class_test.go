@@ -14,6 +14,7 @@ const config = `
 classes:
   gold: {weight: 800, minimum: "rbps=50M", latency: 5ms}
   capped: {maximum: "rbps=10M wbps=10M", namespaces: ["batch-*"]}
+  web: {weight: 50, namespaces: ["web"]}
 default: gold
 bounds:
   weight: {min: 10, max: 500}
@@ -60,7 +61,11 @@ func TestWishOfThePod(t *testing.T) {
 		{"own annotation of a class", map[string]string{"ioband.io/class": "capped"}, capped, "", ""},
 		{"both, and they differ", map[string]string{resctrlPod: "capped", "ioband.io/class": "gold"},
 			capped, Refused, "ioband.io/class"},
-		{"unknown class", map[string]string{resctrlPod: "tin"}, Setting{}, Refused, `no class "tin"`},
+		{"unknown class", map[string]string{resctrlPod: "tin"}, gold, Refused, `no class "tin"`},
+		{"empty class", map[string]string{"ioband.io/class": ""}, gold, Refused, `no class ""`},
+		{"class of another namespace", map[string]string{"ioband.io/class": "web"}, gold, Refused, `not for namespace "batch-1"`},
+		{"unknown class beside a value", map[string]string{"ioband.io/class": "tin", "ioband.io/weight": "300"},
+			Setting{Weight: 300, Min: gold.Min, LatencyUS: 5000}, Refused, `no class "tin"`},
 		{"value beside a class", map[string]string{"ioband.io/class": "gold", "ioband.io/weight": "300"},
 			Setting{Weight: 300, Min: gold.Min, LatencyUS: 5000}, "", ""},
 		{"weight above the bound", map[string]string{"ioband.io/class": "capped", "ioband.io/weight": "900"},

@@ -151,20 +151,21 @@ func (r *resolver) resolve(namespace string) Items {
 	return items
 }
 
-// classItems are those of the class, or an empty setting; the caller may change them.
+// classItems are those of the class, or an empty setting; the caller may change them.  A pod
+// with a refused class has the default class, and so does not escape its maximum.
 func (r *resolver) classItems(namespace string) Items {
-	class, given := r.part[keyClass]
-	if !given && r.container == "" {
-		class.value = r.config.Default
-	}
 	items := Items{{}}
-	if class.value == "" && !given {
-		return items
-	}
-	found, err := r.config.itemsOf(class.value, namespace)
-	if err != nil && given {
+	if class, given := r.part[keyClass]; given {
+		found, err := r.config.itemsOf(class.value, namespace)
+		if err == nil {
+			return append(items, found...)
+		}
 		r.note(Refused, keyClass, "%v", err)
 	}
+	if r.container != "" || r.config.Default == "" {
+		return items
+	}
+	found, _ := r.config.itemsOf(r.config.Default, namespace)
 	return append(items, found...)
 }
 

@@ -8,7 +8,7 @@
 //	node                        what the pods ask for against what the kernel has
 //	volume  uevent              ioband on the volumes; devices that come and go
 //	ioband                      iobandctl
-//	class  cgroup               annotations to settings, names to paths (pure)
+//	class  cgroup  loop         annotations to settings, names to paths (pure); repeated calls
 package main
 
 import (
@@ -142,13 +142,13 @@ func run(o options) error {
 			events.Warn(pod.Namespace, pod.Name, pod.UID, reason, message)
 		}
 	}
-	keeper := &volume.Keeper{Tool: tool, Volumes: config.Volumes}
+	keeper := volume.NewKeeper(tool, config.Volumes)
 	if err := keeper.Serve(ctx, o.lvmSocket); err != nil {
 		return err
 	}
 	state := node.New(config, tool, report)
-	state.Before, state.Cluster = keeper.Ensure, client != nil
-	if err := uevent.Watch(ctx, state.Kick); err != nil {
+	state.Cluster = client != nil
+	if err := uevent.Watch(ctx, func() { keeper.Kick(); state.Kick() }); err != nil {
 		return err
 	}
 	plugin := &nri.Plugin{Node: state, Socket: o.nriSocket}
@@ -161,9 +161,15 @@ func run(o options) error {
 	}); err != nil {
 		return err
 	}
+	follow(ctx, state, keeper)
+	return nil
+}
+
+// follow has volumes and settings follow what changes, until the end.
+func follow(ctx context.Context, state *node.Node, keeper *volume.Keeper) {
+	go keeper.Run(ctx)
 	state.Run(ctx)
 	keeper.Close()
-	return nil
 }
 
 func serve(ctx context.Context, address string, source metrics.Source) error {

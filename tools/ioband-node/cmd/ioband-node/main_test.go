@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"io"
@@ -12,10 +13,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
 	"dm-ioband/tools/ioband-node/internal/class"
+	"dm-ioband/tools/ioband-node/internal/ioband"
+	"dm-ioband/tools/ioband-node/internal/node"
+	"dm-ioband/tools/ioband-node/internal/volume"
 )
 
 const manifests = "../../../../packaging/kubernetes"
@@ -70,6 +75,65 @@ func objects(t *testing.T, name string) []object {
 		}
 		all = append(all, one)
 	}
+}
+
+// slow is an iobandctl that ends its insert when the file "go" is there, or the test has ended.
+const slow = `#!/bin/sh
+cd "$(dirname "$0")" || exit
+case $1 in
+list) echo '{"devices": [{"name": "io-a", "number": "253:9", "pool": "sda", "mode": "cgroup"}]}' ;;
+groups) echo '{"weights": []}' ;;
+insert) >inserting; until [ -e go ] || [ ! -e iobandctl ]; do sleep 0.01; done ;;
+set) echo "$@" >>sets ;;
+esac
+`
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func await(t *testing.T, file, says string) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), says) {
+			return
+		} else if time.Now().After(end) {
+			t.Fatalf("%s has %q, and not %q", file, text, says)
+		}
+	}
+}
+
+func TestAnEditDoesNotWaitForAnInsertion(t *testing.T) {
+	directory := t.TempDir()
+	ioband.Sys = filepath.Join(directory, "sys")
+	for file, text := range map[string]string{"dev": "253:0", "dm/name": "vg1-a", "dm/uuid": "LVM-" + strings.Repeat("a", 64)} {
+		write(t, filepath.Join(ioband.Sys, "block/dm-0", file), text+"\n")
+	}
+	write(t, filepath.Join(directory, "iobandctl"), slow)
+	write(t, filepath.Join(directory, "pod1", "cgroup.procs"), "")
+	config, err := class.Parse([]byte("classes: {gold: {weight: 800}}\nvolumes: [{match: vg1/*, how: insert}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := ioband.Tool{Program: filepath.Join(directory, "iobandctl")}
+	state := node.New(config, tool, func(node.Pod, string, string) {})
+	state.Root = directory
+	state.Replace([]node.Pod{{ID: "s1", Namespace: "shop", Name: "web", UID: "u1", Cgroup: "/pod1"}})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { follow(ctx, state, volume.NewKeeper(tool, config.Volumes)); close(done) }()
+	await(t, filepath.Join(directory, "inserting"), "")
+	state.Edit(node.Identity{Namespace: "shop", Name: "web", UID: "u1"}, map[string]string{"ioband.io/class": "gold"})
+	await(t, filepath.Join(directory, "sets"), "cgroup:/pod1 weight=800")
+	write(t, filepath.Join(directory, "go"), "")
+	cancel()
+	<-done
 }
 
 func TestTheConfigurationOfTheManifests(t *testing.T) {

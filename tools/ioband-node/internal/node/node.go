@@ -20,6 +20,7 @@ import (
 	"dm-ioband/tools/ioband-node/internal/cgroup"
 	"dm-ioband/tools/ioband-node/internal/class"
 	"dm-ioband/tools/ioband-node/internal/ioband"
+	"dm-ioband/tools/ioband-node/internal/loop"
 )
 
 // Reasons of events beside those of package class.
@@ -29,19 +30,8 @@ const (
 	Failed      = "IobandFailed"
 )
 
-const (
-	// period is how often all is compared when nothing is heard.  It bounds for how long a
-	// setting lasts that another program has changed.
-	period = 10 * time.Second
-	// settle is how long events are collected before all is compared: a volume that appears
-	// makes several.
-	settle = 50 * time.Millisecond
-	// again is when all is compared once more after an event.  "iobandctl watch" sets the
-	// weights of all cgroups some 100 ms after a device has changed.
-	again = 500 * time.Millisecond
-	// clusterPatience is how long the first comparison waits for the API server.
-	clusterPatience = 10 * time.Second
-)
+// clusterPatience is how long the first comparison waits for the API server.
+const clusterPatience = 10 * time.Second
 
 // Kernel is what iobandctl does.
 type Kernel interface {
@@ -96,15 +86,13 @@ type Node struct {
 	Config *class.Config
 	Kernel Kernel
 	Report Reporter
-	// Before is called before all is compared; it puts ioband on volumes.
-	Before func(ctx context.Context)
 	// Root is the hierarchy of cgroups.
 	Root string
 
 	// Cluster tells that annotations come from the cluster.
 	Cluster bool
 
-	kick   chan struct{}
+	loop   loop.Loop
 	listed chan struct{} // closed when the cluster has told all annotations once
 	once   sync.Once     // closes it
 
@@ -123,8 +111,7 @@ type Node struct {
 func New(config *class.Config, kernel Kernel, report Reporter) *Node {
 	return &Node{
 		Config: config, Kernel: kernel, Report: report, Root: cgroup.Root,
-		Before: func(context.Context) {},
-		kick:   make(chan struct{}, 1),
+		loop:   loop.New(),
 		pods:   map[string]Pod{},
 		edits:  map[Identity]map[string]string{},
 		told:   map[string]map[string]bool{},
@@ -134,29 +121,12 @@ func New(config *class.Config, kernel Kernel, report Reporter) *Node {
 }
 
 // Kick has all compared soon.
-func (n *Node) Kick() {
-	select {
-	case n.kick <- struct{}{}:
-	default:
-	}
-}
+func (n *Node) Kick() { n.loop.Kick() }
 
 // Run compares all, again and again.
 func (n *Node) Run(ctx context.Context) {
 	n.awaitCluster(ctx)
-	for wait := period; ; {
-		n.Before(ctx)
-		n.Compare(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-			wait = period
-		case <-n.kick:
-			time.Sleep(settle)
-			wait = again
-		}
-	}
+	n.loop.Run(ctx, n.Compare)
 }
 
 // awaitCluster waits for the annotations of the cluster.  Those of the runtime are as old as

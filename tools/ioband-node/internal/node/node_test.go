@@ -19,6 +19,7 @@ import (
 
 // kernel keeps its messages as text.
 type kernel struct {
+	asked    chan struct{} // unless nil, has an entry for each list of devices
 	mutex    sync.Mutex
 	devices  []ioband.Device
 	settings map[ioband.Group]class.Setting
@@ -29,6 +30,9 @@ type kernel struct {
 }
 
 func (k *kernel) Devices(context.Context) ([]ioband.Device, error) {
+	if k.asked != nil {
+		k.asked <- struct{}{}
+	}
 	return k.devices, k.fails
 }
 
@@ -227,21 +231,20 @@ func TestTheFirstComparisonAwaitsTheCluster(t *testing.T) {
 	r.kernel.settings[group] = class.Setting{Weight: 300}
 	r.Replace([]Pod{pod})
 	ctx, cancel := context.WithCancel(context.Background())
-	before := make(chan struct{}, 100)
-	r.Before = func(context.Context) { before <- struct{}{} }
+	r.kernel.asked = make(chan struct{}, 100)
 	done := make(chan struct{})
 	go func() { r.Run(ctx); close(done) }()
 	// The annotation was edited to what the kernel has, before this process was started.
 	r.Edit(web, map[string]string{"ioband.io/weight": "300"})
 	select {
-	case <-before:
+	case <-r.kernel.asked:
 		t.Error("compared before the cluster has told the annotations")
 	case <-time.After(200 * time.Millisecond):
 	}
 	r.Listed()
 	r.Listed()
-	<-before
-	<-before
+	<-r.kernel.asked
+	<-r.kernel.asked
 	cancel()
 	<-done
 	check(t, "told", r.kernel.takeTold(), "")
@@ -251,16 +254,15 @@ func TestRunHearsOfAnEdit(t *testing.T) {
 	r := newRig(t)
 	r.Replace([]Pod{r.pod(t, nil)})
 	ctx, cancel := context.WithCancel(context.Background())
-	before := make(chan struct{}, 100)
-	r.Before = func(context.Context) { before <- struct{}{} }
+	r.kernel.asked = make(chan struct{}, 100)
 	done := make(chan struct{})
 	go func() { r.Run(ctx); close(done) }()
-	<-before
-	<-before // of the kick of Replace
+	<-r.kernel.asked
+	<-r.kernel.asked // of the kick of Replace
 	r.Edit(web, map[string]string{"ioband.io/class": "gold"})
-	<-before
+	<-r.kernel.asked
 	r.Edit(web, map[string]string{"ioband.io/class": "gold", "other": "2"})
-	<-before
+	<-r.kernel.asked
 	cancel()
 	<-done
 	if told := r.kernel.takeTold(); !strings.Contains(told, "sda /kubepods/pod1 weight=800") {

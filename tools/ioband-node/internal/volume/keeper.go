@@ -14,6 +14,7 @@ import (
 
 	"dm-ioband/tools/ioband-node/internal/class"
 	"dm-ioband/tools/ioband-node/internal/ioband"
+	"dm-ioband/tools/ioband-node/internal/loop"
 )
 
 // Tool is the part of iobandctl that is used.
@@ -33,6 +34,7 @@ type Keeper struct {
 	Tool    Tool
 	Volumes []class.Volume
 
+	loop  loop.Loop
 	mutex sync.Mutex // held while devices are changed
 	busy  int        // how many commands of LVM run; meanwhile nothing is inserted
 	later map[string]pause
@@ -43,6 +45,18 @@ type pause struct {
 	until  time.Time
 	length time.Duration
 }
+
+// NewKeeper returns a keeper of volumes.
+func NewKeeper(tool Tool, volumes []class.Volume) *Keeper {
+	return &Keeper{Tool: tool, Volumes: volumes, loop: loop.New()}
+}
+
+// Kick has the volumes looked at soon.
+func (k *Keeper) Kick() { k.loop.Kick() }
+
+// Run ensures that the volumes have ioband, until the end.  It has a loop of its own: the
+// insertion into one volume may take 40 seconds, and an edited annotation does not wait for it.
+func (k *Keeper) Run(ctx context.Context) { k.loop.Run(ctx, k.Ensure) }
 
 // Close waits until no device is being changed, and allows no change any more.
 func (k *Keeper) Close() {

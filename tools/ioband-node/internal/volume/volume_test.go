@@ -77,7 +77,7 @@ func rig(t *testing.T, volumes ...class.Volume) (*Keeper, *tool) {
 	mapped(t, "3", "vg1-pool-tpool", uuid("d")+"-tpool")
 	mapped(t, "4", "vg1-luks", "CRYPT-LUKS2-x")
 	fake := &tool{numbers: map[string]string{"vg1/pvc-a": "253:0", "vg1/pvc-b": "253:1", "vg2/root": "253:2"}}
-	return &Keeper{Tool: fake, Volumes: volumes}, fake
+	return NewKeeper(fake, volumes), fake
 }
 
 func TestNames(t *testing.T) {

@@ -42,6 +42,9 @@ type named struct {
 type container struct {
 	Args         []string `yaml:"args"`
 	VolumeMounts []named  `yaml:"volumeMounts"`
+	Security     struct {
+		Privileged bool `yaml:"privileged"`
+	} `yaml:"securityContext"`
 }
 
 // object has the parts of the manifests that are looked at.
@@ -49,8 +52,14 @@ type object struct {
 	Kind  string           `yaml:"kind"`
 	Rules []map[string]any `yaml:"rules"`
 	Spec  struct {
+		UpdateStrategy struct {
+			RollingUpdate struct {
+				MaxUnavailable string `yaml:"maxUnavailable"`
+			} `yaml:"rollingUpdate"`
+		} `yaml:"updateStrategy"`
 		Template struct {
 			Spec struct {
+				Grace          int         `yaml:"terminationGracePeriodSeconds"`
 				InitContainers []container `yaml:"initContainers"`
 				Containers     []container `yaml:"containers"`
 				Volumes        []named     `yaml:"volumes"`
@@ -162,13 +171,24 @@ func TestTheRightsAreTheLeast(t *testing.T) {
 }
 
 func TestTheDaemonSet(t *testing.T) {
-	pod := objects(t, "daemonset.yaml")[0].Spec.Template.Spec
+	spec := objects(t, "daemonset.yaml")[0].Spec
+	if most := spec.UpdateStrategy.RollingUpdate.MaxUnavailable; most != "100%" {
+		t.Errorf("a node that is not ready stops a rollout: maxUnavailable is %q", most)
+	}
+	pod := spec.Template.Spec
+	// iobandctl runs for a minute at most, and has 5 seconds to end.
+	if pod.Grace <= 65 {
+		t.Errorf("the pod is killed after %d seconds", pod.Grace)
+	}
 	volumes := map[string]bool{}
 	for _, volume := range pod.Volumes {
 		volumes[volume.Name] = true
 	}
 	mounts := map[string]bool{}
 	for _, one := range append(pod.Containers, pod.InitContainers...) {
+		if !one.Security.Privileged {
+			t.Errorf("SELinux keeps a container from the paths of the node: %v", one)
+		}
 		for _, mount := range one.VolumeMounts {
 			mounts[mount.Name] = true
 			if !volumes[mount.Name] {

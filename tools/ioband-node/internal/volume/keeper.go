@@ -95,6 +95,9 @@ func (k *Keeper) ensure(ctx context.Context) {
 				continue // the first entry that fits goes first
 			}
 			seen[volume.number] = true
+			if ctx.Err() != nil {
+				return // each change may take a minute
+			}
 			if has(devices, volume.number) {
 				delete(k.later, volume.identity)
 			} else if time.Now().After(k.later[volume.identity].until) {

@@ -20,6 +20,7 @@ import (
 type tool struct {
 	devices []ioband.Device
 	numbers map[string]string // of volumes by name
+	changed func()            // unless nil, called by Run
 	told    []string
 	refuses error
 }
@@ -28,6 +29,9 @@ func (f *tool) Devices(context.Context) ([]ioband.Device, error) { return slices
 
 func (f *tool) Run(_ context.Context, args ...string) ([]byte, error) {
 	f.told = append(f.told, strings.Join(args, " "))
+	if f.changed != nil {
+		f.changed()
+	}
 	name := args[len(args)-1]
 	switch {
 	case f.refuses != nil:
@@ -106,6 +110,14 @@ func TestEnsure(t *testing.T) {
 	fake.devices = fake.devices[1:]
 	keeper.Ensure(context.Background())
 	fake.expect(t, "insert --pool p vg1/pvc-a")
+}
+
+func TestTheEndWaitsForOneVolume(t *testing.T) {
+	keeper, fake := rig(t, class.Volume{Match: "vg1/*", How: "insert"})
+	ctx, cancel := context.WithCancel(context.Background())
+	fake.changed = cancel
+	keeper.Ensure(ctx)
+	fake.expect(t, "insert vg1/pvc-a")
 }
 
 func TestTheFirstEntryThatFits(t *testing.T) {

@@ -177,7 +177,8 @@ func serve(ctx context.Context, address string, source metrics.Source) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: metrics.Handler(source), ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: metrics.Handler(source), ReadHeaderTimeout: 5 * time.Second,
+		WriteTimeout: metrics.WriteTimeout, IdleTimeout: time.Minute}
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() { _ = server.Serve(listener) }()
 	return nil

@@ -18,6 +18,12 @@ import (
 // scrapePatience is less than Prometheus waits by default, 10 seconds.
 const scrapePatience = 8 * time.Second
 
+// keep is how long the text of iobandctl answers all requests.
+const keep = time.Second
+
+// WriteTimeout is the time for an answer, with its text.
+const WriteTimeout = scrapePatience + 7*time.Second
+
 // Source is what the figures come from.
 type Source struct {
 	// Ioband returns the text of iobandctl metrics.
@@ -30,10 +36,52 @@ type Source struct {
 
 // Handler serves /metrics and /healthz.
 func Handler(source Source) http.Handler {
+	source.Ioband = (&cache{read: source.Ioband, turn: make(chan struct{}, 1)}).get
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", source.metrics)
 	mux.HandleFunc("GET /healthz", source.health)
 	return mux
+}
+
+// cache has iobandctl run once at a time, however many requests there are.
+type cache struct {
+	read func(ctx context.Context) ([]byte, error)
+	turn chan struct{} // has an entry while what follows is used
+
+	last figures
+	end  time.Time
+}
+
+type figures struct {
+	text []byte
+	err  error
+}
+
+func (c *cache) get(ctx context.Context) ([]byte, error) {
+	got := make(chan figures, 1)
+	select {
+	case c.turn <- struct{}{}:
+		go func() {
+			defer func() { <-c.turn }()
+			got <- c.fresh(ctx)
+		}()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case now := <-got:
+		return now.text, now.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (c *cache) fresh(ctx context.Context) figures {
+	if time.Now().After(c.end) {
+		c.last.text, c.last.err = c.read(context.WithoutCancel(ctx))
+		c.end = time.Now().Add(keep)
+	}
+	return c.last
 }
 
 // health answers whether pods get their settings, or why not.

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"dm-ioband/tools/ioband-node/internal/node"
 )
@@ -53,6 +55,49 @@ func TestMetrics(t *testing.T) {
 	if _, text := get(source(true, "", errors.New("x")), "/metrics"); strings.Contains(text, "weight") ||
 		!strings.Contains(text, "ioband_node_figures_read 0\n") {
 		t.Errorf("without figures:\n%s", text)
+	}
+}
+
+func TestRequestsShareOneRunOfIobandctl(t *testing.T) {
+	from, runs, release := source(true, "", nil), atomic.Int32{}, make(chan struct{})
+	from.Ioband = func(context.Context) ([]byte, error) {
+		runs.Add(1)
+		<-release
+		return []byte("ioband_group_weight 300\n"), nil
+	}
+	handler, done := Handler(from), make(chan string)
+	ask := func(ctx context.Context) {
+		recorder := httptest.NewRecorder()
+		handler.ServeHTTP(recorder, httptest.NewRequest("GET", "/metrics", nil).WithContext(ctx))
+		done <- recorder.Body.String()
+	}
+	for range 5 {
+		go ask(context.Background())
+	}
+	for runs.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	// A client that goes away waits no longer.
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	go ask(gone)
+	if text := <-done; !strings.Contains(text, "ioband_node_figures_read 0\n") {
+		t.Errorf("figures without a run:\n%s", text)
+	}
+	close(release)
+	for range 5 {
+		if text := <-done; !strings.Contains(text, "ioband_group_weight 300\n") {
+			t.Errorf("no figures:\n%s", text)
+		}
+	}
+	if runs.Load() != 1 {
+		t.Errorf("iobandctl was run %d times", runs.Load())
+	}
+	time.Sleep(keep)
+	go ask(context.Background())
+	<-done
+	if runs.Load() != 2 {
+		t.Error("the text is kept for too long")
 	}
 }
 

@@ -3,6 +3,7 @@
 package class
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -119,6 +120,15 @@ func TestWishOfContainers(t *testing.T) {
 	}
 	if !wish.Asked || parse(t, config).Wish("default", nil).Asked {
 		t.Error("Asked is not what the annotations say")
+	}
+}
+
+func TestConcerned(t *testing.T) {
+	want := map[string]string{"ioband.io/class": "a", resctrlPod: "b", resctrlContainer + "db": "c"}
+	all := map[string]string{"ioband.i": "x", "example.org/ioband.io/class": "x", resctrlPod + "s": "x"}
+	maps.Copy(all, want)
+	if got := Concerned(all); !maps.Equal(got, want) {
+		t.Error(got)
 	}
 }
 

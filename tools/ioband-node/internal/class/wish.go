@@ -82,6 +82,17 @@ func (w *Wish) sort(annotations map[string]string) map[string]asked {
 	return parts
 }
 
+// Concerned returns the annotations that are for ioband.
+func Concerned(annotations map[string]string) map[string]string {
+	concerned := map[string]string{}
+	for name, value := range annotations {
+		if strings.HasPrefix(name, Prefix) || strings.HasPrefix(name, resctrlContainer) || name == resctrlPod {
+			concerned[name] = value
+		}
+	}
+	return concerned
+}
+
 func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {

@@ -33,6 +33,9 @@ const (
 // clusterPatience is how long the first comparison waits for the API server.
 const clusterPatience = 10 * time.Second
 
+// notYet is the state before the first comparison.
+const notYet = "the settings are not compared yet"
+
 // Kernel is what iobandctl does.
 type Kernel interface {
 	// Available says why there is no ioband; it is asked if there are no devices.
@@ -115,7 +118,7 @@ func New(config *class.Config, kernel Kernel, report Reporter) *Node {
 		pods:   map[string]Pod{},
 		edits:  map[Identity]map[string]string{},
 		told:   map[string]map[string]bool{},
-		counts: Counts{Events: map[string]uint64{}},
+		counts: Counts{Events: map[string]uint64{}, Unavailable: notYet},
 		listed: make(chan struct{}), complaints: map[string]string{},
 	}
 }
@@ -199,8 +202,10 @@ func (n *Node) Start(ctx context.Context, pod Pod, id string, container Containe
 	n.compare(ctx, func(other Pod) bool { return other.ID == pod.ID }, false)
 }
 
-// Edit takes over the annotations of a pod from the cluster.
+// Edit takes over the annotations of a pod from the cluster.  Those of others, of which some
+// change each second, start no comparison.
 func (n *Node) Edit(pod Identity, annotations map[string]string) {
+	annotations = class.Concerned(annotations)
 	n.mutex.Lock()
 	before, known := n.edits[pod]
 	n.edits[pod] = annotations

@@ -250,6 +250,34 @@ func TestTheFirstComparisonAwaitsTheCluster(t *testing.T) {
 	check(t, "told", r.kernel.takeTold(), "")
 }
 
+func TestAnEditForOthersStartsNoComparison(t *testing.T) {
+	r := newRig(t)
+	pod := r.pod(t, nil)
+	r.kernel.asked = make(chan struct{}, 100)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { r.Run(ctx); close(done) }()
+	<-r.kernel.asked
+	r.Edit(pod.identity(), map[string]string{"ioband.io/class": "gold"})
+	<-r.kernel.asked
+	<-r.kernel.asked // once more
+	r.Edit(pod.identity(), map[string]string{"ioband.io/class": "gold", "example.org/time": "2"})
+	select {
+	case <-r.kernel.asked:
+		t.Error("compared all")
+	case <-time.After(300 * time.Millisecond):
+	}
+	cancel()
+	<-done
+}
+
+func TestNotReadyBeforeTheFirstComparison(t *testing.T) {
+	r := newRig(t)
+	check(t, "before", r.Counts().Unavailable, notYet)
+	r.Compare(context.Background())
+	check(t, "after", r.Counts().Unavailable, "")
+}
+
 func TestRunHearsOfAnEdit(t *testing.T) {
 	r := newRig(t)
 	r.Replace([]Pod{r.pod(t, nil)})

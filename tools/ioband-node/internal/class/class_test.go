@@ -123,6 +123,22 @@ func TestWishOfContainers(t *testing.T) {
 	}
 }
 
+func TestAContainerHasNoMinimum(t *testing.T) {
+	wish := parse(t, config).Wish("default", map[string]string{
+		"ioband.io/minimum.container.db":   "rbps=1M",
+		"ioband.io/weight.container.db":    "300",
+		"ioband.io/class.container.golden": "gold",
+	})
+	for name, want := range map[string]Setting{"db": {Weight: 300}, "golden": {}} {
+		if got := wish.Containers[name].On(nowhere); got != want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if reasons(wish) != Refused+" "+Refused || !strings.Contains(wish.Notes[0].Message, "pod as a whole") {
+		t.Errorf("%v", wish.Notes)
+	}
+}
+
 func TestConcerned(t *testing.T) {
 	want := map[string]string{"ioband.io/class": "a", resctrlPod: "b", resctrlContainer + "db": "c"}
 	all := map[string]string{"ioband.i": "x", "example.org/ioband.io/class": "x", resctrlPod + "s": "x"}

@@ -42,6 +42,15 @@ func (items Items) On(fits func(pattern string) bool) Setting {
 	return setting
 }
 
+func (items Items) haveMinimum() bool {
+	for _, item := range items {
+		if item.Setting.Min != (Rates{}) {
+			return true
+		}
+	}
+	return false
+}
+
 func anyFits(patterns []string, fits func(string) bool) bool {
 	for _, pattern := range patterns {
 		if fits(pattern) {

@@ -168,6 +168,9 @@ func (r *resolver) classItems(namespace string) Items {
 	items := Items{{}}
 	if class, given := r.part[keyClass]; given {
 		found, err := r.config.itemsOf(class.value, namespace)
+		if err == nil && r.container != "" && found.haveMinimum() {
+			err = fmt.Errorf("class %q has a minimum, and a minimum is for the pod as a whole", class.value)
+		}
 		if err == nil {
 			return append(items, found...)
 		}
@@ -225,7 +228,12 @@ func (r *resolver) rates(key, text string, bound *Rates) (Rates, bool) {
 	return rates, true
 }
 
+// minimum is none of a container: those of all containers of a pod would add up beyond the bound.
 func (r *resolver) minimum(items Items, text string) {
+	if r.container != "" {
+		r.refuse(keyMinimum, fmt.Errorf("a minimum is for the pod as a whole"))
+		return
+	}
 	rates, ok := r.rates(keyMinimum, text, r.config.Bounds.minimum)
 	if !ok {
 		return

@@ -134,12 +134,12 @@ func run(o options) error {
 	defer stop()
 
 	tool := ioband.Tool{Program: o.iobandctl}
-	report := func(node.Pod, string, string) {}
+	report := func(node.Pod, string, string) bool { return true }
 	if client != nil {
 		events := kube.NewEvents(client)
 		go events.Run(ctx)
-		report = func(pod node.Pod, reason, message string) {
-			events.Warn(pod.Namespace, pod.Name, pod.UID, reason, message)
+		report = func(pod node.Pod, reason, message string) bool {
+			return events.Warn(pod.Namespace, pod.Name, pod.UID, reason, message)
 		}
 	}
 	keeper := volume.NewKeeper(tool, config.Volumes)

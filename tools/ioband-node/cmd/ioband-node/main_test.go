@@ -131,7 +131,7 @@ func TestAnEditDoesNotWaitForAnInsertion(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool := ioband.Tool{Program: filepath.Join(directory, "iobandctl")}
-	state := node.New(config, tool, func(node.Pod, string, string) {})
+	state := node.New(config, tool, func(node.Pod, string, string) bool { return true })
 	state.Root = directory
 	state.Replace([]node.Pod{{ID: "s1", Namespace: "shop", Name: "web", UID: "u1", Cgroup: "/pod1"}})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -3,6 +3,7 @@
 package class
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -136,6 +137,23 @@ func TestAContainerHasNoMinimum(t *testing.T) {
 	}
 	if reasons(wish) != Refused+" "+Refused || !strings.Contains(wish.Notes[0].Message, "pod as a whole") {
 		t.Errorf("%v", wish.Notes)
+	}
+}
+
+func TestTheNotesAreBounded(t *testing.T) {
+	annotations := map[string]string{"ioband.io/class": strings.Repeat("x", 2000)}
+	for i := range 100 {
+		annotations[fmt.Sprint("ioband.io/unknown-", i)] = "1"
+	}
+	wish := parse(t, config).Wish("default", annotations)
+	if len(wish.Notes) != 2 || len(wish.Notes[0].Message) != messageMax || !strings.Contains(wish.Notes[1].Message, "of 100") {
+		t.Errorf("%v", wish.Notes)
+	}
+	for i := range 100 {
+		annotations[fmt.Sprint("ioband.io/weight.container.", i)] = fmt.Sprint("w", i)
+	}
+	if wish := parse(t, config).Wish("default", annotations); len(wish.Notes) != notesMax {
+		t.Errorf("%d notes", len(wish.Notes))
 	}
 }
 

@@ -30,6 +30,12 @@ const (
 	Bounded = "IobandBounded"
 )
 
+// The annotations of a pod may have 256 KiB; these bound the notes about them.
+const (
+	notesMax   = 16
+	messageMax = 1024
+)
+
 // Note says what of a wish was not done.
 type Note struct {
 	Reason  string
@@ -43,6 +49,7 @@ type Wish struct {
 	// Containers are for those of its containers, by name.
 	Containers map[string]Items
 	Notes      []Note
+	unknown    []string // names of annotations
 	// Asked says that an annotation asks for something, even if it was refused.
 	Asked bool
 }
@@ -117,12 +124,18 @@ func (c *Config) Wish(namespace string, annotations map[string]string) Wish {
 			wish.Containers[container] = items
 		}
 	}
+	if n := len(wish.unknown); n > 0 {
+		wish.note(Refused, "%s (of %d that are not known): the annotations are %s", wish.unknown[0], n, annotationsAllowed)
+	}
 	return wish
 }
 
 func (w *Wish) note(reason, format string, args ...any) {
 	note := Note{reason, fmt.Sprintf(format, args...)}
-	if !slices.Contains(w.Notes, note) {
+	if len(note.Message) > messageMax {
+		note.Message = note.Message[:messageMax]
+	}
+	if len(w.Notes) < notesMax && !slices.Contains(w.Notes, note) {
 		w.Notes = append(w.Notes, note)
 	}
 }
@@ -155,7 +168,7 @@ func (r *resolver) resolve(namespace string) Items {
 		case keyLatency:
 			r.latency(items, value)
 		default:
-			r.note(Refused, key, "the annotations are %s", annotationsAllowed)
+			r.wish.unknown = append(r.wish.unknown, r.part[key].name)
 		}
 	}
 	r.keepMaximum(items)

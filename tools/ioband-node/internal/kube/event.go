@@ -46,7 +46,10 @@ const (
 	component = "ioband-node"
 	// messageMax is the length that the API server allows.
 	messageMax = 1024
-	// queue is how many events wait for the server; more are only in the log.
+	// nameMax is the length of the name of an object, as of a pod.
+	nameMax  = 253
+	hashSize = 8
+	// queue is how many events wait for the server.
 	queue = 256
 	// eventPatience is how long one is tried.
 	eventPatience = time.Minute
@@ -63,25 +66,27 @@ func NewEvents(client *Client) *Events {
 	return &Events{client, make(chan event, queue)}
 }
 
-// Warn queues a warning.  Its name is a hash of its text, so that no event is made
+// Warn queues a warning, or returns false as the queue is full.  Its name is a hash of its text, so that no event is made
 // twice, not even by a process that is started anew.
-func (e *Events) Warn(namespace, name, uid, reason, message string) {
+func (e *Events) Warn(namespace, name, uid, reason, message string) bool {
 	if len(message) > messageMax {
 		message = message[:messageMax]
 	}
+	short := name[:min(len(name), nameMax-1-2*hashSize)]
 	sum := sha256.Sum256([]byte(uid + "\x00" + reason + "\x00" + message))
 	now := time.Now().UTC().Truncate(time.Second)
 	warning := event{
 		APIVersion: "v1", Kind: "Event",
-		Metadata: map[string]string{"namespace": namespace, "name": name + "." + hex.EncodeToString(sum[:8])},
+		Metadata: map[string]string{"namespace": namespace, "name": short + "." + hex.EncodeToString(sum[:hashSize])},
 		Involved: Object{"v1", "Pod", namespace, name, uid},
 		Type:     "Warning", Reason: reason, Message: message,
 		Source: source{component, e.client.Node}, First: now, Last: now, Count: 1,
 	}
 	select {
 	case e.wait <- warning:
+		return true
 	default:
-		log.Printf("cluster: too many events wait; one about pod %s/%s is left out", namespace, name)
+		return false
 	}
 }
 
@@ -107,7 +112,7 @@ func (e *Events) send(ctx context.Context, next event) {
 		if err == nil {
 			return
 		}
-		if errors.As(err, &refused) && refused.Code < http.StatusInternalServerError || ctx.Err() != nil {
+		if errors.As(err, &refused) && refused.isFinal() || ctx.Err() != nil {
 			log.Printf("cluster: event about pod %s/%s: %v", next.Involved.Namespace, next.Involved.Name, err)
 			return
 		}
@@ -116,6 +121,13 @@ func (e *Events) send(ctx context.Context, next event) {
 		case <-time.After(retry):
 		}
 	}
+}
+
+// isFinal is false where another attempt may be taken: the server has too much to do, or the
+// kubelet is about to renew the token.
+func (e *statusError) isFinal() bool {
+	return e.Code < http.StatusInternalServerError &&
+		e.Code != http.StatusTooManyRequests && e.Code != http.StatusUnauthorized
 }
 
 func (e *Events) post(ctx context.Context, next event) error {

@@ -101,7 +101,7 @@ func TestStaticPodsAreKnownByTheirHash(t *testing.T) {
 }
 
 func TestEvents(t *testing.T) {
-	bodies, codes := make(chan event, 10), []int{503, 201, 409, 403}
+	bodies, codes := make(chan event, 10), []int{429, 401, 503, 201, 409, 403}
 	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
 		if request.Method != http.MethodPost || request.URL.Path != "/api/v1/namespaces/shop/events" {
 			t.Errorf("%s %s", request.Method, request.URL)
@@ -121,6 +121,8 @@ func TestEvents(t *testing.T) {
 	go events.Run(ctx)
 	warn := func(message string) { events.Warn("shop", "web-0", "u1", "IobandRefused", message) }
 	warn("no")
+	<-bodies // 429
+	<-bodies // 401
 	first, again := <-bodies, <-bodies
 	if first.Metadata["name"] != again.Metadata["name"] || !strings.HasPrefix(first.Metadata["name"], "web-0.") {
 		t.Errorf("names %v, %v", first.Metadata, again.Metadata)
@@ -136,6 +138,22 @@ func TestEvents(t *testing.T) {
 	warn(strings.Repeat("x", 2000))
 	if long := <-bodies; len(long.Message) != messageMax || long.Metadata["name"] == first.Metadata["name"] {
 		t.Errorf("%d letters, name %s", len(long.Message), long.Metadata["name"])
+	}
+}
+
+func TestAFullQueue(t *testing.T) {
+	events := NewEvents(New("http://127.0.0.1:1", "n1"))
+	name := strings.Repeat("n", nameMax)
+	for range queue {
+		if !events.Warn("shop", name, "u1", "IobandRefused", "no") {
+			t.Fatal("the queue is full")
+		}
+	}
+	if events.Warn("shop", name, "u1", "IobandRefused", "no") {
+		t.Error("more than the queue has is taken")
+	}
+	if first := <-events.wait; len(first.Metadata["name"]) != nameMax {
+		t.Errorf("a name of %d letters", len(first.Metadata["name"]))
 	}
 }
 

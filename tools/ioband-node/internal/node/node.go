@@ -11,6 +11,7 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log"
 	"maps"
@@ -72,8 +73,12 @@ type Container struct {
 	Cgroup string
 }
 
-// Reporter tells the user of a pod something, as an event in the cluster.
-type Reporter func(pod Pod, reason, message string)
+// Reporter tells the user of a pod something, as an event in the cluster.  It returns false
+// if it cannot now; then it is called again at the next comparison.
+type Reporter func(pod Pod, reason, message string) bool
+
+// toldMax is how many different events a pod has in its life; an edit may make new ones.
+const toldMax = 64
 
 // Counts are for metrics.
 type Counts struct {
@@ -102,7 +107,7 @@ type Node struct {
 	mutex  sync.Mutex // guards what follows; held for no call of Kernel or Report
 	pods   map[string]Pod
 	edits  map[Identity]map[string]string
-	told   map[string]map[string]bool
+	told   map[string]map[[sha256.Size]byte]bool // by the UID of a pod
 	counts Counts
 	// complaints are the last about groups of the configuration, by path.
 	complaints map[string]string
@@ -117,7 +122,7 @@ func New(config *class.Config, kernel Kernel, report Reporter) *Node {
 		loop:   loop.New(),
 		pods:   map[string]Pod{},
 		edits:  map[Identity]map[string]string{},
-		told:   map[string]map[string]bool{},
+		told:   map[string]map[[sha256.Size]byte]bool{},
 		counts: Counts{Events: map[string]uint64{}, Unavailable: notYet},
 		listed: make(chan struct{}), complaints: map[string]string{},
 	}
@@ -258,23 +263,30 @@ func (n *Node) Pods() []Pod {
 
 // say reports something once, as long as the pod is there.
 func (n *Node) say(pod Pod, reason, message string) {
-	key := reason + " " + message
+	key := sha256.Sum256([]byte(reason + " " + message))
 	n.mutex.Lock()
 	told := n.told[pod.UID]
 	if told == nil {
-		told = map[string]bool{}
+		told = map[[sha256.Size]byte]bool{}
 		n.told[pod.UID] = told
 	}
-	is := told[key]
-	told[key] = true
+	is := told[key] || len(told) >= toldMax
 	if !is {
-		n.counts.Events[reason]++
+		told[key] = true
 	}
 	n.mutex.Unlock()
-	if !is {
-		log.Printf("pod %s/%s: %s: %s", pod.Namespace, pod.Name, reason, message)
-		n.Report(pod, reason, message)
+	if is {
+		return
 	}
+	reported := n.Report(pod, reason, message)
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if !reported {
+		delete(told, key)
+		return
+	}
+	n.counts.Events[reason]++
+	log.Printf("pod %s/%s: %s: %s", pod.Namespace, pod.Name, reason, message)
 }
 
 // complain logs a failure of a group of the configuration, once.

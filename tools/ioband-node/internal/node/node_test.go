@@ -61,6 +61,7 @@ type rig struct {
 	*Node
 	kernel *kernel
 	events []string
+	full   bool // no event is taken
 }
 
 func newRig(t *testing.T) *rig {
@@ -75,8 +76,11 @@ groups: {/kubepods.slice: {weight: 400}}
 	}
 	r := &rig{kernel: &kernel{settings: map[ioband.Group]class.Setting{}}}
 	r.kernel.devices = []ioband.Device{{Name: "io-a", Pool: "sda", Mode: "cgroup"}}
-	r.Node = New(config, r.kernel, func(pod Pod, reason, message string) {
-		r.events = append(r.events, pod.Name+" "+reason+" "+message)
+	r.Node = New(config, r.kernel, func(pod Pod, reason, message string) bool {
+		if !r.full {
+			r.events = append(r.events, pod.Name+" "+reason+" "+message)
+		}
+		return !r.full
 	})
 	r.Root = t.TempDir()
 	return r
@@ -269,6 +273,27 @@ func TestAnEditForOthersStartsNoComparison(t *testing.T) {
 	}
 	cancel()
 	<-done
+}
+
+func TestEventsAreTriedAgainAndBounded(t *testing.T) {
+	r := newRig(t)
+	r.Replace([]Pod{r.pod(t, map[string]string{"ioband.io/class": "tin"})})
+	r.full = true
+	r.Compare(context.Background())
+	check(t, "counted", fmt.Sprint(r.Counts().Events), "map[]")
+	r.full = false
+	r.Compare(context.Background())
+	r.Compare(context.Background())
+	if len(r.events) != 1 {
+		t.Errorf("events %v", r.events)
+	}
+	for i := range 2 * toldMax {
+		r.Edit(web, map[string]string{"ioband.io/class": fmt.Sprint("tin-", i)})
+		r.Compare(context.Background())
+	}
+	if len(r.events) != toldMax {
+		t.Errorf("%d events", len(r.events))
+	}
 }
 
 func TestNotReadyBeforeTheFirstComparison(t *testing.T) {

@@ -143,7 +143,7 @@ func TestPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	fake := &kernel{set: map[string]string{}}
-	state := node.New(config, fake, func(node.Pod, string, string) {})
+	state := node.New(config, fake, func(node.Pod, string, string) bool { return true })
 	state.Root = t.TempDir()
 	for _, id := range []string{"1", "2"} {
 		if err := os.MkdirAll(filepath.Join(state.Root, pathOf(id), "cri-containerd-c"+id+".scope"), 0o755); err != nil {

@@ -193,9 +193,16 @@ func (n *Node) RemoveContainer(pod, id string) {
 	}
 }
 
-// Start sets what a container and its pod ask for before the container runs.
+// Start sets the wishes of a container and its pod before the container runs.
 func (n *Node) Start(ctx context.Context, pod Pod, id string, container Container) {
+	n.AddContainer(pod, id, container)
+	n.compare(ctx, func(other Pod) bool { return other.ID == pod.ID }, false)
+}
+
+// AddContainer adds a container and its pod.
+func (n *Node) AddContainer(pod Pod, id string, container Container) {
 	n.mutex.Lock()
+	defer n.mutex.Unlock()
 	containers := maps.Clone(n.pods[pod.ID].Containers)
 	if containers == nil {
 		containers = map[string]Container{}
@@ -203,8 +210,6 @@ func (n *Node) Start(ctx context.Context, pod Pod, id string, container Containe
 	containers[id] = container
 	pod.Containers = containers
 	n.pods[pod.ID] = pod
-	n.mutex.Unlock()
-	n.compare(ctx, func(other Pod) bool { return other.ID == pod.ID }, false)
 }
 
 // Edit takes over the annotations of a pod from the cluster.  Those of others, of which some

@@ -44,6 +44,7 @@ type Plugin struct {
 
 	connected  atomic.Bool
 	patience   atomic.Int64 // of the start of a container
+	late       atomic.Int64 // settings that are still being made, of containers that run
 	configured chan struct{}
 	timeout    func() time.Duration // that the runtime has said
 }
@@ -163,8 +164,15 @@ func (p *Plugin) RemovePodSandbox(_ context.Context, pod *api.PodSandbox) error 
 }
 
 // StartContainer is called when the cgroup of a container is there, and its program does
-// not run yet.  A failure is an event on the pod, and does not hinder the container.
+// not run yet.  A failure is an event on the pod, and does not hinder the container.  The
+// runtime starts one container after another, so that only the first waits for a kernel that
+// does not answer.
 func (p *Plugin) StartContainer(_ context.Context, pod *api.PodSandbox, container *api.Container) error {
+	if p.late.Load() > 0 {
+		p.Node.AddContainer(podOf(pod), container.GetId(), containerOf(container))
+		p.Node.Kick()
+		return nil
+	}
 	done, patience := make(chan struct{}), time.Duration(p.patience.Load())
 	go func() {
 		p.Node.Start(context.Background(), podOf(pod), container.GetId(), containerOf(container))
@@ -173,6 +181,8 @@ func (p *Plugin) StartContainer(_ context.Context, pod *api.PodSandbox, containe
 	select {
 	case <-done:
 	case <-time.After(patience):
+		p.late.Add(1)
+		go func() { <-done; p.late.Add(-1) }()
 		log.Printf("container %s: starts before its settings are made, which took more than %v",
 			container.GetId(), patience)
 	}

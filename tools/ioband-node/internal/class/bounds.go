@@ -21,6 +21,10 @@ type WeightBounds struct {
 	Max uint32 `yaml:"max"`
 }
 
+// leastMaximum bounds the maximum of an annotation from below.  A pod with 1 byte a second would
+// hold locks of a shared file system for as long as its I/O takes.
+var leastMaximum = Rates{64 << 10, 64 << 10, 16, 16}
+
 // anyRate is the word for rates without a bound.
 const anyRate = "any"
 

@@ -81,6 +81,8 @@ func TestWishOfThePod(t *testing.T) {
 		{"maximum is not wider than the class's",
 			map[string]string{"ioband.io/class": "capped", "ioband.io/maximum": "rbps=1G wbps=1M wiops=5K"},
 			Setting{Max: Rates{10 << 20, 1 << 20, 0, 5000}}, Bounded, "maximum of the class"},
+		{"maximum that stops the pod", map[string]string{"ioband.io/class": "capped", "ioband.io/maximum": "rbps=1"},
+			Setting{Max: Rates{64 << 10, 10 << 20}}, Bounded, "least maximum"},
 		{"minimum above the own maximum",
 			map[string]string{"ioband.io/minimum": "rbps=20M", "ioband.io/maximum": "rbps=5M"},
 			Setting{Weight: 800, Min: Rates{5 << 20}, Max: Rates{5 << 20}, LatencyUS: 5000}, Bounded, "above the maximum"},

@@ -258,9 +258,16 @@ func (r *resolver) minimum(items Items, text string) {
 
 // maximum makes that of a class narrower, never wider.
 func (r *resolver) maximum(items Items, text string) {
-	rates, ok := r.rates(keyMaximum, text, r.config.Bounds.maximum)
+	bound := r.config.Bounds.maximum
+	rates, ok := r.rates(keyMaximum, text, bound)
 	if !ok {
 		return
+	}
+	for kind, name := range RateNames {
+		if least := min(leastMaximum[kind], bound[kind]); rates[kind] != 0 && rates[kind] < least {
+			r.note(Bounded, keyMaximum, "%s=%d is below the least maximum; %d is set", name, rates[kind], least)
+			rates[kind] = least
+		}
 	}
 	for i := range items {
 		of := &items[i].Setting.Max

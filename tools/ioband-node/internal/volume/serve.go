@@ -11,7 +11,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 )
+
+// acceptPause is the time after a failure, such as that of too many open files.
+const acceptPause = 100 * time.Millisecond
 
 // request is what the wrapper of LVM sends: the command that it is about to run.  When it
 // closes its side of the connection, or dies, the command has ended.
@@ -40,15 +44,19 @@ func (k *Keeper) Serve(ctx context.Context, socket string) error {
 		return err
 	}
 	context.AfterFunc(ctx, func() { listener.Close() })
-	go func() {
-		for ctx.Err() == nil {
-			connection, err := listener.Accept()
-			if err == nil {
-				go k.serve(ctx, connection)
-			}
-		}
-	}()
+	go k.accept(ctx, listener)
 	return nil
+}
+
+func (k *Keeper) accept(ctx context.Context, listener net.Listener) {
+	for ctx.Err() == nil {
+		connection, err := listener.Accept()
+		if err != nil {
+			time.Sleep(acceptPause)
+			continue
+		}
+		go k.serve(ctx, connection)
+	}
 }
 
 func (k *Keeper) serve(ctx context.Context, connection net.Conn) {

@@ -5,10 +5,13 @@ package volume
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -275,6 +278,28 @@ func TestAWrapperThatDies(t *testing.T) {
 		}
 	}
 	fake.expect(t, "insert vg1/pvc-a", "extract vg1/pvc-a", "insert vg1/pvc-a")
+}
+
+// full is a listener without a free file descriptor.
+type full struct {
+	net.Listener
+	calls atomic.Int32
+}
+
+func (f *full) Accept() (net.Conn, error) {
+	f.calls.Add(1)
+	return nil, syscall.EMFILE
+}
+
+func TestAListenerThatFailsTakesNoProcessor(t *testing.T) {
+	keeper, _ := rig(t)
+	listener := &full{}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*acceptPause)
+	defer cancel()
+	keeper.accept(ctx, listener)
+	if calls := listener.calls.Load(); calls > 3 {
+		t.Errorf("tried %d times", calls)
+	}
 }
 
 func TestAWrappedVolume(t *testing.T) {

@@ -325,7 +325,7 @@ def test_a_hundred_pods_leave_no_group(rig: Rig) -> None:
         rig.runtime.remove(*pods)
     wait_until(rig.guest, lambda: rig.weights() == {kept.cgroup(True): 200}, "groups are left")
     (pool,) = rig.tool.json("groups")
-    assert [path for path in paths(pool) if "pod" in path] == [kept.cgroup(True)]
+    assert [path for path in paths(pool) if "-pod" in path] == [kept.cgroup(True)]
     assert "ioband_node_pods 1\n" in rig.node.get("metrics")[1]
 
 

@@ -68,7 +68,7 @@ install: all ## Install the module for the running kernel, iobandctl and udev's 
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
 # What git, Python and builds leave in a checkout, also those of the module, of iobandctl and of
 # packages that were built where the sources are.
-LEFT_OUT := ./build .git __pycache__ .*_cache *.o *.ko *.mod *.mod.c .*.cmd modules.order \
+LEFT_OUT := ./build .git __pycache__ .*_cache *.o *.ko dm-ioband.mod *.mod.c .*.cmd modules.order \
 	Module.symvers ./tools/iobandctl/*.d ./tools/iobandctl/iobandctl \
 	./tools/iobandctl/completion.* ./tools/iobandctl/iobandctl-*.8 ./packaging/src \
 	./packaging/pkg *.pkg.tar* ./debian/.debhelper ./debian/build ./debian/files \

@@ -209,7 +209,8 @@ def test_the_setting_is_there_before_the_first_io(tool: Tool) -> None:
         runtime.start(pod)
         assert rig.weights() == {pod.cgroup(systemd=True): 321}
         wait_until(guest, lambda: rig.bytes(pod) > 0, "the pod reads")
-        (was_set,) = guest.read(f"{OUT}/set").split()
+        # A comparison that read the groups before may have set it once more.
+        was_set = guest.read(f"{OUT}/set").split()[0]
         assert float(guest.read(f"{OUT}/first").split()[0]) >= float(was_set)
     guest.run(["rm", "-r", OUT])
 

@@ -2,15 +2,13 @@
 /*
  * dm-ioband: a target's worker submits released bios.
  *
- * A bio that was held is released by whatever makes room, which may not submit it: a
- * completion, a timer, another task's bio.  So it goes to its target's ready list, and a worker
- * of the target sends it down: each target has its own, so that a device that blocks its
- * worker does not hold up the others.  The worker makes the pieces of large bios, too, and
- * sends the flush at the end of a turn.
+ * A completion, a timer or the bio of another task releases a held bio, and may not submit it.
+ * So the bio goes to its target's ready list, and a worker of the target submits it: each target
+ * has its own, so that a device that blocks its worker does not hold up the others.  The worker
+ * makes the pieces of large bios, too, and submits the flush at the end of a turn.
  *
- * It is the worker that finds out how many bios may be in flight before the next one has to
- * sleep for want of a request, note_roomy(): whether it had to its count of voluntary
- * context switches says.
+ * The worker finds out how many bios may be in flight before the next one has to sleep for want of
+ * a request, note_roomy(): its count of voluntary context switches tells whether it had to.
  */
 #include "worker.h"
 
@@ -88,7 +86,7 @@ static void flush_end_io(struct bio *bio)
 /* Submit the target's flush if it is due. */
 static void submit_flush(struct ioband_target *target)
 {
-	/* One that falls due from now on keeps the worker going. */
+	/* A flush that falls due from now on keeps the worker going. */
 	if (!READ_ONCE(target->flush_due))
 		return;
 	spin_lock_irq(&target->pool->lock);
@@ -129,8 +127,8 @@ static bool take_ready(struct ioband_target *target, struct bio_list *ready, u32
 }
 
 /*
- * Send down the pieces that have been admitted so far.  Those that are while this
- * goes on have to wait until others have had their turn with the worker.
+ * Submit the pieces that have been admitted so far.  Pieces that are admitted meanwhile wait until
+ * others have had their turn with the worker.
  */
 static void submit_due(struct ioband_target *target)
 {
@@ -138,7 +136,7 @@ static void submit_due(struct ioband_target *target)
 	LIST_HEAD(batch);
 	u32 bytes;
 
-	/* What comes from now on keeps the worker going. */
+	/* Pieces that are added from now on keep the worker going. */
 	if (list_empty(&target->due))
 		return;
 	spin_lock_irq(&target->pool->lock);

@@ -145,10 +145,11 @@ static void count_below(struct ioband_group *group, int more)
 }
 
 /*
- * May there be one more group below a group?  As of counters, a subtree needs a seventh of its
- * groups left above: else a user could make so many cgroups that those of others get no groups.
- * So of 131072, a subtree has some 115000 at most, and one in it 100000.  A few are free of this,
- * or cgroups could not be nested as deeply as the kernel lets them be.
+ * May a group have one more group below it?  A subtree needs a seventh of its groups left above,
+ * as it does of counters: else one user could make so many cgroups that the cgroups of others
+ * get no groups.  So of 131072 groups a subtree has some 115000 at most, and a subtree of it
+ * 100000.  The first 512 of a subtree need nothing left, so that cgroups nest as deeply as the
+ * kernel allows.
  */
 static bool may_have_more(const struct ioband_group *group)
 {

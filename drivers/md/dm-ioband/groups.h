@@ -73,7 +73,7 @@ struct ioband_stream {
 
 #define IOBAND_RECENT	64
 
-/* Of groups, and of their counters, a subtree may have so many times those that are left above. */
+/* A subtree has at most so many times the groups, and the counters, that are left above it. */
 #define IOBAND_SUBTREE_ALPHA	7
 
 /**

@@ -340,7 +340,7 @@ def test_a_recording(fake: Fake) -> None:
 
 
 def test_a_pool_that_a_recording_lacks(fake: Fake, terminal: Terminal) -> None:
-    """It is an error that names those that there are, also before there is a screen."""
+    """The error lists the pools of the recording, also before there is a screen."""
     pools = [pool(0, group(2, "/a", 0), name=name) for name in ("sdb", "sda")]
     says = f"there is no pool 'x' in {fake.root}/recording; it has: "
     assert f"{says}sda, sdb\n" in replayed(fake, recording(*pools), "--pool", "x", rc=3)

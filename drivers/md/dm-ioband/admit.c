@@ -15,6 +15,7 @@
 #include "state.h"
 #include "stats.h"
 #include "stream.h"
+#include "submit.h"
 #include "throttle.h"
 
 #include <linux/oom.h>
@@ -83,17 +84,20 @@ enum verdict {
 };
 
 /*
- * Would the task have to wait for a request of the device, as far as is known?  What the
- * worker has still to send has taken none.
+ * Would the task have to wait in the device, as far as is known?  Bios that wait for a worker
+ * have taken no request.
  */
-static bool may_sleep_below(const struct ioband_io *io)
+static bool may_sleep_below(struct ioband_io *io)
 {
 	const struct ioband_pool *pool = io->group->pool;
 	const struct ioband_target *target = io->target;
 
+	if (io->bill.way == IOBAND_WAY_WRITE &&
+	    (!list_empty(&io->stream->throttled) || ioband_submit_throttled(io)))
+		return true;
 	return pool->state == IOBAND_SHARED &&
 	       pool->core.inflight_ios + pool->open_ios >
-	       target->member->roomy_ios + target->ready_ios;
+	       READ_ONCE(target->member->roomy_ios) + atomic_read(&target->ready_ios);
 }
 
 static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_urgency urgency)
@@ -257,6 +261,7 @@ void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, st
 	io->bill.async = bio_op(bio) == REQ_OP_WRITE && !op_is_sync(bio->bi_opf);
 	io->shared = false;
 	io->wait_us = 0;
+	io->cpu = raw_smp_processor_id();
 	io->piece = 0;
 	io->piece_least = ioband_piece_least(bio);
 	io->nowait = bio->bi_opf & REQ_NOWAIT;

@@ -73,7 +73,7 @@ static noinline void batch_enter(struct ioband_batch *batch, bool from_schedule)
 		else if (by_task)
 			going = bio;
 		else
-			ioband_submit_bio(io, bio);
+			ioband_submit_bio(io);
 	}
 	batch->ios = 0;
 	batch->nowait = false;

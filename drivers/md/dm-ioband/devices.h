@@ -12,6 +12,7 @@
 #ifndef DM_IOBAND_DEVICES_H
 #define DM_IOBAND_DEVICES_H
 
+#include <linux/atomic.h>
 #include <linux/device-mapper.h>
 #include <linux/hrtimer.h>
 #include <linux/mutex.h>
@@ -28,6 +29,8 @@
 #ifndef CONFIG_64BIT
 #error "dm-ioband counts and divides in 64 bits: it is for 64-bit kernels"
 #endif
+
+struct ioband_queue;
 
 /**
  * enum ioband_state - how bios get through
@@ -47,6 +50,7 @@ enum ioband_state {
  * @members: mapped devices in the pool; changed under the registry's mutex and
  *	the lock
  * @nr_members: how many
+ * @targets: targets that refer to it; under @walk
  * @lock: guards what is below, and the groups
  * @core: the scheduler
  * @depth: finds its limit
@@ -87,7 +91,7 @@ enum ioband_state {
  * @peak_ios: most that was in flight since the last tick
  * @calm_ticks: ticks with room to spare, so far
  * @calm_until: several groups may be open till then, in jiffies
- * @walk: held by who goes through @active and drops the lock in between
+ * @walk: held while @active is gone through and the lock dropped in between; guards @targets
  * @reap: held while counters are freed, or read from outside the I/O path, and while presets
  *	come and go, or are read
  * @dying_bytes: what may go then for those of groups that owe much; may be negative
@@ -106,6 +110,7 @@ struct ioband_pool {
 	unsigned int refs;
 	struct list_head members;
 	unsigned int nr_members;
+	struct list_head targets;
 
 	spinlock_t lock;	/* down to @peak_ios, and the groups */
 	struct ioband_core core;
@@ -159,6 +164,18 @@ struct ioband_pool {
 	struct delayed_work sweep;
 };
 
+/**
+ * enum ioband_lane - the bios of a target that one worker submits
+ * @IOBAND_LANE_PROMPT: reads and direct writes
+ * @IOBAND_LANE_THROTTLED: bios with which writeback throttling below may put the submitter to
+ *	sleep
+ */
+enum ioband_lane {
+	IOBAND_LANE_PROMPT,
+	IOBAND_LANE_THROTTLED,
+	IOBAND_NR_LANES,
+};
+
 enum ioband_untold {
 	IOBAND_UNTOLD_FLUSH,	/* the next flush */
 	IOBAND_UNTOLD_FUA,	/* the next write that has to be on the medium */
@@ -173,7 +190,7 @@ enum ioband_untold {
  * @mode: how its bios are sorted; written under the pool's lock
  * @pulse: does it answer
  * @roomy_ios: with so many of them another bio goes down without sleep, as far as its
- *	workers have seen of late; under the pool's lock
+ *	workers have seen of late; an estimate, changed without a lock
  * @untold: a flush of ours has failed: which bios from above have still to be told,
  *	a bit for each &enum ioband_untold
  * @scope: groups below the device's own; its @group is NULL while none is needed
@@ -201,18 +218,16 @@ struct ioband_member {
  * @applied: they were
  * @suspended: nothing is held; written under the pool's lock
  * @requeue: while suspended, bios are given back to device-mapper
- * @ready: released bios that @submit has to send down; under the pool's lock
- * @ready_ios: how many; under the pool's lock
- * @due: bios of which it has to send pieces down; under the pool's lock
- * @submitting: @submit is queued or at work, and will see what is added to
- *	@ready and @due; under the pool's lock
- * @submit_wq: for @submit alone: when memory is short, one target must not
+ * @targets: place among the pool's targets
+ * @queues: released bios, by CPU, for workers to submit
+ * @ready_ios: how many bios and pieces wait there
+ * @submit_wq: of the workers, for this target alone: when memory is short, one target must not
  *	wait for the rescuer that another blocks
- * @submit: sends them down
+ * @late_wq: of the workers that may run on any CPU, and of @flush_work
  * @pieces: what pieces are made of
  * @dirty: place among the pool's dirty targets
- * @flush: an empty flush, sent down by @submit
- * @flush_due: it has to; under the pool's lock
+ * @flush: an empty flush
+ * @flush_work: submits @flush
  * @flushing: @flush is due or in flight; under the pool's lock
  * @flush_round: which one it is part of
  * @flushed: wakes who waits for the end of @flush
@@ -227,16 +242,15 @@ struct ioband_target {
 	bool applied;
 	bool suspended;
 	bool requeue;
-	struct bio_list ready;
-	u32 ready_ios;
-	struct list_head due;
-	bool submitting;
+	struct list_head targets;
+	struct ioband_queue __percpu *queues[IOBAND_NR_LANES];
+	atomic_t ready_ios;
 	struct workqueue_struct *submit_wq;
-	struct work_struct submit;
+	struct workqueue_struct *late_wq;
 	struct bio_set pieces;
 	struct list_head dirty;
 	struct bio flush;
-	bool flush_due;
+	struct work_struct flush_work;
 	bool flushing;
 	u32 flush_round;
 	wait_queue_head_t flushed;

@@ -2,13 +2,13 @@
 /*
  * dm-ioband: held bios, and their release.
  *
- * Held bios are released by whatever makes room: a completion, a new bio, a
- * timer.  As none of these may submit a bio, a worker of its target does (worker.c),
- * and finds out how many may be in flight.  In the shared state a task sends its bio down
- * itself only if that is known not to block it, or if others wait for the bio.  A device that
- * has no request left puts to sleep whoever comes with a bio (blk_mq_get_tag()), and a task
- * that sleeps there has no other bios waiting here: as many tasks as the limit exceeds the
- * device's requests by would take turns there, one bio each, whatever their weights.
+ * A completion, a new bio or a timer releases held bios.  As none of these may submit a bio,
+ * a worker of its target does (worker.c), and finds out how many may be in flight.  In the
+ * shared state a task sends its bio down itself only if that is known not to block it, or if
+ * others wait for the bio.  A device that has no request left puts to sleep whoever comes
+ * with a bio (blk_mq_get_tag()), and a task that sleeps there has no other bios waiting here:
+ * as many tasks as the limit exceeds the device's requests by would take turns there, one bio
+ * each, whatever their weights.
  */
 #include "dispatch.h"
 
@@ -60,7 +60,7 @@ static void pop_held(struct ioband_stream *stream, int way)
 		stream->held[way].tail = parked;
 }
 
-/* In which ways bios wait, as bits. */
+/* In which ways bios wait that may go, as bits. */
 static u8 stream_ways(struct ioband_stream *stream)
 {
 	u8 ways = 0;
@@ -68,7 +68,18 @@ static u8 stream_ways(struct ioband_stream *stream)
 
 	for (way = 0; way < IOBAND_NR_WAYS; way++)
 		ways |= !!next_held(stream, way) << way;
-	return ways;
+	if (likely(list_empty(&stream->throttled)))
+		return ways;
+	if (!(ways & BIT(IOBAND_WAY_WRITE)))
+		list_del_init(&stream->throttled);
+	return ways & ~BIT(IOBAND_WAY_WRITE);
+}
+
+/* The next write of a stream waits for a worker, see ioband_submit_throttled(). */
+static void throttle_writes(struct ioband_stream *stream, struct list_head *waiting)
+{
+	list_move_tail(&stream->throttled, waiting);
+	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_ways(stream));
 }
 
 /* Pass over the next bio of a way, whose device is blocked. */
@@ -140,7 +151,7 @@ static void note_released(struct ioband_io *io, struct bio *bio, u64 now_ns)
 static void release_whole(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	note_released(io, bio, now_ns);
-	ioband_submit_bio(io, bio);
+	ioband_submit_bio(io);
 }
 
 /* A bio has been taken out of its stream; return: its size. */
@@ -186,7 +197,7 @@ static void settle_pieces(struct ioband_io *io)
 		return;
 	io->piece = piece;
 	io->admitted = 0;
-	io->due_bytes = 0;
+	atomic_set(&io->due_bytes, 0);
 	io->sent = 0;
 	io->unfinished = io->bytes;
 }
@@ -227,17 +238,23 @@ static enum ioband_way next_way(struct ioband_stream *stream, u8 ways)
 	return IOBAND_WAY_READ;
 }
 
-/* Return: false if the device of the stream's next bio is blocked. */
+/* Return: false if the stream's next bio may not go now. */
 static bool release_next(struct ioband_stream *stream, u64 now_ns)
 {
 	struct ioband_core *core = &stream->group->pool->core;
 	const enum ioband_way way = next_way(stream, ioband_leaf_may(core, &stream->leaf));
 	struct bio *bio = next_held(stream, way);
 	struct ioband_io *io = ioband_io_of(bio);
+	struct list_head *waiting;
 	bool last = true;
 
 	if (unlikely(io->target->member->pulse.blocked)) {
 		park_next(stream, way);
+		return false;
+	}
+	waiting = way == IOBAND_WAY_WRITE ? ioband_submit_throttled(io) : NULL;
+	if (unlikely(waiting)) {
+		throttle_writes(stream, waiting);
 		return false;
 	}
 	settle_pieces(io);
@@ -289,6 +306,29 @@ void ioband_dispatch(struct ioband_pool *pool, u64 now_ns)
 	} while (ioband_core_start_flush(&pool->core, now_ns) && !ioband_flush_start(pool));
 	arm_wake(pool, wake_ns);
 	ioband_dispatch_note_inflight(pool);
+}
+
+/**
+ * ioband_dispatch_throttled() - release writes that waited for a worker
+ * @pool: pool
+ * @waiting: their streams; some may have to wait again
+ *
+ * Context: Process.
+ */
+void ioband_dispatch_throttled(struct ioband_pool *pool, struct list_head *waiting)
+{
+	struct ioband_stream *stream, *next;
+	u64 now_ns;
+
+	spin_lock_irq(&pool->lock);
+	now_ns = ktime_get_ns();
+	list_for_each_entry_safe(stream, next, waiting, throttled) {
+		list_del_init(&stream->throttled);
+		if (next_held(stream, IOBAND_WAY_WRITE))
+			ioband_core_wait(&pool->core, &stream->leaf, IOBAND_WAY_WRITE, now_ns);
+	}
+	ioband_dispatch(pool, now_ns);
+	spin_unlock_irq(&pool->lock);
 }
 
 /**
@@ -371,9 +411,10 @@ static void release_rest(struct ioband_io *io, struct bio *bio, u64 now_ns)
 		last = bill_piece(io, bio);
 		ioband_core_admit_now(&io->group->pool->core, &io->stream->leaf, &io->bill, now_ns);
 		ioband_dispatch_launch(io, bio, now_ns);
+		if (last)
+			note_released(io, bio, now_ns);
 		ioband_submit_piece(io);
 	} while (!last);
-	note_released(io, bio, now_ns);
 }
 
 /**

@@ -68,7 +68,6 @@ bool ioband_flush_start(struct ioband_pool *pool)
 		target->flush_round = pool->flush_round;
 		pool->flushes++;
 		list_del_init(&target->dirty);
-		WRITE_ONCE(target->flush_due, true);
 		target->flushing = true;
 		ioband_submit_flush(target);
 	}

@@ -55,6 +55,7 @@ struct ioband_place {
  * @held: bios that wait, by way, oldest first
  * @parked: by way, the last of those at the head of @held that are passed over, as their
  *	devices were blocked; NULL: none is
+ * @throttled: place on the list of a queue whose worker its writes wait for
  * @next: of a run, where it goes on; else without a member
  * @level: see ioband_stream_level()
  * @reads_ahead: reads that have gone while a write waited, in a row; no more than
@@ -66,6 +67,7 @@ struct ioband_stream {
 	struct list_head streams;
 	struct bio_list held[IOBAND_NR_WAYS];
 	struct bio *parked[IOBAND_NR_WAYS];
+	struct list_head throttled;
 	struct ioband_place next;
 	u8 level;
 	u8 reads_ahead;

@@ -12,6 +12,7 @@
 #include <linux/device-mapper.h>
 #include <linux/hrtimer.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/mutex.h>
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
@@ -57,10 +58,12 @@
  * @piece_least: the smallest pieces that it may go in; 0: as a whole only
  * @piece: size of its pieces; 0: it goes as a whole
  * @admitted: of a bio in pieces, the bytes that the core has admitted
- * @due_bytes: of these, what the worker has to send down; under the pool's lock
- * @sent: what it has sent
+ * @due_bytes: of these, what a worker has to submit; while it is not 0 the bio is on a queue of
+ *	its target, or a worker has it
+ * @sent: what was submitted
  * @unfinished: bytes that have not completed; under the pool's lock
- * @due: place on its target's list, while @due_bytes is not 0
+ * @queued: place on a queue of its target
+ * @cpu: on which it arrived
  * @of_task: a task submitted it for itself, and may be made to wait for its group; not
  *	known of a bio of the open state
  * @of_flusher: the flusher of one cgroup submitted it, and may be made to wait likewise
@@ -88,10 +91,11 @@ struct ioband_io {
 	u32 piece_least;
 	u32 piece;
 	u32 admitted;
-	u32 due_bytes;
+	atomic_t due_bytes;
 	u32 sent;
 	u32 unfinished;
-	struct list_head due;
+	struct llist_node queued;
+	unsigned int cpu;
 };
 
 /**

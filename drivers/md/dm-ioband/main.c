@@ -20,6 +20,7 @@
 #include "preset.h"
 #include "release.h"
 #include "split.h"
+#include "state.h"
 #include "stats.h"
 #include "stream.h"
 #include "worker.h"
@@ -152,6 +153,7 @@ static void ioband_dtr(struct dm_target *ti)
 {
 	struct ioband_target *target = ti->private;
 
+	ioband_pool_hide(target);
 	ioband_worker_exit_target(target);
 	ioband_pool_leave(target);
 	dm_put_device(ti, target->dev);
@@ -338,9 +340,12 @@ static int __init ioband_init(void)
 {
 	int ret;
 
-	ret = ioband_groups_init();
+	ret = ioband_state_init();
 	if (ret)
 		return ret;
+	ret = ioband_groups_init();
+	if (ret)
+		goto exit_state;
 	ret = ioband_detour_init();
 	if (ret)
 		goto exit_groups;
@@ -352,6 +357,8 @@ exit_owner:
 	ioband_detour_exit();
 exit_groups:
 	ioband_groups_exit();
+exit_state:
+	ioband_state_exit();
 	return ret;
 }
 
@@ -364,6 +371,7 @@ static void __exit ioband_exit(void)
 	ioband_bounds_exit();
 	ioband_streams_exit();
 	ioband_stats_exit();
+	ioband_state_exit();
 }
 
 module_init(ioband_init);

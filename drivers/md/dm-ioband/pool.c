@@ -15,6 +15,7 @@
 #include "release.h"
 #include "state.h"
 #include "stats.h"
+#include "worker.h"
 
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -186,8 +187,12 @@ static void fade_roomy(struct ioband_pool *pool)
 {
 	struct ioband_member *member;
 
-	list_for_each_entry(member, &pool->members, members)
-		member->roomy_ios -= DIV_ROUND_UP(member->roomy_ios, IOBAND_ROOMY_PART);
+	list_for_each_entry(member, &pool->members, members) {
+		const u32 roomy_ios = READ_ONCE(member->roomy_ios);
+
+		WRITE_ONCE(member->roomy_ios,
+			   roomy_ios - DIV_ROUND_UP(roomy_ios, IOBAND_ROOMY_PART));
+	}
 }
 
 /* Learn from what completed since the last tick. */
@@ -299,6 +304,7 @@ static void pool_tick(struct work_struct *work)
 {
 	struct ioband_pool *pool = container_of(work, struct ioband_pool, tick.work);
 	unsigned int noio = memalloc_noio_save();
+	struct ioband_target *target;
 
 	ioband_stats_make_hist(pool);
 	memalloc_noio_restore(noio);
@@ -309,6 +315,8 @@ static void pool_tick(struct work_struct *work)
 		tick_shared(pool);
 	else
 		tick_open(pool);
+	list_for_each_entry(target, &pool->targets, targets)
+		ioband_worker_look(target);
 	if (time_after_eq(jiffies, pool->dying_at)) {
 		ioband_release_dying(pool);
 		pool->dying_at = jiffies + IOBAND_DYING_INTERVAL;
@@ -317,7 +325,7 @@ static void pool_tick(struct work_struct *work)
 
 	/* A group that becomes active starts it again. */
 	if (READ_ONCE(pool->nr_active))
-		schedule_delayed_work(&pool->tick, IOBAND_TICK);
+		ioband_state_arm_tick(pool);
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -350,6 +358,7 @@ static struct ioband_pool *pool_new(const char *name)
 		return NULL;
 	strscpy(pool->name, name, sizeof(pool->name));
 	INIT_LIST_HEAD(&pool->members);
+	INIT_LIST_HEAD(&pool->targets);
 	spin_lock_init(&pool->lock);
 	mutex_init(&pool->walk);
 	mutex_init(&pool->reap);
@@ -603,6 +612,9 @@ int ioband_pool_join(struct ioband_target *target, const char *name,
 	if (!ret) {
 		target->pool = pool;
 		pool->refs++;
+		mutex_lock(&pool->walk);
+		list_add_tail(&target->targets, &pool->targets);
+		mutex_unlock(&pool->walk);
 	} else if (!pool->refs) {
 		list_del(&pool->pools);
 		pool_free(pool);
@@ -613,8 +625,23 @@ unlock:
 }
 
 /**
- * ioband_pool_leave() - a table goes
+ * ioband_pool_hide() - keep the tick from a table that goes
  * @target: that has joined, and has no bios any more
+ *
+ * Context: Process; may sleep.
+ */
+void ioband_pool_hide(struct ioband_target *target)
+{
+	struct ioband_pool *pool = target->pool;
+
+	mutex_lock(&pool->walk);
+	list_del(&target->targets);
+	mutex_unlock(&pool->walk);
+}
+
+/**
+ * ioband_pool_leave() - a table goes
+ * @target: hidden
  *
  * Context: Process; may sleep.
  */

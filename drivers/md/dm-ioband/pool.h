@@ -9,6 +9,7 @@
 
 int ioband_pool_join(struct ioband_target *target, const char *name,
 		     struct ioband_error *error);
+void ioband_pool_hide(struct ioband_target *target);
 void ioband_pool_leave(struct ioband_target *target);
 int ioband_pool_set(struct ioband_target *target, const struct ioband_settings *settings,
 		    struct ioband_error *error);

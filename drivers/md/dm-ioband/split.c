@@ -14,7 +14,7 @@
  *
  * The bio stays in its group's queue until its last piece has been admitted.
  * Pieces end at multiples of their size on the device below, so they cross no
- * stripe or page that the whole would not cross.  The target's worker makes them,
+ * stripe or page that the whole would not cross.  A worker of the target makes them,
  * as clones that share the bio's pages; it takes them from a pool of the target's
  * own, so it gets one when memory is short as soon as an earlier one has
  * completed.  The bio completes with its last piece, with an error if one had

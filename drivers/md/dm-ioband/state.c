@@ -30,6 +30,42 @@
 #include "io.h"
 #include "limits.h"
 
+/*
+ * Of the ticks of all pools.  They run on any CPU, and when memory is short: a tick sees to
+ * devices that do not answer and CPUs that run no worker.
+ */
+static struct workqueue_struct *tick_wq;
+
+/**
+ * ioband_state_init() - make what ticks run on
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init ioband_state_init(void)
+{
+	tick_wq = alloc_workqueue("ioband", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	return tick_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * ioband_state_exit() - with no pool left, undo ioband_state_init()
+ */
+void ioband_state_exit(void)
+{
+	destroy_workqueue(tick_wq);
+}
+
+/**
+ * ioband_state_arm_tick() - have the pool look after itself in a moment
+ * @pool: pool with active groups
+ *
+ * Context: Any.
+ */
+void ioband_state_arm_tick(struct ioband_pool *pool)
+{
+	queue_delayed_work(tick_wq, &pool->tick, IOBAND_TICK);
+}
+
 static bool group_may_be_open(const struct ioband_group *group)
 {
 	return group->pool->state == IOBAND_OPEN && !group->unindexed &&
@@ -140,7 +176,7 @@ void ioband_state_activate(struct ioband_group *group)
 		group->busy_at = jiffies;
 		list_add_tail(&group->active, &pool->active);
 		pool->nr_active++;
-		schedule_delayed_work(&pool->tick, IOBAND_TICK);
+		ioband_state_arm_tick(pool);
 	}
 	if (pool->state == IOBAND_SHARED)
 		return;

@@ -7,6 +7,9 @@
 
 #include "io.h"
 
+int ioband_state_init(void);
+void ioband_state_exit(void);
+void ioband_state_arm_tick(struct ioband_pool *pool);
 void ioband_state_apply(struct ioband_pool *pool, u64 now_ns);
 void ioband_state_share(struct ioband_pool *pool);
 void ioband_state_open(struct ioband_pool *pool, u64 now_ns);

@@ -135,6 +135,7 @@ void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group
 
 	*stream = (struct ioband_stream) { .group = group, .level = level };
 	INIT_LIST_HEAD(&stream->streams);
+	INIT_LIST_HEAD(&stream->throttled);
 	for (way = 0; way < IOBAND_NR_WAYS; way++)
 		bio_list_init(&stream->held[way]);
 	ioband_leaf_init(&stream->leaf, node, level_weights[level]);
@@ -155,7 +156,8 @@ static struct ioband_seen *seen_at(struct ioband_streams *streams,
 static bool stream_is_idle(const struct ioband_stream *stream)
 {
 	return stream->leaf.state == IOBAND_IDLE && !stream->leaf.inflight &&
-	       !stream->parked[IOBAND_WAY_READ] && !stream->parked[IOBAND_WAY_WRITE];
+	       !stream->parked[IOBAND_WAY_READ] && !stream->parked[IOBAND_WAY_WRITE] &&
+	       list_empty(&stream->throttled);
 }
 
 static bool stream_is_run(const struct ioband_stream *stream)

@@ -1,55 +1,193 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: bios for a target's worker to submit (worker.c).
+ * dm-ioband: queues of released bios, for workers to submit (worker.c).
+ *
+ * A completion, a timer or the bio of another task releases a held bio, and may not submit it.
+ * So the bio is queued for a worker on the CPU on which it arrived.  There the device below has
+ * a queue of its own for it, and completes it.
+ *
+ * Each CPU has two queues of a target, the lanes.  Writeback throttling (blk-wbt) puts the
+ * submitter of a buffered write to sleep for as long as reads of others are slow.  Reads and
+ * direct writes have another worker, which goes on.  But the scheduler counts the write as in
+ * flight while it waits for the worker, and four of them fill a limit of 4:
+ *
+ *	reads of 2 ms, 4 at a time,	without throttling	985 a second
+ *	beside a buffered writer,	with it			662
+ *	in flight at most 4		with it, and at most
+ *					one write with the
+ *					worker			987
+ *
+ * So while a worker that slept with its last bios has others to submit, the next write of a
+ * stream is not released to it.
+ *
+ * A worker runs on one CPU, and a real-time task there may keep it from running:
+ *
+ *	time	CPU 0				CPU 1
+ *	0 ms	a SCHED_FIFO task spins
+ *	1 ms	a bio is released, its worker
+ *		is woken and does not run
+ *	10 ms					the tick notes that bios wait
+ *	20 ms					the tick: none was taken since, the worker is
+ *						not asleep; so a worker that may run anywhere
+ *						submits them, and later ones
+ *
+ * That lasts until the first worker runs again.  The bios that it had taken wait for it.  A
+ * worker that sleeps in the device below is left alone: another one would sleep there as well.
  */
 #include "submit.h"
 
 #include "io.h"
 
-/* There is something to do for a target's worker. */
-static void kick(struct ioband_target *target)
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+
+/* As wbt_should_throttle() of the kernel; other bios without data are slow, too. */
+static enum ioband_lane lane_of(const struct bio *bio)
 {
-	if (target->submitting)
+	const blk_opf_t direct = REQ_SYNC | REQ_IDLE;
+
+	if (bio_op(bio) == REQ_OP_READ || (bio->bi_opf & direct) == direct)
+		return IOBAND_LANE_PROMPT;
+	return IOBAND_LANE_THROTTLED;
+}
+
+static struct ioband_queue *queue_of(const struct ioband_io *io, enum ioband_lane lane)
+{
+	return per_cpu_ptr(io->target->queues[lane], io->cpu);
+}
+
+static void add(struct ioband_io *io)
+{
+	struct ioband_queue *queue = queue_of(io, lane_of(ioband_bio_of(io)));
+	struct ioband_target *target = io->target;
+	const unsigned int cpu = io->cpu;
+
+	/*
+	 * The bio may be gone from here on.  A full barrier, as in submit_here(): a worker that
+	 * ends is seen here to have ended, or sees the bio.
+	 */
+	if (!llist_add(&io->queued, &queue->ios))
 		return;
-	target->submitting = true;
-	queue_work(target->submit_wq, &target->submit);
+	if (unlikely(READ_ONCE(queue->late)))
+		queue_work(target->late_wq, &queue->rescue);
+	else if (!READ_ONCE(queue->worker))
+		queue_work_on(cpu, target->submit_wq, &queue->work);
 }
 
 /**
- * ioband_submit_bio() - send a bio down
- * @io: the bio's, which may go
- * @bio: the bio
+ * ioband_submit_bio() - queue a bio for a worker
+ * @io: the bio's, which may be gone on return
  *
  * Context: Under the pool's lock.
  */
-void ioband_submit_bio(struct ioband_io *io, struct bio *bio)
+void ioband_submit_bio(struct ioband_io *io)
 {
-	bio_list_add(&io->target->ready, bio);
-	WRITE_ONCE(io->target->ready_ios, io->target->ready_ios + 1);
-	kick(io->target);
+	atomic_inc(&io->target->ready_ios);
+	add(io);
 }
 
 /**
- * ioband_submit_piece() - send a piece of a bio down
+ * ioband_submit_piece() - queue a piece of a bio for a worker
  * @io: the bio's; its bill is the piece's
+ *
+ * While pieces of a bio are queued, or a worker submits them, later ones are added to them.
  *
  * Context: Under the pool's lock.
  */
 void ioband_submit_piece(struct ioband_io *io)
 {
-	if (!io->due_bytes)
-		list_add_tail(&io->due, &io->target->due);
-	io->due_bytes += io->bill.bytes;
-	kick(io->target);
+	const u32 bytes = io->bill.bytes;
+
+	atomic_inc(&io->target->ready_ios);
+	if (atomic_fetch_add(bytes, &io->due_bytes) == 0)
+		add(io);
 }
 
 /**
- * ioband_submit_flush() - send a target's own flush down
+ * ioband_submit_again() - queue a bio of which pieces were added while a worker submitted some
+ * @io: the bio's
+ *
+ * Context: Of that worker.
+ */
+void ioband_submit_again(struct ioband_io *io)
+{
+	add(io);
+}
+
+/**
+ * ioband_submit_throttled() - has a bio to wait until earlier ones were submitted
+ * @io: the bio's
+ *
+ * Context: Under the pool's lock.
+ *
+ * Return: the list for its stream, of which ioband_dispatch_throttled() is told when the worker
+ * is done; NULL: the bio may be released.
+ */
+struct list_head *ioband_submit_throttled(struct ioband_io *io)
+{
+	struct ioband_queue *queue = queue_of(io, IOBAND_LANE_THROTTLED);
+
+	if (likely(!READ_ONCE(queue->slept)) || READ_ONCE(queue->late) ||
+	    (!READ_ONCE(queue->in_hand) && llist_empty(&queue->ios)) ||
+	    lane_of(ioband_bio_of(io)) != IOBAND_LANE_THROTTLED)
+		return NULL;
+	return &queue->waiting;
+}
+
+/**
+ * ioband_submit_flush() - have a target's own flush submitted
  * @target: target, whose flush is due
  *
  * Context: Under the pool's lock.
  */
 void ioband_submit_flush(struct ioband_target *target)
 {
-	kick(target);
+	queue_work(target->late_wq, &target->flush_work);
+}
+
+/* A look: the worker of a queue is in the device below, and sleeps. */
+static bool is_asleep(struct ioband_queue *queue)
+{
+	struct task_struct *worker;
+	bool asleep;
+
+	rcu_read_lock();	/* or the worker might end */
+	worker = READ_ONCE(queue->worker);
+	asleep = worker && !task_is_running(worker);
+	rcu_read_unlock();
+	return asleep;
+}
+
+/* Bios waited at the last look, none was taken since, and the worker would run if it could. */
+static bool is_starved(struct ioband_queue *queue)
+{
+	const bool waits = !llist_empty(&queue->ios) || READ_ONCE(queue->in_hand);
+	const unsigned int takes = READ_ONCE(queue->takes);
+	const bool stays = queue->waited && takes == queue->seen;
+
+	queue->seen = takes;
+	queue->waited = waits;
+	return waits && stays && !is_asleep(queue);
+}
+
+/**
+ * ioband_submit_look() - see to a queue whose CPU does not run its worker
+ * @queue: queue
+ * @cpu: the CPU
+ *
+ * Context: Process, of the pool's tick, which runs on any CPU that has time for it.
+ *
+ * Return: true if streams wait for a worker that may never be done.
+ */
+bool ioband_submit_look(struct ioband_queue *queue, int cpu)
+{
+	struct ioband_target *target = queue->target;
+
+	if (is_starved(queue)) {
+		WRITE_ONCE(queue->late, true);
+		queue_work(target->late_wq, &queue->rescue);
+		/* It ends that when it runs. */
+		queue_work_on(cpu, target->submit_wq, &queue->work);
+	}
+	return READ_ONCE(queue->late) && !list_empty_careful(&queue->waiting);
 }

@@ -1,14 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: bios for a target's worker to submit.
+ * dm-ioband: queues of released bios, for workers to submit.
  */
 #ifndef DM_IOBAND_SUBMIT_H
 #define DM_IOBAND_SUBMIT_H
 
 #include "io.h"
 
-void ioband_submit_bio(struct ioband_io *io, struct bio *bio);
+/**
+ * struct ioband_queue - released bios of a target, of one lane, that arrived on one CPU
+ * @ios: the bios, the latest first
+ * @target: the target
+ * @lane: the lane
+ * @work: submits the bios on their CPU
+ * @worker: task that runs @work, or NULL
+ * @rescue: submits the bios on another CPU; both may be at work at the same time
+ * @late: the CPU of the queue does not run @work, and @rescue takes its place
+ * @in_hand: a worker has taken bios, and has not submitted all of them
+ * @slept: the worker had to sleep as it submitted the bios that it took last
+ * @waiting: streams; their next writes are held while a worker has bios to submit; under
+ *	the pool's lock
+ * @takes: how often a worker has taken bios
+ * @seen: what @takes was at the last look of the pool's tick
+ * @waited: bios were waiting then
+ */
+struct ioband_queue {
+	struct llist_head ios;
+	struct ioband_target *target;
+	enum ioband_lane lane;
+	struct work_struct work;
+	struct task_struct *worker;
+	struct work_struct rescue;
+	bool late;
+	bool in_hand;
+	unsigned int slept;
+	struct list_head waiting;
+	unsigned int takes;
+	unsigned int seen;
+	bool waited;
+};
+
+void ioband_submit_bio(struct ioband_io *io);
 void ioband_submit_piece(struct ioband_io *io);
+void ioband_submit_again(struct ioband_io *io);
+struct list_head *ioband_submit_throttled(struct ioband_io *io);
 void ioband_submit_flush(struct ioband_target *target);
+bool ioband_submit_look(struct ioband_queue *queue, int cpu);
 
 #endif /* DM_IOBAND_SUBMIT_H */

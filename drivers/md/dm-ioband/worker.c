@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: a target's worker submits released bios.
+ * dm-ioband: workers submit released bios.
  *
- * A completion, a timer or the bio of another task releases a held bio, and may not submit it.
- * So the bio goes to its target's ready list, and a worker of the target submits it: each target
- * has its own, so that a device that blocks its worker does not hold up the others.  The worker
- * makes the pieces of large bios, too, and submits the flush at the end of a turn.
+ * Each CPU has workers of its own for a target (submit.c), so that a device that puts its
+ * workers to sleep does not hold up the others.  A worker makes the pieces of large bios, too.
+ * A worker of the target submits the flush at the end of a turn.
  *
- * The worker finds out how many bios may be in flight before the next one has to sleep for want of
+ * A worker finds out how many bios may be in flight before the next one has to sleep for want of
  * a request, note_roomy(): its count of voluntary context switches tells whether it had to.
  */
 #include "worker.h"
@@ -17,7 +16,9 @@
 #include "flush.h"
 #include "io.h"
 #include "split.h"
+#include "submit.h"
 
+#include <linux/percpu.h>
 #include <linux/sched.h>
 
 /* The clone of a piece. */
@@ -44,19 +45,20 @@ static void piece_end_io(struct bio *bio)
 		bio_endio(whole);
 }
 
-/* Submit the next pieces of a bio, in all @bytes; with the last one the bio may be gone. */
-static void submit_pieces(struct ioband_io *io, u32 bytes)
+/* Submit the next pieces of a bio, in all @bytes.  With the last one the bio may be gone. */
+static void submit_bytes(struct ioband_io *io, u32 bytes)
 {
+	struct ioband_target *target = io->target;
 	struct bio *whole = ioband_bio_of(io);
 	struct ioband_piece *piece;
-	struct bio *bio;
 	u32 offset, size;
+	struct bio *bio;
 
 	for (; bytes; bytes -= size) {
 		offset = io->sent;
 		size = ioband_piece_bytes(io, whole, offset);
 		io->sent += size;
-		bio = bio_alloc_clone(whole->bi_bdev, whole, GFP_NOIO, &io->target->pieces);
+		bio = bio_alloc_clone(whole->bi_bdev, whole, GFP_NOIO, &target->pieces);
 		piece = container_of(bio, struct ioband_piece, bio);
 		piece->io = io;
 		piece->bytes = size;
@@ -64,7 +66,23 @@ static void submit_pieces(struct ioband_io *io, u32 bytes)
 		bio->bi_end_io = piece_end_io;
 		bio->bi_opf |= REQ_NOMERGE;	/* or the disk's queue would glue them */
 		dm_submit_bio_remap(whole, bio);
+		atomic_dec(&target->ready_ios);
 	}
+}
+
+/*
+ * Submit the pieces of a bio that have been admitted so far.  Pieces that are admitted meanwhile
+ * wait until others have had their turn.  As long as there are pieces to come, the bio stays,
+ * and only this worker has it.
+ */
+static void submit_pieces(struct ioband_io *io)
+{
+	const u32 bytes = atomic_read(&io->due_bytes);
+	const bool last = io->sent + bytes == io->bytes;
+
+	submit_bytes(io, bytes);
+	if (!last && atomic_sub_return(bytes, &io->due_bytes))
+		ioband_submit_again(io);
 }
 
 static void flush_end_io(struct bio *bio)
@@ -83,128 +101,189 @@ static void flush_end_io(struct bio *bio)
 	spin_unlock_irqrestore(&pool->lock, flags);
 }
 
-/* Submit the target's flush if it is due. */
-static void submit_flush(struct ioband_target *target)
+static void submit_flush(struct work_struct *work)
 {
-	/* A flush that falls due from now on keeps the worker going. */
-	if (!READ_ONCE(target->flush_due))
-		return;
-	spin_lock_irq(&target->pool->lock);
-	WRITE_ONCE(target->flush_due, false);
-	spin_unlock_irq(&target->pool->lock);
+	struct ioband_target *target = container_of(work, struct ioband_target, flush_work);
+
 	bio_init(&target->flush, target->dev->bdev, NULL, 0, REQ_OP_WRITE | REQ_PREFLUSH);
 	target->flush.bi_end_io = flush_end_io;
 	submit_bio(&target->flush);
 }
 
 /*
- * So many of a device's bios have gone down: its worker had to sleep for the last of them,
- * or not.  That holds for a while only: with another load, or others on the device, a
- * request may be harder to get (the tick lets it fade).
+ * With so many of a device's bios in flight the last one had to sleep, or not.  That holds for
+ * a while only: with another load, or others on the device, a request may be harder to get
+ * (the tick lets it fade).  Two workers may overwrite what the other one has noted.
  */
 static void note_roomy(struct ioband_member *member, u32 sent, bool slept)
 {
+	const u32 roomy_ios = READ_ONCE(member->roomy_ios);
+
 	if (slept)
-		member->roomy_ios /= 2;
-	else if (sent)
-		member->roomy_ios = max(member->roomy_ios, sent - 1);
+		WRITE_ONCE(member->roomy_ios, roomy_ios / 2);
+	else if (sent > roomy_ios + 1)
+		WRITE_ONCE(member->roomy_ios, sent - 1);
 }
 
-/* Return: false if there is nothing to send down, and the worker has ended. */
-static bool take_ready(struct ioband_target *target, struct bio_list *ready, u32 sent, bool slept)
+/* Bios that were not released since the queue's worker slept may follow now. */
+static void note_slept(struct ioband_queue *queue, bool slept)
 {
-	bool more;
+	const bool before = xchg(&queue->slept, slept);
 
-	spin_lock_irq(&target->pool->lock);
-	note_roomy(target->member, sent, slept);
-	*ready = target->ready;
-	bio_list_init(&target->ready);
-	WRITE_ONCE(target->ready_ios, 0);
-	more = !bio_list_empty(ready) || !list_empty(&target->due) || target->flush_due;
-	target->submitting = more;
-	spin_unlock_irq(&target->pool->lock);
-	return more;
+	if (slept || before)
+		ioband_dispatch_throttled(queue->target->pool, &queue->waiting);
 }
 
-/*
- * Submit the pieces that have been admitted so far.  Pieces that are admitted meanwhile wait until
- * others have had their turn with the worker.
- */
-static void submit_due(struct ioband_target *target)
-{
-	struct ioband_io *io;
-	LIST_HEAD(batch);
-	u32 bytes;
-
-	/* Pieces that are added from now on keep the worker going. */
-	if (list_empty(&target->due))
-		return;
-	spin_lock_irq(&target->pool->lock);
-	list_splice_init(&target->due, &batch);
-	while ((io = list_first_entry_or_null(&batch, struct ioband_io, due))) {
-		list_del(&io->due);
-		bytes = io->due_bytes;
-		io->due_bytes = 0;
-		spin_unlock_irq(&target->pool->lock);
-		submit_pieces(io, bytes);
-		spin_lock_irq(&target->pool->lock);
-	}
-	spin_unlock_irq(&target->pool->lock);
-}
-
-/*
- * How many of a device's bios in flight are not with its worker any more; 0: not known,
- * for it has pieces to send.  A look, without the lock.
- */
+/* How many of a device's bios in flight do not wait for a worker; a look, without the lock. */
 static u32 count_sent(const struct ioband_target *target)
 {
-	const u32 ready = READ_ONCE(target->ready_ios);
+	const u32 ready = atomic_read(&target->ready_ios);
 
-	if (!list_empty(&target->due))
-		return 0;
 	return max(READ_ONCE(target->member->pulse.inflight_ios), ready) - ready;
 }
 
-/* A target's worker: send its released bios down. */
-static void submit_ready(struct work_struct *work)
+/* Submit the bios of a queue; return: false if there were none. */
+static bool submit_queued(struct ioband_queue *queue)
 {
-	struct ioband_target *target = container_of(work, struct ioband_target, submit);
-	struct bio_list ready;
+	struct llist_node *list = llist_reverse_order(llist_del_all(&queue->ios));
+	const unsigned long switches = current->nvcsw;
+	struct ioband_target *target = queue->target;
+	struct ioband_io *io, *next;
 	struct blk_plug plug;
-	bool slept = false;
-	struct bio *bio;
-	u32 sent = 0;
+	u32 sent;
 
-	while (take_ready(target, &ready, sent, slept)) {
-		const unsigned long switches = current->nvcsw;
-		const bool some = !bio_list_empty(&ready);
-
-		blk_start_plug(&plug);
-		while ((bio = bio_list_pop(&ready)))
-			dm_submit_bio_remap(bio, NULL);
-		/* As long as they are plugged each has a request. */
-		sent = some ? count_sent(target) : 0;
-		submit_due(target);
-		blk_finish_plug(&plug);
-		slept = current->nvcsw != switches;
-		submit_flush(target);
-		cond_resched();
+	if (!list)
+		return false;
+	WRITE_ONCE(queue->in_hand, true);
+	WRITE_ONCE(queue->takes, queue->takes + 1);
+	blk_start_plug(&plug);
+	llist_for_each_entry_safe(io, next, list, queued) {
+		if (io->piece) {
+			submit_pieces(io);
+		} else {
+			dm_submit_bio_remap(ioband_bio_of(io), NULL);
+			atomic_dec(&target->ready_ios);
+		}
 	}
+	/* As long as they are plugged each has a request. */
+	sent = count_sent(target);
+	blk_finish_plug(&plug);
+	WRITE_ONCE(queue->in_hand, false);
+	if (queue->lane == IOBAND_LANE_PROMPT)
+		note_roomy(target->member, sent, current->nvcsw != switches);
+	else
+		note_slept(queue, current->nvcsw != switches);
+	return true;
+}
+
+static void submit_here(struct work_struct *work)
+{
+	struct ioband_queue *queue = container_of(work, struct ioband_queue, work);
+
+	do {
+		WRITE_ONCE(queue->worker, current);
+		WRITE_ONCE(queue->late, false);
+		while (submit_queued(queue))
+			cond_resched();
+		WRITE_ONCE(queue->worker, NULL);
+		smp_mb();	/* pairs with llist_add() in submit.c */
+	} while (!llist_empty(&queue->ios));
+}
+
+static void submit_elsewhere(struct work_struct *work)
+{
+	struct ioband_queue *queue = container_of(work, struct ioband_queue, rescue);
+
+	while (submit_queued(queue))
+		cond_resched();
+}
+
+static int make_queues(struct ioband_target *target, enum ioband_lane lane)
+{
+	struct ioband_queue *queue;
+	int cpu;
+
+	target->queues[lane] = alloc_percpu(struct ioband_queue);
+	if (!target->queues[lane])
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		queue = per_cpu_ptr(target->queues[lane], cpu);
+		init_llist_head(&queue->ios);
+		queue->target = target;
+		queue->lane = lane;
+		INIT_LIST_HEAD(&queue->waiting);
+		INIT_WORK(&queue->work, submit_here);
+		INIT_WORK(&queue->rescue, submit_elsewhere);
+	}
+	return 0;
+}
+
+static void free_queues(struct ioband_target *target)
+{
+	int lane;
+
+	for (lane = 0; lane < IOBAND_NR_LANES; lane++)
+		free_percpu(target->queues[lane]);
+}
+
+static void end_workers(struct ioband_target *target)
+{
+	if (target->submit_wq)
+		destroy_workqueue(target->submit_wq);
+	if (target->late_wq)
+		destroy_workqueue(target->late_wq);
+	bioset_exit(&target->pieces);
+	free_queues(target);
 }
 
 /**
- * ioband_worker_drain() - wait until a target's worker has nothing more to do
+ * ioband_worker_drain() - wait until a target's workers have nothing more to do
  * @target: suspended, with nothing held
+ *
+ * A worker that has not begun has nothing to do, and need not wait for its CPU.
  *
  * Context: Process; may sleep.
  */
 void ioband_worker_drain(struct ioband_target *target)
 {
-	flush_work(&target->submit);
+	struct ioband_queue *queue;
+	int lane, cpu;
+
+	for (lane = 0; lane < IOBAND_NR_LANES; lane++) {
+		for_each_possible_cpu(cpu) {
+			queue = per_cpu_ptr(target->queues[lane], cpu);
+			cancel_work_sync(&queue->work);
+			cancel_work_sync(&queue->rescue);
+			WRITE_ONCE(queue->late, false);
+		}
+	}
+	flush_work(&target->flush_work);
 }
 
 /**
- * ioband_worker_init_target() - make a target's worker
+ * ioband_worker_look() - see to CPUs that run no workers
+ * @target: target; it may be suspended
+ *
+ * Context: Process, of the pool's tick.
+ */
+void ioband_worker_look(struct ioband_target *target)
+{
+	struct ioband_queue *queue;
+	int lane, cpu;
+
+	if (!atomic_read(&target->ready_ios))
+		return;
+	for (lane = 0; lane < IOBAND_NR_LANES; lane++) {
+		for_each_possible_cpu(cpu) {
+			queue = per_cpu_ptr(target->queues[lane], cpu);
+			if (ioband_submit_look(queue, cpu))
+				ioband_dispatch_throttled(target->pool, &queue->waiting);
+		}
+	}
+}
+
+/**
+ * ioband_worker_init_target() - make a target's workers
  * @target: new
  *
  * Its pool of pieces has one when memory is short as soon as an earlier one has completed.
@@ -213,29 +292,39 @@ void ioband_worker_drain(struct ioband_target *target)
  */
 int ioband_worker_init_target(struct ioband_target *target)
 {
-	int ret = bioset_init(&target->pieces, PIECE_POOL, offsetof(struct ioband_piece, bio), 0);
+	const char *name;
+	int lane, ret = 0;
 
+	for (lane = 0; lane < IOBAND_NR_LANES && !ret; lane++)
+		ret = make_queues(target, lane);
+	if (!ret)
+		ret = bioset_init(&target->pieces, PIECE_POOL, offsetof(struct ioband_piece, bio),
+				  0);
 	if (ret)
-		return ret;
-	bio_list_init(&target->ready);
-	INIT_LIST_HEAD(&target->due);
-	INIT_WORK(&target->submit, submit_ready);
+		goto free;
+	INIT_WORK(&target->flush_work, submit_flush);
 	ioband_flush_init_target(target);
+	name = dm_device_name(dm_table_get_md(target->ti->table));
 	target->submit_wq = alloc_workqueue("ioband/%s", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_PERCPU,
-					    0, dm_device_name(dm_table_get_md(target->ti->table)));
-	if (target->submit_wq)
+					    0, name);
+	target->late_wq = alloc_workqueue("ioband-late/%s",
+					  WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_UNBOUND, 0, name);
+	if (target->submit_wq && target->late_wq)
 		return 0;
-	bioset_exit(&target->pieces);
+	end_workers(target);
 	return -ENOMEM;
+
+free:
+	free_queues(target);
+	return ret;
 }
 
 /**
- * ioband_worker_exit_target() - end a target's worker
+ * ioband_worker_exit_target() - end a target's workers
  * @target: without bios
  */
 void ioband_worker_exit_target(struct ioband_target *target)
 {
-	destroy_workqueue(target->submit_wq);
 	ioband_flush_exit_target(target);
-	bioset_exit(&target->pieces);
+	end_workers(target);
 }

@@ -10,5 +10,6 @@
 int ioband_worker_init_target(struct ioband_target *target);
 void ioband_worker_exit_target(struct ioband_target *target);
 void ioband_worker_drain(struct ioband_target *target);
+void ioband_worker_look(struct ioband_target *target);
 
 #endif /* DM_IOBAND_WORKER_H */

@@ -118,14 +118,15 @@ enum ioband_stats_kind {
 /**
  * struct ioband_stats - what is counted of a group
  * @cpu: counters
- * @hist: histograms; NULL until the pool's tick has made them
- * @spare: next of the pool's spare ones
+ * @hist: histograms; NULL until there was memory for them
+ * @list: place among the pool's spare counters, or among those without histograms; under the
+ *	pool's lock
  * @kind: whose they are
  */
 struct ioband_stats {
 	struct ioband_cpu_stats __percpu *cpu;
 	struct ioband_cpu_hist __percpu *hist;
-	struct ioband_stats *spare;
+	struct list_head list;
 	enum ioband_stats_kind kind;
 };
 

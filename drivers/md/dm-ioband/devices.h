@@ -78,6 +78,7 @@ enum ioband_state {
  * @preset_index: the same by path; NULL until there is one
  * @spare_stats: counters for groups to come
  * @nr_spare: how many
+ * @plain_stats: counters of groups without histograms
  * @stock_failed: there was no memory for more, or not in time, or enough is taken; until
  *	there are new ones
  * @stocked: tasks that wait for some
@@ -100,7 +101,7 @@ enum ioband_state {
  * @flushes: of the flush that the core waits for, bios that have not completed
  * @flush_round: its number
  * @wake: asks the core again when a grace ends, or a maximum or the brake lets go
- * @stock: makes counters for groups to come
+ * @stock: makes counters for groups to come, and histograms
  * @tick: looks after state, depth and activity while groups are active
  * @sweep: finds groups to remove
  */
@@ -136,8 +137,9 @@ struct ioband_pool {
 	u32 next_preset;
 	unsigned int nr_presets;
 	struct ioband_preset_index *preset_index;
-	struct ioband_stats *spare_stats;
+	struct list_head spare_stats;
 	unsigned int nr_spare;
+	struct list_head plain_stats;
 	bool stock_failed;
 	wait_queue_head_t stocked;
 	struct list_head active;

@@ -297,18 +297,18 @@ static void pool_stock(struct work_struct *work)
 	unsigned int noio = memalloc_noio_save();
 
 	ioband_stats_stock(pool);
+	ioband_stats_make_hist(pool);
 	memalloc_noio_restore(noio);
 }
 
 static void pool_tick(struct work_struct *work)
 {
 	struct ioband_pool *pool = container_of(work, struct ioband_pool, tick.work);
-	unsigned int noio = memalloc_noio_save();
 	struct ioband_target *target;
 
-	ioband_stats_make_hist(pool);
-	memalloc_noio_restore(noio);
-
+	/* Waits for memory, which the tick does not. */
+	if (!list_empty_careful(&pool->plain_stats))
+		schedule_work(&pool->stock);
 	/* Only the tick leaves the shared state. */
 	mutex_lock(&pool->walk);
 	if (READ_ONCE(pool->state) == IOBAND_SHARED)
@@ -373,6 +373,8 @@ static struct ioband_pool *pool_new(const char *name)
 	xa_init_flags(&pool->groups, XA_FLAGS_ALLOC1);
 	xa_init_flags(&pool->presets, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&pool->active);
+	INIT_LIST_HEAD(&pool->spare_stats);
+	INIT_LIST_HEAD(&pool->plain_stats);
 	INIT_LIST_HEAD(&pool->dirty);
 	hrtimer_setup(&pool->wake, ioband_dispatch_wake, CLOCK_MONOTONIC, HRTIMER_MODE_ABS);
 	init_waitqueue_head(&pool->stocked);

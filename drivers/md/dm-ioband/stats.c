@@ -79,6 +79,7 @@ struct ioband_stats *ioband_stats_new(gfp_t gfp)
 		kfree(stats);
 		return NULL;
 	}
+	INIT_LIST_HEAD(&stats->list);
 	atomic_long_inc(&nr_stats);
 	return stats;
 }
@@ -182,6 +183,7 @@ static void count_stats(struct ioband_group *group, const struct ioband_stats *s
 static void take_back(struct ioband_group *group, struct ioband_stats *stats)
 {
 	spin_lock_irq(&group->pool->lock);
+	list_del_init(&stats->list);
 	count_stats(group, stats, -1);
 	spin_unlock_irq(&group->pool->lock);
 	ioband_stats_free(stats);
@@ -227,6 +229,7 @@ void ioband_stats_give(struct ioband_group *group, struct ioband_stats *stats,
 {
 	stats->kind = kind;
 	count_stats(group, stats, 1);
+	list_add_tail(&stats->list, &group->pool->plain_stats);
 	rcu_assign_pointer(group->stats, stats);
 }
 
@@ -256,8 +259,7 @@ static void put_spare(struct ioband_pool *pool, struct ioband_stats *stats)
 	spin_lock_irq(&pool->lock);
 	WRITE_ONCE(pool->stock_failed, !stats);
 	if (stats) {
-		stats->spare = pool->spare_stats;
-		pool->spare_stats = stats;
+		list_add(&stats->list, &pool->spare_stats);
 		WRITE_ONCE(pool->nr_spare, pool->nr_spare + 1);
 	}
 	spin_unlock_irq(&pool->lock);
@@ -343,23 +345,22 @@ long ioband_stats_wait(struct ioband_pool *pool, long left)
  */
 void ioband_stats_unstock(struct ioband_pool *pool)
 {
-	while (pool->spare_stats) {
-		struct ioband_stats *stats = pool->spare_stats;
+	struct ioband_stats *stats, *next;
 
-		pool->spare_stats = stats->spare;
+	list_for_each_entry_safe(stats, next, &pool->spare_stats, list)
 		ioband_stats_free(stats);
-	}
 }
 
 static struct ioband_stats *take_spare(struct ioband_pool *pool)
 {
-	struct ioband_stats *stats = pool->spare_stats;
+	struct ioband_stats *stats =
+		list_first_entry_or_null(&pool->spare_stats, struct ioband_stats, list);
 
 	if (!stats_are_too_many())
 		schedule_work(&pool->stock);
 	if (!stats)
 		return ioband_stats_new(GFP_NOWAIT | __GFP_NOWARN);
-	pool->spare_stats = stats->spare;
+	list_del_init(&stats->list);
 	WRITE_ONCE(pool->nr_spare, pool->nr_spare - 1);
 	return stats;
 }
@@ -397,22 +398,8 @@ struct ioband_group *ioband_stats_ready(struct ioband_group *group)
 	return group;
 }
 
-/* Counters of an active group that have no histograms yet. */
-static struct ioband_stats *find_without_hist(struct ioband_pool *pool)
-{
-	struct ioband_group *group;
-
-	list_for_each_entry(group, &pool->active, active) {
-		struct ioband_stats *stats = stats_of(group);
-
-		if (stats && !stats->hist)
-			return stats;
-	}
-	return NULL;
-}
-
 /**
- * ioband_stats_make_hist() - give histograms to the active groups
+ * ioband_stats_make_hist() - give histograms to the groups that have counters
  * @pool: pool
  *
  * Context: Process; may sleep.  Not in the I/O path, so that it may wait for
@@ -420,26 +407,24 @@ static struct ioband_stats *find_without_hist(struct ioband_pool *pool)
  */
 void ioband_stats_make_hist(struct ioband_pool *pool)
 {
-	struct ioband_cpu_hist __percpu *hist = NULL;
+	struct ioband_cpu_hist __percpu *hist;
 	struct ioband_stats *stats;
 
-	for (;;) {
-		spin_lock_irq(&pool->lock);
-		stats = find_without_hist(pool);
-		if (stats && hist) {
-			/* Pairs with the acquire of those who count. */
-			smp_store_release(&stats->hist, hist);
-			hist = NULL;
-			stats = find_without_hist(pool);
-		}
-		spin_unlock_irq(&pool->lock);
-		if (!stats)
-			break;
+	while (!list_empty_careful(&pool->plain_stats)) {
 		hist = alloc_percpu(struct ioband_cpu_hist);
 		if (!hist)
 			return;
+		spin_lock_irq(&pool->lock);
+		stats = list_first_entry_or_null(&pool->plain_stats, struct ioband_stats, list);
+		if (stats) {
+			list_del_init(&stats->list);
+			/* Pairs with the acquire where a time is counted. */
+			smp_store_release(&stats->hist, hist);
+			hist = NULL;
+		}
+		spin_unlock_irq(&pool->lock);
+		free_percpu(hist);
 	}
-	free_percpu(hist);
 }
 
 /**

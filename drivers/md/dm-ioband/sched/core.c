@@ -4,148 +4,141 @@
  *
  * Why it is hard
  * --------------
- * A block device serves many I/Os at once and in an order of its own.  Whoever
- * has more of them at the device gets more of it: if all bios go down as they
- * come, the device's queue decides, and a weight means nothing.  If too few go
- * down, the device idles.  So two things have to be decided for every bio: how
- * much may be at the device, and whose bio is next.
+ * A block device serves many I/Os at once, in its own order.  A submitter with more I/Os in
+ * flight gets more of the device.  If every bio is dispatched on arrival, the queue of the
+ * device decides, and weights have no effect.  If too few bios are dispatched, the device idles.
+ * The scheduler therefore decides two things for each bio: how much may be in flight, and which
+ * leaf is served next.
  *
- * 1. Whose is next: weighted virtual time, in a tree
- * --------------------------------------------------
- * Every entity (a group, or a queue of its own bios) carries the service it has
- * received divided by its weight, its virtual time.  The child of least virtual
- * time is served next, and so on down the tree: start-time fair queueing
- * (Goyal, Vin & Cheng, SIGCOMM'96), at every level.  When a leaf is served,
- * each entity on its way up is charged.
+ * 1. Which leaf is next: weighted virtual time, in a tree
+ * -------------------------------------------------------
+ * Every entity (a group, or a leaf with bios of the group itself) has a virtual time: the
+ * service that it received, divided by its weight.  At each level of the tree, the child with
+ * the least virtual time is served next: start-time fair queueing (Goyal, Vin & Cheng,
+ * SIGCOMM'96).  The service of a leaf is charged to the leaf and to each entity above it.
  *
- * Two groups, weights 200 and 100, bios of 64 KiB, both always waiting.  A bio
- * advances the first by 65536/200 = 328, the second by 65536/100 = 655:
+ * Two groups have weights 200 and 100, bios of 64 KiB, and are always backlogged.  A bio
+ * advances the first group by 65536/200 = 328, the second by 65536/100 = 655:
  *
  *	served	a   b   a   a   b   a   a   b ...
- *	a at    328     655 983     1311 ...		(before a tie, a first)
+ *	a at    328     655 983     1311 ...		(a wins ties)
  *	b at        655             1311 ...
  *
- * Two of a for one of b, whatever the sizes: a bio of 128 KiB advances a group
- * twice as far.  An error of one bio remains, and never grows.
+ * Group a gets two bios for each bio of b.  Sizes do not matter: a bio of 128 KiB advances a
+ * group twice as far.  The error is one bio, and does not grow.
  *
- * Service is counted in tokens: bytes, I/Os or nanoseconds of the device's time, as the
- * pool measures (sched/cost.h).  They are counted as they are spent, and not handed
- * out beforehand: for that one would have to know how many a second the device is good
- * for, and what is handed to those who do not come would be lost.  Only where a rate is
- * given is there a bucket, kept as the time at which it is used up: for maxima
- * (sched/max.c) and minima (sched/min.c).
+ * Service is counted in tokens: bytes, I/Os or nanoseconds of device time, by the measure of the
+ * pool (sched/cost.h).  Tokens are counted when they are spent.  They are not issued in advance:
+ * this would need the rate of the device, and tokens of idle groups would be lost.  Only a
+ * configured rate has a token bucket, for a maximum (sched/max.c) or a minimum (sched/min.c).  A
+ * bucket is kept as the time at which its I/O is paid for.
  *
- * The tree makes an idle group's share go to its siblings first: only children
- * that have something to serve are compared, inside each node.
+ * The tree gives the share of an idle group to its siblings first: each node compares only its
+ * backlogged children.
  *
  *	root -- A (200) -- A1 (100)		all busy:  A1 1/3  A2 1/3  B 1/3
  *	     |          `- A2 (100)		A2 idle:   A1 2/3          B 1/3
  *	     `- B (100)				A idle:                    B all
  *
- * A node has a virtual time too: it follows that of the child being served.
- * Idling earns nothing: an entity that comes back after having been idle
- * starts at its node's, not at its own of long ago.  One that kept something
- * in flight, but took less than its share, may be behind by a little
- * (IOBAND_LAG_MAX), so that it cannot starve the rest afterwards.
+ * A node also has a virtual time, which follows the child that is served.  Idle time earns no
+ * service: an entity that was idle restarts at the virtual time of its node.  An entity that
+ * kept bios in flight but took less than its share may lag by at most IOBAND_LAG_MAX.  The bound
+ * keeps it from starving its siblings afterwards.
  *
- * So may a flusher that has nothing for a moment because dirty throttling made it pause, by far
- * more; and it is waited for (sched/pause.c).
+ * A flusher without bios may lag by far more while dirty throttling makes its tasks sleep, and
+ * the device idles for it (sched/pause.c).
  *
- * Bios that others wait for go out of turn (see ioband_core_admit_now()), and
- * are owed: the entity moves ahead while its node's virtual time stays, and it
- * waits until its siblings have come as far.  Nothing is owed to nobody: while
- * no sibling is busy, the node follows.  A debt is bounded (IOBAND_DEBT_MAX).
+ * Bios on which other tasks depend are dispatched out of turn (ioband_core_admit_now()), and
+ * become a debt.  The entity advances, the virtual time of its node does not, and the entity is
+ * not served until its siblings catch up.  While no sibling is busy, the node follows, and no
+ * debt remains.  A debt is bounded (IOBAND_DEBT_MAX).
  *
  *	a writes 1 MiB of journal out of turn: it advances by 5243, the node by
- *	nothing.  Of b's bios, 8 go (8 * 655) before the next one of a.
+ *	nothing.  8 bios of b (8 * 655) are served before the next bio of a.
  *
- * When a weight changes, what an entity is ahead or behind is charged anew by
- * the new weight, so that the change shows with the very next bio.
+ * When a weight changes, the lead or lag of the entity is scaled to the new weight.  The change
+ * has effect from the next bio on.
  *
- * 2. How much at once: the pipe
- * -----------------------------
- * The least-served leaf that waits may go while what is on the pipe is less
- * than the limit (SFQ(D): Jin, Chase & Kaur, SIGMETRICS'04).  The limit is what
- * the device needs for full throughput; sched/depth.c finds it.  The test
- * is made before the bio is added, so that a bio of any size can go.
+ * 2. How much at once: the in-flight limit
+ * ----------------------------------------
+ * The least served backlogged leaf may dispatch a bio while less than the limit is in flight
+ * (SFQ(D): Jin, Chase & Kaur, SIGMETRICS'04).  The limit is the depth at which the device
+ * reaches full throughput; sched/depth.c finds it.  The test precedes the addition of the bio,
+ * so a bio of any size can be dispatched.
  *
- * On the pipe is what is in flight, and also the last bio of every leaf that
- * is *thinking*: its bio completed a moment ago and, as its recent past says,
- * the next one will be here shortly.  Only leaves that have been served less
- * than the candidate count.  So a synchronous reader, which has never more than
- * one bio here, keeps its place while it computes; with no such rule, the others
- * would fill the pipe in each of these gaps and the weight of the reader would
- * mean nothing (the deceptive idleness of Iyer & Druschel, SOSP'01).
+ * Bios in flight count against the limit.  One bio also counts for each *anticipated* leaf: its
+ * last bio completed a moment ago, and its recent think times predict the next bio soon.  Only
+ * anticipated leaves with less service than the candidate count.  A synchronous reader, which
+ * never has more than one bio, thus keeps its place while it computes.  Without this rule, other
+ * leaves would fill the limit in each gap, and the weight of the reader would have no effect
+ * (the deceptive idleness of Iyer & Druschel, SOSP'01).
  *
- * How long a leaf counts as thinking follows from how long it has lately
- * taken (twice the average, plus IOBAND_GRACE_MIN_NS).
+ * A leaf is anticipated for its grace period: twice its mean think time, plus
+ * IOBAND_GRACE_MIN_NS.
  *
- *	limit 2 bios; a (vtime 100) thinks; b (vtime 200) waits with 8 bios, 1 in
- *	flight: on the pipe are 1 + 1 = 2, b waits.  a is back after 20 us: 1 < 2,
- *	a goes.  Had it not come back for 70 us, b would have gone.
+ *	limit 2 bios; a (vtime 100) is anticipated; b (vtime 200) has 8 bios queued, 1 in
+ *	flight: 1 + 1 = 2 count, b stays queued.  After 20 us a has a bio: 1 < 2, a is
+ *	served.  Without a bio of a within 70 us, b would have been served.
  *
- * Waiting has a cost, the slot that is empty meanwhile, and a benefit: the leaf's next
- * bio need not wait until a slot comes free.  A leaf is waited for only where the benefit
- * can be the larger: while it thinks for no longer than a slot takes to come free, which
- * is about the mean time from one completion to the next (core_patience(); cost and
- * benefit are from Iyer & Druschel too).  The next bio of a leaf that thinks for longer
- * finds a slot soon after it has come, and is the first in line for it.
+ * Anticipation costs a slot that stays empty.  The benefit is that the next bio of the leaf does
+ * not wait for a free slot.  The benefit can exceed the cost only if the think time is no longer
+ * than the time until a slot is free.  This is about the mean time between two completions
+ * (core_patience(); cost and benefit are from Iyer & Druschel too).  The next bio of a leaf with
+ * a longer think time soon finds a slot, and is the first to get it.
  *
- *	NVMe, 3200 MB/s; one leaf reads 64 KiB with 64 outstanding, 20 us from one
- *	completion to the next; 8 leaves read 4 KiB and think for 800 us.  While they
- *	were waited for they took 8 slots of any pipe: with 8 or fewer, 62 MB/s in all.
- *	Without waiting it is 3190 MB/s, and each of the 8 has 0.94 of what it has
- *	alone.  On a device of 100 MB/s, 655 us from one completion to the next, the
- *	same leaves are waited for.
+ *	NVMe, 3200 MB/s; one leaf reads 64 KiB with 64 outstanding, 20 us between
+ *	completions; 8 leaves read 4 KiB with a think time of 800 us.  With anticipation
+ *	these took 8 slots of any limit: with 8 or fewer, 62 MB/s in all.  Without
+ *	anticipation it is 3190 MB/s, and each of the 8 has 0.94 of its throughput
+ *	alone.  On a device of 100 MB/s, with 655 us between completions, the same
+ *	leaves are anticipated.
  *
- * What a flusher that pauses keeps on the pipe is all of it.
+ * A flusher in writeback idle occupies the whole limit.
  *
- * A disk with a head wants something else: each leaf has it to itself for a while
- * (sched/slice.c).  Before all this comes what an entity may have at most
- * (sched/max.c), and what it is promised (sched/min.c); and after it whether
- * somebody's reads take too long for another one to go (sched/latency.c).
+ * A disk with a head needs another rule: each leaf has the disk to itself for a slice
+ * (sched/slice.c).  Maxima (sched/max.c) and minima (sched/min.c) precede all these decisions.
+ * Latency targets follow them: a late target holds back other leaves (sched/latency.c).
  *
- * 3. What the caller does
- * -----------------------
- * It says from when on it tells of all bios (ioband_core_begin()).
- * It queues a bio in its group and says so (ioband_core_wait()); asks who may
- * go (ioband_core_pick()) until nobody may, and tells what it sent down
- * (ioband_core_admit()); tells completions (ioband_core_complete()).  When
- * pick() says that somebody waits only for thinkers it also says until when,
- * and the caller asks again then.  With slices it also asks whether the devices'
- * write caches are to be flushed (ioband_core_start_flush()).  The caller's clock
- * may be read before the caller gets its turn: times may go back a little from call
- * to call.  For latency targets it tells what reads took (ioband_leaf_took()), and has
- * that looked at every few milliseconds (ioband_core_look()).
+ * 3. The duties of the caller
+ * ---------------------------
+ * The caller reports when the scheduler starts to see all bios (ioband_core_begin()).  It queues
+ * a bio in its group and reports it (ioband_core_wait()).  It asks for the next leaf
+ * (ioband_core_pick()) until none is returned, and reports each dispatched bio
+ * (ioband_core_admit()).  It reports completions (ioband_core_complete()).  If only anticipation
+ * prevents a dispatch, ioband_core_pick() returns the time of the next call.  With slices, the
+ * caller also asks for flushes of the devices' write caches (ioband_core_start_flush()).  For
+ * latency targets, it reports the latency of each read (ioband_leaf_took()), and calls
+ * ioband_core_look() every few milliseconds.  The caller may read the clock before it takes its
+ * lock: times may go back a little between calls.
  */
 #include "core.h"
 
 #include "tree.h"
 
 /*
- * Wake-up and scheduling of a reader on an idle CPU take some 10 us; less than
- * that cannot be told from not thinking at all.
+ * On an idle CPU, wake-up and scheduling of a reader take some 10 us.  A shorter think time
+ * cannot be measured.
  */
 #define IOBAND_GRACE_MIN_NS	(30 * NSEC_PER_USEC)
 
-/* A leaf that thinks for longer is never waited for, however slow the device. */
+/* The longest think time with anticipation, however slow the device. */
 #define IOBAND_GRACE_MAX_NS	(2 * NSEC_PER_MSEC)
 
 /*
- * Nor is one that thinks for longer than so many completions take, without slices.  In the
- * simulator 1, 2 and 4 do equally well.
+ * Without slices, anticipation ends at a think time of this many gaps between completions.  In
+ * the simulator 1, 2 and 4 do equally well.
  */
 #define IOBAND_GRACE_GAPS	2
 
 /*
- * A gap of more than so many times what is waited for says that the leaf was idle, not how it
- * thinks.  One alone, a fifth of which goes into the average, must not make one that thinks for
- * a quarter of what is waited for, or less, one that is not waited for: it would lose its turn
- * with each of its first bios after the pause.
+ * The sample of a think time is clamped to this many times core_patience(): after a longer gap,
+ * the leaf was idle.  A fifth of a sample enters the mean.  So one idle period does not end the
+ * anticipation of a leaf with a think time of a quarter of core_patience() or less.  Otherwise
+ * each of its first bios after that would lose its place.
  */
 #define IOBAND_THINK_CAP	4
 
-/* Where something changes below a minimum or a maximum. */
+/* Called when the bios queued below a minimum or a maximum change. */
 static const struct ioband_hooks core_hooks = {
 	.floor_changed	= ioband_floor_update,
 	.cap_changed	= ioband_cap_note,
@@ -170,12 +163,12 @@ void ioband_core_init(struct ioband_core *core)
 }
 
 /**
- * ioband_core_set_limit() - bound what is in flight
+ * ioband_core_set_limit() - bound the bios in flight
  * @core: scheduler
  * @ios: bios, at least 1
- * @stuck_ios: in flight at devices that do not answer: they do not count
+ * @stuck_ios: bios in flight at devices that do not answer, in addition to @ios
  *
- * Holds from the next ioband_core_pick() on.
+ * In force from the next ioband_core_pick() on.
  */
 void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios)
 {
@@ -183,7 +176,7 @@ void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios)
 	core->stuck_ios = stuck_ios;
 }
 
-/* For how long a leaf may think to be worth waiting for. */
+/* The longest think time with anticipation, ns. */
 static u64 core_patience(const struct ioband_core *core)
 {
 	const u64 turnover_ns = IOBAND_GRACE_GAPS * core->gap_ns + IOBAND_GRACE_MIN_NS;
@@ -192,9 +185,9 @@ static u64 core_patience(const struct ioband_core *core)
 }
 
 /*
- * How long it took to come back, averaged over the last five times or so.  Not over a
- * time in which bios of its own may have gone that nobody told of.  Who was made to pause
- * has not been thinking.
+ * Update the mean think time, over about the last five gaps.  A gap that began before
+ * ioband_core_begin() does not count: the scheduler may have missed bios.  A gap in writeback
+ * idle counts as 0.
  */
 static void leaf_learn_think(const struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
@@ -207,7 +200,7 @@ static void leaf_learn_think(const struct ioband_core *core, struct ioband_leaf 
 		leaf->think_ns = (leaf->think_ns * 4 + gap) / 5;
 }
 
-/* A leaf gets its first bio after it had none. */
+/* A leaf without queued bios gets one. */
 static void leaf_arrive(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
 	const u64 pause_lag = ioband_pause_lag(core, leaf, now_ns);
@@ -218,7 +211,7 @@ static void leaf_arrive(struct ioband_core *core, struct ioband_leaf *leaf, u64 
 	core->pauses |= pause_lag;
 }
 
-/* Past its grace a leaf is idle: has to be known whenever one is charged. */
+/* End grace periods.  Called before each charge, which depends on the idle leaves. */
 static void core_expire(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *first;
@@ -254,7 +247,7 @@ static void core_end_pauses(struct ioband_core *core, u64 now_ns)
 /**
  * ioband_leaf_remove() - take a leaf out of its tree for good
  * @core: scheduler
- * @leaf: with nothing waiting and nothing in flight
+ * @leaf: without queued bios, and with none in flight
  */
 void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 {
@@ -266,11 +259,11 @@ void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
 }
 
 /**
- * ioband_core_note_sync() - a bio has come, or goes, for which somebody waits
+ * ioband_core_note_sync() - a synchronous bio has arrived, or is dispatched
  * @core: scheduler
  * @now_ns: time
  *
- * For a while nobody has to make up for a pause, or to wait until it is over.
+ * For IOBAND_PAUSE_NS, no leaf keeps the lag of a pause, and the device does not idle for one.
  */
 void ioband_core_note_sync(struct ioband_core *core, u64 now_ns)
 {
@@ -280,11 +273,11 @@ void ioband_core_note_sync(struct ioband_core *core, u64 now_ns)
 }
 
 /**
- * ioband_core_begin() - from now on the scheduler is told of all bios
+ * ioband_core_begin() - the caller reports all bios from now on
  * @core: scheduler
  * @now_ns: time
  *
- * What has gone before without a word is not known.
+ * Earlier bios may have been dispatched without a report.
  */
 void ioband_core_begin(struct ioband_core *core, u64 now_ns)
 {
@@ -294,13 +287,13 @@ void ioband_core_begin(struct ioband_core *core, u64 now_ns)
 }
 
 /**
- * ioband_core_wait() - a leaf has a bio waiting
+ * ioband_core_wait() - a bio of a leaf is queued
  * @core: scheduler
- * @leaf: whose
- * @way: of the bio
+ * @leaf: leaf of the bio
+ * @way: direction of the bio
  * @now_ns: time
  *
- * To be called for each bio that is queued; only the first each way changes anything.
+ * To be called for each bio that is queued; only the first in each direction has an effect.
  */
 void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_way way,
 		      u64 now_ns)
@@ -316,7 +309,7 @@ void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum i
 	ioband_leaf_set_state(core, leaf, IOBAND_WAITING, leaf->ways | 1 << way);
 }
 
-/* ---- what the caller asks and tells -------------------------------------- */
+/* ---- questions and reports of the caller ---------------------------------- */
 
 static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
@@ -357,14 +350,14 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 }
 
 /**
- * ioband_core_pick() - whose bio may go now
+ * ioband_core_pick() - choose the leaf that is served next
  * @core: scheduler
  * @now_ns: time
- * @wake_ns: when NULL is returned: when to ask again, or IOBAND_NO_WAKEUP if
- *	only an arrival or a completion, or ioband_core_look(), can change the answer
+ * @wake_ns: result, if NULL is returned: the time of the next call, or IOBAND_NO_WAKEUP
+ *	if only an arrival, a completion or ioband_core_look() can change the answer
  *
- * Return: the leaf whose next bio, one way of those that ioband_leaf_may() tells,
- * may go (tell ioband_core_admit()), or NULL.
+ * Return: the leaf, or NULL.  The caller dispatches the next bio of the leaf, in a direction of
+ * ioband_leaf_may(), and calls ioband_core_admit().
  */
 struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
@@ -375,8 +368,8 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 		return core_pick(core, now_ns, wake_ns);
 	ioband_cap_expire(core, now_ns);
 	/*
-	 * What waited below a maximum was passed over, which earns nothing either.  Nor does
-	 * a pause when somebody has come meanwhile who waits for his I/O.
+	 * Time under a maximum earns no service.  Neither does a pause if a synchronous bio has
+	 * arrived meanwhile.
 	 */
 	do
 		leaf = core_pick(core, now_ns, wake_ns);
@@ -444,16 +437,16 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	if (core->slice_ns && bill->cached)
 		ioband_slice_soil(core, leaf, bill->bytes, in_turn);
 	ioband_leaf_charge(core, leaf, bill->charge, false, in_turn);
-	if (core->slice_ns && !in_turn)		/* has no slice, whose time counts */
+	if (core->slice_ns && !in_turn)		/* no slice measures its device time */
 		ioband_leaf_charge(core, leaf, ioband_slice_charge_urgent(leaf), true, false);
 }
 
 /**
- * ioband_core_admit() - a leaf's next bio goes down
+ * ioband_core_admit() - the next bio of a leaf is dispatched
  * @core: scheduler
- * @leaf: what ioband_core_pick() returned
- * @bill: what the bio costs
- * @ways: in which the leaf still has bios waiting, as bits
+ * @leaf: result of ioband_core_pick()
+ * @bill: cost of the bio
+ * @ways: directions in which the leaf still has queued bios, as bits
  * @now_ns: time
  */
 void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
@@ -464,14 +457,14 @@ void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
 }
 
 /**
- * ioband_core_admit_now() - a bio goes down out of turn, and is owed
+ * ioband_core_admit_now() - a bio is dispatched out of turn, as a debt
  * @core: scheduler
- * @leaf: whose
- * @bill: what the bio costs
+ * @leaf: leaf of the bio
+ * @bill: cost of the bio
  * @now_ns: time
  *
- * For bios that others wait for.  The charge stays in the leaf's virtual time,
- * so its next bios, and those of the groups above it, wait the longer.
+ * For bios on which other tasks depend.  The charge stays in the virtual time of the leaf and of
+ * the groups above it, and delays their next bios.
  */
 void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 			   const struct ioband_bill *bill, u64 now_ns)
@@ -486,10 +479,10 @@ void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 }
 
 /**
- * ioband_core_withdraw() - waiting bios of a leaf were taken away unserved
+ * ioband_core_withdraw() - queued bios of a leaf were removed without being served
  * @core: scheduler
  * @leaf: leaf
- * @ways: in which it still has some
+ * @ways: directions in which it still has queued bios, as bits
  */
 void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 ways)
 {
@@ -502,7 +495,7 @@ void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8
 				      leaf->inflight ? IOBAND_INFLIGHT : IOBAND_IDLE, 0);
 }
 
-/* The mean time from one completion to the next, over the last 16 or so. */
+/* Update the mean time between completions, over about the last 16. */
 static void core_learn_gap(struct ioband_core *core, u64 now_ns)
 {
 	const u64 gap_ns = now_ns > core->done_ns ? now_ns - core->done_ns : 0;
@@ -511,7 +504,7 @@ static void core_learn_gap(struct ioband_core *core, u64 now_ns)
 	core->done_ns = max(core->done_ns, now_ns);
 }
 
-/* The last bio of a leaf has completed: it is expected back within its grace, or it is idle. */
+/* The last bio of a leaf has completed: the leaf is anticipated, or idle. */
 static void leaf_begin_thinking(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
 	u64 grace_ns = min(2 * leaf->think_ns + IOBAND_GRACE_MIN_NS, (u64)IOBAND_GRACE_MAX_NS);
@@ -530,10 +523,10 @@ static void leaf_begin_thinking(struct ioband_core *core, struct ioband_leaf *le
 }
 
 /**
- * ioband_core_complete() - a bio is back from the device
+ * ioband_core_complete() - a bio has completed
  * @core: scheduler
- * @leaf: whose
- * @bill: as it was admitted
+ * @leaf: leaf of the bio
+ * @bill: as for ioband_core_admit()
  * @now_ns: time
  */
 void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
@@ -557,14 +550,14 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 }
 
 /**
- * ioband_core_set_slice() - let each have the device to itself for a while
+ * ioband_core_set_slice() - give each leaf the device to itself for a slice
  * @core: scheduler
- * @slice_ns: for how long at most; 0: no slices
- * @charge_time: what is charged is the time that a leaf has the device, and not
- *	what its bios cost; with slices only
+ * @slice_ns: longest slice; 0: no slices
+ * @charge_time: charge the device time of a leaf instead of the cost of its bios; with
+ *	slices only
  * @now_ns: time
  *
- * What is in flight stays so; holds from the next ioband_core_pick() on.
+ * In force from the next ioband_core_pick() on.  Bios in flight are not affected.
  */
 void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_time, u64 now_ns)
 {

@@ -2,10 +2,9 @@
 /*
  * dm-ioband: the scheduler.
  *
- * Pure: knows no bio, lock, clock, allocator or printk, and compiles unchanged
- * in user space.  The caller embeds the structures, serialises all calls for
- * one scheduler, and passes the time.  No function here sleeps or allocates.
- * The algorithm is explained on top of core.c.
+ * Pure: uses no bio, lock, clock, allocator or printk, and compiles unchanged in user space.
+ * The caller embeds the structures, serialises all calls for one scheduler, and passes the time.
+ * No function here sleeps or allocates.  The algorithm is explained on top of core.c.
  */
 #ifndef DM_IOBAND_SCHED_CORE_H
 #define DM_IOBAND_SCHED_CORE_H
@@ -35,13 +34,13 @@ void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8
 void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 			  const struct ioband_bill *bill, u64 now_ns);
 
-/* Somebody has a wish that is not kept as long as all goes at once. */
+/* Some minimum or latency target depends on the order of dispatch. */
 static inline bool ioband_core_has_wishes(const struct ioband_core *core)
 {
 	return core->promising || core->aiming;
 }
 
-/* Something waits that is not blocked by a maximum. */
+/* Bios are queued that no maximum blocks. */
 static inline bool ioband_core_has_waiting(const struct ioband_core *core)
 {
 	return core->root.ent.waiting;

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: how much has to be in flight, and in what pieces.
+ * dm-ioband: estimation of the in-flight limit, and of the size of splits.
  *
- * A device reaches its full throughput with a certain number of bios in flight.
- * Fewer, and it idles; more, and the rest stands in the device's own queue,
- * where we cannot order it.  That number follows from nothing that is seen from
- * above: rate times unloaded latency (Little's law; TCP BBR does so) is right
- * for a pipe, too small for flash with channels that are hit at random, and
- * means nothing for a disk that is the faster the more it can choose from.  Nor
- * does it say how large a bio should be: one that waits behind a large one waits
- * for all of it, so large bios had better go in pieces; but where each I/O costs
- * as much whatever its size, as on a volume with a cap on I/Os, pieces cost
- * throughput.  So both are found by trying.  A *pipe* is so many bios or pieces,
- * and the size of the pieces, and the rule is:
+ * A device reaches full throughput with a certain number of bios in flight.  With fewer bios it
+ * idles.  With more, the rest stands in the queue of the device, in an order beyond the control
+ * of ioband.  Measurements above the device do not yield that number.  Rate times unloaded
+ * latency (Little's law; TCP BBR does so) is right for a line.  It is too small for flash with
+ * channels that are hit at random.  It means nothing for a disk, which is faster the more
+ * requests it can choose from.
  *
- *	A wider pipe, with more in flight or larger pieces, is worth it while it
+ * Measurements do not yield the right size of a bio either.  A bio behind a large one waits for
+ * all of it, so large bios should be split.  But on a volume with a cap on I/Os, each I/O costs
+ * the same whatever its size, and splits cost throughput.  Trials therefore find both.  A
+ * *limit* is a number of bios or splits in flight, and a size of splits.  The rule is:
+ *
+ *	A wider limit, with more in flight or larger splits, is worth it while it
  *	brings some per cent more throughput.
  *
- * A trial compares two pipes, one of them the chosen one, the other wider or
- * narrower (see &enum ioband_try): half as much again in flight, two thirds, a
- * little less; pieces of twice the size, of half, and of half but half as many
- * again, for where it is the bytes in flight that count.  Each is in force for a
- * round of some completions, in the order lo hi, hi lo, lo hi..., so that what
- * drifts meanwhile cancels.  What hi, the wider one, had more than lo in each pair
- * of rounds is compared with what is wanted of it, gain_wanted(): when the mean is
- * some standard errors away, t_squared(), hi has won, or lo.  Where the difference is
- * clear that takes three pairs, some 100 ms; where noise hides it, longer.  If
- * that has not happened after IOBAND_TRIAL_PAIRS, nothing is changed.
+ * A trial compares the chosen limit with a wider or a narrower one (see &enum ioband_try): half
+ * as much again in flight, two thirds, or a little less; splits of twice the size, or of half.
+ * Where the bytes in flight matter, it can also be splits of half the size and half as many
+ * again.
+ *
+ * Each limit is in force for a round of some completions, in the order lo hi, hi lo, lo hi...,
+ * which cancels drift.  The gain of hi, the wider limit, in each pair of rounds is compared with
+ * the gain required, gain_wanted().  When the mean is some standard errors away, t_squared(), hi
+ * or lo has won.  A clear difference takes three pairs, some 100 ms; noise makes it longer.
+ * Without a result after IOBAND_TRIAL_PAIRS, nothing changes.
  *
  *	Line of 100 MB/s and 100 us, bios of 64 KiB.  One in flight completes
  *	86.8 MB/s, two 100, three 100.  The limit is 1: trial (1, 2), 15 %
@@ -34,53 +34,56 @@
  *
  *	Flash of 7 channels, each a 4-KiB page in 150 us, hit at random:
  *	at 16 in flight 132 MB/s, 24: 147, 36: 152, 54: 153.  (16, 24): 11 %;
- *	(24, 36): 3 %; (36, 54): nothing.  It stays at 36, where the product
- *	of Little's law would have said 7.
+ *	(24, 36): 3 %; (36, 54): nothing.  It stays at 36.  The product of
+ *	Little's law would be 7.
  *
- *	The laboratory's SATA SSD, 515 MB/s, with 15 readers of 128 KiB and one of
- *	4 KiB, who gets x MB/s (S5):
- *	whole: 4 in flight 515 (x 5.3), 3: 515 (7.9), 2: 409 (12.4), so 3;
- *	64 KiB: 3 in flight 507 (12.6), 1.7 % less, 32 KiB: 472 (16.9), too much
- *	less, but 5 of 32 KiB 515 (11.5), 8 of 16 KiB 515 (11.6), then fewer: 5 of
- *	16 KiB 511 (15.8), 4: 458.  It stays at 5 of 16 KiB, 80 KiB in flight
- *	where it began with 512.
+ *	The laboratory's SATA SSD, 515 MB/s, with 15 readers of 128 KiB and one
+ *	of 4 KiB, which gets x MB/s (S5):
+ *	whole: 4 in flight 515 (x 5.3), 3: 515 (7.9), 2: 409 (12.4), so 3.
+ *	64 KiB: 3 in flight 507 (12.6), 1.7 % less.
+ *	32 KiB: 3 in flight 472 (16.9), too much less, but 5: 515 (11.5).
+ *	16 KiB: 8 in flight 515 (11.6), then fewer: 5: 511 (15.8), 4: 458.
+ *	It stays at 5 of 16 KiB, 80 KiB in flight.  It began with 512.
  *
- *	A volume of 3000 I/Os a second: 128 KiB whole 393 MB/s, in pieces of 64 KiB
- *	197.  It stays with whole ones.
+ *	A volume of 3000 I/Os a second: 128 KiB whole 393 MB/s, in splits of
+ *	64 KiB 197.  It stays with whole bios.
  *
- * A winner is followed by a trial of the same kind, at once; a trial that changes
- * nothing, by one of the next kind.  When all have changed nothing, trials pause,
- * for IOBAND_PAUSE_MIN_NS first and longer each time.  A trial of a narrower pipe
- * costs throughput for half of its length, so one pair is enough to leave it when
- * the cost is clear, and pauses last up to eight times as long as the trial, or
- * IOBAND_PAUSE_MAX_NS.  When the throughput changes by itself in a pause (another
- * load, another speed), the pause is over.  Before the pipe has been found for
- * the first time, IOBAND_TRIAL_LEAST_FIRST pairs do.
+ * A trial with a winner is followed by another trial of the same kind, at once.  A trial without
+ * a change is followed by one of the next kind.  When all kinds have changed nothing, trials
+ * pause, for IOBAND_PAUSE_MIN_NS first and longer each time.
  *
- * It begins with a few whole bios, as large as they come: no device is slow
- * because of its bios' size until smaller ones have been tried.
+ * A trial of a narrower limit costs throughput for half of its length.  So it ends after one
+ * pair if the cost is clear.  Pauses last up to eight times as long as the trial, or
+ * IOBAND_PAUSE_MAX_NS.  A change of throughput in a pause (another load, another speed) ends it.
+ * Before the first result, IOBAND_TRIAL_LEAST_FIRST pairs are enough.
  *
- * Throughput counts bytes, or bios, or bytes and each bio as IOBAND_BIO_BYTES more; each
- * piece as its part of a bio.  With bios of one size it does not matter which.  With
- * several, rounds differ by the sizes that happened to be in them, and the less the
- * more what is counted is what takes the device's time.  So all are, and a trial goes
- * by the one by which its pairs agree best.  But when by another one the wider pipe has
- * clearly lost, and more than it won, it has only changed whose bios are served, and has
- * not won; nor has it lost if it won more.
+ * The first limit is a few whole bios of any size: no device is slow because of the size of its
+ * bios until smaller ones are tried.
  *
- *	Two I/Os at a time, 2 ms each whatever the size; one bio in fifty has 1 MiB,
- *	the others 4 KiB.  In a round of 16 there are no large ones, one, or two: its
- *	bytes are 64 KiB, or 1.1 MB, or 2.2 MB, and a trial of 2 against 3 in flight
- *	says anything.  In bios every round is the same: 2 in flight will do.
+ * Throughput has three units: bytes, bios, or bytes plus IOBAND_BIO_BYTES for each bio.  A split
+ * counts as its part of a bio.  With bios of one size, the unit does not matter.  With several
+ * sizes, rounds differ by the sizes that occur in them.  They differ least in the unit closest
+ * to the device time.  So all units are counted, and a trial uses the unit in which its pairs
+ * agree best.
  *
- * Light loads.  In a trial of less the limit is two thirds of what was really in
- * flight.  If it hardly ever holds bios back, or if it does and costs throughput,
- * while the chosen one never held any back, the device is not full.  The limit is
- * then twice what was in flight: out of the way of the load, and still there when
- * it grows.  A load that fills the device is as fast under the lower limit, and
- * gets that.  Smaller pieces are tried also when something is held only part of the
- * time, as long as there is always something to do: a few synchronous readers fill a
- * device with large bios, but nobody could order these if they went down at once.
+ * But the wider limit has not won if it clearly loses in another unit, and by more than it wins:
+ * it has only changed which bios are served.  Likewise, it has not lost if it wins by more.
+ *
+ *	Two I/Os at a time, 2 ms each whatever the size; one bio in fifty has
+ *	1 MiB, the others 4 KiB.  A round of 16 has no large bio, one, or two:
+ *	its bytes are 64 KiB, 1.1 MB or 2.2 MB, and a trial of 2 against 3 in
+ *	flight has any result.  In bios every round is the same: 2 in flight
+ *	are enough.
+ *
+ * Light loads.  In a trial of less, the limit is two thirds of the peak in flight.  The device
+ * is not full if this limit hardly ever queues bios.  It is not full either if this limit costs
+ * throughput and the chosen limit never queued any bio.  The limit then is twice the peak in
+ * flight: it does not affect the load, but still exists when the load grows.  A load that fills
+ * the device is as fast with the lower limit, and gets that.
+ *
+ * Smaller splits are also tried when bios are queued only part of the time, if the device hardly
+ * ever drains.  A few synchronous readers fill a device with large bios, and could not be
+ * ordered if all of these were dispatched at once.
  */
 #include "depth.h"
 #include "math.h"
@@ -91,42 +94,43 @@
 #include <linux/time64.h>
 
 /*
- * What half as much again in flight has to bring, of throughput.  Half of that for the
- * finer steps, of which there are several.  Twice that for larger pieces: as much as
- * to go back by LESS and FINER may cost, or trials could go round for ever.
+ * The gain that half as much again in flight must bring, in 1024ths of the throughput.  Finer
+ * steps, of which there are several, need half of it.  Larger splits need twice as much, no less
+ * than the loss that LESS and FINER accept.  Otherwise trials could cycle.
  */
 #define IOBAND_DEPTH_GAIN	(1024 * 2 / 100)
 
-/* What a narrower pipe may cost, in 1024ths, to be tried for a second time. */
+/* The largest loss, in 1024ths, after which a narrower limit gets another pair of rounds. */
 #define IOBAND_DEPTH_CLEAR	(1024 * 8 / 100)
 
-/* Before anything is known: little, for it grows fast and shrinks no slower. */
+/* The first depth.  A small one is soon corrected, because a trial adds half as much again. */
 #define IOBAND_DEPTH_FIRST	4
 
 /*
- * Something has been held back for part of the time, or all of it, if it was at one
- * completion in so many, or all but one in so many.  Of a few synchronous readers
- * all have to have gone down before the first is back.
+ * Bios were queued part of the time if they were at one completion in IOBAND_PRESSED_PART.  They
+ * were queued all the time if they were at all but one in IOBAND_SLACK_PART.  A few synchronous
+ * readers all have to be in flight before the first completes: at part of the completions, none
+ * is queued.
  */
 #define IOBAND_PRESSED_PART	3
 #define IOBAND_SLACK_PART	8
 
-/* More often than that without anything to do is a light load. */
+/* The load is light if more than one completion in this many drained the device. */
 #define IOBAND_DRAINED_PART	64
 
 #define ALL_TRIES		(BIT(IOBAND_NR_TRIES) - 1)
 
 /*
- * A round: enough for the mean of random service times, and twice what is in
+ * A round has enough completions for a mean of random service times, and twice the bios in
  * flight.  However slow the device, it ends, so that a stall does not last.
  */
 #define IOBAND_ROUND_IOS	16U
 
-/* Completions of what was sent before a round do not matter among so many times more. */
+/* A sample needs this many completions for each bio that was dispatched under another limit. */
 #define IOBAND_LATE_PART	16
 #define IOBAND_ROUND_MAX_NS	(500 * NSEC_PER_MSEC)
 
-/* Pairs that it takes, and after which it is left. */
+/* Least pairs of a trial, least pairs before the first result, and most pairs. */
 #define IOBAND_TRIAL_LEAST	3
 #define IOBAND_TRIAL_LEAST_FIRST	2
 #define IOBAND_TRIAL_PAIRS	32
@@ -135,11 +139,11 @@
 #define IOBAND_PAUSE_MAX_NS	(4 * NSEC_PER_SEC)
 #define IOBAND_PAUSE_TRIALS	8
 
-/* Rounds in a row, a quarter faster or slower than usual: things have changed. */
+/* After this many rounds in a row, faster or slower by a quarter, device or load have changed. */
 #define IOBAND_ODD_ROUNDS	3
 
 /**
- * ioband_depth_init() - start with nothing known
+ * ioband_depth_init() - start without knowledge of the device
  * @depth: to initialise
  */
 void ioband_depth_init(struct ioband_depth *depth)
@@ -158,7 +162,7 @@ static bool pipe_equal(struct ioband_pipe a, struct ioband_pipe b)
 	return a.ios == b.ios && a.piece_bytes == b.piece_bytes;
 }
 
-/* What is in flight was sent by the old pipe: its completions do not count. */
+/* Completions of bios dispatched under the old limit do not count. */
 static void depth_set_pipe(struct ioband_depth *depth, struct ioband_pipe pipe)
 {
 	if (!pipe_equal(pipe, depth->pipe))
@@ -166,7 +170,7 @@ static void depth_set_pipe(struct ioband_depth *depth, struct ioband_pipe pipe)
 	depth->pipe = pipe;
 }
 
-/* Back to a pause, with a pipe that may be new. */
+/* Begin a pause, with a limit that may be new. */
 static void depth_rest(struct ioband_depth *depth, struct ioband_pipe pipe)
 {
 	depth->trial = (struct ioband_trial) {};
@@ -178,7 +182,7 @@ static void depth_rest(struct ioband_depth *depth, struct ioband_pipe pipe)
 	depth_set_pipe(depth, pipe);
 }
 
-/* A trial has found a better pipe: on in that direction, at once. */
+/* A trial has found a better limit: the next one continues in that direction, at once. */
 static void depth_move(struct ioband_depth *depth, struct ioband_pipe pipe)
 {
 	depth->stood = 0;
@@ -186,7 +190,7 @@ static void depth_move(struct ioband_depth *depth, struct ioband_pipe pipe)
 	depth_rest(depth, pipe);
 }
 
-/* Twice what is in flight if the limit never came into it. */
+/* The chosen limit, or twice the peak in flight if the limit was never reached. */
 static struct ioband_pipe depth_spare(const struct ioband_depth *depth)
 {
 	struct ioband_pipe pipe = depth->chosen;
@@ -202,7 +206,7 @@ static void depth_next_try(struct ioband_depth *depth)
 	depth->try = (depth->try + 1) % IOBAND_NR_TRIES;
 }
 
-/* A trial has changed nothing: now another one, in a while when all have been made. */
+/* A trial has changed nothing.  Try the next kind, after a pause if all kinds had a trial. */
 static void depth_stay(struct ioband_depth *depth)
 {
 	const u64 longest_ns = max_t(u64, IOBAND_PAUSE_MAX_NS,
@@ -222,7 +226,7 @@ static u32 half_more(u32 ios)
 	return min_t(u32, ios + (ios + 1) / 2, IOBAND_DEPTH_MAX);
 }
 
-/* The largest size of pieces below so many bytes, or 0. */
+/* The largest size of splits below so many bytes, or 0. */
 static u32 piece_below(u32 bytes)
 {
 	u32 piece = IOBAND_PIECE_MAX;
@@ -233,8 +237,8 @@ static u32 piece_below(u32 bytes)
 }
 
 /*
- * The pipe to compare the chosen one with; the chosen one itself if there is none.
- * When the limit was never reached it is not too low, and less is less than what was.
+ * The limit to compare with the chosen one, or the chosen one itself if there is none.  A limit
+ * that was never reached is not too low, and a lower one starts from the peak in flight.
  */
 static struct ioband_pipe depth_rival(const struct ioband_depth *depth)
 {
@@ -306,7 +310,7 @@ static bool trial_is_at_hi(const struct ioband_trial *trial)
 	return (trial->rounds + 1) / 2 % 2;
 }
 
-/* What the wider pipe has to bring, in 1024ths. */
+/* The gain that the wider limit must bring, in 1024ths. */
 static s64 gain_wanted(enum ioband_try try)
 {
 	switch (try) {
@@ -327,13 +331,13 @@ enum verdict {
 	NOBODY_WINS,
 };
 
-/* How much the gains of the pairs differ: their number, squared, times their variance. */
+/* The number of pairs, squared, times the variance of their gains. */
 static s64 gain_spread(const struct ioband_gain *gain, s64 pairs)
 {
 	return pairs * gain->squares - gain->sum * gain->sum;
 }
 
-/* The gain by the yard that the pairs agree best by. */
+/* The gain in the unit in which the pairs agree best. */
 static const struct ioband_gain *trial_gain(const struct ioband_trial *trial)
 {
 	const struct ioband_gain *best = trial->gains, *gain;
@@ -345,8 +349,8 @@ static const struct ioband_gain *trial_gain(const struct ioband_trial *trial)
 }
 
 /*
- * So many standard errors, squared, decide: what chance exceeds in one case of twenty on
- * either side, or in fewer when there are many pairs, after each of which it is looked.
+ * Standard errors, squared, that decide a trial: chance exceeds them in one case of twenty on
+ * either side.  With many pairs it is in fewer cases, as there is a test after each pair.
  */
 static s64 t_squared(u32 pairs)
 {
@@ -356,8 +360,8 @@ static s64 t_squared(u32 pairs)
 }
 
 /*
- * Is the mean gain of the pairs away from what is wanted, by so many times its standard
- * error?  Student's t, squared, for integers.
+ * Is the mean gain so many standard errors away from the gain required?  Student's t, squared,
+ * in integers.
  */
 static bool gain_is_clear(const struct ioband_gain *gain, s64 pairs, s64 wanted)
 {
@@ -367,8 +371,8 @@ static bool gain_is_clear(const struct ioband_gain *gain, s64 pairs, s64 wanted)
 }
 
 /*
- * By another yard it has lost, and more than it has won by this one: what has changed is
- * which bios are served.
+ * The wider limit has lost in another unit, and more than it won in this one: it has only
+ * changed which bios are served.
  */
 static bool trial_lost_more(const struct ioband_trial *trial, s64 won)
 {
@@ -381,8 +385,8 @@ static bool trial_lost_more(const struct ioband_trial *trial, s64 won)
 }
 
 /*
- * The other way round: a trial of the same two pipes that goes by that other yard must not
- * take back what one that went by this gave, or they would go round.
+ * The opposite: a trial of the same two limits in the other unit must not undo an earlier
+ * result, or trials would cycle.
  */
 static bool trial_won_more(const struct ioband_trial *trial, s64 lost, s64 wanted)
 {
@@ -396,8 +400,8 @@ static bool trial_won_more(const struct ioband_trial *trial, s64 lost, s64 wante
 }
 
 /*
- * Is the gain more, or less, than what is wanted?  To stay at the chosen pipe because a
- * narrower one costs much, one pair is enough.
+ * Is the gain above or below the gain required?  One pair is enough to reject a narrower limit
+ * with a high cost.
  */
 static enum verdict trial_verdict(const struct ioband_trial *trial, enum ioband_try try, u32 least)
 {
@@ -426,7 +430,7 @@ static void gain_add_pair(struct ioband_gain *gain)
 	gain->squares += gain->last * gain->last;
 }
 
-/* Both have had a round: see who has won. */
+/* Both limits have had a round: look for a winner. */
 static void depth_end_pair(struct ioband_depth *depth)
 {
 	const u32 least = depth->found ? IOBAND_TRIAL_LEAST : IOBAND_TRIAL_LEAST_FIRST;
@@ -447,8 +451,8 @@ static void depth_end_pair(struct ioband_depth *depth)
 }
 
 /*
- * Is anything to be seen in a round at lo?  If fewer do as well because there is
- * little to do, it says nothing of the device.
+ * Does a round with lo say anything about the device?  It does not if lo suffices because the
+ * load is light.
  */
 static bool trial_tells(const struct ioband_depth *depth)
 {
@@ -475,7 +479,7 @@ static u64 round_work(const struct ioband_sample *round, enum ioband_yard yard)
 	}
 }
 
-/* Work a millisecond; a millionth of a second is less than any round takes. */
+/* Work per millisecond; a millionth of a second is less than any round takes. */
 static u64 round_rate(const struct ioband_sample *round, enum ioband_yard yard)
 {
 	return ioband_mul_div(round_work(round, yard), NSEC_PER_MSEC,
@@ -488,7 +492,7 @@ static void depth_end_trial_round(struct ioband_depth *depth)
 	const bool at_hi = trial_is_at_hi(trial);
 	u32 yard;
 
-	if (!at_hi && !trial_tells(depth)) {	/* even less would do: nothing to be seen */
+	if (!at_hi && !trial_tells(depth)) {	/* the load is light */
 		depth_stay(depth);
 		return;
 	}
@@ -506,7 +510,7 @@ static void depth_end_trial_round(struct ioband_depth *depth)
 		depth_set_pipe(depth, trial_is_at_hi(trial) ? trial->hi : trial->lo);
 }
 
-/* Have the device or the load changed?  Only a full device can tell. */
+/* Have the device or the load changed?  Only rounds of a full device count. */
 static bool depth_has_changed(struct ioband_depth *depth, u64 rate)
 {
 	const u64 off = max(rate, depth->rate) - min(rate, depth->rate);
@@ -555,13 +559,13 @@ static void depth_look_at_round(struct ioband_depth *depth, const struct ioband_
 }
 
 /**
- * ioband_depth_sample() - learn from what happened
+ * ioband_depth_sample() - update the estimate
  * @depth: estimator
- * @sample: since the last call
+ * @sample: completions since the last call
  *
- * To be called every 10 ms or so while several groups have something to do.
+ * To be called every 10 ms or so while several groups are active.
  *
- * Return: true when the pipe has changed.
+ * Return: true if the limit has changed.
  */
 bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample *sample)
 {
@@ -594,11 +598,11 @@ bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample 
 }
 
 /**
- * ioband_depth_stop() - there will be no samples for a while
+ * ioband_depth_stop() - samples stop for a while
  * @depth: estimator
  *
- * A trial is left, the pipe is the chosen one again; when there are samples
- * again, it is soon tried.
+ * Ends a trial without a result, and puts the chosen limit in force.  When samples resume, a
+ * trial of it begins soon.
  */
 void ioband_depth_stop(struct ioband_depth *depth)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: how much has to be in flight.
+ * dm-ioband: estimation of the in-flight limit.
  *
  * Pure, like the scheduler.  Explained on top of sched/depth.c.
  */
@@ -13,14 +13,14 @@
 
 #define IOBAND_DEPTH_MAX	65535
 
-/* Sizes of pieces are powers of two between these, bytes. */
+/* Bounds of the size of splits, powers of two, bytes. */
 #define IOBAND_PIECE_MIN	16384
 #define IOBAND_PIECE_MAX	1048576
 
 /**
- * struct ioband_pipe - what may be in flight
- * @ios: how many bios or pieces at most; 1..IOBAND_DEPTH_MAX
- * @piece_bytes: larger bios go in pieces of this size, a power of two
+ * struct ioband_pipe - limits of the bios in flight
+ * @ios: number of bios or splits; 1..IOBAND_DEPTH_MAX
+ * @piece_bytes: size of splits, for larger bios; a power of two
  */
 struct ioband_pipe {
 	u32 ios;
@@ -28,12 +28,12 @@ struct ioband_pipe {
 };
 
 /**
- * ioband_pipe_piece() - size of a piece
- * @piece_bytes: size of the pieces, a power of two
- * @at: where on the device it begins, bytes; those above 32 bits do not matter
- * @left: of the bio, bytes
+ * ioband_pipe_piece() - size of the next split of a bio
+ * @piece_bytes: size of splits, a power of two
+ * @at: start of the split on the device, bytes; bits above 32 do not matter
+ * @left: rest of the bio, bytes
  *
- * Return: as far as the next multiple of @piece_bytes, or the end of the bio.
+ * Return: bytes up to the next multiple of @piece_bytes, or to the end of the bio.
  */
 static inline u32 ioband_pipe_piece(u32 piece_bytes, u32 at, u32 left)
 {
@@ -41,15 +41,15 @@ static inline u32 ioband_pipe_piece(u32 piece_bytes, u32 at, u32 left)
 }
 
 /**
- * struct ioband_sample - what happened in a stretch of time
- * @ns: its length, from the last completion before it to its last one
- * @ios: bios and pieces completed
+ * struct ioband_sample - completions within a period
+ * @ns: length, from the last completion before the period to the last one in it
+ * @ios: bios and splits completed
  * @bytes: bytes completed
- * @work: what that is worth, see ioband_depth_work()
- * @max_bytes: size of the largest bio of which something completed
- * @held_ios: of @ios, those at whose completion something was held
- * @drained_ios: those after which nothing was held or in flight
- * @peak_ios: most bios and pieces in flight at a time
+ * @work: sum of ioband_depth_work()
+ * @max_bytes: size of the largest bio with a completed part
+ * @held_ios: completions of @ios at which bios were queued
+ * @drained_ios: completions after which no bio was queued or in flight
+ * @peak_ios: most bios and splits in flight
  */
 struct ioband_sample {
 	u64 ns;
@@ -62,15 +62,15 @@ struct ioband_sample {
 	u32 peak_ios;
 };
 
-/* What a bio costs besides its bytes; of the order of 100 us at 300 MB/s. */
+/* Fixed cost of a bio, in bytes; of the order of 100 us at 300 MB/s. */
 #define IOBAND_BIO_BYTES	(32U << 10)
 
 /**
- * ioband_depth_work() - what a completion adds to the throughput
- * @bytes: of the bio or piece
- * @whole_bytes: of the bio; 0 is taken for 1
+ * ioband_depth_work() - contribution of a completion to throughput
+ * @bytes: size of the bio or split
+ * @whole_bytes: size of the bio; 0 counts as 1
  *
- * Return: its bytes, and its part of what a bio costs besides.
+ * Return: @bytes, and the same part of the fixed cost of the bio.
  */
 static inline u64 ioband_depth_work(u32 bytes, u32 whole_bytes)
 {
@@ -80,14 +80,14 @@ static inline u64 ioband_depth_work(u32 bytes, u32 whole_bytes)
 }
 
 /**
- * enum ioband_try - what a trial compares with the chosen pipe
+ * enum ioband_try - the rival of the chosen limit in a trial
  * @IOBAND_TRY_MORE: half as much again in flight
- * @IOBAND_TRY_LESS: two thirds
- * @IOBAND_TRY_TRIM: a little less
- * @IOBAND_TRY_LARGER: pieces of twice the size
- * @IOBAND_TRY_SMALLER: pieces of half the size
- * @IOBAND_TRY_FINER: pieces of half the size, half as many again
- * @IOBAND_NR_TRIES: how many there are
+ * @IOBAND_TRY_LESS: two thirds in flight
+ * @IOBAND_TRY_TRIM: a little less in flight
+ * @IOBAND_TRY_LARGER: splits of twice the size
+ * @IOBAND_TRY_SMALLER: splits of half the size
+ * @IOBAND_TRY_FINER: splits of half the size, half as many again
+ * @IOBAND_NR_TRIES: number of kinds
  */
 enum ioband_try {
 	IOBAND_TRY_MORE,
@@ -100,11 +100,11 @@ enum ioband_try {
 };
 
 /**
- * enum ioband_yard - what throughput is counted in
+ * enum ioband_yard - units of throughput
  * @IOBAND_YARD_BOTH: bytes and bios, see ioband_depth_work()
  * @IOBAND_YARD_BYTES: bytes
  * @IOBAND_YARD_BIOS: bios
- * @IOBAND_NR_YARDS: how many there are
+ * @IOBAND_NR_YARDS: number of units
  */
 enum ioband_yard {
 	IOBAND_YARD_BOTH,
@@ -114,12 +114,12 @@ enum ioband_yard {
 };
 
 /**
- * struct ioband_gain - what the wider pipe had more, by one yard
- * @lo_rate: throughput of the last round at the narrower one
- * @hi_rate: throughput of the last round at the wider one
- * @last: of the last pair of rounds, in 1024ths
- * @sum: of all pairs
- * @squares: the squares of these, summed
+ * struct ioband_gain - gain of the wider limit, in one unit of throughput
+ * @lo_rate: throughput of the last round with the narrower limit
+ * @hi_rate: throughput of the last round with the wider limit
+ * @last: gain of the last pair of rounds, in 1024ths
+ * @sum: sum of the gains of all pairs
+ * @squares: sum of their squares
  */
 struct ioband_gain {
 	u64 lo_rate;
@@ -130,12 +130,12 @@ struct ioband_gain {
 };
 
 /**
- * struct ioband_trial - two pipes compete
- * @lo: the one that isolates better
- * @hi: the one that the device may need; its @ios is 0: no trial is going on
- * @rounds: finished so far: lo, hi, hi, lo and so on
- * @pairs: pairs of rounds finished
- * @gains: what @hi had more than @lo, by each yard
+ * struct ioband_trial - comparison of two limits
+ * @lo: narrower limit, which isolates better
+ * @hi: wider limit, which the device may need; without a trial, its @ios is 0
+ * @rounds: finished rounds: lo, hi, hi, lo and so on
+ * @pairs: finished pairs of rounds
+ * @gains: gain of @hi over @lo, in each unit of throughput
  */
 struct ioband_trial {
 	struct ioband_pipe lo;
@@ -147,23 +147,23 @@ struct ioband_trial {
 
 /**
  * struct ioband_depth - the estimator
- * @pipe: what may be in flight now
- * @chosen: the pipe between trials; in a trial @pipe is one of the two
- * @peak_ios: most in flight since the last trial
- * @try: what the next trial, or this, compares @chosen with
- * @found: everything has been tried without a change, at least once
- * @stood: what has been tried since @chosen last changed, a bit for each try
+ * @pipe: limit in force
+ * @chosen: limit in force between trials; @lo or @hi of a trial
+ * @peak_ios: most bios in flight since the last trial
+ * @try: kind of the next trial, or of the present one
+ * @found: all kinds of trial have left @chosen unchanged, at least once
+ * @stood: kinds of trial since @chosen last changed, as bits
  * @trial: see &struct ioband_trial
- * @round: what happened in this round so far
+ * @round: completions of this round so far
  * @max_bytes: size of the largest bio in the last round
- * @pressed: in the last round, the limit held something back for part of the time,
- *	and there was always something to do
- * @full: or nearly all of it
- * @late_ios: completions to come of what was sent under another limit
- * @rate: usual throughput at @chosen; 0: not known
- * @odd: rounds in a row that were far from @rate
- * @phase_ns: how long this trial, or the pause, has taken so far
- * @pause_ns: how long the pause is to be
+ * @pressed: in the last round, the limit kept bios queued for part of the time, and the
+ *	device hardly ever drained
+ * @full: in the last round, the limit kept bios queued nearly all the time
+ * @late_ios: outstanding completions of bios dispatched under another limit
+ * @rate: usual throughput with @chosen; 0: not known
+ * @odd: consecutive rounds with a throughput far from @rate
+ * @phase_ns: length of the trial or the pause so far
+ * @pause_ns: length of the pause
  */
 struct ioband_depth {
 	struct ioband_pipe pipe;
@@ -189,10 +189,10 @@ bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample 
 void ioband_depth_stop(struct ioband_depth *depth);
 
 /**
- * ioband_depth_in_trial() - is the limit an attempt
+ * ioband_depth_in_trial() - test for a trial
  * @depth: estimator
  *
- * Return: true while the pipe may be narrower, or wider, than it is meant to be.
+ * Return: true while the limit in force may be wider or narrower than the chosen one.
  */
 static inline bool ioband_depth_in_trial(const struct ioband_depth *depth)
 {
@@ -200,11 +200,12 @@ static inline bool ioband_depth_in_trial(const struct ioband_depth *depth)
 }
 
 /**
- * ioband_depth_is_settled() - has the limit stood a trial of late
+ * ioband_depth_is_settled() - test for a recent trial without a change
  * @depth: estimator
  *
- * Return: true if the last trial since ioband_depth_stop() changed nothing: a
- * load that stays well below the limit does not fill the device.
+ * Return: true if, since the chosen limit last changed or ioband_depth_stop(), a trial of more
+ * or less in flight has changed nothing.  A load that stays well below the limit then does not
+ * fill the device.
  */
 static inline bool ioband_depth_is_settled(const struct ioband_depth *depth)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: what a bio costs.
+ * dm-ioband: cost of a bio.
  *
- * Pure, like the scheduler.  The measure of the pool says what is shared, and
- * so what is charged; what occupies the device is counted in bytes whatever
- * the measure.
+ * Pure, like the scheduler.  The measure of the pool defines the shared quantity, and thereby
+ * the charge.  The bytes that occupy the device are counted with any measure.
  */
 #ifndef DM_IOBAND_COST_H
 #define DM_IOBAND_COST_H
@@ -15,12 +14,11 @@
 #include "policy.h"
 
 /**
- * enum ioband_measure - what the groups of a pool share
+ * enum ioband_measure - quantity that the groups of a pool share
  * @IOBAND_MEASURE_BYTES: bytes transferred
- * @IOBAND_MEASURE_IOS: bios, whatever their size
- * @IOBAND_MEASURE_TIME: the time that a group has the device to itself, which is
- *	charged as it passes (see sched/slice.c), and not by bill
- * @IOBAND_NR_MEASURES: how many there are
+ * @IOBAND_MEASURE_IOS: bios of any size
+ * @IOBAND_MEASURE_TIME: device time, charged as it passes (see sched/slice.c) instead of by bill
+ * @IOBAND_NR_MEASURES: number of measures
  */
 enum ioband_measure {
 	IOBAND_MEASURE_BYTES,
@@ -30,23 +28,23 @@ enum ioband_measure {
 };
 
 /*
- * One I/O in units of charge.  Of the order of a bio, so that virtual times
- * survive a change of measure, and that what the core allows in leads and lags
- * (a large bio, all that a group may hold) means about the same in I/Os.
+ * One I/O in units of charge.  It is of the order of a bio, so that virtual times survive a
+ * change of measure.  The bounds of leads and lags (a large bio, all bios that a group may
+ * queue) thereby mean about the same in I/Os.
  */
 #define IOBAND_IO_CHARGE	65536
 
 /*
- * Discard, write-zeroes and secure erase transfer nothing, and may cover the
- * whole device.  They cost what they cover up to this: a large bio.
+ * Discard, write-zeroes and secure erase transfer no data, and may cover the whole device.  They
+ * cost the bytes that they cover, up to this: a large bio.
  */
 #define IOBAND_NO_DATA_MAX	1048576U
 
 /**
- * ioband_cost() - make out the bill for a bio
- * @measure: of the pool
- * @bytes: that the bio covers
- * @has_data: whether it transfers them
+ * ioband_cost() - compute the bill of a bio
+ * @measure: measure of the pool
+ * @bytes: bytes that the bio covers
+ * @has_data: the bio transfers them
  *
  * Return: the bill.
  */

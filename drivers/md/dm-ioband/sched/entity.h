@@ -13,25 +13,25 @@ struct ioband_core;
 struct ioband_node;
 
 /**
- * struct ioband_ent - what competes among the children of a node
- * @rb: place among the parent's live children, while live
- * @parent: the node it competes in; NULL for the root's own
- * @vtime: service received divided by weight (units of charge << 16); compared
- *	by signed difference, so that it may wrap
- * @past: the same among those that go past others, while these wait for the brake or have
- *	nothing waiting of what is promised above
- * @turn: by how much its last turn advanced it
- * @pace: what a unit of charge advances it by: 2^32 / @weight
+ * struct ioband_ent - competitor among the children of a node
+ * @rb: place among the live children of @parent, while live
+ * @parent: node in which it competes; NULL for that of the root
+ * @vtime: virtual time, units of charge << 16 divided by weight; may wrap, and is
+ *	compared by signed difference
+ * @past: bypass vtime: the same among siblings that bypass others, because the throttle
+ *	holds these or no bio of these counts for the minimum above
+ * @turn: advance of @vtime by its last pick
+ * @pace: advance per unit of charge: 2^32 / @weight
  * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
- * @cap: what it may have at most; NULL: as much as there is
- * @floor: what it is promised; NULL: its share
- * @aim: what its reads are to take; NULL: as long as it is
- * @waiting: leaves at or below that have a read waiting, in the low half, and those
- *	that have a write, in the high one; without those that are blocked below
- * @thinking: leaves at or below that are expected back within their grace
- * @pausing: of those, the ones that are waited for as they pause; unused in the root
- * @busy: leaves at or below that are not idle
- * @leaf: a leaf's entity (else a node's)
+ * @cap: maximum; NULL: none
+ * @floor: minimum; NULL: none
+ * @aim: latency target of its reads; NULL: none
+ * @waiting: leaves at or below it with a queued read, in the low half, and with a queued
+ *	write, in the high half; without leaves that are blocked below it
+ * @thinking: anticipated leaves at or below it
+ * @pausing: leaves of @thinking in writeback idle; unused in the root
+ * @busy: leaves at or below it that are not idle
+ * @leaf: entity of a leaf, else of a node
  */
 struct ioband_ent {
 	struct rb_node rb;
@@ -52,22 +52,22 @@ struct ioband_ent {
 };
 
 /**
- * struct ioband_node - an inner node of the tree
- * @ent: itself, among the children of its parent
- * @live: children with a bio waiting or a leaf thinking, least served first
- * @serving: the child that has the device, with slices; NULL: none
- * @served_ns: of its slice, what is over
- * @served_from: &ioband_ent.vtime of that child, or @past, when its turn began
- * @by_past: that turn began among those that go past others
- * @streams: its children are leaves of one owner: with slices they share time, whatever
- *	is charged above it
- * @to_and_fro: for so many turns more its runs do not go in turn, see sched/ahead.c
- * @cold_turns: how many of these have begun with a seek up to now
- * @in_turn: for so many turns more they do, whatever these begin with
- * @vnow: virtual time of the node, which is where a child starts that was idle
- * @past: the same of what goes past others
- * @weighed_ns: when something of it last went by weight, and not as promised
- * @weigh_until_ns: with slices: until when it goes by weight whatever is promised
+ * struct ioband_node - inner node of the tree
+ * @ent: entity of the node among the children of its parent
+ * @live: children that are backlogged or have an anticipated leaf, least served first
+ * @serving: with slices: child that has the device; NULL: none
+ * @served_ns: elapsed part of its slice
+ * @served_from: its &ioband_ent.vtime, or @past, at the start of the slice
+ * @by_past: that slice began as a bypass
+ * @streams: the children are leaves of one group, which with slices share device time, with
+ *	any charge above
+ * @to_and_fro: slices left in which runs go to and fro, see sched/ahead.c
+ * @cold_turns: slices of these that began with a seek so far
+ * @in_turn: slices left in which runs go in turn, even if these begin with a seek
+ * @vnow: virtual time of the node, at which idle children restart
+ * @past: bypass vtime of the node
+ * @weighed_ns: last dispatch below the node by weight instead of a minimum
+ * @weigh_until_ns: with slices: end of a period by weight, whatever minimum is due
  */
 struct ioband_node {
 	struct ioband_ent ent;
@@ -87,35 +87,33 @@ struct ioband_node {
 };
 
 enum ioband_leaf_state {
-	IOBAND_IDLE,		/* nothing waits, nothing in flight */
-	IOBAND_WAITING,		/* a bio waits */
-	IOBAND_INFLIGHT,	/* nothing waits, something is in flight */
+	IOBAND_IDLE,		/* no bio queued or in flight */
+	IOBAND_WAITING,		/* a bio is queued */
+	IOBAND_INFLIGHT,	/* none queued, some in flight */
 	IOBAND_THINKING,	/* the last one completed a moment ago */
 };
 
 /**
- * struct ioband_leaf - where bios come from: a queue
- * @ent: itself, among the children of its node
+ * struct ioband_leaf - queue of bios
+ * @ent: entity of the leaf among the children of its node
  * @state: see &enum ioband_leaf_state
- * @ways: in which bios wait, as bits
- * @async: what was admitted last was such a write
- * @awaited: if it thinks: it is waited for as it pauses
- * @was_idle: nothing waited and nothing was in flight at some time since it last had the device,
- *	with slices
- * @is_run: each of its bios reads on where the one before has ended
+ * @ways: directions with queued bios, as bits
+ * @async: the last bio admitted in turn was asynchronous
+ * @awaited: if anticipated: because of writeback idle
+ * @was_idle: with slices: was idle at some time since it last had the device
+ * @is_run: each bio continues where the one before ended
  * @inflight: bios admitted and not yet completed
- * @think: place among the thinking leaves
- * @think_until_ns: when the grace ends
- * @think_ns: how long it has lately taken to come back, averaged
- * @done_ns: when the last bio completed
+ * @think: place among the anticipated leaves
+ * @think_until_ns: end of the grace period
+ * @think_ns: mean think time
+ * @done_ns: time of the last completion
  * @turn_ns: with slices: when it last had the device
- * @run_ns: with slices: when the last one completed, if others were in flight then
- * @gap_ns: with slices: time from one completion to the next, averaged
- * @destage_ns: with slices: what flushes of what it had written have lately taken
- * @destage_bytes: for so many bytes
- * @prepaid_ns: with slices: of the flush to come, what it has been charged for, or
- *	more, by mistake
- * @flushes: what &ioband_core.flushes was when @prepaid_ns was last brought up to date
+ * @run_ns: with slices: time of the last completion, if others were in flight then
+ * @gap_ns: with slices: mean time between completions
+ * @destage_ns: with slices: duration of the recent flushes of its writes
+ * @destage_bytes: bytes of these flushes
+ * @prepaid_ns: with slices: charge for the next flush so far; may be too much, by mistake
+ * @flushes: &ioband_core.flushes at the last update of @prepaid_ns
  */
 struct ioband_leaf {
 	struct ioband_ent ent;
@@ -141,12 +139,11 @@ struct ioband_leaf {
 
 /**
  * struct ioband_hooks - calls from the tree to the policies above it
- * @floor_changed: bios wait below an entity with a minimum, or no longer; without those
- *	that its maximum blocks
- * @cap_changed: the same below an entity with a maximum
+ * @floor_changed: the bios queued below an entity with a minimum have changed; bios
+ *	blocked by its maximum do not count
+ * @cap_changed: the bios queued below an entity with a maximum have changed
  *
- * Both are called with the counters of the entity already changed.  They change nothing in the
- * tree.
+ * Both are called after the counters of the entity have changed, and must not change the tree.
  */
 struct ioband_hooks {
 	void (*floor_changed)(struct ioband_core *core, struct ioband_floor *floor);
@@ -156,69 +153,67 @@ struct ioband_hooks {
 enum ioband_flush {
 	IOBAND_FLUSH_NONE,	/* no need */
 	IOBAND_FLUSH_DUE,	/* the caller is to flush the devices' write caches */
-	IOBAND_FLUSH_RUNNING,	/* it does */
+	IOBAND_FLUSH_RUNNING,	/* the caller flushes them */
 };
 
 /**
  * struct ioband_core - one scheduler
  * @hooks: calls to the policies
- * @root: the tree
- * @thinking: thinking leaves by the end of their grace
- * @blocked: what has had its maximum, by the time until when
- * @floors: who is promised something and is here, or thinks, by when it is due
+ * @root: root of the tree
+ * @thinking: anticipated leaves, by the end of their grace period
+ * @blocked: maxima that block a direction, by the end of the block
+ * @floors: minima of active or anticipated entities, by due time
  * @capped: some entity has a maximum, or had one
- * @promising: how many entities have a minimum
- * @aiming: how many have a latency target
- * @brake_ways: in which ways the brake holds the leaf that was picked last, as halves of
- *	&ioband_ent.waiting
- * @diverted: the leaf that goes past others who wait for the brake, with slices for as long
- *	as it has the turn for that; NULL: none
- * @promised: whose turn it is by what is promised, by weight below; NULL: by weight
- * @promised_ways: in which ways, as halves of &ioband_ent.waiting
- * @promise: what is, while there is @promised
- * @promised_ns: with slices: when that turn began
- * @promised_from_ns: and when something was due then, or what counts of that
- * @kept_ns: when a bio last went for that
- * @apart: by weight, what is promised does not count on the pipe now
- * @now_ns: the time that it was told last
- * @sync_ns: when something that somebody waits for last came to have its turn, or went
- * @pauses: some leaf may be behind by what it missed in a pause
- * @pausing: leaves that are waited for as they pause
- * @idle_ns: since when others have waited for somebody who pauses, or thinks while only
- *	writeback goes, as far as that is not in @patience_ns yet; 0: nobody waits
- * @patience_ns: when it is made up for that the device was idle then
- * @told_ns: when ioband_core_begin() said that it is told of all bios, the last time
- * @late: others are held back, whatever the device could take: for somebody who did not get
- *	what he is promised, although the pipe was not full, or whose reads are late.  For
- *	the caller to clear
- * @promised_ios: of @inflight_ios, those of leaves that are promised something, or below
- *	one that is
- * @done_ns: when a bio last completed
- * @gap_ns: from one completion to the next, averaged
- * @slack_ns: how late a wake-up may be without anybody getting less than a maximum
+ * @promising: number of minima
+ * @aiming: number of latency targets
+ * @brake_ways: directions in which the throttle holds the leaf of the last pick, as
+ *	halves of &ioband_ent.waiting
+ * @diverted: leaf that bypasses throttled leaves, with slices until its slice ends; NULL: none
+ * @promised: entity served for a minimum, by weight below; NULL: service by weight
+ * @promised_ways: directions of that minimum, as halves of &ioband_ent.waiting
+ * @promise: that minimum, while @promised is set
+ * @promised_ns: with slices: start of the slice of @promised
+ * @promised_from_ns: its due time at the start of the slice, as far as it counts
+ * @kept_ns: last dispatch for a minimum
+ * @apart: for picks by weight, bios of leaves with a minimum do not count against the limit
+ * @now_ns: time of the last call
+ * @sync_ns: last arrival, or dispatch in turn, of a synchronous bio
+ * @pauses: some leaf may lag because of a pause
+ * @pausing: anticipated leaves in writeback idle
+ * @idle_ns: start of idling while only writeback is active, as far as @patience_ns does
+ *	not include it; 0: the device does not idle
+ * @patience_ns: when that idling is compensated
+ * @told_ns: time of the last ioband_core_begin()
+ * @late: leaves are held back, whatever the depth of the device: for a minimum that is
+ *	late although its limit is not reached, or for a late latency target; the caller
+ *	clears it
+ * @promised_ios: bios of @inflight_ios with a minimum at or above their leaf
+ * @done_ns: time of the last completion
+ * @gap_ns: mean time between completions
+ * @slack_ns: delay of a wake-up that costs no group a part of its maximum
  * @inflight_ios: bios admitted and not yet completed
- * @inflight_bytes: their bytes
- * @limit_ios: bound on what is in flight, bios; at least 1
- * @stuck_ios: of these, how many nobody waits for when a slice ends
- * @stalled: nothing has completed for long, so that no minimum is late for the sake of others;
- *	the caller's
- * @slice_ns: how long a leaf has the device to itself at most; 0: no slices
- * @charge_time: with slices: what is charged is the time that a leaf had it
- * @owner: with slices: the leaf that has the device; NULL: none
- * @owned_ns: until when it has been charged for that
- * @began_ns: when its turn began, if it is to be seen how long its first bio takes; else 0
- * @first_ns: when that had completed; 0: it has not
- * @first_bytes: and how large it was
+ * @inflight_bytes: bytes of these bios
+ * @limit_ios: bound on @inflight_ios, at least 1
+ * @stuck_ios: bios in flight for which the end of a slice does not wait
+ * @stalled: no completion for long, so that no minimum is late because of others; set by
+ *	the caller
+ * @slice_ns: longest slice; 0: no slices
+ * @charge_time: with slices: device time is charged
+ * @owner: with slices: slice holder; NULL: none
+ * @owned_ns: its device time is charged up to here
+ * @began_ns: start of its slice while the first bio is measured; else 0
+ * @first_ns: completion of the first bio; 0: outstanding
+ * @first_bytes: size of the first bio
  * @flush: with slices: see &enum ioband_flush
- * @writer: with slices: the leaf that has written last; NULL: all of it was flushed
- * @dirty_bytes: what it has written since the last flush began, others' that went out
- *	of turn included
- * @free_bytes: of these, what was written while nobody else was there, or nobody who waits
- * @flushes: how many have ended
- * @flushed_bytes: what the flush that is running is for
- * @flushing_ns: when it began
+ * @writer: with slices: leaf that wrote last; NULL: everything is flushed
+ * @dirty_bytes: bytes written since the last flush began, with those of other leaves out of turn
+ * @free_bytes: bytes of @dirty_bytes written while no other leaf, or no synchronous one,
+ *	was active
+ * @flushes: number of completed flushes
+ * @flushed_bytes: bytes of the running flush
+ * @flushing_ns: start of the running flush
  * @aims: latency targets
- * @brake: holds back others for one of these
+ * @brake: throttle for one of these
  */
 struct ioband_core {
 	const struct ioband_hooks *hooks;

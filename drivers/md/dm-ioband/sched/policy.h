@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: the limits of an entity, and what they are kept with.
- */
+/* dm-ioband: maximum, minimum and latency target of an entity, and their state. */
 #ifndef DM_IOBAND_SCHED_POLICY_H
 #define DM_IOBAND_SCHED_POLICY_H
 
@@ -16,10 +14,10 @@
 struct ioband_ent;
 
 /**
- * enum ioband_way - to the device or from it
+ * enum ioband_way - direction of a bio
  * @IOBAND_WAY_READ: reads
- * @IOBAND_WAY_WRITE: all that changes what is on it, discards too
- * @IOBAND_NR_WAYS: how many there are
+ * @IOBAND_WAY_WRITE: everything that changes the device, including discards
+ * @IOBAND_NR_WAYS: number of directions
  */
 enum ioband_way {
 	IOBAND_WAY_READ,
@@ -28,14 +26,14 @@ enum ioband_way {
 };
 
 /**
- * struct ioband_bill - what one bio costs
- * @charge: units of the pool's measure
+ * struct ioband_bill - cost of one bio
+ * @charge: units of the measure of the pool
  * @bytes: bytes that occupy the device
- * @ios: bios that it counts as in a maximum or a minimum: of a bio in pieces, the first
- * @more: other pieces of the same bio follow
+ * @ios: bios counted by a maximum or a minimum: of a split bio, only the first part counts
+ * @more: other splits of the same bio follow
  * @way: see &enum ioband_way
- * @cached: it may complete in the device's write cache, before the medium has it
- * @async: a write that nobody waits for but who is made to pause: a flusher's
+ * @cached: may complete in the write cache of the device, before it is on the medium
+ * @async: write by a flusher; only tasks in dirty throttling wait for it
  */
 struct ioband_bill {
 	u32 charge;
@@ -48,9 +46,9 @@ struct ioband_bill {
 };
 
 /**
- * struct ioband_rates - so much a second
- * @bytes: by way; 0: no bound
- * @ios: bios, by way; 0: no bound
+ * struct ioband_rates - rates per second
+ * @bytes: bytes, by direction; 0: no bound
+ * @ios: bios, by direction; 0: no bound
  */
 struct ioband_rates {
 	u64 bytes[IOBAND_NR_WAYS];
@@ -58,10 +56,10 @@ struct ioband_rates {
 };
 
 /**
- * struct ioband_clock - a bound on what goes
- * @rate: so much a second; 0: no bound
- * @next_ns: when what has gone so far is used up
- * @rest: of the last division, 1/@rate ns
+ * struct ioband_clock - token bucket
+ * @rate: rate per second; 0: no bound
+ * @next_ns: time at which the I/O so far is paid for
+ * @rest: remainder of the last division, 1/@rate ns
  */
 struct ioband_clock {
 	u64 rate;
@@ -70,23 +68,23 @@ struct ioband_clock {
 };
 
 /**
- * struct ioband_meter - what goes, read and written
- * @bytes: by way
- * @ios: by way
+ * struct ioband_meter - token buckets of reads and writes
+ * @bytes: bytes, by direction
+ * @ios: bios, by direction
  */
 struct ioband_meter {
 	struct ioband_clock bytes[IOBAND_NR_WAYS];
 	struct ioband_clock ios[IOBAND_NR_WAYS];
 };
 
-/* The last second of a maximum has so many parts. */
+/* A trail keeps the last second in this many parts. */
 #define IOBAND_TRAIL_PARTS	32
 
 /**
- * struct ioband_trail - when what has gone lately went
- * @at_ns: when each of the last parts was used up; a ring
- * @last: the latest of them
- * @used_ns: how much is, of the one after it
+ * struct ioband_trail - times of recent I/O
+ * @at_ns: time at which each of the last parts was used up; a ring
+ * @last: the latest part
+ * @used_ns: used time of the next part
  */
 struct ioband_trail {
 	u64 at_ns[IOBAND_TRAIL_PARTS + 1];
@@ -95,18 +93,17 @@ struct ioband_trail {
 };
 
 /**
- * struct ioband_cap - what an entity may have at most
- * @ent: the entity
- * @meter: what it has
- * @bytes: by way; what it has had within a second
- * @ios: by way
- * @waits_ns: by way: since when it has had something to do and was not blocked; U64_MAX:
- *	it has nothing
- * @begun: by way: of a bio in pieces some have gone, and others follow
- * @rb: place among the blocked ones, while it is
- * @until_ns: when one of its ways is blocked no longer
- * @reads_until_ns: until when reads are, or were
- * @blocked: ways that are, as halves of &ioband_ent.waiting
+ * struct ioband_cap - maximum of an entity
+ * @ent: entity
+ * @meter: token buckets
+ * @bytes: trails of bytes, by direction
+ * @ios: trails of bios, by direction
+ * @waits_ns: by direction: since when it is active and not blocked; U64_MAX: it is not active
+ * @begun: by direction: some splits of a bio are dispatched, and others follow
+ * @rb: place among the blocked maxima, while blocked
+ * @until_ns: when the first of its directions is no longer blocked
+ * @reads_until_ns: end of the last block of reads
+ * @blocked: blocked directions, as halves of &ioband_ent.waiting
  */
 struct ioband_cap {
 	struct ioband_ent *ent;
@@ -122,15 +119,15 @@ struct ioband_cap {
 };
 
 /**
- * struct ioband_floor - what an entity is promised
- * @ent: the entity
- * @meter: what it has
- * @rb: place among those that are here, or think
+ * struct ioband_floor - minimum of an entity
+ * @ent: entity
+ * @meter: token buckets
+ * @rb: place among the minima of active or anticipated entities
  * @due_ns: when its next bio is due
- * @away_ns: when it was last here, while it is not
+ * @away_ns: when @here last ended, while it is false
  * @inflight: bios of leaves at or below the entity, admitted and not yet completed
- * @here: something waits that no maximum at or below the entity blocks, or is in flight
- * @way: of the last bio
+ * @here: bios are in flight, or queued and not blocked by a maximum at or below the entity
+ * @way: direction of the last bio
  */
 struct ioband_floor {
 	struct ioband_ent *ent;
@@ -144,15 +141,15 @@ struct ioband_floor {
 };
 
 /**
- * struct ioband_aim - what an entity's reads are to take
- * @ent: the entity
- * @aims: place among the scheduler's
- * @target_ns: so long, from when they arrive until they complete
- * @mean_ns: what they took when it was last looked
- * @since_ns: when that was
- * @sum_ns: what they have taken since
- * @reads: how many
- * @inflight: reads in flight; less than there are if some were when it got its target
+ * struct ioband_aim - latency target of the reads of an entity
+ * @ent: entity
+ * @aims: place among the targets of the scheduler
+ * @target_ns: target, from arrival to completion
+ * @mean_ns: mean latency at the last evaluation
+ * @since_ns: time of the last evaluation
+ * @sum_ns: sum of latencies since then
+ * @reads: number of reads since then
+ * @inflight: reads in flight, except reads dispatched before the target was set
  */
 struct ioband_aim {
 	struct ioband_ent *ent;
@@ -166,13 +163,13 @@ struct ioband_aim {
 };
 
 /**
- * struct ioband_brake - what holds back others while somebody's reads take too long
- * @clock: bytes of the others; without a rate it holds nobody
- * @bytes: that have gone since @since_ns
- * @late_bytes: of the one that it is for
- * @first_rate: at which they went when it began
- * @since_ns: when it was last looked what reads take
- * @worst: whom it is for: whose reads were the furthest from their target then
+ * struct ioband_brake - throttle of other leaves while the reads of an entity are late
+ * @clock: token bucket for the bytes of the others; without a rate it holds none
+ * @bytes: bytes of the others since @since_ns
+ * @late_bytes: bytes of @worst since @since_ns
+ * @first_rate: rate of the others when the throttle began
+ * @since_ns: time of the last evaluation
+ * @worst: target that was missed by the largest factor then
  */
 struct ioband_brake {
 	struct ioband_clock clock;

@@ -2,23 +2,22 @@
 /*
  * dm-ioband: the tree of entities: virtual time, charge, and the choice among children.
  *
- * The algorithm is explained on top of core.c.  Changes of an entity that has a minimum or
- * a maximum are told to these through &struct ioband_hooks.
+ * The algorithm is explained on top of core.c.  Minima and maxima learn of changes of their
+ * entities through &struct ioband_hooks.
  */
 #include "tree.h"
 
 /*
- * How much service a busy entity may be behind its node, in units of charge at
- * its own weight.  A bio of the largest usual size: one that competes normally
- * is never cut short, and one that has been slow does not keep the others from
- * a device of 100 MB/s for longer than 10 ms.
+ * Largest lag of a busy entity behind its node, in units of charge at its own weight.  It is a
+ * bio of the largest usual size, so that the bound never cuts the lag of normal competition.
+ * After slow service, an entity keeps its siblings from a device of 100 MB/s for 10 ms at most.
  */
 #define IOBAND_LAG_MAX		(1024ULL << 10)
 
 /*
- * How much service an entity may owe, in the same units.  Covers a journal's
- * commit, and all that a group may hold, which goes down at once when a device
- * is suspended; an equal sibling at 100 MB/s has it back in 0.7 s.
+ * Largest debt of an entity, in the same units.  It covers the commit of a journal, or all
+ * queued bios of a group, which are dispatched at once when a device is suspended.  An equal
+ * sibling at 100 MB/s catches up in 0.7 s.
  */
 #define IOBAND_DEBT_MAX		(64ULL << 20)
 
@@ -44,7 +43,7 @@ static void ent_erase(struct ioband_ent *ent)
 	RB_CLEAR_NODE(&ent->rb);
 }
 
-/* Let an entity's vtime grow, and put it back in its place; most often it is. */
+/* Set the virtual time of an entity and restore the order, which most often still holds. */
 static void ent_advance(struct ioband_ent *ent, u64 vtime)
 {
 	struct rb_node *next;
@@ -73,7 +72,7 @@ static void ent_init(struct ioband_ent *ent, struct ioband_node *parent, u32 wei
 /**
  * ioband_node_init() - make an inner node
  * @node: to initialise
- * @parent: where it competes; NULL for a root
+ * @parent: node in which it competes; NULL for a root
  * @weight: its weight there
  */
 void ioband_node_init(struct ioband_node *node, struct ioband_node *parent, u32 weight)
@@ -101,8 +100,9 @@ void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 
 }
 
 /*
- * Idling earns nothing, and nor does being slow for ever; but a pause does, up to so much.
- * Return: whether it has moved.
+ * Bound the lag of an entity: neither idle time nor slow service earns more.  A pause earns up
+ * to
+ * @pause_lag.  Return: true if the entity has moved.
  */
 static bool ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
 {
@@ -110,9 +110,8 @@ static bool ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
 	const u64 lag = ent->parent->vnow - ent->vtime;
 
 	/*
-	 * A lead is a lag that is negative: of a debt and the largest bio there
-	 * can be, at most.  If it seems to be more, the entity was idle while
-	 * virtual time went round (128 TiB at weight 1).
+	 * A lead is a negative lag: at most a debt and the largest possible bio.  A larger one
+	 * means that virtual time wrapped while the entity was idle (128 TiB at weight 1).
 	 */
 	if (lag <= lag_max || lag >= -2 * ent_vtime_of(ent, U32_MAX))
 		return false;
@@ -121,12 +120,11 @@ static bool ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
 }
 
 /**
- * ioband_leaf_follow() - let a leaf go on where another one is
- * @leaf: new, with nothing waiting
- * @other: of the same node
+ * ioband_leaf_follow() - continue at the virtual time of another leaf
+ * @leaf: new leaf, without queued bios
+ * @other: leaf of the same node
  *
- * For bios that would have been the other's: to have a leaf of their own must not be to
- * begin anew.
+ * For bios that would have been those of @other: a leaf of their own must not cancel its lead.
  */
 void ioband_leaf_follow(struct ioband_leaf *leaf, const struct ioband_leaf *other)
 {
@@ -135,11 +133,11 @@ void ioband_leaf_follow(struct ioband_leaf *leaf, const struct ioband_leaf *othe
 
 /**
  * ioband_ent_set_weight() - change a weight
- * @ent: of a leaf, or of a node that is not the root
+ * @ent: entity of a leaf, or of a node that is not the root
  * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
  *
- * What it has had too much or too little up to now counts by the new weight, as
- * does what is served from now on, bios that wait already included.
+ * The new weight applies to the present lead or lag, and to all service from now on, including
+ * bios that are already queued.
  */
 void ioband_ent_set_weight(struct ioband_ent *ent, u32 weight)
 {
@@ -165,7 +163,7 @@ static bool think_less(struct rb_node *a, const struct rb_node *b)
 	       rb_entry(b, struct ioband_leaf, think)->think_until_ns;
 }
 
-/* Of a change in what waits, what those above see. */
+/* The part of a change of queued bios that the entities above count. */
 static s64 cap_let_through(const struct ioband_cap *cap, s64 waiting)
 {
 	if (cap->blocked & ioband_way_mask(IOBAND_WAY_READ))
@@ -175,7 +173,7 @@ static s64 cap_let_through(const struct ioband_cap *cap, s64 waiting)
 	return waiting;
 }
 
-/* Among its siblings' live ones while something waits that they see, or somebody thinks. */
+/* Live: has bios queued that the entities above count, or an anticipated leaf. */
 static void ent_update_live(struct ioband_ent *ent)
 {
 	const bool live = ent_shown(ent) || ent->thinking;
@@ -187,8 +185,8 @@ static void ent_update_live(struct ioband_ent *ent)
 }
 
 /*
- * The one place where counters change: keeps those of an entity and of all above,
- * and the membership in the trees, in step.
+ * The only function that changes counters.  Keeps those of an entity and of all above it
+ * consistent with the membership in the trees.
  */
 static void ent_count(struct ioband_core *core, struct ioband_ent *ent, s64 waiting, int thinking,
 		      int busy)
@@ -219,11 +217,11 @@ static void ent_count_pausing(struct ioband_core *core, struct ioband_ent *ent, 
 }
 
 /**
- * ioband_ent_catch_up() - forget what an entity did not get while it was idle, at every level
+ * ioband_ent_catch_up() - bound the lag of an entity, at every level
  * @ent: entity
- * @pause_lag: units of charge that it keeps all the same, for a pause
+ * @pause_lag: lag that it keeps for a pause, units of charge
  *
- * Return: whether it has moved.
+ * Return: true if some level has moved.
  */
 bool ioband_ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
 {
@@ -235,12 +233,12 @@ bool ioband_ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
 }
 
 /**
- * ioband_ent_block() - block some ways of an entity that has a maximum
+ * ioband_ent_block() - block directions of an entity that has a maximum
  * @core: scheduler
- * @ent: the entity
- * @blocked: all that are from now on, as halves of &ioband_ent.waiting
+ * @ent: entity
+ * @blocked: all directions to block from now on, as halves of &ioband_ent.waiting
  *
- * Those above do not see any more what waits there that way, or see it again.
+ * The entities above do not count queued bios of a blocked direction.
  */
 void ioband_ent_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked)
 {
@@ -262,11 +260,11 @@ static s64 ways_to_waiting(u8 ways)
 }
 
 /**
- * ioband_leaf_set_state() - change the state of a leaf; the one place where that is done
+ * ioband_leaf_set_state() - change the state of a leaf; the only function that does
  * @core: scheduler
  * @leaf: leaf
- * @state: the new state
- * @ways: in which bios wait, as bits
+ * @state: new state
+ * @ways: directions with queued bios, as bits
  */
 void ioband_leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 			   enum ioband_leaf_state state, u8 ways)
@@ -295,24 +293,24 @@ void ioband_leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 	}
 }
 
-/* Why a bio goes. */
+/* The reason for a dispatch, at one level of the tree. */
 enum turn {
-	WEIGHED,	/* its entity has been served least */
-	PROMISED,	/* it, or one below, is behind what it is promised */
-	PASSING,	/* one above is, or others that come first wait for the brake */
-	OWED,		/* somebody waits for it */
+	WEIGHED,	/* the entity is the least served */
+	PROMISED,	/* a minimum of it, or of an entity below, is due */
+	PASSING,	/* a minimum above is, or the throttle holds others */
+	OWED,		/* a task depends on it: out of turn */
 };
 
 /*
- * Charge one entity.  In turn, the node comes along to where the entity stands.
- * But for debts that is no more than its last turn ahead, so they remain: a
- * debtor that goes while its siblings have nothing waiting still owes them.
+ * Charge one entity.  In turn, the virtual time of the node follows that of the entity, by the
+ * advance of the last pick at most.  A lead beyond that is a debt, and remains: an entity that
+ * is served while its siblings have no bios queued is still in debt to them.
  *
- * What is promised, or goes past others, is not owed: for that it leads by no more than
- * it may lag, and by that it is not its turn by weight.  And the node does not come along
- * past others that wait.  Among those that go past others weights decide all the same, in a
- * virtual time of their own.  With slices a turn by weight counts there, too: it may go on as
- * one by what is promised.
+ * Service for a minimum, or by bypass, is not a debt: it leads by no more than the largest lag,
+ * and only by that is the entity not the next by weight.  The virtual time of the node does not
+ * pass that of a sibling with bios queued.  Weights apply among bypassing entities too, by the
+ * bypass vtime.  With slices, service by weight counts there as well, because it may continue as
+ * service for a minimum.
  */
 static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u32 charge,
 		       enum turn turn)
@@ -344,7 +342,7 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 	ent_advance(ent, vtime);
 }
 
-/* Why it is a leaf's turn. */
+/* The reason why a leaf is served. */
 static enum turn leaf_turn(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	const struct ioband_ent *ent;
@@ -362,8 +360,8 @@ static enum turn leaf_turn(const struct ioband_core *core, const struct ioband_l
  * @core: scheduler
  * @leaf: leaf
  * @charge: units of charge
- * @by_time: they are time: charge where that is shared, else where it is not
- * @in_turn: it was its turn: else it owes them
+ * @by_time: they are device time: charge the levels that share it, else only the other levels
+ * @in_turn: the leaf was picked: else they are a debt
  */
 void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
 			bool by_time, bool in_turn)
@@ -380,10 +378,10 @@ void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf
 }
 
 /**
- * ioband_core_grace_ends() - until when thinking leaves are waited for
- * @core: scheduler; some leaf thinks
+ * ioband_core_grace_ends() - end of the first grace period
+ * @core: scheduler, with an anticipated leaf
  *
- * Return: when the first one's grace ends.
+ * Return: time.
  */
 u64 ioband_core_grace_ends(const struct ioband_core *core)
 {
@@ -392,8 +390,8 @@ u64 ioband_core_grace_ends(const struct ioband_core *core)
 }
 
 /*
- * The least-served child with a bio waiting, one way of those in @open.  Adds the
- * thinkers before it to what is on the pipe; NULL when these fill it, as one that pauses does.
+ * The least served child with a bio queued in a direction of @open.  Adds the anticipated leaves
+ * before it to @ios.  NULL if these reach the limit, as one in writeback idle always does.
  */
 static struct ioband_ent *node_pick(const struct ioband_core *core, const struct ioband_node *node,
 				    u64 open, u32 *ios, u32 limit)
@@ -416,13 +414,13 @@ static struct ioband_ent *node_pick(const struct ioband_core *core, const struct
 }
 
 /**
- * ioband_node_least() - whose turn it is in a node
- * @node: the node
- * @open: one has a bio waiting in one way of these, as halves of &ioband_ent.waiting
- * @passing: of those that go past others; this looks at all that are live
- * @except: not this one; NULL: any
+ * ioband_node_least() - find the least served child of a node
+ * @node: node
+ * @open: it has a bio queued in one of these directions, as halves of &ioband_ent.waiting
+ * @passing: least by bypass vtime; looks at all live children
+ * @except: child to skip; NULL: none
  *
- * Return: of the children the one that has been served least, or NULL.
+ * Return: the child, or NULL.
  */
 struct ioband_ent *ioband_node_least(const struct ioband_node *node, u64 open, bool passing,
 				     const struct ioband_ent *except)
@@ -444,8 +442,8 @@ struct ioband_ent *ioband_node_least(const struct ioband_node *node, u64 open, b
 }
 
 /*
- * The same of those that go past others.  Adds the thinkers that have had less to what is on
- * the pipe; NULL when these fill it.
+ * The same by bypass vtime.  Adds the anticipated leaves of children with less to @ios.  NULL if
+ * these reach the limit.
  */
 static struct ioband_ent *node_passing(struct ioband_node *node, u64 open, u32 *ios, u32 limit)
 {
@@ -460,22 +458,22 @@ static struct ioband_ent *node_passing(struct ioband_node *node, u64 open, u32 *
 	}
 	if (!least || *ios >= limit)
 		return NULL;
-	/* Not as it is charged: with slices it goes on when it is not the least. */
+	/* Not when charged: with slices, service goes on when it is not the least. */
 	node->past = ent_past(least);
 	return least;
 }
 
 /**
- * ioband_leaf_below() - the least served leaf with a bio waiting
+ * ioband_leaf_below() - find the least served leaf with a queued bio
  * @core: scheduler
- * @ent: at or below which
- * @open: one way of these, as halves of &ioband_ent.waiting
- * @passing: of those that go past others; this looks at all that are live in each node
- * @ios: what is on the pipe, bios
- * @limit: how much may be
+ * @ent: entity at or below which to look
+ * @open: directions of the bio, as halves of &ioband_ent.waiting
+ * @passing: least by bypass vtime; looks at all live children of each node
+ * @ios: bios that count against the limit
+ * @limit: in-flight limit, bios
  *
- * Return: the leaf, or NULL: thinkers that have been served less fill the pipe, or
- * nothing waits.
+ * Return: the leaf; NULL if no bio is queued, or anticipated leaves with less service reach the
+ * limit.
  */
 struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
 				      u64 open, bool passing, u32 ios, u32 limit)
@@ -493,12 +491,12 @@ struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct iob
 }
 
 /**
- * ioband_leaf_may() - in which ways may a leaf's next bio be
+ * ioband_leaf_may() - directions in which a leaf may be served
  * @core: scheduler
- * @leaf: what ioband_core_pick() returned
+ * @leaf: result of ioband_core_pick()
  *
- * Return: a bit for each way in which one waits that neither a maximum nor the brake
- * blocks, and that is promised if it goes for that.
+ * Return: a bit for each direction with queued bios that neither a maximum nor the throttle
+ * blocks; for service of a minimum, only directions of the minimum.
  */
 u8 ioband_leaf_may(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
@@ -514,11 +512,11 @@ u8 ioband_leaf_may(const struct ioband_core *core, const struct ioband_leaf *lea
 }
 
 /**
- * ioband_leaf_owes_much() - has a leaf had a lot out of turn
+ * ioband_leaf_owes_much() - test for a large debt
  * @leaf: leaf
  *
- * Return: true if it, or a node above it, owes more than half of what a debt can
- * come to.  What it gets out of turn from then on may never be repaid.
+ * Return: true if the leaf, or a node above it, has more than half of the largest debt.  Further
+ * service out of turn might never be repaid.
  */
 bool ioband_leaf_owes_much(const struct ioband_leaf *leaf)
 {
@@ -534,13 +532,14 @@ bool ioband_leaf_owes_much(const struct ioband_leaf *leaf)
 }
 
 /**
- * ioband_ent_begin_below() - begin a new turn below an entity that gets the device
+ * ioband_ent_begin_below() - begin new slices below an entity that gets the device
  * @core: scheduler
  * @ent: entity
- * @passing: it goes past others
+ * @passing: it bypasses others
  *
- * Not if it has the device already, unless some of what waits there is promised: what was passed
- * over then is not to wait longer.  And what goes past others begins among those that do.
+ * An entity that has the device already keeps its slices, with two exceptions.  Bios are queued
+ * below that the service of a minimum skips: these must not wait longer.  Or the service becomes
+ * a bypass, which the slice below is not.
  */
 void ioband_ent_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool passing)
 {
@@ -556,9 +555,9 @@ void ioband_ent_begin_below(const struct ioband_core *core, struct ioband_ent *e
 }
 
 /**
- * ioband_ent_set_turn() - give the device to somebody whose turn it is not by weight
+ * ioband_ent_set_turn() - give the device to an entity that is not the next by weight
  * @core: scheduler
- * @ent: the entity
+ * @ent: entity
  * @begin: give it; else take it back
  */
 void ioband_ent_set_turn(const struct ioband_core *core, struct ioband_ent *ent, bool begin)

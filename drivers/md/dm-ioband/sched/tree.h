@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * dm-ioband: entities, for the scheduler's own files.
- */
+/* dm-ioband: the tree of entities, for the files of the scheduler. */
 #ifndef DM_IOBAND_SCHED_TREE_H
 #define DM_IOBAND_SCHED_TREE_H
 
@@ -13,34 +11,34 @@
 #include <linux/minmax.h>
 #include <linux/time64.h>
 
-/* vtime has 16 bits of fraction: at weight 10000, 512 bytes are still 3355. */
+/* Fraction bits of virtual time: at weight 10000, 512 bytes are still 3355. */
 #define IOBAND_VTIME_SHIFT	16
 #define IOBAND_PACE_SHIFT	32
 
 /*
- * Device time in a unit of charge: what one byte takes at 100 MB/s, so that leads
- * and lags that are allowed mean about the same as in bytes.
+ * Device time of a unit of charge: that of one byte at 100 MB/s.  The bounds of leads and lags
+ * thereby mean about the same as in bytes.
  */
 #define IOBAND_NS_PER_CHARGE	10
 
-/* Time between completions until it is known: a seek and half a turn of a disk. */
+/* First estimate of the time between completions: a seek and half a rotation of a disk. */
 #define IOBAND_GAP_FIRST_NS	(8 * NSEC_PER_MSEC)
 
 /*
- * What a flush takes until it is known: that of GAP_FIRST for 64 KiB at a time.  A flush
- * that has nothing to do may take as long as one of these, which is not counted.
+ * First estimate of the time of a flush: GAP_FIRST for each 64 KiB.  A flush without anything to
+ * do may take one GAP_FIRST, which does not count.
  */
 #define IOBAND_DESTAGE_BYTES	(1024U << 10)
 #define IOBAND_DESTAGE_FIRST_NS	(16 * IOBAND_GAP_FIRST_NS)
 
 /*
- * Who dirties pages is put to sleep for up to 200 ms at a time (MAX_PAUSE in
- * mm/page-writeback.c), and it takes a while until what he dirties then is enough for his
- * flusher to begin: as much again is allowed for that.
+ * Dirty throttling makes a task sleep for up to 200 ms at a time (MAX_PAUSE in
+ * mm/page-writeback.c).  After that, it takes a while until the task has dirtied enough pages
+ * for its flusher to begin: as much again.
  */
 #define IOBAND_PAUSE_NS		(400 * NSEC_PER_MSEC)
 
-/* For so long a device is left idle for who is asleep, see sched/pause.c. */
+/* The longest idling of the device for a flusher without bios, see sched/pause.c. */
 #define IOBAND_PAUSE_WAIT_NS	(IOBAND_PAUSE_NS / 2)
 
 static inline bool vtime_before(u64 a, u64 b)
@@ -63,38 +61,37 @@ static inline struct ioband_ent *rb_to_ent(const struct rb_node *rb)
 	return rb_entry(rb, struct ioband_ent, rb);
 }
 
-/* By how much a charge, less than 2^32, advances an entity. */
+/* Advance of the virtual time of an entity by a charge, less than 2^32. */
 static inline u64 ent_vtime_of(const struct ioband_ent *ent, u64 charge)
 {
 	return charge * ent->pace >> (IOBAND_PACE_SHIFT - IOBAND_VTIME_SHIFT);
 }
 
 /*
- * What is promised goes past others that wait.  Not if it goes by weight somewhere above who
- * is promised it, for the sake of the others.
+ * Bios of a minimum bypass other queued bios.  They do not if an entity above that of the
+ * minimum is served by weight, for the sake of its other children.
  */
 static inline bool core_passes(const struct ioband_core *core)
 {
 	return core->promised && core->promised == core->promise->ent;
 }
 
-/* Nobody has the turn by what is promised. */
+/* End the service for a minimum. */
 static inline void core_end_promised(struct ioband_core *core)
 {
 	core->promised = NULL;
 	core->promised_ways = U64_MAX;
 }
 
-/* The node that it competes in, among its siblings; NULL for the root. */
+/* The entity of the node in which it competes; NULL for the root. */
 static inline struct ioband_ent *ent_above(const struct ioband_ent *ent)
 {
 	return ent->parent ? &ent->parent->ent : NULL;
 }
 
 /*
- * Where an entity stands among those that go past others.  It is a turn, or with slices one
- * of these, ahead of the node at most: if it seems to be more, it is behind, or time has
- * gone round.
+ * Bypass vtime of an entity.  It leads the node by the advance of one pick at most, with slices
+ * by that of one slice.  A larger lead is in truth a lag, or virtual time has wrapped.
  */
 static inline u64 ent_past(const struct ioband_ent *ent)
 {
@@ -108,7 +105,7 @@ static inline bool ent_is_live(const struct ioband_ent *ent)
 	return !RB_EMPTY_NODE(&ent->rb);
 }
 
-/* The least served of a node's live children, or else one of them. */
+/* The least served live child of a node, or else @ent. */
 static inline const struct ioband_ent *node_least(const struct ioband_node *node,
 						  const struct ioband_ent *ent)
 {
@@ -117,13 +114,13 @@ static inline const struct ioband_ent *node_least(const struct ioband_node *node
 	return first ? rb_to_ent(first) : ent;
 }
 
-/* Whether what is charged among a node's children is the time that each has the device. */
+/* The children of the node are charged device time. */
 static inline bool node_shares_time(const struct ioband_core *core, const struct ioband_node *node)
 {
 	return core->slice_ns && (core->charge_time || node->streams);
 }
 
-/* For how much device time an entity advances by so much, where that is what is shared. */
+/* Device time for which an entity advances by @vtime, if it is charged device time. */
 static inline u64 ent_advance_ns(const struct ioband_ent *ent, u64 vtime)
 {
 	return (vtime >> IOBAND_VTIME_SHIFT) * ent->weight * IOBAND_NS_PER_CHARGE;
@@ -134,7 +131,7 @@ static inline struct ioband_leaf *ent_to_leaf(struct ioband_ent *ent)
 	return container_of(ent, struct ioband_leaf, ent);
 }
 
-/* One that waits some way, and all of them, in &ioband_ent.waiting. */
+/* One leaf with queued bios of a direction, and the half of &ioband_ent.waiting. */
 static inline u64 ioband_way_one(enum ioband_way way)
 {
 	return 1ULL << (32 * way);
@@ -145,29 +142,26 @@ static inline u64 ioband_way_mask(enum ioband_way way)
 	return ioband_way_one(way) * U32_MAX;
 }
 
-/*
- * For IOBAND_PAUSE_NS, all that has come was written by flushers: nobody is there
- * who waits for his I/O.
- */
+/* For IOBAND_PAUSE_NS, all bios came from flushers: no task waits for its own I/O. */
 static inline bool core_is_async(const struct ioband_core *core)
 {
 	return core->now_ns > core->sync_ns + IOBAND_PAUSE_NS &&
 	       !(core->root.ent.waiting & ioband_way_mask(IOBAND_WAY_READ));
 }
 
-/* The ways that are not blocked, as halves of what waits. */
+/* Directions that are not blocked, as halves of &ioband_ent.waiting. */
 static inline u64 ent_open(const struct ioband_ent *ent)
 {
 	return ent->cap ? ~ent->cap->blocked : U64_MAX;
 }
 
-/* Of what waits below, what those above see. */
+/* Queued bios at or below the entity that the entities above count. */
 static inline u64 ent_shown(const struct ioband_ent *ent)
 {
 	return ent->waiting & ent_open(ent);
 }
 
-/* In which ways bios at or below an entity may go, by its maximum and those above. */
+/* Directions that neither the maximum of an entity nor those above block. */
 static inline u64 ent_open_above(const struct ioband_core *core, const struct ioband_ent *ent)
 {
 	u64 open = U64_MAX;
@@ -179,7 +173,7 @@ static inline u64 ent_open_above(const struct ioband_core *core, const struct io
 	return open;
 }
 
-/* The device is that of one at or below an entity. */
+/* The slice holder is at or below an entity. */
 static inline bool ent_has_device(const struct ioband_core *core, const struct ioband_ent *ent)
 {
 	const struct ioband_ent *owner = core->owner ? &core->owner->ent : NULL;

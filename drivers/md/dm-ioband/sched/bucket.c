@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: how much goes a second.
+ * dm-ioband: token buckets.
  *
- * A clock says when what has gone so far is used up: a bio of 64 KiB at 16 MiB/s moves
- * it on by 4 ms (the generic cell rate algorithm of ATM; the leaky bucket as a meter:
- * Turner 1986).  A meter has four, for bytes and bios, read and written: that of a maximum
- * holds back who is before its clocks, that of a minimum favours who is after them.
+ * A bucket is kept as the time at which the I/O so far is paid for.  A bio of 64 KiB at 16 MiB/s
+ * advances it by 4 ms (the generic cell rate algorithm of ATM; the leaky bucket as a meter:
+ * Turner 1986).  A maximum or a minimum has four buckets, for bytes and bios, of reads and
+ * writes.  A maximum blocks its entity until the time of its buckets; a minimum makes its entity
+ * due from then on.
  *
- * A clock does not say when it went.  A trail does, for the last second's worth: it keeps
- * the time at which each 32nd of that was used up.
+ * A bucket does not record when the I/O took place.  A trail does, for the I/O of the last
+ * second: it keeps the time at which each 32nd of it was used up.
  */
 #include "bucket.h"
 
 #include "tree.h"
 
-/* A part of a second's worth. */
+/* One part of the I/O of a second. */
 #define IOBAND_TRAIL_NS		(NSEC_PER_SEC / IOBAND_TRAIL_PARTS)
 
 /**
- * ioband_clock_move() - so much goes
- * @clock: of a bound on it; without a rate it stands still
- * @amount: so much
- * @leeway: of the clock
+ * ioband_clock_move() - charge an amount to a bucket
+ * @clock: bucket; without a rate it stands still
+ * @amount: bytes or bios
+ * @leeway: bounds of the bucket
  */
 void ioband_clock_move(struct ioband_clock *clock, u32 amount, const struct ioband_leeway *leeway)
 {
@@ -30,17 +31,17 @@ void ioband_clock_move(struct ioband_clock *clock, u32 amount, const struct ioba
 	if (!clock->rate)
 		return;
 	next_ns = clamp_t(u64, clock->next_ns, leeway->late_ns, leeway->early_ns);
-	/* Less than 2^62, and a rest that is less than the rate: less than 2^63. */
+	/* Less than 2^62, plus a remainder below the rate: less than 2^63. */
 	next_ns += div64_u64_rem((u64)amount * leeway->second_ns + clock->rest, clock->rate,
 				 &clock->rest);
 	clock->next_ns = max(clock->next_ns, min(next_ns, leeway->most_ns));
 }
 
 /**
- * ioband_meter_move() - a bio goes
- * @meter: that counts it
- * @bill: of the bio
- * @leeway: of its clocks
+ * ioband_meter_move() - charge a bio
+ * @meter: buckets
+ * @bill: cost of the bio
+ * @leeway: bounds of the buckets
  */
 void ioband_meter_move(struct ioband_meter *meter, const struct ioband_bill *bill,
 		       const struct ioband_leeway *leeway)
@@ -56,9 +57,9 @@ static void clock_set(struct ioband_clock *clock, u64 rate)
 }
 
 /**
- * ioband_meter_set() - from now on it is so much a second
- * @meter: meter
- * @rates: so much; a rate that stays as it is keeps its clock
+ * ioband_meter_set() - set the rates of buckets
+ * @meter: buckets
+ * @rates: rates; a bucket with an unchanged rate keeps its time
  */
 void ioband_meter_set(struct ioband_meter *meter, const struct ioband_rates *rates)
 {
@@ -71,10 +72,10 @@ void ioband_meter_set(struct ioband_meter *meter, const struct ioband_rates *rat
 }
 
 /**
- * ioband_meter_rates() - how much a second it is
- * @meter: meter; NULL: nothing
+ * ioband_meter_rates() - get the rates of buckets
+ * @meter: buckets; NULL: no rates
  *
- * Return: so much.
+ * Return: the rates.
  */
 struct ioband_rates ioband_meter_rates(const struct ioband_meter *meter)
 {
@@ -88,17 +89,17 @@ struct ioband_rates ioband_meter_rates(const struct ioband_meter *meter)
 	return rates;
 }
 
-/* The one whose place the next one takes. */
+/* Index of the oldest part, which the next one replaces. */
 static u32 trail_oldest(const struct ioband_trail *trail)
 {
 	return (trail->last + 1) % (IOBAND_TRAIL_PARTS + 1);
 }
 
 /**
- * ioband_trail_add() - so much goes
+ * ioband_trail_add() - add I/O to a trail
  * @trail: trail
- * @amount: so much
- * @rate: so much is for a second; 0: no matter
+ * @amount: bytes or bios
+ * @rate: amount per second; 0: no effect
  * @now_ns: time
  */
 void ioband_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_ns)
@@ -108,7 +109,7 @@ void ioband_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_
 	if (!rate)
 		return;
 	used_ns = trail->used_ns + ioband_mul_div(amount, NSEC_PER_SEC, rate);
-	used_ns = min(used_ns, (u64)NSEC_PER_SEC + IOBAND_TRAIL_NS);	/* all of it is now */
+	used_ns = min(used_ns, (u64)NSEC_PER_SEC + IOBAND_TRAIL_NS);	/* the whole trail is now */
 	for (; used_ns >= IOBAND_TRAIL_NS; used_ns -= IOBAND_TRAIL_NS) {
 		trail->last = trail_oldest(trail);
 		trail->at_ns[trail->last] = now_ns;
@@ -117,11 +118,10 @@ void ioband_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_
 }
 
 /**
- * ioband_trail_until_ns() - when a second is over since a second's worth ago
+ * ioband_trail_until_ns() - time at which the oldest part is one second old
  * @trail: trail
  *
- * Return: time; what goes from then on is no more than rate * 33/32 in any second, and one
- * bio.
+ * Return: time.  I/O from then on exceeds rate * 33/32 in no second by more than one bio.
  */
 u64 ioband_trail_until_ns(const struct ioband_trail *trail)
 {

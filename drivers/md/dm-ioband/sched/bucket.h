@@ -8,11 +8,11 @@
 #include "policy.h"
 
 /**
- * struct ioband_leeway - how a clock moves, and how far it may be off
- * @second_ns: an amount of one second moves the clock on by this
- * @late_ns: a clock that is behind this continues from here
- * @early_ns: a clock that is ahead of this continues from here, but is not set back
- * @most_ns: none gets further than this
+ * struct ioband_leeway - advance of a bucket, and its bounds
+ * @second_ns: advance for the amount of one second
+ * @late_ns: a bucket that is behind this continues from here
+ * @early_ns: a bucket that is ahead of this continues from here, but never goes back
+ * @most_ns: no bucket advances beyond this
  */
 struct ioband_leeway {
 	u64 second_ns;

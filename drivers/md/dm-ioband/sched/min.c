@@ -1,102 +1,99 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: what an entity is promised.
+ * dm-ioband: minima.
  *
- * An entity of the tree may be given a minimum: bytes a second, bios a second or
- * both, for reads, for writes or for both.  It goes for all that is below it.  A
- * weight says how the device is shared, whatever that comes to; a minimum says what
- * it comes to, whatever the others' weights are.
+ * An entity of the tree may have a minimum: bytes a second, bios a second or both, for reads,
+ * for writes or for both.  It applies to all bios at or below the entity.  A weight divides the
+ * device, at any rate that results.  A minimum guarantees a rate, at any weights of other
+ * entities.
  *
- * Each is a clock that says when what has gone so far is used up (sched/bucket.c).
- * Once that is over, and something waits, the next bio is due.  Who is due goes before
- * all others, who has been due for the longest first (earliest deadline; the
- * reservation tags of mClock: Gulati, Merchant & Varman, OSDI'10).  If nothing is due, it
- * goes by weight.
+ * Each rate is a token bucket, kept as the time at which its I/O is paid for (sched/bucket.c).
+ * Once this time is over, the next queued bio is due.  Due entities precede all others, earliest
+ * deadline first (the reservation tags of mClock: Gulati, Merchant & Varman, OSDI'10).  If no
+ * entity is due, service is by weight.
  *
- *	100 MB/s, equal weights, bios of 1 MB; a is promised 60 MB/s.  Its clock moves
- *	on by 16.7 ms a bio, each of which takes 10 ms.
+ *	100 MB/s, equal weights, bios of 1 MB; a has a minimum of 60 MB/s.  Each of its
+ *	bios advances its bucket by 16.7 ms, and takes 10 ms.
  *
  *	now	 0   10   20   30   40   50   60   70   80   90  100
- *	goes	 a    b    a    b    a    a    b    a    b    a    a ...
- *	clock	17        33        50   67        83       100  117
+ *	served	 a    b    a    b    a    a    b    a    b    a    a ...
+ *	bucket	17        33        50   67        83       100  117
  *
- *	b has what is left, 40 MB/s.  Were there three more like b, each had 10.
+ *	b has the rest, 40 MB/s.  With three more like b, each has 10.
  *
- * Below who is due weights decide, as anywhere, but only among those that have something
- * waiting that is promised, in a virtual time of their own (&ioband_ent.past).  The others
- * are passed over, and keep their places for what goes by weight.  Who was idle, or paused,
- * comes to where they are by then, and has no claim.
+ * Below a due entity, weights decide among the children with queued bios that count for the
+ * minimum, by bypass vtime (&ioband_ent.past).  They bypass the other children, which keep their
+ * virtual time for service by weight.  A child that was idle, or paused, restarts at the bypass
+ * vtime of the node, and has no claim.
  *
- *	62 MB/s, a and b of equal weights.  Below a one reads, and two of weights 300 and 100
- *	write; it is promised reads, 20 MB/s.  It reads 20, they write 8 and 3, b has 31.
+ *	62 MB/s, a and b of equal weights.  Below a, one leaf reads, and two of weights 300
+ *	and 100 write; a has a minimum for reads, 20 MB/s.  It reads 20, they write 8 and 3,
+ *	b has 31.
  *
- * All that an entity gets moves its clock on, also what it gets by weight: of its
- * minimum and its share it gets the larger one, not both.  It is ahead by
- * IOBAND_FLOOR_AHEAD_NS and one bio at most, so what it has had while nobody else wanted
- * anything is not held against it.  While it has nothing waiting and nothing in flight, or
- * a maximum below holds back what there is, its clock stands still: that is not the
- * others' fault, and nobody saves up.
- * It is behind by IOBAND_FLOOR_WINDOW_NS at most: what could not be given is made good in
- * the time in which it is noticed.
+ * All service of an entity advances its bucket, including service by weight.  So an entity gets
+ * the larger one of its minimum and its share, not both.  A bucket is ahead of the time by
+ * IOBAND_FLOOR_AHEAD_NS and one bio at most: service without competition does not count against
+ * the entity later.  The bucket stands still while the entity has no bio queued or in flight, or
+ * a maximum below holds all its bios.  Other entities are not the reason then, and no claim
+ * grows.  A bucket is behind by IOBAND_FLOOR_WINDOW_NS at most, the period in which a minimum is
+ * kept.  A shortfall within this period is made up.
  *
- * What is due comes back when the device has done it, sooner or later, so of all times of
- * 100 ms some have less than the mean.  Therefore the mean is a little more than the minimum:
- * a clock takes 63/64 of a second for what is promised for one.
+ * The device completes due bios sooner or later, so some periods of 100 ms have less than the
+ * mean.  Therefore the mean is a little above the minimum: the I/O of one second advances a
+ * bucket by 63/64 of a second.
  *
- * What goes for that is charged like all else, but nobody comes to owe what he was
- * promised (ent_charge() in sched/core.c).
+ * Service for a minimum is charged like all other service, but never becomes a debt
+ * (ent_charge() in sched/tree.c).
  *
- * Two pipes
- * ---------
- * It is not enough to be the next.  Who has 32 bios here and is promised 25600 a second
- * has to have each back within 1.25 ms, however much of the others is at the device.
- * So what goes for that has a pipe of its own, as wide as the others', on which it does
- * not count.  If it is late nevertheless, its own pipe gets wider, and the others' gets
- * narrower, the later it is: down to one bio when it is late by IOBAND_FLOOR_LATE_NS.
- * That settles where it gets what it is promised and no more: late by a few
- * milliseconds, and no later.
+ * Two limits
+ * ----------
+ * The first place in the order is not enough.  An entity with 32 bios and a minimum of 25600
+ * bios a second needs each completion within 1.25 ms, however many other bios are in flight.  So
+ * service for minima has an in-flight limit of its own, equal to the limit of the others, and
+ * does not count against theirs.  If a minimum is late nevertheless, its own limit grows, and
+ * the limit of the others shrinks, with its lateness.  The others have one bio left at
+ * IOBAND_FLOOR_LATE_NS.  The limits settle where the minimum is just kept, late by a few
+ * milliseconds.
  *
- *	limit 32; it gets that with 5 bios of others in flight, not with 6: it is late by
- *	4.2 ms, and 32 * (1 - 4.2 / 5) = 5.
+ *	limit 32; the minimum is kept with 5 bios of others in flight, not with 6: it is late
+ *	by 4.2 ms, and 32 * (1 - 4.2 / 5) = 5.
  *
- * What it gets beyond that it gets by weight, on the pipe that is everybody's.
+ * Service beyond the minimum is by weight, under the common limit.
  *
- * If more is promised than there is, each gets some, and more who is promised more.
- * Nobody else would get anything, or, where more is promised to one child than the weight
- * of its node comes to, none of its other children: so the others have one bio at the
- * device at all times; and in each node below of which nothing has gone by weight for
- * IOBAND_FLOOR_RUN_NS one bio does.
+ * If the minima exceed the device, each gets a part, and a larger minimum gets a larger part.
+ * All other entities would get nothing.  Neither would the siblings of a child with a minimum
+ * above the share of its node.  So the others have one bio in flight at all times.  In each node
+ * below that had no service by weight for IOBAND_FLOOR_RUN_NS, one bio is served by weight.
  *
- * With slices a bio at a time would be a seek at a time.  Who is due gets the device,
- * at once, until its clock is ahead by half a slice; after that it goes by weight
- * again, to the least served at each level.
- * There one thing goes at a time: by weight it is an eighth of a slice in each
- * IOBAND_FLOOR_RUN_NS.
+ * With slices, single bios would cost a seek each.  A due entity gets the device, at once, until
+ * its bucket is ahead by half a slice.  After that, service is by weight again, least served
+ * first at each level.  One leaf is served at a time: service by weight gets an eighth of a
+ * slice in each IOBAND_FLOOR_RUN_NS.
  */
 #include "min.h"
 
 #include "bucket.h"
 #include "tree.h"
 
-/* How far a clock may be behind; also in what time a minimum is kept. */
+/* Largest lag of a bucket; also the period in which a minimum is kept. */
 #define IOBAND_FLOOR_WINDOW_NS	(100 * NSEC_PER_MSEC)
 
 /*
- * How far ahead: what goes by weight comes in bursts, one bio of another for many of its
- * own that are small.  A bio of 1 MiB at 100 MB/s.
+ * Largest lead of a bucket.  Service by weight comes in bursts: one bio of another entity for
+ * many small ones of its own.  A bio of 1 MiB at 100 MB/s.
  */
 #define IOBAND_FLOOR_AHEAD_NS	(10 * NSEC_PER_MSEC)
 
-/* A clock is quicker by one part in so many. */
+/* A bucket takes less than a second for the I/O of a second, by one part in this many. */
 #define IOBAND_FLOOR_MARGIN	64
 
-/* Who is late by this leaves the others one bio at a time, */
+/* Lateness of a minimum that leaves one bio at a time to the others, */
 #define IOBAND_FLOOR_LATE_NS	(5 * NSEC_PER_MSEC)
 
-/* and may have so many times the limit more in flight: its bios may be the smaller ones. */
+/* and adds this many times the limit to its own: its bios may be the smaller ones. */
 #define IOBAND_FLOOR_WIDER	7
 
-/* For how long nothing may have gone by weight. */
+/* Longest period without service by weight in a node. */
 #define IOBAND_FLOOR_RUN_NS	(100 * NSEC_PER_MSEC)
 
 static struct ioband_floor *rb_to_floor(const struct rb_node *rb)
@@ -109,7 +106,7 @@ static bool floor_less(struct rb_node *a, const struct rb_node *b)
 	return rb_to_floor(a)->due_ns < rb_to_floor(b)->due_ns;
 }
 
-/* When a bio is due one way; U64_MAX: nothing is promised. */
+/* Due time of a direction; U64_MAX: no minimum. */
 static u64 way_due_ns(const struct ioband_floor *floor, enum ioband_way way)
 {
 	const struct ioband_clock *bytes = &floor->meter.bytes[way];
@@ -118,7 +115,7 @@ static u64 way_due_ns(const struct ioband_floor *floor, enum ioband_way way)
 	return min(bytes->rate ? bytes->next_ns : U64_MAX, ios->rate ? ios->next_ns : U64_MAX);
 }
 
-/* The same of some ways, as halves of &ioband_ent.waiting: which comes first. */
+/* Earliest due time of some directions, as halves of &ioband_ent.waiting. */
 static u64 floor_due_ns(const struct ioband_floor *floor, u64 ways)
 {
 	u64 due_ns = U64_MAX;
@@ -130,13 +127,13 @@ static u64 floor_due_ns(const struct ioband_floor *floor, u64 ways)
 	return due_ns;
 }
 
-/* Of what waits there in some ways, or else of what went last. */
+/* Due time of queued bios in some directions; without queued bios, of the last direction served. */
 static u64 floor_wanted_ns(const struct ioband_floor *floor, u64 ways)
 {
 	return floor_due_ns(floor, ways & (ent_shown(floor->ent) ?: ioband_way_mask(floor->way)));
 }
 
-/* In which ways something is promised, as halves of &ioband_ent.waiting. */
+/* Directions with a minimum, as halves of &ioband_ent.waiting. */
 static u64 floor_ways(const struct ioband_floor *floor)
 {
 	enum ioband_way way;
@@ -148,7 +145,7 @@ static u64 floor_ways(const struct ioband_floor *floor)
 	return ways;
 }
 
-/* In which ways a bio is due, as halves of &ioband_ent.waiting. */
+/* Directions that are due, as halves of &ioband_ent.waiting. */
 static u64 floor_due_ways(const struct ioband_floor *floor, u64 now_ns)
 {
 	enum ioband_way way;
@@ -166,7 +163,7 @@ static void clock_forgive(struct ioband_clock *clock, u64 away_ns, u64 now_ns)
 		clock->next_ns = min(clock->next_ns + (now_ns - min(away_ns, now_ns)), now_ns);
 }
 
-/* Note whether it is here; the time in which it is not does not make it late. */
+/* Note whether the entity is active; inactive time does not make it late. */
 static void floor_note(const struct ioband_core *core, struct ioband_floor *floor, bool here)
 {
 	enum ioband_way way;
@@ -183,9 +180,9 @@ static void floor_note(const struct ioband_core *core, struct ioband_floor *floo
 }
 
 /**
- * ioband_floor_update() - find the place of who is promised something
+ * ioband_floor_update() - update the place of a minimum in the order of due times
  * @core: scheduler
- * @floor: what it is; its clocks have moved, or what waits there has changed
+ * @floor: minimum; its buckets, or the queued bios of its entity, have changed
  */
 void ioband_floor_update(struct ioband_core *core, struct ioband_floor *floor)
 {
@@ -208,7 +205,7 @@ void ioband_floor_update(struct ioband_core *core, struct ioband_floor *floor)
 /**
  * ioband_floor_return() - a bio has completed
  * @core: scheduler
- * @floor: of an entity above it, or its own
+ * @floor: minimum of the leaf, or of an entity above it
  */
 void ioband_floor_return(struct ioband_core *core, struct ioband_floor *floor)
 {
@@ -217,10 +214,10 @@ void ioband_floor_return(struct ioband_core *core, struct ioband_floor *floor)
 }
 
 /**
- * ioband_floor_charge() - a bio goes
+ * ioband_floor_charge() - a bio is dispatched
  * @core: scheduler
- * @floor: of an entity above it, or its own
- * @bill: of the bio
+ * @floor: minimum of the leaf, or of an entity above it
+ * @bill: cost of the bio
  * @now_ns: time
  */
 void ioband_floor_charge(struct ioband_core *core, struct ioband_floor *floor,
@@ -239,7 +236,7 @@ void ioband_floor_charge(struct ioband_core *core, struct ioband_floor *floor,
 	ioband_floor_update(core, floor);
 }
 
-/* From now on it is promised. */
+/* A new minimum starts without lateness. */
 static void floor_begin(struct ioband_floor *floor, u64 now_ns)
 {
 	enum ioband_way way;
@@ -251,8 +248,8 @@ static void floor_begin(struct ioband_floor *floor, u64 now_ns)
 }
 
 /*
- * Whether it goes by weight in a node, for nothing has for too long.  Without slices the
- * topmost has a pipe for that.
+ * Must a node be served by weight because it was not for too long?  Without slices, the root has
+ * a limit for that.
  */
 static bool node_must_weigh(const struct ioband_core *core, struct ioband_node *node, u64 now_ns)
 {
@@ -265,7 +262,10 @@ static bool node_must_weigh(const struct ioband_core *core, struct ioband_node *
 	return true;
 }
 
-/* Below which it goes by weight now: who is due, or else one above, up to the root. */
+/*
+ * Entity below which service is by weight now: that of the minimum, or one above, up to the
+ * root.
+ */
 static struct ioband_ent *floor_top(const struct ioband_core *core,
 				    const struct ioband_floor *floor, u64 now_ns)
 {
@@ -277,14 +277,14 @@ static struct ioband_ent *floor_top(const struct ioband_core *core,
 	return top;
 }
 
-/* By weight, from the top. */
+/* Service by weight, from the root. */
 static struct ioband_ent *core_weigh(struct ioband_core *core)
 {
 	core_end_promised(core);
 	return &core->root.ent;
 }
 
-/* By what is promised; from the root it is by weight all the same. */
+/* Service for a minimum; from the root it is by weight all the same. */
 static struct ioband_ent *core_keep(struct ioband_core *core, struct ioband_floor *floor,
 				    u64 ways, u64 now_ns)
 {
@@ -298,13 +298,13 @@ static struct ioband_ent *core_keep(struct ioband_core *core, struct ioband_floo
 	return top;
 }
 
-/* All that waits there is held back by a maximum above. */
+/* A maximum above blocks all queued bios of an entity. */
 static bool ent_is_held_back(const struct ioband_core *core, const struct ioband_ent *ent)
 {
 	return ent->waiting && !(ent->waiting & ent_open_above(core, ent));
 }
 
-/* By how much who is due for the longest is late, up to what counts. */
+/* Lateness of the minimum that has been due for the longest time, up to IOBAND_FLOOR_LATE_NS. */
 static u64 core_late_ns(const struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *rb;
@@ -322,7 +322,7 @@ static u64 core_late_ns(const struct ioband_core *core, u64 now_ns)
 	return 0;
 }
 
-/* Of so many times the limit, a part that grows with lateness. */
+/* A part of @times the limit, which grows with lateness. */
 static u32 late_part(const struct ioband_core *core, u64 late_ns, u32 times)
 {
 	const u64 most = (u64)core->limit_ios * times;
@@ -331,13 +331,13 @@ static u32 late_part(const struct ioband_core *core, u64 late_ns, u32 times)
 }
 
 /**
- * ioband_floor_wake_ns() - when somebody has to be asked for again because of a minimum
+ * ioband_floor_wake_ns() - time at which a minimum requires another pick
  * @core: scheduler
  * @now_ns: time
  *
- * Those that are due already are all looked at.
+ * Looks at all minima that are due already.
  *
- * Return: when the next one is due that is not yet, or IOBAND_NO_WAKEUP.
+ * Return: the next due time after @now_ns, or IOBAND_NO_WAKEUP.
  */
 u64 ioband_floor_wake_ns(const struct ioband_core *core, u64 now_ns)
 {
@@ -349,7 +349,7 @@ u64 ioband_floor_wake_ns(const struct ioband_core *core, u64 now_ns)
 	return IOBAND_NO_WAKEUP;
 }
 
-/* Who is due for the longest of those that have something to go, or NULL. */
+/* The minimum with a bio to dispatch that has been due for the longest time, or NULL. */
 static struct ioband_floor *core_due(const struct ioband_core *core, u64 now_ns, u64 *ways)
 {
 	struct rb_node *rb;
@@ -367,17 +367,17 @@ static struct ioband_floor *core_due(const struct ioband_core *core, u64 now_ns,
 }
 
 /**
- * ioband_floor_pick() - whose bio is due
+ * ioband_floor_pick() - choose between service for a minimum and service by weight
  * @core: scheduler, without slices
  * @now_ns: time
- * @ios: the result: what is on the pipe already by which it may go
- * @limit: the result: how much may be
+ * @ios: result: bios that count against @limit
+ * @limit: result: in-flight limit of that service
  *
- * Those that are due and have nothing that may go, for all of it is in flight or a maximum
- * above holds it back, are all looked at.
+ * Looks at all minima that are due without a bio to dispatch, because all their bios are in
+ * flight or blocked by a maximum above.
  *
- * Return: the entity below which it goes by weight, &ioband_core.promised, or the root if
- * nothing is due; NULL if there is no room.
+ * Return: the entity below which service is by weight: &ioband_core.promised, or the root if no
+ * minimum is due; NULL if the limit is reached.
  */
 struct ioband_ent *ioband_floor_pick(struct ioband_core *core, u64 now_ns, u32 *ios, u32 *limit)
 {
@@ -403,13 +403,12 @@ struct ioband_ent *ioband_floor_pick(struct ioband_core *core, u64 now_ns, u32 *
 }
 
 /**
- * ioband_floor_has_room() - may a leaf go that was found by ioband_floor_pick()
+ * ioband_floor_has_room() - test whether a leaf found after ioband_floor_pick() may be served
  * @core: scheduler
  * @leaf: leaf
  *
- * Return: false if it is promised something, but it would go by weight, and the pipe is
- * full: what it has in flight for what it is promised counts there.  Others that are
- * further from their turn wait, too.
+ * Return: false if a leaf with a minimum would be served by weight, and the common limit is
+ * reached.  Here its bios in flight for the minimum count.  Leaves with more service wait, too.
  */
 bool ioband_floor_has_room(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
@@ -417,24 +416,24 @@ bool ioband_floor_has_room(const struct ioband_core *core, const struct ioband_l
 	       !ioband_leaf_is_promised(leaf);
 }
 
-/* With slices: has who has its turn by what is promised had enough of it. */
+/* With slices: is the service for a minimum over? */
 static bool promised_is_over(struct ioband_core *core, u64 now_ns)
 {
 	const struct ioband_ent *ent = core->promised;
 	const u64 ways = core->promised_ways & ent_open_above(core, ent);
 
-	/* Not in service any more: it has been idle. */
+	/* Not in service any more: the entity was idle. */
 	return ent->parent->serving != ent || (ent->waiting && !(ent->waiting & ways)) ||
 	       floor_wanted_ns(core->promise, core->promised_ways) >= now_ns + core->slice_ns / 2 ||
 	       floor_top(core, core->promise, now_ns) != ent;
 }
 
 /**
- * ioband_floor_serve() - with slices: whose turn it is
+ * ioband_floor_serve() - with slices: begin, continue or end the service for a minimum
  * @core: scheduler
  * @now_ns: time
  *
- * Return: the entity below which it goes by weight, as of ioband_floor_pick().
+ * Return: the entity below which service is by weight, as for ioband_floor_pick().
  */
 struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns)
 {
@@ -459,7 +458,7 @@ struct ioband_ent *ioband_floor_serve(struct ioband_core *core, u64 now_ns)
 	return core->promised;
 }
 
-/* When a turn by what is promised is over because it goes by weight, there or above. */
+/* Time at which the service for a minimum ends for service by weight, there or above. */
 static u64 promised_until_ns(const struct ioband_core *core)
 {
 	const struct ioband_ent *ent = core->promised;
@@ -472,21 +471,21 @@ static u64 promised_until_ns(const struct ioband_core *core)
 	return until_ns;
 }
 
-/* All that waits may go by what is promised. */
+/* All queued bios count for the minimum in service. */
 static bool promised_is_alone(const struct ioband_core *core)
 {
 	return core->root.ent.waiting == (core->promised->waiting & core->promised_ways);
 }
 
 /**
- * ioband_floor_left_ns() - with slices: how long a turn by what is promised takes yet
+ * ioband_floor_left_ns() - with slices: remaining time of the service for a minimum
  * @core: scheduler, after ioband_floor_serve()
  * @now_ns: time
  *
- * Its pace is known when it has taken a slice.
+ * The pace of the service is known after one slice.
  *
- * Return: until it goes by weight, or half a slice is had in advance at the pace of this turn;
- * U64_MAX: it goes by weight, or nobody else waits.
+ * Return: time until service by weight begins, or until the bucket is ahead by half a slice at
+ * the present pace.  U64_MAX: service is by weight already, or no other bio is queued.
  */
 u64 ioband_floor_left_ns(const struct ioband_core *core, u64 now_ns)
 {
@@ -506,11 +505,11 @@ u64 ioband_floor_left_ns(const struct ioband_core *core, u64 now_ns)
 }
 
 /**
- * ioband_floor_next_ns() - when something else is due
+ * ioband_floor_next_ns() - due time of the first minimum
  * @core: scheduler
- * @leaf: than what this has waiting
+ * @leaf: leaf that is served
  *
- * Return: time; U64_MAX: nobody waits for that.
+ * Return: time; U64_MAX: there is none, or @leaf has queued bios that count for it.
  */
 u64 ioband_floor_next_ns(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
@@ -527,7 +526,7 @@ u64 ioband_floor_next_ns(const struct ioband_core *core, const struct ioband_lea
 }
 
 /**
- * ioband_floor_init() - a minimum that promises nothing
+ * ioband_floor_init() - make a minimum without a rate
  * @floor: to initialise
  */
 void ioband_floor_init(struct ioband_floor *floor)
@@ -537,15 +536,15 @@ void ioband_floor_init(struct ioband_floor *floor)
 }
 
 /**
- * ioband_floor_set() - give an entity a minimum, or another one
+ * ioband_floor_set() - give an entity a minimum, or change it
  * @core: scheduler
- * @ent: of a leaf, or of a node that is not the root
- * @floor: its own, or a new one if it has none
- * @rates: what it is promised
- * @inflight: if it had none: bios in flight of leaves at or below it
+ * @ent: entity of a leaf, or of a node that is not the root
+ * @floor: minimum of the entity, or a new one if it has none
+ * @rates: rates of the minimum
+ * @inflight: bios in flight of leaves at or below the entity, if it had no minimum
  * @now_ns: time
  *
- * It holds from now on; nobody is late any more.
+ * In force from now on; earlier lateness is dropped.
  */
 void ioband_floor_set(struct ioband_core *core, struct ioband_ent *ent,
 		      struct ioband_floor *floor, const struct ioband_rates *rates,
@@ -564,9 +563,9 @@ void ioband_floor_set(struct ioband_core *core, struct ioband_ent *ent,
 }
 
 /**
- * ioband_floor_remove() - let an entity have its share, and no more
+ * ioband_floor_remove() - remove the minimum of an entity
  * @core: scheduler
- * @ent: of which the minimum can be freed afterwards
+ * @ent: entity; the caller can free its minimum afterwards
  */
 void ioband_floor_remove(struct ioband_core *core, struct ioband_ent *ent)
 {
@@ -585,12 +584,12 @@ void ioband_floor_remove(struct ioband_core *core, struct ioband_ent *ent)
 }
 
 /**
- * ioband_floor_recount() - how much is in flight of those who are promised something
+ * ioband_floor_recount() - set the number of bios in flight with a minimum
  * @core: scheduler
- * @ios: of all leaves with ioband_leaf_is_promised(), bios
+ * @ios: bios in flight of all leaves with ioband_leaf_is_promised()
  *
- * To be called after ioband_floor_set() and ioband_floor_remove() of an entity that has
- * some in flight.
+ * To be called after ioband_floor_set() and ioband_floor_remove() of an entity that has bios in
+ * flight.
  */
 void ioband_floor_recount(struct ioband_core *core, u32 ios)
 {
@@ -598,10 +597,10 @@ void ioband_floor_recount(struct ioband_core *core, u32 ios)
 }
 
 /**
- * ioband_leaf_is_promised() - is something promised to a leaf, or to one above it
+ * ioband_leaf_is_promised() - test for a minimum of a leaf, or of an entity above it
  * @leaf: leaf
  *
- * Return: true if so.
+ * Return: true if there is one.
  */
 bool ioband_leaf_is_promised(const struct ioband_leaf *leaf)
 {

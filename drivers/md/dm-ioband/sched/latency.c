@@ -1,50 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: how long an entity's reads may take.
+ * dm-ioband: latency targets.
  *
- * An entity of the tree may be given a latency target: what its reads are to take from
- * when they arrive until they complete, in the mean.  While they take longer it is late,
- * and the others are held back: all that goes to the device from elsewhere has to pass
- * one clock, the brake (sched/bucket.c), at a rate that is found by itself.
+ * An entity of the tree may have a latency target: the mean time of its reads from arrival to
+ * completion.  While the mean is above the target, the entity is late, and other leaves are held
+ * back.  All their I/O has to pass one token bucket, the throttle (sched/bucket.c), at a rate
+ * that adapts by itself.
  *
- * It is a rate, and not a bound on what is in flight, as what makes a read late is often
- * past that: a drive that has told a writer that all is done writes for long after, and
- * one write at a time, as soon as it can be, is as bad for a read as 64.  With a lower
- * rate there is less in flight, too.
+ * The throttle is a rate, not a bound on bios in flight, because a read is often late for
+ * another reason.  A drive writes to its medium for long after the writes are complete.  One
+ * write at a time, each as soon as possible, then delays a read as much as 64.  A lower rate
+ * also has fewer bios in flight.
  *
- * The brake begins with the rate of those who are to be held back, as it is then.  With
- * each look at what reads have taken, from the one that is the furthest from its target, it
- * comes nearer, by an eighth at most:
+ * The throttle begins with the present rate of the leaves to hold back.  Each evaluation changes
+ * it by an eighth at most, for the target that is missed by the largest factor:
  *
  *	rate += rate / 8 * (target - mean) / max(target, mean)
  *
  *	mean twice the target: 15/16 of the rate;  half of it: 17/16;  on target: as it is
  *
- * A look takes IOBAND_LOOK_READS reads, and twice as long as these take in the mean: what
- * the last step has changed has to be seen before the next one.  When a brake holds nobody
- * back any more, it ends.
+ * An evaluation takes IOBAND_LOOK_READS reads, and twice their mean latency: it must see the
+ * effect of the last step before the next one.  A throttle that holds no leaf any more ends.
  *
- * A wish must not take away what others' weights give them.  So the brake holds only who
- * has been served more than the latest, by weight: whatever the target, others have as
- * much beside it as if both always had something waiting.  And who comes after one that
- * is held, having been served more than that, waits too.
+ * A latency target must not take the share of other entities.  So the throttle holds only leaves
+ * with more service, by weight, than the late entity.  With any target, the others get as much
+ * as if both were always backlogged.  Leaves that follow a held one in the order have still more
+ * service, and wait too.
  *
  *	reads of a, one at a time, 4 KiB each: 4 MB/s.  Target 1 us, which no device keeps;
- *	weights 100 and 200: b gets 8 MB/s, and all that was left without a target.
+ *	weights 100 and 200: b gets 8 MB/s.  Without a target b gets all the rest.
  *
- * Beside one that reads little that would be next to nothing, for a target that may be out
- * of reach: so a sixteenth of what went when the brake began always goes.
+ * Beside an entity with few reads, this share is next to nothing, for a target that may be out
+ * of reach.  So the others always get a sixteenth of their rate when the throttle began.
  *
- * Of several that are late it is for the one that is the furthest from its target, and
- * holds the others: so all are late by the same part in the end.  With a target on the
- * root, of all reads, it is all writes that are held, and reads go past them, by weight
- * among themselves, in a virtual time of their own; they are not owed, as what is promised
- * is not.  However late the reads, all together write a sixteenth as much.
+ * If several entities are late, the throttle is for the target that is missed by the largest
+ * factor, and holds the other entities.  In the end all are late by the same factor.
  *
- * While several wait for the brake, weights decide, as anywhere.  What others wait for
- * goes, and moves the clock; what is promised (sched/min.c) goes, too.  A maximum
- * (sched/max.c) makes nobody late: what has waited for one does not count above it, and
- * a look in which one held the reads back says nothing.
+ * A target of the root is for all reads.  The throttle then holds all writes, and reads bypass
+ * them, by weight and by the bypass vtime.  This is not a debt, as it is not for a minimum.
+ * However late the reads, all writes together get a sixteenth of their rate.
+ *
+ * Among leaves that the throttle holds, weights decide, as anywhere.  Bios out of turn are
+ * dispatched, and advance the bucket.  Bios for a minimum (sched/min.c) are dispatched, too.  A
+ * maximum (sched/max.c) makes no entity late: reads below a maximum do not count above it.  An
+ * evaluation is discarded if a maximum held the reads back.
  */
 #include "latency.h"
 
@@ -53,41 +52,44 @@
 #include "min.h"
 #include "tree.h"
 
-/* A look: so many reads, */
+/* An evaluation takes this many reads, */
 #define IOBAND_LOOK_READS	16
 
-/* or as many as there are in so long, if there are some. */
+/* or all reads in this time, if there are some. */
 #define IOBAND_LOOK_NS		(100 * NSEC_PER_MSEC)
 
-/* Who has had no read back for so long, or for so many times what they took, is not late. */
+/*
+ * Without a completed read for this time, or for this many mean latencies, an entity is not
+ * late.
+ */
 #define IOBAND_LOOK_MAX_NS	NSEC_PER_SEC
 #define IOBAND_LOOK_MAX_READS	4
 
-/* One that a read of has not come back for so long may be waited for in vain. */
+/* A read that has not completed within this time may never complete. */
 #define IOBAND_LOOK_HUNG_NS	(10 * NSEC_PER_SEC)
 
-/* A mean is no more than twice the target and this: a read may have hung. */
+/* Bound of a mean, beside twice the target: a read may have hung. */
 #define IOBAND_MEAN_MAX_NS	NSEC_PER_SEC
 
-/* By what part of it a rate changes with a look at most. */
+/* An evaluation changes the rate by one part in this many, at most. */
 #define IOBAND_BRAKE_STEP	8
 
 /*
- * The least rate, bytes a second: a bio of 4 KiB in each sixteenth of one; a part of what
- * goes of the one that it is for; and of what went of the others when it began.
+ * The least rate is a bio of 4 KiB in each sixteenth of a second, in bytes a second.  It is also
+ * no less than a part of the rate of the late entity, or of the others when the throttle began.
  */
 #define IOBAND_BRAKE_LEAST	(64U << 10)
 #define IOBAND_BRAKE_LEAST_PART	16
 
-/* As much as a bio counts there at least, in bytes. */
+/* The least charge of a bio, bytes. */
 #define IOBAND_BRAKE_BIO	(4U << 10)
 
-/* How far ahead of the time its clock may get. */
+/* Largest lead of the bucket. */
 #define IOBAND_BRAKE_DEBT_NS	NSEC_PER_SEC
 
 /*
- * Has an entity been served more than another one, where both compete: in the first node
- * on the way up that is on both ways?  Of one that is above the other that cannot be said.
+ * Has an entity had more service than another one?  Compares their virtual times in the first
+ * node above both.  If one entity is above the other, there is no such node: false.
  */
 static bool ent_is_ahead(const struct ioband_ent *ent, const struct ioband_ent *other)
 {
@@ -100,13 +102,13 @@ static bool ent_is_ahead(const struct ioband_ent *ent, const struct ioband_ent *
 	return false;
 }
 
-/* It is for the reads of all. */
+/* The throttle is for a target of the root. */
 static bool brake_is_for_pool(const struct ioband_core *core)
 {
 	return core->brake.worst && !core->brake.worst->ent->parent;
 }
 
-/* It is for a leaf. */
+/* The throttle is for a target of a leaf, or of an entity above it. */
 static bool brake_is_for(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	const struct ioband_ent *ent;
@@ -118,10 +120,10 @@ static bool brake_is_for(const struct ioband_core *core, const struct ioband_lea
 }
 
 /**
- * ioband_brake_charge() - a bio goes
- * @core: scheduler; some entity has a latency target
- * @leaf: whose
- * @bill: of the bio
+ * ioband_brake_charge() - a bio is dispatched
+ * @core: scheduler, with a latency target
+ * @leaf: leaf of the bio
+ * @bill: cost of the bio
  * @now_ns: time
  */
 void ioband_brake_charge(struct ioband_core *core, const struct ioband_leaf *leaf,
@@ -149,7 +151,7 @@ void ioband_brake_charge(struct ioband_core *core, const struct ioband_leaf *lea
 	ioband_clock_move(&brake->clock, bytes, &leeway);
 }
 
-/* In which ways has a leaf to wait for the brake, as halves of &ioband_ent.waiting? */
+/* Directions of a leaf that the throttle holds, as halves of &ioband_ent.waiting. */
 static u64 brake_ways(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
 	const struct ioband_brake *brake = &core->brake;
@@ -161,14 +163,14 @@ static u64 brake_ways(const struct ioband_core *core, const struct ioband_leaf *
 	return ent_is_ahead(&leaf->ent, brake->worst->ent) ? U64_MAX : 0;
 }
 
-/* Has a leaf to wait for the brake?  In which of its ways it may go ioband_leaf_may() tells. */
+/* Does the throttle hold a leaf?  The other directions are those of ioband_leaf_may(). */
 static bool brake_holds(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
 	core->brake_ways = core->promised ? 0 : brake_ways(core, leaf, now_ns);
 	return core->brake_ways && !ioband_leaf_may(core, leaf);
 }
 
-/* When to ask again if all who are next have to wait for the brake. */
+/* Time of the next pick if the throttle holds all leaves that are next. */
 static u64 brake_wake_ns(const struct ioband_core *core, u64 now_ns)
 {
 	u64 wake_ns = core->brake.clock.next_ns;
@@ -181,8 +183,8 @@ static u64 brake_wake_ns(const struct ioband_core *core, u64 now_ns)
 }
 
 /*
- * The same if it is writes that wait.  With slices, who has the turn for going past others
- * goes on like that until it is another one's: else it would owe what it has in it.
+ * The same for a throttle of all writes.  With slices, a bypassing leaf stays one until its
+ * slice ends: otherwise the service in the slice would become a debt.
  */
 static struct ioband_leaf *divert_to_reads(struct ioband_core *core, struct ioband_leaf *leaf,
 					   u32 ios, u32 limit, u64 now_ns, u64 *wake_ns)
@@ -208,22 +210,22 @@ static struct ioband_leaf *divert_to_reads(struct ioband_core *core, struct ioba
 }
 
 /**
- * ioband_brake_divert() - who is next if somebody has to wait for the brake
- * @core: scheduler; some entity has a latency target
- * @leaf: that would be the next
- * @ios: what is on the pipe, bios
- * @limit: how much may be
+ * ioband_brake_divert() - choose another leaf if the throttle holds the next one
+ * @core: scheduler, with a latency target
+ * @leaf: leaf that is the next
+ * @ios: bios that count against the limit
+ * @limit: in-flight limit, bios
  * @now_ns: time
- * @wake_ns: as of ioband_core_pick()
+ * @wake_ns: as for ioband_core_pick()
  *
- * Those that come after one that waits have been served more: they wait as well.  But
- * with slices one that has a turn may have been served more than others; and reads do not
- * wait while it is writes that do.
+ * Leaves after a held one have had more service: the throttle holds them as well.  But with
+ * slices, the slice holder may have had more service than other leaves.  And the throttle does
+ * not hold reads while it holds writes.
  *
- * Notes for the caller that somebody waits (@late), for ioband_leaf_may() in which ways, and
- * for the charge if the one that is next goes past others.
+ * Sets @late for the caller, the held directions for ioband_leaf_may(), and the bypassing leaf
+ * for the charge.
  *
- * Return: the same leaf, if it has not to wait; another one; or NULL.
+ * Return: @leaf if the throttle does not hold it; another leaf; or NULL.
  */
 struct ioband_leaf *ioband_brake_divert(struct ioband_core *core, struct ioband_leaf *leaf,
 					u32 ios, u32 limit, u64 now_ns, u64 *wake_ns)
@@ -243,9 +245,9 @@ struct ioband_leaf *ioband_brake_divert(struct ioband_core *core, struct ioband_
 }
 
 /**
- * ioband_aim_return() - a bio of a leaf is back from the device
- * @leaf: whose; some entity has a latency target
- * @bill: of the bio
+ * ioband_aim_return() - a bio of a leaf has completed
+ * @leaf: leaf of the bio; some entity has a latency target
+ * @bill: cost of the bio
  */
 void ioband_aim_return(const struct ioband_leaf *leaf, const struct ioband_bill *bill)
 {
@@ -257,9 +259,9 @@ void ioband_aim_return(const struct ioband_leaf *leaf, const struct ioband_bill 
 }
 
 /**
- * ioband_leaf_took() - a read of a leaf has completed
- * @leaf: whose
- * @ns: how long it took since it arrived
+ * ioband_leaf_took() - report the latency of a completed read
+ * @leaf: leaf of the read
+ * @ns: time from arrival to completion
  */
 void ioband_leaf_took(const struct ioband_leaf *leaf, u64 ns)
 {
@@ -276,7 +278,10 @@ void ioband_leaf_took(const struct ioband_leaf *leaf, u64 ns)
 	}
 }
 
-/* A maximum has held it back since the last look: that is not the others' fault. */
+/*
+ * A maximum has held the reads back since the last evaluation: other entities are not the
+ * reason.
+ */
 static bool aim_was_capped(const struct ioband_aim *aim)
 {
 	const struct ioband_ent *ent;
@@ -295,7 +300,7 @@ static void aim_forget(struct ioband_aim *aim, u64 now_ns)
 	aim->since_ns = now_ns;
 }
 
-/* For how long, without a read that has come back, it counts as one that reads. */
+/* Time without a completed read after which the entity no longer counts as a reader. */
 static u64 aim_patience_ns(const struct ioband_aim *aim)
 {
 	if (aim->inflight || aim->ent->waiting & ioband_way_mask(IOBAND_WAY_READ))
@@ -303,7 +308,7 @@ static u64 aim_patience_ns(const struct ioband_aim *aim)
 	return max_t(u64, IOBAND_LOOK_MAX_NS, IOBAND_LOOK_MAX_READS * aim->mean_ns);
 }
 
-/* Return: whether it is known anew what reads take. */
+/* Return: true if there is a new mean. */
 static bool aim_look(struct ioband_aim *aim, u64 now_ns)
 {
 	const u64 ns = now_ns - min(now_ns, aim->since_ns);
@@ -324,14 +329,14 @@ static bool aim_look(struct ioband_aim *aim, u64 now_ns)
 	return true;
 }
 
-/* Is a mean further from its target than another one? */
+/* Is a target missed by a larger factor than another one? */
 static bool aim_is_worse(const struct ioband_aim *aim, const struct ioband_aim *other)
 {
 	return !other ||
 	       ioband_mul_div(aim->mean_ns, other->target_ns, aim->target_ns) > other->mean_ns;
 }
 
-/* The furthest from its target; NULL: nobody has read lately.  @looked: it is known anew. */
+/* The target missed by the largest factor; NULL: no recent reads.  @looked: its mean is new. */
 static struct ioband_aim *aims_look(const struct ioband_core *core, u64 now_ns, bool *looked)
 {
 	struct ioband_aim *aim, *worst = NULL;
@@ -354,11 +359,11 @@ static struct ioband_aim *aims_look(const struct ioband_core *core, u64 now_ns, 
 }
 
 /**
- * ioband_brake_end() - hold nobody back any more for what reads take
+ * ioband_brake_end() - end the throttle
  * @core: scheduler
  * @now_ns: time
  *
- * What they have taken is forgotten.
+ * The latencies so far are discarded.
  */
 void ioband_brake_end(struct ioband_core *core, u64 now_ns)
 {
@@ -371,7 +376,10 @@ void ioband_brake_end(struct ioband_core *core, u64 now_ns)
 	core->diverted = NULL;
 }
 
-/* The next rate, after what goes of the others went at @rate, and of the late at @late_rate. */
+/*
+ * Set the next rate.  The others were served at @rate, the late entity at @late_rate, bytes a
+ * second.
+ */
 static void brake_step(struct ioband_core *core, const struct ioband_aim *worst, u64 rate,
 		       u64 late_rate)
 {
@@ -388,25 +396,25 @@ static void brake_step(struct ioband_core *core, const struct ioband_aim *worst,
 		core->brake.first_rate = rate;
 		clock->rate = rate;
 	}
-	if (mean_ns > target_ns && rate < clock->rate / 2)	/* it is not the others */
+	if (mean_ns > target_ns && rate < clock->rate / 2)	/* others are not the reason */
 		return;
 	step = clock->rate / IOBAND_BRAKE_STEP;
 	if (mean_ns > target_ns)
 		clock->rate -= ioband_mul_div(step, mean_ns - target_ns, most_ns);
 	else
 		clock->rate += ioband_mul_div(step, target_ns - mean_ns, most_ns);
-	/* Nor less than half of what goes because it is no one's turn but theirs. */
+	/* No less than half of the rate that weights give the others. */
 	clock->rate = max(clock->rate, max(rate / 2, least));
 	clock->rest = 0;
 }
 
 /**
- * ioband_core_look() - see what reads have taken, and set the brake
+ * ioband_core_look() - evaluate the latency targets, and set the throttle
  * @core: scheduler
  * @now_ns: time
  *
- * To be called every few milliseconds while groups compete, and ioband_core_pick() then: the
- * brake may have ended.
+ * To be called every few milliseconds while groups compete, and followed by ioband_core_pick():
+ * the throttle may have ended.
  */
 void ioband_core_look(struct ioband_core *core, u64 now_ns)
 {
@@ -437,13 +445,13 @@ void ioband_core_look(struct ioband_core *core, u64 now_ns)
 		ioband_brake_end(core, now_ns);
 		return;
 	}
-	if (brake->clock.rate || worst == brake->worst)	/* else what went counted otherwise */
+	if (brake->clock.rate || worst == brake->worst)	/* else other bytes were counted */
 		brake_step(core, worst, rate, late_rate);
 	brake->worst = worst;
 }
 
 /**
- * ioband_aim_init() - no latency target yet
+ * ioband_aim_init() - make a latency target that is not in use
  * @aim: to initialise
  */
 void ioband_aim_init(struct ioband_aim *aim)
@@ -453,14 +461,14 @@ void ioband_aim_init(struct ioband_aim *aim)
 }
 
 /**
- * ioband_aim_set() - give an entity a latency target, or another one
+ * ioband_aim_set() - give an entity a latency target, or change it
  * @core: scheduler
- * @ent: of a leaf or a node, which may be the root
- * @aim: its own, or a new one if it has none
- * @target_ns: what its reads are to take in the mean
+ * @ent: entity of a leaf or a node, which may be the root
+ * @aim: target of the entity, or a new one if it has none
+ * @target_ns: mean latency of its reads
  * @now_ns: time
  *
- * What its reads have taken so far is forgotten, unless it has that target already.
+ * Latencies so far are discarded, unless the target is unchanged.
  */
 void ioband_aim_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_aim *aim,
 		    u64 target_ns, u64 now_ns)
@@ -478,9 +486,9 @@ void ioband_aim_set(struct ioband_core *core, struct ioband_ent *ent, struct iob
 }
 
 /**
- * ioband_aim_remove() - let an entity's reads take what they take
+ * ioband_aim_remove() - remove the latency target of an entity
  * @core: scheduler
- * @ent: of which the target can be freed afterwards
+ * @ent: entity; the caller can free its target afterwards
  */
 void ioband_aim_remove(struct ioband_core *core, struct ioband_ent *ent)
 {

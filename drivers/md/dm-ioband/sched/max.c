@@ -1,52 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: what an entity may have at most.
+ * dm-ioband: maxima.
  *
- * An entity of the tree, a group or a group's own bios, may be given a maximum:
- * bytes a second, bios a second or both, for reads, for writes or for both.  It
- * goes for all that is below it.
+ * An entity of the tree, a group or the bios of a group itself, may have a maximum: bytes a
+ * second, bios a second or both, for reads, for writes or for both.  It applies to all bios at
+ * or below the entity.
  *
- * Each bound is a clock that says when what has gone so far is used up
- * (sched/bucket.c).  It is compared before a bio goes and moved on after, so a
- * bio of any size can go, and the maximum is passed by one bio at most.  A clock
- * that is behind the time is set to slack_ns before it: who is late by less has it
- * made good, and nobody saves up.  In any time T no more goes than rate * (T + slack)
- * and one bio.
+ * Each bound is a token bucket, kept as the time at which its I/O is paid for (sched/bucket.c).
+ * The test precedes the dispatch of a bio, and the charge follows it.  So a bio of any size can
+ * be dispatched, and the excess is one bio at most.  A bucket that is behind the time is set to
+ * slack_ns before it: a shorter delay is made up, and no entity saves tokens.  In any time T, at
+ * most rate * (T + slack) and one bio are dispatched.
  *
- *	10 MiB/s, bios of 1 MiB, always waiting: one goes at 0, and the clock shows
- *	100 ms.  A timer is set, and fires at 100.2; the clock shows 200, and not
+ *	10 MiB/s, bios of 1 MiB, always backlogged: one is dispatched at 0, and the bucket
+ *	shows 100 ms.  A timer is set, and fires at 100.2; the bucket shows 200, and not
  *	200.2.
  *
- * With slices the device is somebody else's for a turn, or for one turn after another, and
- * that is no reason to have less than the maximum.  So time for which there was something to
- * do here, and it was not blocked, is made good as well.  All of it may go at once then, and
- * a second that begins with one turn and ends with another would have too much.  Hence the
- * trail: with slices no bio goes within a second of what went a second's worth before it, so
- * that in any second no more goes than rate * 33/32 and one bio.  Whoever the trail has
- * blocked has no more to be made good, and goes on evenly; else what went at once would go
- * at once again a second later, and so on.
+ * With slices, other leaves have the device for one slice, or for several in a row.  This is no
+ * reason for less than the maximum.  So the time in which the entity was active and not blocked
+ * is made up as well.  All of this I/O may be dispatched at once.  A second that begins with one
+ * slice and ends with another would then exceed the maximum.
  *
- *	4 MiB/s, pieces of 256 KiB, 62 ms each; others have the device for 150 ms, again and
- *	again.  Two or three pieces go between; with 62 ms made good it would be two, and
- *	more than 1 MiB/s would be lost.
+ * Hence the trail: with slices, a bio waits until one second after the I/O that precedes it by a
+ * second's worth.  So in any second at most rate * 33/32 and one bio are dispatched.  An entity
+ * that was blocked by the trail has nothing to make up, and continues evenly.  Otherwise a burst
+ * would recur after a second, and so on.
  *
- * Past a maximum an entity is blocked that way: its reads, or its writes.  What
- * waits below it that way is not there for those above: their counters do not
- * have it, and if nothing else waits it is not among the live children.  So the
- * others are not held up by it, nothing is looked at in vain, and a block costs
- * the same whether one bio waits below or a thousand leaves do.  When the clock
- * has come it is all shown again, and the tree decides by weight what goes: below
- * a maximum weights count as anywhere.
+ *	4 MiB/s, splits of 256 KiB, 62 ms each; others have the device for 150 ms, again and
+ *	again.  Two or three splits are dispatched between; with 62 ms made up it would be
+ *	two, and more than 1 MiB/s would be lost.
  *
- * What goes out of turn (ioband_core_admit_now()) moves the clock on likewise, and
- * so is paid for later.
+ * An entity beyond its maximum is blocked in that direction.  The counters of the entities above
+ * do not include its queued bios of a blocked direction.  Without other bios, it is not among
+ * the live children.  So it does not delay its siblings, and no search visits it in vain.  A
+ * block costs the same for one queued bio as for a thousand leaves.  When the time of the bucket
+ * is over, the bios are counted again, and weights decide below a maximum as anywhere.
+ *
+ * Bios out of turn (ioband_core_admit_now()) advance the bucket too, and are paid for later.
  */
 #include "max.h"
 
 #include "bucket.h"
 #include "tree.h"
 
-/* How far ahead of the time a clock may get by bios that go out of turn. */
+/* Largest lead of a bucket because of bios out of turn. */
 #define IOBAND_CAP_DEBT_NS	(10 * NSEC_PER_SEC)
 
 static struct ioband_cap *rb_to_cap(const struct rb_node *rb)
@@ -60,8 +57,8 @@ static bool cap_less(struct rb_node *a, const struct rb_node *b)
 }
 
 /*
- * Until when it is blocked in a way; 0 or in the past: it is not.  A bio that was let
- * go as one is let go to its end.
+ * End of the block of a direction; 0 or in the past: not blocked.  The bound on bios does not
+ * block the other splits of a bio that has begun.
  */
 static u64 cap_until_ns(const struct ioband_cap *cap, enum ioband_way way)
 {
@@ -81,7 +78,10 @@ static void cap_dequeue(struct ioband_core *core, struct ioband_cap *cap)
 	RB_CLEAR_NODE(&cap->rb);
 }
 
-/* From now on others are the reason that it waits; what was to be made good before is past. */
+/*
+ * Some directions are no longer blocked: from now on, other entities are the reason for a delay.
+ * Earlier delay is not made up.
+ */
 static void cap_unblock(struct ioband_cap *cap, u64 ways, u64 now_ns)
 {
 	enum ioband_way way;
@@ -91,7 +91,7 @@ static void cap_unblock(struct ioband_cap *cap, u64 ways, u64 now_ns)
 			cap->waits_ns[way] = now_ns;
 }
 
-/* Find out anew in which ways it is blocked, and let those above know. */
+/* Update the blocked directions, and the counters of the entities above. */
 static void cap_update(struct ioband_core *core, struct ioband_cap *cap, u64 now_ns)
 {
 	u64 blocked = 0, until_ns = U64_MAX;
@@ -118,11 +118,11 @@ static void cap_update(struct ioband_core *core, struct ioband_cap *cap, u64 now
 }
 
 /**
- * ioband_cap_is_for() - does a maximum bound a way
- * @cap: the maximum; NULL: there is none
- * @way: read or written
+ * ioband_cap_is_for() - test whether a maximum bounds a direction
+ * @cap: maximum; NULL: none
+ * @way: direction
  *
- * Return: true if so.
+ * Return: true if it does.
  */
 bool ioband_cap_is_for(const struct ioband_cap *cap, enum ioband_way way)
 {
@@ -130,9 +130,9 @@ bool ioband_cap_is_for(const struct ioband_cap *cap, enum ioband_way way)
 }
 
 /**
- * ioband_cap_note() - what waits at or below an entity has changed
+ * ioband_cap_note() - the queued bios of an entity have changed
  * @core: scheduler
- * @cap: of the entity
+ * @cap: maximum of the entity
  */
 void ioband_cap_note(const struct ioband_core *core, struct ioband_cap *cap)
 {
@@ -146,7 +146,7 @@ void ioband_cap_note(const struct ioband_core *core, struct ioband_cap *cap)
 	}
 }
 
-/* From when on what it did not have is made good. */
+/* Time from which on missed I/O is made up. */
 static u64 cap_late_ns(const struct ioband_core *core, const struct ioband_cap *cap,
 		       enum ioband_way way, u64 now_ns)
 {
@@ -158,11 +158,11 @@ static u64 cap_late_ns(const struct ioband_core *core, const struct ioband_cap *
 }
 
 /**
- * ioband_cap_charge() - a bio goes
+ * ioband_cap_charge() - a bio is dispatched
  * @core: scheduler
- * @cap: of an entity above it, or its own
- * @bill: of the bio
- * @in_turn: it waited until it was not blocked
+ * @cap: maximum of the leaf, or of an entity above it
+ * @bill: cost of the bio
+ * @in_turn: the bio stayed queued while blocked
  * @now_ns: time
  */
 void ioband_cap_charge(struct ioband_core *core, struct ioband_cap *cap,
@@ -187,7 +187,7 @@ void ioband_cap_charge(struct ioband_core *core, struct ioband_cap *cap,
 }
 
 /**
- * ioband_cap_expire() - show again what has been blocked for long enough
+ * ioband_cap_expire() - end blocks that are over
  * @core: scheduler
  * @now_ns: time
  */
@@ -201,10 +201,10 @@ void ioband_cap_expire(struct ioband_core *core, u64 now_ns)
 }
 
 /**
- * ioband_cap_wake_ns() - when the first one is to be shown again
+ * ioband_cap_wake_ns() - end of the first block
  * @core: scheduler
  *
- * Return: time, or IOBAND_NO_WAKEUP if nothing is blocked.
+ * Return: time, or IOBAND_NO_WAKEUP if no entity is blocked.
  */
 u64 ioband_cap_wake_ns(const struct ioband_core *core)
 {
@@ -214,14 +214,14 @@ u64 ioband_cap_wake_ns(const struct ioband_core *core)
 }
 
 /**
- * ioband_leaf_is_far_ahead() - has a leaf had a lot out of turn, past a maximum
+ * ioband_leaf_is_far_ahead() - test for a large excess over a maximum by bios out of turn
  * @core: scheduler
  * @leaf: leaf
- * @way: in which way
+ * @way: direction
  * @now_ns: time
  *
- * Return: true if a clock, of its own or above, is more than half as far ahead as it
- * may get.  What went out of turn from then on would never be paid for.
+ * Return: true if a bucket of the leaf, or of an entity above it, has more than half of the
+ * largest lead.  Further bios out of turn might never be paid for.
  */
 bool ioband_leaf_is_far_ahead(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			      enum ioband_way way, u64 now_ns)
@@ -235,9 +235,9 @@ bool ioband_leaf_is_far_ahead(const struct ioband_core *core, const struct ioban
 }
 
 /**
- * ioband_core_set_slack() - how late may a wake-up be
+ * ioband_core_set_slack() - set the largest delay of a wake-up
  * @core: scheduler
- * @slack_ns: so much is made good to who is held by a maximum
+ * @slack_ns: delay that an entity with a maximum makes up
  */
 void ioband_core_set_slack(struct ioband_core *core, u64 slack_ns)
 {
@@ -245,7 +245,7 @@ void ioband_core_set_slack(struct ioband_core *core, u64 slack_ns)
 }
 
 /**
- * ioband_cap_init() - a maximum that bounds nothing
+ * ioband_cap_init() - make a maximum without a rate
  * @cap: to initialise
  */
 void ioband_cap_init(struct ioband_cap *cap)
@@ -254,7 +254,7 @@ void ioband_cap_init(struct ioband_cap *cap)
 	RB_CLEAR_NODE(&cap->rb);
 }
 
-/* Who gets another rate begins anew. */
+/* A direction with a new rate starts without a trail. */
 static void cap_begin(struct ioband_cap *cap, const struct ioband_rates *rates, u64 now_ns)
 {
 	enum ioband_way way;
@@ -270,14 +270,14 @@ static void cap_begin(struct ioband_cap *cap, const struct ioband_rates *rates, 
 }
 
 /**
- * ioband_cap_set() - give an entity a maximum, or another one
+ * ioband_cap_set() - give an entity a maximum, or change it
  * @core: scheduler
- * @ent: of a leaf, or of a node that is not the root
- * @cap: its own, or a new one if it has none
- * @rates: what it may have
+ * @ent: entity of a leaf, or of a node that is not the root
+ * @cap: maximum of the entity, or a new one if it has none
+ * @rates: rates of the maximum
  * @now_ns: time
  *
- * A rate that is another one holds from now on; what has gone already is forgotten.
+ * A changed rate is in force from now on; earlier I/O does not count for it.
  */
 void ioband_cap_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_cap *cap,
 		    const struct ioband_rates *rates, u64 now_ns)
@@ -293,9 +293,9 @@ void ioband_cap_set(struct ioband_core *core, struct ioband_ent *ent, struct iob
 }
 
 /**
- * ioband_cap_remove() - let an entity have as much as there is
+ * ioband_cap_remove() - remove the maximum of an entity
  * @core: scheduler
- * @ent: of which the maximum can be freed afterwards
+ * @ent: entity; the caller can free its maximum afterwards
  */
 void ioband_cap_remove(struct ioband_core *core, struct ioband_ent *ent)
 {

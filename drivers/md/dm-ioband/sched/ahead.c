@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: in which order the runs of a group have the device, with slices.
+ * dm-ioband: the order of the runs of a group, with slices.
  *
- * A run is a stream of reads, each of which goes on where the one before has ended
- * (stream.c); each has the device for a slice, the least served first: in turn.
- * Meanwhile the disk has read ahead for it, and if it still has that when the run's next turn
- * comes, this turn begins without a seek.  But the disk has memory for so many streams, and
- * forgets the one that it has not been asked for the longest: if there is one more, and they
- * come in turn, it is always the next one that was forgotten.  Each turn begins with a seek,
- * and of each the last 10 ms or so have been for nothing.
+ * A run is a stream of sequential reads (stream.c).  Each run has the device for a slice, least
+ * served first, and thus in turn.  Meanwhile the disk has read ahead for it.  If the disk still
+ * has this data at the next slice of the run, the slice begins without a seek.  But the disk has
+ * memory for a limited number of streams, and drops the least recently used one.  With one more
+ * run, in turn, it always drops the run that is next.  Each slice begins with a seek, and its
+ * last 10 ms or so were in vain.
  *
- * That can be seen: the first read of a turn takes longer than the one after it, by a seek.
- * Then, for as many turns as there are runs, they go to and fro: next is the run that has had
- * the device last, of those that have had less than half a slice more than the least served,
- * as have those whose turn in this round is yet to come.  If all these turns begin warm, they
- * go in turn again.  If hardly any does, it is of no use, since others make the disk forget
- * all of them: they go in turn, too, and it is not tried again for eight rounds.
+ * This can be measured: the first read of such a slice takes longer than the second one, by a
+ * seek.  Then the runs go to and fro, for as many slices as there are runs.  The next run is the
+ * last holder of the device.  Only runs count that have less than half a slice more service
+ * than the least served, as all runs have that are still to be served in this round.  If all
+ * these slices begin warm, the runs go in turn again.  If hardly any does, the order is of no
+ * use, because other leaves make the disk drop all runs.  They go in turn then, too, and the
+ * next attempt is after eight rounds.
  *
  *	A disk with memory for 4, and runs a to e of a group that alternates with another.
  *
- *	in turn:	a b c d e a b c d e a b c d e		all forgotten
+ *	in turn:	a b c d e a b c d e a b c d e		all dropped
  *	to and fro:	a b c d e e d c b a a b c d e		one in five: a, e, a
  *
- * Nobody gets more by it; a run waits for two rounds at most, instead of one, where all weigh
- * the same.  What is of no run goes before the runs, once in each round as without this.  Who
- * was idle since its last turn tells nothing of what the disk remembers, and does not wait for
- * an order that others have.
+ * No run gets more service by this.  With equal weights, a run waits for two rounds at most,
+ * instead of one.  Other leaves of the group precede the runs, once in each round, as without
+ * this.  A run that was idle since its last slice says nothing about the memory of the disk, and
+ * its place does not change.
  */
 #include "ahead.h"
 
 #include "tree.h"
 
-/* No head gets to another place, and has the sector come round, in less than this. */
+/* No seek takes less, with the rotation to the sector. */
 #define IOBAND_COLD_NS		(2 * NSEC_PER_MSEC)
 
-/* For so many rounds it is not tried again what was of no use. */
+/* Rounds after which an order without use is tried again. */
 #define IOBAND_NO_USE_ROUNDS	8
 
-/* How many runs are here: the one that has the device, and those that wait for it. */
+/* Number of active runs: the slice holder, and the backlogged ones. */
 static u32 core_runs(const struct ioband_core *core)
 {
 	const struct ioband_node *node = core->owner->ent.parent;
@@ -49,7 +49,7 @@ static u32 core_runs(const struct ioband_core *core)
 	return runs;
 }
 
-/* A run's turn has begun warm, or cold. */
+/* The slice of a run has begun warm, or cold. */
 static void core_learn_turn(const struct ioband_core *core, bool cold)
 {
 	struct ioband_node *node = core->owner->ent.parent;
@@ -77,9 +77,9 @@ static void core_learn_turn(const struct ioband_core *core, bool cold)
 }
 
 /**
- * ioband_ahead_begin() - a leaf's turn begins, with a bio that goes now if one waits
+ * ioband_ahead_begin() - the slice of a leaf begins; a queued bio is dispatched now
  * @core: scheduler
- * @leaf: the new owner of the device
+ * @leaf: new slice holder
  * @now_ns: time
  */
 void ioband_ahead_begin(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
@@ -92,15 +92,15 @@ void ioband_ahead_begin(struct ioband_core *core, const struct ioband_leaf *leaf
 }
 
 /**
- * ioband_ahead_return() - a bio is back from the device
+ * ioband_ahead_return() - a bio has completed
  * @core: scheduler
- * @leaf: whose
- * @bytes: of the bio
+ * @leaf: leaf of the bio
+ * @bytes: size of the bio
  * @now_ns: time
  *
- * The second one of a turn tells how long the first would have taken without a seek, if it is
- * no smaller.  The time until it comes counts, too: of who thinks for longer than a seek takes,
- * nothing is learnt.
+ * If it is no smaller, the second bio of a slice shows how long the first would have taken
+ * without a seek.  The think time before it counts, too: a leaf with a think time above that of
+ * a seek yields no result.
  */
 void ioband_ahead_return(struct ioband_core *core, const struct ioband_leaf *leaf, u32 bytes,
 			 u64 now_ns)
@@ -119,15 +119,15 @@ void ioband_ahead_return(struct ioband_core *core, const struct ioband_leaf *lea
 }
 
 /**
- * ioband_ahead_choose() - whose turn it is among a group's streams
+ * ioband_ahead_choose() - choose the next stream of a group
  * @core: scheduler
- * @node: where they compete
- * @least: the least served of those that may go
- * @open: in which ways bios may go, as halves of &ioband_ent.waiting
+ * @node: node of the streams
+ * @least: least served stream with a bio to dispatch
+ * @open: directions in which bios may be dispatched, as halves of &ioband_ent.waiting
  *
- * Looks at all that are live, if runs go to and fro.
+ * Looks at all live streams if runs go to and fro.
  *
- * Return: @least, or another one that goes before it.
+ * Return: @least, or another stream that precedes it.
  */
 struct ioband_ent *ioband_ahead_choose(const struct ioband_core *core,
 				       const struct ioband_node *node, struct ioband_ent *least,

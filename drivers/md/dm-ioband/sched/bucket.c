@@ -109,7 +109,7 @@ void ioband_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_
 	if (!rate)
 		return;
 	used_ns = trail->used_ns + ioband_mul_div(amount, NSEC_PER_SEC, rate);
-	used_ns = min(used_ns, (u64)NSEC_PER_SEC + IOBAND_TRAIL_NS);	/* the whole trail is now */
+	used_ns = min(used_ns, (u64)NSEC_PER_SEC + IOBAND_TRAIL_NS);	/* all of it is now */
 	for (; used_ns >= IOBAND_TRAIL_NS; used_ns -= IOBAND_TRAIL_NS) {
 		trail->last = trail_oldest(trail);
 		trail->at_ns[trail->last] = now_ns;

@@ -41,9 +41,9 @@
  *	     `- B (100)				A idle:                    B all
  *
  * A node also has a virtual time, which follows the child that is served.  Idle time earns no
- * service: an entity that was idle restarts at the virtual time of its node.  An entity that
- * kept bios in flight but took less than its share may lag by at most IOBAND_LAG_MAX.  The bound
- * keeps it from starving its siblings afterwards.
+ * service: an entity that was idle restarts at the virtual time of its node, unless it leads.
+ * An entity that kept bios in flight but took less than its share may lag by at most
+ * IOBAND_LAG_MAX.  The bound keeps it from starving its siblings afterwards.
  *
  * A flusher without bios may lag by far more while dirty throttling makes its tasks sleep, and
  * the device idles for it (sched/pause.c).
@@ -211,7 +211,7 @@ static void leaf_arrive(struct ioband_core *core, struct ioband_leaf *leaf, u64 
 	core->pauses |= pause_lag;
 }
 
-/* End grace periods.  Called before each charge, which depends on the idle leaves. */
+/* End grace periods that are over.  Called before each charge, which depends on the idle leaves. */
 static void core_expire(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *first;

@@ -60,10 +60,10 @@
  *
  * Service beyond the minimum is by weight, under the common limit.
  *
- * If the minima exceed the device, each gets a part, and a larger minimum gets a larger part.
- * All other entities would get nothing.  Neither would the siblings of a child with a minimum
- * above the share of its node.  So the others have one bio in flight at all times.  In each node
- * below that had no service by weight for IOBAND_FLOOR_RUN_NS, one bio is served by weight.
+ * If the minima exceed the device, each gets a part, and a larger minimum gets a larger part.  All
+ * other entities would get nothing.  Siblings of a child with a minimum above the share of its
+ * node would get nothing either.  So the others have one bio in flight at all times.  In each
+ * node below that had no service by weight for IOBAND_FLOOR_RUN_NS, one bio is served by weight.
  *
  * With slices, single bios would cost a seek each.  A due entity gets the device, at once, until
  * its bucket is ahead by half a slice.  After that, service is by weight again, least served

@@ -1,49 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: what is kept for a flusher that has nothing for a moment.
+ * dm-ioband: writeback idle.
  *
- * Writeback pauses because it is held back: who dirties pages is put to sleep while too
- * many are dirty, and then the flusher has nothing to write for a moment.  Were the share of
- * that moment another's, two groups at 2:1 would end up as equals, for the one that is to have
- * more has fewer dirty pages left; and the kernel, which lets each dirty as fast as he has lately
- * been written back, would make that last.  As long as nobody in the pool waits for his I/O
- * (core_is_async()), there are two remedies.
+ * Dirty throttling makes tasks sleep while too many pages are dirty, and their flusher then has
+ * nothing to write for a moment.  If other groups got the share of that moment, two groups at
+ * 2:1 would end up as equals.  The group with the larger share has fewer dirty pages left.  The
+ * kernel would make that last: it lets a task dirty as fast as its pages were lately written
+ * back.
  *
- * A leaf that only writes back keeps what it missed in a pause (IOBAND_PAUSE_LAG), and has it
- * before others when it is back.
+ * While no task in the pool waits for its own I/O (core_is_async()), there are two remedies.
+ * First, a leaf with writeback only keeps the service that it missed in a pause
+ * (IOBAND_PAUSE_LAG), and is served first after it.
  *
- * And as it may never come to that, it is waited for like a reader that thinks, but for as long
- * as such a sleep can be (IOBAND_PAUSE_WAIT_NS), and by all who have been served more.  The
- * device is idle then, but for what is in its cache.
+ * But it may never use that lag.  So, second, it is anticipated like a reader, but for the
+ * length of such a sleep (IOBAND_PAUSE_WAIT_NS), and all leaves with more service wait.  The
+ * device is idle then, apart from its cache.
  *
  *	a and b at 2:1, 46 and 23 MB/s; a sleeps for 100 ms.  If b had the device meanwhile,
  *	7 MB, it would be 1.5:1 in the second around it, and more than 2:1 until a has that
  *	back; now it is 2:1 throughout.
  *
- * That is for who can use it.  It ends when somebody comes who waits for his I/O.  Who is behind
- * by nearly all that he may keep has not been able to use it, and is not waited for; nor is who
- * comes late again and again.  And until that is known: all that the device is idle for
- * pauses is an eighth of the time (IOBAND_PATIENCE), and 600 ms at most.
+ * Both are for leaves that can use the service, and end when a task waits for its own I/O.  A
+ * leaf that lags by nearly IOBAND_PAUSE_LAG has not been able to use it, and is not anticipated.
+ * Neither is a leaf that is late again and again.  Until this is known, idling is bounded: it
+ * takes an eighth of the time at most (IOBAND_PATIENCE), with bursts of 600 ms.
  *
- *	a and b at 2:1; a dirties 20 MB/s, and b all it may; the device could do 350.  a is waited
- *	for, and b held back, until that has been 600 ms.  Then b goes on in a's pauses, a has
- *	missed 38 MB after a tenth of a second, and remains behind: nobody waits for it any more.
+ *	a and b at 2:1; a dirties 20 MB/s, and b all it may; the device could do 350.  The
+ *	device idles for a, and b is held back, until that has been 600 ms.  Then b is served
+ *	in the pauses of a.  After a tenth of a second a has missed 38 MB, and keeps that
+ *	lag: it is no longer anticipated.
  *
- * Not where groups would have to pay for the time, nor beside one that is promised something,
- * which may be due meanwhile, nor for who is below a maximum, which may be why he has nothing.
- * And of what is promised to a group, one below it that pauses keeps nothing.
+ * There is no such anticipation where groups would be charged for the time.  Nor is there any
+ * beside a minimum, which may be due meanwhile, or below a maximum, which may be the reason for
+ * the pause.  Below an entity with a minimum, a leaf that pauses keeps nothing of the minimum.
  */
 #include "pause.h"
 
 #include "tree.h"
 
-/* What a device of 100 MB/s does in IOBAND_PAUSE_NS: how far behind a pause may leave one. */
+/* Largest lag after a pause: the I/O of a device of 100 MB/s in IOBAND_PAUSE_NS. */
 #define IOBAND_PAUSE_LAG	(40ULL << 20)
 
-/* Of so much time, one part the device may be idle while who writes back pauses. */
+/* The device may idle for pauses for one part in this many of the time. */
 #define IOBAND_PATIENCE		8
 
-/* Has a leaf, or a node above it, a maximum. */
+/* Does a leaf, or a node above it, have a maximum? */
 static bool leaf_is_capped(const struct ioband_leaf *leaf)
 {
 	const struct ioband_ent *ent = &leaf->ent;
@@ -53,19 +54,19 @@ static bool leaf_is_capped(const struct ioband_leaf *leaf)
 	return ent->cap;
 }
 
-/* A leaf that has nothing may have been made to pause; not if a maximum holds it back. */
+/* A leaf without bios may be in writeback idle, unless a maximum may be the reason. */
 static bool leaf_may_pause(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	return leaf->async && core_is_async(core) && !leaf_is_capped(leaf);
 }
 
 /**
- * ioband_leaf_pauses() - has one that has nothing for now only been made to pause
+ * ioband_leaf_pauses() - test for writeback idle
  * @core: scheduler
- * @leaf: leaf
+ * @leaf: leaf without queued bios
  * @now_ns: time
  *
- * Return: true if that may be so.  A pause is no longer than IOBAND_PAUSE_NS.
+ * Return: true if the leaf may be in writeback idle, which lasts for IOBAND_PAUSE_NS at most.
  */
 bool ioband_leaf_pauses(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
@@ -74,7 +75,7 @@ bool ioband_leaf_pauses(const struct ioband_core *core, const struct ioband_leaf
 }
 
 /**
- * ioband_pause_lag() - what a leaf keeps of what it did not get while it had nothing waiting
+ * ioband_pause_lag() - lag that a leaf keeps from the time without queued bios
  * @core: scheduler
  * @leaf: leaf
  * @now_ns: time
@@ -87,7 +88,7 @@ u64 ioband_pause_lag(const struct ioband_core *core, const struct ioband_leaf *l
 }
 
 /**
- * ioband_pause_is_awaited() - may a leaf be waited for if it pauses
+ * ioband_pause_is_awaited() - test whether a leaf may be anticipated in writeback idle
  * @core: scheduler
  * @leaf: leaf
  *
@@ -98,7 +99,7 @@ bool ioband_pause_is_awaited(const struct ioband_core *core, const struct ioband
 	return !core->charge_time && !core->promising && leaf_may_pause(core, leaf);
 }
 
-/* A leaf, or a node above it, could not use what was left to it. */
+/* A leaf, or a node above it, has not used the lag that it kept. */
 static bool leaf_is_far_behind(const struct ioband_leaf *leaf)
 {
 	const struct ioband_ent *ent;
@@ -113,7 +114,7 @@ static bool leaf_is_far_behind(const struct ioband_leaf *leaf)
 }
 
 /**
- * ioband_pause_begins() - a leaf has nothing from now on: is it waited for
+ * ioband_pause_begins() - a leaf has no more bios: is it anticipated in writeback idle?
  * @core: scheduler
  * @leaf: leaf
  * @now_ns: time
@@ -128,11 +129,11 @@ bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_lea
 }
 
 /**
- * ioband_pause_begin_idle() - others have to wait for one who thinks, or pauses
+ * ioband_pause_begin_idle() - queued bios wait for an anticipated leaf
  * @core: scheduler
  * @now_ns: time
  *
- * From now on the device is idle, if nothing is in flight that may come back.
+ * From now on the device idles, unless bios are in flight that can complete.
  */
 void ioband_pause_begin_idle(struct ioband_core *core, u64 now_ns)
 {
@@ -141,8 +142,8 @@ void ioband_pause_begin_idle(struct ioband_core *core, u64 now_ns)
 }
 
 /**
- * ioband_pause_end_idle() - it is looked again who may go
- * @core: scheduler; others have waited
+ * ioband_pause_end_idle() - the next leaf is chosen again
+ * @core: scheduler; the device idled
  * @now_ns: time
  */
 void ioband_pause_end_idle(struct ioband_core *core, u64 now_ns)

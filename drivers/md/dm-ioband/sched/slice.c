@@ -1,81 +1,75 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: who has the device to itself, and when its write cache is flushed.
+ * dm-ioband: slices for disks that seek, and flushes of their write caches.
  *
- * A disk with a head loses a seek with every change from one to another, and
- * what stands in its own queue it serves by where its head is.  There a leaf
- * gets the device to itself for a slice: at every level the child in service
- * keeps its turn, however much it leads, until it has had the device for
- * slice_ns or has nothing more to come; then the least-served one that waits
- * gets it (time slices with anticipation, as CFQ had them, on virtual time), but for
- * sequential runs of one group that go to and fro (sched/ahead.c).
- * If that is still the one in service, it goes on until it no longer is: so weights
- * far apart show in how long a turn is.
- * While its last bio has completed a moment ago it is waited for, as without slices
- * (sched/core.c).  Who comes to read after having been idle is the next if none
- * has been served less, and a turn of one that has been served more ends after half a
- * slice then.
- * Before the next leaf's first bio goes, the last one of the leaf before has
- * come back: the disk cannot choose between them.
+ * A disk with a head loses a seek with each change between leaves, and serves its own queue by
+ * the position of the head.  So each leaf gets the device to itself for a slice.  At every
+ * level, the child in service keeps the device, with any lead, until it had slice_ns or is idle.
+ * Then the least served backlogged child gets the device (time slices with anticipation, as in
+ * CFQ, on virtual time).  Sequential runs of one group that go to and fro are an exception
+ * (sched/ahead.c).  If the child in service is still the least served, its slice continues until
+ * it no longer is: so weights far apart show in the length of slices.
  *
- *	slice 50 ms; a reads on, b reads here and there, 8 ms each, both one at a
- *	time.  a has the disk for 50 ms: 1.8 MB; b for 50 ms, 6 bios, and the one
- *	that is under way: a again, at its full speed but for one seek in 100 ms.
+ * A leaf is anticipated after its last completion, as without slices (sched/core.c).  A leaf
+ * that was idle and now reads is the next, unless another leaf has less service.  The slice of a
+ * leaf with more service then ends after half of its length.  The last bio of a leaf completes
+ * before the first bio of the next leaf is dispatched: the disk cannot choose between them.
  *
- * With a group's turn one begins below it, at every level, if somebody else had the device
- * meanwhile: of the least served there, and not what is left of the last one's.
+ *	slice 50 ms; a reads sequentially, b at random, 8 ms each, both one at a time.
+ *	a has the disk for 50 ms: 1.8 MB; b for 50 ms, 6 bios, and the bio under way:
+ *	a again, at its full speed but for one seek in 100 ms.
  *
- *	Slices of 124 ms; a1 and a2 below a read on.  b comes, and a1's turn is over after
- *	62 ms.  If it had its other 62 ms in a's next turn, and then a2 the rest, the disk
- *	would seek twice in each turn of a: 8 of 62 ms, and not of 124.
+ * When a group gets the device after another group, a new slice begins below it too, at every
+ * level.  It is a slice of the least served child, not the rest of the last one.
  *
- * Nor does one begin below when less than half a slice is left above.
+ *	Slices of 124 ms; a1 and a2 below a read sequentially.  b becomes active, and the
+ *	slice of a1 ends after 62 ms.  With its other 62 ms in the next slice of a, and then
+ *	a2 for the rest, the disk would seek twice in each slice of a: 8 ms of 62, and not
+ *	of 124.
  *
- *	a's 124 ms are over and it still has been served less than b, by 10 ms, so its turn
+ * But no slice begins below when less than half a slice is left above.
+ *
+ *	The 124 ms of a are over, and a still has less service than b, by 10 ms, so its slice
  *	takes 134.  a1 has all of them: in the last 10, a2 would seek for 8.
  *
- * Large bios go in pieces, so that a turn can end in the midst of one.
+ * Large bios are split, so that a slice can end within one.
  *
- * A turn that was given but has not begun, since what is in flight has to come back or
- * the cache to be flushed, is given anew when it can: who has come meanwhile may be the
- * one who is due.
+ * A new slice may have to wait for bios in flight, or for a flush.  It is assigned again when it
+ * can begin, because another leaf may be the next by then.
  *
- * To change over takes as long as what is in flight takes to come back.  So a
- * leaf has no more in flight than comes back within IOBAND_DRAIN_NS, going by
- * the time from one of its completions to the next, and, while another one waits,
- * within the rest of its turn: what it began is over then.  One that writes has a quarter
- * of it, for the cache orders what is written.  A leaf that is alone is bound, too, one that
- * reads to a slice: somebody may come, and what is in flight then he has to wait for, as for
- * what is in the cache.
+ * A change of the slice holder takes until the bios in flight complete.  So a leaf has no more
+ * in flight than completes within IOBAND_DRAIN_NS, by the mean time between its completions.
+ * While another leaf waits, it is also no more than completes within the slice.  A leaf that
+ * writes has a quarter of this, because the cache orders writes.  A lone leaf is bounded, too,
+ * and a lone reader by one slice: a leaf that becomes active waits for bios in flight, and for
+ * the cache.
  *
- * What is written to a disk's own write cache is complete when the cache has it, and
- * the disk may seek for a second to get it onto the medium, while the next leaf has
- * the device, as it seems.  So a turn in which something was written ends with a flush,
- * which is part of the turn.  How long it will take is known from those before it, by
- * the byte: each write uses up that much more of the slice, so that a turn is over in
- * time, flush included.
+ * A write to the cache of a disk completes when the cache has it.  The disk may then seek for a
+ * second to get it onto the medium, in the apparent slice of the next leaf.  So a slice with
+ * writes ends with a flush, which is part of the slice.  Its duration is estimated from earlier
+ * flushes, by the byte.  Each write uses up that much more of the slice, so that the slice ends
+ * in time, flush included.
  *
- *	a writes 64 KiB here and there, 5 ms each for the medium, which the cache takes
- *	in 0.2 ms each.  124 ms are over after 24 of them: 5 ms until the cache has them,
- *	120 ms for the flush.  Without it 8 MB would be in the cache after 30 ms,
- *	and b's first bio wait for 600 ms.
+ *	a writes 64 KiB at random, 5 ms each for the medium, and 0.2 ms each for the cache.
+ *	124 ms are over after 24 of them: 5 ms until the cache has them, 120 ms for the
+ *	flush.  Without it 8 MB would be in the cache after 30 ms, and the first bio of b
+ *	would wait for 600 ms.
  *
- * Between those who only write back there is no flush, and turns are an eighth as long:
- * the cache gathers what each writes, and where nobody waits for his I/O, nobody waits for
- * the cache.  Two flushers that had 8 MiB each would be as far from 2:1 as 8 MiB are of what
- * the disk does in a second or two.
+ * Between leaves with writeback only, there is no flush, and slices are an eighth as long.  The
+ * cache gathers the writes of each leaf.  Where no task waits for its own I/O, none waits for
+ * the cache.  Slices of 8 MiB would make the ratio of two flushers miss 2:1 by the part that 8
+ * MiB are of the I/O of a second or two.
  *
- * A flusher that pauses keeps its turn, see sched/pause.c.
+ * A flusher in writeback idle keeps its slice, see sched/pause.c.
  *
- * What is written while nobody else is there is nobody's loss.  But when somebody comes, the
- * flush that he has to wait for is the writer's, all of it.
+ * Writes of a lone leaf cost other leaves nothing.  But when another leaf becomes active, it
+ * waits for a flush, and the writer is charged for all of it.
  *
- * With slices device time can be charged, for it is known who had the device:
- * from its first bio until the next leaf's first, the time to come back, the
- * wait for its next bio and the change to the next included.  A reader that
- * makes the disk seek pays for the seeks.  Whatever is charged, virtual time
- * follows the least served of those that wait, not the one in service, which
- * may lead by a slice.
+ * With slices, device time can be charged, because the slice holder is known.  Its time lasts
+ * from its first bio until the first bio of the next leaf.  This includes the wait for
+ * completions, anticipation and the change to the next leaf.  A reader that makes the disk seek
+ * pays for the seeks.  With any charge, the virtual time of a node follows the least served
+ * backlogged child.  The child in service may lead by a slice.
  */
 #include "slice.h"
 
@@ -85,22 +79,22 @@
 #include "pause.h"
 #include "tree.h"
 
-/* What a leaf may have in flight with slices, as time until it has come back. */
+/* Time within which the bios in flight of a leaf have to complete. */
 #define IOBAND_DRAIN_NS		(80 * NSEC_PER_MSEC)
 
-/* Nobody waits: the device's cache may gather what is written. */
+/* No task waits for its own I/O: the cache of the device may gather writes. */
 static bool core_gathers(const struct ioband_core *core)
 {
 	return core->writer && !core->charge_time && core_is_async(core);
 }
 
-/* How long a turn is. */
+/* Length of a slice. */
 static u64 core_turn_ns(const struct ioband_core *core)
 {
 	return core_gathers(core) ? core->slice_ns / 8 : core->slice_ns;
 }
 
-/* So much of the slices of a leaf, and of the nodes above it, is over. */
+/* Use up a part of the slices of a leaf, and of the nodes above it. */
 static void leaf_use_slice(struct ioband_leaf *leaf, u64 ns)
 {
 	struct ioband_ent *ent;
@@ -110,7 +104,7 @@ static void leaf_use_slice(struct ioband_leaf *leaf, u64 ns)
 			ent->parent->served_ns += ns;
 }
 
-/* A leaf has had the device for so long, or will have. */
+/* Charge a leaf for device time, past or to come. */
 static void leaf_charge_ns(struct ioband_core *core, struct ioband_leaf *leaf, u64 ns, bool in_turn)
 {
 	ioband_leaf_charge(core, leaf, min_t(u64, ns, U32_MAX) / IOBAND_NS_PER_CHARGE, true,
@@ -118,7 +112,7 @@ static void leaf_charge_ns(struct ioband_core *core, struct ioband_leaf *leaf, u
 }
 
 /**
- * ioband_slice_charge() - the owner has had the device since it was last charged
+ * ioband_slice_charge() - charge the slice holder for its time since the last charge
  * @core: scheduler
  * @now_ns: time
  */
@@ -141,21 +135,20 @@ void ioband_slice_charge(struct ioband_core *core, u64 now_ns)
 	leaf_charge_ns(core, leaf, ns, true);
 }
 
-/* The turn of the one in service has begun, and not only been given to it. */
+/* The slice of the child in service has begun, and is not only assigned. */
 static bool node_is_in_turn(const struct ioband_node *node)
 {
 	return node->serving && node->served_ns;
 }
 
 /**
- * ioband_slice_arrive() - a leaf has a read, and had nothing waiting
+ * ioband_slice_arrive() - a leaf without queued bios gets a read
  * @core: scheduler
- * @leaf: whose
+ * @leaf: leaf of the read
  *
- * Who was idle goes before who has been served, if both have had as much; and who has
- * the device, and has had no less, keeps it for no more than half a slice from then on.
- * Somebody waits for a read; a write is mostly only put away, and has time.  What a
- * maximum holds back hurries nobody.
+ * With equal service, an entity that was idle precedes the others.  A child in service with no
+ * less service keeps the device for half a slice more, at most.  Writes have no such effect: a
+ * task waits for a read, while most writes have time.  Neither have reads that a maximum blocks.
  */
 void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *leaf)
 {
@@ -174,12 +167,12 @@ void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *lea
 }
 
 /**
- * struct descent - what is known on the way from the top to the leaf in service
- * @open: in which ways bios at or below the entity that was reached may go
- * @left_ns: how long it has its turn yet, if another one waits for that at its level or above
- *	or is promised something; U64_MAX: none does
- * @passing: they go past others, as it is below who is promised something
- * @expect: who would be the next thinks, at some level
+ * struct descent - state of the way from the root to the leaf in service
+ * @open: directions in which bios at or below the present entity may be dispatched
+ * @left_ns: rest of its slice, if another entity waits at its level or above, or has a
+ *	minimum; U64_MAX: none waits
+ * @passing: its children bypass others, for a minimum above
+ * @expect: the next by weight is anticipated, at some level
  */
 struct descent {
 	u64 open;
@@ -193,21 +186,21 @@ static struct descent descent_from_top(void)
 	return (struct descent) { .open = U64_MAX, .left_ns = U64_MAX };
 }
 
-/* Where an entity stands among its siblings, or among those that go past others. */
+/* Virtual time of an entity, or bypass vtime. */
 static u64 ent_stands(const struct ioband_ent *ent, bool passing)
 {
 	return passing ? ent_past(ent) : ent->vtime;
 }
 
-/* From one completion to the next. */
+/* Mean time between completions. */
 static u64 leaf_gap_ns(const struct ioband_leaf *leaf)
 {
 	return leaf->gap_ns ?: IOBAND_GAP_FIRST_NS;
 }
 
 /*
- * For how long the one in service would go on now because it has been served less than
- * @next: by its time, or at the pace of this turn up to now, and not longer than that.
+ * Time for which the child in service would continue because it has less service than @next.  It
+ * follows from device time, or from the pace of this slice, up to the time of the slice so far.
  */
 static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node *node,
 		       const struct ioband_ent *next, bool passing)
@@ -228,8 +221,8 @@ static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node 
 }
 
 /*
- * How long the one in service has its turn yet, if another one waits for it: the rest of its
- * slice, and past that until it has no longer been served less.
+ * Time until the child in service loses the device, if another child waits: the rest of its
+ * slice, or longer if it still has less service then.
  */
 static u64 node_turn_left_ns(const struct ioband_core *core, const struct ioband_node *node,
 			     const struct descent *to)
@@ -244,13 +237,13 @@ static u64 node_turn_left_ns(const struct ioband_core *core, const struct ioband
 		   node_lag_ns(core, node, next, to->passing));
 }
 
-/* So little is left that the one in service goes on past its slice. */
+/* So little is left above that the child in service continues after its slice. */
 static bool is_rest(const struct ioband_core *core, u64 left_ns)
 {
 	return left_ns < core_turn_ns(core) / 2;
 }
 
-/* One step, from a node to the one in service. */
+/* One step down, from a node to its child in service. */
 static void descend(const struct ioband_core *core, const struct ioband_node *node,
 		    struct descent *to)
 {
@@ -259,7 +252,7 @@ static void descend(const struct ioband_core *core, const struct ioband_node *no
 	to->open &= ent_open(node->serving);
 }
 
-/* How long a flush takes after a leaf has written so much. */
+/* Estimated duration of a flush after so many bytes. */
 static u64 leaf_destage_ns(const struct ioband_leaf *leaf, u64 bytes)
 {
 	return ioband_mul_div(bytes, leaf->destage_ns, leaf->destage_bytes);
@@ -271,9 +264,9 @@ static bool leaf_knows_destage(const struct ioband_leaf *leaf)
 }
 
 /*
- * How long what a leaf has in flight may take to come back: it is to be over with its turn,
- * soon, and before somebody else is due what he is promised.  The cache orders what is
- * written, so that less of it has to be in flight; who reads alone has a slice.
+ * Time within which the bios in flight of a leaf have to complete: within its slice, soon, and
+ * before a minimum of another leaf is due.  The cache orders writes, so fewer of these have to
+ * be in flight.  A lone reader has a slice.
  */
 static u64 leaf_drain_ns(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			 u64 left_ns, u64 now_ns)
@@ -294,9 +287,9 @@ static u64 leaf_drain_ns(const struct ioband_core *core, const struct ioband_lea
 }
 
 /*
- * May a leaf have more in flight.  What is written comes back faster while it fills the
- * device's cache than when that is full, and then as the medium takes it.  What a device
- * that does not answer has is not waited for.
+ * May a leaf have more bios in flight?  Writes complete fast until the cache of the device is
+ * full, and then at the speed of the medium.  Bios of a device that does not answer do not
+ * count.
  */
 static bool leaf_has_room(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			  u64 left_ns, u64 now_ns)
@@ -316,11 +309,11 @@ static bool leaf_has_room(const struct ioband_core *core, const struct ioband_le
 /**
  * ioband_slice_return() - a bio has completed
  * @core: scheduler
- * @leaf: whose
- * @bytes: of the bio
+ * @leaf: leaf of the bio
+ * @bytes: size of the bio
  * @now_ns: time
  *
- * The time from one to the next is learnt, if others were in flight.
+ * Updates the mean time between completions, if other bios were in flight.
  */
 void ioband_slice_return(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
 			 u64 now_ns)
@@ -334,7 +327,7 @@ void ioband_slice_return(struct ioband_core *core, struct ioband_leaf *leaf, u32
 	ioband_ahead_return(core, leaf, bytes, now_ns);
 }
 
-/* Somebody who thinks has been served less than the one in service. */
+/* A child with an anticipated leaf has less service than the child in service. */
 static bool node_expects(const struct ioband_node *node, bool passing)
 {
 	const u64 stands = ent_stands(node->serving, passing);
@@ -365,10 +358,10 @@ static void node_begin_turn(const struct ioband_core *core, struct ioband_node *
 }
 
 /*
- * The one in service keeps its turn.  Past its slice it does if less than half a slice is left
- * of the turn above: another one would do little in it but seek.  But not who is waited for
- * although its writers pause; nor while the device does not answer to somebody, as then
- * nothing may be charged, and a turn not come to its end.
+ * The child in service keeps the device.  It does so after its slice, too, if less than half a
+ * slice is left above, in which another child would do little but seek.  A child in writeback
+ * idle does not.  Nor does any while a device does not answer: there may be no charge then, and
+ * the slice would not end.
  */
 static bool node_goes_on(const struct ioband_core *core, const struct ioband_node *node,
 			 u64 left_ns)
@@ -381,8 +374,8 @@ static bool node_goes_on(const struct ioband_core *core, const struct ioband_nod
 }
 
 /*
- * While some device does not answer: nothing of the one in service is to come back, or has
- * for a turn, beside what others have in flight out of turn.
+ * While a device does not answer: the child in service has no bios in flight that can complete,
+ * or none completed for a slice.  Bios of others out of turn may be in flight beside these.
  */
 static bool node_hangs(const struct ioband_core *core, const struct ioband_node *node)
 {
@@ -393,10 +386,10 @@ static bool node_hangs(const struct ioband_core *core, const struct ioband_node 
 }
 
 /*
- * Whose turn it is in a node.  After a slice it is that of the least served that
- * waits, or still of the one in service, which is here although what it does may
- * be in flight or to come.  Who thinks, and would be the next, is waited for.  Who
- * waits only in ways that are not open, by a maximum, has no turn.
+ * Choose the child in service of a node.  After a slice, it is the least served backlogged
+ * child, or still the child in service, even if its bios are in flight or yet to arrive.  If an
+ * anticipated child would be the next, the device idles for it.  A child with queued bios only
+ * in blocked directions gets no slice.
  */
 static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioband_node *node,
 				     struct descent *to)
@@ -423,7 +416,7 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 	return node->serving;
 }
 
-/* Who has the turn: the root, by weight, or who is promised something. */
+/* The entity to start from: the root, by weight, or an entity served for a minimum. */
 static struct ioband_ent *core_begin_descent(struct ioband_core *core, u64 now_ns,
 					     struct descent *to)
 {
@@ -440,9 +433,9 @@ static struct ioband_ent *core_begin_descent(struct ioband_core *core, u64 now_n
 }
 
 /*
- * The leaf whose turn it is; something waits.  A node in which nothing waits, and
- * nobody was in service, has no turn although bios that went out of turn keep it
- * busy: then another look from the top, without it.
+ * The leaf in service; some bio is queued.  Bios out of turn may keep a node busy that has
+ * neither queued bios nor a child in service.  Then the search starts from the root again,
+ * without it.
  */
 static struct ioband_leaf *core_serve(struct ioband_core *core, u64 now_ns, struct descent *to)
 {
@@ -466,13 +459,13 @@ static struct ioband_leaf *core_serve(struct ioband_core *core, u64 now_ns, stru
 	return ent_to_leaf(ent);
 }
 
-/* Is what one has written in the other's own way only. */
+/* Leaves of the same group: a change between them needs no flush. */
 static bool is_same_owner(const struct ioband_leaf *a, const struct ioband_leaf *b)
 {
 	return a == b || (a->ent.parent == b->ent.parent && a->ent.parent->streams);
 }
 
-/* Nobody else is here who could have the device instead. */
+/* No other group, or leaf, is active. */
 static bool leaf_is_alone(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	const struct ioband_node *node = leaf->ent.parent;
@@ -481,8 +474,8 @@ static bool leaf_is_alone(const struct ioband_core *core, const struct ioband_le
 }
 
 /**
- * ioband_slice_charge_urgent() - what a bio out of turn costs in device time
- * @leaf: whose
+ * ioband_slice_charge_urgent() - device time of a bio out of turn
+ * @leaf: leaf of the bio
  *
  * Return: units of charge.
  */
@@ -491,7 +484,7 @@ u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf)
 	return div_u64(leaf_gap_ns(leaf), IOBAND_NS_PER_CHARGE);
 }
 
-/* A flush is over: a little of what it did not use up is kept for the next one. */
+/* A flush has ended: a small part of the unused charge is kept for the next one. */
 static void leaf_end_prepaid(const struct ioband_core *core, struct ioband_leaf *leaf)
 {
 	leaf->prepaid_ns = min(leaf->prepaid_ns, core->slice_ns / 4);
@@ -499,13 +492,13 @@ static void leaf_end_prepaid(const struct ioband_core *core, struct ioband_leaf 
 }
 
 /**
- * ioband_slice_soil() - something goes to the device's write cache
+ * ioband_slice_soil() - a bio goes to the write cache of the device
  * @core: scheduler
- * @leaf: whose
- * @bytes: how much
- * @in_turn: it was the leaf's turn
+ * @leaf: leaf of the bio
+ * @bytes: size of the bio
+ * @in_turn: the leaf was picked
  *
- * The time to flush it is as good as over.
+ * Uses up the estimated time of its flush in advance.
  */
 void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
 		       bool in_turn)
@@ -519,10 +512,10 @@ void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 b
 	}
 	if (in_turn || !core->writer)
 		core->writer = leaf;
-	if (leaf->flushes != core->flushes)	/* one for another writer took it with it */
+	if (leaf->flushes != core->flushes)	/* a flush for another writer included it */
 		leaf_end_prepaid(core, leaf);
 	leaf_use_slice(leaf, leaf_destage_ns(leaf, bytes));
-	if (core->writer != leaf)	/* a little more for who has written so far */
+	if (core->writer != leaf)	/* a little more for the present writer */
 		return;
 	ns = leaf_destage_ns(leaf, core->dirty_bytes - core->free_bytes);
 	if (ns <= leaf->prepaid_ns)
@@ -532,8 +525,8 @@ void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 b
 }
 
 /*
- * Is the device a leaf's, or does it still write what another one has written?  If
- * that takes less than a flush may take for nothing, it is left to gather.
+ * Is the device free for a leaf, or does it still have writes of another one?  Writes that take
+ * less time than an empty flush stay in the cache.
  */
 static bool core_is_flushed(struct ioband_core *core, const struct ioband_leaf *leaf)
 {
@@ -550,9 +543,8 @@ static bool core_is_flushed(struct ioband_core *core, const struct ioband_leaf *
 }
 
 /*
- * What the device's cache can be thought to hold of what was written.  That of a long time
- * ago is on the medium; how much the cache holds is not known, but what a turn or two have
- * written has fit in.
+ * Estimated bytes in the cache of the device.  Old writes are on the medium by now.  The size of
+ * the cache is not known, but the writes of a slice or two have fit in.
  */
 static u64 core_cached_bytes(const struct ioband_core *core)
 {
@@ -568,14 +560,14 @@ static void core_forget_dirty(struct ioband_core *core)
 }
 
 /**
- * ioband_core_start_flush() - should the devices' write caches be flushed
+ * ioband_core_start_flush() - test whether the caller has to flush the write caches
  * @core: scheduler
  * @now_ns: time
  *
- * To be asked when ioband_core_pick() has returned NULL.
+ * To be called when ioband_core_pick() has returned NULL.
  *
- * Return: true if so: the caller does, and says so with ioband_core_end_flush().
- * Until then nobody else gets the device.
+ * Return: true if so.  No other leaf gets the device until the caller reports
+ * ioband_core_end_flush() or ioband_core_drop_flush().
  */
 bool ioband_core_start_flush(struct ioband_core *core, u64 now_ns)
 {
@@ -590,8 +582,8 @@ bool ioband_core_start_flush(struct ioband_core *core, u64 now_ns)
 }
 
 /*
- * Of the last flushes, each counts half as much as the one after it.  No medium takes
- * more than a gigabyte a second: the next flush is never out of sight.
+ * Each of the last flushes counts half as much as the one after it.  No medium takes more than a
+ * gigabyte a second: the estimate is never zero.
  */
 static void leaf_learn_destage(struct ioband_leaf *leaf, u64 ns, u64 bytes)
 {
@@ -601,7 +593,7 @@ static void leaf_learn_destage(struct ioband_leaf *leaf, u64 ns, u64 bytes)
 }
 
 /**
- * ioband_core_end_flush() - the flush that was asked for has ended
+ * ioband_core_end_flush() - the flush of ioband_core_start_flush() has ended
  * @core: scheduler
  * @now_ns: time
  */
@@ -626,8 +618,8 @@ void ioband_core_end_flush(struct ioband_core *core, u64 now_ns)
 }
 
 /**
- * ioband_core_drop_flush() - there was nothing to flush, or nobody who can
- * @core: scheduler, which has asked for one
+ * ioband_core_drop_flush() - there was nothing to flush, or no way to flush it
+ * @core: scheduler, after ioband_core_start_flush()
  */
 void ioband_core_drop_flush(struct ioband_core *core)
 {
@@ -636,7 +628,7 @@ void ioband_core_drop_flush(struct ioband_core *core)
 		core->writer = NULL;
 }
 
-/* The same if the brake holds the one whose turn it is: another one, or nobody for now. */
+/* The same if the throttle holds the leaf in service: another leaf, or NULL for now. */
 static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_leaf *leaf,
 				       struct descent *to, u64 now_ns, u64 *wake_ns)
 {
@@ -654,8 +646,8 @@ static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_l
 }
 
 /*
- * When the turn of one who has nothing for now is over, if another is due then, or else when
- * it is expected back no more.
+ * End of the slice of a leaf without queued bios, if another leaf is the next then; else the end
+ * of its grace period.
  */
 static u64 leaf_wait_ends(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			  u64 now_ns)
@@ -678,10 +670,10 @@ static u64 leaf_wait_ends(const struct ioband_core *core, const struct ioband_le
 }
 
 /**
- * ioband_slice_pick() - whose bio may go now if each has the device to itself
- * @core: scheduler; something waits
+ * ioband_slice_pick() - choose the leaf that is served next, with slices
+ * @core: scheduler; some bio is queued
  * @now_ns: time
- * @wake_ns: as of ioband_core_pick()
+ * @wake_ns: as for ioband_core_pick()
  *
  * Return: the leaf, or NULL.
  */
@@ -719,8 +711,8 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 
 /**
  * ioband_slice_set() - set the length of slices
- * @core: scheduler; no slice is being charged
- * @slice_ns: its maximum; 0: no slices
+ * @core: scheduler; the present slice is charged already
+ * @slice_ns: longest slice; 0: no slices
  * @charge_time: see ioband_core_set_slice()
  */
 void ioband_slice_set(struct ioband_core *core, u64 slice_ns, bool charge_time)

@@ -38,7 +38,7 @@
  *
  * A target of the root is for all reads.  The throttle then holds all writes, and reads bypass
  * them, by weight and by the bypass vtime.  This is not a debt, as it is not for a minimum.
- * However late the reads, all writes together get a sixteenth of their rate.
+ * However late the reads, all writes together get at least a sixteenth of their rate.
  *
  * Among leaves that the throttle holds, weights decide, as anywhere.  Bios out of turn are
  * dispatched, and advance the bucket.  Bios for a minimum (sched/min.c) are dispatched, too.  A

@@ -98,8 +98,7 @@ struct ioband_held {
 
 /**
  * enum ioband_stats_kind - classes of counters, by the settings of their group
- * @IOBAND_STATS_UNSET: counters of a group without settings, or of a group whose class exceeds its
- *	budget
+ * @IOBAND_STATS_UNSET: counters of a group without settings, or beyond the budget of another class
  * @IOBAND_STATS_SET: counters of a group with a weight or a latency target of its own, or of a
  *	group above such a group
  * @IOBAND_STATS_BOUND: likewise with a maximum or a minimum

@@ -75,7 +75,7 @@ struct ioband_stream {
 
 #define IOBAND_RECENT	64
 
-/* Largest ratio of the groups, or counters, of a subtree to those that remain above it. */
+/* Largest ratio of the groups, or counters, of a subtree to the number that is left above it. */
 #define IOBAND_SUBTREE_ALPHA	7
 
 /**
@@ -164,8 +164,8 @@ struct ioband_bounds {
  * @doomed: was unindexed a grace period ago; for the sweep
  * @touched: a bio took the lock since the last tick
  * @open: bios may be dispatched without the lock; written under the lock
- * @preset: a preset existed for its path when the group was made, or when a message took a setting
- *	from the group; the group is kept while idle, so that the preset does not apply again
+ * @preset: its path had a preset when the group was made, or when a message took a setting from it;
+ *	such a group is kept while idle: a new one would begin with the preset again
  * @seq: number in messages
  * @below: number of groups below, at any depth
  * @nr_stats: number of counters of this group and all groups below, by &ioband_stats.kind
@@ -175,8 +175,8 @@ struct ioband_bounds {
  * @totals: sums of retired counters; NULL until the first
  * @bounds: its maximum, minimum and latency target; NULL: none
  * @held: queued bios of all its streams, by &enum ioband_dir
- * @held_of_tasks: queued bios whose submitters may sleep for them
- * @held_of_flushers: queued bytes of writeback whose flushers may sleep
+ * @held_of_tasks: queued bios that may make their submitters sleep
+ * @held_of_flushers: queued bytes of writeback that may make flushers sleep
  * @flusher_has_waited: a flusher slept for the longest time, and does not sleep again until little
  *	writeback is queued
  * @released_ios: number of @held_of_tasks that have left the queue; wraps

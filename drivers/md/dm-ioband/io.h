@@ -42,7 +42,7 @@
 
 /**
  * struct ioband_io - the target's per-bio data
- * @target: target whose map() received the bio
+ * @target: target that received the bio in map()
  * @group: group that is charged; NULL: the bio is not accounted
  * @stream: its stream, while the bio is queued or known to the core
  * @stats: counters of the group, pinned by the bio
@@ -101,7 +101,7 @@ struct ioband_io {
 /**
  * struct ioband_line - a task that sleeps because of back-pressure
  * @entry: entry in the group's wait queue
- * @target: target in whose map() the task is
+ * @target: target that received the bio in map()
  * @queue: request queue of the mapped device, which cannot be frozen meanwhile
  * @group: the group
  * @stats: counters of the group, pinned by the task

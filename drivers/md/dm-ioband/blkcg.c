@@ -6,8 +6,8 @@
  * cgroup that dirtied the pages.  device-mapper gives a target a clone without that record, and
  * keeps the original.  As soon as the clone has a device, it is attributed to the current task.
  * That is right for bios that a task submits for itself: reads, and direct writes.  It is wrong for
- * bios of a kernel thread (writeback, dm-crypt, MD or loop on top), and for bios that a task
- * submits for others (fsync of a file that another cgroup wrote).
+ * bios of a kernel thread (writeback, dm-crypt, MD or loop on top).  It is also wrong for bios that
+ * a task submits for others (fsync of a file that another cgroup wrote).
  *
  * Such a bio makes a detour (detour.c).
  */
@@ -95,7 +95,7 @@ struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio)
 		return NULL;
 	rcu_read_lock();
 	wb = READ_ONCE(mapping->host->i_wb);
-	if (wb && current_work() == &wb->dwork.work)	/* the work keeps it, whatever happens to the file */
+	if (wb && current_work() == &wb->dwork.work)	/* it stays, whatever the file does */
 		css = wb->blkcg_css;
 	rcu_read_unlock();
 #endif

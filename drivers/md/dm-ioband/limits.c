@@ -129,7 +129,8 @@ bool ioband_bound_is_capped(const struct ioband_group *group)
  *
  * Context: Under the pool's lock.
  *
- * Return: bytes, a power of two: the maximum of 1/16 s; U32_MAX: no bound.
+ * Return: bytes, a power of two: at most 1/16 s of the maximum, and at least IOBAND_PIECE_MIN;
+ * U32_MAX: no bound.
  */
 u32 ioband_bound_piece(const struct ioband_group *group, enum ioband_way way)
 {

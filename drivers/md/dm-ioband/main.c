@@ -182,8 +182,8 @@ static int map_by_owner(struct ioband_target *target, struct ioband_io *io, stru
 		in_pieces = ioband_enter_pace(target, css);
 	}
 	/*
-	 * device-mapper resubmits a returned bio until it has stopped, and each detour counts the
-	 * bio in io.stat.  A bio with REQ_NOWAIT is dispatched, see ioband_release_suspend().
+	 * device-mapper resubmits a returned bio until it has stopped, and counts the bio with each
+	 * detour.  A bio with REQ_NOWAIT is dispatched, see ioband_release_suspend().
 	 */
 	if (ioband_admit_gives_back(target) && !(bio->bi_opf & REQ_NOWAIT))
 		return DM_MAPIO_REQUEUE;

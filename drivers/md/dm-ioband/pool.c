@@ -209,8 +209,8 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
 	pool->sample.peak_ios = pool->peak_ios;
 	/*
-	 * Discard the sample if a minimum or a latency target throttled others, if bios are in
-	 * flight that are not in it, or if a device was silent when it began.
+	 * Discard the sample if a minimum or a latency target throttled others, if bios in flight
+	 * are not in it, or if a device was silent when it began.
 	 */
 	if (pool->core.late || pool->open_ios || pool->stall.silent_ios)
 		ioband_depth_stop(&pool->depth);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* dm-ioband: admission of bios under the pool's lock. */
+/*
+ * dm-ioband: admission of bios under the pool's lock.
+ */
 #include "admit.h"
 
 #include "blkcg.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* dm-ioband: parser of the table line and of messages. */
+/*
+ * dm-ioband: parser of the table line and of messages.
+ */
 #include "args.h"
 #include "sched/depth.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: words of the table line and of messages.
+ * dm-ioband: parser of the table line and of messages.
  *
  * Pure: strings in, numbers or a sentence out.  The grammar is documented in
  * Documentation/dm-ioband.rst.

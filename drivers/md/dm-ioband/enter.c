@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* dm-ioband: arrival of bios, and the lockless path of the open state. */
+/*
+ * dm-ioband: arrival of bios, and the lockless path of the open state.
+ */
 #include "enter.h"
 
 #include "admit.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* dm-ioband: the per-bio data, and definitions that all parts of the target use. */
+/*
+ * dm-ioband: the per-bio data, and definitions that all parts of the target use.
+ */
 #ifndef DM_IOBAND_IO_H
 #define DM_IOBAND_IO_H
 

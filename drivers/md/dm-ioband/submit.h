@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* dm-ioband: queues of dispatched bios, for workers to submit. */
+/*
+ * dm-ioband: queues of dispatched bios, for workers to submit.
+ */
 #ifndef DM_IOBAND_SUBMIT_H
 #define DM_IOBAND_SUBMIT_H
 

@@ -88,7 +88,7 @@ enum verdict {
 
 /*
  * May the task have to sleep in the device, as far as is known?  Bios that wait for a worker have
- * no request yet.
+ * no request yet.  Under the pool's lock.
  */
 static bool may_sleep_below(struct ioband_io *io)
 {
@@ -103,6 +103,7 @@ static bool may_sleep_below(struct ioband_io *io)
 	       READ_ONCE(target->member->roomy_ios) + atomic_read(&target->ready_ios);
 }
 
+/* Decide on a bio with a group, and queue or launch it.  Under the pool's lock. */
 static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_urgency urgency)
 {
 	struct ioband_group *group = io->group;

@@ -9,6 +9,8 @@
  * (blk_mq_get_tag()).  A task that sleeps there queues no bios here.  If the limit exceeds the
  * device's requests by N, N tasks would alternate in the device, one bio each, whatever their
  * weights.
+ *
+ * All static functions run under the pool's lock, with interrupts off.
  */
 #include "dispatch.h"
 

@@ -46,10 +46,7 @@
 /* More than any host has cgroups; beyond it cgroups share the groups of their ancestors. */
 #define IOBAND_GROUPS_MAX	BIT(17)
 
-/*
- * Idle time after which counters are retired, and groups freed that do not see the end of their
- * key.
- */
+/* Idle time after which counters are retired, and groups without settings are freed. */
 #define IOBAND_IDLE_LONG	(60 * HZ)
 
 /* kmalloc() would use 1 KiB for a group. */
@@ -167,7 +164,7 @@ static bool may_have_more(const struct ioband_group *group)
 	return needed < IOBAND_GROUPS_MAX;
 }
 
-/* Give a new group its number.  Messages can see it from now on. */
+/* Give a new group its number.  Messages can see it from now on.  Under the pool's lock. */
 static int group_publish(struct ioband_group *group)
 {
 	struct ioband_pool *pool = group->pool;
@@ -256,7 +253,7 @@ static struct ioband_key css_key(struct cgroup_subsys_state *css)
 
 /*
  * Does a cgroup on the path from @top down to @css have a preset with a maximum, minimum or latency
- * target, which it would evade without a group?
+ * target, which it would evade without a group?  Under the pool's lock.
  */
 static bool begins_bound(struct ioband_scope *scope, const struct ioband_key *top,
 			 struct cgroup_subsys_state *css)
@@ -515,7 +512,10 @@ static bool group_is_permanent(const struct ioband_group *group)
 	       (group->kind == IOBAND_KIND_ROOT || group->kind == IOBAND_KIND_DEVICE);
 }
 
-/* First step of the sweep.  Return: true if there are counters or groups to free. */
+/*
+ * First step of the sweep, under the reap mutex and the pool's lock.  Return: true if there are
+ * counters or groups to free.
+ */
 static bool sweep_retire(struct ioband_group *group)
 {
 	if (!group->unindexed && group_is_gone(group))
@@ -529,6 +529,7 @@ static bool sweep_retire(struct ioband_group *group)
 	return group->retired || group->doomed;
 }
 
+/* Under the reap mutex; takes the pool's lock. */
 static void group_free(struct ioband_group *group)
 {
 	struct ioband_pool *pool = group->pool;
@@ -552,7 +553,10 @@ static void group_free(struct ioband_group *group)
 	group_dealloc(group);
 }
 
-/* Last step of the sweep: free the group, and the doomed groups above that waited for it. */
+/*
+ * Last step of the sweep: free the group, and the doomed groups above that waited for it.  Under
+ * the reap mutex; takes the pool's lock.
+ */
 static void sweep_free(struct ioband_group *group)
 {
 	while (group && group->doomed && !group->below && !group->retired &&
@@ -649,7 +653,7 @@ static int say_no_cgroup(const struct ioband_spec *spec, struct ioband_error *er
 			     error);
 }
 
-/* cgroup v2.  Return: the css, with a reference. */
+/* cgroup v2.  May sleep.  Return: the css, with a reference. */
 static struct cgroup_subsys_state *css_get_v2(const struct ioband_spec *spec,
 					      struct ioband_error *error)
 {
@@ -679,7 +683,7 @@ static bool css_matches(struct cgroup_subsys_state *css, const struct ioband_spe
 	return !strcmp(buf, spec->path);
 }
 
-/* cgroup v1 has no look-up for modules, so walk.  Return: the css, with a reference. */
+/* cgroup v1 has no look-up for modules, so walk.  May sleep.  Return: the css, with a reference. */
 static struct cgroup_subsys_state *css_get_v1(const struct ioband_spec *spec,
 					      struct ioband_error *error)
 {
@@ -718,7 +722,7 @@ static void change_group(struct ioband_group *group, struct change *change)
 	ioband_stats_sort(group);
 }
 
-/* Change the group of @key, and make it if necessary. */
+/* Change the group of @key, and make it if necessary.  Takes the pool's lock. */
 static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key,
 		     struct change *change, struct ioband_error *error)
 {

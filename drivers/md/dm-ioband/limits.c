@@ -3,6 +3,7 @@
  * dm-ioband: the maximum, the minimum and the latency target of a group.
  *
  * Few groups have any.  The first of them allocates memory for all three, and the last frees it.
+ * All static functions run under the pool's lock.
  */
 #include "limits.h"
 

@@ -79,7 +79,7 @@ static bool given(const struct ioband_settings *settings, enum ioband_key_word k
 
 /*
  * Is a flusher of the group in writeback idle?  Then the group stays active, so that others do not
- * get the whole device.
+ * get the whole device.  Under the pool's lock.
  */
 static bool pauses(const struct ioband_group *group, u64 now_ns)
 {
@@ -92,6 +92,7 @@ static bool pauses(const struct ioband_group *group, u64 now_ns)
 	return ioband_leaf_pauses(core, &group->own.leaf, now_ns);
 }
 
+/* Under the pool's lock. */
 static void note_progress(struct ioband_group *group, bool progress, u64 now_ns)
 {
 	if (progress)
@@ -103,7 +104,7 @@ static void note_progress(struct ioband_group *group, bool progress, u64 now_ns)
 /*
  * In the shared state every bio takes the lock and sets @touched.  But bios of the open state may
  * still be in flight, and their submitters wait for them.  So the CPUs' counters of a group that
- * seems idle are read.
+ * seems idle are read.  Under the pool's lock.
  */
 static void scan_shared(struct ioband_pool *pool, u64 now_ns)
 {
@@ -121,7 +122,7 @@ static void scan_shared(struct ioband_pool *pool, u64 now_ns)
 /*
  * In the open state the CPUs' counters have to be read, which takes time with many CPUs.  One group
  * at a time is pinned, so that interrupts are on meanwhile.  Sums up the bios in flight; with
- * @note, also updates the activity of the groups.
+ * @note, also updates the activity of the groups.  Under the walk mutex; takes the pool's lock.
  */
 static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progress *sum)
 {
@@ -163,7 +164,8 @@ static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progres
 
 /*
  * Account for @open_ios, the bios of the open state that are in flight.  The limit that was halved
- * because none completed stays so until all have: the next one may hang as well.
+ * because none completed stays so until all have: the next one may hang as well.  Under the pool's
+ * lock.
  */
 static void note_open(struct ioband_pool *pool, u32 open_ios)
 {
@@ -177,7 +179,10 @@ static void note_open(struct ioband_pool *pool, u32 open_ios)
 	pool->open_ios = waited < IOBAND_OPEN_TIME ? open_ios : 0;
 }
 
-/* Set the in-flight limit of the shared state, and the size of splits. */
+/*
+ * Set the in-flight limit of the shared state, and the size of splits.  Under the pool's lock, or
+ * before the pool is in the registry.
+ */
 static void set_limit(struct ioband_pool *pool, u64 now_ns)
 {
 	const bool finds = ioband_pool_finds_depth(pool);
@@ -190,7 +195,10 @@ static void set_limit(struct ioband_pool *pool, u64 now_ns)
 	ioband_state_apply(pool, now_ns);
 }
 
-/* Let the estimate of a device's requests decrease: the workers have to confirm it. */
+/*
+ * Let the estimate of a device's requests decrease: the workers have to confirm it.  Under the
+ * pool's lock.
+ */
 static void fade_roomy(struct ioband_pool *pool)
 {
 	struct ioband_member *member;
@@ -203,7 +211,7 @@ static void fade_roomy(struct ioband_pool *pool)
 	}
 }
 
-/* Update the depth from the completions since the last tick. */
+/* Update the depth from the completions since the last tick.  Under the pool's lock. */
 static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 {
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
@@ -245,6 +253,7 @@ static bool is_calm(struct ioband_pool *pool)
 	       (!ioband_pool_finds_depth(pool) || ioband_depth_is_settled(&pool->depth));
 }
 
+/* Under the walk mutex; takes the pool's lock. */
 static void tick_shared(struct ioband_pool *pool)
 {
 	struct ioband_progress sum;
@@ -278,6 +287,7 @@ static void tick_shared(struct ioband_pool *pool)
 	spin_unlock_irq(&pool->lock);
 }
 
+/* Under the walk mutex; takes the pool's lock. */
 static void tick_open(struct ioband_pool *pool)
 {
 	struct ioband_progress sum;
@@ -346,6 +356,7 @@ static void scope_init(struct ioband_scope *scope)
 		xa_init(&scope->index[kind]);
 }
 
+/* Under the registry's mutex; waits for the pool's work to end. */
 static void pool_free(struct ioband_pool *pool)
 {
 	cancel_delayed_work_sync(&pool->tick);
@@ -399,6 +410,7 @@ static struct ioband_pool *pool_new(const char *name)
 	return pool;
 }
 
+/* Under the registry's mutex. */
 static struct ioband_pool *pool_find(const char *name)
 {
 	struct ioband_pool *pool;
@@ -409,6 +421,7 @@ static struct ioband_pool *pool_find(const char *name)
 	return NULL;
 }
 
+/* Under the registry's mutex. */
 static struct ioband_member *member_find(struct ioband_pool *pool, dev_t devno)
 {
 	struct ioband_member *member;
@@ -419,6 +432,7 @@ static struct ioband_member *member_find(struct ioband_pool *pool, dev_t devno)
 	return NULL;
 }
 
+/* Under the registry's mutex; takes the pool's lock. */
 static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 {
 	struct ioband_member *member = kzalloc(sizeof(*member), GFP_KERNEL);
@@ -436,6 +450,7 @@ static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 	return member;
 }
 
+/* Under the registry's mutex; takes the reap mutex and the pool's lock. */
 static void member_free(struct ioband_member *member)
 {
 	struct ioband_pool *pool = member->pool;
@@ -470,7 +485,10 @@ static int member_need_group(struct ioband_member *member, enum ioband_mode mode
 	return member->scope.group ? 0 : -ENOMEM;
 }
 
-/* Check that the pool's settings stay as they are, as other devices share them. */
+/*
+ * Check that the pool's settings stay as they are, as other devices share them.  Under the
+ * registry's mutex.
+ */
 static int check_shared_settings(const struct ioband_pool *pool,
 				 const struct ioband_settings *settings,
 				 struct ioband_error *error)
@@ -509,7 +527,7 @@ static int check_shared_settings(const struct ioband_pool *pool,
 
 /*
  * Check that measure=time has slices: device time is known only if one group at a time has the
- * device.
+ * device.  Under the registry's mutex.
  */
 static int check_time(const struct ioband_pool *pool, const struct ioband_settings *settings,
 		      struct ioband_error *error)
@@ -554,6 +572,7 @@ static bool has_others(const struct ioband_pool *pool, const struct ioband_membe
 	return pool->nr_members > (member ? 1 : 0);
 }
 
+/* Under the registry's mutex; may sleep. */
 static int join_member(struct ioband_target *target, struct ioband_pool *pool,
 		       struct ioband_error *error)
 {
@@ -675,6 +694,7 @@ void ioband_pool_leave(struct ioband_target *target)
 
 /* ---- settings ------------------------------------------------------------ */
 
+/* Under the registry's mutex; takes the pool's lock. */
 static void apply(struct ioband_target *target, const struct ioband_settings *settings)
 {
 	struct ioband_member *member = target->member;

@@ -153,6 +153,7 @@ static struct ioband_preset *preset_new(struct ioband_pool *pool, struct ioband_
 	return preset;
 }
 
+/* Under the pool's reap mutex; takes its lock. */
 static void preset_drop(struct ioband_pool *pool, struct ioband_preset *preset)
 {
 	spin_lock_irq(&pool->lock);
@@ -170,6 +171,7 @@ static bool says_nothing(const struct ioband_wishes *wishes)
 	return !wishes->weight && !ioband_wishes_bound(wishes);
 }
 
+/* Under the pool's reap mutex; takes its lock. */
 static void preset_change(struct ioband_pool *pool, struct ioband_preset *preset,
 			  const struct ioband_message *message)
 {

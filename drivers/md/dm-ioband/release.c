@@ -41,7 +41,7 @@ static bool io_goes_at_once(const struct ioband_io *io, const void *of)
 
 /*
  * Dispatch the bios of dying tasks of one stream.  A bio for a deleted disk is moved to @failed,
- * unless splits of it were submitted.
+ * unless splits of it were submitted.  Under the pool's lock.
  */
 static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
 {
@@ -63,6 +63,7 @@ static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
 	ioband_dispatch_now(&release);
 }
 
+/* Complete bios that are not dispatched.  Without the pool's lock. */
 static void turn_all_away(struct bio_list *bios, blk_status_t status)
 {
 	struct bio *bio;
@@ -120,7 +121,7 @@ static bool io_of_target_must_go(const struct ioband_io *io, const void *of)
 
 /*
  * Remove the queued bios for a target from a stream.  With @requeue, bios that may be returned are
- * moved to @taken; the others are dispatched.
+ * moved to @taken; the others are dispatched.  Under the pool's lock.
  */
 static void suspend_stream(struct ioband_stream *stream, const struct ioband_target *target,
 			   bool requeue, struct bio_list *taken)

@@ -69,6 +69,7 @@ void ioband_state_arm_tick(struct ioband_pool *pool)
 	queue_delayed_work(tick_wq, &pool->tick, IOBAND_TICK);
 }
 
+/* Under the pool's lock. */
 static bool group_may_be_open(const struct ioband_group *group)
 {
 	return group->pool->state == IOBAND_OPEN && !group->unindexed &&

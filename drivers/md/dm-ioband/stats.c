@@ -102,8 +102,7 @@ static u64 stats_budget(enum ioband_stats_kind kind)
 
 /*
  * Are the counters of groups without settings, spare counters included, at the budget of their
- * class?  Other pools may take or return some meanwhile: then the result is one too many or too
- * few.
+ * class?  Other pools may take or return some meanwhile: then there is one too many, or too few.
  */
 static bool stats_are_too_many(void)
 {
@@ -259,7 +258,9 @@ void ioband_stats_sort(struct ioband_group *group)
 	count_stats(group, stats, 1);
 }
 
-/* Add spare counters; NULL: there is no memory, or the budget is used up. */
+/*
+ * Add spare counters; NULL: there is no memory, or the budget is used up.  Takes the pool's lock.
+ */
 static void put_spare(struct ioband_pool *pool, struct ioband_stats *stats)
 {
 	spin_lock_irq(&pool->lock);
@@ -361,6 +362,7 @@ void ioband_stats_unstock(struct ioband_pool *pool)
 		ioband_stats_free(stats);
 }
 
+/* Under the pool's lock; does not sleep. */
 static struct ioband_stats *take_spare(struct ioband_pool *pool)
 {
 	struct ioband_stats *stats =
@@ -375,7 +377,10 @@ static struct ioband_stats *take_spare(struct ioband_pool *pool)
 	return stats;
 }
 
-/* Give new counters to a group.  Return: false without memory, or beyond the budget. */
+/*
+ * Give new counters to a group, under the pool's lock.  Return: false without memory, or beyond the
+ * budget.
+ */
 static bool give_new(struct ioband_group *group, enum ioband_stats_kind kind)
 {
 	struct ioband_stats *stats = NULL;

@@ -193,6 +193,7 @@ static bool has_passed(const struct ioband_line *line)
 	       (s32)(READ_ONCE(line->group->released_ios) - line->until) >= 0;
 }
 
+/* Wake a task at the latest when &ioband_group.released_ios is @until.  Under the pool's lock. */
 static void look_by(struct ioband_group *group, u32 until)
 {
 	if ((s32)(until - group->look_ios) < 0)

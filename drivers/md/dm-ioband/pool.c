@@ -181,7 +181,7 @@ static void note_open(struct ioband_pool *pool, u32 open_ios)
 
 /*
  * Set the in-flight limit of the shared state, and the size of splits.  Under the pool's lock, or
- * before the pool is in the registry.
+ * before the pool has targets.
  */
 static void set_limit(struct ioband_pool *pool, u64 now_ns)
 {
@@ -549,7 +549,7 @@ static int check_time(const struct ioband_pool *pool, const struct ioband_settin
 	return -EINVAL;
 }
 
-/* Adopt the settings of the pool.  Under its lock, or before it is in the registry. */
+/* Adopt the settings of the pool.  Under its lock, or before it has targets. */
 static void adopt_shared_settings(struct ioband_pool *pool,
 				  const struct ioband_settings *settings)
 {

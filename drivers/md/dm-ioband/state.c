@@ -92,16 +92,17 @@ static void update_open(struct ioband_pool *pool)
  * @now_ns: time
  *
  * In the open state only maxima apply.  In the shared state the in-flight limit is adjusted:
+ *
  * - Bios at a device that hangs do not count: as many more may be dispatched to others.
  * - While the pool probes, one bio more may be dispatched to a device that is not silent.
  * - Bios of the open state lower the limit, by up to half: the device returns them soon.  Some of
- *    their submitters may sleep in the device for a request.  They are not woken while the next
- *    dispatched bio always takes the free one.  So the limit is halved again for each 50 ms in
- *    which none of these bios completes.
+ *   their submitters may sleep in the device for a request.  They are not woken while the next
+ *   dispatched bio always takes the free one.  So the limit is halved again for each 50 ms in
+ *   which none of these bios completes.
  *
  * Bios for a device that is no longer blocked are not skipped any more.
  *
- * Context: Under the pool's lock, or before the pool is in the registry.  The caller dispatches.
+ * Context: Under the pool's lock, or before the pool has targets.  The caller dispatches.
  */
 void ioband_state_apply(struct ioband_pool *pool, u64 now_ns)
 {

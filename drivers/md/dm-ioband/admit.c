@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: admission of a bio under the pool's lock.
+ * dm-ioband: admission of bios under the pool's lock.
  */
 #include "admit.h"
 
@@ -26,12 +26,15 @@
 #include "trace.h"
 
 /**
- * ioband_admit_urgency() - whether others wait for a bio
+ * ioband_admit_urgency() - the urgency of a bio
  * @bio: bio of the current task
  *
- * Others wait for some bios, whoever submitted them.  What a task submits for
- * itself, metadata that it reads or what it wants to be rid of to die, goes at
- * once too; but a group that does nothing else would have all of the device.
+ * Some bios delay other tasks: swap, memory reclaim, and metadata of a file system.  They are
+ * dispatched at once.  Metadata that a task reads for itself, and bios of a dying task, are
+ * dispatched at once as well, but only up to a debt.  Otherwise a group with no other I/O would get
+ * the whole device.
+ *
+ * Context: Process, of the submitter.
  *
  * Return: see &enum ioband_urgency.
  */
@@ -47,10 +50,10 @@ enum ioband_urgency ioband_admit_urgency(const struct bio *bio)
 	return marked || ioband_task_is_dying(current) ? IOBAND_OWED : IOBAND_IN_TURN;
 }
 
-/* It waits; the caller sees to it that what may go goes. */
+/* Queue a bio.  The caller dispatches.  Under the pool's lock. */
 static void hold(struct ioband_io *io, struct bio *bio)
 {
-	/* It has waited: what it was not to wait for is past, and nobody polls here. */
+	/* REQ_NOWAIT has no purpose for a bio that waits already.  Queued bios are not polled. */
 	bio->bi_opf &= ~REQ_NOWAIT;
 	bio_clear_polled(bio);
 	io->task = current->flags & PF_KTHREAD ? NULL : get_task_struct(current);
@@ -60,15 +63,15 @@ static void hold(struct ioband_io *io, struct bio *bio)
 }
 
 /**
- * ioband_admit_gives_back() - is what comes now for device-mapper to keep
+ * ioband_admit_gives_back() - does the target return bios to device-mapper
  * @target: target
  *
- * A suspend that is given up takes bios again before it says so.  Without the pool's
- * lock the answer may be an old one: who is told no is told when it enters.
+ * A cancelled suspend accepts bios again before it calls presuspend_undo().  Without the pool's
+ * lock a false answer may be outdated.  In that case decide() returns the bio to device-mapper.
  *
  * Context: Any.
  *
- * Return: true while a suspend gives bios back.
+ * Return: true while a suspend returns bios.
  */
 bool ioband_admit_gives_back(const struct ioband_target *target)
 {
@@ -77,15 +80,15 @@ bool ioband_admit_gives_back(const struct ioband_target *target)
 }
 
 enum verdict {
-	GO,		/* the caller sends it down */
-	HELD,		/* it waits in its group */
-	REFUSED,	/* it must not wait, and would have to */
+	GO,		/* the caller submits the bio */
+	HELD,		/* the bio is queued in its group */
+	REFUSED,	/* the bio must not wait, and would have to */
 	GIVEN_BACK,	/* the device is being suspended */
 };
 
 /*
- * Would the task have to wait in the device, as far as is known?  Bios that wait for a worker
- * have taken no request.
+ * May the task have to sleep in the device, as far as is known?  Bios that wait for a worker have
+ * no request yet.  Under the pool's lock.
  */
 static bool may_sleep_below(struct ioband_io *io)
 {
@@ -100,6 +103,7 @@ static bool may_sleep_below(struct ioband_io *io)
 	       READ_ONCE(target->member->roomy_ios) + atomic_read(&target->ready_ios);
 }
 
+/* Decide on a bio with a group, and queue or launch it.  Under the pool's lock. */
 static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_urgency urgency)
 {
 	struct ioband_group *group = io->group;
@@ -107,8 +111,9 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 	struct ioband_core *core = &pool->core;
 	const bool nowait = bio->bi_opf & REQ_NOWAIT;
 	/*
-	 * Not one that device-mapper submits again by a worker when it is refused, as it does
-	 * with what is polled for: the second time, nobody is there to come again.
+	 * device-mapper resubmits a refused bio from a worker if the bio is polled.  No submitter
+	 * would retry it if it was refused again.  So neither polled bios nor bios of kernel
+	 * threads are refused.
 	 */
 	const bool refuse = nowait && !(bio->bi_opf & REQ_POLLED) &&
 			    !(current->flags & PF_KTHREAD) && ioband_room_is_over(group, 1);
@@ -120,7 +125,7 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 	if (io->target->suspended)
 		return nowait || !ioband_admit_gives_back(io->target) ? GO : GIVEN_BACK;
 	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group)) {
-		ioband_stats_pin_open(io->stats, io->dir);	/* in place of the other pin */
+		ioband_stats_pin_open(io->stats, io->dir);	/* replaces the other pin */
 		ioband_stats_unpin_io(io->stats, io->dir);
 		io->open = true;
 		return GO;
@@ -155,9 +160,9 @@ go:
 }
 
 /*
- * Under the lock: the bio's group, which has counters; pinned.  Found again, so
- * that it is known not to have gone meanwhile.  Return: NULL, or the group for which one
- * above stands in, for want of counters.
+ * Find and pin the bio's group, or one above it that has counters.  Under the pool's lock, which
+ * ensures that the group exists.  Return: NULL, or the bio's own group if it has no counters and
+ * one above stands in.
  */
 static struct ioband_group *find_group(struct ioband_io *io, enum ioband_mode mode,
 				       const struct ioband_key *key)
@@ -182,15 +187,17 @@ static struct ioband_group *find_group(struct ioband_io *io, enum ioband_mode mo
 /**
  * ioband_admit_lock_group() - lock the pool, with the bio's group found and pinned
  * @pool: pool
- * @io: the bio's
+ * @io: per-bio data
  * @bio: the bio
- * @mode: of the mapped device
+ * @mode: mode of the mapped device
  * @direct: the current task submits the bio for itself
- * @may_wait: the task may wait for counters
+ * @may_wait: the task may sleep for counters
  *
- * A group that begins while there are no counters for it gets them in a moment, for which a task
- * waits if it may: in the group above, which would stand in, the bio could be held for long,
- * behind another weight.
+ * Counters for a new group may have to be allocated first, which takes a moment.  The task sleeps
+ * for it if it may.  Otherwise the bio is charged to the group above, where it may be queued for
+ * long because of a different weight.
+ *
+ * Context: Process; sleeps only if @may_wait.
  *
  * Return: the interrupt flags.
  */
@@ -225,12 +232,14 @@ unsigned long ioband_admit_lock_group(struct ioband_pool *pool, struct ioband_io
 }
 
 /**
- * ioband_admit_times() - how much of a group's bios may be held before a task waits
+ * ioband_admit_times() - the limit of queued bios at which a task sleeps
  * @bio: bio of the current task
  *
- * A task that is killed does not read or write much more, but discards on, on the older kernels.
+ * A killed task reads and writes little more, but on older kernels it continues to discard.
  *
- * Return: a multiple of the usual amount.
+ * Context: Process, of the submitter.
+ *
+ * Return: a multiple of the usual limit.
  */
 unsigned int ioband_admit_times(const struct bio *bio)
 {
@@ -240,11 +249,13 @@ unsigned int ioband_admit_times(const struct bio *bio)
 }
 
 /**
- * ioband_admit_prepare() - note the properties of a bio before the pool is locked
+ * ioband_admit_prepare() - set the properties of a bio before the pool is locked
  * @target: target of the bio
- * @io: the bio's
+ * @io: per-bio data
  * @bio: the bio
  * @direct: the current task submits the bio for itself
+ *
+ * Context: Process, of the submitter; does not sleep.
  */
 void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
 			  bool direct)
@@ -268,12 +279,12 @@ void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, st
 }
 
 /**
- * ioband_admit() - admit, hold or refuse a bio
+ * ioband_admit() - admit, queue or refuse a bio
  * @target: target of the bio
- * @io: the bio's, prepared
+ * @io: per-bio data, from ioband_admit_prepare()
  * @bio: the bio
- * @mode: of the mapped device
- * @direct: the current task submits the bio for itself, and can be made to wait
+ * @mode: mode of the mapped device
+ * @direct: the current task submits the bio for itself, and may sleep
  *
  * Context: Process; may sleep if @direct.
  *
@@ -304,7 +315,7 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 	verdict = decide(io, bio, urgency);
 	if (verdict == HELD)
 		ioband_dispatch(pool, now_ns);
-	/* From here on a held bio can be anywhere, and gone. */
+	/* From here on a queued bio may be dispatched, and freed. */
 	wait = may_wait && verdict == HELD && ioband_room_is_over(group, times);
 	if (wait)
 		ioband_line_stand(&line, target, group, stats, false);
@@ -320,17 +331,17 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 }
 
 /**
- * ioband_admit_late() - a bio arrives that was gathered before
- * @io: the bio's
- * @bio: one that ioband_batch_add() has taken
+ * ioband_admit_late() - admit or queue a bio that was gathered
+ * @io: per-bio data
+ * @bio: a bio that ioband_batch_add() has taken
  * @now_ns: time
  *
- * What may go is to be looked for later, ioband_dispatch().  A suspend waits for it, and
- * does not get it back: what device-mapper is given back outside of map() it may fail.
+ * The caller calls ioband_dispatch() later.  A suspend waits for the bio and does not return it:
+ * device-mapper may fail a bio that is returned outside of map().
  *
- * Context: Under the pool's lock, interrupts off; of the task that has submitted it.
+ * Context: Under the pool's lock, interrupts off; of the task that has submitted the bio.
  *
- * Return: whether it waits in its group; else it is to be sent down.
+ * Return: true if the bio is queued in its group; otherwise the caller submits it.
  */
 bool ioband_admit_late(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {

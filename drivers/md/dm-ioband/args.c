@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: words of the table line and of messages.
+ * dm-ioband: parser of the table line and of messages.
  */
 #include "args.h"
 #include "sched/depth.h"
@@ -35,12 +35,12 @@ static const char * const key_names[IOBAND_NR_KEYS] = {
 	[IOBAND_KEY_WRITES_STARVED] = "writes_starved",
 };
 
-/* Those of io.max; there "max" says that there is none, and for a minimum 0. */
+/* The names of io.max.  No maximum is "max" there; no minimum is 0. */
 #define IOBAND_NR_RATES		4
 
 static const char * const rate_names[IOBAND_NR_RATES] = { "rbps", "wbps", "riops", "wiops" };
 
-/* In sectors; in bytes it must fit a loff_t. */
+/* In sectors; the number of bytes must fit into a loff_t. */
 #define IOBAND_START_MAX	((u64)S64_MAX >> 9)
 
 /* As in a dev_t. */
@@ -50,7 +50,7 @@ static const char * const rate_names[IOBAND_NR_RATES] = { "rbps", "wbps", "riops
 #define fail(error, ...) \
 	(snprintf((error)->text, sizeof((error)->text), __VA_ARGS__), -EINVAL)
 
-/* Digits only: kstrtou64() alone would take a plus sign, and a newline at the end. */
+/* Digits only: kstrtou64() alone would accept a plus sign, and a newline at the end. */
 static int parse_u64(const char *word, u64 min, u64 max, u64 *value)
 {
 	u64 parsed;
@@ -383,8 +383,8 @@ static u64 *rate_of(struct ioband_rates *rates, unsigned int i)
 }
 
 /**
- * ioband_rates_merge() - change a maximum or a minimum as a message says
- * @rates: what it is
+ * ioband_rates_merge() - apply a message to a maximum or a minimum
+ * @rates: the rates, changed
  * @message: the message
  */
 void ioband_rates_merge(struct ioband_rates *rates, const struct ioband_message *message)
@@ -399,7 +399,7 @@ void ioband_rates_merge(struct ioband_rates *rates, const struct ioband_message 
 
 /**
  * ioband_rates_any() - is any rate set
- * @rates: of a maximum or a minimum
+ * @rates: rates of a maximum or a minimum
  *
  * Return: true if so.
  */
@@ -410,10 +410,10 @@ bool ioband_rates_any(const struct ioband_rates *rates)
 }
 
 /**
- * ioband_message_gives() - does a message give a group something, or take away only
+ * ioband_message_gives() - does a message set something, or does it only remove settings
  * @message: that sets a weight, a maximum, a minimum or a latency target
  *
- * Return: true if there is something to remember.
+ * Return: true if there is a setting to store.
  */
 bool ioband_message_gives(const struct ioband_message *message)
 {
@@ -550,7 +550,7 @@ static int parse_as(enum ioband_verb verb, struct ioband_message *message, unsig
 	return parsers[verb](message, argc, argv, error);
 }
 
-/* As the kernel writes that of a cgroup: no other would ever be found. */
+/* Is the path in the form in which the kernel writes that of a cgroup?  No other would match. */
 static bool path_is_whole(const char *path)
 {
 	if (strlen(path) >= PATH_MAX || strchr(path, '\n'))
@@ -565,7 +565,7 @@ static bool path_is_whole(const char *path)
 	return true;
 }
 
-/* What follows "preset" is the message for a cgroup that is there. */
+/* The words after "preset" are the message for an existing cgroup. */
 static int parse_preset(struct ioband_message *message, unsigned int argc, char **argv,
 			struct ioband_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: words of the table line and of messages.
+ * dm-ioband: parser of the table line and of messages.
  *
  * Pure: strings in, numbers or a sentence out.  The grammar is documented in
  * Documentation/dm-ioband.rst.
@@ -16,22 +16,21 @@
 #define IOBAND_SLICE_MAX_MS	1000
 
 /*
- * Reads that go before a write of the same stream, which waits longer.  Somebody waits for
- * a read, and mostly nobody for a write: two for one.  The name is that of a parameter of
- * mq-deadline, which counts batches.  With more than a hundred writes would as good as starve
- * indeed.
+ * Reads that go before a write of the same stream that waits longer.  A task mostly waits for a
+ * read, and seldom for a write: two reads for one write.  The name is that of a parameter of
+ * mq-deadline, which counts batches.  With more than a hundred, writes would in effect starve.
  */
 #define IOBAND_WRITES_STARVED_DEFAULT	2
 #define IOBAND_WRITES_STARVED_MAX	100
 
 /*
- * What people write as 1T, of bytes, and more than any device does; of bios no less.  A
- * clock divides less than 2^62 and a rest that is less than the rate (sched/bucket.c),
- * so there is room for it in 64 bits, and would be up to 2^63.
+ * 1T, of bytes: more than any device does; the same for bios.  A token bucket divides less than
+ * 2^62 and a rest below the rate (sched/bucket.c), so the sum fits into 64 bits.  It would do so up
+ * to a rate of 2^63.
  */
 #define IOBAND_RATE_MAX		(1024ULL << 30)
 
-/* A latency target, microseconds: ten seconds is as good as none. */
+/* A latency target, in microseconds: ten seconds have no effect in practice. */
 #define IOBAND_LATENCY_MAX_US	10000000
 
 /**
@@ -49,8 +48,8 @@ enum ioband_mode {
 };
 
 /**
- * enum ioband_kind - what a group stands for
- * @IOBAND_NR_KEYED: kinds below it are found by a number
+ * enum ioband_kind - the object for which a group stands
+ * @IOBAND_NR_KEYED: number of kinds that are found by a number
  */
 enum ioband_kind {
 	IOBAND_KIND_CGROUP,
@@ -64,7 +63,7 @@ enum ioband_kind {
 };
 
 /**
- * enum ioband_key_word - keys of a setting, as bits of @ioband_settings.given
+ * enum ioband_key_word - keys of settings, as bits of @ioband_settings.given
  */
 enum ioband_key_word {
 	IOBAND_KEY_MODE,
@@ -77,16 +76,16 @@ enum ioband_key_word {
 };
 
 /**
- * struct ioband_settings - what key=value words said
+ * struct ioband_settings - parsed key=value words
  * @given: bit mask of &enum ioband_key_word
- * @mode: of the device
- * @weight: of the device
- * @measure: of the pool
- * @depth: of the pool; 0: auto
- * @piece_bytes: with @depth, the size of pieces in which large bios go; 0: whole,
- *	or with slices the largest size
- * @slice_ms: of the pool; 0: none
- * @writes_starved: of the pool, if given; else 0
+ * @mode: mode of the device
+ * @weight: weight of the device
+ * @measure: measure of the pool
+ * @depth: in-flight limit of the pool; 0: auto
+ * @piece_bytes: with @depth, the size of splits of large bios; 0: no splits, or with slices the
+ *	largest size
+ * @slice_ms: length of the pool's slices; 0: none
+ * @writes_starved: setting of the pool, if given; otherwise 0
  */
 struct ioband_settings {
 	unsigned int given;
@@ -100,11 +99,11 @@ struct ioband_settings {
 };
 
 /**
- * struct ioband_table - a table line
+ * struct ioband_table - a parsed table line
  * @device: the device below, as given
  * @start: first sector on it
- * @pool: name
- * @settings: the rest
+ * @pool: name of the pool
+ * @settings: the other words
  */
 struct ioband_table {
 	const char *device;
@@ -114,12 +113,12 @@ struct ioband_table {
 };
 
 /**
- * struct ioband_spec - which group is meant
- * @kind: what it stands for
- * @id: cgroup id, uid, gid, pid, process group, or device number as
- *	major << 20 | minor; unused for the root, and if @path or @self is set
+ * struct ioband_spec - the group that a message names
+ * @kind: see &enum ioband_kind
+ * @id: cgroup id, uid, gid, pid, process group, or device number as major << 20 | minor; unused for
+ *	the root, and if @path or @self is set
  * @path: path of a cgroup, or NULL
- * @self: the device that the message was sent to
+ * @self: the device that got the message
  */
 struct ioband_spec {
 	enum ioband_kind kind;
@@ -141,16 +140,16 @@ enum ioband_verb {
 };
 
 /**
- * struct ioband_message - a message
- * @verb: what to do
- * @preset: not now, but whenever the cgroup of that path comes
- * @spec: whose weight
- * @weight: to set; 0: back to the default
- * @rates: of a maximum or a minimum
- * @rates_given: which of them to set, a bit for each of rbps, wbps, riops, wiops
- * @latency_us: target for the group's reads; 0: none
- * @settings: what to set
- * @cursor: where the page starts
+ * struct ioband_message - a parsed message
+ * @verb: the action
+ * @preset: the setting is a preset, for each future cgroup of the path
+ * @spec: the group
+ * @weight: weight to set; 0: the default
+ * @rates: rates of a maximum or a minimum
+ * @rates_given: rates to set, a bit for each of rbps, wbps, riops, wiops
+ * @latency_us: latency target; 0: none
+ * @settings: settings to change
+ * @cursor: the number after which the page starts
  */
 struct ioband_message {
 	enum ioband_verb verb;
@@ -165,7 +164,7 @@ struct ioband_message {
 };
 
 /**
- * struct ioband_error - a sentence that says what is wrong and what is right
+ * struct ioband_error - a sentence with the mistake and a correct form
  */
 struct ioband_error {
 	char text[192];

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: what a task submits in one go.
+ * dm-ioband: batches of bios that a task submits under one plug.
  *
- * While groups compete each bio takes the pool's lock when it comes, and when it has
- * completed.  A task that has many bios to submit says so to the block layer, and when it has
- * submitted the last one, by a plug: io_uring and libaio do, read-ahead, and large direct I/O.
- * Until then its bios are only gathered here, and all of them enter under one lock, with one
- * look what may go.  They keep their order; one that is not gathered may overtake them.
+ * While groups compete, each bio takes the pool's lock at arrival and at completion.  A task with
+ * many bios to submit tells the block layer by a plug, which it ends after the last one.  io_uring,
+ * libaio, read-ahead and large direct I/O do so.  Until the plug ends the bios are only gathered
+ * here.  Then all of them enter under one lock, with one call of the scheduler.  They keep their
+ * order; a bio that is not gathered may overtake them.
  *
  *	io_uring_enter, 32 reads	plug, 32 bios gathered, unplug: all 32 enter
  *	pread, 4 KiB			no plug, or the block layer's own: 1 enters
  *
- * A task is unplugged before it sleeps, too, from within schedule().  Then it must not wait for
- * a request of the device, for it would not be woken for what it sleeps for.  And it may be kept
- * from the CPU: what has been admitted, and counts as being at the device, must not stay with
- * it.  So the worker sends down what may go, unless it is a single bio and the task may sleep
- * for it.
+ * A plug also ends when the task is about to sleep, from within schedule().  There the task must
+ * not sleep for a request of the device: it would miss the wake-up for which it goes to sleep.  The
+ * task may also lose the CPU.  Admitted bios, which count as in flight, must not wait with it.  So
+ * a worker submits the admitted bios, unless it is a single bio and the task may sleep for it.
  *
- * Whether a bio has to wait for room in its group is looked at when it comes: it is not gathered
- * then, and so a group holds at most a batch of each task too much.  Nor is one
- * refused later that must not wait (REQ_NOWAIT): io_uring of 6.12 and before would not see it.
+ * Back-pressure is checked when a bio arrives.  A bio that would have to wait is not gathered, so a
+ * group exceeds its bound by at most one batch for each task.  A gathered bio with REQ_NOWAIT is
+ * not refused later: io_uring of 6.12 and before would not notice.
  */
 #include "batch.h"
 
@@ -32,19 +31,19 @@
 #include <linux/slab.h>
 
 /*
- * So many bios wait for each other at most, as many as in the block layer's own plugs, and
- * so many bytes: those that are first need not wait for much.
+ * Largest size of a batch: as many bios as in the block layer's own plugs, and so many bytes that
+ * the first bios do not wait for long.
  */
 #define IOBAND_BATCH_IOS	32
 #define IOBAND_BATCH_BYTES	SZ_1M
 
 /**
- * struct ioband_batch - bios of a task which enter together
- * @cb: in the task's plug; its data is the pool
+ * struct ioband_batch - bios of a task that enter together
+ * @cb: callback of the task's plug; its data is the pool
  * @bios: the bios
- * @ios: how many
- * @nowait: the task must not wait for one of them
- * @bytes: how large they are
+ * @ios: number of bios
+ * @nowait: the task must not sleep for one of them
+ * @bytes: bytes of all of them
  */
 struct ioband_batch {
 	struct blk_plug_cb cb;
@@ -54,7 +53,7 @@ struct ioband_batch {
 	u64 bytes;
 };
 
-/* Not inlined: so it can be counted how often the lock is taken here. */
+/* Not inlined, so that a test can count how often the lock is taken here. */
 static noinline void batch_enter(struct ioband_batch *batch, bool from_schedule)
 {
 	struct ioband_pool *pool = batch->cb.data;
@@ -85,7 +84,7 @@ static noinline void batch_enter(struct ioband_batch *batch, bool from_schedule)
 		dm_submit_bio_remap(going, NULL);
 }
 
-/* The task has submitted what it had, or is about to sleep. */
+/* The plug ends: the task has submitted its bios, or is about to sleep. */
 static void batch_end(struct blk_plug_cb *cb, bool from_schedule)
 {
 	struct ioband_batch *batch = container_of(cb, struct ioband_batch, cb);
@@ -96,17 +95,17 @@ static void batch_end(struct blk_plug_cb *cb, bool from_schedule)
 }
 
 /**
- * ioband_batch_add() - have a bio enter with what the task submits next
- * @io: the bio's, ready to enter
- * @bio: clone, given its device, that the current task submits, and that is not urgent; its
- *	group has room
+ * ioband_batch_add() - gather a bio, to enter with the next bios of the task
+ * @io: per-bio data, ready to enter
+ * @bio: clone, with its device set, that the current task submits; not urgent, and of a group that
+ *	does not throttle its submitters
  *
- * Only while groups compete without slices: a disk that seeks does not feel the lock.  Not
- * one that is polled for.
+ * Bios are gathered only while groups compete without slices: for a disk that seeks, the cost of
+ * the lock does not matter.  Polled bios are not gathered.
  *
  * Context: Process, in the target's map(); does not sleep.
  *
- * Return: false if it has to enter by itself.
+ * Return: false if the bio has to enter by itself.
  */
 bool ioband_batch_add(struct ioband_io *io, struct bio *bio)
 {

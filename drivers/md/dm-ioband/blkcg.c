@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: whose bio is it.
+ * dm-ioband: the cgroup of a bio.
  *
- * The block layer records the owner of a bio, its cgroup, when the bio is made;
- * for writeback that is the cgroup that dirtied the pages.  What device-mapper
- * hands to a target is a clone without that record, and the original is its
- * own.  As soon as the clone is given a device, it is taken to be the current
- * task's.  That is right for what a task submits for itself: reads, and direct
- * writes.  It is wrong for what a kernel thread submits (writeback, dm-crypt, MD
- * or loop on top), or a task for others (fsync of a file that another cgroup
- * wrote).
+ * The block layer records the cgroup of a bio when the bio is made.  For writeback that is the
+ * cgroup that dirtied the pages.  device-mapper gives a target a clone without that record, and
+ * keeps the original.  As soon as the clone has a device, it is attributed to the current task.
+ * That is right for bios that a task submits for itself: reads, and direct writes.  It is wrong for
+ * bios of a kernel thread (writeback, dm-crypt, MD or loop on top).  It is also wrong for bios that
+ * a task submits for others (fsync of a file that another cgroup wrote).
  *
  * Such a bio makes a detour (detour.c).
  */
@@ -29,16 +27,16 @@
 #include <linux/workqueue.h>
 
 /**
- * ioband_owner_may_wait() - may the task be made to wait for its group
- * @bio: that it submits
+ * ioband_owner_may_wait() - may the submitter sleep for its group
+ * @bio: bio of the current task
  *
- * Yes, for what it reads, and writes directly; and for what it discards or zeroes, of which
- * the block layer makes bios by the thousand, unless that is in a transaction of a file
- * system.  For that others may wait, and in locks that the task holds, as for what it writes
- * back.  (Zeroes are not known where the kernel has a huge page of them for good: only some
- * own builds do.)
+ * The submitter may sleep for reads and direct writes.  It may also sleep for discards and for
+ * writing zeroes, of which the block layer makes thousands of bios, unless it is in a transaction
+ * of a file system.  Other tasks may wait for such a transaction, or for its locks, as for
+ * writeback.  (Zeroes are known by the zero page.  A kernel with a permanent huge zero page, which
+ * only some own builds have, uses another page.)
  *
- * Context: Any.
+ * Context: Process, of the submitter.
  *
  * Return: true if so.
  */
@@ -56,8 +54,8 @@ bool ioband_owner_may_wait(struct bio *bio)
 
 #ifdef CONFIG_CGROUP_WRITEBACK
 /*
- * Not what a file system keeps on its device itself, for which all its users may wait; and
- * f2fs writes for all from under one lock.
+ * Exclude the metadata that a file system keeps on its device, for which all its users may wait.
+ * Exclude f2fs, which writes for all under one lock.
  */
 static bool may_be_waited_for(const struct inode *inode)
 {
@@ -66,17 +64,17 @@ static bool may_be_waited_for(const struct inode *inode)
 #endif
 
 /**
- * ioband_owner_of_flusher() - whose flusher is the task
- * @bio: that it submits
+ * ioband_owner_of_flusher() - the cgroup for which the current task writes back
+ * @bio: bio of the current task
  *
- * That a cgroup's file is written back is said by whose work the task is at: that of the
- * &struct bdi_writeback to which the file belongs, which is of one cgroup.  Whatever else
- * kernel threads write is for many, as is what the flusher itself writes in a transaction,
- * metadata, and what is written for want of memory.
+ * The file of the bio belongs to a &struct bdi_writeback, which is of one cgroup.  The task is its
+ * flusher if the task runs the work of that structure.  Other writes of kernel threads serve many
+ * cgroups.  So do a flusher's writes in a transaction, metadata, and writes because of a memory
+ * shortage.
  *
  * Context: Process.
  *
- * Return: the cgroup, valid while the task is in map(), or NULL: it may not be made to wait.
+ * Return: the cgroup, valid while the task is in map(); NULL: the task must not sleep.
  */
 struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio)
 {
@@ -90,14 +88,14 @@ struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio)
 	    current->journal_info || bio_op(bio) != REQ_OP_WRITE ||
 	    op_is_sync(bio->bi_opf) || bio->bi_opf & (REQ_META | REQ_PRIO | REQ_SWAP))
 		return NULL;
-	/* Written back, it keeps its mapping. */
+	/* A folio under writeback keeps its mapping. */
 	folio = page_folio(bio_page(bio));
 	mapping = folio_test_writeback(folio) ? folio_mapping(folio) : NULL;
 	if (!mapping || !mapping->host || !may_be_waited_for(mapping->host))
 		return NULL;
 	rcu_read_lock();
 	wb = READ_ONCE(mapping->host->i_wb);
-	if (wb && current_work() == &wb->dwork.work)	/* then it stays, whatever the file does */
+	if (wb && current_work() == &wb->dwork.work)	/* it stays, whatever the file does */
 		css = wb->blkcg_css;
 	rcu_read_unlock();
 #endif
@@ -105,9 +103,9 @@ struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio)
 }
 
 /**
- * ioband_owner_key() - what a bio is sorted by
+ * ioband_owner_key() - the key by which a bio finds its group
  * @key: the result; a cgroup in it is valid as long as @bio is
- * @mode: of the device; not IOBAND_MODE_DEVICE
+ * @mode: mode of the device; not IOBAND_MODE_DEVICE
  * @bio: clone that has been given its device
  *
  * Context: Under RCU, which keeps a process group valid.
@@ -143,16 +141,16 @@ void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio 
 }
 
 /**
- * ioband_owner_correct() - see to it that a task's own bio is the task's
- * @key: of the cgroup that the block layer has recorded
+ * ioband_owner_correct() - attribute a task's own bio to the task's cgroup
+ * @key: key of the cgroup that the block layer has recorded
  *
- * What the block layer keeps for a cgroup on a device comes with the first bio; while
- * there is no memory for it, as when hundreds of cgroups begin at once, it records the
- * nearest cgroup above.  There a bio could wait for long behind a weight not its own.
+ * The block layer allocates a structure for a cgroup and a device at the first bio.  Without memory
+ * for it, as when hundreds of cgroups begin at once, it records the nearest cgroup above.  There a
+ * bio could be queued for long, because of a different weight.
  *
  * Context: Under RCU.
  *
- * Return: the css that @key is of now, with a reference, if it is another; else NULL.
+ * Return: the css that @key has now, with a reference, if it was replaced; otherwise NULL.
  */
 struct cgroup_subsys_state *ioband_owner_correct(struct ioband_key *key)
 {

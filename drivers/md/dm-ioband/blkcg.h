@@ -7,7 +7,10 @@
 
 #include "io.h"
 
-/* What a task submits for itself.  Direct writes are marked so; writeback by a task is not. */
+/*
+ * Does a task submit the bio for itself?  Direct writes have these flags, writeback by a task has
+ * not.
+ */
 static inline bool ioband_owner_is_direct(const struct bio *bio)
 {
 	const blk_opf_t direct = REQ_SYNC | REQ_IDLE;
@@ -17,11 +20,13 @@ static inline bool ioband_owner_is_direct(const struct bio *bio)
 }
 
 /**
- * ioband_owner_is_known() - can the owner of a bio be told as it is
- * @mode: of the device
- * @bio: clone, not yet given a device
+ * ioband_owner_is_known() - can a bio be attributed without the detour
+ * @mode: mode of the device
+ * @bio: clone, without a device yet
  *
- * Return: true if the submitter is the owner, or counts as such.
+ * Context: Process, of the submitter.
+ *
+ * Return: true if the bio belongs to the submitter, or counts as such.
  */
 static inline bool ioband_owner_is_known(enum ioband_mode mode, const struct bio *bio)
 {
@@ -29,7 +34,7 @@ static inline bool ioband_owner_is_known(enum ioband_mode mode, const struct bio
 	       (!(current->flags & PF_KTHREAD) && ioband_owner_is_direct(bio));
 }
 
-/* Groups are nested no deeper: who may make cgroups must not make long ways for others. */
+/* Deepest nesting of groups: a user that may make cgroups must not lengthen the paths of others. */
 #define IOBAND_NESTING_MAX	128
 
 #define IOBAND_TOO_DEEP \
@@ -37,12 +42,12 @@ static inline bool ioband_owner_is_known(enum ioband_mode mode, const struct bio
 	" cgroups deep, and its bios are those of the one above that is not: name that one"
 
 /**
- * ioband_owner_css() - whose group a cgroup's bios go to
- * @css: of the cgroup
+ * ioband_owner_css() - the cgroup that has the group for a cgroup's bios
+ * @css: css of the cgroup
  *
  * Context: Any; @css is valid.
  *
- * Return: @css, or of the nearest one above that is not nested too deep.
+ * Return: @css, or the nearest one above that is not nested too deep.
  */
 static inline struct cgroup_subsys_state *ioband_owner_css(struct cgroup_subsys_state *css)
 {
@@ -57,11 +62,11 @@ void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio 
 struct cgroup_subsys_state *ioband_owner_correct(struct ioband_key *key);
 
 /**
- * ioband_owner_of_task() - whose a bio is that the current task submits for itself
+ * ioband_owner_of_task() - the cgroup of bios that the current task submits for itself
  *
  * Context: Under RCU of any kind, which keeps it valid.
  *
- * Return: the task's; as a rule also the bio's, see ioband_owner_correct().
+ * Return: css of the task; as a rule also of the bio, see ioband_owner_correct().
  */
 static inline struct cgroup_subsys_state *ioband_owner_of_task(void)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: what differs between kernels, from 6.1 on.
+ * dm-ioband: differences between kernels, from 6.1 on.
  *
- * The sources are written against the newest interface; here it is made of the
- * older ones.
+ * The sources use the newest interface; this file provides it with older kernels.
  */
 #ifndef DM_IOBAND_COMPAT_H
 #define DM_IOBAND_COMPAT_H
@@ -25,7 +24,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* 6.16: the target's prepare_ioctl() is told the ioctl */
+/* 6.16: the target's prepare_ioctl() gets the ioctl */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
 #define IOBAND_PREPARE_IOCTL_ARGS \
 	struct dm_target *ti, struct block_device **bdev
@@ -35,7 +34,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	bool *forward
 #endif
 
-/* 6.17: workqueues say that they are per CPU, which was the default */
+/* 6.17: workqueues are marked as per CPU, which was the default */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 #define WQ_PERCPU	0
 #endif

@@ -9,7 +9,7 @@
 #include "state.h"
 #include "stats.h"
 
-/* Note the time that a whole bio took; the pool's tick acts on it. */
+/* Note the latency of a whole bio; the pool's tick acts on it.  Under the pool's lock. */
 static void note_took(const struct ioband_io *io, u64 now_ns)
 {
 	if (unlikely(io->group->pool->core.aiming) && io->bill.way == IOBAND_WAY_READ)
@@ -17,7 +17,7 @@ static void note_took(const struct ioband_io *io, u64 now_ns)
 				 now_ns - min(now_ns, io->start_ns));
 }
 
-/* Return: whether there is no more of the bio to come; else it may be gone now. */
+/* Return: true if the whole bio has completed; otherwise it may be gone now. */
 static noinline bool complete_shared(struct ioband_io *io, const struct ioband_bill *bill,
 				     u64 now_ns)
 {
@@ -48,7 +48,7 @@ static noinline bool complete_shared(struct ioband_io *io, const struct ioband_b
 	} else {
 		if (!pool->core.inflight_ios)
 			pool->sample.drained_ios++;
-		if (pool->held_ios)	/* by a maximum: see to the timer */
+		if (pool->held_ios)	/* by a maximum: update the timer */
 			ioband_dispatch(pool, now_ns);
 	}
 	spin_unlock_irqrestore(&pool->lock, flags);
@@ -56,8 +56,8 @@ static noinline bool complete_shared(struct ioband_io *io, const struct ioband_b
 }
 
 /**
- * ioband_complete() - a bio has completed
- * @io: the bio's; not accounted any more on return
+ * ioband_complete() - account for a completed bio
+ * @io: per-bio data; not accounted any more on return
  *
  * Context: Any.
  */
@@ -77,17 +77,17 @@ void ioband_complete(struct ioband_io *io)
 }
 
 /**
- * ioband_complete_piece() - a piece of a bio has completed
- * @io: the bio's
- * @bytes: of the piece
+ * ioband_complete_piece() - account for a completed split of a bio
+ * @io: per-bio data
+ * @bytes: size of the split
  *
  * Context: Any.
  *
- * Return: true if it was the last one; else the bio may be gone.
+ * Return: true if it was the last one; otherwise the bio may be gone.
  */
 bool ioband_complete_piece(struct ioband_io *io, u32 bytes)
 {
-	/* Others are billed for meanwhile. */
+	/* @io->bill is that of a later split by now. */
 	const struct ioband_bill bill = {
 		.bytes = bytes,
 		.way = ioband_bio_way(ioband_bio_of(io)),
@@ -97,10 +97,12 @@ bool ioband_complete_piece(struct ioband_io *io, u32 bytes)
 }
 
 /**
- * ioband_complete_with() - complete a bio that is not taken
- * @io: the bio's; not accounted any more on return
+ * ioband_complete_with() - complete a bio that is refused or returned
+ * @io: per-bio data; not accounted any more on return
  * @bio: the bio
  * @status: the reason
+ *
+ * Context: Any; without the pool's lock.
  */
 void ioband_complete_with(struct ioband_io *io, struct bio *bio, blk_status_t status)
 {

@@ -9,11 +9,11 @@
 #include <linux/types.h>
 
 /**
- * enum ioband_dir - what is counted apart
+ * enum ioband_dir - operations that are counted separately
  * @IOBAND_READ: reads
- * @IOBAND_WRITE: writes, write-zeroes among them
+ * @IOBAND_WRITE: writes, including write-zeroes
  * @IOBAND_DISCARD: discards and secure erases
- * @IOBAND_NR_DIRS: how many there are
+ * @IOBAND_NR_DIRS: number of operations
  */
 enum ioband_dir {
 	IOBAND_READ,
@@ -22,16 +22,16 @@ enum ioband_dir {
 	IOBAND_NR_DIRS,
 };
 
-/* Bucket 0 is below 1 us, bucket i below 2^i us, the last takes the rest. */
+/* Bucket 0 is below 1 us, bucket i below 2^i us; the last bucket has no upper bound. */
 #define IOBAND_NR_BUCKETS	26
 
 /**
- * struct ioband_counters - what completed, in one direction
- * @ios: bios
+ * struct ioband_counters - completed bios of one operation
+ * @ios: number of bios
  * @bytes: their bytes
- * @held: bios that had been held
- * @wait_ns: how long they were, in all
- * @service_ns: time of all bios at the device below, in all
+ * @held: bios that had been queued
+ * @wait_ns: total time for which they were queued
+ * @service_ns: total time of all bios at the device below
  */
 struct ioband_counters {
 	u64 ios;
@@ -42,13 +42,12 @@ struct ioband_counters {
 };
 
 /**
- * struct ioband_cpu_stats - the counters of a group on one CPU, without the times
- * that are in its histograms
- * @dir: counters
- * @inflight: bios of the group on this CPU: submitted less completed; only the
- *	sum over all CPUs has a meaning.  Pins the counters and the group.
- * @open: likewise, and apart, of those that went in the open state; pins as well
- * @users: likewise, who looks at the group, or waits for it
+ * struct ioband_cpu_stats - the counters of a group on one CPU, without the times in its histograms
+ * @dir: counters by operation
+ * @inflight: bios of the group on this CPU: submitted less completed; only the sum over all CPUs
+ *	has a meaning; pins the counters and the group
+ * @open: the same for bios dispatched in the open state, counted apart; pins as well
+ * @users: the same for tasks that read the group's state, or wait for the group
  */
 struct ioband_cpu_stats {
 	struct ioband_counters dir[IOBAND_NR_DIRS];
@@ -58,9 +57,9 @@ struct ioband_cpu_stats {
 };
 
 /**
- * struct ioband_histogram - how long bios took
- * @sum_ns: all of them
- * @bios: by bucket; those in use are mostly in the cache line of the sum
+ * struct ioband_histogram - the latencies of bios
+ * @sum_ns: their sum
+ * @bios: number of bios by bucket; the buckets in use are mostly in the cache line of the sum
  */
 struct ioband_histogram {
 	u64 sum_ns;
@@ -69,7 +68,7 @@ struct ioband_histogram {
 
 /**
  * struct ioband_cpu_hist - the histograms of a group on one CPU
- * @wait: time held in ioband, of bios that were held
+ * @wait: time in the queue, of bios that were queued
  * @service: time below ioband
  */
 struct ioband_cpu_hist {
@@ -78,9 +77,9 @@ struct ioband_cpu_hist {
 };
 
 /**
- * struct ioband_sum - what a group did, and has to do
- * @dir: what completed
- * @inflight: bios held or in flight, by direction
+ * struct ioband_sum - the sum of a group's counters
+ * @dir: completed bios by operation
+ * @inflight: bios queued or in flight, by operation
  */
 struct ioband_sum {
 	struct ioband_counters dir[IOBAND_NR_DIRS];
@@ -88,9 +87,9 @@ struct ioband_sum {
 };
 
 /**
- * struct ioband_held - bios that wait
- * @ios: how many
- * @bytes: of all of them
+ * struct ioband_held - queued bios
+ * @ios: number of bios
+ * @bytes: their bytes
  */
 struct ioband_held {
 	u32 ios;
@@ -98,15 +97,14 @@ struct ioband_held {
 };
 
 /**
- * enum ioband_stats_kind - whose counters they are
- * @IOBAND_STATS_UNSET: of a group that has been given nothing, or of one for which those of
- *	its kind were too many
- * @IOBAND_STATS_SET: of one that had a weight or a latency target of its own, or of one
- *	above such a group
- * @IOBAND_STATS_BOUND: likewise, a maximum or a minimum
- * @IOBAND_NR_STATS_KINDS: how many there are
+ * enum ioband_stats_kind - classes of counters, by the settings of their group
+ * @IOBAND_STATS_UNSET: counters of a group without settings, or beyond the budget of another class
+ * @IOBAND_STATS_SET: counters of a group with a weight or a latency target of its own, or of a
+ *	group above such a group
+ * @IOBAND_STATS_BOUND: likewise with a maximum or a minimum
+ * @IOBAND_NR_STATS_KINDS: number of classes
  *
- * Each has a larger budget, with those before.
+ * Each class has a larger budget, which includes the classes before it.
  */
 enum ioband_stats_kind {
 	IOBAND_STATS_UNSET,
@@ -116,12 +114,12 @@ enum ioband_stats_kind {
 };
 
 /**
- * struct ioband_stats - what is counted of a group
+ * struct ioband_stats - the counters and histograms of a group
  * @cpu: counters
- * @hist: histograms; NULL until there was memory for them
- * @list: place among the pool's spare counters, or among those without histograms; under the
+ * @hist: histograms; NULL until they could be allocated
+ * @list: link in the pool's list of spare counters, or of counters without histograms; under the
  *	pool's lock
- * @kind: whose they are
+ * @kind: their class
  */
 struct ioband_stats {
 	struct ioband_cpu_stats __percpu *cpu;

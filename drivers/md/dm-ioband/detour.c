@@ -2,12 +2,11 @@
 /*
  * dm-ioband: the hidden disk, on which a bio learns its cgroup.
  *
- * Some bios have no record of their cgroup (blkcg.c).
- * dm_submit_bio_remap() copies the record of the original to the clone and submits
- * it.  The target submits it to a hidden disk of its own.  The disk's only purpose is a
- * callback with a bio that knows its cgroup, and the target goes on from there.  The detour
- * costs one more pass through submit_bio_noacct().  Therefore only bios make it that
- * the target cannot attribute otherwise.
+ * Some bios have no record of their cgroup (blkcg.c).  dm_submit_bio_remap() copies the record of
+ * the original to the clone and submits the clone.  The target submits it to a hidden disk of its
+ * own.  The disk's only purpose is a callback with a bio that knows its cgroup, from which the
+ * target continues.  The detour costs one more pass through submit_bio_noacct().  Therefore only
+ * bios make it that the target cannot attribute otherwise.
  */
 #include "detour.h"
 
@@ -24,15 +23,15 @@ static struct gendisk *owner_disk;
  * ioband_detour_ask() - send a bio on the detour
  * @bio: clone with its per-bio data set and its sector mapped
  *
- * It comes back, knowing its owner, in detour_submit_bio().
+ * The bio arrives in detour_submit_bio() with its cgroup.
  *
- * Context: From the target's map(), which then returns DM_MAPIO_SUBMITTED.
+ * Context: Process, from the target's map(), which then returns DM_MAPIO_SUBMITTED.
  */
 void ioband_detour_ask(struct bio *bio)
 {
 	/* Its bytes are counted in io.stat once, for the device below. */
 	bio_set_flag(bio, BIO_CGROUP_ACCT);
-	/* A disk that says nothing of atomic writes would not get one. */
+	/* A disk without limits for atomic writes would not get one. */
 	ioband_io_of(bio)->atomic = bio->bi_opf & REQ_ATOMIC;
 	bio->bi_opf &= ~REQ_ATOMIC;
 	bio_set_dev(bio, owner_disk->part0);
@@ -46,7 +45,7 @@ static void detour_submit_bio(struct bio *bio)
 	bio_clear_flag(bio, BIO_CGROUP_ACCT);
 	if (io->atomic)
 		bio->bi_opf |= REQ_ATOMIC;
-	/* Keeps the owner: the bio has one now. */
+	/* The bio keeps its cgroup: it has one now. */
 	bio_set_dev(bio, io->target->dev->bdev);
 	if (ioband_enter_known(io->target, io, bio) == DM_MAPIO_REMAPPED)
 		submit_bio_noacct(bio);
@@ -59,6 +58,8 @@ static const struct block_device_operations owner_ops = {
 
 /**
  * ioband_detour_init() - make the hidden disk
+ *
+ * Context: Process; may sleep.
  *
  * Return: 0 or a negative errno.
  */
@@ -77,7 +78,7 @@ int __init ioband_detour_init(void)
 	ret = add_disk(owner_disk);
 	if (ret)
 		goto put;
-	/* io.stat names it by this, and counts there how many bios asked. */
+	/* The name of the disk in io.stat, which counts there how many bios made the detour. */
 	ret = bdi_register(owner_disk->bdi, "%u:%u", MAJOR(disk_devt(owner_disk)),
 			   MINOR(disk_devt(owner_disk)));
 	if (ret)
@@ -93,6 +94,8 @@ put:
 
 /**
  * ioband_detour_exit() - remove the hidden disk
+ *
+ * Context: Process; may sleep.
  */
 void ioband_detour_exit(void)
 {

@@ -2,12 +2,15 @@
 /*
  * dm-ioband: the structures of pools, mapped devices and targets.
  *
- * Locks, in order: the registry's mutex (pools and members come and go), the
- * pool's reap mutex (counters of groups are freed, or read from outside the I/O
- * path; presets come and go, or are read) or its walk mutex (the active groups are gone
- * through one by one), then the pool's spinlock (everything else), then that of a group's
- * line of tasks.  The pool's lock is taken in the I/O path only while groups compete (state
- * "shared"), for bios that have a maximum, and when a group starts or stops to be active.
+ * Locks, in order:
+ * 1. the registry's mutex: creation and removal of pools and members;
+ * 2. the pool's reap mutex: freeing of counters, reads of them outside the I/O path, and presets;
+ *    or its walk mutex: walks over the active groups that drop the spinlock;
+ * 3. the pool's spinlock: everything else;
+ * 4. the spinlock of a group's wait queue.
+ *
+ * The I/O path takes the pool's spinlock only while groups compete (the shared state), for bios
+ * with a maximum, and when a group becomes active.
  */
 #ifndef DM_IOBAND_DEVICES_H
 #define DM_IOBAND_DEVICES_H
@@ -33,9 +36,9 @@
 struct ioband_queue;
 
 /**
- * enum ioband_state - how bios get through
- * @IOBAND_OPEN: nothing has to be held: bios of active groups go at once
- * @IOBAND_SHARED: groups compete: the core decides
+ * enum ioband_state - the state of a pool
+ * @IOBAND_OPEN: bios of active groups are dispatched at once
+ * @IOBAND_SHARED: groups compete, and the core decides
  */
 enum ioband_state {
 	IOBAND_OPEN,
@@ -44,65 +47,65 @@ enum ioband_state {
 
 /**
  * struct ioband_pool - devices that contend for the same hardware
- * @name: from the table line
- * @pools: place in the registry
- * @refs: targets; under the registry's mutex
- * @members: mapped devices in the pool; changed under the registry's mutex and
- *	the lock
- * @nr_members: how many
- * @targets: targets that refer to it; under @walk
- * @lock: guards what is below, and the groups
+ * @name: name from the table line
+ * @pools: link in the registry
+ * @refs: number of targets; under the registry's mutex
+ * @members: mapped devices in the pool; changed under the registry's mutex and @lock
+ * @nr_members: number of @members
+ * @targets: targets that refer to the pool; under @walk
+ * @lock: protects the fields down to @peak_ios, and the groups
  * @core: the scheduler
- * @depth: finds its limit
- * @fixed_depth: limit that was set, or 0
- * @fixed_piece: with it, the size of pieces that was set, or 0
- * @limit_ios: what may be in flight in the shared state; U32_MAX: any number
- * @piece_bytes: size of the pieces in which large bios go then, or 0
- * @slice_ms: how long a leaf has the device to itself in the shared state, or 0
- * @writes_starved: how many reads of a stream go before a write that waits longer
- * @stall: which devices do not answer
- * @open_ios: in the shared state, bios still in flight of those that went in the open
- *	one; IOBAND_OPEN_UNKNOWN until the tick has counted them
- * @open_fell: when they last became fewer, in jiffies
- * @open_shift: how often the limit is halved because they do not
- * @measure: what is shared
+ * @depth: search for the in-flight limit
+ * @fixed_depth: in-flight limit that was set, or 0
+ * @fixed_piece: with @fixed_depth, size of splits that was set, or 0
+ * @limit_ios: in-flight limit of the shared state; U32_MAX: none
+ * @piece_bytes: size of the splits of large bios in the shared state, or 0
+ * @slice_ms: length of a slice in the shared state, or 0
+ * @writes_starved: reads of a stream that go before a write that waits longer
+ * @stall: detection of devices that do not answer
+ * @open_ios: in the shared state, bios of the open state that are still in flight;
+ *	IOBAND_OPEN_UNKNOWN until the tick has counted them
+ * @open_fell: when @open_ios last decreased, in jiffies
+ * @open_shift: how often the limit is halved because @open_ios does not decrease
+ * @measure: unit of the budget
  * @state: see &enum ioband_state
- * @root: top of the tree
+ * @root: root of the tree
  * @scope: groups found from the root
- * @groups: all groups by seq; looked up under RCU
- * @next_seq: for xa_alloc_cyclic()
- * @nr_groups: how many
- * @presets: all presets by seq; under @reap
- * @next_preset: for xa_alloc_cyclic()
- * @nr_presets: how many
- * @preset_index: the same by path; NULL until there is one
- * @spare_stats: counters for groups to come
- * @nr_spare: how many
+ * @groups: all groups by number; looked up under RCU
+ * @next_seq: cursor of xa_alloc_cyclic()
+ * @nr_groups: number of @groups
+ * @presets: all presets by number; under @reap
+ * @next_preset: cursor of xa_alloc_cyclic()
+ * @nr_presets: number of @presets
+ * @preset_index: presets by path; NULL until the first preset
+ * @spare_stats: counters for new groups
+ * @nr_spare: number of @spare_stats
  * @plain_stats: counters of groups without histograms
- * @stock_failed: there was no memory for more, or not in time, or enough is taken; until
- *	there are new ones
- * @stocked: tasks that wait for some
+ * @stock_failed: allocation of spare counters failed, was too late, or the budget is used up;
+ *	cleared when new counters are there
+ * @stocked: tasks that wait for counters
  * @active: groups that did I/O lately
- * @nr_active: how many
- * @held_ios: bios that wait, in all groups
- * @held_bytes: their bytes
- * @sample: what completed since the last tick
- * @sampled_ns: when the last one before that had completed
- * @done_ns: when the last one has
- * @peak_ios: most that was in flight since the last tick
- * @calm_ticks: ticks with room to spare, so far
- * @calm_until: several groups may be open till then, in jiffies
- * @walk: held while @active is gone through and the lock dropped in between; guards @targets
- * @reap: held while counters are freed, or read from outside the I/O path, and while presets
- *	come and go, or are read
- * @dying_bytes: what may go then for those of groups that owe much; may be negative
- * @dying_at: when to look next for held bios of dying tasks and deleted disks, in jiffies
- * @dirty: targets that something was written to, with slices
- * @flushes: of the flush that the core waits for, bios that have not completed
- * @flush_round: its number
- * @wake: asks the core again when a grace ends, or a maximum or the brake lets go
- * @stock: makes counters for groups to come, and histograms
- * @tick: looks after state, depth and activity while groups are active
+ * @nr_active: number of @active
+ * @held_ios: queued bios of all groups
+ * @held_bytes: bytes of these
+ * @sample: completions since the last tick
+ * @sampled_ns: time of the last completion before that
+ * @done_ns: time of the last completion
+ * @peak_ios: largest number of bios in flight since the last tick
+ * @calm_ticks: consecutive ticks with capacity to spare
+ * @calm_until: until when several groups may be open, in jiffies
+ * @walk: held by walks over @active that drop @lock; protects @targets
+ * @reap: held while counters are freed, or read from outside the I/O path, and while presets are
+ *	changed or read
+ * @dying_bytes: bytes that may be dispatched for dying tasks of groups with much debt; may be
+ *	negative
+ * @dying_at: when to look next for queued bios of dying tasks and deleted disks, in jiffies
+ * @dirty: with slices, targets that were written to
+ * @flushes: bios of the present flush that have not completed
+ * @flush_round: number of the present flush
+ * @wake: runs the core when a grace period ends, or a maximum or the throttle allows a bio
+ * @stock: work that makes counters and histograms
+ * @tick: updates state, depth and activity while groups are active
  * @sweep: finds groups to remove
  */
 struct ioband_pool {
@@ -113,7 +116,7 @@ struct ioband_pool {
 	unsigned int nr_members;
 	struct list_head targets;
 
-	spinlock_t lock;	/* down to @peak_ios, and the groups */
+	spinlock_t lock;	/* the fields down to @peak_ios, and the groups */
 	struct ioband_core core;
 	struct ioband_depth depth;
 	u32 fixed_depth;
@@ -167,10 +170,9 @@ struct ioband_pool {
 };
 
 /**
- * enum ioband_lane - the bios of a target that one worker submits
+ * enum ioband_lane - classes of bios that have a worker of their own
  * @IOBAND_LANE_PROMPT: reads and direct writes
- * @IOBAND_LANE_THROTTLED: bios with which writeback throttling below may put the submitter to
- *	sleep
+ * @IOBAND_LANE_THROTTLED: bios with which writeback throttling below may put the submitter to sleep
  */
 enum ioband_lane {
 	IOBAND_LANE_PROMPT,
@@ -186,15 +188,15 @@ enum ioband_untold {
 /**
  * struct ioband_member - a mapped device in a pool, across table reloads
  * @pool: the pool
- * @members: place in it
- * @devno: of the mapped device
+ * @members: link in the pool's list
+ * @devno: number of the mapped device
  * @refs: targets of its tables; under the registry's mutex
- * @mode: how its bios are sorted; written under the pool's lock
- * @pulse: does it answer
- * @roomy_ios: with so many of them another bio goes down without sleep, as far as its
- *	workers have seen of late; an estimate, changed without a lock
- * @untold: a flush of ours has failed: which bios from above have still to be told,
- *	a bit for each &enum ioband_untold
+ * @mode: how its bios are sorted into groups; written under the pool's lock
+ * @pulse: whether the device answers
+ * @roomy_ios: number of bios in flight with which another one does not sleep for a request, as seen
+ *	by the workers; an estimate, changed without a lock
+ * @untold: bios from above to which the error of ioband's own flush is still to be reported, a bit
+ *	for each &enum ioband_untold
  * @scope: groups below the device's own; its @group is NULL while none is needed
  */
 struct ioband_member {
@@ -211,28 +213,28 @@ struct ioband_member {
 
 /**
  * struct ioband_target - a table's target
- * @ti: device-mapper's side of it
+ * @ti: device-mapper's structure
  * @dev: the device below
  * @start: first sector on it
  * @pool: its pool
  * @member: its mapped device
- * @settings: from the table; taken over at the first resume
- * @applied: they were
- * @suspended: nothing is held; written under the pool's lock
- * @requeue: while suspended, bios are given back to device-mapper
- * @targets: place among the pool's targets
- * @queues: released bios, by CPU, for workers to submit
- * @ready_ios: how many bios and pieces wait there
- * @submit_wq: of the workers, for this target alone: when memory is short, one target must not
- *	wait for the rescuer that another blocks
- * @late_wq: of the workers that may run on any CPU, and of @flush_work
- * @pieces: what pieces are made of
- * @dirty: place among the pool's dirty targets
+ * @settings: settings of the table, adopted at the first resume
+ * @applied: they were adopted
+ * @suspended: no bio is queued for the target; written under the pool's lock
+ * @requeue: while suspended, bios are returned to device-mapper
+ * @targets: link in the pool's list of targets
+ * @queues: dispatched bios, by CPU, for workers to submit
+ * @ready_ios: number of bios and splits in @queues
+ * @submit_wq: workqueue of the workers, for this target alone: when memory is short, a target must
+ *	not wait for the rescuer of another target
+ * @late_wq: workqueue of the workers that may run on any CPU, and of @flush_work
+ * @pieces: bio set of the splits
+ * @dirty: link in the pool's list of dirty targets
  * @flush: an empty flush
  * @flush_work: submits @flush
  * @flushing: @flush is due or in flight; under the pool's lock
- * @flush_round: which one it is part of
- * @flushed: wakes who waits for the end of @flush
+ * @flush_round: number of the round to which @flush belongs
+ * @flushed: wakes the task that waits for the end of @flush
  */
 struct ioband_target {
 	struct dm_target *ti;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: held bios, and their release.
+ * dm-ioband: queued bios, and their dispatch.
  *
- * A completion, a new bio or a timer releases held bios.  As none of these may submit a bio,
- * a worker of its target does (worker.c), and finds out how many may be in flight.  In the
- * shared state a task sends its bio down itself only if that is known not to block it, or if
- * others wait for the bio.  A device that has no request left puts to sleep whoever comes
- * with a bio (blk_mq_get_tag()), and a task that sleeps there has no other bios waiting here:
- * as many tasks as the limit exceeds the device's requests by would take turns there, one bio
- * each, whatever their weights.
+ * A completion, a new bio or a timer dispatches queued bios.  None of these may submit a bio.  A
+ * worker of the target does (worker.c), and finds out how many bios may be in flight.  In the
+ * shared state a task submits its bio itself only in two cases: the bio is known not to block it,
+ * or other tasks wait for the bio.  A device without a free request puts the submitter to sleep
+ * (blk_mq_get_tag()).  A task that sleeps there queues no bios here.  If the limit exceeds the
+ * device's requests by N, N tasks would alternate in the device, one bio each, whatever their
+ * weights.
+ *
+ * All static functions run under the pool's lock, with interrupts off.
  */
 #include "dispatch.h"
 
@@ -26,8 +28,8 @@
 #include "trace.h"
 
 /*
- * How many bios for blocked devices are passed over at once, with interrupts off: as many as a
- * group may hold for its tasks.  The tick goes on with the rest.
+ * Most bios for blocked devices that are skipped at once, with interrupts off: as many as a group
+ * may have queued for its tasks.  The tick continues with the rest.
  */
 #define IOBAND_PARK_IOS		1024
 
@@ -36,7 +38,7 @@ static struct ioband_stream *stream_of_leaf(struct ioband_leaf *leaf)
 	return container_of(leaf, struct ioband_stream, leaf);
 }
 
-/* Of the bios that wait in a stream, the next one of a way; NULL: none. */
+/* The next queued bio of a direction; NULL: none. */
 static struct bio *next_held(struct ioband_stream *stream, int way)
 {
 	const struct bio *parked = stream->parked[way];
@@ -44,7 +46,7 @@ static struct bio *next_held(struct ioband_stream *stream, int way)
 	return unlikely(parked) ? parked->bi_next : bio_list_peek(&stream->held[way]);
 }
 
-/* Take it out. */
+/* Remove the bio that next_held() returns. */
 static void pop_held(struct ioband_stream *stream, int way)
 {
 	struct bio *parked = stream->parked[way], *bio;
@@ -60,7 +62,7 @@ static void pop_held(struct ioband_stream *stream, int way)
 		stream->held[way].tail = parked;
 }
 
-/* In which ways bios wait that may go, as bits. */
+/* Directions with queued bios that may be dispatched, as bits. */
 static u8 stream_ways(struct ioband_stream *stream)
 {
 	u8 ways = 0;
@@ -75,14 +77,14 @@ static u8 stream_ways(struct ioband_stream *stream)
 	return ways & ~BIT(IOBAND_WAY_WRITE);
 }
 
-/* The next write of a stream waits for a worker, see ioband_submit_throttled(). */
+/* Let the next write of a stream wait for a worker, see ioband_submit_throttled(). */
 static void throttle_writes(struct ioband_stream *stream, struct list_head *waiting)
 {
 	list_move_tail(&stream->throttled, waiting);
 	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_ways(stream));
 }
 
-/* Pass over the next bio of a way, whose device is blocked. */
+/* Skip the next bio of a direction, as its device is blocked. */
 static void park_next(struct ioband_stream *stream, int way)
 {
 	stream->parked[way] = next_held(stream, way);
@@ -102,11 +104,11 @@ static void unpark_stream(struct ioband_stream *stream, u64 now_ns)
 }
 
 /**
- * ioband_dispatch_unpark() - some device is not blocked any more
+ * ioband_dispatch_unpark() - stop skipping bios, as a device is no longer blocked
  * @pool: pool
  * @now_ns: time
  *
- * Groups that hold bios are active.
+ * All groups with queued bios are active.
  *
  * Context: Under the pool's lock.
  */
@@ -122,8 +124,8 @@ void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns)
 }
 
 /**
- * ioband_dispatch_launch() - the core has admitted a bio
- * @io: the bio's; in flight from now on
+ * ioband_dispatch_launch() - account for a bio that the core has admitted
+ * @io: per-bio data; in flight from now on
  * @bio: the bio
  * @now_ns: time
  *
@@ -138,7 +140,7 @@ void ioband_dispatch_launch(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	trace_ioband_charge(io, bio);
 }
 
-/* A bio that was held goes; one in pieces, its last one. */
+/* Account for the dispatch of a queued bio, or of its last split. */
 static void note_released(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	const u64 wait_ns = ioband_stats_released(io, now_ns);
@@ -147,14 +149,14 @@ static void note_released(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	trace_ioband_release(io, bio, wait_ns);
 }
 
-/* A bio that was held and admitted goes down, all of it. */
+/* Dispatch all of a queued bio that the core has admitted. */
 static void release_whole(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	note_released(io, bio, now_ns);
 	ioband_submit_bio(io);
 }
 
-/* A bio has been taken out of its stream; return: its size. */
+/* Account for a bio that has left its stream.  Return: its size. */
 static u32 unhold(struct ioband_io *io, struct bio *bio)
 {
 	const u32 size = ioband_room_give(io, bio);
@@ -165,10 +167,10 @@ static u32 unhold(struct ioband_io *io, struct bio *bio)
 }
 
 /**
- * ioband_dispatch_piece() - the size of the pieces of a bio
- * @io: the bio's
+ * ioband_dispatch_piece() - the size of the splits of a bio
+ * @io: per-bio data
  *
- * A bio is not cut while no other group could dispatch in between, unless it is a lot of its
+ * A bio is not split while no other group could dispatch in between, unless it is much of its
  * group's maximum for a second.
  *
  * Context: Under the pool's lock.
@@ -188,7 +190,7 @@ u32 ioband_dispatch_piece(const struct ioband_io *io)
 	return io->piece_least && piece >= io->piece_least && io->bytes > piece ? piece : 0;
 }
 
-/* In pieces or not: settled when the first of it is about to go. */
+/* Decide whether a bio is split, when the first part of it is about to be dispatched. */
 static void settle_pieces(struct ioband_io *io)
 {
 	const u32 piece = io->piece ? 0 : ioband_dispatch_piece(io);
@@ -202,7 +204,7 @@ static void settle_pieces(struct ioband_io *io)
 	io->unfinished = io->bytes;
 }
 
-/* Make out the bill for the next piece; return: whether it is the last one. */
+/* Set the bill for the next split.  Return: whether it is the last one. */
 static bool bill_piece(struct ioband_io *io, const struct bio *bio)
 {
 	const u32 bytes = ioband_piece_bytes(io, bio, io->admitted);
@@ -215,7 +217,7 @@ static bool bill_piece(struct ioband_io *io, const struct bio *bio)
 	io->bill.way = ioband_bio_way(bio);
 	io->bill.ios = !before;
 	io->bill.more = after < io->bytes;
-	if (io->group->pool->measure == IOBAND_MEASURE_IOS)	/* all of them cost one */
+	if (io->group->pool->measure == IOBAND_MEASURE_IOS)	/* all splits together cost one */
 		io->bill.charge = after * IOBAND_IO_CHARGE / io->bytes -
 				  before * IOBAND_IO_CHARGE / io->bytes;
 	io->admitted = after;
@@ -224,7 +226,7 @@ static bool bill_piece(struct ioband_io *io, const struct bio *bio)
 
 static_assert(IOBAND_WRITES_STARVED_MAX <= U8_MAX);	/* reads_ahead counts them */
 
-/* Of the ways in which bios wait, that of the next one. */
+/* The direction of the next bio, of the directions @ways. */
 static enum ioband_way next_way(struct ioband_stream *stream, u8 ways)
 {
 	if (ways == BIT(IOBAND_WAY_READ))
@@ -238,7 +240,7 @@ static enum ioband_way next_way(struct ioband_stream *stream, u8 ways)
 	return IOBAND_WAY_READ;
 }
 
-/* Return: false if the stream's next bio may not go now. */
+/* Dispatch the next bio or split of a stream.  Return: false if it has to wait. */
 static bool release_next(struct ioband_stream *stream, u64 now_ns)
 {
 	struct ioband_core *core = &stream->group->pool->core;
@@ -287,7 +289,7 @@ static void arm_wake(struct ioband_pool *pool, u64 wake_ns)
 }
 
 /**
- * ioband_dispatch() - release what may go
+ * ioband_dispatch() - dispatch queued bios as the core decides
  * @pool: pool
  * @now_ns: time
  *
@@ -309,7 +311,7 @@ void ioband_dispatch(struct ioband_pool *pool, u64 now_ns)
 }
 
 /**
- * ioband_dispatch_throttled() - release writes that waited for a worker
+ * ioband_dispatch_throttled() - dispatch writes that waited for a worker
  * @pool: pool
  * @waiting: their streams; some may have to wait again
  *
@@ -332,8 +334,10 @@ void ioband_dispatch_throttled(struct ioband_pool *pool, struct list_head *waiti
 }
 
 /**
- * ioband_dispatch_wake() - a leaf's grace has ended, or a maximum or the brake lets go
+ * ioband_dispatch_wake() - the end of a grace period, or of a wait for a maximum or the throttle
  * @timer: the pool's
+ *
+ * Context: Timer callback.
  *
  * Return: HRTIMER_NORESTART.
  */
@@ -348,7 +352,7 @@ enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Take the bios of a way that @wanted says out of a stream, until they are @most bytes or more. */
+/* Remove the bios of a direction that @wanted selects, until they have @most bytes or more. */
 static u64 take_from(struct ioband_stream *stream, int way, struct bio_list *taken, u64 most,
 		     ioband_wanted_fn wanted, const void *of)
 {
@@ -379,16 +383,16 @@ static u64 take_from(struct ioband_stream *stream, int way, struct bio_list *tak
 }
 
 /**
- * ioband_dispatch_take() - take bios out of a stream
+ * ioband_dispatch_take() - remove bios from a stream
  * @stream: stream
  * @taken: list to which they are added
  * @most: stop at this many bytes or more
- * @wanted: says which bios
+ * @wanted: selects bios
  * @of: argument of @wanted
  *
  * Context: Under the pool's lock.
  *
- * Return: their bytes.
+ * Return: number of bytes.
  */
 u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u64 most,
 			 ioband_wanted_fn wanted, const void *of)
@@ -402,7 +406,7 @@ u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u
 	return bytes;
 }
 
-/* The pieces of a bio that have not gone yet. */
+/* Dispatch the remaining splits of a bio. */
 static void release_rest(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
 	bool last;
@@ -418,7 +422,7 @@ static void release_rest(struct ioband_io *io, struct bio *bio, u64 now_ns)
 }
 
 /**
- * ioband_dispatch_now() - dispatch bios out of turn; their groups owe them
+ * ioband_dispatch_now() - dispatch bios without a pick; their groups get a debt
  * @taken: bios that ioband_dispatch_take() has returned
  *
  * Context: Under the pool's lock.

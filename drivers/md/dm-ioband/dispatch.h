@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: held bios, and their release.
+ * dm-ioband: queued bios, and their dispatch.
  */
 #ifndef DM_IOBAND_DISPATCH_H
 #define DM_IOBAND_DISPATCH_H

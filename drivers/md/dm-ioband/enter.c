@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: arrival of a bio, and the lockless path of the open state.
+ * dm-ioband: arrival of bios, and the lockless path of the open state.
  */
 #include "enter.h"
 
@@ -12,7 +12,7 @@
 #include "stats.h"
 #include "throttle.h"
 
-/* The open state: the bio goes, and nobody else is bothered. */
+/* Dispatch the bio without the lock, if the group is open.  Under RCU-sched. */
 static bool pass_open(struct ioband_io *io, struct ioband_group *group)
 {
 	struct ioband_stats *stats;
@@ -29,7 +29,7 @@ static bool pass_open(struct ioband_io *io, struct ioband_group *group)
 	return true;
 }
 
-/* Under RCU: the group of a cgroup, if it was active lately. */
+/* The group of a cgroup, if it was active recently.  Under RCU-sched. */
 static struct ioband_group *find_recent_css(struct ioband_scope *scope,
 					    const struct cgroup_subsys_state *css)
 {
@@ -39,7 +39,7 @@ static struct ioband_group *find_recent_css(struct ioband_scope *scope,
 	return likely(group && group->key.owner == css) ? group : NULL;
 }
 
-/* Under RCU: the group of a cgroup, if it has one. */
+/* The group of a cgroup, or NULL.  Under RCU-sched. */
 static __always_inline struct ioband_group *find_group_of_css(struct ioband_scope *scope,
 							      struct cgroup_subsys_state *css)
 {
@@ -50,7 +50,7 @@ static __always_inline struct ioband_group *find_group_of_css(struct ioband_scop
 	css = ioband_owner_css(css);
 	if (!css->parent)
 		return scope->group;
-	/* The css is the key: it cannot be another's while the caller or RCU keeps it. */
+	/* The css is the key: its id is not reused while the caller or RCU keeps the css. */
 	return xa_load(&scope->index[IOBAND_KIND_CGROUP], css->id);
 }
 
@@ -65,7 +65,7 @@ static noinline struct ioband_group *find_group_of_task(struct ioband_scope *sco
 	return ioband_scope_recent(scope, &key) ?: ioband_group_find(scope, &key);
 }
 
-/* Under RCU: the group of a bio, if it has one. */
+/* The group of a bio, or NULL.  Under RCU-sched. */
 static struct ioband_group *find_group_of_bio(struct ioband_target *target, enum ioband_mode mode,
 					      struct bio *bio, bool direct)
 {
@@ -77,8 +77,9 @@ static struct ioband_group *find_group_of_bio(struct ioband_target *target, enum
 }
 
 /*
- * A task may submit some bios as somebody else, and is itself again when all enter.  (What is
- * gathered while a message sets such a mode is that of the moment when it enters.)
+ * Is the key of a bio valid only while the bio is submitted?  A task may change its credentials for
+ * some bios, and have its own again when its batch enters.  (Bios that are gathered while a message
+ * sets such a mode get the credentials at the time of entry.)
  */
 static bool mode_is_of_moment(enum ioband_mode mode)
 {
@@ -86,8 +87,8 @@ static bool mode_is_of_moment(enum ioband_mode mode)
 }
 
 /*
- * Any bio: the group is looked for, and if the bio must not just go, it is gathered, or the lock
- * taken.  A @direct one comes from the task that owns it, which can be made to wait.
+ * Find the group of any bio.  If the bio cannot be dispatched at once, gather it, or admit it under
+ * the lock.  A @direct bio is submitted by the task that it is charged to, which may sleep.
  */
 static noinline int enter_any(struct ioband_target *target, struct ioband_io *io,
 			      struct bio *bio, bool direct)
@@ -99,7 +100,7 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 	rcu_read_lock_sched();
 	group = find_group_of_bio(target, mode, bio, direct);
 	passed = likely(group) && pass_open(io, group);
-	/* It need not wait, now, for counters or for room. */
+	/* The task would not have to sleep for counters or for back-pressure. */
 	soon = !passed && direct && !mode_is_of_moment(mode) && group &&
 	       rcu_access_pointer(group->stats) && !ioband_room_is_over(group, 1);
 	rcu_read_unlock_sched();
@@ -113,7 +114,7 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 	return ioband_admit(target, io, bio, mode, direct);
 }
 
-/* A look, without the lock: is there a group, and has it room. */
+/* Without the lock: does a group exist that does not throttle its submitters? */
 static bool has_room(struct ioband_target *target, enum ioband_mode mode, struct bio *bio,
 		     unsigned int times)
 {
@@ -128,17 +129,18 @@ static bool has_room(struct ioband_target *target, enum ioband_mode mode, struct
 }
 
 /**
- * ioband_enter_make_room() - have the task wait before its bio arrives
- * @target: the bio's
- * @io: the bio's
- * @bio: clone, given its device, that the task submits for itself; not known to the pool yet
+ * ioband_enter_make_room() - make the submitter sleep before its bio arrives
+ * @target: target of the bio
+ * @io: per-bio data
+ * @bio: clone, with its device set, that the task submits for itself; not known to the pool yet
  *
- * For as long as its group holds as much as it may, or until what that was has gone.  Not
- * before a bio for which the system waits, or with REQ_NOWAIT; and a task that is killed
- * waits only if far more is held for it.  The bio itself keeps the target from going.
+ * The task sleeps while its group has as many queued bios as it may have, at most until as many
+ * bios as were queued have left.  It does not sleep for a bio for which the system waits, or for
+ * one with REQ_NOWAIT.  A killed task sleeps only if a multiple of the usual amount is queued.  The
+ * bio keeps the target alive.
  *
- * Context: Process, in the target's map(); may sleep.  Not on the detour: whoever sleeps
- * there would keep the hidden disk's limits from being changed, and that all others.
+ * Context: Process, in the target's map(); may sleep.  Not on the detour: a task that sleeps there
+ * blocks a change of the hidden disk's limits, which in turn blocks all other submitters.
  */
 void ioband_enter_make_room(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
@@ -164,8 +166,8 @@ void ioband_enter_make_room(struct ioband_target *target, struct ioband_io *io, 
 }
 
 /*
- * Under RCU: the group in which a cgroup's flusher's bio is going to be, if there is such a one,
- * and the bio does not just go.
+ * The group that a bio of a cgroup's flusher will get, if it exists and is not open.  Under
+ * RCU-sched.
  */
 static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
 						  struct cgroup_subsys_state *css)
@@ -179,17 +181,18 @@ static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
 }
 
 /**
- * ioband_enter_pace() - have a flusher wait before its bio arrives
- * @target: the bio's
- * @css: whose flusher it is
+ * ioband_enter_pace() - make a flusher sleep before its bio arrives
+ * @target: target of the bio
+ * @css: cgroup of the flusher
  *
- * For as long as much that it has written back before is still held, but not for long.
+ * The flusher sleeps while much of its earlier writeback is still queued, for IOBAND_FLUSHER_WAIT
+ * at most.
  *
  * Context: Process, in the target's map(); may sleep.  Not on the detour, as in
  * ioband_enter_make_room().
  *
- * Return: true if the bio may have to wait now: so that not more is held than there is room
- * for, it should arrive piece by piece.
+ * Return: true if the bio may be queued: it should arrive in splits, so that the group does not
+ * exceed its bound.
  */
 bool ioband_enter_pace(struct ioband_target *target, struct cgroup_subsys_state *css)
 {
@@ -211,7 +214,7 @@ bool ioband_enter_pace(struct ioband_target *target, struct cgroup_subsys_state 
 	waits = group && ioband_room_has_plenty(group);
 	stats = waits ? rcu_dereference_sched(group->stats) : NULL;
 	rcu_read_unlock_sched();
-	/* The pool's lock keeps both.  The lock of the line sleeps in a PREEMPT_RT kernel. */
+	/* The pool's lock keeps both.  The lock of the wait queue sleeps in a PREEMPT_RT kernel. */
 	if (waits)
 		ioband_line_stand(&line, target, group, stats, true);
 	spin_unlock_irq(&pool->lock);
@@ -221,15 +224,14 @@ bool ioband_enter_pace(struct ioband_target *target, struct cgroup_subsys_state 
 }
 
 /**
- * ioband_enter() - a bio arrives, whose owner is the current task
- * @target: whose map() took it
- * @io: the bio's; says what it covers
- * @bio: clone, given its device
+ * ioband_enter() - accept a bio that is charged to the current task
+ * @target: target that received the bio in map()
+ * @io: per-bio data with operation and size
+ * @bio: clone, with its device set
  *
  * Context: Process; may sleep, unless the bio is marked REQ_NOWAIT.
  *
- * Return: DM_MAPIO_REMAPPED: the caller sends it down; DM_MAPIO_SUBMITTED: it
- * is taken care of.
+ * Return: DM_MAPIO_REMAPPED: the caller submits the bio; DM_MAPIO_SUBMITTED: ioband has taken it.
  */
 int ioband_enter(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
@@ -237,8 +239,8 @@ int ioband_enter(struct ioband_target *target, struct ioband_io *io, struct bio 
 	bool passed = false;
 
 	/*
-	 * What is most common calls nothing, so that the compiler has nothing to save.
-	 * Cheaper than rcu_read_lock(), and so few instructions need no other.
+	 * The common case calls no function, so that the compiler saves no registers.  RCU-sched is
+	 * cheaper than rcu_read_lock(), and suffices for so few instructions.
 	 */
 	rcu_read_lock_sched();
 	if (likely(ioband_mode_is_cgroup(mode))) {
@@ -256,10 +258,10 @@ int ioband_enter(struct ioband_target *target, struct ioband_io *io, struct bio 
 }
 
 /**
- * ioband_enter_known() - a bio arrives that knows its owner
- * @target: whose map() took it
- * @io: the bio's; says what it covers, and whether it is the task's
- * @bio: clone, given its device, back from the detour
+ * ioband_enter_known() - accept a bio with a known cgroup
+ * @target: target that received the bio in map()
+ * @io: per-bio data with operation and size, and with @of_task set
+ * @bio: clone, with its device set, back from the detour
  *
  * Context: Process; does not sleep.
  *

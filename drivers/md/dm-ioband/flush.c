@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: what the devices' write caches hold at the end of a turn.
+ * dm-ioband: flushes of the devices' write caches at the end of a slice.
  *
- * With slices each group has the device to itself for a while.  What it writes is
- * complete when the device's own cache has it, and would be put onto the medium in
- * the next group's turn.  So when the core says so (sched/slice.c tells why and
- * when) the devices that were written to are sent an empty flush, and the next
- * turn begins when all have completed.  Devices without a volatile cache are not.
+ * With slices each group has the device to itself for a while.  A write completes when the device's
+ * own cache has it.  The device would put it onto the medium in the slice of the next group.  So
+ * when the core requests it, the devices that were written to get an empty flush (sched/slice.c
+ * explains why and when).  The next slice begins when all of these have completed.  Devices without
+ * a volatile cache get no flush.
  *
- * A device may tell an error of its cache once only.  If it tells it to a flush of
- * ours, the next flush from above and the next write with FUA are told it.
+ * A device may report an error of its cache only once.  If it reports the error to ioband's own
+ * flush, the next flush from above and the next write with FUA fail.
  */
 #include "flush.h"
 
@@ -17,7 +17,7 @@
 #include "submit.h"
 
 /**
- * ioband_flush_init_target() - a target that has not written anything
+ * ioband_flush_init_target() - initialise the flush of a target
  * @target: new
  */
 void ioband_flush_init_target(struct ioband_target *target)
@@ -27,7 +27,7 @@ void ioband_flush_init_target(struct ioband_target *target)
 }
 
 /**
- * ioband_flush_exit_target() - the end of it
+ * ioband_flush_exit_target() - check that no flush of a target is left
  * @target: suspended, or never resumed
  */
 void ioband_flush_exit_target(struct ioband_target *target)
@@ -40,6 +40,8 @@ void ioband_flush_exit_target(struct ioband_target *target)
  * @target: target
  * @bio: the bio
  *
+ * Context: Any; without a lock.
+ *
  * Return: true if only a flush puts it there.
  */
 bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio *bio)
@@ -49,12 +51,12 @@ bool ioband_flush_is_needed(const struct ioband_target *target, const struct bio
 }
 
 /**
- * ioband_flush_start() - flush what was written to
+ * ioband_flush_start() - flush the devices that were written to
  * @pool: pool
  *
  * Context: Under the pool's lock, interrupts off.
  *
- * Return: false if there is nothing to flush any more; the core knows.
+ * Return: false if there is no device to flush; the core has been told.
  */
 bool ioband_flush_start(struct ioband_pool *pool)
 {
@@ -63,7 +65,7 @@ bool ioband_flush_start(struct ioband_pool *pool)
 	pool->flush_round++;
 	pool->flushes = 0;
 	list_for_each_entry_safe(target, next, &pool->dirty, dirty) {
-		if (target->flushing)	/* of a round that was given up */
+		if (target->flushing)	/* of an abandoned round */
 			continue;
 		target->flush_round = pool->flush_round;
 		pool->flushes++;
@@ -77,11 +79,11 @@ bool ioband_flush_start(struct ioband_pool *pool)
 }
 
 /**
- * ioband_flush_give_up() - do not wait for a flush any longer
+ * ioband_flush_give_up() - abandon the present round of flushes
  * @pool: pool
  * @now_ns: time
  *
- * A device that does not answer must not stop the others.
+ * A device that does not answer must not stop the other devices.
  *
  * Context: Under the pool's lock.
  */
@@ -92,14 +94,14 @@ void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns)
 }
 
 /**
- * ioband_flush_end() - the flush of a target has completed
+ * ioband_flush_end() - account for the completion of a target's flush
  * @target: target
- * @failed: with an error
+ * @failed: the flush had an error
  * @now_ns: time
  *
  * Context: Under the pool's lock.
  *
- * Return: true if it was the last one that the core waits for: the caller dispatches.
+ * Return: true if it was the last flush for which the core waits: the caller dispatches.
  */
 bool ioband_flush_end(struct ioband_target *target, bool failed, u64 now_ns)
 {
@@ -127,10 +129,10 @@ static bool flush_is_over(struct ioband_target *target)
 }
 
 /**
- * ioband_flush_suspend() - no more flushes of a target, and none in flight
+ * ioband_flush_suspend() - cancel or await the flush of a target
  * @target: suspended, with nothing in flight
  *
- * Waits for as long as the device takes, as device-mapper does for bios in flight.
+ * It waits for as long as the device takes, as device-mapper does for bios in flight.
  *
  * Context: Process; may sleep.
  */
@@ -143,14 +145,13 @@ void ioband_flush_suspend(struct ioband_target *target)
 }
 
 /**
- * ioband_flush_tell() - a flush from above has completed, or a write with FUA
+ * ioband_flush_tell() - report a past flush error to a flush or a write with FUA
  * @target: target
- * @bio: the clone
- * @error: its status; changed if a flush of ours has failed
+ * @bio: the completed clone
+ * @error: its status; changed if ioband's own flush had failed
  *
- * A device may tell an error of its cache once only, and has told it to ours.
- * device-mapper makes an empty flush and a write of one that has data, and drops
- * the status of that flush, so both kinds are told.
+ * device-mapper splits a flush with data into an empty flush and a write, and drops the status of
+ * that flush.  So the error is reported to both kinds of bio.
  *
  * Context: Any.
  */

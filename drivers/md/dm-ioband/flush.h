@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: what the devices' write caches hold.
+ * dm-ioband: flushes of the devices' write caches.
  */
 #ifndef DM_IOBAND_FLUSH_H
 #define DM_IOBAND_FLUSH_H
@@ -17,7 +17,7 @@ void ioband_flush_suspend(struct ioband_target *target);
 void ioband_flush_tell(struct ioband_target *target, const struct bio *bio,
 		       blk_status_t *error);
 
-/* Under the pool's lock: something goes down that may stay in the device's cache. */
+/* Under the pool's lock: a bio is dispatched that may stay in the device's cache. */
 static inline void ioband_flush_note(struct ioband_target *target)
 {
 	if (list_empty(&target->dirty))

@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: the tree of groups, their life and death.
+ * dm-ioband: the tree of groups, and their lifetime.
  *
- * A cgroup's group is made by its first bio, or by whoever sets its weight, maximum or
- * minimum; it begins with what was given to its path before.  No kernel tells a module that
- * a cgroup is removed, so a sweep looks, every second, which ones are dying.  A group holds
- * a reference to its cgroup: its id cannot be used again before the group is gone.
+ * A cgroup's group is made by its first bio, or by a message that sets its weight, maximum or
+ * minimum.  It begins with the preset of its path.  No kernel tells a module that a cgroup is
+ * removed, so a sweep looks for dying cgroups every second.  A group holds a reference to its
+ * cgroup: the cgroup's id is not used again before the group is gone.
  *
- * Death comes in steps.  The group is unindexed: new bios of the dying cgroup
- * (there can be some, from writeback) go to the nearest ancestor that lives.
- * Its last bio completes.  Its counters are retired, and reaped after a grace
- * period; then it is freed.
+ * A group is removed in steps.  It is unindexed: new bios of the dying cgroup (there can be some,
+ * from writeback) go to the nearest living ancestor.  Its last bio completes.  Its counters are
+ * retired, and reaped after a grace period.  Then the group is freed.
  *
- * Nothing in the I/O path waits for memory, but a moment for a new group's counters
- * (ioband_stats_wait()): without it, a bio belongs to the nearest ancestor that has a
- * group.  A group is charged to the memory cgroup of the task whose bio made it, with the
- * maximum, minimum and latency target that it begins with, as long as there is room: who has
- * none left does not do without a maximum.  Its per-CPU counters are not charged, and are
- * bounded in all by a part of the memory.  Past that, groups share their ancestors' counters
- * and turn; some is left, at each level of the tree, to those who come later.  So making many
- * cgroups exhausts nobody else.
+ * The I/O path does not wait for memory, except for a moment for a new group's counters
+ * (ioband_stats_wait()).  Without memory, a bio belongs to the nearest ancestor that has a group.
+ * A group is charged to the memory cgroup of the task that submits its first bio, and so are the
+ * maximum, minimum and latency target with which it begins.  A memory cgroup at its limit must not
+ * evade a maximum, so in that case they are not charged.  Per-CPU counters are not charged; all of
+ * them are bounded by a part of the memory.  Beyond it groups share the counters and the picks of
+ * their ancestors.  Some are left, at each level of the tree, for groups that come later.  So a
+ * user that makes many cgroups exhausts no other user.
  *
- * A group that nobody gave a weight, maximum or minimum goes after a minute without I/O, its
- * counters with it, to come back as it was with its next bio.  One that began with what its
- * path was given would not, if that was taken away meanwhile: it stays.
+ * A group without a weight, maximum or minimum of its own is freed after a minute without I/O, with
+ * its counters.  Its next bio makes it again as it was.  That does not hold for a group that began
+ * with a preset which was removed meanwhile: such a group stays.
  */
 #include "group.h"
 
@@ -44,23 +43,23 @@
 
 #include "trace.h"
 
-/* More than any host has cgroups; beyond it they share their ancestors' groups. */
+/* More than any host has cgroups; beyond it cgroups share the groups of their ancestors. */
 #define IOBAND_GROUPS_MAX	BIT(17)
 
-/* Counters, and groups that cannot be told to be gone, go after this long. */
+/* Idle time after which counters are retired, and groups without settings are freed. */
 #define IOBAND_IDLE_LONG	(60 * HZ)
 
-/* kmalloc() would make 1 KiB of a group. */
+/* kmalloc() would use 1 KiB for a group. */
 static struct kmem_cache *group_cache;
 
 /*
- * Groups that there are, in all pools.  The cache may be one with others of its size, and
- * then does not tell what is left in it.
+ * Number of groups in all pools.  The cache may be merged with others of its size, and then does
+ * not tell how many objects are left in it.
  */
 static atomic_long_t nr_groups;
 
 /**
- * ioband_groups_init() - make room for groups
+ * ioband_groups_init() - create the slab cache of groups
  *
  * Context: Process; may sleep.
  *
@@ -73,9 +72,11 @@ int __init ioband_groups_init(void)
 }
 
 /**
- * ioband_groups_exit() - undo ioband_groups_init(), with no pool left
+ * ioband_groups_exit() - undo ioband_groups_init(), when no pool is left
  *
- * Complains of groups that were lost.
+ * Warns of groups that were not freed.
+ *
+ * Context: Process; may sleep.
  */
 void ioband_groups_exit(void)
 {
@@ -145,9 +146,9 @@ static void count_below(struct ioband_group *group, int more)
 }
 
 /*
- * May a group have one more group below it?  A subtree needs a seventh of its groups left above,
- * as it does of counters: else one user could make so many cgroups that the cgroups of others
- * get no groups.  So of 131072 groups a subtree has some 115000 at most, and a subtree of it
+ * May a group have one more group below it?  A subtree needs a seventh of its groups left above, as
+ * it does of counters.  Otherwise one user could make so many cgroups that the cgroups of other
+ * users get no groups.  So of 131072 groups a subtree has some 115000 at most, and a subtree of it
  * 100000.  The first 512 of a subtree need nothing left, so that cgroups nest as deeply as the
  * kernel allows.
  */
@@ -163,7 +164,7 @@ static bool may_have_more(const struct ioband_group *group)
 	return needed < IOBAND_GROUPS_MAX;
 }
 
-/* Give a new group its number; it can be seen by messages from now on. */
+/* Give a new group its number.  Messages can see it from now on.  Under the pool's lock. */
 static int group_publish(struct ioband_group *group)
 {
 	struct ioband_pool *pool = group->pool;
@@ -179,7 +180,7 @@ static int group_publish(struct ioband_group *group)
 	return 0;
 }
 
-/* A bio's group must always be there: the root has counters from the start. */
+/* Every bio must find a group, so the root and the devices' groups have counters from the start. */
 static int group_make_permanent(struct ioband_group *group)
 {
 	struct ioband_stats *stats = ioband_stats_new(GFP_KERNEL);
@@ -198,7 +199,7 @@ static int group_make_permanent(struct ioband_group *group)
 }
 
 /**
- * ioband_group_new_root() - make the top of a pool's tree
+ * ioband_group_new_root() - make the root of a pool's tree
  * @pool: the pool; its core's root becomes the group's node
  *
  * Context: Process; may sleep.
@@ -251,8 +252,8 @@ static struct ioband_key css_key(struct cgroup_subsys_state *css)
 }
 
 /*
- * Does the group of a cgroup, or of one on the way from it down to @css, begin with what it
- * would escape from without a group.
+ * Does a cgroup on the path from @top down to @css have a preset with a maximum, minimum or latency
+ * target, which it would evade without a group?  Under the pool's lock.
  */
 static bool begins_bound(struct ioband_scope *scope, const struct ioband_key *top,
 			 struct cgroup_subsys_state *css)
@@ -268,8 +269,8 @@ static bool begins_bound(struct ioband_scope *scope, const struct ioband_key *to
 }
 
 /*
- * Who makes a group is charged for it.  A cgroup whose memory is all taken must not do without
- * its maximum, though: then nobody is.
+ * The task that makes a group is charged for it.  If its memory cgroup is at the limit no task is
+ * charged, so that the cgroup does not evade its maximum.
  */
 static struct ioband_bounds *bounds_alloc(gfp_t gfp)
 {
@@ -277,8 +278,8 @@ static struct ioband_bounds *bounds_alloc(gfp_t gfp)
 }
 
 /*
- * A group below @parent, found by @key; NULL without memory.  If it is made for the sake of a
- * cgroup, that is @css: its own, or one below.
+ * Make a group below @parent with the key @key; NULL without memory.  If it is made for a cgroup,
+ * @css is that cgroup or one below.  Under the pool's lock.
  */
 static struct ioband_group *group_create(struct ioband_scope *scope, struct ioband_group *parent,
 					 const struct ioband_key *key,
@@ -309,7 +310,7 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 	}
 	if (unlikely(wishes) && wishes->weight)
 		ioband_group_set_weight(group, wishes->weight);
-	/* Make sure of the place first: once it can be found it must not fail. */
+	/* Reserve the slot first: a group that can be found must not fail any more. */
 	if (xa_reserve(&scope->index[key->kind], key->id, gfp))
 		goto free;
 	if (group_publish(group) < 0)
@@ -330,8 +331,8 @@ free:
 }
 
 /*
- * The group of a cgroup, made with all that are missing above it; or of the
- * nearest ancestor for which that can be done.
+ * The group of a cgroup, made with all missing groups above it, or of the nearest ancestor for
+ * which that is possible.  Under the pool's lock.
  */
 static struct ioband_group *get_cgroup(struct ioband_scope *scope,
 				       struct cgroup_subsys_state *css)
@@ -361,9 +362,9 @@ static struct ioband_group *get_cgroup(struct ioband_scope *scope,
 }
 
 /**
- * ioband_group_find() - the group of a key
+ * ioband_group_find() - look up the group of a key
  * @scope: where to look
- * @key: what it is found by
+ * @key: the key
  *
  * Context: Under RCU, or the pool's lock.
  *
@@ -377,19 +378,18 @@ struct ioband_group *ioband_group_find(struct ioband_scope *scope, const struct 
 	    !((struct cgroup_subsys_state *)key->owner)->parent)
 		return scope->group;
 	group = xa_load(&scope->index[key->kind], key->id);
-	/* A process id can have come back to life as another's. */
+	/* The process id may have been reused. */
 	return group && group->key.owner == key->owner ? group : NULL;
 }
 
 /**
- * ioband_group_get() - the group of a key, made if it is not there
+ * ioband_group_get() - look up the group of a key, and make it if there is none
  * @scope: where to look
- * @key: what it is found by
+ * @key: the key
  *
  * Context: Under the pool's lock.
  *
- * Return: the group, or that of the nearest ancestor for which it can be made;
- * never NULL.
+ * Return: the group, or that of the nearest ancestor for which it can be made; never NULL.
  */
 struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct ioband_key *key)
 {
@@ -409,7 +409,7 @@ struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct i
 	return group ?: scope->group;
 }
 
-/* What competes among its siblings: for the root, its own bios. */
+/* The entity that competes among the group's siblings: in the root, that of its own bios. */
 static struct ioband_ent *group_ent(struct ioband_group *group)
 {
 	return group->parent ? &group->node.ent : &group->own.leaf.ent;
@@ -417,7 +417,7 @@ static struct ioband_ent *group_ent(struct ioband_group *group)
 
 /**
  * ioband_group_set_weight() - change a group's weight
- * @group: group; for the root, the weight of its own bios is meant
+ * @group: group; for the root, the weight of its own bios
  * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX, or 0 for the default
  *
  * Context: Under the pool's lock.
@@ -430,8 +430,10 @@ void ioband_group_set_weight(struct ioband_group *group, u32 weight)
 }
 
 /**
- * ioband_group_weight() - a group's weight
+ * ioband_group_weight() - read a group's weight
  * @group: group
+ *
+ * Context: Any; without the pool's lock the value may be outdated.
  *
  * Return: the weight.
  */
@@ -443,7 +445,7 @@ u32 ioband_group_weight(const struct ioband_group *group)
 }
 
 /**
- * ioband_group_unindex() - let no new bio find a group
+ * ioband_group_unindex() - hide a group from new bios
  * @group: group
  *
  * The pool's sweep frees it when its bios are done.
@@ -482,7 +484,7 @@ static bool pid_is_gone(struct pid *pid, enum pid_type type)
 	return gone;
 }
 
-/* What the group stood for is not there any more. */
+/* Is the cgroup or process of a group gone, or may the group be freed while idle? */
 static bool group_is_gone(const struct ioband_group *group)
 {
 	const bool forgotten = !ioband_group_is_set(group) && !group->preset &&
@@ -503,14 +505,17 @@ static bool group_is_gone(const struct ioband_group *group)
 	}
 }
 
-/* Its own life is not the sweep's to end, and bios must always find it. */
+/* Bios must always find these groups.  Their lifetime is that of the pool or the device. */
 static bool group_is_permanent(const struct ioband_group *group)
 {
 	return !group->unindexed &&
 	       (group->kind == IOBAND_KIND_ROOT || group->kind == IOBAND_KIND_DEVICE);
 }
 
-/* First step of the sweep.  Return: there is something to reap. */
+/*
+ * First step of the sweep, under the reap mutex and the pool's lock.  Return: true if there are
+ * counters or groups to free.
+ */
 static bool sweep_retire(struct ioband_group *group)
 {
 	if (!group->unindexed && group_is_gone(group))
@@ -524,6 +529,7 @@ static bool sweep_retire(struct ioband_group *group)
 	return group->retired || group->doomed;
 }
 
+/* Under the reap mutex; takes the pool's lock. */
 static void group_free(struct ioband_group *group)
 {
 	struct ioband_pool *pool = group->pool;
@@ -547,7 +553,10 @@ static void group_free(struct ioband_group *group)
 	group_dealloc(group);
 }
 
-/* Last step of the sweep: the group, and those above that waited for it. */
+/*
+ * Last step of the sweep: free the group, and the doomed groups above that waited for it.  Under
+ * the reap mutex; takes the pool's lock.
+ */
 static void sweep_free(struct ioband_group *group)
 {
 	while (group && group->doomed && !group->below && !group->retired &&
@@ -560,8 +569,8 @@ static void sweep_free(struct ioband_group *group)
 }
 
 /**
- * ioband_group_sweep() - a pool's sweep: remove the groups that nobody needs
- * @work: the pool's
+ * ioband_group_sweep() - free unused groups and counters
+ * @work: the pool's sweep
  *
  * Context: Process; may sleep.
  */
@@ -574,7 +583,7 @@ void ioband_group_sweep(struct work_struct *work)
 	unsigned long seq;
 
 	mutex_lock(&pool->reap);
-	/* Groups are freed here alone, so the walk needs no reference. */
+	/* Groups are freed only under the reap mutex, so the walk needs no reference. */
 	xa_for_each(&pool->groups, seq, group) {
 		spin_lock_irq(&pool->lock);
 		found |= sweep_retire(group);
@@ -595,8 +604,8 @@ void ioband_group_sweep(struct work_struct *work)
 }
 
 /**
- * ioband_group_free_all() - free the groups of a pool that has no devices
- * @pool: pool; its scopes are not used any more
+ * ioband_group_free_all() - free the groups of a pool without devices
+ * @pool: pool; its scopes are no longer used
  *
  * Context: Process; may sleep.
  */
@@ -614,7 +623,7 @@ void ioband_group_free_all(struct ioband_pool *pool)
 	}
 	spin_unlock_irq(&pool->lock);
 	synchronize_rcu();
-	/* Children have higher numbers, mostly: some rounds, and all are gone. */
+	/* Most children have higher numbers than their parents, so some rounds free all groups. */
 	while (!xa_empty(&pool->groups)) {
 		xa_for_each(&pool->groups, seq, group) {
 			ioband_stats_drop(group);
@@ -644,7 +653,7 @@ static int say_no_cgroup(const struct ioband_spec *spec, struct ioband_error *er
 			     error);
 }
 
-/* Version 2: by the cgroup.  Return: its css, with a reference. */
+/* cgroup v2.  May sleep.  Return: the css, with a reference. */
 static struct cgroup_subsys_state *css_get_v2(const struct ioband_spec *spec,
 					      struct ioband_error *error)
 {
@@ -654,7 +663,7 @@ static struct cgroup_subsys_state *css_get_v2(const struct ioband_spec *spec,
 
 	if (IS_ERR_OR_NULL(cgroup))
 		return ERR_PTR(say_no_cgroup(spec, error));
-	/* That of the nearest ancestor, where the controller is not enabled. */
+	/* The css of the nearest ancestor, if the controller is not enabled. */
 	css = cgroup_get_e_css(cgroup, &io_cgrp_subsys);
 	if (css->cgroup != cgroup) {
 		css_put(css);
@@ -674,7 +683,7 @@ static bool css_matches(struct cgroup_subsys_state *css, const struct ioband_spe
 	return !strcmp(buf, spec->path);
 }
 
-/* Version 1 has no look-up for modules: walk.  Return: the css, with a reference. */
+/* cgroup v1 has no look-up for modules, so walk.  May sleep.  Return: the css, with a reference. */
 static struct cgroup_subsys_state *css_get_v1(const struct ioband_spec *spec,
 					      struct ioband_error *error)
 {
@@ -684,7 +693,7 @@ static struct cgroup_subsys_state *css_get_v1(const struct ioband_spec *spec,
 	if (!buf)
 		return ERR_PTR(-ENOMEM);
 	rcu_read_lock();
-	/* One that is being removed may have the path of its successor. */
+	/* A cgroup that is being removed may have the path of its successor. */
 	css_for_each_descendant_pre(css, blkcg_root_css)
 		if (css_matches(css, spec, buf) && css_tryget_online(css))
 			break;
@@ -694,16 +703,16 @@ static struct cgroup_subsys_state *css_get_v1(const struct ioband_spec *spec,
 }
 
 /**
- * struct change - what a message wants of a group
+ * struct change - a change of a group by a message
  * @message: the message
- * @bounds: for a group that has no maximum, minimum or latency target yet
+ * @bounds: memory for a group that has no maximum, minimum or latency target yet
  */
 struct change {
 	const struct ioband_message *message;
 	struct ioband_bounds *bounds;
 };
 
-/* Under the lock. */
+/* Under the pool's lock. */
 static void change_group(struct ioband_group *group, struct change *change)
 {
 	if (change->message->verb == IOBAND_MSG_WEIGHT)
@@ -713,7 +722,7 @@ static void change_group(struct ioband_group *group, struct change *change)
 	ioband_stats_sort(group);
 }
 
-/* Change the group of what @key stands for, made for it if it is not there. */
+/* Change the group of @key, and make it if necessary.  Takes the pool's lock. */
 static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key,
 		     struct change *change, struct ioband_error *error)
 {
@@ -724,7 +733,10 @@ static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key,
 
 	spin_lock_irq(&pool->lock);
 	preset = ioband_preset_find(scope, key);
-	/* With nothing to remember no group is made; nor, later, one that would begin with it. */
+	/*
+	 * A group is made to store a setting.  When a setting is removed, it is made so that a
+	 * later group does not begin with the preset.
+	 */
 	group = gives || preset ? ioband_group_get(scope, key) : ioband_group_find(scope, key);
 	found = group && ioband_key_equal(&group->key, key);
 	if (found) {
@@ -838,14 +850,14 @@ static int set_spec(struct ioband_target *target, struct change *change,
 }
 
 /**
- * ioband_group_set() - set the weight, or a bound, of the group that a message names
- * @target: that got the message
- * @message: which group, and what
+ * ioband_group_set() - set the weight, or another setting, of the group in a message
+ * @target: target that got the message
+ * @message: the group and the setting
  * @error: a sentence, on failure
  *
  * Context: Process; may sleep.
  *
- * Return: 0, -ENOENT if there is no such thing, or -ENOMEM.
+ * Return: 0, -ENOENT if the group's cgroup, process or device does not exist, or -ENOMEM.
  */
 int ioband_group_set(struct ioband_target *target, const struct ioband_message *message,
 		     struct ioband_error *error)

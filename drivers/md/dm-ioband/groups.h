@@ -19,7 +19,7 @@ struct ioband_member;
 struct ioband_pool;
 
 /**
- * struct ioband_key - what a bio is sorted by
+ * struct ioband_key - the key by which a bio finds its group
  * @kind: below IOBAND_NR_KEYED
  * @id: css id, uid, gid, pid or process group
  * @owner: struct cgroup_subsys_state * or struct pid *, by @kind, or NULL
@@ -33,13 +33,13 @@ struct ioband_key {
 /* Real-time 0 to 7, best-effort 0 to 7, idle. */
 #define IOBAND_NR_LEVELS	17
 
-/* Best-effort 4: of a task that nobody gave another one. */
+/* Best-effort 4, the default of a task. */
 #define IOBAND_LEVEL_USUAL	12
 
 /**
- * struct ioband_place - a place on a mapped device
- * @member: the device, for comparison only: it may have gone
- * @sector: of what is below its target
+ * struct ioband_place - a position on a mapped device
+ * @member: the device, for comparison only: it may be gone
+ * @sector: sector of the device below its target
  */
 struct ioband_place {
 	const struct ioband_member *member;
@@ -48,18 +48,18 @@ struct ioband_place {
 
 /**
  * struct ioband_stream - a queue of bios of a group
- * @leaf: where it competes: in the group's node, or among the group's streams
+ * @leaf: its leaf, in the group's node or among the group's streams
  * @group: the group
- * @streams: place in the list of the group's other streams, those that were used
- *	last at the end; of the group's own queue, that list
- * @held: bios that wait, by way, oldest first
- * @parked: by way, the last of those at the head of @held that are passed over, as their
- *	devices were blocked; NULL: none is
- * @throttled: place on the list of a queue whose worker its writes wait for
- * @next: of a run, where it goes on; else without a member
+ * @streams: link in the list of the group's other streams, the most recently used last; in the
+ *	group's own queue, the head of that list
+ * @held: queued bios by direction, oldest first
+ * @parked: by direction, the last of the bios at the head of @held that are skipped because their
+ *	devices are blocked; NULL: none
+ * @throttled: link in the list of a queue, while writes of the stream wait for its worker
+ * @next: of a sequential run, where its next read begins; otherwise without a member
  * @level: see ioband_stream_level()
- * @reads_ahead: reads that have gone while a write waited, in a row; no more than
- *	&ioband_pool.writes_starved, or what that was
+ * @reads_ahead: consecutive reads dispatched while a write was queued; at most the present or an
+ *	earlier &ioband_pool.writes_starved
  */
 struct ioband_stream {
 	struct ioband_leaf leaf;
@@ -75,16 +75,15 @@ struct ioband_stream {
 
 #define IOBAND_RECENT	64
 
-/* A subtree has at most so many times the groups, and the counters, that are left above it. */
+/* Largest ratio of the groups, or counters, of a subtree to the number that is left above it. */
 #define IOBAND_SUBTREE_ALPHA	7
 
 /**
  * struct ioband_scope - a part of the tree with groups of its own
- * @group: top of it: the pool's root, or a device's group
- * @index: groups by kind and id; looked up under RCU, changed under the lock
- * @recent: groups that were lately active, by the low bits of their id: the
- *	index at a glance.  Under RCU likewise.
- * @nr_presets: how many paths something was given to
+ * @group: its root: the pool's root, or a device's group
+ * @index: groups by kind and id; looked up under RCU, changed under the pool's lock
+ * @recent: cache of @index: recently active groups, by the low bits of their id; under RCU likewise
+ * @nr_presets: number of presets
  */
 struct ioband_scope {
 	struct ioband_group *group;
@@ -94,11 +93,11 @@ struct ioband_scope {
 };
 
 /**
- * struct ioband_wishes - what a group begins with
- * @weight: its weight; 0: the default
- * @latency_us: how long its reads are to take; 0: no target
- * @max: what it may have at most; 0 for each that is not bounded
- * @min: what it is promised, likewise
+ * struct ioband_wishes - the initial settings of a group
+ * @weight: weight; 0: the default
+ * @latency_us: latency target; 0: none
+ * @max: maximum; 0 for each rate that is not bounded
+ * @min: minimum, likewise
  */
 struct ioband_wishes {
 	u32 weight;
@@ -108,10 +107,11 @@ struct ioband_wishes {
 };
 
 /**
- * ioband_wishes_bound() - does a group begin with more than a weight
- * @wishes: what it begins with
+ * ioband_wishes_bound() - are there initial settings other than a weight
+ * @wishes: initial settings
  *
- * Return: true if so: it takes a &struct ioband_bounds.
+ * Context: Any; the caller keeps @wishes valid and unchanged.
+ * Return: true if so: the group needs a &struct ioband_bounds.
  */
 static inline bool ioband_wishes_bound(const struct ioband_wishes *wishes)
 {
@@ -120,12 +120,12 @@ static inline bool ioband_wishes_bound(const struct ioband_wishes *wishes)
 }
 
 /**
- * struct ioband_preset - what the group of a path begins with
- * @node: place among those whose paths have the same hash
+ * struct ioband_preset - the initial settings of the group of a path
+ * @node: link in the hash chain of the path
  * @scope: the part of the tree
- * @seq: its number in messages
- * @wishes: what it begins with; changed under the pool's reap mutex and its lock
- * @path: of the cgroup, from the root of the hierarchy
+ * @seq: number in messages
+ * @wishes: the settings; changed under the pool's reap mutex and its lock
+ * @path: path of the cgroup from the root of the hierarchy
  */
 struct ioband_preset {
 	struct hlist_node node;
@@ -136,10 +136,10 @@ struct ioband_preset {
 };
 
 /**
- * struct ioband_bounds - what is wished of a group, but for its weight
- * @cap: what it may have at most, while its entity has it
- * @floor: what it is promised, likewise
- * @aim: what its reads are to take, likewise
+ * struct ioband_bounds - the settings of a group other than its weight
+ * @cap: the maximum, while its entity has one
+ * @floor: the minimum, likewise
+ * @aim: the latency target, likewise
  */
 struct ioband_bounds {
 	struct ioband_cap cap;
@@ -149,41 +149,43 @@ struct ioband_bounds {
 
 /**
  * struct ioband_group - a group of a pool
- * @node: its place in the tree; its children compete in it
- * @own: its own bios, which compete in @node with the children
- * @streams: what it has for streams of its own, while it has some; their bios are its
- *	own too, and to @own come only what is urgent then, or has no memory for a stream
+ * @node: its node in the tree; its children compete there
+ * @own: queue of its own bios, which competes in @node with the children
+ * @streams: streams for its own bios, or NULL; with streams, @own has only urgent bios, and bios
+ *	for which a stream could not be allocated
  * @pool: the pool
- * @scope: where it is indexed
+ * @scope: the scope that indexes it
  * @parent: the group above; NULL for the root
- * @key: what it is found by
- * @devno: of the device, for IOBAND_KIND_DEVICE
- * @kind: what it stands for
- * @weight_set: somebody set its weight
- * @unindexed: no longer found by new bios; goes with its last bio
- * @doomed: was unindexed a grace period ago; the sweep's
- * @touched: a bio came by way of the lock since the last tick
- * @open: bios may go without the lock; written under the lock
- * @preset: its path was given something when it was made, or when a message took something
- *	from it: it is not forgotten, or would have that again
- * @seq: its number in messages
- * @below: groups below, at any depth
- * @nr_stats: counters that it and all groups below have, by &ioband_stats.kind
- * @stats: counters and histograms; NULL while it is idle for long, and all below it.  Under RCU.
- * @retired: @stats that bios in flight may still use
- * @totals: what retired counters had counted; NULL until then
- * @bounds: its maximum, minimum and latency target; NULL: none of them
- * @held: bios that wait, in all its streams, by direction
- * @held_of_tasks: of those, the bios whose tasks may be made to wait, with what they cost
- * @held_of_flushers: bytes of those that flushers write back, who may be made to wait
- * @flusher_has_waited: long enough, and does not again until little of that is left
- * @released_ios: how many of @held_of_tasks have waited, and do not any more; wraps
- * @look_ios: when that is so many, the next of those who wait may go on
- * @room: tasks that wait until the group holds less, or what was there before has gone
- * @active: place among the pool's active groups, while active
- * @seen_ios: what had completed at the last tick
- * @busy_at: when the tick last saw that it did something, in jiffies
- * @idle_since: when it ceased to be active, in jiffies
+ * @key: its key in the index
+ * @devno: device number, for IOBAND_KIND_DEVICE
+ * @kind: see &enum ioband_kind
+ * @weight_set: its weight was set by a message or a preset
+ * @unindexed: new bios do not find the group; it is freed after its last bio
+ * @doomed: was unindexed a grace period ago; for the sweep
+ * @touched: a bio took the lock since the last tick
+ * @open: bios may be dispatched without the lock; written under the lock
+ * @preset: its path had a preset when the group was made, or when a message took a setting from it;
+ *	such a group is kept while idle: a new one would begin with the preset again
+ * @seq: number in messages
+ * @below: number of groups below, at any depth
+ * @nr_stats: number of counters of this group and all groups below, by &ioband_stats.kind
+ * @stats: counters and histograms; NULL after this group and all below were idle for long; under
+ *	RCU
+ * @retired: former @stats that bios in flight may still use
+ * @totals: sums of retired counters; NULL until the first
+ * @bounds: its maximum, minimum and latency target; NULL: none
+ * @held: queued bios of all its streams, by &enum ioband_dir
+ * @held_of_tasks: queued bios that may make their submitters sleep
+ * @held_of_flushers: queued bytes of writeback that may make flushers sleep
+ * @flusher_has_waited: a flusher slept for the longest time, and does not sleep again until little
+ *	writeback is queued
+ * @released_ios: number of @held_of_tasks that have left the queue; wraps
+ * @look_ios: value of @released_ios at which the next sleeping submitter may continue
+ * @room: wait queue of submitters, until fewer bios are queued, or as many as were queued have left
+ * @active: link in the pool's list of active groups
+ * @seen_ios: completed bios at the last tick
+ * @busy_at: when the tick last saw activity, in jiffies
+ * @idle_since: when the group ceased to be active, in jiffies
  */
 struct ioband_group {
 	struct ioband_node node;
@@ -222,24 +224,24 @@ struct ioband_group {
 };
 
 /**
- * ioband_group_is_set() - has somebody given it something of its own
+ * ioband_group_is_set() - has a group a setting of its own
  * @group: group
  *
- * Only who may configure devices can, and iobandctl watch does for who may write io.weight
- * or io.latency.  Who may make the cgroup of a path that something was given to can have it
- * again and again, each time that the cgroup is made: the groups of those that were removed are
- * there until the sweep has come.
+ * Settings come from users that may configure devices.  iobandctl watch also passes on settings of
+ * users that may write io.weight or io.latency.  A user that may create the cgroup of a preset can
+ * obtain such a group each time that it creates the cgroup: groups of removed cgroups exist until
+ * the next sweep.
  *
  * Context: Under the pool's lock.
  *
- * Return: true if it has a weight, maximum, minimum or latency target that was set.
+ * Return: true if a weight, maximum, minimum or latency target was set.
  */
 static inline bool ioband_group_is_set(const struct ioband_group *group)
 {
 	return group->weight_set || group->bounds;
 }
 
-/* Context: any; under the pool's lock it is what it says, else a look. */
+/* Any context.  The value is exact only under the pool's lock. */
 static inline u32 ioband_group_held_ios(const struct ioband_group *group)
 {
 	u32 ios = 0;

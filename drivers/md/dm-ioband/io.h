@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: the structures of a bio, and what all parts of the target use.
+ * dm-ioband: the per-bio data, and definitions that all parts of the target use.
  */
 #ifndef DM_IOBAND_IO_H
 #define DM_IOBAND_IO_H
@@ -25,50 +25,52 @@
 #include "devices.h"
 #include "sched/cost.h"
 
-/* In the I/O path, which reclaim may wait for. */
+/* For allocations in the I/O path: memory reclaim may wait for this I/O. */
 #define IOBAND_GFP	(GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC)
 
-/* A group goes within two seconds of what it stood for. */
+/*
+ * Interval of the sweep.  A group is freed within two seconds after its cgroup or process is gone.
+ */
 #define IOBAND_SWEEP_INTERVAL	HZ
 
-/* How often a pool looks at itself while groups are active. */
+/* Period of a pool's tick while groups are active. */
 #define IOBAND_TICK	max(HZ / 100, 1)
 
-/* Bios of the open state that nobody has counted yet: more than any limit. */
+/* Bios of the open state are not counted yet: more than any limit. */
 #define IOBAND_OPEN_UNKNOWN	(U32_MAX / 2)
 
-/* How long a bio waits at most for its group's counters, in jiffies. */
+/* Longest time for which a bio waits for its group's counters, in jiffies. */
 #define IOBAND_STATS_WAIT	DIV_ROUND_UP(HZ, 100)
 
 /**
- * struct ioband_io - what goes with each bio
- * @target: whose map() took it
- * @group: that it is charged to; NULL: not accounted
- * @stream: of the group, while it waits, or the core knows of it
- * @stats: the group's counters that it pins
- * @start_ns: when it arrived, then when it was released
- * @bill: what it costs; of a bio in pieces, its latest piece
- * @task: who submitted it, while it is held, if a task did for itself
- * @wait_us: how long it was held
- * @bytes: that it covers
+ * struct ioband_io - the target's per-bio data
+ * @target: target that received the bio in map()
+ * @group: group that is charged; NULL: the bio is not accounted
+ * @stream: its stream, while the bio is queued or known to the core
+ * @stats: counters of the group, pinned by the bio
+ * @start_ns: time of arrival, later of dispatch
+ * @bill: cost of the bio, or of its latest split
+ * @task: the submitter, with a reference, while the bio is queued; NULL: a kernel thread
+ * @bytes: bytes covered
+ * @wait_us: how long the bio was queued
  * @dir: see &enum ioband_dir
  * @level: see ioband_stream_level()
- * @open: it went in the open state, past the core
- * @shared: the core knows of it, as a whole
- * @piece_least: the smallest pieces that it may go in; 0: as a whole only
- * @piece: size of its pieces; 0: it goes as a whole
- * @admitted: of a bio in pieces, the bytes that the core has admitted
- * @due_bytes: of these, what a worker has to submit; while it is not 0 the bio is on a queue of
- *	its target, or a worker has it
- * @sent: what was submitted
- * @unfinished: bytes that have not completed; under the pool's lock
- * @queued: place on a queue of its target
- * @cpu: on which it arrived
- * @of_task: a task submitted it for itself, and may be made to wait for its group; not
- *	known of a bio of the open state
- * @of_flusher: the flusher of one cgroup submitted it, and may be made to wait likewise
- * @atomic: it is an atomic write, which the hidden disk is not told
- * @nowait: it came with REQ_NOWAIT, which device-mapper's own bio still has
+ * @open: dispatched in the open state, unknown to the core
+ * @shared: the core counts the bio, as a whole
+ * @piece_least: the smallest size of splits that the bio allows; 0: it must not be split
+ * @piece: size of its splits; 0: it is dispatched as a whole
+ * @admitted: of a split bio, bytes that the core has admitted
+ * @due_bytes: of these, bytes that a worker has to submit; while it is not 0 the bio is on a queue
+ *	of its target, or a worker has it
+ * @sent: bytes submitted
+ * @unfinished: bytes not completed; under the pool's lock
+ * @queued: link in a queue of its target
+ * @cpu: CPU on which the bio arrived
+ * @of_task: the submitter submits the bio for itself, and may sleep for its group; not known of a
+ *	bio of the open state
+ * @of_flusher: the flusher of one cgroup submitted the bio, and may sleep likewise
+ * @atomic: an atomic write; the flag is removed on the hidden disk
+ * @nowait: the bio arrived with REQ_NOWAIT, which device-mapper's own bio still has
  */
 struct ioband_io {
 	struct ioband_target *target;
@@ -99,14 +101,14 @@ struct ioband_io {
 };
 
 /**
- * struct ioband_line - a task that waits for its full group
- * @entry: place among those who wait
- * @target: in whose map() it is
- * @queue: of the mapped device, which cannot be frozen meanwhile
+ * struct ioband_line - a task that sleeps because of back-pressure
+ * @entry: entry in the group's wait queue
+ * @target: target that received the bio in map()
+ * @queue: request queue of the mapped device, which cannot be frozen meanwhile
  * @group: the group
- * @stats: its counters, which the task has pinned
- * @until: it goes on when &ioband_group.released_ios is that
- * @flusher: it writes back, and goes on when little of that is held
+ * @stats: counters of the group, pinned by the task
+ * @until: the task continues when &ioband_group.released_ios reaches this value
+ * @flusher: the task is a flusher, and continues when little of its writeback is queued
  */
 struct ioband_line {
 	struct wait_queue_entry entry;
@@ -129,10 +131,11 @@ static inline struct bio *ioband_bio_of(struct ioband_io *io)
 }
 
 /**
- * ioband_scope_of() - where the bios of a mapped device find their groups
+ * ioband_scope_of() - the part of the tree that has the groups of a device
  * @member: mapped device
- * @mode: how they are sorted
+ * @mode: mode of the device
  *
+ * Context: Any.
  * Return: the pool's scope or the device's own.
  */
 static inline struct ioband_scope *ioband_scope_of(struct ioband_member *member,
@@ -143,7 +146,7 @@ static inline struct ioband_scope *ioband_scope_of(struct ioband_member *member,
 	return &member->pool->scope;
 }
 
-/* The limit on what is in flight is found by trials. */
+/* The in-flight limit is found by trials. */
 static inline bool ioband_pool_finds_depth(const struct ioband_pool *pool)
 {
 	return !pool->fixed_depth && !pool->slice_ms;
@@ -164,7 +167,7 @@ static inline bool ioband_key_equal(const struct ioband_key *a, const struct iob
 	return a->owner == b->owner && a->id == b->id && a->kind == b->kind;
 }
 
-/* A group that was active lately. */
+/* Look up a recently active group.  Under RCU-sched or the pool's lock. */
 static inline struct ioband_group *ioband_scope_recent(struct ioband_scope *scope,
 						       const struct ioband_key *key)
 {
@@ -176,9 +179,9 @@ static inline struct ioband_group *ioband_scope_recent(struct ioband_scope *scop
 }
 
 /**
- * ioband_warn_lost() - with no pool left, complain of what was not freed
- * @nr: how many there are
- * @what: of what
+ * ioband_warn_lost() - warn of objects that were not freed, when no pool is left
+ * @nr: number of objects
+ * @what: name of the objects
  */
 static inline void ioband_warn_lost(const atomic_long_t *nr, const char *what)
 {

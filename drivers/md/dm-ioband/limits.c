@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: what a group may have at most, what it is promised, its latency target.
+ * dm-ioband: the maximum, the minimum and the latency target of a group.
  *
- * Few groups have any: memory for all comes with the first and goes with the last.
+ * Few groups have any.  The first of them allocates memory for all three, and the last frees it.
+ * All static functions run under the pool's lock.
  */
 #include "limits.h"
 
@@ -12,16 +13,16 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-/* Groups' bounds that there are, in all pools. */
+/* Number of &struct ioband_bounds in all pools. */
 static atomic_long_t nr_bounds;
 
-/* What a bound is of: the root's is its own bios' only. */
+/* The entity of a maximum or a minimum: in the root, only the root's own bios. */
 static struct ioband_ent *bound_ent(struct ioband_group *group)
 {
 	return group->parent ? &group->node.ent : &group->own.leaf.ent;
 }
 
-/* What a latency target is of: of the root, all that goes. */
+/* The entity of a latency target: in the root, all bios. */
 static struct ioband_ent *aim_ent(struct ioband_group *group)
 {
 	return group->parent ? &group->node.ent : &group->pool->core.root.ent;
@@ -37,14 +38,14 @@ static const struct ioband_meter *bound_meter(struct ioband_group *group, enum i
 }
 
 /**
- * ioband_bound_rates() - what a group may have at most, or is promised
+ * ioband_bound_rates() - read the maximum or the minimum of a group
  * @group: group
- * @verb: which: IOBAND_MSG_MAX or IOBAND_MSG_MIN
- * @rates: the result; 0 for each that is not bounded
+ * @verb: IOBAND_MSG_MAX or IOBAND_MSG_MIN
+ * @rates: the result; 0 for each rate that is not bounded
  *
  * Context: Process.
  *
- * Return: whether any is.
+ * Return: true if any rate is bounded.
  */
 bool ioband_bound_rates(struct ioband_group *group, enum ioband_verb verb,
 			struct ioband_rates *rates)
@@ -56,12 +57,12 @@ bool ioband_bound_rates(struct ioband_group *group, enum ioband_verb verb,
 }
 
 /**
- * ioband_bound_latency() - what a group's reads are to take
+ * ioband_bound_latency() - read the latency target of a group
  * @group: group
  *
  * Context: Process.
  *
- * Return: microseconds; 0 if it has no latency target.
+ * Return: microseconds; 0 if it has none.
  */
 u32 ioband_bound_latency(struct ioband_group *group)
 {
@@ -75,7 +76,7 @@ u32 ioband_bound_latency(struct ioband_group *group)
 	return div_u64(target_ns, NSEC_PER_USEC);
 }
 
-/* The maximum of a group that is one of another below it, too. */
+/* The maximum of @group as far as it applies to @below: that of the root is for its own bios. */
 static const struct ioband_cap *cap_of(const struct ioband_group *group,
 				       const struct ioband_group *below)
 {
@@ -85,7 +86,7 @@ static const struct ioband_cap *cap_of(const struct ioband_group *group,
 }
 
 /**
- * ioband_bound_is_set() - has somebody given a group a maximum or a minimum
+ * ioband_bound_is_set() - does a group have a maximum or a minimum
  * @group: group
  *
  * Context: Under the pool's lock.
@@ -100,12 +101,12 @@ bool ioband_bound_is_set(struct ioband_group *group)
 }
 
 /**
- * ioband_bound_is_capped() - has a group a maximum, or one above it
+ * ioband_bound_is_capped() - does a group have a maximum, itself or above
  * @group: group
  *
  * Context: Under the pool's lock.
  *
- * Return: true if so: its bios have to go through the scheduler.
+ * Return: true if so: its bios have to pass the scheduler.
  */
 bool ioband_bound_is_capped(const struct ioband_group *group)
 {
@@ -120,16 +121,17 @@ bool ioband_bound_is_capped(const struct ioband_group *group)
 }
 
 /**
- * ioband_bound_piece() - what had better go at once below a maximum
+ * ioband_bound_piece() - the size of splits below a maximum
  * @group: group
- * @way: of the bio
+ * @way: direction of the bio
  *
- * A bio of 4 MiB is all that a group may have in a second at 4 MiB/s, and keeps the
- * device from the others for as long as it takes.
+ * At a maximum of 4 MiB/s a bio of 4 MiB is a second's worth.  Dispatched as a whole it delays
+ * other groups for as long as its transfer takes.
  *
  * Context: Under the pool's lock.
  *
- * Return: bytes, a power of two of what it may have in 1/16 s; U32_MAX: all.
+ * Return: bytes, a power of two: at most 1/16 s of the maximum, and at least IOBAND_PIECE_MIN;
+ * U32_MAX: no bound.
  */
 u32 ioband_bound_piece(const struct ioband_group *group, enum ioband_way way)
 {
@@ -148,12 +150,12 @@ u32 ioband_bound_piece(const struct ioband_group *group, enum ioband_way way)
 }
 
 /**
- * ioband_bounds_new() - memory for a group's maximum, minimum and latency target
- * @gfp: whether to wait for it
+ * ioband_bounds_new() - allocate a group's maximum, minimum and latency target
+ * @gfp: flags of the allocation
  *
  * Context: As @gfp says.
  *
- * Return: all of them, not initialised; NULL without memory.
+ * Return: all three, not initialised; NULL without memory.
  */
 struct ioband_bounds *ioband_bounds_new(gfp_t gfp)
 {
@@ -165,8 +167,8 @@ struct ioband_bounds *ioband_bounds_new(gfp_t gfp)
 }
 
 /**
- * ioband_bounds_free() - free what ioband_bounds_new() made
- * @bounds: of no group any more, or NULL
+ * ioband_bounds_free() - free the memory from ioband_bounds_new()
+ * @bounds: no longer used by a group, or NULL
  *
  * Context: Any.
  */
@@ -179,14 +181,14 @@ void ioband_bounds_free(struct ioband_bounds *bounds)
 }
 
 /**
- * ioband_bounds_exit() - with no pool left, complain of bounds that were lost
+ * ioband_bounds_exit() - warn of bounds that were not freed, when no pool is left
  */
 void ioband_bounds_exit(void)
 {
 	ioband_warn_lost(&nr_bounds, "bounds of groups");
 }
 
-/* A bound that was taken away has left nothing behind: what had gone is forgotten. */
+/* A new maximum begins without history, also after an earlier one was removed. */
 static void set_max(struct ioband_group *group, const struct ioband_rates *rates)
 {
 	struct ioband_core *core = &group->pool->core;
@@ -213,8 +215,8 @@ static bool counts(const struct ioband_leaf *leaf, const struct ioband_ent *abov
 }
 
 /*
- * Bios in flight of a group and those below, or, with @above NULL, of all those that are
- * promised something.  All that have some are active.
+ * Bios in flight of @above and the groups below it; with @above NULL, of all groups that have a
+ * minimum, themselves or above.  Groups with bios in flight are active.
  */
 static u32 inflight_ios(struct ioband_pool *pool, const struct ioband_ent *above)
 {
@@ -248,7 +250,7 @@ static void set_min(struct ioband_group *group, const struct ioband_rates *rates
 	ioband_floor_recount(core, inflight_ios(group->pool, NULL));
 }
 
-/* With nothing in flight there is nothing to count, which takes a look at all active groups. */
+/* A new group has no bios in flight, so the walk over the active groups is not needed. */
 static void begin_min(struct ioband_group *group, const struct ioband_rates *rates)
 {
 	struct ioband_floor *floor = &group->bounds->floor;
@@ -285,8 +287,8 @@ static void set_latency(struct ioband_group *group, u32 latency_us)
 /**
  * ioband_bound_set() - change a group's maximum, minimum or latency target
  * @group: group
- * @message: says what
- * @spare: is used up, and NULL then, if the group had none of them
+ * @message: the change
+ * @spare: memory; used and set to NULL if the group had none of the three
  *
  * Context: Under the pool's lock.
  */
@@ -310,9 +312,9 @@ void ioband_bound_set(struct ioband_group *group, const struct ioband_message *m
 }
 
 /**
- * ioband_bound_begin() - let a group begin with a maximum, a minimum or a latency target
- * @group: group that is new, and has no bios
- * @wishes: which; one of them at least
+ * ioband_bound_begin() - give a new group its maximum, minimum and latency target
+ * @group: new group without bios
+ * @wishes: initial settings with at least one of the three
  * @bounds: memory for them
  *
  * Context: Under the pool's lock.
@@ -330,7 +332,7 @@ void ioband_bound_begin(struct ioband_group *group, const struct ioband_wishes *
 }
 
 /**
- * ioband_bound_end() - let a group have none of them
+ * ioband_bound_end() - remove a group's maximum, minimum and latency target
  * @group: group
  *
  * Context: Under the pool's lock.

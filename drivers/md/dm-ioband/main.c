@@ -2,9 +2,8 @@
 /*
  * dm-ioband: proportional I/O bandwidth on any block device.
  *
- * Device-mapper's callbacks.  The interface is documented in
- * Documentation/dm-ioband.rst, the structures in io.h, the scheduler on
- * top of sched/core.c.
+ * Callbacks of device-mapper.  Documentation/dm-ioband.rst describes the interface, io.h the
+ * structures, and the top of sched/core.c the scheduler.
  */
 #include "admit.h"
 #include "blkcg.h"
@@ -35,9 +34,8 @@
 #define DM_MSG_PREFIX "ioband"
 
 /*
- * device-mapper prints ti->error after the constructor has returned, so the
- * sentence has to outlive the target.  Two loads that fail at the same time do
- * not use the same one.
+ * device-mapper prints ti->error after the constructor has returned, so the sentence has to outlive
+ * the target.  Two loads that fail at the same time use different slots.
  */
 static char *keep_error(const struct ioband_error *error)
 {
@@ -74,7 +72,7 @@ static int open_device(struct ioband_target *target, const struct ioband_table *
 	return -EINVAL;
 }
 
-/* Once a table is good: what the device below can do, and this one does not offer. */
+/* For a valid table: report features of the device below that the target does not offer. */
 static void say_what_is_left_out(const struct ioband_target *target)
 {
 	if (target->dev->dax_dev)
@@ -169,7 +167,7 @@ static enum ioband_dir dir_of(const struct bio *bio)
 	return IOBAND_WRITE;
 }
 
-/* Whose bio it is may have to be asked for, which only its submitter can wait for. */
+/* The submitter may have to sleep before the bio makes the detour that finds its cgroup. */
 static int map_by_owner(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
 	struct cgroup_subsys_state *css = ioband_owner_of_flusher(bio);
@@ -184,9 +182,8 @@ static int map_by_owner(struct ioband_target *target, struct ioband_io *io, stru
 		in_pieces = ioband_enter_pace(target, css);
 	}
 	/*
-	 * What device-mapper is given back it submits again until it has
-	 * stopped, and each time that the owner is asked it counts the bio.
-	 * What must not wait goes down, see ioband_release_suspend().
+	 * device-mapper resubmits a returned bio until it has stopped, and counts the bio with each
+	 * detour.  A bio with REQ_NOWAIT is dispatched, see ioband_release_suspend().
 	 */
 	if (ioband_admit_gives_back(target) && !(bio->bi_opf & REQ_NOWAIT))
 		return DM_MAPIO_REQUEUE;
@@ -205,7 +202,7 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	io->group = NULL;
 	io->open = false;
 	if (unlikely(!bio_sectors(bio))) {
-		/* An empty flush: others wait for it, and it has no size. */
+		/* An empty flush: other tasks wait for it, and it has no size. */
 		bio_set_dev(bio, target->dev->bdev);
 		return DM_MAPIO_REMAPPED;
 	}
@@ -304,7 +301,7 @@ static int ioband_prepare_ioctl(IOBAND_PREPARE_IOCTL_ARGS)
 	struct ioband_target *target = ti->private;
 
 	*bdev = target->dev->bdev;
-	/* Positive: the device is only part of what is below. */
+	/* Positive: the target maps only a part of the device below. */
 	return target->start || ti->len != bdev_nr_sectors(*bdev);
 }
 

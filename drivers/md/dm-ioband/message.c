@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: messages, and the pages that they answer with.
+ * dm-ioband: messages, and the pages of their answers.
  *
- * The number of groups has no bound that a buffer could have, so lists come in
- * pages: whole lines, as many as fit, and where the next page starts.
+ * The number of groups has no bound that would fit a buffer, so lists come in pages: whole lines,
+ * as many as fit, and the start of the next page.
  */
 #include "message.h"
 
@@ -19,21 +19,21 @@
 #include <linux/slab.h>
 #include <linux/string_helpers.h>
 
-/* Room that is kept for the last line of a page. */
+/* Space that is kept for the last line of a page. */
 #define PAGE_TAIL	sizeof("next 4294967295\n")
 
-/* Longest line but for the path: six histograms of 26 numbers, and their sums. */
+/* Longest line without the path: six histograms of 26 numbers, and their sums. */
 #define LINE_MAX	2560
 
 /* A path may need four characters for each of its own. */
 #define PATH_ROOM	(4 * PATH_MAX)
 
 /**
- * struct page_writer - a page in the making
- * @result: where it goes
- * @maxlen: room there
+ * struct page_writer - a page that is being written
+ * @result: buffer of the answer
+ * @maxlen: size of the buffer
  * @len: length so far
- * @line: the line in the making
+ * @line: the current line
  * @line_len: its length so far
  * @path: scratch for a path
  */
@@ -177,7 +177,7 @@ static const char * const dir_names[IOBAND_NR_DIRS] = {
 	[IOBAND_DISCARD]	= "discard",
 };
 
-/* What a group has to do, in one direction or in all. */
+/* Queued bios and bios in flight of a group, of one operation or of all. */
 struct work {
 	struct ioband_held held;
 	u32 inflight;
@@ -273,9 +273,9 @@ static const struct {
 };
 
 /*
- * Fill a page from the group, or the preset, after @cursor on.
+ * Fill a page, from the group or preset after @cursor.
  *
- * Return: false if not even one fits.
+ * Return: false if not even one line fits.
  */
 static bool write_page(struct page_writer *page, struct ioband_pool *pool,
 		       enum ioband_verb verb, u32 cursor)
@@ -333,12 +333,12 @@ static int answer(struct ioband_pool *pool, const struct ioband_message *message
 }
 
 /**
- * ioband_message() - do what a message says
- * @target: that got it
+ * ioband_message() - execute a message
+ * @target: target that got the message
  * @argc: number of words
  * @argv: the words; may be modified
- * @result: where an answer goes
- * @maxlen: room there; at least 1
+ * @result: buffer for an answer
+ * @maxlen: size of the buffer; at least 1
  * @error: a sentence, on failure
  *
  * Context: Process; may sleep.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: pools, the devices in them, and their clockwork.
+ * dm-ioband: pools, the devices in them, and the tick.
  *
- * A pool is there while tables name it.  A member is a mapped device in it; it
- * outlives a reload, so that the weight and the groups of the device do.
+ * A pool exists while tables name it.  A member is a mapped device in it.  A member outlives a
+ * reload of the table, and so do the weight and the groups of the device.
  */
 #include "pool.h"
 
@@ -22,36 +22,41 @@
 
 #define DM_MSG_PREFIX "ioband"
 
-/* A group that has done nothing for this long does not compete. */
+/* Time without activity after which a group does not compete. */
 #define IOBAND_IDLE	max(HZ / 50, 1)
 
-/* A flush may have a large cache to write; who comes next would wait for that anyway. */
+/*
+ * Longest wait for a flush.  It may have a large cache to write, and the next group's I/O would
+ * wait for that anyway.
+ */
 #define IOBAND_FLUSH_STUCK_NS	(5 * NSEC_PER_SEC)
 
-/* When of the bios of the open state none has come back for so long, less goes beside them. */
+/*
+ * Time without a completion of the open state's bios after which the limit beside them is halved.
+ */
 #define IOBAND_OPEN_STEP	max(HZ / 20, 1)
 
-/* And when none has for this long, they do not count: their device hangs. */
+/* Time after which they no longer count: their device hangs. */
 #define IOBAND_OPEN_TIME	((unsigned long)HZ / 2)
 
-/* What is known of a device's requests fades by such a part with each tick. */
+/* Divisor by which the estimate of a device's requests decreases with each tick. */
 #define IOBAND_ROOMY_PART	32
 
-/* Ticks in the shared state with room to spare until the pool opens. */
+/* Number of ticks in the shared state with capacity to spare, until the pool opens. */
 #define IOBAND_CALM_TICKS	50
 
-/* How long the open state lasts, until it is looked again whether loads changed. */
+/* Time after which the open state ends, to see whether the load has changed. */
 #define IOBAND_CALM_TIME	(5 * HZ)
 
-/* How often held bios are looked through for those of dying tasks, and for deleted disks. */
+/* Interval of the scan for queued bios of dying tasks, and for deleted disks. */
 #define IOBAND_DYING_INTERVAL	max(HZ / 4, 1)
 
 static DEFINE_MUTEX(registry_lock);
 static LIST_HEAD(registry);
 
 /*
- * A device that is suspended may be what memory is reclaimed through, and its
- * resume takes the lock: nobody who holds it waits for I/O.
+ * Memory may be reclaimed through a device that is suspended, and its resume takes the lock.  So a
+ * holder of the lock must not wait for I/O.
  */
 static unsigned int registry_enter(void)
 {
@@ -70,9 +75,12 @@ static bool given(const struct ioband_settings *settings, enum ioband_key_word k
 	return settings->given & (1U << key);
 }
 
-/* ---- the clockwork ------------------------------------------------------- */
+/* ---- the tick ------------------------------------------------------------ */
 
-/* That a flusher has been made to pause is no reason to let others have all. */
+/*
+ * Is a flusher of the group in writeback idle?  Then the group stays active, so that others do not
+ * get the whole device.  Under the pool's lock.
+ */
 static bool pauses(const struct ioband_group *group, u64 now_ns)
 {
 	const struct ioband_core *core = &group->pool->core;
@@ -84,6 +92,7 @@ static bool pauses(const struct ioband_group *group, u64 now_ns)
 	return ioband_leaf_pauses(core, &group->own.leaf, now_ns);
 }
 
+/* Under the pool's lock. */
 static void note_progress(struct ioband_group *group, bool progress, u64 now_ns)
 {
 	if (progress)
@@ -93,9 +102,9 @@ static void note_progress(struct ioband_group *group, bool progress, u64 now_ns)
 }
 
 /*
- * In the shared state every bio passes under the lock, and leaves its mark; but
- * bios that went in the open state may still be at the device, and their task
- * be waiting for it.  Here the CPUs are asked only about a group that seems idle.
+ * In the shared state every bio takes the lock and sets @touched.  But bios of the open state may
+ * still be in flight, and their submitters wait for them.  So the CPUs' counters of a group that
+ * seems idle are read.  Under the pool's lock.
  */
 static void scan_shared(struct ioband_pool *pool, u64 now_ns)
 {
@@ -111,9 +120,9 @@ static void scan_shared(struct ioband_pool *pool, u64 now_ns)
 }
 
 /*
- * Of the open state the CPUs have to be asked, which takes a while if there are
- * many: one group at a time, and pinned, so that interrupts are on meanwhile.
- * Adds up what is in flight; in the open state it is also noted who is active.
+ * In the open state the CPUs' counters have to be read, which takes time with many CPUs.  One group
+ * at a time is pinned, so that interrupts are on meanwhile.  Sums up the bios in flight; with
+ * @note, also updates the activity of the groups.  Under the walk mutex; takes the pool's lock.
  */
 static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progress *sum)
 {
@@ -132,7 +141,7 @@ static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progres
 		group = ioband_state_next_active(pool);
 		stats = rcu_dereference_protected(group->stats, lockdep_is_held(&pool->lock));
 		if (!stats) {
-			/* It is dying, and its last bios keep it. */
+			/* A dying group is kept by its last bios. */
 			if (note)
 				note_progress(group, group->retired, now_ns);
 			continue;
@@ -154,8 +163,9 @@ static void scan_open(struct ioband_pool *pool, bool note, struct ioband_progres
 }
 
 /*
- * So many of the bios that went in the open state are still in flight.  What was taken off
- * the limit since nothing came back stays off until all have: the next one may be stuck too.
+ * Account for @open_ios, the bios of the open state that are in flight.  The limit that was halved
+ * because none completed stays so until all have: the next one may hang as well.  Under the pool's
+ * lock.
  */
 static void note_open(struct ioband_pool *pool, u32 open_ios)
 {
@@ -169,20 +179,26 @@ static void note_open(struct ioband_pool *pool, u32 open_ios)
 	pool->open_ios = waited < IOBAND_OPEN_TIME ? open_ios : 0;
 }
 
-/* What may be in flight while groups compete, and in what pieces. */
+/*
+ * Set the in-flight limit of the shared state, and the size of splits.  Under the pool's lock, or
+ * before the pool has targets.
+ */
 static void set_limit(struct ioband_pool *pool, u64 now_ns)
 {
 	const bool finds = ioband_pool_finds_depth(pool);
 
 	pool->limit_ios = finds ? pool->depth.pipe.ios : pool->fixed_depth ?: U32_MAX;
 	pool->piece_bytes = finds ? pool->depth.pipe.piece_bytes : pool->fixed_piece;
-	/* Else a turn would be over only with the whole of what may be a slice by itself. */
+	/* Otherwise a slice could end only after a whole bio, which may take a slice by itself. */
 	if (pool->slice_ms && !pool->piece_bytes)
 		pool->piece_bytes = IOBAND_PIECE_MAX;
 	ioband_state_apply(pool, now_ns);
 }
 
-/* What a worker has seen of a device's requests has to be seen again. */
+/*
+ * Let the estimate of a device's requests decrease: the workers have to confirm it.  Under the
+ * pool's lock.
+ */
 static void fade_roomy(struct ioband_pool *pool)
 {
 	struct ioband_member *member;
@@ -195,14 +211,14 @@ static void fade_roomy(struct ioband_pool *pool)
 	}
 }
 
-/* Learn from what completed since the last tick. */
+/* Update the depth from the completions since the last tick.  Under the pool's lock. */
 static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 {
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
 	pool->sample.peak_ios = pool->peak_ios;
 	/*
-	 * Discard the sample if a minimum or a latency target throttled others, if bios are in
-	 * flight that are not in it, or if a device was silent when it began.
+	 * Discard the sample if a minimum or a latency target throttled others, if bios in flight
+	 * are not in it, or if a device was silent when it began.
 	 */
 	if (pool->core.late || pool->open_ios || pool->stall.silent_ios)
 		ioband_depth_stop(&pool->depth);
@@ -218,13 +234,13 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 	set_limit(pool, now_ns);
 }
 
-/* What may be in flight without anybody being the slower for it. */
+/* The number of bios in flight with which no group is slowed down. */
 static u32 spare_ios(const struct ioband_pool *pool)
 {
 	return pool->limit_ios / 2;
 }
 
-/* There has been room to spare, whenever the limit was not one on trial. */
+/* Has there been capacity to spare for some time, without ticks that tried another limit? */
 static bool is_calm(struct ioband_pool *pool)
 {
 	if (!ioband_depth_in_trial(&pool->depth)) {
@@ -237,6 +253,7 @@ static bool is_calm(struct ioband_pool *pool)
 	       (!ioband_pool_finds_depth(pool) || ioband_depth_is_settled(&pool->depth));
 }
 
+/* Under the walk mutex; takes the pool's lock. */
 static void tick_shared(struct ioband_pool *pool)
 {
 	struct ioband_progress sum;
@@ -253,10 +270,10 @@ static void tick_shared(struct ioband_pool *pool)
 	scan_shared(pool, now_ns);
 	if (pool->nr_active > 1)
 		ioband_core_look(&pool->core, now_ns);
-	else	/* nobody could be held for somebody else's reads */
+	else	/* no other group could be throttled */
 		ioband_brake_end(&pool->core, now_ns);
 	tick_depth(pool, now_ns);
-	/* Not while a device is silent: all that is held would be dispatched into it. */
+	/* Not while a device is silent: all queued bios would be dispatched to it. */
 	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) &&
 	    (pool->nr_active <= 1 || is_calm(pool))) {
 		ioband_depth_stop(&pool->depth);
@@ -270,6 +287,7 @@ static void tick_shared(struct ioband_pool *pool)
 	spin_unlock_irq(&pool->lock);
 }
 
+/* Under the walk mutex; takes the pool's lock. */
 static void tick_open(struct ioband_pool *pool)
 {
 	struct ioband_progress sum;
@@ -277,10 +295,10 @@ static void tick_open(struct ioband_pool *pool)
 
 	scan_open(pool, true, &sum);
 	spin_lock_irq(&pool->lock);
-	inflight = sum.inflight - min(sum.inflight, pool->held_ios); /* a maximum holds these */
+	inflight = sum.inflight - min(sum.inflight, pool->held_ios); /* queued by a maximum */
 	/*
-	 * More than is_calm() allows; a device with a short queue of its own
-	 * makes the submitters wait, and the limit may never be reached.
+	 * More is in flight than is_calm() allows.  The limit may never be reached, as a device
+	 * with a short queue of its own makes submitters wait.
 	 */
 	if (pool->state == IOBAND_OPEN && pool->nr_active &&
 	    (pool->slice_ms ||
@@ -306,7 +324,7 @@ static void pool_tick(struct work_struct *work)
 	struct ioband_pool *pool = container_of(work, struct ioband_pool, tick.work);
 	struct ioband_target *target;
 
-	/* Waits for memory, which the tick does not. */
+	/* The work waits for memory, which the tick does not. */
 	if (!list_empty_careful(&pool->plain_stats))
 		schedule_work(&pool->stock);
 	/* Only the tick leaves the shared state. */
@@ -323,12 +341,12 @@ static void pool_tick(struct work_struct *work)
 	}
 	mutex_unlock(&pool->walk);
 
-	/* A group that becomes active starts it again. */
+	/* A group that becomes active arms the tick again. */
 	if (READ_ONCE(pool->nr_active))
 		ioband_state_arm_tick(pool);
 }
 
-/* ---- life ---------------------------------------------------------------- */
+/* ---- lifetime ------------------------------------------------------------ */
 
 static void scope_init(struct ioband_scope *scope)
 {
@@ -338,6 +356,7 @@ static void scope_init(struct ioband_scope *scope)
 		xa_init(&scope->index[kind]);
 }
 
+/* Under the registry's mutex; waits for the pool's work to end. */
 static void pool_free(struct ioband_pool *pool)
 {
 	cancel_delayed_work_sync(&pool->tick);
@@ -391,6 +410,7 @@ static struct ioband_pool *pool_new(const char *name)
 	return pool;
 }
 
+/* Under the registry's mutex. */
 static struct ioband_pool *pool_find(const char *name)
 {
 	struct ioband_pool *pool;
@@ -401,6 +421,7 @@ static struct ioband_pool *pool_find(const char *name)
 	return NULL;
 }
 
+/* Under the registry's mutex. */
 static struct ioband_member *member_find(struct ioband_pool *pool, dev_t devno)
 {
 	struct ioband_member *member;
@@ -411,6 +432,7 @@ static struct ioband_member *member_find(struct ioband_pool *pool, dev_t devno)
 	return NULL;
 }
 
+/* Under the registry's mutex; takes the pool's lock. */
 static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 {
 	struct ioband_member *member = kzalloc(sizeof(*member), GFP_KERNEL);
@@ -428,6 +450,7 @@ static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 	return member;
 }
 
+/* Under the registry's mutex; takes the reap mutex and the pool's lock. */
 static void member_free(struct ioband_member *member)
 {
 	struct ioband_pool *pool = member->pool;
@@ -450,7 +473,7 @@ static void member_free(struct ioband_member *member)
 	kfree(member);
 }
 
-/* The device's own group, for modes that have one. */
+/* Make the device's own group, if the mode needs one. */
 static int member_need_group(struct ioband_member *member, enum ioband_mode mode)
 {
 	struct ioband_pool *pool = member->pool;
@@ -462,7 +485,10 @@ static int member_need_group(struct ioband_member *member, enum ioband_mode mode
 	return member->scope.group ? 0 : -ENOMEM;
 }
 
-/* What belongs to the pool is not changed under the other devices in it. */
+/*
+ * Check that the pool's settings stay as they are, as other devices share them.  Under the
+ * registry's mutex.
+ */
 static int check_shared_settings(const struct ioband_pool *pool,
 				 const struct ioband_settings *settings,
 				 struct ioband_error *error)
@@ -499,7 +525,10 @@ static int check_shared_settings(const struct ioband_pool *pool,
 	return 0;
 }
 
-/* Device time is known only of who has the device to itself. */
+/*
+ * Check that measure=time has slices: device time is known only if one group at a time has the
+ * device.  Under the registry's mutex.
+ */
 static int check_time(const struct ioband_pool *pool, const struct ioband_settings *settings,
 		      struct ioband_error *error)
 {
@@ -520,7 +549,7 @@ static int check_time(const struct ioband_pool *pool, const struct ioband_settin
 	return -EINVAL;
 }
 
-/* What belongs to the pool.  Under its lock, or before anybody knows of it. */
+/* Adopt the settings of the pool.  Under its lock, or before it has targets. */
 static void adopt_shared_settings(struct ioband_pool *pool,
 				  const struct ioband_settings *settings)
 {
@@ -543,6 +572,7 @@ static bool has_others(const struct ioband_pool *pool, const struct ioband_membe
 	return pool->nr_members > (member ? 1 : 0);
 }
 
+/* Under the registry's mutex; may sleep. */
 static int join_member(struct ioband_target *target, struct ioband_pool *pool,
 		       struct ioband_error *error)
 {
@@ -581,15 +611,15 @@ no_memory:
 }
 
 /**
- * ioband_pool_join() - a table names a pool
- * @target: with its settings
- * @name: of the pool; made if it is not there
+ * ioband_pool_join() - let a table join a pool
+ * @target: target with its settings
+ * @name: name of the pool; made if it does not exist
  * @error: a sentence, on failure
  *
  * Context: Process; may sleep.
  *
- * Return: 0, -EINVAL if the settings are not the pool's, or the device below is
- * in it, or -ENOMEM.
+ * Return: 0; -EINVAL if the settings are not those of the pool, or the device below is in it; or
+ * -ENOMEM.
  */
 int ioband_pool_join(struct ioband_target *target, const char *name,
 		     struct ioband_error *error)
@@ -627,8 +657,8 @@ unlock:
 }
 
 /**
- * ioband_pool_hide() - keep the tick from a table that goes
- * @target: that has joined, and has no bios any more
+ * ioband_pool_hide() - hide a table that is removed from the tick
+ * @target: target that has joined, and has no bios any more
  *
  * Context: Process; may sleep.
  */
@@ -642,7 +672,7 @@ void ioband_pool_hide(struct ioband_target *target)
 }
 
 /**
- * ioband_pool_leave() - a table goes
+ * ioband_pool_leave() - let a table leave its pool
  * @target: hidden
  *
  * Context: Process; may sleep.
@@ -664,6 +694,7 @@ void ioband_pool_leave(struct ioband_target *target)
 
 /* ---- settings ------------------------------------------------------------ */
 
+/* Under the registry's mutex; takes the pool's lock. */
 static void apply(struct ioband_target *target, const struct ioband_settings *settings)
 {
 	struct ioband_member *member = target->member;
@@ -680,16 +711,16 @@ static void apply(struct ioband_target *target, const struct ioband_settings *se
 }
 
 /**
- * ioband_pool_set() - take over settings at run time
- * @target: that got the message
- * @settings: what was given
+ * ioband_pool_set() - change settings at run time
+ * @target: target that got the message
+ * @settings: the settings
  * @error: a sentence, on failure
  *
- * Bios already held stay where they are.
+ * Queued bios stay in their groups.
  *
  * Context: Process; may sleep.
  *
- * Return: 0, -EINVAL if they do not go together, or -ENOMEM.
+ * Return: 0, -EINVAL if the settings contradict each other, or -ENOMEM.
  */
 int ioband_pool_set(struct ioband_target *target, const struct ioband_settings *settings,
 		    struct ioband_error *error)
@@ -712,11 +743,11 @@ int ioband_pool_set(struct ioband_target *target, const struct ioband_settings *
 }
 
 /**
- * ioband_pool_resume() - a table becomes live: take over its settings
- * @target: the table's
+ * ioband_pool_resume() - adopt the settings of a table that becomes live
+ * @target: target of the table
  *
- * The table says all about its device; what it does not say about the pool
- * stays as it is.
+ * The table determines all settings of its device.  Settings of the pool that it does not give stay
+ * as they are.
  *
  * Context: Process; may sleep.
  */
@@ -733,7 +764,7 @@ void ioband_pool_resume(struct ioband_target *target)
 	if (check_time(target->pool, &settings, &error) ||
 	    (has_others(target->pool, target->member) &&
 	     check_shared_settings(target->pool, &settings, &error))) {
-		/* It was changed after the table was loaded. */
+		/* The pool was changed after the table was loaded. */
 		DMWARN("%s: kept the pool's own: %s", target->pool->name, error.text);
 		settings.given &= ~(1U << IOBAND_KEY_MEASURE | 1U << IOBAND_KEY_DEPTH |
 				    1U << IOBAND_KEY_SLICE | 1U << IOBAND_KEY_WRITES_STARVED);
@@ -744,8 +775,8 @@ void ioband_pool_resume(struct ioband_target *target)
 }
 
 /**
- * ioband_pool_settings() - what a table line would have to say now
- * @target: the table's
+ * ioband_pool_settings() - the present settings, as a table line would give them
+ * @target: target of the table
  * @settings: the result; @settings->given tells whether there is a weight
  *
  * Context: Process; may sleep.
@@ -781,10 +812,10 @@ void ioband_pool_settings(struct ioband_target *target, struct ioband_settings *
 
 /**
  * ioband_pool_status() - print the status line
- * @target: of the device
- * @settings: what ioband_pool_settings() said
- * @result: where it goes
- * @maxlen: room there
+ * @target: target of the device
+ * @settings: from ioband_pool_settings()
+ * @result: buffer
+ * @maxlen: size of the buffer
  *
  * Context: Process.
  */

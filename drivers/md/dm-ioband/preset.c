@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: what cgroups have from their first bio on.
+ * dm-ioband: presets: settings for cgroups that do not exist yet.
  *
- * A cgroup has to be there to be given a weight, and whoever waits for it to come is late
- * by some milliseconds, in which it may do much.  So a weight, a maximum, a minimum and a
- * latency target can be given to a path too, a preset: whenever a group is made for the
- * cgroup of that path, this is what it begins with.  What it is given later stands, until
- * the cgroup is removed and made again.
+ * A message can give a cgroup a weight only if the cgroup exists.  A program that waits for the
+ * cgroup is late by some milliseconds, in which the cgroup may do much I/O.  So a weight, a
+ * maximum, a minimum and a latency target can also be given to a path, as a preset.  A group that
+ * is made for the cgroup of that path begins with these settings.  Later settings of the group stay
+ * until the cgroup is removed and made again.
  *
- * A path is made and looked up once for each group that is made, in a tree that has
- * presets, where the pool has some that are nested as deep: paths of deep trees take long.
- * A bio whose group is there comes by none of this.
+ * A path is made and looked up once for each new group, if its part of the tree has presets, and
+ * the pool has presets of that depth: paths of deep trees take long.  Bios of an existing group do
+ * not come here.
  */
 #include "preset.h"
 
@@ -24,16 +24,19 @@
 #include <linux/slab.h>
 #include <linux/stringhash.h>
 
-/* Of a pool.  More than anybody writes down, and their memory nobody is charged for. */
+/*
+ * Most presets of a pool: more than any configuration has.  Their memory is not charged to a
+ * cgroup.
+ */
 #define IOBAND_PRESETS_MAX	4096
 static_assert(IOBAND_PRESETS_MAX <= U16_MAX);	/* at_level counts them */
 
 #define HASH_BITS_OF_INDEX	8
 
 /**
- * struct ioband_preset_index - the presets of a pool by path; comes with the first
+ * struct ioband_preset_index - the presets of a pool by path; made with the first preset
  * @by_path: presets; changed under the pool's reap mutex and its lock
- * @at_level: how many there are of cgroups nested so deep; under the pool's lock
+ * @at_level: number of presets by depth of the path; under the pool's lock
  * @path: scratch; under the pool's lock
  */
 struct ioband_preset_index {
@@ -42,10 +45,10 @@ struct ioband_preset_index {
 	char path[PATH_MAX];
 };
 
-/* Presets that there are, in all pools. */
+/* Number of presets in all pools. */
 static atomic_long_t nr_presets;
 
-/* How deep the cgroup of a path is nested. */
+/* The depth of the cgroup of a path. */
 static unsigned int level_of(const char *path)
 {
 	unsigned int level = 0;
@@ -76,13 +79,13 @@ static struct ioband_preset *find(const struct ioband_pool *pool, const struct i
 }
 
 /**
- * ioband_preset_find() - what a group begins with that is about to be made
- * @scope: where it will be found
- * @key: what it will be found by
+ * ioband_preset_find() - the initial settings of a group that is about to be made
+ * @scope: scope of the group
+ * @key: key of the group
  *
  * Context: Under the pool's lock.
  *
- * Return: what was given to its path, or NULL if that is nothing.
+ * Return: the settings of its path, or NULL.
  */
 const struct ioband_wishes *ioband_preset_find(const struct ioband_scope *scope,
 					       const struct ioband_key *key)
@@ -123,7 +126,7 @@ static void preset_dealloc(struct ioband_preset *preset)
 	atomic_long_dec(&nr_presets);
 }
 
-/* One that says nothing yet. */
+/* Add an empty preset; NULL without memory.  Under the pool's reap mutex; may sleep. */
 static struct ioband_preset *preset_new(struct ioband_pool *pool, struct ioband_scope *scope,
 					const char *path)
 {
@@ -150,6 +153,7 @@ static struct ioband_preset *preset_new(struct ioband_pool *pool, struct ioband_
 	return preset;
 }
 
+/* Under the pool's reap mutex; takes its lock. */
 static void preset_drop(struct ioband_pool *pool, struct ioband_preset *preset)
 {
 	spin_lock_irq(&pool->lock);
@@ -167,6 +171,7 @@ static bool says_nothing(const struct ioband_wishes *wishes)
 	return !wishes->weight && !ioband_wishes_bound(wishes);
 }
 
+/* Under the pool's reap mutex; takes its lock. */
 static void preset_change(struct ioband_pool *pool, struct ioband_preset *preset,
 			  const struct ioband_message *message)
 {
@@ -205,7 +210,7 @@ static int check_new(const struct ioband_pool *pool, const char *path, struct io
 	return -ENOMEM;
 }
 
-/* With the pool's reap mutex. */
+/* Under the pool's reap mutex; may sleep. */
 static int set(struct ioband_pool *pool, struct ioband_scope *scope,
 	       const struct ioband_message *message, struct ioband_error *error)
 {
@@ -232,16 +237,16 @@ static int set(struct ioband_pool *pool, struct ioband_scope *scope,
 }
 
 /**
- * ioband_preset_set() - give something to a path, or take it back
- * @target: that got the message
- * @message: which path, and what
+ * ioband_preset_set() - change the preset of a path
+ * @target: target that got the message
+ * @message: the path and the change
  * @error: a sentence, on failure
  *
- * Groups that are there keep what they have.
+ * Existing groups keep their settings.
  *
  * Context: Process; may sleep.
  *
- * Return: 0, -ENOENT if there will be no such group, or -ENOMEM.
+ * Return: 0, -ENOENT if there can be no such group, or -ENOMEM.
  */
 int ioband_preset_set(struct ioband_target *target, const struct ioband_message *message,
 		      struct ioband_error *error)
@@ -252,7 +257,7 @@ int ioband_preset_set(struct ioband_target *target, const struct ioband_message 
 	unsigned int noio;
 	int ret;
 
-	/* A device that leaves the pool waits for the mutex, under the registry's. */
+	/* A device that leaves the pool takes the reap mutex under the registry's. */
 	noio = memalloc_noio_save();
 	mutex_lock(&pool->reap);
 	ret = set(pool, scope, message, error);
@@ -262,7 +267,7 @@ int ioband_preset_set(struct ioband_target *target, const struct ioband_message 
 }
 
 /**
- * ioband_preset_forget() - free what was given to paths in a part of the tree
+ * ioband_preset_forget() - free the presets of a part of the tree
  * @pool: pool
  * @scope: the part; no target uses it any more
  *
@@ -295,7 +300,7 @@ void ioband_preset_end(struct ioband_pool *pool)
 }
 
 /**
- * ioband_presets_exit() - with no pool left, complain of presets that were lost
+ * ioband_presets_exit() - warn of presets that were not freed, when no pool is left
  */
 void ioband_presets_exit(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: what cgroups that are yet to come will have.
+ * dm-ioband: presets: settings for cgroups that do not exist yet.
  */
 #ifndef DM_IOBAND_PRESET_H
 #define DM_IOBAND_PRESET_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: release of bios of dying tasks, for deleted disks, and at a suspend.
+ * dm-ioband: dispatch of the bios of dying tasks, for deleted disks, and at a suspend.
  */
 #include "release.h"
 
@@ -13,9 +13,9 @@
 #include <linux/oom.h>
 
 /*
- * What goes for dying tasks of groups that owe much, on the average each time they
- * are looked for: all that a group can hold within a minute, so that they end, and
- * who kills its tasks all the time wins 1 MB/s.
+ * Bytes dispatched in each scan, on average, for dying tasks of groups with much debt.  All that a
+ * group can have queued is dispatched within a minute, so that the tasks end.  A group that kills
+ * its tasks all the time gains 1 MB/s.
  */
 #define IOBAND_DYING_BYTES	(256U << 10)
 
@@ -25,9 +25,9 @@ static bool io_is_of_dying(const struct ioband_io *io, const void *of)
 }
 
 /*
- * Was the disk below deleted?  GD_DEAD is set before the bios in flight there complete, and
- * stays.  Unlike the end of the disk's queue it does not depend on the disk's driver, and unlike
- * the error of a bio it needs none in flight.
+ * Was the disk below deleted?  GD_DEAD is set before the bios in flight there complete, and stays
+ * set.  Unlike the end of the disk's queue it does not depend on the disk's driver.  Unlike the
+ * error of a bio it needs no bio in flight.
  */
 static bool io_is_of_deleted(const struct ioband_io *io)
 {
@@ -40,8 +40,8 @@ static bool io_goes_at_once(const struct ioband_io *io, const void *of)
 }
 
 /*
- * Release the bios of dying tasks, of one stream.  A bio for a deleted disk goes to @failed,
- * unless pieces of it were submitted.
+ * Dispatch the bios of dying tasks of one stream.  A bio for a deleted disk is moved to @failed,
+ * unless splits of it were submitted.  Under the pool's lock.
  */
 static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
 {
@@ -63,6 +63,7 @@ static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
 	ioband_dispatch_now(&release);
 }
 
+/* Complete bios that are not dispatched.  Without the pool's lock. */
 static void turn_all_away(struct bio_list *bios, blk_status_t status)
 {
 	struct bio *bio;
@@ -72,11 +73,11 @@ static void turn_all_away(struct bio_list *bios, blk_status_t status)
 }
 
 /**
- * ioband_release_dying() - let go of bios of dying tasks, and for deleted disks
+ * ioband_release_dying() - remove queued bios of dying tasks, and for deleted disks
  * @pool: pool
  *
- * The former are dispatched.  The latter fail, whatever the weights and maxima; later ones fail
- * below, or here the next time.
+ * The bios of dying tasks are dispatched.  The bios for deleted disks fail, whatever the weights
+ * and maxima; later ones fail below, or here the next time.
  *
  * Context: Process; under the pool's walk mutex.
  */
@@ -108,16 +109,20 @@ static bool io_is_of_target(const struct ioband_io *io, const void *of)
 }
 
 /*
- * What has begun, and what came with REQ_NOWAIT: device-mapper would submit that again from a
- * worker, as it came.  If the device below must split it, or has no request left, it is refused
- * there, and io_uring of 6.12 and before takes that for an error.
+ * Bios that a suspend must dispatch: bios with a dispatched split, and bios that arrived with
+ * REQ_NOWAIT.  device-mapper would resubmit the latter from a worker, with the flag.  The device
+ * below refuses such a bio if it must split it, or has no free request.  io_uring of 6.12 and
+ * before takes that for an error.
  */
 static bool io_of_target_must_go(const struct ioband_io *io, const void *of)
 {
 	return io->target == of && (io->piece || io->nowait);
 }
 
-/* Take what a stream holds for a target: into @taken, if @requeue, what may be given back. */
+/*
+ * Remove the queued bios for a target from a stream.  With @requeue, bios that may be returned are
+ * moved to @taken; the others are dispatched.  Under the pool's lock.
+ */
 static void suspend_stream(struct ioband_stream *stream, const struct ioband_target *target,
 			   bool requeue, struct bio_list *taken)
 {
@@ -130,9 +135,9 @@ static void suspend_stream(struct ioband_stream *stream, const struct ioband_tar
 }
 
 /**
- * ioband_release_suspend() - hold nothing of a target any more
- * @target: that is being suspended
- * @requeue: give bios back to device-mapper, instead of sending them down
+ * ioband_release_suspend() - empty the queues of a target's bios
+ * @target: target that is being suspended
+ * @requeue: return bios to device-mapper instead of dispatching them
  *
  * Context: Process; may sleep.
  */
@@ -149,8 +154,8 @@ void ioband_release_suspend(struct ioband_target *target, bool requeue)
 	WRITE_ONCE(target->requeue, requeue);
 	WRITE_ONCE(target->suspended, true);
 	/*
-	 * Who holds something is active, and nobody holds more for this target
-	 * from now on.  In turn, so that interrupts are not off for long.
+	 * Groups with queued bios are active, and from now on no more bios are queued for this
+	 * target.  One group at a time, so that interrupts are off only for a short time.
 	 */
 	for (left = pool->nr_active; left && !list_empty(&pool->active); left--) {
 		group = ioband_state_next_active(pool);
@@ -168,8 +173,8 @@ void ioband_release_suspend(struct ioband_target *target, bool requeue)
 }
 
 /**
- * ioband_release_resume() - bios of a target may be held again
- * @target: that is being resumed
+ * ioband_release_resume() - allow a target's bios to be queued again
+ * @target: target that is being resumed
  *
  * Context: Process.
  */

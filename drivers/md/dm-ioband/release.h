@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: bios of dying tasks, for deleted disks, and at a suspend.
+ * dm-ioband: dispatch of the bios of dying tasks, for deleted disks, and at a suspend.
  */
 #ifndef DM_IOBAND_RELEASE_H
 #define DM_IOBAND_RELEASE_H

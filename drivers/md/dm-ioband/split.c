@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: large bios in pieces.
+ * dm-ioband: splits of large bios.
  *
- * A small bio behind a large one waits for its whole transfer, and what is in
- * flight cannot be measured out finely in large bios.  So while groups compete a
- * large bio is sent down in pieces, each of which is admitted by the scheduler
- * like a bio of its own.  How large they are is found like the depth, in
- * sched/depth.c: a device may need large ones.  With slices nothing is tried: they are
- * of the size that was set, or of 1 MiB, so that a turn can end in the midst of a bio.
- * Below a small maximum it goes in pieces whether groups compete or not
- * (ioband_bound_piece()).  What a flusher writes back even arrives piece by piece, in the
- * largest ones (throttle.c).
+ * A small bio behind a large one waits for its whole transfer.  Large bios also make the in-flight
+ * limit too coarse.  So while groups compete, a large bio is dispatched in splits, and the
+ * scheduler admits each split like a bio of its own.  The size of splits is found like the depth,
+ * in sched/depth.c, as some devices need large ones.  With slices there are no trials.  The splits
+ * have the size that was set, or 1 MiB, so that a slice can end in the middle of a bio.  Below a
+ * small maximum a bio is split whether groups compete or not (ioband_bound_piece()).  Bios of a
+ * flusher even arrive in splits, of the largest size (throttle.c).
  *
- * The bio stays in its group's queue until its last piece has been admitted.
- * Pieces end at multiples of their size on the device below, so they cross no
- * stripe or page that the whole would not cross.  A worker of the target makes them,
- * as clones that share the bio's pages; it takes them from a pool of the target's
- * own, so it gets one when memory is short as soon as an earlier one has
- * completed.  The bio completes with its last piece, with an error if one had
- * one: as if the block layer had split it, which it may do at any time.
+ * A bio stays in its group's queue until its last split has been admitted.  Splits end at multiples
+ * of their size on the device below, so they cross no stripe or page that the whole bio would not
+ * cross.  A worker of the target makes them, as clones that share the bio's pages.  It allocates
+ * them from the target's own bio set: when memory is short, an allocation succeeds as soon as an
+ * earlier split has completed.  The bio completes with its last split, with an error if a split had
+ * one.  The block layer may split bios in the same way at any time.
  */
 #include "split.h"
 
 #include "io.h"
 
 /**
- * ioband_piece_least() - the smallest pieces that a bio may be sent down in
+ * ioband_piece_least() - the smallest size of splits that a bio allows
  * @bio: the bio
  *
- * Return: bytes, a power of two; 0: it has to go whole.
+ * Context: Any.
+ *
+ * Return: bytes, a power of two; 0: the bio must not be split.
  */
 u32 ioband_piece_least(struct bio *bio)
 {
@@ -39,12 +38,14 @@ u32 ioband_piece_least(struct bio *bio)
 }
 
 /**
- * ioband_piece_bytes() - size of the piece that begins at some offset
- * @io: of a bio that is cut
+ * ioband_piece_bytes() - the size of the split at some offset
+ * @io: per-bio data of a split bio
  * @bio: the bio
- * @offset: into it, bytes
+ * @offset: offset into the bio, bytes
  *
- * Return: its bytes.
+ * Context: Any.
+ *
+ * Return: bytes.
  */
 u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset)
 {
@@ -54,12 +55,13 @@ u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 of
 }
 
 /**
- * ioband_piece_accept() - have no more than the first piece of a bio arrive
- * @io: the bio's; its size is that of the piece then
+ * ioband_piece_accept() - let only the first split of a bio arrive
+ * @io: per-bio data; gets the size of the split
  * @bio: clone, in the target's map()
  *
- * Of the largest size.  Device-mapper maps the rest as a bio of its own, after this one has
- * gone its way.
+ * The split has the largest size.  device-mapper maps the rest as a bio of its own, after this one.
+ *
+ * Context: Process, in the target's map().
  */
 void ioband_piece_accept(struct ioband_io *io, struct bio *bio)
 {

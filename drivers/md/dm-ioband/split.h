@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: large bios in pieces.
+ * dm-ioband: splits of large bios.
  */
 #ifndef DM_IOBAND_SPLIT_H
 #define DM_IOBAND_SPLIT_H

@@ -2,27 +2,26 @@
 /*
  * dm-ioband: the two states of a pool.
  *
- * Two states.  In the open state nothing has to be held: one group is active,
- * or all of them together do not fill the device.  A bio finds its group, sees
- * that the group is open, is counted on its CPU, and goes: no lock, no cache
- * line written that another CPU writes.  In the shared state groups compete:
- * every bio goes through the scheduler, under the pool's lock, and may be held
- * in its group.
+ * In the open state no bio has to be queued: one group is active, or all groups together do not
+ * fill the device.  A bio finds its group, sees that the group is open, is counted on its CPU, and
+ * is dispatched.  It takes no lock, and writes no cache line that another CPU writes.  In the
+ * shared state groups compete.  Every bio passes the scheduler under the pool's lock, and may be
+ * queued in its group.
  *
- * With slices there is no open state.  What one group alone has sent to a disk that seeks,
- * and to its write cache, the next one would wait for, for nobody to be charged; and the
- * lock is nothing to such a disk.
+ * A pool with slices has no open state.  A lone group's I/O at a disk that seeks, and in its write
+ * cache, would delay the next group, and no group would be charged for it.  The cost of the lock
+ * does not matter for such a disk.
  *
- * What has a maximum, itself or above it, goes through the scheduler in the open
- * state too, and is held until the maximum lets it go.
+ * A bio of a group with a maximum, its own or one above, passes the scheduler in the open state
+ * too.  It is queued until the maximum allows it.
  *
- * A group that becomes active takes the lock once, so the pool knows how many
- * there are.  With more than one the state is shared, until it turns out that
- * they do not fill the device, and nobody has a minimum or a latency target.  That holds for
- * a few seconds, for another load may, and for as long as no more than half of
- * the limit is in flight (the pool's tick looks).  Service taken past the
- * scheduler is not charged: it was nobody else's.  What of it is still in flight
- * when groups begin to compete counts there, see ioband_state_apply().
+ * A group that becomes active takes the lock once, so the pool knows the number of active groups.
+ * With more than one, the pool is shared until two conditions hold: the groups do not fill the
+ * device, and no group has a minimum or a latency target.  Then the pool is open for a few seconds,
+ * after which the load may have changed.  It returns to the shared state earlier if more than half
+ * of the limit is in flight (the pool's tick checks).  Service in the open state is not charged, as
+ * no other group wanted it.  Bios of the open state that are in flight when groups begin to compete
+ * count from then on, see ioband_state_apply().
  */
 #include "state.h"
 
@@ -31,13 +30,15 @@
 #include "limits.h"
 
 /*
- * Of the ticks of all pools.  They run on any CPU, and when memory is short: a tick sees to
- * devices that do not answer and CPUs that run no worker.
+ * Workqueue of the ticks of all pools.  It is unbound, and has a rescuer for memory shortage: a
+ * tick handles devices that do not answer and CPUs that run no worker.
  */
 static struct workqueue_struct *tick_wq;
 
 /**
- * ioband_state_init() - make what ticks run on
+ * ioband_state_init() - allocate the workqueue of the ticks
+ *
+ * Context: Process; may sleep.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -48,7 +49,9 @@ int __init ioband_state_init(void)
 }
 
 /**
- * ioband_state_exit() - with no pool left, undo ioband_state_init()
+ * ioband_state_exit() - undo ioband_state_init(), when no pool is left
+ *
+ * Context: Process; may sleep.
  */
 void ioband_state_exit(void)
 {
@@ -56,7 +59,7 @@ void ioband_state_exit(void)
 }
 
 /**
- * ioband_state_arm_tick() - have the pool look after itself in a moment
+ * ioband_state_arm_tick() - schedule the pool's next tick
  * @pool: pool with active groups
  *
  * Context: Any.
@@ -66,13 +69,14 @@ void ioband_state_arm_tick(struct ioband_pool *pool)
 	queue_delayed_work(tick_wq, &pool->tick, IOBAND_TICK);
 }
 
+/* Under the pool's lock. */
 static bool group_may_be_open(const struct ioband_group *group)
 {
 	return group->pool->state == IOBAND_OPEN && !group->unindexed &&
 	       !ioband_bound_is_capped(group);
 }
 
-/* The state has changed, or who has a maximum, a minimum or a latency target. */
+/* Update the open flags after the state or a setting has changed. */
 static void update_open(struct ioband_pool *pool)
 {
 	struct ioband_group *group;
@@ -83,20 +87,22 @@ static void update_open(struct ioband_pool *pool)
 }
 
 /**
- * ioband_state_apply() - tell the scheduler what holds in the pool's state
+ * ioband_state_apply() - pass limits and slices of the pool's state to the scheduler
  * @pool: pool
  * @now_ns: time
  *
- * In the open state there is nothing but maxima.  In flight at a device that hangs: more than
- * the limit may go, to others.  While the pool probes: a single bio may, to a device that is
- * not silent.  In flight from the open state: less, by up to half; those that the device has
- * are soon back.  It may also have put to sleep tasks that came while it had no request left,
- * and would not wake them for as long as what is sent next always found the one that is free:
- * so, if nothing comes back, by half of that, and so on.
+ * In the open state only maxima apply.  In the shared state the in-flight limit is adjusted:
  *
- * Bios for a device that is not blocked any more are not passed over any more.
+ * - Bios at a device that hangs do not count: as many more may be dispatched to others.
+ * - While the pool probes, one bio more may be dispatched to a device that is not silent.
+ * - Bios of the open state lower the limit, by up to half: the device returns them soon.  Some of
+ *   their submitters may sleep in the device for a request.  They are not woken while the next
+ *   dispatched bio always takes the free one.  So the limit is halved again for each 50 ms in
+ *   which none of these bios completes.
  *
- * Context: Under the pool's lock, or before anybody knows of it.  The caller dispatches.
+ * Bios for a device that is no longer blocked are not skipped any more.
+ *
+ * Context: Under the pool's lock, or before the pool has targets.  The caller dispatches.
  */
 void ioband_state_apply(struct ioband_pool *pool, u64 now_ns)
 {
@@ -112,12 +118,12 @@ void ioband_state_apply(struct ioband_pool *pool, u64 now_ns)
 	ioband_core_set_slice(&pool->core, slice_ns, pool->measure == IOBAND_MEASURE_TIME, now_ns);
 	if (!shared)
 		ioband_brake_end(&pool->core, now_ns);
-	/* 2 % of 100 ms: a timer is late, or the device is another group's. */
+	/* 2 % of 100 ms, for a late timer, or because another group has the device. */
 	ioband_core_set_slack(&pool->core, 2 * NSEC_PER_MSEC + hrtimer_resolution + slice_ns / 2);
 }
 
 /**
- * ioband_state_share() - groups compete from now on
+ * ioband_state_share() - enter the shared state
  * @pool: pool in the open state
  *
  * Context: Under the pool's lock.
@@ -127,7 +133,7 @@ void ioband_state_share(struct ioband_pool *pool)
 	const u64 now_ns = ktime_get_ns();
 
 	lockdep_assert_held(&pool->lock);
-	WRITE_ONCE(pool->state, IOBAND_SHARED);	/* pairs with that of a batch */
+	WRITE_ONCE(pool->state, IOBAND_SHARED);	/* pairs with READ_ONCE() in ioband_batch_add() */
 	pool->sample = (struct ioband_sample) {};
 	pool->sampled_ns = now_ns;
 	pool->done_ns = now_ns;
@@ -142,8 +148,8 @@ void ioband_state_share(struct ioband_pool *pool)
 }
 
 /**
- * ioband_state_open() - nothing needs to be held any more, but by a maximum
- * @pool: pool in the shared state; what it holds is released
+ * ioband_state_open() - enter the open state, in which only a maximum throttles bios
+ * @pool: pool in the shared state; its queued bios are dispatched
  * @now_ns: time
  *
  * Context: Under the pool's lock.
@@ -152,7 +158,9 @@ void ioband_state_open(struct ioband_pool *pool, u64 now_ns)
 {
 	lockdep_assert_held(&pool->lock);
 	WRITE_ONCE(pool->state, IOBAND_OPEN);
-	/* Who pauses is not waited for any longer, and what comes now the core is not told of. */
+	/*
+	 * Stop idling for throttled writeback: the core does not learn of bios of the open state.
+	 */
 	ioband_core_note_sync(&pool->core, now_ns);
 	ioband_state_apply(pool, now_ns);
 	ioband_dispatch(pool, now_ns);
@@ -160,7 +168,7 @@ void ioband_state_open(struct ioband_pool *pool, u64 now_ns)
 }
 
 /**
- * ioband_state_activate() - note that a group is active
+ * ioband_state_activate() - mark a group as active
  * @group: group that has a bio, and was not open
  *
  * Context: Under the pool's lock.
@@ -190,8 +198,8 @@ void ioband_state_activate(struct ioband_group *group)
 }
 
 /**
- * ioband_state_deactivate() - a group has done nothing for a while
- * @group: active, with nothing held and nothing in flight
+ * ioband_state_deactivate() - mark a group as not active
+ * @group: active group without queued bios, and without bios in flight for some time
  *
  * Context: Under the pool's lock.
  */
@@ -205,7 +213,7 @@ void ioband_state_deactivate(struct ioband_group *group)
 }
 
 /**
- * ioband_state_update() - groups have got, lost or changed a bound
+ * ioband_state_update() - apply a change of a maximum, minimum or latency target
  * @pool: pool
  *
  * Context: Process.
@@ -219,15 +227,15 @@ void ioband_state_update(struct ioband_pool *pool)
 }
 
 /**
- * ioband_state_next_active() - go through the active groups
+ * ioband_state_next_active() - walk over the active groups
  * @pool: pool
  *
- * For as many as there are, each comes once, and the lock may be dropped in
- * between.  One that becomes active meanwhile may not come.
+ * Called as often as there are active groups, it returns each of them once.  The caller may drop
+ * the lock in between; a group that becomes active meanwhile may be missed.
  *
  * Context: Under the pool's walk mutex and its lock; there is an active group.
  *
- * Return: the next.
+ * Return: the next group.
  */
 struct ioband_group *ioband_state_next_active(struct ioband_pool *pool)
 {

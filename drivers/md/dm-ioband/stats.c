@@ -2,31 +2,28 @@
 /*
  * dm-ioband: counters and histograms of the groups.
  *
- * Everything that is counted per bio is counted on the CPU it happens on, with
- * single instructions that an interrupt cannot split, and added up by whoever
- * wants to know.  The counters come with a group's first bio and are retired
- * when it has been idle for long, because a hundred thousand idle groups must
- * not cost a page each on every CPU.
+ * Each bio is counted on the CPU of the event, with single instructions that an interrupt cannot
+ * split.  The reader adds up the CPUs.  The counters are made with a group's first bio, and retired
+ * when the group has been idle for long: a hundred thousand idle groups must not take a page each
+ * on every CPU.
  *
- * ioband_cpu_stats.inflight and .open are also what pins a group: one is raised under RCU
- * when a bio finds the group, and lowered with the last access to it; .users likewise for
- * what is not a bio.  Once no new
- * bio can find the counters (they are unlinked and a grace period has passed),
- * the sum over all CPUs only falls, so if it reads as zero it is zero.
+ * ioband_cpu_stats.inflight and .open also pin a group.  One of them is raised under RCU when a bio
+ * finds the group, and lowered with the last access to it; .users likewise for other users.  Once
+ * no new bio can find the counters (they are unlinked and a grace period has passed), the sum over
+ * all CPUs only falls.  So if it reads as zero it is zero.
  *
- * Whoever may make cgroups must not take all memory for counters, nor all of what
- * counters may take.  So there is a budget: a part of the memory for those that have
- * been given nothing, a larger one with those that have a weight or a latency target,
- * and a larger one yet with those that have a maximum or a minimum.  And at each level,
- * from the pools down, a subtree may have at most alpha times what is left of the budget
- * of the one above (a dynamic threshold: Choudhury & Hahne, IEEE/ACM ToN 1998), here
- * with alpha = 7: alone it may have 7/8, and leaves 1/8.  With a budget of 4096, one
- * pool may have 3584 and one cgroup of it, with all below, 3136; a second one beside it
- * comes to 392, a third to 49.
+ * A user that may make cgroups must not take all memory for counters, nor all that counters may
+ * take.  So each class of groups has a budget, a part of the memory.  The budget of groups with a
+ * weight or a latency target is larger, and includes groups without settings.  That of groups with
+ * a maximum or a minimum is larger still, and includes both.  At each level, from the pools down, a
+ * subtree may have at most alpha times the rest of the budget above it (a dynamic threshold:
+ * Choudhury & Hahne, IEEE/ACM ToN 1998), here with alpha = 7.  Alone it may have 7/8, and leaves
+ * 1/8.  With a budget of 4096, one pool may have 3584, and one cgroup of it, with all below, 3136.
+ * A second cgroup beside it comes to 392, a third to 49.
  *
- * A group gets counters only if the one above has some, and while it lives loses them
- * before it.  So who is refused shares those of the nearest group above that has some, its
- * weight and its maximum, and none with a maximum is passed over.
+ * A group gets counters only if the group above has some.  A living group loses them before the
+ * group above does.  So a refused group shares the counters, the weight and the maximum of the
+ * nearest group above that has some, and no group with a maximum is skipped.
  */
 #include "stats.h"
 
@@ -38,16 +35,19 @@
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
-/* Taken by groups that begin together; from the first one on more are made. */
+/*
+ * Number of spare counters, for groups that begin together.  The first group that takes some starts
+ * the allocation of more.
+ */
 #define IOBAND_SPARE_STATS	128
 
 /*
- * Which part of the memory counters may take, with those of the kinds before.  What others
- * may ask for is bounded as they would be by themselves; a maximum or a minimum, which must
- * hold, is only given by whoever configures the machine, but may be to many at once.  Or it is
- * given to the path of a cgroup that others make and remove, as often as they like: until the
- * sweep has come they may have some seconds' worth of such groups, of which what is below one
- * cgroup leaves some to the others, as of all.
+ * Divisors of the memory for the counters of a class and the classes before it.  The parts of
+ * groups without a maximum or a minimum are small, as any user may obtain such groups.  A maximum
+ * or a minimum must hold.  Only the administrator gives one, but possibly to many groups at once.
+ * Or it is a preset for the path of a cgroup that other users make and remove at will.  Until the
+ * next sweep they may have the groups of some seconds.  A subtree of these leaves some counters to
+ * the others, as in every class.
  */
 static const unsigned int parts_of_memory[] = {
 	[IOBAND_STATS_UNSET] = 64,
@@ -55,16 +55,18 @@ static const unsigned int parts_of_memory[] = {
 	[IOBAND_STATS_BOUND] = 4,
 };
 
-/* Counters that there are, in all pools, and what is kept of those that were retired. */
+/* Number of counters, and of totals of retired counters, in all pools. */
 static atomic_long_t nr_stats;
 static atomic_long_t nr_totals;
 
-/* Counters that groups have, as in &ioband_group.nr_stats. */
+/* Number of counters that groups have, as in &ioband_group.nr_stats. */
 static atomic_long_t nr_given[IOBAND_NR_STATS_KINDS];
 
 /**
- * ioband_stats_new() - make counters
- * @gfp: how to allocate
+ * ioband_stats_new() - allocate counters
+ * @gfp: flags of the allocation
+ *
+ * Context: As @gfp says.
  *
  * Return: counters without histograms, or NULL.
  */
@@ -89,7 +91,7 @@ static struct ioband_stats *stats_of(struct ioband_group *group)
 	return rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
 }
 
-/* How many counters there may be, with the histograms that they will get. */
+/* The budget of a class, in counters with the histograms that they will get. */
 static u64 stats_budget(enum ioband_stats_kind kind)
 {
 	const size_t size = sizeof(struct ioband_stats) + num_possible_cpus() *
@@ -99,8 +101,8 @@ static u64 stats_budget(enum ioband_stats_kind kind)
 }
 
 /*
- * As many as those that were given nothing may have are kept ready, beside what the others
- * have.  Other pools may give and take meanwhile: then it is one too many, or too few.
+ * Are the counters of groups without settings, spare counters included, at the budget of their
+ * class?  Other pools may take or return some meanwhile: then there is one too many, or too few.
  */
 static bool stats_are_too_many(void)
 {
@@ -119,7 +121,7 @@ static enum ioband_stats_kind kind_of(struct ioband_group *group)
 	return ioband_group_is_set(group) ? IOBAND_STATS_SET : IOBAND_STATS_UNSET;
 }
 
-/* Of @group, or one above it, who needs counters; the topmost always has them. */
+/* Of @group and the groups above, the topmost without counters; the root always has some. */
 static struct ioband_group *first_without(struct ioband_group *group)
 {
 	while (!rcu_access_pointer(group->parent->stats))
@@ -128,8 +130,8 @@ static struct ioband_group *first_without(struct ioband_group *group)
 }
 
 /*
- * What the counters of one above a group are counted as: they are for the sake of all on the
- * way.  One of those may have a maximum, and no bios of its own.
+ * The class of the counters of @above: the highest class of all groups from @group up to it, which
+ * depend on these counters.  One of them may have a maximum, and no bios of its own.
  */
 static enum ioband_stats_kind kind_for(struct ioband_group *above, struct ioband_group *group)
 {
@@ -141,8 +143,8 @@ static enum ioband_stats_kind kind_for(struct ioband_group *above, struct ioband
 }
 
 /*
- * What a group with all below it has, or, without one, what all pools have: of a kind and
- * those before.  What others were given more for is not held against who was given less.
+ * Number of counters of a group and all groups below, or, without a group, of all pools, in a class
+ * and the classes before it.  Counters of higher classes do not reduce the budget of a lower class.
  */
 static u64 given_below(const struct ioband_group *group, enum ioband_stats_kind most)
 {
@@ -155,8 +157,8 @@ static u64 given_below(const struct ioband_group *group, enum ioband_stats_kind 
 }
 
 /*
- * May a group have counters of a kind?  From below: what a subtree has needs a seventh of it
- * left above.  Other pools may give meanwhile, one each.
+ * May a group have counters of a class?  From below: a subtree needs a seventh of its counters left
+ * above.  Other pools may take one each meanwhile.
  */
 static bool stats_may_be_had(const struct ioband_group *group, enum ioband_stats_kind kind)
 {
@@ -170,7 +172,7 @@ static bool stats_may_be_had(const struct ioband_group *group, enum ioband_stats
 	return needed < budget;
 }
 
-/* The group has them, and so have those above it: so many more, or less. */
+/* Add @more to the number of counters of a group and of the groups above it. */
 static void count_stats(struct ioband_group *group, const struct ioband_stats *stats, int more)
 {
 	lockdep_assert_held(&group->pool->lock);
@@ -179,7 +181,7 @@ static void count_stats(struct ioband_group *group, const struct ioband_stats *s
 		group->nr_stats[stats->kind] += more;
 }
 
-/* Free counters that a group had. */
+/* Free counters that a group had.  Takes the pool's lock. */
 static void take_back(struct ioband_group *group, struct ioband_stats *stats)
 {
 	spin_lock_irq(&group->pool->lock);
@@ -191,7 +193,9 @@ static void take_back(struct ioband_group *group, struct ioband_stats *stats)
 
 /**
  * ioband_stats_free() - free counters and histograms
- * @stats: counters that nobody uses, or NULL
+ * @stats: unused counters, or NULL
+ *
+ * Context: Process.
  */
 void ioband_stats_free(struct ioband_stats *stats)
 {
@@ -204,7 +208,7 @@ void ioband_stats_free(struct ioband_stats *stats)
 }
 
 /**
- * ioband_stats_exit() - with no pool left, complain of counters that were lost
+ * ioband_stats_exit() - warn of counters that were not freed, when no pool is left
  */
 void ioband_stats_exit(void)
 {
@@ -217,10 +221,10 @@ void ioband_stats_exit(void)
 }
 
 /**
- * ioband_stats_give() - let a group have counters
- * @group: that has none
- * @stats: new ones
- * @kind: what they are counted as
+ * ioband_stats_give() - give counters to a group
+ * @group: group without counters
+ * @stats: new counters
+ * @kind: their class
  *
  * Context: Under the pool's lock.
  */
@@ -234,10 +238,11 @@ void ioband_stats_give(struct ioband_group *group, struct ioband_stats *stats,
 }
 
 /**
- * ioband_stats_sort() - count a group's counters as what it has been given by now asks for
- * @group: that was given something, or had something taken away
+ * ioband_stats_sort() - move a group's counters to the class of its present settings
+ * @group: group with a changed setting
  *
- * Not if there are too many of the kind: else one could have others' share by and by.
+ * The class is kept if the new one exceeds its budget.  Otherwise a subtree could take the share of
+ * others little by little.
  *
  * Context: Under the pool's lock.
  */
@@ -253,7 +258,9 @@ void ioband_stats_sort(struct ioband_group *group)
 	count_stats(group, stats, 1);
 }
 
-/* Put new counters by; NULL: there is no memory for them, or enough is taken. */
+/*
+ * Add spare counters; NULL: there is no memory, or the budget is used up.  Takes the pool's lock.
+ */
 static void put_spare(struct ioband_pool *pool, struct ioband_stats *stats)
 {
 	spin_lock_irq(&pool->lock);
@@ -263,16 +270,16 @@ static void put_spare(struct ioband_pool *pool, struct ioband_stats *stats)
 		WRITE_ONCE(pool->nr_spare, pool->nr_spare + 1);
 	}
 	spin_unlock_irq(&pool->lock);
-	/* With the first ones the first of those who wait can go on. */
+	/* The first counters suffice for the first sleeping tasks. */
 	wake_up_all(&pool->stocked);
 }
 
 /**
- * ioband_stats_stock() - keep counters ready for groups to come
+ * ioband_stats_stock() - allocate spare counters
  * @pool: pool
  *
- * Without waiting, the allocator has per-CPU memory for a few dozen at a time;
- * a thousand groups that start together want more.
+ * Without waiting, the allocator has per-CPU memory for a few dozen counters at a time.  A thousand
+ * groups that start together need more.
  *
  * Context: Process; may sleep.  Not in the I/O path.
  */
@@ -290,12 +297,11 @@ void ioband_stats_stock(struct ioband_pool *pool)
 }
 
 /**
- * ioband_stats_may_come() - is it worth while to wait for a group's counters
- * @group: for which ioband_stats_ready() found another one
- * @left: jiffies that a bio may wait yet; 0: it has waited in vain
+ * ioband_stats_may_come() - may a group get counters soon
+ * @group: group for which ioband_stats_ready() returned another one
+ * @left: jiffies for which a bio may still wait; 0: it has waited in vain
  *
- * What one bio has waited for in vain, the next ones do not wait for, until counters have
- * been made again.
+ * After one bio has waited in vain, later bios do not wait until counters have been made again.
  *
  * Context: Under the pool's lock.
  *
@@ -312,22 +318,25 @@ bool ioband_stats_may_come(struct ioband_group *group, long left)
 	if (left <= 0 || pool->stock_failed || stats_are_too_many() ||
 	    !stats_may_be_had(first, kind_for(first, group)))
 		return false;
-	/* Other pools may have taken and given back what there was when that was not begun. */
+	/*
+	 * The work is not scheduled while the budget is used up, and another pool may have returned
+	 * counters since.
+	 */
 	schedule_work(&pool->stock);
 	return true;
 }
 
 /**
- * ioband_stats_wait() - wait for counters for groups to come
- * @pool: pool of which ioband_stats_may_come()
- * @left: jiffies, at most
+ * ioband_stats_wait() - wait for spare counters
+ * @pool: pool of the group for which ioband_stats_may_come() was true
+ * @left: longest time, in jiffies
  *
- * Not for long: they are made where memory may be waited for, and what frees memory may
- * be waiting for this task's bios.  Who was faster may have taken those that came.
+ * The time is short: the allocation may wait for memory reclaim, and reclaim for this task's bios.
+ * Another task may take the new counters first.
  *
  * Context: Process; sleeps.
  *
- * Return: jiffies that are left, not less than 0; -ERESTARTSYS: the task is killed.
+ * Return: remaining jiffies, not less than 0; -ERESTARTSYS: the task was killed.
  */
 long ioband_stats_wait(struct ioband_pool *pool, long left)
 {
@@ -340,8 +349,10 @@ long ioband_stats_wait(struct ioband_pool *pool, long left)
 }
 
 /**
- * ioband_stats_unstock() - free the counters that were kept ready
- * @pool: pool that nobody uses
+ * ioband_stats_unstock() - free the spare counters
+ * @pool: unused pool
+ *
+ * Context: Process.
  */
 void ioband_stats_unstock(struct ioband_pool *pool)
 {
@@ -351,6 +362,7 @@ void ioband_stats_unstock(struct ioband_pool *pool)
 		ioband_stats_free(stats);
 }
 
+/* Under the pool's lock; does not sleep. */
 static struct ioband_stats *take_spare(struct ioband_pool *pool)
 {
 	struct ioband_stats *stats =
@@ -365,7 +377,10 @@ static struct ioband_stats *take_spare(struct ioband_pool *pool)
 	return stats;
 }
 
-/* Return: false if there is no memory, or enough is taken. */
+/*
+ * Give new counters to a group, under the pool's lock.  Return: false without memory, or beyond the
+ * budget.
+ */
 static bool give_new(struct ioband_group *group, enum ioband_stats_kind kind)
 {
 	struct ioband_stats *stats = NULL;
@@ -378,13 +393,13 @@ static bool give_new(struct ioband_group *group, enum ioband_stats_kind kind)
 }
 
 /**
- * ioband_stats_ready() - see that a group has counters
- * @group: that has a bio
+ * ioband_stats_ready() - give counters to the group of a bio, if it has none
+ * @group: group of the bio
  *
- * Context: Under the pool's lock; does not wait: this is the I/O path.
+ * Context: Under the pool's lock; does not sleep, as this is the I/O path.
  *
- * Return: the group; if there is no memory, or enough is taken, the nearest above that has
- * some, whose the bio is then.
+ * Return: the group; without memory, or beyond the budget, the nearest group above with counters,
+ * which gets the bio.
  */
 struct ioband_group *ioband_stats_ready(struct ioband_group *group)
 {
@@ -402,8 +417,7 @@ struct ioband_group *ioband_stats_ready(struct ioband_group *group)
  * ioband_stats_make_hist() - give histograms to the groups that have counters
  * @pool: pool
  *
- * Context: Process; may sleep.  Not in the I/O path, so that it may wait for
- * memory.
+ * Context: Process; may sleep.  Not in the I/O path, so that it may wait for memory.
  */
 void ioband_stats_make_hist(struct ioband_pool *pool)
 {
@@ -418,7 +432,7 @@ void ioband_stats_make_hist(struct ioband_pool *pool)
 		stats = list_first_entry_or_null(&pool->plain_stats, struct ioband_stats, list);
 		if (stats) {
 			list_del_init(&stats->list);
-			/* Pairs with the acquire where a time is counted. */
+			/* Pairs with smp_load_acquire() where a time is counted. */
 			smp_store_release(&stats->hist, hist);
 			hist = NULL;
 		}
@@ -428,19 +442,19 @@ void ioband_stats_make_hist(struct ioband_pool *pool)
 }
 
 /**
- * ioband_stats_released() - count a bio that had been held, but for one that goes at once
- * @io: the bio's; its service starts at @now_ns
+ * ioband_stats_released() - count the wait of a queued bio, unless it is dispatched at once
+ * @io: per-bio data; its service starts at @now_ns
  * @now_ns: time
  *
  * Context: Under the pool's lock.
  *
- * Return: how long it was held, in ns.
+ * Return: time in the queue, in ns.
  */
 u64 ioband_stats_released(struct ioband_io *io, u64 now_ns)
 {
-	/* Whoever releases it may have looked at the clock before it arrived. */
+	/* The dispatching CPU may have read its clock before the bio arrived. */
 	const u64 wait_ns = now_ns > io->start_ns ? now_ns - io->start_ns : 0;
-	/* Pairs with the release of who made them. */
+	/* Pairs with smp_store_release() in ioband_stats_make_hist(). */
 	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&io->stats->hist);
 	struct ioband_cpu_stats __percpu *cpu = io->stats->cpu;
 
@@ -455,7 +469,7 @@ u64 ioband_stats_released(struct ioband_io *io, u64 now_ns)
 	return wait_ns;
 }
 
-/* Bios that are held or in flight, added to @inflight. */
+/* Add the bios that are queued or in flight to @inflight. */
 static void add_inflight(int inflight[IOBAND_NR_DIRS], const struct ioband_stats *stats)
 {
 	int cpu, dir;
@@ -470,7 +484,7 @@ static void add_inflight(int inflight[IOBAND_NR_DIRS], const struct ioband_stats
 	}
 }
 
-/* What pins these counters; exact only once nobody can raise it. */
+/* Sum of the pins; exact only once no task can raise it. */
 static int stats_pins(const struct ioband_stats *stats)
 {
 	int inflight[IOBAND_NR_DIRS] = {};
@@ -481,7 +495,7 @@ static int stats_pins(const struct ioband_stats *stats)
 		pins += inflight[dir];
 	for_each_possible_cpu(cpu)
 		pins += READ_ONCE(per_cpu_ptr(stats->cpu, cpu)->users);
-	/* Pairs with those of the ioband_stats_unpin*(): zero means that all is done. */
+	/* Pairs with those of ioband_stats_unpin*(): at zero all accesses are done. */
 	smp_mb();
 	return pins;
 }
@@ -500,7 +514,7 @@ static void add_counters(struct ioband_counters total[IOBAND_NR_DIRS],
 	}
 }
 
-/* The times that are in histograms and not in counters. */
+/* Add the times that are in histograms and not in counters. */
 static void add_times(struct ioband_counters total[IOBAND_NR_DIRS],
 		      const struct ioband_cpu_hist *part)
 {
@@ -512,11 +526,11 @@ static void add_times(struct ioband_counters total[IOBAND_NR_DIRS],
 	}
 }
 
-/* What completed. */
+/* Add the completed bios. */
 static void add_stats(struct ioband_counters total[IOBAND_NR_DIRS],
 		      const struct ioband_stats *stats)
 {
-	/* Pairs with the release of who made them. */
+	/* Pairs with smp_store_release() in ioband_stats_make_hist(). */
 	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&stats->hist);
 	int cpu;
 
@@ -528,7 +542,7 @@ static void add_stats(struct ioband_counters total[IOBAND_NR_DIRS],
 }
 
 /**
- * ioband_stats_in_use() - has a group bios held or in flight
+ * ioband_stats_in_use() - may a group have bios queued or in flight
  * @group: group
  *
  * Context: Under the pool's lock.
@@ -543,9 +557,11 @@ bool ioband_stats_in_use(struct ioband_group *group)
 }
 
 /**
- * ioband_stats_progress() - what a group has done and is doing
- * @stats: its counters, pinned by the caller
+ * ioband_stats_progress() - read the activity of a group
+ * @stats: counters of the group, pinned by the caller
  * @progress: the result
+ *
+ * Context: Any; walks all possible CPUs.
  */
 void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress)
 {
@@ -570,12 +586,12 @@ void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *p
 }
 
 /**
- * ioband_stats_are_below() - have groups below a group counters
+ * ioband_stats_are_below() - do groups below a group have counters
  * @group: group
  *
  * Context: Under the pool's lock.
  *
- * Return: true if so: it has to keep its own.
+ * Return: true if so: the group has to keep its own.
  */
 bool ioband_stats_are_below(struct ioband_group *group)
 {
@@ -589,11 +605,11 @@ bool ioband_stats_are_below(struct ioband_group *group)
 }
 
 /**
- * ioband_stats_retire() - take a group's counters away
- * @group: idle, or no longer found by new bios
+ * ioband_stats_retire() - detach a group's counters
+ * @group: idle, or unindexed
  *
- * New bios get new counters, if they still find the group.  To be followed by
- * a grace period and ioband_stats_reap().
+ * Bios that still find the group get new counters.  A grace period and ioband_stats_reap() have to
+ * follow.
  *
  * Context: Under the pool's lock.
  */
@@ -608,7 +624,7 @@ void ioband_stats_retire(struct ioband_group *group)
 	group->retired = rcu_replace_pointer(group->stats, NULL, lockdep_is_held(&pool->lock));
 }
 
-/* Return: what is kept of a group's retired counters; NULL without memory. */
+/* Return: the totals of a group's retired counters, made if necessary; NULL without memory. */
 static struct ioband_counters *find_totals(struct ioband_group *group)
 {
 	if (group->totals)
@@ -620,14 +636,14 @@ static struct ioband_counters *find_totals(struct ioband_group *group)
 }
 
 /**
- * ioband_stats_reap() - free retired counters that nobody uses any more
- * @group: whose counters were retired at least a grace period ago
+ * ioband_stats_reap() - free retired counters that are not in use
+ * @group: group with counters that were retired at least a grace period ago
  *
- * What they had counted is kept.
+ * Their sums are kept.
  *
- * Context: Process; under the pool's reap mutex.
+ * Context: Process; may sleep; under the pool's reap mutex.
  *
- * Return: false if bios still use them.
+ * Return: false if bios still use them, or without memory for the sums.
  */
 bool ioband_stats_reap(struct ioband_group *group)
 {
@@ -646,13 +662,13 @@ bool ioband_stats_reap(struct ioband_group *group)
 
 /**
  * ioband_stats_drop() - free all counters of a group
- * @group: that nobody uses any more
+ * @group: unused group
  *
  * Context: Process; may sleep; under the pool's reap mutex.
  */
 void ioband_stats_drop(struct ioband_group *group)
 {
-	/* New ones, if the old ones were retired while its last bio was long in coming. */
+	/* New counters exist if a bio came after the old ones were retired. */
 	struct ioband_stats *stats =
 		rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->reap));
 
@@ -665,10 +681,10 @@ void ioband_stats_drop(struct ioband_group *group)
 }
 
 /**
- * ioband_stats_end() - forget what a group did
- * @group: whose counters were reaped, or dropped
+ * ioband_stats_end() - free a group's totals
+ * @group: group with counters reaped or dropped
  *
- * Context: Any; nobody else uses the group.
+ * Context: Any; the caller has the only reference to the group.
  */
 void ioband_stats_end(struct ioband_group *group)
 {
@@ -686,11 +702,11 @@ static void add_sum(struct ioband_sum *sum, const struct ioband_stats *stats)
 }
 
 /**
- * ioband_stats_sum() - what a group did so far, and what it is doing
+ * ioband_stats_sum() - sum up the counters of a group
  * @group: group
  * @sum: the sum
  *
- * Context: Under the pool's reap mutex.
+ * Context: Process; under the pool's reap mutex.
  */
 void ioband_stats_sum(struct ioband_group *group, struct ioband_sum *sum)
 {
@@ -701,7 +717,7 @@ void ioband_stats_sum(struct ioband_group *group, struct ioband_sum *sum)
 	*sum = (struct ioband_sum) {};
 	if (group->totals)
 		add_counters(sum->dir, group->totals);
-	/* Both at once: a bio could retire and renew them in between. */
+	/* Under the lock, as a bio may give the group new counters. */
 	spin_lock_irq(&pool->lock);
 	stats = stats_of(group);
 	retired = group->retired;
@@ -722,11 +738,11 @@ static void add_histogram(struct ioband_histogram *total, const struct ioband_hi
 }
 
 /**
- * ioband_stats_sum_hist() - the histograms of a group
+ * ioband_stats_sum_hist() - sum up the histograms of a group
  * @group: group
  * @total: the sum
  *
- * Context: Under the pool's reap mutex.
+ * Context: Process; under the pool's reap mutex.
  *
  * Return: false if it has none.
  */

@@ -16,8 +16,8 @@ static inline unsigned int ioband_stats_bucket(u64 ns)
 }
 
 /*
- * A time is counted once: in the histogram, or where there is none in a counter.
- * So the sum of a histogram is that of what is in it, and costs nothing.
+ * A time is counted once: in the histogram, or without one in a counter.  The histogram's own sum
+ * therefore costs no extra counter.
  */
 static inline void ioband_stats_count_time(struct ioband_histogram __percpu *histogram,
 					   u64 ns)
@@ -28,7 +28,7 @@ static inline void ioband_stats_count_time(struct ioband_histogram __percpu *his
 
 /**
  * ioband_stats_completed() - count a completed bio
- * @io: the bio's
+ * @io: per-bio data
  * @now_ns: time
  *
  * Context: Any; the caller has pinned the group.
@@ -36,7 +36,7 @@ static inline void ioband_stats_count_time(struct ioband_histogram __percpu *his
 static inline void ioband_stats_completed(struct ioband_io *io, u64 now_ns)
 {
 	const struct ioband_stats *stats = io->stats;
-	/* Pairs with the release of who made them. */
+	/* Pairs with smp_store_release() in ioband_stats_make_hist(). */
 	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&stats->hist);
 	const u8 dir = io->dir;
 	struct ioband_counters __percpu *counters = &stats->cpu->dir[dir];
@@ -51,10 +51,10 @@ static inline void ioband_stats_completed(struct ioband_io *io, u64 now_ns)
 }
 
 /**
- * struct ioband_progress - what a group has done and is doing
- * @ios: bios completed
- * @inflight: bios held or in flight
- * @open: those that went in the open state, counted a moment before
+ * struct ioband_progress - activity of a group
+ * @ios: completed bios
+ * @inflight: bios queued or in flight
+ * @open: bios of the open state in flight, counted slightly earlier
  */
 struct ioband_progress {
 	u64 ios;
@@ -67,10 +67,10 @@ static inline void ioband_stats_pin(struct ioband_stats *stats)
 	this_cpu_inc(stats->cpu->users);
 }
 
-/* The last access to the group: what was done to it before stays before. */
+/* The last access to the group: earlier accesses are ordered before it. */
 static inline void ioband_stats_unpin(struct ioband_stats *stats)
 {
-	smp_mb__before_atomic();	/* pairs with that of whoever adds up */
+	smp_mb__before_atomic();	/* pairs with smp_mb() in stats_pins() */
 	this_cpu_dec(stats->cpu->users);
 }
 
@@ -82,7 +82,7 @@ static inline void ioband_stats_pin_io(struct ioband_stats *stats, u8 dir)
 
 static inline void ioband_stats_unpin_io(struct ioband_stats *stats, u8 dir)
 {
-	smp_mb__before_atomic();	/* pairs with that of whoever adds up */
+	smp_mb__before_atomic();	/* pairs with smp_mb() in stats_pins() */
 	this_cpu_dec(stats->cpu->inflight[dir]);
 }
 
@@ -94,7 +94,7 @@ static inline void ioband_stats_pin_open(struct ioband_stats *stats, u8 dir)
 
 static inline void ioband_stats_unpin_open(struct ioband_stats *stats, u8 dir)
 {
-	smp_mb__before_atomic();	/* pairs with that of whoever adds up */
+	smp_mb__before_atomic();	/* pairs with smp_mb() in stats_pins() */
 	this_cpu_dec(stats->cpu->open[dir]);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: a group's own bios, in streams.
+ * dm-ioband: the streams of a group's own bios.
  *
- * A group has one queue for its own bios, as long as it is all the same which of them
- * goes first.  It is not in two cases; then the group gets more queues, streams, which
- * are leaves of the same tree, under a node that stands where the one queue stood:
+ * A group has one queue for its own bios, as long as their order does not matter.  It matters in
+ * two cases.  Then the group gets more queues, streams.  They are leaves of the same tree, under a
+ * node in the place of the one queue:
  *
  *	group -- own queue (100)		group -- own queue (100, runs empty)
  *	     `-- child (200)			     |-- streams (100) -- usual (100)
@@ -12,21 +12,19 @@
  *						     |                `-- a run (100)
  *						     `-- child (200)
  *
- * Levels: a bio has an I/O priority, its own, or that of the task which submits it for
- * itself.  Each level that occurs is a stream, and its weight doubles with every second
- * level: best-effort 4, the usual one, has 100, best-effort 0 has 400 and 7 has 35,
- * real-time 7 begins at 884 and real-time 0 has 10000; idle has 1.  So the higher ones
- * go first, and none starves: beside usual bios, one in a hundred is of the idle class.
- * Where the pool has slices it is the device's time that streams share, whatever groups
- * share: a sequential reader does not wait for the bytes of a random one.
+ * Levels: a bio has an I/O priority, its own or that of the task that submits it for itself.  Each
+ * level that occurs is a stream.  Its weight doubles with every second level.  Best-effort 4, the
+ * default, has 100, best-effort 0 has 400 and 7 has 35.  Real-time 7 begins at 884, and real-time 0
+ * has 10000; idle has 1.  So higher levels go first, and none starves: beside usual bios, one in a
+ * hundred is of the idle class.  In a pool with slices streams share device time, whatever groups
+ * share: a sequential reader does not wait for the bytes of a random reader.
  *
- * Runs: on a disk that seeks, readers that each go on where they were lose all but a
- * few per cent of the disk's speed if their bios alternate.  A run is a stream of reads
- * of which each begins where the one before ended, whoever submits them: so it is found
- * behind a file server or an image of a guest as well.  It gets slices (see
- * sched/slice.c) that begin and end with its group's: 16 readers of a group are served
- * one after the other, a slice each, and the disk seeks no more often than for one.  In which
- * order is in sched/ahead.c.
+ * Runs: on a disk that seeks, several sequential readers lose all but a few per cent of the disk's
+ * speed if their bios alternate.  A run is a stream of reads, each of which begins where the
+ * previous read ended.  Any task may submit them, so runs are found behind a file server or the
+ * image of a guest as well.  A run gets slices (see sched/slice.c) that begin and end with those of
+ * its group.  16 readers of a group are served one after the other, a slice each, and the disk
+ * seeks no more often than for one reader.  sched/ahead.c explains their order.
  *
  *	4-KiB reads at sectors	0 800 8 808 16 816 24 824
  *	are seen as		. .   . .   a  b   a  b		two in a row: a run
@@ -42,21 +40,21 @@
 #include <linux/slab.h>
 
 /*
- * Past so many runs at once, reads are ordered no better than without them.  What is
- * of no run has one slice beside one of each.
+ * Largest number of runs of a group.  With more, the order of reads is no better than without runs.
+ * Reads outside of runs share one slice beside a slice of each run.
  */
 #define IOBAND_RUNS_MAX		16
 
-/* So many reads must each go on where the one before ended, to be a run. */
+/* Number of reads, each beginning where the previous one ended, that make a run. */
 #define IOBAND_RUN_READS	2
 
-/* Ends of reads that are remembered. */
+/* Size of the table of recent ends of reads. */
 #define IOBAND_SEEN_BITS	6
 
 /**
- * struct ioband_seen - where a read has ended
- * @place: there
- * @reads: how many in a row had ended there, without the first
+ * struct ioband_seen - the end of a recent read
+ * @place: the end
+ * @reads: number of consecutive reads that ended there, without the first
  */
 struct ioband_seen {
 	struct ioband_place place;
@@ -64,10 +62,10 @@ struct ioband_seen {
 };
 
 /**
- * struct ioband_streams - what a group has with streams of its own
- * @node: where they compete
- * @level: those of a level, made when it occurs
- * @nr_runs: how many runs there are, all in the group's list
+ * struct ioband_streams - the streams of a group
+ * @node: node in which they compete
+ * @level: streams by level, made when a level occurs
+ * @nr_runs: number of runs, all in the group's list
  * @seen: ends of reads, by hash
  */
 struct ioband_streams {
@@ -77,10 +75,10 @@ struct ioband_streams {
 	struct ioband_seen seen[1 << IOBAND_SEEN_BITS];
 };
 
-/* Streams that there are beside the groups' own queues, in all pools, and where they compete. */
+/* Number of streams beside the groups' own queues, and of &struct ioband_streams, in all pools. */
 static atomic_long_t nr_streams;
 
-/* By level: twice as much for every two, from the usual one. */
+/* Weights by level, doubled with every second level. */
 static const u16 level_weights[IOBAND_NR_LEVELS] = {
 	10000, 7071, 5000, 3536, 2500, 1768, 1250, 884,	/* real-time 0 to 7 */
 	400, 283, 200, 141, 100, 71, 50, 35,		/* best-effort 0 to 7 */
@@ -89,13 +87,13 @@ static const u16 level_weights[IOBAND_NR_LEVELS] = {
 
 /**
  * ioband_stream_level() - the level of a bio
- * @bio: on its way down
+ * @bio: bio that arrives
  *
- * What a kernel thread submits, it submits for others, if the bio does not say more.
+ * The priority of a kernel thread does not count, as it submits for other tasks.
  *
- * Context: Of the task that submits it.
+ * Context: Process, of the submitter.
  *
- * Return: below IOBAND_NR_LEVELS; the lower ones go first.
+ * Return: below IOBAND_NR_LEVELS; lower ones go first.
  */
 u8 ioband_stream_level(const struct bio *bio)
 {
@@ -103,7 +101,7 @@ u8 ioband_stream_level(const struct bio *bio)
 	const bool silent = IOPRIO_PRIO_CLASS(prio) == IOPRIO_CLASS_NONE;
 
 	if (current->flags & PF_KTHREAD) {
-		/* Newer kernels write the thread's own into a bio that says nothing. */
+		/* Newer kernels copy the thread's own priority into a bio without one. */
 		if (silent || prio == get_current_ioprio())
 			return IOBAND_LEVEL_USUAL;
 	} else if (silent) {
@@ -122,11 +120,11 @@ u8 ioband_stream_level(const struct bio *bio)
 }
 
 /**
- * ioband_stream_init() - make a queue
+ * ioband_stream_init() - initialise a queue
  * @stream: to initialise
- * @group: whose bios it takes
- * @node: where it competes
- * @level: of its bios
+ * @group: group of its bios
+ * @node: node in which it competes
+ * @level: level of its bios
  */
 void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group,
 			struct ioband_node *node, u8 level)
@@ -180,7 +178,7 @@ static void stream_free(struct ioband_stream *stream)
 	atomic_long_dec(&nr_streams);
 }
 
-/* A new one at the end of the group's list; NULL without memory. */
+/* Add a stream to the end of the group's list; NULL without memory.  Under the pool's lock. */
 static struct ioband_stream *stream_new(struct ioband_group *group, u8 level)
 {
 	struct ioband_stream *stream =
@@ -194,7 +192,7 @@ static struct ioband_stream *stream_new(struct ioband_group *group, u8 level)
 	return stream;
 }
 
-/* Room for one more run: the one that was not used for the longest time makes it. */
+/* Make room for one more run: free the idle run that was not used for the longest time. */
 static bool make_room(struct ioband_group *group)
 {
 	struct ioband_stream *stream;
@@ -210,7 +208,7 @@ static bool make_room(struct ioband_group *group)
 	return false;
 }
 
-/* NULL where there is no memory, or no room. */
+/* Return: NULL if there is no memory, or the group has too many runs. */
 static struct ioband_stream *run_new(struct ioband_group *group, u8 level,
 				     const struct ioband_place *next)
 {
@@ -252,7 +250,7 @@ static struct ioband_stream *find_level(struct ioband_group *group, u8 level)
 	return *stream;
 }
 
-/* The run that a read goes on with, or that it makes; NULL if it does not. */
+/* The run that a read continues or makes; NULL if there is none. */
 static struct ioband_stream *find_run(struct ioband_group *group, const struct ioband_io *io,
 				      const struct bio *bio)
 {
@@ -280,10 +278,10 @@ static struct ioband_stream *find_run(struct ioband_group *group, const struct i
 }
 
 /**
- * ioband_stream_sort() - the stream of a bio, where a group has or needs some
- * @group: the bio's
- * @io: the bio's
- * @bio: on its way down
+ * ioband_stream_sort() - find the stream of a bio, in a group that has or needs streams
+ * @group: group of the bio
+ * @io: per-bio data
+ * @bio: the bio
  *
  * The root keeps one queue, to which its weight, its maximum and its minimum belong.
  *
@@ -304,8 +302,8 @@ struct ioband_stream *ioband_stream_sort(struct ioband_group *group, const struc
 }
 
 /**
- * ioband_stream_end() - let a group have its own queue only
- * @group: with nothing held and nothing in flight
+ * ioband_stream_end() - free the streams of a group other than its own queue
+ * @group: group with no bio queued or in flight
  *
  * Context: Under the pool's lock.
  */
@@ -323,7 +321,7 @@ void ioband_stream_end(struct ioband_group *group)
 }
 
 /**
- * ioband_streams_exit() - with no pool left, complain of streams that were lost
+ * ioband_streams_exit() - warn of streams that were not freed, when no pool is left
  */
 void ioband_streams_exit(void)
 {

@@ -22,17 +22,17 @@ static inline struct ioband_stream *ioband_stream_next(struct ioband_stream *str
 	return stream == &stream->group->own ? NULL : stream;
 }
 
-/* May a bio be of a run: only where one stream has the device at a time. */
+/* May a bio belong to a run?  Only where one stream has the device at a time. */
 static inline bool ioband_stream_may_run(const struct ioband_group *group, const struct bio *bio)
 {
 	return group->pool->core.slice_ns && bio_op(bio) == REQ_OP_READ;
 }
 
 /**
- * ioband_stream_of() - the stream of a bio
- * @group: the bio's
- * @io: the bio's; its level is known
- * @bio: on its way down
+ * ioband_stream_of() - find the stream of a bio
+ * @group: group of the bio
+ * @io: per-bio data with its level
+ * @bio: the bio
  *
  * Context: Under the pool's lock.
  *

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: queues of released bios, for workers to submit (worker.c).
+ * dm-ioband: queues of dispatched bios, for workers to submit (worker.c).
  *
- * A completion, a timer or the bio of another task releases a held bio, and may not submit it.
- * So the bio is queued for a worker on the CPU on which it arrived.  There the device below has
- * a queue of its own for it, and completes it.
+ * A completion, a timer or the bio of another task dispatches a bio, and may not submit it.  So the
+ * bio is put on a queue, for a worker on the CPU on which it arrived.  There the device below has a
+ * queue of its own for it, and completes it.
  *
  * Each CPU has two queues of a target, the lanes.  Writeback throttling (blk-wbt) puts the
- * submitter of a buffered write to sleep for as long as reads of others are slow.  Reads and
- * direct writes have another worker, which goes on.  But the scheduler counts the write as in
- * flight while it waits for the worker, and four of them fill a limit of 4:
+ * submitter of a buffered write to sleep for as long as reads of others are slow.  Reads and direct
+ * writes have another worker, which continues.  But the scheduler counts the write as in flight
+ * while it waits for the worker, and four of them reach a limit of 4:
  *
  *	reads of 2 ms, 4 at a time,	without throttling	985 a second
  *	beside a buffered writer,	with it			662
@@ -17,21 +17,21 @@
  *					one write with the
  *					worker			987
  *
- * So while a worker that slept with its last bios has others to submit, the next write of a
- * stream is not released to it.
+ * So while a worker that slept with its last bios has others to submit, the next write of a stream
+ * is not dispatched to it.
  *
  * A worker runs on one CPU, and a real-time task there may keep it from running:
  *
  *	time	CPU 0				CPU 1
- *	0 ms	a SCHED_FIFO task spins
- *	1 ms	a bio is released, its worker
- *		is woken and does not run
- *	10 ms					the tick notes that bios wait
- *	20 ms					the tick: none was taken since, the worker is
- *						not asleep; so a worker that may run anywhere
- *						submits them, and later ones
+ *	0 ms	a SCHED_FIFO task spins.
+ *	1 ms	a bio is dispatched; its worker
+ *		is woken and does not run.
+ *	10 ms					the tick notes that bios wait.
+ *	20 ms					the tick: none was taken since, and the worker
+ *						is not asleep.  So a worker that may run
+ *						anywhere submits them, and later ones.
  *
- * That lasts until the first worker runs again.  The bios that it had taken wait for it.  A
+ * That lasts until the first worker runs again.  Bios that this worker had taken wait for it.  A
  * worker that sleeps in the device below is left alone: another one would sleep there as well.
  */
 #include "submit.h"
@@ -41,7 +41,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 
-/* As wbt_should_throttle() of the kernel; other bios without data are slow, too. */
+/* As wbt_should_throttle() of the kernel; other bios without data are slow as well. */
 static enum ioband_lane lane_of(const struct bio *bio)
 {
 	const blk_opf_t direct = REQ_SYNC | REQ_IDLE;
@@ -63,8 +63,8 @@ static void add(struct ioband_io *io)
 	const unsigned int cpu = io->cpu;
 
 	/*
-	 * The bio may be gone from here on.  A full barrier, as in submit_here(): a worker that
-	 * ends is seen here to have ended, or sees the bio.
+	 * The bio may be gone from here on.  llist_add() is a full barrier, as in submit_here():
+	 * either the end of a worker is seen here, or that worker sees the bio.
 	 */
 	if (!llist_add(&io->queued, &queue->ios))
 		return;
@@ -75,8 +75,8 @@ static void add(struct ioband_io *io)
 }
 
 /**
- * ioband_submit_bio() - queue a bio for a worker
- * @io: the bio's, which may be gone on return
+ * ioband_submit_bio() - put a bio on a queue for a worker
+ * @io: per-bio data, which may be gone on return
  *
  * Context: Under the pool's lock.
  */
@@ -87,10 +87,10 @@ void ioband_submit_bio(struct ioband_io *io)
 }
 
 /**
- * ioband_submit_piece() - queue a piece of a bio for a worker
- * @io: the bio's; its bill is the piece's
+ * ioband_submit_piece() - put the next split of a bio on a queue for a worker
+ * @io: per-bio data; its bill is that of the split
  *
- * While pieces of a bio are queued, or a worker submits them, later ones are added to them.
+ * While splits of a bio are on a queue, or a worker submits them, later ones are added to them.
  *
  * Context: Under the pool's lock.
  */
@@ -104,10 +104,10 @@ void ioband_submit_piece(struct ioband_io *io)
 }
 
 /**
- * ioband_submit_again() - queue a bio of which pieces were added while a worker submitted some
- * @io: the bio's
+ * ioband_submit_again() - put a bio on a queue again, as splits were added meanwhile
+ * @io: per-bio data
  *
- * Context: Of that worker.
+ * Context: Process, of the worker that submitted the earlier splits.
  */
 void ioband_submit_again(struct ioband_io *io)
 {
@@ -115,13 +115,13 @@ void ioband_submit_again(struct ioband_io *io)
 }
 
 /**
- * ioband_submit_throttled() - has a bio to wait until earlier ones were submitted
- * @io: the bio's
+ * ioband_submit_throttled() - does a bio have to wait until earlier ones were submitted
+ * @io: per-bio data
  *
  * Context: Under the pool's lock.
  *
- * Return: the list for its stream, of which ioband_dispatch_throttled() is told when the worker
- * is done; NULL: the bio may be released.
+ * Return: the list for its stream, which is passed to ioband_dispatch_throttled() when the worker
+ * is done; NULL: the bio may be dispatched.
  */
 struct list_head *ioband_submit_throttled(struct ioband_io *io)
 {
@@ -135,8 +135,8 @@ struct list_head *ioband_submit_throttled(struct ioband_io *io)
 }
 
 /**
- * ioband_submit_flush() - have a target's own flush submitted
- * @target: target, whose flush is due
+ * ioband_submit_flush() - let a worker submit a target's own flush
+ * @target: target with a flush that is due
  *
  * Context: Under the pool's lock.
  */
@@ -145,20 +145,20 @@ void ioband_submit_flush(struct ioband_target *target)
 	queue_work(target->late_wq, &target->flush_work);
 }
 
-/* A look: the worker of a queue is in the device below, and sleeps. */
+/* Does the worker of a queue sleep in the device below?  Without a lock. */
 static bool is_asleep(struct ioband_queue *queue)
 {
 	struct task_struct *worker;
 	bool asleep;
 
-	rcu_read_lock();	/* or the worker might end */
+	rcu_read_lock();	/* keeps the task */
 	worker = READ_ONCE(queue->worker);
 	asleep = worker && !task_is_running(worker);
 	rcu_read_unlock();
 	return asleep;
 }
 
-/* Bios waited at the last look, none was taken since, and the worker would run if it could. */
+/* Did bios wait at the last look, none was taken since, and the worker is able to run? */
 static bool is_starved(struct ioband_queue *queue)
 {
 	const bool waits = !llist_empty(&queue->ios) || READ_ONCE(queue->in_hand);
@@ -171,7 +171,7 @@ static bool is_starved(struct ioband_queue *queue)
 }
 
 /**
- * ioband_submit_look() - see to a queue whose CPU does not run its worker
+ * ioband_submit_look() - find a queue on a CPU that does not run its worker
  * @queue: queue
  * @cpu: the CPU
  *
@@ -186,7 +186,7 @@ bool ioband_submit_look(struct ioband_queue *queue, int cpu)
 	if (is_starved(queue)) {
 		WRITE_ONCE(queue->late, true);
 		queue_work(target->late_wq, &queue->rescue);
-		/* It ends that when it runs. */
+		/* This work clears @late when it runs. */
 		queue_work_on(cpu, target->submit_wq, &queue->work);
 	}
 	return READ_ONCE(queue->late) && !list_empty_careful(&queue->waiting);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: queues of released bios, for workers to submit.
+ * dm-ioband: queues of dispatched bios, for workers to submit.
  */
 #ifndef DM_IOBAND_SUBMIT_H
 #define DM_IOBAND_SUBMIT_H
@@ -8,20 +8,20 @@
 #include "io.h"
 
 /**
- * struct ioband_queue - released bios of a target, of one lane, that arrived on one CPU
+ * struct ioband_queue - dispatched bios of a target, of one lane, that arrived on one CPU
  * @ios: the bios, the latest first
  * @target: the target
  * @lane: the lane
  * @work: submits the bios on their CPU
  * @worker: task that runs @work, or NULL
- * @rescue: submits the bios on another CPU; both may be at work at the same time
+ * @rescue: submits the bios on another CPU; both may run at the same time
  * @late: the CPU of the queue does not run @work, and @rescue takes its place
  * @in_hand: a worker has taken bios, and has not submitted all of them
- * @slept: the worker had to sleep as it submitted the bios that it took last
- * @waiting: streams; their next writes are held while a worker has bios to submit; under
- *	the pool's lock
+ * @slept: the worker slept while it submitted the bios that it took last
+ * @waiting: streams; their next writes stay queued while a worker has bios to submit; under the
+ *	pool's lock
  * @takes: how often a worker has taken bios
- * @seen: what @takes was at the last look of the pool's tick
+ * @seen: value of @takes at the last look of the pool's tick
  * @waited: bios were waiting then
  */
 struct ioband_queue {

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: how much may be held of a group.
+ * dm-ioband: back-pressure: the bound on the queued bios of a group.
  *
- * A task can submit far more than its group's weight lets go.  So what is held for the tasks
- * of a group is bounded, and past that they wait, and nobody else's: after a bio of theirs,
- * which is held, or before one that discards or zeroes, see ioband_enter_make_room().
+ * A task can submit far more bios than the weight of its group allows.  So the queued bios of a
+ * group's tasks are bounded.  At the bound the tasks of this group sleep, and no others.  A task
+ * sleeps after a bio of its own, which is queued, or before a bio that discards or zeroes, see
+ * ioband_enter_make_room().
  *
- * What is written back does not count there.  The kernel's limit on dirty memory bounds it,
- * and it would keep a group full, and who reads there waiting, for as long as there is some.
- * But a flusher that hands over all it has is done, and comes again only when the kernel
- * has measured how fast that goes, and has let its cgroup dirty more: 200 ms later and more,
- * and until then nothing waits here, and another has the device.  So it waits for its own
- * group as well, but counted apart, and only where it writes back for that cgroup alone, and
- * is in no transaction of a file system (wbt and io.cost have it wait even there).  It holds
- * what keeps others from remounting the file system or freezing it, so it waits for a second
- * at most, and then not again until most of what it has written back is gone.  What it has not
- * handed over stays dirty, within the same limit.
+ * Writeback does not count there.  The kernel's limit on dirty memory bounds it.  It would keep a
+ * group at its bound, and the group's readers asleep, for as long as there are dirty pages.  But a
+ * flusher that has handed over all its pages is done.  It returns only after the kernel has
+ * measured the rate of writeback and has let its cgroup dirty more pages: 200 ms later or more.
+ * Until then no bio is queued here, and another group has the device.  So a flusher sleeps for its
+ * own group as well, but counted apart.  It does so only if it writes back for one cgroup alone,
+ * and is in no transaction of a file system (wbt and io.cost make it sleep even there).  A sleeping
+ * flusher keeps other tasks from remounting or freezing the file system.  So it sleeps for a second
+ * at most, and does not sleep again until most of its writeback is dispatched.  The pages that it
+ * has not handed over stay dirty, within the same limit.
  *
- * What it hands over counts within that limit until all of the bio is back, and file systems
- * make bios of 12 MiB and more.  Were one of those held and the next one at the door, two groups
- * would have 48 MiB in them; where 64 may be dirty their flushers would hardly ever have more to
- * write, and while one has nothing another has the device.  So while there is somebody to wait
- * for, a flusher's bio arrives in pieces of IOBAND_PIECE_MAX, each when there is room, and the
- * next bio is not made before most of this one has gone.
+ * Pages in a bio count within that limit until the whole bio has completed, and file systems make
+ * bios of 12 MiB and more.  With one of these queued and the next one in map(), two groups would
+ * have 48 MiB in bios.  Where 64 MiB may be dirty, their flushers would seldom have more to write,
+ * and while one has no bio, another group has the device.  So while its group is not open, a
+ * flusher's bio arrives in splits of IOBAND_PIECE_MAX.  Each split arrives when the group is below
+ * its bound.  The file system makes the next bio when most of this one is dispatched.
  *
- *	64 MiB may be dirty, and two groups write back.  In whole bios, one held and one at the
- *	door each, 48 MiB are in these and 16 are left to dirty; in pieces, with 12 MiB of a bio
- *	that is on its way for each, 40.
+ *	64 MiB may be dirty, and two groups write back.
+ *	whole bios, one queued and one in map() each:	48 MiB in bios, 16 MiB left to dirty
+ *	splits, 12 MiB of one bio on its way each:	24 MiB in bios, 40 MiB left to dirty
  *
- * A task does not only wait for room: others may come in between and keep the group full.
- * It stands in line, and goes on at the latest when as many bios have gone as were there, or
- * as it takes to fill a group.  Only those are woken who may go on.
- * So a group of many tasks holds the bound and a bio or so for each of them, or what one
- * submits in one go (batch.c).
+ * Other tasks may keep the group at its bound while a task sleeps.  So a task continues at the
+ * latest when as many bios have left the queue as were there, or as many as reach the bound.  Only
+ * tasks that may continue are woken.  So a group with many tasks has the bound queued, and beyond
+ * it about one bio for each task, or one batch (batch.c).
  */
 #include "throttle.h"
 
@@ -48,19 +48,19 @@
 #define IOBAND_ROOM_BYTES	(64U << 20)
 
 /*
- * What is held for flushers before they wait; they go on at half of it.  As little as there
- * can be and a piece always waits: at 2 GB/s there is half a millisecond until the rest is
- * gone, longer than it takes for a task to be woken.
+ * Queued writeback of a group at which its flushers sleep; they continue at half of it.  It is as
+ * small as possible with a split always queued: at 2 GB/s the rest lasts half a millisecond, longer
+ * than it takes to wake a task.
  */
 #define IOBAND_ROOM_FLUSHER	(2U << 20)
 
 /*
- * A flusher holds locks of its file system and keeps a worker: no longer than others may be
- * made to wait for those, and long enough for an eighth of a slow disk.
+ * Longest sleep of a flusher, which holds locks of its file system and occupies a worker.  It is
+ * short enough for tasks that wait for these, and long enough for an eighth of a slow disk.
  */
 #define IOBAND_FLUSHER_WAIT	HZ
 
-/* What a bio is counted as: not all that it covers, if it transfers nothing. */
+/* The size that a bio counts as: bounded if it transfers no data. */
 static u32 size_of(const struct ioband_io *io, struct bio *bio)
 {
 	return bio_has_data(bio) ? io->bytes : min(io->bytes, IOBAND_NO_DATA_MAX);
@@ -83,8 +83,8 @@ static void add(const struct ioband_io *io, int ios)
 }
 
 /**
- * ioband_room_take() - count a bio that is going to be held
- * @io: the bio's; knows its group
+ * ioband_room_take() - count a bio that is going to be queued
+ * @io: per-bio data with its group
  * @bio: the bio
  *
  * Context: Under the pool's lock.
@@ -99,7 +99,7 @@ void ioband_room_take(const struct ioband_io *io, struct bio *bio)
 			   io->group->held_of_flushers + io->bytes);
 }
 
-/* Less is held for flushers; who waits for that is woken once, and not with each bio. */
+/* Less writeback is queued.  Sleeping flushers are woken once, and not with each bio. */
 static void give_flusher(struct ioband_group *group, u32 bytes)
 {
 	const u64 before = group->held_of_flushers;
@@ -112,13 +112,13 @@ static void give_flusher(struct ioband_group *group, u32 bytes)
 }
 
 /**
- * ioband_room_give() - a bio is not held any more
- * @io: the bio's
+ * ioband_room_give() - count a bio that has left the queue
+ * @io: per-bio data
  * @bio: the bio
  *
  * Context: Under the pool's lock.
  *
- * Return: its size in bytes; if it transfers nothing, of a large bio at most.
+ * Return: its size in bytes; at most IOBAND_NO_DATA_MAX if it transfers no data.
  */
 u32 ioband_room_give(const struct ioband_io *io, struct bio *bio)
 {
@@ -141,13 +141,13 @@ u32 ioband_room_give(const struct ioband_io *io, struct bio *bio)
 }
 
 /**
- * ioband_room_is_over() - is so much held for the tasks of a group
+ * ioband_room_is_over() - are the queued bios of a group's tasks at their bound
  * @group: group
- * @times: so many times what they may have before they wait
+ * @times: multiple of the bound
  *
- * Context: Any; without the pool's lock it is a look.
+ * Context: Any; without the pool's lock the answer may be outdated.
  *
- * Return: true if it is that, or more.
+ * Return: true if they are at @times the bound, or above.
  */
 bool ioband_room_is_over(const struct ioband_group *group, unsigned int times)
 {
@@ -156,10 +156,10 @@ bool ioband_room_is_over(const struct ioband_group *group, unsigned int times)
 }
 
 /**
- * ioband_room_has_plenty() - is so much held for flushers that they are to wait
+ * ioband_room_has_plenty() - is so much writeback queued that flushers sleep
  * @group: group
  *
- * Context: Any; without the pool's lock it is a look.
+ * Context: Any; without the pool's lock the answer may be outdated.
  *
  * Return: true if so.
  */
@@ -170,11 +170,12 @@ bool ioband_room_has_plenty(const struct ioband_group *group)
 }
 
 /*
- * Does something wait for the tasks in map()?  A suspend of the device does, so they must not wait
- * for another device's bios then.  So does a freeze of its queue, for which each of them has
- * raised the usage counter: newer kernels freeze it to change a setting in sysfs, and all groups
- * wait meanwhile.  Each task holds one bio more then, and not a second one: a frozen queue takes
- * none.  A freeze of the queue of a device above is not seen here.
+ * Does a suspend or a freeze wait for the task in map()?  A suspend of the device does, so the task
+ * must not sleep for bios of another device then.  A freeze of the device's queue does as well, as
+ * a task in map() has raised the usage counter.  Newer kernels freeze the queue to change a setting
+ * in sysfs, and all groups wait meanwhile.  Each task then queues one bio beyond the bound, and not
+ * a second one: a frozen queue accepts none.  A freeze of the queue of a device above is not seen
+ * here.
  */
 static bool is_waited_for(const struct ioband_line *line)
 {
@@ -182,7 +183,7 @@ static bool is_waited_for(const struct ioband_line *line)
 	       percpu_ref_is_dying(&line->queue->q_usage_counter);
 }
 
-/* There is room, or as many have gone as were there. */
+/* The group is below its bound, or as many bios have left the queue as were there. */
 static bool has_passed(const struct ioband_line *line)
 {
 	if (line->flusher)
@@ -192,26 +193,30 @@ static bool has_passed(const struct ioband_line *line)
 	       (s32)(READ_ONCE(line->group->released_ios) - line->until) >= 0;
 }
 
+/* Wake a task at the latest when &ioband_group.released_ios is @until.  Under the pool's lock. */
 static void look_by(struct ioband_group *group, u32 until)
 {
 	if ((s32)(until - group->look_ios) < 0)
 		group->look_ios = until;
 }
 
-/* Whoever wakes those in line has the pool's lock.  Return: whether this one goes on. */
+/* Wake function of the wait queue, under the pool's lock.  Return: whether the task continues. */
 static int wake_one(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
 {
 	const struct ioband_line *line = container_of(entry, struct ioband_line, entry);
 
-	/* It stays where it is until it has seen that for itself: others may be faster. */
+	/*
+	 * The entry stays in the wait queue until the task itself sees that it may continue: other
+	 * tasks may be faster.
+	 */
 	if (!line->flusher && (s32)(line->group->released_ios - line->until) < 0)
 		look_by(line->group, line->until);
 	return has_passed(line) ? default_wake_function(entry, mode, flags, key) : 0;
 }
 
 /**
- * ioband_room_wake() - wake those in line who may go on
- * @group: whose
+ * ioband_room_wake() - wake the sleeping tasks that may continue
+ * @group: group
  *
  * Context: Under the pool's lock.
  */
@@ -223,7 +228,7 @@ void ioband_room_wake(struct ioband_group *group)
 }
 
 /**
- * ioband_room_look() - wake the tasks in line that may go on, if any task stands there
+ * ioband_room_look() - wake the sleeping tasks that may continue, if there are any
  * @group: group
  *
  * A freeze of a queue wakes no task here: the pool's tick has to look.
@@ -232,24 +237,27 @@ void ioband_room_wake(struct ioband_group *group)
  */
 void ioband_room_look(struct ioband_group *group)
 {
-	if (waitqueue_active(&group->room))	/* to stand in line takes the lock, too */
+	if (waitqueue_active(&group->room))	/* tasks are added under the lock */
 		ioband_room_wake(group);
 }
 
 /**
- * ioband_line_stand() - the task is going to wait for its full group
- * @line: the result; ioband_line_wait() has to follow
- * @target: in whose map() the task is
+ * ioband_line_stand() - add the current task to the wait queue of its group
+ * @line: the result; ioband_line_wait() or ioband_line_wait_flusher() has to follow
+ * @target: target that received the bio in map()
  * @group: the group
- * @stats: its counters
- * @flusher: it writes back
+ * @stats: counters of the group
+ * @flusher: the task writes back
  *
- * Context: Under the pool's lock.
+ * Context: Under the pool's lock; the caller sleeps after it has dropped the lock.
  */
 void ioband_line_stand(struct ioband_line *line, const struct ioband_target *target,
 		       struct ioband_group *group, struct ioband_stats *stats, bool flusher)
 {
-	/* It is full: there is one.  In eighths, so that the line is gone through seldom. */
+	/*
+	 * At its bound the group has at least one bio queued.  The value is rounded to eighths, so
+	 * that the wait queue is walked seldom.
+	 */
 	const u32 ahead = min_t(u32, group->held_of_tasks.ios, IOBAND_ROOM_IOS);
 	const u32 step = rounddown_pow_of_two(max(ahead / 8, 1U));
 
@@ -263,7 +271,7 @@ void ioband_line_stand(struct ioband_line *line, const struct ioband_target *tar
 	init_wait_entry(&line->entry, 0);
 	line->entry.func = wake_one;
 	ioband_stats_pin(stats);
-	/* Nobody comes meanwhile: that takes the lock. */
+	/* No task is added meanwhile, as that takes the pool's lock. */
 	if (!waitqueue_active(&group->room))
 		group->look_ios = line->until;
 	if (!flusher)
@@ -272,7 +280,7 @@ void ioband_line_stand(struct ioband_line *line, const struct ioband_target *tar
 }
 
 /**
- * ioband_line_wait_flusher() - wait until little of what was written back is held
+ * ioband_line_wait_flusher() - sleep until little writeback is queued
  * @line: from ioband_line_stand()
  *
  * Context: Process; sleeps for IOBAND_FLUSHER_WAIT at most.
@@ -287,18 +295,18 @@ void ioband_line_wait_flusher(struct ioband_line *line)
 			break;
 		left = io_schedule_timeout(left);
 	}
-	if (!left)	/* a look at a time when it was little again does no harm */
+	if (!left)	/* harmless if little is queued again by now */
 		WRITE_ONCE(line->group->flusher_has_waited, true);
 	finish_wait(&line->group->room, &line->entry);
 	ioband_stats_unpin(line->stats);
 }
 
 /**
- * ioband_line_wait() - wait for room, or until what was there before has gone
+ * ioband_line_wait() - sleep until the group is below its bound, or enough bios have left
  * @line: from ioband_line_stand()
- * @dying: the task is killed, and waits all the same, unless the system wants its memory
+ * @dying: the task was killed, and sleeps anyway, unless it is a victim of the OOM killer
  *
- * Else a task that is killed does not wait: its bios go at once.
+ * Without @dying a killed task continues, as its bios are dispatched at once.
  *
  * Context: Process; may sleep.
  */
@@ -310,7 +318,10 @@ void ioband_line_wait(struct ioband_line *line, bool dying)
 			break;
 		if (dying ? tsk_is_oom_victim(current) : fatal_signal_pending(current))
 			break;
-		/* Who cannot be killed is awake now and then: it is not hung. */
+		/*
+		 * A task that cannot be killed wakes up every second, so that it is not reported as
+		 * hung.
+		 */
 		io_schedule_timeout(dying ? HZ : MAX_SCHEDULE_TIMEOUT);
 	}
 	finish_wait(&line->group->room, &line->entry);

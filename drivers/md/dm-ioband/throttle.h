@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: how much may be held.
+ * dm-ioband: back-pressure: the bound on the queued bios of a group.
  */
 #ifndef DM_IOBAND_THROTTLE_H
 #define DM_IOBAND_THROTTLE_H
 
 #include "io.h"
 
-/* A task that is killed must not wait: its memory is wanted back. */
+/* A killed task must not sleep: its memory is to be freed. */
 static inline bool ioband_task_is_dying(struct task_struct *task)
 {
 	return task->flags & PF_EXITING || fatal_signal_pending(task);
 }
 
-/* A multiple of the limit for a task that is killed: its bios are dispatched at once as a rule. */
+/* Multiple of the bound for a killed task: its bios are dispatched at once as a rule. */
 #define IOBAND_ROOM_DYING	4
 
 void ioband_room_take(const struct ioband_io *io, struct bio *bio);

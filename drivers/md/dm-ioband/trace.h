@@ -2,7 +2,7 @@
 /*
  * dm-ioband: tracepoints, in /sys/kernel/tracing/events/ioband.
  *
- * A group is told by its pool and its number there, as in the messages.
+ * A group is identified by its pool and its number there, as in the messages.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ioband
@@ -78,17 +78,17 @@ DECLARE_EVENT_CLASS(ioband_bio,
 		  __entry->held, __entry->inflight)
 );
 
-/* A bio has to wait in its group, or for the worker only. */
+/* A bio is queued in its group, possibly only for the worker. */
 DEFINE_EVENT(ioband_bio, ioband_hold,
 	TP_PROTO(const struct ioband_io *io, const struct bio *bio),
 	TP_ARGS(io, bio));
 
-/* The core has charged a bio, held or not: it goes down. */
+/* The core has charged a bio, which is dispatched. */
 DEFINE_EVENT(ioband_bio, ioband_charge,
 	TP_PROTO(const struct ioband_io *io, const struct bio *bio),
 	TP_ARGS(io, bio));
 
-/* A bio that was held goes. */
+/* A queued bio is dispatched. */
 TRACE_EVENT(ioband_release,
 	TP_PROTO(const struct ioband_io *io, const struct bio *bio, u64 wait_ns),
 	TP_ARGS(io, bio, wait_ns),

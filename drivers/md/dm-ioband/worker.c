@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dm-ioband: workers submit released bios.
+ * dm-ioband: workers submit dispatched bios.
  *
- * Each CPU has workers of its own for a target (submit.c), so that a device that puts its
- * workers to sleep does not hold up the others.  A worker makes the pieces of large bios, too.
- * A worker of the target submits the flush at the end of a turn.
+ * Each CPU has workers of its own for a target (submit.c), so that a device that puts its workers
+ * to sleep does not delay the others.  A worker also makes the splits of large bios.  A worker of
+ * the target submits the flush at the end of a slice.
  *
- * A worker finds out how many bios may be in flight before the next one has to sleep for want of
- * a request, note_roomy(): its count of voluntary context switches tells whether it had to.
+ * A worker finds out how many bios may be in flight before the next one has to sleep for a request,
+ * see note_roomy().  Its count of voluntary context switches tells whether it slept.
  */
 #include "worker.h"
 
@@ -21,7 +21,7 @@
 #include <linux/percpu.h>
 #include <linux/sched.h>
 
-/* The clone of a piece. */
+/* The clone for a split. */
 struct ioband_piece {
 	struct ioband_io *io;
 	u32 bytes;
@@ -45,7 +45,7 @@ static void piece_end_io(struct bio *bio)
 		bio_endio(whole);
 }
 
-/* Submit the next pieces of a bio, in all @bytes.  With the last one the bio may be gone. */
+/* Submit the next splits of a bio, in all @bytes.  After the last one the bio may be gone. */
 static void submit_bytes(struct ioband_io *io, u32 bytes)
 {
 	struct ioband_target *target = io->target;
@@ -64,16 +64,16 @@ static void submit_bytes(struct ioband_io *io, u32 bytes)
 		piece->bytes = size;
 		bio_trim(bio, offset >> SECTOR_SHIFT, size >> SECTOR_SHIFT);
 		bio->bi_end_io = piece_end_io;
-		bio->bi_opf |= REQ_NOMERGE;	/* or the disk's queue would glue them */
+		bio->bi_opf |= REQ_NOMERGE;	/* or the disk's queue would merge them */
 		dm_submit_bio_remap(whole, bio);
 		atomic_dec(&target->ready_ios);
 	}
 }
 
 /*
- * Submit the pieces of a bio that have been admitted so far.  Pieces that are admitted meanwhile
- * wait until others have had their turn.  As long as there are pieces to come, the bio stays,
- * and only this worker has it.
+ * Submit the splits of a bio that have been admitted so far.  Splits that are admitted meanwhile
+ * wait until other bios have been submitted.  As long as splits are missing, the bio stays, and
+ * only this worker has it.
  */
 static void submit_pieces(struct ioband_io *io)
 {
@@ -111,9 +111,9 @@ static void submit_flush(struct work_struct *work)
 }
 
 /*
- * With so many of a device's bios in flight the last one had to sleep, or not.  That holds for
- * a while only: with another load, or others on the device, a request may be harder to get
- * (the tick lets it fade).  Two workers may overwrite what the other one has noted.
+ * Note whether the last of @sent bios in flight had to sleep.  That holds for a while only: with
+ * another load, or other users of the device, a request may be harder to get (the tick decreases
+ * the estimate).  Two workers may overwrite each other's values.
  */
 static void note_roomy(struct ioband_member *member, u32 sent, bool slept)
 {
@@ -125,7 +125,7 @@ static void note_roomy(struct ioband_member *member, u32 sent, bool slept)
 		WRITE_ONCE(member->roomy_ios, sent - 1);
 }
 
-/* Bios that were not released since the queue's worker slept may follow now. */
+/* Bios that were not dispatched because the queue's worker slept may follow now. */
 static void note_slept(struct ioband_queue *queue, bool slept)
 {
 	const bool before = xchg(&queue->slept, slept);
@@ -134,7 +134,7 @@ static void note_slept(struct ioband_queue *queue, bool slept)
 		ioband_dispatch_throttled(queue->target->pool, &queue->waiting);
 }
 
-/* How many of a device's bios in flight do not wait for a worker; a look, without the lock. */
+/* Number of a device's bios in flight that do not wait for a worker; without a lock. */
 static u32 count_sent(const struct ioband_target *target)
 {
 	const u32 ready = atomic_read(&target->ready_ios);
@@ -165,7 +165,7 @@ static bool submit_queued(struct ioband_queue *queue)
 			atomic_dec(&target->ready_ios);
 		}
 	}
-	/* As long as they are plugged each has a request. */
+	/* While they are plugged each bio has a request. */
 	sent = count_sent(target);
 	blk_finish_plug(&plug);
 	WRITE_ONCE(queue->in_hand, false);
@@ -237,10 +237,10 @@ static void end_workers(struct ioband_target *target)
 }
 
 /**
- * ioband_worker_drain() - wait until a target's workers have nothing more to do
- * @target: suspended, with nothing held
+ * ioband_worker_drain() - wait until a target's workers are idle
+ * @target: suspended, with nothing queued
  *
- * A worker that has not begun has nothing to do, and need not wait for its CPU.
+ * A worker that has not begun has no bios, and need not wait for its CPU.
  *
  * Context: Process; may sleep.
  */
@@ -261,7 +261,7 @@ void ioband_worker_drain(struct ioband_target *target)
 }
 
 /**
- * ioband_worker_look() - see to CPUs that run no workers
+ * ioband_worker_look() - find CPUs that run no workers
  * @target: target; it may be suspended
  *
  * Context: Process, of the pool's tick.
@@ -286,7 +286,9 @@ void ioband_worker_look(struct ioband_target *target)
  * ioband_worker_init_target() - make a target's workers
  * @target: new
  *
- * Its pool of pieces has one when memory is short as soon as an earlier one has completed.
+ * When memory is short, the bio set of the splits has one as soon as an earlier one has completed.
+ *
+ * Context: Process; may sleep.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -322,6 +324,8 @@ free:
 /**
  * ioband_worker_exit_target() - end a target's workers
  * @target: without bios
+ *
+ * Context: Process; may sleep.
  */
 void ioband_worker_exit_target(struct ioband_target *target)
 {

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The tests and the style of tools/ioband-node, and the style of the other programs in Go."""
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from harness.golang import MODULE, go
+from harness.golang import MODULE, environment, go
 
 REPO = MODULE.parents[1]
 MODULES = [MODULE, REPO / "tests/vm/cri"]
@@ -14,8 +13,7 @@ MODULES = [MODULE, REPO / "tests/vm/cri"]
 
 def run(*args: str | Path, module: Path = MODULE) -> str:
     """Run a tool of Go in a module; returns its output."""
-    env = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"}
-    done = subprocess.run(args, cwd=module, env=env, text=True, capture_output=True)
+    done = subprocess.run(args, cwd=module, env=environment(), text=True, capture_output=True)
     if done.returncode:
         pytest.fail(f"{' '.join(map(str, args))}:\n{done.stdout}{done.stderr}", pytrace=False)
     return done.stdout

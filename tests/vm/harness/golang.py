@@ -62,14 +62,19 @@ def go() -> str:
     return str(fetch())
 
 
+def environment() -> dict[str, str]:
+    """For every use of Go, so that what one has compiled is in the cache for the others."""
+    flags = "-trimpath -buildvcs=false -mod=readonly"
+    return {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": flags}
+
+
 def build_program(source: Path, package: str = ".") -> Path:
     """Build a program of a module in the cache, and return it."""
     out = build_dir(source.name, source)
     program = out / (source if package == "." else Path(package)).name
-    command = [go(), "build", "-trimpath", "-buildvcs=false", "-o", program, package]
+    command = [go(), "build", "-o", program, package]
     with locked(out.name):
-        environment = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local")
-        subprocess.run(command, cwd=source, env=environment, check=True)
+        subprocess.run(command, cwd=source, env=environment(), check=True)
     return program
 
 

@@ -48,7 +48,7 @@ class Qemu(Machine):
         self._start(agent)
 
     def _start(self, agent: socket.socket) -> None:
-        self._images: set[str] = set()  # plugged disks that this process has open
+        self._images: set[str] = set()  # plugged disks that this process has open.
         self._leaving: set[str] = set()  # pulled out, but not released by the guest yet
         self._qmp, theirs = socket.socketpair()
         with theirs:

@@ -811,7 +811,7 @@ static void change_something(struct sim_random *random)
 	}
 }
 
-/* After a root's target a writer in a group that used its share by reads may starve for long. */
+/* With a target of the root, a writer may starve in a group that used its share by reads. */
 static void nobody_starves(void)
 {
 	u64 before[SCENE_GROUPS_MAX];
@@ -820,7 +820,7 @@ static void nobody_starves(void)
 	ioband_aim_remove(&scene.pool.core, &scene.pool.core.root.ent);
 	for (i = 0; i < scene.nr; i++)
 		before[i] = scene.groups[i].sim.ios;
-	/* A seeking disk's bytes of a slice are a minute's worth of the share by bytes. */
+	/* By bytes, a slice of sequential I/O is worth a minute of seeks. */
 	scene_run(&scene, 200 * NSEC_PER_SEC);
 	for (i = 0; i < scene.nr; i++)
 		if (scene.groups[i].leaf && scene.groups[i].sim.ios == before[i])

@@ -449,7 +449,7 @@ static void another_maximum_forgets_what_went(void **state)
 	assert_in_range(went.nr, 47, 50);
 }
 
-/* A group without bios loses no time that could be made up. */
+/* Time without bios is not made up. */
 static void a_pause_is_not_made_good(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);

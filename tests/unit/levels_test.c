@@ -673,7 +673,7 @@ static void what_hangs_is_not_behind(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-/* Nor if the other leaf has a bio in flight that bypassed the queue. */
+/* Nor if the other leaf has a bio in flight that was dispatched out of turn. */
 static void what_hangs_keeps_no_turn_from_who_is_urgent(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);

@@ -280,7 +280,7 @@ static void write_once(struct ioband_leaf *leaf, u32 bytes)
 	ioband_core_complete(core, leaf, &bill, now_ns);
 }
 
-/* An active leaf with a hung bio: otherwise a writer alone would pay for nothing. */
+/* An active leaf with a hung bio: a writer alone would not be charged. */
 static void keep_company(void)
 {
 	const struct ioband_bill bill = { .bytes = 4 * KIB, .charge = 4 * KIB, .ios = 1 };

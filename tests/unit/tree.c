@@ -459,7 +459,7 @@ static u64 check_caps(const struct tree *tree)
 
 /*
  * With slices: the leaf holds the slice at every level.  When it got the slice, no bio of
- * another leaf was in flight, though bios may have bypassed the queue since.
+ * another leaf was in flight, though bios may have been dispatched out of turn since.
  */
 static void check_owner(const struct tree *tree, const struct tree_leaf *leaf,
 			const struct ioband_leaf *before)

@@ -172,7 +172,7 @@ static void idling_is_not_slow(void **state)
 }
 
 /*
- * A bio that bypasses the queue has no slice with a time to charge.  It costs the recent
+ * A bio that is dispatched out of turn has no slice with a time to charge.  It costs the recent
  * service time of the leaf's bios: 8 ms at first.  So b is served until its virtual time is
  * beyond that, and until its slice ends.
  */
@@ -540,7 +540,7 @@ static u64 waited_for_first(struct tree_leaf **a, struct tree_leaf **b, bool cha
 	return waited_for(*a, *b);
 }
 
-/* The disk of a leaf in writeback idle stays idle; a completion of another starts no new one. */
+/* The disk stays idle during a leaf's writeback idle, which ends 200 ms after its last bio. */
 static void a_pause_is_waited_for(void **state)
 {
 	struct tree_leaf *a, *b;
@@ -663,7 +663,7 @@ static void a_maximum_is_not_waited_for(void **state)
 	assert_int_equal(waited_for(a, b), 0);
 }
 
-/* Another group's minimum may be due meanwhile. */
+/* With a minimum there is no writeback idle: another leaf may be due meanwhile. */
 static void who_is_promised_is_not_waited_for(void **state)
 {
 	const struct ioband_rates min = { .bytes = { 0, 20 * MIB } };
@@ -742,7 +742,7 @@ static void what_hangs_is_no_work(void **state)
 	assert_int_not_equal(tree->core.idle_ns, 0);
 }
 
-/* A bio of a flusher that bypasses the queue does not make its leaf synchronous. */
+/* A bio of a flusher dispatched out of turn does not make its leaf synchronous. */
 static void what_is_urgent_makes_no_reader(void **state)
 {
 	struct tree_leaf *a, *b;

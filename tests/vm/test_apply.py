@@ -488,7 +488,7 @@ def test_other_pool(machine: Machine) -> None:
 
 
 def test_a_pool_without_settings(machine: Machine) -> None:
-    """Disks choose its settings, both at its creation and when settings are taken back."""
+    """Its settings suit its disks, when it is made and when settings are taken back."""
 
     def shares_after(text: str, other: str = "d") -> tuple[str, int]:
         machine.configure(f"[device d]\ndevice = vg0/one\n{text}")

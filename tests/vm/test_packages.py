@@ -60,7 +60,7 @@ cp -a modules.order modules.builtin* build /run/few
 mount --bind /run/few $PWD
 depmod
 """
-# $OUT/installed.tar has all changes of the installation, but for files that the guest reduces.
+# $OUT/installed.tar has all changes of the installation, except depmod's: the guest has its own.
 INSTALL = """
 PATH=$OUT:$PATH dpkg -i $DEBS
 find /mnt/upper -type c -delete

@@ -300,8 +300,8 @@ def discarded(guest: Guest, device: str) -> int:
 def test_what_a_file_system_discards(ioband: Guest) -> None:
     """Discards of deleted files come from the journal's thread, without a cgroup.
 
-    Two rivals compete meanwhile, so that the discards are queued: with a single rival its
-    bios bypass the queue, and so does the first bio of a second group.
+    Two rivals compete meanwhile, so that the discards are queued.  Bios of a single rival are
+    dispatched without being queued, and so is the first bio of a second group.
     """
     guest = ioband
     files = "for file in kept gone; do dd if=/dev/urandom of=$file bs=1M count=8 conv=fsync; done"

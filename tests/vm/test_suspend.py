@@ -435,7 +435,7 @@ def test_waiting_for_room_does_not_keep_a_queue_from_being_frozen(ioband: Guest)
 
 
 def test_who_discards_and_is_killed_is_bounded(ioband: Guest) -> None:
-    """A dying task's bios bypass the queue up to a debt; then HELD_DYING limits are queued."""
+    """A dying task's bios are dispatched up to a debt, then queued up to HELD_DYING limits."""
     guest = ioband
 
     def start(path: str) -> Job:

@@ -168,7 +168,7 @@ def took(machine: Machine, unit: str) -> float:
 
 @pytest.mark.parametrize("machine", ["many"], indirect=True)
 def test_many_disks_at_once_are_all_wrapped(machine: Machine) -> None:
-    """They are wrapped one after another, although one of them loads the module meanwhile."""
+    """They are wrapped one after another; no lock is held while one of them loads the module."""
     guest, count = machine.guest, ManyDisks.count
     # Loading takes longer than one disk waits for another.
     slow = LOADS.replace("install dm-ioband", "install dm-ioband /bin/sleep 22;")

@@ -145,7 +145,7 @@ void test_explain_maxima(void)
 	CHECK(max->v[0].group == &groups[1] && max->v[0].rate == RBPS);
 	CHECK(near(max->v[0].per_s, 100) && near(max->v[0].used_pct, 100));
 	CHECK(max->v[0].counts);
-	/* Writes: a bio of 10 bytes with 12.5 permitted, and no larger one fits the rest. */
+	/* Writes: a bio of 10 bytes with 12.5 permitted; the rest is too small for another. */
 	CHECK(max->v[1].rate == WBPS && near(max->v[1].used_pct, 80));
 	CHECK(max->v[1].counts);
 	CHECK(max->v[2].group == &groups[2] && max->v[2].rate == RIOPS);

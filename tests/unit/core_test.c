@@ -297,7 +297,7 @@ static void weight_of_a_node_changes(void **state)
 	assert_in_range(of_a, 299, 301);
 }
 
-/* ---- the pipe ------------------------------------------------------------ */
+/* ---- the in-flight limit ------------------------------------------------- */
 
 /* The example of core.c: in its grace period a keeps its place for a while. */
 static void thinker_keeps_its_place(void **state)

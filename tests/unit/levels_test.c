@@ -97,7 +97,7 @@ static void no_turn_begins_in_a_rest(void **state)
 	}), 0);
 }
 
-/* Nor two levels further down, nor in a rest of 36 ms. */
+/* No slice begins two levels further down in a rest of 36 ms. */
 static void no_turn_begins_in_a_rest_at_the_top(void **state)
 {
 	(void)state;
@@ -106,7 +106,7 @@ static void no_turn_begins_in_a_rest_at_the_top(void **state)
 	}), 0);
 }
 
-/* Nor by bytes, where c has more bytes in the same time: the group's slices take 87 ms. */
+/* The same by bytes, with more bytes of c in the same time: the group's slices take 87 ms. */
 static void no_turn_begins_in_a_rest_by_bytes(void **state)
 {
 	(void)state;
@@ -660,7 +660,7 @@ static void what_hangs_keeps_no_turn(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), all.b);
 }
 
-/* Nor if the leaf itself is behind, by bytes: bytes are charged at completion. */
+/* The same for a leaf behind by bytes: no more is charged until the device answers. */
 static void what_hangs_is_not_behind(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -673,7 +673,7 @@ static void what_hangs_is_not_behind(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-/* Nor if the other leaf has a bio in flight that was dispatched out of turn. */
+/* The same if the other leaf has a bio in flight that was dispatched out of turn. */
 static void what_hangs_keeps_no_turn_from_who_is_urgent(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -687,7 +687,7 @@ static void what_hangs_keeps_no_turn_from_who_is_urgent(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-/* Nor below a group that is behind. */
+/* The same below a group that is behind. */
 static void what_hangs_is_not_behind_below(void **state)
 {
 	const struct family all = have_family(100, false);

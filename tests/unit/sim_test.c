@@ -272,7 +272,7 @@ static void an_occasional_bio_waits_little(void **state)
 	}
 }
 
-/* A synchronous reader gets its share from those with deep queues. */
+/* A synchronous reader gets its share beside leaves with deep queues. */
 static void a_synchronous_reader_gets_its_share(void **state)
 {
 	const struct sim_workload reader = {

@@ -345,7 +345,7 @@ static void writing_in_turns_is_paid_for_once(void **state)
 	scene_free(&scene);
 }
 
-/* Its disk time is the others' while it thinks for longer than its grace period. */
+/* With think times beyond the grace period, the others get the leaf's disk time. */
 static void a_slow_thinker_is_not_waited_for(void **state)
 {
 	const double most = alone(&sequential);

@@ -282,7 +282,7 @@ void tree_complete(struct tree *tree, u32 index)
 	ioband_core_complete(&tree->core, &bio.leaf->leaf, &bio.bill, clock_now(tree));
 }
 
-/* ---- what pick() should have said ---------------------------------------- */
+/* ---- the expected result of pick() --------------------------------------- */
 
 /* An upper bound of a charge in virtual time. */
 static s64 vtime_bound(u64 charge, u32 weight)
@@ -732,7 +732,7 @@ static bool least_may_be_promised(struct tree *tree)
 	return false;
 }
 
-/* Whether no slot is free for bios due by minimum, nor, if none is due, for the others. */
+/* Whether no slot is free for bios due by minimum or, if none is due, for the others. */
 static bool is_held_up(struct tree *tree)
 {
 	const u32 promised = promised_ios(tree), limit = promised_limit(tree);

@@ -479,7 +479,7 @@ static void a_pause_costs_no_reader(void **state)
 	assert_int_equal(lag_after(350 * MSEC, 10, true, NULL), 0);
 }
 
-/* Nor if the reader becomes active after the writer's return. */
+/* The same if the reader becomes active after the writer's return. */
 static void who_comes_to_read_ends_a_pause(void **state)
 {
 	struct tree_leaf *reader = tree_add_leaf(tree, NULL, 100);
@@ -815,7 +815,7 @@ static void a_reader_waits_for_no_pause(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), reader);
 }
 
-/* Nor do synchronous writes. */
+/* Synchronous writes do not wait for it either. */
 static void a_synchronous_writer_waits_for_no_pause(void **state)
 {
 	struct tree_leaf *writer = tree_add_leaf(tree, NULL, 100);
@@ -831,7 +831,7 @@ static void a_synchronous_writer_waits_for_no_pause(void **state)
 	assert_true(tree->flushing);
 }
 
-/* Nor do reads that a maximum has hidden until their activity was forgotten. */
+/* Reads do not wait either if a maximum has hidden them until their activity was forgotten. */
 static void a_reader_below_a_maximum_waits_for_no_pause(void **state)
 {
 	const struct ioband_rates max = { .bytes = { MIB, 0 } };

@@ -358,7 +358,7 @@ CHANGES_S = 5
 
 @pytest.mark.guest(parallel=True)
 def test_presets_change_while_groups_are_made(ioband: Guest, disk: str) -> None:
-    """Presets are dropped, too; no memory is lost, as the module reports, nor half set."""
+    """Presets are removed, too; no preset is half set, and the module reports no leak."""
     with Ioband(ioband, "d0", disk) as dev, Cgroup(ioband, "many") as many:
         many.set("cgroup.subtree_control", "+io")
         paths = ["/many", "/many/fixed0", "/many/fixed1"]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * In which order the runs of a group have a disk that reads ahead, and remembers so many
- * streams.  Each run has one read at a time; where the disk has to seek it takes SEEK_NS more.
+ * The order of the runs of a group on a disk that reads ahead and remembers a limited number of
+ * streams.  Each run has one read at a time; a seek adds SEEK_NS to it.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -20,11 +20,11 @@
 
 struct reader {
 	struct ioband_leaf leaf;
-	u64 arrives_ns;		/* its next read comes then; U64_MAX: it has one waiting */
-	u64 waits_ns;		/* since when that waits */
-	u64 most_ns;		/* the longest that one has waited since this was cleared */
-	u64 used_ns;		/* when the disk last read for it */
-	u64 busy_ns;		/* how long the disk has */
+	u64 arrives_ns;		/* time of its next read; U64_MAX: one is queued */
+	u64 waits_ns;		/* when that was queued */
+	u64 most_ns;		/* longest time in the queue since this was cleared */
+	u64 used_ns;		/* the disk's last read for it */
+	u64 busy_ns;		/* device time of all its reads */
 };
 
 struct turn {
@@ -33,7 +33,7 @@ struct turn {
 	bool cold;
 };
 
-/* A group of runs; a reader that is of another group comes after them. */
+/* A group of runs; a reader of another group follows them in the array. */
 struct disk {
 	struct ioband_core core;
 	struct ioband_node group;
@@ -41,11 +41,11 @@ struct disk {
 	u32 nr, memory;
 	struct turn turns[TURNS_MAX];
 	u32 nr_turns;
-	u32 late_turns;		/* before which the disk was idle */
+	u32 late_turns;		/* slices after an idle time of the disk */
 	u32 to_and_fro_turns;
-	u64 most_lead_ns;	/* that who began had before another of the group */
+	u64 most_lead_ns;	/* of the run that began, before another of the group */
 	u64 done_ns;
-	bool large_first;	/* the first read of each turn is ten times as large */
+	bool large_first;	/* the first read of each slice is ten times as large */
 	u64 now_ns;
 };
 
@@ -73,7 +73,7 @@ static void begin(u32 memory, u32 runs)
 		add(&disk.group, 100, true);
 }
 
-/* The disk remembers a stream until it has read for so many others. */
+/* The disk remembers a stream until it has read for @memory others. */
 static bool is_cold(const struct reader *reader)
 {
 	u32 i, others = 0;
@@ -83,7 +83,7 @@ static bool is_cold(const struct reader *reader)
 	return !reader->used_ns || others >= disk.memory;
 }
 
-/* By so much more time than its due has one had than another of the group. */
+/* The largest lead of a run's device time, by weight, before another of the group. */
 static u64 lead_ns(const struct reader *reader)
 {
 	const struct ioband_ent *ent = &reader->leaf.ent, *other;
@@ -100,7 +100,7 @@ static u64 lead_ns(const struct reader *reader)
 	return most;
 }
 
-/* A read goes; returns how long it takes. */
+/* Dispatch a read; returns its service time. */
 static u64 serve(u32 i, struct ioband_bill *bill)
 {
 	struct reader *reader = &disk.readers[i];
@@ -177,7 +177,7 @@ static void run_for(u64 ns)
 	}
 }
 
-/* Forget what was seen up to now. */
+/* Clear the statistics. */
 static void look(void)
 {
 	u32 i;
@@ -201,7 +201,7 @@ static u32 cold_turns(void)
 	return cold;
 }
 
-/* No run has had more than another by two turns. */
+/* The device times of the runs differ by two slices at most. */
 static void assert_even(u32 runs)
 {
 	u64 least = U64_MAX, most = 0;
@@ -224,7 +224,7 @@ static u64 longest_wait(u32 runs)
 	return most_ns;
 }
 
-/* The disk remembers all of them: each in turn, and none waits longer than a round. */
+/* The disk remembers all: a fixed order, and no run waits longer than a round. */
 static void in_turn_while_there_is_room(void **state)
 {
 	u32 runs, i;
@@ -243,7 +243,7 @@ static void in_turn_while_there_is_room(void **state)
 	}
 }
 
-/* One too many: only the last of each pass is cold, and none waits longer than two rounds. */
+/* One too many: only the last run of each pass is cold, and no run waits longer than two rounds. */
 static void to_and_fro_where_there_is_none(void **state)
 {
 	u32 runs;
@@ -261,7 +261,7 @@ static void to_and_fro_where_there_is_none(void **state)
 	}
 }
 
-/* Far too many: what can be remembered is, and still all have as much. */
+/* Far too many: the disk remembers as many as it can, and all get the same time. */
 static void to_and_fro_with_far_too_many(void **state)
 {
 	(void)state;
@@ -273,7 +273,7 @@ static void to_and_fro_with_far_too_many(void **state)
 	assert_even(16);
 }
 
-/* Another group's reader takes a place, too, and has its share as before. */
+/* A reader of another group takes a place in the disk's memory, and keeps its share. */
 static void beside_another_group(void **state)
 {
 	u64 busy_ns = 0;
@@ -293,7 +293,7 @@ static void beside_another_group(void **state)
 	assert_in_range(100 * disk.readers[6].busy_ns / busy_ns, 196, 204);
 }
 
-/* Something else made one turn cold: in turn again after a round. */
+/* Another cause made one slice cold: the fixed order returns after a round. */
 static void one_seek_is_no_lack_of_room(void **state)
 {
 	u32 i;
@@ -311,8 +311,8 @@ static void one_seek_is_no_lack_of_room(void **state)
 }
 
 /*
- * The disk forgets all of them, whatever they do: in turn, so that none waits for two rounds but
- * while it is tried again.
+ * The disk forgets all streams in any order.  The runs keep a fixed order, so that none waits for
+ * two rounds, except during new trials.
  */
 static void in_turn_where_it_is_of_no_use(void **state)
 {
@@ -325,7 +325,7 @@ static void in_turn_where_it_is_of_no_use(void **state)
 	assert_even(8);
 }
 
-/* One run far heavier than the others: nobody begins who has had much more than another. */
+/* One run is far heavier than the others: no run with a large lead begins. */
 static void a_heavy_run_is_not_passed_over(void **state)
 {
 	const u32 weights[] = { 1000, 2500, 10000 };
@@ -342,7 +342,7 @@ static void a_heavy_run_is_not_passed_over(void **state)
 	}
 }
 
-/* The first read of a turn is larger than the next, and takes longer for that. */
+/* The first read of a slice is larger than the next, and therefore slower. */
 static void large_is_not_cold(void **state)
 {
 	(void)state;
@@ -352,13 +352,13 @@ static void large_is_not_cold(void **state)
 	assert_int_equal(disk.to_and_fro_turns, 0);
 }
 
-/* All reads take as long as a seek: nothing is cold. */
+/* All reads take as long as a seek: no slice is cold. */
 static void slow_is_not_cold(void **state)
 {
 	u32 i;
 
 	(void)state;
-	begin(0, 4);	/* it remembers nothing, and so each read seeks */
+	begin(0, 4);	/* the disk remembers no stream, so each read seeks */
 	run_for(12 * SLICE_NS);
 	look();
 	run_for(40 * SLICE_NS);
@@ -367,7 +367,7 @@ static void slow_is_not_cold(void **state)
 		assert_int_equal(disk.turns[i].reader, disk.turns[i - 4].reader);
 }
 
-/* The first read of a turn that is by far the slowest of it. */
+/* A slice is cold if its first read is by far its slowest. */
 static void what_is_cold_is_seen(void **state)
 {
 	(void)state;
@@ -379,7 +379,7 @@ static void what_is_cold_is_seen(void **state)
 	assert_in_range(disk.group.to_and_fro, 1, 4);
 }
 
-/* Who was idle, and comes back to read, is the next, whatever the order. */
+/* A run that was idle is the next when it reads again, in any order of the runs. */
 static void who_was_idle_is_next(void **state)
 {
 	(void)state;
@@ -394,7 +394,7 @@ static void who_was_idle_is_next(void **state)
 	assert_true(disk.turns[0].reader == 5 || disk.turns[1].reader == 5);
 }
 
-/* What is of no run has its turn as before, once a round or little later. */
+/* A leaf that is no run gets its slice once a round, or a little later. */
 static void others_of_the_group_go_in_turn(void **state)
 {
 	u32 runs;
@@ -402,7 +402,7 @@ static void others_of_the_group_go_in_turn(void **state)
 	(void)state;
 	for (runs = 3; runs <= 16; runs++) {
 		begin(runs - 1, runs);
-		/* Seldom, and mostly, it is the least served. */
+		/* It is rarely or mostly the least served, by its weight. */
 		add(&disk.group, runs % 2 ? 100 : 103, false);
 		run_for(3 * runs * SLICE_NS);
 		look();
@@ -413,7 +413,7 @@ static void others_of_the_group_go_in_turn(void **state)
 	}
 }
 
-/* Runs of other I/O priorities: by weight all the same. */
+/* Runs of other I/O priorities share by weight. */
 static void weights_hold(void **state)
 {
 	u64 light, heavy;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Latency targets on modelled devices: what reads take, and what that costs the others.
+ * Latency targets on modelled devices: the latency of reads, and its cost to other groups.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -22,7 +22,7 @@
 
 static const struct sim_workload deep = { .depth = 32, .bytes = 64 * KIB };
 static const struct sim_workload writes = { .depth = 32, .bytes = 64 * KIB, .write_pct = 100 };
-/* More than can be in flight: something of them waits all the time. */
+/* More than the in-flight limit: some bios are always queued. */
 static const struct sim_workload many = { .depth = 128, .bytes = 64 * KIB, .write_pct = 100 };
 static const struct sim_workload reader = { .depth = 1, .bytes = 4 * KIB };
 static const struct sim_workload sequential = { .depth = 4, .bytes = 64 * KIB, .sequential = true };
@@ -48,13 +48,13 @@ static void want_ent(int i, struct ioband_ent *ent, u64 target_ns)
 	ioband_aim_set(&scene.pool.core, ent, &aims[i], target_ns, scene.clock.now_ns);
 }
 
-/* The i-th that has one. */
+/* Set a target; @i is the index of its memory. */
 static void want(int i, struct scene_group *group, u64 target_ns)
 {
 	want_ent(i, scene_ent(group), target_ns);
 }
 
-/* Bytes a second, and what an I/O took in the mean. */
+/* Bytes a second, and the mean latency of an I/O. */
 struct got {
 	double bps;
 	double mean_ns;
@@ -107,14 +107,14 @@ static void reads_take_what_they_are_to(void **state)
 		want(0, leaves[0], targets_ns[i]);
 		settle_and_watch(leaves, got, 3);
 		assert_between(got[0].mean_ns, 0.8 * targets_ns[i], 1.15 * targets_ns[i]);
-		/* And no more is given up than has to be. */
+		/* The others lose no more than necessary. */
 		assert_between(got[1].bps + got[2].bps, 50 * MB, LINE_BPS);
 		assert_true(scene.pool.core.late);
 		scene_free(&scene);
 	}
 }
 
-/* Who reads in time anyway holds back nobody. */
+/* A group within its target throttles no other group. */
 static void in_time_costs_nothing(void **state)
 {
 	struct scene_group *leaves[2];
@@ -132,7 +132,7 @@ static void in_time_costs_nothing(void **state)
 	scene_free(&scene);
 }
 
-/* A target that nobody can keep: others have what their weights are worth beside it. */
+/* A target out of reach: the others get their shares by weight beside the group. */
 static void others_have_their_share(void **state)
 {
 	static const u32 weights[] = { 50, 200, 800 };
@@ -153,7 +153,7 @@ static void others_have_their_share(void **state)
 	}
 }
 
-/* The same for a group inside another one: it is their weights that count where they meet. */
+/* The same inside another group: the weights count at the level where the groups meet. */
 static void they_meet_above(void **state)
 {
 	struct scene_group *node, *leaves[2];
@@ -170,7 +170,7 @@ static void they_meet_above(void **state)
 	scene_free(&scene);
 }
 
-/* A target on a node is that of all below, and none of these is held back for the others. */
+/* A target on a node is for all reads below, and throttles no leaf below it. */
 static void it_goes_for_all_below(void **state)
 {
 	struct scene_group *node, *leaves[3];
@@ -185,7 +185,7 @@ static void it_goes_for_all_below(void **state)
 	want(0, node, USEC);
 	settle_and_watch(leaves, got, 3);
 	assert_between(got[0].bps, 1.96 * got[1].bps, 2.04 * got[1].bps);
-	/* It is late, and has all that its weight is worth. */
+	/* The node misses its target, and gets its whole share. */
 	assert_between(got[0].bps + got[1].bps, 0.73 * LINE_BPS, 0.77 * LINE_BPS);
 	scene_free(&scene);
 }
@@ -206,7 +206,7 @@ static void weights_count_behind_the_brake(void **state)
 	scene_free(&scene);
 }
 
-/* Those who are late share what there is by weight, however many they are. */
+/* Many groups that miss their targets share by weight. */
 static void many_are_late(void **state)
 {
 	static struct scene_group *leaves[41];
@@ -226,7 +226,7 @@ static void many_are_late(void **state)
 	scene_free(&scene);
 }
 
-/* And of different weights, whatever the one that is the latest wants. */
+/* Groups of different weights, whatever the target of the latest group. */
 static void weights_count_among_the_late(void **state)
 {
 	struct scene_group *leaves[4];
@@ -247,7 +247,7 @@ static void weights_count_among_the_late(void **state)
 	scene_free(&scene);
 }
 
-/* Who is in time gives way to who is not, down to its own target. */
+/* A group within its target yields to a group that misses its own, down to its own target. */
 static void the_laxer_gives_way(void **state)
 {
 	static const struct sim_workload some = { .depth = 8, .bytes = 64 * KIB };
@@ -259,7 +259,7 @@ static void the_laxer_gives_way(void **state)
 	leaves[0] = add(SCENE_ROOT, 100, &reader);
 	leaves[1] = add(SCENE_ROOT, 100, &some);
 	want(0, leaves[0], MSEC);
-	/* It was late as well. */
+	/* This group missed its target as well. */
 	want(1, leaves[1], USEC);
 	scene_run(&scene, NSEC_PER_SEC);
 	want(1, leaves[1], 16 * MSEC);
@@ -287,14 +287,14 @@ static void it_ends_with_the_target(void **state)
 	assert_int_equal(scene.pool.core.brake.clock.rate, 0);
 	watch(leaves, got, 2, NSEC_PER_SEC);
 	assert_between(got[0].bps + got[1].bps, 0.97 * LINE_BPS, 1.01 * LINE_BPS);
-	/* And begins again, in other memory. */
+	/* A new target works, in other memory. */
 	want(1, leaves[0], MSEC);
 	settle_and_watch(leaves, got, 2);
 	assert_between(got[0].mean_ns, 0.8 * MSEC, 1.15 * MSEC);
 	scene_free(&scene);
 }
 
-/* When it has gone, or reads no more, others soon have all there is. */
+/* When the group has stopped, or reads no more, others soon get the whole device. */
 static void nobody_waits_for_who_is_gone(void **state)
 {
 	static const struct sim_workload writer = {
@@ -323,7 +323,7 @@ static void nobody_waits_for_who_is_gone(void **state)
 	}
 }
 
-/* That of the root is for all reads, and it is writes that wait. */
+/* The target of the root is for all reads; it throttles writes. */
 static void a_pool_has_a_target(void **state)
 {
 	struct scene_group *leaves[3];
@@ -343,7 +343,7 @@ static void a_pool_has_a_target(void **state)
 	scene_free(&scene);
 }
 
-/* Reads that are late by themselves do not shut out writes. */
+/* Reads that are late by their own number do not starve writes. */
 static void writes_go_on(void **state)
 {
 	struct scene_group *leaves[2];
@@ -358,7 +358,7 @@ static void writes_go_on(void **state)
 	watch(leaves, got, 2, 20 * NSEC_PER_SEC);
 	assert_between(got[1].bps, LINE_BPS / 18.0, LINE_BPS / 14.0);
 	assert_between(got[0].bps + got[1].bps, 0.97 * LINE_BPS, 1.01 * LINE_BPS);
-	/* What has been read meanwhile is not owed. */
+	/* The reads made no debt meanwhile. */
 	ioband_aim_remove(&scene.pool.core, &scene.pool.core.root.ent);
 	watch(leaves, got, 2, NSEC_PER_SEC);
 	assert_between(got[0].bps, 0.45 * LINE_BPS, 0.55 * LINE_BPS);
@@ -386,7 +386,7 @@ static void what_is_promised_goes(void **state)
 	scene_free(&scene);
 }
 
-/* What a maximum blocks is not late. */
+/* Time for which a maximum holds reads is not latency. */
 static void a_maximum_holds(void **state)
 {
 	static struct ioband_cap cap;
@@ -407,7 +407,7 @@ static void a_maximum_holds(void **state)
 	scene_free(&scene);
 }
 
-/* Nor does it keep others from going. */
+/* A maximum of one group throttles no other. */
 static void a_maximum_holds_nobody_else(void **state)
 {
 	static struct ioband_cap cap;
@@ -433,7 +433,7 @@ static void a_maximum_holds_nobody_else(void **state)
 	scene_free(&scene);
 }
 
-/* Reads that go past writes do so by weight, whatever their size and number. */
+/* Reads that bypass writes share by weight, whatever their size and number. */
 static void weights_count_among_those_that_go_past(void **state)
 {
 	static const struct sim_workload small = { .depth = 32, .bytes = 4 * KIB };
@@ -460,7 +460,7 @@ static void weights_count_among_those_that_go_past(void **state)
 	}
 }
 
-/* With slices, too, they owe nothing for that: neither with the target nor after it. */
+/* With slices, too, the bypass makes no debt: neither during the target nor after it. */
 static void who_goes_past_with_slices_owes_nothing(void **state)
 {
 	struct scene_group *leaves[2];
@@ -486,7 +486,7 @@ static void who_goes_past_with_slices_owes_nothing(void **state)
 	}
 }
 
-/* Nor do they lose their weights among each other, in turns of many bios. */
+/* They share by weight among each other, in slices of many bios. */
 static void weights_count_among_those_that_go_past_with_slices(void **state)
 {
 	struct scene_group *leaves[3];
@@ -508,7 +508,7 @@ static void weights_count_among_those_that_go_past_with_slices(void **state)
 	}
 }
 
-/* What it had past others before its weight grew counts by the new weight. */
+/* The bypass vtime from before a change of the weight counts by the new weight. */
 static void a_weight_changes_for_those_that_go_past(void **state)
 {
 	static const struct sim_workload large = { .depth = 32, .bytes = 256 * KIB };
@@ -531,7 +531,7 @@ static void a_weight_changes_for_those_that_go_past(void **state)
 	scene_free(&scene);
 }
 
-/* A read that the device does not answer is no reason to let the others go at it. */
+/* While a read is in flight, the throttle stays on, up to some seconds. */
 static void a_read_on_its_way_is_waited_for(void **state)
 {
 	struct scene_group *leaves[2];
@@ -557,7 +557,7 @@ static void a_read_on_its_way_is_waited_for(void **state)
 	scene_free(&scene);
 }
 
-/* The brake's time is not that of a minimum that comes due before it. */
+/* A minimum that is due before the end of the throttle's wait is served in time. */
 static void a_minimum_is_asked_for_in_time(void **state)
 {
 	static const struct sim_workload thinker = {
@@ -590,7 +590,7 @@ static void a_minimum_is_asked_for_in_time(void **state)
 	scene_free(&scene);
 }
 
-/* It is looked at them when they can have changed. */
+/* The latency is evaluated once it can have changed. */
 static void slow_reads_take_long_to_know(void **state)
 {
 	struct scene_group *leaf;
@@ -609,7 +609,7 @@ static void slow_reads_take_long_to_know(void **state)
 	scene_free(&scene);
 }
 
-/* It ends when the others want less than half of what they might have. */
+/* The throttle ends when the others use less than half of its rate. */
 static void no_brake_for_who_wants_little(void **state)
 {
 	static const struct sim_workload little = {
@@ -631,7 +631,7 @@ static void no_brake_for_who_wants_little(void **state)
 	scene_free(&scene);
 }
 
-/* One that it holds for a part of the time is not late for that, nor one above it. */
+/* A maximum that holds a group for part of the time does not make it or its parent late. */
 static void waiting_for_a_maximum_is_not_late(void **state)
 {
 	static struct ioband_cap cap;
@@ -662,7 +662,7 @@ static void waiting_for_a_maximum_is_not_late(void **state)
 	}
 }
 
-/* What goes when somebody else looks says nothing of the one that is late. */
+/* I/O while another group's target is evaluated is no sample for the late group. */
 static void each_look_is_one_step(void **state)
 {
 	static const struct sim_workload thinker = {
@@ -685,7 +685,7 @@ static void each_look_is_one_step(void **state)
 	scene_free(&scene);
 }
 
-/* A read that hung for hours, and a target that could not be smaller. */
+/* A read that hung for hours, and the smallest target. */
 static void a_read_may_hang(void **state)
 {
 	struct scene_group *leaves[3];
@@ -718,7 +718,7 @@ static void a_read_may_hang(void **state)
 	scene_free(&scene);
 }
 
-/* A target that is out of reach of who reads little does not stop the device. */
+/* A target out of reach, of a group with few reads, does not stop the device. */
 static void a_part_goes_on(void **state)
 {
 	static const struct sim_workload thinker = {
@@ -738,7 +738,7 @@ static void a_part_goes_on(void **state)
 	scene_free(&scene);
 }
 
-/* Others that do next to nothing are not held back, nor who comes then. */
+/* Almost idle groups are not throttled. */
 static void no_brake_for_who_is_idle(void **state)
 {
 	static const struct sim_workload little = {
@@ -756,7 +756,7 @@ static void no_brake_for_who_is_idle(void **state)
 	scene_free(&scene);
 }
 
-/* With slices: on a disk with a head it is turns that the others have fewer of. */
+/* With slices: on a disk with a head the throttle reduces the slices of the others. */
 static void turns_are_for_who_is_late(void **state)
 {
 	static const struct sim_workload thinker = {
@@ -790,7 +790,7 @@ static struct scene_group *some_group(struct sim_random *random, bool leaf)
 	return group;
 }
 
-/* A few steps at random: targets come and go, of groups at any level and of the root. */
+/* A random step: targets are set and removed, for groups at any level and the root. */
 static void change_something(struct sim_random *random)
 {
 	const u64 target_ns = USEC << random_below(random, 20);
@@ -811,7 +811,7 @@ static void change_something(struct sim_random *random)
 	}
 }
 
-/* By a target of the root a writer may, in a group that has had its share by reading. */
+/* With a target of the root, a writer may starve in a group that used its share by reads. */
 static void nobody_starves(void)
 {
 	u64 before[SCENE_GROUPS_MAX];
@@ -820,7 +820,7 @@ static void nobody_starves(void)
 	ioband_aim_remove(&scene.pool.core, &scene.pool.core.root.ent);
 	for (i = 0; i < scene.nr; i++)
 		before[i] = scene.groups[i].sim.ios;
-	/* What a disk that seeks gives in a slice is a minute's worth by bytes. */
+	/* By bytes, a slice of sequential I/O is worth a minute of seeks. */
 	scene_run(&scene, 200 * NSEC_PER_SEC);
 	for (i = 0; i < scene.nr; i++)
 		if (scene.groups[i].leaf && scene.groups[i].sim.ios == before[i])

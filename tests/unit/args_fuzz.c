@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Right lines, spoilt at random: whatever comes in, what comes out is a result
- * within its documented range, or a whole sentence; one that names the word at
- * fault, where only one is spoilt.
+ * Valid lines with random faults: each gives a result within its documented range or a whole
+ * sentence.  The sentence names the wrong word if there is a single one.
  */
 #include <linux/kernel.h>
 #include <ctype.h>
@@ -60,7 +59,7 @@ static const char * const messages[] = {
 	"presets 5",
 };
 
-/* Words that have a meaning somewhere, and numbers at the ends of ranges. */
+/* Words with a meaning in some place, and numbers at the ends of ranges. */
 static const char * const pieces[] = {
 	"mode=", "weight=", "measure=", "depth=", "slice=", "writes_starved=", "time", "auto",
 	"default", "device",
@@ -96,14 +95,14 @@ static void spoil(struct sim_random *random, char *text)
 	case 2:
 		replace(text, at, gone, "");
 		break;
-	case 3:		/* a part of it twice */
+	case 3:		/* duplicate a part */
 		snprintf(piece, sizeof(piece), "%.*s", (int)gone, text + at);
 		replace(text, at, 0, piece);
 		break;
 	case 4:
 		replace(text, at, gone, pieces[random_below(random, ARRAY_SIZE(pieces))]);
 		break;
-	default:	/* another digit */
+	default:	/* change a digit */
 		if (text[at] >= '0' && text[at] <= '9')
 			text[at] = '0' + random_below(random, 10);
 		break;
@@ -209,7 +208,7 @@ static void sentence_is_good(const struct ioband_error *error)
 	const size_t len = strnlen(error->text, sizeof(error->text));
 	size_t i;
 
-	/* One that fills the room may have been cut off. */
+	/* A sentence that fills the buffer may have been cut off. */
 	assert_in_range(len, 20, sizeof(error->text) - 2);
 	for (i = 0; i < ARRAY_SIZE(says); i++)
 		if (strstr(error->text, says[i]))
@@ -279,11 +278,11 @@ static void spoil_and_try(const char * const right[], size_t nr, bool (*try)(con
 			spoil(&random, line);
 		taken += try(line);
 	}
-	/* Neither all nor nothing of it is right. */
+	/* Neither all lines nor none are valid. */
 	assert_in_range(taken, scaled(LINES) / 100, scaled(LINES) / 2);
 }
 
-/* What a sentence calls a word, or NULL if it need not be the one at fault. */
+/* The sentence's name of a word, or NULL if the wrong word may be another one. */
 typedef const char *(*title_fn)(const struct words *right, unsigned int at, const char *spoilt);
 
 static const char *table_title(const struct words *right, unsigned int at, const char *spoilt)
@@ -322,7 +321,7 @@ static const char *message_title(const struct words *right, unsigned int at, con
 	return strcmp(verb, "weight") ? "" : "weight ";
 }
 
-/* It is quoted, as far as there is room, or its key is named. */
+/* The sentence quotes it, as far as it fits, or names its key. */
 static bool is_named(const char *title, const char *word)
 {
 	const int key_len = strcspn(word, "=");
@@ -335,7 +334,7 @@ static bool is_named(const char *title, const char *word)
 	return word[key_len] && strstr(error.text, wanted);
 }
 
-/* A mode that is there no more is not named by what has come in its place. */
+/* A sentence cannot name the old mode after its replacement. */
 static bool is_at_fault(const char *title)
 {
 	return title && !strstr(error.text, "it wants mode=");
@@ -352,7 +351,7 @@ static void join(char *text, const struct words *words, unsigned int at, const c
 	assert_in_range(len, 1, TEXT_MAX - 1);
 }
 
-/* Returns whether that was refused. */
+/* Return: whether the line was refused. */
 static bool spoil_one(struct sim_random *random, const char *right, bool (*try)(const char *text),
 		      title_fn title_of)
 {

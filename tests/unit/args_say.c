@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads "table <words>" and "message <words>", each ended by a NUL, and says
- * what was understood, or the sentence of the error, likewise ended.
+ * Reads "table <words>" and "message <words>", each ended by a NUL.  Prints the parsed
+ * settings, or the sentence of the error, ended in the same way.
  */
 #include <errno.h>
 #include <stdio.h>

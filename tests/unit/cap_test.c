@@ -27,8 +27,8 @@ static void bound_bytes(struct ioband_ent *ent, u64 reads, u64 writes)
 }
 
 /*
- * For so long: keep each of the leaves backlogged with reads, complete all at once, and
- * go on when the core says so, @late_ns after that.  Counts what each was served.
+ * For @ns: keep each leaf backlogged with reads, complete all at once, and continue @late_ns
+ * after the core's wakeup time.  Counts the bios of each leaf.
  */
 static void run_backlogged(struct tree_leaf **leaves, u32 *served, u32 nr, u32 bytes, u64 ns,
 			   u64 late_ns)
@@ -66,7 +66,7 @@ static void a_maximum_is_exact(void **state)
 	assert_in_range(served, 1600, 1601);
 }
 
-/* Nothing is larger than such a bio, and such a rate: the products have room. */
+/* The largest bio and rate: no product overflows. */
 static void the_largest_maximum_is_exact(void **state)
 {
 	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
@@ -87,7 +87,7 @@ static void a_maximum_of_odd_size_is_exact(void **state)
 	(void)state;
 	tree_set_rates(tree, &leaf->leaf.ent, &rates);
 	run_backlogged(&leaf, &served, 1, 4 * KIB, 10000 * MSEC, 0);
-	assert_in_range(served, 700010, 700010 + 70 + 1);	/* 1 ms is made good */
+	assert_in_range(served, 700010, 700010 + 70 + 1);	/* 1 ms is made up */
 }
 
 static void lateness_is_made_good(void **state)
@@ -128,7 +128,7 @@ static void both_bounds_hold(void **state)
 	assert_in_range(served, 10, 11);
 }
 
-/* The pieces of a bio count as one, and are not held up by what the first has used up. */
+/* The splits of a bio count as one I/O, and the bucket of the first does not delay the others. */
 static void pieces_count_once(void **state)
 {
 	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
@@ -172,7 +172,7 @@ static void the_other_way_is_free(void **state)
 	complete_all();
 }
 
-/* Below a maximum weights count, and it does not matter who is bounded above. */
+/* Weights count below a maximum of a parent. */
 static void weights_count_below_a_maximum(void **state)
 {
 	struct tree_node *node = tree_add_node(tree, NULL, 100);
@@ -204,7 +204,7 @@ static void the_least_of_all_levels_holds(void **state)
 	assert_in_range(served[1], 863, 865);
 }
 
-/* Nobody is held up by one that has had its maximum. */
+/* A group at its maximum delays no other group. */
 static void the_rest_is_the_others(void **state)
 {
 	struct tree_leaf *leaves[] = {
@@ -219,7 +219,7 @@ static void the_rest_is_the_others(void **state)
 	assert_in_range(served[1], 100000 - 17, 100000);
 }
 
-/* What waited below a maximum while siblings went has not saved up for later. */
+/* A bio that a maximum held while siblings were served builds up no lag for later. */
 static void passed_over_is_not_behind(void **state)
 {
 	struct tree_node *node = tree_add_node(tree, NULL, 100);
@@ -236,7 +236,7 @@ static void passed_over_is_not_behind(void **state)
 	tree_set_rates(tree, &node->node.ent, NULL);
 	for (i = 0; i < 5; i++)
 		wait_that_way(reader, MIB, IOBAND_WAY_READ);
-	/* A lag of 1 MiB is allowed. */
+	/* A lag of 1 MiB is permitted. */
 	for (i = 0; i < 60 && reader->nr_held == 5; i++, before++) {
 		u64 wake_ns;
 
@@ -307,7 +307,7 @@ static void another_maximum_holds_at_once(void **state)
 	bound_bytes(&leaf->leaf.ent, 1, 0);
 	backlog(leaf, MIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
-	bound_bytes(&leaf->leaf.ent, 1, 100);	/* the same one for reads */
+	bound_bytes(&leaf->leaf.ent, 1, 100);	/* the same value for reads */
 	assert_null(tree_serve(tree, &wake_ns));
 	bound_bytes(&leaf->leaf.ent, MIB, 100);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
@@ -315,15 +315,15 @@ static void another_maximum_holds_at_once(void **state)
 	complete_all();
 }
 
-/* When bios of a group went. */
+/* Dispatch times of a group's bios. */
 struct went {
 	u64 at_ns[4000];
 	u32 nr;
 };
 
 /*
- * For so long: two that are backlogged, a with bios of that size which take the device 1 ms,
- * b with such that take it @other_ns.  Notes when those of a go.
+ * For @ns: a and b are backlogged.  Bios of a have @bytes and take the device 1 ms, bios of b
+ * take @other_ns.  Records the dispatch times of a.
  */
 static void run_turns(struct tree_leaf *a, u32 bytes, struct tree_leaf *b, u64 other_ns, u64 ns,
 		      struct went *went)
@@ -350,7 +350,7 @@ static void run_turns(struct tree_leaf *a, u32 bytes, struct tree_leaf *b, u64 o
 	}
 }
 
-/* The most that went in a time of this length. */
+/* The most dispatches in an interval of @ns. */
 static u32 most_within(const struct went *went, u64 ns)
 {
 	u32 first, end = 0, most = 0;
@@ -363,7 +363,7 @@ static u32 most_within(const struct went *went, u64 ns)
 	return most;
 }
 
-/* With slices: the turns of others are no reason to have less, and none to have more. */
+/* With slices: slices of others cost a group nothing of its maximum, and add nothing to it. */
 static void turns_are_made_good(const struct ioband_rates *rates, u32 bytes, u32 per_second)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -373,7 +373,7 @@ static void turns_are_made_good(const struct ioband_rates *rates, u32 bytes, u32
 	tree_set_slice(tree, 150 * MSEC, false);
 	tree_set_rates(tree, &a->leaf.ent, rates);
 	run_turns(a, bytes, b, 10 * MSEC, 20000 * MSEC, &went);
-	/* The trail takes some. */
+	/* The trail's limit on a second costs some. */
 	assert_in_range(went.nr, 20 * per_second * 85 / 100, 20 * per_second + 2);
 	assert_in_range(most_within(&went, 1000 * MSEC), per_second, per_second * 33 / 32 + 1);
 }
@@ -396,7 +396,7 @@ static void others_turns_are_made_good_in_ios(void **state)
 	turns_are_made_good(&(struct ioband_rates) { .ios = { 48, 0 } }, 64 * KIB, 48);
 }
 
-/* Kept from the device for ten seconds: a is ready to go, and late by so much. */
+/* Others had the device for ten seconds: a is eligible, and ten seconds behind its maximum. */
 static struct tree_leaf *kept_for_long(u64 rate)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -410,7 +410,7 @@ static struct tree_leaf *kept_for_long(u64 rate)
 	return a;
 }
 
-/* Who was kept from it for long has a second's worth, and goes on evenly then. */
+/* After a long wait a group gets a second's worth at once, and then an even rate. */
 static void a_second_is_made_good_in(u32 bytes, u32 per_second)
 {
 	struct tree_leaf *a = kept_for_long(3 * MIB);
@@ -435,7 +435,7 @@ static void a_second_of_large_bios_is_made_good(void **state)
 	a_second_is_made_good_in(256 * KIB, 12);
 }
 
-/* Another maximum begins anew, whatever has gone at once. */
+/* Earlier dispatches do not count for a new maximum. */
 static void another_maximum_forgets_what_went(void **state)
 {
 	struct tree_leaf *a = kept_for_long(3 * MIB);
@@ -449,7 +449,7 @@ static void another_maximum_forgets_what_went(void **state)
 	assert_in_range(went.nr, 47, 50);
 }
 
-/* Who has had nothing to do was not kept from anything. */
+/* Time without bios is not made up. */
 static void a_pause_is_not_made_good(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -463,13 +463,13 @@ static void a_pause_is_not_made_good(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	complete_all();
 	tree->now_ns += 50 * MSEC;
-	assert_null(tree_serve(tree, &wake_ns));	/* not blocked any more */
+	assert_null(tree_serve(tree, &wake_ns));	/* no longer blocked */
 	tree->now_ns += 5000 * MSEC;
 	run_turns(a, 64 * KIB, NULL, 0, 500 * MSEC, &went);
 	assert_in_range(went.nr, 16, 16 + 2);
 }
 
-/* With slices: who has had its maximum gives the device away. */
+/* With slices: a group at its maximum gives up the device. */
 static void a_turn_ends_with_the_maximum(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 1000);
@@ -487,7 +487,7 @@ static void a_turn_ends_with_the_maximum(void **state)
 	complete_all();
 }
 
-/* Nor does who waits for a maximum shorten the turn of another one. */
+/* A leaf held by a maximum does not shorten the slice of another. */
 static void who_is_held_back_is_not_made_way_for(void **state)
 {
 	struct tree_node *up = tree_add_node(tree, NULL, 100);
@@ -505,8 +505,8 @@ static void who_is_held_back_is_not_made_way_for(void **state)
 	wait_for(c, MIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), c);	/* a second's worth */
 	complete_all();
-	tree->now_ns += 10 * MSEC;		/* c is not waited for any more */
-	wait_for(b, 4 * KIB);			/* which has been served least */
+	tree->now_ns += 10 * MSEC;		/* anticipation for c has ended */
+	wait_for(b, 4 * KIB);			/* b is the least served */
 	for (ms = 0; ms < 100; ms++) {
 		tree_wait(tree, a, write);
 		assert_ptr_equal(tree_serve(tree, &wake_ns), a);

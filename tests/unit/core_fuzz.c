@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random sequences of what the core can be told, checked after each.
+ * Random sequences of calls of the core, with a check after each call.
  */
 #include <stdlib.h>
 
@@ -12,20 +12,20 @@
 #define USEC	1000ULL
 #define MSEC	(1000 * USEC)
 
-/* What a sequence is like. */
+/* The parameters of a sequence. */
 struct profile {
 	u32 sequences;
 	u32 steps;
 	u32 nodes;
 	u32 leaves;
-	u32 limit;		/* bios, at most */
-	u32 deepest;		/* bios that a leaf has waiting, at most */
-	u64 pause_ns;		/* between two steps, at most */
+	u32 limit;		/* largest in-flight limit */
+	u32 deepest;		/* most queued bios of a leaf */
+	u64 pause_ns;		/* longest time between two steps */
 	u64 slice_ns;		/* or 0 */
-	bool caps;		/* some have maxima */
-	bool floors;		/* some have minima */
-	bool flushers;		/* some writes are theirs */
-	u32 stuck;		/* bios that are said not to come back, at most */
+	bool caps;		/* some entities have maxima */
+	bool floors;		/* some entities have minima */
+	bool flushers;		/* some writes are writeback */
+	u32 stuck;		/* most bios reported as hung */
 };
 
 struct fuzz {
@@ -39,7 +39,7 @@ static u64 below(struct fuzz *fuzz, u64 n)
 	return random_below(&fuzz->random, n);
 }
 
-/* Small ones and the ends of the range are as likely as all the rest. */
+/* Small weights and the ends of the range are as likely as all others together. */
 static u32 random_weight(struct fuzz *fuzz)
 {
 	switch (below(fuzz, 4)) {
@@ -70,7 +70,7 @@ static struct ioband_bill random_bill(struct fuzz *fuzz)
 	return bill;
 }
 
-/* One that is used, or NULL. */
+/* A node in use, or NULL. */
 static struct tree_node *random_node(struct fuzz *fuzz)
 {
 	struct tree_node *node;
@@ -232,7 +232,7 @@ static void dispatch(struct fuzz *fuzz)
 static void limit(struct fuzz *fuzz)
 {
 	const u64 slice_ns = below(fuzz, 4) ? fuzz->profile->slice_ns : 0;
-	/* The checks know of no pipe on which something is stuck and something promised. */
+	/* The checks do not cover hung bios together with minima on the in-flight limit. */
 	const bool may_hang = slice_ns || !fuzz->profile->floors;
 	const u32 stuck = may_hang && below(fuzz, 2) ? fuzz->profile->stuck : 0;
 
@@ -259,11 +259,11 @@ static void step(struct fuzz *fuzz)
 	steps[i].run(fuzz);
 	tree_check(&fuzz->tree);
 	fuzz->tree.now_ns += below(fuzz, 1 + fuzz->profile->pause_ns);
-	/* A clock read before the lock. */
+	/* The core gets a clock that was read before the lock. */
 	fuzz->tree.late_ns = below(fuzz, 3) ? 0 : below(fuzz, 20 * USEC);
 }
 
-/* In every third sequence virtual time passes 2^63 or 2^64 early on. */
+/* In every third sequence virtual time passes 2^63 or 2^64 early. */
 static u64 random_vnow(struct fuzz *fuzz)
 {
 	const u64 near[] = { 0, 1ULL << 63, 0 };
@@ -314,7 +314,7 @@ static void deep_tree(void **state)
 	run(&profile);
 }
 
-/* Nearly all of the time is somebody's grace. */
+/* Nearly all of the time is a grace period. */
 static void many_thinkers(void **state)
 {
 	static const struct profile profile = {
@@ -359,7 +359,7 @@ static void slices(void **state)
 	run(&profile);
 }
 
-/* Long enough for a pause to begin, at times. */
+/* Long enough for a writeback idle state now and then. */
 static void flushers_and_slices(void **state)
 {
 	static const struct profile profile = {

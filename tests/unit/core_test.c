@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The scheduler, rule by rule: virtual time, weights, the pipe.
+ * The scheduler, rule by rule: virtual time, weights, the in-flight limit.
  */
 #include "rules.h"
 
-/* Serve one bio, which completes at once; its leaf has the next one waiting again. */
+/* Serve one bio, which completes at once, and queue the next one of its leaf. */
 static struct tree_leaf *serve_backlogged(u32 bytes)
 {
 	struct tree_leaf *leaf;
@@ -19,7 +19,7 @@ static struct tree_leaf *serve_backlogged(u32 bytes)
 	return leaf;
 }
 
-/* How often others are served before @leaf is. */
+/* The number of bios served before the first one of @leaf. */
 static u32 served_before(const struct tree_leaf *leaf, u32 bytes)
 {
 	u32 others;
@@ -59,7 +59,7 @@ static void debt_is_repaid(void **state)
 	assert_in_range(served_before(a, 64 * KIB), 8, 9);
 }
 
-/* Half of what a debt can come to is much, at any level. */
+/* Half of the limit of a debt is much, at any level. */
 static void a_large_debt_is_known(void **state)
 {
 	struct tree_node *node = tree_add_node(tree, NULL, 1);
@@ -81,7 +81,7 @@ static void a_large_debt_is_known(void **state)
 	complete_all();
 }
 
-/* The creditor is a reader that has now and then nothing waiting. */
+/* The creditor is a reader that at times has no bio queued. */
 static void debt_is_repaid_across_gaps(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -102,7 +102,7 @@ static void debt_is_repaid_across_gaps(void **state)
 	assert_in_range(served_before(a, MIB), 49, 51);
 }
 
-/* The debtor goes once because the creditor has all its bios in flight. */
+/* The debtor is served once while the creditor has all its bios in flight. */
 static void debt_outlives_a_turn(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -152,7 +152,7 @@ static void nothing_is_owed_to_nobody(void **state)
 	assert_in_range(served_before(a, MIB), 0, 2);	/* its last one */
 }
 
-/* Nor to one that has gone, though nothing has happened since. */
+/* A leaf that has gone is no creditor, even without any event since. */
 static void nothing_is_owed_to_who_has_gone(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -171,7 +171,7 @@ static void nothing_is_owed_to_who_has_gone(void **state)
 	assert_in_range(served_before(a, MIB), 0, 2);
 }
 
-/* Inside a group one owes its siblings, and the group owes its own. */
+/* A leaf inside a group has a debt to its siblings, and the group to its own. */
 static void debt_counts_at_every_level(void **state)
 {
 	struct tree_node *group = tree_add_node(tree, NULL, 100);
@@ -187,7 +187,7 @@ static void debt_counts_at_every_level(void **state)
 		now(a1, MIB);
 	complete_all();
 	backlog(a1, MIB);
-	assert_in_range(served_before(a2, MIB), 19, 21);	/* all b's */
+	assert_in_range(served_before(a2, MIB), 19, 21);	/* all of b's bios */
 	assert_in_range(served_before(a1, MIB), 38, 42);	/* 20 of a2's, as many of b's */
 }
 
@@ -215,7 +215,7 @@ static void being_slow_earns_little(void **state)
 
 	(void)state;
 	wait_for(a, 64 * KIB);
-	assert_ptr_equal(tree_serve(tree, &wake_ns), a);	/* and stays in flight */
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);	/* the bio stays in flight */
 	backlog(b, 64 * KIB);
 	for (i = 0; i < 100; i++)
 		assert_ptr_equal(serve_backlogged(64 * KIB), b);
@@ -224,8 +224,8 @@ static void being_slow_earns_little(void **state)
 }
 
 /*
- * One is served nearly 256 TiB at weight 1, which would be once round; others
- * come back after having been idle for part of that.
+ * A leaf of weight 1 is served nearly 256 TiB, which would wrap virtual time once.  Others
+ * return after having been idle for part of that.
  */
 static void idle_while_time_goes_round(void **state)
 {
@@ -297,9 +297,9 @@ static void weight_of_a_node_changes(void **state)
 	assert_in_range(of_a, 299, 301);
 }
 
-/* ---- the pipe ------------------------------------------------------------ */
+/* ---- the in-flight limit ------------------------------------------------- */
 
-/* As in the essay: a thinks, and keeps its place for a while. */
+/* The example of core.c: in its grace period a keeps its place for a while. */
 static void thinker_keeps_its_place(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -329,7 +329,7 @@ static void thinker_keeps_its_place(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-/* How long another one waits for a leaf that thinks: until its next bio, it seems. */
+/* The wait of another leaf during a leaf's grace period, until the expected next bio. */
 static u64 grace_of(struct tree_leaf *leaf)
 {
 	struct tree_leaf *other = tree_add_leaf(tree, NULL, 100);
@@ -378,7 +378,7 @@ static void a_slow_thinker_is_not_waited_for(void **state)
 	assert_int_equal(grace_of(a), 0);
 }
 
-/* After a minute it is as it was before, from the first bio on. */
+/* After a minute its think time is as before, from the first bio on. */
 static void a_pause_does_not_count_as_thinking(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -391,7 +391,7 @@ static void a_pause_does_not_count_as_thinking(void **state)
 	assert_in_range(grace_of(a), 30 * USEC, 2 * MSEC);
 }
 
-/* In between it may have had bios that the scheduler was not told of. */
+/* Bios before ioband_core_begin() are unknown to the scheduler. */
 static void what_was_not_told_does_not_count_as_thinking(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -405,7 +405,7 @@ static void what_was_not_told_does_not_count_as_thinking(void **state)
 	assert_in_range(grace_of(a), 30 * USEC, 51 * USEC);
 }
 
-/* With something in flight it does not think, it just has nothing to ask for. */
+/* A leaf with a bio in flight is not in a grace period. */
 static void only_an_idle_one_thinks(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -425,7 +425,7 @@ static void only_an_idle_one_thinks(void **state)
 	assert_in_range(grace_of(a), 30 * USEC, 40 * USEC);
 }
 
-/* Else nothing would ever go. */
+/* Otherwise no bio could be dispatched. */
 static void one_may_always_be_in_flight(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -438,7 +438,7 @@ static void one_may_always_be_in_flight(void **state)
 	assert_null(tree_serve(tree, &wake_ns));
 }
 
-/* The search for the candidate ends when thinkers fill the pipe. */
+/* The search for the candidate ends when anticipation fills the in-flight limit. */
 static void many_thinkers_cost_little(void **state)
 {
 	struct tree_leaf *leaf;

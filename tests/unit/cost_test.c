@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a bio costs.
+ * The cost of a bio.
  */
 #include "cases.h"
 #include "sched/cost.h"
@@ -23,7 +23,7 @@ static void bytes_are_charged(void **state)
 	costs(IOBAND_MEASURE_BYTES, UINT32_MAX, true, UINT32_MAX, UINT32_MAX);
 }
 
-/* Whatever their size; what they occupy is still in bytes. */
+/* The charge is independent of the size; in-flight sizes are still in bytes. */
 static void ios_are_charged(void **state)
 {
 	(void)state;
@@ -32,7 +32,7 @@ static void ios_are_charged(void **state)
 	costs(IOBAND_MEASURE_IOS, UINT32_MAX, false, IOBAND_IO_CHARGE, 1 << 20);
 }
 
-/* By bill they are charged as bytes: by time it is done elsewhere, as it passes. */
+/* A bill charges bytes: the measure by time is charged elsewhere, as time passes. */
 static void time_is_not_charged_by_bill(void **state)
 {
 	(void)state;

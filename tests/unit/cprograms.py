@@ -13,12 +13,12 @@ ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=1",
     "UBSAN_OPTIONS": "print_stacktrace=1",
 }
-# However busy the machine is, a case ends by then.
+# A limit for a case on a very busy machine.
 STARVED_S = 6000
 
 
 def build(output: Path, *arguments: str) -> str | None:
-    """Build the programs; more arguments are make's.  Returns what is wrong, or None."""
+    """Build the programs; more arguments are make's.  Returns the errors, or None."""
     command = ["make", "-s", "-C", UNIT, f"O={output}", *arguments]
     done = subprocess.run(command, text=True, capture_output=True)
     return f"{done.stdout}{done.stderr}" if done.returncode else None
@@ -31,9 +31,9 @@ def cases(program: str) -> list[str]:
 
 
 def run_case(program: Path, case: str, cpu_s: int = 300, env: dict[str, str] = ENV) -> str | None:
-    """Run one case, for so long on a processor at most.  Returns what is wrong, or None.
+    """Run one case, with a limit on its processor time.  Returns the errors, or None.
 
-    The hard limit lies above the soft one, which is the one that tells.
+    The hard limit lies above the soft limit: the signal of that one is in the result.
     """
     done = subprocess.run(
         ["prlimit", f"--cpu={cpu_s}:{cpu_s + 5}", program, case],

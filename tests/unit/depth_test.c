@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The estimator keeps to its range, whatever it is told; and on modelled devices it
- * finds what fills them.
+ * The estimator keeps to its range with any samples.  On modelled devices it finds the depth
+ * that fills them.
  */
 #include <linux/kernel.h>
 #include <linux/time64.h>
@@ -30,7 +30,7 @@ static void starts_with_a_limit(void **state)
 	pipe_is_in_range(&depth.pipe);
 }
 
-/* Below 2 to the power of something below @bits: all orders of magnitude. */
+/* Below 2 to a random power below @bits: all orders of magnitude. */
 static u64 below_2_to(struct sim_random *random, u32 bits)
 {
 	return random_below(random, 1ULL << random_below(random, bits));
@@ -46,7 +46,7 @@ static void stays_in_range(void **state)
 	for (i = 0; i < scaled(200); i++) {
 		ioband_depth_init(&depth);
 		for (j = 0; j < 1000; j++) {
-			/* From a device that is stuck to 10 million bios a second. */
+			/* From a hung device to 10 million bios a second. */
 			const u64 bytes = below_2_to(&random, 38);
 			const struct ioband_sample sample = {
 				.ns = 1 + random_below(&random, 100 * TICK_NS),
@@ -73,7 +73,7 @@ static const struct sim_workload mixed = {
 	.depth = 96, .bytes = 16384, .large_bytes = 524288, .large_pct = 20, .think_ns = 20000,
 };
 
-/* Bytes in flight at the smallest limit in powers of two that has nearly all throughput. */
+/* Bytes in flight at the smallest limit, a power of two, with nearly all throughput. */
 static double enough(const struct sim_spec *spec, const struct sim_workload *work, double mbps)
 {
 	struct pair_result fixed;
@@ -86,7 +86,7 @@ static double enough(const struct sim_spec *spec, const struct sim_workload *wor
 	return fixed.inflight_bytes;
 }
 
-/* Fills the device, shares it, and has not much more in flight than that takes. */
+/* The limit found fills the device, shares it, and has little more in flight than necessary. */
 static void is_found_on(const char *device, const struct sim_workload *work, double part)
 {
 	const struct sim_spec *spec = sim_spec_find(device);
@@ -103,7 +103,7 @@ static void is_found_on(const char *device, const struct sim_workload *work, dou
 			 most);
 }
 
-/* Not "nvme", which takes nearly all that these loads have, and leaves nothing to order. */
+/* Not "nvme", which serves nearly all bios of these loads at once and leaves none queued. */
 static void fills_devices_with_small_bios(void **state)
 {
 	static const char * const devices[] = { "line", "wan", "cloud", "flash", "volume",
@@ -125,7 +125,7 @@ static void fills_devices_with_large_bios(void **state)
 		is_found_on(devices[i], &large, 0.95);
 }
 
-/* Whether it is bytes that take time, or bios, or both. */
+/* The time may depend on bytes, on bios, or on both. */
 static void fills_devices_with_mixed_bios(void **state)
 {
 	static const char * const devices[] = { "line", "cloud", "flash", "volume", "volume2" };
@@ -136,7 +136,7 @@ static void fills_devices_with_mixed_bios(void **state)
 		is_found_on(devices[i], &mixed, 0.94);
 }
 
-/* Hardly any bio is large, most bytes are: what takes time are bios, and few will do. */
+/* Few bios are large, but have most bytes.  The time depends on bios, so a low limit suffices. */
 static void bios_count_where_bytes_say_nothing(void **state)
 {
 	static const struct sim_workload work = {
@@ -154,7 +154,7 @@ static void bios_count_where_bytes_say_nothing(void **state)
 	}
 }
 
-/* The pipe that is found if one of more than 4 serves so many bios and bytes in a tick. */
+/* The limit found if a limit above 4 serves so many bios and bytes in a tick. */
 static u32 found_beside(u64 wide_ios, u64 wide_bytes)
 {
 	struct ioband_depth depth;
@@ -179,15 +179,15 @@ static u32 found_beside(u64 wide_ios, u64 wide_bytes)
 	return depth.chosen.ios;
 }
 
-/* With more in flight fewer small bios are served, and more large ones. */
+/* A higher limit serves fewer small bios, and more large ones. */
 static void another_mixture_is_no_gain(void **state)
 {
 	(void)state;
-	assert_in_range(found_beside(12, 2400000), 1, 4);	/* nothing is won */
-	assert_in_range(found_beside(19, 2400000), 5, 6);	/* much more than is lost */
+	assert_in_range(found_beside(12, 2400000), 1, 4);	/* no gain in all */
+	assert_in_range(found_beside(19, 2400000), 5, 6);	/* gain much larger than loss */
 }
 
-/* What one trial gives for the sake of bytes another does not take back for bios. */
+/* A gain of one trial by bytes is not undone by another trial by bios. */
 static void does_not_go_round(void **state)
 {
 	u32 depth;
@@ -218,12 +218,12 @@ static void does_not_go_round(void **state)
 	}
 }
 
-/* ---- in pieces ----------------------------------------------------------- */
+/* ---- splits -- ----------------------------------------------------------- */
 
 static const struct sim_workload synchronous = { .depth = 1, .bytes = 65536, .think_ns = 5000 };
 static const struct sim_workload light = { .depth = 4, .bytes = 4096, .think_ns = 2000000 };
 
-/* Where only bytes count, large bios go in pieces, and few of them. */
+/* If only bytes cost time, large bios are split, and the limit is low. */
 static void cuts_where_bytes_count(void **state)
 {
 	struct pair pair;
@@ -236,7 +236,7 @@ static void cuts_where_bytes_count(void **state)
 	pair_free(&pair);
 }
 
-/* Two synchronous readers of large bios: weights count, and nothing is lost. */
+/* Two synchronous readers of large bios: weights count, and no throughput is lost. */
 static void shares_between_synchronous_readers(void **state)
 {
 	const struct sim_spec *line = sim_spec_find("line");
@@ -264,7 +264,7 @@ static u64 light_percentile_ns(enum sim_control control)
 	return ns;
 }
 
-/* A load that leaves the device idle most of the time is hardly held up. */
+/* A load that leaves the device mostly idle is hardly delayed. */
 static void leaves_light_loads_alone(void **state)
 {
 	const u64 alone_ns = light_percentile_ns(SIM_NONE);
@@ -281,7 +281,7 @@ static double mbps_until(struct pair *pair, u64 until_ns)
 	return (pair->pool.bytes - bytes) * 1e3 / (until_ns - start_ns);
 }
 
-/* A pause in the trials ends when the device is another. */
+/* A pause of the trials ends when the device changes. */
 static void follows_the_device(void **state)
 {
 	double fast, slow, again;
@@ -302,7 +302,7 @@ static void follows_the_device(void **state)
 	pair_free(&pair);
 }
 
-/* Pieces grow again where every I/O costs as much. */
+/* Splits grow again where every I/O costs the same. */
 static void follows_what_counts(void **state)
 {
 	const struct sim_spec *volume = sim_spec_find("volume");
@@ -319,7 +319,7 @@ static void follows_what_counts(void **state)
 	pair_free(&pair);
 }
 
-/* Once it has been found, it is looked for ever more rarely. */
+/* After the limit is found, trials become ever rarer. */
 static void rests_when_it_is_found(void **state)
 {
 	u32 ticks, in_trial = 0;

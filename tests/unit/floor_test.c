@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Minima on modelled devices: who gets what, in every tenth of a second.
+ * Minima on modelled devices: the service of each group in every tenth of a second.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -37,13 +37,13 @@ static struct scene_group *add(int up, u32 weight, const struct sim_workload *wo
 	return scene_add_loaded(&scene, up, weight, work);
 }
 
-/* Of a leaf; nodes are promised something before anything is in flight. */
+/* Bios in flight of a leaf; nodes get a minimum before any bio is in flight. */
 static u32 inflight_of(const struct scene_group *group)
 {
 	return group->leaf ? group->sim.leaf.inflight : 0;
 }
 
-/* As the kernel does whenever a minimum has come or gone. */
+/* As in the kernel after each change of a minimum. */
 static void recount(void)
 {
 	u32 ios = 0;
@@ -63,7 +63,7 @@ static void promise_rates(int i, struct scene_group *group, const struct ioband_
 	recount();
 }
 
-/* Bytes a second that a group reads, the i-th that is promised something. */
+/* Set a minimum of reads in bytes a second; @i is the index of its memory. */
 static void promise(int i, struct scene_group *group, u64 bps)
 {
 	promise_rates(i, group, &(struct ioband_rates) { .bytes = { bps, 0 } });
@@ -75,7 +75,7 @@ static void take_away(struct scene_group *group)
 	recount();
 }
 
-/* What a leaf gets, bytes a second: in all, and in the window in which it gets least. */
+/* Bytes a second of a leaf: the mean, and the window with the least. */
 struct got {
 	double mean;
 	double least;
@@ -123,13 +123,13 @@ static void assert_least(double a, double least)
 		fail_msg("%.0f, less than %.0f", a, least);
 }
 
-/* A minimum's mean: a little more, so that each window has it. */
+/* The mean with a minimum: a little above it, so that each window has the minimum. */
 static double kept(double bps)
 {
 	return bps * 64 / 63;
 }
 
-/* One bio that was in another window. */
+/* Without one bio, which may fall into another window. */
 static double but_for_one(double bytes, u32 bio)
 {
 	return bytes - 10.0 * bio;
@@ -169,7 +169,7 @@ static void a_share_that_is_larger_stays(void **state)
 	scene_free(&scene);
 }
 
-/* Of the minimum and the share, the larger one; what is left is shared by weight. */
+/* A group gets the larger one of minimum and share; the rest is shared by weight. */
 static void they_do_not_add_up(void **state)
 {
 	struct scene_group *leaves[4];
@@ -203,7 +203,7 @@ static void it_holds_below_others(void **state)
 	settle_and_watch(leaves, got, 3);
 	assert_least(got[0].least, but_for_one(30 * MB, 64 * KIB));
 	assert_near(got[0].mean, 30 * MB, 0.02);
-	/* Of a share of 10 MB/s nothing is left, but nobody starves. */
+	/* Nothing is left of a share of 10 MB/s, but the group does not starve. */
 	assert_least(got[1].least, 10 * 64 * KIB);
 	assert_near(got[1].mean, 10 * 64 * KIB, 0.5);
 	assert_least(got[2].mean, 68 * MB);
@@ -228,7 +228,7 @@ static void weights_count_below_it(void **state)
 	scene_free(&scene);
 }
 
-/* Taken away, it has to give back a lead of 1 MiB, and no more. */
+/* After its removal the group has to pay back a lead of 1 MiB, and no more. */
 static void it_is_not_owed(void **state)
 {
 	struct scene_group *leaves[2];
@@ -247,7 +247,7 @@ static void it_is_not_owed(void **state)
 	scene_free(&scene);
 }
 
-/* Each has some, as its minimum is; and who is promised nothing is not forgotten. */
+/* Each gets a part of its minimum; a group without a minimum does not starve. */
 static void more_than_there_is(void **state)
 {
 	struct scene_group *leaves[3];
@@ -290,7 +290,7 @@ static void idling_earns_nothing(void **state)
 	scene_free(&scene);
 }
 
-/* Its place is kept for it in the moments in which it has nothing here. */
+/* Its place in flight is kept during its short gaps. */
 static void a_synchronous_reader_has_it_too(void **state)
 {
 	struct scene_group *leaves[2];
@@ -308,7 +308,7 @@ static void a_synchronous_reader_has_it_too(void **state)
 	scene_free(&scene);
 }
 
-/* What it had while nobody else wanted anything does not count when somebody does. */
+/* Service beyond the minimum, without competition, does not count later. */
 static void what_was_spare_is_not_held_against_it(void **state)
 {
 	struct scene_group *leaves[2];
@@ -321,7 +321,7 @@ static void what_was_spare_is_not_held_against_it(void **state)
 	scene_run(&scene, 5 * SETTLE_NS);
 	leaves[1] = add(SCENE_ROOT, 1000, &deep);
 	watch(leaves, got, 2, 10);
-	assert_least(got[0].least, but_for_one(36 * MB, 64 * KIB));	/* 10 ms may count */
+	assert_least(got[0].least, but_for_one(36 * MB, 64 * KIB));	/* at most 10 ms count */
 	scene_free(&scene);
 }
 
@@ -344,7 +344,7 @@ static void writes_are_promised(void **state)
 	scene_free(&scene);
 }
 
-/* Nor by a maximum below: that is nobody else's fault. */
+/* A maximum below does not make a minimum late. */
 static void held_back_below_is_not_late(void **state)
 {
 	const struct ioband_rates rates = { .bytes = { 5 * MB, 0 } };
@@ -365,7 +365,7 @@ static void held_back_below_is_not_late(void **state)
 	scene_free(&scene);
 }
 
-/* Who thinks for longer than it is served could not have more: that shuts nobody out. */
+/* A leaf with a long think time cannot get more: it starves no other. */
 static void thinking_is_not_late(void **state)
 {
 	static const struct sim_workload thinker = {
@@ -387,7 +387,7 @@ static void thinking_is_not_late(void **state)
 	scene_free(&scene);
 }
 
-/* Taken away and given again, in whatever memory. */
+/* Removed and set again, in any memory. */
 static void given_again(void **state)
 {
 	struct scene_group *leaves[3];
@@ -412,7 +412,7 @@ static void given_again(void **state)
 	scene_free(&scene);
 }
 
-/* A device that does not answer makes one late, or a stall: no reason to hold back others. */
+/* A hung or stalled device makes a minimum late, but throttles no other group. */
 static void who_is_stuck_is_not_late(void **state)
 {
 	enum { ANSWERS, HANGS, STALLS, NR };
@@ -465,7 +465,7 @@ static void begin_slices(enum ioband_measure measure)
 			      measure == IOBAND_MEASURE_TIME, 0);
 }
 
-/* A few seeks a second; the rest is read in a row, and nearly as fast. */
+/* A minimum of a few seeks a second; the rest is sequential, and nearly as fast. */
 static void seeks_are_promised(enum ioband_measure measure)
 {
 	const struct ioband_rates rates = { .ios = { 40, 0 } };
@@ -495,7 +495,7 @@ static void seeks_are_promised_by_bytes(void **state)
 	seeks_are_promised(IOBAND_MEASURE_BYTES);
 }
 
-/* It seeks as well as it can: several at a time, as the disk likes. */
+/* Seeks at full speed: several at a time, in the disk's order. */
 static void deep_seeks_are_promised(void **state)
 {
 	static const struct sim_workload random = { .depth = 16, .bytes = 4 * KIB };
@@ -533,7 +533,7 @@ static void reading_on_is_promised(void **state)
 	scene_free(&scene);
 }
 
-/* A disk that cannot do it: still some of it is another one's. */
+/* A minimum beyond the disk's speed: another group still gets some of it. */
 static void more_seeks_than_there_are(void **state)
 {
 	struct scene_group *leaves[2];

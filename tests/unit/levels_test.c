@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Slices at several levels: with a group's turn one begins below it, and ends with it.
+ * Slices at several levels: a slice below a group begins and ends within the group's.
  */
 #include "rules.h"
 
@@ -8,7 +8,7 @@
 
 #include <linux/minmax.h>
 
-/* A group, in another one if it is @deep, with two leaves, a and b, and beside it c. */
+/* A group, inside another one if @deep, with leaves a and b; beside it is c. */
 struct family {
 	struct tree_node *up;
 	struct tree_leaf *a;
@@ -29,18 +29,18 @@ static struct family have_family(u32 weight, bool deep)
 	};
 }
 
-/* What competes: a and b have bios of 4 KiB and 1 ms waiting, one at a time. */
+/* The load: a and b have bios of 4 KiB and 1 ms queued, one at a time. */
 struct load {
 	u32 weight;	/* of their group; c has 100 */
-	bool deep;	/* it is in another one */
+	bool deep;	/* the group is inside another one */
 	bool bytes;	/* are charged, and not time */
 	u32 c_from_ms;	/* when c begins */
-	u32 c_ms;	/* how long its bios take, */
-	u32 c_bytes;	/* and how large they are */
-	u32 turns[2];	/* so many there are, of all, at least and at most */
+	u32 c_ms;	/* service time of c's bios, */
+	u32 c_bytes;	/* and their size */
+	u32 turns[2];	/* number of slices of all: minimum and maximum */
 };
 
-/* Return: in 4 s, how often a follows b or b follows a, and not c. */
+/* Return: the number of changes in 4 s from a to b or from b to a, without c between. */
 static u32 changes_below(const struct load *load)
 {
 	const struct family all = have_family(load->weight, load->deep);
@@ -73,8 +73,9 @@ static u32 changes_below(const struct load *load)
 }
 
 /*
- * A turn is of one among its own, whole: c, who comes, ends a's early, and b has all of the
- * next one of theirs.  If a had the rest of its own then, the disk would seek once more in it.
+ * A slice of the group is a whole slice of one leaf.  c ends a's slice early when it becomes
+ * active, and b gets the group's next slice.  With the rest of its own slice for a, the disk
+ * would seek once more.
  */
 static void a_turn_is_of_one_below(void **state)
 {
@@ -85,8 +86,8 @@ static void a_turn_is_of_one_below(void **state)
 }
 
 /*
- * c's turns take 90 ms and not 80.  So theirs do, too, when they are behind by a slice: none
- * begins for the last 10.
+ * c's slices take 90 ms and not 80.  So do the group's when it is behind by a slice: no slice
+ * below begins in the last 10 ms.
  */
 static void no_turn_begins_in_a_rest(void **state)
 {
@@ -96,7 +97,7 @@ static void no_turn_begins_in_a_rest(void **state)
 	}), 0);
 }
 
-/* Nor two levels further down, nor in 36 ms. */
+/* No slice begins two levels further down in a rest of 36 ms. */
 static void no_turn_begins_in_a_rest_at_the_top(void **state)
 {
 	(void)state;
@@ -105,7 +106,7 @@ static void no_turn_begins_in_a_rest_at_the_top(void **state)
 	}), 0);
 }
 
-/* Nor by bytes, of which c has more in the same time: theirs take 87 ms. */
+/* The same by bytes, with more bytes of c in the same time: the group's slices take 87 ms. */
 static void no_turn_begins_in_a_rest_by_bytes(void **state)
 {
 	(void)state;
@@ -114,7 +115,7 @@ static void no_turn_begins_in_a_rest_by_bytes(void **state)
 	}), 0);
 }
 
-/* But in what is more than half a slice one does: of 320 ms, four have 80. */
+/* A slice below begins in more than half a slice: 320 ms are four slices of 80 ms. */
 static void turns_below_end_in_a_long_one(void **state)
 {
 	(void)state;
@@ -123,7 +124,7 @@ static void turns_below_end_in_a_long_one(void **state)
 	}), 27, 33);
 }
 
-/* Who is the only one there has no more in flight than comes back in what is left above. */
+/* A single leaf below has no more in flight than completes in the rest of the slice above. */
 static void a_turn_above_bounds_what_is_in_flight(void **state)
 {
 	struct tree_node *up = tree_add_node(tree, NULL, 100);
@@ -152,16 +153,16 @@ static void a_turn_above_bounds_what_is_in_flight(void **state)
 	assert_in_range(near_its_end, 150, 230);
 }
 
-/* What a and b had below a promise. */
+/* The service of a and b below a minimum. */
 struct below {
-	u64 longest_ns;	/* turn of one of them */
-	u32 changes;	/* from one to the other */
+	u64 longest_ns;	/* slice of one leaf */
+	u32 changes;	/* from one leaf to the other */
 	u32 bios[2];
 };
 
 /*
- * For 4 s, a group of weight 1 that is promised so much, and c unless it is alone, all with bios
- * of 64 KiB and 1 ms waiting; a has a weight, too, b 100.
+ * For 4 s: a group of weight 1 with a minimum of @promised bytes a second, and c unless @alone.
+ * All have bios of 64 KiB and 1 ms queued.  a has @weight, b 100.
  */
 static struct below promised_below(u64 promised, u32 slice_ms, u32 weight, bool alone)
 {
@@ -201,7 +202,7 @@ static struct below promised_below(u64 promised, u32 slice_ms, u32 weight, bool 
 	return below;
 }
 
-/* Who is promised all has its turn for longer than a slice.  Below it they end all the same. */
+/* A very large minimum extends a group's slice.  The slices below it end as usual. */
 static void turns_end_below_a_promise(void **state)
 {
 	const struct below below = promised_below(1000 * MIB, 20, 100, false);
@@ -211,7 +212,7 @@ static void turns_end_below_a_promise(void **state)
 	assert_in_range(below.changes, 140, 180);
 }
 
-/* Who is promised some has turns shorter than a slice, each of one below. */
+/* A small minimum shortens a group's slices; each is one leaf's. */
 static void a_turn_by_promise_is_of_one_below(void **state)
 {
 	const struct below below = promised_below(19 * MIB, 80, 100, false);
@@ -221,7 +222,7 @@ static void a_turn_by_promise_is_of_one_below(void **state)
 	assert_int_equal(below.changes, 0);
 }
 
-/* Nor does one begin in what is left of a turn that is a little longer than a slice. */
+/* No slice below begins in the rest of a slice that is a little too long. */
 static void no_turn_begins_in_the_rest_of_a_promise(void **state)
 {
 	const struct below until_it_is_had = promised_below(44 * MIB, 60, 100, false);
@@ -232,7 +233,7 @@ static void no_turn_begins_in_the_rest_of_a_promise(void **state)
 	assert_int_equal(until_it_goes_by_weight.changes, 0);
 }
 
-/* Its turn may begin and end, while nobody else has the device those below go on. */
+/* The slices of a group alone may begin and end, and the slices below continue. */
 static void turns_below_who_is_alone_are_whole(void **state)
 {
 	const struct below below = promised_below(1000 * MIB, 150, 100, true);
@@ -241,7 +242,7 @@ static void turns_below_who_is_alone_are_whole(void **state)
 	assert_in_range(below.changes, 20, 26);
 }
 
-/* Below who is promised weights decide, however much it is promised. */
+/* Below a minimum of any size the weights decide. */
 static void weights_decide_below_a_promise(void **state)
 {
 	static const u32 promised[] = { 20, 44, 1000 }, slices[] = { 20, 60, 80, 124 };
@@ -269,8 +270,8 @@ static struct ioband_bill written(u32 bytes)
 }
 
 /*
- * Serve whose turn it is for so long, 1 ms each, while all have bios of 64 KiB, reads but for
- * those whose bit is in @writers; count them.
+ * Serve for @ms, 1 ms each, while all leaves have bios of 64 KiB queued.  Leaves with a bit in
+ * @writers write, the others read.  Counts the bios of each leaf.
  */
 static void serve_for(struct tree_leaf *const *leaves, u32 nr, u32 writers, u32 ms, u32 *bios)
 {
@@ -299,8 +300,8 @@ static void serve_for(struct tree_leaf *const *leaves, u32 nr, u32 writers, u32 
 }
 
 /*
- * For 20 s, a group is promised so many reads: below it are a and b, of weight 100, and one of
- * 300, and beside it c.
+ * For 20 s: a group has a minimum of reads.  Below it are a and b, of weight 100, and a leaf of
+ * 300; beside it is c.
  */
 static void promised_reads(u64 promised, u32 slice_ms, u32 writers, u32 *bios)
 {
@@ -322,7 +323,7 @@ static void promised_reads(u64 promised, u32 slice_ms, u32 writers, u32 *bios)
 	assert_false(ioband_leaf_owes_much(&leaves[2]->leaf));
 }
 
-/* b writes: that is not promised, and holds up nobody. */
+/* b writes: writes are outside the minimum, and delay no reads. */
 static void what_is_not_promised_holds_up_nobody(void **state)
 {
 	static const u32 slices[] = { 0, 80, 124 };
@@ -337,8 +338,8 @@ static void what_is_not_promised_holds_up_nobody(void **state)
 }
 
 /*
- * Two write, of weights 300 and 100.  By weight they have what the reader is not promised, and
- * among themselves they have it by weight, though it passes them over.
+ * Two leaves write, of weights 300 and 100.  They share the part beyond the reader's minimum by
+ * weight among themselves, although the reader bypasses them.
  */
 static void weights_hold_among_those_passed_over(void **state)
 {
@@ -354,7 +355,7 @@ static void weights_hold_among_those_passed_over(void **state)
 	}
 }
 
-/* Who comes to read below a promise has as much from then on as who has been there, not more. */
+/* A new reader below a minimum gets as much as the old one from then on, and not more. */
 static void who_comes_below_a_promise_has_no_claim(void **state)
 {
 	static const u32 slices[] = { 0, 80 };
@@ -382,7 +383,7 @@ static void who_comes_below_a_promise_has_no_claim(void **state)
 	}
 }
 
-/* Who has had less of what is promised, and is expected back, is waited for there, too. */
+/* Anticipation works below a minimum, for the leaf that got less of it. */
 static void who_thinks_below_a_promise_is_waited_for(void **state)
 {
 	const struct ioband_rates most = { .bytes = { 1000000 * MIB, 0 } };
@@ -408,7 +409,7 @@ static void who_thinks_below_a_promise_is_waited_for(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), all.a);
 }
 
-/* What goes by weight beside a promise is for the sibling, however light: one in 100 ms. */
+/* Service by weight beside a minimum is for the sibling, even a light one: one bio in 100 ms. */
 static void a_promise_shuts_out_no_sibling(void **state)
 {
 	const struct ioband_rates most = { .bytes = { 1000 * MIB, 0 } };
@@ -434,7 +435,7 @@ static void a_promise_shuts_out_no_sibling(void **state)
 	}
 }
 
-/* Nor do turns by weight, in between, change the shares of those below a promise. */
+/* Slices by weight in between do not change the shares below a minimum. */
 static void turns_by_weight_count_below_a_promise(void **state)
 {
 	const struct ioband_rates most = { .bytes = { 1000 * MIB, 1000 * MIB } };
@@ -458,7 +459,7 @@ static void turns_by_weight_count_below_a_promise(void **state)
 	}
 }
 
-/* Nor has who comes a claim on who has read on below it for long, and without a pause. */
+/* A late reader has no claim on the past of another that read all the time. */
 static void who_comes_late_has_no_claim(void **state)
 {
 	const struct ioband_rates most = { .bytes = { 1000 * MIB, 0 } };
@@ -474,7 +475,7 @@ static void who_comes_late_has_no_claim(void **state)
 	assert_in_range(bios[1], 4800, 5200);
 }
 
-/* Who is promised reads and writes, and only reads, has no more than the reads. */
+/* A minimum of reads and writes, used by reads alone, gives only the minimum of reads. */
 static void what_nobody_wants_prolongs_no_turn(void **state)
 {
 	const struct ioband_rates both = { .bytes = { 16 * MIB, 16 * MIB } };
@@ -490,7 +491,7 @@ static void what_nobody_wants_prolongs_no_turn(void **state)
 	assert_in_range(bios[0], 2560, 2900);
 }
 
-/* Who is promised reads has them beside his own writes, too, with 16 bios of 4 ms waiting each. */
+/* A minimum of reads holds beside the group's own writes, with 16 bios of 4 ms queued each. */
 static void reads_are_promised_beside_own_writes(void **state)
 {
 	const struct ioband_rates reads = { .bytes = { 12 * MIB, 0 } };
@@ -515,7 +516,7 @@ static void reads_are_promised_beside_own_writes(void **state)
 	assert_in_range(n, 1920, 2100);
 }
 
-/* Nor do his own writes wait for reads that are in flight when it goes by weight. */
+/* Own writes do not wait for reads in flight when they are due by weight. */
 static void own_writes_are_due_in_time(void **state)
 {
 	const struct ioband_rates most = { .bytes = { 1000 * MIB, 0 } };
@@ -542,7 +543,7 @@ static void own_writes_are_due_in_time(void **state)
 	assert_in_range(turns, 80, 100);
 }
 
-/* Who is alone has the depth of who is alone, promised something or not. */
+/* The depth of a group alone is the same with and without a minimum. */
 static void a_promise_to_who_is_alone_bounds_nothing(void **state)
 {
 	const struct ioband_rates most = { .bytes = { 1000 * MIB, 0 } };
@@ -564,7 +565,7 @@ static void a_promise_to_who_is_alone_bounds_nothing(void **state)
 	}
 }
 
-/* In the rest of the turn above the one below keeps its depth, too. */
+/* In the rest of the slice above, the leaf below keeps its depth. */
 static void the_rest_keeps_its_depth(void **state)
 {
 	const struct ioband_rates most = { .bytes = { 1000 * MIB, 0 } };
@@ -600,7 +601,7 @@ static void the_rest_keeps_its_depth(void **state)
 	assert_in_range(past, 100, 400);
 }
 
-/* Nor is what is in flight for a promise bound by a slice that is over. */
+/* A slice that has ended does not bound the bios in flight for a minimum. */
 static void a_promise_keeps_its_depth(void **state)
 {
 	const struct ioband_rates most = { .bytes = { 1000 * MIB, 0 } };
@@ -630,7 +631,7 @@ static void a_promise_keeps_its_depth(void **state)
 	assert_in_range(past, 900, 1500);
 }
 
-/* A bio of a's is in flight, for longer than its slice; others wait. */
+/* A bio of a is in flight for longer than its slice; others wait. */
 static void hang(struct tree_leaf *a, struct tree_leaf *b, struct tree_leaf *c)
 {
 	u64 wake_ns;
@@ -647,7 +648,7 @@ static void hang(struct tree_leaf *a, struct tree_leaf *b, struct tree_leaf *c)
 	ioband_core_set_limit(&tree->core, U32_MAX / 2, 1);
 }
 
-/* It does not keep the turn of a group, which is behind by a little, from another below. */
+/* A hung bio does not keep the slice for its leaf, if its group is a little behind. */
 static void what_hangs_keeps_no_turn(void **state)
 {
 	const struct family all = have_family(100, false);
@@ -659,7 +660,7 @@ static void what_hangs_keeps_no_turn(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), all.b);
 }
 
-/* Nor if it is itself behind, by bytes: nothing is charged until the device answers. */
+/* The same for a leaf behind by bytes: no more is charged until the device answers. */
 static void what_hangs_is_not_behind(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -672,7 +673,7 @@ static void what_hangs_is_not_behind(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-/* Nor from one that has something in flight out of turn. */
+/* The same if the other leaf has a bio in flight that was dispatched out of turn. */
 static void what_hangs_keeps_no_turn_from_who_is_urgent(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -686,7 +687,7 @@ static void what_hangs_keeps_no_turn_from_who_is_urgent(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-/* Nor below a group that is. */
+/* The same below a group that is behind. */
 static void what_hangs_is_not_behind_below(void **state)
 {
 	const struct family all = have_family(100, false);
@@ -700,8 +701,8 @@ static void what_hangs_is_not_behind_below(void **state)
 }
 
 /*
- * While one hangs, weights hold among those to whom a device does answer: for 11 s, one of
- * weight 400, one of 100, and the one that hangs, of 50, if it has others waiting.
+ * While a bio hangs, weights hold among leaves on other devices.  For 11 s: leaves of weight 400
+ * and 100, and the leaf with the hung bio, of weight 50, if @waits more of its bios are queued.
  */
 static void read_beside_what_hangs(bool waits)
 {
@@ -732,7 +733,7 @@ static void read_beside_what_hangs(bool waits)
 			bios[i] += leaves[i]->inflight - !i;
 		while (tree->nr_flight > 1)
 			tree_complete(tree, 1);
-		while (tree_serve(tree, &wake_ns))	/* before they come back */
+		while (tree_serve(tree, &wake_ns))	/* before their bios return */
 			back_ns = tree->now_ns + MSEC;
 	}
 	assert_in_range(bios[0] + bios[1] + bios[2], 10000, 11000);
@@ -747,7 +748,7 @@ static void weights_hold_beside_what_hangs(void **state)
 	read_beside_what_hangs(true);
 }
 
-/* Whose writers pause keeps no turn that is over, though the group's is not. */
+/* Writeback idle of a leaf ends with its slice, even if the group's slice goes on. */
 static void a_pause_ends_with_the_turn_below(void **state)
 {
 	const struct family all = have_family(100, false);

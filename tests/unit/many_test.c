@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A hundred thousand groups: what a bio costs grows with the logarithm of their
- * number at most, counted in steps through the trees.
+ * A hundred thousand groups: the cost of a bio grows at most with the logarithm of their
+ * number, counted in steps through the trees.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void crowd_free(struct crowd *crowd)
 	free(crowd->nodes);
 }
 
-/* All have bios waiting all the time; one at a time goes. */
+/* All leaves are backlogged; one bio is in flight at a time. */
 static double backlogged(u32 nr, u32 width)
 {
 	struct ioband_leaf *leaf;
@@ -74,7 +74,7 @@ static double backlogged(u32 nr, u32 width)
 	return (double)(shim_rb_steps - steps) / BIOS;
 }
 
-/* Readers with one bio each, of which as many as @limit are in flight; the rest wait. */
+/* Readers with one bio each; @limit bios are in flight, the others are queued. */
 static double readers(u32 nr, u32 width, u32 limit)
 {
 	struct ioband_leaf *leaf, **flight = calloc(limit, sizeof(*flight));
@@ -110,7 +110,7 @@ static double readers(u32 nr, u32 width, u32 limit)
 	return (double)(shim_rb_steps - steps) / BIOS;
 }
 
-/* A thousand times the groups: at most so many more levels of a balanced tree. */
+/* For a thousand times the groups: at most the added levels of a balanced tree. */
 static void grows_slowly(const char *what, double few, double many)
 {
 	print_message("%s: %.1f steps a bio with %d groups, %.1f with %d\n", what, few, MANY / 1000,
@@ -142,7 +142,7 @@ static void readers_in_nodes(void **state)
 	grows_slowly("nested readers", readers(MANY / 1000, 10, 32), readers(MANY, 10, 32));
 }
 
-/* One alone so many levels down, whose slice has been over for long. */
+/* A leaf alone, @levels down, with a slice that ended long ago. */
 static double deep(u32 levels)
 {
 	struct crowd crowd;
@@ -168,7 +168,7 @@ static double deep(u32 levels)
 	return (double)(shim_rb_steps - steps) / (BIOS / 10);
 }
 
-/* Who makes groups in groups makes the way longer, and not each step on it. */
+/* Nested groups make the path longer, but not each step on it. */
 static void a_deep_one_costs_its_way(void **state)
 {
 	const double few = deep(16), many = deep(128);
@@ -179,7 +179,7 @@ static void a_deep_one_costs_its_way(void **state)
 	assert_in_range(many, 0, few * 128 / 16 + 8);
 }
 
-/* Groups that do nothing cost nothing. */
+/* Idle groups cost nothing. */
 static void idle_ones_cost_nothing(void **state)
 {
 	struct crowd crowd;

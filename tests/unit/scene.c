@@ -12,7 +12,7 @@
 
 #include "cases.h"
 
-/* What fixed point may cost: paces have 32 bits less those of the weight. */
+/* Error by fixed point: paces have 32 bits less the bits of the weight. */
 #define ROUNDING	0.00001
 
 void scene_init(struct scene *scene, const char *device, u32 limit, enum ioband_measure measure)
@@ -101,7 +101,7 @@ void scene_load(struct scene *scene, struct scene_group *leaf, const struct sim_
 	leaf->has_job = true;
 }
 
-/* Even if all that is in flight is its own, and completes at once, some wait. */
+/* Some bios are queued even if all bios in flight are the leaf's own, and complete at once. */
 void scene_backlog(struct scene *scene, struct scene_group *leaf, u32 bytes, u32 large_bytes)
 {
 	const struct sim_workload work = {
@@ -130,7 +130,7 @@ bool scene_is_done(const struct scene_group *leaf)
 void scene_remove(struct scene *scene, struct scene_group *leaf)
 {
 	ioband_leaf_remove(&scene->pool.core, &leaf->sim.leaf);
-	/* Whatever still points there finds rubbish. */
+	/* A stale pointer finds this pattern. */
 	memset(&leaf->sim.leaf, 0xa5, sizeof(leaf->sim.leaf));
 	leaf->used = false;
 }
@@ -158,7 +158,7 @@ void scene_mark(struct scene *scene)
 	}
 }
 
-/* What was served, below each group. */
+/* The service below each group. */
 static void add_up(struct scene *scene)
 {
 	const bool ios = scene->pool.measure == IOBAND_MEASURE_IOS;
@@ -197,7 +197,7 @@ static void check_pair(const struct scene_group *a, const struct scene_group *b,
 			 a->served, b->served);
 }
 
-/* In per cent, of those served so much that a largest bio does not matter. */
+/* In per cent, of groups with enough service that one largest bio does not matter. */
 static double share_error(const struct scene *scene, int up)
 {
 	double served = 0, weight = 0, largest = 0, worst = 0;

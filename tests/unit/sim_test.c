@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Trees of groups on modelled devices, with as much in flight as the device
- * needs; how that is found out is tested apart.
+ * Trees of groups on modelled devices, with the in-flight limit that the device needs;
+ * depth_test.c has the search for that limit.
  */
 #include <linux/kernel.h>
 #include <linux/time64.h>
@@ -24,7 +24,7 @@ static u64 below(u64 n)
 	return random_below(&dice, n);
 }
 
-/* Devices, and a depth that fills them. */
+/* Devices, and limits that fill them. */
 static const struct {
 	const char *name;
 	u32 limit;
@@ -64,12 +64,12 @@ static int random_up(void)
 	return up == SCENE_ROOT || scene.groups[up].leaf ? SCENE_ROOT : up;
 }
 
-/* A few nodes with leaves below or beside; some of the leaves idle. */
+/* A few nodes with leaves below or beside them; some leaves are idle. */
 static void random_tree(u32 idle_pct)
 {
 	u32 nodes = below(6), leaves = 2 + below(12);
 
-	/* All have bios waiting before the device is full, and none got a start. */
+	/* All are backlogged before the device is full, so no leaf has a head start. */
 	ioband_core_set_limit(&scene.pool.core, 1, 0);
 	while (nodes--)
 		scene_add_node(&scene, random_up(), random_weight());
@@ -139,7 +139,7 @@ static bool any_busy(void)
 	return false;
 }
 
-/* Some idle from the start, some stop: the others share as if those were not there. */
+/* Some leaves are idle from the start, some stop: the others share without them. */
 static void what_idles_is_shared_by_the_rest(void **state)
 {
 	struct scene_group *leaf;
@@ -168,7 +168,7 @@ static void what_idles_is_shared_by_the_rest(void **state)
 	}
 }
 
-/* As in the essay: A (A1, A2) and B. */
+/* The example of core.c: A (A1, A2) and B. */
 static void siblings_get_it_first(void **state)
 {
 	struct scene_group *a, *a1, *a2, *b;
@@ -201,7 +201,7 @@ static void siblings_get_it_first(void **state)
 	scene_free(&scene);
 }
 
-/* The device's own throughput, whoever is there. */
+/* The throughput is the device's own, with any groups. */
 static void throughput_is_that_of_the_device(void **state)
 {
 	u64 seed, bytes;
@@ -222,8 +222,8 @@ static void throughput_is_that_of_the_device(void **state)
 /* ---- waiting ------------------------------------------------------------- */
 
 /*
- * How many bios can go before one of a group that asks for less than its share:
- * one of each sibling, at every level, as far as the node above gets to serve.
+ * Bios that can be dispatched before the bio of a group below its share: one of each sibling
+ * at every level, divided by the due of the node above.
  */
 static double turns(const struct scene_group *group)
 {
@@ -242,7 +242,7 @@ static double turns(const struct scene_group *group)
 	}
 }
 
-/* Who comes now and then waits for the bio that makes room, and for its turn. */
+/* An occasional bio waits for the next completion, and for its pick. */
 static void an_occasional_bio_waits_little(void **state)
 {
 	struct sim_workload occasional = { .depth = 1, .bytes = 4 * KIB };
@@ -259,7 +259,7 @@ static void an_occasional_bio_waits_little(void **state)
 		if (scene_due(&scene, leaf) < 0.01)
 			scene_set_weight(leaf, 10000);
 		if (scene_due(&scene, leaf) >= 0.01) {
-			/* Less than its share of what the slowest device does. */
+			/* Less than its share on the slowest device. */
 			occasional.think_ns = 20 * NSEC_PER_MSEC / scene_due(&scene, leaf);
 			scene_load(&scene, leaf, &occasional);
 			for (tries = 0; tries < 300 && leaf->sim.ios < 3; tries++)
@@ -272,7 +272,7 @@ static void an_occasional_bio_waits_little(void **state)
 	}
 }
 
-/* A synchronous reader gets its share from those with deep queues. */
+/* A synchronous reader gets its share beside leaves with deep queues. */
 static void a_synchronous_reader_gets_its_share(void **state)
 {
 	const struct sim_workload reader = {
@@ -293,7 +293,7 @@ static void a_synchronous_reader_gets_its_share(void **state)
 	scene_free(&scene);
 }
 
-/* One that thinks for long is not waited for. */
+/* A leaf with a long think time is not anticipated. */
 static void slow_thinkers_do_not_stop_the_rest(void **state)
 {
 	const struct sim_workload thinker = {
@@ -313,7 +313,7 @@ static void slow_thinkers_do_not_stop_the_rest(void **state)
 	scene_free(&scene);
 }
 
-/* On a fast device, leaves that think for longer than a slot takes to come free keep none. */
+/* On a fast device, think times above the time until a slot is free get no slot. */
 static void thinkers_do_not_fill_the_pipe_of_a_fast_device(void **state)
 {
 	static const u32 think_us[] = { 150, 400, 800, 1800 };
@@ -344,7 +344,7 @@ static void thinkers_do_not_fill_the_pipe_of_a_fast_device(void **state)
 
 /* ---- changes in mid-run -------------------------------------------------- */
 
-/* The bound on shares holds from the very moment of the change. */
+/* The bound on shares holds from the change on. */
 static void weights_change(void **state)
 {
 	struct scene_group *group;
@@ -394,7 +394,7 @@ static void a_weight_shows_within_100_ms(void **state)
 	scene_free(&scene);
 }
 
-/* Send a bio down now; the job it belongs to has ended, so nothing follows it. */
+/* Dispatch a bio now; its job has ended, so no bio follows it. */
 static void send_urgent(struct scene_group *leaf, struct sim_io *io)
 {
 	const struct ioband_bill bill = ioband_cost(scene.pool.measure, MIB, true);
@@ -412,7 +412,7 @@ static void send_urgent(struct scene_group *leaf, struct sim_io *io)
 	device_submit(&scene.pool.device, io);
 }
 
-/* Taken early, and paid back: once its share has come to that, all have theirs. */
+/* A debt is paid: once a leaf's due equals its early service, all have their shares. */
 static void debts_are_repaid(void **state)
 {
 	static struct sim_io urgent[16];
@@ -435,7 +435,7 @@ static void debts_are_repaid(void **state)
 		end = scene.pool.bytes + 18 * MIB / due;
 		for (i = 0; i < 16; i++)
 			send_urgent(debtor, &urgent[i]);
-		/* Nothing else of it goes before half of that is over. */
+		/* No other bio of it is dispatched in the first half of that time. */
 		while (due < 0.9 && scene.pool.bytes < end / 2)
 			scene_run(&scene, NSEC_PER_MSEC);
 		assert_true(due >= 0.9 || debtor->sim.charged == debtor->marked + 16 * MIB);
@@ -463,7 +463,7 @@ static void come_or_go(const struct scene_group *stays)
 	}
 }
 
-/* Those that stay do not notice. */
+/* Groups come and go without effect on the shares of the others. */
 static void groups_come_and_go(void **state)
 {
 	struct scene_group *stays;
@@ -475,7 +475,7 @@ static void groups_come_and_go(void **state)
 		random_pool(seed);
 		random_tree(20);
 		/*
-		 * Who has just come may not have had bios waiting all the time:
+		 * A new leaf may not have been backlogged all the time:
 		 * then the bound is that of SFQ(D) (Jin, Chase & Kaur).
 		 */
 		scene.slack = scene.limit + 1;

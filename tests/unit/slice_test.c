@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Slices on a modelled disk with a head: who gets what, and what it costs.
+ * Slices on a modelled disk with a head: shares, and their cost.
  */
 #include <linux/kernel.h>
 #include <linux/time64.h>
@@ -42,7 +42,7 @@ static struct scene_group *add(int up, u32 weight, const struct sim_workload *wo
 	return scene_add_loaded(&scene, up, weight, work);
 }
 
-/* Bytes of a load that has a disk to itself. */
+/* Bytes of a load alone on a disk. */
 static double alone_on(const char *disk, const struct sim_workload *work)
 {
 	struct scene_group *leaf;
@@ -74,7 +74,7 @@ static void assert_at_least(double a, double b)
 		fail_msg("%.0f, less than %.0f", a, b);
 }
 
-/* Both get nearly half of what each can do; in bytes they differ by a factor of 60. */
+/* Both get nearly half of their throughput alone; in bytes they differ by a factor of 60. */
 static void time_is_shared_between_random_and_sequential(void **state)
 {
 	const double most = alone(&random_reader), most_sequential = alone(&sequential);
@@ -109,8 +109,8 @@ static void time_is_shared_by_weight(void **state)
 }
 
 /*
- * A level below has its slices within those above.  Looked at is the disk's time: in
- * bytes the one of less weight gets less, as more of its slices begin with a long seek.
+ * A level below has its slices within the slices above.  The test compares the disk's time: in
+ * bytes the lighter leaf gets less, as more of its slices begin with a long seek.
  */
 static void time_is_shared_at_every_level(void **state)
 {
@@ -143,7 +143,7 @@ static void bytes_are_shared_with_little_loss(void **state)
 	scene_free(&scene);
 }
 
-/* Equal bytes, though the one needs 60 times as long for them. */
+/* Equal bytes, although one of them needs 60 times as long for them. */
 static void bytes_are_shared_between_random_and_sequential(void **state)
 {
 	struct scene_group *reader, *stream;
@@ -157,7 +157,7 @@ static void bytes_are_shared_between_random_and_sequential(void **state)
 	scene_free(&scene);
 }
 
-/* What the disk has been given comes back in time. */
+/* The bios in flight at the disk complete in time. */
 static void a_reader_waits_for_a_slice_and_what_is_in_flight(void **state)
 {
 	const double most = alone(&random_reader), most_written = alone(&writer);
@@ -180,7 +180,7 @@ static void a_reader_waits_for_a_slice_and_what_is_in_flight(void **state)
 	scene_free(&scene);
 }
 
-/* What fills the disk's own cache is paid for by who wrote it, in its turn. */
+/* The writer pays for the time in which its data leave the disk's cache, in its slice. */
 static void a_turn_ends_when_the_cache_is_empty(void **state)
 {
 	const double most = alone_on("diskwc", &random_reader);
@@ -195,7 +195,7 @@ static void a_turn_ends_when_the_cache_is_empty(void **state)
 	node = scene_add_node(&scene, SCENE_ROOT, 100);
 	for (i = 0; i < 8; i++)
 		add(scene_index(&scene, node), 100, &writer);
-	scene_run(&scene, 2 * NSEC_PER_SEC);	/* how long flushes take has to be learnt */
+	scene_run(&scene, 2 * NSEC_PER_SEC);	/* the core learns how long flushes take */
 	reader->sim.bytes = 0;
 	reader->sim.max_held_ns = 0;
 	scene_run(&scene, RUN_NS);
@@ -234,7 +234,7 @@ static void readers_cause_no_flush(void **state)
 	scene_free(&scene);
 }
 
-/* Who goes on after its slice does not empty the device first. */
+/* A leaf that gets the next slice again does not drain the device first. */
 static void a_turn_that_goes_on_loses_nothing(enum ioband_measure measure)
 {
 	static const struct sim_workload deep = { .depth = 8, .bytes = 4 * KIB };
@@ -264,7 +264,7 @@ static void bytes_that_go_on_lose_nothing(void **state)
 	a_turn_that_goes_on_loses_nothing(IOBAND_MEASURE_BYTES);
 }
 
-/* A write that the disk's cache takes at once. */
+/* A write that the disk's cache accepts at once. */
 static void write_once(struct ioband_leaf *leaf, u32 bytes)
 {
 	const struct ioband_bill bill = {
@@ -280,7 +280,7 @@ static void write_once(struct ioband_leaf *leaf, u32 bytes)
 	ioband_core_complete(core, leaf, &bill, now_ns);
 }
 
-/* Somebody is there, with a bio that hangs: who writes does not pay for nothing. */
+/* An active leaf with a hung bio: a writer alone would not be charged. */
 static void keep_company(void)
 {
 	const struct ioband_bill bill = { .bytes = 4 * KIB, .charge = 4 * KIB, .ios = 1 };
@@ -290,7 +290,7 @@ static void keep_company(void)
 	ioband_core_set_limit(&scene.pool.core, U32_MAX / 2, 1);
 }
 
-/* One stream writes, the next one of the same group too, and both writes are flushed. */
+/* Two streams of one group write in turn, and both writes are flushed. */
 static void what_was_paid_for_another_flush_is_not_paid_for(void **state)
 {
 	struct ioband_leaf *one, *two, *other;
@@ -320,7 +320,7 @@ static void what_was_paid_for_another_flush_is_not_paid_for(void **state)
 	scene_free(&scene);
 }
 
-/* Streams that write in turns pay for what is dirty once each, and not at every turn. */
+/* Alternating streams pay once each for the dirty data, and not in every slice. */
 static void writing_in_turns_is_paid_for_once(void **state)
 {
 	struct ioband_leaf *streams[2];
@@ -338,14 +338,14 @@ static void writing_in_turns_is_paid_for_once(void **state)
 	for (i = 0; i < 20; i++) {
 		write_once(streams[i & 1], i < 2 ? 8 * KIB * KIB : 4 * KIB);
 		scene.clock.now_ns += NSEC_PER_SEC;
-		if (i == 2)	/* each has paid for what both had written */
+		if (i == 2)	/* each has paid for the data of both */
 			paid = group->node.ent.vtime;
 	}
 	assert_in_range(group->node.ent.vtime - paid, 0, paid / 10);
 	scene_free(&scene);
 }
 
-/* Its disk time is the others' while it thinks for longer than it is waited for. */
+/* With think times beyond the grace period, the others get the leaf's disk time. */
 static void a_slow_thinker_is_not_waited_for(void **state)
 {
 	const double most = alone(&sequential);

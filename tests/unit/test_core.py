@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The scheduler, what it charges and how much it lets in flight: each case of each program."""
+"""The scheduler, its charges and its in-flight limits: each case of each program."""
 
 from pathlib import Path
 

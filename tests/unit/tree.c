@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A tree of the core, and a checker that works everything out anew.
+ * A tree of the core, and a checker that computes all state anew.
  */
 #include "tree.h"
 
@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the core promises; its own constants are not to be trusted here. */
+/* The core's documented bounds; the checker does not use the core's own constants. */
 #define LAG_MAX		(1024ULL << 10)
 #define PAUSE_LAG	(40ULL << 20)
 #define DEBT_MAX	(64ULL << 20)
 #define GRACE_MAX_NS	2000000ULL
 #define PAUSE_WAIT_NS	200000000ULL
-/* More than any limit but for none. */
+/* More than any limit except "none". */
 #define PIPE_FULL	16777216
 #define FLOOR_LATE_NS	5000000ULL
 #define FLOOR_WIDER	7
@@ -137,7 +137,7 @@ void tree_set_rates(struct tree *tree, struct ioband_ent *ent, const struct ioba
 	ioband_cap_set(&tree->core, ent, cap, rates, clock_now(tree));
 }
 
-/* It, or one above it. */
+/* Whether the entity, or one above it, has a minimum. */
 static bool is_promised(const struct ioband_ent *ent)
 {
 	while (ent->parent && !ent->floor)
@@ -189,7 +189,7 @@ void tree_promise(struct tree *tree, struct ioband_ent *ent, const struct ioband
 	ioband_floor_recount(&tree->core, promised_ios(tree));
 }
 
-/* Neither maximum nor minimum. */
+/* Remove maximum and minimum. */
 static void unbound(struct tree *tree, struct ioband_ent *ent)
 {
 	tree_set_rates(tree, ent, NULL);
@@ -200,7 +200,7 @@ void tree_remove_leaf(struct tree *tree, struct tree_leaf *leaf)
 {
 	unbound(tree, &leaf->leaf.ent);
 	ioband_leaf_remove(&tree->core, &leaf->leaf);
-	/* Whatever still points there finds rubbish. */
+	/* A stale pointer finds this pattern. */
 	memset(leaf, 0xa5, sizeof(*leaf));
 	leaf->used = false;
 }
@@ -282,9 +282,9 @@ void tree_complete(struct tree *tree, u32 index)
 	ioband_core_complete(&tree->core, &bio.leaf->leaf, &bio.bill, clock_now(tree));
 }
 
-/* ---- what pick() should have said ---------------------------------------- */
+/* ---- the expected result of pick() --------------------------------------- */
 
-/* An upper bound of what a charge is in virtual time. */
+/* An upper bound of a charge in virtual time. */
 static s64 vtime_bound(u64 charge, u32 weight)
 {
 	return (charge << VTIME_SHIFT) / weight + 2;
@@ -305,7 +305,7 @@ static u64 flight_bytes(const struct tree *tree)
 	return bytes;
 }
 
-/* The next child of a node, after the @i-th of all entities; NULL: no more. */
+/* The next child of a node, after the @i-th of all entities; NULL: none is left. */
 static struct ioband_ent *next_child(struct tree *tree, const struct ioband_node *node, u32 *i)
 {
 	struct ioband_ent *ent;
@@ -331,7 +331,10 @@ static s64 ahead(const struct ioband_ent *a, const struct ioband_ent *b)
 	return a->vtime - b->vtime;
 }
 
-/* The thinkers among siblings that are less served, or not more; one who pauses fills the pipe. */
+/*
+ * Slots of the siblings in a grace period that are less served, or equally if @ties.  Writeback
+ * idle takes all slots.
+ */
 static u32 thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool ties)
 {
 	struct ioband_ent *other;
@@ -355,7 +358,7 @@ static u64 bound_until_ns(const struct ioband_clock *clock, const struct ioband_
 	return max(clock->next_ns, until_ns);
 }
 
-/* A bio in pieces that has begun goes on. */
+/* A maximum of I/Os does not stop a bio of which a split was dispatched. */
 static u64 cap_until_ns(const struct ioband_cap *cap, u8 way)
 {
 	const u64 bytes_ns = bound_until_ns(&cap->meter.bytes[way], &cap->bytes[way]);
@@ -364,7 +367,7 @@ static u64 cap_until_ns(const struct ioband_cap *cap, u8 way)
 	return cap->begun[way] ? bytes_ns : max(bytes_ns, ios_ns);
 }
 
-/* Of the maxima of an entity and of all above: until when nothing goes that way. */
+/* Until when the maxima of an entity and of all above block a direction. */
 static u64 blocked_until_ns(const struct ioband_ent *ent, u8 way)
 {
 	u64 until_ns = 0;
@@ -381,7 +384,7 @@ static u64 half(u8 way)
 	return (u64)U32_MAX << 32 * way;
 }
 
-/* As the core sees it, which check_caps() makes sure of. */
+/* By the core's own state, which check_caps() verifies. */
 static bool is_blocked(const struct ioband_ent *ent, u8 way)
 {
 	for (; ent->parent; ent = &ent->parent->ent)
@@ -390,7 +393,7 @@ static bool is_blocked(const struct ioband_ent *ent, u8 way)
 	return false;
 }
 
-/* In one of these ways, as halves of what waits. */
+/* Whether a bio can be dispatched in the directions @open, given as halves of "waiting". */
 static bool leaf_can_go(const struct tree_leaf *leaf, u64 open)
 {
 	const u8 ways = tree_ways(leaf);
@@ -406,7 +409,7 @@ static bool is_below(const struct ioband_ent *ent, const struct ioband_ent *abov
 	return ent == above;
 }
 
-/* Something waits at or below an entity that no maximum blocks. */
+/* Whether a bio is queued at or below an entity that no maximum blocks. */
 static bool can_go(const struct tree *tree, const struct ioband_ent *ent, u64 open)
 {
 	u32 i;
@@ -439,7 +442,7 @@ static u64 check_cap(const struct tree *tree, const struct ioband_ent *ent)
 	return first_ns;
 }
 
-/* After ioband_core_pick().  Return: when it is to be asked again for the sake of one. */
+/* After ioband_core_pick().  Return: the next time at which a maximum ends its block. */
 static u64 check_caps(const struct tree *tree)
 {
 	u64 first_ns = IOBAND_NO_WAKEUP;
@@ -455,8 +458,8 @@ static u64 check_caps(const struct tree *tree)
 }
 
 /*
- * With slices: it has the device; when it got it there was nothing of another's, though
- * bios may have gone out of turn since; and it is its turn at every level.
+ * With slices: the leaf holds the slice at every level.  When it got the slice, no bio of
+ * another leaf was in flight, though bios may have been dispatched out of turn since.
  */
 static void check_owner(const struct tree *tree, const struct tree_leaf *leaf,
 			const struct ioband_leaf *before)
@@ -472,13 +475,13 @@ static void check_owner(const struct tree *tree, const struct tree_leaf *leaf,
 		MUST(ent->parent->serving == ent, "another one's turn above");
 }
 
-/* What those above see of what waits. */
+/* The queued bios that entities above can see. */
 static u64 shown(const struct ioband_ent *ent)
 {
 	return ent->waiting & ~(ent->cap ? ent->cap->blocked : 0);
 }
 
-/* The i-th of all entities but the root; NULL: none of that number is in use. */
+/* The i-th of all entities but the root; NULL: none is in use there. */
 static struct ioband_ent *nth_ent(struct tree *tree, u32 i)
 {
 	if (i < tree->nodes_end)
@@ -500,13 +503,13 @@ static u64 due_ns(const struct ioband_floor *floor, u8 way)
 	return due_ns;
 }
 
-/* Something waits there that way, that no maximum below the entity blocks. */
+/* Whether a bio is queued in a direction that no maximum below the entity blocks. */
 static bool waits(const struct ioband_ent *ent, u8 way)
 {
 	return ent->waiting & half(way);
 }
 
-/* When a bio of an entity is due that could go; U64_MAX: none. */
+/* When the first eligible bio of an entity is due by its minimum; U64_MAX: none. */
 static u64 owed_ns(const struct ioband_ent *ent)
 {
 	u64 first_ns = U64_MAX;
@@ -518,7 +521,7 @@ static u64 owed_ns(const struct ioband_ent *ent)
 	return first_ns;
 }
 
-/* By how much who is due for the longest is late. */
+/* The lateness of the minimum that is due for the longest time. */
 static u64 late_ns(struct tree *tree)
 {
 	const u64 now_ns = clock_now(tree);
@@ -543,7 +546,7 @@ static u64 late_ns(struct tree *tree)
 	return min(now_ns - first_ns, FLOOR_LATE_NS);
 }
 
-/* How much may be on the pipe of what is promised. */
+/* The in-flight limit for bios by minimum. */
 static u32 promised_limit(struct tree *tree)
 {
 	const u32 limit = tree->core.limit_ios;
@@ -551,7 +554,7 @@ static u32 promised_limit(struct tree *tree)
 	return limit + (u32)(FLOOR_WIDER * limit * late_ns(tree) / FLOOR_LATE_NS);
 }
 
-/* What counts on the pipe by weight, and how much may. */
+/* The bios in flight that count by weight, and their limit. */
 static u32 weighed_pipe(struct tree *tree, u32 *limit)
 {
 	const u64 late = late_ns(tree);
@@ -563,7 +566,7 @@ static u32 weighed_pipe(struct tree *tree, u32 *limit)
 	return tree->nr_flight - promised_ios(tree);
 }
 
-/* Among those that go past others, where one is that is no more behind than its node. */
+/* The lead in bypass vtime over the node; 0 for an entity that is not ahead. */
 static s64 past_node(const struct ioband_ent *ent)
 {
 	const s64 lead = ent->past - ent->parent->past;
@@ -571,7 +574,7 @@ static s64 past_node(const struct ioband_ent *ent)
 	return lead < 0 || lead > vtime_bound(U32_MAX, ent->weight) ? 0 : lead;
 }
 
-/* The same as below, of those that go past others. */
+/* The same as thinkers_before(), for entities that bypass others. */
 static u32 passers_before(struct tree *tree, const struct ioband_ent *ent)
 {
 	struct ioband_ent *other;
@@ -585,7 +588,7 @@ static u32 passers_before(struct tree *tree, const struct ioband_ent *ent)
 	return ios;
 }
 
-/* Goes by what is promised, and then what is due first; else nothing is, or @weighs. */
+/* The pick is the minimum that is due first; by weight if none is due or has a free slot. */
 static void check_promised(struct tree *tree, const struct ioband_ent *leaf)
 {
 	const struct ioband_ent *promised = tree->core.promised, *owed, *ent;
@@ -607,7 +610,7 @@ static void check_promised(struct tree *tree, const struct ioband_ent *leaf)
 	owed = tree->core.promise->ent;
 	MUST(is_below(owed, promised), "one that has nothing to do with who was due");
 	MUST(owed_ns(owed) <= now_ns, "it was not due");
-	/* The place of one is by all that waits there, also what a maximum above blocks. */
+	/* The order is by all queued bios there, also by those blocked by a maximum above. */
 	MUST(owed->thinking || tree->capped || owed_ns(owed) == first_ns,
 	     "another was due before");
 }
@@ -653,7 +656,7 @@ static void check_picked(struct tree *tree, const struct tree_leaf *leaf,
 {
 	const struct ioband_ent *promised = tree->core.promised, *ent;
 	const u64 open = promised ? tree->core.promised_ways : U64_MAX;
-	/* Or it goes by weight above who is promised it. */
+	/* Otherwise it is by weight above the entity with the minimum. */
 	const bool passes = promised && promised == tree->core.promise->ent;
 	u32 limit, pipe = weighed_pipe(tree, &limit);
 	struct ioband_ent *other;
@@ -682,7 +685,7 @@ static void check_picked(struct tree *tree, const struct tree_leaf *leaf,
 	     "past the pipe by weight");
 }
 
-/* With what is already on the pipe, do the thinkers fill it, by some order of equals? */
+/* Whether grace periods fill the rest of the in-flight limit, in some order of equals. */
 static bool may_block(struct tree *tree, struct ioband_node *node, u32 pipe, u32 limit)
 {
 	struct ioband_ent *ent, *other;
@@ -707,7 +710,7 @@ static bool may_block(struct tree *tree, struct ioband_node *node, u32 pipe, u32
 	return false;
 }
 
-/* By weight it is one's turn that is promised something, by some order of equals. */
+/* Whether the pick by weight is an entity with a minimum, in some order of equals. */
 static bool least_may_be_promised(struct tree *tree)
 {
 	const struct ioband_ent *up;
@@ -729,7 +732,7 @@ static bool least_may_be_promised(struct tree *tree)
 	return false;
 }
 
-/* Is there no room on the pipe for what is due, nor, if nothing is, on the others'? */
+/* Whether no slot is free for bios due by minimum or, if none is due, for the others. */
 static bool is_held_up(struct tree *tree)
 {
 	const u32 promised = promised_ios(tree), limit = promised_limit(tree);
@@ -752,7 +755,7 @@ static bool is_held_up(struct tree *tree)
 	return !due && may_block(tree, &tree->core.root, pipe, weighed_limit);
 }
 
-/* With slices: some turn is not over by time. */
+/* With slices: whether some slice has time left. */
 static bool is_in_turn(const struct tree *tree)
 {
 	const struct ioband_node *node = &tree->core.root;
@@ -790,7 +793,7 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 		if (tree->nr_flight > tree->core.stuck_ios || tree->flushing)
 			return;
 		if (tree->nr_flight) {
-			/* A promise is kept until something has to go by weight. */
+			/* A minimum is served until a bio has to be served by weight. */
 			MUST(is_in_turn(tree) || first_ns != IOBAND_NO_WAKEUP ||
 			     tree->core.promised, "who hangs keeps the turn");
 			return;
@@ -813,7 +816,7 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 	     "wake-up at %llu, now %llu", wake_ns, clock_now(tree));
 }
 
-/* The oldest in one of these ways. */
+/* The oldest bio in one of these directions. */
 static struct ioband_bill take_first(struct tree_leaf *leaf, u8 ways)
 {
 	struct ioband_bill bill;
@@ -834,7 +837,7 @@ static u64 lag_max(const struct tree *tree)
 	return tree->async ? PAUSE_LAG : LAG_MAX;
 }
 
-/* At whatever level it was passed over before, it has not saved up. */
+/* A leaf has no more lag than permitted, at each level where it was bypassed. */
 static void check_lag(const struct tree *tree, const struct ioband_leaf *leaf)
 {
 	const struct ioband_ent *ent;
@@ -1011,11 +1014,11 @@ static void check_vtime(const struct tree *tree, const struct ioband_ent *ent,
 	const s64 lead = ent->vtime - ent->parent->vnow;
 	const s64 back = seen->vtime - ent->vtime;
 
-	/* Idle for very long, it starts somewhere; past its grace, it may be before its equals. */
+	/* After a very long idle time it starts anywhere; after its grace, before its equals. */
 	MUST(!seen->busy || back <= 0 || (back == 1 && tree->sliced),
 	     "virtual time went back by %lld", back);
 	*seen = (struct tree_seen) { ent->vtime, ent->busy };
-	/* With slices, by what it was served in one of them. */
+	/* With slices the lead is the service in one of them. */
 	MUST(!ent->busy || tree->sliced ||
 	     lead <= vtime_bound(DEBT_MAX + tree->charge_max, ent->weight),
 	     "ahead by %lld at weight %u", lead, ent->weight);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A tree of the core with the bios that wait and those in flight, and a checker
- * that works everything out anew from these.
+ * A tree of the core with the queued bios and the bios in flight, and a checker that
+ * computes all state anew from these.
  */
 #ifndef UNIT_TREE_H
 #define UNIT_TREE_H
@@ -13,7 +13,7 @@
 #define TREE_HELD_MAX	64
 #define TREE_FLIGHT_MAX	4096
 
-/* What the checker last saw of an entity. */
+/* The checker's last view of an entity. */
 struct tree_seen {
 	u64 vtime;
 	bool busy;
@@ -43,8 +43,8 @@ struct tree_bio {
 };
 
 /*
- * All times are the test's: nothing here advances @now_ns but tree_drain().  The
- * core is told a time that is @late_ns earlier.
+ * All times are the test's: only tree_drain() advances @now_ns.  The core gets a time that is
+ * @late_ns earlier.
  */
 struct tree {
 	struct ioband_core core;
@@ -53,27 +53,27 @@ struct tree {
 	u64 vnow_first;		/* where virtual time starts, in every node */
 	u64 root_vnow_seen;
 	u32 charge_max;		/* largest seen */
-	bool capped;		/* there have been maxima */
-	bool promising;		/* there have been minima */
-	bool sliced;		/* there have been slices */
-	bool async;		/* there has been writeback */
-	bool flushing;		/* the core has asked for a flush, which goes on */
+	bool capped;		/* maxima were set */
+	bool promising;		/* minima were set */
+	bool sliced;		/* slices were set */
+	bool async;		/* there was writeback */
+	bool flushing;		/* the core has started a flush, which has not ended */
 	struct tree_node nodes[TREE_NODES_MAX];
 	struct tree_leaf leaves[TREE_LEAVES_MAX];
 	struct tree_bio flight[TREE_FLIGHT_MAX];
 	u32 nr_flight;
-	u32 nodes_end;		/* none was used from here on */
+	u32 nodes_end;		/* none from here on was ever used */
 	u32 leaves_end;
 };
 
-/* Said when a check fails: how to repeat it. */
+/* Printed when a check fails, to repeat the run. */
 extern u64 tree_seed;
 
 void tree_init(struct tree *tree, u64 vnow_first);
-/* @up NULL: below the root.  NULL when there is no more room. */
+/* @up NULL: below the root.  Return: NULL if the array is full. */
 struct tree_node *tree_add_node(struct tree *tree, struct tree_node *up, u32 weight);
 struct tree_leaf *tree_add_leaf(struct tree *tree, struct tree_node *up, u32 weight);
-/* What can go has gone when these return; a leaf must be idle, a node empty. */
+/* These remove a leaf, which must be idle, or an empty node. */
 void tree_remove_leaf(struct tree *tree, struct tree_leaf *leaf);
 void tree_remove_node(struct tree *tree, struct tree_node *node);
 bool tree_leaf_is_idle(const struct tree_leaf *leaf);
@@ -93,16 +93,16 @@ void tree_set_slice(struct tree *tree, u64 slice_ns, bool charge_time);
 void tree_complete(struct tree *tree, u32 index);
 void tree_end_flush(struct tree *tree);
 
-/* Let one go, or begin a flush, or return NULL; @wake_ns as of ioband_core_pick(). */
+/* Dispatch one bio, or begin a flush, or return NULL; @wake_ns as of ioband_core_pick(). */
 struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns);
-/* Let all go that may. */
+/* Dispatch all eligible bios. */
 void tree_dispatch(struct tree *tree);
-/* Complete and dispatch until nothing is left; fails if that never ends. */
+/* Complete and dispatch until no bio is left; fails if that never ends. */
 void tree_drain(struct tree *tree);
-/* Drain it, and free what was allocated. */
+/* Drain the tree, and free all memory. */
 void tree_end(struct tree *tree);
 
-/* Abort, with a message, unless everything is as it must be. */
+/* Abort, with a message, unless all state is consistent. */
 void tree_check(struct tree *tree);
 
 #endif /* UNIT_TREE_H */

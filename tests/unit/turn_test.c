@@ -4,7 +4,7 @@
  */
 #include "rules.h"
 
-/* How many of a leaf's bios may be in flight; leaves them there. */
+/* Fill a leaf's depth; returns the number of its bios that were dispatched. */
 static u32 depth_of(struct tree_leaf *leaf)
 {
 	u64 wake_ns;
@@ -16,7 +16,7 @@ static u32 depth_of(struct tree_leaf *leaf)
 	return depth;
 }
 
-/* What comes back within 80 ms: of the disk of the essay, ten at first. */
+/* The bios that complete within 80 ms: ten at first, by the assumed 8 ms each. */
 static void depth_follows_the_device(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -33,7 +33,7 @@ static void depth_follows_the_device(void **state)
 	assert_in_range(depth_of(a), 2, 3);
 }
 
-/* Of 8 ms each: while another one waits, no more than come back in what is left. */
+/* At 8 ms each: while another leaf waits, only bios that complete in the rest of the slice. */
 static void depth_ends_with_the_turn(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -44,14 +44,14 @@ static void depth_ends_with_the_turn(void **state)
 	tree_set_slice(tree, 80 * MSEC, false);
 	wait_for(a, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
-	wait_for(b, 4 * KIB);			/* which leaves a half of its slice */
+	wait_for(b, 4 * KIB);			/* so a has half of its slice left */
 	tree->now_ns += 15 * MSEC;
 	assert_int_equal(depth_of(a), 2);	/* three with the one before */
 	tree_withdraw(tree, b);
 	assert_int_equal(depth_of(a), 7);
 }
 
-/* These always have something waiting, 1 ms each; return: who has the device after so long. */
+/* Both leaves are backlogged, 1 ms a bio; return: the slice holder after @ms. */
 static struct tree_leaf *serve_for(struct tree_leaf *a, struct tree_leaf *b, u32 ms)
 {
 	struct tree_leaf *leaf;
@@ -69,7 +69,7 @@ static struct tree_leaf *serve_for(struct tree_leaf *a, struct tree_leaf *b, u32
 	return leaf;
 }
 
-/* It does not wait for a whole slice, nor for one that has been served before. */
+/* A new leaf waits neither for a whole slice nor for a leaf that was served before. */
 static void who_comes_is_the_next(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -78,7 +78,7 @@ static void who_comes_is_the_next(void **state)
 
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, false);
-	assert_ptr_equal(serve_for(a, b, 210), a);	/* 80, 100, and 30 of the next turn */
+	assert_ptr_equal(serve_for(a, b, 210), a);	/* 80, 100, and 30 of the next slice */
 	wait_for(c, 4 * KIB);
 	assert_ptr_equal(serve_for(a, b, 30), a);
 	assert_int_equal(c->nr_held, 1);
@@ -86,7 +86,7 @@ static void who_comes_is_the_next(void **state)
 	assert_int_equal(c->nr_held, 0);
 }
 
-/* After its slice one goes on while it is behind: little if it is behind by little. */
+/* After its slice a leaf that is behind continues, for a short time if it is behind by little. */
 static void what_is_left_is_served_at_once(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -99,7 +99,7 @@ static void what_is_left_is_served_at_once(void **state)
 	assert_ptr_equal(serve_for(a, b, 15), a);
 }
 
-/* But a lot if it is behind by a lot: what it has in flight may be as much as ever. */
+/* A leaf that is far behind continues for long, with its full depth. */
 static void much_is_left_to_the_heavy(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 1000);
@@ -108,13 +108,13 @@ static void much_is_left_to_the_heavy(void **state)
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, true);
 	assert_ptr_equal(serve_for(a, b, 75), a);
-	assert_ptr_equal(serve_for(a, b, 85), b);	/* from 80 on */
-	assert_ptr_equal(serve_for(a, b, 82), a);	/* so its slice is over */
+	assert_ptr_equal(serve_for(a, b, 85), b);	/* from 80 ms on */
+	assert_ptr_equal(serve_for(a, b, 82), a);	/* so its slice has ended */
 	tree_withdraw(tree, a);
-	assert_int_equal(depth_of(a), 10);		/* of 8 ms each, as is supposed */
+	assert_int_equal(depth_of(a), 10);		/* by the assumed 8 ms each */
 }
 
-/* Of one owner, whatever is charged: one byte of a is 16 of b. */
+/* Streams of one group share by time, whatever the measure: one byte of a costs 16 of b. */
 static void streams_share_time(void **state)
 {
 	struct tree_node *up = tree_add_node(tree, NULL, 100);
@@ -140,7 +140,7 @@ static void streams_share_time(void **state)
 	assert_in_range(ms[0], 900, 1100);
 }
 
-/* A leaf for what would have been another's bios begins where that one is. */
+/* A leaf that takes over another's bios begins at the other's virtual time. */
 static void who_follows_begins_no_earlier(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -158,7 +158,7 @@ static void who_follows_begins_no_earlier(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-/* From one bio to the next it is idle, and the device is not slow. */
+/* Idle time between bios does not make the device slow. */
 static void idling_is_not_slow(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -172,9 +172,9 @@ static void idling_is_not_slow(void **state)
 }
 
 /*
- * What goes out of turn has no slice whose time could be charged.  It costs what one
- * of the leaf's bios has lately taken: 8 ms at first.  So b is served until it is past
- * them, and until its slice ends.
+ * A bio that is dispatched out of turn has no slice with a time to charge.  It costs the recent
+ * service time of the leaf's bios: 8 ms at first.  So b is served until its virtual time is
+ * beyond that, and until its slice ends.
  */
 static void what_is_urgent_costs_time(void **state)
 {
@@ -198,7 +198,7 @@ static void what_is_urgent_costs_time(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 }
 
-/* A leaf writes into the device's cache, and is done with it. */
+/* A leaf writes into the device's cache, and its bio completes. */
 static void write_cached(struct tree_leaf *leaf, u32 bytes)
 {
 	u64 wake_ns;
@@ -209,10 +209,10 @@ static void write_cached(struct tree_leaf *leaf, u32 bytes)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
 	tree->now_ns += MSEC;
 	complete_all();
-	tree->now_ns += 10 * MSEC;	/* longer than anybody is waited for */
+	tree->now_ns += 10 * MSEC;	/* longer than any grace period */
 }
 
-/* Until what one has written is on the medium, the device is not another's. */
+/* The next leaf gets the device after a leaf's writes are on the medium. */
 static void a_turn_ends_with_a_flush(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -223,7 +223,7 @@ static void a_turn_ends_with_a_flush(void **state)
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, true);
 	for (i = 0; i < 4; i++)
-		write_cached(a, 512 * KIB);	/* its own: no need to flush */
+		write_cached(a, 512 * KIB);	/* its own slice: no flush */
 	assert_false(tree->flushing);
 	wait_for(b, 4 * KIB);
 	assert_null(tree_serve(tree, &wake_ns));
@@ -232,14 +232,14 @@ static void a_turn_ends_with_a_flush(void **state)
 	assert_null(tree_serve(tree, &wake_ns));
 	vtime = a->leaf.ent.vtime;
 	tree_end_flush(tree);
-	/* While it was alone it paid to nobody. */
+	/* Its writes alone were free, so it pays for the whole flush. */
 	vtime = (a->leaf.ent.vtime - vtime) >> 16;
 	assert_in_range(vtime, 400 * MSEC / 10 / 100 - 1, 400 * MSEC / 10 / 100);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 	assert_null(tree->core.writer);
 }
 
-/* Nor between those of one owner; all the same it ends before another's turn. */
+/* No flush between leaves of one group, but one before the slice of another group. */
 static void what_its_owner_writes_is_in_its_own_way(void **state)
 {
 	struct tree_node *up = tree_add_node(tree, NULL, 100);
@@ -261,7 +261,7 @@ static void what_its_owner_writes_is_in_its_own_way(void **state)
 	assert_true(tree->flushing);
 }
 
-/* Nobody pays for the time of a flush as its owner, too, nor for long in advance. */
+/* The time of a flush is charged once, not also as slice time, nor long in advance. */
 static void a_flush_is_paid_for_once(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -289,7 +289,7 @@ static void a_flush_is_paid_for_once(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-/* What the medium has in less time than a flush takes is left, until it is more. */
+/* Data that the medium takes in less time than a flush are left until they are more. */
 static void small_writes_gather(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -314,7 +314,7 @@ static void small_writes_gather(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-/* A leaf may go while what it has written is being flushed, or is still to be. */
+/* A leaf may be removed before or during the flush of its writes. */
 static void a_writer_may_go(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -335,7 +335,7 @@ static void a_writer_may_go(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-/* What thinks, and would be next, is waited for before a turn is prolonged. */
+/* The grace period of the leaf that is next precedes an extension of a slice. */
 static void a_turn_is_not_prolonged_before_who_thinks(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -360,7 +360,7 @@ static void a_turn_is_not_prolonged_before_who_thinks(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 }
 
-/* Who comes while a turn has not begun may be the one who is due. */
+/* A leaf that becomes active before a slice has begun may get that slice. */
 static void a_turn_that_has_not_begun_is_given_anew(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -371,22 +371,22 @@ static void a_turn_that_has_not_begun_is_given_anew(void **state)
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, false);
 	wait_for(a, 4 * KIB);
-	now(b, MIB);					/* so it is the last */
+	now(b, MIB);					/* so b is the last */
 	complete_all();
 	tree_withdraw(tree, a);
 	wait_for(c, 2 * MIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), c);
 	wait_for(b, 4 * KIB);
 	tree->now_ns += 90 * MSEC;
-	assert_null(tree_serve(tree, &wake_ns));	/* the turn is b's when c's bio is back */
+	assert_null(tree_serve(tree, &wake_ns));	/* b is next after c's bio */
 	wait_for(a, 4 * KIB);
 	complete_all();
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	wait_for(a, 4 * KIB);
-	assert_ptr_equal(tree_serve(tree, &wake_ns), a);	/* and has begun */
+	assert_ptr_equal(tree_serve(tree, &wake_ns), a);	/* a's slice has begun */
 }
 
-/* For as long as nobody is there who waits for what he does. */
+/* Writeback alone gathers in the cache, while no synchronous I/O is queued. */
 static void what_is_written_back_gathers(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -424,7 +424,7 @@ static void what_is_written_back_gathers(void **state)
 	assert_true(tree->flushing);
 }
 
-/* How far one is behind, in MiB, after others had so many while it had nothing to write. */
+/* The lag of a leaf in MiB, after @mib of service to others while it had nothing to write. */
 static s64 lag_after(u64 pause_ns, u32 mib, bool sync, const struct ioband_rates *max)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -433,7 +433,7 @@ static s64 lag_after(u64 pause_ns, u32 mib, bool sync, const struct ioband_rates
 	u32 i;
 
 	tree_set_rates(tree, &a->leaf.ent, max);
-	tree->core.patience_ns = U64_MAX;	/* others have waited for long enough */
+	tree->core.patience_ns = U64_MAX;	/* others have waited long enough */
 	tree->now_ns += 500 * MSEC;
 	write_back(a, MIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
@@ -451,35 +451,35 @@ static s64 lag_after(u64 pause_ns, u32 mib, bool sync, const struct ioband_rates
 	return (s64)(tree->core.root.vnow - a->leaf.ent.vtime) * 100 / MIB >> 16;
 }
 
-/* What others had in a pause that dirty throttling made is not lost. */
+/* Service to others during a writeback idle does not cost the leaf its share. */
 static void a_pause_keeps_the_share(void **state)
 {
 	(void)state;
-	assert_in_range(lag_after(350 * MSEC, 10, false, NULL), 7, 9);	/* less what it had */
+	assert_in_range(lag_after(350 * MSEC, 10, false, NULL), 7, 9);	/* less its own service */
 }
 
-/* As much as a device of 100 MB/s does in 400 ms. */
+/* Up to the service of a device of 100 MB/s in 400 ms. */
 static void a_pause_keeps_so_much(void **state)
 {
 	(void)state;
 	assert_in_range(lag_after(350 * MSEC, 60, false, NULL), 39, 40);
 }
 
-/* But in a longer one it was idle. */
+/* After a longer gap the leaf was idle, and has no lag. */
 static void idling_is_no_pause(void **state)
 {
 	(void)state;
 	assert_int_equal(lag_after(450 * MSEC, 10, false, NULL), 0);
 }
 
-/* And who waits for his I/O does not wait for what a writer has missed. */
+/* Synchronous I/O does not wait for the lag of a writer. */
 static void a_pause_costs_no_reader(void **state)
 {
 	(void)state;
 	assert_int_equal(lag_after(350 * MSEC, 10, true, NULL), 0);
 }
 
-/* Nor if he comes when it is back already. */
+/* The same if the reader becomes active after the writer's return. */
 static void who_comes_to_read_ends_a_pause(void **state)
 {
 	struct tree_leaf *reader = tree_add_leaf(tree, NULL, 100);
@@ -492,7 +492,7 @@ static void who_comes_to_read_ends_a_pause(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), reader);
 }
 
-/* A maximum is not made up for afterwards. */
+/* Time at a maximum is not made up. */
 static void a_maximum_is_no_pause(void **state)
 {
 	const struct ioband_rates max = { .bytes = { 0, 1024 * MIB } };
@@ -502,8 +502,8 @@ static void a_maximum_is_no_pause(void **state)
 }
 
 /*
- * One writes back, and then has nothing, while the other has more: for how long from now on it
- * is waited for.  By weight it is due even so.
+ * Leaf a writes back, and then has no bio, while b has more.  Return: the rest of its writeback
+ * idle.  By weight a would be next.
  */
 static u64 waited_for(struct tree_leaf *a, struct tree_leaf *b)
 {
@@ -540,7 +540,7 @@ static u64 waited_for_first(struct tree_leaf **a, struct tree_leaf **b, bool cha
 	return waited_for(*a, *b);
 }
 
-/* A disk that is somebody's is idle while he cannot dirty pages; what he had is no more. */
+/* The disk stays idle during a leaf's writeback idle, which ends 200 ms after its last bio. */
 static void a_pause_is_waited_for(void **state)
 {
 	struct tree_leaf *a, *b;
@@ -551,13 +551,13 @@ static void a_pause_is_waited_for(void **state)
 	tree->now_ns += 150 * MSEC;
 	assert_int_equal(waited_for(a, b), 200 * MSEC);
 	tree->now_ns += 50 * MSEC;
-	tree_set_slice(tree, 80 * MSEC, false);	/* as the depth changes */
+	tree_set_slice(tree, 80 * MSEC, false);	/* as when the depth changes */
 	assert_null(tree_serve(tree, &wake_ns));
 	tree->now_ns += 151 * MSEC;
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-/* Without slices as well, by all who have been served more. */
+/* Without slices as well, against all leaves that were served more. */
 static void a_pause_keeps_the_pipe(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 200);
@@ -585,10 +585,10 @@ static void a_pause_keeps_the_pipe(void **state)
 	assert_null(tree_serve(tree, &wake_ns));
 	tree->now_ns += 201 * MSEC;
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
-	assert_true(tree->core.patience_ns >= 8 * 300 * MSEC);	/* 150 and 200 were idle */
+	assert_true(tree->core.patience_ns >= 8 * 300 * MSEC);	/* 150 and 200 ms were idle */
 }
 
-/* What it is behind after @mib that the other had: @waits, if it is back and gone again. */
+/* After @mib of service to b, a dispatches a bio and is idle again: @waits, if b must wait. */
 static void check_behind(u32 mib, bool waits)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -623,7 +623,7 @@ static void check_behind(u32 mib, bool waits)
 	assert_ptr_equal(leaf, waits ? NULL : b);
 }
 
-/* Who has most of what he may keep, and no use for it, is not waited for either. */
+/* A leaf that has most of the permitted lag, and does not use it, is not anticipated. */
 static void who_is_far_behind_is_not_waited_for(void **state)
 {
 	(void)state;
@@ -636,7 +636,7 @@ static void who_is_a_little_behind_is_waited_for(void **state)
 	check_behind(34, true);
 }
 
-/* Time that it had and did not use is its own affair. */
+/* With the measure by time there is no writeback idle: unused time is charged. */
 static void who_pays_for_time_is_not_waited_for(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -663,7 +663,7 @@ static void a_maximum_is_not_waited_for(void **state)
 	assert_int_equal(waited_for(a, b), 0);
 }
 
-/* Somebody else may be due meanwhile. */
+/* With a minimum there is no writeback idle: another leaf may be due meanwhile. */
 static void who_is_promised_is_not_waited_for(void **state)
 {
 	const struct ioband_rates min = { .bytes = { 0, 20 * MIB } };
@@ -676,7 +676,7 @@ static void who_is_promised_is_not_waited_for(void **state)
 	assert_int_equal(waited_for(a, b), 0);
 }
 
-/* Who has had more than others keeps his turn, and no longer. */
+/* A leaf that was served more than others keeps its slice until its end, and not longer. */
 static void a_pause_ends_with_the_turn(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -697,7 +697,7 @@ static void a_pause_ends_with_the_turn(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 }
 
-/* Who comes late twice has something else to do. */
+/* A leaf that returns late twice is not anticipated any more. */
 static void who_comes_late_is_not_waited_for(void **state)
 {
 	struct tree_leaf *a, *b;
@@ -710,7 +710,7 @@ static void who_comes_late_is_not_waited_for(void **state)
 	assert_int_equal(waited_for(a, b), 0);
 }
 
-/* Who is in time each time, but is seldom there, does not hold the others to his pace. */
+/* A punctual but rare writer does not slow the others down to its pace. */
 static void what_is_waited_for_is_bounded(void **state)
 {
 	struct tree_leaf *a, *b;
@@ -727,7 +727,7 @@ static void what_is_waited_for_is_bounded(void **state)
 	assert_in_range(idle_ns, 2000 * MSEC, 20000 / 8 * MSEC + 600 * MSEC);
 }
 
-/* Nor if something hangs at the device, and is never back. */
+/* A hung bio at the device does not count as work of the device. */
 static void what_hangs_is_no_work(void **state)
 {
 	struct tree_leaf *hung = tree_add_leaf(tree, NULL, 100);
@@ -742,7 +742,7 @@ static void what_hangs_is_no_work(void **state)
 	assert_int_not_equal(tree->core.idle_ns, 0);
 }
 
-/* A bio of its own that goes out of turn does not make a flusher one who thinks. */
+/* A bio of a flusher dispatched out of turn does not make its leaf synchronous. */
 static void what_is_urgent_makes_no_reader(void **state)
 {
 	struct tree_leaf *a, *b;
@@ -753,7 +753,7 @@ static void what_is_urgent_makes_no_reader(void **state)
 	assert_true(a->leaf.async);
 }
 
-/* Who thinks goes on when pauses end. */
+/* A normal grace period goes on when writeback idles end. */
 static void who_thinks_does_not_pause(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -778,7 +778,7 @@ static void who_thinks_does_not_pause(void **state)
 	assert_int_equal(a->leaf.state, IOBAND_IDLE);
 }
 
-/* While nobody else is there, nobody waits. */
+/* A leaf alone may have any gaps, as no other leaf waits for it. */
 static void who_is_alone_may_pause(void **state)
 {
 	struct tree_leaf *a, *b;
@@ -799,7 +799,7 @@ static void who_is_alone_may_pause(void **state)
 	assert_int_equal(waited_for(a, b), 200 * MSEC);
 }
 
-/* And who waits for his I/O does not wait for a pause to end. */
+/* Synchronous reads do not wait for the end of a writeback idle. */
 static void a_reader_waits_for_no_pause(void **state)
 {
 	struct tree_leaf *reader = tree_add_leaf(tree, NULL, 100);
@@ -815,7 +815,7 @@ static void a_reader_waits_for_no_pause(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), reader);
 }
 
-/* Nor who writes and waits for that. */
+/* Synchronous writes do not wait for it either. */
 static void a_synchronous_writer_waits_for_no_pause(void **state)
 {
 	struct tree_leaf *writer = tree_add_leaf(tree, NULL, 100);
@@ -831,7 +831,7 @@ static void a_synchronous_writer_waits_for_no_pause(void **state)
 	assert_true(tree->flushing);
 }
 
-/* Nor if a maximum has hidden him for so long that he was forgotten. */
+/* Reads do not wait either if a maximum has hidden them until their activity was forgotten. */
 static void a_reader_below_a_maximum_waits_for_no_pause(void **state)
 {
 	const struct ioband_rates max = { .bytes = { MIB, 0 } };
@@ -848,14 +848,14 @@ static void a_reader_below_a_maximum_waits_for_no_pause(void **state)
 	assert_null(tree_serve(tree, &wake_ns));
 	waited_for_first(&a, &b, false);
 	assert_int_equal(a->leaf.think_until_ns, tree->now_ns + 200 * MSEC);
-	tree->now_ns += 60 * MSEC;	/* 810 in all */
+	tree->now_ns += 60 * MSEC;	/* 810 ms in all */
 	assert_null(tree_serve(tree, &wake_ns));
 	assert_true(tree->flushing);
 	tree_end_flush(tree);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), reader);
 }
 
-/* Of what one alone has written for long, most is on the medium when it is flushed. */
+/* Most data of a long writer alone are on the medium already when they are flushed. */
 static void a_flush_is_not_of_all_ever_written(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -875,7 +875,7 @@ static void a_flush_is_not_of_all_ever_written(void **state)
 	assert_in_range(a->leaf.destage_bytes, MIB, 2 * MIB);
 }
 
-/* What hangs at one device is not waited for at another. */
+/* A hung bio of one device takes no depth from another device. */
 static void what_hangs_takes_no_room(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -888,7 +888,7 @@ static void what_hangs_takes_no_room(void **state)
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 }
 
-/* What fills the cache is quick, but is in flight for as long as the medium needs for it. */
+/* Writes into the cache are quick, but count as in flight for the time of the medium. */
 static void the_medium_bounds_what_a_writer_has_in_flight(void **state)
 {
 	struct tree_leaf *a = tree_add_leaf(tree, NULL, 100);
@@ -897,7 +897,7 @@ static void the_medium_bounds_what_a_writer_has_in_flight(void **state)
 
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, false);
-	for (i = 0; i < 40; i++) {		/* 0.1 ms each, while others are in flight */
+	for (i = 0; i < 40; i++) {		/* 0.1 ms each, with others in flight */
 		write_back(a, 64 * KIB);
 		write_back(a, 64 * KIB);
 		tree_serve(tree, &wake_ns);
@@ -905,7 +905,7 @@ static void the_medium_bounds_what_a_writer_has_in_flight(void **state)
 		tree->now_ns += MSEC / 10;
 		complete_all();
 	}
-	a->leaf.destage_ns = 1024 * MSEC;	/* as flushes have taught it */
+	a->leaf.destage_ns = 1024 * MSEC;	/* as learnt from flushes */
 	a->leaf.destage_bytes = 8 * MIB;
 	for (i = 0; i < 40; i++)
 		write_back(a, 64 * KIB);

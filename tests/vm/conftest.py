@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Fixtures of the tests in virtual machines.
 
-A test that takes `guest` runs in a stock kernel: that of the Debian release the
-machine runs, with @pytest.mark.newest the newest one, or with
-@pytest.mark.all_kernels each of the three in turn.  With
-IOBAND_KERNEL in the environment it is that one, which may also be one of the
-laboratory: "debug" has the kernel's own detectors.
-@pytest.mark.guest(icount=True, cgroup="v1", ...) asks for another machine than
-the usual one (see harness.guest.Guest for the options).  A few machines
-are kept; one that died, or that could not be cleaned, is booted anew.
+A test that takes `guest` runs in a stock kernel: that of the machine's Debian release,
+the newest one with @pytest.mark.newest, or each of the three with
+@pytest.mark.all_kernels.  IOBAND_KERNEL in the environment selects another kernel,
+also one of the laboratory: "debug" has the kernel's own detectors.
+@pytest.mark.guest(icount=True, cgroup="v1", ...) asks for another machine (see
+harness.guest.Guest for the options).  A few machines are kept; a machine that died or
+could not be cleaned is booted anew.
 """
 
 import os
@@ -56,7 +55,7 @@ def _boot(name: str, options: dict[str, Any]) -> Guest:
 
 
 def _retire(guest: Guest) -> str:
-    """What the tests in a guest left in memory, where the kernel can tell."""
+    """The memory that the tests leaked in a guest, if its kernel can tell."""
     text = leaks(guest)
     return text and f"{guest.kernel.release}, {guest.options}: memory leaked:\n{text}"
 
@@ -64,7 +63,7 @@ def _retire(guest: Guest) -> str:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Tests marked all_kernels or smoke run once per kernel.
 
-    Of all_kernels, those on other kernels than the machine's own Debian's are long.
+    An all_kernels test on a kernel other than the machine's own Debian's is long.
     """
     if "kernel_name" not in metafunc.fixturenames:
         return
@@ -89,7 +88,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Note for the fixtures whether the test itself failed.
 
-    A kernel of the laboratory need not have all that the stock kernels have.
+    A kernel of the laboratory may lack features of the stock kernels.
     """
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, UnsupportedError) and os.environ.get("IOBAND_KERNEL") in VARIANTS:
@@ -103,12 +102,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.fixture
 def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) -> Iterator[Guest]:
-    """A running guest, as clean as after its boot; checked and cleaned afterwards."""
+    """A running guest, clean as after its boot; checked and cleaned afterwards."""
     marker = request.node.get_closest_marker("guest")
     if kernel_name == "debug" and request.node.get_closest_marker("brisk"):
         pytest.skip("the detectors make the guest too slow for this")
     options = dict(marker.kwargs) if marker else {}
-    if kernel_name in VARIANTS:  # has the processors it has
+    if kernel_name in VARIANTS:  # its processors are fixed
         options.pop("parallel", None)
         if request.node.get_closest_marker("idles"):
             options.pop("icount", None)
@@ -127,7 +126,7 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
             pytest.fail("the guest died", pytrace=False)
         return
     failed = request.node.stash.get(FAILED, False)
-    # What a test that failed has on disks, or in the firmware, would be there for the next.
+    # Data of a failed test, on disks or in the firmware, would reach the next test.
     lasts = failed and (machine.got_disks or machine.options.secure_boot)
     try:
         left = [] if lasts else clean(machine)
@@ -139,7 +138,7 @@ def guest(request: pytest.FixtureRequest, machines: Machines, kernel_name: str) 
     if not reusable:
         machines.drop(machine)
     problems = [f"kernel: {text}" for text in bad]
-    if not failed:  # one that failed could not clean up
+    if not failed:  # a failed test could not clean up
         problems += [f"left behind: {text}" for text in left]
     if problems:
         pytest.fail("\n".join(problems), pytrace=False)
@@ -176,7 +175,7 @@ def tool(ioband: Guest, iobandctl: Path) -> Tool:
 
 @pytest.fixture
 def udev_done(ioband: Guest) -> Iterator[None]:
-    """What udev was asked for must be done in the end."""
+    """Assert at the end that udev has no unfinished work."""
     yield
     if ioband.alive:
         assert udev_is_done(ioband)
@@ -184,6 +183,6 @@ def udev_done(ioband: Guest) -> Iterator[None]:
 
 @pytest.fixture
 def machine(ioband: Guest, request: pytest.FixtureRequest) -> Iterator[Machine]:
-    """A machine that wraps a disk, which is not there yet."""
+    """A machine that wraps a disk, which is not plugged in yet."""
     with installed(ioband, getattr(request, "param", "device_add")) as machine:
         yield machine

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The text interface, as Documentation/dm-ioband.rst promises it."""
+"""The text interface, as Documentation/dm-ioband.rst describes it."""
 
 import re
 import shlex
@@ -36,14 +36,14 @@ TIME_WANTS_SLICES = "measure=time: device time is known only with slices; give s
 
 
 class Wrong(NamedTuple):
-    """Words that are refused, and what the kernel's log then has to say."""
+    """Words that are refused, and the message that the kernel's log must then have."""
 
     words: str
     says: str
 
 
 def _settings(mode: str, key: str, values: tuple[str, ...], says: str) -> list[Wrong]:
-    """Wrong values of a key; the sentence begins with the word itself."""
+    """Wrong values of a key; the message begins with the word itself."""
     count = 2 if mode else 1
     return [
         Wrong(f"DISK 0 p {count} {mode} {key}={value}", f"{key}={value}: {says}")
@@ -214,7 +214,7 @@ REFUSED = "Invalid argument|No such file|Numerical result|No such device|Block d
 
 
 def run_all(guest: Guest, commands: list[str]) -> list[tuple[int, str, list[str]]]:
-    """Run commands; what each returned, said, and left in the kernel's log."""
+    """Run commands; returns the exit code, output and kernel messages of each."""
     script = ["sysctl -q kernel.printk_devkmsg=on"]
     for number, command in enumerate(commands):
         script += [
@@ -235,7 +235,7 @@ def run_all(guest: Guest, commands: list[str]) -> list[tuple[int, str, list[str]
 
 
 def problems(wrong: list[Wrong], results: list[tuple[int, str, list[str]]]) -> list[str]:
-    """The cases that were not refused as they have to be."""
+    """The cases that were not refused with the right message."""
     found = []
     for (words, says), (code, said, log) in zip(wrong, results, strict=True):
         if code == 0:
@@ -264,7 +264,7 @@ def test_wrong_tables_are_refused_and_leave_nothing_behind(ioband: Guest) -> Non
         assert ioband.run(["dmsetup", "ls"]).out.strip() == "No devices found"
         assert ioband.run(["ls", f"/sys/block/{disk.removeprefix('/dev/')}/holders"]).out == ""
         assert ioband.read("/sys/module/dm_ioband/refcnt").strip() == "0"
-        # A pool that was left would insist on its own settings.
+        # A pool that was left behind would keep its own settings.
         with (
             Ioband(ioband, "d0", disk, "p", length=1024, measure="ios", depth=7) as dev,
             Ioband(ioband, "d1", disk, LONGEST_POOL, length=1024, offset=2096128) as other,
@@ -314,7 +314,7 @@ def test_a_table_that_is_read_back_makes_the_same_device(ioband: Guest, mode: st
             assert table == table_line(800, number, "p", 8, **expected)
         with DmDevice(ioband, "d0", table) as again:
             assert again.table() == table
-            # By messages, to everything another value.
+            # Messages change every setting to another value.
             other = "device" if mode != "device" else "device+cgroup"
             for words in (
                 ["set", f"mode={other}"],
@@ -357,7 +357,7 @@ def test_time_is_measured_in_slices_only(ioband: Guest) -> None:
             dev.set(slice=0)
         says = "slice=0: pool 'pool' has measure=time, which wants slices"
         assert says in "\n".join(ioband.dmesg())
-        # The table leaves out what the pool has; nor may it take the slices away.
+        # The table omits settings of the pool; the reload must not remove the slices.
         dev.reload(dev.line(measure="time"))
         assert dev.info() == status
         dev.load(dev.line(measure="time"))
@@ -379,11 +379,11 @@ for uid in range(int(sys.argv[2]), int(sys.argv[3])):
     os.seteuid(0)
 """
 FIRST_UID = 10_000
-ANSWER_ROOM = 16 << 10  # what libdevmapper offers for an answer unless told to come back
+ANSWER_ROOM = 16 << 10  # libdevmapper's first buffer for an answer
 
 
 def read_as_many(dev: Ioband, count: int) -> set[str]:
-    """One read as each of so many users; returns the names of their groups."""
+    """One read as each of count users; returns the names of their groups."""
     last = FIRST_UID + count
     script = ["/usr/bin/python3", "-S", "-c", MANY_USERS, dev.path, str(FIRST_UID), str(last)]
     dev.guest.run(script)
@@ -396,7 +396,7 @@ def read_as_many(dev: Ioband, count: int) -> set[str]:
 )
 def test_lists_come_in_pages_with_every_group_once(ioband: Guest, title: str, count: int) -> None:
     with null_blk(ioband) as disk, Ioband(ioband, "d0", disk, mode="uid") as dev:
-        for _ in range(4):  # not all of so many at once get counters with their first bio
+        for _ in range(4):  # not every group gets counters at its first bio
             names = read_as_many(dev, count)
             ioband.sleep(0.3)
         pages = list(dev.pages(title))
@@ -412,7 +412,7 @@ def test_lists_come_in_pages_with_every_group_once(ioband: Guest, title: str, co
 
 
 def assert_sums(group: GroupLatency) -> None:
-    """What the histograms count adds up to what it can, from the buckets that it is in."""
+    """Assert that the sum of the times fits the buckets of the histogram."""
     for name, bios in group.histograms.items():
         starts_ns = [0, *(1024 << slot for slot in range(25))]
         least = sum(count * start for count, start in zip(bios, starts_ns, strict=True))
@@ -438,7 +438,7 @@ def test_what_is_counted(ioband: Guest) -> None:
         assert len(latency) == len(names)
         for group in latency:
             assert_sums(group)
-            # Counted from soon after the first bio on.
+            # The histogram counts from soon after the first bio on.
             assert sum(group.histograms["read.service"]) in (2, 3)
             assert sum(group.histograms["read.wait"]) == 0
             assert sum(group.histograms["write.service"]) == 0
@@ -462,7 +462,7 @@ def test_any_name_of_a_cgroup_comes_through(ioband: Guest) -> None:
     with (
         null_blk(ioband) as disk,
         Ioband(ioband, "d0", disk) as dev,
-        Cgroup(ioband, "top"),  # lest it is made anew, beside a dying one of the same path
+        Cgroup(ioband, "top"),  # so that no second /top exists beside a dying one
     ):
         for number, name in enumerate(STRANGE_NAMES):
             with Cgroup(ioband, f"top/{name}") as cgroup:
@@ -479,7 +479,7 @@ def test_any_name_of_a_cgroup_comes_through(ioband: Guest) -> None:
 
 
 def refusal(guest: Guest, name: str, table: str) -> str:
-    """Why a device cannot be made: what the kernel's log says."""
+    """The kernel's message about a device that cannot be made."""
     guest.expect_dmesg("device-mapper: ")
     guest.dmesg()
     with pytest.raises(CommandError, match="Invalid argument"):
@@ -515,7 +515,7 @@ def test_what_belongs_to_the_pool_cannot_differ_between_its_devices(ioband: Gues
         same: dict[str, object] = {"depth": 6, "measure": "bytes", "writes_starved": 9}
         with Ioband(ioband, "d1", disk, length=1024, offset=1024, **same):
             pass
-        # The only device may change them.
+        # The only device of a pool may change its settings.
         wait_until(ioband, lambda: dev.info().devices == 1, "the second device leaves")
         dev.reload(dev.line(measure="ios", depth="auto"))
         assert dev.table().endswith("measure=ios depth=auto slice=0 writes_starved=9")
@@ -533,7 +533,7 @@ def test_a_table_has_one_line(ioband: Guest, other: str) -> None:
 
 
 def test_a_device_on_another_of_its_pool_is_refused(ioband: Guest) -> None:
-    """Bios would wait for each other in one queue."""
+    """Otherwise bios would wait for each other in one queue."""
     with null_blk(ioband) as disk, Ioband(ioband, "d0", disk) as dev:
         table = table_line(dev.length, dev.path, "pool")
         assert "pool 'pool'" in refusal(ioband, "d1", table)

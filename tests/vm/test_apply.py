@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""iobandctl apply and dump: a configuration, and what becomes of it in a real kernel."""
+"""iobandctl apply and dump: configurations and their effect in a real kernel."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class Machine:
         self.guest.write(file, text)
 
     def run(self, *args: str) -> str:
-        """Run iobandctl; what it printed and noted."""
+        """Run iobandctl; returns its output and its notes."""
         done = self.guest.run([self.program, *args])
         return done.out + done.err
 
@@ -42,7 +42,7 @@ class Machine:
         return rows
 
     def refused(self, rc: int, *says: str, device: str | None = None) -> None:
-        """Apply, which must fail like this and change nothing."""
+        """Apply, which must fail with this code and these messages and change nothing."""
         before = self.run("dump")
         operands = [device] if device else []
         done = self.guest.run([self.program, "apply", *operands], check=False)
@@ -52,7 +52,7 @@ class Machine:
         assert self.run("dump") == before
 
     def apply(self) -> list[tuple]:
-        """Apply, having looked at --dry-run before: the changes; nothing is left to do then."""
+        """Check apply against --dry-run; returns the changes.  A second apply changes nothing."""
         before = self.run("dump")
         planned = self.json("apply", "--dry-run")
         assert self.run("dump") == before
@@ -73,7 +73,7 @@ class Machine:
         }
 
     def bounds(self, group: str, *options: str) -> dict[str, int]:
-        """The maximum and the minimum of a group that is in one pool or tree."""
+        """The maximum and the minimum of a group in a single pool or tree."""
         (most,) = self.json("get-max", group, *options)
         (least,) = self.json("get-min", group, *options)
         row = most | least
@@ -82,7 +82,7 @@ class Machine:
 
 @pytest.fixture
 def machine(ioband: Guest, iobandctl: Path) -> Iterator[Machine]:
-    """vg0/one and vg0/two of 32 MiB; ioband devices and configuration go afterwards."""
+    """vg0/one and vg0/two of 32 MiB; removes ioband devices and configuration at the end."""
     machine = Machine(ioband, str(iobandctl))
     with (
         null_blk(ioband, size_mib=128, memory_backed=1) as disk,
@@ -109,7 +109,7 @@ def cgroups(guest: Guest, *paths: str) -> Iterator[None]:
 
 @pytest.mark.all_kernels
 def test_apply_and_dump(machine: Machine) -> None:
-    """From nothing to two devices; changes to all that may change; a dump says the same."""
+    """Make two devices, then change every setting that can change; a dump has the same."""
     machine.configure(
         "[device lvs]\nas = io-%n\nvolume = vg0/*\npool = p\n"
         "[pool *]\nmeasure = ios\n[pool p]\ndepth = 7\nslice = 0\nwrites_starved = 3\n"
@@ -167,7 +167,7 @@ def test_apply_and_dump(machine: Machine) -> None:
         dump = machine.run("dump")
         machine.configure(dump)
         machine.guest.run(["rm", f"{DROP_INS}/50-more.conf"])
-        # What a pattern gave to cgroups it has under their path: from their first I/O on.
+        # The groups keep the settings of a pattern as presets of their paths.
         assert {change[0] for change in machine.apply()} == {"preset"}
         assert machine.run("dump") == dump
         for name in machine.devices():
@@ -178,7 +178,7 @@ def test_apply_and_dump(machine: Machine) -> None:
 
 @pytest.mark.all_kernels
 def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
-    """They begin with what the configuration has under their path, and only while it has it."""
+    """New cgroups get the presets of their paths, while the configuration has these."""
     guest = machine.guest
     devices = "[device lvs]\nas = io-%n\nvolume = vg0/*\npool = p\n"
     own = "[device lvs]\nmode = device+cgroup\n"
@@ -218,7 +218,7 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
     ]
     db()
     wait_until(guest, lambda: "/svc/db" not in machine.run("groups"), "the group goes")
-    # The devices stay as they are, and the configuration has no more cgroups.
+    # The devices stay as they are; the configuration has no cgroups any more.
     machine.configure(devices)
     each = [(f"io-vg0-{name}", setting) for name in ("one", "two") for setting in taken]
     assert machine.apply() == [
@@ -228,7 +228,7 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
 
 
 def test_what_is_no_longer_asked_for(machine: Machine) -> None:
-    """It is taken back, of cgroups, devices and pools; not what was set by hand."""
+    """apply resets it in cgroups, devices and pools, but keeps settings made by hand."""
     guest = machine.guest
     device = "[device io]\ndevice = vg0/one\n"
     own = "pool = p\nmode = device+cgroup\nweight = 70\nmaximum = rbps=9M\n"
@@ -240,7 +240,7 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
         machine.apply()
         machine.run("set-max", "/bb", "rbps=1M")
         assert machine.bounds("a") == {"max_wbps": 3 << 20, "min_riops": 5}
-        # Line by line.
+        # Remove the settings line by line.
         machine.configure(device + own.replace("maximum = rbps=9M\n", "") + pool + group + pattern)
         (change,) = machine.apply()
         assert change == ("maximum", "p", "io", "device", None, "rbps=9M", "default")
@@ -257,7 +257,7 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
             ("maximum", None, "wbps=3M", "default"),
         }
         assert machine.bounds("a") == {"min_riops": 5}
-        # A cgroup that begins with what its path has is no other: it is taken back of that too.
+        # A cgroup that got its settings from a preset loses them in the same way.
         guest.run(["rmdir", "/sys/fs/cgroup/a"])
         with Cgroup(guest, "a") as cgroup:
             cgroup.run(["dd", "if=/dev/mapper/io", "of=/dev/null", "count=1", "iflag=direct"])
@@ -274,7 +274,7 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
 
 
 def test_what_a_device_has_that_is_not_chosen(machine: Machine) -> None:
-    """The device stays as it is, without what was set of its own group; so do the groups."""
+    """The device stays, and loses the settings of its own group; other groups keep theirs."""
     group = "[group /a]\nmaximum = wbps=3M\n"
     own = "[device io]\ndevice = vg0/one\nmode = device\nweight = 70\nminimum = rbps=9M\n"
     other = "[device other]\ndevice = vg0/two\npool = q\n"
@@ -294,7 +294,7 @@ def test_what_a_device_has_that_is_not_chosen(machine: Machine) -> None:
 
 
 def test_nothing_is_half_applied(machine: Machine) -> None:
-    """Mistakes name file and line, and leave all as it was; the unit tests know more of them."""
+    """Errors name file and line, and change nothing; the unit tests have more of them."""
     guest = machine.guest
     machine.refused(3, "there is no configuration")
     machine.configure("[device one]\ndevice = vg0/one\n")
@@ -313,7 +313,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
     ]:
         machine.configure(text)
         machine.refused(rc, *says)
-    # What the kernel alone knows: the second change fails, and the first is undone.
+    # Errors that only the kernel finds: the second change fails, and the first is undone.
     guest.expect_dmesg("device-mapper: ")
     with (
         null_blk(guest, "nullb7", size_mib=64, zoned=1, zone_size=4, memory_backed=1) as disk,
@@ -327,7 +327,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
         )
         with Cgroup(guest, "kept"):
             machine.apply()
-            # The pool goes with its last device, and comes back with all that was set there.
+            # The pool goes with its last device, and is made again with all its settings.
             machine.configure(
                 "[device one]\ndevice = vg0/one\npool = new\nmode = device+cgroup\n"
                 "[device zz]\nas = x-%n\ndevice = zz\n"
@@ -336,7 +336,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
             assert machine.weights()["old", "one", "cgroup:/kept"] == 70
             assert machine.bounds("kept") == {"max_wiops": 9, "min_riops": 3}
         wait_until(guest, lambda: "/kept" not in machine.run("groups"), "the cgroup's group goes")
-        # What it is to begin with when it comes again has come back as well.
+        # The preset of its path is restored as well.
         kept = "group = /kept\npool = old\ndevice = one\nweight = 70\nmaximum = wiops=9\n"
         assert f"{kept}minimum = riops=3\n" in machine.run("dump")
         assert "depth = 5\nslice = 40\nwrites_starved = 7\n" in machine.run("dump")
@@ -347,7 +347,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
 
 
 def test_what_paths_were_given_comes_back(machine: Machine) -> None:
-    """With a pool that goes when its last device leaves it; what nobody can give back is told."""
+    """Presets of a pool that ceased with its last device; losses are reported."""
     guest = machine.guest
     guest.expect_dmesg("device-mapper: ")
     presets = "dmsetup message one 0 presets | cut -d' ' -f2- | sort"
@@ -367,7 +367,7 @@ def test_what_paths_were_given_comes_back(machine: Machine) -> None:
         machine.configure(move)
         machine.refused(1, "cannot make x-zz", "1 change was undone: all is as")
         assert guest.run(presets).out == before
-        # In this mode the device speaks of what is its own, of no use for now, and no more.
+        # In mode "device" the device lists the presets of its own tree, unused now, and no others.
         guest.run("dmsetup message one 0 set mode=device")
         guest.run("dmsetup message one 0 preset weight cgroup:/own 5")
         machine.refused(1, "cannot make x-zz", "presets of cgroups in the tree of pool old itself")
@@ -376,12 +376,12 @@ def test_what_paths_were_given_comes_back(machine: Machine) -> None:
         assert left.count(" path=/") == 1, left
 
 
-# Cgroups as a container has them: its own is the root.
+# Cgroups as in a container: the container's own cgroup is the root.
 CONTAINED = "umount -l /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && exec"
 
 
 def test_paths_in_a_cgroup_namespace(machine: Machine) -> None:
-    """They are not the module's: none is given anything there, and nobody's is taken back."""
+    """Paths differ from the module's there: apply sets no presets and removes none."""
     guest = machine.guest
     machine.configure("[device one]\ndevice = vg0/one\npool = p\n[group /a]\nweight = 70\n")
     machine.apply()
@@ -399,7 +399,7 @@ def test_paths_in_a_cgroup_namespace(machine: Machine) -> None:
 
 
 def test_what_is_in_use(machine: Machine) -> None:
-    """A device that is named must be free; one that fits a pattern is left alone."""
+    """A device named by its path must be free; a match of a pattern is skipped."""
     guest = machine.guest
     with mounted(guest, "/dev/vg0/one"):
         machine.configure("[device lvs]\nas = io-%n\ndevice = vg0/one vg0/two\n")
@@ -411,7 +411,7 @@ def test_what_is_in_use(machine: Machine) -> None:
 
 
 def test_what_ioband_was_inserted_into(machine: Machine) -> None:
-    """It is no device over another: no section is dumped for it, and none made it."""
+    """No section is dumped for it, because no section made it."""
     machine.run("insert", "--pool", "p", "/dev/vg0/one")
     try:
         dump = machine.run("dump")
@@ -430,7 +430,7 @@ def test_what_ioband_was_inserted_into(machine: Machine) -> None:
 
 
 def test_which_devices(machine: Machine) -> None:
-    """By path, name, serial number, type and rotational flag; one by one; the last section wins."""
+    """By path, name, serial number, type and rotational flag; the last section wins."""
     guest = machine.guest
     with (
         null_blk(guest, "nullb7", size_mib=8) as disk,
@@ -466,7 +466,7 @@ def test_which_devices(machine: Machine) -> None:
 
 
 def test_other_pool(machine: Machine) -> None:
-    """A device moves to another pool with its own bounds, and the weights there are set."""
+    """A device moves to another pool with its own bounds; the weights of that pool are set."""
     own = "mode = device\nmaximum = rbps=1M\nminimum = rbps=512K wiops=3\n"
     root = "[group root]\nweight = 7\n"
     machine.configure(f"[device all]\nas = d-%n\nvolume = vg0/*\n{own}{root}")
@@ -481,14 +481,14 @@ def test_other_pool(machine: Machine) -> None:
     machine.configure(f"[device all]\nvolume = vg0/*\n{own}{root}[pool *]\nmeasure = ios\n")
     rows = machine.json("apply", "--dry-run", "/dev/vg0/two")
     assert [(row["pool"], row["to"]) for row in rows] == [("nullb0", "ios")]
-    # Without a pool it is where it would have been from the beginning.
+    # Without a pool setting the device moves to its default pool.
     assert ("set", "new", "d-vg0-one", None, "pool", "new", "nullb0") in machine.apply()
     assert machine.devices()["d-vg0-one"]["pool"] == "nullb0"
     assert machine.bounds("d-vg0-one") == {"max_rbps": 1 << 20, "min_rbps": 1 << 19, "min_wiops": 3}
 
 
 def test_a_pool_without_settings(machine: Machine) -> None:
-    """It shares as its disks need, when it is made and when its settings are taken back."""
+    """Its settings suit its disks, when it is made and when settings are taken back."""
 
     def shares_after(text: str, other: str = "d") -> tuple[str, int]:
         machine.configure(f"[device d]\ndevice = vg0/one\n{text}")
@@ -507,7 +507,7 @@ def test_a_pool_without_settings(machine: Machine) -> None:
     assert shares_after("pool = new\n") == ("time", 124)
     assert shares_after("pool = other\n[pool other]\nslice = 30\n") == ("time", 30)
     assert shares_after("pool = third\n[pool third]\nslice = auto\nmeasure = ios\n") == ("ios", 124)
-    # Another device is made in a pool that a move makes, or moves to one that a move empties.
+    # Another device is made in a pool that a move creates, or moves to a pool that a move empties.
     other = "[device other]\ndevice = vg0/two\npool = "
     assert shares_after(f"pool = fourth\n{other}fourth\n", "other") == ("time", 124)
     assert shares_after(f"pool = fifth\n{other}sixth\n") == ("time", 124)
@@ -517,7 +517,7 @@ def test_a_pool_without_settings(machine: Machine) -> None:
 
 
 def test_pools_by_the_paths_of_disks(machine: Machine) -> None:
-    """A section means the pool of a disk, whatever the kernel calls that; a name is warned of."""
+    """A section means the pool of a disk, whatever its kernel name; unknown paths are reported."""
     guest, devices = machine.guest, "[device all]\nas = d-%n\nvolume = vg0/*\n"
     link = "/dev/disk/by-id/the-disk"
     (disk,) = guest.run("ls /sys/block/dm-*/slaves | grep -v : | sort -u").out.split()
@@ -531,10 +531,10 @@ def test_pools_by_the_paths_of_disks(machine: Machine) -> None:
         assert "conf:9: there is no device /dev/disk/by-id/other, whose" in machine.run("apply")
         assert {row["measure"] for row in machine.devices().values()} == {"ios"}
         assert machine.weights() == {(disk, None, "root"): 7}
-        # It is taken back as what is asked for by a name is.
+        # Settings given by a path are taken back like settings given by a name.
         machine.configure(f"{devices}[pool {link}]\nmeasure = ios\n")
         assert machine.apply() == [("weight", disk, None, "root", None, "7", "default")]
-        # An LV lies on the same disk; and a device may be told to be in that pool.
+        # An LV lies on the same disk; a device may also be put into that pool by the path.
         machine.configure(
             "[device d-vg0-one]\ndevice = vg0/one\npool = new\n"
             "[pool /dev/vg0/one]\nmeasure = bytes\n"
@@ -558,7 +558,7 @@ def test_pools_by_the_paths_of_disks(machine: Machine) -> None:
 
 
 def test_insert(machine: Machine) -> None:
-    """Into what is mounted, as often as it is not there; with its settings, or not at all."""
+    """Into a mounted volume, again after each removal; with all its settings, or not at all."""
     guest = machine.guest
     place = "device = vg0/one\ninsert = yes\n"
     with mounted(guest, "/dev/vg0/one"):
@@ -579,13 +579,13 @@ def test_insert(machine: Machine) -> None:
             70,
             "7",
         )
-        # LVM takes it out; its settings come back with it.
+        # LVM takes ioband out; apply restores it with its settings.
         guest.run("lvextend -qq -L 40M vg0/one")
         assert machine.devices() == {}
         assert machine.apply() == changes
         machine.configure(f"[device one]\n{place}pool = p\nmode = device\nweight = 80\n")
         assert [change[0] for change in machine.apply()] == ["weight", "maximum", "set", "weight"]
-        # What fails takes it out again.
+        # After an error ioband is taken out again.
         machine.run("extract", "vg0/one")
         guest.expect_dmesg("device-mapper: ")
         with (
@@ -606,7 +606,7 @@ def test_insert(machine: Machine) -> None:
     ]:
         machine.configure(text)
         machine.refused(rc, *says)
-    # Patterns mean what can have it; the parts of a volume, as those of a pool, are not meant.
+    # Patterns match only volumes that ioband can be inserted into, not parts of a volume or pool.
     guest.run("lvcreate -qq -y --type thin-pool -n pool -L 16M --poolmetadataspare n vg0")
     guest.run("lvcreate -qq -y -n thin -V 8M --thinpool vg0/pool")
     machine.configure("[device two]\ndevice = vg0/two\nas = io-two\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is promised of a group alone: few instructions more than dm-linear, and no lock.
+"""The cost of a group alone: few instructions more than dm-linear, and no lock.
 
 Measured as by make bench, which prints the figures beside those of other policies.
 """
@@ -12,13 +12,13 @@ from harness.cgroup import Cgroup
 from harness.guest import Guest
 
 BY_NAME = {contestant.name: contestant for contestant in CONTESTANTS}
-# What else the guest does, as after its boot, only adds to the figure, for seconds maybe: the
-# least of several windows, in rounds in turn.  (The load submits and reaps 32 I/Os at a time,
-# of 120000 in a window, so each end of it is off by a few of 10000.)
+# Other work of the guest, as after its boot, only adds to the figure, perhaps for seconds.  The
+# test therefore takes the least of several windows, in alternating rounds.  (The load submits and
+# reaps 32 I/Os at a time, of 120000 in a window: each end of it is off by a few of 10000.)
 WINDOWS = 3
 ROUNDS = 2
-# Of the lock's holders those that time makes run, and not I/Os: the tick, which is there 100
-# times a second and makes histograms, and the sweep, once a second.
+# Holders of the lock that run by time, not by I/O: the tick, which runs 100 times a second and
+# makes histograms, and the sweep, once a second.
 TIMED = {
     *("pool_tick", "scan_open", "ioband_stats_make_hist", "ioband_release_dying"),
     "ioband_group_sweep",
@@ -42,9 +42,9 @@ def test_instructions_of_a_group_alone(ioband: Guest) -> None:
 @pytest.mark.brisk
 @pytest.mark.guest(parallel=True)
 def test_a_group_alone_takes_no_lock(ioband: Guest) -> None:
-    """On two CPUs at once; with a second group the pool's lock is taken.
+    """On two CPUs at once; with a second group the I/Os take the pool's lock.
 
-    Not by each I/O that comes: those that are submitted in one go, 32 here, take it once.
+    A batch of 32 I/Os takes it once.
     """
     with (
         locks.watched(ioband) as files,

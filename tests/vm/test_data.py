@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""No bio is lost, and none goes elsewhere, whatever is changed while I/O runs."""
+"""No bio is lost or misdirected by any change while I/O runs."""
 
 import itertools
 import json
@@ -20,11 +20,11 @@ from harness.tracing import PROBES, TRACING, probed
 from harness.variants import variants
 from harness.waiting import wait_until
 
-# Changes are to meet bios on another processor.  A test's own mark would replace this one.
+# Changes must meet bios on another processor.  A test's own mark would replace this one.
 pytestmark = [pytest.mark.guest(parallel=True)]
 
 MODES = ("cgroup", "device", "device+cgroup", "uid", "gid", "pid", "pgrp")
-# A millisecond for each I/O: with so much to wait for, bios are held.
+# A millisecond for each I/O, long enough that bios are queued.
 SLOW = {"irqmode": 2, "completion_nsec": 1_000_000}
 BLOCK = 16384
 IODEPTH = 32
@@ -46,13 +46,13 @@ def fio_argv(name: str, device: str, **options: object) -> list[str]:
 
 
 class Moved(NamedTuple):
-    """What some counters have counted."""
+    """Counters of reads and writes."""
 
     read: Amount
     write: Amount
 
     def since(self, earlier: "Moved") -> "Moved":
-        """What has been counted meanwhile."""
+        """The difference to earlier counters."""
         return Moved(
             *(
                 Amount(now.ios - then.ios, now.bytes - then.bytes)
@@ -70,7 +70,7 @@ class Stack:
     b: Ioband
 
     def counted(self) -> dict[str, Moved]:
-        """What each level has completed: the groups of the pool by themselves, else the kernel."""
+        """The I/O completed on each level: by the pool for its groups, else by the kernel."""
         self.a.guest.run(["udevadm", "settle"])
         stats = self.a.stats()
         groups = [
@@ -85,7 +85,7 @@ class Stack:
         }
 
     def _completed(self, *paths: str) -> Moved:
-        """What the block layer counts as completed on devices."""
+        """The completions that the block layer counts on devices."""
         guest = self.a.guest
         lines = []
         for path in paths:
@@ -112,7 +112,7 @@ def two_volumes(guest: Guest, **settings: object) -> Iterator[Stack]:
 
 
 def change_everything(a: Ioband, b: Ioband, groups: tuple[Cgroup, Cgroup], seed: int) -> None:
-    """One round of all that may be done to devices in use, in another order each time."""
+    """One round of all changes to devices in use, in a random order."""
     dice = random.Random(seed)
     dev = dice.choice((a, b))
     steps = [
@@ -149,7 +149,7 @@ def change_everything(a: Ioband, b: Ioband, groups: tuple[Cgroup, Cgroup], seed:
 
 
 def finish(jobs: list[Job]) -> list[dict[str, int]]:
-    """fio's jobs, verified to their ends: how many I/Os each did by direction."""
+    """Wait for fio's jobs with their verification; returns the I/Os of each by direction."""
     done = []
     for job in jobs:
         out = job.wait(240).out
@@ -185,28 +185,28 @@ def test_verify_while_everything_changes(ioband: Guest) -> None:
     moved = {level: after[level].since(before[level]) for level in after}
     writes = Amount(sum(job["write"] for job in done), sum(job["write"] for job in done) * BLOCK)
     assert writes.ios == 2 * 3 * 512
-    # Each went down once: in pieces, or together with others, so it is the bytes that tell.
+    # Each byte went down once.  Splits and merges make the number of bios useless here.
     assert [moved[level].write.bytes for level in ("volumes", "disk")] == [writes.bytes] * 2, moved
-    # device-mapper counts a bio once more for each time that it was given back after its owner
-    # was asked (test_noflush_suspend_gives_held_bios_back).  No more than fio has in flight is
-    # given back at a time, and four times in a round.
+    # device-mapper counts a bio once more for each time that it is given back after its cgroup
+    # was looked up (test_noflush_suspend_gives_held_bios_back).  At most fio's bios in flight are
+    # given back at a time, four times in a round.
     again = moved["devices"].write.ios - writes.ios
     assert 0 <= again <= rounds * 4 * IODEPTH, moved
     assert moved["devices"].write.bytes == writes.bytes + again * BLOCK, moved
-    # udev looks at a device when it is resumed.
+    # udev reads a device when it is resumed.
     assert sum(job["read"] for job in done) * BLOCK <= moved["volumes"].read.bytes, moved
-    # A group goes with what it counted: that of a process soon after its end, any other
-    # after a minute without I/O.
+    # The counters of a group go with it: soon after the end of its process in modes by
+    # process, and otherwise after a minute without I/O.
     gone = [moved["volumes"][way].bytes - moved["groups"][way].bytes for way in range(2)]
     assert min(gone) >= 0, moved
     assert gone[1] or moved["groups"].write == writes, moved
     assert (status.held, status.inflight) == ((0, 0), (0, 0))
-    assert held_ios > 500  # or nothing was shown
+    assert held_ios > 500  # otherwise the test shows nothing.
 
 
 def test_every_io_is_counted_once_in_its_group(ioband: Guest) -> None:
     guest = ioband
-    loops = 8  # so that the second job begins before the first has ended
+    loops = 8  # so that the jobs overlap
     with (
         two_volumes(guest, depth=3) as stack,
         Cgroup(guest, "a") as group_a,
@@ -223,11 +223,11 @@ def test_every_io_is_counted_once_in_its_group(ioband: Guest) -> None:
         assert (io[name].read.ios, io[name].write.ios) == (ios, ios)
         assert (io[name].read.bytes, io[name].write.bytes) == (size, size)
         assert (job["read"], job["write"]) == (ios, ios)
-        assert io[name].write.held > 0  # or nothing was shown
+        assert io[name].write.held > 0  # otherwise the test shows nothing
         assert (io[name].held, io[name].inflight) == ((0, 0), 0)
 
 
-# Most of these are split below, by a disk that takes 64 KiB at a time.
+# The disk takes 64 KiB at a time, and so splits most of these.
 AT_ONCE = {key: value for key, value in VERIFY.items() if key != "bs"} | {
     "bsrange": "4k-256k",
     "size": "24m",
@@ -238,7 +238,7 @@ AT_ONCE = {key: value for key, value in VERIFY.items() if key != "bs"} | {
 
 @contextmanager
 def two_at_once(guest: Guest, **options: object) -> Iterator[tuple[Ioband, list[Job]]]:
-    """Two groups do that on one device."""
+    """Two groups run AT_ONCE on one device."""
     with (
         null_blk(guest, size_mib=64, memory_backed=1, **SLOW) as disk,
         Ioband(guest, "a", disk, depth=3) as dev,
@@ -253,7 +253,7 @@ def two_at_once(guest: Guest, **options: object) -> Iterator[tuple[Ioband, list[
         yield dev, jobs
 
 
-# An emulated guest whose processors run beside each other once hung as its probe was removed.
+# A parallel emulated guest hung once while its probe was removed.
 @pytest.mark.guest()
 def test_what_is_submitted_in_one_go_is_gathered(ioband: Guest) -> None:
     guest = ioband
@@ -267,7 +267,7 @@ def test_what_is_submitted_in_one_go_is_gathered(ioband: Guest) -> None:
 @pytest.mark.all_kernels
 @pytest.mark.parametrize("ioengine", variants(["io_uring", "libaio"], "io_uring"))
 def test_verify_what_is_submitted_in_one_go(ioband: Guest, ioengine: str) -> None:
-    """Gathered, held, sent by the worker or by the task, and gathered while a suspend begins."""
+    """Gathered, queued, sent by worker or task, and gathered while a suspend begins."""
     guest = ioband
     with two_at_once(guest, ioengine=ioengine) as (dev, jobs):
         for count in itertools.count():
@@ -320,7 +320,7 @@ find . -type f | sort | xargs sha256sum >/run/sums.$(basename "$PWD")
 
 @pytest.mark.parametrize("fstype", variants(CHECK, "ext4", "xfs"))
 def test_file_system_is_clean_after_use(ioband: Guest, fstype: str) -> None:
-    """Beside a rival that reads all the time, lest two flushers that take turns hold nothing."""
+    """A rival reads all the time: with alternating flushers alone no bio would be queued."""
     guest = ioband
     with (
         null_blk(guest, size_mib=400, memory_backed=1, **SLOW) as disk,
@@ -384,12 +384,12 @@ def read_log(guest: Guest, device: str) -> list[Logged]:
 
 
 def writes(dev: Ioband) -> int:
-    """How many its groups have had."""
+    """The number of writes that its groups completed."""
     return sum(group.write.ios for group in dev.io().values())
 
 
 def logged_writes(guest: Guest, disk: str, log: str, name: str, rival: Ioband) -> list[Logged]:
-    """What arrives below a device of the given kind when one task writes, flushes and syncs."""
+    """The writes below a device of the given kind while one task writes, flushes and syncs."""
     guest.run(["dd", "if=/dev/zero", f"of={log}", "bs=1M", "count=1"])
     with DmDevice(guest, "log", f"0 {sectors(guest, disk)} log-writes {disk} {log}") as below:
         if name == "linear":
@@ -413,7 +413,7 @@ def logged_writes(guest: Guest, disk: str, log: str, name: str, rival: Ioband) -
             fio(guest, group, filename=device.path, rw="write", bs="8k", size="256k", fsync=5)
             fio(guest, group, filename=device.path, rw="write", bs="4k", size="64k", sync="dsync")
             if isinstance(device, Ioband):
-                assert device.io()["/writer"].write.held > 0  # or nothing was shown
+                assert device.io()["/writer"].write.held > 0  # otherwise the test shows nothing
         other.kill()
         other.wait(check=False)
     return read_log(guest, log)

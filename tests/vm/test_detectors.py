@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The debug kernel's detectors work: each of them speaks when it is given a reason.
+"""Each of the debug kernel's detectors reports the fault that it is for.
 
-What it says must be what fails any other test, see harness.kernel_log.
+The report must match a pattern that fails any other test, see harness.kernel_log.
 """
 
 import re
@@ -13,8 +13,8 @@ from harness.guest import Guest
 from harness.kernel_log import complaints
 from harness.module import REPO, build_module
 
-# The mistake that faults.c makes, and what has to be said of it.  KASAN's report ends
-# lockdep's work, and so does lockdep's own: these come last.
+# The fault that faults.c makes, and the expected report.  A report of KASAN or of lockdep ends
+# lockdep's work: these come last.
 FAULTS = {
     "sleep-in-atomic": r"BUG: sleeping function called from invalid context",
     "rcu-unprotected": r"suspicious RCU usage",
@@ -27,7 +27,7 @@ FAULTS = {
     "use-after-free": r"KASAN: slab-use-after-free in use_after_free",
     "out-of-bounds": r"KASAN: slab-out-of-bounds in out_of_bounds",
 }
-# Hung tasks are looked for every so often, and found if they were the time before.
+# The kernel looks for hung tasks periodically, and reports a task that it finds twice.
 PATIENCE = """
 echo 2 >/proc/sys/kernel/hung_task_timeout_secs
 echo 1 >/proc/sys/kernel/watchdog_thresh
@@ -36,14 +36,14 @@ echo 3 >/sys/module/rcupdate/parameters/rcu_cpu_stall_timeout
 
 
 def make(guest: Guest, module: Path, fault: str) -> list[str]:
-    """Let the module make a mistake; what the kernel complains of."""
+    """Let the module make a fault; returns the kernel's complaints."""
     guest.dmesg()
     guest.insmod(module, fault=fault)
     guest.rmmod("faults")
     return complaints(guest.dmesg())
 
 
-@pytest.mark.guest(memory_mib=512)  # a machine of its own, which then has no lockdep any more
+@pytest.mark.guest(memory_mib=512)  # a machine of its own, as lockdep is off afterwards
 def test_each_detector_speaks(guest: Guest) -> None:
     (module,) = build_module(guest.kernel, REPO / "tests/vm/faults")
     guest.expect_dmesg("")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What iobandctl says of groups while they compete: one load, looked at by each verb."""
+"""iobandctl's figures of competing groups: one load, seen by each verb."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ def competition(tool: Tool, path: str) -> Iterator[None]:
 
 
 def samples(tool: Tool) -> dict[tuple[str, str], float]:
-    """What metrics prints of groups, by name and group; all directions together."""
+    """The metrics of groups, by name and group; all directions together."""
     sums: dict[tuple[str, str], float] = {}
     for family in text_string_to_metric_families(tool.run("metrics", "--openmetrics")):
         for sample in family.samples:
@@ -48,7 +48,7 @@ def samples(tool: Tool) -> dict[tuple[str, str], float]:
 
 
 def assert_metrics(tool: Tool) -> None:
-    """Rates of counters are as the weights are, and the histograms have what was counted."""
+    """Rates of counters match the weights, and the histograms have all completions."""
     before = samples(tool)
     tool.guest.sleep(2)
     after = samples(tool)
@@ -63,7 +63,7 @@ def assert_metrics(tool: Tool) -> None:
     assert after["ioband_pool_active_groups", ""] == 2
     done, counted = "ioband_group_ios_total", "ioband_group_service_seconds_bucket"
     for group in ("/a", "/b"):
-        # What is counted comes from two messages, one after the other.
+        # The two figures come from two messages, one after the other.
         made = after[done, group] - before[done, group]
         assert after[counted, group] - before[counted, group] == pytest.approx(made, rel=0.05)
         for time in ("wait", "service"):
@@ -75,7 +75,7 @@ def assert_metrics(tool: Tool) -> None:
 
 
 def assert_explanations(tool: Tool) -> None:
-    """Both are bound by their weights; the root, which does nothing, is not."""
+    """Both groups are bound by their weights; the idle root is not."""
     for name, entitled in (("a", 75), ("b", 25)):
         (row,) = tool.json("explain", name, "--interval", "1.5")
         assert row["verdict"] == "weight", row["says"]
@@ -89,7 +89,7 @@ def assert_explanations(tool: Tool) -> None:
 
 
 def assert_top(tool: Tool) -> None:
-    """In pages: the terminal is in the unit tests."""
+    """In pages: unit tests cover the terminal."""
     (rows,) = tool.documents("top", "--batch", "--interval", "1.5", "--count", "1")
     assert [row["group"] for row in rows] == ["/a", "/b"]
     for row, due in zip(rows, (75, 25), strict=True):
@@ -102,7 +102,7 @@ def assert_top(tool: Tool) -> None:
 
 
 def assert_alone(tool: Tool, path: str) -> None:
-    """One reader, one I/O at a time, and nobody else: it waits for the device."""
+    """One reader, one I/O at a time, without competition: it waits for the device."""
     with Cgroup(tool.guest, "c") as alone:
         options = {"write_lat_log": None}
         load = Load(tool.guest, [Stream("c", path, alone, iodepth=1, options=options)]).start()
@@ -125,7 +125,7 @@ def test_figures(tool: Tool) -> None:
 
 
 def assert_held_back(tool: Tool) -> None:
-    """c reads too slowly for its target, which no device keeps; b is held back for it."""
+    """c misses its target, which no device can meet; b is throttled for it."""
     (row,) = tool.json("get-latency", "c")
     assert row["latency_us"] == 1
     (status,) = tool.json("status")
@@ -141,7 +141,7 @@ def assert_held_back(tool: Tool) -> None:
 
 
 def test_latency_targets(tool: Tool) -> None:
-    """One reads, one I/O at a time, beside one that takes all there is."""
+    """One group reads one I/O at a time, beside another without such a limit."""
     guest = tool.guest
     with disk_of(tool) as path, Cgroup(guest, "b") as b, Cgroup(guest, "c") as c:
         options = {"write_lat_log": None}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The life of groups: they come with their first bio, and go with what they stand for."""
+"""The life of groups, from their first bio to the removal of their cgroup, task or device."""
 
 import re
 import shutil
@@ -18,8 +18,8 @@ from harness.tracing import TRACING, traced
 from harness.waiting import wait_until
 
 MIB = 1 << 20
-NESTING = 128  # a group has at most so many cgroups above it, with its own
-GONE_S = 3  # two seconds are documented; a guest's clock and ours differ a little
+NESTING = 128  # maximum of cgroups above a group, its own included
+GONE_S = 3  # two seconds as documented, and the difference of guest's and host's clock
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def read(cgroup: Cgroup, dev: Ioband, count: int = 4) -> None:
 
 
 def wait_gone(dev: Ioband, label: str, timeout_s: float = GONE_S) -> None:
-    """Wait until a group is not listed any more; fails if it takes too long."""
+    """Wait until a group is no longer listed; fails if that takes too long."""
     took = wait_until(dev.guest, lambda: label not in dev.tree(), f"{label} goes")
     assert took < timeout_s
 
@@ -54,15 +54,15 @@ def test_group_comes_with_a_bio_and_goes_with_its_cgroup(ioband: Guest, disk: st
             assert dev.tree()["/a"].seq != group.seq, "another cgroup, though of the same name"
 
 
-# A sweep each second: the first that sees that a cgroup is gone retires its group, and the
-# next frees it at the latest.  The rest is for a grace period, and for timers' ticks.
+# A sweep runs each second.  The first sweep after the end of a cgroup retires its group, and at
+# the latest the next frees it.  The rest is for a grace period and the timers' ticks.
 FREED_S = 2 + 0.1
 LIFE = re.compile(r"([\d.]+): (?:cgroup_rmdir: .* path=(\S+)|ioband_group_free: .*?group=(\d+))")
 
 
 @pytest.mark.guest(icount=True)
 def test_groups_are_freed_within_two_seconds(ioband: Guest, disk: str) -> None:
-    """Wherever between two sweeps their cgroups go; how busy the host is does not matter."""
+    """At any time between two sweeps, and whatever the load of the host."""
     with (
         Ioband(ioband, "d0", disk) as dev,
         ExitStack() as stack,
@@ -121,7 +121,7 @@ def group_name_of(guest: Guest, directory: str) -> str:
     return "cgroup#" + guest.run(["stat", "-c", "%i", directory]).out.strip()
 
 
-# Readers of 64 KiB here and there, one process in each cgroup, as a user.
+# Random readers of 64 KiB, one process in each cgroup, as a user.
 READERS = """
 import mmap, os, random, sys
 uid, path, base, count, each = int(sys.argv[1]), sys.argv[2], sys.argv[3], *map(int, sys.argv[4:])
@@ -153,20 +153,20 @@ os.wait()
 
 
 def readers(cgroup: Cgroup, dev: Ioband, uid: int, children: int, each: int) -> list[str | int]:
-    """The command that reads from so many children of a cgroup, or from itself if it is one."""
+    """The command that reads from so many children of a cgroup, or from the cgroup itself."""
     script = ["/usr/bin/python3", "-S", "-c", READERS]
     return [*script, uid, dev.path, cgroup.directory, children, each]
 
 
 def bytes_below(stats: dict[str, GroupStats], path: str) -> int:
-    """What the groups of a cgroup and of all below it did."""
+    """The bytes of the groups of a cgroup and its descendants."""
     return sum(
         io.bytes for label, io in stats.items() if label == path or label.startswith(f"{path}/")
     )
 
 
 def test_many_children_win_no_share(ioband: Guest) -> None:
-    """A user who may make cgroups gets what the cgroup was given, however many are made."""
+    """A user that may make cgroups gets the share of the parent, however many it makes."""
     user, children = 5000, 200
     with (
         null_blk(ioband, mbps=10) as slow,
@@ -197,7 +197,7 @@ def test_many_children_win_no_share(ioband: Guest) -> None:
     assert got["/many"] / got["/one"] == pytest.approx(1, rel=0.05)
 
 
-# Tasks that have 60 MiB held in all, are killed, and come again.
+# Tasks that are killed with 60 MiB queued in all, and start again.
 KILLED = """
 import mmap, os, signal, sys, time
 device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
@@ -219,7 +219,7 @@ while True:
 
 
 def test_killing_its_tasks_wins_no_share(ioband: Guest) -> None:
-    """A killed task's bios go at once and are owed; but a debt is not for ever put off."""
+    """A killed task's bios are dispatched at once; their debt is paid in bounded time."""
     slots = {"irqmode": 2, "completion_nsec": 8_000_000, "hw_queue_depth": 2, "submit_queues": 1}
     with (
         null_blk(ioband, **slots) as slow,
@@ -240,13 +240,13 @@ def test_killing_its_tasks_wins_no_share(ioband: Guest) -> None:
             victim.wait(check=False)
     got = {path: after[path].bytes - before[path].bytes for path in ("/low", "/high")}
     assert got["/low"] > MIB, "nothing was killed"
-    # 1 MB/s of 16 MB/s, more on a busy host; without a bound it is most of it.
+    # 1 MB/s of 16 MB/s, more on a busy host; without a bound on debt it is most of the 16.
     assert got["/low"] / sum(got.values()) < 0.4
 
 
 @contextmanager
 def no_periodic_writeback(guest: Guest) -> Iterator[None]:
-    """What is dirtied stays so until somebody syncs; as a rule a little goes after 5 s."""
+    """Dirty pages stay dirty until a sync; usually the kernel writes some after 5 s."""
     path = "/proc/sys/vm/dirty_writeback_centisecs"
     usual = guest.read(path)
     guest.write(path, "360000")
@@ -261,7 +261,7 @@ def no_periodic_writeback(guest: Guest) -> Iterator[None]:
 @pytest.mark.brisk
 @pytest.mark.guest(parallel=True)
 def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
-    """Its task dies, the cgroup goes at once, and what it wrote arrives."""
+    """Its task dies, the cgroup can be removed at once, and its writes reach the disk."""
     with (
         no_periodic_writeback(ioband),
         null_blk(ioband, memory_backed=1, mbps=8) as disk,
@@ -273,11 +273,11 @@ def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
             Cgroup(ioband, "a", controllers="+io +memory") as a,
         ):
             a.run(["dd", "if=/dev/urandom", f"of={point}/file", "bs=1M", "count=32", "conv=fsync"])
-            # Here and there, or large bios would be gone too soon.
+            # Random writes: large bios would complete too soon.
             job = {"rw": "randwrite", "bs": "16k", "size": "32m", "io_size": "16m", "direct": 0}
             fio(ioband, a, filename=f"{point}/file", overwrite=1, fallocate="none", **job)
             before = ioband.run(["sha1sum", f"{point}/file"]).out.split()[0]
-            dev.set_weight(a, 1)  # next to nothing goes beside the rival
+            dev.set_weight(a, 1)  # almost no bio is dispatched beside the rival
             dev.set_weight(other, 10000)
             rival = ioband.start(readers(other, dev, 0, 1, 4), cgroup=other.directory)
             wait_until(ioband, lambda: "/other" in dev.io(), "the rival reads")
@@ -295,7 +295,7 @@ def test_cgroup_removed_while_its_bios_are_held(ioband: Guest) -> None:
         assert dev.info().held == (0, 0)
 
 
-# Writes every other block of a file: no two of them make one bio.
+# Writes every other block of a file, so that no two of them share a bio.
 DIRTY = """
 import os, sys
 file = os.open(sys.argv[1], os.O_WRONLY)
@@ -306,9 +306,9 @@ HELD_IOS_MAX = 1024
 
 
 def test_writeback_does_not_wait_for_a_group_that_holds_too_much(ioband: Guest) -> None:
-    """Flushers go on past what may be held of a group's tasks, for it and for others.
+    """Flushers are not bound by the limit on a group's queued bios, for it and for others.
 
-    And who reads there does not wait for all of that to be written.
+    A reader of that group does not wait until all of them are written.
     """
     with (
         no_periodic_writeback(ioband),
@@ -323,7 +323,7 @@ def test_writeback_does_not_wait_for_a_group_that_holds_too_much(ioband: Guest) 
         for (cgroup, count), file in zip(blocks.items(), files, strict=True):
             cgroup.run(f"head -c {count * 8192} /dev/urandom >{file} && sync {file}")
             cgroup.run(["/usr/bin/python3", "-S", "-c", DIRTY, file, count])
-            dev.set_weight(cgroup, 1)  # next to nothing goes beside the rival
+            dev.set_weight(cgroup, 1)  # almost no bio is dispatched beside the rival
         before = ioband.run(["sha1sum", *files]).out
         dev.set_weight(other, 10000)
         rival = ioband.start(readers(other, dev, 0, 1, 4), cgroup=other.directory)
@@ -346,7 +346,7 @@ def test_cgroups_that_are_nested_deep_share_a_group(ioband: Guest, disk: str) ->
         read(deep, dev)
         below = [label for label in dev.tree() if label.startswith("/a")]
         assert max(label.count("a") for label in below) == NESTING
-        # Not all of them have counters, and those that have none count with one above.
+        # Some groups have no counters; their bios count in a group above.
         assert sum(stats.read.ios for label, stats in dev.io().items() if label in below) == 4
         least, next_one = "/a" * NESTING, "/a" * (NESTING + 1)
         dev.message("weight", f"cgroup:{least}", "77")
@@ -360,7 +360,7 @@ def test_cgroups_that_are_nested_deep_share_a_group(ioband: Guest, disk: str) ->
 
 
 def held(dev: Ioband, label: str) -> Amount:
-    """What waits in a group now."""
+    """The bios queued in a group now."""
     stats = dev.io().get(label)
     return stats.held if stats else Amount(0, 0)
 
@@ -386,7 +386,7 @@ def test_tasks_killed_while_their_bios_are_held(ioband: Guest) -> None:
         rival.wait(check=False)
 
 
-# Makes cgroups, wishes something for most of them, reads from each of them, and removes them
+# Makes cgroups, gives most of them settings, reads from each of them, and removes them
 # all.
 CHURN = (
     SEND
@@ -432,18 +432,18 @@ for where in dirs:
 )
 
 
-PERCPU = r"^Percpu: +(\d+) kB"  # which counters are made of
+PERCPU = r"^Percpu: +(\d+) kB"  # the memory of the counters
 
 
 def dying(guest: Guest) -> int:
-    """Cgroups that were removed and are still referred to."""
+    """The number of removed cgroups that still have references."""
     return int(
         re.search(r"nr_dying_descendants (\d+)", guest.read("/sys/fs/cgroup/cgroup.stat"))[1]
     )
 
 
 def test_a_subtree_leaves_groups_to_others(guest: Guest, tmp_path: Path) -> None:
-    """Of 64 groups, a cgroup with a hundred cgroups below gets no more than seven eighths."""
+    """Of 64 groups, a cgroup with a hundred children gets at most seven eighths."""
     source = tmp_path / "dm-ioband"
     shutil.copytree(REPO / "drivers/md/dm-ioband", source)
     text = (source / "group.c").read_text()
@@ -477,7 +477,7 @@ def test_a_subtree_leaves_groups_to_others(guest: Guest, tmp_path: Path) -> None
 
 @pytest.mark.guest(parallel=True)
 def test_many_cgroups_come_and_go(ioband: Guest, disk: str) -> None:
-    """With weights, bounds, latency targets and streams; what is lost the module itself tells."""
+    """With weights, bounds, latency targets and streams; the module reports leaks itself."""
 
     def churn(*options: str) -> str:
         script = ["/usr/bin/python3", "-S", "-c", CHURN, dev.path, work.directory]
@@ -500,16 +500,16 @@ def test_many_cgroups_come_and_go(ioband: Guest, disk: str) -> None:
         load = ioband.start(script, cgroup=busy.directory)
         wait_until(ioband, lambda: "/busy" in dev.tree(), "the load does I/O")
         groups = dev.info().groups
-        idle_groups = (groups, groups + 1)  # /work, which is forgotten after a minute
+        idle_groups = (groups, groups + 1)  # the second is /work, freed after a minute
         idle_dying = dying(ioband)
         before = percpu()
         peak = int(re.search(PERCPU, churn("peak"), re.M)[1])
         assert peak > before + 1000, "the measure sees 500 groups"
-        for _ in range(2):  # what each time leaves behind adds up
+        for _ in range(2):  # leaks of each round add up
             wait_until(ioband, settled, "all go", 30)
             churn()
         wait_until(ioband, settled, "all go", 30)
-        # The allocator may keep what one time took, and gives pages back in its own time.
+        # The allocator may keep the memory of one round, and frees pages late.
         most = peak + (peak - before) // 5
         wait_until(ioband, lambda: percpu() <= most, f"{peak} KiB, or little more", 90)
         load.kill()
@@ -549,9 +549,9 @@ IDLE_S = 60
 
 
 @pytest.mark.idles
-@pytest.mark.guest(icount=True)  # whose clock jumps meanwhile
+@pytest.mark.guest(icount=True)  # its clock jumps over idle time
 def test_a_weight_survives_idleness(ioband: Guest, disk: str) -> None:
-    """After a minute without I/O, groups are forgotten but for those with a weight."""
+    """A minute without I/O frees groups without a weight, and keeps the others."""
     with (
         Ioband(ioband, "d0", disk, mode="uid") as dev,
         Ioband(ioband, "d1", disk) as by_cgroup,
@@ -586,7 +586,7 @@ def test_reload_keeps_groups_and_weights(ioband: Guest, disk: str) -> None:
         read(a, dev)
         dev.set_weight(b, 250)
         dev.set_weight("device", 444)
-        dev.set_weight("cgroup:/", 445)  # the same
+        dev.set_weight("cgroup:/", 445)  # the same group
         assert next(g.weight for g in dev.groups() if g.name.startswith("device:")) == 445
         before, did = dev.tree(), dev.io()
         dev.reload(dev.table())
@@ -597,7 +597,7 @@ def test_reload_keeps_groups_and_weights(ioband: Guest, disk: str) -> None:
         labels = [label for label in before if label.endswith("/b")]
         assert [dev.tree()[label] for label in labels] == [before[label] for label in labels]
         assert next(g.weight for g in dev.groups() if g.name.startswith("device:")) == 500
-        # To another mode and back.
+        # Change to another mode and back.
         dev.reload(dev.line(mode="cgroup"))
         read(a, dev)
         assert dev.tree()["/a"].parent == dev.tree()["root"].seq
@@ -659,7 +659,7 @@ def test_what_is_in_flight_is_told(ioband: Guest) -> None:
 
 
 def test_what_waits_and_is_in_flight_is_told_by_direction(ioband: Guest) -> None:
-    """A group for each direction: nothing of it is counted in another, and all of it goes again."""
+    """One group for each direction: its bios count in that direction only, and all complete."""
     slow = {"irqmode": 2, "completion_nsec": 50_000_000, "memory_backed": 1, "discard": 1}
     loads = {"read": "randread", "write": "randwrite", "discard": "randtrim"}
     with ExitStack() as stack:

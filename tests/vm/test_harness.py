@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The laboratory itself: it must notice what it promises to notice."""
+"""The laboratory itself: it must report every fault that it is made to report."""
 
 import os
 from pathlib import Path
@@ -75,7 +75,7 @@ def test_leftovers_are_found_and_cleaned(guest: Guest) -> None:
 
 
 def test_a_warning_is_complained_of_unless_it_is_expected(guest: Guest) -> None:
-    """By what judges every test at its end, whether the test has read the log or not."""
+    """By the check at the end of every test, even if the test has read the log."""
     text = "WARNING: CPU: 0 PID: 1 at x"
     for _ in range(2):
         guest.write("/dev/kmsg", f"{text}\n")
@@ -104,14 +104,14 @@ def test_load_compares_jobs_while_all_run(guest: Guest) -> None:
 
 
 def ticks_by_thread(pid: int) -> dict[str, int]:
-    """How much of the host's processors each thread of a process has used."""
+    """The processor time of the host that each thread of a process has used, in ticks."""
     stats = {task.name: (task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()}
     words = {thread: text.rpartition(")")[2].split() for thread, text in stats.items()}
     return {thread: int(word[11]) + int(word[12]) for thread, word in words.items()}
 
 
 def threads_that_compute(guest: Guest, enough: int = 60) -> int:
-    """How many threads of the host a guest computes in that keeps two processors busy."""
+    """The number of host threads in which a guest computes while both its processors are busy."""
     spin = ["sh", "-c", "while :; do :; done"]
     jobs = [guest.start(["taskset", "-c", str(cpu), *spin]) for cpu in range(2)]
     before = ticks_by_thread(guest.pid)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The commands of the how-to pages, on a machine with an ioband device and watch as a service.
 
-What is run, and what has to come out, is read from the pages.
+The commands and their expected output are read from the pages.
 """
 
 import contextlib
@@ -18,12 +18,12 @@ from harness.podman import prepare_podman
 from harness.tool import WATCH_UNIT as UNIT
 from harness.tool import install_watch
 
-COMMAND_S = 300  # of a busy host
+COMMAND_S = 300  # on a busy host
 SLICES = "machine.slice containers.slice kubepods.slice"
 FORGET = "rm -r /etc/ioband.conf.d /run/systemd/system.control; systemctl daemon-reload"
 BOX = "mkdir -p /srv/box/usr && ln -sfn -t /srv/box usr/bin usr/sbin usr/lib usr/lib64"
-VOLUME = "/dev/vg0/web"  # as the pages call the disk
-# Not what the host's administrator has in /usr/local.
+VOLUME = "/dev/vg0/web"  # the disk's name in the pages
+# Leaves out programs of the host in /usr/local.
 ENV = {"PATH": "/usr/sbin:/usr/bin"}
 GOLD = """<blkiotune><weight>400</weight></blkiotune>
   <resource><partition>/machine/gold</partition></resource>"""

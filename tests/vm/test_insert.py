@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""ioband put under volumes that are in use, and taken out again."""
+"""ioband inserted below volumes in use, and extracted again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +16,8 @@ from test_wrap import mounted_as_is
 
 pytestmark = [pytest.mark.guest(systemd=True), pytest.mark.usefixtures("udev_done")]
 
-# Writes and verifies, over and over, what no earlier round can have left there.
-# Not as fast as it can: the guest's processors are for the others too.
+# Writes and verifies with data that differ in each round, at a limited speed: the guest's
+# processors have other work too.
 VERIFY = [
     *("fio", "--name=verify", "--rw=randwrite", "--bsrange=4k-64k", "--size=4m", "--direct=1"),
     *("--ioengine=libaio", "--iodepth=8", "--thread", "--randrepeat=0", "--verify=crc32c"),
@@ -38,7 +38,7 @@ class Volumes:
         return self.guest.run(["dmsetup", "table", f"vg0-{name}"]).out.strip()
 
     def targets(self, name: str) -> list[str]:
-        """The targets in it."""
+        """The targets in that table."""
         return [line.split()[2] for line in self.table(name).splitlines()]
 
     def create_thin(self) -> None:
@@ -47,7 +47,7 @@ class Volumes:
         self.guest.run("lvcreate -qq -y -n data -V 64M --thinpool vg0/pool")
 
     def assert_pool_in_step(self) -> None:
-        """The kernel's pool has done all that LVM told it to do."""
+        """Assert that the kernel's pool has done all transactions of LVM."""
         status = self.guest.run("dmsetup status vg0-pool-tpool").out.split()
         known = self.guest.run("lvs --noheadings -o transaction_id vg0/pool").out.strip()
         assert status[3] == known, status
@@ -62,7 +62,7 @@ def volumes(ioband: Guest) -> Iterator[Volumes]:
 
 @contextmanager
 def verified(guest: Guest, point: str, *options: str) -> Iterator[Job]:
-    """fio verifies what it writes to a file, all the while; options replace those of VERIFY."""
+    """fio verifies its writes to a file all the while; options replace those of VERIFY."""
     job = guest.start([*VERIFY, *options, f"--filename={point}/file"])
     wait_until(guest, lambda: guest.exists(f"{point}/file"), "fio has begun")
     yield job
@@ -74,14 +74,14 @@ def verified(guest: Guest, point: str, *options: str) -> Iterator[Job]:
 
 
 def hidden_gone(guest: Guest) -> None:
-    """The kernel removes a hidden device when its last user is gone, a little later."""
+    """Wait until the kernel has removed the hidden device, some time after its last user."""
     wait_until(
         guest, lambda: not [name for name in dm_names(guest) if name.endswith("-ioband")], "removal"
     )
 
 
 def bytes_done(tool: Tool) -> int:
-    """What all groups did through ioband."""
+    """The bytes that all groups completed through ioband."""
     return sum(row["bytes"] for row in tool.json("stat") if row["op"] == "total")
 
 
@@ -90,7 +90,7 @@ KINDS = [("ext4", "linear"), ("xfs", "linear"), ("ext4", "striped"), ("xfs", "st
 
 @pytest.mark.parametrize(("fstype", "kind"), variants(KINDS, KINDS[0], KINDS[3]))
 def test_under_a_mounted_file_system(tool: Tool, volumes: Volumes, fstype: str, kind: str) -> None:
-    """In and out, while fio verifies what it writes."""
+    """Inserted and extracted while fio verifies its writes."""
     guest = tool.guest
     volumes.group.create("data", 320, "-i", "2" if kind == "striped" else "1")
     number = guest.run(["stat", "-L", "-c", "%Hr:%Lr", "/dev/vg0/data"]).out
@@ -120,7 +120,7 @@ def test_under_a_mounted_file_system(tool: Tool, volumes: Volumes, fstype: str, 
         pass
 
 
-# The verb that is killed, after which step, and the verb that comes then.
+# The verb that is killed, the step after which it is killed, and the next verb.
 KILLED = [
     ("insert", "created", "insert"),
     ("insert", "created", "extract"),
@@ -135,20 +135,20 @@ KILLED = [
 
 
 def columns(guest: Guest, name: str) -> set[str]:
-    """What a column of dmsetup info has for all devices."""
+    """The values of a column of dmsetup info for all devices."""
     return set(guest.run(["dmsetup", "info", "-c", "--noheadings", "-o", name]).out.split())
 
 
 @pytest.mark.parametrize("kind", ["linear", "thin"])
 def test_killed_between_the_steps(tool: Tool, volumes: Volumes, kind: str) -> None:
-    """I/O goes on, and either verb brings the device where it was asked to be."""
+    """I/O continues, and either verb brings the device to the requested state."""
     guest = tool.guest
     if kind == "thin":
         volumes.create_thin()
     else:
         volumes.group.create("data", 32)
     own = volumes.table("data")
-    # The hidden device of a thin volume is for LVM to remove, and does not go by itself.
+    # LVM has to remove the hidden device of a thin volume.
     alone = [("insert", "deferred"), ("extract", "switched")] if kind == "linear" else []
     half = [("insert", "created"), ("insert", "loaded"), ("extract", "loaded")]
     if kind == "thin":
@@ -179,7 +179,7 @@ def test_killed_between_the_steps(tool: Tool, volumes: Volumes, kind: str) -> No
 
 
 def assert_out(tool: Tool, volumes: Volumes) -> None:
-    """ioband is out of the volume, nothing else is left, and check says so."""
+    """ioband is out of the volume, nothing else is left, and check agrees."""
     assert "ioband" not in volumes.targets("data")
     hidden_gone(tool.guest)
     done = tool.guest.run([tool.program, "check"], check=False)
@@ -190,7 +190,7 @@ def assert_out(tool: Tool, volumes: Volumes) -> None:
 
 
 def test_what_lvm_does_to_it(tool: Tool, volumes: Volumes) -> None:
-    """Each command works, and takes ioband out of the volume and the hidden device with it."""
+    """Each command works, and removes ioband from the volume, and the hidden device."""
     guest = tool.guest
     volumes.group.create("data", 32)
     with mounted(guest, "/dev/vg0/data") as point, verified(guest, point):
@@ -217,7 +217,7 @@ def test_what_lvm_does_to_it(tool: Tool, volumes: Volumes) -> None:
 
 
 def test_others_at_work(tool: Tool, volumes: Volumes) -> None:
-    """Who has locked the device is waited for, and keeps the table that it has loaded."""
+    """A lock on the device is waited for; a table that another process loaded is kept."""
     guest = tool.guest
     volumes.group.create("data", 32)
     own = volumes.table("data")
@@ -247,7 +247,7 @@ def test_others_at_work(tool: Tool, volumes: Volumes) -> None:
 
 
 def test_lock_directory_of_a_user(tool: Tool, volumes: Volumes) -> None:
-    """In /run/lock a user may make it before LVM, with links in it."""
+    """In /run/lock a user may make it before LVM does, with links in it."""
     guest = tool.guest
     volumes.group.create("data", 32)
     own = volumes.table("data")
@@ -265,7 +265,7 @@ def test_lock_directory_of_a_user(tool: Tool, volumes: Volumes) -> None:
 
 
 def test_under_a_thin_volume(tool: Tool, volumes: Volumes) -> None:
-    """In and out, while fio verifies what it writes, and a snapshot is that of one moment."""
+    """Inserted and extracted while fio verifies its writes; a snapshot is consistent."""
     guest = tool.guest
     volumes.create_thin()
     own = volumes.table("data")
@@ -306,7 +306,7 @@ def test_under_a_thin_volume(tool: Tool, volumes: Volumes) -> None:
     assert volumes.table("data") == own
 
 
-# What is done while ioband is in vg0/data, and whether it is there still.
+# Commands while ioband is in vg0/data, and whether it stays there.
 THIN_COMMANDS = [
     ("lvcreate -qq -y -n other -V 32M --thinpool vg0/pool", True),
     ("lvremove -qq -y vg0/other", True),
@@ -321,7 +321,7 @@ THIN_COMMANDS = [
 
 
 def test_what_lvm_does_to_a_thin_volume(tool: Tool, volumes: Volumes) -> None:
-    """The pool and LVM agree on what was done, and what is removed leaves nothing behind."""
+    """The pool and LVM agree on all changes, and a removal leaves nothing behind."""
     guest = tool.guest
     volumes.create_thin()
     with mounted(guest, "/dev/vg0/data") as point, verified(guest, point):
@@ -358,7 +358,7 @@ def test_what_lvm_does_to_a_thin_volume(tool: Tool, volumes: Volumes) -> None:
 
 
 def test_what_of_thin_volumes_is_refused(tool: Tool, volumes: Volumes) -> None:
-    """Where LVM would not find the pool, or its own device; the pool's data are offered."""
+    """When LVM would not find the pool or its own device; the message offers the pool's data."""
     guest = tool.guest
     volumes.create_thin()
     for name in ("vg0/pool", "vg0-pool-tpool"):
@@ -380,7 +380,7 @@ def test_what_of_thin_volumes_is_refused(tool: Tool, volumes: Volumes) -> None:
 
 
 def test_a_snapshot_gets_it_below(tool: Tool, volumes: Volumes) -> None:
-    """So does its origin, whose data are there."""
+    """The origin gets ioband too, as it has the data."""
     guest = tool.guest
     volumes.group.create("data", 32)
     with mounted(guest, "/dev/vg0/data") as origin, verified(guest, origin):
@@ -414,7 +414,7 @@ QUICK = "--batch-mode --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000"
 
 
 def test_under_luks(tool: Tool, volumes: Volumes) -> None:
-    """Below, while the key is in the keyring; on top, once it is in the table."""
+    """Below while the key is in the keyring; on top when the table has the key."""
     guest = tool.guest
     volumes.group.create("low", 64)
     guest.run("modprobe dm-crypt")
@@ -444,7 +444,7 @@ def test_under_luks(tool: Tool, volumes: Volumes) -> None:
 
 
 def test_what_insert_refuses(tool: Tool, volumes: Volumes) -> None:
-    """And leaves as it was."""
+    """A refused insert changes nothing."""
     guest = tool.guest
     volumes.group.create("data", 32)
     own = volumes.table("data")

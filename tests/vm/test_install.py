@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """make install, make uninstall and DKMS, as on a machine that runs the kernel.
 
-What was built is then loaded into a guest, and makes a device.
+The built module is then loaded into a guest, and makes a device.
 """
 
 import shutil
@@ -15,7 +15,7 @@ from harness.installed import run_installed
 from harness.ioband import Ioband
 from harness.module import REPO
 
-# What is installed below /usr, but for the module and the pages of verbs.
+# The files that are installed below /usr, but for the module and the pages of verbs.
 STAGED = [
     "usr/lib/dm-ioband/ioband-disk",
     "usr/lib/systemd/system/ioband-gone@.service",
@@ -46,7 +46,7 @@ class Machine:
         self.release = guest.kernel.release
 
     def run(self, command: str) -> str:
-        """What a command prints; $RELEASE and $OUT are set, and the directory is a checkout."""
+        """Output of a command; $RELEASE and $OUT are set, and the directory is a checkout."""
         checkout = self.directory / "checkout"
         return run_installed(
             self._kernel, f"cd {checkout}\n{command}", HOME=self.directory, OUT=self.directory
@@ -62,7 +62,7 @@ def machine(guest: Guest, tmp_path: Path) -> Machine:
 
 
 def works(guest: Guest, module: Path) -> bool:
-    """Whether a module that was built loads, and its target makes a device."""
+    """Whether a built module loads, and its target makes a device."""
     guest.insmod(module)
     with null_blk(guest) as disk, Ioband(guest, "d", disk) as dev:
         return dev.info().state == "open"

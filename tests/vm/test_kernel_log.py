@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What of a kernel's log fails a test, and what does not, in the words of kernels."""
+"""Messages of real kernels that fail a test, and messages that do not."""
 
 from harness.kernel_log import complaints
 

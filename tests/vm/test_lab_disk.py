@@ -9,7 +9,7 @@ CONTROL = "/sys/kernel/lab-disk"
 
 
 def test_modelled_disks(guest: Guest) -> None:
-    """What is written is read, by many at once, and all of it goes when the module does."""
+    """Parallel reads return the written data; the end of the module frees all memory."""
     (module,) = build_module(guest.kernel, REPO / "tests/lab/disk")
     guest.insmod(module)
     for model in ("hdd", "sata-ssd", "nvme", "cloud"):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A group's reads take what they are to, as far as its weight goes.
+"""The reads of a group meet its latency target, within the limits of its weight.
 
-What each job got is what fio logged.  Time is instructions executed: how busy the
-host is does not matter.  Whether anything is lost is tried in real time.
+The I/O of each job is from fio's log.  Time is instructions executed, so the load of
+the host does not matter.  A test in real time looks for lost bios.
 """
 
 from contextlib import ExitStack
@@ -18,12 +18,12 @@ from harness.load import Load, Stream
 
 pytestmark = pytest.mark.guest(icount=True)
 
-# Eight at a time at a disk that does two in 2 ms: a read takes 8 ms beside others.
+# Eight at a time on a disk that does two in 2 ms: a read takes 8 ms beside others.
 DEPTH = 8
 
 
 def test_set_and_taken_away_while_they_run(ioband: Guest) -> None:
-    """Reads of one at a time; the others give up what that takes, and have it back."""
+    """Group a reads one at a time; the others are throttled for it, and recover afterwards."""
     guest = ioband
     with (
         null_blk(guest, **DISK) as below,
@@ -57,7 +57,7 @@ def test_set_and_taken_away_while_they_run(ioband: Guest) -> None:
     assert kept["a"].mean_ms == pytest.approx(4.5, rel=0.15)
     assert kept["b"].iops == pytest.approx(2 * kept["c"].iops, rel=0.1)
     assert kept["b"].iops + kept["c"].iops > 400
-    # The others have what their weights are worth beside one that is never in time.
+    # The others get the shares of their weights beside a target that cannot be met.
     assert hopeless["a"].mean_ms < 3.5
     assert hopeless["b"].iops == pytest.approx(hopeless["a"].iops / 2, rel=0.1)
     assert hopeless["c"].iops == pytest.approx(hopeless["a"].iops / 4, rel=0.1)
@@ -65,7 +65,7 @@ def test_set_and_taken_away_while_they_run(ioband: Guest) -> None:
 
 
 def test_of_a_pool_it_is_writes_that_wait(ioband: Guest) -> None:
-    """Those of the reader's own group, too."""
+    """The writes of the reader's own group are throttled, too."""
     guest = ioband
     with (
         null_blk(guest, **DISK) as below,
@@ -93,7 +93,7 @@ def test_of_a_pool_it_is_writes_that_wait(ioband: Guest) -> None:
 
 
 def test_who_is_alone_is_not_held_back(ioband: Guest) -> None:
-    """The target of a group that does nothing costs nobody anything."""
+    """The target of an idle group throttles no other group."""
     guest = ioband
     with (
         null_blk(guest, **DISK) as below,
@@ -110,7 +110,7 @@ def test_who_is_alone_is_not_held_back(ioband: Guest) -> None:
 @pytest.mark.long("test_wishes.py has minima, maxima and latency targets at once")
 @pytest.mark.guest(parallel=True)
 def test_nothing_is_lost_with_a_target(ioband: Guest) -> None:
-    """Given, changed and taken away, suspended either way, reloaded, under load; all verify."""
+    """Targets change and the device is suspended and reloaded under load; all data verify."""
 
     def wish(device: Ioband, groups: tuple[Cgroup, Cgroup], turn: int) -> None:
         a, b = groups

@@ -12,7 +12,7 @@ import pytest
 from harness.hotplug import ID, WAIT_S, Machine, disk_id
 from harness.waiting import wait_until
 
-CRYPTSETUP = Path("/usr/lib/systemd/systemd-cryptsetup")  # from Debian 13 on a package of its own
+CRYPTSETUP = Path("/usr/lib/systemd/systemd-cryptsetup")  # a package of its own since Debian 13
 pytestmark = [
     pytest.mark.guest(systemd=True),
     pytest.mark.skipif(not CRYPTSETUP.exists(), reason="systemd-cryptsetup is not installed"),
@@ -21,7 +21,7 @@ pytestmark = [
 MEMBERS = [disk_id("one"), disk_id("two")]
 KEY = "/etc/luks.key"
 QUICK = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000"
-# LUKS and an array: one of each is on what is wrapped, of the other one it is the volume itself.
+# LUKS and an array, each twice: on a wrapped disk, and wrapped itself.
 CONF = f"""
 [device io-below]
 device = {ID}-part1
@@ -35,7 +35,7 @@ device = {MEMBERS[1]}-part1
 device = /dev/disk/by-id/md-name-lab:wrapped
 """
 MDADM_CONF = "HOMEHOST lab\nMAILADDR root\n"
-# By the label of the file system: where it is mounted, and what it lies on, above the disks.
+# By the label of the file system: its mount point, and the devices between it and the disks.
 LAYERS = {
     "luks": ("/srv", {"on-wrapped", "io-below"}),
     "luks-wrapped": ("/mnt", {"io-luks", "wrapped"}),
@@ -70,13 +70,13 @@ def make_array(machine: Machine, part: int, name: str, label: str) -> str:
 
 
 def make_file_system(machine: Machine, path: str, label: str) -> None:
-    """A file system of a label, with that in a file."""
+    """A file system with a label, and a file with the label in it."""
     machine.guest.run(["mkfs.ext4", "-q", "-L", label, path])
     machine.guest.run(f"mount {path} /mnt && echo {label} >/mnt/file && umount /mnt")
 
 
 def plug(machine: Machine) -> None:
-    """All disks; sda, sdb and sdc, one after another."""
+    """Plug in all disks; sda, sdb and sdc, one after another."""
     machine.plug(ID)
     for name in ("one", "two"):
         machine.guest.plug(name, 24)
@@ -112,7 +112,7 @@ def layered(machine: Machine) -> Iterator[Machine]:
 
 
 def below(machine: Machine, path: str) -> set[str]:
-    """What a device lies on, above the disks, by name; an array is md, whatever its number."""
+    """The devices between a device and the disks, by name; an array is md, whatever its number."""
     names = machine.guest.run(["lsblk", "-snlo", "NAME", path]).out.split()
     return {"md" if name.startswith("md") else name for name in names if name[:2] != "sd"}
 
@@ -130,7 +130,7 @@ def await_loss(machine: Machine) -> None:
 
 @contextlib.contextmanager
 def opened(machine: Machine, path: str) -> Iterator[None]:
-    """Something has a device open."""
+    """A process has a device open."""
     job = machine.guest.start(f"exec sleep infinity <{path}")
 
     def is_open() -> bool:
@@ -154,7 +154,7 @@ def await_failure(machine: Machine, unit: str) -> None:
 
 
 def await_closed(machine: Machine) -> None:
-    """Wait until neither LUKS volume is left, nor what it lies on or what lies on it."""
+    """Wait until both LUKS volumes are gone, with the devices below and above them."""
     for name in ("on-wrapped", "io-below", "io-luks", "wrapped"):
         machine.wait_gone(f"/dev/mapper/{name}")
     failed = machine.guest.run(["systemctl", "list-units", "--failed", "systemd-cryptsetup@*"]).out
@@ -162,14 +162,14 @@ def await_closed(machine: Machine) -> None:
 
 
 def assert_layers(machine: Machine) -> None:
-    """All is mounted, and lies on what it should."""
+    """Assert that all is mounted, and lies on the right devices."""
     for label, (where, layers) in LAYERS.items():
         assert machine.guest.read(f"{where}/file") == f"{label}\n"
         assert below(machine, machine.source(where)) == layers, label
 
 
 def forget(machine: Machine) -> None:
-    """Leave the guest as if nothing of this had been there."""
+    """Remove all traces of the test from the guest."""
     guest = machine.guest
     guest.run("systemctl stop mdmonitor; mdadm --stop --scan; udevadm settle")
     for name in ("one", "two"):
@@ -189,7 +189,7 @@ def test_luks_and_arrays_at_boot_and_as_their_disks_come_and_go(layered: Machine
     machine, guest = layered, layered.guest
     assert guest.boot_state == "running", machine.journal()
     assert_layers(machine)
-    # What is said of an array that is wrapped holds for it as well.
+    # Units and rules for an array apply to a wrapped array as well.
     assert guest.run(["systemctl", "is-active", "mdmonitor"]).out == "active\n"
     assert machine.name_of("/dev/md/wrapped").startswith("md")
     assert machine.name_of("/dev/disk/by-id/md-name-lab:wrapped") == "io-array"
@@ -203,14 +203,14 @@ def test_luks_and_arrays_at_boot_and_as_their_disks_come_and_go(layered: Machine
         where, _ = LAYERS[label]
         assert guest.run(f"echo 3 >/proc/sys/vm/drop_caches; cat {where}/file").out == f"{label}\n"
     machine.wait_gone("/dev/mapper/io-one")
-    # So does systemd with the LUKS volumes, which it closes; over one of them ioband is in use.
+    # systemd closes the LUKS volumes, too; over one of them ioband is in use.
     guest.run("umount /srv /mnt && udevadm settle")
     with opened(machine, "/dev/mapper/io-luks"):
         machine.pull()
         await_failure(machine, "systemd-cryptsetup@wrapped")
     await_closed(machine)
 
-    # They are back.
+    # Plug the disks in again.
     guest.plug("one", 24)
     machine.wait("/dev/mapper/io-one")
     machine.plug("/dev/mapper/io-below")
@@ -222,7 +222,7 @@ def test_luks_and_arrays_at_boot_and_as_their_disks_come_and_go(layered: Machine
     guest.run(f"{add} && mdadm /dev/md/wrapped --add {MEMBERS[0]}-part2; mdadm --wait --scan || :")
     assert_layers(machine)
 
-    # An array that is called by its own name would not be found by that.
+    # An array with its own name in fstab is not wrapped: the name would not lead to ioband.
     guest.run("umount /srv /mnt /media /home && iobandctl unwrap io-array")
     called = "/dev/md/wrapped /media ext4 noauto 0 0\n"
     crypttab = (machine.root / "etc/crypttab").read_text()
@@ -230,7 +230,7 @@ def test_luks_and_arrays_at_boot_and_as_their_disks_come_and_go(layered: Machine
     assert not machine.wraps(machine.name_of("/dev/md/wrapped"))
     assert "fstab(5) calls it /dev/md/wrapped" in machine.journal("-t", "iobandctl")
 
-    # One that is assembled by hand is left alone until it is asked for.
+    # An array that is assembled by hand is not wrapped until iobandctl is asked to.
     machine.configure(CONF, fstab="", crypttab=crypttab)
     guest.run("mdadm --stop /dev/md/wrapped && udevadm settle")
     guest.run(f"mdadm --assemble /dev/md/wrapped {MEMBERS[0]}-part2 {MEMBERS[1]}-part2")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """LVM's commands with ioband on logical volumes, and with ioband under physical ones.
 
-(What they do to ioband that was inserted into a volume is in test_insert.py.)
+(test_insert.py has their effect on ioband inserted into a volume.)
 """
 
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ ABOVE = "/dev/mapper/io-vg0-data"
 NAME = "io-vg0-data"
 LVM_CONF = "/etc/lvm/lvm.conf"
 LVM_S = 300
-# fio's, for LVM is to get on with it.
+# Options of fio for a light load, which leaves LVM time.
 LIGHT = "--rate_iops=50,50"
 FILTER = 'global_filter = [ "r|^/dev/nullb|" ]'
 
 
 @pytest.fixture
 def disks(ioband: Guest) -> Iterator[list[str]]:
-    """Two disks for volumes, or for what is below them."""
+    """Two disks for volumes, or for ioband devices below them."""
     with two_disks(ioband) as disks:
         yield disks
 
@@ -46,12 +46,12 @@ def volumes(ioband: Guest, disks: list[str]) -> Iterator[VolumeGroup]:
 
 
 def lvm(guest: Guest, command: str) -> None:
-    """Run a command of LVM, which with others at work on two emulated processors takes long."""
+    """Run a command of LVM, which is slow beside a load on two emulated processors."""
     guest.run(command, timeout=LVM_S)
 
 
 def assert_works(tool: Tool, point: str) -> None:
-    """What is written passes ioband, and no device is suspended."""
+    """Assert that writes pass through ioband, and no device is suspended."""
     guest = tool.guest
     assert columns(guest, "suspended") == {"Active"}
     before = bytes_done(tool)
@@ -65,7 +65,7 @@ def space(guest: Guest, point: str) -> int:
 
 
 def test_commands_with_ioband_on_a_volume(tool: Tool, volumes: VolumeGroup) -> None:
-    """Each works under load, and ioband stays; what has grown is resized under the mount."""
+    """Each works under load, and ioband stays; grown volumes are resized while mounted."""
     guest = tool.guest
     one, two = volumes.devices
     tool.run("wrap", "vg0/data")
@@ -73,7 +73,7 @@ def test_commands_with_ioband_on_a_volume(tool: Tool, volumes: VolumeGroup) -> N
     with mounted(guest, ABOVE) as point, verified(guest, point, LIGHT):
         assert findings(tool, 0)[NAME]["verdict"] == "ok"
         done = guest.run("lvextend -qq -r -L 64M vg0/data", check=False, timeout=LVM_S)
-        assert done.rc == 5, done  # fsck refuses a device in use; this LVM asks it first
+        assert done.rc == 5, done  # this LVM runs fsck first, which refuses a device in use
         assert findings(tool, 0)[NAME]["verdict"] == "ok"
         lvm(guest, "lvextend -qq -L 64M vg0/data")
         found = findings(tool, 0)[NAME]
@@ -112,7 +112,7 @@ def test_commands_with_ioband_on_a_volume(tool: Tool, volumes: VolumeGroup) -> N
 
 
 def test_what_resize_refuses(tool: Tool, volumes: VolumeGroup) -> None:
-    """To cut off what may be used, and to change what is not its own."""
+    """To cut off space in use, and to change devices that are not iobandctl's."""
     guest = tool.guest
     tool.run("wrap", "vg0/data")
     (row,) = tool.json("resize", "vg0/data")
@@ -143,7 +143,7 @@ def test_what_resize_refuses(tool: Tool, volumes: VolumeGroup) -> None:
 
 @pytest.mark.parametrize("mode", ["device", "device+cgroup"])
 def test_a_resized_device_keeps_its_settings(tool: Tool, volumes: VolumeGroup, mode: str) -> None:
-    """Its mode, its weight, those of its groups, and what its pool has."""
+    """Its mode, its weight, the weights of its groups, and the settings of its pool."""
     tool.run("wrap", "--mode", mode, "--weight", "300", "--depth", "7", "vg0/data")
     tool.run("set-weight", f"device:{NAME}", "400")
     before = tool.json("list"), tool.json("groups"), tool.json("groups", "--weights")
@@ -156,7 +156,7 @@ def test_a_resized_device_keeps_its_settings(tool: Tool, volumes: VolumeGroup, m
 
 @contextmanager
 def filtered(guest: Guest) -> Iterator[None]:
-    """LVM sees what is over the disks, and not the disks, as check says that it should."""
+    """LVM uses the devices over the disks, and not the disks, as check advises."""
     conf = guest.read(LVM_CONF)
     guest.write(LVM_CONF, conf.replace("devices {", f"devices {{ {FILTER}\n"))
     yield
@@ -165,7 +165,7 @@ def filtered(guest: Guest) -> Iterator[None]:
 
 
 def test_commands_with_ioband_under_volumes(tool: Tool, disks: list[str]) -> None:
-    """Each works under load, and what it does goes through ioband."""
+    """Each works under load, and its I/O goes through ioband."""
     guest = tool.guest
     above = ["/dev/mapper/io-nullb0", "/dev/mapper/io-nullb1"]
     names = [path.removeprefix("/dev/mapper/") for path in above]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A guest stays for the tests of its kind, but not for ever, and not without a last look."""
+"""A guest is kept for tests of its kind, within limits, and is checked at its end."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from harness.machines import KEPT, Machines
 
 
 class Stub:
-    """What Machines know of a guest."""
+    """The part of a guest that Machines uses."""
 
     def __init__(self, name: str):
         self.name = name
@@ -21,7 +21,7 @@ class Stub:
 
 
 class Lab:
-    """Machines, what they have booted, and which they looked at last."""
+    """Machines with a record of the guests that they booted and retired."""
 
     def __init__(self, leaky: str = ""):
         self.booted: list[Stub] = []

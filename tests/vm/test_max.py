@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A group gets its maximum, no more, and what is left is the others'.
+"""A group gets its maximum and no more; the others get the rest.
 
-What each job got is what fio logged.  Time is instructions executed: how busy the
-host is does not matter.  Whether anything is lost is tried in real time.
+The I/O of each job is from fio's log.  Time is instructions executed, so the load of
+the host does not matter.  A test in real time looks for lost bios.
 """
 
 from contextlib import ExitStack
@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 
 def compete(device: Ioband, state: str, **jobs: tuple[Cgroup, dict[str, object]]) -> Window:
-    """What jobs got by name, which are their cgroup and fio's options, and the pool's state."""
+    """The I/O of jobs, given by name as cgroup and fio's options, and the pool's state."""
     streams = [
         Stream(name, device.path, group, **options) for name, (group, options) in jobs.items()
     ]
@@ -29,7 +29,7 @@ def compete(device: Ioband, state: str, **jobs: tuple[Cgroup, dict[str, object]]
 
 
 def test_alone_and_each_way(ioband: Guest) -> None:
-    """Held although nobody competes; the other way is free; taken away, all is free."""
+    """Throttled without competition; other direction free; all free without a maximum."""
     guest = ioband
     with (
         null_blk(guest, **DISK) as below,
@@ -54,7 +54,7 @@ def test_alone_and_each_way(ioband: Guest) -> None:
 
 
 def test_one_that_is_far_away_costs_no_depth(ioband: Guest) -> None:
-    """Alone, a group has as much in flight as it likes."""
+    """A group alone with a high maximum may have any number of bios in flight."""
     guest = ioband
     with (
         null_blk(guest, irqmode=2, completion_nsec=20_000_000) as below,
@@ -86,7 +86,7 @@ def test_weights_below_and_the_rest_beside(ioband: Guest) -> None:
 
 
 def test_large_bios_count_once(ioband: Guest) -> None:
-    """In pieces or not."""
+    """Whether they are split or not."""
     guest = ioband
     with (
         null_blk(guest, **DISK) as below,
@@ -125,7 +125,7 @@ def test_a_lower_one_holds_at_once(ioband: Guest) -> None:
 
 @pytest.mark.guest(parallel=True)
 def test_nothing_is_lost_past_a_maximum(ioband: Guest) -> None:
-    """Suspended either way, reloaded, raised and taken away with bios held; then all verify."""
+    """Suspends, reload and changes of the maximum with queued bios; all data verify."""
     guest = ioband
     with (
         null_blk(guest, size_mib=64, memory_backed=1) as below,

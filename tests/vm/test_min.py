@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A group gets its minimum whatever the weights, and the rest goes by weight.
+"""A group gets its minimum whatever the weights; the rest is shared by weight.
 
-What each job got is what fio logged.  Time is instructions executed: how busy the
-host is does not matter.  Whether anything is lost is tried in real time.
+The I/O of each job is from fio's log.  Time is instructions executed, so the load of
+the host does not matter.  A test in real time looks for lost bios.
 """
 
 from contextlib import ExitStack
@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 
 def test_kept_and_the_rest_by_weight(ioband: Guest) -> None:
-    """Whatever the weights and the sizes; given while they run, and taken away."""
+    """With any weights and sizes; set and removed under load."""
     guest = ioband
     with null_blk(guest, **DISK) as below, Ioband(guest, "d", below) as device, ExitStack() as on:
         a, b, c = (on.enter_context(Cgroup(guest, name)) for name in "abc")
@@ -53,7 +53,7 @@ def test_kept_and_the_rest_by_weight(ioband: Guest) -> None:
 
 
 def test_the_larger_one_of_share_and_minimum(ioband: Guest) -> None:
-    """They do not add up."""
+    """Share and minimum do not add up."""
     guest = ioband
     with null_blk(guest, **DISK) as below, Ioband(guest, "d", below) as device, ExitStack() as on:
         a, b = (on.enter_context(Cgroup(guest, name)) for name in "ab")
@@ -65,7 +65,7 @@ def test_the_larger_one_of_share_and_minimum(ioband: Guest) -> None:
 
 
 def test_below_others_and_one_way_only(ioband: Guest) -> None:
-    """A group below one of little weight; of what it writes the weights decide."""
+    """A minimum of reads below a parent of small weight; writes follow the weights."""
     guest = ioband
     with null_blk(guest, **DISK) as below, Ioband(guest, "d", below) as device, ExitStack() as on:
         up, one, two, other = (
@@ -83,14 +83,14 @@ def test_below_others_and_one_way_only(ioband: Guest) -> None:
         )
     assert got["read"].bandwidth / MIB == pytest.approx(4, rel=0.03)
     assert got["written"].iops < 40
-    assert 5 < got["two"].iops < 40  # nobody is shut out
+    assert 5 < got["two"].iops < 40  # no group starves
     assert got["other"].iops > 0.9 * DISK_IOPS - 4 * MIB / 16384 - 60
 
 
 @pytest.mark.long("test_wishes.py has minima, maxima and latency targets at once")
 @pytest.mark.guest(parallel=True)
 def test_nothing_is_lost_with_a_minimum(ioband: Guest) -> None:
-    """Given, changed and taken away, suspended either way, reloaded, under load; all verify."""
+    """Minima change and the device is suspended and reloaded under load; all data verify."""
 
     def wish(device: Ioband, groups: tuple[Cgroup, Cgroup], turn: int) -> None:
         a, b = groups

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Without memory, what is asked for fails and leaves nothing behind; bios go on.
+"""Without memory a request fails and leaves nothing behind; bios are served.
 
 Fault injection lets the first allocation of a system call fail, then the second,
-and so on, until the call asks for no more.  The debug kernel alone has it; there,
-what is forgotten on the way back is found by its detectors.
+and so on, until no allocation is left.  Only the debug kernel has it.  The detectors of
+that kernel find leaks on the error paths.
 """
 
 import json
@@ -17,8 +17,8 @@ from harness.ioband import Ioband, table_line
 
 FAILSLAB = "/sys/kernel/debug/failslab"
 ENOMEM = 12
-# Makes a system call again and again, each time failing another of its allocations.  Prints, by
-# call, the errors (0: it did without the memory), up to the first time that none was refused.
+# Repeats a system call; each time another of its allocations fails.  Prints the errors by call
+# (0: it succeeded without the memory), until no allocation failed.
 EACH_ALLOCATION = """
 import errno, fcntl, json, mmap, os, struct, sys
 
@@ -153,7 +153,7 @@ MESSAGES = (
 
 @pytest.fixture
 def short_of_memory(ioband: Guest) -> Iterator[Guest]:
-    """A guest in which any allocation can be made to fail."""
+    """A guest in which each allocation can be made to fail."""
     for name, value in (("ignore-gfp-wait", "N"), ("verbose", "0")):
         ioband.write(f"{FAILSLAB}/{name}", value)
     yield ioband
@@ -162,7 +162,7 @@ def short_of_memory(ioband: Guest) -> Iterator[Guest]:
 def test_each_allocation_may_fail(short_of_memory: Guest) -> None:
     guest = short_of_memory
     guest.expect_dmesg("device-mapper: ")
-    # Not null_blk: it has faults of its own to be injected.
+    # Not null_blk, which has fault injection of its own.
     with ramdisks(guest) as (disk,), Cgroup(guest, "a"), Cgroup(guest, "newcomers") as newcomers:
         newcomers.set("cgroup.subtree_control", "+io")
         config = {
@@ -182,12 +182,12 @@ def test_each_allocation_may_fail(short_of_memory: Guest) -> None:
         assert set(done["read"]) <= {0}, "a bio waits for no memory"
         assert done["read"], "a new user's group wants memory"
         assert done["preset max cgroup:/p{} rbps=5"].count(ENOMEM) >= 2
-        # A maximum is not done without for a group, or its bounds, that cannot be charged.
+        # A group exists only with its maximum: it needs memory for both, or is not made.
         assert set(done["first read"]) <= {0}
         assert len(done["first read"]) >= 2, "a group and its maximum want memory"
         assert len(begun) == len(done["first read"]) + 1, "each is there"
         assert all(" max=max,max,1000000,max" in line for line in begun), begun
         assert guest.read("/sys/module/dm_ioband/refcnt").strip() == "0"
-        with Ioband(guest, "d0", disk, "p") as dev:  # and not in a pool that was left
+        with Ioband(guest, "d0", disk, "p") as dev:  # the pool is new, so no old one was left
             assert dev.info().groups == 1
     guest.rmmod("dm_ioband")

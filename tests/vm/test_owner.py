@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Whose bio is it: compared, to the byte, with what the kernel itself charges.
+"""The cgroup of a bio, compared to the byte with the kernel's own accounting.
 
-The kernel accounts each bio to a cgroup when it is submitted to a device
-(io.stat).  On the ioband device that is the original bio, which the target does
-not see; on the disk below it is the clone that the target has passed on.
+The kernel accounts each bio to a cgroup when it is submitted to a device (io.stat).  On
+the ioband device that is the original bio, which the target does not see.  On the disk
+below it is the clone that the target has passed on.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ from harness.variants import variants
 from harness.waiting import wait_until
 
 MIB = 1 << 20
-BUFFERED = "+io +memory"  # a page's owner is a memory cgroup; both controllers find it
+BUFFERED = "+io +memory"  # a page belongs to a memory cgroup, and so to the blkcg beside it
 FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
 WAITS = "ioband_line_wait_flusher"
 
 
 class Bytes(NamedTuple):
-    """What was read and written."""
+    """Bytes read and written."""
 
     read: int
     write: int
@@ -46,7 +46,7 @@ def device_number(guest: Guest, path: str) -> str:
 
 
 def charged_by_kernel(cgroup: Cgroup, number: str) -> Bytes:
-    """What io.stat says a cgroup and those below it did on a device, as 253:0."""
+    """The bytes of a cgroup and its descendants on a device, as 253:0, in io.stat."""
     for line in cgroup.get("io.stat").splitlines():
         name, *words = line.split()
         keys = dict(word.split("=") for word in words)
@@ -56,13 +56,13 @@ def charged_by_kernel(cgroup: Cgroup, number: str) -> Bytes:
 
 
 def charged(dev: Ioband) -> defaultdict[str, Bytes]:
-    """What ioband says the groups did."""
+    """The bytes of the groups by ioband's count."""
     got = {label: Bytes(io.read.bytes, io.write.bytes) for label, io in dev.io().items()}
     return defaultdict(lambda: NOTHING, got)
 
 
 class Watch:
-    """What cgroups did since the watch began, by ioband's count and by the kernel's."""
+    """The I/O of cgroups since the watch began, by ioband's count and by the kernel's."""
 
     def __init__(self, dev: Ioband, disk: str, *cgroups: Cgroup):
         self._dev = dev
@@ -82,7 +82,7 @@ class Watch:
         }
 
     def done(self) -> dict[str, Bytes]:
-        """What each cgroup did since the last call; fails where the counts do not agree."""
+        """The I/O of each cgroup since the last call; fails if the counts differ."""
         before, self._before = self._before, self._now()
         got = {}
         for path, counts in self._before.items():
@@ -121,7 +121,7 @@ def setup(ioband: Guest) -> Iterator[Setup]:
 
 
 def write_file(cgroup: Cgroup, path: str, mib: int, *options: str) -> None:
-    """Write a file from a cgroup, through the page cache unless told otherwise."""
+    """Write a file from a cgroup, through the page cache by default."""
     cgroup.run(["dd", "if=/dev/zero", f"of={path}", "bs=64k", f"count={mib * 16}", *options])
 
 
@@ -132,14 +132,14 @@ def read_file(cgroup: Cgroup, path: str, mib: int, *options: str) -> None:
 
 @pytest.mark.all_kernels
 def test_what_a_task_submits_is_its_own(setup: Setup) -> None:
-    """Direct, through libaio, io_uring, its workers and its poller: exactly what was asked for."""
+    """Direct, through libaio, io_uring, its workers and its poller, with exact amounts."""
     engines: dict[str, dict[str, object]] = {
         "libaio": {"ioengine": "libaio"},
         "io_uring": {"ioengine": "io_uring"},
         "workers": {"ioengine": "io_uring", "force_async": 1},
         "poller": {"ioengine": "io_uring", "sqthread_poll": 1},
     }
-    # By its own name, fio does not take a device for a directory to make files in.
+    # fio takes the link of a device for a directory, but not its real path.
     device = setup.guest.run(["readlink", "-f", setup.dev.path]).out.strip()
     watch = setup.watch()
     for name, options in engines.items():
@@ -185,16 +185,16 @@ def test_buffered_writes_are_of_whom_dirtied_the_pages(setup: Setup, fstype: str
 @pytest.mark.all_kernels
 @pytest.mark.parametrize("fstype", variants(["ext4", "xfs"], "xfs"))
 def test_a_flusher_waits_for_its_group(setup: Setup, fstype: str) -> None:
-    """A probe sees it; a suspend goes on meanwhile; and what it waited with arrives.
+    """A probe sees the wait, suspends work during it, and the flusher's bios arrive.
 
-    Little is held of what is in no transaction, though a bio may have all of a file: it
-    arrives in pieces.
+    Few bytes outside transactions are queued although one bio may cover a whole file, because
+    it is split.
     """
     guest, _, dev, a, b = setup
     guest.run("head -c 16M /dev/urandom >/run/data")
-    files = range(8)  # one bio may have all of one
-    # A quarter of a second for a piece, as it does not wait for longer than one; and 16 for all:
-    # some is held when it is looked at, which the guest does itself, as soon as there is a reason.
+    files = range(8)  # one bio may cover a whole file
+    # A split takes 0.25 s, and the flusher waits for one at most; all of them take 16 s.  Some
+    # bios are queued when the guest itself reads the status, as soon as the probe has fired.
     look = f"until grep -q {WAITS} {TRACING}/trace; do sleep 0.1; done; dmsetup status {dev.name}"
     with mounted(guest, dev.path, fstype) as point, probed(guest, WAITS):
         dev.set_max(a, wbps=4 * MIB)
@@ -202,7 +202,7 @@ def test_a_flusher_waits_for_its_group(setup: Setup, fstype: str) -> None:
             a.run(f"dd if=/run/data of={point}/{each} bs=1M skip={each} count=8")
         job = b.start(["sync", "-f", point])
         held = parse_status(guest.run(look).out).held
-        if fstype == "xfs":  # of ext4's bios most are of a transaction, and whole
+        if fstype == "xfs":  # most of ext4's bios belong to a transaction, and are whole
             assert 0 < held.bytes <= 4 * MIB  # the log's as well
         for noflush in (False, True):
             dev.suspend(noflush=noflush, lockfs=False)
@@ -251,10 +251,10 @@ def raid1_above(setup: Setup) -> Iterator[str]:
 
 @contextlib.contextmanager
 def loop_above(setup: Setup, direct: str) -> Iterator[str]:
-    """A loop device on a file on ext4: its workers submit, or dirty pages that a flusher writes."""
+    """A loop device on a file on ext4: workers submit direct I/O, a flusher buffered writes."""
     guest = setup.guest
     with mounted(guest, setup.dev.path) as point:
-        # Writeback has an owner for each file: the first who changes it.
+        # Writeback charges a file to one cgroup: the first that changes the file.
         setup.a.run(["truncate", "-s", "64M", f"{point}/file"])
         with looped(guest, f"{point}/file", f"--direct-io={direct}") as path:
             yield path
@@ -293,7 +293,7 @@ def test_groups_are_nested_like_their_cgroups(setup: Setup) -> None:
     guest, disk, dev, *_ = setup
     with Cgroup(guest, "top/mid/low") as low, Cgroup(guest, "top/leaf") as leaf:
         for cgroup in (low, leaf):
-            read_file(cgroup, disk, 1, "iflag=direct")  # not on ioband: makes no group
+            read_file(cgroup, disk, 1, "iflag=direct")  # bypasses ioband, so makes no group
             assert f"/{cgroup.path}" not in dev.tree()
             read_file(cgroup, dev.path, 1, "iflag=direct")
         tree = dev.tree()
@@ -349,7 +349,7 @@ def test_v1_hierarchy(ioband: Guest) -> None:
         assert written["/a/b"] < MIB
 
 
-# Reads a MiB at once.
+# Reads a MiB in one call.
 READ = """
 device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
 os.preadv(device, [mmap.mmap(-1, 1 << 20)], 0)
@@ -364,14 +364,14 @@ os.fsync(os.open(sys.argv[1], os.O_RDWR))
 MSYNC = """
 mmap.mmap(os.open(sys.argv[1], os.O_RDWR), 0).flush()
 """
-# Does one of these, says who it is, and stays.
+# Does one of these, prints its process and process group, and stays.
 STAYS = """
 import mmap, os, sys, time
 {}
 print(os.getpid(), os.getpgrp(), flush=True)
 time.sleep(1000)
 """
-# What makes a task somebody that a mode tells apart, and the name that it should get.
+# The command that gives a task an identity in each mode, and the name that its group gets.
 SORTED = {
     "uid": ("setpriv --reuid 4001 --keep-groups", "uid:4001"),
     "gid": ("setpriv --egid 4002 --keep-groups", "gid:4002"),
@@ -382,7 +382,7 @@ SORTED = {
 
 @contextlib.contextmanager
 def task_that(does: str, guest: Guest, mode: str, path: str) -> Iterator[str]:
-    """A task that has done something, and is still there; yields its group in a mode."""
+    """A task that has done such I/O and is still there; yields its group in a mode."""
     become, name = SORTED[mode]
     out = "/run/task"
     guest.run(["dd", "if=/dev/null", f"of={out}"])
@@ -407,8 +407,8 @@ def test_modes_that_sort_by_the_submitting_task(ioband: Guest, mode: str) -> Non
             assert dev.info().mode == mode
 
 
-# Reads 32 blocks in one go, by turns as one of two users, again and again: io_uring with
-# credentials that were registered.  The numbers are those of <linux/io_uring.h>.
+# Reads 32 blocks in one go, alternately as one of two users, again and again: io_uring with
+# registered credentials.  The numbers are those of <linux/io_uring.h>.
 READS_AS_TWO = """
 import ctypes, mmap, os, struct, sys
 ROUNDS, READS = int(sys.argv[2]), 32
@@ -446,7 +446,7 @@ for turn in range(1, ROUNDS + 1):
 
 
 def test_one_task_as_several_users(ioband: Guest) -> None:
-    """Each bio is of who its task was for it, also when others come with it in one go."""
+    """Each bio belongs to the user at its submission, also in a batch with others."""
     guest = ioband
     with (
         null_blk(guest, irqmode=2, completion_nsec=500_000) as disk,
@@ -460,7 +460,7 @@ def test_one_task_as_several_users(ioband: Guest) -> None:
 
 
 def is_writeback(guest: Guest, label: str) -> bool:
-    """Whether a group is what the kernel's flushers count as in the modes that sort by task."""
+    """Whether a group is that of the kernel's flushers in the modes that sort by task."""
     kind, number = label.split(":")
     if kind == "pid":
         return guest.run(f"cat /proc/{number}/comm", check=False).out.startswith("kworker/")
@@ -469,7 +469,7 @@ def is_writeback(guest: Guest, label: str) -> bool:
 
 @pytest.mark.parametrize("mode", variants(SORTED, "uid"))
 def test_buffered_writes_in_modes_that_sort_by_task(ioband: Guest, mode: str) -> None:
-    """They are of whom submits them: a kernel thread, or a task that syncs the file."""
+    """They belong to their submitter: a kernel thread, or a task that syncs the file."""
     guest = ioband
     with (
         null_blk(guest, size_mib=512, memory_backed=1) as disk,

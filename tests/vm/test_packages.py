@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The Debian packages: built, installed, upgraded while devices are in use, removed, purged.
 
-dpkg, the packages' own scripts and DKMS do what they do on any machine.  On this one
-they run in a namespace, with the kernel's headers and the real compiler.  In a guest
-compiling takes minutes: there "make" gives DKMS what the kernel's compiler made of the
-same sources on the host, and fails if they differ.  What most of these tests begin with
-was installed in a namespace.
+dpkg, the packages' own scripts and DKMS run as on any machine.  On the host they run in a
+namespace, with the kernel's headers and the real compiler.  In a guest compiling takes
+minutes: there "make" gives DKMS the output of the kernel's compiler for the same sources on
+the host, and fails if the sources differ.  Most of these tests begin with packages that
+were installed in a namespace.
 """
 
 import contextlib
@@ -30,9 +30,9 @@ from harness.waiting import wait_until
 
 pytestmark = pytest.mark.long("packages are built, installed and upgraded with their module")
 
-DPKG_S = 1800  # compiling the module is its most: some minutes of an idle host
+DPKG_S = 1800  # compiling the module takes most of it, minutes on an idle host
 NAMES = "dm-ioband-dkms dm-ioband-doc iobandctl"
-# What is left of the packages; the whole of /usr takes a guest too long.
+# Remains of the packages; searching the whole of /usr takes a guest too long.
 TRACES = "find /etc /run /usr /var/cache /var/lib -name '*ioband*'; ls -d /lib/modules/*/updates"
 LEFT = """
 for name in $(cat /run/files); do [ -d $name ] || ls -d $name; done 2>/dev/null
@@ -49,7 +49,7 @@ for built in @SHARE@/built/*; do
 done
 exit 1
 """
-# What depmod has to read is as little as can be, for the same reason.
+# Few modules for depmod to read, for the same reason.
 FEW_MODULES = """
 set -e
 cd /lib/modules/$(uname -r)
@@ -60,13 +60,13 @@ cp -a modules.order modules.builtin* build /run/few
 mount --bind /run/few $PWD
 depmod
 """
-# $OUT/installed.tar is what installing has changed, but for what the guest has fewer of.
+# $OUT/installed.tar has all changes of the installation, except depmod's: the guest has its own.
 INSTALL = """
 PATH=$OUT:$PATH dpkg -i $DEBS
 find /mnt/upper -type c -delete
 tar -C /mnt/upper --exclude='usr/lib/modules/*/modules.*' --exclude=var/log -cf $OUT/installed.tar .
 """
-# Each pass writes anew and reads back what it wrote; at least one is under way at any time.
+# Each pass writes and reads back; at least one is under way at any time.
 VERIFY = """
 until [ -e /run/enough ]; do
 	fio --name=verify --filename=/srv/verify --size=4m --bs=16k --rw=randwrite --direct=1 \
@@ -84,7 +84,7 @@ def packages() -> Packages:
 
 @pytest.fixture(scope="module")
 def later() -> Packages:
-    """The same with a higher version."""
+    """The packages with a higher version."""
     return build_packages(later=True)
 
 
@@ -104,7 +104,7 @@ def test_lintian_has_nothing_to_say(packages: Packages) -> None:
 def test_pages_are_installed_with_what_they_link_to(
     packages: Packages, tmp_path: Path, name: str
 ) -> None:
-    """Whichever of the packages are not."""
+    """Whichever of the packages are not installed."""
     subprocess.run(["dpkg-deb", "-x", packages.deb(name), tmp_path], check=True)
     pages = [page for kind in ("md", "rst") for page in tmp_path.rglob(f"*.{kind}")]
     assert pages
@@ -135,7 +135,7 @@ esac
 
 
 def test_removal_tells_wrapped_devices_from_those_with_ioband_in_them(tmp_path: Path) -> None:
-    """What has ioband in it is a volume with data: nobody is told to remove that."""
+    """A volume with ioband in it has data: no message may advise to remove it."""
     for name, text in (("dmsetup", DMSETUP), ("ischroot", "#!/bin/sh\nexit 1\n")):
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
@@ -152,7 +152,7 @@ def test_removal_tells_wrapped_devices_from_those_with_ioband_in_them(tmp_path: 
 
 
 def other_headers() -> tuple[str, list[Path]]:
-    """Another kernel than that of the laboratory: its release, and packages of its headers."""
+    """A kernel other than the laboratory's: its release, and packages of its headers."""
     archive = Archive(*SUITES[own_kernel_name()])
     wanted = [
         p for p in archive.resolve("linux-headers-cloud-amd64") if p.name.startswith("linux-")
@@ -163,7 +163,7 @@ def other_headers() -> tuple[str, list[Path]]:
 
 
 def sections(text: str) -> dict[str, str]:
-    """What was printed behind each line "== TITLE"."""
+    """The output behind each line "== TITLE"."""
     parts = re.split(r"^== (.*)\n", text, flags=re.M)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
@@ -224,13 +224,13 @@ def test_each_kernel_gets_its_module(packages: Packages, later: Packages) -> Non
 
 
 class Machine:
-    """A guest with the kernel's headers, in which DKMS is quick."""
+    """A guest with the kernel's headers, and a quick DKMS."""
 
     def __init__(self, guest: Guest):
         self.guest = guest
 
     def build(self, *versions: Packages) -> None:
-        """Put packages, and what DKMS is to find built, into the shared directory."""
+        """Put packages, and prebuilt modules for DKMS, into the shared directory."""
         share = self.guest.share
         for built in versions:
             (module,) = build_module(self.guest.kernel, built.driver)
@@ -248,16 +248,16 @@ class Machine:
             shutil.copy(deb, self.guest.share)
 
     def put_headers(self) -> None:
-        """Put the kernel's headers where they belong, and let packages do as elsewhere."""
+        """Put the kernel's headers in place, and allow services to start."""
         kernel = self.guest.kernel
-        # No service may start on some hosts, and what man-db does with each package is slow.
+        # Some hosts forbid services; man-db is slow with each package.
         self.guest.run("rm -f /usr/sbin/policy-rc.d /var/lib/man-db/auto-update")
         self.guest.run(f"ln -s {kernel.root}/usr/src/* /usr/src")
         self.guest.run(f"ln -s {kernel.root}/usr/lib/linux-kbuild* /usr/lib")
         self.guest.run(FEW_MODULES, timeout=120)
 
     def prepare(self, packages: Packages) -> None:
-        """Install packages elsewhere, and here too what that changes."""
+        """Install packages in a namespace, and copy the changes to this guest."""
         run_installed(
             self.guest.kernel,
             INSTALL,
@@ -268,50 +268,50 @@ class Machine:
         self.take_over()
 
     def take_over(self) -> None:
-        """Have what installing has changed elsewhere."""
+        """Unpack the changes of an installation in a namespace."""
         self.guest.run(f"tar -C / --keep-directory-symlink -xf {SHARE}/installed.tar")
         self.guest.run("systemctl daemon-reload && depmod", timeout=120)
 
     def dpkg(self, *args: str) -> str:
-        """What dpkg and the packages' scripts print."""
+        """The output of dpkg and the packages' scripts."""
         return self.guest.run(
             f"DEBIAN_FRONTEND=noninteractive dpkg {' '.join(args)} 2>&1", timeout=DPKG_S
         ).out
 
     def install(self, packages: Packages) -> str:
-        """Install packages that were built for it."""
+        """Install packages for which DKMS has prebuilt modules."""
         return self.dpkg("-i", *(f"{SHARE}/{deb.name}" for deb in packages.debs))
 
     def postinst(self) -> str:
-        """What the module's package says at its end, without building again."""
+        """The final messages of the module's package, without another build."""
         self.guest.write("/etc/dkms/no-autoinstall", "")
         script = "/var/lib/dpkg/info/dm-ioband-dkms.postinst"
         env = {"DEBIAN_FRONTEND": "noninteractive"}
         return self.guest.run([script, "configure", self.installed()], env=env).err
 
     def loaded(self) -> str:
-        """The version of the module that is loaded."""
+        """The version of the loaded module."""
         return self.guest.read("/sys/module/dm_ioband/version").strip()
 
     def installed(self) -> str:
-        """The version of the module that would be loaded."""
+        """The version of the installed module."""
         return self.guest.run(["modinfo", "-F", "version", "dm-ioband"]).out.strip()
 
     def watch_pid(self) -> str:
-        """The process of the service that watches, 0 if it does not run."""
+        """The process of the watch service, 0 if it does not run."""
         show = ["systemctl", "show", "-P", "MainPID", "iobandctl-watch"]
         return self.guest.run(show).out.strip()
 
 
 def make_fresh(guest: Guest) -> None:
-    """Boot anew if something is left of tests before this one."""
+    """Boot anew if earlier tests left anything."""
     if guest.exists("/run/few") or guest.run(LEFT, timeout=300).out:
         guest.reboot()
 
 
 @contextlib.contextmanager
 def verifying(guest: Guest) -> Iterator[None]:
-    """What is written to /srv is read back and compared, again and again."""
+    """Data written to /srv are read back and compared, again and again."""
     job = guest.start(VERIFY)
     wait_until(guest, lambda: guest.exists("/srv/verify"), "fio does not begin")
     yield
@@ -323,19 +323,19 @@ def verifying(guest: Guest) -> Iterator[None]:
 
 @pytest.fixture
 def bare(guest: Guest) -> Iterator[Machine]:
-    """A machine without the packages, which boots anew when all is done, however it went."""
+    """A machine without the packages, which boots anew at the end in any case."""
     make_fresh(guest)
     shared = set(guest.share.iterdir())
     yield Machine(guest)
     for new in set(guest.share.iterdir()) - shared:
         shutil.rmtree(new) if new.is_dir() else new.unlink()
     if guest.alive:
-        guest.reboot(cut=True)  # what is left of a test that failed may hinder it from going down
+        guest.reboot(cut=True)  # remains of a failed test may block a shutdown
 
 
 @pytest.fixture
 def machine(bare: Machine, packages: Packages, later: Packages) -> Machine:
-    """The same with the packages installed."""
+    """A machine with the packages installed."""
     bare.build(packages, later)
     bare.prepare(packages)
     bare.guest.run(f"cp -a {SHARE}/root/. /")
@@ -412,7 +412,7 @@ def test_upgrade_and_purge_while_a_device_is_in_use(
 
 
 def refused(guest: Guest, module: str, reason: str) -> None:
-    """A module is not loaded, and the kernel's log says why."""
+    """A module is not loaded, and the kernel's log has the reason."""
     assert "Key was rejected by service" in guest.run(["insmod", module], check=False).err
     assert reason in guest.run("dmesg | tail -n 5").out
 
@@ -421,7 +421,7 @@ def refused(guest: Guest, module: str, reason: str) -> None:
 def test_secure_boot_takes_the_module_once_its_key_is_enrolled(
     bare: Machine, packages: Packages
 ) -> None:
-    """What is documented, on a machine whose loaders and kernel check signatures."""
+    """The documented procedure, on a machine with signatures checked by loaders and kernel."""
     machine, guest = bare, bare.guest
     key = "/var/lib/dkms/mok.pub"
     machine.bring(packages)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an ioband device passes on is what dm-linear passes on, at the same place."""
+"""An ioband device passes on the same operations as dm-linear, to the same sectors."""
 
 import json
 import re
@@ -31,18 +31,18 @@ from harness.variants import variants
 from harness.waiting import wait_until
 
 SECTOR = 512
-# A millisecond for each I/O: with so much to wait for, bios are held.
+# A millisecond for each I/O, long enough that bios are queued.
 SLOW = {"irqmode": 2, "completion_nsec": 1_000_000}
-# Ten: what a rival has waiting, 64 of them, outlasts what the host may take from a guest.
+# Ten milliseconds: a rival's queue of 64 lasts longer than a pause of the guest by its host.
 SLOWER = {"irqmode": 2, "completion_nsec": 10_000_000}
 RIVAL_DEPTH = 64
-# Of a pool of which one device hangs, and of what reads from that.
+# For a pool with one hung device, and for the readers of that device.
 LIMIT = 8
 HUNG_DEPTH = 128
 
 
 def pattern(count: int, start: int = 0, mark: int = 1) -> bytes:
-    """Sectors that tell where they belong, and who wrote them."""
+    """Sectors that contain their number and a mark of the writer."""
     return b"".join(
         struct.pack("<QQ", number, mark) * (SECTOR // 16) for number in range(start, start + count)
     )
@@ -114,12 +114,12 @@ def test_held_bios_go_where_they_belong(ioband: Guest) -> None:
             job.wait()
         held = {name: one.io()[name].write.held for name in ("/a", "/b")}
         assert read_sectors(guest, disk, 16384) == pattern(8192, mark=1) + pattern(8192, mark=2)
-    assert min(held.values()) > 100  # or nothing was shown
+    assert min(held.values()) > 100  # otherwise the test shows nothing
 
 
-# -- what is below shows through ---------------------------------------------------------
+# -- limits of the device below ----------------------------------------------------------
 
-# Not of the device below: what dm itself sets, or what differs from reading to reading.
+# Not compared with the device below: dm sets these itself, or they differ between readings.
 LIMITS_OF_DM = ("scheduler", "nr_requests", "iosched")
 
 
@@ -167,7 +167,7 @@ def test_limits_are_those_below(ioband: Guest, kind: str) -> None:
 
 
 def on_read_only_disk(guest: Guest, line: str) -> tuple[object, ...]:
-    """What can be done with a device that is asked to be read-only, and with one that is not."""
+    """The results of operations on a read-only device, and on a writable one."""
     answers: list[object] = []
     for options in (["--readonly"], []):
         with DmDevice(guest, "ro", line, *options) as device:
@@ -217,7 +217,7 @@ def thin_disk(ioband: Guest) -> Iterator[str]:
     [
         ("", False, "discard"),
         ("--zeroout", False, "write"),
-        # To a block device a loop device hands on a discard as write-zeroes.
+        # A loop device passes a discard to a block device as write-zeroes.
         ("", True, "write"),
         ("--zeroout", True, "write"),
     ],
@@ -225,7 +225,7 @@ def thin_disk(ioband: Guest) -> Iterator[str]:
 def test_discard_and_write_zeroes(
     ioband: Guest, thin_disk: str, option: str, by_loop: bool, way: str
 ) -> None:
-    """Of a task, or of the thread of a loop device for it: they are the task's."""
+    """By a task, or by the thread of a loop device on its behalf: they are the task's."""
     guest = ioband
     with (
         Ioband(guest, "i", thin_disk, offset=2048, length=8192) as device,
@@ -239,7 +239,7 @@ def test_discard_and_write_zeroes(
         first = (2048 + at) * SECTOR
         expected[first : first + count * SECTOR] = bytes(count * SECTOR)
         assert read_sectors(guest, thin_disk, 16384) == expected
-        # One bio, without data: no page of zeroes was written.
+        # One bio without data: no page of zeroes was written.
         assert (done.ios, done.bytes) == (1, count * SECTOR)
 
 
@@ -275,7 +275,7 @@ def test_secure_erase(ioband: Guest, rare_disk: str) -> None:
         Ioband(guest, "i", rare_disk, offset=2048, length=12288) as device,
         Cgroup(guest, "a") as group,
     ):
-        at, count = 128, 8192  # twice what the disk takes in one bio
+        at, count = 128, 8192  # twice the disk's maximum of one bio
         group.run(f"blkdiscard --secure -o {at * SECTOR} -l {count * SECTOR} {device.path}")
         done = device.io()["/a"]
         guest.run(f"blkdiscard --secure -o {12280 * SECTOR} {device.path}")  # to the end
@@ -288,7 +288,7 @@ def test_secure_erase(ioband: Guest, rare_disk: str) -> None:
         guest.read(f"/sys/module/raredisk/parameters/{name}").strip()
         for name in ("erase_bios", "erased_sectors")
     ]
-    assert asked == ["3", str(count + 8)]  # and nothing was erased in another way
+    assert asked == ["3", str(count + 8)]  # no other command erased anything
 
 
 def discarded(guest: Guest, device: str) -> int:
@@ -298,10 +298,10 @@ def discarded(guest: Guest, device: str) -> int:
 
 @pytest.mark.all_kernels
 def test_what_a_file_system_discards(ioband: Guest) -> None:
-    """Of files that are deleted, when the journal is written: by a thread, for nobody.
+    """Discards of deleted files come from the journal's thread, without a cgroup.
 
-    Two rivals have the device then, so that they are held: while one has it alone, nobody is,
-    and the first to come is not either.
+    Two rivals compete meanwhile, so that the discards are queued.  Bios of a single rival are
+    dispatched without being queued, and so is the first bio of a second group.
     """
     guest = ioband
     files = "for file in kept gone; do dd if=/dev/urandom of=$file bs=1M count=8 conv=fsync; done"
@@ -348,7 +348,7 @@ def test_what_a_file_system_discards(ioband: Guest) -> None:
 
 
 def histograms(device: Ioband) -> dict[str, dict[str, tuple[int, ...]]]:
-    """Those of the groups that have some, by name."""
+    """The histograms of the groups that have some, by name."""
     return {group.name: group.histograms for group in device.latency()}
 
 
@@ -367,9 +367,9 @@ def histograms(device: Ioband) -> dict[str, dict[str, tuple[int, ...]]]:
 def test_held_without_data(
     request: pytest.FixtureRequest, ioband: Guest, kind: str, option: str, way: str
 ) -> None:
-    """Held while rivals have the device; then sent by a worker, to an ioband that tells whose.
+    """Queued beside rivals, then sent by a worker to another ioband, with the right cgroup.
 
-    Of one rival alone nothing is owed, so that the first to come beside it is not held.
+    A single rival has no debt, so that the first bio beside it would not be queued.
     """
     guest = ioband
     disk = request.getfixturevalue(kind)
@@ -421,7 +421,7 @@ except OSError as err:
 
 @pytest.mark.all_kernels
 def test_atomic_writes(ioband: Guest, kernel_name: str) -> None:
-    """What dm-linear makes of them, which is nothing on older kernels."""
+    """The same result as with dm-linear: no atomic writes on older kernels."""
     guest = ioband
     answers = []
     with scsi_debug(guest, atomic_wr=1) as disk:
@@ -437,7 +437,7 @@ def test_atomic_writes(ioband: Guest, kernel_name: str) -> None:
     most, said, commands = answers[1]
     able = int(most.get("atomic_write_max_bytes", 0)) > 0
     assert able or kernel_name in ("6.1", "6.12")
-    # One WRITE ATOMIC(16), or none.
+    # One WRITE ATOMIC(16), or no command.
     assert (said, commands) == (("16384", 1) if able else ("ENOTSUP", 0))
 
 
@@ -456,7 +456,7 @@ print(buffer.raw[8:16].decode())
 
 
 def inquiry(guest: Guest, device: str) -> str:
-    """The vendor that the disk below tells a task without CAP_SYS_RAWIO, or the error."""
+    """The vendor of the disk below for a task without CAP_SYS_RAWIO, or the error."""
     result = guest.run(
         ["setpriv", "--bounding-set=-sys_rawio", "python3", "-c", SG_INQUIRY, device], check=False
     )
@@ -475,7 +475,7 @@ def test_ioctls(ioband: Guest) -> None:
                 assert "Inappropriate ioctl" in inquiry(guest, device.path)
 
 
-# -- requests with a wish --------------------------------------------------------------------
+# -- requests with flags ---------------------------------------------------------------------
 
 
 @pytest.mark.all_kernels
@@ -490,7 +490,7 @@ POLLED = {"rw": "randread", "bs": "4k", "size": "1m", "ioengine": "io_uring", "h
 
 
 def test_polled(ioband: Guest) -> None:
-    """What is polled for is done at once, on a disk whose interrupts come 0.1 s late."""
+    """Polled I/O completes at once, on a disk with interrupts 0.1 s late."""
     guest = ioband
     options = {"size_mib": 64, "poll_queues": 1, "irqmode": 2, "completion_nsec": 100_000_000}
     with (
@@ -506,12 +506,12 @@ def test_polled(ioband: Guest) -> None:
         assert polled["total_ios"] == interrupted["total_ios"] == 256
         done = device.io()["/a"]
         assert (done.read.ios, done.inflight) == (512, 0)
-    assert interrupted["runtime"] >= 3000  # ms: 32 times 8 at once, and fio's clock
+    assert interrupted["runtime"] >= 3000  # ms: 256 I/Os, 8 at once, and fio's clock
     assert polled["runtime"] < interrupted["runtime"] / 2
 
 
 def test_polled_and_held(ioband: Guest) -> None:
-    """What is held meanwhile is read all the same."""
+    """Polled I/O that is queued meanwhile completes as well."""
     guest = ioband
     with (
         null_blk(guest, size_mib=64, poll_queues=1, irqmode=2, completion_nsec=200_000) as disk,
@@ -532,7 +532,7 @@ def test_polled_and_held(ioband: Guest) -> None:
 # -- zoned, DAX, integrity --------------------------------------------------------------------
 
 
-# Persistent memory, and a log of what dm loads.
+# Persistent memory, and a log of dm's tables.
 PMEM_AND_IMA = pytest.mark.guest(cmdline="memmap=64M!512M ima_policy=critical_data")
 
 
@@ -590,7 +590,7 @@ def test_zoned_device_is_refused(ioband: Guest) -> None:
 def test_inline_encryption_is_not_offered(ioband: Guest, rare_disk: str, kernel_name: str) -> None:
     guest = ioband
     offered = guest.exists(f"{sysfs(guest, rare_disk)}/queue/crypto")
-    assert offered or kernel_name != "newest"  # the older ones are built without it
+    assert offered or kernel_name != "newest"  # older kernels are built without it
     guest.dmesg()
     with Ioband(guest, "i", rare_disk) as device:
         said = "\n".join(guest.dmesg())
@@ -608,7 +608,7 @@ def integrity(guest: Guest, device: str) -> dict[str, str]:
 
 @contextmanager
 def protection(guest: Guest) -> Iterator[Counter[str]]:
-    """Commands that go to a SCSI disk with protection information, by their kind."""
+    """Commands to a SCSI disk with protection information, by their kind."""
     count: Counter[str] = Counter()
     with traced(guest, "scsi/scsi_dispatch_cmd_start"):
         yield count
@@ -621,7 +621,7 @@ PROTECTED = {"size_mib": 8, "dif": 1, "dix": 1, "ato": 1}
 
 @pytest.mark.parametrize("offset", variants([0, 2048], 2048))
 def test_integrity_profile_and_data(ioband: Guest, offset: int) -> None:
-    """The reference tags, which the disk checks, are those of its own sectors."""
+    """The disk checks the reference tags, which must be those of its own sectors."""
     guest = ioband
     length = 16384 - offset
     with scsi_debug(guest, **PROTECTED) as disk:
@@ -689,7 +689,7 @@ def crc_t10dif(data: bytes) -> int:
 
 
 def tags_of(data: bytes, first: int) -> bytes:
-    """Protection information of sectors, with reference tags from some number on."""
+    """Protection information of sectors, with reference tags from first on."""
     starts = range(0, len(data), SECTOR)
     return b"".join(
         struct.pack(">HHI", crc_t10dif(data[start : start + SECTOR]), 0, first + start // SECTOR)
@@ -701,14 +701,14 @@ TAGGED = 128  # sectors
 
 
 class Tagged:
-    """A device, and a group whose I/O to it carries protection information of its own."""
+    """A device, and a group that does I/O with protection information of its own."""
 
     def __init__(self, device: DmDevice, group: Cgroup):
         self._device = device
         self._group = group
 
     def io(self, way: str, at: int, data: bytes, tags: bytes) -> tuple[str, bytes, bytes]:
-        """Read or write; how that ended, and the data and the tags that are there then."""
+        """Read or write; returns the result, and the data and tags afterwards."""
         files = [self._group.guest.share / name for name in ("data", "tags")]
         for file, content in zip(files, (data, tags), strict=True):
             file.write_bytes(content)
@@ -717,7 +717,7 @@ class Tagged:
         return said, files[0].read_bytes(), files[1].read_bytes()
 
     def try_all(self) -> tuple[object, ...]:
-        """What there is to see of one that is right, and one whose tags are not."""
+        """The results of a write and read with right tags, and of a write with wrong tags."""
         at = 1000
         data = pattern(TAGGED, at)
         tags = tags_of(data, at)
@@ -731,9 +731,9 @@ class Tagged:
 
 @pytest.mark.all_kernels
 def test_protection_information_of_who_asks(ioband: Guest, kernel_name: str) -> None:
-    """Its reference tags, which count from the device's start, become the disk's.
+    """The submitter's reference tags count from the device's start, and become the disk's.
 
-    Such a bio goes whole, even where others would go in pieces.
+    A bio with protection information is not split.
     """
     if kernel_name in ("6.1", "6.12"):
         pytest.skip("io_uring takes no protection information here")
@@ -807,7 +807,7 @@ def test_errors_reach_who_asked_and_nobody_else(ioband: Guest) -> None:
         assert done.inflight == 0
         assert done.held == (0, 0)
         assert done.read.ios == 768
-        assert done.read.held > 0  # or nothing was shown
+        assert done.read.held > 0  # otherwise the test shows nothing
         assert not healthy.poll()
         healthy.kill()
         healthy.wait(check=False)
@@ -847,13 +847,13 @@ def test_member_that_hangs_does_not_stop_a_healthy_one(ioband: Guest) -> None:
         for job in jobs:
             job.wait(check=False)
     assert during > before / 2
-    assert inflight <= 2 * LIMIT  # its own, and that of the healthy one
+    assert inflight <= 2 * LIMIT  # the limits of both devices
     assert held >= HUNG_DEPTH - LIMIT - 1
     assert after > 50
 
 
 def test_a_stall_does_not_empty_the_queues_into_the_device(ioband: Guest) -> None:
-    """Two groups, 1:10; a volume of each on the disk that stalls, and one that does nothing."""
+    """Two groups, 1:10, on two volumes of the disk that stalls, beside an idle volume."""
     guest = ioband
     with (
         null_blk(guest, size_mib=64, **SLOWER) as disk,
@@ -887,7 +887,7 @@ def test_a_stall_does_not_empty_the_queues_into_the_device(ioband: Guest) -> Non
             job.wait(check=False)
     ratio = (after["/b"].ios - before["/b"].ios) / (after["/a"].ios - before["/a"].ios)
     print(f"in flight during the stall: {stalled}, {by_group}; then 1:{ratio:.1f}")
-    # One more for each other volume, even for one that only udev reads: does it answer?
+    # Each other volume may have one more bio in flight, as a probe, even if only udev reads it.
     assert max(stalled) <= LIMIT + 2
     assert 8 < ratio < 12.5
     assert inflight <= LIMIT

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Large bios go down in pieces while groups compete, and complete as a whole."""
+"""Large bios are split while groups compete, and complete as a whole."""
 
 import json
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from harness.ioband import Ioband
 from harness.load import Load, Stream
 
 PIECE = 16384
-# A millisecond each whatever the size.  With a single tag the worker, which has the
-# priority, would take it from a submitter who found none for ever.
+# A millisecond each, whatever the size.  Several tags: a single one would always go to the
+# worker, which has the priority, and never to a submitter without a tag.
 FEW = {"irqmode": 2, "completion_nsec": 1_000_000, "hw_queue_depth": 8, "submit_queues": 1}
 # A millisecond each, any number at a time.
 SLOW = {"irqmode": 2, "completion_nsec": 1_000_000}
@@ -37,7 +37,7 @@ def reads(guest: Guest, disk: str) -> int:
 
 @pytest.mark.guest(icount=True)
 def test_synchronous_readers_share_by_weight(ioband: Guest) -> None:
-    """Neither ever has a second bio waiting, but of each the pieces wait."""
+    """Each has one bio at a time; its queued splits keep the group backlogged."""
     guest = ioband
     sync = {"ioengine": "psync", "write_lat_log": None}
     with (
@@ -58,12 +58,12 @@ def test_synchronous_readers_share_by_weight(ioband: Guest) -> None:
         assert device.table().endswith(f" depth=1/{PIECE} slice=0 writes_starved=2")
         got = {name: after[name].bytes - before[name].bytes for name in ("/a", "/b")}
     assert got["/a"] / got["/b"] == pytest.approx(2, abs=0.04 + 2 * 262144 / got["/b"])
-    # Each piece is a request; the counters are read one after the other.
+    # Each split is a request; the counters are read one after the other.
     assert after_reads - before_reads == pytest.approx(sum(got.values()) / PIECE, rel=0.1)
 
 
 def test_with_slices(ioband: Guest) -> None:
-    """A turn can end in the midst of a bio."""
+    """A slice can end within a bio."""
     guest = ioband
     with (
         null_blk(guest, **FEW) as disk,
@@ -87,7 +87,7 @@ def test_with_slices(ioband: Guest) -> None:
 
 @pytest.mark.all_kernels
 def test_data_in_pieces(ioband: Guest) -> None:
-    """Written in pieces and verified, while the device is suspended and set otherwise."""
+    """Split writes are verified, while the device is suspended and its settings change."""
     guest = ioband
     verify = {"verify": "crc32c", "verify_fatal": 1, "size": "16m", "loops": 2}
     with (
@@ -115,14 +115,14 @@ def test_data_in_pieces(ioband: Guest) -> None:
             assert json.loads(out[out.index("{") :])["jobs"][0]["error"] == 0
         stats = device.io()
         assert (device.info().held, device.info().inflight) == ((0, 0), (0, 0))
-    # Whole bios are counted, and those in pieces had been held.
+    # Whole bios are counted; split bios had been queued.
     assert stats["/a"].write.ios == 2 * 32
     assert stats["/a"].write.bytes == 2 * 16 << 20
     assert stats["/a"].write.held > 20
 
 
 def test_error_in_a_piece(ioband: Guest) -> None:
-    """A bio of which one piece fails has failed, and only that one."""
+    """A bio fails if one of its splits does; other bios do not."""
     guest = ioband
     guest.expect_dmesg("I/O error")
     with (
@@ -130,7 +130,7 @@ def test_error_in_a_piece(ioband: Guest) -> None:
         two_groups(guest) as (a, b),
     ):
         total = sectors(guest, disk)
-        bad = 1024 + 64  # one page, in the second piece of the third bio
+        bad = 1024 + 64  # one page, in the second split of the third bio
         table = [
             f"0 {bad} linear {disk} 0",
             f"{bad} 8 error",
@@ -138,7 +138,7 @@ def test_error_in_a_piece(ioband: Guest) -> None:
         ]
         below = DmDevice(guest, "holed", "\n".join(table))
         with below, Ioband(guest, "d", below.path, depth=f"2/{PIECE}") as device:
-            # Both groups are active all the while: they compete.
+            # Both groups stay active, so they compete.
             options = {"offset": "32m", "write_lat_log": None}
             streams = [
                 stream(device.path, group, bs=bs, iodepth=4, options=options)

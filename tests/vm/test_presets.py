@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Presets: what the groups of cgroups begin with that are yet to come."""
+"""Presets: settings for the groups of cgroups that do not exist yet."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from harness.waiting import wait_until
 MIB = 1 << 20
 PRESETS_MAX = 4096
 NESTING = 128
-IDLE_S = 60  # after it, a group that was given nothing is forgotten
+IDLE_S = 60  # then a group without settings is freed
 
 
 @pytest.fixture
@@ -28,12 +28,12 @@ def disk(ioband: Guest) -> Iterator[str]:
 
 
 def read(cgroup: Cgroup, dev: Ioband) -> None:
-    """The least I/O that there is, from a cgroup."""
+    """Read one sector from a cgroup."""
     cgroup.run(["dd", f"if={dev.path}", "of=/dev/null", "count=1", "iflag=direct"])
 
 
 def has(group: Group) -> tuple:
-    """What a group has been given."""
+    """The settings of a group."""
     weight = group.weight if group.is_set else 0
     return weight, group.max, group.min, group.latency_us
 
@@ -43,7 +43,7 @@ NOTHING = (0, None, None, 0)
 
 @pytest.mark.all_kernels
 def test_a_group_begins_with_what_its_path_was_given(ioband: Guest, disk: str) -> None:
-    """Each time that the cgroup is made; its parents and neighbours with what they were given."""
+    """For each new cgroup of a path, also for the paths above and beside it."""
     with Ioband(ioband, "d0", disk) as dev:
         dev.preset("/a/b", "weight", "400")
         dev.preset("/a/b", "max", "rbps=5000000", "wiops=7")
@@ -73,7 +73,7 @@ def test_a_group_begins_with_what_its_path_was_given(ioband: Guest, disk: str) -
                 "/b": NOTHING,
             }
             wait_until(ioband, lambda: list(dev.tree()) == ["root"], "the groups go")
-        # What is taken back is gone with the last of it.
+        # A preset is gone when its last setting is taken back.
         for verb in ("max", "min", "latency-target"):
             dev.preset("/a/b", verb, "default")
         assert dev.presets() == [Preset("root", "/a/b", 400), *given[1:]]
@@ -97,7 +97,7 @@ def test_cgroups_of_version_1(ioband: Guest, disk: str) -> None:
 
 
 def test_messages_say_what_holds_now(ioband: Guest, disk: str) -> None:
-    """What a group is given itself stands, and a preset that comes later is not for it."""
+    """A message to a group overrides its preset; a later preset has no effect on it."""
     with Ioband(ioband, "d0", disk) as dev:
         dev.preset("/a", "weight", "400")
         dev.preset("/a", "max", "rbps=5000000")
@@ -118,7 +118,7 @@ def test_messages_say_what_holds_now(ioband: Guest, disk: str) -> None:
             assert has(dev.tree()["/a"]) == NOTHING
         wait_until(ioband, lambda: list(dev.tree()) == ["root"], "the groups go")
         with Cgroup(ioband, "a") as a, Cgroup(ioband, "b") as b:
-            dev.set_weight(b, "default")  # nothing to remember
+            dev.set_weight(b, "default")  # no setting, so no group
             assert list(dev.tree()) == ["root"]
             dev.set_weight(a, "default")  # before its first bio
             assert has(dev.tree()["/a"]) == (0, {"rbps": 5000000}, None, 0)
@@ -132,9 +132,9 @@ def test_messages_say_what_holds_now(ioband: Guest, disk: str) -> None:
 
 
 def test_idle_for_a_minute_and_back(ioband: Guest, disk: str) -> None:
-    """A group that began so counts as one that was given something; another comes back so.
+    """A group from a preset is kept as one with settings; another returns with the preset.
 
-    What was taken away does not come back while the cgroup is there.
+    A setting that was reset does not return while the cgroup exists.
     """
     names = ("kept", "taken", "told", "back")
     with Ioband(ioband, "d0", disk) as dev, ExitStack() as on:
@@ -172,7 +172,7 @@ def test_idle_for_a_minute_and_back(ioband: Guest, disk: str) -> None:
 
 
 def test_trees_are_apart(ioband: Guest, disk: str) -> None:
-    """A device with a tree of its own has its own presets, which go when it leaves the pool."""
+    """A device with its own tree has its own presets, which go when it leaves the pool."""
     half = MIB
     with Ioband(ioband, "d0", disk, length=half) as dev, Cgroup(ioband, "a") as a:
         dev.preset("/a", "weight", "300")
@@ -225,7 +225,7 @@ for number in range(int(sys.argv[2]), int(sys.argv[3])):
 
 
 def test_how_many_and_how_deep(ioband: Guest, disk: str) -> None:
-    """Long lists come in pages, with each once; what is too much is refused, and says so."""
+    """Long lists have several pages without repetitions; presets over a limit are refused."""
     ioband.expect_dmesg("device-mapper: ")
 
     def refused(path: str, why: str) -> None:
@@ -265,7 +265,7 @@ STRANGE_NAMES = ("two words", "back\\slash", "tab\there", "grüße", "voilà", "
 
 
 def test_any_name_of_a_cgroup(ioband: Guest, disk: str) -> None:
-    # The one above stays: a group is listed until it is gone, and another of its path beside it.
+    # "top" stays: the old group is listed until it is freed, beside a new one of its path.
     with Ioband(ioband, "d0", disk) as dev, Cgroup(ioband, "top"):
         for number, name in enumerate(STRANGE_NAMES):
             dev.preset(f"/top/{name}", "weight", str(500 + number))
@@ -278,9 +278,9 @@ def test_any_name_of_a_cgroup(ioband: Guest, disk: str) -> None:
 
 
 GIVEN = ("weight {} 77", "max {} rbps=100000000", "min {} riops=10", "latency-target {} 100000")
-# For some seconds makes cgroups, reads from each and removes it, while others give something to
-# their paths and take it back, and others look at the groups: one whose path is always given the
-# same must have all of it whenever it is seen.
+# For some seconds one process makes cgroups, reads from each and removes it.  Others set and reset
+# presets of their paths, and list the groups.  A group with a constant preset must have all of it
+# at any time.
 CHANGES = (
     SEND
     + """
@@ -358,7 +358,7 @@ CHANGES_S = 5
 
 @pytest.mark.guest(parallel=True)
 def test_presets_change_while_groups_are_made(ioband: Guest, disk: str) -> None:
-    """And are dropped; nothing is lost, which the module itself tells, and nothing half made."""
+    """Presets are removed, too; no preset is half set, and the module reports no leak."""
     with Ioband(ioband, "d0", disk) as dev, Cgroup(ioband, "many") as many:
         many.set("cgroup.subtree_control", "+io")
         paths = ["/many", "/many/fixed0", "/many/fixed1"]
@@ -380,8 +380,8 @@ def test_presets_change_while_groups_are_made(ioband: Guest, disk: str) -> None:
     ioband.rmmod("dm_ioband")
 
 
-# Reads a page as one of a cgroup that has no memory left for anything: all that it takes is had,
-# and used, beforehand.
+# Reads a page as a member of a cgroup without any memory left: the task allocates and uses all
+# that it needs beforehand.
 READ_WITHOUT_MEMORY = """
 import mmap, os, sys
 path, *places = sys.argv[1:]
@@ -397,7 +397,7 @@ for at in (outside, inside):
 
 
 def test_a_maximum_holds_without_memory(ioband: Guest, disk: str) -> None:
-    """Who is charged for a group, and has no room for that, gets the one with a maximum anyway."""
+    """A charged cgroup without memory left still gets a group for a preset with a maximum."""
 
     def read_without_memory(cgroup: Cgroup) -> None:
         script = ["/usr/bin/python3", "-S", "-c", READ_WITHOUT_MEMORY]
@@ -432,7 +432,7 @@ CHARGE = re.compile(r"ioband_charge: .*? group=(\d+) ")
 
 @pytest.mark.guest(icount=True)
 def test_a_weight_holds_from_the_first_bio(ioband: Guest) -> None:
-    """Of what goes from then on nine parts in ten are the newcomer's."""
+    """From its first bio on, the new group is charged nine in ten bios."""
     load = {"rw": "randread", "bs": "4k", "ioengine": "libaio", "iodepth": 32}
     with (
         null_blk(ioband, **DISK) as slow,
@@ -458,7 +458,7 @@ def test_a_weight_holds_from_the_first_bio(ioband: Guest) -> None:
 
 @pytest.mark.guest(icount=True)
 def test_a_minimum_holds_from_the_first_bio(ioband: Guest) -> None:
-    """Whatever the weights; of each that comes while others' bios are in flight, and no more."""
+    """With any weights; also for a group that starts while others' bios are in flight."""
     minima = {"a": 300, "b": 200}
     with null_blk(ioband, **DISK) as slow, Ioband(ioband, "d0", slow) as dev, ExitStack() as on:
         groups = {name: on.enter_context(Cgroup(ioband, name)) for name in ("c", *minima)}
@@ -477,7 +477,7 @@ def test_a_minimum_holds_from_the_first_bio(ioband: Guest) -> None:
 
 @pytest.mark.guest(icount=True)
 def test_a_maximum_holds_from_the_first_bio(ioband: Guest, disk: str) -> None:
-    """Alone, where nothing else would be held."""
+    """A group alone: only the maximum throttles it."""
     with Ioband(ioband, "d0", disk) as dev, Cgroup(ioband, "a") as a:
         dev.preset("/a", "max", "riops=50")
         before_ms = ioband.now_ms()

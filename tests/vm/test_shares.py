@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Groups that compete get what their weights say, and the device loses nothing.
+"""Backlogged groups share by weight, and the device loses no throughput.
 
-What each group got is read from the pool's own statistics, at two moments while
-all groups are busy.  Time is instructions executed: how busy the host is does not
-matter.
+The service of each group is from the pool's own statistics, read at two moments while
+all groups are backlogged.  Time is instructions executed, so the load of the host does
+not matter.
 """
 
 import re
@@ -26,7 +26,7 @@ Disk = Callable[[Guest], AbstractContextManager[str]]
 # Two I/Os at a time, 2 ms each.
 SLOTS = {"irqmode": 2, "completion_nsec": 2_000_000, "hw_queue_depth": 2, "submit_queues": 1}
 DISKS: dict[str, Disk] = {
-    # So many bytes in each 20 ms.
+    # A limit on the bytes in each 20 ms.
     "bandwidth": lambda guest: null_blk(guest, mbps=80),
     "slots": lambda guest: null_blk(guest, **SLOTS),
 }
@@ -35,7 +35,7 @@ WINDOW_S = 3.0
 
 
 def stream(name: str, device: str, cgroup: Cgroup | None, **options: object) -> Stream:
-    """A deep queue; the pool counts, so fio need not."""
+    """A deep queue; fio keeps no log, as the pool counts."""
     given: dict[str, object] = {"write_lat_log": None, **options}
     known = {key: given.pop(key) for key in ("rw", "bs", "iodepth") if key in given}
     return Stream(name, device, cgroup, options=given, **known)
@@ -43,7 +43,7 @@ def stream(name: str, device: str, cgroup: Cgroup | None, **options: object) -> 
 
 @contextmanager
 def running(guest: Guest, *streams: Stream) -> Iterator[Load]:
-    """The streams run, and have done so for a while."""
+    """The streams run, and have settled."""
     load = Load(guest, streams).start()
     guest.sleep(SETTLE_S)
     yield load
@@ -51,7 +51,7 @@ def running(guest: Guest, *streams: Stream) -> Iterator[Load]:
 
 
 def service(device: Ioband, what: str = "bytes", seconds: float = WINDOW_S) -> dict[str, int]:
-    """What each group of the pool got in a window from now on."""
+    """The service of each group of the pool in a window from now on."""
     before = device.io()
     device.guest.sleep(seconds)
     after = device.io()
@@ -64,7 +64,7 @@ def service(device: Ioband, what: str = "bytes", seconds: float = WINDOW_S) -> d
 def assert_shares(
     got: dict[str, int], weights: dict[str, float], quantum: int, tolerance: float = 0.02
 ) -> None:
-    """Each group's part is as its weight, but for the tolerance and two I/Os."""
+    """Each group's part fits its weight, within the tolerance and two I/Os."""
     total = sum(got[name] for name in weights)
     for name, weight in weights.items():
         wanted = total * weight / sum(weights.values())
@@ -78,7 +78,7 @@ def cgroups(guest: Guest, *paths: str) -> Iterator[dict[str, Cgroup]]:
         yield {path: stack.enter_context(Cgroup(guest, path)) for path in paths}
 
 
-# -- as the weights say --------------------------------------------------------------------
+# -- shares by weight ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("disk", variants(DISKS, "slots"))
@@ -119,8 +119,8 @@ def test_cgroups_of_version_1(ioband: Guest) -> None:
     assert_shares(got, {"/a": 3, "/b": 1}, 65536)
 
 
-# Streams by the groups that they belong to, of one task in the first and two in the second;
-# a process's number, where that is what counts, is not known before.
+# Streams by group: a single task in the first, two in the second.  The number of a process
+# is not known yet.
 SORTED: dict[str, list[dict[str, object]]] = {
     "uid": [{"uid": 1000}, {"uid": 1001}, {"uid": 1001}],
     "gid": [{"gid": 1000}, {"gid": 1001}, {"gid": 1001}],
@@ -181,7 +181,7 @@ def test_loads(ioband: Guest, load: str, measure: str) -> None:
 
 @pytest.mark.parametrize("rw", variants(["randread", "randwrite"], "randread"))
 def test_mixed_sizes_for_long(ioband: Guest, rw: str) -> None:
-    """The tolerance is several of the largest I/Os: none is allowed for besides."""
+    """The tolerance includes several of the largest I/Os."""
     guest = ioband
     load = {"rw": rw, "bssplit": "4k/40:64k/40:512k/20", "iodepth": 64}
     with (
@@ -198,7 +198,7 @@ def test_mixed_sizes_for_long(ioband: Guest, rw: str) -> None:
 
 @pytest.mark.parametrize("sizes", [("64k", "64k"), ("4k", "512k")])
 def test_limit_above_what_the_device_takes(ioband: Guest, sizes: tuple[str, str]) -> None:
-    """Tasks do not queue for the device's two requests, where weights do not count."""
+    """Tasks must not queue for the device's two requests, where weights have no effect."""
     guest = ioband
     with (
         DISKS["slots"](guest) as below,
@@ -219,7 +219,7 @@ def test_limit_above_what_the_device_takes(ioband: Guest, sizes: tuple[str, str]
     ("measure", "what", "small"), [("bytes", "bytes", "64k"), ("time", "ios", "4k")]
 )
 def test_slices(ioband: Guest, measure: str, what: str, small: str) -> None:
-    """One group at a time; an I/O takes this disk as long whatever its size."""
+    """One group at a time; on this disk each I/O takes the same time, whatever its size."""
     guest = ioband
     with (
         DISKS["slots"](guest) as below,
@@ -239,7 +239,7 @@ def test_slices(ioband: Guest, measure: str, what: str, small: str) -> None:
     served = [match[3] for match in EVENT.finditer(trace) if match[2] == "charge"]
     turns = sum(one != other for one, other in pairwise(served))
     assert 50 < turns < len(served) / 10
-    # 20 I/Os in a slice, and those that are in flight when it ends.
+    # 20 I/Os in a slice, and those in flight at its end.
     assert_shares(got, {"/a": 2, "/b": 1}, 30 * (65536 if what == "bytes" else 1))
 
 
@@ -269,7 +269,7 @@ def test_one_weight_per_device(ioband: Guest) -> None:
 
 @pytest.mark.smoke
 def test_logical_volumes_of_one_pool(ioband: Guest) -> None:
-    """A tenant on each of two volumes of a volume group: the pool's weights hold across both."""
+    """A group on each of two volumes of a volume group: the pool's weights apply across both."""
     guest = ioband
     with (
         null_blk(guest, memory_backed=1, **SLOTS) as disk,
@@ -328,7 +328,7 @@ def test_nested_groups_and_siblings_first(ioband: Guest) -> None:
         with running(guest, streams["x/1"], streams["y"]):
             with running(guest, streams["x/2"]):
                 busy = service(device)
-            alone = service(device)  # 2 is idle: what it had is 1's, not y's
+            alone = service(device)  # 2 is idle: 1 gets its share, not y
         with running(guest, streams["x/1"], streams["x/2"]):
             inner = service(device)
     assert_shares(busy, {"/x/1": 2, "/x/2": 6, "/y": 4}, 65536)
@@ -370,7 +370,7 @@ def charged(trace: str, start: float, end: float) -> dict[int, int]:
 @pytest.mark.parametrize("disk", variants(DISKS, "slots"))
 def test_weight_change_takes_effect_at_once(ioband: Guest, disk: str) -> None:
     guest = ioband
-    # More than "bandwidth" does in 20 ms, in which it does it at once.
+    # More than "bandwidth" serves at once in its 20 ms.
     small = {"bs": "16k", "iodepth": 256}
     with (
         DISKS[disk](guest) as below,
@@ -398,7 +398,7 @@ def test_weight_change_takes_effect_at_once(ioband: Guest, disk: str) -> None:
 
 
 def test_measure_change_takes_effect_under_load(ioband: Guest) -> None:
-    """What is held meanwhile stays, and goes by the new measure."""
+    """Queued bios stay queued, and later bios are charged by the new measure."""
     guest = ioband
     with (
         DISKS["slots"](guest) as below,
@@ -416,7 +416,7 @@ def test_measure_change_takes_effect_under_load(ioband: Guest) -> None:
                 device.set(measure=measure)
                 held = device.io()
                 assert min(held["/a"].held.ios, held["/b"].held.ios) > 0
-                guest.sleep(0.5)  # what was held keeps what it was to cost
+                guest.sleep(0.5)  # queued bios keep their old cost
             assert (device.info().measure, device.info().state) == (measure, "shared")
             got[turn] = service(device, measure)
     for turn, quantum in enumerate((1, 65536, 1)):
@@ -436,7 +436,7 @@ def test_task_moved_to_another_cgroup_is_charged_there(ioband: Guest) -> None:
             first = service(device)
             for pid in group["a"].pids:
                 group["b"].set("cgroup.procs", str(pid))
-            guest.sleep(0.5)  # what it has in flight stays the other's
+            guest.sleep(0.5)  # bios in flight stay in the old group
             second = service(device)
     assert_shares(first, {"/a": 1, "/rival": 1}, 65536)
     assert_shares(second, {"/b": 3, "/rival": 1}, 65536)
@@ -464,7 +464,7 @@ def test_pool_opens_when_one_group_is_left(ioband: Guest) -> None:
 
 @pytest.mark.parametrize("depth", variants([2, 3], 2))
 def test_who_sleeps_below_is_not_forgotten(ioband: Guest, depth: int) -> None:
-    """A task that waits for one of the device's requests when another one comes."""
+    """A task that sleeps for a request of the device is considered when another bio comes."""
     guest = ioband
     with (
         DISKS["slots"](guest) as below,
@@ -497,7 +497,7 @@ def test_tracepoints(ioband: Guest) -> None:
     assert holds == releases > 100
 
 
-# -- nothing is wasted -----------------------------------------------------------------------
+# -- throughput ------------------------------------------------------------------------------
 
 
 def throughput(guest: Guest, device: DmDevice, groups: dict[str, Cgroup], below: str) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Suspend, reload, remove and kill while bios are held; what may be held is bounded."""
+"""Suspend, reload, remove and kill with queued bios; limits on queued bios."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from harness.module import REPO, build_module
 from harness.tracing import TRACING, charged, traced
 from harness.waiting import wait_until
 
-# One I/O at a time, 100 ms each: what is held stays so for long.
+# One I/O at a time, 100 ms each: bios stay queued for long.
 CRAWLING = {
     "irqmode": 2,
     "completion_nsec": 100_000_000,
@@ -27,7 +27,7 @@ CRAWLING = {
 SLOW = {"irqmode": 2, "completion_nsec": 1_000_000}
 OTHER_DEPTH = 4
 ENDLESS = {"time_based": 1, "runtime": 600}
-UDEV_READS = 8  # so many at a time, when it looks at a device
+UDEV_READS = 8  # reads of udev at a time, when it probes a device
 HELD_IOS_MAX = 1024
 HELD_BYTES_MAX = 64 << 20
 HELD_DYING = 4
@@ -50,7 +50,7 @@ def start_fio(group: Cgroup, device: str, **options: object) -> Job:
 
 
 def end(*jobs: Job) -> None:
-    """Kill jobs that would run on."""
+    """Kill jobs that do not end by themselves."""
     for job in jobs:
         job.kill()
     for job in jobs:
@@ -58,12 +58,12 @@ def end(*jobs: Job) -> None:
 
 
 def wait_until_held(device: Ioband, ios: int, seconds: float = 30) -> None:
-    """Wait until the pool holds that many bios, which it must reach."""
+    """Wait until that many bios are queued in the pool; fails if they are not."""
     wait_until(device.guest, lambda: device.info().held.ios >= ios, f"{ios} bios are held", seconds)
 
 
 def wait_until_read(device: Ioband, label: str, ios: int, seconds: float = 30) -> None:
-    """Wait until a group has read that much, which it must."""
+    """Wait until a group has read that much; fails if it has not."""
 
     def has_read() -> bool:
         stats = device.io().get(label)
@@ -86,9 +86,9 @@ def two_groups(guest: Guest) -> Iterator[tuple[Cgroup, Cgroup]]:
 
 @contextmanager
 def clogged(guest: Guest, full: Cgroup, other: Cgroup, **options: object) -> Iterator[Ioband]:
-    """A device that does ten I/Os in a second, and a group that holds all it may.
+    """A device with ten I/Os a second, and a group with as many queued bios as its limit.
 
-    The rest of its bios goes to another disk at the end.
+    At the end the rest of its bios is dispatched to another disk.
     """
     load = {"iodepth": 1200} | ENDLESS | options
     with clogged_by(guest, other, lambda path: start_fio(full, path, **load)) as (top, go_on):
@@ -103,9 +103,9 @@ def clogged_by(
     start: Callable[[str], Job],
     discard_bytes: int = 64 << 10,
 ) -> Iterator[tuple[Ioband, Callable[[], Job]]]:
-    """Likewise, by what is started on the device; and what sends the rest elsewhere.
+    """The same with any job on the device; yields also a function that sends the rest elsewhere.
 
-    The device discards so many bytes at a time, and has 4096 times as much.
+    The device discards discard_bytes at a time, and has 4096 times as much.
     """
     kind = {"memory_backed": 1, "discard": 1, "max_sectors": 2048}
     size_mib = discard_bytes * DISCARDS >> 20
@@ -153,9 +153,9 @@ def test_suspend_sends_held_bios(ioband: Guest) -> None:
 
 
 def test_noflush_suspend_gives_held_bios_back(ioband: Guest) -> None:
-    """They wait in device-mapper, and are held again, for the same groups, after the resume."""
+    """They wait in device-mapper, and are queued in the same groups after the resume."""
     guest = ioband
-    many = 30 * guest.patience  # some go while the suspend is on its way
+    many = 30 * guest.patience  # some are dispatched before the suspend
     with two_groups(guest) as (a, b), clogged(guest, a, b, iodepth=many) as top:
 
         def both_hold() -> bool:
@@ -167,21 +167,21 @@ def test_noflush_suspend_gives_held_bios_back(ioband: Guest) -> None:
         top.suspend(noflush=True)
         info, after = top.info(), top.io()
         assert (info.held, info.inflight) == ((0, 0), (0, 0))
-        # Only what was in flight, or went meanwhile: ten in a second.
+        # Only bios in flight, or dispatched meanwhile: ten a second.
         assert reads_done(guest, top.below) - done < before["/a"].held.ios / 2
         done = reads_done(guest, top.below)
         guest.sleep(0.5)
         assert reads_done(guest, top.below) == done
         assert top.io() == after
         uncounted = reads_done(guest, top.path) - reads_done(guest, top.below)
-        # Not to wait for udev, which would read from this device, for a minute.
+        # With udev this would take a minute, as udev reads from the device.
         top.dmsetup("resume", "--noudevsync")
         wait_until_held(top, 25)
         again = top.io()
         assert again["/a"].held.ios > again["/b"].held.ios >= 2
         top.suspend(noflush=True)
-        # A kernel thread submitted them, so their owners were asked, and from then on
-        # device-mapper counts a bio: those that it is given back now are "read" once more.
+        # A kernel thread submitted them, so their cgroups were looked up.  From then on
+        # device-mapper counts a bio: bios that it is given back now are "read" once more.
         asked = reads_done(guest, top.path) - reads_done(guest, top.below) - uncounted
         gone = reads_done(guest, top.below) - done
         assert 25 - gone <= asked <= OTHER_DEPTH + many + UDEV_READS
@@ -190,12 +190,12 @@ def test_noflush_suspend_gives_held_bios_back(ioband: Guest) -> None:
 
 
 def test_suspend_does_not_wait_for_another_device(ioband: Guest) -> None:
-    """A task waits for room in a group that is full of another device's bios."""
+    """A task sleeps for back-pressure of a group full of another device's bios."""
     guest = ioband
     with (
         two_groups(guest) as (full, other),
         null_blk(guest, size_mib=64) as disk,
-        Ioband(guest, "second", disk, depth=1) as second,  # udev looks at it while that is quick
+        Ioband(guest, "second", disk, depth=1) as second,  # udev probes it while that is quick
         clogged(guest, full, other),
     ):
         waiting = start_fio(full, second.path, iodepth=8, time_based=1, runtime=600)
@@ -208,12 +208,12 @@ def test_suspend_does_not_wait_for_another_device(ioband: Guest) -> None:
 
 
 def test_mode_changes_without_draining(ioband: Guest) -> None:
-    """What is held stays so, for whom it was; what comes is of other groups."""
+    """Queued bios stay in their groups; later bios belong to other groups."""
     guest = ioband
     with two_groups(guest) as (a, b), clogged(guest, a, b, iodepth=200) as top:
         before = top.info().held.ios
         top.set(mode="uid")
-        assert top.info().held.ios > before * 0.8  # it does ten in a second
+        assert top.info().held.ios > before * 0.8  # the device does ten a second
         wait_until(guest, lambda: "uid:0" in top.io(), "what comes is of the user")
 
 
@@ -286,10 +286,10 @@ def test_rename_and_remove_in_use(ioband: Guest) -> None:
     guest.rmmod("dm_ioband")
 
 
-# How the table that refuses everything comes in the place of ioband's.
+# Commands that replace ioband's table by a table of the error target.
 FORCE = {
-    "remove --force": ["remove", "--force", "--deferred"],  # what is held goes down first
-    "wipe_table": ["wipe_table", "--force", "--noflush"],  # what is held is refused
+    "remove --force": ["remove", "--force", "--deferred"],  # queued bios are dispatched first
+    "wipe_table": ["wipe_table", "--force", "--noflush"],  # queued bios are refused
 }
 
 
@@ -297,7 +297,7 @@ FORCE = {
 @pytest.mark.guest(parallel=True)
 def test_removal_by_force_under_load(ioband: Guest, way: str) -> None:
     guest = ioband
-    guest.expect_dmesg("Buffer I/O error")  # who else has the device open, as udev
+    guest.expect_dmesg("Buffer I/O error")  # of other readers of the device, as udev
     with (
         null_blk(guest, **SLOW) as disk,
         Ioband(guest, "stays", disk, depth=2) as stays,
@@ -328,7 +328,7 @@ def test_removal_by_force_under_load(ioband: Guest, way: str) -> None:
 
 @pytest.mark.all_kernels
 def test_held_bios_of_a_deleted_disk_fail_at_once(ioband: Guest) -> None:
-    """Its maximum would let them fail in 800 s; another device's bios are held on."""
+    """Its maximum would fail them in 800 s; bios of another device stay queued."""
     guest = ioband
     guest.expect_dmesg("I/O error|rejecting I/O|Synchroniz")
     reads = 100
@@ -353,22 +353,22 @@ def test_held_bios_of_a_deleted_disk_fail_at_once(ioband: Guest) -> None:
         held = stays.info().held.ios
         end(slow)
     print(f"{errors} errors {took_s:.2f} s after the disk was deleted, {held} held for the other")
-    assert took_s < 10  # a busy guest is slow to tell
+    assert took_s < 10  # a busy guest is slow to report it
     assert errors > reads - 20
     assert held > reads // 2
 
 
-# -- backpressure --------------------------------------------------------------------------
+# -- back-pressure -------------------------------------------------------------------------
 
 
 def test_group_that_is_full_waits_and_no_other(ioband: Guest) -> None:
     guest = ioband
     with two_groups(guest) as (full, other), clogged(guest, full, other) as top:
         held = top.io()
-        # A bio may just have left, and its successor not be there yet.
+        # A bio may just have been dispatched, and the next one not be queued yet.
         assert HELD_IOS_MAX - 1 <= held["/a"].held.ios <= HELD_IOS_MAX
         job = start_fio(other, top.path, iodepth=32, number_ios=32)
-        wait_until_held(top, HELD_IOS_MAX + 25)  # its submitter does not wait
+        wait_until_held(top, HELD_IOS_MAX + 25)  # its submitter does not sleep
         assert top.io()["/a"].held.ios <= HELD_IOS_MAX
         job.wait()
 
@@ -386,7 +386,7 @@ def test_bytes_that_are_held_are_bounded(ioband: Guest) -> None:
 
 @pytest.mark.parametrize("option", ["", "--zeroout"])
 def test_who_discards_or_zeroes_waits(ioband: Guest, option: str) -> None:
-    """Of which the block layer makes thousands of bios at a time."""
+    """For these the block layer makes thousands of bios at a time."""
     guest = ioband
 
     def start(path: str) -> Job:
@@ -403,7 +403,7 @@ def test_who_discards_or_zeroes_waits(ioband: Guest, option: str) -> None:
 
 @pytest.mark.all_kernels
 def test_who_waits_keeps_nobody_from_the_detour(ioband: Guest) -> None:
-    """It goes by way of a hidden disk, which must not be in use by those who sleep."""
+    """It uses the queue of a hidden disk, which sleeping submitters must not hold."""
     guest = ioband
     hidden = "/sys/block/ioband-owner/queue/max_sectors_kb"
 
@@ -411,7 +411,7 @@ def test_who_waits_keeps_nobody_from_the_detour(ioband: Guest) -> None:
         return full.start(f"blkdiscard --force {path}")
 
     with two_groups(guest) as (full, other), clogged_by(guest, other, start) as (top, go_on):
-        top.set_max(full, wbps=1)  # for as long as that nothing goes, and who waits sleeps on
+        top.set_max(full, wbps=1)  # nothing is dispatched, so submitters sleep on
         limit = guest.read(hidden).strip()
         guest.start(f"echo {limit} >{hidden}").wait(20)  # freezes the queue, on newer kernels
         top.set_max(full)
@@ -420,10 +420,10 @@ def test_who_waits_keeps_nobody_from_the_detour(ioband: Guest) -> None:
 
 @pytest.mark.all_kernels
 def test_waiting_for_room_does_not_keep_a_queue_from_being_frozen(ioband: Guest) -> None:
-    """Newer kernels freeze it to change a limit in sysfs; all groups wait for that."""
+    """Newer kernels freeze it to change a limit in sysfs, and all groups wait meanwhile."""
     guest = ioband
     with two_groups(guest) as (full, other), clogged(guest, full, other) as top:
-        top.set_max(full, rbps=1)  # for as long as that, the task in line sleeps
+        top.set_max(full, rbps=1)  # until the reset the task on the wait queue sleeps
         name = guest.run(["readlink", "-f", top.path]).out.strip().removeprefix("/dev/")
         setting = f"/sys/block/{name}/queue/max_sectors_kb"
         held = top.io()["/a"].held.ios
@@ -435,7 +435,7 @@ def test_waiting_for_room_does_not_keep_a_queue_from_being_frozen(ioband: Guest)
 
 
 def test_who_discards_and_is_killed_is_bounded(ioband: Guest) -> None:
-    """The bios of a dying task go at once, until it owes; then it may have as much held only."""
+    """A dying task's bios are dispatched up to a debt, then queued up to HELD_DYING limits."""
     guest = ioband
 
     def start(path: str) -> Job:
@@ -456,7 +456,7 @@ def test_who_discards_and_is_killed_is_bounded(ioband: Guest) -> None:
 
 
 def test_waiting_for_room_is_waiting_for_io(ioband: Guest) -> None:
-    """The cgroup's pressure counts it; the kernel adds that up every two seconds."""
+    """The cgroup's pressure includes it; the kernel adds that up every two seconds."""
     guest = ioband
 
     def waited_us() -> int:
@@ -475,11 +475,11 @@ def test_nowait_and_a_full_group(ioband: Guest) -> None:
     with two_groups(guest) as (full, other), clogged(guest, full, other) as top:
         read = ["python3", "-c", READ_NOWAIT, top.path]
         assert full.run(read).out == "EAGAIN\n"
-        assert other.run(read).out == "4096\n"  # held, and then read
+        assert other.run(read).out == "4096\n"  # queued, and then read
 
 
 def test_in_one_go_into_a_full_group(ioband: Guest) -> None:
-    """io_uring must not wait with each, is refused, and comes again by tasks that may."""
+    """io_uring gets EAGAIN instead of sleeping, and submits again by tasks that may sleep."""
     guest = ioband
     at_once = {"ioengine": "io_uring", "iodepth": 64, "iodepth_batch": 32, "number_ios": 64}
 
@@ -495,7 +495,7 @@ def test_in_one_go_into_a_full_group(ioband: Guest) -> None:
         guest.sleep(2)
         assert not job.poll()
         held = top.io()["/a"].held.ios
-        assert HELD_IOS_MAX - 1 <= held <= HELD_IOS_MAX + 64  # one for each task that waits
+        assert HELD_IOS_MAX - 1 <= held <= HELD_IOS_MAX + 64  # one for each sleeping task
         end(go_on())
         job.wait(60)
         assert top.io()["/a"].read.held >= before + 64
@@ -503,7 +503,7 @@ def test_in_one_go_into_a_full_group(ioband: Guest) -> None:
 
 @pytest.mark.all_kernels
 def test_what_must_not_wait_is_not_given_back(ioband: Guest) -> None:
-    """io_uring's: device-mapper would have the disk refuse it, in a worker, as it is split."""
+    """io_uring's nowait bios: device-mapper's worker would have the disk refuse them at a split."""
     guest = ioband
     large = {"ioengine": "io_uring", "iodepth": 32, "iodepth_batch": 16, "bs": "256k"}
 
@@ -538,7 +538,7 @@ def test_killed_task_ends_soon(ioband: Guest) -> None:
         end(rival)
 
 
-# -- what others wait for ------------------------------------------------------------------
+# -- bios that other tasks wait for --------------------------------------------------------
 
 
 @contextmanager
@@ -554,9 +554,9 @@ def two_devices(guest: Guest) -> Iterator[tuple[Ioband, Ioband]]:
 
 
 def test_journal_is_not_held(ioband: Guest) -> None:
-    """It is the root's, which has next to no weight beside groups that wait for their turns.
+    """It belongs to the root group, with a tiny weight beside the backlogged groups.
 
-    But it is charged to the root.
+    The root group is charged for it.
     """
     guest = ioband
     with (
@@ -568,9 +568,9 @@ def test_journal_is_not_held(ioband: Guest) -> None:
             start_fio(group, other.path, iodepth=64, time_based=1, runtime=600) for group in groups
         ]
         wait_until_held(device, 100)
-        # If it were held, five of its writes would go in a second, and the test would end.
+        # If its writes were queued, five would be dispatched a second, and the test would end.
         device.set_weight("root", 1)
-        guest.run("udevadm settle && sync")  # of the root nothing else is in flight
+        guest.run("udevadm settle && sync")  # no other bio of the root is in flight
         seq = device.tree()["root"].seq
         with traced(guest, "ioband/ioband_charge", only=f"seq == {seq}"):
             before = device.io()
@@ -586,7 +586,7 @@ def test_journal_is_not_held(ioband: Guest) -> None:
     then, now = before["root"].write, after["root"].write
     written = now.ios - then.ios
     assert written >= 3
-    assert now.held - then.held <= written / 4  # as what writeback sends beside the journal
+    assert now.held - then.held <= written / 4  # writeback beside the journal may be queued
     assert after["/b"].read.held > before["/b"].read.held
 
 
@@ -600,7 +600,7 @@ def test_metadata_that_a_task_reads_is_not_held(ioband: Guest) -> None:
         guest.run(f"cd {point} && mkdir d{{1..40}} && dd if=/dev/zero of=file bs=64k count=4")
         load = start_fio(rival, other.path, iodepth=64, time_based=1, runtime=600)
         wait_until_read(other, "/b", 100)
-        # The group is to be there, and its counters.
+        # The group and its counters must exist.
         reader.run(["dd", f"if={other.path}", "of=/dev/null", "count=1", "iflag=direct"])
         did = []
         for command in (f"ls -R {point}", f"dd if={point}/file of=/dev/null bs=4k iflag=direct"):
@@ -619,8 +619,8 @@ def test_metadata_that_a_task_reads_is_not_held(ioband: Guest) -> None:
     assert data_held > data / 2
 
 
-# How a bio of a task is marked, or how the task is (urgent.c), and whether it waits its turn: of
-# a group that owes nothing, and of one that owes more than what is only owed may add to.
+# The flags of a bio or states of its task (urgent.c), and whether the bio is queued: in a group
+# without debt, and in a group with so much debt that only few kinds of bios may add to it.
 URGENCY = {
     "read": (True, True),
     "write": (True, True),
@@ -639,12 +639,12 @@ URGENCY = {
     "write reclaim": (False, False),
     "read victim": (False, False),
 }
-OWED_MIB = 56  # of 64 that a group may owe; past 32 it owes much
+OWED_MIB = 56  # of 64, the limit of a debt; above 32 the debt is large
 
 
 @pytest.fixture
 def urgent(ioband: Guest) -> Iterator[str]:
-    """What makes bios that look urgent (urgent.c)."""
+    """The device that makes bios with such flags and states (urgent.c)."""
     (module,) = build_module(ioband.kernel, REPO / "tests/vm/urgent")
     ioband.insmod(module)
     ioband.run(["udevadm", "settle"])
@@ -653,12 +653,12 @@ def urgent(ioband: Guest) -> Iterator[str]:
         ioband.rmmod("urgent")
 
 
-KIB = {words: 8 + 4 * number for number, words in enumerate(URGENCY)}  # by which the trace tells
+KIB = {words: 8 + 4 * number for number, words in enumerate(URGENCY)}  # each size is unique
 
 
 @contextmanager
 def held_or_not(guest: Guest, seq: int) -> Iterator[dict[str, bool]]:
-    """Which of a group's bios of those sizes are held, filled in when all have come."""
+    """Whether each of a group's bios of those sizes is queued; filled in when all have come."""
     seen: dict[str, bool] = {}
 
     def all_came() -> bool:
@@ -674,7 +674,7 @@ def held_or_not(guest: Guest, seq: int) -> Iterator[dict[str, bool]]:
 
 
 def test_what_waits_its_turn_and_what_does_not(ioband: Guest, urgent: str) -> None:
-    """Each of the marks and states that count, alone."""
+    """Each flag and state that counts, alone."""
     guest = ioband
     with (
         two_devices(guest) as (device, other),
@@ -684,7 +684,7 @@ def test_what_waits_its_turn_and_what_does_not(ioband: Guest, urgent: str) -> No
         load = {"iodepth": 256, "time_based": 1, "runtime": 600}
         rivals = [start_fio(group, other.path, **load) for group in groups]
         wait_until_held(device, 400)
-        # The group is to be there, and its counters.
+        # The group and its counters must exist.
         c.run(["dd", f"if={device.path}", "of=/dev/null", "count=1", "iflag=direct"])
         seq = device.tree()["/c"].seq
         submit = [f"sh -c 'echo {device.path} {KIB[each]} {each} >{urgent}'" for each in URGENCY]
@@ -693,7 +693,7 @@ def test_what_waits_its_turn_and_what_does_not(ioband: Guest, urgent: str) -> No
         c.run(f"for n in {{1..{OWED_MIB}}}; do echo {device.path} 1024 write meta >{urgent}; done")
         with held_or_not(guest, seq) as then:
             jobs = [c.start(submit[0])]
-            # A group owes something as long as it has something to do.
+            # A debt lasts while the group is active.
             wait_until(guest, lambda: device.io()["/c"].held.ios == 1, "one waits")
             jobs.append(c.start("\n".join(f"{one} &" for one in submit[1:]) + "\nwait"))
         end(*rivals)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where memory is short: swap on ioband, and what many groups may take."""
+"""Low memory: swap on ioband, and limits on the memory of many groups."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ SWAP_MIB = 256
 COUNTERS_BYTES = 1632  # of a group, with histograms, on two CPUs
 pytestmark = pytest.mark.guest(memory_mib=384, disks_mib=(SWAP_MIB,))
 
-# Stamps every page of so many MiB, and sees that those of the first so many have their stamps.
+# Stamps every page of some MiB, and checks the stamps of the first of them.
 TOUCH = """
 import mmap, sys
 size, checked = (int(word) << 20 for word in sys.argv[1:])
@@ -32,7 +32,7 @@ for at in range(0, checked, 4096):
 
 @contextmanager
 def swap(guest: Guest) -> Iterator[Ioband]:
-    """A swap device on ioband, in use."""
+    """A swap device on ioband, enabled."""
     guest.run("modprobe virtio_blk && udevadm settle")
     with Ioband(guest, "swap", "/dev/vda", depth=4) as device:
         guest.run(["mkswap", device.path])
@@ -42,18 +42,18 @@ def swap(guest: Guest) -> Iterator[Ioband]:
 
 
 def touch(group: Cgroup, mib: int, again_mib: int) -> None:
-    """A process of the group uses so much memory, and so much of it once more."""
+    """A process of the group uses mib of memory, and again_mib of it once more."""
     group.run(["/usr/bin/python3", "-S", "-c", TOUCH, str(mib), str(again_mib)], timeout=300)
 
 
 def swapped_out_mib(guest: Guest) -> int:
-    """What has been written to swap since the boot."""
+    """MiB written to swap since the boot."""
     lines = dict(line.split() for line in guest.read("/proc/vmstat").splitlines())
     return int(lines["pswpout"]) * 4096 >> 20
 
 
 def available_mib(guest: Guest) -> int:
-    """How much memory can be had without swapping."""
+    """Memory that can be allocated without swapping."""
     lines = dict(line.split(":") for line in guest.read("/proc/meminfo").splitlines())
     return int(lines["MemAvailable"].split()[0]) >> 10
 
@@ -72,7 +72,7 @@ def competing(guest: Guest) -> Iterator[None]:
 
 
 def test_a_group_swaps_while_another_competes(ioband: Guest) -> None:
-    """Its swap writes are never held, its other bios are: it competes, and is charged for all."""
+    """Its swap writes are never queued, its other bios are; it is charged for all."""
     guest = ioband
     with (
         swap(guest) as device,
@@ -80,7 +80,7 @@ def test_a_group_swaps_while_another_competes(ioband: Guest) -> None:
         competing(guest),
     ):
         small.set("memory.max", "24M")
-        device.set_weight(small, 100)  # so that it is there, and has a number
+        device.set_weight(small, 100)  # makes the group, with its number
         before = swapped_out_mib(guest)
         with traced(guest, "ioband/ioband_charge", only=f"seq == {device.tree()['/small'].seq}"):
             touch(small, 72, 72)
@@ -88,7 +88,7 @@ def test_a_group_swaps_while_another_competes(ioband: Guest) -> None:
             charge = charged(guest)
         io = device.io()["/small"]
     assert out >= 48
-    # But for what goes while the rival is late, so that nobody competes.
+    # Except for I/O while the rival is late and the group is alone.
     assert charge == pytest.approx(io.bytes, rel=0.1)
     assert io.read.held > 100
     assert (io.write.held, io.write.bytes >> 20) == (0, pytest.approx(out, abs=4))
@@ -108,7 +108,7 @@ def test_the_machine_swaps(ioband: Guest) -> None:
     assert sum(group.write.bytes for group in io.values()) >> 20 == pytest.approx(out, abs=4)
 
 
-# Reads a page as each of so many users, which may be given a weight before.
+# Reads a page as each of many users, after giving each a weight if there is one.
 AS_USERS = (
     SEND
     + """
@@ -128,14 +128,14 @@ for uid in range(first, first + count):
 
 
 def as_users(group: Cgroup, device: Ioband, first: int, count: int, weight: int = 0) -> None:
-    """A process of the group reads as so many users, one after the other."""
+    """A process of the group reads as count users, one after the other."""
     numbers = map(str, (first, count, weight))
     script = ["/usr/bin/python3", "-S", "-c", AS_USERS, device.path, *numbers]
     group.run(script, timeout=300)
 
 
 def memory_bytes(guest: Guest) -> int:
-    """How much memory there is."""
+    """The size of the memory."""
     return int(re.search(r"^MemTotal: +(\d+) kB", guest.read("/proc/meminfo"), re.M)[1]) << 10
 
 
@@ -146,7 +146,7 @@ def slab_of(group: Cgroup) -> int:
 
 
 def test_groups_take_a_bounded_part_of_the_memory(ioband: Guest) -> None:
-    """Who makes many is charged for them; those without counters are as their parent."""
+    """The cgroup that makes many groups is charged; groups without counters use their parent's."""
     guest = ioband
     count = memory_bytes(guest) // 64 // 1000  # more than COUNTERS_BYTES
     with (
@@ -158,7 +158,7 @@ def test_groups_take_a_bounded_part_of_the_memory(ioband: Guest) -> None:
         as_users(many, device, 10000, count)
         charged = slab_of(many) - before
         groups = device.info().groups
-        # Who comes now has nothing of its own, but what was wished for is kept.
+        # A later group has no counters of its own, unless it has settings.
         device.set_weight("uid:5000", 500)
         as_users(many, device, 5000, 2)
         io = device.io()
@@ -174,7 +174,7 @@ def test_groups_take_a_bounded_part_of_the_memory(ioband: Guest) -> None:
 
 
 def test_those_that_were_given_something_leave_counters_to_the_rest(ioband: Guest) -> None:
-    """They may take more, and who was given nothing finds as many as without them."""
+    """Groups with settings may use more counters, and leave as many to others as before."""
     guest = ioband
     count = memory_bytes(guest) // 64 // COUNTERS_BYTES * 5 // 4
     with (
@@ -189,8 +189,8 @@ def test_those_that_were_given_something_leave_counters_to_the_rest(ioband: Gues
     assert sum(label.startswith("uid:5") for label in io) == 200
 
 
-# Reads all pages of statistics so many times; says when it began, when it ended, and how many
-# lines there were.
+# Reads all pages of statistics a number of times; prints the times of begin and end, and the
+# number of lines.
 LOOK = (
     SEND
     + """
@@ -210,7 +210,7 @@ print(began * 1000, time.time() * 1000, lines)
 
 @pytest.mark.guest(icount=True)
 def test_looking_at_many_groups_stops_nobody(ioband: Guest) -> None:
-    """Who reads meanwhile waits for the disk, and next to never for the processor."""
+    """A reader waits for the disk all the same, and almost never for the processor."""
     guest = ioband
     count, times = 2000, 40
     with (
@@ -235,7 +235,7 @@ def test_looking_at_many_groups_stops_nobody(ioband: Guest) -> None:
     assert beside > 0.9 * alone
 
 
-# Makes so many cgroups and reads a page in each of them.
+# Makes cgroups and reads a page in each of them.
 IN_CGROUPS = """
 import mmap, os, sys
 device = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT)
@@ -250,12 +250,12 @@ for number in range(int(sys.argv[3])):
 
 
 def test_who_makes_many_cgroups_leaves_counters_to_others(ioband: Guest) -> None:
-    """Its own last ones are as itself; a newcomer elsewhere is a group from the start."""
+    """The last cgroups of many children use the parent's counters; a new one elsewhere has some."""
     guest = ioband
     room = memory_bytes(guest) // 64 // COUNTERS_BYTES
-    room = room * 7 // 8 * 7 // 8  # some left to other pools, and to other cgroups
+    room = room * 7 // 8 * 7 // 8  # parts are reserved for other pools and other cgroups
     count = room * 11 // 10
-    # Else each move of a task waits for a grace period.
+    # Otherwise each move of a task waits for a grace period.
     guest.run("mount -o remount,favordynmods /sys/fs/cgroup")
     with (
         null_blk(guest) as disk,

@@ -34,13 +34,13 @@ def test_disks_come_and_go(guest: Guest) -> None:
             assert "DM_LV_NAME=lv0" in guest.run(["udevadm", "info", volume]).out
             with mounted(guest, volume):
                 pass
-        guest.run(["udevadm", "settle"])  # nobody reads it
+        guest.run(["udevadm", "settle"])  # no process reads it
         guest.unplug("one")
         wait_until(guest, lambda link=link: not guest.exists(link), f"{link} is still there")
 
 
 def test_a_disk_comes_back_at_once(guest: Guest) -> None:
-    """Whether the guest has let go of it, and QEMU itself has, or not yet."""
+    """The guest and QEMU may each have released it already, or not yet."""
     for bus in ("scsi", "virtio", "scsi"):
         guest.plug("back", 64, bus)
         link = f"/dev/disk/by-id/{BUSES[bus]}back"

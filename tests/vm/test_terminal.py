@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""iobandctl at a terminal in the guest: top over real load, and completion of what is there.
+"""iobandctl at a terminal in the guest: top over real load, and completion of real names.
 
-What is shown of numbers that are made up is in tests/unit/iobandctl.
+tests/unit/iobandctl has the display of made-up numbers.
 """
 
 import re
@@ -52,26 +52,26 @@ class Terminal:
         self.guest.run(f"printf %s {shlex.quote(keys)} >{KEYS}")
 
     def resize(self, columns: int, lines: int) -> None:
-        """Have the terminal another size, of which the program is told."""
+        """Change the size of the terminal, with a signal to the program."""
         self.guest.run(f"stty -F $(cat {TTY}) cols {columns} rows {lines}")
         self.screen.resize(lines, columns)
 
     def lines(self) -> list[str]:
-        """What can be seen now."""
+        """The lines on the screen now."""
         shown = self._shown.read_bytes()
         self._stream.feed(shown[self._seen :])
         self._seen = len(shown)
         return [line.rstrip() for line in self.screen.display]
 
     def soon(self, holds: Callable[[list[str]], bool], what: str) -> None:
-        """Wait until the lines are as they are to be."""
+        """Wait until the lines fulfil a condition."""
         try:
             wait_until(self.guest, lambda: holds(self.lines()), what, WAIT_S)
         except GuestTimeout as error:
             raise AssertionError("\n".join([what, *self.lines()])) from error
 
     def close(self) -> None:
-        """End the program, and remove what was made for it."""
+        """End the program, and remove its files."""
         if not self.job.poll():
             self.job.kill()
             self.job.wait(check=False)
@@ -81,7 +81,7 @@ class Terminal:
 
 @pytest.fixture
 def busy(tool: Tool) -> Iterator[Tool]:
-    """Cgroups heavy and light, of weights 300 and 100, ask an ioband device for all it has."""
+    """Cgroups heavy and light, of weights 300 and 100, keep an ioband device fully busy."""
     guest = tool.guest
     with (
         null_blk(guest, mbps=20) as disk,
@@ -115,11 +115,11 @@ def as_weights_say(lines: list[str], *names: str) -> bool:
 
 
 def test_top_over_real_load(busy: Tool) -> None:
-    """Shares as the weights say, in order; in the other when asked; on a small terminal too."""
+    """Shares by weight, in order; in reverse order by a key; on a small terminal too."""
     terminal = Terminal(busy.guest, f"{busy.program} top --interval 2")
     try:
         terminal.soon(lambda lines: as_weights_say(lines, "/heavy", "/light"), "shares")
-        # udev's cgroups, which have read the disk's labels, may be among those that are idle.
+        # Idle cgroups of udev, which has read the disk's labels, may be counted too.
         heading = r"2 of \d+ groups busy, 1 pools, every 2 s, by SHARE%"
         assert re.search(heading, terminal.lines()[0])
         rows = shown(terminal.lines())
@@ -141,7 +141,7 @@ def test_top_over_real_load(busy: Tool) -> None:
 
 
 def test_completion_of_what_there_is(busy: Tool) -> None:
-    """Verbs, and names of devices, pools and groups that the kernel has now."""
+    """Verbs, and the kernel's present devices, pools and groups."""
     guest, home = busy.guest, "/run/home"
     guest.run(f"mkdir {home} && ln -s {busy.program} {home}/iobandctl")
     guest.run(f"{busy.program} completion bash >{home}/completion")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What ioband says that bios took: on a disk that takes as long for each, whatever comes.
+"""ioband's times of bios, on a disk with the same latency for each bio at any load.
 
-Time is instructions executed: how busy the host is does not matter.
+Time is instructions executed, so the load of the host does not matter.
 """
 
 from dataclasses import dataclass, replace
@@ -17,17 +17,17 @@ from harness.load import Load, Stream
 pytestmark = pytest.mark.guest(icount=True)
 
 TOOK_MS = 10
-# What the kernel adds to it: an interrupt, and a worker that is woken.
+# The kernel's part of it: an interrupt, and the wakeup of a worker.
 SLACK_MS = 0.2
 IODEPTH = 20
 DEPTH = 2
-# 400 bios of each job, so that one more or less is little.
+# 400 bios of each job, so that one more or less has little effect.
 WINDOW_S = 4
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What a group did in one direction until a moment."""
+    """The statistics of a group in one direction at a moment."""
 
     at_ms: float
     done: Counters
@@ -44,17 +44,17 @@ class Seen:
 
     @property
     def wait_ms(self) -> float:
-        """How long a bio was held, in the mean of those that were."""
+        """The mean time in the queue of the bios that were queued."""
         return self.done.wait_ns / self.done.held / 1e6
 
     @property
     def service_ms(self) -> float:
-        """How long a bio was at the device, in the mean."""
+        """The mean time of a bio in flight."""
         return self.done.service_ns / self.done.ios / 1e6
 
 
 def seen(device: Ioband, name: str, way: str) -> Seen:
-    """Look at a group."""
+    """Read the statistics of a group."""
     (stats,) = (stats for stats in device.stats() if stats.name == name)
     at_ms = device.guest.now_ms()
     (latency,) = (latency for latency in device.latency() if latency.name == name)
@@ -68,7 +68,7 @@ def part_at(histogram: tuple[int, ...], ms: float) -> float:
 
 
 def started(device: Ioband, *streams: Stream) -> Load:
-    """The streams run, and have for a while."""
+    """The streams run, and have settled."""
     load = Load(device.guest, streams).start()
     device.guest.sleep(SETTLE_S)
     return load
@@ -94,7 +94,7 @@ def test_alone_nothing_waits(ioband: Guest) -> None:
 
 
 def test_what_is_held_waits_as_littles_law_says(ioband: Guest) -> None:
-    """As many as are held, in the mean, come in the time that each is held for."""
+    """The mean number of queued bios is their rate times their mean time in the queue."""
     with (
         null_blk(ioband, irqmode=2, completion_nsec=TOOK_MS * 1_000_000) as disk,
         Ioband(ioband, "d", disk, depth=DEPTH) as device,
@@ -114,7 +114,7 @@ def test_what_is_held_waits_as_littles_law_says(ioband: Guest) -> None:
         fio = load.stop().window(before["a"].at_ms, after["b"].at_ms)
     for path in names:
         got = after[path] - before[path]
-        # By fio's log: much time may pass between a look and the look at the clock.
+        # From fio's log, as much time may pass between the statistics and the clock's reading.
         rate = fio[path].iops / 1000
         assert got.done.held == pytest.approx(got.done.ios, rel=0.02)
         assert rate == pytest.approx(DEPTH / TOOK_MS / len(names), rel=0.03)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """iobandctl from end to end: the real module, LVM, udev and device-mapper.
 
-The tool is built with sanitizers.  What it makes of its input without a kernel
-is in tests/unit/iobandctl.
+The tool is built with sanitizers.  tests/unit/iobandctl has the tests without a kernel.
 """
 
 import itertools
@@ -102,7 +101,7 @@ INTERVAL = STAT | {
 
 
 def assert_schema(rows: list[dict], schema: dict[str, object]) -> None:
-    """Each object has these members and no others, of these types."""
+    """Each object has exactly these members, of these types."""
     assert rows
     for row in rows:
         assert set(row) == set(schema)
@@ -138,7 +137,7 @@ def logical(ioband: Guest) -> Iterator[Volumes]:
 
 @pytest.fixture
 def volumes(ioband: Guest) -> Iterator[Volumes]:
-    """Mapped devices one and two, of 32 MiB: made faster than logical volumes."""
+    """Mapped devices one and two, of 32 MiB: faster to make than logical volumes."""
     with (
         null_blk(ioband, size_mib=64, memory_backed=1) as disk,
         DmDevice(ioband, "one", f"0 {HALF} linear {disk} 0") as one,
@@ -168,13 +167,13 @@ def dm_names(guest: Guest) -> list[str]:
 
 
 def assert_nothing_of(guest: Guest, name: str) -> None:
-    """Neither device nor node nor udev link of that name is there."""
+    """No device, node or udev link of that name exists."""
     assert name not in dm_names(guest)
     assert not guest.exists(f"/dev/mapper/{name}")
     assert not guest.exists(f"/dev/disk/by-id/dm-name-{name}")
 
 
-# -- the way through, on every kernel ------------------------------------------------------------
+# -- all main verbs, on every kernel -------------------------------------------------------------
 
 
 @pytest.mark.all_kernels
@@ -272,7 +271,7 @@ def test_slices_where_the_disks_seek(tool: Tool, volumes: Volumes) -> None:
             assert shares("d1") == (20, "bytes")
             with created(tool, "d2", volumes.two):
                 assert shares("d2") == (20, "bytes")
-    # Who joins has what the pool has, unless a number says otherwise.
+    # A device that joins a pool gets the pool's settings, unless a number differs.
     with created(tool, "d1", volumes.one, "--slice", "20", "--measure", "time"):
         tool.guest.write(rotational, "1")
         with created(tool, "d2", volumes.two):
@@ -415,7 +414,7 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
 
 
 def test_users_and_processes(tool: Tool, volumes: Volumes) -> None:
-    """One pool a mode: the name of a user is looked up, the kernel has the number."""
+    """One pool for each mode: iobandctl looks up a user's name, the kernel has the number."""
     own = tool.guest.start(["sleep", "1000"])
     groups = {"uid": "nobody", "gid": "daemon", "pid": str(own.pid), "pgrp": str(own.pid)}
     numbers = {"uid": "65534", "gid": "1"}
@@ -534,12 +533,12 @@ def test_default_pool_is_the_disks(tool: Tool, logical: Volumes) -> None:
 
 
 def done_by(tool: Tool, *groups: str) -> dict[str, int]:
-    """Bytes completed by each group, as stat has them."""
+    """Bytes completed by each group, from stat."""
     return {row["path"]: row["bytes"] for row in tool.json("stat", *groups) if row["op"] == "total"}
 
 
 def assert_split(got: dict[str, float], wanted: dict[str, float]) -> None:
-    """Each part is within 3 % of what the weights say."""
+    """Each part is within 3 % of its share by weight."""
     for name, weight in wanted.items():
         part = got[name] / sum(got[name] for name in wanted)
         goal = weight / sum(wanted.values())
@@ -547,7 +546,7 @@ def assert_split(got: dict[str, float], wanted: dict[str, float]) -> None:
 
 
 def test_set_and_get(tool: Tool, volumes: Volumes) -> None:
-    """Several settings at once, or none of them, in the kernel too."""
+    """Several settings at once, or none of them, also in the kernel."""
     with Cgroup(tool.guest, "a"), created(tool, "d", volumes.one, "--slice", "40"):
         words = ["weight=300", "max_rbps=50M", "max_wiops=1K", "min_rbps=10M", "latency=5ms"]
         rows = tool.json("set", "a", *words)
@@ -622,14 +621,14 @@ def test_set_weight_changes_the_split(tool: Tool) -> None:
 
 
 def totals(text: str, group: str, *, weight: int) -> list[float]:
-    """What plot says of a group in the intervals in which it had a weight throughout."""
+    """plot's rows of a group in intervals with one weight throughout."""
     rows = [row for row in json.loads(text)["plot"] if row["group"] == group]
     pairs = itertools.pairwise(rows)
     return [now["share_pct"] for old, now in pairs if old["weight"] == now["weight"] == weight]
 
 
 def moves(picture: Path) -> bool:
-    """Whether lines in it go up or down in many places."""
+    """Whether its lines go up or down in many places."""
     paths = [path.get("d", "") for path in ET.parse(picture).iter(f"{SVG}path")]
     heights = (set(re.findall(r",([\d.]+)", path)) for path in paths)
     return max(len(found) for found in heights) > 4
@@ -637,7 +636,7 @@ def moves(picture: Path) -> bool:
 
 @pytest.mark.guest(icount=True)
 def test_recorded_and_drawn(tool: Tool, tmp_path: Path) -> None:
-    """Two groups compete, and one gets another weight meanwhile: file and pictures show it."""
+    """Two groups compete, and the weight of one changes: file and pictures show it."""
     guest = tool.guest
     with (
         null_blk(guest, mbps=40) as disk,
@@ -658,7 +657,7 @@ def test_recorded_and_drawn(tool: Tool, tmp_path: Path) -> None:
         assert not recorder.wait().err
         load.end()
 
-    # The host has gnuplot, and iobandctl is the same there.
+    # The host has gnuplot, and the same iobandctl.
     recording = guest.share / "recording"
     assert json.loads(recording.read_text().splitlines()[-1])["because"] == "signal"
 
@@ -728,7 +727,7 @@ def test_weights_come_back(tool: Tool, volumes: Volumes) -> None:
         tool.run("remove", "d1", "d2")
         tool.run("create", *shared)
         tool.run("create", *own)
-        # The group of a device is always restored, as its weight is in the table.
+        # The weight of a device's group is in its table, so it is always restored.
         assert tool.run("groups", "--weights").splitlines() == [
             "1 weights",
             f"pool={pool} device=d2 group=device weight=100",
@@ -753,7 +752,7 @@ def test_weights_come_back(tool: Tool, volumes: Volumes) -> None:
 
 @pytest.fixture
 def untouched(tool: Tool, volumes: Volumes) -> Iterator[Volumes]:
-    """Two volumes; the test must leave no device but them, and no pool."""
+    """Two volumes; the test must leave no other device, and no pool."""
     before = dm_names(tool.guest)
     yield volumes
     assert dm_names(tool.guest) == before
@@ -832,7 +831,7 @@ def test_unknown_device_is_refused(tool: Tool, untouched: Volumes) -> None:
 
 
 def test_what_the_kernel_refuses(tool: Tool, untouched: Volumes) -> None:
-    """The kernel's own sentence is in the message, and nothing is left of the device."""
+    """The message has the kernel's own sentence, and no part of the device is left."""
     tool.guest.expect_dmesg("device-mapper: ")
     says = "cannot make new over /dev/mapper/one: "
     said = tool.refused(1, "create", "--mode", "nope", "new", "one", says=says)
@@ -868,7 +867,7 @@ def test_missing_cgroup_is_refused(tool: Tool, untouched: Volumes) -> None:
 
 
 def test_cgroup_without_io_controller_is_refused(tool: Tool, untouched: Volumes) -> None:
-    """The message has the command that helps; a cgroup by number is the kernel's to refuse."""
+    """The message has the command that helps; the kernel refuses a cgroup given by number."""
     guest = tool.guest
     guest.expect_dmesg("device-mapper: ioband")
     with (
@@ -942,7 +941,7 @@ exec /sbin/modprobe "$@"
 
 
 def test_without_the_module(tool: Tool, untouched: Volumes) -> None:
-    """What is not installed cannot be loaded: it is said, and nothing is left behind."""
+    """A module that is not installed cannot be loaded: an error says so, and nothing is left."""
     guest = tool.guest
     guest.expect_dmesg("device-mapper: table: .*unknown target type|device-mapper: ioctl: error")
     guest.rmmod("dm_ioband")
@@ -954,7 +953,7 @@ def test_without_the_module(tool: Tool, untouched: Volumes) -> None:
 
 
 def test_the_module_is_loaded_on_demand(tool: Tool, untouched: Volumes) -> None:
-    """The kernel asks modprobe for dm-ioband; here that finds it where the test put it."""
+    """The kernel asks modprobe for dm-ioband, which finds the test's copy."""
     guest = tool.guest
     guest.rmmod("dm_ioband")
     guest.write("/run/loader", LOADER)
@@ -967,7 +966,7 @@ def test_the_module_is_loaded_on_demand(tool: Tool, untouched: Volumes) -> None:
 
 
 def test_tool_and_dmsetup_agree(tool: Tool, untouched: Volumes) -> None:
-    """A device that dmsetup made is one like others; tables read back are the same."""
+    """A device of dmsetup is like any other; its table is the same when read back."""
     with Ioband(tool.guest, "d", untouched.one, "p", mode="uid", depth=9) as device:
         (row,) = tool.json("list")
         assert (row["name"], row["pool"], row["mode"], row["depth"]) == ("d", "p", "uid", "9")

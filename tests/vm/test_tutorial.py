@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The tutorial, followed command by command in a fresh guest with systemd.
 
-What is run, and what has to come out, is read from the document.  What needs the network
-or a compiler is done on this machine: packages are looked up and not installed, as they
-are here already, and what "make install" installs is laid over the guest's root.  That
-is in memory: what was written to it is laid over it anew when the guest reboots.
+Commands and their expected output are read from the document.  The host runs the commands
+that need the network or a compiler.  Packages are looked up and not installed, as the host
+has them already.  The output of "make install" is laid over the guest's root.  The root is
+in memory: after a reboot the guest gets all files again that were written to it.
 """
 
 import re
@@ -21,14 +21,14 @@ from harness.podman import prepare_podman
 from harness.waiting import wait_until
 
 DOCUMENT = REPO / "Documentation/tutorial.rst"
-COMMAND_S = 300  # of a busy host
-HOME = "/run/home"  # where the reader is at first, and after a reboot, with a checkout in it
-# What the commands write to the root but for the volumes, and "make install" apart.
+COMMAND_S = 300  # on a busy host.
+HOME = "/run/home"  # the first directory, also after a reboot, with a checkout
+# Files that the commands write to the root, without the volumes and "make install".
 WRITTEN = "find /etc /srv /usr/local -xdev -newer /run/began ! -type d"
 
 
 class Reader:
-    """Somebody who does what the tutorial says."""
+    """A user that follows the tutorial."""
 
     def __init__(self, guest: Guest, directory: Path):
         self.guest = guest
@@ -37,14 +37,14 @@ class Reader:
         guest.run(["touch", "/run/began"])
 
     def log_in(self) -> None:
-        """Be at home, where there is a checkout."""
+        """Change to the home directory, which has a checkout."""
         self.where = HOME
         self.guest.run(f"mkdir -p {HOME} && ln -sfn {REPO} {HOME}/dm-ioband")
 
     def run(self, command: str) -> str:
-        """Run a command where it can be; what it printed."""
+        """Run a command on the right machine; returns its output."""
         if command == "apt-get update":
-            return ""  # scripts/setup has, when it was time
+            return ""  # scripts/setup has done so
         if command.startswith("apt-get install "):
             return self.look_up(command)
         if command == "make install":
@@ -57,22 +57,22 @@ class Reader:
         return self.in_guest(command)
 
     def in_guest(self, command: str) -> str:
-        """Run a command in the guest, where the reader is; what it printed."""
+        """Run a command in the guest, in the present directory; returns its output."""
         return self.guest.run(
             f"{{ {command}\n}} 2>&1", timeout=COMMAND_S, cwd=self.where, env={"HOME": HOME}
         ).out
 
     def look_up(self, command: str) -> str:
-        """See that packages are there to be installed."""
+        """Check that packages can be installed."""
         settings = self.directory / "apt.conf"
         settings.write_text('APT::Get::Simulate "true";\n')
-        # The host's lists of packages may be of another day than the guest's kernel.
+        # The host's lists of packages may have another date than the guest's kernel.
         command = command.replace("$(uname -r)", "amd64")
         argv = ["env", f"APT_CONFIG={settings}", "sh", "-c", command]
         return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
 
     def install(self, command: str) -> str:
-        """Install on a machine that is like the guest, and bring the guest what is new there."""
+        """Install on a host with the guest's kernel, and copy the new files to the guest."""
         checkout = self.directory / "checkout"
         leave = shutil.ignore_patterns("build", ".git", "__pycache__")
         here = self.in_guest("pwd -P").rstrip("\n")
@@ -89,7 +89,7 @@ class Reader:
         return said
 
     def reboot(self) -> str:
-        """Boot again, with what the root and the disks have now."""
+        """Boot again, with the present root and disks."""
         root = self.guest.share / "root"
         root.mkdir()
         subprocess.run(["tar", "-C", root, "-xf", self.guest.share / "new.tar"], check=True)
@@ -104,7 +104,7 @@ class Reader:
 
 
 def plug_disks(guest: Guest) -> None:
-    """A machine with two disks: the second, /dev/sdb, has nothing on it."""
+    """A machine with two disks: the second, /dev/sdb, is empty."""
     guest.plug("system")
     wait_until(guest, lambda: guest.exists("/dev/sda"), "no /dev/sda")
     guest.plug("spare", 1024, mbps=40)
@@ -125,7 +125,7 @@ def test_tutorial(guest: Guest, tmp_path: Path) -> None:
 
 
 def test_what_comes_out_otherwise_is_seen() -> None:
-    """A share that is off, another weight, a line more or less; but not what may differ."""
+    """A wrong share, a wrong weight, a line more or less; but no permitted difference."""
     tables = [step for step in read_steps(DOCUMENT) if "/machine.slice" in " ".join(step.prints)]
     step = tables[0]
     head, *rows = (line.replace("...", "1.0M 12.5ms") for line in step.prints)

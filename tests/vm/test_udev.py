@@ -36,7 +36,7 @@ ASK_UDEV = f"echo '{SETTING}' >>{LVM_LOCAL}"
 BOTH = pytest.mark.parametrize(
     "machine", variants(["device_add", "scsi_debug"], "device_add"), indirect=True
 )
-# A service that is to have its weight with its first read.
+# A service that must have its weight at its first read.
 READER = """
 [Unit]
 RequiresMountsFor=/srv
@@ -50,7 +50,7 @@ ExecStart=/bin/sh -c 'iobandctl get-weight --json /system.slice/reader.service >
 
 @pytest.fixture
 def formatted(machine: Machine) -> Machine:
-    """The same, with a file system on the disk, made while no configuration named it."""
+    """A machine with a disk that got a file system while no configuration named it."""
     machine.configure(None)
     machine.plug(machine.disk.link)
     assert "IOBAND" not in machine.guest.run(["udevadm", "info", machine.raw()]).out
@@ -117,13 +117,13 @@ def test_what_cannot_be_wrapped_is_left_alone_and_said(formatted: Machine) -> No
     assert "is left alone" in machine.journal("-u", "ioband-wrap@*")
     assert not guest.exists(WRAPPED)
     guest.run(["rm", "-r", hurry])
-    guest.run(["dmsetup", "udevcomplete_all", "-y"])  # who was killed has left a cookie
+    guest.run(["dmsetup", "udevcomplete_all", "-y"])  # a killed process has left a cookie
     machine.configure(machine.conf)
     guest.run(["mount", "/srv"])
     assert not machine.wraps(raw)
     assert "is left alone: it is mounted" in machine.journal("-t", "iobandctl")
     guest.run(["umount", "/srv"])
-    guest.run(["udevadm", "trigger", "--settle", raw])  # nobody has asked for it
+    guest.run(["udevadm", "trigger", "--settle", raw])  # no program has asked for it
     assert not guest.exists(WRAPPED)
     machine.configure(machine.conf, fstab=f"{raw} /srv ext4 noauto 0 0\n")
     assert not machine.wraps(raw)
@@ -160,7 +160,7 @@ def test_a_disk_is_shown_if_its_sandbox_cannot_be_set_up(formatted: Machine) -> 
 
 
 def took(machine: Machine, unit: str) -> float:
-    """For how long a unit's 'apply' ran after it found that it has to wait, in seconds."""
+    """The time in seconds for which a unit's 'apply' waited for others."""
     said = machine.guest.run(["journalctl", "-b", "-o", "short-monotonic", "-u", unit]).out
     times = [float(time) for time in re.findall(r"^\[ *([0-9.]+)\].* iobandctl\[", said, re.M)]
     return times[-1] - times[0] if times else 0
@@ -168,15 +168,15 @@ def took(machine: Machine, unit: str) -> float:
 
 @pytest.mark.parametrize("machine", ["many"], indirect=True)
 def test_many_disks_at_once_are_all_wrapped(machine: Machine) -> None:
-    """They take turns, and none waits for another that has the module loaded."""
+    """They are wrapped one after another; no lock is held while one of them loads the module."""
     guest, count = machine.guest, ManyDisks.count
-    # It takes longer than a disk waits for the turn of another.
+    # Loading takes longer than one disk waits for another.
     slow = LOADS.replace("install dm-ioband", "install dm-ioband /bin/sleep 22;")
     machine.configure("[device disks]\nname = sd*\n", loads=slow)
     guest.rmmod("dm_ioband")
 
     def over() -> int:
-        guest.sleep(1)  # a look takes time from those who are at work
+        guest.sleep(1)  # looking slows the units down
         return guest.run("ls /dev/mapper").out.count("io-")
 
     machine.disk.plug()
@@ -189,8 +189,8 @@ def test_many_disks_at_once_are_all_wrapped(machine: Machine) -> None:
     wait_until(guest, lambda: not over(), "some are still there", 2 * WAIT_S)
 
 
-# Others have their turns, one after another, each with a lock of its own; nobody is there
-# between two for whom it would be free.
+# Other processes hold the lock one after another, each by a file of its own, so that the lock
+# is never free in between.
 TURNS = """
 mkdir -p /run/iobandctl
 until [ -e /run/enough ]; do
@@ -204,7 +204,7 @@ rm /run/enough /run/iobandctl/.lock
 
 
 def test_a_disk_whose_turn_comes_late_is_wrapped(machine: Machine) -> None:
-    """Though one command of its unit may not take so long, as others get done meanwhile."""
+    """A command of its unit may not take so long, but waits on while others make progress."""
     guest, limit_s = machine.guest, 10
     limit = machine.root / "etc/systemd/system/ioband-wrap@.service.d/busy.conf"
     limit.write_text(f"[Service]\nTimeoutStartSec={limit_s}\n")
@@ -213,7 +213,7 @@ def test_a_disk_whose_turn_comes_late_is_wrapped(machine: Machine) -> None:
     machine.wait("/run/iobandctl/.lock")
     machine.disk.plug()
     machine.plugged = True
-    machine.wait(machine.disk.link)  # which a hidden one has, too
+    machine.wait(machine.disk.link)  # a hidden disk has it, too
     unit = f"ioband-wrap@{machine.raw().removeprefix('/dev/')}"
 
     def waits() -> bool:
@@ -248,7 +248,7 @@ def test_what_is_unwrapped_by_hand_is_back_as_it_was(formatted: Machine) -> None
 
 
 def test_links_lead_to_what_was_wrapped_by_hand(machine: Machine) -> None:
-    """Whichever of the two volumes had the last event, until it is unwrapped."""
+    """With the last event from either volume, until it is unwrapped."""
     guest, volume, name = machine.guest, "/dev/vg0/lv0", "io-vg0-lv0"
     machine.configure(None)
     machine.plug(machine.disk.link)
@@ -320,7 +320,7 @@ def test_wrapped_disks_and_volumes_are_mounted_at_boot(formatted: Machine) -> No
 def test_wrapped_partitions_are_mounted_at_boot_by_what_the_disk_calls_them(
     machine: Machine,
 ) -> None:
-    """The table of the disk, which nothing on the ioband device tells of."""
+    """The partition table of the disk, which the ioband device does not show."""
     guest, names = machine.guest, ["part-uuid", "part label"]
     machine.configure(None)
     machine.plug(ID)
@@ -341,10 +341,10 @@ def test_wrapped_partitions_are_mounted_at_boot_by_what_the_disk_calls_them(
     assert guest.read("/srv/file") == "content\n"
     wrapped = f"/dev/mapper/io-{ID.split('/')[-1]}-part"
     assert [machine.source(where) for where in ("/srv", "/mnt")] == [f"{wrapped}1", f"{wrapped}2"]
-    # What a crypttab(5) may call it by, too.
+    # A crypttab(5) may use the label, too.
     machine.wait_until_wrapped("/dev/disk/by-label/secret")
     guest.run(["umount", "/srv", "/mnt"])
-    # They are back as they were.
+    # After unwrap they are as before.
     for number in (1, 2, 3):
         guest.run(["iobandctl", "unwrap", f"{wrapped}{number}"])
     by_uuid = f"/dev/disk/by-partuuid/{PARTS[0]}"
@@ -355,7 +355,7 @@ def test_wrapped_partitions_are_mounted_at_boot_by_what_the_disk_calls_them(
 
 
 def forget_system(machine: Machine) -> None:
-    """Leave the guest as if there had been no disk with the system's volumes."""
+    """Remove the disk with the system's volumes and all its traces from the guest."""
     machine.deactivate("vg0")
     machine.guest.unplug("system")
     machine.wait_gone(SYSTEM)
@@ -364,7 +364,7 @@ def forget_system(machine: Machine) -> None:
 
 @pytest.fixture
 def on_volumes(machine: Machine) -> Iterator[Machine]:
-    """A machine that Debian's initramfs has booted on vg0/root; it would wrap all it has."""
+    """A machine that Debian's initramfs has booted on vg0/root; its configuration wraps all."""
     guest, everything = machine.guest, "[device volumes]\nvolume = *\n[device disks]\nname = sd*\n"
     everything += f"[device io-own]\ndevice = {SYSTEM}-part3\n"
     machine.configure(None)
@@ -390,7 +390,7 @@ def on_volumes(machine: Machine) -> Iterator[Machine]:
     guest.reboot(cut=True, root="vg0/root", initramfs=initramfs)
     yield machine
     if not guest.alive or machine.source("/") == "/dev/mapper/vg0-root":
-        return  # the test has failed, and the guest is not for others
+        return  # the test has failed, and the guest is not used again
     guest.run(["umount", "/srv"])
     machine.deactivate("vg1")
     guest.unplug("volumes")
@@ -412,11 +412,11 @@ def test_a_root_on_a_volume_is_left_alone_at_boot(on_volumes: Machine) -> None:
         why = "the root file system that runs lies on it; 'iobandctl insert' can put ioband under"
         assert f"{left} is to be wrapped, and is left alone: {why}" in said
         assert machine.property(left, "IOBAND_WRAP") == "0"
-    # LVM in the initramfs takes every volume group, not root's alone: volumes can be wrapped.
+    # LVM in the initramfs activates every volume group, so disks of other groups are in use.
     other = machine.name_of(VOLUMES)
     assert f"/dev/{other} is to be wrapped, and is left alone: device vg1-other lies on it" in said
     machine.wait_until_wrapped("/dev/vg1/other")
-    # So is the rest of its disk, unless it is named: a pattern was not meant for an ESP.
+    # The rest of the root's disk is not wrapped either, unless named: it may be an ESP.
     why = f"it is a partition of /dev/{disk}, on which the root file system that runs lies"
     assert f"/dev/{disk}2 is to be wrapped, and is left alone: {why}" in said
     assert machine.source("/mnt/beside") == f"/dev/{disk}2"
@@ -425,12 +425,12 @@ def test_a_root_on_a_volume_is_left_alone_at_boot(on_volumes: Machine) -> None:
     applied = guest.run(["iobandctl", "apply", "--dry-run", "--json"])
     assert f"/dev/{disk}2 is left alone: {why}" in applied.err
     assert json.loads(applied.out) == {"changes": []}
-    # All else is wrapped, and has its weights.
+    # All other devices are wrapped, and have their weights.
     assert machine.source("/srv") == "/dev/mapper/io-vg0-data"
     assert guest.read("/srv/file") == "content\n"
     machine.wait_until_wrapped(ID)
     machine.assert_weight_was_there()
-    # ioband goes under the root that runs, and out again.
+    # ioband is inserted below the running root, and extracted again.
     table = guest.run(["dmsetup", "table", "vg0-root"]).out
     refused = guest.run(["iobandctl", "wrap", "vg0/root"], check=False)
     assert refused.rc == 4
@@ -445,7 +445,7 @@ def test_a_root_on_a_volume_is_left_alone_at_boot(on_volumes: Machine) -> None:
     assert guest.run(["dmsetup", "table", "vg0-root"]).out == table
     guest.run("echo 1 >/proc/sys/vm/drop_caches; cmp /run/data /etc/written")
 
-    # Without the volume as its root, but with a mistake in the configuration.
+    # Without the volume as its root, and with an error in the configuration.
     fstab = "/dev/vg0/data /srv ext4 defaults 0 0\n"
     machine.configure("[device disks]\nnmae = sd*\n", fstab=fstab)
     machine.not_at_boot()
@@ -464,7 +464,7 @@ def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) 
     machine.plug(WRAPPED)
     guest.run(["sfdisk", "-q", "--wipe", "always", WRAPPED], input=",24M\n,\n")
     machine.wait(f"{WRAPPED}-part2")
-    guest.run(["udevadm", "settle"])  # kpartx may look at them once more
+    guest.run(["udevadm", "settle"])  # kpartx may read them once more
     guest.run(["mkfs.ext4", "-q", "-U", UUID, "-L", "data", f"{WRAPPED}-part2"])
     machine.make_volumes("vg0", f"{WRAPPED}-part1", "12M", "lv0")
     machine.deactivate("vg0")
@@ -478,7 +478,7 @@ def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) 
         assert machine.name_of(link) == "io-data-part2", link
     below = guest.run(["lsblk", "-snlo", "NAME", "/dev/vg0/lv0"]).out.split()
     assert below == ["vg0-lv0", "io-data-part1", "io-data", machine.raw().removeprefix("/dev/")]
-    # Commands of LVM look for themselves, until they are told what helps.
+    # LVM's commands scan disks themselves, until the setting in the message is made.
     raw = machine.raw()
     says = f"LVM's commands see the physical volume on {raw}1 twice, and refuse work: "
     assert re.search(f"{says}.*: {re.escape(ASK_UDEV)}\n", machine.journal("-t", "iobandctl"))
@@ -495,7 +495,7 @@ def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) 
     finally:
         guest.run(["rm", LVM_LOCAL])
     machine.unplug()
-    # Without the program that maps partitions, they had better not be hidden.
+    # Without the program that maps partitions, these must not be hidden.
     guest.run("mv /sbin/kpartx /sbin/kpartx.away")
     machine.plug(BY_UUID)
     raw = machine.raw()
@@ -513,7 +513,7 @@ def test_partitions_and_volumes_come_back_on_the_wrapped_disk(machine: Machine) 
 
 
 def test_what_lies_on_ioband_is_not_wrapped_again(machine: Machine) -> None:
-    """Though the configuration means whatever there is."""
+    """Even if the configuration matches all devices."""
     guest = machine.guest
     machine.configure(f"[device all]\nname = *\n{machine.conf}")
     machine.plug(WRAPPED)
@@ -560,7 +560,7 @@ def test_a_disk_with_a_slash_in_its_name_is_left_alone(machine: Machine) -> None
     guest.rmmod("raredisk")
 
 
-# The disk below root would be wrapped, if anybody asked in the initramfs.
+# The disk below root would be wrapped if any program of the initramfs asked for it.
 INSERT = "[device root]\nvolume = vg0/root vg0/data\ninsert = yes\npool = p\n"
 INSERT += f"[device system]\npath = {SYSTEM}\n"
 
@@ -571,7 +571,7 @@ def inserted(machine: Machine, name: str) -> bool:
 
 
 def wait_until_inserted(machine: Machine, *names: str) -> None:
-    """Wait until ioband is in volumes, and the unit is done."""
+    """Wait until ioband is in volumes, and no unit works on it."""
 
     def is_done() -> bool:
         guest = machine.guest
@@ -583,7 +583,7 @@ def wait_until_inserted(machine: Machine, *names: str) -> None:
 
 @pytest.fixture
 def with_inserted_root(machine: Machine) -> Iterator[Machine]:
-    """A machine that has booted with its root on vg0/root, which is to have ioband in it."""
+    """A machine that has booted on vg0/root, with ioband configured to be inserted there."""
     guest = machine.guest
     machine.configure(None)
     guest.plug("system", 192)
@@ -597,16 +597,16 @@ def with_inserted_root(machine: Machine) -> Iterator[Machine]:
     yield machine
     if not guest.alive:
         return
-    # Without the volume as its root again.
+    # Boot without the volume as root again.
     machine.configure(None, fstab="")
     guest.reboot(cut=True)
-    machine.wait("/dev/vg0/root")  # LVM activates it when it comes to it
+    machine.wait("/dev/vg0/root")  # LVM activates it in time
     forget_system(machine)
 
 
 @pytest.mark.long("boots three times, and follows LVM through all that it does")
 def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
-    """After a boot, under a root too; after LVM has changed the volume; not by hand taken out."""
+    """After a boot, also below root; after LVM's changes; but not after an extract by hand."""
     machine, guest = with_inserted_root, with_inserted_root.guest
     assert guest.boot_state == "running", machine.journal()
     assert machine.source("/") == "/dev/mapper/vg0-root"
@@ -614,7 +614,7 @@ def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
     wait_until_inserted(machine, "vg0-root", "vg0-data")
     assert machine.property("/dev/vg0/root", "IOBAND_WRAP") == "0"
     assert "/dev/mapper/vg0-root is to be wrapped" not in machine.journal("-t", "iobandctl")
-    # The rules leave it to the system, though some initramfs have them, and systemd as well.
+    # The rules in an initramfs, with and without systemd, leave it to the system.
     for initramfs in ("without-systemd", "with-systemd"):
         known = guest.read(f"/run/initramfs/{initramfs}")
         assert "DM_NAME=vg0-root\n" in known, initramfs
@@ -624,7 +624,7 @@ def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
     guest.run("dd if=/run/data of=/etc/written bs=64k conv=fsync")
     assert machine.written() - before >= 1 << 20
     assert json.loads(guest.run(["iobandctl", "apply", "--json"]).out) == {"changes": []}
-    # LVM gives it other tables, and has no trouble with what comes after.
+    # LVM loads other tables, and its later commands work.
     for command in (
         "lvextend -qq -r -L 60M vg0/data",
         "lvcreate -qq -y -s -n snap -L 12M vg0/data",
@@ -635,7 +635,7 @@ def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
         guest.run(command)
         wait_until_inserted(machine, "vg0-root", "vg0-data")
     guest.run("echo 1 >/proc/sys/vm/drop_caches; cmp /run/data /etc/written")
-    # While pvmove works as well.
+    # pvmove works as well.
     guest.plug("pv", 96)
     machine.wait(PV)
     guest.run(["vgextend", "-qq", "-y", "vg0", PV])
@@ -645,25 +645,25 @@ def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
         wait_until_inserted(machine, "vg0-root", "vg0-data")
         guest.run("echo 1 >/proc/sys/vm/drop_caches; cmp /run/data /srv/moved")
     guest.run(["vgreduce", "-qq", "vg0", PV])
-    guest.expect_dmesg("Buffer I/O error")  # who looks at what goes, as udev
+    guest.expect_dmesg("Buffer I/O error")  # of a reader of the removed disk, as udev
     guest.unplug("pv")
     machine.wait_gone(PV)
     guest.blank("pv")
-    # By hand it goes, and stays out, whatever udev sees; until it is asked for.
+    # After an extract by hand ioband stays out at events of udev, until apply inserts it.
     node = guest.run(["readlink", "-f", "/dev/vg0/data"]).out.strip().removeprefix("/dev/")
     starts = machine.journal("-u", f"ioband-insert@{node}").count(": Starting ")
     assert "insert = yes" not in guest.run(["iobandctl", "check"], check=False).out
     guest.run(["iobandctl", "extract", "vg0/data"])
     guest.run(["udevadm", "trigger", "--settle", "--action=change", "/dev/vg0/data"])
     assert machine.property("/dev/vg0/data", "IOBAND_INSERT") == "0"
-    wait_until_inserted(machine)  # no unit is at work
+    wait_until_inserted(machine)  # no unit runs
     assert not inserted(machine, "vg0-data")
     assert machine.journal("-u", f"ioband-insert@{node}").count(": Starting ") == starts > 0
     said = guest.run(["iobandctl", "check"], check=False).out
     assert "vg0-data: the configuration says 'insert = yes' of it, and 'iobandctl ex" in said
     guest.run(["iobandctl", "apply"])
     assert inserted(machine, "vg0-data")
-    # What cannot be inserted is left alone, and said once.
+    # A volume that cannot have ioband inserted is left alone, with a single message.
     guest.run("umount /srv && lvremove -qq -y vg0/data")
     guest.run("lvcreate -qq -y --type thin-pool -n pool -L 8M --poolmetadataspare n vg0")
     machine.configure(
@@ -685,7 +685,7 @@ def test_what_is_to_be_inserted_is_back(with_inserted_root: Machine) -> None:
 
 
 def test_what_cannot_have_ioband_inserted_is_passed_over_by_patterns(machine: Machine) -> None:
-    """No unit tries, and none fails: snapshots, what others hide, disks."""
+    """No unit tries or fails: for snapshots, hidden devices and disks."""
     guest = machine.guest
     hides = 'ENV{DM_NAME}=="other-hidden", ENV{DM_UDEV_DISABLE_OTHER_RULES_FLAG}="1"\n'
     hides = f'SUBSYSTEM=="block", {hides}'
@@ -696,7 +696,7 @@ def test_what_cannot_have_ioband_inserted_is_passed_over_by_patterns(machine: Ma
     machine.make_volumes("vg0", ID, "12M", "lv")
     machine.configure("[device all]\nname = *\ninsert = yes\npool = p\n")
     guest.run("lvcreate -qq -y -s -n snap -L 4M vg0/lv")
-    behind = f"0 8 linear {machine.raw()} 130000"  # the volume group
+    behind = f"0 8 linear {machine.raw()} 130000"  # after the volume group
     for name in ("plain", "hidden"):
         guest.run(["dmsetup", "create", f"other-{name}", "--table", behind])
     wait_until_inserted(machine, "vg0-lv", "other-plain")
@@ -710,12 +710,12 @@ def test_what_cannot_have_ioband_inserted_is_passed_over_by_patterns(machine: Ma
     assert guest.run("systemctl list-units --failed --no-legend 'ioband-*'").out == ""
     assert "is left alone" not in machine.journal("-u", "ioband-insert@*")
     assert not guest.exists("/run/ioband/failed")
-    # A disk could be wrapped, but for what is said of it.
+    # The disk could be wrapped, but its configuration has "insert".
     why = "/etc/ioband.conf:3 says 'insert = yes' of it, which is for devices of device-mapper"
     assert f"{machine.raw()} is not wrapped, and left alone: {why}" in machine.journal(
         "-t", "iobandctl"
     )
-    # What could have it and has not is told of, also after it was to be taken out.
+    # check reports a device without its ioband, also after an extract.
     guest.run(["iobandctl", "check"])
     guest.run(["systemctl", "mask", "--runtime", "ioband-insert@.service"])
     guest.run(["dmsetup", "create", "other-late", "--table", behind])

@@ -19,7 +19,7 @@ from test_stacks import luks
 
 CONF = "/etc/ioband.conf"
 DB = ["systemd-run", "-q", "--unit=db.service", "-p", "IOWeight=250", "sleep", "infinity"]
-# $1: a group, $2: its weight; how many milliseconds until the weight is set.
+# $1: a group, $2: its weight; prints the milliseconds until the group has the weight.
 AWAIT = """
 start=$(date +%s%3N)
 until dmsetup message d 0 groups | grep -q "weight=$2 set=1 path=$1$"; do
@@ -31,18 +31,18 @@ echo $(($(date +%s%3N) - start))
 
 @dataclass
 class Machine:
-    """A guest with ioband device "d" of pool "p" over "one", and room for another over "two"."""
+    """A guest with ioband device "d" of pool "p" over "one", and "two" for another device."""
 
     guest: Guest
     program: str
     disk: str
 
     def ctl(self, *args: str) -> str:
-        """Run iobandctl; what it printed."""
+        """Run iobandctl; returns its output."""
         return self.guest.run([self.program, *args]).out
 
     def weights(self, device: str | None = None) -> dict[str, int]:
-        """The weights of cgroups that are set, in the tree of the pool or of a device."""
+        """The weights that cgroups were given, in the tree of the pool or of a device."""
         found = re.findall(
             r"^pool=p (?:device=(\S+) )?group=cgroup:(\S+) weight=(\d+)(?: max=\S+)?(?: min=\S+)?$",
             self.ctl("groups", "--weights"),
@@ -55,7 +55,7 @@ class Machine:
         return self.guest.run(["journalctl", "-b", "-u", UNIT]).out
 
     def follows(self, weights: dict[str, int | None], device: str | None = None) -> None:
-        """Soon these weights are set (or, with None, not)."""
+        """Wait until these weights are set (or, with None, not set)."""
 
         def fits() -> bool:
             now = self.weights(device)
@@ -64,11 +64,11 @@ class Machine:
         wait_until(self.guest, fits, f"not {weights}")
 
     def takes_ms(self, weight: int, path: str = "/system.slice/db.service") -> int:
-        """Wait until a group has a weight; for how long that was, in milliseconds."""
+        """Wait until a group has a weight; returns the milliseconds."""
         return int(self.guest.run(["bash", "-c", AWAIT, "-", path, str(weight)]).out)
 
     def limit_ms(self, weight: int, path: str = "/system.slice/db.service") -> int:
-        """A second, and more on a machine where to look at what is there takes a part of it."""
+        """A second, and more on a machine where reading the weights takes a part of it."""
         return 1000 + 8 * self.takes_ms(weight, path)
 
     def ask(self, **properties: object) -> None:
@@ -77,7 +77,7 @@ class Machine:
         self.guest.run(["systemctl", "set-property", "--runtime", "db.service", *words])
 
     def bounds(self, path: str, bounds: list[str]) -> None:
-        """Soon a cgroup has these maxima and minima, in all trees."""
+        """Wait until a cgroup has these maxima and minima, in all trees."""
         line = re.compile(rf"group=cgroup:{path} .*?(m[ai][xn]=.*)$", re.MULTILINE)
         wait_until(
             self.guest,
@@ -105,12 +105,12 @@ def machine(ioband: Guest, iobandctl: Path) -> Iterator[Machine]:
 
 
 def start(machine: Machine, *options: str) -> Job:
-    """Start watch in the foreground; it is ready when it says so."""
+    """Start watch in the foreground; its output says when it is ready."""
     return machine.guest.start([machine.program, "watch", *options])
 
 
 def test_files_and_configuration(machine: Machine) -> None:
-    """What is there, what comes, what changes, what goes; devices that come later."""
+    """Cgroups and devices that exist, appear, change and disappear."""
     guest = machine.guest
     guest.write(
         CONF,
@@ -136,8 +136,8 @@ def test_files_and_configuration(machine: Machine) -> None:
             machine.create("e", "two", "--mode", "device+cgroup")
             machine.follows(expected, "e")
             machine.bounds("/a/bx", bounds)
-            # The controller goes and comes back, and with it the groups and the files; watch,
-            # which looks first, may be told of a group that is just then without it.
+            # Without the controller the groups and files are gone for a moment.  watch reads
+            # before it writes, and may still write to a group without the controller.
             guest.expect_dmesg("the io controller is not enabled for it")
             a.set("cgroup.subtree_control", "-io")
             machine.follows(dict.fromkeys(expected))
@@ -183,7 +183,7 @@ def test_a_pool_that_is_meant_by_a_disk_that_comes_later(machine: Machine) -> No
 
 
 def test_presets(machine: Machine) -> None:
-    """Paths are given theirs on devices that come later too, and others' are left alone."""
+    """Presets are set on later devices too; presets of others are kept."""
     guest = machine.guest
     guest.write(CONF, "[group /a/later]\nweight = 70\nmaximum = wbps=1K\n")
     later = " weight=70 path=/a/later max=max,1024,max,max"
@@ -208,13 +208,13 @@ def test_presets(machine: Machine) -> None:
     become(others, later, later)
     job.kill(SIGTERM)
     job.wait()
-    # Nobody watches: what the group has it began with.
+    # Without watch: the group has the settings of its preset.
     with Cgroup(guest, "a/later") as cgroup:
         for device in "de":
             cgroup.run(f"dd if=/dev/mapper/{device} of=/dev/null count=1 iflag=direct")
         assert machine.weights() == {"/a/later": 70}
         assert machine.weights("e") == {"/a/later": 70}
-    # What is missing comes back when it has read the configuration.
+    # watch sets missing presets again when it has read the configuration.
     guest.run("dmsetup message d 0 preset weight cgroup:/a/later default")
     job = start(machine)
     become(others, later, later)
@@ -226,7 +226,7 @@ def test_presets(machine: Machine) -> None:
 
 
 def test_another_of_the_same_name(machine: Machine) -> None:
-    """The kernel, which would complain, is asked for nothing for the cgroup that is no more."""
+    """watch writes nothing for the removed cgroup, which the kernel would complain of."""
     guest = machine.guest
     with Cgroup(guest, "a") as a, Cgroup(guest, "a/b") as b:
         b.set("io.weight", "200")
@@ -245,7 +245,7 @@ def test_another_of_the_same_name(machine: Machine) -> None:
 
 
 def test_io_max_of_a_device_between(machine: Machine) -> None:
-    """A maximum on any device of the stack counts, the least one; check names it."""
+    """The least maximum of all devices of the stack applies; check names it."""
     guest = machine.guest
     with (
         null_blk(guest, "nullb1", size_mib=16, memory_backed=1) as disk,
@@ -281,7 +281,7 @@ def test_io_max_of_a_device_between(machine: Machine) -> None:
 
 
 def test_bfq(machine: Machine) -> None:
-    """What is asked of BFQ, whose files are there where it is loaded, is taken over at once."""
+    """Weights in BFQ's files, which exist while it is loaded, are adopted at once."""
     guest = machine.guest
     guest.run(["modprobe", "bfq"])
     try:
@@ -292,7 +292,7 @@ def test_bfq(machine: Machine) -> None:
             limit_ms = machine.limit_ms(250, "/a/b")
             cgroup.set("io.bfq.weight", "400")
             assert machine.takes_ms(400, "/a/b") < limit_ms
-            # The kernel's own file goes first.
+            # The kernel's own file has priority.
             cgroup.set("io.weight", "500")
             assert machine.takes_ms(500, "/a/b") < limit_ms
             cgroup.set("io.weight", "100")
@@ -339,7 +339,7 @@ def service(ioband: Guest, iobandctl: Path, request: pytest.FixtureRequest) -> I
 @pytest.mark.guest(systemd=True)
 @pytest.mark.parametrize("service", VOLUMES, indirect=True)
 def test_set_property(service: Machine) -> None:
-    """What systemd is asked for, for all devices or for this one, holds at once."""
+    """systemd's properties, for all devices or for this one, apply at once."""
     service.guest.run(DB)
     service.takes_ms(250)
     limit_ms = service.limit_ms(250)
@@ -354,17 +354,17 @@ def test_set_property(service: Machine) -> None:
 @pytest.mark.guest(systemd=True)
 @pytest.mark.parametrize("service", ["lv"], indirect=True)
 def test_systemd(service: Machine) -> None:
-    """What systemd is asked for holds on a logical volume, over restarts of all of them."""
+    """systemd's properties apply on a logical volume, also after restarts of all services."""
     guest, takes_ms, ask = service.guest, service.takes_ms, service.ask
     guest.run(DB)
     ask(IOWeight=400)
-    # This systemd does not take an empty list, with which it would forget the device.
+    # This systemd ignores an empty list, so "infinity" resets the device.
     for target, words in (("25ms", " latency=25000"), ("infinity", "")):
         ask(IODeviceLatencyTargetSec=f"/dev/vg0/lv {target}")
         line = f"group=cgroup:/system.slice/db.service weight=400{words}\n"
         wait_until(guest, lambda line=line: line in service.ctl("groups", "--weights"), line)
 
-    # A directory stands for the device that it lies on, also in /home.
+    # A directory stands for its device, also in /home.
     guest.run("mkfs.ext4 -q /dev/mapper/d && mkdir -p /home/db && mount /dev/mapper/d /home/db")
     ask(IODeviceWeight="/home/db 305")
     takes_ms(305)
@@ -379,7 +379,7 @@ def test_systemd(service: Machine) -> None:
         hints = guest.run([service.program, "check"], check=False).out
         assert ("/system.slice/db.service: its io.max on nullb0" in hints) == bool(limit), hints
 
-    # The configuration goes first; what it says of a path is there with the first I/O.
+    # The configuration has priority; its preset applies from the first I/O.
     run = ["systemd-run", "-q", "-p", "IOWeight=20", "--unit=fixed.service"]
     guest.run([*run, "sleep", "infinity"])
     takes_ms(700, "/system.slice/fixed.service")
@@ -397,7 +397,7 @@ def test_systemd(service: Machine) -> None:
     ask(IODeviceWeight="/dev/vg0/lv 301")
     takes_ms(301)
 
-    # While nobody answers on the bus, what systemd said last holds.
+    # While the bus does not answer, systemd's last properties apply.
     bus = guest.run(["systemctl", "show", "-P", "MainPID", "dbus.service"]).out.strip()
     guest.run(["kill", "-STOP", bus])
     try:
@@ -409,7 +409,7 @@ def test_systemd(service: Machine) -> None:
     finally:
         guest.run(["kill", "-CONT", bus])
 
-    # What it says while there is no bus is heard when there is one again.
+    # Properties that are set without a bus apply when there is one again.
     guest.run(["systemctl", "stop", "dbus.socket", "dbus.service"])
     with Cgroup(guest, "later") as later:
         ask(IODeviceWeight="/dev/vg0/lv 302")
@@ -434,7 +434,7 @@ def test_systemd(service: Machine) -> None:
 LENT = "/system.slice/lent.service"
 OWN_WEIGHT = f"/sys/fs/cgroup{LENT}/io.weight"
 MANY = 3000
-# A user populates a cgroup that systemd has delegated, and writes without a pause.
+# A user fills a cgroup that systemd has delegated with cgroups, and writes without a pause.
 HOSTILE = f"""
 import os
 os.chdir("/sys/fs/cgroup{LENT}")
@@ -477,7 +477,7 @@ def cpu_s(guest: Guest, pid: str) -> float:
 @pytest.mark.guest(systemd=True)
 @pytest.mark.parametrize("service", ["lv"], indirect=True)
 def test_a_hostile_user(service: Machine) -> None:
-    """Cgroups and weights of a user cost little, and leave others alone."""
+    """Cgroups and weights of a user cost little, and do not affect others."""
     guest = service.guest
     guest.run(DB)
     service.takes_ms(250)
@@ -488,7 +488,7 @@ def test_a_hostile_user(service: Machine) -> None:
     guest.run([*LEND, "/usr/bin/python3", "/run/hostile.py"])
     try:
         wait_until(guest, lambda: guest.exists("/tmp/made"), "no cgroups", 300)
-        # As if root had been careless: the kernel takes the weight of all that is delegated.
+        # A careless root: the kernel accepts the weights of the delegated cgroup.
         guest.run(["chown", "nobody", OWN_WEIGHT])
         before_s, start_ms = cpu_s(guest, pid), guest.now_ms()
         guest.sleep(10)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""ioband put over devices and taken off again, by the verbs that people use."""
+"""ioband put over devices and removed again, by the usual verbs."""
 
 import json
 import re
@@ -40,7 +40,7 @@ WRAPPED: dict[str, tuple[Callable[[Guest], AbstractContextManager[str]], str]] =
 
 @pytest.mark.parametrize("kind", WRAPPED)
 def test_wrap_and_unwrap(tool: Tool, kind: str) -> None:
-    """Whatever it is, it has a name, a pool of its disk, and its data afterwards."""
+    """Each kind of device gets a name and its disk's pool, and keeps its data."""
     guest = tool.guest
     make, name = WRAPPED[kind]
     with make(guest) as below:
@@ -61,7 +61,7 @@ def test_wrap_and_unwrap(tool: Tool, kind: str) -> None:
 
 @contextmanager
 def mounted_as_is(guest: Guest, device: str, point: str = "/run/mnt") -> Iterator[str]:
-    """What is on a device, mounted."""
+    """The file system of a device, mounted."""
     guest.run(["mkdir", "-p", point])
     guest.run(["mount", device, point])
     yield point
@@ -70,7 +70,7 @@ def mounted_as_is(guest: Guest, device: str, point: str = "/run/mnt") -> Iterato
 
 
 def test_names_last_where_udev_knows_one(tool: Tool) -> None:
-    """A disk with a serial number and an array are not named as the kernel happens to."""
+    """Names of a disk with a serial number, and of an array, are not the kernel's."""
     guest = tool.guest
     with scsi_debug(guest) as disk:
         (row,) = tool.json("wrap", disk)
@@ -88,7 +88,7 @@ def test_names_last_where_udev_knows_one(tool: Tool) -> None:
 
 
 def test_several_at_once(tool: Tool) -> None:
-    """Each is tried, what can be is made whole, and the exit code is the first failure's."""
+    """Each is tried; possible ones are completed, and the exit code is the first failure's."""
     guest = tool.guest
     with ExitStack() as stack:
         disks = [
@@ -141,7 +141,7 @@ def test_what_wrap_refuses(tool: Tool) -> None:
 
 
 def test_parts_of_other_devices_are_refused(tool: Tool) -> None:
-    """A leg of an array, and the volumes that a thin pool is made of; only insert goes there."""
+    """A leg of an array, and the volumes of a thin pool; only insert works there."""
     guest = tool.guest
     with array(guest):
         for leg in ("nullb0", "nullb1"):
@@ -157,7 +157,7 @@ def test_parts_of_other_devices_are_refused(tool: Tool) -> None:
 
 
 def test_guests_volumes_stay_theirs(tool: Tool) -> None:
-    """udev does not look at a physical volume on a volume, nor does LVM with the filter."""
+    """udev does not read a physical volume on a volume, nor does LVM with the filter."""
     guest = tool.guest
     name, pattern = "/dev/mapper/io-my--vg-data", '[ "r|^/dev/mapper/io-my--vg-|" ]'
     manual = (Path(__file__).parents[2] / "tools/iobandctl/iobandctl.8").read_text()
@@ -181,7 +181,7 @@ def test_guests_volumes_stay_theirs(tool: Tool) -> None:
         tool.run("unwrap", below)
 
 
-# $1: where a file system is mounted that is to be the root of what $2... runs.
+# $1: the mount point of a file system that becomes the root of the command $2...
 AS_ROOT = """
 cd "$1" && shift
 mkdir -p dev proc sys run "${1%/*}"
@@ -192,7 +192,7 @@ exec chroot . "$@"
 
 
 def test_the_root_that_runs_is_refused(tool: Tool) -> None:
-    """Here it is a volume on a partition of the disk."""
+    """The root is a volume on a partition of the disk."""
     guest = tool.guest
     with partition(guest) as part, linear(guest, "top", part) as top:
         disk = part.removesuffix("p2")
@@ -206,7 +206,7 @@ def test_the_root_that_runs_is_refused(tool: Tool) -> None:
 
 
 def test_names_that_are_too_long(tool: Tool) -> None:
-    """Those of long volumes in long groups, before the kernel is asked."""
+    """Long names of volumes in long names of groups, before the kernel is asked."""
     guest = tool.guest
     with (
         null_blk(guest, size_mib=32, memory_backed=1) as disk,
@@ -235,7 +235,7 @@ FINDING = {"verdict": str, "subject": str, "finding": str, "remedy": str | None}
 
 
 def test_table(tool: Tool) -> None:
-    """What it prints makes the device that wrap makes."""
+    """Its output makes the same device as wrap."""
     guest = tool.guest
     with null_blk(guest, size_mib=32, memory_backed=1) as disk:
         options = ["--mode", "device", "--weight", "200"]
@@ -255,7 +255,7 @@ def test_table(tool: Tool) -> None:
 
 
 def test_table_has_what_is_not_the_default(tool: Tool) -> None:
-    """A module that is older than an option takes what is the default of a new pool."""
+    """A module older than an option accepts the default of a new pool, which is omitted."""
     guest = tool.guest
     with null_blk(guest) as disk, null_blk(guest, "nullb1") as other:
         plain = tool.run("table", "--pool", "p", disk)
@@ -269,7 +269,7 @@ def test_table_has_what_is_not_the_default(tool: Tool) -> None:
 
 
 def findings(tool: Tool, rc: int) -> dict[str, dict[str, str]]:
-    """What check found, by subject; it ends with that code."""
+    """check's findings by subject; it ends with that code."""
     done = tool.guest.run([tool.program, "check", "--json"], check=False)
     assert (done.rc, done.err) == (rc, ""), done
     (rows,) = json.loads(done.out).values()
@@ -278,7 +278,7 @@ def findings(tool: Tool, rc: int) -> dict[str, dict[str, str]]:
 
 
 def test_check(tool: Tool) -> None:
-    """Each thing that is wrong is found, and what it says is to be done helps."""
+    """check finds each fault, and its remedy works."""
     guest = tool.guest
 
     def remedy(rc: int, subject: str, verdict: str, says: str) -> str:
@@ -328,7 +328,7 @@ def test_check(tool: Tool) -> None:
 
 
 def test_what_lvm_takes_for_a_duplicate(tool: Tool) -> None:
-    """It is said, with what helps each command, as the disk is wrapped until the next boot."""
+    """A message has the help for each command, as the disk is wrapped until the next boot."""
     guest = tool.guest
     with null_blk(guest, size_mib=32, memory_backed=1) as disk:
         guest.run(["vgcreate", "-y", "vg9", disk])

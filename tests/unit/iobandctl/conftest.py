@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the tests of iobandctl share."""
+"""Fixtures that the tests of iobandctl share."""
 
 import os
 import subprocess
@@ -14,13 +14,13 @@ from watcher import Watcher
 
 @pytest.fixture(scope="session")
 def built() -> Built:
-    """What is built of the sources, once."""
+    """The programs, built once from the sources."""
     return build()
 
 
 @pytest.fixture
 def fake(built: Built, tmp_path: Path) -> Fake:
-    """A fake kernel without devices, whose files are root's alone."""
+    """A fake kernel without devices; only root may write its files."""
     os.umask(0o022)
     return Fake(built.fake, tmp_path)
 
@@ -72,7 +72,7 @@ def host(fake: Fake) -> Fake:
 
 @pytest.fixture
 def watch(fake: Fake) -> Iterator[Callable[[str], Watcher]]:
-    """Start watch with a configuration; there are a device, "one", and a cgroup, a."""
+    """Start watch with a configuration, on a device, "one", and a cgroup, a."""
     started = []
     fake.device("one", "253:1", "sda")
     fake.answer("one", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")

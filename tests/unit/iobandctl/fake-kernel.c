@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * In place of dm.c, replace.c, mount.c, kmsg.c and records.c: a directory ($FAKE_KERNEL) that
- * answers as device-mapper would.
+ * Replaces dm.c, replace.c, mount.c, kmsg.c and records.c: a directory ($FAKE_KERNEL) has the
+ * answers of device-mapper.
  *
- *	devices		a line for each: name|major:minor|table|status
- *	devices.then	if it is there, what later status lines are from
- *	answers/	answers to messages, by device@message, spaces as _; one
- *			with .then after it is that to all but the first
- *	log		the messages sent
- *	cgroup/		the mounted hierarchy, of version $FAKE_VERSION
- *	refuse		a word and, after a blank, why what the log has with that
- *			word is refused, if it is a message or a removal
- *	interrupt	if it is there, each change comes with a SIGTERM
- *	run/		what is written down until a reboot
- *	full		if it is there, no more cgroups can be watched
+ *	devices		a line for each: name|major:minor|table|status.
+ *	devices.then	if it exists, the source of later status lines.
+ *	answers/	answers to messages, by device@message, spaces as _; a
+ *			file with .then after it is for all messages but the first.
+ *	log		the messages sent.
+ *	cgroup/		the mounted hierarchy, of version $FAKE_VERSION.
+ *	refuse		a word and, after a blank, an error: messages and removals
+ *			with that word in the log are refused with the error.
+ *	interrupt	if it exists, each change comes with a SIGTERM.
+ *	run/		records that last until a reboot.
+ *	full		if it exists, no more cgroups can be watched.
  *
- * The target's version is 1.$FAKE_MINOR, and 1.0 without that.
+ * The target's version is 1.$FAKE_MINOR, by default 1.0.
  *
- * A message without an answer is ENOENT, but what is set is taken.
+ * A message without an answer gets ENOENT, but messages that set something succeed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -243,7 +243,7 @@ static void interrupt(void)
 
 static char refusal[512];
 
-/* Writes it into the log in any case. */
+/* Writes the message into the log in any case. */
 static bool is_refused(const char *name, const char *message)
 {
 	FILE *log = open_file("log", "a"), *file = open_file("refuse", "r");
@@ -359,7 +359,7 @@ bool hierarchy_is_cgroup(const char *directory)
 	return is;
 }
 
-/* Before the C library's. */
+/* Replaces the C library's function. */
 int inotify_add_watch(int fd, const char *name, uint32_t mask)
 {
 	char *full = file_name("full");

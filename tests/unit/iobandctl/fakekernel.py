@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""iobandctl on a fake kernel: a directory of answers."""
+"""iobandctl on a fake kernel, which is a directory of answers."""
 
 import json
 import os
@@ -39,7 +39,7 @@ class Fake:
         self.cgroup("/")
 
     def device(self, name: str, number: str, pool: str, mode: str = "cgroup", **more: str) -> None:
-        """An ioband device of 2048 sectors over 4000:<its minor>, which there is not, or below=."""
+        """An ioband device of 2048 sectors over 4000:<minor>, which is absent, or over below."""
         words = f"mode={mode} weight={more.get('weight', '100')} measure=bytes depth=auto"
         words += f" slice={more.get('slice_ms', '0')}"
         starved = f"writes_starved={more.get('writes_starved', '2')}"
@@ -65,15 +65,15 @@ class Fake:
         return directory.stat().st_ino
 
     def delegate(self, path: str) -> None:
-        """Let others populate a cgroup, as root does for a user."""
+        """Let others than root populate a cgroup, as root does for a user."""
         (self.root / "cgroup" / path).chmod(0o775)
 
     def answer(self, device: str, message: str, text: str) -> None:
-        """What a device answers to a message."""
+        """Set a device's answer to a message."""
         (self.root / "answers" / f"{device}@{message.replace(' ', '_')}").write_text(text)
 
     def append(self, device: str, message: str, words: dict[str, str]) -> None:
-        """Put words behind lines that a device answers with, which are given by their ends."""
+        """Append words to lines of a device's answer, which are given by their ends."""
         path = self.root / "answers" / f"{device}@{message}"
         text = path.read_text()
         for line, more in words.items():
@@ -83,7 +83,7 @@ class Fake:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the program has to know of the fake kernel."""
+        """The environment of the program on the fake kernel."""
         return {
             **os.environ,
             "FAKE_KERNEL": str(self.root),
@@ -93,7 +93,7 @@ class Fake:
         }
 
     def run(self, *args: str, rc: int = 0, stdin: str = "") -> str:
-        """Run iobandctl; returns its output, or if it is to fail, what it complains of."""
+        """Run iobandctl; returns its output, or its error message if rc is not 0."""
         (self.root / "log").write_text("")
         done = sh(self.program, *args, env=self.environment, input=stdin)
         assert done.returncode == rc, done.stdout + done.stderr
@@ -116,13 +116,13 @@ class Fake:
 
 
 def configure(fake: Fake, text: str) -> list[str]:
-    """Write a configuration; returns how it is applied."""
+    """Write a configuration; returns the arguments that apply it."""
     (fake.root / "conf").write_text(text)
     return ["apply", "--config", str(fake.root / "conf")]
 
 
 def shown(fake: Fake, terminals: str, *args: str, **environment: str) -> str:
-    """What a terminal gets if these streams of iobandctl are it."""
+    """The output on a terminal if these streams of iobandctl are connected to it."""
     main, side = pty.openpty()
     streams = dict.fromkeys((OUTPUT, COMPLAINTS), subprocess.DEVNULL)
     streams |= dict.fromkeys(terminals.split(), side)

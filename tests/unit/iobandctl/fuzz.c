@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fuzzes all that reads the kernel's texts, the file of weights, files of cgroups, the
- * configuration and recordings, and all that shows names: mutates the seeds below by a fixed
+ * Fuzzes all parsers of the kernel's texts, the file of weights, files of cgroups, the
+ * configuration and recordings, and the display of names.  Mutates the seeds below by a fixed
  * generator, so that a failure repeats.
  *
  *	fuzz kernel|cgroup|conf|recording|shown SEED COUNT
@@ -101,7 +101,7 @@ static void fuzz_weights(const char *text)
 	saved_weights_free(&weights);
 }
 
-/* What is written is read as the same. */
+/* The written text is read as the same rates. */
 static void check_rates(struct rates rates, enum bound bound)
 {
 	char *text = rates_text(&rates), *list = rates_list(&rates, bound);
@@ -133,7 +133,7 @@ static void check_latency(const struct bounds *bounds)
 	free(text);
 }
 
-/* A section that passed sets something, and promises no more than it allows. */
+/* A section without errors sets something, and has no minimum above its maximum. */
 static void check_section(const struct conf_section *section)
 {
 	struct bounds bounds = conf_bounds(section);
@@ -180,7 +180,7 @@ static void fuzz_kernel(const char *text)
 	free(small);
 }
 
-/* What a user may write into the files of a cgroup. */
+/* Texts that a user may write into the files of a cgroup. */
 static void fuzz_cgroup(const char *text)
 {
 	static const unsigned long long most[ASKED_KINDS] = {
@@ -201,7 +201,7 @@ static void fuzz_cgroup(const char *text)
 	}
 }
 
-/* A name may have the letters of a number that is none. */
+/* A name may have the letters of an invalid number. */
 static bool is_named(const struct plot *plot, const char *word)
 {
 	for (size_t i = 0; i < plot->n; i++) {
@@ -264,7 +264,7 @@ static void fuzz_recording(const char *text)
 	plot_free(&plot);
 }
 
-/* Control characters, those that change the order of others, and those of no width. */
+/* Control characters, characters that reorder others, and characters of no width. */
 static bool is_hidden(wchar_t wide)
 {
 	return iswcntrl(wide) || wide == 0xad || wide == 0x61c ||
@@ -274,7 +274,7 @@ static bool is_hidden(wchar_t wide)
 	       (wide >= 0xe0000 && wide <= 0xe0fff);
 }
 
-/* UTF-8 without such characters, but for the ends of as many lines. */
+/* Valid UTF-8 without hidden characters, except for the ends of @lines lines. */
 static void check_shown(const char *text, int lines)
 {
 	mbstate_t halfway = { 0 };
@@ -299,7 +299,7 @@ static int print_cell(const char *text, bool json)
 	return print_end(table);
 }
 
-/* A program reads the very text, if that is UTF-8; an empty cell is null. */
+/* A program reads the same text if it is UTF-8; an empty cell is null. */
 static void check_json(const char *printed, const char *text)
 {
 	struct json_object *all = json_tokener_parse(printed), *list, *cell;
@@ -313,7 +313,7 @@ static void check_json(const char *printed, const char *text)
 	free(valid);
 }
 
-/* The C library has the streams of a program as variables. */
+/* The C library has the standard streams as variables. */
 static void fuzz_shown(const char *text)
 {
 	FILE *const streams[] = { stdout, stderr };
@@ -438,13 +438,13 @@ static const char *const shown_words[] = {
 };
 
 /**
- * struct subject - what is fuzzed
+ * struct subject - a subject of the fuzzer
  * @name: on the command line
  * @fuzz: reads a text
  * @seeds: texts to begin with
- * @n_seeds: how many
- * @words: what is put into them
- * @n_words: how many
+ * @n_seeds: number of seeds
+ * @words: words to insert into them
+ * @n_words: number of words
  */
 static const struct subject {
 	const char *name;
@@ -476,7 +476,7 @@ static const struct subject *find_subject(const char *name)
 	return NULL;
 }
 
-/* No byte more than the text, so that the sanitizer sees what reads past the end. */
+/* Copy exactly the text, so that the sanitizer sees reads beyond its end. */
 static void fuzz_text(const struct subject *subject, const void *text, size_t size)
 {
 	char *copy = malloc(size + 1);
@@ -541,7 +541,7 @@ static size_t mutate(const struct subject *subject, char *text, size_t size)
 }
 
 #ifdef LIBFUZZER
-/* The names that libFuzzer calls. */
+/* Functions with names that libFuzzer calls. */
 int fuzz_begin(int *argc, char ***argv) __asm__("LLVMFuzzerInitialize");
 int fuzz_one(const unsigned char *data, size_t size) __asm__("LLVMFuzzerTestOneInput");
 
@@ -571,7 +571,7 @@ int fuzz_one(const unsigned char *data, size_t size)
 	return 0;
 }
 
-/* Half of the texts by libFuzzer's own means, the others with the seeds and words above. */
+/* Half of the texts are libFuzzer's mutations, the others use the seeds and words above. */
 size_t fuzz_mutate(unsigned char *data, size_t size, size_t max, unsigned int seed)
 {
 	char text[TEXT_MAX];

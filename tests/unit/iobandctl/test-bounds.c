@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What bounds a group: all kinds of it, and what people write of a latency. */
+/* The bounds of a group, of all kinds, and the notations of a latency. */
 #include <stdlib.h>
 
 #include "base/bounds.h"
@@ -106,7 +106,7 @@ void test_latency_forms(void)
 	CHECK(writes(bound_text(&all, MINIMUM), "wbps=1"));
 }
 
-/* A bound of one kind has nothing to do with the others. */
+/* A bound of one kind does not affect the others. */
 void test_bound_kinds(void)
 {
 	for (int bound = 0; bound < BOUNDS; bound++) {
@@ -146,7 +146,7 @@ void test_bounds(void)
 	bounds = (struct bounds){ .of[MINIMUM] = RATED(100 << 20, 0, 0, 2000) };
 	CHECK(bounds_are_set(&bounds) && !bounds_check(&bounds, &problem));
 	CHECK(bounds_are_set(&(struct bounds){ .latency_us = 1 }));
-	/* What is promised of one rate has nothing to do with another one. */
+	/* A minimum of one rate does not affect another rate. */
 	bounds.of[MAXIMUM] = (struct rates)RATED(100 << 20, 1, 1, 0);
 	CHECK(!bounds_check(&bounds, &problem) && !problem.text[0]);
 	bounds.of[MAXIMUM] = (struct rates)RATED(0, 0, 0, 1999);

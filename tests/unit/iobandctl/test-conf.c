@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The configuration: what is read, what is refused, and what it says. */
+/* The configuration: valid and invalid texts, and their meaning. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "config/conf.h"
 #include "kernel/parse.h"
 
-/* What is wrong with a configuration; empty if nothing is. */
+/* The error in a configuration; empty if there is none. */
 static const char *fault(const char *text)
 {
 	static struct problem problem;
@@ -217,7 +217,7 @@ void test_conf_weights(void)
 	conf_free(&conf);
 }
 
-/* Three sections mean a pool by a disk, which may be there or not, and not be called so. */
+/* Three sections mean a pool by a disk, which may be absent or have another name. */
 void test_conf_pools(void)
 {
 	static const char text[] =
@@ -244,13 +244,13 @@ void test_conf_pools(void)
 	CHECK(same(weight_in(&conf, "/a", "sda", NULL), "2"));
 	CHECK(same(weight_in(&conf, "/a", "sdb", NULL), "none"));
 	CHECK(same(conf_pool(&conf.v[2]), "sda"));
-	/* It is gone. */
+	/* The disk is gone. */
 	conf_find_pools(&conf);
 	CHECK(same(weight_in(&conf, "/a", "sda", NULL), "none"));
 	conf_free(&conf);
 }
 
-/* What is wrong with @n times the same in a path, and what follows it. */
+/* The error in a path of @n equal parts and a rest. */
 static const char *fault_of_many(size_t n, const char *part, const char *rest)
 {
 	char *text = xasprintf("[group 1]\nweight = 1\ngroup = "), *longer;
@@ -268,7 +268,7 @@ static const char *fault_of_many(size_t n, const char *part, const char *rest)
 	return said;
 }
 
-/* As long, and as deep, as the kernel takes it, and no more. */
+/* Paths up to the kernel's limits of length and depth, and beyond. */
 void test_conf_long_paths(void)
 {
 	char name[256];
@@ -291,7 +291,7 @@ void test_conf_long_paths(void)
 		     "a path of 4096 bytes is too long: 4095 are the most"));
 }
 
-/* The one path that a section is about; NULL if it has a pattern. */
+/* The single path of a section; NULL if it has a pattern. */
 static char *literal(const char *group)
 {
 	char *text = xasprintf("[group 1]\ngroup = %s\nweight = 1\n", group);
@@ -364,8 +364,8 @@ void test_conf_escape(void)
 }
 
 /*
- * The time that the processor takes is that of as many steps as there are sections,
- * a millisecond or so, and not of their square, which takes seconds.
+ * The time grows with the number of sections, a millisecond or so, and not with its square,
+ * which takes seconds.
  */
 void test_conf_many(void)
 {
@@ -445,7 +445,7 @@ static struct rates found(const struct conf *conf, enum bound bound,
 			 bounds_none.of[bound];
 }
 
-/* Each section counts for what it sets only. */
+/* Each section counts only for the settings that it has. */
 void test_conf_bounds(void)
 {
 	static const char text[] =
@@ -467,7 +467,7 @@ void test_conf_bounds(void)
 	CHECK(!found(&conf, MINIMUM, "/c").rate[WIOPS]);
 	CHECK(found(&conf, MAXIMUM, "/c").rate[WBPS] == 1024);
 	CHECK(!conf_setting_of(&conf, KEY_MAXIMUM, "/long", "p", NULL));
-	/* A section has nothing of what it does not set. */
+	/* A section has no value for other settings. */
 	CHECK(conf.v[0].value[KEY_MAXIMUM].text);
 	CHECK(!conf_bounds(&conf.v[0]).of[MINIMUM].rate[RIOPS]);
 	CHECK(conf_group_value(&conf.v[0]) == &conf.v[0].value[KEY_MAXIMUM]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What explain makes of latency targets: who is late, and who waits for it. */
+/* explain on latency targets: missed targets, and groups throttled for them. */
 #include "check.h"
 #include "observe/explanation.h"
 
@@ -7,7 +7,7 @@
 
 /*
  * shop 100 (web 100 with a target of 2 ms), backup 100, root 100.  Reads of web took
- * 3 ms, those of shop itself 1 ms; backup reads and writes.
+ * 3 ms, own reads of shop 1 ms; backup reads and writes.
  */
 static struct ioband_group groups[] = {
 	{ .seq = 1, .name = "root", .weight = 100 },
@@ -45,7 +45,7 @@ static void aim(size_t group, unsigned int us)
 	groups[group].bounds.latency_us = us;
 }
 
-/* A target is of reads, of a group and all below it, or of the whole pool. */
+/* A target is for the reads of a group and all below it, or of the whole pool. */
 void test_explain_targets(void)
 {
 	struct explanation it;
@@ -59,26 +59,26 @@ void test_explain_targets(void)
 	CHECK(it.target[0].used_pct == 150 && !it.braking);
 	explain_free(&it);
 	aim(2, 3000);
-	explain_measure(&pool, &groups[1], &it);	/* above it */
+	explain_measure(&pool, &groups[1], &it);	/* a group above */
 	CHECK(!it.target[0].own && !it.target[0].late);
 	explain_free(&it);
 	aim(1, 1000);
-	explain_measure(&pool, &groups[2], &it);	/* below it: 60 ms of 40 */
+	explain_measure(&pool, &groups[2], &it);	/* a group below: 60 ms for 40 reads */
 	CHECK(it.target[0].own && it.target[0].reads == 40);
 	CHECK(it.target[0].avg_ns == 3 * MS / 2 && it.target[0].late);
 	explain_free(&it);
 	aim(0, 1000);
-	explain_measure(&pool, &groups[3], &it);	/* 120 ms of 50 */
+	explain_measure(&pool, &groups[3], &it);	/* 120 ms for 50 reads */
 	CHECK(it.target[0].own && it.target[0].of_pool);
 	CHECK(it.target[0].reads == 50 && it.target[0].avg_ns == 12 * MS / 5);
 	explain_free(&it);
 	aim(4, 1000);
-	explain_measure(&pool, &groups[3], &it);	/* of one that read nothing */
+	explain_measure(&pool, &groups[3], &it);	/* of a group without reads */
 	CHECK(it.n_targets == 1 && !it.target[0].reads && !it.target[0].late);
 	explain_free(&it);
 }
 
-/* What waits for a maximum is not late: of a target its own, or one above, tells nothing. */
+/* Reads delayed by a maximum, of the group or of one above, do not show a missed target. */
 void test_explain_capped(void)
 {
 	struct rates *web = &groups[2].bounds.of[MAXIMUM];
@@ -93,15 +93,15 @@ void test_explain_capped(void)
 	CHECK(it.target[0].capped && !it.target[0].late && !it.target[0].used_pct);
 	CHECK(it.target[0].reads == 10 && !it.braking && !it.braked);
 	explain_free(&it);
-	web->rate[RBPS] = 1000;	/* of which little is used */
+	web->rate[RBPS] = 1000;	/* of which the group uses little */
 	explain_measure(&pool, &groups[3], &it);
 	CHECK(!it.target[0].capped && it.target[0].late && it.braking);
 	explain_free(&it);
-	aim(1, 1000);	/* 30 ms of 30, without those of web */
+	aim(1, 1000);	/* 30 ms for 30 reads, without web's */
 	explain_measure(&pool, &groups[3], &it);
 	CHECK(it.target[0].reads == 30 && it.target[0].avg_ns == MS);
 	explain_free(&it);
-	aim(0, 1000);	/* and 60 ms of 10 */
+	aim(0, 1000);	/* and 60 ms for 10 reads */
 	explain_measure(&pool, &groups[3], &it);
 	CHECK(it.target[0].reads == 40 && it.target[0].avg_ns == 9 * MS / 4);
 	explain_free(&it);
@@ -112,7 +112,7 @@ void test_explain_capped(void)
 	CHECK(it.target[0].capped && it.target[0].reads == 10);
 	explain_free(&it);
 	shop->rate[RIOPS] = 0;
-	/* The root's is for its own reads, and makes the pool's no less late. */
+	/* The root's maximum is for the root's own reads, and does not affect the pool's target. */
 	aim(0, 1000);
 	root->rate[RIOPS] = 1;
 	done[0].seq = 1;
@@ -123,7 +123,7 @@ void test_explain_capped(void)
 	root->rate[RIOPS] = 0;
 }
 
-/* Whether a group is held back. */
+/* Whether a group is throttled for a target. */
 static bool is_held(size_t group, unsigned int brake)
 {
 	struct explanation it;
@@ -143,17 +143,17 @@ void test_explain_brake(void)
 {
 	aim(2, 2000);
 	CHECK(is_held(3, 1000) && !is_held(3, 0));
-	CHECK(!is_held(2, 1000));	/* it is for itself */
-	CHECK(is_held(1, 1000));	/* it is above */
-	/* It was in time for so long, as the kernel held back. */
+	CHECK(!is_held(2, 1000));	/* the throttle is for this group */
+	CHECK(is_held(1, 1000));	/* which is below this one */
+	/* The throttle holds the target, so it may look met. */
 	aim(2, 3000);
 	CHECK(is_held(3, 1000));
-	/* Who reads nothing is not late. */
+	/* A group without reads misses no target. */
 	groups[4].bounds.latency_us = 1;
 	CHECK(is_held(3, 1000) && !is_held(2, 1000));
 	aim(4, 1);
 	CHECK(!is_held(3, 1000));
-	/* It is for one, and holds others, though they are late: 6 and 7.5 times their targets. */
+	/* For one group others are throttled, also at 6 and 7.5 times their targets. */
 	aim(2, 400);
 	groups[3].bounds.latency_us = 1000;
 	CHECK(is_held(3, 1000) && !is_held(2, 1000));
@@ -161,7 +161,7 @@ void test_explain_brake(void)
 	groups[1].weight = 10;
 	CHECK(!is_held(3, 1000) && is_held(2, 1000));
 	groups[1].weight = 100;
-	/* The pool's holds writes, also of who is late. */
+	/* The pool's target throttles writes, also of groups that miss their targets. */
 	aim(0, 1000);
 	CHECK(is_held(3, 1000) && is_held(2, 1000) && is_held(1, 1000));
 	CHECK(!is_held(4, 1000));
@@ -173,7 +173,7 @@ void test_explain_brake(void)
 	CHECK(!is_held(3, 1000));
 }
 
-/* Who has been served less, by weight, is not held back: at the root shop got 40 of 100. */
+/* A group that got less than its weight is not throttled: at the root shop got 40 of 100. */
 void test_explain_behind(void)
 {
 	struct ioband_group *backup = &groups[3];
@@ -186,13 +186,13 @@ void test_explain_behind(void)
 	speaker.table = (struct ioband_table){ .measure = "time" };
 	CHECK(is_held(3, 1000));
 	speaker.table = (struct ioband_table){ .measure = "bytes" };
-	/* In shop web got 10. */
+	/* In shop, web got 10. */
 	backup->parent = 2;
 	CHECK(is_held(3, 1000));
 	backup->weight = 640;
 	CHECK(!is_held(3, 1000));
 	backup->parent = 1;
-	/* The pool's target holds whoever writes. */
+	/* The pool's target throttles every group with writes. */
 	aim(0, 1000);
 	CHECK(is_held(3, 1000));
 	backup->weight = 100;

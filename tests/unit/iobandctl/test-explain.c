@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What explain makes of figures: a small tree whose shares are known. */
+/* explain's conclusions from figures: a small tree with known shares. */
 #include <math.h>
 
 #include "check.h"
@@ -12,7 +12,7 @@ static int near(double got, double wanted)
 
 /*
  * tenant 300 (own I/O 100; web 200, db 100, idle 700), backup 100, root 100 (idle).
- * What was done: tenant 10, web 30, db 20, backup 40.
+ * Service: tenant 10, web 30, db 20, backup 40.
  */
 static struct ioband_group groups[] = {
 	{ .seq = 1, .name = "root", .weight = 100 },
@@ -32,7 +32,7 @@ static struct group_stats done[] = {
 	{ .seq = 6, .op = { { .ios = 5, .bytes = 40 } } },
 };
 
-/* Counters of looks are of all that was ever done, and say nothing. */
+/* Counters of looks are totals since the start, and are not used. */
 static struct group_stats looks[2][2] = {
 	{ { .seq = 3, .held = { 4, 40 } },
 	  { .seq = 5, .op = { { .ios = 1 } } } },
@@ -74,7 +74,7 @@ void test_explain_measures(void)
 	CHECK(it.held_looks == 1 && it.busy_looks == 1);
 	explain_free(&it);
 
-	explain_measure(&pool, &groups[4], &it);	/* idle: what it would get */
+	explain_measure(&pool, &groups[4], &it);	/* idle: its share if it were active */
 	CHECK(near(it.entitled_pct, 75 * 700 / 1100.0) && !it.share_pct);
 	CHECK(!it.done.ios && !it.held_looks && !it.busy_looks);
 	CHECK(explain_judge(&it) == VERDICT_IDLE);
@@ -105,13 +105,13 @@ void test_explain_judges(void)
 	CHECK(judge(4, 100, 50, 1) == VERDICT_DEVICE);
 	CHECK(judge(0, 50, 10, 1) == VERDICT_DEVICE);
 	CHECK(judge(0, 49, 10, 1) == VERDICT_DEMAND);
-	/* What is held without a rival is not held because of a weight. */
+	/* Without a rival, I/O is not queued because of a weight. */
 	CHECK(judge(10, 100, 100, 0) == VERDICT_DEVICE);
-	/* It did nothing yet, but it wants to. */
+	/* No I/O was done yet, but some is queued. */
 	CHECK(explain_judge(&it) == VERDICT_DEMAND);
 	it.held_looks = 0;
 	CHECK(explain_judge(&it) == VERDICT_IDLE);
-	/* Nobody knows how much of the time it had. */
+	/* The group's part of the time is unknown. */
 	it = (struct explanation){ .done.ios = 1, .looks = 2, .held_looks = 2,
 				   .entitled_pct = 50, .rivals = 1,
 				   .by_time = true };
@@ -131,7 +131,7 @@ static void set(int group, enum bound bound, const struct rates rates)
 
 #define RATES_OF(...) ((const struct rates){ .rate = { __VA_ARGS__ } })
 
-/* 0.5 s; tenant did 10 + 30 + 20 bytes of reads and writes, web 20 and 10 of them. */
+/* 0.5 s; tenant did 10 + 30 + 20 bytes of reads and writes; 20 and 10 are web's. */
 void test_explain_maxima(void)
 {
 	struct explanation it;
@@ -141,11 +141,11 @@ void test_explain_maxima(void)
 	set(2, MAXIMUM, RATES_OF(0, 0, 400, 0));
 	explain_measure(&pool, &groups[2], &it);
 	CHECK(max->n == 3 && !max->v[2].counts && !it.bound[MINIMUM].n);
-	/* Reads: tenant 10 + 20 + 20 of 50; they are not held, but web is. */
+	/* Reads: tenant 10 + 20 + 20 of 50; web's reads are queued, the others are not. */
 	CHECK(max->v[0].group == &groups[1] && max->v[0].rate == RBPS);
 	CHECK(near(max->v[0].per_s, 100) && near(max->v[0].used_pct, 100));
 	CHECK(max->v[0].counts);
-	/* Writes: one of 10 bytes where 12.5 may go, and none of 2 more can. */
+	/* Writes: a bio of 10 bytes with 12.5 permitted; the rest is too small for another. */
 	CHECK(max->v[1].rate == WBPS && near(max->v[1].used_pct, 80));
 	CHECK(max->v[1].counts);
 	CHECK(max->v[2].group == &groups[2] && max->v[2].rate == RIOPS);
@@ -154,19 +154,19 @@ void test_explain_maxima(void)
 	explain_free(&it);
 
 	set(1, MAXIMUM, RATES_OF(200, 25, 0, 0));
-	explain_measure(&pool, &groups[3], &it);	/* db: nothing of its was held */
+	explain_measure(&pool, &groups[3], &it);	/* db: none of its I/O was queued */
 	CHECK(max->n == 2 && !max->v[0].counts && !max->v[1].counts);
 	CHECK(explain_judge(&it) != VERDICT_MAXIMUM);
 	explain_free(&it);
 
-	done[2].op[READ].held_ios = 1;	/* but now it was, of its one I/O */
+	done[2].op[READ].held_ios = 1;	/* now its single I/O was queued */
 	set(1, MAXIMUM, RATES_OF(100, 25, 0, 0));
 	explain_measure(&pool, &groups[3], &it);
 	CHECK(max->v[0].counts && explain_judge(&it) == VERDICT_MAXIMUM);
 	explain_free(&it);
 	done[2].op[READ].held_ios = 0;
 
-	/* Of a discard no more than a MiB counts, as a write. */
+	/* A discard counts as a write of a MiB at most. */
 	set(1, MAXIMUM, RATES_OF(0, 4 << 20, 0, 8));
 	done[0].op[DISCARD] = (struct op_stats){ .ios = 1, .bytes = 1 << 30 };
 	explain_measure(&pool, &groups[1], &it);
@@ -189,7 +189,7 @@ void test_explain_held_by_maximum(void)
 		.entitled_pct = 50, .bound[MAXIMUM] = { &limit, 1 },
 	};
 
-	/* Nothing else holds what waits where nobody else does I/O. */
+	/* Without other I/O only a maximum can keep I/O queued. */
 	CHECK(explain_judge(&it) == VERDICT_MAXIMUM);
 	it.held_looks = 4;
 	CHECK(explain_judge(&it) == VERDICT_DEMAND);
@@ -208,7 +208,7 @@ void test_explain_held_by_maximum(void)
 	CHECK(explain_judge(&it) == VERDICT_IDLE);
 }
 
-/* web has I/O held whenever one looks, and db once. */
+/* web has I/O queued at every look, and db at one. */
 static struct group_stats waiting[2][2] = {
 	{ { .seq = 3, .held = { 4, 40 } }, { .seq = 4, .held = { 1, 10 } } },
 	{ { .seq = 3, .held = { 4, 40 } }, { .seq = 6, .inflight = 1 } },
@@ -222,7 +222,7 @@ static const struct observation busy_pool = {
 	.n = 2,
 };
 
-/* Of 50 bytes in 0.5 s that are promised to web, it read 20, in two I/Os. */
+/* The minimum of web is 50 bytes in 0.5 s; it read 20, in two I/Os. */
 void test_explain_minima(void)
 {
 	struct explanation it;
@@ -236,7 +236,7 @@ void test_explain_minima(void)
 	CHECK(near(min->v[0].used_pct, 200));
 	CHECK(min->v[3].group == &groups[2] && min->v[3].rate == RBPS);
 	CHECK(min->v[3].reach == REACH_BELOW && near(min->v[3].used_pct, 40));
-	/* It had I/O held, but nobody knows whether it was reads. */
+	/* I/O was queued, but its direction is unknown. */
 	CHECK(!min->v[0].counts && explain_judge(&it) != VERDICT_UNMET);
 	explain_free(&it);
 
@@ -245,11 +245,11 @@ void test_explain_minima(void)
 	CHECK(min->v[0].counts && min->v[0].rate == RBPS);
 	CHECK(min->v[0].group == &groups[2] && !min->v[1].counts);
 	CHECK(explain_judge(&it) == VERDICT_UNMET);
-	/* What is promised to web is part of what tenant is. */
+	/* The minimum of web is part of the minimum of tenant. */
 	CHECK(near(it.due_per_s, 100) && near(it.all_per_s, 180));
 	explain_free(&it);
 
-	/* What had nothing held gets no promise kept. */
+	/* A group without queued I/O gets no minimum. */
 	set(1, MINIMUM, bounds_none.of[MINIMUM]);
 	set(3, MINIMUM, RATES_OF(7, 0, 0, 0));
 	set(5, MINIMUM, RATES_OF(1000, 0, 0, 0));
@@ -257,7 +257,7 @@ void test_explain_minima(void)
 	CHECK(near(it.due_per_s, 107));
 	explain_free(&it);
 
-	/* Nothing of its was held at one of the looks, so it need not get all. */
+	/* No I/O of the group was queued at one of the looks, so it may get less. */
 	explain_measure(&pool, &groups[2], &it);
 	CHECK(!min->v[0].counts && !it.due_per_s);
 	explain_free(&it);
@@ -265,7 +265,7 @@ void test_explain_minima(void)
 	clear();
 }
 
-/* backup read 40 bytes, of 25 % that its weight gives it, in five I/Os. */
+/* backup read 40 bytes, its weight gives it 25 %, in five I/Os. */
 void test_explain_promised(void)
 {
 	struct explanation it;
@@ -279,24 +279,24 @@ void test_explain_promised(void)
 	CHECK(explain_judge(&it) == VERDICT_PROMISED);
 	explain_free(&it);
 
-	set(5, MINIMUM, RATES_OF(0, 0, 7, 0));	/* it gets more than it needs for that */
+	set(5, MINIMUM, RATES_OF(0, 0, 7, 0));	/* the minimum needs less than it gets */
 	explain_measure(&busy_pool, &groups[2], &it);
 	CHECK(!it.n_promised && explain_judge(&it) == VERDICT_SHORT);
 	explain_free(&it);
 
-	set(5, MINIMUM, RATES_OF(0, 9, 0, 0));	/* it does not write */
+	set(5, MINIMUM, RATES_OF(0, 9, 0, 0));	/* the group does not write */
 	explain_measure(&busy_pool, &groups[2], &it);
 	CHECK(!it.n_promised);
 	explain_free(&it);
 
 	set(5, MINIMUM, RATES_OF(0, 0, 10, 0));
-	groups[5].weight = 300;	/* and gives it what it got */
+	groups[5].weight = 300;	/* the weight gives the same as it got */
 	explain_measure(&busy_pool, &groups[2], &it);
 	CHECK(!it.n_promised);
 	explain_free(&it);
 	groups[5].weight = 100;
 
-	/* What is above it, or below, and gets more is no other. */
+	/* A group above or below with a larger share is no rival. */
 	groups[1].weight = 100;
 	set(2, MINIMUM, RATES_OF(0, 0, 4, 0));
 	for (size_t i = 1; i <= 2; i++) {
@@ -323,20 +323,20 @@ void test_explain_minimum(void)
 
 	CHECK(explain_judge(&it) == VERDICT_MINIMUM);
 	CHECK(explain_at_minimum(&it) == &minima[1]);
-	it.share_pct = 51;	/* that is what the weights give */
+	it.share_pct = 51;	/* as the weights give */
 	CHECK(explain_judge(&it) == VERDICT_WEIGHT);
 	it.share_pct = 60;
 	minima[1].reach = REACH_BELOW;
 	CHECK(!explain_at_minimum(&it) && explain_judge(&it) == VERDICT_WEIGHT);
 	minima[0].counts = true;
 	CHECK(explain_judge(&it) == VERDICT_UNMET);
-	it.by_time = true;	/* a rate is one whatever is shared */
+	it.by_time = true;	/* a rate is independent of the measure */
 	CHECK(explain_judge(&it) == VERDICT_UNMET);
 	minima[0].counts = false;
 	minima[1].reach = REACH_AT;
 	CHECK(explain_judge(&it) == VERDICT_WEIGHT);
 	it.by_time = false;
-	it.rivals = 0;	/* nobody else: the device itself has no more */
+	it.rivals = 0;	/* no rivals: the device is the limit */
 	it.busy_pct = 100;
 	CHECK(explain_judge(&it) == VERDICT_DEVICE);
 }

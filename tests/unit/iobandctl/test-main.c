@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs the tests of iobandctl's pure parts: those named, up to one that fails, in the order
- * here; or lists them all.
+ * Runs the tests of iobandctl's pure parts that are named, in the order of this file, up to the
+ * first failure; or lists them all.
  */
 #include "base/defs.h"
 #include "check.h"
@@ -40,7 +40,7 @@ static const struct {
 	TEST(explain_brake), TEST(explain_behind), TEST(has_path),
 	TEST(use_exclusive), TEST(use_by_fuse),
 	TEST(reach_run), TEST(reach_closes), TEST(reach_stat),
-	TEST(conf_many), /* which takes longest */
+	TEST(conf_many), /* takes longest */
 };
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is read of recordings, and what is made of it for gnuplot. */
+/* Recordings: their parser, and gnuplot's script for them. */
 #include <stdlib.h>
 
 #include "base/defs.h"
@@ -8,7 +8,7 @@
 
 #define TEXT_SIZE 1024
 
-/* Texts that last for a few more calls. */
+/* Buffers of texts that stay valid for a few more calls. */
 static char *new_text(void)
 {
 	static char texts[8][TEXT_SIZE];
@@ -17,7 +17,7 @@ static char *new_text(void)
 	return texts[++last % 8];
 }
 
-/* A cgroup that has done so many I/Os, of 1000 bytes and 1 us each. */
+/* A cgroup with @n completed I/Os, of 1000 bytes and 1 us each. */
 static const char *group(int seq, const char *path, unsigned long long n)
 {
 	char *text = new_text();
@@ -142,7 +142,7 @@ void test_plot_points(void)
 	CHECK(is_point(&b->v[2], 5, 5, -1) && is_point(&b->v[3], 6, 7, 0));
 	plot_free(&plot);
 
-	/* What is left out in between is not lost. */
+	/* The figures of skipped samples count in the next one. */
 	plot = (struct plot){ .step_ns = 2 * NS_PER_S };
 	CHECK(!feed(&plot, sample(1, group(2, "/a", 5), "")));
 	CHECK(!feed(&plot, sample(2, group(2, "/a", 7), "")));
@@ -167,7 +167,7 @@ void test_plot_script(void)
 	fclose(stream);
 	CHECK(strstr(script, " title '/it''s`x`\""));
 	CHECK(strstr(script, "set terminal svg "));
-	CHECK(strstr(script, "\n1.5 100 "));	/* its weight, in the middle */
+	CHECK(strstr(script, "\n1.5 100 "));	/* the weight, in the middle */
 	CHECK(strstr(script, " 2048000 "));
 	CHECK(strstr(script, "bandwidth, MiB/s"));
 	CHECK(!strstr(script, "share"));

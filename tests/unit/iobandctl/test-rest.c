@@ -191,7 +191,7 @@ void test_pool_of_disks(void)
 	pool_name_of(&many, pool2);
 	CHECK(parse_pool_name(pool) && parse_pool_name(pool2));
 	CHECK(!same(pool, pool2));
-	/* The same on every machine, for ever. */
+	/* Every machine and version must give the same name. */
 	CHECK(same(pool, "nvme0n1+nvme0n1+nvme0n1+nvme0n1+nvme0n1+7236808acca7edb5"));
 	memset(longest, 'y', sizeof(longest));
 	longest[127] = 0;
@@ -222,7 +222,7 @@ void test_disk_that_seeks(void)
 {
 	CHECK(pool_disk_seeks("sda", "1") && pool_disk_seeks("sdvd", "1"));
 	CHECK(!pool_disk_seeks("sda", "0") && !pool_disk_seeks("sda", ""));
-	/* They know nothing of what is below them. */
+	/* Virtual disks do not know the disks below them. */
 	CHECK(!pool_disk_seeks("vda", "1") && !pool_disk_seeks("xvdb", "1"));
 }
 
@@ -309,7 +309,7 @@ void test_tree(void)
 	CHECK(tree_has(&devices, &groups, &v[2], NULL));
 }
 
-/* A device that there is not is all that lies below itself, and its disk. */
+/* A device that does not exist is its own stack, and its disk. */
 void test_make_is_twice(void)
 {
 	const struct device device = { .major = 4000, .minor = 1 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What systemd and container tools ask for, as a weight of ioband. */
+/* Weights of systemd and container tools as weights of ioband. */
 #include "base/defs.h"
 #include "check.h"
 #include "watch/state.h"
@@ -38,7 +38,7 @@ void test_weigh_files(void)
 	}
 }
 
-/* systemd's own arithmetic, of which ours is the inverse. */
+/* systemd's arithmetic, of which iobandctl has the inverse. */
 static unsigned long systemd_bfq(unsigned long weight)
 {
 	return weight <= 100 ? weight : 100 + (weight - 100) * 900 / 9900;
@@ -89,7 +89,7 @@ void test_weigh_latency(void)
 	CHECK(before.n == 3 && asked_on(&before, tree, 2) == 2000);
 	CHECK(before.v[1].weight == 7 && before.v[2].weight == 10000000);
 	CHECK(!asked_find(&before, tree, 1) && asked_find(&before, tree, 2));
-	/* What is asked for no more is to be taken away. */
+	/* A weight that is no longer wanted is taken back. */
 	asked_read_latency(&now, "8:16 target=9\n");
 	asked_end(&now, &before);
 	CHECK(now.n == 3 && now.v[0].weight == 9);

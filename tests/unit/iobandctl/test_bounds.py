@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Maxima and minima: the verbs of their own, and what others make of them, on a fake kernel."""
+"""Maxima and minima: their own verbs, and their place in others, on a fake kernel."""
 
 import re
 
 import pytest
 from fakekernel import NO_BOUNDS, Fake, configure
 
-# What the kernel lists: root, device own, /a with a weight, /a/b without one.
+# The groups that the kernel lists: root, device own, /a with a weight, /a/b without a weight.
 BOUNDS = {
     "1 0 root weight=70 set=1": "max=max,max,5,max min=0,0,2,0",
     "weight=200 set=1": "max=max,1000,max,max min=0,500,0,0",
@@ -24,7 +24,7 @@ def bounded(host: Fake) -> Fake:
 
 
 def only(key: str) -> dict[str, None]:
-    """What JSON has of one kind of bound where there is none."""
+    """The members in JSON of one kind of bound without a value."""
     return {name: None for name in NO_BOUNDS if name.startswith(key)}
 
 
@@ -32,7 +32,7 @@ def only(key: str) -> dict[str, None]:
 
 
 def test_set_max(host: Fake) -> None:
-    """The same devices are told as of a weight; what is not named is not sent."""
+    """The same devices get the message as for a weight; only named rates are sent."""
     a = host.cgroup("/a")
     host.run("set-max", "/a", "rbps=100M", "wiops=2K")
     told = [f"{name}: max cgroup#{a} rbps=104857600 wiops=2000" for name in ("one", "own")]
@@ -113,7 +113,7 @@ def test_set_min_refused(host: Fake, args: list[str], rc: int, says: str) -> Non
     ],
 )
 def test_no_more_is_promised_than_is_allowed(bounded: Fake, args: list[str], says: str) -> None:
-    """In no pool and tree anything is set if it is so in one."""
+    """An error in one pool or tree prevents the change in all."""
     assert says in bounded.run(*args, rc=2)
     assert bounded.told("max", "min") == []
 
@@ -153,7 +153,7 @@ def test_an_older_module(host: Fake, verb: str, nouns: str, known: str) -> None:
 
 @pytest.mark.parametrize(("kind", "rates"), [("max", "7,max,max,max"), ("min", "7,0,0,0")])
 def test_set_json(bounded: Fake, kind: str, rates: str) -> None:
-    """As the verb that shows it has it then, in pools and trees where it could be set."""
+    """The same as the verb that shows it, for pools and trees that were changed."""
     before = bounded.json(f"get-{kind}", "root")
     for name in ("byuid", "one"):
         text = (bounded.root / f"answers/{name}@groups").read_text()
@@ -203,7 +203,7 @@ def test_get_min(bounded: Fake) -> None:
 
 
 def test_groups(bounded: Fake) -> None:
-    """A column where there are some, and only there."""
+    """The table has a column only for a kind that exists."""
     text = bounded.run("groups", "--pool", "sda")
     assert text.splitlines()[0].split() == ["NAME", "GROUP", "PATH", "WEIGHT", "SET", "MAX", "MIN"]
     shown = dict(re.findall(r" (/\S+) .*(?:set|default) +(\S.*)", text))
@@ -234,7 +234,7 @@ def test_groups_with_one_kind_of_bound(host: Fake, words: str, column: str) -> N
 
 
 def test_saved_and_restored(bounded: Fake) -> None:
-    """They are in the file of weights, and come back from it; a group may have each alone."""
+    """The file of weights has them, and restores them; a group may have each alone."""
     text = bounded.run("groups", "--weights")
     assert text == (
         "1 weights\n"
@@ -264,7 +264,7 @@ def test_saved_and_restored(bounded: Fake) -> None:
 
 
 def test_restored_to_an_older_module(bounded: Fake) -> None:
-    """What it knows not is reported and skipped."""
+    """Settings that the module does not know are reported and skipped."""
     known = "'min': must be weight, max, set, groups, stats or latency"
     (bounded.root / "refuse").write_text(f"min {known}\n")
     saved = bounded.root / "saved"
@@ -276,7 +276,7 @@ def test_restored_to_an_older_module(bounded: Fake) -> None:
 
 
 def test_restored_as_it_was(host: Fake) -> None:
-    """The kernel takes a minimum above the maximum, so it was possible; it is said."""
+    """A minimum above the maximum is restored, as the kernel accepts it, with a note."""
     saved = host.root / "saved"
     saved.write_text("1 weights\n\npool=sda group=root max=5,max,max,max min=6,0,0,0\n")
     host.run("set-weight", "--from", str(saved))
@@ -303,7 +303,7 @@ minimum = wbps=512K
 
 
 def test_apply(bounded: Fake) -> None:
-    """One message, of all rates, for each tree whose bound differs."""
+    """One message with all rates for each tree with another bound."""
     a, b = bounded.cgroup("/a"), bounded.cgroup("/a/b")
     args = configure(bounded, CONF)
     rows = [row for row in bounded.json(*args, "--dry-run") if row["action"] != "weight"]
@@ -324,7 +324,7 @@ def test_apply(bounded: Fake) -> None:
         f"one: min cgroup#{b} default",
     ]
     assert bounded.told("max", "min") == told
-    # A later change fails: what was there is set again.
+    # A later change fails: the old bounds are set again.
     (bounded.root / "refuse").write_text(f"cgroup#{b} it is not to be\n")
     said = bounded.run(*args, rc=1)
     assert "it is not to be" in said
@@ -344,7 +344,7 @@ def test_apply(bounded: Fake) -> None:
             "[group /a]\nminimum = rbps=2M\nmaximum = rbps=1M\n",
             ["conf:2: a minimum of rbps=2M is more than the maximum of rbps=1M, which would win"],
         ),
-        (  # in two that are about the same
+        (  # in two sections for the same group
             "[group /a]\nmaximum = rbps=1M\n[group all]\ngroup = /?\nminimum = rbps=2M\n",
             [
                 "/a: a minimum of rbps=2M is more than the maximum of rbps=1M (",
@@ -352,7 +352,7 @@ def test_apply(bounded: Fake) -> None:
                 "conf:5; nothing was changed",
             ],
         ),
-        (  # with what is there already
+        (  # with the present bound
             "[group /a]\nminimum = wiops=501\n",
             [
                 "/a: a minimum of wiops=501 is more than the maximum of wiops=500 (it has it now)",
@@ -376,7 +376,7 @@ def test_apply_of_a_promise_that_cannot_be_kept(bounded: Fake, text: str, says: 
 
 
 def test_apply_of_what_is_allowed_there(bounded: Fake) -> None:
-    """Where a configuration changes both, what there was does not matter."""
+    """If a configuration changes both, the present bounds do not matter."""
     args = configure(bounded, "[group /a/b]\nminimum = rbps=1\nmaximum = rbps=2\n")
     bounded.run(*args)
     assert len(bounded.told("max", "min")) == 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Completion in the shells themselves: what a person sees after pressing the tabulator."""
+"""Completion in real shells: the screen after the tabulator key."""
 
 import os
 import pty
@@ -73,18 +73,18 @@ class Shell:
         return self.text
 
     def forget(self) -> None:
-        """Throw the line and all that is shown away."""
+        """Discard the line and the screen."""
         self.type("\x15\x0c")
         self.soon(lambda text: text == ">")
 
     def completes(self, typed: str, line: str) -> None:
-        """After this and the tabulator the line is so; the # tells where it ends."""
+        """After this text and a tabulator the line is as given; a # marks its end."""
         self.type(f"{typed}\t#")
         self.soon(lambda text: f"> {line}#" in text)
         self.forget()
 
     def lists(self, typed: str, *words: str, without: str) -> None:
-        """After this and two tabulators these words can be seen, and that one cannot."""
+        """After this text and two tabulators these words are on the screen, without one."""
         self.type(f"{typed}\t\t")
         text = self.soon(lambda text: all(word in text for word in words))
         assert without not in text
@@ -123,7 +123,7 @@ def test_line(shell: Shell) -> None:
 
 
 def test_lists(shell: Shell) -> None:
-    """What there is at an empty word, and only of that kind."""
+    """All names of the right kind for an empty word, and no others."""
     shell.lists("iobandctl remove ", "byuid", "one", "own", "two", without="weights.txt")
     shell.lists("iobandctl groups --pool sd", "sda", "sdb", without="byuid")
     shell.lists("iobandctl set /a m", "max_rbps=", "min=", "measure=", without="weight=")
@@ -163,7 +163,7 @@ def test_words(host: Fake) -> None:
 
 
 def test_columns_are_those_of_top(host: Fake) -> None:
-    """The words for --sort, which are written down, are those that it takes."""
+    """The fixed words for --sort are all that top accepts."""
     script = host.run("completion", "fish")
     (line,) = (line for line in script.splitlines() if " -l sort " in line)
     words = line.rsplit("'", 2)[1].split()
@@ -175,7 +175,7 @@ def test_columns_are_those_of_top(host: Fake) -> None:
 
 @pytest.mark.parametrize("kind", ["bash", "zsh", "fish"])
 def test_every_option_is_there(built: Built, kind: str) -> None:
-    """No verb and no option is missing, whatever is added."""
+    """Every verb and option of the program is in the script."""
     script = sh(built.iobandctl, "completion", kind, check=True).stdout
     for verb in re.findall(r"^  (\S+)", sh(built.iobandctl, "help").stdout, re.MULTILINE):
         assert verb in script

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What explain says; how it comes to it is in test-explain.c."""
+"""The output of explain; test-explain.c has its reasoning."""
 
 import re
 
@@ -11,7 +11,7 @@ INTERVAL = ("--interval", "0.1")
 
 
 def begin(host: Fake, five: str = "weight=300", six: str = "weight=100", wait_ns: int = 0) -> None:
-    """Users 5 and 6 compete for sdb, and 7 does nothing; all have weights, some have bounds."""
+    """Users 5 and 6 compete for sdb, 7 is idle; all have weights, some have bounds."""
     settings = {5: five, 6: six, 7: "weight=50"}
     lines = [f"{n} 1 uid:{n} set=1 {words}\n" for n, words in settings.items()]
     host.answer(
@@ -106,7 +106,7 @@ def test_verdicts(busy: Fake, group: str, verdict: str, says: str) -> None:
 
 
 def test_held_by_a_maximum(busy: Fake) -> None:
-    """80 reads of 4 KiB in 0.1 s and a bit, of a bound that is as near as it can be known."""
+    """80 reads of 4 KiB in slightly more than 0.1 s; the bound is as close as measurable."""
     begin(busy, five="weight=300 max=50000,max,max,max")
     (row,) = busy.json("explain", "uid:5", *INTERVAL)
     assert row["verdict"] == "maximum"
@@ -149,7 +149,7 @@ def test_held_by_a_maximum_above(host: Fake) -> None:
 
 
 def test_less_than_is_promised(busy: Fake) -> None:
-    """Reads were held all the time; user 6 is promised some too, but had nothing held."""
+    """Reads were queued all the time; user 6 has a minimum too, but no queued I/O."""
     settings = {"five": "weight=300 min=8589934592,0,0,0", "six": "weight=100 min=1,0,0,0"}
     begin(busy, **settings, wait_ns=10**12)
     (row,) = busy.json("explain", "uid:5", *INTERVAL)
@@ -175,7 +175,7 @@ def test_less_than_is_promised(busy: Fake) -> None:
 
 
 def test_just_what_is_promised(busy: Fake) -> None:
-    """One write in a while that is shorter than two seconds, and more than its weight gives."""
+    """One write in less than two seconds, and a share above its weight."""
     begin(busy, five="weight=300 min=0,0,0,1")
     (row,) = busy.json("explain", "uid:5", *INTERVAL)
     assert row["verdict"] == "minimum"
@@ -183,7 +183,7 @@ def test_just_what_is_promised(busy: Fake) -> None:
         "Its own minimum is what it gets (wiops), more than weights give: at 10 of 10 looks it had "
         "I/O held.  A greater minimum would get it more" in row["says"]
     )
-    begin(busy, five="weight=300 min=0,0,1,0")  # of which it gets much more
+    begin(busy, five="weight=300 min=0,0,1,0")  # it gets much more than that
     (row,) = busy.json("explain", "uid:5", *INTERVAL)
     assert row["verdict"] == "weight"
 
@@ -236,7 +236,7 @@ def test_promised_above(host: Fake, write: int, verdict: str, says: str) -> None
 
 
 def test_each_pool_and_tree(host: Fake) -> None:
-    """A cgroup has a group in the tree of the pool, and in that of a device."""
+    """A cgroup has a group in the tree of the pool, and one in that of a device."""
     row = next(row for row in host.json("explain", "o dd", *INTERVAL))
     assert (row["pool"], row["device"], row["group"]) == ("sda", "own", "/o dd")
     assert [level["group"] for level in row["children"]] == ["device:253:3", "/o dd"]
@@ -276,13 +276,13 @@ def test_kernel_fails_meanwhile(busy: Fake) -> None:
 
 
 def brake(host: Fake) -> None:
-    """Somebody is held back."""
+    """Set a throttle in the pool's status."""
     devices = (host.root / "devices").read_text()
     (host.root / "devices").write_text(devices.replace("piece=32768", "piece=32768 brake=1048576"))
 
 
 def test_late(host: Fake) -> None:
-    """Reads take 3 ms, of which they are held for one; others are held back if there is a brake."""
+    """Reads take 3 ms, 1 ms of it in the queue; with a throttle others are throttled."""
     begin(host, five="weight=300 latency=2000")
     said = host.run("explain", "uid:5", *INTERVAL)
     assert (
@@ -321,7 +321,7 @@ def test_a_maximum_makes_nobody_late(host: Fake) -> None:
 
 
 def test_brake_meanwhile(host: Fake) -> None:
-    """It counts what the brake was while one looked, not what it was before."""
+    """The throttle during the measurement counts, not the one before."""
     devices = host.root / "devices"
     then = host.root / "devices.then"
     begin(host, six="weight=100 latency=1000")
@@ -355,7 +355,7 @@ def test_held_by_the_brake(host: Fake) -> None:
 
 
 def test_target_of_the_pool(host: Fake) -> None:
-    """Writes of all are held back for it; of who only reads, none are."""
+    """All writes are throttled for it; a group that only reads is not."""
     brake(host)
     begin(host)
     host.append("byuid", "groups", {"0 root weight=100 set=0": "latency=1500"})

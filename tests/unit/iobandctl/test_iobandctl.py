@@ -70,7 +70,7 @@ def test_fuzz(built: Built, subject: str, seed: int) -> None:
 
 @pytest.mark.parametrize("subject", FUZZ_TEXTS)
 def test_corpus(built: Built, tmp_path: Path, subject: str) -> None:
-    """The texts that libFuzzer has found, each of which takes another way through the parsers."""
+    """The texts that libFuzzer has found, each of which takes another path in the parsers."""
     files = unpack_corpus(subject, tmp_path)
     assert len(files) > 10
     done = sh(built.fuzz, subject, "files", *files)
@@ -78,7 +78,7 @@ def test_corpus(built: Built, tmp_path: Path, subject: str) -> None:
     assert done.stdout == f"{len(files)} texts\n"
 
 
-MARKS_MAX = 4096  # as many as hand.c keeps
+MARKS_MAX = 4096  # the limit in hand.c
 MUTANTS = [
     ("words.c", "span.length >= size ||", "span.length > size ||", "fuzz"),
     ("words.c", "xcalloc(4 * strlen(text) + 1, 1)", "xcalloc(strlen(text) + 1, 1)", "unit"),
@@ -272,7 +272,7 @@ MUTANTS = [
 def test_mistakes_are_found(
     tmp_path: Path, built: Built, file: str, old: str, new: str, finder: str
 ) -> None:
-    """The negative control: each of these mistakes fails the tests above."""
+    """The negative control: each of these faults fails the tests above."""
     (source,) = SOURCE.rglob(file)
     text = source.read_text()
     assert text.count(old) == 1, f"{file} has changed: choose another mistake"
@@ -394,7 +394,7 @@ def test_status(host: Fake) -> None:
 
 
 def test_module_without_slices(fake: Fake) -> None:
-    """Texts of before there were slices."""
+    """Texts of a module without slices."""
     status = "1 pool=p mode=uid measure=bytes state=open depth=32 groups=3 active=1 "
     status += "held=2,8192 inflight=4,16384 devices=2"
     table = "4000:1 0 p 4 mode=uid weight=100 measure=bytes depth=auto"
@@ -404,7 +404,7 @@ def test_module_without_slices(fake: Fake) -> None:
 
 
 def test_module_without_writes_starved(fake: Fake) -> None:
-    """It has what is the default now, and is not told so: it would refuse that."""
+    """It always has the present default, and gets no message, which it would refuse."""
     status = "1 pool=p mode=uid measure=bytes state=open depth=32 groups=3 active=1 "
     status += "held=2,8192 inflight=4,16384 devices=2 slice=0 piece=0 brake=0"
     table = "4000:1 0 p 5 mode=uid weight=100 measure=bytes depth=auto slice=0"
@@ -426,7 +426,7 @@ def test_module_without_writes_starved(fake: Fake) -> None:
     "form", ["{root}/a/b", "/a/b", "a/b", "cgroup:a/b", "cgroup#{id}", "a//b/"]
 )
 def test_set_weight_of_a_cgroup(host: Fake, form: str) -> None:
-    """One message a pool, and one to each device with a tree of its own."""
+    """One message for each pool, and one for each device with a tree of its own."""
     number = host.cgroup("/a/b")
     host.run("set-weight", form.format(root=host.root / "cgroup", id=number), "250")
     assert host.sent == [f"{name}: weight cgroup#{number} 250" for name in ("one", "own")]
@@ -474,7 +474,7 @@ def test_set_weight_refused(host: Fake, args: list[str], rc: int, says: str) -> 
 
 
 def test_set_weight_json(host: Fake) -> None:
-    """As get-weight has it then; that default takes the weight away is seen."""
+    """The same as get-weight afterwards; "default" shows as no weight."""
     a = host.cgroup("/a")
     rows = host.json("set-weight", "a", "300")
     assert [message for message in host.sent if message.split()[1] != "groups"] == [
@@ -491,7 +491,7 @@ def test_set_weight_json(host: Fake) -> None:
 
 
 def test_set_weight_json_of_what_failed(host: Fake) -> None:
-    """It has what was set; if that is nothing, nothing is printed."""
+    """The output has the changes that were made; it is empty if none was."""
     expected = host.json("get-weight", "a")
     (host.root / "refuse").write_text("own: no memory\n")
     assert "device own refused" in host.run("set-weight", "--json", "a", "300", rc=1)
@@ -528,7 +528,7 @@ def test_io_not_enabled(host: Fake) -> None:
 
 
 def test_version_1(built: Built, tmp_path: Path) -> None:
-    """Where blkio is mounted, every cgroup has it."""
+    """With blkio mounted every cgroup has the controller."""
     fake = Fake(built.fake, tmp_path, version=1)
     fake.device("one", "253:1", "sda")
     number = fake.cgroup("/v1")
@@ -619,7 +619,7 @@ def test_many_weights_and_back(fake: Fake) -> None:
     marks = fake.root / "run/.by-hand"
     first = marks.read_text().splitlines()
     assert len(set(first)) == len(first) == count
-    # Again they are the same, and one more is at the end; then the oldest go.
+    # A repeated restore keeps them, a new mark comes to the end, and the oldest are dropped.
     fake.run("set-weight", "--from", str(saved))
     assert marks.read_text().splitlines() == first
     fake.run("set-weight", "root", "5")
@@ -627,7 +627,7 @@ def test_many_weights_and_back(fake: Fake) -> None:
 
 
 def test_restore_interrupted(host: Fake) -> None:
-    """What was set is written down as set by hand; then the signal does what it does."""
+    """Changes before the signal are marked as made by hand; then the signal takes effect."""
     saved = host.run("groups", "--weights")
     (host.root / "interrupt").touch()
     said = host.run("set-weight", "--from", "-", rc=-signal.SIGTERM, stdin=saved)
@@ -697,7 +697,7 @@ def test_stat(host: Fake) -> None:
 
 
 def test_stat_of_what_has_only_begun(host: Fake) -> None:
-    """A direction with nothing but I/O that waits has a line; an older module tells no more."""
+    """A direction with only queued I/O has a line; an older module has no details."""
     line = f"3 cgroup#{host.cgroup('/a')} held=1,8192 inflight=1"
     line += " read={0} write={0} discard={0}".format("0,0,0,0,0")
     now = "read.held=0,0 read.inflight=0 write.held=0,0 write.inflight=1 discard.held=1,8192"
@@ -767,7 +767,7 @@ def test_remove_only_ioband(host: Fake) -> None:
 
 @pytest.mark.parametrize("verb", ["remove", "unwrap"])
 def test_remove_json(host: Fake, verb: str) -> None:
-    """The devices that were removed, as they were listed; nothing if none was."""
+    """The removed devices, as they were listed; nothing if none was removed."""
     byuid, one, *_, two = host.json("list")
     assert host.json(verb, "two", "/dev/mapper/one") == [two, one]
     assert host.json(verb, "byuid", "--deferred") == [byuid]
@@ -781,7 +781,7 @@ def test_remove_json(host: Fake, verb: str) -> None:
 
 
 def test_resize(fake: Fake) -> None:
-    """To what there is below, with the same words; from an offset on, what is left there."""
+    """To the size of the device below, or to its rest after an offset, with the same settings."""
     disks = {path.name: int((path / "size").read_text()) for path in DISKS.iterdir()}
     below, sectors = max(disks.items(), key=lambda disk: disk[1])
     if sectors <= 2056:
@@ -807,7 +807,7 @@ def test_resize(fake: Fake) -> None:
 
 
 def test_apply_weights(host: Fake) -> None:
-    """One message for each tree whose weight differs; a dry run sends none."""
+    """One message for each tree with another weight; a dry run sends none."""
     a, b = host.cgroup("/a"), host.cgroup("/a/b")
     conf = "[group /a]\nweight = 300\n[group /a/*]\nweight = 40\n[group x]\ngroup = uid:5\n"
     conf += "weight = 3\n[group root]\npool = sda\nweight = 70\n"
@@ -828,7 +828,7 @@ def test_apply_weights(host: Fake) -> None:
 
 
 def test_who_speaks_for_the_tree_of_a_pool(fake: Fake) -> None:
-    """No device with a tree of its own, whose that would be then."""
+    """Not a device with a tree of its own: the message would be for that tree."""
     fake.device("a", "253:1", "sda", "device+cgroup")
     fake.device("b", "253:2", "sda")
     for device in ("a", "b"):
@@ -850,7 +850,7 @@ def test_check_of_a_device_whose_disk_is_gone(fake: Fake) -> None:
 
 
 def test_check_of_cgroups_without_io(fake: Fake) -> None:
-    """At any depth, right below those that could enable it, and only where processes are."""
+    """At any depth, right below cgroups that could enable it, and only with processes inside."""
 
     def make(path: str, controllers: str, populated: int) -> None:
         fake.cgroup(path, controllers)
@@ -876,7 +876,7 @@ def test_check_of_cgroups_without_io(fake: Fake) -> None:
 
 
 def test_check_names_an_io_max_below(host: Fake) -> None:
-    """Not one on the ioband device, nor on another."""
+    """Not a maximum on the ioband device, nor on another device."""
     for path, text in (
         ("a", "9:9 rbps=7\n4000:2 rbps=5 wbps=max riops=max wiops=max\n"),
         ("a/b", "4000:1 rbps=max wbps=max riops=3 wiops=max\n"),
@@ -904,7 +904,7 @@ def test_apply_settings(host: Fake) -> None:
 
 
 def test_apply_writes_starved(host: Fake) -> None:
-    """To each pool that has another one."""
+    """The setting is sent to each pool with another value."""
     rows = host.json(*configure(host, "[pool sd*]\nwrites_starved = 4\n"), "--dry-run")
     assert [(row["pool"], row["setting"], row["from"], row["to"]) for row in rows] == [
         ("sdb", "writes_starved", "5", "4"),
@@ -916,7 +916,7 @@ def test_apply_writes_starved(host: Fake) -> None:
 
 
 def test_apply_interrupted(host: Fake) -> None:
-    """What was done is undone, and then the signal does what it does."""
+    """All changes are undone, and then the signal takes effect."""
     (host.root / "conf").write_text("[pool sd*]\nslice = 80\nmeasure = time\n")
     (host.root / "interrupt").touch()
     said = host.run("apply", "--config", str(host.root / "conf"), rc=-signal.SIGTERM)
@@ -930,7 +930,7 @@ def test_apply_interrupted(host: Fake) -> None:
 
 @contextmanager
 def another_apply(host: Fake) -> Iterator[None]:
-    """While one is under way."""
+    """Hold the lock of an apply that is under way."""
     (host.root / "run").mkdir(mode=0o755, exist_ok=True)
     with (host.root / "run/.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -938,7 +938,7 @@ def another_apply(host: Fake) -> Iterator[None]:
 
 
 def test_apply_waits_for_another(host: Fake) -> None:
-    """It does nothing before, and then what the configuration says by that time."""
+    """It changes nothing before, and then applies the configuration of that time."""
     command = configure(host, "[pool sda*]\nslice = 70\n")
     with another_apply(host):
         assert host.run(*command, "--dry-run")
@@ -956,7 +956,7 @@ def test_apply_waits_for_another(host: Fake) -> None:
 
 @pytest.mark.parametrize("words", ["set a weight=5", "set --pool sda depth=5", "resize one"])
 def test_others_wait_for_an_apply(host: Fake, words: str) -> None:
-    """They would change what it puts back if it fails, or it would bring back an old size."""
+    """They could change settings that a failed apply restores; a resize could use an old size."""
     verb = words.split()[0]
     (host.root / "log").write_text("")
     with another_apply(host):
@@ -986,7 +986,7 @@ def test_apply_does_not_wait_for_ever(host: Fake) -> None:
 
 @pytest.mark.idles
 def test_apply_waits_while_others_get_done(host: Fake) -> None:
-    """Longer than for one that hangs."""
+    """For longer than it waits for a single holder of the lock that hangs."""
     command = configure(host, "[pool sda*]\nslice = 70\n")
     lock, turns = host.root / "run/.lock", 4
     with another_apply(host), ExitStack() as others:
@@ -1017,7 +1017,7 @@ end
 
 
 def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
-    """Each differing setting is told once, in each tree; the rest of them is taken back."""
+    """One message for each differing setting in each tree; other presets are removed."""
     host.minor = 1
     for device in ("one", "own"):
         host.answer(device, "presets", PRESETS)
@@ -1053,7 +1053,7 @@ def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
 
 
 def test_one_path_in_several_sections(fake: Fake) -> None:
-    """The last of those that fit as well wins, a path before a pattern; it is told once."""
+    """The last section for a path wins, and a path wins over a pattern; one message each."""
     fake.minor = 1
     fake.device("one", "253:1", "sda")
     fake.answer("one", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
@@ -1085,7 +1085,7 @@ def test_one_path_in_several_sections(fake: Fake) -> None:
 def test_presets_of_a_promise_that_cannot_be_kept(
     host: Fake, first: str, second: str, line: int
 ) -> None:
-    """Also where there is no cgroup yet that it would be made to: nothing is done."""
+    """The error is found also without a cgroup; nothing is changed."""
     conf = f"[group /x]\n{first}\n{second}\n"
     presets(host)
     said = host.run(*configure(host, conf), rc=2)
@@ -1102,7 +1102,7 @@ def test_presets_of_a_promise_that_cannot_be_kept(
 
 
 def test_more_presets_than_there_can_be(host: Fake) -> None:
-    """They are refused before anything is done; what takes the place of others comes after them."""
+    """Too many are refused before any change; replaced ones are removed before new ones."""
     most = 4096
     lost = [f"device:9:9 weight=7 path=/lost{n}" for n in range(most - 6)]
     old = [f"device:253:3 weight=7 path=/old{n}" for n in range(4)]
@@ -1128,7 +1128,7 @@ UNTOLD = "what the configuration says of a path is not there with a cgroup's fir
 
 
 def test_presets_and_a_module_that_is_older(host: Fake) -> None:
-    """The rest is done, and what is not is said, if somebody wants it."""
+    """The rest is applied; missing presets are reported if any was wanted."""
     args = configure(host, "[group /a]\nweight = 301\n")
     host.run(*args)
     assert f"{UNTOLD}, but is set when the cgroup is seen: the module that" in host.complaints
@@ -1141,7 +1141,7 @@ def test_presets_and_a_module_that_is_older(host: Fake) -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_presets_in_a_cgroup_namespace(host: Fake, version: int) -> None:
-    """Paths there are not the module's, so none is given, and nobody's taken back."""
+    """Paths differ from the module's there: apply sets no presets and removes none."""
     presets(host, "root weight=7 path=/outside/a")
     host.version = version
     args = configure(host, "[group /a]\nweight = 301\n")
@@ -1161,7 +1161,7 @@ def test_presets_in_a_cgroup_namespace(host: Fake, version: int) -> None:
 
 
 def test_presets_are_dumped(host: Fake) -> None:
-    """Where there is no cgroup that has something already; not by an older module."""
+    """For paths without a cgroup that has settings; not with an older module."""
     before = host.run("dump")
     assert "/gone" not in before
     host.minor = 1
@@ -1180,7 +1180,7 @@ def test_presets_are_dumped(host: Fake) -> None:
 
 
 def presets(host: Fake, *lines: str) -> None:
-    """What all devices answer when they are asked for presets."""
+    """Set the presets that all devices answer."""
     host.minor = 1
     text = "".join(f"{number} {line}\n" for number, line in enumerate(lines, 1))
     for device in ("one", "own"):
@@ -1189,13 +1189,13 @@ def presets(host: Fake, *lines: str) -> None:
 
 
 def told_of_presets(host: Fake, dump: str) -> list[str]:
-    """What apply tells the module of presets; the devices in a dump are not there to be found."""
+    """The messages on presets when a dump is applied, without its devices, which do not exist."""
     host.run(*configure(host, re.sub(r"\[device.*?\n\n", "", dump, flags=re.DOTALL)))
     return host.told("preset")
 
 
 def test_who_comes_meanwhile_has_no_more_than_before_and_after(fake: Fake) -> None:
-    """What takes goes before what gives, around it maxima, and paths that are no more last."""
+    """Reductions precede increases, with maxima around them, and removed paths are last."""
     fake.minor = 1
     fake.device("one", "253:1", "sda")
     number = fake.cgroup("/there")
@@ -1236,7 +1236,7 @@ def test_who_comes_meanwhile_has_no_more_than_before_and_after(fake: Fake) -> No
 
 
 def test_presets_are_put_back(host: Fake) -> None:
-    """All kinds, in both trees, whatever fails after them: a group, or one that is late."""
+    """All kinds in both trees, for errors at another preset or at a group afterwards."""
     presets(
         host,
         "root weight=9 path=/a max=max,7,max,max min=0,1,0,0 latency=2500",
@@ -1272,7 +1272,7 @@ def test_presets_are_put_back(host: Fake) -> None:
 
 
 def test_weights_that_are_the_default(host: Fake) -> None:
-    """100 is a weight as others are: with it dump says the same after apply as before."""
+    """A weight of 100 is a weight like any other: dump gives the same after apply."""
     presets(host, "root weight=100 path=/x", "device:253:3 weight=100 path=/x")
     dump = host.run("dump")
     for device in ("-", "own"):
@@ -1285,7 +1285,7 @@ def test_weights_that_are_the_default(host: Fake) -> None:
 
 
 def test_what_is_dumped_of_presets_is_applied(host: Fake) -> None:
-    """All kinds of settings, in the pool's tree and in a device's: nothing is left to do."""
+    """All kinds of settings, in the pool's tree and in a device's: no change is left."""
     odd = "max=max,1048577,max,3 min=7,0,1000,0 latency=1234567"
     lines = [
         "root weight=7 path=/w",
@@ -1299,7 +1299,7 @@ def test_what_is_dumped_of_presets_is_applied(host: Fake) -> None:
     ]
     presets(host, *lines)
     dump = host.run("dump")
-    # What only one of the two has, the group or its path, is not lost.
+    # Settings of only the group or only its path are both in the dump.
     assert "group = /a\npool = sda\ndevice = -\nweight = 300\nlatency = 5ms\n" in dump
     presets(host, *lines)
     assert told_of_presets(host, dump) == []
@@ -1324,7 +1324,7 @@ def test_what_is_dumped_of_presets_is_applied(host: Fake) -> None:
 
 
 def test_names_that_are_not_utf8(host: Fake) -> None:
-    """What is dumped of them can be applied, and JSON is UTF-8 all the same."""
+    """A dump of them can be applied, and JSON is UTF-8 all the same."""
     host.minor = 1
     host.answer("byuid", "presets", "1 presets\nend\n")
     odd, long = "/gr\udcfcn\udcff", "/\udcfc" * 100 + "/" + "\udcfc" * 250
@@ -1431,7 +1431,7 @@ def test_help_and_man_page_agree(built: Built, verb: str) -> None:
 
 
 def documented(label: str) -> str:
-    """What the section on JSON says of a verb, with this option if there is one."""
+    """The manual's section on JSON for a verb, with this option if there is one."""
     section = man_page().split(".Sh JSON OUTPUT")[1].split("\n.Sh ")[0]
     items = re.findall(r"^\.It Cm (.*)\n((?:(?!\.It ).*\n)*)", section, re.MULTILINE)
     verb, _, option = label.partition(" ")
@@ -1450,16 +1450,16 @@ def members(value: object) -> list[tuple[str, object]]:
     return []
 
 
-# Whose values are words that are listed, and which words there are in the sources.
+# Members with a fixed set of words as values, and where the sources list the words.
 ENUMERATED = {"verdict", "action", "type", "op", "state"}
 WORDS = {"check": ("verbs/check", "verdicts"), "apply": ("config/plan-print", "actions")}
 WORDS["explain"] = ("verbs/explain", "verdicts")
-# These need a kernel, and print what list does, but for table.
+# These need a kernel, and print the same as list, except for table.
 IN_GUESTS = {"wrap", "insert", "extract", "create", "resize", "table"}
 
 
 def test_json_is_documented(built: Built, host: Fake) -> None:
-    """Of each verb, under its name: each member, and each word that may stand in it."""
+    """The manual has each member and each word of each verb's output, under its name."""
     recording, conf = host.root / "recording", host.root / "conf"
     commands: dict[str, list[str]] = {
         "groups": [],
@@ -1488,7 +1488,7 @@ def test_json_is_documented(built: Built, host: Fake) -> None:
     (host.root / "weights").write_text(host.run("groups", "--weights"))
     for label, words in commands.items():
         text = documented(label)
-        # What the devices here lie on is not there, says check.
+        # check reports that the devices below these do not exist.
         host.run(label.split()[0], *words, "--json", rc=int(label == "check"))
         (rows,) = json.loads(host.printed).items()
         assert f".Dq {rows[0]}" in text, label
@@ -1504,7 +1504,7 @@ def test_json_is_documented(built: Built, host: Fake) -> None:
 
 @pytest.mark.parametrize("verb", WORDS)
 def test_words_in_json_are_documented(verb: str) -> None:
-    """Also those that no test sees."""
+    """Also words that no test produces."""
     file, array = WORDS[verb]
     source = (SOURCE / f"{file}.c").read_text()
     (listed,) = re.findall(rf"const {array}\[\] = \{{\n((?:\t.*\n)*)\}};", source)
@@ -1515,7 +1515,7 @@ def test_words_in_json_are_documented(verb: str) -> None:
 
 
 def assert_well_formed(page: Path) -> None:
-    """Nothing is wrong with the markup of a manual page."""
+    """Assert that the markup of a manual page has no faults."""
     if not shutil.which("mandoc"):
         pytest.skip("mandoc is not installed")
     done = sh("mandoc", "-T", "lint", "-W", "style", page)
@@ -1534,7 +1534,7 @@ def test_man_page_is_well_formed(page: str) -> None:
 
 @pytest.mark.parametrize("verb", [*VERBS, "help"])
 def test_each_verb_has_a_man_page(built: Built, verb: str) -> None:
-    """With all its options, or the words that say where they are, and what it prints as JSON."""
+    """With all its options, or a reference to them, and its output in JSON."""
     page = built.output / f"iobandctl-{verb}.8"
     assert_well_formed(page)
     text = page.read_text().replace("\\-", "-").replace("Fl -", "--")
@@ -1594,7 +1594,7 @@ def test_install_of_rules_and_units(tmp_path: Path) -> None:
 
 
 def test_rules_run_the_programs_of_the_distribution(tmp_path: Path) -> None:
-    """Each path is set when they are built, and no path of Debian's is left."""
+    """The build sets each path, and no path of Debian's is left."""
     programs = {"SYSTEMCTL": "/usr/bin/systemctl", "LOGGER": "/opt/logger"}
     programs |= {"KPARTX": "/opt/kpartx", "MDADM": "/opt/mdadm"}
     where = ["-C", SOURCE / "../../udev", f"DESTDIR={tmp_path}", "PREFIX=/usr"]
@@ -1607,7 +1607,7 @@ def test_rules_run_the_programs_of_the_distribution(tmp_path: Path) -> None:
 
 
 def test_a_build_for_users_is_hardened(tmp_path: Path) -> None:
-    """All of the relocation table is read-only, and warnings are no errors."""
+    """The whole relocation table is read-only, and warnings are not errors."""
     done = sh("make", "-n", "-C", SOURCE, f"O={tmp_path}", check=True).stdout
     assert "-Werror" not in done
     link = next(line for line in done.splitlines() if f"-o {tmp_path}/iobandctl" in line)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Latency targets: the verbs of their own, and what others make of them, on a fake kernel."""
+"""Latency targets: their own verbs, and their place in others, on a fake kernel."""
 
 import re
 
 import pytest
 from fakekernel import Fake, configure
 
-# What the kernel lists: root, device own, /a with a weight, /a/b without one.
+# The groups that the kernel lists: root, device own, /a with a weight, /a/b without a weight.
 TARGETS = {
     "1 0 root weight=70 set=1": "latency=1500",
     "weight=200 set=1": "max=max,1000,max,max latency=1000000",
@@ -32,7 +32,7 @@ def targeted(host: Fake) -> Fake:
 
 
 def test_set_latency(host: Fake) -> None:
-    """The same devices are told as of a weight."""
+    """The same devices get the message as for a weight."""
     a = host.cgroup("/a")
     host.run("set-latency", "/a", "2ms")
     assert host.sent == [f"{name}: latency-target cgroup#{a} 2000" for name in ("one", "own")]
@@ -47,7 +47,7 @@ def test_set_latency(host: Fake) -> None:
 
 
 def test_set_latency_json(targeted: Fake) -> None:
-    """As get-latency has it."""
+    """The same output as get-latency."""
     rows = targeted.json("set-latency", "a", "2ms")
     assert [row["latency_us"] for row in rows] == [2000, None]
     assert rows == targeted.json("get-latency", "a")
@@ -115,11 +115,11 @@ def test_groups_with_nothing_else(host: Fake) -> None:
     assert root.endswith(" 5us")
 
 
-# -- the brake ----------------------------------------------------------------------------------
+# -- the throttle -------------------------------------------------------------------------------
 
 
 def test_status(fake: Fake) -> None:
-    """How much is let through to those who are held back; an older module says nothing of it."""
+    """The rate of the throttle; an older module does not report it."""
     line = (
         "1 pool=p mode=cgroup measure=bytes state=shared depth=32 groups=3 active=2 "
         "held=2,8192 inflight=4,16384 devices=1 slice=0 piece=0"
@@ -177,7 +177,7 @@ maximum = riops=9
 
 
 def test_apply(targeted: Fake) -> None:
-    """One message for each tree whose target differs, and those are undone."""
+    """One message for each tree with another target; an error undoes them."""
     a, b = targeted.cgroup("/a"), targeted.cgroup("/a/b")
     args = configure(targeted, CONF)
     rows = [row for row in targeted.json(*args, "--dry-run") if row["action"] == "latency"]
@@ -196,7 +196,7 @@ def test_apply(targeted: Fake) -> None:
         f"one: latency-target cgroup#{b} default",
     ]
     assert targeted.told("latency-target") == told
-    # A later change fails: what was there is set again.
+    # A later change fails: the old targets are set again.
     (targeted.root / "refuse").write_text(f"cgroup#{b} it is not to be\n")
     said = targeted.run(*args, rc=1)
     assert "were undone: all is as it was before" in said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What metrics prints, read by the parser of Prometheus' own client library."""
+"""The output of metrics, read by the parser of Prometheus' own client library."""
 
 import fcntl
 import os
@@ -29,7 +29,7 @@ class Metrics:
         }
 
     def samples(self, name: str, **labels: str) -> list[float]:
-        """The values of the samples of a name that have these labels."""
+        """The values of the samples of a name with these labels."""
         return [
             sample.value
             for family in self.families.values()
@@ -38,7 +38,7 @@ class Metrics:
         ]
 
     def value(self, name: str, **labels: str) -> float:
-        """The one that there is."""
+        """The value of the only such sample."""
         (value,) = self.samples(name, **labels)
         return value
 
@@ -74,12 +74,12 @@ def test_groups(host: Fake) -> None:
     assert metrics.value("ioband_group_delayed_ios_total", **a, op="read") == 4
     assert metrics.value("ioband_group_wait_time_seconds_total", **a, op="read") == 8e-6
     assert metrics.value("ioband_group_service_time_seconds_total", **a, op="read") == 30e-6
-    # A group that never did anything has counted nothing.
+    # A group without I/O has no counters.
     assert metrics.samples("ioband_group_ios_total", group="/a/b") == []
 
 
 def test_bounds(host: Fake) -> None:
-    """Of the bounds that there are, with the labels of what is counted."""
+    """Existing bounds only, with the labels of the counters."""
     text = (host.root / "answers/one@groups").read_text()
     words = "weight=300 set=1 path=/a"
     text = text.replace(f"{words}\n", f"{words} max=5,max,6,7 min=0,3,0,2\n")
@@ -101,7 +101,7 @@ def test_bounds(host: Fake) -> None:
 
 
 def test_latency_targets(host: Fake) -> None:
-    """In seconds, of groups that have one; and how far others are held back."""
+    """In seconds, of groups with a target; and the rate of the throttle."""
     status = "1 pool=p mode=cgroup measure=bytes state=shared depth=32 groups=3 active=1 "
     status += "held=2,8192 inflight=4,16384 devices=1 slice=0 piece=0 brake=1048576"
     host.device("late", "253:5", "p", status=status)
@@ -117,7 +117,7 @@ def test_latency_targets(host: Fake) -> None:
 
 
 def test_histograms(host: Fake) -> None:
-    """Cumulative, in seconds; of directions that were not used there are none."""
+    """Cumulative, in seconds; unused directions have none."""
     metrics = Metrics(host.run("metrics", "--openmetrics"))
     a = {"pool": "sda", "device": "", "group": "/a"}
     family = metrics.families["ioband_group_wait_seconds"]
@@ -135,7 +135,7 @@ def test_histograms(host: Fake) -> None:
 
 
 def test_sums_of_histograms(host: Fake) -> None:
-    """A sum and a count where there are buckets, of what is in these."""
+    """Each set of buckets has a sum and a count of its values."""
     metrics = Metrics(host.run("metrics", "--openmetrics"))
     a = {"pool": "sda", "device": "", "group": "/a"}
     sums = {("wait", "read"): (4, 13e-6), ("service", "read"): (10, 30e-6)}
@@ -151,7 +151,7 @@ def test_sums_of_histograms(host: Fake) -> None:
 
 
 def test_module_without_sums(host: Fake) -> None:
-    """The format wants both or neither."""
+    """The format requires both or neither."""
     path = host.root / "answers/one@latency"
     text = path.read_text()
     path.write_text(text[: text.index(" read.wait_ns")] + "\nend\n")
@@ -163,7 +163,7 @@ def test_module_without_sums(host: Fake) -> None:
 
 
 def test_units_and_types(host: Fake) -> None:
-    """Each family has a type, a unit where there is one, and a description."""
+    """Each family has a type, a unit if any, and a description."""
     metrics = Metrics(host.run("metrics", "--openmetrics"))
     for family in metrics.families.values():
         assert family.type in ("counter", "gauge", "histogram", "info")
@@ -173,7 +173,7 @@ def test_units_and_types(host: Fake) -> None:
 
 
 def without_time(text: str) -> list[str]:
-    """The lines of a text but for the time at which it was written."""
+    """The lines of a text without the time of its writing."""
     return [line for line in text.splitlines() if not line.startswith(LAST_SUCCESS)]
 
 
@@ -210,7 +210,7 @@ def test_versions_time_and_watch(host: Fake) -> None:
 
 
 def test_names_are_escaped(host: Fake) -> None:
-    """A quotation mark, a backslash and a newline, and what only looks like one."""
+    """A quotation mark, a backslash and a newline, and texts that only look like these."""
     host.answer(
         "byuid",
         "groups",
@@ -222,7 +222,7 @@ def test_names_are_escaped(host: Fake) -> None:
 
 
 def test_cgroup_made_again(host: Fake) -> None:
-    """Its old group is still there: there is one series, of the new one."""
+    """The old group still exists: there is one series, of the new group."""
     host.answer(
         "byuid",
         "groups",
@@ -249,7 +249,7 @@ def test_no_devices(fake: Fake) -> None:
 
 
 def test_output(host: Fake, tmp_path: Path) -> None:
-    """The file is replaced, may be read by all, and nothing is left beside it."""
+    """The file is replaced, is readable by all, and no other file is left."""
     directory = tmp_path / "metrics"
     directory.mkdir()
     path = directory / "ioband.prom"
@@ -265,7 +265,7 @@ def test_output(host: Fake, tmp_path: Path) -> None:
 
 
 def test_failed_output(host: Fake, tmp_path: Path) -> None:
-    """What was there stays."""
+    """The old file stays."""
     directory = tmp_path / "metrics"
     (directory / "taken").mkdir(parents=True)
     said = host.run("metrics", "--output", str(directory / "taken"), rc=1)
@@ -281,7 +281,7 @@ def test_failed_output(host: Fake, tmp_path: Path) -> None:
 
 
 def test_many_groups(host: Fake) -> None:
-    """Pages of them."""
+    """More groups than one page has."""
     lines = [f"{n} 1 cgroup#{n} weight=5 set=1 path=/g{n}\n" for n in range(2, 2002)]
     host.answer("byuid", "groups", "1 groups\n1 0 root weight=1 set=0\nnext 1\n")
     host.answer("byuid", "groups 1", f"1 groups\n{''.join(lines[:1000])}next 1001\n")

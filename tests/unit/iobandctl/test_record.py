@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""record and plot on a fake kernel: the file, what survives in it, and the pictures."""
+"""record and plot on a fake kernel: the file, its robustness, and the pictures."""
 
 import json
 import os
@@ -30,13 +30,13 @@ def lines_of(path: Path) -> list[dict]:
 
 
 def _heed_interrupts() -> None:
-    """Whoever runs the tests may ignore them, as nohup does, or a shell's background job."""
+    """Restore the signals, which nohup or a shell's background job may ignore."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 class Run:
-    """record, going on."""
+    """A running record."""
 
     def __init__(
         self, fake: Fake, path: Path, *args: str, interval: str = "0.1", **options: object
@@ -48,7 +48,7 @@ class Run:
         self.process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, **options)
 
     def soon(self, holds: Callable[[list[dict]], bool]) -> list[dict]:
-        """Wait until the lines are as they are to be."""
+        """Wait until the lines fulfil a condition."""
         end = time.monotonic() + PATIENCE_S
         while not (self.path.exists() and holds(lines_of(self.path))):
             assert time.monotonic() < end, self.path.read_text()
@@ -57,7 +57,7 @@ class Run:
         return lines_of(self.path)
 
     def ends(self) -> tuple[int, str]:
-        """How it ended, and what it said."""
+        """Wait for its end; returns its code and its output."""
         _, said = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, said.decode()
 
@@ -70,7 +70,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def record(host: Fake, file: Path) -> Iterator[Callable[..., Run]]:
-    """Starts record, and sees that it is gone in the end."""
+    """Starts record, and makes sure of its end."""
     runs: list[Run] = []
 
     def start(*args: str, **options: object) -> Run:
@@ -132,7 +132,7 @@ def test_standard_output(host: Fake) -> None:
 
 
 def test_groups_above_are_there(host: Fake, file: Path) -> None:
-    """What a group competes below did nothing itself; who did nothing at all is not there."""
+    """A parent of active groups is listed without figures; other idle groups are not listed."""
     nothing = "write=0,0,0,0,0 discard=0,0,0,0,0"
     host.answer("one", "stats", f"1 stats\n5 x held=0,0 inflight=0 read=1,2,0,0,3 {nothing}\nend\n")
     host.run("record", "--duration", "0.1", "--output", str(file), "sda")
@@ -142,7 +142,7 @@ def test_groups_above_are_there(host: Fake, file: Path) -> None:
 
 
 def test_names_are_valid_text(host: Fake, file: Path) -> None:
-    """Whatever bytes are in the name of a cgroup."""
+    """Any bytes in the name of a cgroup give valid text."""
     text = b"1 groups\n3 0 cgroup#3 weight=5 set=0 path=/\xc3\xa9\xff'\"\\012\xed\xa0\x80\nend\n"
     (host.root / "answers/one@groups").write_bytes(text)
     host.run("record", "--duration", "0.1", "--output", str(file), "sda")
@@ -169,7 +169,7 @@ def test_interrupted(record: Callable[..., Run], number: int) -> None:
 
 
 def test_nohup(record: Callable[..., Run]) -> None:
-    """What is ignored does not end it."""
+    """An ignored signal does not end it."""
     run = record(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     run.soon(lambda lines: len(lines) > 2)
     run.process.send_signal(signal.SIGHUP)
@@ -202,7 +202,7 @@ def test_pools_go_and_come(host: Fake, record: Callable[..., Run]) -> None:
 
 
 def test_device_goes_meanwhile(host: Fake, record: Callable[..., Run]) -> None:
-    """Between the list and the question: the next look tells whether the pool is gone."""
+    """Between the list and the query: the next sample shows whether the pool is gone."""
     run = record("sda")
     run.soon(lambda lines: len(lines) > 2)
     answer = host.root / "answers/one@stats"
@@ -217,7 +217,7 @@ def test_device_goes_meanwhile(host: Fake, record: Callable[..., Run]) -> None:
 
 
 def test_kernel_fails(host: Fake, file: Path) -> None:
-    """What there is stays, and says that it ended early."""
+    """The recording up to then stays, with a line that it ended early."""
     host.answer("one", "stats.then", "2 stats\nend\n")
     said = host.run("record", "--interval", "0.1", "--output", str(file), rc=7)
     assert "its format is '2'" in said
@@ -228,7 +228,7 @@ def test_kernel_fails(host: Fake, file: Path) -> None:
 
 
 def test_disk_is_full(record: Callable[..., Run]) -> None:
-    """Only whole lines stay."""
+    """Only whole lines stay in the file."""
 
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -279,7 +279,7 @@ MIB = 1 << 20
 
 
 def group(seq: int, name: str, mib: int, weight: int = 100, held: bool = True) -> dict:
-    """A cgroup that has read so much, in I/Os of 1 MiB that took 2 ms, after 1 ms of waiting."""
+    """A cgroup that has read so much, in I/Os of 1 MiB that took 2 ms, after 1 ms of queueing."""
     read = {"ios": mib, "bytes": mib * MIB, "held_ios": mib if held else 0}
     read |= {"wait_ns": mib * 10**6 if held else 0, "service_ns": mib * 2 * 10**6}
     read |= {"service": [0] * 12 + [mib]}
@@ -328,7 +328,7 @@ def test_figures(fake: Fake) -> None:
 
 
 def test_groups_and_pools_go_and_come(fake: Fake) -> None:
-    """Nothing before and after it, gaps without its pool, and no rate over a gap."""
+    """No figures before and after, gaps without the pool, and no rate over a gap."""
     rows = figures(
         fake,
         recording(
@@ -352,7 +352,7 @@ def test_groups_and_pools_go_and_come(fake: Fake) -> None:
 
 
 def test_cgroup_made_anew(fake: Fake) -> None:
-    """Its old group is still there: they are one."""
+    """The old group still exists: both are one row."""
     rows = figures(
         fake,
         recording(
@@ -378,7 +378,7 @@ def test_choose_groups(fake: Fake) -> None:
 
 
 def test_recorded_is_read(host: Fake, file: Path) -> None:
-    """What record writes plot takes, with the names of devices."""
+    """plot reads a recording of record, with the names of devices."""
     nothing = "write=0,0,0,0,0 discard=0,0,0,0,0"
     stats = "1 stats\n2 device:253:3 held=0,0 inflight=1 read={0},{0},0,0,3 {1}\n"
     stats += "5 x held=0,0 inflight=1 read={0},{0},0,0,3 {1}\nend\n"
@@ -397,7 +397,7 @@ def test_recorded_is_read(host: Fake, file: Path) -> None:
 
 
 def texts(path: Path) -> str:
-    """All that is written in a picture."""
+    """All texts of a picture."""
     return "\n".join("".join(text.itertext()) for text in ET.parse(path).iter(f"{SVG}text"))
 
 
@@ -422,7 +422,7 @@ def test_png(fake: Fake) -> None:
 
 
 def test_names_are_no_commands(fake: Fake, tmp_path: Path) -> None:
-    """Whatever a cgroup is called, it is shown, and nothing of it is done."""
+    """Any name of a cgroup is displayed, and none is executed."""
     made = tmp_path / "made"
     names = [
         "/'", "/'; system('touch MADE'); '", '/"`touch MADE`"', "/`touch MADE`", "/$(touch MADE)",
@@ -448,7 +448,7 @@ def test_most_active_groups_are_drawn(fake: Fake) -> None:
 
 
 def test_long_recording(fake: Fake) -> None:
-    """A thousand points are drawn, and all figures are printed; nothing done is lost."""
+    """A thousand points are drawn, and all figures are printed, with all I/O counted."""
     lines = [pool(t, group(2, "/a", t)) for t in range(5001)]
     picture = draw(fake, recording(*lines), "--what=bandwidth")
     drawn = [path.get("d") for path in ET.parse(picture).iter(f"{SVG}path")]
@@ -462,7 +462,7 @@ def test_standard_output_is_svg(fake: Fake) -> None:
 
 
 def test_nothing_waited(fake: Fake) -> None:
-    """A panel without a line in it."""
+    """Without queued I/O the panel has no line."""
     lines = [pool(t, group(2, "/a", t, held=False)) for t in (0, 1)]
     assert "held for" in texts(draw(fake, recording(*lines), "--what=wait"))
 
@@ -516,7 +516,7 @@ def test_wrong_files(fake: Fake, text: str, says: str) -> None:
 
 
 def test_cut_off(fake: Fake) -> None:
-    """A recording that was killed is read as far as it goes."""
+    """A recording that was cut off is read up to its end."""
     whole = recording(*WEIGHED[:3])
     before = json.loads(fake.run("plot", "--json", "-", stdin=whole))
     path = fake.root / "recording"
@@ -536,7 +536,7 @@ def test_without_gnuplot(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_gnuplot_fails(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was there stays, and nothing is left beside it."""
+    """The old picture stays, and no other file is left."""
     (tmp_path / "bin").mkdir()
     gnuplot = tmp_path / "bin/gnuplot"
     gnuplot.write_text("#!/bin/sh\necho half\necho one >&2\necho 'line 7: no ink' >&2\nexit 5\n")

@@ -15,12 +15,12 @@ def changes(host: Fake) -> list[str]:
 
 
 def number(host: Fake, path: str) -> str:
-    """What the kernel calls a cgroup."""
+    """The kernel's name of a cgroup."""
     return f"cgroup#{(host.root / 'cgroup' / path).stat().st_ino}"
 
 
 def test_set_of_a_group(host: Fake) -> None:
-    """In each pool and tree that has it, in the order in which it never has more."""
+    """In each pool and tree, in an order that never permits more than old and new settings."""
     words = ["max_rbps=50M", "weight=400", "min_rbps=10M", "latency=5ms", "max_wiops=1K"]
     assert host.run("set", "a", *words) == ""
     a = number(host, "a")
@@ -80,13 +80,13 @@ REFUSED = [
 
 @pytest.mark.parametrize(("words", "says"), REFUSED, ids=[words for words, _ in REFUSED])
 def test_set_refuses(host: Fake, words: str, says: str) -> None:
-    """Before anything is changed."""
+    """An error is found before any change."""
     assert says in host.run("set", *words.split(), rc=2)
     assert changes(host) == []
 
 
 def test_set_of_a_group_or_nothing(host: Fake) -> None:
-    """What was set before a refusal is put back, the last first, in all pools."""
+    """Changes before a refusal are undone in reverse order, in all pools."""
     a = number(host, "a")
     (host.root / "refuse").write_text("latency-target no room")
     said = host.run("set", "a", "weight=5", "max_rbps=1M", "latency=5ms", rc=1)
@@ -112,7 +112,7 @@ def test_set_of_a_group_or_nothing(host: Fake) -> None:
 
 
 def test_set_of_a_cgroup_that_begins_with_a_preset(host: Fake) -> None:
-    """It is not there yet for the kernel: what its path was given stays, and is put back."""
+    """The kernel has no group yet: the preset's settings are kept, and restored on errors."""
     host.minor = 1
     host.cgroup("/new")
     new = number(host, "new")
@@ -144,7 +144,7 @@ def test_set_that_cannot_be_undone(host: Fake) -> None:
 
 
 def test_set_of_a_pool(host: Fake) -> None:
-    """Slices come before the measure that takes them, and go after it."""
+    """Slices are set before the measure by time, and removed after it."""
     assert host.run("set", "--pool", "sda", "measure=time", "depth=32/65536", "slice=80") == ""
     assert changes(host) == [
         "one: set slice=80", "one: set measure=time", "one: set depth=32/65536",
@@ -244,7 +244,7 @@ def test_pools_that_may_be_others(fake: Fake, text: str, line: int, says: str) -
 
 @pytest.mark.parametrize("text", ["[pool {}]\n", "[device x]\nname = none\npool = {}\n"])
 def test_pools_by_the_kernels_nodes_of_disks(fake: Fake, text: str) -> None:
-    """A path of this machine's is as good as the name."""
+    """A path of this machine's device nodes works like the name."""
     names = [path.name for path in Path("/sys/class/block").iterdir()]
     nodes = [f"/dev/{name}" for name in names if Path("/dev", name).is_block_device()]
     if not nodes:

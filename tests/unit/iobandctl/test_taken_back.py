@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the configuration does not ask for any more is taken back, and nothing else."""
+"""Settings that left the configuration are taken back, and no others."""
 
 import fcntl
 from collections.abc import Callable
@@ -13,14 +13,14 @@ MIN = "min=0,0,0,5"
 
 
 def listing(*groups: str) -> str:
-    """What a pool answers of its groups, of which root is the first."""
+    """A pool's answer with its groups, after the root."""
     lines = [f"{n} 1 {group}" for n, group in enumerate(groups, 2)]
     return "\n".join(["1 groups", "1 0 root weight=100 set=0", *lines, "end\n"])
 
 
 @pytest.fixture
 def given(fake: Fake) -> Fake:
-    """A device, one, with a cgroup, /a, and a user that have what GIVEN gives them."""
+    """A device, one, with a cgroup, /a, and a user that have the settings of GIVEN."""
     a = fake.cgroup("/a")
     fake.device("one", "253:1", "sda")
     fake.device("byuid", "253:4", "sda", "uid")
@@ -46,7 +46,7 @@ BACK = {
 
 
 def apply(fake: Fake, text: str) -> list[str]:
-    """Apply a configuration, having looked at --dry-run before; the messages."""
+    """Apply a configuration after a --dry-run; returns the messages."""
     args = configure(fake, text)
     planned = fake.json(*args, "--dry-run")
     assert fake.told("weight", "max", "min", "latency-target", "set") == []
@@ -56,7 +56,7 @@ def apply(fake: Fake, text: str) -> list[str]:
 
 @pytest.mark.parametrize("where", ["/a", "/*"])
 def test_what_is_no_longer_asked_for(given: Fake, where: str) -> None:
-    """All of it, with the place; a group that nobody speaks of, and one that keeps some."""
+    """All settings, with their place; of a group without any setting left, and one with some."""
     a = given.cgroup("/a")
     assert apply(given, OTHER) == [], "nobody has asked for what is there"
     assert apply(given, GIVEN.replace("/a", where)) == []
@@ -72,7 +72,7 @@ def test_what_is_no_longer_asked_for(given: Fake, where: str) -> None:
         "one: weight uid:0 80",
         f"one: max cgroup#{a} default",
     ]
-    # It has gone with that, and the kernel still says that there is a maximum: somebody else's.
+    # The maximum was taken back.  The fake kernel still lists one, so another program set it.
     assert set(apply(given, OTHER)) == {
         f"one: weight cgroup#{a} default",
         f"one: min cgroup#{a} default",
@@ -82,7 +82,7 @@ def test_what_is_no_longer_asked_for(given: Fake, where: str) -> None:
 
 
 def test_only_what_is_still_as_it_was_given(given: Fake) -> None:
-    """Who changed it in between has it as he likes."""
+    """A setting that was changed in between is kept."""
     a = given.cgroup("/a")
     text = GIVEN.replace("rbps=1M", "rbps=2M").replace("5ms", "6ms").replace("= 300", "= 301")
     assert len(apply(given, text)) == 3
@@ -103,7 +103,7 @@ def test_only_what_is_still_as_it_was_given(given: Fake) -> None:
     ],
 )
 def test_what_was_set_by_hand_stays(given: Fake, command: str, settings: set[str]) -> None:
-    """Though it is what the configuration asked for; until that sets something there again."""
+    """Even if it equals the configuration, until the configuration sets it anew."""
     saved = given.run("groups", "--weights")
     apply(given, GIVEN)
     given.run(*command.split(), stdin=saved.replace("uid:0 ", "uid:1 "))
@@ -114,13 +114,13 @@ def test_what_was_set_by_hand_stays(given: Fake, command: str, settings: set[str
         return {"uid" if row["group"] == "uid:0" else row["action"] for row in rows}
 
     assert taken() == {*BACK, "uid"} - settings
-    apply(given, GIVEN.replace("1M", "2M").replace("= 300", "= 301"))  # it sets these two
+    apply(given, GIVEN.replace("1M", "2M").replace("= 300", "= 301"))  # sets these two
     apply(given, GIVEN)
     assert taken() == {*BACK, "uid"} - (settings - {"maximum", "weight"})
 
 
 def test_a_promise_that_goes_is_in_nobodys_way(given: Fake) -> None:
-    """A minimum that is taken back does not keep the maximum from being less."""
+    """A minimum that is taken back does not prevent a lower maximum."""
     a = given.cgroup("/a")
     apply(given, "[group /a]\nminimum = wiops=5\n")
     assert apply(given, "[group /a]\nmaximum = wiops=4\n") == [
@@ -130,7 +130,7 @@ def test_a_promise_that_goes_is_in_nobodys_way(given: Fake) -> None:
 
 
 def test_what_failed_is_undone(given: Fake) -> None:
-    """And taken back when it can be."""
+    """It is taken back by a later apply."""
     a = given.cgroup("/a")
     apply(given, GIVEN)
     (given.root / "refuse").write_text("latency-target not now\n")
@@ -146,7 +146,7 @@ def test_what_failed_is_undone(given: Fake) -> None:
 
 
 def test_pools(given: Fake) -> None:
-    """Their settings go back to what a new pool has, but for what was set by hand."""
+    """Their settings return to the default of a new pool, except settings made by hand."""
     given.device("two", "253:2", "sdb", slice_ms="80", writes_starved="5")
     given.answer("two", "groups", listing())
     apply(given, "[pool sd?]\nslice = 80\ndepth = auto\nmeasure = bytes\n")
@@ -162,7 +162,7 @@ def test_pools(given: Fake) -> None:
 
 
 def test_while_watch_runs(given: Fake) -> None:
-    """It leaves weights and targets of cgroups to it, which knows what others ask for."""
+    """apply leaves weights and targets of cgroups to watch, which knows those of others."""
     a = given.cgroup("/a")
     apply(given, GIVEN)
     with open(given.root / "run/.watch", "w") as running:
@@ -175,7 +175,7 @@ def test_while_watch_runs(given: Fake) -> None:
 
 
 def test_records_that_nobody_can_read(given: Fake) -> None:
-    """They ask for nothing, and are in nobody's way."""
+    """Unreadable records ask for nothing, and hinder nothing."""
     apply(given, GIVEN)
     for record in (given.root / "run").glob(".conf-*"):
         record.write_text("[nonsense\n")
@@ -193,7 +193,7 @@ def test_what_cannot_be_written_down_is_not_done(given: Fake) -> None:
 
 
 def test_watch_takes_back(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """Also what it asked for before it was started anew; not what was set by hand."""
+    """Also settings from before a restart of watch; not settings made by hand."""
     a, b = fake.cgroup("a"), fake.cgroup("b")
     groups = listing(
         f"cgroup#{a} weight=100 set=0 path=/a {MAX} latency=5000",

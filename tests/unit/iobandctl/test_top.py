@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""top on a terminal, which is a pty with a screen behind it, and in pages."""
+"""top on a terminal, which is a pty with an emulated screen, and in pages."""
 
 import fcntl
 import json
@@ -23,13 +23,13 @@ GROUPS = {"/a": (5, 300, 60), "/long/path/of/a/service": (6, 100, 30), "/o dd\nÃ
 
 
 def escaped(path: str) -> str:
-    """As the kernel writes it."""
+    """A path with the kernel's escapes."""
     return path.replace(" ", "\\040").replace("\n", "\\012")
 
 
 @pytest.fixture
 def busy(host: Fake) -> Fake:
-    """Three cgroups of pool sda compete, and have done 60, 30 and 10 MiB when looked at again."""
+    """Three cgroups of pool sda compete; at the second look they have done 60, 30 and 10 MiB."""
     lines = ["1 0 root weight=100 set=0\n"]
     before, after, latency = "", "", ""
     nothing = f"write.wait={slots()} write.service={slots()} discard.wait={slots()} "
@@ -52,7 +52,7 @@ def busy(host: Fake) -> Fake:
 
 
 class Terminal:
-    """A terminal on which a program runs."""
+    """A terminal with a program on it."""
 
     def __init__(self, columns: int, lines: int) -> None:
         self.main, self.side = pty.openpty()
@@ -78,9 +78,9 @@ class Terminal:
             )  # fmt: skip
 
     def control(self) -> None:
-        """Be the controlling terminal of the program, which is then told of its size.
+        """Become the controlling terminal of the program, which gets signals of its size.
 
-        That its terminal is gone the program is to see by itself, as under nohup.
+        The program must notice the loss of its terminal by itself, as under nohup.
         """
         os.setsid()
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -98,7 +98,7 @@ class Terminal:
             self.stream.feed(os.read(self.main, 65536))
 
     def soon(self, holds: Callable[[list[str]], bool]) -> list[str]:
-        """Wait until the lines are as they are to be."""
+        """Wait until the lines fulfil a condition."""
         end = time.monotonic() + PATIENCE_S
         while not holds(self.lines):
             assert time.monotonic() < end, "\n".join(self.lines)
@@ -107,7 +107,7 @@ class Terminal:
         return self.lines
 
     def ends(self) -> int:
-        """Wait until the program has ended, and read what it left."""
+        """Wait for the end of the program, and read the rest of its output."""
         end = time.monotonic() + PATIENCE_S
         while self.process.poll() is None:
             assert time.monotonic() < end, "\n".join(self.lines)
@@ -135,7 +135,7 @@ def first_group(lines: list[str]) -> str:
 
 
 def test_screen(busy: Fake, terminal: Terminal) -> None:
-    """Groups by share, what their weights give them, and how long they waited."""
+    """Groups by share, with their shares by weight, and their times in the queue."""
     terminal.run(busy, "--pool", "sda", "--interval", "0.5", "--count", "1000")
     lines = terminal.soon(lambda lines: len(lines[4]) > 100)
     assert lines[0].startswith("3 of 4 groups busy, 1 pools, every 0.5 s, by SHARE%")
@@ -153,7 +153,7 @@ def test_screen(busy: Fake, terminal: Terminal) -> None:
 
 
 def test_keys(busy: Fake, terminal: Terminal) -> None:
-    """All is done once and then idle: what is shown stays while the interval is long."""
+    """All I/O was done once: the display stays during a long interval."""
     terminal.run(busy, "--pool", "sda", "--interval", "100")
     terminal.soon(lambda lines: first_group(lines) == "/a")
     terminal.press("r")
@@ -181,7 +181,7 @@ def test_keys(busy: Fake, terminal: Terminal) -> None:
     [(1, 1), (2, 2), (5, 3), (11, 4), (12, 1), (19, 5), (40, 2), (41, 6), (300, 100)],
 )
 def test_sizes(busy: Fake, terminal: Terminal, columns: int, lines: int) -> None:
-    """From a terminal of this size and back; the sanitizers look at every access."""
+    """From a terminal of this size and back; the sanitizers check every access."""
     terminal.resize(columns, lines)
     terminal.run(busy, "--pool", "sda", "--interval", "100")
     for _ in range(20):
@@ -199,7 +199,7 @@ def test_sizes(busy: Fake, terminal: Terminal, columns: int, lines: int) -> None
 
 
 def test_resized_and_back_at_once(busy: Fake, terminal: Terminal) -> None:
-    """It sees the same size as before, but the terminal has lost lines and columns."""
+    """top sees the same size as before, but the terminal has lost lines and columns."""
     terminal.resize(120, 12)
     terminal.run(busy, "--pool", "sda", "--interval", "100")
     terminal.soon(lambda shown: first_group(shown) == "/a" and len(shown[1]) > 100)
@@ -214,7 +214,7 @@ def test_resized_and_back_at_once(busy: Fake, terminal: Terminal) -> None:
 
 
 def test_resized_while_it_looks(busy: Fake, terminal: Terminal) -> None:
-    """The new size is not forgotten until the next look, 100 s later."""
+    """The new size takes effect at once, not at the next look after 100 s."""
     later = busy.root / "answers/one@stats.then"
     text = later.read_text()
     later.unlink()
@@ -222,7 +222,7 @@ def test_resized_while_it_looks(busy: Fake, terminal: Terminal) -> None:
     terminal.resize(40, 6)
     terminal.run(busy, "--pool", "sda", "--interval", "100")
     terminal.soon(lambda _: not later.exists())
-    with (busy.root / "answers/one@stats").open("w") as answer:  # it waits for the rest now
+    with (busy.root / "answers/one@stats").open("w") as answer:  # top waits for the rest now
         terminal.resize(120, 12)
         answer.write(text)
     terminal.soon(lambda shown: first_group(shown) == "/a" and len(shown[1]) > 100)
@@ -231,7 +231,7 @@ def test_resized_while_it_looks(busy: Fake, terminal: Terminal) -> None:
 
 
 def test_narrow(busy: Fake, terminal: Terminal) -> None:
-    """The share stays longest, and names keep their ends."""
+    """The share is the last column to go, and names keep their ends."""
     terminal.resize(32, 12)
     terminal.run(busy, "--pool", "sda", "--interval", "100")
     lines = terminal.soon(lambda lines: lines[4].endswith(" 10.0"))
@@ -258,7 +258,7 @@ def test_scrolling(busy: Fake, terminal: Terminal) -> None:
 
 
 def test_device_goes_and_comes(busy: Fake, terminal: Terminal) -> None:
-    """What fails is said on the screen, and goes with its cause."""
+    """An error is on the screen until its cause is gone."""
     terminal.run(busy, "--interval", "0.2")
     terminal.soon(lambda lines: "busy" in lines[0])
     devices = busy.root / "devices"
@@ -275,7 +275,7 @@ def test_device_goes_and_comes(busy: Fake, terminal: Terminal) -> None:
 
 
 def test_terminal_goes(busy: Fake, terminal: Terminal) -> None:
-    """A closed window ends it."""
+    """top ends when its window is closed."""
     terminal.run(busy, "--interval", "100")
     terminal.soon(lambda lines: "busy" in lines[0])
     os.close(terminal.side)
@@ -310,18 +310,18 @@ def test_batch_json(busy: Fake) -> None:
     }  # fmt: skip
     assert (rows[0]["due_pct"], rows[0]["share_pct"], rows[0]["held_now"]) == (66.67, 60, 4)
     assert (rows[1]["wait_avg_ns"], rows[1]["service_avg_ns"]) == (2000000, 3000000)
-    assert 0 < rows[0]["bytes_per_s"] <= 60 * 20 << 20  # within no less than a tenth of a second
+    assert 0 < rows[0]["bytes_per_s"] <= 60 * 20 << 20  # in at least a tenth of a second
 
 
 def replayed(fake: Fake, text: str, *args: str, rc: int = 0) -> str:
-    """What top prints of a recording."""
+    """The output of top for a recording."""
     path = fake.root / "recording"
     path.write_text(text)
     return fake.run("top", "--batch", "--input", str(path), *args, rc=rc)
 
 
 def test_a_recording(fake: Fake) -> None:
-    """A page for each sample but the first, with its time; without a kernel's word."""
+    """A page for each sample but the first, with its time; without a kernel."""
     pages = replayed(fake, recording(*WEIGHED)).split("\n\n")
     times = [time.localtime(HEAD["begun_ns"] // 10**9 + seconds) for seconds in (1, 2)]
     assert [page.splitlines()[0] for page in pages] == [
@@ -332,7 +332,7 @@ def test_a_recording(fake: Fake) -> None:
         [("/a", "50.00"), ("/b", "50.00")],
         [("/a", "75.00"), ("/b", "25.00")],
     ]
-    assert replayed(fake, recording(*WEIGHED[:-1])).split("\n\n") == pages  # it goes on
+    assert replayed(fake, recording(*WEIGHED[:-1])).split("\n\n") == pages  # without an end
     assert replayed(fake, recording(*WEIGHED), "--count", "1").rstrip("\n") == pages[0]
     assert replayed(fake, recording(*WEIGHED), "--pool", "sda").split("\n\n") == pages
     assert replayed(fake, recording()) == ""
@@ -340,7 +340,7 @@ def test_a_recording(fake: Fake) -> None:
 
 
 def test_a_pool_that_a_recording_lacks(fake: Fake, terminal: Terminal) -> None:
-    """The error lists the pools of the recording, also before there is a screen."""
+    """The error lists the pools of the recording, also before the screen is set up."""
     pools = [pool(0, group(2, "/a", 0), name=name) for name in ("sdb", "sda")]
     says = f"there is no pool 'x' in {fake.root}/recording; it has: "
     assert f"{says}sda, sdb\n" in replayed(fake, recording(*pools), "--pool", "x", rc=3)
@@ -353,7 +353,7 @@ def test_a_pool_that_a_recording_lacks(fake: Fake, terminal: Terminal) -> None:
 
 
 def test_pools_of_a_recording(fake: Fake) -> None:
-    """Samples of all pools are one page; a pool that is back has no rate over the gap."""
+    """Samples of all pools are one page; after a gap a pool has no rate."""
     lines = []
     for second, mib in ((0, 0), (1, 10), (2, 20), (4, 90), (5, 91)):
         lines += [pool(second, group(2, "/a", mib)), pool(second, group(2, "/b", mib), name="sdb")]
@@ -369,7 +369,7 @@ def test_pools_of_a_recording(fake: Fake) -> None:
 
 
 def test_a_recording_on_the_terminal(fake: Fake, terminal: Terminal) -> None:
-    """Its last page stays.  Each page has its time."""
+    """The last page stays.  Each page has its time."""
     path = fake.root / "recording"
     path.write_text(recording(*WEIGHED))
     terminal.run(fake, "--input", str(path), "--interval", "0.1")
@@ -391,7 +391,7 @@ def test_a_recording_on_the_terminal(fake: Fake, terminal: Terminal) -> None:
     ],
 )
 def test_sum(fake: Fake, options: tuple[str], expected: list[tuple]) -> None:
-    """What is below a group is a part of it, if that is asked for."""
+    """With the option, the I/O below a group is added to it."""
 
     def sample(second: int, *mib: int) -> dict:
         below = group(3, "/a/b", mib[1]) | {"parent": 2}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""iobandctl watch, on directories in place of cgroups, and without systemd."""
+"""iobandctl watch with directories in place of cgroups, and without systemd."""
 
 import signal
 import socket
@@ -13,7 +13,7 @@ from watcher import Watcher
 
 
 def test_watch_tries_to_enable_io_once(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """Here no write enables anything; who owns /user may name his cgroups as he likes."""
+    """No write enables it here; in /user, which a user owns, the names are not trusted."""
     controls = []
     for path in ("", "user", "x.slice"):
         fake.cgroup(path)
@@ -28,7 +28,7 @@ def test_watch_tries_to_enable_io_once(fake: Fake, watch: Callable[[str], Watche
     watcher.weigh("a", 260)
     watcher.sends("a", 260)
     assert [control.read_text() for control in controls] == ["+io", "", "+io"]
-    # Each write to the root's file makes it look, and send, again.
+    # Each write to the root's file makes watch read, and send, again.
     assert sum(message.endswith(" 250") for message in fake.sent) < 9
 
 
@@ -36,7 +36,7 @@ def test_watch_tries_to_enable_io_once(fake: Fake, watch: Callable[[str], Watche
 def test_watch_of_more_cgroups_than_may_be_watched(
     fake: Fake, watch: Callable[[str], Watcher]
 ) -> None:
-    """It goes on with those it has, says so once, looks at the others, and adds them again."""
+    """It keeps its watches, says so once, polls the others, and adds them later."""
     watcher = watch("")
     (fake.root / "full").touch()
     for path in ("b", "c"):
@@ -54,7 +54,7 @@ def test_watch_of_more_cgroups_than_may_be_watched(
 
 
 def test_watch_reads_all_of_a_file(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """A number is not cut where a page ends, as it may if there are hundreds of disks."""
+    """A number at the end of a page is not cut, as it could be with hundreds of disks."""
     watcher = watch("")
     disks = "".join(f"9:{minor} 100\n" for minor in range(390))
     start = "default 25"
@@ -66,7 +66,7 @@ def test_watch_reads_all_of_a_file(fake: Fake, watch: Callable[[str], Watcher]) 
 
 
 def test_watch_quotes_names(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """A cgroup's name cannot look like a line of the log."""
+    """A cgroup's name cannot imitate a line of the log."""
     fake.cgroup("x\n<0>y z")
     fake.cgroup("x\n<0>y z/below", "cpu")
     watcher = watch("[watch]\nenable-controller = yes\n[group /x*/below]\nweight = 7\n")
@@ -76,7 +76,7 @@ def test_watch_quotes_names(fake: Fake, watch: Callable[[str], Watcher]) -> None
 
 
 def test_watch_sets_bounds(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """Of cgroups that are there and that come later, once; others are left alone."""
+    """Of present and later cgroups, once; bounds of others are kept."""
     text = f"1 groups\n1 0 root weight=100 set=0\n2 1 cgroup#{fake.cgroup('a')} weight=100 set=0 "
     fake.answer("one", "groups", text + "path=/a max=9,max,max,max min=8,0,0,0\nend\n")
     watcher = watch(
@@ -100,7 +100,7 @@ def test_watch_sets_bounds(fake: Fake, watch: Callable[[str], Watcher]) -> None:
 def test_watch_of_a_promise_that_cannot_be_kept(
     fake: Fake, watch: Callable[[str], Watcher]
 ) -> None:
-    """It is set, as the kernel keeps to the maximum, and noted once."""
+    """It is set, as the kernel obeys the maximum, and noted once."""
     fake.cgroup("a b")
     conf = "[group /a\\040b]\nminimum = wbps=2K\n[group all]\ngroup = /*b\nmaximum = wbps=1K\n"
     watcher = watch(conf)
@@ -118,7 +118,7 @@ def test_watch_of_a_promise_that_cannot_be_kept(
 def test_watch_after_events_were_lost(
     fake: Fake, watch: Callable[[str], Watcher], lent: bool
 ) -> None:
-    """It looks at everything again, as it does not know the changes."""
+    """It reads everything again, as the changes are unknown."""
     if lent:
         fake.delegate("a")
     watcher = watch("")
@@ -139,7 +139,7 @@ def test_watch_after_events_were_lost(
 
 
 def test_watch_takes_over_latency(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """From io.latency, of a device of the tree or the one below; when it goes there it goes."""
+    """From io.latency of a device of the tree or the one below; its removal removes the target."""
     a = fake.cgroup("a")
     file = fake.root / "cgroup/a/io.latency"
     file.write_text("9:9 target=7\n253:1 target=2000\n")
@@ -156,7 +156,7 @@ def test_watch_takes_over_latency(fake: Fake, watch: Callable[[str], Watcher]) -
     watcher.weigh("a", 260)
     watcher.sends("a", 260)
     assert fake.told("latency-target") == told
-    # What is set by hand from then on stays.
+    # A target that is set by hand from then on stays.
     text = f"1 groups\n1 0 root weight=100 set=0\n2 1 cgroup#{a} weight=7 set=1 "
     fake.answer("one", "groups", text + "path=/a latency=9\nend\n")
     watcher.reload("")
@@ -166,7 +166,7 @@ def test_watch_takes_over_latency(fake: Fake, watch: Callable[[str], Watcher]) -
 
 
 def test_watch_takes_over_io_max(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """From io.max of the device below, not of the ioband device; when it goes there it goes."""
+    """From io.max of the device below, not of the ioband device; its removal removes it."""
     a = fake.cgroup("a")
     file = fake.root / "cgroup/a/io.max"
     file.write_text("253:1 rbps=5 wbps=max riops=max wiops=max\n9:9 rbps=7\n")
@@ -190,7 +190,7 @@ def test_watch_takes_over_io_max(fake: Fake, watch: Callable[[str], Watcher]) ->
 
 
 def test_watch_of_an_io_max_of_one_disk_of_two(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """It is no maximum for all of the pool; one that is configured stays."""
+    """It is no maximum for the whole pool; a configured one stays."""
     fake.device("two", "253:2", "sda")
     for name in "ab":
         fake.cgroup(name)
@@ -203,7 +203,7 @@ def test_watch_of_an_io_max_of_one_disk_of_two(fake: Fake, watch: Callable[[str]
 
 
 def test_watch_of_a_target_that_stays_for_now(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """What cannot be taken away at once is later."""
+    """A target that cannot be removed at once is removed later."""
     a = fake.cgroup("a")
     file = fake.root / "cgroup/a/io.latency"
     file.write_text("253:1 target=2000\n")
@@ -219,7 +219,7 @@ def test_watch_of_a_target_that_stays_for_now(fake: Fake, watch: Callable[[str],
 
 
 def test_watch_of_latency_that_is_configured(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """The configuration goes first, and what nobody asks for is left alone."""
+    """The configuration has priority; other targets are kept."""
     number = fake.cgroup("b")
     text = f"1 groups\n1 0 root weight=100 set=0\n2 1 cgroup#{fake.cgroup('a')} weight=100 set=0 "
     fake.answer("one", "groups", text + "path=/a latency=9\nend\n")
@@ -231,7 +231,7 @@ def test_watch_of_latency_that_is_configured(fake: Fake, watch: Callable[[str], 
 
 
 def test_watch_leaves_presets_of_others_alone(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """It gives what its configuration has, and takes back only what that had until now."""
+    """It sets presets of its configuration, and removes only presets of the previous one."""
     fake.minor = 1
     others = "2 root weight=9 path=/others\n3 root path=/both max=9,max,max,max"
     fake.answer("one", "presets", f"1 presets\n1 root weight=4 path=/b\n{others}\nend\n")
@@ -260,7 +260,7 @@ def test_watch_leaves_presets_of_others_alone(fake: Fake, watch: Callable[[str],
 
 
 def test_watch_in_a_cgroup_namespace(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """It gives paths nothing, says so once, and goes on with what is there."""
+    """It sets no presets, says so once, and goes on with existing cgroups."""
     fake.minor = 1
     fake.answer("one", "presets", "1 presets\n1 root weight=9 path=/others\nend\n")
     (fake.root / "cgroup/cgroup.events").write_text("populated 1\n")
@@ -274,7 +274,7 @@ def test_watch_in_a_cgroup_namespace(fake: Fake, watch: Callable[[str], Watcher]
 
 
 def test_watch_with_a_module_that_is_older(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """It says once what there is not."""
+    """It says once that the module has no presets."""
     watcher = watch("[group /b]\nweight = 5\n")
     watcher.reload("[group /b]\nweight = 6\n")
     assert fake.told("preset") == []
@@ -282,7 +282,7 @@ def test_watch_with_a_module_that_is_older(fake: Fake, watch: Callable[[str], Wa
 
 
 def test_watch_with_a_bus_that_hangs(fake: Fake, watch: Callable[[str], Watcher]) -> None:
-    """It accepts connections, and does not answer.  Cgroups are followed meanwhile."""
+    """It accepts connections, and does not answer.  watch follows cgroups meanwhile."""
     fake.cgroup("x.slice")
     with socket.socket(socket.AF_UNIX) as bus:
         bus.bind(str(fake.root / "no-bus"))

@@ -17,14 +17,14 @@ STRICT = ["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
 
 
 def sh(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
-    """Run a command and return how it ended."""
+    """Run a command and return its result."""
     return subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, **options
     )
 
 
 def ask_packages(option: str) -> list[str]:
-    """What pkg-config says of the libraries that the Makefile names."""
+    """pkg-config's answer for the libraries that the Makefile names."""
     (names,) = re.findall(r"^LIBS := (.*)", (SOURCE / "Makefile").read_text(), re.MULTILINE)
     return sh("pkg-config", option, *names.split(), check=True).stdout.split()
 
@@ -38,7 +38,7 @@ def compile_c(output: Path, inputs: Sequence[Path], source: Path, *libraries: st
 
 @dataclass
 class Built:
-    """What was built of a source directory: object files by source, and programs."""
+    """The results of a source directory: object files by source, and programs."""
 
     objects: dict[str, Path]
     output: Path
@@ -53,7 +53,7 @@ UNIT_SOURCES = ["test-main", "test-parse", "test-rest", "test-explain"]
 UNIT_SOURCES += ["test-record", "test-conf", "test-weigh", "test-rates", "test-bounds"]
 UNIT_SOURCES += ["test-explain-latency", "test-use", "test-reach"]
 TEST_SOURCES = [*UNIT_SOURCES, "test-swap", "fuzz", "fake-kernel"]
-# Calls for which test-use.c has answers of its own.
+# Calls that test-use.c replaces.
 WRAPPED = ["open", "close", "stat", "mnt_table_parse_mtab"]
 PARSER = ["kernel/parse", "base/rates", "base/bounds", "base/words", "base/alloc", "base/error"]
 PARSER += ["base/show", "config/conf", "config/conf-read", "config/conf-path"]
@@ -79,7 +79,7 @@ def link_unit(output: Path, objects: dict[str, Path]) -> None:
 
 
 def link_swap(output: Path, objects: dict[str, Path]) -> None:
-    """Link the tests of what changes tables, which come with a device-mapper of their own."""
+    """Link the tests of the changes of tables, which have a device-mapper of their own."""
     compile_c(output, [objects[name] for name in [*SWAP, *PARSER]], SOURCE, *ask_packages("--libs"))
 
 
@@ -97,7 +97,7 @@ def _built(output: Path) -> Built:
 
 
 def _is_up_to_date(output: Path, inputs: Iterable[Path]) -> bool:
-    """Whether a file is newer than all that it is made from."""
+    """Whether a file is newer than all its inputs."""
     if not output.exists():
         return False
     made = output.stat().st_mtime

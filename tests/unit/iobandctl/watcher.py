@@ -14,14 +14,14 @@ from fakekernel import Fake
 
 @dataclass
 class Watcher:
-    """A running watch, what it has sent, and what it has said."""
+    """A running watch, with its messages to the kernel and its output."""
 
     fake: Fake
     process: subprocess.Popen[bytes]
 
     @property
     def said(self) -> str:
-        """What it has said so far."""
+        """Its output so far."""
         return (self.fake.root / "said").read_text()
 
     def weigh(self, path: str, weight: int) -> None:
@@ -29,12 +29,12 @@ class Watcher:
         (self.fake.root / "cgroup" / path / "io.weight").write_text(f"{weight}\n")
 
     def sends(self, path: str, weight: int) -> None:
-        """Soon it sets the weight of a cgroup."""
+        """Wait until it sets the weight of a cgroup."""
         message = f"one: weight cgroup#{self.number(path)} {weight}"
         self.soon(lambda: message in self.fake.sent)
 
     def reload(self, conf: str) -> None:
-        """Have it read another configuration; it has looked at all when this returns."""
+        """Make it read another configuration; returns when it has read all groups."""
         (self.fake.root / "conf").write_text(conf)
         asked = self.fake.sent.count("one: groups")
         self.process.send_signal(signal.SIGHUP)
@@ -46,7 +46,7 @@ class Watcher:
 
     @property
     def watches(self) -> int:
-        """How many inotify watches it has."""
+        """The number of its inotify watches."""
         infos = Path(f"/proc/{self.process.pid}/fdinfo").iterdir()
         return sum(info.read_text().count("inotify wd:") for info in infos)
 
@@ -57,7 +57,7 @@ class Watcher:
         return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
 
     def soon(self, holds: Callable[[], bool], seconds: float = 20) -> None:
-        """Soon this holds."""
+        """Wait until a condition holds."""
         end = time.monotonic() + seconds
         while not holds():
             assert self.process.poll() is None, self.said

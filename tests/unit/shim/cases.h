@@ -2,7 +2,7 @@
 #ifndef SHIM_CASES_H
 #define SHIM_CASES_H
 
-/* cmocka, with what its header wants before it. */
+/* cmocka, after the headers that it needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,16 +13,16 @@
 
 typedef struct CMUnitTest test_case;
 
-/* Run before and after each case, if a program wants that. */
+/* Run before and after each case, if a program defines them. */
 #ifndef CASE_SETUP
 #define CASE_SETUP	NULL
 #define CASE_TEARDOWN	NULL
 #endif
 
-/* A case is found by this word (see cprograms.py), one a line. */
+/* cprograms.py finds a case by this word, one a line. */
 #define TEST(name)	cmocka_unit_test_setup_teardown(name, CASE_SETUP, CASE_TEARDOWN)
 
-/* All, or those that match the program's argument. */
+/* All cases, or the cases that match the program's argument. */
 #define run_cases(cases, argc, argv) ({					\
 	if ((argc) > 1)							\
 		cmocka_set_test_filter((argv)[1]);			\

@@ -26,7 +26,7 @@ void clock_init(struct sim_clock *clock);
 void clock_free(struct sim_clock *clock);
 /* Run @fn at @at_ns, or now if that is past. */
 void clock_at(struct sim_clock *clock, u64 at_ns, void (*fn)(void *arg), void *arg);
-/* Run what is due up to and including @until_ns; the time is then that. */
+/* Run all events up to and including @until_ns, which is then the time. */
 void clock_run(struct sim_clock *clock, u64 until_ns);
 
 #endif /* SIM_CLOCK_H */

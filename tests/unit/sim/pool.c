@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The core's caller: does what the kernel's queue does, in virtual time.
+ * The core's caller: the kernel's queue in virtual time.
  */
 #include "pool.h"
 
@@ -49,7 +49,7 @@ static void pool_account_inflight(struct sim_pool *pool)
 	pool->inflight_since_ns = now_ns;
 }
 
-/* In pieces, while there are others. */
+/* An I/O is split while there are other groups. */
 static void pool_settle_pieces(const struct sim_pool *pool, struct sim_io *io)
 {
 	const u32 piece_bytes = pool->slice_ns ? IOBAND_PIECE_MAX : pool->depth.pipe.piece_bytes;
@@ -62,7 +62,7 @@ static void pool_settle_pieces(const struct sim_pool *pool, struct sim_io *io)
 	io->unfinished_bytes = io->bytes;
 }
 
-/* The next piece of an I/O. */
+/* The next split of an I/O. */
 static struct sim_io *piece_new(struct sim_pool *pool, struct sim_io *io)
 {
 	struct sim_io *piece = malloc(sizeof(*piece));
@@ -95,14 +95,14 @@ static struct ioband_bill pool_bill(const struct sim_pool *pool, const struct si
 		const u64 after = before + io->bytes, bytes = io->whole->bytes;
 
 		bill.more = after < bytes;
-		if (pool->measure == IOBAND_MEASURE_IOS)	/* all pieces cost one */
+		if (pool->measure == IOBAND_MEASURE_IOS)	/* one I/O for all splits */
 			bill.charge = after * IOBAND_IO_CHARGE / bytes -
 				      before * IOBAND_IO_CHARGE / bytes;
 	}
 	return bill;
 }
 
-/* Another one goes. */
+/* Account for one more dispatch. */
 static void pool_check_limit(struct sim_pool *pool)
 {
 	const u32 ios = pool->core.inflight_ios + 1;
@@ -136,7 +136,7 @@ void pool_look(struct sim_pool *pool, u32 limit_ios, u64 slice_ns)
 	}
 }
 
-/* The limit is what a test gave to the core last. */
+/* The limit is the core's, which a test has set. */
 static void pool_apply_fixed(struct sim_pool *pool)
 {
 	if (!pool->limit_changed)
@@ -188,7 +188,7 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 	device_submit(member->device, io);
 }
 
-/* The time a device is left idle, without even a flush, while something waits. */
+/* The time for which a device is idle, without even a flush, while a bio is queued. */
 static void pool_account_idle(struct sim_pool *pool)
 {
 	const u64 now_ns = pool->clock->now_ns;
@@ -241,7 +241,7 @@ static void pool_wake(void *arg)
 		pool_pump(pool);
 }
 
-/* Has a leaf, or a node above it, a maximum. */
+/* Whether a leaf, or a node above it, has a maximum. */
 static bool leaf_is_capped(const struct sim_leaf *leaf)
 {
 	const struct ioband_ent *ent = &leaf->leaf.ent;
@@ -251,7 +251,7 @@ static bool leaf_is_capped(const struct sim_leaf *leaf)
 	return ent->cap;
 }
 
-/* So many more, or less, of a leaf have arrived and not completed. */
+/* Add to a leaf's I/Os between arrival and completion. */
 static void leaf_count(struct sim_pool *pool, struct sim_leaf *leaf, int more)
 {
 	const u64 now_ns = pool->clock->now_ns;
@@ -291,7 +291,7 @@ void pool_submit(struct sim_pool *pool, struct sim_io *io)
 	pool_pump(pool);
 }
 
-/* The estimator's sample; before others are sent down. */
+/* The estimator's sample, taken before further dispatches. */
 static void pool_sample(struct sim_pool *pool, const struct sim_io *io)
 {
 	struct ioband_sample *tick = &pool->tick;
@@ -313,7 +313,7 @@ static void piece_free(struct sim_io *piece)
 	free(piece);
 }
 
-/* A piece has completed; return: its I/O if that has, too. */
+/* A split has completed; return: its I/O if that has completed, too. */
 static struct sim_io *piece_done(struct sim_io *piece)
 {
 	struct sim_io *whole = piece->whole;
@@ -371,7 +371,7 @@ static void pool_tick(void *arg)
 		pool_apply(pool);
 		if (pool->limit_changed || pool->parked)
 			pool_pump(pool);
-		/* Whatever has changed, as the kernel's does. */
+		/* Even without a change, as the kernel does. */
 		ioband_core_set_slice(&pool->core, pool->core.slice_ns, pool->core.charge_time,
 				      pool->clock->now_ns);
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One mistake of each kind that the debug kernel's detectors are there for: the
- * module's parameter says which is made while it loads, so that a test can see
- * the detector speak.
+ * One fault of each kind that the debug kernel's detectors find: the module's
+ * parameter selects the fault that the module makes while it loads, so that a test
+ * can check the detector's report.
  */
 #include <linux/delay.h>
 #include <linux/list.h>
@@ -22,7 +22,7 @@ static uint seconds = 5;
 module_param(seconds, uint, 0444);
 MODULE_PARM_DESC(seconds, "how long what takes too long takes");
 
-/* Keeps the compiler from seeing through what is wrong on purpose. */
+/* Hides the deliberate faults from the compiler. */
 static void *hide(void *pointer)
 {
 	OPTIMIZER_HIDE_VAR(pointer);
@@ -51,7 +51,7 @@ static void leak(void)
 {
 	unsigned int count;
 
-	/* Several: an old pointer to one may be left on a stack. */
+	/* Several, because an old pointer to one of them may be left on a stack. */
 	for (count = 0; count < 8; count++)
 		hide(kmalloc(1000, GFP_KERNEL));
 }

@@ -19,7 +19,7 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 class AptError(RuntimeError):
-    """apt could not do what was asked; the text says what it answered."""
+    """apt failed; the text has its answer."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Archive:
             self._configure(suite, backports)
 
     def _locked(self) -> contextlib.AbstractContextManager[None]:
-        """apt itself does not wait while another process reads package lists."""
+        """Hold a lock: apt does not wait while another process reads package lists."""
         return locked(f"apt-{self.target}")
 
     def _apt(self, *args: str, cwd: Path | None = None) -> str:
@@ -112,7 +112,7 @@ class Archive:
         ]
 
     def download(self, packages: list[Package]) -> list[Path]:
-        """Fetch packages (what is there already stays) and return the files."""
+        """Fetch the packages that are missing in the cache, and return all files."""
         store = cache_dir("apt", self.target, "debs")
         missing = [p for p in packages if not (store / p.deb).exists()]
         if missing:
@@ -122,7 +122,7 @@ class Archive:
 
 
 def merged_root(root: Path) -> None:
-    """Make the directories of a tree in which /bin and the like are those of /usr."""
+    """Make the directories of a tree in which /bin, /sbin and /lib are links into /usr."""
     for name in ("bin", "sbin", "lib", "lib64"):
         (root / "usr" / name).mkdir(parents=True)
         (root / name).symlink_to(f"usr/{name}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where the laboratory keeps what is slow to make, and how it says that it is busy."""
+"""The laboratory's cache of slow results, its locks and its progress messages."""
 
 import contextlib
 import fcntl
@@ -27,18 +27,18 @@ def cache_dir(*parts: str) -> Path:
 
 
 def build_dir(name: str, source: Path) -> Path:
-    """Where to build a source directory: what make noted of one checkout misleads it in another."""
+    """Where to build a source directory: one for each checkout, as make's notes differ."""
     return cache_dir("build", f"{name}-{hashlib.sha256(str(source).encode()).hexdigest()[:12]}")
 
 
 def progress(text: str) -> None:
-    """One line for whoever waits, with the seconds since the start."""
+    """Print one line with the seconds since the start."""
     print(f"[{time.monotonic() - _started:6.1f}s] {text}", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Hold a lock between processes; says so when another one has it."""
+    """Hold a lock between processes; print a line if another process has it."""
     with open(cache_dir("locks") / name, "w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -49,7 +49,7 @@ def locked(name: str) -> Iterator[None]:
 
 
 def prune(directory: Path) -> None:
-    """Remove what nobody has changed for a day from a directory of the cache."""
+    """Remove entries of a directory of the cache that have not changed for a day."""
     for old in directory.iterdir():
         with contextlib.suppress(FileNotFoundError):  # another process removes its own
             if old.stat().st_mtime < time.time() - KEEP_S:

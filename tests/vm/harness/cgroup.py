@@ -8,8 +8,8 @@ from .guest import Guest, Job, Result
 
 V2_ROOT = "/sys/fs/cgroup"
 V1_ROOT = "/sys/fs/cgroup/blkio"
-# Kill what runs in the cgroups given and below them, and remove them, children first.  A cgroup
-# whose last task is still on its way out lists no process and is busy all the same.
+# Kill all tasks in the cgroups given and below them, and remove the cgroups, children first.  A
+# cgroup lists no process while its last task exits, but cannot be removed yet.
 REMOVE = """
 while [ $# -gt 0 ]; do
 	[ -d "$1" ] || { shift; continue; }
@@ -23,8 +23,8 @@ done
 class Cgroup:
     """A cgroup, made with all its parents; on cgroup2 with the io controller enabled above it.
 
-    path is relative to the root: "a/b".  The end of "with" kills what runs in
-    it and removes it, and those parents that it made.
+    path is relative to the root: "a/b".  The end of "with" kills all tasks in the cgroup,
+    and removes it and those parents that it made.
     """
 
     def __init__(self, guest: Guest, path: str, *, controllers: str = "+io"):
@@ -64,7 +64,7 @@ class Cgroup:
         return [int(pid) for pid in self.get("cgroup.procs").split()]
 
     def remove_below(self) -> None:
-        """Kill what runs in the cgroups below this one, and remove them."""
+        """Kill all tasks in the cgroups below this one, and remove those."""
         self.guest.run(f"set -- {self.directory}/*/; {REMOVE}")
 
     def remove(self) -> None:

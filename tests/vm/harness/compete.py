@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Jobs that compete for a small disk, and what each got in a while of it."""
+"""Jobs that compete for a small disk, and the I/O of each in a window."""
 
 from .ioband import Ioband
 from .load import Load, Stream, Window
@@ -11,10 +11,10 @@ DISK_IOPS = 1000
 
 
 def running(device: Ioband, *streams: Stream, state: str = "shared", window_s: float = 2) -> Window:
-    """What fio logged of each job while all ran, with the pool in that state."""
+    """The I/O of each job while all run, with the pool in the given state."""
     load = Load(device.guest, list(streams)).start()
     device.guest.sleep(SETTLE_S)
-    # What is in flight when fio ends would all count as of its end.
+    # All I/O in flight when fio ends would count as completed at its end.
     start_ms = device.guest.now_ms()
     device.guest.sleep(window_s)
     end_ms = device.guest.now_ms()

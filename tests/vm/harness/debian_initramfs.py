@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The initramfs that Debian would make for a kernel, with what its packages put into it.
+"""The initramfs that Debian makes for a kernel, with the parts that its packages add.
 
-initramfs-tools need not be installed on this machine, which boots otherwise: it is unpacked
-over it, in a mount namespace that ends with the command.  What goes into the initramfs
-besides are udev, LVM and mdadm of this machine, by their own hooks.
+initramfs-tools need not be installed on this machine: it is unpacked over the root in a
+mount namespace that ends with the command.  udev, LVM and mdadm of this machine add their
+parts to the initramfs by their own hooks.
 """
 
 import subprocess
@@ -18,7 +18,7 @@ from .machine import HERE
 if TYPE_CHECKING:
     from .guest import Guest
 
-# What the guest's root needs beyond what Debian takes for every machine.
+# The modules of the guest's root that Debian does not include for every machine.
 MODULES = ("9p", "9pnet_virtio", "overlay", "virtio_pci", "virtio_scsi", "sd_mod", "ext4")
 MAKE = """
 for deb in $DEBS; do
@@ -34,8 +34,8 @@ mount -t tmpfs tmpfs /boot
 cp "$BOOT/config-$RELEASE" /boot/
 mkinitramfs -o "$IMAGE" "$RELEASE"
 """
-# What is on the volume with the root: a program, and its first process, which has all else
-# from the host as usual.
+# The volume with the root has a busybox and this first process, which mounts the rest from the
+# host as usual.
 ROOT_INIT = "/lab/init"
 INIT = """#!/lab/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
@@ -55,7 +55,7 @@ exec "@HERE@/guest_init.sh" "@MODULES@"
 
 
 def _debs() -> list[Path]:
-    """What initramfs-tools needs and this machine lacks."""
+    """The packages that initramfs-tools needs and this machine lacks."""
     archive = Archive(*SUITES[own_kernel_name()])
     ask = ["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\\n"]
     known = subprocess.run(ask, check=True, text=True, stdout=subprocess.PIPE).stdout.splitlines()
@@ -70,7 +70,7 @@ def make_debian_initramfs(image: Path, kernel: Kernel) -> None:
 
 
 def make_root(guest: "Guest", volume: str) -> None:
-    """Put on a volume with a file system what a boot by such an initramfs finds there."""
+    """Write the files that a boot by such an initramfs needs to a volume with a file system."""
     init = INIT.replace("@HERE@", str(HERE)).replace("@MODULES@", str(guest.kernel.modules))
     (guest.share / "init").write_text(init)
     guest.run(f"mount /dev/{volume} /mnt && mkdir -p /mnt/lab/{{host,upper,root}}")

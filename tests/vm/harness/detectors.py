@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The debug kernel's detectors, in guests whose kernel has them."""
+"""The detectors of the debug kernel, in guests that run it."""
 
 import re
 
@@ -12,11 +12,11 @@ AGE_S = 6
 
 
 def leaks(guest: Guest) -> str:
-    """What kmemleak reports once the module and all test devices are gone."""
+    """kmemleak's report after the removal of the module and all test devices."""
     if not guest.exists(KMEMLEAK):
         return ""
     guest.run(["rmmod", "dm_ioband"], check=False)
-    for _ in range(2):  # what only looked like a leak is found to be none by the second scan
+    for _ in range(2):  # a second scan discards false reports
         guest.sleep(AGE_S)
         guest.run(f"echo scan >{KMEMLEAK}", timeout=300)
     return guest.read(KMEMLEAK)

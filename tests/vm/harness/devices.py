@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Block devices in the guest, as context managers that undo what they did."""
+"""Block devices in the guest, as context managers that clean up at their end."""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -26,12 +26,12 @@ class DmDevice:
         return self.guest.run(["dmsetup", verb, self.name, *args], check=check, input=input)
 
     def suspend(self, *, noflush: bool = False, lockfs: bool = True) -> None:
-        """Suspend; without noflush what is held goes out first."""
+        """Suspend; without noflush the device dispatches queued bios first."""
         options = ["--noflush"] * noflush + ["--nolockfs"] * (not lockfs)
         self.dmsetup("suspend", *options)
 
     def resume(self) -> None:
-        """Resume, with the table that was loaded meanwhile."""
+        """Resume, with the table loaded before if there is one."""
         self.dmsetup("resume")
 
     def load(self, table: str) -> None:
@@ -106,7 +106,7 @@ def null_blk(
 
 @contextlib.contextmanager
 def two_disks(guest: Guest) -> Iterator[list[str]]:
-    """Two disks of 512 MiB, of which only what is written takes memory."""
+    """Two disks of 512 MiB, which take memory only for written data."""
     with (
         null_blk(guest, size_mib=512, memory_backed=1, discard=1) as one,
         null_blk(guest, "nullb1", size_mib=512, memory_backed=1, discard=1) as two,
@@ -154,7 +154,7 @@ def loop_device(guest: Guest, size_mib: int = 64, directory: str = "/run") -> It
 
 @contextlib.contextmanager
 def looped(guest: Guest, file: str, *options: str) -> Iterator[str]:
-    """A loop device over a file that is there, or over a block device."""
+    """A loop device over an existing file, or over a block device."""
     guest.run(["modprobe", "loop"])
     path = guest.run(["losetup", "--find", "--show", *options, file]).out.strip()
     guest.run(["udevadm", "settle"])

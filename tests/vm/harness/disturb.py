@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What must not lose a bio, whatever is wished of the groups meanwhile."""
+"""Suspends, reloads and changes of settings that must not lose a bio."""
 
 from collections.abc import Callable
 
@@ -15,9 +15,9 @@ TURNS = 8
 def verified(
     guest: Guest, rw: str, wish: Callable[[Ioband, tuple[Cgroup, Cgroup], int], None]
 ) -> None:
-    """Two groups do I/O and verify it, while they get other wishes from turn to turn.
+    """Two groups do verified I/O while their settings change in every round.
 
-    In each the device is suspended, one way or the other, and in some it is reloaded.
+    Each round suspends the device, with or without a flush; some rounds reload it.
     """
     with (
         null_blk(guest, **BELOW) as below,
@@ -35,7 +35,7 @@ def verified(
             )
             for index, group in enumerate((a, b))
         ]  # fmt: skip
-        device.set_max(b, wbps=1000 << 20)  # all wishes of a group are in one memory
+        device.set_max(b, wbps=1000 << 20)  # all settings of a group are in one allocation
         for turn in range(TURNS):
             wish(device, (a, b), turn)
             guest.sleep(0.05)

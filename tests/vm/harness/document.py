@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Commands of a document, with what they are to print, in the order of the document.
+"""The commands of a document with their expected output, in the order of the document.
 
-They stand in blocks ".. code-block:: console": "# " begins a command, "> " goes on with
-it, and what follows is what it prints.  There "..." stands for anything, on a line of its
-own for any lines; a number with a decimal point is a measured share, which may be off by
-what the document says.  All else has to be as it is written, but for the blanks.
+Commands are in blocks ".. code-block:: console": "# " begins a command, "> " continues it,
+and the lines below are its output.  There "..." stands for any text, on a line of its own
+for any lines.  A number with a decimal point is a measured share, with the tolerance that
+the document states.  All other text has to match, apart from blanks.
 """
 
 import re
@@ -21,14 +21,14 @@ from .guest import CommandError
 BLOCK = ".. code-block:: console"
 INDENT = "    "
 ANY = "..."
-# What shows something that passes, or comes in a moment.
+# Queries for a passing state, or for a state that takes a moment.
 QUERY = re.compile(r"iobandctl (top|explain|groups|get-weight)\b")
 LOOKS = 5
 WORD = re.compile(r"(\.\.\.|(?<![\d.])\d+\.\d+(?![\d.]))")
 
 
 def dead_links(page: Path) -> list[str]:
-    """The links of a page that lead to no file."""
+    """The links of a page to files that do not exist."""
     links = re.findall(r"`[^`<]+<([\w./-]+)>`_|\]\(([\w./-]+)\)", page.read_text())
     return [
         rst or markdown for rst, markdown in links if not (page.parent / (rst or markdown)).exists()
@@ -37,7 +37,7 @@ def dead_links(page: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class Step:
-    """A command, the lines that it is to print, and where it stands."""
+    """A command, its expected output, and its place in the document."""
 
     command: str
     prints: tuple[str, ...]
@@ -91,7 +91,7 @@ def _pattern(line: str) -> str:
 
 
 def disagreement(step: Step, printed: str, tolerance: float) -> str | None:
-    """What of the text that was printed is not as the document says, or None."""
+    """The difference of the output from the document, or None."""
     text = "".join(f"{' '.join(line.split())}\n" for line in printed.splitlines())
     found = re.fullmatch("".join(_pattern(line) for line in step.prints), text)
     if not found:
@@ -111,9 +111,9 @@ def _problem(step: Step, run: Callable[[str], str], tolerance: float) -> str | N
 
 
 def follow(step: Step, run: Callable[[str], str], tolerance: float = 0) -> None:
-    """Do a step; fails if what comes out is not what the document says.
+    """Run a step; fails if the output differs from the document.
 
-    run runs a command, and returns what it printed.  Queries are asked again.
+    run runs a command and returns its output.  Queries are repeated.
     """
     progress(f"{step.where}: {step.command.splitlines()[0]}")
     problem = _problem(step, run, tolerance)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A machine with Secure Boot, as Debian is installed on one.
 
-The firmware has Microsoft's keys, and starts shim, which one of them has signed; shim has
-Debian's key, and those that the owner of the machine has enrolled; it starts GRUB, and that
-the kernel, both signed by Debian.  The loaders are unpacked, and not installed, as their
-packages are about the disk that this machine boots from.
+The firmware has Microsoft's keys, and starts shim, which one of these keys has signed.
+shim has Debian's key and the enrolled keys of the machine.  It starts GRUB, and GRUB the
+kernel, both signed by Debian.  The loaders are unpacked instead of installed, because
+their packages would change the disk that this machine boots from.
 """
 
 import shutil
@@ -17,14 +17,14 @@ from .trees import own_archive, unpacked
 
 FIRMWARE = Path("/usr/share/OVMF")
 PACKAGES = ("shim-signed", "shim-helpers-amd64-signed", "grub-efi-amd64-signed")
-# Where they lie in the packages, and where the firmware and shim look for them.
+# Their paths in the packages, and the paths that the firmware and shim read.
 LOADERS = {
     "usr/lib/shim/shimx64.efi.signed": "EFI/BOOT/BOOTX64.EFI",
     "usr/lib/shim/mmx64.efi.signed": "EFI/BOOT/mmx64.efi",
     "usr/lib/grub/x86_64-efi-signed/grubx64.efi.signed": "EFI/BOOT/grubx64.efi",
 }
 GRUB_CFG = "linux /vmlinuz {cmdline}\ninitrd /initramfs\nboot\n"
-# What shim's manager asks when a key is to be enrolled, and the keys that answer.
+# The questions of shim's manager when it enrols a key, and the keys that answer them.
 QUESTIONS = (
     ("Press any key to perform MOK management", ["ret"]),
     ("Enroll MOK", ["down", "ret"]),
@@ -70,7 +70,7 @@ def secure_boot(
 
 
 def enrol_key(machine: Machine, password: str) -> None:
-    """Answer what shim asks after "mokutil --import", at the machine's keyboard."""
+    """Answer shim's questions after "mokutil --import" at the machine's keyboard."""
     seen = 0
     for question, keys in QUESTIONS:
         seen = _await_text(machine, question, seen)
@@ -80,7 +80,7 @@ def enrol_key(machine: Machine, password: str) -> None:
 
 
 def _await_text(machine: Machine, text: str, seen: int) -> int:
-    """Wait until the console has a text behind what was seen; where it ends."""
+    """Wait for a text in the console from offset seen on; returns the end of that text."""
     deadline = time.monotonic() + ANSWER_S
     while time.monotonic() < deadline and machine.proc.poll() is None:
         at = machine.console.read_text(errors="replace").find(text, seen)

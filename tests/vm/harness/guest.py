@@ -4,13 +4,12 @@
     with Guest(get_kernel("6.1")) as guest:
         print(guest.run("dmsetup version").out)
 
-Two clocks.  By default the guest's time is the host's.  With icount=True it is
-the number of instructions executed, one nanosecond each, on one CPU: an idle
-guest jumps to its next timer, so that measurements do not depend on how busy
-the host is and repeat almost to the digit.  There, guest time passes only while
-the host waits for a request, so wait with guest.sleep() and never time.sleep();
-and a guest that waits for its host (for a file it has not read yet) is idle too,
-so that seconds may pass between one command and the next.
+There are two clocks.  By default the guest's time is the host's.  With icount=True it
+is the number of executed instructions, one nanosecond each, on one CPU.  An idle guest
+jumps to its next timer.  Measurements therefore do not depend on the load of the host, and
+repeat almost exactly.  Guest time passes only while the host waits for a request: wait
+with guest.sleep(), never with time.sleep().  A guest that waits for its host (for a file
+that it has not read yet) is idle too, so seconds may pass between two commands.
 """
 
 import argparse
@@ -46,7 +45,7 @@ _instance = itertools.count(1)
 
 
 class GuestError(RuntimeError):
-    """Something went wrong in the guest."""
+    """An error in the guest."""
 
 
 class CommandError(GuestError):
@@ -79,7 +78,7 @@ class Sample:
 
 
 class Job:
-    """A command that runs in the guest while the host goes on."""
+    """A command that runs in the guest beside the host's process."""
 
     def __init__(self, guest: "Guest", number: int, argv: Sequence[str]):
         self._guest = guest
@@ -117,9 +116,9 @@ class Guest:
         self.results: dict[int, Result] = {}
         self.alive = False
         self.expected: list[str] = []
-        self.said: list[str] = []  # by the kernel; who judges it clears it
+        self.said: list[str] = []  # by the kernel; the fixture clears it
         self.death_expected = False
-        self.got_disks = False  # since its first boot, that may be there still
+        self.got_disks = False  # disks plugged in since its first boot may be left
         self.boot_state = ""
         self._answers: dict[int, dict[str, Any]] = {}
         self._numbers = itertools.count(1)
@@ -173,10 +172,10 @@ class Guest:
         """Boot again with the same disks, in good order, or (cut) as after a power cut.
 
         The root is as it was at the first boot, or ("VG/LV") on a logical volume with a
-        file system; what lies in share/root is laid over it.  initramfs is one of Debian's,
-        in place of the laboratory's own (harness.debian_initramfs).  boot_state is systemd's
-        own word for how it went.  dialogue is with what comes before the kernel, and ends
-        with yet another boot.
+        file system; share/root is laid over it.  initramfs is one of Debian's, in place of
+        the laboratory's own (harness.debian_initramfs).  boot_state is systemd's own word
+        for the result.  dialogue talks to the firmware before the kernel starts, and ends
+        with another boot.
         """
         self.dmesg()
         if not cut:
@@ -202,12 +201,12 @@ class Guest:
 
     @property
     def pid(self) -> int:
-        """The machine's first process on the host, whose number is its session's too."""
+        """The machine's first process on the host; its number is that of the session too."""
         return self._machine.proc.pid
 
     @property
     def patience(self) -> int:
-        """By what timeouts, which are those of an emulated stock kernel, are multiplied."""
+        """The factor for timeouts, which are those of an emulated stock kernel."""
         return self._machine.patience
 
     # -- talking to the agent ------------------------------------------------
@@ -254,7 +253,7 @@ class Guest:
         )
 
     def console_tail(self, lines: int = 60) -> str:
-        """What the machine itself said, if anything, and the last lines of the console."""
+        """The machine's own messages, if any, and the last lines of the console."""
         files = dict.fromkeys((self._machine.log, self.console))
         texts = [file.read_text(errors="replace") for file in files if file.exists()]
         return "\n".join("".join(texts).splitlines()[-lines:])
@@ -321,7 +320,7 @@ class Guest:
         return self.start(cmd, **options).wait(timeout, check)
 
     def sync(self) -> None:
-        """Take in whatever the guest has sent."""
+        """Read all that the guest has sent."""
         self.request("sleep", seconds=0)
 
     def sleep(self, seconds: float) -> None:
@@ -333,7 +332,7 @@ class Guest:
         return self.request("now_ms")
 
     def sample(self, paths: Sequence[str], interval_s: float, count: int = 2) -> list[Sample]:
-        """Read files several times at even distances, all of them at once each time."""
+        """Read all files count times, interval_s apart."""
         answer_s = ANSWER_TIMEOUT_S + 20 * interval_s * count
         samples = self.request(
             "sample", paths=paths, interval_s=interval_s, count=count, answer_s=answer_s
@@ -341,7 +340,7 @@ class Guest:
         return [Sample(at_ms, dict(zip(paths, texts, strict=True))) for at_ms, texts in samples]
 
     def wait_job(self, job: Job, timeout: float) -> Result:
-        """Wait until a job has ended; past the timeout kill it and raise GuestTimeout."""
+        """Wait until a job has ended; after the timeout kill it and raise GuestTimeout."""
 
         def ended() -> bool:
             return job.number in self.results
@@ -386,11 +385,11 @@ class Guest:
         return lines
 
     def expect_dmesg(self, pattern: str) -> None:
-        """Kernel messages that match are what this test provokes, and do not fail it."""
+        """Accept kernel messages that match: this test provokes them."""
         self.expected.append(pattern)
 
     def expect_death(self) -> None:
-        """This test ends the guest, and its death does not fail the run."""
+        """Accept the death of the guest, which this test causes."""
         self.death_expected = True
 
     def insmod(self, module: Path, **params: object) -> None:
@@ -414,8 +413,8 @@ class Guest:
     def plug(self, name: str, size_mib: int = 64, bus: str = "scsi", mbps: int = 0) -> None:
         """Plug a disk in ("scsi" or "virtio"), with its name as its serial number.
 
-        What was on the disk of that name when it was pulled out is on it still.  With
-        mbps it is a solid-state disk of that many MB/s, and on bus "scsi".
+        A disk that was plugged in under that name before still has its data.  With mbps it
+        is a solid-state disk of that many MB/s, and on bus "scsi".
         """
         self._machine.plug(name, size_mib, bus, mbps)
         self.got_disks = True
@@ -425,7 +424,7 @@ class Guest:
         self._machine.unplug(name)
 
     def blank(self, name: str) -> None:
-        """Make a disk that was pulled out a new one: nothing is on it when it is plugged in."""
+        """Replace a disk that was pulled out by an empty one."""
         self._machine.blank(name)
 
     # -- the end -----------------------------------------------------------------

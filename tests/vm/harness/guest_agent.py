@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The host's hands in the guest: runs commands that come over the port named.
+"""The agent in the guest: runs commands from the host, received over the port given.
 
 One JSON object a line in each direction.  A request is {"id", "op", ...}; its
 answer has the same id and either "value" or "error".  A request {"file"} names a
@@ -24,7 +24,7 @@ BUF = 1 << 16
 TEST_MODULES = ("dm_ioband", "null_blk", "scsi_debug", "brd", "raredisk", "urgent")
 CGROUP_ROOTS = ("/sys/fs/cgroup/blkio", "/sys/fs/cgroup")  # v1, v2
 
-UNITS = (".slice", ".scope", ".service", ".mount")  # what systemd's cgroups end in
+UNITS = (".slice", ".scope", ".service", ".mount")  # suffixes of systemd's cgroups
 
 
 class Agent:
@@ -62,7 +62,7 @@ class Agent:
         try:
             value = getattr(self, f"op_{op}")(**request)
             self._send({"id": number, "value": value})
-        except Exception as err:  # whatever it is, the host decides what it means
+        except Exception as err:  # the host interprets it
             self._send({"id": number, "error": f"{type(err).__name__}: {err}"})
 
     def op_start(
@@ -154,7 +154,7 @@ class Agent:
         time.sleep(seconds)
 
     def op_now_ms(self) -> float:
-        """The clock that fio's logs have."""
+        """The clock of fio's logs."""
         return time.time() * 1000
 
     def op_sample(
@@ -175,14 +175,14 @@ class Agent:
             kmsg.write(text + "\n")
 
     def op_booted(self) -> str:
-        """Wait until systemd has done what belongs to the boot; how it went, in its own word."""
+        """Wait until systemd has finished the boot; returns its own word for the result."""
         argv = ["systemctl", "is-system-running", "--wait"]
         state = subprocess.run(argv, stdout=subprocess.PIPE, text=True).stdout.strip()
         _boot_mounts.update(_mounts())
         return state
 
     def op_leftovers(self) -> dict[str, list[str]]:
-        """What tests can leave behind and is there now, by kind."""
+        """The objects of tests that exist now, by kind."""
         return {
             "process": [f"{job} (pid {proc.pid})" for job, proc in self._jobs.items()],
             "mount": _mounts(),

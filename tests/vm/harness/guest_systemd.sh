@@ -1,27 +1,27 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A guest with systemd (sourced by its first process, which becomes systemd): the host's
-# own units and generators stay out, and of what comes with packages only KEEP runs.
-# What lies in the shared directory's root/ is laid over / first: that is how a test
-# configures the next boot.  Each process costs a tenth of a second here: few are started.
+# own units and generators are masked, and of the packages' units only KEEP runs.  root/
+# in the shared directory is laid over / first: a test configures the next boot there.
+# Each process costs a tenth of a second here, so the script starts few.
 
-# Of what a target of the boot wants; all else that is wanted is masked.
+# Units that targets of the boot want; all others that are wanted are masked.
 KEEP=" dbus.service dbus.socket systemd-journald.service systemd-journald.socket \
 systemd-journald-dev-log.socket systemd-udevd.service systemd-udevd-control.socket \
 systemd-udevd-kernel.socket systemd-udev-trigger.service systemd-tmpfiles-setup-dev.service \
 cryptsetup.target "
-# What the boot passes on its way.
+# The targets that the boot reaches.
 TARGETS="sysinit basic sockets timers paths local-fs multi-user getty"
-# What packages enable on a Debian that uses them.
+# Units that packages enable on a Debian system.
 ENABLE=(blk-availability.service lvm2-lvmpolld.socket dm-event.socket)
-# The rest of the machine is of no interest, and its drivers take long to load.
+# Other devices of the machine are not needed, and their drivers take long to load.
 SUBSYSTEMS="-s block -s misc -s virtio -s virtio-ports -s scsi"
 
 here=${0%/*}
 units=/etc/systemd/system
 wants=$units/sysinit.target.wants
 few=$units/systemd-udev-trigger.service.d
-# A host in a container says so in files, and systemd would believe it.
+# A host in a container has such files, and systemd would detect a container by them.
 rm -rf /etc/systemd /.dockerenv /run/.containerenv /var/lib/systemd /var/log/journal
 mkdir -p $wants $few $units-generators
 # An empty file masks a unit or a generator.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A machine with disks that come and go, which udev's rules wrap."""
+"""A machine with disks that are plugged in and pulled out, which udev's rules wrap."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ from .waiting import wait_until
 
 
 def disk_id(name: str) -> str:
-    """What a disk that is plugged in under a name is called for good."""
+    """The persistent link of a disk that is plugged in under a name."""
     return f"/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_{name}"
 
 
@@ -22,18 +22,18 @@ ID = disk_id("data")
 WRAPPED = "/dev/mapper/io-data"
 WEIGHT = 300
 GROUP = f"[group /system.slice/reader.service]\nweight = {WEIGHT}\n"
-WAIT_S = 120  # of a busy host
+WAIT_S = 120  # on a busy host
 UUID = "11111111-2222-3333-4444-555555555555"
 BY_UUID = f"/dev/disk/by-uuid/{UUID}"
 BY_LABEL = "/dev/disk/by-label/data"
 FSTAB = f"UUID={UUID} /srv ext4 nofail 0 0\n"
 LOADS = f"install dm-ioband /sbin/modprobe dm-mod && /sbin/insmod {SHARE}/dm-ioband.ko\n"
-# With which commands of LVM pass over disks that are wrapped.
+# The setting with which LVM's commands ignore wrapped disks.
 SETTING = 'devices/external_device_info_source="udev"'
 
 
 class Disk:
-    """The disk that comes and goes: QEMU plugs it in."""
+    """The disk of a test: QEMU plugs it in."""
 
     link = ID
 
@@ -41,7 +41,7 @@ class Disk:
         self.guest = guest
 
     def plug(self) -> None:
-        """Plug it in; what was on it is on it still."""
+        """Plug it in, with the data it had before."""
         self.guest.plug("data", 64)
 
     def pull(self) -> None:
@@ -49,25 +49,25 @@ class Disk:
         self.guest.unplug("data")
 
     def end(self) -> None:
-        """It will not come back: the next is a new one, without volumes and partitions."""
+        """Discard it: the next disk is a new one, without volumes and partitions."""
         self.guest.blank("data")
 
 
 class DebugDisk(Disk):
-    """One of the module scsi_debug, of which the kernel lets go, and which it finds again."""
+    """A disk of the module scsi_debug, which the kernel deletes and finds again by a scan."""
 
     link = "/dev/disk/by-id/scsi-333333330000007d0"
     adapter = "/sys/bus/pseudo/drivers/scsi_debug/adapter*/host*"
     kind = "dev_size_mb=64"
 
     def plug(self) -> None:
-        """Load the module, or have the kernel look again."""
+        """Load the module, or have the kernel scan again."""
         load = f"modprobe scsi_debug vpd_use_hostno=0 {self.kind}"
         scan = f"echo '- - -' >$(echo {self.adapter}/scsi_host/host*/scan)"
         self.guest.run(f"if [ -e /sys/module/scsi_debug ]; then {scan}; else {load}; fi")
 
     def pull(self) -> None:
-        """Have the kernel let go of it."""
+        """Have the kernel delete it."""
         self.guest.run(f"for disk in {self.adapter}/target*/*/delete; do echo 1 >$disk; done")
 
     def end(self) -> None:
@@ -76,7 +76,7 @@ class DebugDisk(Disk):
 
 
 class ManyDisks(DebugDisk):
-    """All at once, each of which waits for the others' turns."""
+    """Several disks at once; the wrapping of each waits for the others."""
 
     count = 6
     kind = f"dev_size_mb=8 num_tgts={count} max_luns=1"
@@ -86,7 +86,7 @@ DISKS = {"device_add": Disk, "scsi_debug": DebugDisk, "many": ManyDisks}
 
 
 class Machine:
-    """A guest on which ioband is installed, and one disk that comes and goes."""
+    """A guest on which ioband is installed, and one disk that a test plugs in."""
 
     def __init__(self, guest: Guest, disk: Disk):
         self.guest = guest
@@ -96,20 +96,20 @@ class Machine:
         self.plugged = False
 
     def install(self) -> None:
-        """Rules, units and iobandctl, for the running system and for the next boot."""
-        shutil.rmtree(self.root, ignore_errors=True)  # of a test whose end failed
+        """Install rules, units and iobandctl, for the running system and for the next boot."""
+        shutil.rmtree(self.root, ignore_errors=True)  # left if the end of a test failed
         where = [f"DESTDIR={self.root}", "PREFIX=/usr"]
         subprocess.run(["make", "-s", "-C", REPO / "udev", "install", *where], check=True)
         (self.root / "usr/sbin").mkdir(parents=True, exist_ok=True)
         shutil.copy(build_tool(), self.root / "usr/sbin/iobandctl")
-        # A host that is busy is no reason to leave a disk alone.
+        # A busy host must not make the unit give up.
         patient = self.root / "etc/systemd/system/ioband-wrap@.service.d"
         patient.mkdir(parents=True)
         (patient / "busy.conf").write_text("[Service]\nTimeoutStartSec=60\n")
         self.configure(self.conf)
 
     def uninstall(self) -> None:
-        """Remove all files, for rules not to act on the configurations of other tests."""
+        """Remove all files, so that rules do not act on the configurations of other tests."""
         files = (each for each in self.root.rglob("*") if each.is_symlink() or each.is_file())
         self.guest.run(["rm", "-f", *(f"/{each.relative_to(self.root)}" for each in files)])
         self.guest.run("rm -rf /run/ioband; udevadm control --reload && systemctl daemon-reload")
@@ -118,7 +118,7 @@ class Machine:
     def configure(
         self, conf: str | None, *, loads: str = LOADS, fstab: str = FSTAB, crypttab: str = ""
     ) -> None:
-        """The configuration, or none, and how the kernel gets the module."""
+        """Write the configuration, if any, and the way in which the kernel gets the module."""
         etc = self.root / "etc"
         (etc / "modprobe.d").mkdir(parents=True, exist_ok=True)
         (etc / "modprobe.d/ioband.conf").write_text(loads)
@@ -147,18 +147,18 @@ class Machine:
         (units / "multi-user.target.wants/reader.service").symlink_to("../reader.service")
 
     def not_at_boot(self) -> None:
-        """Have reader.service no more."""
+        """Disable reader.service."""
         (self.root / "etc/systemd/system/multi-user.target.wants/reader.service").unlink()
 
     def pull(self) -> None:
-        """Pull the disk out; somebody may be about to read it, as udev."""
+        """Pull the disk out; a process, as udev's, may be about to read it."""
         self.guest.expect_dmesg("Buffer I/O error")
         self.disk.pull()
         self.plugged = False
 
     def unplug(self) -> None:
-        """Pull the disk out, and wait until nothing is left of it."""
-        self.guest.run(["udevadm", "settle"])  # nobody reads it
+        """Pull the disk out, and wait until all its devices are gone."""
+        self.guest.run(["udevadm", "settle"])  # no process reads it
         self.pull()
         self.wait_gone(self.disk.link)
         self.wait_gone(WRAPPED)
@@ -166,13 +166,13 @@ class Machine:
     def make_volumes(self, group: str, on: str, size: str, *names: str) -> None:
         """Volumes of a size in a new volume group."""
         self.guest.run(["vgcreate", "-y", group, on])
-        # Where ioband is below, LVM is to take udev's word for which device the group is on.
+        # With ioband below, LVM must take the device of the group from udev.
         create = ["lvcreate", "-y", "-L", size, "--config", SETTING, group]
         for name in names:
             self.guest.run([*create, "-n", name])
 
     def partition(self, disk: str, *parts: str) -> None:
-        """A table of partitions, which sfdisk's words describe, on a disk; wait for them."""
+        """Write a partition table in sfdisk's words to a disk; wait for the partitions."""
         table = "".join(f"{line}\n" for line in ("label: gpt", *parts))
         self.guest.run(["sfdisk", "-q", "--wipe", "always", disk], input=table)
         for number in range(1, len(parts) + 1):
@@ -180,10 +180,10 @@ class Machine:
         self.guest.run(["udevadm", "settle"])
 
     def deactivate(self, *groups: str) -> None:
-        """Volume groups go, for other tests' to have their names.
+        """Deactivate volume groups, so that other tests can use their names.
 
-        LVM keeps its note that a disk is there when that is pulled out, and does not
-        activate a group of the same name on another disk then.
+        LVM remembers a disk that was pulled out as present, and then does not activate a
+        group of the same name on another disk.
         """
         self.guest.run(["vgchange", "-an", *groups])
         self.guest.run("udevadm settle; rm -f /run/lvm/[pv][vg]s_online/*")
@@ -198,25 +198,25 @@ class Machine:
         wait_until(self.guest, lambda: not self.guest.exists(path), what, WAIT_S)
 
     def name_of(self, path: str) -> str:
-        """Name in device-mapper of what a path leads to, or the kernel's."""
+        """Name of a path's device in device-mapper, or the kernel's name."""
         return self.guest.run(["lsblk", "-dno", "NAME", path]).out.strip()
 
     def property(self, device: str, name: str) -> str:
-        """What udev says of a device."""
+        """A property of a device in udev's database."""
         return self.guest.run(
             ["udevadm", "info", "-q", "property", "--value", f"--property={name}", device]
         ).out.strip()
 
     def journal(self, *which: str) -> str:
-        """What units or programs said since the boot."""
+        """The messages of units or programs since the boot."""
         return self.guest.run(["journalctl", "-b", *which]).out
 
     def source(self, directory: str) -> str:
-        """What is mounted on a directory."""
+        """The device that is mounted on a directory."""
         return self.guest.run(["findmnt", "-no", "SOURCE", directory]).out.strip()
 
     def wraps(self, raw: str) -> bool:
-        """Whether the disk is wrapped when it is asked for."""
+        """Whether a request to wrap the disk succeeds."""
         unit = f"ioband-wrap@{raw.removeprefix('/dev/')}"
         return not self.guest.run(["systemctl", "start", unit], check=False).rc
 
@@ -231,12 +231,12 @@ class Machine:
         wait_until(self.guest, lead, f"the links do not lead to {device}", WAIT_S)
 
     def written(self) -> int:
-        """What all groups wrote through ioband, in bytes."""
+        """The bytes that all groups wrote through ioband."""
         (rows,) = json.loads(self.guest.run(["iobandctl", "stat", "--json"]).out).values()
         return sum(row["bytes"] for row in rows if row["op"] == "write")
 
     def assert_weight_was_there(self) -> None:
-        """The reader had the weight of GROUP with its first read, in the one pool it read from."""
+        """Assert that the reader had the weight of GROUP at its first read, in its only pool."""
         weights = json.loads(self.guest.read("/run/weights"))["weights"]
         assert any(row["weight"] == WEIGHT and row["set"] for row in weights), weights
 
@@ -249,7 +249,7 @@ class Machine:
         wait_until(self.guest, is_wrapped, f"{path} is not wrapped", WAIT_S)
 
     def end_units(self) -> None:
-        """Wait for the units of the disks that went: the next test replaces what they run."""
+        """Wait for the units of removed disks: the next test replaces their programs."""
         going = "systemctl list-units --no-legend --state=activating 'ioband-*'"
         self.guest.run(["udevadm", "settle"])
         wait_until(self.guest, lambda: not self.guest.run(going).out, "a unit runs", WAIT_S)
@@ -258,21 +258,21 @@ class Machine:
         assert not failed, f"{failed}{self.journal('-u', 'ioband-gone@*')}"
 
     def raw(self) -> str:
-        """The disk itself, whatever leads to it."""
+        """The disk itself, wrapped or not."""
         (path,) = self.guest.run("echo /sys/bus/scsi/drivers/sd/*/block/*").out.split()
         return f"/dev/{path.split('/')[-1]}"
 
 
 @contextlib.contextmanager
 def installed(ioband: Guest, kind: str = "device_add") -> Iterator[Machine]:
-    """A machine that wraps the disk, which is not there yet."""
+    """A machine that wraps the disk, which is not plugged in yet."""
     disk = DISKS[kind](ioband)
     machine = Machine(ioband, disk)
     machine.install()
     yield machine
     if ioband.alive:
         if machine.plugged:
-            ioband.run(["udevadm", "settle"], check=False)  # nobody reads it
+            ioband.run(["udevadm", "settle"], check=False)  # no process reads it
             machine.pull()
         disk.end()
         machine.end_units()

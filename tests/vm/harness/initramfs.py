@@ -9,10 +9,10 @@ from .kernels import Kernel
 from .machine import GUEST_INIT, GUEST_LV_ROOT
 
 BUSYBOX = Path("/bin/busybox")
-# In loading order; each one's own dependencies go before it.
+# In loading order; the dependencies of a module precede it.
 MODULES = ("virtio_ring", "virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay")
 
-# The host's root is the lower layer: whatever the guest writes stays in its memory.  With
+# The host's root is the lower layer; all writes of the guest stay in its memory.  With
 # lab.root=VG/LV that volume is the root.
 INIT = """#!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
@@ -41,7 +41,7 @@ exec $b switch_root $root "@INIT@" "@MODULES@"
 
 
 def _load_order(kernel: Kernel) -> list[Path]:
-    """Files of MODULES and of what they depend on; what is built in has none."""
+    """Files of MODULES and their dependencies; a built-in module has none."""
     depends: dict[str, tuple[Path, list[str]]] = {}
     for line in (kernel.modules / "modules.dep").read_text().splitlines():
         path, _, needs = line.partition(":")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """This machine, with a kernel of the laboratory installed.
 
-Commands run in a mount namespace of their own, where the headers and the modules of
-the kernel lie where a package would have put them; whatever is installed there is
-gone with the namespace.
+Commands run in a mount namespace of their own.  There the headers and the modules of the
+kernel lie where a package would install them.  The end of the namespace removes all that
+is installed in it.
 """
 
 import subprocess
@@ -30,7 +30,7 @@ eval "$3"
 
 
 def run_installed(kernel: Kernel, command: str, **variables: object) -> str:
-    """What a command prints; $RELEASE is the kernel's, and variables are in the environment."""
+    """Output of a command; $RELEASE is the kernel's, and variables are in the environment."""
     argv = ["unshare", "--mount", "bash", "-c", AS_INSTALLED, "-", kernel.root, kernel.release]
     done = subprocess.run(
         [*argv, command],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""An ioband device, and what it says of itself: the one parser of the tests.
+"""An ioband device and its status, tables and answers: the one parser of the tests.
 
     with Ioband(guest, "d0", disk, pool="p", mode="cgroup") as dev:
         dev.set_weight(group_name(cgroup), 300)
@@ -20,7 +20,7 @@ from .guest import Guest
 VERSION = "1"
 DIRECTIONS = ("read", "write", "discard")
 RATES = ("rbps", "wbps", "riops", "wiops")
-# For scripts in a guest that send many messages, for each of which dmsetup would take long.
+# For scripts in a guest that send many messages; a process of dmsetup for each would be slow.
 # send() returns the answer.
 SEND = """
 import fcntl, os, struct
@@ -38,7 +38,7 @@ def send(path, text):
 
 
 class FormatError(ValueError):
-    """A text is not what the documentation says."""
+    """A text differs from the documentation."""
 
 
 class Amount(NamedTuple):
@@ -49,7 +49,7 @@ class Amount(NamedTuple):
 
 
 class Counters(NamedTuple):
-    """What a group completed in one direction."""
+    """The bios and bytes that a group completed in one direction."""
 
     ios: int
     bytes: int
@@ -60,7 +60,7 @@ class Counters(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """A line of "groups"; path is unescaped, and "" for what is not a cgroup."""
+    """A line of "groups"; path is unescaped, and "" for a group that is not a cgroup's."""
 
     seq: int
     parent: int
@@ -68,14 +68,14 @@ class Group:
     weight: int
     is_set: bool
     path: str
-    max: dict[str, int] | None  # what is bounded, by name as in set_max(); None: no maximum
-    min: dict[str, int] | None  # what is promised, in the same way
-    latency_us: int  # what its reads are to take; 0: no target
+    max: dict[str, int] | None  # rates by name as in set_max(); None: no maximum
+    min: dict[str, int] | None  # in the same way
+    latency_us: int  # latency target of its reads; 0: none
 
 
 @dataclass(frozen=True)
 class GroupStats:
-    """A line of "stats"; what is held and in flight also by direction, as in DIRECTIONS."""
+    """A line of "stats"; bios queued and in flight also by direction, as in DIRECTIONS."""
 
     seq: int
     name: str
@@ -102,7 +102,7 @@ class GroupStats:
 class GroupLatency:
     """A line of "latency": histograms by "read.wait", "read.service", "write.wait"...
 
-    sums_ns has what they count, added up.
+    sums_ns has the sum of the times in each histogram.
     """
 
     seq: int
@@ -127,7 +127,7 @@ class Status:
     devices: int
     slice_ms: int
     piece_bytes: int
-    brake: int  # bytes a second of those who are held back; 0: nobody is
+    brake: int  # bytes a second of the throttled groups; 0: none
     writes_starved: int
 
 
@@ -143,13 +143,13 @@ def _keys(words: list[str]) -> dict[str, str]:
 
 
 def unescape(path: str) -> str:
-    r"""A cgroup's path as it is: \ooo becomes the byte it stands for."""
+    r"""A cgroup's path without escapes: \ooo becomes its byte."""
     octal = re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8)]), path.encode())
     return octal.decode()
 
 
 def parse_status(line: str) -> Status:
-    """Parse what `dmsetup status` prints of one target."""
+    """Parse the output of `dmsetup status` for one target."""
     start, length, target, version, *words = line.split()
     if (target, version) != ("ioband", VERSION) or start != "0" or not length.isdigit():
         raise FormatError(f"not the status of an ioband target: {line!r}")
@@ -186,7 +186,7 @@ def parse_page(text: str, title: str) -> tuple[list[str], int | None]:
 
 @dataclass(frozen=True)
 class Preset:
-    """A line of "presets": what the group of a path begins with; as in a Group."""
+    """A line of "presets": the first settings of the group of a path; as in a Group."""
 
     tree: str  # "root", or "device:<major>:<minor>"
     path: str
@@ -284,7 +284,7 @@ def table_line(length: int, below: str, pool: str, offset: int = 0, **settings: 
 
 
 class Ioband(DmDevice):
-    """A mapped device of one ioband target; it covers what is below unless told otherwise."""
+    """A mapped device of one ioband target; it covers the whole device below by default."""
 
     def __init__(
         self,
@@ -340,7 +340,7 @@ class Ioband(DmDevice):
         return parse_status(self.status())
 
     def preset(self, path: str, *words: str) -> None:
-        """Give something to a path, as preset("/a", "weight", "300"); any name may be in it."""
+        """Give a setting to a path, as preset("/a", "weight", "300"); the path may be any name."""
         verb, *values = words
         quoted = re.sub(rb"([^A-Za-z0-9/._-])", rb"\\\1", path.encode())
         self.message("preset", verb, "cgroup:" + quoted.decode(errors="surrogateescape"), *values)
@@ -364,7 +364,7 @@ class Ioband(DmDevice):
         return [parse_group(line) for line in self._lines("groups")]
 
     def stats(self) -> list[GroupStats]:
-        """What the groups of the pool did."""
+        """The statistics of the groups of the pool."""
         return [parse_stats(line) for line in self._lines("stats")]
 
     def latency(self) -> list[GroupLatency]:
@@ -372,15 +372,15 @@ class Ioband(DmDevice):
         return [parse_latency(line) for line in self._lines("latency")]
 
     def presets(self) -> list[Preset]:
-        """What was given to paths, in the whole pool."""
+        """The settings that were given to paths, in the whole pool."""
         return [parse_preset(line) for line in self._lines("presets")]
 
     def tree(self) -> dict[str, Group]:
-        """All groups by label: a cgroup's path, after its device's name where it has one."""
+        """All groups by label: a cgroup's path, after its device's name if it has one."""
         return _labels(self.groups())
 
     def io(self) -> dict[str, GroupStats]:
-        """What the groups did by label, as in tree(): "/a/b", "root", "device:253:0/a", "uid:7"."""
+        """Statistics by label, as in tree(): "/a/b", "root", "device:253:0/a", "uid:7"."""
         stats = self.stats()
         labels = {group.seq: label for label, group in self.tree().items()}
         return {labels.get(entry.seq, entry.name): entry for entry in stats}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What in a kernel's log no test should cause."""
+"""Messages of a kernel's log that no test should cause."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,12 +16,12 @@ BAD = re.compile(
     r"I/O error|EXT4-fs (error|warning)|BTRFS:? (error|critical)|"
     r"XFS .*([Cc]orruption|[Ee]rror|[Ss]hutdown)|were overwritten before"
 )
-# What every boot says, seen by a test that reboots.
+# Messages of every boot, which a test that reboots sees.
 HARMLESS = re.compile(r"ommand line: |CPU stall warnings timeout")
 
 
 def complaints(lines: Iterable[str], expected: Sequence[str] = ()) -> list[str]:
-    """The lines that are bad, but for those that match what is expected."""
+    """The bad lines that match no expected pattern."""
     return [
         line
         for line in lines
@@ -32,6 +32,6 @@ def complaints(lines: Iterable[str], expected: Sequence[str] = ()) -> list[str]:
 
 
 def new_complaints(guest: Guest) -> list[str]:
-    """What a guest's kernel complains of in all that it said since that was judged."""
+    """A guest's complaints in all messages since the last check."""
     guest.dmesg()
     return complaints(guest.said, guest.expected)

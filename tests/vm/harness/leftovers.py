@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a test left in the guest: found, named and cleaned."""
+"""Objects that a test left in the guest: found, named and removed."""
 
 from .cgroup import REMOVE
 from .guest import Guest
 
-# What suspended devices hold must go on, or those who wait for it do not end.
+# Suspended devices hold bios; a task that waits for such a bio could not be killed.
 RESUME_ALL = 'for d; do dmsetup resume "$d"; done'
-# One on another goes first, and which that is does not matter: one pass for each is enough.
+# A device can go only after those on top of it.  One pass for each device suffices in any order.
 REMOVE_ALL = """
 for _; do for d; do dmsetup remove --retry "$d" 2>/dev/null; done; done
 ! dmsetup ls | grep -v '^No devices'
 """
-# How to remove the things of each kind, users before what they use.
+# How to remove the objects of each kind; users come before the objects that they use.
 CLEAN = {
     "cgroup": REMOVE,
     "mount": 'for d; do umount "$d" || exit; done',
@@ -24,7 +24,7 @@ CLEAN = {
 
 
 def clean(guest: Guest) -> list[str]:
-    """Remove everything left behind; returns what it was.
+    """Remove all objects left behind; returns their names.
 
     Modules may stay loaded after a test: they are removed, and named only if
     they cannot be.

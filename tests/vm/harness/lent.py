@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debian packages in a guest that the machine, whose root the guest has, has not installed.
+"""Debian packages for a guest, which shares the root of a machine without them.
 
-They are unpacked into the cache, with what they need: had the machine them installed, their
-services would start in every guest.  No maintainer script runs.
+The packages and their dependencies are unpacked into the cache: installed on the machine,
+they would start their services in every guest.  No maintainer script runs.
 """
 
 import contextlib
@@ -18,8 +18,8 @@ RPM = ("rpm", "rpmlint", "cpio")
 LIBVIRT = ("libvirt-daemon-system", "libvirt-clients")
 
 ASK = ["dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}\n"]
-# Their /usr over the guest's, in which the kernel's modules are mounted.  A mount tells
-# D-Bus nothing.
+# The /usr of the packages is laid over the guest's, in which the kernel's modules are mounted.
+# A mount does not notify D-Bus.
 LEND = """
 mount -t overlay -o lowerdir={tree}/usr:/usr overlay /usr
 mount --bind {modules} /usr/lib/modules/{release}
@@ -30,7 +30,7 @@ RETURN = "umount --lazy --recursive /usr"
 
 
 def lent_tree(names: tuple[str, ...]) -> Path:
-    """The packages, and of what they need that which is not installed here."""
+    """The packages, and their dependencies that are not installed here."""
     archive = own_archive()
     listed = subprocess.run(ASK, check=True, stdout=subprocess.PIPE, text=True).stdout
     installed = set(listed.splitlines())
@@ -42,7 +42,7 @@ def lent_tree(names: tuple[str, ...]) -> Path:
 
 @contextlib.contextmanager
 def lent(guest: Guest, names: tuple[str, ...]) -> Iterator[None]:
-    """Have packages in a guest; what they have in /etc stays there."""
+    """Lay packages over a guest's root; their files in /etc stay there."""
     kernel = guest.kernel
     script = LEND.format(tree=lent_tree(names), modules=kernel.modules, release=kernel.release)
     guest.run(["bash", "-ec", script])

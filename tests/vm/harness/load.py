@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""fio in the guest, and what jobs got while all of them were running.
+"""fio in the guest, and the I/O of its jobs while all of them ran.
 
 Jobs start and end at different moments, so their own totals do not compare.
-A Load logs every I/O with the time of its completion; a Window is what each
-job got between two moments, by default those between which all jobs ran.
+A Load logs every I/O with the time of its completion.  A Window has the I/O of each job
+between two moments, by default between those in which all jobs ran.
 """
 
 import itertools
@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 FOREVER_S = 3600
 START_TIMEOUT_S = 60
 FIO_INTERRUPTED = 128  # its exit code after SIGINT
-# Reads one page with RWF_NOWAIT; prints what it got, or the name of the error.
+# Reads one page with RWF_NOWAIT; prints the length read, or the name of the error.
 READ_NOWAIT = """
 import errno, mmap, os, sys
 page = mmap.mmap(-1, 4096)
@@ -65,7 +65,7 @@ class Stream:
     options: dict[str, object] = field(default_factory=dict)
 
     def argv(self) -> list[str]:
-        """The command that runs it until it is told to end, logging every I/O."""
+        """The command of a job that runs until SIGINT, and logs every I/O."""
         defaults: dict[str, object] = {
             "name": self.name,
             "filename": self.device,
@@ -92,7 +92,7 @@ class Stream:
 
 
 class Completion(NamedTuple):
-    """One I/O: when it completed (guest's clock), what it took, its size and direction."""
+    """One I/O: completion time (guest's clock), latency, size and direction."""
 
     at_ms: int
     latency_ns: int
@@ -102,7 +102,7 @@ class Completion(NamedTuple):
 
 @dataclass(frozen=True)
 class Got:
-    """What one job got in a window."""
+    """The I/O of one job in a window."""
 
     completions: Sequence[Completion]
     seconds: float
@@ -124,7 +124,7 @@ class Got:
 
     @property
     def mean_ms(self) -> float:
-        """What an I/O took in the mean."""
+        """Mean latency of an I/O."""
         return sum(io.latency_ns for io in self.completions) / len(self.completions) / 1e6
 
     def latency_ms(self, percentile: float = 50) -> float:
@@ -136,7 +136,7 @@ class Got:
 
 @dataclass(frozen=True)
 class Window:
-    """What every job got between two moments of the guest's clock."""
+    """The I/O of every job between two moments of the guest's clock."""
 
     start_ms: float
     end_ms: float
@@ -151,7 +151,7 @@ class Window:
         return sum(got.bandwidth for got in self.jobs.values())
 
     def share(self, name: str) -> float:
-        """The part of all bytes that a job got."""
+        """The part of a job in all bytes."""
         return self.jobs[name].bandwidth / self.bandwidth
 
     def ratio(self, name: str, other: str) -> float:
@@ -179,7 +179,7 @@ class Measurement:
     def window(
         self, start_ms: float | None = None, end_ms: float | None = None, settle_s: float = 0.5
     ) -> Window:
-        """What each job got between two moments (see Guest.now_ms)."""
+        """The I/O of each job between two moments (see Guest.now_ms)."""
         if start_ms is None or end_ms is None:
             common = self.common(settle_s)
             start_ms = common[0] if start_ms is None else start_ms
@@ -193,7 +193,7 @@ class Measurement:
         return Window(start_ms, end_ms, jobs)
 
     def intervals(self, width_s: float, settle_s: float = 0.5) -> Iterator[Window]:
-        """The common window in pieces of the same width."""
+        """The common window in intervals of the same width."""
         start, end = self.common(settle_s)
         width = width_s * 1000
         while start + width <= end:
@@ -213,7 +213,7 @@ class Load:
 
     def start(self) -> "Load":
         """Start all processes, and wait until each of them does I/O."""
-        # A stream may be another user's, and leaves a file there.
+        # A stream may run as another user, and writes a file there.
         self.guest.run(["mkdir", "-m", "777", self._directory])
         for stream in self.streams:
             directory = stream.cgroup.directory if stream.cgroup else None
@@ -231,7 +231,7 @@ class Load:
         return self
 
     def _has_begun(self, stream: Stream, job: Job) -> bool:
-        """Whether a job is past its set-up; one that failed raises what it said."""
+        """Whether a job has finished its set-up; raises the output of a failed job."""
         if job.poll():
             job.wait()
         return self.guest.exists(f"{self._directory}/{stream.name}.prerun.txt")
@@ -243,12 +243,12 @@ class Load:
         return {name: job.pid for name, job in zip(names, self._jobs, strict=True)}
 
     def pause(self) -> None:
-        """Stop all processes; what they have in flight completes."""
+        """Stop all processes; I/O in flight completes."""
         for job in self._jobs:
             job.kill(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let all processes go on."""
+        """Continue all processes."""
         for job in self._jobs:
             job.kill(signal.SIGCONT)
 
@@ -263,7 +263,7 @@ class Load:
         self.guest.run(f"cp -r {self._directory} {SHARE}/ && rm -r {self._directory}")
 
     def stop(self, timeout: float = 60) -> Measurement:
-        """End all processes, and return what they logged."""
+        """End all processes, and return their logs."""
         self.end(timeout)
         return Measurement({stream.name: self._completions(stream.name) for stream in self.streams})
 

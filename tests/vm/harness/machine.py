@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a guest runs on: a process on the host, and a socket to the agent in it."""
+"""The machine below a guest: a process on the host, and a socket to the agent in it."""
 
 import contextlib
 import os
@@ -17,23 +17,23 @@ HERE = Path(__file__).resolve().parent
 GUEST_INIT = HERE / "guest_init.sh"
 GUEST_LV_ROOT = HERE / "guest_lv_root.sh"
 DIE_WITH_US = ("setpriv", "--pdeathsig", "KILL")
-# An oops ends the guest, with its console to tell.
+# An oops ends the guest; its console has the message.
 CMDLINE = "loglevel=5 panic=-1 oops=panic"
 
 
 class UnsupportedError(RuntimeError):
-    """This kind of machine cannot be what was asked for; the text says why."""
+    """This kind of machine lacks a requested option; the text says why."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a guest is to be like.
+    """Properties of a guest.
 
-    systemd makes systemd its first process, which owns the cgroups then.  With
-    parallel its processors run at once, on as many of the host's; else they take
-    turns on one (every 0.1 s, and whenever one of them idles or spins), so that
+    systemd makes systemd its first process, which then owns the cgroups.  With
+    parallel its processors run at once, on as many of the host's.  Otherwise they take
+    turns on one, every 0.1 s and whenever one of them idles or spins.  Thereby
     guests side by side do not wait for processors that the host has taken away.
-    With secure_boot its firmware starts only what is signed, and so does the kernel.
+    With secure_boot its firmware starts only signed programs, and so does the kernel.
     """
 
     smp: int = 2
@@ -48,7 +48,7 @@ class Options:
 
 
 def no_core() -> None:
-    """The core of a machine would be its whole memory."""
+    """Forbid core dumps: the core of a machine would be its whole memory."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -85,19 +85,19 @@ class Machine:
     console: Path
     log: Path
     line_bytes = sys.maxsize  # a longer request goes to the agent in a file
-    patience = 1  # times as long as usual everything may take
+    patience = 1  # factor for all timeouts
 
     def __init__(self, kernel: Any, options: Options, directory: Path, agent: socket.socket):
-        """Start a kernel; its agent talks through the socket, directory is for what it needs."""
+        """Start a kernel; the socket is its agent's, directory is for the machine's files."""
         raise NotImplementedError
 
     def run(self, running: bool) -> None:
-        """Let the guest's time pass, or not, where there is a choice."""
+        """Let the guest's time pass or stop it, if the machine can."""
 
     def start_again(self, root: str, initramfs: Path | None, agent: socket.socket) -> None:
         """End it if it runs, and start it again with the same disks.
 
-        root is a volume or empty, initramfs one that finds it, or None for the usual one.
+        root is a volume or empty; initramfs finds that volume, or is None for the usual one.
         """
         raise UnsupportedError("this machine does not reboot")
 
@@ -106,7 +106,7 @@ class Machine:
         raise UnsupportedError("this machine has no keyboard")
 
     def plug(self, name: str, size_mib: int, bus: str, mbps: int = 0) -> None:
-        """Plug a disk in while the guest runs; what was on one of that name is on it still."""
+        """Plug a disk in while the guest runs; the disk of that name still has its data."""
         raise UnsupportedError("virtual disks are there in QEMU only")
 
     def unplug(self, name: str) -> None:
@@ -114,7 +114,7 @@ class Machine:
         raise UnsupportedError("virtual disks are there in QEMU only")
 
     def blank(self, name: str) -> None:
-        """Make a disk that was pulled out a new one."""
+        """Replace a disk that was pulled out by an empty one."""
         raise UnsupportedError("virtual disks are there in QEMU only")
 
     def close(self) -> None:

@@ -8,17 +8,17 @@ from typing import Any
 from .cache import progress
 from .guest import Guest
 
-# So many stay in one process: each takes more than a gigabyte, and the
-# tests that share one are run one after another.
+# Number of guests that one process keeps: each takes more than a gigabyte, and the
+# tests that share one run one after another.
 KEPT = 2
 
 
 class Machines:
     """The session's guests by kernel and options.
 
-    boot makes one, from the kernel's name and the options; retire looks at those that
-    are alive when they end, and says what is wrong: at the end of the session, or as the
-    one that was used longest ago makes place for another one.
+    boot makes a guest from the kernel's name and the options.  retire inspects a guest
+    that is alive at its end, and returns a description of its faults.  A guest ends with
+    the session, or when it is the least recently used and another one needs its place.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class Machines:
             text = " ".join(f"{name}={value}" for name, value in options.items())
             progress(f"booting {kernel_name} {text}")
             guest = self._boot(kernel_name, options)
-        self._guests[key] = guest  # the last now
+        self._guests[key] = guest  # the most recently used
         return guest
 
     def drop(self, guest: Guest) -> None:
-        """End a guest; the next test that needs such a one boots it anew."""
+        """End a guest; the next test of that kind boots a new one."""
         for key, known in list(self._guests.items()):
             if known is guest:
                 del self._guests[key]
@@ -61,7 +61,7 @@ class Machines:
             self.drop(guest)
 
     def close(self) -> list[str]:
-        """End them all; returns what was wrong with those that ended, since the beginning."""
+        """End all guests; returns the faults of all guests that have ended."""
         with ExitStack() as stack:
             for guest in reversed(self._guests.values()):
                 stack.callback(self._end, guest)

@@ -55,7 +55,7 @@ def build_module(
 
 
 def _sync(source: Path, work: Path) -> None:
-    """Make work hold the sources and no old module, touching only what has changed."""
+    """Copy changed sources to work, and remove old modules there."""
     work.mkdir(parents=True, exist_ok=True)
     wanted = {path.relative_to(source) for pattern in SOURCES for path in source.rglob(pattern)}
     for name in wanted:
@@ -82,7 +82,7 @@ def _make(
 
 
 def _keep(module: Path, kernel: BuildTarget) -> Path:
-    """A copy that the next build does not touch, for guests that still want to load it."""
+    """A copy that the next build does not touch, for guests that load it later."""
     store = cache_dir("modules", kernel.release)
     prune(store)
     copy = store / hashlib.sha256(module.read_bytes()).hexdigest()[:12] / module.name

@@ -12,7 +12,7 @@ from .cache import cache_dir, locked, progress, prune
 from .module import REPO
 
 NEXT = "1.999"  # later than the tree's
-# What keeps the version: the file, and what is before and behind it.
+# The files with the version, and the text before and behind it.
 VERSIONS = {
     "dkms.conf": (r'PACKAGE_VERSION="', '"'),
     "debian/changelog": (r"\Adm-ioband \(", r"\)"),
@@ -20,7 +20,7 @@ VERSIONS = {
     "packaging/PKGBUILD": (r"\npkgver=", r"\n"),
     "drivers/md/dm-ioband/main.c": (r'MODULE_VERSION\("', r'"\)'),
 }
-# What is in the packages, or says how they are made.
+# Files that are packed, or control the build of the packages.
 CONTENT = (
     *("debian", "drivers", "tools/iobandctl", "udev", "dkms.conf", "Makefile"),
     *("README.md", "CONTRIBUTING.md", "NEWS", "SECURITY.md", "Documentation"),
@@ -55,13 +55,13 @@ class Packages:
 
     @property
     def changes(self) -> Path:
-        """What describes all that was built, the source package too."""
+        """The file that describes all results of the build, the source package too."""
         (path,) = (self.tree / "build/deb").glob("*.changes")
         return path
 
 
 def versions(tree: Path = REPO) -> dict[str, str]:
-    """The version that each file has which keeps it."""
+    """The version in each file that has it."""
     found = {}
     for name, (before, behind) in VERSIONS.items():
         found[name] = re.search(f"{before}(.*?){behind}", (tree / name).read_text())[1]

@@ -15,11 +15,11 @@ from .kernels import Kernel
 from .machine import CMDLINE, Machine, Options, spawn
 from .vmlinux import vmlinux
 
-# What is slow to emulate: page tables of five levels, to copy or clear memory by REP MOVSB and
-# REP STOSB, and STAC and CLAC around each access to a user's memory.  The kernel does without.
+# Switches off features that are slow to emulate: page tables of five levels, REP MOVSB and
+# REP STOSB for copies, and STAC and CLAC around each access to a user's memory.
 CPU = "max,-la57,-erms,-fsrm,-smap"
-# An emulated processor on a busy host is slow, which must not look like a lockup.  Code that
-# lies at another address in each process would be translated anew for each (norandmaps).
+# An emulated processor on a busy host is slow, which must not look like a lockup.  With
+# randomised addresses the code of each process would be translated anew (norandmaps).
 QEMU_CMDLINE = (
     f"console=ttyS0 {CMDLINE} nokaslr norandmaps tsc=reliable mitigations=off "
     "random.trust_cpu=on watchdog_thresh=30 rcupdate.rcu_cpu_stall_timeout=60 "
@@ -27,14 +27,14 @@ QEMU_CMDLINE = (
 )
 # Without a tick an idle guest jumps by minutes.
 ICOUNT_CMDLINE = "nohz=off"
-# It answers at once, but may starve on a busy host; a guest has a disk to let go of.
+# QEMU answers at once, but may starve on a busy host, and a guest has to release a disk.
 CONTROL_TIMEOUT_S = 120
-# What a disk that is plugged in becomes, by its bus.
+# The device and bus of a plugged disk, by its kind.
 DRIVERS = {"scsi": ("scsi-hd", "scsi.0"), "virtio": ("virtio-blk-pci", "pci.0")}
 
 
 class Qemu(Machine):
-    """QEMU, with a second socket through which it is stopped and continued."""
+    """QEMU, with a second socket for its control."""
 
     def __init__(self, kernel: Kernel, options: Options, directory: Path, agent: socket.socket):
         self._kernel = kernel
@@ -42,14 +42,14 @@ class Qemu(Machine):
         self._dir = directory
         self.console = directory / "console.log"
         self.log = directory / "qemu.log"
-        self._root = ""  # the logical volume that has the root, if one has
-        self._initramfs: Path | None = None  # one of Debian's, if it is that
-        self._plugged: dict[str, tuple[int, str, int]] = {}  # size, bus and MB/s by name
+        self._root = ""  # logical volume of the root, if any.
+        self._initramfs: Path | None = None  # Debian's, if used.
+        self._plugged: dict[str, tuple[int, str, int]] = {}  # size, bus and MB/s by name.
         self._start(agent)
 
     def _start(self, agent: socket.socket) -> None:
-        self._images: set[str] = set()  # what this process has open of what was plugged in
-        self._leaving: set[str] = set()  # what was pulled out, and is not gone yet
+        self._images: set[str] = set()  # plugged disks that this process has open.
+        self._leaving: set[str] = set()  # pulled out, but not released by the guest yet
         self._qmp, theirs = socket.socketpair()
         with theirs:
             argv = self._argv()
@@ -101,7 +101,7 @@ class Qemu(Machine):
         ]
 
     def _settings(self) -> list[str]:
-        """What the guest's first process reads from the command line."""
+        """Settings for the guest's first process, on the kernel's command line."""
         cgroups = "systemd" if self._options.systemd else self._options.cgroup
         settings = [f"lab.cgroup={cgroups}", "lab.agent=/dev/virtio-ports/agent"]
         if self._root:
@@ -156,17 +156,17 @@ class Qemu(Machine):
             self._note(answer)
 
     def _note(self, event: dict[str, Any]) -> None:
-        """Of what QEMU tells by itself only what is gone is of interest."""
+        """Handle an event of QEMU; only the removal of a device matters."""
         if event.get("event") == "DEVICE_DELETED":
             self._leaving.discard(event["data"].get("device"))
 
     def _await_gone(self, name: str) -> None:
-        """Wait until a disk that was pulled out is: in the guest it is earlier, or later."""
+        """Wait until QEMU has removed a disk; the guest may see that earlier or later."""
         while name in self._leaving and (line := self._qmp_file.readline()):
             self._note(json.loads(line))
 
     def run(self, running: bool) -> None:
-        """Under icount an idle guest would burn a host CPU: stop it between requests."""
+        """Stop the guest between requests: under icount an idle guest uses a host CPU fully."""
         if self._options.icount:
             self._control("cont" if running else "stop")
 
@@ -203,7 +203,7 @@ class Qemu(Machine):
         self._control("device_add", driver=driver, bus=where, id=name, serial=name, **kind)
 
     def _limit(self, name: str, mbps: int) -> None:
-        """A node over that of a disk, which lets so much pass."""
+        """Put a node with this bandwidth over that of a disk."""
         group = {"qom-type": "throttle-group", "id": f"{name}-limit"}
         self._control("object-add", limits={"bps-total": mbps * 1000000}, **group)
         node = {"node-name": f"{name}-limited", "driver": "throttle"}
@@ -216,7 +216,7 @@ class Qemu(Machine):
         del self._plugged[name]
 
     def blank(self, name: str) -> None:
-        """Make a disk that was pulled out a new one: all zeroes."""
+        """Replace a disk that was pulled out by an empty one: all zeroes."""
         self._await_gone(name)
         image = self._dir / f"{name}.img"
         if image.exists():

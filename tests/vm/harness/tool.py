@@ -14,7 +14,7 @@ from .guest import Guest
 from .module import REPO
 
 WATCH_UNIT = "iobandctl-watch.service"
-# What insert says of each logical volume.
+# The note of insert for each logical volume.
 OF_LVM = re.compile(r"iobandctl: note: \S+ is LVM's: .*\n")
 
 
@@ -46,13 +46,13 @@ class Tool:
     program: str
 
     def run(self, *args: str, **options: object) -> str:
-        """Run it; what it printed."""
+        """Run it; returns its output."""
         done = self.guest.run([self.program, *args], **options)
         assert not OF_LVM.sub("", done.err), done.err
         return done.out
 
     def refused(self, rc: int, *args: str, says: str, **options: object) -> str:
-        """Run it; it must fail like this, with no more than a message, which is returned."""
+        """Run it; it must fail with this code and only a message, which is returned."""
         done = self.guest.run([self.program, *args], check=False, **options)
         assert (done.rc, done.out) == (rc, ""), done
         assert done.err.startswith("iobandctl: ")
@@ -74,5 +74,5 @@ class Tool:
 
 
 def udev_is_done(guest: Guest) -> bool:
-    """Whether no process waits, or forgot to wait, for udev."""
+    """Whether no udev cookie is left, by a process that waits or forgot to wait."""
     return "0x" not in guest.run(["dmsetup", "udevcookies"]).out

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/urgent: one bio that looks as urgent as is wished.  Who writes "PATH KIB WORD..."
- * to it submits a bio of so much to the start of a block device, and waits for its end;
- * the words say which way it goes, how it is marked and in what state its task is.
+ * /dev/urgent: one bio with flags and states of choice.  A write of "PATH KIB WORD..."
+ * submits a bio of that size to the start of a block device, and waits for its end.
+ * The words give its direction, its flags and the state of its task.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
@@ -66,7 +66,7 @@ static int submit_by_thread(struct bio *bio)
 	return order.ret;
 }
 
-/* What the OOM killer does first to whom it has chosen. */
+/* The first step of the OOM killer with a victim. */
 static void become_victim(void)
 {
 	if (!cmpxchg(&current->signal->oom_mm, NULL, current->mm))
@@ -92,7 +92,7 @@ static int submit(struct bio *bio, unsigned int how)
 	return ret;
 }
 
-/* One page again and again: what is in it does not matter. */
+/* The bio has one page many times: its content does not matter. */
 static int submit_pages(struct block_device *bdev, unsigned int kib, blk_opf_t opf,
 			unsigned int how)
 {
@@ -146,7 +146,7 @@ static int do_as_written(char *text)
 		ret = look_up(strsep(&text, " "), &opf, &how);
 	if (ret)
 		return ret;
-	/* Not to write, or udev would look at what is on it now. */
+	/* Read-only: after an open for writing udev would read the device. */
 	file = filp_open(path, O_RDONLY, 0);
 	if (IS_ERR(file))
 		return PTR_ERR(file);

@@ -84,8 +84,8 @@ void span_item(struct span *rest, char separator, struct span *item)
 /**
  * span_key() - split key=value at its first equal sign
  * @word: the word
+ * @key: the text before the sign
  * @value: the text after it, may be empty
- * @value: what follows it, may be empty
  *
  * Return: false if there is no sign, or no key before it.
  */
@@ -104,8 +104,8 @@ bool span_key(struct span word, struct span *key, struct span *value)
  * span_is() - compare with a string
  * @span: the span
  * @text: the string
+ *
  * Return: true if they are equal.
- * Return: whether they are equal.
  */
 bool span_is(struct span span, const char *text)
 {

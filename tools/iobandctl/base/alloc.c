@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Allocation. Without memory the program ends; it leaves nothing to undo. */
+/* Allocation.  Without memory the program ends; it leaves nothing to undo. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
 #include "ioband/under.h"
 
 /*
- * Require a place in the device itself: udev reports changes of devices below
- * it as events of others.
+ * Require a place in the device itself: a change of a device below causes no
+ * event of this device.
  */
 static int find_place(const struct choice *choice)
 {
@@ -29,7 +29,7 @@ static int find_place(const struct choice *choice)
 	return code;
 }
 
-/* A bio may pass ioband only once, even if the pools differ. */
+/* Refuse a second ioband on the device, even in another pool. */
 static int check_twice(const struct plan *plan, const struct choice *choice)
 {
 	const struct future *over = plan_over(plan, &choice->device);

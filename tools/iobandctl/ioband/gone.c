@@ -48,9 +48,9 @@ static bool is_there(const struct device *device)
 }
 
 /*
- * Check whether an ioband device lies over the removed device.  Its device
- * number may be unknown to sysfs; then the name that udev recorded decides, if
- * there is one.
+ * Check whether an ioband device lies over the removed device.  The number of
+ * the device below is then unknown to sysfs, and its name decides if udev has
+ * recorded it.
  */
 static bool is_orphan(struct udev *udev, const struct ioband_device *ioband,
 		      const char *gone)

@@ -621,7 +621,8 @@ int mapper_clear(const char *name)
 
 /*
  * The udev flags with which a device was made.  A device without udev's DM
- * rules was made by libdevmapper for a program that did not use udev.
+ * rules was made by libdevmapper for a program that did not use udev; the flags
+ * of these rules are then cleared.
  */
 static uint16_t udev_flags(const char *name)
 {

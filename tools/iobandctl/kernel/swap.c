@@ -15,7 +15,7 @@
 /* The words that identify an ioband table: the device below, the offset, the pool. */
 #define IOBAND_WORDS 3
 
-/* The kernel appends settings to an ioband table for which it chose a value. */
+/* To an ioband table the kernel appends the settings that it chose itself. */
 static bool same_words(const char *type, const char *left, const char *right)
 {
 	size_t length = 0;

@@ -4,7 +4,7 @@
  *
  * Each section is parsed once.  There may be thousands of cgroups, and of
  * sections that name a cgroup by its path.  These sections are sorted, and
- * found by bisection. Patterns are tried in sequence.
+ * found by bisection.  Patterns are tried in sequence.
  */
 #include <ctype.h>
 #include <fnmatch.h>
@@ -66,7 +66,7 @@ static const char *cgroup_part(const char *group)
 
 /*
  * The pattern for fnmatch().  An escaped byte and a backslash stand for
- * themselves. Characters of several bytes stay whole.
+ * themselves.  Characters of several bytes stay whole.
  */
 static char *pattern_of(const char *group)
 {

@@ -347,7 +347,7 @@ static bool loses_title(const struct fault *fault)
 
 /*
  * Overwrite a line so that the library skips it; return true if this changes
- * anything. All bytes of the line are overwritten, because a part of a
+ * anything.  All bytes of the line are overwritten, because a part of a
  * character would not be UTF-8.
  */
 static bool leave_out(char *text, unsigned int line)

@@ -67,7 +67,7 @@ struct change *plan_no_bound(struct plan *plan, const struct future *future,
 }
 
 /**
- * plan_check_bounds() - check that the planned bounds of a group agree
+ * plan_check_bounds() - check that no planned minimum exceeds its maximum
  * @plan: the plan
  * @sections: the sections with its bounds, by kind; if it is NULL or lacks the
  *	key, the present bound remains

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The settings that a change of a device destroys, so that they can be
- * restored. A move to another pool destroys the groups of the device's own
+ * restored.  A move to another pool destroys the groups of the device's own
  * tree.  If the device is the last of its pool, the pool disappears with its
  * settings and groups.  Another mode destroys the groups of the device's own
  * tree.  The settings of the device itself survive a move: its weight is in the

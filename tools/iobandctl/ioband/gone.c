@@ -90,7 +90,7 @@ static void announce(const struct device *device)
 
 /*
  * Remove a device at its last close, and notify its users that the disk is
- * lost. The disk and each of its partitions have a cleaner, so another cleaner
+ * lost.  The disk and each of its partitions have a cleaner, so another cleaner
  * may have removed the device.
  */
 static int drop_named(const struct device *device, const char *name)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl: the table of verbs, and what is common to all of them. */
+/* iobandctl: the table of verbs and their dispatch. */
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 {
 	const struct verb *verb;
 
-	/* Not LC_NUMERIC: JSON has decimal points everywhere. */
+	/* LC_NUMERIC stays "C": the decimal mark of JSON is a point. */
 	setlocale(LC_CTYPE, "");
 	if (argc < 2) {
 		usage(stderr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Memory that is there or the program ends: there is nothing to undo. */
+/* Allocation.  Without memory the program ends; it leaves nothing to undo. */
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@ static void *checked(void *memory)
 
 /**
  * xcalloc() - zeroed memory
- * @count: of elements
- * @size: of one
+ * @count: number of elements
+ * @size: bytes of an element
  *
  * Return: the memory, never NULL.
  */
@@ -42,8 +42,8 @@ char *xstrdup(const char *text)
 
 /**
  * xstrndup() - copy the beginning of a string
- * @text: where it begins
- * @length: how many bytes
+ * @text: its first byte
+ * @length: number of bytes
  *
  * Return: the copy, with a terminating NUL.
  */
@@ -85,12 +85,12 @@ char *xasprintf(const char *fmt, ...)
 }
 
 /**
- * xgrow() - make room for one more element
- * @array: so far, NULL if @count is 0
- * @count: of elements in it
- * @size: of one
+ * xgrow() - extend an array by one element
+ * @array: the array, NULL if @count is 0
+ * @count: its number of elements
+ * @size: bytes of an element
  *
- * The room doubles, so that appending costs the same at any length.
+ * The allocation doubles, so appending takes amortised constant time.
  *
  * Return: the array, with room for element @count.
  */
@@ -103,8 +103,8 @@ void *xgrow(void *array, size_t count, size_t size)
 
 /**
  * xmemstream() - open a stream into new memory
- * @text: what was written, to be freed; valid once the stream is closed
- * @size: its length
+ * @text: the written text, valid after the stream is closed; to be freed
+ * @size: its length in bytes
  *
  * Return: the stream, never NULL.
  */

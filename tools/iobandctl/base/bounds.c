@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is set for a group besides its weight: a maximum and a minimum, which are
- * rates (see rates.c), and a target for the latency of its reads.  Pure.
+ * The bounds of a group: a maximum and a minimum, which are rates (see
+ * rates.c), and a target for the latency of its reads.  Pure.
  *
- *		target		none
- *	people	2ms		none, or default
- *	messages	2000	default
- *	lists	2000		is not there
+ *	form		target		no target
+ *	command line	2ms		none, or default
+ *	messages	2000		default
+ *	lists		2000		the key is absent
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/bounds.h"
 
-/* Of a group for which nothing was set. */
+/* The bounds of a group without settings. */
 const struct bounds bounds_none = { .latency_us = 0 };
 
 static const struct {
@@ -24,7 +24,7 @@ static const struct {
 	{ "us", 1 }, { "ms", 1000 }, { "s", 1000000 },
 };
 
-/* The unit behind a number, which is taken off; 0 without one. */
+/* Remove the unit after a number and return it in us; 0 without a unit. */
 static unsigned int take_unit(struct span *number)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
@@ -41,7 +41,7 @@ static unsigned int take_unit(struct span *number)
 	return 0;
 }
 
-/* Digits, of which each is worth a tenth of the one before; -1 if one is left over. */
+/* Read the digits after the point; -1 if one is less than a microsecond. */
 static int read_fraction(struct span digits, unsigned int unit, uint64_t *us)
 {
 	for (; digits.length; digits.start++, digits.length--) {
@@ -74,10 +74,10 @@ static int wrong_latency(const char *text, const char *what,
 }
 
 /**
- * latency_read() - read a target for latency as people write it
- * @text: a number with us, ms or s behind it; "none" or "default"
+ * latency_read() - read a latency target in the notation of the command line
+ * @text: a number followed by us, ms or s; "none" or "default"
  * @us: the result; 0 for none
- * @problem: what is wrong
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -109,10 +109,10 @@ int latency_read(const char *text, uint64_t *us, struct problem *problem)
 }
 
 /**
- * latency_text() - write a target for latency as people do
- * @us: the target
+ * latency_text() - write a latency target in the notation of the command line
+ * @us: the target in microseconds
  *
- * Return: the exact number, with the largest unit that leaves a whole one, or the
+ * Return: the exact number in the largest unit that needs no fraction, or the
  * word for none; to be freed.
  */
 char *latency_text(uint64_t us)
@@ -128,11 +128,11 @@ char *latency_text(uint64_t us)
 }
 
 /**
- * bound_is_set() - see whether there is a bound of a kind
- * @bounds: of a group
+ * bound_is_set() - check whether a group has a bound of a kind
+ * @bounds: of the group
  * @bound: the kind
  *
- * Return: whether there is.
+ * Return: true if it has.
  */
 bool bound_is_set(const struct bounds *bounds, enum bound bound)
 {
@@ -142,11 +142,11 @@ bool bound_is_set(const struct bounds *bounds, enum bound bound)
 
 /**
  * bound_is() - compare a bound of a kind
- * @bounds: of a group
- * @other: others
+ * @bounds: of one group
+ * @other: of another group
  * @bound: the kind
  *
- * Return: whether it is the same.
+ * Return: true if it is the same.
  */
 bool bound_is(const struct bounds *bounds, const struct bounds *other,
 	      enum bound bound)
@@ -157,9 +157,9 @@ bool bound_is(const struct bounds *bounds, const struct bounds *other,
 }
 
 /**
- * bound_copy() - take over a bound of a kind
- * @to: bounds that get it
- * @from: bounds that have it
+ * bound_copy() - copy a bound of a kind
+ * @to: destination
+ * @from: source
  * @bound: the kind
  */
 void bound_copy(struct bounds *to, const struct bounds *from, enum bound bound)
@@ -171,12 +171,12 @@ void bound_copy(struct bounds *to, const struct bounds *from, enum bound bound)
 }
 
 /**
- * bound_read() - read a bound as people write it
+ * bound_read() - read a bound in the notation of the command line
  * @text: see rates_read() and latency_read()
- * @bound: which it is
- * @bounds: gets it; the others stay
- * @given: which rates are given, a bit for each
- * @problem: what is wrong
+ * @bound: its kind
+ * @bounds: receives it; the other kinds remain unchanged
+ * @given: the rates in @text, a bit for each
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -190,11 +190,11 @@ int bound_read(const char *text, enum bound bound, struct bounds *bounds,
 }
 
 /**
- * bound_text() - write a bound as people do
- * @bounds: has it
- * @bound: which it is
+ * bound_text() - write a bound in the notation of the command line
+ * @bounds: contains it
+ * @bound: its kind
  *
- * Return: what bound_read() makes the same of; to be freed.
+ * Return: text from which bound_read() reads the same bound; to be freed.
  */
 char *bound_text(const struct bounds *bounds, enum bound bound)
 {
@@ -203,9 +203,9 @@ char *bound_text(const struct bounds *bounds, enum bound bound)
 }
 
 /**
- * bound_list() - write a bound as it is in a list
- * @bounds: has it
- * @bound: which it is; there is one
+ * bound_list() - write a bound in the notation of lists
+ * @bounds: contains it
+ * @bound: its kind; the bound must be set
  *
  * Return: the text, to be freed.
  */
@@ -217,10 +217,10 @@ char *bound_list(const struct bounds *bounds, enum bound bound)
 }
 
 /**
- * bound_words() - write a bound as messages have it
- * @bounds: has it
- * @bound: which it is
- * @given: which rates, a bit for each; the others stay as they are
+ * bound_words() - write a bound in the notation of messages
+ * @bounds: contains it
+ * @bound: its kind
+ * @given: the rates to write, a bit for each; the others remain unchanged
  *
  * Return: the words, to be freed.
  */
@@ -234,10 +234,10 @@ char *bound_words(const struct bounds *bounds, enum bound bound,
 }
 
 /**
- * bounds_are_set() - see whether there is any bound
- * @bounds: of a group
+ * bounds_are_set() - check whether a group has any bound
+ * @bounds: of the group
  *
- * Return: whether there is.
+ * Return: true if it has.
  */
 bool bounds_are_set(const struct bounds *bounds)
 {
@@ -249,9 +249,9 @@ bool bounds_are_set(const struct bounds *bounds)
 }
 
 /**
- * bounds_check() - see whether a promise can be kept
+ * bounds_check() - check that no minimum exceeds its maximum
  * @bounds: of a group
- * @problem: which minimum is more than the maximum
+ * @problem: the minimum that exceeds its maximum
  *
  * Return: 0, or -1 with @problem set.
  */

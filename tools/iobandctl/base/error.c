@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How a failure reaches the user: one sentence, one exit code. */
+/* Reports of failures: one sentence and one exit code. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/show.h"
 
-/* What fails meanwhile is recorded here, if anywhere. */
+/* If not NULL, receives failures and notes in place of stderr. */
 static struct problem *instead;
 
 static void say(const char *fmt, va_list args)
@@ -30,8 +30,8 @@ static void say(const char *fmt, va_list args)
 }
 
 /**
- * problem_set() - record what is wrong
- * @problem: where to
+ * problem_set() - record an error
+ * @problem: receives it
  * @fmt: printf-like
  *
  * Return: -1, so that a parser can return it.
@@ -47,8 +47,8 @@ int problem_set(struct problem *problem, const char *fmt, ...)
 }
 
 /**
- * fail() - tell the user what is wrong and what to do
- * @code: the exit code it leads to
+ * fail() - report an error and its remedy
+ * @code: the exit code for it
  * @fmt: printf-like
  *
  * Return: @code, so that a verb can return it.
@@ -64,8 +64,9 @@ int fail(enum exit_code code, const char *fmt, ...)
 }
 
 /**
- * fail_into() - record failures and notes, for a verb that has the whole screen
- * @problem: where to, the last one; NULL to tell the user as before
+ * fail_into() - record failures and notes, for a verb that uses the whole
+ * screen
+ * @problem: receives the last one; NULL restores output on stderr
  */
 void fail_into(struct problem *problem)
 {
@@ -73,7 +74,7 @@ void fail_into(struct problem *problem)
 }
 
 /**
- * note() - tell the user something that is not a failure
+ * note() - print a message that is not an error
  * @fmt: printf-like
  */
 void note(const char *fmt, ...)
@@ -86,7 +87,7 @@ void note(const char *fmt, ...)
 }
 
 /**
- * note_in_log() - tell the system's log, from which a terminal may show it
+ * note_in_log() - write to the system log, which may show on a terminal
  * @priority: as for syslog(3)
  * @fmt: printf-like
  */
@@ -105,7 +106,7 @@ void note_in_log(int priority, const char *fmt, ...)
 }
 
 /**
- * exit_code_of() - the exit code for an errno
+ * exit_code_of() - convert an errno to an exit code
  * @error: positive errno
  *
  * Return: the exit code.

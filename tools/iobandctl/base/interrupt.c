@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Signals that end the program wait for a point at which nothing is half done. */
+/* Signals that end the program stay blocked until no operation is half done. */
 #include <string.h>
 
 #include "base/defs.h"
@@ -7,8 +7,8 @@
 #include "base/interrupt.h"
 
 /**
- * interrupt_hold() - have signals wait
- * @before: for interrupt_release()
+ * interrupt_hold() - block all signals
+ * @before: receives the signal mask, for interrupt_release()
  */
 void interrupt_hold(sigset_t *before)
 {
@@ -19,9 +19,9 @@ void interrupt_hold(sigset_t *before)
 }
 
 /**
- * interrupt_check() - see whether a signal waits that is to end the program
+ * interrupt_check() - check whether a signal that ends the program is pending
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int interrupt_check(void)
 {
@@ -39,8 +39,8 @@ int interrupt_check(void)
 }
 
 /**
- * interrupt_release() - let signals do what they do, those that wait first
- * @before: as from interrupt_hold()
+ * interrupt_release() - restore the signal mask; pending signals act first
+ * @before: from interrupt_hold()
  */
 void interrupt_release(const sigset_t *before)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Files that others read at any time: they find the old text or the new, whole. */
+/*
+ * Files with concurrent readers: a reader sees the old text or the new, whole.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,7 @@ static int report(const struct outfile *outfile, int error)
 		    strerror(error));
 }
 
-/* As open() would have made it. */
+/* Give the file the mode that open() would have given it. */
 static int set_mode(int fd)
 {
 	mode_t mask = umask(0);
@@ -30,14 +32,14 @@ static int set_mode(int fd)
  * @outfile: the result, for outfile_end()
  * @path: the file; it must outlive @outfile
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int outfile_begin(struct outfile *outfile, const char *path)
 {
 	int fd, error;
 
 	*outfile = (struct outfile){ .path = path };
-	/* Not *.prom, which node_exporter would read. */
+	/* The name must not end in .prom: node_exporter would read it. */
 	outfile->beside = xasprintf("%s.XXXXXX", path);
 	fd = mkstemp(outfile->beside);
 	if (fd >= 0 && !set_mode(fd))
@@ -54,13 +56,12 @@ int outfile_begin(struct outfile *outfile, const char *path)
 }
 
 /**
- * outfile_end() - put the file in the place of the one before
- * @outfile: what outfile_begin() made
+ * outfile_end() - replace the previous file
+ * @outfile: from outfile_begin()
  *
- * It is not forced to the disk: what is lost with the machine was of no use
- * after it.
+ * The file is not synced to the disk: its contents are useless after a crash.
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int outfile_end(struct outfile *outfile)
 {
@@ -79,8 +80,8 @@ int outfile_end(struct outfile *outfile)
 }
 
 /**
- * outfile_drop() - leave the file as it was before
- * @outfile: what outfile_begin() made
+ * outfile_drop() - discard the new text and leave the file unchanged
+ * @outfile: from outfile_begin()
  */
 void outfile_drop(struct outfile *outfile)
 {

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rates that bound groups: as people write them, in messages, and in lists.  Pure.
+ * Rates that bound groups, in the notations of the command line, of messages
+ * and of lists.  Pure.
  *
- *			maxima				minima
- *	people		rbps=100M wbps=max		rbps=100M wbps=none
+ *	form		maxima				minima
+ *	command line	rbps=100M wbps=max		rbps=100M wbps=none
  *	messages	rbps=104857600 wbps=max		rbps=104857600 wbps=0
  *	lists		104857600,max,max,500		104857600,0,0,500
  *
- * People and messages also have default, alone: no bound at all.
+ * The command line and messages also have the word default, alone: no bound at
+ * all.
  *
- * K, M, G and T are powers of 1024 for bytes, as wherever iobandctl prints bytes,
- * and of 1000 for I/Os, which nobody counts otherwise.
+ * For bytes K, M, G and T are powers of 1024, as in all byte counts that
+ * iobandctl prints.  For I/Os they are powers of 1000, the usual unit of such
+ * counts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +38,7 @@ const char *const rate_names[RATES] = {
 static const char suffixes[] = "KMGT";
 
 /**
- * rate_is_bytes() - see what a rate counts
+ * rate_is_bytes() - distinguish rates of bytes from rates of I/Os
  * @rate: the rate
  *
  * Return: true for bytes, false for I/Os.
@@ -46,10 +49,10 @@ bool rate_is_bytes(enum rate rate)
 }
 
 /**
- * rates_are_set() - see whether rates bound anything
+ * rates_are_set() - check whether any rate is bounded
  * @rates: the rates
  *
- * Return: whether they do.
+ * Return: true if one is.
  */
 bool rates_are_set(const struct rates *rates)
 {
@@ -62,17 +65,19 @@ bool rates_are_set(const struct rates *rates)
 
 /**
  * rates_are() - compare rates
- * @rates: some
- * @other: others
+ * @rates: one set of rates
+ * @other: another set
  *
- * Return: whether they are the same.
+ * Return: true if they are equal.
  */
 bool rates_are(const struct rates *rates, const struct rates *other)
 {
 	return !memcmp(rates->rate, other->rate, sizeof(rates->rate));
 }
 
-/* The power that the last character stands for, which is taken off; 1 for a digit. */
+/*
+ * Remove the suffix of a number and return its power of @base; 1 for a digit.
+ */
 static uint64_t take_suffix(struct span *number, uint64_t base)
 {
 	char last = number->length ? number->start[number->length - 1] : 0;
@@ -87,7 +92,7 @@ static uint64_t take_suffix(struct span *number, uint64_t base)
 	return unit;
 }
 
-/* A minimum of 0 is none; a maximum of 0 would be the end. */
+/* A minimum of 0 means none; a maximum of 0 would stop all I/O. */
 static int read_rate(struct span value, enum rate rate, enum bound bound,
 		     uint64_t *number, struct problem *problem)
 {
@@ -135,13 +140,13 @@ static int find_rate(struct span word, enum bound bound, struct span *value,
 }
 
 /**
- * rates_read() - read rates as people write them
- * @text: one or more of rbps=, wbps=, riops= and wiops= with blanks between
- *	them, each followed by a number or the word for none; or "default"
- * @bound: what they are
- * @rates: the result; 0 for each that is not given
- * @given: which are given, a bit for each; all with "default"
- * @problem: what is wrong
+ * rates_read() - read rates in the notation of the command line
+ * @text: one or more of rbps=, wbps=, riops= and wiops=, separated by blanks,
+ *	each followed by a number or the word for none; or "default"
+ * @bound: the kind of bound
+ * @rates: the result; 0 for each rate absent from @text
+ * @given: the rates in @text, a bit for each; all with "default"
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -173,12 +178,12 @@ int rates_read(const char *text, enum bound bound, struct rates *rates,
 }
 
 /**
- * rates_read_list() - read rates as they are in a list
- * @list: four numbers, or words for none, with commas between them
- * @bound: what they are
+ * rates_read_list() - read rates in the notation of lists
+ * @list: four numbers or words for none, separated by commas
+ * @bound: the kind of bound
  * @rates: the result
  *
- * Return: false if it is malformed, or bounds nothing.
+ * Return: false if @list is malformed, or bounds nothing.
  */
 bool rates_read_list(struct span list, enum bound bound, struct rates *rates)
 {
@@ -199,7 +204,9 @@ bool rates_read_list(struct span list, enum bound bound, struct rates *rates)
 	return rates_are_set(rates);
 }
 
-/* The exact number, for bytes with the largest suffix that leaves a whole one. */
+/*
+ * The exact number; for bytes with the largest suffix that needs no fraction.
+ */
 static char *number_text(unsigned long long number, enum rate rate)
 {
 	int power = 0;
@@ -214,10 +221,10 @@ static char *number_text(unsigned long long number, enum rate rate)
 }
 
 /**
- * rate_text() - write one of the rates of a bound as people do
+ * rate_text() - write one rate of a bound in the notation of the command line
  * @rates: the rates
- * @bound: what they are
- * @rate: which
+ * @bound: the kind of bound
+ * @rate: the rate to write
  *
  * Return: the exact number, or the word for none; to be freed.
  */
@@ -227,7 +234,7 @@ char *rate_text(const struct rates *rates, enum bound bound, enum rate rate)
 				   xstrdup(bound_kinds[bound].none);
 }
 
-/* "key=text" of each for which text is not NULL, or "default" if that is none. */
+/* Join "key=text" of each text that is not NULL; "default" if all are NULL. */
 static char *join(char *const texts[RATES])
 {
 	char *joined = xstrdup(""), *longer;
@@ -256,10 +263,10 @@ static char *join_and_free(char *texts[RATES])
 }
 
 /**
- * rates_text() - write rates as people do
+ * rates_text() - write rates in the notation of the command line
  * @rates: the rates
  *
- * Return: what rates_read() makes the same of; to be freed.
+ * Return: text from which rates_read() reads the same rates; to be freed.
  */
 char *rates_text(const struct rates *rates)
 {
@@ -279,11 +286,11 @@ static char *plain(uint64_t number, enum bound bound)
 }
 
 /**
- * rates_list() - write rates as they are in a list
+ * rates_list() - write rates in the notation of lists
  * @rates: the rates
- * @bound: what they are
+ * @bound: the kind of bound
  *
- * Return: what rates_read_list() makes the same of; to be freed.
+ * Return: text from which rates_read_list() reads the same rates; to be freed.
  */
 char *rates_list(const struct rates *rates, enum bound bound)
 {
@@ -301,10 +308,10 @@ char *rates_list(const struct rates *rates, enum bound bound)
 }
 
 /**
- * rates_words() - write rates as messages have them
+ * rates_words() - write rates in the notation of messages
  * @rates: the rates
- * @bound: what they are
- * @given: which of them, a bit for each; the others stay as they are
+ * @bound: the kind of bound
+ * @given: the rates to write, a bit for each; the others remain unchanged
  *
  * Return: the words, to be freed.
  */

@@ -8,31 +8,31 @@
 #include "base/error.h"
 #include "base/words.h"
 
-/* As in the kernel's lists: bytes read and written a second, then I/Os. */
+/* As in the kernel's lists: bytes per second, then I/Os per second. */
 enum rate { RBPS, WBPS, RIOPS, WIOPS, RATES };
 
-#define RATE_MAX (1024ULL << 30)	/* a second, of bytes (1T) and of I/Os */
+#define RATE_MAX (1024ULL << 30)	/* bytes (1T) or I/Os per second */
 #define RATES_ALL ((1U << RATES) - 1)
 
-/* What bounds a group: no more than these rates, no less, no later reads. */
+/* The kinds of bounds: rates at most, rates at least, latency of reads. */
 enum bound { MAXIMUM, MINIMUM, RATE_BOUNDS, LATENCY = RATE_BOUNDS, BOUNDS };
 
 /**
- * struct rates - what a group may have at most, or is promised
- * @rate: a second; 0 where there is no bound
+ * struct rates - a maximum or a minimum of a group
+ * @rate: per second; 0 without a bound
  */
 struct rates {
 	uint64_t rate[RATES];
 };
 
 /**
- * struct bound_kind - how a kind of bound is written
- * @key: in front of it in lists
- * @message: that sets it
+ * struct bound_kind - the notation of a kind of bound
+ * @key: its key in lists
+ * @message: the message that sets it
  * @nothing: no bound, in lists and messages
- * @none: no bound, for people
- * @noun: what it is called, and its key in the configuration
- * @nouns: several of them
+ * @none: no bound, on the command line
+ * @noun: its name, which is also its key in the configuration
+ * @nouns: the plural of @noun
  */
 struct bound_kind {
 	const char *key;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Where iobandctl writes down what it must know of the next time, until a reboot. */
+/* The state that iobandctl keeps between its runs, until a reboot. */
 #include "base/records.h"
 
 /**
- * records_directory() - where they are
+ * records_directory() - the directory of that state
  *
- * Return: the directory, which need not be there yet.
+ * Return: the directory, which may not exist.
  */
 const char *records_directory(void)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Lines, words, numbers and escapes of the texts that ioband speaks. Pure. */
+/* Lines, words, numbers and escapes in the texts of ioband.  Pure. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ bool span_word(struct span *rest, struct span *word)
 /**
  * span_item() - take the first item of a list
  * @rest: shortened by the item and the separator
- * @separator: what is between items
+ * @separator: the character between items
  * @item: the item; empty at the end of the list
  */
 void span_item(struct span *rest, char separator, struct span *item)
@@ -84,8 +84,8 @@ void span_item(struct span *rest, char separator, struct span *item)
 /**
  * span_key() - split key=value at its first equal sign
  * @word: the word
- * @key: what precedes the sign
- * @value: what follows it, may be empty
+ * @key: the text before the sign
+ * @value: the text after it, may be empty
  *
  * Return: false if there is no sign, or no key before it.
  */
@@ -105,7 +105,7 @@ bool span_key(struct span word, struct span *key, struct span *value)
  * @span: the span
  * @text: the string
  *
- * Return: whether they are equal.
+ * Return: true if they are equal.
  */
 bool span_is(struct span span, const char *text)
 {
@@ -142,7 +142,7 @@ bool span_u64(struct span span, uint64_t max, uint64_t *value)
  * span_copy() - copy to a buffer
  * @span: not empty, without NUL bytes
  * @buffer: the copy, terminated by NUL
- * @size: of the buffer
+ * @size: bytes of the buffer
  *
  * Return: false if it does not fit.
  */
@@ -171,7 +171,7 @@ static int octal(struct span span)
 }
 
 /**
- * span_unescape() - read a text in which odd bytes are written as \ooo
+ * span_unescape() - read a text that has bytes written as \ooo
  * @span: the escaped text
  *
  * Return: the text, to be freed; NULL if an escape is malformed.
@@ -206,7 +206,9 @@ static char *escape_byte(char *end, unsigned char byte)
 	return end;
 }
 
-/* The bytes of the character that is encoded here, and its code; 0 if none is. */
+/*
+ * The length of the UTF-8 character at @text, and its code; 0 if it is invalid.
+ */
 static size_t utf8_length(const unsigned char *text, unsigned int *code)
 {
 	const size_t length = *text < 0x80 ? 1 : *text < 0xc2 ? 0 :
@@ -219,7 +221,7 @@ static size_t utf8_length(const unsigned char *text, unsigned int *code)
 			return 0;
 		value = value << 6 | (text[i] & 0x3f);
 	}
-	/* Too long a form, a half of a pair, no character, beyond the last. */
+	/* Overlong form, surrogate, noncharacter, above the last code point. */
 	if ((length == 3 && value < 0x800) || (length == 4 && value < 0x10000) ||
 	    (value >= 0xd800 && value < 0xe000) || (value & 0xfffe) == 0xfffe ||
 	    value > 0x10ffff)
@@ -229,8 +231,9 @@ static size_t utf8_length(const unsigned char *text, unsigned int *code)
 }
 
 /*
- * Unicode's control and format characters (Cc, Cf), its separators of lines (Zl, Zp)
- * and what else a terminal may show as nothing (Default_Ignorable_Code_Point).
+ * Unicode's control and format characters (Cc, Cf), its line separators (Zl,
+ * Zp), and other characters that a terminal may not display
+ * (Default_Ignorable_Code_Point).
  */
 static const struct {
 	unsigned int first;
@@ -281,8 +284,8 @@ static bool is_odd_in_word(unsigned int code)
 }
 
 /**
- * text_escape() - write blanks, backslashes, invisible characters and bytes that are not
- * UTF-8 as \ooo
+ * text_escape() - write blanks, backslashes, invisible characters and bytes
+ * that are not UTF-8 as \ooo
  * @text: any string
  *
  * Return: one word, to be freed.
@@ -299,7 +302,7 @@ static bool is_odd_in_pattern(unsigned int code)
 }
 
 /**
- * text_escape_pattern() - write what patterns are made of as \ooo too
+ * text_escape_pattern() - text_escape(), with *, ?, [ and ] as \ooo too
  * @text: any string
  *
  * Return: one word, to be freed.
@@ -316,7 +319,7 @@ static bool is_never_odd(unsigned int code)
 }
 
 /**
- * text_utf8() - write what is not UTF-8, and nothing else, as \ooo
+ * text_utf8() - write only the bytes that are not UTF-8 as \ooo
  * @text: any string
  *
  * Return: the text, to be freed.
@@ -334,7 +337,7 @@ static bool is_odd_in_ascii(unsigned int code)
 /**
  * text_visible() - write invisible characters and bytes that are not UTF-8 as \ooo
  * @text: any string
- * @ascii: other characters beyond ASCII too
+ * @ascii: write other characters beyond ASCII as \ooo too
  *
  * Return: one line, to be freed.
  */
@@ -352,8 +355,8 @@ static char *escape_in_json(char *end, unsigned int code)
 }
 
 /**
- * text_json() - write invisible characters as JSON does, except the ends of lines
- * @json: JSON in UTF-8, which has such characters in strings only
+ * text_json() - write invisible characters except newlines as \uXXXX
+ * @json: JSON in UTF-8, with such characters only in strings
  *
  * Return: the same JSON, to be freed.
  */
@@ -375,9 +378,9 @@ char *text_json(const char *json)
 }
 
 /**
- * span_show() - make a span short enough for an error message
- * @span: whatever was found
- * @buffer: where its beginning goes
+ * span_show() - shorten a span for an error message
+ * @span: the span
+ * @buffer: receives its beginning
  *
  * Return: @buffer.
  */

@@ -7,9 +7,9 @@
 #include <stdint.h>
 
 /**
- * struct span - a piece of a text that somebody else owns
+ * struct span - a part of a text in another buffer
  * @start: first byte
- * @length: in bytes; nothing is terminated by NUL
+ * @length: in bytes; no terminating NUL
  */
 struct span {
 	const char *start;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cgroups: from a path, as people write it, to the id that the kernel knows.
+ * Cgroups: from a path on the command line to the id in the kernel.
  *
- * A path of the hierarchy begins with a slash and has no other slash at its
- * end, no empty and no dotted parts; the root is "/".
+ * A path in the hierarchy begins with a slash and does not end with one.  It
+ * has no empty parts and no dotted parts.  The root is "/".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "base/words.h"
 #include "cgroup/cgroup.h"
 
-/* What follows the root, if the path begins with it. */
+/* The rest of @path after @root; NULL if @path is elsewhere. */
 static const char *strip_root(const char *root, const char *path)
 {
 	size_t length = strlen(root);
@@ -32,12 +32,12 @@ static const char *strip_root(const char *root, const char *path)
 /**
  * cgroup_path() - the path of a cgroup in its hierarchy
  * @root: where the hierarchy is mounted
- * @spelled: the directory, or the path in the hierarchy, with or without a
+ * @spelled: the directory, or the path in the hierarchy with or without a
  *	leading slash
  * @path: the result
- * @problem: what is wrong
+ * @problem: the error
  *
- * Looks at the text only.
+ * Only the text is examined, not the file system.
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -77,11 +77,11 @@ static char *file_in(const struct hierarchy *hierarchy, const char *path,
 }
 
 /**
- * cgroup_exists() - see whether there is such a cgroup
- * @hierarchy: where
+ * cgroup_exists() - check whether a cgroup exists
+ * @hierarchy: its hierarchy
  * @path: as from cgroup_path()
  *
- * Return: whether there is.
+ * Return: true if so.
  */
 bool cgroup_exists(const struct hierarchy *hierarchy, const char *path)
 {
@@ -93,17 +93,17 @@ bool cgroup_exists(const struct hierarchy *hierarchy, const char *path)
 }
 
 /**
- * hierarchy_is_whole() - see whether paths begin where the kernel's do
- * @hierarchy: where
+ * hierarchy_is_whole() - check whether paths begin at the root of all cgroups
+ * @hierarchy: the hierarchy
  *
- * In a cgroup namespace, or where a part of the hierarchy is mounted, they do not,
- * and the kernel does not tell where they do.
+ * In a cgroup namespace, or with a part of the hierarchy mounted, paths begin
+ * elsewhere, and the kernel does not report where.
  *
- * Return: whether the directory is that of the root of all cgroups.
+ * Return: true if the mounted directory is the root of all cgroups.
  */
 bool hierarchy_is_whole(const struct hierarchy *hierarchy)
 {
-	/* All but the root have the one, only the root has the other. */
+	/* Every cgroup but the root has the first file, only the root has the second. */
 	bool is_v2 = hierarchy->version == 2;
 	char *name = file_in(hierarchy, "/",
 			     is_v2 ? "cgroup.events" : "release_agent");
@@ -114,12 +114,13 @@ bool hierarchy_is_whole(const struct hierarchy *hierarchy)
 }
 
 /**
- * cgroup_is() - see whether a cgroup is still the one it was
- * @hierarchy: where
+ * cgroup_is() - check whether a path still names the same cgroup
+ * @hierarchy: its hierarchy
  * @path: as from cgroup_path()
- * @id: its id then
+ * @id: its earlier id
  *
- * Return: whether it is; false if it has gone, even if another has its path now.
+ * Return: true if so; false if the cgroup was removed, even if a new one has
+ * the path.
  */
 bool cgroup_is(const struct hierarchy *hierarchy, const char *path, uint64_t id)
 {
@@ -132,13 +133,13 @@ bool cgroup_is(const struct hierarchy *hierarchy, const char *path, uint64_t id)
 }
 
 /**
- * cgroup_has_io() - see whether the io controller is enabled for a cgroup
- * @hierarchy: where it is, of version 2
+ * cgroup_has_io() - check whether the io controller is enabled for a cgroup
+ * @hierarchy: its hierarchy, of version 2
  * @path: as from cgroup_path()
  *
- * Its parent enables it.
+ * The parent enables it.
  *
- * Return: whether it is.
+ * Return: true if so.
  */
 bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path)
 {
@@ -162,11 +163,12 @@ bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path)
 }
 
 /**
- * cgroup_is_populated() - see whether there are processes in a cgroup
- * @hierarchy: where, of version 2
+ * cgroup_is_populated() - check whether a cgroup or its descendants have
+ * processes
+ * @hierarchy: its hierarchy, of version 2
  * @path: as from cgroup_path()
  *
- * Return: whether there are, those of its children included.
+ * Return: true if so.
  */
 bool cgroup_is_populated(const struct hierarchy *hierarchy, const char *path)
 {
@@ -183,7 +185,7 @@ bool cgroup_is_populated(const struct hierarchy *hierarchy, const char *path)
 	return populated;
 }
 
-/* What enables io for the first @length bytes of a path, after @how. */
+/* Append to @how the command that enables io for the first @length bytes of a path. */
 static char *explain_part(const struct hierarchy *hierarchy, const char *path,
 			  size_t length, char *how)
 {
@@ -200,7 +202,7 @@ static char *explain_part(const struct hierarchy *hierarchy, const char *path,
 	return how;
 }
 
-/* What enables io for a cgroup, from the first ancestor on that lacks it. */
+/* The commands that enable io for a cgroup, from the first ancestor without it. */
 static char *explain_io(const struct hierarchy *hierarchy, const char *path)
 {
 	const char *end = path;
@@ -242,11 +244,11 @@ static int refuse_without_io(const struct hierarchy *hierarchy,
 
 /**
  * cgroup_id() - the id of a cgroup that has block I/O of its own
- * @hierarchy: where it is
+ * @hierarchy: its hierarchy
  * @path: as from cgroup_path()
  * @id: the result
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int cgroup_id(const struct hierarchy *hierarchy, const char *path, uint64_t *id)
 {

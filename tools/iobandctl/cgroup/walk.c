@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* All cgroups of a hierarchy, parents first. */
+/* Iteration over all cgroups of a hierarchy, parents first. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,16 +29,16 @@ static int walk_below(const struct hierarchy *hierarchy, DIR *directory,
 }
 
 /**
- * cgroup_walk() - visit a cgroup and all below it
- * @hierarchy: where
+ * cgroup_walk() - visit a cgroup and all its descendants
+ * @hierarchy: the hierarchy
  * @path: of the cgroup, as from cgroup_path()
- * @visit: gets the path and the id of each, and returns an exit code; another
- *	than EXIT_OK ends the walk
- * @data: passed on
+ * @visit: called with the path and the id of each; an exit code other than
+ *	EXIT_OK ends the walk
+ * @data: argument of @visit
  *
- * Those that go meanwhile are left out.
+ * Cgroups that disappear during the walk are skipped.
  *
- * Return: what the last visit returned.
+ * Return: the exit code of the last visit.
  */
 int cgroup_walk(const struct hierarchy *hierarchy, const char *path,
 		cgroup_visit visit, void *data)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which cgroups the sections of the configuration are about.  Pure.
+ * The cgroups of the sections of the configuration.  Pure.
  *
- * What a section has is read once.  There may be thousands of cgroups, and of
- * sections that name one by its path: those are sorted, and found by bisection.
- * Patterns are tried one after another.
+ * Each section is parsed once.  There may be thousands of cgroups, and of
+ * sections that name a cgroup by its path.  These sections are sorted, and
+ * found by bisection.  Patterns are tried in sequence.
  */
 #include <ctype.h>
 #include <fnmatch.h>
@@ -15,14 +15,15 @@
 #include "cgroup/cgroup.h"
 #include "config/conf.h"
 
-#define NESTING_MAX 128		/* the kernel's module has no group below */
+#define NESTING_MAX 128		/* the limit of nesting in the kernel's module */
 #define NAME_LENGTH_MAX 255
 
 /**
- * conf_is_cgroup() - see whether a section is about cgroups
+ * conf_is_cgroup() - check whether a section is about cgroups
  * @group: the section
  *
- * Return: whether it is; else about a user, a process, the root's own I/O...
+ * Return: true if so; false for users, processes, the root's own I/O and the
+ * like.
  */
 bool conf_is_cgroup(const struct conf_section *group)
 {
@@ -38,7 +39,7 @@ bool conf_is_cgroup(const struct conf_section *group)
 	return strcmp(text, "root") && strcmp(text, "/");
 }
 
-/* The byte that \ooo at @text stands for, or -1. */
+/* The byte of the escape \ooo at @text, or -1. */
 static int escaped(const char *text)
 {
 	int byte = 0;
@@ -53,7 +54,7 @@ static int escaped(const char *text)
 	return byte ? byte : -1;
 }
 
-/* Without "cgroup:" and slashes that do not matter. */
+/* Skip "cgroup:" and leading slashes. */
 static const char *cgroup_part(const char *group)
 {
 	size_t prefix = strlen("cgroup:");
@@ -64,8 +65,8 @@ static const char *cgroup_part(const char *group)
 }
 
 /*
- * For fnmatch(): what is escaped, and a backslash, stands for itself.  Letters
- * of several bytes stay whole.
+ * The pattern for fnmatch().  An escaped byte and a backslash stand for
+ * themselves.  Characters of several bytes stay whole.
  */
 static char *pattern_of(const char *group)
 {
@@ -85,7 +86,7 @@ static char *pattern_of(const char *group)
 	return pattern;
 }
 
-/* Whether more than one path fits. */
+/* Check whether a pattern can match more than one path. */
 static bool has_wildcard(const char *pattern)
 {
 	for (; *pattern && !strchr("*?[", *pattern); pattern++)
@@ -93,7 +94,7 @@ static bool has_wildcard(const char *pattern)
 	return *pattern;
 }
 
-/* Without the backslashes. */
+/* Remove the backslashes. */
 static void unquote(const char *pattern, char *path)
 {
 	for (; *pattern; pattern++) {
@@ -146,11 +147,12 @@ static int check_path(const char *path, bool is_pattern,
 }
 
 /**
- * conf_check_path() - see whether a cgroup can have the path that a section has
- * @group: the section, which conf_read_paths() has seen
- * @problem: what is wrong
+ * conf_check_path() - check that a cgroup can have the path in a section
+ * @group: the section, after conf_read_paths()
+ * @problem: the error
  *
- * The kernel would refuse others, has no group for them, or never has them.
+ * The kernel would refuse other paths, has no group for them, or never has such
+ * cgroups.
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -189,8 +191,8 @@ static int by_path(const void *left, const void *right)
 }
 
 /**
- * conf_read_paths() - find out which cgroups the sections are about
- * @conf: all that was added
+ * conf_read_paths() - parse the cgroup paths of all sections
+ * @conf: the configuration
  */
 void conf_read_paths(struct conf *conf)
 {
@@ -210,7 +212,7 @@ void conf_read_paths(struct conf *conf)
 	qsort(conf->named, conf->n_named, sizeof(*conf->named), by_path);
 }
 
-/* Where the sections that name a path begin, if there are any. */
+/* The index of the first section with this path, or of the next greater path. */
 static size_t lower_bound(const struct conf *conf, const char *path)
 {
 	size_t from = 0, to = conf->n_named;
@@ -227,11 +229,11 @@ static size_t lower_bound(const struct conf *conf, const char *path)
 }
 
 /**
- * conf_names() - see whether a section names a cgroup by its path
+ * conf_names() - check whether a section names this cgroup by its path
  * @conf: the configuration
  * @path: of the cgroup, with a leading slash
  *
- * Return: whether one does.
+ * Return: true if so.
  */
 bool conf_names(const struct conf *conf, const char *path)
 {
@@ -241,11 +243,11 @@ bool conf_names(const struct conf *conf, const char *path)
 }
 
 /**
- * conf_next_named() - the next path that sections name
+ * conf_next_named() - the next path among the sections that name one
  * @conf: the configuration
  * @i: index in &conf.named
  *
- * Return: the index of the first section that names another path than @i does.
+ * Return: the index of the first section with another path than that of @i.
  */
 size_t conf_next_named(const struct conf *conf, size_t i)
 {
@@ -264,13 +266,13 @@ static void add(struct conf_matches *matches,
 }
 
 /**
- * conf_match() - find the sections that are about a cgroup
+ * conf_match() - find the sections that match a cgroup
  * @conf: the configuration
  * @path: of the cgroup, with a leading slash
- * @matches: the result, those that name it first, each kind in its order; to be
- *	freed with conf_matches_free()
+ * @matches: the result: sections with the path first, then patterns, each in
+ *	their order; to be freed with conf_matches_free()
  *
- * A star stands for any part of a name, not for a slash.
+ * A star matches any part of a name, but no slash.
  */
 void conf_match(const struct conf *conf, const char *path,
 		struct conf_matches *matches)
@@ -286,12 +288,13 @@ void conf_match(const struct conf *conf, const char *path,
 }
 
 /**
- * conf_is_open_at() - see whether a pattern leaves a name at or below a cgroup open
+ * conf_is_open_at() - check whether a pattern has a wildcard at or below a
+ * cgroup
  * @group: the section with the pattern
  * @path: of the cgroup
  *
- * Return: whether the beginning of the pattern fits the cgroup, and there is a wildcard for
- * its own name or after it.
+ * Return: true if the beginning of the pattern matches the cgroup, and a
+ * wildcard is in its own name or after it.
  */
 bool conf_is_open_at(const struct conf_section *group, const char *path)
 {
@@ -311,8 +314,8 @@ bool conf_is_open_at(const struct conf_section *group, const char *path)
 }
 
 /**
- * conf_matches_free() - free what conf_match() found
- * @matches: it, left empty
+ * conf_matches_free() - free the result of conf_match()
+ * @matches: the result, left empty
  */
 void conf_matches_free(struct conf_matches *matches)
 {
@@ -320,14 +323,14 @@ void conf_matches_free(struct conf_matches *matches)
 	*matches = (struct conf_matches){ .n = 0 };
 }
 
-/* Whether a section is about a tree; "-" stands for that of the pool. */
+/* Check whether a section applies to a tree; "-" stands for the tree of the pool. */
 static bool is_about(const char *its_device, const char *device)
 {
 	return !its_device ||
 	       !strcmp(its_device, device ? device : CONF_POOL_TREE);
 }
 
-/* How closely a section about a cgroup fits in a tree, 0 if it does not. */
+/* The precedence of a cgroup's section in a tree; 0 if it does not apply there. */
 static int fit(const struct conf_section *group, const char *pool,
 	       const char *device)
 {
@@ -342,14 +345,15 @@ static int fit(const struct conf_section *group, const char *pool,
 }
 
 /**
- * conf_setting_in() - the section that sets something of a cgroup in a tree
- * @matches: the sections that are about the cgroup
+ * conf_setting_in() - the section with a setting of a cgroup in a tree
+ * @matches: the sections that match the cgroup
  * @key: KEY_WEIGHT, KEY_MAXIMUM, KEY_MINIMUM or KEY_LATENCY
- * @pool: whose tree it is, or the pool of @device
- * @device: whose own tree it is, by name; NULL for the pool's
+ * @pool: the pool of the tree, or of @device
+ * @device: name of the device with the tree as its own; NULL for the pool's
+ *	tree
  *
- * A path goes before a pattern, a section for one device or pool before one
- * for all, a later section before an earlier one.
+ * A path takes precedence over a pattern, a section for one device or pool over
+ * a section for all, and a later section over an earlier one.
  *
  * Return: the section, or NULL.
  */
@@ -375,7 +379,7 @@ const struct conf_section *conf_setting_in(const struct conf_matches *matches,
 }
 
 /**
- * conf_setting_of() - the same of a cgroup that is asked for once
+ * conf_setting_of() - conf_setting_in() for a single lookup
  * @conf: the configuration
  * @key: as in conf_setting_in()
  * @path: of the cgroup

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pools in the configuration.  By default they are called after the kernel's names of
- * disks, which may be those of others after a reboot.  So a pool may be meant by the path
- * of a disk, as in /dev/disk/by-id, and whoever uses such a name is told.
+ * Pools in the configuration.  The default name of a pool contains the kernel's
+ * names of its disks, which may belong to other disks after a reboot.
+ * Therefore a section can name a pool by the path of a disk, as in
+ * /dev/disk/by-id.  A section with the kernel's name gets a warning.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "host/device.h"
 #include "ioband/pool.h"
 
-/* What a pool of the disks below a device is called, or NULL. */
+/* The default pool of the disks below a device, or NULL. */
 static char *find_pool(const char *path)
 {
 	struct names disks = { .n = 0 }, passed = { .n = 0 };
@@ -30,8 +31,8 @@ static char *find_pool(const char *path)
 }
 
 /**
- * conf_find_pools() - find out which pools are meant by paths of disks
- * @conf: the configuration; may be done again when devices have come or gone
+ * conf_find_pools() - find the pools that sections name by paths of disks
+ * @conf: the configuration; call this again when devices appear or disappear
  */
 void conf_find_pools(struct conf *conf)
 {
@@ -47,7 +48,7 @@ void conf_find_pools(struct conf *conf)
 	}
 }
 
-/* A name that is given is no disk's any more. */
+/* Check whether a section gives this name to a pool; then it names no disk. */
 static bool is_given(const struct conf *conf, const char *pool)
 {
 	for (size_t i = 0; i < conf->n; i++) {
@@ -64,7 +65,7 @@ static bool is_kernels(const char *name, struct device *disk)
 	return device_of_kernel_name(name, disk) || pool_is_kernels(name);
 }
 
-/* Whether a disk of a pool, named after several perhaps, is called by the kernel's name. */
+/* Check whether a pool's name contains a kernel's name of a disk. */
 static bool has_kernels(const char *pool)
 {
 	char *names = xstrdup(pool), *rest, *name;
@@ -78,7 +79,7 @@ static bool has_kernels(const char *pool)
 	return found;
 }
 
-/* The path of a disk that lasts, if it has one. */
+/* The persistent path of a disk, or NULL. */
 static char *path_of(const char *name)
 {
 	struct device disk;
@@ -104,7 +105,7 @@ static void warn_of_name(const char *where, const char *pool)
 	free(path);
 }
 
-/* Whether a path is that of the kernel's node of a disk. */
+/* Check whether a path is the kernel's node of a disk. */
 static bool is_node(const char *path)
 {
 	struct device disk;
@@ -114,7 +115,8 @@ static bool is_node(const char *path)
 }
 
 /**
- * conf_warn_of_pools() - tell of pools that may be others after a reboot, or are none
+ * conf_warn_of_pools() - warn of pools that do not exist or may change at a
+ * reboot
  * @conf: the configuration
  */
 void conf_warn_of_pools(const struct conf *conf)

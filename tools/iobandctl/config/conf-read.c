@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The configuration: its text, and what is wrong with it.  Pure.
+ * The parser of the configuration, and its checks.  Pure.
  *
- * libini_config reads the lines.  Each file is read by itself, where a title or
- * a key that comes twice is a mistake; a section that several files have gets
- * each of its keys from the last file that sets it.
+ * libini_config reads the lines.  Each file is read by itself; a duplicate
+ * title or key in it is a mistake.  A section may appear in several files; each
+ * of its keys gets its value from the last file that sets it.
  *
- * The functions here return -1 at a mistake that ends the reading.  If all mistakes
- * are asked for, each is reported, and its line or section is left out.
+ * The functions here return -1 at a mistake that ends the reading.  If all
+ * mistakes are requested, each is reported, and its line or section is skipped.
  */
 #include <errno.h>
 #include <ini_configobj.h>
@@ -199,7 +199,7 @@ static const struct {
 };
 
 /**
- * conf_key_name() - how a key is written
+ * conf_key_name() - the spelling of a key
  * @key: the key
  *
  * Return: its name.
@@ -210,10 +210,10 @@ const char *conf_key_name(enum conf_key key)
 }
 
 /**
- * conf_check_value() - see whether a key can have a value
+ * conf_check_value() - check whether a key can have a value
  * @key: the key
  * @text: the value
- * @problem: what is wrong
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -222,7 +222,10 @@ int conf_check_value(enum conf_key key, const char *text, struct problem *proble
 	return keys[key].check(text, problem);
 }
 
-/* Put the place in front of the problem.  0: it was reported, and reading goes on. */
+/*
+ * Put the place before the error text.  0: the error was reported, and reading
+ * continues.
+ */
 static int at(struct conf *conf, const struct conf_place *place,
 	      struct problem *problem)
 {
@@ -247,7 +250,7 @@ static struct span skip(struct span text, const char *blanks)
 	return text;
 }
 
-/* The line of a title in a text, 0 if it is not found. */
+/* The line of a title in a text; 0 if the text lacks it. */
 static unsigned int title_line(const char *text, const char *title)
 {
 	struct span rest = span_of(text), line;
@@ -288,9 +291,9 @@ static const struct {
 
 /**
  * struct fault - a line that the library cannot read
- * @line: which, from 1
- * @number: what is wrong, for the library
- * @text: the same in its words
+ * @line: its number, from 1
+ * @number: error number of the library
+ * @text: error text of the library
  */
 struct fault {
 	unsigned int line;
@@ -333,7 +336,7 @@ static void describe(const struct fault *fault, struct problem *problem)
 	}
 }
 
-/* The keys behind it would be those of the section before. */
+/* The keys after this line would belong to the previous section. */
 static bool loses_title(const struct fault *fault)
 {
 	return fault->number == ERR_NOCLOSESEC ||
@@ -343,13 +346,14 @@ static bool loses_title(const struct fault *fault)
 }
 
 /*
- * Have the library pass a line over; returns whether that changes anything.  No byte of the
- * line remains, as the rest of a character would not be UTF-8.
+ * Overwrite a line so that the library skips it; return true if this changes
+ * anything.  All bytes of the line are overwritten, because a part of a
+ * character would not be UTF-8.
  */
 static bool leave_out(char *text, unsigned int line)
 {
 	if (!line)
-		return false;	/* it is about the whole file */
+		return false;	/* the error concerns the whole file */
 	while (--line && *text) {
 		text += strcspn(text, "\n");
 		text += *text == '\n';
@@ -363,8 +367,8 @@ static bool leave_out(char *text, unsigned int line)
 enum syntax_state { SYNTAX_FINE, SYNTAX_AGAIN, SYNTAX_LOST };
 
 /*
- * What the library found, by line.  It has read nothing then: without these lines it may
- * be asked again.
+ * Report the errors of the library by line.  The library has read nothing after
+ * an error, but may be called again without these lines.
  */
 static int syntax_problem(struct ini_cfgobj *ini, struct conf *conf,
 			  char *text, enum syntax_state *state,
@@ -568,10 +572,10 @@ static int read_text(struct conf *conf, char *text, enum syntax_state *state,
 
 /**
  * conf_add() - read a file of the configuration
- * @conf: what was read before, of which this overrides the same keys
+ * @conf: the result of earlier files; keys in this file override it
  * @file: its name
- * @text: what is in it
- * @problem: what is wrong, and where
+ * @text: its contents
+ * @problem: the error and its place
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -713,7 +717,7 @@ typedef int (*section_check)(const struct conf_section *section,
 			     const struct conf_place **place,
 			     struct problem *problem);
 
-/* By kind; a mistake is at the title unless the check names another place. */
+/* By kind; a mistake is reported at the title unless the check names another place. */
 static const section_check checks[CONF_KINDS][6] = {
 	[CONF_DEVICE] = { check_choice, check_as, check_own_group,
 			  check_bounds },
@@ -738,9 +742,9 @@ static int check_section(struct conf *conf, const struct conf_section *section,
 }
 
 /**
- * conf_check() - see whether a configuration is complete, and make it ready
- * @conf: all that was added, to which nothing may be added any more
- * @problem: what is wrong, and where
+ * conf_check() - check that a configuration is complete, and prepare it for use
+ * @conf: the configuration; conf_add() must not be called on it afterwards
+ * @problem: the error and its place
  *
  * Return: 0, or -1 with @problem set.
  */

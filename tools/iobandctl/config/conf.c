@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the configuration says about a device, a pool or a group.  Pure. */
+/* The settings of a device, a pool or a group in the configuration.  Pure. */
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/words.h"
 #include "config/conf.h"
 
-/* Keys of a device that say which devices are meant, besides "device". */
+/* Keys of a device section that select devices, besides "device". */
 static const enum conf_key patterns[] = {
 	KEY_PATH, KEY_NAME, KEY_VOLUME, KEY_SERIAL, KEY_TYPE, KEY_ROTATIONAL
 };
@@ -22,7 +22,7 @@ const enum conf_key conf_group_keys[GROUP_SETTINGS] = {
 };
 
 /**
- * conf_text() - what a section sets a key to
+ * conf_text() - the value of a key in a section
  * @section: the section
  * @key: the key
  *
@@ -34,11 +34,11 @@ const char *conf_text(const struct conf_section *section, enum conf_key key)
 }
 
 /**
- * conf_flag() - whether a section sets a key to yes
+ * conf_flag() - check whether a section sets a key to yes
  * @section: the section
  * @key: the key
  *
- * Return: whether it does.
+ * Return: true if so.
  */
 bool conf_flag(const struct conf_section *section, enum conf_key key)
 {
@@ -48,11 +48,11 @@ bool conf_flag(const struct conf_section *section, enum conf_key key)
 }
 
 /**
- * conf_where() - say where something stands
+ * conf_where() - format a place in the configuration
  * @conf: the configuration
  * @place: the place
- * @buffer: for FILE:LINE
- * @size: of @buffer
+ * @buffer: receives FILE:LINE
+ * @size: bytes of @buffer
  */
 void conf_where(const struct conf *conf, const struct conf_place *place,
 		char *buffer, size_t size)
@@ -88,10 +88,10 @@ void conf_free(struct conf *conf)
 }
 
 /**
- * conf_is_pool_path() - see whether a pool is meant by the path of a disk
- * @text: what stands for the pool
+ * conf_is_pool_path() - check whether a pool is given as the path of a disk
+ * @text: the value for the pool
  *
- * Return: whether it is; else the text is its name, which has no slash.
+ * Return: true if so; otherwise @text is a name, which has no slash.
  */
 bool conf_is_pool_path(const char *text)
 {
@@ -99,7 +99,7 @@ bool conf_is_pool_path(const char *text)
 }
 
 /**
- * conf_pool_text() - what stands for the pool in a section
+ * conf_pool_text() - the pool in a section, as written
  * @section: the section
  *
  * Return: a name or a path, or NULL.
@@ -111,10 +111,10 @@ const char *conf_pool_text(const struct conf_section *section)
 }
 
 /**
- * conf_pool() - the pool that a section names
+ * conf_pool() - the name of the pool in a section
  * @section: the section
  *
- * Return: its name, or the path that leads to none, or NULL.
+ * Return: its name, or a path without a pool, or NULL.
  */
 const char *conf_pool(const struct conf_section *section)
 {
@@ -122,10 +122,10 @@ const char *conf_pool(const struct conf_section *section)
 }
 
 /**
- * conf_has_patterns() - see whether a section may mean several devices
+ * conf_has_patterns() - check whether a section selects devices by patterns
  * @device: the section
  *
- * Return: whether it may; else it names them one by one.
+ * Return: true if so; otherwise it lists the devices.
  */
 bool conf_has_patterns(const struct conf_section *device)
 {
@@ -137,10 +137,10 @@ bool conf_has_patterns(const struct conf_section *device)
 }
 
 /**
- * conf_may_be_several() - see whether a section is about one device at most
+ * conf_may_be_several() - check whether a section can apply to several devices
  * @device: the section
  *
- * Return: false if it is.
+ * Return: true if so.
  */
 bool conf_may_be_several(const struct conf_section *device)
 {
@@ -204,11 +204,11 @@ static bool key_selects(const struct conf_section *device, enum conf_key key,
 }
 
 /**
- * conf_selects() - see whether the patterns of a section fit a block device
+ * conf_selects() - check whether the patterns of a section match a block device
  * @device: the section
- * @subject: what is known of the block device
+ * @subject: the properties of the block device
  *
- * Return: whether all that the section has do.
+ * Return: true if all patterns of the section match.
  */
 bool conf_selects(const struct conf_section *device,
 		  const struct conf_subject *subject)
@@ -220,7 +220,7 @@ bool conf_selects(const struct conf_section *device,
 	return true;
 }
 
-/* A pool that was found by a disk is no pattern. */
+/* The name of a pool that was found by its disk is not a pattern. */
 static bool is_about_pool(const struct conf_section *section, const char *pool)
 {
 	return section->pool ? !strcmp(section->pool, pool) :
@@ -228,13 +228,13 @@ static bool is_about_pool(const struct conf_section *section, const char *pool)
 }
 
 /**
- * conf_pool_setting() - what a pool is to have
+ * conf_pool_setting() - the setting of a pool
  * @conf: the configuration
  * @pool: its name
  * @key: KEY_MEASURE, KEY_DEPTH, KEY_SLICE or KEY_WRITES_STARVED
- * @place: where that is said
+ * @place: the place of the setting
  *
- * Return: the value of the last section that fits the name, or NULL.
+ * Return: the value in the last section that matches the name, or NULL.
  */
 const char *conf_pool_setting(const struct conf *conf, const char *pool,
 			      enum conf_key key, struct conf_place *place)
@@ -252,10 +252,10 @@ const char *conf_pool_setting(const struct conf *conf, const char *pool,
 }
 
 /**
- * conf_group() - the group that a section is about
+ * conf_group() - the group of a section
  * @group: the section
  *
- * Return: the group as it is written, with escapes.
+ * Return: the group as written, with escapes.
  */
 const char *conf_group(const struct conf_section *group)
 {
@@ -265,10 +265,10 @@ const char *conf_group(const struct conf_section *group)
 }
 
 /**
- * conf_bounds() - the bounds that a section sets
+ * conf_bounds() - the bounds in a section
  * @section: the section
  *
- * Return: they; 0 for what the section does not name.
+ * Return: the bounds; 0 for bounds that the section does not set.
  */
 struct bounds conf_bounds(const struct conf_section *section)
 {
@@ -287,10 +287,10 @@ struct bounds conf_bounds(const struct conf_section *section)
 }
 
 /**
- * conf_group_value() - what a section sets of a group
+ * conf_group_value() - the first setting of a group in a section
  * @section: the section
  *
- * Return: the first of it, or NULL if it sets nothing.
+ * Return: the value, or NULL if the section sets nothing.
  */
 const struct conf_value *conf_group_value(const struct conf_section *section)
 {

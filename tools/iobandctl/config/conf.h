@@ -9,7 +9,7 @@
 #include "base/bounds.h"
 #include "base/error.h"
 
-/* In place of a device: the tree of the pool, which no device can be named. */
+/* In place of a device: the tree of the pool.  No device can have this name. */
 #define CONF_POOL_TREE "-"
 
 enum conf_kind {
@@ -46,11 +46,11 @@ enum conf_key {
 	CONF_KEYS,
 };
 
-/* What is set for a group: its weight, and its bounds, by kind. */
+/* The settings of a group: its weight, and its bounds, by kind. */
 enum { GROUP_WEIGHT, GROUP_BOUNDS, GROUP_SETTINGS = GROUP_BOUNDS + BOUNDS };
 
 /**
- * struct conf_place - where something is said
+ * struct conf_place - a place in the configuration
  * @file: index in &conf.files
  * @line: from 1; 0 for the whole file
  */
@@ -60,9 +60,9 @@ struct conf_place {
 };
 
 /**
- * struct conf_value - what a key is set to
- * @text: NULL if it is not set
- * @place: where
+ * struct conf_value - the value of a key
+ * @text: the value; NULL if it is not set
+ * @place: its place
  */
 struct conf_value {
 	char *text;
@@ -70,17 +70,17 @@ struct conf_value {
 };
 
 /**
- * struct conf_section - one section, as all files together have it
+ * struct conf_section - one section, merged from all files
  * @kind: the first word of its title
  * @label: the rest of its title
- * @place: of its title in the last file that has it
+ * @place: place of its title in the last file with this title
  * @value: by key
- * @lacks_key: a key of it was reported as a mistake, and left out
- * @path: the cgroup that it is about, or a pattern for fnmatch(); NULL if it is
- *	about none
- * @is_pattern: whether it is one
- * @pool: the name of the pool that it is about by the path of a disk; NULL if that
- *	leads nowhere, or it has no path
+ * @lacks_key: a key was skipped after its mistake was reported
+ * @path: the path of a cgroup, or a pattern for fnmatch(); NULL for other
+ *	sections
+ * @is_pattern: @path is a pattern
+ * @pool: the name of a pool that is given as the path of a disk; NULL if the
+ *	path has no pool, or no path is given
  */
 struct conf_section {
 	enum conf_kind kind;
@@ -95,16 +95,18 @@ struct conf_section {
 
 /**
  * struct conf - a configuration
- * @files: the names of the files it is from
- * @n_files: how many
- * @v: its sections, in the order in which their titles came first
- * @n: how many
- * @named: those that name a cgroup by its path, sorted by it, then in their order
- * @n_named: how many
- * @patterns: those with a pattern for cgroups, in their order
- * @n_patterns: how many
- * @wrong: told of each mistake, after which reading goes on; NULL: it ends at the first
- * @n_wrong: how many there were
+ * @files: names of its files
+ * @n_files: number of files
+ * @v: its sections, in the order of the first appearance of their titles
+ * @n: number of sections
+ * @named: sections with the path of a cgroup, sorted by path, then in their
+ *	order
+ * @n_named: their number
+ * @patterns: sections with a pattern for cgroups, in their order
+ * @n_patterns: their number
+ * @wrong: called for each mistake, after which reading continues; NULL: reading
+ *	ends at the first mistake
+ * @n_wrong: number of mistakes
  */
 struct conf {
 	char **files;
@@ -120,27 +122,27 @@ struct conf {
 };
 
 /**
- * struct conf_matches - sections that are about a cgroup
- * @v: they
- * @n: how many
+ * struct conf_matches - the sections that match a cgroup
+ * @v: the sections
+ * @n: their number
  */
 struct conf_matches {
 	const struct conf_section **v;
 	size_t n;
 };
 
-/* In how many properties udev may have a serial number of a device. */
+/* The number of udev properties that may have a serial number of a device. */
 #define CONF_SERIALS 4
 
 /**
- * struct conf_subject - what is known of a block device, for conf_selects()
+ * struct conf_subject - the properties of a block device, for conf_selects()
  * @kernel: the kernel's name
  * @mapper: its name in device-mapper, or NULL
  * @volume: vg/lv of a logical volume, else NULL
  * @serial: its serial numbers, or NULL
  * @type: disk, part, lvm, crypt, raid, mpath, dm, loop, rom...
- * @rotational: it says that it has a head
- * @paths: all nodes and links for it; ended by NULL
+ * @rotational: its attribute says that it rotates
+ * @paths: its nodes and links, ended by NULL
  */
 struct conf_subject {
 	const char *kernel;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file that a running "watch" has locked, and in which is what configuration it goes
- * by.  What others ask for a cgroup, only it knows: "apply" leaves to it what both may
- * have set.
+ * The file that a running "watch" keeps locked, and that names its
+ * configuration.  Only "watch" knows the requests of other programs for a
+ * cgroup.  "apply" therefore does not revert settings that both may have made.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,13 +25,14 @@ static int open_lock(int flags)
 }
 
 /**
- * past_watch() - tell "apply" which configuration "watch" goes by
+ * past_watch() - publish the configuration of this "watch" for "apply"
  * @file: as from past_keep()
  *
- * Until the program ends.  Nothing is said if it cannot be: "apply" takes back then what
- * is asked for no more, and "watch" gives again what others ask for.
+ * The lock lasts until the program ends.  A failure is harmless and not
+ * reported: "apply" then reverts settings that are not in the configuration,
+ * and "watch" makes the settings that other programs request.
  *
- * Return: whether it could be told: 0, or -1.
+ * Return: 0, or -1 after a failure.
  */
 int past_watch(const char *file)
 {
@@ -47,9 +48,9 @@ int past_watch(const char *file)
 }
 
 /**
- * past_is_watched() - see whether a "watch" runs
+ * past_is_watched() - check whether a "watch" is running
  *
- * Return: whether one does.
+ * Return: true if so.
  */
 bool past_is_watched(void)
 {
@@ -63,7 +64,7 @@ bool past_is_watched(void)
 }
 
 /**
- * past_watched() - which configuration the last "watch" went by
+ * past_watched() - the configuration of the last "watch"
  *
  * Return: the name of its file, to be freed; NULL if there was none.
  */

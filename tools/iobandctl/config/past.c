@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the configuration has asked for until now, so that it can be taken back when it
- * is not asked for any more.  Each configuration that "apply" or "watch" begins to make
- * so is written down before, with the groups and the pools that are in it, under a name
- * that its text makes; "apply" forgets the former ones once it is done with all devices.
- * What is said of devices, which it may do one by one, is in a file of its own.
+ * The record of former configurations, so that settings can be reverted when
+ * they are not in the configuration any more.  "apply" and "watch" record each
+ * configuration before they apply it, with its groups and pools.  The name of
+ * the file is a hash of its text.  "apply" deletes the former files once it has
+ * applied the configuration to all devices.  Devices have a file of their own,
+ * because "apply" may handle them one by one.
  *
- * What a group, a pool or a device has was given by the configuration if a former one
- * asked for just that, and nobody has set it by hand since (see hand.c).
+ * A setting of a group, a pool or a device came from the configuration if two
+ * conditions hold.  A former configuration has exactly this value, and the
+ * value was not set manually since (see hand.c).
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -31,7 +33,7 @@ static char *path_of(const char *file)
 	return xasprintf("%s/%s", records_directory(), file);
 }
 
-/* What cannot be read or understood, as from another version, asked for nothing. */
+/* A file that cannot be read or parsed, as from another version, counts as empty. */
 static bool load(const char *name, struct conf *conf)
 {
 	char *path = path_of(name), *text = NULL;
@@ -62,7 +64,7 @@ static bool is_configuration(const char *name)
 }
 
 /**
- * past_load() - read what was asked for
+ * past_load() - read the record of former configurations
  * @past: the result
  */
 void past_load(struct past *past)
@@ -83,9 +85,9 @@ void past_load(struct past *past)
 }
 
 /**
- * past_add() - add a configuration that is one no more
- * @past: to this
- * @conf: the configuration; belongs to @past then
+ * past_add() - add a configuration that has just been replaced
+ * @past: the record
+ * @conf: the configuration; @past takes ownership
  */
 void past_add(struct past *past, struct conf *conf)
 {
@@ -94,8 +96,8 @@ void past_add(struct past *past, struct conf *conf)
 }
 
 /**
- * past_free() - free what was asked for
- * @past: left empty
+ * past_free() - free the record of former configurations
+ * @past: the record, left empty
  */
 void past_free(struct past *past)
 {
@@ -107,12 +109,12 @@ void past_free(struct past *past)
 }
 
 /**
- * past_says() - see whether a section says what a group has
+ * past_says() - check whether a section has the present value of a setting
  * @section: the section, or NULL
- * @setting: of this
- * @now: what the group has
+ * @setting: the setting
+ * @now: the present settings of the group
  *
- * Return: whether it does.
+ * Return: true if so.
  */
 bool past_says(const struct conf_section *section, int setting,
 	       const struct ioband_preset *now)
@@ -130,15 +132,16 @@ bool past_says(const struct conf_section *section, int setting,
 }
 
 /**
- * past_asked_path() - see whether what a cgroup has was asked for
- * @past: what was
- * @pool: in whose tree the cgroup is
- * @device: in whose own tree it is; NULL for the pool's
+ * past_asked_path() - check whether a cgroup's setting is in a former
+ * configuration
+ * @past: the record
+ * @pool: the pool
+ * @device: the device with the cgroup in its own tree; NULL for the pool's tree
  * @path: of the cgroup
- * @setting: which
- * @now: has what it has
+ * @setting: the setting
+ * @now: the present settings of the group
  *
- * Return: whether it was.
+ * Return: true if so.
  */
 bool past_asked_path(const struct past *past, const char *pool,
 		     const char *device, const char *path, int setting,
@@ -172,14 +175,14 @@ static bool asked_in(const struct conf *conf, const char *pool,
 }
 
 /**
- * past_asked_other() - see whether what a user, a process or the root has was asked for
- * @past: what was
+ * past_asked_other() - the same for a user, a process or the root
+ * @past: the record
  * @pool: of the group
- * @group: the group, as the kernel lists it
- * @setting: which
- * @now: has what it has
+ * @group: its name in the kernel's list
+ * @setting: the setting
+ * @now: the present settings of the group
  *
- * Return: whether it was.
+ * Return: true if so.
  */
 bool past_asked_other(const struct past *past, const char *pool,
 		      const char *group, int setting,
@@ -193,13 +196,14 @@ bool past_asked_other(const struct past *past, const char *pool,
 }
 
 /**
- * past_asked_pool() - see whether what a pool has was asked for
- * @past: what was
+ * past_asked_pool() - check whether a pool's setting is in a former
+ * configuration
+ * @past: the record
  * @pool: the pool
- * @key: of the setting
- * @now: what it has
+ * @key: the setting
+ * @now: its present value
  *
- * Return: whether it was.
+ * Return: true if so.
  */
 bool past_asked_pool(const struct past *past, const char *pool,
 		     enum conf_key key, const char *now)
@@ -224,13 +228,14 @@ static bool is_about(const struct conf_section *section, const char *name)
 }
 
 /**
- * past_asked_device() - see whether what an ioband device is was asked for
- * @past: what was
- * @name: of the device
- * @key: of the setting
- * @now: what it has
+ * past_asked_device() - check whether a device's setting is in a former
+ * configuration
+ * @past: the record
+ * @name: of the ioband device
+ * @key: the setting
+ * @now: its present value
  *
- * Return: whether it was.
+ * Return: true if so.
  */
 bool past_asked_device(const struct past *past, const char *name,
 		       enum conf_key key, const char *now)
@@ -247,13 +252,14 @@ bool past_asked_device(const struct past *past, const char *name,
 }
 
 /**
- * past_asked_own() - see whether what an ioband device's own group has was asked for
- * @past: what was
- * @name: of the device
- * @setting: which
- * @now: has what it has
+ * past_asked_own() - check whether a setting of a device's own group is in a
+ * former configuration
+ * @past: the record
+ * @name: of the ioband device
+ * @setting: the setting
+ * @now: the present settings of the group
  *
- * Return: whether it was.
+ * Return: true if so.
  */
 bool past_asked_own(const struct past *past, const char *name, int setting,
 		    const struct ioband_preset *now)
@@ -296,7 +302,7 @@ static char *text_of(const struct conf *conf)
 	return text;
 }
 
-/* FNV: two configurations are not to have one name by chance. */
+/* FNV, so that two configurations do not have the same name by chance. */
 static char *name_of(const char *text)
 {
 	uint64_t hash = 0xcbf29ce484222325;
@@ -323,13 +329,13 @@ static int write_file(const char *name, const char *text)
 }
 
 /**
- * past_keep() - write down what a configuration asks for of groups and pools
+ * past_keep() - record the groups and pools of a configuration
  * @conf: the configuration
- * @file: the name under which it is, to be freed
+ * @file: the name of its file, to be freed
  *
- * To be called before any of it is made so.
+ * Call this before any part of the configuration is applied.
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int past_keep(const struct conf *conf, char **file)
 {
@@ -342,7 +348,7 @@ int past_keep(const struct conf *conf, char **file)
 	return code;
 }
 
-/* What conf_check() wants to see: which block devices it is about. */
+/* Write a device's section.  conf_check() requires the key "device". */
 static void write_device(FILE *file, size_t n, const char *name,
 			 const struct conf_section *section)
 {
@@ -369,13 +375,13 @@ static bool has_device(const struct past_device *v, size_t n, const char *name)
 }
 
 /**
- * past_keep_devices() - write down what is asked for of ioband devices
- * @past: what was asked for, and is to be kept; NULL if nothing is
- * @v: what is asked for now
- * @n: of how many devices
- * @replace: what was asked for of these is not to be kept
+ * past_keep_devices() - record the settings of ioband devices
+ * @past: former settings to keep; NULL to keep none
+ * @v: the present settings
+ * @n: number of devices in @v
+ * @replace: drop the former settings of the devices in @v
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int past_keep_devices(const struct past *past, const struct past_device *v,
 		      size_t n, bool replace)
@@ -401,8 +407,8 @@ int past_keep_devices(const struct past *past, const struct past_device *v,
 }
 
 /**
- * past_forget() - forget all configurations but one, and that of a running "watch"
- * @file: the one, as from past_keep()
+ * past_forget() - delete all records but one, and but that of a running "watch"
+ * @file: the record to keep, as from past_keep()
  */
 void past_forget(const char *file)
 {

@@ -6,9 +6,9 @@
 #include "kernel/parse.h"
 
 /**
- * struct past_device - an ioband device of which a configuration says something
+ * struct past_device - the settings of an ioband device in a configuration
  * @name: its name
- * @section: what is said of it
+ * @section: its settings
  */
 struct past_device {
 	const char *name;
@@ -16,10 +16,10 @@ struct past_device {
 };
 
 /**
- * struct past - what the configuration has asked for until now
- * @v: configurations, of which groups and pools count
- * @n: how many
- * @devices: a section for each ioband device, which is in KEY_AS
+ * struct past - former configurations
+ * @v: configurations; only groups and pools count
+ * @n: their number
+ * @devices: a section for each ioband device, with its name in KEY_AS
  */
 struct past {
 	struct conf *v;

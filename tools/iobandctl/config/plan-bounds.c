@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which maxima, minima and latency targets have to change, and changing them. */
+/* Planning and making changes of maxima, minima and latency targets. */
 #include <stdlib.h>
 
 #include "config/plan.h"
 #include "ioband/query.h"
 #include "ioband/tree.h"
 
-/* Where a section sets a bound; NULL if it does not. */
+/* The place of a bound in a section; NULL if the section does not set it. */
 static const struct conf_place *place_of(const struct conf_section *section,
 					 enum bound bound)
 {
@@ -17,14 +17,15 @@ static const struct conf_place *place_of(const struct conf_section *section,
 }
 
 /**
- * plan_bound() - plan a bound of a group, if it is another one
+ * plan_bound() - plan a bound of a group, if it differs from the present one
  * @plan: the plan
- * @future: the device that is spoken to
- * @section: what sets it
- * @bound: which
- * @now: what the group has
+ * @future: the device that receives the message
+ * @section: contains the bound
+ * @bound: the kind of bound
+ * @now: the present bounds of the group
  *
- * Return: the change, in which the group is to be filled in; NULL if there is none.
+ * Return: the change, for the caller to fill in the group; NULL if the bound is
+ * the same.
  */
 struct change *plan_bound(struct plan *plan, const struct future *future,
 			  const struct conf_section *section, enum bound bound,
@@ -44,13 +45,13 @@ struct change *plan_bound(struct plan *plan, const struct future *future,
 }
 
 /**
- * plan_no_bound() - plan that a bound of a group is taken back
+ * plan_no_bound() - plan the removal of a bound of a group
  * @plan: the plan
- * @future: the device that is spoken to
- * @bound: which
- * @now: what the group has
+ * @future: the device that receives the message
+ * @bound: the kind of bound
+ * @now: the present bounds of the group
  *
- * Return: the change, in which the group is to be filled in.
+ * Return: the change, for the caller to fill in the group.
  */
 struct change *plan_no_bound(struct plan *plan, const struct future *future,
 			     enum bound bound, const struct bounds *now)
@@ -66,13 +67,14 @@ struct change *plan_no_bound(struct plan *plan, const struct future *future,
 }
 
 /**
- * plan_check_bounds() - see whether a group would be promised more than it may have
+ * plan_check_bounds() - check that no planned minimum exceeds its maximum
  * @plan: the plan
- * @sections: which set its bounds, by kind; NULL, or without the key: it stays
- * @now: what the group has
- * @group: the group, for people
+ * @sections: the sections with its bounds, by kind; if it is NULL or lacks the
+ *	key, the present bound remains
+ * @now: the present bounds of the group
+ * @group: the group, for messages
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_check_bounds(const struct plan *plan,
 		      const struct conf_section *const sections[BOUNDS],
@@ -101,7 +103,10 @@ int plan_check_bounds(const struct plan *plan,
 	return plan_blame(plan, place[MINIMUM] ?: place[MAXIMUM], code);
 }
 
-/* What the device's own group has now; it goes with the device to another pool. */
+/*
+ * The present bounds of the device's own group, which moves with the device to
+ * another pool.
+ */
 static int present_bounds(const struct plan *plan, const struct future *future,
 			  struct bounds *bounds)
 {
@@ -122,7 +127,7 @@ static int present_bounds(const struct plan *plan, const struct future *future,
 	return code;
 }
 
-/* Whether a bound of the device's own group is to be taken back. */
+/* Check whether a bound of the device's own group is to be reverted. */
 static bool gave(const struct plan *plan, const struct future *future,
 		 const struct conf_section *section, enum bound bound,
 		 const struct bounds *now)
@@ -152,9 +157,9 @@ static void change_own(struct plan *plan, const struct future *future,
  * plan_own_bounds() - plan the bounds of a device's own group
  * @plan: the plan
  * @future: the device
- * @section: what the configuration says of it
+ * @section: the device's section in the configuration
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_own_bounds(struct plan *plan, const struct future *future,
 		    const struct conf_section *section)
@@ -185,11 +190,11 @@ int plan_own_bounds(struct plan *plan, const struct future *future,
 
 /**
  * plan_run_bound() - set a bound of a group
- * @change: which
- * @speaker: the device that is spoken to
- * @to: what it becomes, as from bound_text()
+ * @change: the change
+ * @speaker: the device that receives the message
+ * @to: the new value, as from bound_text()
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_run_bound(const struct change *change,
 		   const struct ioband_device *speaker, const char *to)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which ioband devices have to be made or changed, and with which settings. */
+/* Planning the creation of ioband devices, and changes of their settings. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "ioband/pool.h"
 #include "ioband/under.h"
 
-/* The name with each %n replaced. */
+/* The name with %n replaced by the label. */
 static char *expand_name(const char *pattern, const char *label)
 {
 	char *name = xstrdup(""), *longer;
@@ -70,7 +70,10 @@ static bool is_twice(const struct plan *plan, const struct choice *choice,
 			     &choice->device, why);
 }
 
-/* A device that only fits a pattern may be in use, lie on ioband, or beside root. */
+/*
+ * A device that matches only a pattern is skipped in three cases: it is in use,
+ * it would count I/O twice, or it is a partition of root's disk.
+ */
 static bool is_left_alone(const struct plan *plan, const struct choice *choice)
 {
 	const char *path = choice->device.path;
@@ -151,7 +154,7 @@ static void plan_weight(struct plan *plan, struct future *future,
 	future->table.weight = number;
 }
 
-/* A new pool has the kernel's settings, until plan_pools() gives it its defaults. */
+/* A new pool has the kernel's defaults; plan_pools() sets its own later. */
 static void join_pool(const struct plan *plan, struct future *future,
 		      const char *pool)
 {
@@ -175,7 +178,7 @@ static bool has_own_group(const char *mode)
 	return !strncmp(mode, "device", strlen("device"));
 }
 
-/* The weight and the bounds of its own group. */
+/* Plan the weight and the bounds of the device's own group. */
 static int plan_own(struct plan *plan, struct future *future,
 		    const struct conf_section *section)
 {
@@ -185,7 +188,7 @@ static int plan_own(struct plan *plan, struct future *future,
 	return plan_own_bounds(plan, future, section);
 }
 
-/* Where it would be if nobody had said anything. */
+/* The pool of a device without a setting in the configuration. */
 static void default_pool(const struct choice *choice,
 			 char pool[IOBAND_POOL_SIZE])
 {
@@ -224,7 +227,10 @@ static int plan_move(struct plan *plan, const struct choice *choice,
 	return EXIT_OK;
 }
 
-/* A mode in which it has no group of its own comes after what that is to lose. */
+/*
+ * Settings of its own group are removed before a change to a mode without such
+ * a group.
+ */
 static int plan_mode(struct plan *plan, const struct choice *choice,
 		     struct future *future)
 {
@@ -257,12 +263,13 @@ static int plan_old(struct plan *plan, const struct choice *choice,
 }
 
 /**
- * plan_left() - plan for devices that the configuration does not choose any more
+ * plan_left() - plan for devices that the configuration does not select any
+ * more
  * @plan: the plan
  *
- * They stay; what the configuration gave them goes.
+ * The devices remain; settings from the configuration are reverted.
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_left(struct plan *plan)
 {
@@ -285,7 +292,7 @@ static struct future *future_named(const struct plan *plan, const char *name)
 	return NULL;
 }
 
-/* The device itself, or the hidden one that has its table. */
+/* Find an insertion by the device itself, or by the hidden device with its table. */
 static const struct ioband_device *inserted_into(const struct plan *plan,
 						 const struct device *device)
 {
@@ -302,7 +309,10 @@ static const struct ioband_device *inserted_into(const struct plan *plan,
 	return NULL;
 }
 
-/* If that is how it is to be, it is like any other; the hidden device is nobody's. */
+/*
+ * An insertion that the configuration requests is treated like any other ioband
+ * device.  The hidden device is never one.
+ */
 static int plan_inserted(struct plan *plan, const struct choice *choice,
 			 const struct ioband_device *inserted)
 {
@@ -321,10 +331,10 @@ static int plan_inserted(struct plan *plan, const struct choice *choice,
 }
 
 /**
- * plan_devices() - find out which of the chosen devices have to be made or changed
- * @plan: with the choices
+ * plan_devices() - plan new devices, and changes of existing devices
+ * @plan: the plan, with its choices
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_devices(struct plan *plan)
 {

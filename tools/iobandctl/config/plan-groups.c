@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which weights and bounds have to change for what the configuration says of groups. */
+/* Planning changes of weights and bounds of groups. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +15,10 @@ static char *weight_text(uint64_t weight)
 }
 
 /**
- * struct wish - a group that something is wanted for
- * @group: as it is; NULL if it is not there
- * @name: as the kernel lists it
- * @shown: for people; of a cgroup, its path
+ * struct wish - a group with settings in the configuration
+ * @group: the present group; NULL if it does not exist
+ * @name: its name in the kernel's lists
+ * @shown: its name in messages to the user; of a cgroup, its path
  */
 struct wish {
 	const struct ioband_group *group;
@@ -68,7 +68,7 @@ static const struct bounds *bounds_of(const struct ioband_group *group)
 	return group ? &group->bounds : &bounds_none;
 }
 
-/* Back to what a group has that nobody has set anything for. */
+/* Return a setting of a group to its default. */
 static struct change *want_none(struct trees *trees, const struct tree *tree,
 				int setting, const struct ioband_preset *now)
 {
@@ -85,7 +85,7 @@ static struct change *want_none(struct trees *trees, const struct tree *tree,
 	return change;
 }
 
-/* The change, if there is one, that gives a group what a section sets. */
+/* Plan the setting of a group from a section; NULL if nothing changes. */
 static struct change *want_one(struct trees *trees, const struct tree *tree,
 			       const struct conf_section *section, int setting,
 			       const struct ioband_group *group)
@@ -100,7 +100,7 @@ static struct change *want_one(struct trees *trees, const struct tree *tree,
 			  bounds_of(group));
 }
 
-/* What a group has now, and what of it is left without what is to be taken back. */
+/* Read the present settings of a group, and the rest after reverting old settings. */
 static void look_at(struct trees *trees, const struct tree *tree,
 		    const struct conf_section *const sections[GROUP_SETTINGS],
 		    const struct wish *wish, struct ioband_preset *now,
@@ -128,8 +128,8 @@ static void look_at(struct trees *trees, const struct tree *tree,
 }
 
 /*
- * All changes of a group, in the order of presets; the sections are those that set
- * what it has.
+ * Plan all changes of a group, in the order of presets; @sections contain its
+ * settings.
  */
 static int want(struct trees *trees, const struct tree *tree,
 		const struct conf_section *const sections[GROUP_SETTINGS],
@@ -194,7 +194,7 @@ static void say_without_io(const struct trees *trees,
 	     "for a unit of systemd 'systemctl set-property UNIT IOAccounting=yes' enables it");
 }
 
-/* The last of them in the configuration. */
+/* Mark matching sections as used, and return the last of them in the configuration. */
 static const struct conf_section *note_used(const struct trees *trees,
 					    const struct conf_matches *matches)
 {
@@ -240,7 +240,7 @@ static int visit(const char *path, uint64_t id, void *data)
 	return code;
 }
 
-/* The last section that says something of a group in a pool that is no cgroup. */
+/* The last section with a setting of a group other than a cgroup in a pool. */
 static const struct conf_section *find_other(const struct conf *conf,
 					     const char *pool, const char *name,
 					     int setting)
@@ -258,7 +258,10 @@ static const struct conf_section *find_other(const struct conf *conf,
 	return NULL;
 }
 
-/* With all that the configuration says of the group, once. */
+/*
+ * Plan all settings of the group when its last section is reached, so that this
+ * happens once.
+ */
 static int plan_other_in(struct trees *trees, const struct tree *tree,
 			 const struct conf_section *section, const char *name)
 {
@@ -274,7 +277,7 @@ static int plan_other_in(struct trees *trees, const struct tree *tree,
 				      conf_group(section)) : EXIT_OK;
 }
 
-/* Users, processes, and the I/O of the root itself. */
+/* Plan for users, processes, and the I/O of the root itself. */
 static int plan_other(struct trees *trees, const struct conf_section *section)
 {
 	const char *pool = conf_pool(section);
@@ -309,7 +312,7 @@ static int plan_others(struct trees *trees)
 	return code;
 }
 
-/* A cgroup that will come is for "watch" to see. */
+/* Note cgroups that do not exist; "watch" handles cgroups that appear later. */
 static void say_missing(const struct trees *trees)
 {
 	const struct conf *conf = trees->plan->conf;
@@ -338,7 +341,7 @@ static bool can_say_of_paths(const struct plan *plan)
 	return !obstacle;
 }
 
-/* Of all trees of a pool. */
+/* Sum the counts of all trees of a pool. */
 static void count_paths(const struct trees *trees, const char *pool,
 			struct preset_counts *counts)
 {
@@ -356,8 +359,8 @@ static void count_paths(const struct trees *trees, const char *pool,
 }
 
 /*
- * What would be refused after half of it was done.  If there is room in the end
- * only, what is taken back goes first after all.
+ * Detect a lack of room for presets before the first change.  If there is room
+ * only after the removals, the removals are made first.
  */
 static int check_room(struct trees *trees)
 {
@@ -415,7 +418,7 @@ static int plan_cgroups(struct trees *trees)
 	return code;
 }
 
-/* Whether groups of its kind are in use in the tree. */
+/* Check whether the tree has groups of this kind. */
 static bool is_in_use(const struct trees *trees, const struct tree *tree,
 		      const struct ioband_group *group)
 {
@@ -430,7 +433,7 @@ static bool is_in_use(const struct trees *trees, const struct tree *tree,
 	return plan_tree_sorts_by(trees, tree, mode);
 }
 
-/* What the configuration says nothing of any more. */
+/* Revert settings that are not in the configuration any more. */
 static int plan_rest(struct trees *trees, const struct tree *tree)
 {
 	const struct ioband_device *owner = tree->owner ? tree->owner->now :
@@ -461,7 +464,10 @@ static int plan_back(struct trees *trees)
 	return code;
 }
 
-/* What is late comes last, or, if there is no room, first.  Else the order stays. */
+/*
+ * Move late changes to the end, or to the start if there is no room.  The order
+ * is otherwise stable.
+ */
 static void put_off(const struct trees *trees)
 {
 	const struct plan *plan = trees->plan;
@@ -480,17 +486,20 @@ static void put_off(const struct trees *trees)
 }
 
 /**
- * plan_groups() - find out which weights and bounds of groups have to change
- * @plan: with the devices as they will be
+ * plan_groups() - plan changes of weights and bounds of groups
+ * @plan: the plan, with the future devices
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_groups(struct plan *plan)
 {
 	struct trees trees;
 	int code = plan_trees_find(plan, &trees);
 
-	/* Who comes meanwhile is not looked at any more: it has to begin with it. */
+	/*
+	 * Presets come first: a cgroup that appears after the walk gets its
+	 * settings from them.
+	 */
 	if (code == EXIT_OK)
 		code = plan_to_come(&trees);
 	if (code == EXIT_OK)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which devices of device-mapper ioband has to be inserted into, and inserting it. */
+/* Planning and making insertions of ioband into dm devices. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,10 @@
 #include "ioband/insert.h"
 #include "ioband/under.h"
 
-/* Only the device itself will do: of changes of what is below it udev tells others. */
+/*
+ * Require a place in the device itself: a change of a device below causes no
+ * event of this device.
+ */
 static int find_place(const struct choice *choice)
 {
 	struct names places = { .n = 0 };
@@ -26,7 +29,7 @@ static int find_place(const struct choice *choice)
 	return code;
 }
 
-/* Once is enough, though the pools be others. */
+/* Refuse a second ioband on the device, even in another pool. */
 static int check_twice(const struct plan *plan, const struct choice *choice)
 {
 	const struct future *over = plan_over(plan, &choice->device);
@@ -41,7 +44,10 @@ static int check_twice(const struct plan *plan, const struct choice *choice)
 	return fail(EXIT_IN_USE, "%s: %s", choice->device.path, why.text);
 }
 
-/* What others made for themselves, as the parts of a volume, fits patterns and is not meant. */
+/*
+ * Check for a device that another program made for itself, as a part of a
+ * volume.  Patterns do not select it.
+ */
 static bool is_others(const struct choice *choice)
 {
 	char uuid[MAPPER_UUID_SIZE];
@@ -73,7 +79,7 @@ static int add_insertion(struct plan *plan, const struct choice *choice)
 	return plan_own_bounds(plan, future, choice->section);
 }
 
-/* Without a word. */
+/* under_is_place() without error messages. */
 static bool is_place(const char *name)
 {
 	struct problem ignored;
@@ -86,12 +92,13 @@ static bool is_place(const char *name)
 }
 
 /**
- * plan_may_insert() - see whether ioband is meant to go into a device, or only a pattern fits it
- * @choice: a device of which the configuration says "insert = yes"
+ * plan_may_insert() - check whether a selected device is for an insertion
+ * @choice: a device with "insert = yes" in the configuration
  *
- * Where it cannot go is a mistake if the device is named, else it is left alone.
+ * If ioband cannot be inserted, this is an error for a listed device.  A device
+ * that matches only a pattern is skipped.
  *
- * Return: whether it is.
+ * Return: true if so.
  */
 bool plan_may_insert(const struct choice *choice)
 {
@@ -99,11 +106,11 @@ bool plan_may_insert(const struct choice *choice)
 }
 
 /**
- * plan_insert() - plan that ioband is in a device
+ * plan_insert() - plan an insertion
  * @plan: the plan
- * @choice: the device, in which it is not
+ * @choice: the device, without an insertion
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_insert(struct plan *plan, const struct choice *choice)
 {
@@ -123,11 +130,11 @@ int plan_insert(struct plan *plan, const struct choice *choice)
 }
 
 /**
- * plan_run_insert() - insert ioband, or take it out again
- * @change: where
- * @undo: take it out
+ * plan_run_insert() - insert ioband, or extract it again
+ * @change: the insertion
+ * @undo: extract it
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_run_insert(const struct change *change, bool undo)
 {
@@ -139,7 +146,10 @@ int plan_run_insert(const struct change *change, bool undo)
 	code = insert_into(&change->settings, change->device, &had_it);
 	if (code != EXIT_OK || !had_it)
 		return code;
-	/* As it is not ours, it is not ours to undo, and may not be as it is to be. */
+	/*
+	 * Another program's insertion may have other settings, and is not ours
+	 * to undo.
+	 */
 	return fail(EXIT_IN_USE,
 		    "another program has inserted ioband into %s meanwhile; try again",
 		    change->device);

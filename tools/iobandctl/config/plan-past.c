@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which of what a group or a device has is to be taken back: what a former configuration
- * asked for, this one does not, and nobody has set by hand since.
+ * The settings of groups and devices to revert: they are in a former
+ * configuration, not in the present one, and were not set manually since.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,11 @@
 #include "ioband/hand.h"
 
 /**
- * plan_load_past() - read what was asked for until now
- * @plan: gets it
+ * plan_load_past() - read the record of former configurations
+ * @plan: receives it
  *
- * In a cgroup namespace paths begin elsewhere, and are not those that were asked about.
+ * Not in a cgroup namespace: paths begin elsewhere there, and differ from those
+ * in the record.
  */
 void plan_load_past(struct plan *plan)
 {
@@ -34,7 +35,10 @@ static bool is_set(const struct ioband_preset *now, int setting)
 	       bound_is_set(&now->bounds, setting - GROUP_BOUNDS);
 }
 
-/* Others may ask a running "watch" for the same, which gives back what they do not. */
+/*
+ * Other programs may have requested the setting from a running "watch".
+ * "watch" reverts it when no program requests it.
+ */
 static bool is_watchs(const struct plan *plan, int setting)
 {
 	return plan->is_watched && (setting == GROUP_WEIGHT ||
@@ -42,16 +46,16 @@ static bool is_watchs(const struct plan *plan, int setting)
 }
 
 /**
- * plan_gave_group() - see whether a group has something of a former configuration
+ * plan_gave_group() - check whether a group's setting is to be reverted
  * @plan: the plan
  * @speaker: a device of its pool
- * @owner: in whose own tree it is; NULL for the pool's
- * @name: as the kernel lists it
+ * @owner: the device with the group in its own tree; NULL for the pool's tree
+ * @name: its name in the kernel's lists
  * @path: of a cgroup; else NULL
- * @setting: which
- * @now: has what it has
+ * @setting: the setting
+ * @now: the present settings of the group
  *
- * Return: whether it has, so that it is to be taken back.
+ * Return: true if it came from a former configuration.
  */
 bool plan_gave_group(const struct plan *plan, const struct future *speaker,
 		     const struct future *owner, const char *name,
@@ -75,13 +79,14 @@ bool plan_gave_group(const struct plan *plan, const struct future *speaker,
 }
 
 /**
- * plan_gave_own() - see whether a device's own group has something of a former one
+ * plan_gave_own() - check whether a setting of a device's own group is to be
+ * reverted
  * @plan: the plan
  * @future: the device
- * @setting: which
- * @now: has what it has
+ * @setting: the setting
+ * @now: the present settings of the group
  *
- * Return: whether it has, so that it is to be taken back.
+ * Return: true if it came from a former configuration.
  */
 bool plan_gave_own(const struct plan *plan, const struct future *future,
 		   int setting, const struct ioband_preset *now)
@@ -97,13 +102,13 @@ bool plan_gave_own(const struct plan *plan, const struct future *future,
 }
 
 /**
- * plan_gave_device() - see whether a device is what a former configuration made of it
+ * plan_gave_device() - check whether a setting of a device is to be reverted
  * @plan: the plan
  * @future: the device
  * @key: its pool, or its mode
- * @now: what it is
+ * @now: its present value
  *
- * Return: whether it is, so that it is to be what it would be without.
+ * Return: true if it came from a former configuration.
  */
 bool plan_gave_device(const struct plan *plan, const struct future *future,
 		      enum conf_key key, const char *now)
@@ -117,11 +122,11 @@ bool plan_gave_device(const struct plan *plan, const struct future *future,
 }
 
 /**
- * plan_is_by_hand() - see whether a setting of a pool was set by hand
+ * plan_is_by_hand() - check whether a setting of a pool was set manually
  * @pool: the pool
- * @key: of the setting
+ * @key: the setting
  *
- * Return: whether it was.
+ * Return: true if so.
  */
 bool plan_is_by_hand(const char *pool, enum conf_key key)
 {
@@ -131,13 +136,13 @@ bool plan_is_by_hand(const char *pool, enum conf_key key)
 }
 
 /**
- * plan_gave_pool() - see whether a pool has something of a former configuration
+ * plan_gave_pool() - check whether a setting of a pool is to be reverted
  * @plan: the plan
  * @pool: the pool
- * @key: of the setting
- * @now: what it is
+ * @key: the setting
+ * @now: its present value
  *
- * Return: whether it has, so that it is to be taken back.
+ * Return: true if it came from a former configuration.
  */
 bool plan_gave_pool(const struct plan *plan, const char *pool,
 		    enum conf_key key, const char *now)
@@ -204,10 +209,10 @@ static struct past_device *list_devices(const struct plan *plan, size_t *n)
 }
 
 /**
- * plan_begin() - write down what the configuration asks for, before it is made so
+ * plan_begin() - record the configuration before it is applied
  * @plan: the plan
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_begin(const struct plan *plan)
 {
@@ -229,11 +234,13 @@ int plan_begin(const struct plan *plan)
 }
 
 /**
- * plan_end() - once it is made so, forget what was asked for before
+ * plan_end() - drop the records of former configurations after this one is
+ * applied
  * @plan: the plan
- * @all: it was about all devices; else what was said of others is still to be taken back
+ * @all: the plan covers all devices; otherwise the records of other devices
+ *	remain
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_end(const struct plan *plan, bool all)
 {

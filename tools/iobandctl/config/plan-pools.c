@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which settings of pools have to change. */
+/* Planning changes of the settings of pools. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/plan.h"
 
-/* The default slice of a pool, from the disks that will be below it. */
+/* The default slice of a pool, from its future disks. */
 static const char *default_slice(const struct plan *plan, const char *pool)
 {
 	struct names disks = { .n = 0 }, passed = { .n = 0 };
@@ -27,8 +27,8 @@ static const char *default_slice(const struct plan *plan, const char *pool)
 }
 
 /*
- * The default measure of a pool.  Its slices stay as they are, or as the configuration says:
- * without slices time cannot be shared.
+ * The default measure of a pool.  It depends on its slices, as they are or as
+ * configured: time is shared only with slices.
  */
 static const char *default_measure(const struct plan *plan,
 				   const struct future *future)
@@ -44,7 +44,7 @@ static const char *default_measure(const struct plan *plan,
 	return "time";
 }
 
-/* The value of a setting that nothing has set. */
+/* The default of a setting. */
 static void default_of(const struct plan *plan, const struct future *future,
 		       enum conf_key key, char text[IOBAND_WORD_SIZE])
 {
@@ -70,9 +70,10 @@ static bool is_made(const struct plan *plan, const char *pool)
 }
 
 /*
- * The value from the configuration.  Without one, the default, for a pool that devices make
- * by moving there, and in place of what a former configuration set.  "auto" of a slice
- * stays as it was chosen when the pool was made.
+ * The value from the configuration.  Without one it is the default in two
+ * cases: the pool is new because devices move to it, or a former configuration
+ * set the present value. "auto" of a slice stays as it was chosen when the pool
+ * was made.
  */
 static bool find_wish(const struct plan *plan, const struct future *future,
 		      enum conf_key key, const char *now,
@@ -94,7 +95,7 @@ static bool find_wish(const struct plan *plan, const struct future *future,
 	return true;
 }
 
-/* With @slices that begin or end, a measure that nothing has set is chosen again. */
+/* If slices begin or end, a measure without a setting is chosen again. */
 static void set_measure(struct plan *plan, struct future *future, bool slices)
 {
 	char *now = future->table.measure, to[IOBAND_WORD_SIZE];
@@ -111,7 +112,7 @@ static void set_measure(struct plan *plan, struct future *future, bool slices)
 	strcpy(now, to);
 }
 
-/* What shares time keeps its slices. */
+/* A pool that shares time keeps its slices. */
 static void set_slice(struct plan *plan, struct future *future,
 		      const char *from, const char *to,
 		      const struct conf_place *place)
@@ -149,7 +150,10 @@ static void set_writes_starved(struct plan *plan, struct future *future)
 			 &place);
 }
 
-/* Time is shared in slices only: they come before it, and go after it. */
+/*
+ * Time is shared only with slices.  Slices are therefore enabled before that
+ * measure, and disabled after it.
+ */
 static int plan_pool(struct plan *plan, struct future *future)
 {
 	char from[IOBAND_WORD_SIZE], to[IOBAND_WORD_SIZE];
@@ -183,7 +187,10 @@ static int plan_pool(struct plan *plan, struct future *future)
 	return plan_blame(plan, &place, EXIT_USAGE);
 }
 
-/* One device speaks for its pool; one that was there before, if there is one. */
+/*
+ * Check whether a device is the first of its pool; present members come before
+ * future ones.
+ */
 static bool speaks(const struct plan *plan, const struct future *future)
 {
 	const struct future *first = NULL;
@@ -209,11 +216,11 @@ static bool pool_is_chosen(const struct plan *plan, const char *pool)
 }
 
 /**
- * plan_pools() - find out which settings of pools have to change
- * @plan: with the devices as they will be
- * @all: of all pools; else of those of chosen devices
+ * plan_pools() - plan changes of the settings of pools
+ * @plan: the plan, with the future devices
+ * @all: all pools; otherwise only the pools of selected devices
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_pools(struct plan *plan, bool all)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which presets have to change for what the configuration says of cgroups by path. */
+/* Planning and making changes of presets of cgroups that sections name by path. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -7,10 +7,10 @@
 #include "ioband/query.h"
 
 /**
- * struct planner - what a visit needs
+ * struct planner - the data of a visit
  * @plan: the plan
  * @tree: the tree
- * @speaker: the device that messages about it go to
+ * @speaker: the device that receives messages about the tree
  */
 struct planner {
 	struct plan *plan;
@@ -27,7 +27,10 @@ static char *setting_text(const struct ioband_preset *preset, int setting)
 	       xstrdup("default");
 }
 
-/* A cgroup that is there is looked at with what it has besides. */
+/*
+ * Check the bounds of the configuration alone; those of an existing cgroup are
+ * checked later.
+ */
 static int check(const struct planner *planner, const char *path)
 {
 	const struct conf_section *sections[BOUNDS];
@@ -64,14 +67,14 @@ static int add_change(const struct preset_change *preset, void *data)
 }
 
 /**
- * plan_presets() - find out which presets of a tree have to change
+ * plan_presets() - plan changes of the presets of a tree
  * @plan: the plan
- * @speaker: the device that messages about the tree go to
- * @asked: a device that is there, in the same pool; NULL if it is to be made
- * @owner: whose own tree it is; NULL for the pool's
- * @counts: how many paths have something, and how that changes
+ * @speaker: the device that receives messages about the tree
+ * @asked: a present device of the pool; NULL if there is none
+ * @owner: the device with the tree as its own; NULL for the pool's tree
+ * @counts: the number of paths with presets, and its changes
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_presets(struct plan *plan, const struct future *speaker,
 		 const struct future *asked, const struct future *owner,
@@ -83,7 +86,7 @@ int plan_presets(struct plan *plan, const struct future *speaker,
 
 	presets_tree(&planner.tree, speaker->table.pool,
 		     owner ? owner->now : NULL);
-	/* One that is to be made begins with nothing. */
+	/* A future device has no presets. */
 	if (owner)
 		planner.tree.owner = owner->name;
 	if (asked && (!owner || owner->now))
@@ -96,8 +99,9 @@ int plan_presets(struct plan *plan, const struct future *speaker,
 }
 
 /**
- * plan_say_untold() - tell if a module that came with the first device takes no presets
- * @plan: what was done
+ * plan_say_untold() - report that the module, loaded with the first device,
+ * takes no presets
+ * @plan: the plan after its changes
  */
 void plan_say_untold(const struct plan *plan)
 {
@@ -112,12 +116,12 @@ void plan_say_untold(const struct plan *plan)
 }
 
 /**
- * plan_run_preset() - change what the group of a path begins with
- * @change: what
- * @speaker: the device that is spoken to
- * @to: what it becomes
+ * plan_run_preset() - change a preset
+ * @change: the change
+ * @speaker: the device that receives the message
+ * @to: the new value
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_run_preset(const struct change *change,
 		    const struct ioband_device *speaker, const char *to)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The changes of a plan, made one after another.  If one fails, those before it are
- * undone, the last first.
+ * The changes of a plan, made in sequence.  If one fails, the earlier changes
+ * are undone in reverse order.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static int move_to(const char *name, const char *pool)
 	return code;
 }
 
-/* Do a change, or with @undo the opposite. */
+/* Make a change, or with @undo the opposite. */
 static int run_change(const struct change *change, bool undo)
 {
 	const char *to = undo ? change->from : change->to;
@@ -107,7 +107,7 @@ static void undo(const struct plan *plan, size_t n)
 {
 	bool complete = true;
 
-	mapper_wait();	/* udev is to be done with what it is to forget */
+	mapper_wait();	/* udev must have processed a device before it is removed */
 	for (size_t i = n; i-- > 0;) {
 		if (undo_change(&plan->v[i]) == EXIT_OK)
 			continue;
@@ -145,9 +145,10 @@ static int run_one(const struct plan *plan, struct change *change)
  * plan_run() - make all changes, or none
  * @plan: the changes
  *
- * Signals wait for the end of a change, and then have those before undone.
+ * Signals stay blocked until the end of a change.  A pending signal then has
+ * the earlier changes undone.
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_run(struct plan *plan)
 {

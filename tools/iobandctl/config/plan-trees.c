@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The trees that groups are in, as they will be, and who speaks for them. */
+/* The future trees of groups, and the devices that receive messages about them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,10 @@ static bool is_there(const struct future *future)
 	return future->now && !future->moved;
 }
 
-/* The device of a pool that is best for its tree: there, and if it is to speak of cgroups in it. */
+/*
+ * The best device of a pool for messages: it should exist, and for cgroups sort
+ * by cgroup.
+ */
 static const struct future *best_of(const struct plan *plan, const char *pool,
 				    bool speaks)
 {
@@ -64,7 +67,10 @@ static int add_tree(struct trees *trees, const struct future *speaker,
 	return code;
 }
 
-/* The tree of a pool as it will be.  One with a tree of its own would speak of that one. */
+/*
+ * Add the future tree of a pool.  Messages to a device with its own tree would
+ * reach that tree.
+ */
 static int add_pool(struct trees *trees, const struct future *future)
 {
 	const struct future *speaker = best_of(trees->plan, future->table.pool,
@@ -78,11 +84,11 @@ static int add_pool(struct trees *trees, const struct future *future)
 }
 
 /**
- * plan_trees_find() - find all trees as they will be, and their groups as they are
- * @plan: with the devices as they will be
+ * plan_trees_find() - find all future trees, and their present groups
+ * @plan: the plan, with the future devices
  * @trees: the result, also to be freed after a failure
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_trees_find(struct plan *plan, struct trees *trees)
 {
@@ -103,8 +109,8 @@ int plan_trees_find(struct plan *plan, struct trees *trees)
 }
 
 /**
- * plan_trees_free() - free what plan_trees_find() has found
- * @trees: they
+ * plan_trees_free() - free the result of plan_trees_find()
+ * @trees: the trees
  */
 void plan_trees_free(struct trees *trees)
 {
@@ -119,10 +125,10 @@ void plan_trees_free(struct trees *trees)
 /**
  * plan_trees_group() - find a group
  * @trees: all trees
- * @tree: the one in which it is
- * @name: as the kernel lists it
+ * @tree: the tree of the group
+ * @name: its name in the kernel's lists
  *
- * Return: the group as it is, or NULL.
+ * Return: the present group, or NULL.
  */
 const struct ioband_group *plan_trees_group(const struct trees *trees,
 					    const struct tree *tree,
@@ -142,12 +148,12 @@ const struct ioband_group *plan_trees_group(const struct trees *trees,
 }
 
 /**
- * plan_tree_sorts_by() - see whether a tree will have groups of a kind
+ * plan_tree_sorts_by() - check whether a tree will have groups of a kind
  * @trees: all trees
- * @tree: the one
- * @mode: in which devices have such groups
+ * @tree: the tree
+ * @mode: the mode of sorting that makes such groups
  *
- * Return: whether it will.
+ * Return: true if so.
  */
 bool plan_tree_sorts_by(const struct trees *trees, const struct tree *tree,
 			const char *mode)

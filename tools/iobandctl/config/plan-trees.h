@@ -5,13 +5,14 @@
 #include "config/plan.h"
 
 /**
- * struct tree - the groups of a pool, or those in the own tree of a device
- * @speaker: the device that messages go to
- * @asked: a device of the pool that lists its groups; NULL if it is to be made
- * @owner: whose own tree it is; NULL for the pool's
- * @groups: of the whole pool, as they are; none if it is to be made
- * @counts: of paths that have something
- * @seen: by group: all that it is to have was looked at
+ * struct tree - the groups of a pool, or of the own tree of a device
+ * @speaker: the device that receives messages about the tree
+ * @asked: a present device of the pool, which lists its groups; NULL if there
+ *	is none
+ * @owner: the device with the tree as its own; NULL for the pool's tree
+ * @groups: the present groups of the whole pool; empty for a future pool
+ * @counts: the number of paths with presets
+ * @seen: by group: its settings have been planned
  */
 struct tree {
 	const struct future *speaker;
@@ -23,13 +24,13 @@ struct tree {
 };
 
 /**
- * struct trees - all of them
+ * struct trees - all trees of a plan
  * @plan: the plan
- * @v: they
- * @n: how many
- * @used: by section: it is about a cgroup that is there
+ * @v: the trees
+ * @n: their number
+ * @used: by section: a present cgroup matches it
  * @begin: the first change of a group
- * @is_full: there is no room for what is new before what is old has gone
+ * @is_full: new presets have no room until old presets are removed
  */
 struct trees {
 	struct plan *plan;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a change of a device takes away besides: a device that goes to another
- * pool loses the groups of its own tree, and with the last device its pool goes,
- * settings, groups and all.  Another mode takes the groups of its own tree.
- * What the device itself has goes with it: its weight is in the table, its
- * bounds are set again.
+ * The settings that a change of a device destroys, so that they can be
+ * restored.  A move to another pool destroys the groups of the device's own
+ * tree.  If the device is the last of its pool, the pool disappears with its
+ * settings and groups.  Another mode destroys the groups of the device's own
+ * tree.  The settings of the device itself survive a move: its weight is in the
+ * table, and its bounds are set again.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,8 +52,8 @@ static bool is_cgroup(const struct ioband_group *group)
 }
 
 /*
- * A device with a tree of its own speaks for no cgroup in that of its pool,
- * where one may have a weight or a bound since another device was there.
+ * A cgroup in the tree of the pool may have a weight or a bound, set through an
+ * earlier device.  A device with its own tree cannot restore it.
  */
 static void keep_group(struct kept *kept, const struct ioband_device *device,
 		       const struct ioband_device *owner,
@@ -60,7 +61,7 @@ static void keep_group(struct kept *kept, const struct ioband_device *device,
 {
 	if ((!group->set && !bounds_are_set(&group->bounds)) ||
 	    (is_cgroup(group) && !group->path))
-		return;	/* a cgroup without a path is gone */
+		return;	/* a cgroup without a path has been removed */
 	if (owner == device)
 		keep_settings(kept, group);
 	else if (!owner && kept->has_pool && is_cgroup(group) &&
@@ -88,8 +89,9 @@ static int keep_of(struct kept *kept, const struct ioband_devices *devices,
 }
 
 /*
- * A device with a group of its own speaks of presets in its own tree, even if
- * they are of no use there, and of none in that of its pool.
+ * Messages about presets to a device with its own group are about its own tree,
+ * even if presets have no effect there.  It cannot restore presets in the tree
+ * of the pool.
  */
 static int keep_presets(struct kept *kept, const struct ioband_device *device)
 {
@@ -118,10 +120,10 @@ static int keep_presets(struct kept *kept, const struct ioband_device *device)
 }
 
 /**
- * plan_keep() - before a change, write down what it takes away
+ * plan_keep() - before a change, save the settings that it destroys
  * @change: the change
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_keep(struct change *change)
 {
@@ -146,7 +148,10 @@ int plan_keep(struct change *change)
 	return code;
 }
 
-/* The pool is a new one; a module that cannot set this never has anything else. */
+/*
+ * The pool is new, so its value is the default.  A module without this setting
+ * never has another value.
+ */
 static int give_writes_starved(const struct ioband_device *speaker,
 			       uint64_t writes_starved)
 {
@@ -161,7 +166,7 @@ static int give_writes_starved(const struct ioband_device *speaker,
 	return code;
 }
 
-/* Slices before the measure, as time is shared in slices only. */
+/* Slices come before the measure, because time is shared only with slices. */
 static int give_settings(const struct ioband_device *speaker,
 			 const struct ioband_table *table)
 {
@@ -189,7 +194,7 @@ static int give_group(const struct ioband_device *speaker,
 	return code == EXIT_OK ? result : code;
 }
 
-/* To a path that has nothing: the maximum is the first bound, and goes first. */
+/* The path has no presets yet, so the maximum comes first.  It is the first bound. */
 static int give_preset(const struct ioband_device *speaker,
 		       const struct ioband_preset *preset)
 {
@@ -207,11 +212,12 @@ static int give_preset(const struct ioband_device *speaker,
 }
 
 /**
- * plan_give_back() - after a change is undone, set again what it took away
+ * plan_give_back() - after a change was undone, restore the settings that it
+ * destroyed
  * @change: the change
  * @speaker: the device
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_give_back(const struct change *change,
 		   const struct ioband_device *speaker)
@@ -239,10 +245,11 @@ int plan_give_back(const struct change *change,
 }
 
 /**
- * plan_carry() - after a device has gone to another pool, give it its own bounds
+ * plan_carry() - after a move to another pool, set the device's own bounds
+ * again
  * @change: the change
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_carry(const struct change *change)
 {

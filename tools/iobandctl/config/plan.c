@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a plan is made of: changes, and the ioband devices as they will be. */
+/* The parts of a plan: changes, and future ioband devices. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,13 @@
 
 /**
  * plan_add() - add a change
- * @plan: to this
- * @kind: what it does
- * @future: the device that is made or spoken to
- * @place: what in the configuration asks for it
+ * @plan: the plan
+ * @kind: the kind of change
+ * @future: the device that is made, or receives the message
+ * @place: the place in the configuration that requests it
  *
- * Return: the change, to be filled in; valid until the next is added.
+ * Return: the change, for the caller to fill in; valid until the next
+ * plan_add().
  */
 struct change *plan_add(struct plan *plan, enum change_kind kind,
 			const struct future *future,
@@ -34,7 +35,7 @@ struct change *plan_add(struct plan *plan, enum change_kind kind,
 }
 
 /**
- * plan_of_device() - make a change one of a device's own group
+ * plan_of_device() - mark a change as one of a device's own group
  * @change: the change
  * @future: the device
  */
@@ -48,12 +49,12 @@ void plan_of_device(struct change *change, const struct future *future)
 /**
  * plan_set() - plan a setting of a pool or of a device
  * @plan: the plan
- * @future: the device that is spoken to
- * @of_device: it is the device's, not the pool's
+ * @future: the device that receives the message
+ * @of_device: a setting of the device, not of the pool
  * @key: the setting
- * @from: what it is
- * @to: what it becomes
- * @place: what in the configuration asks for it
+ * @from: its present value
+ * @to: its new value
+ * @place: the place in the configuration that requests it
  */
 void plan_set(struct plan *plan, const struct future *future, bool of_device,
 	      const char *key, const char *from, const char *to,
@@ -68,10 +69,10 @@ void plan_set(struct plan *plan, const struct future *future, bool of_device,
 }
 
 /**
- * plan_blame() - tell which part of the configuration a failure is about
- * @plan: what is being planned
- * @place: what asks for what failed
- * @code: an exit code; nothing is said if it is EXIT_OK
+ * plan_blame() - report the place in the configuration that caused a failure
+ * @plan: the plan
+ * @place: the place
+ * @code: an exit code; EXIT_OK reports nothing
  *
  * Return: @code.
  */
@@ -88,11 +89,12 @@ int plan_blame(const struct plan *plan, const struct conf_place *place,
 }
 
 /**
- * plan_future() - add an ioband device as it will be
+ * plan_future() - add a future ioband device
  * @plan: the plan
  * @name: its name
  *
- * Return: the device, to be filled in; valid until the next is added.
+ * Return: the device, for the caller to fill in; valid until the next
+ * plan_future().
  */
 struct future *plan_future(struct plan *plan, const char *name)
 {
@@ -106,11 +108,11 @@ struct future *plan_future(struct plan *plan, const char *name)
 }
 
 /**
- * plan_over() - find the ioband device that lies over a device
+ * plan_over() - find the future ioband device over a device
  * @plan: the plan
  * @device: the device
  *
- * Return: the device as it will be, or NULL.
+ * Return: the ioband device, or NULL.
  */
 struct future *plan_over(const struct plan *plan, const struct device *device)
 {
@@ -124,7 +126,7 @@ struct future *plan_over(const struct plan *plan, const struct device *device)
 	return NULL;
 }
 
-/* What was kept to undo it. */
+/* Free the saved settings of a change. */
 static void forget(struct change *change)
 {
 	for (size_t i = 0; i < change->kept.n; i++)

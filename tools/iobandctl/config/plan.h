@@ -21,10 +21,10 @@ enum change_kind {
 };
 
 /**
- * struct kept_group - a group for which something was set
- * @group: the group, for the kernel
- * @weight: its weight; 0 if none was set
- * @bounds: its maximum, its minimum and its latency target
+ * struct kept_group - the settings of a group
+ * @group: its name in messages to the kernel
+ * @weight: its weight; 0 for the default
+ * @bounds: its maximum, minimum and latency target
  */
 struct kept_group {
 	char *group;
@@ -33,13 +33,13 @@ struct kept_group {
 };
 
 /**
- * struct kept - what a change took away besides
- * @has_pool: the pool, whose settings are in @table
- * @lost: there are weights or bounds that nobody can give back
+ * struct kept - the settings that a change destroys
+ * @has_pool: the pool disappears; its settings are in @table
+ * @lost: there are weights or bounds that cannot be restored
  * @table: of the device
- * @presets: what groups of paths began with
- * @v: groups
- * @n: how many
+ * @presets: the presets
+ * @v: the groups
+ * @n: number of groups
  */
 struct kept {
 	bool has_pool;
@@ -51,23 +51,24 @@ struct kept {
 };
 
 /**
- * struct change - one step from what is to what the configuration says
- * @kind: what it does
- * @bound: of CHANGE_BOUND: which; of CHANGE_PRESET likewise, or BOUNDS: the weight
- * @device: the ioband device that is made or spoken to
+ * struct change - one step towards the configuration
+ * @kind: the kind of change
+ * @bound: of CHANGE_BOUND the bound; of CHANGE_PRESET the same, or BOUNDS for
+ *	the weight
+ * @device: the ioband device that is made, or receives the message
  * @pool: the pool
- * @tree: the device whose setting it is, or in whose own tree the group is;
- *	NULL for the pool's
- * @group: the group, for people; NULL if it is about none
- * @message: the group, for the kernel
+ * @tree: the device that has the setting, or has the group in its own tree;
+ *	NULL for the pool
+ * @group: the group, for messages to the user; NULL without a group
+ * @message: its name in messages to the kernel
  * @setting: the key that is set, or NULL
- * @from: what it is; NULL if it is not there
- * @to: what it becomes
- * @place: what in the configuration asks for it
+ * @from: the present value; NULL if there is none
+ * @to: the new value
+ * @place: the place in the configuration that requests it
  * @choice: of CHANGE_CREATE: the device below
  * @settings: of CHANGE_CREATE and CHANGE_INSERT
- * @kept: to be given back when it is undone
- * @late: it is to come after all that is not
+ * @kept: settings to restore after an undo
+ * @late: made after all changes that are not late
  */
 struct change {
 	enum change_kind kind;
@@ -88,14 +89,15 @@ struct change {
 };
 
 /**
- * struct future - an ioband device as it will be
+ * struct future - the future state of an ioband device
  * @name: its name
  * @table: its table line
- * @now: the device as it is; NULL if it is to be made
+ * @now: the present device; NULL for a new device
  * @moved: it changes its pool, which makes its groups anew
- * @makes_pool: it moves to a pool that no device is in then
- * @chosen: the plan is about it, and about its pool
- * @section: what the configuration says of it; NULL if it does not choose it
+ * @makes_pool: it moves to a pool that has no devices yet
+ * @chosen: the plan covers it and its pool
+ * @section: its section in the configuration; NULL if the configuration does
+ *	not select it
  */
 struct future {
 	char *name;
@@ -109,16 +111,16 @@ struct future {
 
 /**
  * struct plan - all changes, in order
- * @conf: what they are to reach
- * @devices: what there is
- * @choices: the devices below
- * @future: the devices as they will be
- * @n_future: how many
+ * @conf: the configuration
+ * @devices: the present ioband devices
+ * @choices: the selected devices below
+ * @future: the future ioband devices
+ * @n_future: their number
  * @v: the changes
- * @n: how many
+ * @n: their number
  * @finder: for groups
- * @past: what was asked for until now
- * @is_partial: the cgroups that are seen are a part of all
+ * @past: former configurations
+ * @is_partial: only a part of the cgroups is visible
  * @is_watched: "watch" is running
  */
 struct plan {

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the groups of cgroups are to begin with that are yet to come: all that the
- * configuration says of those that it names by path, and no more.  Which cgroups a
- * pattern fits is known only when they are there: they are for "watch".
+ * Presets: the settings of groups of future cgroups.  They contain all settings
+ * of cgroups that the configuration names by path.  Patterns have none: the
+ * cgroups that match a pattern are known only when they exist, so "watch" sets
+ * them.
  *
- * Each setting is a message of its own, and a cgroup may come between two of them.
- * It keeps what it begins with, so it must not have more then than before and than
- * after: what takes goes before what gives.  A maximum bounds whatever the rest gives,
- * so one that becomes narrower goes before all else, and one that only becomes wider
- * after all else, "late".  Late is also what is taken back from a path that is not
- * named any more: if something fails before, all stays as it was for who comes.
- * (A maximum of which one rate becomes narrower and another wider is one message,
- * and goes first.)
+ * Each setting is a message of its own, and a cgroup may be created between two
+ * messages.  It keeps the settings with which it was created.  Therefore no
+ * intermediate state may give it more than the state before and the state after.
+ * Settings that take resources precede settings that give resources.  A maximum
+ * bounds the effect of all other settings.  A maximum that narrows therefore
+ * precedes all other settings.  A maximum that only widens is "late", after all
+ * other settings.  The removal of presets from a path that is not named any more
+ * is also late: if an earlier change fails, new cgroups get the same settings as
+ * before.  (A maximum with one rate that narrows and another that widens is one
+ * message, and comes first.)
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +27,9 @@
 static const struct ioband_preset nothing = { .weight = 0 };
 
 /**
- * struct sorted - presets by tree and path
- * @v: they
- * @n: how many
+ * struct sorted - presets, sorted by tree and path
+ * @v: the presets
+ * @n: their number
  */
 struct sorted {
 	const struct ioband_preset **v;
@@ -34,10 +37,10 @@ struct sorted {
 };
 
 /**
- * presets_tree() - say which tree is meant
+ * presets_tree() - describe a tree
  * @tree: the result
  * @pool: its pool
- * @owner: whose own tree it is; NULL for the pool's
+ * @owner: the device with the tree as its own; NULL for the pool's tree
  */
 void presets_tree(struct preset_tree *tree, const char *pool,
 		  const struct ioband_device *owner)
@@ -61,10 +64,10 @@ static const char *const obstacles[] = {
 };
 
 /**
- * presets_obstacle() - see why nothing can be said of cgroups that are yet to come
- * @hierarchy: of the cgroups that the configuration has; NULL if there is none
+ * presets_obstacle() - the reason for which presets are impossible
+ * @hierarchy: the mounted hierarchy of cgroups; NULL if there is none
  *
- * Return: a reason, for people; NULL if there is none.
+ * Return: the reason, for messages to the user; NULL if presets are possible.
  */
 const char *presets_obstacle(const struct hierarchy *hierarchy)
 {
@@ -76,8 +79,8 @@ const char *presets_obstacle(const struct hierarchy *hierarchy)
 }
 
 /**
- * presets_say_obstacle() - tell that cgroups begin without what their path has
- * @conf: the configuration; nothing is said if it names no cgroup by path
+ * presets_say_obstacle() - report that new cgroups start without their settings
+ * @conf: the configuration; if it names no cgroup by path, nothing is reported
  * @obstacle: as from presets_obstacle()
  */
 void presets_say_obstacle(const struct conf *conf, const char *obstacle)
@@ -122,11 +125,11 @@ static const struct ioband_preset *find(const struct sorted *sorted,
 
 /**
  * presets_are_same() - compare a setting
- * @a: has it
- * @b: has another
- * @setting: which
+ * @a: one set of settings
+ * @b: another set
+ * @setting: the setting
  *
- * Return: whether it is the same.
+ * Return: true if it is the same.
  */
 bool presets_are_same(const struct ioband_preset *a,
 		      const struct ioband_preset *b, int setting)
@@ -136,7 +139,7 @@ bool presets_are_same(const struct ioband_preset *a,
 	       bound_is(&a->bounds, &b->bounds, setting - GROUP_BOUNDS);
 }
 
-/* 0 is no bound. */
+/* 0 means no bound. */
 static bool is_tighter(uint64_t wanted, uint64_t now)
 {
 	return wanted && (!now || wanted < now);
@@ -148,10 +151,10 @@ static uint64_t weight_of(const struct ioband_preset *preset)
 }
 
 /**
- * presets_phase() - when a setting changes
- * @now: has what it is
- * @wanted: has what it becomes
- * @setting: which
+ * presets_phase() - the phase in which a setting changes
+ * @now: the present settings
+ * @wanted: the new settings
+ * @setting: the setting
  *
  * Return: the phase.
  */
@@ -179,9 +182,9 @@ int presets_phase(const struct ioband_preset *now,
 }
 
 /**
- * struct wish - what the configuration says of a path in a tree
- * @wanted: what the group begins with
- * @place: what asks for it, by setting; NULL if nothing does
+ * struct wish - the configuration of a path in a tree
+ * @wanted: the settings for its group
+ * @place: place of each setting in the configuration; NULL without one
  */
 struct wish {
 	struct ioband_preset wanted;
@@ -189,9 +192,10 @@ struct wish {
 };
 
 /**
- * presets_read() - what sections set
- * @sections: by setting; NULL, or without the key, for what stays
- * @wanted: gets it
+ * presets_read() - read the settings in sections
+ * @sections: by setting; if one is NULL or lacks the key, the setting remains
+ *	unchanged
+ * @wanted: receives the settings
  */
 void presets_read(const struct conf_section *const sections[GROUP_SETTINGS],
 		  struct ioband_preset *wanted)
@@ -232,14 +236,15 @@ static void read_wish(const struct conf *conf, const struct preset_tree *tree,
 }
 
 /**
- * presets_ask_for() - see whether a configuration asks for what a path has
+ * presets_ask_for() - check whether a configuration has the present preset of a
+ * path
  * @conf: the configuration
  * @tree: the tree
  * @path: the path
- * @preset: what it has
- * @setting: of this
+ * @preset: the present settings
+ * @setting: the setting
  *
- * Return: whether it names the path, and says just this of it.
+ * Return: true if it names the path with this value.
  */
 bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
 		     const char *path, const struct ioband_preset *preset,
@@ -254,10 +259,10 @@ bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
 }
 
 /**
- * struct look - a look at the paths that have something, or are to have it
+ * struct look - the data of a comparison of presets
  * @visit: called for each difference
- * @data: for @visit
- * @counts: of paths
+ * @data: argument of @visit
+ * @counts: the number of paths with presets
  */
 struct look {
 	preset_visit visit;
@@ -296,15 +301,16 @@ static int visit_path(const struct look *look, const char *path,
 }
 
 /**
- * presets_differ() - find what the groups of paths in a tree do not begin with yet
- * @conf: what they are to begin with
+ * presets_differ() - compare the presets of a tree with the configuration
+ * @conf: the configuration
  * @tree: the tree
- * @now: what they begin with, in all trees of the pool
- * @visit: called for each difference, until it returns another than EXIT_OK
- * @data: for @visit
- * @counts: how many paths have something, and how that changes
+ * @now: the present presets, in all trees of the pool
+ * @visit: called for each difference, until it returns another code than
+ *	EXIT_OK
+ * @data: argument of @visit
+ * @counts: the number of paths with presets, and its changes
  *
- * Return: what @visit returned last, or EXIT_OK.
+ * Return: the last result of @visit, or EXIT_OK.
  */
 int presets_differ(const struct conf *conf, const struct preset_tree *tree,
 		   const struct presets *now, preset_visit visit, void *data,

@@ -6,7 +6,7 @@
 #include "config/conf.h"
 #include "ioband/ioband.h"
 
-/* In which order the settings of a path change, and those of a group that is there. */
+/* The order in which settings of a path, or of an existing group, change. */
 enum {
 	PRESET_NARROWS,	/* a maximum */
 	PRESET_TAKES,
@@ -20,8 +20,8 @@ enum {
 /**
  * struct preset_tree - a tree of cgroups, a pool's or a device's own
  * @pool: the pool
- * @owner: whose own tree it is, by name; NULL for the pool's
- * @name: what it is called in lists of presets
+ * @owner: name of the device with the tree as its own; NULL for the pool's tree
+ * @name: its name in lists of presets
  */
 struct preset_tree {
 	const char *pool;
@@ -30,13 +30,13 @@ struct preset_tree {
 };
 
 /**
- * struct preset_change - something that the group of a path is to begin with
+ * struct preset_change - a difference between presets and configuration
  * @path: of the cgroup
- * @setting: what it is: GROUP_WEIGHT, or a bound after GROUP_BOUNDS
- * @now: has what it is
- * @wanted: has what it is to be
- * @place: what in the configuration asks for it; NULL if nothing does
- * @late: it comes after all else
+ * @setting: GROUP_WEIGHT, or a bound after GROUP_BOUNDS
+ * @now: the present settings
+ * @wanted: the new settings
+ * @place: the place in the configuration that requests it; NULL without one
+ * @late: made after all other changes
  */
 struct preset_change {
 	const char *path;
@@ -48,10 +48,10 @@ struct preset_change {
 };
 
 /**
- * struct preset_counts - how many paths have something
+ * struct preset_counts - the number of paths with presets
  * @now: in all trees of the pool
- * @added: that have nothing now, in one tree
- * @dropped: that have nothing then, in one tree
+ * @added: paths of one tree that have no preset yet
+ * @dropped: paths of one tree that lose all presets
  */
 struct preset_counts {
 	size_t now;

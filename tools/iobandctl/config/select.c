@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which block devices the configuration is about.  Asks udev's database. */
+/* The block devices that the configuration selects, from udev's database. */
 #define _GNU_SOURCE
 #include <libudev.h>
 #include <stdio.h>
@@ -14,17 +14,17 @@
 #include "ioband/under.h"
 #include "kernel/dm.h"
 
-#define LINKS_MAX 64	/* what a device has at most, with room */
+#define LINKS_MAX 64	/* more than any device has */
 
 /**
- * struct subject - a block device as udev describes it
- * @known: for conf_selects()
+ * struct subject - a block device in udev's database
+ * @known: its properties, for conf_selects()
  * @device: its number and its node
- * @mapper: room for a name
- * @volume: room for vg/lv
- * @paths: its node and the links to it, which udev owns
- * @suitable: patterns may mean it
- * @passed_over: who made it told udev's rules to pass it over
+ * @mapper: storage of its mapper name
+ * @volume: storage of vg/lv
+ * @paths: its node and the links to it; owned by udev
+ * @suitable: patterns can select it
+ * @passed_over: its creator asked udev's rules to skip it
  */
 struct subject {
 	struct conf_subject known;
@@ -58,7 +58,7 @@ static const char *mapper_type(const char *uuid)
 	return "dm";
 }
 
-/* As in the TYPE of lsblk. */
+/* The names of lsblk's column TYPE. */
 static const char *type_of(struct udev_device *found, const char *kernel)
 {
 	static const struct {
@@ -119,7 +119,7 @@ static void describe_paths(struct udev_device *found, struct subject *subject)
 	subject->known.paths = subject->paths;
 }
 
-/* A partition has its disk's queue. */
+/* A partition has the queue of its disk. */
 static bool is_rotational(struct udev_device *found)
 {
 	const char *value = udev_device_get_sysattr_value(found,
@@ -137,7 +137,7 @@ static bool is_rotational(struct udev_device *found)
 	return value && !strcmp(value, "1");
 }
 
-/* Whether a pattern may mean it. */
+/* Check whether patterns can select the device. */
 static bool is_suitable(struct udev_device *found, const char *type)
 {
 	static const char *const never[] = { "rom", "floppy", "ram", "ioband" };
@@ -151,7 +151,10 @@ static bool is_suitable(struct udev_device *found, const char *type)
 	return size && strcmp(size, "0") && !(hidden && !strcmp(hidden, "1"));
 }
 
-/* Where udev has serial numbers, of SCSI disks in several; lsblk looks in the same places. */
+/*
+ * udev's properties with serial numbers; SCSI disks have several.  lsblk reads
+ * the same.
+ */
 static const char *const serials[CONF_SERIALS] = {
 	"SCSI_IDENT_SERIAL", "ID_SCSI_SERIAL", "ID_SERIAL_SHORT", "ID_SERIAL"
 };
@@ -191,7 +194,7 @@ static bool is_ioband(const struct subject *subject)
 	return !strcmp(subject->known.type, "ioband");
 }
 
-/* A link that is said to be the device's, which may lead to the ioband device over it. */
+/* Check udev's links.  A link of the device may point to the ioband device over it. */
 static bool claims(const struct subject *subject, const char *spelled)
 {
 	const char *volume = subject->known.volume;
@@ -205,7 +208,7 @@ static bool claims(const struct subject *subject, const char *spelled)
 	return found;
 }
 
-/* The links to an ioband device are those of the device below, which they mean. */
+/* udev's links to an ioband device belong to the device below it. */
 static bool is_named(const struct subject *subject, const char *spelled)
 {
 	struct device named;
@@ -234,7 +237,7 @@ static bool names_device(const char *list, const struct subject *subject)
 	return found;
 }
 
-/* The last section that fits, one that names the device before others. */
+/* Choose the last section that lists the device, or else the last that matches it. */
 static bool choose(const struct conf *conf, const struct subject *subject,
 		   struct choice *choice)
 {
@@ -371,13 +374,13 @@ static int look_at_all(const struct conf *conf, const struct device *only,
 }
 
 /**
- * select_devices() - find the block devices that the configuration is about
+ * select_devices() - find the block devices that the configuration selects
  * @conf: the configuration
- * @only: look at these only; each must fit a section
- * @n_only: how many; 0 for all there are
+ * @only: examine only these; each must match a section
+ * @n_only: their number; 0 for all devices
  * @choices: the result, sorted by label; also to be freed after a failure
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int select_devices(const struct conf *conf, char *const *only, int n_only,
 		   struct choices *choices)
@@ -397,12 +400,14 @@ int select_devices(const struct conf *conf, char *const *only, int n_only,
 }
 
 /**
- * select_is_lasting() - see whether a link of udev's is to a device for good, not to what is on it
+ * select_is_lasting() - check whether a link of udev's does not depend on
+ * contents
  * @link: its path
  *
- * Those by partuuid and partlabel are the partition's, by what its disk's table says.
+ * Links by partuuid and partlabel qualify: they come from the partition table
+ * of the disk.
  *
- * Return: whether it is.
+ * Return: true if so.
  */
 bool select_is_lasting(const char *link)
 {
@@ -420,14 +425,15 @@ bool select_is_lasting(const char *link)
 }
 
 /**
- * select_event() - see whether the configuration is about a device of udev's
+ * select_event() - check whether the configuration selects a device in a uevent
  * @conf: the configuration
- * @found: the device, which may be about to appear
+ * @found: the device; it may not have appeared yet
  * @choice: the result
  *
- * Links to what is on the device do not count: they will lead elsewhere.
+ * Links that depend on the contents are ignored: they will point to the ioband
+ * device.
  *
- * Return: whether it is.
+ * Return: true if so.
  */
 bool select_event(const struct conf *conf, struct udev_device *found,
 		  struct choice *choice)
@@ -446,7 +452,7 @@ bool select_event(const struct conf *conf, struct udev_device *found,
 }
 
 /**
- * choices_free() - free what select_devices() found
+ * choices_free() - free the result of select_devices()
  * @choices: the devices, left empty
  */
 void choices_free(struct choices *choices)
@@ -456,12 +462,12 @@ void choices_free(struct choices *choices)
 }
 
 /**
- * device_lasting_name() - a path for a device that is the same after a reboot
+ * device_lasting_name() - a path of a device that survives a reboot
  * @major: of the device
  * @minor: of the device
  *
- * Return: a path, to be freed: in /dev/mapper, in /dev/disk/by-id, or if there
- * is neither, the device's node.
+ * Return: a path, to be freed: in /dev/mapper, in /dev/disk/by-id, or without
+ * these the device's node.
  */
 char *device_lasting_name(unsigned int major, unsigned int minor)
 {

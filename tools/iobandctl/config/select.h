@@ -8,12 +8,12 @@
 #include "host/device.h"
 
 /**
- * struct choice - a block device, and the section that is about it
+ * struct choice - a block device and its section
  * @device: the device
  * @label: its name in device-mapper, or the kernel's
  * @section: of the configuration
- * @named: the section names it, where patterns only fit
- * @passed_over: who made it told udev's rules to pass it over
+ * @named: the section lists the device; otherwise only its patterns match
+ * @passed_over: its creator asked udev's rules to skip it
  */
 struct choice {
 	struct device device;

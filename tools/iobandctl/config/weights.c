@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file of weights: one line for each group for which somebody set a weight, a
- * maximum, a minimum or a latency target, with names that are the same after a
- * reboot, where the kernel's ids are not.
+ * The file of weights.  It has one line for each group with a weight, a
+ * maximum, a minimum or a latency target.  Its names survive a reboot, unlike
+ * the kernel's ids.
  *
  *	1 weights
  *	pool=<pool> [device=<mapper name>] group=<group> [weight=<n>] [max=<rates>]
  *		[min=<rates>] [latency=<us>]
  *
- * The first number is the version of the format.  device= is there for groups
+ * The first number is the version of the format.  device= is present for groups
  * in the own tree of that device.  White space, backslashes and control bytes
- * in names are written as \ooo; empty lines and those with # are skipped.
+ * in names are written as \ooo.  Empty lines and lines with # are skipped.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static void print_saved(struct table *table, const struct saved_weight *saved)
 	print_bounds(table, row, BOUND_NUMBERS, &saved->bounds);
 }
 
-/* The words of the bounds that there are, each with a blank in front. */
+/* The words of all bounds that are set, each after a blank. */
 static char *all_words(const struct bounds *bounds)
 {
 	char *words = xstrdup(""), *longer, *list;
@@ -93,7 +93,7 @@ static void write_saved(const struct saved_weight *saved)
 	free(group);
 }
 
-/* A group by a name that lasts. */
+/* The name of a group that survives a reboot. */
 static char *lasting_name(const struct ioband_group *group)
 {
 	if (group->path)
@@ -125,7 +125,7 @@ static void save_group(const struct ioband_devices *devices,
 	free(saved.group);
 }
 
-/* A cgroup without a path is gone, and its id with it. */
+/* A cgroup without a path has been removed, and its id with it. */
 static bool lasts(const struct ioband_group *group)
 {
 	return group->path || strncmp(group->name, "cgroup#",
@@ -155,12 +155,12 @@ static int save_pool(const struct ioband_devices *devices,
 }
 
 /**
- * weights_save() - print all weights and bounds that were set
- * @devices: all
- * @scope: only these
+ * weights_save() - print all weights and bounds that are set
+ * @devices: all ioband devices
+ * @scope: the limits of the selection
  * @json: print JSON, which weights_restore() does not read
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int weights_save(const struct ioband_devices *devices,
 		 const struct scope *scope, bool json)
@@ -224,7 +224,7 @@ static int find_scope(const struct ioband_devices *devices,
 	return code;
 }
 
-/* Also after a failure: a part may have been set. */
+/* Record manual settings, also after a failure: a part may have been set. */
 static void mark(const struct ioband_device *device,
 		 const struct saved_weight *saved, const char *group)
 {
@@ -249,7 +249,7 @@ static int apply_one(const struct ioband_device *device,
 	return code;
 }
 
-/* Trees of devices have lines of their own. */
+/* Skip devices with their own tree; these have lines of their own. */
 static int apply_to(const struct targets *targets,
 		    const struct saved_weight *saved,
 		    const struct group_ref *group)
@@ -289,7 +289,7 @@ static int apply(struct finder *finder, const struct saved_weight *saved)
 	return code;
 }
 
-/* The kernel takes both, and keeps to the maximum. */
+/* The kernel accepts a minimum above the maximum, and enforces the maximum. */
 static void check_bounds(const struct saved_weight *saved, const char *file)
 {
 	struct problem problem;
@@ -299,7 +299,7 @@ static void check_bounds(const struct saved_weight *saved, const char *file)
 		     file, problem.text);
 }
 
-/* With @json, what was set is added to a table. */
+/* With @json, add the settings to a table. */
 static int apply_line(struct finder *finder, const char *file,
 		      const struct saved_weight *saved, bool json,
 		      struct table **table)
@@ -318,7 +318,7 @@ static int apply_line(struct finder *finder, const char *file,
 	return EXIT_OK;
 }
 
-/* Signals wait until it is written down what was set by hand. */
+/* Signals stay blocked until the manual settings are recorded. */
 static int apply_all(const struct ioband_devices *devices, const char *file,
 		     const struct saved_weights *weights, bool json)
 {
@@ -349,15 +349,16 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 }
 
 /**
- * weights_restore() - set the weights and bounds that a file has
- * @devices: all
+ * weights_restore() - set the weights and bounds in a file
+ * @devices: all ioband devices
  * @file: its name, "-" for standard input
- * @json: print as JSON what was set
+ * @json: print the settings as JSON
  *
- * A file that is malformed changes nothing.  What cannot be set, as its cgroup
- * is gone for instance, is reported and skipped.
+ * A malformed file changes nothing.  Lines that cannot be applied, for instance
+ * because their cgroup is gone, are reported and skipped.
  *
- * Return: an exit code, of the first failure; the user has been told.
+ * Return: the exit code of the first failure, which has been reported; else
+ * EXIT_OK.
  */
 int weights_restore(const struct ioband_devices *devices, const char *file,
 		    bool json)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Block devices: how people name them, and what sysfs knows of them. */
+/* Block devices: their names, and their attributes in sysfs. */
 #define _GNU_SOURCE
 #include <blkid.h>
 #include <dirent.h>
@@ -33,7 +33,7 @@ static void sysfs_path(unsigned int major, unsigned int minor,
  * @minor: of the device
  * @name: of the attribute
  * @value: its text, without the newline; may be NULL
- * @size: of @value
+ * @size: bytes of @value
  *
  * Return: whether the device has it.
  */
@@ -67,7 +67,7 @@ static bool is_block_device(const char *path, struct device *device)
 	return true;
 }
 
-/* By the name that people know; by number where udev names nothing. */
+/* The usual name of a device, or its number if udev made no node of that name. */
 static void find_path(struct device *device)
 {
 	unsigned int major = device->major, minor = device->minor;
@@ -125,12 +125,12 @@ static bool is_volume(const char *spelled, struct device *device)
 }
 
 /**
- * device_find() - find a block device by what people call it
+ * device_find() - find a block device by any of its names
  * @spelled: a path, a mapper name, vg/lv, a name below /dev, or
  *	<major>:<minor>
  * @device: the result
  *
- * Return: whether there is one.
+ * Return: true if it exists.
  */
 bool device_find(const char *spelled, struct device *device)
 {
@@ -142,7 +142,7 @@ bool device_find(const char *spelled, struct device *device)
 			    is_volume(spelled, device));
 }
 
-/* File systems with numbers of their own (btrfs) are on what they name. */
+/* A file system with anonymous device numbers (btrfs) lies on its source. */
 static bool find_source(const char *path, struct device *device)
 {
 	struct libmnt_table *mounts = mnt_new_table();
@@ -165,7 +165,7 @@ static bool find_source(const char *path, struct device *device)
  * @path: an absolute path
  * @device: the result
  *
- * Return: whether there is one.
+ * Return: true if it was found.
  */
 bool device_of_file(const char *path, struct device *device)
 {
@@ -182,11 +182,12 @@ bool device_of_file(const char *path, struct device *device)
 }
 
 /**
- * device_resolve() - find a block device that must be there
+ * device_resolve() - find a block device, and report an error if it does not
+ * exist
  * @spelled: as for device_find()
  * @device: the result
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int device_resolve(const char *spelled, struct device *device)
 {
@@ -213,12 +214,12 @@ int device_resolve(const char *spelled, struct device *device)
 }
 
 /**
- * device_size() - how large a device is and whether it can be written
- * @device: the device, which is not opened: it might not answer
+ * device_size() - the size of a device, and whether it is read-only
+ * @device: the device, which may not answer and is therefore not opened
  * @sectors: its size in sectors of 512 bytes
- * @read_only: whether it is read-only
+ * @read_only: true if it is read-only
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int device_size(const struct device *device, uint64_t *sectors, bool *read_only)
 {
@@ -239,11 +240,11 @@ int device_size(const struct device *device, uint64_t *sectors, bool *read_only)
 }
 
 /**
- * device_label() - what a device is called in tables
+ * device_label() - the name of a device in tables
  * @major: of the device
  * @minor: of the device
- * @label: the mapper name of a dm device, the kernel's name of others, the
- *	number of one that is gone
+ * @label: the mapper name of a dm device, the kernel's name of another device,
+ *	or the number of a device that does not exist
  */
 void device_label(unsigned int major, unsigned int minor,
 		  char label[DEVICE_NAME_SIZE])
@@ -267,9 +268,9 @@ void device_label(unsigned int major, unsigned int minor,
 }
 
 /**
- * names_add() - add to a list of names
+ * names_add() - add a name to a list unless the list has it
  * @names: the list
- * @name: what to add, if it is not in it
+ * @name: the name
  */
 void names_add(struct names *names, const char *name)
 {
@@ -292,11 +293,11 @@ void names_add(struct names *names, const char *name)
 }
 
 /**
- * names_has() - look into a list of names
+ * names_has() - check whether a list has a name
  * @names: the list
- * @name: what to look for
+ * @name: the name
  *
- * Return: whether it is in the list.
+ * Return: true if so.
  */
 bool names_has(const struct names *names, const char *name)
 {
@@ -322,9 +323,9 @@ void names_free(struct names *names)
 /**
  * device_of_kernel_name() - find a device by the kernel's name
  * @name: as in sysfs
- * @device: the result; its path may not be there
+ * @device: the result; its node may not exist
  *
- * Return: whether there is one.
+ * Return: true if it exists.
  */
 bool device_of_kernel_name(const char *name, struct device *device)
 {
@@ -343,12 +344,13 @@ bool device_of_kernel_name(const char *name, struct device *device)
 }
 
 /**
- * device_related() - the devices next to one
+ * device_related() - the devices directly below or above a device, or its
+ * partitions
  * @device: the device
  * @relation: "slaves" (below), "holders" (above), or "" for its partitions
- * @names: the kernel's names, added to
+ * @names: receives the kernel's names
  *
- * Return: how many there are now in @names.
+ * Return: the number of names in @names now.
  */
 int device_related(const struct device *device, const char *relation,
 		   struct names *names)
@@ -376,7 +378,7 @@ int device_related(const struct device *device, const char *relation,
 /**
  * device_whole_disk() - find the disk of a partition
  * @part: the device
- * @disk: the result; its path may not be there
+ * @disk: the result; its node may not exist
  *
  * Return: whether @part is a partition.
  */
@@ -396,12 +398,12 @@ bool device_whole_disk(const struct device *part, struct device *disk)
 }
 
 /**
- * device_disks() - find the physical disks that a device lies on
+ * device_disks() - find the physical disks below a device
  * @device: the device
- * @disks: the labels of the disks, added to
- * @passed: the labels of all devices met on the way, added to
+ * @disks: receives the labels of the disks
+ * @passed: receives the labels of all devices on the way
  *
- * Return: how many disks are known now.
+ * Return: the number of names in @disks now.
  */
 int device_disks(const struct device *device, struct names *disks,
 		 struct names *passed)
@@ -428,10 +430,10 @@ int device_disks(const struct device *device, struct names *disks,
 }
 
 /**
- * device_stack() - find all devices of the stack that a device is on top of
+ * device_stack() - find all devices below a device
  * @device: the device
- * @numbers: "<major>:<minor>" of it and of each device below, with the disks of
- *	partitions; added to
+ * @numbers: receives "<major>:<minor>" of it and of each device below,
+ *	including the disks of partitions
  */
 void device_stack(const struct device *device, struct names *numbers)
 {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Keeps others from changing a device while its table is changed: another
- * iobandctl by a file of our own, LVM by the file that it locks itself while it
- * works on a volume group.  LVM removes the file when it is done, so the file
- * that was locked must be the one that has the name.
+ * Locks against concurrent changes of a device while its table changes.  Files
+ * of iobandctl exclude another iobandctl.  LVM's own lock file, which LVM holds
+ * while it changes a volume group, excludes LVM.  LVM removes its file when it
+ * is done, so a lock is valid only if the locked file still has the name.
  *
- * LVM's directory lies in /run/lock, where any user can make one of that name while LVM
- * has none.  A link in it would have root create, lock or remove a file of the user's
- * choice.  So a directory is used only if root alone can write to it, and files are
- * opened in it without following links.
+ * LVM's directory lies in /run/lock.  Any user can create a directory of that
+ * name there while LVM has none.  A link in it would make root create, lock or
+ * remove a file of the user's choice.  Therefore the directory must be writable
+ * by root only, and files in it are opened without following links.
  *
- * Who puts back what he found if he fails, or makes a device anew with the size that he
- * found, is to be alone with that: "apply", of which there is one for each disk at boot,
- * "set" and "resize".  Where many disks appear at once they take turns.  So who waits has
- * patience for as long as somebody gets done, up to a time: whoever is done removes the
- * file, and the next one's is another.
+ * "apply" (one for each disk at boot), "set" and "resize" exclude each other.
+ * They restore earlier settings after a failure, or remake a device with the
+ * size that they read.  Where many disks appear at once these commands take
+ * turns.  A waiter therefore waits as long as other holders make progress, up
+ * to a limit.  Progress is visible because each holder removes the file when it
+ * is done, and the next one creates another.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,9 +38,9 @@
 #define LVM_LOCKS "/run/lock/lvm"
 
 /**
- * struct patience - for how long to wait for a lock, in seconds
- * @idle_s: while the same one has it
- * @most_s: in any case
+ * struct patience - the time to wait for a lock, in seconds
+ * @idle_s: while one holder keeps it
+ * @most_s: in total
  */
 struct patience {
 	int idle_s;
@@ -49,21 +50,25 @@ struct patience {
 static const struct patience for_device = { 5, 5 };
 
 /*
- * The first is less than the 30 s that systemd has for a disk, which is told of each turn.
- * The second leaves time for what else a disk takes of the 90 s for which a mount waits for
- * it: udev/ioband-wrap@.service.in.
+ * 20 s is less than the 30 s that systemd grants a disk after each notice of
+ * progress.  40 s leaves time for the other steps of a disk in the 90 s for
+ * which a mount waits: udev/ioband-wrap@.service.in.
  */
 static const struct patience for_changes = { 20, 40 };
 
 /*
- * Many that wait are not to keep the one at work from it.  It is the same for all, however
- * long they have waited: a longer one after some time would let those who came later go first.
+ * The interval is long enough that many waiters do not slow the holder down.
+ * It does not grow with time, because later waiters would then overtake earlier
+ * ones.
  */
 #define PAUSE_MS 50
 
 #define TURN "EXTEND_TIMEOUT_USEC=30000000"
 
-/* Return: negative errno; -EPERM if others than root can write to the directory. */
+/*
+ * Return: negative errno; -EPERM if the directory is writable by other users
+ * than root.
+ */
 static int open_directory(const char *path, int *fd)
 {
 	struct stat info;
@@ -104,7 +109,10 @@ static int try_lock(const struct lock *lock, int *fd, struct stat *locked)
 	return error;
 }
 
-/* Nobody writes into it: it has changed when it was made.  Inodes are used again. */
+/*
+ * The file is never written, so its ctime is the time of its creation.  The
+ * inode number alone is not enough, because numbers are reused.
+ */
 static bool is_same_file(const struct stat *one, const struct stat *other)
 {
 	return one->st_ino == other->st_ino &&
@@ -167,7 +175,7 @@ static int say_failure(int error, const struct lock *lock, const char *path,
 		    lock->name, strerror(-error));
 }
 
-/* Takes the name of the file. */
+/* Takes ownership of @name, the name of the file. */
 static int take(const char *path, char *name, const char *what, const char *who,
 		const struct patience *patience, struct lock *lock)
 {
@@ -195,14 +203,14 @@ static int take(const char *path, char *name, const char *what, const char *who,
 }
 
 /**
- * unlock() - let others have what was locked
+ * unlock() - release a lock
  * @lock: the lock; nothing is done if it is not locked
  */
 void unlock(struct lock *lock)
 {
 	if (!lock->name)
 		return;
-	/* The lock is held still. */
+	/* The lock is still held. */
 	unlinkat(lock->directory, lock->name, 0);
 	close(lock->fd);
 	close_directory(lock);
@@ -227,10 +235,10 @@ static int take_own(const char *dash, const char *name, const char *what,
 }
 
 /**
- * lock_changes() - keep every other "apply", "set" and "resize" from making changes
- * @lock: the result, for unlock() whatever is returned
+ * lock_changes() - exclude every other "apply", "set" and "resize"
+ * @lock: the result, for unlock() after success and after failure
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int lock_changes(struct lock *lock)
 {
@@ -242,13 +250,13 @@ int lock_changes(struct lock *lock)
 }
 
 /**
- * lock_device() - keep others from changing a device
+ * lock_device() - exclude other changes of a device
  * @name: its name
- * @locks: the result, for unlock_device() whatever is returned
+ * @locks: the result, for unlock_device() after success and after failure
  *
- * Of a device that is not there nothing is said.
+ * A device that does not exist is not an error.
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int lock_device(const char *name, struct locks *locks)
 {
@@ -264,7 +272,7 @@ int lock_device(const char *name, struct locks *locks)
 }
 
 /**
- * unlock_device() - undo lock_device()
+ * unlock_device() - release the locks of lock_device()
  * @locks: the locks
  */
 void unlock_device(struct locks *locks)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How LVM sees a physical volume on a device that is wrapped: it is on the device below
- * as well, and LVM's commands, which look at all devices, find it there too, unless they
- * are told otherwise in lvm.conf(5).
+ * LVM and a physical volume on a wrapped device.  The physical volume is also
+ * visible on the device below.  LVM's commands scan all devices and find it
+ * there too, unless lvm.conf(5) excludes that device.
  */
 #include <blkid.h>
 #include <errno.h>
@@ -19,19 +19,19 @@
 #include "host/reach.h"
 #include "kernel/dm.h"
 
-#define MEMBER "LVM2_member"	/* as blkid and udev call it */
+#define MEMBER "LVM2_member"	/* the name in blkid and udev */
 
-/* The later of two that set a key goes. */
+/* If both set a key, the later file wins. */
 static const char *const files[] = {
 	"/etc/lvm/lvm.conf",
 	"/etc/lvm/lvmlocal.conf",
 };
 
 /**
- * lvm_owns() - see whether a device of device-mapper is one of LVM's
+ * lvm_owns() - check whether a dm device belongs to LVM
  * @uuid: its UUID
  *
- * Return: whether it is.
+ * Return: true if so.
  */
 bool lvm_owns(const char *uuid)
 {
@@ -40,10 +40,10 @@ bool lvm_owns(const char *uuid)
 }
 
 /**
- * lvm_is_part() - see whether a device of device-mapper is a part of a volume of LVM's
- * @uuid: its UUID
+ * lvm_is_part() - check whether a dm device is a hidden part of an LVM volume
+ * @uuid: its UUID; for a part it has a suffix after the ID of the volume
  *
- * Return: whether it is: those of volumes end with what names the volume.
+ * Return: true if so.
  */
 bool lvm_is_part(const char *uuid)
 {
@@ -51,7 +51,7 @@ bool lvm_is_part(const char *uuid)
 	       strlen(uuid) > strlen(MAPPER_LVM_UUID_PREFIX) + 2 * LVM_ID;
 }
 
-/* What LVM needs for a disk that udev hides, and for one that it does not. */
+/* The remedies for a disk that udev hides, and for a disk that it does not hide. */
 #define ASK_UDEV							\
 	"have them ask udev, once: "					\
 	"echo 'devices/external_device_info_source=\"udev\"' >>/etc/lvm/lvmlocal.conf"
@@ -59,7 +59,7 @@ bool lvm_is_part(const char *uuid)
 	"name the disk in ioband.conf(5), so that udev's rules hide it; "	\
 	"until then give each of them: --config 'devices/global_filter=[\"r|^%s$|\"]'"
 
-/* Whether udev has this of a device; NULL is for any value. */
+/* Check whether udev has a property of a device; NULL matches any value. */
 static bool is_property(struct udev *udev, const struct device *device,
 			const char *name, const char *value)
 {
@@ -75,7 +75,7 @@ static bool is_property(struct udev *udev, const struct device *device,
 	return is;
 }
 
-/* Where the value of a key begins in a line that sets it, else NULL. */
+/* Find the value of a key in a line that sets it; NULL otherwise. */
 static const char *value_in(char *line, const char *key)
 {
 	const char *found = line;
@@ -92,7 +92,7 @@ static const char *value_in(char *line, const char *key)
 	return NULL;
 }
 
-/* Whether LVM's configuration sets a key, to a value that begins so. */
+/* Check whether LVM's configuration sets a key to a value with this prefix. */
 static bool is_set(const char *key, const char *value)
 {
 	char *line = NULL;
@@ -128,8 +128,8 @@ static int probe(const void *path, void *answer)
 }
 
 /*
- * udev has seen a physical volume, unless the device is hidden, or udev is not done with
- * it.  Then the device is read, if it answers.
+ * udev knows about a physical volume, unless it hides the device or has not yet
+ * scanned it.  In these cases the device is read, provided that it answers.
  */
 static int look_at(struct udev *udev, const struct device *device, bool *is)
 {
@@ -143,7 +143,7 @@ static int look_at(struct udev *udev, const struct device *device, bool *is)
 }
 
 /**
- * lvm_is_member() - see whether a physical volume is on a device
+ * lvm_is_member() - check whether a physical volume is on a device
  * @device: the device
  * @is: the result
  *
@@ -158,7 +158,7 @@ int lvm_is_member(const struct device *device, bool *is)
 	return error;
 }
 
-/* The device, or the first partition of it, that a physical volume is on. */
+/* Find the physical volume on the device, or on the first such partition. */
 static int find_member(struct udev *udev, const struct device *device,
 		       struct device *member, bool *found)
 {
@@ -177,14 +177,15 @@ static int find_member(struct udev *udev, const struct device *device,
 }
 
 /**
- * lvm_sight() - see whether LVM takes a physical volume for two
+ * lvm_sight() - check whether LVM sees a physical volume twice
  * @below: the device below an ioband device
- * @member: the result unless LVM sees one: what that is on, which may be a partition
+ * @member: the device or partition with the physical volume, unless LVM sees
+ *	only one
  *
- * Volumes of LVM are passed over by it, so that those below do not count.  Who has set a
- * filter or uses a devices file is taken to know what he does.
+ * LVM skips its own logical volumes, so a @below of that kind does not count.
+ * A filter or a devices file in LVM's configuration is assumed to be right.
  *
- * Return: what LVM sees; LVM_UNKNOWN if @member does not answer.
+ * Return: the kind of duplicate; LVM_UNKNOWN if @member does not answer.
  */
 enum lvm_sight lvm_sight(const struct device *below, struct device *member)
 {
@@ -209,12 +210,12 @@ enum lvm_sight lvm_sight(const struct device *below, struct device *member)
 }
 
 /**
- * lvm_remedy() - what makes LVM see one
- * @sight: what it sees
- * @member: what lvm_sight() found
+ * lvm_remedy() - the remedy for a duplicate physical volume
+ * @sight: the result of lvm_sight()
+ * @member: the device from lvm_sight()
  *
- * Nothing that lasts may speak of a disk that udev does not hide: it is wrapped until the
- * next boot only, and LVM needs it then.
+ * A disk that udev does not hide is wrapped only until the next boot, and LVM
+ * needs it after that.  The remedy for it must therefore not be permanent.
  *
  * Return: a sentence, to be freed.
  */
@@ -225,7 +226,7 @@ char *lvm_remedy(enum lvm_sight sight, const struct device *member)
 }
 
 /**
- * lvm_tell() - say what commands of LVM need from now on
+ * lvm_tell() - note the options that LVM's commands need from now on
  * @below: the device below a new ioband device
  */
 void lvm_tell(const struct device *below)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who uses a block device, said so that one knows what to do about it. */
+/* Users of a block device, and the way to end each use. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <dirent.h>
@@ -22,7 +22,7 @@ static bool same(const struct device *device, dev_t number)
 	return major(number) == device->major && minor(number) == device->minor;
 }
 
-/* Any user can mount a FUSE file system, and chooses its source. */
+/* Any user can mount a FUSE file system, with any source. */
 static bool is_source_true(struct libmnt_fs *entry)
 {
 	const char *type = mnt_fs_get_fstype(entry);
@@ -30,7 +30,7 @@ static bool is_source_true(struct libmnt_fs *entry)
 	return !type || (strcmp(type, "fuse") && strncmp(type, "fuse.", 5));
 }
 
-/* The number of the block device at a path; 0 if there is none. */
+/* The number of the block device at a path; 0 if there is no such device. */
 static dev_t number_at(const char *path)
 {
 	struct stat info;
@@ -40,8 +40,9 @@ static dev_t number_at(const char *path)
 }
 
 /*
- * File systems with numbers of their own (btrfs), and swap, show their device only as
- * the source.  Of others the source may be a path that does not answer.
+ * File systems with anonymous device numbers (btrfs) and swap show their device
+ * only as the source.  The source of other entries may be a path that does not
+ * answer.
  */
 static bool entry_is_on(struct libmnt_fs *entry, const struct device *device)
 {
@@ -139,20 +140,20 @@ static bool has_used_partition(const struct device *device,
 }
 
 /**
- * use_of_device() - see whether a device is in use
+ * use_of_device() - check whether a device is in use
  * @device: the device
- * @use: by whom, and what to do
+ * @use: the user, and a remedy
  *
- * Knows mounts, swap and devices above it, of its partitions also.
+ * Finds mounts, swap and devices above it, and the same for its partitions.
  *
- * Return: whether it is.
+ * Return: true if so.
  */
 bool use_of_device(const struct device *device, struct problem *use)
 {
 	return is_used(device, use) || has_used_partition(device, use);
 }
 
-/* File systems with numbers of their own (btrfs) are on what they name. */
+/* A file system with anonymous device numbers (btrfs) lies on its source. */
 static bool find_root(struct device *device)
 {
 	struct libmnt_table *mounts = mnt_new_table();
@@ -193,11 +194,11 @@ static bool is_below_root(const struct device *device)
 }
 
 /**
- * use_by_root() - see whether the root file system that runs lies on a device
+ * use_by_root() - check whether the running root file system lies on a device
  * @device: the device
- * @use: what to do
+ * @use: a remedy
  *
- * Return: whether it does.
+ * Return: true if so.
  */
 bool use_by_root(const struct device *device, struct problem *use)
 {
@@ -210,15 +211,15 @@ bool use_by_root(const struct device *device, struct problem *use)
 }
 
 /**
- * use_beside_root() - see whether a device is a partition of the disk that root lies on
+ * use_beside_root() - check whether a device is a partition of root's disk
  * @device: the device
- * @use: of which disk, and what to do
+ * @use: the disk, and a remedy
  *
- * Boot loaders and systemd look there for what an installer made, /boot and the ESP,
- * without a table that says so, and know no ioband device.  And as root is never
- * wrapped, there is little to share.
+ * Boot loaders and systemd find /boot and the ESP on that disk without an entry
+ * in any table, and do not know ioband devices.  Since root itself is never
+ * wrapped, little I/O on that disk could be shared anyway.
  *
- * Return: whether it is.
+ * Return: true if so.
  */
 bool use_beside_root(const struct device *device, struct problem *use)
 {
@@ -242,7 +243,7 @@ static bool is_in_fstab(const char *path)
 	return found;
 }
 
-/* Its second word is the device, after the name that the volume is to have. */
+/* The device is the second word of a line, after the name of the volume. */
 static bool is_in_crypttab(const char *path)
 {
 	FILE *file = fopen("/etc/crypttab", "re");
@@ -275,20 +276,21 @@ static bool is_called(const char *path, struct problem *use)
 	return table;
 }
 
-/* Where udev's rules have it; the Makefile knows another place. */
+/* The path in udev's rules; the Makefile may define another. */
 #ifndef KPARTX
 #define KPARTX "/sbin/kpartx"
 #endif
 
 /**
- * use_by_partitions() - see whether a device has partitions that would be lost
+ * use_by_partitions() - check whether wrapping a device would lose its
+ * partitions
  * @device: the device
- * @use: why, and what to do
+ * @use: the reason, and a remedy
  *
- * The kernel's own are hidden with it, and whatever a table calls them by, it would not
- * find them.
+ * The kernel's partitions are hidden with the disk; only kpartx maps them on
+ * the ioband device.  Without kpartx, no name in a table would find them.
  *
- * Return: whether it has.
+ * Return: true if so.
  */
 bool use_by_partitions(const struct device *device, struct problem *use)
 {
@@ -303,15 +305,16 @@ bool use_by_partitions(const struct device *device, struct problem *use)
 }
 
 /**
- * use_by_name() - see whether a table calls a device by a name that stays its own
+ * use_by_name() - check whether a table has a device by a name that does not
+ * move
  * @device: the device; its partitions count
- * @use: by which, and what to do
+ * @use: the name, and a remedy
  *
- * What fstab mounts or crypttab opens by such a name could not be found any more if
- * the device was wrapped.  UUID=, LABEL=, PARTUUID= and PARTLABEL= are no such names:
- * udev's rules have their links lead to the ioband device.
+ * fstab or crypttab could not find a wrapped device by such a name.  UUID=,
+ * LABEL=, PARTUUID= and PARTLABEL= are safe: udev's rules make their links
+ * point to the ioband device.
  *
- * Return: whether one does.
+ * Return: true if so.
  */
 bool use_by_name(const struct device *device, struct problem *use)
 {
@@ -328,15 +331,17 @@ bool use_by_name(const struct device *device, struct problem *use)
 }
 
 /**
- * use_by_link() - see whether a table calls a device by a link that stays its own
+ * use_by_link() - check whether a table has a device by a link that does not
+ * move
  * @device: the device; its partitions count
  * @link: the link
- * @use: by which, and what to do
+ * @use: the link found, and a remedy
  *
- * udev calls partitions by the link to their disk with p and their number behind it,
- * without p where no digit is before that.
+ * udev names the link of a partition after the link of its disk, followed by p
+ * and the number.  The p is absent if the link of the disk does not end with a
+ * digit.
  *
- * Return: whether one does.
+ * Return: true if so.
  */
 bool use_by_link(const struct device *device, const char *link,
 		 struct problem *use)
@@ -361,7 +366,7 @@ bool use_by_link(const struct device *device, const char *link,
 	return found;
 }
 
-/* What is known of the file, without a question to a server that may not answer. */
+/* Use cached attributes only: a file server may not answer. */
 static bool file_is(int files, const char *name, const struct device *device)
 {
 	struct statx info;
@@ -408,7 +413,7 @@ static bool check_process(DIR *processes, const char *pid,
 
 	if (found) {
 		process_name(process, name);
-		found = !strstr(name, "udev");	/* looks, and is gone */
+		found = !strstr(name, "udev");	/* udev opens devices only briefly */
 		problem_set(use, "process %s (%s) has it open", pid, name);
 	}
 	if (process >= 0)
@@ -417,11 +422,11 @@ static bool check_process(DIR *processes, const char *pid,
 }
 
 /**
- * use_by_process() - see whether a process has a device open
+ * use_by_process() - check whether a process has a device open
  * @device: the device
- * @use: which one
+ * @use: the process
  *
- * Return: whether one has; udev's own do not count.
+ * Return: true if so; udev's processes do not count.
  */
 bool use_by_process(const struct device *device, struct problem *use)
 {
@@ -438,10 +443,11 @@ bool use_by_process(const struct device *device, struct problem *use)
 }
 
 /*
- * The kernel tells of exclusive use only by refusing O_EXCL, and while it grants it here,
- * mkfs and mount fail with EBUSY.  So the device is open without it first and last: a driver
- * takes its time for the first open, and the last close writes what the page cache has of
- * the device.  The open with O_EXCL in between does neither, and is over in microseconds.
+ * The only way to detect exclusive use is an open with O_EXCL.  While that open
+ * lasts, mkfs and mount fail with EBUSY.  Two steps are slow: a driver may take
+ * long for the first open, and the last close writes back the page cache of the
+ * device.  Therefore a shared open surrounds the exclusive one, which lasts
+ * only microseconds.
  */
 static int open_exclusive(const void *path, void *answer)
 {
@@ -458,15 +464,15 @@ static int open_exclusive(const void *path, void *answer)
 }
 
 /**
- * use_exclusive() - see whether somebody has a device for himself
+ * use_exclusive() - check whether a device is in exclusive use
  * @device: the device
- * @use: by whom, and what to do
+ * @use: the user, and a remedy
  *
- * Catches what use_of_device() cannot see: mounts in other namespaces, file
- * systems over several devices, processes that opened it with O_EXCL.  A device that
- * cannot be opened within a second counts as well.
+ * Finds users that use_of_device() cannot see: mounts in other namespaces, file
+ * systems over several devices, processes that opened it with O_EXCL.  A device
+ * that cannot be opened within a second also counts as in use.
  *
- * Return: whether somebody has.
+ * Return: true if so.
  */
 bool use_exclusive(const struct device *device, struct problem *use)
 {

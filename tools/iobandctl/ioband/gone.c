@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is left over a device that is gone: who has it open is told, and it goes. */
+/* Removal of the devices above a disk that is gone, and notice to their users. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libudev.h>
@@ -20,8 +20,9 @@ static bool begins(const char *text, const char *prefix)
 }
 
 /*
- * Something that it lies on, however far below, is there.  An array without members has lost
- * them; the paths of a multipath device may come back.
+ * Check whether any device below exists, at any depth.  An array without
+ * members has lost its devices.  The paths of a multipath device may return, so
+ * it counts as existing.
  */
 static bool is_there(const struct device *device)
 {
@@ -46,7 +47,11 @@ static bool is_there(const struct device *device)
 	return there;
 }
 
-/* Over a device that is gone, which was the one of this name, as far as is known. */
+/*
+ * Check whether an ioband device lies over the removed device.  The number of
+ * the device below is then unknown to sysfs, and its name decides if udev has
+ * recorded it.
+ */
 static bool is_orphan(struct udev *udev, const struct ioband_device *ioband,
 		      const char *gone)
 {
@@ -68,7 +73,7 @@ static bool is_orphan(struct udev *udev, const struct ioband_device *ioband,
 	return is;
 }
 
-/* If it is there still, udev's rules have arrays lose it, and tell systemd. */
+/* If the device still exists, udev's rules fail it in arrays and notify systemd. */
 static void announce(const struct device *device)
 {
 	char path[64];
@@ -84,8 +89,9 @@ static void announce(const struct device *device)
 }
 
 /*
- * Remove a device once it is closed, and let its users know that the disk is lost.  The disk
- * and each of its partitions have a cleaner; another cleaner may have removed the device.
+ * Remove a device at its last close, and notify its users that the disk is
+ * lost.  The disk and each of its partitions have a cleaner, so another cleaner
+ * may have removed the device.
  */
 static int drop_named(const struct device *device, const char *name)
 {
@@ -129,10 +135,11 @@ static int drop(const struct ioband_device *ioband)
 }
 
 /**
- * gone_is_lost() - whether nothing is left of what a device lies on, however far below
+ * gone_is_lost() - check whether all devices below a device are gone, at any
+ * depth
  * @name: the kernel's name of the device
  *
- * Return: whether that is so; one that is not there itself is not lost, it is gone.
+ * Return: true if so; false if the device itself does not exist.
  */
 bool gone_is_lost(const char *name)
 {
@@ -142,13 +149,14 @@ bool gone_is_lost(const char *name)
 }
 
 /**
- * gone_drop() - remove what lies over a device that is gone
- * @udev: to ask
+ * gone_drop() - remove the devices above a device that is gone
+ * @udev: udev context
  * @gone: the kernel's name of the device
  *
- * So goes what lies on others of which nothing is left: a LUKS volume, an array.
+ * This includes an ioband device over a device that exists but has lost all
+ * devices below it, as a LUKS volume or an array.
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int gone_drop(struct udev *udev, const char *gone)
 {

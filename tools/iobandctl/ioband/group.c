@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Groups: from what people write to what the kernel knows. */
+/* Groups: from names on the command line to names in the kernel. */
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -93,7 +93,7 @@ static int find_device(const struct finder *finder, const char *spelled,
 	return found_device(device, scope, group);
 }
 
-/* Names of users and groups; false if there is none of that name. */
+/* Convert the name of a user or group to its number; false if it does not exist. */
 static bool number_of(const char *mode, const char *name, uint64_t *number)
 {
 	const struct passwd *user;
@@ -117,11 +117,12 @@ static bool number_of(const char *mode, const char *name, uint64_t *number)
 }
 
 /**
- * group_is() - see whether a group that is no cgroup is the one that somebody named
+ * group_is() - check whether a name on the command line is that of a listed
+ * group
  * @spelled: root, uid:<user>, gid:<group>, pid:<n> or pgrp:<n>
- * @name: as the kernel lists it
+ * @name: the group in the kernel's list; not a cgroup
  *
- * Return: whether it is.
+ * Return: true if so.
  */
 bool group_is(const char *spelled, const char *name)
 {
@@ -164,7 +165,7 @@ static const char *after(const char *spelled, const char *prefix)
 	return strncmp(spelled, prefix, length) ? NULL : spelled + length;
 }
 
-/* Without a prefix: a device or a cgroup, whichever there is. */
+/* A name without a prefix is that of a device or of a cgroup. */
 static int find_either(struct finder *finder, const char *spelled,
 		       const struct scope *scope, struct group_ref *group)
 {
@@ -190,15 +191,15 @@ static int find_either(struct finder *finder, const char *spelled,
 }
 
 /**
- * group_find() - find the group that somebody named
- * @finder: where to look
+ * group_find() - find a group by its name on the command line
+ * @finder: the devices and cgroups to search
  * @spelled: root, device, device:<device>, cgroup:<path>, cgroup#<id>,
  *	uid:<user>, gid:<group>, pid:<n>, pgrp:<n>, or the path of a cgroup or
  *	a device without a prefix
- * @scope: the device that "device" means, and limits
+ * @scope: the device for the name "device", and the limits of the search
  * @group: the result
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int group_find(struct finder *finder, const char *spelled,
 	       const struct scope *scope, struct group_ref *group)
@@ -233,13 +234,13 @@ int group_find(struct finder *finder, const char *spelled,
 }
 
 /**
- * group_targets() - the devices that have a group
- * @finder: where to look
+ * group_targets() - find the devices to which messages about a group are sent
+ * @finder: the devices to search
  * @group: the group
- * @scope: limits
- * @targets: the result; messages about the group go to these
+ * @scope: the limits of the search
+ * @targets: the result
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int group_targets(const struct finder *finder, const struct group_ref *group,
 		  const struct scope *scope, struct targets *targets)
@@ -257,14 +258,14 @@ int group_targets(const struct finder *finder, const struct group_ref *group,
 }
 
 /**
- * group_visit() - do something with a group, wherever it is
- * @devices: all
- * @args: a command line whose first operand is the group, with the options
+ * group_visit() - call a function for each device with a group
+ * @devices: all ioband devices
+ * @args: a command line with the group as its first operand, and the options
  *	--device and --pool
- * @visit: called for each device that messages about the group go to
- * @data: for @visit
+ * @visit: called for each device that receives messages about the group
+ * @data: argument of @visit
  *
- * Return: an exit code, that of the first failure; the user has been told.
+ * Return: an exit code, that of the first failure, which has been reported.
  */
 int group_visit(const struct ioband_devices *devices, const struct args *args,
 		group_visitor visit, void *data)
@@ -291,13 +292,13 @@ int group_visit(const struct ioband_devices *devices, const struct args *args,
 }
 
 /**
- * group_listed() - find a group among those that a device's pool has
- * @devices: all
+ * group_listed() - find a group in the list of a pool
+ * @devices: all ioband devices
  * @groups: of the pool
  * @ref: the group
- * @device: which messages about the group go to
+ * @device: the device that receives messages about the group
  *
- * Return: the group, or NULL: it did no I/O yet, and nothing was set for it.
+ * Return: the group, or NULL if it has had neither I/O nor settings.
  */
 const struct ioband_group *group_listed(const struct ioband_devices *devices,
 					const struct groups *groups,

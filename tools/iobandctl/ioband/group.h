@@ -9,10 +9,10 @@
 #include "print/args.h"
 
 /**
- * struct finder - what is needed to know which group is meant
+ * struct finder - the devices and cgroups in which groups are searched
  * @devices: all ioband devices
  * @hierarchy: valid if @has_hierarchy
- * @has_hierarchy: it was needed before
+ * @has_hierarchy: an earlier search has read @hierarchy
  */
 struct finder {
 	const struct ioband_devices *devices;
@@ -21,13 +21,13 @@ struct finder {
 };
 
 /**
- * struct group_ref - a group that somebody named
- * @name: as the kernel lists it
- * @message: as it is written in messages
- * @path: of a cgroup, as presets have it; empty if there is no such path
- * @mode: devices must sort so for the group to exist; NULL if every pool has
- *	the group
- * @device: whose own group it is; NULL if it is no device's
+ * struct group_ref - a group from the command line
+ * @name: its name in the kernel's lists
+ * @message: its name in messages
+ * @path: path of a cgroup, as in presets; empty if there is none
+ * @mode: the mode of sorting that the group needs; NULL if every pool has the
+ *	group
+ * @device: the device with this group as its own; NULL for other groups
  */
 struct group_ref {
 	char name[IOBAND_GROUP_SIZE];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What was set by hand: the configuration does not take it back, though it may have
- * asked for the same once.  What "set" and its like have set is in a file, a line each,
- * until "apply" or "watch" sets something else there.  A cgroup is in it by its number,
- * which one that is made anew has not.
+ * The record of manual settings.  The configuration does not revert a manual
+ * setting, even if it once requested the same value.  The file has one line for
+ * each setting made by "set" and similar verbs.  The line remains until "apply"
+ * or "watch" sets another value there.  A cgroup is recorded by its number, so
+ * a new cgroup of the same name has no record.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@
 #include "base/records.h"
 #include "ioband/hand.h"
 
-/* As many as a pool has room for presets; the oldest go first, those of now stay. */
+/* The limit of presets in a pool.  The oldest lines are dropped; the new ones stay. */
 #define MARKS_MAX IOBAND_PRESETS_MAX
 
 static char *path_of(const char *file)
@@ -26,7 +27,7 @@ static char *path_of(const char *file)
 	return xasprintf("%s/%s", records_directory(), file);
 }
 
-/* A device that goes to another pool takes what is its own with it. */
+/* The line of a device has no pool: its settings move with it to another pool. */
 static char *line_of(const struct hand_key *key)
 {
 	return xasprintf("%s %s %s %s\n", key->device ? "-" : key->pool,
@@ -64,7 +65,7 @@ static void write_all(const char *text)
 	free(path);
 }
 
-/* Others do the same at any time, for a moment. */
+/* Lock the file.  Other programs hold the lock only briefly. */
 static int hold(void)
 {
 	char *path = path_of(".by-hand.lock");
@@ -90,7 +91,7 @@ static bool begins(const char *line, size_t length, const char *with)
 	return length > strlen(with) && !memcmp(line, with, strlen(with));
 }
 
-/* Take out the lines for which the test holds; NULL if there is none. */
+/* Copy @text without the lines that match the test; NULL if no line matches. */
 static char *without(const char *text, line_test test, const char *with,
 		     size_t *n)
 {
@@ -137,7 +138,7 @@ static void clear(line_test test, const char *with)
 		close(fd);
 }
 
-/* What is about to be written, for as long as more may come. */
+/* Marks that are not written yet; @more says that hand_end() will write them. */
 static struct {
 	bool more;
 	char **v;
@@ -154,7 +155,7 @@ static bool is_marked(char *line)
 	return bsearch(&line, marks.v, marks.n, sizeof(*marks.v), by_text);
 }
 
-/* The lines that were there and are not marked now, cut at their ends. */
+/* Split the text into lines, without those among the new marks. */
 static size_t split(char *text, char ***lines)
 {
 	size_t n = 0;
@@ -190,7 +191,7 @@ static void write_marks(void)
 }
 
 /**
- * hand_begin() - say that many marks will come, which are written by hand_end()
+ * hand_begin() - collect the following marks until hand_end() writes them
  */
 void hand_begin(void)
 {
@@ -219,8 +220,8 @@ void hand_end(void)
 }
 
 /**
- * hand_mark() - write down that something was set by hand
- * @key: what
+ * hand_mark() - record a manual setting
+ * @key: the setting
  */
 void hand_mark(const struct hand_key *key)
 {
@@ -234,10 +235,10 @@ void hand_mark(const struct hand_key *key)
 }
 
 /**
- * hand_mark_group() - write down that something of a group was set by hand
- * @device: that the message about it went to
- * @group: as the message had it
- * @key: what, as the configuration has it
+ * hand_mark_group() - record a manual setting of a group
+ * @device: the device that received the message about it
+ * @group: the name of the group in the message
+ * @key: the setting, with its name in the configuration
  */
 void hand_mark_group(const struct ioband_device *device, const char *group,
 		     const char *key)
@@ -254,8 +255,8 @@ void hand_mark_group(const struct ioband_device *device, const char *group,
 }
 
 /**
- * hand_clear() - forget that something was set by hand
- * @key: what
+ * hand_clear() - remove the record of a manual setting
+ * @key: the setting
  */
 void hand_clear(const struct hand_key *key)
 {
@@ -266,7 +267,8 @@ void hand_clear(const struct hand_key *key)
 }
 
 /**
- * hand_clear_device() - forget all that was set by hand of a device, which is a new one
+ * hand_clear_device() - remove all records of a device, which has been made
+ * anew
  * @device: its name
  */
 void hand_clear_device(const char *device)
@@ -278,7 +280,7 @@ void hand_clear_device(const char *device)
 }
 
 /**
- * hand_clear_pool() - forget all that was set by hand of a pool, which is a new one
+ * hand_clear_pool() - remove all records of a pool, which has been made anew
  * @pool: its name
  */
 void hand_clear_pool(const char *pool)
@@ -290,10 +292,10 @@ void hand_clear_pool(const char *pool)
 }
 
 /**
- * hand_has() - see whether something was set by hand
- * @key: what
+ * hand_has() - check whether a setting was made manually
+ * @key: the setting
  *
- * Return: whether it was, and not by the configuration since.
+ * Return: true if so, and the configuration has not set it since.
  */
 bool hand_has(const struct hand_key *key)
 {

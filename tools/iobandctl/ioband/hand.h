@@ -7,11 +7,12 @@
 #include "ioband/ioband.h"
 
 /**
- * struct hand_key - something that can be set by hand
+ * struct hand_key - a setting that can be made manually
  * @pool: the pool
- * @device: whose it is, or in whose own tree the group is; NULL for the pool's
- * @group: as messages have it; NULL if it is of the pool or of the device itself
- * @key: as the configuration has it
+ * @device: the device that has the setting, or has the group in its own tree;
+ *	NULL for the pool's tree
+ * @group: its name in messages; NULL for a setting of the pool or the device
+ * @key: its name in the configuration
  */
 struct hand_key {
 	const char *pool;
@@ -20,7 +21,7 @@ struct hand_key {
 	const char *key;
 };
 
-/* In place of a key: ioband was taken out of the device. */
+/* In place of a key: ioband was extracted from the device. */
 #define HAND_EXTRACT "extract"
 
 void hand_begin(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The ioband devices of this machine, and which of them is meant. */
+/* The list of ioband devices, and lookup in it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,10 +31,10 @@ static int by_name(const void *left, const void *right)
 }
 
 /**
- * ioband_load() - ask the kernel for all ioband devices
+ * ioband_load() - read all ioband devices from the kernel
  * @devices: the result
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int ioband_load(struct ioband_devices *devices)
 {
@@ -57,7 +57,7 @@ int ioband_load(struct ioband_devices *devices)
 }
 
 /**
- * ioband_free() - free what ioband_load() found
+ * ioband_free() - free the result of ioband_load()
  * @devices: the devices
  */
 void ioband_free(struct ioband_devices *devices)
@@ -69,7 +69,7 @@ void ioband_free(struct ioband_devices *devices)
 
 /**
  * ioband_named() - find an ioband device by its mapper name
- * @devices: all
+ * @devices: all ioband devices
  * @name: its name
  *
  * Return: the device, or NULL.
@@ -85,8 +85,8 @@ const struct ioband_device *ioband_named(const struct ioband_devices *devices,
 }
 
 /**
- * ioband_exact() - find the ioband device that somebody named
- * @devices: all
+ * ioband_exact() - find an ioband device by any of its names
+ * @devices: all ioband devices
  * @spelled: as for device_find()
  *
  * Return: the device, or NULL.
@@ -112,8 +112,8 @@ const struct ioband_device *ioband_exact(const struct ioband_devices *devices,
 }
 
 /**
- * ioband_over() - find the ioband device that lies on a device
- * @devices: all
+ * ioband_over() - find the ioband device over a device
+ * @devices: all ioband devices
  * @spelled: the device below, as for device_find()
  *
  * Return: the ioband device, or NULL.
@@ -137,9 +137,10 @@ const struct ioband_device *ioband_over(const struct ioband_devices *devices,
 }
 
 /**
- * ioband_look() - find the ioband device that somebody may have meant
- * @devices: all
- * @spelled: the device, or the device that it lies on
+ * ioband_look() - find an ioband device by its name or by that of the device
+ * below
+ * @devices: all ioband devices
+ * @spelled: a name of the device, or of the device below
  *
  * Return: the device, or NULL.
  */
@@ -152,12 +153,12 @@ const struct ioband_device *ioband_look(const struct ioband_devices *devices,
 }
 
 /**
- * ioband_find() - find an ioband device that must be there
- * @devices: all
+ * ioband_find() - find an ioband device, and report an error if there is none
+ * @devices: all ioband devices
  * @spelled: as for ioband_look()
  * @found: the result
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int ioband_find(const struct ioband_devices *devices, const char *spelled,
 		const struct ioband_device **found)
@@ -181,11 +182,11 @@ int ioband_find(const struct ioband_devices *devices, const char *spelled,
 }
 
 /**
- * ioband_in_scope() - see whether a verb is about a device
+ * ioband_in_scope() - check whether a device is in the scope of a verb
  * @device: the device
- * @scope: what the verb is about
+ * @scope: the scope
  *
- * Return: whether it is; about a device without a table none is.
+ * Return: true if so; false for every device without a table.
  */
 bool ioband_in_scope(const struct ioband_device *device,
 		     const struct scope *scope)
@@ -197,11 +198,11 @@ bool ioband_in_scope(const struct ioband_device *device,
 
 /**
  * ioband_scope() - read the options --device and --pool
- * @devices: all
+ * @devices: all ioband devices
  * @args: the command line
  * @scope: the result
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int ioband_scope(const struct ioband_devices *devices, const struct args *args,
 		 struct scope *scope)
@@ -231,8 +232,8 @@ int ioband_scope(const struct ioband_devices *devices, const struct args *args,
 }
 
 /**
- * targets_add() - add a device
- * @targets: to these
+ * targets_add() - add a device to a list
+ * @targets: the list
  * @device: the device
  */
 void targets_add(struct targets *targets, const struct ioband_device *device)
@@ -252,10 +253,10 @@ void targets_free(struct targets *targets)
 }
 
 /**
- * ioband_has_trees() - see whether a device has a tree of cgroups of its own
+ * ioband_has_trees() - check whether a device has its own tree of cgroups
  * @device: the device
  *
- * Return: whether it has; else its cgroups are those of the pool.
+ * Return: true if so; false if its cgroups are in the tree of the pool.
  */
 bool ioband_has_trees(const struct ioband_device *device)
 {
@@ -263,10 +264,10 @@ bool ioband_has_trees(const struct ioband_device *device)
 }
 
 /**
- * ioband_has_group() - see whether a device has a group of its own
+ * ioband_has_group() - check whether a device has its own group
  * @device: the device
  *
- * Return: whether it has.
+ * Return: true if so.
  */
 bool ioband_has_group(const struct ioband_device *device)
 {
@@ -288,12 +289,12 @@ static bool sorts_by(const struct ioband_device *device, const char *mode)
 }
 
 /**
- * ioband_pools() - one device of each pool
- * @devices: all
- * @scope: only these
+ * ioband_pools() - select one device of each pool
+ * @devices: all ioband devices
+ * @scope: the limits of the selection
  * @targets: the result
  *
- * Return: how many there are.
+ * Return: the number of pools.
  */
 int ioband_pools(const struct ioband_devices *devices,
 		 const struct scope *scope, struct targets *targets)
@@ -314,14 +315,14 @@ int ioband_pools(const struct ioband_devices *devices,
 }
 
 /**
- * ioband_sorting() - the devices that a weight is to be sent to
- * @devices: all
- * @scope: only these
- * @mode: how bios must be sorted for the group to exist: cgroup, uid...
- * @targets: the result: one device of each pool, and each device that has a
- *	tree of its own
+ * ioband_sorting() - select the devices that receive a message about a weight
+ * @devices: all ioband devices
+ * @scope: the limits of the selection
+ * @mode: the mode of sorting that the group needs: cgroup, uid...
+ * @targets: the result: one device of each pool, and each device with its own
+ *	tree
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int ioband_sorting(const struct ioband_devices *devices,
 		   const struct scope *scope, const char *mode,
@@ -354,11 +355,11 @@ int ioband_sorting(const struct ioband_devices *devices,
 }
 
 /**
- * ioband_sectors_below() - how large a device can be
+ * ioband_sectors_below() - the largest possible size of a device
  * @device: the device; it has a table
  *
- * Return: the sectors that there are below now, from its offset on; 0 if what it
- * lies on is gone.
+ * Return: the sectors from its offset to the present end of the device below; 0
+ * if that device is gone.
  */
 uint64_t ioband_sectors_below(const struct ioband_device *device)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* An ioband device over the whole of another: its settings, its pool, its table. */
+/* Creation of an ioband device over a whole device: settings, pool, table. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +16,18 @@
 #include "kernel/kmsg.h"
 
 /*
- * Long against the change from one group to the next, which takes two seeks;
- * short enough that a reader whose turn it is not does not seem to hang.  BFQ's
- * turns are as long: 1/8 s, of which its clock of 250 Hz makes 31/250.
+ * The slice of disks that seek, in ms.  It is long against a change of groups,
+ * which costs two seeks.  It is short enough that a reader outside its slice
+ * does not appear to hang.  BFQ's slices have the same length: 1/8 s, which its
+ * clock of 250 Hz rounds to 31/250 s.
  */
 #define SLICE_OF_DISKS "124"
 
 /**
- * make_check_name() - see whether a device can have a name
+ * make_check_name() - check the name of a new device
  * @name: the name
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int make_check_name(const char *name)
 {
@@ -60,7 +61,7 @@ static int check_number(const char *option, const char *text, uint64_t min,
 		    word ? word : "");
 }
 
-/* The kernel knows which words there are; they must only be words. */
+/* Check that a setting is one word; the kernel checks its value. */
 static int check_word(const char *option, const char *text)
 {
 	size_t length = 0;
@@ -74,12 +75,12 @@ static int check_word(const char *option, const char *text)
 }
 
 /**
- * settings_check() - see whether settings can be words of a table line
+ * settings_check() - check that settings are words of a table line
  * @settings: the settings
  *
- * The kernel knows which are good.
+ * The kernel checks their values.
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int settings_check(const struct settings *settings)
 {
@@ -130,7 +131,7 @@ static int check_free(const char *name, const char *uuid,
 	return EXIT_OK;
 }
 
-/* All that lies on a device, at any distance. */
+/* Find all devices above a device, at any distance. */
 static void find_above(const struct device *device, struct names *above)
 {
 	struct names next = { .n = 0 };
@@ -177,13 +178,13 @@ static void name_pool(const char *asked, const struct names *disks,
 }
 
 /**
- * make_is_twice() - see whether a pool would hold the same bio twice
+ * make_is_twice() - check whether a pool would count the same bio twice
  * @devices: all ioband devices
- * @pool: of a new one; NULL for that of the disks below
- * @device: over which it would be
- * @why: which other one is in that pool
+ * @pool: the pool of the new device; NULL for the pool of the disks below
+ * @device: the device below the new one
+ * @why: the other device of that pool
  *
- * Return: whether it would.
+ * Return: true if so.
  */
 bool make_is_twice(const struct ioband_devices *devices, const char *pool,
 		   const struct device *device, struct problem *why)
@@ -203,7 +204,10 @@ bool make_is_twice(const struct ioband_devices *devices, const char *pool,
 	return twice;
 }
 
-/* The table of a device in a pool, which has the pool's settings; NULL: there is no such pool. */
+/*
+ * The table of any device in a pool, which has the pool's settings; NULL for a
+ * new pool.
+ */
 static const struct ioband_table *
 pool_table(const struct ioband_devices *devices, const char *pool)
 {
@@ -232,17 +236,17 @@ static bool all_seek(const struct names *disks)
 }
 
 /**
- * make_slice_of() - the slice of a pool for which none is set
- * @disks: the pool's, names of the kernel without partitions
+ * make_slice_of() - the default slice of a pool
+ * @disks: the disks of the pool, by the kernel's names, without partitions
  *
- * Return: the word for the table line; with slices such a pool shares time.
+ * Return: the word for the table line; a pool with slices shares time.
  */
 const char *make_slice_of(const struct names *disks)
 {
 	return all_seek(disks) ? SLICE_OF_DISKS : "0";
 }
 
-/* The word for the table line, or NULL for what the pool has or the kernel's default. */
+/* The slice in the table line; NULL keeps the pool's or the kernel's. */
 static const char *choose_slice(const struct ioband_devices *devices,
 				const struct settings *settings,
 				const char *pool, const struct names *disks)
@@ -257,8 +261,9 @@ static const char *choose_slice(const struct ioband_devices *devices,
 }
 
 /*
- * The word for the table line, likewise.  A disk that seeks moves a hundredth of the bytes
- * for random readers: a sequential reader that shares bytes with one waits for seconds.
+ * The measure in the table line; NULL keeps the pool's or the kernel's.  Random
+ * readers get about a hundredth of the bytes from a disk that seeks.  A
+ * sequential reader that shares bytes with one of these would wait for seconds.
  */
 static const char *choose_measure(const struct ioband_devices *devices,
 				  const struct settings *settings,
@@ -271,7 +276,10 @@ static const char *choose_measure(const struct ioband_devices *devices,
 	return slice && strcmp(slice, "0") && all_seek(disks) ? "time" : NULL;
 }
 
-/* Likewise.  What a pool has anyway needs no module that knows the word. */
+/*
+ * Likewise for writes_starved.  If the value is the present one, the word is
+ * left out, because older modules do not know it.
+ */
 static const char *choose_writes_starved(const struct ioband_devices *devices,
 					 const struct settings *settings,
 					 const char *pool)
@@ -284,7 +292,7 @@ static const char *choose_writes_starved(const struct ioband_devices *devices,
 	return asked && strtoul(asked, NULL, 10) == has ? NULL : asked;
 }
 
-/* The pool, and the settings of the table line: as asked, or chosen for the disks below. */
+/* Choose the pool and the settings of the table line, as given or by the disks below. */
 static int choose_pool(const struct ioband_devices *devices,
 		       const struct device *device, char pool[IOBAND_POOL_SIZE],
 		       struct settings *settings)
@@ -351,7 +359,7 @@ static int explain(const struct device *device, const char *name, int error)
 			    "this kernel has no ioband target, and module dm-ioband cannot be loaded; 'modprobe dm-ioband' says why (it must be built for kernel %s)",
 			    system.release);
 	}
-	/* libdevmapper does not always keep the errno. */
+	/* The errno may be wrong: libdevmapper does not always keep it. */
 	if (use_of_device(device, &use) || use_exclusive(device, &use))
 		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
 			    use.text);
@@ -360,13 +368,13 @@ static int explain(const struct device *device, const char *name, int error)
 }
 
 /**
- * make_line() - the table line of a device that is to be made
- * @devices: all there are
- * @settings: what is asked of it
- * @device: what it will lie on
+ * make_line() - write the table line of a new device
+ * @devices: all ioband devices
+ * @settings: the settings of the new device
+ * @device: the device below
  * @line: the result after the target's name, to be freed; NULL after a failure
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int make_line(const struct ioband_devices *devices,
 	      const struct settings *settings, const struct device *device,
@@ -381,9 +389,10 @@ int make_line(const struct ioband_devices *devices,
 }
 
 /*
- * A guest of a virtual machine may make a physical volume of its disk, which is
- * a logical volume here.  LVM leaves those alone by their UUIDs; what is over
- * one it would scan, and activate the guest's volumes.
+ * A virtual machine may make a physical volume of its disk, which is a logical
+ * volume of the host.  LVM of the host skips its own volumes by their UUIDs.
+ * It would scan an ioband device over such a volume, and activate the volumes
+ * of the guest.
  */
 static int find_guests(const struct device *device, bool *is)
 {
@@ -400,13 +409,13 @@ static int find_guests(const struct device *device, bool *is)
 }
 
 /**
- * make_device() - make an ioband device over the whole of another
- * @devices: all there are
- * @settings: what is asked of it
- * @name: its name
- * @device: what it lies on
+ * make_device() - make an ioband device over a whole device
+ * @devices: all ioband devices
+ * @settings: the settings of the new device
+ * @name: the name of the new device
+ * @device: the device below
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int make_device(const struct ioband_devices *devices,
 		const struct settings *settings, const char *name,

@@ -5,15 +5,15 @@
 #include "host/device.h"
 #include "ioband/ioband.h"
 
-/* What the name of an ioband device is made of. */
+/* The characters of the names of ioband devices. */
 #define MAKE_NAME_CHARACTERS						\
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789#+-.:=@_"
 
 /**
- * struct settings - what is asked of a device that is to be made
+ * struct settings - the settings of a new device
  *
- * The members are the words of options and table lines; NULL leaves one to the
- * pool or to the kernel.
+ * The members are the words of options and table lines.  The pool or the kernel
+ * chooses a value for NULL.
  */
 struct settings {
 	const char *pool;

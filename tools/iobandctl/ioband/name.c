@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the ioband device over another is called: "io-" and what that other is
- * called for good.  The kernel's names of disks and arrays change from boot to
- * boot, so they are the last choice.
+ * The name of the ioband device over another device: "io-" and a persistent
+ * name of that device.  The kernel's names of disks and arrays change between
+ * boots, so they are the last choice.
  */
 #include <libudev.h>
 #include <stdio.h>
@@ -15,12 +15,13 @@
 #define BY_ID "/dev/disk/by-id/"
 
 /**
- * name_is_lasting() - see whether a link of udev's can give a device its name
+ * name_is_lasting() - check whether a link of udev's is a persistent name
  * @link: its path
  *
- * Links of numbers only, and of what is on the device, are for programs.
+ * Links that contain only numbers, or depend on the contents of the device, are
+ * excluded: such names are for programs.
  *
- * Return: whether it can.
+ * Return: true if so.
  */
 bool name_is_lasting(const char *link)
 {
@@ -38,7 +39,7 @@ bool name_is_lasting(const char *link)
 	return true;
 }
 
-/* The first of the links by id, as there may be several. */
+/* Find the first of the device's links by id. */
 static bool find_link(struct udev_device *device, char core[NAME_SIZE])
 {
 	struct names links = { .n = 0 };
@@ -74,8 +75,8 @@ static bool ask_udev(const struct device *device, char core[NAME_SIZE])
 }
 
 /**
- * name_join() - the name of the ioband device
- * @core: the name of the other
+ * name_join() - make the name of an ioband device
+ * @core: the name of the device below
  * @name: the result
  */
 void name_join(const char *core, char name[NAME_SIZE])
@@ -88,9 +89,9 @@ void name_join(const char *core, char name[NAME_SIZE])
 }
 
 /**
- * name_wrapped() - choose the name of the ioband device over another
- * @device: the other
- * @name: the result, of characters that can be in one, but perhaps too long
+ * name_wrapped() - choose the name of the ioband device over a device
+ * @device: the device below
+ * @name: the result, of valid characters, but perhaps too long
  */
 void name_wrapped(const struct device *device, char name[NAME_SIZE])
 {

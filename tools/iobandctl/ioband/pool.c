@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the disks of a pool say about it: its name, and whether they seek.  Pure. */
+/*
+ * Properties of a pool that follow from its disks: its name, and whether they
+ * seek.  Pure.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,13 +12,13 @@
 #define DIGITS "0123456789"
 #define HASH_LENGTH 17	/* '+' and 16 hexadecimal digits */
 
-/* FNV-1a, 64 bits: the name must be the same on every boot. */
+/* FNV-1a, 64 bits: the name must be the same at every boot. */
 static uint64_t hash_names(const struct names *names)
 {
 	uint64_t hash = 0xcbf29ce484222325;
 
 	for (size_t i = 0; i < names->n; i++) {
-		/* The NUL too, so that ab,c is not a,bc. */
+		/* The NUL is included, so that ab,c and a,bc differ. */
 		for (size_t j = 0; j <= strlen(names->v[i]); j++) {
 			hash ^= (unsigned char)names->v[i][j];
 			hash *= 0x100000001b3;
@@ -24,7 +27,7 @@ static uint64_t hash_names(const struct names *names)
 	return hash;
 }
 
-/* Join names with '+' as long as they fit; return how many did. */
+/* Join names with '+' as long as they fit; return the number of joined names. */
 static size_t join(const struct names *names, char *text, size_t size)
 {
 	size_t length = 0, i;
@@ -54,10 +57,10 @@ static void replace_odd(char *text)
 }
 
 /**
- * pool_name_of() - name a pool after its disks
+ * pool_name_of() - derive the name of a pool from its disks
  * @disks: their labels, at least one, sorted
- * @pool: the labels joined with '+'; if that is too long, those that fit and
- *	a hash of all
+ * @pool: the labels joined with '+'; if that is too long, the labels that fit
+ *	and a hash of all
  */
 void pool_name_of(const struct names *disks, char pool[IOBAND_POOL_SIZE])
 {
@@ -75,12 +78,12 @@ void pool_name_of(const struct names *disks, char pool[IOBAND_POOL_SIZE])
 }
 
 /**
- * pool_is_kernels() - see whether a name is like those of the kernel for disks
+ * pool_is_kernels() - check whether a name is like the kernel's names of disks
  * @name: the name
  *
- * They are given in the order in which disks are found.
+ * The kernel assigns these names in the order of discovery.
  *
- * Return: whether it is.
+ * Return: true if so.
  */
 bool pool_is_kernels(const char *name)
 {
@@ -110,14 +113,14 @@ bool pool_is_kernels(const char *name)
 }
 
 /**
- * pool_disk_seeks() - see whether a disk has a head to move
- * @name: the kernel's name for it
+ * pool_disk_seeks() - check whether a disk has a moving head
+ * @name: the kernel's name of the disk
  * @rotational: its attribute queue/rotational
  *
- * The drivers of virtual disks leave that at 1 unless the host says better, and
- * few hosts do.  That says nothing.
+ * The drivers of virtual disks leave the attribute at 1 unless the host says
+ * otherwise, which few hosts do.  The attribute of these disks is ignored.
  *
- * Return: whether it is known to have.
+ * Return: true if it is known to have one.
  */
 bool pool_disk_seeks(const char *name, const char *rotational)
 {

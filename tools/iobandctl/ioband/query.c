@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a pool is asked for and told: through messages, but for its status line.
+ * Requests to a pool: messages, and its status line.
  *
- * Lists come a page at a time and are sorted by sequence number here, which
- * leads every struct in them.
+ * Lists arrive page by page.  They are sorted here by sequence number, the
+ * first member of every struct in them.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -86,11 +86,11 @@ static_assert(!offsetof(struct group_stats, seq), "sorted by it");
 static_assert(!offsetof(struct group_latency, seq), "sorted by it");
 
 /**
- * query_status() - ask for the status of a device's pool
+ * query_status() - read the status of a device's pool
  * @device: the device
  * @status: the result
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_status(const struct ioband_device *device,
 		 struct ioband_status *status)
@@ -115,7 +115,7 @@ int query_status(const struct ioband_device *device,
  * @device: the device
  * @groups: the result, also to be freed after a failure
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_groups(const struct ioband_device *device, struct groups *groups)
 {
@@ -129,9 +129,10 @@ int query_groups(const struct ioband_device *device, struct groups *groups)
 }
 
 /**
- * query_has_presets() - see whether the module takes settings for cgroups to come
+ * query_has_presets() - check whether the module accepts settings for future
+ * cgroups
  *
- * Return: false if one is loaded that is older.
+ * Return: false if an older module is loaded.
  */
 bool query_has_presets(void)
 {
@@ -142,11 +143,12 @@ bool query_has_presets(void)
 }
 
 /**
- * query_presets() - list what the groups of paths begin with in a device's pool
+ * query_presets() - list the presets of a device's pool
  * @device: the device
- * @presets: the result, also to be freed after a failure; an older module has none
+ * @presets: the result, also to be freed after a failure; empty with an older
+ *	module
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_presets(const struct ioband_device *device, struct presets *presets)
 {
@@ -157,11 +159,11 @@ int query_presets(const struct ioband_device *device, struct presets *presets)
 }
 
 /**
- * query_stats() - list what the groups of a device's pool did
+ * query_stats() - list the statistics of the groups of a device's pool
  * @device: the device
  * @stats: the result, also to be freed after a failure
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_stats(const struct ioband_device *device, struct stats *stats)
 {
@@ -179,7 +181,7 @@ int query_stats(const struct ioband_device *device, struct stats *stats)
  * @device: the device
  * @latency: the result, also to be freed after a failure
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_latency(const struct ioband_device *device, struct latency *latency)
 {
@@ -205,9 +207,9 @@ static int send(const struct ioband_device *device, const char *message)
  * query_set() - change a setting of a device or its pool
  * @device: the device
  * @key: mode, measure, depth, slice or writes_starved
- * @value: as in a table line
+ * @value: the value, as in a table line
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_set(const struct ioband_device *device, const char *key,
 	      const char *value)
@@ -221,11 +223,11 @@ int query_set(const struct ioband_device *device, const char *key,
 
 /**
  * query_weight() - set the weight of a group
- * @device: where
- * @group: as it is written in messages
+ * @device: receives the message
+ * @group: its name in messages
  * @weight: 1..10000, or 0 for the default
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_weight(const struct ioband_device *device, const char *group,
 		 uint64_t weight)
@@ -241,14 +243,14 @@ int query_weight(const struct ioband_device *device, const char *group,
 }
 
 /**
- * query_bound() - set what a group may have at most, is promised, or may take
- * @device: where
- * @group: as it is written in messages
- * @bound: which of the three
- * @bounds: has it
- * @given: which of its rates, a bit for each; the others stay as they are
+ * query_bound() - set the maximum, the minimum or the latency target of a group
+ * @device: receives the message
+ * @group: its name in messages
+ * @bound: the kind of bound
+ * @bounds: contains the bound
+ * @given: the rates to set, a bit for each; the others remain unchanged
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_bound(const struct ioband_device *device, const char *group,
 		enum bound bound, const struct bounds *bounds,
@@ -265,8 +267,8 @@ int query_bound(const struct ioband_device *device, const char *group,
 }
 
 /*
- * device-mapper takes what is behind a backslash as it is.  What else it has for white space
- * only the kernel knows: 0xa0, in the midst of a letter, too.
+ * device-mapper takes the character after a backslash literally.  Only the
+ * kernel knows its other white space: 0xa0 too, even inside a UTF-8 character.
  */
 static char *quote(const char *path)
 {
@@ -295,14 +297,14 @@ static int send_preset(const struct ioband_device *device, const char *verb,
 }
 
 /**
- * query_preset_weight() - say with which weight the group of a path begins
- * @device: where
- * @path: of the cgroup, which need not be there
+ * query_preset_weight() - set the initial weight of the group of a path
+ * @device: receives the message
+ * @path: of the cgroup, which need not exist
  * @weight: 1..10000, or 0 for the default
  *
- * An older module is told nothing.
+ * An older module receives no message.
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_preset_weight(const struct ioband_device *device, const char *path,
 			uint64_t weight)
@@ -316,15 +318,15 @@ int query_preset_weight(const struct ioband_device *device, const char *path,
 }
 
 /**
- * query_preset_bound() - say with which bound the group of a path begins
- * @device: where
- * @path: of the cgroup, which need not be there
- * @bound: which of the three
- * @bounds: has it
+ * query_preset_bound() - set an initial bound of the group of a path
+ * @device: receives the message
+ * @path: of the cgroup, which need not exist
+ * @bound: the kind of bound
+ * @bounds: contains the bound
  *
- * An older module is told nothing.
+ * An older module receives no message.
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_preset_bound(const struct ioband_device *device, const char *path,
 		       enum bound bound, const struct bounds *bounds)
@@ -337,12 +339,12 @@ int query_preset_bound(const struct ioband_device *device, const char *path,
 }
 
 /**
- * query_bounds() - set all that bounds a group
- * @device: where
- * @group: as it is written in messages
- * @bounds: its bounds; a kind of which there is none stays as it is
+ * query_bounds() - set all bounds of a group
+ * @device: receives the messages
+ * @group: its name in messages
+ * @bounds: its bounds; kinds that are not set remain unchanged
  *
- * Return: an exit code, that of the first failure; the user has been told.
+ * Return: an exit code, that of the first failure, which has been reported.
  */
 int query_bounds(const struct ioband_device *device, const char *group,
 		 const struct bounds *bounds)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A device that is in use, with another pool or another size. */
+/* Another pool or another size for a device in use. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -9,13 +9,13 @@
 #include "kernel/kmsg.h"
 
 /**
- * reload_device() - give a device a table that differs in the pool or the size
+ * reload_device() - load a table with another pool or size
  * @device: the device
- * @pool: the pool that it is to be in
- * @sectors: the size that it is to have
- * @problem: what went wrong, and what has become of the device
+ * @pool: its new pool
+ * @sectors: its new size in sectors of 512 bytes
+ * @problem: the error, and the state of the device afterwards
  *
- * Its mode stays, and the weight of its own group.
+ * Its mode and the weight of its own group remain unchanged.
  *
  * Return: 0 or a negative errno.
  */
@@ -42,7 +42,7 @@ int reload_device(const struct ioband_device *device, const char *pool,
 	int error = -EBUSY;
 
 	kmsg_mark();
-	/* The switch would wait for I/O that does not end. */
+	/* The switch would wait for I/O that does not complete. */
 	if (blockage_below(&node, &found))
 		problem_set(problem, "%.200s; %.200s", found.why.text,
 			    found.remedy.text);

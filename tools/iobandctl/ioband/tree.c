@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tree of a pool.  Below its top are cgroups, users, processes, and the
- * groups of devices; a device in mode device+cgroup has a tree of cgroups of
- * its own below its group.
+ * The tree of a pool.  The children of its root are cgroups, users, processes,
+ * and the groups of devices.  A device in mode device+cgroup has its own tree
+ * of cgroups below its group.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "ioband/tree.h"
 
 /**
- * tree_parent() - find what a group competes below
+ * tree_parent() - the parent of a group
  * @groups: of the pool
  * @group: one of them
  *
  * Return: the parent, or NULL at the top.  The I/O of the root cgroup itself
- * competes with that of all others, so nothing is below it.
+ * competes with that of all others, so "root" is the parent of no group.
  */
 const struct ioband_group *tree_parent(const struct groups *groups,
 				       const struct ioband_group *group)
@@ -27,11 +27,11 @@ const struct ioband_group *tree_parent(const struct groups *groups,
 }
 
 /**
- * tree_is_sound() - see whether a group's ancestors end somewhere
+ * tree_is_sound() - check that the ancestors of a group end at the top
  * @groups: of the pool
  * @group: one of them
  *
- * Return: false if a nonsensical list makes a group its own ancestor.
+ * Return: false if a malformed list makes a group its own ancestor.
  */
 bool tree_is_sound(const struct groups *groups,
 		   const struct ioband_group *group)
@@ -44,10 +44,10 @@ bool tree_is_sound(const struct groups *groups,
 }
 
 /**
- * tree_is_device() - see whether a group is a device's own
+ * tree_is_device() - check whether a group is the own group of a device
  * @group: the group
  *
- * Return: whether it is.
+ * Return: true if so.
  */
 bool tree_is_device(const struct ioband_group *group)
 {
@@ -71,8 +71,8 @@ device_named(const struct ioband_devices *devices, const char *name)
 }
 
 /**
- * tree_owner() - find the device in whose own tree a group is
- * @devices: all
+ * tree_owner() - find the device with a group in its own tree
+ * @devices: all ioband devices
  * @groups: of the pool
  * @group: one of them
  *
@@ -90,12 +90,12 @@ const struct ioband_device *tree_owner(const struct ioband_devices *devices,
 }
 
 /**
- * tree_is_below() - see whether a group is part of another
+ * tree_is_below() - check whether a group is another or one of its descendants
  * @groups: of the pool
  * @group: one of them
- * @top: another, or the same
+ * @top: the other
  *
- * Return: whether @top is the group or one of its ancestors.
+ * Return: true if so.
  */
 bool tree_is_below(const struct groups *groups,
 		   const struct ioband_group *group,
@@ -109,13 +109,13 @@ bool tree_is_below(const struct groups *groups,
 }
 
 /**
- * tree_has() - see whether a device's bios may go to a group
- * @devices: all
+ * tree_has() - check whether bios of a device can be charged to a group
+ * @devices: all ioband devices
  * @groups: of the pool
  * @group: one of them
  * @device: the device; NULL stands for any of the pool
  *
- * Return: whether they may.
+ * Return: true if so.
  */
 bool tree_has(const struct ioband_devices *devices,
 	      const struct groups *groups, const struct ioband_group *group,

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ioband under a device-mapper device that is in use.
+ * ioband below a device-mapper device in use.
  *
  *	before				after
- *
+ * 
  *	vg0-web: linear 8:0		vg0-web: ioband vg0-web-ioband
  *					vg0-web-ioband: linear 8:0
  *
- * vg0-web keeps its name, UUID and number, so that whoever has it open notices
- * nothing, and its own table goes to a hidden device.  To insert: (1) make the
- * hidden device and open it, (2) have the kernel remove it with its last user,
- * (3) load the ioband table, (4) switch to it.  To extract: (1) load the table
- * of the hidden device, (2) switch to it.
+ * vg0-web keeps its name, UUID and number, so its users notice nothing.  Its
+ * own table moves to a hidden device.  To insert: (1) make the hidden device
+ * and open it, (2) have the kernel remove it with its last user, (3) load the
+ * ioband table, (4) switch to it.  To extract: (1) load the table of the hidden
+ * device, (2) switch to it.
  *
- * The switch is one call to the kernel, so there is no moment at which a tool
- * that is killed leaves a device that lets no I/O pass.  What it can leave is a
- * hidden device that nobody uses, or a table that is loaded and not in use;
- * both are without effect, and are taken away before anything else is done.
- * Because of (2) nothing is left behind either when somebody else, LVM above
- * all, gives the device a new table: ioband is out, and the hidden device goes.
+ * The switch is one call to the kernel.  Therefore a tool that is killed cannot
+ * leave a device that blocks I/O.  It can leave an unused hidden device, or a
+ * table that is loaded but not in use.  Both have no effect, and are removed
+ * before any other change.  Because of (2) nothing remains either if another
+ * program, such as LVM, gives the device a new table: ioband is out, and the
+ * hidden device disappears.
  *
- * With a thin volume of LVM it is LVM that removes the hidden device.  LVM finds
- * the pool, to suspend what is above it, to send it its messages or to take it
- * down, by walking from a volume to what lies below, and ends the walk where the
- * UUID is not of the volume group.  With the pool out of its sight it made no
- * snapshot, and said that it had.  So the hidden device has the UUID of a layer
- * that any volume may have (that of the data of a snapshot's origin), and LVM
- * suspends it between the volume and the pool, resumes it, and removes it once
- * nothing lies on it.  Were it to vanish by itself, as of (2), the walk would end
- * there when a volume is deactivated, and the pool would be left behind.
+ * With a thin volume of LVM, LVM itself removes the hidden device.  LVM has to
+ * find the thin pool, to suspend the devices above it, to send it messages or
+ * to take it down.  LVM walks from a volume to the devices below, and stops at
+ * a UUID outside the volume group.  When the pool was hidden from this walk,
+ * LVM made no snapshot, and reported success.  Therefore the hidden device has
+ * the UUID of a layer that any volume may have (that of the data of a
+ * snapshot's origin).  LVM suspends it between the volume and the pool, resumes
+ * it, and removes it once no device lies on it.  Automatic removal by (2) would
+ * end the walk there when a volume is deactivated, and the pool would remain.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -68,7 +68,7 @@ static bool ends(const char *text, const char *suffix)
 	       !strcmp(text + length - strlen(suffix), suffix);
 }
 
-/* A layer that LVM made has a name that ends as its UUID. */
+/* The name of a layer made by LVM ends like its UUID. */
 static bool is_hidden(const char *name, const char *uuid)
 {
 	return !strncmp(uuid, UNDER_UUID_PREFIX, strlen(UNDER_UUID_PREFIX)) ||
@@ -76,11 +76,11 @@ static bool is_hidden(const char *name, const char *uuid)
 }
 
 /**
- * under_is_hidden() - tell a hidden device
- * @major: of a block device
- * @minor: of it
+ * under_is_hidden() - check whether a block device is a hidden device
+ * @major: of the device
+ * @minor: of the device
  *
- * Return: whether it is one.
+ * Return: true if so.
  */
 bool under_is_hidden(unsigned int major, unsigned int minor)
 {
@@ -92,10 +92,10 @@ bool under_is_hidden(unsigned int major, unsigned int minor)
 }
 
 /**
- * under_uuid() - think of a UUID for a hidden device
+ * under_uuid() - choose the UUID of a hidden device
  * @under: the device
  * @own: its table
- * @lvms: whether it is one by which LVM takes the hidden device for its own
+ * @lvms: true if the UUID makes the hidden device one of LVM's
  *
  * Return: the UUID, to be freed.
  */
@@ -109,10 +109,10 @@ char *under_uuid(const struct under *under, const struct mapped_table *own,
 }
 
 /**
- * under_is_inserted() - see whether an ioband device is another's, which it is in
+ * under_is_inserted() - check whether an ioband device is an insertion
  * @device: the device
  *
- * Return: whether it is.
+ * Return: true if so.
  */
 bool under_is_inserted(const struct ioband_device *device)
 {
@@ -121,8 +121,8 @@ bool under_is_inserted(const struct ioband_device *device)
 }
 
 /*
- * The hidden device below the ioband table in use, which after lvrename has
- * another name.  sysfs also shows what a table that waits would lie on.
+ * Find the hidden device below the ioband table in use; lvrename may have
+ * renamed it. sysfs is no help: it also shows the devices below a loaded table.
  */
 static bool find_hidden(struct under *under)
 {
@@ -140,11 +140,11 @@ static bool find_hidden(struct under *under)
 }
 
 /**
- * under_look() - see what there is of an insertion
- * @name: of the device
+ * under_look() - read the state of an insertion
+ * @name: name of the device
  * @under: the result
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int under_look(const char *name, struct under *under)
 {
@@ -192,7 +192,10 @@ static int refuse_loaded(const struct under *under)
 		    under->name, under->name);
 }
 
-/* ioband over the hidden device, or what the hidden device has. */
+/*
+ * The loaded table is ioband over the hidden device, or the table of the hidden
+ * device.
+ */
 static bool loaded_is_ours(const struct under *under)
 {
 	struct mapped_table waiting, own;
@@ -215,11 +218,11 @@ static bool loaded_is_ours(const struct under *under)
 }
 
 /**
- * under_repair() - take away what a tool that was killed has left
- * @under: the device, looked at anew
- * @repaired: whether there was anything
+ * under_repair() - remove the remains of an interrupted insertion or extraction
+ * @under: the device; read again after a repair
+ * @repaired: true if there was anything to remove
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int under_repair(struct under *under, bool *repaired)
 {
@@ -256,10 +259,11 @@ enum fit { FITS, FITS_BELOW, FITS_NOT };
 
 /*
  * The table of a device is in use twice for a moment, by the device and by the
- * hidden one.  That is harmless where a target only forwards, or where, as with
- * thin volumes, what it knows is in a device that both share.  The key of an
- * encrypted volume is in the table unless it is in the kernel's keyring; then, and
- * with snapshots, whose exceptions cannot be in two hands, what is below is taken.
+ * hidden device.  This is harmless if a target only forwards I/O.  It is also
+ * harmless if the target's state is in a device that both share, as with thin
+ * volumes.  Two cases use the device below instead.  The exceptions of a
+ * snapshot cannot have two users.  The key of an encrypted volume may be in the
+ * kernel's keyring and not in the table.
  */
 static enum fit fit_of(const struct mapped_target *target)
 {
@@ -280,7 +284,7 @@ static enum fit fit_of(const struct mapped_target *target)
 	return key && key[1] == ':' ? FITS_BELOW : FITS;
 }
 
-/* Whether all that it lies on is one device, with such a table. */
+/* Check whether the only device below is a dm device with a table of this type. */
 static bool lies_on(const struct under *under, const char *type,
 		    struct device *next)
 {
@@ -302,7 +306,7 @@ static bool lies_on(const struct under *under, const char *type,
 	return found;
 }
 
-/* LVM has such a linear device stand for a thin pool, and wants to find it. */
+/* LVM represents a thin pool by such a linear device, and must find the pool. */
 static bool stands_for_pool(const struct under *under)
 {
 	struct device next;
@@ -311,9 +315,9 @@ static bool stands_for_pool(const struct under *under)
 }
 
 /*
- * Of a thin volume that has a snapshot with a size of its own, or that a pool has
- * as the origin of others, what LVM made the layer of, or what is over that: the
- * UUID of the layer is taken.
+ * LVM adds a layer to a thin volume that has a snapshot with a size of its own,
+ * or that a pool uses as an external origin.  That layer has already taken the
+ * UUID.  This finds both the layer's device and the volume above it.
  */
 static bool is_layered_thin(const struct under *under, const char *type)
 {
@@ -424,11 +428,11 @@ static int add_place(const char *name, struct names *places)
 }
 
 /**
- * under_places() - find where ioband goes, or is, for a device
+ * under_places() - find the devices for an insertion or extraction
  * @spelled: as for device_find()
- * @places: the names of dm devices: this one, or some below
+ * @places: the names of dm devices: this device, or devices below it
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int under_places(const char *spelled, struct names *places)
 {
@@ -447,12 +451,12 @@ int under_places(const char *spelled, struct names *places)
 }
 
 /**
- * under_is_place() - see whether ioband can go, or is, in a device itself
+ * under_is_place() - check whether ioband is or can be in a device itself
  * @name: its name
  *
- * To be asked again once nobody else can change it.
+ * Repeat the check after the device is locked.
  *
- * Return: whether it can; if not, the user may have been told.
+ * Return: true if so; otherwise an error may have been reported.
  */
 bool under_is_place(const char *name)
 {
@@ -470,7 +474,7 @@ static char *record_of(const char *name)
 }
 
 /**
- * under_remember() - write down that ioband is to be in a device
+ * under_remember() - record that ioband is to be in a device
  * @name: its name
  */
 void under_remember(const char *name)
@@ -486,10 +490,10 @@ void under_remember(const char *name)
 }
 
 /**
- * under_forget() - undo under_remember()
- * @name: of the device
+ * under_forget() - remove the record of under_remember()
+ * @name: name of the device
  *
- * Return: whether it was written down.
+ * Return: true if there was a record.
  */
 bool under_forget(const char *name)
 {
@@ -500,7 +504,7 @@ bool under_forget(const char *name)
 	return was;
 }
 
-/* Hidden devices that nobody uses, and devices with a table that waits. */
+/* Find unused hidden devices, and devices with a loaded table. */
 static void find_half(const char *kernel_name, struct names *half)
 {
 	char name[MAPPER_NAME_SIZE], hidden[MAPPER_NAME_SIZE];
@@ -546,9 +550,10 @@ static void visit(const char *path, finder find, struct names *names)
 }
 
 /**
- * under_trouble() - find insertions that are not what they were to be
- * @half: the names of devices where something is half done, added to
- * @lost: the names of devices that ioband is out of, added to
+ * under_trouble() - find incomplete and lost insertions
+ * @half: receives the names of devices with an incomplete insertion or
+ *	extraction
+ * @lost: receives the names of devices that should have ioband and do not
  */
 void under_trouble(struct names *half, struct names *lost)
 {

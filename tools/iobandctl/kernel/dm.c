@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Everything that is asked of device-mapper.  Alone talks to libdevmapper.
+ * All requests to device-mapper.  No other file calls libdevmapper.
  *
- * The library logs what goes wrong, the cause first and its consequences after
- * it; the first is kept for an error message instead of all being printed.
+ * The library logs an error with its cause first and the consequences after it.
+ * The first line is kept for an error message; the others are discarded.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@
 
 static char complaint[256];
 
-/* Of the devices that were made since mapper_wait_later(). */
+/* The udev cookie of the devices made since mapper_wait_later(). */
 static bool waits_later;
 static uint32_t made;
 
@@ -59,7 +59,7 @@ static struct dm_task *task_new(int type, const char *name)
 	return task;
 }
 
-/* The errno, negative, of a task that was run; 0 if it went well. */
+/* Run a task and return a negative errno, or 0. */
 static int task_run(struct dm_task *task)
 {
 	if (dm_task_run(task))
@@ -75,7 +75,7 @@ static int task_finish(struct dm_task *task)
 	return error;
 }
 
-/* Run a task that makes udev act, for which wait_for_udev() waits. */
+/* Run a task that generates uevents, for wait_for_udev(). */
 static int task_start_udev(struct dm_task *task, uint16_t flags,
 			   uint32_t *cookie)
 {
@@ -94,7 +94,7 @@ static void wait_for_udev(uint32_t *cookie)
 	*cookie = 0;
 }
 
-/* Run a task that makes udev act, and wait until udev has. */
+/* Run a task that generates uevents, and wait until udev has processed them. */
 static int task_finish_udev(struct dm_task *task, uint16_t flags)
 {
 	uint32_t cookie = 0;
@@ -105,11 +105,11 @@ static int task_finish_udev(struct dm_task *task, uint16_t flags)
 }
 
 /**
- * mapper_version() - ask which version the kernel's device-mapper has
+ * mapper_version() - read the version of the kernel's device-mapper
  * @version: the result
- * @size: of @version
+ * @size: bytes of @version
  *
- * Return: whether it answers.
+ * Return: true if device-mapper answers.
  */
 bool mapper_version(char *version, size_t size)
 {
@@ -118,11 +118,11 @@ bool mapper_version(char *version, size_t size)
 }
 
 /**
- * mapper_ready() - see whether the kernel's device-mapper answers
+ * mapper_ready() - check that the kernel's device-mapper answers
  *
- * Must be called before all others.
+ * Must be called before all other functions.
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int mapper_ready(void)
 {
@@ -142,14 +142,14 @@ static struct dm_task *run_query(int type, const char *name)
 {
 	struct dm_task *task = task_new(type, name);
 
-	/* Only look: a flush would wait for the device. */
+	/* Without a flush, which would wait for the device. */
 	if (dm_task_no_flush(task) && !task_run(task))
 		return task;
 	dm_task_destroy(task);
 	return NULL;
 }
 
-/* What follows the target's name, if the (first) target is ours. */
+/* The words after the target's name, if the (first) target is ioband. */
 static char *target_text(struct dm_task *task, bool *ours, uint64_t *sectors)
 {
 	char *type = NULL, *text = NULL;
@@ -183,8 +183,8 @@ static bool describe(struct dm_task *task, struct mapped_device *device)
 }
 
 /*
- * The status line tells what target a device has.  The table line is asked
- * for only of our own: others' may hold keys.
+ * The status line names the target.  The table line is read only from ioband
+ * devices: tables of other targets may contain keys.
  */
 static bool examine(const char *name, struct mapped_device *device)
 {
@@ -206,7 +206,7 @@ static bool examine(const char *name, struct mapped_device *device)
 	}
 	if (device->table)
 		return true;
-	free(device->status);	/* it went away in between */
+	free(device->status);	/* the device was removed in between */
 	return false;
 }
 
@@ -214,10 +214,10 @@ static bool examine(const char *name, struct mapped_device *device)
  * mapper_list() - find all ioband devices
  * @devices: the result, in no particular order
  *
- * Those are the devices with an ioband table, and those without any table
- * whose UUID says that they were to have one.
+ * The list has the devices with an ioband table, and devices without a table
+ * with the UUID prefix of ioband.
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int mapper_list(struct mapped_devices *devices)
 {
@@ -260,10 +260,11 @@ void mapper_list_free(struct mapped_devices *devices)
 }
 
 /**
- * mapper_status() - ask for the status line of an ioband device
+ * mapper_status() - read the status line of an ioband device
  * @name: of the device
  *
- * Return: what follows the target's name, to be freed; NULL if there is none.
+ * Return: the words after the target's name, to be freed; NULL if there are
+ * none.
  */
 char *mapper_status(const char *name)
 {
@@ -280,11 +281,11 @@ char *mapper_status(const char *name)
 }
 
 /**
- * mapper_exists() - see whether there is a dm device, of any target
+ * mapper_exists() - check whether a dm device of any target exists
  * @name: its name, or NULL
  * @uuid: its UUID, if @name is NULL
  *
- * Return: whether there is.
+ * Return: true if so.
  */
 bool mapper_exists(const char *name, const char *uuid)
 {
@@ -299,10 +300,10 @@ bool mapper_exists(const char *name, const char *uuid)
 }
 
 /**
- * mapper_target_version() - ask which version of the target the kernel has
+ * mapper_target_version() - read the version of the loaded target
  * @version: the result
  *
- * Return: whether the kernel has the target now.
+ * Return: true if the kernel has the target now.
  */
 bool mapper_target_version(unsigned int version[3])
 {
@@ -324,9 +325,9 @@ bool mapper_target_version(unsigned int version[3])
 }
 
 /**
- * mapper_has_target() - see whether the kernel knows the target now
+ * mapper_has_target() - check whether the target is loaded
  *
- * Return: whether it does.
+ * Return: true if so.
  */
 bool mapper_has_target(void)
 {
@@ -336,10 +337,10 @@ bool mapper_has_target(void)
 }
 
 /**
- * mapper_load_target() - have the kernel load the module if it is not there
+ * mapper_load_target() - have the kernel load the module if it is not loaded
  *
- * A failure shows when a device is made.  systemd gives what comes next the time of a
- * command of its own.
+ * A failure to load shows later, when a device is made.  systemd extends the
+ * timeout, so that the following steps have the time of a command of their own.
  */
 void mapper_load_target(void)
 {
@@ -351,11 +352,12 @@ void mapper_load_target(void)
 }
 
 /**
- * mapper_create() - make an ioband device and wait for its node, or see mapper_wait_later()
- * @device: what to make
+ * mapper_create() - make an ioband device and wait for its node, or see
+ * mapper_wait_later()
+ * @device: its description
  *
- * The kernel loads the module if it is not there.  On failure nothing is left
- * of the device.
+ * The kernel loads the module if necessary.  A failure leaves nothing of the
+ * device.
  *
  * Return: 0 or a negative errno.
  */
@@ -376,9 +378,10 @@ int mapper_create(const struct new_device *device)
 }
 
 /**
- * mapper_wait_later() - from now on, mapper_create() does not wait for udev
+ * mapper_wait_later() - make mapper_create() return without waiting for udev
  *
- * The devices can be spoken to; their nodes and links are there after mapper_wait().
+ * The devices accept messages at once; their nodes and links exist after
+ * mapper_wait().
  */
 void mapper_wait_later(void)
 {
@@ -386,11 +389,12 @@ void mapper_wait_later(void)
 }
 
 /**
- * mapper_wait() - wait until udev is done with all devices that were made
+ * mapper_wait() - wait until udev has processed all new devices
  *
- * Signals wait as well: who is ended in between leaves libdevmapper's semaphore.  So does
- * systemd, as all is done but for this, and udev takes its time with many disks at once.  No
- * mount has to wait for it: its device is there as soon as udev is done.
+ * Signals stay blocked: a program that ends during the wait leaves
+ * libdevmapper's semaphore behind.  systemd's timeout is extended, because all
+ * other work is done and udev is slow with many disks at once.  This delays no
+ * mount: a mount's device is ready as soon as udev has processed it.
  */
 void mapper_wait(void)
 {
@@ -405,11 +409,11 @@ void mapper_wait(void)
 }
 
 /**
- * mapper_state() - ask what state a device of any target is in
+ * mapper_state() - read the state of a device of any target
  * @name: its name
  * @state: the result
  *
- * Return: whether there is one.
+ * Return: true if the device exists.
  */
 bool mapper_state(const char *name, struct mapped_state *state)
 {
@@ -474,7 +478,7 @@ static int read_table(const char *name, bool waiting,
 }
 
 /**
- * mapper_table() - read the table that a device uses, keys and all
+ * mapper_table() - read the table in use, with its keys
  * @name: its name
  * @table: the result, for mapper_table_free()
  *
@@ -486,9 +490,9 @@ int mapper_table(const char *name, struct mapped_table *table)
 }
 
 /**
- * mapper_waiting() - read the table that waits for a device's next resume
+ * mapper_waiting() - read the table that is loaded for a device's next resume
  * @name: its name
- * @table: the result, for mapper_table_free(); empty if none does
+ * @table: the result, for mapper_table_free(); empty if no table is loaded
  *
  * Return: 0 or a negative errno.
  */
@@ -514,10 +518,11 @@ static bool has_no_path(const char *name)
 }
 
 /**
- * mapper_is_pathless() - see whether a multipath device queues I/O for want of a path
+ * mapper_is_pathless() - check whether a multipath device queues I/O for lack
+ * of a path
  * @name: its name
  *
- * Return: whether it does.
+ * Return: true if so.
  */
 bool mapper_is_pathless(const char *name)
 {
@@ -530,7 +535,7 @@ bool mapper_is_pathless(const char *name)
 }
 
 /**
- * mapper_table_free() - free a table, and forget what it says
+ * mapper_table_free() - clear and free a table, which may contain keys
  * @table: the table, left empty
  */
 void mapper_table_free(struct mapped_table *table)
@@ -559,13 +564,13 @@ static bool add_table(struct dm_task *task, const struct mapped_table *table,
 }
 
 /**
- * mapper_create_hidden() - make a device that is for another one only
+ * mapper_create_hidden() - make a device for use by another device only
  * @name: its name
  * @uuid: its UUID
  * @table: its table
  * @read_only: refuse writes
  *
- * udev makes its node, but looks at nothing on it and makes no links to it.
+ * udev makes its node, but does not scan it and makes no links to it.
  *
  * Return: 0 or a negative errno.
  */
@@ -584,7 +589,7 @@ int mapper_create_hidden(const char *name, const char *uuid,
 }
 
 /**
- * mapper_load() - give a device a table for its next resume
+ * mapper_load() - load a table for a device's next resume
  * @name: its name
  * @table: the table
  * @read_only: refuse writes
@@ -604,7 +609,7 @@ int mapper_load(const char *name, const struct mapped_table *table,
 }
 
 /**
- * mapper_clear() - take back the table that waits for a device's next resume
+ * mapper_clear() - clear the table that is loaded for a device's next resume
  * @name: its name
  *
  * Return: 0 or a negative errno.
@@ -615,8 +620,9 @@ int mapper_clear(const char *name)
 }
 
 /*
- * What those who made a device told udev to leave alone.  Where that has no name
- * for it, this was libdevmapper on behalf of a program that did without udev.
+ * The udev flags with which a device was made.  A device without udev's DM
+ * rules was made by libdevmapper for a program that did not use udev; the flags
+ * of these rules are then cleared.
  */
 static uint16_t udev_flags(const char *name)
 {
@@ -658,12 +664,12 @@ static uint16_t udev_flags(const char *name)
 }
 
 /**
- * mapper_switch() - make a device use the table that was loaded
+ * mapper_switch() - switch a device to its loaded table
  * @name: its name
  *
- * That is one call to the kernel, which freezes the file system on the device,
- * lets all I/O end, changes the tables and goes on.  Whoever is killed before
- * or after it leaves no device that is suspended.
+ * One call to the kernel freezes the file system on the device, drains all I/O,
+ * exchanges the tables and resumes.  A process killed before or after this call
+ * leaves no suspended device.
  *
  * Return: 0 or a negative errno.
  */
@@ -676,10 +682,10 @@ int mapper_switch(const char *name)
 /**
  * mapper_remove() - remove a device
  * @name: its name
- * @deferred: if it is open, remove it when it is closed
+ * @deferred: if the device is open, remove it at its last close
  *
- * A device that is busy is tried again for some seconds, as udev may be
- * looking at it.
+ * The removal of a busy device is repeated for some seconds, because udev may
+ * have it open.
  *
  * Return: 0 or a negative errno.
  */
@@ -699,7 +705,7 @@ int mapper_remove(const char *name, bool deferred)
  * mapper_message() - send a message to a device's target
  * @name: of the device
  * @message: the message
- * @answer: what the target answers, to be freed; NULL if it is not wanted
+ * @answer: the target's answer, to be freed; NULL to ignore it
  *
  * Return: 0 or a negative errno.
  */

@@ -20,10 +20,10 @@
  * @uuid: empty if it has none
  * @major: of the device
  * @minor: of the device
- * @suspended: no I/O passes
- * @read_only: it cannot be written
- * @open_count: how many have it open
- * @sectors: its size
+ * @suspended: it is suspended
+ * @read_only: it refuses writes
+ * @open_count: number of times it is open
+ * @sectors: its size in sectors of 512 bytes
  * @table: its table line after the target's name; NULL without a table
  * @status: its status line after the target's name; NULL without a table
  */
@@ -46,13 +46,13 @@ struct mapped_devices {
 };
 
 /**
- * struct new_device - an ioband device to be made
+ * struct new_device - the description of a new ioband device
  * @name: its name below /dev/mapper
  * @uuid: its UUID
- * @sectors: its size
- * @table: what follows the target's name in the table line
+ * @sectors: its size in sectors of 512 bytes
+ * @table: the words after the target's name in the table line
  * @read_only: refuse writes
- * @unseen: udev is to leave alone what is on it
+ * @unseen: udev does not scan its contents
  */
 struct new_device {
 	const char *name;
@@ -64,16 +64,16 @@ struct new_device {
 };
 
 /**
- * struct mapped_state - what device-mapper knows of a device of any target
+ * struct mapped_state - the state of a dm device of any target
  * @name: its name
  * @uuid: empty if it has none
  * @major: of the device
  * @minor: of the device
- * @suspended: no I/O passes
- * @read_only: it cannot be written
+ * @suspended: it is suspended
+ * @read_only: it refuses writes
  * @live: it has a table in use
- * @loaded: it has a table that waits for the next resume
- * @open_count: how many have it open
+ * @loaded: it has a table for the next resume
+ * @open_count: number of times it is open
  */
 struct mapped_state {
 	char name[MAPPER_NAME_SIZE];
@@ -90,9 +90,9 @@ struct mapped_state {
 /**
  * struct mapped_target - a line of a table
  * @start: first sector
- * @sectors: how many
+ * @sectors: number of sectors
  * @type: the name of the target
- * @words: what follows it; may hold a key
+ * @words: the words after it; may contain a key
  */
 struct mapped_target {
 	uint64_t start;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel log, where device-mapper writes why it refused something: an
- * errno is all that its ioctls return.
+ * The kernel log.  The ioctls of device-mapper return only an errno; the log
+ * has the reason.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,14 +12,14 @@
 #include "kernel/kmsg.h"
 #include "kernel/parse.h"
 
-#define RECORD_SIZE 8192	/* the kernel's own limit is below */
+#define RECORD_SIZE 8192	/* above the kernel's own limit */
 
 static int log_fd = -1;
 
 /**
  * kmsg_mark() - remember the end of the kernel log
  *
- * To be called before what may fail.
+ * Call it before an operation, so that kmsg_reason() can explain its failure.
  */
 void kmsg_mark(void)
 {
@@ -38,11 +38,11 @@ static void append(char *reason, size_t size, const char *sentence)
 }
 
 /**
- * kmsg_reason() - why the kernel refused something
- * @error: the errno that it returned, positive
+ * kmsg_reason() - the reason of a failure
+ * @error: the errno from the kernel, positive
  *
- * Return: what ioband wrote to the kernel log since kmsg_mark(), or if that is
- * nothing, what @error means; valid until the next call.
+ * Return: the text that ioband wrote to the kernel log since kmsg_mark();
+ * without such a text, the meaning of @error.  Valid until the next call.
  */
 const char *kmsg_reason(int error)
 {

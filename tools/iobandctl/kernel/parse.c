@@ -2,9 +2,9 @@
 /*
  * The texts of the ioband target, and the file of weights.  Pure.
  *
- * All of them are lines of words, some of the words key=value.  A table of
- * struct field says which keys a line has and where their values go; keys and
- * lines that are not known are skipped, as newer kernels may append some.
+ * A text consists of lines of words; some words are key=value.  A table of
+ * struct field lists the keys of a line and the places of their values.
+ * Unknown keys and lines are skipped, because newer kernels may append them.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -20,12 +20,12 @@
 enum field_kind { WORD, NUMBERS, TEXT, BOUND };
 
 /**
- * struct field - a key and where its value goes
+ * struct field - a key and the place of its value
  * @key: the key
  * @kind: a word into a buffer, numbers into an array, escaped text into a
  *	pointer, a list of rates into those of a bound
  * @target: the buffer, the array, the pointer or the rates
- * @count: size of the buffer, how many numbers there must be, or which bound
+ * @count: bytes of the buffer, the required number of numbers, or the bound
  * @optional: OPTIONAL if the line may lack it
  */
 struct field {
@@ -38,7 +38,7 @@ struct field {
 
 #define FIELDS_MAX 16
 
-/* The key of a bound and where it goes; a line need not have it. */
+/* The field of a bound; bounds are optional in a line. */
 static struct field bound_field(struct bounds *bounds, enum bound bound)
 {
 	if (bound == LATENCY)
@@ -141,7 +141,7 @@ static int read_fields(struct span line, const struct field *fields, size_t n,
 	return 0;
 }
 
-/* The pieces that lead a line: numbers and names without a key. */
+/* The numbers and names without a key at the start of a line. */
 static int read_number(struct span *line, const char *what, uint64_t *value,
 		       struct problem *problem)
 {
@@ -168,9 +168,9 @@ static int read_name(struct span *line, const char *what, char *buffer,
 
 /**
  * parse_table() - read a table line
- * @text: what follows the target's name in it, as printed by the kernel
- * @table: the result; a key that is not there has its default
- * @problem: what is wrong
+ * @text: the words after the target's name, as printed by the kernel
+ * @table: the result; an absent key gets its default
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -219,9 +219,9 @@ static int check_format(struct span word, struct problem *problem)
 
 /**
  * parse_status() - read a status line
- * @text: what follows the target's name in it
+ * @text: the words after the target's name
  * @status: the result
- * @problem: what is wrong
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -290,7 +290,7 @@ static int read_title(struct span *rest, const char *kind,
 	return 0;
 }
 
-/* Lines of a list begin with a number; others are of a newer kernel. */
+/* Lines of a list begin with a number; other lines come from a newer kernel. */
 static int read_page(const char *text, const char *kind, line_reader reader,
 		     void *list, struct page_end *end, struct problem *problem)
 {
@@ -345,7 +345,7 @@ static int read_group(struct span line, void *list, struct problem *problem)
  * @text: the page
  * @groups: struct groups, appended to, also before a failure
  * @end: whether there is another page
- * @problem: what is wrong
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -389,7 +389,7 @@ static int read_preset(struct span line, void *list, struct problem *problem)
  * @text: the page
  * @presets: struct presets, appended to, also before a failure
  * @end: whether there is another page
- * @problem: what is wrong
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -449,7 +449,7 @@ static int read_stats(struct span line, void *list, struct problem *problem)
  * @text: the page
  * @stats: struct stats, appended to, also before a failure
  * @end: whether there is another page
- * @problem: what is wrong
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -514,7 +514,7 @@ static int read_latency(struct span line, void *list, struct problem *problem)
  * @text: the page
  * @latency: struct latency, appended to, also before a failure
  * @end: whether there is another page
- * @problem: what is wrong
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -557,7 +557,7 @@ static int read_saved(struct span line, struct saved_weight *saved,
  * parse_saved_weights() - read a file of weights
  * @text: the whole file
  * @weights: appended to, also before a failure
- * @problem: what is wrong, and on which line
+ * @problem: the error and its line
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -587,10 +587,10 @@ int parse_saved_weights(const char *text, struct saved_weights *weights,
 }
 
 /**
- * parse_weight() - read a weight as people write it
+ * parse_weight() - read a weight in the notation of the command line
  * @text: 1..10000 or "default"
  * @weight: the number, 0 for "default"
- * @problem: what is wrong
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -611,7 +611,7 @@ int parse_weight(const char *text, uint64_t *weight, struct problem *problem)
  * parse_pool_name() - check the name of a pool
  * @text: the name
  *
- * Return: whether the kernel takes it.
+ * Return: true if the kernel accepts it.
  */
 bool parse_pool_name(const char *text)
 {
@@ -638,10 +638,11 @@ static bool is_device_number(struct span word)
 }
 
 /**
- * parse_has_path() - see whether a multipath device has a path that works
- * @status: its status line, in which a path is <major>:<minor> and A (active) or F
+ * parse_has_path() - check whether a multipath device has a path that works
+ * @status: its status line, with <major>:<minor> and A (active) or F for each
+ *	path
  *
- * Return: whether it has.
+ * Return: true if so.
  */
 bool parse_has_path(const char *status)
 {
@@ -657,10 +658,10 @@ bool parse_has_path(const char *status)
 }
 
 /**
- * parse_depth() - check what is said of a depth
+ * parse_depth() - check a value of depth
  * @text: "auto", <ios> or <ios>/<piece bytes>
  *
- * Return: whether the kernel takes it.
+ * Return: true if the kernel accepts it.
  */
 bool parse_depth(const char *text)
 {
@@ -680,11 +681,11 @@ bool parse_depth(const char *text)
 }
 
 /**
- * parse_is_unknown() - see whether the module refused a message it does not know
- * @reason: what it says of it
+ * parse_is_unknown() - check whether the module does not know a message
+ * @reason: the module's reason for refusing it
  * @message: the first word of the message
  *
- * Return: whether it is older than the message.
+ * Return: true if the module is older than the message.
  */
 bool parse_is_unknown(const char *reason, const char *message)
 {
@@ -696,12 +697,13 @@ bool parse_is_unknown(const char *reason, const char *message)
 }
 
 /**
- * parse_kernel_log() - find what ioband says in a record of the kernel log
- * @record: as /dev/kmsg gives it: "priority,seq,time,flags;text\n key=..."
- * @sentence: what ioband says
- * @size: of @sentence
+ * parse_kernel_log() - extract the text of ioband from a record of the kernel
+ * log
+ * @record: as in /dev/kmsg: "priority,seq,time,flags;text\n key=..."
+ * @sentence: the text of ioband
+ * @size: bytes of @sentence
  *
- * Return: false if the record is somebody else's.
+ * Return: false if the record is not from ioband.
  */
 bool parse_kernel_log(const char *record, char *sentence, size_t size)
 {

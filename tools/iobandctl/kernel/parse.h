@@ -19,7 +19,7 @@
 	"pieces, a power of two from 16384 to 1048576"
 #define IOBAND_SLICE_MAX_MS 1000
 #define IOBAND_WRITES_STARVED_MAX 100
-/* What a module has that does not tell, as it cannot be set. */
+/* The value in modules that do not report it, where it is not a setting. */
 #define IOBAND_WRITES_STARVED_DEFAULT 2
 #define IOBAND_POOL_SIZE 64	/* with the NUL */
 #define IOBAND_WORD_SIZE 24
@@ -31,13 +31,13 @@
  * struct ioband_table - a table line, as the kernel prints it
  * @device: major and minor of the device below
  * @offset: first sector used on it
- * @pool: the pool it is in
+ * @pool: its pool
  * @mode: how bios are sorted into groups
  * @weight: of the device's own group
- * @measure: what the groups of the pool share
+ * @measure: the resource that the groups of the pool share
  * @depth: bios in flight, or "auto"
- * @slice_ms: how long a group has the devices to itself, 0 for no slices
- * @writes_starved: how many reads of a group go before a write that waits
+ * @slice_ms: length of a slice, 0 for no slices
+ * @writes_starved: reads of a group that may overtake its queued write
  */
 struct ioband_table {
 	uint64_t device[2];
@@ -51,14 +51,14 @@ struct ioband_table {
 	uint64_t writes_starved;
 };
 
-/* Of a pair <ios>,<bytes>. */
+/* The members of a pair <ios>,<bytes>. */
 enum { IOS, BYTES, AMOUNTS };
 
 /**
  * struct ioband_status - a status line
  *
- * The members carry the names of the keys, three of them with their units; all are
- * of the pool but @mode.
+ * Members have the names of the keys; three of them also name their units.  All
+ * describe the pool, except @mode.
  */
 struct ioband_status {
 	char pool[IOBAND_POOL_SIZE];
@@ -78,9 +78,9 @@ struct ioband_status {
 };
 
 /**
- * struct page_end - how a page of a list ended
- * @more: there is another page
- * @cursor: the argument that asks for it
+ * struct page_end - the end of a page of a list
+ * @more: another page follows
+ * @cursor: the argument that requests it
  */
 struct page_end {
 	bool more;
@@ -89,13 +89,13 @@ struct page_end {
 
 /**
  * struct ioband_group - one group of a pool
- * @seq: names it for the life of the pool
- * @parent: seq of its parent; of root 0, which no group has
+ * @seq: its number, unique in the life of the pool
+ * @parent: seq of its parent; 0, which no group has, for root
  * @name: as in messages: root, cgroup#<id>, device:<major>:<minor>, uid:<n>...
  * @weight: 1..10000
- * @set: whether somebody set the weight (1) or it is the default (0)
- * @path: of a cgroup, from the root of its hierarchy; else NULL
- * @bounds: its maximum, its minimum and its latency target
+ * @set: whether the weight was set (1) or is the default (0)
+ * @path: path of a cgroup, from the root of its hierarchy; else NULL
+ * @bounds: its maximum, minimum and latency target
  */
 struct ioband_group {
 	uint64_t seq;
@@ -113,11 +113,11 @@ struct groups {
 };
 
 /**
- * struct ioband_preset - what the group of a path begins with
+ * struct ioband_preset - initial settings of the group of a path
  * @tree: root, or device:<major>:<minor> for that device's own tree
  * @path: of the cgroup, from the root of its hierarchy
  * @weight: 1..10000; 0 for the default
- * @bounds: its maximum, its minimum and its latency target
+ * @bounds: its maximum, minimum and latency target
  */
 struct ioband_preset {
 	char tree[IOBAND_GROUP_SIZE];
@@ -134,12 +134,12 @@ struct presets {
 enum { READ, WRITE, DISCARD, OPS };
 
 /**
- * struct op_stats - what a group did in one direction, since it was made
+ * struct op_stats - I/O of a group in one direction since the group was made
  * @ios: completed
  * @bytes: completed
- * @held_ios: of @ios, those that were held
- * @wait_ns: how long they were held, in all
- * @service_ns: how long all were below ioband, in all
+ * @held_ios: I/Os of @ios that were queued
+ * @wait_ns: total time in the queue
+ * @service_ns: total time below ioband
  */
 struct op_stats {
 	uint64_t ios;
@@ -152,9 +152,10 @@ struct op_stats {
 #define OP_STATS_NUMBERS (sizeof(struct op_stats) / sizeof(uint64_t))
 
 /**
- * struct op_now - what a group has to do in one direction
- * @held: I/Os and bytes held
- * @inflight: I/Os below; NOT_TOLD: a module that does not tell directions apart
+ * struct op_now - outstanding I/O of a group in one direction
+ * @held: I/Os and bytes queued
+ * @inflight: I/Os in flight; NOT_TOLD from a module that does not count by
+ *	direction
  */
 struct op_now {
 	uint64_t held[AMOUNTS];
@@ -164,13 +165,13 @@ struct op_now {
 #define NOT_TOLD UINT64_MAX
 
 /**
- * struct group_stats - what a group did
+ * struct group_stats - the I/O of a group
  * @seq: of the group
  * @name: of the group
- * @held: I/Os and bytes held now
- * @inflight: I/Os below now
- * @op: by direction
- * @now: likewise
+ * @held: I/Os and bytes queued now
+ * @inflight: I/Os in flight now
+ * @op: completed I/O by direction
+ * @now: outstanding I/O by direction
  */
 struct group_stats {
 	uint64_t seq;
@@ -187,16 +188,16 @@ struct stats {
 };
 
 #define HISTOGRAM_SLOTS 26
-#define NO_SUM UINT64_MAX	/* from a module that does not add up */
+#define NO_SUM UINT64_MAX	/* from a module that reports no sums */
 
 /**
  * struct group_latency - the histograms of a group
  * @seq: of the group
  * @name: of the group
- * @wait: time held, by direction, see histogram.c
+ * @wait: time in the queue, by direction, see histogram.c
  * @service: time below ioband, by direction
- * @wait_ns: the sums of what @wait counts, or NO_SUM
- * @service_ns: the sums of what @service counts, or NO_SUM
+ * @wait_ns: the sums of the times in @wait, or NO_SUM
+ * @service_ns: the sums of the times in @service, or NO_SUM
  */
 struct group_latency {
 	uint64_t seq;
@@ -215,11 +216,12 @@ struct latency {
 /**
  * struct saved_weight - one line of a file of weights
  * @line: its number in the file, from 1
- * @pool: where the group is
- * @device: in whose own tree, by mapper name; NULL for the pool's tree
+ * @pool: the pool of the group
+ * @device: mapper name of the device with the group in its own tree; NULL for
+ *	the pool's tree
  * @group: as on the command line
  * @weight: 1..10000; 0 if the line has none
- * @bounds: those that the line has
+ * @bounds: the bounds in the line
  */
 struct saved_weight {
 	size_t line;

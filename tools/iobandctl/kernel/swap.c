@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The switch of a device to the table that was loaded for it.  It is made only
- * while the device is what it was when the table was thought out, and should it
- * fail, the device goes on with the table that it had.
+ * The switch of a device to its loaded table.  The switch happens only if the
+ * device is still in the state for which the table was made.  After a failed
+ * switch the device returns to its previous table.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,10 +12,10 @@
 #include "kernel/kmsg.h"
 #include "kernel/swap.h"
 
-/* What an ioband table is: the device below, the offset, the pool. */
+/* The words that identify an ioband table: the device below, the offset, the pool. */
 #define IOBAND_WORDS 3
 
-/* The kernel adds to an ioband table what was left to it. */
+/* To an ioband table the kernel appends the settings that it chose itself. */
 static bool same_words(const char *type, const char *left, const char *right)
 {
 	size_t length = 0;
@@ -31,13 +31,14 @@ static bool same_words(const char *type, const char *left, const char *right)
 }
 
 /**
- * swap_same() - see whether two tables are the same
- * @left: one, as it was loaded or as the kernel prints it
- * @right: the other
+ * swap_same() - check whether two tables are the same
+ * @left: the table as it was loaded, or as the kernel prints it
+ * @right: the other table
  *
- * Of ioband the device below and the pool count, not the settings.
+ * Tables of ioband are the same if device below, offset and pool are; settings
+ * do not count.
  *
- * Return: whether they are.
+ * Return: true if so.
  */
 bool swap_same(const struct mapped_table *left,
 	       const struct mapped_table *right)
@@ -72,7 +73,7 @@ static bool awaits(const char *name, const struct mapped_table *table)
 	return same;
 }
 
-/* Another program's table is its own to take back. */
+/* Clear the loaded table unless it is another program's. */
 static int refuse(const struct swap *swap, const char *what,
 		  struct problem *problem)
 {
@@ -108,7 +109,7 @@ static int check(const struct swap *swap, struct problem *problem)
 	return 0;
 }
 
-/* What can be suspended is either table; the device is to have its own. */
+/* The device may be suspended with either table.  Return it to its own table. */
 static int recover(const struct swap *swap)
 {
 	struct mapped_state state;
@@ -152,11 +153,11 @@ static void undo(const struct swap *swap, int error, struct problem *problem)
 /**
  * swap_tables() - make a device use the table that was loaded for it
  * @swap: the device and its tables
- * @problem: what went wrong, and what has become of the device
+ * @problem: the error, and the state of the device afterwards
  *
- * Signals wait meanwhile: the kernel would stop in the middle for them.  The
- * program is kept in memory, as it may have to resume what it would be read
- * from.
+ * Signals stay blocked, because the kernel would stop the switch halfway on a
+ * signal.  The program's memory is locked: the program may have to resume the
+ * device that its pages would be read from.
  *
  * Return: 0 or a negative errno.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The command line of a verb, read and explained from its options.  Pure. */
+/* The command line of a verb: its parser and its usage.  Pure. */
 #define _GNU_SOURCE
 #include <assert.h>
 #include <getopt.h>
@@ -12,9 +12,9 @@ static const struct option_spec help_option = {
 };
 
 /**
- * args_option() - the options of a verb, one after another
+ * args_option() - iterate over the options of a verb
  * @verb: the verb
- * @i: which, from 0
+ * @i: index, from 0
  *
  * Return: the option, or NULL after the last.
  */
@@ -40,7 +40,7 @@ static struct option getopt_option(const struct option_spec *spec)
 	};
 }
 
-/* Letters come after the ids. */
+/* The values of letters are above those of the ids. */
 static_assert(OPTIONS < 'A', "getopt tells options by one number");
 
 /* The short form of an option; 0 if it has none. */
@@ -49,7 +49,7 @@ static char letter_of(const struct option_spec *spec)
 	return spec->id == OPTION_OUTPUT ? 'o' : 0;
 }
 
-/* The option that getopt found, by its id or its letter. */
+/* The option for a result of getopt: its id or its letter. */
 static const struct option_spec *spec_found(const struct verb *verb, int found)
 {
 	const struct option_spec *spec;
@@ -103,10 +103,10 @@ static int check_operands(const struct verb *verb, const struct args *args,
 /**
  * args_parse() - read the command line of a verb
  * @verb: the verb
- * @argc: how many words
- * @argv: the words, the first being the verb; they are permuted
+ * @argc: number of words
+ * @argv: the words, the verb first; the function permutes them
  * @args: the result, which points into @argv
- * @problem: what is wrong
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -148,9 +148,9 @@ static void print_option(const struct option_spec *spec, FILE *stream)
 }
 
 /**
- * args_usage() - explain a verb
+ * args_usage() - print the usage of a verb
  * @verb: the verb
- * @stream: where to
+ * @stream: receives it
  */
 void args_usage(const struct verb *verb, FILE *stream)
 {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 
 enum option_id {
-	OPTION_BATCH = 1,	/* 0 is getopt's */
+	OPTION_BATCH = 1,	/* getopt uses 0 */
 	OPTION_CONFIG,
 	OPTION_COUNT,
 	OPTION_DEFERRED,
@@ -45,10 +45,10 @@ enum option_id {
 
 /**
  * struct option_spec - an option of a verb
- * @id: where its value is found
+ * @id: index of its value
  * @name: without the dashes; NULL ends a list of options
- * @arg: what its argument is called, NULL if it takes none
- * @help: what it does
+ * @arg: the name of its argument, NULL if it takes none
+ * @help: its description
  */
 struct option_spec {
 	enum option_id id;
@@ -59,10 +59,10 @@ struct option_spec {
 
 /**
  * struct args - the parsed command line of a verb
- * @value: by option: its argument, or its name if it takes none; NULL if it
- *	was not given
- * @operand: what is left
- * @n: how many of them
+ * @value: by option: its argument, or its name if it takes none; NULL if it is
+ *	absent
+ * @operand: the remaining words
+ * @n: number of operands
  * @verb: the verb
  * @verbs: the table of verbs, ended by NULL
  */
@@ -77,16 +77,16 @@ struct args {
 #define ARGS_ANY (-1)
 
 /**
- * struct verb - one thing that iobandctl does
+ * struct verb - a verb of iobandctl
  * @name: as typed
  * @args: its operands, for the usage
- * @summary: what it does, for the usage
+ * @summary: its description, for the usage
  * @min: fewest operands
  * @max: most operands, or ARGS_ANY
- * @options: ended by one without a name
- * @shared: further options, which other verbs have too; NULL if there are none
- * @run: does it and returns an exit code
- * @about: for @run, if verbs share it
+ * @options: its options, ended by an entry without a name
+ * @shared: further options, common to several verbs; NULL if there are none
+ * @run: runs the verb and returns an exit code
+ * @about: argument of @run when verbs share it
  */
 struct verb {
 	const char *name;
@@ -100,7 +100,7 @@ struct verb {
 	const void *about;
 };
 
-/* Options that several verbs have. */
+/* Options of several verbs. */
 #define SPEC_JSON { OPTION_JSON, "json", NULL, "print JSON" }
 #define SPEC_OUTPUT(help) { OPTION_OUTPUT, "output", "FILE", help " (also -o)" }
 #define SPEC_CONFIG { OPTION_CONFIG, "config", "FILE",			\

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tables and trees, as text or as JSON.  Alone decides which, and how. */
+/*
+ * Tables and trees, as text or as JSON.  No other file depends on the format.
+ */
 #include <errno.h>
 #include <libsmartcols.h>
 #include <stdarg.h>
@@ -18,12 +20,12 @@
 #define HIDDEN ((size_t)-1)
 
 /**
- * struct table - a table that is being filled
- * @scols: libsmartcols' own
+ * struct table - a table under construction
+ * @scols: the table of libsmartcols
  * @json: print JSON
- * @columns: what the caller described
+ * @columns: the caller's description
  * @place: the column of @scols by column, or HIDDEN
- * @n: how many columns
+ * @n: number of columns
  */
 struct table {
 	struct libscols_table *scols;
@@ -77,9 +79,9 @@ static void add_column(struct table *table, size_t i, size_t *used)
 
 /**
  * print_table() - begin a table
- * @name: of the list in JSON
+ * @name: name of the list in JSON
  * @columns: must outlive the table
- * @n: how many
+ * @n: number of columns
  * @json: print JSON
  *
  * Return: the table, for print_end().
@@ -118,9 +120,9 @@ static void set(struct table *table, struct row *row, size_t column,
 
 /**
  * print_row() - begin a row
- * @table: of this table
+ * @table: the table
  *
- * Cells that are not set are "-", in JSON null.
+ * A cell without a value shows as "-", in JSON as null.
  *
  * Return: the row.
  */
@@ -134,9 +136,9 @@ struct row *print_row(struct table *table)
 }
 
 /**
- * print_below() - put a row below another in the tree
+ * print_below() - make a row the child of another in the tree
  * @row: the row
- * @parent: the other, of the same table
+ * @parent: its parent, in the same table
  */
 void print_below(struct row *row, struct row *parent)
 {
@@ -145,12 +147,13 @@ void print_below(struct row *row, struct row *parent)
 
 /**
  * print_text() - fill a cell of kind TEXT or TREE
- * @table: of this table
- * @row: of this row
+ * @table: the table
+ * @row: the row
  * @column: index of the column
  * @text: NULL leaves the cell empty
  *
- * JSON is UTF-8: the name of a cgroup need not be.  print_end() escapes the rest.
+ * The name of a cgroup need not be UTF-8, as JSON must be.  print_end() escapes
+ * other characters.
  */
 void print_text(struct table *table, struct row *row, size_t column,
 		const char *text)
@@ -166,8 +169,8 @@ void print_text(struct table *table, struct row *row, size_t column,
 
 /**
  * print_number() - fill a cell of kind NUMBER, BYTES or TIME
- * @table: of this table
- * @row: of this row
+ * @table: the table
+ * @row: the row
  * @column: index of the column
  * @number: in bytes for BYTES, in nanoseconds for TIME
  */
@@ -189,10 +192,10 @@ void print_number(struct table *table, struct row *row, size_t column,
 
 /**
  * print_rates() - fill the columns that PRINT_MAX() or PRINT_MIN() describes
- * @table: of this table
- * @row: of this row
- * @first: index of the first of them
- * @rates: the cells of those that are no bound are left empty
+ * @table: the table
+ * @row: the row
+ * @first: index of the first of these columns
+ * @rates: the cell of a rate without a bound stays empty
  */
 void print_rates(struct table *table, struct row *row, size_t first,
 		 const struct rates *rates)
@@ -206,10 +209,10 @@ void print_rates(struct table *table, struct row *row, size_t first,
 
 /**
  * print_bound_texts() - fill the columns that PRINT_BOUND_TEXTS() describes
- * @table: of this table
- * @row: of this row
- * @first: index of the first of them
- * @bounds: the cells of those that there are not are left empty
+ * @table: the table
+ * @row: the row
+ * @first: index of the first of these columns
+ * @bounds: the cell of a bound that is not set stays empty
  */
 void print_bound_texts(struct table *table, struct row *row, size_t first,
 		       const struct bounds *bounds)
@@ -225,10 +228,10 @@ void print_bound_texts(struct table *table, struct row *row, size_t first,
 
 /**
  * print_bounds() - fill the columns of all bounds, one kind after another
- * @table: of this table
- * @row: of this row
- * @first: index of the first of them
- * @bounds: the cells of those that there are not are left empty
+ * @table: the table
+ * @row: the row
+ * @first: index of the first of these columns
+ * @bounds: the cell of a bound that is not set stays empty
  */
 void print_bounds(struct table *table, struct row *row, size_t first,
 		  const struct bounds *bounds)
@@ -243,8 +246,8 @@ void print_bounds(struct table *table, struct row *row, size_t first,
 
 /**
  * print_real() - fill a cell of kind REAL
- * @table: of this table
- * @row: of this row
+ * @table: the table
+ * @row: the row
  * @column: index of the column
  * @number: printed with two decimals
  */
@@ -259,8 +262,8 @@ void print_real(struct table *table, struct row *row, size_t column,
 
 /**
  * print_flag() - fill a cell of kind FLAG
- * @table: of this table
- * @row: of this row
+ * @table: the table
+ * @row: the row
  * @column: index of the column
  * @flag: yes or no; true or false in JSON
  */
@@ -273,8 +276,8 @@ void print_flag(struct table *table, struct row *row, size_t column, bool flag)
 }
 
 /**
- * print_hide() - leave a column out after all
- * @table: of this table
+ * print_hide() - hide a column
+ * @table: the table
  * @column: index of the column
  */
 void print_hide(struct table *table, size_t column)
@@ -288,9 +291,9 @@ void print_hide(struct table *table, size_t column)
 }
 
 /**
- * print_drop() - take a row back
- * @table: of this table
- * @row: the row, which no other is below
+ * print_drop() - remove a row
+ * @table: the table
+ * @row: the row, which has no children
  */
 void print_drop(struct table *table, struct row *row)
 {
@@ -336,11 +339,11 @@ int print_end(struct table *table)
 }
 
 /**
- * print_some() - print a table of what was done, and free it
- * @table: the table; nothing is printed if it is empty and something failed
+ * print_some() - print a table of completed actions, and free it
+ * @table: the table; not printed if it is empty and @code is a failure
  * @code: the exit code so far
  *
- * Return: @code, or if that is EXIT_OK, that of printing.
+ * Return: @code, or if that is EXIT_OK, the exit code of printing.
  */
 int print_some(struct table *table, int code)
 {
@@ -354,10 +357,10 @@ int print_some(struct table *table, int code)
 }
 
 /**
- * print_is_terminal() - see whether more than text can be written to a stream
+ * print_is_terminal() - check whether a stream accepts escape sequences
  * @stream: the stream
  *
- * Return: whether it is a terminal that understands escape sequences.
+ * Return: true for a terminal that does.
  */
 bool print_is_terminal(FILE *stream)
 {
@@ -375,7 +378,7 @@ static bool is_coloured(void)
 	return print_is_terminal(stdout) && !(unwanted && *unwanted);
 }
 
-/* A mark has a column of its own. */
+/* A mark occupies a column of its own. */
 static void print_args(const char *colour, const char *mark, const char *plain,
 		       const char *fmt, va_list args)
 {
@@ -401,7 +404,7 @@ void print_line(const char *fmt, ...)
 
 /**
  * print_marked() - print a line of text that begins with a mark in colour
- * @colour: the escape sequence for it
+ * @colour: its escape sequence
  * @mark: a short word
  * @fmt: printf-like
  */
@@ -418,8 +421,8 @@ void print_marked(const char *colour, const char *mark, const char *fmt, ...)
 
 /**
  * print_lines() - print lines of text
- * @indent: before each
- * @text: the lines, each with its end; cut at these
+ * @indent: text before each line
+ * @text: the lines, each with its newline; modified
  */
 void print_lines(const char *indent, char *text)
 {
@@ -430,7 +433,7 @@ void print_lines(const char *indent, char *text)
 }
 
 /**
- * print_flush() - see to it that all was written
+ * print_flush() - write all output and check for errors
  *
  * Return: an exit code.
  */

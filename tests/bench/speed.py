@@ -56,9 +56,9 @@ OPTIONS = [{"cpus_allowed": cpu, "clocksource": "cpu"} for cpu in range(CPUS)]
 class Turn(NamedTuple):
     """A contestant under one load in one round."""
 
-    by_time: float  # I/Os per second of its time
+    by_time: float  # I/Os per second of guest time
     by_cpu: float  # I/Os per second of CPU time
-    had: float  # part of the guest's time
+    had: float  # part of guest time
     held: float  # part of the I/Os
 
 

@@ -80,8 +80,7 @@ static size_t place_of_parent(const struct activity *activity,
 }
 
 /**
- * activity_end() - compute the competing weights, after the last group was
- *	added
+ * activity_end() - compute the weights after the last group was added
  * @activity: the collection
  */
 void activity_end(struct activity *activity)
@@ -115,8 +114,7 @@ void activity_free(struct activity *activity)
 }
 
 /**
- * activity_competing() - sum of the competing weights at a group's level of the
- *	tree
+ * activity_competing() - sum of the competing weights at a group's level
  * @activity: the collection of its pool
  * @group: a sound group; it counts even without I/O
  * @rivals: number of competitors besides @group; may be NULL

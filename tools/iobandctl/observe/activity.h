@@ -7,8 +7,7 @@
 #include "kernel/parse.h"
 
 /**
- * struct activity - groups with I/O in an interval, and the weights that
- *	compete
+ * struct activity - groups with I/O, and their competing weights
  * @groups: the groups of the pool; the arrays below have the same index
  * @own: the group itself did I/O
  * @any: the group, or a group below it, did I/O

@@ -277,12 +277,11 @@ bool explain_caps_reads(const struct observation *pool,
 }
 
 /**
- * explain_share() - share of a group, and of the groups below it, in the
- *	service of a pool
+ * explain_share() - share of a group and the groups below it
  * @pool: an observation of the pool
  * @top: the group
  *
- * Return: the share in percent.
+ * Return: their share of the service of the pool, in percent.
  */
 double explain_share(const struct observation *pool,
 		     const struct ioband_group *top)
@@ -350,8 +349,7 @@ static void measure_promised(const struct observation *pool,
 }
 
 /**
- * explain_measure_bounds() - measure how near a group is to its maxima and
- *	minima
+ * explain_measure_bounds() - measure how near a group is to its maxima and minima
  * @pool: an observation of the pool
  * @activity: the active groups of the pool
  * @group: a group of the pool

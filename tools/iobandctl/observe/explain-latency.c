@@ -172,8 +172,7 @@ static void measure_brake(const struct observation *pool,
 }
 
 /**
- * explain_measure_latency() - find late reads, and whether the throttle limits
- *	a group for them
+ * explain_measure_latency() - find late reads, and whether a group is throttled for them
  * @pool: an observation of the pool
  * @group: a group of the pool
  * @it: has the length of the observation; gets the rest

@@ -86,8 +86,7 @@ void interval_sleep(uint64_t until_ns)
 }
 
 /**
- * interval_end_signals() - block the signals that would end the program, for
- *	interval_wait()
+ * interval_end_signals() - block signals that end the program, for interval_wait()
  * @signals: the result: SIGINT, SIGTERM and SIGHUP, without ignored ones
  *	(nohup)
  */

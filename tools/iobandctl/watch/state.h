@@ -77,8 +77,7 @@ struct node {
 TAILQ_HEAD(node_list, node);
 
 /**
- * struct subtree - the cgroups that root has delegated to one user, or all
- *	others
+ * struct subtree - the cgroups that root has delegated to one user, or all others
  * @all: its entry in all subtrees
  * @turn: its entry in the round-robin list of its part, if it has nodes or a
  *	debt

@@ -300,8 +300,7 @@ static bool is_below_all(const struct device_weight *device,
 }
 
 /**
- * asked_below_all() - the least rate requested on devices below all ioband
- *	devices
+ * asked_below_all() - the least rate requested on devices below all ioband devices
  * @asked: requests for a rate of a maximum
  * @devices: the devices below the ioband devices, sorted by their weight, which
  *	is the ordinal of the ioband device, from 1

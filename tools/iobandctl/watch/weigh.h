@@ -13,8 +13,7 @@ enum asked_kind { ASKED_WEIGHT, ASKED_LATENCY, ASKED_MAX,
 	ASKED_KINDS = ASKED_MAX + RATES };
 
 /**
- * struct device_weight - a weight, a latency target or a maximum rate on one
- *	device
+ * struct device_weight - a weight, a latency target or a maximum rate on one device
  * @major: of the device
  * @minor: of the device
  * @weight: the weight; for a target, microseconds; for a maximum, a rate per
@@ -27,8 +26,7 @@ struct device_weight {
 };
 
 /**
- * struct asked - requested weights, latency targets or one maximum rate of a
- *	cgroup
+ * struct asked - requested weights, latency targets or one maximum rate of a cgroup
  * @weight: the weight on all devices; 0 for none, and for other kinds
  * @v: values on single devices, in order of precedence
  * @n: length of @v

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What concerns a run as a whole: the order of its tests, and the table of its times."""
+"""Hooks for a run as a whole: the order of its tests, and the table of its times."""
 
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadGroupScheduling
 
-# The directories of the tests that need no guest and no other kernel's headers.
+# The directories of tests that need neither a guest nor the headers of another kernel.
 FAST = ("tests", "unit", "iobandctl", "node")
-# What tests want said at the end of the run, as record_property("summary", text).
+# Texts of tests for the end of the run, by record_property("summary", text).
 SUMMARIES: dict[str, str] = {}
-# Seconds that tests took of a process, by the kind of guest or the directory.
+# Seconds of the processes that run tests, by the kind of guest or the directory.
 TIMES: dict[str, float] = defaultdict(float)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the tiers; without one, all tests that are named run."""
+    """Add the tiers; without a tier, all named tests run."""
     parser.addoption("--tier", choices=("fast", "usual", "all"), default="all")
 
 
 def _is_fast(item: pytest.Item) -> bool:
     """Whether test-fast runs a test: without a guest, or a smoke test on this Debian's kernel.
 
-    Not one that waits for long.
+    Tests with long idle times are excluded.
     """
     params = item.callspec.params if hasattr(item, "callspec") else {}
     own = own_kernel_name()
@@ -52,7 +52,7 @@ def _has_xdist(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not in the tier, and put together what one process runs."""
+    """Deselect the tests outside of the tier, and group the tests that one process runs."""
     tier = config.getoption("tier")
     left_out = [item for item in items if not _is_in_tier(item, tier)]
     config.hook.pytest_deselected(items=left_out)
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """One process is of lower priority."""
+    """Lower the priority of one process."""
     if _has_xdist(config):
         import scheduling
 
@@ -73,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """How many processes --numprocesses auto is."""
+    """The number of processes for --numprocesses auto."""
     import scheduling
 
     return scheduling.number()
@@ -83,7 +83,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_xdist_make_scheduler(
     config: pytest.Config, log: "Producer"
 ) -> "LoadGroupScheduling | None":
-    """Which process gets which part."""
+    """Assign the parts to processes."""
     import scheduling
 
     chosen = config.getoption("dist") == "loadgroup"
@@ -91,7 +91,7 @@ def pytest_xdist_make_scheduler(
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Collect how long tests took, and what they noted."""
+    """Collect the durations and the notes of tests."""
     properties = dict(report.user_properties)
     TIMES[properties["kind"]] += report.duration
     if "summary" in properties:
@@ -100,7 +100,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Print what tests have measured, and the time that each part of the run took."""
+    """Print the notes of tests, and the time of each part of the run."""
     for name, text in SUMMARIES.items():
         terminalreporter.section(name)
         for line in text.splitlines():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The table of features is kept true: what is to show a feature is there, and shows it."""
+"""Check the table of features: the tests and goals named for a feature exist and show it."""
 
 import json
 import re
@@ -16,7 +16,7 @@ MISSING = "Missing: "
 
 
 def table(page: str) -> dict[str, str]:
-    """What the table says of ioband, by capability."""
+    """The column of ioband in the table, by capability."""
     block = re.search(r"\.\. csv-table::\n(?:   :.*\n)+\n((?:   .*\n)+)", page)[1]
     head, *rows = [[cell.strip() for cell in line.split("|")] for line in block.splitlines()]
     assert head[:2] == ["capability", "ioband"]
@@ -25,7 +25,7 @@ def table(page: str) -> dict[str, str]:
 
 
 def shown(page: str) -> dict[str, str]:
-    """What stands below each capability, those of the table and those besides."""
+    """The text below each capability, in the table or not."""
     found = re.findall(r"^(\w.*)\n((?: {4}\S.*\n)+)", page, re.MULTILINE)
     return {name: " ".join(text.split()) for name, text in found}
 
@@ -42,7 +42,7 @@ def states() -> dict[tuple[str, str], bool]:
 
 
 def wrong_in(page: str) -> list[str]:
-    """What is not as the page says."""
+    """The errors of the page."""
     entries, texts, met = table(page), shown(page), states()
     wrong = [f"no text: {name}" for name in entries if name not in texts]
     admitted = set()
@@ -87,7 +87,7 @@ def test_features_are_shown() -> None:
     ],
 )
 def test_what_is_not_true_is_found(old: str, new: str, said: str) -> None:
-    """One word of the page is another."""
+    """Replace one word of the page."""
     page = PAGE.read_text()
     at = page.rindex(old)
     wrong = wrong_in(page[:at] + new + page[at + len(old) :])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A machine with nothing prepared can set itself up: it has make, and what every Debian has."""
+"""A bare machine can set itself up: it has make and Debian's essential packages."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 REPO = Path(__file__).resolve().parents[1]
 COMMANDS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/")
-# What would change the machine writes down what it is asked for; no package is there.
+# Stubs of commands that change the machine log their arguments; no package is installed.
 STUBS = {"apt-get": 'echo "$*" >>"$ASKED"', "dpkg-query": "exit 1", "id": "echo 0"}
 
 
@@ -41,7 +41,7 @@ def bare(tmp_path: Path) -> Path:
     [
         ("scripts/setup build", "gcc"),
         ("scripts/setup deb", "dpkg-dev"),
-        # What would run then is not there either.
+        # The program to run is missing too.
         ("make --no-print-directory test-unit PYTHON=true", "python3-pytest"),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The checks of "make check", one test each, and what else holds for the tree as a whole."""
+"""The checks of "make check", one test each, and other checks of the tree as a whole."""
 
 import re
 import subprocess
@@ -46,13 +46,13 @@ def test_one_version() -> None:
 
 
 def test_names_of_tests() -> None:
-    """pytest takes a file for a module of its name alone, and collects one of two namesakes."""
+    """pytest uses the name of a file as module name, and collects only one of two equal names."""
     names = Counter(path.name for path in (REPO / "tests").rglob("test_*.py"))
     assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_the_debug_kernel_has_the_tests_of_the_target() -> None:
-    """But those of iobandctl, of costs, and those that need what is there in QEMU only."""
+    """Exceptions are tests of iobandctl, of costs, and tests that need a feature of QEMU."""
     listed = re.search(
         r"^DEBUG_TESTS := \$\(patsubst %,tests/vm/test_%\.py,(.*?)\)$",
         (REPO / "Makefile").read_text(),
@@ -78,7 +78,7 @@ NAMED = re.compile(r"[\w*/.-]*[\w*](?:/(?!\w)|\.(?:\[\w+\]|c|h|md|py|rst)\b)")
 
 
 def entries(page: str) -> Iterator[tuple[str, str]]:
-    """The paths in the annotated tree, some of them patterns, each with its description."""
+    """The paths in the annotated tree (some are patterns), each with its description."""
     tree = re.search(r"^## The tree\n\n```\n(.*?)^```$", page, re.M | re.S)[1]
     directory = path = text = ""
     for line in tree.splitlines():
@@ -104,7 +104,7 @@ def tracked() -> set[str]:
 
 
 def wrong_in_tree(page: str, paths: set[str]) -> list[str]:
-    """What the annotated tree has and the repository has not, or the other way round."""
+    """The differences between the annotated tree and the repository, in both directions."""
     described = dict(entries(page))
     levels = {str(PurePath(path).parent) for path in described}
     wrong = [path for path in described if not any(fnmatch(there, path) for there in paths)]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Ways to share a disk among cgroups, and the load that all of them get.
+"""Ways to share a disk among cgroups, and their common load.
 
 The load is 4-KiB random reads on a null_blk disk that completes at once, by
-io_uring, 64 deep in batches of 32: one process in each of the cgroups given.
-fio's own work is in every figure alike; what counts are the differences.
+io_uring, 64 deep in batches of 32: one process in each of the given cgroups.
+Every figure includes the work of fio; only the differences count.
 """
 
 import contextlib
@@ -35,14 +35,14 @@ LEAN = {
 
 
 class Device(NamedTuple):
-    """What the load uses; held is the part of its I/Os that waited since it was last asked."""
+    """The device of a load; held() is the part of I/Os queued since its last call."""
 
     path: str
     held: Callable[[], float] = lambda: math.nan
 
 
 class Contestant(NamedTuple):
-    """One way to share a disk: sets itself up on it and yields the device to use."""
+    """A way to share a disk: sets itself up on the disk and yields the device to use."""
 
     name: str
     set_up: Callable[[Guest, str, Sequence[Cgroup]], contextlib.AbstractContextManager[Device]]
@@ -57,7 +57,7 @@ class Entry(NamedTuple):
 
     @property
     def counters(self) -> str:
-        """The file that counts what the disk completed."""
+        """The file with the number of completed I/Os of the disk."""
         return f"/sys/block/{Path(self.disk).name}/stat"
 
 
@@ -74,7 +74,7 @@ def _number(guest: Guest, disk: str) -> str:
 
 @contextlib.contextmanager
 def scheduler(guest: Guest, disk: str, groups: Sequence[Cgroup], name: str) -> Iterator[Device]:
-    """One of the kernel's I/O schedulers."""
+    """An I/O scheduler of the kernel."""
     if name in ("bfq", "kyber"):
         guest.run(["modprobe", "bfq" if name == "bfq" else "kyber-iosched"])
     _set_queue(guest, disk, name)
@@ -84,7 +84,7 @@ def scheduler(guest: Guest, disk: str, groups: Sequence[Cgroup], name: str) -> I
 
 @contextlib.contextmanager
 def io_cost(guest: Guest, disk: str, groups: Sequence[Cgroup]) -> Iterator[Device]:
-    """io.cost with a model that the disk never reaches: accounting without throttling."""
+    """io.cost with a model above the speed of the disk: accounting without throttling."""
     rates = " ".join(f"{way}{kind}=100000000" for way in "rw" for kind in ("seqiops", "randiops"))
     model = f"ctrl=user model=linear rbps=1000000000000 wbps=1000000000000 {rates}"
     number = _number(guest, disk)
@@ -96,7 +96,7 @@ def io_cost(guest: Guest, disk: str, groups: Sequence[Cgroup]) -> Iterator[Devic
 
 @contextlib.contextmanager
 def io_max(guest: Guest, disk: str, groups: Sequence[Cgroup]) -> Iterator[Device]:
-    """io.max with limits that nobody reaches."""
+    """io.max with limits above the speed of the disk."""
     number = _number(guest, disk)
     for group in groups:
         group.set("io.max", f"{number} rbps=1000000000000 riops=1000000000")
@@ -107,14 +107,14 @@ def io_max(guest: Guest, disk: str, groups: Sequence[Cgroup]) -> Iterator[Device
 
 @contextlib.contextmanager
 def dm_linear(guest: Guest, disk: str, groups: Sequence[Cgroup]) -> Iterator[Device]:
-    """What any device-mapper target costs."""
+    """The cost of any device-mapper target."""
     with linear(guest, "bench-linear", disk) as device:
         yield Device(device.path)
 
 
 @contextlib.contextmanager
 def ioband(guest: Guest, disk: str, groups: Sequence[Cgroup]) -> Iterator[Device]:
-    """dm-ioband, sorting by cgroup."""
+    """dm-ioband with a group for each cgroup."""
     with Ioband(guest, "bench-ioband", disk) as device:
         asked = [0, 0]
 
@@ -151,7 +151,7 @@ CONTESTANTS = (
 def entered(
     guest: Guest, contestant: Contestant, groups: Sequence[Cgroup], disk: str, queues: int = 1
 ) -> Iterator[Entry]:
-    """A contestant on a new disk: what a policy was once used on never gets quite rid of it."""
+    """A contestant on a new disk, as traces of a policy stay with the disk that had it."""
     with (
         null_blk(guest, disk, irqmode=0, blocksize=512, submit_queues=queues) as path,
         contestant.set_up(guest, path, groups) as device,
@@ -163,7 +163,7 @@ def entered(
 def loaded(
     guest: Guest, entry: Entry, groups: Sequence[Cgroup], *options: dict[str, object]
 ) -> Iterator[Load]:
-    """One process in each group (which may be the same) runs; each may have options of its own."""
+    """Run a process in each group (groups may repeat); each process may have options of its own."""
     each = options or ({},) * len(groups)
     streams = [
         Stream(f"job{number}", entry.device.path, group, bs="4k", iodepth=64, options=LEAN | extra)
@@ -176,7 +176,7 @@ def loaded(
 
 
 def completed(guest: Guest, entry: Entry) -> int:
-    """How many reads the disk has completed."""
+    """The number of reads that the disk has completed."""
     return reads(guest.read(entry.counters))
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Instructions per I/O of dm-ioband and of what else shares a disk among cgroups.
+"""Instructions per I/O of dm-ioband and of other ways to share a disk among cgroups.
 
 The guest's clock counts instructions (one a nanosecond) on one CPU that is
-always busy, so instructions per I/O are nanoseconds per I/O, and repeat within
-0.5 % (most within 0.1 %) whatever the host does meanwhile.  The load is that of
+always busy.  So instructions per I/O are nanoseconds per I/O, and repeat within
+0.5 % (most within 0.1 %) whatever the load of the host.  The load is that of
 contestants.py: one process, and two processes in two cgroups.
 """
 
@@ -25,16 +25,16 @@ WINDOW_S = 1.0
 DISK = "nullb0"
 BASE = "dm-linear"
 HEADS = {"1": "one process", "2": "two cgroups"}
-# What ioband may take more than dm-linear, by the number of processes.
+# Instructions of ioband above those of dm-linear, at most, by the number of processes.
 GOALS = {"1": 300, "2": 1100}
 
 
 def instructions_per_io(
     guest: Guest, entry: Entry, groups: list[Cgroup], windows: int = 1
 ) -> tuple[float, str]:
-    """Run one process in each group, and count what the disk completes meanwhile.
+    """Run one process in each group, and count the I/Os that the disk completes meanwhile.
 
-    Of several windows the one with the least counts: what else the guest does only adds.
+    Of several windows, the lowest figure counts, as other work of the guest only adds.
     """
     with loaded(guest, entry, groups):
         guest.sleep(SETTLE_S)
@@ -62,7 +62,7 @@ def measure(guest: Guest, contestants: list[Contestant]) -> dict[str, dict[str, 
 
 
 def table(figures: dict[str, dict[str, float]], release: str) -> str:
-    """The figures for people."""
+    """The figures as text."""
     lines = [
         f"Instructions per I/O, 4-KiB random reads, {release}",
         f"{'':12}" + "".join(f"{head:>12}{'-none':>8}{'-linear':>8}" for head in HEADS.values()),
@@ -79,7 +79,7 @@ def table(figures: dict[str, dict[str, float]], release: str) -> str:
 
 
 def verdicts(figures: dict[str, dict[str, float]]) -> list[str]:
-    """What the goals say, where both that they are about were measured."""
+    """Compare the figures with the goals, if both operands were measured."""
     if not {"ioband", BASE} <= figures.keys():
         return []
     lines = []

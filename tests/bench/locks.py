@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Locks taken per I/O, by dm-ioband and by the kernel's own schedulers.
 
-A probe on each function that takes a spin lock or a mutex counts its callers, on a
-stock kernel with two CPUs under the load of contestants.py: one process on each CPU,
-both in one cgroup (nothing competes) or each in a cgroup of its own.  A function of
-the module that takes a lock takes the pool's, which all CPUs share; what the kernel's
-functions take on its behalf (to wake a worker, say) is in the difference to dm-linear.
-How often depends little on how fast the CPUs are; who has to wait for whom does, and is
-not measured.
+A probe on each function that takes a spin lock or a mutex counts its callers.  The
+kernel is a stock kernel with two CPUs.  The load is that of contestants.py, with one
+process on each CPU: both in one cgroup (no competition), or each in its own cgroup.  The
+locks taken by functions of the module are the pool's, which all CPUs share.  Locks that
+functions of the kernel take on its behalf (as to wake a worker) are in the difference
+to dm-linear.  The number of locks depends little on the speed of the CPUs; contention
+does depend on it, and is not measured.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ SETTLE_S = 1.0
 WINDOW_S = 3.0
 BASE = "dm-linear"
 NAMES = ("none", "mq-deadline", "kyber", "bfq", BASE, "ioband")
-# What is asked of the locks that ioband itself takes for an I/O, by load.
+# Locks that ioband itself takes per I/O, at most, by load.
 GOALS = {"one cgroup": 0.05, "two cgroups": 1.0}
 TRACING = "/sys/kernel/tracing"
 FUNCTIONS = (
@@ -46,7 +46,7 @@ OWN = " [dm_ioband]"
 
 
 class Window(NamedTuple):
-    """How often each caller took a lock in a while, and how many I/Os there were meanwhile."""
+    """Locks taken by each caller in an interval, and the I/Os of the interval."""
 
     callers: Counter[str]
     ios: int
@@ -59,7 +59,7 @@ class Window(NamedTuple):
 
 @contextlib.contextmanager
 def watched(guest: Guest) -> Iterator[list[str]]:
-    """Have the callers of all functions counted; yields the files that have the counts."""
+    """Count the callers of all functions; yields the files with the counts."""
     events = [f"{TRACING}/events/locks/{function}" for function in FUNCTIONS]
     for function, event in zip(FUNCTIONS, events, strict=True):
         guest.run(f"echo 'p:locks/{function} {function} caller=$stack0' >>{TRACING}/kprobe_events")
@@ -72,7 +72,7 @@ def watched(guest: Guest) -> Iterator[list[str]]:
 
 
 def taken(sample: Sample, files: Sequence[str]) -> Counter[str]:
-    """How often each caller has taken a lock."""
+    """The number of locks taken by each caller."""
     callers: Counter[str] = Counter()
     for file in files:
         for match in LINE.finditer(sample.texts[file]):
@@ -81,7 +81,7 @@ def taken(sample: Sample, files: Sequence[str]) -> Counter[str]:
 
 
 def counted(guest: Guest, entry: Entry, groups: Sequence[Cgroup], files: Sequence[str]) -> Window:
-    """Run a process on each CPU, and count who takes locks meanwhile."""
+    """Run a process on each CPU, and count the callers of locks meanwhile."""
     with loaded(guest, entry, groups, *OPTIONS):
         guest.sleep(SETTLE_S)
         first, last = guest.sample([entry.counters, *files], WINDOW_S)
@@ -104,13 +104,13 @@ def measure(guest: Guest) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def own(callers: Mapping[str, float]) -> dict[str, float]:
-    """Those of the module's own functions, the most frequent first."""
+    """The module's own functions with their counts, the most frequent first."""
     its = {caller.removesuffix(OWN): count for caller, count in callers.items() if OWN in caller}
     return dict(sorted(its.items(), key=lambda item: -item[1]))
 
 
 def table(figures: dict[str, dict[str, dict[str, float]]], release: str) -> str:
-    """The figures for people."""
+    """The figures as text."""
     lines = [
         f"Locks taken per I/O, 4-KiB random reads, {CPUS} CPUs, {release}",
         f"{'':12}" + "".join(f"{load:>14}{'-linear':>9}" for load in figures),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""How the benchmarks hand out what they found."""
+"""Output of the benchmarks."""
 
 import argparse
 import json
@@ -7,14 +7,14 @@ from pathlib import Path
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
-    """The command line that all of them have."""
+    """The command line, common to all benchmarks."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", type=Path, help="where the figures go, for machines")
     return parser
 
 
 def publish(table: str, figures: dict[str, object], release: str, path: Path | None) -> None:
-    """Print a table for people, and write the kernel's release and the figures as JSON."""
+    """Print a table, and write the kernel's release and the figures as JSON."""
     print(table)
     if path:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,21 +2,21 @@
 """Throughput of dm-ioband and of the kernel's own schedulers at the speed of the host.
 
 The kernel is User-Mode Linux on two processors, so the load of contestants.py runs
-as native code: one process on each processor, both in one cgroup (nothing competes)
-or each in a cgroup of its own (both compete, at equal weights: any other would leave
-a processor idle, which is no cost).  All of them are started once and stand still;
-in each round every contestant has its turn, of a fraction of a second, in an order of
-the round's own.
+as native code, with one process on each processor.  Either both are in one cgroup (no
+competition), or each is in its own cgroup.  In the second case the weights are equal,
+as other weights would leave a processor idle.  All processes are started once and
+then stopped.  In each round, every contestant runs for a fraction of a second, in a
+new order.
 
-What counts is a contestant's rate over that of dm-linear in the same round, and
-ioband's over that of each scheduler: the median over the rounds, and the interval that
-the median of endless rounds is in, with 95 % certainty.  The host does other things
-too, and tells of each thread how long it ran, and how long it was ready to and did not
-get a processor.  So there are two rates: I/Os by the time that the guest had, which is
-throughput, and by the processors' time that they took, which does not see a processor
-idle but is steadier on a busy host.  A ratio with a wide interval is not printed; a
-goal is met or missed if the whole interval is on one side of it, and cannot be told
-otherwise.
+The results are a contestant's rate divided by that of dm-linear in the same round, and
+ioband's rate divided by that of each scheduler.  Each result is the median over the
+rounds, with the interval that holds the median of endless rounds with 95 % certainty.
+
+The host also runs other work.  For each thread it reports the time of running, and the
+time of being ready without a processor.  So there are two rates.  I/Os by the time that
+the guest had are the throughput.  I/Os by CPU time do not include idle processors,
+but are steadier on a busy host.  A ratio with a wide interval is not printed.  A goal is
+met or missed if the whole interval is on one side of it, and otherwise undecided.
 """
 
 import math
@@ -44,26 +44,26 @@ ROUNDS = 30
 BASE = "dm-linear"
 SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
 NAMES = (*SCHEDULERS, BASE, "ioband")
-# What is asked of ioband's ratio, by load.
+# The least ratio of ioband, by load.
 GOALS = {"one cgroup": 0.97, "two cgroups": 0.85}
 RATES = {"by_time": "time", "by_cpu": "CPU time"}
 MAX_WIDTH = 0.1  # of an interval, as a part of the median
 NICE = -20
-# Any other clock takes a system call for each I/O, and those User-Mode Linux is slow at.
+# Any other clock takes a system call for each I/O, which is slow in User-Mode Linux.
 OPTIONS = [{"cpus_allowed": cpu, "clocksource": "cpu"} for cpu in range(CPUS)]
 
 
 class Turn(NamedTuple):
-    """One contestant under one load in one round."""
+    """A contestant under one load in one round."""
 
-    by_time: float  # I/Os per second that the guest had
+    by_time: float  # I/Os per second of guest time
     by_cpu: float  # I/Os per second of CPU time
-    had: float  # part of its time
+    had: float  # part of guest time
     held: float  # part of the I/Os
 
 
 class Ratio(NamedTuple):
-    """A contestant's rate over the base's: the median over the rounds, and its interval."""
+    """A contestant's rate divided by the base's: the median over the rounds, and its interval."""
 
     low: float
     middle: float
@@ -75,7 +75,7 @@ class Ratio(NamedTuple):
         return self.high - self.low <= MAX_WIDTH * self.middle
 
     def against(self, goal: float) -> str:
-        """What can be said of a goal: however wide the interval, it may be on one side."""
+        """Compare with a goal; even a wide interval may be on one side of it."""
         if self.low < goal <= self.high:
             return "not to be told from these rounds"
         return "met" if self.low >= goal else "missed"
@@ -85,7 +85,7 @@ class Ratio(NamedTuple):
 
 
 def prefer(session: int) -> None:
-    """Have the host run the processes of a session rather than others, where it lets us."""
+    """Give the processes of a session priority on the host, where permitted."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PGRP, session, NICE)
     # With automatic groups a priority counts only among the processes of a session.
@@ -94,7 +94,7 @@ def prefer(session: int) -> None:
 
 
 def ran_and_waited_ns(session: int) -> tuple[int, int]:
-    """How long the threads of a session have run, and been ready to without a processor."""
+    """Time for which the threads of a session ran, and were ready without a processor."""
     ran = waited = 0
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended
@@ -110,7 +110,7 @@ def ran_and_waited_ns(session: int) -> tuple[int, int]:
 
 
 def take_turn(guest: Guest, entry: Entry, load: Load) -> Turn:
-    """Let the processes of one contestant run for a while; all is read while they stand still."""
+    """Let the processes of one contestant run for a while; counters are read while they stop."""
     before, reads, since = (
         ran_and_waited_ns(guest.pid),
         completed(guest, entry),
@@ -147,20 +147,20 @@ def measure(guest: Guest, rounds: int) -> dict[str, dict[str, list[Turn]]]:
     return turns
 
 
-# -- what comes of it ----------------------------------------------------------
+# -- results -------------------------------------------------------------------
 
 
 def ratio(turns: dict[str, list[Turn]], name: str, rate: str, base: str = BASE) -> Ratio:
-    """A contestant's rate (a field of Turn) over another's."""
+    """A contestant's rate (a field of Turn) divided by another one's."""
     pairs = zip(turns[name], turns[base], strict=True)
     values = sorted(getattr(own, rate) / getattr(other, rate) for own, other in pairs)
-    # Of n values, that many below and above the median are within 1.96 deviations of a coin's.
+    # Of n values, so many below and above the median are within 1.96 deviations of a coin's.
     outer = max(math.floor(len(values) / 2 - 0.98 * math.sqrt(len(values))), 0)
     return Ratio(values[outer], statistics.median(values), values[-1 - outer])
 
 
 def row(turns: dict[str, list[Turn]], name: str, base: str = BASE) -> str:
-    """A contestant's figures under one load."""
+    """The figures of a contestant under one load."""
     text = ""
     for rate in RATES:
         its = ratio(turns, name, rate, base)
@@ -170,7 +170,7 @@ def row(turns: dict[str, list[Turn]], name: str, base: str = BASE) -> str:
 
 
 def table(turns: dict[str, dict[str, list[Turn]]], release: str) -> str:
-    """The figures for people."""
+    """The figures as text."""
     rounds = len(turns["one cgroup"][BASE])
     lines = [
         f"Throughput by {BASE}'s, 4-KiB random reads, {CPUS} CPUs, {release}, {rounds} rounds",
@@ -187,7 +187,7 @@ def table(turns: dict[str, dict[str, list[Turn]]], release: str) -> str:
 
 
 def remarks(turns: dict[str, dict[str, list[Turn]]]) -> list[str]:
-    """How far the figures can be trusted, and what the goals say."""
+    """The quality of the figures, and their comparison with the goals."""
     had = [turn.had for load in turns.values() for its in load.values() for turn in its]
     lines = [
         f"The guest had {100 * statistics.median(had):.0f} % of the time of its processors"
@@ -206,7 +206,7 @@ def remarks(turns: dict[str, dict[str, list[Turn]]]) -> list[str]:
 
 
 def document(turns: dict[str, dict[str, list[Turn]]]) -> dict[str, object]:
-    """All turns for machines."""
+    """All turns as data for JSON."""
     figures = {
         load: {
             name: [

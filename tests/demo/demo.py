@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Proportional sharing on a stock kernel, to look at.
+"""A demonstration of proportional sharing on a stock kernel.
 
-Boots the kernel of this Debian in a virtual machine, makes two logical volumes
-on one disk of 50 MB/s, puts ioband on both, and lets fio in three cgroups
-compete.  A weight changes, a group stops, devices are suspended and reloaded;
+Boots the kernel of this Debian in a virtual machine, and creates two logical volumes
+on one disk of 50 MB/s.  Puts ioband on both, and runs fio in three competing
+cgroups.  A weight changes, a group stops, devices are suspended and reloaded;
 the shares follow, and no I/O is lost.
 """
 
@@ -27,7 +27,7 @@ from harness.tool import build_tool
 DISK_MBPS = 50
 STAGE_S = 6
 REACTION_MS = 100
-MISPLACED_PCT = 10.0  # with the old weights it would be 42; in so short a time one I/O is 3
+MISPLACED_PCT = 10.0  # 42 with the old weights; one I/O is 3 in so short a time
 BAR = 40
 TOLERANCE_PCT = 2.0
 
@@ -80,7 +80,7 @@ class Demo:
         self.stages: list[Stage] = []
 
     def ctl(self, *words: str) -> str:
-        """Run iobandctl in the guest, and show that it is run."""
+        """Run iobandctl in the guest, and print the command."""
         say(f"\n# iobandctl {' '.join(words)}")
         out = self.guest.run([str(self.iobandctl), *words]).out
         if out:
@@ -102,16 +102,16 @@ class Demo:
             say(f"  {job.cgroup:12} fio {job.rw} of {job.bs} on io-{job.volume}, 64 deep")
 
     def stop(self, name: str) -> None:
-        """Stop the fio process of a cgroup, and keep what it logged."""
+        """Stop the fio process of a cgroup, and keep its log."""
         self.done[name] = self.loads.pop(name).stop()
 
     def bytes_now(self) -> dict[str, int]:
-        """What each cgroup has read and written so far, by the kernel's counters."""
+        """Bytes read and written so far by each cgroup, from the kernel's counters."""
         out = self.guest.run([str(self.iobandctl), "stat", "--json"]).out
         return stat_bytes(out)
 
     def stage(self, title: str, asked: dict[str, float]) -> None:
-        """Let time pass, and show the shares as they are each second."""
+        """Let time pass, and print the shares of each second."""
         say(f"\n{title}")
         start = self.guest.now_ms()
         before = self.bytes_now()
@@ -144,7 +144,7 @@ def stat_bytes(text: str) -> dict[str, int]:
 
 
 def gauge(name: str, moved: dict[str, int], asked: dict[str, float]) -> str:
-    """One group's share of this second, as a bar and in numbers."""
+    """The share of a group in this second, as a bar and in numbers."""
     total = sum(moved.values()) or 1
     share = moved[name] / total
     filled = round(share * BAR / 2)
@@ -155,12 +155,12 @@ def gauge(name: str, moved: dict[str, int], asked: dict[str, float]) -> str:
 def window_share(
     demo: Demo, names: Sequence[str], start_ms: float, end_ms: float
 ) -> dict[str, Got]:
-    """What each cgroup's fio got between two moments, by its own log."""
+    """I/O of the fio process of each cgroup between two times, from its own log."""
     return {name: demo.done[name].window(start_ms, end_ms)[log_name(name)] for name in names}
 
 
 def distance(got: dict[str, Got], asked: dict[str, float]) -> float:
-    """How far shares are from those asked for: the part of the I/O that is misplaced."""
+    """Distance of shares from the wanted ones: the part of the I/O that is misplaced."""
     total = sum(each.bytes for each in got.values()) or 1
     return sum(abs(got[name].bytes / total - asked[name]) for name in asked) / 2
 
@@ -174,7 +174,7 @@ def misplaced_pct(demo: Demo, stage: Stage) -> float:
 
 
 def report(demo: Demo) -> bool:
-    """Asked and got, by fio's own logs; true if all is within the tolerance."""
+    """Print wanted and measured shares, from fio's logs; true if all are within the tolerance."""
     say(f"\n{'':42}{'cgroup':12}{'asked':>8}{'got':>8}{'error':>8}{'MB/s':>8}")
     good = True
     for stage in demo.stages:
@@ -192,7 +192,7 @@ def report(demo: Demo) -> bool:
 
 
 def all_counted(demo: Demo, before: dict[str, int], after: dict[str, int]) -> bool:
-    """Whether every byte that fio saw completed is one that ioband let through."""
+    """Whether fio and ioband counted the same bytes."""
     good = True
     say()
     for name, measurement in demo.done.items():
@@ -219,7 +219,7 @@ def compete(demo: Demo, cgroups: dict[str, Cgroup], volumes: Sequence[str]) -> N
 
 
 def shares(tenant: int, backup: int, **inside: int) -> dict[str, float]:
-    """What the tree of weights means for its leaves."""
+    """The shares of the leaves of the tree of weights."""
     found = {
         f"tenant/{name}": tenant / (tenant + backup) * weight / sum(inside.values())
         for name, weight in inside.items()
@@ -228,7 +228,7 @@ def shares(tenant: int, backup: int, **inside: int) -> dict[str, float]:
 
 
 def run(guest: Guest, iobandctl: Path) -> bool:
-    """Set up, compete, take down; true if all was as promised."""
+    """Set up, compete, take down; true if all checks passed."""
     demo = Demo(guest, iobandctl)
     with contextlib.ExitStack() as stack:
         disk = stack.enter_context(null_blk(guest, size_mib=512, memory_backed=1, mbps=DISK_MBPS))
@@ -260,12 +260,12 @@ def run(guest: Guest, iobandctl: Path) -> bool:
 
 
 def verdict(good: bool) -> str:
-    """For people."""
+    """The result as text."""
     return "yes" if good else "NO"
 
 
 def main() -> None:
-    """Boot, demonstrate, and say by the exit code whether it came out as promised."""
+    """Boot, demonstrate, and exit with 0 if all checks passed."""
     kernel = get_kernel(own_kernel_name())
     module = build_module(kernel)[0]
     iobandctl = build_tool()

@@ -41,7 +41,7 @@ def module(kernel: LabKernel) -> Path:
 
 
 def run(kernel: LabKernel, module: Path, work: Path, script: str) -> str:
-    """Run a script on the kernel; what it wrote to the file "out"."""
+    """Run a script on the kernel; returns the contents of the file "out"."""
     work.mkdir(exist_ok=True)
     (work / "script").write_text(HEAD + script + TAIL)
     run_experiment(kernel, work, ["bash", "script", module])
@@ -195,7 +195,7 @@ def test_a_disk_knows_whose_its_time_is(kernel: LabKernel, module: Path, tmp_pat
     seeks_id, streams_id = lines[0][0], lines[1][0]
     owners = {line[0]: line[1:] for line in lines[2:]}
     seeks, streams = owners[seeks_id], owners[streams_id]
-    # One that seeks keeps the arm busy nearly all the time, for little data.
+    # Random reads keep the arm busy nearly all the time, for little data.
     assert 1.8e9 < seeks[0] < 2.05e9
     assert streams[1] > 8 * seeks[1] and seeks[1] == 65536 * seeks[3]
     assert streams[2] == seeks[2] == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The kernels of the laboratory can be built, also those that only some targets build."""
+"""The kernels of the laboratory can be built, including rarely used variants."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from lab.kernel import (
 
 @pytest.mark.parametrize(
     "variant", sorted(set(VARIANTS) - {"virtual-time"})
-)  # which other tests build
+)  # other tests build it
 def test_patches_fit_and_kconfig_keeps_the_settings(variant: str, tmp_path: Path) -> None:
     configure_only(variant, tmp_path)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What figures mean, on traces made up for it."""
+"""The meaning of figures, on constructed traces."""
 
 import dataclasses
 import gzip
@@ -27,7 +27,7 @@ def trace(times: Iterable[float], size: int = 1000, latency: float = 0.001) -> T
 
 
 def steady(rate: float, start: float, end: float, size: int = 1000) -> Trace:
-    """I/Os at even distances."""
+    """I/Os at equal distances."""
     return trace(np.arange(start, end, 1 / rate) + 0.5 / rate, size)
 
 
@@ -80,7 +80,7 @@ def test_shares_follow_the_tree() -> None:
     ]
     setting = Setting("", Disk("hdd", {}), PLAIN_POOL, (), tuple(groups), ())
     assert shares(setting, ["x", "y", "b"]) == pytest.approx({"x": 1 / 6, "y": 1 / 2, "b": 1 / 3})
-    # An idle sibling's share is its siblings', not everybody's.
+    # The share of an idle sibling goes to its siblings, not to all groups.
     assert shares(setting, ["x", "b"]) == pytest.approx({"x": 2 / 3, "b": 1 / 3})
     assert shares(setting, ["x", "y"]) == pytest.approx({"x": 1 / 4, "y": 3 / 4})
 
@@ -118,7 +118,7 @@ def test_share_error_forgives_one_io() -> None:
     groups = [group("a", 2), group("b", 1)]
     one_late = {"a": [trace([1, 2, 3, 4], 1000)], "b": [trace([1.5, 4.2], 1000)]}
     assert value(observation(groups, one_late), "share_error_pct", window=[1.5, 3.9]) == 0
-    # Who is farther off is so by all of it: 3000 and 500 of what should be 1750 each.
+    # A larger deviation counts in full: 3000 and 500 instead of 1750 each.
     unequal = {"a": [trace(np.arange(1, 4.5, 0.5), 500)], "b": [trace([1, 4.2], 500)]}
     obs = observation([group("a"), group("b")], unequal)
     assert value(obs, "share_error_pct", window=[1, 2.1]) == 0
@@ -126,7 +126,7 @@ def test_share_error_forgives_one_io() -> None:
 
 
 def test_shares_of_a_window_in_which_nobody_competes_are_an_error() -> None:
-    """Every peer would be without fault, whatever it does."""
+    """Every peer would pass in such a window."""
     late = {"a": [steady(200, 0.2, 10)], "b": [steady(10, 0.2, 10)]}
     obs = observation([group("a"), group("b")], late)
     for metric in ("share_error_pct", "jain_index"):
@@ -144,7 +144,7 @@ def test_windows_of_a_width() -> None:
 
 def test_intervals_only_count_while_the_same_groups_compete() -> None:
     groups = [group("a"), group("b")]
-    # b is away from 4 to 6, and a has everything then: as it should be.
+    # b is idle from 4 to 6 and a has everything then, which is correct.
     with_pause = {
         "a": [merge([steady(100, 0, 4), steady(200, 4, 6), steady(100, 6, 10)])],
         "b": [steady(100, 0, 4), steady(100, 6, 10)],
@@ -164,7 +164,7 @@ def test_intervals_only_count_while_the_same_groups_compete() -> None:
 
 def test_a_group_that_ends_is_served_until_its_last_io_completes() -> None:
     groups = [group("a"), group("b")]
-    last = steady(30, 4, 4.1)  # b submits its last at 4.0, and gets less while that is served
+    last = steady(30, 4, 4.1)  # b submits its last I/O at 4.0, and then gets less
     b = merge([steady(100, 0, 4), last._replace(latency_s=last.at_s - 4)])
     a = merge([steady(100, 0, 4), steady(170, 4, 4.1), steady(200, 4.1, 10)])
     obs = observation(groups, {"a": [a], "b": [b]})
@@ -173,7 +173,7 @@ def test_a_group_that_ends_is_served_until_its_last_io_completes() -> None:
 
 def test_first_latency() -> None:
     spans = [steady(100, 0, 1), steady(100, 5, 6)]
-    # All begin together: how long the first I/O of the run takes says nothing of waking up.
+    # All begin together, so the latency of the run's first I/O is no latency of waking up.
     spans[0] = spans[0]._replace(latency_s=np.r_[0.5, np.full(99, 0.001)])
     spans[1] = spans[1]._replace(latency_s=np.r_[0.02, np.full(99, 0.001)])
     obs = observation([group("a")], {"a": spans})
@@ -190,11 +190,11 @@ def test_full_share() -> None:
     assert value(observation(groups, quick), "full_share_ms", "a", window_ms=50) == pytest.approx(
         50
     )
-    # What it had before it paused does not count.
+    # Service before the pause does not count.
     spans = {"a": [steady(1000, 0, 1, 10), slow_start], "b": [other]}
     later = value(observation(groups, spans), "full_share_ms", "a", window_ms=50)
     assert later == pytest.approx(320, abs=10)
-    # What it gets in the end does not matter when it is less than its share.
+    # The service at the end does not count while it is less than the share.
     starved = {"a": [steady(200, 2, 6, 10)], "b": [steady(1800, 0, 6, 10)]}
     assert value(observation(groups, starved), "full_share_ms", "a", window_ms=50) == math.inf
 
@@ -204,7 +204,7 @@ def test_rates() -> None:
     obs = observation([group("a")], {"a": [bursts]}, settle=0)
     assert value(obs, "rate_max_mibps", "a", window=[0, 5], window_ms=100) == pytest.approx(400)
     assert value(obs, "rate_min_mibps", "a", window=[0, 5], window_ms=100) == pytest.approx(100)
-    # A window begins anywhere: here, 100 ms of silence lie across two that follow each other.
+    # A window begins anywhere: here, 100 ms without I/O lie across two adjacent windows.
     gap = merge([steady(100, 0, 2.05, 1 << 20), steady(100, 2.15, 5, 1 << 20)])
     obs = observation([group("a")], {"a": [gap]}, settle=0)
     assert value(obs, "rate_min_mibps", "a", window=[0, 5], window_ms=100) == 0
@@ -237,7 +237,7 @@ def test_at_the_disk() -> None:
 def test_device_time() -> None:
     with pytest.raises(MeasureError, match="took no samples"):
         value(two(), "time_ratio", "a", "b")
-    # The first two seconds are b's, but that is before both have settled.
+    # The first two seconds are b's, but both settle only afterwards.
     busy = tuple(
         Sample(
             t / 10,
@@ -263,7 +263,7 @@ def test_durations() -> None:
     obs = observation([group("a"), group("b")], {"a": runs, "b": [trace([7], latency=1)]})
     assert value(obs, "duration_mean_s", "a") == pytest.approx(3)
     assert value(obs, "duration_worst_s", "a") == pytest.approx(4)
-    # Several jobs are one run, from the first that begins to the last that ends.
+    # Several jobs are one run, from the first submission to the last completion.
     assert value(obs, "duration_worst_s", "*") == pytest.approx(5.5)
     assert math.isnan(value(obs, "duration_mean_s", "none"))
 
@@ -281,7 +281,7 @@ def test_a_chain_that_did_not_end_has_no_duration() -> None:
 
 
 def test_who_waits_in_vain_has_a_latency() -> None:
-    """Of nothing there is no latency; of a job without one completion it is never over."""
+    """The latency of no I/O is NaN; that of a job without a completion is infinite."""
     obs = observation([group("a"), group("b")], {"a": [steady(100, 0, 10)], "b": [trace([])]})
     for metric in ("latency_mean_ms", "latency_p99_ms", "latency_max_ms"):
         assert value(obs, metric, "b") == math.inf
@@ -294,7 +294,7 @@ def test_what_weights_ask_for_is_told_where_weights_decide() -> None:
     capped = dataclasses.replace(
         obs.setting, groups=tuple(dataclasses.replace(g, max_mibps=1) for g in obs.setting.groups)
     )
-    for setting in (timed, capped):  # of time without samples nothing is known
+    for setting in (timed, capped):  # device time is unknown without samples
         found = summary(dataclasses.replace(obs, setting=setting))
         assert found["jain"] is None and found["groups"]["a"]["asked"] is None
         assert found["groups"]["a"]["share"] == pytest.approx(2 / 3, abs=1e-3)
@@ -352,7 +352,7 @@ def test_summary() -> None:
     assert found["groups"]["a"]["asked"] == pytest.approx(2 / 3, abs=1e-3)
     assert found["total_mbps"] == pytest.approx(0.3, rel=0.01)
     assert json.loads(json.dumps(found)) == found
-    # What went into the page cache is not what the disk has seen.
+    # The page cache absorbs writes that the disk has not seen.
     at_disk = observation(
         [group("a"), group("b")],
         {"a": [steady(200, 0, 10)], "b": [steady(100, 0, 10)]},
@@ -361,7 +361,7 @@ def test_summary() -> None:
     found = summary(at_disk)
     assert found["groups"]["a"]["share"] == pytest.approx(0.25)
     assert found["total_mbps"] == pytest.approx(4)
-    # b is away for half of the time; a has everything then, which is what its weight asks for.
+    # b is idle for half of the time; a has everything then, as its weight asks for.
     groups = [group("a", 300), group("b")]
     paused = {"a": [steady(75, 0, 5), steady(100, 5, 10)], "b": [steady(25, 0, 5)]}
     found = summary(observation(groups, paused, settle=0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is published is what the scenarios describe, and the pages are made of results.json."""
+"""The published results match the scenarios, and the pages are made from results.json."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def scenario(request: pytest.FixtureRequest) -> Scenario:
 
 @pytest.fixture
 def found(scenario: Scenario) -> dict[str, Any]:
-    """What is published of it."""
+    """The published results of the scenario."""
     return PUBLISHED["scenarios"][scenario.name]
 
 
@@ -43,7 +43,7 @@ def test_every_scenario_is_published() -> None:
 
 
 def test_the_plot_of_the_readme_is_made_of_the_results(tmp_path: Path) -> None:
-    """By its labels, as matplotlib's versions draw in other ways."""
+    """Compare labels only, as versions of matplotlib draw differently."""
     shutil.copy(RESULTS / report.NAME, tmp_path)
     report.publish([], tmp_path, {}, order)
     anew, published = (
@@ -85,7 +85,7 @@ def test_goals_stand_as_their_file_expects(scenario: Scenario, found: dict[str, 
 def test_it_is_known_what_it_was_made_of(
     record_property: Callable[[str, object], None],
 ) -> None:
-    """Sources that are others now need not share in another way: make lab-check tells."""
+    """Changed sources need not change the results: make lab-check compares them."""
     today = sources.words()
     others = []
     for name, found in PUBLISHED["scenarios"].items():

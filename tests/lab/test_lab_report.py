@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Verdicts on goals, and the pages made of them, from observations made up for it."""
+"""Verdicts on goals, and their pages, from constructed observations."""
 
 import json
 import math
@@ -372,7 +372,7 @@ def test_other_scenarios_stay(scenario: Scenario, tmp_path: Path) -> None:
 
 
 def test_each_scenario_keeps_what_made_it(scenario: Scenario, tmp_path: Path) -> None:
-    """One that is run again says nothing of the kernel that the others ran on."""
+    """A repeated scenario names its own kernel, the others keep theirs."""
     report.publish([results(scenario)], tmp_path, ENVIRONMENT, order)
     index = (tmp_path / "README.md").read_text()
     assert f"{ENVIRONMENT['fio']}, on Linux {ENVIRONMENT['kernel']}.\n" in index
@@ -441,7 +441,7 @@ def test_up_to_sixteen_groups_have_a_line_each(scenario: Scenario) -> None:
         return [label for label, _, _ in plots._lines(many.settings["N=1"])]
 
     assert drawn(2) == ["a", "b1", "b2"]
-    assert drawn(16) == ["a", "b (16)", *["_b (16)"] * 15]  # of which the legend has one
+    assert drawn(16) == ["a", "b (16)", *["_b (16)"] * 15]  # the legend has one of them
     assert drawn(17) == ["a", "b (17)"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is run, and what is not run again: with a stand-in for the guest."""
+"""Runs and cached outcomes, with a substitute for the guest."""
 
 import contextlib
 import errno
@@ -43,7 +43,7 @@ ORIGIN_MS = 1_700_000_000_000
 
 
 class Guest:
-    """Leaves what a guest would: an I/O of 4 KiB every 10 ms.  Fails for some peers."""
+    """Leaves the files of a guest: an I/O of 4 KiB every 10 ms.  Fails for some peers."""
 
     def __init__(self) -> None:
         self.peers: list[str] = []
@@ -87,7 +87,7 @@ def test_an_experiment_runs_once(scenario: Scenario, runner: Runner, guest: Gues
     assert [verdict.state for verdict in results.verdicts] == ["met"]
     run_scenarios([scenario], runner)
     assert len(guest.peers) == 3
-    # Once more if that is wished, though several goals may want it.
+    # Run once more with anew, although several goals may use it.
     anew = Runner(runner.environment, anew=True, workers=2, execute=guest)
     run_scenarios([scenario, replace(scenario, name="S2")], anew)
     assert sorted(guest.peers[3:]) == ["bfq", "ioband", "none"]
@@ -100,7 +100,7 @@ def test_what_is_wanted_twice_at_once_runs_once(
 
     def meet(*args: Any, **more: Any) -> None:
         with contextlib.suppress(threading.BrokenBarrierError):
-            both.wait(1)  # the second one is not to come
+            both.wait(1)  # the second run must not start
         guest(*args, **more)
 
     one = expand(scenario, scenario.full)[0]
@@ -153,7 +153,7 @@ def test_what_decides_the_outcome_decides_whether_it_runs(
 
 def test_some_peers_only(scenario: Scenario, runner: Runner, guest: Guest) -> None:
     (results,) = run_scenarios([scenario], runner, peers=("ioband",))
-    assert sorted(guest.peers) == ["ioband", "none"]  # with what the goal compares with
+    assert sorted(guest.peers) == ["ioband", "none"]  # with the reference of the goal
     assert results.run.peers == ("ioband",)
     (results,) = run_scenarios([scenario], runner, peers=("bfq",))
     assert guest.peers[2:] == ["bfq"] and not results.verdicts

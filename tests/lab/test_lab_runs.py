@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Scenarios in their quick form, in the guest: goals stand as their files expect.
+"""Scenarios in their quick form, in the guest: goals have the states that their files expect.
 
 A goal that is met although its file says "missed" fails as well, so that a file
-always says how things are.  `make lab` runs the full form.
+always describes the present state.  `make lab` runs the full form.
 """
 
 import json
@@ -21,14 +21,14 @@ from lab.scenario import load_all
 AGAIN = "not as published: run make lab"
 LONG_BYTES = pytest.mark.long("one experiment of the quick forms is compared to the byte")
 LONG_ROWS = pytest.mark.long("a fast disk and a rotating one are compared with what is published")
-# A processor with more registers takes more memory for a task, and writeback depends on that.
+# A processor with more registers takes more memory for a task, which affects writeback.
 WRITEBACK = 0.01
 SCENARIOS = {each.name: each for each in load_all(METRIC_OPTIONS) if each.quick}
 
 
 @pytest.fixture(scope="module")
 def runner() -> Iterator[Runner]:
-    """What runs experiments; what is in the cache is not run again."""
+    """The runner; outcomes in the cache are not made again."""
     yield Runner(make_environment())
 
 
@@ -67,7 +67,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 def test_an_experiment_repeats_to_the_byte(
     runner: Runner, tmp_path: Path, name: str, peer: str, on_lv: bool
 ) -> None:
-    """Wherever it runs; a file system's writeback depends on all that takes memory."""
+    """On any host; writeback of a file system depends on all users of memory."""
     scenario = SCENARIOS[name]
     assert scenario.quick
     own = experiment(scenario, scenario.quick, scenario.quick.variants[0], peer, on_lv)
@@ -83,7 +83,7 @@ def test_an_experiment_repeats_to_the_byte(
 
 
 def rates(row: dict[str, Any]) -> dict[str, float]:
-    """What moved in a second, in all and of each group."""
+    """The rate of all groups together, and of each."""
     return {
         "in all": row["total_mbps"],
         **{name: group["mbps"] for name, group in row["groups"].items()},
@@ -118,7 +118,7 @@ def test_what_is_published_comes_out_again(
     peer: str,
     tolerance: float,
 ) -> None:
-    """In full, to the last digit, or nearly: a driver that shares in another way needs make lab."""
+    """Compare in full, to the last digit or nearly; another way of sharing needs make lab."""
     published = json.loads((RESULTS / report.NAME).read_text())["scenarios"][name]
     made_with, today = published["environment"], environment_words(runner.environment)
     if any(made_with[tool] != today[tool] for tool in ("kernel", "fio")):
@@ -126,7 +126,7 @@ def test_what_is_published_comes_out_again(
         record_property("summary", f"NOT COMPARED with what is published: {why}: run make lab")
         pytest.skip(why)
     own = experiment(SCENARIOS[name], SCENARIOS[name].full, variant, peer)
-    *_, outcome = runner.run([own])  # after what measures the disk for io.cost
+    *_, outcome = runner.run([own])  # after the calibration for io.cost
     found = json.loads(json.dumps(report.row_of(outcome)))
     (wanted,) = (
         row

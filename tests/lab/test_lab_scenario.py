@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Scenario files: what they mean, and what is said of those that are wrong."""
+"""Scenario files: their meaning, and the messages about errors."""
 
 from dataclasses import replace
 
@@ -157,7 +157,7 @@ def test_a_variant_may_take_longer() -> None:
     ]
     seconds = {each.setting.variant: each.seconds for each in expand(longer, longer.full)}
     assert seconds["few"] == 4 and seconds["many"] == 9
-    # The quick form has its own, for all.
+    # The quick form has its own length, for all variants.
     assert longer.quick and longer.quick.length("many") == 2
 
 
@@ -193,16 +193,16 @@ def test_expansion() -> None:
     quick = replace(found.quick, variants=("many",))
     assert [each.label for each in expand(found, quick)] == ["S1 many ioband", "S1 none only late"]
     assert [each.label for each in expand(found, quick, quick=True)] == ["S1 many ioband"]
-    # What a goal compares with comes along, even if only one peer is wanted.
+    # The reference of a goal is run too, even if only one peer is selected.
     labels = [each.label for each in expand(found, replace(found.full, peers=("ioband",)))]
     assert "S1 many none only late" in labels and "S1 many bfq" not in labels
-    # So it does on a volume, where the peer itself is on one.
+    # The reference runs on a volume if the peer itself does.
     volumes = scenario(GOOD.replace('on_lv = ["ioband"]', 'on_lv = ["none", "ioband"]'))
     compared = replace(volumes.goals[0], relative_to="none")
     volumes = replace(volumes, goals=(compared,))
     labels = [each.label for each in expand(volumes, replace(volumes.full, peers=("ioband",)))]
     assert "S1 many none on a volume" in labels
-    # What it is alone is told once if it is the same in all variants.
+    # The run alone is made once if it is the same in all variants.
     same = scenario(GOOD.replace('model = "$model"', 'model = "hdd"'))
     assert "S1 none only late" in [each.label for each in expand(same, same.full)]
 
@@ -240,7 +240,7 @@ def test_the_scenarios_of_the_repository() -> None:
 
 
 def test_the_model_of_a_disk_is_of_what_it_keeps_up() -> None:
-    """What goes into a write cache first does not count, and the better depth does."""
+    """The first writes into a write cache do not count; the better depth does."""
     own = calibration(Disk("hdd", {}))
     traces = {}
     for (name, _, bs, depth), job in zip(COEFFICIENTS, own.setting.jobs, strict=True):

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A network volume: caps on requests and bytes, behind a latency.
+ * A network volume: limits on requests and bytes, behind a latency.
  *
- * A volume of a cloud is no device but a contract: so many requests and so many
- * bytes a second, perhaps more for a while from saved credit, and each request
- * takes a round trip to a storage server and back.  The server has more devices
- * than the volume may use, so neither locality nor the order of requests matters,
- * and what is below the caps runs in parallel.
+ * A volume of a cloud is a contract rather than a device: so many requests and so many
+ * bytes a second, perhaps more for a while from saved credit.  Each request takes a round
+ * trip to a storage server.  The server has more devices than the volume may use.  So
+ * neither locality nor the order of requests matters, and requests below the limits run
+ * in parallel.
  *
- * A request counts as one for each io_unit_kib begun.  It starts when all four
- * buckets let it, in order of arrival, and completes latency_read_us or
- * latency_write_us later, plus its transfer over the link and up to jitter_us of
- * chance.
+ * A request counts as one for each io_unit_kib begun.  It starts when all four buckets
+ * allow it, in order of arrival.  It completes latency_read_us or latency_write_us later,
+ * plus its transfer over the link and a random time of up to jitter_us.
  *
- * The buckets: iops and mbps, which let credit_ios and credit_mib of work through
- * ahead of the rate, and refill at the rate; peak_iops and peak_mbps, which no
- * credit exceeds.  Each is kept as one time (the generic cell rate algorithm): when
- * all that it let through would be done at its rate.  A request may start when that
- * time is at most the credit ahead.  An example, 3000 IOPS without credit: requests
- * that come at once start 333 us apart, so 32 of them outstanding take 10.7 ms each
- * whatever the latency is.
+ * There are two pairs of buckets.  iops and mbps allow credit_ios and credit_mib of work
+ * ahead of the rate, and refill at the rate.  No credit exceeds peak_iops and peak_mbps.
+ * A bucket is kept as a single time (the generic cell rate algorithm): the time at which
+ * all admitted work would be done at its rate.  A request may start when that time is at
+ * most the credit ahead.  An example, 3000 IOPS without credit: requests that arrive at
+ * once start 333 us apart.  So 32 outstanding requests take 10.7 ms each, whatever the
+ * latency is.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -91,7 +90,7 @@ static u64 cloud_time_ns(u64 amount, u64 rate)
 	return amount / rate * NSEC_PER_SEC + amount % rate * NSEC_PER_SEC / rate;
 }
 
-/* When the bucket lets @amount go. */
+/* When the bucket admits @amount. */
 static u64 cloud_bucket_ns(struct cloud_bucket *bucket, u64 amount, u64 now_ns)
 {
 	const u64 before_ns = max(bucket->done_ns, now_ns);

@@ -5,28 +5,28 @@
  *	echo "NAME MODEL [parameter=value ...]" > /sys/kernel/lab-disk/create
  *	echo NAME > /sys/kernel/lab-disk/remove
  *
- * make and remove /dev/NAME; MODEL is hdd, sata-ssd, nvme or cloud, and all values
- * are whole numbers.  What is wrong is said in the kernel log.  A disk that is open
- * cannot be removed.
+ * create and remove /dev/NAME.  MODEL is hdd, sata-ssd, nvme or cloud; all values are
+ * whole numbers.  Errors are in the kernel log.  An open disk cannot be removed.
  *
  *	/sys/kernel/lab-disk/MODEL		a line for each parameter: its name, its
- *						default, what it is
- *	/sys/block/NAME/lab-disk/parameters	name=value lines: what the disk is
- *	/sys/block/NAME/lab-disk/statistics	"name value" lines: what the model counts
+ *						default, a description
+ *	/sys/block/NAME/lab-disk/parameters	name=value lines: the disk's parameters
+ *	/sys/block/NAME/lab-disk/statistics	"name value" lines: the model's counters
  *	/sys/block/NAME/lab-disk/times		"cgroup-id busy_ns bytes_read bytes_written
- *						ios" lines: whose requests kept the disk
- *						busy, and for how long; destaging is whose
- *						data it is; cgroup 0 are those of no cgroup,
- *						and all from the 512th cgroup on
+ *						ios" lines: device time by cgroup.
+ *						Destaging counts for the cgroup of the
+ *						data.  Cgroup 0 stands for I/O without
+ *						cgroup, and for all cgroups from the
+ *						512th on.
  *
- * When a request completes is the model's decision alone (hdd*.c, flash.c, cloud.c,
- * behind the interface of model.h).  Here are the tags, one timer that is set to the
- * model's next event, and the data: zeroes, or with keep_data=1 what was written.
+ * The model alone decides when a request completes (hdd*.c, flash.c, cloud.c, behind the
+ * interface of model.h).  This file has the tags, one timer set to the model's next
+ * event, and the data: zeroes, or with keep_data=1 the data written.
  *
- * A task that finds all tags taken sleeps until some are free, and may then find that
- * others were quicker; where CPU time is free, one that just got a completion always
- * is, and some tasks starve.  With host_queue=N, there are N more tags than the device
- * takes commands, and what is too much for it waits in order of arrival.
+ * A task that finds all tags taken sleeps until some are free, and may then find them
+ * taken by faster tasks.  Where CPU time is free, a task that just got a completion
+ * always is faster, and some tasks starve.  With host_queue=N, there are N more tags than
+ * the device takes commands; the surplus commands wait in order of arrival.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -49,10 +49,10 @@
 #include "model.h"
 #include "store.h"
 
-/* Five numbers of 64 bits, and what is between them. */
+/* Five numbers of 64 bits, and their separators. */
 #define LAB_OWNER_TEXT	(5 * 21)
 
-/* What an owner, which is a cgroup, has done on a disk. */
+/* Counters of an owner (a cgroup) on a disk. */
 struct lab_owner {
 	u64 cgroup_id;
 	u64 bytes[2];
@@ -67,7 +67,10 @@ struct lab_disk {
 	struct blk_mq_tag_set tags;
 	struct lab_store store;
 	struct hrtimer timer;
-	/* Guards all below.  Taken in hard interrupts; owner_index' own is taken inside. */
+	/*
+	 * Guards all fields below.  Taken in hard interrupts; owner_index' own lock nests
+	 * inside.
+	 */
 	spinlock_t lock;
 	void *state;
 	u32 at_model;
@@ -88,7 +91,7 @@ static DEFINE_MUTEX(lab_mutex);
 static LIST_HEAD(lab_disks);
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-/* Debian's sparse understands no newer headers than those of 6.12. */
+/* Debian's sparse supports only headers up to 6.12. */
 static void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
 			  clockid_t clock, enum hrtimer_mode mode)
 {
@@ -97,7 +100,7 @@ static void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function
 }
 #endif
 
-/* As this kernel has it: constant since 6.13. */
+/* The type of this kernel: constant since 6.13. */
 #define LAB_BIN_ATTRIBUTE	typeof(**((struct attribute_group *)NULL)->bin_attrs)
 
 static bool lab_op(struct request *rq, enum lab_op *op)
@@ -131,7 +134,7 @@ static u64 lab_cgroup_id(struct request *rq)
 	return 0;
 }
 
-/* The last entry stands for all that have no entry of their own. */
+/* The last entry stands for all owners without an entry of their own. */
 static u32 lab_owner(struct lab_disk *disk, u64 cgroup_id)
 {
 	void *index = xa_load(&disk->owner_index, cgroup_id);
@@ -148,7 +151,7 @@ static u32 lab_owner(struct lab_disk *disk, u64 cgroup_id)
 	return owner;
 }
 
-/* Let the model's time pass.  Returns the commands that are done, first one first. */
+/* Let the model's time pass.  Returns the completed commands in order. */
 static struct lab_command *lab_advance(struct lab_disk *disk, u64 now_ns)
 {
 	struct lab_command *first = NULL, **last = &first;
@@ -164,7 +167,7 @@ static struct lab_command *lab_advance(struct lab_disk *disk, u64 now_ns)
 	return first;
 }
 
-/* Give the model what waits, as far as it takes it. */
+/* Pass waiting commands to the model, up to its limit. */
 static void lab_feed(struct lab_disk *disk, u64 now_ns)
 {
 	const u32 limit = disk->values[LAB_QUEUES] * disk->values[LAB_QUEUE_DEPTH];
@@ -270,7 +273,7 @@ static void lab_complete_rq(struct request *rq)
 	blk_mq_end_request(rq, BLK_STS_OK);
 }
 
-/* A request takes as long as the model says; and the model loses none. */
+/* A request takes as long as the model says; the model loses none. */
 static enum blk_eh_timer_return lab_timeout(struct request *rq)
 {
 	return BLK_EH_RESET_TIMER;
@@ -322,7 +325,7 @@ static ssize_t statistics_show(struct device *dev, struct device_attribute *attr
 }
 static DEVICE_ATTR_RO(statistics);
 
-/* The owners as text; the caller frees it. */
+/* The owners as text, freed by the caller. */
 static char *lab_times(struct lab_disk *disk, size_t *length)
 {
 	const size_t size = LAB_OWNERS * LAB_OWNER_TEXT;
@@ -350,8 +353,8 @@ static char *lab_times(struct lab_disk *disk, size_t *length)
 }
 
 /*
- * There can be more owners than a page has lines, so this is read in pieces; lines
- * have one width and are only added at the end, so that the pieces fit together.
+ * There can be more owners than lines in a page, so this is read in parts.  All lines
+ * have one width and are only added at the end, so that the parts fit together.
  */
 static ssize_t times_read(struct file *file, struct kobject *kobj,
 			  LAB_BIN_ATTRIBUTE *attr, char *page, loff_t at, size_t count)
@@ -549,7 +552,7 @@ static void lab_destroy(struct lab_disk *disk)
 {
 	list_del(&disk->in_disks);
 	del_gendisk(disk->gendisk);
-	/* No request is left; what is left is the model's own doing. */
+	/* No request is left; only internal events of the model may be pending. */
 	hrtimer_cancel(&disk->timer);
 	put_disk(disk->gendisk);
 	blk_mq_free_tag_set(&disk->tags);
@@ -598,7 +601,7 @@ static ssize_t remove_store(struct kobject *kobj, struct kobj_attribute *attr, c
 	return err ?: count;
 }
 
-/* Of the model that the file is called after. */
+/* The model is given by the name of the file. */
 static ssize_t lab_model_show(struct kobject *kobj, struct kobj_attribute *attr, char *page)
 {
 	const struct lab_model *model = lab_model_find(attr->attr.name);
@@ -653,7 +656,7 @@ static void __exit lab_exit(void)
 {
 	struct lab_disk *disk, *next;
 
-	/* Nothing can be created from here on. */
+	/* No disk can be created from here on. */
 	kobject_put(lab_kobject);
 	list_for_each_entry_safe(disk, next, &lab_disks, in_disks)
 		lab_destroy(disk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is going to happen in a model, in order of time, and of entry at equal
- * times: a binary heap in an array of the model's.
+ * Future events of a model in order of time, and of entry at equal times: a binary heap
+ * in an array of the model.
  */
 #ifndef LAB_DISK_EVENTS_H
 #define LAB_DISK_EVENTS_H
@@ -33,7 +33,7 @@ static inline u64 lab_events_next_ns(const struct lab_events *events)
 	return events->count ? events->heap[0].at_ns : LAB_NEVER;
 }
 
-/* The caller made the array large enough for all that can be in it at once. */
+/* The caller allocated the array for the largest number of pending events. */
 static inline void lab_events_add(struct lab_events *events, u64 at_ns, u32 kind, u32 index,
 				  struct lab_request *rq)
 {
@@ -49,7 +49,7 @@ static inline void lab_events_add(struct lab_events *events, u64 at_ns, u32 kind
 	events->heap[i] = event;
 }
 
-/* Take the first event, if it is not after @now_ns. */
+/* Take the first event, unless it is after @now_ns. */
 static inline bool lab_events_take(struct lab_events *events, u64 now_ns, struct lab_event *first)
 {
 	struct lab_event *heap = events->heap;

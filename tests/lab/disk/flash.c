@@ -1,46 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Flash disks: a controller, channels with dies on them, buffers, a link.
+ * Flash disks: a controller, channels with dies, buffers, a link.
  *
  *	host == link == controller, buffers == channel == die, die, ...
  *	                                    == channel == die, die, ...
  *
- * Placement.  A row is one page of every plane of a die, which the die reads or
- * programs at once.  Consecutive rows lie on different channels, then on different
- * dies of each; successive stripes are rotated, as those of a log-structured disk
- * are.  So a large request keeps many dies busy and pays for one page time, and a
- * small one pays for a page time of its own: this is why drives are so much faster
- * at large requests.
+ * Placement.  A row is one page of every plane of a die, which the die reads or programs
+ * at once.  Consecutive rows lie on different channels, then on different dies of each.
+ * Successive stripes are rotated, as on a log-structured disk.  So a large request keeps
+ * many dies busy and takes one page time, while a small one takes a page time of its own.
+ * Therefore drives are much faster at large requests.
  *
  * A read.  The controller spends command_ns on it, one command after the other, and
- * latency_us with others in parallel.  Then each die senses for read_us, the channel
- * brings over what is wanted, and the link takes it to the host, first come first
- * served.  An example with the numbers of the SATA disk, 4 KiB alone: 23 + 53 us in
- * the controller, 72 us on the die, 4 KiB at 200 MB/s = 20 us on the channel and at
- * 515 MB/s = 8 us on the link: 176 us, or 23 MB/s.  With many outstanding, the
- * controller is the limit: one command in 22.7 us is 44 000 IOPS, or 180 MB/s.
+ * latency_us in parallel with others.  Then each die senses for read_us, the channel
+ * moves the requested part, and the link moves it to the host, in FIFO order.  An example
+ * with the numbers of the SATA disk, 4 KiB alone: 23 + 53 us in the controller, 72 us on
+ * the die, 4 KiB at 200 MB/s = 20 us on the channel and at 515 MB/s = 8 us on the link:
+ * 176 us, or 23 MB/s.  With many outstanding reads, the controller is the limit: one
+ * command in 22.7 us is 44 000 IOPS, or 180 MB/s.
  *
- * Read-ahead.  A stream is a chain of reads each beginning where the one before
- * ended.  From the third on, the rows up to readahead_kib ahead are read into the
- * read buffer, and the host finds them there: its reads pay neither for die nor
- * channel.  That is the other half of the favour that sequential readers enjoy.
+ * Read-ahead.  A stream is a chain of reads, each beginning where the last one ended.
+ * From the third read on, the rows up to readahead_kib ahead are read into the read
+ * buffer.  Reads of the host that hit the buffer pay neither for die nor channel.  This
+ * is the other advantage of sequential readers.
  *
- * A write.  It completes when its data is in the write buffer, and waits while that
- * is full.  Whenever the buffer has a full row, an idle die takes it (the disk is a
- * log: any die will do): transfer over the channel, then program_us.  Reads go before
- * programs on a die, but not more than read_burst of them, and what has begun is not
- * interrupted: beside writers, a read waits for most of a program.
+ * A write.  It completes when its data is in the write buffer, and waits while the buffer
+ * is full.  When the buffer has a full row, an idle die takes it (the disk is a log, so
+ * any die will do): transfer over the channel, then program_us.  A die serves reads
+ * before programs, but at most read_burst of them, and does not interrupt an operation.
+ * So beside writers, a read waits for most of a program.
  *
- * Garbage collection.  On a disk that is full and was written at random, programming
- * one row of random writes means to move write_amp_pct/100 - 1 rows (read and program
- * within the die, gc_rows at a time), and each block_rows rows programmed mean an
- * erase of erase_us.  The die pays that before it takes another row, so it comes as
- * stalls, of reads too, and it is what limits random writes.  Sequential writes leave
- * blocks that are invalid as a whole, and move nothing.
+ * Garbage collection.  It is modelled for a full disk after random writes.  There, each
+ * programmed row of random writes moves write_amp_pct/100 - 1 rows (read and program
+ * within the die, gc_rows at a time).  Each block_rows programmed rows cost an erase of
+ * erase_us.  The die does this before it takes another row, so the cost appears as
+ * stalls, of reads too, and limits random writes.  Sequential writes leave blocks that
+ * are invalid as a whole, and move nothing.
  *
- * With write_cache=0 the write buffer survives a loss of power and nothing is ever
- * flushed.  With write_cache=1, a flush completes when all that was in the buffer is
- * programmed, a row that is not full with it.
+ * With write_cache=0 the write buffer survives a power loss, and flushes do nothing. With
+ * write_cache=1, a flush completes when the whole buffer is programmed, including a row
+ * that is not full.
  */
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -48,7 +47,7 @@
 #include "events.h"
 #include "model.h"
 
-#define FLASH_WAYS	4	/* places in the read buffer for one row */
+#define FLASH_WAYS	4	/* places in the read buffer where a row may be */
 #define FLASH_STREAMS	64
 #define FLASH_PAGE	4096U	/* unit of the translation layer */
 
@@ -145,7 +144,7 @@ enum flash_event { EVENT_DONE, EVENT_READY, EVENT_DIE };
 
 enum flash_place_state { EMPTY, READING, READY };
 
-/* Part of a read that lies in one row: of a request, or to fill a place. */
+/* A part of a read in one row, for a request or for a place in the read buffer. */
 struct flash_job {
 	struct flash_job *next;
 	struct lab_request *rq;
@@ -158,7 +157,7 @@ struct flash_jobs {
 	struct flash_job **last;
 };
 
-/* Of the read buffer. */
+/* A place in the read buffer. */
 struct flash_place {
 	u64 row;
 	u64 used;
@@ -209,12 +208,15 @@ struct flash {
 	struct flash_stream reads[FLASH_STREAMS];
 	struct flash_stream writes[FLASH_STREAMS];
 
-	/* Of 4 KiB in the write buffer: all, not yet at a die, and of these the random ones. */
+	/*
+	 * Pages of 4 KiB in the write buffer: all; of these, not yet at a die; of these,
+	 * random.
+	 */
 	u32 buffer_pages;
 	u32 used_pages;
 	u32 waiting_pages;
 	u32 random_pages;
-	/* Taken into the buffer, and given to dies, since the beginning. */
+	/* Pages taken into the buffer and given to dies, since the start. */
 	u64 pages_in;
 	u64 pages_out;
 	struct lab_request *blocked;
@@ -271,7 +273,7 @@ static u64 flash_us(const struct flash *f, enum flash_param param)
 	return f->value[param] * NSEC_PER_USEC;
 }
 
-/* Any number to one that looks like chance. */
+/* A pseudo-random number, determined by @number. */
 static u64 flash_scatter(u64 number)
 {
 	return lab_random(&number);
@@ -288,7 +290,7 @@ static struct lab_link *flash_channel(struct flash *f, u32 die)
 	return &f->channel[die % f->value[FLASH_CHANNELS]];
 }
 
-/* Part of the disk's dies that @die_ns of one die is. */
+/* Charge @die_ns of one die as a part of the disk's dies. */
 static void flash_charge(struct flash *f, const struct lab_request *rq, u64 die_ns)
 {
 	f->busy_ns[rq->owner] += die_ns / f->dies;
@@ -296,7 +298,7 @@ static void flash_charge(struct flash *f, const struct lab_request *rq, u64 die_
 
 /* Streams */
 
-/* How many in a row are in order with this one. */
+/* Number of consecutive requests up to this one. */
 static u32 flash_chain(struct flash *f, struct flash_stream *streams, const struct lab_request *rq)
 {
 	struct flash_stream *stream, *oldest = streams;
@@ -333,7 +335,7 @@ static struct flash_place *flash_place_find(struct flash *f, u64 row)
 	return NULL;
 }
 
-/* A place for @row, or NULL when all that it could have are being filled. */
+/* A place for @row; NULL while all places where it may be are being filled. */
 static struct flash_place *flash_place_get(struct flash *f, u64 row)
 {
 	struct flash_place *place = flash_place_set(f, row), *end = place + FLASH_WAYS;
@@ -350,7 +352,7 @@ static struct flash_place *flash_place_get(struct flash *f, u64 row)
 	return best;
 }
 
-/* What is written is no longer what was read. */
+/* Drop rows from the read buffer that a write overwrites. */
 static void flash_places_forget(struct flash *f, const struct lab_request *rq)
 {
 	const u64 last = (lab_end(rq) - 1) / f->row_sectors;
@@ -404,7 +406,7 @@ static bool flash_fill(struct flash *f, u64 row, const struct lab_request *rq, u
 	return true;
 }
 
-/* @rq wants @bytes of @row. */
+/* Read @bytes of @row for @rq. */
 static void flash_read_row(struct flash *f, struct lab_request *rq, u64 row, u32 bytes, u64 now_ns)
 {
 	struct flash_place *place = flash_place_find(f, row);
@@ -419,7 +421,7 @@ static void flash_read_row(struct flash *f, struct lab_request *rq, u64 row, u32
 	} else if (place->state == READING) {
 		flash_jobs_add(&place->waiting, job);
 	} else {
-		/* Nobody reads a stream's row again once its end was read. */
+		/* A stream does not read a row again after its end. */
 		place->used = bytes == f->row_bytes ? 0 : ++f->uses;
 		flash_sent(f, job, now_ns);
 	}
@@ -476,14 +478,14 @@ static bool flash_has_room(const struct flash *f, const struct lab_request *rq)
 	return f->used_pages + flash_pages(rq) <= f->buffer_pages;
 }
 
-/* Whether there is a row to program, or a part of one that has to be. */
+/* Whether there is a row to program: a full one, or a part that a flush waits for. */
 static bool flash_has_row(const struct flash *f)
 {
 	return f->waiting_pages >= f->row_pages ||
 	       (f->waiting_pages && f->flushes && f->flushes->ready_ns > f->pages_out);
 }
 
-/* All dies that can take a row do, in turn. */
+/* Start all dies that can take a row, in turn. */
 static void flash_program(struct flash *f, u64 now_ns)
 {
 	u32 i;
@@ -496,7 +498,7 @@ static void flash_program(struct flash *f, u64 now_ns)
 
 static void flash_wait_flush(struct flash *f, struct lab_request *rq)
 {
-	/* From here on, of a flush: what has to be programmed. */
+	/* From here on, for a flush: the pages that must be programmed. */
 	rq->ready_ns = f->pages_in;
 	rq->next = NULL;
 	*f->flushes_last = rq;
@@ -629,7 +631,7 @@ static void flash_die_gc(struct flash *f, u32 index, u64 now_ns)
 	flash_die_busy(f, index, DIE_GC, now_ns + rows * row_ns + flash_erase_ns(f, die, rows));
 }
 
-/* What an idle die does next: reads first, then what it owes, then a new row. */
+/* Next operation of an idle die: reads, then pending garbage collection, then a row. */
 static void flash_die_next(struct flash *f, u32 index, u64 now_ns)
 {
 	struct flash_die *die = &f->die[index];
@@ -741,7 +743,7 @@ static u32 flash_places(const u64 *value)
 	       FLASH_WAYS;
 }
 
-/* A request's parts at most, all requests together, and one for each place being filled. */
+/* At most: the parts of a request, times all requests, plus one for each place being filled. */
 static u32 flash_nr_jobs(const u64 *value)
 {
 	return flash_commands(value) * (value[LAB_MAX_KIB] / flash_row_kib(value) + 2) +
@@ -773,7 +775,7 @@ static void flash_init_arrays(struct flash *f)
 		flash_jobs_init(&f->place[i].waiting);
 	for (i = 0; i < jobs; i++)
 		flash_job_free(f, job + i);
-	/* Dies that do not erase all at the same time. */
+	/* Spread the erases of the dies. */
 	for (i = 0; i < f->dies; i++)
 		f->die[i].rows_since_erase = flash_scatter(f->value[LAB_SEED] + i) %
 					     f->value[FLASH_BLOCK_ROWS];

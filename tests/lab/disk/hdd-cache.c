@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a disk with one arm has in its memory: streams read ahead, and dirty extents.
+ * The memory of a disk with one arm: streams read ahead, and dirty extents.
  *
- * Read cache.  It has so many segments, each the last part of one stream.  After a
- * read the head stays and fills the segment; a command that needs the head
- * interrupts that at once, but in a sequential stream not before prefetch_min_kib
- * are read (SCSI's caching page has the same limit).  Commands that wait for what is
- * read meanwhile are served from it.  A stream whose segment is half empty is filled up
- * when the head has nothing else to do.
+ * Read cache.  It has a fixed number of segments, each with the last part of one stream.
+ * After a read the head stays and fills the segment.  A command that needs the head
+ * interrupts this at once; in a sequential stream, only after prefetch_min_kib are read
+ * (SCSI's caching page has the same limit).  Commands that wait for data that is read
+ * meanwhile are served from it.  When the head has no other work, it fills segments that
+ * are half empty.
  *
- * Write cache.  A write that finds room completes when its data is over the link.
- * Dirty extents that touch are one extent.  They are written (destaged) when no
- * command has come for destage_idle_ms, and beside the host's commands when the
- * cache is filled to destage_high_pct, when a write waits for room, or when the host
- * flushes; the drive looks at the destage_window extents that follow the head, and
- * takes them by the same rule as commands.  A flush completes when all that was dirty
- * is on the medium; a FUA write goes to the medium itself.
+ * Write cache.  A write that fits completes when its data is over the link.  Adjacent
+ * dirty extents are merged.  Extents are written (destaged) when no command has arrived
+ * for destage_idle_ms.  They are also written beside the host's commands in three cases:
+ * the cache is filled to destage_high_pct, a write waits for space, or the host flushes.
+ * The drive considers the destage_window extents that follow the head, by the same rule
+ * as commands.  A flush completes when all data that was dirty is on the medium; a FUA
+ * write goes to the medium itself.
  */
 #include <linux/string.h>
 
@@ -55,7 +55,7 @@ void hdd_segment_extend(struct hdd *h, struct hdd_segment *segment, u64 end)
 		segment->start = segment->end - h->segment_sectors;
 }
 
-/* The host has read @rq, from the medium if @end is what was read there. */
+/* The host has read @rq; if from the medium, up to @end. */
 struct hdd_segment *hdd_segment_read(struct hdd *h, const struct lab_request *rq, u64 end)
 {
 	struct hdd_segment *segment = hdd_segment_of(h, rq->sector);
@@ -74,7 +74,7 @@ struct hdd_segment *hdd_segment_read(struct hdd *h, const struct lab_request *rq
 	return segment;
 }
 
-/* Where the medium has to be read for @rq: what its segment has need not be read again. */
+/* The first sector of @rq to read from the medium, after the part in its segment. */
 u64 hdd_first_missing(struct hdd *h, const struct lab_request *rq)
 {
 	struct hdd_segment *segment = rq->op == LAB_READ ? hdd_segment_of(h, rq->sector) : NULL;
@@ -91,9 +91,9 @@ void hdd_segments_forget(struct hdd *h, u64 start, u64 end)
 			*segment = (struct hdd_segment) {};
 }
 
-/* The write cache: extents in order of sectors, that do not touch */
+/* The write cache: extents in order of sectors, none adjacent */
 
-/* The first one that ends at @sector or after it. */
+/* The first extent that ends at @sector or after it. */
 u32 hdd_dirty_find(const struct hdd *h, u64 sector)
 {
 	u32 low = 0, high = h->nr_dirty, middle;
@@ -115,7 +115,7 @@ bool hdd_dirty_covers(const struct hdd *h, u64 start, u64 end)
 	return i < h->nr_dirty && h->dirty[i].start <= start && end <= h->dirty[i].end;
 }
 
-/* Replace @remove extents from @at on by @extent, or by nothing if that is NULL. */
+/* Replace @remove extents from @at on by @extent; NULL only removes. */
 void hdd_dirty_splice(struct hdd *h, u32 at, u32 remove, const struct hdd_extent *extent)
 {
 	const u32 insert = extent ? 1 : 0;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the arm of a disk does next: the host's commands and dirty extents compete.
+ * The next operation of the arm of a disk: the host's commands and dirty extents compete.
  *
- * Command queueing.  Of the commands it has, the drive serves the one with the
- * shortest positioning time, less a part of the time that it has waited (aged
- * SPTF: Jacobson and Wilkes, "Disk scheduling algorithms based on rotational
- * position", 1991).  With age_permille = 20, one that waited 1.4 s is ahead of any
- * new one, for no positioning takes longer than 28 ms.  queue_depth = 1 is a drive
- * without queueing.
+ * Command queueing.  The drive serves the command with the shortest positioning time,
+ * less a part of its waiting time (aged SPTF: Jacobson and Wilkes, "Disk scheduling
+ * algorithms based on rotational position", 1991).  With age_permille = 20, a command
+ * that waited 1.4 s is ahead of any new one, as no positioning takes longer than 28 ms.
+ * A drive with queue_depth = 1 has no queueing.
  *
- * A command that is still in the controller is no candidate: a head that reads ahead goes
- * on until the command is there, for the next one of its stream finds its data in the cache
- * then; a head that waited for it would have to wait for a whole revolution.
+ * A command that is still in the controller is no candidate.  A head that reads ahead
+ * continues until the command is there; the next command of its stream then finds its
+ * data in the cache.  A head that waited for the command would lose a whole revolution.
  */
 #include "hdd.h"
 
@@ -54,7 +53,7 @@ static void hdd_consider_dirty(const struct hdd *h, struct hdd_choice *best, u64
 	}
 }
 
-/* The head reads ahead, or is about to, where this read has to begin. */
+/* The head reads ahead, or is about to, at the start of this read. */
 bool hdd_may_join(const struct hdd *h, const struct lab_request *rq)
 {
 	const struct hdd_op *op = &h->op;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A disk with one arm: what the host sees of it, and what its head does.
+ * A disk with one arm: its commands, and the operations of its head.
  *
- * Where things are on the medium, and how long the arm takes, is in hdd-geometry.c;
- * the caches are in hdd-cache.c, and what the head does next in hdd-queue.c.
+ * The layout of the medium and the speed of the arm are in hdd-geometry.c, the caches in
+ * hdd-cache.c, and the choice of the next operation in hdd-queue.c.
  *
- * Commands.  Each costs the controller command_read_us or command_write_us, one
- * after the other.  CPU time is free in the laboratory, so what a host spends on a
- * command has to be in there, too.
+ * Commands.  Each costs the controller command_read_us or command_write_us, one after the
+ * other.  CPU time is free in the laboratory, so these parameters include the time that a
+ * host spends on a command.
  */
 #include <linux/string.h>
 
 #include "hdd.h"
 
-#define PREFETCH_STEP	64U	/* sectors; the head looks for new work in between */
-#define HDD_TAIL	4096	/* bytes that the link still has to take after the last sector */
+#define PREFETCH_STEP	64U	/* sectors; the interval at which the head looks for new work */
+#define HDD_TAIL	4096	/* bytes left to the link after the last sector */
 
 static const struct lab_param hdd_params[HDD_PARAMS] = {
 	LAB_COMMON_PARAMS(102400, 1, 31, 1024, 1),
@@ -90,7 +90,7 @@ static void hdd_done(struct hdd *h, struct lab_request *rq, u64 at_ns)
 	lab_events_add(&h->done, at_ns, 0, 0, rq);
 }
 
-/* Data that is in the disk's memory goes to the host, or the other way. */
+/* Data moves between the disk's memory and the host. */
 static u64 hdd_link_whole(struct hdd *h, const struct lab_request *rq, u64 from_ns)
 {
 	const u64 bytes = (u64)rq->sectors * LAB_SECTOR;
@@ -117,7 +117,7 @@ static bool hdd_is_clean(const struct hdd *h, u32 epoch)
 	return true;
 }
 
-/* Writes that waited for room, and flushes that waited for the medium. */
+/* Complete writes that waited for space, and flushes that waited for the medium. */
 static void hdd_destaged(struct hdd *h, u64 now_ns)
 {
 	struct lab_request *rq;
@@ -131,8 +131,8 @@ static void hdd_destaged(struct hdd *h, u64 now_ns)
 }
 
 /*
- * The head's time to read ahead is for who wants what it has read, and is counted once,
- * though several commands of a stream may wait for it: each up to its own @end.
+ * Time of read-ahead is charged to the reader of the data.  It is counted once, though
+ * several commands of a stream may wait for it, each up to its own @end.
  */
 static void hdd_pay_prefetched(struct hdd *h, struct hdd_segment *segment, u64 end, u32 owner)
 {
@@ -145,7 +145,7 @@ static void hdd_pay_prefetched(struct hdd *h, struct hdd_segment *segment, u64 e
 	segment->paid = end;
 }
 
-/* What a read wants is in the disk's memory already. */
+/* Serve a read from the disk's memory, if all its data is there. */
 static bool hdd_read_hits(struct hdd *h, struct lab_request *rq, u64 now_ns)
 {
 	struct hdd_segment *segment = hdd_segment_of(h, rq->sector);
@@ -162,7 +162,7 @@ static bool hdd_read_hits(struct hdd *h, struct lab_request *rq, u64 now_ns)
 	return true;
 }
 
-/* Commands that came before the head had read ahead as far as they want. */
+/* Serve commands with data that the head has read ahead meanwhile. */
 static void hdd_serve_read_ahead(struct hdd *h, u64 now_ns)
 {
 	struct lab_request *rq;
@@ -176,7 +176,7 @@ static void hdd_serve_read_ahead(struct hdd *h, u64 now_ns)
 	h->queued = left;
 }
 
-/* What the head does */
+/* Operations of the head */
 
 static void hdd_start(struct hdd *h, struct hdd_op op, bool write, u64 start_ns)
 {
@@ -199,8 +199,8 @@ static void hdd_prefetch(struct hdd *h, struct hdd_segment *segment, u64 now_ns)
 }
 
 /*
- * What a prefetch has read by now is in its segment.  To get there was for whose stream
- * it is; to read, for who wants it, see hdd_pay_prefetched().
+ * Add the sectors that a prefetch has read so far to its segment.  Positioning is charged
+ * to the owner of the stream; for reading see hdd_pay_prefetched().
  */
 static void hdd_prefetch_settle(struct hdd *h, u64 now_ns)
 {
@@ -226,7 +226,7 @@ static void hdd_prefetch_settle(struct hdd *h, u64 now_ns)
 	hdd_segment_extend(h, op->segment, end);
 }
 
-/* The head is in this stream already: go on up to what the host wants. */
+/* The head is in this stream already: go on up to the end of the request. */
 static void hdd_join_prefetch(struct hdd *h, struct lab_request *rq, u64 now_ns)
 {
 	struct hdd_op *op = &h->op;
@@ -241,7 +241,7 @@ static void hdd_join_prefetch(struct hdd *h, struct lab_request *rq, u64 now_ns)
 	h->counts[HDD_MEDIA_READS]++;
 }
 
-/* The host's command is in the queue at @index. */
+/* Start the host's command in the queue at @index. */
 static void hdd_start_host(struct hdd *h, u32 index, u64 now_ns)
 {
 	struct lab_request *rq = h->queue[index];
@@ -289,14 +289,14 @@ static bool hdd_wants_more(const struct hdd *h, const struct hdd_segment *segmen
 	return segment && segment->end && segment->end < hdd_segment_limit(h, segment);
 }
 
-/* The stream was just read, and the head shall not leave it yet. */
+/* The head just read this stream, and must not leave it yet. */
 static bool hdd_stays(const struct hdd *h)
 {
 	return hdd_wants_more(h, h->stream) && h->stream->sequential &&
 	       h->flowed < h->value[HDD_PREFETCH_MIN] * 2;
 }
 
-/* The latest stream whose segment runs dry. */
+/* The latest stream with a segment that runs dry. */
 static struct hdd_segment *hdd_to_fill(struct hdd *h)
 {
 	struct hdd_segment *segment, *best = NULL;
@@ -311,7 +311,7 @@ static struct hdd_segment *hdd_to_fill(struct hdd *h)
 	return best;
 }
 
-/* The head is free, or reads ahead and may leave. */
+/* The head is idle, or reads ahead and may leave. */
 static void hdd_next(struct hdd *h, u64 now_ns)
 {
 	const struct hdd_choice choice = hdd_choose(h, now_ns);
@@ -332,7 +332,7 @@ static void hdd_next(struct hdd *h, u64 now_ns)
 	}
 }
 
-/* After a read, its stream is filled until the segment is full: that is h->stream. */
+/* After a read, the head fills the segment of its stream, h->stream. */
 static void hdd_read_done(struct hdd *h, struct lab_request *rq, u64 now_ns)
 {
 	const u64 bytes = (u64)rq->sectors * LAB_SECTOR;
@@ -376,7 +376,7 @@ static void hdd_op_done(struct hdd *h, u64 now_ns)
 		hdd_next(h, now_ns);
 }
 
-/* Something new: leave a prefetch that may be left, begin if the head is idle. */
+/* A new command: leave a prefetch that may be left, start if the head is idle. */
 static void hdd_kick(struct hdd *h, u64 now_ns)
 {
 	h->looked_ns = now_ns;
@@ -446,7 +446,7 @@ static void hdd_submit(void *disk, struct lab_request *rq, u64 now_ns)
 	hdd_kick(h, now_ns);
 }
 
-/* When the next command leaves the controller that the head was not there for yet. */
+/* When the next command leaves the controller, of those not seen by the head so far. */
 static u64 hdd_ready_ns(const struct hdd *h)
 {
 	u64 ready_ns = LAB_NEVER;
@@ -458,7 +458,7 @@ static u64 hdd_ready_ns(const struct hdd *h)
 	return ready_ns;
 }
 
-/* When the head has something to do by itself. */
+/* Time of the next event of the head. */
 static u64 hdd_head_ns(const struct hdd *h)
 {
 	if (h->op.kind == OP_PREFETCH)
@@ -502,7 +502,7 @@ static u32 hdd_commands(const u64 *value)
 	return value[LAB_QUEUES] * value[LAB_QUEUE_DEPTH];
 }
 
-/* Extents that the cache can hold: its table has one entry for 4 KiB. */
+/* Maximum number of extents in the cache: its table has one entry for 4 KiB. */
 static u32 hdd_max_dirty(const u64 *value)
 {
 	return value[HDD_WRITE_CACHE_KIB] / 4;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What the parts of the disk with one arm share: its parameters and its state.
- */
+/* Parameters and state of the disk with one arm, for all its files. */
 #ifndef LAB_DISK_HDD_H
 #define LAB_DISK_HDD_H
 
@@ -58,8 +56,8 @@ struct hdd_zone {
 };
 
 /*
- * [start, end) of a stream is in the cache; its host has read up to host.  The head's time
- * to read up to paid is somebody's already.
+ * The range [start, end) of a stream is in the cache; its host has read up to host.
+ * Media time up to paid is charged to an owner already.
  */
 struct hdd_segment {
 	u64 start;
@@ -78,7 +76,7 @@ struct hdd_extent {
 	u32 owner;
 };
 
-/* What the head does: from sector on, which passes at from_ns, up to end at end_ns. */
+/* Operation of the head: from sector, which passes at from_ns, up to end at end_ns. */
 struct hdd_op {
 	enum hdd_op_kind kind;
 	struct lab_request *rq;
@@ -115,7 +113,7 @@ struct hdd {
 	u64 track;
 	bool writing;
 	u64 idle_due_ns;
-	u64 looked_ns;	/* when the head last looked for something to do */
+	u64 looked_ns;	/* when the head last looked for work */
 	u64 flowed;
 	struct hdd_segment *stream;
 
@@ -157,7 +155,7 @@ void hdd_dirty_splice(struct hdd *h, u32 at, u32 remove, const struct hdd_extent
 void hdd_dirty_add(struct hdd *h, const struct lab_request *rq);
 bool hdd_has_room(const struct hdd *h, const struct lab_request *rq);
 
-/* hdd-queue.c: the best candidate, what it costs and where it is */
+/* hdd-queue.c: the best candidate, its cost and its index */
 struct hdd_choice {
 	s64 cost_ns;
 	u32 index;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What every modelled disk is to its user: requests go in, and come out when
- * the model says.
+ * The interface of a modelled disk: requests go in, and come out at times set by the
+ * model.
  *
- * A model is pure: no bio, lock, clock, allocator or printk.  Its user serialises
- * the calls, gives it its memory, and passes the time, which never goes back.  It
- * is driver.c in the kernel, and the tests in user space.  All
- * arithmetic is on integers and all ties are broken by order of arrival, so the
- * same calls give the same answers everywhere.
+ * A model is pure: no bio, lock, clock, allocator or printk.  Its user is driver.c in the
+ * kernel, and the tests in user space.  The user serialises the calls, provides the
+ * memory, and passes the time, which never decreases.  All arithmetic is on integers, and
+ * ties are broken by order of arrival, so the same calls give the same results
+ * everywhere.
  */
 #ifndef LAB_DISK_MODEL_H
 #define LAB_DISK_MODEL_H
@@ -18,7 +18,7 @@
 
 #define LAB_NEVER	U64_MAX
 #define LAB_SECTOR	512
-#define LAB_OWNERS	512	/* whose requests are told apart */
+#define LAB_OWNERS	512	/* owners with separate counters */
 
 enum lab_op {
 	LAB_READ,
@@ -28,19 +28,19 @@ enum lab_op {
 };
 
 /**
- * struct lab_request - what the host asks of a disk
+ * struct lab_request - a request of the host
  * @sector: first sector of 512 bytes
- * @sectors: how many
- * @op: what to do
- * @fua: a write that has to be on the medium before it completes
- * @owner: whose it is, below LAB_OWNERS
+ * @sectors: length in sectors
+ * @op: the operation
+ * @fua: a write that must be on the medium before it completes
+ * @owner: its owner, below LAB_OWNERS
  *
- * The model's, from submit() until advance() returns the request:
- * @arrived_ns: when it was submitted
- * @ready_ns: when the disk has understood it, or all its data is there
- * @left: parts of it that are not done yet
- * @epoch: for a flush: what was written before it
- * @next: neighbour in a list of the model's
+ * Fields of the model, from submit() until advance() returns the request:
+ * @arrived_ns: time of submission
+ * @ready_ns: when the disk has decoded it, or has all its data
+ * @left: number of its unfinished parts
+ * @epoch: for a flush: the epoch of the writes before it
+ * @next: neighbour in a list of the model
  */
 struct lab_request {
 	u64 sector;
@@ -62,12 +62,12 @@ static inline u64 lab_end(const struct lab_request *rq)
 }
 
 /**
- * struct lab_param - one whole number that describes a disk
- * @name: with its unit as its last word
- * @value: what it is by default
+ * struct lab_param - a parameter of a disk, a whole number
+ * @name: its name; the last word is the unit
+ * @value: default
  * @min: smallest value
  * @max: largest value
- * @what: what it is, in some words
+ * @what: short description
  */
 struct lab_param {
 	const char *name;
@@ -77,7 +77,7 @@ struct lab_param {
 	const char *what;
 };
 
-/* Every model's table begins with these, in this order. */
+/* The table of every model begins with these parameters, in this order. */
 enum lab_common {
 	LAB_SIZE_MIB,
 	LAB_QUEUES,
@@ -111,24 +111,24 @@ enum lab_common {
 
 /**
  * struct lab_model - a kind of disk
- * @name: what it is called
+ * @name: its name
  * @rotational: whether distance matters
- * @discard: whether it takes LAB_DISCARD
+ * @discard: whether it supports LAB_DISCARD
  * @params: its parameters, those of enum lab_common first
- * @nr_params: how many
- * @stats: names of what it counts
- * @nr_stats: how many
- * @bytes: memory that a disk with these values needs
- * @init: make a disk of zeroed memory; returns NULL, or what is wrong
+ * @nr_params: length of @params
+ * @stats: names of its counters
+ * @nr_stats: length of @stats
+ * @bytes: memory of a disk with these values
+ * @init: initialise a disk in zeroed memory; returns NULL, or an error message
  * @submit: a request arrives
- * @next_ns: when something happens by itself; LAB_NEVER if nothing does
- * @advance: let time pass up to now_ns, or to the next request that is done,
- *	which is returned; NULL when there is none left.  To be called until it
- *	returns NULL, and before a submit() at the same time.
- * @counts: what it counted so far
- * @busy_ns: of each owner, how long his requests kept the device from others: of
- *	an arm the time to get there and to transfer, of flash the dies' time
- *	divided by their number, of a volume the time that its caps allot
+ * @next_ns: time of the next event; LAB_NEVER without one
+ * @advance: let time pass up to now_ns, or to the next completed request, which is
+ *	returned; NULL when there is none left.  To be called until it returns NULL, and
+ *	before a submit() at the same time.
+ * @counts: values of its counters
+ * @busy_ns: for each owner, the device time of its requests.  For an arm, positioning and
+ *	transfer; for flash, the dies' time divided by their number; for a volume, the
+ *	time at its maximum rates.
  */
 struct lab_model {
 	const char *name;
@@ -173,12 +173,12 @@ static inline u64 lab_link_ns(const struct lab_link *link, u64 bytes)
 /**
  * lab_link_send() - move bytes over a link
  * @link: the link
- * @bytes: how many
- * @first_ns: when the first of them is there to be moved
- * @last_ns: when the last one is
- * @tail: bytes that are there only then
+ * @bytes: number of bytes
+ * @first_ns: when the first byte is available
+ * @last_ns: when the last byte is available
+ * @tail: number of bytes that are available only then
  *
- * Return: when the last one is over.
+ * Return: when the last byte has been moved.
  */
 static inline u64 lab_link_send(struct lab_link *link, u64 bytes, u64 first_ns, u64 last_ns,
 				u64 tail)

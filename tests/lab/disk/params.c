@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The kinds of disk, and their parameters as words.
- */
+/* The kinds of disks, and their parameters as text. */
 #include <linux/kernel.h>
 #include <linux/string.h>
 
@@ -30,13 +28,13 @@ void lab_params_default(const struct lab_model *model, u64 *values)
 }
 
 /**
- * lab_params_set() - set one parameter from words
- * @model: whose
- * @values: where
- * @name: which
- * @value: what to
+ * lab_params_set() - set one parameter from text
+ * @model: its model
+ * @values: the values of the disk
+ * @name: name of the parameter
+ * @value: its new value
  *
- * Return: NULL, or what is wrong.
+ * Return: NULL, or an error message.
  */
 const char *lab_params_set(const struct lab_model *model, u64 *values, const char *name,
 			   const char *value)

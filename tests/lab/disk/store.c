@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What was written to a disk.  The block layer has no two requests that write and
- * read the same block at once in an order that anyone relies on, so nothing but the
- * array's own lock is needed.
+ * Data written to a disk.  Concurrent requests to the same block have no order on which a
+ * user relies.  So only the lock of the array is needed.
  */
 #include <linux/blk-mq.h>
 #include <linux/bvec.h>
@@ -27,7 +26,7 @@ void lab_store_free(struct lab_store *store)
 	xa_destroy(&store->pages);
 }
 
-/* The page, made if it is not there; NULL without memory. */
+/* The page, allocated if absent; NULL without memory. */
 static struct page *lab_store_page(struct lab_store *store, unsigned long index)
 {
 	struct page *page = xa_load(&store->pages, index), *old;
@@ -44,7 +43,7 @@ static struct page *lab_store_page(struct lab_store *store, unsigned long index)
 	return xa_is_err(old) ? NULL : old;
 }
 
-/* What of @bv, which lies at @byte of the disk, is in one page. */
+/* The length of the part of @bv, at @byte of the disk, that lies in one page. */
 static unsigned int lab_in_page(u64 byte, unsigned int left)
 {
 	return min_t(u64, left, PAGE_SIZE - offset_in_page(byte));
@@ -84,7 +83,7 @@ static void lab_store_get(struct lab_store *store, u64 byte, const struct bio_ve
 
 /**
  * lab_store_write() - keep the data of a write
- * @store: where
+ * @store: the store
  * @rq: any request; only writes have data to keep
  *
  * Return: false if there is no memory.
@@ -106,8 +105,8 @@ bool lab_store_write(struct lab_store *store, struct request *rq)
 }
 
 /**
- * lab_store_read() - give a read its data
- * @store: from where
+ * lab_store_read() - copy the data of a read
+ * @store: the store
  * @rq: a read
  */
 void lab_store_read(struct lab_store *store, struct request *rq)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What was written to a disk: pages by their number, none where nothing was.
- */
+/* Data written to a disk: pages by number; unwritten pages are absent. */
 #ifndef LAB_DISK_STORE_H
 #define LAB_DISK_STORE_H
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs in the guest: one experiment, as experiment.json in the working directory says.
+"""Runs in the guest: one experiment, described by experiment.json in the working directory.
 
-What it finds goes to result.json and fio's logs, in the working directory.
+The results are result.json and fio's logs, in the working directory.
 Nothing there may depend on the host: the same experiment leaves the same bytes.
 """
 
@@ -19,7 +19,7 @@ import stack
 
 def perform(experiment: dict[str, Any]) -> dict[str, Any]:
     """Set everything up, and run the load."""
-    # Without one of its processes fio never ends.
+    # fio never ends if one of its processes is killed.
     stack.write(Path("/proc/sys/vm/panic_on_oom"), "1")
     for module in experiment["modules"]:
         stack.run("insmod", module)
@@ -36,13 +36,13 @@ def perform(experiment: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the experiment in the directory given (or the current one)."""
+    """Run the experiment in the given directory (or the current one)."""
     work = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     os.chdir(work)
     experiment = json.loads(Path("experiment.json").read_text())
     try:
         result = perform(experiment)
-    except Exception:  # whatever it is, the host has to see it
+    except Exception:  # report every error to the host
         traceback.print_exc()
         sys.exit(1)
     Path("result.json").write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The ways to share a disk, each set up as its documentation recommends.
 
-Where no scheduler is part of the policy, rotating disks have mq-deadline, as
-the kernel itself chooses, and all others none; under ioband the drive's own queue
-is left to order what ioband lets through, so it is none there too.
+If the policy includes no scheduler, rotating disks have mq-deadline, as the kernel
+itself chooses, and all other disks none.  ioband leaves the order of dispatched
+I/O to the drive's own queue, so it has none always.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,11 @@ import stack
 BFQ_MAX_WEIGHT = 1000
 MIB = 1 << 20
 PLAIN = {"hdd": "mq-deadline"}  # else none
-SLICES_MS = {"hdd": 124}  # what iobandctl chooses for disks that say that they rotate
+SLICES_MS = {"hdd": 124}  # chosen by iobandctl for rotational disks
 
 
 class Peer:
-    """What a policy needs to set itself up: the experiment, its disk, its volumes."""
+    """The context of a policy: the experiment, its disk, its volumes."""
 
     def __init__(self, experiment: dict[str, Any], disk: str, devices: dict[str, str]):
         self.experiment = experiment
@@ -33,7 +33,7 @@ class Peer:
         stack.write(stack.queue("scheduler"), name)
 
     def plain_scheduler(self) -> None:
-        """The scheduler under a policy that is not one itself."""
+        """Set the scheduler under a policy that is not a scheduler itself."""
         self.scheduler(PLAIN.get(self.experiment["disk"]["model"], "none"))
 
     def set(self, group: dict[str, Any], name: str, value: object) -> None:
@@ -46,10 +46,10 @@ def _scheduler(name: str) -> Callable[[Peer], None]:
 
 
 def bfq(peer: Peer, requests: int = 0, low_latency: int = 0) -> None:
-    """BFQ, by itself without its low-latency heuristics: they raise weights, so none would hold.
+    """BFQ, by default without its low-latency heuristics: they raise weights, so none would hold.
 
-    It chooses among the requests that have one of the scheduler's tags; of these there may be
-    more than by itself.
+    It chooses among the requests with one of the scheduler's tags; requests is their number, if
+    not the default.
     """
     peer.scheduler("bfq")
     stack.write(stack.queue("iosched/low_latency"), str(low_latency))
@@ -65,7 +65,7 @@ def bfq(peer: Peer, requests: int = 0, low_latency: int = 0) -> None:
 def io_cost(peer: Peer, qos: str = "ctrl=user min=50.00 max=90.00") -> None:
     """io.cost with a linear model that was measured on this disk, held to 90 % of it.
 
-    It shares only what it holds back.  By itself (ctrl=auto, no latencies) it holds back once
+    It shares only while it throttles.  With ctrl=auto and no latencies, it throttles once
     requests wait for tags.
     """
     peer.plain_scheduler()
@@ -79,19 +79,20 @@ def io_cost(peer: Peer, qos: str = "ctrl=user min=50.00 max=90.00") -> None:
 
 
 def io_cost_latency(peer: Peer) -> None:
-    """io.cost with a latency as qos: it goes slower while one read in twenty takes longer.
+    """io.cost with a latency as qos: it slows down while one read in twenty takes longer.
 
-    The latency is four times the least target: at the target itself it goes as slow as it may.
+    The latency is four times the least target; at the target itself, io.cost slows down to its
+    limit.
     """
     least = min(group["latency_ms"] for group in peer.groups if group["latency_ms"])
     io_cost(peer, f"ctrl=user rpct=95.00 rlat={round(least * 4000)} min=25.00 max=100.00")
 
 
 def io_latency(peer: Peer) -> None:
-    """io.latency with the targets that the scenario gives.
+    """io.latency with the targets of the scenario.
 
-    A group that misses its target holds back those that have a larger one; those that
-    have none are not held back, so in a scenario all have one.
+    A group that misses its target throttles groups with a larger target, but no groups without
+    one; so in a scenario all groups have one.
     """
     peer.plain_scheduler()
     for group in peer.groups:
@@ -101,7 +102,7 @@ def io_latency(peer: Peer) -> None:
 
 
 def io_max(peer: Peer) -> None:
-    """io.max with the limits that the scenario gives."""
+    """io.max with the limits of the scenario."""
     peer.plain_scheduler()
     for group in peer.groups:
         if group["max_mibps"]:
@@ -110,7 +111,7 @@ def io_max(peer: Peer) -> None:
 
 
 def io_prio(peer: Peer) -> None:
-    """io.prio.class with mq-deadline, which is what obeys it."""
+    """io.prio.class with mq-deadline, which obeys it."""
     peer.scheduler("mq-deadline")
     for group in peer.groups:
         if group["prio_class"]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an experiment stands on: the modelled disk, volumes on it, file systems, cgroups."""
+"""The devices of an experiment: the modelled disk, volumes on it, file systems; and cgroups."""
 
 import os
 import subprocess
@@ -10,15 +10,15 @@ from uuid import UUID, uuid5
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 LAB_DISK = Path("/sys/kernel/lab-disk")
 NAME = "disk"
-# Of what volumes' file systems are called; their own choice would differ each time.
+# Namespace of the UUIDs of file systems; UUIDs chosen by mkfs would differ each time.
 NAMESPACE = UUID("6a0f6d0e-5d4c-4b3a-9281-706f5e4d3c2b")
-# A writer costs no time here until it is made to wait, so it must not fit below these limits.
+# A writer takes no time here until it is throttled, so its data must exceed these limits.
 DIRTY_BYTES = {"dirty_background_bytes": 32 << 20, "dirty_bytes": 64 << 20}
 MOUNTS = Path("/run/mounts")
 
 
 def run(*argv: str) -> str:
-    """Run a command; what it says when it fails is in the error."""
+    """Run a command; an error has its messages."""
     done = subprocess.run(argv, text=True, capture_output=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(argv)}: exit code {done.returncode}: {done.stderr.strip()}")
@@ -26,7 +26,7 @@ def run(*argv: str) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write to a file of the kernel's, in one go."""
+    """Write to a file of the kernel, in one write."""
     try:
         path.write_text(text)
     except OSError as err:
@@ -40,12 +40,12 @@ def number(device: str) -> str:
 
 
 def sectors(device: str) -> int:
-    """The length of a block device."""
+    """The length of a block device in sectors."""
     return int(Path(f"/sys/dev/block/{number(device)}/size").read_text())
 
 
 def create_disk(disk: dict[str, Any]) -> str:
-    """Make the modelled disk; returns its device."""
+    """Create the modelled disk; returns its device."""
     words = [f"{key}={value}" for key, value in disk["parameters"].items()]
     write(LAB_DISK / "create", " ".join([NAME, disk["model"], *words]))
     return f"/dev/{NAME}"
@@ -57,13 +57,13 @@ def queue(name: str) -> Path:
 
 
 def dm_create(name: str, table: str) -> str:
-    """A device-mapper device; there is no udev to wait for."""
+    """Create a device-mapper device; there is no udev to wait for."""
     run("dmsetup", "create", name, "--noudevsync", "--noudevrules", "--table", table)
     return f"/dev/mapper/{name}"
 
 
 def create_volumes(volumes: list[dict[str, Any]], disk: str, on_lv: bool) -> dict[str, str]:
-    """Linear volumes, one after the other; without any, the disk or one volume of all of it."""
+    """Adjacent linear volumes; without any, the disk itself or one volume of its full size."""
     if not volumes:
         whole = f"0 {sectors(disk)} linear {number(disk)} 0"
         return {"": dm_create("lv", whole) if on_lv else disk}
@@ -77,7 +77,7 @@ def create_volumes(volumes: list[dict[str, Any]], disk: str, on_lv: bool) -> dic
 
 
 def make_file_systems(volumes: list[dict[str, Any]], devices: dict[str, str]) -> dict[str, str]:
-    """Make and mount the file systems; returns the directory of each volume that has one."""
+    """Make and mount the file systems; returns the directory of each volume with one."""
     found = {}
     for name, limit in DIRTY_BYTES.items():
         write(Path("/proc/sys/vm", name), str(limit))
@@ -86,7 +86,7 @@ def make_file_systems(volumes: list[dict[str, Any]], devices: dict[str, str]) ->
             continue
         device, directory = devices[volume["name"]], MOUNTS / volume["name"]
         directory.mkdir(parents=True)
-        # One of its own, or xfs takes the second for the first once more.
+        # Each has its own UUID, as xfs refuses a second file system with the same one.
         uuid = str(uuid5(NAMESPACE, volume["name"]))
         if volume["fs"] == "ext4":
             extended = f"lazy_itable_init=0,lazy_journal_init=0,nodiscard,hash_seed={uuid}"
@@ -99,7 +99,7 @@ def make_file_systems(volumes: list[dict[str, Any]], devices: dict[str, str]) ->
 
 
 def create_cgroups(groups: list[dict[str, Any]]) -> None:
-    """The cgroups, with the controllers that sharing and writeback need."""
+    """Create the cgroups, with the controllers that sharing and writeback need."""
     for group in groups:
         directory = CGROUP_ROOT
         for part in group["path"].strip("/").split("/"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""make lab: run scenarios, publish what came out, say which goals are not as expected."""
+"""make lab: run scenarios, publish the results, and report goals with an unexpected state."""
 
 import argparse
 import filecmp
@@ -49,7 +49,7 @@ class Gathered:
 
 
 def conclude(scenario: Scenario, run: Run, outcomes: list[Outcome], quick: bool) -> report.Results:
-    """Hold a scenario's goals against what was measured."""
+    """Compare a scenario's goals with the measured figures."""
     gathered = Gathered(scenario, run, outcomes)
     verdicts = judge_all(scenario, run, gathered.look, quick)
     return report.Results(scenario, run, outcomes, verdicts, gathered.look)
@@ -58,7 +58,7 @@ def conclude(scenario: Scenario, run: Run, outcomes: list[Outcome], quick: bool)
 def run_scenarios(
     scenarios: list[Scenario], runner: Runner, peers: tuple[str, ...] = (), quick: bool = False
 ) -> list[report.Results]:
-    """Run everything that scenarios need."""
+    """Run all experiments of scenarios."""
     runs = {
         each.name: replace(run, peers=tuple(p for p in run.peers if not peers or p in peers))
         for each in scenarios
@@ -82,7 +82,7 @@ def run_scenarios(
 
 
 def say(results: report.Results) -> list[str]:
-    """Print the goals of a scenario; returns what is not as expected."""
+    """Print the goals of a scenario; returns the unexpected states."""
     surprises = [verdict.surprise for verdict in results.verdicts if verdict.surprise]
     surprises += [
         f"{one.experiment.label}: {one.problem}" for one in results.outcomes if one.problem
@@ -113,12 +113,12 @@ def _words(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
 
 
 def environment_words(environment: Environment) -> dict[str, str]:
-    """What the results say of the machine that made them; nothing of the host."""
+    """The environment as named in the results, without anything of the host."""
     return {"kernel": environment.kernel.release, "fio": environment.fio, **sources.words()}
 
 
 def _figures(directory: Path) -> dict[str, Any]:
-    """What is in results.json but for the words for sources."""
+    """The contents of results.json, without the words for sources."""
     path = directory / report.NAME
     found = json.loads(path.read_text()) if path.exists() else {"scenarios": {}}
     for scenario in found["scenarios"].values():
@@ -128,9 +128,9 @@ def _figures(directory: Path) -> dict[str, Any]:
 
 
 def compare(anew: Path, published: Path) -> list[str]:
-    """The files that are not the same to the byte in two directories of results.
+    """The files that differ, byte by byte, between two directories of results.
 
-    Of other sources the same may come out, so the words for these do not count.
+    Different sources may give the same results, so the words for sources do not count.
     """
     names = {path.name for directory in (anew, published) for path in directory.iterdir()}
     _, different, missing = filecmp.cmpfiles(anew, published, sorted(names), shallow=False)
@@ -140,7 +140,7 @@ def compare(anew: Path, published: Path) -> list[str]:
 
 
 def make_options(peers: tuple[str, ...], quick: bool) -> str:
-    """What "make lab S=..." needs besides to do the same again."""
+    """The options of "make lab S=..." that repeat this run."""
     return f" PEERS={','.join(peers)}" * bool(peers) + " LAB_ARGS=--quick" * quick
 
 
@@ -169,7 +169,7 @@ def main() -> None:
     forget_old()
     every = run_scenarios(scenarios, Runner(environment, args.anew), peers, args.quick)
     surprises = [text for results in every for text in say(results)]
-    # What is published has all peers.
+    # Published results have all peers.
     directory = args.results or (PARTS if args.quick or peers else RESULTS)
     if args.check:
         directory = CHECKED

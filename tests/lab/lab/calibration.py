@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The modelled disks beside the disks that others measured: python3 -m lab.calibration.
+"""Comparison of the modelled disks with published measurements: python3 -m lab.calibration.
 
 Runs real fio on the models in the virtual-time kernel, as calibration.toml says,
-and prints each figure of the sources beside the model's.
+and prints each figure of the sources beside that of the model.
 """
 
 import json
@@ -27,20 +27,20 @@ from .uml import run_experiment
 TABLE = REPO / "tests/lab/calibration.toml"
 TOLERANCE = 0.15
 TIMEOUT_S = 900
-MEMORY_MIB = 1024  # what is written to a file system is in the guest's memory
+MEMORY_MIB = 1024  # data of a file system is in the guest's memory
 WIDTH = 88
 FIO = (
     "fio --output-format=json --thread --clocksource=clock_gettime --direct=1 --time_based"
     " --fallocate=none"
 )
 MOUNT_POINT = "/tmp/disk"
-# A file system's own choice would differ each time.
+# The UUID that mkfs chooses would differ each time.
 UUID = "6a0f6d0e-5d4c-4b3a-9281-706f5e4d3c2b"
 
 
 @dataclass(frozen=True)
 class Jobs:
-    """Some jobs of fio that are alike."""
+    """Several equal jobs of fio."""
 
     name: str
     options: str
@@ -48,11 +48,11 @@ class Jobs:
     region_gib: int = 0  # of each; 0 is the whole disk for all
 
     def files(self) -> list[str]:
-        """The file of each, on a file system."""
+        """The file of each job, on a file system."""
         return [f"{MOUNT_POINT}/{self.name}-{i}" for i in range(self.count)]
 
     def words(self, on_files: bool) -> Iterator[str]:
-        """The options of all of them."""
+        """The options of all jobs."""
         for i, file in enumerate(self.files()):
             yield f"--name={self.name} {self.options}"
             if on_files:
@@ -60,21 +60,21 @@ class Jobs:
                 continue
             yield "--filename=/dev/disk"
             if self.region_gib:
-                # 5 has no factor in common with 2, 4, 8 and 16: no two in one place.
+                # 5 has no factor in common with 2, 4, 8 and 16, so all places differ.
                 place = i * 5 % self.count * self.region_gib
                 yield f"--offset={place}g --size={self.region_gib}g"
 
 
 @dataclass(frozen=True)
 class FileSystem:
-    """How to make and mount one of the ext family."""
+    """Options to make and mount an ext file system."""
 
     make: str
     mount: str
     settings: dict[str, int] = field(default_factory=dict)  # files in /sys/fs/ext4/disk
 
     def mounted(self) -> str:
-        """What the guest does to have it."""
+        """The commands that make and mount it in the guest."""
         extended = f"lazy_itable_init=0,lazy_journal_init=0,nodiscard,hash_seed={UUID}"
         lines = [
             f"{self.make} -q -F -U {UUID} -E {extended} /dev/disk",
@@ -99,7 +99,7 @@ class Run:
     scheduler: dict[str, str | int] = field(default_factory=dict)  # its name, and its settings
 
     def script(self) -> str:
-        """What the guest does."""
+        """The commands of the guest."""
         parameters = self.parameters | ({"keep_data": 1} if self.file_system else {})
         disk = " ".join([self.model, *(f"{key}={value}" for key, value in parameters.items())])
         on_files = self.file_system is not None
@@ -116,7 +116,7 @@ class Run:
         )
 
     def _scheduled(self) -> str:
-        """What is to be done for a scheduler: none is there by itself."""
+        """The commands that set the scheduler; the default is none."""
         queue = "/sys/block/disk/queue"
         return "".join(
             f"echo {value} >{queue}/{'scheduler' if key == 'name' else f'iosched/{key}'}\n"
@@ -124,7 +124,7 @@ class Run:
         )
 
     def _around(self) -> tuple[str, str]:
-        """What is to be done before and after fio: the file system, and files that are one hole."""
+        """The commands before and after fio, for the file system and its sparse files."""
         if not self.file_system:
             return "", ""
         files = "".join(
@@ -135,7 +135,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure of a source, and what of a run is compared with it."""
+    """A figure of a source, and the figure of a run to compare with it."""
 
     source: str
     run: str
@@ -148,7 +148,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Source:
-    """Who measured it, and on what."""
+    """A publication, and the disk measured there."""
 
     cite: str
     disk: str
@@ -165,7 +165,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A row and what the model does."""
+    """A row with the figure of the model."""
 
     row: Row
     model: float
@@ -177,12 +177,12 @@ class Comparison:
 
     @property
     def holds(self) -> bool:
-        """Whether the model is near enough, or need not be."""
+        """Whether the model is within the tolerance, or need not be."""
         return bool(self.row.why_not) or abs(self.off) <= TOLERANCE
 
 
 def load(path: Path = TABLE) -> Calibration:
-    """Read the table; what it names must be there."""
+    """Read the table, and check its references."""
     document = tomllib.loads(path.read_text())
     systems = {name: FileSystem(**made) for name, made in document["file_system"].items()}
     runs = {}
@@ -202,7 +202,7 @@ def load(path: Path = TABLE) -> Calibration:
 
 
 def _run(kernel: LabKernel, module: Path, runs: list[Run], work: Path) -> dict[str, Any]:
-    """All runs in one guest, one after the other: what fio says of each."""
+    """Run all runs in one guest, one after the other; returns the output of fio for each."""
     work.mkdir()
     scripts = "".join(run.script() for run in runs)
     (work / "script").write_text(f"set -e\ninsmod {shlex.quote(str(module))}\n{scripts}")
@@ -211,10 +211,10 @@ def _run(kernel: LabKernel, module: Path, runs: list[Run], work: Path) -> dict[s
 
 
 def measure(result: dict[str, Any], words: str) -> float:
-    """One figure of what fio says: "JOB read|write kib_s|mb_s|iops|lat_ms"."""
+    """One figure of fio's output: "JOB read|write kib_s|mb_s|iops|lat_ms"."""
     name, direction, quantity = words.split()
     jobs = [job[direction] for job in result["jobs"] if job["jobname"] == name]
-    # As fio has it for a group of jobs: rates of jobs that end at different times do not add up.
+    # As fio does for a group of jobs: rates of jobs with different ends do not add up.
     bytes_s = sum(job["io_bytes"] for job in jobs) / max(job["runtime"] for job in jobs) * 1000
     ios = sum(job["total_ios"] for job in jobs)
     return {
@@ -226,11 +226,11 @@ def measure(result: dict[str, Any], words: str) -> float:
 
 
 def calibrate(table: Calibration, only: str = "") -> list[Comparison]:
-    """Run what the rows need (those of one source, if one is named) and compare."""
+    """Run the runs of the rows (of one source, if named) and compare."""
     rows = [row for row in table.rows if only in ("", row.source)]
     kernel = get_lab_kernel("virtual-time")
     (module,) = build_lab_module(kernel, REPO / "tests/lab/disk")
-    # What writes to file systems takes long, and has a guest of its own.
+    # Runs that write to file systems take long, and have a guest of their own.
     wanted: dict[tuple[str, bool], dict[str, Run]] = {}
     for row in rows:
         run = table.runs[row.run]
@@ -264,7 +264,7 @@ def _line(own: Comparison) -> str:
 
 
 def text(table: Calibration, comparisons: list[Comparison]) -> str:
-    """The comparison, for people."""
+    """The comparison as text."""
     lines = []
     for name, source in table.sources.items():
         mine = [own for own in comparisons if own.row.source == name]
@@ -287,7 +287,7 @@ def text(table: Calibration, comparisons: list[Comparison]) -> str:
 
 
 def main() -> None:
-    """Print model against source, row by row; fails if one is too far off."""
+    """Print model against source, row by row; fails if a row is too far off."""
     table = load()
     only = sys.argv[1] if len(sys.argv) > 1 else ""
     if only not in ("", *table.sources):

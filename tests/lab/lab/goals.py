@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Goals held against what was measured: met, missed, or not to be told, and why."""
+"""Comparison of goals with measured figures: met, missed or unknown, and why."""
 
 import math
 from collections.abc import Callable
@@ -10,38 +10,38 @@ from .scenario import IDLE_DEVICE, Goal, Run, Scenario
 from .traces import MeasureError, Observation
 from .uml import ExperimentError
 
-EVERY = "all variants"  # in the place of a variant: a figure of all of them together
+EVERY = "all variants"  # in place of a variant: a figure of all variants together
 NOTHING = "there was nothing to measure, or to compare it with"
 
-# The observation of (variant, peer, on a volume, only this subject or ""); raises what kept it
-# from being made.
+# The observation of (variant, peer, on a volume, only this subject or ""); raises the error that
+# prevented it.
 Lookup = Callable[[str, str, bool, str], Observation]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One goal on the disk, or on a volume: its figure in each variant, and how it stands."""
+    """A goal on the disk or on a volume: its figure in each variant, and its state."""
 
     goal: Goal
     values: dict[str, float]
     state: str  # met, missed, reported or unknown
     worst: str  # the variant that decided
-    why: str  # of "unknown"
+    why: str  # reason of "unknown"
     on_lv: bool = False
 
     def state_of(self, variant: str) -> str:
-        """How the figure of one variant stands."""
+        """The state of the figure of one variant."""
         if self.state in ("reported", "unknown"):
             return self.state
         return held(self.goal, self.values[variant])
 
     @property
     def surprise(self) -> str:
-        """What is not as expected, and what to do about it, else nothing."""
+        """The unexpected states, with a hint what to change; else empty."""
         if self.state == "reported":
             return ""
         if self.state == "unknown":
-            # Whatever is expected: a figure that is no longer measured would hide every change.
+            # Unexpected always: a figure that is no longer measured would hide every change.
             return f"{self.goal.name}: {self.why}{self._at(self.worst)}"
         found: dict[str, list[str]] = {}
         for variant, value in self.values.items():
@@ -57,7 +57,7 @@ class Verdict:
 
 
 def format_value(value: float) -> str:
-    """Four digits that count, as people write them."""
+    """Four significant digits."""
     if math.isnan(value):
         return "-"
     if math.isinf(value):
@@ -70,7 +70,7 @@ def _parts_of(goal: Goal, run: Run, on_lv: bool) -> list[str]:
 
 
 def variants_of(goal: Goal, run: Run, on_lv: bool = False) -> list[str]:
-    """The variants of a run, on the disk or on a volume, that a goal has a figure of."""
+    """The variants of a run, on the disk or on a volume, with a figure for a goal."""
     found = _parts_of(goal, run, on_lv)
     if goal.flat_pct is None:
         return found
@@ -80,7 +80,7 @@ def variants_of(goal: Goal, run: Run, on_lv: bool = False) -> list[str]:
 def value_of(
     goal: Goal, run: Run, variant: str, peer: str, look: Lookup, on_lv: bool = False
 ) -> float:
-    """The figure that decides a goal, for any peer; on a volume, compared with others there."""
+    """The figure that decides a goal, for any peer; on a volume, relative to others there."""
     if variant == EVERY:
         parts = _parts_of(goal, run, on_lv)
         return flatness_pct([_part(goal, run, each, peer, look, on_lv) for each in parts])
@@ -101,7 +101,7 @@ def _part(goal: Goal, run: Run, variant: str, peer: str, look: Lookup, on_lv: bo
 
 
 def excess(goal: Goal, value: float) -> float:
-    """How far beyond its bounds a value is, as a part of the bound; nothing or less is met."""
+    """Distance of a value beyond its bounds, as a part of the bound; met if not positive."""
     found = []
     if goal.equals is not None:
         tolerance = abs(goal.equals) * goal.within_pct / 100
@@ -121,7 +121,7 @@ def held(goal: Goal, value: float) -> str:
 
 
 def flatness_pct(values: list[float]) -> float:
-    """How much the largest of some values exceeds the smallest, in percent."""
+    """The excess of the largest value over the smallest, in percent."""
     if any(math.isnan(value) for value in values):
         return math.nan
     least = min(values)
@@ -129,7 +129,7 @@ def flatness_pct(values: list[float]) -> float:
 
 
 def judge(goal: Goal, run: Run, look: Lookup, on_lv: bool = False) -> Verdict:
-    """Hold one goal against the observations of a run, on the disk or on a volume."""
+    """Compare a goal with the observations of a run, on the disk or on a volume."""
     values: dict[str, float] = {}
 
     def verdict(state: str, worst: str, why: str = "") -> Verdict:
@@ -151,9 +151,9 @@ def judge(goal: Goal, run: Run, look: Lookup, on_lv: bool = False) -> Verdict:
 
 
 def chosen(scenario: Scenario, run: Run, quick: bool = False) -> list[tuple[Goal, bool]]:
-    """All goals of a run (in the quick form those marked so) whose peers take part in it.
+    """All goals of a run (in the quick form, those marked quick) with peers that take part.
 
-    A goal for a peer that also runs on a volume holds there as well: on the disk, and there.
+    A goal for a peer that also runs on a volume applies twice: on the disk, and on the volume.
     """
     return [
         (goal, on_lv)
@@ -165,5 +165,5 @@ def chosen(scenario: Scenario, run: Run, quick: bool = False) -> list[tuple[Goal
 
 
 def judge_all(scenario: Scenario, run: Run, look: Lookup, quick: bool = False) -> list[Verdict]:
-    """Hold all goals of a run against its observations."""
+    """Compare all goals of a run with its observations."""
     return [judge(goal, run, look, on_lv) for goal, on_lv in chosen(scenario, run, quick)]

@@ -4,8 +4,8 @@
 Variants, from the Kconfig fragments and the patches in ../kernel: "virtual-time" for
 experiments, "smp" at the speed of the host, "debug" with the kernel's own detectors.
 Source and builds lie in the cache, keyed by the version of the package, the
-configuration, the patches and the compiler; a build that was interrupted goes on
-where it stopped, and is not used before it is complete.
+configuration, the patches and the compiler.  An interrupted build is resumed, and not
+used before it is complete.
 """
 
 import argparse
@@ -25,9 +25,9 @@ from harness.source import get_source
 
 FRAGMENTS = Path(__file__).resolve().parents[1] / "kernel"
 VARIANTS = ("virtual-time", "smp", "debug")
-# What a variant has besides common.config and its own fragment, which overrides the others.
+# Further fragments of a variant besides common.config and its own, which overrides the others.
 SHARED = {"smp": ("machine",), "debug": ("machine",)}
-# What has to be changed in the kernel, by variant.
+# Patches of a variant.
 PATCHES = {"smp": ("interrupts",), "debug": ("tlb",)}
 PROGRESS_S = 30
 
@@ -48,7 +48,7 @@ class LabKernel:
 
     @property
     def name(self) -> str:
-        """What distinguishes it from all other kernels of the laboratory."""
+        """A name that is unique among all kernels of the laboratory."""
         return f"uml-{self.variant}"
 
     @property
@@ -63,7 +63,7 @@ class LabKernel:
 
     @property
     def works(self) -> Path:
-        """Where modules are built for this kernel."""
+        """The directory where modules are built for this kernel."""
         return self.build / "external"
 
     def make(self, work: Path) -> list[str]:
@@ -74,7 +74,7 @@ class LabKernel:
 def make_command(source: Path, build: Path) -> list[str]:
     """Kbuild in the kernel's tree."""
     make = ["make", "-s", "-C", str(source), f"O={build}", "ARCH=um", f"-j{os.cpu_count()}"]
-    # The kernel's own version is among what its random numbers start from.
+    # The kernel's version string is a seed of its random numbers.
     identity = {"TIMESTAMP": "@0", "USER": "lab", "HOST": "lab", "VERSION": "1"}
     return make + [f"KBUILD_BUILD_{name}={value}" for name, value in identity.items()]
 
@@ -83,7 +83,7 @@ def make_command(source: Path, build: Path) -> list[str]:
 
 
 def patch_tree(tree: Path, patch: Path) -> None:
-    """Apply a patch; a file that it changes is no longer linked to those of other trees."""
+    """Apply a patch; patched files are no longer hard links into other trees."""
     command = ["patch", "-p1", "-s", "-d", tree, "-i", patch]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -91,7 +91,7 @@ def patch_tree(tree: Path, patch: Path) -> None:
 
 
 def _patched(source: Path, patches: Sequence[Path]) -> Path:
-    """The tree with patches applied: hard links to the original but for the files they change."""
+    """The tree with patches applied: hard links to the original except for changed files."""
     key = hashlib.sha256(b"".join(patch.read_bytes() for patch in patches)).hexdigest()[:12]
     tree = source.with_name(f"{source.name}-{key}")
     with locked("lab-source"):
@@ -123,7 +123,7 @@ def read_fragments(variant: str) -> dict[str, str]:
 
 
 def _missing(settings: dict[str, str], config: Path) -> list[str]:
-    """The settings that did not end up in a .config."""
+    """The settings that are not in a .config."""
     lines = set(config.read_text().splitlines())
     set_there = {line.split("=")[0] for line in lines if line.startswith("CONFIG_")}
     return [
@@ -149,7 +149,7 @@ def _configure(settings: dict[str, str], source: Path, build: Path) -> None:
 
 
 def _run(what: str, command: list[str], log: Path) -> None:
-    """Run a long command, saying now and then that it does."""
+    """Run a long command, with a progress message now and then."""
     said = time.monotonic()
     steps = 0
     errors: list[str] = []
@@ -178,7 +178,7 @@ def _build(what: str, source: Path, build: Path) -> None:
     _run(what, [*make, "all"], log)
     modules = ["INSTALL_MOD_PATH=installed", "INSTALL_MOD_STRIP=1", "modules_install"]
     _run(what, [*make, *modules], log)
-    if not (build / "Module.symvers").exists():  # there is none where nothing is a module
+    if not (build / "Module.symvers").exists():  # absent in a build without modules
         shutil.copyfile(build / "vmlinux.symvers", build / "Module.symvers")
 
 
@@ -187,7 +187,7 @@ def _compiler() -> str:
 
 
 def _check_place(cache: Path) -> None:
-    """A guest has directories of its own over some of the host's."""
+    """Refuse a cache below directories that a guest mounts over."""
     for hidden in ("/tmp", "/run", "/dev/shm"):
         if cache.resolve().is_relative_to(hidden):
             raise KernelError(
@@ -198,7 +198,7 @@ def _check_place(cache: Path) -> None:
 
 @dataclass(frozen=True)
 class _Recipe:
-    """What a kernel is built from."""
+    """The ingredients of a build."""
 
     version: str  # of Debian's package
     source: Path
@@ -206,7 +206,7 @@ class _Recipe:
 
     @property
     def key(self) -> str:
-        """What builds are told apart by."""
+        """The key of the build."""
         parts = [self.version, *sorted(self.settings.values()), _compiler()]
         if self.source.name != self.version:
             parts.append(self.source.name)
@@ -223,13 +223,13 @@ def _recipe(variant: str) -> _Recipe:
 
 
 def configure_only(variant: str, build: Path) -> None:
-    """Patch and configure that kernel, which says whether it could be built, and soon."""
+    """Patch and configure the kernel, as a quick check whether it could be built."""
     recipe = _recipe(variant)
     _configure(recipe.settings, recipe.source, build)
 
 
 def get_lab_kernel(variant: str) -> LabKernel:
-    """The kernel of that variant, built first when there is none of the newest source."""
+    """The kernel of that variant; built first if there is none of the newest source."""
     _check_place(cache_dir())
     recipe = _recipe(variant)
     builds = cache_dir("lab", "builds", variant)

@@ -12,8 +12,8 @@ from .uml import REPO, uml_argv, uml_environment
 
 INIT = REPO / "tests/lab/guest/init-root"
 AGENT = "/dev/ttyS0"
-# Every finding is told, not only the first of its kind.  Of caches that are debugged no
-# lists of free objects are kept, in which kmemleak would find what is lost still named.
+# Report every finding, not only the first of its kind.  Debugged caches keep no lists of free
+# objects, in which kmemleak would find references to lost objects.
 DEBUG_CMDLINE = "kasan_multi_shot slab_debug=F sysctl.kernel.hung_task_timeout_secs=60"
 DEBUG_PATIENCE = 5  # detectors slow everything down
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The figures that goals name, taken from the traces of an experiment.
+"""The figures that goals name, from the traces of an experiment.
 
 An I/O belongs to the window in which it completed.  Groups are compared over
-windows in which all of them have something to do.
+windows in which all of them are active.
 """
 
 import itertools
@@ -16,8 +16,8 @@ from .scenario import Setting
 from .traces import LOG_STEP_S, MeasureError, Moved, Numbers, Observation, Sample, Trace, merge
 
 MIB = 1 << 20
-STEPS = 20  # windows of a width begin so many times within one
-FULL_SHARE = 0.9  # a group has its share again when it gets this part of it
+STEPS = 20  # starts of windows within the width of one
+FULL_SHARE = 0.9  # from this part on, a group has its share again
 
 
 def jain(values: Iterable[float]) -> float:
@@ -28,7 +28,7 @@ def jain(values: Iterable[float]) -> float:
 
 
 def percentile(values: Numbers, percent: float) -> float:
-    """The least value that this part of the values does not exceed; NaN of nothing."""
+    """The least value that this part of the values does not exceed; NaN without values."""
     if not values.size:
         return math.nan
     rank = max(math.ceil(percent / 100 * values.size), 1)
@@ -61,9 +61,9 @@ def _moved(obs: Observation, names: Iterable[str], start: float, end: float) -> 
 
 
 def _worst_error(asked: dict[str, float], moved: dict[str, float], largest: float) -> float:
-    """How far the worst group is from its share, in percent.
+    """The largest deviation of a group from its share, in percent.
 
-    Who is no farther off than one largest I/O has no error, all others have the whole of it.
+    A deviation of at most one largest I/O counts as 0, a larger one counts in full.
     """
     total = sum(moved.values())
     worst = 0.0
@@ -100,7 +100,7 @@ def latency_mean_ms(obs: Observation, of: tuple[str, ...], options: dict[str, An
 
 
 def _of_nothing(obs: Observation, of: tuple[str, ...]) -> float:
-    """A latency when no I/O completed: who has jobs waits, however long that takes."""
+    """A latency without completed I/O: infinite if there are jobs, NaN otherwise."""
     return math.inf if obs.jobs(of) else math.nan
 
 
@@ -122,13 +122,13 @@ def latency_max_ms(obs: Observation, of: tuple[str, ...], options: dict[str, Any
 
 
 def ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """Bytes of the first by bytes of the second."""
+    """Bytes of the first divided by bytes of the second."""
     one, two = (float(_selected(obs, (name,), options).bytes.sum()) for name in of)
     return one / two if two else math.inf
 
 
 def time_ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """The disk's time for the first by that for the second, as the modelled disk counts it."""
+    """Device time of the first divided by that of the second, as counted by the modelled disk."""
     if not obs.samples:
         raise MeasureError("the run took no samples at the disk (sample_ms)")
     one, two = (_busy_by_group(obs, *obs.window(options))[name] for name in of)
@@ -136,7 +136,7 @@ def time_ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -
 
 
 def _asked(obs: Observation, start: float, end: float) -> dict[str, float]:
-    """The shares of those who have something to do all the time: of less than two, none."""
+    """The shares of the groups that are active all the time; an error for less than two."""
     asked = shares(obs.setting, obs.active(start, end))
     if len(asked) < 2:
         raise MeasureError(f"no two groups compete all the time from {start:g} to {end:g} s")
@@ -144,7 +144,7 @@ def _asked(obs: Observation, start: float, end: float) -> dict[str, float]:
 
 
 def share_error_pct(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """How far the worst group is from its share over the window, if by more than one I/O."""
+    """The largest deviation of a group from its share over the window, if above one I/O."""
     start, end = obs.window(options)
     asked = _asked(obs, start, end)
     moved = _moved(obs, asked, start, end)
@@ -152,9 +152,9 @@ def share_error_pct(obs: Observation, of: tuple[str, ...], options: dict[str, An
 
 
 def sliding(start: float, end: float, width: float) -> Numbers:
-    """Where windows of a width begin that together stand for every one from start to end.
+    """Starts of windows of a width, close enough to stand for every window from start to end.
 
-    The last one ends with the end; there is none where there is no room for one.
+    The last window ends with the end; the result is empty if no window fits.
     """
     room = end - start - width
     if room < 0:
@@ -163,10 +163,10 @@ def sliding(start: float, end: float, width: float) -> Numbers:
 
 
 def _steady(obs: Observation) -> Iterator[tuple[float, float]]:
-    """The times in which no group comes or goes.
+    """The intervals in which no group starts or stops.
 
-    A group that has submitted its last I/O is served until that completes, but with ever
-    less waiting: that moment is an end as well.
+    After its last submission, a group is served until its last completion, but with ever fewer
+    waiting I/Os.  So the last submission is an end as well.
     """
     spans = [span for group in obs.setting.groups for span in obs.spans(group.name)]
     edges = {edge for span in spans for edge in span}
@@ -175,9 +175,9 @@ def _steady(obs: Observation) -> Iterator[tuple[float, float]]:
 
 
 def interval_error_pct(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """The same in the worst of all windows of window_ms in which no group comes or goes.
+    """The same in the worst window of window_ms in which no group starts or stops.
 
-    Only those count that begin from from_s on.
+    Only windows that begin at from_s or later count.
     """
     width = options.get("window_ms", 200) / 1e3
     first = options.get("from_s", 0)
@@ -193,7 +193,7 @@ def interval_error_pct(obs: Observation, of: tuple[str, ...], options: dict[str,
 
 
 def jain_index(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """Jain's index of what the groups moved by what they should have."""
+    """Jain's index of the service of groups divided by their shares."""
     start, end = obs.window(options)
     asked = _asked(obs, start, end)
     moved = _moved(obs, asked, start, end)
@@ -203,8 +203,8 @@ def jain_index(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -
 def first_latency_ms(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
     """The latency of the first I/O of each span that begins later; the largest of them.
 
-    Which of those submitted within a millisecond was the first, fio's log does not
-    tell; the one that completed first stands for it.
+    fio's log does not tell the order of submissions within a millisecond; the first completion
+    among them counts.
     """
     firsts = []
     for trace in _woken(obs, of):
@@ -225,9 +225,9 @@ def _woken(obs: Observation, of: tuple[str, ...]) -> list[Trace]:
 
 
 def full_share_ms(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """How long after its first submission a group has had its share for window_ms.
+    """Time from the first submission until a group has had its share for window_ms.
 
-    That is the end of the first window in which it had it, one largest I/O forgiven; the
+    That is the end of the first window with its share, with a tolerance of one largest I/O; the
     worst of the spans that begin later.
     """
     width = options.get("window_ms", 100) / 1e3
@@ -235,7 +235,7 @@ def full_share_ms(obs: Observation, of: tuple[str, ...], options: dict[str, Any]
 
 
 def _until_full(obs: Observation, name: str, trace: Trace, width: float) -> float:
-    """The same of one span."""
+    """The same for one span."""
     own, whole = Moved(trace), Moved(obs.trace())
     start, end = trace.span
     middle = (start + end) / 2
@@ -269,7 +269,7 @@ def rate_max_mibps(obs: Observation, of: tuple[str, ...], options: dict[str, Any
 
 
 class Written:
-    """The bytes that groups had written at the disk at any moment, by the samples."""
+    """The bytes that groups had written at the disk at any moment, from the samples."""
 
     def __init__(self, obs: Observation, names: Iterable[str]):
         self.moments = np.array([sample.at_s for sample in obs.samples])
@@ -285,20 +285,20 @@ class Written:
 
 
 def disk_rate_max_mibps(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """The most of a group's data that reached the disk in window_ms at any time, in MiB/s."""
+    """The largest rate of a group's writes at the disk in window_ms, in MiB/s."""
     width = options.get("window_ms", 1000) / 1e3
     written = Written(obs, of)
     return float(written.between(written.moments, width).max()) / width / MIB
 
 
 def disk_rate_mean_mibps(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """What reached the disk of a group's data in the window, in MiB/s."""
+    """The mean rate of a group's writes at the disk in the window, in MiB/s."""
     start, end = obs.window(options)
     return float(Written(obs, of).between(np.array([start]), end - start)[0]) / (end - start) / MIB
 
 
 def disk_ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """The ratio of two groups' writes at the disk, in the window of window_ms where it is worst."""
+    """The ratio of two groups' writes at the disk, in the worst window of window_ms."""
     width = options.get("window_ms", 2000) / 1e3
     one, two = (Written(obs, (name,)) for name in of)
     moments = sliding(options.get("from_s", obs.settle), float(one.moments[-1]), width)
@@ -311,9 +311,9 @@ def disk_ratio(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -
 
 
 def _durations_s(obs: Observation, of: tuple[str, ...]) -> list[float]:
-    """Each run of the jobs, from the first submission to the last completion.
+    """The durations of the jobs' runs, from the first submission to the last completion.
 
-    Never, when some I/Os are missing.
+    Infinite if I/Os are missing.
     """
     jobs = obs.jobs(of)
     found = []
@@ -327,13 +327,13 @@ def _durations_s(obs: Observation, of: tuple[str, ...]) -> list[float]:
 
 
 def duration_mean_s(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """How long the jobs take, on the average of the times that they are run."""
+    """The mean duration of the jobs' runs."""
     durations = _durations_s(obs, of)
     return sum(durations) / len(durations) if durations else math.nan
 
 
 def duration_worst_s(obs: Observation, of: tuple[str, ...], options: dict[str, Any]) -> float:
-    """The longest that the jobs take."""
+    """The longest duration of the jobs' runs."""
     return max(_durations_s(obs, of), default=math.nan)
 
 
@@ -373,7 +373,7 @@ METRIC_OPTIONS = {name: metric.options for name, metric in METRICS.items()}
 
 
 def figures(trace: Trace, seconds: float) -> dict[str, float]:
-    """What the tables print of I/Os that completed within some seconds."""
+    """The figures of the tables, for I/Os that completed within some seconds."""
     latencies = trace.latency_s
     found = {
         "mbps": float(trace.bytes.sum()) / seconds / 1e6,
@@ -392,7 +392,7 @@ def _names(obs: Observation) -> list[str]:
 def _sampled(
     obs: Observation, count: Callable[[Sample, str], float], start: float, end: float
 ) -> dict[str, float]:
-    """What was counted of each group at the disk in a window."""
+    """The increase of a counter of each group at the disk in a window."""
     moments = [sample.at_s for sample in obs.samples]
     found = {}
     for name in _names(obs):
@@ -403,19 +403,19 @@ def _sampled(
 
 
 def _bytes_by_group(obs: Observation, start: float, end: float) -> dict[str, float]:
-    """What each group moved in a window: at the disk if that was sampled, else as fio sees it."""
+    """The bytes of each group in a window: at the disk if sampled, else as fio sees it."""
     if not obs.samples:
         return _moved(obs, _names(obs), start, end)
     return _sampled(obs, lambda s, name: s.read.get(name, 0) + s.written.get(name, 0), start, end)
 
 
 def _busy_by_group(obs: Observation, start: float, end: float) -> dict[str, float]:
-    """For how long the disk was busy with each group in a window, in seconds."""
+    """Device time of each group in a window, in seconds."""
     return _sampled(obs, lambda s, name: s.busy_s.get(name, 0), start, end)
 
 
 def _shared_by_group(obs: Observation, start: float, end: float) -> dict[str, float]:
-    """What weights share, in a window: bytes, or seconds of the disk's; none, if not known."""
+    """The shared quantity in a window: bytes or seconds of device time; empty if unknown."""
     if obs.setting.pool.measure == "bytes":
         return _bytes_by_group(obs, start, end)
     if obs.setting.pool.measure != "time" or not obs.samples:
@@ -424,9 +424,9 @@ def _shared_by_group(obs: Observation, start: float, end: float) -> dict[str, fl
 
 
 def _due(obs: Observation, start: float, end: float) -> dict[str, float]:
-    """What weights give each group of all that was shared while it had something to do.
+    """The part by weight of each group in all service while it was active.
 
-    None, where more than weights decides.
+    Empty if a minimum or a maximum decides as well.
     """
     if any(group.min_mibps or group.max_mibps for group in obs.setting.groups):
         return {}
@@ -443,7 +443,7 @@ def _due(obs: Observation, start: float, end: float) -> dict[str, float]:
 
 
 def summary(obs: Observation) -> dict[str, Any]:
-    """One experiment as the tables and the machine-readable results have it."""
+    """One experiment as in the tables and in the machine-readable results."""
     start, end = obs.window({})
     moved = _bytes_by_group(obs, start, end)
     parts = _shared_by_group(obs, start, end)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Plots of a scenario, as SVG that is the same to the byte each time.
+"""Plots of a scenario, as SVG with reproducible bytes.
 
-One picture has the bandwidth of each group over time, one the distribution of
+One image has the bandwidth of each group over time, another the distribution of
 latencies; each has a panel for every peer.  A third one compares the peers: the latency
-of one group, and the throughput of all.
+of one group, and the total throughput.
 """
 
 import re
@@ -24,8 +24,8 @@ from .traces import Observation, Trace
 COLUMNS = 4
 BUCKETS = 60
 QUANTILES = 60
-FAMILY = 5  # so many groups of one kind are listed as one
-SINGLE = 16  # up to so many are drawn each with a line, more as one
+FAMILY = 5  # from so many on, groups of one kind are listed as one
+SINGLE = 16  # up to so many have a line each; more have one line
 STYLE = {
     "svg.hashsalt": "dm-ioband",
     "svg.fonttype": "none",
@@ -48,25 +48,25 @@ class Compared(NamedTuple):
 
     @property
     def labels(self) -> tuple[str, str]:
-        """The figures as they are written beside the marks."""
+        """The figures as text beside the marks."""
         latencies = " / ".join(f"{ms:.2f}" if ms < 10 else f"{ms:.0f}" for ms in self.latencies_ms)
         return latencies, f"{self.part:.0%}"
 
 
 class Panel(NamedTuple):
-    """One experiment of a picture."""
+    """One experiment of an image."""
 
     title: str
     observation: Observation
 
 
 def families(setting: Setting) -> dict[str, list[str]]:
-    """The groups that do I/O, by the name under which they are shown."""
+    """The groups with I/O, by the name under which they are shown."""
     return kinds(group.name for group in setting.groups if setting.members(group.name))
 
 
 def kinds(names: Iterable[str]) -> dict[str, list[str]]:
-    """Names that differ in a number at their end together, if there are many."""
+    """Merge names that differ in a number at their end, if there are many."""
     alike: dict[str, list[str]] = {}
     for name in names:
         match = re.fullmatch(r"(.*?)\d+", name)
@@ -112,7 +112,7 @@ def _picture(
 
 
 def _lines(setting: Setting) -> list[tuple[str, list[str], dict[str, Any]]]:
-    """What is drawn: the label, the groups, and how; of several alike, one has the label."""
+    """The label, the groups and the style of each line; of equal groups, one has the label."""
     found: list[tuple[str, list[str], dict[str, Any]]] = []
     for index, (label, members) in enumerate(families(setting).items()):
         style = {"color": f"C{index}", "linewidth": 1}
@@ -132,7 +132,7 @@ def _rates(trace: Trace, seconds: float) -> tuple[Any, Any]:
 
 
 def _disk_rates(obs: Observation, names: Sequence[str]) -> tuple[Any, Any]:
-    """The same from the samples at the disk, where writes go through the page cache."""
+    """The same from the samples at the disk, for writes through the page cache."""
     moments = np.array([sample.at_s for sample in obs.samples])
     moved = np.array(
         [
@@ -161,7 +161,7 @@ def bandwidth(panels: Sequence[Panel], path: Path) -> None:
 
 
 def latency(panels: Sequence[Panel], path: Path) -> None:
-    """Which part of each group's I/Os took no longer."""
+    """Cumulative distribution of the latencies of each group."""
     parts = np.linspace(0, 1, QUANTILES + 1)
 
     def draw(axis: Any, obs: Observation) -> None:
@@ -177,7 +177,7 @@ def latency(panels: Sequence[Panel], path: Path) -> None:
 
 
 def comparison(peers: Sequence[Compared], group: str, path: Path) -> None:
-    """The latency of one group, and the throughput of all, a line for each peer."""
+    """The latency of one group, and the total throughput, a line for each peer."""
     with plt.rc_context(STYLE):
         figure, (left, right) = plt.subplots(
             1, 2, figsize=(8, 0.25 * len(peers) + 1), sharey=True, width_ratios=(3, 2)

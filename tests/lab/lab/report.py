@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is published: a page and two plots a scenario, results.json, and an index of all goals.
+"""The published results: a page and two plots a scenario, results.json, and an index of all goals.
 
-And for the README one plot that compares the peers in one scenario.
+For the README, one plot compares the peers in one scenario.
 """
 
 import json
@@ -20,7 +20,7 @@ from .traces import MeasureError
 from .uml import ExperimentError
 
 NAME = "results.json"
-# The scenario that the README shows, the group that the others starve, and the plot.
+# The scenario in the README, the group that the others starve, and the plot.
 SHOWN = ("S5", "victim")
 SHOWN_PLOT = "S5-peers.svg"
 MARKS = {"met": "met", "missed": "**missed**", "reported": "", "unknown": "not measured"}
@@ -28,7 +28,7 @@ MARKS = {"met": "met", "missed": "**missed**", "reported": "", "unknown": "not m
 
 @dataclass(frozen=True)
 class Results:
-    """One scenario: what was run, and how its goals stand."""
+    """The results of one scenario: experiments, and states of its goals."""
 
     scenario: Scenario
     run: Run
@@ -38,14 +38,14 @@ class Results:
 
 
 def _number(value: float) -> float | str | None:
-    """A figure in JSON, which knows no infinity."""
+    """A figure in JSON, which has no infinity."""
     if math.isnan(value):
         return None
     return "never" if math.isinf(value) else float(f"{value:.6g}")
 
 
 def row_of(outcome: Outcome) -> dict[str, Any]:
-    """One experiment for machines."""
+    """One experiment in results.json."""
     own = outcome.experiment
     row: dict[str, Any] = {
         "variant": own.setting.variant,
@@ -60,7 +60,7 @@ def row_of(outcome: Outcome) -> dict[str, Any]:
 
 
 def _peers_values(results: Results, verdict: Verdict) -> dict[str, dict[str, Any]]:
-    """What the other peers reach by the same measure."""
+    """The figures of the other peers by the same measure."""
     found: dict[str, dict[str, Any]] = {}
     run, on_lv = results.run, verdict.on_lv
     for peer in run.peers:
@@ -76,7 +76,7 @@ def _peers_values(results: Results, verdict: Verdict) -> dict[str, dict[str, Any
 
 
 def described(goal: Goal, on_lv: bool) -> dict[str, Any]:
-    """A goal for machines, as its file has it."""
+    """A goal in results.json, as in its file."""
     return {
         "name": goal.name,
         "text": goal.text,
@@ -99,7 +99,7 @@ def described(goal: Goal, on_lv: bool) -> dict[str, Any]:
 
 
 def _judged(results: Results, verdict: Verdict) -> dict[str, Any]:
-    """A goal for machines, with its figures and how it stands."""
+    """A goal in results.json, with its figures and its state."""
     return described(verdict.goal, verdict.on_lv) | {
         "state": verdict.state,
         "worst": verdict.worst,
@@ -111,7 +111,7 @@ def _judged(results: Results, verdict: Verdict) -> dict[str, Any]:
 
 
 def about(scenario: Scenario, run: Run) -> dict[str, Any]:
-    """A scenario for machines, without what came out."""
+    """A scenario in results.json, without results."""
     return {
         "title": scenario.title,
         "text": " ".join(scenario.text.split()),
@@ -124,7 +124,7 @@ def about(scenario: Scenario, run: Run) -> dict[str, Any]:
 
 
 def document(results: Results) -> dict[str, Any]:
-    """One scenario for machines."""
+    """One scenario in results.json."""
     order = {peer: index for index, peer in enumerate(PEERS)}
     rows = sorted(
         (row_of(outcome) for outcome in results.outcomes),
@@ -142,7 +142,7 @@ def document(results: Results) -> dict[str, Any]:
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown; columns of numbers are aligned at their ends."""
+    """A table in Markdown; columns of numbers are aligned to the right."""
     columns = [[line[index] for line in lines] for index in range(len(heads))]
     rule = ["---:" if all(map(_is_number, column)) else "---" for column in columns]
     return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *lines))
@@ -161,7 +161,7 @@ def _cell(value: float | str | None, percent: bool = False) -> str:
 
 
 def _merged(groups: dict[str, dict[str, Any]], members: Sequence[str]) -> dict[str, Any]:
-    """Several groups as one line: sums of what adds up, the worst of latencies."""
+    """Several groups as one line: sums where values add up, the worst of latencies."""
     each = [groups[name] for name in members]
     merged = {key: sum(one[key] for one in each) for key in ("mbps", "iops", "share")}
     merged["asked"] = (
@@ -313,7 +313,7 @@ SANITY_HEADS = ("what is known", "variant", "peer", "figure", "state")
 
 
 def goals_table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table of goals, without the columns of peers that were run nowhere in it."""
+    """A table of goals, without the columns of peers that have no figure in it."""
     kept = [
         index
         for index, head in enumerate(heads)
@@ -325,13 +325,13 @@ def goals_table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def _times(found: dict[str, Any]) -> str:
-    """How long experiments are."""
+    """The lengths of experiments."""
     others = "".join(f", {length:g} s with {name}" for name, length in found["seconds_of"].items())
     return f"{found['seconds']:g} s of virtual time for each experiment{others}."
 
 
 def page(name: str, found: dict[str, Any], options: str = "") -> str:
-    """The page of one scenario, in Markdown; the options are those that make lab had."""
+    """The page of one scenario, in Markdown; the options are those of make lab."""
     parts = [f"# {name}: {found['title']}", found["text"]]
     parts.append(f"Made by `make lab S={name}{options}`; {_times(found)}")
     if goals := _goal_lines(found, sanity=False):
@@ -357,7 +357,7 @@ def page(name: str, found: dict[str, Any], options: str = "") -> str:
 
 
 def _figure_tables(found: dict[str, Any]) -> list[str]:
-    """One table for each variant, and one of what jobs do alone."""
+    """One table for each variant, and one for the jobs that run alone."""
     parts = []
     for variant in dict.fromkeys(row["variant"] for row in found["rows"] if not row["alone"]):
         rows = [row for row in found["rows"] if row["variant"] == variant and not row["alone"]]
@@ -380,7 +380,7 @@ def _figure_tables(found: dict[str, Any]) -> list[str]:
 
 
 def figures_text(found: dict[str, Any]) -> str:
-    """The same tables for a terminal: columns aligned, without the marks of Markdown."""
+    """The same tables for a terminal: columns aligned, without Markdown."""
     lines = []
     for part in _figure_tables(found):
         if not part.startswith("|"):
@@ -397,7 +397,7 @@ def figures_text(found: dict[str, Any]) -> str:
 
 
 def index(everything: dict[str, Any]) -> str:
-    """The page of all scenarios: what they are, and the goals."""
+    """The page of all scenarios with their goals."""
     lines, rows = [], []
     for name, found in everything["scenarios"].items():
         met = _met(found)
@@ -430,7 +430,7 @@ def index(everything: dict[str, Any]) -> str:
 
 
 def _made_with(scenarios: dict[str, Any]) -> str:
-    """fio and the kernel; where scenarios were run at different times, each with its own."""
+    """fio and the kernel; each with its own, if scenarios were run at different times."""
     users: dict[str, list[str]] = {}
     for name, found in scenarios.items():
         own = found["environment"]
@@ -441,7 +441,7 @@ def _made_with(scenarios: dict[str, Any]) -> str:
 
 
 def _met(found: dict[str, Any]) -> dict[str, bool]:
-    """The goals that have bounds, and whether they are met: on the disk, and on a volume."""
+    """The goals with bounds, and whether they are met on the disk and on a volume."""
     met: dict[str, bool] = {}
     for goal in found["goals"]:
         if not goal["sanity"] and goal["state"] != "reported":
@@ -459,7 +459,7 @@ def _index_line(name: str, goal: dict[str, Any]) -> list[str]:
 
 
 def drawn(scenario: Scenario, run: Run) -> str:
-    """The variant that the plots show: the scenario's choice, else the last one of the run."""
+    """The variant in the plots: the scenario's choice, else the last one of the run."""
     wanted, variants = scenario.plot, run.variants
     return wanted if wanted in variants else variants[-1]
 
@@ -478,7 +478,7 @@ def draw(results: Results, directory: Path) -> None:
 
 
 def compared(everything: dict[str, Any]) -> list[plots.Compared]:
-    """The peers in the scenario that the README shows, on the disk itself."""
+    """The peers in the scenario of the README, on the disk itself."""
     name, group = SHOWN
     rows = [
         row
@@ -503,9 +503,9 @@ def publish(
     order: Callable[[str], Any],
     options: str = "",
 ) -> None:
-    """Write all pages; scenarios that were not run keep what results.json has of them.
+    """Write all pages; scenarios that were not run keep their part of results.json.
 
-    The options are those of make lab that it was run with.
+    The options are those of make lab.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / NAME

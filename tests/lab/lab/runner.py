@@ -2,9 +2,9 @@
 """From scenarios to experiments, and from experiments to observations.
 
 An experiment is one variant of a scenario under one peer, on the bare disk or on
-a linear volume.  What decides its outcome (its description, the kernel, the
-modules, the guest's code, fio) gives its key; an outcome that is in the cache
-under its key is not made again.
+a linear volume.  Its key is a hash of its description, the kernel, the modules, the
+guest's code and fio, which decide its outcome.  An outcome in the cache under this key
+is not made again.
 """
 
 import gzip
@@ -32,7 +32,7 @@ from .uml import ExperimentError, for_guests, run_experiment
 
 COMMAND = ["/usr/bin/python3", "/run/tests/lab/guest/experiment.py"]
 MEMORY_MIB = 1024
-# What peers read of a group's promises; what they do not read decides nothing.
+# Settings of a group that a peer reads; other settings do not affect its outcome.
 READ_BY: dict[str, tuple[str, ...]] = {
     "none": (),
     "mq-deadline": (),
@@ -52,10 +52,10 @@ READ_BY: dict[str, tuple[str, ...]] = {
 BY_COST = ("io.cost", "io.cost-100", "io.cost-auto", "io.cost-latency")  # with a model of the disk
 TIMEOUT_S = 3600
 
-# io.cost's model is measured as the kernel's tools/cgroup/iocost_coef_gen.py does it: six loads,
-# no merges, no scheduler.  It takes 120 s for each; a model has no moods, so less will do.  The
-# first half does not count: the disk's write cache fills.  Small blocks in sequence are tried
-# one at a time as well: the modelled 7200-rpm disk, which orders what it has, then reads more.
+# io.cost's model is measured as by the kernel's tools/cgroup/iocost_coef_gen.py: six loads, no
+# merges, no scheduler.  The tool takes 120 s for each; a model is deterministic, so less suffices.
+# The first half does not count, as the disk's write cache fills.  Small sequential blocks are also
+# tried one at a time: the modelled 7200-rpm disk, which reorders its queue, then reads more.
 COEFFICIENTS = (
     ("rbps", "read", "128m", 1),
     ("rseqiops", "read", "4k", 64),
@@ -72,7 +72,7 @@ SMALL_PART = 0.3  # of that time for loads of small blocks, which take many more
 
 @dataclass(frozen=True)
 class Experiment:
-    """What one boot of the guest does."""
+    """The work of one boot of the guest."""
 
     scenario: str
     setting: Setting
@@ -86,18 +86,18 @@ class Experiment:
 
     @property
     def label(self) -> str:
-        """For people."""
+        """Its name in messages."""
         words = [self.scenario, self.setting.variant, self.peer]
         words += ["on a volume"] * self.on_lv + [f"only {self.alone}"] * bool(self.alone)
         return " ".join(word for word in words if word)
 
     def _group(self, group: Group) -> dict[str, Any]:
-        """A group as the guest is told, without what the peer does not read."""
+        """A group for the guest, without the settings that the peer does not read."""
         plain = vars(Group(group.name, group.path, 100, 0, 0, 0, ""))
         return plain | {key: vars(group)[key] for key in READ_BY[self.peer]}
 
     def document(self) -> dict[str, Any]:
-        """What the guest is told, but for the modules and what has to be measured first."""
+        """The document for the guest, without the modules and figures that are measured first."""
         setting = self.setting
         return {
             "disk": {"model": setting.disk.model, "parameters": setting.disk.parameters},
@@ -116,7 +116,7 @@ class Experiment:
 
 @dataclass
 class Environment:
-    """What experiments run in; made once, when the first one has to run."""
+    """The environment of experiments; made once, when the first one has to run."""
 
     kernel: LabKernel
     disk: Path
@@ -141,7 +141,7 @@ class Environment:
 
 
 def make_environment() -> Environment:
-    """Build what is missing: the kernel, the modelled disks, the module."""
+    """Build the missing parts: the kernel, the modelled disks, the module."""
     kernel = get_lab_kernel("virtual-time")
     fio = subprocess.run(["fio", "--version"], check=True, capture_output=True, text=True).stdout
     guest = hashlib.sha256()
@@ -157,7 +157,7 @@ def make_environment() -> Environment:
 
 
 def clip(setting: Setting, seconds: float) -> Setting:
-    """A setting whose jobs end with a shorter run; those that begin later are left out."""
+    """A setting clipped to a shorter run: jobs end with it, or are left out if they begin later."""
     jobs = []
     for job in setting.jobs:
         spans = tuple((a, min(b, seconds)) for a, b in job.active if a < seconds)
@@ -167,7 +167,7 @@ def clip(setting: Setting, seconds: float) -> Setting:
 
 
 def only(setting: Setting, subject: str) -> Setting:
-    """A setting with the jobs of one group, or one job, and no variant: many may have the same."""
+    """A setting with the jobs of one group or job, and no variant, as several may have the same."""
     jobs = tuple(setting.members(subject))
     groups = tuple(group for group in setting.groups if group.name in {job.group for job in jobs})
     groups = tuple(replace(group, weight=100) for group in groups)
@@ -200,7 +200,7 @@ def experiment(
 
 
 def expand(scenario: Scenario, run: Run, quick: bool = False) -> list[Experiment]:
-    """All experiments of a run: its peers, and what its goals (the quick ones) compare with."""
+    """All experiments of a run: its peers, and the references of its (quick) goals."""
     found: dict[tuple[str, str, bool, str], None] = {}
     for variant in run.variants:
         for peer in run.peers:
@@ -221,13 +221,13 @@ def expand(scenario: Scenario, run: Run, quick: bool = False) -> list[Experiment
     experiments: list[Experiment] = []
     for parts in found:
         one = experiment(scenario, run, *parts)
-        if one not in experiments:  # what does the same in several variants
+        if one not in experiments:  # an experiment common to several variants
             experiments.append(one)
     return experiments
 
 
 def measured(disk: Disk) -> Disk:
-    """The disk on which io.cost's model of a disk is measured: memory is no part of it."""
+    """The disk on which io.cost's model of a disk is measured; keep_data does not matter."""
     parameters = {key: value for key, value in disk.parameters.items() if key != "keep_data"}
     return Disk(disk.model, parameters)
 
@@ -237,7 +237,7 @@ def calibration(disk: Disk) -> Experiment:
     length = COEFFICIENT_S.get(disk.model, 2.0)
     jobs = []
     for index, (_, rw, bs, depth) in enumerate(COEFFICIENTS):
-        start = index * (length + 2)  # what is in flight or cached ends before the next begins
+        start = index * (length + 2)  # I/O in flight or cached ends before the next load
         end = start + (length * SMALL_PART if bs == "4k" else length)
         options = {"rw": rw, "bs": bs, "iodepth": depth}
         jobs.append(Job(f"load{index}", "all", "", ((start, end),), options))
@@ -262,20 +262,20 @@ def cost_model(obs: Observation) -> dict[str, int]:
 
 
 def disk_key(disk: Disk) -> str:
-    """A disk in one word."""
+    """A disk as a string."""
     return json.dumps(vars(disk), sort_keys=True)
 
 
 @dataclass
 class Outcome:
-    """An experiment, and what was observed or what went wrong."""
+    """An experiment, with its observation or an error."""
 
     experiment: Experiment
     directory: Path | None = None
     problem: str = ""
 
     def observation(self) -> Observation:
-        """What was observed."""
+        """The observation."""
         if not self.directory:
             raise ExperimentError(self.problem)
         own = self.experiment
@@ -295,7 +295,7 @@ class Runner:
     _locks: dict[str, Lock] = field(default_factory=dict)
 
     def run(self, experiments: list[Experiment]) -> Iterator[Outcome]:
-        """The outcomes, in the order in which they are there."""
+        """The outcomes, in order of completion."""
         disks = [measured(each.setting.disk) for each in experiments if each.peer in BY_COST]
         missing = {disk_key(disk): disk for disk in disks if disk_key(disk) not in self._models}
         for outcome in self._all([calibration(disk) for disk in missing.values()]):
@@ -319,7 +319,7 @@ class Runner:
                 count = f"{done}/{len(experiments)}"
                 progress(f"lab: {count} in {spent:.0f} s: {outcome.experiment.label}: {state}")
                 yield outcome
-        finally:  # whoever stops, by a mistake or by hand, does not wait for all the others
+        finally:  # after an error or an interrupt, do not wait for all others
             pool.shutdown(cancel_futures=True)
 
     def one(self, each: Experiment) -> tuple[Outcome, bool]:
@@ -331,7 +331,7 @@ class Runner:
                 return Outcome(each, problem="there is no cost model of this disk"), False
             document["io_cost_model"] = model
         key = self.environment.key(document)
-        with self._locks.setdefault(key, Lock()):  # several scenarios may want it at once
+        with self._locks.setdefault(key, Lock()):  # several scenarios may need it at once
             return self._once(each, document, key)
 
     def _once(self, each: Experiment, document: dict[str, Any], key: str) -> tuple[Outcome, bool]:
@@ -354,7 +354,7 @@ class Runner:
         return Outcome(each, final), False
 
     def make(self, document: dict[str, Any], work: Path) -> None:
-        """Run an experiment in a directory, and leave there what is to be kept."""
+        """Run an experiment in a directory, and leave its results there."""
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True)
         modules = [
@@ -377,5 +377,5 @@ class Runner:
 
 
 def forget_old() -> None:
-    """Remove outcomes that nobody has used for a day."""
+    """Remove outcomes that were not used for a day."""
     prune(cache_dir("lab", "results"))

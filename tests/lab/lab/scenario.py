@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Scenarios: what competes for which disk, what is measured, and what must hold.
+"""Scenarios: competing groups, disks, figures to measure, and goals.
 
-A scenario is a TOML file (see S1.toml for a short one).  Where it has variants,
-"$name" stands for the variant's value; a group with count = N stands for N
-groups, "{i}" for their numbers from 1, and a list among fio's options for one
-value a group in turn.  Reading a file gives plain values, or a ScenarioError
-that names the file, the key, and what would be right.
+A scenario is a TOML file (see S1.toml for a short one).  With variants,
+"$name" stands for the variant's value.  A group with count = N stands for N
+groups, and "{i}" for their numbers from 1; a list among fio's options has one
+value for each group in turn.  Reading a file gives plain values, or a
+ScenarioError that names the file, the key, and valid values.
 """
 
 import re
@@ -34,18 +34,18 @@ PEERS = (
 )
 FILE_SYSTEMS = ("", "ext4", "xfs")
 MEASURES = ("bytes", "ios", "time")
-IDLE_DEVICE = "alone"  # what a goal may compare with besides a peer: the same jobs, nothing beside
+IDLE_DEVICE = "alone"  # goals compare with a peer, or with the same jobs alone
 
 Option = str | int | float
 
 
 class ScenarioError(ValueError):
-    """A scenario file is wrong; the text says where, and what would be right."""
+    """A scenario file is wrong; the text says where, and the valid values."""
 
 
 @dataclass(frozen=True)
 class Disk:
-    """A modelled disk and those of its parameters that differ from the model's own."""
+    """A modelled disk, with the parameters that differ from the defaults."""
 
     model: str
     parameters: dict[str, Option]
@@ -53,7 +53,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Volume:
-    """A part of the disk: a linear logical volume, with a file system or without."""
+    """A part of the disk: a linear logical volume, with or without a file system."""
 
     name: str
     size_mib: int
@@ -62,7 +62,7 @@ class Volume:
 
 @dataclass(frozen=True)
 class Pool:
-    """What is set for ioband's pool."""
+    """The settings of ioband's pool."""
 
     measure: str
     target_ms: float
@@ -70,7 +70,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Group:
-    """A cgroup and what it is promised."""
+    """A cgroup and its settings."""
 
     name: str
     path: str
@@ -83,7 +83,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Job:
-    """A fio job of a group, on a volume, and when it runs (seconds from the start)."""
+    """A fio job of a group, on a volume, and its times (seconds from the start)."""
 
     name: str
     group: str
@@ -97,7 +97,7 @@ PLAIN_POOL = Pool("bytes", 0)
 
 @dataclass(frozen=True)
 class Setting:
-    """One variant of a scenario, with every value in its place."""
+    """One variant of a scenario, with all values substituted."""
 
     variant: str
     disk: Disk
@@ -111,18 +111,18 @@ class Setting:
         return next(group for group in self.groups if group.name == name)
 
     def members(self, subject: str) -> list[Job]:
-        """The jobs that a goal means by the name of a group, of a job, or by "*"."""
+        """The jobs that a goal selects by the name of a group, of a job, or by "*"."""
         return [job for job in self.jobs if subject in ("*", job.group, job.name)]
 
 
 def named(variant: str, on_lv: bool) -> str:
-    """A variant, on the disk or on a volume, as the tables name it."""
+    """The name of a variant in the tables, on the disk or on a volume."""
     return f"{variant} on a volume".strip() if on_lv else variant
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A figure and the bounds that it must keep, for one peer."""
+    """A figure and its bounds, for one peer."""
 
     name: str
     text: str
@@ -131,7 +131,7 @@ class Goal:
     options: dict[str, Any]
     peer: str
     relative_to: str
-    base: tuple[str, ...]  # what it is relative to, there
+    base: tuple[str, ...]  # subject there
     equals: float | None
     within_pct: float
     at_least: float | None
@@ -139,20 +139,20 @@ class Goal:
     flat_pct: float | None
     variants: tuple[str, ...]
     expect: str
-    missed_in: tuple[str, ...]  # where, as named() has it; everywhere, if none is named
-    missed: str  # why, and what was tried; where "missed" is expected only
+    missed_in: tuple[str, ...]  # by named(); empty is everywhere
+    missed: str  # reason and earlier attempts, with expect = "missed"
     quick: bool
     sanity: bool
 
     @property
     def bounded(self) -> bool:
-        """Whether there is something to meet; a figure without bounds is only reported."""
+        """Whether the goal has bounds; a figure without bounds is only reported."""
         return any(
             bound is not None for bound in (self.equals, self.at_least, self.at_most, self.flat_pct)
         )
 
     def expected(self, variant: str, on_lv: bool) -> str:
-        """The state that is no surprise."""
+        """The expected state."""
         if self.missed_in and named(variant, on_lv) not in self.missed_in:
             return "met"
         return self.expect
@@ -160,28 +160,28 @@ class Goal:
 
 @dataclass(frozen=True)
 class Run:
-    """How long, and who takes part; the quick form has one of its own."""
+    """Duration and participants of a run; the quick form is a run of its own."""
 
     seconds: float
-    seconds_of: dict[str, float]  # variants that take another time
+    seconds_of: dict[str, float]  # variants of another length
     settle: float
     settle_of: dict[str, float]  # likewise
     sample_ms: int
     peers: tuple[str, ...]
-    on_lv: tuple[str, ...]  # those that run on a volume as well
+    on_lv: tuple[str, ...]  # peers that run on a volume as well
     on_lv_variants: tuple[str, ...]
     variants: tuple[str, ...]
 
     def length(self, variant: str) -> float:
-        """The seconds that a variant takes."""
+        """The length of a variant in seconds."""
         return self.seconds_of.get(variant, self.seconds)
 
     def settled(self, variant: str) -> float:
-        """The seconds of a variant that do not count."""
+        """The seconds at the start of a variant that do not count."""
         return self.settle_of.get(variant, self.settle)
 
     def variants_on(self, on_lv: bool) -> tuple[str, ...]:
-        """The variants that are run on the disk, or on a volume."""
+        """The variants that run on the disk, or on a volume."""
         return self.on_lv_variants if on_lv else self.variants
 
 
@@ -192,7 +192,7 @@ class Scenario:
     name: str
     title: str
     text: str
-    plot: str  # the variant that is drawn
+    plot: str  # the variant in the plots
     full: Run
     quick: Run | None
     settings: dict[str, Setting]
@@ -201,7 +201,7 @@ class Scenario:
 
 
 class _Table:
-    """A table of the file from which keys are taken; what is left at the end is a mistake."""
+    """A table of the file from which keys are taken; keys left at the end are errors."""
 
     def __init__(self, where: str, values: object):
         if not isinstance(values, dict):
@@ -278,7 +278,7 @@ class _Table:
 
 
 def _substitute(value: Any, values: dict[str, Any], where: str) -> Any:
-    """Put a variant's values in the place of "$name"."""
+    """Substitute a variant's values for "$name"."""
     if isinstance(value, dict):
         return {k: _substitute(v, values, f"{where}{k}.") for k, v in value.items()}
     if isinstance(value, list):
@@ -295,7 +295,7 @@ def _substitute(value: Any, values: dict[str, Any], where: str) -> Any:
 
 
 def _numbered(value: Any, index: int) -> Any:
-    """Put a number in the place of "{i}"."""
+    """Substitute a number for "{i}"."""
     return value.replace("{i}", str(index)) if isinstance(value, str) else value
 
 
@@ -380,7 +380,7 @@ def _read_jobs(
     name = table.text("name", pattern)
     known = tuple(volume.name for volume in volumes) if volumes else ("",)
     volume = table.choice("volume", known, known[0])
-    active = _read_active(table, seconds)  # none: there is no such job in this variant
+    active = _read_active(table, seconds)  # empty: no such job in this variant
     fio = table.take("fio")
     if not isinstance(fio, dict):
         raise table.fail("fio", f"{fio!r} is not a table of fio's options")
@@ -515,7 +515,7 @@ def _read_goal(
 
 
 def parse(text: str, name: str, metrics: dict[str, tuple[str, ...]], where: str = "") -> Scenario:
-    """Read a scenario; metrics are those that goals may name, with their options."""
+    """Read a scenario; metrics are the names allowed in goals, with their options."""
     where = where or f"{name}.toml"
     try:
         raw = tomllib.loads(text)
@@ -563,7 +563,7 @@ def _subjects(setting: Setting) -> Iterator[str]:
 
 
 def order(name: str) -> tuple[int, str]:
-    """The order in which scenarios are shown: S1 first, then those that have no number."""
+    """The order of scenarios: S1 first, names without a number last."""
     number = re.match(r"S(\d+)$", name)
     return (int(number[1]) if number else 1000, name)
 

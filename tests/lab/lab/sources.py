@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The driver, the modelled disks and what runs in the guest, as they are: one word each.
+"""Hashes of the driver, of the modelled disks and of the files in the guest.
 
-Of their sources, for modules that are built are others on each machine; in C, comments do
-not count.  What else decides an outcome is in results.json as it is (the
-scenario), or named there (the kernel's release, fio).
+The hashes are of sources, as built modules differ between machines; in C, comments do
+not count.  The rest that decides an outcome is in results.json itself (the scenario),
+or named there (the kernel's release, fio).
 """
 
 import hashlib
@@ -20,7 +20,7 @@ UNCOMMENTED = ["gcc", "-fpreprocessed", "-dD", "-E", "-P", "-x", "c"]
 
 
 def _bare(path: Path) -> bytes:
-    """A file of C without its comments; any other as it is."""
+    """A C file without its comments; any other file unchanged."""
     if path.suffix not in (".c", ".h"):
         return path.read_bytes()
     return subprocess.run([*UNCOMMENTED, path], check=True, capture_output=True).stdout
@@ -35,11 +35,11 @@ def _word(paths: list[Path]) -> str:
 
 
 def built(directory: Path) -> list[Path]:
-    """The sources of a module: those of C, and its Kbuild."""
+    """The sources of a module: its C files and its Kbuild."""
     return [*sorted(directory.rglob("*.[ch]")), directory / "Kbuild"]
 
 
 def words() -> dict[str, str]:
-    """The driver, the modelled disks, and what runs in the guest."""
+    """The hashes of the driver, the modelled disks, and the files in the guest."""
     found = {name: _word(built(directory)) for name, directory in DIRECTORIES.items()}
     return found | {"guest": _word(for_guests())}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What an experiment leaves behind, read into arrays: every I/O, and samples at the disk.
+"""The results of an experiment as arrays: every I/O, and samples at the disk.
 
-Times are seconds from the start of the experiment.  When a job has something to do
-the traces tell (from its first submission to its last completion), so nothing
-depends on when fio was ready.
+Times are seconds from the start of the experiment.  The traces tell when a job is active
+(from its first submission to its last completion), so nothing depends on the start of
+fio.
 """
 
 import gzip
@@ -20,11 +20,11 @@ import numpy.typing as npt
 from .scenario import Job, Setting
 
 Numbers = npt.NDArray[np.float64]
-LOG_STEP_S = 1e-3  # fio's logs say when in milliseconds
+LOG_STEP_S = 1e-3  # resolution of times in fio's logs
 
 
 class MeasureError(ValueError):
-    """The traces do not hold what was asked for; the text says what is missing."""
+    """The traces lack something; the text says what."""
 
 
 class Trace(NamedTuple):
@@ -65,9 +65,9 @@ def merge(traces: Iterable[Trace]) -> Trace:
 
 
 class Moved:
-    """The bytes of a trace in any window, without going through all of it.
+    """The bytes of a trace in any window, without a pass over all of it.
 
-    The edges lie between two of the moments that fio's logs tell apart.
+    The edges lie between two times that fio's logs distinguish.
     """
 
     def __init__(self, trace: Trace):
@@ -83,7 +83,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Sample:
-    """What groups had moved at the disk at a moment, and for how long it was busy with them."""
+    """Bytes of groups at the disk up to a moment, and their device time."""
 
     at_s: float
     read: dict[str, float]
@@ -93,7 +93,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Observation:
-    """One experiment that has been run; traces are by job and number of its span."""
+    """A finished experiment; traces are by job and number of its span."""
 
     setting: Setting
     seconds: float
@@ -103,7 +103,7 @@ class Observation:
     notes: tuple[str, ...] = ()
 
     def jobs(self, subjects: Iterable[str]) -> list[Job]:
-        """The jobs that groups' and jobs' names stand for, each once."""
+        """The jobs of the named groups and jobs, each once."""
         wanted = [job for subject in subjects for job in self.setting.members(subject)]
         return [job for job in self.setting.jobs if job in wanted]
 
@@ -113,7 +113,7 @@ class Observation:
         return merge(trace for (name, _), trace in self.traces.items() if name in names)
 
     def spans(self, group: str) -> list[tuple[float, float]]:
-        """When a group has something to do: from first submission to last completion, joined."""
+        """The spans of a group, each from a first submission to a last completion, joined."""
         names = {job.name for job in self.setting.members(group)}
         found = sorted(
             (trace.span[0], float(trace.at_s.max()))
@@ -129,7 +129,7 @@ class Observation:
         return joined
 
     def active(self, start: float, end: float) -> list[str]:
-        """The groups that have something to do from start to end, without a break."""
+        """The groups that are active from start to end, without a break."""
         return [
             group.name
             for group in self.setting.groups
@@ -137,7 +137,7 @@ class Observation:
         ]
 
     def window(self, options: dict[str, Any]) -> tuple[float, float]:
-        """The window asked for, else the one in which every job runs, settled."""
+        """The requested window, else the time for which every job runs, settled."""
         if "window" in options:
             start, end = options["window"]
             return float(start), float(end)
@@ -147,7 +147,7 @@ class Observation:
             raise MeasureError("no I/O completed")
         start = max(start for start, _ in spans) + self.settle
         end = min(self.seconds, min(end for _, end in spans))
-        if end <= start:  # the jobs take turns
+        if end <= start:  # the jobs run one after the other
             return self.settle, self.seconds
         return start, end
 
@@ -175,7 +175,7 @@ def _log_number(path: Path) -> int:
 
 
 def observe(directory: Path, setting: Setting, seconds: float, settle: float) -> Observation:
-    """Read what an experiment left in its directory."""
+    """Read the results of an experiment from its directory."""
     result = json.loads((directory / "result.json").read_text())
     traces = {}
     for job in setting.jobs:

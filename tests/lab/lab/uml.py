@@ -3,14 +3,14 @@
 
     run_experiment(get_lab_kernel("virtual-time"), work, ["python3", EXPERIMENT])
 
-The guest sees the host's root, read-only; on top of it lie tmpfs on /tmp, /run
-and /dev/shm, the directory `work`, writable, at /run/lab (where the command
-starts), and the tests' part for guests at /run/tests.  The console is in
+The guest sees the host's root, read-only.  On top of it are tmpfs on /tmp, /run
+and /dev/shm, and the tests' files for guests at /run/tests.  The directory `work` is
+writable at /run/lab, where the command starts.  The console is in
 work/console.log.
 
-What the guest looks up in the host's root takes of its memory, and so decides
-when it writes back.  So both directories are copies, whose paths are as long and
-as deep on every machine.
+Lookups in the host's root take memory of the guest, and so affect the time of its
+writeback.  So both directories are copies, with paths of equal length and depth on
+every machine.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from harness.module import REPO
 from .kernel import LabKernel
 
 PLACE = "/tmp/dm-ioband-lab-{:02}"
-# The virtual clock starts at the same moment always.
+# The virtual clock always starts at the same time.
 START_NS = 1_700_000_000 * 10**9
 CLOCK = (
     "time-travel=inf-cpu",
@@ -56,7 +56,7 @@ def uml_argv(
     return [
         str(kernel.image),
         f"mem={memory_mib}M",
-        "seccomp=on",  # the other way costs two context switches a page fault
+        "seccomp=on",  # the alternative costs two context switches a page fault
         "root=/dev/root",
         "rootfstype=hostfs",
         "rootflags=/",
@@ -72,7 +72,7 @@ def uml_argv(
 
 
 def uml_environment(scratch: Path, memory_mib: int) -> dict[str, str]:
-    """What the executable needs; the file with the guest's memory is on no disk if possible."""
+    """The environment of the executable; the guest's memory is in /dev/shm if it fits."""
     memory = str(scratch)
     with contextlib.suppress(FileNotFoundError):
         if shutil.disk_usage("/dev/shm").free > memory_mib << 20:
@@ -98,10 +98,10 @@ class _Program(ctypes.Structure):
 
 
 def without_chance() -> None:
-    """Deny getrandom(2) to the kernel about to start: its random numbers repeat then.
+    """Deny getrandom(2) to the kernel about to start, so that its random numbers repeat.
 
-    Tags of requests are among what it draws.  The guest's own getrandom(2) is not
-    concerned, that is answered by the guest's kernel.
+    Tags of requests depend on them.  getrandom(2) in the guest still works, as the guest's
+    kernel answers it.
     """
     no_core()
     instructions = (_Instruction * 4)(
@@ -120,7 +120,7 @@ def without_chance() -> None:
 
 
 def _problem(work: Path, rc: int, console: str) -> str:
-    """What went wrong, or nothing."""
+    """The error, or an empty string."""
     if BAD_END.search(console):
         return "the kernel crashed"
     if rc:
@@ -139,16 +139,16 @@ def for_guests() -> list[Path]:
 
 @contextlib.contextmanager
 def _place(work: Path) -> Iterator[Path]:
-    """A directory that no other run has now, with copies of what the guest is to see.
+    """Lock a directory for this run, with copies of the guest's files.
 
-    What is in its `work` at the end is in that directory then.
+    At the end, the contents of its `work` are copied back.
     """
     for number in itertools.count():
         place = Path(PLACE.format(number))
         try:
             place.mkdir(mode=0o700, exist_ok=True)
             lock = os.open(place, os.O_RDONLY)
-        except PermissionError:  # somebody else's
+        except PermissionError:  # owned by another user
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

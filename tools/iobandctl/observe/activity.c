@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which groups of a pool compete, and what their weights give them.  Pure.
+ * Competing groups of a pool, and their shares by weight.  Pure.
  *
- * At each level of the tree a group competes with its siblings that did
- * something, or had one below them do it, and with what its parent did itself,
- * which is as a sibling of weight 100.
+ * At each level of the tree, a group competes with two kinds of entities.  The
+ * first are siblings with I/O of their own or below them.  The second is the
+ * I/O of the parent itself, which has weight 100.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "observe/sample.h"
 
 /**
- * activity_begin() - begin to note who did something
- * @groups: of the pool
+ * activity_begin() - begin to collect active groups
+ * @groups: the groups of the pool
  * @activity: the result, for activity_free()
  */
 void activity_begin(const struct groups *groups, struct activity *activity)
@@ -44,9 +44,9 @@ static void mark(struct activity *activity, uint64_t seq)
 }
 
 /**
- * activity_add_now() - note who has I/O held or in flight
- * @activity: where to
- * @stats: of a moment
+ * activity_add_now() - add the groups with I/O queued or in flight
+ * @activity: the collection
+ * @stats: a sample
  */
 void activity_add_now(struct activity *activity, const struct stats *stats)
 {
@@ -57,9 +57,9 @@ void activity_add_now(struct activity *activity, const struct stats *stats)
 }
 
 /**
- * activity_add() - note who did I/O
- * @activity: where to
- * @stats: what was done in the while, and what is held and in flight
+ * activity_add() - add the groups that did I/O
+ * @activity: the collection
+ * @stats: I/O done in an interval, and I/O queued and in flight at its end
  */
 void activity_add(struct activity *activity, const struct stats *stats)
 {
@@ -80,8 +80,8 @@ static size_t place_of_parent(const struct activity *activity,
 }
 
 /**
- * activity_end() - see who competes, when all who did something are known
- * @activity: what was noted
+ * activity_end() - compute the weights after the last group was added
+ * @activity: the collection
  */
 void activity_end(struct activity *activity)
 {
@@ -102,8 +102,8 @@ void activity_end(struct activity *activity)
 }
 
 /**
- * activity_free() - free what was noted
- * @activity: what was noted
+ * activity_free() - free a collection
+ * @activity: the collection
  */
 void activity_free(struct activity *activity)
 {
@@ -114,12 +114,12 @@ void activity_free(struct activity *activity)
 }
 
 /**
- * activity_competing() - the weights at a group's level of the tree
- * @activity: of its pool
- * @group: one that is sound, and counts even if it did nothing
- * @rivals: how many there are besides it; may be NULL
+ * activity_competing() - sum of the competing weights at a group's level
+ * @activity: the collection of its pool
+ * @group: a sound group; it counts even without I/O
+ * @rivals: number of competitors besides @group; may be NULL
  *
- * Return: the sum.
+ * Return: the sum of the weights.
  */
 uint64_t activity_competing(const struct activity *activity,
 			    const struct ioband_group *group, size_t *rivals)
@@ -133,8 +133,8 @@ uint64_t activity_competing(const struct activity *activity,
 }
 
 /**
- * activity_part_pct() - what its weights give a group and those below it
- * @activity: of its pool
+ * activity_part_pct() - share by weight of a group and the groups below it
+ * @activity: the collection of its pool
  * @group: the group
  *
  * Return: percent of the pool.
@@ -153,8 +153,8 @@ double activity_part_pct(const struct activity *activity,
 }
 
 /**
- * activity_own_pct() - what its weights give a group without those below it
- * @activity: of its pool
+ * activity_own_pct() - share by weight of a group without the groups below it
+ * @activity: the collection of its pool
  * @group: the group
  *
  * Return: percent of the pool.

@@ -7,13 +7,13 @@
 #include "kernel/parse.h"
 
 /**
- * struct activity - who did something in a while, and so competes with whom
- * @groups: of the pool; the rest is by their places
- * @own: it did something itself
- * @any: it did, or one below it
- * @weights: of its children that did something, and 100 if it did so itself;
- *	after the last group, of those at the top
- * @rivals: how many these are
+ * struct activity - groups with I/O, and their competing weights
+ * @groups: the groups of the pool; the arrays below have the same index
+ * @own: the group itself did I/O
+ * @any: the group, or a group below it, did I/O
+ * @weights: sum of the weights of its children with @any, plus 100 with @own;
+ *	the element after the last group is for the top level
+ * @rivals: number of entities in @weights
  */
 struct activity {
 	const struct groups *groups;

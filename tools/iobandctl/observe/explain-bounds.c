@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How near a group is to its maxima and minima, and who else in the pool gets what a
- * minimum promises.  Pure.
+ * How near a group is to its maxima and minima, and which other groups benefit
+ * from a minimum.  Pure.
  */
 #include <stdlib.h>
 
@@ -10,18 +10,18 @@
 #include "ioband/tree.h"
 #include "observe/explanation.h"
 
-/* What goes in a second or two comes this near to a bound. */
+/* A measurement over a second or two comes this near to a bound. */
 #define BOUND_TOLERANCE 0.95
 
-/* Of discards no more than this counts of each. */
+/* A discard counts with at most so many bytes. */
 #define DISCARD_BYTES 1048576
 
 /**
  * explain_by_share() - compare two struct explain_other, for qsort()
- * @left: one
- * @right: the other
+ * @left: the first element
+ * @right: the second element
  *
- * Return: less than 0 if @left had more.
+ * Return: less than 0 if @left has the larger share.
  */
 int explain_by_share(const void *left, const void *right)
 {
@@ -30,7 +30,7 @@ int explain_by_share(const void *left, const void *right)
 	return (a->share_pct < b->share_pct) - (a->share_pct > b->share_pct);
 }
 
-/* What counts in a bound of writes: discards do as well. */
+/* The I/O that counts for a bound of writes, discards included. */
 static void count_writes(const struct op_stats op[OPS], struct op_stats *sum)
 {
 	struct op_stats discards = op[DISCARD];
@@ -41,7 +41,7 @@ static void count_writes(const struct op_stats op[OPS], struct op_stats *sum)
 	op_stats_add(sum, &discards);
 }
 
-/* The topmost group's bounds are for its own I/Os only. */
+/* A bound of the root group covers only the root's own I/O. */
 static bool is_bound_by(const struct groups *groups,
 			const struct ioband_group *doer,
 			const struct ioband_group *top)
@@ -50,7 +50,10 @@ static bool is_bound_by(const struct groups *groups,
 	       (top->parent && tree_is_below(groups, doer, top));
 }
 
-/* What counts in a rate, by a group and all below it; by all if it is NULL. */
+/*
+ * I/O that counts for a rate, by a group and all groups below it; by all groups
+ * if NULL.
+ */
 static struct op_stats rate_total(const struct observation *pool,
 				  const struct ioband_group *top,
 				  enum rate rate)
@@ -79,8 +82,8 @@ static double amount_of(const struct op_stats *done, enum rate rate)
 }
 
 /*
- * Bounds are of whole I/Os: at 1 MiB/s those of 512 KiB are three, four or five in
- * two seconds.  So one more, or one less, of the average size does not matter.
+ * Bounds count whole I/Os: at 1 MiB/s, three, four or five I/Os of 512 KiB
+ * complete in two seconds.  So an error of one I/O of average size is allowed.
  */
 static enum reach reach_of(const struct op_stats *done, enum rate rate,
 			   double bound)
@@ -102,9 +105,9 @@ static bool counts_as_maximum(const struct explanation *it,
 }
 
 /*
- * What is promised is promised while something waits.  I/O was held whenever one
- * looked, but perhaps of the other direction: so for how long those of this one were
- * held, over the time there was, is how many were on average (Little).
+ * A minimum applies to queued I/O only.  All samples saw queued I/O, but
+ * perhaps in the other direction.  So the wait time of this direction, divided
+ * by the elapsed time, gives the mean number of queued I/Os (Little).
  */
 static bool counts_as_minimum(const struct explanation *it,
 			      const struct op_stats *done, enum reach reach)
@@ -148,7 +151,10 @@ static int by_use(const void *left, const void *right)
 	return (a->used_pct < b->used_pct) - (a->used_pct > b->used_pct);
 }
 
-/* Which there are, from the group up, and how near to them it is. */
+/*
+ * The bounds of a kind from the group upwards, and how near the group is to
+ * them.
+ */
 static void measure_kind(const struct observation *pool,
 			 const struct ioband_group *group, enum bound bound,
 			 struct explanation *it)
@@ -170,7 +176,7 @@ static void measure_kind(const struct observation *pool,
 		qsort(list->v, list->n, sizeof(*list->v), by_use);
 }
 
-/* Whether a group, or one below it, had I/O held at one of the looks. */
+/* Whether a group, or a group below it, had queued I/O in a sample. */
 static bool was_held(const struct observation *pool,
 		     const struct ioband_group *top)
 {
@@ -196,7 +202,7 @@ static bool has_promise(const struct ioband_group *group, enum rate rate)
 	return group && group->bounds.of[MINIMUM].rate[rate];
 }
 
-/* Whether a promise is not for what is below another one, which may be part of it. */
+/* Whether no ancestor has a minimum, which could include this one. */
 static bool is_outermost(const struct groups *groups,
 			 const struct ioband_group *group, enum rate rate)
 {
@@ -208,7 +214,10 @@ static bool is_outermost(const struct groups *groups,
 	return !group;
 }
 
-/* What is promised in the pool of the rate of which the group gets too little. */
+/*
+ * Sum of the minima in the pool, for the rate of which the group gets too
+ * little.
+ */
 static void measure_due(const struct observation *pool, struct explanation *it)
 {
 	const struct groups *groups = &pool->delta.groups;
@@ -231,10 +240,10 @@ static void measure_due(const struct observation *pool, struct explanation *it)
 }
 
 /**
- * explain_bounds_reads() - see whether a group has a maximum of what it reads
+ * explain_bounds_reads() - check whether a group has a maximum of reads
  * @group: the group
  *
- * Return: whether it has.
+ * Return: true if it has.
  */
 bool explain_bounds_reads(const struct ioband_group *group)
 {
@@ -244,12 +253,12 @@ bool explain_bounds_reads(const struct ioband_group *group)
 }
 
 /**
- * explain_caps_reads() - see whether a maximum of what a group reads was reached
- * @pool: what was seen of the pool
+ * explain_caps_reads() - check whether a group reached a maximum of its reads
+ * @pool: an observation of the pool
  * @top: the group
- * @seconds: for how long
+ * @seconds: length of the observation
  *
- * Return: whether it was, as near as whole I/Os allow to say.
+ * Return: true if it did, as near as whole I/Os allow to say.
  */
 bool explain_caps_reads(const struct observation *pool,
 			const struct ioband_group *top, double seconds)
@@ -268,11 +277,11 @@ bool explain_caps_reads(const struct observation *pool,
 }
 
 /**
- * explain_share() - what a group had of what was done in the pool
- * @pool: what was seen of the pool
- * @top: the group; what is below it counts as well
+ * explain_share() - share of a group and the groups below it
+ * @pool: an observation of the pool
+ * @top: the group
  *
- * Return: the part, in percent.
+ * Return: their share of the service of the pool, in percent.
  */
 double explain_share(const struct observation *pool,
 		     const struct ioband_group *top)
@@ -291,7 +300,10 @@ double explain_share(const struct observation *pool,
 	return share_pct;
 }
 
-/* Whether a minimum of a group is in effect: of one of its rates no more went. */
+/*
+ * Whether a minimum of a group is in effect: one of its rates is not above the
+ * minimum.
+ */
 static bool needs_promise(const struct observation *pool,
 			  const struct ioband_group *group, double seconds)
 {
@@ -306,7 +318,10 @@ static bool needs_promise(const struct observation *pool,
 	return false;
 }
 
-/* The groups that a promise gives more than their weights do, at others' cost. */
+/*
+ * The groups that a minimum gives more than their weights, at the cost of
+ * others.
+ */
 static void measure_promised(const struct observation *pool,
 			     const struct activity *activity,
 			     const struct ioband_group *group,
@@ -334,11 +349,11 @@ static void measure_promised(const struct observation *pool,
 }
 
 /**
- * explain_measure_bounds() - how near a group is to its maxima and minima
- * @pool: what was seen of the pool
- * @activity: who did something there
- * @group: of its groups
- * @it: has the levels, the shares and the looks; the rest is filled in
+ * explain_measure_bounds() - measure how near a group is to its maxima and minima
+ * @pool: an observation of the pool
+ * @activity: the active groups of the pool
+ * @group: a group of the pool
+ * @it: has the levels, the shares and the looks; gets the rest
  */
 void explain_measure_bounds(const struct observation *pool,
 			    const struct activity *activity,

@@ -1,33 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What keeps a group from more, by its figures.  Pure. */
+/* The limit of a group, judged by its figures.  Pure. */
 #include "observe/explanation.h"
 
-/* Shares over a second or two come this near to the weights. */
+/* A share over a second or two comes this near to the weight. */
 #define SHARE_TOLERANCE 0.95
 
-/* What is left of a maximum by a group that could have more by its weights. */
+/*
+ * Use of a maximum, in percent, from which a group below its share is limited
+ * by it.
+ */
 #define MAXIMUM_MOSTLY_PCT 75
 
 /**
- * explain_is_held() - see whether a group mostly had I/O held
+ * explain_is_held() - check whether a group had queued I/O most of the time
  * @it: its figures
  *
- * Return: whether it had.
+ * Return: true if it had, in at least half of the samples.
  */
 bool explain_is_held(const struct explanation *it)
 {
 	return it->looks && it->held_looks * 2 >= it->looks;
 }
 
-/* Whether a maximum is reached, or a minimum is not though the group waits for it. */
+/*
+ * Whether a maximum is reached, or a minimum is missed while the group has
+ * queued I/O.
+ */
 static bool counts(const struct explanation *it, enum bound bound)
 {
 	return it->bound[bound].n && it->bound[bound].v[0].counts;
 }
 
 /*
- * Past a maximum the next I/O waits for its turn at a busy device besides, so that
- * a group that has competitors may stay some way below.
+ * After the delay of a maximum, the next I/O also competes for a busy device.
+ * So a group with rivals may stay some way below its maximum.
  */
 static bool is_mostly_used(const struct explanation *it)
 {
@@ -36,10 +42,10 @@ static bool is_mostly_used(const struct explanation *it)
 }
 
 /**
- * explain_at_minimum() - find the minimum that a group gets, and no more
+ * explain_at_minimum() - find a minimum that a group gets without any surplus
  * @it: its figures
  *
- * Return: the first of them, or NULL.
+ * Return: the first such minimum, or NULL.
  */
 const struct explain_bound *explain_at_minimum(const struct explanation *it)
 {
@@ -50,7 +56,7 @@ const struct explain_bound *explain_at_minimum(const struct explanation *it)
 	return NULL;
 }
 
-/* Of a group that had I/O held while others were served. */
+/* For a group with queued I/O while others were served. */
 static enum verdict judge_held(const struct explanation *it)
 {
 	if (counts(it, MINIMUM))
@@ -70,14 +76,15 @@ static enum verdict judge_held(const struct explanation *it)
 }
 
 /**
- * explain_judge() - say what keeps a group from more
+ * explain_judge() - judge the limit of a group
  * @it: its figures
  *
- * Without others that do I/O nothing holds a group's I/O but a maximum, however
- * little of it went in a short while, or the brake, for the pool's target.  Nothing
- * is said of a share of time, as it is not known who had how much.
+ * Without rivals, only two things hold back I/O.  A maximum is one, however
+ * little I/O completed in a short time; the throttle for the pool's target is
+ * the other.  A share of device time is not judged, as it is not measured by
+ * group.
  *
- * Return: the judgement.
+ * Return: the verdict.
  */
 enum verdict explain_judge(const struct explanation *it)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who has a target for the latency of his reads, who is late, and who waits for it.  Pure. */
+/*
+ * Latency targets: whether reads are late, and which groups are throttled for
+ * them.  Pure.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +11,10 @@
 #include "ioband/tree.h"
 #include "observe/explanation.h"
 
-/* Shares over a second or two come this near to the weights. */
+/* A share over a second or two comes this near to the weight. */
 #define SHARE_TOLERANCE 0.95
 
-/* The target of the root is that of the pool. */
+/* The target of the root is the pool's. */
 static bool is_aimed(const struct groups *groups,
 		     const struct ioband_group *group,
 		     const struct ioband_group *top)
@@ -20,8 +23,9 @@ static bool is_aimed(const struct groups *groups,
 }
 
 /*
- * What waits for a maximum is not late, so reads count in targets no further up than
- * where they have one.  The root's is for its own reads only.
+ * Delay by a maximum is not lateness.  So reads of a group with a maximum of
+ * reads do not count for the targets above that group.  A maximum of the root
+ * covers only the root's own reads.
  */
 static bool is_counted(const struct groups *groups,
 		       const struct ioband_group *doer,
@@ -57,7 +61,7 @@ static struct op_stats reads_of(const struct observation *pool,
 	return sum;
 }
 
-/* Whether a maximum has held the reads back, its own or one above. */
+/* Whether a maximum, of the group or of an ancestor, has delayed the reads. */
 static bool is_capped(const struct observation *pool,
 		      const struct ioband_group *top, double seconds)
 {
@@ -102,7 +106,10 @@ static int by_lateness(const void *left, const void *right)
 	return (a->used_pct < b->used_pct) - (a->used_pct > b->used_pct);
 }
 
-/* What a group and all below it wrote, which waits for the target of the pool. */
+/*
+ * Whether a group, or a group below it, wrote; the target of the pool throttles
+ * writes.
+ */
 static bool has_written(const struct observation *pool,
 			const struct ioband_group *top)
 {
@@ -121,9 +128,10 @@ static bool has_written(const struct observation *pool,
 }
 
 /*
- * Whether a group has been served more than another one, by weight, where both
- * compete.  Of time nobody knows who had how much; and what is above the other one is
- * compared with itself, as some of it may be.
+ * Whether a group has more service by weight than another one, at the level at
+ * which they compete.  Device time is not measured by group.  An
+ * ancestor of the other group is compared with itself and counts as ahead, as a
+ * part of it may be.
  */
 static bool is_ahead(const struct observation *pool,
 		     const struct ioband_group *group,
@@ -146,9 +154,9 @@ static bool is_ahead(const struct observation *pool,
 }
 
 /*
- * The brake is for one target, that which is the furthest from being met; whoever has
- * another one is held back as well.  In the end it is met about as often as not.  The
- * kernel looks at shorter times, so that this is a guess.
+ * The throttle serves one target, the least met; it also limits groups that
+ * have another target.  In the end the target is met about as often as not.
+ * The kernel measures over shorter times, so this is an estimate.
  */
 static void measure_brake(const struct observation *pool,
 			  const struct ioband_group *group,
@@ -164,10 +172,10 @@ static void measure_brake(const struct observation *pool,
 }
 
 /**
- * explain_measure_latency() - whose reads are late, and whether a group waits for them
- * @pool: what was seen of the pool
- * @group: of its groups
- * @it: has how long that was; the rest is filled in
+ * explain_measure_latency() - find late reads, and whether a group is throttled for them
+ * @pool: an observation of the pool
+ * @group: a group of the pool
+ * @it: has the length of the observation; gets the rest
  */
 void explain_measure_latency(const struct observation *pool,
 			     const struct ioband_group *group,

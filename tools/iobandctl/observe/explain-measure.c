@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a group and those around it did, from what was seen of their pool.  Pure. */
+/*
+ * Figures of a group and of its rivals, from an observation of their pool.
+ * Pure.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +35,9 @@ static void measure_levels(const struct activity *activity,
 	}
 }
 
-/* Who had which part: the group with those below it, and each of the others. */
+/*
+ * Shares of the pool: the group with all groups below it, and each other group.
+ */
 static void measure_shares(const struct observation *pool,
 			   const struct ioband_group *group,
 			   struct explanation *explanation)
@@ -65,7 +70,9 @@ static void measure_shares(const struct observation *pool,
 		      sizeof(*explanation->other), explain_by_share);
 }
 
-/* Return: how many I/Os it has at the device. */
+/*
+ * Return: the number of I/Os that the group and those below it have in flight.
+ */
 static uint64_t measure_look(const struct groups *groups,
 			     const struct stats *look,
 			     const struct ioband_group *group,
@@ -90,10 +97,10 @@ static uint64_t measure_look(const struct groups *groups,
 }
 
 /*
- * Looks alone would say too little of a device: on a machine with one processor
- * nobody submits while they are taken.  The time that all I/Os took, over the
- * time there was, is how many were there on average (Little); over how many
- * there are when there are any, it is the part of the time that there were.
+ * Samples alone say too little of a device: on a machine with one processor no
+ * task submits while a sample is taken.  The service time of all I/Os, divided
+ * by the elapsed time, is the mean number in flight (Little).  Divided by the
+ * mean number in flight while there are any, it is the busy part of the time.
  */
 static void measure_looks(const struct observation *pool,
 			  const struct ioband_group *group,
@@ -115,9 +122,9 @@ static void measure_looks(const struct observation *pool,
 }
 
 /**
- * explain_measure() - what a group and those around it did
- * @pool: what was seen of the pool
- * @group: of its groups, in @pool->delta
+ * explain_measure() - compute the figures of a group and of its rivals
+ * @pool: an observation of the pool
+ * @group: a group of the pool, in @pool->delta
  * @explanation: the result, for explain_free()
  */
 void explain_measure(const struct observation *pool,
@@ -146,8 +153,8 @@ void explain_measure(const struct observation *pool,
 }
 
 /**
- * explain_free() - free what was measured
- * @explanation: by explain_measure()
+ * explain_free() - free the figures of a group
+ * @explanation: filled by explain_measure()
  */
 void explain_free(struct explanation *explanation)
 {

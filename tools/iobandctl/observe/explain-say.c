@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the figures of a group say, in sentences for people.  Pure. */
+/* The figures of a group in sentences for people.  Pure. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,10 @@
 
 #define OTHERS_MAX 5
 
-/* Valid until the next call.  A name with ends of lines could add lines of its own. */
+/*
+ * Valid until the next call.  Newlines in a name are escaped, so that it cannot
+ * add lines.
+ */
 static const char *name_of(const struct ioband_group *group)
 {
 	static char *name;
@@ -214,7 +217,10 @@ static void say_minimum(const struct explanation *it, FILE *text)
 		      text);
 }
 
-/* What is promised goes before weights; devices need not be able to do it all. */
+/*
+ * Minima take precedence over weights; the device may be too slow for all
+ * minima.
+ */
 static void say_unmet(const struct explanation *it, FILE *text)
 {
 	const struct explain_bound *minimum = &it->bound[MINIMUM].v[0];
@@ -338,9 +344,9 @@ static void say_others(const struct explanation *it, FILE *text)
 /**
  * explain_say() - put an explanation into words
  * @it: the figures
- * @measure: what the pool shares
+ * @measure: the measure of the pool
  *
- * Return: lines, to be freed.
+ * Return: lines of text, freed by the caller.
  */
 char *explain_say(const struct explanation *it, const char *measure)
 {

@@ -7,25 +7,26 @@
 #include "observe/activity.h"
 #include "observe/observe.h"
 
-/* What keeps a group from more. */
+/* What limits a group. */
 enum verdict {
-	VERDICT_IDLE,	/* nothing: it did no I/O */
-	VERDICT_DEMAND,	/* itself: it asks for no more */
-	VERDICT_DEVICE,	/* the device: what it asks for is there */
-	VERDICT_MAXIMUM, /* a maximum: its own, or one above it */
-	VERDICT_UNMET,	/* it gets less than it is promised */
-	VERDICT_BRAKE,	/* another's latency target, or the pool's */
-	VERDICT_MINIMUM, /* a minimum, which gives it more than its weights */
-	VERDICT_WEIGHT,	/* its weights: it gets what they give, or more */
-	VERDICT_PROMISED, /* others' minima: it gets less than its weights give */
-	VERDICT_SHORT,	/* it gets less than its weights give */
+	VERDICT_IDLE,	/* nothing: no I/O was done */
+	VERDICT_DEMAND,	/* its own demand */
+	VERDICT_DEVICE,	/* the device: its I/O is in flight there */
+	VERDICT_MAXIMUM, /* a maximum, of the group or of an ancestor */
+	VERDICT_UNMET,	/* the group gets less than its minimum */
+	VERDICT_BRAKE,	/* the throttle, for another group's latency target or the pool's */
+	VERDICT_MINIMUM, /* a minimum, which gives more than the weights */
+	VERDICT_WEIGHT,	/* the weights: the group gets its share, or more */
+	VERDICT_PROMISED, /* other groups' minima: it gets less than its share by weight */
+	VERDICT_SHORT,	/* the group gets less than its share by weight */
 };
 
 /**
  * struct explain_level - a level of the tree, from the top to a group
- * @group: which of this level has the group in it
- * @competing: weights at this level of those that did I/O, and of @group
- * @rivals: how many of those there are besides @group
+ * @group: the group of this level that contains the explained group
+ * @competing: sum of the weights at this level of the groups with I/O, and of
+ *	@group
+ * @rivals: number of groups in this sum besides @group
  */
 struct explain_level {
 	const struct ioband_group *group;
@@ -34,10 +35,10 @@ struct explain_level {
 };
 
 /**
- * struct explain_other - a group that had a part
+ * struct explain_other - a group with a share of the pool
  * @group: the group
- * @share_pct: its part of what was done in the pool
- * @entitled_pct: of one with a promise: what its weights give it
+ * @share_pct: its share of the service of the pool
+ * @entitled_pct: its share by weight; only for a group with a minimum
  */
 struct explain_other {
 	const struct ioband_group *group;
@@ -45,18 +46,19 @@ struct explain_other {
 	double entitled_pct;
 };
 
-/* What went, beside a bound, as near as whole I/Os allow to say. */
+/* The measured rate beside a bound, as near as whole I/Os allow to say. */
 enum reach { REACH_BELOW, REACH_AT, REACH_ABOVE };
 
 /**
- * struct explain_bound - a rate of a bound that a group has, its own or one above
- * @group: whose it is
- * @rate: which
- * @per_s: what went in a second, by @group and all below it
- * @used_pct: that is so much of the bound
- * @reach: the same, in a word
- * @counts: a maximum is reached while the explained group waits, or a minimum is
- *	not reached while it, and what the minimum is of, do so all the time
+ * struct explain_bound - one rate of a bound that applies to a group
+ * @group: the group with the bound: the explained one, or an ancestor
+ * @rate: the rate
+ * @per_s: measured rate of @group and all groups below it
+ * @used_pct: @per_s in percent of the bound
+ * @reach: the same, as a word
+ * @counts: a maximum is reached while the explained group has queued I/O.  A
+ *	minimum is missed while the explained group, and the group with the
+ *	minimum, have queued I/O all the time.
  */
 struct explain_bound {
 	const struct ioband_group *group;
@@ -69,8 +71,8 @@ struct explain_bound {
 
 /**
  * struct explain_bounds - all rates of a kind of bound
- * @v: those that count first, then those used most
- * @n: how many
+ * @v: the rates, first those with @counts, then by use
+ * @n: length of @v
  */
 struct explain_bounds {
 	struct explain_bound *v;
@@ -78,16 +80,18 @@ struct explain_bounds {
 };
 
 /**
- * struct explain_target - a target for the latency of reads
- * @group: whose it is
- * @reads: how many were done, by @group and all below it; of the root, by all; but
- *	not by those that have a maximum of reads on the way
- * @avg_ns: what they took on average, held and at the device
- * @used_pct: that is so much of the target; 0 if @capped
- * @own: it is the explained group's, or one above it
- * @of_pool: it is that of the pool, for which writes are held back
- * @capped: a maximum, its own or one above, holds the reads, which tells nothing
- * @late: they took longer than the target
+ * struct explain_target - a latency target
+ * @group: the group with the target
+ * @reads: reads of @group and of all groups below it; for the root, of all
+ *	groups; without the reads of groups that have a maximum of reads on the
+ *	way up
+ * @avg_ns: their mean latency, queued and in flight
+ * @used_pct: @avg_ns in percent of the target; 0 if @capped
+ * @own: the target of the explained group, or of an ancestor
+ * @of_pool: the target of the pool, which throttles writes
+ * @capped: a maximum of @group or of an ancestor delays the reads, so @avg_ns
+ *	does not count
+ * @late: @avg_ns is above the target
  */
 struct explain_target {
 	const struct ioband_group *group;
@@ -101,33 +105,36 @@ struct explain_target {
 };
 
 /**
- * struct explanation - what a group and those around it did in a while
- * @seconds: how long that was
- * @done: by it and the groups below it
- * @looks: how often what waits was looked at
- * @held_looks: of @looks, those with I/O of its in ioband
- * @busy_looks: of @looks, those with I/O of its at the device
- * @inflight_avg: I/Os at the device, on average
- * @busy_pct: part of the time that it had any there, about
- * @share_pct: its part of what was done in the pool
- * @entitled_pct: what its weights give it, at least
- * @by_time: @entitled_pct is of time, of which nobody knows who had it
- * @level: the levels
- * @levels: how many
- * @bound: its bounds, by kind
- * @due_per_s: of the first minimum that counts: what is promised, at least, of that
- *	rate to those in the pool that had I/O held
- * @all_per_s: of the same rate: what went in the pool
- * @rivals: how many groups it competes with, at all levels
- * @other: the other groups that did something, most first
- * @others: how many
- * @promised: groups that a minimum gives more than their weights, most first
- * @n_promised: how many
- * @brake_per_s: bytes, of those that are held back for a latency target; 0: nobody is
- * @target: all latency targets of the pool, the one furthest from its target first
- * @n_targets: how many
- * @braking: of @target, that which the brake is for, as far as one can tell; or NULL
- * @braked: the group is held back for it
+ * struct explanation - the figures of a group and of its rivals
+ * @seconds: length of the observation
+ * @done: I/O of the group and of the groups below it
+ * @looks: number of samples of queued I/O and I/O in flight
+ * @held_looks: samples with I/O of the group queued in ioband
+ * @busy_looks: samples with I/O of the group in flight
+ * @inflight_avg: mean number of I/Os in flight
+ * @busy_pct: part of the time with I/O of the group in flight, about
+ * @share_pct: share of the service of the pool
+ * @entitled_pct: share by weight, a lower bound
+ * @by_time: @entitled_pct is of device time, which is not measured by group
+ * @level: the levels of the tree
+ * @levels: length of @level
+ * @bound: the bounds that apply to the group, by kind
+ * @due_per_s: sum of the minima, at least, of the groups with queued I/O in the
+ *	pool; for the rate of the first minimum with @counts
+ * @all_per_s: measured rate of the whole pool, for the same rate
+ * @rivals: number of competing groups, at all levels
+ * @other: other groups with I/O, by share, the largest first
+ * @others: length of @other
+ * @promised: groups that a minimum gives more than their weights, the largest
+ *	share first
+ * @n_promised: length of @promised
+ * @brake_per_s: bytes/s that the throttle allows for a latency target; 0
+ *	without throttle
+ * @target: all latency targets of the pool, the least met first
+ * @n_targets: length of @target
+ * @braking: the element of @target that the throttle serves, by estimate; or
+ *	NULL
+ * @braked: the throttle limits the explained group
  */
 struct explanation {
 	double seconds;

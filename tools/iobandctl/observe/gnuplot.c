@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Runs gnuplot, without a shell: the script is its input, the picture its output. */
+/*
+ * Runs gnuplot without a shell: the script is its input, the image its output.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <spawn.h>
@@ -13,7 +15,9 @@
 
 #define COMPLAINT_SIZE 256
 
-/* The last line of what it said, which is what ended it. */
+/*
+ * The last line of the output of gnuplot, which has the reason of the failure.
+ */
 static void read_complaint(int said, char complaint[COMPLAINT_SIZE])
 {
 	char text[COMPLAINT_SIZE], *line;
@@ -65,11 +69,11 @@ static int start(int input, int output, int said, pid_t *child)
 }
 
 /**
- * gnuplot_run() - draw
- * @script: what, from its beginning; a file
- * @output: where to
+ * gnuplot_run() - draw an image
+ * @script: a file; read from its beginning
+ * @output: gets the image
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int gnuplot_run(FILE *script, int output)
 {

@@ -2,9 +2,8 @@
 /*
  * Latency histograms with slots of powers of two.  Pure.
  *
- * In units of 1024 ns, as the kernel counts them: slot 0 counts what took less
- * than 1, slot i what took from 2^(i-1) to below 2^i, the last slot everything
- * from 2^24 (17 s) on.
+ * In units of 1024 ns, as in the kernel: slot 0 counts latencies below 1, slot
+ * i those from 2^(i-1) to below 2^i, the last slot those from 2^24 (17 s) on.
  */
 #include "observe/histogram.h"
 
@@ -16,11 +15,11 @@ static uint64_t slot_start_ns(int slot)
 }
 
 /**
- * histogram_end() - where a slot ends
- * @slot: which
+ * histogram_end() - end of a slot
+ * @slot: the slot
  *
- * Return: what all in it stayed below, in ns; for the last slot, which has no
- * end, its start.
+ * Return: the exclusive bound of the slot in ns; for the last slot, which has
+ *	no end, its start.
  */
 uint64_t histogram_end(int slot)
 {
@@ -28,13 +27,13 @@ uint64_t histogram_end(int slot)
 }
 
 /**
- * histogram_percentile() - the time that @percent of the I/Os stayed below
+ * histogram_percentile() - a percentile of the latencies
  * @slots: the counts
  * @percent: above 0, at most 100
- * @ns: the time, taking I/Os as evenly spread within their slot; at least
- *	17 s where it falls into the last slot
+ * @ns: the percentile, with I/Os evenly spread within their slot; in the last
+ *	slot at least 17 s
  *
- * Return: false if nothing was counted.
+ * Return: false if the histogram is empty.
  */
 bool histogram_percentile(const uint64_t slots[HISTOGRAM_SLOTS], double percent,
 			  uint64_t *ns)
@@ -60,11 +59,11 @@ bool histogram_percentile(const uint64_t slots[HISTOGRAM_SLOTS], double percent,
 }
 
 /**
- * histogram_max() - a bound that no I/O exceeded
+ * histogram_max() - an upper bound of the latencies
  * @slots: the counts
  * @ns: the end of the last slot in use; for the slot without an end, its start
  *
- * Return: false if nothing was counted.
+ * Return: false if the histogram is empty.
  */
 bool histogram_max(const uint64_t slots[HISTOGRAM_SLOTS], uint64_t *ns)
 {
@@ -79,8 +78,8 @@ bool histogram_max(const uint64_t slots[HISTOGRAM_SLOTS], uint64_t *ns)
 
 /**
  * histogram_add() - add one histogram to another
- * @sum: the other
- * @slots: the one
+ * @sum: the histogram that grows
+ * @slots: the summand
  */
 void histogram_add(uint64_t sum[HISTOGRAM_SLOTS],
 		   const uint64_t slots[HISTOGRAM_SLOTS])
@@ -90,12 +89,12 @@ void histogram_add(uint64_t sum[HISTOGRAM_SLOTS],
 }
 
 /**
- * histogram_since() - what was counted between two readings
- * @now: the later reading, which becomes the difference
- * @before: the earlier one
+ * histogram_since() - difference of two readings
+ * @now: the later reading; becomes the difference
+ * @before: the earlier reading
  *
- * The kernel drops the histograms of an idle group and starts them anew: if
- * any slot went down, @now is what was counted since then.
+ * The kernel drops the histograms of an idle group and starts them anew.  If
+ * any slot has decreased, @now already is the count since then.
  */
 void histogram_since(uint64_t now[HISTOGRAM_SLOTS],
 		     const uint64_t before[HISTOGRAM_SLOTS])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The options --interval and --duration, and waiting. */
+/* The options --interval and --duration, and sleeping. */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -32,7 +32,7 @@ static int seconds_of(const char *option, const char *text, double max_s,
  * @args: the command line
  * @interval_s: the result in seconds; left as it is without the option
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int interval_of(const struct args *args, double *interval_s)
 {
@@ -45,7 +45,7 @@ int interval_of(const struct args *args, double *interval_s)
  * @args: the command line
  * @duration_s: the result in seconds; left as it is without the option
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int interval_duration_of(const struct args *args, double *duration_s)
 {
@@ -54,11 +54,12 @@ int interval_duration_of(const struct args *args, double *duration_s)
 }
 
 /**
- * interval_next() - when to look again
- * @last_ns: when it was time to look, of sample_clock()
- * @interval_s: how often to look
+ * interval_next() - time of the next sample
+ * @last_ns: scheduled time of the last sample, of sample_clock()
+ * @interval_s: distance of samples
  *
- * Return: an interval later; who was too slow for that leaves some out.
+ * Return: an interval after @last_ns; if that time is over, an interval after
+ *	now.
  */
 uint64_t interval_next(uint64_t last_ns, double interval_s)
 {
@@ -71,8 +72,8 @@ uint64_t interval_next(uint64_t last_ns, double interval_s)
 }
 
 /**
- * interval_sleep() - wait
- * @until_ns: until this time, of sample_clock()
+ * interval_sleep() - sleep
+ * @until_ns: end of the sleep, of sample_clock()
  */
 void interval_sleep(uint64_t until_ns)
 {
@@ -85,9 +86,9 @@ void interval_sleep(uint64_t until_ns)
 }
 
 /**
- * interval_end_signals() - let interval_wait() see what would end the program
- * @signals: the result: those of SIGINT, SIGTERM and SIGHUP that are not
- *	ignored, as by nohup
+ * interval_end_signals() - block signals that end the program, for interval_wait()
+ * @signals: the result: SIGINT, SIGTERM and SIGHUP, without ignored ones
+ *	(nohup)
  */
 void interval_end_signals(sigset_t *signals)
 {
@@ -104,11 +105,11 @@ void interval_end_signals(sigset_t *signals)
 }
 
 /**
- * interval_wait() - wait, unless the program is told to end
- * @until_ns: until this time, of sample_clock()
+ * interval_wait() - sleep, or return at a signal
+ * @until_ns: end of the sleep, of sample_clock()
  * @signals: of interval_end_signals()
  *
- * Return: whether it is to end.
+ * Return: true if a signal asks the program to end.
  */
 bool interval_wait(uint64_t until_ns, const sigset_t *signals)
 {

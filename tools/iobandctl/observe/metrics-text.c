@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Metrics in Prometheus' text format 0.0.4, or in that of OpenMetrics 1.0.  Pure.
+ * Metrics in Prometheus' text format 0.0.4, or in OpenMetrics 1.0.  Pure.
  *
- * The samples are the same in both.  The comments above a family differ: the older
- * format gives a counter the name of its samples, and has neither units nor the type
- * info.
+ * The samples are the same in both formats.  The comments above a family
+ * differ: the older format gives a counter the name of its samples, and has
+ * neither units nor the type info.
  *
- * All samples of a family stand together, so each family goes over all groups.
+ * All samples of a family must be adjacent, so each family walks all groups.
  *
- * A histogram has a sum and a count of what is in it, which is not all that a
- * group ever did, as the kernel drops the histograms of one that is idle.  The
- * format wants both or neither: neither, if an older module has no such sums.
+ * A histogram has a sum and a count of its present content.  They do not cover
+ * the whole life of a group, as the kernel drops the histograms of idle groups.
+ * The format requires both or neither: older modules have no sums, so then
+ * neither is written.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +27,9 @@
 static const char *const op_names[OPS] = { "read", "write", "discard" };
 
 /**
- * struct page - a text in the making
- * @stream: where to
- * @openmetrics: in the format of OpenMetrics
+ * struct page - a text being written
+ * @stream: its destination
+ * @openmetrics: the format is OpenMetrics
  */
 struct page {
 	FILE *stream;
@@ -54,7 +55,7 @@ static void family(const struct page *page, const char *name, const char *type,
 	fprintf(page->stream, "# HELP %s %s\n", name, help);
 }
 
-/* As the value of a label: UTF-8, a backslash before each of three characters. */
+/* A label value: UTF-8, with a backslash before each of three characters. */
 static char *escape(const char *name)
 {
 	char *text = text_utf8(name), *from = text;
@@ -206,11 +207,11 @@ static void write_pools(const struct metrics *metrics, const struct page *page)
 /* -- groups ----------------------------------------------------------------------------- */
 
 /**
- * struct series - a group that samples are of
- * @labels: what tells them from those of others, escaped, with commas between
- * @pool: the group's
+ * struct series - a group with samples
+ * @labels: its labels, escaped, separated by commas
+ * @pool: its pool
  * @group: the group
- * @stats: what it did; NULL if nothing
+ * @stats: its counters; NULL if it did no I/O
  */
 struct series {
 	char *labels;
@@ -220,16 +221,16 @@ struct series {
 };
 
 /**
- * struct all_series - all groups, by labels
+ * struct all_series - all groups, sorted by labels
  * @v: the groups
- * @n: how many
+ * @n: length of @v
  */
 struct all_series {
 	struct series *v;
 	size_t n;
 };
 
-/* A group as set-weight takes it, which a service that starts anew keeps. */
+/* The name as in set-weight; a restarted service keeps it. */
 static char *group_labels(const struct metrics *metrics,
 			  const struct metrics_pool *pool,
 			  const struct ioband_group *group)
@@ -279,8 +280,8 @@ static int by_labels(const void *left, const void *right)
 }
 
 /*
- * The group of a cgroup that is gone may be there for some seconds more, beside
- * that of its successor of the same name: the last that was made counts.
+ * The group of a removed cgroup may remain for some seconds beside the group of
+ * a new cgroup of the same name.  The latest of them counts.
  */
 static void drop_old_series(struct all_series *all)
 {
@@ -345,7 +346,7 @@ static const struct {
 	const char *unit;
 	const char *help;
 	enum bound bound;
-	enum rate read;	/* that of writes comes next */
+	enum rate read;	/* the rate of writes follows */
 } bounds[] = {
 	{ "ioband_group_max_bytes_per_second", "bytes_per_second",
 	  "Bytes that the group may have at most.", MAXIMUM, RBPS },
@@ -374,7 +375,7 @@ static void write_bound(const struct series *series, size_t family,
 	}
 }
 
-/* Of groups that have them; discards are writes. */
+/* For groups with bounds; discards count as writes. */
 static void write_bounds(const struct all_series *all, const struct page *page)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
@@ -385,7 +386,7 @@ static void write_bounds(const struct all_series *all, const struct page *page)
 	}
 }
 
-/* Of groups that have one. */
+/* For groups with a target. */
 static void write_targets(const struct all_series *all, const struct page *page)
 {
 	static const char name[] = "ioband_group_latency_target_seconds";
@@ -468,7 +469,9 @@ static void write_sum(const char *name, const char *labels, int op,
 	print_seconds(stream, sum_ns);
 }
 
-/* None of what was never done: most groups discard nothing, and never waited. */
+/*
+ * Empty histograms are left out: most groups discard nothing, and never waited.
+ */
 static void write_buckets(const char *name, const char *labels, int op,
 			  const uint64_t slots[HISTOGRAM_SLOTS],
 			  uint64_t sum_ns, FILE *stream)
@@ -518,7 +521,7 @@ static void write_histograms(const struct all_series *all, bool wait,
 /**
  * metrics_write() - write metrics
  * @metrics: the metrics
- * @stream: where to
+ * @stream: their destination
  */
 void metrics_write(const struct metrics *metrics, FILE *stream)
 {

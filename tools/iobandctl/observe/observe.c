@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pools, watched for a while: what they do in it, and what waits where meanwhile. */
+/*
+ * Observation of pools: I/O done in an interval, and samples of queued I/O
+ * meanwhile.
+ */
 #include "ioband/query.h"
 #include "observe/interval.h"
 #include "observe/observe.h"
 
-/* A brake comes and goes: what it was last is told, if it was there at all. */
+/* The throttle may end within the interval; keep its last rate. */
 static int look_at(struct observation *pool)
 {
 	struct ioband_status status = { .brake_bytes_per_s = 0 };
@@ -27,12 +30,13 @@ static int look(size_t n, struct observation *pools)
 }
 
 /**
- * observe() - watch pools
- * @speakers: one device of each
- * @seconds: for how long
- * @pools: the result, by @speakers, empty before; to be freed after a failure too
+ * observe() - observe pools for some time
+ * @speakers: one device of each pool
+ * @seconds: length of the observation
+ * @pools: the result, in the order of @speakers; empty before; freed by the
+ *	caller after a failure too
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int observe(const struct targets *speakers, double seconds,
 	    struct observation *pools)
@@ -59,8 +63,8 @@ int observe(const struct targets *speakers, double seconds,
 }
 
 /**
- * observation_free() - free what was seen of a pool
- * @pool: the pool
+ * observation_free() - free an observation
+ * @pool: the observation
  */
 void observation_free(struct observation *pool)
 {

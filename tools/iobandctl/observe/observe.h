@@ -7,15 +7,15 @@
 #define LOOKS 10
 
 /**
- * struct observation - what a pool did in a while
- * @speaker: one of its devices
- * @before: what its groups had done
- * @after: what they had done in the end
- * @delta: what they did meanwhile
- * @look: what was held and in flight, now and then
- * @n: how many of them
- * @brake_bytes_per_s: of those who were held back for a latency target, when it was
- *	looked at last that somebody might be; 0: at no time
+ * struct observation - the I/O of a pool in an interval
+ * @speaker: a device of the pool
+ * @before: the counters at the start
+ * @after: the counters at the end
+ * @delta: their difference
+ * @look: samples of queued I/O and I/O in flight, at equal distances
+ * @n: length of @look
+ * @brake_bytes_per_s: last rate of the throttle for a latency target that a
+ *	sample saw; 0 without any
  */
 struct observation {
 	const struct ioband_device *speaker;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What gnuplot is told.  Names go into single quotes, in which it finds no
- * escapes and no commands; the rest are numbers and words of ours.  Pure.
+ * The script for gnuplot.  Names are in single quotes, where gnuplot interprets
+ * neither escapes nor commands; the rest are constant words and numbers.  Pure.
  */
 #include <string.h>
 #include <time.h>
@@ -14,12 +14,12 @@
 #define NAME_HEIGHT 20
 #define PANEL_HEIGHT 200
 #define SPACE_HEIGHT 55	/* below each panel, for its axis */
-#define COLOURS 8	/* of gnuplot's podo, which the colour-blind tell apart */
-#define SECONDS_MOST 180	/* beyond, the axis has hours and minutes */
+#define COLOURS 8	/* gnuplot's podo, distinct for the colour-blind */
+#define SECONDS_MOST 180	/* above, the axis shows hours and minutes */
 
 /**
  * struct unit - a unit of an axis
- * @size: in that of the values
+ * @size: in the unit of the values
  * @name: for people
  */
 struct unit {
@@ -41,13 +41,13 @@ static const struct unit times[] = {
 };
 
 /**
- * struct panel - one of the things that can be drawn
- * @name: on the command line
+ * struct panel - a diagram
+ * @name: its name on the command line
  * @title: for people
- * @line: the column that is drawn as a line
- * @dots: the one that is dotted; the same if there is none
- * @dotted: what the dots are
- * @units: of its axis, from the smallest
+ * @line: the column drawn as a line
+ * @dots: the column drawn dotted; same as @line for none
+ * @dotted: description of the dots
+ * @units: units of its axis, from the smallest
  */
 static const struct panel {
 	const char *name;
@@ -70,8 +70,8 @@ static const struct panel {
 };
 
 /**
- * plot_name() - what a thing that can be drawn is called
- * @what: the thing
+ * plot_name() - name of a diagram
+ * @what: the diagram
  *
  * Return: its name on the command line.
  */
@@ -86,7 +86,7 @@ static void print_quoted(const char *text, FILE *stream)
 		fputs(*text == '\'' ? "''" : (char []){ *text, 0 }, stream);
 }
 
-/* In the middle of its interval. */
+/* Each point lies in the middle of its interval. */
 static void print_data(const struct plot_series *series, size_t number,
 		       FILE *stream)
 {
@@ -219,13 +219,13 @@ static void print_axes(const struct plot *plot, FILE *stream)
 }
 
 /**
- * plot_script() - write what gnuplot is to draw, a panel below the other
- * @plot: what was recorded
+ * plot_script() - write the script for gnuplot, with panels below each other
+ * @plot: the recording
  * @series: the groups to draw
- * @n: how many
- * @what: what of them
+ * @n: length of @series
+ * @what: the diagrams to draw
  * @terminal: svg or pngcairo
- * @stream: where to
+ * @stream: destination of the script
  */
 void plot_script(const struct plot *plot, struct plot_series *const *series,
 		 size_t n, const bool what[PLOT_WHATS], const char *terminal,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What groups did between the samples of a recording.  Pure. */
+/* The I/O of groups between the samples of a recording.  Pure. */
 #define _GNU_SOURCE
 #include <search.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "observe/plot-series.h"
 
-/* Amounts add up, and without any are 0; of times there may be none. */
+/* Amounts add up and are 0 without I/O; times may be undefined. */
 static bool is_amount(enum top_column column)
 {
 	return column > TOP_POOL && column < TOP_WAIT;
@@ -55,7 +55,10 @@ static struct plot_point *new_point(struct plot_series *series, double from_s,
 	return point;
 }
 
-/* The point that ends then: the group of a cgroup that was made anew has two. */
+/*
+ * The point that ends at @to_s; two groups may share it if a cgroup was created
+ * anew.
+ */
 static struct plot_point *point_of(struct plot_series *series, double from_s,
 				   double to_s)
 {
@@ -79,7 +82,7 @@ static void add_row(struct plot *plot, const struct top_row *row, double from_s,
 	series->bytes += row->value[TOP_BYTES] * (to_s - from_s);
 }
 
-/* A point for the groups of a pool that have none: they did nothing then. */
+/* Add an empty point for each group of a pool without I/O in the interval. */
 static void fill_up(struct plot *plot, const char *pool, double from_s,
 		    double to_s)
 {
@@ -130,9 +133,9 @@ static void add_interval(struct plot *plot, const struct plot_pool *pool,
 
 /**
  * plot_add() - add a line of a recording
- * @plot: where to
- * @line: the line, which is emptied
- * @problem: what is wrong
+ * @plot: gets the line
+ * @line: the line; left empty
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -156,7 +159,7 @@ int plot_add(struct plot *plot, struct recording_line *line,
 		forget(pool);
 		return 0;
 	}
-	/* Counters go on: with a later sample nothing is lost. */
+	/* Counters are cumulative, so the next sample includes this one. */
 	if (pool->has_before &&
 	    line->at_ns - pool->before.at_ns < plot->step_ns)
 		return 0;
@@ -180,8 +183,8 @@ static int by_bytes(const void *left, const void *right)
 }
 
 /**
- * plot_sort() - put the groups that did most first
- * @plot: what was recorded
+ * plot_sort() - sort groups by bytes, the largest first
+ * @plot: the recording
  */
 void plot_sort(struct plot *plot)
 {
@@ -195,7 +198,7 @@ static void keep(void *series)
 }
 
 /**
- * plot_free() - free what was recorded
+ * plot_free() - free a recording
  * @plot: left empty
  */
 void plot_free(struct plot *plot)

@@ -7,15 +7,17 @@
 #include "observe/recording.h"
 #include "observe/top.h"
 
-/* What can be drawn, each in a panel of its own. */
+/* The diagrams, each in a panel of its own. */
 enum plot_what { PLOT_BANDWIDTH, PLOT_IOPS, PLOT_WAIT, PLOT_SERVICE, PLOT_SHARE,
 	PLOT_WHATS };
 
 /**
- * struct plot_point - what a group did between two samples
- * @from_s: the first of them, in seconds since the recording began
- * @to_s: the second; the same as @from_s where the pool was gone
- * @value: by column of top; negative if there is none
+ * struct plot_point - the I/O of a group between two samples
+ * @from_s: time of the first sample, in seconds since the start of the
+ *	recording
+ * @to_s: time of the second sample; equal to @from_s where the pool did not
+ *	exist
+ * @value: by column of top; negative if undefined
  */
 struct plot_point {
 	double from_s;
@@ -25,11 +27,11 @@ struct plot_point {
 
 /**
  * struct plot_series - a group over time
- * @pool: of the group
- * @group: as top names it
- * @bytes: all that it did
+ * @pool: its pool
+ * @group: its name in top
+ * @bytes: its total I/O
  * @v: the points
- * @n: how many
+ * @n: length of @v
  */
 struct plot_series {
 	char pool[IOBAND_POOL_SIZE];
@@ -41,8 +43,9 @@ struct plot_series {
 
 /**
  * struct plot_pool - a pool of a recording
- * @before: the sample before; its at_ns is of no use without @has_before
- * @has_before: there is one
+ * @name: its name
+ * @before: the last sample; its at_ns is valid only with @has_before
+ * @has_before: there is a last sample
  */
 struct plot_pool {
 	char name[IOBAND_POOL_SIZE];
@@ -51,14 +54,14 @@ struct plot_pool {
 };
 
 /**
- * struct plot - a recording, as it is drawn
- * @begun_ns: when it began, since 1970
- * @end_s: how long it is
- * @step_ns: samples that follow the one before in less are left out
- * @pool: the pools in it
- * @pools: how many
- * @v: the groups that did something
- * @n: how many
+ * struct plot - a recording to be drawn
+ * @begun_ns: start of the recording, since 1970
+ * @end_s: its length
+ * @step_ns: minimum distance of samples; closer ones are skipped
+ * @pool: its pools
+ * @pools: length of @pool
+ * @v: the groups with I/O
+ * @n: length of @v
  * @index: @v by pool and group, for tsearch()
  */
 struct plot {

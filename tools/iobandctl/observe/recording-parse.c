@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The lines of a recording, which may come from anywhere.  Pure. */
+/* Parser for the lines of a recording.  The input is untrusted.  Pure. */
 #include <json-c/json.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/words.h"
 #include "observe/recording.h"
 
-/* Objects in arrays in objects in an array in an object. */
+/* Depth of nesting: objects in arrays in objects in an array in an object. */
 #define DEPTH 8
 
 static const char *const op_keys[OPS] = { "read", "write", "discard" };
@@ -27,7 +27,7 @@ static struct json_object *parse_json(const char *text, size_t length,
 		exit(fail(EXIT_FAILED, "out of memory"));
 	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT |
 			       JSON_TOKENER_VALIDATE_UTF8);
-	/* With the NUL, which is what says that nothing follows. */
+	/* The NUL marks the end of the text for the parser. */
 	line = json_tokener_parse_ex(tokener, text, length + 1);
 	error = json_tokener_get_error(tokener);
 	if (error == json_tokener_success &&
@@ -62,7 +62,7 @@ static int get_number(struct json_object *object, const char *key, uint64_t min,
 			   (unsigned long long)max);
 }
 
-/* Return: the text, of the object; NULL with @problem set. */
+/* Return: the text, owned by the object; NULL with @problem set. */
 static const char *get_text(struct json_object *object, const char *key,
 			    size_t size, struct problem *problem)
 {
@@ -80,7 +80,7 @@ static const char *get_text(struct json_object *object, const char *key,
 	return NULL;
 }
 
-/* Return: the name, to be freed; NULL with @problem set. */
+/* Return: the name, freed by the caller; NULL with @problem set. */
 static char *get_name(struct json_object *object, const char *key, size_t size,
 		      struct problem *problem)
 {
@@ -197,7 +197,7 @@ static int get_group(struct json_object *object, struct ioband_group *group,
 	return group->path ? 0 : -1;
 }
 
-/* As many counters and histograms as groups, as @sample was made for. */
+/* @sample has room for as many counters and histograms as groups. */
 static int add_group(struct json_object *object, struct sample *sample,
 		     struct problem *problem)
 {
@@ -338,12 +338,12 @@ static int get_line(struct json_object *object, struct recording_line *line,
 }
 
 /**
- * recording_parse() - read a line of a recording, but the first
- * @text: the line, with a NUL after it
+ * recording_parse() - parse a line of a recording except the first
+ * @text: the line, terminated by NUL
  * @length: without the NUL
  * @line: the result, for recording_line_free(), after a failure too
- * @known: whether it is a kind of line that there was when this was written
- * @problem: what is wrong
+ * @known: whether the kind of line is known to this version
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */
@@ -381,11 +381,11 @@ static int get_head(struct json_object *object, struct recording_reader *reader,
 }
 
 /**
- * recording_parse_head() - read the first line of a recording
- * @text: the line, with a NUL after it
+ * recording_parse_head() - parse the first line of a recording
+ * @text: the line, terminated by NUL
  * @length: without the NUL
- * @reader: where to put what it says
- * @problem: what is wrong
+ * @reader: gets start and interval
+ * @problem: the error
  *
  * Return: 0, or -1 with @problem set.
  */

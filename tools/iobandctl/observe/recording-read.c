@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Recordings, read line by line; what is wrong is said with its line. */
+/*
+ * Reading of recordings line by line; error messages have the number of the
+ * line.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +19,8 @@ static int wrong_line(const struct recording_reader *reader,
 /*
  * Read the next line.
  *
- * Return: its length without the newline; -1 at the end, or if it is cut off;
- * -2 if the file cannot be read.
+ * Return: its length without the newline; -1 at the end of the file, or if the
+ * line is cut off; -2 if the file cannot be read.
  */
 static ssize_t read_line(struct recording_reader *reader)
 {
@@ -32,7 +35,7 @@ static ssize_t read_line(struct recording_reader *reader)
 		reader->text[length - 1] = 0;
 		return length - 1;
 	}
-	/* Nothing can be read of a first line without its end. */
+	/* recording_open() reports a cut first line. */
 	if (reader->line > 1)
 		note("%s, line %zu is cut off and left out: the recording was killed, or goes on",
 		     reader->path, reader->line);
@@ -46,11 +49,11 @@ static int read_failed(const struct recording_reader *reader)
 }
 
 /**
- * recording_open() - begin to read a recording
+ * recording_open() - open a recording
  * @reader: the result, for recording_reader_close(), after a failure too
- * @path: the file; - is the standard input; it must outlive @reader
+ * @path: the file, or - for the standard input; must outlive @reader
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int recording_open(struct recording_reader *reader, const char *path)
 {
@@ -77,12 +80,12 @@ int recording_open(struct recording_reader *reader, const char *path)
 }
 
 /**
- * recording_next() - read the next line that is known
+ * recording_next() - read the next line of a known kind
  * @reader: the recording
  * @line: the result, for recording_line_free(), after a failure too
- * @found: whether there was one
+ * @found: whether there was such a line
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int recording_next(struct recording_reader *reader, struct recording_line *line,
 		   bool *found)
@@ -105,7 +108,7 @@ int recording_next(struct recording_reader *reader, struct recording_line *line,
 	return EXIT_OK;
 }
 
-/* What the last whole line says of the time; 0 if it says nothing. */
+/* The time of the last whole line; 0 if it has none. */
 static uint64_t last_time(FILE *stream)
 {
 	struct recording_line line;
@@ -137,11 +140,11 @@ static uint64_t last_time(FILE *stream)
 }
 
 /**
- * recording_length() - see how long a recording is
- * @reader: the recording, of which lines may have been read
- * @length_ns: the result; 0 if it is not known, as that of a pipe
+ * recording_length() - find the length of a recording
+ * @reader: the recording; lines may have been read before
+ * @length_ns: the result; 0 if unknown, as for a pipe
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int recording_length(struct recording_reader *reader, uint64_t *length_ns)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Recordings: a file of lines, each an object of JSON, each written at once, so
- * that whatever ends the writer leaves whole lines, and at most one that is cut
- * off at the end.  iobandctl(8) describes the format.
+ * Recordings: files with one JSON object a line.  Each line is written by one
+ * call, so that a killed writer leaves whole lines, and at most one cut line at
+ * the end.  iobandctl(8) describes the format.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static void put_text(struct json_object *object, const char *key,
 	put(object, key, json_object_new_string(text));
 }
 
-/* What others chose may have any bytes in it. */
+/* User-chosen names may have any bytes. */
 static void put_name(struct json_object *object, const char *key,
 		     const char *name)
 {
@@ -65,7 +65,7 @@ static void put_name(struct json_object *object, const char *key,
 	free(escaped);
 }
 
-/* Without the zeros at its end; nothing if there are only zeros. */
+/* Without trailing zeros; an all-zero histogram is left out. */
 static void put_histogram(struct json_object *object, const char *key,
 			  const uint64_t slots[HISTOGRAM_SLOTS])
 {
@@ -84,7 +84,7 @@ static void put_histogram(struct json_object *object, const char *key,
 
 /* -- the file --------------------------------------------------------------------------- */
 
-/* Of a file of our own, take back what was written of the line. */
+/* In a file of this recording, remove the incomplete line. */
 static int report(struct recording *recording, int error)
 {
 	recording->failed = true;
@@ -140,7 +140,7 @@ static struct json_object *new_line(const struct recording *recording,
 	return line;
 }
 
-/* A file with something in it may be a recording that somebody needs. */
+/* A non-empty file is not overwritten, as it may be an important recording. */
 static int open_file(struct recording *recording, const char *path)
 {
 	struct stat info;
@@ -167,11 +167,11 @@ static uint64_t unix_ns(void)
 
 /**
  * recording_create() - begin a recording
- * @recording: the result, for recording_close() if this succeeds
- * @path: the file; it must outlive @recording; NULL is the standard output
- * @interval_s: how often there will be samples
+ * @recording: the result, for recording_close() after success
+ * @path: the file; must outlive @recording; NULL is the standard output
+ * @interval_s: distance of the samples
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int recording_create(struct recording *recording, const char *path,
 		     double interval_s)
@@ -203,7 +203,7 @@ int recording_create(struct recording *recording, const char *path,
  * recording_close() - end the file
  * @recording: the recording
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int recording_close(struct recording *recording)
 {
@@ -284,7 +284,7 @@ static struct json_object *group_object(const struct sample *sample,
 	return object;
 }
 
-/* Those that ever did something, and those above them. */
+/* The groups that did any I/O, and their ancestors. */
 static bool *find_wanted(const struct sample *sample)
 {
 	const struct groups *groups = &sample->groups;
@@ -305,11 +305,11 @@ static bool *find_wanted(const struct sample *sample)
 /**
  * recording_pool() - record a sample of a pool
  * @recording: the recording
- * @devices: all
+ * @devices: all devices
  * @speaker: a device of the pool
- * @sample: what its groups did
+ * @sample: counters of its groups
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int recording_pool(struct recording *recording,
 		   const struct ioband_devices *devices,
@@ -335,11 +335,11 @@ int recording_pool(struct recording *recording,
 }
 
 /**
- * recording_gone() - record that a pool is no more
+ * recording_gone() - record the removal of a pool
  * @recording: the recording
  * @pool: its name
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int recording_gone(struct recording *recording, const char *pool)
 {
@@ -350,11 +350,11 @@ int recording_gone(struct recording *recording, const char *pool)
 }
 
 /**
- * recording_end() - record that nothing follows
+ * recording_end() - record the end of the recording
  * @recording: the recording
- * @because: why: duration, signal or failure
+ * @because: the reason: duration, signal or failure
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int recording_end(struct recording *recording, const char *because)
 {

@@ -13,12 +13,12 @@
 #define RECORDING_VERSION 1
 
 /**
- * struct recording - a recording that is being written
- * @fd: to write to
- * @path: what it is called
- * @begun_ns: when it began, of sample_clock()
- * @whole: how many bytes of the file are whole lines
- * @failed: it could not be written
+ * struct recording - a recording being written
+ * @fd: the file
+ * @path: name of the file
+ * @begun_ns: start of the recording, of sample_clock()
+ * @whole: length of the whole lines in the file, in bytes
+ * @failed: a write has failed
  */
 struct recording {
 	int fd;
@@ -29,21 +29,21 @@ struct recording {
 };
 
 /**
- * enum recording_kind - what a line of a recording is about
+ * enum recording_kind - kinds of lines in a recording
  * @RECORDING_POOL: a sample of a pool
- * @RECORDING_GONE: a pool that is gone
+ * @RECORDING_GONE: a pool was removed
  * @RECORDING_END: the recording was ended, not cut off
  */
 enum recording_kind { RECORDING_POOL, RECORDING_GONE, RECORDING_END };
 
 /**
  * struct recording_line - a line of a recording
- * @kind: what it is about
- * @at_ns: when it was written, since the recording began
- * @mapped: the devices of the pool, what @devices points to
+ * @kind: its kind
+ * @at_ns: time since the start of the recording
+ * @mapped: the device-mapper devices to which @devices points
  * @devices: the devices of the pool
- * @speaker: what there is to know of the pool: its name and measure
- * @sample: what its groups did
+ * @speaker: name and measure of the pool
+ * @sample: counters of its groups
  */
 struct recording_line {
 	enum recording_kind kind;
@@ -55,14 +55,14 @@ struct recording_line {
 };
 
 /**
- * struct recording_reader - a recording that is being read
- * @stream: to read from
- * @path: what it is called
- * @line: the number of the last line read, from 1
+ * struct recording_reader - a recording being read
+ * @stream: the file
+ * @path: name of the file
+ * @line: number of the last line read, from 1
  * @text: that line
- * @size: of the memory for @text
- * @begun_ns: when it began, since 1970
- * @interval_ns: how often there was to be a sample
+ * @size: size of the buffer @text
+ * @begun_ns: start of the recording, since 1970
+ * @interval_ns: intended distance of samples
  */
 struct recording_reader {
 	FILE *stream;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the groups of a pool did, and what they did between two looks at it. */
+/* Samples of the counters of a pool, and differences of two samples. */
 #include <string.h>
 #include <time.h>
 
@@ -9,7 +9,7 @@
 #include "observe/sample.h"
 
 /**
- * sample_clock() - what time it is, for samples
+ * sample_clock() - the time of samples
  *
  * Return: nanoseconds of the monotonic clock.
  */
@@ -22,11 +22,11 @@ uint64_t sample_clock(void)
 }
 
 /**
- * sample_take() - ask a pool what its groups did
- * @device: one of the pool
- * @sample: the result, also to be freed after a failure
+ * sample_take() - read the counters of a pool
+ * @device: a device of the pool
+ * @sample: the result; freed by the caller after a failure too
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int sample_take(const struct ioband_device *device, struct sample *sample)
 {
@@ -43,8 +43,8 @@ int sample_take(const struct ioband_device *device, struct sample *sample)
 }
 
 /**
- * sample_free() - free what sample_take() found
- * @sample: the sample, left empty
+ * sample_free() - free a sample
+ * @sample: filled by sample_take(); left empty
  */
 void sample_free(struct sample *sample)
 {
@@ -63,8 +63,8 @@ static void op_since(struct op_stats *now, const struct op_stats *before)
 }
 
 /*
- * A group that is new did all since it was made, and so did one whose counters
- * went down: the pool was made anew.
+ * The counters of a new group are its difference.  The same holds if counters
+ * have decreased: the pool was created anew.
  */
 static void stats_since(struct stats *now, const struct stats *before)
 {
@@ -104,10 +104,10 @@ static void *copy(const void *array, size_t n, size_t size)
 }
 
 /**
- * sample_delta() - what was done between two samples
- * @before: the earlier
- * @now: the later, of the same pool
- * @delta: the difference, which must not outlive @now
+ * sample_delta() - difference of two samples
+ * @before: the earlier sample
+ * @now: the later sample, of the same pool
+ * @delta: the difference; must not outlive @now
  */
 void sample_delta(const struct sample *before, const struct sample *now,
 		  struct sample *delta)
@@ -124,7 +124,7 @@ void sample_delta(const struct sample *before, const struct sample *now,
 
 /**
  * sample_delta_free() - free a difference
- * @delta: what sample_delta() made
+ * @delta: of sample_delta()
  */
 void sample_delta_free(struct sample *delta)
 {
@@ -133,9 +133,9 @@ void sample_delta_free(struct sample *delta)
 }
 
 /**
- * op_stats_add() - add up what was done
- * @sum: to this
- * @part: this
+ * op_stats_add() - add counters
+ * @sum: the sum
+ * @part: the summand
  */
 void op_stats_add(struct op_stats *sum, const struct op_stats *part)
 {
@@ -147,8 +147,8 @@ void op_stats_add(struct op_stats *sum, const struct op_stats *part)
 }
 
 /**
- * stats_total() - all directions together
- * @group: of this group
+ * stats_total() - sum of all directions
+ * @group: counters of a group
  *
  * Return: the sums.
  */
@@ -169,12 +169,12 @@ static double amount(const struct group_stats *group, const char *measure)
 }
 
 /**
- * stats_share() - the part of the pool's service that a group had
- * @stats: of all groups of the pool
- * @group: one of them
- * @measure: what the pool shares: bytes, or ios
+ * stats_share() - share of a group in the service of the pool
+ * @stats: counters of all groups of the pool
+ * @group: an element of @stats
+ * @measure: the measure of the pool: bytes or ios
  *
- * Return: percent; 0 if nobody had anything.
+ * Return: percent; 0 if the pool did no I/O.
  */
 double stats_share(const struct stats *stats, const struct group_stats *group,
 		   const char *measure)

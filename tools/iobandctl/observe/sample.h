@@ -8,12 +8,12 @@
 #define NS_PER_S 1000000000ULL
 
 /**
- * struct sample - what the groups of a pool did until a moment
- * @ns: the moment, of the monotonic clock; of a difference, the time between
+ * struct sample - the counters of a pool at one moment
+ * @ns: the time, of the monotonic clock; in a difference, the time between
  * @groups: the groups, for their paths
- * @stats: what they did
- * @latency: how long it took; the sums of histograms are those of the moment, of a
- *	difference too
+ * @stats: the counters
+ * @latency: the histograms; their sums are those of the moment, in a difference
+ *	too
  */
 struct sample {
 	uint64_t ns;

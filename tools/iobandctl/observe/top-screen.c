@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * top on a terminal, of any size.
+ * top on a terminal of any size.
  *
- * Columns that do not fit are left out, those at the end of @order first; the
- * names of groups have what is left, and lose their beginning.  Failures, of a
- * device that was just removed for instance, are shown until the next look.
+ * Columns that do not fit are left out, the last of @order first.  Names of
+ * groups have the remaining width, and lose their beginning.  Failures, as of a
+ * device just removed, are shown until the next sample.
  */
 #define _GNU_SOURCE	/* ppoll() */
 #define NCURSES_WIDECHAR 1
@@ -25,7 +25,7 @@
 #define GROUP_WIDTH_MIN 12
 #define FIRST_LOOK_S 0.5
 
-/* What is worth its place, the most first. */
+/* The columns by importance, the most important first. */
 static const struct {
 	enum top_column column;
 	int width;
@@ -46,14 +46,14 @@ static const struct {
 };
 
 /**
- * struct screen - what is on the terminal
+ * struct screen - the content of the terminal
  * @top: this run
- * @view: what there is to see
- * @problem: why there may be less; empty if nothing failed
- * @first: the first row that is shown
+ * @view: the rows
+ * @problem: reason for missing rows; empty if nothing failed
+ * @first: index of the first visible row
  * @help: show the keys
- * @signals: what is blocked while it waits for keys
- * @width: by column, 0 for those that do not fit
+ * @signals: signals blocked during the wait for keys
+ * @width: by column, 0 for columns that do not fit
  */
 struct screen {
 	struct top *top;
@@ -81,7 +81,7 @@ static void choose_columns(struct screen *screen)
 		screen->width[TOP_GROUP] = COLS;
 }
 
-/* A character that the C library does not know is a question mark. */
+/* A name that the C library cannot convert becomes a question mark. */
 static wchar_t *widen(const char *text)
 {
 	char *shown = show(text, stdout);
@@ -105,7 +105,7 @@ static int width_of(const wchar_t *text)
 	return width;
 }
 
-/* Cut at its end. */
+/* Text, cut at its end. */
 static wchar_t *widen_within(const char *text, int width)
 {
 	wchar_t *wide = widen(text);
@@ -115,7 +115,7 @@ static wchar_t *widen_within(const char *text, int width)
 	return wide;
 }
 
-/* The end of a path says more than its beginning. */
+/* Cut a path at its beginning, as its end is more specific. */
 static void draw_name(int y, int width, const char *text)
 {
 	wchar_t *wide = widen(text);
@@ -132,7 +132,7 @@ static void draw_name(int y, int width, const char *text)
 	free(wide);
 }
 
-/* Text, cut at the end of the line; the last place of the screen stays empty. */
+/* Text, cut at the end of the line; the last cell of the screen stays empty. */
 static void draw_text(int y, const char *text)
 {
 	wchar_t *wide = widen_within(text, COLS - (y == LINES - 1));
@@ -218,7 +218,7 @@ static void draw_head(const struct screen *screen)
 	free(text);
 }
 
-/* On a terminal of one or two lines there are groups without headings. */
+/* A terminal of one or two lines shows groups without headings. */
 static void draw(struct screen *screen)
 {
 	int head = LINES > HEAD_LINES ? HEAD_LINES : 0;
@@ -278,7 +278,7 @@ static void sort_by_key(struct top *top, int key)
 	}
 }
 
-/* Return: whether to go on. */
+/* Return: false to quit. */
 static bool press(struct screen *screen, int key)
 {
 	struct top *top = screen->top;
@@ -300,11 +300,11 @@ static bool press(struct screen *screen, int key)
 }
 
 /*
- * Do what keys say, until it is time to look again.  A change of the terminal's size ends
- * the wait, and getch() tells of it.  It does not if the size has changed and changed back,
- * though the terminal has lost what it showed.
+ * Handle keys until the next sample is due.  A change of the terminal's size
+ * ends the wait, and getch() reports it.  getch() does not report a size that
+ * has changed and changed back, though the terminal has lost its content.
  *
- * Return: whether to go on; not if the terminal is gone.
+ * Return: false to quit, or if the terminal is gone.
  */
 static bool wait_for_keys(struct screen *screen, uint64_t until_ns)
 {
@@ -358,8 +358,9 @@ static void look_until_quit(struct screen *screen)
 }
 
 /*
- * Elsewhere it would be handled, and the next wait not know of it.  Before ncurses has looked at
- * the size and has its handler, a signal that is not blocked would be lost.
+ * Block SIGWINCH outside of waits: a signal handled elsewhere would not end the
+ * next wait.  Before ncurses has read the size and installed its handler, an
+ * unblocked signal would be lost.
  */
 static void keep_resize_for_waits(struct screen *screen)
 {
@@ -371,10 +372,10 @@ static void keep_resize_for_waits(struct screen *screen)
 }
 
 /**
- * top_screen() - show what there is on the terminal
+ * top_screen() - run top on the terminal
  * @top: this run
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int top_screen(struct top *top)
 {

@@ -211,7 +211,7 @@ static int replay(struct top *top, struct top_view *view)
  * @top: this run
  * @view: the groups' I/O since the last look; nothing after the first
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int top_refresh(struct top *top, struct top_view *view)
 {

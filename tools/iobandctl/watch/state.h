@@ -15,13 +15,13 @@
 #include "ioband/ioband.h"
 #include "watch/weigh.h"
 
-/* A cgroup without a watch is looked at so often. */
+/* Period of visits to a cgroup without a watch. */
 #define WATCH_POLL_S 10
 
 /**
- * struct sent - what is set for a cgroup in a tree
+ * struct sent - the settings of a cgroup in a tree
  * @weight: 0 for the default
- * @bounds: its maximum, its minimum and its latency target
+ * @bounds: its maximum, minimum and latency target
  */
 struct sent {
 	uint32_t weight;
@@ -30,10 +30,10 @@ struct sent {
 
 /**
  * enum due - reasons to visit a cgroup
- * @DUE_ASKED: its files, or systemd, may ask for something else
- * @DUE_CHILDREN: it may have cgroups that are not known
- * @DUE_CONTROL: its file of the children's controllers was written
- * @DUE_ANEW: its group may be another one, without weight and bounds
+ * @DUE_ASKED: its files or systemd may have a new request
+ * @DUE_CHILDREN: it may have new children
+ * @DUE_CONTROL: its cgroup.subtree_control was written
+ * @DUE_ANEW: its group may have been replaced by one without weight and bounds
  */
 enum due {
 	DUE_ASKED = 1,
@@ -43,21 +43,21 @@ enum due {
 };
 
 /**
- * struct node - a cgroup that is followed
- * @all: its place among the nodes of its subtree, parents first
- * @waiting: its place among those of its subtree that are due
- * @subtree: of the hierarchy
+ * struct node - a watched cgroup
+ * @all: its entry in the nodes of its subtree, parents first
+ * @waiting: its entry in the due nodes of its subtree
+ * @subtree: its subtree of the hierarchy
  * @due: the reasons to visit it, of enum due
- * @wd: its watch; -1 without, and it is polled
+ * @wd: its watch; -1 for a cgroup without one, which is polled
  * @path: in the hierarchy
- * @id: as the kernel knows it
- * @control: the controllers that its children have, as read last; NULL before
- * @tried: io was to be enabled for it; the result is final for now
- * @asked: for it, by kind, as read last; and targets that were asked for before, until
- *	they are taken away
- * @n_files: by kind: how many of those on devices in @asked are from its files,
- *	and not from systemd, which come after them
- * @sent: by tree: what is set
+ * @id: its number in the kernel
+ * @control: the controllers of its children, as last read; NULL before
+ * @tried: the attempt to enable io is over; its result is final for now
+ * @asked: the requests for it, by kind, as last read; also earlier targets,
+ *	until they are removed
+ * @n_files: by kind: number of values on single devices in @asked from its
+ *	files; values from systemd follow them
+ * @sent: its settings, by tree
  */
 struct node {
 	TAILQ_ENTRY(node) all;
@@ -78,18 +78,19 @@ TAILQ_HEAD(node_list, node);
 
 /**
  * struct subtree - the cgroups that root has delegated to one user, or all others
- * @all: its place among all subtrees
- * @turn: its place among those of its part that have nodes or a debt
- * @has_turn: it has such a place
- * @part: has the watches of its nodes
- * @top: path of the cgroup that is delegated; NULL for the system's own
- * @nodes: its cgroups, with @top
- * @waiting: those that are due
- * @n_watched: how many have a watch
- * @debt: work done ahead of its turns, which it passes for it
- * @polls_noted: the user was told that not all of it is watched
- * @latency_noted: the user was told that a latency target is ignored
- * @max_noted: the user was told that a maximum is ignored
+ * @all: its entry in all subtrees
+ * @turn: its entry in the round-robin list of its part, if it has nodes or a
+ *	debt
+ * @has_turn: it is in that list
+ * @part: holds the watches of its nodes
+ * @top: path of the delegated cgroup; NULL for the system's own
+ * @nodes: its cgroups, including @top
+ * @waiting: the due cgroups
+ * @n_watched: number of cgroups with a watch
+ * @debt: work done ahead of its rounds, paid by skipping rounds
+ * @polls_noted: the user has a message that the subtree is partly polled
+ * @latency_noted: the user has a message that a latency target is ignored
+ * @max_noted: the user has a message that a maximum is ignored
  */
 struct subtree {
 	TAILQ_ENTRY(subtree) all;
@@ -110,16 +111,16 @@ TAILQ_HEAD(subtree_list, subtree);
 
 /**
  * struct part - the system's own cgroups, or those of all delegated subtrees
- * @watch: all
- * @inotify: of its cgroups
- * @changes: tells that there are events; off until they are read
- * @round: reads them, and visits the nodes that are due
+ * @watch: the watch
+ * @inotify: the watches of its cgroups
+ * @changes: reports pending events; disabled until they are read
+ * @round: reads the events, and visits due nodes
  * @next_us: the earliest time of the next round
  * @by_wd: its nodes with a watch, for tsearch()
  * @turns: its subtrees with work, the next first
  *
- * Each has its own queue of events, so that a flood in delegated cgroups loses none of
- * the system's.
+ * Each part has its own queue of events, so that a flood in delegated cgroups
+ * loses no event of the system's cgroups.
  */
 struct part {
 	struct watch *watch;
@@ -134,14 +135,15 @@ struct part {
 enum { PART_OWN, PART_DELEGATED, PARTS };
 
 /**
- * struct watched_tree - a tree of cgroups, a pool's or a device's own
- * @speaker: the device that messages go to
+ * struct watched_tree - a tree of cgroups, of a pool or of a device
+ * @speaker: the device that receives messages
  * @pool: the pool
- * @device: whose own tree it is; NULL for the pool's
- * @v: numbers of the devices whose weights are meant for it: of each ioband device, and of
- *	what lies below it, with the ordinal of the ioband device as their weight
- * @n: how many
- * @n_devices: how many ioband devices
+ * @device: the device with this tree; NULL for the tree of a pool
+ * @v: numbers of the devices to which a request for this tree may refer: each
+ *	ioband device, and the devices below it.  The weight is the ordinal of
+ *	the ioband device.
+ * @n: length of @v
+ * @n_devices: number of ioband devices
  */
 struct watched_tree {
 	char *speaker;
@@ -153,27 +155,27 @@ struct watched_tree {
 };
 
 /**
- * struct watch - all that is watched
+ * struct watch - the state of iobandctl watch
  * @conf: the configuration
- * @past: what was asked for before, while it is taken back; empty else
- * @config: its file, NULL for the installed ones
+ * @past: the former requests while they are taken back; else empty
+ * @config: the configuration file, NULL for the installed ones
  * @enable: enable the io controller where the configuration needs it
  * @hierarchy: of the cgroups
- * @event: the loop
+ * @event: the event loop
  * @parts: the system's own cgroups, and the delegated ones
- * @subtrees: of both, the system's own first
+ * @subtrees: of both parts, the system's own first
  * @by_id: the cgroups by their id, for tsearch()
  * @poll: visits the cgroups without a watch
- * @full_noted: the user was told that the kernel refused a watch
+ * @full_noted: the user has a message that the kernel refused a watch
  * @monitor: of block devices
- * @later: looks at the ioband devices again, a moment after they changed
+ * @later: loads the ioband devices again, shortly after a change
  * @bus: to systemd; NULL without
  * @answers: systemd has answered on the bus
- * @retry: tries to reach the bus again
- * @obstacle: why nothing was said of cgroups that are yet to come; NULL if nothing is
- *	in the way, or there were no trees so far
- * @trees: what has weights
- * @n_trees: how many
+ * @retry: connects to the bus again
+ * @obstacle: the reason why no presets were sent; NULL without an obstacle, or
+ *	before there were trees
+ * @trees: the trees with weights
+ * @n_trees: length of @trees
  */
 struct watch {
 	struct conf conf;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The trees of groups in the kernel, and giving them weights and bounds. */
+/* The trees of groups in the kernel, and their weights and bounds. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "ioband/tree.h"
 #include "watch/state.h"
 
-/* Devices come and go in crowds; one look after the last is enough. */
+/* Devices change in bursts; one load after the last change is enough. */
 #define SETTLE_US 50000
 
 static void add_number(struct watched_tree *tree, unsigned int major,
@@ -23,7 +23,7 @@ static void add_number(struct watched_tree *tree, unsigned int major,
 	tree->v[tree->n++] = (struct device_weight){ major, minor, ordinal };
 }
 
-/* The device, and all below it: a wish may name any of them. */
+/* The device, and all devices below it: a request may name any of them. */
 static void add_numbers(struct watched_tree *tree,
 			const struct ioband_device *device)
 {
@@ -84,7 +84,7 @@ static void know_group(struct watch *watch, size_t tree,
 		};
 }
 
-/* Which weights and bounds are set, so that only others are sent. */
+/* Read the weights and bounds in effect, so that only changes are sent. */
 static void know_groups(struct watch *watch,
 			const struct ioband_devices *devices, size_t tree)
 {
@@ -118,10 +118,10 @@ static void know_nothing(struct watch *watch)
 }
 
 /**
- * struct sender - what send_preset() needs
- * @watch: all
+ * struct sender - context of send_preset()
+ * @watch: the watch
  * @tree: the tree
- * @speaker: the device that messages about it go to
+ * @speaker: the device that receives messages for the tree
  */
 struct sender {
 	const struct watch *watch;
@@ -129,7 +129,9 @@ struct sender {
 	const struct ioband_device *speaker;
 };
 
-/* What the configuration asked for until now; the rest is for others to take back. */
+/*
+ * Whether a former configuration asked for this; other presets are left alone.
+ */
 static bool is_ours(const struct sender *sender,
 		    const struct preset_change *change)
 {
@@ -149,7 +151,10 @@ static int send_preset(const struct preset_change *change, void *data)
 
 	if (!change->place && !is_ours(sender, change))
 		return EXIT_OK;
-	/* The user has been told of what is refused, and the rest can be sent. */
+	/*
+	 * A refused preset has been reported; the other presets can still be
+	 * sent.
+	 */
 	if (change->setting == GROUP_WEIGHT)
 		query_preset_weight(sender->speaker, change->path,
 				    change->wanted->weight);
@@ -160,7 +165,7 @@ static int send_preset(const struct preset_change *change, void *data)
 	return EXIT_OK;
 }
 
-/* What cgroups that are yet to come begin with, where the configuration has their path. */
+/* Presets for future cgroups with a path in the configuration. */
 static void send_presets(const struct watch *watch,
 			 const struct ioband_devices *devices, size_t number)
 {
@@ -181,7 +186,7 @@ static void send_presets(const struct watch *watch,
 	presets_free(&now);
 }
 
-/* The user is told once. */
+/* An obstacle is reported once. */
 static void send_all_presets(struct watch *watch,
 			     const struct ioband_devices *devices)
 {
@@ -213,8 +218,8 @@ static bool has_pool(const struct watch *watch, const char *pool)
 }
 
 /**
- * watch_trees_load() - look at the ioband devices again
- * @watch: all; their weights and bounds are set as they are asked for
+ * watch_trees_load() - load the ioband devices again
+ * @watch: the watch; marks all cgroups, so that their settings are sent
  */
 void watch_trees_load(struct watch *watch)
 {
@@ -223,7 +228,7 @@ void watch_trees_load(struct watch *watch)
 	if (ioband_load(&devices) != EXIT_OK)
 		return;
 	watch_trees_free(watch);
-	conf_find_pools(&watch->conf);	/* a disk may have come */
+	conf_find_pools(&watch->conf);	/* a disk may have been added */
 	for (size_t i = 0; i < devices.n; i++) {
 		const struct ioband_device *device = &devices.v[i];
 
@@ -237,13 +242,13 @@ void watch_trees_load(struct watch *watch)
 	for (size_t i = 0; i < watch->n_trees; i++)
 		know_groups(watch, &devices, i);
 	ioband_free(&devices);
-	/* What is asked for may name a device that has just come. */
+	/* Requests may name a device that is new. */
 	watch_mark_part(watch, NULL, DUE_ASKED);
 }
 
 /**
  * watch_trees_free() - forget all trees
- * @watch: all
+ * @watch: the watch
  */
 void watch_trees_free(struct watch *watch)
 {
@@ -270,7 +275,7 @@ static uint32_t wanted(const struct watch *watch, const struct node *node,
 	return asked_on(&node->asked[ASKED_WEIGHT], tree->v, tree->n);
 }
 
-/* It may have gone, and another come in its place, of which nobody has told yet. */
+/* The cgroup may have been replaced by another one, without an event so far. */
 static bool has_group(const struct watch *watch, const struct node *node)
 {
 	return cgroup_is(&watch->hierarchy, node->path, node->id) &&
@@ -312,7 +317,9 @@ static void send_weight(const struct watch *watch, size_t tree,
 	forget_hand(&watch->trees[tree], group, GROUP_WEIGHT);
 }
 
-/* The kernel takes a minimum above the maximum, and keeps to the maximum. */
+/*
+ * The kernel accepts a minimum above the maximum; the maximum takes precedence.
+ */
 static void check_bounds(const struct node *node, const struct sent *sent,
 			 const char *pool)
 {
@@ -335,7 +342,7 @@ static bool is_by_hand(const struct node *node, const struct watched_tree *tree,
 	return hand_has(&key);
 }
 
-/* What a former configuration has given, and nobody has set by hand since. */
+/* Whether a former configuration set the bound, unchanged by hand since. */
 static bool gave_bound(const struct watch *watch, const struct node *node,
 		       const struct watched_tree *tree, enum bound bound)
 {
@@ -351,11 +358,12 @@ static bool gave_bound(const struct watch *watch, const struct node *node,
 }
 
 /*
- * The rates that io.max has below ioband.  The kernel throttles there what ioband has
- * dispatched already, and what it holds fills the in-flight limit of all groups.  A maximum
- * on the ioband device itself throttles above, and does no harm.
+ * The rates of io.max on devices below ioband.  There the kernel throttles bios
+ * that ioband has dispatched, and the throttled bios fill the in-flight limit
+ * of all groups.  A maximum on the ioband device itself throttles above ioband,
+ * and does no harm.
  *
- * Return: whether there is one, or was.
+ * Return: true if there is a maximum, or was one.
  */
 static bool asked_max(const struct node *node, const struct watched_tree *tree,
 		      struct bounds *wanted)
@@ -373,8 +381,8 @@ static bool asked_max(const struct node *node, const struct watched_tree *tree,
 }
 
 /*
- * The root user of a container may write root's files below the cgroup that is delegated to
- * it.  So a maximum that was set by hand stays there.
+ * The root user of a container may write root's files below the cgroup
+ * delegated to it.  So a maximum that was set by hand is kept there.
  */
 static bool keeps_max(const struct node *node, const struct watched_tree *tree)
 {
@@ -382,7 +390,9 @@ static bool keeps_max(const struct node *node, const struct watched_tree *tree)
 	       is_by_hand(node, tree, GROUP_BOUNDS + MAXIMUM);
 }
 
-/* Return: false if nobody asks for a bound of this kind, and it stays as it is. */
+/*
+ * Return: false without a request for a bound of this kind, which is then kept.
+ */
 static bool wanted_bound(const struct watch *watch, const struct node *node,
 			 const struct watched_tree *tree, enum bound bound,
 			 struct bounds *wanted)
@@ -409,7 +419,7 @@ static bool wanted_bound(const struct watch *watch, const struct node *node,
 	return true;
 }
 
-/* Return: whether it was set. */
+/* Return: true if the bound was set. */
 static bool send_bound(const struct watch *watch, size_t tree,
 		       const struct ioband_device *speaker, const char *group,
 		       struct node *node, enum bound bound)
@@ -457,7 +467,7 @@ static bool has_ended(const struct watch *watch, const struct node *node,
 	return true;
 }
 
-/* A target or a maximum that is set by hand afterwards stays. */
+/* Later changes of the target or the maximum by hand are kept. */
 static void forget_ended(const struct watch *watch, struct node *node)
 {
 	if (has_ended(watch, node, LATENCY))
@@ -467,14 +477,14 @@ static void forget_ended(const struct watch *watch, struct node *node)
 }
 
 /**
- * watch_send() - set what is asked for a cgroup, where it is not so
- * @watch: all
+ * watch_send() - send the changed settings of a cgroup
+ * @watch: the watch
  * @node: the cgroup
  *
- * One without the io controller has no group; a weight of 100 is the default.
- * Minima are asked for by the configuration only, latency targets and maxima by
- * io.latency and io.max too; without a wish they are left alone.  Each message is a debt of the
- * subtree.
+ * A cgroup without the io controller has no group; a weight of 100 is the
+ * default. Only the configuration asks for minima.  Latency targets and maxima
+ * also come from io.latency and io.max.  Bounds without a request are left
+ * alone.  Each message adds to the debt of the subtree.
  */
 void watch_send(struct watch *watch, struct node *node)
 {
@@ -528,9 +538,9 @@ static int on_device(sd_event_source *source, int fd, uint32_t events,
 
 /**
  * watch_trees_start() - watch the ioband devices
- * @watch: with a loop
+ * @watch: has an event loop
  *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * Return: an exit code; errors have been reported.
  */
 int watch_trees_start(struct watch *watch)
 {
@@ -554,8 +564,8 @@ int watch_trees_start(struct watch *watch)
 }
 
 /**
- * watch_trees_stop() - watch the ioband devices no more
- * @watch: all
+ * watch_trees_stop() - stop watching the ioband devices
+ * @watch: the watch
  */
 void watch_trees_stop(struct watch *watch)
 {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * From what others ask for a cgroup to its weight in ioband, to its latency target and to
- * its maximum.  Pure.
+ * From the requests for a cgroup to its weight in ioband, its latency target
+ * and its maximum.  Pure.
  *
- * io.weight and IOWeight= have the scale of ioband: 1 to 10000, 100 where
- * nothing is said.  io.bfq.weight has 1 to 1000.  systemd writes into it what
- * it makes of IOWeight=: up to 100 as it is, and an eleventh of what is above, so
- * that 10000 becomes 1000.  Container tools write their own number, and
- * mean the ratio of two of them.
+ * io.weight and IOWeight= have the scale of ioband: 1 to 10000, default 100.
+ * io.bfq.weight has 1 to 1000.  systemd derives it from IOWeight=: up to 100
+ * unchanged, above 100 divided by 11, so that 10000 becomes 1000.  Container
+ * tools write their own number, of which only the ratio to another one matters.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +20,10 @@
 
 /**
  * asked_add() - add a weight on a device
- * @asked: to this
+ * @asked: gets the weight
  * @major: of the device
  * @minor: of the device
- * @weight: on it
+ * @weight: the weight
  */
 void asked_add(struct asked *asked, unsigned int major, unsigned int minor,
 	       uint64_t weight)
@@ -34,12 +33,13 @@ void asked_add(struct asked *asked, unsigned int major, unsigned int minor,
 }
 
 /**
- * asked_add_kind() - add what somebody asks for on a device, if it is sensible
- * @asked: to this
- * @kind: what it is
+ * asked_add_kind() - add a requested value on a device, if it is valid
+ * @asked: gets the value
+ * @kind: the kind of the value
  * @major: of the device
  * @minor: of the device
- * @value: a weight, microseconds or a rate; UINT64_MAX is no target and no maximum
+ * @value: a weight, microseconds or a rate; UINT64_MAX is no target and no
+ *	maximum
  */
 void asked_add_kind(struct asked *asked, enum asked_kind kind,
 		    unsigned int major, unsigned int minor, uint64_t value)
@@ -55,9 +55,9 @@ void asked_add_kind(struct asked *asked, enum asked_kind kind,
 }
 
 /**
- * asked_copy() - add all that is asked for on devices elsewhere
- * @asked: to this
- * @other: from there
+ * asked_copy() - add all values on single devices of another request
+ * @asked: gets the values
+ * @other: has the values
  */
 void asked_copy(struct asked *asked, const struct asked *other)
 {
@@ -67,7 +67,7 @@ void asked_copy(struct asked *asked, const struct asked *other)
 }
 
 /**
- * asked_free() - free what is asked for
+ * asked_free() - free a request
  * @asked: left empty
  */
 void asked_free(struct asked *asked)
@@ -77,10 +77,10 @@ void asked_free(struct asked *asked)
 }
 
 /**
- * weigh_bfq() - the IOWeight= of which systemd makes a weight of BFQ
+ * weigh_bfq() - the IOWeight= from which systemd derives a weight of BFQ
  * @bfq: the weight in io.bfq.weight
  *
- * Several have the same; this is the one in their middle.
+ * Several IOWeight= give the same weight of BFQ; this is their middle.
  *
  * Return: the weight, 1..10000.
  */
@@ -131,13 +131,13 @@ static void read_line(struct asked *asked, struct span line, bool is_bfq,
 
 /**
  * asked_read() - read io.weight or io.bfq.weight
- * @asked: added to; what is there already is more important
- * @text: of the file
- * @is_bfq: it is io.bfq.weight
- * @is_unit: systemd wrote it, not somebody else
+ * @asked: gets the values; older values take precedence
+ * @text: content of the file
+ * @is_bfq: the file is io.bfq.weight
+ * @is_unit: systemd wrote the file
  *
  * The lines are "default <weight>" or "<weight>", and "<major>:<minor>
- * <weight>"; what is not understood is skipped.
+ * <weight>".  Other lines are skipped.
  */
 void asked_read(struct asked *asked, const char *text, bool is_bfq,
 		bool is_unit)
@@ -166,10 +166,10 @@ static void read_latency(struct asked *asked, struct span line)
 
 /**
  * asked_read_latency() - read io.latency
- * @asked: added to
- * @text: of the file
+ * @asked: gets the values
+ * @text: content of the file
  *
- * The lines are "<major>:<minor> target=<us>"; what is not understood is skipped.
+ * The lines are "<major>:<minor> target=<us>".  Other lines are skipped.
  */
 void asked_read_latency(struct asked *asked, const char *text)
 {
@@ -202,11 +202,11 @@ static void read_max(struct asked asked[ASKED_KINDS], struct span line)
 
 /**
  * asked_read_max() - read io.max
- * @asked: by kind; those of a maximum are added to
- * @text: of the file
+ * @asked: by kind; the kinds of a maximum get the values
+ * @text: content of the file
  *
- * The lines are "<major>:<minor> rbps=<n> ...", where "max" is no maximum; what is not
- * understood is skipped.
+ * The lines are "<major>:<minor> rbps=<n> ...", where "max" is no maximum.
+ * Other lines and words are skipped.
  */
 void asked_read_max(struct asked asked[ASKED_KINDS], const char *text)
 {
@@ -217,9 +217,9 @@ void asked_read_max(struct asked asked[ASKED_KINDS], const char *text)
 }
 
 /**
- * asked_end() - remember what is asked for no more
- * @asked: what is asked for; gets 0 for other devices of @before
- * @before: what was asked for
+ * asked_end() - keep the devices of ended requests
+ * @asked: the present requests; gets 0 for the other devices of @before
+ * @before: the former requests
  */
 void asked_end(struct asked *asked, const struct asked *before)
 {
@@ -232,8 +232,8 @@ void asked_end(struct asked *asked, const struct asked *before)
 }
 
 /**
- * asked_forget() - forget what is asked for no more
- * @asked: loses what asked_end() gave it
+ * asked_forget() - drop the devices of ended requests
+ * @asked: loses the elements added by asked_end()
  */
 void asked_forget(struct asked *asked)
 {
@@ -247,12 +247,12 @@ void asked_forget(struct asked *asked)
 }
 
 /**
- * asked_find() - what is asked for on one of some devices
- * @asked: what is asked for
+ * asked_find() - find the request for one of some devices
+ * @asked: the requests
  * @devices: the devices that share one tree of groups
- * @n: how many
+ * @n: length of @devices
  *
- * Return: the most important, or NULL.
+ * Return: the element of highest precedence, or NULL.
  */
 const struct device_weight *asked_find(const struct asked *asked,
 				       const struct device_weight *devices,
@@ -269,10 +269,10 @@ const struct device_weight *asked_find(const struct asked *asked,
 }
 
 /**
- * asked_on() - the weight that is asked for on one of some devices
- * @asked: what is asked for
+ * asked_on() - the requested weight on one of some devices
+ * @asked: the requests
  * @devices: the devices that share one tree of groups
- * @n: how many
+ * @n: length of @devices
  *
  * Return: the weight, 0 for the default.
  */
@@ -300,15 +300,15 @@ static bool is_below_all(const struct device_weight *device,
 }
 
 /**
- * asked_below_all() - the least rate that is asked for on devices below all ioband devices
- * @asked: a rate of a maximum
- * @devices: what lies below the ioband devices, with the ordinal of the ioband device, from
- *	1, as their weight, in this order
- * @n: how many
- * @n_above: how many ioband devices
- * @rate: the result, 0 for none; as it was if nothing is asked for there
+ * asked_below_all() - the least rate requested on devices below all ioband devices
+ * @asked: requests for a rate of a maximum
+ * @devices: the devices below the ioband devices, sorted by their weight, which
+ *	is the ordinal of the ioband device, from 1
+ * @n: length of @devices
+ * @n_above: number of ioband devices
+ * @rate: the result, 0 for none; unchanged without a request
  *
- * Return: whether something is asked for there, or was.
+ * Return: true if there is a request there, or was one.
  */
 bool asked_below_all(const struct asked *asked,
 		     const struct device_weight *devices, size_t n,

@@ -8,15 +8,16 @@
 
 #include "base/rates.h"
 
-/* What may be asked for; the last kinds are the rates of a maximum. */
+/* The kinds of requests; the last kinds are the rates of a maximum. */
 enum asked_kind { ASKED_WEIGHT, ASKED_LATENCY, ASKED_MAX,
 	ASKED_KINDS = ASKED_MAX + RATES };
 
 /**
- * struct device_weight - a weight on one device, a latency target or a maximum rate
+ * struct device_weight - a weight, a latency target or a maximum rate on one device
  * @major: of the device
  * @minor: of the device
- * @weight: on it; of a target, microseconds; of a maximum, a second; 0 for none
+ * @weight: the weight; for a target, microseconds; for a maximum, a rate per
+ *	second; 0 for none
  */
 struct device_weight {
 	unsigned int major;
@@ -25,10 +26,10 @@ struct device_weight {
 };
 
 /**
- * struct asked - the weights, the latency targets or one maximum rate of a cgroup
- * @weight: on all devices; 0 if none is asked for, and of other kinds
- * @v: on some devices, the most important first
- * @n: how many
+ * struct asked - requested weights, latency targets or one maximum rate of a cgroup
+ * @weight: the weight on all devices; 0 for none, and for other kinds
+ * @v: values on single devices, in order of precedence
+ * @n: length of @v
  */
 struct asked {
 	uint64_t weight;

@@ -29,7 +29,7 @@ struct host {
 	u64 at_disk;
 	struct job job[HOST_JOBS];
 	u32 jobs;
-	/* Those whose job thinks, and those that wait for the disk. */
+	/* Requests of jobs with a pause, and requests that wait for the disk. */
 	struct io *thinking;
 	struct io *waiting;
 	struct io **waiting_last;
@@ -59,7 +59,7 @@ void host_free(struct host *host)
 {
 	struct io *io;
 
-	/* Let what is at the disk come back. */
+	/* Let all requests at the disk complete. */
 	while (host->thinking || host->waiting || host->at_disk) {
 		for (u32 i = 0; i < host->jobs; i++)
 			host->job[i].limit = 1;
@@ -73,7 +73,7 @@ void host_free(struct host *host)
 	free(host);
 }
 
-/* In order of due times, behind those that are due at the same time. */
+/* In order of due times; at equal times, in order of insertion. */
 static void think(struct host *host, struct io *io, u64 due_ns)
 {
 	struct io **at = &host->thinking;
@@ -193,7 +193,7 @@ void host_run(struct host *host, u64 for_ns)
 		next_ns = host->model->next_ns(host->disk);
 		due_ns = host->thinking ? host->thinking->due_ns : LAB_NEVER;
 		assert(next_ns >= host->now_ns);
-		/* A request at the disk that nothing is going to finish is lost. */
+		/* A request at the disk without a future event is lost. */
 		assert(next_ns != LAB_NEVER || !host->at_disk);
 		if (min(next_ns, due_ns) > end_ns)
 			break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A host for a model in user space: jobs that keep so many requests outstanding, a
- * queue in order of arrival where the disk takes no more, and a clock that jumps.
- * Checks as it goes that the model loses no request and never goes back in time.
+ * A host for a model in user space: jobs with a fixed number of outstanding requests, a
+ * FIFO queue in front of a full disk, and a clock that jumps.  It checks that the model
+ * loses no request, and that time never decreases.
  */
 #ifndef LAB_DISK_HOST_H
 #define LAB_DISK_HOST_H
@@ -12,22 +12,22 @@
 #define HOST_JOBS	128
 
 /**
- * struct job - a load, and what came of it
- * @region_sector: where it reads or writes
- * @region_sectors: and how much there is
- * @bytes: of each request
- * @depth: requests outstanding
- * @write_pct: part of them that are writes
- * @random: scattered over the region, or in order
- * @fua: whether its writes are
+ * struct job - a load and its results
+ * @region_sector: start of the region
+ * @region_sectors: length of the region
+ * @bytes: size of a request
+ * @depth: outstanding requests
+ * @write_pct: part of writes
+ * @random: random or sequential
+ * @fua: its writes are FUA
  * @flush_every: a flush after so many requests, if not 0
- * @think_ns: between a completion and the next request
- * @limit: requests in all, if not 0
+ * @think_ns: time between a completion and the next request
+ * @limit: total requests, if not 0
  *
  * By LAB_READ, LAB_WRITE and LAB_FLUSH:
  * @done: requests
- * @sum_ns: of their latencies
- * @max_ns: the longest one
+ * @sum_ns: sum of their latencies
+ * @max_ns: the longest latency
  */
 struct job {
 	u64 region_sector;
@@ -57,7 +57,7 @@ struct host *host_new(const struct lab_model *model, const u64 *values);
 void host_free(struct host *host);
 /* Returns the host's own copy. */
 struct job *host_add(struct host *host, const struct job *job);
-/* Forget what was measured so far. */
+/* Reset the results. */
 void host_forget(struct host *host);
 void host_run(struct host *host, u64 for_ns);
 u64 host_now_ns(const struct host *host);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The modelled disks in user space.
- */
+/* Tests of the modelled disks in user space. */
 #include "cases.h"
 
 #include <stdio.h>
@@ -54,7 +52,7 @@ static void assert_near(double value, double wanted, double part)
 		fail_msg("%g is not within %g %% of %g", value, part * 100, wanted);
 }
 
-/* One request alone, at once: how long it takes. */
+/* Latency of one request on an idle disk. */
 static u64 one_ns(struct host *host, enum lab_op op, u64 sector, u32 bytes)
 {
 	const struct job job = {
@@ -72,7 +70,7 @@ static u64 one_ns(struct host *host, enum lab_op op, u64 sector, u32 bytes)
 
 static const char *const kinds[MODELS] = { "hdd", "sata-ssd", "nvme", "cloud" };
 
-/* Some of everything at once. */
+/* A mixed load. */
 static struct host *busy(const char *kind, const char *words)
 {
 	static const struct job jobs[] = {
@@ -97,7 +95,7 @@ static struct host *busy(const char *kind, const char *words)
 	return host;
 }
 
-/* host.c stops if one is; after the end, host_free() waits for the rest. */
+/* host.c stops at a lost request; at the end, host_free() waits for the rest. */
 static void no_request_is_lost(void **state)
 {
 	static const char *const variants[] = {
@@ -144,7 +142,7 @@ static void same_calls_same_answers(void **state)
 	(void)state;
 	for (i = 0; i < MODELS; i++)
 		assert_true(fingerprint(kinds[i], "") == fingerprint(kinds[i], ""));
-	/* And a seed matters where chance does. */
+	/* The seed matters where the model is random. */
 	assert_true(fingerprint("cloud", "seed=1") != fingerprint("cloud", "seed=2"));
 }
 
@@ -194,7 +192,7 @@ static void parameters_are_checked(void **state)
 	assert_null(lab_model_find("floppy"));
 }
 
-/* What keeps the device busy is somebody's, and no more than there is time. */
+/* All device time has an owner, and its sum does not exceed the elapsed time. */
 static void times_add_up(void **state)
 {
 	const struct lab_model *model = &lab_hdd;
@@ -220,7 +218,7 @@ static void times_add_up(void **state)
 	for (i = 0; i < 3; i++)
 		busy_ns += model->busy_ns(state_of_disk)[i];
 	assert_int_equal(model->busy_ns(state_of_disk)[3], 0);
-	/* All but the controller's and the link's time, for one waits for the other. */
+	/* All time but that of the controller and the link, as the requests run one by one. */
 	assert_true(busy_ns <= now_ns && busy_ns >= now_ns * 97 / 100);
 	free(state_of_disk);
 }
@@ -249,7 +247,7 @@ static u64 busy_ns(void *hdd)
 	return sum_ns;
 }
 
-/* Reading ahead is paid for by who has use for it, up to what that wants, and by one. */
+/* Read-ahead is charged once, to the reader of the data, up to the end of its request. */
 static void reading_ahead_is_counted_once(void **state)
 {
 	static const u64 wanted[] = { 0, 800, 400, 800, 790 };
@@ -267,7 +265,7 @@ static void reading_ahead_is_counted_once(void **state)
 			.sector = 5 * GIB + wanted[i], .sectors = 8, .owner = i,
 		};
 		lab_hdd.submit(hdd, &rq[i], now_ns);
-		if (i == 0) { /* and a second to read ahead in */
+		if (i == 0) { /* then read ahead for a second */
 			assert_ptr_equal(run_until_done(hdd, &now_ns), &rq[0]);
 			now_ns += S;
 			assert_null(lab_hdd.advance(hdd, now_ns));
@@ -275,14 +273,14 @@ static void reading_ahead_is_counted_once(void **state)
 		} else if (i == 1) { /* 400 KiB at some 70 MB/s */
 			ahead_ns = busy_ns(hdd) - alone_ns;
 			assert_true(ahead_ns > 5 * MS && ahead_ns < 8 * MS);
-		} else { /* from the cache, before it, again, in part: nothing more */
+		} else { /* from the cache, before it, again, in part: no charge */
 			assert_int_equal(busy_ns(hdd), alone_ns + ahead_ns);
 		}
 	}
 	free(hdd);
 }
 
-/* Serve one request at @from, then have @count waiting: which comes first, and when? */
+/* Serve one request at @from with @count requests waiting; return which is next, and when. */
 static u64 first_of(u64 from, const u64 *sectors, u32 count, u64 *sector)
 {
 	struct lab_request first = { .sector = from, .sectors = 8 }, waiting[8];
@@ -293,7 +291,7 @@ static u64 first_of(u64 from, const u64 *sectors, u32 count, u64 *sector)
 
 	lab_params_default(&lab_hdd, values);
 	assert_null(lab_params_set(&lab_hdd, values, "age_permille", "0"));
-	/* Controller and link would make the time depend on the others. */
+	/* Exclude the controller and the link, where the requests delay each other. */
 	assert_null(lab_params_set(&lab_hdd, values, "command_read_us", "0"));
 	hdd = calloc(1, lab_hdd.bytes(values));
 	assert_null(lab_hdd.init(hdd, values));
@@ -309,7 +307,7 @@ static u64 first_of(u64 from, const u64 *sectors, u32 count, u64 *sector)
 	return now_ns;
 }
 
-/* Try each alone: the one that takes the shortest time is the one that is picked of all. */
+/* The request with the shortest time when alone is the one picked of all. */
 static void the_nearest_is_picked(void **state)
 {
 	u64 seed = 1, from, sectors[8], alone_ns, best_ns, picked_ns, best, picked, ignored;
@@ -334,7 +332,7 @@ static void the_nearest_is_picked(void **state)
 	}
 }
 
-/* A command far away, and others that keep the arm near: how long does it wait? */
+/* Latency of a command far away, while other commands keep the arm near. */
 static u64 far_away_ns(const char *words)
 {
 	const struct job near = {
@@ -359,7 +357,7 @@ static u64 far_away_ns(const char *words)
 
 static void ageing_bounds_the_wait(void **state)
 {
-	/* Full stroke and one revolution, times 1000/20, and then all that are as old. */
+	/* Full stroke and one revolution, times 1000/20, plus all commands of the same age. */
 	const u64 bound_ns = 29 * MS * 1000 / 20 + 17 * 29 * MS;
 
 	(void)state;
@@ -383,7 +381,7 @@ static double random_iops(const char *words, u32 depth)
 	return iops;
 }
 
-/* One stream, whatever its requests: more of them at once never cost a revolution. */
+/* One stream: more requests at once never cost a revolution, whatever their size. */
 static void reading_ahead_serves_the_queue(void **state)
 {
 	static const u32 depths[] = { 1, 2, 3, 4, 8, 16, 31 };
@@ -407,7 +405,7 @@ static void reading_ahead_serves_the_queue(void **state)
 				fail_msg("%u KiB, %u deep: %g MB/s, one at a time %g", kib,
 					 depths[i], mb_s, one_mb_s);
 		}
-		/* A command takes 99 us and its way over the link; the medium gives 75 MB/s. */
+		/* A command takes 99 us and the time of the link; the medium gives 75 MB/s. */
 		assert_near(one_mb_s, min(75.0, kib * 1.024 / (0.099 + kib * 1.024 / 300)), 0.02);
 	}
 }
@@ -418,18 +416,18 @@ static void queueing_helps_a_disk(void **state)
 
 	(void)state;
 	assert_true(all > one * 1.6);
-	/* Without it, more commands are only a longer line. */
+	/* Without command queueing, more commands only make the queue longer. */
 	assert_near(random_iops("queue_depth=1", 31), one, 0.02);
 }
 
-/* Of random reads, the mean is command, mean seek and half a turn. */
+/* The mean of random reads is command, mean seek and half a revolution. */
 static void positioning_is_seek_and_rotation(void **state)
 {
 	(void)state;
-	/* No seek at all but to the next track: what is left is half a turn, and the transfer. */
+	/* Seeks of 0, except to the next track: half a revolution and the transfer are left. */
 	assert_near(1e3 / random_iops("seek_base_us=0 seek_sqrt_us=0 seek_full_us=0", 1),
 		    8.333 / 2 + 0.099 + 0.014 + 0.05, 0.01);
-	/* A seek takes the same everywhere: a shift. */
+	/* A constant seek time adds to the mean. */
 	assert_near(1e3 / random_iops("seek_base_us=5000 seek_sqrt_us=0 seek_full_us=0", 1),
 		    8.333 / 2 + 5 + 0.099 + 0.014 + 0.05, 0.01);
 	/* E sqrt(|x - y|) = 8/15 for x, y uniform on a stroke; the region is 9/10 of it. */
@@ -469,7 +467,7 @@ static void a_drive_reads_ahead(void **state)
 	assert_true(one_ns(host, LAB_READ, 5 * GIB + 800, 4096) < 120 * US);
 	assert_true(one_ns(host, LAB_READ, 5 * GIB + 8000, 4096) > MS);
 	host_free(host);
-	/* What was written in between is not what was read. */
+	/* A write in between invalidates the data read. */
 	host = disk("hdd", "write_cache=0");
 	one_ns(host, LAB_READ, 5 * GIB, 4096);
 	one_ns(host, LAB_WRITE, 5 * GIB + 8, 4096);
@@ -486,7 +484,7 @@ static void a_write_cache_hides_the_arm(void **state)
 	assert_int_equal(host_count(on, "writes_to_medium"), 0);
 	assert_true(one_ns(off, LAB_WRITE, 50 * GIB, 4096) > 2 * MS);
 	assert_int_equal(host_count(off, "writes_to_medium"), 1);
-	/* And one second later it is on the medium. */
+	/* One second later, the data is on the medium. */
 	assert_int_equal(host_count(on, "destaged_extents"), 1);
 	host_free(on);
 	host_free(off);
@@ -504,7 +502,7 @@ static u64 flush_us(struct host *host, u32 flush_every, bool fua, enum lab_op op
 	return mean_us(own, op);
 }
 
-/* With one write between flushes, a flush costs a positioning; so does FUA. */
+/* With one write between flushes, a flush costs one positioning; so does FUA. */
 static void flush_and_fua_reach_the_medium(void **state)
 {
 	struct host *host = disk("hdd", "");
@@ -521,7 +519,7 @@ static void flush_and_fua_reach_the_medium(void **state)
 	host_free(host);
 }
 
-/* Destaging has begun when the flush comes: it waits for the arm all the same. */
+/* Destaging has begun when the flush arrives; the flush still waits for the arm. */
 static void a_flush_waits_for_what_is_under_way(void **state)
 {
 	struct host *host = disk("hdd", "destage_idle_ms=20");
@@ -548,7 +546,7 @@ static void write_at(void *hdd, struct lab_request *rq, u64 sector, u64 now_ns)
 	lab_hdd.submit(hdd, rq, now_ns);
 }
 
-/* Extents that a flush waits for grow while it does: it still waits for them. */
+/* A flush also waits for extents that grow meanwhile. */
 static void a_flush_waits_for_extents_that_grow(void **state)
 {
 	struct lab_request before[3], after[3], flush = { .op = LAB_FLUSH };
@@ -574,7 +572,7 @@ static void a_flush_waits_for_extents_that_grow(void **state)
 	free(hdd);
 }
 
-/* 8 MiB at once, and then no more than the arm makes room for. */
+/* 8 MiB at once, then only as much as the arm destages. */
 static void a_cache_has_its_size(void **state)
 {
 	struct host *host = disk("hdd", "write_cache_kib=8192");
@@ -589,7 +587,7 @@ static void a_cache_has_its_size(void **state)
 	host_free(host);
 }
 
-/* More than the cache takes: then it is destaging, which is better with more to choose from. */
+/* A load above the size of the cache runs at destaging speed; more choice makes it faster. */
 static void a_full_cache_is_as_fast_as_the_arm(void **state)
 {
 	static const char *const words[] = { "destage_window=1", "destage_window=64" };
@@ -615,7 +613,7 @@ static void a_full_cache_is_as_fast_as_the_arm(void **state)
 	assert_true(iops[1] > iops[0] * 1.2 && iops[1] < 600);
 }
 
-/* A write alone on the medium takes as much longer as it settles longer. */
+/* A write alone on the medium takes longer by the settle time. */
 static void a_write_settles_longer(void **state)
 {
 	struct host *host;
@@ -624,7 +622,7 @@ static void a_write_settles_longer(void **state)
 
 	(void)state;
 	for (i = 0; i < 2; i++) {
-		/* Rotation hides less than a revolution: without any, it is all there is. */
+		/* Rotation hides less than a revolution of the settle time, so these are short. */
 		host = disk("hdd", i ? "write_cache=0 rotation_rpm=30000 write_settle_us=20000" :
 			    "write_cache=0 rotation_rpm=30000 write_settle_us=0");
 		ns[i] = one_ns(host, LAB_WRITE, 50 * GIB, 4096);
@@ -635,8 +633,8 @@ static void a_write_settles_longer(void **state)
 }
 
 /*
- * Writes here and there on two tracks: half of them switch.  The rate is that of whole tracks
- * with their switches, 75000 kB/s: in 8.33 ms and 8, a track has 2395 sectors.
+ * Random writes on two tracks: half of them switch tracks.  The rate is that of whole
+ * tracks with their switches, 75000 kB/s: in 8.33 ms and 8, a track has 2395 sectors.
  */
 static void a_track_switch_costs_its_time(void **state)
 {
@@ -659,11 +657,11 @@ static void a_track_switch_costs_its_time(void **state)
 		us[i] = mean_us(own, LAB_WRITE);
 		host_free(host);
 	}
-	/* Half a turn; and 8 ms more for every other one, for a turn is 8.33 ms. */
+	/* Half a revolution, and 8 ms more for every second one, as a revolution is 8.33 ms. */
 	assert_near(us[1] - us[0], 4000, 0.15);
 }
 
-/* One segment serves one stream: of two that take turns, none finds what was read ahead. */
+/* One segment serves one stream: two alternating streams never hit the read-ahead. */
 static void segments_are_given_up(void **state)
 {
 	static const char *const words[] = { "segments=2", "segments=1" };
@@ -684,7 +682,7 @@ static void segments_are_given_up(void **state)
 	assert_int_equal(hits[1], 0);
 }
 
-/* Below that part of the cache, what is dirty waits while the host has commands. */
+/* Below that part of the cache, dirty data waits while the host has commands. */
 static void destaging_waits_for_its_part(void **state)
 {
 	static const char *const words[] = { "destage_high_pct=90", "destage_high_pct=10" };
@@ -738,11 +736,11 @@ static void flash_favours_large_and_sequential(void **state)
 	(void)state;
 	assert_true(large_mb_s > small_mb_s * 8);
 	assert_true(stream_mb_s > large_mb_s * 1.2);
-	/* That is reading ahead, and nothing else. */
+	/* The difference is read-ahead only. */
 	assert_near(flash_mb_s("sata-ssd", "readahead_kib=0", stream), large_mb_s, 0.03);
 }
 
-/* On the numbers of flash.c: 22.7 + 53 + 72 + 20.5 + 8 us. */
+/* By the numbers in flash.c: 22.7 + 53 + 72 + 20.5 + 8 us. */
 static void flash_adds_up(void **state)
 {
 	struct host *host = disk("sata-ssd", "");
@@ -783,7 +781,7 @@ static void garbage_collection_is_for_random_writes(void **state)
 	const double clean = flash_mb_s("nvme", "write_amp_pct=100", random);
 
 	(void)state;
-	/* A row moved costs a page read more than a row programmed. */
+	/* A moved row costs a page read more than a programmed row. */
 	assert_near(flash_mb_s("nvme", "write_amp_pct=400", random), clean / 4, 0.1);
 	assert_near(flash_mb_s("nvme", "write_amp_pct=400", stream),
 		    flash_mb_s("nvme", "write_amp_pct=100", stream), 0.01);
@@ -848,7 +846,7 @@ static void count_window(const struct lab_request *rq, u64 since_ns, u64 now_ns)
 	most_in_window = max(most_in_window, ++in_window);
 }
 
-/* At most so many complete in any 100 ms; jitter can shift some. */
+/* The limit of completions in any 100 ms; jitter can shift some. */
 static void a_volume_keeps_its_caps(void **state)
 {
 	struct host *host = disk("cloud", "");
@@ -898,7 +896,7 @@ static void credit_is_spent_and_saved(void **state)
 	});
 
 	(void)state;
-	/* 10000 a second while 5000 more than 3000 a second last: 714 ms. */
+	/* 10000 a second while a credit of 5000, beyond 3000 a second, lasts: 714 ms. */
 	host_run(host, 700 * MS);
 	assert_near(ios(own), 7000, 0.02);
 	host_forget(host);

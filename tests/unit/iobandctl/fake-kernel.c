@@ -9,8 +9,9 @@
  *			with .then after it is that to all but the first
  *	log		the messages sent
  *	cgroup/		the mounted hierarchy, of version $FAKE_VERSION
- *	refuse		a word and, after a blank, why what the log has with that
- *			word is refused, if it is a message or a removal
+ *	refuse		a word, with ~ for each blank in it, and after a blank, why what
+ *			the log has with that word is refused, if it is a message or a
+ *			removal
  *	interrupt	if it is there, each change comes with a SIGTERM
  *	run/		what is written down until a reboot
  *	full		if it is there, no more cgroups can be watched
@@ -252,8 +253,11 @@ static bool is_refused(const char *name, const char *message)
 
 	fprintf(log, "%s\n", line);
 	fclose(log);
-	if (file && fscanf(file, "%63s %511[^\n]", word, refusal) == 2)
+	if (file && fscanf(file, "%63s %511[^\n]", word, refusal) == 2) {
+		for (char *c = word; *c; c++)
+			*c = *c == '~' ? ' ' : *c;
 		is = strstr(line, word);
+	}
 	if (file)
 		fclose(file);
 	free(line);

@@ -40,7 +40,7 @@ def test_set_max(host: Fake) -> None:
     host.run("set-max", "--device", "two", "a", "wbps=max")
     assert host.sent == [f"two: max cgroup#{a} wbps=max"]
     host.run("set-max", "own", "default")
-    assert host.sent == ["own: max device default"]
+    assert host.told("max") == ["own: max device default"]
     host.run("set-max", "--pool", "sdb", "uid:root", "riops=1", "rbps=max")
     assert host.told("max", "min") == ["byuid: max uid:0 rbps=max riops=1"]
 
@@ -102,12 +102,12 @@ def test_set_min_refused(host: Fake, args: list[str], rc: int, says: str) -> Non
         (
             ["set-min", "/a", "wiops=501"],
             "/a in pool sda: a minimum of wiops=501 is more than the maximum of wiops=500, which "
-            "would win; raise it first with 'iobandctl set-max'\n",
+            "would win; give both with one 'iobandctl set'\n",
         ),
         (
             ["set-max", "/a/b", "rbps=1000", "riops=9"],
             "/a/b in pool sda: a minimum of rbps=1K is more than the maximum of rbps=1000, which "
-            "would win; lower the minimum first with 'iobandctl set-min'\n",
+            "would win; give both with one 'iobandctl set'\n",
         ),
         (["set-max", "own", "wbps=499"], "own in pool sda: a minimum of wbps=500 is more than"),
     ],

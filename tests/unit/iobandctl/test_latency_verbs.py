@@ -35,7 +35,8 @@ def test_set_latency(host: Fake) -> None:
     """The same devices are told as of a weight."""
     a = host.cgroup("/a")
     host.run("set-latency", "/a", "2ms")
-    assert host.sent == [f"{name}: latency-target cgroup#{a} 2000" for name in ("one", "own")]
+    told = [f"{name}: latency-target cgroup#{a} 2000" for name in ("one", "own")]
+    assert host.told("latency-target") == told
     host.run("set-latency", "--device", "two", "a", "0.5s")
     assert host.sent == [f"two: latency-target cgroup#{a} 500000"]
     host.run("set-latency", "own", "none")

@@ -167,7 +167,7 @@ static const struct option_spec options[] = {
 	SPEC_DEVICE,
 	SPEC_POOL,
 	{ OPTION_WEIGHTS, "weights", NULL,
-	  "list the weights and bounds that were set, for set-weight --from" },
+	  "list the weights and bounds that were set, for set --from" },
 	SPEC_JSON,
 	{ .name = NULL }
 };

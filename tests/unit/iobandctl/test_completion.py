@@ -120,6 +120,7 @@ def test_line(shell: Shell) -> None:
     shell.completes("iobandctl record sda by", "iobandctl record sda byuid ")
     shell.completes("iobandctl plot --what sh", "iobandctl plot --what share ")
     shell.completes("iobandctl plot w", "iobandctl plot weights.txt ")
+    shell.completes("iobandctl plot -o w", "iobandctl plot -o weights.txt ")
 
 
 def test_lists(shell: Shell) -> None:
@@ -149,6 +150,7 @@ def test_fish(host: Fake, tmp_path: Path) -> None:
     assert set(offers("iobandctl remove ")) == {"byuid", "one", "own", "two"}
     assert any("dd" in offer for offer in offers("iobandctl get-weight /o"))
     assert set(offers("iobandctl set-weight --from w")) == {"weights.txt"}
+    assert set(offers("iobandctl plot -o w")) == {"weights.txt"}
 
 
 def test_words(host: Fake) -> None:
@@ -180,9 +182,12 @@ def test_every_option_is_there(built: Built, kind: str) -> None:
     for verb in re.findall(r"^  (\S+)", sh(built.iobandctl, "help").stdout, re.MULTILINE):
         assert verb in script
         for option in sh(built.iobandctl, "help", verb, check=True).stdout.splitlines():
-            if option.startswith("  --"):
-                name = option.split()[0].removeprefix("--")
+            if found := re.match(r"  (?:-(\w),|   ) --([\w-]+)", option):
+                letter, name = found.groups()
                 assert f"--{name}" in script or f" -l {name} " in script, (verb, name)
+                short = (f" -{letter} ", f" -{letter}=", f"'-{letter}[", f"'-{letter}+[")
+                short += (f" -s {letter} ",)
+                assert not letter or any(form in script for form in short), (verb, letter)
     done = subprocess.run([kind, "-n"], input=script, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 

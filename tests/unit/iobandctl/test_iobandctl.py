@@ -29,6 +29,8 @@ VERBS = [
     if name != "help"
 ]
 
+OPTION = r"^  (?:-\w,|   ) (--[\w-]+)"  # in what help says of a verb
+
 DISKS = Path("/sys/dev/block")
 
 UNIT_TESTS = re.findall(r"TEST\((\w+)\)", (HERE / "test-main.c").read_text())[1:]
@@ -1373,6 +1375,13 @@ def test_dump(host: Fake) -> None:
         (["create", "x"], "too few arguments; it takes: NAME DEVICE"),
         (["list", "x"], "'x' is too much"),
         (["list", "--nope"], "there is no option '--nope'"),
+        (["lsit"], "there is no verb 'lsit'; did you mean 'list'? 'iobandctl help' lists them"),
+        (["set-wieght", "a", "5"], "did you mean 'set-weight'?"),
+        (["help", "tsat"], "did you mean 'stat'?"),
+        (["get_max", "a"], "did you mean 'get-max'?"),
+        (["expalni"], "did you mean 'explain'?"),
+        (["zz"], "there is no verb 'zz'; 'iobandctl help' lists them"),
+        (["nothing"], "there is no verb 'nothing'; 'iobandctl help' lists them"),
         (["create", "a/b", "/dev/null"], "cannot be a device's name"),
         (["create", "control", "/dev/null"], "cannot be a device's name"),
         (["create", "UNDER-x", "/dev/null"], "'UNDER-x' cannot be a device's name: with UNDER-"),
@@ -1423,9 +1432,36 @@ def test_help_and_man_page_agree(built: Built, verb: str) -> None:
     text = sh(built.iobandctl, "help", verb, check=True).stdout
     assert text == sh(built.iobandctl, verb, "--help", check=True).stdout
     assert f"Cm {verb}" in man_page()
-    for option in re.findall(r"^  (--[\w-]+)", text, re.MULTILINE):
-        assert option in man_page() or option == "--help", option
+    options = re.findall(OPTION, text, re.MULTILINE)
+    assert {"--help", "--version"} <= set(options)
+    for option in options:
+        assert option in man_page(), option
     assert verb in sh(built.iobandctl, "help", check=True).stdout
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "help"])
+def test_help_and_version_after_a_verb(built: Built, verb: str) -> None:
+    """Whatever else the line lacks."""
+    usage = sh(built.iobandctl, "help", verb, check=True).stdout
+    assert sh(built.iobandctl, verb, "-h", check=True).stdout == usage
+    version = sh(built.iobandctl, "--version", check=True).stdout
+    for words in (["-V"], [verb, "-V"], [verb, "--version"]):
+        assert sh(built.iobandctl, *words, check=True).stdout == version
+
+
+def test_help_has_sections(built: Built) -> None:
+    """Each verb is in one of them."""
+    usage = sh(built.iobandctl, "help", check=True).stdout
+    first, *sections = re.split(r"^(\w+):\n", usage, flags=re.MULTILINE)
+    assert sections[::2] == ["Devices", "Groups", "Observe", "Configure", "Service"]
+    verbs = {
+        title: re.findall(r"^  ([\w-]+)", text, re.MULTILINE)
+        for title, text in zip(sections[::2], sections[1::2], strict=True)
+    }
+    assert verbs["Devices"][0] == "wrap"
+    assert verbs["Groups"][:2] == ["set", "get"]
+    assert sorted(sum(verbs.values(), [])) == sorted([*VERBS, "help"])
+    assert max(map(len, usage.splitlines())) <= 100
 
 
 def documented(label: str) -> str:
@@ -1472,6 +1508,7 @@ def test_json_is_documented(built: Built, host: Fake) -> None:
         "set": ["a", "weight=7"],
         "set --pool": ["--pool", "sda", "depth=7"],
         "set-weight": ["a", "7"],
+        "set --from": ["--from", str(host.root / "weights")],
         "set-weight --from": ["--from", str(host.root / "weights")],
         "set-latency": ["a", "7ms"],
         **{f"set-{what}": ["a", "rbps=7"] for what in ("max", "min")},
@@ -1539,7 +1576,7 @@ def test_each_verb_has_a_man_page(built: Built, verb: str) -> None:
     name, synopsis = re.search(r"\.Nd (.*)\n\.Sh SYNOPSIS\n((?:[^.]|\.(?!Sh))*)", text).groups()
     usage = sh(built.iobandctl, "help", verb).stdout
     assert name[1:] in usage
-    options = set(re.findall(r"^  (--[\w-]+)", usage, re.MULTILINE)) - {"--help"}
+    options = set(re.findall(OPTION, usage, re.MULTILINE)) - {"--help", "--version"}
     assert options == set(re.findall(r"--[a-z][\w-]*", synopsis))
     assert (".Sh JSON OUTPUT" in text) == ("--json" in options)
     assert not re.search(r"^\.(?:Sx|Nm$)", text, re.MULTILINE)

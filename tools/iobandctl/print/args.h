@@ -35,6 +35,7 @@ enum option_id {
 	OPTION_SORT,
 	OPTION_SUM,
 	OPTION_INPUT,
+	OPTION_VERSION,
 	OPTION_WEIGHT,
 	OPTION_WEIGHTS,
 	OPTION_WHAT,
@@ -83,7 +84,7 @@ struct args {
  * @summary: what it does, for the usage
  * @min: fewest operands
  * @max: most operands, or ARGS_ANY
- * @options: ended by one without a name
+ * @options: ended by one without a name; NULL if there are none
  * @shared: further options, which other verbs have too; NULL if there are none
  * @run: does it and returns an exit code
  * @about: for @run, if verbs share it
@@ -102,7 +103,7 @@ struct verb {
 
 /* Options that several verbs have. */
 #define SPEC_JSON { OPTION_JSON, "json", NULL, "print JSON" }
-#define SPEC_OUTPUT(help) { OPTION_OUTPUT, "output", "FILE", help " (also -o)" }
+#define SPEC_OUTPUT(help) { OPTION_OUTPUT, "output", "FILE", help }
 #define SPEC_CONFIG { OPTION_CONFIG, "config", "FILE",			\
 	"read this configuration only; - is standard input" }
 #define SPEC_DEVICE { OPTION_DEVICE, "device", "DEVICE",		\
@@ -110,6 +111,7 @@ struct verb {
 #define SPEC_POOL { OPTION_POOL, "pool", "POOL",			\
 	"only the groups of this pool" }
 
+char args_letter(const struct option_spec *spec);
 const struct option_spec *args_option(const struct verb *verb, size_t i);
 int args_parse(const struct verb *verb, int argc, char **argv,
 	       struct args *args, struct problem *problem);

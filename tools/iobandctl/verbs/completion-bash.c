@@ -85,6 +85,16 @@ static const char end[] =
 "}\n"
 "complete -F _iobandctl iobandctl\n";
 
+static void print_option(const struct option_spec *option)
+{
+	const char *argument = option->arg ? option->arg : "";
+	char letter = args_letter(option);
+
+	printf("--%s%s%s ", option->name, *argument ? "=" : "", argument);
+	if (letter)
+		printf("-%c%s%s ", letter, *argument ? "=" : "", argument);
+}
+
 static void print_verb(const struct verb *verb)
 {
 	const struct option_spec *option;
@@ -92,9 +102,8 @@ static void print_verb(const struct verb *verb)
 
 	printf("	%s)\n		options=(", verb->name);
 	for (size_t i = 0; (option = args_option(verb, i)); i++)
-		printf("--%s%s%s ", option->name, option->arg ? "=" : "",
-		       option->arg ? option->arg : "");
-	fputs("--help)\n		operands=(", stdout);
+		print_option(option);
+	fputs(")\n		operands=(", stdout);
 	for (size_t i = 0; completion_operand(verb, i, &operand); i++)
 		printf("%s%s", i ? " " : "", operand.kind);
 	fputs(")\n		;;\n", stdout);

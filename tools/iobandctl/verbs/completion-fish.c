@@ -47,6 +47,8 @@ static void print_words(const struct verb *verb)
 
 	for (size_t i = 0; (option = args_option(verb, i)); i++) {
 		print_when(verb);
+		if (args_letter(option))
+			printf(" -s %c", args_letter(option));
 		printf(" -l %s -d '", option->name);
 		completion_quote(option->help, "\\'");
 		fputs("'", stdout);
@@ -57,8 +59,6 @@ static void print_words(const struct verb *verb)
 			print_kind(option->arg);
 		putchar('\n');
 	}
-	print_when(verb);
-	fputs(" -l help -d 'print this and exit'\n", stdout);
 	for (size_t i = 0; completion_operand(verb, i, &operand); i++) {
 		print_when(verb);
 		print_kind(operand.kind);

@@ -54,15 +54,25 @@ static void print_kind(const char *kind)
 		fputs("()", stdout);
 }
 
-static void print_option(const struct option_spec *option)
+static void print_form(const struct option_spec *option, const char *dashes,
+		       const char *name, const char *joint)
 {
-	printf(" \\\n			'--%s%s[", option->name,
-	       option->arg ? "=" : "");
+	printf(" \\\n			'%s%s%s[", dashes, name,
+	       option->arg ? joint : "");
 	completion_quote(option->help, "\\[]:");
 	putchar(']');
 	if (option->arg)
 		print_kind(option->arg);
 	putchar('\'');
+}
+
+static void print_option(const struct option_spec *option)
+{
+	const char letter[] = { args_letter(option), 0 };
+
+	print_form(option, "--", option->name, "=");
+	if (*letter)
+		print_form(option, "-", letter, "+");
 }
 
 static void print_verb(const struct verb *verb)
@@ -73,7 +83,6 @@ static void print_verb(const struct verb *verb)
 	printf("	%s)\n		_arguments", verb->name);
 	for (size_t i = 0; (option = args_option(verb, i)); i++)
 		print_option(option);
-	fputs(" \\\n			'--help[print this and exit]'", stdout);
 	for (size_t i = 0; completion_operand(verb, i, &operand); i++) {
 		fputs(" \\\n			'", stdout);
 		if (operand.repeats)

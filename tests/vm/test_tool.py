@@ -243,11 +243,10 @@ def test_create_and_list(tool: Tool, volumes: Volumes) -> None:
     assert tool.json("list") == rows
     header, line = tool.run("list").splitlines()
     assert header.split() == [
-        "NAME", "DEVICE", "SIZE", "POOL", "MODE", "MEASURE", "WEIGHT", "DEPTH", "SLICE", "STATE",
-        "RO",
+        "NAME", "DEVICE", "SIZE", "POOL", "MODE", "MEASURE", "WEIGHT", "STATE", "RO",
     ]  # fmt: skip
     assert line.split() == (
-        ["d", "one", "32.0M", "p:1", "device", "ios", "200", "7", "40", "active", "no"]
+        ["d", "one", "32.0M", "p:1", "device", "ios", "200", "active", "no"]
     )
     assert guest.run(["dmsetup", "info", "-c", "--noheadings", "-o", "uuid", "d"]).out.strip() == (
         "IOBAND-d"

@@ -205,8 +205,9 @@ def test_get_min(bounded: Fake) -> None:
 def test_groups(bounded: Fake) -> None:
     """A column where there are some, and only there."""
     text = bounded.run("groups", "--pool", "sda")
-    assert text.splitlines()[0].split() == ["NAME", "GROUP", "PATH", "WEIGHT", "SET", "MAX", "MIN"]
-    shown = dict(re.findall(r" (/\S+) .*(?:set|default) +(\S.*)", text))
+    assert text.splitlines()[0].split() == ["NAME", "WEIGHT", "SET", "MAX", "MIN"]
+    text = bounded.run("groups", "--pool", "sda", "-o", "PATH,SET,MAX,MIN")
+    shown = dict(re.findall(r"^(/\S+) .*(?:set|default) +(\S.*)", text, re.MULTILINE))
     shown = {path: re.sub(" +", " ", bounds) for path, bounds in shown.items()}
     assert shown == {"/a": "rbps=100M wiops=500 -", "/a/b": "- rbps=1K wiops=7", "/o": "- -"}
     header = bounded.run("groups", "--pool", "sdb").splitlines()[0].split()
@@ -226,7 +227,7 @@ def test_groups_with_one_kind_of_bound(host: Fake, words: str, column: str) -> N
     line = "1 0 root weight=100 set=0"
     host.answer("byuid", "groups", f"1 groups\n{line} {words}\nend\n")
     header, _, root = host.run("groups", "--pool", "sdb").splitlines()
-    assert header.split() == ["NAME", "GROUP", "PATH", "WEIGHT", "SET", column]
+    assert header.split() == ["NAME", "WEIGHT", "SET", column]
     assert root.endswith("rbps=1 wbps=2 riops=3 wiops=4")
 
 

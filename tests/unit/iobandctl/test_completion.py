@@ -46,6 +46,7 @@ class Shell:
     def __init__(self, kind: str, fake: Fake, directory: Path) -> None:
         script, env = prepare(kind, fake, directory)
         self.after_option = {"bash": " ", "zsh": "="}[kind]
+        self.after_item = {"bash": " ", "zsh": ","}[kind]
         self.screen = pyte.Screen(100, 60)
         self.stream = pyte.ByteStream(self.screen)
         self.main, side = pty.openpty()
@@ -120,6 +121,8 @@ def test_line(shell: Shell) -> None:
     shell.completes("iobandctl record sda by", "iobandctl record sda byuid ")
     shell.completes("iobandctl plot --what sh", "iobandctl plot --what share ")
     shell.completes("iobandctl plot w", "iobandctl plot weights.txt ")
+    line = "iobandctl list -o NAME,INS"
+    shell.completes(line, f"{line}ERTED{shell.after_item}")
     shell.completes("iobandctl plot -o w", "iobandctl plot -o weights.txt ")
 
 
@@ -150,6 +153,8 @@ def test_fish(host: Fake, tmp_path: Path) -> None:
     assert set(offers("iobandctl remove ")) == {"byuid", "one", "own", "two"}
     assert any("dd" in offer for offer in offers("iobandctl get-weight /o"))
     assert set(offers("iobandctl set-weight --from w")) == {"weights.txt"}
+    assert "INSERTED" in offers("iobandctl list -o IN")
+    assert "IOS/S" in offers("iobandctl stat --output ")
     assert set(offers("iobandctl plot -o w")) == {"weights.txt"}
 
 

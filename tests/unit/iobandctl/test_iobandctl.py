@@ -312,8 +312,6 @@ def test_list(host: Fake) -> None:
             "MODE",
             "MEASURE",
             "WEIGHT",
-            "DEPTH",
-            "SLICE",
             "STATE",
             "RO",
         ]
@@ -326,8 +324,6 @@ def test_list(host: Fake) -> None:
         "uid",
         "bytes",
         "-",
-        "auto",
-        "80",
         "active",
         "no",
     ]

@@ -112,7 +112,7 @@ def test_groups(targeted: Fake) -> None:
 def test_groups_with_nothing_else(host: Fake) -> None:
     host.answer("byuid", "groups", "1 groups\n1 0 root weight=100 set=0 latency=5\nend\n")
     header, _, root = host.run("groups", "--pool", "sdb").splitlines()
-    assert header.split() == ["NAME", "GROUP", "PATH", "WEIGHT", "SET", "LATENCY"]
+    assert header.split() == ["NAME", "WEIGHT", "SET", "LATENCY"]
     assert root.endswith(" 5us")
 
 

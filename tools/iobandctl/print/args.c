@@ -3,8 +3,10 @@
 #define _GNU_SOURCE
 #include <assert.h>
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/defs.h"
 #include "print/args.h"
 
@@ -24,7 +26,9 @@ static const struct option_spec common[] = {
 char args_letter(const struct option_spec *spec)
 {
 	static const char letters[OPTIONS] = {
+		[OPTION_BYTES] = 'b',
 		[OPTION_HELP] = 'h',
+		[OPTION_NO_HEADINGS] = 'n',
 		[OPTION_OUTPUT] = 'o',
 		[OPTION_VERSION] = 'V',
 	};
@@ -104,6 +108,22 @@ static int getopt_problem(int found, char **argv, struct problem *problem)
 			   word);
 }
 
+static int check_columns(const struct verb *verb, const struct args *args,
+			 struct problem *problem)
+{
+	size_t *chosen;
+	int count;
+
+	if (!verb->columns)
+		return 0;
+	chosen = xcalloc(verb->n_columns, sizeof(*chosen));
+	count = columns_choose(args->value[OPTION_OUTPUT], verb->columns,
+			       verb->n_columns, args->value[OPTION_JSON],
+			       chosen, problem);
+	free(chosen);
+	return count < 0 ? -1 : 0;
+}
+
 static int check_operands(const struct verb *verb, const struct args *args,
 			  struct problem *problem)
 {
@@ -116,7 +136,7 @@ static int check_operands(const struct verb *verb, const struct args *args,
 		return problem_set(problem, "'%s' is too much; it takes: %s",
 				   args->operand[verb->max],
 				   *verb->args ? verb->args : "no arguments");
-	return 0;
+	return check_columns(verb, args, problem);
 }
 
 /**
@@ -168,6 +188,23 @@ static void print_option(const struct option_spec *spec, FILE *stream)
 	fprintf(stream, "%*s%s\n", width < 28 ? 28 - width : 1, "", spec->help);
 }
 
+/* Those that are printed anyhow, or those for -o only. */
+static void print_columns(const struct verb *verb, bool more, FILE *stream)
+{
+	int width = fprintf(stream, "\n%s:", more ? "More with -o" : "Columns");
+
+	for (size_t i = 0; i < verb->n_columns; i++) {
+		const struct column *column = &verb->columns[i];
+
+		if (!column->title || column->more != more)
+			continue;
+		if (width + strlen(column->title) > 78)
+			width = fprintf(stream, "\n ") - 1;
+		width += fprintf(stream, " %s", column->title);
+	}
+	putc('\n', stream);
+}
+
 /**
  * args_usage() - explain a verb
  * @verb: the verb
@@ -181,4 +218,6 @@ void args_usage(const struct verb *verb, FILE *stream)
 		verb->name, *verb->args ? " " : "", verb->args, verb->summary);
 	for (size_t i = 0; (spec = args_option(verb, i)); i++)
 		print_option(spec, stream);
+	for (int more = 0; verb->columns && more < 2; more++)
+		print_columns(verb, more, stream);
 }

@@ -5,9 +5,11 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "print/columns.h"
 
 enum option_id {
 	OPTION_BATCH = 1,	/* 0 is getopt's */
+	OPTION_BYTES,
 	OPTION_CONFIG,
 	OPTION_COUNT,
 	OPTION_DEFERRED,
@@ -28,6 +30,7 @@ enum option_id {
 	OPTION_MEASURE,
 	OPTION_MODE,
 	OPTION_NAME,
+	OPTION_NO_HEADINGS,
 	OPTION_OPENMETRICS,
 	OPTION_OUTPUT,
 	OPTION_POOL,
@@ -88,6 +91,8 @@ struct args {
  * @shared: further options, which other verbs have too; NULL if there are none
  * @run: does it and returns an exit code
  * @about: for @run, if verbs share it
+ * @columns: those that can be asked for by name, of those with SPEC_COLUMNS
+ * @n_columns: how many
  */
 struct verb {
 	const char *name;
@@ -99,11 +104,18 @@ struct verb {
 	const struct option_spec *shared;
 	int (*run)(const struct args *args);
 	const void *about;
+	const struct column *columns;
+	size_t n_columns;
 };
 
 /* Options that several verbs have. */
 #define SPEC_JSON { OPTION_JSON, "json", NULL, "print JSON" }
 #define SPEC_OUTPUT(help) { OPTION_OUTPUT, "output", "FILE", help }
+#define SPEC_COLUMNS							\
+	{ OPTION_OUTPUT, "output", "COLUMNS",				\
+	  "print these columns, as NAME,SIZE; with + in front, these too" }, \
+	{ OPTION_NO_HEADINGS, "noheadings", NULL, "print no headings" },	\
+	{ OPTION_BYTES, "bytes", NULL, "print sizes as plain numbers" }
 #define SPEC_CONFIG { OPTION_CONFIG, "config", "FILE",			\
 	"read this configuration only; - is standard input" }
 #define SPEC_DEVICE { OPTION_DEVICE, "device", "DEVICE",		\

@@ -14,7 +14,7 @@
 #include "verbs/get.h"
 #include "verbs/verbs.h"
 
-enum { POOL, DEVICE, GROUP, WEIGHT, SET_TEXT, SET, BOUND_TEXTS,
+enum { POOL, DEVICE, GROUP, WEIGHT, SET, BOUND_TEXTS,
 	RATE_TEXTS = BOUND_TEXTS + BOUNDS, NUMBERS = RATE_TEXTS + RATES,
 	COLUMNS = NUMBERS + PRINT_BOUNDS };
 
@@ -23,8 +23,7 @@ static const struct column columns[COLUMNS] = {
 	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT },
 	[GROUP] = { "GROUP", "group", COLUMN_TEXT },
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
-	[SET_TEXT] = { "SET", NULL, COLUMN_TEXT },
-	[SET] = { NULL, "set", COLUMN_FLAG },
+	[SET] = { "SET", "set", COLUMN_SET },
 	PRINT_BOUND_TEXTS(BOUND_TEXTS),
 	[RATE_TEXTS + RBPS] = { "RBPS", NULL, COLUMN_TEXT },
 	[RATE_TEXTS + WBPS] = { "WBPS", NULL, COLUMN_TEXT },
@@ -109,7 +108,6 @@ static void add_row(struct answer *answer, const struct ioband_device *device,
 	const struct ioband_group *group =
 		group_listed(answer->devices, groups, ref, device);
 	const struct bounds *bounds = group ? &group->bounds : &bounds_none;
-	bool set = group && group->set;
 	struct table *table;
 	struct row *row;
 
@@ -124,8 +122,7 @@ static void add_row(struct answer *answer, const struct ioband_device *device,
 		   answer->args->operand[0]);
 	print_number(table, row, WEIGHT,
 		     group ? group->weight : IOBAND_WEIGHT_DEFAULT);
-	print_text(table, row, SET_TEXT, set ? "set" : "default");
-	print_flag(table, row, SET, set);
+	print_flag(table, row, SET, group && group->set);
 	if (answer->setting == GROUP_BOUNDS + LATENCY && !bounds->latency_us)
 		print_text(table, row, BOUND_TEXTS + LATENCY,
 			   bound_kinds[LATENCY].none);

@@ -21,27 +21,27 @@ enum { POOL, DEVICE, GROUP, PATH, OP, SECONDS, IOS_COUNT, BYTES_COUNT,
 
 static const struct column columns[COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
-	[DEVICE] = { NULL, "device", COLUMN_TEXT },
-	[GROUP] = { NULL, "group", COLUMN_TEXT },
-	[PATH] = { "GROUP", "path", COLUMN_TEXT },
+	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT, true },
+	[GROUP] = { "ID", "group", COLUMN_TEXT, true },
+	[PATH] = { "GROUP", "path", COLUMN_PATH },
 	[OP] = { "OP", "op", COLUMN_TEXT },
-	[SECONDS] = { NULL, "seconds", COLUMN_REAL },
+	[SECONDS] = { "SECONDS", "seconds", COLUMN_REAL, true },
 	[IOS_COUNT] = { "IOS", "ios", COLUMN_NUMBER },
 	[BYTES_COUNT] = { "BYTES", "bytes", COLUMN_BYTES },
 	[IOS_RATE] = { "IOS/S", "ios_per_s", COLUMN_REAL },
 	[BYTES_RATE] = { "BYTES/S", "bytes_per_s", COLUMN_BYTES },
 	[SHARE] = { "SHARE%", "share_pct", COLUMN_REAL },
-	[HELD_COUNT] = { "HELD", "held_ios", COLUMN_NUMBER },
+	[HELD_COUNT] = { "HELD", "held_ios", COLUMN_NUMBER, true },
 	[WAIT_AVG] = { "WAIT", "wait_avg_ns", COLUMN_TIME },
-	[WAIT_P50] = { "P50", "wait_p50_ns", COLUMN_TIME },
-	[WAIT_P99] = { "P99", "wait_p99_ns", COLUMN_TIME },
+	[WAIT_P50] = { "WAIT50", "wait_p50_ns", COLUMN_TIME, true },
+	[WAIT_P99] = { "WAIT99", "wait_p99_ns", COLUMN_TIME },
 	[SERVICE_AVG] = { "SERVICE", "service_avg_ns", COLUMN_TIME },
-	[SERVICE_P50] = { "P50", "service_p50_ns", COLUMN_TIME },
-	[SERVICE_P99] = { "P99", "service_p99_ns", COLUMN_TIME },
-	[SERVICE_MAX] = { "MAX", "service_max_ns", COLUMN_TIME },
-	[INFLIGHT] = { "INFLIGHT", "inflight_now", COLUMN_NUMBER },
-	[HELD_NOW] = { "HELD-NOW", "held_now", COLUMN_NUMBER },
-	[HELD_BYTES] = { "(BYTES)", "held_now_bytes", COLUMN_BYTES },
+	[SERVICE_P50] = { "SERV50", "service_p50_ns", COLUMN_TIME, true },
+	[SERVICE_P99] = { "SERV99", "service_p99_ns", COLUMN_TIME },
+	[SERVICE_MAX] = { "SERVMAX", "service_max_ns", COLUMN_TIME, true },
+	[INFLIGHT] = { "INFLIGHT", "inflight_now", COLUMN_NUMBER, true },
+	[HELD_NOW] = { "HELD-NOW", "held_now", COLUMN_NUMBER, true },
+	[HELD_BYTES] = { "HELD-BYTES", "held_now_bytes", COLUMN_BYTES, true },
 };
 
 /* Reading, writing, discarding, and all of them. */
@@ -50,6 +50,7 @@ static const char *const op_names[] = { "read", "write", "discard", "total" };
 
 /**
  * struct watch - what a run of the verb looks at
+ * @args: the command line
  * @devices: all
  * @scope: limits
  * @group: only these, by the kernel's name; all if there are none
@@ -60,6 +61,7 @@ static const char *const op_names[] = { "read", "write", "discard", "total" };
  * @interval_s: how long between samples; 0 for what was done in all
  */
 struct watch {
+	const struct args *args;
 	const struct ioband_devices *devices;
 	struct scope scope;
 	struct group_ref *group;
@@ -273,11 +275,10 @@ static int look_at_all(struct watch *watch)
 	int code = EXIT_OK, printed;
 
 	memcpy(shown, columns, sizeof(shown));
-	shown[rates ? IOS_COUNT : IOS_RATE].title = NULL;
-	shown[rates ? BYTES_COUNT : BYTES_RATE].title = NULL;
-	if (!rates)
-		shown[SHARE].title = NULL;
-	table = print_table("stat", shown, COLUMNS, watch->json);
+	shown[rates ? IOS_COUNT : IOS_RATE].more = true;
+	shown[rates ? BYTES_COUNT : BYTES_RATE].more = true;
+	shown[SHARE].more = !rates;
+	table = print_asked("stat", shown, COLUMNS, watch->args);
 	for (size_t i = 0; i < watch->speakers.n && code == EXIT_OK; i++)
 		code = look(table, watch, i);
 	printed = print_end(table);
@@ -331,7 +332,9 @@ static int find_groups(struct watch *watch, const struct args *args)
 
 static int run(const struct args *args)
 {
-	struct watch watch = { .json = args->value[OPTION_JSON] };
+	struct watch watch = {
+		.args = args, .json = args->value[OPTION_JSON],
+	};
 	struct ioband_devices devices;
 	uint64_t count;
 	int code = read_interval(args, &watch.interval_s, &count);
@@ -365,6 +368,7 @@ static const struct option_spec options[] = {
 	{ OPTION_INTERVAL, "interval", "SECONDS",
 	  "print what was done in each interval, until interrupted" },
 	{ OPTION_COUNT, "count", "N", "end after N intervals" },
+	SPEC_COLUMNS,
 	SPEC_JSON,
 	{ .name = NULL }
 };
@@ -376,4 +380,6 @@ const struct verb verb_stat = {
 	.max = ARGS_ANY,
 	.options = options,
 	.run = run,
+	.columns = columns,
+	.n_columns = COLUMNS,
 };

@@ -132,11 +132,11 @@ def test_apply_and_dump(machine: Machine) -> None:
         assert machine.weights() == {("p", None, key): w for key, w in expected.items()}
 
         machine.configure(
-            "[device lvs]\nmode = device+cgroup\nweight = 70\nmaximum = rbps=2M\n"
-            "minimum = rbps=1M\n[pool p]\nmeasure = time\nslice = 40\ndepth = auto\n"
+            "[device lvs]\nmode = device+cgroup\nweight = 70\nmaximum = rbps=2MiB\n"
+            "minimum = rbps=1MiB\n[pool p]\nmeasure = time\nslice = 40\ndepth = auto\n"
             "writes_starved = 5\n[group root]\nweight = 9\n[group a/b]\nweight = default\n"
             "[group own]\ngroup = /a\\142*\ndevice = io-vg0-two\nweight = 5\n"
-            "[group /ab]\nmaximum = wbps=3K riops=4\nminimum = wbps=3K wiops=5\n",
+            "[group /ab]\nmaximum = wbps=3KiB riops=4\nminimum = wbps=3KiB wiops=5\n",
             f"{DROP_INS}/50-more.conf",
         )
         changes = machine.apply()
@@ -144,10 +144,10 @@ def test_apply_and_dump(machine: Machine) -> None:
         assert ("set", "p", None, None, "writes_starved", "3", "5") in changes
         assert ("set", "p", "io-vg0-one", None, "mode", "cgroup", "device+cgroup") in changes
         for kind, device, group, bound in [
-            ("maximum", "io-vg0-one", "device", "rbps=2M"),
-            ("maximum", "io-vg0-two", "/ab", "wbps=3K riops=4"),
-            ("minimum", "io-vg0-one", "device", "rbps=1M"),
-            ("minimum", "io-vg0-two", "/ab", "wbps=3K wiops=5"),
+            ("maximum", "io-vg0-one", "device", "rbps=2MiB"),
+            ("maximum", "io-vg0-two", "/ab", "wbps=3KiB riops=4"),
+            ("minimum", "io-vg0-one", "device", "rbps=1MiB"),
+            ("minimum", "io-vg0-two", "/ab", "wbps=3KiB wiops=5"),
         ]:
             assert (kind, "p", device, group, None, "default", bound) in changes
         assert machine.bounds("io-vg0-one") == {"max_rbps": 2 << 20, "min_rbps": 1 << 20}
@@ -182,7 +182,7 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
     guest = machine.guest
     devices = "[device lvs]\nas = io-%n\nvolume = vg0/*\npool = p\n"
     own = "[device lvs]\nmode = device+cgroup\n"
-    groups = "[group /svc/db]\nweight = 400\nmaximum = rbps=100M\nlatency = 5ms\n"
+    groups = "[group /svc/db]\nweight = 400\nmaximum = rbps=100MiB\nlatency = 5ms\n"
     groups += "[group /svc/*]\nweight = 7\n[group /svc]\nweight = default\n"
 
     def presets(device: str | None, *settings: tuple[str, str, str]) -> list[tuple]:
@@ -197,7 +197,7 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
             return machine.json("apply", "--dry-run")
 
     given = [
-        ("maximum", "default", "rbps=100M"),
+        ("maximum", "default", "rbps=100MiB"),
         ("weight", "default", "400"),
         ("latency", "none", "5ms"),
     ]
@@ -207,7 +207,7 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
     assert db() == []
     wait_until(guest, lambda: "/svc/db" not in machine.run("groups", "-o", "PATH"), "the group goes")
     dump = machine.run("dump")
-    assert "group = /svc/db\npool = p\ndevice = -\nweight = 400\nmaximum = rbps=100M\n" in dump
+    assert "group = /svc/db\npool = p\ndevice = -\nweight = 400\nmaximum = rbps=100MiB\n" in dump
     machine.configure(dump)
     assert machine.apply() == []
     machine.configure(devices + groups)
@@ -231,30 +231,30 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
     """It is taken back, of cgroups, devices and pools; not what was set by hand."""
     guest = machine.guest
     device = "[device io]\ndevice = vg0/one\n"
-    own = "pool = p\nmode = device+cgroup\nweight = 70\nmaximum = rbps=9M\n"
+    own = "pool = p\nmode = device+cgroup\nweight = 70\nmaximum = rbps=9MiB\n"
     pool = "[pool p]\nmeasure = ios\ndepth = 7\nslice = 30\nwrites_starved = 9\n"
-    group = "[group /a]\nweight = 300\nmaximum = wbps=3M\nminimum = riops=5\nlatency = 4ms\n"
-    pattern = "[group /b*]\nmaximum = rbps=1M\n[group root]\nweight = 7\n"
+    group = "[group /a]\nweight = 300\nmaximum = wbps=3MiB\nminimum = riops=5\nlatency = 4ms\n"
+    pattern = "[group /b*]\nmaximum = rbps=1MiB\n[group root]\nweight = 7\n"
     with cgroups(guest, "a", "b", "bb"):
         machine.configure(device + own + pool + group + pattern)
         machine.apply()
-        machine.run("set-max", "/bb", "rbps=1M")
+        machine.run("set-max", "/bb", "rbps=1MiB")
         assert machine.bounds("a") == {"max_wbps": 3 << 20, "min_riops": 5}
         # Line by line.
-        machine.configure(device + own.replace("maximum = rbps=9M\n", "") + pool + group + pattern)
+        machine.configure(device + own.replace("maximum = rbps=9MiB\n", "") + pool + group + pattern)
         (change,) = machine.apply()
-        assert change == ("maximum", "p", "io", "device", None, "rbps=9M", "default")
+        assert change == ("maximum", "p", "io", "device", None, "rbps=9MiB", "default")
         machine.configure(
-            device + own.replace("maximum = rbps=9M\n", "")
+            device + own.replace("maximum = rbps=9MiB\n", "")
             + pool.replace("slice = 30\nwrites_starved = 9\n", "").replace("measure = ios\n", "")
-            + group.replace("maximum = wbps=3M\n", "") + pattern
+            + group.replace("maximum = wbps=3MiB\n", "") + pattern
         )  # fmt: skip
         assert {change[0::4] + change[5:] for change in machine.apply()} == {
             ("set", "measure", "ios", "bytes"),
             ("set", "slice", "30", "0"),
             ("set", "writes_starved", "9", "2"),
-            ("preset", "maximum", "wbps=3M", "default"),
-            ("maximum", None, "wbps=3M", "default"),
+            ("preset", "maximum", "wbps=3MiB", "default"),
+            ("maximum", None, "wbps=3MiB", "default"),
         }
         assert machine.bounds("a") == {"min_riops": 5}
         # A cgroup that begins with what its path has is no other: it is taken back of that too.
@@ -275,13 +275,13 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
 
 def test_what_a_device_has_that_is_not_chosen(machine: Machine) -> None:
     """The device stays as it is, without what was set of its own group; so do the groups."""
-    group = "[group /a]\nmaximum = wbps=3M\n"
-    own = "[device io]\ndevice = vg0/one\nmode = device\nweight = 70\nminimum = rbps=9M\n"
+    group = "[group /a]\nmaximum = wbps=3MiB\n"
+    own = "[device io]\ndevice = vg0/one\nmode = device\nweight = 70\nminimum = rbps=9MiB\n"
     other = "[device other]\ndevice = vg0/two\npool = q\n"
     machine.configure(own + other + group)
     with cgroups(machine.guest, "a"):
         machine.apply()
-        machine.run("set-max", "/a", "--pool", "q", "wbps=3M")
+        machine.run("set-max", "/a", "--pool", "q", "wbps=3MiB")
         machine.run("set", "--pool", "q", "depth=9")
         machine.configure(other + "[pool q]\ndepth = 9\n")
         assert [row["action"] for row in machine.json("apply", "/dev/vg0/two")] == ["preset"]
@@ -306,9 +306,9 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
         ("[device a]\ndevice=vg0/two\n[group uid:nobody-at-all]\nweight=3", 3, f"{CONF}:3"),
         ("[device a]\ndevice=vg0/two\n[pool *]\nmeasure = time", 2, f"{CONF}:4", "slice"),
         (
-            "[group root]\nmaximum = rbps=1M\nminimum = rbps=2M",
+            "[group root]\nmaximum = rbps=1MiB\nminimum = rbps=2MiB",
             2,
-            f"{CONF}:3: a minimum of rbps=2M is more than the maximum of rbps=1M",
+            f"{CONF}:3: a minimum of rbps=2MiB is more than the maximum of rbps=1MiB",
         ),
     ]:
         machine.configure(text)
@@ -467,7 +467,7 @@ def test_which_devices(machine: Machine) -> None:
 
 def test_other_pool(machine: Machine) -> None:
     """A device moves to another pool with its own bounds, and the weights there are set."""
-    own = "mode = device\nmaximum = rbps=1M\nminimum = rbps=512K wiops=3\n"
+    own = "mode = device\nmaximum = rbps=1MiB\nminimum = rbps=512KiB wiops=3\n"
     root = "[group root]\nweight = 7\n"
     machine.configure(f"[device all]\nas = d-%n\nvolume = vg0/*\n{own}{root}")
     machine.apply()
@@ -563,13 +563,13 @@ def test_insert(machine: Machine) -> None:
     place = "device = vg0/one\ninsert = yes\n"
     with mounted(guest, "/dev/vg0/one"):
         machine.configure(
-            f"[device one]\n{place}pool = p\nmode = device\nweight = 70\nmaximum = wbps=9M\n"
+            f"[device one]\n{place}pool = p\nmode = device\nweight = 70\nmaximum = wbps=9MiB\n"
             "[pool p]\ndepth = 7\n[group root]\nweight = 5\n"
         )
         changes = machine.apply()
         assert changes == [
             ("insert", "p", "vg0-one", None, None, None, "/dev/mapper/vg0-one"),
-            ("maximum", "p", "vg0-one", "device", None, "default", "wbps=9M"),
+            ("maximum", "p", "vg0-one", "device", None, "default", "wbps=9MiB"),
             ("weight", "p", None, "root", None, "default", "5"),
         ]
         (row,) = machine.json("list")

@@ -370,7 +370,7 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         assert [(row["weight"], row["set"]) for row in rows] == [(100, False)] * 2
 
         assert "MAX" not in tool.run("groups")
-        tool.run("set-max", "a/b", "rbps=3M", "wiops=2K")
+        tool.run("set-max", "a/b", "rbps=3MiB", "wiops=2K")
         (row,) = tool.json("set-max", "--device", "own", "a/b", "riops=7", "wiops=max")
         assert (row["device"], row["max_rbps"], row["max_wiops"]) == ("own", 3 << 20, None)
         tool.run("set-max", "own", "wbps=5")
@@ -384,13 +384,13 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         ]
         assert tool.run("groups").splitlines()[0].split()[-1] == "MAX"
 
-        rows = tool.json("set-min", "a/b", "rbps=2M", "riops=4", "wiops=1K")
+        rows = tool.json("set-min", "a/b", "rbps=2MiB", "riops=4", "wiops=1K")
         assert [row["min_wiops"] for row in rows] == [1000, 1000]
         tool.run("set-min", "--device", "own", "a/b", "riops=7", "wiops=none")
         tool.run("set-min", "own", "wbps=5")
         tool.run("set-min", "root", "rbps=1")
         tool.run("set-min", "root", "rbps=0")
-        tool.refused(2, "set-min", "a/b", "rbps=4M", says="is more than the maximum of rbps=3M")
+        tool.refused(2, "set-min", "a/b", "rbps=4MiB", says="is more than the maximum of rbps=3MiB")
         tool.refused(2, "set-max", "own", "wbps=4", says="a minimum of wbps=5 is more than")
         rows = tool.json("get-min", "a/b")
         assert_schema(rows, MINIMUM)
@@ -548,7 +548,7 @@ def assert_split(got: dict[str, float], wanted: dict[str, float]) -> None:
 def test_set_and_get(tool: Tool, volumes: Volumes) -> None:
     """Several settings at once, or none of them, in the kernel too."""
     with Cgroup(tool.guest, "a"), created(tool, "d", volumes.one, "--slice", "40"):
-        words = ["weight=300", "max_rbps=50M", "max_wiops=1K", "min_rbps=10M", "latency=5ms"]
+        words = ["weight=300", "max_rbps=50MiB", "max_wiops=1K", "min_rbps=10MiB", "latency=5ms"]
         rows = tool.json("set", "a", *words)
         assert_schema(rows, SETTINGS)
         (row,) = tool.json("get", "a")
@@ -560,10 +560,10 @@ def test_set_and_get(tool: Tool, volumes: Volumes) -> None:
         assert {key: listed[key] for key in RATES | LATENCY} == {
             key: row[key] for key in RATES | LATENCY
         }
-        says = "a minimum of rbps=10M is more than"
-        tool.refused(2, "set", "a", "weight=5", "max_rbps=9M", says=says)
+        says = "a minimum of rbps=10MiB is more than"
+        tool.refused(2, "set", "a", "weight=5", "max_rbps=9MiB", says=says)
         assert tool.json("get", "a") == rows
-        tool.run("set", "a", "min=default", "max_rbps=9M")
+        tool.run("set", "a", "min=default", "max_rbps=9MiB")
         (row,) = tool.json("get", "a")
         assert (row["max_rbps"], row["max_wiops"], row["min_rbps"]) == (9 << 20, 1000, None)
 

@@ -1018,7 +1018,7 @@ def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
     for device in ("one", "own"):
         host.answer(device, "presets", PRESETS)
     host.answer("byuid", "presets", "1 presets\nend\n")
-    conf = "[group /a/*]\nmaximum = rbps=1K\n[group /a/b]\nweight = 300\n[group two]\n"
+    conf = "[group /a/*]\nmaximum = rbps=1KiB\n[group /a/b]\nweight = 300\n[group two]\n"
     conf += "group = /two\\040words\ndevice = own\nweight = 100\nlatency = 5ms\n"
     conf += "[group /]\nweight = 3\n[group root]\npool = sda\n"
     conf += "latency = 9ms\n[group strange]\ngroup = /dà:y-1_b.c\npool = sda\nweight = 8\n"
@@ -1072,10 +1072,10 @@ def test_one_path_in_several_sections(fake: Fake) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "line"),
     [
-        ("maximum = rbps=1M", "[group 2]\ngroup = /x\nminimum = rbps=2M", 5),
-        ("minimum = rbps=2M", "[group /*]\nmaximum = rbps=1M", 2),
-        ("minimum = rbps=2M", "[group 2]\ngroup = x\npool = sda\nmaximum = rbps=1M", 2),
-        ("maximum = rbps=1M", "[group 2]\ngroup = /x\ndevice = own\nminimum = rbps=2M", 6),
+        ("maximum = rbps=1MiB", "[group 2]\ngroup = /x\nminimum = rbps=2MiB", 5),
+        ("minimum = rbps=2MiB", "[group /*]\nmaximum = rbps=1MiB", 2),
+        ("minimum = rbps=2MiB", "[group 2]\ngroup = x\npool = sda\nmaximum = rbps=1MiB", 2),
+        ("maximum = rbps=1MiB", "[group 2]\ngroup = /x\ndevice = own\nminimum = rbps=2MiB", 6),
     ],
 )
 def test_presets_of_a_promise_that_cannot_be_kept(
@@ -1085,7 +1085,7 @@ def test_presets_of_a_promise_that_cannot_be_kept(
     conf = f"[group /x]\n{first}\n{second}\n"
     presets(host)
     said = host.run(*configure(host, conf), rc=2)
-    assert "/x: a minimum of rbps=2M is more than the maximum of rbps=1M (" in said
+    assert "/x: a minimum of rbps=2MiB is more than the maximum of rbps=1MiB (" in said
     assert f"which is asked for at {host.root}/conf:{line}; nothing was changed" in said
     assert host.told("preset", "max", "min") == []
     host.run(
@@ -1239,7 +1239,7 @@ def test_presets_are_put_back(host: Fake) -> None:
         "root weight=100 path=/gone latency=8",
         "device:253:3 weight=9 path=/a",
     )
-    conf = "[group /a]\nweight = 400\nmaximum = default\nminimum = rbps=3K\nlatency = none\n"
+    conf = "[group /a]\nweight = 400\nmaximum = default\nminimum = rbps=3KiB\nlatency = none\n"
     args = configure(host, conf)
     host.run(*args)
     done = host.told("preset", "weight", "min", "max")

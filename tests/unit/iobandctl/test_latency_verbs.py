@@ -223,10 +223,10 @@ def test_apply_on_an_older_module(host: Fake) -> None:
 
 def test_dump(targeted: Fake) -> None:
     text = targeted.run("dump")
-    assert "weight = 200\nmaximum = wbps=1000\nlatency = 1s\n" in text
+    assert "weight = 200\nmaximum = wbps=1KB\nlatency = 1s\n" in text
     tree = "\npool = sda\ndevice = -\n"
     assert f"group = /a{tree}weight = 300\nlatency = 2ms\n" in text
-    assert f"group = /a/b{tree}minimum = rbps=1K wiops=7\nlatency = 10us\n" in text
+    assert f"group = /a/b{tree}minimum = rbps=1KiB wiops=7\nlatency = 10us\n" in text
     assert text.count("latency = ") == 4
     text = re.sub(r"\[device.*?\n\n", "", text, flags=re.DOTALL)
     assert targeted.json(*configure(targeted, text)) == []

@@ -22,7 +22,7 @@ def number(host: Fake, path: str) -> str:
 
 def test_set_of_a_group(host: Fake) -> None:
     """In each pool and tree that has it, in the order in which it never has more."""
-    words = ["max_rbps=50M", "weight=400", "min_rbps=10M", "latency=5ms", "max_wiops=1K"]
+    words = ["max_rbps=50MiB", "weight=400", "min_rbps=10MiB", "latency=5ms", "max_wiops=1K"]
     assert host.run("set", "a", *words) == ""
     a = number(host, "a")
     assert changes(host) == [
@@ -91,7 +91,7 @@ def test_set_of_a_group_or_nothing(host: Fake) -> None:
     """What was set before a refusal is put back, the last first, in all pools."""
     a = number(host, "a")
     (host.root / "refuse").write_text("latency-target no room")
-    said = host.run("set", "a", "weight=5", "max_rbps=1M", "latency=5ms", rc=1)
+    said = host.run("set", "a", "weight=5", "max_rbps=1MiB", "latency=5ms", rc=1)
     assert f"device one refused 'latency-target {a} 5000': no room" in said
     assert said.endswith("iobandctl: ... nothing was changed\n")
     assert changes(host) == [
@@ -103,7 +103,7 @@ def test_set_of_a_group_or_nothing(host: Fake) -> None:
     ]
     host.append("one", "groups", {"root weight=70 set=1": "max=max,max,9,max"})
     (host.root / "refuse").write_text("one:~max no room")
-    host.run("set", "root", "weight=5", "max_rbps=1K", rc=1)
+    host.run("set", "root", "weight=5", "max_rbps=1KiB", rc=1)
     assert changes(host) == [
         "byuid: max root rbps=1024",
         "byuid: weight root 5",
@@ -206,7 +206,7 @@ def test_get_of_a_group(host: Fake) -> None:
     assert (rows[1]["device"], rows[1]["weight"]) == ("own", 100)
     lines = host.run("get", "--device", "one", "a").splitlines()
     assert lines[0].split() == ["POOL", "DEVICE", "GROUP", "WEIGHT", "SET", "MAX", "MIN", "LATENCY"]
-    assert " ".join(lines[1].split()) == "sda - /a 300 set rbps=1M riops=7 - 5ms"
+    assert " ".join(lines[1].split()) == "sda - /a 300 set rbps=1MiB riops=7 - 5ms"
     assert host.json("set", "--device", "one", "a", "weight=9") == rows[:1]
 
 
@@ -222,12 +222,49 @@ def test_get_of_pools(host: Fake) -> None:
     assert host.json("set", "--pool", "sda", "depth=5") == [sda]
 
 
+NOTE = (
+    "note: {}: K, M, G and T are powers of 1000, as in systemd's IOReadBandwidthMax=, no longer of "
+    "1024; write MB or the like for powers of 1000, MiB or the like for powers of 1024\n"
+)
+
+
+def test_units(host: Fake) -> None:
+    """Plain M is as systemd has it, which is new: a note says so, and not of any other."""
+    for word, number in (("50M", 50_000_000), ("50MB", 50_000_000), ("50MiB", 50 << 20)):
+        plain = word == "50M"
+        host.run("set", "--device", "one", "a", f"max_rbps={word}", "max_riops=2K")
+        (sent,) = changes(host)
+        assert sent.endswith(f" rbps={number} riops=2000")
+        assert host.complaints == ("iobandctl: " + NOTE.format("rbps=50M") if plain else "")
+        host.run("set-min", "--device", "one", "a", f"wbps={word}")
+        assert host.complaints == ("iobandctl: " + NOTE.format("wbps=50M") if plain else "")
+    said = host.run("set", "a", "max_riops=5KiB", rc=2)
+    assert "riops=5KiB: it is max, or a whole number that may end in K, M, G or T" in said
+
+
+def test_units_in_the_configuration(fake: Fake) -> None:
+    fake.device("one", "253:1", "sda")
+    fake.answer("one", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
+    text = "[group root]\nmaximum = rbps=5MiB\nminimum = wbps=7K riops=1K\n"
+    args = configure(fake, text)
+    fake.run(*args)
+    note = f"iobandctl: {NOTE.format('wbps=7K')}".replace("note: ", f"note: {fake.root}/conf:3: ")
+    assert fake.complaints == note
+    assert fake.told("min") == ["one: min root rbps=0 wbps=7000 riops=1000 wiops=0"]
+    assert fake.told("max") == ["one: max root rbps=5242880 wbps=max riops=max wiops=max"]
+    fake.run("check-config", *args[1:])
+    assert fake.complaints == note
+    fake.run(*configure(fake, text.replace("7K ", "7KB ")))
+    assert fake.complaints == ""
+
+
 # -- short forms --------------------------------------------------------------------------------
 
 SHORT = [
     (["set-weight", "a", "5"], ["set", "a", "weight=5"], "weights"),
-    (["set-max", "a", "rbps=5M", "wiops=7"], ["set", "a", "max_rbps=5M", "max_wiops=7"], "maxima"),
-    (["set-max", "a", "rbps=5M wiops=7"], ["set", "a", "max_rbps=5M", "max_wiops=7"], "maxima"),
+    (["set-max", "a", "rbps=5MiB", "wiops=7"],
+     ["set", "a", "max_rbps=5MiB", "max_wiops=7"], "maxima"),
+    (["set-max", "a", "rbps=5MiB wiops=7"], ["set", "a", "max_rbps=5MiB", "max_wiops=7"], "maxima"),
     (["set-max", "a", "default"], ["set", "a", "max=default"], "maxima"),
     (["set-min", "--device", "one", "a", "riops=7"],
      ["set", "--device", "one", "a", "min_riops=7"], "minima"),

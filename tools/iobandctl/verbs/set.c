@@ -55,7 +55,7 @@ static const int from_time[POOL_SETTINGS] = {
 
 /* What the short form for a setting takes after GROUP. */
 #define RATES_SAY							\
-	": rbps=, wbps=, riops=, wiops=, such as rbps=50M wiops=1K, or default"
+	": rbps=, wbps=, riops=, wiops=, such as rbps=50MiB wiops=1K, or default"
 static const char *const short_says[GROUP_SETTINGS] = {
 	[GROUP_WEIGHT] = "its weight, from 1 to 10000, or 'default'; or --from FILE",
 	[GROUP_BOUNDS + MAXIMUM] = "what it may have at most" RATES_SAY,
@@ -193,6 +193,7 @@ static int read_value(struct wish *wish, int setting)
 	int bound = setting - GROUP_BOUNDS, result;
 	bool named = is_rates(setting) && !wish->args->verb->about;
 	struct problem problem;
+	struct span word;
 
 	if (!text)
 		return EXIT_OK;
@@ -202,6 +203,8 @@ static int read_value(struct wish *wish, int setting)
 		 parse_weight(text, &wish->to.weight, &problem) :
 		 bound_read(text, bound, &wish->to.bounds, &wish->given[bound],
 			    &problem);
+	if (!result && is_rates(setting) && rates_plain(text, &word))
+		note("note: " RATES_PLAIN_SAYS, (int)word.length, word.start);
 	if (!result)
 		return EXIT_OK;
 	return fail(EXIT_USAGE, "%s%s%s", named ? bound_kinds[bound].key : "",

@@ -128,7 +128,7 @@ def test_apply_and_dump(machine: Machine) -> None:
         one = machine.devices()["io-vg0-one"]
         assert (one["pool"], one["measure"], one["depth"], one["slice_ms"]) == ("p", "ios", "7", 0)
         assert one["writes_starved"] == 3
-        expected = {"cgroup:/a": 300, "cgroup:/a/b": 40, "cgroup:/ab": 300}
+        expected = {"/a": 300, "/a/b": 40, "/ab": 300}
         assert machine.weights() == {("p", None, key): w for key, w in expected.items()}
 
         machine.configure(
@@ -160,9 +160,9 @@ def test_apply_and_dump(machine: Machine) -> None:
         }  # fmt: skip
         weights = machine.weights()
         assert weights["p", None, "root"] == 9
-        assert weights["p", "io-vg0-one", "cgroup:/ab"] == 300
-        assert weights["p", "io-vg0-two", "cgroup:/ab"] == 5
-        assert ("p", "io-vg0-two", "cgroup:/a/b") not in weights
+        assert weights["p", "io-vg0-one", "/ab"] == 300
+        assert weights["p", "io-vg0-two", "/ab"] == 5
+        assert ("p", "io-vg0-two", "/a/b") not in weights
 
         dump = machine.run("dump")
         machine.configure(dump)
@@ -205,7 +205,9 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
     machine.configure(devices + groups)
     assert machine.apply()[2:] == presets(None, *given)
     assert db() == []
-    wait_until(guest, lambda: "/svc/db" not in machine.run("groups", "-o", "PATH"), "the group goes")
+    wait_until(
+        guest, lambda: "/svc/db" not in machine.run("groups", "-o", "PATH"), "the group goes"
+    )
     dump = machine.run("dump")
     assert "group = /svc/db\npool = p\ndevice = -\nweight = 400\nmaximum = rbps=100MiB\n" in dump
     machine.configure(dump)
@@ -217,7 +219,9 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
         change for device, setting in each for change in presets(device, setting)
     ]
     db()
-    wait_until(guest, lambda: "/svc/db" not in machine.run("groups", "-o", "PATH"), "the group goes")
+    wait_until(
+        guest, lambda: "/svc/db" not in machine.run("groups", "-o", "PATH"), "the group goes"
+    )
     # The devices stay as they are, and the configuration has no more cgroups.
     machine.configure(devices)
     each = [(f"io-vg0-{name}", setting) for name in ("one", "two") for setting in taken]
@@ -241,7 +245,9 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
         machine.run("set-max", "/bb", "rbps=1MiB")
         assert machine.bounds("a") == {"max_wbps": 3 << 20, "min_riops": 5}
         # Line by line.
-        machine.configure(device + own.replace("maximum = rbps=9MiB\n", "") + pool + group + pattern)
+        machine.configure(
+            device + own.replace("maximum = rbps=9MiB\n", "") + pool + group + pattern
+        )
         (change,) = machine.apply()
         assert change == ("maximum", "p", "io", "device", None, "rbps=9MiB", "default")
         machine.configure(
@@ -261,7 +267,7 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
         guest.run(["rmdir", "/sys/fs/cgroup/a"])
         with Cgroup(guest, "a") as cgroup:
             cgroup.run(["dd", "if=/dev/mapper/io", "of=/dev/null", "count=1", "iflag=direct"])
-            assert machine.weights()["p", "io", "cgroup:/a"] == 300
+            assert machine.weights()["p", "io", "/a"] == 300
             machine.configure(device)
             machine.run("apply", "--dry-run")
             machine.run("apply", "/dev/vg0/one")
@@ -333,9 +339,13 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
                 "[device zz]\nas = x-%n\ndevice = zz\n"
             )
             machine.refused(1, "cannot make x-zz", "1 change was undone: all is as")
-            assert machine.weights()["old", "one", "cgroup:/kept"] == 70
+            assert machine.weights()["old", "one", "/kept"] == 70
             assert machine.bounds("kept") == {"max_wiops": 9, "min_riops": 3}
-        wait_until(guest, lambda: "/kept" not in machine.run("groups", "-o", "PATH"), "the cgroup's group goes")
+        wait_until(
+            guest,
+            lambda: "/kept" not in machine.run("groups", "-o", "PATH"),
+            "the cgroup's group goes",
+        )
         # What it is to begin with when it comes again has come back as well.
         kept = "group = /kept\npool = old\ndevice = one\nweight = 70\nmaximum = wiops=9\n"
         assert f"{kept}minimum = riops=3\n" in machine.run("dump")

@@ -96,7 +96,7 @@ class Rig:
     def weights(self) -> dict[str, int]:
         """The weights of cgroups that were set, by path."""
         rows = self.tool.json("groups", "--weights")
-        return {row["group"].removeprefix("cgroup:"): row["weight"] for row in rows}
+        return {row["group"]: row["weight"] for row in rows}
 
     def weight(self, pod: Pod) -> int | None:
         """The weight of a pod that was set."""

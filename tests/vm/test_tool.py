@@ -56,12 +56,12 @@ STATUS = {
     **dict.fromkeys(("writes_starved", "brake_bytes_per_s"), int),
     **dict.fromkeys(("inflight_ios", "inflight_bytes", "held_ios", "held_bytes"), int),
 }
-WEIGHT = {"pool": str, "device": str | None, "group": str, "weight": int, "set": bool}
+WEIGHT = {"pool": str, "device": str | None, "group": str, "id": str, "weight": int, "set": bool}
 MAX_RATES = dict.fromkeys(("max_rbps", "max_wbps", "max_riops", "max_wiops"), int | None)
 MIN_RATES = dict.fromkeys(("min_rbps", "min_wbps", "min_riops", "min_wiops"), int | None)
 RATES = {**MAX_RATES, **MIN_RATES}
 LATENCY = {"latency_us": int | None}
-MAXIMUM = {"pool": str, "device": str | None, "group": str, **MAX_RATES}
+MAXIMUM = {"pool": str, "device": str | None, "group": str, "id": str, **MAX_RATES}
 SETTINGS = {**WEIGHT, **RATES, **LATENCY}
 POOL = {
     **dict.fromkeys(("pool", "measure", "depth"), str),
@@ -69,12 +69,21 @@ POOL = {
     "slice_ms": int,
     "writes_starved": int,
 }
-MINIMUM = {"pool": str, "device": str | None, "group": str, **MIN_RATES}
-SAVED = {"pool": str, "device": str | None, "group": str, "weight": int | None, **RATES, **LATENCY}
+MINIMUM = {"pool": str, "device": str | None, "group": str, "id": str, **MIN_RATES}
+SAVED = {
+    "pool": str,
+    "device": str | None,
+    "group": str,
+    "id": str,
+    "weight": int | None,
+    **RATES,
+    **LATENCY,
+}
 GROUP = {
     "name": str,
     "type": str,
     "group": str | None,
+    "id": str | None,
     "path": str | None,
     "weight": int | None,
     "set": bool | None,
@@ -83,7 +92,7 @@ GROUP = {
 }
 TIMES = ("wait_avg", "wait_p50", "wait_p99", "service_avg", "service_p50", "service_p99")
 STAT = {
-    **dict.fromkeys(("pool", "group", "op"), str),
+    **dict.fromkeys(("pool", "group", "id", "op"), str),
     **dict.fromkeys(("device", "path"), str | None),
     **dict.fromkeys(("ios", "bytes", "held_ios"), int),
     **{f"{name}_ns": int | None for name in (*TIMES, "service_max")},
@@ -245,9 +254,7 @@ def test_create_and_list(tool: Tool, volumes: Volumes) -> None:
     assert header.split() == [
         "NAME", "DEVICE", "SIZE", "POOL", "MODE", "MEASURE", "WEIGHT", "STATE", "RO",
     ]  # fmt: skip
-    assert line.split() == (
-        ["d", "one", "32.0M", "p:1", "device", "ios", "200", "active", "no"]
-    )
+    assert line.split() == (["d", "one", "32.0M", "p:1", "device", "ios", "200", "active", "no"])
     assert guest.run(["dmsetup", "info", "-c", "--noheadings", "-o", "uuid", "d"]).out.strip() == (
         "IOBAND-d"
     )
@@ -340,7 +347,7 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         assert tool.json("list")[0]["weight"] == 80
         header, line = tool.run("get-weight", "own").splitlines()
         assert header.split() == ["POOL", "DEVICE", "GROUP", "WEIGHT", "SET"]
-        assert line.split()[1:] == ["own", "own", "80", "set"]
+        assert line.split()[1:] == ["own", "device:own", "80", "set"]
 
         (pool,) = tool.json("groups")
         assert_tree([pool])
@@ -353,17 +360,17 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         for top, weight in (("device", 250), ("cgroup", 9000)):
             (a,) = children[top]["children"] if top == "device" else [children[top]]
             (leaf,) = a["children"]
-            assert (leaf["group"], leaf["weight"]) == (group_name(b), weight)
+            assert (leaf["id"], leaf["weight"]) == (group_name(b), weight)
         names = [line.split()[0].lstrip("│├└─ ") for line in tool.run("groups").splitlines()]
         assert {"root", "own", "a"} <= set(names)
 
         saved = tool.json("groups", "--weights")
         assert_schema(saved, SAVED)
         assert sorted((row["device"] or "", row["group"], row["weight"]) for row in saved) == [
-            ("", "cgroup:/a/b", 9000),
+            ("", "/a/b", 9000),
             ("", "root", 30),
-            ("own", "cgroup:/a/b", 250),
-            ("own", "device", 80),
+            ("own", "/a/b", 250),
+            ("own", "device:own", 80),
         ]
         rows = tool.json("set-weight", "a/b", "default")
         assert rows == tool.json("get-weight", "a/b")
@@ -406,10 +413,10 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         assert sorted(
             (row["device"] or "", row["group"], *(row[key] or 0 for key in keys)) for row in saved
         ) == [
-            ("", "cgroup:/a/b", 0, 3 << 20, 2 << 20),
+            ("", "/a/b", 0, 3 << 20, 2 << 20),
             ("", "root", 30, 0, 0),
-            ("own", "cgroup:/a/b", 0, 3 << 20, 2 << 20),
-            ("own", "device", 80, 0, 0),
+            ("own", "/a/b", 0, 3 << 20, 2 << 20),
+            ("own", "device:own", 80, 0, 0),
         ]
 
 

@@ -23,6 +23,11 @@ def bounded(host: Fake) -> Fake:
     return host
 
 
+def cgroup(host: Fake, path: str) -> str:
+    """The kernel's name of a cgroup."""
+    return f"cgroup#{(host.root / 'cgroup' / path).stat().st_ino}"
+
+
 def only(key: str) -> dict[str, None]:
     """What JSON has of one kind of bound where there is none."""
     return {name: None for name in NO_BOUNDS if name.startswith(key)}
@@ -64,7 +69,11 @@ def test_set_min(host: Fake) -> None:
         ([], 2, "set-max takes GROUP and what it may have at most: rbps="),
         (["a"], 2, "set-max takes GROUP and what it may have at most: rbps="),
         (["a", ""], 2, "no maximum is given"),
-        (["a", "100M"], 2, "riops= and wiops=, separated by blanks, such as rbps=50MiB wiops=1K, or"),
+        (
+            ["a", "100M"],
+            2,
+            "riops= and wiops=, separated by blanks, such as rbps=50MiB wiops=1K, or",
+        ),
         (["a", "rbps=0"], 2, "rbps=0 would stop the group for good"),
         (["a", "rbps=2TiB"], 2, "rbps=2TiB is too large: at most 1TiB (1099511627776) a second"),
         (["a", "rbps=1", "wbps=2", "rbps=1"], 2, "rbps= is given twice"),
@@ -175,10 +184,10 @@ def test_set_json(bounded: Fake, kind: str, rates: str) -> None:
 def test_get_max(bounded: Fake) -> None:
     none = only("max")
     assert bounded.json("get-max", "a") == [
-        {"pool": "sda", "device": None, "group": "/a"}
+        {"pool": "sda", "device": None, "group": "/a", "id": cgroup(bounded, "a")}
         | none
         | {"max_rbps": 104857600, "max_wiops": 500},
-        {"pool": "sda", "device": "own", "group": "a"} | none,
+        {"pool": "sda", "device": "own", "group": "/a", "id": cgroup(bounded, "a")} | none,
     ]
     assert bounded.json("get-max", "root", "--pool", "sda")[0]["max_riops"] == 5
     header, line = bounded.run("get-max", "a", "--device", "one").splitlines()
@@ -190,10 +199,10 @@ def test_get_max(bounded: Fake) -> None:
 def test_get_min(bounded: Fake) -> None:
     none = only("min")
     assert bounded.json("get-min", "a/b") == [
-        {"pool": "sda", "device": None, "group": "/a/b"}
+        {"pool": "sda", "device": None, "group": "/a/b", "id": cgroup(bounded, "a/b")}
         | none
         | {"min_rbps": 1024, "min_wiops": 7},
-        {"pool": "sda", "device": "own", "group": "a/b"} | none,
+        {"pool": "sda", "device": "own", "group": "/a/b", "id": cgroup(bounded, "a/b")} | none,
     ]
     assert bounded.json("get-min", "own")[0]["min_wbps"] == 500
     header, line = bounded.run("get-min", "a/b", "--device", "one").splitlines()
@@ -246,7 +255,7 @@ def test_saved_and_restored(bounded: Fake) -> None:
         "pool=sda device=own group=cgroup:/o\\040dd weight=50\n"
     )
     saved = bounded.json("groups", "--weights")[3]
-    assert (saved["group"], saved["weight"], saved["min_rbps"]) == ("cgroup:/a/b", None, 1024)
+    assert (saved["group"], saved["weight"], saved["min_rbps"]) == ("/a/b", None, 1024)
     assert saved["max_rbps"] is None
     bounded.run("set-weight", "--from", "-", stdin=text)
     a, b = bounded.cgroup("/a"), bounded.cgroup("/a/b")
@@ -343,7 +352,10 @@ def test_apply(bounded: Fake) -> None:
     [
         (  # in one section
             "[group /a]\nminimum = rbps=2MiB\nmaximum = rbps=1MiB\n",
-            ["conf:2: a minimum of rbps=2MiB is more than the maximum of rbps=1MiB, which would win"],
+            [
+                "conf:2: a minimum of rbps=2MiB is more than the maximum of rbps=1MiB, which would "
+                "win"
+            ],
         ),
         (  # in two that are about the same
             "[group /a]\nmaximum = rbps=1MiB\n[group all]\ngroup = /?\nminimum = rbps=2MiB\n",

@@ -450,7 +450,11 @@ def test_set_weight_of_some(host: Fake) -> None:
     ("args", "rc", "says"),
     [
         (["a", "0"], 2, "from 1 to 10000, or 'default'"),
-        (["a"], 2, "set-weight takes GROUP and its weight, from 1 to 10000, or 'default'; or --from"),
+        (
+            ["a"],
+            2,
+            "set-weight takes GROUP and its weight, from 1 to 10000, or 'default'; or --from",
+        ),
         (["a", "1", "--from", "x"], 2, "give nothing else"),
         (["nope", "1"], 3, "directory; a unit has one while it runs ('systemctl show -P Con"),
         (["a/../b", "1"], 2, "'..'"),
@@ -482,8 +486,9 @@ def test_set_weight_json(host: Fake) -> None:
     assert rows == host.json("get-weight", "a")
     assert [row["weight"] for row in rows] == [300, 100]
     assert host.json("set-weight", "a", "default", "--device", "own") == [
-        {"pool": "sda", "device": "own", "group": "a", "weight": 100, "set": False}
-    ]
+        {"pool": "sda", "device": "own", "group": "/a", "id": f"cgroup#{a}", "weight": 100,
+         "set": False}
+    ]  # fmt: skip
     assert host.run("set-weight", "a", "300") == ""
 
 
@@ -534,9 +539,10 @@ def test_version_1(built: Built, tmp_path: Path) -> None:
 
 def test_get_weight(host: Fake) -> None:
     rows = host.json("get-weight", "a")
+    a = {"pool": "sda", "group": "/a", "id": f"cgroup#{host.cgroup('/a')}"}
     assert rows == [
-        {"pool": "sda", "device": None, "group": "/a", "weight": 300, "set": True},
-        {"pool": "sda", "device": "own", "group": "a", "weight": 100, "set": False},
+        {**a, "device": None, "weight": 300, "set": True},
+        {**a, "device": "own", "weight": 100, "set": False},
     ]
     assert host.json("get-weight", "o dd")[1]["weight"] == 50
     assert host.json("get-weight", "root", "--pool", "sda")[0]["weight"] == 70
@@ -555,7 +561,9 @@ def test_groups(host: Fake) -> None:
     assert sda["type"] == "pool"
     root, own, a, _ = sda["children"]
     assert (root["name"], root["type"], root["weight"], root["set"]) == ("root", "root", 70, True)
-    assert (own["name"], own["type"], own["group"]) == ("own", "device", "device:253:3")
+    assert (own["name"], own["type"], own["group"], own["id"]) == (
+        "own", "device", "device:own", "device:253:3",
+    )  # fmt: skip
     assert (own["children"][0]["path"], own["children"][0]["weight"]) == ("/o dd", 50)
     assert (a["children"][0]["name"], a["children"][0]["set"]) == ("b", False)
     assert [child["name"] for child in host.json("groups", "--device", "own")[0]["children"]] == [
@@ -576,7 +584,8 @@ def test_weights_and_back(host: Fake) -> None:
         "pool=sda device=own group=cgroup:/o\\040dd weight=50\n"
     )
     assert host.json("groups", "--weights")[3] == {
-        "pool": "sda", "device": "own", "group": "cgroup:/o dd", "weight": 50,
+        "pool": "sda", "device": "own", "group": "/o dd", "weight": 50,
+        "id": f"cgroup#{host.cgroup('/o dd')}",
         **NO_BOUNDS,
     }  # fmt: skip
     host.run("set-weight", "--from", "-", stdin=text)
@@ -645,7 +654,8 @@ def test_restore_of_what_is_gone(host: Fake) -> None:
     assert host.sent == [f"one: weight cgroup#{host.cgroup('/a')} 7"]
     assert host.run("set-weight", "--from", "-", "--json", rc=3, stdin=text) == said
     (row,) = json.loads(host.printed)["weights"]
-    assert row == {"pool": "sda", "device": None, "group": "cgroup:/a", "weight": 7, **NO_BOUNDS}
+    assert row == {"pool": "sda", "device": None, "group": "/a", "weight": 7, **NO_BOUNDS,
+                   "id": f"cgroup#{host.cgroup('/a')}"}  # fmt: skip
     text = "1 weights\npool=nope group=root weight=5\n"
     host.run("set-weight", "--from", "-", "--json", rc=3, stdin=text)
     assert host.printed == ""
@@ -1448,7 +1458,7 @@ def test_help_and_version_after_a_verb(built: Built, verb: str) -> None:
 def test_help_has_sections(built: Built) -> None:
     """Each verb is in one of them."""
     usage = sh(built.iobandctl, "help", check=True).stdout
-    first, *sections = re.split(r"^(\w+):\n", usage, flags=re.MULTILINE)
+    _, *sections = re.split(r"^(\w+):\n", usage, flags=re.MULTILINE)
     assert sections[::2] == ["Devices", "Groups", "Observe", "Configure", "Service"]
     verbs = {
         title: re.findall(r"^  ([\w-]+)", text, re.MULTILINE)
@@ -1456,7 +1466,7 @@ def test_help_has_sections(built: Built) -> None:
     }
     assert verbs["Devices"][0] == "wrap"
     assert verbs["Groups"][:2] == ["set", "get"]
-    assert sorted(sum(verbs.values(), [])) == sorted([*VERBS, "help"])
+    assert sorted(verb for some in verbs.values() for verb in some) == sorted([*VERBS, "help"])
     assert max(map(len, usage.splitlines())) <= 100
 
 
@@ -1478,6 +1488,38 @@ def members(value: object) -> list[tuple[str, object]]:
     if isinstance(value, dict):
         return [*value.items(), *(member for part in value.values() for member in members(part))]
     return []
+
+
+SCHEMA = json.loads((HERE.parents[2] / "Documentation/iobandctl.schema.json").read_text())
+
+
+def strict(schema: object) -> object:
+    """The schema for this version: no member but those that it has."""
+    if isinstance(schema, list):
+        return [strict(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    more = {"additionalProperties": False} if "required" in schema else {}
+    return {key: strict(value) for key, value in schema.items()} | more
+
+
+def assert_valid(printed: str) -> None:
+    """What is printed is as the JSON Schema says."""
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.Draft202012Validator(strict(SCHEMA)).validate(json.loads(printed))
+
+
+def test_schema_is_one() -> None:
+    """And it tells what is wrong."""
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    row = {"pool": "p", "device": None, "group": "/a", "id": "cgroup#5", "latency_us": 5}
+    assert_valid(json.dumps({"latencies": [row]}))
+    for wrong in (row | {"latency_us": "5ms"}, row | {"id": None}, row | {"more": 5}):
+        with pytest.raises(jsonschema.ValidationError):
+            assert_valid(json.dumps({"latencies": [wrong]}))
+    with pytest.raises(jsonschema.ValidationError):
+        assert_valid(json.dumps({"latency": [row]}))
 
 
 # Whose values are words that are listed, and which words there are in the sources.
@@ -1517,16 +1559,20 @@ def test_json_is_documented(built: Built, host: Fake) -> None:
     host.run("record", "--duration", "0.1", "--output", str(recording))
     conf.write_text("[group /a]\nweight = 7\n")
     (host.root / "weights").write_text(host.run("groups", "--weights"))
+    names = set()
     for label, words in commands.items():
         text = documented(label)
         # What the devices here lie on is not there, says check.
         host.run(label.split()[0], *words, "--json", rc=int(label == "check"))
+        assert_valid(host.printed)
         (rows,) = json.loads(host.printed).items()
         assert f".Dq {rows[0]}" in text, label
         for key, value in members(rows[1]):
             assert re.search(rf"^\.Cm (?:.*[ ])?{key}(?: |$)", text, re.MULTILINE), (label, key)
             if key in ENUMERATED and value is not None:
                 assert f".Dq {value}" in text, (label, key, value)
+        names.add(rows[0])
+    assert names | {"tables"} == set(SCHEMA["properties"])
     tried = {label.split()[0] for label in commands} | IN_GUESTS
     assert tried == {verb for verb in VERBS if "--json" in sh(built.iobandctl, "help", verb).stdout}
     for verb in IN_GUESTS:

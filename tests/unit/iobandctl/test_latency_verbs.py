@@ -86,9 +86,10 @@ def test_an_older_module(host: Fake) -> None:
 
 
 def test_get_latency(targeted: Fake) -> None:
+    a = {"pool": "sda", "group": "/a", "id": f"cgroup#{targeted.cgroup('/a')}"}
     assert targeted.json("get-latency", "a") == [
-        {"pool": "sda", "device": None, "group": "/a", "latency_us": 2000},
-        {"pool": "sda", "device": "own", "group": "a", "latency_us": None},
+        {**a, "device": None, "latency_us": 2000},
+        {**a, "device": "own", "latency_us": None},
     ]
     assert targeted.json("get-latency", "own")[0]["latency_us"] == 1000000
     header, one, own = targeted.run("get-latency", "a").splitlines()

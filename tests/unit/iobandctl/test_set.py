@@ -200,7 +200,8 @@ def test_get_of_a_group(host: Fake) -> None:
     host.append("one", "groups", {"set=1 path=/a": "max=1048576,max,7,max latency=5000"})
     rows = host.json("get", "a")
     assert rows[0] == {
-        "pool": "sda", "device": None, "group": "/a", "weight": 300, "set": True,
+        "pool": "sda", "device": None, "group": "/a", "id": number(host, "a"),
+        "weight": 300, "set": True,
         **NO_BOUNDS, "max_rbps": 1048576, "max_riops": 7, "latency_us": 5000,
     }  # fmt: skip
     assert (rows[1]["device"], rows[1]["weight"]) == ("own", 100)

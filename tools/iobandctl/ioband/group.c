@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/words.h"
 #include "ioband/group.h"
 #include "ioband/tree.h"
@@ -230,6 +231,19 @@ int group_find(struct finder *finder, const char *spelled,
 			return find_number(numbered[i], rest + 1, group);
 	}
 	return find_either(finder, spelled, scope, group);
+}
+
+/**
+ * group_name() - what the output calls a group that a command line names
+ * @group: the group
+ *
+ * Return: as from tree_name(); to be freed.
+ */
+char *group_name(const struct group_ref *group)
+{
+	if (group->device)
+		return xasprintf("device:%s", group->device->dm->name);
+	return xstrdup(*group->path ? group->path : group->name);
 }
 
 /**

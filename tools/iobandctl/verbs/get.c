@@ -14,14 +14,15 @@
 #include "verbs/get.h"
 #include "verbs/verbs.h"
 
-enum { POOL, DEVICE, GROUP, WEIGHT, SET, BOUND_TEXTS,
+enum { POOL, DEVICE, GROUP, ID, WEIGHT, SET, BOUND_TEXTS,
 	RATE_TEXTS = BOUND_TEXTS + BOUNDS, NUMBERS = RATE_TEXTS + RATES,
 	COLUMNS = NUMBERS + PRINT_BOUNDS };
 
 static const struct column columns[COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
 	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT },
-	[GROUP] = { "GROUP", "group", COLUMN_TEXT },
+	[GROUP] = { "GROUP", "group", COLUMN_PATH },
+	[ID] = { "ID", "id", COLUMN_TEXT, true },
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
 	[SET] = { "SET", "set", COLUMN_SET },
 	PRINT_BOUND_TEXTS(BOUND_TEXTS),
@@ -108,6 +109,7 @@ static void add_row(struct answer *answer, const struct ioband_device *device,
 	const struct ioband_group *group =
 		group_listed(answer->devices, groups, ref, device);
 	const struct bounds *bounds = group ? &group->bounds : &bounds_none;
+	char *name = group_name(ref);
 	struct table *table;
 	struct row *row;
 
@@ -118,8 +120,9 @@ static void add_row(struct answer *answer, const struct ioband_device *device,
 	print_text(table, row, POOL, device->table.pool);
 	if (ref->mode && ioband_has_group(device))
 		print_text(table, row, DEVICE, device->dm->name);
-	print_text(table, row, GROUP, group && group->path ? group->path :
-		   answer->args->operand[0]);
+	print_text(table, row, GROUP, group && group->path ? group->path : name);
+	print_text(table, row, ID, ref->name);
+	free(name);
 	print_number(table, row, WEIGHT,
 		     group ? group->weight : IOBAND_WEIGHT_DEFAULT);
 	print_flag(table, row, SET, group && group->set);

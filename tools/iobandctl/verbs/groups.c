@@ -10,14 +10,15 @@
 #include "print/print.h"
 #include "verbs/verbs.h"
 
-enum { NAME, TYPE, GROUP, PATH, WEIGHT, SET, BOUND_TEXTS,
+enum { NAME, TYPE, GROUP, ID, PATH, WEIGHT, SET, BOUND_TEXTS,
 	BOUND_NUMBERS = BOUND_TEXTS + BOUNDS,
 	COLUMNS = BOUND_NUMBERS + PRINT_BOUNDS };
 
 static const struct column columns[COLUMNS] = {
 	[NAME] = { "NAME", "name", COLUMN_TREE },
 	[TYPE] = { "TYPE", "type", COLUMN_TEXT, true },
-	[GROUP] = { "ID", "group", COLUMN_TEXT, true },
+	[GROUP] = { "GROUP", "group", COLUMN_PATH, true },
+	[ID] = { "ID", "id", COLUMN_TEXT, true },
 	[PATH] = { "PATH", "path", COLUMN_PATH, true },
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
 	[SET] = { "SET", "set", COLUMN_SET },
@@ -58,15 +59,18 @@ static struct row *print_group(struct table *table,
 			       const struct ioband_group *group)
 {
 	struct row *row = print_row(table);
+	char *name = tree_name(devices, groups, group);
 
 	print_name(table, row, devices, groups, group);
 	print_type(table, row, group->name);
-	print_text(table, row, GROUP, group->name);
+	print_text(table, row, GROUP, name);
+	print_text(table, row, ID, group->name);
 	print_text(table, row, PATH, group->path);
 	print_number(table, row, WEIGHT, group->weight);
 	print_flag(table, row, SET, group->set);
 	print_bound_texts(table, row, BOUND_TEXTS, &group->bounds);
 	print_bounds(table, row, BOUND_NUMBERS, &group->bounds);
+	free(name);
 	return row;
 }
 

@@ -14,7 +14,7 @@
 #include "print/print.h"
 #include "verbs/verbs.h"
 
-enum { POOL, DEVICE, GROUP, PATH, OP, SECONDS, IOS_COUNT, BYTES_COUNT,
+enum { POOL, DEVICE, GROUP, ID, PATH, OP, SECONDS, IOS_COUNT, BYTES_COUNT,
 	IOS_RATE, BYTES_RATE, SHARE, HELD_COUNT, WAIT_AVG, WAIT_P50, WAIT_P99,
 	SERVICE_AVG, SERVICE_P50, SERVICE_P99, SERVICE_MAX, INFLIGHT, HELD_NOW,
 	HELD_BYTES, COLUMNS };
@@ -22,8 +22,9 @@ enum { POOL, DEVICE, GROUP, PATH, OP, SECONDS, IOS_COUNT, BYTES_COUNT,
 static const struct column columns[COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
 	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT, true },
-	[GROUP] = { "ID", "group", COLUMN_TEXT, true },
-	[PATH] = { "GROUP", "path", COLUMN_PATH },
+	[GROUP] = { "GROUP", "group", COLUMN_PATH },
+	[ID] = { "ID", "id", COLUMN_TEXT, true },
+	[PATH] = { "PATH", "path", COLUMN_PATH, true },
 	[OP] = { "OP", "op", COLUMN_TEXT },
 	[SECONDS] = { "SECONDS", "seconds", COLUMN_REAL, true },
 	[IOS_COUNT] = { "IOS", "ios", COLUMN_NUMBER },
@@ -146,17 +147,17 @@ static void print_identity(struct table *table, struct row *row,
 	const struct ioband_device *owner =
 		group ? tree_owner(watch->devices, &sample->groups, group) :
 			NULL;
+	char *name = group ? tree_name(watch->devices, &sample->groups, group) :
+			     xstrdup(stats->name);
 
 	print_text(table, row, POOL, speaker->table.pool);
-	print_text(table, row, GROUP, stats->name);
+	print_text(table, row, GROUP, name);
+	print_text(table, row, ID, stats->name);
 	if (owner)
 		print_text(table, row, DEVICE, owner->dm->name);
-	if (group && group->path)
+	if (group)
 		print_text(table, row, PATH, group->path);
-	else if (!watch->json && owner && tree_is_device(group))
-		print_text(table, row, PATH, owner->dm->name);
-	else if (!watch->json)
-		print_text(table, row, PATH, stats->name);
+	free(name);
 }
 
 static void print_now(struct table *table, struct row *row, uint64_t inflight,

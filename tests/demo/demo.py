@@ -137,7 +137,7 @@ class Demo:
 def stat_bytes(text: str) -> dict[str, int]:
     """Bytes by cgroup in the output of iobandctl stat --json."""
     return {
-        (entry["path"] or entry["group"]).lstrip("/"): entry["bytes"]
+        entry["group"].lstrip("/"): entry["bytes"]
         for entry in json.loads(text)["stat"]
         if entry["op"] == "total"
     }

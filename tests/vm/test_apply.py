@@ -128,15 +128,15 @@ def test_apply_and_dump(machine: Machine) -> None:
         one = machine.devices()["io-vg0-one"]
         assert (one["pool"], one["measure"], one["depth"], one["slice_ms"]) == ("p", "ios", "7", 0)
         assert one["writes_starved"] == 3
-        expected = {"cgroup:/a": 300, "cgroup:/a/b": 40, "cgroup:/ab": 300}
+        expected = {"/a": 300, "/a/b": 40, "/ab": 300}
         assert machine.weights() == {("p", None, key): w for key, w in expected.items()}
 
         machine.configure(
-            "[device lvs]\nmode = device+cgroup\nweight = 70\nmaximum = rbps=2M\n"
-            "minimum = rbps=1M\n[pool p]\nmeasure = time\nslice = 40\ndepth = auto\n"
+            "[device lvs]\nmode = device+cgroup\nweight = 70\nmaximum = rbps=2MiB\n"
+            "minimum = rbps=1MiB\n[pool p]\nmeasure = time\nslice = 40\ndepth = auto\n"
             "writes_starved = 5\n[group root]\nweight = 9\n[group a/b]\nweight = default\n"
             "[group own]\ngroup = /a\\142*\ndevice = io-vg0-two\nweight = 5\n"
-            "[group /ab]\nmaximum = wbps=3K riops=4\nminimum = wbps=3K wiops=5\n",
+            "[group /ab]\nmaximum = wbps=3KiB riops=4\nminimum = wbps=3KiB wiops=5\n",
             f"{DROP_INS}/50-more.conf",
         )
         changes = machine.apply()
@@ -144,10 +144,10 @@ def test_apply_and_dump(machine: Machine) -> None:
         assert ("set", "p", None, None, "writes_starved", "3", "5") in changes
         assert ("set", "p", "io-vg0-one", None, "mode", "cgroup", "device+cgroup") in changes
         for kind, device, group, bound in [
-            ("maximum", "io-vg0-one", "device", "rbps=2M"),
-            ("maximum", "io-vg0-two", "/ab", "wbps=3K riops=4"),
-            ("minimum", "io-vg0-one", "device", "rbps=1M"),
-            ("minimum", "io-vg0-two", "/ab", "wbps=3K wiops=5"),
+            ("maximum", "io-vg0-one", "device", "rbps=2MiB"),
+            ("maximum", "io-vg0-two", "/ab", "wbps=3KiB riops=4"),
+            ("minimum", "io-vg0-one", "device", "rbps=1MiB"),
+            ("minimum", "io-vg0-two", "/ab", "wbps=3KiB wiops=5"),
         ]:
             assert (kind, "p", device, group, None, "default", bound) in changes
         assert machine.bounds("io-vg0-one") == {"max_rbps": 2 << 20, "min_rbps": 1 << 20}
@@ -160,9 +160,9 @@ def test_apply_and_dump(machine: Machine) -> None:
         }  # fmt: skip
         weights = machine.weights()
         assert weights["p", None, "root"] == 9
-        assert weights["p", "io-vg0-one", "cgroup:/ab"] == 300
-        assert weights["p", "io-vg0-two", "cgroup:/ab"] == 5
-        assert ("p", "io-vg0-two", "cgroup:/a/b") not in weights
+        assert weights["p", "io-vg0-one", "/ab"] == 300
+        assert weights["p", "io-vg0-two", "/ab"] == 5
+        assert ("p", "io-vg0-two", "/a/b") not in weights
 
         dump = machine.run("dump")
         machine.configure(dump)
@@ -182,7 +182,7 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
     guest = machine.guest
     devices = "[device lvs]\nas = io-%n\nvolume = vg0/*\npool = p\n"
     own = "[device lvs]\nmode = device+cgroup\n"
-    groups = "[group /svc/db]\nweight = 400\nmaximum = rbps=100M\nlatency = 5ms\n"
+    groups = "[group /svc/db]\nweight = 400\nmaximum = rbps=100MiB\nlatency = 5ms\n"
     groups += "[group /svc/*]\nweight = 7\n[group /svc]\nweight = default\n"
 
     def presets(device: str | None, *settings: tuple[str, str, str]) -> list[tuple]:
@@ -197,7 +197,7 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
             return machine.json("apply", "--dry-run")
 
     given = [
-        ("maximum", "default", "rbps=100M"),
+        ("maximum", "default", "rbps=100MiB"),
         ("weight", "default", "400"),
         ("latency", "none", "5ms"),
     ]
@@ -205,9 +205,11 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
     machine.configure(devices + groups)
     assert machine.apply()[2:] == presets(None, *given)
     assert db() == []
-    wait_until(guest, lambda: "/svc/db" not in machine.run("groups"), "the group goes")
+    wait_until(
+        guest, lambda: "/svc/db" not in machine.run("groups", "-o", "PATH"), "the group goes"
+    )
     dump = machine.run("dump")
-    assert "group = /svc/db\npool = p\ndevice = -\nweight = 400\nmaximum = rbps=100M\n" in dump
+    assert "group = /svc/db\npool = p\ndevice = -\nweight = 400\nmaximum = rbps=100MiB\n" in dump
     machine.configure(dump)
     assert machine.apply() == []
     machine.configure(devices + groups)
@@ -217,8 +219,10 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
         change for device, setting in each for change in presets(device, setting)
     ]
     db()
-    wait_until(guest, lambda: "/svc/db" not in machine.run("groups"), "the group goes")
-    # The devices stay as they are; the configuration has no cgroups any more.
+    wait_until(
+        guest, lambda: "/svc/db" not in machine.run("groups", "-o", "PATH"), "the group goes"
+    )
+    # The devices stay as they are, and the configuration has no more cgroups.
     machine.configure(devices)
     each = [(f"io-vg0-{name}", setting) for name in ("one", "two") for setting in taken]
     assert machine.apply() == [
@@ -231,37 +235,39 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
     """apply resets it in cgroups, devices and pools, but keeps settings made by hand."""
     guest = machine.guest
     device = "[device io]\ndevice = vg0/one\n"
-    own = "pool = p\nmode = device+cgroup\nweight = 70\nmaximum = rbps=9M\n"
+    own = "pool = p\nmode = device+cgroup\nweight = 70\nmaximum = rbps=9MiB\n"
     pool = "[pool p]\nmeasure = ios\ndepth = 7\nslice = 30\nwrites_starved = 9\n"
-    group = "[group /a]\nweight = 300\nmaximum = wbps=3M\nminimum = riops=5\nlatency = 4ms\n"
-    pattern = "[group /b*]\nmaximum = rbps=1M\n[group root]\nweight = 7\n"
+    group = "[group /a]\nweight = 300\nmaximum = wbps=3MiB\nminimum = riops=5\nlatency = 4ms\n"
+    pattern = "[group /b*]\nmaximum = rbps=1MiB\n[group root]\nweight = 7\n"
     with cgroups(guest, "a", "b", "bb"):
         machine.configure(device + own + pool + group + pattern)
         machine.apply()
-        machine.run("set-max", "/bb", "rbps=1M")
+        machine.run("set-max", "/bb", "rbps=1MiB")
         assert machine.bounds("a") == {"max_wbps": 3 << 20, "min_riops": 5}
-        # Remove the settings line by line.
-        machine.configure(device + own.replace("maximum = rbps=9M\n", "") + pool + group + pattern)
-        (change,) = machine.apply()
-        assert change == ("maximum", "p", "io", "device", None, "rbps=9M", "default")
+        # Line by line.
         machine.configure(
-            device + own.replace("maximum = rbps=9M\n", "")
+            device + own.replace("maximum = rbps=9MiB\n", "") + pool + group + pattern
+        )
+        (change,) = machine.apply()
+        assert change == ("maximum", "p", "io", "device", None, "rbps=9MiB", "default")
+        machine.configure(
+            device + own.replace("maximum = rbps=9MiB\n", "")
             + pool.replace("slice = 30\nwrites_starved = 9\n", "").replace("measure = ios\n", "")
-            + group.replace("maximum = wbps=3M\n", "") + pattern
+            + group.replace("maximum = wbps=3MiB\n", "") + pattern
         )  # fmt: skip
         assert {change[0::4] + change[5:] for change in machine.apply()} == {
             ("set", "measure", "ios", "bytes"),
             ("set", "slice", "30", "0"),
             ("set", "writes_starved", "9", "2"),
-            ("preset", "maximum", "wbps=3M", "default"),
-            ("maximum", None, "wbps=3M", "default"),
+            ("preset", "maximum", "wbps=3MiB", "default"),
+            ("maximum", None, "wbps=3MiB", "default"),
         }
         assert machine.bounds("a") == {"min_riops": 5}
         # A cgroup that got its settings from a preset loses them in the same way.
         guest.run(["rmdir", "/sys/fs/cgroup/a"])
         with Cgroup(guest, "a") as cgroup:
             cgroup.run(["dd", "if=/dev/mapper/io", "of=/dev/null", "count=1", "iflag=direct"])
-            assert machine.weights()["p", "io", "cgroup:/a"] == 300
+            assert machine.weights()["p", "io", "/a"] == 300
             machine.configure(device)
             machine.run("apply", "--dry-run")
             machine.run("apply", "/dev/vg0/one")
@@ -274,14 +280,14 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
 
 
 def test_what_a_device_has_that_is_not_chosen(machine: Machine) -> None:
-    """The device stays, and loses the settings of its own group; other groups keep theirs."""
-    group = "[group /a]\nmaximum = wbps=3M\n"
-    own = "[device io]\ndevice = vg0/one\nmode = device\nweight = 70\nminimum = rbps=9M\n"
+    """The device stays as it is, without what was set of its own group; so do the groups."""
+    group = "[group /a]\nmaximum = wbps=3MiB\n"
+    own = "[device io]\ndevice = vg0/one\nmode = device\nweight = 70\nminimum = rbps=9MiB\n"
     other = "[device other]\ndevice = vg0/two\npool = q\n"
     machine.configure(own + other + group)
     with cgroups(machine.guest, "a"):
         machine.apply()
-        machine.run("set-max", "/a", "--pool", "q", "wbps=3M")
+        machine.run("set-max", "/a", "--pool", "q", "wbps=3MiB")
         machine.run("set", "--pool", "q", "depth=9")
         machine.configure(other + "[pool q]\ndepth = 9\n")
         assert [row["action"] for row in machine.json("apply", "/dev/vg0/two")] == ["preset"]
@@ -306,9 +312,9 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
         ("[device a]\ndevice=vg0/two\n[group uid:nobody-at-all]\nweight=3", 3, f"{CONF}:3"),
         ("[device a]\ndevice=vg0/two\n[pool *]\nmeasure = time", 2, f"{CONF}:4", "slice"),
         (
-            "[group root]\nmaximum = rbps=1M\nminimum = rbps=2M",
+            "[group root]\nmaximum = rbps=1MiB\nminimum = rbps=2MiB",
             2,
-            f"{CONF}:3: a minimum of rbps=2M is more than the maximum of rbps=1M",
+            f"{CONF}:3: a minimum of rbps=2MiB is more than the maximum of rbps=1MiB",
         ),
     ]:
         machine.configure(text)
@@ -333,10 +339,14 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
                 "[device zz]\nas = x-%n\ndevice = zz\n"
             )
             machine.refused(1, "cannot make x-zz", "1 change was undone: all is as")
-            assert machine.weights()["old", "one", "cgroup:/kept"] == 70
+            assert machine.weights()["old", "one", "/kept"] == 70
             assert machine.bounds("kept") == {"max_wiops": 9, "min_riops": 3}
-        wait_until(guest, lambda: "/kept" not in machine.run("groups"), "the cgroup's group goes")
-        # The preset of its path is restored as well.
+        wait_until(
+            guest,
+            lambda: "/kept" not in machine.run("groups", "-o", "PATH"),
+            "the cgroup's group goes",
+        )
+        # What it is to begin with when it comes again has come back as well.
         kept = "group = /kept\npool = old\ndevice = one\nweight = 70\nmaximum = wiops=9\n"
         assert f"{kept}minimum = riops=3\n" in machine.run("dump")
         assert "depth = 5\nslice = 40\nwrites_starved = 7\n" in machine.run("dump")
@@ -466,8 +476,8 @@ def test_which_devices(machine: Machine) -> None:
 
 
 def test_other_pool(machine: Machine) -> None:
-    """A device moves to another pool with its own bounds; the weights of that pool are set."""
-    own = "mode = device\nmaximum = rbps=1M\nminimum = rbps=512K wiops=3\n"
+    """A device moves to another pool with its own bounds, and the weights there are set."""
+    own = "mode = device\nmaximum = rbps=1MiB\nminimum = rbps=512KiB wiops=3\n"
     root = "[group root]\nweight = 7\n"
     machine.configure(f"[device all]\nas = d-%n\nvolume = vg0/*\n{own}{root}")
     machine.apply()
@@ -563,13 +573,13 @@ def test_insert(machine: Machine) -> None:
     place = "device = vg0/one\ninsert = yes\n"
     with mounted(guest, "/dev/vg0/one"):
         machine.configure(
-            f"[device one]\n{place}pool = p\nmode = device\nweight = 70\nmaximum = wbps=9M\n"
+            f"[device one]\n{place}pool = p\nmode = device\nweight = 70\nmaximum = wbps=9MiB\n"
             "[pool p]\ndepth = 7\n[group root]\nweight = 5\n"
         )
         changes = machine.apply()
         assert changes == [
             ("insert", "p", "vg0-one", None, None, None, "/dev/mapper/vg0-one"),
-            ("maximum", "p", "vg0-one", "device", None, "default", "wbps=9M"),
+            ("maximum", "p", "vg0-one", "device", None, "default", "wbps=9MiB"),
             ("weight", "p", None, "root", None, "default", "5"),
         ]
         (row,) = machine.json("list")

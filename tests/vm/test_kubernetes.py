@@ -31,7 +31,7 @@ long = pytest.mark.long("a pod takes an emulated processor seconds, and containe
 CLASSES = """
 classes:
   gold: {weight: 300}
-  capped: {weight: 100, maximum: "rbps=4M", namespaces: ["batch-*"]}
+  capped: {weight: 100, maximum: "rbps=4MiB", namespaces: ["batch-*"]}
 bounds:
   weight: {min: 10, max: 500}
   maximum: any
@@ -96,7 +96,7 @@ class Rig:
     def weights(self) -> dict[str, int]:
         """The weights of cgroups that were set, by path."""
         rows = self.tool.json("groups", "--weights")
-        return {row["group"].removeprefix("cgroup:"): row["weight"] for row in rows}
+        return {row["group"]: row["weight"] for row in rows}
 
     def weight(self, pod: Pod) -> int | None:
         """The weight of a pod that was set."""
@@ -244,7 +244,7 @@ def test_the_share_follows_an_edit_within_a_second(
 def test_a_pod_gets_no_more_than_it_may_ask_for(rig: Rig) -> None:
     greedy = Pod("greedy", {WEIGHT: "900"})
     stranger = Pod("stranger", {"ioband.io/class": "capped"})
-    capped = reader("capped", "a", **{"ioband.io/class": "capped", MAXIMUM: "rbps=64M"})
+    capped = reader("capped", "a", **{"ioband.io/class": "capped", MAXIMUM: "rbps=64MiB"})
     capped.namespace = "batch-1"
     unsaid = Pod("unsaid")
     rig.run(greedy, stranger, capped, unsaid)

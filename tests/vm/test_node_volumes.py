@@ -144,7 +144,7 @@ def test_watch_runs_beside_it(tool: Tool, node: Job) -> None:
     guest.run(f"systemctl daemon-reload; systemctl start {WATCH_UNIT}", timeout=LVM_S)
 
     def weight() -> int | None:
-        rows = [row for row in tool.json("groups", "--weights") if row["group"] == "cgroup:/shop"]
+        rows = [row for row in tool.json("groups", "--weights") if row["group"] == "/shop"]
         return rows[0]["weight"] if rows else None
 
     with Cgroup(guest, "shop"):

@@ -55,12 +55,12 @@ STATUS = {
     **dict.fromkeys(("writes_starved", "brake_bytes_per_s"), int),
     **dict.fromkeys(("inflight_ios", "inflight_bytes", "held_ios", "held_bytes"), int),
 }
-WEIGHT = {"pool": str, "device": str | None, "group": str, "weight": int, "set": bool}
+WEIGHT = {"pool": str, "device": str | None, "group": str, "id": str, "weight": int, "set": bool}
 MAX_RATES = dict.fromkeys(("max_rbps", "max_wbps", "max_riops", "max_wiops"), int | None)
 MIN_RATES = dict.fromkeys(("min_rbps", "min_wbps", "min_riops", "min_wiops"), int | None)
 RATES = {**MAX_RATES, **MIN_RATES}
 LATENCY = {"latency_us": int | None}
-MAXIMUM = {"pool": str, "device": str | None, "group": str, **MAX_RATES}
+MAXIMUM = {"pool": str, "device": str | None, "group": str, "id": str, **MAX_RATES}
 SETTINGS = {**WEIGHT, **RATES, **LATENCY}
 POOL = {
     **dict.fromkeys(("pool", "measure", "depth"), str),
@@ -68,12 +68,21 @@ POOL = {
     "slice_ms": int,
     "writes_starved": int,
 }
-MINIMUM = {"pool": str, "device": str | None, "group": str, **MIN_RATES}
-SAVED = {"pool": str, "device": str | None, "group": str, "weight": int | None, **RATES, **LATENCY}
+MINIMUM = {"pool": str, "device": str | None, "group": str, "id": str, **MIN_RATES}
+SAVED = {
+    "pool": str,
+    "device": str | None,
+    "group": str,
+    "id": str,
+    "weight": int | None,
+    **RATES,
+    **LATENCY,
+}
 GROUP = {
     "name": str,
     "type": str,
     "group": str | None,
+    "id": str | None,
     "path": str | None,
     "weight": int | None,
     "set": bool | None,
@@ -82,7 +91,7 @@ GROUP = {
 }
 TIMES = ("wait_avg", "wait_p50", "wait_p99", "service_avg", "service_p50", "service_p99")
 STAT = {
-    **dict.fromkeys(("pool", "group", "op"), str),
+    **dict.fromkeys(("pool", "group", "id", "op"), str),
     **dict.fromkeys(("device", "path"), str | None),
     **dict.fromkeys(("ios", "bytes", "held_ios"), int),
     **{f"{name}_ns": int | None for name in (*TIMES, "service_max")},
@@ -242,12 +251,9 @@ def test_create_and_list(tool: Tool, volumes: Volumes) -> None:
     assert tool.json("list") == rows
     header, line = tool.run("list").splitlines()
     assert header.split() == [
-        "NAME", "DEVICE", "SIZE", "POOL", "MODE", "MEASURE", "WEIGHT", "DEPTH", "SLICE", "STATE",
-        "RO",
+        "NAME", "DEVICE", "SIZE", "POOL", "MODE", "MEASURE", "WEIGHT", "STATE", "RO",
     ]  # fmt: skip
-    assert line.split() == (
-        ["d", "one", "32.0M", "p:1", "device", "ios", "200", "7", "40", "active", "no"]
-    )
+    assert line.split() == (["d", "one", "32.0M", "p:1", "device", "ios", "200", "active", "no"])
     assert guest.run(["dmsetup", "info", "-c", "--noheadings", "-o", "uuid", "d"]).out.strip() == (
         "IOBAND-d"
     )
@@ -340,7 +346,7 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         assert tool.json("list")[0]["weight"] == 80
         header, line = tool.run("get-weight", "own").splitlines()
         assert header.split() == ["POOL", "DEVICE", "GROUP", "WEIGHT", "SET"]
-        assert line.split()[1:] == ["own", "own", "80", "set"]
+        assert line.split()[1:] == ["own", "device:own", "80", "set"]
 
         (pool,) = tool.json("groups")
         assert_tree([pool])
@@ -353,24 +359,24 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         for top, weight in (("device", 250), ("cgroup", 9000)):
             (a,) = children[top]["children"] if top == "device" else [children[top]]
             (leaf,) = a["children"]
-            assert (leaf["group"], leaf["weight"]) == (group_name(b), weight)
+            assert (leaf["id"], leaf["weight"]) == (group_name(b), weight)
         names = [line.split()[0].lstrip("│├└─ ") for line in tool.run("groups").splitlines()]
         assert {"root", "own", "a"} <= set(names)
 
         saved = tool.json("groups", "--weights")
         assert_schema(saved, SAVED)
         assert sorted((row["device"] or "", row["group"], row["weight"]) for row in saved) == [
-            ("", "cgroup:/a/b", 9000),
+            ("", "/a/b", 9000),
             ("", "root", 30),
-            ("own", "cgroup:/a/b", 250),
-            ("own", "device", 80),
+            ("own", "/a/b", 250),
+            ("own", "device:own", 80),
         ]
         rows = tool.json("set-weight", "a/b", "default")
         assert rows == tool.json("get-weight", "a/b")
         assert [(row["weight"], row["set"]) for row in rows] == [(100, False)] * 2
 
         assert "MAX" not in tool.run("groups")
-        tool.run("set-max", "a/b", "rbps=3M", "wiops=2K")
+        tool.run("set-max", "a/b", "rbps=3MiB", "wiops=2K")
         (row,) = tool.json("set-max", "--device", "own", "a/b", "riops=7", "wiops=max")
         assert (row["device"], row["max_rbps"], row["max_wiops"]) == ("own", 3 << 20, None)
         tool.run("set-max", "own", "wbps=5")
@@ -384,13 +390,13 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         ]
         assert tool.run("groups").splitlines()[0].split()[-1] == "MAX"
 
-        rows = tool.json("set-min", "a/b", "rbps=2M", "riops=4", "wiops=1K")
+        rows = tool.json("set-min", "a/b", "rbps=2MiB", "riops=4", "wiops=1K")
         assert [row["min_wiops"] for row in rows] == [1000, 1000]
         tool.run("set-min", "--device", "own", "a/b", "riops=7", "wiops=none")
         tool.run("set-min", "own", "wbps=5")
         tool.run("set-min", "root", "rbps=1")
         tool.run("set-min", "root", "rbps=0")
-        tool.refused(2, "set-min", "a/b", "rbps=4M", says="is more than the maximum of rbps=3M")
+        tool.refused(2, "set-min", "a/b", "rbps=4MiB", says="is more than the maximum of rbps=3MiB")
         tool.refused(2, "set-max", "own", "wbps=4", says="a minimum of wbps=5 is more than")
         rows = tool.json("get-min", "a/b")
         assert_schema(rows, MINIMUM)
@@ -406,10 +412,10 @@ def test_groups_and_weights(tool: Tool, volumes: Volumes) -> None:
         assert sorted(
             (row["device"] or "", row["group"], *(row[key] or 0 for key in keys)) for row in saved
         ) == [
-            ("", "cgroup:/a/b", 0, 3 << 20, 2 << 20),
+            ("", "/a/b", 0, 3 << 20, 2 << 20),
             ("", "root", 30, 0, 0),
-            ("own", "cgroup:/a/b", 0, 3 << 20, 2 << 20),
-            ("own", "device", 80, 0, 0),
+            ("own", "/a/b", 0, 3 << 20, 2 << 20),
+            ("own", "device:own", 80, 0, 0),
         ]
 
 
@@ -548,7 +554,7 @@ def assert_split(got: dict[str, float], wanted: dict[str, float]) -> None:
 def test_set_and_get(tool: Tool, volumes: Volumes) -> None:
     """Several settings at once, or none of them, also in the kernel."""
     with Cgroup(tool.guest, "a"), created(tool, "d", volumes.one, "--slice", "40"):
-        words = ["weight=300", "max_rbps=50M", "max_wiops=1K", "min_rbps=10M", "latency=5ms"]
+        words = ["weight=300", "max_rbps=50MiB", "max_wiops=1K", "min_rbps=10MiB", "latency=5ms"]
         rows = tool.json("set", "a", *words)
         assert_schema(rows, SETTINGS)
         (row,) = tool.json("get", "a")
@@ -560,10 +566,10 @@ def test_set_and_get(tool: Tool, volumes: Volumes) -> None:
         assert {key: listed[key] for key in RATES | LATENCY} == {
             key: row[key] for key in RATES | LATENCY
         }
-        says = "a minimum of rbps=10M is more than"
-        tool.refused(2, "set", "a", "weight=5", "max_rbps=9M", says=says)
+        says = "a minimum of rbps=10MiB is more than"
+        tool.refused(2, "set", "a", "weight=5", "max_rbps=9MiB", says=says)
         assert tool.json("get", "a") == rows
-        tool.run("set", "a", "min=default", "max_rbps=9M")
+        tool.run("set", "a", "min=default", "max_rbps=9MiB")
         (row,) = tool.json("get", "a")
         assert (row["max_rbps"], row["max_wiops"], row["min_rbps"]) == (9 << 20, 1000, None)
 

@@ -115,7 +115,7 @@ def test_files_and_configuration(machine: Machine) -> None:
     guest.write(
         CONF,
         "[group /a/fixed]\nweight = 700\n"
-        "[group /a/b?]\nweight = 70\nmaximum = wbps=1K\nminimum = riops=3\n",
+        "[group /a/b?]\nweight = 70\nmaximum = wbps=1KiB\nminimum = riops=3\n",
     )
     bounds = ["max=max,1024,max,max min=0,0,3,0"] * 2
     with Cgroup(guest, "a") as a, Cgroup(guest, "a/old") as old:
@@ -185,7 +185,7 @@ def test_a_pool_that_is_meant_by_a_disk_that_comes_later(machine: Machine) -> No
 def test_presets(machine: Machine) -> None:
     """Presets are set on later devices too; presets of others are kept."""
     guest = machine.guest
-    guest.write(CONF, "[group /a/later]\nweight = 70\nmaximum = wbps=1K\n")
+    guest.write(CONF, "[group /a/later]\nweight = 70\nmaximum = wbps=1KiB\n")
     later = " weight=70 path=/a/later max=max,1024,max,max"
 
     def presets() -> list[str]:

@@ -3,6 +3,7 @@
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "print/print.h"
 #include "verbs/verbs.h"
@@ -18,9 +19,7 @@ static const struct verb *const verbs[] = {
 	&verb_remove,
 	&verb_resize,
 	&verb_table,
-	&verb_check,
 	&verb_list,
-	&verb_status,
 	&verb_set,
 	&verb_get,
 	&verb_set_weight,
@@ -32,6 +31,7 @@ static const struct verb *const verbs[] = {
 	&verb_set_latency,
 	&verb_get_latency,
 	&verb_groups,
+	&verb_status,
 	&verb_stat,
 	&verb_top,
 	&verb_explain,
@@ -41,6 +41,7 @@ static const struct verb *const verbs[] = {
 	&verb_check_config,
 	&verb_apply,
 	&verb_dump,
+	&verb_check,
 	&verb_watch,
 	&verb_udev,
 	&verb_completion,
@@ -48,27 +49,98 @@ static const struct verb *const verbs[] = {
 	NULL
 };
 
+/* Where "help" has a heading. */
+static const struct {
+	const char *title;
+	const struct verb *first;
+} sections[] = {
+	{ "Devices", &verb_wrap },
+	{ "Groups", &verb_set },
+	{ "Observe", &verb_status },
+	{ "Configure", &verb_check_config },
+	{ "Service", &verb_check },
+};
+
+static void print_verb(FILE *stream, const struct verb *verb)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		if (sections[i].first == verb)
+			fprintf(stream, "\n%s:\n", sections[i].title);
+	}
+	fprintf(stream, "  %-14s%s\n", verb->name, verb->summary);
+}
+
 static void usage(FILE *stream)
 {
 	fputs("Usage: iobandctl VERB [OPTION...] [ARGUMENT...]\n"
 	      "       iobandctl --help | --version\n\n"
-	      "Proportional I/O bandwidth on any block device.\n\n", stream);
+	      "Proportional I/O bandwidth on any block device.\n", stream);
 	for (size_t i = 0; verbs[i]; i++)
-		fprintf(stream, "  %-14s%s\n", verbs[i]->name,
-			verbs[i]->summary);
+		print_verb(stream, verbs[i]);
 	fputs("\n'iobandctl help VERB' explains a verb, 'man iobandctl-VERB' in full;\n"
 	      "iobandctl(8) is about all of them.\n", stream);
 }
 
+/* How many letters are missing, too many, wrong or swapped; @most + 1 if it is more. */
+static int distance(const char *a, const char *b, int most)
+{
+	int best = most;
+
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	if (!*a && !*b)
+		return 0;
+	if (!most)
+		return 1;
+	if (*a)
+		best = MIN(best, distance(a + 1, b, most - 1));
+	if (*b)
+		best = MIN(best, distance(a, b + 1, most - 1));
+	if (*a && *b)
+		best = MIN(best, distance(a + 1, b + 1, most - 1));
+	if (*a && *b && a[0] == b[1] && a[1] == b[0])
+		best = MIN(best, distance(a + 2, b + 2, most - 1));
+	return best + 1;
+}
+
+/* The verb that was most likely meant, if there is one. */
+static const struct verb *near_miss(const char *name)
+{
+	const struct verb *found = NULL;
+	int most = strlen(name) > 3 ? 2 : 1;
+
+	for (size_t i = 0; verbs[i] && most >= 0; i++) {
+		int away = distance(name, verbs[i]->name, most);
+
+		if (away > most)
+			continue;
+		found = verbs[i];
+		most = away - 1;
+	}
+	return found;
+}
+
 static const struct verb *find_verb(const char *name)
 {
+	const struct verb *near;
+
 	for (size_t i = 0; verbs[i]; i++) {
 		if (!strcmp(verbs[i]->name, name))
 			return verbs[i];
 	}
-	fail(EXIT_USAGE, "there is no verb '%s'; 'iobandctl help' lists them",
-	     name);
+	near = near_miss(name);
+	fail(EXIT_USAGE, "there is no verb '%s'; %s%s%s'iobandctl help' lists them",
+	     name, near ? "did you mean '" : "", near ? near->name : "",
+	     near ? "'? " : "");
 	return NULL;
+}
+
+static int print_version(void)
+{
+	print_line("iobandctl %s", VERSION);
+	return print_flush();
 }
 
 static int run_help(const struct args *args)
@@ -86,14 +158,11 @@ static int run_help(const struct args *args)
 	return print_flush();
 }
 
-static const struct option_spec no_options[] = { { .name = NULL } };
-
 static const struct verb verb_help = {
 	.name = "help",
 	.args = "[VERB]",
 	.summary = "Explain iobandctl, or one of its verbs",
 	.max = 1,
-	.options = no_options,
 	.run = run_help,
 };
 
@@ -110,6 +179,8 @@ static int run_verb(const struct verb *verb, int argc, char **argv)
 		args_usage(verb, stdout);
 		return print_flush();
 	}
+	if (args.value[OPTION_VERSION])
+		return print_version();
 	return verb->run(&args);
 }
 
@@ -127,10 +198,8 @@ int main(int argc, char **argv)
 		usage(stdout);
 		return print_flush();
 	}
-	if (!strcmp(argv[1], "--version")) {
-		print_line("iobandctl %s", VERSION);
-		return print_flush();
-	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+		return print_version();
 	verb = find_verb(argv[1]);
 	return verb ? run_verb(verb, argc - 1, argv + 1) : EXIT_USAGE;
 }

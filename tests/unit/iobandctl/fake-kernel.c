@@ -3,17 +3,18 @@
  * Replaces dm.c, replace.c, mount.c, kmsg.c and records.c: a directory ($FAKE_KERNEL) has the
  * answers of device-mapper.
  *
- *	devices		a line for each: name|major:minor|table|status.
- *	devices.then	if it exists, the source of later status lines.
- *	answers/	answers to messages, by device@message, spaces as _; a
- *			file with .then after it is for all messages but the first.
- *	log		the messages sent.
- *	cgroup/		the mounted hierarchy, of version $FAKE_VERSION.
- *	refuse		a word and, after a blank, an error: messages and removals
- *			with that word in the log are refused with the error.
- *	interrupt	if it exists, each change comes with a SIGTERM.
- *	run/		records that last until a reboot.
- *	full		if it exists, no more cgroups can be watched.
+ *	devices		a line for each: name|major:minor|table|status
+ *	devices.then	if it is there, what later status lines are from
+ *	answers/	answers to messages, by device@message, spaces as _; one
+ *			with .then after it is that to all but the first
+ *	log		the messages sent
+ *	cgroup/		the mounted hierarchy, of version $FAKE_VERSION
+ *	refuse		a word, with ~ for each blank in it, and after a blank, why what
+ *			the log has with that word is refused, if it is a message or a
+ *			removal
+ *	interrupt	if it is there, each change comes with a SIGTERM
+ *	run/		what is written down until a reboot
+ *	full		if it is there, no more cgroups can be watched
  *
  * The target's version is 1.$FAKE_MINOR, by default 1.0.
  *
@@ -252,8 +253,11 @@ static bool is_refused(const char *name, const char *message)
 
 	fprintf(log, "%s\n", line);
 	fclose(log);
-	if (file && fscanf(file, "%63s %511[^\n]", word, refusal) == 2)
+	if (file && fscanf(file, "%63s %511[^\n]", word, refusal) == 2) {
+		for (char *c = word; *c; c++)
+			*c = *c == '~' ? ' ' : *c;
 		is = strstr(line, word);
+	}
 	if (file)
 		fclose(file);
 	free(line);

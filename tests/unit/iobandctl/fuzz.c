@@ -381,7 +381,7 @@ static const char *const cgroup_words[] = {
 };
 
 static const char *const conf_seeds[] = {
-	"[device a]\nname = sd*\nas = %n\nmode = device\nweight = 3\nmaximum = rbps=100M wiops=500\nminimum = rbps=90M riops=7\nlatency = 2.5ms\n[pool *]\nslice = 80\nwrites_starved = 3\n",
+	"[device a]\nname = sd*\nas = %n\nmode = device\nweight = 3\nmaximum = rbps=100MiB wiops=500\nminimum = rbps=90MiB riops=7\nlatency = 2.5ms\n[pool *]\nslice = 80\nwrites_starved = 3\n",
 	"# x\n[group /a\\040*]\nweight = 7\npool = p\n[group uid:1]\nweight=default\n",
 	"[device b]\ndevice = vg0/b\noptional = yes\n[watch]\nenable-controller = no\n",
 };

@@ -56,8 +56,8 @@ void test_conf_faults(void)
 		  "f:3: minimum = 1M: '1M': a minimum is one or more of rbps=" },
 		{ "[group a]\nminimum = rbps=max\n",
 		  "f:2: minimum = rbps=max: rbps=max: it is none" },
-		{ "[group a]\nminimum = rbps=2M riops=5\n\nmaximum = rbps=1M\n",
-		  "f:2: a minimum of rbps=2M is more than the maximum of rbps=1M, which" },
+		{ "[group a]\nminimum = rbps=2MiB riops=5\n\nmaximum = rbps=1MiB\n",
+		  "f:2: a minimum of rbps=2MiB is more than the maximum of rbps=1MiB, which" },
 		{ "[device a]\ndevice = x\nmode = device\nmaximum = wiops=5\nminimum = wiops=6\n",
 		  "f:5: a minimum of wiops=6 is more than the maximum of wiops=5" },
 		{ "[device a]\ndevice = x\nminimum = rbps=3\n",
@@ -115,12 +115,12 @@ void test_conf_faults(void)
 	CHECK(same(fault(""), "") && same(fault("\n# x\n; y\n"), ""));
 	CHECK(same(fault("[group a]\nweight=default"), ""));
 	CHECK(same(fault("[Group a]\nWeight=3\n[WATCH]\nenable-controller = no"), ""));
-	CHECK(same(fault("[group a]\nmaximum = rbps=1M  wiops=5"), ""));
+	CHECK(same(fault("[group a]\nmaximum = rbps=1MiB  wiops=5"), ""));
 	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nmaximum = default\n"), ""));
-	CHECK(same(fault("[group a]\nminimum = rbps=1M  wiops=0"), ""));
+	CHECK(same(fault("[group a]\nminimum = rbps=1MiB  wiops=0"), ""));
 	CHECK(same(fault("[group a]\nlatency = 1.5ms"), ""));
 	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nlatency = none\n"), ""));
-	CHECK(same(fault("[group a]\nminimum = rbps=1M\nmaximum = rbps=1M"), ""));
+	CHECK(same(fault("[group a]\nminimum = rbps=1MiB\nmaximum = rbps=1MiB"), ""));
 	CHECK(same(fault("[device a]\ndevice = x\nmode = device\nweight = 3\n"), ""));
 	CHECK(same(fault("[device a]\nas = b\ndevice = x\n"), ""));
 	CHECK(same(fault("[device a]\nas = b\ndevice = x\ninsert = no\n"),
@@ -450,7 +450,7 @@ void test_conf_bounds(void)
 {
 	static const char text[] =
 		"[group /a]\nmaximum = riops=5\n[group /*]\nweight = 7\n"
-		"[group /b]\nweight = 8\n[group all]\ngroup = /?\nmaximum = wbps=1K\n"
+		"[group /b]\nweight = 8\n[group all]\ngroup = /?\nmaximum = wbps=1KiB\n"
 		"[group least]\ngroup = /[ab]\nminimum = wiops=3\n"
 		"[group soon]\ngroup = /c\nlatency = 2ms\n";
 	struct conf conf = { .n = 0 };

@@ -27,7 +27,7 @@ static const struct {
 	TEST(conf_pools), TEST(kernels_names),
 	TEST(weigh_files),
 	TEST(rates_read), TEST(maximum_faults), TEST(minimum_faults),
-	TEST(rates_forms), TEST(rates_lists), TEST(bounds), TEST(groups_with_bounds),
+	TEST(rates_forms), TEST(rates_units), TEST(rates_lists), TEST(bounds), TEST(groups_with_bounds),
 	TEST(latency_read), TEST(latency_faults), TEST(latency_forms),
 	TEST(bound_kinds), TEST(bound_read),
 	TEST(unknown_message),

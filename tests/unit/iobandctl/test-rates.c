@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/defs.h"
+#include "base/alloc.h"
 #include "base/rates.h"
 #include "check.h"
 
@@ -30,15 +31,20 @@ static int both_read(const char *text, unsigned int given,
 void test_rates_read(void)
 {
 	CHECK(both_read("rbps=1", 1, SOME(1, 0, 0, 0)));
-	CHECK(both_read("wbps=100M", 2, SOME(0, 100 << 20, 0, 0)));
+	CHECK(both_read("wbps=100MiB", 2, SOME(0, 100 << 20, 0, 0)));
+	CHECK(both_read("wbps=100M", 2, SOME(0, 100000000, 0, 0)));
+	CHECK(both_read("wbps=100MB", 2, SOME(0, 100000000, 0, 0)));
+	CHECK(both_read("rbps=7K wbps=7KB", 3, SOME(7000, 7000, 0, 0)));
+	CHECK(both_read("rbps=7KiB wbps=7GiB", 3, SOME(7168, 7ULL << 30, 0, 0)));
+	CHECK(both_read("rbps=1T wbps=1TB", 3, SOME(1000000000000, 1000000000000, 0, 0)));
 	CHECK(both_read("riops=2K", 4, SOME(0, 0, 2000, 0)));
 	CHECK(both_read("wiops=3M", 8, SOME(0, 0, 0, 3000000)));
 	CHECK(both_read("wiops=1T", 8, SOME(0, 0, 0, 1000000000000)));
 	CHECK(both_read("wiops=1099511627776", 8, SOME(0, 0, 0, RATE_MAX)));
-	CHECK(both_read("rbps=1023G", 1, SOME(1023ULL << 30, 0, 0, 0)));
-	CHECK(both_read("rbps=1T", 1, SOME(RATE_MAX, 0, 0, 0)));
+	CHECK(both_read("rbps=1023GiB", 1, SOME(1023ULL << 30, 0, 0, 0)));
+	CHECK(both_read("rbps=1TiB", 1, SOME(RATE_MAX, 0, 0, 0)));
 	CHECK(both_read("rbps=1099511627776", 1, SOME(RATE_MAX, 0, 0, 0)));
-	CHECK(both_read(" wiops=5  rbps=3K ", 9, SOME(3072, 0, 0, 5)));
+	CHECK(both_read(" wiops=5  rbps=3KiB ", 9, SOME(3072, 0, 0, 5)));
 	CHECK(both_read("default", RATES_ALL, SOME(0, 0, 0, 0)));
 	CHECK(reads("rbps=max", MAXIMUM, 1, SOME(0, 0, 0, 0)));
 	CHECK(reads("riops=7 rbps=max", MAXIMUM, 5, SOME(0, 0, 7, 0)));
@@ -85,17 +91,24 @@ void test_maximum_faults(void)
 		{ "rbps=", "rbps=: it is max, or a whole number" },
 		{ "rbps=M", "rbps=M: it is max, or a whole number" },
 		{ "rbps=1.5M", "rbps=1.5M: it is max, or a whole number" },
-		{ "rbps=1M,wbps=1M", "such as 50M; several are separated by blanks" },
+		{ "rbps=1M,wbps=1M", "such as 50MiB; several are separated by blanks" },
 		{ "rbps=-1", "rbps=-1: it is max" },
 		{ "rbps=1m", "rbps=1m: it is max" },
 		{ "rbps=1KK", "rbps=1KK: it is max" },
-		{ "rbps=1MB", "rbps=1MB: it is max" },
+		{ "rbps=1MBs", "rbps=1MBs: it is max" },
+		{ "rbps=1Mi", "rbps=1Mi: it is max" },
+		{ "rbps=1iB", "rbps=1iB: it is max" },
+		{ "rbps=1B", "rbps=1B: it is max" },
+		{ "rbps=1MIB", "rbps=1MIB: it is max" },
+		{ "rbps=MiB", "rbps=MiB: it is max" },
+		{ "riops=1KiB", "riops=1KiB: it is max, or a whole number that may end in K, M, G or T (powers of 1000), such as 2K; several" },
+		{ "wiops=1KB", "wiops=1KB: it is max" },
 		{ "rbps=MAX", "rbps=MAX: it is max" },
-		{ "rbps=2T", "rbps=2T is too large: at most 1T (1099511627776) a" },
-		{ "rbps=1025G", "is too large" },
+		{ "rbps=2T", "rbps=2T is too large: at most 1TiB (1099511627776) a" },
+		{ "rbps=1025GiB", "is too large" },
 		{ "wiops=1099511627777", "is too large: at most 1099511627776 a second" },
 		{ "wiops=99999999999999999999", "is too large" },
-		{ "rbps=18014398509481985K", "is too large" },
+		{ "rbps=18014398509481985KiB", "is too large" },
 	};
 
 	check_faults(faults, ARRAY_SIZE(faults), MAXIMUM);
@@ -111,7 +124,7 @@ void test_minimum_faults(void)
 		{ "rbps=min", "rbps=min: it is none, or a whole number" },
 		{ "rbps=", "rbps=: it is none, or a whole number" },
 		{ "rbps=-1", "rbps=-1: it is none" },
-		{ "rbps=2T", "at most 1T (1099511627776) a second can be set; none is" },
+		{ "rbps=2T", "at most 1TiB (1099511627776) a second can be set; none is" },
 		{ "wiops=1099511627777", "is too large: at most 1099511627776 a second" },
 	};
 
@@ -138,6 +151,38 @@ static int reads_list(const char *text, enum bound bound,
 static const struct rates some = { .rate = { 100 << 20, 0, 0, 2000 } };
 static const struct rates odd = { .rate = { 1536, 1000000, 1024, 0 } };
 
+static int texts(uint64_t bytes, const char *wanted)
+{
+	const struct rates rates = { .rate = { bytes } };
+	char *text = rate_text(&rates, MAXIMUM, RBPS);
+	char *line = xasprintf("rbps=%s", text);
+	int right = same(text, wanted) && both_read(line, 1, rates);
+
+	free(line);
+	free(text);
+	return right;
+}
+
+static int is_plain(const char *text, const char *wanted)
+{
+	struct span word;
+
+	return rates_plain(text, &word) && span_is(word, wanted);
+}
+
+/* What is written has the unit that leaves the smallest number, and is read the same. */
+void test_rates_units(void)
+{
+	CHECK(texts(1, "1") && texts(999, "999") && texts(1001, "1001"));
+	CHECK(texts(1000, "1KB") && texts(1024, "1KiB"));
+	CHECK(texts(50000000, "50MB") && texts(50 << 20, "50MiB"));
+	CHECK(texts(1024000, "1000KiB") && texts(RATE_MAX, "1TiB"));
+	CHECK(is_plain("rbps=5M", "rbps=5M"));
+	CHECK(is_plain("riops=5M rbps=5MB wbps=7K rbps=3G", "wbps=7K"));
+	CHECK(!is_plain("riops=5M rbps=5MB wbps=7KiB", ""));
+	CHECK(!is_plain("default", "") && !is_plain("rbps=5 wbps=max", ""));
+}
+
 void test_rates_forms(void)
 {
 	const struct rates nothing = { .rate = { 0 } }, *none = &nothing;
@@ -145,13 +190,13 @@ void test_rates_forms(void)
 	CHECK(!rates_are_set(none) && rates_are_set(&some));
 	CHECK(rates_are(&some, &some) && !rates_are(&some, &odd));
 	CHECK(writes(rates_text(none), "default"));
-	CHECK(writes(rates_text(&some), "rbps=100M wiops=2000"));
-	CHECK(writes(rates_text(&odd), "rbps=1536 wbps=1000000 riops=1024"));
-	CHECK(writes(rate_text(&some, MAXIMUM, RBPS), "100M"));
+	CHECK(writes(rates_text(&some), "rbps=100MiB wiops=2000"));
+	CHECK(writes(rates_text(&odd), "rbps=1536 wbps=1MB riops=1024"));
+	CHECK(writes(rate_text(&some, MAXIMUM, RBPS), "100MiB"));
 	CHECK(writes(rate_text(&some, MAXIMUM, WBPS), "max"));
 	CHECK(writes(rate_text(&some, MINIMUM, WIOPS), "2000"));
 	CHECK(writes(rate_text(&some, MINIMUM, WBPS), "none"));
-	CHECK(both_read("rbps=100M wiops=2000", 9, some));
+	CHECK(both_read("rbps=100MiB wiops=2000", 9, some));
 	CHECK(writes(rates_words(&some, MAXIMUM, RATES_ALL),
 		     "rbps=104857600 wbps=max riops=max wiops=2000"));
 	CHECK(writes(rates_words(&some, MINIMUM, RATES_ALL),

@@ -131,6 +131,8 @@ void test_args(void)
 	CHECK(!PARSE("a", "-of") && same(args.value[OPTION_OUTPUT], "f"));
 	CHECK(PARSE("a", "-of", "--output", "g"));
 	CHECK(same(problem.text, "option '--output' comes twice"));
+	CHECK(!PARSE("-V") && args.value[OPTION_VERSION]);
+	CHECK(!PARSE("-h", "a", "b", "c") && args.value[OPTION_HELP]);
 	CHECK(PARSE("a", "-o"));
 	CHECK(same(problem.text, "option '-o' needs an argument"));
 }

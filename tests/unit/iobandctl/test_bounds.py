@@ -23,6 +23,11 @@ def bounded(host: Fake) -> Fake:
     return host
 
 
+def cgroup(host: Fake, path: str) -> str:
+    """The kernel's name of a cgroup."""
+    return f"cgroup#{(host.root / 'cgroup' / path).stat().st_ino}"
+
+
 def only(key: str) -> dict[str, None]:
     """The members in JSON of one kind of bound without a value."""
     return {name: None for name in NO_BOUNDS if name.startswith(key)}
@@ -34,20 +39,20 @@ def only(key: str) -> dict[str, None]:
 def test_set_max(host: Fake) -> None:
     """The same devices get the message as for a weight; only named rates are sent."""
     a = host.cgroup("/a")
-    host.run("set-max", "/a", "rbps=100M", "wiops=2K")
+    host.run("set-max", "/a", "rbps=100MiB", "wiops=2K")
     told = [f"{name}: max cgroup#{a} rbps=104857600 wiops=2000" for name in ("one", "own")]
     assert host.told("max", "min") == told
     host.run("set-max", "--device", "two", "a", "wbps=max")
     assert host.sent == [f"two: max cgroup#{a} wbps=max"]
     host.run("set-max", "own", "default")
-    assert host.sent == ["own: max device default"]
+    assert host.told("max") == ["own: max device default"]
     host.run("set-max", "--pool", "sdb", "uid:root", "riops=1", "rbps=max")
     assert host.told("max", "min") == ["byuid: max uid:0 rbps=max riops=1"]
 
 
 def test_set_min(host: Fake) -> None:
     a = host.cgroup("/a")
-    host.run("set-min", "/a", "rbps=100M", "wiops=2K")
+    host.run("set-min", "/a", "rbps=100MiB", "wiops=2K")
     told = [f"{name}: min cgroup#{a} rbps=104857600 wiops=2000" for name in ("one", "own")]
     assert host.told("max", "min") == told
     host.run("set-min", "--device", "two", "a", "wbps=0", "riops=none")
@@ -64,9 +69,13 @@ def test_set_min(host: Fake) -> None:
         ([], 2, "set-max takes GROUP and what it may have at most: rbps="),
         (["a"], 2, "set-max takes GROUP and what it may have at most: rbps="),
         (["a", ""], 2, "no maximum is given"),
-        (["a", "100M"], 2, "riops= and wiops=, separated by blanks, such as rbps=50M wiops=1K, or"),
+        (
+            ["a", "100M"],
+            2,
+            "riops= and wiops=, separated by blanks, such as rbps=50MiB wiops=1K, or",
+        ),
         (["a", "rbps=0"], 2, "rbps=0 would stop the group for good"),
-        (["a", "rbps=2T"], 2, "rbps=2T is too large: at most 1T (1099511627776) a second"),
+        (["a", "rbps=2TiB"], 2, "rbps=2TiB is too large: at most 1TiB (1099511627776) a second"),
         (["a", "rbps=1", "wbps=2", "rbps=1"], 2, "rbps= is given twice"),
         (["a", "default", "rbps=1"], 2, "'default': a maximum is one or more"),
         (["nope", "rbps=1"], 3, "there is no cgroup /nope"),
@@ -85,7 +94,7 @@ def test_set_max_refused(host: Fake, args: list[str], rc: int, says: str) -> Non
         (["a"], 2, "set-min takes GROUP and what it is promised: rbps="),
         (["a", ""], 2, "no minimum is given"),
         (["a", "rbps=max"], 2, "rbps=max: it is none, or a whole number that may end in K, M"),
-        (["a", "rbps=2T"], 2, "rbps=2T is too large: at most 1T (1099511627776) a second"),
+        (["a", "rbps=2TiB"], 2, "rbps=2TiB is too large: at most 1TiB (1099511627776) a second"),
         (["a", "default", "rbps=1"], 2, "'default': a minimum is one or more"),
         (["nope", "rbps=1"], 3, "there is no cgroup /nope"),
         (["one", "rbps=1"], 3, "device one has no group of its own, as its mode is cgroup"),
@@ -102,12 +111,12 @@ def test_set_min_refused(host: Fake, args: list[str], rc: int, says: str) -> Non
         (
             ["set-min", "/a", "wiops=501"],
             "/a in pool sda: a minimum of wiops=501 is more than the maximum of wiops=500, which "
-            "would win; raise it first with 'iobandctl set-max'\n",
+            "would win; give both with one 'iobandctl set'\n",
         ),
         (
             ["set-max", "/a/b", "rbps=1000", "riops=9"],
-            "/a/b in pool sda: a minimum of rbps=1K is more than the maximum of rbps=1000, which "
-            "would win; lower the minimum first with 'iobandctl set-min'\n",
+            "/a/b in pool sda: a minimum of rbps=1KiB is more than the maximum of rbps=1KB, which "
+            "would win; give both with one 'iobandctl set'\n",
         ),
         (["set-max", "own", "wbps=499"], "own in pool sda: a minimum of wbps=500 is more than"),
     ],
@@ -121,9 +130,9 @@ def test_no_more_is_promised_than_is_allowed(bounded: Fake, args: list[str], say
 @pytest.mark.parametrize(
     "args",
     [
-        ["set-min", "/a", "wiops=500", "rbps=100M"],
+        ["set-min", "/a", "wiops=500", "rbps=100MiB"],
         ["set-min", "/a", "riops=600"],
-        ["set-max", "/a/b", "rbps=1K"],
+        ["set-max", "/a/b", "rbps=1KiB"],
         ["set-max", "/a/b", "rbps=max", "wbps=1"],
         ["set-min", "own", "wbps=none", "wiops=3"],
         ["set-max", "--pool", "sdb", "uid:7", "rbps=1"],
@@ -175,40 +184,41 @@ def test_set_json(bounded: Fake, kind: str, rates: str) -> None:
 def test_get_max(bounded: Fake) -> None:
     none = only("max")
     assert bounded.json("get-max", "a") == [
-        {"pool": "sda", "device": None, "group": "/a"}
+        {"pool": "sda", "device": None, "group": "/a", "id": cgroup(bounded, "a")}
         | none
         | {"max_rbps": 104857600, "max_wiops": 500},
-        {"pool": "sda", "device": "own", "group": "a"} | none,
+        {"pool": "sda", "device": "own", "group": "/a", "id": cgroup(bounded, "a")} | none,
     ]
     assert bounded.json("get-max", "root", "--pool", "sda")[0]["max_riops"] == 5
     header, line = bounded.run("get-max", "a", "--device", "one").splitlines()
     assert header.split() == ["POOL", "DEVICE", "GROUP", "RBPS", "WBPS", "RIOPS", "WIOPS"]
-    assert line.split() == ["sda", "-", "/a", "100M", "max", "max", "500"]
+    assert line.split() == ["sda", "-", "/a", "100MiB", "max", "max", "500"]
     assert "there is no cgroup /nope" in bounded.run("get-max", "nope", rc=3)
 
 
 def test_get_min(bounded: Fake) -> None:
     none = only("min")
     assert bounded.json("get-min", "a/b") == [
-        {"pool": "sda", "device": None, "group": "/a/b"}
+        {"pool": "sda", "device": None, "group": "/a/b", "id": cgroup(bounded, "a/b")}
         | none
         | {"min_rbps": 1024, "min_wiops": 7},
-        {"pool": "sda", "device": "own", "group": "a/b"} | none,
+        {"pool": "sda", "device": "own", "group": "/a/b", "id": cgroup(bounded, "a/b")} | none,
     ]
     assert bounded.json("get-min", "own")[0]["min_wbps"] == 500
     header, line = bounded.run("get-min", "a/b", "--device", "one").splitlines()
     assert header.split() == ["POOL", "DEVICE", "GROUP", "RBPS", "WBPS", "RIOPS", "WIOPS"]
-    assert line.split() == ["sda", "-", "/a/b", "1K", "none", "none", "7"]
+    assert line.split() == ["sda", "-", "/a/b", "1KiB", "none", "none", "7"]
     assert "there is no cgroup /nope" in bounded.run("get-min", "nope", rc=3)
 
 
 def test_groups(bounded: Fake) -> None:
     """The table has a column only for a kind that exists."""
     text = bounded.run("groups", "--pool", "sda")
-    assert text.splitlines()[0].split() == ["NAME", "GROUP", "PATH", "WEIGHT", "SET", "MAX", "MIN"]
-    shown = dict(re.findall(r" (/\S+) .*(?:set|default) +(\S.*)", text))
+    assert text.splitlines()[0].split() == ["NAME", "WEIGHT", "SET", "MAX", "MIN"]
+    text = bounded.run("groups", "--pool", "sda", "-o", "PATH,SET,MAX,MIN")
+    shown = dict(re.findall(r"^(/\S+) .*(?:set|default) +(\S.*)", text, re.MULTILINE))
     shown = {path: re.sub(" +", " ", bounds) for path, bounds in shown.items()}
-    assert shown == {"/a": "rbps=100M wiops=500 -", "/a/b": "- rbps=1K wiops=7", "/o": "- -"}
+    assert shown == {"/a": "rbps=100MiB wiops=500 -", "/a/b": "- rbps=1KiB wiops=7", "/o": "- -"}
     header = bounded.run("groups", "--pool", "sdb").splitlines()[0].split()
     assert header[-1] == "SET"
     (sda,) = bounded.json("groups", "--pool", "sda")
@@ -226,7 +236,7 @@ def test_groups_with_one_kind_of_bound(host: Fake, words: str, column: str) -> N
     line = "1 0 root weight=100 set=0"
     host.answer("byuid", "groups", f"1 groups\n{line} {words}\nend\n")
     header, _, root = host.run("groups", "--pool", "sdb").splitlines()
-    assert header.split() == ["NAME", "GROUP", "PATH", "WEIGHT", "SET", column]
+    assert header.split() == ["NAME", "WEIGHT", "SET", column]
     assert root.endswith("rbps=1 wbps=2 riops=3 wiops=4")
 
 
@@ -245,7 +255,7 @@ def test_saved_and_restored(bounded: Fake) -> None:
         "pool=sda device=own group=cgroup:/o\\040dd weight=50\n"
     )
     saved = bounded.json("groups", "--weights")[3]
-    assert (saved["group"], saved["weight"], saved["min_rbps"]) == ("cgroup:/a/b", None, 1024)
+    assert (saved["group"], saved["weight"], saved["min_rbps"]) == ("/a/b", None, 1024)
     assert saved["max_rbps"] is None
     bounded.run("set-weight", "--from", "-", stdin=text)
     a, b = bounded.cgroup("/a"), bounded.cgroup("/a/b")
@@ -291,14 +301,14 @@ def test_restored_as_it_was(host: Fake) -> None:
 
 CONF = """
 [group /a]
-maximum = rbps=100M wiops=500
+maximum = rbps=100MiB wiops=500
 [group /a/*]
 weight = 40
 minimum = default
 [group root]
 pool = sda
-maximum = wbps=1M riops=5
-minimum = wbps=512K
+maximum = wbps=1MiB riops=5
+minimum = wbps=512KiB
 """
 
 
@@ -311,10 +321,10 @@ def test_apply(bounded: Fake) -> None:
     keys = ("action", "pool", "device", "group", "from", "to", "because")
     conf = f"{bounded.root}/conf"
     assert [tuple(row[key] for key in keys) for row in rows] == [
-        ("maximum", "sda", None, "root", "riops=5", "wbps=1M riops=5", f"{conf}:9"),
-        ("minimum", "sda", None, "root", "riops=2", "wbps=512K", f"{conf}:10"),
-        ("maximum", "sda", "own", "/a", "default", "rbps=100M wiops=500", f"{conf}:3"),
-        ("minimum", "sda", None, "/a/b", "rbps=1K wiops=7", "default", f"{conf}:6"),
+        ("maximum", "sda", None, "root", "riops=5", "wbps=1MiB riops=5", f"{conf}:9"),
+        ("minimum", "sda", None, "root", "riops=2", "wbps=512KiB", f"{conf}:10"),
+        ("maximum", "sda", "own", "/a", "default", "rbps=100MiB wiops=500", f"{conf}:3"),
+        ("minimum", "sda", None, "/a/b", "rbps=1KiB wiops=7", "default", f"{conf}:6"),
     ]
     bounded.run(*args)
     told = [
@@ -341,13 +351,16 @@ def test_apply(bounded: Fake) -> None:
     ("text", "says"),
     [
         (  # in one section
-            "[group /a]\nminimum = rbps=2M\nmaximum = rbps=1M\n",
-            ["conf:2: a minimum of rbps=2M is more than the maximum of rbps=1M, which would win"],
-        ),
-        (  # in two sections for the same group
-            "[group /a]\nmaximum = rbps=1M\n[group all]\ngroup = /?\nminimum = rbps=2M\n",
+            "[group /a]\nminimum = rbps=2MiB\nmaximum = rbps=1MiB\n",
             [
-                "/a: a minimum of rbps=2M is more than the maximum of rbps=1M (",
+                "conf:2: a minimum of rbps=2MiB is more than the maximum of rbps=1MiB, which would "
+                "win"
+            ],
+        ),
+        (  # in two that are about the same
+            "[group /a]\nmaximum = rbps=1MiB\n[group all]\ngroup = /?\nminimum = rbps=2MiB\n",
+            [
+                "/a: a minimum of rbps=2MiB is more than the maximum of rbps=1MiB (",
                 "conf:2), which would win",
                 "conf:5; nothing was changed",
             ],
@@ -395,10 +408,10 @@ def test_apply_on_an_older_module(host: Fake) -> None:
 def test_dump(bounded: Fake) -> None:
     text = bounded.run("dump")
     own = "[device own]\ndevice = /dev/block/4000:3\npool = sda\nmode = device+cgroup\n"
-    assert own + "weight = 200\nmaximum = wbps=1000\nminimum = wbps=500\n" in text
+    assert own + "weight = 200\nmaximum = wbps=1KB\nminimum = wbps=500\n" in text
     tree = "\npool = sda\ndevice = -\n"
-    assert f"group = /a{tree}weight = 300\nmaximum = rbps=100M wiops=500\n" in text
-    assert f"group = /a/b{tree}minimum = rbps=1K wiops=7\n" in text
+    assert f"group = /a{tree}weight = 300\nmaximum = rbps=100MiB wiops=500\n" in text
+    assert f"group = /a/b{tree}minimum = rbps=1KiB wiops=7\n" in text
     assert (text.count("maximum = "), text.count("minimum = ")) == (3, 3)
     text = re.sub(r"\[device.*?\n\n", "", text, flags=re.DOTALL)
     assert bounded.json(*configure(bounded, text)) == []

@@ -16,8 +16,8 @@ no key
 [group /a]
 weight = 0
 weigth = 100
-maximum = rbps=1M
-minimum = rbps=2M
+maximum = rbps=1MiB
+minimum = rbps=2MiB
 pool = a b
 [group /b]
 [pool]
@@ -48,7 +48,7 @@ MISTAKES = [
     (23, "[device] has no key 'typ'"),
     (24, "mode = devic: it is"),
     (2, "as = data: there may be several devices"),
-    (10, "a minimum of rbps=2M is more than the maximum"),
+    (10, "a minimum of rbps=2MiB is more than the maximum"),
     (12, "[group /b] sets nothing"),
     (13, "[pool] has no name"),
     (17, "[device none] does not say which devices"),

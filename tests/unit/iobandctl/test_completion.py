@@ -46,6 +46,7 @@ class Shell:
     def __init__(self, kind: str, fake: Fake, directory: Path) -> None:
         script, env = prepare(kind, fake, directory)
         self.after_option = {"bash": " ", "zsh": "="}[kind]
+        self.after_item = {"bash": " ", "zsh": ","}[kind]
         self.screen = pyte.Screen(100, 60)
         self.stream = pyte.ByteStream(self.screen)
         self.main, side = pty.openpty()
@@ -120,6 +121,9 @@ def test_line(shell: Shell) -> None:
     shell.completes("iobandctl record sda by", "iobandctl record sda byuid ")
     shell.completes("iobandctl plot --what sh", "iobandctl plot --what share ")
     shell.completes("iobandctl plot w", "iobandctl plot weights.txt ")
+    line = "iobandctl list -o NAME,INS"
+    shell.completes(line, f"{line}ERTED{shell.after_item}")
+    shell.completes("iobandctl plot -o w", "iobandctl plot -o weights.txt ")
 
 
 def test_lists(shell: Shell) -> None:
@@ -149,6 +153,9 @@ def test_fish(host: Fake, tmp_path: Path) -> None:
     assert set(offers("iobandctl remove ")) == {"byuid", "one", "own", "two"}
     assert any("dd" in offer for offer in offers("iobandctl get-weight /o"))
     assert set(offers("iobandctl set-weight --from w")) == {"weights.txt"}
+    assert "INSERTED" in offers("iobandctl list -o IN")
+    assert "IOS/S" in offers("iobandctl stat --output ")
+    assert set(offers("iobandctl plot -o w")) == {"weights.txt"}
 
 
 def test_words(host: Fake) -> None:
@@ -180,9 +187,12 @@ def test_every_option_is_there(built: Built, kind: str) -> None:
     for verb in re.findall(r"^  (\S+)", sh(built.iobandctl, "help").stdout, re.MULTILINE):
         assert verb in script
         for option in sh(built.iobandctl, "help", verb, check=True).stdout.splitlines():
-            if option.startswith("  --"):
-                name = option.split()[0].removeprefix("--")
+            if found := re.match(r"  (?:-(\w),|   ) --([\w-]+)", option):
+                letter, name = found.groups()
                 assert f"--{name}" in script or f" -l {name} " in script, (verb, name)
+                short = (f" -{letter} ", f" -{letter}=", f"'-{letter}[", f"'-{letter}+[")
+                short += (f" -s {letter} ",)
+                assert not letter or any(form in script for form in short), (verb, letter)
     done = subprocess.run([kind, "-n"], input=script, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -120,7 +120,7 @@ def test_held_by_a_maximum(busy: Fake) -> None:
     )
     begin(busy, five="weight=300 max=50000,max,max,max")
     said = busy.run("explain", "uid:5", *INTERVAL)
-    assert re.search(r"\n    uid:5 may read 50000/s: it was \S+/s, \d+\.\d %\n", said)
+    assert re.search(r"\n    uid:5 may read 50KB/s: it was \S+/s, \d+\.\d %\n", said)
     assert "Its own maximum holds it (rbps): at 10 of 10 looks it had I/O held." in said
     begin(busy, five="weight=300 max=max,max,1000000,max")
     (row,) = busy.json("explain", "uid:5", *INTERVAL)
@@ -162,7 +162,7 @@ def test_less_than_is_promised(busy: Fake) -> None:
     assert limit["per_s"] == pytest.approx(327680 / row["seconds"], rel=0.1)
     begin(busy, **settings, wait_ns=10**12)
     said = busy.run("explain", "uid:5", *INTERVAL)
-    assert re.search(r"\n    uid:5 is promised to read 8G/s: it was \S+/s, 0\.\d %\n", said)
+    assert re.search(r"\n    uid:5 is promised to read 8GiB/s: it was \S+/s, 0\.\d %\n", said)
     assert re.search(
         r"It gets less than it is promised \(rbps\), though such I/O was held all the time\.  "
         r"In the pool at least 8\.\d*G/s of it are promised to those that had I/O held, and \S+/s "

@@ -29,6 +29,8 @@ VERBS = [
     if name != "help"
 ]
 
+OPTION = r"^  (?:-\w,|   ) (--[\w-]+)"  # in what help says of a verb
+
 DISKS = Path("/sys/dev/block")
 
 UNIT_TESTS = re.findall(r"TEST\((\w+)\)", (HERE / "test-main.c").read_text())[1:]
@@ -310,8 +312,6 @@ def test_list(host: Fake) -> None:
             "MODE",
             "MEASURE",
             "WEIGHT",
-            "DEPTH",
-            "SLICE",
             "STATE",
             "RO",
         ]
@@ -324,8 +324,6 @@ def test_list(host: Fake) -> None:
         "uid",
         "bytes",
         "-",
-        "auto",
-        "80",
         "active",
         "no",
     ]
@@ -429,7 +427,8 @@ def test_set_weight_of_a_cgroup(host: Fake, form: str) -> None:
     """One message for each pool, and one for each device with a tree of its own."""
     number = host.cgroup("/a/b")
     host.run("set-weight", form.format(root=host.root / "cgroup", id=number), "250")
-    assert host.sent == [f"{name}: weight cgroup#{number} 250" for name in ("one", "own")]
+    told = [f"{name}: weight cgroup#{number} 250" for name in ("one", "own")]
+    assert host.told("weight") == told
 
 
 def test_set_weight_of_some(host: Fake) -> None:
@@ -437,7 +436,7 @@ def test_set_weight_of_some(host: Fake) -> None:
     host.run("set-weight", "--device", "two", "a", "default")
     assert host.sent == [f"two: weight cgroup#{a} default"]
     host.run("set-weight", "root", "5")
-    assert host.sent == ["byuid: weight root 5", "one: weight root 5"]
+    assert host.told("weight") == ["byuid: weight root 5", "one: weight root 5"]
     host.run("set-weight", "--pool", "sdb", "/", "5")
     assert host.sent == ["byuid: weight root 5"]
     host.run("set-weight", "uid:root", "5")
@@ -451,7 +450,11 @@ def test_set_weight_of_some(host: Fake) -> None:
     ("args", "rc", "says"),
     [
         (["a", "0"], 2, "from 1 to 10000, or 'default'"),
-        (["a"], 2, "GROUP WEIGHT, or --from FILE"),
+        (
+            ["a"],
+            2,
+            "set-weight takes GROUP and its weight, from 1 to 10000, or 'default'; or --from",
+        ),
         (["a", "1", "--from", "x"], 2, "give nothing else"),
         (["nope", "1"], 3, "directory; a unit has one while it runs ('systemctl show -P Con"),
         (["a/../b", "1"], 2, "'..'"),
@@ -477,25 +480,23 @@ def test_set_weight_json(host: Fake) -> None:
     """The same as get-weight afterwards; "default" shows as no weight."""
     a = host.cgroup("/a")
     rows = host.json("set-weight", "a", "300")
-    assert [message for message in host.sent if message.split()[1] != "groups"] == [
-        f"{name}: weight cgroup#{a} 300" for name in ("one", "own")
-    ]
-    assert host.sent[:2] == [f"one: weight cgroup#{a} 300", "one: groups"]
+    told = [f"{name}: weight cgroup#{a} 300" for name in ("one", "own")]
+    assert host.told("weight") == told
+    assert host.sent.index(told[1]) < host.sent.index("own: groups", 5)
     assert rows == host.json("get-weight", "a")
     assert [row["weight"] for row in rows] == [300, 100]
     assert host.json("set-weight", "a", "default", "--device", "own") == [
-        {"pool": "sda", "device": "own", "group": "a", "weight": 100, "set": False}
-    ]
+        {"pool": "sda", "device": "own", "group": "/a", "id": f"cgroup#{a}", "weight": 100,
+         "set": False}
+    ]  # fmt: skip
     assert host.run("set-weight", "a", "300") == ""
-    assert "own: groups" not in host.sent
 
 
 def test_set_weight_json_of_what_failed(host: Fake) -> None:
-    """The output has the changes that were made; it is empty if none was."""
-    expected = host.json("get-weight", "a")
-    (host.root / "refuse").write_text("own: no memory\n")
+    """Nothing was set then, and nothing is printed."""
+    (host.root / "refuse").write_text("own:~weight no memory\n")
     assert "device own refused" in host.run("set-weight", "--json", "a", "300", rc=1)
-    assert json.loads(host.printed) == {"weights": expected[:1]}
+    assert host.printed == ""
     (host.root / "refuse").write_text("weight no memory\n")
     host.run("set-weight", "--json", "a", "300", rc=1)
     assert host.printed == ""
@@ -538,9 +539,10 @@ def test_version_1(built: Built, tmp_path: Path) -> None:
 
 def test_get_weight(host: Fake) -> None:
     rows = host.json("get-weight", "a")
+    a = {"pool": "sda", "group": "/a", "id": f"cgroup#{host.cgroup('/a')}"}
     assert rows == [
-        {"pool": "sda", "device": None, "group": "/a", "weight": 300, "set": True},
-        {"pool": "sda", "device": "own", "group": "a", "weight": 100, "set": False},
+        {**a, "device": None, "weight": 300, "set": True},
+        {**a, "device": "own", "weight": 100, "set": False},
     ]
     assert host.json("get-weight", "o dd")[1]["weight"] == 50
     assert host.json("get-weight", "root", "--pool", "sda")[0]["weight"] == 70
@@ -559,7 +561,9 @@ def test_groups(host: Fake) -> None:
     assert sda["type"] == "pool"
     root, own, a, _ = sda["children"]
     assert (root["name"], root["type"], root["weight"], root["set"]) == ("root", "root", 70, True)
-    assert (own["name"], own["type"], own["group"]) == ("own", "device", "device:253:3")
+    assert (own["name"], own["type"], own["group"], own["id"]) == (
+        "own", "device", "device:own", "device:253:3",
+    )  # fmt: skip
     assert (own["children"][0]["path"], own["children"][0]["weight"]) == ("/o dd", 50)
     assert (a["children"][0]["name"], a["children"][0]["set"]) == ("b", False)
     assert [child["name"] for child in host.json("groups", "--device", "own")[0]["children"]] == [
@@ -580,7 +584,8 @@ def test_weights_and_back(host: Fake) -> None:
         "pool=sda device=own group=cgroup:/o\\040dd weight=50\n"
     )
     assert host.json("groups", "--weights")[3] == {
-        "pool": "sda", "device": "own", "group": "cgroup:/o dd", "weight": 50,
+        "pool": "sda", "device": "own", "group": "/o dd", "weight": 50,
+        "id": f"cgroup#{host.cgroup('/o dd')}",
         **NO_BOUNDS,
     }  # fmt: skip
     host.run("set-weight", "--from", "-", stdin=text)
@@ -649,7 +654,8 @@ def test_restore_of_what_is_gone(host: Fake) -> None:
     assert host.sent == [f"one: weight cgroup#{host.cgroup('/a')} 7"]
     assert host.run("set-weight", "--from", "-", "--json", rc=3, stdin=text) == said
     (row,) = json.loads(host.printed)["weights"]
-    assert row == {"pool": "sda", "device": None, "group": "cgroup:/a", "weight": 7, **NO_BOUNDS}
+    assert row == {"pool": "sda", "device": None, "group": "/a", "weight": 7, **NO_BOUNDS,
+                   "id": f"cgroup#{host.cgroup('/a')}"}  # fmt: skip
     text = "1 weights\npool=nope group=root weight=5\n"
     host.run("set-weight", "--from", "-", "--json", rc=3, stdin=text)
     assert host.printed == ""
@@ -1022,7 +1028,7 @@ def test_presets_are_what_the_configuration_has_by_path(host: Fake) -> None:
     for device in ("one", "own"):
         host.answer(device, "presets", PRESETS)
     host.answer("byuid", "presets", "1 presets\nend\n")
-    conf = "[group /a/*]\nmaximum = rbps=1K\n[group /a/b]\nweight = 300\n[group two]\n"
+    conf = "[group /a/*]\nmaximum = rbps=1KiB\n[group /a/b]\nweight = 300\n[group two]\n"
     conf += "group = /two\\040words\ndevice = own\nweight = 100\nlatency = 5ms\n"
     conf += "[group /]\nweight = 3\n[group root]\npool = sda\n"
     conf += "latency = 9ms\n[group strange]\ngroup = /dà:y-1_b.c\npool = sda\nweight = 8\n"
@@ -1076,10 +1082,10 @@ def test_one_path_in_several_sections(fake: Fake) -> None:
 @pytest.mark.parametrize(
     ("first", "second", "line"),
     [
-        ("maximum = rbps=1M", "[group 2]\ngroup = /x\nminimum = rbps=2M", 5),
-        ("minimum = rbps=2M", "[group /*]\nmaximum = rbps=1M", 2),
-        ("minimum = rbps=2M", "[group 2]\ngroup = x\npool = sda\nmaximum = rbps=1M", 2),
-        ("maximum = rbps=1M", "[group 2]\ngroup = /x\ndevice = own\nminimum = rbps=2M", 6),
+        ("maximum = rbps=1MiB", "[group 2]\ngroup = /x\nminimum = rbps=2MiB", 5),
+        ("minimum = rbps=2MiB", "[group /*]\nmaximum = rbps=1MiB", 2),
+        ("minimum = rbps=2MiB", "[group 2]\ngroup = x\npool = sda\nmaximum = rbps=1MiB", 2),
+        ("maximum = rbps=1MiB", "[group 2]\ngroup = /x\ndevice = own\nminimum = rbps=2MiB", 6),
     ],
 )
 def test_presets_of_a_promise_that_cannot_be_kept(
@@ -1089,7 +1095,7 @@ def test_presets_of_a_promise_that_cannot_be_kept(
     conf = f"[group /x]\n{first}\n{second}\n"
     presets(host)
     said = host.run(*configure(host, conf), rc=2)
-    assert "/x: a minimum of rbps=2M is more than the maximum of rbps=1M (" in said
+    assert "/x: a minimum of rbps=2MiB is more than the maximum of rbps=1MiB (" in said
     assert f"which is asked for at {host.root}/conf:{line}; nothing was changed" in said
     assert host.told("preset", "max", "min") == []
     host.run(
@@ -1243,7 +1249,7 @@ def test_presets_are_put_back(host: Fake) -> None:
         "root weight=100 path=/gone latency=8",
         "device:253:3 weight=9 path=/a",
     )
-    conf = "[group /a]\nweight = 400\nmaximum = default\nminimum = rbps=3K\nlatency = none\n"
+    conf = "[group /a]\nweight = 400\nmaximum = default\nminimum = rbps=3KiB\nlatency = none\n"
     args = configure(host, conf)
     host.run(*args)
     done = host.told("preset", "weight", "min", "max")
@@ -1375,6 +1381,13 @@ def test_dump(host: Fake) -> None:
         (["create", "x"], "too few arguments; it takes: NAME DEVICE"),
         (["list", "x"], "'x' is too much"),
         (["list", "--nope"], "there is no option '--nope'"),
+        (["lsit"], "there is no verb 'lsit'; did you mean 'list'? 'iobandctl help' lists them"),
+        (["set-wieght", "a", "5"], "did you mean 'set-weight'?"),
+        (["help", "tsat"], "did you mean 'stat'?"),
+        (["get_max", "a"], "did you mean 'get-max'?"),
+        (["expalni"], "did you mean 'explain'?"),
+        (["zz"], "there is no verb 'zz'; 'iobandctl help' lists them"),
+        (["nothing"], "there is no verb 'nothing'; 'iobandctl help' lists them"),
         (["create", "a/b", "/dev/null"], "cannot be a device's name"),
         (["create", "control", "/dev/null"], "cannot be a device's name"),
         (["create", "UNDER-x", "/dev/null"], "'UNDER-x' cannot be a device's name: with UNDER-"),
@@ -1425,9 +1438,36 @@ def test_help_and_man_page_agree(built: Built, verb: str) -> None:
     text = sh(built.iobandctl, "help", verb, check=True).stdout
     assert text == sh(built.iobandctl, verb, "--help", check=True).stdout
     assert f"Cm {verb}" in man_page()
-    for option in re.findall(r"^  (--[\w-]+)", text, re.MULTILINE):
-        assert option in man_page() or option == "--help", option
+    options = re.findall(OPTION, text, re.MULTILINE)
+    assert {"--help", "--version"} <= set(options)
+    for option in options:
+        assert option in man_page(), option
     assert verb in sh(built.iobandctl, "help", check=True).stdout
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "help"])
+def test_help_and_version_after_a_verb(built: Built, verb: str) -> None:
+    """Whatever else the line lacks."""
+    usage = sh(built.iobandctl, "help", verb, check=True).stdout
+    assert sh(built.iobandctl, verb, "-h", check=True).stdout == usage
+    version = sh(built.iobandctl, "--version", check=True).stdout
+    for words in (["-V"], [verb, "-V"], [verb, "--version"]):
+        assert sh(built.iobandctl, *words, check=True).stdout == version
+
+
+def test_help_has_sections(built: Built) -> None:
+    """Each verb is in one of them."""
+    usage = sh(built.iobandctl, "help", check=True).stdout
+    _, *sections = re.split(r"^(\w+):\n", usage, flags=re.MULTILINE)
+    assert sections[::2] == ["Devices", "Groups", "Observe", "Configure", "Service"]
+    verbs = {
+        title: re.findall(r"^  ([\w-]+)", text, re.MULTILINE)
+        for title, text in zip(sections[::2], sections[1::2], strict=True)
+    }
+    assert verbs["Devices"][0] == "wrap"
+    assert verbs["Groups"][:2] == ["set", "get"]
+    assert sorted(verb for some in verbs.values() for verb in some) == sorted([*VERBS, "help"])
+    assert max(map(len, usage.splitlines())) <= 100
 
 
 def documented(label: str) -> str:
@@ -1450,7 +1490,39 @@ def members(value: object) -> list[tuple[str, object]]:
     return []
 
 
-# Members with a fixed set of words as values, and where the sources list the words.
+SCHEMA = json.loads((HERE.parents[2] / "Documentation/iobandctl.schema.json").read_text())
+
+
+def strict(schema: object) -> object:
+    """The schema for this version: no member but those that it has."""
+    if isinstance(schema, list):
+        return [strict(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    more = {"additionalProperties": False} if "required" in schema else {}
+    return {key: strict(value) for key, value in schema.items()} | more
+
+
+def assert_valid(printed: str) -> None:
+    """What is printed is as the JSON Schema says."""
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.Draft202012Validator(strict(SCHEMA)).validate(json.loads(printed))
+
+
+def test_schema_is_one() -> None:
+    """And it tells what is wrong."""
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    row = {"pool": "p", "device": None, "group": "/a", "id": "cgroup#5", "latency_us": 5}
+    assert_valid(json.dumps({"latencies": [row]}))
+    for wrong in (row | {"latency_us": "5ms"}, row | {"id": None}, row | {"more": 5}):
+        with pytest.raises(jsonschema.ValidationError):
+            assert_valid(json.dumps({"latencies": [wrong]}))
+    with pytest.raises(jsonschema.ValidationError):
+        assert_valid(json.dumps({"latency": [row]}))
+
+
+# Whose values are words that are listed, and which words there are in the sources.
 ENUMERATED = {"verdict", "action", "type", "op", "state"}
 WORDS = {"check": ("verbs/check", "verdicts"), "apply": ("config/plan-print", "actions")}
 WORDS["explain"] = ("verbs/explain", "verdicts")
@@ -1474,6 +1546,7 @@ def test_json_is_documented(built: Built, host: Fake) -> None:
         "set": ["a", "weight=7"],
         "set --pool": ["--pool", "sda", "depth=7"],
         "set-weight": ["a", "7"],
+        "set --from": ["--from", str(host.root / "weights")],
         "set-weight --from": ["--from", str(host.root / "weights")],
         "set-latency": ["a", "7ms"],
         **{f"set-{what}": ["a", "rbps=7"] for what in ("max", "min")},
@@ -1486,16 +1559,20 @@ def test_json_is_documented(built: Built, host: Fake) -> None:
     host.run("record", "--duration", "0.1", "--output", str(recording))
     conf.write_text("[group /a]\nweight = 7\n")
     (host.root / "weights").write_text(host.run("groups", "--weights"))
+    names = set()
     for label, words in commands.items():
         text = documented(label)
         # check reports that the devices below these do not exist.
         host.run(label.split()[0], *words, "--json", rc=int(label == "check"))
+        assert_valid(host.printed)
         (rows,) = json.loads(host.printed).items()
         assert f".Dq {rows[0]}" in text, label
         for key, value in members(rows[1]):
             assert re.search(rf"^\.Cm (?:.*[ ])?{key}(?: |$)", text, re.MULTILINE), (label, key)
             if key in ENUMERATED and value is not None:
                 assert f".Dq {value}" in text, (label, key, value)
+        names.add(rows[0])
+    assert names | {"tables"} == set(SCHEMA["properties"])
     tried = {label.split()[0] for label in commands} | IN_GUESTS
     assert tried == {verb for verb in VERBS if "--json" in sh(built.iobandctl, "help", verb).stdout}
     for verb in IN_GUESTS:
@@ -1541,7 +1618,7 @@ def test_each_verb_has_a_man_page(built: Built, verb: str) -> None:
     name, synopsis = re.search(r"\.Nd (.*)\n\.Sh SYNOPSIS\n((?:[^.]|\.(?!Sh))*)", text).groups()
     usage = sh(built.iobandctl, "help", verb).stdout
     assert name[1:] in usage
-    options = set(re.findall(r"^  (--[\w-]+)", usage, re.MULTILINE)) - {"--help"}
+    options = set(re.findall(OPTION, usage, re.MULTILINE)) - {"--help", "--version"}
     assert options == set(re.findall(r"--[a-z][\w-]*", synopsis))
     assert (".Sh JSON OUTPUT" in text) == ("--json" in options)
     assert not re.search(r"^\.(?:Sx|Nm$)", text, re.MULTILINE)

@@ -35,7 +35,8 @@ def test_set_latency(host: Fake) -> None:
     """The same devices get the message as for a weight."""
     a = host.cgroup("/a")
     host.run("set-latency", "/a", "2ms")
-    assert host.sent == [f"{name}: latency-target cgroup#{a} 2000" for name in ("one", "own")]
+    told = [f"{name}: latency-target cgroup#{a} 2000" for name in ("one", "own")]
+    assert host.told("latency-target") == told
     host.run("set-latency", "--device", "two", "a", "0.5s")
     assert host.sent == [f"two: latency-target cgroup#{a} 500000"]
     host.run("set-latency", "own", "none")
@@ -85,9 +86,10 @@ def test_an_older_module(host: Fake) -> None:
 
 
 def test_get_latency(targeted: Fake) -> None:
+    a = {"pool": "sda", "group": "/a", "id": f"cgroup#{targeted.cgroup('/a')}"}
     assert targeted.json("get-latency", "a") == [
-        {"pool": "sda", "device": None, "group": "/a", "latency_us": 2000},
-        {"pool": "sda", "device": "own", "group": "a", "latency_us": None},
+        {**a, "device": None, "latency_us": 2000},
+        {**a, "device": "own", "latency_us": None},
     ]
     assert targeted.json("get-latency", "own")[0]["latency_us"] == 1000000
     header, one, own = targeted.run("get-latency", "a").splitlines()
@@ -111,7 +113,7 @@ def test_groups(targeted: Fake) -> None:
 def test_groups_with_nothing_else(host: Fake) -> None:
     host.answer("byuid", "groups", "1 groups\n1 0 root weight=100 set=0 latency=5\nend\n")
     header, _, root = host.run("groups", "--pool", "sdb").splitlines()
-    assert header.split() == ["NAME", "GROUP", "PATH", "WEIGHT", "SET", "LATENCY"]
+    assert header.split() == ["NAME", "WEIGHT", "SET", "LATENCY"]
     assert root.endswith(" 5us")
 
 
@@ -222,10 +224,10 @@ def test_apply_on_an_older_module(host: Fake) -> None:
 
 def test_dump(targeted: Fake) -> None:
     text = targeted.run("dump")
-    assert "weight = 200\nmaximum = wbps=1000\nlatency = 1s\n" in text
+    assert "weight = 200\nmaximum = wbps=1KB\nlatency = 1s\n" in text
     tree = "\npool = sda\ndevice = -\n"
     assert f"group = /a{tree}weight = 300\nlatency = 2ms\n" in text
-    assert f"group = /a/b{tree}minimum = rbps=1K wiops=7\nlatency = 10us\n" in text
+    assert f"group = /a/b{tree}minimum = rbps=1KiB wiops=7\nlatency = 10us\n" in text
     assert text.count("latency = ") == 4
     text = re.sub(r"\[device.*?\n\n", "", text, flags=re.DOTALL)
     assert targeted.json(*configure(targeted, text)) == []

@@ -10,7 +10,7 @@ from watcher import Watcher
 SCOPE = "/machine.slice/machine-qemu\\x2d1\\x2dweb.scope"
 SLICE = "/user.slice/user@1000.service"
 WARNED = [
-    ("/machine.slice/machine-qemu*web.scope", "minimum = rbps=1M", "minimum", SCOPE),
+    ("/machine.slice/machine-qemu*web.scope", "minimum = rbps=1MiB", "minimum", SCOPE),
     ("/machine.slice/machine-*", "latency = 2ms", "latency", SCOPE),
     ("/m*/*", "weight = 7\nminimum = riops=5", "minimum", SCOPE),
     ("/user.slice/user@1000.service/app-*.scope", "minimum = riops=5", "minimum", SLICE),
@@ -19,16 +19,16 @@ WARNED = [
     ("/user.slice/user@*.service/db", "latency = 2ms", "latency", SLICE),
 ]
 SILENT = [
-    (SCOPE, "minimum = rbps=1M"),
+    (SCOPE, "minimum = rbps=1MiB"),
     ("/machine.slice/machine-qemu*web.scope", "weight = 400"),
-    ("/machine.slice/machine-qemu*web.scope", "maximum = rbps=1M"),
+    ("/machine.slice/machine-qemu*web.scope", "maximum = rbps=1MiB"),
     ("/machine.slice/machine-qemu*web.scope", "minimum = default\nlatency = none"),
-    ("/machine.slice/machine-qemu*db.scope", "minimum = rbps=1M"),
-    ("/user.slice/user-*.slice", "minimum = rbps=1M"),
-    ("/user.*/user@1000.service", "minimum = rbps=1M"),
+    ("/machine.slice/machine-qemu*db.scope", "minimum = rbps=1MiB"),
+    ("/user.slice/user-*.slice", "minimum = rbps=1MiB"),
+    ("/user.*/user@1000.service", "minimum = rbps=1MiB"),
     ("/user.slice/*/x/y", "weight = 9"),
-    ("/system.slice/db@*.service", "minimum = rbps=1M"),
-    ("/machine.*", "minimum = rbps=1M"),
+    ("/system.slice/db@*.service", "minimum = rbps=1MiB"),
+    ("/machine.*", "minimum = rbps=1MiB"),
 ]
 
 

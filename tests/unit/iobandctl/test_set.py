@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """iobandctl set and get: several settings at once, of groups and of pools."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -20,17 +21,17 @@ def number(host: Fake, path: str) -> str:
 
 
 def test_set_of_a_group(host: Fake) -> None:
-    """In each pool and tree, in an order that never permits more than old and new settings."""
-    words = ["max_rbps=50M", "weight=400", "min_rbps=10M", "latency=5ms", "max_wiops=1K"]
+    """In each pool and tree that has it, in the order in which it never has more."""
+    words = ["max_rbps=50MiB", "weight=400", "min_rbps=10MiB", "latency=5ms", "max_wiops=1K"]
     assert host.run("set", "a", *words) == ""
     a = number(host, "a")
     assert changes(host) == [
         f"{device}: {words}"
         for device in ("one", "own")
         for words in (
-            f"max {a} rbps=52428800 wbps=max riops=max wiops=1000",
+            f"max {a} rbps=52428800 wiops=1000",
             f"weight {a} 400",
-            f"min {a} rbps=10485760 wbps=0 riops=0 wiops=0",
+            f"min {a} rbps=10485760",
             f"latency-target {a} 5000",
         )
     ]
@@ -41,8 +42,8 @@ def test_set_keeps_what_is_not_named(host: Fake) -> None:
     host.append("one", "groups", {"set=1 path=/a": "max=5,max,7,max min=1,0,0,0 latency=9"})
     host.run("set", "--device", "one", "a", "max_rbps=max", "max_riops=8", "min_riops=3")
     assert changes(host) == [
-        f"one: min {a} rbps=1 wbps=0 riops=3 wiops=0",
-        f"one: max {a} rbps=max wbps=max riops=8 wiops=max",
+        f"one: min {a} riops=3",
+        f"one: max {a} rbps=max riops=8",
     ]
     host.run("set", "--pool", "sda", "--device", "one", "a", "max=default", "latency=none")
     assert changes(host) == [f"one: latency-target {a} default", f"one: max {a} default"]
@@ -60,6 +61,7 @@ REFUSED = [
     ("a heavy=5", "'heavy=5': it is one or more of weight="),
     ("a 5", "'5': it is one or more of weight="),
     ("a", "set takes GROUP and one or more of weight="),
+    ("", "set takes GROUP and one or more of weight="),
     ("weight=5", "or --pool POOL and one or more of measure="),
     ("a max_rbps=1 min_rbps=2", "a minimum of rbps=2 is more than the maximum of rbps=1, which"),
     ("a weight=5 measure=time", "'measure=time': it is one or more of weight="),
@@ -89,25 +91,25 @@ def test_set_of_a_group_or_nothing(host: Fake) -> None:
     """Changes before a refusal are undone in reverse order, in all pools."""
     a = number(host, "a")
     (host.root / "refuse").write_text("latency-target no room")
-    said = host.run("set", "a", "weight=5", "max_rbps=1M", "latency=5ms", rc=1)
+    said = host.run("set", "a", "weight=5", "max_rbps=1MiB", "latency=5ms", rc=1)
     assert f"device one refused 'latency-target {a} 5000': no room" in said
     assert said.endswith("iobandctl: ... nothing was changed\n")
     assert changes(host) == [
-        f"one: max {a} rbps=1048576 wbps=max riops=max wiops=max",
+        f"one: max {a} rbps=1048576",
         f"one: weight {a} 5",
         f"one: latency-target {a} 5000",
         f"one: weight {a} 300",
-        f"one: max {a} default",
+        f"one: max {a} rbps=max",
     ]
     host.append("one", "groups", {"root weight=70 set=1": "max=max,max,9,max"})
-    (host.root / "refuse").write_text("riops=9 no room")
-    host.run("set", "root", "weight=5", "max_rbps=1K", rc=1)
+    (host.root / "refuse").write_text("one:~max no room")
+    host.run("set", "root", "weight=5", "max_rbps=1KiB", rc=1)
     assert changes(host) == [
-        "byuid: max root rbps=1024 wbps=max riops=max wiops=max",
+        "byuid: max root rbps=1024",
         "byuid: weight root 5",
-        "one: max root rbps=1024 wbps=max riops=9 wiops=max",
+        "one: max root rbps=1024",
         "byuid: weight root default",
-        "byuid: max root default",
+        "byuid: max root rbps=max",
     ]
 
 
@@ -120,17 +122,17 @@ def test_set_of_a_cgroup_that_begins_with_a_preset(host: Fake) -> None:
     host.answer("one", "presets", f"1 presets\n{listed}end\n")
     host.run("set", "--device", "one", "new", "max_riops=8", "min_wbps=3")
     assert changes(host) == [
-        f"one: min {new} rbps=0 wbps=3 riops=0 wiops=0",
-        f"one: max {new} rbps=5 wbps=max riops=8 wiops=max",
+        f"one: min {new} wbps=3",
+        f"one: max {new} riops=8",
     ]
     (host.root / "refuse").write_text("latency-target no room")
     host.run("set", "--device", "one", "new", "weight=5", "max_rbps=1", "latency=5ms", rc=1)
     assert changes(host) == [
-        f"one: max {new} rbps=1 wbps=max riops=7 wiops=max",
+        f"one: max {new} rbps=1",
         f"one: weight {new} 5",
         f"one: latency-target {new} 5000",
         f"one: weight {new} 70",
-        f"one: max {new} rbps=5 wbps=max riops=7 wiops=max",
+        f"one: max {new} rbps=5",
     ]
 
 
@@ -198,13 +200,14 @@ def test_get_of_a_group(host: Fake) -> None:
     host.append("one", "groups", {"set=1 path=/a": "max=1048576,max,7,max latency=5000"})
     rows = host.json("get", "a")
     assert rows[0] == {
-        "pool": "sda", "device": None, "group": "/a", "weight": 300, "set": True,
+        "pool": "sda", "device": None, "group": "/a", "id": number(host, "a"),
+        "weight": 300, "set": True,
         **NO_BOUNDS, "max_rbps": 1048576, "max_riops": 7, "latency_us": 5000,
     }  # fmt: skip
     assert (rows[1]["device"], rows[1]["weight"]) == ("own", 100)
     lines = host.run("get", "--device", "one", "a").splitlines()
     assert lines[0].split() == ["POOL", "DEVICE", "GROUP", "WEIGHT", "SET", "MAX", "MIN", "LATENCY"]
-    assert " ".join(lines[1].split()) == "sda - /a 300 set rbps=1M riops=7 - 5ms"
+    assert " ".join(lines[1].split()) == "sda - /a 300 set rbps=1MiB riops=7 - 5ms"
     assert host.json("set", "--device", "one", "a", "weight=9") == rows[:1]
 
 
@@ -218,6 +221,90 @@ def test_get_of_pools(host: Fake) -> None:
     shown = host.run("get", "--pool", "sdb").split()
     assert " ".join(shown) == "POOL MEASURE DEPTH SLICE STARVED sdb bytes auto 80 5"
     assert host.json("set", "--pool", "sda", "depth=5") == [sda]
+
+
+NOTE = (
+    "note: {}: K, M, G and T are powers of 1000, as in systemd's IOReadBandwidthMax=, no longer of "
+    "1024; write MB or the like for powers of 1000, MiB or the like for powers of 1024\n"
+)
+
+
+def test_units(host: Fake) -> None:
+    """Plain M is as systemd has it, which is new: a note says so, and not of any other."""
+    for word, number in (("50M", 50_000_000), ("50MB", 50_000_000), ("50MiB", 50 << 20)):
+        plain = word == "50M"
+        host.run("set", "--device", "one", "a", f"max_rbps={word}", "max_riops=2K")
+        (sent,) = changes(host)
+        assert sent.endswith(f" rbps={number} riops=2000")
+        assert host.complaints == ("iobandctl: " + NOTE.format("rbps=50M") if plain else "")
+        host.run("set-min", "--device", "one", "a", f"wbps={word}")
+        assert host.complaints == ("iobandctl: " + NOTE.format("wbps=50M") if plain else "")
+    said = host.run("set", "a", "max_riops=5KiB", rc=2)
+    assert "riops=5KiB: it is max, or a whole number that may end in K, M, G or T" in said
+
+
+def test_units_in_the_configuration(fake: Fake) -> None:
+    fake.device("one", "253:1", "sda")
+    fake.answer("one", "groups", "1 groups\n1 0 root weight=100 set=0\nend\n")
+    text = "[group root]\nmaximum = rbps=5MiB\nminimum = wbps=7K riops=1K\n"
+    args = configure(fake, text)
+    fake.run(*args)
+    note = f"iobandctl: {NOTE.format('wbps=7K')}".replace("note: ", f"note: {fake.root}/conf:3: ")
+    assert fake.complaints == note
+    assert fake.told("min") == ["one: min root rbps=0 wbps=7000 riops=1000 wiops=0"]
+    assert fake.told("max") == ["one: max root rbps=5242880 wbps=max riops=max wiops=max"]
+    fake.run("check-config", *args[1:])
+    assert fake.complaints == note
+    fake.run(*configure(fake, text.replace("7K ", "7KB ")))
+    assert fake.complaints == ""
+
+
+# -- short forms --------------------------------------------------------------------------------
+
+SHORT = [
+    (["set-weight", "a", "5"], ["set", "a", "weight=5"], "weights"),
+    (["set-max", "a", "rbps=5MiB", "wiops=7"],
+     ["set", "a", "max_rbps=5MiB", "max_wiops=7"], "maxima"),
+    (["set-max", "a", "rbps=5MiB wiops=7"], ["set", "a", "max_rbps=5MiB", "max_wiops=7"], "maxima"),
+    (["set-max", "a", "default"], ["set", "a", "max=default"], "maxima"),
+    (["set-min", "--device", "one", "a", "riops=7"],
+     ["set", "--device", "one", "a", "min_riops=7"], "minima"),
+    (["set-latency", "a", "5ms"], ["set", "a", "latency=5ms"], "latencies"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("short", "full", "name"), SHORT, ids=[" ".join(s) for s, _, _ in SHORT])
+def test_short_forms_are_set(host: Fake, short: list[str], full: list[str], name: str) -> None:
+    """They send what set sends, all or none, and print what their get- prints."""
+    host.run(*full)
+    sent = changes(host)
+    assert sent
+    printed = json.loads(host.run(*short, "--json"))
+    assert changes(host) == sent
+    assert list(printed) == [name]
+    shown = [short[0].replace("set-", "get-"), *short[1 : short.index("a") + 1]]
+    assert printed[name] == host.json(*shown)
+    (host.root / "refuse").write_text(f"{' '.join(sent[-1].split()[:2]).replace(' ', '~')} no room")
+    said = host.run(*short, rc=1)
+    assert said.endswith("iobandctl: ... nothing was changed\n") == (len(sent) == 2)
+    assert len(changes(host)) == 2 * len(sent) - 1
+
+
+def test_one_message_is_sent_without_questions(host: Fake) -> None:
+    """Scripts set the weights of many groups one after another."""
+    host.run("set-weight", "--device", "one", "a", "5")
+    assert host.sent == [f"one: weight {number(host, 'a')} 5"]
+
+
+def test_set_from_a_file(host: Fake) -> None:
+    saved = host.run("groups", "--weights")
+    host.run("set", "--from", "-", stdin=saved)
+    sent = changes(host)
+    assert len(sent) > 3
+    host.run("set-weight", "--from", "-", stdin=saved)
+    assert changes(host) == sent
+    for words in (["a", "weight=5"], ["--pool", "sda"], ["--device", "one"]):
+        assert "give nothing else" in host.run("set", "--from", "-", *words, rc=2)
 
 
 # -- pools in the configuration -----------------------------------------------------------------

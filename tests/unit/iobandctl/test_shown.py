@@ -74,7 +74,7 @@ VERBS = [
 
 @pytest.mark.parametrize("verb", VERBS, ids=[verb[0] for verb in VERBS])
 def test_terminal(evil: Fake, verb: tuple[str, ...]) -> None:
-    text = shown(evil, f"{OUTPUT} {COMPLAINTS}", *verb)
+    text = shown(evil, f"{OUTPUT} {COMPLAINTS}", *verb, COLUMNS="300")
     name = ESCAPED.replace("\\012", "\\n") if verb == ("metrics",) else ESCAPED
     assert name in text or name.removeprefix("/") in text
     assert is_safe(text)

@@ -34,12 +34,12 @@ def given(fake: Fake) -> Fake:
     return fake
 
 
-SETTINGS = "weight = 300\nmaximum = rbps=1M\nminimum = wiops=5\nlatency = 5ms\n"
+SETTINGS = "weight = 300\nmaximum = rbps=1MiB\nminimum = wiops=5\nlatency = 5ms\n"
 GIVEN = f"[group /a]\n{SETTINGS}[group u]\ngroup = uid:root\nweight = 70\n"
 OTHER = "[group /other]\nweight = 5\n"
 BACK = {
     "weight": ("300", "default"),
-    "maximum": ("rbps=1M", "default"),
+    "maximum": ("rbps=1MiB", "default"),
     "minimum": ("wiops=5", "default"),
     "latency": ("5ms", "none"),
 }
@@ -67,7 +67,7 @@ def test_what_is_no_longer_asked_for(given: Fake, where: str) -> None:
         ("/a", action): change for action, change in BACK.items()
     } | {("uid:0", "weight"): ("70", "default")}
     assert all((row["pool"], row["device"]) == ("sda", None) for row in rows)
-    kept = GIVEN.replace("maximum = rbps=1M\n", "").replace("weight = 70", "weight = 80")
+    kept = GIVEN.replace("maximum = rbps=1MiB\n", "").replace("weight = 70", "weight = 80")
     assert apply(given, kept.replace("/a", where)) == [
         "one: weight uid:0 80",
         f"one: max cgroup#{a} default",
@@ -84,7 +84,7 @@ def test_what_is_no_longer_asked_for(given: Fake, where: str) -> None:
 def test_only_what_is_still_as_it_was_given(given: Fake) -> None:
     """A setting that was changed in between is kept."""
     a = given.cgroup("/a")
-    text = GIVEN.replace("rbps=1M", "rbps=2M").replace("5ms", "6ms").replace("= 300", "= 301")
+    text = GIVEN.replace("rbps=1MiB", "rbps=2MiB").replace("5ms", "6ms").replace("= 300", "= 301")
     assert len(apply(given, text)) == 3
     assert apply(given, OTHER) == [f"one: min cgroup#{a} default", "one: weight uid:0 default"]
 
@@ -93,12 +93,12 @@ def test_only_what_is_still_as_it_was_given(given: Fake) -> None:
     ("command", "settings"),
     [
         ("set-weight /a 300", {"weight"}),
-        ("set-max /a rbps=1M", {"maximum"}),
+        ("set-max /a rbps=1MiB", {"maximum"}),
         ("set-min --pool sda /a wiops=5", {"minimum"}),
         ("set-latency /a 5ms", {"latency"}),
-        ("set /a max_rbps=1M latency=5ms", {"maximum", "latency"}),
+        ("set /a max_rbps=1MiB latency=5ms", {"maximum", "latency"}),
         ("set-weight --from -", {"weight", "maximum", "minimum", "latency"}),
-        ("set-max root rbps=1M", set()),
+        ("set-max root rbps=1MiB", set()),
         ("set-weight uid:0 70", {"uid"}),
     ],
 )
@@ -200,12 +200,12 @@ def test_watch_takes_back(fake: Fake, watch: Callable[[str], Watcher]) -> None:
         f"cgroup#{b} weight=100 set=0 path=/b {MAX} {MIN}",
     )
     fake.answer("one", "groups", groups)
-    text = "[group /a]\nmaximum = rbps=1M\nlatency = 5ms\n[group /b*]\nmaximum = rbps=1M\n"
+    text = "[group /a]\nmaximum = rbps=1MiB\nlatency = 5ms\n[group /b*]\nmaximum = rbps=1MiB\n"
     first = watch(text)
     first.process.terminate()
     assert first.process.wait() == 0
     assert fake.told("max", "min", "latency-target") == []
-    second = watch("[group /b*]\nmaximum = rbps=1M\n")
+    second = watch("[group /b*]\nmaximum = rbps=1MiB\n")
     told = [f"one: max cgroup#{a} default", f"one: latency-target cgroup#{a} default"]
     second.soon(lambda: told[1] in fake.sent)
     fake.answer("one", "groups", groups)
@@ -224,9 +224,9 @@ def test_watch_leaves_what_was_set_by_hand(fake: Fake, watch: Callable[[str], Wa
         f"cgroup#{a} weight=100 set=0 path=/a {MAX}", f"cgroup#{b} weight=100 set=0 path=/b {MAX}"
     )
     fake.answer("one", "groups", groups)
-    watcher = watch("[group /*]\nmaximum = rbps=1M\n")
+    watcher = watch("[group /*]\nmaximum = rbps=1MiB\n")
     log = (fake.root / "log").read_text()
-    fake.run("set-max", "/b", "rbps=1M")
+    fake.run("set-max", "/b", "rbps=1MiB")
     (fake.root / "log").write_text(log)
     watcher.reload("")
     watcher.soon(lambda: f"one: max cgroup#{a} default" in fake.sent)

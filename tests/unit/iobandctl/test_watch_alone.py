@@ -80,7 +80,7 @@ def test_watch_sets_bounds(fake: Fake, watch: Callable[[str], Watcher]) -> None:
     text = f"1 groups\n1 0 root weight=100 set=0\n2 1 cgroup#{fake.cgroup('a')} weight=100 set=0 "
     fake.answer("one", "groups", text + "path=/a max=9,max,max,max min=8,0,0,0\nend\n")
     watcher = watch(
-        "[group /b*]\nmaximum = wbps=1K\n[group /*d]\nminimum = riops=5\n"
+        "[group /b*]\nmaximum = wbps=1KiB\n[group /*d]\nminimum = riops=5\n"
         "[group /bound]\nweight = 7\n"
     )
     number = fake.cgroup("bound")
@@ -102,14 +102,14 @@ def test_watch_of_a_promise_that_cannot_be_kept(
 ) -> None:
     """It is set, as the kernel obeys the maximum, and noted once."""
     fake.cgroup("a b")
-    conf = "[group /a\\040b]\nminimum = wbps=2K\n[group all]\ngroup = /*b\nmaximum = wbps=1K\n"
+    conf = "[group /a\\040b]\nminimum = wbps=2KiB\n[group all]\ngroup = /*b\nmaximum = wbps=1KiB\n"
     watcher = watch(conf)
     watcher.soon(lambda: len(fake.told("max", "min")) == 2)
     watcher.weigh("a b", 300)
     watcher.sends("a b", 300)
     assert watcher.said.count("more than") == 1
     assert (
-        "cgroup /a b in pool sda: a minimum of wbps=2K is more than the maximum of wbps=1K, "
+        "cgroup /a b in pool sda: a minimum of wbps=2KiB is more than the maximum of wbps=1KiB, "
         "which wins\n" in watcher.said
     )
 

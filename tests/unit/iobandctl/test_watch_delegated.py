@@ -121,7 +121,7 @@ def test_a_maximum_by_hand_stays_in_a_container(
         f"{n} 1 cgroup#{ids[path]} weight=100 set=0 path=/{path}\n" for n, path in enumerate(ids, 2)
     )
     fake.answer("one", "groups", f"1 groups\n1 0 root weight=100 set=0\n{groups}end\n")
-    fake.run("set-max", "/box/a", "rbps=1M")
+    fake.run("set-max", "/box/a", "rbps=1MiB")
     (fake.root / "log").write_text("")
     watcher = watch("")
     for weight, text in ((300, "rbps=9000"), (310, "")):

@@ -3,18 +3,18 @@
  * Rates that bound groups, in the notations of the command line, of messages
  * and of lists.  Pure.
  *
- *	form		maxima				minima
- *	command line	rbps=100M wbps=max		rbps=100M wbps=none
+ *			maxima				minima
+ *	people		rbps=100MiB wbps=max		rbps=100MiB wbps=none
  *	messages	rbps=104857600 wbps=max		rbps=104857600 wbps=0
  *	lists		104857600,max,max,500		104857600,0,0,500
  *
  * The command line and messages also have the word default, alone: no bound at
  * all.
  *
- * For bytes K, M, G and T are powers of 1024, as in all byte counts that
- * iobandctl prints.  For I/Os they are powers of 1000, the usual unit of such
- * counts.
+ * K, M, G and T are powers of 1000, as in systemd's IOReadBandwidthMax=.  Bytes also
+ * have KB, MB, GB and TB, which are the same, and KiB, MiB, GiB and TiB: powers of 1024.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,21 +75,30 @@ bool rates_are(const struct rates *rates, const struct rates *other)
 	return !memcmp(rates->rate, other->rate, sizeof(rates->rate));
 }
 
-/*
- * Remove the suffix of a number and return its power of @base; 1 for a digit.
- */
-static uint64_t take_suffix(struct span *number, uint64_t base)
+/* Cut a number before its unit; 0 if that is none. */
+static uint64_t take_unit(struct span *number, enum rate rate)
 {
-	char last = number->length ? number->start[number->length - 1] : 0;
-	const char *suffix = last ? strchr(suffixes, last) : NULL;
-	uint64_t unit = 1;
+	struct span unit = *number;
+	const char *suffix;
+	uint64_t base = 1000, value = 1;
 
-	if (!suffix)
+	for (; unit.length && isdigit((unsigned char)*unit.start); unit.length--)
+		unit.start++;
+	number->length -= unit.length;
+	if (!unit.length)
 		return 1;
-	number->length--;
+	suffix = memchr(suffixes, *unit.start, strlen(suffixes));
+	unit.start++;
+	unit.length--;
+	if (rate_is_bytes(rate) && span_is(unit, "iB"))
+		base = 1024;
+	else if (unit.length && !(rate_is_bytes(rate) && span_is(unit, "B")))
+		return 0;
+	if (!suffix)
+		return 0;
 	for (ptrdiff_t i = suffix - suffixes; i >= 0; i--)
-		unit *= base;
-	return unit;
+		value *= base;
+	return value;
 }
 
 /* A minimum of 0 means none; a maximum of 0 would stop all I/O. */
@@ -98,23 +107,24 @@ static int read_rate(struct span value, enum rate rate, enum bound bound,
 {
 	const char *none = bound_kinds[bound].none, *name = rate_names[rate];
 	struct span digits = value;
-	uint64_t unit = take_suffix(&digits, rate_is_bytes(rate) ? 1024 : 1000);
+	uint64_t unit = take_unit(&digits, rate);
 	bool is_bytes = rate_is_bytes(rate);
 	char shown[48];
 
 	*number = 0;
 	if (span_is(value, none))
 		return 0;
-	if (!digits.length ||
-	    strspn(digits.start, "0123456789") < digits.length)
+	if (!digits.length || !unit)
 		return problem_set(problem,
-				   "%s=%s: it is %s, or a whole number that may end in K, M, G or T, such as 50M; several are separated by blanks",
-				   name, span_show(value, shown), none);
+				   "%s=%s: it is %s, or a whole number that may end in K, M, G or T (powers of 1000)%s, such as %s; several are separated by blanks",
+				   name, span_show(value, shown), none,
+				   is_bytes ? ", or in KiB, MiB, GiB or TiB (powers of 1024)" : "",
+				   is_bytes ? "50MiB" : "2K");
 	if (!span_u64(digits, RATE_MAX, number) || *number > RATE_MAX / unit)
 		return problem_set(problem,
 				   "%s=%s is too large: at most %s%llu%s a second can be set; %s is for no bound",
 				   name, span_show(value, shown),
-				   is_bytes ? "1T (" : "", RATE_MAX,
+				   is_bytes ? "1TiB (" : "", RATE_MAX,
 				   is_bytes ? ")" : "", none);
 	if (!*number && bound == MAXIMUM)
 		return problem_set(problem,
@@ -135,7 +145,7 @@ static int find_rate(struct span word, enum bound bound, struct span *value,
 			return rate;
 	}
 	return problem_set(problem,
-			   "'%s': a %s is one or more of rbps=, wbps=, riops= and wiops=, separated by blanks, such as rbps=50M wiops=1K, or default alone",
+			   "'%s': a %s is one or more of rbps=, wbps=, riops= and wiops=, separated by blanks, such as rbps=50MiB wiops=1K, or default alone",
 			   span_show(word, shown), bound_kinds[bound].noun);
 }
 
@@ -173,7 +183,7 @@ int rates_read(const char *text, enum bound bound, struct rates *rates,
 	if (*given)
 		return 0;
 	return problem_set(problem,
-			   "no %s is given: it is one or more of rbps=, wbps=, riops= and wiops=, such as rbps=50M wiops=1K, or default",
+			   "no %s is given: it is one or more of rbps=, wbps=, riops= and wiops=, such as rbps=50MiB wiops=1K, or default",
 			   bound_kinds[bound].noun);
 }
 
@@ -204,20 +214,50 @@ bool rates_read_list(struct span list, enum bound bound, struct rates *rates)
 	return rates_are_set(rates);
 }
 
-/*
- * The exact number; for bytes with the largest suffix that needs no fraction.
- */
+/* The exact number, for bytes with the unit that leaves the smallest whole one. */
 static char *number_text(unsigned long long number, enum rate rate)
 {
-	int power = 0;
+	unsigned long long best = number;
+	const char *end = "";
+	int best_power = 0;
 
-	while (rate_is_bytes(rate) && suffixes[power] && number % 1024 == 0) {
-		number /= 1024;
-		power++;
+	for (int base = 1024; rate_is_bytes(rate) && base >= 1000; base -= 24) {
+		unsigned long long rest = number;
+		int power = 0;
+
+		while (suffixes[power] && rest % base == 0) {
+			rest /= base;
+			power++;
+		}
+		if (rest >= best)
+			continue;
+		best = rest;
+		best_power = power;
+		end = base == 1024 ? "iB" : "B";
 	}
-	if (!power)
-		return xasprintf("%llu", number);
-	return xasprintf("%llu%c", number, suffixes[power - 1]);
+	return xasprintf("%llu%.*s%s", best, best_power ? 1 : 0,
+			 suffixes + (best_power ? best_power - 1 : 0), end);
+}
+
+/**
+ * rates_plain() - find a rate of bytes with a unit that used to be a power of 1024
+ * @text: rates as people write them
+ * @word: the first such rate
+ *
+ * Return: whether there is one.
+ */
+bool rates_plain(const char *text, struct span *word)
+{
+	struct span rest = span_of(text), key, value;
+
+	while (span_word(&rest, word)) {
+		if (span_key(*word, &key, &value) && value.length &&
+		    (span_is(key, rate_names[RBPS]) ||
+		     span_is(key, rate_names[WBPS])) &&
+		    strchr(suffixes, value.start[value.length - 1]))
+			return true;
+	}
+	return false;
 }
 
 /**

@@ -11,7 +11,10 @@
 /* As in the kernel's lists: bytes per second, then I/Os per second. */
 enum rate { RBPS, WBPS, RIOPS, WIOPS, RATES };
 
-#define RATE_MAX (1024ULL << 30)	/* bytes (1T) or I/Os per second */
+#define RATE_MAX (1024ULL << 30)	/* a second, of bytes (1 TiB) and of I/Os */
+/* With a word of rates_plain() in front, whose length comes first. */
+#define RATES_PLAIN_SAYS						\
+	"%.*s: K, M, G and T are powers of 1000, as in systemd's IOReadBandwidthMax=, no longer of 1024; write MB or the like for powers of 1000, MiB or the like for powers of 1024"
 #define RATES_ALL ((1U << RATES) - 1)
 
 /* The kinds of bounds: rates at most, rates at least, latency of reads. */
@@ -51,6 +54,7 @@ bool rates_are_set(const struct rates *rates);
 bool rates_are(const struct rates *rates, const struct rates *other);
 int rates_read(const char *text, enum bound bound, struct rates *rates,
 	       unsigned int *given, struct problem *problem);
+bool rates_plain(const char *text, struct span *word);
 bool rates_read_list(struct span list, enum bound bound, struct rates *rates);
 char *rate_text(const struct rates *rates, enum bound bound, enum rate rate);
 char *rates_text(const struct rates *rates);

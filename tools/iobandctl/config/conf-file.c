@@ -117,6 +117,28 @@ static void say(const struct problem *problem)
 }
 
 /**
+ * conf_warn_of_units() - tell of rates whose units have another meaning than before
+ * @conf: the configuration
+ */
+void conf_warn_of_units(const struct conf *conf)
+{
+	static const enum conf_key keys[] = { KEY_MAXIMUM, KEY_MINIMUM };
+	char where[256];
+	struct span word;
+
+	for (size_t i = 0; i < conf->n * ARRAY_SIZE(keys); i++) {
+		const struct conf_value *value =
+			&conf->v[i / ARRAY_SIZE(keys)].value[keys[i % ARRAY_SIZE(keys)]];
+
+		if (!value->text || !rates_plain(value->text, &word))
+			continue;
+		conf_where(conf, &value->place, where, sizeof(where));
+		note("note: %s: " RATES_PLAIN_SAYS, where, (int)word.length,
+		     word.start);
+	}
+}
+
+/**
  * conf_check_files() - report all mistakes in the configuration
  * @file: as for conf_load()
  *
@@ -134,6 +156,7 @@ int conf_check_files(const char *file)
 	if (code == EXIT_OK && !conf.n_wrong) {
 		conf_find_pools(&conf);
 		conf_warn_of_pools(&conf);
+		conf_warn_of_units(&conf);
 	} else {
 		code = EXIT_FAILED;
 	}

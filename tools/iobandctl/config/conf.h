@@ -205,5 +205,6 @@ void conf_warn_of_pools(const struct conf *conf);
 /* conf-file.c */
 int conf_load(const char *file, struct conf *conf);
 int conf_check_files(const char *file);
+void conf_warn_of_units(const struct conf *conf);
 
 #endif

@@ -27,13 +27,14 @@
 #include "ioband/tree.h"
 #include "print/print.h"
 
-enum { POOL, DEVICE, GROUP, WEIGHT, BOUND_NUMBERS,
+enum { POOL, DEVICE, GROUP, ID, WEIGHT, BOUND_NUMBERS,
 	COLUMNS = BOUND_NUMBERS + PRINT_BOUNDS };
 
 static const struct column columns[COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
 	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT },
 	[GROUP] = { "GROUP", "group", COLUMN_TEXT },
+	[ID] = { "ID", "id", COLUMN_TEXT },
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
 	PRINT_MAX(BOUND_NUMBERS + MAXIMUM * RATES),
 	PRINT_MIN(BOUND_NUMBERS + MINIMUM * RATES),
@@ -45,13 +46,15 @@ static struct table *begin_json(void)
 	return print_table("weights", columns, COLUMNS, true);
 }
 
-static void print_saved(struct table *table, const struct saved_weight *saved)
+static void print_saved(struct table *table, const struct saved_weight *saved,
+			const char *name, const char *id)
 {
 	struct row *row = print_row(table);
 
 	print_text(table, row, POOL, saved->pool);
 	print_text(table, row, DEVICE, saved->device);
-	print_text(table, row, GROUP, saved->group);
+	print_text(table, row, GROUP, name);
+	print_text(table, row, ID, id);
 	if (saved->weight)
 		print_number(table, row, WEIGHT, saved->weight);
 	print_bounds(table, row, BOUND_NUMBERS, &saved->bounds);
@@ -116,11 +119,14 @@ static void save_group(const struct ioband_devices *devices,
 		.bounds = group->bounds,
 	};
 
+	char *name = tree_name(devices, groups, group);
+
 	snprintf(saved.pool, sizeof(saved.pool), "%s", pool);
 	if (table)
-		print_saved(table, &saved);
+		print_saved(table, &saved, name, group->name);
 	else
 		write_saved(&saved);
+	free(name);
 	free(saved.device);
 	free(saved.group);
 }
@@ -271,20 +277,20 @@ static int apply_to(const struct targets *targets,
 		    saved->pool);
 }
 
-static int apply(struct finder *finder, const struct saved_weight *saved)
+static int apply(struct finder *finder, const struct saved_weight *saved,
+		 struct group_ref *group)
 {
-	struct group_ref group;
 	struct targets targets;
 	struct scope scope;
 	int code = find_scope(finder->devices, saved, &scope);
 
 	if (code == EXIT_OK)
-		code = group_find(finder, saved->group, &scope, &group);
+		code = group_find(finder, saved->group, &scope, group);
 	if (code == EXIT_OK)
-		code = group_targets(finder, &group, &scope, &targets);
+		code = group_targets(finder, group, &scope, &targets);
 	if (code != EXIT_OK)
 		return code;
-	code = apply_to(&targets, saved, &group);
+	code = apply_to(&targets, saved, group);
 	targets_free(&targets);
 	return code;
 }
@@ -304,7 +310,9 @@ static int apply_line(struct finder *finder, const char *file,
 		      const struct saved_weight *saved, bool json,
 		      struct table **table)
 {
-	int code = apply(finder, saved);
+	struct group_ref group;
+	int code = apply(finder, saved, &group);
+	char *name;
 
 	if (code != EXIT_OK) {
 		note("... in line %zu of %s", saved->line, file);
@@ -313,8 +321,11 @@ static int apply_line(struct finder *finder, const char *file,
 	check_bounds(saved, file);
 	if (json && !*table)
 		*table = begin_json();
-	if (*table)
-		print_saved(*table, saved);
+	if (!*table)
+		return EXIT_OK;
+	name = group_name(&group);
+	print_saved(*table, saved, name, group.name);
+	free(name);
 	return EXIT_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/words.h"
 #include "ioband/group.h"
 #include "ioband/tree.h"
@@ -234,8 +235,21 @@ int group_find(struct finder *finder, const char *spelled,
 }
 
 /**
- * group_targets() - find the devices to which messages about a group are sent
- * @finder: the devices to search
+ * group_name() - what the output calls a group that a command line names
+ * @group: the group
+ *
+ * Return: as from tree_name(); to be freed.
+ */
+char *group_name(const struct group_ref *group)
+{
+	if (group->device)
+		return xasprintf("device:%s", group->device->dm->name);
+	return xstrdup(*group->path ? group->path : group->name);
+}
+
+/**
+ * group_targets() - the devices that have a group
+ * @finder: where to look
  * @group: the group
  * @scope: the limits of the search
  * @targets: the result

@@ -37,6 +37,7 @@ struct group_ref {
 	const struct ioband_device *device;
 };
 
+char *group_name(const struct group_ref *group);
 bool group_is(const char *spelled, const char *name);
 int group_find(struct finder *finder, const char *spelled,
 	       const struct scope *scope, struct group_ref *group);

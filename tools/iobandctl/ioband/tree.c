@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "ioband/query.h"
 #include "ioband/tree.h"
 
@@ -127,4 +128,22 @@ bool tree_has(const struct ioband_devices *devices,
 		return true;
 	owner = tree_owner(devices, groups, group);
 	return ioband_has_group(device) ? owner == device : !owner;
+}
+
+/**
+ * tree_name() - what the output calls a group, and what names it on a command line
+ * @devices: all
+ * @groups: of the pool
+ * @group: the group
+ *
+ * Return: the path of a cgroup, device:NAME, or the kernel's name; to be freed.
+ */
+char *tree_name(const struct ioband_devices *devices,
+		const struct groups *groups, const struct ioband_group *group)
+{
+	const struct ioband_device *owner = tree_owner(devices, groups, group);
+
+	if (owner && tree_is_device(group))
+		return xasprintf("device:%s", owner->dm->name);
+	return xstrdup(group->path ? group->path : group->name);
 }

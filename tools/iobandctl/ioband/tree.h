@@ -21,5 +21,7 @@ bool tree_is_below(const struct groups *groups,
 bool tree_has(const struct ioband_devices *devices,
 	      const struct groups *groups, const struct ioband_group *group,
 	      const struct ioband_device *device);
+char *tree_name(const struct ioband_devices *devices,
+		const struct groups *groups, const struct ioband_group *group);
 
 #endif

@@ -3,16 +3,41 @@
 #define _GNU_SOURCE
 #include <assert.h>
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/defs.h"
 #include "print/args.h"
 
-static const struct option_spec help_option = {
-	OPTION_HELP, "help", NULL, "print this and exit"
+/* What every verb has. */
+static const struct option_spec common[] = {
+	{ OPTION_HELP, "help", NULL, "print this and exit" },
+	{ OPTION_VERSION, "version", NULL, "print the version and exit" },
+	{ .name = NULL }
 };
 
 /**
- * args_option() - iterate over the options of a verb
+ * args_letter() - the short form of an option
+ * @spec: the option
+ *
+ * Return: a letter, or 0 if it has none.
+ */
+char args_letter(const struct option_spec *spec)
+{
+	static const char letters[OPTIONS] = {
+		[OPTION_BYTES] = 'b',
+		[OPTION_HELP] = 'h',
+		[OPTION_NO_HEADINGS] = 'n',
+		[OPTION_OUTPUT] = 'o',
+		[OPTION_VERSION] = 'V',
+	};
+
+	return letters[spec->id];
+}
+
+/**
+ * args_option() - the options of a verb, one after another
  * @verb: the verb
  * @i: index, from 0
  *
@@ -20,15 +45,19 @@ static const struct option_spec help_option = {
  */
 const struct option_spec *args_option(const struct verb *verb, size_t i)
 {
-	const struct option_spec *spec = verb->options;
+	const struct option_spec *const lists[] = {
+		verb->options, verb->shared, common
+	};
 
-	for (; spec->name && i; i--)
-		spec++;
-	if (spec->name || !verb->shared)
-		return spec->name ? spec : NULL;
-	for (spec = verb->shared; spec->name && i; i--)
-		spec++;
-	return spec->name ? spec : NULL;
+	for (size_t list = 0; list < ARRAY_SIZE(lists); list++) {
+		const struct option_spec *spec = lists[list];
+
+		for (; spec && spec->name; spec++) {
+			if (!i--)
+				return spec;
+		}
+	}
+	return NULL;
 }
 
 static struct option getopt_option(const struct option_spec *spec)
@@ -43,27 +72,21 @@ static struct option getopt_option(const struct option_spec *spec)
 /* The values of letters are above those of the ids. */
 static_assert(OPTIONS < 'A', "getopt tells options by one number");
 
-/* The short form of an option; 0 if it has none. */
-static char letter_of(const struct option_spec *spec)
-{
-	return spec->id == OPTION_OUTPUT ? 'o' : 0;
-}
-
-/* The option for a result of getopt: its id or its letter. */
+/* The option that getopt found, by its id or its letter. */
 static const struct option_spec *spec_found(const struct verb *verb, int found)
 {
 	const struct option_spec *spec;
 
 	for (size_t i = 0; (spec = args_option(verb, i)); i++) {
-		if ((int)spec->id == found || letter_of(spec) == found)
-			return spec;
+		if ((int)spec->id == found || args_letter(spec) == found)
+			break;
 	}
-	return &help_option;
+	return spec;
 }
 
 static void add_letter(char *letters, const struct option_spec *spec)
 {
-	const char letter[] = { letter_of(spec), spec->arg ? ':' : 0, 0 };
+	const char letter[] = { args_letter(spec), spec->arg ? ':' : 0, 0 };
 
 	if (*letter)
 		strcat(letters, letter);
@@ -85,10 +108,26 @@ static int getopt_problem(int found, char **argv, struct problem *problem)
 			   word);
 }
 
+static int check_columns(const struct verb *verb, const struct args *args,
+			 struct problem *problem)
+{
+	size_t *chosen;
+	int count;
+
+	if (!verb->columns)
+		return 0;
+	chosen = xcalloc(verb->n_columns, sizeof(*chosen));
+	count = columns_choose(args->value[OPTION_OUTPUT], verb->columns,
+			       verb->n_columns, args->value[OPTION_JSON],
+			       chosen, problem);
+	free(chosen);
+	return count < 0 ? -1 : 0;
+}
+
 static int check_operands(const struct verb *verb, const struct args *args,
 			  struct problem *problem)
 {
-	if (args->value[OPTION_HELP])
+	if (args->value[OPTION_HELP] || args->value[OPTION_VERSION])
 		return 0;
 	if (args->n < verb->min)
 		return problem_set(problem, "too few arguments; it takes: %s",
@@ -97,7 +136,7 @@ static int check_operands(const struct verb *verb, const struct args *args,
 		return problem_set(problem, "'%s' is too much; it takes: %s",
 				   args->operand[verb->max],
 				   *verb->args ? verb->args : "no arguments");
-	return 0;
+	return check_columns(verb, args, problem);
 }
 
 /**
@@ -113,13 +152,13 @@ static int check_operands(const struct verb *verb, const struct args *args,
 int args_parse(const struct verb *verb, int argc, char **argv,
 	       struct args *args, struct problem *problem)
 {
-	struct option options[OPTIONS + 1] = { getopt_option(&help_option) };
+	struct option options[OPTIONS + 1] = { { .name = NULL } };
 	char letters[2 * OPTIONS + 2] = ":";
 	const struct option_spec *spec;
 	int found;
 
 	for (size_t i = 0; (spec = args_option(verb, i)); i++) {
-		options[i + 1] = getopt_option(spec);
+		options[i] = getopt_option(spec);
 		add_letter(letters, spec);
 	}
 	*args = (struct args){ .verb = verb };
@@ -141,10 +180,29 @@ int args_parse(const struct verb *verb, int argc, char **argv,
 
 static void print_option(const struct option_spec *spec, FILE *stream)
 {
-	int width = fprintf(stream, "  --%s%s%s", spec->name,
-			    spec->arg ? " " : "", spec->arg ? spec->arg : "");
+	const char letter[] = { '-', args_letter(spec), ',', 0 };
+	int width = fprintf(stream, "  %3s --%s%s%s", letter[1] ? letter : "",
+			    spec->name, spec->arg ? " " : "",
+			    spec->arg ? spec->arg : "");
 
-	fprintf(stream, "%*s%s\n", width < 24 ? 24 - width : 1, "", spec->help);
+	fprintf(stream, "%*s%s\n", width < 28 ? 28 - width : 1, "", spec->help);
+}
+
+/* Those that are printed anyhow, or those for -o only. */
+static void print_columns(const struct verb *verb, bool more, FILE *stream)
+{
+	int width = fprintf(stream, "\n%s:", more ? "More with -o" : "Columns");
+
+	for (size_t i = 0; i < verb->n_columns; i++) {
+		const struct column *column = &verb->columns[i];
+
+		if (!column->title || column->more != more)
+			continue;
+		if (width + strlen(column->title) > 78)
+			width = fprintf(stream, "\n ") - 1;
+		width += fprintf(stream, " %s", column->title);
+	}
+	putc('\n', stream);
 }
 
 /**
@@ -160,5 +218,6 @@ void args_usage(const struct verb *verb, FILE *stream)
 		verb->name, *verb->args ? " " : "", verb->args, verb->summary);
 	for (size_t i = 0; (spec = args_option(verb, i)); i++)
 		print_option(spec, stream);
-	print_option(&help_option, stream);
+	for (int more = 0; verb->columns && more < 2; more++)
+		print_columns(verb, more, stream);
 }

@@ -5,9 +5,11 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "print/columns.h"
 
 enum option_id {
-	OPTION_BATCH = 1,	/* getopt uses 0 */
+	OPTION_BATCH = 1,	/* 0 is getopt's */
+	OPTION_BYTES,
 	OPTION_CONFIG,
 	OPTION_COUNT,
 	OPTION_DEFERRED,
@@ -28,6 +30,7 @@ enum option_id {
 	OPTION_MEASURE,
 	OPTION_MODE,
 	OPTION_NAME,
+	OPTION_NO_HEADINGS,
 	OPTION_OPENMETRICS,
 	OPTION_OUTPUT,
 	OPTION_POOL,
@@ -35,6 +38,7 @@ enum option_id {
 	OPTION_SORT,
 	OPTION_SUM,
 	OPTION_INPUT,
+	OPTION_VERSION,
 	OPTION_WEIGHT,
 	OPTION_WEIGHTS,
 	OPTION_WHAT,
@@ -83,10 +87,12 @@ struct args {
  * @summary: its description, for the usage
  * @min: fewest operands
  * @max: most operands, or ARGS_ANY
- * @options: its options, ended by an entry without a name
- * @shared: further options, common to several verbs; NULL if there are none
- * @run: runs the verb and returns an exit code
- * @about: argument of @run when verbs share it
+ * @options: ended by one without a name; NULL if there are none
+ * @shared: further options, which other verbs have too; NULL if there are none
+ * @run: does it and returns an exit code
+ * @about: for @run, if verbs share it
+ * @columns: those that can be asked for by name, of those with SPEC_COLUMNS
+ * @n_columns: how many
  */
 struct verb {
 	const char *name;
@@ -98,11 +104,18 @@ struct verb {
 	const struct option_spec *shared;
 	int (*run)(const struct args *args);
 	const void *about;
+	const struct column *columns;
+	size_t n_columns;
 };
 
 /* Options of several verbs. */
 #define SPEC_JSON { OPTION_JSON, "json", NULL, "print JSON" }
-#define SPEC_OUTPUT(help) { OPTION_OUTPUT, "output", "FILE", help " (also -o)" }
+#define SPEC_OUTPUT(help) { OPTION_OUTPUT, "output", "FILE", help }
+#define SPEC_COLUMNS							\
+	{ OPTION_OUTPUT, "output", "COLUMNS",				\
+	  "print these columns, as NAME,SIZE; with + in front, these too" }, \
+	{ OPTION_NO_HEADINGS, "noheadings", NULL, "print no headings" },	\
+	{ OPTION_BYTES, "bytes", NULL, "print sizes as plain numbers" }
 #define SPEC_CONFIG { OPTION_CONFIG, "config", "FILE",			\
 	"read this configuration only; - is standard input" }
 #define SPEC_DEVICE { OPTION_DEVICE, "device", "DEVICE",		\
@@ -110,6 +123,7 @@ struct verb {
 #define SPEC_POOL { OPTION_POOL, "pool", "POOL",			\
 	"only the groups of this pool" }
 
+char args_letter(const struct option_spec *spec);
 const struct option_spec *args_option(const struct verb *verb, size_t i);
 int args_parse(const struct verb *verb, int argc, char **argv,
 	       struct args *args, struct problem *problem);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/show.h"
 #include "base/words.h"
+#include "print/args.h"
 #include "print/format.h"
 #include "print/print.h"
 
@@ -23,13 +24,15 @@
  * struct table - a table under construction
  * @scols: the table of libsmartcols
  * @json: print JSON
- * @columns: the caller's description
+ * @bytes: print sizes as plain numbers
+ * @columns: what the caller described
  * @place: the column of @scols by column, or HIDDEN
  * @n: number of columns
  */
 struct table {
 	struct libscols_table *scols;
 	bool json;
+	bool bytes;
 	const struct column *columns;
 	size_t *place;
 	size_t n;
@@ -49,32 +52,71 @@ static void *made(void *object)
 
 static int json_type(enum column_kind kind)
 {
-	if (kind == COLUMN_TEXT || kind == COLUMN_TREE)
+	switch (kind) {
+	case COLUMN_TEXT:
+	case COLUMN_PATH:
+	case COLUMN_TREE:
 		return SCOLS_JSON_STRING;
-	return kind == COLUMN_FLAG ? SCOLS_JSON_BOOLEAN_OPTIONAL :
-				     SCOLS_JSON_NUMBER;
+	case COLUMN_FLAG:
+	case COLUMN_SET:
+		return SCOLS_JSON_BOOLEAN_OPTIONAL;
+	default:
+		return SCOLS_JSON_NUMBER;
+	}
 }
 
 static int column_flags(enum column_kind kind)
 {
-	if (kind == COLUMN_TREE)
-		return SCOLS_FL_TREE;
-	return kind == COLUMN_TEXT || kind == COLUMN_FLAG ? 0 : SCOLS_FL_RIGHT;
+	switch (kind) {
+	case COLUMN_TEXT:
+	case COLUMN_FLAG:
+	case COLUMN_SET:
+		return 0;
+	case COLUMN_PATH:
+		return SCOLS_FL_WRAP;
+	case COLUMN_TREE:
+		return SCOLS_FL_TREE | SCOLS_FL_WRAP;
+	default:
+		return SCOLS_FL_RIGHT;
+	}
 }
 
-static void add_column(struct table *table, size_t i, size_t *used)
+static void add_column(struct table *table, size_t i, size_t place)
 {
 	const struct column *column = &table->columns[i];
 	const char *name = table->json ? column->key : column->title;
 	struct libscols_column *added;
 
-	table->place[i] = HIDDEN;
-	if (!name)
-		return;
 	added = made(scols_table_new_column(table->scols, name, 0,
 					    column_flags(column->kind)));
 	check(scols_column_set_json_type(added, json_type(column->kind)));
-	table->place[i] = (*used)++;
+	table->place[i] = place;
+}
+
+static struct table *begin(const char *name, const struct column *columns,
+			   size_t n, bool json, const char *names)
+{
+	struct table *table = xcalloc(1, sizeof(*table));
+	size_t *chosen = xcalloc(n, sizeof(*chosen));
+	struct problem problem;
+	int count = columns_choose(names, columns, n, json, chosen, &problem);
+
+	if (count < 0)
+		exit(fail(EXIT_USAGE, "%s", problem.text));
+
+	table->scols = made(scols_new_table());
+	table->json = json;
+	table->columns = columns;
+	table->place = xcalloc(n, sizeof(*table->place));
+	table->n = n;
+	check(scols_table_enable_json(table->scols, json));
+	check(scols_table_set_name(table->scols, name));
+	for (size_t i = 0; i < n; i++)
+		table->place[i] = HIDDEN;
+	for (int i = 0; i < count; i++)
+		add_column(table, chosen[i], i);
+	free(chosen);
+	return table;
 }
 
 /**
@@ -89,18 +131,27 @@ static void add_column(struct table *table, size_t i, size_t *used)
 struct table *print_table(const char *name, const struct column *columns,
 			  size_t n, bool json)
 {
-	struct table *table = xcalloc(1, sizeof(*table));
-	size_t used = 0;
+	return begin(name, columns, n, json, NULL);
+}
 
-	table->scols = made(scols_new_table());
-	table->json = json;
-	table->columns = columns;
-	table->place = xcalloc(n, sizeof(*table->place));
-	table->n = n;
-	check(scols_table_enable_json(table->scols, json));
-	check(scols_table_set_name(table->scols, name));
-	for (size_t i = 0; i < n; i++)
-		add_column(table, i, &used);
+/**
+ * print_asked() - begin a table as a command line asks for it
+ * @name: of the list in JSON
+ * @columns: must outlive the table
+ * @n: how many
+ * @args: has the options SPEC_COLUMNS and SPEC_JSON of a verb with these columns
+ *
+ * Return: the table, for print_end().
+ */
+struct table *print_asked(const char *name, const struct column *columns,
+			  size_t n, const struct args *args)
+{
+	struct table *table = begin(name, columns, n, args->value[OPTION_JSON],
+				    args->value[OPTION_OUTPUT]);
+
+	table->bytes = args->value[OPTION_BYTES];
+	check(scols_table_enable_noheadings(table->scols,
+					    !!args->value[OPTION_NO_HEADINGS]));
 	return table;
 }
 
@@ -146,9 +197,9 @@ void print_below(struct row *row, struct row *parent)
 }
 
 /**
- * print_text() - fill a cell of kind TEXT or TREE
- * @table: the table
- * @row: the row
+ * print_text() - fill a cell of kind TEXT, PATH or TREE
+ * @table: of this table
+ * @row: of this row
  * @column: index of the column
  * @text: NULL leaves the cell empty
  *
@@ -180,7 +231,7 @@ void print_number(struct table *table, struct row *row, size_t column,
 	enum column_kind kind = table->columns[column].kind;
 	char text[FORMAT_SIZE];
 
-	if (!table->json && kind == COLUMN_BYTES)
+	if (!table->json && kind == COLUMN_BYTES && !table->bytes)
 		format_bytes(number, text);
 	else if (!table->json && kind == COLUMN_TIME)
 		format_time(number, text);
@@ -261,16 +312,18 @@ void print_real(struct table *table, struct row *row, size_t column,
 }
 
 /**
- * print_flag() - fill a cell of kind FLAG
- * @table: the table
- * @row: the row
+ * print_flag() - fill a cell of kind FLAG or SET
+ * @table: of this table
+ * @row: of this row
  * @column: index of the column
- * @flag: yes or no; true or false in JSON
+ * @flag: yes or no, or set or default; true or false in JSON
  */
 void print_flag(struct table *table, struct row *row, size_t column, bool flag)
 {
 	if (table->json)
 		set(table, row, column, flag ? "1" : "0");
+	else if (table->columns[column].kind == COLUMN_SET)
+		set(table, row, column, flag ? "set" : "default");
 	else
 		set(table, row, column, flag ? "yes" : "no");
 }

@@ -9,45 +9,23 @@
 
 #include "base/bounds.h"
 #include "base/defs.h"
+#include "print/columns.h"
 
-/* What the cells of a column hold. */
-enum column_kind {
-	COLUMN_TEXT,
-	COLUMN_NUMBER,
-	COLUMN_REAL,	/* two decimals */
-	COLUMN_BYTES,	/* JSON: bytes */
-	COLUMN_TIME,	/* JSON: nanoseconds */
-	COLUMN_FLAG,	/* JSON: true or false */
-	COLUMN_TREE,	/* text that leads the branches of a tree */
-};
-
-/**
- * struct column - a column of a table
- * @title: its heading in text; NULL to leave it out there
- * @key: its name in JSON; NULL to leave it out there
- * @kind: what its cells hold
- */
-struct column {
-	const char *title;
-	const char *key;
-	enum column_kind kind;
-};
-
-/* The columns of a bound in JSON, for print_rates(): one after another. */
+/* The columns of a bound as numbers, for print_rates(): one after another. */
 #define PRINT_MAX(first)						\
-	[first] = { NULL, "max_rbps", COLUMN_NUMBER },			\
-	{ NULL, "max_wbps", COLUMN_NUMBER },				\
-	{ NULL, "max_riops", COLUMN_NUMBER },				\
-	{ NULL, "max_wiops", COLUMN_NUMBER }
+	[first] = { "MAX-RBPS", "max_rbps", COLUMN_NUMBER, true },			\
+	{ "MAX-WBPS", "max_wbps", COLUMN_NUMBER, true },				\
+	{ "MAX-RIOPS", "max_riops", COLUMN_NUMBER, true },				\
+	{ "MAX-WIOPS", "max_wiops", COLUMN_NUMBER, true }
 
 #define PRINT_MIN(first)						\
-	[first] = { NULL, "min_rbps", COLUMN_NUMBER },			\
-	{ NULL, "min_wbps", COLUMN_NUMBER },				\
-	{ NULL, "min_riops", COLUMN_NUMBER },				\
-	{ NULL, "min_wiops", COLUMN_NUMBER }
+	[first] = { "MIN-RBPS", "min_rbps", COLUMN_NUMBER, true },			\
+	{ "MIN-WBPS", "min_wbps", COLUMN_NUMBER, true },				\
+	{ "MIN-RIOPS", "min_riops", COLUMN_NUMBER, true },				\
+	{ "MIN-WIOPS", "min_wiops", COLUMN_NUMBER, true }
 
 #define PRINT_LATENCY(column)						\
-	[column] = { NULL, "latency_us", COLUMN_NUMBER }
+	[column] = { "LATENCY-US", "latency_us", COLUMN_NUMBER, true }
 
 /* All bounds in text, one after another, for print_bound_texts(). */
 #define PRINT_BOUND_TEXTS(first)					\
@@ -55,14 +33,17 @@ struct column {
 	{ "MIN", NULL, COLUMN_TEXT },					\
 	{ "LATENCY", NULL, COLUMN_TEXT }
 
-/* All of them in JSON, one after another, for print_bounds(). */
+/* All of them as numbers, one after another, for print_bounds(). */
 #define PRINT_BOUNDS (LATENCY * RATES + 1)
 
+struct args;
 struct table;
 struct row;
 
 struct table *print_table(const char *name, const struct column *columns,
 			  size_t n, bool json);
+struct table *print_asked(const char *name, const struct column *columns,
+			  size_t n, const struct args *args);
 struct row *print_row(struct table *table);
 void print_below(struct row *row, struct row *parent);
 void print_text(struct table *table, struct row *row, size_t column,

@@ -26,6 +26,7 @@ static int run_with(const struct conf *conf, const struct args *args)
 		return code;
 	if (!args->n) {
 		conf_warn_of_pools(conf);
+		conf_warn_of_units(conf);
 		delegated_warn(conf);
 	}
 	code = plan_make(&plan, conf, &devices, args->operand, args->n);

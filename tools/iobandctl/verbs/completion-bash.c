@@ -7,10 +7,10 @@
 static const char begin[] =
 "# bash completion for iobandctl; made by 'iobandctl completion bash'.\n"
 "\n"
-"# VERB: its options, those with an argument as --option=KIND, and its operands.\n"
+"# VERB: its options, those with an argument as --option=KIND, its operands and columns.\n"
 "_iobandctl_verb()\n"
 "{\n"
-"	options=() operands=()\n"
+"	options=() operands=() columns=\n"
 "	case $1 in\n";
 
 static const char middle[] =
@@ -23,6 +23,7 @@ static const char middle[] =
 "	case $1 in\n";
 
 static const char end[] =
+"	COLUMNS) printf \"${cur%\"${cur##*[,+]}\"}%s\\n\" $columns ;;\n"
 "	DEVICE | NAMES | PLACE | POOL | GROUP | VERB) iobandctl completion --words \"$1\" 2>/dev/null ;;\n"
 "	esac\n"
 "}\n"
@@ -32,7 +33,7 @@ static const char end[] =
 "{\n"
 "	local word\n"
 "	while IFS= read -r word; do\n"
-"		printf -v word %q \"$word\"\n"
+"		[[ $1 == COLUMNS ]] || printf -v word %q \"$word\"\n"
 "		[[ $word != \"$cur\"* ]] || COMPREPLY+=(\"$word\")\n"
 "	done < <(_iobandctl_words \"$1\")\n"
 "	case $1 in DEVICE | FILE) _filedir ;; esac\n"
@@ -51,7 +52,7 @@ static const char end[] =
 "\n"
 "_iobandctl()\n"
 "{\n"
-"	local cur words cword options operands kind word i n=0\n"
+"	local cur words cword options operands columns kind word i n=0\n"
 "	COMPREPLY=()\n"
 "	_get_comp_words_by_ref -n := cur words cword\n"
 "	if ((cword == 1)); then\n"
@@ -85,6 +86,16 @@ static const char end[] =
 "}\n"
 "complete -F _iobandctl iobandctl\n";
 
+static void print_option(const struct option_spec *option)
+{
+	const char *argument = option->arg ? option->arg : "";
+	char letter = args_letter(option);
+
+	printf("--%s%s%s ", option->name, *argument ? "=" : "", argument);
+	if (letter)
+		printf("-%c%s%s ", letter, *argument ? "=" : "", argument);
+}
+
 static void print_verb(const struct verb *verb)
 {
 	const struct option_spec *option;
@@ -92,12 +103,13 @@ static void print_verb(const struct verb *verb)
 
 	printf("	%s)\n		options=(", verb->name);
 	for (size_t i = 0; (option = args_option(verb, i)); i++)
-		printf("--%s%s%s ", option->name, option->arg ? "=" : "",
-		       option->arg ? option->arg : "");
-	fputs("--help)\n		operands=(", stdout);
+		print_option(option);
+	fputs(")\n		operands=(", stdout);
 	for (size_t i = 0; completion_operand(verb, i, &operand); i++)
 		printf("%s%s", i ? " " : "", operand.kind);
-	fputs(")\n		;;\n", stdout);
+	fputs(")\n		columns='", stdout);
+	completion_columns(verb);
+	fputs("'\n		;;\n", stdout);
 }
 
 /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Completion for fish. */
 #include <stdio.h>
+#include <string.h>
 
 #include "verbs/completion.h"
 
@@ -14,13 +15,17 @@ static const char begin[] =
 "complete -c iobandctl -f\n";
 
 /* A kind of words, as the end of a complete command. */
-static void print_kind(const char *kind)
+static void print_kind(const struct verb *verb, const char *kind)
 {
 	const char *words = completion_fixed(kind);
 
 	if (completion_is_file(kind))
 		fputs(" -F", stdout);
-	if (words)
+	if (!strcmp(kind, "COLUMNS")) {
+		fputs(" -a '", stdout);
+		completion_columns(verb);
+		fputs("'", stdout);
+	} else if (words)
 		printf(" -a '%s'", words);
 	else if (completion_is_asked(kind))
 		printf(" -a '(__iobandctl_words %s)'", kind);
@@ -47,6 +52,8 @@ static void print_words(const struct verb *verb)
 
 	for (size_t i = 0; (option = args_option(verb, i)); i++) {
 		print_when(verb);
+		if (args_letter(option))
+			printf(" -s %c", args_letter(option));
 		printf(" -l %s -d '", option->name);
 		completion_quote(option->help, "\\'");
 		fputs("'", stdout);
@@ -54,14 +61,12 @@ static void print_words(const struct verb *verb)
 			fputs(completion_is_file(option->arg) ? " -r" : " -x",
 			      stdout);
 		if (option->arg)
-			print_kind(option->arg);
+			print_kind(verb, option->arg);
 		putchar('\n');
 	}
-	print_when(verb);
-	fputs(" -l help -d 'print this and exit'\n", stdout);
 	for (size_t i = 0; completion_operand(verb, i, &operand); i++) {
 		print_when(verb);
-		print_kind(operand.kind);
+		print_kind(verb, operand.kind);
 		putchar('\n');
 	}
 }

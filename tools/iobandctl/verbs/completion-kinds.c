@@ -84,6 +84,22 @@ const char *completion_fixed(const char *kind)
 }
 
 /**
+ * completion_columns() - print the names of the columns that a verb has
+ * @verb: the verb; nothing is printed if it has none
+ */
+void completion_columns(const struct verb *verb)
+{
+	const char *blank = "";
+
+	for (size_t i = 0; i < verb->n_columns; i++) {
+		if (!verb->columns[i].title)
+			continue;
+		printf("%s%s", blank, verb->columns[i].title);
+		blank = " ";
+	}
+}
+
+/**
  * completion_is_asked() - see whether there are words of a kind to ask for
  * @kind: the kind
  *

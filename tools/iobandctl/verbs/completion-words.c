@@ -25,17 +25,10 @@ static void add_group(const struct ioband_devices *devices,
 		      const struct groups *groups,
 		      const struct ioband_group *group, struct names *words)
 {
-	const struct ioband_device *owner = tree_owner(devices, groups, group);
-	char *device;
+	char *name = tree_name(devices, groups, group);
 
-	if (owner && tree_is_device(group)) {
-		device = xasprintf("device:%s", owner->dm->name);
-		names_add(words, device);
-		free(device);
-	} else {
-		names_add(words, group->path && is_visible(group->path) ?
-				 group->path : group->name);
-	}
+	names_add(words, is_visible(name) ? name : group->name);
+	free(name);
 }
 
 static int add_groups(const struct ioband_devices *devices,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Completion for zsh. */
 #include <stdio.h>
+#include <string.h>
 
 #include "verbs/completion.h"
 
@@ -38,12 +39,15 @@ static const char end[] =
 "\n"
 "_iobandctl \"$@\"\n";
 
-static void print_kind(const char *kind)
+static void print_kind(const struct verb *verb, const char *kind)
 {
 	const char *words = completion_fixed(kind);
 
 	printf(":%s:", kind);
-	if (words)
+	if (!strcmp(kind, "COLUMNS")) {
+		fputs(" _values -s , column ", stdout);
+		completion_columns(verb);
+	} else if (words)
 		printf("(%s)", words);
 	else if (completion_is_file(kind))
 		fputs(completion_is_asked(kind) ? "_iobandctl_device" : "_files",
@@ -54,15 +58,27 @@ static void print_kind(const char *kind)
 		fputs("()", stdout);
 }
 
-static void print_option(const struct option_spec *option)
+static void print_form(const struct verb *verb,
+		       const struct option_spec *option, const char *dashes,
+		       const char *name, const char *joint)
 {
-	printf(" \\\n			'--%s%s[", option->name,
-	       option->arg ? "=" : "");
+	printf(" \\\n			'%s%s%s[", dashes, name,
+	       option->arg ? joint : "");
 	completion_quote(option->help, "\\[]:");
 	putchar(']');
 	if (option->arg)
-		print_kind(option->arg);
+		print_kind(verb, option->arg);
 	putchar('\'');
+}
+
+static void print_option(const struct verb *verb,
+			 const struct option_spec *option)
+{
+	const char letter[] = { args_letter(option), 0 };
+
+	print_form(verb, option, "--", option->name, "=");
+	if (*letter)
+		print_form(verb, option, "-", letter, "+");
 }
 
 static void print_verb(const struct verb *verb)
@@ -72,15 +88,14 @@ static void print_verb(const struct verb *verb)
 
 	printf("	%s)\n		_arguments", verb->name);
 	for (size_t i = 0; (option = args_option(verb, i)); i++)
-		print_option(option);
-	fputs(" \\\n			'--help[print this and exit]'", stdout);
+		print_option(verb, option);
 	for (size_t i = 0; completion_operand(verb, i, &operand); i++) {
 		fputs(" \\\n			'", stdout);
 		if (operand.repeats)
 			putchar('*');
 		else
 			printf("%zu", i + 1);
-		print_kind(operand.kind);
+		print_kind(verb, operand.kind);
 		putchar('\'');
 	}
 	fputs("\n		;;\n", stdout);

@@ -34,6 +34,7 @@ struct operand {
 bool completion_operand(const struct verb *verb, size_t i,
 			struct operand *operand);
 const char *completion_fixed(const char *kind);
+void completion_columns(const struct verb *verb);
 bool completion_is_asked(const char *kind);
 bool completion_is_file(const char *kind);
 void completion_quote(const char *text, const char *backslashed);

@@ -317,12 +317,9 @@ static int run(const struct args *args)
 	return code;
 }
 
-static const struct option_spec options[] = { { .name = NULL } };
-
 const struct verb verb_dump = {
 	.name = "dump",
 	.args = "",
 	.summary = "Print devices, settings, weights and bounds as a configuration",
-	.options = options,
 	.run = run,
 };

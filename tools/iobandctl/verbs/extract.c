@@ -70,7 +70,7 @@ static int run(const struct args *args)
 	if (code != EXIT_OK)
 		return code;
 	if (args->value[OPTION_JSON])
-		list = list_table(true);
+		list = list_table();
 	for (int i = 0; i < args->n; i++) {
 		int result = extract(args->operand[i], list);
 

@@ -1,37 +1,180 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl get: all that is set for a group, or the settings of pools. */
-#include "verbs/answer.h"
-#include "verbs/set.h"
+/*
+ * iobandctl get: all that is set for a group, in each pool and tree that has it, or
+ * the settings of pools.  get-weight, get-max, get-min and get-latency are short
+ * forms, each for one setting of a group.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/conf.h"
+#include "ioband/group.h"
+#include "ioband/query.h"
+#include "print/print.h"
+#include "verbs/get.h"
 #include "verbs/verbs.h"
 
-enum { BOUND_TEXTS = ANSWER_WEIGHT_COLUMNS,
-	BOUND_NUMBERS = BOUND_TEXTS + BOUNDS,
-	COLUMNS = BOUND_NUMBERS + PRINT_BOUNDS };
+enum { POOL, DEVICE, GROUP, ID, WEIGHT, SET, BOUND_TEXTS,
+	RATE_TEXTS = BOUND_TEXTS + BOUNDS, NUMBERS = RATE_TEXTS + RATES,
+	COLUMNS = NUMBERS + PRINT_BOUNDS };
 
 static const struct column columns[COLUMNS] = {
-	ANSWER_LEADS,
-	ANSWER_WEIGHT,
+	[POOL] = { "POOL", "pool", COLUMN_TEXT },
+	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT },
+	[GROUP] = { "GROUP", "group", COLUMN_PATH },
+	[ID] = { "ID", "id", COLUMN_TEXT, true },
+	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
+	[SET] = { "SET", "set", COLUMN_SET },
 	PRINT_BOUND_TEXTS(BOUND_TEXTS),
-	PRINT_MAX(BOUND_NUMBERS + MAXIMUM * RATES),
-	PRINT_MIN(BOUND_NUMBERS + MINIMUM * RATES),
-	PRINT_LATENCY(BOUND_NUMBERS + LATENCY * RATES),
+	[RATE_TEXTS + RBPS] = { "RBPS", NULL, COLUMN_TEXT },
+	[RATE_TEXTS + WBPS] = { "WBPS", NULL, COLUMN_TEXT },
+	[RATE_TEXTS + RIOPS] = { "RIOPS", NULL, COLUMN_TEXT },
+	[RATE_TEXTS + WIOPS] = { "WIOPS", NULL, COLUMN_TEXT },
+	PRINT_MAX(NUMBERS + MAXIMUM * RATES),
+	PRINT_MIN(NUMBERS + MINIMUM * RATES),
+	PRINT_LATENCY(NUMBERS + LATENCY * RATES),
 };
 
-static void fill(struct table *table, struct row *row,
-		 const struct ioband_group *group)
-{
-	const struct bounds *bounds = group ? &group->bounds : &bounds_none;
+/**
+ * struct kind - what is asked of a group
+ * @name: of the list in JSON
+ * @columns: a bit for each
+ */
+struct kind {
+	const char *name;
+	unsigned int columns;
+};
 
-	answer_fill_weight(table, row, group);
-	print_bound_texts(table, row, BOUND_TEXTS, bounds);
-	print_bounds(table, row, BOUND_NUMBERS, bounds);
+#define BITS(first, n) (((1U << (n)) - 1) << (first))
+#define RATE_BITS(bound)						\
+	(BITS(POOL, WEIGHT) | BITS(RATE_TEXTS, RATES) |			\
+	 BITS(NUMBERS + (bound) * RATES, RATES))
+
+/* By setting, and all of them. */
+static const struct kind kinds[GROUP_SETTINGS + 1] = {
+	[GROUP_WEIGHT] = { "weights", BITS(POOL, BOUND_TEXTS) },
+	[GROUP_BOUNDS + MAXIMUM] = { "maxima", RATE_BITS(MAXIMUM) },
+	[GROUP_BOUNDS + MINIMUM] = { "minima", RATE_BITS(MINIMUM) },
+	[GROUP_BOUNDS + LATENCY] = { "latencies", BITS(POOL, WEIGHT) |
+		BITS(BOUND_TEXTS + LATENCY, 1) |
+		BITS(NUMBERS + LATENCY * RATES, 1) },
+	[GROUP_SETTINGS] = { "settings", ~BITS(RATE_TEXTS, RATES) },
+};
+
+/**
+ * struct answer - what is printed
+ * @args: the command line
+ * @devices: all
+ * @setting: which is asked for; GROUP_SETTINGS for all
+ * @columns: those that are printed
+ * @table: made for the first line
+ */
+struct answer {
+	const struct args *args;
+	const struct ioband_devices *devices;
+	int setting;
+	struct column columns[COLUMNS];
+	struct table *table;
+};
+
+static void begin(struct answer *answer)
+{
+	const struct kind *kind = &kinds[answer->setting];
+
+	for (int i = 0; i < COLUMNS; i++) {
+		if (kind->columns & 1U << i)
+			answer->columns[i] = columns[i];
+	}
+	answer->table = print_table(kind->name, answer->columns, COLUMNS,
+				    answer->args->value[OPTION_JSON]);
 }
 
-const struct answer_kind answer_settings = {
-	"settings", columns, COLUMNS, fill
-};
+static void print_rate_texts(struct table *table, struct row *row, int setting,
+			     const struct bounds *bounds)
+{
+	int bound = setting - GROUP_BOUNDS;
 
-enum { POOL, DEVICE, MODE, MEASURE, DEPTH, SLICE, WRITES_STARVED,
+	for (int rate = 0; rate < RATES; rate++) {
+		char *text = rate_text(&bounds->of[bound], bound, rate);
+
+		print_text(table, row, RATE_TEXTS + rate, text);
+		free(text);
+	}
+}
+
+/* A group that did no I/O yet, and for which nothing was set, is not listed. */
+static void add_row(struct answer *answer, const struct ioband_device *device,
+		    const struct group_ref *ref, const struct groups *groups)
+{
+	const struct ioband_group *group =
+		group_listed(answer->devices, groups, ref, device);
+	const struct bounds *bounds = group ? &group->bounds : &bounds_none;
+	char *name = group_name(ref);
+	struct table *table;
+	struct row *row;
+
+	if (!answer->table)
+		begin(answer);
+	table = answer->table;
+	row = print_row(table);
+	print_text(table, row, POOL, device->table.pool);
+	if (ref->mode && ioband_has_group(device))
+		print_text(table, row, DEVICE, device->dm->name);
+	print_text(table, row, GROUP, group && group->path ? group->path : name);
+	print_text(table, row, ID, ref->name);
+	free(name);
+	print_number(table, row, WEIGHT,
+		     group ? group->weight : IOBAND_WEIGHT_DEFAULT);
+	print_flag(table, row, SET, group && group->set);
+	if (answer->setting == GROUP_BOUNDS + LATENCY && !bounds->latency_us)
+		print_text(table, row, BOUND_TEXTS + LATENCY,
+			   bound_kinds[LATENCY].none);
+	else
+		print_bound_texts(table, row, BOUND_TEXTS, bounds);
+	if (answer->setting == GROUP_BOUNDS + MAXIMUM ||
+	    answer->setting == GROUP_BOUNDS + MINIMUM)
+		print_rate_texts(table, row, answer->setting, bounds);
+	print_bounds(table, row, NUMBERS, bounds);
+}
+
+static int print_answer(const struct ioband_device *device,
+			const struct group_ref *ref, void *data)
+{
+	struct groups groups;
+	int code = query_groups(device, &groups);
+
+	if (code == EXIT_OK)
+		add_row(data, device, ref, &groups);
+	groups_free(&groups);
+	return code;
+}
+
+/**
+ * get_group() - print what is set for the group that a command line names
+ * @args: the command line
+ * @setting: what is asked for: GROUP_WEIGHT, or a bound after GROUP_BOUNDS;
+ *	GROUP_SETTINGS for all
+ *
+ * Return: an exit code; the user has been told if it is not EXIT_OK.
+ */
+int get_group(const struct args *args, int setting)
+{
+	struct ioband_devices devices;
+	struct answer answer = {
+		.args = args, .devices = &devices, .setting = setting,
+	};
+	int code = ioband_load(&devices), printed = EXIT_OK;
+
+	if (code != EXIT_OK)
+		return code;
+	code = group_visit(&devices, args, print_answer, &answer);
+	if (answer.table)
+		printed = print_end(answer.table);
+	ioband_free(&devices);
+	return code == EXIT_OK ? printed : code;
+}
+
+enum { MODE = DEVICE + 1, MEASURE, DEPTH, SLICE, WRITES_STARVED,
 	POOL_COLUMNS };
 
 static const struct column pool_columns[POOL_COLUMNS] = {
@@ -104,7 +247,9 @@ int get_pools(const struct args *args)
 
 static int run(const struct args *args)
 {
-	return args->n ? answer_run(&answer_settings, args) : get_pools(args);
+	const struct kind *kind = args->verb->about;
+
+	return args->n ? get_group(args, kind - kinds) : get_pools(args);
 }
 
 static const struct option_spec options[] = {
@@ -118,4 +263,22 @@ const struct verb verb_get = {
 	.max = 1,
 	.options = options,
 	.run = run,
+	.about = &kinds[GROUP_SETTINGS],
 };
+
+#define SHORT_GET(form, shows, setting)					\
+	const struct verb verb_get_##form = {				\
+		.name = "get-" #form,					\
+		.args = "GROUP",					\
+		.summary = "Show " shows ", in each pool that sorts its I/O", \
+		.min = 1,						\
+		.max = 1,						\
+		.options = options,					\
+		.run = run,						\
+		.about = &kinds[setting],				\
+	}
+
+SHORT_GET(weight, "the weight of a group", GROUP_WEIGHT);
+SHORT_GET(max, "what a group may have at most", GROUP_BOUNDS + MAXIMUM);
+SHORT_GET(min, "what a group is promised", GROUP_BOUNDS + MINIMUM);
+SHORT_GET(latency, "how long a group's reads may take", GROUP_BOUNDS + LATENCY);

@@ -10,18 +10,18 @@
 #include "print/print.h"
 #include "verbs/verbs.h"
 
-enum { NAME, TYPE, GROUP, PATH, WEIGHT, SET_TEXT, SET, BOUND_TEXTS,
+enum { NAME, TYPE, GROUP, ID, PATH, WEIGHT, SET, BOUND_TEXTS,
 	BOUND_NUMBERS = BOUND_TEXTS + BOUNDS,
 	COLUMNS = BOUND_NUMBERS + PRINT_BOUNDS };
 
 static const struct column columns[COLUMNS] = {
 	[NAME] = { "NAME", "name", COLUMN_TREE },
-	[TYPE] = { NULL, "type", COLUMN_TEXT },
-	[GROUP] = { "GROUP", "group", COLUMN_TEXT },
-	[PATH] = { "PATH", "path", COLUMN_TEXT },
+	[TYPE] = { "TYPE", "type", COLUMN_TEXT, true },
+	[GROUP] = { "GROUP", "group", COLUMN_PATH, true },
+	[ID] = { "ID", "id", COLUMN_TEXT, true },
+	[PATH] = { "PATH", "path", COLUMN_PATH, true },
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
-	[SET_TEXT] = { "SET", NULL, COLUMN_TEXT },
-	[SET] = { NULL, "set", COLUMN_FLAG },
+	[SET] = { "SET", "set", COLUMN_SET },
 	PRINT_BOUND_TEXTS(BOUND_TEXTS),
 	PRINT_MAX(BOUND_NUMBERS + MAXIMUM * RATES),
 	PRINT_MIN(BOUND_NUMBERS + MINIMUM * RATES),
@@ -59,16 +59,18 @@ static struct row *print_group(struct table *table,
 			       const struct ioband_group *group)
 {
 	struct row *row = print_row(table);
+	char *name = tree_name(devices, groups, group);
 
 	print_name(table, row, devices, groups, group);
 	print_type(table, row, group->name);
-	print_text(table, row, GROUP, group->name);
+	print_text(table, row, GROUP, name);
+	print_text(table, row, ID, group->name);
 	print_text(table, row, PATH, group->path);
 	print_number(table, row, WEIGHT, group->weight);
-	print_text(table, row, SET_TEXT, group->set ? "set" : "default");
 	print_flag(table, row, SET, group->set);
 	print_bound_texts(table, row, BOUND_TEXTS, &group->bounds);
 	print_bounds(table, row, BOUND_NUMBERS, &group->bounds);
+	free(name);
 	return row;
 }
 
@@ -126,9 +128,10 @@ static int print_pool(struct table *table, const struct ioband_devices *devices,
 }
 
 static int print_pools(const struct ioband_devices *devices,
-		       const struct scope *scope, bool json)
+		       const struct scope *scope, const struct args *args)
 {
-	struct table *table = print_table("groups", columns, COLUMNS, json);
+	struct table *table = print_asked("groups", columns, COLUMNS, args);
+	const char *names = args->value[OPTION_OUTPUT];
 	bool has[BOUNDS] = { false };
 	struct targets speakers;
 	int code = EXIT_OK, printed;
@@ -138,7 +141,7 @@ static int print_pools(const struct ioband_devices *devices,
 		code = print_pool(table, devices, scope, speakers.v[i], has);
 	targets_free(&speakers);
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		if (!json && !has[bound])
+		if ((!names || *names == '+') && !has[bound])
 			print_hide(table, BOUND_TEXTS + bound);
 	}
 	printed = print_end(table);
@@ -147,18 +150,22 @@ static int print_pools(const struct ioband_devices *devices,
 
 static int run(const struct args *args)
 {
-	bool json = args->value[OPTION_JSON];
 	struct ioband_devices devices;
 	struct scope scope;
-	int code = ioband_load(&devices);
+	int code;
 
+	if (args->value[OPTION_WEIGHTS] && args->value[OPTION_OUTPUT])
+		return fail(EXIT_USAGE,
+			    "--weights prints a file of weights, which has no columns; give no --output with it");
+	code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
 	code = ioband_scope(&devices, args, &scope);
 	if (code == EXIT_OK && args->value[OPTION_WEIGHTS])
-		code = weights_save(&devices, &scope, json);
+		code = weights_save(&devices, &scope,
+				    args->value[OPTION_JSON]);
 	else if (code == EXIT_OK)
-		code = print_pools(&devices, &scope, json);
+		code = print_pools(&devices, &scope, args);
 	ioband_free(&devices);
 	return code;
 }
@@ -167,7 +174,8 @@ static const struct option_spec options[] = {
 	SPEC_DEVICE,
 	SPEC_POOL,
 	{ OPTION_WEIGHTS, "weights", NULL,
-	  "list the weights and bounds that were set, for set-weight --from" },
+	  "list the weights and bounds that were set, for set --from" },
+	SPEC_COLUMNS,
 	SPEC_JSON,
 	{ .name = NULL }
 };
@@ -178,4 +186,6 @@ const struct verb verb_groups = {
 	.summary = "Show the groups of all or some pools as a tree, with weights and bounds",
 	.options = options,
 	.run = run,
+	.columns = columns,
+	.n_columns = COLUMNS,
 };

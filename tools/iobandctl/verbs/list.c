@@ -9,22 +9,22 @@ enum { NAME, NUMBER, BELOW, BELOW_NUMBER, OFFSET, SIZE, POOL, MODE, MEASURE,
 	WEIGHT, DEPTH, SLICE, WRITES_STARVED, STATE, READ_ONLY, INSERTED, COLUMNS };
 
 static const struct column columns[COLUMNS] = {
-	[NAME] = { "NAME", "name", COLUMN_TEXT },
-	[NUMBER] = { NULL, "number", COLUMN_TEXT },
+	[NAME] = { "NAME", "name", COLUMN_PATH },
+	[NUMBER] = { "NUMBER", "number", COLUMN_TEXT, true },
 	[BELOW] = { "DEVICE", "device", COLUMN_TEXT },
-	[BELOW_NUMBER] = { NULL, "device_number", COLUMN_TEXT },
-	[OFFSET] = { NULL, "offset", COLUMN_BYTES },
+	[BELOW_NUMBER] = { "DEVICE-NUMBER", "device_number", COLUMN_TEXT, true },
+	[OFFSET] = { "OFFSET", "offset", COLUMN_BYTES, true },
 	[SIZE] = { "SIZE", "size", COLUMN_BYTES },
-	[POOL] = { "POOL", "pool", COLUMN_TEXT },
+	[POOL] = { "POOL", "pool", COLUMN_PATH },
 	[MODE] = { "MODE", "mode", COLUMN_TEXT },
 	[MEASURE] = { "MEASURE", "measure", COLUMN_TEXT },
 	[WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
-	[DEPTH] = { "DEPTH", "depth", COLUMN_TEXT },
-	[SLICE] = { "SLICE", "slice_ms", COLUMN_NUMBER },
-	[WRITES_STARVED] = { NULL, "writes_starved", COLUMN_NUMBER },
+	[DEPTH] = { "DEPTH", "depth", COLUMN_TEXT, true },
+	[SLICE] = { "SLICE", "slice_ms", COLUMN_NUMBER, true },
+	[WRITES_STARVED] = { "STARVED", "writes_starved", COLUMN_NUMBER, true },
 	[STATE] = { "STATE", "state", COLUMN_TEXT },
 	[READ_ONLY] = { "RO", "read_only", COLUMN_FLAG },
-	[INSERTED] = { NULL, "inserted", COLUMN_FLAG },
+	[INSERTED] = { "INSERTED", "inserted", COLUMN_FLAG, true },
 };
 
 static const char *state_of(const struct mapped_device *device)
@@ -67,14 +67,13 @@ static void print_table_line(struct table *table, struct row *row,
 }
 
 /**
- * list_table() - begin a list of devices
- * @json: print JSON
+ * list_table() - begin a list of devices as JSON
  *
  * Return: the table, for print_end().
  */
-struct table *list_table(bool json)
+struct table *list_table(void)
 {
-	return print_table("devices", columns, COLUMNS, json);
+	return print_table("devices", columns, COLUMNS, true);
 }
 
 /**
@@ -99,21 +98,24 @@ struct row *list_device(struct table *table, const struct ioband_device *device)
 	return row;
 }
 
-/**
- * list_print() - print how devices are configured
- * @devices: the devices
- * @n: how many
- * @json: print JSON
- *
- * Return: an exit code.
- */
-int list_print(const struct ioband_device *devices, size_t n, bool json)
+static int print_devices(struct table *table,
+			 const struct ioband_device *devices, size_t n)
 {
-	struct table *table = list_table(json);
-
 	for (size_t i = 0; i < n; i++)
 		list_device(table, &devices[i]);
 	return print_end(table);
+}
+
+/**
+ * list_print() - print as JSON how devices are configured
+ * @devices: the devices
+ * @n: how many
+ *
+ * Return: an exit code.
+ */
+int list_print(const struct ioband_device *devices, size_t n)
+{
+	return print_devices(list_table(), devices, n);
 }
 
 static int run(const struct args *args)
@@ -123,12 +125,15 @@ static int run(const struct args *args)
 
 	if (code != EXIT_OK)
 		return code;
-	code = list_print(devices.v, devices.n, args->value[OPTION_JSON]);
+	code = print_devices(print_asked("devices", columns, COLUMNS, args),
+			     devices.v, devices.n);
 	ioband_free(&devices);
 	return code;
 }
 
-static const struct option_spec options[] = { SPEC_JSON, { .name = NULL } };
+static const struct option_spec options[] = {
+	SPEC_COLUMNS, SPEC_JSON, { .name = NULL }
+};
 
 const struct verb verb_list = {
 	.name = "list",
@@ -136,4 +141,6 @@ const struct verb verb_list = {
 	.summary = "List the ioband devices and how they are configured",
 	.options = options,
 	.run = run,
+	.columns = columns,
+	.n_columns = COLUMNS,
 };

@@ -122,7 +122,7 @@ int made_report(const struct names *made, const struct settings *settings,
 			print_made(&found[i]);
 	}
 	printed = json && (n || code == EXIT_OK) ?
-		  list_print(found, n, true) : print_flush();
+		  list_print(found, n) : print_flush();
 	ioband_free(&devices);
 	free(found);
 	return code == EXIT_OK ? printed : code;

@@ -101,7 +101,7 @@ int remove_found(const struct args *args,
 			code = result;
 	}
 	if (n && args->value[OPTION_JSON])
-		printed = list_print(removed, n, true);
+		printed = list_print(removed, n);
 	free(removed);
 	ioband_free(&devices);
 	return code == EXIT_OK ? printed : code;

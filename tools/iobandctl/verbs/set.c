@@ -1,41 +1,615 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * iobandctl set: several settings of a group, or of a pool, all or none.
+ * iobandctl set: settings of a group, or of a pool, all or none.  What is set is
+ * written as "get --json" calls it, but for the unit behind it.
  *
- * What is set is written as "get --json" calls it, but for the unit behind it.
+ * set-weight, set-max, set-min and set-latency are short forms, each for one setting.
  */
-#include "verbs/set.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "config/presets.h"
+#include "config/weights.h"
+#include "host/lock.h"
+#include "ioband/group.h"
+#include "ioband/hand.h"
+#include "ioband/query.h"
+#include "verbs/get.h"
 #include "verbs/verbs.h"
 
-/* A group that is called so is cgroup:measure=... */
-static bool is_about_pool(const struct args *args)
-{
-	struct span key, value;
+/* The settings of a pool, and of a device, follow those of a group. */
+enum { MEASURE = GROUP_SETTINGS, DEPTH, SLICE, WRITES_STARVED, MODE, SETTINGS };
 
-	return span_key(span_of(args->operand[0]), &key, &value) &&
-	       set_pool_knows(key);
+#define POOL_SETTINGS (SETTINGS - GROUP_SETTINGS)
+
+static const enum conf_key keys[SETTINGS] = {
+	[GROUP_WEIGHT] = KEY_WEIGHT,
+	[GROUP_BOUNDS + MAXIMUM] = KEY_MAXIMUM,
+	[GROUP_BOUNDS + MINIMUM] = KEY_MINIMUM,
+	[GROUP_BOUNDS + LATENCY] = KEY_LATENCY,
+	[MEASURE] = KEY_MEASURE,
+	[DEPTH] = KEY_DEPTH,
+	[SLICE] = KEY_SLICE,
+	[WRITES_STARVED] = KEY_WRITES_STARVED,
+	[MODE] = KEY_MODE,
+};
+
+/*
+ * Time is shared in slices only: they are set before it, and taken away after it.
+ * Another mode drops groups that cannot be put back, so it comes last.
+ */
+static const int to_time[POOL_SETTINGS] = {
+	SLICE, MEASURE, DEPTH, WRITES_STARVED, MODE
+};
+
+static const int from_time[POOL_SETTINGS] = {
+	MEASURE, SLICE, DEPTH, WRITES_STARVED, MODE
+};
+
+#define GROUP_SAYS							\
+	"one or more of weight=, max_rbps=, max_wbps=, max_riops=, max_wiops=, min_rbps=, min_wbps=, min_riops=, min_wiops= and latency=, or max=default, min=default"
+#define POOL_SAYS							\
+	"one or more of measure=, depth=, slice= and writes_starved=, or --device DEVICE and mode= as well"
+
+/* What the short form for a setting takes after GROUP. */
+#define RATES_SAY							\
+	": rbps=, wbps=, riops=, wiops=, such as rbps=50MiB wiops=1K, or default"
+static const char *const short_says[GROUP_SETTINGS] = {
+	[GROUP_WEIGHT] = "its weight, from 1 to 10000, or 'default'; or --from FILE",
+	[GROUP_BOUNDS + MAXIMUM] = "what it may have at most" RATES_SAY,
+	[GROUP_BOUNDS + MINIMUM] = "what it is promised" RATES_SAY,
+	[GROUP_BOUNDS + LATENCY] = "how long its reads may take: a number with us, ms or s behind it, such as 5ms, or none",
+};
+
+/**
+ * struct wish - what is asked for
+ * @args: the command line
+ * @devices: all
+ * @text: by setting: what it is to be; NULL if it is not named
+ * @given: by bound: which of its rates, a bit for each
+ * @to: what the settings of a group are to be
+ * @v: where
+ * @n: at how many places
+ */
+struct wish {
+	const struct args *args;
+	const struct ioband_devices *devices;
+	char *text[SETTINGS];
+	unsigned int given[BOUNDS];
+	struct ioband_preset to;
+	struct place *v;
+	size_t n;
+};
+
+/**
+ * struct place - a pool, or a tree that has the group
+ * @device: that messages go to
+ * @group: the group
+ * @from: what it has
+ * @to: what it is to have
+ */
+struct place {
+	const struct ioband_device *device;
+	struct group_ref group;
+	struct ioband_preset from;
+	struct ioband_preset to;
+};
+
+/**
+ * struct step - something that is changed
+ * @place: where
+ * @setting: what
+ */
+struct step {
+	const struct place *place;
+	int setting;
+};
+
+static bool is_of_pool(int setting)
+{
+	return setting >= GROUP_SETTINGS;
+}
+
+static bool is_rates(int setting)
+{
+	return setting == GROUP_BOUNDS + MAXIMUM ||
+	       setting == GROUP_BOUNDS + MINIMUM;
+}
+
+/* "max_rbps=5M" is "rbps=5M" of the maximum, and "max=default" all of it. */
+static int find_setting(const char *word, const char **rest)
+{
+	size_t length = strcspn(word, "=");
+
+	for (int i = 0; word[length] && i < SETTINGS; i++) {
+		const char *key = is_rates(i) ?
+				  bound_kinds[i - GROUP_BOUNDS].key :
+				  conf_key_name(keys[i]);
+		size_t n = strlen(key);
+
+		if (strncmp(word, key, n))
+			continue;
+		*rest = word + n + 1;
+		if (is_rates(i) ? word[n] == '_' || !strcmp(word + n, "=default") :
+				  n == length)
+			return i;
+	}
+	return SETTINGS;
+}
+
+/* A group that is called as a setting of pools is cgroup:measure=... */
+static bool names_pool_setting(const char *word)
+{
+	const char *rest;
+	int setting = find_setting(word, &rest);
+
+	return setting < SETTINGS && is_of_pool(setting);
+}
+
+/* The rates of a bound come in several words. */
+static void add_text(struct wish *wish, int setting, const char *more)
+{
+	char *before = wish->text[setting];
+
+	wish->text[setting] = before ? xasprintf("%s %s", before, more) :
+				       xstrdup(more);
+	free(before);
+}
+
+static int read_word(struct wish *wish, const char *word, bool of_pool)
+{
+	const char *rest = NULL;
+	int setting = find_setting(word, &rest);
+
+	if (setting == SETTINGS || is_of_pool(setting) != of_pool)
+		return fail(EXIT_USAGE, "'%s': it is %s", word,
+			    of_pool ? POOL_SAYS : GROUP_SAYS);
+	if (wish->text[setting] && !is_rates(setting))
+		return fail(EXIT_USAGE, "%s= is given twice",
+			    conf_key_name(keys[setting]));
+	add_text(wish, setting, rest);
+	return EXIT_OK;
+}
+
+static int check_pool_value(int setting, const char *text)
+{
+	struct problem problem;
+
+	if (conf_check_value(keys[setting], text, &problem))
+		return fail(EXIT_USAGE, "%s=%s: %s",
+			    conf_key_name(keys[setting]), text, problem.text);
+	if (setting == SLICE && !strcmp(text, "auto"))
+		return fail(EXIT_USAGE,
+			    "slice=auto is for pools that are made; give a number, 0 for none");
+	return EXIT_OK;
+}
+
+/* A short form has said already which setting it is. */
+static int read_value(struct wish *wish, int setting)
+{
+	const char *text = wish->text[setting];
+	int bound = setting - GROUP_BOUNDS, result;
+	bool named = is_rates(setting) && !wish->args->verb->about;
+	struct problem problem;
+	struct span word;
+
+	if (!text)
+		return EXIT_OK;
+	if (is_of_pool(setting))
+		return check_pool_value(setting, text);
+	result = setting == GROUP_WEIGHT ?
+		 parse_weight(text, &wish->to.weight, &problem) :
+		 bound_read(text, bound, &wish->to.bounds, &wish->given[bound],
+			    &problem);
+	if (!result && is_rates(setting) && rates_plain(text, &word))
+		note("note: " RATES_PLAIN_SAYS, (int)word.length, word.start);
+	if (!result)
+		return EXIT_OK;
+	return fail(EXIT_USAGE, "%s%s%s", named ? bound_kinds[bound].key : "",
+		    named ? ": " : "", problem.text);
+}
+
+static int read_values(struct wish *wish)
+{
+	const struct args *args = wish->args;
+	struct problem problem;
+	int code = EXIT_OK;
+
+	for (int i = 0; i < SETTINGS && code == EXIT_OK; i++)
+		code = read_value(wish, i);
+	if (code != EXIT_OK)
+		return code;
+	if (bounds_check(&wish->to.bounds, &problem))
+		return fail(EXIT_USAGE, "%s, which would win", problem.text);
+	if (wish->text[MODE] && !args->value[OPTION_DEVICE])
+		return fail(EXIT_USAGE,
+			    "mode=%s is of a device: name it with --device",
+			    wish->text[MODE]);
+	return EXIT_OK;
+}
+
+static int read_short(struct wish *wish, const char *const *says)
+{
+	const struct args *args = wish->args;
+	const char *name = args->verb->name;
+
+	if (args->n < 2)
+		return fail(EXIT_USAGE,
+			    "%s takes GROUP and %s; see 'iobandctl help %s'",
+			    name, *says, name);
+	for (int i = 1; i < args->n; i++)
+		add_text(wish, says - short_says, args->operand[i]);
+	return read_values(wish);
+}
+
+static int read_words(struct wish *wish, bool of_pool)
+{
+	const struct args *args = wish->args;
+	int code = EXIT_OK;
+
+	if (!of_pool && args->n < 2)
+		return fail(EXIT_USAGE,
+			    "set takes GROUP and " GROUP_SAYS "; or --pool POOL and " POOL_SAYS);
+	for (int i = !of_pool; i < args->n && code == EXIT_OK; i++)
+		code = read_word(wish, args->operand[i], of_pool);
+	if (code == EXIT_OK)
+		code = read_values(wish);
+	if (code == EXIT_OK && of_pool && !args->value[OPTION_DEVICE] &&
+	    !args->value[OPTION_POOL])
+		return fail(EXIT_USAGE,
+			    "say which pool, with --pool; 'iobandctl get' shows all");
+	return code;
+}
+
+/* What is not named stays as it is. */
+static void add_wish(const struct wish *wish, struct ioband_preset *to)
+{
+	if (wish->text[GROUP_WEIGHT])
+		to->weight = wish->to.weight;
+	if (wish->text[GROUP_BOUNDS + LATENCY])
+		to->bounds.latency_us = wish->to.bounds.latency_us;
+	for (int bound = 0; bound < RATE_BOUNDS; bound++) {
+		for (int rate = 0; rate < RATES; rate++) {
+			if (wish->given[bound] & 1U << rate)
+				to->bounds.of[bound].rate[rate] =
+					wish->to.bounds.of[bound].rate[rate];
+		}
+	}
+}
+
+/* A cgroup without a group gets one with the first message, and with what its path has. */
+static int read_preset(struct place *place)
+{
+	const struct ioband_device *device = place->device;
+	struct preset_tree tree;
+	struct presets presets;
+	int code;
+
+	if (!*place->group.path)
+		return EXIT_OK;
+	presets_tree(&tree, device->table.pool,
+		     ioband_has_trees(device) ? device : NULL);
+	code = query_presets(device, &presets);
+	for (size_t i = 0; i < presets.n; i++) {
+		const struct ioband_preset *preset = &presets.v[i];
+
+		if (strcmp(preset->tree, tree.name) ||
+		    strcmp(preset->path, place->group.path))
+			continue;
+		place->from.weight = preset->weight;
+		place->from.bounds = preset->bounds;
+	}
+	presets_free(&presets);
+	return code;
+}
+
+static int read_place(const struct wish *wish, struct place *place)
+{
+	const struct ioband_group *group;
+	struct groups groups;
+	int code = query_groups(place->device, &groups);
+
+	group = group_listed(wish->devices, &groups, &place->group,
+			     place->device);
+	if (group) {
+		place->from.weight = group->set ? group->weight : 0;
+		place->from.bounds = group->bounds;
+	} else if (code == EXIT_OK) {
+		code = read_preset(place);
+	}
+	groups_free(&groups);
+	return code;
+}
+
+/* The kernel takes a minimum above the maximum, and keeps to the maximum. */
+static int check_place(const struct wish *wish, const struct place *place)
+{
+	struct problem problem;
+
+	if (!wish->given[MAXIMUM] && !wish->given[MINIMUM])
+		return EXIT_OK;
+	if (!bounds_check(&place->to.bounds, &problem))
+		return EXIT_OK;
+	return fail(EXIT_USAGE,
+		    "%s in pool %s: %s, which would win; give both with one 'iobandctl set'",
+		    wish->args->operand[0], place->device->table.pool,
+		    problem.text);
+}
+
+static struct place *add_place(struct wish *wish,
+			       const struct ioband_device *device)
+{
+	wish->v = xgrow(wish->v, wish->n, sizeof(*wish->v));
+	wish->v[wish->n] = (struct place){ .device = device };
+	return &wish->v[wish->n++];
+}
+
+static int add_tree(const struct ioband_device *device,
+		    const struct group_ref *group, void *wish)
+{
+	add_place(wish, device)->group = *group;
+	return EXIT_OK;
+}
+
+/* What a group has is asked for only where something may have to be put back, or compared. */
+static int find_trees(struct wish *wish)
+{
+	const struct bounds *bounds = &wish->to.bounds;
+	int code = group_visit(wish->devices, wish->args, add_tree, wish);
+	bool is_one = wish->n == 1 && wish->args->verb->about &&
+		      !bound_is_set(bounds, MAXIMUM) &&
+		      !bound_is_set(bounds, MINIMUM);
+
+	for (size_t i = 0; i < wish->n && code == EXIT_OK; i++) {
+		struct place *place = &wish->v[i];
+
+		if (!is_one)
+			code = read_place(wish, place);
+		place->to = place->from;
+		add_wish(wish, &place->to);
+		if (code == EXIT_OK)
+			code = check_place(wish, place);
+	}
+	return code;
+}
+
+static int find_pool(struct wish *wish)
+{
+	struct targets targets;
+	struct scope scope;
+	int code = ioband_scope(wish->devices, wish->args, &scope);
+
+	if (code != EXIT_OK)
+		return code;
+	ioband_pools(wish->devices, &scope, &targets);
+	add_place(wish, targets.v[0]);
+	targets_free(&targets);
+	return EXIT_OK;
+}
+
+static char *pool_text(const struct ioband_table *table, int setting)
+{
+	switch (setting) {
+	case MEASURE:
+		return xstrdup(table->measure);
+	case DEPTH:
+		return xstrdup(table->depth);
+	case MODE:
+		return xstrdup(table->mode);
+	}
+	return xasprintf("%llu", (unsigned long long)(setting == SLICE ?
+			 table->slice_ms : table->writes_starved));
+}
+
+static int send(const struct wish *wish, const struct step *step, bool back)
+{
+	const struct ioband_device *device = step->place->device;
+	const char *group = step->place->group.message;
+	const struct ioband_preset *to = back ? &step->place->from :
+						&step->place->to;
+	int bound = step->setting - GROUP_BOUNDS, code;
+	char *text;
+
+	if (step->setting == GROUP_WEIGHT)
+		return query_weight(device, group, to->weight);
+	if (!is_of_pool(step->setting))
+		return query_bound(device, group, bound, &to->bounds,
+				   wish->given[bound]);
+	text = back ? pool_text(&device->table, step->setting) :
+		      xstrdup(wish->text[step->setting]);
+	code = query_set(device, conf_key_name(keys[step->setting]), text);
+	free(text);
+	return code;
+}
+
+static void undo(const struct wish *wish, const struct step *steps, size_t n)
+{
+	bool complete = true;
+
+	if (!n)
+		return;
+	while (n-- > 0) {
+		if (send(wish, &steps[n], true) != EXIT_OK)
+			complete = false;
+	}
+	if (complete)
+		note("... nothing was changed");
+	else
+		note("... and what was set before could not be put back; 'iobandctl get' shows it");
+}
+
+/* In the order in which a group never has more than before and afterwards. */
+static size_t plan_place(const struct wish *wish, const struct place *place,
+			 struct step *steps)
+{
+	const char *measure = wish->text[MEASURE];
+	const int *order = measure && !strcmp(measure, "time") ? to_time :
+								 from_time;
+	size_t n = 0;
+
+	for (int i = 0; i < PRESET_STEPS; i++) {
+		int phase = i / GROUP_SETTINGS, setting = i % GROUP_SETTINGS;
+
+		if (wish->text[setting] &&
+		    presets_phase(&place->from, &place->to, setting) == phase)
+			steps[n++] = (struct step){ place, setting };
+	}
+	for (int i = 0; i < POOL_SETTINGS; i++) {
+		if (wish->text[order[i]])
+			steps[n++] = (struct step){ place, order[i] };
+	}
+	return n;
+}
+
+/* What is set by hand, the configuration leaves alone. */
+static void mark(const struct step *step)
+{
+	const struct ioband_device *device = step->place->device;
+	const char *key = conf_key_name(keys[step->setting]);
+
+	if (is_of_pool(step->setting))
+		hand_mark(&(struct hand_key){
+			.pool = device->table.pool,
+			.device = step->setting == MODE ? device->dm->name : NULL,
+			.key = key,
+		});
+	else
+		hand_mark_group(device, step->place->group.message, key);
+}
+
+static int change(const struct wish *wish)
+{
+	struct step *steps = xcalloc(wish->n * SETTINGS, sizeof(*steps));
+	int code = EXIT_OK;
+	size_t n = 0;
+
+	for (size_t i = 0; i < wish->n; i++)
+		n += plan_place(wish, &wish->v[i], steps + n);
+	for (size_t i = 0; i < n && code == EXIT_OK; i++) {
+		code = send(wish, &steps[i], false);
+		if (code != EXIT_OK)
+			undo(wish, steps, i);
+	}
+	for (size_t i = 0; i < n && code == EXIT_OK; i++)
+		mark(&steps[i]);
+	free(steps);
+	return code;
+}
+
+static int load_and_change(struct wish *wish, bool of_pool)
+{
+	struct ioband_devices devices;
+	int code = ioband_load(&devices);
+
+	if (code != EXIT_OK)
+		return code;
+	wish->devices = &devices;
+	code = of_pool ? find_pool(wish) : find_trees(wish);
+	if (code == EXIT_OK)
+		code = change(wish);
+	free(wish->v);
+	ioband_free(&devices);
+	return code;
+}
+
+static int restore(const struct args *args)
+{
+	struct ioband_devices devices;
+	int code;
+
+	if (args->n || args->value[OPTION_DEVICE] || args->value[OPTION_POOL])
+		return fail(EXIT_USAGE,
+			    "with --from, groups, pools and devices are taken from the file; give nothing else");
+	code = ioband_load(&devices);
+	if (code != EXIT_OK)
+		return code;
+	code = weights_restore(&devices, args->value[OPTION_FROM],
+			       args->value[OPTION_JSON]);
+	ioband_free(&devices);
+	return code;
 }
 
 static int run(const struct args *args)
 {
-	if (is_about_pool(args))
-		return set_pool(args);
-	if (args->n > 1)
-		return set_group(args);
-	return fail(EXIT_USAGE,
-		    "set takes GROUP and " SET_GROUP_SAYS "; or --pool POOL and " SET_POOL_SAYS);
+	const char *const *says = args->verb->about;
+	struct wish wish = { .args = args };
+	struct lock lock = { .name = NULL };
+	bool of_pool;
+	int code;
+
+	if (args->value[OPTION_FROM])
+		return restore(args);
+	of_pool = !says && args->n && names_pool_setting(args->operand[0]);
+	code = says ? read_short(&wish, says) : read_words(&wish, of_pool);
+	if (code == EXIT_OK)
+		code = lock_changes(&lock);
+	if (code == EXIT_OK)
+		code = load_and_change(&wish, of_pool);
+	unlock(&lock);
+	for (int i = 0; i < SETTINGS; i++)
+		free(wish.text[i]);
+	if (code != EXIT_OK || !args->value[OPTION_JSON])
+		return code;
+	return of_pool ? get_pools(args) :
+			 get_group(args, says ? says - short_says : GROUP_SETTINGS);
 }
 
-static const struct option_spec options[] = {
-	SPEC_DEVICE, SPEC_POOL, SPEC_JSON, { .name = NULL }
+#define OPTIONS_OF_SET SPEC_DEVICE, SPEC_POOL, SPEC_JSON, { .name = NULL }
+
+static const struct option_spec options[] = { OPTIONS_OF_SET };
+static const struct option_spec options_from[] = {
+	{ OPTION_FROM, "from", "FILE",
+	  "set what 'groups --weights' printed; - is standard input" },
+	OPTIONS_OF_SET
 };
 
 const struct verb verb_set = {
 	.name = "set",
 	.args = "[GROUP] KEY=VALUE...",
 	.summary = "Change settings of a group, or with --pool of a pool, all or none",
-	.min = 1,
+	.max = ARGS_ANY,
+	.options = options_from,
+	.run = run,
+};
+
+const struct verb verb_set_weight = {
+	.name = "set-weight",
+	.args = "GROUP WEIGHT",
+	.summary = "Set the weight of a group to 1..10000, or to 'default'",
+	.max = 2,
+	.options = options_from,
+	.run = run,
+	.about = &short_says[GROUP_WEIGHT],
+};
+
+const struct verb verb_set_max = {
+	.name = "set-max",
+	.args = "GROUP RATE...",
+	.summary = "Bound what a group may have: rbps=, wbps=, riops=, wiops=N, or 'default'",
 	.max = ARGS_ANY,
 	.options = options,
 	.run = run,
+	.about = &short_says[GROUP_BOUNDS + MAXIMUM],
+};
+
+const struct verb verb_set_min = {
+	.name = "set-min",
+	.args = "GROUP RATE...",
+	.summary = "Promise a group: rbps=, wbps=, riops=, wiops=N, or 'default'",
+	.max = ARGS_ANY,
+	.options = options,
+	.run = run,
+	.about = &short_says[GROUP_BOUNDS + MINIMUM],
+};
+
+const struct verb verb_set_latency = {
+	.name = "set-latency",
+	.args = "GROUP TIME",
+	.summary = "Hold others back while a group's reads take longer than 1us..10s, or 'none'",
+	.max = 2,
+	.options = options,
+	.run = run,
+	.about = &short_says[GROUP_BOUNDS + LATENCY],
 };

@@ -14,34 +14,35 @@
 #include "print/print.h"
 #include "verbs/verbs.h"
 
-enum { POOL, DEVICE, GROUP, PATH, OP, SECONDS, IOS_COUNT, BYTES_COUNT,
+enum { POOL, DEVICE, GROUP, ID, PATH, OP, SECONDS, IOS_COUNT, BYTES_COUNT,
 	IOS_RATE, BYTES_RATE, SHARE, HELD_COUNT, WAIT_AVG, WAIT_P50, WAIT_P99,
 	SERVICE_AVG, SERVICE_P50, SERVICE_P99, SERVICE_MAX, INFLIGHT, HELD_NOW,
 	HELD_BYTES, COLUMNS };
 
 static const struct column columns[COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
-	[DEVICE] = { NULL, "device", COLUMN_TEXT },
-	[GROUP] = { NULL, "group", COLUMN_TEXT },
-	[PATH] = { "GROUP", "path", COLUMN_TEXT },
+	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT, true },
+	[GROUP] = { "GROUP", "group", COLUMN_PATH },
+	[ID] = { "ID", "id", COLUMN_TEXT, true },
+	[PATH] = { "PATH", "path", COLUMN_PATH, true },
 	[OP] = { "OP", "op", COLUMN_TEXT },
-	[SECONDS] = { NULL, "seconds", COLUMN_REAL },
+	[SECONDS] = { "SECONDS", "seconds", COLUMN_REAL, true },
 	[IOS_COUNT] = { "IOS", "ios", COLUMN_NUMBER },
 	[BYTES_COUNT] = { "BYTES", "bytes", COLUMN_BYTES },
 	[IOS_RATE] = { "IOS/S", "ios_per_s", COLUMN_REAL },
 	[BYTES_RATE] = { "BYTES/S", "bytes_per_s", COLUMN_BYTES },
 	[SHARE] = { "SHARE%", "share_pct", COLUMN_REAL },
-	[HELD_COUNT] = { "HELD", "held_ios", COLUMN_NUMBER },
+	[HELD_COUNT] = { "HELD", "held_ios", COLUMN_NUMBER, true },
 	[WAIT_AVG] = { "WAIT", "wait_avg_ns", COLUMN_TIME },
-	[WAIT_P50] = { "P50", "wait_p50_ns", COLUMN_TIME },
-	[WAIT_P99] = { "P99", "wait_p99_ns", COLUMN_TIME },
+	[WAIT_P50] = { "WAIT50", "wait_p50_ns", COLUMN_TIME, true },
+	[WAIT_P99] = { "WAIT99", "wait_p99_ns", COLUMN_TIME },
 	[SERVICE_AVG] = { "SERVICE", "service_avg_ns", COLUMN_TIME },
-	[SERVICE_P50] = { "P50", "service_p50_ns", COLUMN_TIME },
-	[SERVICE_P99] = { "P99", "service_p99_ns", COLUMN_TIME },
-	[SERVICE_MAX] = { "MAX", "service_max_ns", COLUMN_TIME },
-	[INFLIGHT] = { "INFLIGHT", "inflight_now", COLUMN_NUMBER },
-	[HELD_NOW] = { "HELD-NOW", "held_now", COLUMN_NUMBER },
-	[HELD_BYTES] = { "(BYTES)", "held_now_bytes", COLUMN_BYTES },
+	[SERVICE_P50] = { "SERV50", "service_p50_ns", COLUMN_TIME, true },
+	[SERVICE_P99] = { "SERV99", "service_p99_ns", COLUMN_TIME },
+	[SERVICE_MAX] = { "SERVMAX", "service_max_ns", COLUMN_TIME, true },
+	[INFLIGHT] = { "INFLIGHT", "inflight_now", COLUMN_NUMBER, true },
+	[HELD_NOW] = { "HELD-NOW", "held_now", COLUMN_NUMBER, true },
+	[HELD_BYTES] = { "HELD-BYTES", "held_now_bytes", COLUMN_BYTES, true },
 };
 
 /* Reading, writing, discarding, and all of them. */
@@ -50,6 +51,7 @@ static const char *const op_names[] = { "read", "write", "discard", "total" };
 
 /**
  * struct watch - what a run of the verb looks at
+ * @args: the command line
  * @devices: all
  * @scope: limits
  * @group: only these, by the kernel's name; all if there are none
@@ -60,6 +62,7 @@ static const char *const op_names[] = { "read", "write", "discard", "total" };
  * @interval_s: how long between samples; 0 for what was done in all
  */
 struct watch {
+	const struct args *args;
 	const struct ioband_devices *devices;
 	struct scope scope;
 	struct group_ref *group;
@@ -144,17 +147,17 @@ static void print_identity(struct table *table, struct row *row,
 	const struct ioband_device *owner =
 		group ? tree_owner(watch->devices, &sample->groups, group) :
 			NULL;
+	char *name = group ? tree_name(watch->devices, &sample->groups, group) :
+			     xstrdup(stats->name);
 
 	print_text(table, row, POOL, speaker->table.pool);
-	print_text(table, row, GROUP, stats->name);
+	print_text(table, row, GROUP, name);
+	print_text(table, row, ID, stats->name);
 	if (owner)
 		print_text(table, row, DEVICE, owner->dm->name);
-	if (group && group->path)
+	if (group)
 		print_text(table, row, PATH, group->path);
-	else if (!watch->json && owner && tree_is_device(group))
-		print_text(table, row, PATH, owner->dm->name);
-	else if (!watch->json)
-		print_text(table, row, PATH, stats->name);
+	free(name);
 }
 
 static void print_now(struct table *table, struct row *row, uint64_t inflight,
@@ -273,11 +276,10 @@ static int look_at_all(struct watch *watch)
 	int code = EXIT_OK, printed;
 
 	memcpy(shown, columns, sizeof(shown));
-	shown[rates ? IOS_COUNT : IOS_RATE].title = NULL;
-	shown[rates ? BYTES_COUNT : BYTES_RATE].title = NULL;
-	if (!rates)
-		shown[SHARE].title = NULL;
-	table = print_table("stat", shown, COLUMNS, watch->json);
+	shown[rates ? IOS_COUNT : IOS_RATE].more = true;
+	shown[rates ? BYTES_COUNT : BYTES_RATE].more = true;
+	shown[SHARE].more = !rates;
+	table = print_asked("stat", shown, COLUMNS, watch->args);
 	for (size_t i = 0; i < watch->speakers.n && code == EXIT_OK; i++)
 		code = look(table, watch, i);
 	printed = print_end(table);
@@ -331,7 +333,9 @@ static int find_groups(struct watch *watch, const struct args *args)
 
 static int run(const struct args *args)
 {
-	struct watch watch = { .json = args->value[OPTION_JSON] };
+	struct watch watch = {
+		.args = args, .json = args->value[OPTION_JSON],
+	};
 	struct ioband_devices devices;
 	uint64_t count;
 	int code = read_interval(args, &watch.interval_s, &count);
@@ -365,6 +369,7 @@ static const struct option_spec options[] = {
 	{ OPTION_INTERVAL, "interval", "SECONDS",
 	  "print what was done in each interval, until interrupted" },
 	{ OPTION_COUNT, "count", "N", "end after N intervals" },
+	SPEC_COLUMNS,
 	SPEC_JSON,
 	{ .name = NULL }
 };
@@ -376,4 +381,6 @@ const struct verb verb_stat = {
 	.max = ARGS_ANY,
 	.options = options,
 	.run = run,
+	.columns = columns,
+	.n_columns = COLUMNS,
 };

@@ -48,8 +48,8 @@ int remove_found(const struct args *args,
 		 int (*find)(const struct ioband_devices *devices,
 			     const char *spelled,
 			     const struct ioband_device **found));
-struct table *list_table(bool json);
+struct table *list_table(void);
 struct row *list_device(struct table *table, const struct ioband_device *device);
-int list_print(const struct ioband_device *devices, size_t n, bool json);
+int list_print(const struct ioband_device *devices, size_t n);
 
 #endif

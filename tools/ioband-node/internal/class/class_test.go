@@ -14,13 +14,13 @@ import (
 
 const config = `
 classes:
-  gold: {weight: 800, minimum: "rbps=50M", latency: 5ms}
-  capped: {maximum: "rbps=10M wbps=10M", namespaces: ["batch-*"]}
+  gold: {weight: 800, minimum: "rbps=50MiB", latency: 5ms}
+  capped: {maximum: "rbps=10MiB wbps=10MiB", namespaces: ["batch-*"]}
   web: {weight: 50, namespaces: ["web"]}
 default: gold
 bounds:
   weight: {min: 10, max: 500}
-  minimum: "rbps=20M"
+  minimum: "rbps=20MiB"
   maximum: any
   latency: 2ms
 groups:
@@ -74,17 +74,17 @@ func TestWishOfThePod(t *testing.T) {
 			Setting{Weight: 500, Max: capped.Max}, Bounded, "500 is set"},
 		{"malformed weight", map[string]string{"ioband.io/class": "capped", "ioband.io/weight": "much"},
 			capped, Refused, "1 to 10000"},
-		{"minimum above the bound", map[string]string{"ioband.io/minimum": "rbps=1G"},
+		{"minimum above the bound", map[string]string{"ioband.io/minimum": "rbps=1GiB"},
 			Setting{Weight: 800, Min: Rates{20 << 20}, LatencyUS: 5000}, Bounded, "rbps=1073741824"},
-		{"minimum of a kind without a bound", map[string]string{"ioband.io/minimum": "wbps=1M"},
+		{"minimum of a kind without a bound", map[string]string{"ioband.io/minimum": "wbps=1MiB"},
 			Setting{Weight: 800, LatencyUS: 5000}, Refused, "no bound for wbps"},
 		{"maximum is not wider than the class's",
-			map[string]string{"ioband.io/class": "capped", "ioband.io/maximum": "rbps=1G wbps=1M wiops=5K"},
+			map[string]string{"ioband.io/class": "capped", "ioband.io/maximum": "rbps=1GiB wbps=1MiB wiops=5K"},
 			Setting{Max: Rates{10 << 20, 1 << 20, 0, 5000}}, Bounded, "maximum of the class"},
 		{"maximum that stops the pod", map[string]string{"ioband.io/class": "capped", "ioband.io/maximum": "rbps=1"},
 			Setting{Max: Rates{64 << 10, 10 << 20}}, Bounded, "least maximum"},
 		{"minimum above the own maximum",
-			map[string]string{"ioband.io/minimum": "rbps=20M", "ioband.io/maximum": "rbps=5M"},
+			map[string]string{"ioband.io/minimum": "rbps=20MiB", "ioband.io/maximum": "rbps=5MiB"},
 			Setting{Weight: 800, Min: Rates{5 << 20}, Max: Rates{5 << 20}, LatencyUS: 5000}, Bounded, "above the maximum"},
 		{"latency below the bound", map[string]string{"ioband.io/latency": "100us"},
 			Setting{Weight: 800, Min: gold.Min, LatencyUS: 2000}, Bounded, "2000us"},
@@ -128,7 +128,7 @@ func TestWishOfContainers(t *testing.T) {
 
 func TestAContainerHasNoMinimum(t *testing.T) {
 	wish := parse(t, config).Wish("default", map[string]string{
-		"ioband.io/minimum.container.db":   "rbps=1M",
+		"ioband.io/minimum.container.db":   "rbps=1MiB",
 		"ioband.io/weight.container.db":    "300",
 		"ioband.io/class.container.golden": "gold",
 	})
@@ -224,7 +224,7 @@ func TestMistakesInTheConfiguration(t *testing.T) {
 	for text, says := range map[string]string{
 		"clases: {}":                "clases",
 		"classes: {a: {weight: 0}}": "1 to 10000",
-		"classes: {a: {minimum: rbps=2M, maximum: rbps=1M}}":       "minimum of rbps",
+		"classes: {a: {minimum: rbps=2MiB, maximum: rbps=1MiB}}":   "minimum of rbps",
 		"classes: {a: {latency: 5}}":                               "us, ms or s",
 		"classes: {a: {maximum: 'rbps=1 rbps=2'}}":                 "given twice",
 		"classes: {a: {maximum: speed=1}}":                         "none of rbps=",
@@ -235,14 +235,14 @@ func TestMistakesInTheConfiguration(t *testing.T) {
 		"groups: {kubepods.slice: {weight: 5}}":                    "not the path of a cgroup",
 		"groups: {/a: {weight: 5, latency: 11s}}":                  "10s",
 		"classes: {a: {namespaces: ['[']}}":                        "namespaces",
-		"classes: {a: {maximum: rbps=2T}}":                         "from 1 to",
+		"classes: {a: {maximum: rbps=2TiB}}":                       "from 1 to",
 		"classes: {a: {weight: 5, colour: red}}":                   "colour",
 		"bounds: {latency: soon}":                                  "bounds: latency",
 		"bounds: {minimum: rbps=0}":                                "bounds: minimum",
 		"volumes: [{match: vg/*, how: insert, pools: a}]":          "pools",
 		"classes: {a: {weight: 5}}\ndefault: [a]":                  "line 2",
 		"classes: {a: {maximum: ' '}}":                             "no rate is given",
-		"classes: {a: {maximum: rbps=18446744073709551615K}}":      "from 1 to",
+		"classes: {a: {maximum: rbps=18446744073709551615KiB}}":    "from 1 to",
 		"groups: {/kubepods.slice/../a: {weight: 5}}":              "not the path of a cgroup",
 		"classes: {a: {weight: 5}}\nclasses: {b: {weight: 5}}":     "already defined",
 		"classes: {a: {latency: 0.1us}}":                           "from 1us",
@@ -270,5 +270,26 @@ func TestChanges(t *testing.T) {
 	back := []string{"weight=300", "max_rbps=5", "min_rbps=0", "max_wiops=max", "latency=2000us"}
 	if got := to.Changes(from); !reflect.DeepEqual(got, back) {
 		t.Errorf("got %v, want %v", got, back)
+	}
+}
+
+// TestUnits sees that units mean what iobandctl makes of them.
+func TestUnits(t *testing.T) {
+	for text, want := range map[string]Rates{
+		"rbps=50M":             {ReadBytes: 50_000_000},
+		"rbps=50MB wbps=7K":    {ReadBytes: 50_000_000, WriteBytes: 7000},
+		"rbps=50MiB":           {ReadBytes: 50 << 20},
+		"wbps=1TiB riops=2K":   {WriteBytes: RateMax, ReadIOs: 2000},
+		"rbps=1000 wiops=3M":   {ReadBytes: 1000, WriteIOs: 3_000_000},
+		"rbps=999GB wbps=1KiB": {ReadBytes: 999_000_000_000, WriteBytes: 1024},
+	} {
+		if got, err := ParseRates(text); err != nil || got != want {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"riops=2KiB", "riops=2KB", "rbps=5B", "rbps=5iB", "rbps=5Mi", "rbps=MiB", "rbps=5KK"} {
+		if got, err := ParseRates(text); err == nil || !strings.Contains(err.Error(), "powers of 1024") {
+			t.Errorf("%s: %v, %v", text, got, err)
+		}
 	}
 }

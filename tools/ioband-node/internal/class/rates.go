@@ -32,43 +32,41 @@ const (
 	LatencyMax = 10 * time.Second
 )
 
-const (
-	byteUnit = 1024
-	ioUnit   = 1000
-	suffixes = "KMGT"
-)
+const suffixes = "KMGT"
 
-func unitOf(kind int) uint64 {
-	if kind < ReadIOs {
-		return byteUnit
-	}
-	return ioUnit
-}
-
+// K and KB are 1000, KiB is 1024; I/Os have K only.
 func parseRate(text string, kind int) (uint64, error) {
-	unit, digits := uint64(1), text
-	if i := len(text) - 1; i >= 0 {
-		if exponent := strings.IndexByte(suffixes, text[i]); exponent >= 0 {
-			digits = text[:i]
+	unit, base, digits := uint64(1), uint64(1000), text
+	if short, found := strings.CutSuffix(text, "iB"); found && kind < ReadIOs {
+		base, digits = 1024, short
+	} else if short, found := strings.CutSuffix(text, "B"); found && kind < ReadIOs {
+		digits = short
+	}
+	if i := len(digits) - 1; i >= 0 {
+		if exponent := strings.IndexByte(suffixes, digits[i]); exponent >= 0 {
+			digits = digits[:i]
 			for ; exponent >= 0; exponent-- {
-				unit *= unitOf(kind)
+				unit *= base
 			}
 		}
 	}
+	if unit == 1 {
+		digits = text
+	}
 	n, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || n == 0 || n > RateMax/unit {
-		return 0, fmt.Errorf("%s=%s: the rate is a whole number from 1 to %d, with K, M, G or T or without",
+		return 0, fmt.Errorf("%s=%s: the rate is a whole number from 1 to %d, with K, M, G or T (powers of 1000), or for bytes KiB, MiB, GiB or TiB (powers of 1024), or without",
 			RateNames[kind], text, uint64(RateMax))
 	}
 	return n * unit, nil
 }
 
-// ParseRates reads "rbps=50M wiops=200", as iobandctl set-max and set-min take it.
+// ParseRates reads "rbps=50MiB wiops=200", as iobandctl set-max and set-min take it.
 func ParseRates(text string) (Rates, error) {
 	var rates Rates
 	words := strings.Fields(text)
 	if len(words) == 0 {
-		return rates, fmt.Errorf("no rate is given; write for instance rbps=50M")
+		return rates, fmt.Errorf("no rate is given; write for instance rbps=50MiB")
 	}
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")

@@ -195,8 +195,8 @@ func (t Tool) Settings(ctx context.Context) (map[Group]class.Setting, error) {
 	}
 	settings := make(map[Group]class.Setting, len(list.Rows))
 	for _, row := range list.Rows {
-		if path, found := strings.CutPrefix(row.Group, "cgroup:"); found {
-			settings[Group{Tree{row.Pool, row.Device}, path}] = row.setting()
+		if strings.HasPrefix(row.Group, "/") {
+			settings[Group{Tree{row.Pool, row.Device}, row.Group}] = row.setting()
 		}
 	}
 	return settings, nil

@@ -47,10 +47,10 @@ END`)
 func TestSettings(t *testing.T) {
 	tool := fake(t, `test "$*" = "groups --weights --json" && cat <<END
 {"weights":[
- {"pool":"sda","device":null,"group":"cgroup:/a","weight":300,"max_rbps":5,"max_wbps":null,"max_riops":null,"max_wiops":7,
+ {"pool":"sda","device":null,"group":"/a","id":"cgroup#5","weight":300,"max_rbps":5,"max_wbps":null,"max_riops":null,"max_wiops":7,
   "min_rbps":null,"min_wbps":3,"min_riops":null,"min_wiops":null,"latency_us":2000},
- {"pool":"sda","device":"own","group":"cgroup:/a","weight":null},
- {"pool":"sda","device":"own","group":"device","weight":200}]}
+ {"pool":"sda","device":"own","group":"/a","id":"cgroup#5","weight":null},
+ {"pool":"sda","device":"own","group":"device:own","id":"device:253:1","weight":200}]}
 END`)
 	settings, err := tool.Settings(context.Background())
 	want := map[Group]class.Setting{

@@ -67,7 +67,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	config, err := class.Parse([]byte(`
-classes: {gold: {weight: 800}, bounded: {maximum: rbps=1M}}
+classes: {gold: {weight: 800}, bounded: {maximum: rbps=1MiB}}
 bounds: {weight: {max: 500}}
 groups: {/kubepods.slice: {weight: 400}}
 `))

@@ -5,10 +5,12 @@
 package nri
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -128,21 +130,48 @@ func (p *Plugin) Configure(_ context.Context, _, runtime, version string) (api.E
 // Synchronize is called next, with all that runs.  The settings of before are in the
 // kernel, so nothing is lost if what differs is changed a little later.
 func (p *Plugin) Synchronize(_ context.Context, pods []*api.PodSandbox, containers []*api.Container) ([]*api.ContainerUpdate, error) {
-	known := map[string]node.Pod{}
+	known, lived := map[string]node.Pod{}, map[string]life{}
 	for _, pod := range pods {
 		known[pod.GetId()] = podOf(pod)
+		lived[pod.GetId()] = life{running: pod.GetPid() != 0}
 	}
 	for _, container := range containers {
-		if pod, found := known[container.GetPodSandboxId()]; found {
+		id := container.GetPodSandboxId()
+		if pod, found := known[id]; found {
 			pod.Containers[container.GetId()] = containerOf(container)
+			lived[id] = lived[id].with(container)
 		}
 	}
 	list := make([]node.Pod, 0, len(known))
 	for _, pod := range known {
 		list = append(list, pod)
 	}
+	slices.SortFunc(list, func(a, b node.Pod) int { return lived[a.ID].compare(lived[b.ID]) })
 	p.Node.Replace(list)
 	return nil, nil
+}
+
+// life orders the sandboxes of one pod: the runtime tells no time of theirs.
+type life struct {
+	running bool  // the sandbox, or a container in it
+	created int64 // its last container
+}
+
+func (l life) with(container *api.Container) life {
+	return life{
+		l.running || container.GetState() == api.ContainerState_CONTAINER_RUNNING,
+		max(l.created, container.GetCreatedAt()),
+	}
+}
+
+func (l life) compare(other life) int {
+	if l.running != other.running {
+		if other.running {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(l.created, other.created)
 }
 
 // RunPodSandbox is called for a pod that begins.

@@ -222,3 +222,41 @@ func TestPlugin(t *testing.T) {
 		return plugin.Connected() && state.Counts().Pods == 1
 	})
 }
+
+func newPlugin(t *testing.T) *Plugin {
+	t.Helper()
+	config, err := class.Parse(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := node.New(config, &kernel{set: map[string]string{}}, func(node.Pod, string, string) bool { return true })
+	return &Plugin{Node: state, Socket: filepath.Join(t.TempDir(), "nri.sock")}
+}
+
+func TestTheSandboxThatRunsIsTheLast(t *testing.T) {
+	plugin := newPlugin(t)
+	dead, lives, bare := pod("1"), pod("1"), pod("1")
+	dead.Id, lives.Id, bare.Id = "dead", "lives", "bare"
+	running := &api.Container{Id: "c", PodSandboxId: "lives", State: api.ContainerState_CONTAINER_RUNNING}
+	ended := &api.Container{Id: "e", PodSandboxId: "dead", State: api.ContainerState_CONTAINER_STOPPED, CreatedAt: 5}
+	older := &api.Container{Id: "o", PodSandboxId: "bare", State: api.ContainerState_CONTAINER_STOPPED, CreatedAt: 3}
+	bare.Pid = 17
+	for range 10 { // the order of a map is another one each time
+		for want, pods := range map[string][]*api.PodSandbox{"lives": {lives, dead}, "bare": {dead, bare}} {
+			if _, err := plugin.Synchronize(context.Background(), pods, []*api.Container{running, ended}); err != nil {
+				t.Fatal(err)
+			}
+			if got := plugin.Node.Pods(); len(got) != 1 || got[0].ID != want {
+				t.Errorf("%v, want %s", got, want)
+			}
+		}
+		bare.Pid = 0
+		if _, err := plugin.Synchronize(context.Background(), []*api.PodSandbox{dead, bare}, []*api.Container{ended, older}); err != nil {
+			t.Fatal(err)
+		}
+		if got := plugin.Node.Pods(); len(got) != 1 || got[0].ID != "dead" {
+			t.Errorf("%v, want that with the newest container", got)
+		}
+		bare.Pid = 17
+	}
+}

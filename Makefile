@@ -44,13 +44,14 @@ ioband-node: ## Build ioband-node, for the nodes of Kubernetes, into build/ (sta
 	go=$$($(PYTHON) -m harness.golang) && cd tools/ioband-node && \
 		CGO_ENABLED=0 GOTOOLCHAIN=local $$go build $(GO_FLAGS) -o $(CURDIR)/build/ioband-node ./cmd/ioband-node
 
-# The name of the image, and the program that builds it.
+# The name of the image, the program that builds it, and arguments of it and of its build, such as
+# IMAGE_ARGS='--build-arg BASE=registry.example.org/debian:trixie-slim'.
 IMAGE ?= localhost/ioband-node
 IMAGE_TOOL ?= $(firstword $(notdir $(wildcard $(addsuffix /podman,$(subst :, ,$(PATH))) $(addsuffix /buildah,$(subst :, ,$(PATH))))))
 
 node-image: ## Build the image of the DaemonSet (IMAGE=localhost/ioband-node), with podman or buildah
 	@test -n "$(IMAGE_TOOL)" || { echo "Install podman or buildah first" >&2; exit 1; }
-	$(IMAGE_TOOL) build --ignorefile packaging/kubernetes/containerignore \
+	$(IMAGE_TOOL) $(IMAGE_TOOL_ARGS) build $(IMAGE_ARGS) --ignorefile packaging/kubernetes/containerignore \
 		-f packaging/kubernetes/Containerfile -t $(IMAGE) .
 
 # A kernel's own modules lie in a root, but not where a package is put together, which must

@@ -16,7 +16,7 @@ from harness.compete import DISK, SETTLE_S
 from harness.containers import Containers, Pod, containers
 from harness.devices import VolumeGroup, mounted, null_blk
 from harness.guest import Guest
-from harness.node import LVM_SOCKET, Cluster, Node, ioband_node, node_program, put
+from harness.node import CLASS_FILE, LVM_SOCKET, Cluster, Node, ioband_node, node_program, put
 from harness.prometheus import promtool
 from harness.tool import Tool
 from harness.waiting import wait_until
@@ -42,9 +42,36 @@ volumes:
   - {match: "vg1/*", how: insert, pool: vg1}
 """
 CONFIG = CLASSES + VOLUMES
+# Of a node with two pools, which has all of the administrator's means.
+ALL = f"""
+classes:
+  gold: {{weight: 300}}
+classFile: {CLASS_FILE}
+bounds:
+  weight: {{min: 10, max: 500}}
+  minimum: "rbps=8MiB"
+  maximum: any
+  latency: 5ms
+volumes:
+  - {{match: "vg1/*", how: insert, pool: vg1}}
+  - {{match: "vg2/*", how: insert, pool: vg2}}
+"""
+# goresctrl's format, of which containerd has the annotation too.
+CLASSES_OF_A_FILE = """
+Classes:
+  slow:
+    - Weight: "50"
+    - Devices: [{disk}]
+      ThrottleReadBps: 4Mi
+"""
+POOLS = ("vg1", "vg2")
 CLASS = "blockio.resources.beta.kubernetes.io/pod"
+CONTAINER_CLASS = "blockio.resources.beta.kubernetes.io/container.main"
+OWN_CLASS = "ioband.io/class"
 WEIGHT = "ioband.io/weight"
+MINIMUM = "ioband.io/minimum"
 MAXIMUM = "ioband.io/maximum"
+LATENCY = "ioband.io/latency"
 WINDOW_S = 6
 # As much random reading as the volume takes.
 FIO = (
@@ -67,7 +94,7 @@ echo $(($(date +%s%3N) - start))
 # iobandctl that takes long to set, and notes when it has: $0 is in OUT.
 SLOW = """#!/bin/sh
 [ "$1" = set ] || exec {program} "$@"
-sleep 0.5
+sleep 0.2
 {program} "$@" || exit
 cut -d ' ' -f 1 /proc/uptime >>{out}/set
 """
@@ -93,6 +120,45 @@ class Rig:
         self.cluster.put(*pods)
         self.runtime.run(*pods)
 
+    def settings(self, path: str) -> dict[str, dict[str, int]]:
+        """The settings of a cgroup that were made, by pool."""
+        found = {}
+        for row in self.tool.json("groups", "--weights"):
+            if row["group"] == f"cgroup:{path}":
+                found[row["pool"]] = {
+                    kind: value
+                    for kind, value in row.items()
+                    if value and kind.startswith(("weight", "max_", "min_", "latency_"))
+                }
+        return found
+
+    def compare(self) -> None:
+        """Have ioband-node compare all, as after a change of a device."""
+        self.guest.run(["udevadm", "trigger", "--action=change", "--sysname-match=dm-*"])
+        self.guest.run(["udevadm", "settle"])
+        self.guest.sleep(2)
+
+    def await_settings(self, pod: Pod, settings: dict[str, dict[str, int]]) -> float:
+        """Soon a pod has settings, by pool; returns the seconds that it took."""
+        path = pod.cgroup(self.runtime.systemd)
+        return wait_until(
+            self.guest,
+            lambda: self.settings(path) == settings,
+            f"{pod.name} has {self.settings(path)}",
+        )
+
+    def await_events(self, pod: Pod, *events: tuple[str, str]) -> None:
+        """Soon a pod has such events and no others: their reasons, and a word of each."""
+        wait_until(
+            self.guest,
+            lambda: len(self.cluster.events(pod)) >= len(events),
+            f"{pod.name} has {self.cluster.events(pod)}",
+        )
+        found = sorted(self.cluster.events(pod))
+        assert [reason for reason, _ in found] == sorted(reason for reason, _ in events), found
+        for reason, word in events:
+            assert any(reason == of and word in message for of, message in found), (word, found)
+
     def weights(self) -> dict[str, int]:
         """The weights of cgroups that were set, by path."""
         rows = self.tool.json("groups", "--weights")
@@ -111,6 +177,13 @@ class Rig:
         rows = [row for row in self.tool.json("stat") if row["op"] == "total" and row["path"]]
         paths = [pod.cgroup(self.runtime.systemd) for pod in pods]
         return [sum(row["bytes"] for row in rows if row["path"].startswith(path)) for path in paths]
+
+    def rate(self, pod: Pod) -> float:
+        """What a pod does in a second."""
+        start, start_ms = self.bytes(pod), self.guest.now_ms()
+        self.guest.sleep(WINDOW_S)
+        end, end_ms = self.bytes(pod), self.guest.now_ms()
+        return 1000 * (end - start) / (end_ms - start_ms)
 
     def ratio(self, one: Pod, other: Pod) -> float:
         """What one pod gets by what another gets."""
@@ -151,9 +224,50 @@ def volumes(tool: Tool) -> Iterator[VolumeGroup]:
         for name in ("a", "b"):
             group.create(name, 128)
         yield group
-        for row in tool.json("list"):
-            tool.run("extract" if row["inserted"] else "unwrap", row["name"])
-        hidden_gone(guest)
+        take_out(tool)
+
+
+def take_out(tool: Tool) -> None:
+    """Have ioband in no volume."""
+    for row in tool.json("list"):
+        tool.run("extract" if row["inserted"] else "unwrap", row["name"])
+    hidden_gone(tool.guest)
+
+
+@contextlib.contextmanager
+def two_pools(tool: Tool) -> Iterator[str]:
+    """The volumes vg1/a and vg2/a, each on a disk of its own; yields the disk of the first."""
+    guest = tool.guest
+    with (
+        null_blk(guest, memory_backed=1, **DISK) as one,
+        null_blk(guest, "nullb1", memory_backed=1, **DISK) as two,
+        VolumeGroup(guest, "vg1", [one]) as first,
+        VolumeGroup(guest, "vg2", [two]) as second,
+    ):
+        for group in (first, second):
+            group.create("a", 128)
+        yield one
+        take_out(tool)
+
+
+@contextlib.contextmanager
+def rig_with_two_pools(tool: Tool, iobandctl: str) -> Iterator[Rig]:
+    """A node with two pools, and with all of the administrator's means."""
+    guest = tool.guest
+    with (
+        two_pools(tool) as disk,
+        containers(guest) as runtime,
+        ioband_node(guest, iobandctl, ALL, class_file=CLASSES_OF_A_FILE.format(disk=disk)) as node,
+    ):
+        node.await_ok()
+        wait_until(guest, lambda: len(tool.json("list")) == 2, "ioband is in the volumes")
+        assert sorted(row["pool"] for row in tool.json("list")) == list(POOLS)
+        yield Rig(guest, tool, runtime, node)
+
+
+def everywhere(**setting: int) -> dict[str, dict[str, int]]:
+    """The same setting on all pools."""
+    return dict.fromkeys(POOLS, setting)
 
 
 @pytest.fixture
@@ -182,37 +296,129 @@ def test_two_pods_come_to_their_shares(rig: Rig) -> None:
     assert rig.ratio(gold, plain) == pytest.approx(3, rel=0.02)
     assert (rig.weight(gold), rig.weight(plain)) == (300, 100)
     assert rig.cluster.events(gold) == rig.cluster.events(plain) == []
+    # Nothing of the kernel's own does this.
+    assert "[bfq]" not in rig.guest.run("cat /sys/block/*/queue/scheduler").out
+    assert "enable=1" not in rig.guest.read("/sys/fs/cgroup/io.cost.qos")
+    assert rig.guest.read(f"/sys/fs/cgroup{gold.cgroup(True)}/io.weight") == "default 100\n"
 
 
 @long
 def test_the_setting_is_there_before_the_first_io(tool: Tool) -> None:
-    """The program of the container starts when iobandctl has ended, which takes long here."""
+    """All kinds of settings, on two pools; the next edit replaces them.
+
+    The program of the container starts when iobandctl has ended, which takes long here.
+    """
     guest = tool.guest
     guest.run(["mkdir", "-p", OUT])
     slow = f"{OUT}/iobandctl"
     guest.write(slow, SLOW.format(program=tool.program, out=OUT))
     guest.run(["chmod", "755", slow])
-    first = "/busybox cat /proc/uptime >/out/first; exec /busybox cat /dev/volume"
-    command = ["/busybox", "sh", "-c", f"{first} >/dev/null"]
-    pod = Pod("one", {WEIGHT: "321"}, command=command, volume="/dev/vg1/a", mounts={OUT: "/out"})
-    with (
-        volumes(tool),
-        containers(guest) as runtime,
-        ioband_node(guest, slow, CONFIG) as node,
-    ):
-        node.await_ok()
-        wait_until(guest, lambda: len(tool.json("list")) == 2, "ioband is in the volumes")
-        rig = Rig(guest, tool, runtime, node)
-        node.cluster.put(pod)
-        runtime.create(pod)
+    first = f"/busybox cat /proc/uptime >/out/first; exec {' '.join(FIO)}"
+    pod = Pod(
+        "one",
+        {WEIGHT: "321", MINIMUM: "rbps=1MiB", MAXIMUM: "rbps=8MiB wiops=200", LATENCY: "20ms"},
+        command=["/busybox", "sh", "-c", first],
+        volume="/dev/vg1/a",
+        mounts={OUT: "/out", **USR},
+    )
+    with rig_with_two_pools(tool, slow) as rig:
+        rig.cluster.put(pod)
+        rig.runtime.create(pod)
         assert rig.weights() == {}
-        runtime.start(pod)
-        assert rig.weights() == {pod.cgroup(systemd=True): 321}
+        rig.runtime.start(pod)
+        path = pod.cgroup(systemd=True)
+        assert rig.settings(path) == everywhere(
+            weight=321, min_rbps=1 << 20, max_rbps=8 << 20, max_wiops=200, latency_us=20_000
+        )
         wait_until(guest, lambda: rig.bytes(pod) > 0, "the pod reads")
         # A comparison that read the groups before may have set it once more.
-        was_set = guest.read(f"{OUT}/set").split()[0]
-        assert float(guest.read(f"{OUT}/first").split()[0]) >= float(was_set)
+        was_set = guest.read(f"{OUT}/set").split()[: len(POOLS)]
+        assert len(was_set) == len(POOLS)
+        assert float(guest.read(f"{OUT}/first").split()[0]) >= max(map(float, was_set))
+
+        pod.annotations = {MINIMUM: "rbps=2MiB", MAXIMUM: "rbps=4MiB", LATENCY: "50ms"}
+        rig.cluster.put(pod)
+        edited = everywhere(min_rbps=2 << 20, max_rbps=4 << 20, latency_us=50_000)
+        assert rig.await_settings(pod, edited) <= 2  # with iobandctl that takes long
+        guest.sleep(SETTLE_S)
+        assert rig.rate(pod) == pytest.approx(4 << 20, rel=0.05)
+
+        pod.annotations = {}
+        rig.cluster.put(pod)
+        rig.await_settings(pod, {})
+        rig.runtime.remove(pod)
     guest.run(["rm", "-r", OUT])
+
+
+@long
+def test_classes_and_bounds_of_the_administrator(tool: Tool) -> None:
+    """By all annotations, of pods and of a container, on two pools; and after restarts."""
+    greedy = Pod("greedy", {WEIGHT: "900", MINIMUM: "rbps=64MiB wbps=1MiB", LATENCY: "1ms"})
+    named = Pod("named", {OWN_CLASS: "gold"})
+    of_file = Pod("of-file", {CLASS: "slow", MAXIMUM: "rbps=64MiB"})
+    inside = Pod("inside", {CONTAINER_CLASS: "gold"})
+    unknown = Pod("unknown", {CLASS: "tin"})
+    with rig_with_two_pools(tool, tool.program) as rig:
+        rig.run(greedy, named, of_file, inside, unknown)
+        assert all(rig.runtime.is_running(pod) for pod in rig.runtime.pods)
+
+        # Each value beyond its bound is replaced by the bound, with an event of the pod.
+        rig.await_settings(greedy, everywhere(weight=500, min_rbps=8 << 20, latency_us=5000))
+        rig.await_events(
+            greedy,
+            ("IobandBounded", "900 is not within 10 and 500"),
+            ("IobandBounded", f"{64 << 20} is above the bound; {8 << 20} is set"),
+            ("IobandBounded", "1000us is below the bound; 5000us is set"),
+            ("IobandRefused", "no bound for wbps"),
+        )
+
+        # Classes of the configuration and of the class file, which bounds one disk.
+        rig.await_settings(named, everywhere(weight=300))
+        rig.await_settings(
+            of_file,
+            {
+                "vg1": {"weight": 50, "max_rbps": 4 << 20},
+                "vg2": {"weight": 50, "max_rbps": 64 << 20},
+            },
+        )
+        rig.await_events(of_file, ("IobandBounded", f"the maximum of the class; {4 << 20} is set"))
+        scope = f"{inside.cgroup(systemd=True)}/cri-containerd-{inside.container}.scope"
+        assert rig.settings(scope) == everywhere(weight=300)
+        rig.await_settings(inside, {})
+        rig.await_settings(unknown, {})
+        rig.await_events(unknown, ("IobandRefused", '"tin"'))
+        assert rig.cluster.events(named) == rig.cluster.events(inside) == []
+        of_file.annotations = {CLASS: "gold"}
+        rig.cluster.put(of_file)
+        rig.await_settings(of_file, everywhere(weight=300))
+
+        # A pod has another sandbox, with other annotations, while nothing but the runtime knows
+        # them.  The runtime tells of both sandboxes, and the setting is that of the second.
+        rig.node.kill()
+        rig.cluster.command(refuse=True)
+        named.annotations = {CLASS: "slow"}
+        before = rig.runtime.again(named)
+        rig.node.start()
+        rig.node.await_ok()
+        rig.await_settings(
+            named, {"vg1": {"weight": 50, "max_rbps": 4 << 20}, "vg2": {"weight": 50}}
+        )
+        rig.compare()
+        changes = rig.node.figure("ioband_node_changes_total")
+        rig.compare()
+        assert rig.node.figure("ioband_node_changes_total") == changes
+        rig.runtime.forget(before)
+        rig.compare()
+        assert rig.settings(named.cgroup(systemd=True))["vg2"] == {"weight": 50}
+        assert rig.node.figure("ioband_node_pods") == len(rig.runtime.pods)
+
+        # The new process makes the events of the one before; the cluster has each event once.
+        rig.cluster.command(refuse=False)
+        named.annotations = {CLASS: "lead"}
+        rig.cluster.put(named)
+        rig.await_events(named, ("IobandRefused", '"lead"'))
+        rig.await_events(unknown, ("IobandRefused", '"tin"'))
+        assert len(rig.cluster.events(greedy)) == len(set(rig.cluster.events(greedy))) == 4
 
 
 @long
@@ -243,8 +449,8 @@ def test_the_share_follows_an_edit_within_a_second(
 @long
 def test_a_pod_gets_no_more_than_it_may_ask_for(rig: Rig) -> None:
     greedy = Pod("greedy", {WEIGHT: "900"})
-    stranger = Pod("stranger", {"ioband.io/class": "capped"})
-    capped = reader("capped", "a", **{"ioband.io/class": "capped", MAXIMUM: "rbps=64MiB"})
+    stranger = Pod("stranger", {OWN_CLASS: "capped"})
+    capped = reader("capped", "a", **{OWN_CLASS: "capped", MAXIMUM: "rbps=64MiB"})
     capped.namespace = "batch-1"
     unsaid = Pod("unsaid")
     rig.run(greedy, stranger, capped, unsaid)
@@ -260,9 +466,7 @@ def test_a_pod_gets_no_more_than_it_may_ask_for(rig: Rig) -> None:
     assert rig.cluster.events(unsaid) == []
     assert all(rig.runtime.is_running(pod) for pod in rig.runtime.pods)
     wait_until(rig.guest, lambda: rig.bytes(capped) > 1 << 20, "the pod reads")
-    before = rig.bytes(capped)
-    rig.guest.sleep(WINDOW_S)
-    assert (rig.bytes(capped) - before) / WINDOW_S == pytest.approx(4 << 20, rel=0.05)
+    assert rig.rate(capped) == pytest.approx(4 << 20, rel=0.05)
 
 
 @long
@@ -376,7 +580,7 @@ def test_the_cgroup_driver_cgroupfs(tool: Tool) -> None:
         node.await_ok()
         rig = Rig(guest, tool, runtime, node)
         wait_until(guest, lambda: len(tool.json("list")) == 2, "ioband is in the volumes")
-        gold = reader("gold", "a", **{"ioband.io/class": "gold"})
+        gold = reader("gold", "a", **{OWN_CLASS: "gold"})
         plain = reader("plain", "b")
         rig.run(gold, plain)
         assert rig.weights() == {f"/kubepods/besteffort/pod{gold.uid}": 300}

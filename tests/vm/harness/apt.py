@@ -64,6 +64,11 @@ class Archive:
         with self._locked():
             self._configure(suite, backports)
 
+    @property
+    def sources(self) -> Path:
+        """The list of its sources."""
+        return self._dir / "sources.list"
+
     def _locked(self) -> contextlib.AbstractContextManager[None]:
         """Hold a lock: apt does not wait while another process reads package lists."""
         return locked(f"apt-{self.target}")
@@ -83,13 +88,13 @@ class Archive:
         for sub in ("lists/partial", "cache/archives/partial", "none"):
             (self._dir / sub).mkdir(parents=True, exist_ok=True)
         (self._dir / "status").touch()
-        (self._dir / "sources.list").write_text("\n".join(sources) + "\n")
+        self.sources.write_text("\n".join(sources) + "\n")
         self._config.write_text(
             f'Dir::State "{self._dir}";\n'
             f'Dir::State::status "{self._dir}/status";\n'
             f'Dir::State::lists "{self._dir}/lists";\n'
             f'Dir::Cache "{self._dir}/cache";\n'
-            f'Dir::Etc::sourcelist "{self._dir}/sources.list";\n'
+            f'Dir::Etc::sourcelist "{self.sources}";\n'
             f'Dir::Etc::sourceparts "{self._dir}/none";\n'
             f'Dir::Etc::preferencesparts "{self._dir}/none";\n'
             f'Dir::Etc::preferences "{self._dir}/none/preferences";\n'

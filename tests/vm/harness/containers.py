@@ -185,6 +185,7 @@ class Pod:
     volume: str = ""  # a block device of the node, /dev/volume in the container
     mounts: dict[str, str] = field(default_factory=dict)  # directories of the node in it
     number: int = field(default_factory=lambda: next(_numbers))
+    attempt: int = 0  # counts the sandboxes of the pod
     sandbox: str = ""
     container: str = ""
 
@@ -207,7 +208,12 @@ class Pod:
     def sandbox_config(self, systemd: bool) -> dict[str, Any]:
         """What the CRI calls a PodSandboxConfig."""
         return {
-            "metadata": {"name": self.name, "uid": self.uid, "namespace": self.namespace},
+            "metadata": {
+                "name": self.name,
+                "uid": self.uid,
+                "namespace": self.namespace,
+                "attempt": self.attempt,
+            },
             "annotations": self.annotations,
             "labels": {
                 "io.kubernetes.pod.name": self.name,
@@ -224,7 +230,7 @@ class Pod:
         """What the CRI calls a ContainerConfig."""
         volumes = {"/dev/volume": self.volume} if self.volume else {}
         return {
-            "metadata": {"name": "main"},
+            "metadata": {"name": "main", "attempt": self.attempt},
             "image": {"image": IMAGE},
             "command": list(self.command),
             "devices": [
@@ -325,11 +331,27 @@ class Containers:
         status = self.call("ContainerStatus", {"container_id": pod.container})["status"]
         return status["state"] == "CONTAINER_RUNNING"
 
-    def remove(self, *pods: Pod) -> None:
-        """Stop and remove pods, and their cgroups, as the kubelet does."""
-        requests = [{"pod_sandbox_id": pod.sandbox} for pod in pods if pod.sandbox]
+    def again(self, pod: Pod) -> str:
+        """Give a pod another sandbox, as the kubelet does when the first has died.
+
+        Returns the id of the first, which is stopped, and not removed.
+        """
+        before = pod.sandbox
+        self.call("StopPodSandbox", {"pod_sandbox_id": before})
+        pod.attempt += 1
+        self.pods.remove(pod)
+        self.run(pod)
+        return before
+
+    def forget(self, *sandboxes: str) -> None:
+        """Stop and remove sandboxes."""
+        requests = [{"pod_sandbox_id": sandbox} for sandbox in sandboxes]
         self.calls("StopPodSandbox", requests)
         self.calls("RemovePodSandbox", requests)
+
+    def remove(self, *pods: Pod) -> None:
+        """Stop and remove pods, and their cgroups, as the kubelet does."""
+        self.forget(*(pod.sandbox for pod in pods if pod.sandbox))
         self._remove_cgroups([pod.parent(self.systemd) for pod in pods])
         self.pods = [pod for pod in self.pods if pod not in pods]
 

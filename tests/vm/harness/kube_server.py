@@ -9,11 +9,15 @@ read from a FIFO, one JSON object a line:
     {"expire": true}    watches end with the error that their version is too old
     {"refuse": true}    all requests are answered with an error of the server, or no longer
 
-Events that are made are appended to a file, one JSON object a line.
+Events that are made are appended to a file, one JSON object a line.  Refusals have the codes
+of a cluster's API server.  An event is refused if its name is taken, if its namespace is not that
+of the path and the pod, or if a value is too long.  Requests beyond the role in
+packaging/kubernetes/rbac.yaml are refused too.
 """
 
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -22,6 +26,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 IDLE_S = 3600
+# The limits of the API server.
+NAME_MAX = 253
+MESSAGE_MAX = 1024
+DNS_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+EVENTS_PATH = re.compile(r"/api/v1/namespaces/([^/]+)/events")
+PODS_PATH = "/api/v1/pods"
 
 
 class Cluster:
@@ -34,6 +44,7 @@ class Cluster:
         self.history: list[tuple[int, str, dict[str, Any]]] = []
         self.oldest = 1
         self.refuses = False
+        self.events: set[tuple[str, str]] = set()
 
     def command(self, command: dict[str, Any]) -> None:
         """Do what a line of the FIFO says."""
@@ -57,6 +68,22 @@ class Cluster:
                 self.refuses = command["refuse"]
             self.changed.notify_all()
 
+    def refusal(self, namespace: str, event: dict[str, Any]) -> tuple[int, str, str] | None:
+        """Why an event cannot be made: the code, the reason and a message."""
+        named, about = event["metadata"], event["involvedObject"]
+        name = named.get("name", "")
+        if named.get("namespace") != namespace:
+            return 400, "BadRequest", "the namespace of the object is not that of the request"
+        if about["namespace"] != namespace:
+            return 422, "Invalid", "involvedObject.namespace: does not match event.namespace"
+        if len(name) > NAME_MAX or not DNS_NAME.fullmatch(name):
+            return 422, "Invalid", f"metadata.name: {name!r}"
+        if len(event["message"]) > MESSAGE_MAX:
+            return 422, "Invalid", f"message: can have at most {MESSAGE_MAX} characters"
+        if (namespace, name) in self.events:
+            return 409, "AlreadyExists", f'events "{name}" already exists'
+        return None
+
     def follow(self, version: int) -> Iterator[dict[str, Any]]:
         """The events of a watch from a version on."""
         while True:
@@ -79,6 +106,11 @@ CLUSTER = Cluster()
 class Handler(BaseHTTPRequestHandler):
     """Answers a request."""
 
+    def refuse(self, code: int, reason: str, message: str) -> None:
+        """Answer with a Status, as the API server does."""
+        status = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
+        self.answer(code, {**status, "code": code, "reason": reason, "message": message})
+
     def answer(self, code: int, value: Any) -> None:
         """Send an object."""
         text = json.dumps(value).encode()
@@ -93,9 +125,11 @@ class Handler(BaseHTTPRequestHandler):
         url = urlsplit(self.path)
         query = parse_qs(url.query)
         if CLUSTER.refuses:
-            self.answer(503, {"message": "the server refuses"})
-        elif url.path != "/api/v1/pods" or query.get("fieldSelector") != [SELECTOR]:
-            self.answer(404, {"message": f"{self.path} is not there"})
+            self.refuse(503, "ServiceUnavailable", "the server refuses")
+        elif url.path != PODS_PATH:
+            self.refuse(403, "Forbidden", f"the role does not allow to get {url.path}")
+        elif query.get("fieldSelector") != [SELECTOR]:
+            self.refuse(400, "BadRequest", "the pods of other nodes are not asked for")
         elif query.get("watch"):
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
@@ -108,11 +142,31 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, {"metadata": {"resourceVersion": version}, "items": pods})
 
     def do_POST(self) -> None:
-        """An event, which is written down; one of the same name is there already."""
+        """An event, which is written down."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with CLUSTER.changed, open(EVENTS, "a") as file:
-            file.write(json.dumps(body) + "\n")
-        self.answer(201, body)
+        if CLUSTER.refuses:
+            self.refuse(503, "ServiceUnavailable", "the server refuses")
+            return
+        match = EVENTS_PATH.fullmatch(urlsplit(self.path).path)
+        if not match:
+            self.refuse(403, "Forbidden", f"the role does not allow to create in {self.path}")
+            return
+        with CLUSTER.changed:
+            refusal = CLUSTER.refusal(match[1], body)
+            if not refusal:
+                CLUSTER.events.add((match[1], body["metadata"]["name"]))
+                with open(EVENTS, "a") as file:
+                    file.write(json.dumps(body) + "\n")
+        if refusal:
+            self.refuse(*refusal)
+        else:
+            self.answer(201, body)
+
+    def do_PATCH(self) -> None:
+        """The role allows no change of an object."""
+        self.refuse(403, "Forbidden", f"the role does not allow to {self.command} {self.path}")
+
+    do_PUT = do_DELETE = do_PATCH
 
     def log_message(self, *_: object) -> None:
         """Nothing is logged."""

@@ -20,6 +20,8 @@ PORT = 8001
 METRICS = "127.0.0.1:9640"
 DIRECTORY = "/run/ioband-node"
 LVM_SOCKET = f"{DIRECTORY}/lvm.sock"
+# Where a configuration finds the class file of a test.
+CLASS_FILE = f"{DIRECTORY}/blockio.yaml"
 START_S = 60
 # What a URL on the loopback interface answers: the code, and the text.
 GET = """
@@ -119,6 +121,12 @@ class Node:
         code, _, text = out.partition("\n")
         return int(code), text
 
+    def figure(self, name: str) -> float:
+        """A figure without labels of its metrics."""
+        lines = self.get("metrics")[1].splitlines()
+        (value,) = [line.split()[1] for line in lines if line.startswith(f"{name} ")]
+        return float(value)
+
     def await_ok(self) -> None:
         """Wait until it serves, and is connected to containerd, or has ended."""
 
@@ -139,12 +147,13 @@ class Node:
 
 @contextlib.contextmanager
 def ioband_node(
-    guest: Guest, iobandctl: Path, config: str, *, cluster: bool = True
+    guest: Guest, iobandctl: Path, config: str, *, cluster: bool = True, class_file: str = ""
 ) -> Iterator[Node]:
     """Have ioband-node run, with a configuration; containerd need not run yet."""
     guest.run(["rm", "-rf", DIRECTORY])
     guest.run(["mkdir", DIRECTORY])
     guest.write(f"{DIRECTORY}/node.yaml", config)
+    guest.write(CLASS_FILE, class_file)
     server = Cluster(guest) if cluster else None
     command = [
         str(node_program()),

@@ -27,6 +27,14 @@ const account = "/var/run/secrets/kubernetes.io/serviceaccount"
 // pingPeriod is the time without traffic after which a connection is tried.
 const pingPeriod = 15 * time.Second
 
+// The steps of a request have their own bounds.  A bound of the whole would cut watches, of which
+// the server sends the header at once.
+const (
+	dialPatience   = 10 * time.Second
+	tlsPatience    = 10 * time.Second
+	headerPatience = 30 * time.Second
+)
+
 // Client speaks to the API server.
 type Client struct {
 	// URL of the server, without a slash at its end.
@@ -40,7 +48,20 @@ type Client struct {
 
 // New returns a client without a token, for an API server that is behind a proxy or a test.
 func New(address, node string) *Client {
-	return &Client{URL: strings.TrimSuffix(address, "/"), Node: node, http: &http.Client{}}
+	return &Client{URL: strings.TrimSuffix(address, "/"), Node: node, http: &http.Client{Transport: transport(nil)}}
+}
+
+func transport(roots *x509.CertPool) *http.Transport {
+	return &http.Transport{
+		DialContext:           (&net.Dialer{Timeout: dialPatience, KeepAlive: pingPeriod}).DialContext,
+		TLSHandshakeTimeout:   tlsPatience,
+		ResponseHeaderTimeout: headerPatience,
+		IdleConnTimeout:       time.Minute,
+		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		ForceAttemptHTTP2:     true,
+		// A watch is quiet for long; without pings it would outlast the server.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: pingPeriod, PingTimeout: pingPeriod},
+	}
 }
 
 // InCluster returns the client of a pod, with its service account.
@@ -59,12 +80,7 @@ func InCluster(node string) (*Client, error) {
 	}
 	client := New("https://"+net.JoinHostPort(host, port), node)
 	client.token = filepath.Join(account, "token")
-	client.http.Transport = &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
-		ForceAttemptHTTP2: true,
-		// A watch is quiet for long; without pings it would outlast the server.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: pingPeriod, PingTimeout: pingPeriod},
-	}
+	client.http.Transport = transport(pool)
 	return client, nil
 }
 

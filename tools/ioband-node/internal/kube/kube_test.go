@@ -6,9 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,6 +92,62 @@ func TestWatch(t *testing.T) {
 	}
 	push <- `{"type":"ERROR","object":{"code":410,"message":"too old"}}`
 	told.expect(t, "shop/of-u1 u1 first", "forget u1=false u2=true")
+}
+
+func TestAServerThatDoesNotAnswer(t *testing.T) {
+	const patience = 200 * time.Millisecond
+	lists, watches := atomic.Int32{}, atomic.Int32{}
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		switch {
+		case request.URL.Query().Get("watch") != "":
+			watches.Add(1)
+			answer.(http.Flusher).Flush() // the header is there at once, and no event for long
+			time.Sleep(10 * patience)
+			fmt.Fprintln(answer, `{"type":"MODIFIED","object":`+pod("u1", "late")+`}`)
+			answer.(http.Flusher).Flush()
+			<-over
+		case lists.Add(1) == 1:
+			<-over
+		default:
+			fmt.Fprintf(answer, `{"metadata":{"resourceVersion":"1"},"items":[%s]}`, pod("u1", "first"))
+		}
+	}))
+	defer server.Close()
+	defer close(over)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	client := New(server.URL, "n1")
+	bounds := client.http.Transport.(*http.Transport)
+	if bounds.ResponseHeaderTimeout <= 0 || bounds.ResponseHeaderTimeout > listPatience {
+		t.Errorf("an answer is awaited for %v", bounds.ResponseHeaderTimeout)
+	}
+	bounds.ResponseHeaderTimeout = patience
+	told := make(heard, 100)
+	go client.Run(ctx, told)
+	told.expect(t, "shop/of-u1 u1 first", "forget u1=false u2=true", "shop/of-u1 u1 late")
+	if n := watches.Load(); n != 1 {
+		t.Errorf("a quiet watch was cut: there were %d", n)
+	}
+}
+
+func TestAServerThatDoesNotShakeHands(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() // connections are accepted by the kernel
+	client := New("https://"+listener.Addr().String(), "n1")
+	bounds := client.http.Transport.(*http.Transport)
+	if bounds.TLSHandshakeTimeout <= 0 || bounds.DialContext == nil {
+		t.Errorf("no bounds: %+v", bounds)
+	}
+	bounds.TLSHandshakeTimeout = 100 * time.Millisecond
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if _, err := client.do(ctx, http.MethodGet, "/", nil); err == nil || ctx.Err() != nil {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestStaticPodsAreKnownByTheirHash(t *testing.T) {

@@ -55,8 +55,13 @@ const retry = time.Second
 // listPatience is how long a list may take.
 const listPatience = 30 * time.Second
 
-// watchSeconds is how long the server lets a watch last; then another begins.
-const watchSeconds = "300"
+const (
+	// watchTime is how long the server lets a watch last; then another begins.
+	watchTime = 5 * time.Minute
+	// watchGrace is how much later a watch ends that the server has not ended, because a proxy
+	// between keeps the connection.
+	watchGrace = 30 * time.Second
+)
 
 // Run follows the annotations of the pods, until the end.
 func (c *Client) Run(ctx context.Context, listener Listener) {
@@ -115,9 +120,11 @@ type watchEvent struct {
 // watch follows the pods from a version on; it returns that of the last event when the
 // server ends it, or an error after which all pods are to be read again.
 func (c *Client) watch(ctx context.Context, version string, listener Listener) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, watchTime+watchGrace)
+	defer cancel()
 	response, err := c.do(ctx, http.MethodGet, c.podsPath(url.Values{
 		"watch": {"1"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {version},
-		"timeoutSeconds": {watchSeconds},
+		"timeoutSeconds": {fmt.Sprint(int(watchTime.Seconds()))},
 	}), nil)
 	if err != nil {
 		return version, err

@@ -54,7 +54,8 @@ type Identity struct {
 	UID       string
 }
 
-// Pod is a sandbox of the runtime.
+// Pod is a sandbox of the runtime.  After the end of its sandbox a pod gets another, and the
+// runtime lists both for a while.
 type Pod struct {
 	ID          string
 	Namespace   string
@@ -63,6 +64,9 @@ type Pod struct {
 	Cgroup      string
 	Annotations map[string]string
 	Containers  map[string]Container
+
+	// order is higher the later the sandbox was added or started a container.
+	order uint64
 }
 
 func (p Pod) identity() Identity { return Identity{p.Namespace, p.Name, p.UID} }
@@ -106,6 +110,7 @@ type Node struct {
 
 	mutex  sync.Mutex // guards what follows; held for no call of Kernel or Report
 	pods   map[string]Pod
+	added  uint64 // the order of the last pod
 	edits  map[Identity]map[string]string
 	told   map[string]map[[sha256.Size]byte]bool // by the UID of a pod
 	counts Counts
@@ -151,15 +156,22 @@ func (n *Node) awaitCluster(ctx context.Context) {
 	}
 }
 
-// Replace has the pods be these.
+// Replace has the pods be these.  Of two sandboxes of one pod the later one counts.
 func (n *Node) Replace(pods []Pod) {
 	n.mutex.Lock()
 	n.pods = make(map[string]Pod, len(pods))
 	for _, pod := range pods {
-		n.pods[pod.ID] = pod
+		n.put(pod)
 	}
 	n.mutex.Unlock()
 	n.Kick()
+}
+
+// put adds or changes a pod, which is the latest then.  The mutex is held.
+func (n *Node) put(pod Pod) {
+	n.added++
+	pod.order = n.added
+	n.pods[pod.ID] = pod
 }
 
 // Add adds a pod.
@@ -169,15 +181,29 @@ func (n *Node) Add(pod Pod) {
 	if before, found := n.pods[pod.ID]; found {
 		pod.Containers = before.Containers
 	}
-	n.pods[pod.ID] = pod
+	n.put(pod)
 }
 
-// Remove forgets a pod; its groups end with its cgroups.
+// Remove forgets a sandbox; its groups end with its cgroups.  Another sandbox of the same pod
+// keeps its settings, and its events are not made again.
 func (n *Node) Remove(id string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	delete(n.told, n.pods[id].UID)
+	uid := n.pods[id].UID
 	delete(n.pods, id)
+	if !n.hasUID(uid) {
+		delete(n.told, uid)
+	}
+}
+
+// hasUID tells whether there is a sandbox of a pod.  The mutex is held.
+func (n *Node) hasUID(uid string) bool {
+	for _, pod := range n.pods {
+		if pod.UID == uid {
+			return true
+		}
+	}
+	return false
 }
 
 // RemoveContainer forgets a container.
@@ -209,7 +235,7 @@ func (n *Node) AddContainer(pod Pod, id string, container Container) {
 	}
 	containers[id] = container
 	pod.Containers = containers
-	n.pods[pod.ID] = pod
+	n.put(pod)
 }
 
 // Edit takes over the annotations of a pod from the cluster.  Those of others, of which some
@@ -247,7 +273,7 @@ func (n *Node) Counts() Counts {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	counts := n.counts
-	counts.Pods = len(n.pods)
+	counts.Pods = len(n.latest())
 	counts.Events = maps.Clone(n.counts.Events)
 	return counts
 }
@@ -256,8 +282,9 @@ func (n *Node) Counts() Counts {
 func (n *Node) Pods() []Pod {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	pods := make([]Pod, 0, len(n.pods))
-	for _, pod := range n.pods {
+	latest := n.latest()
+	pods := make([]Pod, 0, len(latest))
+	for _, pod := range latest {
 		if edited, found := n.edits[pod.identity()]; found {
 			pod.Annotations = edited
 		}
@@ -266,10 +293,26 @@ func (n *Node) Pods() []Pod {
 	return pods
 }
 
+// latest returns the last sandbox of each pod.  An earlier sandbox has the same cgroup, and its
+// annotations may be older.  The mutex is held.
+func (n *Node) latest() map[Identity]Pod {
+	latest := make(map[Identity]Pod, len(n.pods))
+	for _, pod := range n.pods {
+		if pod.order > latest[pod.identity()].order {
+			latest[pod.identity()] = pod
+		}
+	}
+	return latest
+}
+
 // say reports something once, as long as the pod is there.
 func (n *Node) say(pod Pod, reason, message string) {
 	key := sha256.Sum256([]byte(reason + " " + message))
 	n.mutex.Lock()
+	if !n.hasUID(pod.UID) { // it has gone meanwhile
+		n.mutex.Unlock()
+		return
+	}
 	told := n.told[pod.UID]
 	if told == nil {
 		told = map[[sha256.Size]byte]bool{}

@@ -183,6 +183,59 @@ func TestAPodThatIsGone(t *testing.T) {
 	}
 }
 
+func TestTheLastSandboxOfAPodCounts(t *testing.T) {
+	r := newRig(t)
+	before := r.pod(t, map[string]string{"ioband.io/class": "tin"})
+	after := r.pod(t, map[string]string{"ioband.io/class": "gold"})
+	after.ID = "s2"
+	path := r.cgroup(t, "/kubepods/pod1/c1")
+	r.Replace([]Pod{before})
+	r.Compare(context.Background())
+	check(t, "events", strings.Join(r.events, "\n"), `web IobandRefused ioband.io/class: the configuration of the node has no class "tin"`)
+	r.Add(after)
+	for range 10 { // the order of a map is another one each time
+		r.Compare(context.Background())
+		check(t, "told", r.kernel.takeTold(), "sda /kubepods/pod1 weight=800")
+	}
+	r.Start(context.Background(), after, "c1", Container{"db", path})
+	if pods := r.Counts().Pods; pods != 1 || len(r.Pods()) != 1 || r.Pods()[0].ID != "s2" {
+		t.Errorf("%d pods: %v", pods, r.Pods())
+	}
+	r.kernel.takeTold()
+	r.Remove("s1")
+	r.Compare(context.Background())
+	check(t, "the old sandbox is removed", r.kernel.takeTold(), "sda /kubepods/pod1 weight=800")
+	if len(r.events) != 1 {
+		t.Errorf("events %v", r.events)
+	}
+	r.Replace([]Pod{before, after})
+	r.Compare(context.Background())
+	check(t, "the runtime tells of both", r.kernel.takeTold(), "sda /kubepods/pod1 weight=800")
+	r.Remove("s1")
+	r.Remove("s2")
+	if len(r.told) != 0 {
+		t.Errorf("what was told of a pod that is gone is kept: %v", r.told)
+	}
+	r.say(before, class.Refused, "too late")
+	if len(r.told) != 0 || len(r.events) != 1 {
+		t.Errorf("a pod that is gone is told something: %v", r.events)
+	}
+}
+
+func TestARemovedSandboxTakesNoEventsOfAnother(t *testing.T) {
+	r := newRig(t)
+	before := r.pod(t, map[string]string{"ioband.io/class": "tin"})
+	after := before
+	after.ID = "s2"
+	r.Replace([]Pod{before, after})
+	r.Compare(context.Background())
+	r.Remove("s1")
+	r.Compare(context.Background())
+	if len(r.events) != 1 {
+		t.Errorf("events %v", r.events)
+	}
+}
+
 func TestEventsAreMadeOnce(t *testing.T) {
 	noModule := &ioband.Error{Code: 6, Says: "the kernel has no ioband target\nload it"}
 	asks := map[string]string{"ioband.io/weight": "300"}

@@ -5,15 +5,19 @@
 package nri
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/stub"
+	"github.com/containerd/ttrpc"
 
 	"dm-ioband/tools/ioband-node/internal/cgroup"
 	"dm-ioband/tools/ioband-node/internal/node"
@@ -31,8 +35,11 @@ const (
 	patienceOf    = 4
 )
 
-// registration is how long the runtime may take to configure the plugin.
-const registration = 10 * time.Second
+// dialPatience is how long the runtime may take to accept a connection.
+const dialPatience = 10 * time.Second
+
+// registration is how long the runtime may take to configure a plugin that it has registered.
+var registration = 10 * time.Second
 
 // retry is the time between two attempts to reach the runtime.
 const retry = time.Second
@@ -46,6 +53,7 @@ type Plugin struct {
 	patience   atomic.Int64 // of the start of a container
 	late       atomic.Int64 // settings that are still being made, of containers that run
 	configured chan struct{}
+	givenUp    atomic.Bool          // no configuration is taken any more
 	timeout    func() time.Duration // that the runtime has said
 }
 
@@ -69,18 +77,19 @@ func (p *Plugin) Run(ctx context.Context) {
 	}
 }
 
-// serve is one connection.  The stub waits for its configuration without an end, so the
-// connection is closed if none comes.
+// serve is one connection.  All of it has ended when this returns.
 func (p *Plugin) serve(ctx context.Context) error {
-	connection, err := net.Dial("unix", p.Socket)
+	connection, err := net.DialTimeout("unix", p.Socket, dialPatience)
 	if err != nil {
 		return err
 	}
 	defer connection.Close()
 	p.configured = make(chan struct{}, 1)
-	closed := make(chan struct{}, 1)
+	p.givenUp.Store(false)
+	registered, closed := make(chan struct{}, 1), make(chan struct{}, 1)
 	plugin, err := stub.New(p, stub.WithPluginName(pluginName), stub.WithPluginIdx(pluginIndex),
-		stub.WithConnection(connection), stub.WithOnClose(func() { signal(closed) }))
+		stub.WithConnection(connection), stub.WithOnClose(func() { signal(closed) }),
+		stub.WithTTRPCOptions([]ttrpc.ClientOpts{afterCall(func() { signal(registered) })}, nil))
 	if err != nil {
 		return err
 	}
@@ -89,18 +98,47 @@ func (p *Plugin) serve(ctx context.Context) error {
 	p.timeout = plugin.RequestTimeout
 	ended := make(chan error, 1)
 	go func() { ended <- plugin.Run(ctx) }()
+	select { // the stub waits for 5 seconds
+	case err := <-ended:
+		return err
+	case <-registered:
+	}
 	select {
 	case err := <-ended:
 		return err
 	case <-p.configured:
 	case <-time.After(registration):
+		p.giveUp(plugin)
+		cancel()
+		<-ended
 		return fmt.Errorf("%s: no configuration within %v", p.Socket, registration)
 	}
 	select {
 	case err := <-ended:
+		plugin.Stop()
 		return err
 	case <-closed:
+		cancel()
+		<-ended
 		return fmt.Errorf("%s: the connection was closed", p.Socket)
+	}
+}
+
+// afterCall has a function called after each call of the stub; the first registers the plugin.
+func afterCall(done func()) ttrpc.ClientOpts {
+	return ttrpc.WithUnaryClientInterceptor(func(ctx context.Context, request *ttrpc.Request, response *ttrpc.Response,
+		_ *ttrpc.UnaryClientInfo, invoke ttrpc.Invoker) error {
+		defer done()
+		return invoke(ctx, request, response)
+	})
+}
+
+// giveUp ends a stub that waits for its configuration after it was registered.  It does so without
+// an end, even if the connection is closed, but a configuration that is refused ends it.
+func (p *Plugin) giveUp(plugin stub.Stub) {
+	p.givenUp.Store(true)
+	if service, is := plugin.(api.PluginService); is {
+		_, _ = service.Configure(context.Background(), &api.ConfigureRequest{})
 	}
 }
 
@@ -114,6 +152,9 @@ func signal(channel chan<- struct{}) {
 
 // Configure is called by the runtime first.
 func (p *Plugin) Configure(_ context.Context, _, runtime, version string) (api.EventMask, error) {
+	if p.givenUp.Load() {
+		return 0, errors.New("the configuration comes too late")
+	}
 	log.Printf("runtime: connected to %s %s", runtime, version)
 	timeout := p.timeout()
 	if timeout <= 0 {
@@ -128,21 +169,48 @@ func (p *Plugin) Configure(_ context.Context, _, runtime, version string) (api.E
 // Synchronize is called next, with all that runs.  The settings of before are in the
 // kernel, so nothing is lost if what differs is changed a little later.
 func (p *Plugin) Synchronize(_ context.Context, pods []*api.PodSandbox, containers []*api.Container) ([]*api.ContainerUpdate, error) {
-	known := map[string]node.Pod{}
+	known, lived := map[string]node.Pod{}, map[string]life{}
 	for _, pod := range pods {
 		known[pod.GetId()] = podOf(pod)
+		lived[pod.GetId()] = life{running: pod.GetPid() != 0}
 	}
 	for _, container := range containers {
-		if pod, found := known[container.GetPodSandboxId()]; found {
+		id := container.GetPodSandboxId()
+		if pod, found := known[id]; found {
 			pod.Containers[container.GetId()] = containerOf(container)
+			lived[id] = lived[id].with(container)
 		}
 	}
 	list := make([]node.Pod, 0, len(known))
 	for _, pod := range known {
 		list = append(list, pod)
 	}
+	slices.SortFunc(list, func(a, b node.Pod) int { return lived[a.ID].compare(lived[b.ID]) })
 	p.Node.Replace(list)
 	return nil, nil
+}
+
+// life orders the sandboxes of one pod: the runtime tells no time of theirs.
+type life struct {
+	running bool  // the sandbox, or a container in it
+	created int64 // its last container
+}
+
+func (l life) with(container *api.Container) life {
+	return life{
+		l.running || container.GetState() == api.ContainerState_CONTAINER_RUNNING,
+		max(l.created, container.GetCreatedAt()),
+	}
+}
+
+func (l life) compare(other life) int {
+	if l.running != other.running {
+		if other.running {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(l.created, other.created)
 }
 
 // RunPodSandbox is called for a pod that begins.

@@ -8,12 +8,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/containerd/nri/pkg/adaptation"
 	"github.com/containerd/nri/pkg/api"
+	"github.com/containerd/nri/pkg/net/multiplex"
+	"github.com/containerd/ttrpc"
 
 	"dm-ioband/tools/ioband-node/internal/class"
 	"dm-ioband/tools/ioband-node/internal/ioband"
@@ -221,4 +225,137 @@ func TestPlugin(t *testing.T) {
 	await(t, "it is connected again, and knows the pods", func() bool {
 		return plugin.Connected() && state.Counts().Pods == 1
 	})
+}
+
+// mute is a runtime that registers plugins, and configures none.
+type mute struct{}
+
+func (mute) RegisterPlugin(context.Context, *api.RegisterPluginRequest) (*api.Empty, error) {
+	return &api.Empty{}, nil
+}
+
+func (mute) UpdateContainers(context.Context, *api.UpdateContainersRequest) (*api.UpdateContainersResponse, error) {
+	return nil, nil
+}
+
+// serveMute accepts connections until the listener is closed; with hangUp each is closed soon.
+func serveMute(t *testing.T, listener net.Listener, hangUp bool) {
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := ttrpc.NewServer()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		api.RegisterRuntimeService(server, mute{})
+		mux := multiplex.Multiplex(connection)
+		services, err := mux.Listen(multiplex.RuntimeServiceConn)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		go func() { _ = server.Serve(context.Background(), services) }()
+		if hangUp {
+			time.AfterFunc(registration/2, func() { mux.Close() })
+		}
+	}
+}
+
+// ofStubs returns how many goroutines are in the library's side of a plugin.
+func ofStubs() int {
+	stacks := make([]byte, 1<<22)
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by github.com/containerd/nri/pkg/stub")
+}
+
+func newPlugin(t *testing.T) *Plugin {
+	t.Helper()
+	config, err := class.Parse(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := node.New(config, &kernel{set: map[string]string{}}, func(node.Pod, string, string) bool { return true })
+	return &Plugin{Node: state, Socket: filepath.Join(t.TempDir(), "nri.sock")}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+func TestARuntimeThatDoesNotConfigureLeavesNothingBehind(t *testing.T) {
+	defer func(was time.Duration) { registration = was }(registration)
+	registration = 100 * time.Millisecond
+	for _, hangUp := range []bool{false, true} {
+		plugin := newPlugin(t)
+		listener, err := net.Listen("unix", plugin.Socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go serveMute(t, listener, hangUp)
+		for range 5 {
+			err := plugin.serve(context.Background())
+			if err == nil || !hangUp && !strings.Contains(err.Error(), "no configuration") {
+				t.Errorf("the runtime hangs up: %v; %v", hangUp, err)
+			}
+		}
+		await(t, "the library's goroutines end", func() bool { return ofStubs() == 0 })
+		listener.Close()
+	}
+}
+
+func TestAnotherConnectionLeavesNothingOfTheOneBefore(t *testing.T) {
+	plugin := newPlugin(t)
+	before := openFiles(t)
+	far := startRuntime(t, plugin.Socket+".1", nil, nil)
+	for range 4 {
+		ctx, cancel := context.WithCancel(context.Background())
+		connection := startLink(t, plugin.Socket, plugin.Socket+".1")
+		ended := make(chan error)
+		go func() { ended <- plugin.serve(ctx) }()
+		await(t, "connected", plugin.Connected)
+		connection.cut()
+		if err := <-ended; err == nil {
+			t.Error("the end of the connection is no error")
+		}
+		plugin.connected.Store(false)
+		cancel()
+	}
+	await(t, "the library's goroutines end", func() bool { return ofStubs() == 0 })
+	far.Stop()
+	await(t, "no file is left open", func() bool { return openFiles(t) <= before })
+}
+
+func TestTheSandboxThatRunsIsTheLast(t *testing.T) {
+	plugin := newPlugin(t)
+	dead, lives, bare := pod("1"), pod("1"), pod("1")
+	dead.Id, lives.Id, bare.Id = "dead", "lives", "bare"
+	running := &api.Container{Id: "c", PodSandboxId: "lives", State: api.ContainerState_CONTAINER_RUNNING}
+	ended := &api.Container{Id: "e", PodSandboxId: "dead", State: api.ContainerState_CONTAINER_STOPPED, CreatedAt: 5}
+	older := &api.Container{Id: "o", PodSandboxId: "bare", State: api.ContainerState_CONTAINER_STOPPED, CreatedAt: 3}
+	bare.Pid = 17
+	for range 10 { // the order of a map is another one each time
+		for want, pods := range map[string][]*api.PodSandbox{"lives": {lives, dead}, "bare": {dead, bare}} {
+			if _, err := plugin.Synchronize(context.Background(), pods, []*api.Container{running, ended}); err != nil {
+				t.Fatal(err)
+			}
+			if got := plugin.Node.Pods(); len(got) != 1 || got[0].ID != want {
+				t.Errorf("%v, want %s", got, want)
+			}
+		}
+		bare.Pid = 0
+		if _, err := plugin.Synchronize(context.Background(), []*api.PodSandbox{dead, bare}, []*api.Container{ended, older}); err != nil {
+			t.Fatal(err)
+		}
+		if got := plugin.Node.Pods(); len(got) != 1 || got[0].ID != "dead" {
+			t.Errorf("%v, want that with the newest container", got)
+		}
+		bare.Pid = 17
+	}
 }

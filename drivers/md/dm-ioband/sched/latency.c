@@ -109,12 +109,9 @@ static bool brake_is_for_pool(const struct ioband_core *core)
 /* It is for a leaf. */
 static bool brake_is_for(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	const struct ioband_ent *ent;
+	const struct ioband_aim *worst = core->brake.worst;
 
-	for (ent = &leaf->ent; core->brake.worst && ent->parent; ent = &ent->parent->ent)
-		if (ent == core->brake.worst->ent)
-			return true;
-	return false;
+	return worst && worst->ent->parent && ent_is_below(&leaf->ent, worst->ent);
 }
 
 /**

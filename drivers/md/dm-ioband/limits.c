@@ -15,12 +15,6 @@
 /* Groups' bounds that there are, in all pools. */
 static atomic_long_t nr_bounds;
 
-/* What a bound is of: the root's is its own bios' only. */
-static struct ioband_ent *bound_ent(struct ioband_group *group)
-{
-	return group->parent ? &group->node.ent : &group->own.leaf.ent;
-}
-
 /* What a latency target is of: of the root, all that goes. */
 static struct ioband_ent *aim_ent(struct ioband_group *group)
 {
@@ -29,7 +23,7 @@ static struct ioband_ent *aim_ent(struct ioband_group *group)
 
 static const struct ioband_meter *bound_meter(struct ioband_group *group, enum ioband_verb verb)
 {
-	const struct ioband_ent *ent = bound_ent(group);
+	const struct ioband_ent *ent = ioband_group_ent(group);
 
 	if (verb == IOBAND_MSG_MAX)
 		return ent->cap ? &ent->cap->meter : NULL;
@@ -81,7 +75,7 @@ static const struct ioband_cap *cap_of(const struct ioband_group *group,
 {
 	if (likely(!group->bounds) || (!group->parent && group != below))
 		return NULL;
-	return bound_ent((struct ioband_group *)group)->cap;
+	return ioband_group_ent(group)->cap;
 }
 
 /**
@@ -94,7 +88,7 @@ static const struct ioband_cap *cap_of(const struct ioband_group *group,
  */
 bool ioband_bound_is_set(struct ioband_group *group)
 {
-	const struct ioband_ent *ent = bound_ent(group);
+	const struct ioband_ent *ent = ioband_group_ent(group);
 
 	return group->bounds && (ent->cap || ent->floor);
 }
@@ -191,7 +185,7 @@ static void set_max(struct ioband_group *group, const struct ioband_rates *rates
 {
 	struct ioband_core *core = &group->pool->core;
 	struct ioband_cap *cap = &group->bounds->cap;
-	struct ioband_ent *ent = bound_ent(group);
+	struct ioband_ent *ent = ioband_group_ent(group);
 
 	if (!ent->cap)
 		ioband_cap_init(cap);
@@ -236,7 +230,7 @@ static void set_min(struct ioband_group *group, const struct ioband_rates *rates
 {
 	struct ioband_core *core = &group->pool->core;
 	struct ioband_floor *floor = &group->bounds->floor;
-	struct ioband_ent *ent = bound_ent(group);
+	struct ioband_ent *ent = ioband_group_ent(group);
 
 	if (!ent->floor)
 		ioband_floor_init(floor);
@@ -254,7 +248,8 @@ static void begin_min(struct ioband_group *group, const struct ioband_rates *rat
 	struct ioband_floor *floor = &group->bounds->floor;
 
 	ioband_floor_init(floor);
-	ioband_floor_set(&group->pool->core, bound_ent(group), floor, rates, 0, ktime_get_ns());
+	ioband_floor_set(&group->pool->core, ioband_group_ent(group), floor, rates, 0,
+			 ktime_get_ns());
 }
 
 static void set_rates(struct ioband_group *group, const struct ioband_message *message)
@@ -293,7 +288,7 @@ static void set_latency(struct ioband_group *group, u32 latency_us)
 void ioband_bound_set(struct ioband_group *group, const struct ioband_message *message,
 		      struct ioband_bounds **spare)
 {
-	const struct ioband_ent *ent = bound_ent(group);
+	const struct ioband_ent *ent = ioband_group_ent(group);
 
 	if (!group->bounds) {
 		group->bounds = *spare;
@@ -337,8 +332,8 @@ void ioband_bound_begin(struct ioband_group *group, const struct ioband_wishes *
  */
 void ioband_bound_end(struct ioband_group *group)
 {
-	ioband_cap_remove(&group->pool->core, bound_ent(group));
-	ioband_floor_remove(&group->pool->core, bound_ent(group));
+	ioband_cap_remove(&group->pool->core, ioband_group_ent(group));
+	ioband_floor_remove(&group->pool->core, ioband_group_ent(group));
 	ioband_aim_remove(&group->pool->core, aim_ent(group));
 	ioband_bounds_free(group->bounds);
 	group->bounds = NULL;

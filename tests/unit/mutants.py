@@ -633,7 +633,7 @@ FLOOR = [
 AIM = [
     Mutant("ahead-of-all", "return vtime_before(b->vtime, a->vtime);", "return true;"),
     Mutant("never-ahead", "return vtime_before(b->vtime, a->vtime);", "return false;"),
-    Mutant("held-for-itself", "		if (ent == core->brake.worst->ent)", "		if (false)"),
+    Mutant("held-for-itself", "&& ent_is_below(&leaf->ent, worst->ent)", "&& false"),
     Mutant("late-and-charged", "	if (brake_is_for(core, leaf) ||\n", "	if (\n"),
     Mutant(
         "reads-charged",

@@ -409,12 +409,6 @@ struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct i
 	return group ?: scope->group;
 }
 
-/* The entity that competes among the group's siblings: in the root, that of its own bios. */
-static struct ioband_ent *group_ent(struct ioband_group *group)
-{
-	return group->parent ? &group->node.ent : &group->own.leaf.ent;
-}
-
 /**
  * ioband_group_set_weight() - change a group's weight
  * @group: group; for the root, the weight of its own bios
@@ -426,7 +420,7 @@ void ioband_group_set_weight(struct ioband_group *group, u32 weight)
 {
 	lockdep_assert_held(&group->pool->lock);
 	group->weight_set = weight;
-	ioband_ent_set_weight(group_ent(group), weight ?: IOBAND_WEIGHT_DEFAULT);
+	ioband_ent_set_weight(ioband_group_ent(group), weight ?: IOBAND_WEIGHT_DEFAULT);
 }
 
 /**
@@ -439,9 +433,7 @@ void ioband_group_set_weight(struct ioband_group *group, u32 weight)
  */
 u32 ioband_group_weight(const struct ioband_group *group)
 {
-	const struct ioband_ent *ent = group->parent ? &group->node.ent : &group->own.leaf.ent;
-
-	return READ_ONCE(ent->weight);
+	return READ_ONCE(ioband_group_ent(group)->weight);
 }
 
 /**

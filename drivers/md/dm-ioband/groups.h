@@ -241,6 +241,12 @@ static inline bool ioband_group_is_set(const struct ioband_group *group)
 	return group->weight_set || group->bounds;
 }
 
+/* The entity with a group's weight, maximum and minimum; of the root, that of its own bios. */
+static inline struct ioband_ent *ioband_group_ent(const struct ioband_group *group)
+{
+	return (struct ioband_ent *)(group->parent ? &group->node.ent : &group->own.leaf.ent);
+}
+
 /* Any context.  The value is exact only under the pool's lock. */
 static inline u32 ioband_group_held_ios(const struct ioband_group *group)
 {

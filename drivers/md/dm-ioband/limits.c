@@ -16,12 +16,6 @@
 /* Number of &struct ioband_bounds in all pools. */
 static atomic_long_t nr_bounds;
 
-/* The entity of a maximum or a minimum: in the root, only the root's own bios. */
-static struct ioband_ent *bound_ent(struct ioband_group *group)
-{
-	return group->parent ? &group->node.ent : &group->own.leaf.ent;
-}
-
 /* The entity of a latency target: in the root, all bios. */
 static struct ioband_ent *aim_ent(struct ioband_group *group)
 {
@@ -30,7 +24,7 @@ static struct ioband_ent *aim_ent(struct ioband_group *group)
 
 static const struct ioband_meter *bound_meter(struct ioband_group *group, enum ioband_verb verb)
 {
-	const struct ioband_ent *ent = bound_ent(group);
+	const struct ioband_ent *ent = ioband_group_ent(group);
 
 	if (verb == IOBAND_MSG_MAX)
 		return ent->cap ? &ent->cap->meter : NULL;
@@ -82,7 +76,7 @@ static const struct ioband_cap *cap_of(const struct ioband_group *group,
 {
 	if (likely(!group->bounds) || (!group->parent && group != below))
 		return NULL;
-	return bound_ent((struct ioband_group *)group)->cap;
+	return ioband_group_ent(group)->cap;
 }
 
 /**
@@ -95,7 +89,7 @@ static const struct ioband_cap *cap_of(const struct ioband_group *group,
  */
 bool ioband_bound_is_set(struct ioband_group *group)
 {
-	const struct ioband_ent *ent = bound_ent(group);
+	const struct ioband_ent *ent = ioband_group_ent(group);
 
 	return group->bounds && (ent->cap || ent->floor);
 }
@@ -193,7 +187,7 @@ static void set_max(struct ioband_group *group, const struct ioband_rates *rates
 {
 	struct ioband_core *core = &group->pool->core;
 	struct ioband_cap *cap = &group->bounds->cap;
-	struct ioband_ent *ent = bound_ent(group);
+	struct ioband_ent *ent = ioband_group_ent(group);
 
 	if (!ent->cap)
 		ioband_cap_init(cap);
@@ -238,7 +232,7 @@ static void set_min(struct ioband_group *group, const struct ioband_rates *rates
 {
 	struct ioband_core *core = &group->pool->core;
 	struct ioband_floor *floor = &group->bounds->floor;
-	struct ioband_ent *ent = bound_ent(group);
+	struct ioband_ent *ent = ioband_group_ent(group);
 
 	if (!ent->floor)
 		ioband_floor_init(floor);
@@ -256,7 +250,8 @@ static void begin_min(struct ioband_group *group, const struct ioband_rates *rat
 	struct ioband_floor *floor = &group->bounds->floor;
 
 	ioband_floor_init(floor);
-	ioband_floor_set(&group->pool->core, bound_ent(group), floor, rates, 0, ktime_get_ns());
+	ioband_floor_set(&group->pool->core, ioband_group_ent(group), floor, rates, 0,
+			 ktime_get_ns());
 }
 
 static void set_rates(struct ioband_group *group, const struct ioband_message *message)
@@ -295,7 +290,7 @@ static void set_latency(struct ioband_group *group, u32 latency_us)
 void ioband_bound_set(struct ioband_group *group, const struct ioband_message *message,
 		      struct ioband_bounds **spare)
 {
-	const struct ioband_ent *ent = bound_ent(group);
+	const struct ioband_ent *ent = ioband_group_ent(group);
 
 	if (!group->bounds) {
 		group->bounds = *spare;
@@ -339,8 +334,8 @@ void ioband_bound_begin(struct ioband_group *group, const struct ioband_wishes *
  */
 void ioband_bound_end(struct ioband_group *group)
 {
-	ioband_cap_remove(&group->pool->core, bound_ent(group));
-	ioband_floor_remove(&group->pool->core, bound_ent(group));
+	ioband_cap_remove(&group->pool->core, ioband_group_ent(group));
+	ioband_floor_remove(&group->pool->core, ioband_group_ent(group));
 	ioband_aim_remove(&group->pool->core, aim_ent(group));
 	ioband_bounds_free(group->bounds);
 	group->bounds = NULL;

@@ -111,12 +111,9 @@ static bool brake_is_for_pool(const struct ioband_core *core)
 /* The throttle is for a target of a leaf, or of an entity above it. */
 static bool brake_is_for(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	const struct ioband_ent *ent;
+	const struct ioband_aim *worst = core->brake.worst;
 
-	for (ent = &leaf->ent; core->brake.worst && ent->parent; ent = &ent->parent->ent)
-		if (ent == core->brake.worst->ent)
-			return true;
-	return false;
+	return worst && worst->ent->parent && ent_is_below(&leaf->ent, worst->ent);
 }
 
 /**

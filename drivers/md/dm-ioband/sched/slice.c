@@ -321,8 +321,7 @@ void ioband_slice_return(struct ioband_core *core, struct ioband_leaf *leaf, u32
 	const u64 gap_ns = now_ns > leaf->run_ns ? now_ns - leaf->run_ns : 0;
 
 	if (leaf->run_ns)
-		leaf->gap_ns = (7 * (leaf->gap_ns ?: IOBAND_GAP_FIRST_NS) +
-				min_t(u64, gap_ns, IOBAND_DRAIN_NS)) / 8;
+		leaf->gap_ns = (7 * leaf_gap_ns(leaf) + min_t(u64, gap_ns, IOBAND_DRAIN_NS)) / 8;
 	leaf->run_ns = leaf->inflight ? now_ns : 0;
 	ioband_ahead_return(core, leaf, bytes, now_ns);
 }

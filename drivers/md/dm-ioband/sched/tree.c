@@ -345,14 +345,9 @@ static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u
 /* The reason why a leaf is served. */
 static enum turn leaf_turn(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	const struct ioband_ent *ent;
-
 	if (leaf == core->diverted)
 		return PASSING;
-	for (ent = &leaf->ent; core->promised && ent->parent; ent = &ent->parent->ent)
-		if (ent == core->promised)
-			return PROMISED;
-	return WEIGHED;
+	return core->promised && ent_is_below(&leaf->ent, core->promised) ? PROMISED : WEIGHED;
 }
 
 /**

@@ -173,14 +173,18 @@ static inline u64 ent_open_above(const struct ioband_core *core, const struct io
 	return open;
 }
 
+/* An entity is at or below another one. */
+static inline bool ent_is_below(const struct ioband_ent *ent, const struct ioband_ent *above)
+{
+	while (ent && ent != above)
+		ent = ent_above(ent);
+	return ent;
+}
+
 /* The slice holder is at or below an entity. */
 static inline bool ent_has_device(const struct ioband_core *core, const struct ioband_ent *ent)
 {
-	const struct ioband_ent *owner = core->owner ? &core->owner->ent : NULL;
-
-	while (owner && owner != ent)
-		owner = ent_above(owner);
-	return owner;
+	return core->owner && ent_is_below(&core->owner->ent, ent);
 }
 
 struct ioband_ent *ioband_node_least(const struct ioband_node *node, u64 open, bool passing,

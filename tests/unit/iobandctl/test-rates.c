@@ -170,7 +170,7 @@ static int is_plain(const char *text, const char *wanted)
 	return rates_plain(text, &word) && span_is(word, wanted);
 }
 
-/* What is written has the unit that leaves the smallest number, and is read the same. */
+/* The printed text has the unit with the smallest number, and is read back unchanged. */
 void test_rates_units(void)
 {
 	CHECK(texts(1, "1") && texts(999, "999") && texts(1001, "1001"));

@@ -28,7 +28,7 @@ def test_chosen(host: Fake) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_added(host: Fake, verb: str) -> None:
-    """Behind those that are there otherwise, and none twice."""
+    """Behind the default columns, and no column twice."""
     more = {"list": "INSERTED", "groups": "PATH", "stat": "HELD"}[verb]
     usual = headings(host.run(verb))
     assert more not in usual
@@ -53,7 +53,7 @@ def test_unknown(host: Fake, verb: str) -> None:
 
 
 def test_json(host: Fake) -> None:
-    """Only what is asked for; text that has numbers beside it is not there."""
+    """Only the named columns; a column of text with a number beside it is not in JSON."""
     assert host.json("list", "-o", "SIZE,NAME")[0] == {"size": 1 << 20, "name": "byuid"}
     assert len(host.json("list", "-o", "+size")[0]) == len(host.json("list")[0])
     said = host.run("groups", "--json", "-o", "MAX", rc=2)

@@ -117,7 +117,7 @@ static void say(const struct problem *problem)
 }
 
 /**
- * conf_warn_of_units() - tell of rates whose units have another meaning than before
+ * conf_warn_of_units() - note rates in units that have changed their meaning
  * @conf: the configuration
  */
 void conf_warn_of_units(const struct conf *conf)

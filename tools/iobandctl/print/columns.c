@@ -45,7 +45,7 @@ static int add(size_t *chosen, int count, size_t column)
  * columns_names() - name all columns
  * @columns: the columns
  * @n: how many
- * @json: those that JSON has
+ * @json: name the columns of JSON
  *
  * Return: the names with commas between them, to be freed.
  */
@@ -65,14 +65,14 @@ char *columns_names(const struct column *columns, size_t n, bool json)
 }
 
 /**
- * columns_choose() - see which columns are to be printed
- * @names: of columns, with commas between them; a + in front adds them to those that
- *	are printed otherwise; NULL: just these
+ * columns_choose() - choose the columns of a table
+ * @names: of columns, with commas between them; a + in front adds them to the
+ *	default columns; NULL: the default columns
  * @columns: all that there are
  * @n: how many
  * @json: for JSON
  * @chosen: the result, with room for @n
- * @problem: what is wrong
+ * @problem: the mistake in @names
  *
  * Return: how many, or -1 with @problem set.
  */

@@ -36,7 +36,7 @@ static const struct column columns[COLUMNS] = {
 };
 
 /**
- * struct kind - what is asked of a group
+ * struct kind - a setting, or all settings, of a group
  * @name: of the list in JSON
  * @columns: a bit for each
  */
@@ -62,11 +62,11 @@ static const struct kind kinds[GROUP_SETTINGS + 1] = {
 };
 
 /**
- * struct answer - what is printed
+ * struct answer - a table of settings
  * @args: the command line
  * @devices: all
- * @setting: which is asked for; GROUP_SETTINGS for all
- * @columns: those that are printed
+ * @setting: the setting; GROUP_SETTINGS for all
+ * @columns: the columns of the table
  * @table: made for the first line
  */
 struct answer {
@@ -150,9 +150,9 @@ static int print_answer(const struct ioband_device *device,
 }
 
 /**
- * get_group() - print what is set for the group that a command line names
+ * get_group() - print settings of the group on a command line
  * @args: the command line
- * @setting: what is asked for: GROUP_WEIGHT, or a bound after GROUP_BOUNDS;
+ * @setting: the setting: GROUP_WEIGHT, or a bound after GROUP_BOUNDS;
  *	GROUP_SETTINGS for all
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.

@@ -60,7 +60,8 @@ static const char *const short_says[GROUP_SETTINGS] = {
 	[GROUP_WEIGHT] = "its weight, from 1 to 10000, or 'default'; or --from FILE",
 	[GROUP_BOUNDS + MAXIMUM] = "what it may have at most" RATES_SAY,
 	[GROUP_BOUNDS + MINIMUM] = "what it is promised" RATES_SAY,
-	[GROUP_BOUNDS + LATENCY] = "how long its reads may take: a number with us, ms or s behind it, such as 5ms, or none",
+	[GROUP_BOUNDS + LATENCY] =
+		"how long its reads may take: a number with us, ms or s behind it, such as 5ms, or none",
 };
 
 /**
@@ -556,13 +557,14 @@ static int run(const struct args *args)
 			 get_group(args, says ? says - short_says : GROUP_SETTINGS);
 }
 
-#define OPTIONS_OF_SET SPEC_DEVICE, SPEC_POOL, SPEC_JSON, { .name = NULL }
+static const struct option_spec options[] = {
+	SPEC_DEVICE, SPEC_POOL, SPEC_JSON, { .name = NULL }
+};
 
-static const struct option_spec options[] = { OPTIONS_OF_SET };
-static const struct option_spec options_from[] = {
+static const struct option_spec option_from[] = {
 	{ OPTION_FROM, "from", "FILE",
 	  "set what 'groups --weights' printed; - is standard input" },
-	OPTIONS_OF_SET
+	{ .name = NULL }
 };
 
 const struct verb verb_set = {
@@ -570,7 +572,8 @@ const struct verb verb_set = {
 	.args = "[GROUP] KEY=VALUE...",
 	.summary = "Change settings of a group, or with --pool of a pool, all or none",
 	.max = ARGS_ANY,
-	.options = options_from,
+	.options = option_from,
+	.shared = options,
 	.run = run,
 };
 
@@ -579,7 +582,8 @@ const struct verb verb_set_weight = {
 	.args = "GROUP WEIGHT",
 	.summary = "Set the weight of a group to 1..10000, or to 'default'",
 	.max = 2,
-	.options = options_from,
+	.options = option_from,
+	.shared = options,
 	.run = run,
 	.about = &short_says[GROUP_WEIGHT],
 };

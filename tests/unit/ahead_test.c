@@ -56,7 +56,7 @@ static void add(struct ioband_node *node, u32 weight, bool is_run)
 	struct reader *reader = &disk.readers[disk.nr++];
 
 	assert_true(disk.nr <= READERS_MAX);
-	ioband_leaf_init(&reader->leaf, node, weight);
+	ioband_tree_init_leaf(&reader->leaf, node, weight);
 	reader->leaf.is_run = is_run;
 	reader->arrives_ns = disk.now_ns + disk.nr;
 }
@@ -67,7 +67,7 @@ static void begin(u32 memory, u32 runs)
 	ioband_core_init(&disk.core);
 	ioband_core_set_limit(&disk.core, 31, 0);
 	ioband_core_set_slice(&disk.core, SLICE_NS, true, disk.now_ns);
-	ioband_node_init(&disk.group, &disk.core.root, 100);
+	ioband_tree_init_node(&disk.group, &disk.core.root, 100);
 	disk.group.streams = true;
 	while (runs--)
 		add(&disk.group, 100, true);
@@ -143,7 +143,7 @@ static void arrive(u64 until_ns)
 	for (; reader->arrives_ns <= until_ns; reader = next_to_arrive()) {
 		reader->waits_ns = reader->arrives_ns;
 		reader->arrives_ns = U64_MAX;
-		ioband_core_wait(&disk.core, &reader->leaf, IOBAND_WAY_READ, reader->waits_ns);
+		ioband_core_wait(&disk.core, &reader->leaf, IOBAND_DIR_READ, reader->waits_ns);
 	}
 }
 
@@ -192,7 +192,7 @@ static void look(void)
 	}
 }
 
-static u32 cold_turns(void)
+static u32 cold_slices(void)
 {
 	u32 i, cold = 0;
 
@@ -238,7 +238,7 @@ static void in_turn_while_there_is_room(void **state)
 		for (i = runs; i < disk.nr_turns; i++)
 			assert_int_equal(disk.turns[i].reader, disk.turns[i - runs].reader);
 		assert_in_range(longest_wait(runs), 0, runs * (SLICE_NS + SLICE_NS / 10));
-		assert_int_equal(cold_turns(), 0);
+		assert_int_equal(cold_slices(), 0);
 		assert_even(runs);
 	}
 }
@@ -254,7 +254,7 @@ static void to_and_fro_where_there_is_none(void **state)
 		run_for(3 * runs * SLICE_NS);
 		look();
 		run_for(20 * runs * SLICE_NS);
-		assert_in_range(cold_turns(), 10, 22);
+		assert_in_range(cold_slices(), 10, 22);
 		assert_in_range(disk.late_turns, 0, disk.nr_turns / 3);
 		assert_in_range(longest_wait(runs), 0, 2 * runs * (SLICE_NS + SLICE_NS / 10));
 		assert_even(runs);
@@ -269,7 +269,7 @@ static void to_and_fro_with_far_too_many(void **state)
 	run_for(48 * SLICE_NS);
 	look();
 	run_for(320 * SLICE_NS);
-	assert_in_range(cold_turns(), 0, disk.nr_turns * 6 / 10);
+	assert_in_range(cold_slices(), 0, disk.nr_turns * 6 / 10);
 	assert_even(16);
 }
 
@@ -285,7 +285,7 @@ static void beside_another_group(void **state)
 	run_for(80 * SLICE_NS);
 	look();
 	run_for(360 * SLICE_NS);
-	assert_in_range(cold_turns(), 0, 30);
+	assert_in_range(cold_slices(), 0, 30);
 	assert_in_range(longest_wait(6), 0, 2 * 6 * 3 * (SLICE_NS + SLICE_NS / 10));
 	assert_even(6);
 	for (i = 0; i < 6; i++)

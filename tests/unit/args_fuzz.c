@@ -115,10 +115,10 @@ static void settings_are_good(const struct ioband_settings *settings)
 	assert_in_range(settings->mode, 0, IOBAND_NR_MODES - 1);
 	assert_in_range(settings->measure, 0, IOBAND_NR_MEASURES - 1);
 	assert_in_range(settings->depth, 0, IOBAND_DEPTH_MAX);
-	assert_int_equal(settings->piece_bytes & (settings->piece_bytes - 1), 0);
-	assert_true(!settings->piece_bytes || settings->depth);
-	assert_true(!settings->piece_bytes || settings->piece_bytes >= IOBAND_PIECE_MIN);
-	assert_in_range(settings->piece_bytes, 0, IOBAND_PIECE_MAX);
+	assert_int_equal(settings->split_bytes & (settings->split_bytes - 1), 0);
+	assert_true(!settings->split_bytes || settings->depth);
+	assert_true(!settings->split_bytes || settings->split_bytes >= IOBAND_SPLIT_MIN);
+	assert_in_range(settings->split_bytes, 0, IOBAND_SPLIT_MAX);
 	assert_in_range(settings->slice_ms, 0, 1000);
 	if (settings->given & (1 << IOBAND_KEY_WRITES_STARVED))
 		assert_in_range(settings->writes_starved, 1, 100);
@@ -152,7 +152,7 @@ static void rates_are_good(const struct ioband_message *message)
 	const struct ioband_rates before = rates;
 
 	assert_in_range(message->rates_given, 1, 15);
-	ioband_rates_merge(&rates, message);
+	ioband_args_merge_rates(&rates, message);
 	assert_in_range(rates.bytes[0], 0, IOBAND_RATE_MAX);
 	assert_in_range(rates.bytes[1], 0, IOBAND_RATE_MAX);
 	assert_in_range(rates.ios[0], 0, IOBAND_RATE_MAX);

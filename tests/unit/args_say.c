@@ -16,11 +16,12 @@ static void say_settings(const struct ioband_settings *settings)
 {
 	char piece[16] = "";
 
-	if (settings->piece_bytes)
-		snprintf(piece, sizeof(piece), "/%u", settings->piece_bytes);
+	if (settings->split_bytes)
+		snprintf(piece, sizeof(piece), "/%u", settings->split_bytes);
 	printf(" given=%x mode=%s weight=%u measure=%s depth=%u%s slice=%u", settings->given,
-	       ioband_mode_names[settings->mode], settings->weight,
-	       ioband_measure_names[settings->measure], settings->depth, piece, settings->slice_ms);
+	       ioband_args_mode_names[settings->mode], settings->weight,
+	       ioband_args_measure_names[settings->measure], settings->depth, piece,
+	       settings->slice_ms);
 	if (settings->writes_starved)
 		printf(" starved=%u", settings->writes_starved);
 }
@@ -67,8 +68,8 @@ static int say_message(struct words *words, struct ioband_error *error)
 	} else if (message.verb == IOBAND_MSG_MAX || message.verb == IOBAND_MSG_MIN) {
 		say_spec(&message.spec);
 		printf(" given=%x rates=%llu,%llu,%llu,%llu", message.rates_given,
-		       message.rates.bytes[IOBAND_WAY_READ], message.rates.bytes[IOBAND_WAY_WRITE],
-		       message.rates.ios[IOBAND_WAY_READ], message.rates.ios[IOBAND_WAY_WRITE]);
+		       message.rates.bytes[IOBAND_DIR_READ], message.rates.bytes[IOBAND_DIR_WRITE],
+		       message.rates.ios[IOBAND_DIR_READ], message.rates.ios[IOBAND_DIR_WRITE]);
 	} else if (message.verb == IOBAND_MSG_LATENCY_TARGET) {
 		say_spec(&message.spec);
 		printf(" latency=%u", message.latency_us);

@@ -22,8 +22,8 @@ struct profile {
 	u32 deepest;		/* most queued bios of a leaf */
 	u64 pause_ns;		/* longest time between two steps */
 	u64 slice_ns;		/* or 0 */
-	bool caps;		/* some entities have maxima */
-	bool floors;		/* some entities have minima */
+	bool maxima;		/* some entities have maxima */
+	bool minima;		/* some entities have minima */
 	bool flushers;		/* some writes are writeback */
 	u32 stuck;		/* most bios reported as hung */
 };
@@ -63,8 +63,8 @@ static struct ioband_bill random_bill(struct fuzz *fuzz)
 		bill.bytes = random_u64(&fuzz->random);
 	bill.charge = below(fuzz, 3) ? bill.bytes : 65536;
 	bill.cached = below(fuzz, 2);
-	bill.way = below(fuzz, IOBAND_NR_WAYS);
-	bill.async = fuzz->profile->flushers && bill.way == IOBAND_WAY_WRITE && below(fuzz, 8);
+	bill.dir = below(fuzz, IOBAND_NR_DIRS);
+	bill.async = fuzz->profile->flushers && bill.dir == IOBAND_DIR_WRITE && below(fuzz, 8);
 	bill.ios = !!below(fuzz, 4);
 	bill.more = !below(fuzz, 4);
 	return bill;
@@ -174,10 +174,10 @@ static void bound(struct fuzz *fuzz)
 	struct ioband_ent *ent = node && below(fuzz, 2) ? &node->node.ent :
 				 leaf ? &leaf->leaf.ent : NULL;
 
-	if (ent && fuzz->profile->caps)
-		tree_set_rates(&fuzz->tree, ent, given);
-	if (ent && fuzz->profile->floors && below(fuzz, 2))
-		tree_promise(&fuzz->tree, ent, given);
+	if (ent && fuzz->profile->maxima)
+		tree_set_max(&fuzz->tree, ent, given);
+	if (ent && fuzz->profile->minima && below(fuzz, 2))
+		tree_set_min(&fuzz->tree, ent, given);
 }
 
 static void arrive(struct fuzz *fuzz)
@@ -233,7 +233,7 @@ static void limit(struct fuzz *fuzz)
 {
 	const u64 slice_ns = below(fuzz, 4) ? fuzz->profile->slice_ns : 0;
 	/* The checks do not cover hung bios together with minima on the in-flight limit. */
-	const bool may_hang = slice_ns || !fuzz->profile->floors;
+	const bool may_hang = slice_ns || !fuzz->profile->minima;
 	const u32 stuck = may_hang && below(fuzz, 2) ? fuzz->profile->stuck : 0;
 
 	ioband_core_set_limit(&fuzz->tree.core, 1 + below(fuzz, fuzz->profile->limit),
@@ -376,7 +376,7 @@ static void maxima(void **state)
 {
 	static const struct profile profile = {
 		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
-		.limit = 8, .deepest = 6, .pause_ns = MSEC, .caps = true,
+		.limit = 8, .deepest = 6, .pause_ns = MSEC, .maxima = true,
 	};
 
 	(void)state;
@@ -387,7 +387,7 @@ static void maxima_and_slices(void **state)
 {
 	static const struct profile profile = {
 		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
-		.limit = 8, .deepest = 6, .pause_ns = 300 * USEC, .slice_ns = MSEC, .caps = true,
+		.limit = 8, .deepest = 6, .pause_ns = 300 * USEC, .slice_ns = MSEC, .maxima = true,
 		.stuck = 2,
 	};
 
@@ -399,7 +399,7 @@ static void minima(void **state)
 {
 	static const struct profile profile = {
 		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
-		.limit = 8, .deepest = 6, .pause_ns = 300 * USEC, .floors = true,
+		.limit = 8, .deepest = 6, .pause_ns = 300 * USEC, .minima = true,
 	};
 
 	(void)state;
@@ -410,7 +410,7 @@ static void minima_and_maxima(void **state)
 {
 	static const struct profile profile = {
 		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
-		.limit = 8, .deepest = 6, .pause_ns = MSEC, .caps = true, .floors = true,
+		.limit = 8, .deepest = 6, .pause_ns = MSEC, .maxima = true, .minima = true,
 	};
 
 	(void)state;
@@ -422,7 +422,7 @@ static void minima_and_slices(void **state)
 	static const struct profile profile = {
 		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
 		.limit = 8, .deepest = 6, .pause_ns = 300 * USEC, .slice_ns = MSEC,
-		.caps = true, .floors = true, .stuck = 2,
+		.maxima = true, .minima = true, .stuck = 2,
 	};
 
 	(void)state;

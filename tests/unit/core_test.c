@@ -71,13 +71,13 @@ static void a_large_debt_is_known(void **state)
 	backlog(other, 64 * KIB);
 	now(leaf, 31 * MIB);
 	now(below, 31 * MIB);
-	assert_false(ioband_leaf_owes_much(&leaf->leaf));
-	assert_false(ioband_leaf_owes_much(&below->leaf));
+	assert_false(ioband_tree_is_in_debt(&leaf->leaf));
+	assert_false(ioband_tree_is_in_debt(&below->leaf));
 	now(leaf, 2 * MIB);
 	now(below, 2 * MIB);
-	assert_true(ioband_leaf_owes_much(&leaf->leaf));
-	assert_true(ioband_leaf_owes_much(&below->leaf));
-	assert_false(ioband_leaf_owes_much(&other->leaf));
+	assert_true(ioband_tree_is_in_debt(&leaf->leaf));
+	assert_true(ioband_tree_is_in_debt(&below->leaf));
+	assert_false(ioband_tree_is_in_debt(&other->leaf));
 	complete_all();
 }
 

@@ -14,11 +14,11 @@
 
 #define TICK_NS	10000000ULL
 
-static void pipe_is_in_range(const struct ioband_pipe *pipe)
+static void limit_is_in_range(const struct ioband_depth_limit *limit)
 {
-	assert_in_range(pipe->ios, 1, IOBAND_DEPTH_MAX);
-	assert_in_range(pipe->piece_bytes, IOBAND_PIECE_MIN, IOBAND_PIECE_MAX);
-	assert_int_equal(pipe->piece_bytes & (pipe->piece_bytes - 1), 0);
+	assert_in_range(limit->ios, 1, IOBAND_DEPTH_MAX);
+	assert_in_range(limit->split_bytes, IOBAND_SPLIT_MIN, IOBAND_SPLIT_MAX);
+	assert_int_equal(limit->split_bytes & (limit->split_bytes - 1), 0);
 }
 
 static void starts_with_a_limit(void **state)
@@ -27,7 +27,7 @@ static void starts_with_a_limit(void **state)
 
 	(void)state;
 	ioband_depth_init(&depth);
-	pipe_is_in_range(&depth.pipe);
+	limit_is_in_range(&depth.limit);
 }
 
 /* Below 2 to a random power below @bits: all orders of magnitude. */
@@ -60,7 +60,7 @@ static void stays_in_range(void **state)
 			};
 
 			ioband_depth_sample(&depth, &sample);
-			pipe_is_in_range(&depth.pipe);
+			limit_is_in_range(&depth.limit);
 		}
 	}
 }
@@ -162,7 +162,7 @@ static u32 found_beside(u64 wide_ios, u64 wide_bytes)
 
 	ioband_depth_init(&depth);
 	for (i = 0; i < 1000; i++) {
-		const bool wide = depth.pipe.ios > 4;
+		const bool wide = depth.limit.ios > 4;
 		const u64 ios = wide ? wide_ios : 20, bytes = wide ? wide_bytes : 2000000;
 		const struct ioband_sample sample = {
 			.ns = TICK_NS,
@@ -171,7 +171,7 @@ static u32 found_beside(u64 wide_ios, u64 wide_bytes)
 			.work = bytes + ios * IOBAND_BIO_BYTES,
 			.max_bytes = 262144,
 			.held_ios = ios,
-			.peak_ios = depth.pipe.ios,
+			.peak_ios = depth.limit.ios,
 		};
 
 		ioband_depth_sample(&depth, &sample);
@@ -198,7 +198,7 @@ static void does_not_go_round(void **state)
 			{ .depth = 64, .bytes = 131072, .sequential = true },
 			{ .depth = depth, .bytes = 4096 },
 		};
-		struct ioband_pipe last;
+		struct ioband_depth_limit last;
 		struct pair pair;
 		u32 i, moves = 0;
 
@@ -206,9 +206,9 @@ static void does_not_go_round(void **state)
 		clock_run(&pair.clock, 20 * NSEC_PER_SEC);
 		last = pair.pool.depth.chosen;
 		for (i = 0; i < 5000; i++) {
-			const struct ioband_pipe now = pair.pool.depth.chosen;
+			const struct ioband_depth_limit now = pair.pool.depth.chosen;
 
-			moves += now.ios != last.ios || now.piece_bytes != last.piece_bytes;
+			moves += now.ios != last.ios || now.split_bytes != last.split_bytes;
 			last = now;
 			clock_run(&pair.clock, pair.clock.now_ns + TICK_NS);
 		}
@@ -231,7 +231,7 @@ static void cuts_where_bytes_count(void **state)
 	(void)state;
 	pair_start(&pair, sim_spec_find("line"), &large, SIM_AUTO, 3);
 	clock_run(&pair.clock, 4 * NSEC_PER_SEC);
-	assert_in_range(pair.pool.depth.chosen.piece_bytes, IOBAND_PIECE_MIN, 65536);
+	assert_in_range(pair.pool.depth.chosen.split_bytes, IOBAND_SPLIT_MIN, 65536);
 	assert_in_range(pair.pool.depth.chosen.ios, 1, 8);
 	pair_free(&pair);
 }
@@ -314,7 +314,7 @@ static void follows_what_counts(void **state)
 	clock_run(&pair.clock, 4 * NSEC_PER_SEC);
 	pair.pool.device.spec = *volume;
 	clock_run(&pair.clock, 24 * (u64)NSEC_PER_SEC);
-	assert_in_range(pair.pool.depth.chosen.piece_bytes, 262144, IOBAND_PIECE_MAX);
+	assert_in_range(pair.pool.depth.chosen.split_bytes, 262144, IOBAND_SPLIT_MAX);
 	assert_true(mbps_until(&pair, 30 * (u64)NSEC_PER_SEC) > 0.9 * none.mbps);
 	pair_free(&pair);
 }

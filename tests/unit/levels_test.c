@@ -161,7 +161,7 @@ struct below {
 };
 
 /*
- * For 4 s: a group of weight 1 with a minimum of @promised bytes a second, and c unless @alone.
+ * For 4 s: a group of weight 1 with a minimum of @min_ent bytes a second, and c unless @alone.
  * All have bios of 64 KiB and 1 ms queued.  a has @weight, b 100.
  */
 static struct below promised_below(u64 promised, u32 slice_ms, u32 weight, bool alone)
@@ -177,7 +177,7 @@ static struct below promised_below(u64 promised, u32 slice_ms, u32 weight, bool 
 	all = have_family(1, false);
 	tree_set_slice(tree, slice_ms * MSEC, true);
 	tree_set_weight(tree, &all.a->leaf.ent, weight);
-	tree_promise(tree, &all.up->node.ent, &min);
+	tree_set_min(tree, &all.up->node.ent, &min);
 	while (tree->now_ns < 4000 * MSEC) {
 		if (!all.a->nr_held)
 			wait_for(all.a, 64 * KIB);
@@ -265,7 +265,7 @@ static void weights_decide_below_a_promise(void **state)
 static struct ioband_bill written(u32 bytes)
 {
 	return (struct ioband_bill) {
-		.charge = bytes, .bytes = bytes, .way = IOBAND_WAY_WRITE,
+		.charge = bytes, .bytes = bytes, .dir = IOBAND_DIR_WRITE,
 	};
 }
 
@@ -318,9 +318,9 @@ static void promised_reads(u64 promised, u32 slice_ms, u32 writers, u32 *bios)
 	leaves[3] = all.c;
 	if (slice_ms)
 		tree_set_slice(tree, slice_ms * MSEC, true);
-	tree_promise(tree, &all.up->node.ent, &reads);
+	tree_set_min(tree, &all.up->node.ent, &reads);
 	serve_for(leaves, 4, writers, 20000, bios);
-	assert_false(ioband_leaf_owes_much(&leaves[2]->leaf));
+	assert_false(ioband_tree_is_in_debt(&leaves[2]->leaf));
 }
 
 /* b writes: writes are outside the minimum, and delay no reads. */
@@ -375,7 +375,7 @@ static void who_comes_below_a_promise_has_no_claim(void **state)
 		leaves[2] = all.b;
 		if (slices[i])
 			tree_set_slice(tree, slices[i] * MSEC, true);
-		tree_promise(tree, &all.up->node.ent, &reads);
+		tree_set_min(tree, &all.up->node.ent, &reads);
 		serve_for(leaves, 2, 0, 3000, bios);
 		serve_for(leaves, 3, 0, 3000, bios);
 		assert_in_range(bios[0] + bios[2], 1900, 2100);
@@ -393,7 +393,7 @@ static void who_thinks_below_a_promise_is_waited_for(void **state)
 
 	(void)state;
 	ioband_core_set_limit(&tree->core, 1, 0);
-	tree_promise(tree, &all.up->node.ent, &most);
+	tree_set_min(tree, &all.up->node.ent, &most);
 	wait_for(all.a, 512);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), all.a);
 	complete_all();
@@ -404,7 +404,7 @@ static void who_thinks_below_a_promise_is_waited_for(void **state)
 	tree->now_ns += 10 * USEC;
 	tree_wait(tree, all.b, small);
 	assert_null(tree_serve(tree, &wake_ns));
-	assert_ptr_equal(tree->core.promised, &all.up->node.ent);
+	assert_ptr_equal(tree->core.min_ent, &all.up->node.ent);
 	wait_for(all.a, 512);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), all.a);
 }
@@ -429,7 +429,7 @@ static void a_promise_shuts_out_no_sibling(void **state)
 		ioband_core_set_limit(&tree->core, 1, 0);
 		if (i)
 			tree_set_slice(tree, 80 * MSEC, true);
-		tree_promise(tree, &leaves[0]->leaf.ent, &most);
+		tree_set_min(tree, &leaves[0]->leaf.ent, &most);
 		serve_for(leaves, 3, 0, 20000, bios);
 		assert_in_range(bios[1], i ? 850 : 190, i ? 1000 : 210);
 	}
@@ -453,7 +453,7 @@ static void turns_by_weight_count_below_a_promise(void **state)
 		leaves[1] = tree_add_leaf(tree, up, 100);
 		leaves[2] = tree_add_leaf(tree, NULL, 10);
 		tree_set_slice(tree, 80 * MSEC, i & 1);
-		tree_promise(tree, &up->node.ent, &most);
+		tree_set_min(tree, &up->node.ent, &most);
 		serve_for(leaves, i & 2 ? 3 : 2, 0, 60000, bios);
 		assert_in_range(bios[0], 9 * bios[1], 11 * bios[1]);
 	}
@@ -469,7 +469,7 @@ static void who_comes_late_has_no_claim(void **state)
 
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, true);
-	tree_promise(tree, &all.up->node.ent, &most);
+	tree_set_min(tree, &all.up->node.ent, &most);
 	serve_for(leaves, 1, 0, 30000, bios);
 	serve_for(leaves, 2, 0, 10000, bios);
 	assert_in_range(bios[1], 4800, 5200);
@@ -486,7 +486,7 @@ static void what_nobody_wants_prolongs_no_turn(void **state)
 
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, true);
-	tree_promise(tree, &leaves[0]->leaf.ent, &both);
+	tree_set_min(tree, &leaves[0]->leaf.ent, &both);
 	serve_for(leaves, 2, 0, 10000, bios);
 	assert_in_range(bios[0], 2560, 2900);
 }
@@ -501,7 +501,7 @@ static void reads_are_promised_beside_own_writes(void **state)
 
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, true);
-	tree_promise(tree, &all.up->node.ent, &reads);
+	tree_set_min(tree, &all.up->node.ent, &reads);
 	while (tree->now_ns < 10000 * MSEC) {
 		while (all.a->nr_held < 16)
 			wait_for(all.a, 64 * KIB);
@@ -527,7 +527,7 @@ static void own_writes_are_due_in_time(void **state)
 
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, true);
-	tree_promise(tree, &all.up->node.ent, &most);
+	tree_set_min(tree, &all.up->node.ent, &most);
 	while (tree->now_ns < 10000 * MSEC) {
 		while (all.a->nr_held < 16)
 			wait_for(all.a, 64 * KIB);
@@ -552,7 +552,7 @@ static void a_promise_to_who_is_alone_bounds_nothing(void **state)
 
 	(void)state;
 	tree_set_slice(tree, 124 * MSEC, true);
-	tree_promise(tree, &a->leaf.ent, &most);
+	tree_set_min(tree, &a->leaf.ent, &most);
 	while (tree->now_ns < 2000 * MSEC) {
 		while (a->nr_held < 32)
 			wait_for(a, 64 * KIB);
@@ -576,7 +576,7 @@ static void the_rest_keeps_its_depth(void **state)
 
 	(void)state;
 	tree_set_slice(tree, 80 * MSEC, true);
-	tree_promise(tree, &all.up->node.ent, &most);
+	tree_set_min(tree, &all.up->node.ent, &most);
 	while (tree->now_ns < 4000 * MSEC) {
 		for (i = 0; i < 3; i++)
 			while (leaves[i]->nr_held < 16)
@@ -612,7 +612,7 @@ static void a_promise_keeps_its_depth(void **state)
 
 	(void)state;
 	tree_set_slice(tree, 40 * MSEC, true);
-	tree_promise(tree, &a->leaf.ent, &most);
+	tree_set_min(tree, &a->leaf.ent, &most);
 	while (tree->now_ns < 4000 * MSEC) {
 		while (a->nr_held < 16)
 			wait_for(a, 64 * KIB);

@@ -36,12 +36,12 @@ static void crowd_init(struct crowd *crowd, u32 nr, u32 width)
 	assert_non_null(crowd->leaves);
 	assert_non_null(crowd->nodes);
 	for (i = 0; width && i < (nr + width - 1) / width; i++)
-		ioband_node_init(&crowd->nodes[i], &crowd->core.root,
-				 1 + random_below(&crowd->random, 1000));
+		ioband_tree_init_node(&crowd->nodes[i], &crowd->core.root,
+				      1 + random_below(&crowd->random, 1000));
 	for (i = 0; i < nr; i++)
-		ioband_leaf_init(&crowd->leaves[i],
-				 width ? &crowd->nodes[i / width] : &crowd->core.root,
-				 1 + random_below(&crowd->random, 1000));
+		ioband_tree_init_leaf(&crowd->leaves[i],
+				      width ? &crowd->nodes[i / width] : &crowd->core.root,
+				      1 + random_below(&crowd->random, 1000));
 }
 
 static void crowd_free(struct crowd *crowd)
@@ -61,7 +61,7 @@ static double backlogged(u32 nr, u32 width)
 	crowd_init(&crowd, nr, width);
 	ioband_core_set_limit(&crowd.core, 1, 0);
 	for (i = 0; i < nr; i++)
-		ioband_core_wait(&crowd.core, &crowd.leaves[i], IOBAND_WAY_READ, crowd.now_ns);
+		ioband_core_wait(&crowd.core, &crowd.leaves[i], IOBAND_DIR_READ, crowd.now_ns);
 	steps = shim_rb_steps;
 	for (i = 0; i < BIOS; i++) {
 		leaf = ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns);
@@ -86,7 +86,7 @@ static double readers(u32 nr, u32 width, u32 limit)
 	crowd_init(&crowd, nr, width);
 	ioband_core_set_limit(&crowd.core, limit, 0);
 	for (i = 0; i < nr; i++)
-		ioband_core_wait(&crowd.core, &crowd.leaves[i], IOBAND_WAY_READ, crowd.now_ns);
+		ioband_core_wait(&crowd.core, &crowd.leaves[i], IOBAND_DIR_READ, crowd.now_ns);
 	for (i = 0; i < BIOS + limit; i++) {
 		if (i == limit)
 			steps = shim_rb_steps;
@@ -103,7 +103,7 @@ static double readers(u32 nr, u32 width, u32 limit)
 		flight[0] = flight[--nr_flight];
 		ioband_core_complete(&crowd.core, leaf, &bill, crowd.now_ns);
 		crowd.now_ns += 1000;
-		ioband_core_wait(&crowd.core, leaf, IOBAND_WAY_READ, crowd.now_ns);
+		ioband_core_wait(&crowd.core, leaf, IOBAND_DIR_READ, crowd.now_ns);
 	}
 	crowd_free(&crowd);
 	free(flight);
@@ -151,13 +151,14 @@ static double deep(u32 levels)
 
 	crowd_init(&crowd, levels, 0);
 	for (i = 0; i < levels; i++)
-		ioband_node_init(&crowd.nodes[i], i ? &crowd.nodes[i - 1] : &crowd.core.root, 100);
-	ioband_leaf_init(&crowd.leaves[0], &crowd.nodes[levels - 1], 100);
+		ioband_tree_init_node(&crowd.nodes[i], i ? &crowd.nodes[i - 1] : &crowd.core.root,
+				      100);
+	ioband_tree_init_leaf(&crowd.leaves[0], &crowd.nodes[levels - 1], 100);
 	ioband_core_set_limit(&crowd.core, 1, 0);
 	ioband_core_set_slice(&crowd.core, 1000000, true, crowd.now_ns);
 	steps = shim_rb_steps;
 	for (i = 0; i < BIOS / 10; i++) {
-		ioband_core_wait(&crowd.core, &crowd.leaves[0], IOBAND_WAY_READ, crowd.now_ns);
+		ioband_core_wait(&crowd.core, &crowd.leaves[0], IOBAND_DIR_READ, crowd.now_ns);
 		assert_ptr_equal(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns),
 				 &crowd.leaves[0]);
 		ioband_core_admit(&crowd.core, &crowd.leaves[0], &bill, 0, crowd.now_ns);
@@ -188,7 +189,7 @@ static void idle_ones_cost_nothing(void **state)
 	(void)state;
 	crowd_init(&crowd, MANY, 0);
 	steps = shim_rb_steps;
-	ioband_core_wait(&crowd.core, &crowd.leaves[MANY / 2], IOBAND_WAY_READ, crowd.now_ns);
+	ioband_core_wait(&crowd.core, &crowd.leaves[MANY / 2], IOBAND_DIR_READ, crowd.now_ns);
 	assert_ptr_equal(ioband_core_pick(&crowd.core, crowd.now_ns, &wake_ns),
 			 &crowd.leaves[MANY / 2]);
 	ioband_core_admit(&crowd.core, &crowd.leaves[MANY / 2], &bill, 0, crowd.now_ns);

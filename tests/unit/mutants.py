@@ -14,11 +14,11 @@ class Mutant(NamedTuple):
 
 CORE = [
     Mutant(
-        "passing-by-weight", "open, core_passes(core), ios, limit);", "open, false, ios, limit);"
+        "passing-by-weight", "open, core_bypasses(core), ios, limit);", "open, false, ios, limit);"
     ),
     Mutant(
         "passed-over-saves",
-        "while (leaf && ioband_ent_catch_up(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)));",
+        "while (leaf && ioband_tree_catch_up(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)));",
         "while (false);",
     ),
     Mutant("late-is-in-time", "gap <= IOBAND_PAUSE_WAIT_NS && ", ""),
@@ -30,7 +30,9 @@ CORE = [
     ),
     Mutant("urgent-makes-a-reader", "	if (in_turn)\n		leaf->async", "		leaf->async"),
     Mutant(
-        "who-thinks-ends-with-pauses", "		if (!leaf->awaited)\n			continue;\n", ""
+        "who-thinks-ends-with-pauses",
+        "		if (!leaf->pause_anticipated)\n			continue;\n",
+        "",
     ),
     Mutant(
         "idle-without-slices",
@@ -42,40 +44,40 @@ CORE = [
         "	if (unlikely(core->pausing) && ent->waiting",
         "	if (false && ent->waiting",
     ),
-    Mutant("not-woken-for-a-maximum", "*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));", ";"),
+    Mutant("not-woken-for-a-maximum", "*wake_ns = min(*wake_ns, ioband_max_wake_ns(core));", ";"),
     Mutant(
         "bounded-as-a-leaf",
-        "ioband_cap_charge(core, ent->cap, bill, in_turn, now_ns);",
-        "{ ioband_cap_charge(core, ent->cap, bill, in_turn, now_ns); break; }",
+        "ioband_max_charge(core, ent->max, bill, in_turn, now_ns);",
+        "{ ioband_max_charge(core, ent->max, bill, in_turn, now_ns); break; }",
     ),
-    Mutant("promised-uncounted", "core->promised_ios += ioband_leaf_is_promised(leaf);", ""),
+    Mutant("promised-uncounted", "core->min_ios += ioband_min_covers(leaf);", ""),
     Mutant(
         "promised-for-ever",
-        "core->promised_ios -= ioband_leaf_is_promised(leaf);",
-        "core->promised_ios -= 0;",
+        "core->min_ios -= ioband_min_covers(leaf);",
+        "core->min_ios -= 0;",
     ),
-    Mutant("always-weighed", "weighed &= ent != core->promised;", ""),
-    Mutant("never-weighed", "			ent->parent->weighed_ns = now_ns;", "			;"),
-    Mutant("past-the-pipe", "|| ioband_floor_has_room(core, leaf) ?", "|| leaf ?"),
+    Mutant("always-weighed", "by_weight &= ent != core->min_ent;", ""),
+    Mutant("never-weighed", "			ent->parent->by_weight_ns = now_ns;", "			;"),
+    Mutant("past-the-pipe", "|| ioband_min_may_dispatch(core, leaf) ?", "|| leaf ?"),
     Mutant("limit-of-nothing", "max(ios, 1U)", "ios"),
     Mutant("time-to-think-of-last", "(leaf->think_ns * 4 + gap) / 5", "gap"),
-    Mutant("pauses-count", "gap = min(gap, IOBAND_THINK_CAP * core_patience(core));", ""),
+    Mutant("pauses-count", "gap = min(gap, IOBAND_THINK_LIMIT * core_patience(core));", ""),
     Mutant("first-gap-counts", "leaf->done_ns > core->told_ns", "true"),
     Mutant("untold-gaps-count", "leaf->done_ns > core->told_ns", "leaf->done_ns"),
-    Mutant("a-pause-costs-turns", "IOBAND_THINK_CAP	4", "IOBAND_THINK_CAP	10"),
+    Mutant("a-pause-costs-turns", "IOBAND_THINK_LIMIT	4", "IOBAND_THINK_LIMIT	10"),
     Mutant("waits-on-fast-devices", "return core->slice_ns ? IOB", "return true ? IOB"),
     Mutant("thinks-while-busy", "if (!leaf->inflight)", "if (true)"),
-    Mutant("grace-past-its-end", "if (leaf->think_until_ns > now_ns)", "if (true)"),
-    Mutant("grace-at-its-end", "leaf->think_until_ns > now_ns", "leaf->think_until_ns >= now_ns"),
+    Mutant("grace-past-its-end", "if (leaf->grace_until_ns > now_ns)", "if (true)"),
+    Mutant("grace-at-its-end", "leaf->grace_until_ns > now_ns", "leaf->grace_until_ns >= now_ns"),
     Mutant(
         "removed-thinker-stays",
-        "	ioband_leaf_set_state(core, leaf, IOBAND_IDLE, 0);\n	if (core->writer",
+        "	ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);\n	if (core->writer",
         "	if (core->writer",
     ),
     Mutant(
         "no-catch-up-on-arrival",
-        "leaf_arrive(core, leaf, now_ns);\n		if (core->slice_ns && way",
-        "if (core->slice_ns && way",
+        "leaf_arrive(core, leaf, now_ns);\n		if (core->slice_ns && dir",
+        "if (core->slice_ns && dir",
     ),
     Mutant(
         "one-too-many",
@@ -90,7 +92,7 @@ CORE = [
     ),
     Mutant(
         "never-woken",
-        "*wake_ns = ioband_core_grace_ends(core);\n		return NULL",
+        "*wake_ns = ioband_tree_grace_ends(core);\n		return NULL",
         "return NULL",
     ),
     Mutant(
@@ -103,29 +105,37 @@ CORE = [
     Mutant("flight-bytes-not-counted", "core->inflight_bytes += bill->bytes;", ""),
     Mutant("leaf-flight-not-counted", "	leaf->inflight++;\n", ""),
     Mutant(
-        "still-waiting", "ways ? IOBAND_WAITING : IOBAND_INFLIGHT, ways", "IOBAND_INFLIGHT, ways"
+        "still-waiting",
+        "dirs ? IOBAND_LEAF_BACKLOGGED : IOBAND_LEAF_INFLIGHT,\n			      dirs",
+        "IOBAND_LEAF_INFLIGHT, dirs",
     ),
     Mutant(
         "urgent-not-expired",
-        "	core_expire(core, now_ns);\n	if (leaf->state != IOBAND_WAITING) {",
-        "	if (leaf->state != IOBAND_WAITING) {",
+        "	core_expire(core, now_ns);\n	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {",
+        "	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {",
     ),
     Mutant(
         "urgent-ends-waiting",
-        "	if (leaf->state != IOBAND_WAITING) {\n		leaf_arrive",
+        "	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {\n		leaf_arrive",
         "	{\n		leaf_arrive",
     ),
-    Mutant("withdrawn-idle", "leaf->inflight ? IOBAND_INFLIGHT : IOBAND_IDLE", "IOBAND_IDLE"),
+    Mutant(
+        "withdrawn-idle",
+        "leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE",
+        "IOBAND_LEAF_IDLE",
+    ),
     Mutant("completed-stays", "core->inflight_ios--;", ""),
     Mutant("completed-bytes-stay", "core->inflight_bytes -= bill->bytes;", ""),
     Mutant("completed-time-lost", "leaf->done_ns = now_ns;", ""),
     Mutant(
         "thinks-too-soon",
-        "!leaf->inflight && leaf->state == IOBAND_INFLIGHT",
-        "leaf->state == IOBAND_INFLIGHT",
+        "!leaf->inflight && leaf->state == IOBAND_LEAF_INFLIGHT",
+        "leaf->state == IOBAND_LEAF_INFLIGHT",
     ),
     Mutant(
-        "thinks-with-bios", "!leaf->inflight && leaf->state == IOBAND_INFLIGHT", "!leaf->inflight"
+        "thinks-with-bios",
+        "!leaf->inflight && leaf->state == IOBAND_LEAF_INFLIGHT",
+        "!leaf->inflight",
     ),
     Mutant("waits-for-the-slow", "leaf->think_ns > core_patience(core)", "false"),
     Mutant("no-grace", "2 * leaf->think_ns + IOBAND_GRACE_MIN_NS", "leaf->think_ns / 2"),
@@ -133,28 +143,33 @@ CORE = [
 ]
 
 TREE = [
-    Mutant("by-weight-below", "below ? PASSING : turn", "turn"),
+    Mutant("by-weight-below", "below ? BYPASS : reason", "reason"),
     Mutant(
-        "by-weight-for-nothing", "(turn == WEIGHED && core->slice_ns && core->promising)", "false"
+        "by-weight-for-nothing",
+        "(reason == BY_WEIGHT && core->slice_ns && core->nr_minima)",
+        "false",
     ),
     Mutant(
         "any-passes",
-        "vtime_before(ent_past(ent), ent_past(least)))\n			least",
+        "vtime_before(ent_bypass_vtime(ent), ent_bypass_vtime(least)))\n			least",
         "true)\n			least",
     ),
-    Mutant("passers-stay", "	node->past = ent_past(least);", "	;"),
+    Mutant("passers-stay", "	node->bypass_vtime = ent_bypass_vtime(least);", "	;"),
     Mutant(
         "thinks-beside",
-        "vtime_before(ent_past(ent), ent_past(least)))\n			*ios",
+        "vtime_before(ent_bypass_vtime(ent), ent_bypass_vtime(least)))\n			*ios",
         "false)\n			*ios",
     ),
     Mutant(
-        "past-without-weight", "ent->past = ent_past(ent) + advance;", "ent->past = ent_past(ent);"
+        "past-without-weight",
+        "ent->bypass_vtime = ent_bypass_vtime(ent) + advance;",
+        "ent->bypass_vtime = ent_bypass_vtime(ent);",
     ),
     Mutant(
         "past-by-the-old-weight",
-        "(ent_past(ent) - ent->parent->past) * ent->weight, weight);",
-        "ent_past(ent) - ent->parent->past, 1);",
+        "(ent_bypass_vtime(ent) - ent->parent->bypass_vtime) *\n"
+        "				    ent->weight, weight);",
+        "ent_bypass_vtime(ent) - ent->parent->bypass_vtime, 1);",
     ),
     Mutant("blocked-reads-seen", "waiting -= (s32)waiting;", ";"),
     Mutant("blocked-writes-seen", "waiting = (s32)waiting;", ";"),
@@ -165,8 +180,8 @@ TREE = [
     ),
     Mutant(
         "blocked-stays-live",
-        "	ent_update_live(ent);\n	if (ent->floor)\n",
-        "	if (ent->floor)\n",
+        "	ent_update_live(ent);\n	if (ent->min)\n",
+        "	if (ent->min)\n",
     ),
     Mutant(
         "pause-leaves-the-pipe", "		if (unlikely(ent->pausing))\n			break;\n", ""
@@ -175,7 +190,7 @@ TREE = [
         "pausing-for-good", "	core->pausing += pausing;", "	core->pausing += pausing > 0;"
     ),
     Mutant("pausing-below-only", "		ent->pausing += pausing;", "		;"),
-    Mutant("blocked-ways-may", "	return leaf->ways & (", "	return leaf->ways | 0 * ("),
+    Mutant("blocked-ways-may", "	return leaf->dirs & (", "	return leaf->dirs | 0 * ("),
     Mutant(
         "below-a-block", "		open &= ent_open(ent);\n	}\n	return", "	}\n	return"
     ),
@@ -184,13 +199,13 @@ TREE = [
         "max(IOBAND_LAG_MAX, (u64)charge)",
         "IOBAND_DEBT_MAX",
     ),
-    Mutant("node-follows-the-promised", "core->slice_ns || turn != WEIGHED", "core->slice_ns"),
+    Mutant("node-follows-the-promised", "core->slice_ns || reason != BY_WEIGHT", "core->slice_ns"),
     Mutant(
         "promised-not-found",
-        "			core->hooks->floor_changed(core, ent->floor);",
+        "			core->hooks->min_changed(core, ent->min);",
         "			;",
     ),
-    Mutant("unpromised-ways-may", "		open &= core->promised_ways;", ""),
+    Mutant("unpromised-ways-may", "		open &= core->min_ent_dirs;", ""),
     Mutant("weights-ignored", "div_u64(1ULL << IOBAND_PACE_SHIFT, weight)", "1ULL << 25"),
     Mutant(
         "most-served-first",
@@ -205,7 +220,7 @@ TREE = [
     Mutant("leads-forgotten", "if (lag <= lag_max || lag >=", "if (lag <= lag_max && lag >="),
     Mutant("round-trip-starves", "lag >= -2 * ent_vtime_of(ent, U32_MAX)", "(s64)lag <= 0"),
     Mutant("weight-keeps-lead", "div_s64(lead * ent->weight, weight)", "lead"),
-    Mutant("weight-keeps-turn", "div_u64(ent->turn * ent->weight, weight)", "0"),
+    Mutant("weight-keeps-turn", "div_u64(ent->advance * ent->weight, weight)", "0"),
     Mutant("weight-stays", "	ent_weigh(ent, weight);\n	if (live)", "	if (live)"),
     Mutant(
         "weight-loses-place",
@@ -213,12 +228,12 @@ TREE = [
         "	ent_weigh(ent, weight);\n	if (!live)",
     ),
     Mutant("waiting-not-counted", "ent->waiting += waiting;", ""),
-    Mutant("thinking-not-counted", "ent->thinking += thinking;", ""),
+    Mutant("thinking-not-counted", "ent->anticipated += anticipated;", ""),
     Mutant("busy-not-counted", "ent->busy += busy;", ""),
     Mutant("counted-in-leaf-only", "if (!ent->parent)\n			break;", "break;"),
     Mutant(
         "thinkers-not-live",
-        "live = ent_shown(ent) || ent->thinking;",
+        "live = ent_shown(ent) || ent->anticipated;",
         "live = ent_shown(ent);",
     ),
     Mutant(
@@ -226,11 +241,11 @@ TREE = [
         "else if (ent_is_live(ent) && !live)",
         "else if (false)",
     ),
-    Mutant("graces-out-of-order", "think_until_ns <\n", "think_until_ns >\n"),
+    Mutant("graces-out-of-order", "grace_until_ns <\n", "grace_until_ns >\n"),
     Mutant(
         "thinkers-take-no-place",
-        "!ent->floor)\n			*ios += ent->thinking;",
-        "!ent->floor)\n			;",
+        "!ent->min)\n			*ios += ent->anticipated;",
+        "!ent->min)\n			;",
     ),
     Mutant("endless-search", "if (*ios >= limit)\n			break;", ""),
     Mutant(
@@ -238,8 +253,10 @@ TREE = [
         "	if (alone) {\n		node->vnow = vtime_max(node->vnow, ent->vtime);",
         "	if (alone) {",
     ),
-    Mutant("node-stays-in-turn", "vtime_min(ent->vtime, node->vnow + ent->turn)", "node->vnow"),
-    Mutant("debts-end-with-a-turn", "vtime_min(ent->vtime, node->vnow + ent->turn)", "ent->vtime"),
+    Mutant("node-stays-in-turn", "vtime_min(ent->vtime, node->vnow + ent->advance)", "node->vnow"),
+    Mutant(
+        "debts-end-with-a-turn", "vtime_min(ent->vtime, node->vnow + ent->advance)", "ent->vtime"
+    ),
     Mutant(
         "debts-unbounded",
         "vtime = vtime_max(ent->vtime, vtime_min(vtime, node->vnow + lead));",
@@ -264,19 +281,19 @@ TREE = [
     ),
     Mutant("owed-to-nobody", "node->ent.busy == ent->busy", "false"),
     Mutant("always-alone", "node->ent.busy == ent->busy", "true"),
-    Mutant("turn-forgotten", "ent->turn = advance;", ""),
-    Mutant("turn-alone-forgotten", "if (alone || (turn", "if ((turn"),
+    Mutant("turn-forgotten", "ent->advance = advance;", ""),
+    Mutant("turn-alone-forgotten", "if (alone || (reason", "if ((reason"),
     Mutant("not-charged", "u64 vtime = ent->vtime + advance;", "u64 vtime = ent->vtime;"),
     Mutant(
         "charged-in-leaf-only",
-        "ent_charge(core, ent, charge, below ? PASSING : turn);",
-        "{ ent_charge(core, ent, charge, below ? PASSING : turn); break; }",
+        "ent_charge(core, ent, charge, below ? BYPASS : reason);",
+        "{ ent_charge(core, ent, charge, below ? BYPASS : reason); break; }",
     ),
     Mutant("time-and-bytes", "if (node_shares_time(core, ent->parent) == by_time)\n", ""),
     Mutant(
         "node-follows-the-served",
-        "if (core->slice_ns || turn != WEIGHED)\n			reach",
-        "if (turn != WEIGHED)\n			reach",
+        "if (core->slice_ns || reason != BY_WEIGHT)\n			reach",
+        "if (reason != BY_WEIGHT)\n			reach",
     ),
     Mutant(
         "gone-in-service",
@@ -285,20 +302,20 @@ TREE = [
     ),
     Mutant(
         "gone-has-the-device",
-        "		core->owner = NULL;\n	ent_count",
+        "		core->holder = NULL;\n	ent_count",
         "		;\n	ent_count",
     ),
     Mutant(
         "turns-below-are-cut",
-        "if (ent_has_device(core, ent) &&",
+        "if (ent_is_holder(core, ent) &&",
         "if (false &&",
     ),
-    Mutant("carried-on", " &&\n	    (!passing || node->by_past))", ")"),
-    Mutant("passed-over-for-ever", " && !(ent->waiting & ~core->promised_ways)", ""),
+    Mutant("carried-on", " &&\n	    (!bypass || node->by_bypass))", ")"),
+    Mutant("passed-over-for-ever", " && !(ent->waiting & ~core->min_ent_dirs)", ""),
     Mutant("turns-below-go-on", "	node->serving = NULL;\n}", "}"),
     Mutant(
         "promised-goes-on-below",
-        "	ioband_ent_begin_below(core, ent, begin);\n	for",
+        "	ioband_tree_begin_below(core, ent, begin);\n	for",
         "	for",
     ),
 ]
@@ -307,14 +324,14 @@ AHEAD = [
     Mutant("always-in-turn", "if (!node->to_and_fro || ", "if (true || "),
     Mutant("always-to-and-fro", "if (!node->to_and_fro || ", "if ("),
     Mutant("to-and-fro-for-good", "		node->to_and_fro--;\n", ""),
-    Mutant("one-pass-only", "		cold = node->cold_turns > 0;\n", "		cold = false;\n"),
-    Mutant("always-of-use", "if (4 * node->cold_turns > 3 * runs)", "if (false)"),
-    Mutant("never-of-use", "if (4 * node->cold_turns > 3 * runs)", "if (node->cold_turns)"),
+    Mutant("one-pass-only", "		cold = node->cold_slices > 0;\n", "		cold = false;\n"),
+    Mutant("always-of-use", "if (4 * node->cold_slices > 3 * runs)", "if (false)"),
+    Mutant("never-of-use", "if (4 * node->cold_slices > 3 * runs)", "if (node->cold_slices)"),
     Mutant("of-no-use-for-good", "		node->in_turn--;\n", "		;\n"),
     Mutant("tried-again-at-once", "_ROUNDS	8", "_ROUNDS	0"),
     Mutant(
         "cold-adds-up",
-        "		node->to_and_fro = runs;\n	node->cold_turns = 0;",
+        "		node->to_and_fro = runs;\n	node->cold_slices = 0;",
         "		node->to_and_fro = runs;",
     ),
     Mutant("all-is-cold", "now_ns - core->first_ns + IOBAND_COLD_NS", "0"),
@@ -328,7 +345,11 @@ AHEAD = [
     Mutant("who-is-not-here", "!(ent_shown(ent) & open) ||", "!open ||"),
     Mutant("others-go-last", "			return ent;", "			continue;"),
     Mutant("the-latest-goes-on", "least->vtime) >= core->slice_ns / 2", "least->vtime) >= U64_MAX"),
-    Mutant("earliest-first", "->turn_ns > latest->turn_ns", "->turn_ns < latest->turn_ns"),
+    Mutant(
+        "earliest-first",
+        "->last_slice_ns > latest->last_slice_ns",
+        "->last_slice_ns < latest->last_slice_ns",
+    ),
     Mutant("who-was-idle-waits", "!latest->is_run || latest->was_idle", "!latest->is_run"),
 ]
 
@@ -337,14 +358,14 @@ PAUSE = [
     Mutant("half-a-pause", "(40ULL << 20)", "(20ULL << 20)"),
     Mutant("pause-for-ever", "now_ns <= leaf->done_ns + IOBAND_PAUSE_NS", "true"),
     Mutant("pause-costs-readers", "leaf->async && core_is_async(core) &&", "leaf->async &&"),
-    Mutant("pause-below-a-maximum", " && !leaf_is_capped(leaf);", ";"),
+    Mutant("pause-below-a-maximum", " && !leaf_has_max(leaf);", ";"),
     Mutant(
         "pause-not-awaited",
-        "return !core->charge_time && !core->promising",
+        "return !core->charge_time && !core->nr_minima",
         "return false",
     ),
-    Mutant("pause-paid-for", "!core->charge_time && !core->promising", "!core->promising"),
-    Mutant("pause-beside-a-promise", " && !core->promising && leaf_may", " && leaf_may"),
+    Mutant("pause-paid-for", "!core->charge_time && !core->nr_minima", "!core->nr_minima"),
+    Mutant("pause-beside-a-promise", " && !core->nr_minima && leaf_may", " && leaf_may"),
     Mutant("pause-of-who-needs-it-not", "!leaf_is_far_behind(leaf) &&", "true &&"),
     Mutant("pause-of-who-keeps-up", "IOBAND_PAUSE_LAG / 10 * 9", "IOBAND_PAUSE_LAG / 10 * 8"),
     Mutant(
@@ -367,15 +388,19 @@ SLICE = [
     Mutant(
         "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
     ),
-    Mutant("slice-never-ends", "if (node->served_ns < core_turn_ns(core))\n", "if (true)\n"),
+    Mutant("slice-never-ends", "if (node->served_ns < core_slice_ns(core))\n", "if (true)\n"),
     Mutant("turns-begin-in-a-rest", "return is_rest(core, left_ns) &&", "return false &&"),
     Mutant(
         "turns-begin-in-a-large-rest",
-        "left_ns < core_turn_ns(core) / 2",
-        "left_ns < core_turn_ns(core) / 7",
+        "left_ns < core_slice_ns(core) / 2",
+        "left_ns < core_slice_ns(core) / 7",
     ),
     Mutant("turns-below-never-end", "is_rest(core, left_ns) &&", "left_ns < U64_MAX &&"),
-    Mutant("turns-in-that-of-the-next", "min(to->left_ns, node_", "min((u64)U64_MAX, node_"),
+    Mutant(
+        "turns-in-that-of-the-next",
+        "min(to->left_ns, node_slice_left_ns",
+        "min((u64)U64_MAX, node_slice_left_ns",
+    ),
     Mutant("turns-of-who-hangs", "->pausing && !core->stuck_ios;", "->pausing;"),
     Mutant("rest-bounds-nothing", " || !is_rest(core, to->left_ns)", ""),
     Mutant("turns-of-who-pauses", "&& !node->serving->pausing &&", "&&"),
@@ -383,19 +408,17 @@ SLICE = [
     Mutant("hangs-for-all", "return core->inflight_ios <= core->stuck_ios ||", "return true ||"),
     Mutant(
         "hangs-with-what-is-urgent",
-        "core->now_ns >= core->owner->done_ns + core_turn_ns(core)",
+        "core->now_ns >= core->holder->done_ns + core_slice_ns(core)",
         "false",
     ),
-    Mutant(
-        "rest-of-a-promise", "to->left_ns = ioband_floor_left_ns(core, now_ns);", "(void)now_ns;"
-    ),
-    Mutant("by-weight-below", "to->passing = core_passes(core);", "to->passing = false;"),
+    Mutant("rest-of-a-promise", "to->left_ns = ioband_min_left_ns(core, now_ns);", "(void)now_ns;"),
+    Mutant("by-weight-below", "to->bypass = core_bypasses(core);", "to->bypass = false;"),
     Mutant(
         "passers-stay",
-        "	if (to->passing)\n		node->past",
-        "	if (false)\n		node->past",
+        "	if (to->bypass)\n		node->bypass_vtime",
+        "	if (false)\n		node->bypass_vtime",
     ),
-    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, to->passing));", "(u64)0);"),
+    Mutant("turn-ends-with-the-slice", "node_lag_ns(core, node, next, to->bypass));", "(u64)0);"),
     Mutant(
         "bytes-end-with-the-slice",
         "return ioband_mul_div(min(lag, done), node->served_ns, done);",
@@ -404,47 +427,47 @@ SLICE = [
     Mutant("as-long-again", "min(lag, done), node->served_ns, done", "done, node->served_ns, done"),
     Mutant(
         "pace-of-all-time",
-        "	node->served_from = ent_stands(ent, passing);\n	ioband_ent_begin_below",
-        "	ioband_ent_begin_below",
+        "	node->served_from = ent_position(ent, bypass);\n	ioband_tree_begin_below",
+        "	ioband_tree_begin_below",
     ),
     Mutant(
         "made-way-for-who-is-held-back",
-        "node, to->open, to->passing, node->serving)",
-        "node, U64_MAX, to->passing, node->serving)",
+        "node, to->open, to->bypass, node->serving)",
+        "node, U64_MAX, to->bypass, node->serving)",
     ),
     Mutant("slice-not-counted", "ent->parent->served_ns += ns;", ";"),
     Mutant(
         "no-slices",
-        "	if (!node_is_in_turn(node))\n		return false;",
+        "	if (!node_is_in_slice(node))\n		return false;",
         "	if (node)\n		return false;",
     ),
     Mutant(
         "another-after-a-slice",
-        "node->serving, to->passing)))\n",
-        "node->serving, to->passing)) || 1)\n",
+        "node->serving, to->bypass)))\n",
+        "node->serving, to->bypass)) || 1)\n",
     ),
     Mutant("not-waited-for", "core->inflight_ios - leaf->inflight > core->stuck_ios", "false"),
     Mutant(
         "time-not-charged",
-        "ioband_leaf_charge(core, leaf, min_t(u64, ns, U32_MAX)",
-        "ioband_leaf_charge(core, leaf, 0 * min_t(u64, ns, U32_MAX)",
+        "ioband_tree_charge(core, leaf, min_t(u64, ns, U32_MAX)",
+        "ioband_tree_charge(core, leaf, 0 * min_t(u64, ns, U32_MAX)",
     ),
     Mutant(
         "turn-not-limited",
         "if (!next)\n		return U64_MAX;",
         "if (true)\n		return U64_MAX;",
     ),
-    Mutant("never-expected", "node->served_ns && node_expects(node, to->passing)", "false"),
+    Mutant("never-expected", "node->served_ns && node_expects(node, to->bypass)", "false"),
     Mutant(
         "expected-for-ever",
-        "ioband_pause_begin_idle(core, now_ns);\n		*wake_ns = ioband_core_grace_ends(core);",
+        "ioband_pause_begin_idle(core, now_ns);\n		*wake_ns = ioband_tree_grace_ends(core);",
         "ioband_pause_begin_idle(core, now_ns);",
     ),
     Mutant("comes-last", "			ent->vtime--;", "			;"),
     Mutant("comes-late", "max(node->served_ns, core->slice_ns / 2)", "node->served_ns"),
     Mutant(
         "comes-too-early",
-        "if (node_is_in_turn(node) && vtime_before(ent->vtime",
+        "if (node_is_in_slice(node) && vtime_before(ent->vtime",
         "if (node->serving || (0",
     ),
     Mutant("given-for-good", "return node->serving && node->served_ns;", "return node->serving;"),
@@ -468,7 +491,7 @@ SLICE = [
         ">= IOBAND_GAP_FIRST_NS)\n		core->flush",
         ">= 0)\n		core->flush",
     ),
-    Mutant("flush-for-its-own", "if (writer && !is_same_owner(writer, leaf) &&", "if (writer &&"),
+    Mutant("flush-for-its-own", "if (writer && !is_same_group(writer, leaf) &&", "if (writer &&"),
     Mutant(
         "goes-during-a-flush",
         "core->flush == IOBAND_FLUSH_RUNNING)\n		return false;",
@@ -489,7 +512,7 @@ SLICE = [
         "if (false)",
     ),
     Mutant("destage-not-learnt", "leaf_learn_destage(leaf, ns, core->flushed_bytes);", ""),
-    Mutant("time-is-all-its", "core->owned_ns = now_ns;\n	leaf_use", "leaf_use"),
+    Mutant("time-is-all-its", "core->charged_until_ns = now_ns;\n	leaf_use", "leaf_use"),
     Mutant(
         "change-takes-for-ever",
         "min_t(u64, div64_u64(drain_ns, leaf_gap_ns(leaf)), core->limit_ios)",
@@ -514,10 +537,10 @@ SLICE = [
 STALL = [
     Mutant(
         "stall-is-a-hang",
-        "stall->done_ns > max(pulse->moved_ns, stall->resumed_ns) + IOBAND_SILENT_NS",
-        "stall && pulse",
+        "stall->done_ns > max(stall_dev->moved_ns, stall->resumed_ns) + IOBAND_SILENT_NS",
+        "stall && stall_dev",
     ),
-    Mutant("hangs-at-once", "max(pulse->moved_ns, stall->resumed_ns)", "pulse->moved_ns"),
+    Mutant("hangs-at-once", "max(stall_dev->moved_ns, stall->resumed_ns)", "stall_dev->moved_ns"),
     Mutant("never-probes", "stall->probing = others &&", "stall->probing = false && others &&"),
     Mutant("probes-without-need", "stall->silent_ios >= limit_ios", "limit_ios"),
     Mutant(
@@ -530,12 +553,16 @@ STALL = [
         "ioband_core_set_limit(core, 1, stall",
         "ioband_core_set_limit(core, limit_ios, stall",
     ),
-    Mutant("hang-is-forgotten", "pulse->hangs |= silent", "pulse->hangs = silent"),
-    Mutant("hangs-for-good", "	pulse->hangs = false;\n", ""),
+    Mutant("hang-is-forgotten", "stall_dev->hangs |= silent", "stall_dev->hangs = silent"),
+    Mutant("hangs-for-good", "	stall_dev->hangs = false;\n", ""),
     Mutant("hang-counts", "core, limit_ios, stall->stuck_ios);", "core, limit_ios, 0);"),
-    Mutant("never-blocked", "pulse->blocked = blocked;", "pulse->blocked = false;"),
-    Mutant("probes-the-silent", "pulse->hangs || (stall->probing &&", "pulse->hangs || (false &&"),
-    Mutant("blocked-for-good", "unblocked |= pulse->blocked && !blocked;", ";"),
+    Mutant("never-blocked", "stall_dev->blocked = blocked;", "stall_dev->blocked = false;"),
+    Mutant(
+        "probes-the-silent",
+        "stall_dev->hangs || (stall->probing &&",
+        "stall_dev->hangs || (false &&",
+    ),
+    Mutant("blocked-for-good", "unblocked |= stall_dev->blocked && !blocked;", ";"),
 ]
 
 TREE_H = [
@@ -543,7 +570,7 @@ TREE_H = [
     Mutant("streams-share-bytes", "(core->charge_time || node->streams)", "core->charge_time"),
 ]
 
-METER = [
+BUCKET = [
     Mutant("half-a-second", "/* all of it is now */", "\n	used_ns *= 2;"),
     Mutant("two-seconds", "at_ns + NSEC_PER_SEC : 0", "at_ns + 2 * NSEC_PER_SEC : 0"),
     Mutant("parts-lost", "	trail->used_ns = used_ns;\n", ""),
@@ -552,154 +579,169 @@ METER = [
         "	for (; used_ns >= IOBAND_TRAIL_NS; ",
         "	for (int i = 0; i < 1 && used_ns >= IOBAND_TRAIL_NS; i++, ",
     ),
-    Mutant("no-bound", "	clock->next_ns = max(", "	(void)max("),
+    Mutant("no-bound", "	bucket->next_ns = max(", "	(void)max("),
     Mutant(
-        "saves-up", "clamp_t(u64, clock->next_ns, leeway->late_ns", "clamp_t(u64, clock->next_ns, 0"
+        "saves-up",
+        "clamp_t(u64, bucket->next_ns, leeway->late_ns",
+        "clamp_t(u64, bucket->next_ns, 0",
     ),
-    Mutant("rests-lost", "leeway->second_ns + clock->rest,", "leeway->second_ns,"),
+    Mutant("rests-lost", "leeway->second_ns + bucket->rest,", "leeway->second_ns,"),
     Mutant("far-ahead", "leeway->late_ns, leeway->early_ns)", "leeway->late_ns, U64_MAX)"),
     Mutant("no-most", "min(next_ns, leeway->most_ns)", "next_ns"),
     Mutant("pieces-count", "bill->ios, leeway", "1, leeway"),
-    Mutant("waits-on", "	if (rate != clock->rate)\n", "	if (!clock->rate)\n"),
-    Mutant("begins-anew", "	if (rate != clock->rate)\n", ""),
+    Mutant("waits-on", "	if (rate != bucket->rate)\n", "	if (!bucket->rate)\n"),
+    Mutant("begins-anew", "	if (rate != bucket->rate)\n", ""),
 ]
 
-FLOOR = [
+MIN = [
     Mutant(
-        "wanted-by-nobody", "ways & (ent_shown(floor->ent) ?: ioband_way_mask(floor->way))", "ways"
+        "wanted-by-nobody",
+        "dirs & (ent_shown(minimum->ent) ?: ioband_tree_dir_mask(minimum->dir))",
+        "dirs",
     ),
-    Mutant("own-in-another-way", " && leaf->ent.waiting & floor_ways(floor))", ")"),
+    Mutant("own-in-another-way", " && leaf->ent.waiting & min_dirs(minimum))", ")"),
     Mutant(
         "alone-in-another-way",
-        "core->promised->waiting & core->promised_ways);",
-        "core->promised->waiting);",
+        "core->min_ent->waiting & core->min_ent_dirs);",
+        "core->min_ent->waiting);",
     ),
-    Mutant("alone-until-it-is-had", " || promised_is_alone(core)", ""),
-    Mutant("rest-goes-by-weight-never", "left_ns = promised_until_ns(core);", "left_ns = U64_MAX;"),
+    Mutant("alone-until-it-is-had", " || min_is_alone(core)", ""),
+    Mutant(
+        "rest-goes-by-weight-never", "left_ns = min_slice_until_ns(core);", "left_ns = U64_MAX;"
+    ),
     Mutant(
         "rest-is-never-had",
         "return min(left_ns, ioband_mul_div(due_ns, took_ns, moved_ns - took_ns));",
         "return left_ns;",
     ),
-    Mutant("no-margin", "NSEC_PER_SEC - NSEC_PER_SEC / IOBAND_FLOOR_MARGIN", "NSEC_PER_SEC"),
-    Mutant("latest-first", "rb_to_floor(a)->due_ns < rb", "rb_to_floor(a)->due_ns > rb"),
+    Mutant("no-margin", "NSEC_PER_SEC - NSEC_PER_SEC / IOBAND_MIN_MARGIN", "NSEC_PER_SEC"),
+    Mutant("latest-first", "rb_to_min(a)->due_ns < rb_to_min", "rb_to_min(a)->due_ns > rb_to_min"),
     Mutant("ios-alone", "bytes->rate ? bytes->next_ns : U64_MAX", "U64_MAX"),
     Mutant("bytes-alone", "ios->rate ? ios->next_ns : U64_MAX", "U64_MAX"),
-    Mutant("ways-mixed", "		if (way_due_ns(floor, way) <= now_ns)\n", ""),
-    Mutant("gone-and-due", "if (floor->here || floor->ent->thinking)", "if (true)"),
+    Mutant("ways-mixed", "		if (dir_due_ns(minimum, dir) <= now_ns)\n", ""),
+    Mutant("gone-and-due", "if (minimum->active || minimum->ent->anticipated)", "if (true)"),
     Mutant(
         "away-is-late",
-        "		clock_forgive(&floor->meter.bytes[way]",
-        "		if (false)\n			clock_forgive(&floor->meter.bytes[way]",
+        "		bucket_forgive(&minimum->buckets.bytes[dir]",
+        "		if (false)\n			bucket_forgive(&minimum->buckets.bytes[dir]",
     ),
-    Mutant("never-back", "	floor->inflight--;\n", ""),
-    Mutant("way-forgotten", "	floor->way = bill->way;\n", ""),
+    Mutant("never-back", "	minimum->inflight--;\n", ""),
+    Mutant("way-forgotten", "	minimum->dir = bill->dir;\n", ""),
     Mutant(
         "never-late",
-        ".late_ns = now_ns - min_t(u64, now_ns, IOBAND_FLOOR_WINDOW_NS)",
+        ".late_ns = now_ns - min_t(u64, now_ns, IOBAND_MIN_WINDOW_NS)",
         ".late_ns = U64_MAX",
     ),
     Mutant("one-starves", "			top = &ent->parent->ent;", "			;"),
-    Mutant("held-back-is-late", "if (!ent_is_held_back(core, floor->ent))", "if (true)"),
-    Mutant("past-a-maximum", " & ent_open_above(core, floor->ent);\n		if", ";\n		if"),
-    Mutant("not-later", "late_part(core, late_ns, IOBAND_FLOOR_WIDER)", "0"),
+    Mutant("held-back-is-late", "if (!ent_is_throttled(core, minimum->ent))", "if (true)"),
+    Mutant("past-a-maximum", " & ent_open_above(core, minimum->ent);\n		if", ";\n		if"),
+    Mutant("not-later", "late_part(core, late_ns, IOBAND_MIN_WIDER)", "0"),
     Mutant("no-room", "	*limit -= min(late_part(", "	*limit -= 0 * min(late_part("),
     Mutant(
         "on-one-pipe",
-        "core->inflight_ios - (core->apart ? core->promised_ios : 0)",
+        "core->inflight_ios - (core->apart ? core->min_ios : 0)",
         "core->inflight_ios",
     ),
     Mutant("stuck-is-late", "core->stuck_ios || core->limit_ios == U32_MAX", "false"),
     Mutant("stall-is-late", "core->stalled || core->stuck_ios", "core->stuck_ios"),
     Mutant("turn-for-ever", " >= now_ns + core->slice_ns / 2 ||", " == 0 ||"),
     Mutant(
-        "turn-goes-on", "		ioband_ent_set_turn(core, core->promised, false);", "		;"
+        "turn-goes-on", "		ioband_tree_set_holder(core, core->min_ent, false);", "		;"
     ),
     Mutant("idle-in-service", "ent->parent->serving != ent || (", "("),
-    Mutant("own-is-another", "ent->floor == floor && leaf", "false && leaf"),
+    Mutant("own-is-another", "ent->min == minimum && leaf", "false && leaf"),
     Mutant(
         "taken-away-and-due",
-        "		rb_erase_cached(&floor->rb, &core->floors);\n	RB",
+        "		rb_erase_cached(&minimum->rb, &core->minima);\n	RB",
         "		;\n	RB",
     ),
-    Mutant("taken-away-and-kept", "core->promised && core->promise == floor", "false"),
+    Mutant("taken-away-and-kept", "core->min_ent && core->min == minimum", "false"),
     Mutant(
         "one-above",
-        "		if (ent->floor)\n			return true;",
-        "		return ent->floor;",
+        "		if (ent->min)\n			return true;",
+        "		return ent->min;",
     ),
 ]
 
-AIM = [
+LATENCY = [
     Mutant("ahead-of-all", "return vtime_before(b->vtime, a->vtime);", "return true;"),
     Mutant("never-ahead", "return vtime_before(b->vtime, a->vtime);", "return false;"),
     Mutant("held-for-itself", "&& ent_is_below(&leaf->ent, worst->ent)", "&& false"),
-    Mutant("late-and-charged", "	if (brake_is_for(core, leaf) ||\n", "	if (\n"),
+    Mutant("late-and-charged", "	if (throttle_is_for(core, leaf) ||\n", "	if (\n"),
     Mutant(
         "reads-charged",
-        "(brake_is_for_pool(core) && bill->way == IOBAND_WAY_READ)",
+        "(throttle_is_for_pool(core) && bill->dir == IOBAND_DIR_READ)",
         "false",
     ),
-    Mutant("no-debts", "	ioband_clock_move(&brake->clock, bytes, &leeway);\n", ""),
-    Mutant("always-on", " || brake->clock.next_ns <= now_ns || ", " || "),
+    Mutant("no-debts", "	ioband_bucket_charge(&throttle->bucket, bytes, &leeway);\n", ""),
+    Mutant("always-on", " || throttle->bucket.next_ns <= now_ns ||\n	    ", " || "),
     Mutant(
         "pool-holds-all",
-        "		return ioband_way_mask(IOBAND_WAY_WRITE);",
+        "		return ioband_tree_dir_mask(IOBAND_DIR_WRITE);",
         "		return U64_MAX;",
     ),
-    Mutant("maximum-is-late", "	if (aim_was_capped(aim))\n", "	if (false)\n"),
-    Mutant("above-a-maximum-too", " || ioband_cap_is_for(ent->cap, IOBAND_WAY_READ))", ")"),
+    Mutant("maximum-is-late", "	if (latency_hit_max(latency))\n", "	if (false)\n"),
+    Mutant("above-a-maximum-too", " || ioband_max_is_for(ent->max, IOBAND_DIR_READ))", ")"),
     Mutant(
         "reads-wait",
-        "leaf = ioband_leaf_below(core, &core->root.ent, ioband_way_mask(IOBAND_WAY_READ), true,\n"
-        "				 ios, limit);",
+        "leaf =\n"
+        "		ioband_tree_leaf_below(core, &core->root.ent, "
+        "ioband_tree_dir_mask(IOBAND_DIR_READ),\n"
+        "				       true,\n"
+        "				      ios, limit);",
         "leaf = NULL;",
     ),
     Mutant(
-        "reads-are-owed", "\n	core->diverted = leaf;\n	return leaf;", "\n	return leaf;"
+        "reads-are-owed", "\n	core->bypass_leaf = leaf;\n	return leaf;", "\n	return leaf;"
     ),
     Mutant("no-turn-for-the-late", "leaf = core->slice_ns ?\n", "leaf = false ?\n"),
     Mutant(
         "writes-go-by",
-        "&core->root.ent, ioband_way_mask(IOBAND_WAY_READ), true",
+        "&core->root.ent, ioband_tree_dir_mask(IOBAND_DIR_READ),\n				       true",
         "&core->root.ent, U64_MAX, true",
     ),
     Mutant("own-only", "		ent = &ent->parent->ent;\n	}\n}", "		break;\n	}\n}"),
-    Mutant("promised-and-held", "core->promised ? 0 : brake_ways", "brake_ways"),
-    Mutant("never-woken", "wake_ns = core->brake.clock.next_ns;", "wake_ns = IOBAND_NO_WAKEUP;"),
+    Mutant("promised-and-held", "core->min_ent ? 0 : throttle_dirs", "throttle_dirs"),
+    Mutant(
+        "never-woken", "wake_ns = core->throttle.bucket.next_ns;", "wake_ns = IOBAND_NO_WAKEUP;"
+    ),
     Mutant(
         "owed-with-slices",
-        "if (goes_on || (core->slice_ns && core->brake_ways))",
+        "if (goes_on || (core->slice_ns && core->throttle_dirs))",
         "if (goes_on && !core->slice_ns)",
     ),
     Mutant(
         "minimum-is-late",
-        "wake_ns = min(wake_ns, ioband_floor_wake_ns(core, now_ns));",
-        "wake_ns = min(wake_ns, ioband_floor_wake_ns(core, IOBAND_NO_WAKEUP));",
+        "wake_ns = min(wake_ns, ioband_min_wake_ns(core, now_ns));",
+        "wake_ns = min(wake_ns, ioband_min_wake_ns(core, IOBAND_NO_WAKEUP));",
     ),
     Mutant(
-        "on-its-way-and-gone", "if (aim->inflight || aim->ent->waiting", "if (aim->ent->waiting"
+        "on-its-way-and-gone",
+        "if (latency->inflight || latency->ent->waiting",
+        "if (latency->ent->waiting",
     ),
-    Mutant("never-back", "			ent->aim->inflight--;\n", "			continue;\n"),
+    Mutant("never-back", "			ent->latency->inflight--;\n", "			continue;\n"),
     Mutant("no-time-to-see", " || ns < 2 * mean_ns)", ")"),
     Mutant("few-reads-for-ever", " && ns < IOBAND_LOOK_NS)", ")"),
     Mutant(
         "gone-and-late",
-        "	if (!worst) {\n		if (brake->worst)",
+        "	if (!worst) {\n		if (throttle->worst)",
         "	if (!worst) {\n		if (false)",
     ),
-    Mutant("summed-for-ever", "	aim->sum_ns = 0;\n	aim->reads = 0;\n", ""),
-    Mutant("best-is-worst", " > other->mean_ns;", " < other->mean_ns;"),
+    Mutant("summed-for-ever", "	latency->sum_ns = 0;\n	latency->reads = 0;\n", ""),
+    Mutant("best-is-worst", " >\n	       other->mean_ns;", " < other->mean_ns;"),
     Mutant(
         "for-the-first",
-        "	brake->worst = worst;\n",
-        "	brake->worst = brake->worst ?: worst;\n",
+        "	throttle->worst = worst;\n",
+        "	throttle->worst = throttle->worst ?: worst;\n",
     ),
-    Mutant("begins-with-all", "if (brake->clock.rate || worst == brake->worst)", "if (true)"),
+    Mutant(
+        "begins-with-all", "if (throttle->bucket.rate || worst == throttle->worst)", "if (true)"
+    ),
     Mutant("stale-looks", "			*looked = known;", "			*looked = true;"),
     Mutant("idle-and-held", "mean_ns <= target_ns || rate < least)", "mean_ns <= target_ns)"),
-    Mutant("hung-for-ever", "2 * aim->target_ns + IOBAND_MEAN_MAX_NS", "U64_MAX"),
-    Mutant("no-part", "max(late_rate, core->brake.first_rate)", "late_rate"),
+    Mutant("hung-for-ever", "2 * latency->target_ns + IOBAND_MEAN_MAX_NS", "U64_MAX"),
+    Mutant("no-part", "max(late_rate, core->throttle.first_rate)", "late_rate"),
     Mutant(
         "depth-is-found",
         "	core->late = true;\n	leaf = core->slice_ns",
@@ -707,61 +749,75 @@ AIM = [
     ),
     Mutant(
         "depth-is-found-by-reads",
-        "	core->late = true;\n	leaf = ioband_leaf_below(core, &core->root.ent, ioband_way",
-        "	leaf = ioband_leaf_below(core, &core->root.ent, ioband_way",
+        "\n"
+        "	core->late = true;\n"
+        "	leaf =\n"
+        "		ioband_tree_leaf_below(core, &core->root.ent, "
+        "ioband_tree_dir_mask",
+        "	leaf = ioband_tree_leaf_below(core, &core->root.ent, ioband_tree_dir_mask",
     ),
-    Mutant("slower-for-ever", "		clock->rate += ioband_mul", "		(void)ioband_mul"),
-    Mutant("never-slower", "		clock->rate -= ioband_mul", "		(void)ioband_mul"),
-    Mutant("writes-starve", "max(clock->rate, max(rate / 2, least))", "clock->rate"),
-    Mutant("never-ends", "	    rate < brake->clock.rate / 2) {", "	    false) {"),
-    Mutant("taken-away-and-late", "	if (core->brake.worst == aim)\n", "	if (false)\n"),
+    Mutant("slower-for-ever", "		bucket->rate += ioband_mul", "		(void)ioband_mul"),
+    Mutant("never-slower", "		bucket->rate -= ioband_mul", "		(void)ioband_mul"),
+    Mutant("writes-starve", "max(bucket->rate, max(rate / 2, least))", "bucket->rate"),
+    Mutant("never-ends", "	    rate < throttle->bucket.rate / 2) {", "	    false) {"),
+    Mutant("taken-away-and-late", "	if (core->throttle.worst == latency)\n", "	if (false)\n"),
 ]
 
-CAP = [
-    Mutant("debts-free", "	ioband_meter_move(", "	if (in_turn)\n		ioband_meter_move("),
-    Mutant("debts-unbounded", "in_turn ? U64_MAX : now_ns + IOBAND_CAP_DEBT_NS", "U64_MAX"),
+MAX = [
+    Mutant(
+        "debts-free",
+        "	ioband_bucket_charge_bill(",
+        "	if (in_turn)\n		ioband_bucket_charge_bill(",
+    ),
+    Mutant("debts-unbounded", "in_turn ? U64_MAX : now_ns + IOBAND_MAX_DEBT_NS", "U64_MAX"),
     Mutant("no-slack", "u64 late_ns = core->slack_ns;", "u64 late_ns = 0;"),
     Mutant("bytes-only", "max(bytes_ns, ios_ns)", "bytes_ns"),
     Mutant("ios-only", "max(bytes_ns, ios_ns)", "ios_ns"),
     Mutant(
         "no-turn-is-made-good",
-        "	if (core->slice_ns && cap->waits_ns",
-        "	if (false && cap->waits_ns",
+        "	if (core->slice_ns && maximum->waits_ns",
+        "	if (false && maximum->waits_ns",
     ),
-    Mutant("stutters", "	cap_unblock(cap, cap->blocked & ~blocked, now_ns);\n", ""),
-    Mutant("pauses-are-made-good", "		if (!cap->ent->busy)\n", "		if (false)\n"),
-    Mutant("no-trail-of-bytes", "ioband_trail_until_ns(&cap->bytes[way])", "0ULL"),
-    Mutant("no-trail-of-ios", "ioband_trail_until_ns(&cap->ios[way])", "0ULL"),
+    Mutant("stutters", "	max_unblock(maximum, maximum->blocked & ~blocked, now_ns);\n", ""),
+    Mutant("pauses-are-made-good", "		if (!maximum->ent->busy)\n", "		if (false)\n"),
+    Mutant("no-trail-of-bytes", "ioband_bucket_trail_until_ns(&maximum->bytes[dir])", "0ULL"),
+    Mutant("no-trail-of-ios", "ioband_bucket_trail_until_ns(&maximum->ios[dir])", "0ULL"),
     Mutant(
         "another-rate-and-trail",
-        "		cap->bytes[way] = (struct ioband_trail) {};\n",
+        "		maximum->bytes[dir] = (struct ioband_trail) {};\n",
         "",
     ),
-    Mutant("far-is-near", "now_ns + IOBAND_CAP_DEBT_NS / 2)", "now_ns + IOBAND_CAP_DEBT_NS / 4)"),
-    Mutant("near-is-far", "now_ns + IOBAND_CAP_DEBT_NS / 2)", "now_ns + IOBAND_CAP_DEBT_NS)"),
-    Mutant("pieces-held-up", "cap->begun[bill->way] = bill->more;", ""),
+    Mutant("far-is-near", "now_ns + IOBAND_MAX_DEBT_NS / 2)", "now_ns + IOBAND_MAX_DEBT_NS / 4)"),
+    Mutant("near-is-far", "now_ns + IOBAND_MAX_DEBT_NS / 2)", "now_ns + IOBAND_MAX_DEBT_NS)"),
+    Mutant("pieces-held-up", "maximum->begun[bill->dir] = bill->more;", ""),
     Mutant(
-        "begun-for-ever", "cap->begun[bill->way] = bill->more;", "cap->begun[bill->way] = true;"
+        "begun-for-ever",
+        "maximum->begun[bill->dir] = bill->more;",
+        "maximum->begun[bill->dir] = true;",
     ),
-    Mutant("all-ways", "blocked |= ioband_way_mask(way);", "blocked = U64_MAX;"),
-    Mutant("last-way-first", "until_ns = min(until_ns, way_until_ns);", "until_ns = way_until_ns;"),
+    Mutant("all-ways", "blocked |= ioband_tree_dir_mask(dir);", "blocked = U64_MAX;"),
+    Mutant("last-way-first", "until_ns = min(until_ns, dir_until_ns);", "until_ns = dir_until_ns;"),
     Mutant(
-        "not-shown-again", "	if (blocked != cap->blocked)\n", "	if (blocked > cap->blocked)\n"
+        "not-shown-again",
+        "	if (blocked != maximum->blocked)\n",
+        "	if (blocked > maximum->blocked)\n",
     ),
-    Mutant("blocks-at-its-end", "if (way_until_ns <= now_ns)", "if (way_until_ns < now_ns)"),
+    Mutant("blocks-at-its-end", "if (dir_until_ns <= now_ns)", "if (dir_until_ns < now_ns)"),
     Mutant(
         "one-is-let-go",
         "while ((first = rb_first_cached(&core->blocked)) &&",
         "if ((first = rb_first_cached(&core->blocked)) &&",
     ),
-    Mutant("never-let-go", "rb_to_cap(first)->until_ns <= now_ns)", "false)"),
+    Mutant("never-let-go", "rb_to_max(first)->until_ns <= now_ns)", "false)"),
     Mutant(
-        "gone-and-blocked", "	if (cap->blocked)\n		ioband_ent_block(core, ent, 0);", ""
+        "gone-and-blocked",
+        "	if (maximum->blocked)\n		ioband_tree_block(core, ent, 0);",
+        "",
     ),
     Mutant(
         "gone-and-queued",
-        "	cap_dequeue(core, cap);\n	if (cap->blocked)",
-        "	if (cap->blocked)",
+        "	max_dequeue(core, maximum);\n	if (maximum->blocked)",
+        "	if (maximum->blocked)",
     ),
 ]
 
@@ -778,13 +834,13 @@ DEPTH = [
     Mutant("never-grows", "ios + (ios + 1) / 2", "ios"),
     Mutant("never-shrinks", "(try_is_up(depth->try) ? HI_WINS : LO_WINS)", "HI_WINS + 0 * verdict"),
     Mutant("grows-without-bound", "min_t(u32, ios + (ios + 1) / 2, IOBAND_DEPTH_MAX)", "ios * 2"),
-    Mutant("never-cuts", "smaller = piece_below(", "smaller = 0 * piece_below("),
-    Mutant("cuts-for-ever", "pipe.piece_bytes *= 2;", ";"),
-    Mutant("cuts-to-nothing", "piece >= bytes && piece > IOBAND_PIECE_MIN", "piece >= bytes"),
+    Mutant("never-cuts", "smaller = split_below(", "smaller = 0 * split_below("),
+    Mutant("cuts-for-ever", "limit.split_bytes *= 2;", ";"),
+    Mutant("cuts-to-nothing", "split >= bytes && split > IOBAND_SPLIT_MIN", "split >= bytes"),
     Mutant("never-pressed", "round->held_ios >= round->ios / IOBAND_PRESSED_PART", "false"),
     Mutant(
         "one-yard",
-        "gain = best + 1; gain < trial->gains + IOBAND_NR_YARDS",
+        "gain = best + 1; gain < trial->gains + IOBAND_NR_UNITS",
         "gain = best + 1; false",
     ),
     Mutant("bytes-for-all", "return round->work - round->bytes;", "return round->bytes;"),
@@ -810,8 +866,8 @@ ARGS = [
         "parse_u32(digits, 1, IOBAND_DEPTH_MAX",
         "parse_u32(digits, 0, IOBAND_DEPTH_MAX",
     ),
-    Mutant("pieces-of-any-size", "*piece_bytes & (*piece_bytes - 1)", "false"),
-    Mutant("pieces-lost", "IOBAND_PIECE_MAX, piece_bytes)", "IOBAND_PIECE_MAX, ios)"),
+    Mutant("pieces-of-any-size", "*split_bytes & (*split_bytes - 1)", "false"),
+    Mutant("pieces-lost", "IOBAND_SPLIT_MAX, split_bytes)", "IOBAND_SPLIT_MAX, ios)"),
     Mutant(
         "slice-lost",
         "value, 0, IOBAND_SLICE_MAX_MS, &settings->slice_ms",
@@ -900,8 +956,8 @@ ARGS = [
     ),
     Mutant(
         "rates-mixed",
-        "&rates->bytes[i] : &rates->ios[i - IOBAND_NR_WAYS]",
-        "&rates->ios[i] : &rates->bytes[i - IOBAND_NR_WAYS]",
+        "&rates->bytes[i] : &rates->ios[i - IOBAND_NR_DIRS]",
+        "&rates->ios[i] : &rates->bytes[i - IOBAND_NR_DIRS]",
     ),
     Mutant(
         "all-rates-given",

@@ -40,7 +40,7 @@ void wait_for(struct tree_leaf *leaf, u32 bytes)
 void write_back(struct tree_leaf *leaf, u32 bytes)
 {
 	tree_wait(tree, leaf, (struct ioband_bill) {
-		.charge = bytes, .bytes = bytes, .way = IOBAND_WAY_WRITE,
+		.charge = bytes, .bytes = bytes, .dir = IOBAND_DIR_WRITE,
 		.cached = true, .async = true,
 	});
 }

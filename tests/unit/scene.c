@@ -58,7 +58,7 @@ struct scene_group *scene_add_node(struct scene *scene, int up, u32 weight)
 {
 	struct scene_group *group = add(scene, up, weight, false);
 
-	ioband_node_init(&group->node, node_of(scene, up), weight);
+	ioband_tree_init_node(&group->node, node_of(scene, up), weight);
 	return group;
 }
 
@@ -66,7 +66,7 @@ struct scene_group *scene_add_leaf(struct scene *scene, int up, u32 weight)
 {
 	struct scene_group *group = add(scene, up, weight, true);
 
-	ioband_leaf_init(&group->sim.leaf, node_of(scene, up), weight);
+	ioband_tree_init_leaf(&group->sim.leaf, node_of(scene, up), weight);
 	return group;
 }
 
@@ -92,7 +92,7 @@ struct ioband_ent *scene_ent(struct scene_group *group)
 void scene_set_weight(struct scene_group *group, u32 weight)
 {
 	group->weight = weight;
-	ioband_ent_set_weight(scene_ent(group), weight);
+	ioband_tree_set_weight(scene_ent(group), weight);
 }
 
 void scene_load(struct scene *scene, struct scene_group *leaf, const struct sim_workload *work)
@@ -129,7 +129,7 @@ bool scene_is_done(const struct scene_group *leaf)
 
 void scene_remove(struct scene *scene, struct scene_group *leaf)
 {
-	ioband_leaf_remove(&scene->pool.core, &leaf->sim.leaf);
+	ioband_core_remove_leaf(&scene->pool.core, &leaf->sim.leaf);
 	/* A stale pointer finds this pattern. */
 	memset(&leaf->sim.leaf, 0xa5, sizeof(leaf->sim.leaf));
 	leaf->used = false;

@@ -76,7 +76,7 @@ static void explain(const struct load *load)
 	seconds = verdict.window_ns / 1e9;
 	unit = seconds * (load->measure == IOBAND_MEASURE_BYTES ? 1e6 :
 			  load->measure == IOBAND_MEASURE_TIME ? 1e9 : 1);
-	printf("limit %u of %u KiB\n", verdict.pipe.ios, verdict.pipe.piece_bytes >> 10);
+	printf("limit %u of %u KiB\n", verdict.limit.ios, verdict.limit.split_bytes >> 10);
 	printf("%9s %9s %9s %6s %6s %9s %9s %9s\n", "got", "due", "alone", "share", "queue",
 	       "I/Os", "by none", "most");
 	for (i = 0; i < load->nr; i++) {

@@ -268,13 +268,13 @@ static void bytes_that_go_on_lose_nothing(void **state)
 static void write_once(struct ioband_leaf *leaf, u32 bytes)
 {
 	const struct ioband_bill bill = {
-		.bytes = bytes, .charge = bytes, .way = IOBAND_WAY_WRITE, .ios = 1, .cached = true,
+		.bytes = bytes, .charge = bytes, .dir = IOBAND_DIR_WRITE, .ios = 1, .cached = true,
 	};
 	struct ioband_core *core = &scene.pool.core;
 	const u64 now_ns = scene.clock.now_ns++;
 	u64 wake_ns;
 
-	ioband_core_wait(core, leaf, IOBAND_WAY_WRITE, now_ns);
+	ioband_core_wait(core, leaf, IOBAND_DIR_WRITE, now_ns);
 	assert_ptr_equal(ioband_core_pick(core, now_ns, &wake_ns), leaf);
 	ioband_core_admit(core, leaf, &bill, 0, now_ns);
 	ioband_core_complete(core, leaf, &bill, now_ns);
@@ -310,10 +310,10 @@ static void what_was_paid_for_another_flush_is_not_paid_for(void **state)
 	scene.clock.now_ns += NSEC_PER_SEC;
 	write_once(two, 64 * KIB);
 	scene.clock.now_ns += NSEC_PER_SEC;
-	ioband_core_wait(&scene.pool.core, other, IOBAND_WAY_READ, scene.clock.now_ns);
+	ioband_core_wait(&scene.pool.core, other, IOBAND_DIR_READ, scene.clock.now_ns);
 	assert_null(ioband_core_pick(&scene.pool.core, scene.clock.now_ns, &wake_ns));
-	assert_true(ioband_core_start_flush(&scene.pool.core, scene.clock.now_ns));
-	ioband_core_end_flush(&scene.pool.core, scene.clock.now_ns);
+	assert_true(ioband_slice_start_flush(&scene.pool.core, scene.clock.now_ns));
+	ioband_slice_end_flush(&scene.pool.core, scene.clock.now_ns);
 	ioband_core_withdraw(&scene.pool.core, other, 0);
 	write_once(one, 64 * KIB);
 	assert_in_range(one->prepaid_ns, 0, SLICE_NS / 4);

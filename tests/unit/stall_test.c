@@ -122,9 +122,9 @@ static void a_stall_costs_a_probe(void **state)
 	for (ns = 0; ns < STALL_NS - NSEC_PER_SEC; ns += NSEC_PER_MSEC) {
 		scene_run(&scene, NSEC_PER_MSEC);
 		assert_in_range(scene.pool.core.inflight_ios, LIMIT, LIMIT + 1);
-		assert_in_range(late->pulse.inflight_ios, 0, 1);
+		assert_in_range(late->stall_dev.inflight_ios, 0, 1);
 	}
-	assert_int_equal(late->pulse.inflight_ios, 1);
+	assert_int_equal(late->stall_dev.inflight_ios, 1);
 	scene_run(&scene, NSEC_PER_SEC);
 	scene.pool.peak_ios = 0;
 	shares_are_right_after(NSEC_PER_SEC);
@@ -164,8 +164,9 @@ static void one_that_hangs_does_not_stop_another(void **state)
 		other.stalled_until_ns = scene.clock.now_ns + STALL_NS;
 		scene_run(&scene, 3 * (u64)NSEC_PER_SEC / 2);
 		during = rate(healthy);
-		assert_in_range(hung->pulse.inflight_ios, 1, LIMIT);
-		assert_int_equal(scene.pool.core.inflight_ios, hung->pulse.inflight_ios + LIMIT);
+		assert_in_range(hung->stall_dev.inflight_ios, 1, LIMIT);
+		assert_int_equal(scene.pool.core.inflight_ios,
+				 hung->stall_dev.inflight_ios + LIMIT);
 		/* Half of the limit was the other's before. */
 		assert_true(during >= before);
 		assert_true(during > 7900 && during < 8100);
@@ -223,12 +224,12 @@ static void what_hangs_has_no_more(void **state)
 	scene_run(&scene, NSEC_PER_SEC / 10);
 	other.stalled_until_ns = U64_MAX;
 	scene_run(&scene, 2 * (u64)NSEC_PER_SEC);
-	inflight = hung->pulse.inflight_ios;
+	inflight = hung->stall_dev.inflight_ios;
 	assert_in_range(inflight, 1, LIMIT / 2);
 	add_load(SCENE_ROOT, 100, hung, &deep);
 	for (i = 0; i < 100; i++) {
 		scene_run(&scene, NSEC_PER_SEC / 10);
-		assert_int_equal(hung->pulse.inflight_ios, inflight);
+		assert_int_equal(hung->stall_dev.inflight_ios, inflight);
 	}
 	device_free(&other);
 	scene_free(&scene);
@@ -249,12 +250,12 @@ static void one_that_hangs_in_its_slice_does_not_stop_another(void **state)
 	healthy = add_load(SCENE_ROOT, 100, NULL, &deep);
 	add_load(SCENE_ROOT, 100, hung, &sick);
 	scene_run(&scene, NSEC_PER_SEC);
-	while (!hung->pulse.inflight_ios)
+	while (!hung->stall_dev.inflight_ios)
 		scene_run(&scene, NSEC_PER_MSEC);
 	other.stalled_until_ns = U64_MAX;
 	scene_run(&scene, 2 * (u64)NSEC_PER_SEC);
 	assert_true(rate(healthy) > 4000);
-	assert_in_range(hung->pulse.inflight_ios, 1, LIMIT / 4);
+	assert_in_range(hung->stall_dev.inflight_ios, 1, LIMIT / 4);
 	device_free(&other);
 	scene_free(&scene);
 }

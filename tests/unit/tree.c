@@ -19,8 +19,8 @@
 #define PAUSE_WAIT_NS	200000000ULL
 /* More than any limit except "none". */
 #define PIPE_FULL	16777216
-#define FLOOR_LATE_NS	5000000ULL
-#define FLOOR_WIDER	7
+#define MIN_LATE_NS	5000000ULL
+#define MIN_WIDER	7
 #define SECOND_NS	1000000000ULL
 #define VTIME_SHIFT	16
 #define DRAIN_MAX	1000000
@@ -49,7 +49,7 @@ void tree_init(struct tree *tree, u64 vnow_first)
 	tree->vnow_first = vnow_first;
 	tree->root_vnow_seen = vnow_first;
 	ioband_core_init(&tree->core);
-	ioband_core_set_slack(&tree->core, 1000000);
+	ioband_max_set_slack(&tree->core, 1000000);
 	tree->core.root.vnow = vnow_first;
 }
 
@@ -75,7 +75,7 @@ struct tree_node *tree_add_node(struct tree *tree, struct tree_node *up, u32 wei
 			.used = true,
 			.vnow_seen = tree->vnow_first,
 		};
-		ioband_node_init(&node->node, node_below(tree, up), weight);
+		ioband_tree_init_node(&node->node, node_below(tree, up), weight);
 		node->node.vnow = tree->vnow_first;
 		if (node - tree->nodes >= tree->nodes_end)
 			tree->nodes_end = node - tree->nodes + 1;
@@ -92,7 +92,7 @@ struct tree_leaf *tree_add_leaf(struct tree *tree, struct tree_node *up, u32 wei
 		if (leaf->used)
 			continue;
 		*leaf = (struct tree_leaf) { .up = up, .used = true };
-		ioband_leaf_init(&leaf->leaf, node_below(tree, up), weight);
+		ioband_tree_init_leaf(&leaf->leaf, node_below(tree, up), weight);
 		if (leaf - tree->leaves >= tree->leaves_end)
 			tree->leaves_end = leaf - tree->leaves + 1;
 		return leaf;
@@ -118,39 +118,39 @@ bool tree_node_is_empty(const struct tree *tree, const struct tree_node *node)
 	return true;
 }
 
-void tree_set_rates(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates)
+void tree_set_max(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates)
 {
-	struct ioband_cap *cap = ent->cap;
+	struct ioband_max *maximum = ent->max;
 
 	if (!rates) {
-		ioband_cap_remove(&tree->core, ent);
-		MUST(!ent->cap, "a maximum that is not gone");
-		free(cap);
+		ioband_max_remove(&tree->core, ent);
+		MUST(!ent->max, "a maximum that is not gone");
+		free(maximum);
 		return;
 	}
-	if (!cap) {
-		cap = malloc(sizeof(*cap));
-		MUST(cap, "no memory");
-		ioband_cap_init(cap);
+	if (!maximum) {
+		maximum = malloc(sizeof(*maximum));
+		MUST(maximum, "no memory");
+		ioband_max_init(maximum);
 	}
-	tree->capped = true;
-	ioband_cap_set(&tree->core, ent, cap, rates, clock_now(tree));
+	tree->has_max = true;
+	ioband_max_set(&tree->core, ent, maximum, rates, clock_now(tree));
 }
 
 /* Whether the entity, or one above it, has a minimum. */
-static bool is_promised(const struct ioband_ent *ent)
+static bool is_covered(const struct ioband_ent *ent)
 {
-	while (ent->parent && !ent->floor)
+	while (ent->parent && !ent->min)
 		ent = &ent->parent->ent;
-	return ent->floor;
+	return ent->min;
 }
 
-static u32 promised_ios(const struct tree *tree)
+static u32 min_ios(const struct tree *tree)
 {
 	u32 i, ios = 0;
 
 	for (i = 0; i < tree->nr_flight; i++)
-		ios += is_promised(&tree->flight[i].leaf->leaf.ent);
+		ios += is_covered(&tree->flight[i].leaf->leaf.ent);
 	return ios;
 }
 
@@ -168,38 +168,38 @@ static u32 inflight_below(const struct tree *tree, const struct ioband_ent *abov
 	return ios;
 }
 
-void tree_promise(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates)
+void tree_set_min(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates)
 {
-	struct ioband_floor *floor = ent->floor;
+	struct ioband_min *minimum = ent->min;
 
 	if (!rates) {
-		ioband_floor_remove(&tree->core, ent);
-		MUST(!ent->floor, "a minimum that is not gone");
-		free(floor);
+		ioband_min_remove(&tree->core, ent);
+		MUST(!ent->min, "a minimum that is not gone");
+		free(minimum);
 	} else {
-		if (!floor) {
-			floor = malloc(sizeof(*floor));
-			MUST(floor, "no memory");
-			ioband_floor_init(floor);
+		if (!minimum) {
+			minimum = malloc(sizeof(*minimum));
+			MUST(minimum, "no memory");
+			ioband_min_init(minimum);
 		}
-		tree->promising = true;
-		ioband_floor_set(&tree->core, ent, floor, rates, inflight_below(tree, ent),
-				 clock_now(tree));
+		tree->has_min = true;
+		ioband_min_set(&tree->core, ent, minimum, rates, inflight_below(tree, ent),
+			       clock_now(tree));
 	}
-	ioband_floor_recount(&tree->core, promised_ios(tree));
+	ioband_min_recount(&tree->core, min_ios(tree));
 }
 
 /* Remove maximum and minimum. */
 static void unbound(struct tree *tree, struct ioband_ent *ent)
 {
-	tree_set_rates(tree, ent, NULL);
-	tree_promise(tree, ent, NULL);
+	tree_set_max(tree, ent, NULL);
+	tree_set_min(tree, ent, NULL);
 }
 
 void tree_remove_leaf(struct tree *tree, struct tree_leaf *leaf)
 {
 	unbound(tree, &leaf->leaf.ent);
-	ioband_leaf_remove(&tree->core, &leaf->leaf);
+	ioband_core_remove_leaf(&tree->core, &leaf->leaf);
 	/* A stale pointer finds this pattern. */
 	memset(leaf, 0xa5, sizeof(*leaf));
 	leaf->used = false;
@@ -217,7 +217,7 @@ void tree_set_weight(struct tree *tree, struct ioband_ent *ent, u32 weight)
 {
 	u32 i;
 
-	ioband_ent_set_weight(ent, weight);
+	ioband_tree_set_weight(ent, weight);
 	for (i = 0; i < tree->nodes_end; i++)
 		if (ent == &tree->nodes[i].node.ent)
 			tree->nodes[i].seen.busy = false;
@@ -226,14 +226,14 @@ void tree_set_weight(struct tree *tree, struct ioband_ent *ent, u32 weight)
 			tree->leaves[i].seen.busy = false;
 }
 
-u8 tree_ways(const struct tree_leaf *leaf)
+u8 tree_dirs(const struct tree_leaf *leaf)
 {
-	u8 ways = 0;
+	u8 dirs = 0;
 	u32 i;
 
 	for (i = 0; i < leaf->nr_held; i++)
-		ways |= 1 << leaf->held[i].way;
-	return ways;
+		dirs |= 1 << leaf->held[i].dir;
+	return dirs;
 }
 
 void tree_wait(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill)
@@ -243,7 +243,7 @@ void tree_wait(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bil
 	leaf->held[leaf->nr_held++] = bill;
 	if (!bill.async)
 		ioband_core_note_sync(&tree->core, clock_now(tree));
-	ioband_core_wait(&tree->core, &leaf->leaf, bill.way, clock_now(tree));
+	ioband_core_wait(&tree->core, &leaf->leaf, bill.dir, clock_now(tree));
 }
 
 static void launched(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill)
@@ -343,14 +343,14 @@ static u32 thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool
 
 	for (i = 0; (other = next_child(tree, ent->parent, &i));) {
 		if (other == ent || ahead(other, ent) > (ties ? 0 : -1) ||
-		    (tree->core.apart && other->floor))
+		    (tree->core.apart && other->min))
 			continue;
-		ios += other->pausing ? PIPE_FULL : other->thinking;
+		ios += other->pausing ? PIPE_FULL : other->anticipated;
 	}
 	return ios;
 }
 
-static u64 bound_until_ns(const struct ioband_clock *clock, const struct ioband_trail *trail)
+static u64 bound_until_ns(const struct ioband_bucket *clock, const struct ioband_trail *trail)
 {
 	const u64 oldest_ns = trail->at_ns[(trail->last + 1) % (IOBAND_TRAIL_PARTS + 1)];
 	const u64 until_ns = oldest_ns ? oldest_ns + SECOND_NS : 0;
@@ -359,36 +359,36 @@ static u64 bound_until_ns(const struct ioband_clock *clock, const struct ioband_
 }
 
 /* A maximum of I/Os does not stop a bio of which a split was dispatched. */
-static u64 cap_until_ns(const struct ioband_cap *cap, u8 way)
+static u64 max_until_ns(const struct ioband_max *maximum, u8 dir)
 {
-	const u64 bytes_ns = bound_until_ns(&cap->meter.bytes[way], &cap->bytes[way]);
-	const u64 ios_ns = bound_until_ns(&cap->meter.ios[way], &cap->ios[way]);
+	const u64 bytes_ns = bound_until_ns(&maximum->buckets.bytes[dir], &maximum->bytes[dir]);
+	const u64 ios_ns = bound_until_ns(&maximum->buckets.ios[dir], &maximum->ios[dir]);
 
-	return cap->begun[way] ? bytes_ns : max(bytes_ns, ios_ns);
+	return maximum->begun[dir] ? bytes_ns : max(bytes_ns, ios_ns);
 }
 
 /* Until when the maxima of an entity and of all above block a direction. */
-static u64 blocked_until_ns(const struct ioband_ent *ent, u8 way)
+static u64 blocked_until_ns(const struct ioband_ent *ent, u8 dir)
 {
 	u64 until_ns = 0;
 
 	for (; ent->parent; ent = &ent->parent->ent) {
-		if (ent->cap)
-			until_ns = max(until_ns, cap_until_ns(ent->cap, way));
+		if (ent->max)
+			until_ns = max(until_ns, max_until_ns(ent->max, dir));
 	}
 	return until_ns;
 }
 
-static u64 half(u8 way)
+static u64 half(u8 dir)
 {
-	return (u64)U32_MAX << 32 * way;
+	return (u64)U32_MAX << 32 * dir;
 }
 
-/* By the core's own state, which check_caps() verifies. */
-static bool is_blocked(const struct ioband_ent *ent, u8 way)
+/* By the core's own state, which check_maxima() verifies. */
+static bool is_blocked(const struct ioband_ent *ent, u8 dir)
 {
 	for (; ent->parent; ent = &ent->parent->ent)
-		if (ent->cap && ent->cap->blocked & half(way))
+		if (ent->max && ent->max->blocked & half(dir))
 			return true;
 	return false;
 }
@@ -396,10 +396,10 @@ static bool is_blocked(const struct ioband_ent *ent, u8 way)
 /* Whether a bio can be dispatched in the directions @open, given as halves of "waiting". */
 static bool leaf_can_go(const struct tree_leaf *leaf, u64 open)
 {
-	const u8 ways = tree_ways(leaf);
+	const u8 dirs = tree_dirs(leaf);
 
-	return (ways & 1 && open & half(0) && !is_blocked(&leaf->leaf.ent, 0)) ||
-	       (ways & 2 && open & half(1) && !is_blocked(&leaf->leaf.ent, 1));
+	return (dirs & 1 && open & half(0) && !is_blocked(&leaf->leaf.ent, 0)) ||
+	       (dirs & 2 && open & half(1) && !is_blocked(&leaf->leaf.ent, 1));
 }
 
 static bool is_below(const struct ioband_ent *ent, const struct ioband_ent *above)
@@ -423,16 +423,16 @@ static bool can_go(const struct tree *tree, const struct ioband_ent *ent, u64 op
 	return false;
 }
 
-static u64 check_cap(const struct tree *tree, const struct ioband_ent *ent)
+static u64 check_max(const struct tree *tree, const struct ioband_ent *ent)
 {
 	u64 first_ns = IOBAND_NO_WAKEUP;
-	u8 way;
+	u8 dir;
 
-	if (!ent->cap)
+	if (!ent->max)
 		return first_ns;
-	for (way = 0; way < IOBAND_NR_WAYS; way++) {
-		const u64 until_ns = cap_until_ns(ent->cap, way);
-		const bool blocked = ent->cap->blocked & half(way);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		const u64 until_ns = max_until_ns(ent->max, dir);
+		const bool blocked = ent->max->blocked & half(dir);
 
 		MUST(blocked || until_ns <= tree->now_ns, "not blocked until %llu", until_ns);
 		MUST(!blocked || until_ns > clock_now(tree), "blocked until %llu", until_ns);
@@ -443,17 +443,17 @@ static u64 check_cap(const struct tree *tree, const struct ioband_ent *ent)
 }
 
 /* After ioband_core_pick().  Return: the next time at which a maximum ends its block. */
-static u64 check_caps(const struct tree *tree)
+static u64 check_maxima(const struct tree *tree)
 {
 	u64 first_ns = IOBAND_NO_WAKEUP;
 	u32 i;
 
 	for (i = 0; i < tree->leaves_end; i++)
 		if (tree->leaves[i].used)
-			first_ns = min(first_ns, check_cap(tree, &tree->leaves[i].leaf.ent));
+			first_ns = min(first_ns, check_max(tree, &tree->leaves[i].leaf.ent));
 	for (i = 0; i < tree->nodes_end; i++)
 		if (tree->nodes[i].used)
-			first_ns = min(first_ns, check_cap(tree, &tree->nodes[i].node.ent));
+			first_ns = min(first_ns, check_max(tree, &tree->nodes[i].node.ent));
 	return first_ns;
 }
 
@@ -461,12 +461,12 @@ static u64 check_caps(const struct tree *tree)
  * With slices: the leaf holds the slice at every level.  When it got the slice, no bio of
  * another leaf was in flight, though bios may have been dispatched out of turn since.
  */
-static void check_owner(const struct tree *tree, const struct tree_leaf *leaf,
-			const struct ioband_leaf *before)
+static void check_holder(const struct tree *tree, const struct tree_leaf *leaf,
+			 const struct ioband_leaf *before)
 {
 	const struct ioband_ent *ent;
 
-	MUST(tree->core.owner == &leaf->leaf, "one was picked that has not got the device");
+	MUST(tree->core.holder == &leaf->leaf, "one was picked that has not got the device");
 	MUST(before == &leaf->leaf || tree->nr_flight - leaf->inflight <= tree->core.stuck_ios,
 	     "%u in flight, %u of them its own", tree->nr_flight, leaf->inflight);
 	MUST(!is_full(tree, tree->nr_flight), "%u in flight, limit %u", tree->nr_flight,
@@ -478,7 +478,7 @@ static void check_owner(const struct tree *tree, const struct tree_leaf *leaf,
 /* The queued bios that entities above can see. */
 static u64 shown(const struct ioband_ent *ent)
 {
-	return ent->waiting & ~(ent->cap ? ent->cap->blocked : 0);
+	return ent->waiting & ~(ent->max ? ent->max->blocked : 0);
 }
 
 /* The i-th of all entities but the root; NULL: none is in use there. */
@@ -490,10 +490,10 @@ static struct ioband_ent *nth_ent(struct tree *tree, u32 i)
 	return tree->leaves[i].used ? &tree->leaves[i].leaf.ent : NULL;
 }
 
-static u64 due_ns(const struct ioband_floor *floor, u8 way)
+static u64 due_ns(const struct ioband_min *minimum, u8 dir)
 {
-	const struct ioband_clock *bytes = &floor->meter.bytes[way];
-	const struct ioband_clock *ios = &floor->meter.ios[way];
+	const struct ioband_bucket *bytes = &minimum->buckets.bytes[dir];
+	const struct ioband_bucket *ios = &minimum->buckets.ios[dir];
 	u64 due_ns = U64_MAX;
 
 	if (bytes->rate)
@@ -504,20 +504,20 @@ static u64 due_ns(const struct ioband_floor *floor, u8 way)
 }
 
 /* Whether a bio is queued in a direction that no maximum below the entity blocks. */
-static bool waits(const struct ioband_ent *ent, u8 way)
+static bool waits(const struct ioband_ent *ent, u8 dir)
 {
-	return ent->waiting & half(way);
+	return ent->waiting & half(dir);
 }
 
 /* When the first eligible bio of an entity is due by its minimum; U64_MAX: none. */
 static u64 owed_ns(const struct ioband_ent *ent)
 {
 	u64 first_ns = U64_MAX;
-	u8 way;
+	u8 dir;
 
-	for (way = 0; ent->floor && way < IOBAND_NR_WAYS; way++)
-		if (waits(ent, way) && !is_blocked(ent, way))
-			first_ns = min(first_ns, due_ns(ent->floor, way));
+	for (dir = 0; ent->min && dir < IOBAND_NR_DIRS; dir++)
+		if (waits(ent, dir) && !is_blocked(ent, dir))
+			first_ns = min(first_ns, due_ns(ent->min, dir));
 	return first_ns;
 }
 
@@ -527,71 +527,71 @@ static u64 late_ns(struct tree *tree)
 	const u64 now_ns = clock_now(tree);
 	u64 first_ns = now_ns;
 	u32 i;
-	u8 way;
+	u8 dir;
 
 	for (i = 0; i < tree->nodes_end + tree->leaves_end; i++) {
 		const struct ioband_ent *ent = nth_ent(tree, i);
 
-		if (!ent || !ent->floor)
+		if (!ent || !ent->min)
 			continue;
-		if (!shown(ent) && !ent->thinking && !inflight_below(tree, ent))
+		if (!shown(ent) && !ent->anticipated && !inflight_below(tree, ent))
 			continue;
 		if (ent->waiting && (!waits(ent, 0) || is_blocked(ent, 0)) &&
 		    (!waits(ent, 1) || is_blocked(ent, 1)))
 			continue;
-		for (way = 0; way < IOBAND_NR_WAYS; way++)
-			if (shown(ent) ? shown(ent) & half(way) : ent->floor->way == way)
-				first_ns = min(first_ns, due_ns(ent->floor, way));
+		for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+			if (shown(ent) ? shown(ent) & half(dir) : ent->min->dir == dir)
+				first_ns = min(first_ns, due_ns(ent->min, dir));
 	}
-	return min(now_ns - first_ns, FLOOR_LATE_NS);
+	return min(now_ns - first_ns, MIN_LATE_NS);
 }
 
 /* The in-flight limit for bios by minimum. */
-static u32 promised_limit(struct tree *tree)
+static u32 min_limit(struct tree *tree)
 {
 	const u32 limit = tree->core.limit_ios;
 
-	return limit + (u32)(FLOOR_WIDER * limit * late_ns(tree) / FLOOR_LATE_NS);
+	return limit + (u32)(MIN_WIDER * limit * late_ns(tree) / MIN_LATE_NS);
 }
 
 /* The bios in flight that count by weight, and their limit. */
-static u32 weighed_pipe(struct tree *tree, u32 *limit)
+static u32 by_weight_ios(struct tree *tree, u32 *limit)
 {
 	const u64 late = late_ns(tree);
 
 	*limit = tree->core.limit_ios;
-	*limit = max(*limit - (u32)(*limit * late / FLOOR_LATE_NS), 1U);
-	if (!late && clock_now(tree) >= tree->core.kept_ns + FLOOR_LATE_NS)
+	*limit = max(*limit - (u32)(*limit * late / MIN_LATE_NS), 1U);
+	if (!late && clock_now(tree) >= tree->core.min_last_ns + MIN_LATE_NS)
 		return tree->nr_flight;
-	return tree->nr_flight - promised_ios(tree);
+	return tree->nr_flight - min_ios(tree);
 }
 
 /* The lead in bypass vtime over the node; 0 for an entity that is not ahead. */
-static s64 past_node(const struct ioband_ent *ent)
+static s64 bypass_lead(const struct ioband_ent *ent)
 {
-	const s64 lead = ent->past - ent->parent->past;
+	const s64 lead = ent->bypass_vtime - ent->parent->bypass_vtime;
 
 	return lead < 0 || lead > vtime_bound(U32_MAX, ent->weight) ? 0 : lead;
 }
 
 /* The same as thinkers_before(), for entities that bypass others. */
-static u32 passers_before(struct tree *tree, const struct ioband_ent *ent)
+static u32 bypass_before(struct tree *tree, const struct ioband_ent *ent)
 {
 	struct ioband_ent *other;
 	u32 ios = 0;
 	u32 i;
 
 	for (i = 0; (other = next_child(tree, ent->parent, &i));)
-		if (other != ent && past_node(other) < past_node(ent) &&
-		    !(shown(other) & tree->core.promised_ways))
-			ios += other->thinking;
+		if (other != ent && bypass_lead(other) < bypass_lead(ent) &&
+		    !(shown(other) & tree->core.min_ent_dirs))
+			ios += other->anticipated;
 	return ios;
 }
 
 /* The pick is the minimum that is due first; by weight if none is due or has a free slot. */
-static void check_promised(struct tree *tree, const struct ioband_ent *leaf)
+static void check_min(struct tree *tree, const struct ioband_ent *leaf)
 {
-	const struct ioband_ent *promised = tree->core.promised, *owed, *ent;
+	const struct ioband_ent *by_min = tree->core.min_ent, *owed, *ent;
 	const u64 now_ns = clock_now(tree);
 	u64 first_ns = U64_MAX;
 	u32 i;
@@ -601,98 +601,98 @@ static void check_promised(struct tree *tree, const struct ioband_ent *leaf)
 		if (ent)
 			first_ns = min(first_ns, owed_ns(ent));
 	}
-	if (!promised) {
-		MUST(first_ns > now_ns || promised_ios(tree) >= promised_limit(tree),
+	if (!by_min) {
+		MUST(first_ns > now_ns || min_ios(tree) >= min_limit(tree),
 		     "by weight, although one was due at %llu", first_ns);
 		return;
 	}
-	MUST(is_below(leaf, promised), "one that was not due");
-	owed = tree->core.promise->ent;
-	MUST(is_below(owed, promised), "one that has nothing to do with who was due");
+	MUST(is_below(leaf, by_min), "one that was not due");
+	owed = tree->core.min->ent;
+	MUST(is_below(owed, by_min), "one that has nothing to do with who was due");
 	MUST(owed_ns(owed) <= now_ns, "it was not due");
 	/* The order is by all queued bios there, also by those blocked by a maximum above. */
-	MUST(owed->thinking || tree->capped || owed_ns(owed) == first_ns,
+	MUST(owed->anticipated || tree->has_max || owed_ns(owed) == first_ns,
 	     "another was due before");
 }
 
-static void check_floors(struct tree *tree)
+static void check_minima(struct tree *tree)
 {
-	const struct ioband_floor *floor;
+	const struct ioband_min *minimum;
 	const struct ioband_ent *ent;
 	u64 last_ns = 0;
 	struct rb_node *rb;
 	int here = 0;
 	u32 i;
-	u8 way;
+	u8 dir;
 
 	for (i = 0; i < tree->nodes_end + tree->leaves_end; i++) {
 		bool is_here = false;
 
 		ent = nth_ent(tree, i);
-		if (!ent || !ent->floor)
+		if (!ent || !ent->min)
 			continue;
-		MUST(ent->floor->inflight == inflight_below(tree, ent), "%u, not %u",
-		     ent->floor->inflight, inflight_below(tree, ent));
-		for (way = 0; (shown(ent) || ent->thinking || ent->floor->inflight) &&
-		     way < IOBAND_NR_WAYS; way++)
-			if (shown(ent) ? shown(ent) & half(way) : ent->floor->way == way)
-				is_here |= due_ns(ent->floor, way) != U64_MAX;
-		MUST(is_here == !RB_EMPTY_NODE(&ent->floor->rb), "due with nothing there, or not");
-		here += !RB_EMPTY_NODE(&ent->floor->rb);
+		MUST(ent->min->inflight == inflight_below(tree, ent), "%u, not %u",
+		     ent->min->inflight, inflight_below(tree, ent));
+		for (dir = 0; (shown(ent) || ent->anticipated || ent->min->inflight) &&
+		     dir < IOBAND_NR_DIRS; dir++)
+			if (shown(ent) ? shown(ent) & half(dir) : ent->min->dir == dir)
+				is_here |= due_ns(ent->min, dir) != U64_MAX;
+		MUST(is_here == !RB_EMPTY_NODE(&ent->min->rb), "due with nothing there, or not");
+		here += !RB_EMPTY_NODE(&ent->min->rb);
 	}
-	for (rb = rb_first_cached(&tree->core.floors); rb; rb = rb_next(rb)) {
-		floor = rb_entry(rb, struct ioband_floor, rb);
-		MUST(floor->due_ns >= last_ns, "out of order");
-		last_ns = floor->due_ns;
+	for (rb = rb_first_cached(&tree->core.minima); rb; rb = rb_next(rb)) {
+		minimum = rb_entry(rb, struct ioband_min, rb);
+		MUST(minimum->due_ns >= last_ns, "out of order");
+		last_ns = minimum->due_ns;
 		here--;
 	}
 	MUST(!here, "%d too few", here);
-	MUST(!tree->core.promised || tree->core.promise->ent->floor == tree->core.promise,
+	MUST(!tree->core.min_ent || tree->core.min->ent->min == tree->core.min,
 	     "a turn for what is not promised");
 }
 
 static void check_picked(struct tree *tree, const struct tree_leaf *leaf,
-			 const struct ioband_leaf *owner)
+			 const struct ioband_leaf *holder)
 {
-	const struct ioband_ent *promised = tree->core.promised, *ent;
-	const u64 open = promised ? tree->core.promised_ways : U64_MAX;
+	const struct ioband_ent *by_min = tree->core.min_ent, *ent;
+	const u64 open = by_min ? tree->core.min_ent_dirs : U64_MAX;
 	/* Otherwise it is by weight above the entity with the minimum. */
-	const bool passes = promised && promised == tree->core.promise->ent;
-	u32 limit, pipe = weighed_pipe(tree, &limit);
+	const bool bypasses = by_min && by_min == tree->core.min->ent;
+	u32 limit, ios = by_weight_ios(tree, &limit);
 	struct ioband_ent *other;
 	u32 i;
 
 	MUST(leaf->nr_held, "a leaf was picked that has nothing");
 	if (tree->core.slice_ns) {
-		check_owner(tree, leaf, owner);
+		check_holder(tree, leaf, holder);
 		return;
 	}
-	if (promised) {
-		pipe = promised_ios(tree);
-		limit = promised_limit(tree);
+	if (by_min) {
+		ios = min_ios(tree);
+		limit = min_limit(tree);
 	}
-	check_promised(tree, &leaf->leaf.ent);
-	for (ent = &leaf->leaf.ent; ent->parent && ent != promised; ent = &ent->parent->ent) {
+	check_min(tree, &leaf->leaf.ent);
+	for (ent = &leaf->leaf.ent; ent->parent && ent != by_min; ent = &ent->parent->ent) {
 		for (i = 0; (other = next_child(tree, ent->parent, &i));)
 			MUST(!can_go(tree, other, open) ||
-			     (passes ? past_node(other) >= past_node(ent) :
-				       ahead(other, ent) >= 0),
+			     (bypasses ? bypass_lead(other) >= bypass_lead(ent) :
+					 ahead(other, ent) >= 0),
 			     "one was picked that has been served more than another");
-		pipe += passes ? passers_before(tree, ent) : thinkers_before(tree, ent, false);
+		ios += bypasses ? bypass_before(tree, ent) : thinkers_before(tree, ent, false);
 	}
-	MUST(pipe < limit, "%u I/Os on the pipe, limit %u", pipe, limit);
-	MUST(promised || !is_promised(&leaf->leaf.ent) || !is_full(tree, tree->nr_flight),
+	MUST(ios < limit, "%u I/Os on the pipe, limit %u", ios, limit);
+	MUST(by_min || !is_covered(&leaf->leaf.ent) || !is_full(tree, tree->nr_flight),
 	     "past the pipe by weight");
 }
 
 /* Whether grace periods fill the rest of the in-flight limit, in some order of equals. */
-static bool may_block(struct tree *tree, struct ioband_node *node, u32 pipe, u32 limit)
+static bool may_block(struct tree *tree, struct ioband_node *node, u32 ios, u32 limit)
 {
 	struct ioband_ent *ent, *other;
 	u32 before, i, j;
 	bool least;
 
-	if (pipe >= limit)
+	if (ios >= limit)
 		return true;
 	for (i = 0; (ent = next_child(tree, node, &i));) {
 		least = can_go(tree, ent, U64_MAX);
@@ -700,7 +700,7 @@ static bool may_block(struct tree *tree, struct ioband_node *node, u32 pipe, u32
 			least &= !can_go(tree, other, U64_MAX) || ahead(other, ent) >= 0;
 		if (!least)
 			continue;
-		before = pipe + thinkers_before(tree, ent, true);
+		before = ios + thinkers_before(tree, ent, true);
 		if (before >= limit)
 			return true;
 		if (!ent->leaf && may_block(tree, container_of(ent, struct ioband_node, ent),
@@ -721,7 +721,7 @@ static bool least_may_be_promised(struct tree *tree)
 		bool least = true;
 
 		if (!tree->leaves[i].used || !leaf_can_go(&tree->leaves[i], U64_MAX) ||
-		    !is_promised(&tree->leaves[i].leaf.ent))
+		    !is_covered(&tree->leaves[i].leaf.ent))
 			continue;
 		for (up = &tree->leaves[i].leaf.ent; up->parent; up = &up->parent->ent)
 			for (k = 0; (other = next_child(tree, up->parent, &k));)
@@ -735,24 +735,24 @@ static bool least_may_be_promised(struct tree *tree)
 /* Whether no slot is free for bios due by minimum or, if none is due, for the others. */
 static bool is_held_up(struct tree *tree)
 {
-	const u32 promised = promised_ios(tree), limit = promised_limit(tree);
+	const u32 by_min = min_ios(tree), limit = min_limit(tree);
 	const u64 now_ns = clock_now(tree);
-	u32 i, pipe, weighed_limit;
+	u32 i, ios, by_weight_limit;
 	bool due = false;
 
 	for (i = 0; i < tree->nodes_end + tree->leaves_end; i++) {
 		const struct ioband_ent *ent = nth_ent(tree, i);
 
-		if (!ent || promised >= limit || owed_ns(ent) > now_ns)
+		if (!ent || by_min >= limit || owed_ns(ent) > now_ns)
 			continue;
 		due = true;
-		if (ent->thinking && promised + ent->thinking >= limit)
+		if (ent->anticipated && by_min + ent->anticipated >= limit)
 			return true;
 	}
 	if (is_full(tree, tree->nr_flight) && least_may_be_promised(tree))
 		return true;
-	pipe = weighed_pipe(tree, &weighed_limit);
-	return !due && may_block(tree, &tree->core.root, pipe, weighed_limit);
+	ios = by_weight_ios(tree, &by_weight_limit);
+	return !due && may_block(tree, &tree->core.root, ios, by_weight_limit);
 }
 
 /* With slices: whether some slice has time left. */
@@ -767,10 +767,10 @@ static bool is_in_turn(const struct tree *tree)
 
 static void check_not_picked(struct tree *tree, u64 wake_ns)
 {
-	const u64 unblocked_ns = check_caps(tree);
+	const u64 unblocked_ns = check_maxima(tree);
 	u64 first_ns = IOBAND_NO_WAKEUP, longest_ns;
 	bool waiting = false;
-	u32 i, pipe, limit;
+	u32 i, ios, limit;
 
 	for (i = 0; i < tree->leaves_end; i++) {
 		const struct tree_leaf *leaf = &tree->leaves[i];
@@ -778,36 +778,38 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 		if (!leaf->used)
 			continue;
 		waiting |= leaf_can_go(leaf, U64_MAX);
-		if (leaf->leaf.state == IOBAND_THINKING && leaf->leaf.think_until_ns < first_ns)
-			first_ns = leaf->leaf.think_until_ns;
+		if (leaf->leaf.state == IOBAND_LEAF_ANTICIPATED &&
+		    leaf->leaf.grace_until_ns < first_ns)
+			first_ns = leaf->leaf.grace_until_ns;
 	}
 	if (!waiting || (is_full(tree, tree->nr_flight) &&
-			 (tree->core.slice_ns || !tree->promising))) {
+			 (tree->core.slice_ns || !tree->has_min))) {
 		MUST(wake_ns == unblocked_ns, "a wake-up at %llu with nothing to wait for",
 		     wake_ns);
 		return;
 	}
 	if (tree->core.slice_ns) {
-		const struct ioband_leaf *owner = tree->core.owner;
+		const struct ioband_leaf *holder = tree->core.holder;
 
 		if (tree->nr_flight > tree->core.stuck_ios || tree->flushing)
 			return;
 		if (tree->nr_flight) {
 			/* A minimum is served until a bio has to be served by weight. */
 			MUST(is_in_turn(tree) || first_ns != IOBAND_NO_WAKEUP ||
-			     tree->core.promised, "who hangs keeps the turn");
+			     tree->core.min_ent, "who hangs keeps the turn");
 			return;
 		}
 		MUST(first_ns != IOBAND_NO_WAKEUP, "one could have gone");
 		MUST(wake_ns == min(first_ns, unblocked_ns) ||
-		     (owner && owner->state == IOBAND_THINKING && wake_ns > clock_now(tree) &&
-		      wake_ns <= min(owner->think_until_ns, unblocked_ns)),
+		     (holder && holder->state == IOBAND_LEAF_ANTICIPATED &&
+		      wake_ns > clock_now(tree) &&
+		      wake_ns <= min(holder->grace_until_ns, unblocked_ns)),
 		     "wake-up at %llu, first grace ends at %llu", wake_ns, first_ns);
 		return;
 	}
 	MUST(is_held_up(tree), "one could have gone");
-	pipe = weighed_pipe(tree, &limit);
-	if (wake_ns == unblocked_ns && (pipe >= limit || is_full(tree, tree->nr_flight)))
+	ios = by_weight_ios(tree, &limit);
+	if (wake_ns == unblocked_ns && (ios >= limit || is_full(tree, tree->nr_flight)))
 		return;
 	MUST(wake_ns == min(first_ns, unblocked_ns), "wake-up at %llu, first grace ends at %llu",
 	     wake_ns, first_ns);
@@ -817,13 +819,13 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 }
 
 /* The oldest bio in one of these directions. */
-static struct ioband_bill take_first(struct tree_leaf *leaf, u8 ways)
+static struct ioband_bill take_first(struct tree_leaf *leaf, u8 dirs)
 {
 	struct ioband_bill bill;
 	u32 i;
 
 	for (i = 0; i < leaf->nr_held; i++)
-		if (ways & 1 << leaf->held[i].way)
+		if (dirs & 1 << leaf->held[i].dir)
 			break;
 	MUST(i < leaf->nr_held, "a leaf was picked of which nothing may go");
 	bill = leaf->held[i];
@@ -851,13 +853,13 @@ static void check_lag(const struct tree *tree, const struct ioband_leaf *leaf)
 
 struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns)
 {
-	const struct ioband_leaf *owner = tree->core.owner;
+	const struct ioband_leaf *holder = tree->core.holder;
 	struct ioband_leaf *picked = ioband_core_pick(&tree->core, clock_now(tree), wake_ns);
 	struct tree_leaf *leaf;
 	struct ioband_bill bill;
 
 	if (!picked) {
-		if (ioband_core_start_flush(&tree->core, clock_now(tree))) {
+		if (ioband_slice_start_flush(&tree->core, clock_now(tree))) {
 			MUST(!tree->flushing, "two flushes at a time");
 			MUST(tree->core.flushed_bytes, "a flush of nothing");
 			tree->flushing = true;
@@ -865,14 +867,14 @@ struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns)
 		check_not_picked(tree, *wake_ns);
 		return NULL;
 	}
-	MUST(!tree->flushing || tree->core.owner == owner, "another one's turn during a flush");
+	MUST(!tree->flushing || tree->core.holder == holder, "another one's turn during a flush");
 	leaf = container_of(picked, struct tree_leaf, leaf);
-	check_picked(tree, leaf, owner);
-	check_caps(tree);
-	bill = take_first(leaf, ioband_leaf_may(&tree->core, picked));
+	check_picked(tree, leaf, holder);
+	check_maxima(tree);
+	bill = take_first(leaf, ioband_tree_dirs(&tree->core, picked));
 	check_lag(tree, picked);
-	MUST(blocked_until_ns(&picked->ent, bill.way) <= tree->now_ns, "one went past a maximum");
-	ioband_core_admit(&tree->core, picked, &bill, tree_ways(leaf), clock_now(tree));
+	MUST(blocked_until_ns(&picked->ent, bill.dir) <= tree->now_ns, "one went past a maximum");
+	ioband_core_admit(&tree->core, picked, &bill, tree_dirs(leaf), clock_now(tree));
 	launched(tree, leaf, bill);
 	return leaf;
 }
@@ -880,7 +882,7 @@ struct tree_leaf *tree_serve(struct tree *tree, u64 *wake_ns)
 void tree_end_flush(struct tree *tree)
 {
 	tree->flushing = false;
-	ioband_core_end_flush(&tree->core, clock_now(tree));
+	ioband_slice_end_flush(&tree->core, clock_now(tree));
 	MUST(tree->core.flush == IOBAND_FLUSH_NONE, "a flush has not ended");
 }
 
@@ -934,14 +936,14 @@ void tree_end(struct tree *tree)
 		if (tree->nodes[i].used)
 			unbound(tree, &tree->nodes[i].node.ent);
 	MUST(RB_EMPTY_ROOT(&tree->core.blocked.rb_root), "something is blocked by no maximum");
-	MUST(RB_EMPTY_ROOT(&tree->core.floors.rb_root), "something is due by no minimum");
+	MUST(RB_EMPTY_ROOT(&tree->core.minima.rb_root), "something is due by no minimum");
 }
 
 /* ---- the checker --------------------------------------------------------- */
 
 struct truth {
 	u64 waiting;
-	u32 thinking;
+	u32 anticipated;
 	u32 pausing;
 	u32 busy;
 };
@@ -956,30 +958,32 @@ static void check_leaf(const struct tree *tree, const struct tree_leaf *leaf)
 	const enum ioband_leaf_state state = leaf->leaf.state;
 
 	if (leaf->nr_held)
-		MUST(state == IOBAND_WAITING, "state %d with bios waiting", state);
+		MUST(state == IOBAND_LEAF_BACKLOGGED, "state %d with bios waiting", state);
 	else if (leaf->inflight)
-		MUST(state == IOBAND_INFLIGHT, "state %d with bios in flight", state);
+		MUST(state == IOBAND_LEAF_INFLIGHT, "state %d with bios in flight", state);
 	else
-		MUST(state == IOBAND_IDLE || state == IOBAND_THINKING, "state %d", state);
-	MUST(leaf->leaf.ways == tree_ways(leaf), "%x, not %x", leaf->leaf.ways, tree_ways(leaf));
+		MUST(state == IOBAND_LEAF_IDLE || state == IOBAND_LEAF_ANTICIPATED, "state %d",
+		     state);
+	MUST(leaf->leaf.dirs == tree_dirs(leaf), "%x, not %x", leaf->leaf.dirs, tree_dirs(leaf));
 	MUST(leaf->leaf.inflight == leaf->inflight, "%u, not %u", leaf->leaf.inflight,
 	     leaf->inflight);
-	MUST(RB_EMPTY_NODE(&leaf->leaf.think) == (state != IOBAND_THINKING), "state %d", state);
-	if (state == IOBAND_THINKING)
-		MUST(leaf->leaf.think_until_ns <= tree->now_ns + grace_max_ns(leaf),
+	MUST(RB_EMPTY_NODE(&leaf->leaf.grace) == (state != IOBAND_LEAF_ANTICIPATED), "state %d",
+	     state);
+	if (state == IOBAND_LEAF_ANTICIPATED)
+		MUST(leaf->leaf.grace_until_ns <= tree->now_ns + grace_max_ns(leaf),
 		     "too long a grace");
 }
 
 static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
 		   const struct tree_leaf *leaf)
 {
-	const bool thinking = leaf->leaf.state == IOBAND_THINKING;
-	const u8 ways = tree_ways(leaf);
+	const bool anticipated = leaf->leaf.state == IOBAND_LEAF_ANTICIPATED;
+	const u8 dirs = tree_dirs(leaf);
 	struct truth one = {
-		.waiting = (ways & 1) | (u64)(ways >> 1) << 32,
-		.thinking = thinking,
-		.pausing = thinking && leaf->leaf.awaited,
-		.busy = thinking || !tree_leaf_is_idle(leaf),
+		.waiting = (dirs & 1) | (u64)(dirs >> 1) << 32,
+		.anticipated = anticipated,
+		.pausing = anticipated && leaf->leaf.pause_anticipated,
+		.busy = anticipated || !tree_leaf_is_idle(leaf),
 	};
 	const struct ioband_ent *ent = &leaf->leaf.ent;
 	struct tree_node *node = leaf->up;
@@ -987,10 +991,10 @@ static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
 	for (;; ent = &ent->parent->ent) {
 		struct truth *sum = node ? &nodes[node - tree->nodes] : root;
 
-		if (ent->cap)
-			one.waiting &= ~ent->cap->blocked;
+		if (ent->max)
+			one.waiting &= ~ent->max->blocked;
 		sum->waiting += one.waiting;
-		sum->thinking += one.thinking;
+		sum->anticipated += one.anticipated;
 		sum->pausing += one.pausing;
 		sum->busy += one.busy;
 		if (!node)
@@ -1002,7 +1006,8 @@ static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
 static void check_counters(const struct ioband_ent *ent, const struct truth *truth)
 {
 	MUST(ent->waiting == truth->waiting, "%llx, not %llx", ent->waiting, truth->waiting);
-	MUST(ent->thinking == truth->thinking, "%u, not %u", ent->thinking, truth->thinking);
+	MUST(ent->anticipated == truth->anticipated, "%u, not %u", ent->anticipated,
+	     truth->anticipated);
 	MUST(!ent->parent || ent->pausing == truth->pausing, "%u, not %u", ent->pausing,
 	     truth->pausing);
 	MUST(ent->busy == truth->busy, "%u, not %u", ent->busy, truth->busy);
@@ -1022,7 +1027,7 @@ static void check_vtime(const struct tree *tree, const struct ioband_ent *ent,
 	MUST(!ent->busy || tree->sliced ||
 	     lead <= vtime_bound(DEBT_MAX + tree->charge_max, ent->weight),
 	     "ahead by %lld at weight %u", lead, ent->weight);
-	MUST(!ent->waiting || tree->capped || -lead <= vtime_bound(lag_max(tree), ent->weight),
+	MUST(!ent->waiting || tree->has_max || -lead <= vtime_bound(lag_max(tree), ent->weight),
 	     "behind by %lld at weight %u", -lead, ent->weight);
 }
 
@@ -1035,10 +1040,10 @@ static void check_live(struct tree *tree, struct ioband_node *node, u64 *vnow_se
 	u32 i;
 
 	for (i = 0; (ent = next_child(tree, node, &i));) {
-		const bool is_live = shown(ent) || ent->thinking;
+		const bool is_live = shown(ent) || ent->anticipated;
 
 		MUST(RB_EMPTY_NODE(&ent->rb) == !is_live, "waiting %llx, thinking %u",
-		     ent->waiting, ent->thinking);
+		     ent->waiting, ent->anticipated);
 		live += is_live;
 	}
 	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
@@ -1055,19 +1060,19 @@ static void check_live(struct tree *tree, struct ioband_node *node, u64 *vnow_se
 	*vnow_seen = node->vnow;
 }
 
-static void check_thinking(const struct tree *tree, u32 thinking)
+static void check_anticipated(const struct tree *tree, u32 anticipated)
 {
 	u64 last_ns = 0;
 	struct rb_node *rb;
 
-	for (rb = rb_first_cached(&tree->core.thinking); rb; rb = rb_next(rb)) {
-		const struct ioband_leaf *leaf = rb_entry(rb, struct ioband_leaf, think);
+	for (rb = rb_first_cached(&tree->core.anticipated); rb; rb = rb_next(rb)) {
+		const struct ioband_leaf *leaf = rb_entry(rb, struct ioband_leaf, grace);
 
-		MUST(leaf->think_until_ns >= last_ns, "thinkers out of order");
-		last_ns = leaf->think_until_ns;
-		thinking--;
+		MUST(leaf->grace_until_ns >= last_ns, "thinkers out of order");
+		last_ns = leaf->grace_until_ns;
+		anticipated--;
 	}
-	MUST(!thinking, "%d thinkers too few", (int)thinking);
+	MUST(!anticipated, "%d thinkers too few", (int)anticipated);
 }
 
 void tree_check(struct tree *tree)
@@ -1079,8 +1084,8 @@ void tree_check(struct tree *tree)
 	memset(nodes, 0, tree->nodes_end * sizeof(nodes[0]));
 	MUST(tree->core.inflight_ios == tree->nr_flight, "%u, not %u", tree->core.inflight_ios,
 	     tree->nr_flight);
-	MUST(tree->core.promised_ios == promised_ios(tree), "%u, not %u",
-	     tree->core.promised_ios, promised_ios(tree));
+	MUST(tree->core.min_ios == min_ios(tree), "%u, not %u",
+	     tree->core.min_ios, min_ios(tree));
 	MUST(tree->core.inflight_bytes == bytes, "%llu, not %llu", tree->core.inflight_bytes,
 	     bytes);
 	for (i = 0; i < tree->leaves_end; i++) {
@@ -1103,7 +1108,7 @@ void tree_check(struct tree *tree)
 	}
 	check_counters(&tree->core.root.ent, &root);
 	check_live(tree, &tree->core.root, &tree->root_vnow_seen);
-	check_thinking(tree, root.thinking);
+	check_anticipated(tree, root.anticipated);
 	MUST(tree->core.pausing == root.pausing, "%u, not %u", tree->core.pausing, root.pausing);
-	check_floors(tree);
+	check_minima(tree);
 }

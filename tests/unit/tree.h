@@ -53,8 +53,8 @@ struct tree {
 	u64 vnow_first;		/* where virtual time starts, in every node */
 	u64 root_vnow_seen;
 	u32 charge_max;		/* largest seen */
-	bool capped;		/* maxima were set */
-	bool promising;		/* minima were set */
+	bool has_max;		/* maxima were set */
+	bool has_min;		/* minima were set */
 	bool sliced;		/* slices were set */
 	bool async;		/* there was writeback */
 	bool flushing;		/* the core has started a flush, which has not ended */
@@ -82,11 +82,11 @@ bool tree_node_is_empty(const struct tree *tree, const struct tree_node *node);
 /* Each of these is one call of the core. */
 void tree_set_weight(struct tree *tree, struct ioband_ent *ent, u32 weight);
 /* NULL: no maximum. */
-void tree_set_rates(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates);
+void tree_set_max(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates);
 /* NULL: no minimum. */
-void tree_promise(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates);
+void tree_set_min(struct tree *tree, struct ioband_ent *ent, const struct ioband_rates *rates);
 void tree_wait(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill);
-u8 tree_ways(const struct tree_leaf *leaf);
+u8 tree_dirs(const struct tree_leaf *leaf);
 void tree_admit_now(struct tree *tree, struct tree_leaf *leaf, struct ioband_bill bill);
 void tree_withdraw(struct tree *tree, struct tree_leaf *leaf);
 void tree_set_slice(struct tree *tree, u64 slice_ns, bool charge_time);

@@ -151,7 +151,7 @@ static void who_follows_begins_no_earlier(void **state)
 	(void)state;
 	wait_for(b, 4 * KIB);
 	now(a, MIB);
-	ioband_leaf_follow(&c->leaf, &a->leaf);
+	ioband_tree_follow(&c->leaf, &a->leaf);
 	wait_for(c, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), b);
 	wait_for(b, 4 * KIB);
@@ -355,7 +355,7 @@ static void a_turn_is_not_prolonged_before_who_thinks(void **state)
 	complete_all();
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	assert_null(tree_serve(tree, &wake_ns));
-	assert_int_equal(wake_ns, b->leaf.think_until_ns);
+	assert_int_equal(wake_ns, b->leaf.grace_until_ns);
 	tree->now_ns = wake_ns;
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 }
@@ -432,7 +432,7 @@ static s64 lag_after(u64 pause_ns, u32 mib, bool sync, const struct ioband_rates
 	u64 wake_ns;
 	u32 i;
 
-	tree_set_rates(tree, &a->leaf.ent, max);
+	tree_set_max(tree, &a->leaf.ent, max);
 	tree->core.patience_ns = U64_MAX;	/* others have waited long enough */
 	tree->now_ns += 500 * MSEC;
 	write_back(a, MIB);
@@ -648,7 +648,7 @@ static void who_pays_for_time_is_not_waited_for(void **state)
 	write_back(a, 64 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	complete_all();
-	assert_in_range(a->leaf.think_until_ns, tree->now_ns, tree->now_ns + 2 * MSEC);
+	assert_in_range(a->leaf.grace_until_ns, tree->now_ns, tree->now_ns + 2 * MSEC);
 }
 
 static void a_maximum_is_not_waited_for(void **state)
@@ -658,7 +658,7 @@ static void a_maximum_is_not_waited_for(void **state)
 
 	(void)state;
 	waited_for_first(&a, &b, false);
-	tree_set_rates(tree, &a->leaf.ent, &max);
+	tree_set_max(tree, &a->leaf.ent, &max);
 	tree->now_ns += 100 * MSEC;
 	assert_int_equal(waited_for(a, b), 0);
 }
@@ -671,7 +671,7 @@ static void who_is_promised_is_not_waited_for(void **state)
 
 	(void)state;
 	waited_for_first(&a, &b, false);
-	tree_promise(tree, &a->leaf.ent, &min);
+	tree_set_min(tree, &a->leaf.ent, &min);
 	tree->now_ns += 100 * MSEC;
 	assert_int_equal(waited_for(a, b), 0);
 }
@@ -765,17 +765,17 @@ static void who_thinks_does_not_pause(void **state)
 	write_back(a, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	complete_all();
-	assert_true(a->leaf.awaited);
+	assert_true(a->leaf.pause_anticipated);
 	tree->now_ns += 50 * MSEC;
 	tree->core.patience_ns = U64_MAX;
 	c->leaf.think_ns = 10 * USEC;
 	write_back(c, 4 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), c);
 	complete_all();
-	assert_true(c->leaf.think_until_ns < a->leaf.think_until_ns);
+	assert_true(c->leaf.grace_until_ns < a->leaf.grace_until_ns);
 	ioband_core_note_sync(&tree->core, tree->now_ns);
-	assert_int_equal(c->leaf.state, IOBAND_THINKING);
-	assert_int_equal(a->leaf.state, IOBAND_IDLE);
+	assert_int_equal(c->leaf.state, IOBAND_LEAF_ANTICIPATED);
+	assert_int_equal(a->leaf.state, IOBAND_LEAF_IDLE);
 }
 
 /* A leaf alone may have any gaps, as no other leaf waits for it. */
@@ -825,7 +825,7 @@ static void a_synchronous_writer_waits_for_no_pause(void **state)
 	(void)state;
 	assert_int_equal(waited_for_first(&a, &b, false), 200 * MSEC);
 	tree_wait(tree, writer, (struct ioband_bill) {
-		.charge = 4 * KIB, .bytes = 4 * KIB, .way = IOBAND_WAY_WRITE, .cached = true,
+		.charge = 4 * KIB, .bytes = 4 * KIB, .dir = IOBAND_DIR_WRITE, .cached = true,
 	});
 	assert_null(tree_serve(tree, &wake_ns));
 	assert_true(tree->flushing);
@@ -840,14 +840,14 @@ static void a_reader_below_a_maximum_waits_for_no_pause(void **state)
 	u64 wake_ns;
 
 	(void)state;
-	tree_set_rates(tree, &reader->leaf.ent, &max);
+	tree_set_max(tree, &reader->leaf.ent, &max);
 	wait_for(reader, 800 * KIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), reader);
 	complete_all();
 	wait_for(reader, 800 * KIB);
 	assert_null(tree_serve(tree, &wake_ns));
 	waited_for_first(&a, &b, false);
-	assert_int_equal(a->leaf.think_until_ns, tree->now_ns + 200 * MSEC);
+	assert_int_equal(a->leaf.grace_until_ns, tree->now_ns + 200 * MSEC);
 	tree->now_ns += 60 * MSEC;	/* 810 ms in all */
 	assert_null(tree_serve(tree, &wake_ns));
 	assert_true(tree->flushing);

@@ -24,7 +24,7 @@ from harness.waiting import wait_until
 MIB = 1 << 20
 BUFFERED = "+io +memory"  # a page belongs to a memory cgroup, and so to the blkcg beside it
 FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
-WAITS = "ioband_line_wait_flusher"
+WAITS = "ioband_throttle_wait_flusher"
 
 
 class Bytes(NamedTuple):

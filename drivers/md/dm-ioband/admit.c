@@ -47,7 +47,7 @@ enum ioband_urgency ioband_admit_urgency(const struct bio *bio)
 		return IOBAND_AT_ONCE;
 	if (marked && (op_is_write(bio_op(bio)) || current->flags & PF_KTHREAD))
 		return IOBAND_AT_ONCE;
-	return marked || ioband_task_is_dying(current) ? IOBAND_OWED : IOBAND_IN_TURN;
+	return marked || ioband_throttle_task_is_dying(current) ? IOBAND_AS_DEBT : IOBAND_IN_TURN;
 }
 
 /* Queue a bio.  The caller dispatches.  Under the pool's lock. */
@@ -57,8 +57,8 @@ static void hold(struct ioband_io *io, struct bio *bio)
 	bio->bi_opf &= ~REQ_NOWAIT;
 	bio_clear_polled(bio);
 	io->task = current->flags & PF_KTHREAD ? NULL : get_task_struct(current);
-	bio_list_add(&io->stream->held[io->bill.way], bio);
-	ioband_room_take(io, bio);
+	bio_list_add(&io->stream->held[io->bill.dir], bio);
+	ioband_throttle_add(io, bio);
 	trace_ioband_hold(io, bio);
 }
 
@@ -95,12 +95,12 @@ static bool may_sleep_below(struct ioband_io *io)
 	const struct ioband_pool *pool = io->group->pool;
 	const struct ioband_target *target = io->target;
 
-	if (io->bill.way == IOBAND_WAY_WRITE &&
+	if (io->bill.dir == IOBAND_DIR_WRITE &&
 	    (!list_empty(&io->stream->throttled) || ioband_submit_throttled(io)))
 		return true;
 	return pool->state == IOBAND_SHARED &&
 	       pool->core.inflight_ios + pool->open_ios >
-	       READ_ONCE(target->member->roomy_ios) + atomic_read(&target->ready_ios);
+	       READ_ONCE(target->member->nosleep_ios) + atomic_read(&target->ready_ios);
 }
 
 /* Decide on a bio with a group, and queue or launch it.  Under the pool's lock. */
@@ -116,7 +116,7 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 	 * threads are refused.
 	 */
 	const bool refuse = nowait && !(bio->bi_opf & REQ_POLLED) &&
-			    !(current->flags & PF_KTHREAD) && ioband_room_is_over(group, 1);
+			    !(current->flags & PF_KTHREAD) && ioband_throttle_is_over(group, 1);
 	const u64 now_ns = io->start_ns;
 	struct ioband_leaf *leaf;
 	bool first;
@@ -124,9 +124,9 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 
 	if (io->target->suspended)
 		return nowait || !ioband_admit_gives_back(io->target) ? GO : GIVEN_BACK;
-	if (pool->state == IOBAND_OPEN && !ioband_bound_is_capped(group)) {
-		ioband_stats_pin_open(io->stats, io->dir);	/* replaces the other pin */
-		ioband_stats_unpin_io(io->stats, io->dir);
+	if (pool->state == IOBAND_OPEN && !ioband_limits_has_max(group)) {
+		ioband_stats_pin_open(io->stats, io->op);	/* replaces the other pin */
+		ioband_stats_unpin_io(io->stats, io->op);
 		io->open = true;
 		return GO;
 	}
@@ -135,19 +135,19 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 	io->stream = urgency == IOBAND_AT_ONCE ? &group->own : ioband_stream_of(group, io, bio);
 	leaf = &io->stream->leaf;
 	if (urgency == IOBAND_AT_ONCE ||
-	    (urgency == IOBAND_OWED && !ioband_leaf_owes_much(leaf) &&
-	     !ioband_leaf_is_far_ahead(core, leaf, io->bill.way, now_ns))) {
+	    (urgency == IOBAND_AS_DEBT && !ioband_tree_is_in_debt(leaf) &&
+	     !ioband_max_is_far_ahead(core, leaf, io->bill.dir, now_ns))) {
 		ioband_core_admit_now(core, leaf, &io->bill, now_ns);
 		goto go;
 	}
 	if (refuse)
 		return REFUSED;
-	first = leaf->state != IOBAND_WAITING;
+	first = leaf->state != IOBAND_LEAF_BACKLOGGED;
 	if (!io->bill.async)
 		ioband_core_note_sync(core, now_ns);
-	ioband_core_wait(core, leaf, io->bill.way, now_ns);
-	if (!first || ioband_dispatch_piece(io) || may_sleep_below(io) ||
-	    io->target->member->pulse.blocked ||
+	ioband_core_wait(core, leaf, io->bill.dir, now_ns);
+	if (!first || ioband_dispatch_split_bytes(io) || may_sleep_below(io) ||
+	    io->target->member->stall_dev.blocked ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
 		hold(io, bio);
 		return HELD;
@@ -180,7 +180,7 @@ static struct ioband_group *find_group(struct ioband_io *io, enum ioband_mode mo
 	group = ioband_stats_ready(wanted);
 	io->group = group;
 	io->stats = rcu_dereference_protected(group->stats, lockdep_is_held(&group->pool->lock));
-	ioband_stats_pin_io(io->stats, io->dir);
+	ioband_stats_pin_io(io->stats, io->op);
 	return wanted == group ? NULL : wanted;
 }
 
@@ -215,9 +215,9 @@ unsigned long ioband_admit_lock_group(struct ioband_pool *pool, struct ioband_io
 	for (;;) {
 		rcu_read_lock();
 		if (mode != IOBAND_MODE_DEVICE)
-			ioband_owner_key(&key, mode, bio);
+			ioband_blkcg_key(&key, mode, bio);
 		if (direct && ioband_mode_is_cgroup(mode))
-			css = ioband_owner_correct(&key);
+			css = ioband_blkcg_correct(&key);
 		spin_lock_irqsave(&pool->lock, flags);
 		wanting = find_group(io, mode, &key);
 		rcu_read_unlock();
@@ -225,7 +225,7 @@ unsigned long ioband_admit_lock_group(struct ioband_pool *pool, struct ioband_io
 			css_put(css);
 		if (likely(!wanting) || !may_wait || !ioband_stats_may_come(wanting, left))
 			return flags;
-		ioband_stats_unpin_io(io->stats, io->dir);
+		ioband_stats_unpin_io(io->stats, io->op);
 		spin_unlock_irqrestore(&pool->lock, flags);
 		left = ioband_stats_wait(pool, left);
 	}
@@ -243,9 +243,9 @@ unsigned long ioband_admit_lock_group(struct ioband_pool *pool, struct ioband_io
  */
 unsigned int ioband_admit_times(const struct bio *bio)
 {
-	if (likely(!ioband_task_is_dying(current)) || ioband_owner_is_direct(bio))
+	if (likely(!ioband_throttle_task_is_dying(current)) || ioband_blkcg_is_direct(bio))
 		return 1;
-	return IOBAND_ROOM_DYING;
+	return IOBAND_THROTTLE_DYING;
 }
 
 /**
@@ -261,11 +261,11 @@ void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, st
 			  bool direct)
 {
 	if (direct) {
-		io->of_task = ioband_owner_may_wait(bio);
+		io->of_task = ioband_blkcg_may_wait(bio);
 		io->of_flusher = false;
 	}
 	io->bill = ioband_cost(READ_ONCE(target->pool->measure), io->bytes, bio_has_data(bio));
-	io->bill.way = ioband_bio_way(bio);
+	io->bill.dir = ioband_dispatch_dir(bio);
 	io->bill.ios = 1;
 	io->level = ioband_stream_level(bio);
 	io->bill.cached = ioband_flush_is_needed(target, bio);
@@ -273,8 +273,8 @@ void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, st
 	io->shared = false;
 	io->wait_us = 0;
 	io->cpu = raw_smp_processor_id();
-	io->piece = 0;
-	io->piece_least = ioband_piece_least(bio);
+	io->split_bytes = 0;
+	io->split_min_bytes = ioband_split_min_bytes(bio);
 	io->nowait = bio->bi_opf & REQ_NOWAIT;
 }
 
@@ -300,7 +300,7 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 	struct ioband_stats *stats;
 	enum verdict verdict;
 	unsigned long flags;
-	struct ioband_line line;
+	struct ioband_waiter waiter;
 	bool may_wait, wait;
 	u64 now_ns;
 
@@ -316,13 +316,13 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 	if (verdict == HELD)
 		ioband_dispatch(pool, now_ns);
 	/* From here on a queued bio may be dispatched, and freed. */
-	wait = may_wait && verdict == HELD && ioband_room_is_over(group, times);
+	wait = may_wait && verdict == HELD && ioband_throttle_is_over(group, times);
 	if (wait)
-		ioband_line_stand(&line, target, group, stats, false);
+		ioband_throttle_prepare(&waiter, target, group, stats, false);
 	spin_unlock_irqrestore(&pool->lock, flags);
 
 	if (wait)
-		ioband_line_wait(&line, times > 1);
+		ioband_throttle_wait(&waiter, times > 1);
 	if (verdict == REFUSED)
 		ioband_complete_with(io, bio, BLK_STS_AGAIN);
 	if (verdict == GIVEN_BACK)
@@ -351,9 +351,9 @@ bool ioband_admit_late(struct ioband_io *io, struct bio *bio, u64 now_ns)
 
 	rcu_read_lock();
 	if (mode != IOBAND_MODE_DEVICE)
-		ioband_owner_key(&key, mode, bio);
+		ioband_blkcg_key(&key, mode, bio);
 	if (ioband_mode_is_cgroup(mode))
-		css = ioband_owner_correct(&key);
+		css = ioband_blkcg_correct(&key);
 	find_group(io, mode, &key);
 	rcu_read_unlock();
 	if (unlikely(css))

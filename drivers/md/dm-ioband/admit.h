@@ -9,7 +9,7 @@
 
 enum ioband_urgency {
 	IOBAND_IN_TURN,	/* as the scheduler says */
-	IOBAND_OWED,	/* at once, unless its group has much debt */
+	IOBAND_AS_DEBT,	/* at once, unless its group has much debt */
 	IOBAND_AT_ONCE,	/* the whole system may wait for it */
 };
 

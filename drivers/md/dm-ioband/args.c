@@ -10,7 +10,7 @@
 #include <linux/limits.h>
 #include <linux/string.h>
 
-const char * const ioband_mode_names[IOBAND_NR_MODES] = {
+const char * const ioband_args_mode_names[IOBAND_NR_MODES] = {
 	[IOBAND_MODE_CGROUP]		= "cgroup",
 	[IOBAND_MODE_DEVICE]		= "device",
 	[IOBAND_MODE_DEVICE_CGROUP]	= "device+cgroup",
@@ -20,7 +20,7 @@ const char * const ioband_mode_names[IOBAND_NR_MODES] = {
 	[IOBAND_MODE_PGRP]		= "pgrp",
 };
 
-const char * const ioband_measure_names[] = {
+const char * const ioband_args_measure_names[] = {
 	[IOBAND_MEASURE_BYTES]	= "bytes",
 	[IOBAND_MEASURE_IOS]	= "ios",
 	[IOBAND_MEASURE_TIME]	= "time",
@@ -75,7 +75,7 @@ static int parse_u32(const char *word, u32 min, u32 max, u32 *value)
 static int set_mode(struct ioband_settings *settings, const char *value,
 		    struct ioband_error *error)
 {
-	int mode = match_string(ioband_mode_names, IOBAND_NR_MODES, value);
+	int mode = match_string(ioband_args_mode_names, IOBAND_NR_MODES, value);
 
 	if (mode < 0)
 		return fail(error,
@@ -97,7 +97,7 @@ static int set_weight(struct ioband_settings *settings, const char *value,
 static int set_measure(struct ioband_settings *settings, const char *value,
 		       struct ioband_error *error)
 {
-	int measure = match_string(ioband_measure_names, IOBAND_NR_MEASURES, value);
+	int measure = match_string(ioband_args_measure_names, IOBAND_NR_MEASURES, value);
 
 	if (measure < 0)
 		return fail(error, "measure=%.32s: must be bytes, ios or time", value);
@@ -106,7 +106,7 @@ static int set_measure(struct ioband_settings *settings, const char *value,
 }
 
 /* <ios> or <ios>/<piece> */
-static int parse_depth(const char *value, u32 *ios, u32 *piece_bytes)
+static int parse_depth(const char *value, u32 *ios, u32 *split_bytes)
 {
 	const char *slash = strchr(value, '/');
 	const size_t len = slash ? (size_t)(slash - value) : strlen(value);
@@ -118,8 +118,8 @@ static int parse_depth(const char *value, u32 *ios, u32 *piece_bytes)
 	digits[len] = 0;
 	if (parse_u32(digits, 1, IOBAND_DEPTH_MAX, ios))
 		return -EINVAL;
-	if (slash && (parse_u32(slash + 1, IOBAND_PIECE_MIN, IOBAND_PIECE_MAX, piece_bytes) ||
-		      *piece_bytes & (*piece_bytes - 1)))
+	if (slash && (parse_u32(slash + 1, IOBAND_SPLIT_MIN, IOBAND_SPLIT_MAX, split_bytes) ||
+		      *split_bytes & (*split_bytes - 1)))
 		return -EINVAL;
 	return 0;
 }
@@ -128,11 +128,11 @@ static int set_depth(struct ioband_settings *settings, const char *value,
 		     struct ioband_error *error)
 {
 	settings->depth = 0;
-	settings->piece_bytes = 0;
-	if (strcmp(value, "auto") && parse_depth(value, &settings->depth, &settings->piece_bytes))
+	settings->split_bytes = 0;
+	if (strcmp(value, "auto") && parse_depth(value, &settings->depth, &settings->split_bytes))
 		return fail(error,
 			    "depth=%.32s: must be auto or a whole number from 1 to %u, then at will / and the size of pieces, a power of two from %u to %u",
-			    value, IOBAND_DEPTH_MAX, IOBAND_PIECE_MIN, IOBAND_PIECE_MAX);
+			    value, IOBAND_DEPTH_MAX, IOBAND_SPLIT_MIN, IOBAND_SPLIT_MAX);
 	return 0;
 }
 
@@ -379,15 +379,15 @@ static int parse_weight_message(struct ioband_message *message, unsigned int arg
 
 static u64 *rate_of(struct ioband_rates *rates, unsigned int i)
 {
-	return i < IOBAND_NR_WAYS ? &rates->bytes[i] : &rates->ios[i - IOBAND_NR_WAYS];
+	return i < IOBAND_NR_DIRS ? &rates->bytes[i] : &rates->ios[i - IOBAND_NR_DIRS];
 }
 
 /**
- * ioband_rates_merge() - apply a message to a maximum or a minimum
+ * ioband_args_merge_rates() - apply a message to a maximum or a minimum
  * @rates: the rates, changed
  * @message: the message
  */
-void ioband_rates_merge(struct ioband_rates *rates, const struct ioband_message *message)
+void ioband_args_merge_rates(struct ioband_rates *rates, const struct ioband_message *message)
 {
 	struct ioband_rates given = message->rates;
 	unsigned int i;
@@ -398,30 +398,30 @@ void ioband_rates_merge(struct ioband_rates *rates, const struct ioband_message 
 }
 
 /**
- * ioband_rates_any() - is any rate set
+ * ioband_args_any_rate() - is any rate set
  * @rates: rates of a maximum or a minimum
  *
  * Return: true if so.
  */
-bool ioband_rates_any(const struct ioband_rates *rates)
+bool ioband_args_any_rate(const struct ioband_rates *rates)
 {
-	return rates->bytes[IOBAND_WAY_READ] || rates->bytes[IOBAND_WAY_WRITE] ||
-	       rates->ios[IOBAND_WAY_READ] || rates->ios[IOBAND_WAY_WRITE];
+	return rates->bytes[IOBAND_DIR_READ] || rates->bytes[IOBAND_DIR_WRITE] ||
+	       rates->ios[IOBAND_DIR_READ] || rates->ios[IOBAND_DIR_WRITE];
 }
 
 /**
- * ioband_message_gives() - does a message set something, or does it only remove settings
+ * ioband_args_gives() - does a message set something, or does it only remove settings
  * @message: that sets a weight, a maximum, a minimum or a latency target
  *
  * Return: true if there is a setting to store.
  */
-bool ioband_message_gives(const struct ioband_message *message)
+bool ioband_args_gives(const struct ioband_message *message)
 {
 	if (message->verb == IOBAND_MSG_WEIGHT)
 		return message->weight;
 	if (message->verb == IOBAND_MSG_LATENCY_TARGET)
 		return message->latency_us;
-	return ioband_rates_any(&message->rates);
+	return ioband_args_any_rate(&message->rates);
 }
 
 static int parse_rate(struct ioband_message *message, const char *word,

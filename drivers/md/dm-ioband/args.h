@@ -82,7 +82,7 @@ enum ioband_key_word {
  * @weight: weight of the device
  * @measure: measure of the pool
  * @depth: in-flight limit of the pool; 0: auto
- * @piece_bytes: with @depth, the size of splits of large bios; 0: no splits, or with slices the
+ * @split_bytes: with @depth, the size of splits of large bios; 0: no splits, or with slices the
  *	largest size
  * @slice_ms: length of the pool's slices; 0: none
  * @writes_starved: setting of the pool, if given; otherwise 0
@@ -93,7 +93,7 @@ struct ioband_settings {
 	u32 weight;
 	enum ioband_measure measure;
 	u32 depth;
-	u32 piece_bytes;
+	u32 split_bytes;
 	u32 slice_ms;
 	u32 writes_starved;
 };
@@ -175,11 +175,11 @@ int ioband_args_table(struct ioband_table *table, unsigned int argc, char **argv
 int ioband_args_message(struct ioband_message *message, unsigned int argc, char **argv,
 			struct ioband_error *error);
 
-bool ioband_message_gives(const struct ioband_message *message);
-void ioband_rates_merge(struct ioband_rates *rates, const struct ioband_message *message);
-bool ioband_rates_any(const struct ioband_rates *rates);
+bool ioband_args_gives(const struct ioband_message *message);
+void ioband_args_merge_rates(struct ioband_rates *rates, const struct ioband_message *message);
+bool ioband_args_any_rate(const struct ioband_rates *rates);
 
-extern const char * const ioband_mode_names[IOBAND_NR_MODES];
-extern const char * const ioband_measure_names[];
+extern const char * const ioband_args_mode_names[IOBAND_NR_MODES];
+extern const char * const ioband_args_measure_names[];
 
 #endif /* DM_IOBAND_ARGS_H */

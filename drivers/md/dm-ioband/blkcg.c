@@ -27,7 +27,7 @@
 #include <linux/workqueue.h>
 
 /**
- * ioband_owner_may_wait() - may the submitter sleep for its group
+ * ioband_blkcg_may_wait() - may the submitter sleep for its group
  * @bio: bio of the current task
  *
  * The submitter may sleep for reads and direct writes.  It may also sleep for discards and for
@@ -40,11 +40,11 @@
  *
  * Return: true if so.
  */
-bool ioband_owner_may_wait(struct bio *bio)
+bool ioband_blkcg_may_wait(struct bio *bio)
 {
 	if (current->flags & PF_KTHREAD)
 		return false;
-	if (ioband_owner_is_direct(bio))
+	if (ioband_blkcg_is_direct(bio))
 		return true;
 	if (bio_has_data(bio) && bio_page(bio) != ZERO_PAGE(0))
 		return false;
@@ -57,14 +57,14 @@ bool ioband_owner_may_wait(struct bio *bio)
  * Exclude the metadata that a file system keeps on its device, for which all its users may wait.
  * Exclude f2fs, which writes for all under one lock.
  */
-static bool may_be_waited_for(const struct inode *inode)
+static bool may_be_throttled(const struct inode *inode)
 {
 	return !S_ISBLK(inode->i_mode) && inode->i_sb->s_magic != F2FS_SUPER_MAGIC;
 }
 #endif
 
 /**
- * ioband_owner_of_flusher() - the cgroup for which the current task writes back
+ * ioband_blkcg_of_flusher() - the cgroup for which the current task writes back
  * @bio: bio of the current task
  *
  * The file of the bio belongs to a &struct bdi_writeback, which is of one cgroup.  The task is its
@@ -76,7 +76,7 @@ static bool may_be_waited_for(const struct inode *inode)
  *
  * Return: the cgroup, valid while the task is in map(); NULL: the task must not sleep.
  */
-struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio)
+struct cgroup_subsys_state *ioband_blkcg_of_flusher(struct bio *bio)
 {
 	struct cgroup_subsys_state *css = NULL;
 #ifdef CONFIG_CGROUP_WRITEBACK
@@ -91,7 +91,7 @@ struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio)
 	/* A folio under writeback keeps its mapping. */
 	folio = page_folio(bio_page(bio));
 	mapping = folio_test_writeback(folio) ? folio_mapping(folio) : NULL;
-	if (!mapping || !mapping->host || !may_be_waited_for(mapping->host))
+	if (!mapping || !mapping->host || !may_be_throttled(mapping->host))
 		return NULL;
 	rcu_read_lock();
 	wb = READ_ONCE(mapping->host->i_wb);
@@ -103,14 +103,14 @@ struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio)
 }
 
 /**
- * ioband_owner_key() - the key by which a bio finds its group
+ * ioband_blkcg_key() - the key by which a bio finds its group
  * @key: the result; a cgroup in it is valid as long as @bio is
  * @mode: mode of the device; not IOBAND_MODE_DEVICE
  * @bio: clone that has been given its device
  *
  * Context: Under RCU, which keeps a process group valid.
  */
-void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio *bio)
+void ioband_blkcg_key(struct ioband_key *key, enum ioband_mode mode, struct bio *bio)
 {
 	struct cgroup_subsys_state *css;
 	struct pid *pid;
@@ -134,14 +134,14 @@ void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio 
 		break;
 	default:
 		/* The bio holds a reference to it. */
-		css = ioband_owner_css(bio_blkcg_css(bio));
+		css = ioband_blkcg_css(bio_blkcg_css(bio));
 		*key = (struct ioband_key) { IOBAND_KIND_CGROUP, css->id, css };
 		break;
 	}
 }
 
 /**
- * ioband_owner_correct() - attribute a task's own bio to the task's cgroup
+ * ioband_blkcg_correct() - attribute a task's own bio to the task's cgroup
  * @key: key of the cgroup that the block layer has recorded
  *
  * The block layer allocates a structure for a cgroup and a device at the first bio.  Without memory
@@ -152,11 +152,11 @@ void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio 
  *
  * Return: the css that @key has now, with a reference, if it was replaced; otherwise NULL.
  */
-struct cgroup_subsys_state *ioband_owner_correct(struct ioband_key *key)
+struct cgroup_subsys_state *ioband_blkcg_correct(struct ioband_key *key)
 {
-	struct cgroup_subsys_state *css = ioband_owner_css(ioband_owner_of_task());
+	struct cgroup_subsys_state *css = ioband_blkcg_css(ioband_blkcg_of_task());
 
-	if (likely(css == key->owner) || !css_tryget(css))
+	if (likely(css == key->object) || !css_tryget(css))
 		return NULL;
 	*key = (struct ioband_key) { IOBAND_KIND_CGROUP, css->id, css };
 	return css;

@@ -11,7 +11,7 @@
  * Does a task submit the bio for itself?  Direct writes have these flags, writeback by a task has
  * not.
  */
-static inline bool ioband_owner_is_direct(const struct bio *bio)
+static inline bool ioband_blkcg_is_direct(const struct bio *bio)
 {
 	const blk_opf_t direct = REQ_SYNC | REQ_IDLE;
 
@@ -20,7 +20,7 @@ static inline bool ioband_owner_is_direct(const struct bio *bio)
 }
 
 /**
- * ioband_owner_is_known() - can a bio be attributed without the detour
+ * ioband_blkcg_is_known() - can a bio be attributed without the detour
  * @mode: mode of the device
  * @bio: clone, without a device yet
  *
@@ -28,10 +28,10 @@ static inline bool ioband_owner_is_direct(const struct bio *bio)
  *
  * Return: true if the bio belongs to the submitter, or counts as such.
  */
-static inline bool ioband_owner_is_known(enum ioband_mode mode, const struct bio *bio)
+static inline bool ioband_blkcg_is_known(enum ioband_mode mode, const struct bio *bio)
 {
 	return !ioband_mode_is_cgroup(mode) ||
-	       (!(current->flags & PF_KTHREAD) && ioband_owner_is_direct(bio));
+	       (!(current->flags & PF_KTHREAD) && ioband_blkcg_is_direct(bio));
 }
 
 /* Deepest nesting of groups: a user that may make cgroups must not lengthen the paths of others. */
@@ -42,33 +42,33 @@ static inline bool ioband_owner_is_known(enum ioband_mode mode, const struct bio
 	" cgroups deep, and its bios are those of the one above that is not: name that one"
 
 /**
- * ioband_owner_css() - the cgroup that has the group for a cgroup's bios
+ * ioband_blkcg_css() - the cgroup that has the group for a cgroup's bios
  * @css: css of the cgroup
  *
  * Context: Any; @css is valid.
  *
  * Return: @css, or the nearest one above that is not nested too deep.
  */
-static inline struct cgroup_subsys_state *ioband_owner_css(struct cgroup_subsys_state *css)
+static inline struct cgroup_subsys_state *ioband_blkcg_css(struct cgroup_subsys_state *css)
 {
 	while (unlikely(css->cgroup->level > IOBAND_NESTING_MAX))
 		css = css->parent;
 	return css;
 }
 
-bool ioband_owner_may_wait(struct bio *bio);
-struct cgroup_subsys_state *ioband_owner_of_flusher(struct bio *bio);
-void ioband_owner_key(struct ioband_key *key, enum ioband_mode mode, struct bio *bio);
-struct cgroup_subsys_state *ioband_owner_correct(struct ioband_key *key);
+bool ioband_blkcg_may_wait(struct bio *bio);
+struct cgroup_subsys_state *ioband_blkcg_of_flusher(struct bio *bio);
+void ioband_blkcg_key(struct ioband_key *key, enum ioband_mode mode, struct bio *bio);
+struct cgroup_subsys_state *ioband_blkcg_correct(struct ioband_key *key);
 
 /**
- * ioband_owner_of_task() - the cgroup of bios that the current task submits for itself
+ * ioband_blkcg_of_task() - the cgroup of bios that the current task submits for itself
  *
  * Context: Under RCU of any kind, which keeps it valid.
  *
- * Return: css of the task; as a rule also of the bio, see ioband_owner_correct().
+ * Return: css of the task; as a rule also of the bio, see ioband_blkcg_correct().
  */
-static inline struct cgroup_subsys_state *ioband_owner_of_task(void)
+static inline struct cgroup_subsys_state *ioband_blkcg_of_task(void)
 {
 	return task_css_check(current, io_cgrp_id, rcu_read_lock_sched_held());
 }

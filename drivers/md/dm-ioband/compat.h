@@ -50,7 +50,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /* 6.9: blk_alloc_disk() takes the limits, 6.11: and the features in them */
-static inline struct gendisk *ioband_alloc_disk(void)
+static inline struct gendisk *ioband_compat_alloc_disk(void)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 	struct gendisk *disk;

@@ -10,11 +10,11 @@
 #include "stats.h"
 
 /* Note the latency of a whole bio; the pool's tick acts on it.  Under the pool's lock. */
-static void note_took(const struct ioband_io *io, u64 now_ns)
+static void note_latency(const struct ioband_io *io, u64 now_ns)
 {
-	if (unlikely(io->group->pool->core.aiming) && io->bill.way == IOBAND_WAY_READ)
-		ioband_leaf_took(&io->stream->leaf, io->wait_us * (u64)NSEC_PER_USEC +
-				 now_ns - min(now_ns, io->start_ns));
+	if (unlikely(io->group->pool->core.nr_latencies) && io->bill.dir == IOBAND_DIR_READ)
+		ioband_latency_sample(&io->stream->leaf, io->wait_us * (u64)NSEC_PER_USEC +
+				      now_ns - min(now_ns, io->start_ns));
 }
 
 /* Return: true if the whole bio has completed; otherwise it may be gone now. */
@@ -26,21 +26,21 @@ static noinline bool complete_shared(struct ioband_io *io, const struct ioband_b
 	bool last = true;
 
 	spin_lock_irqsave(&pool->lock, flags);
-	if (io->piece) {
+	if (io->split_bytes) {
 		io->unfinished -= bill->bytes;
 		last = !io->unfinished;
 	}
 	if (last)
-		note_took(io, now_ns);
+		note_latency(io, now_ns);
 	ioband_core_complete(&pool->core, &io->stream->leaf, bill, now_ns);
-	if (unlikely(ioband_pulse_complete(&io->target->member->pulse, &pool->stall, now_ns)))
+	if (unlikely(ioband_stall_complete(&io->target->member->stall_dev, &pool->stall, now_ns)))
 		ioband_state_apply(pool, now_ns);
 	pool->done_ns = max(pool->done_ns, now_ns);
 	pool->sample.ios++;
 	pool->sample.bytes += bill->bytes;
 	pool->sample.work += ioband_depth_work(bill->bytes,
-					       io->piece ? io->bytes : bill->bytes);
-	if (io->piece_least)
+					       io->split_bytes ? io->bytes : bill->bytes);
+	if (io->split_min_bytes)
 		pool->sample.max_bytes = max(pool->sample.max_bytes, io->bytes);
 	if (ioband_core_has_waiting(&pool->core)) {
 		pool->sample.held_ios++;
@@ -67,17 +67,17 @@ void ioband_complete(struct ioband_io *io)
 
 	ioband_stats_completed(io, now_ns);
 	if (likely(io->open)) {
-		ioband_stats_unpin_open(io->stats, io->dir);
+		ioband_stats_unpin_open(io->stats, io->op);
 	} else {
 		if (io->shared)
 			complete_shared(io, &io->bill, now_ns);
-		ioband_stats_unpin_io(io->stats, io->dir);
+		ioband_stats_unpin_io(io->stats, io->op);
 	}
 	io->group = NULL;
 }
 
 /**
- * ioband_complete_piece() - account for a completed split of a bio
+ * ioband_complete_split() - account for a completed split of a bio
  * @io: per-bio data
  * @bytes: size of the split
  *
@@ -85,12 +85,12 @@ void ioband_complete(struct ioband_io *io)
  *
  * Return: true if it was the last one; otherwise the bio may be gone.
  */
-bool ioband_complete_piece(struct ioband_io *io, u32 bytes)
+bool ioband_complete_split(struct ioband_io *io, u32 bytes)
 {
 	/* @io->bill is that of a later split by now. */
 	const struct ioband_bill bill = {
 		.bytes = bytes,
-		.way = ioband_bio_way(ioband_bio_of(io)),
+		.dir = ioband_dispatch_dir(ioband_bio_of(io)),
 	};
 
 	return complete_shared(io, &bill, ktime_get_ns());
@@ -107,7 +107,7 @@ bool ioband_complete_piece(struct ioband_io *io, u32 bytes)
 void ioband_complete_with(struct ioband_io *io, struct bio *bio, blk_status_t status)
 {
 	io->group = NULL;
-	ioband_stats_unpin_io(io->stats, io->dir);
+	ioband_stats_unpin_io(io->stats, io->op);
 	bio->bi_status = status;
 	bio_endio(bio);
 }

@@ -9,17 +9,17 @@
 #include <linux/types.h>
 
 /**
- * enum ioband_dir - operations that are counted separately
- * @IOBAND_READ: reads
- * @IOBAND_WRITE: writes, including write-zeroes
- * @IOBAND_DISCARD: discards and secure erases
- * @IOBAND_NR_DIRS: number of operations
+ * enum ioband_op - operations that are counted separately
+ * @IOBAND_OP_READ: reads
+ * @IOBAND_OP_WRITE: writes, including write-zeroes
+ * @IOBAND_OP_DISCARD: discards and secure erases
+ * @IOBAND_NR_OPS: number of operations
  */
-enum ioband_dir {
-	IOBAND_READ,
-	IOBAND_WRITE,
-	IOBAND_DISCARD,
-	IOBAND_NR_DIRS,
+enum ioband_op {
+	IOBAND_OP_READ,
+	IOBAND_OP_WRITE,
+	IOBAND_OP_DISCARD,
+	IOBAND_NR_OPS,
 };
 
 /* Bucket 0 is below 1 us, bucket i below 2^i us; the last bucket has no upper bound. */
@@ -43,16 +43,16 @@ struct ioband_counters {
 
 /**
  * struct ioband_cpu_stats - the counters of a group on one CPU, without the times in its histograms
- * @dir: counters by operation
+ * @op: counters by operation
  * @inflight: bios of the group on this CPU: submitted less completed; only the sum over all CPUs
  *	has a meaning; pins the counters and the group
  * @open: the same for bios dispatched in the open state, counted apart; pins as well
  * @users: the same for tasks that read the group's state, or wait for the group
  */
 struct ioband_cpu_stats {
-	struct ioband_counters dir[IOBAND_NR_DIRS];
-	int inflight[IOBAND_NR_DIRS];
-	int open[IOBAND_NR_DIRS];
+	struct ioband_counters op[IOBAND_NR_OPS];
+	int inflight[IOBAND_NR_OPS];
+	int open[IOBAND_NR_OPS];
 	int users;
 };
 
@@ -72,18 +72,18 @@ struct ioband_histogram {
  * @service: time below ioband
  */
 struct ioband_cpu_hist {
-	struct ioband_histogram wait[IOBAND_NR_DIRS];
-	struct ioband_histogram service[IOBAND_NR_DIRS];
+	struct ioband_histogram wait[IOBAND_NR_OPS];
+	struct ioband_histogram service[IOBAND_NR_OPS];
 };
 
 /**
  * struct ioband_sum - the sum of a group's counters
- * @dir: completed bios by operation
+ * @op: completed bios by operation
  * @inflight: bios queued or in flight, by operation
  */
 struct ioband_sum {
-	struct ioband_counters dir[IOBAND_NR_DIRS];
-	int inflight[IOBAND_NR_DIRS];
+	struct ioband_counters op[IOBAND_NR_OPS];
+	int inflight[IOBAND_NR_OPS];
 };
 
 /**
@@ -101,7 +101,7 @@ struct ioband_held {
  * @IOBAND_STATS_UNSET: counters of a group without settings, or beyond the budget of another class
  * @IOBAND_STATS_SET: counters of a group with a weight or a latency target of its own, or of a
  *	group above such a group
- * @IOBAND_STATS_BOUND: likewise with a maximum or a minimum
+ * @IOBAND_STATS_LIMITED: likewise with a maximum or a minimum
  * @IOBAND_NR_STATS_KINDS: number of classes
  *
  * Each class has a larger budget, which includes the classes before it.
@@ -109,7 +109,7 @@ struct ioband_held {
 enum ioband_stats_kind {
 	IOBAND_STATS_UNSET,
 	IOBAND_STATS_SET,
-	IOBAND_STATS_BOUND,
+	IOBAND_STATS_LIMITED,
 	IOBAND_NR_STATS_KINDS,
 };
 

@@ -17,7 +17,7 @@
 #include <linux/blkdev.h>
 
 /* The hidden disk; one for all devices. */
-static struct gendisk *owner_disk;
+static struct gendisk *detour_disk;
 
 /**
  * ioband_detour_ask() - send a bio on the detour
@@ -34,7 +34,7 @@ void ioband_detour_ask(struct bio *bio)
 	/* A disk without limits for atomic writes would not get one. */
 	ioband_io_of(bio)->atomic = bio->bi_opf & REQ_ATOMIC;
 	bio->bi_opf &= ~REQ_ATOMIC;
-	bio_set_dev(bio, owner_disk->part0);
+	bio_set_dev(bio, detour_disk->part0);
 	dm_submit_bio_remap(bio, NULL);
 }
 
@@ -51,7 +51,7 @@ static void detour_submit_bio(struct bio *bio)
 		submit_bio_noacct(bio);
 }
 
-static const struct block_device_operations owner_ops = {
+static const struct block_device_operations detour_ops = {
 	.owner		= THIS_MODULE,
 	.submit_bio	= detour_submit_bio,
 };
@@ -67,28 +67,28 @@ int __init ioband_detour_init(void)
 {
 	int ret;
 
-	owner_disk = ioband_alloc_disk();
-	if (IS_ERR(owner_disk))
-		return PTR_ERR(owner_disk);
-	strscpy(owner_disk->disk_name, "ioband-owner", sizeof(owner_disk->disk_name));
-	owner_disk->flags |= GENHD_FL_HIDDEN | GENHD_FL_NO_PART;
-	owner_disk->fops = &owner_ops;
+	detour_disk = ioband_compat_alloc_disk();
+	if (IS_ERR(detour_disk))
+		return PTR_ERR(detour_disk);
+	strscpy(detour_disk->disk_name, "ioband-owner", sizeof(detour_disk->disk_name));
+	detour_disk->flags |= GENHD_FL_HIDDEN | GENHD_FL_NO_PART;
+	detour_disk->fops = &detour_ops;
 	/* Sectors of any device below must lie on it. */
-	set_capacity(owner_disk, LLONG_MAX >> SECTOR_SHIFT);
-	ret = add_disk(owner_disk);
+	set_capacity(detour_disk, LLONG_MAX >> SECTOR_SHIFT);
+	ret = add_disk(detour_disk);
 	if (ret)
 		goto put;
 	/* The name of the disk in io.stat, which counts there how many bios made the detour. */
-	ret = bdi_register(owner_disk->bdi, "%u:%u", MAJOR(disk_devt(owner_disk)),
-			   MINOR(disk_devt(owner_disk)));
+	ret = bdi_register(detour_disk->bdi, "%u:%u", MAJOR(disk_devt(detour_disk)),
+			   MINOR(disk_devt(detour_disk)));
 	if (ret)
 		goto del;
 	return 0;
 
 del:
-	del_gendisk(owner_disk);
+	del_gendisk(detour_disk);
 put:
-	put_disk(owner_disk);
+	put_disk(detour_disk);
 	return ret;
 }
 
@@ -99,7 +99,7 @@ put:
  */
 void ioband_detour_exit(void)
 {
-	bdi_unregister(owner_disk->bdi);
-	del_gendisk(owner_disk);
-	put_disk(owner_disk);
+	bdi_unregister(detour_disk->bdi);
+	del_gendisk(detour_disk);
+	put_disk(detour_disk);
 }

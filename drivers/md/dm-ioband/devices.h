@@ -57,9 +57,9 @@ enum ioband_state {
  * @core: the scheduler
  * @depth: search for the in-flight limit
  * @fixed_depth: in-flight limit that was set, or 0
- * @fixed_piece: with @fixed_depth, size of splits that was set, or 0
+ * @fixed_split: with @fixed_depth, size of splits that was set, or 0
  * @limit_ios: in-flight limit of the shared state; U32_MAX: none
- * @piece_bytes: size of the splits of large bios in the shared state, or 0
+ * @split_bytes: size of the splits of large bios in the shared state, or 0
  * @slice_ms: length of a slice in the shared state, or 0
  * @writes_starved: reads of a stream that go before a write that waits longer
  * @stall: detection of devices that do not answer
@@ -120,9 +120,9 @@ struct ioband_pool {
 	struct ioband_core core;
 	struct ioband_depth depth;
 	u32 fixed_depth;
-	u32 fixed_piece;
+	u32 fixed_split;
 	u32 limit_ios;
-	u32 piece_bytes;
+	u32 split_bytes;
 	u32 slice_ms;
 	u32 writes_starved;
 	struct ioband_stall stall;
@@ -192,9 +192,9 @@ enum ioband_untold {
  * @devno: number of the mapped device
  * @refs: targets of its tables; under the registry's mutex
  * @mode: how its bios are sorted into groups; written under the pool's lock
- * @pulse: whether the device answers
- * @roomy_ios: number of bios in flight with which another one does not sleep for a request, as seen
- *	by the workers; an estimate, changed without a lock
+ * @stall_dev: whether the device answers
+ * @nosleep_ios: number of bios in flight with which another one does not sleep for a request, as
+ *	seen by the workers; an estimate, changed without a lock
  * @untold: bios from above to which the error of ioband's own flush is still to be reported, a bit
  *	for each &enum ioband_untold
  * @scope: groups below the device's own; its @group is NULL while none is needed
@@ -205,8 +205,8 @@ struct ioband_member {
 	dev_t devno;
 	unsigned int refs;
 	enum ioband_mode mode;
-	struct ioband_pulse pulse;
-	u32 roomy_ios;
+	struct ioband_stall_dev stall_dev;
+	u32 nosleep_ios;
 	unsigned long untold;
 	struct ioband_scope scope;
 };
@@ -228,7 +228,7 @@ struct ioband_member {
  * @submit_wq: workqueue of the workers, for this target alone: when memory is short, a target must
  *	not wait for the rescuer of another target
  * @late_wq: workqueue of the workers that may run on any CPU, and of @flush_work
- * @pieces: bio set of the splits
+ * @splits: bio set of the splits
  * @dirty: link in the pool's list of dirty targets
  * @flush: an empty flush
  * @flush_work: submits @flush
@@ -251,7 +251,7 @@ struct ioband_target {
 	atomic_t ready_ios;
 	struct workqueue_struct *submit_wq;
 	struct workqueue_struct *late_wq;
-	struct bio_set pieces;
+	struct bio_set splits;
 	struct list_head dirty;
 	struct bio flush;
 	struct work_struct flush_work;

@@ -39,67 +39,67 @@ static struct ioband_stream *stream_of_leaf(struct ioband_leaf *leaf)
 }
 
 /* The next queued bio of a direction; NULL: none. */
-static struct bio *next_held(struct ioband_stream *stream, int way)
+static struct bio *next_held(struct ioband_stream *stream, int dir)
 {
-	const struct bio *parked = stream->parked[way];
+	const struct bio *parked = stream->parked[dir];
 
-	return unlikely(parked) ? parked->bi_next : bio_list_peek(&stream->held[way]);
+	return unlikely(parked) ? parked->bi_next : bio_list_peek(&stream->held[dir]);
 }
 
 /* Remove the bio that next_held() returns. */
-static void pop_held(struct ioband_stream *stream, int way)
+static void pop_held(struct ioband_stream *stream, int dir)
 {
-	struct bio *parked = stream->parked[way], *bio;
+	struct bio *parked = stream->parked[dir], *bio;
 
 	if (likely(!parked)) {
-		bio_list_pop(&stream->held[way]);
+		bio_list_pop(&stream->held[dir]);
 		return;
 	}
 	bio = parked->bi_next;
 	parked->bi_next = bio->bi_next;
 	bio->bi_next = NULL;
 	if (!parked->bi_next)
-		stream->held[way].tail = parked;
+		stream->held[dir].tail = parked;
 }
 
 /* Directions with queued bios that may be dispatched, as bits. */
-static u8 stream_ways(struct ioband_stream *stream)
+static u8 stream_dirs(struct ioband_stream *stream)
 {
-	u8 ways = 0;
-	int way;
+	u8 dirs = 0;
+	int dir;
 
-	for (way = 0; way < IOBAND_NR_WAYS; way++)
-		ways |= !!next_held(stream, way) << way;
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		dirs |= !!next_held(stream, dir) << dir;
 	if (likely(list_empty(&stream->throttled)))
-		return ways;
-	if (!(ways & BIT(IOBAND_WAY_WRITE)))
+		return dirs;
+	if (!(dirs & BIT(IOBAND_DIR_WRITE)))
 		list_del_init(&stream->throttled);
-	return ways & ~BIT(IOBAND_WAY_WRITE);
+	return dirs & ~BIT(IOBAND_DIR_WRITE);
 }
 
 /* Let the next write of a stream wait for a worker, see ioband_submit_throttled(). */
 static void throttle_writes(struct ioband_stream *stream, struct list_head *waiting)
 {
 	list_move_tail(&stream->throttled, waiting);
-	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_ways(stream));
+	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_dirs(stream));
 }
 
 /* Skip the next bio of a direction, as its device is blocked. */
-static void park_next(struct ioband_stream *stream, int way)
+static void park_next(struct ioband_stream *stream, int dir)
 {
-	stream->parked[way] = next_held(stream, way);
-	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_ways(stream));
+	stream->parked[dir] = next_held(stream, dir);
+	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_dirs(stream));
 }
 
 static void unpark_stream(struct ioband_stream *stream, u64 now_ns)
 {
-	int way;
+	int dir;
 
-	for (way = 0; way < IOBAND_NR_WAYS; way++) {
-		if (!stream->parked[way])
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		if (!stream->parked[dir])
 			continue;
-		stream->parked[way] = NULL;
-		ioband_core_wait(&stream->group->pool->core, &stream->leaf, way, now_ns);
+		stream->parked[dir] = NULL;
+		ioband_core_wait(&stream->group->pool->core, &stream->leaf, dir, now_ns);
 	}
 }
 
@@ -133,8 +133,8 @@ void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns)
  */
 void ioband_dispatch_launch(struct ioband_io *io, struct bio *bio, u64 now_ns)
 {
-	ioband_pulse_admit(&io->target->member->pulse, now_ns);
-	io->shared = !io->piece;
+	ioband_stall_admit(&io->target->member->stall_dev, now_ns);
+	io->shared = !io->split_bytes;
 	if (io->bill.cached)
 		ioband_flush_note(io->target);
 	trace_ioband_charge(io, bio);
@@ -157,9 +157,9 @@ static void release_whole(struct ioband_io *io, struct bio *bio, u64 now_ns)
 }
 
 /* Account for a bio that has left its stream.  Return: its size. */
-static u32 unhold(struct ioband_io *io, struct bio *bio)
+static u32 unqueue(struct ioband_io *io, struct bio *bio)
 {
-	const u32 size = ioband_room_give(io, bio);
+	const u32 size = ioband_throttle_remove(io, bio);
 
 	if (io->task)
 		put_task_struct(io->task);
@@ -167,7 +167,7 @@ static u32 unhold(struct ioband_io *io, struct bio *bio)
 }
 
 /**
- * ioband_dispatch_piece() - the size of the splits of a bio
+ * ioband_dispatch_split_bytes() - the size of the splits of a bio
  * @io: per-bio data
  *
  * A bio is not split while no other group could dispatch in between, unless it is much of its
@@ -177,27 +177,28 @@ static u32 unhold(struct ioband_io *io, struct bio *bio)
  *
  * Return: bytes; 0: the bio is dispatched as a whole.
  */
-u32 ioband_dispatch_piece(const struct ioband_io *io)
+u32 ioband_dispatch_split_bytes(const struct ioband_io *io)
 {
 	const struct ioband_pool *pool = io->group->pool;
-	u32 piece = U32_MAX;
+	u32 split_bytes = U32_MAX;
 
-	if (pool->state == IOBAND_SHARED && pool->piece_bytes &&
+	if (pool->state == IOBAND_SHARED && pool->split_bytes &&
 	    (pool->nr_active > 1 || pool->slice_ms))
-		piece = pool->piece_bytes;
-	if (unlikely(pool->core.capped))
-		piece = min(piece, ioband_bound_piece(io->group, io->bill.way));
-	return io->piece_least && piece >= io->piece_least && io->bytes > piece ? piece : 0;
+		split_bytes = pool->split_bytes;
+	if (unlikely(pool->core.has_max))
+		split_bytes = min(split_bytes, ioband_limits_split_bytes(io->group, io->bill.dir));
+	return io->split_min_bytes && split_bytes >= io->split_min_bytes &&
+	       io->bytes > split_bytes ? split_bytes : 0;
 }
 
 /* Decide whether a bio is split, when the first part of it is about to be dispatched. */
-static void settle_pieces(struct ioband_io *io)
+static void settle_split(struct ioband_io *io)
 {
-	const u32 piece = io->piece ? 0 : ioband_dispatch_piece(io);
+	const u32 split_bytes = io->split_bytes ? 0 : ioband_dispatch_split_bytes(io);
 
-	if (!piece)
+	if (!split_bytes)
 		return;
-	io->piece = piece;
+	io->split_bytes = split_bytes;
 	io->admitted = 0;
 	atomic_set(&io->due_bytes, 0);
 	io->sent = 0;
@@ -205,16 +206,16 @@ static void settle_pieces(struct ioband_io *io)
 }
 
 /* Set the bill for the next split.  Return: whether it is the last one. */
-static bool bill_piece(struct ioband_io *io, const struct bio *bio)
+static bool bill_split(struct ioband_io *io, const struct bio *bio)
 {
-	const u32 bytes = ioband_piece_bytes(io, bio, io->admitted);
+	const u32 bytes = ioband_split_bytes(io, bio, io->admitted);
 	const u64 before = io->admitted, after = before + bytes;
 	const struct ioband_bill whole = io->bill;
 
 	io->bill = ioband_cost(io->group->pool->measure, bytes, true);
 	io->bill.cached = whole.cached;
 	io->bill.async = whole.async;
-	io->bill.way = ioband_bio_way(bio);
+	io->bill.dir = ioband_dispatch_dir(bio);
 	io->bill.ios = !before;
 	io->bill.more = after < io->bytes;
 	if (io->group->pool->measure == IOBAND_MEASURE_IOS)	/* all splits together cost one */
@@ -226,55 +227,55 @@ static bool bill_piece(struct ioband_io *io, const struct bio *bio)
 
 static_assert(IOBAND_WRITES_STARVED_MAX <= U8_MAX);	/* reads_ahead counts them */
 
-/* The direction of the next bio, of the directions @ways. */
-static enum ioband_way next_way(struct ioband_stream *stream, u8 ways)
+/* The direction of the next bio, of the directions @dirs. */
+static enum ioband_dir next_dir(struct ioband_stream *stream, u8 dirs)
 {
-	if (ways == BIT(IOBAND_WAY_READ))
-		return IOBAND_WAY_READ;
-	if (ways == BIT(IOBAND_WAY_WRITE) ||
+	if (dirs == BIT(IOBAND_DIR_READ))
+		return IOBAND_DIR_READ;
+	if (dirs == BIT(IOBAND_DIR_WRITE) ||
 	    stream->reads_ahead >= stream->group->pool->writes_starved) {
 		stream->reads_ahead = 0;
-		return IOBAND_WAY_WRITE;
+		return IOBAND_DIR_WRITE;
 	}
 	stream->reads_ahead++;
-	return IOBAND_WAY_READ;
+	return IOBAND_DIR_READ;
 }
 
 /* Dispatch the next bio or split of a stream.  Return: false if it has to wait. */
 static bool release_next(struct ioband_stream *stream, u64 now_ns)
 {
 	struct ioband_core *core = &stream->group->pool->core;
-	const enum ioband_way way = next_way(stream, ioband_leaf_may(core, &stream->leaf));
-	struct bio *bio = next_held(stream, way);
+	const enum ioband_dir dir = next_dir(stream, ioband_tree_dirs(core, &stream->leaf));
+	struct bio *bio = next_held(stream, dir);
 	struct ioband_io *io = ioband_io_of(bio);
 	struct list_head *waiting;
 	bool last = true;
 
-	if (unlikely(io->target->member->pulse.blocked)) {
-		park_next(stream, way);
+	if (unlikely(io->target->member->stall_dev.blocked)) {
+		park_next(stream, dir);
 		return false;
 	}
-	waiting = way == IOBAND_WAY_WRITE ? ioband_submit_throttled(io) : NULL;
+	waiting = dir == IOBAND_DIR_WRITE ? ioband_submit_throttled(io) : NULL;
 	if (unlikely(waiting)) {
 		throttle_writes(stream, waiting);
 		return false;
 	}
-	settle_pieces(io);
-	if (io->piece)
-		last = bill_piece(io, bio);
+	settle_split(io);
+	if (io->split_bytes)
+		last = bill_split(io, bio);
 	if (last) {
-		pop_held(stream, way);
-		unhold(io, bio);
+		pop_held(stream, dir);
+		unqueue(io, bio);
 	}
-	ioband_core_admit(core, &stream->leaf, &io->bill, stream_ways(stream), now_ns);
+	ioband_core_admit(core, &stream->leaf, &io->bill, stream_dirs(stream), now_ns);
 	ioband_dispatch_launch(io, bio, now_ns);
-	if (!io->piece) {
+	if (!io->split_bytes) {
 		release_whole(io, bio, now_ns);
 		return true;
 	}
 	if (last)
 		note_released(io, bio, now_ns);
-	ioband_submit_piece(io);
+	ioband_submit_split(io);
 	return true;
 }
 
@@ -305,7 +306,7 @@ void ioband_dispatch(struct ioband_pool *pool, u64 now_ns)
 		while (parked_ios < IOBAND_PARK_IOS &&
 		       (leaf = ioband_core_pick(&pool->core, now_ns, &wake_ns)))
 			parked_ios += !release_next(stream_of_leaf(leaf), now_ns);
-	} while (ioband_core_start_flush(&pool->core, now_ns) && !ioband_flush_start(pool));
+	} while (ioband_slice_start_flush(&pool->core, now_ns) && !ioband_flush_start(pool));
 	arm_wake(pool, wake_ns);
 	ioband_dispatch_note_inflight(pool);
 }
@@ -326,8 +327,8 @@ void ioband_dispatch_throttled(struct ioband_pool *pool, struct list_head *waiti
 	now_ns = ktime_get_ns();
 	list_for_each_entry_safe(stream, next, waiting, throttled) {
 		list_del_init(&stream->throttled);
-		if (next_held(stream, IOBAND_WAY_WRITE))
-			ioband_core_wait(&pool->core, &stream->leaf, IOBAND_WAY_WRITE, now_ns);
+		if (next_held(stream, IOBAND_DIR_WRITE))
+			ioband_core_wait(&pool->core, &stream->leaf, IOBAND_DIR_WRITE, now_ns);
 	}
 	ioband_dispatch(pool, now_ns);
 	spin_unlock_irq(&pool->lock);
@@ -353,16 +354,16 @@ enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer)
 }
 
 /* Remove the bios of a direction that @wanted selects, until they have @most bytes or more. */
-static u64 take_from(struct ioband_stream *stream, int way, struct bio_list *taken, u64 most,
+static u64 take_from(struct ioband_stream *stream, int dir, struct bio_list *taken, u64 most,
 		     ioband_wanted_fn wanted, const void *of)
 {
-	struct bio_list *held = &stream->held[way];
-	struct bio *parked = stream->parked[way];
+	struct bio_list *held = &stream->held[dir];
+	struct bio *parked = stream->parked[dir];
 	struct bio_list keep = BIO_EMPTY_LIST;
 	u64 bytes = 0;
 	struct bio *bio;
 
-	stream->parked[way] = NULL;
+	stream->parked[dir] = NULL;
 	while ((bio = bio_list_pop(held))) {
 		struct ioband_io *io = ioband_io_of(bio);
 		const bool is_parked = parked;
@@ -370,12 +371,12 @@ static u64 take_from(struct ioband_stream *stream, int way, struct bio_list *tak
 		if (bio == parked)
 			parked = NULL;
 		if (bytes < most && wanted(io, of)) {
-			bytes += unhold(io, bio);
+			bytes += unqueue(io, bio);
 			bio_list_add(taken, bio);
 		} else {
 			bio_list_add(&keep, bio);
 			if (is_parked)
-				stream->parked[way] = bio;
+				stream->parked[dir] = bio;
 		}
 	}
 	*held = keep;
@@ -398,11 +399,11 @@ u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u
 			 ioband_wanted_fn wanted, const void *of)
 {
 	u64 bytes = 0;
-	int way;
+	int dir;
 
-	for (way = 0; way < IOBAND_NR_WAYS && bytes < most; way++)
-		bytes += take_from(stream, way, taken, most - bytes, wanted, of);
-	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_ways(stream));
+	for (dir = 0; dir < IOBAND_NR_DIRS && bytes < most; dir++)
+		bytes += take_from(stream, dir, taken, most - bytes, wanted, of);
+	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_dirs(stream));
 	return bytes;
 }
 
@@ -412,12 +413,12 @@ static void release_rest(struct ioband_io *io, struct bio *bio, u64 now_ns)
 	bool last;
 
 	do {
-		last = bill_piece(io, bio);
+		last = bill_split(io, bio);
 		ioband_core_admit_now(&io->group->pool->core, &io->stream->leaf, &io->bill, now_ns);
 		ioband_dispatch_launch(io, bio, now_ns);
 		if (last)
 			note_released(io, bio, now_ns);
-		ioband_submit_piece(io);
+		ioband_submit_split(io);
 	} while (!last);
 }
 
@@ -435,7 +436,7 @@ void ioband_dispatch_now(struct bio_list *taken)
 	while ((bio = bio_list_pop(taken))) {
 		struct ioband_io *io = ioband_io_of(bio);
 
-		if (io->piece) {
+		if (io->split_bytes) {
 			release_rest(io, bio, now_ns);
 			continue;
 		}

@@ -11,7 +11,7 @@ typedef bool (*ioband_wanted_fn)(const struct ioband_io *io, const void *of);
 
 void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns);
 void ioband_dispatch_launch(struct ioband_io *io, struct bio *bio, u64 now_ns);
-u32 ioband_dispatch_piece(const struct ioband_io *io);
+u32 ioband_dispatch_split_bytes(const struct ioband_io *io);
 void ioband_dispatch(struct ioband_pool *pool, u64 now_ns);
 void ioband_dispatch_throttled(struct ioband_pool *pool, struct list_head *waiting);
 enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer);
@@ -24,9 +24,9 @@ static inline void ioband_dispatch_note_inflight(struct ioband_pool *pool)
 	pool->peak_ios = max(pool->peak_ios, pool->core.inflight_ios);
 }
 
-static inline enum ioband_way ioband_bio_way(const struct bio *bio)
+static inline enum ioband_dir ioband_dispatch_dir(const struct bio *bio)
 {
-	return op_is_write(bio_op(bio)) ? IOBAND_WAY_WRITE : IOBAND_WAY_READ;
+	return op_is_write(bio_op(bio)) ? IOBAND_DIR_WRITE : IOBAND_DIR_READ;
 }
 
 #endif /* DM_IOBAND_DISPATCH_H */

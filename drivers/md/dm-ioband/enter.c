@@ -22,7 +22,7 @@ static bool pass_open(struct ioband_io *io, struct ioband_group *group)
 	stats = rcu_dereference_sched(group->stats);
 	if (unlikely(!stats))
 		return false;
-	ioband_stats_pin_open(stats, io->dir);
+	ioband_stats_pin_open(stats, io->op);
 	io->group = group;
 	io->stats = stats;
 	io->open = true;
@@ -36,7 +36,7 @@ static struct ioband_group *find_recent_css(struct ioband_scope *scope,
 	struct ioband_group *group =
 		rcu_dereference_sched(scope->recent[ioband_recent_slot(css->id)]);
 
-	return likely(group && group->key.owner == css) ? group : NULL;
+	return likely(group && group->key.object == css) ? group : NULL;
 }
 
 /* The group of a cgroup, or NULL.  Under RCU-sched. */
@@ -47,7 +47,7 @@ static __always_inline struct ioband_group *find_group_of_css(struct ioband_scop
 
 	if (group)
 		return group;
-	css = ioband_owner_css(css);
+	css = ioband_blkcg_css(css);
 	if (!css->parent)
 		return scope->group;
 	/* The css is the key: its id is not reused while the caller or RCU keeps the css. */
@@ -61,7 +61,7 @@ static noinline struct ioband_group *find_group_of_task(struct ioband_scope *sco
 
 	if (mode == IOBAND_MODE_DEVICE)
 		return scope->group;
-	ioband_owner_key(&key, mode, bio);
+	ioband_blkcg_key(&key, mode, bio);
 	return ioband_scope_recent(scope, &key) ?: ioband_group_find(scope, &key);
 }
 
@@ -73,7 +73,7 @@ static struct ioband_group *find_group_of_bio(struct ioband_target *target, enum
 
 	if (unlikely(!ioband_mode_is_cgroup(mode)))
 		return find_group_of_task(scope, mode, bio);
-	return find_group_of_css(scope, direct ? ioband_owner_of_task() : bio_blkcg_css(bio));
+	return find_group_of_css(scope, direct ? ioband_blkcg_of_task() : bio_blkcg_css(bio));
 }
 
 /*
@@ -102,7 +102,7 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 	passed = likely(group) && pass_open(io, group);
 	/* The task would not have to sleep for counters or for back-pressure. */
 	soon = !passed && direct && !mode_is_of_moment(mode) && group &&
-	       rcu_access_pointer(group->stats) && !ioband_room_is_over(group, 1);
+	       rcu_access_pointer(group->stats) && !ioband_throttle_is_over(group, 1);
 	rcu_read_unlock_sched();
 	if (passed) {
 		io->start_ns = ktime_get_ns();
@@ -115,21 +115,21 @@ static noinline int enter_any(struct ioband_target *target, struct ioband_io *io
 }
 
 /* Without the lock: does a group exist that does not throttle its submitters? */
-static bool has_room(struct ioband_target *target, enum ioband_mode mode, struct bio *bio,
-		     unsigned int times)
+static bool is_below_limit(struct ioband_target *target, enum ioband_mode mode, struct bio *bio,
+			   unsigned int times)
 {
 	struct ioband_group *group;
-	bool room;
+	bool below;
 
 	rcu_read_lock_sched();
 	group = find_group_of_bio(target, mode, bio, true);
-	room = group && rcu_access_pointer(group->stats) && !ioband_room_is_over(group, times);
+	below = group && rcu_access_pointer(group->stats) && !ioband_throttle_is_over(group, times);
 	rcu_read_unlock_sched();
-	return room;
+	return below;
 }
 
 /**
- * ioband_enter_make_room() - make the submitter sleep before its bio arrives
+ * ioband_enter_throttle() - make the submitter sleep before its bio arrives
  * @target: target of the bio
  * @io: per-bio data
  * @bio: clone, with its device set, that the task submits for itself; not known to the pool yet
@@ -142,27 +142,27 @@ static bool has_room(struct ioband_target *target, enum ioband_mode mode, struct
  * Context: Process, in the target's map(); may sleep.  Not on the detour: a task that sleeps there
  * blocks a change of the hidden disk's limits, which in turn blocks all other submitters.
  */
-void ioband_enter_make_room(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
+void ioband_enter_throttle(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
 	const enum ioband_mode mode = READ_ONCE(target->member->mode);
 	const unsigned int times = ioband_admit_times(bio);
 	struct ioband_pool *pool = target->pool;
 	unsigned long flags;
-	struct ioband_line line;
+	struct ioband_waiter waiter;
 	bool wait;
 
 	if (ioband_admit_urgency(bio) == IOBAND_AT_ONCE || bio->bi_opf & REQ_NOWAIT ||
-	    has_room(target, mode, bio, times))
+	    is_below_limit(target, mode, bio, times))
 		return;
 	flags = ioband_admit_lock_group(pool, io, bio, mode, true, true);
-	wait = ioband_room_is_over(io->group, times);
+	wait = ioband_throttle_is_over(io->group, times);
 	if (wait)
-		ioband_line_stand(&line, target, io->group, io->stats, false);
-	ioband_stats_unpin_io(io->stats, io->dir);
+		ioband_throttle_prepare(&waiter, target, io->group, io->stats, false);
+	ioband_stats_unpin_io(io->stats, io->op);
 	io->group = NULL;
 	spin_unlock_irqrestore(&pool->lock, flags);
 	if (wait)
-		ioband_line_wait(&line, times > 1);
+		ioband_throttle_wait(&waiter, times > 1);
 }
 
 /*
@@ -181,7 +181,7 @@ static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
 }
 
 /**
- * ioband_enter_pace() - make a flusher sleep before its bio arrives
+ * ioband_enter_throttle_flusher() - make a flusher sleep before its bio arrives
  * @target: target of the bio
  * @css: cgroup of the flusher
  *
@@ -189,37 +189,37 @@ static struct ioband_group *find_group_of_flusher(struct ioband_target *target,
  * at most.
  *
  * Context: Process, in the target's map(); may sleep.  Not on the detour, as in
- * ioband_enter_make_room().
+ * ioband_enter_throttle().
  *
  * Return: true if the bio may be queued: it should arrive in splits, so that the group does not
  * exceed its bound.
  */
-bool ioband_enter_pace(struct ioband_target *target, struct cgroup_subsys_state *css)
+bool ioband_enter_throttle_flusher(struct ioband_target *target, struct cgroup_subsys_state *css)
 {
 	struct ioband_pool *pool = target->pool;
 	struct ioband_group *group;
 	struct ioband_stats *stats;
-	struct ioband_line line;
+	struct ioband_waiter waiter;
 	bool waits;
 
 	rcu_read_lock_sched();
 	group = find_group_of_flusher(target, css);
-	waits = group && ioband_room_has_plenty(group);
+	waits = group && ioband_throttle_flusher_is_over(group);
 	rcu_read_unlock_sched();
 	if (likely(!waits))
 		return group;
 	spin_lock_irq(&pool->lock);
 	rcu_read_lock_sched();
 	group = find_group_of_flusher(target, css);
-	waits = group && ioband_room_has_plenty(group);
+	waits = group && ioband_throttle_flusher_is_over(group);
 	stats = waits ? rcu_dereference_sched(group->stats) : NULL;
 	rcu_read_unlock_sched();
 	/* The pool's lock keeps both.  The lock of the wait queue sleeps in a PREEMPT_RT kernel. */
 	if (waits)
-		ioband_line_stand(&line, target, group, stats, true);
+		ioband_throttle_prepare(&waiter, target, group, stats, true);
 	spin_unlock_irq(&pool->lock);
 	if (waits)
-		ioband_line_wait_flusher(&line);
+		ioband_throttle_wait_flusher(&waiter);
 	return group;
 }
 
@@ -244,7 +244,7 @@ int ioband_enter(struct ioband_target *target, struct ioband_io *io, struct bio 
 	 */
 	rcu_read_lock_sched();
 	if (likely(ioband_mode_is_cgroup(mode))) {
-		struct cgroup_subsys_state *css = ioband_owner_of_task();
+		struct cgroup_subsys_state *css = ioband_blkcg_of_task();
 		struct ioband_group *group =
 			find_recent_css(ioband_scope_of(target->member, mode), css);
 

@@ -74,7 +74,7 @@ bool ioband_flush_start(struct ioband_pool *pool)
 		ioband_submit_flush(target);
 	}
 	if (!pool->flushes)
-		ioband_core_drop_flush(&pool->core);
+		ioband_slice_drop_flush(&pool->core);
 	return pool->flushes;
 }
 
@@ -90,7 +90,7 @@ bool ioband_flush_start(struct ioband_pool *pool)
 void ioband_flush_give_up(struct ioband_pool *pool, u64 now_ns)
 {
 	pool->flush_round++;
-	ioband_core_end_flush(&pool->core, now_ns);
+	ioband_slice_end_flush(&pool->core, now_ns);
 }
 
 /**
@@ -114,7 +114,7 @@ bool ioband_flush_end(struct ioband_target *target, bool failed, u64 now_ns)
 	target->flushing = false;
 	if (target->flush_round != pool->flush_round || --pool->flushes)
 		return false;
-	ioband_core_end_flush(&pool->core, now_ns);
+	ioband_slice_end_flush(&pool->core, now_ns);
 	return true;
 }
 

@@ -59,26 +59,26 @@ static struct kmem_cache *group_cache;
 static atomic_long_t nr_groups;
 
 /**
- * ioband_groups_init() - create the slab cache of groups
+ * ioband_group_init() - create the slab cache of groups
  *
  * Context: Process; may sleep.
  *
  * Return: 0, or -ENOMEM.
  */
-int __init ioband_groups_init(void)
+int __init ioband_group_init(void)
 {
 	group_cache = KMEM_CACHE(ioband_group, SLAB_HWCACHE_ALIGN);
 	return group_cache ? 0 : -ENOMEM;
 }
 
 /**
- * ioband_groups_exit() - undo ioband_groups_init(), when no pool is left
+ * ioband_group_exit() - undo ioband_group_init(), when no pool is left
  *
  * Warns of groups that were not freed.
  *
  * Context: Process; may sleep.
  */
-void ioband_groups_exit(void)
+void ioband_group_exit(void)
 {
 	ioband_warn_lost(&nr_groups, "groups");
 	kmem_cache_destroy(group_cache);
@@ -99,22 +99,22 @@ static void group_dealloc(struct ioband_group *group)
 	atomic_long_dec(&nr_groups);
 }
 
-static void owner_get(const struct ioband_key *key)
+static void object_get(const struct ioband_key *key)
 {
 	if (key->kind == IOBAND_KIND_CGROUP)
-		css_get((struct cgroup_subsys_state *)key->owner);
-	else if (key->owner)
-		get_pid(key->owner);
+		css_get((struct cgroup_subsys_state *)key->object);
+	else if (key->object)
+		get_pid(key->object);
 }
 
-static void owner_put(const struct ioband_key *key)
+static void object_put(const struct ioband_key *key)
 {
-	if (!key->owner)
+	if (!key->object)
 		return;
 	if (key->kind == IOBAND_KIND_CGROUP)
-		css_put(key->owner);
+		css_put(key->object);
 	else
-		put_pid(key->owner);
+		put_pid(key->object);
 }
 
 /* The node in which a group's children and its own bios compete. */
@@ -131,10 +131,10 @@ static void group_init(struct ioband_group *group, struct ioband_pool *pool,
 	group->kind = kind;
 	group->idle_since = jiffies;
 	group->busy_at = jiffies;
-	init_waitqueue_head(&group->room);
+	init_waitqueue_head(&group->waiters);
 	INIT_LIST_HEAD(&group->active);
 	if (parent)
-		ioband_node_init(&group->node, group_node(parent), weight);
+		ioband_tree_init_node(&group->node, group_node(parent), weight);
 	ioband_stream_init(&group->own, group, group_node(group), IOBAND_LEVEL_USUAL);
 }
 
@@ -255,14 +255,14 @@ static struct ioband_key css_key(struct cgroup_subsys_state *css)
  * Does a cgroup on the path from @top down to @css have a preset with a maximum, minimum or latency
  * target, which it would evade without a group?  Under the pool's lock.
  */
-static bool begins_bound(struct ioband_scope *scope, const struct ioband_key *top,
-			 struct cgroup_subsys_state *css)
+static bool begins_limited(struct ioband_scope *scope, const struct ioband_key *top,
+			   struct cgroup_subsys_state *css)
 {
-	for (; css; css = css == top->owner ? NULL : css->parent) {
+	for (; css; css = css == top->object ? NULL : css->parent) {
 		const struct ioband_key key = css_key(css);
-		const struct ioband_wishes *wishes = ioband_preset_find(scope, &key);
+		const struct ioband_config *config = ioband_preset_find(scope, &key);
 
-		if (wishes && ioband_wishes_bound(wishes))
+		if (config && ioband_config_has_limits(config))
 			return true;
 	}
 	return false;
@@ -272,9 +272,9 @@ static bool begins_bound(struct ioband_scope *scope, const struct ioband_key *to
  * The task that makes a group is charged for it.  If its memory cgroup is at the limit no task is
  * charged, so that the cgroup does not evade its maximum.
  */
-static struct ioband_bounds *bounds_alloc(gfp_t gfp)
+static struct ioband_limits *limits_alloc(gfp_t gfp)
 {
-	return ioband_bounds_new(gfp | __GFP_ACCOUNT) ?: ioband_bounds_new(gfp);
+	return ioband_limits_new(gfp | __GFP_ACCOUNT) ?: ioband_limits_new(gfp);
 }
 
 /*
@@ -287,37 +287,37 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 {
 	const gfp_t gfp = IOBAND_GFP;
 	struct ioband_pool *pool = parent->pool;
-	const struct ioband_wishes *wishes;
-	struct ioband_bounds *bounds = NULL;
+	const struct ioband_config *config;
+	struct ioband_limits *limits = NULL;
 	struct ioband_group *group;
 
 	if (!may_have_more(parent))
 		return NULL;
 	group = group_alloc(gfp | __GFP_ACCOUNT);
-	if (!group && begins_bound(scope, key, css))
+	if (!group && begins_limited(scope, key, css))
 		group = group_alloc(gfp);
 	if (!group)
 		return NULL;
 	group_init(group, pool, parent, key->kind, IOBAND_WEIGHT_DEFAULT);
 	group->scope = scope;
 	group->key = *key;
-	wishes = ioband_preset_find(scope, key);
-	group->preset = wishes;
-	if (unlikely(wishes) && ioband_wishes_bound(wishes)) {
-		bounds = bounds_alloc(gfp);
-		if (!bounds)
+	config = ioband_preset_find(scope, key);
+	group->preset = config;
+	if (unlikely(config) && ioband_config_has_limits(config)) {
+		limits = limits_alloc(gfp);
+		if (!limits)
 			goto free;
 	}
-	if (unlikely(wishes) && wishes->weight)
-		ioband_group_set_weight(group, wishes->weight);
+	if (unlikely(config) && config->weight)
+		ioband_group_set_weight(group, config->weight);
 	/* Reserve the slot first: a group that can be found must not fail any more. */
 	if (xa_reserve(&scope->index[key->kind], key->id, gfp))
 		goto free;
 	if (group_publish(group) < 0)
 		goto release;
-	if (unlikely(bounds))
-		ioband_bound_begin(group, wishes, bounds);
-	owner_get(key);
+	if (unlikely(limits))
+		ioband_limits_begin(group, config, limits);
+	object_get(key);
 	xa_store(&scope->index[key->kind], key->id, group, gfp);
 	schedule_delayed_work(&pool->sweep, IOBAND_SWEEP_INTERVAL);
 	return group;
@@ -325,7 +325,7 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 release:
 	xa_release(&scope->index[key->kind], key->id);
 free:
-	ioband_bounds_free(bounds);
+	ioband_limits_free(limits);
 	group_dealloc(group);
 	return NULL;
 }
@@ -375,11 +375,11 @@ struct ioband_group *ioband_group_find(struct ioband_scope *scope, const struct 
 	struct ioband_group *group;
 
 	if (key->kind == IOBAND_KIND_CGROUP &&
-	    !((struct cgroup_subsys_state *)key->owner)->parent)
+	    !((struct cgroup_subsys_state *)key->object)->parent)
 		return scope->group;
 	group = xa_load(&scope->index[key->kind], key->id);
 	/* The process id may have been reused. */
-	return group && group->key.owner == key->owner ? group : NULL;
+	return group && group->key.object == key->object ? group : NULL;
 }
 
 /**
@@ -397,10 +397,10 @@ struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct i
 
 	lockdep_assert_held(&scope->group->pool->lock);
 	if (key->kind == IOBAND_KIND_CGROUP)
-		return get_cgroup(scope, key->owner);
+		return get_cgroup(scope, key->object);
 
 	group = xa_load(&scope->index[key->kind], key->id);
-	if (group && group->key.owner != key->owner) {
+	if (group && group->key.object != key->object) {
 		ioband_group_unindex(group);
 		group = NULL;
 	}
@@ -420,7 +420,7 @@ void ioband_group_set_weight(struct ioband_group *group, u32 weight)
 {
 	lockdep_assert_held(&group->pool->lock);
 	group->weight_set = weight;
-	ioband_ent_set_weight(ioband_group_ent(group), weight ?: IOBAND_WEIGHT_DEFAULT);
+	ioband_tree_set_weight(ioband_group_ent(group), weight ?: IOBAND_WEIGHT_DEFAULT);
 }
 
 /**
@@ -484,11 +484,11 @@ static bool group_is_gone(const struct ioband_group *group)
 
 	switch (group->kind) {
 	case IOBAND_KIND_CGROUP:
-		return (forgotten && !group->below) || css_is_dying(group->key.owner);
+		return (forgotten && !group->below) || css_is_dying(group->key.object);
 	case IOBAND_KIND_PID:
-		return forgotten || pid_is_gone(group->key.owner, PIDTYPE_TGID);
+		return forgotten || pid_is_gone(group->key.object, PIDTYPE_TGID);
 	case IOBAND_KIND_PGRP:
-		return forgotten || pid_is_gone(group->key.owner, PIDTYPE_PGID);
+		return forgotten || pid_is_gone(group->key.object, PIDTYPE_PGID);
 	case IOBAND_KIND_UID:
 	case IOBAND_KIND_GID:
 		return forgotten;
@@ -532,15 +532,15 @@ static void group_free(struct ioband_group *group)
 		list_del(&group->active);
 		pool->nr_active--;
 	}
-	ioband_bound_end(group);
+	ioband_limits_end(group);
 	ioband_stream_end(group);
-	ioband_leaf_remove(&pool->core, &group->own.leaf);
+	ioband_core_remove_leaf(&pool->core, &group->own.leaf);
 	xa_erase(&pool->groups, group->seq);
 	pool->nr_groups--;
 	count_below(group, -1);
 	spin_unlock_irq(&pool->lock);
 
-	owner_put(&group->key);
+	object_put(&group->key);
 	ioband_stats_end(group);
 	group_dealloc(group);
 }
@@ -697,11 +697,11 @@ static struct cgroup_subsys_state *css_get_v1(const struct ioband_spec *spec,
 /**
  * struct change - a change of a group by a message
  * @message: the message
- * @bounds: memory for a group that has no maximum, minimum or latency target yet
+ * @limits: memory for a group that has no maximum, minimum or latency target yet
  */
 struct change {
 	const struct ioband_message *message;
-	struct ioband_bounds *bounds;
+	struct ioband_limits *limits;
 };
 
 /* Under the pool's lock. */
@@ -710,7 +710,7 @@ static void change_group(struct ioband_group *group, struct change *change)
 	if (change->message->verb == IOBAND_MSG_WEIGHT)
 		ioband_group_set_weight(group, change->message->weight);
 	else
-		ioband_bound_set(group, change->message, &change->bounds);
+		ioband_limits_set(group, change->message, &change->limits);
 	ioband_stats_sort(group);
 }
 
@@ -719,7 +719,7 @@ static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key,
 		     struct change *change, struct ioband_error *error)
 {
 	struct ioband_pool *pool = scope->group->pool;
-	const bool gives = ioband_message_gives(change->message);
+	const bool gives = ioband_args_gives(change->message);
 	struct ioband_group *group;
 	bool preset, found;
 
@@ -736,7 +736,7 @@ static int set_keyed(struct ioband_scope *scope, const struct ioband_key *key,
 		change_group(group, change);
 	}
 	spin_unlock_irq(&pool->lock);
-	if (found || (!gives && (!preset || css_is_dying(key->owner))))
+	if (found || (!gives && (!preset || css_is_dying(key->object))))
 		return 0;
 	snprintf(error->text, sizeof(error->text),
 		 "no memory for another group, or too many groups below the same cgroup or in the pool (at most %lu), or it has just gone",
@@ -766,7 +766,7 @@ static int set_cgroup(struct ioband_target *target, const struct ioband_spec *sp
 	if (IS_ERR(css))
 		return PTR_ERR(css);
 	key = css_key(css);
-	if (ioband_owner_css(css) != css)
+	if (ioband_blkcg_css(css) != css)
 		ret = say_of_cgroup(spec, IOBAND_TOO_DEEP, error);
 	else if (css->parent)
 		ret = set_keyed(scope, &key, change, error);
@@ -858,14 +858,14 @@ int ioband_group_set(struct ioband_target *target, const struct ioband_message *
 	int ret;
 
 	if (message->verb != IOBAND_MSG_WEIGHT) {
-		change.bounds = ioband_bounds_new(GFP_KERNEL);
-		if (!change.bounds) {
+		change.limits = ioband_limits_new(GFP_KERNEL);
+		if (!change.limits) {
 			snprintf(error->text, sizeof(error->text),
 				 "no memory for a maximum, a minimum or a latency target");
 			return -ENOMEM;
 		}
 	}
 	ret = set_spec(target, &change, error);
-	ioband_bounds_free(change.bounds);
+	ioband_limits_free(change.limits);
 	return ret;
 }

@@ -7,8 +7,8 @@
 
 #include "io.h"
 
-int ioband_groups_init(void);
-void ioband_groups_exit(void);
+int ioband_group_init(void);
+void ioband_group_exit(void);
 struct ioband_group *ioband_group_new_root(struct ioband_pool *pool);
 struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
 					     struct ioband_member *member, u32 weight);

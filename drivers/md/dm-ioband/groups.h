@@ -22,12 +22,12 @@ struct ioband_pool;
  * struct ioband_key - the key by which a bio finds its group
  * @kind: below IOBAND_NR_KEYED
  * @id: css id, uid, gid, pid or process group
- * @owner: struct cgroup_subsys_state * or struct pid *, by @kind, or NULL
+ * @object: struct cgroup_subsys_state * or struct pid *, by @kind, or NULL
  */
 struct ioband_key {
 	enum ioband_kind kind;
 	u32 id;
-	void *owner;
+	void *object;
 };
 
 /* Real-time 0 to 7, best-effort 0 to 7, idle. */
@@ -65,8 +65,8 @@ struct ioband_stream {
 	struct ioband_leaf leaf;
 	struct ioband_group *group;
 	struct list_head streams;
-	struct bio_list held[IOBAND_NR_WAYS];
-	struct bio *parked[IOBAND_NR_WAYS];
+	struct bio_list held[IOBAND_NR_DIRS];
+	struct bio *parked[IOBAND_NR_DIRS];
 	struct list_head throttled;
 	struct ioband_place next;
 	u8 level;
@@ -93,13 +93,13 @@ struct ioband_scope {
 };
 
 /**
- * struct ioband_wishes - the initial settings of a group
+ * struct ioband_config - the initial settings of a group
  * @weight: weight; 0: the default
  * @latency_us: latency target; 0: none
  * @max: maximum; 0 for each rate that is not bounded
  * @min: minimum, likewise
  */
-struct ioband_wishes {
+struct ioband_config {
 	u32 weight;
 	u32 latency_us;
 	struct ioband_rates max;
@@ -107,16 +107,16 @@ struct ioband_wishes {
 };
 
 /**
- * ioband_wishes_bound() - are there initial settings other than a weight
- * @wishes: initial settings
+ * ioband_config_has_limits() - are there initial settings other than a weight
+ * @config: initial settings
  *
- * Context: Any; the caller keeps @wishes valid and unchanged.
- * Return: true if so: the group needs a &struct ioband_bounds.
+ * Context: Any; the caller keeps @config valid and unchanged.
+ * Return: true if so: the group needs a &struct ioband_limits.
  */
-static inline bool ioband_wishes_bound(const struct ioband_wishes *wishes)
+static inline bool ioband_config_has_limits(const struct ioband_config *config)
 {
-	return wishes->latency_us || ioband_rates_any(&wishes->max) ||
-	       ioband_rates_any(&wishes->min);
+	return config->latency_us || ioband_args_any_rate(&config->max) ||
+	       ioband_args_any_rate(&config->min);
 }
 
 /**
@@ -124,27 +124,27 @@ static inline bool ioband_wishes_bound(const struct ioband_wishes *wishes)
  * @node: link in the hash chain of the path
  * @scope: the part of the tree
  * @seq: number in messages
- * @wishes: the settings; changed under the pool's reap mutex and its lock
+ * @config: the settings; changed under the pool's reap mutex and its lock
  * @path: path of the cgroup from the root of the hierarchy
  */
 struct ioband_preset {
 	struct hlist_node node;
 	struct ioband_scope *scope;
 	u32 seq;
-	struct ioband_wishes wishes;
+	struct ioband_config config;
 	char path[];
 };
 
 /**
- * struct ioband_bounds - the settings of a group other than its weight
- * @cap: the maximum, while its entity has one
- * @floor: the minimum, likewise
- * @aim: the latency target, likewise
+ * struct ioband_limits - the settings of a group other than its weight
+ * @max: the maximum, while its entity has one
+ * @min: the minimum, likewise
+ * @latency: the latency target, likewise
  */
-struct ioband_bounds {
-	struct ioband_cap cap;
-	struct ioband_floor floor;
-	struct ioband_aim aim;
+struct ioband_limits {
+	struct ioband_max max;
+	struct ioband_min min;
+	struct ioband_latency latency;
 };
 
 /**
@@ -173,15 +173,16 @@ struct ioband_bounds {
  *	RCU
  * @retired: former @stats that bios in flight may still use
  * @totals: sums of retired counters; NULL until the first
- * @bounds: its maximum, minimum and latency target; NULL: none
- * @held: queued bios of all its streams, by &enum ioband_dir
+ * @limits: its maximum, minimum and latency target; NULL: none
+ * @held: queued bios of all its streams, by &enum ioband_op
  * @held_of_tasks: queued bios that may make their submitters sleep
  * @held_of_flushers: queued bytes of writeback that may make flushers sleep
  * @flusher_has_waited: a flusher slept for the longest time, and does not sleep again until little
  *	writeback is queued
  * @released_ios: number of @held_of_tasks that have left the queue; wraps
- * @look_ios: value of @released_ios at which the next sleeping submitter may continue
- * @room: wait queue of submitters, until fewer bios are queued, or as many as were queued have left
+ * @check_ios: value of @released_ios at which the next sleeping submitter may continue
+ * @waiters: wait queue of submitters, until fewer bios are queued, or as many as were queued have
+ *	left
  * @active: link in the pool's list of active groups
  * @seen_ios: completed bios at the last tick
  * @busy_at: when the tick last saw activity, in jiffies
@@ -210,13 +211,13 @@ struct ioband_group {
 	struct ioband_stats __rcu *stats;
 	struct ioband_stats *retired;
 	struct ioband_counters *totals;
-	struct ioband_bounds *bounds;
-	struct ioband_held held[IOBAND_NR_DIRS];
+	struct ioband_limits *limits;
+	struct ioband_held held[IOBAND_NR_OPS];
 	struct ioband_held held_of_tasks;
 	u64 held_of_flushers;
 	u32 released_ios;
-	u32 look_ios;
-	wait_queue_head_t room;
+	u32 check_ios;
+	wait_queue_head_t waiters;
 	struct list_head active;
 	u64 seen_ios;
 	unsigned long busy_at;
@@ -238,7 +239,7 @@ struct ioband_group {
  */
 static inline bool ioband_group_is_set(const struct ioband_group *group)
 {
-	return group->weight_set || group->bounds;
+	return group->weight_set || group->limits;
 }
 
 /* The entity with a group's weight, maximum and minimum; of the root, that of its own bios. */
@@ -251,10 +252,10 @@ static inline struct ioband_ent *ioband_group_ent(const struct ioband_group *gro
 static inline u32 ioband_group_held_ios(const struct ioband_group *group)
 {
 	u32 ios = 0;
-	int dir;
+	int op;
 
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
-		ios += READ_ONCE(group->held[dir].ios);
+	for (op = 0; op < IOBAND_NR_OPS; op++)
+		ios += READ_ONCE(group->held[op].ios);
 	return ios;
 }
 

@@ -53,12 +53,12 @@
  * @task: the submitter, with a reference, while the bio is queued; NULL: a kernel thread
  * @bytes: bytes covered
  * @wait_us: how long the bio was queued
- * @dir: see &enum ioband_dir
+ * @op: see &enum ioband_op
  * @level: see ioband_stream_level()
  * @open: dispatched in the open state, unknown to the core
  * @shared: the core counts the bio, as a whole
- * @piece_least: the smallest size of splits that the bio allows; 0: it must not be split
- * @piece: size of its splits; 0: it is dispatched as a whole
+ * @split_min_bytes: the smallest size of splits that the bio allows; 0: it must not be split
+ * @split_bytes: size of its splits; 0: it is dispatched as a whole
  * @admitted: of a split bio, bytes that the core has admitted
  * @due_bytes: of these, bytes that a worker has to submit; while it is not 0 the bio is on a queue
  *	of its target, or a worker has it
@@ -82,7 +82,7 @@ struct ioband_io {
 	struct task_struct *task;
 	u32 bytes;
 	u32 wait_us;
-	u8 dir;
+	u8 op;
 	u8 level;
 	bool open;
 	bool shared;
@@ -90,8 +90,8 @@ struct ioband_io {
 	bool of_flusher;
 	bool atomic;
 	bool nowait;
-	u32 piece_least;
-	u32 piece;
+	u32 split_min_bytes;
+	u32 split_bytes;
 	u32 admitted;
 	atomic_t due_bytes;
 	u32 sent;
@@ -101,7 +101,7 @@ struct ioband_io {
 };
 
 /**
- * struct ioband_line - a task that sleeps because of back-pressure
+ * struct ioband_waiter - a task that sleeps because of back-pressure
  * @entry: entry in the group's wait queue
  * @target: target that received the bio in map()
  * @queue: request queue of the mapped device, which cannot be frozen meanwhile
@@ -110,7 +110,7 @@ struct ioband_io {
  * @until: the task continues when &ioband_group.released_ios reaches this value
  * @flusher: the task is a flusher, and continues when little of its writeback is queued
  */
-struct ioband_line {
+struct ioband_waiter {
 	struct wait_queue_entry entry;
 	const struct ioband_target *target;
 	struct request_queue *queue;
@@ -164,7 +164,7 @@ static inline unsigned int ioband_recent_slot(u32 id)
 
 static inline bool ioband_key_equal(const struct ioband_key *a, const struct ioband_key *b)
 {
-	return a->owner == b->owner && a->id == b->id && a->kind == b->kind;
+	return a->object == b->object && a->id == b->id && a->kind == b->kind;
 }
 
 /* Look up a recently active group.  Under RCU-sched or the pool's lock. */

@@ -13,26 +13,27 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-/* Number of &struct ioband_bounds in all pools. */
-static atomic_long_t nr_bounds;
+/* Number of &struct ioband_limits in all pools. */
+static atomic_long_t nr_limits;
 
 /* The entity of a latency target: in the root, all bios. */
-static struct ioband_ent *aim_ent(struct ioband_group *group)
+static struct ioband_ent *latency_ent(struct ioband_group *group)
 {
 	return group->parent ? &group->node.ent : &group->pool->core.root.ent;
 }
 
-static const struct ioband_meter *bound_meter(struct ioband_group *group, enum ioband_verb verb)
+static const struct ioband_buckets *limits_buckets(struct ioband_group *group,
+						   enum ioband_verb verb)
 {
 	const struct ioband_ent *ent = ioband_group_ent(group);
 
 	if (verb == IOBAND_MSG_MAX)
-		return ent->cap ? &ent->cap->meter : NULL;
-	return ent->floor ? &ent->floor->meter : NULL;
+		return ent->max ? &ent->max->buckets : NULL;
+	return ent->min ? &ent->min->buckets : NULL;
 }
 
 /**
- * ioband_bound_rates() - read the maximum or the minimum of a group
+ * ioband_limits_rates() - read the maximum or the minimum of a group
  * @group: group
  * @verb: IOBAND_MSG_MAX or IOBAND_MSG_MIN
  * @rates: the result; 0 for each rate that is not bounded
@@ -41,160 +42,160 @@ static const struct ioband_meter *bound_meter(struct ioband_group *group, enum i
  *
  * Return: true if any rate is bounded.
  */
-bool ioband_bound_rates(struct ioband_group *group, enum ioband_verb verb,
-			struct ioband_rates *rates)
+bool ioband_limits_rates(struct ioband_group *group, enum ioband_verb verb,
+			 struct ioband_rates *rates)
 {
 	spin_lock_irq(&group->pool->lock);
-	*rates = ioband_meter_rates(bound_meter(group, verb));
+	*rates = ioband_bucket_rates(limits_buckets(group, verb));
 	spin_unlock_irq(&group->pool->lock);
-	return ioband_rates_any(rates);
+	return ioband_args_any_rate(rates);
 }
 
 /**
- * ioband_bound_latency() - read the latency target of a group
+ * ioband_limits_latency() - read the latency target of a group
  * @group: group
  *
  * Context: Process.
  *
  * Return: microseconds; 0 if it has none.
  */
-u32 ioband_bound_latency(struct ioband_group *group)
+u32 ioband_limits_latency(struct ioband_group *group)
 {
-	const struct ioband_aim *aim;
+	const struct ioband_latency *latency;
 	u64 target_ns;
 
 	spin_lock_irq(&group->pool->lock);
-	aim = aim_ent(group)->aim;
-	target_ns = aim ? aim->target_ns : 0;
+	latency = latency_ent(group)->latency;
+	target_ns = latency ? latency->target_ns : 0;
 	spin_unlock_irq(&group->pool->lock);
 	return div_u64(target_ns, NSEC_PER_USEC);
 }
 
 /* The maximum of @group as far as it applies to @below: that of the root is for its own bios. */
-static const struct ioband_cap *cap_of(const struct ioband_group *group,
+static const struct ioband_max *max_of(const struct ioband_group *group,
 				       const struct ioband_group *below)
 {
-	if (likely(!group->bounds) || (!group->parent && group != below))
+	if (likely(!group->limits) || (!group->parent && group != below))
 		return NULL;
-	return ioband_group_ent(group)->cap;
+	return ioband_group_ent(group)->max;
 }
 
 /**
- * ioband_bound_is_set() - does a group have a maximum or a minimum
+ * ioband_limits_is_set() - does a group have a maximum or a minimum
  * @group: group
  *
  * Context: Under the pool's lock.
  *
  * Return: true if so.
  */
-bool ioband_bound_is_set(struct ioband_group *group)
+bool ioband_limits_is_set(struct ioband_group *group)
 {
 	const struct ioband_ent *ent = ioband_group_ent(group);
 
-	return group->bounds && (ent->cap || ent->floor);
+	return group->limits && (ent->max || ent->min);
 }
 
 /**
- * ioband_bound_is_capped() - does a group have a maximum, itself or above
+ * ioband_limits_has_max() - does a group have a maximum, itself or above
  * @group: group
  *
  * Context: Under the pool's lock.
  *
  * Return: true if so: its bios have to pass the scheduler.
  */
-bool ioband_bound_is_capped(const struct ioband_group *group)
+bool ioband_limits_has_max(const struct ioband_group *group)
 {
 	const struct ioband_group *above;
 
-	if (likely(!group->pool->core.capped))
+	if (likely(!group->pool->core.has_max))
 		return false;
 	for (above = group; above; above = above->parent)
-		if (cap_of(above, group))
+		if (max_of(above, group))
 			return true;
 	return false;
 }
 
 /**
- * ioband_bound_piece() - the size of splits below a maximum
+ * ioband_limits_split_bytes() - the size of splits below a maximum
  * @group: group
- * @way: direction of the bio
+ * @dir: direction of the bio
  *
  * At a maximum of 4 MiB/s a bio of 4 MiB is a second's worth.  Dispatched as a whole it delays
  * other groups for as long as its transfer takes.
  *
  * Context: Under the pool's lock.
  *
- * Return: bytes, a power of two: at most 1/16 s of the maximum, and at least IOBAND_PIECE_MIN;
+ * Return: bytes, a power of two: at most 1/16 s of the maximum, and at least IOBAND_SPLIT_MIN;
  * U32_MAX: no bound.
  */
-u32 ioband_bound_piece(const struct ioband_group *group, enum ioband_way way)
+u32 ioband_limits_split_bytes(const struct ioband_group *group, enum ioband_dir dir)
 {
 	const struct ioband_group *above;
 	u64 rate = U64_MAX;
 
 	for (above = group; above; above = above->parent) {
-		const struct ioband_cap *cap = cap_of(above, group);
+		const struct ioband_max *maximum = max_of(above, group);
 
-		if (cap && cap->meter.bytes[way].rate)
-			rate = min(rate, cap->meter.bytes[way].rate);
+		if (maximum && maximum->buckets.bytes[dir].rate)
+			rate = min(rate, maximum->buckets.bytes[dir].rate);
 	}
-	if (rate / 16 >= IOBAND_PIECE_MAX)
+	if (rate / 16 >= IOBAND_SPLIT_MAX)
 		return U32_MAX;
-	return max_t(u32, rounddown_pow_of_two(rate / 16 | 1), IOBAND_PIECE_MIN);
+	return max_t(u32, rounddown_pow_of_two(rate / 16 | 1), IOBAND_SPLIT_MIN);
 }
 
 /**
- * ioband_bounds_new() - allocate a group's maximum, minimum and latency target
+ * ioband_limits_new() - allocate a group's maximum, minimum and latency target
  * @gfp: flags of the allocation
  *
  * Context: As @gfp says.
  *
  * Return: all three, not initialised; NULL without memory.
  */
-struct ioband_bounds *ioband_bounds_new(gfp_t gfp)
+struct ioband_limits *ioband_limits_new(gfp_t gfp)
 {
-	struct ioband_bounds *bounds = kmalloc(sizeof(*bounds), gfp);
+	struct ioband_limits *limits = kmalloc(sizeof(*limits), gfp);
 
-	if (bounds)
-		atomic_long_inc(&nr_bounds);
-	return bounds;
+	if (limits)
+		atomic_long_inc(&nr_limits);
+	return limits;
 }
 
 /**
- * ioband_bounds_free() - free the memory from ioband_bounds_new()
- * @bounds: no longer used by a group, or NULL
+ * ioband_limits_free() - free the memory from ioband_limits_new()
+ * @limits: no longer used by a group, or NULL
  *
  * Context: Any.
  */
-void ioband_bounds_free(struct ioband_bounds *bounds)
+void ioband_limits_free(struct ioband_limits *limits)
 {
-	if (!bounds)
+	if (!limits)
 		return;
-	kfree(bounds);
-	atomic_long_dec(&nr_bounds);
+	kfree(limits);
+	atomic_long_dec(&nr_limits);
 }
 
 /**
- * ioband_bounds_exit() - warn of bounds that were not freed, when no pool is left
+ * ioband_limits_exit() - warn of bounds that were not freed, when no pool is left
  */
-void ioband_bounds_exit(void)
+void ioband_limits_exit(void)
 {
-	ioband_warn_lost(&nr_bounds, "bounds of groups");
+	ioband_warn_lost(&nr_limits, "bounds of groups");
 }
 
 /* A new maximum begins without history, also after an earlier one was removed. */
 static void set_max(struct ioband_group *group, const struct ioband_rates *rates)
 {
 	struct ioband_core *core = &group->pool->core;
-	struct ioband_cap *cap = &group->bounds->cap;
+	struct ioband_max *maximum = &group->limits->max;
 	struct ioband_ent *ent = ioband_group_ent(group);
 
-	if (!ent->cap)
-		ioband_cap_init(cap);
-	if (ioband_rates_any(rates))
-		ioband_cap_set(core, ent, cap, rates, ktime_get_ns());
+	if (!ent->max)
+		ioband_max_init(maximum);
+	if (ioband_args_any_rate(rates))
+		ioband_max_set(core, ent, maximum, rates, ktime_get_ns());
 	else
-		ioband_cap_remove(core, ent);
+		ioband_max_remove(core, ent);
 }
 
 static bool counts(const struct ioband_leaf *leaf, const struct ioband_ent *above)
@@ -202,7 +203,7 @@ static bool counts(const struct ioband_leaf *leaf, const struct ioband_ent *abov
 	const struct ioband_ent *ent = &leaf->ent;
 
 	if (!above)
-		return ioband_leaf_is_promised(leaf);
+		return ioband_min_covers(leaf);
 	while (ent != above && ent->parent)
 		ent = &ent->parent->ent;
 	return ent == above;
@@ -231,34 +232,34 @@ static u32 inflight_ios(struct ioband_pool *pool, const struct ioband_ent *above
 static void set_min(struct ioband_group *group, const struct ioband_rates *rates)
 {
 	struct ioband_core *core = &group->pool->core;
-	struct ioband_floor *floor = &group->bounds->floor;
+	struct ioband_min *minimum = &group->limits->min;
 	struct ioband_ent *ent = ioband_group_ent(group);
 
-	if (!ent->floor)
-		ioband_floor_init(floor);
-	if (ioband_rates_any(rates))
-		ioband_floor_set(core, ent, floor, rates, inflight_ios(group->pool, ent),
-				 ktime_get_ns());
+	if (!ent->min)
+		ioband_min_init(minimum);
+	if (ioband_args_any_rate(rates))
+		ioband_min_set(core, ent, minimum, rates, inflight_ios(group->pool, ent),
+			       ktime_get_ns());
 	else
-		ioband_floor_remove(core, ent);
-	ioband_floor_recount(core, inflight_ios(group->pool, NULL));
+		ioband_min_remove(core, ent);
+	ioband_min_recount(core, inflight_ios(group->pool, NULL));
 }
 
 /* A new group has no bios in flight, so the walk over the active groups is not needed. */
 static void begin_min(struct ioband_group *group, const struct ioband_rates *rates)
 {
-	struct ioband_floor *floor = &group->bounds->floor;
+	struct ioband_min *minimum = &group->limits->min;
 
-	ioband_floor_init(floor);
-	ioband_floor_set(&group->pool->core, ioband_group_ent(group), floor, rates, 0,
-			 ktime_get_ns());
+	ioband_min_init(minimum);
+	ioband_min_set(&group->pool->core, ioband_group_ent(group), minimum, rates, 0,
+		       ktime_get_ns());
 }
 
 static void set_rates(struct ioband_group *group, const struct ioband_message *message)
 {
-	struct ioband_rates rates = ioband_meter_rates(bound_meter(group, message->verb));
+	struct ioband_rates rates = ioband_bucket_rates(limits_buckets(group, message->verb));
 
-	ioband_rates_merge(&rates, message);
+	ioband_args_merge_rates(&rates, message);
 	if (message->verb == IOBAND_MSG_MAX)
 		set_max(group, &rates);
 	else
@@ -268,75 +269,76 @@ static void set_rates(struct ioband_group *group, const struct ioband_message *m
 static void set_latency(struct ioband_group *group, u32 latency_us)
 {
 	struct ioband_core *core = &group->pool->core;
-	struct ioband_aim *aim = &group->bounds->aim;
-	struct ioband_ent *ent = aim_ent(group);
+	struct ioband_latency *latency = &group->limits->latency;
+	struct ioband_ent *ent = latency_ent(group);
 
-	if (!ent->aim)
-		ioband_aim_init(aim);
+	if (!ent->latency)
+		ioband_latency_init(latency);
 	if (latency_us)
-		ioband_aim_set(core, ent, aim, (u64)latency_us * NSEC_PER_USEC, ktime_get_ns());
+		ioband_latency_set(core, ent, latency, (u64)latency_us * NSEC_PER_USEC,
+				   ktime_get_ns());
 	else
-		ioband_aim_remove(core, ent);
+		ioband_latency_remove(core, ent);
 }
 
 /**
- * ioband_bound_set() - change a group's maximum, minimum or latency target
+ * ioband_limits_set() - change a group's maximum, minimum or latency target
  * @group: group
  * @message: the change
  * @spare: memory; used and set to NULL if the group had none of the three
  *
  * Context: Under the pool's lock.
  */
-void ioband_bound_set(struct ioband_group *group, const struct ioband_message *message,
-		      struct ioband_bounds **spare)
+void ioband_limits_set(struct ioband_group *group, const struct ioband_message *message,
+		       struct ioband_limits **spare)
 {
 	const struct ioband_ent *ent = ioband_group_ent(group);
 
-	if (!group->bounds) {
-		group->bounds = *spare;
+	if (!group->limits) {
+		group->limits = *spare;
 		*spare = NULL;
 	}
 	if (message->verb == IOBAND_MSG_LATENCY_TARGET)
 		set_latency(group, message->latency_us);
 	else
 		set_rates(group, message);
-	if (!ent->cap && !ent->floor && !aim_ent(group)->aim) {
-		ioband_bounds_free(group->bounds);
-		group->bounds = NULL;
+	if (!ent->max && !ent->min && !latency_ent(group)->latency) {
+		ioband_limits_free(group->limits);
+		group->limits = NULL;
 	}
 }
 
 /**
- * ioband_bound_begin() - give a new group its maximum, minimum and latency target
+ * ioband_limits_begin() - give a new group its maximum, minimum and latency target
  * @group: new group without bios
- * @wishes: initial settings with at least one of the three
- * @bounds: memory for them
+ * @config: initial settings with at least one of the three
+ * @limits: memory for them
  *
  * Context: Under the pool's lock.
  */
-void ioband_bound_begin(struct ioband_group *group, const struct ioband_wishes *wishes,
-			struct ioband_bounds *bounds)
+void ioband_limits_begin(struct ioband_group *group, const struct ioband_config *config,
+			 struct ioband_limits *limits)
 {
-	group->bounds = bounds;
-	if (ioband_rates_any(&wishes->max))
-		set_max(group, &wishes->max);
-	if (ioband_rates_any(&wishes->min))
-		begin_min(group, &wishes->min);
-	if (wishes->latency_us)
-		set_latency(group, wishes->latency_us);
+	group->limits = limits;
+	if (ioband_args_any_rate(&config->max))
+		set_max(group, &config->max);
+	if (ioband_args_any_rate(&config->min))
+		begin_min(group, &config->min);
+	if (config->latency_us)
+		set_latency(group, config->latency_us);
 }
 
 /**
- * ioband_bound_end() - remove a group's maximum, minimum and latency target
+ * ioband_limits_end() - remove a group's maximum, minimum and latency target
  * @group: group
  *
  * Context: Under the pool's lock.
  */
-void ioband_bound_end(struct ioband_group *group)
+void ioband_limits_end(struct ioband_group *group)
 {
-	ioband_cap_remove(&group->pool->core, ioband_group_ent(group));
-	ioband_floor_remove(&group->pool->core, ioband_group_ent(group));
-	ioband_aim_remove(&group->pool->core, aim_ent(group));
-	ioband_bounds_free(group->bounds);
-	group->bounds = NULL;
+	ioband_max_remove(&group->pool->core, ioband_group_ent(group));
+	ioband_min_remove(&group->pool->core, ioband_group_ent(group));
+	ioband_latency_remove(&group->pool->core, latency_ent(group));
+	ioband_limits_free(group->limits);
+	group->limits = NULL;
 }

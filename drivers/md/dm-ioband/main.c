@@ -119,7 +119,7 @@ static int target_new(struct dm_target *ti, unsigned int argc, char **argv,
 	}
 	ret = open_device(target, &table, error);
 	if (ret)
-		goto exit_submit;
+		goto exit_worker;
 	ret = ioband_pool_join(target, table.pool, error);
 	if (ret)
 		goto put;
@@ -130,7 +130,7 @@ static int target_new(struct dm_target *ti, unsigned int argc, char **argv,
 
 put:
 	dm_put_device(ti, target->dev);
-exit_submit:
+exit_worker:
 	ioband_worker_exit_target(target);
 free:
 	kfree(target);
@@ -158,28 +158,28 @@ static void ioband_dtr(struct dm_target *ti)
 	kfree(target);
 }
 
-static enum ioband_dir dir_of(const struct bio *bio)
+static enum ioband_op op_of(const struct bio *bio)
 {
 	if (!op_is_write(bio_op(bio)))
-		return IOBAND_READ;
+		return IOBAND_OP_READ;
 	if (bio_op(bio) == REQ_OP_DISCARD || bio_op(bio) == REQ_OP_SECURE_ERASE)
-		return IOBAND_DISCARD;
-	return IOBAND_WRITE;
+		return IOBAND_OP_DISCARD;
+	return IOBAND_OP_WRITE;
 }
 
 /* The submitter may have to sleep before the bio makes the detour that finds its cgroup. */
-static int map_by_owner(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
+static int map_by_blkcg(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
-	struct cgroup_subsys_state *css = ioband_owner_of_flusher(bio);
-	bool in_pieces = false;
+	struct cgroup_subsys_state *css = ioband_blkcg_of_flusher(bio);
+	bool in_splits = false;
 
-	io->of_task = ioband_owner_may_wait(bio);
+	io->of_task = ioband_blkcg_may_wait(bio);
 	io->of_flusher = css;
 	if (io->of_task) {
 		bio_set_dev(bio, target->dev->bdev);
-		ioband_enter_make_room(target, io, bio);
+		ioband_enter_throttle(target, io, bio);
 	} else if (css) {
-		in_pieces = ioband_enter_pace(target, css);
+		in_splits = ioband_enter_throttle_flusher(target, css);
 	}
 	/*
 	 * device-mapper resubmits a returned bio until it has stopped, and counts the bio with each
@@ -187,8 +187,8 @@ static int map_by_owner(struct ioband_target *target, struct ioband_io *io, stru
 	 */
 	if (ioband_admit_gives_back(target) && !(bio->bi_opf & REQ_NOWAIT))
 		return DM_MAPIO_REQUEUE;
-	if (in_pieces)
-		ioband_piece_accept(io, bio);
+	if (in_splits)
+		ioband_split_accept(io, bio);
 	ioband_detour_ask(bio);
 	return DM_MAPIO_SUBMITTED;
 }
@@ -207,10 +207,10 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 		return DM_MAPIO_REMAPPED;
 	}
 	bio->bi_iter.bi_sector = target->start + dm_target_offset(ti, bio->bi_iter.bi_sector);
-	io->dir = dir_of(bio);
+	io->op = op_of(bio);
 	io->bytes = bio->bi_iter.bi_size;
-	if (unlikely(!ioband_owner_is_known(READ_ONCE(target->member->mode), bio)))
-		return map_by_owner(target, io, bio);
+	if (unlikely(!ioband_blkcg_is_known(READ_ONCE(target->member->mode), bio)))
+		return map_by_blkcg(target, io, bio);
 	bio_set_dev(bio, target->dev->bdev);
 	return ioband_enter(target, io, bio);
 }
@@ -263,22 +263,23 @@ static void ioband_status(struct dm_target *ti, status_type_t type, unsigned int
 	case STATUSTYPE_TABLE:
 		DMEMIT("%s %llu %s %u mode=%s", target->dev->name, (u64)target->start,
 		       target->pool->name, settings.given ? 6 : 5,
-		       ioband_mode_names[settings.mode]);
+		       ioband_args_mode_names[settings.mode]);
 		if (settings.given)
 			DMEMIT(" weight=%u", settings.weight);
-		DMEMIT(" measure=%s depth=", ioband_measure_names[settings.measure]);
+		DMEMIT(" measure=%s depth=", ioband_args_measure_names[settings.measure]);
 		if (settings.depth)
 			DMEMIT("%u", settings.depth);
 		else
 			DMEMIT("auto");
-		if (settings.piece_bytes)
-			DMEMIT("/%u", settings.piece_bytes);
+		if (settings.split_bytes)
+			DMEMIT("/%u", settings.split_bytes);
 		DMEMIT(" slice=%u writes_starved=%u", settings.slice_ms, settings.writes_starved);
 		break;
 	case STATUSTYPE_IMA:
 		DMEMIT_TARGET_NAME_VERSION(ti->type);
 		DMEMIT(",device_name=%s,start=%llu,pool=%s,mode=%s;", target->dev->name,
-		       (u64)target->start, target->pool->name, ioband_mode_names[settings.mode]);
+		       (u64)target->start, target->pool->name,
+		       ioband_args_mode_names[settings.mode]);
 		break;
 	}
 }
@@ -340,7 +341,7 @@ static int __init ioband_init(void)
 	ret = ioband_state_init();
 	if (ret)
 		return ret;
-	ret = ioband_groups_init();
+	ret = ioband_group_init();
 	if (ret)
 		goto exit_state;
 	ret = ioband_detour_init();
@@ -348,12 +349,12 @@ static int __init ioband_init(void)
 		goto exit_groups;
 	ret = dm_register_target(&ioband_target);
 	if (ret)
-		goto exit_owner;
+		goto exit_detour;
 	return 0;
-exit_owner:
+exit_detour:
 	ioband_detour_exit();
 exit_groups:
-	ioband_groups_exit();
+	ioband_group_exit();
 exit_state:
 	ioband_state_exit();
 	return ret;
@@ -363,10 +364,10 @@ static void __exit ioband_exit(void)
 {
 	dm_unregister_target(&ioband_target);
 	ioband_detour_exit();
-	ioband_groups_exit();
-	ioband_presets_exit();
-	ioband_bounds_exit();
-	ioband_streams_exit();
+	ioband_group_exit();
+	ioband_preset_exit();
+	ioband_limits_exit();
+	ioband_stream_exit();
 	ioband_stats_exit();
 	ioband_state_exit();
 }

@@ -77,7 +77,7 @@ static const char * const kind_names[IOBAND_NR_KEYED] = {
 
 static struct cgroup *group_cgroup(const struct ioband_group *group)
 {
-	return ((struct cgroup_subsys_state *)group->key.owner)->cgroup;
+	return ((struct cgroup_subsys_state *)group->key.object)->cgroup;
 }
 
 static void line_add_name(struct page_writer *page, const struct ioband_group *group)
@@ -124,26 +124,26 @@ static void line_add_rate(struct page_writer *page, const char *before, u64 rate
 static void line_add_rates(struct page_writer *page, const struct ioband_rates *rates,
 			   const char *name, const char *none)
 {
-	if (!ioband_rates_any(rates))
+	if (!ioband_args_any_rate(rates))
 		return;
-	line_add_rate(page, name, rates->bytes[IOBAND_WAY_READ], none);
-	line_add_rate(page, ",", rates->bytes[IOBAND_WAY_WRITE], none);
-	line_add_rate(page, ",", rates->ios[IOBAND_WAY_READ], none);
-	line_add_rate(page, ",", rates->ios[IOBAND_WAY_WRITE], none);
+	line_add_rate(page, name, rates->bytes[IOBAND_DIR_READ], none);
+	line_add_rate(page, ",", rates->bytes[IOBAND_DIR_WRITE], none);
+	line_add_rate(page, ",", rates->ios[IOBAND_DIR_READ], none);
+	line_add_rate(page, ",", rates->ios[IOBAND_DIR_WRITE], none);
 }
 
-static void line_add_bounds(struct page_writer *page, const struct ioband_wishes *bounds)
+static void line_add_limits(struct page_writer *page, const struct ioband_config *limits)
 {
-	line_add_rates(page, &bounds->max, " max=", "max");
-	line_add_rates(page, &bounds->min, " min=", "0");
-	if (bounds->latency_us)
-		line_add(page, " latency=%u", bounds->latency_us);
+	line_add_rates(page, &limits->max, " max=", "max");
+	line_add_rates(page, &limits->min, " min=", "0");
+	if (limits->latency_us)
+		line_add(page, " latency=%u", limits->latency_us);
 }
 
 static bool write_group(struct page_writer *page, void *entry)
 {
 	struct ioband_group *group = entry;
-	struct ioband_wishes bounds = { .latency_us = ioband_bound_latency(group) };
+	struct ioband_config limits = { .latency_us = ioband_limits_latency(group) };
 
 	line_add(page, "%u %u ", group->seq, group->parent ? group->parent->seq : 0);
 	line_add_name(page, group);
@@ -152,9 +152,9 @@ static bool write_group(struct page_writer *page, void *entry)
 		cgroup_path(group_cgroup(group), page->path, PATH_MAX);
 		line_add_path(page, page->path);
 	}
-	ioband_bound_rates(group, IOBAND_MSG_MAX, &bounds.max);
-	ioband_bound_rates(group, IOBAND_MSG_MIN, &bounds.min);
-	line_add_bounds(page, &bounds);
+	ioband_limits_rates(group, IOBAND_MSG_MAX, &limits.max);
+	ioband_limits_rates(group, IOBAND_MSG_MIN, &limits.min);
+	line_add_limits(page, &limits);
 	return line_end(page);
 }
 
@@ -164,17 +164,17 @@ static bool write_preset(struct page_writer *page, void *entry)
 
 	line_add(page, "%u ", preset->seq);
 	line_add_name(page, preset->scope->group);
-	if (preset->wishes.weight)
-		line_add(page, " weight=%u", preset->wishes.weight);
+	if (preset->config.weight)
+		line_add(page, " weight=%u", preset->config.weight);
 	line_add_path(page, preset->path);
-	line_add_bounds(page, &preset->wishes);
+	line_add_limits(page, &preset->config);
 	return line_end(page);
 }
 
-static const char * const dir_names[IOBAND_NR_DIRS] = {
-	[IOBAND_READ]		= "read",
-	[IOBAND_WRITE]		= "write",
-	[IOBAND_DISCARD]	= "discard",
+static const char * const op_names[IOBAND_NR_OPS] = {
+	[IOBAND_OP_READ]	= "read",
+	[IOBAND_OP_WRITE]	= "write",
+	[IOBAND_OP_DISCARD]	= "discard",
 };
 
 /* Queued bios and bios in flight of a group, of one operation or of all. */
@@ -183,61 +183,61 @@ struct work {
 	u32 inflight;
 };
 
-static struct work work_of(const struct ioband_group *group, const struct ioband_sum *sum, int dir)
+static struct work work_of(const struct ioband_group *group, const struct ioband_sum *sum, int op)
 {
 	struct work work = {
-		.held.ios = READ_ONCE(group->held[dir].ios),
-		.held.bytes = READ_ONCE(group->held[dir].bytes),
+		.held.ios = READ_ONCE(group->held[op].ios),
+		.held.bytes = READ_ONCE(group->held[op].bytes),
 	};
 
-	work.inflight = max(sum->inflight[dir] - (int)work.held.ios, 0);
+	work.inflight = max(sum->inflight[op] - (int)work.held.ios, 0);
 	return work;
 }
 
-static void line_add_work(struct page_writer *page, const char *dir, const struct work *work)
+static void line_add_work(struct page_writer *page, const char *op, const struct work *work)
 {
-	const char *dot = *dir ? "." : "";
+	const char *dot = *op ? "." : "";
 
-	line_add(page, " %s%sheld=%u,%llu %s%sinflight=%u", dir, dot, work->held.ios,
-		 work->held.bytes, dir, dot, work->inflight);
+	line_add(page, " %s%sheld=%u,%llu %s%sinflight=%u", op, dot, work->held.ios,
+		 work->held.bytes, op, dot, work->inflight);
 }
 
 static bool write_stats(struct page_writer *page, void *entry)
 {
 	struct ioband_group *group = entry;
-	struct work work[IOBAND_NR_DIRS], all = {};
+	struct work work[IOBAND_NR_OPS], all = {};
 	struct ioband_sum sum;
 	u64 ios = 0;
-	int dir;
+	int op;
 
 	ioband_stats_sum(group, &sum);
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
-		work[dir] = work_of(group, &sum, dir);
-		all.held.ios += work[dir].held.ios;
-		all.held.bytes += work[dir].held.bytes;
-		all.inflight += work[dir].inflight;
-		ios += sum.dir[dir].ios;
+	for (op = 0; op < IOBAND_NR_OPS; op++) {
+		work[op] = work_of(group, &sum, op);
+		all.held.ios += work[op].held.ios;
+		all.held.bytes += work[op].held.bytes;
+		all.inflight += work[op].inflight;
+		ios += sum.op[op].ios;
 	}
 	if (!all.inflight && !all.held.ios && !ios)
 		return true;
 	line_add(page, "%u ", group->seq);
 	line_add_name(page, group);
 	line_add_work(page, "", &all);
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
-		line_add(page, " %s=%llu,%llu,%llu,%llu,%llu", dir_names[dir], sum.dir[dir].ios,
-			 sum.dir[dir].bytes, sum.dir[dir].held, sum.dir[dir].wait_ns,
-			 sum.dir[dir].service_ns);
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
-		line_add_work(page, dir_names[dir], &work[dir]);
+	for (op = 0; op < IOBAND_NR_OPS; op++)
+		line_add(page, " %s=%llu,%llu,%llu,%llu,%llu", op_names[op], sum.op[op].ios,
+			 sum.op[op].bytes, sum.op[op].held, sum.op[op].wait_ns,
+			 sum.op[op].service_ns);
+	for (op = 0; op < IOBAND_NR_OPS; op++)
+		line_add_work(page, op_names[op], &work[op]);
 	return line_end(page);
 }
 
-static void line_add_hist(struct page_writer *page, const char *dir, const char *what,
+static void line_add_hist(struct page_writer *page, const char *op, const char *what,
 			  const u32 *buckets)
 {
 	int i;
 
-	line_add(page, " %s.%s=", dir, what);
+	line_add(page, " %s.%s=", op, what);
 	for (i = 0; i < IOBAND_NR_BUCKETS; i++)
 		line_add(page, i ? ",%u" : "%u", buckets[i]);
 }
@@ -246,19 +246,19 @@ static bool write_latency(struct page_writer *page, void *entry)
 {
 	struct ioband_group *group = entry;
 	struct ioband_cpu_hist hist;
-	int dir;
+	int op;
 
 	if (!ioband_stats_sum_hist(group, &hist))
 		return true;
 	line_add(page, "%u ", group->seq);
 	line_add_name(page, group);
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
-		line_add_hist(page, dir_names[dir], "wait", hist.wait[dir].bios);
-		line_add_hist(page, dir_names[dir], "service", hist.service[dir].bios);
+	for (op = 0; op < IOBAND_NR_OPS; op++) {
+		line_add_hist(page, op_names[op], "wait", hist.wait[op].bios);
+		line_add_hist(page, op_names[op], "service", hist.service[op].bios);
 	}
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
-		line_add(page, " %s.wait_ns=%llu %s.service_ns=%llu", dir_names[dir],
-			 hist.wait[dir].sum_ns, dir_names[dir], hist.service[dir].sum_ns);
+	for (op = 0; op < IOBAND_NR_OPS; op++)
+		line_add(page, " %s.wait_ns=%llu %s.service_ns=%llu", op_names[op],
+			 hist.wait[op].sum_ns, op_names[op], hist.service[op].sum_ns);
 	return line_end(page);
 }
 

@@ -40,7 +40,7 @@
 #define IOBAND_OPEN_TIME	((unsigned long)HZ / 2)
 
 /* Divisor by which the estimate of a device's requests decreases with each tick. */
-#define IOBAND_ROOMY_PART	32
+#define IOBAND_NOSLEEP_PART	32
 
 /* Number of ticks in the shared state with capacity to spare, until the pool opens. */
 #define IOBAND_CALM_TICKS	50
@@ -87,9 +87,9 @@ static bool pauses(const struct ioband_group *group, u64 now_ns)
 	const struct ioband_stream *stream;
 
 	list_for_each_entry(stream, &group->own.streams, streams)
-		if (ioband_leaf_pauses(core, &stream->leaf, now_ns))
+		if (ioband_pause_is_possible(core, &stream->leaf, now_ns))
 			return true;
-	return ioband_leaf_pauses(core, &group->own.leaf, now_ns);
+	return ioband_pause_is_possible(core, &group->own.leaf, now_ns);
 }
 
 /* Under the pool's lock. */
@@ -187,11 +187,11 @@ static void set_limit(struct ioband_pool *pool, u64 now_ns)
 {
 	const bool finds = ioband_pool_finds_depth(pool);
 
-	pool->limit_ios = finds ? pool->depth.pipe.ios : pool->fixed_depth ?: U32_MAX;
-	pool->piece_bytes = finds ? pool->depth.pipe.piece_bytes : pool->fixed_piece;
+	pool->limit_ios = finds ? pool->depth.limit.ios : pool->fixed_depth ?: U32_MAX;
+	pool->split_bytes = finds ? pool->depth.limit.split_bytes : pool->fixed_split;
 	/* Otherwise a slice could end only after a whole bio, which may take a slice by itself. */
-	if (pool->slice_ms && !pool->piece_bytes)
-		pool->piece_bytes = IOBAND_PIECE_MAX;
+	if (pool->slice_ms && !pool->split_bytes)
+		pool->split_bytes = IOBAND_SPLIT_MAX;
 	ioband_state_apply(pool, now_ns);
 }
 
@@ -199,15 +199,15 @@ static void set_limit(struct ioband_pool *pool, u64 now_ns)
  * Let the estimate of a device's requests decrease: the workers have to confirm it.  Under the
  * pool's lock.
  */
-static void fade_roomy(struct ioband_pool *pool)
+static void fade_nosleep(struct ioband_pool *pool)
 {
 	struct ioband_member *member;
 
 	list_for_each_entry(member, &pool->members, members) {
-		const u32 roomy_ios = READ_ONCE(member->roomy_ios);
+		const u32 nosleep_ios = READ_ONCE(member->nosleep_ios);
 
-		WRITE_ONCE(member->roomy_ios,
-			   roomy_ios - DIV_ROUND_UP(roomy_ios, IOBAND_ROOMY_PART));
+		WRITE_ONCE(member->nosleep_ios,
+			   nosleep_ios - DIV_ROUND_UP(nosleep_ios, IOBAND_NOSLEEP_PART));
 	}
 }
 
@@ -227,7 +227,7 @@ static void tick_depth(struct ioband_pool *pool, u64 now_ns)
 	pool->core.late = false;
 	pool->sample = (struct ioband_sample) {};
 	pool->sampled_ns = pool->done_ns;
-	fade_roomy(pool);
+	fade_nosleep(pool);
 	if (pool->core.flush == IOBAND_FLUSH_RUNNING &&
 	    now_ns > pool->core.flushing_ns + IOBAND_FLUSH_STUCK_NS)
 		ioband_flush_give_up(pool, now_ns);
@@ -249,7 +249,7 @@ static bool is_calm(struct ioband_pool *pool)
 
 		pool->calm_ticks = spare ? pool->calm_ticks + 1 : 0;
 	}
-	return pool->calm_ticks >= IOBAND_CALM_TICKS && !ioband_core_has_wishes(&pool->core) &&
+	return pool->calm_ticks >= IOBAND_CALM_TICKS && !ioband_core_has_guarantees(&pool->core) &&
 	       (!ioband_pool_finds_depth(pool) || ioband_depth_is_settled(&pool->depth));
 }
 
@@ -269,9 +269,9 @@ static void tick_shared(struct ioband_pool *pool)
 	now_ns = ktime_get_ns();
 	scan_shared(pool, now_ns);
 	if (pool->nr_active > 1)
-		ioband_core_look(&pool->core, now_ns);
+		ioband_latency_look(&pool->core, now_ns);
 	else	/* no other group could be throttled */
-		ioband_brake_end(&pool->core, now_ns);
+		ioband_latency_end_throttle(&pool->core, now_ns);
 	tick_depth(pool, now_ns);
 	/* Not while a device is silent: all queued bios would be dispatched to it. */
 	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) &&
@@ -303,7 +303,7 @@ static void tick_open(struct ioband_pool *pool)
 	if (pool->state == IOBAND_OPEN && pool->nr_active &&
 	    (pool->slice_ms ||
 	     (pool->nr_active > 1 &&
-	      (inflight > spare_ios(pool) || ioband_core_has_wishes(&pool->core) ||
+	      (inflight > spare_ios(pool) || ioband_core_has_guarantees(&pool->core) ||
 	       time_after_eq(jiffies, pool->calm_until)))))
 		ioband_state_share(pool);
 	spin_unlock_irq(&pool->lock);
@@ -444,7 +444,7 @@ static struct ioband_member *member_new(struct ioband_pool *pool, dev_t devno)
 	scope_init(&member->scope);
 	spin_lock_irq(&pool->lock);
 	list_add_tail(&member->members, &pool->members);
-	ioband_pulse_init(&member->pulse, &pool->stall);
+	ioband_stall_add(&member->stall_dev, &pool->stall);
 	pool->nr_members++;
 	spin_unlock_irq(&pool->lock);
 	return member;
@@ -461,7 +461,7 @@ static void member_free(struct ioband_member *member)
 	ioband_preset_forget(pool, &member->scope);
 	spin_lock_irq(&pool->lock);
 	list_del(&member->members);
-	list_del(&member->pulse.pulses);
+	list_del(&member->stall_dev.stall_devs);
 	pool->nr_members--;
 	for (kind = 0; kind < IOBAND_NR_KEYED; kind++)
 		xa_for_each(&member->scope.index[kind], id, group)
@@ -496,16 +496,16 @@ static int check_shared_settings(const struct ioband_pool *pool,
 	if (given(settings, IOBAND_KEY_MEASURE) && settings->measure != pool->measure) {
 		snprintf(error->text, sizeof(error->text),
 			 "measure=%s: other devices are in pool '%s', which has measure=%s; send one of them the message 'set measure=%s'",
-			 ioband_measure_names[settings->measure], pool->name,
-			 ioband_measure_names[pool->measure],
-			 ioband_measure_names[settings->measure]);
+			 ioband_args_measure_names[settings->measure], pool->name,
+			 ioband_args_measure_names[pool->measure],
+			 ioband_args_measure_names[settings->measure]);
 		return -EINVAL;
 	}
 	if (given(settings, IOBAND_KEY_DEPTH) && (settings->depth != pool->fixed_depth ||
-						  settings->piece_bytes != pool->fixed_piece)) {
+						  settings->split_bytes != pool->fixed_split)) {
 		snprintf(error->text, sizeof(error->text),
 			 "depth=: other devices are in pool '%s', which has depth %u/%u (0: auto); send one of them the message 'set depth=...'",
-			 pool->name, pool->fixed_depth, pool->fixed_piece);
+			 pool->name, pool->fixed_depth, pool->fixed_split);
 		return -EINVAL;
 	}
 	if (given(settings, IOBAND_KEY_SLICE) && settings->slice_ms != pool->slice_ms) {
@@ -557,7 +557,7 @@ static void adopt_shared_settings(struct ioband_pool *pool,
 		WRITE_ONCE(pool->measure, settings->measure);
 	if (given(settings, IOBAND_KEY_DEPTH)) {
 		pool->fixed_depth = settings->depth;
-		pool->fixed_piece = settings->piece_bytes;
+		pool->fixed_split = settings->split_bytes;
 		ioband_depth_stop(&pool->depth);
 	}
 	if (given(settings, IOBAND_KEY_SLICE))
@@ -795,7 +795,7 @@ void ioband_pool_settings(struct ioband_target *target, struct ioband_settings *
 		settings->measure = pool->measure;
 	if (live || !given(&target->settings, IOBAND_KEY_DEPTH)) {
 		settings->depth = pool->fixed_depth;
-		settings->piece_bytes = pool->fixed_piece;
+		settings->split_bytes = pool->fixed_split;
 	}
 	if (live || !given(&target->settings, IOBAND_KEY_SLICE))
 		settings->slice_ms = pool->slice_ms;
@@ -829,12 +829,12 @@ void ioband_pool_status(struct ioband_target *target, const struct ioband_settin
 	spin_lock_irq(&pool->lock);
 	depth = pool->limit_ios == U32_MAX ? 0 : pool->limit_ios;
 	DMEMIT("1 pool=%s mode=%s measure=%s state=%s depth=%u", pool->name,
-	       ioband_mode_names[settings->mode], ioband_measure_names[settings->measure],
+	       ioband_args_mode_names[settings->mode], ioband_args_measure_names[settings->measure],
 	       pool->state == IOBAND_SHARED ? "shared" : "open", depth);
 	DMEMIT(" groups=%u active=%u held=%u,%llu inflight=%u,%llu devices=%u", pool->nr_groups,
 	       pool->nr_active, pool->held_ios, pool->held_bytes, pool->core.inflight_ios,
 	       pool->core.inflight_bytes, pool->nr_members);
 	DMEMIT(" slice=%u piece=%u brake=%llu writes_starved=%u", pool->slice_ms,
-	       pool->piece_bytes, pool->core.brake.clock.rate, pool->writes_starved);
+	       pool->split_bytes, pool->core.throttle.bucket.rate, pool->writes_starved);
 	spin_unlock_irq(&pool->lock);
 }

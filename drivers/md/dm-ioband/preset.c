@@ -87,10 +87,10 @@ static struct ioband_preset *find(const struct ioband_pool *pool, const struct i
  *
  * Return: the settings of its path, or NULL.
  */
-const struct ioband_wishes *ioband_preset_find(const struct ioband_scope *scope,
+const struct ioband_config *ioband_preset_find(const struct ioband_scope *scope,
 					       const struct ioband_key *key)
 {
-	const struct cgroup_subsys_state *css = key->owner;
+	const struct cgroup_subsys_state *css = key->object;
 	struct ioband_pool *pool = scope->group->pool;
 	struct ioband_preset_index *index = pool->preset_index;
 	struct ioband_preset *preset = NULL;
@@ -104,7 +104,7 @@ const struct ioband_wishes *ioband_preset_find(const struct ioband_scope *scope,
 	len = cgroup_path(css->cgroup, index->path, PATH_MAX);
 	if (len > 0 && len < PATH_MAX)
 		preset = find(pool, scope, index->path, len);
-	return preset ? &preset->wishes : NULL;
+	return preset ? &preset->config : NULL;
 }
 
 static struct ioband_preset *preset_alloc(struct ioband_scope *scope, const char *path)
@@ -166,30 +166,30 @@ static void preset_drop(struct ioband_pool *pool, struct ioband_preset *preset)
 	preset_dealloc(preset);
 }
 
-static bool says_nothing(const struct ioband_wishes *wishes)
+static bool says_nothing(const struct ioband_config *config)
 {
-	return !wishes->weight && !ioband_wishes_bound(wishes);
+	return !config->weight && !ioband_config_has_limits(config);
 }
 
 /* Under the pool's reap mutex; takes its lock. */
 static void preset_change(struct ioband_pool *pool, struct ioband_preset *preset,
 			  const struct ioband_message *message)
 {
-	struct ioband_wishes *wishes = &preset->wishes;
+	struct ioband_config *config = &preset->config;
 
 	spin_lock_irq(&pool->lock);
 	switch (message->verb) {
 	case IOBAND_MSG_WEIGHT:
-		wishes->weight = message->weight;
+		config->weight = message->weight;
 		break;
 	case IOBAND_MSG_MAX:
-		ioband_rates_merge(&wishes->max, message);
+		ioband_args_merge_rates(&config->max, message);
 		break;
 	case IOBAND_MSG_MIN:
-		ioband_rates_merge(&wishes->min, message);
+		ioband_args_merge_rates(&config->min, message);
 		break;
 	default:
-		wishes->latency_us = message->latency_us;
+		config->latency_us = message->latency_us;
 		break;
 	}
 	spin_unlock_irq(&pool->lock);
@@ -219,7 +219,7 @@ static int set(struct ioband_pool *pool, struct ioband_scope *scope,
 	int ret;
 
 	if (!preset) {
-		if (!ioband_message_gives(message))
+		if (!ioband_args_gives(message))
 			return 0;
 		ret = check_new(pool, path, error);
 		if (ret)
@@ -231,7 +231,7 @@ static int set(struct ioband_pool *pool, struct ioband_scope *scope,
 		return -ENOMEM;
 	}
 	preset_change(pool, preset, message);
-	if (says_nothing(&preset->wishes))
+	if (says_nothing(&preset->config))
 		preset_drop(pool, preset);
 	return 0;
 }
@@ -300,9 +300,9 @@ void ioband_preset_end(struct ioband_pool *pool)
 }
 
 /**
- * ioband_presets_exit() - warn of presets that were not freed, when no pool is left
+ * ioband_preset_exit() - warn of presets that were not freed, when no pool is left
  */
-void ioband_presets_exit(void)
+void ioband_preset_exit(void)
 {
 	ioband_warn_lost(&nr_presets, "presets");
 }

@@ -7,12 +7,12 @@
 
 #include "io.h"
 
-const struct ioband_wishes *ioband_preset_find(const struct ioband_scope *scope,
+const struct ioband_config *ioband_preset_find(const struct ioband_scope *scope,
 					       const struct ioband_key *key);
 int ioband_preset_set(struct ioband_target *target, const struct ioband_message *message,
 		      struct ioband_error *error);
 void ioband_preset_forget(struct ioband_pool *pool, struct ioband_scope *scope);
 void ioband_preset_end(struct ioband_pool *pool);
-void ioband_presets_exit(void);
+void ioband_preset_exit(void);
 
 #endif /* DM_IOBAND_PRESET_H */

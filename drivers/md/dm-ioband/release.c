@@ -21,7 +21,7 @@
 
 static bool io_is_of_dying(const struct ioband_io *io, const void *of)
 {
-	return io->task && ioband_task_is_dying(io->task);
+	return io->task && ioband_throttle_task_is_dying(io->task);
 }
 
 /*
@@ -50,7 +50,7 @@ static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
 	struct bio *bio;
 
 	ioband_dispatch_take(stream, &taken, U64_MAX, io_goes_at_once, NULL);
-	if (!ioband_leaf_owes_much(&stream->leaf))
+	if (!ioband_tree_is_in_debt(&stream->leaf))
 		ioband_dispatch_take(stream, &taken, U64_MAX, io_is_of_dying, NULL);
 	else if (pool->dying_bytes > 0)
 		pool->dying_bytes -= ioband_dispatch_take(stream, &taken, pool->dying_bytes,
@@ -58,7 +58,7 @@ static void release_dying(struct ioband_stream *stream, struct bio_list *failed)
 	while ((bio = bio_list_pop(&taken))) {
 		const struct ioband_io *io = ioband_io_of(bio);
 
-		bio_list_add(io_is_of_deleted(io) && !io->piece ? failed : &release, bio);
+		bio_list_add(io_is_of_deleted(io) && !io->split_bytes ? failed : &release, bio);
 	}
 	ioband_dispatch_now(&release);
 }
@@ -95,7 +95,7 @@ void ioband_release_dying(struct ioband_pool *pool)
 		group = ioband_state_next_active(pool);
 		for (stream = &group->own; stream; stream = ioband_stream_next(stream))
 			release_dying(stream, &failed);
-		ioband_room_look(group);
+		ioband_throttle_check(group);
 		spin_unlock_irq(&pool->lock);
 		spin_lock_irq(&pool->lock);
 	}
@@ -116,7 +116,7 @@ static bool io_is_of_target(const struct ioband_io *io, const void *of)
  */
 static bool io_of_target_must_go(const struct ioband_io *io, const void *of)
 {
-	return io->target == of && (io->piece || io->nowait);
+	return io->target == of && (io->split_bytes || io->nowait);
 }
 
 /*
@@ -161,7 +161,7 @@ void ioband_release_suspend(struct ioband_target *target, bool requeue)
 		group = ioband_state_next_active(pool);
 		for (stream = &group->own; stream; stream = ioband_stream_next(stream))
 			suspend_stream(stream, target, requeue, &taken);
-		ioband_room_wake(group);
+		ioband_throttle_wake(group);
 		spin_unlock_irq(&pool->lock);
 		cond_resched();
 		spin_lock_irq(&pool->lock);

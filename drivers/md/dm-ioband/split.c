@@ -7,8 +7,8 @@
  * scheduler admits each split like a bio of its own.  The size of splits is found like the depth,
  * in sched/depth.c, as some devices need large ones.  With slices there are no trials.  The splits
  * have the size that was set, or 1 MiB, so that a slice can end in the middle of a bio.  Below a
- * small maximum a bio is split whether groups compete or not (ioband_bound_piece()).  Bios of a
- * flusher even arrive in splits, of the largest size (throttle.c).
+ * small maximum a bio is split whether groups compete or not (ioband_limits_split_bytes()).  Bios
+ * of a flusher even arrive in splits, of the largest size (throttle.c).
  *
  * A bio stays in its group's queue until its last split has been admitted.  Splits end at multiples
  * of their size on the device below, so they cross no stripe or page that the whole bio would not
@@ -22,14 +22,14 @@
 #include "io.h"
 
 /**
- * ioband_piece_least() - the smallest size of splits that a bio allows
+ * ioband_split_min_bytes() - the smallest size of splits that a bio allows
  * @bio: the bio
  *
  * Context: Any.
  *
  * Return: bytes, a power of two; 0: the bio must not be split.
  */
-u32 ioband_piece_least(struct bio *bio)
+u32 ioband_split_min_bytes(struct bio *bio)
 {
 	if (bio->bi_opf & (REQ_ATOMIC | REQ_INTEGRITY) ||
 	    (bio_op(bio) != REQ_OP_READ && bio_op(bio) != REQ_OP_WRITE))
@@ -38,7 +38,7 @@ u32 ioband_piece_least(struct bio *bio)
 }
 
 /**
- * ioband_piece_bytes() - the size of the split at some offset
+ * ioband_split_bytes() - the size of the split at some offset
  * @io: per-bio data of a split bio
  * @bio: the bio
  * @offset: offset into the bio, bytes
@@ -47,15 +47,15 @@ u32 ioband_piece_least(struct bio *bio)
  *
  * Return: bytes.
  */
-u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset)
+u32 ioband_split_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset)
 {
 	const u32 start = bio->bi_iter.bi_sector << SECTOR_SHIFT;
 
-	return ioband_pipe_piece(io->piece, start + offset, io->bytes - offset);
+	return ioband_depth_split_bytes(io->split_bytes, start + offset, io->bytes - offset);
 }
 
 /**
- * ioband_piece_accept() - let only the first split of a bio arrive
+ * ioband_split_accept() - let only the first split of a bio arrive
  * @io: per-bio data; gets the size of the split
  * @bio: clone, in the target's map()
  *
@@ -63,12 +63,12 @@ u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 of
  *
  * Context: Process, in the target's map().
  */
-void ioband_piece_accept(struct ioband_io *io, struct bio *bio)
+void ioband_split_accept(struct ioband_io *io, struct bio *bio)
 {
 	const u32 start = bio->bi_iter.bi_sector << SECTOR_SHIFT;
-	const u32 bytes = ioband_pipe_piece(IOBAND_PIECE_MAX, start, io->bytes);
+	const u32 bytes = ioband_depth_split_bytes(IOBAND_SPLIT_MAX, start, io->bytes);
 
-	if (io->bytes <= IOBAND_PIECE_MAX || !ioband_piece_least(bio))
+	if (io->bytes <= IOBAND_SPLIT_MAX || !ioband_split_min_bytes(bio))
 		return;
 	dm_accept_partial_bio(bio, bytes >> SECTOR_SHIFT);
 	io->bytes = bytes;

@@ -7,8 +7,8 @@
 
 #include "io.h"
 
-u32 ioband_piece_least(struct bio *bio);
-void ioband_piece_accept(struct ioband_io *io, struct bio *bio);
-u32 ioband_piece_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset);
+u32 ioband_split_min_bytes(struct bio *bio);
+void ioband_split_accept(struct ioband_io *io, struct bio *bio);
+u32 ioband_split_bytes(const struct ioband_io *io, const struct bio *bio, u32 offset);
 
 #endif /* DM_IOBAND_SPLIT_H */

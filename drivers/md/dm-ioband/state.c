@@ -73,7 +73,7 @@ void ioband_state_arm_tick(struct ioband_pool *pool)
 static bool group_may_be_open(const struct ioband_group *group)
 {
 	return group->pool->state == IOBAND_OPEN && !group->unindexed &&
-	       !ioband_bound_is_capped(group);
+	       !ioband_limits_has_max(group);
 }
 
 /* Update the open flags after the state or a setting has changed. */
@@ -117,9 +117,9 @@ void ioband_state_apply(struct ioband_pool *pool, u64 now_ns)
 	ioband_stall_apply(&pool->stall, &pool->core, limit_ios);
 	ioband_core_set_slice(&pool->core, slice_ns, pool->measure == IOBAND_MEASURE_TIME, now_ns);
 	if (!shared)
-		ioband_brake_end(&pool->core, now_ns);
+		ioband_latency_end_throttle(&pool->core, now_ns);
 	/* 2 % of 100 ms, for a late timer, or because another group has the device. */
-	ioband_core_set_slack(&pool->core, 2 * NSEC_PER_MSEC + hrtimer_resolution + slice_ns / 2);
+	ioband_max_set_slack(&pool->core, 2 * NSEC_PER_MSEC + hrtimer_resolution + slice_ns / 2);
 }
 
 /**
@@ -190,7 +190,7 @@ void ioband_state_activate(struct ioband_group *group)
 		return;
 	if (pool->slice_ms ||
 	    (pool->nr_active > 1 &&
-	     (ioband_core_has_wishes(&pool->core) || !ioband_pool_finds_depth(pool) ||
+	     (ioband_core_has_guarantees(&pool->core) || !ioband_pool_finds_depth(pool) ||
 	      !ioband_depth_is_settled(&pool->depth))))
 		ioband_state_share(pool);
 	else

@@ -52,7 +52,7 @@
 static const unsigned int parts_of_memory[] = {
 	[IOBAND_STATS_UNSET] = 64,
 	[IOBAND_STATS_SET] = 16,
-	[IOBAND_STATS_BOUND] = 4,
+	[IOBAND_STATS_LIMITED] = 4,
 };
 
 /* Number of counters, and of totals of retired counters, in all pools. */
@@ -116,8 +116,8 @@ static bool stats_are_too_many(void)
 
 static enum ioband_stats_kind kind_of(struct ioband_group *group)
 {
-	if (ioband_bound_is_set(group))
-		return IOBAND_STATS_BOUND;
+	if (ioband_limits_is_set(group))
+		return IOBAND_STATS_LIMITED;
 	return ioband_group_is_set(group) ? IOBAND_STATS_SET : IOBAND_STATS_UNSET;
 }
 
@@ -461,25 +461,25 @@ u64 ioband_stats_released(struct ioband_io *io, u64 now_ns)
 	if (!wait_ns)
 		return 0;
 	io->start_ns += wait_ns;
-	this_cpu_inc(cpu->dir[io->dir].held);
+	this_cpu_inc(cpu->op[io->op].held);
 	if (hist)
-		ioband_stats_count_time(&hist->wait[io->dir], wait_ns);
+		ioband_stats_count_time(&hist->wait[io->op], wait_ns);
 	else
-		this_cpu_add(cpu->dir[io->dir].wait_ns, wait_ns);
+		this_cpu_add(cpu->op[io->op].wait_ns, wait_ns);
 	return wait_ns;
 }
 
 /* Add the bios that are queued or in flight to @inflight. */
-static void add_inflight(int inflight[IOBAND_NR_DIRS], const struct ioband_stats *stats)
+static void add_inflight(int inflight[IOBAND_NR_OPS], const struct ioband_stats *stats)
 {
-	int cpu, dir;
+	int cpu, op;
 
 	for_each_possible_cpu(cpu) {
 		const struct ioband_cpu_stats *part = per_cpu_ptr(stats->cpu, cpu);
 
-		for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
-			inflight[dir] += READ_ONCE(part->inflight[dir]);
-			inflight[dir] += READ_ONCE(part->open[dir]);
+		for (op = 0; op < IOBAND_NR_OPS; op++) {
+			inflight[op] += READ_ONCE(part->inflight[op]);
+			inflight[op] += READ_ONCE(part->open[op]);
 		}
 	}
 }
@@ -487,12 +487,12 @@ static void add_inflight(int inflight[IOBAND_NR_DIRS], const struct ioband_stats
 /* Sum of the pins; exact only once no task can raise it. */
 static int stats_pins(const struct ioband_stats *stats)
 {
-	int inflight[IOBAND_NR_DIRS] = {};
-	int cpu, dir, pins = 0;
+	int inflight[IOBAND_NR_OPS] = {};
+	int cpu, op, pins = 0;
 
 	add_inflight(inflight, stats);
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
-		pins += inflight[dir];
+	for (op = 0; op < IOBAND_NR_OPS; op++)
+		pins += inflight[op];
 	for_each_possible_cpu(cpu)
 		pins += READ_ONCE(per_cpu_ptr(stats->cpu, cpu)->users);
 	/* Pairs with those of ioband_stats_unpin*(): at zero all accesses are done. */
@@ -500,34 +500,34 @@ static int stats_pins(const struct ioband_stats *stats)
 	return pins;
 }
 
-static void add_counters(struct ioband_counters total[IOBAND_NR_DIRS],
+static void add_counters(struct ioband_counters total[IOBAND_NR_OPS],
 			 const struct ioband_counters *part)
 {
-	int dir;
+	int op;
 
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
-		total[dir].ios += READ_ONCE(part[dir].ios);
-		total[dir].bytes += READ_ONCE(part[dir].bytes);
-		total[dir].held += READ_ONCE(part[dir].held);
-		total[dir].wait_ns += READ_ONCE(part[dir].wait_ns);
-		total[dir].service_ns += READ_ONCE(part[dir].service_ns);
+	for (op = 0; op < IOBAND_NR_OPS; op++) {
+		total[op].ios += READ_ONCE(part[op].ios);
+		total[op].bytes += READ_ONCE(part[op].bytes);
+		total[op].held += READ_ONCE(part[op].held);
+		total[op].wait_ns += READ_ONCE(part[op].wait_ns);
+		total[op].service_ns += READ_ONCE(part[op].service_ns);
 	}
 }
 
 /* Add the times that are in histograms and not in counters. */
-static void add_times(struct ioband_counters total[IOBAND_NR_DIRS],
+static void add_times(struct ioband_counters total[IOBAND_NR_OPS],
 		      const struct ioband_cpu_hist *part)
 {
-	int dir;
+	int op;
 
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
-		total[dir].wait_ns += READ_ONCE(part->wait[dir].sum_ns);
-		total[dir].service_ns += READ_ONCE(part->service[dir].sum_ns);
+	for (op = 0; op < IOBAND_NR_OPS; op++) {
+		total[op].wait_ns += READ_ONCE(part->wait[op].sum_ns);
+		total[op].service_ns += READ_ONCE(part->service[op].sum_ns);
 	}
 }
 
 /* Add the completed bios. */
-static void add_stats(struct ioband_counters total[IOBAND_NR_DIRS],
+static void add_stats(struct ioband_counters total[IOBAND_NR_OPS],
 		      const struct ioband_stats *stats)
 {
 	/* Pairs with smp_store_release() in ioband_stats_make_hist(). */
@@ -535,7 +535,7 @@ static void add_stats(struct ioband_counters total[IOBAND_NR_DIRS],
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		add_counters(total, per_cpu_ptr(stats->cpu, cpu)->dir);
+		add_counters(total, per_cpu_ptr(stats->cpu, cpu)->op);
 		if (hist)
 			add_times(total, per_cpu_ptr(hist, cpu));
 	}
@@ -566,20 +566,20 @@ bool ioband_stats_in_use(struct ioband_group *group)
 void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress)
 {
 	struct ioband_sum sum = {};
-	int cpu, dir, open = 0, inflight = 0;
+	int cpu, op, open = 0, inflight = 0;
 
 	for_each_possible_cpu(cpu) {
 		const struct ioband_cpu_stats *part = per_cpu_ptr(stats->cpu, cpu);
 
-		add_counters(sum.dir, part->dir);
-		for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
-			open += READ_ONCE(part->open[dir]);
+		add_counters(sum.op, part->op);
+		for (op = 0; op < IOBAND_NR_OPS; op++)
+			open += READ_ONCE(part->open[op]);
 	}
 	add_inflight(sum.inflight, stats);
 	progress->ios = 0;
-	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
-		progress->ios += sum.dir[dir].ios;
-		inflight += sum.inflight[dir];
+	for (op = 0; op < IOBAND_NR_OPS; op++) {
+		progress->ios += sum.op[op].ios;
+		inflight += sum.inflight[op];
 	}
 	progress->inflight = max(inflight, 0);
 	progress->open = max(open, 0);
@@ -629,7 +629,7 @@ static struct ioband_counters *find_totals(struct ioband_group *group)
 {
 	if (group->totals)
 		return group->totals;
-	group->totals = kcalloc(IOBAND_NR_DIRS, sizeof(*group->totals), GFP_KERNEL);
+	group->totals = kcalloc(IOBAND_NR_OPS, sizeof(*group->totals), GFP_KERNEL);
 	if (group->totals)
 		atomic_long_inc(&nr_totals);
 	return group->totals;
@@ -697,7 +697,7 @@ void ioband_stats_end(struct ioband_group *group)
 
 static void add_sum(struct ioband_sum *sum, const struct ioband_stats *stats)
 {
-	add_stats(sum->dir, stats);
+	add_stats(sum->op, stats);
 	add_inflight(sum->inflight, stats);
 }
 
@@ -716,7 +716,7 @@ void ioband_stats_sum(struct ioband_group *group, struct ioband_sum *sum)
 	lockdep_assert_held(&pool->reap);
 	*sum = (struct ioband_sum) {};
 	if (group->totals)
-		add_counters(sum->dir, group->totals);
+		add_counters(sum->op, group->totals);
 	/* Under the lock, as a bio may give the group new counters. */
 	spin_lock_irq(&pool->lock);
 	stats = stats_of(group);
@@ -750,7 +750,7 @@ bool ioband_stats_sum_hist(struct ioband_group *group, struct ioband_cpu_hist *t
 {
 	struct ioband_cpu_hist __percpu *hist = NULL;
 	struct ioband_stats *stats;
-	int cpu, dir;
+	int cpu, op;
 
 	lockdep_assert_held(&group->pool->reap);
 	spin_lock_irq(&group->pool->lock);
@@ -765,9 +765,9 @@ bool ioband_stats_sum_hist(struct ioband_group *group, struct ioband_cpu_hist *t
 	for_each_possible_cpu(cpu) {
 		const struct ioband_cpu_hist *part = per_cpu_ptr(hist, cpu);
 
-		for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
-			add_histogram(&total->wait[dir], &part->wait[dir]);
-			add_histogram(&total->service[dir], &part->service[dir]);
+		for (op = 0; op < IOBAND_NR_OPS; op++) {
+			add_histogram(&total->wait[op], &part->wait[op]);
+			add_histogram(&total->service[op], &part->service[op]);
 		}
 	}
 	return true;

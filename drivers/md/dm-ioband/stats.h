@@ -38,14 +38,14 @@ static inline void ioband_stats_completed(struct ioband_io *io, u64 now_ns)
 	const struct ioband_stats *stats = io->stats;
 	/* Pairs with smp_store_release() in ioband_stats_make_hist(). */
 	struct ioband_cpu_hist __percpu *hist = smp_load_acquire(&stats->hist);
-	const u8 dir = io->dir;
-	struct ioband_counters __percpu *counters = &stats->cpu->dir[dir];
+	const u8 op = io->op;
+	struct ioband_counters __percpu *counters = &stats->cpu->op[op];
 	const u64 service_ns = now_ns - io->start_ns;
 
 	this_cpu_inc(counters->ios);
 	this_cpu_add(counters->bytes, io->bytes);
 	if (likely(hist))
-		ioband_stats_count_time(&hist->service[dir], service_ns);
+		ioband_stats_count_time(&hist->service[op], service_ns);
 	else
 		this_cpu_add(counters->service_ns, service_ns);
 }
@@ -75,27 +75,27 @@ static inline void ioband_stats_unpin(struct ioband_stats *stats)
 }
 
 /* The same for a bio. */
-static inline void ioband_stats_pin_io(struct ioband_stats *stats, u8 dir)
+static inline void ioband_stats_pin_io(struct ioband_stats *stats, u8 op)
 {
-	this_cpu_inc(stats->cpu->inflight[dir]);
+	this_cpu_inc(stats->cpu->inflight[op]);
 }
 
-static inline void ioband_stats_unpin_io(struct ioband_stats *stats, u8 dir)
+static inline void ioband_stats_unpin_io(struct ioband_stats *stats, u8 op)
 {
 	smp_mb__before_atomic();	/* pairs with smp_mb() in stats_pins() */
-	this_cpu_dec(stats->cpu->inflight[dir]);
+	this_cpu_dec(stats->cpu->inflight[op]);
 }
 
 /* The same for a bio of the open state. */
-static inline void ioband_stats_pin_open(struct ioband_stats *stats, u8 dir)
+static inline void ioband_stats_pin_open(struct ioband_stats *stats, u8 op)
 {
-	this_cpu_inc(stats->cpu->open[dir]);
+	this_cpu_inc(stats->cpu->open[op]);
 }
 
-static inline void ioband_stats_unpin_open(struct ioband_stats *stats, u8 dir)
+static inline void ioband_stats_unpin_open(struct ioband_stats *stats, u8 op)
 {
 	smp_mb__before_atomic();	/* pairs with smp_mb() in stats_pins() */
-	this_cpu_dec(stats->cpu->open[dir]);
+	this_cpu_dec(stats->cpu->open[op]);
 }
 
 void ioband_stats_progress(struct ioband_stats *stats, struct ioband_progress *progress);

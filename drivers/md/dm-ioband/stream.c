@@ -129,14 +129,14 @@ u8 ioband_stream_level(const struct bio *bio)
 void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group,
 			struct ioband_node *node, u8 level)
 {
-	int way;
+	int dir;
 
 	*stream = (struct ioband_stream) { .group = group, .level = level };
 	INIT_LIST_HEAD(&stream->streams);
 	INIT_LIST_HEAD(&stream->throttled);
-	for (way = 0; way < IOBAND_NR_WAYS; way++)
-		bio_list_init(&stream->held[way]);
-	ioband_leaf_init(&stream->leaf, node, level_weights[level]);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		bio_list_init(&stream->held[dir]);
+	ioband_tree_init_leaf(&stream->leaf, node, level_weights[level]);
 }
 
 static bool place_equal(const struct ioband_place *a, const struct ioband_place *b)
@@ -153,8 +153,8 @@ static struct ioband_seen *seen_at(struct ioband_streams *streams,
 
 static bool stream_is_idle(const struct ioband_stream *stream)
 {
-	return stream->leaf.state == IOBAND_IDLE && !stream->leaf.inflight &&
-	       !stream->parked[IOBAND_WAY_READ] && !stream->parked[IOBAND_WAY_WRITE] &&
+	return stream->leaf.state == IOBAND_LEAF_IDLE && !stream->leaf.inflight &&
+	       !stream->parked[IOBAND_DIR_READ] && !stream->parked[IOBAND_DIR_WRITE] &&
 	       list_empty(&stream->throttled);
 }
 
@@ -167,8 +167,8 @@ static void stream_free(struct ioband_stream *stream)
 {
 	struct ioband_group *group = stream->group;
 
-	WARN_ON_ONCE(!ioband_leaf_is_idle(&stream->leaf) || stream->leaf.inflight);
-	ioband_leaf_remove(&group->pool->core, &stream->leaf);
+	WARN_ON_ONCE(!ioband_core_leaf_is_idle(&stream->leaf) || stream->leaf.inflight);
+	ioband_core_remove_leaf(&group->pool->core, &stream->leaf);
 	list_del(&stream->streams);
 	if (stream_is_run(stream))
 		group->streams->nr_runs--;
@@ -218,7 +218,7 @@ static struct ioband_stream *run_new(struct ioband_group *group, u8 level,
 	if (!stream)
 		return NULL;
 	if (before)
-		ioband_leaf_follow(&stream->leaf, &before->leaf);
+		ioband_tree_follow(&stream->leaf, &before->leaf);
 	stream->next = *next;
 	stream->leaf.is_run = true;
 	group->streams->nr_runs++;
@@ -233,7 +233,7 @@ static bool streams_begin(struct ioband_group *group)
 	if (!streams)
 		return false;
 	atomic_long_inc(&nr_streams);
-	ioband_node_init(&streams->node, &group->node, IOBAND_WEIGHT_DEFAULT);
+	ioband_tree_init_node(&streams->node, &group->node, IOBAND_WEIGHT_DEFAULT);
 	streams->node.streams = true;
 	group->streams = streams;
 	schedule_delayed_work(&group->pool->sweep, IOBAND_SWEEP_INTERVAL);
@@ -321,9 +321,9 @@ void ioband_stream_end(struct ioband_group *group)
 }
 
 /**
- * ioband_streams_exit() - warn of streams that were not freed, when no pool is left
+ * ioband_stream_exit() - warn of streams that were not freed, when no pool is left
  */
-void ioband_streams_exit(void)
+void ioband_stream_exit(void)
 {
 	ioband_warn_lost(&nr_streams, "streams of groups");
 }

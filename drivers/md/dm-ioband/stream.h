@@ -13,7 +13,7 @@ void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group
 struct ioband_stream *ioband_stream_sort(struct ioband_group *group, const struct ioband_io *io,
 					 const struct bio *bio);
 void ioband_stream_end(struct ioband_group *group);
-void ioband_streams_exit(void);
+void ioband_stream_exit(void);
 
 /* A group's own queue, then its other streams, then NULL. */
 static inline struct ioband_stream *ioband_stream_next(struct ioband_stream *stream)

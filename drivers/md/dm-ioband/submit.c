@@ -87,14 +87,14 @@ void ioband_submit_bio(struct ioband_io *io)
 }
 
 /**
- * ioband_submit_piece() - put the next split of a bio on a queue for a worker
+ * ioband_submit_split() - put the next split of a bio on a queue for a worker
  * @io: per-bio data; its bill is that of the split
  *
  * While splits of a bio are on a queue, or a worker submits them, later ones are added to them.
  *
  * Context: Under the pool's lock.
  */
-void ioband_submit_piece(struct ioband_io *io)
+void ioband_submit_split(struct ioband_io *io)
 {
 	const u32 bytes = io->bill.bytes;
 

@@ -41,7 +41,7 @@ struct ioband_queue {
 };
 
 void ioband_submit_bio(struct ioband_io *io);
-void ioband_submit_piece(struct ioband_io *io);
+void ioband_submit_split(struct ioband_io *io);
 void ioband_submit_again(struct ioband_io *io);
 struct list_head *ioband_submit_throttled(struct ioband_io *io);
 void ioband_submit_flush(struct ioband_target *target);

@@ -5,7 +5,7 @@
  * A task can submit far more bios than the weight of its group allows.  So the queued bios of a
  * group's tasks are bounded.  At the bound the tasks of this group sleep, and no others.  A task
  * sleeps after a bio of its own, which is queued, or before a bio that discards or zeroes, see
- * ioband_enter_make_room().
+ * ioband_enter_throttle().
  *
  * Writeback does not count there.  The kernel's limit on dirty memory bounds it.  It would keep a
  * group at its bound, and the group's readers asleep, for as long as there are dirty pages.  But a
@@ -22,7 +22,7 @@
  * bios of 12 MiB and more.  With one of these queued and the next one in map(), two groups would
  * have 48 MiB in bios.  Where 64 MiB may be dirty, their flushers would seldom have more to write,
  * and while one has no bio, another group has the device.  So while its group is not open, a
- * flusher's bio arrives in splits of IOBAND_PIECE_MAX.  Each split arrives when the group is below
+ * flusher's bio arrives in splits of IOBAND_SPLIT_MAX.  Each split arrives when the group is below
  * its bound.  The file system makes the next bio when most of this one is dispatched.
  *
  *	64 MiB may be dirty, and two groups write back.
@@ -44,15 +44,15 @@
 #include <linux/sched/signal.h>
 #include <linux/wait.h>
 
-#define IOBAND_ROOM_IOS		1024
-#define IOBAND_ROOM_BYTES	(64U << 20)
+#define IOBAND_THROTTLE_IOS	1024
+#define IOBAND_THROTTLE_BYTES	(64U << 20)
 
 /*
  * Queued writeback of a group at which its flushers sleep; they continue at half of it.  It is as
  * small as possible with a split always queued: at 2 GB/s the rest lasts half a millisecond, longer
  * than it takes to wake a task.
  */
-#define IOBAND_ROOM_FLUSHER	(2U << 20)
+#define IOBAND_THROTTLE_FLUSHER	(2U << 20)
 
 /*
  * Longest sleep of a flusher, which holds locks of its file system and occupies a worker.  It is
@@ -72,26 +72,26 @@ static void add_held(struct ioband_held *held, int ios, u32 bytes)
 	WRITE_ONCE(held->bytes, held->bytes + ios * (s64)bytes);
 }
 
-static void add(const struct ioband_io *io, int ios)
+static void count(const struct ioband_io *io, int ios)
 {
 	struct ioband_pool *pool = io->group->pool;
 
 	lockdep_assert_held(&pool->lock);
-	add_held(&io->group->held[io->dir], ios, io->bytes);
+	add_held(&io->group->held[io->op], ios, io->bytes);
 	pool->held_ios += ios;
 	pool->held_bytes += ios * (s64)io->bytes;
 }
 
 /**
- * ioband_room_take() - count a bio that is going to be queued
+ * ioband_throttle_add() - count a bio that is going to be queued
  * @io: per-bio data with its group
  * @bio: the bio
  *
  * Context: Under the pool's lock.
  */
-void ioband_room_take(const struct ioband_io *io, struct bio *bio)
+void ioband_throttle_add(const struct ioband_io *io, struct bio *bio)
 {
-	add(io, 1);
+	count(io, 1);
 	if (io->of_task)
 		add_held(&io->group->held_of_tasks, 1, size_of(io, bio));
 	else if (io->of_flusher)
@@ -100,19 +100,19 @@ void ioband_room_take(const struct ioband_io *io, struct bio *bio)
 }
 
 /* Less writeback is queued.  Sleeping flushers are woken once, and not with each bio. */
-static void give_flusher(struct ioband_group *group, u32 bytes)
+static void remove_flusher(struct ioband_group *group, u32 bytes)
 {
 	const u64 before = group->held_of_flushers;
 
 	WRITE_ONCE(group->held_of_flushers, before - bytes);
-	if (before <= IOBAND_ROOM_FLUSHER / 2 || before - bytes > IOBAND_ROOM_FLUSHER / 2)
+	if (before <= IOBAND_THROTTLE_FLUSHER / 2 || before - bytes > IOBAND_THROTTLE_FLUSHER / 2)
 		return;
 	WRITE_ONCE(group->flusher_has_waited, false);
-	ioband_room_look(group);
+	ioband_throttle_check(group);
 }
 
 /**
- * ioband_room_give() - count a bio that has left the queue
+ * ioband_throttle_remove() - count a bio that has left the queue
  * @io: per-bio data
  * @bio: the bio
  *
@@ -120,28 +120,28 @@ static void give_flusher(struct ioband_group *group, u32 bytes)
  *
  * Return: its size in bytes; at most IOBAND_NO_DATA_MAX if it transfers no data.
  */
-u32 ioband_room_give(const struct ioband_io *io, struct bio *bio)
+u32 ioband_throttle_remove(const struct ioband_io *io, struct bio *bio)
 {
 	struct ioband_group *group = io->group;
 	const u32 size = size_of(io, bio);
 	bool was_full;
 
-	add(io, -1);
+	count(io, -1);
 	if (io->of_flusher)
-		give_flusher(group, io->bytes);
+		remove_flusher(group, io->bytes);
 	if (!io->of_task)
 		return size;
-	was_full = ioband_room_is_over(group, 1);
+	was_full = ioband_throttle_is_over(group, 1);
 	add_held(&group->held_of_tasks, -1, size);
 	WRITE_ONCE(group->released_ios, group->released_ios + 1);
-	if (was_full && (!ioband_room_is_over(group, 1) ||
-			 (s32)(group->released_ios - group->look_ios) >= 0))
-		ioband_room_wake(group);
+	if (was_full && (!ioband_throttle_is_over(group, 1) ||
+			 (s32)(group->released_ios - group->check_ios) >= 0))
+		ioband_throttle_wake(group);
 	return size;
 }
 
 /**
- * ioband_room_is_over() - are the queued bios of a group's tasks at their bound
+ * ioband_throttle_is_over() - are the queued bios of a group's tasks at their bound
  * @group: group
  * @times: multiple of the bound
  *
@@ -149,23 +149,23 @@ u32 ioband_room_give(const struct ioband_io *io, struct bio *bio)
  *
  * Return: true if they are at @times the bound, or above.
  */
-bool ioband_room_is_over(const struct ioband_group *group, unsigned int times)
+bool ioband_throttle_is_over(const struct ioband_group *group, unsigned int times)
 {
-	return READ_ONCE(group->held_of_tasks.ios) >= times * (u64)IOBAND_ROOM_IOS ||
-	       READ_ONCE(group->held_of_tasks.bytes) >= times * (u64)IOBAND_ROOM_BYTES;
+	return READ_ONCE(group->held_of_tasks.ios) >= times * (u64)IOBAND_THROTTLE_IOS ||
+	       READ_ONCE(group->held_of_tasks.bytes) >= times * (u64)IOBAND_THROTTLE_BYTES;
 }
 
 /**
- * ioband_room_has_plenty() - is so much writeback queued that flushers sleep
+ * ioband_throttle_flusher_is_over() - is so much writeback queued that flushers sleep
  * @group: group
  *
  * Context: Any; without the pool's lock the answer may be outdated.
  *
  * Return: true if so.
  */
-bool ioband_room_has_plenty(const struct ioband_group *group)
+bool ioband_throttle_flusher_is_over(const struct ioband_group *group)
 {
-	return READ_ONCE(group->held_of_flushers) >= IOBAND_ROOM_FLUSHER &&
+	return READ_ONCE(group->held_of_flushers) >= IOBAND_THROTTLE_FLUSHER &&
 	       !READ_ONCE(group->flusher_has_waited);
 }
 
@@ -177,73 +177,73 @@ bool ioband_room_has_plenty(const struct ioband_group *group)
  * a second one: a frozen queue accepts none.  A freeze of the queue of a device above is not seen
  * here.
  */
-static bool is_waited_for(const struct ioband_line *line)
+static bool must_go_on(const struct ioband_waiter *waiter)
 {
-	return READ_ONCE(line->target->suspended) ||
-	       percpu_ref_is_dying(&line->queue->q_usage_counter);
+	return READ_ONCE(waiter->target->suspended) ||
+	       percpu_ref_is_dying(&waiter->queue->q_usage_counter);
 }
 
 /* The group is below its bound, or as many bios have left the queue as were there. */
-static bool has_passed(const struct ioband_line *line)
+static bool may_go_on(const struct ioband_waiter *waiter)
 {
-	if (line->flusher)
-		return READ_ONCE(line->group->held_of_flushers) <= IOBAND_ROOM_FLUSHER / 2 ||
-		       is_waited_for(line);
-	return !ioband_room_is_over(line->group, 1) || is_waited_for(line) ||
-	       (s32)(READ_ONCE(line->group->released_ios) - line->until) >= 0;
+	if (waiter->flusher)
+		return READ_ONCE(waiter->group->held_of_flushers) <= IOBAND_THROTTLE_FLUSHER / 2 ||
+		       must_go_on(waiter);
+	return !ioband_throttle_is_over(waiter->group, 1) || must_go_on(waiter) ||
+	       (s32)(READ_ONCE(waiter->group->released_ios) - waiter->until) >= 0;
 }
 
 /* Wake a task at the latest when &ioband_group.released_ios is @until.  Under the pool's lock. */
-static void look_by(struct ioband_group *group, u32 until)
+static void check_by(struct ioband_group *group, u32 until)
 {
-	if ((s32)(until - group->look_ios) < 0)
-		group->look_ios = until;
+	if ((s32)(until - group->check_ios) < 0)
+		group->check_ios = until;
 }
 
 /* Wake function of the wait queue, under the pool's lock.  Return: whether the task continues. */
 static int wake_one(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
 {
-	const struct ioband_line *line = container_of(entry, struct ioband_line, entry);
+	const struct ioband_waiter *waiter = container_of(entry, struct ioband_waiter, entry);
 
 	/*
 	 * The entry stays in the wait queue until the task itself sees that it may continue: other
 	 * tasks may be faster.
 	 */
-	if (!line->flusher && (s32)(line->group->released_ios - line->until) < 0)
-		look_by(line->group, line->until);
-	return has_passed(line) ? default_wake_function(entry, mode, flags, key) : 0;
+	if (!waiter->flusher && (s32)(waiter->group->released_ios - waiter->until) < 0)
+		check_by(waiter->group, waiter->until);
+	return may_go_on(waiter) ? default_wake_function(entry, mode, flags, key) : 0;
 }
 
 /**
- * ioband_room_wake() - wake the sleeping tasks that may continue
+ * ioband_throttle_wake() - wake the sleeping tasks that may continue
  * @group: group
  *
  * Context: Under the pool's lock.
  */
-void ioband_room_wake(struct ioband_group *group)
+void ioband_throttle_wake(struct ioband_group *group)
 {
 	lockdep_assert_held(&group->pool->lock);
-	group->look_ios = group->released_ios + IOBAND_ROOM_IOS;
-	wake_up_all(&group->room);
+	group->check_ios = group->released_ios + IOBAND_THROTTLE_IOS;
+	wake_up_all(&group->waiters);
 }
 
 /**
- * ioband_room_look() - wake the sleeping tasks that may continue, if there are any
+ * ioband_throttle_check() - wake the sleeping tasks that may continue, if there are any
  * @group: group
  *
  * A freeze of a queue wakes no task here: the pool's tick has to look.
  *
  * Context: Under the pool's lock.
  */
-void ioband_room_look(struct ioband_group *group)
+void ioband_throttle_check(struct ioband_group *group)
 {
-	if (waitqueue_active(&group->room))	/* tasks are added under the lock */
-		ioband_room_wake(group);
+	if (waitqueue_active(&group->waiters))	/* tasks are added under the lock */
+		ioband_throttle_wake(group);
 }
 
 /**
- * ioband_line_stand() - add the current task to the wait queue of its group
- * @line: the result; ioband_line_wait() or ioband_line_wait_flusher() has to follow
+ * ioband_throttle_prepare() - add the current task to the wait queue of its group
+ * @waiter: the result; ioband_throttle_wait() or ioband_throttle_wait_flusher() has to follow
  * @target: target that received the bio in map()
  * @group: the group
  * @stats: counters of the group
@@ -251,70 +251,70 @@ void ioband_room_look(struct ioband_group *group)
  *
  * Context: Under the pool's lock; the caller sleeps after it has dropped the lock.
  */
-void ioband_line_stand(struct ioband_line *line, const struct ioband_target *target,
-		       struct ioband_group *group, struct ioband_stats *stats, bool flusher)
+void ioband_throttle_prepare(struct ioband_waiter *waiter, const struct ioband_target *target,
+			     struct ioband_group *group, struct ioband_stats *stats, bool flusher)
 {
 	/*
 	 * At its bound the group has at least one bio queued.  The value is rounded to eighths, so
 	 * that the wait queue is walked seldom.
 	 */
-	const u32 ahead = min_t(u32, group->held_of_tasks.ios, IOBAND_ROOM_IOS);
+	const u32 ahead = min_t(u32, group->held_of_tasks.ios, IOBAND_THROTTLE_IOS);
 	const u32 step = rounddown_pow_of_two(max(ahead / 8, 1U));
 
 	lockdep_assert_held(&group->pool->lock);
-	line->target = target;
-	line->queue = dm_disk(dm_table_get_md(target->ti->table))->queue;
-	line->group = group;
-	line->stats = stats;
-	line->flusher = flusher;
-	line->until = round_down(group->released_ios + ahead, step);
-	init_wait_entry(&line->entry, 0);
-	line->entry.func = wake_one;
+	waiter->target = target;
+	waiter->queue = dm_disk(dm_table_get_md(target->ti->table))->queue;
+	waiter->group = group;
+	waiter->stats = stats;
+	waiter->flusher = flusher;
+	waiter->until = round_down(group->released_ios + ahead, step);
+	init_wait_entry(&waiter->entry, 0);
+	waiter->entry.func = wake_one;
 	ioband_stats_pin(stats);
 	/* No task is added meanwhile, as that takes the pool's lock. */
-	if (!waitqueue_active(&group->room))
-		group->look_ios = line->until;
+	if (!waitqueue_active(&group->waiters))
+		group->check_ios = waiter->until;
 	if (!flusher)
-		look_by(group, line->until);
-	add_wait_queue(&group->room, &line->entry);
+		check_by(group, waiter->until);
+	add_wait_queue(&group->waiters, &waiter->entry);
 }
 
 /**
- * ioband_line_wait_flusher() - sleep until little writeback is queued
- * @line: from ioband_line_stand()
+ * ioband_throttle_wait_flusher() - sleep until little writeback is queued
+ * @waiter: from ioband_throttle_prepare()
  *
  * Context: Process; sleeps for IOBAND_FLUSHER_WAIT at most.
  */
-void ioband_line_wait_flusher(struct ioband_line *line)
+void ioband_throttle_wait_flusher(struct ioband_waiter *waiter)
 {
 	long left = IOBAND_FLUSHER_WAIT;
 
 	while (left) {
 		set_current_state(TASK_UNINTERRUPTIBLE);
-		if (has_passed(line))
+		if (may_go_on(waiter))
 			break;
 		left = io_schedule_timeout(left);
 	}
 	if (!left)	/* harmless if little is queued again by now */
-		WRITE_ONCE(line->group->flusher_has_waited, true);
-	finish_wait(&line->group->room, &line->entry);
-	ioband_stats_unpin(line->stats);
+		WRITE_ONCE(waiter->group->flusher_has_waited, true);
+	finish_wait(&waiter->group->waiters, &waiter->entry);
+	ioband_stats_unpin(waiter->stats);
 }
 
 /**
- * ioband_line_wait() - sleep until the group is below its bound, or enough bios have left
- * @line: from ioband_line_stand()
+ * ioband_throttle_wait() - sleep until the group is below its bound, or enough bios have left
+ * @waiter: from ioband_throttle_prepare()
  * @dying: the task was killed, and sleeps anyway, unless it is a victim of the OOM killer
  *
  * Without @dying a killed task continues, as its bios are dispatched at once.
  *
  * Context: Process; may sleep.
  */
-void ioband_line_wait(struct ioband_line *line, bool dying)
+void ioband_throttle_wait(struct ioband_waiter *waiter, bool dying)
 {
 	for (;;) {
 		set_current_state(dying ? TASK_UNINTERRUPTIBLE : TASK_KILLABLE);
-		if (has_passed(line))
+		if (may_go_on(waiter))
 			break;
 		if (dying ? tsk_is_oom_victim(current) : fatal_signal_pending(current))
 			break;
@@ -324,6 +324,6 @@ void ioband_line_wait(struct ioband_line *line, bool dying)
 		 */
 		io_schedule_timeout(dying ? HZ : MAX_SCHEDULE_TIMEOUT);
 	}
-	finish_wait(&line->group->room, &line->entry);
-	ioband_stats_unpin(line->stats);
+	finish_wait(&waiter->group->waiters, &waiter->entry);
+	ioband_stats_unpin(waiter->stats);
 }

@@ -8,23 +8,23 @@
 #include "io.h"
 
 /* A killed task must not sleep: its memory is to be freed. */
-static inline bool ioband_task_is_dying(struct task_struct *task)
+static inline bool ioband_throttle_task_is_dying(struct task_struct *task)
 {
 	return task->flags & PF_EXITING || fatal_signal_pending(task);
 }
 
 /* Multiple of the bound for a killed task: its bios are dispatched at once as a rule. */
-#define IOBAND_ROOM_DYING	4
+#define IOBAND_THROTTLE_DYING	4
 
-void ioband_room_take(const struct ioband_io *io, struct bio *bio);
-u32 ioband_room_give(const struct ioband_io *io, struct bio *bio);
-bool ioband_room_is_over(const struct ioband_group *group, unsigned int times);
-bool ioband_room_has_plenty(const struct ioband_group *group);
-void ioband_room_wake(struct ioband_group *group);
-void ioband_room_look(struct ioband_group *group);
-void ioband_line_stand(struct ioband_line *line, const struct ioband_target *target,
-		       struct ioband_group *group, struct ioband_stats *stats, bool flusher);
-void ioband_line_wait(struct ioband_line *line, bool dying);
-void ioband_line_wait_flusher(struct ioband_line *line);
+void ioband_throttle_add(const struct ioband_io *io, struct bio *bio);
+u32 ioband_throttle_remove(const struct ioband_io *io, struct bio *bio);
+bool ioband_throttle_is_over(const struct ioband_group *group, unsigned int times);
+bool ioband_throttle_flusher_is_over(const struct ioband_group *group);
+void ioband_throttle_wake(struct ioband_group *group);
+void ioband_throttle_check(struct ioband_group *group);
+void ioband_throttle_prepare(struct ioband_waiter *waiter, const struct ioband_target *target,
+			     struct ioband_group *group, struct ioband_stats *stats, bool flusher);
+void ioband_throttle_wait(struct ioband_waiter *waiter, bool dying);
+void ioband_throttle_wait_flusher(struct ioband_waiter *waiter);
 
 #endif /* DM_IOBAND_THROTTLE_H */

@@ -7,7 +7,7 @@
  * the target submits the flush at the end of a slice.
  *
  * A worker finds out how many bios may be in flight before the next one has to sleep for a request,
- * see note_roomy().  Its count of voluntary context switches tells whether it slept.
+ * see note_nosleep().  Its count of voluntary context switches tells whether it slept.
  */
 #include "worker.h"
 
@@ -22,26 +22,26 @@
 #include <linux/sched.h>
 
 /* The clone for a split. */
-struct ioband_piece {
+struct ioband_split {
 	struct ioband_io *io;
 	u32 bytes;
 	struct bio bio;
 };
 
-#define PIECE_POOL	16
+#define SPLIT_POOL	16
 
-static void piece_end_io(struct bio *bio)
+static void split_end_io(struct bio *bio)
 {
-	struct ioband_piece *piece = container_of(bio, struct ioband_piece, bio);
-	struct bio *whole = ioband_bio_of(piece->io);
-	struct ioband_io *io = piece->io;
-	const u32 bytes = piece->bytes;
+	struct ioband_split *split = container_of(bio, struct ioband_split, bio);
+	struct bio *whole = ioband_bio_of(split->io);
+	struct ioband_io *io = split->io;
+	const u32 bytes = split->bytes;
 
 	/* Which of two errors stays does not matter. */
 	if (unlikely(bio->bi_status))
 		whole->bi_status = bio->bi_status;
 	bio_put(bio);
-	if (ioband_complete_piece(io, bytes))
+	if (ioband_complete_split(io, bytes))
 		bio_endio(whole);
 }
 
@@ -50,20 +50,20 @@ static void submit_bytes(struct ioband_io *io, u32 bytes)
 {
 	struct ioband_target *target = io->target;
 	struct bio *whole = ioband_bio_of(io);
-	struct ioband_piece *piece;
+	struct ioband_split *split;
 	u32 offset, size;
 	struct bio *bio;
 
 	for (; bytes; bytes -= size) {
 		offset = io->sent;
-		size = ioband_piece_bytes(io, whole, offset);
+		size = ioband_split_bytes(io, whole, offset);
 		io->sent += size;
-		bio = bio_alloc_clone(whole->bi_bdev, whole, GFP_NOIO, &target->pieces);
-		piece = container_of(bio, struct ioband_piece, bio);
-		piece->io = io;
-		piece->bytes = size;
+		bio = bio_alloc_clone(whole->bi_bdev, whole, GFP_NOIO, &target->splits);
+		split = container_of(bio, struct ioband_split, bio);
+		split->io = io;
+		split->bytes = size;
 		bio_trim(bio, offset >> SECTOR_SHIFT, size >> SECTOR_SHIFT);
-		bio->bi_end_io = piece_end_io;
+		bio->bi_end_io = split_end_io;
 		bio->bi_opf |= REQ_NOMERGE;	/* or the disk's queue would merge them */
 		dm_submit_bio_remap(whole, bio);
 		atomic_dec(&target->ready_ios);
@@ -75,7 +75,7 @@ static void submit_bytes(struct ioband_io *io, u32 bytes)
  * wait until other bios have been submitted.  As long as splits are missing, the bio stays, and
  * only this worker has it.
  */
-static void submit_pieces(struct ioband_io *io)
+static void submit_splits(struct ioband_io *io)
 {
 	const u32 bytes = atomic_read(&io->due_bytes);
 	const bool last = io->sent + bytes == io->bytes;
@@ -115,14 +115,14 @@ static void submit_flush(struct work_struct *work)
  * another load, or other users of the device, a request may be harder to get (the tick decreases
  * the estimate).  Two workers may overwrite each other's values.
  */
-static void note_roomy(struct ioband_member *member, u32 sent, bool slept)
+static void note_nosleep(struct ioband_member *member, u32 sent, bool slept)
 {
-	const u32 roomy_ios = READ_ONCE(member->roomy_ios);
+	const u32 nosleep_ios = READ_ONCE(member->nosleep_ios);
 
 	if (slept)
-		WRITE_ONCE(member->roomy_ios, roomy_ios / 2);
-	else if (sent > roomy_ios + 1)
-		WRITE_ONCE(member->roomy_ios, sent - 1);
+		WRITE_ONCE(member->nosleep_ios, nosleep_ios / 2);
+	else if (sent > nosleep_ios + 1)
+		WRITE_ONCE(member->nosleep_ios, sent - 1);
 }
 
 /* Bios that were not dispatched because the queue's worker slept may follow now. */
@@ -139,7 +139,7 @@ static u32 count_sent(const struct ioband_target *target)
 {
 	const u32 ready = atomic_read(&target->ready_ios);
 
-	return max(READ_ONCE(target->member->pulse.inflight_ios), ready) - ready;
+	return max(READ_ONCE(target->member->stall_dev.inflight_ios), ready) - ready;
 }
 
 /* Submit the bios of a queue; return: false if there were none. */
@@ -158,8 +158,8 @@ static bool submit_queued(struct ioband_queue *queue)
 	WRITE_ONCE(queue->takes, queue->takes + 1);
 	blk_start_plug(&plug);
 	llist_for_each_entry_safe(io, next, list, queued) {
-		if (io->piece) {
-			submit_pieces(io);
+		if (io->split_bytes) {
+			submit_splits(io);
 		} else {
 			dm_submit_bio_remap(ioband_bio_of(io), NULL);
 			atomic_dec(&target->ready_ios);
@@ -170,7 +170,7 @@ static bool submit_queued(struct ioband_queue *queue)
 	blk_finish_plug(&plug);
 	WRITE_ONCE(queue->in_hand, false);
 	if (queue->lane == IOBAND_LANE_PROMPT)
-		note_roomy(target->member, sent, current->nvcsw != switches);
+		note_nosleep(target->member, sent, current->nvcsw != switches);
 	else
 		note_slept(queue, current->nvcsw != switches);
 	return true;
@@ -232,7 +232,7 @@ static void end_workers(struct ioband_target *target)
 		destroy_workqueue(target->submit_wq);
 	if (target->late_wq)
 		destroy_workqueue(target->late_wq);
-	bioset_exit(&target->pieces);
+	bioset_exit(&target->splits);
 	free_queues(target);
 }
 
@@ -300,7 +300,7 @@ int ioband_worker_init_target(struct ioband_target *target)
 	for (lane = 0; lane < IOBAND_NR_LANES && !ret; lane++)
 		ret = make_queues(target, lane);
 	if (!ret)
-		ret = bioset_init(&target->pieces, PIECE_POOL, offsetof(struct ioband_piece, bio),
+		ret = bioset_init(&target->splits, SPLIT_POOL, offsetof(struct ioband_split, bio),
 				  0);
 	if (ret)
 		goto free;

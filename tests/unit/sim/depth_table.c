@@ -85,8 +85,8 @@ static void print_start(const struct sim_spec *spec, const struct load *load, u6
 		pair.pool.device.slow = second == 2 || second == 3 ? 4 : 1;
 		clock_run(&pair.clock, now_ns);
 		printf("%-9s %-13s %5.1f s limit %5u of %4u KiB %9.1f MB/s\n", spec->name,
-		       load->name, now_ns / 1e9, pair.pool.depth.pipe.ios,
-		       pair.pool.depth.pipe.piece_bytes >> 10,
+		       load->name, now_ns / 1e9, pair.pool.depth.limit.ios,
+		       pair.pool.depth.limit.split_bytes >> 10,
 		       (pair.pool.bytes - bytes) * 1e3 / STEP_NS);
 		bytes = pair.pool.bytes;
 	}

@@ -18,8 +18,8 @@ struct sim_leaf;
 
 struct sim_io {
 	struct sim_io *next;
-	struct sim_io *next_piece;	/* in the list of all splits */
-	struct sim_io **prev_piece;	/* the pointer to this split */
+	struct sim_io *next_split;	/* in the list of all splits */
+	struct sim_io **prev_split;	/* the pointer to this split */
 	struct sim_job *job;
 	struct sim_leaf *leaf;
 	struct sim_device *device;
@@ -31,7 +31,7 @@ struct sim_io {
 	u64 born_at;	/* the amount dispatched until then, see struct sim_pool */
 	u64 sent_ns;	/* dispatched to the device */
 	struct sim_io *whole;	/* the I/O of which this is a split; else NULL */
-	u32 piece_bytes;	/* size of its splits; 0: not split */
+	u32 split_bytes;	/* size of its splits; 0: not split */
 	u32 admitted_bytes;	/* of its splits: dispatched */
 	u32 unfinished_bytes;	/* not completed yet */
 	u64 head_ns;	/* a disk: its service time, seek included */

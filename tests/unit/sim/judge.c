@@ -66,9 +66,9 @@ struct run {
 	struct sim_leaf leaves[LOAD_ENTS];
 	struct sim_job jobs[LOAD_ENTS];
 	bool started[LOAD_ENTS];
-	struct ioband_cap caps[LOAD_ENTS];
-	struct ioband_floor floors[LOAD_ENTS];
-	struct ioband_aim aims[LOAD_ENTS];
+	struct ioband_max maxima[LOAD_ENTS];
+	struct ioband_min minima[LOAD_ENTS];
+	struct ioband_latency latencies[LOAD_ENTS];
 };
 
 static void run_bound(struct run *run, int i)
@@ -79,15 +79,15 @@ static void run_bound(struct run *run, int i)
 	const struct ioband_rates most = { .bytes = { ent->max_bps, ent->max_bps } };
 	const struct ioband_rates least = { .bytes = { ent->min_bps, ent->min_bps } };
 
-	ioband_cap_init(&run->caps[i]);
-	ioband_floor_init(&run->floors[i]);
-	ioband_aim_init(&run->aims[i]);
+	ioband_max_init(&run->maxima[i]);
+	ioband_min_init(&run->minima[i]);
+	ioband_latency_init(&run->latencies[i]);
 	if (ent->max_bps)
-		ioband_cap_set(&run->pool.core, of, &run->caps[i], &most, now_ns);
+		ioband_max_set(&run->pool.core, of, &run->maxima[i], &most, now_ns);
 	if (ent->min_bps)
-		ioband_floor_set(&run->pool.core, of, &run->floors[i], &least, 0, now_ns);
+		ioband_min_set(&run->pool.core, of, &run->minima[i], &least, 0, now_ns);
 	if (ent->target_ns)
-		ioband_aim_set(&run->pool.core, of, &run->aims[i], ent->target_ns, now_ns);
+		ioband_latency_set(&run->pool.core, of, &run->latencies[i], ent->target_ns, now_ns);
 }
 
 static void run_add(struct run *run, int i)
@@ -98,11 +98,11 @@ static void run_add(struct run *run, int i)
 	int other;
 
 	if (!ent->leaf) {
-		ioband_node_init(&run->nodes[i], up, ent->weight);
+		ioband_tree_init_node(&run->nodes[i], up, ent->weight);
 		run->nodes[i].streams = ent->levels;
 		return;
 	}
-	ioband_leaf_init(&run->leaves[i].leaf, up, ent->weight);
+	ioband_tree_init_leaf(&run->leaves[i].leaf, up, ent->weight);
 	for (other = 0; ent->up != LOAD_ROOT && run->load->ents[ent->up].levels && other < i;
 	     other++) {
 		if (run->load->ents[other].up == ent->up) {
@@ -283,7 +283,7 @@ struct seen {
 	double idle_ns;
 	u64 idle_for_nothing_ns;
 	u32 over_ios;
-	struct ioband_pipe pipe;
+	struct ioband_depth_limit limit;
 };
 
 static void note_steps(struct run *run, struct seen *seen, u32 from, u32 nr, u64 step_ns)
@@ -341,7 +341,7 @@ static void note_window(struct run *run, struct seen *seen, struct timing *timin
 		seen->outstanding[i] = (area_of(run, i) - areas[i]) / timing->window_ns;
 	}
 	seen->idle_ns = run->pool.idle_thinking_ns + run->pool.idle_ns - idle_ns;
-	seen->pipe = run->pool.depth.pipe;
+	seen->limit = run->pool.depth.limit;
 }
 
 static int load_late(const struct load *load)
@@ -388,7 +388,7 @@ static struct seen *look(const struct load *load, enum sim_control control, u32 
 	if (late >= 0)
 		note_late(run, seen, timing, late);
 	seen->idle_for_nothing_ns = run->pool.idle_ns;
-	seen->over_ios = run->pool.core.promising ? 0 : run->pool.over_ios;
+	seen->over_ios = run->pool.core.nr_minima ? 0 : run->pool.over_ios;
 	run_free(run);
 	return seen;
 }
@@ -653,7 +653,7 @@ void judge(const struct load *load, enum sim_control control, u32 limit, struct 
 		.idle_ns = ours->idle_for_nothing_ns,
 		.over_ios = ours->over_ios,
 		.window_ns = of->timing.window_ns,
-		.pipe = ours->pipe,
+		.limit = ours->limit,
 	};
 	fill_leaves(of, ours, none, verdict);
 	judge_use(of, verdict);

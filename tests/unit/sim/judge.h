@@ -75,7 +75,7 @@ struct verdict {
 	u64 idle_ns;		/* for nothing */
 	u32 over_ios;
 	u64 window_ns;
-	struct ioband_pipe pipe;	/* at the end of the window */
+	struct ioband_depth_limit limit;	/* at the end of the window */
 	struct judge_leaf leaves[LOAD_ENTS];
 };
 

@@ -29,7 +29,7 @@ void pair_start_mixed(struct pair *pair, const struct sim_spec *spec,
 	pool_init(&pair->pool, &pair->clock, spec, control, IOBAND_MEASURE_BYTES);
 	pair->pool.device.random.state = seed;
 	for (i = 0; i < PAIR_GROUPS; i++) {
-		ioband_leaf_init(&pair->leaves[i].leaf, &pair->pool.core.root, weights[i]);
+		ioband_tree_init_leaf(&pair->leaves[i].leaf, &pair->pool.core.root, weights[i]);
 		job_start(&pair->jobs[i], &pair->pool, &pair->leaves[i], &works[i], seed + i * 30);
 	}
 }

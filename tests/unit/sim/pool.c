@@ -50,37 +50,37 @@ static void pool_account_inflight(struct sim_pool *pool)
 }
 
 /* An I/O is split while there are other groups. */
-static void pool_settle_pieces(const struct sim_pool *pool, struct sim_io *io)
+static void pool_settle_split(const struct sim_pool *pool, struct sim_io *io)
 {
-	const u32 piece_bytes = pool->slice_ns ? IOBAND_PIECE_MAX : pool->depth.pipe.piece_bytes;
+	const u32 split_bytes = pool->slice_ns ? IOBAND_SPLIT_MAX : pool->depth.limit.split_bytes;
 
-	if (pool->control != SIM_AUTO || io->piece_bytes || io->bytes <= piece_bytes ||
+	if (pool->control != SIM_AUTO || io->split_bytes || io->bytes <= split_bytes ||
 	    pool->open || (pool->nr_active <= 1 && !pool->slice_ns))
 		return;
-	io->piece_bytes = piece_bytes;
+	io->split_bytes = split_bytes;
 	io->admitted_bytes = 0;
 	io->unfinished_bytes = io->bytes;
 }
 
 /* The next split of an I/O. */
-static struct sim_io *piece_new(struct sim_pool *pool, struct sim_io *io)
+static struct sim_io *split_new(struct sim_pool *pool, struct sim_io *io)
 {
-	struct sim_io *piece = malloc(sizeof(*piece));
+	struct sim_io *split = malloc(sizeof(*split));
 
-	if (!piece)
+	if (!split)
 		abort();
-	*piece = *io;
-	piece->next_piece = pool->pieces;
-	piece->prev_piece = &pool->pieces;
-	if (pool->pieces)
-		pool->pieces->prev_piece = &piece->next_piece;
-	pool->pieces = piece;
-	piece->whole = io;
-	piece->pos += io->admitted_bytes;
-	piece->bytes = ioband_pipe_piece(io->piece_bytes, piece->pos,
-					 io->bytes - io->admitted_bytes);
-	io->admitted_bytes += piece->bytes;
-	return piece;
+	*split = *io;
+	split->next_split = pool->splits;
+	split->prev_split = &pool->splits;
+	if (pool->splits)
+		pool->splits->prev_split = &split->next_split;
+	pool->splits = split;
+	split->whole = io;
+	split->pos += io->admitted_bytes;
+	split->bytes = ioband_depth_split_bytes(io->split_bytes, split->pos,
+						io->bytes - io->admitted_bytes);
+	io->admitted_bytes += split->bytes;
+	return split;
 }
 
 static struct ioband_bill pool_bill(const struct sim_pool *pool, const struct sim_io *io)
@@ -88,7 +88,7 @@ static struct ioband_bill pool_bill(const struct sim_pool *pool, const struct si
 	struct ioband_bill bill = ioband_cost(pool->measure, io->bytes, true);
 	const u64 before = io->whole ? io->pos - io->whole->pos : 0;
 
-	bill.way = io->write ? IOBAND_WAY_WRITE : IOBAND_WAY_READ;
+	bill.dir = io->write ? IOBAND_DIR_WRITE : IOBAND_DIR_READ;
 	bill.ios = !before;
 	bill.cached = io->write && pool->device.spec.cache;
 	if (io->whole) {
@@ -107,8 +107,8 @@ static void pool_check_limit(struct sim_pool *pool)
 {
 	const u32 ios = pool->core.inflight_ios + 1;
 
-	if (ios > pool->depth.pipe.ios)
-		pool->over_ios = max(pool->over_ios, ios - pool->depth.pipe.ios);
+	if (ios > pool->depth.limit.ios)
+		pool->over_ios = max(pool->over_ios, ios - pool->depth.limit.ios);
 }
 
 static struct sim_member *leaf_member(struct sim_pool *pool, const struct sim_leaf *leaf)
@@ -163,15 +163,15 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 	const u64 held_ns = pool->clock->now_ns - whole->born_ns;
 	struct ioband_bill bill;
 
-	if (member->pulse.blocked) {
+	if (member->stall_dev.blocked) {
 		pool_park(pool, leaf);
 		return;
 	}
-	pool_settle_pieces(pool, whole);
-	if (whole->piece_bytes)
-		io = piece_new(pool, whole);
+	pool_settle_split(pool, whole);
+	if (whole->split_bytes)
+		io = split_new(pool, whole);
 	bill = pool_bill(pool, io);
-	if (!whole->piece_bytes || whole->admitted_bytes == whole->bytes)
+	if (!whole->split_bytes || whole->admitted_bytes == whole->bytes)
 		leaf->head = whole->next;
 	leaf->max_held_ns = max(leaf->max_held_ns, held_ns);
 	leaf->max_passed = max(leaf->max_passed, pool->sent - whole->born_at);
@@ -179,7 +179,7 @@ static void pool_send(struct sim_pool *pool, struct sim_leaf *leaf)
 	leaf->charged += bill.charge;
 	if (pool->control == SIM_AUTO && !pool->open && !pool->slice_ns)
 		pool_check_limit(pool);
-	ioband_pulse_admit(&member->pulse, pool->clock->now_ns);
+	ioband_stall_admit(&member->stall_dev, pool->clock->now_ns);
 	pool_account_inflight(pool);
 	ioband_core_admit(&pool->core, &leaf->leaf, &bill, leaf->head ? 1 << leaf->head->write : 0,
 			  pool->clock->now_ns);
@@ -211,7 +211,7 @@ static void pool_flushed(void *owner)
 	struct sim_pool *pool = owner;
 
 	pool->flushes++;
-	ioband_core_end_flush(&pool->core, pool->clock->now_ns);
+	ioband_slice_end_flush(&pool->core, pool->clock->now_ns);
 	pool_pump(pool);
 }
 
@@ -222,7 +222,7 @@ void pool_pump(struct sim_pool *pool)
 
 	while ((leaf = ioband_core_pick(&pool->core, pool->clock->now_ns, &wake_ns)))
 		pool_send(pool, container_of(leaf, struct sim_leaf, leaf));
-	if (ioband_core_start_flush(&pool->core, pool->clock->now_ns)) {
+	if (ioband_slice_start_flush(&pool->core, pool->clock->now_ns)) {
 		pool_account_idle(pool);
 		device_flush(&pool->device, pool_flushed);
 		return;
@@ -246,9 +246,9 @@ static bool leaf_is_capped(const struct sim_leaf *leaf)
 {
 	const struct ioband_ent *ent = &leaf->leaf.ent;
 
-	while (ent->parent && !ent->cap)
+	while (ent->parent && !ent->max)
 		ent = &ent->parent->ent;
-	return ent->cap;
+	return ent->max;
 }
 
 /* Add to a leaf's I/Os between arrival and completion. */
@@ -271,7 +271,7 @@ void pool_submit(struct sim_pool *pool, struct sim_io *io)
 	io->born_at = pool->sent;
 	io->next = NULL;
 	io->whole = NULL;
-	io->piece_bytes = 0;
+	io->split_bytes = 0;
 	leaf_count(pool, leaf, 1);
 	if (pool->control == SIM_AUTO)
 		state_touch(pool, leaf->group ?: &leaf->own);
@@ -305,22 +305,22 @@ static void pool_sample(struct sim_pool *pool, const struct sim_io *io)
 	tick->drained_ios += !pool->core.inflight_ios && !ioband_core_has_waiting(&pool->core);
 }
 
-static void piece_free(struct sim_io *piece)
+static void split_free(struct sim_io *split)
 {
-	*piece->prev_piece = piece->next_piece;
-	if (piece->next_piece)
-		piece->next_piece->prev_piece = piece->prev_piece;
-	free(piece);
+	*split->prev_split = split->next_split;
+	if (split->next_split)
+		split->next_split->prev_split = split->prev_split;
+	free(split);
 }
 
 /* A split has completed; return: its I/O if that has completed, too. */
-static struct sim_io *piece_done(struct sim_io *piece)
+static struct sim_io *split_done(struct sim_io *split)
 {
-	struct sim_io *whole = piece->whole;
+	struct sim_io *whole = split->whole;
 
-	whole->unfinished_bytes -= piece->bytes;
-	whole->head_ns = piece->head_ns;
-	piece_free(piece);
+	whole->unfinished_bytes -= split->bytes;
+	whole->head_ns = split->head_ns;
+	split_free(split);
 	return whole->unfinished_bytes ? NULL : whole;
 }
 
@@ -340,17 +340,18 @@ static void pool_done(void *owner, struct sim_io *io)
 	} else {
 		pool_account_inflight(pool);
 		ioband_core_complete(&pool->core, &leaf->leaf, &bill, now_ns);
-		if (ioband_pulse_complete(&leaf_member(pool, leaf)->pulse, &pool->stall, now_ns))
+		if (ioband_stall_complete(&leaf_member(pool, leaf)->stall_dev, &pool->stall,
+					  now_ns))
 			pool_apply(pool);
 		pool_sample(pool, io);
 		pool_pump(pool);
 	}
 	if (io->whole)
-		io = piece_done(io);
+		io = split_done(io);
 	if (!io)
 		return;
 	if (!io->write && pool->control != SIM_NONE)
-		ioband_leaf_took(&leaf->leaf, now_ns - io->born_ns);
+		ioband_latency_sample(&leaf->leaf, now_ns - io->born_ns);
 	leaf_count(pool, leaf, -1);
 	leaf->first_ns = leaf->first_ns ?: now_ns;
 	leaf->ios++;
@@ -367,7 +368,7 @@ static void pool_tick(void *arg)
 	if (pool->control == SIM_AUTO) {
 		state_tick(pool);
 	} else {
-		ioband_core_look(&pool->core, pool->clock->now_ns);
+		ioband_latency_look(&pool->core, pool->clock->now_ns);
 		pool_apply(pool);
 		if (pool->limit_changed || pool->parked)
 			pool_pump(pool);
@@ -400,7 +401,7 @@ void pool_init(struct sim_pool *pool, struct sim_clock *clock, const struct sim_
 
 void pool_add_member(struct sim_pool *pool, struct sim_member *member, struct sim_device *device)
 {
-	ioband_pulse_init(&member->pulse, &pool->stall);
+	ioband_stall_add(&member->stall_dev, &pool->stall);
 	member->device = device;
 	device->done = pool_done;
 	device->owner = pool;
@@ -409,6 +410,6 @@ void pool_add_member(struct sim_pool *pool, struct sim_member *member, struct si
 void pool_free(struct sim_pool *pool)
 {
 	device_free(&pool->device);
-	while (pool->pieces)
-		piece_free(pool->pieces);
+	while (pool->splits)
+		split_free(pool->splits);
 }

@@ -32,7 +32,7 @@ struct sim_group {
 
 /* A mapped device of the pool, and the device below it. */
 struct sim_member {
-	struct ioband_pulse pulse;
+	struct ioband_stall_dev stall_dev;
 	struct sim_device *device;
 };
 
@@ -72,7 +72,7 @@ struct sim_pool {
 	enum ioband_measure measure;
 	u64 wake_ns;
 	u64 sent;		/* dispatched, in bytes or I/Os by the measure */
-	struct sim_io *pieces;	/* all splits */
+	struct sim_io *splits;	/* all splits */
 
 	/* of this tick */
 	struct ioband_sample tick;

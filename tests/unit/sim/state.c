@@ -18,7 +18,7 @@
 void state_apply(struct sim_pool *pool)
 {
 	const u64 now_ns = pool->clock->now_ns;
-	u32 limit_ios = pool->open || pool->slice_ns ? U32_MAX : pool->depth.pipe.ios;
+	u32 limit_ios = pool->open || pool->slice_ns ? U32_MAX : pool->depth.limit.ios;
 
 	pool_look(pool, limit_ios, pool->open ? 0 : pool->slice_ns);
 	if (limit_ios < U32_MAX && pool->open_ios)
@@ -27,8 +27,8 @@ void state_apply(struct sim_pool *pool)
 	ioband_core_set_slice(&pool->core, pool->open ? 0 : pool->slice_ns,
 			      pool->measure == IOBAND_MEASURE_TIME, now_ns);
 	if (pool->open)
-		ioband_brake_end(&pool->core, now_ns);
-	ioband_core_set_slack(&pool->core, 2 * NSEC_PER_MSEC + pool->slice_ns / 2);
+		ioband_latency_end_throttle(&pool->core, now_ns);
+	ioband_max_set_slack(&pool->core, 2 * NSEC_PER_MSEC + pool->slice_ns / 2);
 }
 
 static void state_share(struct sim_pool *pool)
@@ -73,7 +73,7 @@ void state_touch(struct sim_pool *pool, struct sim_group *group)
 	}
 	if (pool->open &&
 	    (pool->slice_ns ||
-	     (pool->nr_active > 1 && (ioband_core_has_wishes(&pool->core) ||
+	     (pool->nr_active > 1 && (ioband_core_has_guarantees(&pool->core) ||
 				      !ioband_depth_is_settled(&pool->depth)))))
 		state_share(pool);
 }
@@ -129,11 +129,11 @@ static bool state_is_calm(struct sim_pool *pool)
 {
 	if (!ioband_depth_in_trial(&pool->depth)) {
 		const bool spare = !ioband_core_has_waiting(&pool->core) && !pool->open_ios &&
-				   pool->tick.peak_ios <= pool->depth.pipe.ios / 2;
+				   pool->tick.peak_ios <= pool->depth.limit.ios / 2;
 
 		pool->calm_ticks = spare ? pool->calm_ticks + 1 : 0;
 	}
-	return pool->calm_ticks >= CALM_TICKS && !ioband_core_has_wishes(&pool->core) &&
+	return pool->calm_ticks >= CALM_TICKS && !ioband_core_has_guarantees(&pool->core) &&
 	       ioband_depth_is_settled(&pool->depth);
 }
 
@@ -144,9 +144,9 @@ static void tick_shared(struct sim_pool *pool)
 	state_note_open(pool);
 	state_scan(pool);
 	if (pool->nr_active > 1)
-		ioband_core_look(&pool->core, now_ns);
+		ioband_latency_look(&pool->core, now_ns);
 	else
-		ioband_brake_end(&pool->core, now_ns);
+		ioband_latency_end_throttle(&pool->core, now_ns);
 	state_learn(pool);
 	if (!pool->slice_ns && !ioband_stall_is_silent(&pool->stall) &&
 	    (pool->nr_active <= 1 || state_is_calm(pool))) {
@@ -162,8 +162,8 @@ static void tick_open(struct sim_pool *pool)
 {
 	state_scan(pool);
 	if (pool->nr_active > 1 &&
-	    (pool->open_inflight + pool->core.inflight_ios > pool->depth.pipe.ios / 2 ||
-	     ioband_core_has_wishes(&pool->core) || pool->clock->now_ns >= pool->calm_until_ns))
+	    (pool->open_inflight + pool->core.inflight_ios > pool->depth.limit.ios / 2 ||
+	     ioband_core_has_guarantees(&pool->core) || pool->clock->now_ns >= pool->calm_until_ns))
 		state_share(pool);
 }
 

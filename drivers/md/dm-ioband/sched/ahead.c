@@ -40,19 +40,19 @@
 /* Number of active runs: the slice holder, and the backlogged ones. */
 static u32 core_runs(const struct ioband_core *core)
 {
-	const struct ioband_node *node = core->owner->ent.parent;
+	const struct ioband_node *node = core->holder->ent.parent;
 	struct rb_node *rb;
 	u32 runs = 1;
 
 	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb))
-		runs += ent_to_leaf(rb_to_ent(rb))->is_run && rb_to_ent(rb) != &core->owner->ent;
+		runs += ent_to_leaf(rb_to_ent(rb))->is_run && rb_to_ent(rb) != &core->holder->ent;
 	return runs;
 }
 
 /* The slice of a run has begun warm, or cold. */
-static void core_learn_turn(const struct ioband_core *core, bool cold)
+static void core_learn_slice(const struct ioband_core *core, bool cold)
 {
-	struct ioband_node *node = core->owner->ent.parent;
+	struct ioband_node *node = core->holder->ent.parent;
 	u32 runs;
 
 	if (node->in_turn) {
@@ -60,20 +60,20 @@ static void core_learn_turn(const struct ioband_core *core, bool cold)
 		return;
 	}
 	if (node->to_and_fro) {
-		node->cold_turns += cold;
+		node->cold_slices += cold;
 		node->to_and_fro--;
 		if (node->to_and_fro)
 			return;
-		cold = node->cold_turns > 0;
+		cold = node->cold_slices > 0;
 	}
 	if (!cold)
 		return;
 	runs = core_runs(core);
-	if (4 * node->cold_turns > 3 * runs)
+	if (4 * node->cold_slices > 3 * runs)
 		node->in_turn = IOBAND_NO_USE_ROUNDS * runs;
 	else
 		node->to_and_fro = runs;
-	node->cold_turns = 0;
+	node->cold_slices = 0;
 }
 
 /**
@@ -85,14 +85,14 @@ static void core_learn_turn(const struct ioband_core *core, bool cold)
 void ioband_ahead_begin(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
 	const bool tells = leaf->is_run && !leaf->was_idle && !leaf->inflight &&
-			   leaf->state == IOBAND_WAITING;
+			   leaf->state == IOBAND_LEAF_BACKLOGGED;
 
 	core->began_ns = tells ? now_ns : 0;
 	core->first_ns = 0;
 }
 
 /**
- * ioband_ahead_return() - a bio has completed
+ * ioband_ahead_complete() - a bio has completed
  * @core: scheduler
  * @leaf: leaf of the bio
  * @bytes: size of the bio
@@ -102,10 +102,10 @@ void ioband_ahead_begin(struct ioband_core *core, const struct ioband_leaf *leaf
  * without a seek.  The think time before it counts, too: a leaf with a think time above that of
  * a seek yields no result.
  */
-void ioband_ahead_return(struct ioband_core *core, const struct ioband_leaf *leaf, u32 bytes,
-			 u64 now_ns)
+void ioband_ahead_complete(struct ioband_core *core, const struct ioband_leaf *leaf, u32 bytes,
+			   u64 now_ns)
 {
-	if (!core->began_ns || leaf != core->owner)
+	if (!core->began_ns || leaf != core->holder)
 		return;
 	if (!core->first_ns) {
 		core->first_ns = now_ns;
@@ -113,8 +113,8 @@ void ioband_ahead_return(struct ioband_core *core, const struct ioband_leaf *lea
 		return;
 	}
 	if (bytes >= core->first_bytes)
-		core_learn_turn(core, core->first_ns - core->began_ns >
-				      now_ns - core->first_ns + IOBAND_COLD_NS);
+		core_learn_slice(core, core->first_ns - core->began_ns >
+				       now_ns - core->first_ns + IOBAND_COLD_NS);
 	core->began_ns = 0;
 }
 
@@ -146,7 +146,7 @@ struct ioband_ent *ioband_ahead_choose(const struct ioband_core *core,
 			continue;
 		if (!ent_to_leaf(ent)->is_run)
 			return ent;
-		if (ent_to_leaf(ent)->turn_ns > latest->turn_ns)
+		if (ent_to_leaf(ent)->last_slice_ns > latest->last_slice_ns)
 			latest = ent_to_leaf(ent);
 	}
 	return &latest->ent;

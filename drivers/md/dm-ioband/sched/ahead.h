@@ -8,8 +8,8 @@
 #include "entity.h"
 
 void ioband_ahead_begin(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);
-void ioband_ahead_return(struct ioband_core *core, const struct ioband_leaf *leaf, u32 bytes,
-			 u64 now_ns);
+void ioband_ahead_complete(struct ioband_core *core, const struct ioband_leaf *leaf, u32 bytes,
+			   u64 now_ns);
 struct ioband_ent *ioband_ahead_choose(const struct ioband_core *core,
 				       const struct ioband_node *node, struct ioband_ent *least,
 				       u64 open);

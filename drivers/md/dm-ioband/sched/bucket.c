@@ -19,72 +19,73 @@
 #define IOBAND_TRAIL_NS		(NSEC_PER_SEC / IOBAND_TRAIL_PARTS)
 
 /**
- * ioband_clock_move() - charge an amount to a bucket
- * @clock: bucket; without a rate it stands still
+ * ioband_bucket_charge() - charge an amount to a bucket
+ * @bucket: bucket; without a rate it stands still
  * @amount: bytes or bios
  * @leeway: bounds of the bucket
  */
-void ioband_clock_move(struct ioband_clock *clock, u32 amount, const struct ioband_leeway *leeway)
+void ioband_bucket_charge(struct ioband_bucket *bucket, u32 amount,
+			  const struct ioband_leeway *leeway)
 {
 	u64 next_ns;
 
-	if (!clock->rate)
+	if (!bucket->rate)
 		return;
-	next_ns = clamp_t(u64, clock->next_ns, leeway->late_ns, leeway->early_ns);
+	next_ns = clamp_t(u64, bucket->next_ns, leeway->late_ns, leeway->early_ns);
 	/* Less than 2^62, plus a remainder below the rate: less than 2^63. */
-	next_ns += div64_u64_rem((u64)amount * leeway->second_ns + clock->rest, clock->rate,
-				 &clock->rest);
-	clock->next_ns = max(clock->next_ns, min(next_ns, leeway->most_ns));
+	next_ns += div64_u64_rem((u64)amount * leeway->second_ns + bucket->rest, bucket->rate,
+				 &bucket->rest);
+	bucket->next_ns = max(bucket->next_ns, min(next_ns, leeway->most_ns));
 }
 
 /**
- * ioband_meter_move() - charge a bio
- * @meter: buckets
+ * ioband_bucket_charge_bill() - charge a bio
+ * @buckets: buckets
  * @bill: cost of the bio
  * @leeway: bounds of the buckets
  */
-void ioband_meter_move(struct ioband_meter *meter, const struct ioband_bill *bill,
-		       const struct ioband_leeway *leeway)
+void ioband_bucket_charge_bill(struct ioband_buckets *buckets, const struct ioband_bill *bill,
+			       const struct ioband_leeway *leeway)
 {
-	ioband_clock_move(&meter->bytes[bill->way], bill->bytes, leeway);
-	ioband_clock_move(&meter->ios[bill->way], bill->ios, leeway);
+	ioband_bucket_charge(&buckets->bytes[bill->dir], bill->bytes, leeway);
+	ioband_bucket_charge(&buckets->ios[bill->dir], bill->ios, leeway);
 }
 
-static void clock_set(struct ioband_clock *clock, u64 rate)
+static void bucket_set(struct ioband_bucket *bucket, u64 rate)
 {
-	if (rate != clock->rate)
-		*clock = (struct ioband_clock) { .rate = rate };
+	if (rate != bucket->rate)
+		*bucket = (struct ioband_bucket) { .rate = rate };
 }
 
 /**
- * ioband_meter_set() - set the rates of buckets
- * @meter: buckets
+ * ioband_bucket_set_rates() - set the rates of buckets
+ * @buckets: buckets
  * @rates: rates; a bucket with an unchanged rate keeps its time
  */
-void ioband_meter_set(struct ioband_meter *meter, const struct ioband_rates *rates)
+void ioband_bucket_set_rates(struct ioband_buckets *buckets, const struct ioband_rates *rates)
 {
-	enum ioband_way way;
+	enum ioband_dir dir;
 
-	for (way = 0; way < IOBAND_NR_WAYS; way++) {
-		clock_set(&meter->bytes[way], rates->bytes[way]);
-		clock_set(&meter->ios[way], rates->ios[way]);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		bucket_set(&buckets->bytes[dir], rates->bytes[dir]);
+		bucket_set(&buckets->ios[dir], rates->ios[dir]);
 	}
 }
 
 /**
- * ioband_meter_rates() - get the rates of buckets
- * @meter: buckets; NULL: no rates
+ * ioband_bucket_rates() - get the rates of buckets
+ * @buckets: buckets; NULL: no rates
  *
  * Return: the rates.
  */
-struct ioband_rates ioband_meter_rates(const struct ioband_meter *meter)
+struct ioband_rates ioband_bucket_rates(const struct ioband_buckets *buckets)
 {
 	struct ioband_rates rates = {};
-	enum ioband_way way;
+	enum ioband_dir dir;
 
-	for (way = 0; meter && way < IOBAND_NR_WAYS; way++) {
-		rates.bytes[way] = meter->bytes[way].rate;
-		rates.ios[way] = meter->ios[way].rate;
+	for (dir = 0; buckets && dir < IOBAND_NR_DIRS; dir++) {
+		rates.bytes[dir] = buckets->bytes[dir].rate;
+		rates.ios[dir] = buckets->ios[dir].rate;
 	}
 	return rates;
 }
@@ -96,13 +97,13 @@ static u32 trail_oldest(const struct ioband_trail *trail)
 }
 
 /**
- * ioband_trail_add() - add I/O to a trail
+ * ioband_bucket_trail_add() - add I/O to a trail
  * @trail: trail
  * @amount: bytes or bios
  * @rate: amount per second; 0: no effect
  * @now_ns: time
  */
-void ioband_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_ns)
+void ioband_bucket_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_ns)
 {
 	u64 used_ns;
 
@@ -118,12 +119,12 @@ void ioband_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_
 }
 
 /**
- * ioband_trail_until_ns() - time at which the oldest part is one second old
+ * ioband_bucket_trail_until_ns() - time at which the oldest part is one second old
  * @trail: trail
  *
  * Return: time.  I/O from then on exceeds rate * 33/32 in no second by more than one bio.
  */
-u64 ioband_trail_until_ns(const struct ioband_trail *trail)
+u64 ioband_bucket_trail_until_ns(const struct ioband_trail *trail)
 {
 	const u64 at_ns = trail->at_ns[trail_oldest(trail)];
 

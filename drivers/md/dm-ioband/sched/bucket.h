@@ -21,12 +21,13 @@ struct ioband_leeway {
 	u64 most_ns;
 };
 
-void ioband_meter_move(struct ioband_meter *meter, const struct ioband_bill *bill,
-		       const struct ioband_leeway *leeway);
-void ioband_clock_move(struct ioband_clock *clock, u32 amount, const struct ioband_leeway *leeway);
-void ioband_meter_set(struct ioband_meter *meter, const struct ioband_rates *rates);
-struct ioband_rates ioband_meter_rates(const struct ioband_meter *meter);
-void ioband_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_ns);
-u64 ioband_trail_until_ns(const struct ioband_trail *trail);
+void ioband_bucket_charge_bill(struct ioband_buckets *buckets, const struct ioband_bill *bill,
+			       const struct ioband_leeway *leeway);
+void ioband_bucket_charge(struct ioband_bucket *bucket, u32 amount,
+			  const struct ioband_leeway *leeway);
+void ioband_bucket_set_rates(struct ioband_buckets *buckets, const struct ioband_rates *rates);
+struct ioband_rates ioband_bucket_rates(const struct ioband_buckets *buckets);
+void ioband_bucket_trail_add(struct ioband_trail *trail, u32 amount, u64 rate, u64 now_ns);
+u64 ioband_bucket_trail_until_ns(const struct ioband_trail *trail);
 
 #endif /* DM_IOBAND_SCHED_BUCKET_H */

@@ -106,9 +106,9 @@
  * (ioband_core_pick()) until none is returned, and reports each dispatched bio
  * (ioband_core_admit()).  It reports completions (ioband_core_complete()).  If only anticipation
  * prevents a dispatch, ioband_core_pick() returns the time of the next call.  With slices, the
- * caller also asks for flushes of the devices' write caches (ioband_core_start_flush()).  For
- * latency targets, it reports the latency of each read (ioband_leaf_took()), and calls
- * ioband_core_look() every few milliseconds.  The caller may read the clock before it takes its
+ * caller also asks for flushes of the devices' write caches (ioband_slice_start_flush()).  For
+ * latency targets, it reports the latency of each read (ioband_latency_sample()), and calls
+ * ioband_latency_look() every few milliseconds.  The caller may read the clock before it takes its
  * lock: times may go back a little between calls.
  */
 #include "core.h"
@@ -136,12 +136,12 @@
  * anticipation of a leaf with a think time of a quarter of core_patience() or less.  Otherwise
  * each of its first bios after that would lose its place.
  */
-#define IOBAND_THINK_CAP	4
+#define IOBAND_THINK_LIMIT	4
 
 /* Called when the bios queued below a minimum or a maximum change. */
 static const struct ioband_hooks core_hooks = {
-	.floor_changed	= ioband_floor_update,
-	.cap_changed	= ioband_cap_note,
+	.min_changed	= ioband_min_update,
+	.max_changed	= ioband_max_note,
 };
 
 /**
@@ -152,13 +152,13 @@ void ioband_core_init(struct ioband_core *core)
 {
 	*core = (struct ioband_core) {
 		.hooks = &core_hooks,
-		.thinking = RB_ROOT_CACHED,
+		.anticipated = RB_ROOT_CACHED,
 		.blocked = RB_ROOT_CACHED,
-		.floors = RB_ROOT_CACHED,
-		.promised_ways = U64_MAX,
+		.minima = RB_ROOT_CACHED,
+		.min_ent_dirs = U64_MAX,
 	};
-	INIT_LIST_HEAD(&core->aims);
-	ioband_node_init(&core->root, NULL, IOBAND_WEIGHT_DEFAULT);
+	INIT_LIST_HEAD(&core->latencies);
+	ioband_tree_init_node(&core->root, NULL, IOBAND_WEIGHT_DEFAULT);
 	ioband_core_set_limit(core, U32_MAX, 0);
 }
 
@@ -193,9 +193,9 @@ static void leaf_learn_think(const struct ioband_core *core, struct ioband_leaf 
 {
 	u64 gap = now_ns > leaf->done_ns ? now_ns - leaf->done_ns : 0;
 
-	if (gap <= IOBAND_PAUSE_WAIT_NS && ioband_pause_is_awaited(core, leaf))
+	if (gap <= IOBAND_PAUSE_WAIT_NS && ioband_pause_may_idle(core, leaf))
 		gap = 0;
-	gap = min(gap, IOBAND_THINK_CAP * core_patience(core));
+	gap = min(gap, IOBAND_THINK_LIMIT * core_patience(core));
 	if (leaf->done_ns > core->told_ns)
 		leaf->think_ns = (leaf->think_ns * 4 + gap) / 5;
 }
@@ -207,7 +207,7 @@ static void leaf_arrive(struct ioband_core *core, struct ioband_leaf *leaf, u64 
 
 	if (!leaf->inflight)
 		leaf_learn_think(core, leaf, now_ns);
-	ioband_ent_catch_up(&leaf->ent, pause_lag);
+	ioband_tree_catch_up(&leaf->ent, pause_lag);
 	core->pauses |= pause_lag;
 }
 
@@ -216,14 +216,14 @@ static void core_expire(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *first;
 
-	if (core->owner)
+	if (core->holder)
 		ioband_slice_charge(core, now_ns);
-	while ((first = rb_first_cached(&core->thinking))) {
-		struct ioband_leaf *leaf = rb_entry(first, struct ioband_leaf, think);
+	while ((first = rb_first_cached(&core->anticipated))) {
+		struct ioband_leaf *leaf = rb_entry(first, struct ioband_leaf, grace);
 
-		if (leaf->think_until_ns > now_ns)
+		if (leaf->grace_until_ns > now_ns)
 			return;
-		ioband_leaf_set_state(core, leaf, IOBAND_IDLE, 0);
+		ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);
 	}
 }
 
@@ -232,30 +232,30 @@ static void core_end_pauses(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *rb, *next;
 
-	for (rb = rb_first_cached(&core->thinking); rb && core->pausing; rb = next) {
-		struct ioband_leaf *leaf = rb_entry(rb, struct ioband_leaf, think);
+	for (rb = rb_first_cached(&core->anticipated); rb && core->pausing; rb = next) {
+		struct ioband_leaf *leaf = rb_entry(rb, struct ioband_leaf, grace);
 
 		next = rb_next(rb);
-		if (!leaf->awaited)
+		if (!leaf->pause_anticipated)
 			continue;
-		if (core->owner == leaf)
+		if (core->holder == leaf)
 			ioband_slice_charge(core, now_ns);
-		ioband_leaf_set_state(core, leaf, IOBAND_IDLE, 0);
+		ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);
 	}
 }
 
 /**
- * ioband_leaf_remove() - take a leaf out of its tree for good
+ * ioband_core_remove_leaf() - take a leaf out of its tree for good
  * @core: scheduler
  * @leaf: without queued bios, and with none in flight
  */
-void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf)
+void ioband_core_remove_leaf(struct ioband_core *core, struct ioband_leaf *leaf)
 {
-	ioband_leaf_set_state(core, leaf, IOBAND_IDLE, 0);
+	ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);
 	if (core->writer == leaf)
 		core->writer = NULL;
-	if (core->diverted == leaf)
-		core->diverted = NULL;
+	if (core->bypass_leaf == leaf)
+		core->bypass_leaf = NULL;
 }
 
 /**
@@ -290,23 +290,23 @@ void ioband_core_begin(struct ioband_core *core, u64 now_ns)
  * ioband_core_wait() - a bio of a leaf is queued
  * @core: scheduler
  * @leaf: leaf of the bio
- * @way: direction of the bio
+ * @dir: direction of the bio
  * @now_ns: time
  *
  * To be called for each bio that is queued; only the first in each direction has an effect.
  */
-void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_way way,
+void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
 		      u64 now_ns)
 {
 	core->now_ns = now_ns;
-	if (leaf->state != IOBAND_WAITING) {
+	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {
 		if (core->slice_ns)
 			core_expire(core, now_ns);
 		leaf_arrive(core, leaf, now_ns);
-		if (core->slice_ns && way == IOBAND_WAY_READ)
+		if (core->slice_ns && dir == IOBAND_DIR_READ)
 			ioband_slice_arrive(core, leaf);
 	}
-	ioband_leaf_set_state(core, leaf, IOBAND_WAITING, leaf->ways | 1 << way);
+	ioband_tree_set_state(core, leaf, IOBAND_LEAF_BACKLOGGED, leaf->dirs | 1 << dir);
 }
 
 /* ---- questions and reports of the caller ---------------------------------- */
@@ -319,34 +319,34 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	u64 open = U64_MAX;
 
 	*wake_ns = IOBAND_NO_WAKEUP;
-	if (!ent->waiting || (ios >= limit && (core->slice_ns || likely(!core->promising))))
+	if (!ent->waiting || (ios >= limit && (core->slice_ns || likely(!core->nr_minima))))
 		return NULL;
 
 	core_expire(core, now_ns);
 	if (unlikely(core->idle_ns))
 		ioband_pause_end_idle(core, now_ns);
-	if (unlikely(core->pausing) && ent->waiting & ioband_way_mask(IOBAND_WAY_READ))
+	if (unlikely(core->pausing) && ent->waiting & ioband_tree_dir_mask(IOBAND_DIR_READ))
 		core_end_pauses(core, now_ns);
 	if (core->slice_ns)
 		return ioband_slice_pick(core, now_ns, wake_ns);
-	if (unlikely(core->promising)) {
-		ent = ioband_floor_pick(core, now_ns, &ios, &limit);
+	if (unlikely(core->nr_minima)) {
+		ent = ioband_min_pick(core, now_ns, &ios, &limit);
 		if (!ent)
 			return NULL;
-		open = core->promised_ways;
+		open = core->min_ent_dirs;
 	}
-	leaf = ioband_leaf_below(core, ent, open, core_passes(core), ios, limit);
+	leaf = ioband_tree_leaf_below(core, ent, open, core_bypasses(core), ios, limit);
 	if (!leaf) {
 		ioband_pause_begin_idle(core, now_ns);
-		*wake_ns = ioband_core_grace_ends(core);
+		*wake_ns = ioband_tree_grace_ends(core);
 		return NULL;
 	}
-	if (unlikely(core->aiming)) {
-		leaf = ioband_brake_divert(core, leaf, ios, limit, now_ns, wake_ns);
+	if (unlikely(core->nr_latencies)) {
+		leaf = ioband_latency_divert(core, leaf, ios, limit, now_ns, wake_ns);
 		if (!leaf)
 			return NULL;
 	}
-	return likely(!core->promising) || ioband_floor_has_room(core, leaf) ? leaf : NULL;
+	return likely(!core->nr_minima) || ioband_min_may_dispatch(core, leaf) ? leaf : NULL;
 }
 
 /**
@@ -354,79 +354,79 @@ static struct ioband_leaf *core_pick(struct ioband_core *core, u64 now_ns, u64 *
  * @core: scheduler
  * @now_ns: time
  * @wake_ns: result, if NULL is returned: the time of the next call, or IOBAND_NO_WAKEUP
- *	if only an arrival, a completion or ioband_core_look() can change the answer
+ *	if only an arrival, a completion or ioband_latency_look() can change the answer
  *
  * Return: the leaf, or NULL.  The caller dispatches the next bio of the leaf, in a direction of
- * ioband_leaf_may(), and calls ioband_core_admit().
+ * ioband_tree_dirs(), and calls ioband_core_admit().
  */
 struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns)
 {
 	struct ioband_leaf *leaf;
 
 	core->now_ns = now_ns;
-	if (likely(!core->capped && !core->pauses))
+	if (likely(!core->has_max && !core->pauses))
 		return core_pick(core, now_ns, wake_ns);
-	ioband_cap_expire(core, now_ns);
+	ioband_max_expire(core, now_ns);
 	/*
 	 * Time under a maximum earns no service.  Neither does a pause if a synchronous bio has
 	 * arrived meanwhile.
 	 */
 	do
 		leaf = core_pick(core, now_ns, wake_ns);
-	while (leaf && ioband_ent_catch_up(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)));
+	while (leaf && ioband_tree_catch_up(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)));
 	if (!leaf)
-		*wake_ns = min(*wake_ns, ioband_cap_wake_ns(core));
+		*wake_ns = min(*wake_ns, ioband_max_wake_ns(core));
 	return leaf;
 }
 
-static void leaf_charge_caps(struct ioband_core *core, struct ioband_leaf *leaf,
-			     const struct ioband_bill *bill, bool in_turn, u64 now_ns)
+static void leaf_charge_maxima(struct ioband_core *core, struct ioband_leaf *leaf,
+			       const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
 	struct ioband_ent *ent;
 
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		if (ent->cap)
-			ioband_cap_charge(core, ent->cap, bill, in_turn, now_ns);
+		if (ent->max)
+			ioband_max_charge(core, ent->max, bill, in_turn, now_ns);
 }
 
-static void leaf_charge_floors(struct ioband_core *core, struct ioband_leaf *leaf,
+static void leaf_charge_minima(struct ioband_core *core, struct ioband_leaf *leaf,
 			       const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
-	bool weighed = in_turn;
+	bool by_weight = in_turn;
 	struct ioband_ent *ent;
 
-	core->promised_ios += ioband_leaf_is_promised(leaf);
-	if (in_turn && core->promised)
-		core->kept_ns = now_ns;
+	core->min_ios += ioband_min_covers(leaf);
+	if (in_turn && core->min_ent)
+		core->min_last_ns = now_ns;
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
-		weighed &= ent != core->promised;
-		if (weighed)
-			ent->parent->weighed_ns = now_ns;
-		if (ent->floor)
-			ioband_floor_charge(core, ent->floor, bill, now_ns);
+		by_weight &= ent != core->min_ent;
+		if (by_weight)
+			ent->parent->by_weight_ns = now_ns;
+		if (ent->min)
+			ioband_min_charge(core, ent->min, bill, now_ns);
 	}
 }
 
-static void leaf_return_floors(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
+static void leaf_complete_minima(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
 	struct ioband_ent *ent;
 
 	core->now_ns = now_ns;
-	core->promised_ios -= ioband_leaf_is_promised(leaf);
+	core->min_ios -= ioband_min_covers(leaf);
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent)
-		if (ent->floor)
-			ioband_floor_return(core, ent->floor);
+		if (ent->min)
+			ioband_min_complete(core, ent->min);
 }
 
 static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 			const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
-	if (unlikely(core->capped))
-		leaf_charge_caps(core, leaf, bill, in_turn, now_ns);
-	if (unlikely(core->promising))
-		leaf_charge_floors(core, leaf, bill, in_turn, now_ns);
-	if (unlikely(core->aiming))
-		ioband_brake_charge(core, leaf, bill, now_ns);
+	if (unlikely(core->has_max))
+		leaf_charge_maxima(core, leaf, bill, in_turn, now_ns);
+	if (unlikely(core->nr_minima))
+		leaf_charge_minima(core, leaf, bill, in_turn, now_ns);
+	if (unlikely(core->nr_latencies))
+		ioband_latency_charge(core, leaf, bill, now_ns);
 	core->inflight_ios++;
 	core->inflight_bytes += bill->bytes;
 	leaf->inflight++;
@@ -435,10 +435,10 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	if (in_turn && !bill->async)
 		ioband_core_note_sync(core, now_ns);
 	if (core->slice_ns && bill->cached)
-		ioband_slice_soil(core, leaf, bill->bytes, in_turn);
-	ioband_leaf_charge(core, leaf, bill->charge, false, in_turn);
+		ioband_slice_dirty(core, leaf, bill->bytes, in_turn);
+	ioband_tree_charge(core, leaf, bill->charge, false, in_turn);
 	if (core->slice_ns && !in_turn)		/* no slice measures its device time */
-		ioband_leaf_charge(core, leaf, ioband_slice_charge_urgent(leaf), true, false);
+		ioband_tree_charge(core, leaf, ioband_slice_charge_urgent(leaf), true, false);
 }
 
 /**
@@ -446,14 +446,15 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
  * @core: scheduler
  * @leaf: result of ioband_core_pick()
  * @bill: cost of the bio
- * @ways: directions in which the leaf still has queued bios, as bits
+ * @dirs: directions in which the leaf still has queued bios, as bits
  * @now_ns: time
  */
 void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
-		       const struct ioband_bill *bill, u8 ways, u64 now_ns)
+		       const struct ioband_bill *bill, u8 dirs, u64 now_ns)
 {
 	core_launch(core, leaf, bill, true, now_ns);
-	ioband_leaf_set_state(core, leaf, ways ? IOBAND_WAITING : IOBAND_INFLIGHT, ways);
+	ioband_tree_set_state(core, leaf, dirs ? IOBAND_LEAF_BACKLOGGED : IOBAND_LEAF_INFLIGHT,
+			      dirs);
 }
 
 /**
@@ -471,9 +472,9 @@ void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 {
 	core->now_ns = now_ns;
 	core_expire(core, now_ns);
-	if (leaf->state != IOBAND_WAITING) {
+	if (leaf->state != IOBAND_LEAF_BACKLOGGED) {
 		leaf_arrive(core, leaf, now_ns);
-		ioband_leaf_set_state(core, leaf, IOBAND_INFLIGHT, 0);
+		ioband_tree_set_state(core, leaf, IOBAND_LEAF_INFLIGHT, 0);
 	}
 	core_launch(core, leaf, bill, false, now_ns);
 }
@@ -482,17 +483,17 @@ void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
  * ioband_core_withdraw() - queued bios of a leaf were removed without being served
  * @core: scheduler
  * @leaf: leaf
- * @ways: directions in which it still has queued bios, as bits
+ * @dirs: directions in which it still has queued bios, as bits
  */
-void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 ways)
+void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
 {
-	if (leaf->state != IOBAND_WAITING)
+	if (leaf->state != IOBAND_LEAF_BACKLOGGED)
 		return;
-	if (ways)
-		ioband_leaf_set_state(core, leaf, IOBAND_WAITING, ways);
+	if (dirs)
+		ioband_tree_set_state(core, leaf, IOBAND_LEAF_BACKLOGGED, dirs);
 	else
-		ioband_leaf_set_state(core, leaf,
-				      leaf->inflight ? IOBAND_INFLIGHT : IOBAND_IDLE, 0);
+		ioband_tree_set_state(core, leaf,
+				      leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE, 0);
 }
 
 /* Update the mean time between completions, over about the last 16. */
@@ -505,21 +506,21 @@ static void core_learn_gap(struct ioband_core *core, u64 now_ns)
 }
 
 /* The last bio of a leaf has completed: the leaf is anticipated, or idle. */
-static void leaf_begin_thinking(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
+static void leaf_begin_grace(struct ioband_core *core, struct ioband_leaf *leaf, u64 now_ns)
 {
 	u64 grace_ns = min(2 * leaf->think_ns + IOBAND_GRACE_MIN_NS, (u64)IOBAND_GRACE_MAX_NS);
 
 	if (leaf->think_ns > core_patience(core)) {
-		if (core->owner == leaf)
+		if (core->holder == leaf)
 			ioband_slice_charge(core, now_ns);
-		ioband_leaf_set_state(core, leaf, IOBAND_IDLE, 0);
+		ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);
 		return;
 	}
-	leaf->awaited = ioband_pause_begins(core, leaf, now_ns);
-	if (leaf->awaited)
+	leaf->pause_anticipated = ioband_pause_begins(core, leaf, now_ns);
+	if (leaf->pause_anticipated)
 		grace_ns = IOBAND_PAUSE_WAIT_NS;
-	leaf->think_until_ns = now_ns + grace_ns;
-	ioband_leaf_set_state(core, leaf, IOBAND_THINKING, 0);
+	leaf->grace_until_ns = now_ns + grace_ns;
+	ioband_tree_set_state(core, leaf, IOBAND_LEAF_ANTICIPATED, 0);
 }
 
 /**
@@ -534,19 +535,19 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 {
 	core->inflight_ios--;
 	core->inflight_bytes -= bill->bytes;
-	if (unlikely(core->promising))
-		leaf_return_floors(core, leaf, now_ns);
-	if (unlikely(core->aiming))
-		ioband_aim_return(leaf, bill);
+	if (unlikely(core->nr_minima))
+		leaf_complete_minima(core, leaf, now_ns);
+	if (unlikely(core->nr_latencies))
+		ioband_latency_complete(leaf, bill);
 	leaf->inflight--;
 	if (core->slice_ns)
-		ioband_slice_return(core, leaf, bill->bytes, now_ns);
+		ioband_slice_complete(core, leaf, bill->bytes, now_ns);
 	else
 		leaf->run_ns = 0;
 	leaf->done_ns = now_ns;
 	core_learn_gap(core, now_ns);
-	if (!leaf->inflight && leaf->state == IOBAND_INFLIGHT)
-		leaf_begin_thinking(core, leaf, now_ns);
+	if (!leaf->inflight && leaf->state == IOBAND_LEAF_INFLIGHT)
+		leaf_begin_grace(core, leaf, now_ns);
 }
 
 /**
@@ -563,7 +564,7 @@ void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_t
 {
 	ioband_slice_charge(core, now_ns);
 	if (slice_ns != core->slice_ns) {
-		core_end_promised(core);
+		core_end_min(core);
 		core_end_pauses(core, now_ns);
 	}
 	ioband_slice_set(core, slice_ns, charge_time);

@@ -20,24 +20,24 @@
 void ioband_core_init(struct ioband_core *core);
 void ioband_core_set_limit(struct ioband_core *core, u32 ios, u32 stuck_ios);
 void ioband_core_set_slice(struct ioband_core *core, u64 slice_ns, bool charge_time, u64 now_ns);
-void ioband_leaf_remove(struct ioband_core *core, struct ioband_leaf *leaf);
+void ioband_core_remove_leaf(struct ioband_core *core, struct ioband_leaf *leaf);
 void ioband_core_note_sync(struct ioband_core *core, u64 now_ns);
 void ioband_core_begin(struct ioband_core *core, u64 now_ns);
-void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_way way,
+void ioband_core_wait(struct ioband_core *core, struct ioband_leaf *leaf, enum ioband_dir dir,
 		      u64 now_ns);
 struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
 void ioband_core_admit(struct ioband_core *core, struct ioband_leaf *leaf,
-		       const struct ioband_bill *bill, u8 ways, u64 now_ns);
+		       const struct ioband_bill *bill, u8 dirs, u64 now_ns);
 void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 			   const struct ioband_bill *bill, u64 now_ns);
-void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 ways);
+void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs);
 void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 			  const struct ioband_bill *bill, u64 now_ns);
 
 /* Some minimum or latency target depends on the order of dispatch. */
-static inline bool ioband_core_has_wishes(const struct ioband_core *core)
+static inline bool ioband_core_has_guarantees(const struct ioband_core *core)
 {
-	return core->promising || core->aiming;
+	return core->nr_minima || core->nr_latencies;
 }
 
 /* Bios are queued that no maximum blocks. */
@@ -46,9 +46,9 @@ static inline bool ioband_core_has_waiting(const struct ioband_core *core)
 	return core->root.ent.waiting;
 }
 
-static inline bool ioband_leaf_is_idle(const struct ioband_leaf *leaf)
+static inline bool ioband_core_leaf_is_idle(const struct ioband_leaf *leaf)
 {
-	return leaf->state == IOBAND_IDLE || leaf->state == IOBAND_THINKING;
+	return leaf->state == IOBAND_LEAF_IDLE || leaf->state == IOBAND_LEAF_ANTICIPATED;
 }
 
 #endif /* DM_IOBAND_SCHED_CORE_H */

@@ -148,56 +148,56 @@
  */
 void ioband_depth_init(struct ioband_depth *depth)
 {
-	const struct ioband_pipe first = { IOBAND_DEPTH_FIRST, IOBAND_PIECE_MAX };
+	const struct ioband_depth_limit first = { IOBAND_DEPTH_FIRST, IOBAND_SPLIT_MAX };
 
 	*depth = (struct ioband_depth) {
-		.pipe = first,
+		.limit = first,
 		.chosen = first,
 		.try = IOBAND_TRY_MORE,
 	};
 }
 
-static bool pipe_equal(struct ioband_pipe a, struct ioband_pipe b)
+static bool limit_equal(struct ioband_depth_limit a, struct ioband_depth_limit b)
 {
-	return a.ios == b.ios && a.piece_bytes == b.piece_bytes;
+	return a.ios == b.ios && a.split_bytes == b.split_bytes;
 }
 
 /* Completions of bios dispatched under the old limit do not count. */
-static void depth_set_pipe(struct ioband_depth *depth, struct ioband_pipe pipe)
+static void depth_set_limit(struct ioband_depth *depth, struct ioband_depth_limit limit)
 {
-	if (!pipe_equal(pipe, depth->pipe))
+	if (!limit_equal(limit, depth->limit))
 		depth->late_ios = depth->round.peak_ios;
-	depth->pipe = pipe;
+	depth->limit = limit;
 }
 
 /* Begin a pause, with a limit that may be new. */
-static void depth_rest(struct ioband_depth *depth, struct ioband_pipe pipe)
+static void depth_rest(struct ioband_depth *depth, struct ioband_depth_limit limit)
 {
 	depth->trial = (struct ioband_trial) {};
-	depth->chosen = pipe;
+	depth->chosen = limit;
 	depth->peak_ios = 0;
 	depth->rate = 0;
 	depth->odd = 0;
 	depth->phase_ns = 0;
-	depth_set_pipe(depth, pipe);
+	depth_set_limit(depth, limit);
 }
 
 /* A trial has found a better limit: the next one continues in that direction, at once. */
-static void depth_move(struct ioband_depth *depth, struct ioband_pipe pipe)
+static void depth_move(struct ioband_depth *depth, struct ioband_depth_limit limit)
 {
 	depth->stood = 0;
 	depth->pause_ns = 0;
-	depth_rest(depth, pipe);
+	depth_rest(depth, limit);
 }
 
 /* The chosen limit, or twice the peak in flight if the limit was never reached. */
-static struct ioband_pipe depth_spare(const struct ioband_depth *depth)
+static struct ioband_depth_limit depth_spare(const struct ioband_depth *depth)
 {
-	struct ioband_pipe pipe = depth->chosen;
+	struct ioband_depth_limit limit = depth->chosen;
 
-	if (depth->try == IOBAND_TRY_LESS && depth->peak_ios < pipe.ios)
-		pipe.ios = depth->peak_ios ? min_t(u32, 2 * depth->peak_ios, IOBAND_DEPTH_MAX) : 1;
-	return pipe;
+	if (depth->try == IOBAND_TRY_LESS && depth->peak_ios < limit.ios)
+		limit.ios = depth->peak_ios ? min_t(u32, 2 * depth->peak_ios, IOBAND_DEPTH_MAX) : 1;
+	return limit;
 }
 
 static void depth_next_try(struct ioband_depth *depth)
@@ -227,55 +227,55 @@ static u32 half_more(u32 ios)
 }
 
 /* The largest size of splits below so many bytes, or 0. */
-static u32 piece_below(u32 bytes)
+static u32 split_below(u32 bytes)
 {
-	u32 piece = IOBAND_PIECE_MAX;
+	u32 split = IOBAND_SPLIT_MAX;
 
-	while (piece >= bytes && piece > IOBAND_PIECE_MIN)
-		piece /= 2;
-	return piece < bytes ? piece : 0;
+	while (split >= bytes && split > IOBAND_SPLIT_MIN)
+		split /= 2;
+	return split < bytes ? split : 0;
 }
 
 /*
  * The limit to compare with the chosen one, or the chosen one itself if there is none.  A limit
  * that was never reached is not too low, and a lower one starts from the peak in flight.
  */
-static struct ioband_pipe depth_rival(const struct ioband_depth *depth)
+static struct ioband_depth_limit depth_rival(const struct ioband_depth *depth)
 {
-	struct ioband_pipe pipe = depth->chosen;
-	const u32 used = min(pipe.ios, depth->peak_ios);
+	struct ioband_depth_limit limit = depth->chosen;
+	const u32 used = min(limit.ios, depth->peak_ios);
 	u32 smaller;
 
 	switch (depth->try) {
 	case IOBAND_TRY_MORE:
-		if (used == pipe.ios)
-			pipe.ios = half_more(pipe.ios);
+		if (used == limit.ios)
+			limit.ios = half_more(limit.ios);
 		break;
 	case IOBAND_TRY_LESS:
 		if (used >= 2)
-			pipe.ios = used * 2 / 3;
+			limit.ios = used * 2 / 3;
 		break;
 	case IOBAND_TRY_TRIM:
-		if (used == pipe.ios && used * 5 / 6 > used * 2 / 3)
-			pipe.ios = used * 5 / 6;
+		if (used == limit.ios && used * 5 / 6 > used * 2 / 3)
+			limit.ios = used * 5 / 6;
 		break;
 	case IOBAND_TRY_LARGER:
-		if (used == pipe.ios && depth->max_bytes > pipe.piece_bytes &&
-		    pipe.piece_bytes < IOBAND_PIECE_MAX)
-			pipe.piece_bytes *= 2;
+		if (used == limit.ios && depth->max_bytes > limit.split_bytes &&
+		    limit.split_bytes < IOBAND_SPLIT_MAX)
+			limit.split_bytes *= 2;
 		break;
 	case IOBAND_TRY_SMALLER:
 	case IOBAND_TRY_FINER:
-		smaller = piece_below(min(depth->max_bytes, pipe.piece_bytes));
+		smaller = split_below(min(depth->max_bytes, limit.split_bytes));
 		if (!smaller)
 			break;
-		pipe.piece_bytes = smaller;
-		pipe.ios = depth->try == IOBAND_TRY_FINER ? half_more(used ?: 1) : used ?: 1;
+		limit.split_bytes = smaller;
+		limit.ios = depth->try == IOBAND_TRY_FINER ? half_more(used ?: 1) : used ?: 1;
 		break;
 	default:
 		break;
 	}
-	return pipe;
+	return limit;
 }
 
 static bool try_is_up(enum ioband_try try)
@@ -286,15 +286,15 @@ static bool try_is_up(enum ioband_try try)
 static void depth_start_trial(struct ioband_depth *depth)
 {
 	struct ioband_trial *trial = &depth->trial;
-	struct ioband_pipe rival = depth_rival(depth);
+	struct ioband_depth_limit rival = depth_rival(depth);
 	unsigned int others = IOBAND_NR_TRIES - 1;
 
 	depth->phase_ns = 0;
-	for (; pipe_equal(rival, depth->chosen) && others; others--) {
+	for (; limit_equal(rival, depth->chosen) && others; others--) {
 		depth_next_try(depth);
 		rival = depth_rival(depth);
 	}
-	if (pipe_equal(rival, depth->chosen)) {
+	if (limit_equal(rival, depth->chosen)) {
 		depth_stay(depth);
 		return;
 	}
@@ -302,7 +302,7 @@ static void depth_start_trial(struct ioband_depth *depth)
 		*trial = (struct ioband_trial) { .lo = depth->chosen, .hi = rival };
 	else
 		*trial = (struct ioband_trial) { .lo = rival, .hi = depth->chosen };
-	depth_set_pipe(depth, trial->lo);
+	depth_set_limit(depth, trial->lo);
 }
 
 static bool trial_is_at_hi(const struct ioband_trial *trial)
@@ -342,7 +342,7 @@ static const struct ioband_gain *trial_gain(const struct ioband_trial *trial)
 {
 	const struct ioband_gain *best = trial->gains, *gain;
 
-	for (gain = best + 1; gain < trial->gains + IOBAND_NR_YARDS; gain++)
+	for (gain = best + 1; gain < trial->gains + IOBAND_NR_UNITS; gain++)
 		if (gain_spread(gain, trial->pairs) < gain_spread(best, trial->pairs))
 			best = gain;
 	return best;
@@ -378,7 +378,7 @@ static bool trial_lost_more(const struct ioband_trial *trial, s64 won)
 {
 	const struct ioband_gain *gain;
 
-	for (gain = trial->gains; gain < trial->gains + IOBAND_NR_YARDS; gain++)
+	for (gain = trial->gains; gain < trial->gains + IOBAND_NR_UNITS; gain++)
 		if (gain->sum < -won && gain_is_clear(gain, trial->pairs, 0))
 			return true;
 	return false;
@@ -392,7 +392,7 @@ static bool trial_won_more(const struct ioband_trial *trial, s64 lost, s64 wante
 {
 	const struct ioband_gain *gain;
 
-	for (gain = trial->gains; gain < trial->gains + IOBAND_NR_YARDS; gain++)
+	for (gain = trial->gains; gain < trial->gains + IOBAND_NR_UNITS; gain++)
 		if (gain->sum > max(lost, trial->pairs * wanted) &&
 		    gain_is_clear(gain, trial->pairs, wanted))
 			return true;
@@ -436,11 +436,11 @@ static void depth_end_pair(struct ioband_depth *depth)
 	const u32 least = depth->found ? IOBAND_TRIAL_LEAST : IOBAND_TRIAL_LEAST_FIRST;
 	struct ioband_trial *trial = &depth->trial;
 	enum verdict verdict;
-	u32 yard;
+	u32 unit;
 
 	trial->pairs++;
-	for (yard = 0; yard < IOBAND_NR_YARDS; yard++)
-		gain_add_pair(&trial->gains[yard]);
+	for (unit = 0; unit < IOBAND_NR_UNITS; unit++)
+		gain_add_pair(&trial->gains[unit]);
 	verdict = trial_verdict(trial, depth->try, least);
 	if (verdict == UNDECIDED)
 		return;
@@ -467,12 +467,12 @@ static bool trial_tells(const struct ioband_depth *depth)
 	}
 }
 
-static u64 round_work(const struct ioband_sample *round, enum ioband_yard yard)
+static u64 round_work(const struct ioband_sample *round, enum ioband_unit unit)
 {
-	switch (yard) {
-	case IOBAND_YARD_BYTES:
+	switch (unit) {
+	case IOBAND_UNIT_BYTES:
 		return round->bytes;
-	case IOBAND_YARD_BIOS:
+	case IOBAND_UNIT_BIOS:
 		return round->work - round->bytes;
 	default:
 		return round->work;
@@ -480,9 +480,9 @@ static u64 round_work(const struct ioband_sample *round, enum ioband_yard yard)
 }
 
 /* Work per millisecond; a millionth of a second is less than any round takes. */
-static u64 round_rate(const struct ioband_sample *round, enum ioband_yard yard)
+static u64 round_rate(const struct ioband_sample *round, enum ioband_unit unit)
 {
-	return ioband_mul_div(round_work(round, yard), NSEC_PER_MSEC,
+	return ioband_mul_div(round_work(round, unit), NSEC_PER_MSEC,
 			      max_t(u64, round->ns, NSEC_PER_USEC));
 }
 
@@ -490,24 +490,24 @@ static void depth_end_trial_round(struct ioband_depth *depth)
 {
 	struct ioband_trial *trial = &depth->trial;
 	const bool at_hi = trial_is_at_hi(trial);
-	u32 yard;
+	u32 unit;
 
 	if (!at_hi && !trial_tells(depth)) {	/* the load is light */
 		depth_stay(depth);
 		return;
 	}
-	for (yard = 0; yard < IOBAND_NR_YARDS; yard++) {
-		const u64 rate = round_rate(&depth->round, yard);
+	for (unit = 0; unit < IOBAND_NR_UNITS; unit++) {
+		const u64 rate = round_rate(&depth->round, unit);
 
 		if (at_hi)
-			trial->gains[yard].hi_rate = rate;
+			trial->gains[unit].hi_rate = rate;
 		else
-			trial->gains[yard].lo_rate = rate;
+			trial->gains[unit].lo_rate = rate;
 	}
 	if (++trial->rounds % 2 == 0)
 		depth_end_pair(depth);
 	if (ioband_depth_in_trial(depth))
-		depth_set_pipe(depth, trial_is_at_hi(trial) ? trial->hi : trial->lo);
+		depth_set_limit(depth, trial_is_at_hi(trial) ? trial->hi : trial->lo);
 }
 
 /* Have the device or the load changed?  Only rounds of a full device count. */
@@ -544,7 +544,7 @@ static bool round_is_over(const struct ioband_depth *depth)
 {
 	const struct ioband_sample *round = &depth->round;
 	const u64 whole_ios = (round->work - round->bytes) / IOBAND_BIO_BYTES;
-	const u32 used = min(depth->pipe.ios, round->peak_ios);
+	const u32 used = min(depth->limit.ios, round->peak_ios);
 
 	return (whole_ios >= IOBAND_ROUND_IOS && round->ios >= 2 * used) ||
 	       (round->ios && round->ns >= IOBAND_ROUND_MAX_NS);
@@ -569,7 +569,7 @@ static void depth_look_at_round(struct ioband_depth *depth, const struct ioband_
  */
 bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample *sample)
 {
-	const struct ioband_pipe old = depth->pipe;
+	const struct ioband_depth_limit old = depth->limit;
 
 	if (depth->late_ios * IOBAND_LATE_PART > sample->ios) {
 		depth->late_ios -= min(depth->late_ios, sample->ios);
@@ -592,9 +592,9 @@ bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample 
 	if (ioband_depth_in_trial(depth))
 		depth_end_trial_round(depth);
 	else
-		depth_end_pause_round(depth, round_rate(&depth->round, IOBAND_YARD_BOTH));
+		depth_end_pause_round(depth, round_rate(&depth->round, IOBAND_UNIT_BOTH));
 	depth->round = (struct ioband_sample) {};
-	return !pipe_equal(depth->pipe, old);
+	return !limit_equal(depth->limit, old);
 }
 
 /**

@@ -14,30 +14,30 @@
 #define IOBAND_DEPTH_MAX	65535
 
 /* Bounds of the size of splits, powers of two, bytes. */
-#define IOBAND_PIECE_MIN	16384
-#define IOBAND_PIECE_MAX	1048576
+#define IOBAND_SPLIT_MIN	16384
+#define IOBAND_SPLIT_MAX	1048576
 
 /**
- * struct ioband_pipe - limits of the bios in flight
+ * struct ioband_depth_limit - limits of the bios in flight
  * @ios: number of bios or splits; 1..IOBAND_DEPTH_MAX
- * @piece_bytes: size of splits, for larger bios; a power of two
+ * @split_bytes: size of splits, for larger bios; a power of two
  */
-struct ioband_pipe {
+struct ioband_depth_limit {
 	u32 ios;
-	u32 piece_bytes;
+	u32 split_bytes;
 };
 
 /**
- * ioband_pipe_piece() - size of the next split of a bio
- * @piece_bytes: size of splits, a power of two
+ * ioband_depth_split_bytes() - size of the next split of a bio
+ * @split_bytes: size of splits, a power of two
  * @at: start of the split on the device, bytes; bits above 32 do not matter
  * @left: rest of the bio, bytes
  *
- * Return: bytes up to the next multiple of @piece_bytes, or to the end of the bio.
+ * Return: bytes up to the next multiple of @split_bytes, or to the end of the bio.
  */
-static inline u32 ioband_pipe_piece(u32 piece_bytes, u32 at, u32 left)
+static inline u32 ioband_depth_split_bytes(u32 split_bytes, u32 at, u32 left)
 {
-	return min(piece_bytes - (at & (piece_bytes - 1)), left);
+	return min(split_bytes - (at & (split_bytes - 1)), left);
 }
 
 /**
@@ -100,17 +100,17 @@ enum ioband_try {
 };
 
 /**
- * enum ioband_yard - units of throughput
- * @IOBAND_YARD_BOTH: bytes and bios, see ioband_depth_work()
- * @IOBAND_YARD_BYTES: bytes
- * @IOBAND_YARD_BIOS: bios
- * @IOBAND_NR_YARDS: number of units
+ * enum ioband_unit - units of throughput
+ * @IOBAND_UNIT_BOTH: bytes and bios, see ioband_depth_work()
+ * @IOBAND_UNIT_BYTES: bytes
+ * @IOBAND_UNIT_BIOS: bios
+ * @IOBAND_NR_UNITS: number of units
  */
-enum ioband_yard {
-	IOBAND_YARD_BOTH,
-	IOBAND_YARD_BYTES,
-	IOBAND_YARD_BIOS,
-	IOBAND_NR_YARDS,
+enum ioband_unit {
+	IOBAND_UNIT_BOTH,
+	IOBAND_UNIT_BYTES,
+	IOBAND_UNIT_BIOS,
+	IOBAND_NR_UNITS,
 };
 
 /**
@@ -138,16 +138,16 @@ struct ioband_gain {
  * @gains: gain of @hi over @lo, in each unit of throughput
  */
 struct ioband_trial {
-	struct ioband_pipe lo;
-	struct ioband_pipe hi;
+	struct ioband_depth_limit lo;
+	struct ioband_depth_limit hi;
 	unsigned int rounds;
 	u32 pairs;
-	struct ioband_gain gains[IOBAND_NR_YARDS];
+	struct ioband_gain gains[IOBAND_NR_UNITS];
 };
 
 /**
  * struct ioband_depth - the estimator
- * @pipe: limit in force
+ * @limit: limit in force
  * @chosen: limit in force between trials; @lo or @hi of a trial
  * @peak_ios: most bios in flight since the last trial
  * @try: kind of the next trial, or of the present one
@@ -166,8 +166,8 @@ struct ioband_trial {
  * @pause_ns: length of the pause
  */
 struct ioband_depth {
-	struct ioband_pipe pipe;
-	struct ioband_pipe chosen;
+	struct ioband_depth_limit limit;
+	struct ioband_depth_limit chosen;
 	u32 peak_ios;
 	enum ioband_try try;
 	bool found;

@@ -18,18 +18,18 @@ struct ioband_node;
  * @parent: node in which it competes; NULL for that of the root
  * @vtime: virtual time, units of charge << 16 divided by weight; may wrap, and is
  *	compared by signed difference
- * @past: bypass vtime: the same among siblings that bypass others, because the throttle
+ * @bypass_vtime: bypass vtime: the same among siblings that bypass others, because the throttle
  *	holds these or no bio of these counts for the minimum above
- * @turn: advance of @vtime by its last pick
+ * @advance: advance of @vtime by its last pick
  * @pace: advance per unit of charge: 2^32 / @weight
  * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
- * @cap: maximum; NULL: none
- * @floor: minimum; NULL: none
- * @aim: latency target of its reads; NULL: none
+ * @max: maximum; NULL: none
+ * @min: minimum; NULL: none
+ * @latency: latency target of its reads; NULL: none
  * @waiting: leaves at or below it with a queued read, in the low half, and with a queued
  *	write, in the high half; without leaves that are blocked below it
- * @thinking: anticipated leaves at or below it
- * @pausing: leaves of @thinking in writeback idle; unused in the root
+ * @anticipated: anticipated leaves at or below it
+ * @pausing: leaves of @anticipated in writeback idle; unused in the root
  * @busy: leaves at or below it that are not idle
  * @leaf: entity of a leaf, else of a node
  */
@@ -37,15 +37,15 @@ struct ioband_ent {
 	struct rb_node rb;
 	struct ioband_node *parent;
 	u64 vtime;
-	u64 past;
-	u64 turn;
+	u64 bypass_vtime;
+	u64 advance;
 	u64 pace;
-	struct ioband_cap *cap;
-	struct ioband_floor *floor;
-	struct ioband_aim *aim;
+	struct ioband_max *max;
+	struct ioband_min *min;
+	struct ioband_latency *latency;
 	u64 waiting;
 	u32 weight;
-	u32 thinking;
+	u32 anticipated;
 	u32 pausing;
 	u32 busy;
 	bool leaf;
@@ -57,17 +57,17 @@ struct ioband_ent {
  * @live: children that are backlogged or have an anticipated leaf, least served first
  * @serving: with slices: child that has the device; NULL: none
  * @served_ns: elapsed part of its slice
- * @served_from: its &ioband_ent.vtime, or @past, at the start of the slice
- * @by_past: that slice began as a bypass
+ * @served_from: its &ioband_ent.vtime, or @bypass_vtime, at the start of the slice
+ * @by_bypass: that slice began as a bypass
  * @streams: the children are leaves of one group, which with slices share device time, with
  *	any charge above
  * @to_and_fro: slices left in which runs go to and fro, see sched/ahead.c
- * @cold_turns: slices of these that began with a seek so far
+ * @cold_slices: slices of these that began with a seek so far
  * @in_turn: slices left in which runs go in turn, even if these begin with a seek
  * @vnow: virtual time of the node, at which idle children restart
- * @past: bypass vtime of the node
- * @weighed_ns: last dispatch below the node by weight instead of a minimum
- * @weigh_until_ns: with slices: end of a period by weight, whatever minimum is due
+ * @bypass_vtime: bypass vtime of the node
+ * @by_weight_ns: last dispatch below the node by weight instead of a minimum
+ * @by_weight_until_ns: with slices: end of a period by weight, whatever minimum is due
  */
 struct ioband_node {
 	struct ioband_ent ent;
@@ -75,39 +75,39 @@ struct ioband_node {
 	struct ioband_ent *serving;
 	u64 served_ns;
 	u64 served_from;
-	bool by_past;
+	bool by_bypass;
 	bool streams;
 	u32 to_and_fro;
-	u32 cold_turns;
+	u32 cold_slices;
 	u32 in_turn;
 	u64 vnow;
-	u64 past;
-	u64 weighed_ns;
-	u64 weigh_until_ns;
+	u64 bypass_vtime;
+	u64 by_weight_ns;
+	u64 by_weight_until_ns;
 };
 
 enum ioband_leaf_state {
-	IOBAND_IDLE,		/* no bio queued or in flight */
-	IOBAND_WAITING,		/* a bio is queued */
-	IOBAND_INFLIGHT,	/* none queued, some in flight */
-	IOBAND_THINKING,	/* the last one completed a moment ago */
+	IOBAND_LEAF_IDLE,	/* no bio queued or in flight */
+	IOBAND_LEAF_BACKLOGGED,	/* a bio is queued */
+	IOBAND_LEAF_INFLIGHT,	/* none queued, some in flight */
+	IOBAND_LEAF_ANTICIPATED,	/* the last one completed a moment ago */
 };
 
 /**
  * struct ioband_leaf - queue of bios
  * @ent: entity of the leaf among the children of its node
  * @state: see &enum ioband_leaf_state
- * @ways: directions with queued bios, as bits
+ * @dirs: directions with queued bios, as bits
  * @async: the last bio admitted in turn was asynchronous
- * @awaited: if anticipated: because of writeback idle
+ * @pause_anticipated: if anticipated: because of writeback idle
  * @was_idle: with slices: was idle at some time since it last had the device
  * @is_run: each bio continues where the one before ended
  * @inflight: bios admitted and not yet completed
- * @think: place among the anticipated leaves
- * @think_until_ns: end of the grace period
+ * @grace: place among the anticipated leaves
+ * @grace_until_ns: end of the grace period
  * @think_ns: mean think time
  * @done_ns: time of the last completion
- * @turn_ns: with slices: when it last had the device
+ * @last_slice_ns: with slices: when it last had the device
  * @run_ns: with slices: time of the last completion, if others were in flight then
  * @gap_ns: with slices: mean time between completions
  * @destage_ns: with slices: duration of the recent flushes of its writes
@@ -118,17 +118,17 @@ enum ioband_leaf_state {
 struct ioband_leaf {
 	struct ioband_ent ent;
 	enum ioband_leaf_state state;
-	u8 ways;
+	u8 dirs;
 	bool async;
-	bool awaited;
+	bool pause_anticipated;
 	bool was_idle;
 	bool is_run;
 	u32 inflight;
-	struct rb_node think;
-	u64 think_until_ns;
+	struct rb_node grace;
+	u64 grace_until_ns;
 	u64 think_ns;
 	u64 done_ns;
-	u64 turn_ns;
+	u64 last_slice_ns;
 	u64 run_ns;
 	u64 gap_ns;
 	u64 destage_ns;
@@ -139,15 +139,15 @@ struct ioband_leaf {
 
 /**
  * struct ioband_hooks - calls from the tree to the policies above it
- * @floor_changed: the bios queued below an entity with a minimum have changed; bios
+ * @min_changed: the bios queued below an entity with a minimum have changed; bios
  *	blocked by its maximum do not count
- * @cap_changed: the bios queued below an entity with a maximum have changed
+ * @max_changed: the bios queued below an entity with a maximum have changed
  *
  * Both are called after the counters of the entity have changed, and must not change the tree.
  */
 struct ioband_hooks {
-	void (*floor_changed)(struct ioband_core *core, struct ioband_floor *floor);
-	void (*cap_changed)(const struct ioband_core *core, struct ioband_cap *cap);
+	void (*min_changed)(struct ioband_core *core, struct ioband_min *min);
+	void (*max_changed)(const struct ioband_core *core, struct ioband_max *max);
 };
 
 enum ioband_flush {
@@ -160,21 +160,21 @@ enum ioband_flush {
  * struct ioband_core - one scheduler
  * @hooks: calls to the policies
  * @root: root of the tree
- * @thinking: anticipated leaves, by the end of their grace period
+ * @anticipated: anticipated leaves, by the end of their grace period
  * @blocked: maxima that block a direction, by the end of the block
- * @floors: minima of active or anticipated entities, by due time
- * @capped: some entity has a maximum, or had one
- * @promising: number of minima
- * @aiming: number of latency targets
- * @brake_ways: directions in which the throttle holds the leaf of the last pick, as
+ * @minima: minima of active or anticipated entities, by due time
+ * @has_max: some entity has a maximum, or had one
+ * @nr_minima: number of minima
+ * @nr_latencies: number of latency targets
+ * @throttle_dirs: directions in which the throttle holds the leaf of the last pick, as
  *	halves of &ioband_ent.waiting
- * @diverted: leaf that bypasses throttled leaves, with slices until its slice ends; NULL: none
- * @promised: entity served for a minimum, by weight below; NULL: service by weight
- * @promised_ways: directions of that minimum, as halves of &ioband_ent.waiting
- * @promise: that minimum, while @promised is set
- * @promised_ns: with slices: start of the slice of @promised
- * @promised_from_ns: its due time at the start of the slice, as far as it counts
- * @kept_ns: last dispatch for a minimum
+ * @bypass_leaf: leaf that bypasses throttled leaves, with slices until its slice ends; NULL: none
+ * @min_ent: entity served for a minimum, by weight below; NULL: service by weight
+ * @min_ent_dirs: directions of that minimum, as halves of &ioband_ent.waiting
+ * @min: that minimum, while @min_ent is set
+ * @min_begin_ns: with slices: start of the slice of @min_ent
+ * @min_from_ns: its due time at the start of the slice, as far as it counts
+ * @min_last_ns: last dispatch for a minimum
  * @apart: for picks by weight, bios of leaves with a minimum do not count against the limit
  * @now_ns: time of the last call
  * @sync_ns: last arrival, or dispatch in turn, of a synchronous bio
@@ -187,7 +187,7 @@ enum ioband_flush {
  * @late: leaves are held back, whatever the depth of the device: for a minimum that is
  *	late although its limit is not reached, or for a late latency target; the caller
  *	clears it
- * @promised_ios: bios of @inflight_ios with a minimum at or above their leaf
+ * @min_ios: bios of @inflight_ios with a minimum at or above their leaf
  * @done_ns: time of the last completion
  * @gap_ns: mean time between completions
  * @slack_ns: delay of a wake-up that costs no group a part of its maximum
@@ -199,8 +199,8 @@ enum ioband_flush {
  *	the caller
  * @slice_ns: longest slice; 0: no slices
  * @charge_time: with slices: device time is charged
- * @owner: with slices: slice holder; NULL: none
- * @owned_ns: its device time is charged up to here
+ * @holder: with slices: slice holder; NULL: none
+ * @charged_until_ns: its device time is charged up to here
  * @began_ns: start of its slice while the first bio is measured; else 0
  * @first_ns: completion of the first bio; 0: outstanding
  * @first_bytes: size of the first bio
@@ -212,26 +212,26 @@ enum ioband_flush {
  * @flushes: number of completed flushes
  * @flushed_bytes: bytes of the running flush
  * @flushing_ns: start of the running flush
- * @aims: latency targets
- * @brake: throttle for one of these
+ * @latencies: latency targets
+ * @throttle: throttle for one of these
  */
 struct ioband_core {
 	const struct ioband_hooks *hooks;
 	struct ioband_node root;
-	struct rb_root_cached thinking;
+	struct rb_root_cached anticipated;
 	struct rb_root_cached blocked;
-	struct rb_root_cached floors;
-	bool capped;
-	u32 promising;
-	u32 aiming;
-	u64 brake_ways;
-	const struct ioband_leaf *diverted;
-	struct ioband_ent *promised;
-	u64 promised_ways;
-	struct ioband_floor *promise;
-	u64 promised_ns;
-	u64 promised_from_ns;
-	u64 kept_ns;
+	struct rb_root_cached minima;
+	bool has_max;
+	u32 nr_minima;
+	u32 nr_latencies;
+	u64 throttle_dirs;
+	const struct ioband_leaf *bypass_leaf;
+	struct ioband_ent *min_ent;
+	u64 min_ent_dirs;
+	struct ioband_min *min;
+	u64 min_begin_ns;
+	u64 min_from_ns;
+	u64 min_last_ns;
 	bool apart;
 	u64 now_ns;
 	u64 sync_ns;
@@ -241,7 +241,7 @@ struct ioband_core {
 	u64 patience_ns;
 	u64 told_ns;
 	bool late;
-	u32 promised_ios;
+	u32 min_ios;
 	u64 done_ns;
 	u64 gap_ns;
 	u64 slack_ns;
@@ -252,8 +252,8 @@ struct ioband_core {
 	bool stalled;
 	u64 slice_ns;
 	bool charge_time;
-	struct ioband_leaf *owner;
-	u64 owned_ns;
+	struct ioband_leaf *holder;
+	u64 charged_until_ns;
 	u64 began_ns;
 	u64 first_ns;
 	u32 first_bytes;
@@ -264,15 +264,15 @@ struct ioband_core {
 	u32 flushes;
 	u64 flushed_bytes;
 	u64 flushing_ns;
-	struct list_head aims;
-	struct ioband_brake brake;
+	struct list_head latencies;
+	struct ioband_latency_throttle throttle;
 };
 
-void ioband_node_init(struct ioband_node *node, struct ioband_node *parent, u32 weight);
-void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight);
-void ioband_leaf_follow(struct ioband_leaf *leaf, const struct ioband_leaf *other);
-void ioband_ent_set_weight(struct ioband_ent *ent, u32 weight);
-u8 ioband_leaf_may(const struct ioband_core *core, const struct ioband_leaf *leaf);
-bool ioband_leaf_owes_much(const struct ioband_leaf *leaf);
+void ioband_tree_init_node(struct ioband_node *node, struct ioband_node *parent, u32 weight);
+void ioband_tree_init_leaf(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight);
+void ioband_tree_follow(struct ioband_leaf *leaf, const struct ioband_leaf *other);
+void ioband_tree_set_weight(struct ioband_ent *ent, u32 weight);
+u8 ioband_tree_dirs(const struct ioband_core *core, const struct ioband_leaf *leaf);
+bool ioband_tree_is_in_debt(const struct ioband_leaf *leaf);
 
 #endif /* DM_IOBAND_SCHED_ENTITY_H */

@@ -72,20 +72,20 @@
 #define IOBAND_MEAN_MAX_NS	NSEC_PER_SEC
 
 /* An evaluation changes the rate by one part in this many, at most. */
-#define IOBAND_BRAKE_STEP	8
+#define IOBAND_LATENCY_STEP	8
 
 /*
  * The least rate is a bio of 4 KiB in each sixteenth of a second, in bytes a second.  It is also
  * no less than a part of the rate of the late entity, or of the others when the throttle began.
  */
-#define IOBAND_BRAKE_LEAST	(64U << 10)
-#define IOBAND_BRAKE_LEAST_PART	16
+#define IOBAND_LATENCY_LEAST	(64U << 10)
+#define IOBAND_LATENCY_LEAST_PART	16
 
 /* The least charge of a bio, bytes. */
-#define IOBAND_BRAKE_BIO	(4U << 10)
+#define IOBAND_LATENCY_BIO	(4U << 10)
 
 /* Largest lead of the bucket. */
-#define IOBAND_BRAKE_DEBT_NS	NSEC_PER_SEC
+#define IOBAND_LATENCY_DEBT_NS	NSEC_PER_SEC
 
 /*
  * Has an entity had more service than another one?  Compares their virtual times in the first
@@ -103,79 +103,80 @@ static bool ent_is_ahead(const struct ioband_ent *ent, const struct ioband_ent *
 }
 
 /* The throttle is for a target of the root. */
-static bool brake_is_for_pool(const struct ioband_core *core)
+static bool throttle_is_for_pool(const struct ioband_core *core)
 {
-	return core->brake.worst && !core->brake.worst->ent->parent;
+	return core->throttle.worst && !core->throttle.worst->ent->parent;
 }
 
 /* The throttle is for a target of a leaf, or of an entity above it. */
-static bool brake_is_for(const struct ioband_core *core, const struct ioband_leaf *leaf)
+static bool throttle_is_for(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	const struct ioband_aim *worst = core->brake.worst;
+	const struct ioband_latency *worst = core->throttle.worst;
 
 	return worst && worst->ent->parent && ent_is_below(&leaf->ent, worst->ent);
 }
 
 /**
- * ioband_brake_charge() - a bio is dispatched
+ * ioband_latency_charge() - a bio is dispatched
  * @core: scheduler, with a latency target
  * @leaf: leaf of the bio
  * @bill: cost of the bio
  * @now_ns: time
  */
-void ioband_brake_charge(struct ioband_core *core, const struct ioband_leaf *leaf,
-			 const struct ioband_bill *bill, u64 now_ns)
+void ioband_latency_charge(struct ioband_core *core, const struct ioband_leaf *leaf,
+			   const struct ioband_bill *bill, u64 now_ns)
 {
 	const struct ioband_leeway leeway = {
 		.second_ns = NSEC_PER_SEC,
 		.late_ns = now_ns - min(now_ns, core->slack_ns),
 		.early_ns = U64_MAX,
-		.most_ns = now_ns + IOBAND_BRAKE_DEBT_NS,
+		.most_ns = now_ns + IOBAND_LATENCY_DEBT_NS,
 	};
-	struct ioband_brake *brake = &core->brake;
-	const u32 bytes = max(bill->bytes, IOBAND_BRAKE_BIO);
+	struct ioband_latency_throttle *throttle = &core->throttle;
+	const u32 bytes = max(bill->bytes, IOBAND_LATENCY_BIO);
 	const struct ioband_ent *ent;
 
-	for (ent = &leaf->ent; bill->way == IOBAND_WAY_READ && ent; ent = ent_above(ent))
-		if (ent->aim)
-			ent->aim->inflight++;
-	if (brake_is_for(core, leaf) ||
-	    (brake_is_for_pool(core) && bill->way == IOBAND_WAY_READ)) {
-		brake->late_bytes += bytes;
+	for (ent = &leaf->ent; bill->dir == IOBAND_DIR_READ && ent; ent = ent_above(ent))
+		if (ent->latency)
+			ent->latency->inflight++;
+	if (throttle_is_for(core, leaf) ||
+	    (throttle_is_for_pool(core) && bill->dir == IOBAND_DIR_READ)) {
+		throttle->late_bytes += bytes;
 		return;
 	}
-	brake->bytes += bytes;
-	ioband_clock_move(&brake->clock, bytes, &leeway);
+	throttle->bytes += bytes;
+	ioband_bucket_charge(&throttle->bucket, bytes, &leeway);
 }
 
 /* Directions of a leaf that the throttle holds, as halves of &ioband_ent.waiting. */
-static u64 brake_ways(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
+static u64 throttle_dirs(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
-	const struct ioband_brake *brake = &core->brake;
+	const struct ioband_latency_throttle *throttle = &core->throttle;
 
-	if (!brake->clock.rate || brake->clock.next_ns <= now_ns || brake_is_for(core, leaf))
+	if (!throttle->bucket.rate || throttle->bucket.next_ns <= now_ns ||
+	    throttle_is_for(core, leaf))
 		return 0;
-	if (brake_is_for_pool(core))
-		return ioband_way_mask(IOBAND_WAY_WRITE);
-	return ent_is_ahead(&leaf->ent, brake->worst->ent) ? U64_MAX : 0;
+	if (throttle_is_for_pool(core))
+		return ioband_tree_dir_mask(IOBAND_DIR_WRITE);
+	return ent_is_ahead(&leaf->ent, throttle->worst->ent) ? U64_MAX : 0;
 }
 
-/* Does the throttle hold a leaf?  The other directions are those of ioband_leaf_may(). */
-static bool brake_holds(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
+/* Does the throttle hold a leaf?  The other directions are those of ioband_tree_dirs(). */
+static bool throttle_holds(struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
-	core->brake_ways = core->promised ? 0 : brake_ways(core, leaf, now_ns);
-	return core->brake_ways && !ioband_leaf_may(core, leaf);
+	core->throttle_dirs = core->min_ent ? 0 : throttle_dirs(core, leaf, now_ns);
+	return core->throttle_dirs && !ioband_tree_dirs(core, leaf);
 }
 
 /* Time of the next pick if the throttle holds all leaves that are next. */
-static u64 brake_wake_ns(const struct ioband_core *core, u64 now_ns)
+static u64 throttle_wake_ns(const struct ioband_core *core, u64 now_ns)
 {
-	u64 wake_ns = core->brake.clock.next_ns;
+	u64 wake_ns = core->throttle.bucket.next_ns;
 
-	if (core->promising)
-		wake_ns = min(wake_ns, ioband_floor_wake_ns(core, now_ns));
-	if (!RB_EMPTY_ROOT(&core->thinking.rb_root))
-		wake_ns = min(wake_ns, ioband_core_grace_ends(core));
+	if (core->nr_minima)
+		wake_ns = min(wake_ns, ioband_min_wake_ns(core, now_ns));
+	if (!RB_EMPTY_ROOT(&core->anticipated.rb_root))
+		wake_ns = min(wake_ns, ioband_tree_grace_ends(core));
 	return wake_ns;
 }
 
@@ -186,28 +187,30 @@ static u64 brake_wake_ns(const struct ioband_core *core, u64 now_ns)
 static struct ioband_leaf *divert_to_reads(struct ioband_core *core, struct ioband_leaf *leaf,
 					   u32 ios, u32 limit, u64 now_ns, u64 *wake_ns)
 {
-	const bool goes_on = core->slice_ns && core->diverted == leaf;
-	const bool waits = brake_holds(core, leaf, now_ns);
+	const bool goes_on = core->slice_ns && core->bypass_leaf == leaf;
+	const bool waits = throttle_holds(core, leaf, now_ns);
 
-	core->diverted = NULL;
-	if (!waits || !leaf->ways) {
-		if (goes_on || (core->slice_ns && core->brake_ways))
-			core->diverted = leaf;
+	core->bypass_leaf = NULL;
+	if (!waits || !leaf->dirs) {
+		if (goes_on || (core->slice_ns && core->throttle_dirs))
+			core->bypass_leaf = leaf;
 		return leaf;
 	}
 	core->late = true;
-	leaf = ioband_leaf_below(core, &core->root.ent, ioband_way_mask(IOBAND_WAY_READ), true,
-				 ios, limit);
-	if (!leaf || brake_holds(core, leaf, now_ns)) {
-		*wake_ns = brake_wake_ns(core, now_ns);
+	leaf =
+		ioband_tree_leaf_below(core, &core->root.ent, ioband_tree_dir_mask(IOBAND_DIR_READ),
+				       true,
+				      ios, limit);
+	if (!leaf || throttle_holds(core, leaf, now_ns)) {
+		*wake_ns = throttle_wake_ns(core, now_ns);
 		return NULL;
 	}
-	core->diverted = leaf;
+	core->bypass_leaf = leaf;
 	return leaf;
 }
 
 /**
- * ioband_brake_divert() - choose another leaf if the throttle holds the next one
+ * ioband_latency_divert() - choose another leaf if the throttle holds the next one
  * @core: scheduler, with a latency target
  * @leaf: leaf that is the next
  * @ios: bios that count against the limit
@@ -219,57 +222,58 @@ static struct ioband_leaf *divert_to_reads(struct ioband_core *core, struct ioba
  * slices, the slice holder may have had more service than other leaves.  And the throttle does
  * not hold reads while it holds writes.
  *
- * Sets @late for the caller, the held directions for ioband_leaf_may(), and the bypassing leaf
+ * Sets @late for the caller, the held directions for ioband_tree_dirs(), and the bypassing leaf
  * for the charge.
  *
  * Return: @leaf if the throttle does not hold it; another leaf; or NULL.
  */
-struct ioband_leaf *ioband_brake_divert(struct ioband_core *core, struct ioband_leaf *leaf,
-					u32 ios, u32 limit, u64 now_ns, u64 *wake_ns)
+struct ioband_leaf *ioband_latency_divert(struct ioband_core *core, struct ioband_leaf *leaf,
+					  u32 ios, u32 limit, u64 now_ns, u64 *wake_ns)
 {
-	if (brake_is_for_pool(core))
+	if (throttle_is_for_pool(core))
 		return divert_to_reads(core, leaf, ios, limit, now_ns, wake_ns);
-	core->diverted = NULL;
-	if (!brake_holds(core, leaf, now_ns))
+	core->bypass_leaf = NULL;
+	if (!throttle_holds(core, leaf, now_ns))
 		return leaf;
 	core->late = true;
 	leaf = core->slice_ns ?
-		       ioband_leaf_below(core, &core->root.ent, U64_MAX, false, ios, limit) : NULL;
-	if (leaf && !brake_holds(core, leaf, now_ns))
+		       ioband_tree_leaf_below(core, &core->root.ent, U64_MAX, false, ios, limit) :
+		       NULL;
+	if (leaf && !throttle_holds(core, leaf, now_ns))
 		return leaf;
-	*wake_ns = brake_wake_ns(core, now_ns);
+	*wake_ns = throttle_wake_ns(core, now_ns);
 	return NULL;
 }
 
 /**
- * ioband_aim_return() - a bio of a leaf has completed
+ * ioband_latency_complete() - a bio of a leaf has completed
  * @leaf: leaf of the bio; some entity has a latency target
  * @bill: cost of the bio
  */
-void ioband_aim_return(const struct ioband_leaf *leaf, const struct ioband_bill *bill)
+void ioband_latency_complete(const struct ioband_leaf *leaf, const struct ioband_bill *bill)
 {
 	const struct ioband_ent *ent;
 
-	for (ent = &leaf->ent; bill->way == IOBAND_WAY_READ && ent; ent = ent_above(ent))
-		if (ent->aim && ent->aim->inflight)
-			ent->aim->inflight--;
+	for (ent = &leaf->ent; bill->dir == IOBAND_DIR_READ && ent; ent = ent_above(ent))
+		if (ent->latency && ent->latency->inflight)
+			ent->latency->inflight--;
 }
 
 /**
- * ioband_leaf_took() - report the latency of a completed read
+ * ioband_latency_sample() - report the latency of a completed read
  * @leaf: leaf of the read
  * @ns: time from arrival to completion
  */
-void ioband_leaf_took(const struct ioband_leaf *leaf, u64 ns)
+void ioband_latency_sample(const struct ioband_leaf *leaf, u64 ns)
 {
 	const struct ioband_ent *ent = &leaf->ent;
 
 	for (;;) {
-		if (ent->aim) {
-			ent->aim->sum_ns += ns;
-			ent->aim->reads++;
+		if (ent->latency) {
+			ent->latency->sum_ns += ns;
+			ent->latency->reads++;
 		}
-		if (!ent->parent || ioband_cap_is_for(ent->cap, IOBAND_WAY_READ))
+		if (!ent->parent || ioband_max_is_for(ent->max, IOBAND_DIR_READ))
 			break;
 		ent = &ent->parent->ent;
 	}
@@ -279,76 +283,79 @@ void ioband_leaf_took(const struct ioband_leaf *leaf, u64 ns)
  * A maximum has held the reads back since the last evaluation: other entities are not the
  * reason.
  */
-static bool aim_was_capped(const struct ioband_aim *aim)
+static bool latency_hit_max(const struct ioband_latency *latency)
 {
 	const struct ioband_ent *ent;
 
-	for (ent = aim->ent; ent->parent; ent = &ent->parent->ent)
-		if (ent->cap && ent->cap->reads_until_ns > aim->since_ns)
+	for (ent = latency->ent; ent->parent; ent = &ent->parent->ent)
+		if (ent->max && ent->max->reads_until_ns > latency->since_ns)
 			return true;
 	return false;
 }
 
-static void aim_forget(struct ioband_aim *aim, u64 now_ns)
+static void latency_forget(struct ioband_latency *latency, u64 now_ns)
 {
-	aim->mean_ns = 0;
-	aim->sum_ns = 0;
-	aim->reads = 0;
-	aim->since_ns = now_ns;
+	latency->mean_ns = 0;
+	latency->sum_ns = 0;
+	latency->reads = 0;
+	latency->since_ns = now_ns;
 }
 
 /* Time without a completed read after which the entity no longer counts as a reader. */
-static u64 aim_patience_ns(const struct ioband_aim *aim)
+static u64 latency_patience_ns(const struct ioband_latency *latency)
 {
-	if (aim->inflight || aim->ent->waiting & ioband_way_mask(IOBAND_WAY_READ))
+	if (latency->inflight || latency->ent->waiting & ioband_tree_dir_mask(IOBAND_DIR_READ))
 		return IOBAND_LOOK_HUNG_NS;
-	return max_t(u64, IOBAND_LOOK_MAX_NS, IOBAND_LOOK_MAX_READS * aim->mean_ns);
+	return max_t(u64, IOBAND_LOOK_MAX_NS, IOBAND_LOOK_MAX_READS * latency->mean_ns);
 }
 
 /* Return: true if there is a new mean. */
-static bool aim_look(struct ioband_aim *aim, u64 now_ns)
+static bool latency_look(struct ioband_latency *latency, u64 now_ns)
 {
-	const u64 ns = now_ns - min(now_ns, aim->since_ns);
+	const u64 ns = now_ns - min(now_ns, latency->since_ns);
 	u64 mean_ns = 0;
 
-	if (aim->reads) {
-		mean_ns = min(div64_u64(aim->sum_ns, aim->reads),
-			      2 * aim->target_ns + IOBAND_MEAN_MAX_NS);
-		if ((aim->reads < IOBAND_LOOK_READS && ns < IOBAND_LOOK_NS) || ns < 2 * mean_ns)
+	if (latency->reads) {
+		mean_ns = min(div64_u64(latency->sum_ns, latency->reads),
+			      2 * latency->target_ns + IOBAND_MEAN_MAX_NS);
+		if ((latency->reads < IOBAND_LOOK_READS && ns < IOBAND_LOOK_NS) || ns < 2 * mean_ns)
 			return false;
-	} else if (ns < aim_patience_ns(aim)) {
+	} else if (ns < latency_patience_ns(latency)) {
 		return false;
 	}
-	if (aim_was_capped(aim))
+	if (latency_hit_max(latency))
 		mean_ns = 0;
-	aim_forget(aim, now_ns);
-	aim->mean_ns = mean_ns;
+	latency_forget(latency, now_ns);
+	latency->mean_ns = mean_ns;
 	return true;
 }
 
 /* Is a target missed by a larger factor than another one? */
-static bool aim_is_worse(const struct ioband_aim *aim, const struct ioband_aim *other)
+static bool latency_is_worse(const struct ioband_latency *latency,
+			     const struct ioband_latency *other)
 {
 	return !other ||
-	       ioband_mul_div(aim->mean_ns, other->target_ns, aim->target_ns) > other->mean_ns;
+	       ioband_mul_div(latency->mean_ns, other->target_ns, latency->target_ns) >
+	       other->mean_ns;
 }
 
 /* The target missed by the largest factor; NULL: no recent reads.  @looked: its mean is new. */
-static struct ioband_aim *aims_look(const struct ioband_core *core, u64 now_ns, bool *looked)
+static struct ioband_latency *latencies_look(const struct ioband_core *core, u64 now_ns,
+					     bool *looked)
 {
-	struct ioband_aim *aim, *worst = NULL;
+	struct ioband_latency *latency, *worst = NULL;
 
 	*looked = false;
-	list_for_each_entry(aim, &core->aims, aims) {
+	list_for_each_entry(latency, &core->latencies, latencies) {
 		bool known;
 
-		if (!aim->mean_ns && !aim->reads) {
-			aim->since_ns = now_ns;
+		if (!latency->mean_ns && !latency->reads) {
+			latency->since_ns = now_ns;
 			continue;
 		}
-		known = aim_look(aim, now_ns);
-		if (aim_is_worse(aim, worst)) {
-			worst = aim;
+		known = latency_look(latency, now_ns);
+		if (latency_is_worse(latency, worst)) {
+			worst = latency;
 			*looked = known;
 		}
 	}
@@ -356,146 +363,146 @@ static struct ioband_aim *aims_look(const struct ioband_core *core, u64 now_ns, 
 }
 
 /**
- * ioband_brake_end() - end the throttle
+ * ioband_latency_end_throttle() - end the throttle
  * @core: scheduler
  * @now_ns: time
  *
  * The latencies so far are discarded.
  */
-void ioband_brake_end(struct ioband_core *core, u64 now_ns)
+void ioband_latency_end_throttle(struct ioband_core *core, u64 now_ns)
 {
-	struct ioband_aim *aim;
+	struct ioband_latency *latency;
 
-	list_for_each_entry(aim, &core->aims, aims)
-		aim_forget(aim, now_ns);
-	core->brake = (struct ioband_brake) { .since_ns = now_ns };
-	core->brake_ways = 0;
-	core->diverted = NULL;
+	list_for_each_entry(latency, &core->latencies, latencies)
+		latency_forget(latency, now_ns);
+	core->throttle = (struct ioband_latency_throttle) { .since_ns = now_ns };
+	core->throttle_dirs = 0;
+	core->bypass_leaf = NULL;
 }
 
 /*
  * Set the next rate.  The others were served at @rate, the late entity at @late_rate, bytes a
  * second.
  */
-static void brake_step(struct ioband_core *core, const struct ioband_aim *worst, u64 rate,
-		       u64 late_rate)
+static void throttle_step(struct ioband_core *core, const struct ioband_latency *worst, u64 rate,
+			  u64 late_rate)
 {
-	const u64 part = max(late_rate, core->brake.first_rate) / IOBAND_BRAKE_LEAST_PART;
-	const u64 least = max_t(u64, part, IOBAND_BRAKE_LEAST);
+	const u64 part = max(late_rate, core->throttle.first_rate) / IOBAND_LATENCY_LEAST_PART;
+	const u64 least = max_t(u64, part, IOBAND_LATENCY_LEAST);
 	const u64 target_ns = worst->target_ns, mean_ns = worst->mean_ns;
 	const u64 most_ns = max(target_ns, mean_ns);
-	struct ioband_clock *clock = &core->brake.clock;
+	struct ioband_bucket *bucket = &core->throttle.bucket;
 	u64 step;
 
-	if (!clock->rate) {
+	if (!bucket->rate) {
 		if (mean_ns <= target_ns || rate < least)
 			return;
-		core->brake.first_rate = rate;
-		clock->rate = rate;
+		core->throttle.first_rate = rate;
+		bucket->rate = rate;
 	}
-	if (mean_ns > target_ns && rate < clock->rate / 2)	/* others are not the reason */
+	if (mean_ns > target_ns && rate < bucket->rate / 2)	/* others are not the reason */
 		return;
-	step = clock->rate / IOBAND_BRAKE_STEP;
+	step = bucket->rate / IOBAND_LATENCY_STEP;
 	if (mean_ns > target_ns)
-		clock->rate -= ioband_mul_div(step, mean_ns - target_ns, most_ns);
+		bucket->rate -= ioband_mul_div(step, mean_ns - target_ns, most_ns);
 	else
-		clock->rate += ioband_mul_div(step, target_ns - mean_ns, most_ns);
+		bucket->rate += ioband_mul_div(step, target_ns - mean_ns, most_ns);
 	/* No less than half of the rate that weights give the others. */
-	clock->rate = max(clock->rate, max(rate / 2, least));
-	clock->rest = 0;
+	bucket->rate = max(bucket->rate, max(rate / 2, least));
+	bucket->rest = 0;
 }
 
 /**
- * ioband_core_look() - evaluate the latency targets, and set the throttle
+ * ioband_latency_look() - evaluate the latency targets, and set the throttle
  * @core: scheduler
  * @now_ns: time
  *
  * To be called every few milliseconds while groups compete, and followed by ioband_core_pick():
  * the throttle may have ended.
  */
-void ioband_core_look(struct ioband_core *core, u64 now_ns)
+void ioband_latency_look(struct ioband_core *core, u64 now_ns)
 {
-	struct ioband_brake *brake = &core->brake;
-	const u64 ns = now_ns - min(now_ns, brake->since_ns);
-	struct ioband_aim *worst;
+	struct ioband_latency_throttle *throttle = &core->throttle;
+	const u64 ns = now_ns - min(now_ns, throttle->since_ns);
+	struct ioband_latency *worst;
 	u64 rate, late_rate;
 	bool looked;
 
 	core->now_ns = now_ns;
-	if (!core->aiming || !ns)
+	if (!core->nr_latencies || !ns)
 		return;
-	worst = aims_look(core, now_ns, &looked);
+	worst = latencies_look(core, now_ns, &looked);
 	if (!worst) {
-		if (brake->worst)
-			ioband_brake_end(core, now_ns);
+		if (throttle->worst)
+			ioband_latency_end_throttle(core, now_ns);
 		return;
 	}
 	if (!looked)
 		return;
-	rate = ioband_mul_div(brake->bytes, NSEC_PER_SEC, ns);
-	late_rate = ioband_mul_div(brake->late_bytes, NSEC_PER_SEC, ns);
-	brake->since_ns = now_ns;
-	brake->bytes = 0;
-	brake->late_bytes = 0;
-	if (brake->clock.rate && worst->mean_ns <= worst->target_ns &&
-	    rate < brake->clock.rate / 2) {
-		ioband_brake_end(core, now_ns);
+	rate = ioband_mul_div(throttle->bytes, NSEC_PER_SEC, ns);
+	late_rate = ioband_mul_div(throttle->late_bytes, NSEC_PER_SEC, ns);
+	throttle->since_ns = now_ns;
+	throttle->bytes = 0;
+	throttle->late_bytes = 0;
+	if (throttle->bucket.rate && worst->mean_ns <= worst->target_ns &&
+	    rate < throttle->bucket.rate / 2) {
+		ioband_latency_end_throttle(core, now_ns);
 		return;
 	}
-	if (brake->clock.rate || worst == brake->worst)	/* else other bytes were counted */
-		brake_step(core, worst, rate, late_rate);
-	brake->worst = worst;
+	if (throttle->bucket.rate || worst == throttle->worst)	/* else other bytes were counted */
+		throttle_step(core, worst, rate, late_rate);
+	throttle->worst = worst;
 }
 
 /**
- * ioband_aim_init() - make a latency target that is not in use
- * @aim: to initialise
+ * ioband_latency_init() - make a latency target that is not in use
+ * @latency: to initialise
  */
-void ioband_aim_init(struct ioband_aim *aim)
+void ioband_latency_init(struct ioband_latency *latency)
 {
-	*aim = (struct ioband_aim) {};
-	INIT_LIST_HEAD(&aim->aims);
+	*latency = (struct ioband_latency) {};
+	INIT_LIST_HEAD(&latency->latencies);
 }
 
 /**
- * ioband_aim_set() - give an entity a latency target, or change it
+ * ioband_latency_set() - give an entity a latency target, or change it
  * @core: scheduler
  * @ent: entity of a leaf or a node, which may be the root
- * @aim: target of the entity, or a new one if it has none
+ * @latency: target of the entity, or a new one if it has none
  * @target_ns: mean latency of its reads
  * @now_ns: time
  *
  * Latencies so far are discarded, unless the target is unchanged.
  */
-void ioband_aim_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_aim *aim,
-		    u64 target_ns, u64 now_ns)
+void ioband_latency_set(struct ioband_core *core, struct ioband_ent *ent,
+			struct ioband_latency *latency, u64 target_ns, u64 now_ns)
 {
-	if (ent->aim && aim->target_ns == target_ns)
+	if (ent->latency && latency->target_ns == target_ns)
 		return;
-	if (!ent->aim) {
-		list_add_tail(&aim->aims, &core->aims);
-		core->aiming++;
+	if (!ent->latency) {
+		list_add_tail(&latency->latencies, &core->latencies);
+		core->nr_latencies++;
 	}
-	aim->ent = ent;
-	aim->target_ns = target_ns;
-	aim_forget(aim, now_ns);
-	ent->aim = aim;
+	latency->ent = ent;
+	latency->target_ns = target_ns;
+	latency_forget(latency, now_ns);
+	ent->latency = latency;
 }
 
 /**
- * ioband_aim_remove() - remove the latency target of an entity
+ * ioband_latency_remove() - remove the latency target of an entity
  * @core: scheduler
  * @ent: entity; the caller can free its target afterwards
  */
-void ioband_aim_remove(struct ioband_core *core, struct ioband_ent *ent)
+void ioband_latency_remove(struct ioband_core *core, struct ioband_ent *ent)
 {
-	struct ioband_aim *aim = ent->aim;
+	struct ioband_latency *latency = ent->latency;
 
-	if (!aim)
+	if (!latency)
 		return;
-	if (core->brake.worst == aim)
-		ioband_brake_end(core, core->now_ns);
-	list_del(&aim->aims);
-	core->aiming--;
-	ent->aim = NULL;
+	if (core->throttle.worst == latency)
+		ioband_latency_end_throttle(core, core->now_ns);
+	list_del(&latency->latencies);
+	core->nr_latencies--;
+	ent->latency = NULL;
 }

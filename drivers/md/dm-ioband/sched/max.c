@@ -44,267 +44,267 @@
 #include "tree.h"
 
 /* Largest lead of a bucket because of bios out of turn. */
-#define IOBAND_CAP_DEBT_NS	(10 * NSEC_PER_SEC)
+#define IOBAND_MAX_DEBT_NS	(10 * NSEC_PER_SEC)
 
-static struct ioband_cap *rb_to_cap(const struct rb_node *rb)
+static struct ioband_max *rb_to_max(const struct rb_node *rb)
 {
-	return rb_entry(rb, struct ioband_cap, rb);
+	return rb_entry(rb, struct ioband_max, rb);
 }
 
-static bool cap_less(struct rb_node *a, const struct rb_node *b)
+static bool max_less(struct rb_node *a, const struct rb_node *b)
 {
-	return rb_to_cap(a)->until_ns < rb_to_cap(b)->until_ns;
+	return rb_to_max(a)->until_ns < rb_to_max(b)->until_ns;
 }
 
 /*
  * End of the block of a direction; 0 or in the past: not blocked.  The bound on bios does not
  * block the other splits of a bio that has begun.
  */
-static u64 cap_until_ns(const struct ioband_cap *cap, enum ioband_way way)
+static u64 max_until_ns(const struct ioband_max *maximum, enum ioband_dir dir)
 {
-	const u64 bytes_ns = max(cap->meter.bytes[way].next_ns,
-				 ioband_trail_until_ns(&cap->bytes[way]));
-	const u64 ios_ns = max(cap->meter.ios[way].next_ns,
-			       ioband_trail_until_ns(&cap->ios[way]));
+	const u64 bytes_ns = max(maximum->buckets.bytes[dir].next_ns,
+				 ioband_bucket_trail_until_ns(&maximum->bytes[dir]));
+	const u64 ios_ns = max(maximum->buckets.ios[dir].next_ns,
+			       ioband_bucket_trail_until_ns(&maximum->ios[dir]));
 
-	return cap->begun[way] ? bytes_ns : max(bytes_ns, ios_ns);
+	return maximum->begun[dir] ? bytes_ns : max(bytes_ns, ios_ns);
 }
 
-static void cap_dequeue(struct ioband_core *core, struct ioband_cap *cap)
+static void max_dequeue(struct ioband_core *core, struct ioband_max *maximum)
 {
-	if (RB_EMPTY_NODE(&cap->rb))
+	if (RB_EMPTY_NODE(&maximum->rb))
 		return;
-	rb_erase_cached(&cap->rb, &core->blocked);
-	RB_CLEAR_NODE(&cap->rb);
+	rb_erase_cached(&maximum->rb, &core->blocked);
+	RB_CLEAR_NODE(&maximum->rb);
 }
 
 /*
  * Some directions are no longer blocked: from now on, other entities are the reason for a delay.
  * Earlier delay is not made up.
  */
-static void cap_unblock(struct ioband_cap *cap, u64 ways, u64 now_ns)
+static void max_unblock(struct ioband_max *maximum, u64 dirs, u64 now_ns)
 {
-	enum ioband_way way;
+	enum ioband_dir dir;
 
-	for (way = 0; way < IOBAND_NR_WAYS; way++)
-		if (ways & ioband_way_mask(way) && cap->waits_ns[way] != U64_MAX)
-			cap->waits_ns[way] = now_ns;
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		if (dirs & ioband_tree_dir_mask(dir) && maximum->waits_ns[dir] != U64_MAX)
+			maximum->waits_ns[dir] = now_ns;
 }
 
 /* Update the blocked directions, and the counters of the entities above. */
-static void cap_update(struct ioband_core *core, struct ioband_cap *cap, u64 now_ns)
+static void max_update(struct ioband_core *core, struct ioband_max *maximum, u64 now_ns)
 {
 	u64 blocked = 0, until_ns = U64_MAX;
-	enum ioband_way way;
+	enum ioband_dir dir;
 
-	for (way = 0; way < IOBAND_NR_WAYS; way++) {
-		const u64 way_until_ns = cap_until_ns(cap, way);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		const u64 dir_until_ns = max_until_ns(maximum, dir);
 
-		if (way_until_ns <= now_ns)
+		if (dir_until_ns <= now_ns)
 			continue;
-		blocked |= ioband_way_mask(way);
-		until_ns = min(until_ns, way_until_ns);
+		blocked |= ioband_tree_dir_mask(dir);
+		until_ns = min(until_ns, dir_until_ns);
 	}
-	if (blocked & ioband_way_mask(IOBAND_WAY_READ))
-		cap->reads_until_ns = cap_until_ns(cap, IOBAND_WAY_READ);
-	cap_dequeue(core, cap);
-	cap_unblock(cap, cap->blocked & ~blocked, now_ns);
-	if (blocked != cap->blocked)
-		ioband_ent_block(core, cap->ent, blocked);
+	if (blocked & ioband_tree_dir_mask(IOBAND_DIR_READ))
+		maximum->reads_until_ns = max_until_ns(maximum, IOBAND_DIR_READ);
+	max_dequeue(core, maximum);
+	max_unblock(maximum, maximum->blocked & ~blocked, now_ns);
+	if (blocked != maximum->blocked)
+		ioband_tree_block(core, maximum->ent, blocked);
 	if (!blocked)
 		return;
-	cap->until_ns = until_ns;
-	rb_add_cached(&cap->rb, &core->blocked, cap_less);
+	maximum->until_ns = until_ns;
+	rb_add_cached(&maximum->rb, &core->blocked, max_less);
 }
 
 /**
- * ioband_cap_is_for() - test whether a maximum bounds a direction
- * @cap: maximum; NULL: none
- * @way: direction
+ * ioband_max_is_for() - test whether a maximum bounds a direction
+ * @maximum: maximum; NULL: none
+ * @dir: direction
  *
  * Return: true if it does.
  */
-bool ioband_cap_is_for(const struct ioband_cap *cap, enum ioband_way way)
+bool ioband_max_is_for(const struct ioband_max *maximum, enum ioband_dir dir)
 {
-	return cap && (cap->meter.bytes[way].rate || cap->meter.ios[way].rate);
+	return maximum && (maximum->buckets.bytes[dir].rate || maximum->buckets.ios[dir].rate);
 }
 
 /**
- * ioband_cap_note() - the queued bios of an entity have changed
+ * ioband_max_note() - the queued bios of an entity have changed
  * @core: scheduler
- * @cap: maximum of the entity
+ * @maximum: maximum of the entity
  */
-void ioband_cap_note(const struct ioband_core *core, struct ioband_cap *cap)
+void ioband_max_note(const struct ioband_core *core, struct ioband_max *maximum)
 {
-	enum ioband_way way;
+	enum ioband_dir dir;
 
-	for (way = 0; way < IOBAND_NR_WAYS; way++) {
-		if (!cap->ent->busy)
-			cap->waits_ns[way] = U64_MAX;
-		else if (cap->ent->waiting & ioband_way_mask(way))
-			cap->waits_ns[way] = min(cap->waits_ns[way], core->now_ns);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		if (!maximum->ent->busy)
+			maximum->waits_ns[dir] = U64_MAX;
+		else if (maximum->ent->waiting & ioband_tree_dir_mask(dir))
+			maximum->waits_ns[dir] = min(maximum->waits_ns[dir], core->now_ns);
 	}
 }
 
 /* Time from which on missed I/O is made up. */
-static u64 cap_late_ns(const struct ioband_core *core, const struct ioband_cap *cap,
-		       enum ioband_way way, u64 now_ns)
+static u64 max_late_ns(const struct ioband_core *core, const struct ioband_max *maximum,
+		       enum ioband_dir dir, u64 now_ns)
 {
 	u64 late_ns = core->slack_ns;
 
-	if (core->slice_ns && cap->waits_ns[way] < now_ns)
-		late_ns = max(late_ns, now_ns - cap->waits_ns[way]);
+	if (core->slice_ns && maximum->waits_ns[dir] < now_ns)
+		late_ns = max(late_ns, now_ns - maximum->waits_ns[dir]);
 	return now_ns - min(now_ns, late_ns);
 }
 
 /**
- * ioband_cap_charge() - a bio is dispatched
+ * ioband_max_charge() - a bio is dispatched
  * @core: scheduler
- * @cap: maximum of the leaf, or of an entity above it
+ * @maximum: maximum of the leaf, or of an entity above it
  * @bill: cost of the bio
  * @in_turn: the bio stayed queued while blocked
  * @now_ns: time
  */
-void ioband_cap_charge(struct ioband_core *core, struct ioband_cap *cap,
+void ioband_max_charge(struct ioband_core *core, struct ioband_max *maximum,
 		       const struct ioband_bill *bill, bool in_turn, u64 now_ns)
 {
 	const struct ioband_leeway leeway = {
 		.second_ns = NSEC_PER_SEC,
-		.late_ns = cap_late_ns(core, cap, bill->way, now_ns),
+		.late_ns = max_late_ns(core, maximum, bill->dir, now_ns),
 		.early_ns = U64_MAX,
-		.most_ns = in_turn ? U64_MAX : now_ns + IOBAND_CAP_DEBT_NS,
+		.most_ns = in_turn ? U64_MAX : now_ns + IOBAND_MAX_DEBT_NS,
 	};
 
-	ioband_meter_move(&cap->meter, bill, &leeway);
+	ioband_bucket_charge_bill(&maximum->buckets, bill, &leeway);
 	if (core->slice_ns) {
-		ioband_trail_add(&cap->bytes[bill->way], bill->bytes,
-				 cap->meter.bytes[bill->way].rate, now_ns);
-		ioband_trail_add(&cap->ios[bill->way], bill->ios,
-				 cap->meter.ios[bill->way].rate, now_ns);
+		ioband_bucket_trail_add(&maximum->bytes[bill->dir], bill->bytes,
+					maximum->buckets.bytes[bill->dir].rate, now_ns);
+		ioband_bucket_trail_add(&maximum->ios[bill->dir], bill->ios,
+					maximum->buckets.ios[bill->dir].rate, now_ns);
 	}
-	cap->begun[bill->way] = bill->more;
-	cap_update(core, cap, now_ns);
+	maximum->begun[bill->dir] = bill->more;
+	max_update(core, maximum, now_ns);
 }
 
 /**
- * ioband_cap_expire() - end blocks that are over
+ * ioband_max_expire() - end blocks that are over
  * @core: scheduler
  * @now_ns: time
  */
-void ioband_cap_expire(struct ioband_core *core, u64 now_ns)
+void ioband_max_expire(struct ioband_core *core, u64 now_ns)
 {
 	struct rb_node *first;
 
 	while ((first = rb_first_cached(&core->blocked)) &&
-	       rb_to_cap(first)->until_ns <= now_ns)
-		cap_update(core, rb_to_cap(first), now_ns);
+	       rb_to_max(first)->until_ns <= now_ns)
+		max_update(core, rb_to_max(first), now_ns);
 }
 
 /**
- * ioband_cap_wake_ns() - end of the first block
+ * ioband_max_wake_ns() - end of the first block
  * @core: scheduler
  *
  * Return: time, or IOBAND_NO_WAKEUP if no entity is blocked.
  */
-u64 ioband_cap_wake_ns(const struct ioband_core *core)
+u64 ioband_max_wake_ns(const struct ioband_core *core)
 {
 	const struct rb_node *first = rb_first_cached(&core->blocked);
 
-	return first ? rb_to_cap(first)->until_ns : IOBAND_NO_WAKEUP;
+	return first ? rb_to_max(first)->until_ns : IOBAND_NO_WAKEUP;
 }
 
 /**
- * ioband_leaf_is_far_ahead() - test for a large excess over a maximum by bios out of turn
+ * ioband_max_is_far_ahead() - test for a large excess over a maximum by bios out of turn
  * @core: scheduler
  * @leaf: leaf
- * @way: direction
+ * @dir: direction
  * @now_ns: time
  *
  * Return: true if a bucket of the leaf, or of an entity above it, has more than half of the
  * largest lead.  Further bios out of turn might never be paid for.
  */
-bool ioband_leaf_is_far_ahead(const struct ioband_core *core, const struct ioband_leaf *leaf,
-			      enum ioband_way way, u64 now_ns)
+bool ioband_max_is_far_ahead(const struct ioband_core *core, const struct ioband_leaf *leaf,
+			     enum ioband_dir dir, u64 now_ns)
 {
 	const struct ioband_ent *ent;
 
-	for (ent = &leaf->ent; core->capped && ent->parent; ent = &ent->parent->ent)
-		if (ent->cap && cap_until_ns(ent->cap, way) > now_ns + IOBAND_CAP_DEBT_NS / 2)
+	for (ent = &leaf->ent; core->has_max && ent->parent; ent = &ent->parent->ent)
+		if (ent->max && max_until_ns(ent->max, dir) > now_ns + IOBAND_MAX_DEBT_NS / 2)
 			return true;
 	return false;
 }
 
 /**
- * ioband_core_set_slack() - set the largest delay of a wake-up
+ * ioband_max_set_slack() - set the largest delay of a wake-up
  * @core: scheduler
  * @slack_ns: delay that an entity with a maximum makes up
  */
-void ioband_core_set_slack(struct ioband_core *core, u64 slack_ns)
+void ioband_max_set_slack(struct ioband_core *core, u64 slack_ns)
 {
 	core->slack_ns = slack_ns;
 }
 
 /**
- * ioband_cap_init() - make a maximum without a rate
- * @cap: to initialise
+ * ioband_max_init() - make a maximum without a rate
+ * @maximum: to initialise
  */
-void ioband_cap_init(struct ioband_cap *cap)
+void ioband_max_init(struct ioband_max *maximum)
 {
-	*cap = (struct ioband_cap) { .waits_ns = { U64_MAX, U64_MAX } };
-	RB_CLEAR_NODE(&cap->rb);
+	*maximum = (struct ioband_max) { .waits_ns = { U64_MAX, U64_MAX } };
+	RB_CLEAR_NODE(&maximum->rb);
 }
 
 /* A direction with a new rate starts without a trail. */
-static void cap_begin(struct ioband_cap *cap, const struct ioband_rates *rates, u64 now_ns)
+static void max_begin(struct ioband_max *maximum, const struct ioband_rates *rates, u64 now_ns)
 {
-	enum ioband_way way;
+	enum ioband_dir dir;
 
-	for (way = 0; way < IOBAND_NR_WAYS; way++) {
-		if (cap->meter.bytes[way].rate == rates->bytes[way] &&
-		    cap->meter.ios[way].rate == rates->ios[way])
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++) {
+		if (maximum->buckets.bytes[dir].rate == rates->bytes[dir] &&
+		    maximum->buckets.ios[dir].rate == rates->ios[dir])
 			continue;
-		cap->bytes[way] = (struct ioband_trail) {};
-		cap->ios[way] = (struct ioband_trail) {};
-		cap_unblock(cap, ioband_way_mask(way), now_ns);
+		maximum->bytes[dir] = (struct ioband_trail) {};
+		maximum->ios[dir] = (struct ioband_trail) {};
+		max_unblock(maximum, ioband_tree_dir_mask(dir), now_ns);
 	}
 }
 
 /**
- * ioband_cap_set() - give an entity a maximum, or change it
+ * ioband_max_set() - give an entity a maximum, or change it
  * @core: scheduler
  * @ent: entity of a leaf, or of a node that is not the root
- * @cap: maximum of the entity, or a new one if it has none
+ * @maximum: maximum of the entity, or a new one if it has none
  * @rates: rates of the maximum
  * @now_ns: time
  *
  * A changed rate is in force from now on; earlier I/O does not count for it.
  */
-void ioband_cap_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_cap *cap,
+void ioband_max_set(struct ioband_core *core, struct ioband_ent *ent, struct ioband_max *maximum,
 		    const struct ioband_rates *rates, u64 now_ns)
 {
 	core->now_ns = now_ns;
-	cap_begin(cap, rates, now_ns);
-	ioband_meter_set(&cap->meter, rates);
-	core->capped = true;
-	cap->ent = ent;
-	ent->cap = cap;
-	ioband_cap_note(core, cap);
-	cap_update(core, cap, now_ns);
+	max_begin(maximum, rates, now_ns);
+	ioband_bucket_set_rates(&maximum->buckets, rates);
+	core->has_max = true;
+	maximum->ent = ent;
+	ent->max = maximum;
+	ioband_max_note(core, maximum);
+	max_update(core, maximum, now_ns);
 }
 
 /**
- * ioband_cap_remove() - remove the maximum of an entity
+ * ioband_max_remove() - remove the maximum of an entity
  * @core: scheduler
  * @ent: entity; the caller can free its maximum afterwards
  */
-void ioband_cap_remove(struct ioband_core *core, struct ioband_ent *ent)
+void ioband_max_remove(struct ioband_core *core, struct ioband_ent *ent)
 {
-	struct ioband_cap *cap = ent->cap;
+	struct ioband_max *maximum = ent->max;
 
-	if (!cap)
+	if (!maximum)
 		return;
-	cap_dequeue(core, cap);
-	if (cap->blocked)
-		ioband_ent_block(core, ent, 0);
-	ent->cap = NULL;
+	max_dequeue(core, maximum);
+	if (maximum->blocked)
+		ioband_tree_block(core, ent, 0);
+	ent->max = NULL;
 }

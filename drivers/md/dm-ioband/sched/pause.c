@@ -45,30 +45,31 @@
 #define IOBAND_PATIENCE		8
 
 /* Does a leaf, or a node above it, have a maximum? */
-static bool leaf_is_capped(const struct ioband_leaf *leaf)
+static bool leaf_has_max(const struct ioband_leaf *leaf)
 {
 	const struct ioband_ent *ent = &leaf->ent;
 
-	while (ent->parent && !ent->cap)
+	while (ent->parent && !ent->max)
 		ent = &ent->parent->ent;
-	return ent->cap;
+	return ent->max;
 }
 
 /* A leaf without bios may be in writeback idle, unless a maximum may be the reason. */
 static bool leaf_may_pause(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	return leaf->async && core_is_async(core) && !leaf_is_capped(leaf);
+	return leaf->async && core_is_async(core) && !leaf_has_max(leaf);
 }
 
 /**
- * ioband_leaf_pauses() - test for writeback idle
+ * ioband_pause_is_possible() - test for writeback idle
  * @core: scheduler
  * @leaf: leaf without queued bios
  * @now_ns: time
  *
  * Return: true if the leaf may be in writeback idle, which lasts for IOBAND_PAUSE_NS at most.
  */
-bool ioband_leaf_pauses(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
+bool ioband_pause_is_possible(const struct ioband_core *core, const struct ioband_leaf *leaf,
+			      u64 now_ns)
 {
 	return leaf_may_pause(core, leaf) &&
 	       (leaf->inflight || now_ns <= leaf->done_ns + IOBAND_PAUSE_NS);
@@ -84,19 +85,19 @@ bool ioband_leaf_pauses(const struct ioband_core *core, const struct ioband_leaf
  */
 u64 ioband_pause_lag(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns)
 {
-	return ioband_leaf_pauses(core, leaf, now_ns) ? IOBAND_PAUSE_LAG : 0;
+	return ioband_pause_is_possible(core, leaf, now_ns) ? IOBAND_PAUSE_LAG : 0;
 }
 
 /**
- * ioband_pause_is_awaited() - test whether a leaf may be anticipated in writeback idle
+ * ioband_pause_may_idle() - test whether a leaf may be anticipated in writeback idle
  * @core: scheduler
  * @leaf: leaf
  *
  * Return: true if so.
  */
-bool ioband_pause_is_awaited(const struct ioband_core *core, const struct ioband_leaf *leaf)
+bool ioband_pause_may_idle(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	return !core->charge_time && !core->promising && leaf_may_pause(core, leaf);
+	return !core->charge_time && !core->nr_minima && leaf_may_pause(core, leaf);
 }
 
 /* A leaf, or a node above it, has not used the lag that it kept. */
@@ -124,7 +125,7 @@ static bool leaf_is_far_behind(const struct ioband_leaf *leaf)
 bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			 u64 now_ns)
 {
-	return ioband_pause_is_awaited(core, leaf) && !leaf_is_far_behind(leaf) &&
+	return ioband_pause_may_idle(core, leaf) && !leaf_is_far_behind(leaf) &&
 	       core->patience_ns <= now_ns + IOBAND_PATIENCE * IOBAND_PAUSE_NS;
 }
 

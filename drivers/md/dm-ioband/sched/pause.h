@@ -7,9 +7,10 @@
 
 #include "entity.h"
 
-bool ioband_leaf_pauses(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);
+bool ioband_pause_is_possible(const struct ioband_core *core, const struct ioband_leaf *leaf,
+			      u64 now_ns);
 u64 ioband_pause_lag(const struct ioband_core *core, const struct ioband_leaf *leaf, u64 now_ns);
-bool ioband_pause_is_awaited(const struct ioband_core *core, const struct ioband_leaf *leaf);
+bool ioband_pause_may_idle(const struct ioband_core *core, const struct ioband_leaf *leaf);
 bool ioband_pause_begins(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			 u64 now_ns);
 void ioband_pause_begin_idle(struct ioband_core *core, u64 now_ns);

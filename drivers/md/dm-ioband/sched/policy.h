@@ -14,15 +14,15 @@
 struct ioband_ent;
 
 /**
- * enum ioband_way - direction of a bio
- * @IOBAND_WAY_READ: reads
- * @IOBAND_WAY_WRITE: everything that changes the device, including discards
- * @IOBAND_NR_WAYS: number of directions
+ * enum ioband_dir - direction of a bio
+ * @IOBAND_DIR_READ: reads
+ * @IOBAND_DIR_WRITE: everything that changes the device, including discards
+ * @IOBAND_NR_DIRS: number of directions
  */
-enum ioband_way {
-	IOBAND_WAY_READ,
-	IOBAND_WAY_WRITE,
-	IOBAND_NR_WAYS,
+enum ioband_dir {
+	IOBAND_DIR_READ,
+	IOBAND_DIR_WRITE,
+	IOBAND_NR_DIRS,
 };
 
 /**
@@ -31,7 +31,7 @@ enum ioband_way {
  * @bytes: bytes that occupy the device
  * @ios: bios counted by a maximum or a minimum: of a split bio, only the first part counts
  * @more: other splits of the same bio follow
- * @way: see &enum ioband_way
+ * @dir: see &enum ioband_dir
  * @cached: may complete in the write cache of the device, before it is on the medium
  * @async: write by a flusher; only tasks in dirty throttling wait for it
  */
@@ -39,7 +39,7 @@ struct ioband_bill {
 	u32 charge;
 	u32 bytes;
 	u8 ios;
-	u8 way;
+	u8 dir;
 	bool more;
 	bool cached;
 	bool async;
@@ -51,30 +51,30 @@ struct ioband_bill {
  * @ios: bios, by direction; 0: no bound
  */
 struct ioband_rates {
-	u64 bytes[IOBAND_NR_WAYS];
-	u64 ios[IOBAND_NR_WAYS];
+	u64 bytes[IOBAND_NR_DIRS];
+	u64 ios[IOBAND_NR_DIRS];
 };
 
 /**
- * struct ioband_clock - token bucket
+ * struct ioband_bucket - token bucket
  * @rate: rate per second; 0: no bound
  * @next_ns: time at which the I/O so far is paid for
  * @rest: remainder of the last division, 1/@rate ns
  */
-struct ioband_clock {
+struct ioband_bucket {
 	u64 rate;
 	u64 next_ns;
 	u64 rest;
 };
 
 /**
- * struct ioband_meter - token buckets of reads and writes
+ * struct ioband_buckets - token buckets of reads and writes
  * @bytes: bytes, by direction
  * @ios: bios, by direction
  */
-struct ioband_meter {
-	struct ioband_clock bytes[IOBAND_NR_WAYS];
-	struct ioband_clock ios[IOBAND_NR_WAYS];
+struct ioband_buckets {
+	struct ioband_bucket bytes[IOBAND_NR_DIRS];
+	struct ioband_bucket ios[IOBAND_NR_DIRS];
 };
 
 /* A trail keeps the last second in this many parts. */
@@ -93,9 +93,9 @@ struct ioband_trail {
 };
 
 /**
- * struct ioband_cap - maximum of an entity
+ * struct ioband_max - maximum of an entity
  * @ent: entity
- * @meter: token buckets
+ * @buckets: token buckets
  * @bytes: trails of bytes, by direction
  * @ios: trails of bios, by direction
  * @waits_ns: by direction: since when it is active and not blocked; U64_MAX: it is not active
@@ -105,13 +105,13 @@ struct ioband_trail {
  * @reads_until_ns: end of the last block of reads
  * @blocked: blocked directions, as halves of &ioband_ent.waiting
  */
-struct ioband_cap {
+struct ioband_max {
 	struct ioband_ent *ent;
-	struct ioband_meter meter;
-	struct ioband_trail bytes[IOBAND_NR_WAYS];
-	struct ioband_trail ios[IOBAND_NR_WAYS];
-	u64 waits_ns[IOBAND_NR_WAYS];
-	bool begun[IOBAND_NR_WAYS];
+	struct ioband_buckets buckets;
+	struct ioband_trail bytes[IOBAND_NR_DIRS];
+	struct ioband_trail ios[IOBAND_NR_DIRS];
+	u64 waits_ns[IOBAND_NR_DIRS];
+	bool begun[IOBAND_NR_DIRS];
 	struct rb_node rb;
 	u64 until_ns;
 	u64 reads_until_ns;
@@ -119,31 +119,31 @@ struct ioband_cap {
 };
 
 /**
- * struct ioband_floor - minimum of an entity
+ * struct ioband_min - minimum of an entity
  * @ent: entity
- * @meter: token buckets
+ * @buckets: token buckets
  * @rb: place among the minima of active or anticipated entities
  * @due_ns: when its next bio is due
- * @away_ns: when @here last ended, while it is false
+ * @inactive_ns: when @active last ended, while it is false
  * @inflight: bios of leaves at or below the entity, admitted and not yet completed
- * @here: bios are in flight, or queued and not blocked by a maximum at or below the entity
- * @way: direction of the last bio
+ * @active: bios are in flight, or queued and not blocked by a maximum at or below the entity
+ * @dir: direction of the last bio
  */
-struct ioband_floor {
+struct ioband_min {
 	struct ioband_ent *ent;
-	struct ioband_meter meter;
+	struct ioband_buckets buckets;
 	struct rb_node rb;
 	u64 due_ns;
-	u64 away_ns;
+	u64 inactive_ns;
 	u32 inflight;
-	bool here;
-	u8 way;
+	bool active;
+	u8 dir;
 };
 
 /**
- * struct ioband_aim - latency target of the reads of an entity
+ * struct ioband_latency - latency target of the reads of an entity
  * @ent: entity
- * @aims: place among the targets of the scheduler
+ * @latencies: place among the targets of the scheduler
  * @target_ns: target, from arrival to completion
  * @mean_ns: mean latency at the last evaluation
  * @since_ns: time of the last evaluation
@@ -151,9 +151,9 @@ struct ioband_floor {
  * @reads: number of reads since then
  * @inflight: reads in flight, except reads dispatched before the target was set
  */
-struct ioband_aim {
+struct ioband_latency {
 	struct ioband_ent *ent;
-	struct list_head aims;
+	struct list_head latencies;
 	u64 target_ns;
 	u64 mean_ns;
 	u64 since_ns;
@@ -163,21 +163,21 @@ struct ioband_aim {
 };
 
 /**
- * struct ioband_brake - throttle of other leaves while the reads of an entity are late
- * @clock: token bucket for the bytes of the others; without a rate it holds none
+ * struct ioband_latency_throttle - throttle of other leaves while the reads of an entity are late
+ * @bucket: token bucket for the bytes of the others; without a rate it holds none
  * @bytes: bytes of the others since @since_ns
  * @late_bytes: bytes of @worst since @since_ns
  * @first_rate: rate of the others when the throttle began
  * @since_ns: time of the last evaluation
  * @worst: target that was missed by the largest factor then
  */
-struct ioband_brake {
-	struct ioband_clock clock;
+struct ioband_latency_throttle {
+	struct ioband_bucket bucket;
 	u64 bytes;
 	u64 late_bytes;
 	u64 first_rate;
 	u64 since_ns;
-	struct ioband_aim *worst;
+	struct ioband_latency *worst;
 };
 
 #endif /* DM_IOBAND_SCHED_POLICY_H */

@@ -89,7 +89,7 @@ static bool core_gathers(const struct ioband_core *core)
 }
 
 /* Length of a slice. */
-static u64 core_turn_ns(const struct ioband_core *core)
+static u64 core_slice_ns(const struct ioband_core *core)
 {
 	return core_gathers(core) ? core->slice_ns / 8 : core->slice_ns;
 }
@@ -107,7 +107,7 @@ static void leaf_use_slice(struct ioband_leaf *leaf, u64 ns)
 /* Charge a leaf for device time, past or to come. */
 static void leaf_charge_ns(struct ioband_core *core, struct ioband_leaf *leaf, u64 ns, bool in_turn)
 {
-	ioband_leaf_charge(core, leaf, min_t(u64, ns, U32_MAX) / IOBAND_NS_PER_CHARGE, true,
+	ioband_tree_charge(core, leaf, min_t(u64, ns, U32_MAX) / IOBAND_NS_PER_CHARGE, true,
 			   in_turn);
 }
 
@@ -118,25 +118,25 @@ static void leaf_charge_ns(struct ioband_core *core, struct ioband_leaf *leaf, u
  */
 void ioband_slice_charge(struct ioband_core *core, u64 now_ns)
 {
-	struct ioband_leaf *leaf = core->owner;
+	struct ioband_leaf *leaf = core->holder;
 	u64 ns;
 
 	if (!leaf || core->flush == IOBAND_FLUSH_RUNNING)
 		return;
-	if (leaf->state == IOBAND_THINKING)
-		now_ns = min(now_ns, leaf->think_until_ns);
-	if (now_ns <= core->owned_ns)
+	if (leaf->state == IOBAND_LEAF_ANTICIPATED)
+		now_ns = min(now_ns, leaf->grace_until_ns);
+	if (now_ns <= core->charged_until_ns)
 		return;
-	ns = now_ns - core->owned_ns;
-	core->owned_ns = now_ns;
+	ns = now_ns - core->charged_until_ns;
+	core->charged_until_ns = now_ns;
 	leaf_use_slice(leaf, ns);
-	leaf->turn_ns = now_ns;
+	leaf->last_slice_ns = now_ns;
 	leaf->was_idle = false;
 	leaf_charge_ns(core, leaf, ns, true);
 }
 
 /* The slice of the child in service has begun, and is not only assigned. */
-static bool node_is_in_turn(const struct ioband_node *node)
+static bool node_is_in_slice(const struct ioband_node *node)
 {
 	return node->serving && node->served_ns;
 }
@@ -157,11 +157,11 @@ void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *lea
 	for (ent = &leaf->ent; ent->parent && !ent->busy; ent = &ent->parent->ent) {
 		struct ioband_node *node = ent->parent;
 
-		if (!(ent_open(ent) & ioband_way_mask(IOBAND_WAY_READ)))
+		if (!(ent_open(ent) & ioband_tree_dir_mask(IOBAND_DIR_READ)))
 			break;
 		if (ent->vtime == node->vnow)
 			ent->vtime--;
-		if (node_is_in_turn(node) && vtime_before(ent->vtime, node->serving->vtime))
+		if (node_is_in_slice(node) && vtime_before(ent->vtime, node->serving->vtime))
 			node->served_ns = max(node->served_ns, core->slice_ns / 2);
 	}
 }
@@ -171,13 +171,13 @@ void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *lea
  * @open: directions in which bios at or below the present entity may be dispatched
  * @left_ns: rest of its slice, if another entity waits at its level or above, or has a
  *	minimum; U64_MAX: none waits
- * @passing: its children bypass others, for a minimum above
+ * @bypass: its children bypass others, for a minimum above
  * @expect: the next by weight is anticipated, at some level
  */
 struct descent {
 	u64 open;
 	u64 left_ns;
-	bool passing;
+	bool bypass;
 	bool expect;
 };
 
@@ -187,9 +187,9 @@ static struct descent descent_from_top(void)
 }
 
 /* Virtual time of an entity, or bypass vtime. */
-static u64 ent_stands(const struct ioband_ent *ent, bool passing)
+static u64 ent_position(const struct ioband_ent *ent, bool bypass)
 {
-	return passing ? ent_past(ent) : ent->vtime;
+	return bypass ? ent_bypass_vtime(ent) : ent->vtime;
 }
 
 /* Mean time between completions. */
@@ -203,20 +203,20 @@ static u64 leaf_gap_ns(const struct ioband_leaf *leaf)
  * follows from device time, or from the pace of this slice, up to the time of the slice so far.
  */
 static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node *node,
-		       const struct ioband_ent *next, bool passing)
+		       const struct ioband_ent *next, bool bypass)
 {
 	const struct ioband_ent *ent = node->serving;
-	const u64 stands = ent_stands(ent, passing);
+	const u64 position = ent_position(ent, bypass);
 	u64 lag, done;
 
-	if (!vtime_before(stands, ent_stands(next, passing)))
+	if (!vtime_before(position, ent_position(next, bypass)))
 		return 0;
-	lag = ent_stands(next, passing) - stands;
+	lag = ent_position(next, bypass) - position;
 	if (node_shares_time(core, node))
 		return ent_advance_ns(ent, lag);
-	if (!vtime_before(node->served_from, stands))
+	if (!vtime_before(node->served_from, position))
 		return node->served_ns;
-	done = stands - node->served_from;
+	done = position - node->served_from;
 	return ioband_mul_div(min(lag, done), node->served_ns, done);
 }
 
@@ -224,31 +224,31 @@ static u64 node_lag_ns(const struct ioband_core *core, const struct ioband_node 
  * Time until the child in service loses the device, if another child waits: the rest of its
  * slice, or longer if it still has less service then.
  */
-static u64 node_turn_left_ns(const struct ioband_core *core, const struct ioband_node *node,
-			     const struct descent *to)
+static u64 node_slice_left_ns(const struct ioband_core *core, const struct ioband_node *node,
+			      const struct descent *to)
 {
-	const u64 turn_ns = core_turn_ns(core);
+	const u64 slice_ns = core_slice_ns(core);
 	const struct ioband_ent *next;
 
-	next = ioband_node_least(node, to->open, to->passing, node->serving);
+	next = ioband_tree_least(node, to->open, to->bypass, node->serving);
 	if (!next)
 		return U64_MAX;
-	return max(turn_ns - min(turn_ns, node->served_ns),
-		   node_lag_ns(core, node, next, to->passing));
+	return max(slice_ns - min(slice_ns, node->served_ns),
+		   node_lag_ns(core, node, next, to->bypass));
 }
 
 /* So little is left above that the child in service continues after its slice. */
 static bool is_rest(const struct ioband_core *core, u64 left_ns)
 {
-	return left_ns < core_turn_ns(core) / 2;
+	return left_ns < core_slice_ns(core) / 2;
 }
 
 /* One step down, from a node to its child in service. */
 static void descend(const struct ioband_core *core, const struct ioband_node *node,
 		    struct descent *to)
 {
-	if (node->served_ns < core_turn_ns(core) || !is_rest(core, to->left_ns))
-		to->left_ns = min(to->left_ns, node_turn_left_ns(core, node, to));
+	if (node->served_ns < core_slice_ns(core) || !is_rest(core, to->left_ns))
+		to->left_ns = min(to->left_ns, node_slice_left_ns(core, node, to));
 	to->open &= ent_open(node->serving);
 }
 
@@ -278,8 +278,8 @@ static u64 leaf_drain_ns(const struct ioband_core *core, const struct ioband_lea
 	else if (left_ns == U64_MAX)
 		drain_ns = core->slice_ns;
 	drain_ns = min(drain_ns, left_ns);
-	if (unlikely(core->promising)) {
-		const u64 due_ns = ioband_floor_next_ns(core, leaf);
+	if (unlikely(core->nr_minima)) {
+		const u64 due_ns = ioband_min_next_ns(core, leaf);
 
 		drain_ns = min(drain_ns, due_ns - min(due_ns, now_ns));
 	}
@@ -307,7 +307,7 @@ static bool leaf_has_room(const struct ioband_core *core, const struct ioband_le
 }
 
 /**
- * ioband_slice_return() - a bio has completed
+ * ioband_slice_complete() - a bio has completed
  * @core: scheduler
  * @leaf: leaf of the bio
  * @bytes: size of the bio
@@ -315,45 +315,45 @@ static bool leaf_has_room(const struct ioband_core *core, const struct ioband_le
  *
  * Updates the mean time between completions, if other bios were in flight.
  */
-void ioband_slice_return(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
-			 u64 now_ns)
+void ioband_slice_complete(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
+			   u64 now_ns)
 {
 	const u64 gap_ns = now_ns > leaf->run_ns ? now_ns - leaf->run_ns : 0;
 
 	if (leaf->run_ns)
 		leaf->gap_ns = (7 * leaf_gap_ns(leaf) + min_t(u64, gap_ns, IOBAND_DRAIN_NS)) / 8;
 	leaf->run_ns = leaf->inflight ? now_ns : 0;
-	ioband_ahead_return(core, leaf, bytes, now_ns);
+	ioband_ahead_complete(core, leaf, bytes, now_ns);
 }
 
 /* A child with an anticipated leaf has less service than the child in service. */
-static bool node_expects(const struct ioband_node *node, bool passing)
+static bool node_expects(const struct ioband_node *node, bool bypass)
 {
-	const u64 stands = ent_stands(node->serving, passing);
+	const u64 position = ent_position(node->serving, bypass);
 	struct rb_node *rb;
 
 	for (rb = rb_first_cached(&node->live); rb; rb = rb_next(rb)) {
 		const struct ioband_ent *ent = rb_to_ent(rb);
 
-		if (!vtime_before(ent_stands(ent, passing), stands)) {
-			if (passing)
+		if (!vtime_before(ent_position(ent, bypass), position)) {
+			if (bypass)
 				continue;
 			break;
 		}
-		if (ent->thinking)
+		if (ent->anticipated)
 			return true;
 	}
 	return false;
 }
 
-static void node_begin_turn(const struct ioband_core *core, struct ioband_node *node,
-			    struct ioband_ent *ent, bool passing)
+static void node_begin_slice(const struct ioband_core *core, struct ioband_node *node,
+			     struct ioband_ent *ent, bool bypass)
 {
 	node->serving = ent;
-	node->by_past = passing;
+	node->by_bypass = bypass;
 	node->served_ns = 0;
-	node->served_from = ent_stands(ent, passing);
-	ioband_ent_begin_below(core, ent, passing);
+	node->served_from = ent_position(ent, bypass);
+	ioband_tree_begin_below(core, ent, bypass);
 }
 
 /*
@@ -365,9 +365,9 @@ static void node_begin_turn(const struct ioband_core *core, struct ioband_node *
 static bool node_goes_on(const struct ioband_core *core, const struct ioband_node *node,
 			 u64 left_ns)
 {
-	if (!node_is_in_turn(node))
+	if (!node_is_in_slice(node))
 		return false;
-	if (node->served_ns < core_turn_ns(core))
+	if (node->served_ns < core_slice_ns(core))
 		return true;
 	return is_rest(core, left_ns) && !node->serving->pausing && !core->stuck_ios;
 }
@@ -378,10 +378,10 @@ static bool node_goes_on(const struct ioband_core *core, const struct ioband_nod
  */
 static bool node_hangs(const struct ioband_core *core, const struct ioband_node *node)
 {
-	if (likely(!core->stuck_ios) || node->serving->waiting || node->serving->thinking)
+	if (likely(!core->stuck_ios) || node->serving->waiting || node->serving->anticipated)
 		return false;
-	return core->inflight_ios <= core->stuck_ios || !ent_has_device(core, node->serving) ||
-	       core->now_ns >= core->owner->done_ns + core_turn_ns(core);
+	return core->inflight_ios <= core->stuck_ios || !ent_is_holder(core, node->serving) ||
+	       core->now_ns >= core->holder->done_ns + core_slice_ns(core);
 }
 
 /*
@@ -399,18 +399,18 @@ static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioba
 		node->serving = NULL;
 	if (node_goes_on(core, node, to->left_ns))
 		return node->serving;
-	least = ioband_node_least(node, to->open, to->passing, NULL);
+	least = ioband_tree_least(node, to->open, to->bypass, NULL);
 	if (!least)
 		return node->serving;
 	next = least;
-	if (to->passing)
-		node->past = ent_past(least);
+	if (to->bypass)
+		node->bypass_vtime = ent_bypass_vtime(least);
 	else if (node->streams)
 		next = ioband_ahead_choose(core, node, least, to->open);
 	if (!node->serving || node_hangs(core, node) ||
-	    vtime_before(ent_stands(least, to->passing), ent_stands(node->serving, to->passing)))
-		node_begin_turn(core, node, next, to->passing);
-	else if (node->served_ns && node_expects(node, to->passing))
+	    vtime_before(ent_position(least, to->bypass), ent_position(node->serving, to->bypass)))
+		node_begin_slice(core, node, next, to->bypass);
+	else if (node->served_ns && node_expects(node, to->bypass))
 		to->expect = true;
 	return node->serving;
 }
@@ -422,12 +422,12 @@ static struct ioband_ent *core_begin_descent(struct ioband_core *core, u64 now_n
 	struct ioband_ent *ent;
 
 	*to = descent_from_top();
-	if (likely(!core->promising))
+	if (likely(!core->nr_minima))
 		return &core->root.ent;
-	ent = ioband_floor_serve(core, now_ns);
-	to->open = core->promised_ways & ent_open_above(core, ent);
-	to->passing = core_passes(core);
-	to->left_ns = ioband_floor_left_ns(core, now_ns);
+	ent = ioband_min_serve(core, now_ns);
+	to->open = core->min_ent_dirs & ent_open_above(core, ent);
+	to->bypass = core_bypasses(core);
+	to->left_ns = ioband_min_left_ns(core, now_ns);
 	return ent;
 }
 
@@ -450,7 +450,7 @@ static struct ioband_leaf *core_serve(struct ioband_core *core, u64 now_ns, stru
 			if (!node->ent.parent)
 				return NULL;
 			node->ent.parent->serving = NULL;
-			core_end_promised(core);
+			core_end_min(core);
 			ent = &core->root.ent;
 			*to = descent_from_top();
 		}
@@ -459,7 +459,7 @@ static struct ioband_leaf *core_serve(struct ioband_core *core, u64 now_ns, stru
 }
 
 /* Leaves of the same group: a change between them needs no flush. */
-static bool is_same_owner(const struct ioband_leaf *a, const struct ioband_leaf *b)
+static bool is_same_group(const struct ioband_leaf *a, const struct ioband_leaf *b)
 {
 	return a == b || (a->ent.parent == b->ent.parent && a->ent.parent->streams);
 }
@@ -491,7 +491,7 @@ static void leaf_end_prepaid(const struct ioband_core *core, struct ioband_leaf 
 }
 
 /**
- * ioband_slice_soil() - a bio goes to the write cache of the device
+ * ioband_slice_dirty() - a bio goes to the write cache of the device
  * @core: scheduler
  * @leaf: leaf of the bio
  * @bytes: size of the bio
@@ -499,8 +499,8 @@ static void leaf_end_prepaid(const struct ioband_core *core, struct ioband_leaf 
  *
  * Uses up the estimated time of its flush in advance.
  */
-void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
-		       bool in_turn)
+void ioband_slice_dirty(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
+			bool in_turn)
 {
 	u64 ns;
 
@@ -533,7 +533,7 @@ static bool core_is_flushed(struct ioband_core *core, const struct ioband_leaf *
 
 	if (core->flush == IOBAND_FLUSH_RUNNING)
 		return false;
-	if (writer && !is_same_owner(writer, leaf) && !core_gathers(core) &&
+	if (writer && !is_same_group(writer, leaf) && !core_gathers(core) &&
 	    leaf_destage_ns(writer, core->dirty_bytes) >= IOBAND_GAP_FIRST_NS)
 		core->flush = IOBAND_FLUSH_DUE;
 	else
@@ -559,16 +559,16 @@ static void core_forget_dirty(struct ioband_core *core)
 }
 
 /**
- * ioband_core_start_flush() - test whether the caller has to flush the write caches
+ * ioband_slice_start_flush() - test whether the caller has to flush the write caches
  * @core: scheduler
  * @now_ns: time
  *
  * To be called when ioband_core_pick() has returned NULL.
  *
  * Return: true if so.  No other leaf gets the device until the caller reports
- * ioband_core_end_flush() or ioband_core_drop_flush().
+ * ioband_slice_end_flush() or ioband_slice_drop_flush().
  */
-bool ioband_core_start_flush(struct ioband_core *core, u64 now_ns)
+bool ioband_slice_start_flush(struct ioband_core *core, u64 now_ns)
 {
 	if (core->flush != IOBAND_FLUSH_DUE)
 		return false;
@@ -592,18 +592,18 @@ static void leaf_learn_destage(struct ioband_leaf *leaf, u64 ns, u64 bytes)
 }
 
 /**
- * ioband_core_end_flush() - the flush of ioband_core_start_flush() has ended
+ * ioband_slice_end_flush() - the flush of ioband_slice_start_flush() has ended
  * @core: scheduler
  * @now_ns: time
  */
-void ioband_core_end_flush(struct ioband_core *core, u64 now_ns)
+void ioband_slice_end_flush(struct ioband_core *core, u64 now_ns)
 {
 	struct ioband_leaf *leaf = core->writer;
 	u64 ns;
 
 	core->flush = IOBAND_FLUSH_NONE;
 	core->flushes++;
-	core->owned_ns = max(core->owned_ns, now_ns);
+	core->charged_until_ns = max(core->charged_until_ns, now_ns);
 	if (!leaf)
 		return;
 	ns = now_ns > core->flushing_ns ? now_ns - core->flushing_ns : 0;
@@ -617,10 +617,10 @@ void ioband_core_end_flush(struct ioband_core *core, u64 now_ns)
 }
 
 /**
- * ioband_core_drop_flush() - there was nothing to flush, or no way to flush it
- * @core: scheduler, after ioband_core_start_flush()
+ * ioband_slice_drop_flush() - there was nothing to flush, or no way to flush it
+ * @core: scheduler, after ioband_slice_start_flush()
  */
-void ioband_core_drop_flush(struct ioband_core *core)
+void ioband_slice_drop_flush(struct ioband_core *core)
 {
 	core->flush = IOBAND_FLUSH_NONE;
 	if (!core->dirty_bytes)
@@ -631,13 +631,13 @@ void ioband_core_drop_flush(struct ioband_core *core)
 static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_leaf *leaf,
 				       struct descent *to, u64 now_ns, u64 *wake_ns)
 {
-	struct ioband_leaf *other = ioband_brake_divert(core, leaf, 0, U32_MAX, now_ns,
-							wake_ns);
+	struct ioband_leaf *other = ioband_latency_divert(core, leaf, 0, U32_MAX, now_ns,
+							  wake_ns);
 	struct ioband_node *node = &core->root;
 
 	if (!other || other == leaf)
 		return other;
-	ioband_ent_set_turn(core, &other->ent, true);
+	ioband_tree_set_holder(core, &other->ent, true);
 	*to = descent_from_top();
 	for (descend(core, node, to); !node->serving->leaf; descend(core, node, to))
 		node = container_of(node->serving, struct ioband_node, ent);
@@ -651,19 +651,19 @@ static struct ioband_leaf *core_divert(struct ioband_core *core, struct ioband_l
 static u64 leaf_wait_ends(const struct ioband_core *core, const struct ioband_leaf *leaf,
 			  u64 now_ns)
 {
-	const u64 turn_ns = core_turn_ns(core);
+	const u64 slice_ns = core_slice_ns(core);
 	const struct ioband_ent *ent;
-	u64 ends_ns = leaf->think_until_ns;
+	u64 ends_ns = leaf->grace_until_ns;
 
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		const struct ioband_node *node = ent->parent;
 		const struct ioband_ent *next;
 
-		if (!node_is_in_turn(node) || node->served_ns >= turn_ns)
+		if (!node_is_in_slice(node) || node->served_ns >= slice_ns)
 			continue;
-		next = ioband_node_least(node, ent_open_above(core, &node->ent), false, ent);
+		next = ioband_tree_least(node, ent_open_above(core, &node->ent), false, ent);
 		if (next && vtime_before(next->vtime, ent->vtime))
-			ends_ns = min(ends_ns, now_ns + turn_ns - node->served_ns);
+			ends_ns = min(ends_ns, now_ns + slice_ns - node->served_ns);
 	}
 	return ends_ns;
 }
@@ -681,29 +681,29 @@ struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 
 	struct descent to;
 	struct ioband_leaf *leaf = core_serve(core, now_ns, &to);
 
-	if (leaf && unlikely(core->aiming))
+	if (leaf && unlikely(core->nr_latencies))
 		leaf = core_divert(core, leaf, &to, now_ns, wake_ns);
 	if (!leaf)
 		return NULL;
 	if (to.expect) {
 		ioband_pause_begin_idle(core, now_ns);
-		*wake_ns = ioband_core_grace_ends(core);
+		*wake_ns = ioband_tree_grace_ends(core);
 		return NULL;
 	}
-	if (leaf != core->owner) {
+	if (leaf != core->holder) {
 		if (core->inflight_ios - leaf->inflight > core->stuck_ios ||
 		    !core_is_flushed(core, leaf))
 			return NULL;
-		core->owner = leaf;
-		core->owned_ns = now_ns;
+		core->holder = leaf;
+		core->charged_until_ns = now_ns;
 		ioband_ahead_begin(core, leaf, now_ns);
 		leaf_use_slice(leaf, 1);
 	}
-	if (leaf->state == IOBAND_THINKING) {
+	if (leaf->state == IOBAND_LEAF_ANTICIPATED) {
 		ioband_pause_begin_idle(core, now_ns);
 		*wake_ns = leaf_wait_ends(core, leaf, now_ns);
 	}
-	if (leaf->state != IOBAND_WAITING || !leaf_has_room(core, leaf, to.left_ns, now_ns))
+	if (leaf->state != IOBAND_LEAF_BACKLOGGED || !leaf_has_room(core, leaf, to.left_ns, now_ns))
 		return NULL;
 	return leaf;
 }
@@ -720,7 +720,7 @@ void ioband_slice_set(struct ioband_core *core, u64 slice_ns, bool charge_time)
 	core->charge_time = slice_ns && charge_time;
 	if (slice_ns)
 		return;
-	core->owner = NULL;
+	core->holder = NULL;
 	core->writer = NULL;
 	core_forget_dirty(core);
 	if (core->flush == IOBAND_FLUSH_DUE)

@@ -10,14 +10,14 @@
 void ioband_slice_arrive(const struct ioband_core *core, struct ioband_leaf *leaf);
 void ioband_slice_charge(struct ioband_core *core, u64 now_ns);
 u32 ioband_slice_charge_urgent(const struct ioband_leaf *leaf);
-void ioband_slice_soil(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
-		       bool in_turn);
-void ioband_slice_return(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
-			 u64 now_ns);
+void ioband_slice_dirty(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
+			bool in_turn);
+void ioband_slice_complete(struct ioband_core *core, struct ioband_leaf *leaf, u32 bytes,
+			   u64 now_ns);
 struct ioband_leaf *ioband_slice_pick(struct ioband_core *core, u64 now_ns, u64 *wake_ns);
 void ioband_slice_set(struct ioband_core *core, u64 slice_ns, bool charge_time);
-bool ioband_core_start_flush(struct ioband_core *core, u64 now_ns);
-void ioband_core_end_flush(struct ioband_core *core, u64 now_ns);
-void ioband_core_drop_flush(struct ioband_core *core);
+bool ioband_slice_start_flush(struct ioband_core *core, u64 now_ns);
+void ioband_slice_end_flush(struct ioband_core *core, u64 now_ns);
+void ioband_slice_drop_flush(struct ioband_core *core);
 
 #endif /* DM_IOBAND_SCHED_SLICE_H */

@@ -58,60 +58,61 @@
 void ioband_stall_init(struct ioband_stall *stall)
 {
 	*stall = (struct ioband_stall) {};
-	INIT_LIST_HEAD(&stall->pulses);
+	INIT_LIST_HEAD(&stall->stall_devs);
 }
 
 /**
- * ioband_pulse_init() - add a device to a pool
- * @pulse: the device; list_del() of its @pulses removes it
+ * ioband_stall_add() - add a device to a pool
+ * @stall_dev: the device; list_del() of its @stall_devs removes it
  * @stall: the pool
  */
-void ioband_pulse_init(struct ioband_pulse *pulse, struct ioband_stall *stall)
+void ioband_stall_add(struct ioband_stall_dev *stall_dev, struct ioband_stall *stall)
 {
-	*pulse = (struct ioband_pulse) {};
-	list_add_tail(&pulse->pulses, &stall->pulses);
+	*stall_dev = (struct ioband_stall_dev) {};
+	list_add_tail(&stall_dev->stall_devs, &stall->stall_devs);
 }
 
 /**
- * ioband_pulse_admit() - a bio is dispatched to a device
- * @pulse: the device
+ * ioband_stall_admit() - a bio is dispatched to a device
+ * @stall_dev: the device
  * @now_ns: time
  */
-void ioband_pulse_admit(struct ioband_pulse *pulse, u64 now_ns)
+void ioband_stall_admit(struct ioband_stall_dev *stall_dev, u64 now_ns)
 {
-	if (!pulse->inflight_ios)
-		pulse->moved_ns = now_ns;
-	WRITE_ONCE(pulse->inflight_ios, pulse->inflight_ios + 1);
+	if (!stall_dev->inflight_ios)
+		stall_dev->moved_ns = now_ns;
+	WRITE_ONCE(stall_dev->inflight_ios, stall_dev->inflight_ios + 1);
 }
 
 /**
- * ioband_pulse_complete() - a device has completed a bio
- * @pulse: the device
+ * ioband_stall_complete() - a device has completed a bio
+ * @stall_dev: the device
  * @stall: its pool
  * @now_ns: time
  *
  * Return: true if the device was blocked: ioband_stall_look() is due.
  */
-bool ioband_pulse_complete(struct ioband_pulse *pulse, struct ioband_stall *stall, u64 now_ns)
+bool ioband_stall_complete(struct ioband_stall_dev *stall_dev, struct ioband_stall *stall,
+			   u64 now_ns)
 {
-	WRITE_ONCE(pulse->inflight_ios, pulse->inflight_ios - 1);
-	pulse->moved_ns = now_ns;
-	pulse->hangs = false;
+	WRITE_ONCE(stall_dev->inflight_ios, stall_dev->inflight_ios - 1);
+	stall_dev->moved_ns = now_ns;
+	stall_dev->hangs = false;
 	if (now_ns > stall->done_ns + IOBAND_SILENT_NS)
 		stall->resumed_ns = now_ns;
 	stall->done_ns = max(stall->done_ns, now_ns);
-	return pulse->blocked;
+	return stall_dev->blocked;
 }
 
-static bool pulse_is_silent(const struct ioband_pulse *pulse, u64 now_ns)
+static bool dev_is_silent(const struct ioband_stall_dev *stall_dev, u64 now_ns)
 {
-	return pulse->inflight_ios && now_ns > pulse->moved_ns + IOBAND_SILENT_NS;
+	return stall_dev->inflight_ios && now_ns > stall_dev->moved_ns + IOBAND_SILENT_NS;
 }
 
 /* The pool has gone on without a silent device for long. */
-static bool pulse_is_left(const struct ioband_pulse *pulse, const struct ioband_stall *stall)
+static bool dev_is_left(const struct ioband_stall_dev *stall_dev, const struct ioband_stall *stall)
 {
-	return stall->done_ns > max(pulse->moved_ns, stall->resumed_ns) + IOBAND_SILENT_NS;
+	return stall->done_ns > max(stall_dev->moved_ns, stall->resumed_ns) + IOBAND_SILENT_NS;
 }
 
 /**
@@ -128,28 +129,28 @@ static bool pulse_is_left(const struct ioband_pulse *pulse, const struct ioband_
 bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool turns, u64 now_ns)
 {
 	bool others = false, unblocked = false;
-	struct ioband_pulse *pulse;
+	struct ioband_stall_dev *stall_dev;
 
 	stall->stuck_ios = 0;
 	stall->silent_ios = 0;
-	list_for_each_entry(pulse, &stall->pulses, pulses) {
-		const bool silent = pulse_is_silent(pulse, now_ns);
+	list_for_each_entry(stall_dev, &stall->stall_devs, stall_devs) {
+		const bool silent = dev_is_silent(stall_dev, now_ns);
 
-		pulse->hangs |= silent && pulse_is_left(pulse, stall);
-		if (pulse->hangs)
-			stall->stuck_ios += pulse->inflight_ios;
+		stall_dev->hangs |= silent && dev_is_left(stall_dev, stall);
+		if (stall_dev->hangs)
+			stall->stuck_ios += stall_dev->inflight_ios;
 		else if (silent)
-			stall->silent_ios += pulse->inflight_ios;
+			stall->silent_ios += stall_dev->inflight_ios;
 		else
 			others = true;
 	}
 	stall->probing = others && stall->silent_ios && (turns || stall->silent_ios >= limit_ios);
-	list_for_each_entry(pulse, &stall->pulses, pulses) {
+	list_for_each_entry(stall_dev, &stall->stall_devs, stall_devs) {
 		const bool blocked =
-			pulse->hangs || (stall->probing && pulse_is_silent(pulse, now_ns));
+			stall_dev->hangs || (stall->probing && dev_is_silent(stall_dev, now_ns));
 
-		unblocked |= pulse->blocked && !blocked;
-		pulse->blocked = blocked;
+		unblocked |= stall_dev->blocked && !blocked;
+		stall_dev->blocked = blocked;
 	}
 	return unblocked;
 }

@@ -13,15 +13,15 @@
 #include "entity.h"
 
 /**
- * struct ioband_pulse - does a device answer
- * @pulses: place among the devices of its pool
+ * struct ioband_stall_dev - does a device answer
+ * @stall_devs: place among the devices of its pool
  * @inflight_ios: of the core's bios in flight, those of this device; may be read at any time
  * @moved_ns: when one was last admitted while none was in flight, or completed
  * @hangs: the pool has gone on without it for long; until it completes a bio
  * @blocked: bios for it are not dispatched in turn until then
  */
-struct ioband_pulse {
-	struct list_head pulses;
+struct ioband_stall_dev {
+	struct list_head stall_devs;
 	u32 inflight_ios;
 	u64 moved_ns;
 	bool hangs;
@@ -30,7 +30,7 @@ struct ioband_pulse {
 
 /**
  * struct ioband_stall - do the devices of a pool answer
- * @pulses: the devices
+ * @stall_devs: the devices
  * @done_ns: when one of them has last completed a bio
  * @resumed_ns: when one of them did so after a silence of all
  * @stuck_ios: in flight at devices that hang; they do not count in the limit
@@ -38,7 +38,7 @@ struct ioband_pulse {
  * @probing: to find out which of both they are, others may have one bio beyond the limit
  */
 struct ioband_stall {
-	struct list_head pulses;
+	struct list_head stall_devs;
 	u64 done_ns;
 	u64 resumed_ns;
 	u32 stuck_ios;
@@ -47,9 +47,10 @@ struct ioband_stall {
 };
 
 void ioband_stall_init(struct ioband_stall *stall);
-void ioband_pulse_init(struct ioband_pulse *pulse, struct ioband_stall *stall);
-void ioband_pulse_admit(struct ioband_pulse *pulse, u64 now_ns);
-bool ioband_pulse_complete(struct ioband_pulse *pulse, struct ioband_stall *stall, u64 now_ns);
+void ioband_stall_add(struct ioband_stall_dev *stall_dev, struct ioband_stall *stall);
+void ioband_stall_admit(struct ioband_stall_dev *stall_dev, u64 now_ns);
+bool ioband_stall_complete(struct ioband_stall_dev *stall_dev, struct ioband_stall *stall,
+			   u64 now_ns);
 bool ioband_stall_look(struct ioband_stall *stall, u32 limit_ios, bool turns, u64 now_ns);
 void ioband_stall_apply(const struct ioband_stall *stall, struct ioband_core *core, u32 limit_ios);
 

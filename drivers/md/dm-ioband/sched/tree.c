@@ -70,33 +70,33 @@ static void ent_init(struct ioband_ent *ent, struct ioband_node *parent, u32 wei
 }
 
 /**
- * ioband_node_init() - make an inner node
+ * ioband_tree_init_node() - make an inner node
  * @node: to initialise
  * @parent: node in which it competes; NULL for a root
  * @weight: its weight there
  */
-void ioband_node_init(struct ioband_node *node, struct ioband_node *parent, u32 weight)
+void ioband_tree_init_node(struct ioband_node *node, struct ioband_node *parent, u32 weight)
 {
 	*node = (struct ioband_node) { .live = RB_ROOT_CACHED };
 	ent_init(&node->ent, parent, weight, false);
 }
 
 /**
- * ioband_leaf_init() - make a leaf
+ * ioband_tree_init_leaf() - make a leaf
  * @leaf: to initialise
  * @parent: node in which it competes
  * @weight: its weight there
  */
-void ioband_leaf_init(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight)
+void ioband_tree_init_leaf(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight)
 {
 	*leaf = (struct ioband_leaf) {
-		.state = IOBAND_IDLE,
+		.state = IOBAND_LEAF_IDLE,
 		.was_idle = true,
 		.destage_ns = IOBAND_DESTAGE_FIRST_NS,
 		.destage_bytes = IOBAND_DESTAGE_BYTES,
 	};
 	ent_init(&leaf->ent, parent, weight, true);
-	RB_CLEAR_NODE(&leaf->think);
+	RB_CLEAR_NODE(&leaf->grace);
 }
 
 /*
@@ -120,26 +120,26 @@ static bool ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
 }
 
 /**
- * ioband_leaf_follow() - continue at the virtual time of another leaf
+ * ioband_tree_follow() - continue at the virtual time of another leaf
  * @leaf: new leaf, without queued bios
  * @other: leaf of the same node
  *
  * For bios that would have been those of @other: a leaf of their own must not cancel its lead.
  */
-void ioband_leaf_follow(struct ioband_leaf *leaf, const struct ioband_leaf *other)
+void ioband_tree_follow(struct ioband_leaf *leaf, const struct ioband_leaf *other)
 {
 	leaf->ent.vtime = vtime_max(leaf->ent.parent->vnow, other->ent.vtime);
 }
 
 /**
- * ioband_ent_set_weight() - change a weight
+ * ioband_tree_set_weight() - change a weight
  * @ent: entity of a leaf, or of a node that is not the root
  * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
  *
  * The new weight applies to the present lead or lag, and to all service from now on, including
  * bios that are already queued.
  */
-void ioband_ent_set_weight(struct ioband_ent *ent, u32 weight)
+void ioband_tree_set_weight(struct ioband_ent *ent, u32 weight)
 {
 	const bool live = ent_is_live(ent);
 	s64 lead;
@@ -149,26 +149,27 @@ void ioband_ent_set_weight(struct ioband_ent *ent, u32 weight)
 		ent_erase(ent);
 	lead = ent->vtime - ent->parent->vnow;
 	ent->vtime = ent->parent->vnow + div_s64(lead * ent->weight, weight);
-	ent->turn = div_u64(ent->turn * ent->weight, weight);
-	ent->past = ent->parent->past +
-		    div_u64((ent_past(ent) - ent->parent->past) * ent->weight, weight);
+	ent->advance = div_u64(ent->advance * ent->weight, weight);
+	ent->bypass_vtime = ent->parent->bypass_vtime +
+			    div_u64((ent_bypass_vtime(ent) - ent->parent->bypass_vtime) *
+				    ent->weight, weight);
 	ent_weigh(ent, weight);
 	if (live)
 		ent_insert(ent);
 }
 
-static bool think_less(struct rb_node *a, const struct rb_node *b)
+static bool grace_less(struct rb_node *a, const struct rb_node *b)
 {
-	return rb_entry(a, struct ioband_leaf, think)->think_until_ns <
-	       rb_entry(b, struct ioband_leaf, think)->think_until_ns;
+	return rb_entry(a, struct ioband_leaf, grace)->grace_until_ns <
+	       rb_entry(b, struct ioband_leaf, grace)->grace_until_ns;
 }
 
 /* The part of a change of queued bios that the entities above count. */
-static s64 cap_let_through(const struct ioband_cap *cap, s64 waiting)
+static s64 max_let_through(const struct ioband_max *maximum, s64 waiting)
 {
-	if (cap->blocked & ioband_way_mask(IOBAND_WAY_READ))
+	if (maximum->blocked & ioband_tree_dir_mask(IOBAND_DIR_READ))
 		waiting -= (s32)waiting;
-	if (cap->blocked & ioband_way_mask(IOBAND_WAY_WRITE))
+	if (maximum->blocked & ioband_tree_dir_mask(IOBAND_DIR_WRITE))
 		waiting = (s32)waiting;
 	return waiting;
 }
@@ -176,7 +177,7 @@ static s64 cap_let_through(const struct ioband_cap *cap, s64 waiting)
 /* Live: has bios queued that the entities above count, or an anticipated leaf. */
 static void ent_update_live(struct ioband_ent *ent)
 {
-	const bool live = ent_shown(ent) || ent->thinking;
+	const bool live = ent_shown(ent) || ent->anticipated;
 
 	if (!ent_is_live(ent) && live)
 		ent_insert(ent);
@@ -188,23 +189,23 @@ static void ent_update_live(struct ioband_ent *ent)
  * The only function that changes counters.  Keeps those of an entity and of all above it
  * consistent with the membership in the trees.
  */
-static void ent_count(struct ioband_core *core, struct ioband_ent *ent, s64 waiting, int thinking,
-		      int busy)
+static void ent_count(struct ioband_core *core, struct ioband_ent *ent, s64 waiting,
+		      int anticipated, int busy)
 {
 	for (; ; ent = &ent->parent->ent) {
 		ent->waiting += waiting;
-		ent->thinking += thinking;
+		ent->anticipated += anticipated;
 		ent->busy += busy;
 		if (!ent->parent)
 			break;
 		if (!ent->busy && ent->parent->serving == ent)
 			ent->parent->serving = NULL;
 		ent_update_live(ent);
-		if (unlikely(ent->floor))
-			core->hooks->floor_changed(core, ent->floor);
-		if (unlikely(ent->cap)) {
-			core->hooks->cap_changed(core, ent->cap);
-			waiting = cap_let_through(ent->cap, waiting);
+		if (unlikely(ent->min))
+			core->hooks->min_changed(core, ent->min);
+		if (unlikely(ent->max)) {
+			core->hooks->max_changed(core, ent->max);
+			waiting = max_let_through(ent->max, waiting);
 		}
 	}
 }
@@ -217,13 +218,13 @@ static void ent_count_pausing(struct ioband_core *core, struct ioband_ent *ent, 
 }
 
 /**
- * ioband_ent_catch_up() - bound the lag of an entity, at every level
+ * ioband_tree_catch_up() - bound the lag of an entity, at every level
  * @ent: entity
  * @pause_lag: lag that it keeps for a pause, units of charge
  *
  * Return: true if some level has moved.
  */
-bool ioband_ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
+bool ioband_tree_catch_up(struct ioband_ent *ent, u64 pause_lag)
 {
 	bool moved = false;
 
@@ -233,72 +234,73 @@ bool ioband_ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
 }
 
 /**
- * ioband_ent_block() - block directions of an entity that has a maximum
+ * ioband_tree_block() - block directions of an entity that has a maximum
  * @core: scheduler
  * @ent: entity
  * @blocked: all directions to block from now on, as halves of &ioband_ent.waiting
  *
  * The entities above do not count queued bios of a blocked direction.
  */
-void ioband_ent_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked)
+void ioband_tree_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked)
 {
 	const u64 before = ent_shown(ent);
 
-	ent->cap->blocked = blocked;
+	ent->max->blocked = blocked;
 	if (!before)
-		ioband_ent_catch_up(ent, 0);
+		ioband_tree_catch_up(ent, 0);
 	ent_update_live(ent);
-	if (ent->floor)
-		core->hooks->floor_changed(core, ent->floor);
+	if (ent->min)
+		core->hooks->min_changed(core, ent->min);
 	ent_count(core, &ent->parent->ent, ent_shown(ent) - before, 0, 0);
 }
 
-static s64 ways_to_waiting(u8 ways)
+static s64 dirs_to_waiting(u8 dirs)
 {
-	return (ways & 1 ? ioband_way_one(IOBAND_WAY_READ) : 0) +
-	       (ways & 2 ? ioband_way_one(IOBAND_WAY_WRITE) : 0);
+	return (dirs & 1 ? ioband_tree_dir_one(IOBAND_DIR_READ) : 0) +
+	       (dirs & 2 ? ioband_tree_dir_one(IOBAND_DIR_WRITE) : 0);
 }
 
 /**
- * ioband_leaf_set_state() - change the state of a leaf; the only function that does
+ * ioband_tree_set_state() - change the state of a leaf; the only function that does
  * @core: scheduler
  * @leaf: leaf
  * @state: new state
- * @ways: directions with queued bios, as bits
+ * @dirs: directions with queued bios, as bits
  */
-void ioband_leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
-			   enum ioband_leaf_state state, u8 ways)
+void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
+			   enum ioband_leaf_state state, u8 dirs)
 {
 	const enum ioband_leaf_state old = leaf->state;
-	const s64 waiting = ways_to_waiting(ways) - ways_to_waiting(leaf->ways);
-	const int thinking = (state == IOBAND_THINKING) - (old == IOBAND_THINKING);
-	const int busy = (state != IOBAND_IDLE) - (old != IOBAND_IDLE);
+	const s64 waiting = dirs_to_waiting(dirs) - dirs_to_waiting(leaf->dirs);
+	const int anticipated = (state == IOBAND_LEAF_ANTICIPATED) -
+				(old == IOBAND_LEAF_ANTICIPATED);
+	const int busy = (state != IOBAND_LEAF_IDLE) - (old != IOBAND_LEAF_IDLE);
 
-	if (state == old && ways == leaf->ways)
+	if (state == old && dirs == leaf->dirs)
 		return;
 	leaf->state = state;
-	leaf->ways = ways;
-	leaf->was_idle |= state == IOBAND_IDLE;
-	if (state == IOBAND_IDLE && core->owner == leaf)
-		core->owner = NULL;
-	ent_count(core, &leaf->ent, waiting, thinking, busy);
-	if (unlikely(leaf->awaited) && thinking)
-		ent_count_pausing(core, &leaf->ent, thinking);
+	leaf->dirs = dirs;
+	leaf->was_idle |= state == IOBAND_LEAF_IDLE;
+	if (state == IOBAND_LEAF_IDLE && core->holder == leaf)
+		core->holder = NULL;
+	ent_count(core, &leaf->ent, waiting, anticipated, busy);
+	if (unlikely(leaf->pause_anticipated) && anticipated)
+		ent_count_pausing(core, &leaf->ent, anticipated);
 
-	if (thinking > 0) {
-		rb_add_cached(&leaf->think, &core->thinking, think_less);
-	} else if (thinking < 0) {
-		rb_erase_cached(&leaf->think, &core->thinking);
-		RB_CLEAR_NODE(&leaf->think);
+	if (anticipated > 0) {
+		rb_add_cached(&leaf->grace, &core->anticipated, grace_less);
+	} else if (anticipated < 0) {
+		rb_erase_cached(&leaf->grace, &core->anticipated);
+		RB_CLEAR_NODE(&leaf->grace);
 	}
 }
 
 /* The reason for a dispatch, at one level of the tree. */
-enum turn {
-	WEIGHED,	/* the entity is the least served */
-	PROMISED,	/* a minimum of it, or of an entity below, is due */
-	PASSING,	/* a minimum above is, or the throttle holds others */
-	OWED,		/* a task depends on it: out of turn */
+enum reason {
+	BY_WEIGHT,	/* the entity is the least served */
+	BY_MIN,		/* a minimum of it, or of an entity below, is due */
+	BYPASS,		/* a minimum above is, or the throttle holds others */
+	AS_DEBT,	/* a task depends on it: out of turn */
 };
 
 /*
@@ -313,75 +315,76 @@ enum turn {
  * service for a minimum.
  */
 static void ent_charge(const struct ioband_core *core, struct ioband_ent *ent, u32 charge,
-		       enum turn turn)
+		       enum reason reason)
 {
 	struct ioband_node *node = ent->parent;
 	const u64 advance = ent_vtime_of(ent, charge);
 	const bool alone = node->ent.busy == ent->busy;
 	u64 vtime = ent->vtime + advance;
 
-	if (unlikely(turn == PASSING || (turn == WEIGHED && core->slice_ns && core->promising)))
-		ent->past = ent_past(ent) + advance;
+	if (unlikely(reason == BYPASS ||
+		     (reason == BY_WEIGHT && core->slice_ns && core->nr_minima)))
+		ent->bypass_vtime = ent_bypass_vtime(ent) + advance;
 	if (alone) {
 		node->vnow = vtime_max(node->vnow, ent->vtime);
-	} else if (turn != OWED) {
-		u64 reach = vtime_min(ent->vtime, node->vnow + ent->turn);
+	} else if (reason != AS_DEBT) {
+		u64 reach = vtime_min(ent->vtime, node->vnow + ent->advance);
 
-		if (core->slice_ns || turn != WEIGHED)
+		if (core->slice_ns || reason != BY_WEIGHT)
 			reach = vtime_min(reach, node_least(node, ent)->vtime);
 		node->vnow = vtime_max(node->vnow, reach);
 	}
-	if (!alone && turn != WEIGHED) {
-		const u64 lead = ent_vtime_of(ent, turn == OWED ? IOBAND_DEBT_MAX :
+	if (!alone && reason != BY_WEIGHT) {
+		const u64 lead = ent_vtime_of(ent, reason == AS_DEBT ? IOBAND_DEBT_MAX :
 							 max(IOBAND_LAG_MAX, (u64)charge));
 
 		vtime = vtime_max(ent->vtime, vtime_min(vtime, node->vnow + lead));
 	}
-	if (alone || (turn != OWED && vtime != ent->vtime))
-		ent->turn = advance;
+	if (alone || (reason != AS_DEBT && vtime != ent->vtime))
+		ent->advance = advance;
 	ent_advance(ent, vtime);
 }
 
 /* The reason why a leaf is served. */
-static enum turn leaf_turn(const struct ioband_core *core, const struct ioband_leaf *leaf)
+static enum reason leaf_reason(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	if (leaf == core->diverted)
-		return PASSING;
-	return core->promised && ent_is_below(&leaf->ent, core->promised) ? PROMISED : WEIGHED;
+	if (leaf == core->bypass_leaf)
+		return BYPASS;
+	return core->min_ent && ent_is_below(&leaf->ent, core->min_ent) ? BY_MIN : BY_WEIGHT;
 }
 
 /**
- * ioband_leaf_charge() - charge a leaf, and the nodes above it
+ * ioband_tree_charge() - charge a leaf, and the nodes above it
  * @core: scheduler
  * @leaf: leaf
  * @charge: units of charge
  * @by_time: they are device time: charge the levels that share it, else only the other levels
  * @in_turn: the leaf was picked: else they are a debt
  */
-void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
+void ioband_tree_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
 			bool by_time, bool in_turn)
 {
-	const enum turn turn = in_turn ? leaf_turn(core, leaf) : OWED;
-	bool below = turn == PROMISED && core_passes(core);
+	const enum reason reason = in_turn ? leaf_reason(core, leaf) : AS_DEBT;
+	bool below = reason == BY_MIN && core_bypasses(core);
 	struct ioband_ent *ent;
 
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
-		below &= ent != core->promised;
+		below &= ent != core->min_ent;
 		if (node_shares_time(core, ent->parent) == by_time)
-			ent_charge(core, ent, charge, below ? PASSING : turn);
+			ent_charge(core, ent, charge, below ? BYPASS : reason);
 	}
 }
 
 /**
- * ioband_core_grace_ends() - end of the first grace period
+ * ioband_tree_grace_ends() - end of the first grace period
  * @core: scheduler, with an anticipated leaf
  *
  * Return: time.
  */
-u64 ioband_core_grace_ends(const struct ioband_core *core)
+u64 ioband_tree_grace_ends(const struct ioband_core *core)
 {
-	return rb_entry(rb_first_cached(&core->thinking), struct ioband_leaf,
-			think)->think_until_ns;
+	return rb_entry(rb_first_cached(&core->anticipated), struct ioband_leaf,
+			grace)->grace_until_ns;
 }
 
 /*
@@ -400,8 +403,8 @@ static struct ioband_ent *node_pick(const struct ioband_core *core, const struct
 			return ent;
 		if (unlikely(ent->pausing))
 			break;
-		if (likely(!core->apart) || !ent->floor)
-			*ios += ent->thinking;
+		if (likely(!core->apart) || !ent->min)
+			*ios += ent->anticipated;
 		if (*ios >= limit)
 			break;
 	}
@@ -409,15 +412,15 @@ static struct ioband_ent *node_pick(const struct ioband_core *core, const struct
 }
 
 /**
- * ioband_node_least() - find the least served child of a node
+ * ioband_tree_least() - find the least served child of a node
  * @node: node
  * @open: it has a bio queued in one of these directions, as halves of &ioband_ent.waiting
- * @passing: least by bypass vtime; looks at all live children
+ * @bypass: least by bypass vtime; looks at all live children
  * @except: child to skip; NULL: none
  *
  * Return: the child, or NULL.
  */
-struct ioband_ent *ioband_node_least(const struct ioband_node *node, u64 open, bool passing,
+struct ioband_ent *ioband_tree_least(const struct ioband_node *node, u64 open, bool bypass,
 				     const struct ioband_ent *except)
 {
 	struct ioband_ent *least = NULL;
@@ -428,9 +431,9 @@ struct ioband_ent *ioband_node_least(const struct ioband_node *node, u64 open, b
 
 		if (ent == except || !(ent_shown(ent) & open))
 			continue;
-		if (!passing)
+		if (!bypass)
 			return ent;
-		if (!least || vtime_before(ent_past(ent), ent_past(least)))
+		if (!least || vtime_before(ent_bypass_vtime(ent), ent_bypass_vtime(least)))
 			least = ent;
 	}
 	return least;
@@ -440,44 +443,45 @@ struct ioband_ent *ioband_node_least(const struct ioband_node *node, u64 open, b
  * The same by bypass vtime.  Adds the anticipated leaves of children with less to @ios.  NULL if
  * these reach the limit.
  */
-static struct ioband_ent *node_passing(struct ioband_node *node, u64 open, u32 *ios, u32 limit)
+static struct ioband_ent *node_pick_bypass(struct ioband_node *node, u64 open, u32 *ios, u32 limit)
 {
-	struct ioband_ent *least = ioband_node_least(node, open, true, NULL);
+	struct ioband_ent *least = ioband_tree_least(node, open, true, NULL);
 	struct rb_node *rb;
 
 	for (rb = rb_first_cached(&node->live); rb && least; rb = rb_next(rb)) {
 		const struct ioband_ent *ent = rb_to_ent(rb);
 
-		if (!(ent_shown(ent) & open) && vtime_before(ent_past(ent), ent_past(least)))
-			*ios += ent->thinking;
+		if (!(ent_shown(ent) & open) &&
+		    vtime_before(ent_bypass_vtime(ent), ent_bypass_vtime(least)))
+			*ios += ent->anticipated;
 	}
 	if (!least || *ios >= limit)
 		return NULL;
 	/* Not when charged: with slices, service goes on when it is not the least. */
-	node->past = ent_past(least);
+	node->bypass_vtime = ent_bypass_vtime(least);
 	return least;
 }
 
 /**
- * ioband_leaf_below() - find the least served leaf with a queued bio
+ * ioband_tree_leaf_below() - find the least served leaf with a queued bio
  * @core: scheduler
  * @ent: entity at or below which to look
  * @open: directions of the bio, as halves of &ioband_ent.waiting
- * @passing: least by bypass vtime; looks at all live children of each node
+ * @bypass: least by bypass vtime; looks at all live children of each node
  * @ios: bios that count against the limit
  * @limit: in-flight limit, bios
  *
  * Return: the leaf; NULL if no bio is queued, or anticipated leaves with less service reach the
  * limit.
  */
-struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
-				      u64 open, bool passing, u32 ios, u32 limit)
+struct ioband_leaf *ioband_tree_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
+					   u64 open, bool bypass, u32 ios, u32 limit)
 {
 	while (!ent->leaf) {
 		struct ioband_node *node = container_of(ent, struct ioband_node, ent);
 
-		ent = passing ? node_passing(node, open, &ios, limit) :
-				node_pick(core, node, open, &ios, limit);
+		ent = bypass ? node_pick_bypass(node, open, &ios, limit) :
+			       node_pick(core, node, open, &ios, limit);
 		if (!ent)
 			return NULL;
 		open &= ent_open(ent);
@@ -486,34 +490,34 @@ struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct iob
 }
 
 /**
- * ioband_leaf_may() - directions in which a leaf may be served
+ * ioband_tree_dirs() - directions in which a leaf may be served
  * @core: scheduler
  * @leaf: result of ioband_core_pick()
  *
  * Return: a bit for each direction with queued bios that neither a maximum nor the throttle
  * blocks; for service of a minimum, only directions of the minimum.
  */
-u8 ioband_leaf_may(const struct ioband_core *core, const struct ioband_leaf *leaf)
+u8 ioband_tree_dirs(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
 	u64 open;
 
-	if (likely(!core->capped && !core->promised && !core->brake_ways))
-		return leaf->ways;
-	open = ent_open_above(core, &leaf->ent) & ~core->brake_ways;
-	if (core->promised)
-		open &= core->promised_ways;
-	return leaf->ways & ((open & ioband_way_mask(IOBAND_WAY_READ) ? 1 : 0) |
-			     (open & ioband_way_mask(IOBAND_WAY_WRITE) ? 2 : 0));
+	if (likely(!core->has_max && !core->min_ent && !core->throttle_dirs))
+		return leaf->dirs;
+	open = ent_open_above(core, &leaf->ent) & ~core->throttle_dirs;
+	if (core->min_ent)
+		open &= core->min_ent_dirs;
+	return leaf->dirs & ((open & ioband_tree_dir_mask(IOBAND_DIR_READ) ? 1 : 0) |
+			     (open & ioband_tree_dir_mask(IOBAND_DIR_WRITE) ? 2 : 0));
 }
 
 /**
- * ioband_leaf_owes_much() - test for a large debt
+ * ioband_tree_is_in_debt() - test for a large debt
  * @leaf: leaf
  *
  * Return: true if the leaf, or a node above it, has more than half of the largest debt.  Further
  * service out of turn might never be repaid.
  */
-bool ioband_leaf_owes_much(const struct ioband_leaf *leaf)
+bool ioband_tree_is_in_debt(const struct ioband_leaf *leaf)
 {
 	const struct ioband_ent *ent;
 
@@ -527,37 +531,37 @@ bool ioband_leaf_owes_much(const struct ioband_leaf *leaf)
 }
 
 /**
- * ioband_ent_begin_below() - begin new slices below an entity that gets the device
+ * ioband_tree_begin_below() - begin new slices below an entity that gets the device
  * @core: scheduler
  * @ent: entity
- * @passing: it bypasses others
+ * @bypass: it bypasses others
  *
  * An entity that has the device already keeps its slices, with two exceptions.  Bios are queued
  * below that the service of a minimum skips: these must not wait longer.  Or the service becomes
  * a bypass, which the slice below is not.
  */
-void ioband_ent_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool passing)
+void ioband_tree_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool bypass)
 {
 	struct ioband_node *node;
 
 	if (ent->leaf)
 		return;
 	node = container_of(ent, struct ioband_node, ent);
-	if (ent_has_device(core, ent) && !(ent->waiting & ~core->promised_ways) &&
-	    (!passing || node->by_past))
+	if (ent_is_holder(core, ent) && !(ent->waiting & ~core->min_ent_dirs) &&
+	    (!bypass || node->by_bypass))
 		return;
 	node->serving = NULL;
 }
 
 /**
- * ioband_ent_set_turn() - give the device to an entity that is not the next by weight
+ * ioband_tree_set_holder() - give the device to an entity that is not the next by weight
  * @core: scheduler
  * @ent: entity
  * @begin: give it; else take it back
  */
-void ioband_ent_set_turn(const struct ioband_core *core, struct ioband_ent *ent, bool begin)
+void ioband_tree_set_holder(const struct ioband_core *core, struct ioband_ent *ent, bool begin)
 {
-	ioband_ent_begin_below(core, ent, begin);
+	ioband_tree_begin_below(core, ent, begin);
 	for (; ent->parent; ent = &ent->parent->ent) {
 		ent->parent->serving = begin ? ent : NULL;
 		ent->parent->served_ns = 0;

@@ -71,16 +71,16 @@ static inline u64 ent_vtime_of(const struct ioband_ent *ent, u64 charge)
  * Bios of a minimum bypass other queued bios.  They do not if an entity above that of the
  * minimum is served by weight, for the sake of its other children.
  */
-static inline bool core_passes(const struct ioband_core *core)
+static inline bool core_bypasses(const struct ioband_core *core)
 {
-	return core->promised && core->promised == core->promise->ent;
+	return core->min_ent && core->min_ent == core->min->ent;
 }
 
 /* End the service for a minimum. */
-static inline void core_end_promised(struct ioband_core *core)
+static inline void core_end_min(struct ioband_core *core)
 {
-	core->promised = NULL;
-	core->promised_ways = U64_MAX;
+	core->min_ent = NULL;
+	core->min_ent_dirs = U64_MAX;
 }
 
 /* The entity of the node in which it competes; NULL for the root. */
@@ -93,11 +93,11 @@ static inline struct ioband_ent *ent_above(const struct ioband_ent *ent)
  * Bypass vtime of an entity.  It leads the node by the advance of one pick at most, with slices
  * by that of one slice.  A larger lead is in truth a lag, or virtual time has wrapped.
  */
-static inline u64 ent_past(const struct ioband_ent *ent)
+static inline u64 ent_bypass_vtime(const struct ioband_ent *ent)
 {
-	const u64 lead = ent->past - ent->parent->past;
+	const u64 lead = ent->bypass_vtime - ent->parent->bypass_vtime;
 
-	return lead > ent_vtime_of(ent, U32_MAX) ? ent->parent->past : ent->past;
+	return lead > ent_vtime_of(ent, U32_MAX) ? ent->parent->bypass_vtime : ent->bypass_vtime;
 }
 
 static inline bool ent_is_live(const struct ioband_ent *ent)
@@ -132,27 +132,27 @@ static inline struct ioband_leaf *ent_to_leaf(struct ioband_ent *ent)
 }
 
 /* One leaf with queued bios of a direction, and the half of &ioband_ent.waiting. */
-static inline u64 ioband_way_one(enum ioband_way way)
+static inline u64 ioband_tree_dir_one(enum ioband_dir dir)
 {
-	return 1ULL << (32 * way);
+	return 1ULL << (32 * dir);
 }
 
-static inline u64 ioband_way_mask(enum ioband_way way)
+static inline u64 ioband_tree_dir_mask(enum ioband_dir dir)
 {
-	return ioband_way_one(way) * U32_MAX;
+	return ioband_tree_dir_one(dir) * U32_MAX;
 }
 
 /* For IOBAND_PAUSE_NS, all bios came from flushers: no task waits for its own I/O. */
 static inline bool core_is_async(const struct ioband_core *core)
 {
 	return core->now_ns > core->sync_ns + IOBAND_PAUSE_NS &&
-	       !(core->root.ent.waiting & ioband_way_mask(IOBAND_WAY_READ));
+	       !(core->root.ent.waiting & ioband_tree_dir_mask(IOBAND_DIR_READ));
 }
 
 /* Directions that are not blocked, as halves of &ioband_ent.waiting. */
 static inline u64 ent_open(const struct ioband_ent *ent)
 {
-	return ent->cap ? ~ent->cap->blocked : U64_MAX;
+	return ent->max ? ~ent->max->blocked : U64_MAX;
 }
 
 /* Queued bios at or below the entity that the entities above count. */
@@ -166,7 +166,7 @@ static inline u64 ent_open_above(const struct ioband_core *core, const struct io
 {
 	u64 open = U64_MAX;
 
-	if (likely(!core->capped))
+	if (likely(!core->has_max))
 		return open;
 	for (; ent->parent; ent = &ent->parent->ent)
 		open &= ent_open(ent);
@@ -182,23 +182,23 @@ static inline bool ent_is_below(const struct ioband_ent *ent, const struct ioban
 }
 
 /* The slice holder is at or below an entity. */
-static inline bool ent_has_device(const struct ioband_core *core, const struct ioband_ent *ent)
+static inline bool ent_is_holder(const struct ioband_core *core, const struct ioband_ent *ent)
 {
-	return core->owner && ent_is_below(&core->owner->ent, ent);
+	return core->holder && ent_is_below(&core->holder->ent, ent);
 }
 
-struct ioband_ent *ioband_node_least(const struct ioband_node *node, u64 open, bool passing,
+struct ioband_ent *ioband_tree_least(const struct ioband_node *node, u64 open, bool bypass,
 				     const struct ioband_ent *except);
-struct ioband_leaf *ioband_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
-				      u64 open, bool passing, u32 ios, u32 limit);
-void ioband_leaf_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
+struct ioband_leaf *ioband_tree_leaf_below(const struct ioband_core *core, struct ioband_ent *ent,
+					   u64 open, bool bypass, u32 ios, u32 limit);
+void ioband_tree_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
 			bool by_time, bool in_turn);
-void ioband_ent_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked);
-u64 ioband_core_grace_ends(const struct ioband_core *core);
-bool ioband_ent_catch_up(struct ioband_ent *ent, u64 pause_lag);
-void ioband_leaf_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
-			   enum ioband_leaf_state state, u8 ways);
-void ioband_ent_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool passing);
-void ioband_ent_set_turn(const struct ioband_core *core, struct ioband_ent *ent, bool begin);
+void ioband_tree_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked);
+u64 ioband_tree_grace_ends(const struct ioband_core *core);
+bool ioband_tree_catch_up(struct ioband_ent *ent, u64 pause_lag);
+void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
+			   enum ioband_leaf_state state, u8 dirs);
+void ioband_tree_begin_below(const struct ioband_core *core, struct ioband_ent *ent, bool bypass);
+void ioband_tree_set_holder(const struct ioband_core *core, struct ioband_ent *ent, bool begin);
 
 #endif /* DM_IOBAND_SCHED_TREE_H */

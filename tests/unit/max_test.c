@@ -7,14 +7,14 @@
 #include "args.h"
 #include "rules.h"
 
-static struct ioband_bill bill_that_way(u32 bytes, enum ioband_way way)
+static struct ioband_bill bill_that_way(u32 bytes, enum ioband_dir dir)
 {
-	return (struct ioband_bill) { .charge = bytes, .bytes = bytes, .ios = 1, .way = way };
+	return (struct ioband_bill) { .charge = bytes, .bytes = bytes, .ios = 1, .dir = dir };
 }
 
-static void wait_that_way(struct tree_leaf *leaf, u32 bytes, enum ioband_way way)
+static void wait_that_way(struct tree_leaf *leaf, u32 bytes, enum ioband_dir dir)
 {
-	tree_wait(tree, leaf, bill_that_way(bytes, way));
+	tree_wait(tree, leaf, bill_that_way(bytes, dir));
 	tree_check(tree);
 }
 
@@ -22,7 +22,7 @@ static void bound_bytes(struct ioband_ent *ent, u64 reads, u64 writes)
 {
 	const struct ioband_rates rates = { .bytes = { reads, writes } };
 
-	tree_set_rates(tree, ent, &rates);
+	tree_set_max(tree, ent, &rates);
 	tree_check(tree);
 }
 
@@ -43,7 +43,7 @@ static void run_backlogged(struct tree_leaf **leaves, u32 *served, u32 nr, u32 b
 
 		for (i = 0; i < nr; i++)
 			if (!leaves[i]->nr_held)
-				wait_that_way(leaves[i], bytes, IOBAND_WAY_READ);
+				wait_that_way(leaves[i], bytes, IOBAND_DIR_READ);
 		leaf = tree_serve(tree, &wake_ns);
 		for (i = 0; i < nr; i++)
 			served[i] += leaf == leaves[i];
@@ -85,7 +85,7 @@ static void a_maximum_of_odd_size_is_exact(void **state)
 	u32 served;
 
 	(void)state;
-	tree_set_rates(tree, &leaf->leaf.ent, &rates);
+	tree_set_max(tree, &leaf->leaf.ent, &rates);
 	run_backlogged(&leaf, &served, 1, 4 * KIB, 10000 * MSEC, 0);
 	assert_in_range(served, 700010, 700010 + 70 + 1);	/* 1 ms is made up */
 }
@@ -121,7 +121,7 @@ static void both_bounds_hold(void **state)
 	u32 served;
 
 	(void)state;
-	tree_set_rates(tree, &leaf->leaf.ent, &rates);
+	tree_set_max(tree, &leaf->leaf.ent, &rates);
 	run_backlogged(&leaf, &served, 1, 4 * KIB, 1000 * MSEC, 0);
 	assert_in_range(served, 100, 101);
 	run_backlogged(&leaf, &served, 1, MIB, 1000 * MSEC, 0);
@@ -133,13 +133,13 @@ static void pieces_count_once(void **state)
 {
 	struct tree_leaf *leaf = tree_add_leaf(tree, NULL, 100);
 	const struct ioband_rates rates = { .ios = { 1, 0 } };
-	struct ioband_bill piece = bill_that_way(4 * KIB, IOBAND_WAY_READ);
+	struct ioband_bill piece = bill_that_way(4 * KIB, IOBAND_DIR_READ);
 	const u64 start_ns = tree->now_ns;
 	u64 wake_ns;
 	int i;
 
 	(void)state;
-	tree_set_rates(tree, &leaf->leaf.ent, &rates);
+	tree_set_max(tree, &leaf->leaf.ent, &rates);
 	for (i = 0; i < 10; i++) {
 		piece.ios = !i;
 		piece.more = i < 9;
@@ -160,12 +160,12 @@ static void the_other_way_is_free(void **state)
 
 	(void)state;
 	bound_bytes(&leaf->leaf.ent, 0, MIB);
-	wait_that_way(leaf, MIB, IOBAND_WAY_WRITE);
-	wait_that_way(leaf, MIB, IOBAND_WAY_WRITE);
-	wait_that_way(leaf, MIB, IOBAND_WAY_READ);
+	wait_that_way(leaf, MIB, IOBAND_DIR_WRITE);
+	wait_that_way(leaf, MIB, IOBAND_DIR_WRITE);
+	wait_that_way(leaf, MIB, IOBAND_DIR_READ);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
-	assert_int_equal(leaf->held[0].way, IOBAND_WAY_WRITE);
+	assert_int_equal(leaf->held[0].dir, IOBAND_DIR_WRITE);
 	assert_int_equal(leaf->nr_held, 1);
 	assert_null(tree_serve(tree, &wake_ns));
 	assert_int_equal(wake_ns, start_ns + 999 * MSEC);
@@ -231,11 +231,11 @@ static void passed_over_is_not_behind(void **state)
 	(void)state;
 	bound_bytes(&node->node.ent, 0, 100 * KIB);
 	for (i = 0; i < 60; i++)
-		wait_that_way(writer, 64 * KIB, IOBAND_WAY_WRITE);
+		wait_that_way(writer, 64 * KIB, IOBAND_DIR_WRITE);
 	run_backlogged(&reader, &served, 1, MIB, 100 * MSEC, 0);
-	tree_set_rates(tree, &node->node.ent, NULL);
+	tree_set_max(tree, &node->node.ent, NULL);
 	for (i = 0; i < 5; i++)
-		wait_that_way(reader, MIB, IOBAND_WAY_READ);
+		wait_that_way(reader, MIB, IOBAND_DIR_READ);
 	/* A lag of 1 MiB is permitted. */
 	for (i = 0; i < 60 && reader->nr_held == 5; i++, before++) {
 		u64 wake_ns;
@@ -254,8 +254,8 @@ static void out_of_turn_is_paid_for(void **state)
 
 	(void)state;
 	bound_bytes(&leaf->leaf.ent, 10 * MIB, 0);
-	tree_admit_now(tree, leaf, bill_that_way(5 * MIB, IOBAND_WAY_READ));
-	wait_that_way(leaf, MIB, IOBAND_WAY_READ);
+	tree_admit_now(tree, leaf, bill_that_way(5 * MIB, IOBAND_DIR_READ));
+	wait_that_way(leaf, MIB, IOBAND_DIR_READ);
 	assert_null(tree_serve(tree, &wake_ns));
 	assert_int_equal(wake_ns, start_ns + 499 * MSEC);
 	complete_all();
@@ -271,13 +271,13 @@ static void debts_to_a_maximum_are_bounded(void **state)
 	(void)state;
 	bound_bytes(&leaf->leaf.ent, MIB, 0);
 	for (i = 0; i < 1000; i++) {
-		assert_int_equal(ioband_leaf_is_far_ahead(&tree->core, &leaf->leaf,
-							  IOBAND_WAY_READ, tree->now_ns), i > 5);
-		tree_admit_now(tree, leaf, bill_that_way(MIB, IOBAND_WAY_READ));
+		assert_int_equal(ioband_max_is_far_ahead(&tree->core, &leaf->leaf,
+							 IOBAND_DIR_READ, tree->now_ns), i > 5);
+		tree_admit_now(tree, leaf, bill_that_way(MIB, IOBAND_DIR_READ));
 	}
-	assert_false(ioband_leaf_is_far_ahead(&tree->core, &leaf->leaf, IOBAND_WAY_WRITE,
-					      tree->now_ns));
-	wait_that_way(leaf, MIB, IOBAND_WAY_READ);
+	assert_false(ioband_max_is_far_ahead(&tree->core, &leaf->leaf, IOBAND_DIR_WRITE,
+					     tree->now_ns));
+	wait_that_way(leaf, MIB, IOBAND_DIR_READ);
 	assert_null(tree_serve(tree, &wake_ns));
 	assert_int_equal(wake_ns, start_ns + 10000 * MSEC);
 	complete_all();
@@ -293,7 +293,7 @@ static void a_maximum_that_goes_lets_go(void **state)
 	backlog(leaf, MIB);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
 	assert_null(tree_serve(tree, &wake_ns));
-	tree_set_rates(tree, &leaf->leaf.ent, NULL);
+	tree_set_max(tree, &leaf->leaf.ent, NULL);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), leaf);
 	complete_all();
 }
@@ -335,9 +335,9 @@ static void run_turns(struct tree_leaf *a, u32 bytes, struct tree_leaf *b, u64 o
 		struct tree_leaf *leaf;
 
 		if (!a->nr_held)
-			wait_that_way(a, bytes, IOBAND_WAY_READ);
+			wait_that_way(a, bytes, IOBAND_DIR_READ);
 		if (b && !b->nr_held)
-			wait_that_way(b, 64 * KIB, IOBAND_WAY_READ);
+			wait_that_way(b, 64 * KIB, IOBAND_DIR_READ);
 		leaf = tree_serve(tree, &wake_ns);
 		if (!leaf) {
 			tree->now_ns = max(wake_ns, tree->now_ns + 1);
@@ -371,7 +371,7 @@ static void turns_are_made_good(const struct ioband_rates *rates, u32 bytes, u32
 	struct went went = {};
 
 	tree_set_slice(tree, 150 * MSEC, false);
-	tree_set_rates(tree, &a->leaf.ent, rates);
+	tree_set_max(tree, &a->leaf.ent, rates);
 	run_turns(a, bytes, b, 10 * MSEC, 20000 * MSEC, &went);
 	/* The trail's limit on a second costs some. */
 	assert_in_range(went.nr, 20 * per_second * 85 / 100, 20 * per_second + 2);
@@ -459,7 +459,7 @@ static void a_pause_is_not_made_good(void **state)
 	(void)state;
 	tree_set_slice(tree, 100 * MSEC, false);
 	bound_bytes(&a->leaf.ent, 2 * MIB, 0);
-	wait_that_way(a, 64 * KIB, IOBAND_WAY_READ);
+	wait_that_way(a, 64 * KIB, IOBAND_DIR_READ);
 	assert_ptr_equal(tree_serve(tree, &wake_ns), a);
 	complete_all();
 	tree->now_ns += 50 * MSEC;
@@ -499,7 +499,7 @@ static void who_is_held_back_is_not_made_way_for(void **state)
 	u32 ms, depth;
 
 	(void)state;
-	write.way = IOBAND_WAY_WRITE;
+	write.dir = IOBAND_DIR_WRITE;
 	tree_set_slice(tree, 80 * MSEC, false);
 	bound_bytes(&up->node.ent, MIB, 0);
 	wait_for(c, MIB);

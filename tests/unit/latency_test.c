@@ -18,7 +18,7 @@
 #define MSEC		NSEC_PER_MSEC
 #define SETTLE_NS	(4 * NSEC_PER_SEC)
 #define WATCH_NS	(4 * NSEC_PER_SEC)
-#define AIMS_MAX	64
+#define LATENCIES_MAX	64
 
 static const struct sim_workload deep = { .depth = 32, .bytes = 64 * KIB };
 static const struct sim_workload writes = { .depth = 32, .bytes = 64 * KIB, .write_pct = 100 };
@@ -28,12 +28,12 @@ static const struct sim_workload reader = { .depth = 1, .bytes = 4 * KIB };
 static const struct sim_workload sequential = { .depth = 4, .bytes = 64 * KIB, .sequential = true };
 
 static struct scene scene;
-static struct ioband_aim aims[AIMS_MAX];
+static struct ioband_latency latencies[LATENCIES_MAX];
 
 static void begin(void)
 {
 	scene_init(&scene, "line", 32, IOBAND_MEASURE_BYTES);
-	ioband_core_set_slack(&scene.pool.core, 2 * MSEC);	/* as in the kernel */
+	ioband_max_set_slack(&scene.pool.core, 2 * MSEC);	/* as in the kernel */
 }
 
 static struct scene_group *add(int up, u32 weight, const struct sim_workload *work)
@@ -43,9 +43,9 @@ static struct scene_group *add(int up, u32 weight, const struct sim_workload *wo
 
 static void want_ent(int i, struct ioband_ent *ent, u64 target_ns)
 {
-	if (!ent->aim)
-		ioband_aim_init(&aims[i]);
-	ioband_aim_set(&scene.pool.core, ent, &aims[i], target_ns, scene.clock.now_ns);
+	if (!ent->latency)
+		ioband_latency_init(&latencies[i]);
+	ioband_latency_set(&scene.pool.core, ent, &latencies[i], target_ns, scene.clock.now_ns);
 }
 
 /* Set a target; @i is the index of its memory. */
@@ -62,7 +62,7 @@ struct got {
 
 static void watch(struct scene_group **leaves, struct got *got, int nr, u64 ns)
 {
-	struct sim_leaf before[AIMS_MAX];
+	struct sim_leaf before[LATENCIES_MAX];
 	int i;
 
 	for (i = 0; i < nr; i++)
@@ -126,7 +126,7 @@ static void in_time_costs_nothing(void **state)
 	leaves[1] = add(SCENE_ROOT, 100, &deep);
 	want(0, leaves[0], 100 * MSEC);
 	settle_and_watch(leaves, got, 2);
-	assert_int_equal(scene.pool.core.brake.clock.rate, 0);
+	assert_int_equal(scene.pool.core.throttle.bucket.rate, 0);
 	assert_false(scene.pool.core.late);
 	assert_between(got[0].bps + got[1].bps, 0.98 * LINE_BPS, 1.01 * LINE_BPS);
 	scene_free(&scene);
@@ -282,9 +282,9 @@ static void it_ends_with_the_target(void **state)
 	want(0, leaves[0], USEC);
 	settle_and_watch(leaves, got, 2);
 	assert_between(got[1].bps, 0, 40 * MB);
-	ioband_aim_remove(&scene.pool.core, scene_ent(leaves[0]));
-	assert_int_equal(scene.pool.core.aiming, 0);
-	assert_int_equal(scene.pool.core.brake.clock.rate, 0);
+	ioband_latency_remove(&scene.pool.core, scene_ent(leaves[0]));
+	assert_int_equal(scene.pool.core.nr_latencies, 0);
+	assert_int_equal(scene.pool.core.throttle.bucket.rate, 0);
 	watch(leaves, got, 2, NSEC_PER_SEC);
 	assert_between(got[0].bps + got[1].bps, 0.97 * LINE_BPS, 1.01 * LINE_BPS);
 	/* A new target works, in other memory. */
@@ -317,7 +317,7 @@ static void nobody_waits_for_who_is_gone(void **state)
 			scene_stop(&scene, leaves[0]);
 		scene_run(&scene, 2 * NSEC_PER_SEC);
 		watch(leaves, got, 2, NSEC_PER_SEC);
-		assert_int_equal(scene.pool.core.brake.clock.rate, 0);
+		assert_int_equal(scene.pool.core.throttle.bucket.rate, 0);
 		assert_between(got[0].bps + got[1].bps, 0.97 * LINE_BPS, 1.01 * LINE_BPS);
 		scene_free(&scene);
 	}
@@ -359,7 +359,7 @@ static void writes_go_on(void **state)
 	assert_between(got[1].bps, LINE_BPS / 18.0, LINE_BPS / 14.0);
 	assert_between(got[0].bps + got[1].bps, 0.97 * LINE_BPS, 1.01 * LINE_BPS);
 	/* The reads made no debt meanwhile. */
-	ioband_aim_remove(&scene.pool.core, &scene.pool.core.root.ent);
+	ioband_latency_remove(&scene.pool.core, &scene.pool.core.root.ent);
 	watch(leaves, got, 2, NSEC_PER_SEC);
 	assert_between(got[0].bps, 0.45 * LINE_BPS, 0.55 * LINE_BPS);
 	scene_free(&scene);
@@ -367,7 +367,7 @@ static void writes_go_on(void **state)
 
 static void what_is_promised_goes(void **state)
 {
-	static struct ioband_floor floor;
+	static struct ioband_min minimum;
 	const struct ioband_rates rates = { .bytes = { 30 * MB, 0 } };
 	struct scene_group *leaves[2];
 	struct got got[2];
@@ -376,10 +376,10 @@ static void what_is_promised_goes(void **state)
 	begin();
 	leaves[0] = add(SCENE_ROOT, 100, &reader);
 	leaves[1] = add(SCENE_ROOT, 1, &deep);
-	ioband_floor_init(&floor);
-	ioband_floor_set(&scene.pool.core, scene_ent(leaves[1]), &floor, &rates,
-			 leaves[1]->sim.leaf.inflight, 0);
-	ioband_floor_recount(&scene.pool.core, leaves[1]->sim.leaf.inflight);
+	ioband_min_init(&minimum);
+	ioband_min_set(&scene.pool.core, scene_ent(leaves[1]), &minimum, &rates,
+		       leaves[1]->sim.leaf.inflight, 0);
+	ioband_min_recount(&scene.pool.core, leaves[1]->sim.leaf.inflight);
 	want(0, leaves[0], USEC);
 	settle_and_watch(leaves, got, 2);
 	assert_between(got[1].bps, 29.5 * MB, 32 * MB);
@@ -389,7 +389,7 @@ static void what_is_promised_goes(void **state)
 /* Time for which a maximum holds reads is not latency. */
 static void a_maximum_holds(void **state)
 {
-	static struct ioband_cap cap;
+	static struct ioband_max maximum;
 	const struct ioband_rates rates = { .bytes = { MB, 0 } };
 	struct scene_group *leaves[2];
 	struct got got[2];
@@ -398,8 +398,8 @@ static void a_maximum_holds(void **state)
 	begin();
 	leaves[0] = add(SCENE_ROOT, 100, &deep);
 	leaves[1] = add(SCENE_ROOT, 100, &deep);
-	ioband_cap_init(&cap);
-	ioband_cap_set(&scene.pool.core, scene_ent(leaves[0]), &cap, &rates, 0);
+	ioband_max_init(&maximum);
+	ioband_max_set(&scene.pool.core, scene_ent(leaves[0]), &maximum, &rates, 0);
 	want(0, leaves[0], USEC);
 	settle_and_watch(leaves, got, 2);
 	assert_between(got[0].bps, 0.97 * MB, 1.03 * MB);
@@ -410,7 +410,7 @@ static void a_maximum_holds(void **state)
 /* A maximum of one group throttles no other. */
 static void a_maximum_holds_nobody_else(void **state)
 {
-	static struct ioband_cap cap;
+	static struct ioband_max maximum;
 	const struct ioband_rates rates = { .bytes = { MB, 0 } };
 	struct scene_group *leaves[4];
 	struct got got[4];
@@ -421,8 +421,8 @@ static void a_maximum_holds_nobody_else(void **state)
 	leaves[1] = add(SCENE_ROOT, 100, &deep);
 	leaves[2] = add(SCENE_ROOT, 100, &deep);
 	leaves[3] = add(SCENE_ROOT, 100, &reader);
-	ioband_cap_init(&cap);
-	ioband_cap_set(&scene.pool.core, scene_ent(leaves[0]), &cap, &rates, 0);
+	ioband_max_init(&maximum);
+	ioband_max_set(&scene.pool.core, scene_ent(leaves[0]), &maximum, &rates, 0);
 	want(0, leaves[0], MSEC);
 	want(1, leaves[1], MSEC);
 	want(2, leaves[3], 1);
@@ -478,7 +478,7 @@ static void who_goes_past_with_slices_owes_nothing(void **state)
 		scene_run(&scene, 60 * NSEC_PER_SEC);
 		watch(leaves, got, 2, 5 * WATCH_NS);
 		assert_between(got[0].bps, before[0].bps, 100 * MB);
-		ioband_aim_remove(&scene.pool.core, &scene.pool.core.root.ent);
+		ioband_latency_remove(&scene.pool.core, &scene.pool.core.root.ent);
 		scene_run(&scene, 5 * NSEC_PER_SEC);
 		watch(leaves, got, 2, 5 * WATCH_NS);
 		assert_between(got[0].bps, 0.8 * before[0].bps, 1.2 * before[0].bps);
@@ -523,7 +523,7 @@ static void a_weight_changes_for_those_that_go_past(void **state)
 	leaves[2] = add(SCENE_ROOT, 10000, &many);
 	want_ent(0, &scene.pool.core.root.ent, USEC);
 	scene_run(&scene, 60 * NSEC_PER_SEC);
-	for (past = scene_ent(leaves[0])->past; scene_ent(leaves[0])->past == past;)
+	for (past = scene_ent(leaves[0])->bypass_vtime; scene_ent(leaves[0])->bypass_vtime == past;)
 		scene_run(&scene, MSEC);
 	scene_set_weight(leaves[0], 10000);
 	watch(leaves, got, 3, WATCH_NS);
@@ -546,14 +546,14 @@ static void a_read_on_its_way_is_waited_for(void **state)
 	scene_run(&scene, SETTLE_NS);
 	while (!leaves[0]->sim.leaf.inflight)
 		scene_run(&scene, 10 * USEC);
-	assert_int_equal(aims[0].inflight, 1);
+	assert_int_equal(latencies[0].inflight, 1);
 	now_ns = scene.clock.now_ns;
-	ioband_core_look(core, now_ns + 5 * NSEC_PER_SEC);
-	ioband_core_look(core, now_ns + 9 * NSEC_PER_SEC);
-	assert_true(core->brake.clock.rate);
-	ioband_core_look(core, now_ns + 11 * NSEC_PER_SEC);
-	ioband_core_look(core, now_ns + 22 * NSEC_PER_SEC);
-	assert_false(core->brake.clock.rate);
+	ioband_latency_look(core, now_ns + 5 * NSEC_PER_SEC);
+	ioband_latency_look(core, now_ns + 9 * NSEC_PER_SEC);
+	assert_true(core->throttle.bucket.rate);
+	ioband_latency_look(core, now_ns + 11 * NSEC_PER_SEC);
+	ioband_latency_look(core, now_ns + 22 * NSEC_PER_SEC);
+	assert_false(core->throttle.bucket.rate);
 	scene_free(&scene);
 }
 
@@ -563,7 +563,7 @@ static void a_minimum_is_asked_for_in_time(void **state)
 	static const struct sim_workload thinker = {
 		.depth = 1, .bytes = 4 * KIB, .think_ns = 100 * MSEC,
 	};
-	static struct ioband_floor floor;
+	static struct ioband_min minimum;
 	const struct ioband_rates rates = { .ios = { 200, 0 } };
 	struct scene_group *leaves[3];
 	int i, idle = 0;
@@ -573,10 +573,10 @@ static void a_minimum_is_asked_for_in_time(void **state)
 	leaves[0] = add(SCENE_ROOT, 100, &thinker);
 	leaves[1] = add(SCENE_ROOT, 100, &deep);
 	leaves[2] = add(SCENE_ROOT, 1, &reader);
-	ioband_floor_init(&floor);
-	ioband_floor_set(&scene.pool.core, scene_ent(leaves[2]), &floor, &rates,
-			 leaves[2]->sim.leaf.inflight, 0);
-	ioband_floor_recount(&scene.pool.core, leaves[2]->sim.leaf.inflight);
+	ioband_min_init(&minimum);
+	ioband_min_set(&scene.pool.core, scene_ent(leaves[2]), &minimum, &rates,
+		       leaves[2]->sim.leaf.inflight, 0);
+	ioband_min_recount(&scene.pool.core, leaves[2]->sim.leaf.inflight);
 	want(0, leaves[0], USEC);
 	scene_run(&scene, 20 * NSEC_PER_SEC);
 	for (i = 0; i < 2000; i++) {
@@ -584,7 +584,7 @@ static void a_minimum_is_asked_for_in_time(void **state)
 		if (scene.pool.core.inflight_ios || !scene_ent(leaves[2])->waiting)
 			continue;
 		idle++;
-		assert_in_range(scene.pool.wake_ns, 0, max(floor.due_ns, scene.clock.now_ns));
+		assert_in_range(scene.pool.wake_ns, 0, max(minimum.due_ns, scene.clock.now_ns));
 	}
 	assert_in_range(idle, 100, 2000);
 	scene_free(&scene);
@@ -601,11 +601,11 @@ static void slow_reads_take_long_to_know(void **state)
 	leaf = scene_add_leaf(&scene, SCENE_ROOT, 100);
 	want(0, leaf, MSEC);
 	for (i = 0; i < 100; i++)
-		ioband_leaf_took(&leaf->sim.leaf, 200 * MSEC);
+		ioband_latency_sample(&leaf->sim.leaf, 200 * MSEC);
 	scene_run(&scene, 390 * MSEC);
-	assert_int_equal(aims[0].mean_ns, 0);
+	assert_int_equal(latencies[0].mean_ns, 0);
 	scene_run(&scene, 20 * MSEC);
-	assert_int_equal(aims[0].mean_ns, 200 * MSEC);
+	assert_int_equal(latencies[0].mean_ns, 200 * MSEC);
 	scene_free(&scene);
 }
 
@@ -623,18 +623,18 @@ static void no_brake_for_who_wants_little(void **state)
 	leaves[1] = add(SCENE_ROOT, 100, &deep);
 	want(0, leaves[0], MSEC);
 	scene_run(&scene, SETTLE_NS);
-	assert_true(scene.pool.core.brake.clock.rate);
+	assert_true(scene.pool.core.throttle.bucket.rate);
 	scene_stop(&scene, leaves[1]);
 	add(SCENE_ROOT, 100, &little);
 	scene_run(&scene, SETTLE_NS);
-	assert_int_equal(scene.pool.core.brake.clock.rate, 0);
+	assert_int_equal(scene.pool.core.throttle.bucket.rate, 0);
 	scene_free(&scene);
 }
 
 /* A maximum that holds a group for part of the time does not make it or its parent late. */
 static void waiting_for_a_maximum_is_not_late(void **state)
 {
-	static struct ioband_cap cap;
+	static struct ioband_max maximum;
 	const struct ioband_rates rates[] = {
 		{ .bytes = { 40 * MB, 0 } }, { .bytes = { 5 * MB, 0 } },
 	};
@@ -649,15 +649,15 @@ static void waiting_for_a_maximum_is_not_late(void **state)
 		leaves[0] = add(scene_index(&scene, node), 1000, &deep);
 		leaves[1] = add(SCENE_ROOT, 100, &deep);
 		leaves[2] = add(scene_index(&scene, node), 1000, &reader);
-		ioband_cap_init(&cap);
-		ioband_cap_set(&scene.pool.core, scene_ent(leaves[0]), &cap, &rates[above], 0);
+		ioband_max_init(&maximum);
+		ioband_max_set(&scene.pool.core, scene_ent(leaves[0]), &maximum, &rates[above], 0);
 		if (above)
 			want(0, node, 100 * MSEC);
 		else
 			want(0, leaves[0], 10 * MSEC);
 		settle_and_watch(leaves, got, 3);
 		assert_between(got[0].mean_ns, 30 * MSEC, NSEC_PER_SEC);
-		assert_int_equal(scene.pool.core.brake.clock.rate, 0);
+		assert_int_equal(scene.pool.core.throttle.bucket.rate, 0);
 		scene_free(&scene);
 	}
 }
@@ -699,10 +699,10 @@ static void a_read_may_hang(void **state)
 	leaves[2] = add(SCENE_ROOT, 100, &deep);
 	want(0, leaves[0], USEC);
 	want(1, leaves[1], 10 * NSEC_PER_SEC);
-	ioband_leaf_took(&leaves[0]->sim.leaf, 10000 * NSEC_PER_SEC);
-	ioband_leaf_took(&leaves[1]->sim.leaf, 10000 * NSEC_PER_SEC);
+	ioband_latency_sample(&leaves[0]->sim.leaf, 10000 * NSEC_PER_SEC);
+	ioband_latency_sample(&leaves[1]->sim.leaf, 10000 * NSEC_PER_SEC);
 	scene_run(&scene, 20 * NSEC_PER_SEC);
-	assert_int_equal(scene.pool.core.brake.clock.rate, 0);
+	assert_int_equal(scene.pool.core.throttle.bucket.rate, 0);
 	watch(leaves, got, 3, NSEC_PER_SEC);
 	assert_between(got[2].bps, 90 * MB, LINE_BPS);
 	scene_free(&scene);
@@ -711,10 +711,10 @@ static void a_read_may_hang(void **state)
 	for (i = 0; i < 2; i++) {
 		leaves[i] = scene_add_leaf(&scene, SCENE_ROOT, 100);
 		want(i, leaves[i], i ? USEC : 10 * NSEC_PER_SEC);
-		ioband_leaf_took(&leaves[i]->sim.leaf, 10000 * NSEC_PER_SEC);
+		ioband_latency_sample(&leaves[i]->sim.leaf, 10000 * NSEC_PER_SEC);
 	}
-	ioband_core_look(&scene.pool.core, 30000 * NSEC_PER_SEC);
-	assert_ptr_equal(scene.pool.core.brake.worst, &aims[1]);
+	ioband_latency_look(&scene.pool.core, 30000 * NSEC_PER_SEC);
+	assert_ptr_equal(scene.pool.core.throttle.worst, &latencies[1]);
 	scene_free(&scene);
 }
 
@@ -752,7 +752,7 @@ static void no_brake_for_who_is_idle(void **state)
 	leaves[1] = add(SCENE_ROOT, 100, &little);
 	want(0, leaves[0], USEC);
 	scene_run(&scene, 5 * NSEC_PER_SEC);
-	assert_int_equal(scene.pool.core.brake.clock.rate, 0);
+	assert_int_equal(scene.pool.core.throttle.bucket.rate, 0);
 	scene_free(&scene);
 }
 
@@ -801,7 +801,7 @@ static void change_something(struct sim_random *random)
 
 	switch (random_below(random, 4)) {
 	case 0:
-		ioband_aim_remove(&scene.pool.core, ent);
+		ioband_latency_remove(&scene.pool.core, ent);
 		break;
 	case 1:
 		scene_set_weight(group, 50 + random_below(random, 100));
@@ -817,7 +817,7 @@ static void nobody_starves(void)
 	u64 before[SCENE_GROUPS_MAX];
 	int i;
 
-	ioband_aim_remove(&scene.pool.core, &scene.pool.core.root.ent);
+	ioband_latency_remove(&scene.pool.core, &scene.pool.core.root.ent);
 	for (i = 0; i < scene.nr; i++)
 		before[i] = scene.groups[i].sim.ios;
 	/* By bytes, a slice of sequential I/O is worth a minute of seeks. */

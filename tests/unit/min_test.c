@@ -24,8 +24,8 @@ static const struct sim_workload random_reader = { .depth = 1, .bytes = 4 * KIB 
 static const struct sim_workload sequential = { .depth = 4, .bytes = 64 * KIB, .sequential = true };
 
 static struct scene scene;
-static struct ioband_floor floors[4];
-static struct ioband_cap cap;
+static struct ioband_min minima[4];
+static struct ioband_max maximum;
 
 static void begin(void)
 {
@@ -50,16 +50,16 @@ static void recount(void)
 	int i;
 
 	for (i = 0; i < scene.nr; i++)
-		if (scene.groups[i].leaf && ioband_leaf_is_promised(&scene.groups[i].sim.leaf))
+		if (scene.groups[i].leaf && ioband_min_covers(&scene.groups[i].sim.leaf))
 			ios += scene.groups[i].sim.leaf.inflight;
-	ioband_floor_recount(&scene.pool.core, ios);
+	ioband_min_recount(&scene.pool.core, ios);
 }
 
 static void promise_rates(int i, struct scene_group *group, const struct ioband_rates *rates)
 {
-	ioband_floor_init(&floors[i]);
-	ioband_floor_set(&scene.pool.core, scene_ent(group), &floors[i], rates, inflight_of(group),
-			 scene.clock.now_ns);
+	ioband_min_init(&minima[i]);
+	ioband_min_set(&scene.pool.core, scene_ent(group), &minima[i], rates, inflight_of(group),
+		       scene.clock.now_ns);
 	recount();
 }
 
@@ -71,7 +71,7 @@ static void promise(int i, struct scene_group *group, u64 bps)
 
 static void take_away(struct scene_group *group)
 {
-	ioband_floor_remove(&scene.pool.core, scene_ent(group));
+	ioband_min_remove(&scene.pool.core, scene_ent(group));
 	recount();
 }
 
@@ -357,8 +357,8 @@ static void held_back_below_is_not_late(void **state)
 	leaves[0] = add(scene_index(&scene, node), 100, &deep);
 	leaves[1] = add(SCENE_ROOT, 1000, &deep);
 	promise(0, node, 50 * MB);
-	ioband_cap_init(&cap);
-	ioband_cap_set(&scene.pool.core, scene_ent(leaves[0]), &cap, &rates, 0);
+	ioband_max_init(&maximum);
+	ioband_max_set(&scene.pool.core, scene_ent(leaves[0]), &maximum, &rates, 0);
 	settle_and_watch(leaves, got, 2);
 	assert_near(got[0].mean, 5 * MB, 0.02);
 	assert_least(got[1].mean, 93 * MB);
@@ -405,7 +405,7 @@ static void given_again(void **state)
 		take_away(leaves[i]);
 		scene_run(&scene, SETTLE_NS / 100);
 	}
-	assert_int_equal(scene.pool.core.promising, 0);
+	assert_int_equal(scene.pool.core.nr_minima, 0);
 	promise(2, leaves[2], 60 * MB);
 	settle_and_watch(leaves, got, 3);
 	assert_near(got[2].mean, kept(60 * MB), 0.01);
@@ -448,8 +448,8 @@ static void a_maximum_wins(void **state)
 	leaves[0] = add(SCENE_ROOT, 1, &deep);
 	leaves[1] = add(SCENE_ROOT, 100, &deep);
 	promise(0, leaves[0], 40 * MB);
-	ioband_cap_init(&cap);
-	ioband_cap_set(&scene.pool.core, scene_ent(leaves[0]), &cap, &rates, 0);
+	ioband_max_init(&maximum);
+	ioband_max_set(&scene.pool.core, scene_ent(leaves[0]), &maximum, &rates, 0);
 	settle_and_watch(leaves, got, 2);
 	assert_near(got[0].mean, 20 * MB, 0.01);
 	assert_near(got[1].mean, 80 * MB, 0.01);

@@ -2,7 +2,7 @@
 """The order of the module's files in CONTRIBUTING.md: each includes and calls only files below it.
 
 A source and its header are one layer.  An arrow is an #include, or the use of a function that
-another source defines.
+another source defines.  The names of these functions begin with the name of their source.
 """
 
 import re
@@ -70,6 +70,34 @@ def faults(root: Path, layers: list[str]) -> list[str]:
         if place.get(source, -1) > place.get(target, len(place)):
             wrong.append(f"{source} is below {target}: {reason}")
     return wrong
+
+
+def prefix_faults(root: Path) -> list[str]:
+    """Functions of FILE.c for other sources that are neither ioband_FILE nor ioband_FILE_..."""
+    wrong = []
+    for path in sorted(root.rglob("*.c")):
+        prefix = f"ioband_{path.stem}"
+        for name in DEFINED.findall(COMMENT_OR_STRING.sub(" ", path.read_text())):
+            if name != prefix and not name.startswith(f"{prefix}_"):
+                wrong.append(f"{layer_of(path, root)}: {name} does not begin with {prefix}_")
+    return wrong
+
+
+def test_names_begin_with_that_of_their_file() -> None:
+    """Without an exception: device-mapper calls the target's entry points by static functions."""
+    assert not (wrong := prefix_faults(REPO / MODULE)), "\n".join(wrong)
+
+
+def test_a_name_of_another_file_is_found(tmp_path: Path) -> None:
+    (tmp_path / "low").mkdir()
+    (tmp_path / "top.c").write_text("int ioband_top(int a)\n{\n\treturn a;\n}\n")
+    (tmp_path / "low/down.c").write_text(
+        "static int up(void)\n{\n\treturn 1;\n}\n\nint __init ioband_down_init(void)\n{\n}\n"
+    )
+    assert not prefix_faults(tmp_path)
+    with (tmp_path / "low/down.c").open("a") as source:
+        source.write("\nstruct top *ioband_top_find(int a,\n\t\t\t\tint b)\n{\n\treturn NULL;\n}\n")
+    assert prefix_faults(tmp_path) == ["low/down: ioband_top_find does not begin with ioband_down_"]
 
 
 def test_each_file_uses_only_files_below_it() -> None:

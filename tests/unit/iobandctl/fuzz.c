@@ -292,7 +292,7 @@ static void check_shown(const char *text, int lines)
 
 static int print_cell(const char *text, bool json)
 {
-	static const struct column column = { "TEXT", "text", COLUMN_TEXT };
+	static const struct column column = { "TEXT", "text", COLUMN_TEXT, false };
 	struct table *table = print_table("fuzz", &column, 1, json);
 
 	print_text(table, print_row(table), 0, text);

@@ -37,12 +37,12 @@ class Machine:
         return done.out + done.err
 
     def json(self, *args: str) -> list[dict]:
-        """The objects that it prints."""
+        """The objects in iobandctl's JSON output."""
         (rows,) = json.loads(self.guest.run([self.program, *args, "--json"]).out).values()
         return rows
 
     def refused(self, rc: int, *says: str, device: str | None = None) -> None:
-        """Apply, which must fail with this code and these messages and change nothing."""
+        """Assert that apply fails with this code and these messages, and changes nothing."""
         before = self.run("dump")
         operands = [device] if device else []
         done = self.guest.run([self.program, "apply", *operands], check=False)
@@ -167,7 +167,7 @@ def test_apply_and_dump(machine: Machine) -> None:
         dump = machine.run("dump")
         machine.configure(dump)
         machine.guest.run(["rm", f"{DROP_INS}/50-more.conf"])
-        # The groups keep the settings of a pattern as presets of their paths.
+        # The paths of the groups keep the settings of a pattern as presets.
         assert {change[0] for change in machine.apply()} == {"preset"}
         assert machine.run("dump") == dump
         for name in machine.devices():
@@ -178,7 +178,7 @@ def test_apply_and_dump(machine: Machine) -> None:
 
 @pytest.mark.all_kernels
 def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
-    """New cgroups get the presets of their paths, while the configuration has these."""
+    """New cgroups get the presets of their paths while the configuration has these."""
     guest = machine.guest
     devices = "[device lvs]\nas = io-%n\nvolume = vg0/*\npool = p\n"
     own = "[device lvs]\nmode = device+cgroup\n"
@@ -222,7 +222,7 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
     wait_until(
         guest, lambda: "/svc/db" not in machine.run("groups", "-o", "PATH"), "the group goes"
     )
-    # The devices stay as they are, and the configuration has no more cgroups.
+    # The devices keep their settings; the configuration has no more cgroups.
     machine.configure(devices)
     each = [(f"io-vg0-{name}", setting) for name in ("one", "two") for setting in taken]
     assert machine.apply() == [
@@ -232,7 +232,7 @@ def test_cgroups_that_are_yet_to_come(machine: Machine) -> None:
 
 
 def test_what_is_no_longer_asked_for(machine: Machine) -> None:
-    """apply resets it in cgroups, devices and pools, but keeps settings made by hand."""
+    """apply resets removed settings of cgroups, devices and pools, but not those made by hand."""
     guest = machine.guest
     device = "[device io]\ndevice = vg0/one\n"
     own = "pool = p\nmode = device+cgroup\nweight = 70\nmaximum = rbps=9MiB\n"
@@ -244,7 +244,7 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
         machine.apply()
         machine.run("set-max", "/bb", "rbps=1MiB")
         assert machine.bounds("a") == {"max_wbps": 3 << 20, "min_riops": 5}
-        # Line by line.
+        # Single lines are removed.
         machine.configure(
             device + own.replace("maximum = rbps=9MiB\n", "") + pool + group + pattern
         )
@@ -263,7 +263,7 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
             ("maximum", None, "wbps=3MiB", "default"),
         }
         assert machine.bounds("a") == {"min_riops": 5}
-        # A cgroup that got its settings from a preset loses them in the same way.
+        # apply resets settings from a preset in the same way.
         guest.run(["rmdir", "/sys/fs/cgroup/a"])
         with Cgroup(guest, "a") as cgroup:
             cgroup.run(["dd", "if=/dev/mapper/io", "of=/dev/null", "count=1", "iflag=direct"])
@@ -280,7 +280,7 @@ def test_what_is_no_longer_asked_for(machine: Machine) -> None:
 
 
 def test_what_a_device_has_that_is_not_chosen(machine: Machine) -> None:
-    """The device stays as it is, without what was set of its own group; so do the groups."""
+    """The device and its groups keep their settings; only those of its own group are reset."""
     group = "[group /a]\nmaximum = wbps=3MiB\n"
     own = "[device io]\ndevice = vg0/one\nmode = device\nweight = 70\nminimum = rbps=9MiB\n"
     other = "[device other]\ndevice = vg0/two\npool = q\n"
@@ -319,7 +319,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
     ]:
         machine.configure(text)
         machine.refused(rc, *says)
-    # Errors that only the kernel finds: the second change fails, and the first is undone.
+    # Errors that only the kernel detects: the second change fails, and the first is undone.
     guest.expect_dmesg("device-mapper: ")
     with (
         null_blk(guest, "nullb7", size_mib=64, zoned=1, zone_size=4, memory_backed=1) as disk,
@@ -333,7 +333,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
         )
         with Cgroup(guest, "kept"):
             machine.apply()
-            # The pool goes with its last device, and is made again with all its settings.
+            # The pool ceases with its last device; the undo makes it again with its settings.
             machine.configure(
                 "[device one]\ndevice = vg0/one\npool = new\nmode = device+cgroup\n"
                 "[device zz]\nas = x-%n\ndevice = zz\n"
@@ -346,7 +346,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
             lambda: "/kept" not in machine.run("groups", "-o", "PATH"),
             "the cgroup's group goes",
         )
-        # What it is to begin with when it comes again has come back as well.
+        # The undo also restored the preset of the cgroup's path.
         kept = "group = /kept\npool = old\ndevice = one\nweight = 70\nmaximum = wiops=9\n"
         assert f"{kept}minimum = riops=3\n" in machine.run("dump")
         assert "depth = 5\nslice = 40\nwrites_starved = 7\n" in machine.run("dump")
@@ -357,7 +357,7 @@ def test_nothing_is_half_applied(machine: Machine) -> None:
 
 
 def test_what_paths_were_given_comes_back(machine: Machine) -> None:
-    """Presets of a pool that ceased with its last device; losses are reported."""
+    """The undo restores presets of a pool that ceased with its last device, and reports losses."""
     guest = machine.guest
     guest.expect_dmesg("device-mapper: ")
     presets = "dmsetup message one 0 presets | cut -d' ' -f2- | sort"
@@ -391,7 +391,7 @@ CONTAINED = "umount -l /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup &&
 
 
 def test_paths_in_a_cgroup_namespace(machine: Machine) -> None:
-    """Paths differ from the module's there: apply sets no presets and removes none."""
+    """In a container, paths differ from the module's: apply sets and removes no presets."""
     guest = machine.guest
     machine.configure("[device one]\ndevice = vg0/one\npool = p\n[group /a]\nweight = 70\n")
     machine.apply()
@@ -421,7 +421,7 @@ def test_what_is_in_use(machine: Machine) -> None:
 
 
 def test_what_ioband_was_inserted_into(machine: Machine) -> None:
-    """No section is dumped for it, because no section made it."""
+    """The dump has no section for an inserted device, because no section can create it."""
     machine.run("insert", "--pool", "p", "/dev/vg0/one")
     try:
         dump = machine.run("dump")
@@ -498,7 +498,7 @@ def test_other_pool(machine: Machine) -> None:
 
 
 def test_a_pool_without_settings(machine: Machine) -> None:
-    """Its settings suit its disks, when it is made and when settings are taken back."""
+    """A pool's default settings suit its disks, at creation and after a reset."""
 
     def shares_after(text: str, other: str = "d") -> tuple[str, int]:
         machine.configure(f"[device d]\ndevice = vg0/one\n{text}")
@@ -527,7 +527,7 @@ def test_a_pool_without_settings(machine: Machine) -> None:
 
 
 def test_pools_by_the_paths_of_disks(machine: Machine) -> None:
-    """A section means the pool of a disk, whatever its kernel name; unknown paths are reported."""
+    """A section applies to the pool of a disk under any kernel name; unknown paths are reported."""
     guest, devices = machine.guest, "[device all]\nas = d-%n\nvolume = vg0/*\n"
     link = "/dev/disk/by-id/the-disk"
     (disk,) = guest.run("ls /sys/block/dm-*/slaves | grep -v : | sort -u").out.split()
@@ -541,10 +541,10 @@ def test_pools_by_the_paths_of_disks(machine: Machine) -> None:
         assert "conf:9: there is no device /dev/disk/by-id/other, whose" in machine.run("apply")
         assert {row["measure"] for row in machine.devices().values()} == {"ios"}
         assert machine.weights() == {(disk, None, "root"): 7}
-        # Settings given by a path are taken back like settings given by a name.
+        # Settings of a section with a path are reset like those of a section with a name.
         machine.configure(f"{devices}[pool {link}]\nmeasure = ios\n")
         assert machine.apply() == [("weight", disk, None, "root", None, "7", "default")]
-        # An LV lies on the same disk; a device may also be put into that pool by the path.
+        # An LV lies on the same disk; a device section may also name the pool by the path.
         machine.configure(
             "[device d-vg0-one]\ndevice = vg0/one\npool = new\n"
             "[pool /dev/vg0/one]\nmeasure = bytes\n"
@@ -568,7 +568,7 @@ def test_pools_by_the_paths_of_disks(machine: Machine) -> None:
 
 
 def test_insert(machine: Machine) -> None:
-    """Into a mounted volume, again after each removal; with all its settings, or not at all."""
+    """ioband enters a mounted volume, also after removals, with all settings or not at all."""
     guest = machine.guest
     place = "device = vg0/one\ninsert = yes\n"
     with mounted(guest, "/dev/vg0/one"):
@@ -589,13 +589,13 @@ def test_insert(machine: Machine) -> None:
             70,
             "7",
         )
-        # LVM takes ioband out; apply restores it with its settings.
+        # LVM removes ioband; apply inserts it again with its settings.
         guest.run("lvextend -qq -L 40M vg0/one")
         assert machine.devices() == {}
         assert machine.apply() == changes
         machine.configure(f"[device one]\n{place}pool = p\nmode = device\nweight = 80\n")
         assert [change[0] for change in machine.apply()] == ["weight", "maximum", "set", "weight"]
-        # After an error ioband is taken out again.
+        # After an error, the insertion is undone.
         machine.run("extract", "vg0/one")
         guest.expect_dmesg("device-mapper: ")
         with (

@@ -215,13 +215,13 @@ def _peer_lines(
 
 
 ABOUT_FIGURES = """\
-The last line of a peer says what part of the run is measured: from when all jobs have settled to
-when the first one ends, or nearly all of it if jobs take turns.  "Asked" is what weights give a
-group of all that moved while it had something to do, "got" the part of that which it had (a reader
-that waits for each I/O may be unable to take its part); of many groups of a kind, the least and the
-most that one had.  Jain's index is of "got".  All three, and "share", are of bytes; where weights
-share time, they are of the disk's time, as the modelled disk counts it.  Where a maximum or a
-minimum decides as well, nothing is asked."""
+The last line of a peer gives the measured part of the run.  It begins when all jobs have settled,
+and ends with the first job; if jobs take turns, it is nearly the whole run.  "Share" is the part of
+a group in all I/O.  "Asked" is the part that the weights give the group for its active time.  "Got"
+is "share" divided by "asked"; a reader that waits for each I/O may be unable to reach 1.  For many
+groups of a kind, "got" is a range from the least to the most.  Jain's index is that of "got".  All
+four count bytes; where weights share time, they count the time of the modelled disk.  "Asked" is
+"-" where a maximum or a minimum decides as well."""
 HEADS = (
     "peer",
     "group",
@@ -262,54 +262,55 @@ def _goal_lines(found: dict[str, Any], sanity: bool) -> list[list[str]]:
 
 
 SET_UP = """\
-* `none`, `mq-deadline`, `kyber`: the scheduler with the kernel's own settings.
-* `bfq`: weights in `io.bfq.weight`; `low_latency` is 0, because the heuristics raise weights.
-* `bfq-2048`: the same with 2048 requests for the scheduler to choose from (`nr_requests`), which
-  is the most there can be, instead of 256; where more than 256 I/Os wait.
-* `bfq-low-latency`: BFQ as it is by itself, with `low_latency` at 1; where others have measured it
-  so.
-* `io.cost`: weights in `io.weight`; the linear model measured on the same disk with the six loads
-  of the kernel's `tools/cgroup/iocost_coef_gen.py`; qos `ctrl=user min=50 max=90`.  It shares only
-  what it holds back.  Held to 90 % of what the model says it loses a tenth; more where what the
-  disk can do hangs on who is beside, which a model of six coefficients does not know.
-* `io.cost-100`: the same held to all of what the model says, `max=100`; in S1, S2 and S5.  Where
-  the model is exact and the disk has all that it can do, as in S1, it shares and loses nothing; in
-  S2 it holds nobody back, so it does not share, and in S5 the model is not exact.
-* `io.cost-auto`: the same left to itself, qos `ctrl=auto`: it holds back once requests wait for
-  tags.  Where they do it shares without losing a tenth: in S1, and less exactly in S3 with many
-  groups; where they do not, as in S2, S4 and S5, it is as if it were not there.
-* `io.cost-latency`: the same with a latency, qos `ctrl=user rpct=95 rlat=LATENCY min=25 max=100`:
-  it goes slower, down to a quarter of the model, while one read in twenty takes longer.  LATENCY
-  is four times the least of the targets that io.latency has: at the target itself S5 is held to
-  the quarter, and the victim has less.  In S9 it gives up two thirds, and reads are no quicker;
-  in S14 the application does not end within the run.
-* `io.latency`: as targets what an I/O of the group takes alone, in the mean, and 15 % more, as its
-  documentation recommends; a large one for the groups that need none, as it holds back only who has
-  one.
+* `none`, `mq-deadline`, `kyber`: the scheduler with the kernel's default settings.
+* `bfq`: weights in `io.bfq.weight`; `low_latency` is 0, because its heuristics raise weights.
+* `bfq-2048`: the same with 2048 requests (`nr_requests`), the maximum, instead of 256; in scenarios
+  with more than 256 waiting I/Os.
+* `bfq-low-latency`: BFQ with `low_latency` at its default of 1; in scenarios with published
+  measurements of this setting.
+* `io.cost`: weights in `io.weight`; qos `ctrl=user min=50 max=90`.  The linear model is measured on
+  the same disk with the six loads of the kernel's `tools/cgroup/iocost_coef_gen.py`.  io.cost
+  shares only while it throttles.  At 90 % of the model it loses a tenth of the bandwidth.  It loses
+  more where the capacity of the disk depends on the mix of loads, which a model of six coefficients
+  does not describe.
+* `io.cost-100`: the same at the full rate of the model, `max=100`; in S1, S2 and S5.  In S1 the
+  model is exact and the disk is saturated: io.cost-100 shares and loses nothing.  In S2 it
+  throttles no group, so it does not share.  In S5 the model is not exact.
+* `io.cost-auto`: the same with the kernel's defaults, qos `ctrl=auto`, which throttle once requests
+  wait for tags.  Where they wait, it shares without losing a tenth: in S1, and less exactly in S3
+  with many groups.  Where they do not, as in S2, S4 and S5, it has no effect.
+* `io.cost-latency`: the same with a latency, qos `ctrl=user rpct=95 rlat=LATENCY min=25 max=100`.
+  It slows down while one read in twenty takes longer, to no less than a quarter of the model.
+  LATENCY is four times the least target of io.latency.  With the target itself, S5 runs at the
+  quarter, and the victim gets less.  In S9 it gives up two thirds of the bandwidth, and reads are
+  no faster.  In S14 the application does not end within the run.
+* `io.latency`: the target of a group is the mean latency of its I/O alone and 15 %, as the
+  documentation of io.latency recommends.  Groups that need no target have a large one, because
+  io.latency throttles only groups with a target.
 * `io.max`: the maximum of the scenario.
 * `io.prio`: `io.prio.class` with mq-deadline.
-* `ioband`: one pool, groups by cgroup, over the disk, or over each volume; on the rotating disk
-  `slice=124`, as `iobandctl create` chooses, and `measure=time` where the scenario shares time;
-  the minima and maxima of the scenario, and its latency target for the pool: S9 has one of
+* `ioband`: one pool with groups by cgroup, over the disk or over each volume.  The rotating disk
+  has `slice=124`, the default of `iobandctl create`, and `measure=time` where the scenario shares
+  time.  Minima, maxima and the pool's latency target are those of the scenario.  S9 has a target of
   0.76 ms in one variant, and of 0.77 ms in another.
 
-Under io.cost, io.latency and io.max, a rotating disk has mq-deadline, as the kernel chooses, and
-others have none; under ioband every disk has none.  "On a volume" is a linear device-mapper device
-over the disk; S10, S14 and S15, which need several, are on such volumes always.
-`tests/lab/guest/peers.py` does all this, `tests/lab/scenarios` says who competes, and
-`results.json` has all figures for machines."""
+Under io.cost, io.latency and io.max, a rotating disk has mq-deadline, the kernel's default, and
+other disks have none.  Under ioband every disk has none.  "On a volume" is a linear device-mapper
+device over the disk.  S10, S14 and S15 need several volumes, and always run on them.
+`tests/lab/guest/peers.py` sets up the peers, `tests/lab/scenarios` has the groups and their jobs,
+and `results.json` has all figures in machine-readable form."""
 ABOUT_GOALS = """\
-A goal is a bound that the project has set itself; some are beyond what any peer reaches.  The
-figure is that of the variant that is farthest from its bound; the peers' are by the same measure,
-in the same variant, "-" stands for a peer that was not run, and "never" for one whose I/Os were
-not all done when the run ended.  What also runs on a volume has a
-line for that, and a goal counts as met if it is met there too."""
+A goal is a bound that the project has set itself; no peer reaches some of them.  The figure is from
+the variant that is farthest from its bound.  The figures of the peers are from the same measure and
+the same variant.  "-" stands for a peer without a run, and "never" for a peer with I/Os that were
+incomplete when the run ended.  Runs on a volume have a line of their own; a goal counts as met if
+it is met there too."""
 GOAL_HEADS = ("goal", "variant", "ioband", "state", *(peer for peer in PEERS if peer != "ioband"))
 SEARCH = ("search.json", "search.md", "search.svg")
 ABOUT_SEARCH = """\
-[Random loads](search.md) have no name and no peers: `make search` judges the scheduler alone by
-them, in a simulator."""
-SANITY_HEADS = ("what is known", "variant", "peer", "figure", "state")
+[Random loads](search.md) are no scenarios and have no peers: `make search` judges the scheduler
+alone by them, in a simulator."""
+SANITY_HEADS = ("property", "variant", "peer", "figure", "state")
 
 
 def goals_table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -342,13 +343,13 @@ def page(name: str, found: dict[str, Any], options: str = "") -> str:
     if why:
         parts += ["## Why goals are missed", "\n".join(why)]
     if sane := _goal_lines(found, sanity=True):
-        parts += ["## What is known of the peers", table(SANITY_HEADS, sane)]
+        parts += ["## Known properties of the peers", table(SANITY_HEADS, sane)]
     if found["drawn"]:
         parts.append(f'The plots show the variant "{found["drawn"]}".')
     parts += [f"![bandwidth]({name}-bandwidth.svg)", f"![latency]({name}-latency.svg)"]
     parts += ["## Figures", ABOUT_FIGURES]
     if any(row.get("at_disk") for row in found["rows"]):
-        parts.append("Bytes are counted at the disk; IOPS and latencies are what fio sees.")
+        parts.append("Bytes are counted at the disk, IOPS and latencies by fio.")
     parts += _figure_tables(found)
     notes = sorted({f"{row['peer']}: {n}" for row in found["rows"] for n in row.get("notes", [])})
     if notes:
@@ -375,7 +376,7 @@ def _figure_tables(found: dict[str, Any]) -> list[str]:
             lines += [
                 [f"only {row['alone']} {row['variant']}".strip(), *line[1:]] for line in shown[:-1]
             ]
-        parts += ["### Nothing beside", table(HEADS, lines)]
+        parts += ["### Alone", table(HEADS, lines)]
     return parts
 
 
@@ -407,18 +408,17 @@ def index(everything: dict[str, Any]) -> str:
             if not goal["sanity"] and goal["state"] != "reported":
                 lines.append(_index_line(name, goal))
     head = (
-        "Every figure here is measured in virtual time, on modelled disks, with the real module,\n"
+        "All figures are measured in virtual time, on modelled disks, with the real module,\n"
         f"the kernel's own policies and {_made_with(everything['scenarios'])}.\n"
-        "`make lab` makes all of it again, the same to the byte with the same packages of Debian\n"
-        "on any processor; nearly so where files are written back, where all that takes memory\n"
-        "counts."
+        "`make lab` reproduces them to the byte on any processor, with the same Debian packages.\n"
+        "Writeback is reproduced approximately only, because it depends on all users of memory."
     )
     return (
         "\n\n".join(
             (
                 "# Results",
                 head,
-                table(("scenario", "what", "goals met"), rows),
+                table(("scenario", "load", "goals met"), rows),
                 ABOUT_SEARCH,
                 "## How the peers are set up\n\n" + SET_UP,
                 "## Goals\n\n" + ABOUT_GOALS,

@@ -3,22 +3,31 @@
  * Replaces dm.c, replace.c, mount.c, kmsg.c and records.c: a directory ($FAKE_KERNEL) has the
  * answers of device-mapper.
  *
- *	devices		a line for each: name|major:minor|table|status
- *	devices.then	if it is there, what later status lines are from
- *	answers/	answers to messages, by device@message, spaces as _; one
- *			with .then after it is that to all but the first
- *	log		the messages sent
- *	cgroup/		the mounted hierarchy, of version $FAKE_VERSION
- *	refuse		a word, with ~ for each blank in it, and after a blank, why what
- *			the log has with that word is refused, if it is a message or a
- *			removal
- *	interrupt	if it is there, each change comes with a SIGTERM
- *	run/		what is written down until a reboot
- *	full		if it is there, no more cgroups can be watched
+ *	devices		One line for each device: name|major:minor|table|status.
+ *
+ *	devices.then	If the file exists, the source of later status lines.
+ *
+ *	answers/	Answers to messages; a file is named device@message, with _ for
+ *			spaces.  The answer in a file with the suffix .then is for all
+ *			messages but the first.
+ *
+ *	log		The messages sent.
+ *
+ *	cgroup/		The mounted hierarchy, of version $FAKE_VERSION.
+ *
+ *	refuse		A pattern and, after a blank, an error.  A message or removal
+ *			with the pattern in its line of the log fails with the error.
+ *			A ~ in the pattern stands for a blank.
+ *
+ *	interrupt	If the file exists, a SIGTERM arrives with each change.
+ *
+ *	run/		State until a reboot.
+ *
+ *	full		If the file exists, no more cgroups can be watched.
  *
  * The target's version is 1.$FAKE_MINOR, by default 1.0.
  *
- * A message without an answer gets ENOENT, but messages that set something succeed.
+ * A message without an answer gets ENOENT; messages that change settings succeed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -244,7 +253,7 @@ static void interrupt(void)
 
 static char refusal[512];
 
-/* Writes the message into the log in any case. */
+/* Log the message, refused or not. */
 static bool is_refused(const char *name, const char *message)
 {
 	FILE *log = open_file("log", "a"), *file = open_file("refuse", "r");

@@ -72,7 +72,7 @@ def test_fuzz(built: Built, subject: str, seed: int) -> None:
 
 @pytest.mark.parametrize("subject", FUZZ_TEXTS)
 def test_corpus(built: Built, tmp_path: Path, subject: str) -> None:
-    """The texts that libFuzzer has found, each of which takes another path in the parsers."""
+    """Texts found by libFuzzer; each covers a different path in the parsers."""
     files = unpack_corpus(subject, tmp_path)
     assert len(files) > 10
     done = sh(built.fuzz, subject, "files", *files)
@@ -274,7 +274,7 @@ MUTANTS = [
 def test_mistakes_are_found(
     tmp_path: Path, built: Built, file: str, old: str, new: str, finder: str
 ) -> None:
-    """The negative control: each of these faults fails the tests above."""
+    """Negative control: each of these faults fails the tests above."""
     (source,) = SOURCE.rglob(file)
     text = source.read_text()
     assert text.count(old) == 1, f"{file} has changed: choose another mistake"
@@ -402,7 +402,7 @@ def test_module_without_slices(fake: Fake) -> None:
 
 
 def test_module_without_writes_starved(fake: Fake) -> None:
-    """It always has the present default, and gets no message, which it would refuse."""
+    """Its value is the present default; no message is sent, because the module would refuse it."""
     status = "1 pool=p mode=uid measure=bytes state=open depth=32 groups=3 active=1 "
     status += "held=2,8192 inflight=4,16384 devices=2 slice=0 piece=0 brake=0"
     table = "4000:1 0 p 5 mode=uid weight=100 measure=bytes depth=auto slice=0"
@@ -493,7 +493,7 @@ def test_set_weight_json(host: Fake) -> None:
 
 
 def test_set_weight_json_of_what_failed(host: Fake) -> None:
-    """Nothing was set then, and nothing is printed."""
+    """A failed command prints no settings, because none took effect."""
     (host.root / "refuse").write_text("own:~weight no memory\n")
     assert "device own refused" in host.run("set-weight", "--json", "a", "300", rc=1)
     assert host.printed == ""
@@ -529,7 +529,7 @@ def test_io_not_enabled(host: Fake) -> None:
 
 
 def test_version_1(built: Built, tmp_path: Path) -> None:
-    """With blkio mounted every cgroup has the controller."""
+    """With a mounted blkio hierarchy, every cgroup has the controller."""
     fake = Fake(built.fake, tmp_path, version=1)
     fake.device("one", "253:1", "sda")
     number = fake.cgroup("/v1")
@@ -624,7 +624,7 @@ def test_many_weights_and_back(fake: Fake) -> None:
     marks = fake.root / "run/.by-hand"
     first = marks.read_text().splitlines()
     assert len(set(first)) == len(first) == count
-    # A repeated restore keeps them, a new mark comes to the end, and the oldest are dropped.
+    # A repeated restore keeps the marks; a new mark is appended, and the oldest are dropped.
     fake.run("set-weight", "--from", str(saved))
     assert marks.read_text().splitlines() == first
     fake.run("set-weight", "root", "5")
@@ -703,7 +703,7 @@ def test_stat(host: Fake) -> None:
 
 
 def test_stat_of_what_has_only_begun(host: Fake) -> None:
-    """A direction with only queued I/O has a line; an older module has no details."""
+    """A direction with only queued I/O has a line; older modules give no details."""
     line = f"3 cgroup#{host.cgroup('/a')} held=1,8192 inflight=1"
     line += " read={0} write={0} discard={0}".format("0,0,0,0,0")
     now = "read.held=0,0 read.inflight=0 write.held=0,0 write.inflight=1 discard.held=1,8192"
@@ -834,7 +834,7 @@ def test_apply_weights(host: Fake) -> None:
 
 
 def test_who_speaks_for_the_tree_of_a_pool(fake: Fake) -> None:
-    """Not a device with a tree of its own: the message would be for that tree."""
+    """Do not use a device with a tree of its own: the message would apply to that tree."""
     fake.device("a", "253:1", "sda", "device+cgroup")
     fake.device("b", "253:2", "sda")
     for device in ("a", "b"):
@@ -856,7 +856,7 @@ def test_check_of_a_device_whose_disk_is_gone(fake: Fake) -> None:
 
 
 def test_check_of_cgroups_without_io(fake: Fake) -> None:
-    """At any depth, right below cgroups that could enable it, and only with processes inside."""
+    """At any depth: populated children of cgroups that could enable the controller."""
 
     def make(path: str, controllers: str, populated: int) -> None:
         fake.cgroup(path, controllers)
@@ -882,7 +882,7 @@ def test_check_of_cgroups_without_io(fake: Fake) -> None:
 
 
 def test_check_names_an_io_max_below(host: Fake) -> None:
-    """Not a maximum on the ioband device, nor on another device."""
+    """A maximum on the ioband device or on an unrelated device is not reported."""
     for path, text in (
         ("a", "9:9 rbps=7\n4000:2 rbps=5 wbps=max riops=max wiops=max\n"),
         ("a/b", "4000:1 rbps=max wbps=max riops=3 wiops=max\n"),
@@ -936,7 +936,7 @@ def test_apply_interrupted(host: Fake) -> None:
 
 @contextmanager
 def another_apply(host: Fake) -> Iterator[None]:
-    """Hold the lock of an apply that is under way."""
+    """Hold the lock, as a running apply does."""
     (host.root / "run").mkdir(mode=0o755, exist_ok=True)
     with (host.root / "run/.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -944,7 +944,7 @@ def another_apply(host: Fake) -> Iterator[None]:
 
 
 def test_apply_waits_for_another(host: Fake) -> None:
-    """It changes nothing before, and then applies the configuration of that time."""
+    """apply waits without changes, then applies the configuration of that time."""
     command = configure(host, "[pool sda*]\nslice = 70\n")
     with another_apply(host):
         assert host.run(*command, "--dry-run")
@@ -962,7 +962,7 @@ def test_apply_waits_for_another(host: Fake) -> None:
 
 @pytest.mark.parametrize("words", ["set a weight=5", "set --pool sda depth=5", "resize one"])
 def test_others_wait_for_an_apply(host: Fake, words: str) -> None:
-    """They could change settings that a failed apply restores; a resize could use an old size."""
+    """Otherwise a failed apply could restore old settings, or a resize could use an old size."""
     verb = words.split()[0]
     (host.root / "log").write_text("")
     with another_apply(host):
@@ -992,7 +992,7 @@ def test_apply_does_not_wait_for_ever(host: Fake) -> None:
 
 @pytest.mark.idles
 def test_apply_waits_while_others_get_done(host: Fake) -> None:
-    """For longer than it waits for a single holder of the lock that hangs."""
+    """In total longer than the timeout for a single holder of the lock."""
     command = configure(host, "[pool sda*]\nslice = 70\n")
     lock, turns = host.root / "run/.lock", 4
     with another_apply(host), ExitStack() as others:
@@ -1108,7 +1108,7 @@ def test_presets_of_a_promise_that_cannot_be_kept(
 
 
 def test_more_presets_than_there_can_be(host: Fake) -> None:
-    """Too many are refused before any change; replaced ones are removed before new ones."""
+    """Too many are refused before any change; old presets are removed before new ones are set."""
     most = 4096
     lost = [f"device:9:9 weight=7 path=/lost{n}" for n in range(most - 6)]
     old = [f"device:253:3 weight=7 path=/old{n}" for n in range(4)]
@@ -1147,7 +1147,7 @@ def test_presets_and_a_module_that_is_older(host: Fake) -> None:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_presets_in_a_cgroup_namespace(host: Fake, version: int) -> None:
-    """Paths differ from the module's there: apply sets no presets and removes none."""
+    """In a container, paths differ from the module's: apply sets and removes no presets."""
     presets(host, "root weight=7 path=/outside/a")
     host.version = version
     args = configure(host, "[group /a]\nweight = 301\n")
@@ -1186,7 +1186,7 @@ def test_presets_are_dumped(host: Fake) -> None:
 
 
 def presets(host: Fake, *lines: str) -> None:
-    """Set the presets that all devices answer."""
+    """Set the presets that all devices report."""
     host.minor = 1
     text = "".join(f"{number} {line}\n" for number, line in enumerate(lines, 1))
     for device in ("one", "own"):
@@ -1195,7 +1195,7 @@ def presets(host: Fake, *lines: str) -> None:
 
 
 def told_of_presets(host: Fake, dump: str) -> list[str]:
-    """The messages on presets when a dump is applied, without its devices, which do not exist."""
+    """The messages on presets when a dump is applied without its devices, which do not exist."""
     host.run(*configure(host, re.sub(r"\[device.*?\n\n", "", dump, flags=re.DOTALL)))
     return host.told("preset")
 
@@ -1242,7 +1242,7 @@ def test_who_comes_meanwhile_has_no_more_than_before_and_after(fake: Fake) -> No
 
 
 def test_presets_are_put_back(host: Fake) -> None:
-    """All kinds in both trees, for errors at another preset or at a group afterwards."""
+    """All kinds in both trees, after an error at a later preset or group."""
     presets(
         host,
         "root weight=9 path=/a max=max,7,max,max min=0,1,0,0 latency=2500",
@@ -1278,7 +1278,7 @@ def test_presets_are_put_back(host: Fake) -> None:
 
 
 def test_weights_that_are_the_default(host: Fake) -> None:
-    """A weight of 100 is a weight like any other: dump gives the same after apply."""
+    """An explicit weight of 100 is kept: dump is the same after apply."""
     presets(host, "root weight=100 path=/x", "device:253:3 weight=100 path=/x")
     dump = host.run("dump")
     for device in ("-", "own"):
@@ -1305,7 +1305,7 @@ def test_what_is_dumped_of_presets_is_applied(host: Fake) -> None:
     ]
     presets(host, *lines)
     dump = host.run("dump")
-    # Settings of only the group or only its path are both in the dump.
+    # The dump has settings of only the group and settings of only its path.
     assert "group = /a\npool = sda\ndevice = -\nweight = 300\nlatency = 5ms\n" in dump
     presets(host, *lines)
     assert told_of_presets(host, dump) == []
@@ -1330,7 +1330,7 @@ def test_what_is_dumped_of_presets_is_applied(host: Fake) -> None:
 
 
 def test_names_that_are_not_utf8(host: Fake) -> None:
-    """A dump of them can be applied, and JSON is UTF-8 all the same."""
+    """Their dump can be applied, and JSON stays valid UTF-8."""
     host.minor = 1
     host.answer("byuid", "presets", "1 presets\nend\n")
     odd, long = "/gr\udcfcn\udcff", "/\udcfc" * 100 + "/" + "\udcfc" * 250
@@ -1447,7 +1447,7 @@ def test_help_and_man_page_agree(built: Built, verb: str) -> None:
 
 @pytest.mark.parametrize("verb", [*VERBS, "help"])
 def test_help_and_version_after_a_verb(built: Built, verb: str) -> None:
-    """Whatever else the line lacks."""
+    """Also on a command line that is otherwise incomplete."""
     usage = sh(built.iobandctl, "help", verb, check=True).stdout
     assert sh(built.iobandctl, verb, "-h", check=True).stdout == usage
     version = sh(built.iobandctl, "--version", check=True).stdout
@@ -1456,7 +1456,7 @@ def test_help_and_version_after_a_verb(built: Built, verb: str) -> None:
 
 
 def test_help_has_sections(built: Built) -> None:
-    """Each verb is in one of them."""
+    """Each verb is in one section."""
     usage = sh(built.iobandctl, "help", check=True).stdout
     _, *sections = re.split(r"^(\w+):\n", usage, flags=re.MULTILINE)
     assert sections[::2] == ["Devices", "Groups", "Observe", "Configure", "Service"]
@@ -1471,7 +1471,7 @@ def test_help_has_sections(built: Built) -> None:
 
 
 def documented(label: str) -> str:
-    """The manual's section on JSON for a verb, with this option if there is one."""
+    """The manual's text on the JSON of a verb, with an option if the label has one."""
     section = man_page().split(".Sh JSON OUTPUT")[1].split("\n.Sh ")[0]
     items = re.findall(r"^\.It Cm (.*)\n((?:(?!\.It ).*\n)*)", section, re.MULTILINE)
     verb, _, option = label.partition(" ")
@@ -1494,7 +1494,7 @@ SCHEMA = json.loads((HERE.parents[2] / "Documentation/iobandctl.schema.json").re
 
 
 def strict(schema: object) -> object:
-    """The schema for this version: no member but those that it has."""
+    """The schema of this version, without additional members."""
     if isinstance(schema, list):
         return [strict(part) for part in schema]
     if not isinstance(schema, dict):
@@ -1504,13 +1504,13 @@ def strict(schema: object) -> object:
 
 
 def assert_valid(printed: str) -> None:
-    """What is printed is as the JSON Schema says."""
+    """Assert that the output matches the JSON Schema."""
     jsonschema = pytest.importorskip("jsonschema")
     jsonschema.Draft202012Validator(strict(SCHEMA)).validate(json.loads(printed))
 
 
 def test_schema_is_one() -> None:
-    """And it tells what is wrong."""
+    """The schema is valid, and rejects wrong members and values."""
     jsonschema = pytest.importorskip("jsonschema")
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     row = {"pool": "p", "device": None, "group": "/a", "id": "cgroup#5", "latency_us": 5}
@@ -1522,16 +1522,16 @@ def test_schema_is_one() -> None:
         assert_valid(json.dumps({"latency": [row]}))
 
 
-# Whose values are words that are listed, and which words there are in the sources.
+# Members with a fixed set of words, and the arrays of these words in the sources.
 ENUMERATED = {"verdict", "action", "type", "op", "state"}
 WORDS = {"check": ("verbs/check", "verdicts"), "apply": ("config/plan-print", "actions")}
 WORDS["explain"] = ("verbs/explain", "verdicts")
-# These need a kernel, and print the same as list, except for table.
+# Verbs that need a kernel; except for table, they print the same as list.
 IN_GUESTS = {"wrap", "insert", "extract", "create", "resize", "table"}
 
 
 def test_json_is_documented(built: Built, host: Fake) -> None:
-    """The manual has each member and each word of each verb's output, under its name."""
+    """The manual has each member and word of a verb's output in the section of the verb."""
     recording, conf = host.root / "recording", host.root / "conf"
     commands: dict[str, list[str]] = {
         "groups": [],
@@ -1581,7 +1581,7 @@ def test_json_is_documented(built: Built, host: Fake) -> None:
 
 @pytest.mark.parametrize("verb", WORDS)
 def test_words_in_json_are_documented(verb: str) -> None:
-    """Also words that no test produces."""
+    """Including words that no test produces."""
     file, array = WORDS[verb]
     source = (SOURCE / f"{file}.c").read_text()
     (listed,) = re.findall(rf"const {array}\[\] = \{{\n((?:\t.*\n)*)\}};", source)
@@ -1592,7 +1592,7 @@ def test_words_in_json_are_documented(verb: str) -> None:
 
 
 def assert_well_formed(page: Path) -> None:
-    """Assert that the markup of a manual page has no faults."""
+    """Assert that the markup of a manual page is valid."""
     if not shutil.which("mandoc"):
         pytest.skip("mandoc is not installed")
     done = sh("mandoc", "-T", "lint", "-W", "style", page)
@@ -1671,7 +1671,7 @@ def test_install_of_rules_and_units(tmp_path: Path) -> None:
 
 
 def test_rules_run_the_programs_of_the_distribution(tmp_path: Path) -> None:
-    """The build sets each path, and no path of Debian's is left."""
+    """The build sets each path; no Debian path remains."""
     programs = {"SYSTEMCTL": "/usr/bin/systemctl", "LOGGER": "/opt/logger"}
     programs |= {"KPARTX": "/opt/kpartx", "MDADM": "/opt/mdadm"}
     where = ["-C", SOURCE / "../../udev", f"DESTDIR={tmp_path}", "PREFIX=/usr"]

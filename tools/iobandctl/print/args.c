@@ -10,7 +10,7 @@
 #include "base/defs.h"
 #include "print/args.h"
 
-/* What every verb has. */
+/* The options of all verbs. */
 static const struct option_spec common[] = {
 	{ OPTION_HELP, "help", NULL, "print this and exit" },
 	{ OPTION_VERSION, "version", NULL, "print the version and exit" },
@@ -69,7 +69,7 @@ static struct option getopt_option(const struct option_spec *spec)
 	};
 }
 
-/* The values of letters are above those of the ids. */
+/* getopt returns an id or a letter: ids must be below all letters. */
 static_assert(OPTIONS < 'A', "getopt tells options by one number");
 
 /* The option that getopt found, by its id or its letter. */
@@ -188,7 +188,7 @@ static void print_option(const struct option_spec *spec, FILE *stream)
 	fprintf(stream, "%*s%s\n", width < 28 ? 28 - width : 1, "", spec->help);
 }
 
-/* Those that are printed anyhow, or those for -o only. */
+/* Print the default columns, or with @more the columns for -o only. */
 static void print_columns(const struct verb *verb, bool more, FILE *stream)
 {
 	int width = fprintf(stream, "\n%s:", more ? "More with -o" : "Columns");

@@ -87,12 +87,12 @@ struct args {
  * @summary: its description, for the usage
  * @min: fewest operands
  * @max: most operands, or ARGS_ANY
- * @options: ended by one without a name; NULL if there are none
- * @shared: further options, which other verbs have too; NULL if there are none
- * @run: does it and returns an exit code
- * @about: for @run, if verbs share it
- * @columns: those that can be asked for by name, of those with SPEC_COLUMNS
- * @n_columns: how many
+ * @options: its own options, ended by one without a name; NULL if there are none
+ * @shared: further options, shared with other verbs; NULL if there are none
+ * @run: the function of the verb; returns an exit code
+ * @about: data for a function @run of several verbs
+ * @columns: the columns for -o, if the options include SPEC_COLUMNS
+ * @n_columns: number of columns
  */
 struct verb {
 	const char *name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl apply: make it so as the configuration says. */
+/* iobandctl apply: create and change devices and groups according to the configuration. */
 #include "config/delegated.h"
 #include "config/plan.h"
 #include "host/lock.h"
@@ -64,7 +64,7 @@ static int check_options(const struct args *args)
 	return fail(EXIT_USAGE, "--exit-code needs --dry-run");
 }
 
-/* Loading the module may take longer than others wait for the lock. */
+/* Load the module without the lock: it may take longer than the timeout of the lock. */
 static int load_and_lock(struct lock *lock)
 {
 	int code = mapper_ready();
@@ -76,9 +76,9 @@ static int load_and_lock(struct lock *lock)
 }
 
 /*
- * The configuration is read after others are done: who waited must not bring back an old
- * one.  For udev, which looks at devices that were made, nobody else has to wait; for what it
- * does when ioband is inserted, they have to.
+ * The configuration is read under the lock, so that a process that waited for the lock does not
+ * apply an old one.  udev's processing of created devices is awaited after the lock is released;
+ * an insertion waits for udev under the lock.
  */
 static int run(const struct args *args)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl check-config: is the configuration right?  Needs no device-mapper. */
+/* iobandctl check-config: validate the configuration.  Needs no device-mapper. */
 #include "config/conf.h"
 #include "verbs/verbs.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl check: is this machine able to share bandwidth, and does it? */
+/* iobandctl check: whether this machine can share bandwidth, and does. */
 #include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "print/print.h"
 #include "verbs/verbs.h"
 
-#define TARGET_MAJOR 1	/* the version of the kernel's texts that is understood */
+#define TARGET_MAJOR 1	/* the supported version of the kernel's texts */
 
 enum verdict { FINE, HINT, WRONG };
 
@@ -46,10 +46,10 @@ static const struct column columns[COLUMNS] = {
 };
 
 /**
- * struct findings - what has been found so far
- * @table: for JSON, else NULL
- * @row: the last one in it
- * @code: the exit code it leads to
+ * struct findings - the findings so far
+ * @table: their table for JSON, else NULL
+ * @row: the last row of @table
+ * @code: the exit code
  */
 struct findings {
 	struct table *table;
@@ -82,7 +82,7 @@ static void found(struct findings *findings, enum verdict verdict,
 	free(text);
 }
 
-/* What to do about what was found last. */
+/* Add the remedy of the last finding. */
 __printf(2, 3)
 static void remedy(struct findings *findings, const char *fmt, ...)
 {
@@ -178,9 +178,9 @@ static void check_module(struct findings *findings)
 }
 
 /**
- * struct above - a cgroup that does not enable io for all in it
+ * struct above - a cgroup with children that lack the io controller
  * @path: its path
- * @n: how many right below have processes and no io
+ * @n: number of children with processes and without io
  */
 struct above {
 	char *path;
@@ -189,10 +189,10 @@ struct above {
 
 /**
  * struct walk - a walk over all cgroups
- * @hierarchy: where they are
- * @lacking: the last that had no io, with what is below; NULL if there was none
- * @v: what is above such
- * @n: how many
+ * @hierarchy: their hierarchy
+ * @lacking: the root of the last subtree without io; NULL if there was none
+ * @v: the parents of populated cgroups without io
+ * @n: number of parents
  */
 struct walk {
 	const struct hierarchy *hierarchy;
@@ -208,7 +208,7 @@ static bool is_below(const char *path, const char *above)
 	return !strncmp(path, above, length) && path[length] == '/';
 }
 
-/* Children come after their parent, and the last parent is the nearest. */
+/* The walk visits children after their parent, so the search begins at the last parent. */
 static void count_below(struct walk *walk, const char *child)
 {
 	size_t length = strrchr(child, '/') - child;
@@ -226,7 +226,7 @@ static void count_below(struct walk *walk, const char *child)
 	walk->v[walk->n++] = (struct above){ .path = path, .n = 1 };
 }
 
-/* What lies below one without io has its own reason there. */
+/* Skip descendants of a cgroup without io: they cannot have it. */
 static int look_for_io(const char *path, uint64_t id, void *data)
 {
 	struct walk *walk = data;
@@ -325,7 +325,7 @@ static void check_size(struct findings *findings,
 	}
 }
 
-/* Below it, which for its users is the same as if it was itself. */
+/* A blocked device below blocks the users of the ioband device too. */
 static bool is_blocked(const struct ioband_device *device,
 		       struct blockage *blockage)
 {
@@ -398,7 +398,7 @@ static bool has_name(const struct names *names, const char *name)
 	return false;
 }
 
-/* Who took it out by hand has his way, and may have forgotten. */
+/* Removal by 'iobandctl extract' is intended: a hint is enough. */
 static void check_wish(struct findings *findings, const struct choice *choice)
 {
 	const struct hand_key out = {
@@ -435,7 +435,7 @@ static int load_wishes(struct conf *conf, struct choices *choices)
 		       select_devices(conf, NULL, 0, choices) : code;
 }
 
-/* What is to have ioband in it, and has not, nor is among those that were found already. */
+/* Devices with 'insert = yes' but without ioband, except those reported already in @told. */
 static void check_wishes(struct findings *findings, const struct names *told)
 {
 	struct choices choices = { .n = 0 };
@@ -488,7 +488,7 @@ static void check_insertions(struct findings *findings)
 	names_free(&lost);
 }
 
-/* Of these nothing else is looked at. */
+/* A device without ioband: report only whether it is blocked. */
 static void check_other(struct findings *findings,
 			const struct ioband_devices *ioband, const char *name)
 {
@@ -522,11 +522,11 @@ static void check_others(struct findings *findings,
 
 /**
  * struct limits - the io.max of cgroups on devices below ioband
- * @hierarchy: where the cgroups are
+ * @hierarchy: the hierarchy of the cgroups
  * @below: the numbers of these devices
- * @path: the first cgroup with one; NULL if there is none
- * @on: the number of its device
- * @n: how many cgroups
+ * @path: the first cgroup with a limit; NULL if there is none
+ * @on: the number of the limited device
+ * @n: number of cgroups with a limit
  */
 struct limits {
 	struct hierarchy hierarchy;
@@ -536,7 +536,7 @@ struct limits {
 	int n;
 };
 
-/* The first line of io.max, "<major>:<minor> <rates>", that is about one of the devices. */
+/* Find the first line of io.max, "<major>:<minor> <rates>", for one of the devices. */
 static bool find_limit(const struct limits *limits, const char *path,
 		       char on[32])
 {

@@ -113,7 +113,7 @@ static void print_verb(const struct verb *verb)
 }
 
 /**
- * completion_bash() - print what bash needs
+ * completion_bash() - print the script for bash
  * @verbs: the table of verbs, ended by NULL
  */
 void completion_bash(const struct verb *const *verbs)

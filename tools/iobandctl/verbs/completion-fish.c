@@ -14,7 +14,7 @@ static const char begin[] =
 "\n"
 "complete -c iobandctl -f\n";
 
-/* A kind of words, as the end of a complete command. */
+/* The words of a kind, as the last arguments of a complete command. */
 static void print_kind(const struct verb *verb, const char *kind)
 {
 	const char *words = completion_fixed(kind);
@@ -72,7 +72,7 @@ static void print_words(const struct verb *verb)
 }
 
 /**
- * completion_fish() - print what fish needs
+ * completion_fish() - print the script for fish
  * @verbs: the table of verbs, ended by NULL
  */
 void completion_fish(const struct verb *const *verbs)

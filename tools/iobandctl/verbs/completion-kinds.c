@@ -2,8 +2,8 @@
 /*
  * The kinds of words of a command line, as shells complete them.
  *
- * What a word is, its kind, is what the usage calls it: DEVICE, GROUP, FILE...
- * Shells ask for the present words of a kind by completion --words KIND.
+ * The kind of a word is its name in the usage: DEVICE, GROUP, FILE...  Shells get
+ * the present words of a kind from completion --words KIND.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +30,8 @@ const struct fixed_kind completion_fixed_kinds[] = {
 };
 
 /*
- * NAMES are those of ioband devices that there are; NAME is to be thought of.
- * PLACE is a pool or a device.
+ * NAMES are names of existing ioband devices.  NAME, the name of a new device, has
+ * no words.  PLACE is a pool or a device.
  */
 static const char *const asked[] = { "DEVICE", "NAMES", "PLACE", "POOL", "GROUP",
 	"VERB" };
@@ -39,7 +39,7 @@ static const char *const asked[] = { "DEVICE", "NAMES", "PLACE", "POOL", "GROUP"
 /**
  * completion_operand() - the arguments of a verb, one after another
  * @verb: the verb
- * @i: which, from 0
+ * @i: index, from 0
  * @operand: the result
  *
  * Return: false after the last.
@@ -84,8 +84,8 @@ const char *completion_fixed(const char *kind)
 }
 
 /**
- * completion_columns() - print the names of the columns that a verb has
- * @verb: the verb; nothing is printed if it has none
+ * completion_columns() - print the names of a verb's columns
+ * @verb: the verb; it may have no columns
  */
 void completion_columns(const struct verb *verb)
 {
@@ -100,10 +100,10 @@ void completion_columns(const struct verb *verb)
 }
 
 /**
- * completion_is_asked() - see whether there are words of a kind to ask for
+ * completion_is_asked() - check whether completion --words supports a kind
  * @kind: the kind
  *
- * Return: whether completion --words has them.
+ * Return: true if it does.
  */
 bool completion_is_asked(const char *kind)
 {
@@ -115,10 +115,10 @@ bool completion_is_asked(const char *kind)
 }
 
 /**
- * completion_is_file() - see whether a kind of word may be the name of a file
+ * completion_is_file() - check whether words of a kind may be names of files
  * @kind: the kind
  *
- * Return: whether it may.
+ * Return: true if they may.
  */
 bool completion_is_file(const char *kind)
 {
@@ -126,9 +126,9 @@ bool completion_is_file(const char *kind)
 }
 
 /**
- * completion_quote() - print a part of a word that stands in single quotes
+ * completion_quote() - print a part of a word inside single quotes
  * @text: the part
- * @backslashed: the characters that want a backslash
+ * @backslashed: the characters that need a backslash
  */
 void completion_quote(const char *text, const char *backslashed)
 {

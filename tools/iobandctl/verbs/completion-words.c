@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The words that there are now, for shells. */
+/* The present words of each kind, for shells. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "print/print.h"
 #include "verbs/completion.h"
 
-/* A shell puts a word on the terminal and into the command as it is. */
+/* Shells print words and put them into the command unescaped: skip unprintable ones. */
 static bool is_visible(const char *word)
 {
 	char *shown = show(word, stdout);
@@ -81,7 +81,7 @@ static int add_words(const char *kind, struct names *words)
 
 /**
  * completion_words() - print the words of a kind, a line each
- * @kind: one that there are words of
+ * @kind: a kind for which completion_is_asked() is true
  * @verbs: the table of verbs, ended by NULL
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.

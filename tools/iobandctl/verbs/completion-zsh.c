@@ -54,7 +54,7 @@ static void print_kind(const struct verb *verb, const char *kind)
 		      stdout);
 	else if (completion_is_asked(kind))
 		printf(" _iobandctl_words %s", kind);
-	else	/* A message, which is the other choice, keeps options away. */
+	else	/* An empty list: the alternative, a message, would suppress options. */
 		fputs("()", stdout);
 }
 
@@ -102,7 +102,7 @@ static void print_verb(const struct verb *verb)
 }
 
 /**
- * completion_zsh() - print what zsh needs
+ * completion_zsh() - print the script for zsh
  * @verbs: the table of verbs, ended by NULL
  */
 void completion_zsh(const struct verb *const *verbs)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * iobandctl completion: what shells need to complete iobandctl's command line,
- * from the table of verbs and their options.
+ * iobandctl completion: scripts with which shells complete iobandctl's command
+ * line, from the table of verbs and their options.
  */
 #include <string.h>
 

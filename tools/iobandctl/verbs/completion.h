@@ -9,8 +9,8 @@
 #define KIND_SIZE 16
 
 /**
- * struct fixed_kind - a kind of word of which there are always the same
- * @kind: the kind; NULL ends a list of them
+ * struct fixed_kind - a kind of word with a constant list of words
+ * @kind: the kind; NULL ends an array of them
  * @words: the words
  */
 struct fixed_kind {
@@ -21,9 +21,9 @@ struct fixed_kind {
 extern const struct fixed_kind completion_fixed_kinds[];
 
 /**
- * struct operand - one of the arguments of a verb
- * @kind: what it is, as the usage calls it
- * @repeats: any number of them may come
+ * struct operand - an argument of a verb
+ * @kind: its name in the usage
+ * @repeats: it may be repeated any number of times
  */
 struct operand {
 	char kind[KIND_SIZE];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl dump: what is, written as a configuration. */
+/* iobandctl dump: print the present devices and settings as a configuration. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,10 +15,10 @@
 #include "verbs/verbs.h"
 
 /**
- * struct found - what there is in a pool
- * @speaker: a device of it
+ * struct found - the contents of a pool
+ * @speaker: the device of the pool that answers messages
  * @groups: its groups
- * @presets: what groups that are yet to come begin with
+ * @presets: the initial settings of groups that do not exist yet
  */
 struct found {
 	const struct ioband_device *speaker;
@@ -59,7 +59,7 @@ static void dump_device(const struct ioband_devices *devices,
 	free(below);
 }
 
-/* What was inserted has no section: 'apply' makes devices over others only. */
+/* An inserted device has no section: with one, 'apply' would wrap a device. */
 static void dump_inserted(const struct ioband_device *device)
 {
 	print_line("%s", "");
@@ -94,7 +94,7 @@ static bool has_mode(const struct ioband_devices *devices, const char *pool,
 	return false;
 }
 
-/* Titles are numbers: of two that differ in case only, one would be lost. */
+/* Titles are numbers, because paths that differ only in case would be one section. */
 static void dump_section(const char *group, const char *pool, const char *tree,
 			 uint64_t weight, const struct bounds *bounds,
 			 size_t *number)
@@ -113,7 +113,7 @@ static void dump_section(const char *group, const char *pool, const char *tree,
 	free(path);
 }
 
-/* What has a name that lasts; what is set of a device is in its section. */
+/* Groups with settings and a persistent name; a device's own settings are in its section. */
 static bool lasts(const struct ioband_group *group)
 {
 	return (group->set || bounds_are_set(&group->bounds)) &&
@@ -140,8 +140,8 @@ preset_of(const struct found *found, const struct ioband_group *group,
 }
 
 /*
- * A section is for a cgroup that is there and for one that comes in its place:
- * it has what the group has now, and of the rest what its path was given.
+ * A section applies to the present cgroup and to later cgroups with its path.  It
+ * has the group's settings, and the preset of the path for all others.
  */
 static void dump_group(const struct found *found,
 		       const struct ioband_group *group,
@@ -162,7 +162,7 @@ static void dump_group(const struct found *found,
 		     found->speaker->table.pool, tree, weight, &bounds, number);
 }
 
-/* Cgroups have settings in the pool's tree, in those of devices, or in both. */
+/* A cgroup can have settings in the pool's tree, in the tree of a device, or in both. */
 static void dump_one(const struct ioband_devices *devices,
 		     const struct found *found,
 		     const struct ioband_group *group, size_t *number)
@@ -187,7 +187,7 @@ static void dump_groups(const struct ioband_devices *devices,
 	}
 }
 
-/* Whether a section was written for a cgroup of this path that is there. */
+/* Whether dump_groups() wrote a section for an existing cgroup with this path. */
 static bool is_written(const struct ioband_devices *devices,
 		       const struct groups *groups, const char *path,
 		       const struct ioband_device *owner)
@@ -202,7 +202,7 @@ static bool is_written(const struct ioband_devices *devices,
 	return false;
 }
 
-/* What the groups of one tree begin with that are yet to come. */
+/* Dump the presets of one tree for paths without a section. */
 static void dump_presets(const struct ioband_devices *devices,
 			 const struct found *found,
 			 const struct ioband_device *owner, size_t *number)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl explain: why a group gets what it gets. */
+/* iobandctl explain: the reasons for a group's present share. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,13 +186,13 @@ static void print_said(const char *spelled, const char *pool,
 }
 
 /**
- * struct question - what is to be explained
- * @devices: all
- * @scope: limits
- * @spelled: the group, as it was asked for
+ * struct question - the group to explain
+ * @devices: all ioband devices
+ * @scope: the pools and devices to search
+ * @spelled: the group, as on the command line
  * @ref: the group
  * @table: for JSON, or NULL
- * @found: how often there was such a group
+ * @found: number of matching groups
  */
 struct question {
 	const struct ioband_devices *devices;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl extract: ioband out of the devices that it was inserted into. */
+/* iobandctl extract: take ioband out of devices into which it was inserted. */
 #include "ioband/extract.h"
 #include "ioband/hand.h"
 #include "ioband/under.h"
 #include "print/print.h"
 #include "verbs/verbs.h"
 
-/* As it is still: afterwards ioband is not in it, and the hidden device is gone. */
+/* List the device before the extraction, which removes the hidden device. */
 static struct row *list_one(struct table *table, const char *name)
 {
 	const struct ioband_device *device;
@@ -22,7 +22,7 @@ static struct row *list_one(struct table *table, const char *name)
 	return row;
 }
 
-/* With a list, what ioband was taken out of is added to it. */
+/* Add the device to the list, if there is one, after a successful extraction. */
 static int extract_listed(const char *name, struct table *list, bool *had_it)
 {
 	const struct hand_key out = { .device = name, .key = HAND_EXTRACT };
@@ -30,7 +30,7 @@ static int extract_listed(const char *name, struct table *list, bool *had_it)
 	bool marked = hand_has(&out);
 	int code;
 
-	/* Before udev's rules see that it is out, or they would put it back. */
+	/* Mark before the extraction, or udev's rules would insert ioband again. */
 	hand_mark(&out);
 	code = extract_from(name, had_it);
 	if ((code != EXIT_OK || !*had_it) && !marked)

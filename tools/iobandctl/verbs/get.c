@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * iobandctl get: all that is set for a group, in each pool and tree that has it, or
- * the settings of pools.  get-weight, get-max, get-min and get-latency are short
- * forms, each for one setting of a group.
+ * iobandctl get: all settings of a group in each pool and tree, or the settings of
+ * pools.  get-weight, get-max, get-min and get-latency are short forms for one
+ * setting of a group.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -64,10 +64,10 @@ static const struct kind kinds[GROUP_SETTINGS + 1] = {
 /**
  * struct answer - a table of settings
  * @args: the command line
- * @devices: all
+ * @devices: all ioband devices
  * @setting: the setting; GROUP_SETTINGS for all
  * @columns: the columns of the table
- * @table: made for the first line
+ * @table: the table, created with the first row
  */
 struct answer {
 	const struct args *args;
@@ -102,7 +102,7 @@ static void print_rate_texts(struct table *table, struct row *row, int setting,
 	}
 }
 
-/* A group that did no I/O yet, and for which nothing was set, is not listed. */
+/* Groups without I/O so far and without settings are not listed. */
 static void add_row(struct answer *answer, const struct ioband_device *device,
 		    const struct group_ref *ref, const struct groups *groups)
 {

@@ -75,8 +75,8 @@ static struct row *print_group(struct table *table,
 }
 
 /*
- * Hang every row below its parent's.  A group whose parent is not shown, or
- * that a nonsensical list makes its own ancestor, goes below the pool.
+ * Put each row below that of its parent.  A group without a listed parent, or in a
+ * cycle of an invalid list, is put below the pool.
  */
 static void link_rows(const struct groups *groups, struct row **rows,
 		      struct row *pool)

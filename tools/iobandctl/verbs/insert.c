@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl insert: ioband under device-mapper devices that are in use. */
+/* iobandctl insert: put ioband under device-mapper devices that are in use. */
 #include "host/lvm.h"
 #include "ioband/extract.h"
 #include "ioband/hand.h"
@@ -11,7 +11,7 @@
 #define LVM_SAYS							\
 	"commands that change it (lvextend, pvmove) or deactivate it take ioband out; 'iobandctl insert %s' after them"
 
-/* LVM does so without asking. */
+/* LVM removes ioband without a question. */
 static void warn(const char *name)
 {
 	struct mapped_state state;
@@ -20,7 +20,10 @@ static void warn(const char *name)
 		note("note: %s is LVM's: " LVM_SAYS, name, name);
 }
 
-/* All the places, or none besides those that have it, as two snapshots share one. */
+/*
+ * Insert into all places, or undo all insertions after an error.  A place may have ioband
+ * already, because two snapshots share it.
+ */
 static int insert(const struct settings *settings, const char *spelled,
 		  struct names *made)
 {

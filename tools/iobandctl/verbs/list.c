@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl list: the ioband devices and how they are configured. */
+/* iobandctl list: the ioband devices and their settings. */
 #include "host/device.h"
 #include "ioband/under.h"
 #include "print/print.h"
@@ -77,8 +77,8 @@ struct table *list_table(void)
 }
 
 /**
- * list_device() - add how a device is configured
- * @table: to this list
+ * list_device() - add the settings of a device to a list
+ * @table: the list
  * @device: the device
  *
  * Return: the row.
@@ -107,9 +107,9 @@ static int print_devices(struct table *table,
 }
 
 /**
- * list_print() - print as JSON how devices are configured
+ * list_print() - print the settings of devices as JSON
  * @devices: the devices
- * @n: how many
+ * @n: number of devices
  *
  * Return: an exit code.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the verbs that make devices share: their options, and the report. */
+/* The options and the report of the verbs that create devices. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -61,7 +61,7 @@ static void print_made(const struct ioband_device *device)
 		   device->table.measure, slices);
 }
 
-/* A setting on the command line is set by hand. */
+/* Mark the settings on the command line as made by hand. */
 static void mark(const struct ioband_device *device,
 		 const struct settings *settings)
 {
@@ -91,7 +91,7 @@ static void mark(const struct ioband_device *device,
 }
 
 /**
- * made_report() - print devices that were made by hand
+ * made_report() - print devices that a verb has created
  * @made: their names
  * @settings: the settings on the command line
  * @json: print JSON

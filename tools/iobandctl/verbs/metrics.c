@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl metrics: all figures, for Prometheus and what reads its formats. */
+/* iobandctl metrics: all figures, in the formats of Prometheus. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,7 +12,7 @@
 #include "print/print.h"
 #include "verbs/verbs.h"
 
-/* A machine without ioband devices has no metrics; that is no mistake. */
+/* A machine without ioband devices has no metrics; this is not an error. */
 static int find_scope(const struct args *args, struct metrics *metrics)
 {
 	if (!metrics->devices.n && !args->value[OPTION_DEVICE] &&
@@ -52,7 +52,7 @@ static void look_around(struct metrics *metrics)
 			 version[0], version[1], version[2]);
 }
 
-/* Programs want names as they are, a terminal does not. */
+/* Names are escaped on a terminal only. */
 static int show_all(const struct metrics *metrics)
 {
 	size_t size;

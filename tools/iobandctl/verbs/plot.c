@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl plot: what was recorded, as a picture or as figures. */
+/* iobandctl plot: a recording as a picture or as figures. */
 #define _GNU_SOURCE
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -14,15 +14,15 @@
 #include "print/print.h"
 #include "verbs/verbs.h"
 
-#define GROUPS_MOST 8	/* by default: as many as there are colours */
+#define GROUPS_MOST 8	/* by default: the number of colours */
 #define POINTS_MOST 1000	/* about the width of the picture */
 #define WHAT_DEFAULT "bandwidth,wait,service"
 
 /**
- * struct chosen - what is to be drawn
- * @what: which panels
- * @series: the groups, those that did most first
- * @n: how many
+ * struct chosen - the contents of the plot
+ * @what: by panel: whether it is drawn
+ * @series: the groups, in descending order of their I/O
+ * @n: number of groups
  */
 struct chosen {
 	bool what[PLOT_WHATS];
@@ -98,7 +98,7 @@ static int load_lines(struct recording_reader *reader, struct plot *plot)
 	return code;
 }
 
-/* A picture takes no more points than it has pixels; of figures there are all. */
+/* Pictures are reduced to one point per pixel; figures are complete. */
 static int load(const struct args *args, struct plot *plot)
 {
 	struct recording_reader reader;
@@ -125,7 +125,7 @@ static bool matches(const char *pattern, const char *group)
 	       (*group == '/' && !fnmatch(pattern, group + 1, flags));
 }
 
-/* Mark the groups that a pattern means. */
+/* Mark the groups that match a pattern. */
 static int mark(const struct plot *plot, struct span item, const char *path,
 		bool *wanted)
 {

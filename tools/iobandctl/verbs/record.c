@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl record: what the groups do, written down again and again, to plot. */
+/* iobandctl record: write samples of the groups' counters at intervals, to plot. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,13 +14,13 @@
 
 /**
  * struct record - a run of the verb
- * @interval_s: how often to look
- * @duration_s: for how long; 0 for no end
- * @only: the names of the pools to look at; all, if there are none
- * @seen: those that were there at the last look
- * @signals: what ends it
- * @shows: how far it is, on the terminal
- * @file: where to
+ * @interval_s: seconds between samples
+ * @duration_s: seconds in all; 0 without an end
+ * @only: the names of the recorded pools; empty for all
+ * @seen: the pools of the last sample
+ * @signals: the signals that end it
+ * @shows: whether progress is shown on the terminal
+ * @file: the recording
  */
 struct record {
 	double interval_s;
@@ -43,7 +43,7 @@ static bool is_pool(const struct ioband_devices *devices, const char *name)
 	return false;
 }
 
-/* A pool, or a device; pools, which are named after disks, come first. */
+/* An operand is a pool or a device.  Pools come first, because they have names of disks. */
 static int find_pools(struct record *record, const struct args *args,
 		      const struct ioband_devices *devices)
 {
@@ -65,8 +65,8 @@ static int find_pools(struct record *record, const struct args *args,
 }
 
 /*
- * A device that is gone since it was listed is no failure: whether its pool is
- * gone too, the next look tells.
+ * A device that was removed since it was listed is not an error.  The next sample
+ * shows whether its pool still exists.
  */
 static int look_at(struct record *record, const struct ioband_devices *devices,
 		   const struct ioband_device *speaker)
@@ -166,7 +166,7 @@ static bool wait_until(const struct record *record, uint64_t next_ns)
 	return ends;
 }
 
-/* Return: an exit code; why it ended is in @because. */
+/* Return: an exit code, with the reason of the end in @because. */
 static int look_again_and_again(struct record *record, const char **because)
 {
 	const uint64_t begun_ns = record->file.begun_ns;
@@ -202,12 +202,12 @@ static int write_all(struct record *record, const char *path)
 
 	if (code != EXIT_OK)
 		return code;
-	/* Not into a recording on the same terminal. */
+	/* Progress must not mix with a recording on the same terminal. */
 	record->shows = print_is_terminal(stderr) &&
 			(path || !print_is_terminal(stdout));
 	interval_end_signals(&record->signals);
 	code = look_again_and_again(record, &because);
-	/* What could not be written is not the place to say so. */
+	/* Do not write the reason of the end after a write error. */
 	if (code == EXIT_OK || !record->file.failed) {
 		ended = recording_end(&record->file, because);
 		code = code == EXIT_OK ? ended : code;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl remove: ioband devices, when nobody uses them. */
+/* iobandctl remove: remove unused ioband devices. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,10 +68,10 @@ static int remove_device(const struct ioband_device *found, bool deferred)
 }
 
 /**
- * remove_found() - remove the ioband devices that a command line is about
- * @args: the command line; with --json, those that were removed are printed as
- *	they were
- * @find: which device an operand stands for, as an exit code
+ * remove_found() - remove the ioband devices of a command line
+ * @args: the command line; with --json, the removed devices are printed with
+ *	their last settings
+ * @find: finds the device of an operand; returns an exit code
  *
  * Return: an exit code; the user has been told if it is not EXIT_OK.
  */

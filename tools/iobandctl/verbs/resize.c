@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl resize: ioband devices as large again as what lies below them. */
+/* iobandctl resize: give ioband devices the size of the devices below. */
 #include <stdio.h>
 
 #include "host/lock.h"
@@ -12,7 +12,7 @@
 #include "verbs/made.h"
 #include "verbs/verbs.h"
 
-/* What is cut off must not be missed by who has it open. */
+/* A device in use must not shrink: its user may access the end. */
 static int check_shrinking(const struct ioband_device *device, uint64_t sectors)
 {
 	const struct mapped_device *dm = device->dm;

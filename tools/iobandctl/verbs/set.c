@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * iobandctl set: settings of a group, or of a pool, all or none.  What is set is
- * written as "get --json" calls it, but for the unit behind it.
+ * iobandctl set: settings of a group or of a pool; either all take effect or none.
+ * The names of settings are those of "get --json", without the unit at their end.
  *
- * set-weight, set-max, set-min and set-latency are short forms, each for one setting.
+ * set-weight, set-max, set-min and set-latency are short forms for one setting.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +37,8 @@ static const enum conf_key keys[SETTINGS] = {
 };
 
 /*
- * Time is shared in slices only: they are set before it, and taken away after it.
- * Another mode drops groups that cannot be put back, so it comes last.
+ * Measure "time" needs slices: set slices before it, and remove them after it.  A new
+ * mode drops groups, which an undo cannot restore, so the mode comes last.
  */
 static const int to_time[POOL_SETTINGS] = {
 	SLICE, MEASURE, DEPTH, WRITES_STARVED, MODE
@@ -53,7 +53,7 @@ static const int from_time[POOL_SETTINGS] = {
 #define POOL_SAYS							\
 	"one or more of measure=, depth=, slice= and writes_starved=, or --device DEVICE and mode= as well"
 
-/* What the short form for a setting takes after GROUP. */
+/* The arguments of each short form after GROUP. */
 #define RATES_SAY							\
 	": rbps=, wbps=, riops=, wiops=, such as rbps=50MiB wiops=1K, or default"
 static const char *const short_says[GROUP_SETTINGS] = {
@@ -65,14 +65,14 @@ static const char *const short_says[GROUP_SETTINGS] = {
 };
 
 /**
- * struct wish - what is asked for
+ * struct wish - the requested settings
  * @args: the command line
- * @devices: all
- * @text: by setting: what it is to be; NULL if it is not named
- * @given: by bound: which of its rates, a bit for each
- * @to: what the settings of a group are to be
- * @v: where
- * @n: at how many places
+ * @devices: all ioband devices
+ * @text: by setting: its new value; NULL if it is not named
+ * @given: by bound: the named rates, a bit for each
+ * @to: the new settings of a group
+ * @v: the places
+ * @n: number of places
  */
 struct wish {
 	const struct args *args;
@@ -86,10 +86,10 @@ struct wish {
 
 /**
  * struct place - a pool, or a tree that has the group
- * @device: that messages go to
+ * @device: the receiver of messages
  * @group: the group
- * @from: what it has
- * @to: what it is to have
+ * @from: its present settings
+ * @to: its new settings
  */
 struct place {
 	const struct ioband_device *device;
@@ -99,9 +99,9 @@ struct place {
 };
 
 /**
- * struct step - something that is changed
- * @place: where
- * @setting: what
+ * struct step - a change of one setting
+ * @place: its place
+ * @setting: the setting
  */
 struct step {
 	const struct place *place;
@@ -119,7 +119,7 @@ static bool is_rates(int setting)
 	       setting == GROUP_BOUNDS + MINIMUM;
 }
 
-/* "max_rbps=5M" is "rbps=5M" of the maximum, and "max=default" all of it. */
+/* "max_rbps=5M" is "rbps=5M" of the maximum; "max=default" resets all its rates. */
 static int find_setting(const char *word, const char **rest)
 {
 	size_t length = strcspn(word, "=");
@@ -140,7 +140,7 @@ static int find_setting(const char *word, const char **rest)
 	return SETTINGS;
 }
 
-/* A group that is called as a setting of pools is cgroup:measure=... */
+/* A group with the name of a pool's setting is written as cgroup:measure=... */
 static bool names_pool_setting(const char *word)
 {
 	const char *rest;
@@ -149,7 +149,7 @@ static bool names_pool_setting(const char *word)
 	return setting < SETTINGS && is_of_pool(setting);
 }
 
-/* The rates of a bound come in several words. */
+/* A bound has several words, one for each rate. */
 static void add_text(struct wish *wish, int setting, const char *more)
 {
 	char *before = wish->text[setting];
@@ -187,7 +187,7 @@ static int check_pool_value(int setting, const char *text)
 	return EXIT_OK;
 }
 
-/* A short form has said already which setting it is. */
+/* Short forms omit the name of the setting in errors: the verb implies it. */
 static int read_value(struct wish *wish, int setting)
 {
 	const char *text = wish->text[setting];
@@ -264,7 +264,7 @@ static int read_words(struct wish *wish, bool of_pool)
 	return code;
 }
 
-/* What is not named stays as it is. */
+/* Overwrite the settings that the command line names; keep the others. */
 static void add_wish(const struct wish *wish, struct ioband_preset *to)
 {
 	if (wish->text[GROUP_WEIGHT])
@@ -280,7 +280,7 @@ static void add_wish(const struct wish *wish, struct ioband_preset *to)
 	}
 }
 
-/* A cgroup without a group gets one with the first message, and with what its path has. */
+/* A cgroup without a group gets one by the first message, with the preset of its path. */
 static int read_preset(struct place *place)
 {
 	const struct ioband_device *device = place->device;
@@ -324,7 +324,7 @@ static int read_place(const struct wish *wish, struct place *place)
 	return code;
 }
 
-/* The kernel takes a minimum above the maximum, and keeps to the maximum. */
+/* The kernel accepts a minimum above the maximum; the maximum has priority. */
 static int check_place(const struct wish *wish, const struct place *place)
 {
 	struct problem problem;
@@ -354,7 +354,7 @@ static int add_tree(const struct ioband_device *device,
 	return EXIT_OK;
 }
 
-/* What a group has is asked for only where something may have to be put back, or compared. */
+/* Query the present settings only if an undo or a comparison may need them. */
 static int find_trees(struct wish *wish)
 {
 	const struct bounds *bounds = &wish->to.bounds;
@@ -441,7 +441,7 @@ static void undo(const struct wish *wish, const struct step *steps, size_t n)
 		note("... and what was set before could not be put back; 'iobandctl get' shows it");
 }
 
-/* In the order in which a group never has more than before and afterwards. */
+/* Plan an order in which a group never has more than both its old and its new settings. */
 static size_t plan_place(const struct wish *wish, const struct place *place,
 			 struct step *steps)
 {
@@ -464,7 +464,7 @@ static size_t plan_place(const struct wish *wish, const struct place *place,
 	return n;
 }
 
-/* What is set by hand, the configuration leaves alone. */
+/* Mark the setting as made by hand, so that apply does not change it. */
 static void mark(const struct step *step)
 {
 	const struct ioband_device *device = step->place->device;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl stat: what groups did, how long they waited and were served. */
+/* iobandctl stat: the I/O of groups, with their wait and service times. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,21 +45,21 @@ static const struct column columns[COLUMNS] = {
 	[HELD_BYTES] = { "HELD-BYTES", "held_now_bytes", COLUMN_BYTES, true },
 };
 
-/* Reading, writing, discarding, and all of them. */
+/* The operations, and their sum. */
 #define TOTAL OPS
 static const char *const op_names[] = { "read", "write", "discard", "total" };
 
 /**
- * struct watch - what a run of the verb looks at
+ * struct watch - a run of the verb
  * @args: the command line
- * @devices: all
- * @scope: limits
- * @group: only these, by the kernel's name; all if there are none
- * @n: how many
+ * @devices: all ioband devices
+ * @scope: the pools and devices to sample
+ * @group: the groups to print, by the kernel's names; empty for all
+ * @n: number of groups
  * @speakers: one device of each pool
- * @before: the sample before, of each of @speakers
+ * @before: the previous sample of each of @speakers
  * @json: print JSON
- * @interval_s: how long between samples; 0 for what was done in all
+ * @interval_s: seconds between samples; 0 for totals
  */
 struct watch {
 	const struct args *args;
@@ -105,7 +105,7 @@ static void print_service(struct table *table, struct row *row,
 		print_number(table, row, SERVICE_MAX, ns);
 }
 
-/* The histograms of one direction, or of all. */
+/* Print the histograms of one operation, or of all. */
 static void print_latency(struct table *table, struct row *row,
 			  const struct group_latency *latency, int op,
 			  const struct op_stats *stats)
@@ -170,7 +170,7 @@ static void print_now(struct table *table, struct row *row, uint64_t inflight,
 	print_number(table, row, HELD_BYTES, held[BYTES]);
 }
 
-/* A direction in which a group neither did something nor has to. */
+/* An operation without I/O in the sample, and without queued or in-flight I/O. */
 static bool is_unused(const struct group_stats *stats, int op)
 {
 	const struct op_now *now = &stats->now[op];
@@ -179,7 +179,7 @@ static bool is_unused(const struct group_stats *stats, int op)
 	       (!now->inflight || now->inflight == NOT_TOLD);
 }
 
-/* One row a direction in use, and one for all. */
+/* Print one row for each used operation, and one for their sum. */
 static void print_group(struct table *table, const struct watch *watch,
 			const struct ioband_device *speaker,
 			const struct sample *sample,
@@ -219,7 +219,7 @@ static bool is_idle(const struct group_stats *stats)
 	       !stats->inflight;
 }
 
-/* Among all groups in an interval, only those that did something. */
+/* Without named groups and JSON, omit groups that were idle in the interval. */
 static bool is_wanted(const struct watch *watch, const struct sample *sample,
 		      const struct group_stats *stats)
 {
@@ -247,7 +247,7 @@ static void print_sample(struct table *table, const struct watch *watch,
 	}
 }
 
-/* Take a sample of a pool and print it, or what changed since the last. */
+/* Sample a pool, and print the sample or its difference from the last one. */
 static int look(struct table *table, struct watch *watch, size_t i)
 {
 	const struct ioband_device *speaker = watch->speakers.v[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl status: what the pools of ioband devices are doing now. */
+/* iobandctl status: the present state of the pools of ioband devices. */
 #include "print/print.h"
 #include "verbs/verbs.h"
 

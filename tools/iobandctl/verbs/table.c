@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl table: what wrap would make of a device, for dmsetup or to look at. */
+/* iobandctl table: the table line that wrap would use for a device, e.g. for dmsetup. */
 #include <stdlib.h>
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl top: what the groups do now, on the whole terminal or a page at a time. */
+/* iobandctl top: the present I/O of groups, on the whole terminal or page by page. */
 #include <unistd.h>
 
 #include "base/words.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * iobandctl udev: what the rules ask while a device appears, which udev describes
- * in the environment.  It answers with properties, and changes nothing.  The units
- * of the rules ask whether a device is lost, and have what is left over one go.
+ * iobandctl udev: the queries of the rules about a new device, which udev describes
+ * in the environment.  The answers are properties; nothing is changed.  The units of
+ * the rules query whether a device is lost, and remove the ioband device over it.
  */
 #include <libudev.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static bool begins(const char *text, const char *prefix)
 	return text && !strncmp(text, prefix, strlen(prefix));
 }
 
-/* Not a device that "insert" made, over which the owner's own lies. */
+/* Excludes the hidden devices of "insert", which lie below the user's own device. */
 static bool is_ours(const char *uuid)
 {
 	return begins(uuid, MAPPER_UUID_PREFIX) &&
@@ -57,21 +57,21 @@ static struct udev_device *udev_of(struct udev *udev,
 						   device->minor));
 }
 
-/* What device-mapper or mdadm has made keeps the name by which that knows it. */
+/* Links of device-mapper and mdadm stay: these programs find their devices by them. */
 static bool can_be_taken(const char *link)
 {
 	return select_is_lasting(link) && !begins(link, "/dev/mapper/") &&
 	       !begins(link, ARRAYS);
 }
 
-/* Of a disk: with its partitions' numbers, they are theirs. */
+/* Links of a disk from which, with a partition's number, links of partitions are made. */
 static bool is_for_partitions(const char *link)
 {
 	return select_is_lasting(link) && (begins(link, "/dev/disk/by-id/") ||
 					   begins(link, "/dev/disk/by-path/"));
 }
 
-/* As the rules want them: below /dev, in one line. */
+/* Print links in the format of the rules: relative to /dev, in one line. */
 static void print_links(struct udev_device *found,
 			bool (*wanted)(const char *link), const char *suffix)
 {
@@ -91,7 +91,7 @@ static void print_links(struct udev_device *found,
 		putchar('\n');
 }
 
-/* Whether all that lies on it is an ioband device. */
+/* Whether the device has holders, all of them ioband devices. */
 static bool is_wrapped(const struct device *device)
 {
 	struct names holders = { .n = 0 };
@@ -105,7 +105,7 @@ static bool is_wrapped(const struct device *device)
 	return found;
 }
 
-/* Whether ioband was inserted into it. */
+/* Whether ioband was inserted into the device. */
 static bool is_place(const struct device *device, struct problem *use)
 {
 	struct names slaves = { .n = 0 };
@@ -121,7 +121,7 @@ static bool is_place(const struct device *device, struct problem *use)
 	return found;
 }
 
-/* For udev the '!' that the kernel writes in cciss!c0d0 is a '/'. */
+/* No unit can have the '/' of cciss/c0d0, which is cciss!c0d0 in the kernel. */
 static bool has_unit(struct udev_device *found)
 {
 	return !strpbrk(udev_device_get_sysname(found), "!/");
@@ -139,7 +139,7 @@ static bool has_no_unit(struct udev_device *found, const char *path,
 	return none;
 }
 
-/* What patterns fit may lie on a disk that is wrapped. */
+/* A device that matches a pattern may lie on a wrapped disk. */
 static bool is_twice(const struct choice *choice, struct problem *why)
 {
 	struct ioband_devices devices;
@@ -158,13 +158,13 @@ static bool is_twice(const struct choice *choice, struct problem *why)
 	return twice;
 }
 
-/* A pattern that is meant for disks fits what is beside root as well. */
+/* A pattern meant for disks also matches devices on the disk of the root file system. */
 static bool is_beside_root(const struct choice *choice, struct problem *why)
 {
 	return !choice->named && use_beside_root(&choice->device, why);
 }
 
-/* An array keeps its name in /dev/md, so that a table which has that would not find it. */
+/* A wrapped array keeps its links in /dev/md, so fstab or crypttab could not use one. */
 static bool is_named_array(struct udev_device *found,
 			   const struct device *device, struct problem *use)
 {
@@ -180,9 +180,9 @@ static bool is_named_array(struct udev_device *found,
 }
 
 /*
- * Root's disk, and whatever else the initramfs took in use, stays as it is.  A change of a
- * disk may mean that it is being formatted, which use_exclusive() can disturb: it is asked
- * only if all else says that the disk is free.
+ * The disk of root, and all devices in use since the initramfs, are left unwrapped.  A change
+ * event may come from a running mkfs, which use_exclusive() can disturb.  Therefore it is
+ * called last, after all other checks have found the disk free.
  */
 static bool is_free(struct udev_device *found, const struct choice *choice)
 {
@@ -202,7 +202,7 @@ static bool is_free(struct udev_device *found, const struct choice *choice)
 	return false;
 }
 
-/* What the rules have decided before is taken back by the unit only. */
+/* Only the unit reverts an earlier decision of the rules. */
 static bool is_decided(struct udev_device *found)
 {
 	const char *value = udev_device_get_property_value(found, WRAP);
@@ -210,7 +210,7 @@ static bool is_decided(struct udev_device *found)
 	return value && !strcmp(value, "1");
 }
 
-/* What "insert = yes" is said of is not wrapped; of a disk nobody would think so. */
+/* "insert = yes" prevents wrapping; for a disk this is probably a mistake. */
 static void warn_of_insert(const struct conf *conf, const struct choice *choice)
 {
 	char where[256];
@@ -259,7 +259,7 @@ static int answer_for_other(struct udev_device *found,
 
 	if (code != EXIT_OK)
 		return code;
-	/* What was wrapped by hand is not hidden: no unit would show it again. */
+	/* Do not hide a disk that was wrapped by hand: no unit would show it again. */
 	wrap = wrap && has_unit(found);
 	print_line(WRAP "=%d", wrap);
 	if (wrap)
@@ -267,7 +267,7 @@ static int answer_for_other(struct udev_device *found,
 	return print_flush();
 }
 
-/* Whether ioband is to go into it, and is not; who took it out by hand has his way. */
+/* Whether ioband should be inserted; not after 'iobandctl extract' removed it. */
 static bool lacks_ioband(const struct choice *choice)
 {
 	const struct hand_key out = {
@@ -282,8 +282,8 @@ static bool lacks_ioband(const struct choice *choice)
 }
 
 /*
- * Of a device of device-mapper that is new, or has another table.  Of a configuration that
- * cannot be used ask_configuration() has told.
+ * For a device-mapper device that is new or has a new table.  ask_configuration() has logged
+ * the errors of an invalid configuration.
  */
 static int answer_insert(struct udev_device *found, const char *uuid)
 {
@@ -312,8 +312,8 @@ static bool find_below(const struct device *device, struct device *below)
 }
 
 /*
- * The links of the device below, if that has been hidden, and its name, which the rules
- * remember when it is lost.
+ * Print the links of the device below, if it is hidden, and its name, which the rules keep for
+ * the case that it is lost.
  */
 static int answer_for_below(struct udev *udev, const struct device *ours,
 			    bool (*is_wanted)(const char *link),

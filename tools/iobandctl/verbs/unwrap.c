@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl unwrap: ioband from over devices, which may be named themselves. */
+/* iobandctl unwrap: remove ioband devices, named by themselves or by the device below. */
 #include "host/device.h"
 #include "verbs/verbs.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl watch: keep the weights of cgroups as others ask for them. */
+/* iobandctl watch: follow the weights that other programs set in cgroups. */
 #include "verbs/verbs.h"
 #include "watch/serve.h"
 

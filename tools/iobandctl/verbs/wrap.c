@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* iobandctl wrap: ioband over devices, under names that need not be thought of. */
+/* iobandctl wrap: create ioband devices over devices, with default names. */
 #include <stdio.h>
 
 #include "host/use.h"
@@ -8,7 +8,7 @@
 #include "verbs/made.h"
 #include "verbs/verbs.h"
 
-/* What lies on a partition also lies on its disk, and must be said of that. */
+/* A device is wrapped already, too, if it is a partition of a wrapped disk. */
 static int check_wrapped(const struct ioband_devices *devices,
 			 const char *spelled, const struct device *device)
 {
@@ -40,10 +40,10 @@ static int check_use(const struct device *device)
 	if (use_by_root(device, &use))
 		return fail(EXIT_IN_USE, "%s is in use: %s", device->path,
 			    use.text);
-	return EXIT_OK;	/* the rest is seen when it is made */
+	return EXIT_OK;	/* creation checks all other uses */
 }
 
-/* What is true of the device below and will be missed above. */
+/* Warn about properties of the device below that affect users of the ioband device. */
 static void warn(const struct device *device, const char *name)
 {
 	struct names partitions = { .n = 0 };

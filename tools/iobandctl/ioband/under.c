@@ -3,7 +3,7 @@
  * ioband below a device-mapper device in use.
  *
  *	before				after
- * 
+ *
  *	vg0-web: linear 8:0		vg0-web: ioband vg0-web-ioband
  *					vg0-web-ioband: linear 8:0
  *

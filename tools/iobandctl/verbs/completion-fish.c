@@ -25,10 +25,11 @@ static void print_kind(const struct verb *verb, const char *kind)
 		fputs(" -a '", stdout);
 		completion_columns(verb);
 		fputs("'", stdout);
-	} else if (words)
+	} else if (words) {
 		printf(" -a '%s'", words);
-	else if (completion_is_asked(kind))
+	} else if (completion_is_asked(kind)) {
 		printf(" -a '(__iobandctl_words %s)'", kind);
+	}
 }
 
 static void print_verb(const struct verb *verb)

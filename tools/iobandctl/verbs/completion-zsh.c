@@ -47,15 +47,17 @@ static void print_kind(const struct verb *verb, const char *kind)
 	if (!strcmp(kind, "COLUMNS")) {
 		fputs(" _values -s , column ", stdout);
 		completion_columns(verb);
-	} else if (words)
+	} else if (words) {
 		printf("(%s)", words);
-	else if (completion_is_file(kind))
+	} else if (completion_is_file(kind)) {
 		fputs(completion_is_asked(kind) ? "_iobandctl_device" : "_files",
 		      stdout);
-	else if (completion_is_asked(kind))
+	} else if (completion_is_asked(kind)) {
 		printf(" _iobandctl_words %s", kind);
-	else	/* An empty list: the alternative, a message, would suppress options. */
+	} else {
+		/* An empty list: the alternative, a message, would suppress options. */
 		fputs("()", stdout);
+	}
 }
 
 static void print_form(const struct verb *verb,

@@ -175,7 +175,7 @@ static const struct option_spec options[] = {
 	SPEC_POOL,
 	{ OPTION_WEIGHTS, "weights", NULL,
 	  "list the weights and bounds that were set, for set --from" },
-	SPEC_COLUMNS,
+	SPEC_COLUMNS, SPEC_NO_HEADINGS, SPEC_BYTES,
 	SPEC_JSON,
 	{ .name = NULL }
 };

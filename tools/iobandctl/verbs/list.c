@@ -132,7 +132,7 @@ static int run(const struct args *args)
 }
 
 static const struct option_spec options[] = {
-	SPEC_COLUMNS, SPEC_JSON, { .name = NULL }
+	SPEC_COLUMNS, SPEC_NO_HEADINGS, SPEC_BYTES, SPEC_JSON, { .name = NULL }
 };
 
 const struct verb verb_list = {

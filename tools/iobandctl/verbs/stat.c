@@ -369,7 +369,7 @@ static const struct option_spec options[] = {
 	{ OPTION_INTERVAL, "interval", "SECONDS",
 	  "print what was done in each interval, until interrupted" },
 	{ OPTION_COUNT, "count", "N", "end after N intervals" },
-	SPEC_COLUMNS,
+	SPEC_COLUMNS, SPEC_NO_HEADINGS, SPEC_BYTES,
 	SPEC_JSON,
 	{ .name = NULL }
 };

@@ -96,7 +96,7 @@ static bool may_sleep_below(struct ioband_io *io)
 	const struct ioband_target *target = io->target;
 
 	if (io->bill.dir == IOBAND_DIR_WRITE &&
-	    (!list_empty(&io->stream->throttled) || ioband_submit_throttled(io)))
+	    (!list_empty(&io->stream->wbt_wait) || ioband_submit_wbt_waiting(io)))
 		return true;
 	return pool->state == IOBAND_SHARED &&
 	       pool->core.inflight_ios + pool->open_ios >

@@ -63,7 +63,7 @@ enum ioband_kind {
 };
 
 /**
- * enum ioband_key_word - keys of settings, as bits of @ioband_settings.given
+ * enum ioband_key_word - keys of settings, as bits of &ioband_settings.given
  */
 enum ioband_key_word {
 	IOBAND_KEY_MODE,
@@ -164,7 +164,8 @@ struct ioband_message {
 };
 
 /**
- * struct ioband_error - a sentence with the mistake and a correct form
+ * struct ioband_error - a message to the user
+ * @text: a sentence with the mistake and a correct form
  */
 struct ioband_error {
 	char text[192];

@@ -5,7 +5,7 @@
  * Locks, in order:
  * 1. the registry's mutex: creation and removal of pools and members;
  * 2. the pool's reap mutex: freeing of counters, reads of them outside the I/O path, and presets;
- *    or its walk mutex: walks over the active groups that drop the spinlock;
+ *    or its walk mutex: walks over the active groups that drop the spinlock, and the targets;
  * 3. the pool's spinlock: everything else;
  * 4. the spinlock of a group's wait queue.
  *
@@ -88,9 +88,13 @@ enum ioband_state {
  * @nr_active: number of @active
  * @held_ios: queued bios of all groups
  * @held_bytes: bytes of these
+ * @dirty: with slices, targets that were written to
+ * @flushes: bios of the present flush that have not completed
+ * @flush_round: number of the present flush
  * @sample: completions since the last tick
  * @sampled_ns: time of the last completion before that
  * @done_ns: time of the last completion
+ * @wbt_streams: streams with writes that wait for a worker, see &ioband_queue.waiting
  * @peak_ios: largest number of bios in flight since the last tick
  * @calm_ticks: consecutive ticks with capacity to spare
  * @calm_until: until when several groups may be open, in jiffies
@@ -100,9 +104,6 @@ enum ioband_state {
  * @dying_bytes: bytes that may be dispatched for dying tasks of groups with much debt; may be
  *	negative
  * @dying_at: when to look next for queued bios of dying tasks and deleted disks, in jiffies
- * @dirty: with slices, targets that were written to
- * @flushes: bios of the present flush that have not completed
- * @flush_round: number of the present flush
  * @wake: runs the core when a grace period ends, or a maximum or the throttle allows a bio
  * @stock: work that makes counters and histograms
  * @tick: updates state, depth and activity while groups are active
@@ -155,6 +156,7 @@ struct ioband_pool {
 	struct ioband_sample sample;
 	u64 sampled_ns;
 	u64 done_ns;
+	u32 wbt_streams;
 	u32 peak_ios;
 	unsigned int calm_ticks;
 	unsigned long calm_until;
@@ -172,11 +174,11 @@ struct ioband_pool {
 /**
  * enum ioband_lane - classes of bios that have a worker of their own
  * @IOBAND_LANE_PROMPT: reads and direct writes
- * @IOBAND_LANE_THROTTLED: bios with which writeback throttling below may put the submitter to sleep
+ * @IOBAND_LANE_WBT: bios with which writeback throttling below may put the submitter to sleep
  */
 enum ioband_lane {
 	IOBAND_LANE_PROMPT,
-	IOBAND_LANE_THROTTLED,
+	IOBAND_LANE_WBT,
 	IOBAND_NR_LANES,
 };
 

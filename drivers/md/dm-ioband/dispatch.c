@@ -28,8 +28,9 @@
 #include "trace.h"
 
 /*
- * Most bios for blocked devices that are skipped at once, with interrupts off: as many as a group
- * may have queued for its tasks.  The tick continues with the rest.
+ * Most bios that are skipped at once, with interrupts off, because their device is blocked or they
+ * wait for a worker: as many as a group may have queued for its tasks.  The tick continues with
+ * the rest.
  */
 #define IOBAND_PARK_IOS		1024
 
@@ -62,6 +63,16 @@ static void pop_held(struct ioband_stream *stream, int dir)
 		stream->held[dir].tail = parked;
 }
 
+/* A stream does not wait for a worker any more; return: whether it did. */
+static bool end_wait(struct ioband_stream *stream)
+{
+	if (likely(list_empty(&stream->wbt_wait)))
+		return false;
+	list_del_init(&stream->wbt_wait);
+	stream->group->pool->wbt_streams--;
+	return true;
+}
+
 /* Directions with queued bios that may be dispatched, as bits. */
 static u8 stream_dirs(struct ioband_stream *stream)
 {
@@ -70,17 +81,21 @@ static u8 stream_dirs(struct ioband_stream *stream)
 
 	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		dirs |= !!next_held(stream, dir) << dir;
-	if (likely(list_empty(&stream->throttled)))
+	if (likely(list_empty(&stream->wbt_wait)))
 		return dirs;
 	if (!(dirs & BIT(IOBAND_DIR_WRITE)))
-		list_del_init(&stream->throttled);
+		end_wait(stream);
 	return dirs & ~BIT(IOBAND_DIR_WRITE);
 }
 
-/* Let the next write of a stream wait for a worker, see ioband_submit_throttled(). */
-static void throttle_writes(struct ioband_stream *stream, struct list_head *waiting)
+/*
+ * Let the next write of a stream wait for a worker, see ioband_submit_wbt_waiting().  For the
+ * core, the stream has no writes meanwhile.
+ */
+static void wait_for_worker(struct ioband_stream *stream, struct list_head *waiting)
 {
-	list_move_tail(&stream->throttled, waiting);
+	list_add_tail(&stream->wbt_wait, waiting);
+	stream->group->pool->wbt_streams++;
 	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_dirs(stream));
 }
 
@@ -251,13 +266,16 @@ static bool release_next(struct ioband_stream *stream, u64 now_ns)
 	struct list_head *waiting;
 	bool last = true;
 
+	/* Behind the write that waits for a worker there may be writes for other devices. */
+	if (dir == IOBAND_DIR_WRITE)
+		end_wait(stream);
 	if (unlikely(io->target->member->stall_dev.blocked)) {
 		park_next(stream, dir);
 		return false;
 	}
-	waiting = dir == IOBAND_DIR_WRITE ? ioband_submit_throttled(io) : NULL;
+	waiting = dir == IOBAND_DIR_WRITE ? ioband_submit_wbt_waiting(io) : NULL;
 	if (unlikely(waiting)) {
-		throttle_writes(stream, waiting);
+		wait_for_worker(stream, waiting);
 		return false;
 	}
 	settle_split(io);
@@ -312,21 +330,21 @@ void ioband_dispatch(struct ioband_pool *pool, u64 now_ns)
 }
 
 /**
- * ioband_dispatch_throttled() - dispatch writes that waited for a worker
+ * ioband_dispatch_wbt_waiting() - dispatch writes that waited for a worker
  * @pool: pool
  * @waiting: their streams; some may have to wait again
  *
  * Context: Process.
  */
-void ioband_dispatch_throttled(struct ioband_pool *pool, struct list_head *waiting)
+void ioband_dispatch_wbt_waiting(struct ioband_pool *pool, struct list_head *waiting)
 {
 	struct ioband_stream *stream, *next;
 	u64 now_ns;
 
 	spin_lock_irq(&pool->lock);
 	now_ns = ktime_get_ns();
-	list_for_each_entry_safe(stream, next, waiting, throttled) {
-		list_del_init(&stream->throttled);
+	list_for_each_entry_safe(stream, next, waiting, wbt_wait) {
+		end_wait(stream);
 		if (next_held(stream, IOBAND_DIR_WRITE))
 			ioband_core_wait(&pool->core, &stream->leaf, IOBAND_DIR_WRITE, now_ns);
 	}
@@ -398,12 +416,18 @@ static u64 take_from(struct ioband_stream *stream, int dir, struct bio_list *tak
 u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u64 most,
 			 ioband_wanted_fn wanted, const void *of)
 {
+	struct ioband_core *core = &stream->group->pool->core;
+	const bool waited = end_wait(stream);
 	u64 bytes = 0;
+	u8 dirs;
 	int dir;
 
 	for (dir = 0; dir < IOBAND_NR_DIRS && bytes < most; dir++)
 		bytes += take_from(stream, dir, taken, most - bytes, wanted, of);
-	ioband_core_withdraw(&stream->group->pool->core, &stream->leaf, stream_dirs(stream));
+	dirs = stream_dirs(stream);
+	ioband_core_withdraw(core, &stream->leaf, dirs);
+	if (waited && dirs & BIT(IOBAND_DIR_WRITE))	/* for other devices, or on other CPUs */
+		ioband_core_wait(core, &stream->leaf, IOBAND_DIR_WRITE, ktime_get_ns());
 	return bytes;
 }
 

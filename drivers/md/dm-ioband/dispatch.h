@@ -13,7 +13,7 @@ void ioband_dispatch_unpark(struct ioband_pool *pool, u64 now_ns);
 void ioband_dispatch_launch(struct ioband_io *io, struct bio *bio, u64 now_ns);
 u32 ioband_dispatch_split_bytes(const struct ioband_io *io);
 void ioband_dispatch(struct ioband_pool *pool, u64 now_ns);
-void ioband_dispatch_throttled(struct ioband_pool *pool, struct list_head *waiting);
+void ioband_dispatch_wbt_waiting(struct ioband_pool *pool, struct list_head *waiting);
 enum hrtimer_restart ioband_dispatch_wake(struct hrtimer *timer);
 u64 ioband_dispatch_take(struct ioband_stream *stream, struct bio_list *taken, u64 most,
 			 ioband_wanted_fn wanted, const void *of);

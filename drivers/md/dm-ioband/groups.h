@@ -55,7 +55,8 @@ struct ioband_place {
  * @held: queued bios by direction, oldest first
  * @parked: by direction, the last of the bios at the head of @held that are skipped because their
  *	devices are blocked; NULL: none
- * @throttled: link in the list of a queue, while writes of the stream wait for its worker
+ * @wbt_wait: link in &ioband_queue.waiting, while writes of the stream wait for the worker of that
+ *	queue
  * @next: of a sequential run, where its next read begins; otherwise without a member
  * @level: see ioband_stream_level()
  * @reads_ahead: consecutive reads dispatched while a write was queued; at most the present or an
@@ -67,7 +68,7 @@ struct ioband_stream {
 	struct list_head streams;
 	struct bio_list held[IOBAND_NR_DIRS];
 	struct bio *parked[IOBAND_NR_DIRS];
-	struct list_head throttled;
+	struct list_head wbt_wait;
 	struct ioband_place next;
 	u8 level;
 	u8 reads_ahead;

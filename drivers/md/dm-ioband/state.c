@@ -149,7 +149,8 @@ void ioband_state_share(struct ioband_pool *pool)
 
 /**
  * ioband_state_open() - enter the open state, in which only a maximum throttles bios
- * @pool: pool in the shared state; its queued bios are dispatched
+ * @pool: pool in the shared state; its queued bios are dispatched, except bios that wait for a
+ *	maximum, a blocked device or a worker
  * @now_ns: time
  *
  * Context: Under the pool's lock.

@@ -133,7 +133,7 @@ void ioband_stream_init(struct ioband_stream *stream, struct ioband_group *group
 
 	*stream = (struct ioband_stream) { .group = group, .level = level };
 	INIT_LIST_HEAD(&stream->streams);
-	INIT_LIST_HEAD(&stream->throttled);
+	INIT_LIST_HEAD(&stream->wbt_wait);
 	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
 		bio_list_init(&stream->held[dir]);
 	ioband_tree_init_leaf(&stream->leaf, node, level_weights[level]);
@@ -155,7 +155,7 @@ static bool stream_is_idle(const struct ioband_stream *stream)
 {
 	return stream->leaf.state == IOBAND_LEAF_IDLE && !stream->leaf.inflight &&
 	       !stream->parked[IOBAND_DIR_READ] && !stream->parked[IOBAND_DIR_WRITE] &&
-	       list_empty(&stream->throttled);
+	       list_empty(&stream->wbt_wait);
 }
 
 static bool stream_is_run(const struct ioband_stream *stream)

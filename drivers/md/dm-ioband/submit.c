@@ -6,19 +6,19 @@
  * bio is put on a queue, for a worker on the CPU on which it arrived.  There the device below has a
  * queue of its own for it, and completes it.
  *
- * Each CPU has two queues of a target, the lanes.  Writeback throttling (blk-wbt) puts the
+ * Each CPU has two queues for a target, the lanes.  Writeback throttling (blk-wbt) puts the
  * submitter of a buffered write to sleep for as long as reads of others are slow.  Reads and direct
  * writes have another worker, which continues.  But the scheduler counts the write as in flight
- * while it waits for the worker, and four of them reach a limit of 4:
+ * while it waits for the worker, and four of them reach a limit of 4.  Here are the reads a second
+ * of a device that serves two at a time in 2 ms each, at depth 4, beside a buffered writer:
  *
- *	reads of 2 ms, 4 at a time,	without throttling	985 a second
- *	beside a buffered writer,	with it			662
- *	in flight at most 4		with it, and at most
- *					one write with the
- *					worker			987
+ *	985	without writeback throttling
+ *	662	with it
+ *	987	with it, and at most one write with the worker
  *
- * So while a worker that slept with its last bios has others to submit, the next write of a stream
- * is not dispatched to it.
+ * So a worker that slept with its last bios gets no other write of a stream until the earlier ones
+ * are submitted.  The writes behind that one wait too.  All of them are dispatched if the
+ * worker sleeps for long: its device may hang, and the other devices of the pool continue.
  *
  * A worker runs on one CPU, and a real-time task there may keep it from running:
  *
@@ -38,8 +38,12 @@
 
 #include "io.h"
 
+#include <linux/jiffies.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+
+/* A worker that sleeps for longer is in a device that does not answer (sched/stall.c). */
+#define IOBAND_STUCK	(HZ / 2)
 
 /* As wbt_should_throttle() of the kernel; other bios without data are slow as well. */
 static enum ioband_lane lane_of(const struct bio *bio)
@@ -48,7 +52,7 @@ static enum ioband_lane lane_of(const struct bio *bio)
 
 	if (bio_op(bio) == REQ_OP_READ || (bio->bi_opf & direct) == direct)
 		return IOBAND_LANE_PROMPT;
-	return IOBAND_LANE_THROTTLED;
+	return IOBAND_LANE_WBT;
 }
 
 static struct ioband_queue *queue_of(const struct ioband_io *io, enum ioband_lane lane)
@@ -115,21 +119,23 @@ void ioband_submit_again(struct ioband_io *io)
 }
 
 /**
- * ioband_submit_throttled() - does a bio have to wait until earlier ones were submitted
+ * ioband_submit_wbt_waiting() - does a bio have to wait until earlier ones were submitted
  * @io: per-bio data
  *
  * Context: Under the pool's lock.
  *
- * Return: the list for its stream, which is passed to ioband_dispatch_throttled() when the worker
+ * Return: the list for its stream, which is passed to ioband_dispatch_wbt_waiting() when the worker
  * is done; NULL: the bio may be dispatched.
  */
-struct list_head *ioband_submit_throttled(struct ioband_io *io)
+struct list_head *ioband_submit_wbt_waiting(struct ioband_io *io)
 {
-	struct ioband_queue *queue = queue_of(io, IOBAND_LANE_THROTTLED);
+	struct ioband_queue *queue = queue_of(io, IOBAND_LANE_WBT);
 
+	/* The lock orders this before note_slept() of the worker, which looks for the stream. */
 	if (likely(!READ_ONCE(queue->slept)) || READ_ONCE(queue->late) ||
-	    (!READ_ONCE(queue->in_hand) && llist_empty(&queue->ios)) ||
-	    lane_of(ioband_bio_of(io)) != IOBAND_LANE_THROTTLED)
+	    READ_ONCE(queue->stuck) ||
+	    (!atomic_read(&queue->in_hand) && llist_empty(&queue->ios)) ||
+	    lane_of(ioband_bio_of(io)) != IOBAND_LANE_WBT)
 		return NULL;
 	return &queue->waiting;
 }
@@ -151,27 +157,15 @@ static bool is_asleep(struct ioband_queue *queue)
 	struct task_struct *worker;
 	bool asleep;
 
-	rcu_read_lock();	/* keeps the task */
+	rcu_read_lock();	/* a task is freed a grace period after it has cleared @worker */
 	worker = READ_ONCE(queue->worker);
 	asleep = worker && !task_is_running(worker);
 	rcu_read_unlock();
 	return asleep;
 }
 
-/* Did bios wait at the last look, none was taken since, and the worker is able to run? */
-static bool is_starved(struct ioband_queue *queue)
-{
-	const bool waits = !llist_empty(&queue->ios) || READ_ONCE(queue->in_hand);
-	const unsigned int takes = READ_ONCE(queue->takes);
-	const bool stays = queue->waited && takes == queue->seen;
-
-	queue->seen = takes;
-	queue->waited = waits;
-	return waits && stays && !is_asleep(queue);
-}
-
 /**
- * ioband_submit_look() - find a queue on a CPU that does not run its worker
+ * ioband_submit_look() - find a queue with a worker that makes no progress
  * @queue: queue
  * @cpu: the CPU
  *
@@ -181,13 +175,23 @@ static bool is_starved(struct ioband_queue *queue)
  */
 bool ioband_submit_look(struct ioband_queue *queue, int cpu)
 {
+	const bool waits = !llist_empty(&queue->ios) || atomic_read(&queue->in_hand) ||
+			   !list_empty_careful(&queue->waiting);
+	const unsigned int takes = READ_ONCE(queue->takes);
+	const bool stays = waits && queue->waited && takes == queue->seen;
 	struct ioband_target *target = queue->target;
 
-	if (is_starved(queue)) {
+	queue->seen = takes;
+	queue->waited = waits;
+	if (!stays)
+		queue->since = jiffies;
+	WRITE_ONCE(queue->stuck, time_after(jiffies, queue->since + IOBAND_STUCK));
+	if (stays && !is_asleep(queue)) {
 		WRITE_ONCE(queue->late, true);
 		queue_work(target->late_wq, &queue->rescue);
 		/* This work clears @late when it runs. */
 		queue_work_on(cpu, target->submit_wq, &queue->work);
 	}
-	return READ_ONCE(queue->late) && !list_empty_careful(&queue->waiting);
+	/* A look at the list, which changes under the pool's lock; the next tick looks again. */
+	return (READ_ONCE(queue->late) || queue->stuck) && !list_empty_careful(&queue->waiting);
 }

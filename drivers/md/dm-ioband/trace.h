@@ -78,7 +78,7 @@ DECLARE_EVENT_CLASS(ioband_bio,
 		  __entry->held, __entry->inflight)
 );
 
-/* A bio is queued in its group, possibly only for the worker. */
+/* A bio is queued in its group, possibly only for a worker. */
 DEFINE_EVENT(ioband_bio, ioband_hold,
 	TP_PROTO(const struct ioband_io *io, const struct bio *bio),
 	TP_ARGS(io, bio));

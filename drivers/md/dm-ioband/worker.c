@@ -2,9 +2,10 @@
 /*
  * dm-ioband: workers submit dispatched bios.
  *
- * Each CPU has workers of its own for a target (submit.c), so that a device that puts its workers
- * to sleep does not delay the others.  A worker also makes the splits of large bios.  A worker of
- * the target submits the flush at the end of a slice.
+ * Each target has workers of its own, so that a device that puts its workers to sleep does not
+ * delay the other devices.  Each CPU has workers of its own for a target, so that a bio is
+ * submitted on the CPU on which it arrived (submit.c).  A worker also makes the splits of large
+ * bios.  A worker that may run on any CPU submits the flush at the end of a slice.
  *
  * A worker finds out how many bios may be in flight before the next one has to sleep for a request,
  * see note_nosleep().  Its count of voluntary context switches tells whether it slept.
@@ -131,7 +132,7 @@ static void note_slept(struct ioband_queue *queue, bool slept)
 	const bool before = xchg(&queue->slept, slept);
 
 	if (slept || before)
-		ioband_dispatch_throttled(queue->target->pool, &queue->waiting);
+		ioband_dispatch_wbt_waiting(queue->target->pool, &queue->waiting);
 }
 
 /* Number of a device's bios in flight that do not wait for a worker; without a lock. */
@@ -154,8 +155,8 @@ static bool submit_queued(struct ioband_queue *queue)
 
 	if (!list)
 		return false;
-	WRITE_ONCE(queue->in_hand, true);
-	WRITE_ONCE(queue->takes, queue->takes + 1);
+	atomic_inc(&queue->in_hand);
+	WRITE_ONCE(queue->takes, READ_ONCE(queue->takes) + 1);
 	blk_start_plug(&plug);
 	llist_for_each_entry_safe(io, next, list, queued) {
 		if (io->split_bytes) {
@@ -168,7 +169,7 @@ static bool submit_queued(struct ioband_queue *queue)
 	/* While they are plugged each bio has a request. */
 	sent = count_sent(target);
 	blk_finish_plug(&plug);
-	WRITE_ONCE(queue->in_hand, false);
+	atomic_dec(&queue->in_hand);
 	if (queue->lane == IOBAND_LANE_PROMPT)
 		note_nosleep(target->member, sent, current->nvcsw != switches);
 	else
@@ -271,13 +272,13 @@ void ioband_worker_look(struct ioband_target *target)
 	struct ioband_queue *queue;
 	int lane, cpu;
 
-	if (!atomic_read(&target->ready_ios))
+	if (!atomic_read(&target->ready_ios) && !READ_ONCE(target->pool->wbt_streams))
 		return;
 	for (lane = 0; lane < IOBAND_NR_LANES; lane++) {
 		for_each_possible_cpu(cpu) {
 			queue = per_cpu_ptr(target->queues[lane], cpu);
 			if (ioband_submit_look(queue, cpu))
-				ioband_dispatch_throttled(target->pool, &queue->waiting);
+				ioband_dispatch_wbt_waiting(target->pool, &queue->waiting);
 		}
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dm-ioband: a target's worker submits them.
+ * dm-ioband: workers submit dispatched bios.
  */
 #ifndef DM_IOBAND_WORKER_H
 #define DM_IOBAND_WORKER_H

@@ -287,7 +287,7 @@ void ioband_core_begin(struct ioband_core *core, u64 now_ns)
 }
 
 /**
- * ioband_core_wait() - a bio of a leaf is queued
+ * ioband_core_wait() - a bio of a leaf is queued, or may be dispatched again
  * @core: scheduler
  * @leaf: leaf of the bio
  * @dir: direction of the bio
@@ -480,10 +480,13 @@ void ioband_core_admit_now(struct ioband_core *core, struct ioband_leaf *leaf,
 }
 
 /**
- * ioband_core_withdraw() - queued bios of a leaf were removed without being served
+ * ioband_core_withdraw() - queued bios of a leaf were removed, or may not be dispatched for now
  * @core: scheduler
  * @leaf: leaf
- * @dirs: directions in which it still has queued bios, as bits
+ * @dirs: directions in which it has queued bios that may be dispatched, as bits
+ *
+ * The leaf may keep other bios, for a device that is blocked or a worker that sleeps.  They count
+ * again from ioband_core_wait() on; the leaf is not compensated for that time.
  */
 void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8 dirs)
 {

@@ -57,7 +57,7 @@ struct ioband_ent {
  * @live: children that are backlogged or have an anticipated leaf, least served first
  * @serving: with slices: child that has the device; NULL: none
  * @served_ns: elapsed part of its slice
- * @served_from: its &ioband_ent.vtime, or @bypass_vtime, at the start of the slice
+ * @served_from: its &ioband_ent.vtime, or &ioband_ent.bypass_vtime, at the start of the slice
  * @by_bypass: that slice began as a bypass
  * @streams: the children are leaves of one group, which with slices share device time, with
  *	any charge above
@@ -87,8 +87,8 @@ struct ioband_node {
 };
 
 enum ioband_leaf_state {
-	IOBAND_LEAF_IDLE,	/* no bio queued or in flight */
-	IOBAND_LEAF_BACKLOGGED,	/* a bio is queued */
+	IOBAND_LEAF_IDLE,	/* no bio may be dispatched, none in flight */
+	IOBAND_LEAF_BACKLOGGED,	/* a bio is queued that may be dispatched */
 	IOBAND_LEAF_INFLIGHT,	/* none queued, some in flight */
 	IOBAND_LEAF_ANTICIPATED,	/* the last one completed a moment ago */
 };

@@ -189,6 +189,7 @@ static struct ioband_leaf *divert_to_reads(struct ioband_core *core, struct ioba
 {
 	const bool goes_on = core->slice_ns && core->bypass_leaf == leaf;
 	const bool waits = throttle_holds(core, leaf, now_ns);
+	const u64 reads = ioband_tree_dir_mask(IOBAND_DIR_READ);
 
 	core->bypass_leaf = NULL;
 	if (!waits || !leaf->dirs) {
@@ -197,10 +198,7 @@ static struct ioband_leaf *divert_to_reads(struct ioband_core *core, struct ioba
 		return leaf;
 	}
 	core->late = true;
-	leaf =
-		ioband_tree_leaf_below(core, &core->root.ent, ioband_tree_dir_mask(IOBAND_DIR_READ),
-				       true,
-				      ios, limit);
+	leaf = ioband_tree_leaf_below(core, &core->root.ent, reads, true, ios, limit);
 	if (!leaf || throttle_holds(core, leaf, now_ns)) {
 		*wake_ns = throttle_wake_ns(core, now_ns);
 		return NULL;

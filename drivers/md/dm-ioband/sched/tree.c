@@ -100,9 +100,8 @@ void ioband_tree_init_leaf(struct ioband_leaf *leaf, struct ioband_node *parent,
 }
 
 /*
- * Bound the lag of an entity: neither idle time nor slow service earns more.  A pause earns up
- * to
- * @pause_lag.  Return: true if the entity has moved.
+ * Bound the lag of an entity: neither idle time nor slow service earns more.  A pause
+ * earns up to @pause_lag.  Return: true if the entity has moved.
  */
 static bool ent_catch_up(struct ioband_ent *ent, u64 pause_lag)
 {

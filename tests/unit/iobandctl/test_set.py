@@ -255,6 +255,7 @@ def test_units_in_the_configuration(fake: Fake) -> None:
     assert fake.told("max") == ["one: max root rbps=5242880 wbps=max riops=max wiops=max"]
     fake.run("check-config", *args[1:])
     assert fake.complaints == note
+    assert fake.run(*args, "gone", rc=3).startswith(note)  # as at boot, disk by disk
     fake.run(*configure(fake, text.replace("7K ", "7KB ")))
     assert fake.complaints == ""
 

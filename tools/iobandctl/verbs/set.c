@@ -205,7 +205,8 @@ static int read_value(struct wish *wish, int setting)
 		 bound_read(text, bound, &wish->to.bounds, &wish->given[bound],
 			    &problem);
 	if (!result && is_rates(setting) && rates_plain(text, &word))
-		note("note: " RATES_PLAIN_SAYS, (int)word.length, word.start);
+		note("note: " RATES_PLAIN_SAYS "; " RATES_PLAIN_REMEDY,
+		     (int)word.length, word.start);
 	if (!result)
 		return EXIT_OK;
 	return fail(EXIT_USAGE, "%s%s%s", named ? bound_kinds[bound].key : "",

@@ -261,6 +261,30 @@ bool rates_plain(const char *text, struct span *word)
 }
 
 /**
+ * rates_explicit() - read plain units of bytes as powers of 1024, as former versions did
+ * @text: rates in the notation of the command line
+ *
+ * Return: the same text with KiB and the like in place of K and the like; to be freed.
+ */
+char *rates_explicit(const char *text)
+{
+	struct span rest = span_of(text), word;
+	char *all = xstrdup(""), *longer;
+
+	while (span_word(&rest, &word)) {
+		char *one = xstrndup(word.start, word.length);
+		struct span plain;
+
+		longer = xasprintf("%s%s%s%s", all, *all ? " " : "", one,
+				   rates_plain(one, &plain) ? "iB" : "");
+		free(one);
+		free(all);
+		all = longer;
+	}
+	return all;
+}
+
+/**
  * rate_text() - write one rate of a bound in the notation of the command line
  * @rates: the rates
  * @bound: the kind of bound

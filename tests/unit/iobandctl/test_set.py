@@ -2,6 +2,7 @@
 """iobandctl set and get: several settings at once, of groups and of pools."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,20 @@ def test_set_of_a_cgroup_that_begins_with_a_preset(host: Fake) -> None:
         f"one: weight {new} 70",
         f"one: max {new} rbps=5",
     ]
+
+
+def test_set_interrupted(host: Fake) -> None:
+    """Earlier steps are undone, or all steps are done and marked; then the signal takes effect."""
+    a = number(host, "a")
+    (host.root / "interrupt").touch()
+    said = host.run("set", "a", "weight=5", rc=-signal.SIGTERM)
+    assert "interrupted: Terminated" in said
+    assert said.endswith("iobandctl: ... nothing was changed\n")
+    assert changes(host) == [f"one: weight {a} 5", f"one: weight {a} 300"]
+    assert not (host.root / "run/.by-hand").exists()
+    host.run("set", "--pool", "sda", "depth=5", rc=-signal.SIGTERM)
+    assert changes(host) == ["one: set depth=5"]
+    assert (host.root / "run/.by-hand").read_text() == "sda - - depth\n"
 
 
 def test_set_that_cannot_be_undone(host: Fake) -> None:

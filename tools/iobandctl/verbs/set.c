@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/interrupt.h"
 #include "base/words.h"
 #include "config/presets.h"
 #include "config/weights.h"
@@ -481,21 +482,32 @@ static void mark(const struct step *step)
 		hand_mark_group(device, step->place->group.message, key);
 }
 
+/*
+ * Signals stay blocked until the manual settings are recorded.  A pending signal has the
+ * earlier steps undone.
+ */
 static int change(const struct wish *wish)
 {
 	struct step *steps = xcalloc(wish->n * SETTINGS, sizeof(*steps));
 	int code = EXIT_OK;
+	sigset_t before;
 	size_t n = 0;
 
 	for (size_t i = 0; i < wish->n; i++)
 		n += plan_place(wish, &wish->v[i], steps + n);
+	interrupt_hold(&before);
+	hand_begin();
 	for (size_t i = 0; i < n && code == EXIT_OK; i++) {
-		code = send(wish, &steps[i], false);
+		code = interrupt_check();
+		if (code == EXIT_OK)
+			code = send(wish, &steps[i], false);
 		if (code != EXIT_OK)
 			undo(wish, steps, i);
 	}
 	for (size_t i = 0; i < n && code == EXIT_OK; i++)
 		mark(&steps[i]);
+	hand_end();
+	interrupt_release(&before);
 	free(steps);
 	return code;
 }

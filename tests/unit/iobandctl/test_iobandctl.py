@@ -960,14 +960,19 @@ def test_apply_waits_for_another(host: Fake) -> None:
     assert not (host.root / "run/.lock").exists()
 
 
-@pytest.mark.parametrize("words", ["set a weight=5", "set --pool sda depth=5", "resize one"])
+@pytest.mark.parametrize(
+    "words",
+    ["set a weight=5", "set --pool sda depth=5", "set-weight --from saved", "resize one"],
+)
 def test_others_wait_for_an_apply(host: Fake, words: str) -> None:
     """Otherwise a failed apply could restore old settings, or a resize could use an old size."""
     verb = words.split()[0]
     (host.root / "log").write_text("")
+    (host.root / "saved").write_text("1 weights\npool=sda group=root weight=5\n")
     with another_apply(host):
+        command = [host.program, *words.split()]
         waiting = subprocess.Popen(
-            [host.program, *words.split()], env=host.environment, stderr=subprocess.PIPE, text=True
+            command, env=host.environment, stderr=subprocess.PIPE, text=True, cwd=host.root
         )
         said = waiting.stderr.readline()
         assert said == "iobandctl: note: waiting until another iobandctl is done\n"

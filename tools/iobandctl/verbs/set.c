@@ -530,19 +530,11 @@ static int load_and_change(struct wish *wish, bool of_pool)
 
 static int restore(const struct args *args)
 {
-	struct ioband_devices devices;
-	int code;
-
 	if (args->n || args->value[OPTION_DEVICE] || args->value[OPTION_POOL])
 		return fail(EXIT_USAGE,
 			    "with --from, groups, pools and devices are taken from the file; give nothing else");
-	code = ioband_load(&devices);
-	if (code != EXIT_OK)
-		return code;
-	code = weights_restore(&devices, args->value[OPTION_FROM],
+	return weights_restore(args->value[OPTION_FROM],
 			       args->value[OPTION_JSON]);
-	ioband_free(&devices);
-	return code;
 }
 
 static int run(const struct args *args)

@@ -57,6 +57,7 @@ bool rates_are(const struct rates *rates, const struct rates *other);
 int rates_read(const char *text, enum bound bound, struct rates *rates,
 	       unsigned int *given, struct problem *problem);
 bool rates_plain(const char *text, struct span *word);
+bool rate_plain(const char *text, enum rate rate, struct span *word);
 char *rates_explicit(const char *text);
 bool rates_read_list(struct span list, enum bound bound, struct rates *rates);
 char *rate_text(const struct rates *rates, enum bound bound, enum rate rate);

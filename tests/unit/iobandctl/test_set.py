@@ -152,12 +152,50 @@ def test_set_interrupted(host: Fake) -> None:
 
 
 def test_set_that_cannot_be_undone(host: Fake) -> None:
+    """Each setting that is left is named, with the command that sets it back."""
     (host.root / "refuse").write_text("70 no room")
     said = host.run("set", "--pool", "sda", "root", "weight=5", "latency=70us", rc=1)
     assert changes(host) == [
         "one: weight root 5", "one: latency-target root 70", "one: weight root 70",
     ]  # fmt: skip
-    assert "could not be put back; 'iobandctl get' shows it\n" in said
+    back = "iobandctl set --device one root weight=70"
+    assert said.endswith(f"... weight=5 stays in pool sda; '{back}' sets it back\n")
+    assert "nothing was changed" not in said
+    (host.root / "refuse").unlink()
+    host.run(*back.split()[1:])
+    assert changes(host) == ["one: weight root 70"]
+
+
+STUCK = [
+    (
+        ["a", "weight=5", "max_rbps=1MiB", "max_wiops=2K", "latency=70us"],
+        "=max no room",
+        "max_rbps=1MiB max_wiops=2000 stays in pool sda; "
+        "'iobandctl set --device one a max_rbps=max max_wiops=max'",
+    ),
+    (
+        ["--pool", "sda", "depth=5", "writes_starved=2"],
+        "depth=auto no room",
+        "depth=5 stays in pool sda; 'iobandctl set --pool sda depth=auto'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "refuse", "says"), STUCK, ids=["group", "pool"])
+def test_set_that_is_left(host: Fake, words: list[str], refuse: str, says: str) -> None:
+    (host.root / "refuse").write_text(refuse)
+    (host.root / "interrupt").touch()
+    said = host.run("set", *words, rc=-signal.SIGTERM)
+    assert said.endswith(f"iobandctl: ... {says} sets it back\n")
+
+
+def test_set_of_several_that_refuses_the_first(host: Fake) -> None:
+    """Nothing was to be undone, which is said too; not of one message."""
+    (host.root / "refuse").write_text("weight no room")
+    said = host.run("set", "a", "weight=5", rc=1)
+    assert len(changes(host)) == 1
+    assert said.endswith("iobandctl: ... nothing was changed\n")
+    assert "nothing" not in host.run("set", "--device", "one", "a", "weight=5", rc=1)
 
 
 def test_set_of_a_pool(host: Fake) -> None:

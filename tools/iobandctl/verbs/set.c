@@ -406,6 +406,13 @@ static char *pool_text(const struct ioband_table *table, int setting)
 			 table->slice_ms : table->writes_starved));
 }
 
+static char *pool_value(const struct wish *wish, const struct step *step,
+			bool back)
+{
+	return back ? pool_text(&step->place->device->table, step->setting) :
+		      xstrdup(wish->text[step->setting]);
+}
+
 static int send(const struct wish *wish, const struct step *step, bool back)
 {
 	const struct ioband_device *device = step->place->device;
@@ -420,27 +427,87 @@ static int send(const struct wish *wish, const struct step *step, bool back)
 	if (!is_of_pool(step->setting))
 		return query_bound(device, group, bound, &to->bounds,
 				   wish->given[bound]);
-	text = back ? pool_text(&device->table, step->setting) :
-		      xstrdup(wish->text[step->setting]);
+	text = pool_value(wish, step, back);
 	code = query_set(device, conf_key_name(keys[step->setting]), text);
 	free(text);
 	return code;
 }
 
+/* The rates of a bound that the command line names, in the notation of "set". */
+static char *rates_of(const struct wish *wish, const struct bounds *bounds,
+		      enum bound bound)
+{
+	char *words = xstrdup(""), *longer, *text;
+
+	for (int rate = 0; rate < RATES; rate++) {
+		if (!(wish->given[bound] & 1U << rate))
+			continue;
+		text = rate_text(&bounds->of[bound], bound, rate);
+		longer = xasprintf("%s%s%s_%s=%s", words, *words ? " " : "",
+				   bound_kinds[bound].key, rate_names[rate],
+				   text);
+		free(text);
+		free(words);
+		words = longer;
+	}
+	return words;
+}
+
+/* The new or, with @back, the former value of a step, in the notation of "set". */
+static char *step_words(const struct wish *wish, const struct step *step,
+			bool back)
+{
+	const struct ioband_preset *to = back ? &step->place->from :
+						&step->place->to;
+	const char *key = conf_key_name(keys[step->setting]);
+	char *value, *words;
+
+	if (is_rates(step->setting))
+		return rates_of(wish, &to->bounds, step->setting - GROUP_BOUNDS);
+	if (is_of_pool(step->setting))
+		value = pool_value(wish, step, back);
+	else if (step->setting == GROUP_WEIGHT)
+		value = to->weight ? xasprintf("%llu", (unsigned long long)to->weight) :
+				     xstrdup("default");
+	else
+		value = latency_text(to->bounds.latency_us);
+	words = xasprintf("%s=%s", key, value);
+	free(value);
+	return words;
+}
+
+/* A group is named with a device of its tree: its pool may have several trees with it. */
+static void tell_left(const struct wish *wish, const struct step *step)
+{
+	const struct ioband_device *device = step->place->device;
+	bool of_pool = is_of_pool(step->setting);
+	bool by_device = !of_pool || step->setting == MODE;
+	char *left = step_words(wish, step, false);
+	char *before = step_words(wish, step, true);
+	char *group = text_visible(of_pool ? "" : wish->args->operand[0], false);
+
+	note("... %s stays in pool %s; 'iobandctl set --%s %s %s%s%s' sets it back",
+	     left, device->table.pool, by_device ? "device" : "pool",
+	     by_device ? device->dm->name : device->table.pool, group,
+	     *group ? " " : "", before);
+	free(group);
+	free(before);
+	free(left);
+}
+
+/* Undo the first @n steps after a failure. */
 static void undo(const struct wish *wish, const struct step *steps, size_t n)
 {
 	bool complete = true;
 
-	if (!n)
-		return;
 	while (n-- > 0) {
-		if (send(wish, &steps[n], true) != EXIT_OK)
-			complete = false;
+		if (send(wish, &steps[n], true) == EXIT_OK)
+			continue;
+		complete = false;
+		tell_left(wish, &steps[n]);
 	}
 	if (complete)
 		note("... nothing was changed");
-	else
-		note("... and what was set before could not be put back; 'iobandctl get' shows it");
 }
 
 /* Plan an order in which a group never has more than both its old and its new settings. */
@@ -501,7 +568,7 @@ static int change(const struct wish *wish)
 		code = interrupt_check();
 		if (code == EXIT_OK)
 			code = send(wish, &steps[i], false);
-		if (code != EXIT_OK)
+		if (code != EXIT_OK && n > 1)
 			undo(wish, steps, i);
 	}
 	for (size_t i = 0; i < n && code == EXIT_OK; i++)

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """iobandctl set and get: several settings at once, of groups and of pools."""
 
+import contextlib
 import json
+import os
 import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -274,6 +278,29 @@ def test_get_of_pools(host: Fake) -> None:
     shown = host.run("get", "--pool", "sdb").split()
     assert " ".join(shown) == "POOL MEASURE DEPTH SLICE STARVED sdb bytes auto 80 5"
     assert host.json("set", "--pool", "sda", "depth=5") == [sda]
+
+
+def test_settings_are_printed_under_the_lock(host: Fake) -> None:
+    """Otherwise they could be those of another change."""
+    out, full = os.pipe()
+    os.set_blocking(full, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(full, b" " * 4096)
+    os.set_blocking(full, True)
+    (host.root / "log").write_text("")
+    command = [host.program, "set", "--pool", "sda", "depth=5", "--json"]
+    process = subprocess.Popen(command, env=host.environment, stdout=full)
+    os.close(full)
+    while "one: set depth=5" not in host.sent:
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.3)
+    assert (host.root / "run/.lock").exists()
+    with open(out) as stream:
+        assert json.loads(stream.read())["pools"]
+    assert process.wait() == 0
+    assert not (host.root / "run/.lock").exists()
 
 
 NOTE = (

@@ -595,6 +595,15 @@ static int load_and_change(struct wish *wish, bool of_pool)
 	return code;
 }
 
+/* Under the lock, so that the settings are those of this change. */
+static int show(const struct args *args, bool of_pool)
+{
+	const char *const *says = args->verb->about;
+
+	return of_pool ? get_pools(args) :
+			 get_group(args, says ? says - short_says : GROUP_SETTINGS);
+}
+
 static int restore(const struct args *args)
 {
 	if (args->n || args->value[OPTION_DEVICE] || args->value[OPTION_POOL])
@@ -620,13 +629,12 @@ static int run(const struct args *args)
 		code = lock_changes(&lock);
 	if (code == EXIT_OK)
 		code = load_and_change(&wish, of_pool);
+	if (code == EXIT_OK && args->value[OPTION_JSON])
+		code = show(args, of_pool);
 	unlock(&lock);
 	for (int i = 0; i < SETTINGS; i++)
 		free(wish.text[i]);
-	if (code != EXIT_OK || !args->value[OPTION_JSON])
-		return code;
-	return of_pool ? get_pools(args) :
-			 get_group(args, says ? says - short_says : GROUP_SETTINGS);
+	return code;
 }
 
 static const struct option_spec options[] = {

@@ -54,6 +54,19 @@ def test_set_keeps_what_is_not_named(host: Fake) -> None:
     assert changes(host) == [f"one: latency-target {a} default", f"one: max {a} default"]
 
 
+def test_set_checks_the_rates_that_are_named(host: Fake) -> None:
+    """Another program may have set a minimum of another rate above its maximum."""
+    a = number(host, "a")
+    host.append("one", "groups", {"set=1 path=/a": "max=5,max,7,max min=6,0,0,0"})
+    host.run("set-max", "--device", "one", "a", "riops=8")
+    assert changes(host) == [f"one: max {a} riops=8"]
+    host.run("set-min", "--device", "one", "a", "wiops=9")
+    assert changes(host) == [f"one: min {a} wiops=9"]
+    said = host.run("set-max", "--device", "one", "a", "riops=8", "rbps=4", rc=2)
+    assert "a minimum of rbps=6 is more than the maximum of rbps=4, which would win" in said
+    assert changes(host) == []
+
+
 REFUSED = [
     ("a weight=x", "a weight is a number from 1 to 10000, or 'default': 'x'"),
     ("a weight=5 weight=6", "weight= is given twice"),

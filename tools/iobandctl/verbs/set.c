@@ -326,14 +326,21 @@ static int read_place(const struct wish *wish, struct place *place)
 	return code;
 }
 
-/* The kernel accepts a minimum above the maximum; the maximum has priority. */
+/*
+ * The kernel accepts a minimum above the maximum; the maximum has priority.  Rates that
+ * the command line does not name may be so already.
+ */
 static int check_place(const struct wish *wish, const struct place *place)
 {
+	unsigned int given = wish->given[MAXIMUM] | wish->given[MINIMUM];
+	struct bounds bounds = place->to.bounds;
 	struct problem problem;
 
-	if (!wish->given[MAXIMUM] && !wish->given[MINIMUM])
-		return EXIT_OK;
-	if (!bounds_check(&place->to.bounds, &problem))
+	for (int rate = 0; rate < RATES; rate++) {
+		if (!(given & 1U << rate))
+			bounds.of[MAXIMUM].rate[rate] = 0;
+	}
+	if (!bounds_check(&bounds, &problem))
 		return EXIT_OK;
 	return fail(EXIT_USAGE,
 		    "%s in pool %s: %s, which would win; give both with one 'iobandctl set'",

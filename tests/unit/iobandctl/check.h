@@ -89,6 +89,7 @@ void test_maximum_faults(void);
 void test_minimum_faults(void);
 void test_rates_forms(void);
 void test_rates_units(void);
+void test_rates_explicit(void);
 void test_rates_lists(void);
 void test_bounds(void);
 void test_latency_read(void);

@@ -183,6 +183,16 @@ void test_rates_units(void)
 	CHECK(!is_plain("default", "") && !is_plain("rbps=5 wbps=max", ""));
 }
 
+/* Former versions took plain units of bytes for powers of 1024, those of I/Os never. */
+void test_rates_explicit(void)
+{
+	CHECK(writes(rates_explicit("rbps=5M  wbps=max riops=7K"),
+		     "rbps=5MiB wbps=max riops=7K"));
+	CHECK(writes(rates_explicit("wbps=1T rbps=5MB"), "wbps=1TiB rbps=5MB"));
+	CHECK(writes(rates_explicit("rbps=5KiB wbps=9"), "rbps=5KiB wbps=9"));
+	CHECK(writes(rates_explicit("default"), "default"));
+}
+
 void test_rates_forms(void)
 {
 	const struct rates nothing = { .rate = { 0 } }, *none = &nothing;

@@ -72,6 +72,12 @@ void test_format(void)
 	CHECK(same(format_bytes((1 << 20) - 1, text), "1.00M"));
 	CHECK(same(format_bytes(10 << 20, text), "10.0M"));
 	CHECK(same(format_bytes(UINT64_MAX, text), "16.0E"));
+	CHECK(same(format_units(1023, false, text), "1023B"));
+	CHECK(same(format_units(1000, true, text), "1.00KB"));
+	CHECK(same(format_units(50000000, true, text), "50.0MB"));
+	CHECK(same(format_units(50000000, false, text), "47.7MiB"));
+	CHECK(same(format_units(999600, true, text), "1.00MB"));
+	CHECK(same(format_units(UINT64_MAX, true, text), "18.4EB"));
 	CHECK(same(format_time(999, text), "999ns"));
 	CHECK(same(format_time(1000, text), "1.00us"));
 	CHECK(same(format_time(9994, text), "9.99us"));

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """All mistakes in the configuration at once, and the exit code of a dry run."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -162,3 +163,39 @@ def test_without_device_mapper(built: Built, tmp_path: Path) -> None:
     (tmp_path / "conf").write_text("[group /a]\nweight = 5\n")
     done = sh(built.iobandctl, "check-config", "--config", tmp_path / "conf")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "word"),
+    [
+        ("rbps=50MiB", "wbps=1M rbps=50M", "rbps=50M"),
+        ("wbps=1049K", "rbps=1K wbps=1MiB", "wbps=1049K"),
+        ("rbps=2MiB", "rbps=1MB wbps=1M", None),
+        ("riops=2K", "riops=1K wbps=1M", None),
+    ],
+)
+def test_a_minimum_that_exceeds_its_maximum_by_its_unit(
+    fake: Fake, least: str, most: str, word: str | None
+) -> None:
+    """Only if the unit of one of the two rates has changed."""
+    (said,) = complaints(fake, f"[group /a]\nminimum = {least}\nmaximum = {most}\n")
+    cause = f"{word}: K, M, G and T are powers of 1000, as in systemd's IOReadBandwidthMax=, no "
+    end = f"which would win; {cause}longer of 1024" if word else "which would win"
+    assert said.startswith("2: a minimum of ")
+    assert said.endswith(end)
+
+
+def test_check_names_the_rates_in_units_that_have_changed(host: Fake) -> None:
+    """With file and line, of all files that are installed; those in explicit units are fine."""
+    files = "printf '[group /a]\\nmaximum = rbps=50MiB\\nminimum = wbps=7K\\n' >ioband.conf;"
+    files += "mkdir ioband.conf.d;"
+    files += "printf '[group /b]\\nmaximum = rbps=5M\\n' >ioband.conf.d/1.conf;"
+    script = f"mount -t tmpfs none /etc && cd /etc && {files} exec {host.program} check --json"
+    done = sh("unshare", "--mount", "sh", "-c", script, env=host.environment)
+    found = [row for row in json.loads(done.stdout)["findings"] if "1024" in row["finding"]]
+    assert [(row["verdict"], row["subject"], row["finding"].split(": ")[0]) for row in found] == [
+        ("hint", "configuration", "/etc/ioband.conf:3"),
+        ("hint", "configuration", "/etc/ioband.conf.d/1.conf:2"),
+    ]
+    assert "wbps=7K: K, M, G and T are powers of 1000" in found[0]["finding"]
+    assert found[0]["remedy"].startswith("write MB or the like for powers of 1000")

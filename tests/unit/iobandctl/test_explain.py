@@ -120,7 +120,8 @@ def test_held_by_a_maximum(busy: Fake) -> None:
     )
     begin(busy, five="weight=300 max=50000,max,max,max")
     said = busy.run("explain", "uid:5", *INTERVAL)
-    assert re.search(r"\n    uid:5 may read 50KB/s: it was \S+/s, \d+\.\d %\n", said)
+    assert re.search(r"\n    uid:5 may read 50KB/s: it was [\d.]+[KM]B/s, \d+\.\d %\n", said)
+    assert re.search(r" of the bytes done in the pool: [\d.]+[KM]iB/s, ", said)
     assert "Its own maximum holds it (rbps): at 10 of 10 looks it had I/O held." in said
     begin(busy, five="weight=300 max=max,max,1000000,max")
     (row,) = busy.json("explain", "uid:5", *INTERVAL)
@@ -162,11 +163,12 @@ def test_less_than_is_promised(busy: Fake) -> None:
     assert limit["per_s"] == pytest.approx(327680 / row["seconds"], rel=0.1)
     begin(busy, **settings, wait_ns=10**12)
     said = busy.run("explain", "uid:5", *INTERVAL)
-    assert re.search(r"\n    uid:5 is promised to read 8GiB/s: it was \S+/s, 0\.\d %\n", said)
+    promised = r"\n    uid:5 is promised to read 8GiB/s: it was [\d.]+[KM]iB/s, 0\.\d %\n"
+    assert re.search(promised, said)
     assert re.search(
         r"It gets less than it is promised \(rbps\), though such I/O was held all the time\.  "
-        r"In the pool at least 8\.\d*G/s of it are promised to those that had I/O held, and \S+/s "
-        r"went: the devices do not do what is promised\.",
+        r"In the pool at least 8\.\d*GiB/s of it are promised to those that had I/O held, and "
+        r"[\d.]+[KM]iB/s went: the devices do not do what is promised\.",
         said,
     )
     begin(busy, **settings)
@@ -293,7 +295,8 @@ def test_late(host: Fake) -> None:
     begin(host, five="weight=300 latency=2000")
     (row,) = host.json("explain", "uid:5", *INTERVAL)
     assert (
-        "they took 3.00ms, late: for that others are held back, to 1.00M/s in all\n" in row["says"]
+        "they took 3.00ms, late: for that others are held back, to 1.00MiB/s in all\n"
+        in row["says"]
     )
     assert (row["verdict"], row["brake_bytes_per_s"]) == ("weight", 1048576)
     (target,) = (child for child in row["children"] if child["type"] == "latency")
@@ -303,7 +306,7 @@ def test_late(host: Fake) -> None:
     )
     begin(host, five="weight=300 latency=3000")
     said = host.run("explain", "uid:5", *INTERVAL)
-    assert "they took 3.00ms, in time: for that others are held back, to 1.00M/s in all\n" in said
+    assert "they took 3.00ms, in time: for that others are held back, to 1.00MiB/s in all\n" in said
     begin(host, five="weight=300 latency=3000", six="weight=1 latency=1")
     host.append("byuid", "groups", {"0 root weight=100 set=0": "latency=1"})
     said = host.run("explain", "uid:5", *INTERVAL)
@@ -344,10 +347,10 @@ def test_held_by_the_brake(host: Fake) -> None:
     (row,) = host.json("explain", "uid:5", *INTERVAL)
     assert row["verdict"] == "brake"
     assert (
-        "The brake holds it: those who are held back get 1.00M/s in all for now, for uid:6, where "
-        "reads took 4ns and are to take 1ms.  At 10 of 10 looks it had I/O held.  It keeps as "
-        "much as its weights give it beside what that group gets; a longer target there would get "
-        "it more.\n" in row["says"]
+        "The brake holds it: those who are held back get 1.00MiB/s in all for now, for uid:6, "
+        "where reads took 4ns and are to take 1ms.  At 10 of 10 looks it had I/O held.  It keeps "
+        "as much as its weights give it beside what that group gets; a longer target there would "
+        "get it more.\n" in row["says"]
     )
     assert "Latency targets" not in row["says"]
     begin(host, six="weight=100")
@@ -363,6 +366,6 @@ def test_target_of_the_pool(host: Fake) -> None:
     assert row["verdict"] == "brake"
     assert "for the pool, where reads took 2.40ms and are to take 1500us" in row["says"]
     said = "those of the pool are to take 1500us: they took 2.40ms, late: for that writes are held "
-    assert f"{said}back, to 1.00M/s in all" in row["says"]
-    assert "The brake holds it: writes in the pool get 1.00M/s in all for now, " in row["says"]
+    assert f"{said}back, to 1.00MiB/s in all" in row["says"]
+    assert "The brake holds it: writes in the pool get 1.00MiB/s in all for now, " in row["says"]
     assert "Its reads go on; a longer target for root would let more be written.\n" in row["says"]

@@ -95,10 +95,10 @@ MUTANTS = [
     ("parse.c", "bound_field(&group->bounds, MINIMUM),", "", "unit"),
     ("parse.c", "bound_field(&saved->bounds, MINIMUM),", "", "unit"),
     ("parse.c", "&bounds->of[bound], bound,", "&bounds->of[MAXIMUM], bound,", "unit"),
-    ("rates.c", "rate_is_bytes(rate) ? 1024 : 1000", "1024", "unit"),
+    ("rates.c", 'rate_is_bytes(rate) && span_is(unit, "iB")', 'span_is(unit, "iB")', "unit"),
     ("rates.c", "*number > RATE_MAX / unit", "0", "unit"),
     ("rates.c", "if (*given & 1U << rate)", "if (0)", "unit"),
-    ("rates.c", "while (rate_is_bytes(rate) && ", "while (", "unit"),
+    ("rates.c", "for (int base = 1024; rate_is_bytes(rate) && ", "for (int base = 1024; ", "unit"),
     ("rates.c", "given == RATES_ALL && ", "", "unit"),
     ("rates.c", "RATE_MAX, number) || !*number", "RATE_MAX, number)", "unit"),
     ("rates.c", "if (!*number && bound == MAXIMUM)\n", "if (0)\n", "unit"),
@@ -106,7 +106,7 @@ MUTANTS = [
     ("rates.c", "xstrdup(bound_kinds[bound].nothing)", 'xstrdup("max")', "unit"),
     ("rates.c", "span_is(value, none)", 'span_is(value, "max")', "unit"),
     ("bounds.c", "min->rate[rate] <= max->rate[rate]", "min->rate[rate] < max->rate[rate]", "unit"),
-    ("bounds.c", "if (!max->rate[rate] || ", "if (", "unit"),
+    ("bounds.c", "(!max->rate[rate] || ", "(", "unit"),
     ("bounds.c", "rates_are_set(&bounds->of[bound])", "rates_are_set(&bounds->of[0])", "unit"),
     ("bounds.c", "if (digit && unit % 10)", "if (digit && unit < 1)", "unit"),
     ("bounds.c", "(has_point && !is_digits(rest))", "0", "unit"),
@@ -960,14 +960,19 @@ def test_apply_waits_for_another(host: Fake) -> None:
     assert not (host.root / "run/.lock").exists()
 
 
-@pytest.mark.parametrize("words", ["set a weight=5", "set --pool sda depth=5", "resize one"])
+@pytest.mark.parametrize(
+    "words",
+    ["set a weight=5", "set --pool sda depth=5", "set-weight --from saved", "resize one"],
+)
 def test_others_wait_for_an_apply(host: Fake, words: str) -> None:
     """Otherwise a failed apply could restore old settings, or a resize could use an old size."""
     verb = words.split()[0]
     (host.root / "log").write_text("")
+    (host.root / "saved").write_text("1 weights\npool=sda group=root weight=5\n")
     with another_apply(host):
+        command = [host.program, *words.split()]
         waiting = subprocess.Popen(
-            [host.program, *words.split()], env=host.environment, stderr=subprocess.PIPE, text=True
+            command, env=host.environment, stderr=subprocess.PIPE, text=True, cwd=host.root
         )
         said = waiting.stderr.readline()
         assert said == "iobandctl: note: waiting until another iobandctl is done\n"

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """iobandctl set and get: several settings at once, of groups and of pools."""
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -47,6 +52,19 @@ def test_set_keeps_what_is_not_named(host: Fake) -> None:
     ]
     host.run("set", "--pool", "sda", "--device", "one", "a", "max=default", "latency=none")
     assert changes(host) == [f"one: latency-target {a} default", f"one: max {a} default"]
+
+
+def test_set_checks_the_rates_that_are_named(host: Fake) -> None:
+    """Another program may have set a minimum of another rate above its maximum."""
+    a = number(host, "a")
+    host.append("one", "groups", {"set=1 path=/a": "max=5,max,7,max min=6,0,0,0"})
+    host.run("set-max", "--device", "one", "a", "riops=8")
+    assert changes(host) == [f"one: max {a} riops=8"]
+    host.run("set-min", "--device", "one", "a", "wiops=9")
+    assert changes(host) == [f"one: min {a} wiops=9"]
+    said = host.run("set-max", "--device", "one", "a", "riops=8", "rbps=4", rc=2)
+    assert "a minimum of rbps=6 is more than the maximum of rbps=4, which would win" in said
+    assert changes(host) == []
 
 
 REFUSED = [
@@ -136,13 +154,65 @@ def test_set_of_a_cgroup_that_begins_with_a_preset(host: Fake) -> None:
     ]
 
 
+def test_set_interrupted(host: Fake) -> None:
+    """Earlier steps are undone, or all steps are done and marked; then the signal takes effect."""
+    a = number(host, "a")
+    (host.root / "interrupt").touch()
+    said = host.run("set", "a", "weight=5", rc=-signal.SIGTERM)
+    assert "interrupted: Terminated" in said
+    assert said.endswith("iobandctl: ... nothing was changed\n")
+    assert changes(host) == [f"one: weight {a} 5", f"one: weight {a} 300"]
+    assert not (host.root / "run/.by-hand").exists()
+    host.run("set", "--pool", "sda", "depth=5", rc=-signal.SIGTERM)
+    assert changes(host) == ["one: set depth=5"]
+    assert (host.root / "run/.by-hand").read_text() == "sda - - depth\n"
+
+
 def test_set_that_cannot_be_undone(host: Fake) -> None:
+    """Each setting that is left is named, with the command that sets it back."""
     (host.root / "refuse").write_text("70 no room")
     said = host.run("set", "--pool", "sda", "root", "weight=5", "latency=70us", rc=1)
     assert changes(host) == [
         "one: weight root 5", "one: latency-target root 70", "one: weight root 70",
     ]  # fmt: skip
-    assert "could not be put back; 'iobandctl get' shows it\n" in said
+    back = "iobandctl set --device one root weight=70"
+    assert said.endswith(f"... weight=5 stays in pool sda; '{back}' sets it back\n")
+    assert "nothing was changed" not in said
+    (host.root / "refuse").unlink()
+    host.run(*back.split()[1:])
+    assert changes(host) == ["one: weight root 70"]
+
+
+STUCK = [
+    (
+        ["a", "weight=5", "max_rbps=1MiB", "max_wiops=2K", "latency=70us"],
+        "=max no room",
+        "max_rbps=1MiB max_wiops=2000 stays in pool sda; "
+        "'iobandctl set --device one a max_rbps=max max_wiops=max'",
+    ),
+    (
+        ["--pool", "sda", "depth=5", "writes_starved=2"],
+        "depth=auto no room",
+        "depth=5 stays in pool sda; 'iobandctl set --pool sda depth=auto'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "refuse", "says"), STUCK, ids=["group", "pool"])
+def test_set_that_is_left(host: Fake, words: list[str], refuse: str, says: str) -> None:
+    (host.root / "refuse").write_text(refuse)
+    (host.root / "interrupt").touch()
+    said = host.run("set", *words, rc=-signal.SIGTERM)
+    assert said.endswith(f"iobandctl: ... {says} sets it back\n")
+
+
+def test_set_of_several_that_refuses_the_first(host: Fake) -> None:
+    """Nothing was to be undone, which is said too; not of one message."""
+    (host.root / "refuse").write_text("weight no room")
+    said = host.run("set", "a", "weight=5", rc=1)
+    assert len(changes(host)) == 1
+    assert said.endswith("iobandctl: ... nothing was changed\n")
+    assert "nothing" not in host.run("set", "--device", "one", "a", "weight=5", rc=1)
 
 
 def test_set_of_a_pool(host: Fake) -> None:
@@ -223,6 +293,29 @@ def test_get_of_pools(host: Fake) -> None:
     assert host.json("set", "--pool", "sda", "depth=5") == [sda]
 
 
+def test_settings_are_printed_under_the_lock(host: Fake) -> None:
+    """Otherwise they could be those of another change."""
+    out, full = os.pipe()
+    os.set_blocking(full, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(full, b" " * 4096)
+    os.set_blocking(full, True)
+    (host.root / "log").write_text("")
+    command = [host.program, "set", "--pool", "sda", "depth=5", "--json"]
+    process = subprocess.Popen(command, env=host.environment, stdout=full)
+    os.close(full)
+    while "one: set depth=5" not in host.sent:
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.3)
+    assert (host.root / "run/.lock").exists()
+    with open(out) as stream:
+        assert json.loads(stream.read())["pools"]
+    assert process.wait() == 0
+    assert not (host.root / "run/.lock").exists()
+
+
 NOTE = (
     "note: {}: K, M, G and T are powers of 1000, as in systemd's IOReadBandwidthMax=, no longer of "
     "1024; write MB or the like for powers of 1000, MiB or the like for powers of 1024\n"
@@ -255,6 +348,7 @@ def test_units_in_the_configuration(fake: Fake) -> None:
     assert fake.told("max") == ["one: max root rbps=5242880 wbps=max riops=max wiops=max"]
     fake.run("check-config", *args[1:])
     assert fake.complaints == note
+    assert fake.run(*args, "gone", rc=3).startswith(note)  # as at boot, disk by disk
     fake.run(*configure(fake, text.replace("7K ", "7KB ")))
     assert fake.complaints == ""
 

@@ -183,6 +183,25 @@ def test_records_that_nobody_can_read(given: Fake) -> None:
     assert len(list((given.root / "run").glob(".conf-*"))) == 1
 
 
+def test_records_of_a_former_version(given: Fake) -> None:
+    """Their plain units are powers of 1024; new records have explicit units."""
+    a = given.cgroup("/a")
+    assert apply(given, OTHER) == []
+    (given.root / "run/.conf-0123").write_text("[group /a]\nmaximum = rbps=1M\n")
+    own = "[device 0]\nas = own\ndevice = -\nmode = device\nminimum = "
+    devices = given.root / "run/.devices"
+    devices.write_text(f"{own}wbps=1K riops=1K\n")
+    (given.root / "refuse").write_text("max not now\n")
+    given.run(*configure(given, OTHER), rc=1)
+    assert devices.read_text() == f"{own}wbps=1KiB riops=1000\n"
+    (given.root / "refuse").unlink()
+    assert apply(given, OTHER) == [f"one: max cgroup#{a} default"]
+    apply(given, GIVEN.replace("rbps=1MiB", "rbps=2M riops=3K"))
+    (record,) = (given.root / "run").glob(".conf-*")
+    bounds = "latency = 5ms\nmaximum = rbps=2MB riops=3000\nminimum = wiops=5\n"
+    assert record.read_text().startswith(f"[group /a]\n{bounds}weight = 300\n")
+
+
 def test_what_cannot_be_written_down_is_not_done(given: Fake) -> None:
     apply(given, OTHER)
     (given.root / "run/.devices").unlink()

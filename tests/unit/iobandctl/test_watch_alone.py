@@ -293,3 +293,14 @@ def test_watch_with_a_bus_that_hangs(fake: Fake, watch: Callable[[str], Watcher]
             watcher.sends("x.slice", weight)
         watcher.process.terminate()
         assert watcher.process.wait(20) == 0
+
+
+def test_watch_notes_units_that_have_changed(fake: Fake, watch: Callable[[str], Watcher]) -> None:
+    """At the start, and at each reload."""
+    watcher = watch("[group /a]\nmaximum = rbps=5M\n")
+    note = f"iobandctl: note: {fake.root}/conf:2: "
+    assert f"{note}rbps=5M: K, M, G and T are powers of 1000" in watcher.said
+    watcher.reload("[group /a]\nmaximum = wbps=7K\n")
+    assert f"{note}wbps=7K: K, M, G and T are powers of 1000" in watcher.said
+    watcher.reload("[group /a]\nmaximum = wbps=7KB\n")
+    assert watcher.said.count(note) == 2

@@ -249,6 +249,24 @@ bool bounds_are_set(const struct bounds *bounds)
 }
 
 /**
+ * bounds_conflict() - find a minimum that exceeds its maximum
+ * @bounds: of a group
+ *
+ * Return: the first such rate, or RATES.
+ */
+enum rate bounds_conflict(const struct bounds *bounds)
+{
+	const struct rates *max = &bounds->of[MAXIMUM];
+	const struct rates *min = &bounds->of[MINIMUM];
+	int rate = 0;
+
+	while (rate < RATES &&
+	       (!max->rate[rate] || min->rate[rate] <= max->rate[rate]))
+		rate++;
+	return rate;
+}
+
+/**
  * bounds_check() - check that no minimum exceeds its maximum
  * @bounds: of a group
  * @problem: the minimum that exceeds its maximum
@@ -257,21 +275,17 @@ bool bounds_are_set(const struct bounds *bounds)
  */
 int bounds_check(const struct bounds *bounds, struct problem *problem)
 {
-	for (int rate = 0; rate < RATES; rate++) {
-		const struct rates *max = &bounds->of[MAXIMUM];
-		const struct rates *min = &bounds->of[MINIMUM];
-		char *most, *least;
+	enum rate rate = bounds_conflict(bounds);
+	char *most, *least;
 
-		if (!max->rate[rate] || min->rate[rate] <= max->rate[rate])
-			continue;
-		most = rate_text(max, MAXIMUM, rate);
-		least = rate_text(min, MINIMUM, rate);
-		problem_set(problem,
-			    "a minimum of %s=%s is more than the maximum of %s=%s",
-			    rate_names[rate], least, rate_names[rate], most);
-		free(most);
-		free(least);
-		return -1;
-	}
-	return 0;
+	if (rate == RATES)
+		return 0;
+	most = rate_text(&bounds->of[MAXIMUM], MAXIMUM, rate);
+	least = rate_text(&bounds->of[MINIMUM], MINIMUM, rate);
+	problem_set(problem,
+		    "a minimum of %s=%s is more than the maximum of %s=%s",
+		    rate_names[rate], least, rate_names[rate], most);
+	free(most);
+	free(least);
+	return -1;
 }

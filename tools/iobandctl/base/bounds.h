@@ -34,6 +34,7 @@ char *bound_list(const struct bounds *bounds, enum bound bound);
 char *bound_words(const struct bounds *bounds, enum bound bound,
 		  unsigned int given);
 bool bounds_are_set(const struct bounds *bounds);
+enum rate bounds_conflict(const struct bounds *bounds);
 int bounds_check(const struct bounds *bounds, struct problem *problem);
 
 #endif

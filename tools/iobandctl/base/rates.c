@@ -239,6 +239,15 @@ static char *number_text(unsigned long long number, enum rate rate)
 			 suffixes + (best_power ? best_power - 1 : 0), end);
 }
 
+static bool is_plain(struct span word, enum rate rate)
+{
+	struct span key, value;
+
+	return span_key(word, &key, &value) && value.length &&
+	       span_is(key, rate_names[rate]) &&
+	       strchr(suffixes, value.start[value.length - 1]);
+}
+
 /**
  * rates_plain() - find a rate of bytes with a unit that used to be a power of 1024
  * @text: rates as people write them
@@ -248,16 +257,56 @@ static char *number_text(unsigned long long number, enum rate rate)
  */
 bool rates_plain(const char *text, struct span *word)
 {
-	struct span rest = span_of(text), key, value;
+	struct span rest = span_of(text);
 
 	while (span_word(&rest, word)) {
-		if (span_key(*word, &key, &value) && value.length &&
-		    (span_is(key, rate_names[RBPS]) ||
-		     span_is(key, rate_names[WBPS])) &&
-		    strchr(suffixes, value.start[value.length - 1]))
+		if (is_plain(*word, RBPS) || is_plain(*word, WBPS))
 			return true;
 	}
 	return false;
+}
+
+/**
+ * rate_plain() - the same for one rate
+ * @text: rates as people write them
+ * @rate: the rate
+ * @word: the rate in @text
+ *
+ * Return: whether it has such a unit.
+ */
+bool rate_plain(const char *text, enum rate rate, struct span *word)
+{
+	struct span rest = span_of(text);
+
+	while (rate_is_bytes(rate) && span_word(&rest, word)) {
+		if (is_plain(*word, rate))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * rates_explicit() - read plain units of bytes as powers of 1024, as former versions did
+ * @text: rates in the notation of the command line
+ *
+ * Return: the same text with KiB and the like in place of K and the like; to be freed.
+ */
+char *rates_explicit(const char *text)
+{
+	struct span rest = span_of(text), word;
+	char *all = xstrdup(""), *longer;
+
+	while (span_word(&rest, &word)) {
+		char *one = xstrndup(word.start, word.length);
+		struct span plain;
+
+		longer = xasprintf("%s%s%s%s", all, *all ? " " : "", one,
+				   rates_plain(one, &plain) ? "iB" : "");
+		free(one);
+		free(all);
+		all = longer;
+	}
+	return all;
 }
 
 /**

@@ -14,7 +14,9 @@ enum rate { RBPS, WBPS, RIOPS, WIOPS, RATES };
 #define RATE_MAX (1024ULL << 30)	/* per second, for bytes (1 TiB) and I/Os */
 /* The arguments are the length and the start of the word that rates_plain() found. */
 #define RATES_PLAIN_SAYS						\
-	"%.*s: K, M, G and T are powers of 1000, as in systemd's IOReadBandwidthMax=, no longer of 1024; write MB or the like for powers of 1000, MiB or the like for powers of 1024"
+	"%.*s: K, M, G and T are powers of 1000, as in systemd's IOReadBandwidthMax=, no longer of 1024"
+#define RATES_PLAIN_REMEDY						\
+	"write MB or the like for powers of 1000, MiB or the like for powers of 1024"
 #define RATES_ALL ((1U << RATES) - 1)
 
 /* The kinds of bounds: maximum and minimum rates, latency target of reads. */
@@ -55,6 +57,8 @@ bool rates_are(const struct rates *rates, const struct rates *other);
 int rates_read(const char *text, enum bound bound, struct rates *rates,
 	       unsigned int *given, struct problem *problem);
 bool rates_plain(const char *text, struct span *word);
+bool rate_plain(const char *text, enum rate rate, struct span *word);
+char *rates_explicit(const char *text);
 bool rates_read_list(struct span list, enum bound bound, struct rates *rates);
 char *rate_text(const struct rates *rates, enum bound bound, enum rate rate);
 char *rates_text(const struct rates *rates);

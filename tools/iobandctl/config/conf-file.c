@@ -117,25 +117,45 @@ static void say(const struct problem *problem)
 }
 
 /**
- * conf_warn_of_units() - note rates in units that have changed their meaning
+ * conf_next_plain() - find the next rate in a unit that has changed its meaning
  * @conf: the configuration
+ * @next: where to go on; 0 for the first
+ * @problem: its place, and what the unit means now
+ *
+ * Return: whether there is one.
  */
-void conf_warn_of_units(const struct conf *conf)
+bool conf_next_plain(const struct conf *conf, size_t *next,
+		     struct problem *problem)
 {
 	static const enum conf_key keys[] = { KEY_MAXIMUM, KEY_MINIMUM };
 	char where[256];
 	struct span word;
 
-	for (size_t i = 0; i < conf->n * ARRAY_SIZE(keys); i++) {
+	while (*next < conf->n * ARRAY_SIZE(keys)) {
+		size_t i = (*next)++;
 		const struct conf_value *value =
 			&conf->v[i / ARRAY_SIZE(keys)].value[keys[i % ARRAY_SIZE(keys)]];
 
 		if (!value->text || !rates_plain(value->text, &word))
 			continue;
 		conf_where(conf, &value->place, where, sizeof(where));
-		note("note: %s: " RATES_PLAIN_SAYS, where, (int)word.length,
-		     word.start);
+		problem_set(problem, "%s: " RATES_PLAIN_SAYS, where,
+			    (int)word.length, word.start);
+		return true;
 	}
+	return false;
+}
+
+/**
+ * conf_warn_of_units() - note rates in units that have changed their meaning
+ * @conf: the configuration
+ */
+void conf_warn_of_units(const struct conf *conf)
+{
+	struct problem problem;
+
+	for (size_t next = 0; conf_next_plain(conf, &next, &problem);)
+		note("note: %s; " RATES_PLAIN_REMEDY, problem.text);
 }
 
 /**

@@ -617,16 +617,24 @@ static int check_own_group(const struct conf_section *device,
 			   keys[value - device->value].name);
 }
 
+/* A minimum may exceed its maximum because the unit of one has changed its meaning. */
 static int check_bounds(const struct conf_section *section,
 			const struct conf_place **place,
 			struct problem *problem)
 {
 	struct bounds bounds = conf_bounds(section);
+	enum rate rate = bounds_conflict(&bounds);
 	struct problem inner;
+	struct span word;
 
 	if (!bounds_check(&bounds, &inner))
 		return 0;
 	*place = &section->value[KEY_MINIMUM].place;
+	if (rate_plain(conf_text(section, KEY_MINIMUM), rate, &word) ||
+	    rate_plain(conf_text(section, KEY_MAXIMUM), rate, &word))
+		return problem_set(problem,
+				   "%.100s, which would win; " RATES_PLAIN_SAYS,
+				   inner.text, (int)word.length, word.start);
 	return problem_set(problem, "%.200s, which would win", inner.text);
 }
 

@@ -205,6 +205,8 @@ void conf_warn_of_pools(const struct conf *conf);
 /* conf-file.c */
 int conf_load(const char *file, struct conf *conf);
 int conf_check_files(const char *file);
+bool conf_next_plain(const struct conf *conf, size_t *next,
+		     struct problem *problem);
 void conf_warn_of_units(const struct conf *conf);
 
 #endif

@@ -10,6 +10,9 @@
  * A setting of a group, a pool or a device came from the configuration if two
  * conditions hold.  A former configuration has exactly this value, and the
  * value was not set manually since (see hand.c).
+ *
+ * Rates are recorded with explicit units, which do not change their meaning.  A
+ * plain unit of bytes is from a former version, and a power of 1024.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -33,19 +36,42 @@ static char *path_of(const char *file)
 	return xasprintf("%s/%s", records_directory(), file);
 }
 
+static void read_units(struct conf *conf)
+{
+	for (size_t i = 0; i < conf->n * RATE_BOUNDS; i++) {
+		enum conf_key key = conf_group_keys[GROUP_BOUNDS + i % RATE_BOUNDS];
+		char **text = &conf->v[i / RATE_BOUNDS].value[key].text;
+		char *former = *text;
+
+		if (!former)
+			continue;
+		*text = rates_explicit(former);
+		free(former);
+	}
+}
+
+/* Between conf_add() and conf_check(), which compares rates. */
+static int read_conf(struct conf *conf, const char *path, const char *text)
+{
+	struct problem problem;
+
+	if (conf_add(conf, path, text, &problem))
+		return -1;
+	read_units(conf);
+	return conf_check(conf, &problem);
+}
+
 /* A file that cannot be read or parsed, as from another version, counts as empty. */
 static bool load(const char *name, struct conf *conf)
 {
 	char *path = path_of(name), *text = NULL;
 	FILE *file = fopen(path, "re");
-	struct problem problem;
 	size_t size = 0;
 	bool good;
 
 	*conf = (struct conf){ .n = 0 };
 	good = file && getdelim(&text, &size, 0, file) > 0 &&
-	       !conf_add(conf, path, text, &problem) &&
-	       !conf_check(conf, &problem);
+	       !read_conf(conf, path, text);
 	if (file)
 		fclose(file);
 	free(text);
@@ -273,13 +299,23 @@ bool past_asked_own(const struct past *past, const char *name, int setting,
 	return false;
 }
 
-static void write_keys(FILE *file, const struct conf_section *section)
+/* Bounds are written in the canonical form, with explicit units. */
+static void write_key(FILE *file, const struct conf_section *section,
+		      enum conf_key key)
 {
-	for (int key = 0; key < CONF_KEYS; key++) {
-		if (conf_text(section, key))
-			fprintf(file, "%s = %s\n", conf_key_name(key),
-				conf_text(section, key));
+	struct bounds bounds = conf_bounds(section);
+	const char *text = conf_text(section, key);
+	char *canonical = NULL;
+
+	if (!text)
+		return;
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (conf_group_keys[GROUP_BOUNDS + bound] == key)
+			canonical = bound_text(&bounds, bound);
 	}
+	fprintf(file, "%s = %s\n", conf_key_name(key),
+		canonical ? canonical : text);
+	free(canonical);
 }
 
 static char *text_of(const struct conf *conf)
@@ -296,7 +332,8 @@ static char *text_of(const struct conf *conf)
 			continue;
 		fprintf(file, "[%s %s]\n", is_pool ? "pool" : "group",
 			section->label);
-		write_keys(file, section);
+		for (int key = 0; key < CONF_KEYS; key++)
+			write_key(file, section, key);
 	}
 	fclose(file);
 	return text;
@@ -358,11 +395,8 @@ static void write_device(FILE *file, size_t n, const char *name,
 	};
 
 	fprintf(file, "[device %zu]\nas = %s\ndevice = -\n", n, name);
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
-		if (conf_text(section, wanted[i]))
-			fprintf(file, "%s = %s\n", conf_key_name(wanted[i]),
-				conf_text(section, wanted[i]));
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		write_key(file, section, wanted[i]);
 }
 
 static bool has_device(const struct past_device *v, size_t n, const char *name)

@@ -21,6 +21,7 @@
 #include "base/interrupt.h"
 #include "base/words.h"
 #include "config/weights.h"
+#include "host/lock.h"
 #include "ioband/group.h"
 #include "ioband/hand.h"
 #include "ioband/query.h"
@@ -359,20 +360,36 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 	return first == EXIT_OK ? printed : first;
 }
 
+static int lock_and_apply(const char *file, const struct saved_weights *weights,
+			  bool json)
+{
+	struct ioband_devices devices;
+	struct lock lock;
+	int code = lock_changes(&lock);
+
+	if (code == EXIT_OK)
+		code = ioband_load(&devices);
+	if (code == EXIT_OK) {
+		code = apply_all(&devices, file, weights, json);
+		ioband_free(&devices);
+	}
+	unlock(&lock);
+	return code;
+}
+
 /**
  * weights_restore() - set the weights and bounds in a file
- * @devices: all ioband devices
  * @file: its name, "-" for standard input
  * @json: print the settings as JSON
  *
- * A malformed file changes nothing.  Lines that cannot be applied, for instance
+ * Other changes are excluded once the file is read, which may take long.  A
+ * malformed file changes nothing.  Lines that cannot be applied, for instance
  * because their cgroup is gone, are reported and skipped.
  *
  * Return: the exit code of the first failure, which has been reported; else
  * EXIT_OK.
  */
-int weights_restore(const struct ioband_devices *devices, const char *file,
-		    bool json)
+int weights_restore(const char *file, bool json)
 {
 	struct saved_weights weights = { .n = 0 };
 	struct problem problem;
@@ -383,7 +400,7 @@ int weights_restore(const struct ioband_devices *devices, const char *file,
 		code = fail(EXIT_USAGE, "%s, %s; nothing was changed", file,
 			    problem.text);
 	if (code == EXIT_OK)
-		code = apply_all(devices, file, &weights, json);
+		code = lock_and_apply(file, &weights, json);
 	saved_weights_free(&weights);
 	free(text);
 	return code;

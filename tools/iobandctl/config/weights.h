@@ -8,7 +8,6 @@
 
 int weights_save(const struct ioband_devices *devices,
 		 const struct scope *scope, bool json);
-int weights_restore(const struct ioband_devices *devices, const char *file,
-		    bool json);
+int weights_restore(const char *file, bool json);
 
 #endif

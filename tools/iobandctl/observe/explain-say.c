@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The figures of a group in sentences for people.  Pure. */
+/*
+ * The figures of a group in sentences for people.  Pure.
+ *
+ * Rates of bytes have explicit units: those of the bound that they are compared
+ * with (MB for 50MB), otherwise powers of 1024 (MiB).
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +37,7 @@ static void say_share(const struct explanation *it, const char *measure,
 	fprintf(text, "In %.1f s it got %.1f %% of the %s done in the pool: %s/s, %.0f I/Os/s.\n",
 		it->seconds, it->share_pct,
 		strcmp(measure, "ios") ? "bytes" : "I/Os",
-		format_bytes(it->done.bytes / it->seconds, bytes),
+		format_units(it->done.bytes / it->seconds, false, bytes),
 		it->done.ios / it->seconds);
 	if (it->by_time)
 		fprintf(text,
@@ -65,13 +70,19 @@ static const struct ioband_group *explained(const struct explanation *it)
 
 #define RATE_SIZE 40
 
-static const char *format_rate(double per_s, enum rate rate,
+static bool is_decimal(const char *rate)
+{
+	return strchr(rate, 'B') && !strstr(rate, "iB");
+}
+
+static const char *format_rate(double per_s, enum rate rate, bool decimal,
 			       char buffer[RATE_SIZE])
 {
 	char bytes[FORMAT_SIZE];
 
 	if (rate_is_bytes(rate))
-		snprintf(buffer, RATE_SIZE, "%s/s", format_bytes(per_s, bytes));
+		snprintf(buffer, RATE_SIZE, "%s/s",
+			 format_units(per_s, decimal, bytes));
 	else
 		snprintf(buffer, RATE_SIZE, "%.0f I/Os/s", per_s);
 	return buffer;
@@ -89,7 +100,8 @@ static void say_bound(const struct explain_bound *it, enum bound bound,
 		name_of(it->group),
 		bound == MAXIMUM ? "may" : "is promised to",
 		reads ? "read" : "write", rate, unit,
-		format_rate(it->per_s, it->rate, done), it->used_pct);
+		format_rate(it->per_s, it->rate, is_decimal(rate), done),
+		it->used_pct);
 	free(rate);
 }
 
@@ -132,7 +144,7 @@ static void say_target(const struct explanation *it,
 	if (target == it->braking)
 		fprintf(text, ": for that %s are held back, to %s/s in all",
 			target->of_pool ? "writes" : "others",
-			format_bytes(it->brake_per_s, brake));
+			format_units(it->brake_per_s, false, brake));
 	fputc('\n', text);
 }
 
@@ -161,7 +173,7 @@ static void say_brake(const struct explanation *it, FILE *text)
 		"The brake holds it: %s get %s/s in all for now, for %s, where reads took %s and are to take %s.  At %u of %u looks it had I/O held.  ",
 		braking->of_pool ? "writes in the pool" :
 				   "those who are held back",
-		format_bytes(it->brake_per_s, brake),
+		format_units(it->brake_per_s, false, brake),
 		braking->of_pool ? "the pool" : name_of(braking->group),
 		format_time(braking->avg_ns, took), due, it->held_looks,
 		it->looks);
@@ -224,7 +236,12 @@ static void say_minimum(const struct explanation *it, FILE *text)
 static void say_unmet(const struct explanation *it, FILE *text)
 {
 	const struct explain_bound *minimum = &it->bound[MINIMUM].v[0];
+	char *rate = rate_text(&minimum->group->bounds.of[MINIMUM], MINIMUM,
+			       minimum->rate);
+	bool decimal = is_decimal(rate);
 	char due[RATE_SIZE], all[RATE_SIZE];
+
+	free(rate);
 
 	if (minimum->group == explained(it))
 		fputs("It gets less than it is promised", text);
@@ -234,8 +251,8 @@ static void say_unmet(const struct explanation *it, FILE *text)
 	fprintf(text,
 		" (%s), though such I/O was held all the time.  In the pool at least %s of it are promised to those that had I/O held, and %s went",
 		rate_names[minimum->rate],
-		format_rate(it->due_per_s, minimum->rate, due),
-		format_rate(it->all_per_s, minimum->rate, all));
+		format_rate(it->due_per_s, minimum->rate, decimal, due),
+		format_rate(it->all_per_s, minimum->rate, decimal, all));
 	if (it->due_per_s > it->all_per_s)
 		fputs(": the devices do not do what is promised.\n", text);
 	else

@@ -12,6 +12,25 @@ static void three_digits(double value, const char *unit,
 	snprintf(buffer, FORMAT_SIZE, "%.*f%s", decimals, value, unit);
 }
 
+static const char *format_size(uint64_t bytes, unsigned int base,
+			       const char *end, char buffer[FORMAT_SIZE])
+{
+	static const char units[] = "KMGTPE";
+	double value = bytes / (double)base;
+	char unit[4];
+	int i = 0;
+
+	if (bytes < base) {
+		snprintf(buffer, FORMAT_SIZE, "%uB", (unsigned int)bytes);
+		return buffer;
+	}
+	for (; value >= base - 0.5 && units[i + 1]; i++)
+		value /= base;
+	snprintf(unit, sizeof(unit), "%c%s", units[i], end);
+	three_digits(value, unit, buffer);
+	return buffer;
+}
+
 /**
  * format_bytes() - write a size, K being 1024
  * @bytes: the size
@@ -21,18 +40,21 @@ static void three_digits(double value, const char *unit,
  */
 const char *format_bytes(uint64_t bytes, char buffer[FORMAT_SIZE])
 {
-	static const char *const units[] = { "K", "M", "G", "T", "P", "E" };
-	double value = bytes / 1024.0;
-	int unit = 0;
+	return format_size(bytes, 1024, "", buffer);
+}
 
-	if (bytes < 1024) {
-		snprintf(buffer, FORMAT_SIZE, "%uB", (unsigned int)bytes);
-		return buffer;
-	}
-	for (; value >= 1023.5 && unit < 5; unit++)
-		value /= 1024;
-	three_digits(value, units[unit], buffer);
-	return buffer;
+/**
+ * format_units() - write a size with an explicit unit
+ * @bytes: the size
+ * @decimal: KB or the like, powers of 1000; else KiB or the like
+ * @buffer: for the text
+ *
+ * Return: @buffer.
+ */
+const char *format_units(uint64_t bytes, bool decimal, char buffer[FORMAT_SIZE])
+{
+	return decimal ? format_size(bytes, 1000, "B", buffer) :
+			 format_size(bytes, 1024, "iB", buffer);
 }
 
 /**

@@ -24,9 +24,9 @@ static int run_with(const struct conf *conf, const struct args *args)
 
 	if (code != EXIT_OK)
 		return code;
+	conf_warn_of_units(conf);
 	if (!args->n) {
 		conf_warn_of_pools(conf);
-		conf_warn_of_units(conf);
 		delegated_warn(conf);
 	}
 	code = plan_make(&plan, conf, &devices, args->operand, args->n);

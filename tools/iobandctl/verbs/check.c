@@ -418,6 +418,16 @@ static void check_wish(struct findings *findings, const struct choice *choice)
 	}
 }
 
+static void check_units(struct findings *findings, const struct conf *conf)
+{
+	struct problem problem;
+
+	for (size_t next = 0; conf_next_plain(conf, &next, &problem);) {
+		found(findings, HINT, "configuration", "%s", problem.text);
+		remedy(findings, RATES_PLAIN_REMEDY);
+	}
+}
+
 static bool has_wish(const struct conf *conf)
 {
 	for (size_t i = 0; i < conf->n; i++) {
@@ -452,6 +462,7 @@ static void check_wishes(struct findings *findings, const struct names *told)
 		remedy(findings,
 		       "change it, until 'iobandctl apply --dry-run' finds nothing wrong");
 	}
+	check_units(findings, &conf);
 	for (size_t i = 0; i < choices.n; i++) {
 		const struct choice *choice = &choices.v[i];
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/interrupt.h"
 #include "base/words.h"
 #include "config/presets.h"
 #include "config/weights.h"
@@ -205,7 +206,8 @@ static int read_value(struct wish *wish, int setting)
 		 bound_read(text, bound, &wish->to.bounds, &wish->given[bound],
 			    &problem);
 	if (!result && is_rates(setting) && rates_plain(text, &word))
-		note("note: " RATES_PLAIN_SAYS, (int)word.length, word.start);
+		note("note: " RATES_PLAIN_SAYS "; " RATES_PLAIN_REMEDY,
+		     (int)word.length, word.start);
 	if (!result)
 		return EXIT_OK;
 	return fail(EXIT_USAGE, "%s%s%s", named ? bound_kinds[bound].key : "",
@@ -324,14 +326,21 @@ static int read_place(const struct wish *wish, struct place *place)
 	return code;
 }
 
-/* The kernel accepts a minimum above the maximum; the maximum has priority. */
+/*
+ * The kernel accepts a minimum above the maximum; the maximum has priority.  Rates that
+ * the command line does not name may be so already.
+ */
 static int check_place(const struct wish *wish, const struct place *place)
 {
+	unsigned int given = wish->given[MAXIMUM] | wish->given[MINIMUM];
+	struct bounds bounds = place->to.bounds;
 	struct problem problem;
 
-	if (!wish->given[MAXIMUM] && !wish->given[MINIMUM])
-		return EXIT_OK;
-	if (!bounds_check(&place->to.bounds, &problem))
+	for (int rate = 0; rate < RATES; rate++) {
+		if (!(given & 1U << rate))
+			bounds.of[MAXIMUM].rate[rate] = 0;
+	}
+	if (!bounds_check(&bounds, &problem))
 		return EXIT_OK;
 	return fail(EXIT_USAGE,
 		    "%s in pool %s: %s, which would win; give both with one 'iobandctl set'",
@@ -404,6 +413,13 @@ static char *pool_text(const struct ioband_table *table, int setting)
 			 table->slice_ms : table->writes_starved));
 }
 
+static char *pool_value(const struct wish *wish, const struct step *step,
+			bool back)
+{
+	return back ? pool_text(&step->place->device->table, step->setting) :
+		      xstrdup(wish->text[step->setting]);
+}
+
 static int send(const struct wish *wish, const struct step *step, bool back)
 {
 	const struct ioband_device *device = step->place->device;
@@ -418,27 +434,87 @@ static int send(const struct wish *wish, const struct step *step, bool back)
 	if (!is_of_pool(step->setting))
 		return query_bound(device, group, bound, &to->bounds,
 				   wish->given[bound]);
-	text = back ? pool_text(&device->table, step->setting) :
-		      xstrdup(wish->text[step->setting]);
+	text = pool_value(wish, step, back);
 	code = query_set(device, conf_key_name(keys[step->setting]), text);
 	free(text);
 	return code;
 }
 
+/* The rates of a bound that the command line names, in the notation of "set". */
+static char *rates_of(const struct wish *wish, const struct bounds *bounds,
+		      enum bound bound)
+{
+	char *words = xstrdup(""), *longer, *text;
+
+	for (int rate = 0; rate < RATES; rate++) {
+		if (!(wish->given[bound] & 1U << rate))
+			continue;
+		text = rate_text(&bounds->of[bound], bound, rate);
+		longer = xasprintf("%s%s%s_%s=%s", words, *words ? " " : "",
+				   bound_kinds[bound].key, rate_names[rate],
+				   text);
+		free(text);
+		free(words);
+		words = longer;
+	}
+	return words;
+}
+
+/* The new or, with @back, the former value of a step, in the notation of "set". */
+static char *step_words(const struct wish *wish, const struct step *step,
+			bool back)
+{
+	const struct ioband_preset *to = back ? &step->place->from :
+						&step->place->to;
+	const char *key = conf_key_name(keys[step->setting]);
+	char *value, *words;
+
+	if (is_rates(step->setting))
+		return rates_of(wish, &to->bounds, step->setting - GROUP_BOUNDS);
+	if (is_of_pool(step->setting))
+		value = pool_value(wish, step, back);
+	else if (step->setting == GROUP_WEIGHT)
+		value = to->weight ? xasprintf("%llu", (unsigned long long)to->weight) :
+				     xstrdup("default");
+	else
+		value = latency_text(to->bounds.latency_us);
+	words = xasprintf("%s=%s", key, value);
+	free(value);
+	return words;
+}
+
+/* A group is named with a device of its tree: its pool may have several trees with it. */
+static void tell_left(const struct wish *wish, const struct step *step)
+{
+	const struct ioband_device *device = step->place->device;
+	bool of_pool = is_of_pool(step->setting);
+	bool by_device = !of_pool || step->setting == MODE;
+	char *left = step_words(wish, step, false);
+	char *before = step_words(wish, step, true);
+	char *group = text_visible(of_pool ? "" : wish->args->operand[0], false);
+
+	note("... %s stays in pool %s; 'iobandctl set --%s %s %s%s%s' sets it back",
+	     left, device->table.pool, by_device ? "device" : "pool",
+	     by_device ? device->dm->name : device->table.pool, group,
+	     *group ? " " : "", before);
+	free(group);
+	free(before);
+	free(left);
+}
+
+/* Undo the first @n steps after a failure. */
 static void undo(const struct wish *wish, const struct step *steps, size_t n)
 {
 	bool complete = true;
 
-	if (!n)
-		return;
 	while (n-- > 0) {
-		if (send(wish, &steps[n], true) != EXIT_OK)
-			complete = false;
+		if (send(wish, &steps[n], true) == EXIT_OK)
+			continue;
+		complete = false;
+		tell_left(wish, &steps[n]);
 	}
 	if (complete)
 		note("... nothing was changed");
-	else
-		note("... and what was set before could not be put back; 'iobandctl get' shows it");
 }
 
 /* Plan an order in which a group never has more than both its old and its new settings. */
@@ -480,21 +556,32 @@ static void mark(const struct step *step)
 		hand_mark_group(device, step->place->group.message, key);
 }
 
+/*
+ * Signals stay blocked until the manual settings are recorded.  A pending signal has the
+ * earlier steps undone.
+ */
 static int change(const struct wish *wish)
 {
 	struct step *steps = xcalloc(wish->n * SETTINGS, sizeof(*steps));
 	int code = EXIT_OK;
+	sigset_t before;
 	size_t n = 0;
 
 	for (size_t i = 0; i < wish->n; i++)
 		n += plan_place(wish, &wish->v[i], steps + n);
+	interrupt_hold(&before);
+	hand_begin();
 	for (size_t i = 0; i < n && code == EXIT_OK; i++) {
-		code = send(wish, &steps[i], false);
-		if (code != EXIT_OK)
+		code = interrupt_check();
+		if (code == EXIT_OK)
+			code = send(wish, &steps[i], false);
+		if (code != EXIT_OK && n > 1)
 			undo(wish, steps, i);
 	}
 	for (size_t i = 0; i < n && code == EXIT_OK; i++)
 		mark(&steps[i]);
+	hand_end();
+	interrupt_release(&before);
 	free(steps);
 	return code;
 }
@@ -515,21 +602,22 @@ static int load_and_change(struct wish *wish, bool of_pool)
 	return code;
 }
 
+/* Under the lock, so that the settings are those of this change. */
+static int show(const struct args *args, bool of_pool)
+{
+	const char *const *says = args->verb->about;
+
+	return of_pool ? get_pools(args) :
+			 get_group(args, says ? says - short_says : GROUP_SETTINGS);
+}
+
 static int restore(const struct args *args)
 {
-	struct ioband_devices devices;
-	int code;
-
 	if (args->n || args->value[OPTION_DEVICE] || args->value[OPTION_POOL])
 		return fail(EXIT_USAGE,
 			    "with --from, groups, pools and devices are taken from the file; give nothing else");
-	code = ioband_load(&devices);
-	if (code != EXIT_OK)
-		return code;
-	code = weights_restore(&devices, args->value[OPTION_FROM],
+	return weights_restore(args->value[OPTION_FROM],
 			       args->value[OPTION_JSON]);
-	ioband_free(&devices);
-	return code;
 }
 
 static int run(const struct args *args)
@@ -548,13 +636,12 @@ static int run(const struct args *args)
 		code = lock_changes(&lock);
 	if (code == EXIT_OK)
 		code = load_and_change(&wish, of_pool);
+	if (code == EXIT_OK && args->value[OPTION_JSON])
+		code = show(args, of_pool);
 	unlock(&lock);
 	for (int i = 0; i < SETTINGS; i++)
 		free(wish.text[i]);
-	if (code != EXIT_OK || !args->value[OPTION_JSON])
-		return code;
-	return of_pool ? get_pools(args) :
-			 get_group(args, says ? says - short_says : GROUP_SETTINGS);
+	return code;
 }
 
 static const struct option_spec options[] = {

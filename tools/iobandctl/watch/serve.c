@@ -63,6 +63,7 @@ static int on_reload(sd_event_source *source,
 	if (conf_load(watch->config, &conf) == EXIT_OK) {
 		struct conf before = watch->conf;
 
+		conf_warn_of_units(&conf);
 		delegated_warn(&conf);
 		watch->conf = conf;
 		keep_configuration(watch);
@@ -153,6 +154,7 @@ int watch_serve(const char *config, bool enable)
 		code = conf_load(config, &watch.conf);
 	if (code != EXIT_OK)
 		return code;
+	conf_warn_of_units(&watch.conf);
 	delegated_warn(&watch.conf);
 	watch.enable = enable || is_enabled(&watch.conf);
 	code = serve(&watch);

@@ -101,6 +101,12 @@ def test_rates_as_numbers(host: Fake) -> None:
     assert "rbps=104857600 wiops=500 wbps=2048 2ms".split() in shaped(host.run(*wanted, "-b"))
 
 
+@pytest.mark.parametrize("verb", ["list", "stat"])
+def test_help_names_the_default_columns(host: Fake, verb: str) -> None:
+    said = re.search(r"^Columns: (.*)$", host.run(verb, "-h"), re.MULTILINE)[1]
+    assert said.split() == headings(host.run(verb))
+
+
 def test_interval(host: Fake) -> None:
     """Rates and shares come in place of sums, which can still be had."""
     words = ("stat", "--interval", "0.1", "--count", "1", "a")

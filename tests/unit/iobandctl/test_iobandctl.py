@@ -1646,6 +1646,7 @@ def test_install(built: Built, tmp_path: Path) -> None:
         "bash-completion/completions/iobandctl",
         "zsh/site-functions/_iobandctl",
         "fish/vendor_completions.d/iobandctl.fish",
+        "dm-ioband/iobandctl.schema.json",
     ):
         assert (tmp_path / "root/usr/share" / file).read_text()
     sh("make", "-C", SOURCE, *where, "uninstall", check=True)

@@ -30,6 +30,7 @@ STAGED = [
     "usr/share/bash-completion/completions/iobandctl",
     "usr/share/dm-ioband/ioband-alerts.yml",
     "usr/share/dm-ioband/ioband-dashboard.json",
+    "usr/share/dm-ioband/iobandctl.schema.json",
     "usr/share/fish/vendor_completions.d/iobandctl.fish",
     "usr/share/man/man5/ioband.conf.5",
     "usr/share/man/man8/iobandctl.8",

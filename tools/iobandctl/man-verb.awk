@@ -3,7 +3,8 @@
 #
 #	awk -v verb=VERB -v verbs="VERB..." -v summary=TEXT -f man-verb.awk iobandctl.8
 #
-# That is its synopses, its items in the list of VERBS, and those in the list of JSON OUTPUT.
+# That is its synopses, its items in the list of VERBS, and those in the list of JSON OUTPUT;
+# and the subsection Columns, if that names the verb.
 
 BEGIN {
 	split(verbs, list)
@@ -35,6 +36,8 @@ function adapted(line,	name, end)
 		end = substr(name, length(name) - 1)
 		name = substr(name, 1, length(name) - 2)
 	}
+	if (name == "Columns" && has_columns)
+		return ".Dq " name "\nbelow" substr(end, 2)
 	return ".Dq " name "\nin\n.Xr iobandctl 8" end
 }
 
@@ -52,8 +55,20 @@ function note_verbs(line,	words, n, i)
 
 /^\.Sh / {
 	section = substr($0, 5)
+	subsection = ""
 	depth = takes = 0
 	next
+}
+
+/^\.Ss / {
+	subsection = substr($0, 5)
+	next
+}
+
+subsection == "Columns" {
+	if (/^\.Cm / && names_verb($0))
+		has_columns = 1
+	columns = columns adapted($0) "\n"
 }
 
 section == "SYNOPSIS" && /^\.Nm$/ {
@@ -104,6 +119,8 @@ END {
 		printf ".Bl -tag -width indent\n%s.El\n", items
 	else
 		printf "%s", body
+	if (has_columns)
+		printf ".Ss Columns\n%s", columns
 	if (json) {
 		print ".Sh JSON OUTPUT\nSee\n.Xr iobandctl 8\nfor what all lists have in common."
 		printf ".Bl -tag -width indent\n%s.El\n", json

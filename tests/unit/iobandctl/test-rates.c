@@ -202,6 +202,7 @@ void test_rates_forms(void)
 	CHECK(writes(rates_text(none), "default"));
 	CHECK(writes(rates_text(&some), "rbps=100MiB wiops=2000"));
 	CHECK(writes(rates_text(&odd), "rbps=1536 wbps=1MB riops=1024"));
+	CHECK(writes(rates_numbers(&some), "rbps=104857600 wiops=2000"));
 	CHECK(writes(rate_text(&some, MAXIMUM, RBPS), "100MiB"));
 	CHECK(writes(rate_text(&some, MAXIMUM, WBPS), "max"));
 	CHECK(writes(rate_text(&some, MINIMUM, WIOPS), "2000"));

@@ -9,6 +9,10 @@ from fakekernel import OUTPUT, Fake, shown
 VERBS = ["list", "groups", "stat"]
 
 
+def shaped(text: str) -> list[list[str]]:
+    return [line.split() for line in text.splitlines()]
+
+
 def headings(text: str) -> list[str]:
     return text.splitlines()[0].split()
 
@@ -78,7 +82,29 @@ def test_bounds_that_are_asked_for(host: Fake) -> None:
     """They are there though no group has one."""
     assert "MAX" not in headings(host.run("groups"))
     assert headings(host.run("groups", "-o", "NAME,MAX")) == ["NAME", "MAX"]
-    assert "give no --output" in host.run("groups", "--weights", "-o", "NAME", rc=2)
+    assert headings(host.run("groups", "-o", "+max"))[-1] == "MAX"
+    assert "MIN" not in headings(host.run("groups", "-o", "+max"))
+
+
+@pytest.mark.parametrize("option", ["--output=NAME", "--noheadings", "--bytes"])
+def test_a_file_of_weights_has_no_columns(host: Fake, option: str) -> None:
+    name = option.partition("=")[0]
+    assert f"give no {name} with it" in host.run("groups", "--weights", option, rc=2)
+
+
+def test_rates_as_numbers(host: Fake) -> None:
+    words = "max=104857600,max,max,500 min=0,2048,0,0 latency=2000"
+    for device in ("one", "own"):
+        host.append(device, "groups", {"weight=300 set=1 path=/a": words})
+    wanted = ("groups", "--pool", "sda", "-n", "-o", "MAX,MIN,LATENCY")
+    assert "rbps=100MiB wiops=500 wbps=2KiB 2ms".split() in shaped(host.run(*wanted))
+    assert "rbps=104857600 wiops=500 wbps=2048 2ms".split() in shaped(host.run(*wanted, "-b"))
+
+
+@pytest.mark.parametrize("verb", ["list", "stat"])
+def test_help_names_the_default_columns(host: Fake, verb: str) -> None:
+    said = re.search(r"^Columns: (.*)$", host.run(verb, "-h"), re.MULTILINE)[1]
+    assert said.split() == headings(host.run(verb))
 
 
 def test_interval(host: Fake) -> None:

@@ -123,6 +123,8 @@ def test_line(shell: Shell) -> None:
     shell.completes("iobandctl plot w", "iobandctl plot weights.txt ")
     line = "iobandctl list -o NAME,INS"
     shell.completes(line, f"{line}ERTED{shell.after_item}")
+    line = "iobandctl stat -o SHARE%,HELD-N"
+    shell.completes(line, f"{line}OW{shell.after_item}")
     shell.completes("iobandctl plot -o w", "iobandctl plot -o weights.txt ")
 
 
@@ -133,6 +135,12 @@ def test_lists(shell: Shell) -> None:
     shell.lists("iobandctl set /a m", "max_rbps=", "min=", "measure=", without="weight=")
     options = ("--device", "--openmetrics", "--output", "--help")
     shell.lists("iobandctl metrics --", *options, without="--json")
+
+
+@pytest.mark.parametrize("shell", ["bash"], indirect=True)
+def test_columns_in_any_case(shell: Shell) -> None:
+    shell.completes("iobandctl list -o +ins", "iobandctl list -o +INSERTED ")
+    shell.completes("iobandctl stat -o share%,held-n", "iobandctl stat -o share%,HELD-NOW ")
 
 
 def test_fish(host: Fake, tmp_path: Path) -> None:
@@ -155,6 +163,8 @@ def test_fish(host: Fake, tmp_path: Path) -> None:
     assert set(offers("iobandctl set-weight --from w")) == {"weights.txt"}
     assert "INSERTED" in offers("iobandctl list -o IN")
     assert "IOS/S" in offers("iobandctl stat --output ")
+    assert "SHARE%,HELD-NOW" in offers("iobandctl stat -o SHARE%,HELD-N")
+    assert "+INSERTED" in offers("iobandctl list -o +")
     assert set(offers("iobandctl plot -o w")) == {"weights.txt"}
 
 

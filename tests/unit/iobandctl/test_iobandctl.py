@@ -1626,6 +1626,8 @@ def test_each_verb_has_a_man_page(built: Built, verb: str) -> None:
     options = set(re.findall(OPTION, usage, re.MULTILINE)) - {"--help", "--version"}
     assert options == set(re.findall(r"--[a-z][\w-]*", synopsis))
     assert (".Sh JSON OUTPUT" in text) == ("--json" in options)
+    assert (".Ss Columns\n" in text) == ("--noheadings" in options)
+    assert (".It Cm set --from Ar FILE" in text) == ("--from" in options)
     assert not re.search(r"^\.(?:Sx|Nm$)", text, re.MULTILINE)
 
 
@@ -1649,6 +1651,7 @@ def test_install(built: Built, tmp_path: Path) -> None:
         "bash-completion/completions/iobandctl",
         "zsh/site-functions/_iobandctl",
         "fish/vendor_completions.d/iobandctl.fish",
+        "dm-ioband/iobandctl.schema.json",
     ):
         assert (tmp_path / "root/usr/share" / file).read_text()
     sh("make", "-C", SOURCE, *where, "uninstall", check=True)

@@ -416,3 +416,20 @@ char *rates_words(const struct rates *rates, enum bound bound,
 	}
 	return join_and_free(texts);
 }
+
+/**
+ * rates_numbers() - write the rates that are set as plain numbers
+ * @rates: the rates; at least one is set
+ *
+ * Return: text from which rates_read() reads the same rates; to be freed.
+ */
+char *rates_numbers(const struct rates *rates)
+{
+	unsigned int given = 0;
+
+	for (int rate = 0; rate < RATES; rate++) {
+		if (rates->rate[rate])
+			given |= 1U << rate;
+	}
+	return rates_words(rates, MAXIMUM, given);
+}

@@ -62,6 +62,7 @@ char *rates_explicit(const char *text);
 bool rates_read_list(struct span list, enum bound bound, struct rates *rates);
 char *rate_text(const struct rates *rates, enum bound bound, enum rate rate);
 char *rates_text(const struct rates *rates);
+char *rates_numbers(const struct rates *rates);
 char *rates_list(const struct rates *rates, enum bound bound);
 char *rates_words(const struct rates *rates, enum bound bound,
 		  unsigned int given);

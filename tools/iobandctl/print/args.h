@@ -114,7 +114,7 @@ struct verb {
 #define SPEC_COLUMNS { OPTION_OUTPUT, "output", "COLUMNS",		\
 	"print these columns, as NAME,SIZE; with + in front, these too" }
 #define SPEC_NO_HEADINGS { OPTION_NO_HEADINGS, "noheadings", NULL, "print no headings" }
-#define SPEC_BYTES { OPTION_BYTES, "bytes", NULL, "print sizes as plain numbers" }
+#define SPEC_BYTES { OPTION_BYTES, "bytes", NULL, "print sizes and rates as plain numbers" }
 #define SPEC_CONFIG { OPTION_CONFIG, "config", "FILE",			\
 	"read this configuration only; - is standard input" }
 #define SPEC_DEVICE { OPTION_DEVICE, "device", "DEVICE",		\

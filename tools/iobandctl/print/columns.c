@@ -110,3 +110,26 @@ int columns_choose(const char *names, const struct column *columns, size_t n,
 	} while (rest.length);
 	return count;
 }
+
+/**
+ * columns_has() - check whether a choice of columns names a column
+ * @names: as for columns_choose()
+ * @column: the column
+ *
+ * Return: true if it does; false for the default columns.
+ */
+bool columns_has(const char *names, const struct column *column)
+{
+	struct span rest, name;
+
+	if (!names)
+		return false;
+	rest = span_of(names + (*names == '+'));
+	while (rest.length) {
+		span_item(&rest, ',', &name);
+		if (is_called(column->title, name) ||
+		    is_called(column->key, name))
+			return true;
+	}
+	return false;
+}

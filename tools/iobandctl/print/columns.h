@@ -36,6 +36,7 @@ struct column {
 
 int columns_choose(const char *names, const struct column *columns, size_t n,
 		   bool json, size_t *chosen, struct problem *problem);
+bool columns_has(const char *names, const struct column *column);
 char *columns_names(const struct column *columns, size_t n, bool json);
 
 #endif

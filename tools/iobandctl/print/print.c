@@ -24,7 +24,7 @@
  * struct table - a table under construction
  * @scols: the table of libsmartcols
  * @json: print JSON
- * @bytes: print sizes as plain numbers
+ * @bytes: print sizes and rates as plain numbers
  * @columns: what the caller described
  * @place: the column of @scols by column, or HIDDEN
  * @n: number of columns
@@ -258,6 +258,17 @@ void print_rates(struct table *table, struct row *row, size_t first,
 	}
 }
 
+/* With --bytes the rates are plain numbers. */
+static char *text_of_bound(const struct table *table,
+			   const struct bounds *bounds, enum bound bound)
+{
+	if (!bound_is_set(bounds, bound))
+		return NULL;
+	if (table->bytes && bound < RATE_BOUNDS)
+		return rates_numbers(&bounds->of[bound]);
+	return bound_text(bounds, bound);
+}
+
 /**
  * print_bound_texts() - fill the columns that PRINT_BOUND_TEXTS() describes
  * @table: the table
@@ -269,8 +280,7 @@ void print_bound_texts(struct table *table, struct row *row, size_t first,
 		       const struct bounds *bounds)
 {
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		char *text = bound_is_set(bounds, bound) ?
-			     bound_text(bounds, bound) : NULL;
+		char *text = text_of_bound(table, bounds, bound);
 
 		print_text(table, row, first + bound, text);
 		free(text);

@@ -12,6 +12,13 @@ static const char begin[] =
 "	iobandctl completion --words $argv[1] 2>/dev/null\n"
 "end\n"
 "\n"
+"# Each column, behind the columns that are typed already.\n"
+"function __iobandctl_columns\n"
+"	set -l typed (commandline -ct | string replace -r -- '^(--output=|-o)' '' |\n"
+"		string replace -r -- '[^,+]*$' '')\n"
+"	printf '%s\\n' \"$typed\"$argv\n"
+"end\n"
+"\n"
 "complete -c iobandctl -f\n";
 
 /* The words of a kind, as the last arguments of a complete command. */
@@ -22,9 +29,9 @@ static void print_kind(const struct verb *verb, const char *kind)
 	if (completion_is_file(kind))
 		fputs(" -F", stdout);
 	if (!strcmp(kind, "COLUMNS")) {
-		fputs(" -a '", stdout);
+		fputs(" -a '(__iobandctl_columns ", stdout);
 		completion_columns(verb);
-		fputs("'", stdout);
+		fputs(")'", stdout);
 	} else if (words) {
 		printf(" -a '%s'", words);
 	} else if (completion_is_asked(kind)) {

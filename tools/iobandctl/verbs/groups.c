@@ -141,23 +141,35 @@ static int print_pools(const struct ioband_devices *devices,
 		code = print_pool(table, devices, scope, speakers.v[i], has);
 	targets_free(&speakers);
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		if ((!names || *names == '+') && !has[bound])
+		if (!has[bound] &&
+		    !columns_has(names, &columns[BOUND_TEXTS + bound]))
 			print_hide(table, BOUND_TEXTS + bound);
 	}
 	printed = print_end(table);
 	return code == EXIT_OK ? printed : code;
 }
 
+static int check_weights(const struct args *args)
+{
+	const char *given = args->value[OPTION_OUTPUT] ? "output" :
+			    args->value[OPTION_NO_HEADINGS] ? "noheadings" :
+			    args->value[OPTION_BYTES] ? "bytes" : NULL;
+
+	if (!args->value[OPTION_WEIGHTS] || !given)
+		return EXIT_OK;
+	return fail(EXIT_USAGE,
+		    "--weights prints a file of weights, which has no columns; give no --%s with it",
+		    given);
+}
+
 static int run(const struct args *args)
 {
 	struct ioband_devices devices;
 	struct scope scope;
-	int code;
+	int code = check_weights(args);
 
-	if (args->value[OPTION_WEIGHTS] && args->value[OPTION_OUTPUT])
-		return fail(EXIT_USAGE,
-			    "--weights prints a file of weights, which has no columns; give no --output with it");
-	code = ioband_load(&devices);
+	if (code == EXIT_OK)
+		code = ioband_load(&devices);
 	if (code != EXIT_OK)
 		return code;
 	code = ioband_scope(&devices, args, &scope);

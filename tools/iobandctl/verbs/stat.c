@@ -19,6 +19,7 @@ enum { POOL, DEVICE, GROUP, ID, PATH, OP, SECONDS, IOS_COUNT, BYTES_COUNT,
 	SERVICE_AVG, SERVICE_P50, SERVICE_P99, SERVICE_MAX, INFLIGHT, HELD_NOW,
 	HELD_BYTES, COLUMNS };
 
+/* With --interval, rates and shares are shown in place of sums: look_at_all(). */
 static const struct column columns[COLUMNS] = {
 	[POOL] = { "POOL", "pool", COLUMN_TEXT },
 	[DEVICE] = { "DEVICE", "device", COLUMN_TEXT, true },
@@ -29,9 +30,9 @@ static const struct column columns[COLUMNS] = {
 	[SECONDS] = { "SECONDS", "seconds", COLUMN_REAL, true },
 	[IOS_COUNT] = { "IOS", "ios", COLUMN_NUMBER },
 	[BYTES_COUNT] = { "BYTES", "bytes", COLUMN_BYTES },
-	[IOS_RATE] = { "IOS/S", "ios_per_s", COLUMN_REAL },
-	[BYTES_RATE] = { "BYTES/S", "bytes_per_s", COLUMN_BYTES },
-	[SHARE] = { "SHARE%", "share_pct", COLUMN_REAL },
+	[IOS_RATE] = { "IOS/S", "ios_per_s", COLUMN_REAL, true },
+	[BYTES_RATE] = { "BYTES/S", "bytes_per_s", COLUMN_BYTES, true },
+	[SHARE] = { "SHARE%", "share_pct", COLUMN_REAL, true },
 	[HELD_COUNT] = { "HELD", "held_ios", COLUMN_NUMBER, true },
 	[WAIT_AVG] = { "WAIT", "wait_avg_ns", COLUMN_TIME },
 	[WAIT_P50] = { "WAIT50", "wait_p50_ns", COLUMN_TIME, true },
@@ -276,8 +277,10 @@ static int look_at_all(struct watch *watch)
 	int code = EXIT_OK, printed;
 
 	memcpy(shown, columns, sizeof(shown));
-	shown[rates ? IOS_COUNT : IOS_RATE].more = true;
-	shown[rates ? BYTES_COUNT : BYTES_RATE].more = true;
+	shown[IOS_COUNT].more = rates;
+	shown[BYTES_COUNT].more = rates;
+	shown[IOS_RATE].more = !rates;
+	shown[BYTES_RATE].more = !rates;
 	shown[SHARE].more = !rates;
 	table = print_asked("stat", shown, COLUMNS, watch->args);
 	for (size_t i = 0; i < watch->speakers.n && code == EXIT_OK; i++)
@@ -367,7 +370,7 @@ static const struct option_spec options[] = {
 	SPEC_DEVICE,
 	SPEC_POOL,
 	{ OPTION_INTERVAL, "interval", "SECONDS",
-	  "print what was done in each interval, until interrupted" },
+	  "print IOS/S, BYTES/S and SHARE% of each interval, until interrupted" },
 	{ OPTION_COUNT, "count", "N", "end after N intervals" },
 	SPEC_COLUMNS, SPEC_NO_HEADINGS, SPEC_BYTES,
 	SPEC_JSON,

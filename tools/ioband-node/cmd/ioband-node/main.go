@@ -126,6 +126,9 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
+	for _, note := range config.Notes() {
+		log.Printf("%s: %s", o.config, note)
+	}
 	client, err := o.client()
 	if err != nil {
 		return err

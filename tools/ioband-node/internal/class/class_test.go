@@ -89,6 +89,9 @@ func TestWishOfThePod(t *testing.T) {
 		{"latency below the bound", map[string]string{"ioband.io/latency": "100us"},
 			Setting{Weight: 800, Min: gold.Min, LatencyUS: 2000}, Bounded, "2000us"},
 		{"unknown key", map[string]string{"ioband.io/wieght": "300"}, gold, Refused, "ioband.io/wieght"},
+		{"unit with another meaning than before",
+			map[string]string{"ioband.io/class": "capped", "ioband.io/maximum": "wiops=5K rbps=1M wbps=1M"},
+			Setting{Max: Rates{1_000_000, 1_000_000, 0, 5000}}, PlainUnit, "ioband.io/maximum: rbps=1M: K, M, G and T are powers of 1000"},
 		{"annotations of others", map[string]string{"example.org/weight": "300"}, gold, "", ""},
 	}
 	for _, test := range tests {
@@ -270,6 +273,31 @@ func TestChanges(t *testing.T) {
 	back := []string{"weight=300", "max_rbps=5", "min_rbps=0", "max_wiops=max", "latency=2000us"}
 	if got := to.Changes(from); !reflect.DeepEqual(got, back) {
 		t.Errorf("got %v, want %v", got, back)
+	}
+}
+
+// TestPlainUnits sees that each item with a unit that has another meaning than before is named
+// once.
+func TestPlainUnits(t *testing.T) {
+	notes := parse(t, `
+classes:
+  b: {minimum: "riops=5K rbps=1K", maximum: "rbps=2M wbps=1M"}
+  a: {maximum: "rbps=10MB wbps=1MiB wiops=5K"}
+bounds: {minimum: "rbps=1GiB", maximum: "wbps=1G"}
+groups:
+  /kubepods.slice: {maximum: "wbps=1T"}
+`).Notes()
+	var items []string
+	for _, note := range notes {
+		item, _, _ := strings.Cut(note, ": K, M, G and T are powers of 1000")
+		items = append(items, item)
+	}
+	want := []string{"classes: b: rbps=1K", "groups: /kubepods.slice: wbps=1T", "bounds: wbps=1G"}
+	if !reflect.DeepEqual(items, want) {
+		t.Errorf("got %q, want %q", items, want)
+	}
+	if notes := parse(t, config).Notes(); notes != nil {
+		t.Errorf("notes without such a unit: %q", notes)
 	}
 }
 

@@ -6,6 +6,7 @@ package class
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,11 @@ type Config struct {
 	Volumes []Volume `yaml:"volumes"`
 
 	resctrl map[string]Items
+	notes   []string
 }
+
+// Notes are what to tell the administrator of a valid configuration, one for each item.
+func (c *Config) Notes() []string { return c.notes }
 
 // Class is a named setting.
 type Class struct {
@@ -101,10 +106,10 @@ func Parse(text []byte) (*Config, error) {
 	if err := decode(text, config); err != nil {
 		return nil, err
 	}
-	if err := readAll("classes", config.Classes); err != nil {
+	if err := config.readAll("classes", config.Classes); err != nil {
 		return nil, err
 	}
-	if err := readAll("groups", config.Groups); err != nil {
+	if err := config.readAll("groups", config.Groups); err != nil {
 		return nil, err
 	}
 	for name := range config.Groups {
@@ -117,11 +122,20 @@ func Parse(text []byte) (*Config, error) {
 			return nil, fmt.Errorf("volumes: entry %d: %w", i+1, err)
 		}
 	}
+	config.noteUnits("bounds", config.Bounds.Minimum, config.Bounds.Maximum)
 	return config, config.Bounds.read()
 }
 
-func readAll(where string, classes map[string]Class) error {
-	for name, class := range classes {
+// noteUnits makes a note if the rates of an item have a unit with another meaning than before.
+func (c *Config) noteUnits(item, minimum, maximum string) {
+	if note := cmp.Or(plainUnit(minimum), plainUnit(maximum)); note != "" {
+		c.notes = append(c.notes, item+": "+note)
+	}
+}
+
+func (c *Config) readAll(where string, classes map[string]Class) error {
+	for _, name := range sortedKeys(classes) {
+		class := classes[name]
 		setting, err := class.read()
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", where, name, err)
@@ -133,6 +147,7 @@ func readAll(where string, classes map[string]Class) error {
 		}
 		class.setting = setting
 		classes[name] = class
+		c.noteUnits(where+": "+name, class.Minimum, class.Maximum)
 	}
 	return nil
 }

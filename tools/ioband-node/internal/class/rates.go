@@ -86,6 +86,18 @@ func ParseRates(text string) (Rates, error) {
 	return rates, nil
 }
 
+// plainUnit returns a note if rates of bytes have K, M, G or T, which were powers of 1024 in
+// former versions, or "".
+func plainUnit(text string) string {
+	for _, word := range strings.Fields(text) {
+		name, value, _ := strings.Cut(word, "=")
+		if kindOf(name) < ReadIOs && value != "" && strings.IndexByte(suffixes, value[len(value)-1]) >= 0 {
+			return fmt.Sprintf("%s: K, M, G and T are powers of 1000, as in systemd's IOReadBandwidthMax=, no longer of 1024; write MB or the like for powers of 1000, MiB or the like for powers of 1024", word)
+		}
+	}
+	return ""
+}
+
 func kindOf(name string) int {
 	for kind, known := range RateNames {
 		if name == known {

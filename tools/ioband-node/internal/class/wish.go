@@ -26,8 +26,9 @@ const (
 
 // Why a note about an annotation is made; the reason of the event.
 const (
-	Refused = "IobandRefused"
-	Bounded = "IobandBounded"
+	Refused   = "IobandRefused"
+	Bounded   = "IobandBounded"
+	PlainUnit = "IobandPlainUnit"
 )
 
 // The annotations of a pod may have 256 KiB; these bound the notes about them.
@@ -226,6 +227,9 @@ func (r *resolver) rates(key, text string, bound *Rates) (Rates, bool) {
 	if err != nil || bound == nil {
 		r.refuse(key, err)
 		return rates, false
+	}
+	if note := plainUnit(text); note != "" {
+		r.note(PlainUnit, key, "%s", note)
 	}
 	for kind, name := range RateNames {
 		switch {

@@ -684,11 +684,7 @@ LATENCY = [
     Mutant("above-a-maximum-too", " || ioband_max_is_for(ent->max, IOBAND_DIR_READ))", ")"),
     Mutant(
         "reads-wait",
-        "leaf =\n"
-        "		ioband_tree_leaf_below(core, &core->root.ent, "
-        "ioband_tree_dir_mask(IOBAND_DIR_READ),\n"
-        "				       true,\n"
-        "				      ios, limit);",
+        "leaf = ioband_tree_leaf_below(core, &core->root.ent, reads, true, ios, limit);",
         "leaf = NULL;",
     ),
     Mutant(
@@ -697,7 +693,7 @@ LATENCY = [
     Mutant("no-turn-for-the-late", "leaf = core->slice_ns ?\n", "leaf = false ?\n"),
     Mutant(
         "writes-go-by",
-        "&core->root.ent, ioband_tree_dir_mask(IOBAND_DIR_READ),\n				       true",
+        "&core->root.ent, reads, true",
         "&core->root.ent, U64_MAX, true",
     ),
     Mutant("own-only", "		ent = &ent->parent->ent;\n	}\n}", "		break;\n	}\n}"),
@@ -749,12 +745,8 @@ LATENCY = [
     ),
     Mutant(
         "depth-is-found-by-reads",
-        "\n"
-        "	core->late = true;\n"
-        "	leaf =\n"
-        "		ioband_tree_leaf_below(core, &core->root.ent, "
-        "ioband_tree_dir_mask",
-        "	leaf = ioband_tree_leaf_below(core, &core->root.ent, ioband_tree_dir_mask",
+        "	core->late = true;\n	leaf = ioband_tree_leaf_below(core, &core->root.ent, reads",
+        "	leaf = ioband_tree_leaf_below(core, &core->root.ent, reads",
     ),
     Mutant("slower-for-ever", "		bucket->rate += ioband_mul", "		(void)ioband_mul"),
     Mutant("never-slower", "		bucket->rate -= ioband_mul", "		(void)ioband_mul"),

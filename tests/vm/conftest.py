@@ -63,7 +63,8 @@ def _retire(guest: Guest) -> str:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Tests marked all_kernels or smoke run once per kernel.
 
-    An all_kernels test on a kernel other than the machine's own Debian's is long.
+    An all_kernels test on a kernel other than the machine's own Debian's is long.  The smoke
+    tests on such a kernel share one guest.
     """
     if "kernel_name" not in metafunc.fixturenames:
         return
@@ -74,11 +75,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names: list[Any] = [wanted]
     elif marker("newest"):
         names = ["newest"]
-    elif marker("smoke"):
-        names = [own, *others]
     elif marker("all_kernels"):
         long = pytest.mark.long("the full matrix of kernels")
         names = [own, *(pytest.param(name, marks=long) for name in others)]
+    elif marker("smoke"):
+        parallel = pytest.mark.guest(parallel=True)
+        names = [own, *(pytest.param(name, marks=parallel) for name in others)]
     else:
         names = [own]
     metafunc.parametrize("kernel_name", names, scope="session")

@@ -4,8 +4,7 @@
 from pathlib import Path
 
 import pytest
-from harness.kernels import get_kernel
-from harness.module import REPO, build_module
+from harness.module import REPO
 from lab.kernel import LabKernel, get_lab_kernel
 from lab.module import build_lab_module
 from lab.uml import run_experiment
@@ -47,11 +46,6 @@ def run(kernel: LabKernel, module: Path, work: Path, script: str) -> str:
     run_experiment(kernel, work, ["bash", "script", module])
     out = work / "out"
     return out.read_text() if out.exists() else ""
-
-
-def test_the_driver_builds_without_a_warning() -> None:
-    build_module(get_kernel("newest"), DISK, strict=True)
-    build_module(get_kernel("6.12"), DISK, ("W=1", "C=2"), strict=True)
 
 
 def test_disks_are_made_described_and_removed(

@@ -73,7 +73,16 @@ def test_a_kernel_is_built_once_for_its_source_and_settings(
     assert built == [found[0], *found[2:5]]
 
 
-@pytest.mark.parametrize("module", ["faults", "raredisk", "urgent"])
+# The modelled disks, and the modules that tests load.
+MODULES = ["lab/disk", "vm/faults", "vm/raredisk", "vm/urgent"]
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_modules_of_tests_build_without_a_warning(module: str) -> None:
-    build_module(get_kernel("newest"), REPO / "tests/vm" / module, strict=True)
-    build_module(get_kernel("6.12"), REPO / "tests/vm" / module, ("W=1", "C=2"), strict=True)
+    build_module(get_kernel("newest"), REPO / "tests" / module, strict=True)
+
+
+@pytest.mark.long("sparse finds mistakes in annotations of modules for tests alone")
+@pytest.mark.parametrize("module", MODULES)
+def test_sparse_accepts_modules_of_tests(module: str) -> None:
+    build_module(get_kernel("6.12"), REPO / "tests" / module, ("W=1", "C=2"), strict=True)

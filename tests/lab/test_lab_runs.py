@@ -139,6 +139,7 @@ def test_what_is_published_comes_out_again(
         assert found == wanted, AGAIN
 
 
+@pytest.mark.long("of the comparison of bytes alone, which changes rarely")
 def test_another_load_leaves_other_bytes(runner: Runner, tmp_path: Path) -> None:
     """Or the comparison above would prove nothing."""
     scenario = SCENARIOS["S1"]

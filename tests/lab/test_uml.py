@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from harness.module import REPO
+from harness.variants import variants
 from lab.kernel import LabKernel, get_lab_kernel
 from lab.module import build_lab_module
 from lab.uml import ExperimentError, run_experiment
@@ -55,7 +56,7 @@ def run(kernel: LabKernel, work: Path, script: str, *args: object, **options: fl
     run_experiment(kernel, work, ["bash", "script", *map(str, args)], **options)
 
 
-@pytest.mark.parametrize("scheduler", ["none", "bfq", "kyber"])
+@pytest.mark.parametrize("scheduler", variants(["none", "bfq", "kyber"], "none"))
 def test_a_result_repeats_bit_for_bit(kernel: LabKernel, tmp_path: Path, scheduler: str) -> None:
     texts = []
     for name in ("first", "second"):

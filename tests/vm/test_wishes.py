@@ -10,10 +10,11 @@ from harness.cgroup import Cgroup
 from harness.disturb import verified
 from harness.guest import Guest
 from harness.ioband import Ioband
+from harness.variants import variants
 
 
 @pytest.mark.guest(parallel=True)
-@pytest.mark.parametrize("slice_ms", [0, 20])
+@pytest.mark.parametrize("slice_ms", variants([0, 20], 0))
 def test_nothing_is_lost_with_all_wishes_at_once(ioband: Guest, slice_ms: int) -> None:
     """Given, changed and taken away in all mixtures, with slices and without."""
 

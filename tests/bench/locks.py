@@ -30,7 +30,7 @@ WINDOW_S = 3.0
 BASE = "dm-linear"
 NAMES = ("none", "mq-deadline", "kyber", "bfq", BASE, "ioband")
 # Locks that ioband itself takes per I/O, at most, by load.
-GOALS = {"one cgroup": 0.05, "two cgroups": 1.0}
+GOALS = {"one cgroup": 0.05, "two cgroups": 0.05}
 TRACING = "/sys/kernel/tracing"
 FUNCTIONS = (
     *(f"_raw_spin_lock{kind}" for kind in ("", "_bh", "_irq", "_irqsave")),

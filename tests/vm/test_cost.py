@@ -44,7 +44,7 @@ def test_instructions_of_a_group_alone(ioband: Guest) -> None:
 def test_a_group_alone_takes_no_lock(ioband: Guest) -> None:
     """On two CPUs at once; with a second group the I/Os take the pool's lock.
 
-    A batch of 32 I/Os takes it once.
+    32 I/Os that arrive together take it once, and pass the completions of earlier ones.
     """
     with (
         locks.watched(ioband) as files,
@@ -59,6 +59,5 @@ def test_a_group_alone_takes_no_lock(ioband: Guest) -> None:
     assert alone.ios > 10 * TIMED_PER_S
     assert timed.keys() <= TIMED
     assert 0 < sum(timed.values()) < TIMED_PER_S * alone.seconds
-    assert 0.5 < sum(per_io.values()) < 2
     assert 0.5 / 32 < per_io["batch_enter"] < 2 / 32
-    assert per_io.get("ioband_admit_lock_group", 0) < 0.1
+    assert sum(per_io.values()) < 4 / 32

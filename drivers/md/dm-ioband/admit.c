@@ -8,6 +8,7 @@
 #include "complete.h"
 #include "dispatch.h"
 #include "flush.h"
+#include "gather.h"
 #include "group.h"
 #include "io.h"
 #include "limits.h"
@@ -103,8 +104,12 @@ static bool may_sleep_below(struct ioband_io *io)
 	       READ_ONCE(target->member->nosleep_ios) + atomic_read(&target->ready_ios);
 }
 
-/* Decide on a bio with a group, and queue or launch it.  Under the pool's lock. */
-static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_urgency urgency)
+/*
+ * Decide on a bio with a group, and queue or launch it.  A bio that is one of @several is queued:
+ * the caller dispatches all of them at once.  Under the pool's lock.
+ */
+static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_urgency urgency,
+			   bool several)
 {
 	struct ioband_group *group = io->group;
 	struct ioband_pool *pool = group->pool;
@@ -146,7 +151,7 @@ static enum verdict decide(struct ioband_io *io, struct bio *bio, enum ioband_ur
 	if (!io->bill.async)
 		ioband_core_note_sync(core, now_ns);
 	ioband_core_wait(core, leaf, io->bill.dir, now_ns);
-	if (!first || ioband_dispatch_split_bytes(io) || may_sleep_below(io) ||
+	if (several || !first || ioband_dispatch_split_bytes(io) || may_sleep_below(io) ||
 	    io->target->member->stall_dev.blocked ||
 	    ioband_core_pick(core, now_ns, &wake_ns) != leaf) {
 		hold(io, bio);
@@ -301,7 +306,7 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 	enum verdict verdict;
 	unsigned long flags;
 	struct ioband_waiter waiter;
-	bool may_wait, wait;
+	bool may_wait, wait, first;
 	u64 now_ns;
 
 	may_wait = direct && io->of_task && !(bio->bi_opf & REQ_NOWAIT);
@@ -311,10 +316,14 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
 	stats = io->stats;
 	now_ns = ktime_get_ns();
 	io->start_ns = now_ns;
+	ioband_gather_pass(pool, now_ns);
+	first = !pool->held_ios;
 	ioband_state_activate(group);
-	verdict = decide(io, bio, urgency);
+	verdict = decide(io, bio, urgency, false);
 	if (verdict == HELD)
 		ioband_dispatch(pool, now_ns);
+	if (first && pool->held_ios)
+		ioband_gather_pass_again(pool, now_ns);
 	/* From here on a queued bio may be dispatched, and freed. */
 	wait = may_wait && verdict == HELD && ioband_throttle_is_over(group, times);
 	if (wait)
@@ -334,6 +343,7 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
  * ioband_admit_late() - admit or queue a bio that was gathered
  * @io: per-bio data
  * @bio: a bio that ioband_batch_add() has taken
+ * @several: it is one of several
  * @now_ns: time
  *
  * The caller calls ioband_dispatch() later.  A suspend waits for the bio and does not return it:
@@ -343,7 +353,7 @@ int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio 
  *
  * Return: true if the bio is queued in its group; otherwise the caller submits it.
  */
-bool ioband_admit_late(struct ioband_io *io, struct bio *bio, u64 now_ns)
+bool ioband_admit_late(struct ioband_io *io, struct bio *bio, bool several, u64 now_ns)
 {
 	const enum ioband_mode mode = READ_ONCE(io->target->member->mode);
 	struct cgroup_subsys_state *css = NULL;
@@ -360,5 +370,5 @@ bool ioband_admit_late(struct ioband_io *io, struct bio *bio, u64 now_ns)
 		css_put(css);
 	io->start_ns = now_ns;
 	ioband_state_activate(io->group);
-	return decide(io, bio, IOBAND_IN_TURN) == HELD;
+	return decide(io, bio, IOBAND_IN_TURN, several) == HELD;
 }

@@ -23,6 +23,6 @@ void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, st
 			  bool direct);
 int ioband_admit(struct ioband_target *target, struct ioband_io *io, struct bio *bio,
 		 enum ioband_mode mode, bool direct);
-bool ioband_admit_late(struct ioband_io *io, struct bio *bio, u64 now_ns);
+bool ioband_admit_late(struct ioband_io *io, struct bio *bio, bool several, u64 now_ns);
 
 #endif /* DM_IOBAND_ADMIT_H */

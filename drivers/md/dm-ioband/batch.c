@@ -2,8 +2,8 @@
 /*
  * dm-ioband: batches of bios that a task submits under one plug.
  *
- * While groups compete, each bio takes the pool's lock at arrival and at completion.  A task with
- * many bios to submit tells the block layer by a plug, which it ends after the last one.  io_uring,
+ * While groups compete, each bio takes the pool's lock at arrival.  A task with many bios to submit
+ * tells the block layer by a plug, which it ends after the last one.  io_uring,
  * libaio, read-ahead and large direct I/O do so.  Until the plug ends the bios are only gathered
  * here.  Then all of them enter under one lock, with one call of the scheduler.  They keep their
  * order; a bio that is not gathered may overtake them.
@@ -24,6 +24,7 @@
 
 #include "admit.h"
 #include "dispatch.h"
+#include "gather.h"
 #include "io.h"
 #include "submit.h"
 
@@ -57,17 +58,20 @@ struct ioband_batch {
 static noinline void batch_enter(struct ioband_batch *batch, bool from_schedule)
 {
 	struct ioband_pool *pool = batch->cb.data;
-	const bool by_task = batch->ios == 1 && !batch->nowait && !from_schedule;
+	const bool several = batch->ios > 1;
+	const bool by_task = !several && !batch->nowait && !from_schedule;
 	const u64 now_ns = ktime_get_ns();
 	struct bio *bio, *going = NULL;
-	bool held = false;
+	bool held = false, first;
 	unsigned long flags;
 
 	spin_lock_irqsave(&pool->lock, flags);
+	ioband_gather_pass(pool, now_ns);
+	first = !pool->held_ios;
 	while ((bio = bio_list_pop(&batch->bios))) {
 		struct ioband_io *io = ioband_io_of(bio);
 
-		if (ioband_admit_late(io, bio, now_ns))
+		if (ioband_admit_late(io, bio, several, now_ns))
 			held = true;
 		else if (by_task)
 			going = bio;
@@ -79,6 +83,8 @@ static noinline void batch_enter(struct ioband_batch *batch, bool from_schedule)
 	batch->bytes = 0;
 	if (held)
 		ioband_dispatch(pool, now_ns);
+	if (first && pool->held_ios)
+		ioband_gather_pass_again(pool, now_ns);
 	spin_unlock_irqrestore(&pool->lock, flags);
 	if (going)
 		dm_submit_bio_remap(going, NULL);

@@ -5,54 +5,48 @@
 #include "complete.h"
 
 #include "dispatch.h"
+#include "gather.h"
 #include "io.h"
-#include "state.h"
 #include "stats.h"
 
-/* Note the latency of a whole bio; the pool's tick acts on it.  Under the pool's lock. */
-static void note_latency(const struct ioband_io *io, u64 now_ns)
+static void describe(struct ioband_done *done, const struct ioband_io *io,
+		     const struct ioband_bill *bill, u64 now_ns)
 {
-	if (unlikely(io->group->pool->core.nr_latencies) && io->bill.dir == IOBAND_DIR_READ)
-		ioband_latency_sample(&io->stream->leaf, io->wait_us * (u64)NSEC_PER_USEC +
-				      now_ns - min(now_ns, io->start_ns));
+	*done = (struct ioband_done) {
+		.stream = io->stream,
+		.member = io->target->member,
+		.stats = io->stats,
+		.now_ns = now_ns,
+		.bill = *bill,
+		.whole_bytes = io->bytes,
+		.op = io->op,
+		.splittable = io->split_min_bytes,
+	};
+	ioband_gather_note_context(io->target->pool, done);
 }
 
-/* Return: true if the whole bio has completed; otherwise it may be gone now. */
-static noinline bool complete_shared(struct ioband_io *io, const struct ioband_bill *bill,
-				     u64 now_ns)
+/* The whole bio has completed. */
+static void note_latency(struct ioband_done *done, const struct ioband_io *io)
+{
+	done->latency_ns = io->wait_us * (u64)NSEC_PER_USEC +
+			   done->now_ns - min(done->now_ns, io->start_ns);
+}
+
+/* Return: true if the caller unpins the counters. */
+static noinline bool complete_shared(struct ioband_io *io, u64 now_ns)
 {
 	struct ioband_pool *pool = io->group->pool;
+	struct ioband_done done;
 	unsigned long flags;
-	bool last = true;
 
+	describe(&done, io, &io->bill, now_ns);
+	note_latency(&done, io);
+	if (ioband_gather_add(pool, &done))
+		return false;
 	spin_lock_irqsave(&pool->lock, flags);
-	if (io->split_bytes) {
-		io->unfinished -= bill->bytes;
-		last = !io->unfinished;
-	}
-	if (last)
-		note_latency(io, now_ns);
-	ioband_core_complete(&pool->core, &io->stream->leaf, bill, now_ns);
-	if (unlikely(ioband_stall_complete(&io->target->member->stall_dev, &pool->stall, now_ns)))
-		ioband_state_apply(pool, now_ns);
-	pool->done_ns = max(pool->done_ns, now_ns);
-	pool->sample.ios++;
-	pool->sample.bytes += bill->bytes;
-	pool->sample.work += ioband_depth_work(bill->bytes,
-					       io->split_bytes ? io->bytes : bill->bytes);
-	if (io->split_min_bytes)
-		pool->sample.max_bytes = max(pool->sample.max_bytes, io->bytes);
-	if (ioband_core_has_waiting(&pool->core)) {
-		pool->sample.held_ios++;
-		ioband_dispatch(pool, now_ns);
-	} else {
-		if (!pool->core.inflight_ios)
-			pool->sample.drained_ios++;
-		if (pool->held_ios)	/* by a maximum: update the timer */
-			ioband_dispatch(pool, now_ns);
-	}
+	ioband_gather_pass_with(pool, &done);
 	spin_unlock_irqrestore(&pool->lock, flags);
-	return last;
+	return true;
 }
 
 /**
@@ -66,13 +60,10 @@ void ioband_complete(struct ioband_io *io)
 	const u64 now_ns = ktime_get_ns();
 
 	ioband_stats_completed(io, now_ns);
-	if (likely(io->open)) {
+	if (likely(io->open))
 		ioband_stats_unpin_open(io->stats, io->op);
-	} else {
-		if (io->shared)
-			complete_shared(io, &io->bill, now_ns);
+	else if (!io->shared || complete_shared(io, now_ns))
 		ioband_stats_unpin_io(io->stats, io->op);
-	}
 	io->group = NULL;
 }
 
@@ -92,8 +83,20 @@ bool ioband_complete_split(struct ioband_io *io, u32 bytes)
 		.bytes = bytes,
 		.dir = ioband_dispatch_dir(ioband_bio_of(io)),
 	};
+	struct ioband_pool *pool = io->group->pool;
+	struct ioband_done done;
+	unsigned long flags;
+	bool last;
 
-	return complete_shared(io, &bill, ktime_get_ns());
+	describe(&done, io, &bill, ktime_get_ns());
+	spin_lock_irqsave(&pool->lock, flags);
+	io->unfinished -= bytes;
+	last = !io->unfinished;
+	if (last)
+		note_latency(&done, io);
+	ioband_gather_pass_with(pool, &done);
+	spin_unlock_irqrestore(&pool->lock, flags);
+	return last;
 }
 
 /**

@@ -34,6 +34,7 @@
 #endif
 
 struct ioband_queue;
+struct ioband_ring;
 
 /**
  * enum ioband_state - the state of a pool
@@ -53,7 +54,7 @@ enum ioband_state {
  * @members: mapped devices in the pool; changed under the registry's mutex and @lock
  * @nr_members: number of @members
  * @targets: targets that refer to the pool; under @walk
- * @lock: protects the fields down to @peak_ios, and the groups
+ * @lock: protects the fields down to @calm_until, and the groups
  * @core: the scheduler
  * @depth: search for the in-flight limit
  * @fixed_depth: in-flight limit that was set, or 0
@@ -96,8 +97,15 @@ enum ioband_state {
  * @done_ns: time of the last completion
  * @wbt_streams: streams with writes that wait for a worker, see &ioband_queue.waiting
  * @peak_ios: largest number of bios in flight since the last tick
+ * @gather_cpus: rings of the CPUs that may gather completions (gather.c)
+ * @nr_gather_cpus: number of them that count for @quantum
+ * @sync_ios: since the last tick, bios that completed while a worker submitted them
+ * @sync_ticks: ticks with such bios, and since with no others
+ * @ahead_ios: the limit is higher by as many, for bios that wait for a worker
  * @calm_ticks: consecutive ticks with capacity to spare
  * @calm_until: until when several groups may be open, in jiffies
+ * @rings: completions that the CPUs have gathered
+ * @quantum: largest number of completions that a CPU passes at once; written under the lock
  * @walk: held by walks over @active that drop @lock; protects @targets
  * @reap: held while counters are freed, or read from outside the I/O path, and while presets are
  *	changed or read
@@ -117,7 +125,7 @@ struct ioband_pool {
 	unsigned int nr_members;
 	struct list_head targets;
 
-	spinlock_t lock;	/* the fields down to @peak_ios, and the groups */
+	spinlock_t lock;	/* the fields down to @calm_until, and the groups */
 	struct ioband_core core;
 	struct ioband_depth depth;
 	u32 fixed_depth;
@@ -158,10 +166,18 @@ struct ioband_pool {
 	u64 done_ns;
 	u32 wbt_streams;
 	u32 peak_ios;
+	struct list_head gather_cpus;
+	unsigned int nr_gather_cpus;
+	u32 sync_ios;
+	u32 sync_ticks;
+	u32 ahead_ios;
 	unsigned int calm_ticks;
 	unsigned long calm_until;
 
-	struct mutex walk;	/* before @lock */
+	struct ioband_ring __percpu *rings ____cacheline_aligned_in_smp;
+	u32 quantum;
+
+	struct mutex walk ____cacheline_aligned_in_smp; /* before @lock */
 	struct mutex reap;	/* before @lock */
 	s64 dying_bytes;
 	unsigned long dying_at;

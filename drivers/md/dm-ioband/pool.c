@@ -9,6 +9,7 @@
 
 #include "dispatch.h"
 #include "flush.h"
+#include "gather.h"
 #include "group.h"
 #include "io.h"
 #include "preset.h"
@@ -268,6 +269,7 @@ static void tick_shared(struct ioband_pool *pool)
 		note_open(pool, sum.open);
 	}
 	now_ns = ktime_get_ns();
+	ioband_gather_tick(pool, now_ns);
 	scan_shared(pool, now_ns);
 	if (pool->nr_active > 1)
 		ioband_latency_look(&pool->core, now_ns);
@@ -367,6 +369,7 @@ static void pool_free(struct ioband_pool *pool)
 	ioband_preset_end(pool);
 	ioband_group_free_all(pool);
 	ioband_stats_unstock(pool);
+	ioband_gather_exit_pool(pool);
 	kfree(pool);
 }
 
@@ -401,14 +404,20 @@ static struct ioband_pool *pool_new(const char *name)
 	INIT_WORK(&pool->stock, pool_stock);
 	INIT_DELAYED_WORK(&pool->tick, pool_tick);
 	INIT_DELAYED_WORK(&pool->sweep, ioband_group_sweep);
+	if (ioband_gather_init_pool(pool))
+		goto free;
 	pool->root = ioband_group_new_root(pool);
-	if (!pool->root) {
-		kfree(pool);
-		return NULL;
-	}
+	if (!pool->root)
+		goto exit_gather;
 	pool->scope.group = pool->root;
 	ioband_stats_stock(pool);
 	return pool;
+
+exit_gather:
+	ioband_gather_exit_pool(pool);
+free:
+	kfree(pool);
+	return NULL;
 }
 
 /* Under the registry's mutex. */
@@ -461,6 +470,7 @@ static void member_free(struct ioband_member *member)
 
 	ioband_preset_forget(pool, &member->scope);
 	spin_lock_irq(&pool->lock);
+	ioband_gather_pass_any(pool);
 	list_del(&member->members);
 	list_del(&member->stall_dev.stall_devs);
 	pool->nr_members--;

@@ -112,6 +112,8 @@ void ioband_state_apply(struct ioband_pool *pool, u64 now_ns)
 
 	if (unlikely(ioband_stall_look(&pool->stall, limit_ios, slice_ns, now_ns)))
 		ioband_dispatch_unpark(pool, now_ns);
+	if (limit_ios < U32_MAX)
+		limit_ios += pool->ahead_ios;
 	if (shared && pool->open_ios && limit_ios < U32_MAX)
 		limit_ios = (limit_ios - min(pool->open_ios, limit_ios / 2)) >> pool->open_shift;
 	ioband_stall_apply(&pool->stall, &pool->core, limit_ios);

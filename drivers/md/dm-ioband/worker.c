@@ -15,6 +15,7 @@
 #include "complete.h"
 #include "dispatch.h"
 #include "flush.h"
+#include "gather.h"
 #include "io.h"
 #include "split.h"
 #include "submit.h"
@@ -143,20 +144,13 @@ static u32 count_sent(const struct ioband_target *target)
 	return max(READ_ONCE(target->member->stall_dev.inflight_ios), ready) - ready;
 }
 
-/* Submit the bios of a queue; return: false if there were none. */
-static bool submit_queued(struct ioband_queue *queue)
+/* Submit the bios of a list, plugged.  Return: number of the device's bios in flight then. */
+static u32 submit_list(struct ioband_target *target, struct llist_node *list)
 {
-	struct llist_node *list = llist_reverse_order(llist_del_all(&queue->ios));
-	const unsigned long switches = current->nvcsw;
-	struct ioband_target *target = queue->target;
 	struct ioband_io *io, *next;
 	struct blk_plug plug;
 	u32 sent;
 
-	if (!list)
-		return false;
-	atomic_inc(&queue->in_hand);
-	WRITE_ONCE(queue->takes, READ_ONCE(queue->takes) + 1);
 	blk_start_plug(&plug);
 	llist_for_each_entry_safe(io, next, list, queued) {
 		if (io->split_bytes) {
@@ -169,11 +163,34 @@ static bool submit_queued(struct ioband_queue *queue)
 	/* While they are plugged each bio has a request. */
 	sent = count_sent(target);
 	blk_finish_plug(&plug);
+	return sent;
+}
+
+/* Submit the bios of a queue; return: false if there were none. */
+static bool submit_queued(struct ioband_queue *queue)
+{
+	struct llist_node *list = llist_reverse_order(llist_del_all(&queue->ios));
+	const unsigned long switches = current->nvcsw;
+	struct ioband_target *target = queue->target;
+	struct ioband_ring *ring = NULL;
+	bool slept;
+	u32 sent;
+
+	if (!list)
+		return false;
+	if (READ_ONCE(queue->worker) == current)
+		ring = ioband_gather_begin(target->pool);
+	atomic_inc(&queue->in_hand);
+	WRITE_ONCE(queue->takes, READ_ONCE(queue->takes) + 1);
+	sent = submit_list(target, list);
+	slept = current->nvcsw != switches;
 	atomic_dec(&queue->in_hand);
+	if (ring)
+		ioband_gather_end(target->pool, ring);
 	if (queue->lane == IOBAND_LANE_PROMPT)
-		note_nosleep(target->member, sent, current->nvcsw != switches);
+		note_nosleep(target->member, sent, slept);
 	else
-		note_slept(queue, current->nvcsw != switches);
+		note_slept(queue, slept);
 	return true;
 }
 

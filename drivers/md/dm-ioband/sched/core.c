@@ -499,12 +499,20 @@ void ioband_core_withdraw(struct ioband_core *core, struct ioband_leaf *leaf, u8
 				      leaf->inflight ? IOBAND_LEAF_INFLIGHT : IOBAND_LEAF_IDLE, 0);
 }
 
-/* Update the mean time between completions, over about the last 16. */
-static void core_learn_gap(struct ioband_core *core, u64 now_ns)
+/**
+ * ioband_core_learn_gap() - update the mean time between completions, over about the last 16
+ * @core: scheduler
+ * @ios: number of completions since the last call, at least 1
+ * @now_ns: time of the latest
+ */
+void ioband_core_learn_gap(struct ioband_core *core, u32 ios, u64 now_ns)
 {
-	const u64 gap_ns = now_ns > core->done_ns ? now_ns - core->done_ns : 0;
+	const u64 gap_ns = now_ns > core->done_ns ? div_u64(now_ns - core->done_ns, ios) : 0;
+	u32 i;
 
-	core->gap_ns = (15 * core->gap_ns + min_t(u64, gap_ns, IOBAND_GRACE_MAX_NS)) / 16;
+	/* After 64 of them, 2 % of the former mean is left. */
+	for (i = 0; i < min(ios, 64U); i++)
+		core->gap_ns = (15 * core->gap_ns + min_t(u64, gap_ns, IOBAND_GRACE_MAX_NS)) / 16;
 	core->done_ns = max(core->done_ns, now_ns);
 }
 
@@ -527,14 +535,16 @@ static void leaf_begin_grace(struct ioband_core *core, struct ioband_leaf *leaf,
 }
 
 /**
- * ioband_core_complete() - a bio has completed
+ * ioband_core_complete_one() - a bio has completed, maybe before others that are known already
  * @core: scheduler
  * @leaf: leaf of the bio
  * @bill: as for ioband_core_admit()
  * @now_ns: time
+ *
+ * The caller calls ioband_core_learn_gap() after several.
  */
-void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
-			  const struct ioband_bill *bill, u64 now_ns)
+void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf,
+			      const struct ioband_bill *bill, u64 now_ns)
 {
 	core->inflight_ios--;
 	core->inflight_bytes -= bill->bytes;
@@ -548,9 +558,22 @@ void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 	else
 		leaf->run_ns = 0;
 	leaf->done_ns = now_ns;
-	core_learn_gap(core, now_ns);
 	if (!leaf->inflight && leaf->state == IOBAND_LEAF_INFLIGHT)
 		leaf_begin_grace(core, leaf, now_ns);
+}
+
+/**
+ * ioband_core_complete() - a bio has completed
+ * @core: scheduler
+ * @leaf: leaf of the bio
+ * @bill: as for ioband_core_admit()
+ * @now_ns: time
+ */
+void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
+			  const struct ioband_bill *bill, u64 now_ns)
+{
+	ioband_core_learn_gap(core, 1, now_ns);
+	ioband_core_complete_one(core, leaf, bill, now_ns);
 }
 
 /**

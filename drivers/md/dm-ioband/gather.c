@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dm-ioband: completions on their way to the scheduler.
+ *
+ * A completion frees a slot of the in-flight limit, so the scheduler has to be told, under the
+ * pool's lock.  On a fast disk with many CPUs, these calls would take the lock more often than all
+ * others.  So a busy CPU gathers completions, and passes several at once.  Charges are not
+ * affected: a bio is charged when it is admitted, under the lock.
+ *
+ * 1. How many
+ * -----------
+ * A gathered completion keeps a slot of the limit empty.  A CPU passes all of them when it has as
+ * many as the quantum.  So the CPUs together have at most a quarter of the bios in flight, as the
+ * scheduler counts them.  So another bio is outstanding, and some CPU
+ * reaches the quantum before the last one (the pigeonhole principle):
+ *
+ *	2 CPUs complete bios, 64 are in flight: the quantum is 1 + 64 / (4 * 2) = 9, or 8 as a
+ *	power of two.  After 2 * (8 - 1) + 1 = 15 completions at most, one CPU has 8.  It passes
+ *	those of both CPUs, and up to 15 bios are admitted under one lock.  The device always has
+ *	at least 64 - 14 = 50.
+ *
+ * The outstanding bios may wait for a worker that does not run, or for a device that hangs.  Then
+ * the pool's tick passes the gathered completions.
+ *
+ * Some devices complete a bio while a worker submits it (worker.c).  The worker gathers up to a
+ * ring full of these, however few are in flight, and passes them when it has submitted its bios.
+ * If no bio is queued, no slot is needed: it leaves up to IOBAND_GATHER_MAX completions to the next
+ * bio that arrives.
+ *
+ * Each completion is passed at once:
+ *
+ * - on a CPU that is idle otherwise.  Where only the device takes time, the order of events is that
+ *   of the device.  (If a thread handles the interrupt, as with PREEMPT_RT, no CPU seems idle.)
+ * - on a slow device, where a slot would stay empty for more than IOBAND_GATHER_NS;
+ * - with slices, a minimum or a latency target, which depend on the moment of a completion.
+ *
+ * Every bio that takes the lock to be admitted, and each tick, passes what all CPUs have gathered.
+ * So the decision for that bio is the same as without gathering.  If the bio is the first that is
+ * queued, it passes them once more: a worker may just have left some.
+ *
+ * 2. Devices without a queue
+ * --------------------------
+ * The limit is meant for bios at the device.  A RAM disk has no queue: it completes each bio while
+ * it is submitted.  So a limit of one bio for each CPU suffices, and each bio would be admitted by
+ * itself.  If for IOBAND_SYNC_TICKS all completions of the pool were of this kind, the limit is
+ * raised by IOBAND_AHEAD_IOS for each busy CPU.  The bios wait for their worker, and delay others
+ * by no more than the time in which it submits them:
+ *
+ *	a limit of 2, 2 CPUs: 2 + 2 * 64 = 130 bios may be admitted.  A worker takes 32 of them,
+ *	and passes their 32 completions under one lock.
+ *
+ * The first other completion ends this.  A limit that was set is not raised.
+ */
+#include "gather.h"
+
+#include "dispatch.h"
+#include "state.h"
+#include "stats.h"
+
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+
+/* Most completions that a CPU gathers, a power of two: as many as a batch of arrivals. */
+#define IOBAND_GATHER_MAX	32
+
+/* Size of a ring, a power of two: what a worker has left, and a batch. */
+#define IOBAND_RING		64
+
+/*
+ * Longest mean time for which a slot stays empty.  A device with a longer time between completions
+ * needs little CPU time.
+ */
+#define IOBAND_GATHER_NS	(500 * NSEC_PER_USEC)
+
+/* Most bios that wait for a worker and do not count in the limit: two batches of a CPU; of all. */
+#define IOBAND_AHEAD_IOS	64U
+#define IOBAND_AHEAD_MAX	1024U
+
+/* Ticks after which a pool is known to complete bios while they are submitted. */
+#define IOBAND_SYNC_TICKS	16
+
+/**
+ * struct ioband_ring - completions that a CPU has gathered
+ * @joined: link in the pool's list of CPUs that may gather; under the pool's lock
+ * @may: in that list; written under the pool's lock
+ * @head: number of completions passed to the core; written under the pool's lock
+ * @worker: worker that submits bios now, and passes the ring then; NULL: none
+ * @tail: number of completions gathered; written by the CPU, with interrupts off
+ * @done: the completions from @head to @tail
+ */
+struct ioband_ring {
+	struct list_head joined;
+	bool may;
+	u32 head;
+	const struct task_struct *worker ____cacheline_aligned_in_smp;
+	u32 tail;
+	struct ioband_done done[IOBAND_RING];
+};
+
+enum outcome {
+	NOT_GATHERED,	/* the caller passes the completion */
+	GATHERED,	/* it is passed later */
+	TOO_MANY,	/* the same, but the caller passes the ring */
+};
+
+/**
+ * ioband_gather_init_pool() - prepare a pool to gather completions
+ * @pool: new
+ *
+ * Context: Process; may sleep.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int ioband_gather_init_pool(struct ioband_pool *pool)
+{
+	pool->rings = alloc_percpu(struct ioband_ring);
+	if (!pool->rings)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&pool->gather_cpus);
+	return 0;
+}
+
+/**
+ * ioband_gather_exit_pool() - undo ioband_gather_init_pool()
+ * @pool: without bios
+ *
+ * Context: Process.
+ */
+void ioband_gather_exit_pool(struct ioband_pool *pool)
+{
+	free_percpu(pool->rings);
+}
+
+/* See 2 above.  Under the pool's lock. */
+static void note_context(struct ioband_pool *pool, const struct ioband_done *done)
+{
+	pool->sync_ios += done->sync;
+	if (!done->async)
+		return;
+	pool->sync_ticks = 0;
+	if (pool->ahead_ios) {
+		pool->ahead_ios = 0;
+		ioband_state_apply(pool, done->now_ns);
+	}
+}
+
+/* Pass a completion to the core.  Under the pool's lock; the caller dispatches. */
+static void account(struct ioband_pool *pool, const struct ioband_done *done)
+{
+	struct ioband_sample *sample = &pool->sample;
+	const u32 bytes = done->bill.bytes;
+
+	/* The pool's tick acts on the latency. */
+	if (unlikely(pool->core.nr_latencies) && done->latency_ns &&
+	    done->bill.dir == IOBAND_DIR_READ)
+		ioband_latency_sample(&done->stream->leaf, done->latency_ns);
+	ioband_core_complete_one(&pool->core, &done->stream->leaf, &done->bill, done->now_ns);
+	if (unlikely(ioband_stall_complete(&done->member->stall_dev, &pool->stall, done->now_ns)))
+		ioband_state_apply(pool, done->now_ns);
+	pool->done_ns = max(pool->done_ns, done->now_ns);
+	note_context(pool, done);
+	sample->ios++;
+	sample->bytes += bytes;
+	sample->work += ioband_depth_work(bytes, done->whole_bytes);
+	if (done->splittable)
+		sample->max_bytes = max(sample->max_bytes, done->whole_bytes);
+	if (ioband_core_has_waiting(&pool->core))
+		sample->held_ios++;
+	else if (!pool->core.inflight_ios)
+		sample->drained_ios++;
+}
+
+/* Dispatch if bios are queued; the timer of a maximum is updated then. */
+static void dispatch_queued(struct ioband_pool *pool, u64 now_ns)
+{
+	if (ioband_core_has_waiting(&pool->core) || pool->held_ios)
+		ioband_dispatch(pool, now_ns);
+}
+
+/* The quantum, see above; 0: not even workers gather.  Under the pool's lock. */
+static u32 quantum_of(const struct ioband_pool *pool)
+{
+	const struct ioband_core *core = &pool->core;
+	u64 quantum;
+
+	if (pool->state != IOBAND_SHARED || core->slice_ns || ioband_core_has_guarantees(core) ||
+	    !pool->nr_gather_cpus)
+		return 0;
+	quantum = min3((u64)IOBAND_GATHER_MAX,
+		       1 + core->inflight_ios / (4ULL * pool->nr_gather_cpus),
+		       div64_u64(IOBAND_GATHER_NS, pool->nr_gather_cpus * core->gap_ns + 1));
+	/* It seldom changes, so that the other CPUs keep it in their caches. */
+	return quantum ? rounddown_pow_of_two(quantum) : 0;
+}
+
+/*
+ * Pass what a CPU has gathered to the core.  @newest_ns: time of the latest so far.  Under the
+ * pool's lock.  Return: how many there were.
+ */
+static u32 pass(struct ioband_pool *pool, struct ioband_ring *ring, u64 *newest_ns)
+{
+	const u32 tail = smp_load_acquire(&ring->tail);	/* pairs with add() */
+	const u32 head = ring->head;
+	u32 at;
+
+	if (head == tail)
+		return 0;
+	for (at = head; at != tail; at++) {
+		const struct ioband_done *done = &ring->done[at % IOBAND_RING];
+
+		account(pool, done);
+		*newest_ns = max(*newest_ns, done->now_ns);
+		ioband_stats_unpin_io(done->stats, done->op);
+	}
+	smp_store_release(&ring->head, tail);	/* pairs with add() */
+	return tail - head;
+}
+
+/*
+ * Pass what all CPUs have gathered to the core, and set the quantum.  A CPU that has not seen a
+ * smaller quantum yet may add a completion after its ring was read.  So the rings are read again.
+ * Under the pool's lock.  Return: how many there were.
+ */
+static u32 pass_all(struct ioband_pool *pool)
+{
+	u32 before, quantum, passed, all = 0;
+	struct ioband_ring *ring;
+	u64 newest_ns = 0;
+
+	do {
+		passed = 0;
+		list_for_each_entry(ring, &pool->gather_cpus, joined)
+			passed += pass(pool, ring, &newest_ns);
+		if (passed)
+			ioband_core_learn_gap(&pool->core, passed, newest_ns);
+		all += passed;
+		before = pool->quantum;
+		quantum = quantum_of(pool);
+		if (quantum == before)
+			break;
+		WRITE_ONCE(pool->quantum, quantum);
+		smp_mb();	/* pairs with add() */
+	} while (quantum < before);
+	return all;
+}
+
+/* May a CPU gather as many completions as @count, of which @done is the last? */
+static bool may_have(const struct ioband_pool *pool, const struct ioband_ring *ring,
+		     const struct ioband_done *done, u32 count)
+{
+	const u32 quantum = READ_ONCE(pool->quantum);
+
+	return READ_ONCE(ring->may) && quantum &&
+	       (done->sync ? count <= IOBAND_RING : count < quantum);
+}
+
+/*
+ * Add a completion to the ring of this CPU, with interrupts off, if it does not reach the quantum.
+ * A quantum that has become smaller meanwhile makes the caller pass it; otherwise its ring is read
+ * again, see pass_all().
+ */
+static enum outcome add(struct ioband_pool *pool, struct ioband_ring *ring,
+			const struct ioband_done *done)
+{
+	const u32 tail = ring->tail;
+	/* pairs with pass() */
+	const u32 count = tail - smp_load_acquire(&ring->head) + 1;
+
+	if (!may_have(pool, ring, done, count))
+		return NOT_GATHERED;
+	ring->done[tail % IOBAND_RING] = *done;
+	smp_store_release(&ring->tail, tail + 1);	/* pairs with pass() */
+	smp_mb();	/* pairs with pass_all() and ioband_gather_tick() */
+	return may_have(pool, ring, done, count) ? GATHERED : TOO_MANY;
+}
+
+/* A CPU may gather completions until the next tick.  Under the pool's lock. */
+static void join(struct ioband_pool *pool, struct ioband_ring *ring)
+{
+	if (ring->may)
+		return;
+	list_add_tail(&ring->joined, &pool->gather_cpus);
+	pool->nr_gather_cpus++;
+	WRITE_ONCE(ring->may, true);
+}
+
+/* Pass what a CPU and the others have gathered, and dispatch. */
+static void pass_late(struct ioband_pool *pool, struct ioband_ring *ring)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	join(pool, ring);	/* the tick may have taken it off the list */
+	if (pass_all(pool))
+		dispatch_queued(pool, ktime_get_ns());
+	spin_unlock_irqrestore(&pool->lock, flags);
+}
+
+/**
+ * ioband_gather_add() - gather a completion
+ * @pool: pool
+ * @done: completion of a whole bio
+ *
+ * Context: Any.
+ *
+ * Return: true if the completion is passed later, and the counters unpinned; false if the caller
+ * passes it.
+ */
+bool ioband_gather_add(struct ioband_pool *pool, const struct ioband_done *done)
+{
+	struct ioband_ring *ring;
+	enum outcome outcome;
+	unsigned long flags;
+
+	if (!READ_ONCE(pool->quantum) || is_idle_task(current))
+		return false;
+	local_irq_save(flags);
+	ring = this_cpu_ptr(pool->rings);
+	outcome = add(pool, ring, done);
+	local_irq_restore(flags);
+	if (unlikely(outcome == TOO_MANY))
+		pass_late(pool, ring);
+	return outcome != NOT_GATHERED;
+}
+
+/**
+ * ioband_gather_pass() - pass what all CPUs have gathered to the core, and dispatch
+ * @pool: pool
+ * @now_ns: time
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_gather_pass(struct ioband_pool *pool, u64 now_ns)
+{
+	lockdep_assert_held(&pool->lock);
+	if (pool->quantum && pass_all(pool))
+		dispatch_queued(pool, now_ns);
+}
+
+/**
+ * ioband_gather_pass_again() - pass what workers have left while no bio was queued
+ * @pool: pool with the first bios that are queued
+ * @now_ns: time
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_gather_pass_again(struct ioband_pool *pool, u64 now_ns)
+{
+	smp_mb();	/* pairs with ioband_gather_end() */
+	ioband_gather_pass(pool, now_ns);
+}
+
+/**
+ * ioband_gather_pass_with() - pass a completion and all that are gathered to the core, and dispatch
+ * @pool: pool
+ * @done: the completion
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_gather_pass_with(struct ioband_pool *pool, const struct ioband_done *done)
+{
+	lockdep_assert_held(&pool->lock);
+	if (!is_idle_task(current))
+		join(pool, this_cpu_ptr(pool->rings));
+	if (pool->nr_gather_cpus)
+		pass_all(pool);
+	ioband_core_learn_gap(&pool->core, 1, done->now_ns);
+	account(pool, done);
+	dispatch_queued(pool, done->now_ns);
+}
+
+/**
+ * ioband_gather_note_context() - note whether the device completes a bio while it is submitted
+ * @pool: pool
+ * @done: the completion; the caller is in its context
+ *
+ * That is not known of a bio that a task submits for itself.
+ *
+ * Context: Any.
+ */
+void ioband_gather_note_context(struct ioband_pool *pool, struct ioband_done *done)
+{
+	/* A task other than the worker does not care which CPU's ring it looks at. */
+	const bool by_worker = READ_ONCE(raw_cpu_ptr(pool->rings)->worker) == current;
+
+	done->sync = in_task() && by_worker;
+	done->async = !in_task() || (!by_worker && current->flags & PF_KTHREAD);
+}
+
+/**
+ * ioband_gather_begin() - a worker begins to submit bios
+ * @pool: pool
+ *
+ * Context: Process, of a worker that stays on its CPU.
+ *
+ * Return: the ring of the CPU, for ioband_gather_end().
+ */
+struct ioband_ring *ioband_gather_begin(struct ioband_pool *pool)
+{
+	struct ioband_ring *ring = raw_cpu_ptr(pool->rings);
+
+	WRITE_ONCE(ring->worker, current);
+	return ring;
+}
+
+/**
+ * ioband_gather_end() - the worker has submitted the bios
+ * @pool: pool
+ * @ring: its ring
+ *
+ * Context: Process, as ioband_gather_begin().
+ */
+void ioband_gather_end(struct ioband_pool *pool, struct ioband_ring *ring)
+{
+	u32 count;
+
+	WRITE_ONCE(ring->worker, NULL);
+	smp_mb();	/* pairs with ioband_gather_pass_again() */
+	count = READ_ONCE(ring->tail) - READ_ONCE(ring->head);
+	if (count > IOBAND_GATHER_MAX ||
+	    (count && (!READ_ONCE(ring->may) || READ_ONCE(pool->held_ios))))
+		pass_late(pool, ring);
+}
+
+/* The number of bios by which the limit is raised.  Under the pool's lock. */
+static u32 ahead_of(struct ioband_pool *pool, u32 cpus)
+{
+	if (pool->sync_ios && pool->sync_ticks < IOBAND_SYNC_TICKS)
+		pool->sync_ticks++;
+	pool->sync_ios = 0;
+	if (pool->sync_ticks < IOBAND_SYNC_TICKS || !ioband_pool_finds_depth(pool) ||
+	    ioband_core_has_guarantees(&pool->core))
+		return 0;
+	return min(IOBAND_AHEAD_IOS * cpus, IOBAND_AHEAD_MAX);
+}
+
+/**
+ * ioband_gather_tick() - pass gathered completions, and find out anew which CPUs are busy
+ * @pool: pool in the shared state
+ * @now_ns: time
+ *
+ * The caller calls ioband_state_apply(), as the limit may have changed.
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_gather_tick(struct ioband_pool *pool, u64 now_ns)
+{
+	const u32 cpus = pool->nr_gather_cpus;
+	struct ioband_ring *ring, *next;
+
+	list_for_each_entry(ring, &pool->gather_cpus, joined)
+		WRITE_ONCE(ring->may, false);
+	pool->nr_gather_cpus = 0;
+	smp_mb();	/* pairs with add() */
+	ioband_gather_pass(pool, now_ns);
+	list_for_each_entry_safe(ring, next, &pool->gather_cpus, joined)
+		list_del(&ring->joined);
+	pool->ahead_ios = ahead_of(pool, cpus);
+}
+
+/**
+ * ioband_gather_pass_any() - pass gathered completions, as a mapped device is freed
+ * @pool: pool
+ *
+ * Context: Under the pool's lock.
+ */
+void ioband_gather_pass_any(struct ioband_pool *pool)
+{
+	u64 newest_ns = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		pass(pool, per_cpu_ptr(pool->rings, cpu), &newest_ns);
+	dispatch_queued(pool, ktime_get_ns());
+}

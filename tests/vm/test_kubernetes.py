@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from harness.compete import DISK, SETTLE_S
 from harness.containers import Containers, Pod, containers
+from harness.crio import Crio
 from harness.devices import VolumeGroup, mounted, null_blk
 from harness.guest import Guest
 from harness.node import CLASS_FILE, LVM_SOCKET, Cluster, Node, ioband_node, node_program, put
@@ -218,15 +219,15 @@ def paths(group: dict[str, Any]) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def volumes(tool: Tool) -> Iterator[VolumeGroup]:
-    """The volumes vg1/a and vg1/b, on a disk that does a thousand I/Os a second."""
+def volumes(tool: Tool, name: str = "vg1") -> Iterator[VolumeGroup]:
+    """The volumes a and b of a group, on a disk that does a thousand I/Os a second."""
     guest = tool.guest
     with (
         null_blk(guest, memory_backed=1, **DISK) as disk,
-        VolumeGroup(guest, "vg1", [disk]) as group,
+        VolumeGroup(guest, name, [disk]) as group,
     ):
-        for name in ("a", "b"):
-            group.create(name, 128)
+        for volume in ("a", "b"):
+            group.create(volume, 128)
         yield group
         take_out(tool)
 
@@ -274,18 +275,27 @@ def everywhere(**setting: int) -> dict[str, dict[str, int]]:
     return dict.fromkeys(POOLS, setting)
 
 
-@pytest.fixture
-def rig(tool: Tool) -> Iterator[Rig]:
-    """A node with ioband in its volumes."""
+@contextlib.contextmanager
+def rig_with_one_pool(
+    tool: Tool, config: str = CONFIG, group_name: str = "vg1", **options: Any
+) -> Iterator[Rig]:
+    """A node with ioband in its volumes; the options are those of containers()."""
     guest = tool.guest
     with (
-        volumes(tool) as group,
-        containers(guest) as runtime,
-        ioband_node(guest, tool.program, CONFIG) as node,
+        volumes(tool, group_name) as group,
+        containers(guest, **options) as runtime,
+        ioband_node(guest, tool.program, config) as node,
     ):
         node.await_ok()
         wait_until(guest, lambda: len(tool.json("list")) == 2, "ioband is in the volumes")
         yield Rig(guest, tool, runtime, node, group)
+
+
+@pytest.fixture
+def rig(tool: Tool) -> Iterator[Rig]:
+    """A node with containerd, and ioband in its volumes."""
+    with rig_with_one_pool(tool) as one:
+        yield one
 
 
 def reader(name: str, volume: str, **annotations: str) -> Pod:
@@ -386,8 +396,7 @@ def test_classes_and_bounds_of_the_administrator(tool: Tool) -> None:
             },
         )
         rig.await_events(of_file, ("IobandBounded", f"the maximum of the class; {4 << 20} is set"))
-        scope = f"{inside.cgroup(systemd=True)}/cri-containerd-{inside.container}.scope"
-        assert rig.settings(scope) == everywhere(weight=300)
+        assert rig.settings(rig.runtime.scope(inside)) == everywhere(weight=300)
         rig.await_settings(inside, {})
         rig.await_settings(unknown, {})
         rig.await_events(unknown, ("IobandRefused", '"tin"'))
@@ -576,22 +585,44 @@ def test_ioband_comes_later_than_the_pods(tool: Tool) -> None:
 
 @long
 def test_the_cgroup_driver_cgroupfs(tool: Tool) -> None:
-    guest = tool.guest
-    with (
-        volumes(tool),
-        containers(guest, systemd=False) as runtime,
-        ioband_node(guest, tool.program, CONFIG) as node,
-    ):
-        node.await_ok()
-        rig = Rig(guest, tool, runtime, node)
-        wait_until(guest, lambda: len(tool.json("list")) == 2, "ioband is in the volumes")
+    with rig_with_one_pool(tool, systemd=False) as rig:
         gold = reader("gold", "a", **{OWN_CLASS: "gold"})
         plain = reader("plain", "b")
         rig.run(gold, plain)
         assert rig.weights() == {f"/kubepods/besteffort/pod{gold.uid}": 300}
         assert rig.ratio(gold, plain) == pytest.approx(3, rel=0.02)
-        runtime.remove(gold, plain)
-        wait_until(guest, lambda: rig.weights() == {}, "the groups are gone")
+        rig.runtime.remove(gold, plain)
+        wait_until(rig.guest, lambda: rig.weights() == {}, "the groups are gone")
+
+
+@long
+def test_cri_o(tool: Tool) -> None:
+    """Shares before the first I/O, an edit, a restart of CRI-O, and the end of the pods."""
+    gold = reader("gold", "a", **{CLASS: "gold", f"{WEIGHT}.container.main": "200"})
+    plain = reader("plain", "b", **{WEIGHT: "100"})
+    late = Pod("late", {WEIGHT: "250"})
+    with rig_with_one_pool(tool, kind=Crio) as rig:
+        rig.cluster.put(gold, plain)
+        rig.runtime.create(gold, plain)
+        assert rig.weights() == {}
+        rig.runtime.start(gold, plain)
+        weights = {gold.cgroup(True): 300, rig.runtime.scope(gold): 200, plain.cgroup(True): 100}
+        assert rig.weights() == weights
+        assert rig.ratio(gold, plain) == pytest.approx(3, rel=0.02)
+        assert rig.cluster.events(gold) == rig.cluster.events(plain) == []
+        plain.annotations = {WEIGHT: "300"}
+        rig.cluster.put(plain)
+        rig.await_weight(plain, 300)
+        assert rig.ratio(gold, plain) == pytest.approx(1, rel=0.02)
+
+        rig.runtime.restart()
+        rig.node.await_ok()
+        rig.run(late)
+        assert rig.weights() == {**weights, plain.cgroup(True): 300, late.cgroup(True): 250}
+        assert all(rig.runtime.is_running(pod) for pod in rig.runtime.pods)
+        rig.runtime.remove(gold, plain, late)
+        wait_until(rig.guest, lambda: rig.weights() == {}, "the groups are gone")
+        assert rig.node.figure("ioband_node_pods") == 0
 
 
 @pytest.mark.guest(cgroup="v1")

@@ -597,31 +597,32 @@ def test_the_cgroup_driver_cgroupfs(tool: Tool) -> None:
 
 @long
 def test_cri_o(tool: Tool) -> None:
-    """Shares before the first I/O, an edit, a restart of CRI-O, and the end of the pods."""
+    """Shares, an edit, a restart of CRI-O, and the end of the pods."""
     gold = reader("gold", "a", **{CLASS: "gold", f"{WEIGHT}.container.main": "200"})
     plain = reader("plain", "b", **{WEIGHT: "100"})
     late = Pod("late", {WEIGHT: "250"})
     with rig_with_one_pool(tool, kind=Crio) as rig:
-        rig.cluster.put(gold, plain)
-        rig.runtime.create(gold, plain)
-        assert rig.weights() == {}
-        rig.runtime.start(gold, plain)
+
+        def await_weights(weights: dict[str, int]) -> None:
+            wait_until(rig.guest, lambda: rig.weights() == weights, f"no weights {weights}")
+
+        rig.run(gold, plain)
         weights = {gold.cgroup(True): 300, rig.runtime.scope(gold): 200, plain.cgroup(True): 100}
-        assert rig.weights() == weights
+        await_weights(weights)
         assert rig.ratio(gold, plain) == pytest.approx(3, rel=0.02)
         assert rig.cluster.events(gold) == rig.cluster.events(plain) == []
         plain.annotations = {WEIGHT: "300"}
         rig.cluster.put(plain)
-        rig.await_weight(plain, 300)
+        await_weights({**weights, plain.cgroup(True): 300})
         assert rig.ratio(gold, plain) == pytest.approx(1, rel=0.02)
 
         rig.runtime.restart()
         rig.node.await_ok()
         rig.run(late)
-        assert rig.weights() == {**weights, plain.cgroup(True): 300, late.cgroup(True): 250}
+        await_weights({**weights, plain.cgroup(True): 300, late.cgroup(True): 250})
         assert all(rig.runtime.is_running(pod) for pod in rig.runtime.pods)
         rig.runtime.remove(gold, plain, late)
-        wait_until(rig.guest, lambda: rig.weights() == {}, "the groups are gone")
+        await_weights({})
         assert rig.node.figure("ioband_node_pods") == 0
 
 

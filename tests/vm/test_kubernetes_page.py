@@ -86,7 +86,8 @@ def test_from_nothing_to_two_pods_with_shares(tool: Tool) -> None:
         # Each has made its file, and reads it.
         wait_until(guest, lambda: min(rig.bytes_of(a, b)) > 64 << 20, "both pods read", 120)
         assert shares(rig) == pytest.approx([75, 25], rel=0.02)
-        assert rig.weights() == {"/kubepods.slice": 400, a.cgroup(True): 300}
+        weights = {"/kubepods.slice": 400, a.cgroup(True): 300}
+        wait_until(guest, lambda: rig.weights() == weights, "the weights of node.yaml and a")
 
         (edit,) = re.findall(r"kubectl annotate pod a --overwrite (\S+)=(\d+)", PAGE)
         a.annotations = dict([edit])

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from harness.compete import DISK, SETTLE_S
 from harness.containers import Containers, Pod, containers
+from harness.crio import Crio
 from harness.devices import VolumeGroup, mounted, null_blk
 from harness.guest import Guest
 from harness.node import CLASS_FILE, LVM_SOCKET, Cluster, Node, ioband_node, node_program, put
@@ -34,7 +35,9 @@ classes:
   capped: {weight: 100, maximum: "rbps=4MiB", namespaces: ["batch-*"]}
 bounds:
   weight: {min: 10, max: 500}
+  minimum: "rbps=8MiB"
   maximum: any
+  latency: 5ms
 """
 VOLUMES = """
 volumes:
@@ -43,15 +46,8 @@ volumes:
 """
 CONFIG = CLASSES + VOLUMES
 # Of a node with two pools, which has all of the administrator's means.
-ALL = f"""
-classes:
-  gold: {{weight: 300}}
+ALL = f"""{CLASSES}
 classFile: {CLASS_FILE}
-bounds:
-  weight: {{min: 10, max: 500}}
-  minimum: "rbps=8MiB"
-  maximum: any
-  latency: 5ms
 volumes:
   - {{match: "vg1/*", how: insert, pool: vg1}}
   - {{match: "vg2/*", how: insert, pool: vg2}}
@@ -81,12 +77,21 @@ FIO = (
 )
 USR = {"/usr": "/usr"}
 OUT = "/run/out"
-# $1: the FIFO of the API server, $2: a command for it, $3: iobandctl, $4: a group, $5: its weight;
-# how many milliseconds until the weight is set.
+# Edits of a pod, each of all annotations, and what "iobandctl groups --weights" has of it then.
+EDITS = (
+    ({LATENCY: "20ms"}, "latency=20000"),
+    ({MINIMUM: "rbps=1MiB"}, f"min={1 << 20},0,0,0"),
+    ({MAXIMUM: "wiops=200"}, "max=max,max,max,200"),
+    ({WEIGHT: "400"}, "weight=400"),
+    ({WEIGHT: "50"}, "weight=50"),
+    ({WEIGHT: "300"}, "weight=300"),
+)
+# $1: the FIFO of the API server, $2: a command for it, $3: iobandctl, $4: a line;
+# how many milliseconds until iobandctl prints the line.
 AWAIT = """
 start=$(date +%s%3N)
 echo "$2" >"$1"
-until "$3" groups --weights | grep -q "cgroup:$4 weight=$5"; do
+until "$3" groups --weights | grep -qxF "$4"; do
 	[ $(($(date +%s%3N) - start)) -lt 20000 ] || exit 1
 done
 echo $(($(date +%s%3N) - start))
@@ -214,15 +219,15 @@ def paths(group: dict[str, Any]) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def volumes(tool: Tool) -> Iterator[VolumeGroup]:
-    """The volumes vg1/a and vg1/b, on a disk that does a thousand I/Os a second."""
+def volumes(tool: Tool, name: str = "vg1") -> Iterator[VolumeGroup]:
+    """The volumes a and b of a group, on a disk that does a thousand I/Os a second."""
     guest = tool.guest
     with (
         null_blk(guest, memory_backed=1, **DISK) as disk,
-        VolumeGroup(guest, "vg1", [disk]) as group,
+        VolumeGroup(guest, name, [disk]) as group,
     ):
-        for name in ("a", "b"):
-            group.create(name, 128)
+        for volume in ("a", "b"):
+            group.create(volume, 128)
         yield group
         take_out(tool)
 
@@ -270,18 +275,27 @@ def everywhere(**setting: int) -> dict[str, dict[str, int]]:
     return dict.fromkeys(POOLS, setting)
 
 
-@pytest.fixture
-def rig(tool: Tool) -> Iterator[Rig]:
-    """A node with ioband in its volumes."""
+@contextlib.contextmanager
+def rig_with_one_pool(
+    tool: Tool, config: str = CONFIG, group_name: str = "vg1", **options: Any
+) -> Iterator[Rig]:
+    """A node with ioband in its volumes; the options are those of containers()."""
     guest = tool.guest
     with (
-        volumes(tool) as group,
-        containers(guest) as runtime,
-        ioband_node(guest, tool.program, CONFIG) as node,
+        volumes(tool, group_name) as group,
+        containers(guest, **options) as runtime,
+        ioband_node(guest, tool.program, config) as node,
     ):
         node.await_ok()
         wait_until(guest, lambda: len(tool.json("list")) == 2, "ioband is in the volumes")
         yield Rig(guest, tool, runtime, node, group)
+
+
+@pytest.fixture
+def rig(tool: Tool) -> Iterator[Rig]:
+    """A node with containerd, and ioband in its volumes."""
+    with rig_with_one_pool(tool) as one:
+        yield one
 
 
 def reader(name: str, volume: str, **annotations: str) -> Pod:
@@ -382,8 +396,7 @@ def test_classes_and_bounds_of_the_administrator(tool: Tool) -> None:
             },
         )
         rig.await_events(of_file, ("IobandBounded", f"the maximum of the class; {4 << 20} is set"))
-        scope = f"{inside.cgroup(systemd=True)}/cri-containerd-{inside.container}.scope"
-        assert rig.settings(scope) == everywhere(weight=300)
+        assert rig.settings(rig.runtime.scope(inside)) == everywhere(weight=300)
         rig.await_settings(inside, {})
         rig.await_settings(unknown, {})
         rig.await_events(unknown, ("IobandRefused", '"tin"'))
@@ -430,13 +443,14 @@ def test_the_share_follows_an_edit_within_a_second(
     rig.run(one, other)
     assert rig.ratio(one, other) == pytest.approx(1, rel=0.02)
     took = []
-    for weight in (400, 50, 300):
-        one.annotations = {WEIGHT: str(weight)}
-        words = [rig.cluster.FIFO, put(one).strip(), rig.tool.program, one.cgroup(True)]
-        done = rig.guest.run(["bash", "-c", AWAIT, "-", *words, str(weight)])
+    for annotations, setting in EDITS:
+        one.annotations = annotations
+        line = f"pool=vg1 group=cgroup:{one.cgroup(True)} {setting}"
+        words = [rig.cluster.FIFO, put(one).strip(), rig.tool.program, line]
+        done = rig.guest.run(["bash", "-c", AWAIT, "-", *words])
         took.append(int(done.out))
         rig.guest.sleep(1)
-    record_property("summary", f"milliseconds from an edit to the weight in the kernel: {took}")
+    record_property("summary", f"milliseconds from an edit to the setting in the kernel: {took}")
     assert max(took) <= 1000
     assert rig.ratio(one, other) == pytest.approx(3, rel=0.02)
     # An annotation that is taken away takes its setting along.
@@ -571,22 +585,45 @@ def test_ioband_comes_later_than_the_pods(tool: Tool) -> None:
 
 @long
 def test_the_cgroup_driver_cgroupfs(tool: Tool) -> None:
-    guest = tool.guest
-    with (
-        volumes(tool),
-        containers(guest, systemd=False) as runtime,
-        ioband_node(guest, tool.program, CONFIG) as node,
-    ):
-        node.await_ok()
-        rig = Rig(guest, tool, runtime, node)
-        wait_until(guest, lambda: len(tool.json("list")) == 2, "ioband is in the volumes")
+    with rig_with_one_pool(tool, systemd=False) as rig:
         gold = reader("gold", "a", **{OWN_CLASS: "gold"})
         plain = reader("plain", "b")
         rig.run(gold, plain)
         assert rig.weights() == {f"/kubepods/besteffort/pod{gold.uid}": 300}
         assert rig.ratio(gold, plain) == pytest.approx(3, rel=0.02)
-        runtime.remove(gold, plain)
-        wait_until(guest, lambda: rig.weights() == {}, "the groups are gone")
+        rig.runtime.remove(gold, plain)
+        wait_until(rig.guest, lambda: rig.weights() == {}, "the groups are gone")
+
+
+@long
+def test_cri_o(tool: Tool) -> None:
+    """Shares, an edit, a restart of CRI-O, and the end of the pods."""
+    gold = reader("gold", "a", **{CLASS: "gold", f"{WEIGHT}.container.main": "200"})
+    plain = reader("plain", "b", **{WEIGHT: "100"})
+    late = Pod("late", {WEIGHT: "250"})
+    with rig_with_one_pool(tool, kind=Crio) as rig:
+
+        def await_weights(weights: dict[str, int]) -> None:
+            wait_until(rig.guest, lambda: rig.weights() == weights, f"no weights {weights}")
+
+        rig.run(gold, plain)
+        weights = {gold.cgroup(True): 300, rig.runtime.scope(gold): 200, plain.cgroup(True): 100}
+        await_weights(weights)
+        assert rig.ratio(gold, plain) == pytest.approx(3, rel=0.02)
+        assert rig.cluster.events(gold) == rig.cluster.events(plain) == []
+        plain.annotations = {WEIGHT: "300"}
+        rig.cluster.put(plain)
+        await_weights({**weights, plain.cgroup(True): 300})
+        assert rig.ratio(gold, plain) == pytest.approx(1, rel=0.02)
+
+        rig.runtime.restart()
+        rig.node.await_ok()
+        rig.run(late)
+        await_weights({**weights, plain.cgroup(True): 300, late.cgroup(True): 250})
+        assert all(rig.runtime.is_running(pod) for pod in rig.runtime.pods)
+        rig.runtime.remove(gold, plain, late)
+        await_weights({})
+        assert rig.node.figure("ioband_node_pods") == 0
 
 
 @pytest.mark.guest(cgroup="v1")

@@ -137,6 +137,7 @@ def test_a_process_that_is_gone_hinders_nothing(tool: Tool, node: Job) -> None:
     again.wait()
 
 
+@pytest.mark.long("the guest waits for watch again and again")
 def test_watch_runs_beside_it(tool: Tool, node: Job) -> None:
     """What watch sets after a change of a device is set again within a second."""
     guest = tool.guest

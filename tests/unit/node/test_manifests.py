@@ -108,7 +108,19 @@ def test_only_the_monitoring_reaches_the_metrics(objects: dict[str, dict[str, An
     assert source == {"namespaceSelector": {"matchLabels": monitoring}}
     (port,) = rule["ports"]
     (container,) = pod_of(objects)["containers"]
-    assert port["port"] in [each["name"] for each in container["ports"]]
+    numbers = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert f"--metrics=:{numbers[port['port']]}" in container["args"]
+
+
+def test_the_two_pods_of_the_page(tmp_path: Path) -> None:
+    shutil.copy(MANIFESTS / "two-pods.yaml", tmp_path)
+    (tmp_path / "kustomization.yaml").write_text("resources: [two-pods.yaml]")
+    done = render(tmp_path)
+    assert not done.returncode, done.stderr
+    a, b = json.loads(done.stdout)
+    assert (a["metadata"]["name"], b["metadata"]["name"]) == ("a", "b")
+    assert a["metadata"]["annotations"] == {"ioband.io/weight": "300"}
+    assert a["spec"] == b["spec"]
 
 
 def test_a_mistake_in_a_manifest_is_found(tmp_path: Path) -> None:

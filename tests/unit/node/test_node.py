@@ -8,12 +8,7 @@ import pytest
 from harness.golang import MODULE, environment, go
 
 REPO = MODULE.parents[1]
-RENDER = REPO / "tests/unit/node/render"
-CRI = REPO / "tests/vm/cri"
-LONG = [
-    pytest.param(CRI, marks=pytest.mark.long("gRPC is analysed for a program of the tests alone")),
-    pytest.param(RENDER, marks=pytest.mark.long("kustomize is built")),
-]
+MODULES = [MODULE, REPO / "tests/vm/cri", REPO / "tests/unit/node/render"]
 
 
 def run(*args: str | Path, module: Path = MODULE) -> str:
@@ -25,16 +20,16 @@ def run(*args: str | Path, module: Path = MODULE) -> str:
 
 
 def test_unit_tests() -> None:
-    # test_vet() looks at the same packages, with all of vet's analyses and not with a few.
     run(go(), "test", "-vet=off", "./...")
 
 
-@pytest.mark.parametrize("module", [MODULE, *LONG], ids=lambda module: module.name)
+@pytest.mark.long("vet looks through all packages that a module uses, and kustomize is built")
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
 def test_vet(module: Path) -> None:
     run(go(), "vet", "./...", module=module)
 
 
-@pytest.mark.parametrize("module", [MODULE, CRI, RENDER], ids=lambda module: module.name)
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.name)
 def test_format(module: Path) -> None:
     assert run(Path(go()).resolve().parent / "gofmt", "-l", ".", module=module) == ""
 

@@ -32,7 +32,6 @@ DIRECTORY = "/run/cri"
 SOCKET = f"{DIRECTORY}/containerd.sock"
 NRI_SOCKET = "/var/run/nri/nri.sock"
 IMAGE = "localhost/box:latest"
-UNIT = "containerd.service"
 # containerd knows the annotations that name classes of block I/O.  It refuses the containers of
 # such a pod unless it is told to ignore them.
 CONFIG = """version = 2
@@ -65,17 +64,18 @@ disabled_plugins = [
   plugin_config_path = "{directory}/nri"
   socket_path = "{nri}"
 """
-# As the package has it, from another place.
+# As the package has it, from another place.  While the host reads a program, the guest's time may
+# pass in leaps.
 SERVICE = """[Unit]
 After=dbus.service
 [Service]
 Type=notify
 Environment=PATH={programs}:/usr/sbin:/usr/bin:/sbin:/bin
 ExecStartPre=/sbin/modprobe overlay
-ExecStart={programs}/containerd --config {directory}/config.toml --log-level {level}
+ExecStart={programs}/containerd --config {directory}/config.toml --log-level info
 Delegate=yes
 KillMode=process
-TimeoutStartSec={start_s}
+TimeoutStartSec=infinity
 LimitNOFILE=65536
 TasksMax=infinity
 OOMScoreAdjust=-999
@@ -84,12 +84,14 @@ OOMScoreAdjust=-999
 LINKS = {"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64"}
 DIRECTORIES = ("usr", "dev", "proc", "sys", "tmp", "run")
 BUSYBOX = "/bin/busybox"
+# The kubelet asks for these by default, but for the network.
+NAMESPACES = {"network": "NODE", "pid": "CONTAINER"}
 
 _numbers = itertools.count(1)
 
 
 class CriError(RuntimeError):
-    """containerd refused a call; the text is its own."""
+    """The runtime refused a call; the text is its own."""
 
 
 def _version(package: Package) -> tuple[int, int]:
@@ -166,7 +168,8 @@ def make_image() -> bytes:
         "layers": [tarred],
     }
     index = blob("manifest.v1+json", json.dumps(manifest).encode())
-    index["annotations"] = {"io.containerd.image.name": IMAGE}
+    names = ("io.containerd.image.name", "org.opencontainers.image.ref.name")
+    index["annotations"] = dict.fromkeys(names, IMAGE)
     layout = {
         "oci-layout": b'{"imageLayoutVersion": "1.0.0"}',
         "index.json": json.dumps({"schemaVersion": 2, "manifests": [index]}).encode(),
@@ -222,7 +225,7 @@ class Pod:
             },
             "linux": {
                 "cgroup_parent": self.parent(systemd),
-                "security_context": {"namespace_options": {"network": "NODE"}},
+                "security_context": {"namespace_options": NAMESPACES},
             },
         }
 
@@ -231,7 +234,7 @@ class Pod:
         volumes = {"/dev/volume": self.volume} if self.volume else {}
         return {
             "metadata": {"name": "main", "attempt": self.attempt},
-            "image": {"image": IMAGE},
+            "image": {"image": IMAGE, "user_specified_image": IMAGE},
             "command": list(self.command),
             "devices": [
                 {"container_path": there, "host_path": here, "permissions": "rwm"}
@@ -246,24 +249,39 @@ class Pod:
                 "io.kubernetes.pod.namespace": self.namespace,
                 "io.kubernetes.pod.uid": self.uid,
             },
-            "linux": {"resources": {}, "security_context": {}},
+            "linux": {
+                "resources": {},
+                "security_context": {"namespace_options": NAMESPACES},
+            },
         }
 
 
 class Containers:
     """containerd that runs in a guest."""
 
+    unit = "containerd.service"
+    # The name of the unit of a container begins with this.
+    prefix = "cri-containerd"
+
     def __init__(self, guest: Guest, systemd: bool = True, nri: bool = True):
         self.guest = guest
         self.systemd = systemd
         self.pods: list[Pod] = []
+        self.config = ""
         self._client = build_program(HERE.parent / "cri")
+        guest.run(["mkdir", "-p", DIRECTORY])
+        (guest.share / "box.tar").write_bytes(make_image())
         self._start(nri)
+        self.call("ListPodSandbox", {})
+
+    def scope(self, pod: Pod) -> str:
+        """The path of the cgroup of a pod's container, with the driver systemd."""
+        return f"{pod.cgroup(systemd=True)}/{self.prefix}-{pod.container}.scope"
 
     def _start(self, nri: bool) -> None:
+        """Have the runtime run, with the image."""
         guest, programs = self.guest, containerd_programs()
-        guest.run(["mkdir", "-p", DIRECTORY])
-        config = CONFIG.format(
+        self.config = CONFIG.format(
             directory=DIRECTORY,
             socket=SOCKET,
             image=IMAGE,
@@ -272,17 +290,15 @@ class Containers:
             systemd=json.dumps(self.systemd),
             no_nri=json.dumps(not nri),
         )
-        unit = SERVICE.format(programs=programs, directory=DIRECTORY, start_s=START_S, level="info")
-        guest.write(f"{DIRECTORY}/config.toml", config)
-        guest.write(f"/run/systemd/system/{UNIT}", unit)
-        (guest.share / "box.tar").write_bytes(make_image())
+        unit = SERVICE.format(programs=programs, directory=DIRECTORY)
+        guest.write(f"{DIRECTORY}/config.toml", self.config)
+        guest.write(f"/run/systemd/system/{self.unit}", unit)
         load = f"{programs}/ctr -a {SOCKET} -n k8s.io images import {SHARE}/box.tar"
-        guest.run(f"systemctl start {UNIT} && {load}", timeout=START_S)
-        self.call("ListPodSandbox", {})
+        guest.run(f"systemctl start {self.unit} && {load}", timeout=START_S)
 
     def restart(self) -> None:
-        """Restart containerd; the containers go on meanwhile."""
-        self.guest.run(["systemctl", "restart", UNIT], timeout=START_S)
+        """Restart the runtime; the containers go on meanwhile."""
+        self.guest.run(["systemctl", "restart", self.unit], timeout=START_S)
 
     def calls(self, method: str, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Make calls of one method side by side; returns the responses."""
@@ -331,6 +347,10 @@ class Containers:
         status = self.call("ContainerStatus", {"container_id": pod.container})["status"]
         return status["state"] == "CONTAINER_RUNNING"
 
+    def stop(self, *pods: Pod) -> None:
+        """Kill the containers of pods, as the kubelet does before it stops sandboxes."""
+        self.calls("StopContainer", [{"container_id": pod.container} for pod in pods])
+
     def again(self, pod: Pod) -> str:
         """Give a pod another sandbox, as the kubelet does when the first has died.
 
@@ -351,6 +371,7 @@ class Containers:
 
     def remove(self, *pods: Pod) -> None:
         """Stop and remove pods, and their cgroups, as the kubelet does."""
+        self.stop(*(pod for pod in pods if pod.container))
         self.forget(*(pod.sandbox for pod in pods if pod.sandbox))
         self._remove_cgroups([pod.parent(self.systemd) for pod in pods])
         self.pods = [pod for pod in self.pods if pod not in pods]
@@ -362,21 +383,23 @@ class Containers:
             self.guest.run(["rmdir", *(f"/sys/fs/cgroup{name}" for name in names)])
 
     def close(self) -> None:
-        """Remove all pods, and end containerd."""
+        """Remove all pods, and end the runtime."""
         if self.pods:
             self.remove(*self.pods)
-        self.guest.run(["systemctl", "stop", UNIT], timeout=START_S)
+        self.guest.run(["systemctl", "stop", self.unit], timeout=START_S)
         if self.systemd:
             self.guest.run(["systemctl", "stop", "kubepods.slice"])
         else:
             self.guest.run("rmdir /sys/fs/cgroup/kubepods/besteffort /sys/fs/cgroup/kubepods")
-        self.guest.run(["rm", "-r", DIRECTORY, f"/run/systemd/system/{UNIT}"])
+        self.guest.run(["rm", "-r", DIRECTORY, f"/run/systemd/system/{self.unit}"])
 
 
 @contextlib.contextmanager
-def containers(guest: Guest, **options: bool) -> Iterator[Containers]:
-    """Have containerd run; pods that are there at the end are removed."""
-    runtime = Containers(guest, **options)
+def containers(
+    guest: Guest, *, kind: type[Containers] = Containers, **options: bool
+) -> Iterator[Containers]:
+    """Have a runtime run; pods that are there at the end are removed."""
+    runtime = kind(guest, **options)
     try:
         yield runtime
     finally:  # a service is none of what a guest can be cleaned of

@@ -26,6 +26,7 @@ import (
 // types are those of the manifests, by version and kind.
 var types = map[string]func() any{
 	"v1/Namespace":      func() any { return &core.Namespace{} },
+	"v1/Pod":            func() any { return &core.Pod{} },
 	"v1/ServiceAccount": func() any { return &core.ServiceAccount{} },
 	"v1/ConfigMap":      func() any { return &core.ConfigMap{} },
 	"apps/v1/DaemonSet": func() any { return &apps.DaemonSet{} },

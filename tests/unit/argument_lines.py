@@ -29,7 +29,8 @@ COUNT = "after the pool: must be the number of words that follow"
 KEY_VALUE = "must be <key>=<value>"
 UNKNOWN = "unknown key; there are mode, weight, measure, depth, slice and writes_starved"
 MODE = "must be cgroup, device, device+cgroup, uid, gid, pid or pgrp"
-WEIGHT = "must be a whole number from 1 to 10000"
+WEIGHT = "must be a whole number from 1 to 10000, or idle"
+WEIGHT_MESSAGE = "must be a whole number from 1 to 10000, idle or default"
 MEASURE = "must be bytes, ios or time"
 DEPTH = (
     "must be auto or a whole number from 1 to 65535, then at will / and the size of pieces, "
@@ -59,6 +60,9 @@ CGROUP_ID = "a cgroup's id is the inode number of its directory"
 CURSOR = "must be what the last page said after 'next'"
 # Not whole numbers, whatever the range.
 NO_NUMBERS = ["-1", "+1", "x", "1x", "0x10", "1.5", "1k", "1e3", "1\n", "18446744073709551617"]
+
+# Nor the class below all weights.
+NOT_IDLE = ["Idle", "idle5", "idl", *NO_NUMBERS]
 
 
 def _table(words: str, answer: str) -> Line:
@@ -125,7 +129,7 @@ WRONG_TABLES = [
     ),
     *(
         _table(f"8:16 0 p 2 mode=device weight={weight}", f"weight={weight}: {WEIGHT}")
-        for weight in ("", "0", "10001", "4294967297", "100%", "auto", "default", *NO_NUMBERS)
+        for weight in ("", "0", "10001", "4294967297", "100%", "auto", "default", *NOT_IDLE)
     ),
     *(
         _key(f"measure={measure}", f"measure={measure}: {MEASURE}")
@@ -186,8 +190,8 @@ WRONG_MESSAGES = [
     _message("weight root", "weight: 1 words follow; must be <group> <weight>"),
     _message("weight root 1 2", "weight: 3 words follow; must be <group> <weight>"),
     *(
-        _message(f"weight root {weight}", f"weight '{weight}': {WEIGHT}, or default")
-        for weight in ("", "0", "10001", "4294967297", "Default", "none", "weight=5", *NO_NUMBERS)
+        _message(f"weight root {weight}", f"weight '{weight}': {WEIGHT_MESSAGE}")
+        for weight in ("", "0", "10001", "4294967297", "Default", "none", "weight=5", *NOT_IDLE)
     ),
     *(
         _weigh(group, GROUP)
@@ -281,7 +285,7 @@ WRONG_MESSAGES = [
     ),
     _message("preset weight", "weight: 0 words follow; must be <group> <weight>"),
     _message("preset weight cgroup:/a", "weight: 1 words follow; must be <group> <weight>"),
-    _message("preset weight cgroup:/a 0", f"weight '0': {WEIGHT}, or default"),
+    _message("preset weight cgroup:/a 0", f"weight '0': {WEIGHT_MESSAGE}"),
     _message("preset weight cgroup:a 5", f"group 'cgroup:a': {CGROUP}"),
     _message("preset max cgroup:/a rbps=0", f"rbps=0: must be max, {RATE_VALUE}"),
     _message("preset min cgroup:/a rbps=max", f"rbps=max: must be 0, {RATE_VALUE}"),
@@ -392,6 +396,15 @@ RIGHT = [
     ),
     _message("weight root 1", "verb=weight kind=root id=0 path=none self=0 weight=1"),
     _message("weight root 10000", "verb=weight kind=root id=0 path=none self=0 weight=10000"),
+    _message("weight root idle", "verb=weight kind=root id=0 path=none self=0 weight=10001"),
+    _message(
+        "preset weight cgroup:/a idle",
+        "verb=weight preset kind=cgroup id=0 path=/a self=0 weight=10001",
+    ),
+    _table(
+        "8:16 0 p 2 mode=device weight=idle",
+        "device=8:16 start=0 pool=p given=3 mode=device weight=10001 measure=bytes depth=0 slice=0",
+    ),
     _message("weight root default", "verb=weight kind=root id=0 path=none self=0 weight=0"),
     _message(
         "max cgroup:/a default",

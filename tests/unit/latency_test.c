@@ -525,7 +525,7 @@ static void a_weight_changes_for_those_that_go_past(void **state)
 	scene_run(&scene, 60 * NSEC_PER_SEC);
 	for (past = scene_ent(leaves[0])->bypass_vtime; scene_ent(leaves[0])->bypass_vtime == past;)
 		scene_run(&scene, MSEC);
-	scene_set_weight(leaves[0], 10000);
+	scene_set_weight(&scene, leaves[0], 10000);
 	watch(leaves, got, 3, WATCH_NS);
 	assert_between(got[0].bps, 0.9 * got[1].bps, 1.1 * got[1].bps);
 	scene_free(&scene);
@@ -804,7 +804,7 @@ static void change_something(struct sim_random *random)
 		ioband_latency_remove(&scene.pool.core, ent);
 		break;
 	case 1:
-		scene_set_weight(group, 50 + random_below(random, 100));
+		scene_set_weight(&scene, group, 50 + random_below(random, 100));
 		break;
 	default:
 		want_ent(i, ent, target_ns);

@@ -85,11 +85,20 @@ static int set_mode(struct ioband_settings *settings, const char *value,
 	return 0;
 }
 
+/* A number, or the idle class. */
+static int parse_weight(const char *word, u32 *weight)
+{
+	if (strcmp(word, "idle"))
+		return parse_u32(word, IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX, weight);
+	*weight = IOBAND_WEIGHT_IDLE;
+	return 0;
+}
+
 static int set_weight(struct ioband_settings *settings, const char *value,
 		      struct ioband_error *error)
 {
-	if (parse_u32(value, IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX, &settings->weight))
-		return fail(error, "weight=%.32s: must be a whole number from %u to %u",
+	if (parse_weight(value, &settings->weight))
+		return fail(error, "weight=%.32s: must be a whole number from %u to %u, or idle",
 			    value, IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX);
 	return 0;
 }
@@ -370,9 +379,9 @@ static int parse_weight_message(struct ioband_message *message, unsigned int arg
 		return ret;
 	if (!strcmp(argv[2], "default"))
 		return 0;
-	if (parse_u32(argv[2], IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX, &message->weight))
+	if (parse_weight(argv[2], &message->weight))
 		return fail(error,
-			    "weight '%.32s': must be a whole number from %u to %u, or default",
+			    "weight '%.32s': must be a whole number from %u to %u, idle or default",
 			    argv[2], IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX);
 	return 0;
 }

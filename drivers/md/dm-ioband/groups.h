@@ -95,7 +95,7 @@ struct ioband_scope {
 
 /**
  * struct ioband_config - the initial settings of a group
- * @weight: weight; 0: the default
+ * @weight: weight, or IOBAND_WEIGHT_IDLE; 0: the default
  * @latency_us: latency target; 0: none
  * @max: maximum; 0 for each rate that is not bounded
  * @min: minimum, likewise

@@ -264,7 +264,9 @@ static void ioband_status(struct dm_target *ti, status_type_t type, unsigned int
 		DMEMIT("%s %llu %s %u mode=%s", target->dev->name, (u64)target->start,
 		       target->pool->name, settings.given ? 6 : 5,
 		       ioband_args_mode_names[settings.mode]);
-		if (settings.given)
+		if (settings.given && settings.weight == IOBAND_WEIGHT_IDLE)
+			DMEMIT(" weight=idle");
+		else if (settings.given)
 			DMEMIT(" weight=%u", settings.weight);
 		DMEMIT(" measure=%s depth=", ioband_args_measure_names[settings.measure]);
 		if (settings.depth)
@@ -316,7 +318,7 @@ static int ioband_iterate_devices(struct dm_target *ti, iterate_devices_callout_
 
 static struct target_type ioband_target = {
 	.name		 = "ioband",
-	.version	 = { 1, 2, 0 },
+	.version	 = { 1, 3, 0 },
 	.features	 = DM_TARGET_SINGLETON | DM_TARGET_PASSES_INTEGRITY | DM_TARGET_NOWAIT |
 			   DM_TARGET_ATOMIC_WRITES,
 	.module		 = THIS_MODULE,

@@ -132,6 +132,12 @@ static void line_add_rates(struct page_writer *page, const struct ioband_rates *
 	line_add_rate(page, ",", rates->ios[IOBAND_DIR_WRITE], none);
 }
 
+/* The idle class is 0, as in cpu.weight. */
+static void line_add_weight(struct page_writer *page, u32 weight)
+{
+	line_add(page, " weight=%u", weight == IOBAND_WEIGHT_IDLE ? 0 : weight);
+}
+
 static void line_add_limits(struct page_writer *page, const struct ioband_config *limits)
 {
 	line_add_rates(page, &limits->max, " max=", "max");
@@ -147,7 +153,8 @@ static bool write_group(struct page_writer *page, void *entry)
 
 	line_add(page, "%u %u ", group->seq, group->parent ? group->parent->seq : 0);
 	line_add_name(page, group);
-	line_add(page, " weight=%u set=%u", ioband_group_weight(group), group->weight_set);
+	line_add_weight(page, ioband_group_weight(group));
+	line_add(page, " set=%u", group->weight_set);
 	if (group->kind == IOBAND_KIND_CGROUP) {
 		cgroup_path(group_cgroup(group), page->path, PATH_MAX);
 		line_add_path(page, page->path);
@@ -165,7 +172,7 @@ static bool write_preset(struct page_writer *page, void *entry)
 	line_add(page, "%u ", preset->seq);
 	line_add_name(page, preset->scope->group);
 	if (preset->config.weight)
-		line_add(page, " weight=%u", preset->config.weight);
+		line_add_weight(page, preset->config.weight);
 	line_add_path(page, preset->path);
 	line_add_limits(page, &preset->config);
 	return line_end(page);
@@ -358,7 +365,6 @@ int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
 		return ioband_preset_set(target, &message, error);
 	switch (message.verb) {
 	case IOBAND_MSG_WEIGHT:
-		return ioband_group_set(target, &message, error);
 	case IOBAND_MSG_MAX:
 	case IOBAND_MSG_MIN:
 	case IOBAND_MSG_LATENCY_TARGET:

@@ -43,7 +43,8 @@
  * Among leaves that the throttle holds, weights decide, as anywhere.  Bios out of turn are
  * dispatched, and advance the bucket.  Bios for a minimum (sched/min.c) are dispatched, too.  A
  * maximum (sched/max.c) makes no entity late: reads below a maximum do not count above it.  An
- * evaluation is discarded if a maximum held the reads back.
+ * evaluation is discarded if a maximum held the reads back.  The same applies to the idle class
+ * (sched/idle.c).
  */
 #include "latency.h"
 
@@ -271,22 +272,22 @@ void ioband_latency_sample(const struct ioband_leaf *leaf, u64 ns)
 			ent->latency->sum_ns += ns;
 			ent->latency->reads++;
 		}
-		if (!ent->parent || ioband_max_is_for(ent->max, IOBAND_DIR_READ))
+		if (!ent->parent || ent->idle_class || ioband_max_is_for(ent->max, IOBAND_DIR_READ))
 			break;
 		ent = &ent->parent->ent;
 	}
 }
 
 /*
- * A maximum has held the reads back since the last evaluation: other entities are not the
- * reason.
+ * A maximum has held the reads back since the last evaluation, or the entity yields by intention:
+ * other entities are not the reason.
  */
-static bool latency_hit_max(const struct ioband_latency *latency)
+static bool latency_is_own(const struct ioband_latency *latency)
 {
 	const struct ioband_ent *ent;
 
 	for (ent = latency->ent; ent->parent; ent = &ent->parent->ent)
-		if (ent->max && ent->max->reads_until_ns > latency->since_ns)
+		if (ent->idle_class || (ent->max && ent->max->reads_until_ns > latency->since_ns))
 			return true;
 	return false;
 }
@@ -321,7 +322,7 @@ static bool latency_look(struct ioband_latency *latency, u64 now_ns)
 	} else if (ns < latency_patience_ns(latency)) {
 		return false;
 	}
-	if (latency_hit_max(latency))
+	if (latency_is_own(latency))
 		mean_ns = 0;
 	latency_forget(latency, now_ns);
 	latency->mean_ns = mean_ns;

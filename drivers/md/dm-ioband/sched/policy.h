@@ -11,6 +11,9 @@
 #define IOBAND_WEIGHT_MAX	10000
 #define IOBAND_WEIGHT_DEFAULT	100
 
+/* In place of a weight: the idle class, see sched/idle.c. */
+#define IOBAND_WEIGHT_IDLE	(IOBAND_WEIGHT_MAX + 1)
+
 struct ioband_ent;
 
 /**

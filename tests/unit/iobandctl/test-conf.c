@@ -42,7 +42,7 @@ void test_conf_faults(void)
 		{ "[group a]\nweight = 1\n[group a]\npool = p\n", "f:3: this title came before" },
 		{ "[group a]\nweight =\n", "f:2: 'weight' is set to nothing" },
 		{ "[group a]\nweight = 0\n",
-		  "f:2: weight = 0: it is a number from 1 to 10000, or default" },
+		  "f:2: weight = 0: it is a number from 1 to 10000, idle or default" },
 		{ "[group a]\nweight = 10001\n", "1 to 10000" },
 		{ "[group a]\nweight = 100 # no\n", "1 to 10000" },
 		{ "[group a]\ndepth = 1\n",

@@ -366,15 +366,19 @@ void test_weight(void)
 	struct saved_weight got;
 	struct problem problem;
 
-	CHECK(!parse_weight("1", &got.weight, &problem) && got.weight == 1);
-	CHECK(!parse_weight("10000", &got.weight, &problem));
+	CHECK(!weight_read("1", &got.weight, &problem) && got.weight == 1);
+	CHECK(!weight_read("10000", &got.weight, &problem));
 	CHECK(got.weight == 10000);
-	CHECK(!parse_weight("default", &got.weight, &problem) && !got.weight);
-	CHECK(parse_weight("0", &got.weight, &problem));
-	CHECK(parse_weight("10001", &got.weight, &problem));
-	CHECK(parse_weight("", &got.weight, &problem));
-	CHECK(parse_weight("1 ", &got.weight, &problem));
-	CHECK(parse_weight("+1", &got.weight, &problem));
+	CHECK(!weight_read("default", &got.weight, &problem) && !got.weight);
+	CHECK(weight_read("0", &got.weight, &problem));
+	CHECK(weight_read("10001", &got.weight, &problem));
+	CHECK(weight_read("", &got.weight, &problem));
+	CHECK(weight_read("1 ", &got.weight, &problem));
+	CHECK(weight_read("+1", &got.weight, &problem));
+	CHECK(!weight_read("idle", &got.weight, &problem));
+	CHECK(got.weight == IOBAND_WEIGHT_IDLE);
+	CHECK(weight_read("Idle", &got.weight, &problem));
+	CHECK(weight_read("idle1", &got.weight, &problem));
 }
 
 void test_pool_name(void)

@@ -77,7 +77,12 @@ static int check_writes_starved(const char *text, struct problem *problem)
 
 static int check_weight(const char *text, struct problem *problem)
 {
-	return check_number(text, 1, IOBAND_WEIGHT_MAX, "default", problem);
+	uint64_t weight;
+
+	if (!weight_read(text, &weight, problem))
+		return 0;
+	return problem_set(problem, "it is a number from 1 to %u, idle or default",
+			   IOBAND_WEIGHT_MAX);
 }
 
 static int check_bound(const char *text, enum bound bound,

@@ -152,7 +152,7 @@ bool past_says(const struct conf_section *section, int setting,
 	if (!text)
 		return false;
 	if (setting == GROUP_WEIGHT)
-		return strtoull(text, NULL, 10) == now->weight;
+		return weight_of(text) == now->weight;
 	bounds = conf_bounds(section);
 	return bound_is(&bounds, &now->bounds, setting - GROUP_BOUNDS);
 }

@@ -23,8 +23,8 @@ static bool is_aimed(const struct groups *groups,
 }
 
 /*
- * Delay by a maximum is not lateness.  So reads of a group with a maximum of
- * reads do not count for the targets above that group.  A maximum of the root
+ * Delay by a maximum, or by the class idle, is not lateness.  So reads of a group
+ * with a maximum of reads do not count for the targets above that group.  A maximum of the root
  * covers only the root's own reads.
  */
 static bool is_counted(const struct groups *groups,
@@ -38,7 +38,8 @@ static bool is_counted(const struct groups *groups,
 	if (!tree_is_sound(groups, doer))
 		return true;
 	for (; doer && doer != top; doer = tree_parent(groups, doer)) {
-		if (explain_bounds_reads(doer))
+		if (explain_bounds_reads(doer) ||
+		    doer->weight == IOBAND_WEIGHT_IDLE)
 			return false;
 	}
 	return true;
@@ -61,7 +62,7 @@ static struct op_stats reads_of(const struct observation *pool,
 	return sum;
 }
 
-/* Whether a maximum, of the group or of an ancestor, has delayed the reads. */
+/* Whether a maximum or the class idle has delayed the reads, there or above. */
 static bool is_capped(const struct observation *pool,
 		      const struct ioband_group *top, double seconds)
 {
@@ -70,7 +71,8 @@ static bool is_capped(const struct observation *pool,
 	if (!top->parent || !tree_is_sound(groups, top))
 		return false;
 	for (; top; top = tree_parent(groups, top)) {
-		if (explain_caps_reads(pool, top, seconds))
+		if (top->weight == IOBAND_WEIGHT_IDLE ||
+		    explain_caps_reads(pool, top, seconds))
 			return true;
 	}
 	return false;
@@ -149,8 +151,9 @@ static bool is_ahead(const struct observation *pool,
 	}
 	while (tree_parent(groups, other) != up)
 		other = tree_parent(groups, other);
-	return explain_share(pool, group) * other->weight >=
-	       explain_share(pool, other) * group->weight * SHARE_TOLERANCE;
+	return explain_share(pool, group) * weight_number(other->weight) >=
+	       explain_share(pool, other) * weight_number(group->weight) *
+	       SHARE_TOLERANCE;
 }
 
 /*

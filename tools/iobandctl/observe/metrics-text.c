@@ -306,7 +306,7 @@ static const struct {
 	const char *unit;
 	const char *help;
 } gauges[] = {
-	[WEIGHT] = { "ioband_group_weight", NULL, "Weight of the group." },
+	[WEIGHT] = { "ioband_group_weight", NULL, "Weight of the group, 0: idle." },
 	[HELD_NOW] = { "ioband_group_held_ios", "ios", "I/Os held now." },
 	[HELD_NOW_BYTES] = { "ioband_group_held_bytes", "bytes",
 		"Bytes held now." },
@@ -324,7 +324,7 @@ static uint64_t gauge_value(const struct series *series, enum gauge gauge)
 	case INFLIGHT:
 		return series->stats ? series->stats->inflight : 0;
 	default:
-		return series->group->weight;
+		return weight_number(series->group->weight);
 	}
 }
 

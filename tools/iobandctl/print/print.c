@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/show.h"
+#include "base/weight.h"
 #include "base/words.h"
 #include "print/args.h"
 #include "print/format.h"
@@ -239,6 +240,22 @@ void print_number(struct table *table, struct row *row, size_t column,
 		snprintf(text, sizeof(text), "%llu",
 			 (unsigned long long)number);
 	set(table, row, column, text);
+}
+
+/**
+ * print_weight() - fill a cell of kind NUMBER with a weight
+ * @table: the table
+ * @row: the row
+ * @column: index of the column
+ * @weight: the weight; idle is 0 in JSON, and a word in text
+ */
+void print_weight(struct table *table, struct row *row, size_t column,
+		  uint64_t weight)
+{
+	if (weight == IOBAND_WEIGHT_IDLE && !table->json)
+		set(table, row, column, "idle");
+	else
+		print_number(table, row, column, weight_number(weight));
 }
 
 /**

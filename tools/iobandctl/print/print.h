@@ -50,6 +50,8 @@ void print_text(struct table *table, struct row *row, size_t column,
 		const char *text);
 void print_number(struct table *table, struct row *row, size_t column,
 		  uint64_t number);
+void print_weight(struct table *table, struct row *row, size_t column,
+		  uint64_t weight);
 void print_rates(struct table *table, struct row *row, size_t first,
 		 const struct rates *rates);
 void print_bound_texts(struct table *table, struct row *row, size_t first,

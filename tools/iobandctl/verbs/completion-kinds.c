@@ -16,7 +16,7 @@ const struct fixed_kind completion_fixed_kinds[] = {
 	{ "MEASURE", "bytes ios time" },
 	{ "DEPTH", "auto" },
 	{ "MS", "auto" },
-	{ "WEIGHT", "default" },
+	{ "WEIGHT", "idle default" },
 	{ "RATE", "rbps= wbps= riops= wiops= default" },
 	{
 		"KEY=VALUE",

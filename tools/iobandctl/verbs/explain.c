@@ -62,6 +62,7 @@ static const char *const verdicts[] = {
 	[VERDICT_WEIGHT] = "weight",
 	[VERDICT_PROMISED] = "promised",
 	[VERDICT_SHORT] = "short",
+	[VERDICT_YIELDS] = "yields",
 };
 
 static void print_part(struct table *table, struct row *above, const char *type,
@@ -72,11 +73,10 @@ static void print_part(struct table *table, struct row *above, const char *type,
 
 	print_text(table, row, TYPE, type);
 	print_text(table, row, GROUP, group->path ? group->path : group->name);
-	print_number(table, row, WEIGHT, group->weight);
+	print_weight(table, row, WEIGHT, group->weight);
 	if (level) {
 		print_number(table, row, COMPETING, level->competing);
-		print_real(table, row, ENTITLED,
-			   100 * group->weight / (double)level->competing);
+		print_real(table, row, ENTITLED, explain_part_pct(level));
 	} else {
 		print_real(table, row, SHARE, share_pct);
 	}
@@ -163,7 +163,7 @@ static void print_json(struct table *table, const char *pool,
 	if (owner)
 		print_text(table, row, DEVICE, owner->dm->name);
 	print_text(table, row, GROUP, group->path ? group->path : group->name);
-	print_number(table, row, WEIGHT, group->weight);
+	print_weight(table, row, WEIGHT, group->weight);
 	print_figures(table, row, it);
 	print_text(table, row, SAYS, said);
 	for (size_t i = 0; i < it->levels; i++)

@@ -123,7 +123,7 @@ static void add_row(struct answer *answer, const struct ioband_device *device,
 	print_text(table, row, GROUP, group && group->path ? group->path : name);
 	print_text(table, row, ID, ref->name);
 	free(name);
-	print_number(table, row, WEIGHT,
+	print_weight(table, row, WEIGHT,
 		     group ? group->weight : IOBAND_WEIGHT_DEFAULT);
 	print_flag(table, row, SET, group && group->set);
 	if (answer->setting == GROUP_BOUNDS + LATENCY && !bounds->latency_us)

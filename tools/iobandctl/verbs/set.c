@@ -58,7 +58,7 @@ static const int from_time[POOL_SETTINGS] = {
 #define RATES_SAY							\
 	": rbps=, wbps=, riops=, wiops=, such as rbps=50MiB wiops=1K, or default"
 static const char *const short_says[GROUP_SETTINGS] = {
-	[GROUP_WEIGHT] = "its weight, from 1 to 10000, or 'default'; or --from FILE",
+	[GROUP_WEIGHT] = "its weight, from 1 to 10000, 'idle' or 'default'; or --from FILE",
 	[GROUP_BOUNDS + MAXIMUM] = "what it may have at most" RATES_SAY,
 	[GROUP_BOUNDS + MINIMUM] = "what it is promised" RATES_SAY,
 	[GROUP_BOUNDS + LATENCY] =
@@ -202,7 +202,7 @@ static int read_value(struct wish *wish, int setting)
 	if (is_of_pool(setting))
 		return check_pool_value(setting, text);
 	result = setting == GROUP_WEIGHT ?
-		 parse_weight(text, &wish->to.weight, &problem) :
+		 weight_read(text, &wish->to.weight, &problem) :
 		 bound_read(text, bound, &wish->to.bounds, &wish->given[bound],
 			    &problem);
 	if (!result && is_rates(setting) && rates_plain(text, &word))
@@ -474,8 +474,7 @@ static char *step_words(const struct wish *wish, const struct step *step,
 	if (is_of_pool(step->setting))
 		value = pool_value(wish, step, back);
 	else if (step->setting == GROUP_WEIGHT)
-		value = to->weight ? xasprintf("%llu", (unsigned long long)to->weight) :
-				     xstrdup("default");
+		value = weight_text(to->weight);
 	else
 		value = latency_text(to->bounds.latency_us);
 	words = xasprintf("%s=%s", key, value);
@@ -667,7 +666,7 @@ const struct verb verb_set = {
 const struct verb verb_set_weight = {
 	.name = "set-weight",
 	.args = "GROUP WEIGHT",
-	.summary = "Set the weight of a group to 1..10000, or to 'default'",
+	.summary = "Set the weight of a group to 1..10000, to 'idle' or to 'default'",
 	.max = 2,
 	.options = option_from,
 	.shared = options,

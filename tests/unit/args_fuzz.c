@@ -48,6 +48,7 @@ static const char * const messages[] = {
 	"min root rbps=1 wbps=0",
 	"latency-target root 10000000",
 	"latency-target uid:5 default",
+	"write-latency-target cgroup#7 2000",
 	"set mode=device+cgroup",
 	"set depth=auto",
 	"set measure=ios",
@@ -177,7 +178,7 @@ static void message_is_good(const struct ioband_message *message, const struct w
 	assert_in_range(words->nr, 1, (sets_rates(message) ? 6 : 3) + message->preset);
 	assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_PRESETS);
 	if (message->preset) {
-		assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_LATENCY_TARGET);
+		assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_WRITE_LATENCY_TARGET);
 		assert_true(spec->path && spec->path[1] && !strpbrk(spec->path, "\n") &&
 			    !strstr(spec->path, "//"));
 	}
@@ -190,7 +191,8 @@ static void message_is_good(const struct ioband_message *message, const struct w
 		rates_are_good(message);
 	else if (message->verb == IOBAND_MSG_WEIGHT)
 		assert_in_range(message->weight, 0, IOBAND_WEIGHT_IDLE);
-	else if (message->verb == IOBAND_MSG_LATENCY_TARGET)
+	else if (message->verb == IOBAND_MSG_LATENCY_TARGET ||
+		 message->verb == IOBAND_MSG_WRITE_LATENCY_TARGET)
 		assert_in_range(message->latency_us, 0, 10000000);
 	else
 		return;

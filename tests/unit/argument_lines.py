@@ -40,6 +40,7 @@ SLICE = "must be 0 for none, or milliseconds up to 1000"
 STARVED = "must be a whole number from 1 to 100"
 NO_GROUP = "weight= is the device's: it wants mode=device or mode=device+cgroup"
 VERBS = re.findall(r"\[IOBAND_MSG_\w+\] = \"(.*)\"", (UNIT / "verbs.h").read_text())
+TARGETS = ["latency-target", "write-latency-target"]
 PAGED = VERBS[VERBS.index("groups") :]
 VERB = f"must be {_either([*VERBS[:-1], 'preset', VERBS[-1]])}"
 PRESET = f"must be {_either(VERBS[: VERBS.index('set')])}"
@@ -246,18 +247,20 @@ WRONG_MESSAGES = [
     ),
     *(
         _message(
-            f"latency-target{words}",
-            f"latency-target: {count} words follow; must be <group> <microseconds>",
+            f"{verb}{words}",
+            f"{verb}: {count} words follow; must be <group> <microseconds>",
         )
+        for verb in TARGETS
         for words, count in (("", 0), (" root", 1), (" root 5 5", 3))
     ),
     _message("latency-target roots 5", f"group 'roots': {GROUP}"),
     *(
         _message(
-            f"latency-target root {value}",
-            f"latency-target '{value}': must be a whole number of microseconds "
+            f"{verb} root {value}",
+            f"{verb} '{value}': must be a whole number of microseconds "
             "from 1 to 10000000, or default",
         )
+        for verb in TARGETS
         for value in ("", "0", "10000001", "5us", "none", "Default", *NO_NUMBERS)
     ),
     _message("set", f"set: 0 words follow; must be one {KEY_VALUE[8:]}"),
@@ -390,9 +393,12 @@ RIGHT = [
         "preset min cgroup:/a default",
         "verb=min preset kind=cgroup id=0 path=/a self=0 given=f rates=0,0,0,0",
     ),
-    _message(
-        "preset latency-target cgroup:/a 7",
-        "verb=latency-target preset kind=cgroup id=0 path=/a self=0 latency=7",
+    *(
+        _message(
+            f"preset {verb} cgroup:/a 7",
+            f"verb={verb} preset kind=cgroup id=0 path=/a self=0 latency=7",
+        )
+        for verb in TARGETS
     ),
     _message("weight root 1", "verb=weight kind=root id=0 path=none self=0 weight=1"),
     _message("weight root 10000", "verb=weight kind=root id=0 path=none self=0 weight=10000"),
@@ -429,9 +435,10 @@ RIGHT = [
     ),
     *(
         _message(
-            f"latency-target cgroup#7 {value}",
-            f"verb=latency-target kind=cgroup id=7 path=none self=0 latency={latency}",
+            f"{verb} cgroup#7 {value}",
+            f"verb={verb} kind=cgroup id=7 path=none self=0 latency={latency}",
         )
+        for verb in TARGETS
         for value, latency in (("1", 1), ("10000000", 10_000_000), ("default", 0))
     ),
     _message("set mode=pgrp", "verb=set given=1 mode=pgrp weight=0 measure=bytes depth=0 slice=0"),

@@ -296,7 +296,7 @@ static void its_target_holds_nobody_back(void **state)
 	begin("line");
 	usual = add(SCENE_ROOT, 100, &deep);
 	idle = add(SCENE_ROOT, WEIGHTLESS, &reader);
-	ioband_latency_init(&latency);
+	ioband_latency_init(&latency, IOBAND_DIR_READ);
 	ioband_latency_set(&scene.pool.core, scene_ent(idle), &latency, MSEC, 0);
 	scene_run(&scene, RUN_NS);
 	assert_false(scene.pool.core.late);

@@ -12,8 +12,9 @@
 /* Note the latency of a whole bio; the pool's tick acts on it.  Under the pool's lock. */
 static void note_latency(const struct ioband_io *io, u64 now_ns)
 {
-	if (unlikely(io->group->pool->core.nr_latencies) && io->bill.dir == IOBAND_DIR_READ)
-		ioband_latency_sample(&io->stream->leaf, io->wait_us * (u64)NSEC_PER_USEC +
+	if (unlikely(io->group->pool->core.nr_latencies) && io->bill.awaited)
+		ioband_latency_sample(&io->stream->leaf, io->bill.dir,
+				      io->wait_us * (u64)NSEC_PER_USEC +
 				      now_ns - min(now_ns, io->start_ns));
 }
 
@@ -77,6 +78,26 @@ void ioband_complete(struct ioband_io *io)
 }
 
 /**
+ * ioband_complete_flush() - report the latency of an empty flush
+ * @io: per-bio data, from ioband_enter_flush(); not accounted any more on return
+ *
+ * Context: Any.
+ */
+void ioband_complete_flush(struct ioband_io *io)
+{
+	struct ioband_pool *pool = io->group->pool;
+	const u64 now_ns = ktime_get_ns();
+	unsigned long flags;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	ioband_latency_sample(&io->group->own.leaf, IOBAND_DIR_WRITE,
+			      now_ns - min(now_ns, io->start_ns));
+	spin_unlock_irqrestore(&pool->lock, flags);
+	ioband_stats_unpin_io(io->stats, io->op);
+	io->group = NULL;
+}
+
+/**
  * ioband_complete_split() - account for a completed split of a bio
  * @io: per-bio data
  * @bytes: size of the split
@@ -91,6 +112,7 @@ bool ioband_complete_split(struct ioband_io *io, u32 bytes)
 	const struct ioband_bill bill = {
 		.bytes = bytes,
 		.dir = ioband_dispatch_dir(ioband_bio_of(io)),
+		.awaited = io->bill.awaited,
 	};
 
 	return complete_shared(io, &bill, ktime_get_ns());

@@ -201,9 +201,10 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	io->target = target;
 	io->group = NULL;
 	io->open = false;
+	io->bytes = 0;
 	if (unlikely(!bio_sectors(bio))) {
-		/* An empty flush: other tasks wait for it, and it has no size. */
 		bio_set_dev(bio, target->dev->bdev);
+		ioband_enter_flush(target, io, bio);
 		return DM_MAPIO_REMAPPED;
 	}
 	bio->bi_iter.bi_sector = target->start + dm_target_offset(ti, bio->bi_iter.bi_sector);
@@ -222,7 +223,9 @@ static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *er
 	if (unlikely(bio->bi_opf & (REQ_PREFLUSH | REQ_FUA)))
 		ioband_flush_tell(ti->private, bio, error);
 	io = ioband_io_of(bio);
-	if (io->group)
+	if (io->group && unlikely(!io->bytes))
+		ioband_complete_flush(io);
+	else if (io->group)
 		ioband_complete(io);
 	return DM_ENDIO_DONE;
 }

@@ -142,14 +142,17 @@ static void line_add_limits(struct page_writer *page, const struct ioband_config
 {
 	line_add_rates(page, &limits->max, " max=", "max");
 	line_add_rates(page, &limits->min, " min=", "0");
-	if (limits->latency_us)
-		line_add(page, " latency=%u", limits->latency_us);
+	if (limits->latency_us[IOBAND_DIR_READ])
+		line_add(page, " latency=%u", limits->latency_us[IOBAND_DIR_READ]);
+	if (limits->latency_us[IOBAND_DIR_WRITE])
+		line_add(page, " write_latency=%u", limits->latency_us[IOBAND_DIR_WRITE]);
 }
 
 static bool write_group(struct page_writer *page, void *entry)
 {
 	struct ioband_group *group = entry;
-	struct ioband_config limits = { .latency_us = ioband_limits_latency(group) };
+	struct ioband_config limits;
+	enum ioband_dir dir;
 
 	line_add(page, "%u %u ", group->seq, group->parent ? group->parent->seq : 0);
 	line_add_name(page, group);
@@ -161,6 +164,8 @@ static bool write_group(struct page_writer *page, void *entry)
 	}
 	ioband_limits_rates(group, IOBAND_MSG_MAX, &limits.max);
 	ioband_limits_rates(group, IOBAND_MSG_MIN, &limits.min);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		limits.latency_us[dir] = ioband_limits_latency(group, dir);
 	line_add_limits(page, &limits);
 	return line_end(page);
 }
@@ -368,6 +373,7 @@ int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
 	case IOBAND_MSG_MAX:
 	case IOBAND_MSG_MIN:
 	case IOBAND_MSG_LATENCY_TARGET:
+	case IOBAND_MSG_WRITE_LATENCY_TARGET:
 		ret = ioband_group_set(target, &message, error);
 		ioband_state_update(target->pool);
 		return ret;

@@ -196,7 +196,7 @@ void test_groups_with_bounds(void)
 	bounds = &groups.v[2].bounds;
 	CHECK(bounds->of[MAXIMUM].rate[RIOPS] == 9);
 	CHECK(bounds->of[MINIMUM].rate[RBPS] == 1);
-	CHECK(bounds->latency_us == 7 && !groups.v[1].bounds.latency_us);
+	CHECK(bounds->latency_us[0] == 7 && !groups.v[1].bounds.latency_us[0]);
 	CHECK(parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 max=5\nend\n",
 			   &groups, &end, &problem));
 	CHECK(strstr(problem.text, "a maximum is malformed: 'max=5'"));
@@ -326,7 +326,7 @@ void test_saved_weights(void)
 	CHECK(weights.v[3].bounds.of[MAXIMUM].rate[WBPS] == 2);
 	CHECK(weights.v[4].bounds.of[MINIMUM].rate[RIOPS] == 7);
 	CHECK(!rates_are_set(&weights.v[4].bounds.of[MAXIMUM]));
-	CHECK(weights.v[5].bounds.latency_us == LATENCY_MAX_US);
+	CHECK(weights.v[5].bounds.latency_us[0] == LATENCY_MAX_US);
 	CHECK(parse_saved_weights("1 weights\npool=p group=g latency=10000001\n",
 				  &weights, &problem));
 	CHECK(strstr(problem.text, "line 2: the latency is not from 1 to"));

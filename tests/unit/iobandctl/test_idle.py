@@ -174,7 +174,7 @@ def test_explain_of_a_target(host: Fake) -> None:
     """The latency of an idle group is not judged."""
     begin(host, five="weight=0 latency=1")
     (row,) = host.json("explain", "uid:5", *INTERVAL)
-    assert "not judged: a maximum or the class idle holds these reads" in row["says"]
+    assert "not judged: a maximum or the class idle holds them" in row["says"]
 
 
 def test_metrics(idle: Fake) -> None:

@@ -453,7 +453,7 @@ def test_set_weight_of_some(host: Fake) -> None:
         (
             ["a"],
             2,
-            "set-weight takes GROUP and its weight, from 1 to 10000, 'idle' or 'default'; or --from",
+            "set-weight takes GROUP and its weight, from 1 to 10000, 'idle' or 'default'; or --fro",
         ),
         (["a", "1", "--from", "x"], 2, "give nothing else"),
         (["nope", "1"], 3, "directory; a unit has one while it runs ('systemctl show -P Con"),

@@ -391,7 +391,7 @@ static void write_device(FILE *file, size_t n, const char *name,
 {
 	static const enum conf_key wanted[] = {
 		KEY_POOL, KEY_MODE, KEY_WEIGHT, KEY_MAXIMUM, KEY_MINIMUM,
-		KEY_LATENCY
+		KEY_LATENCY, KEY_WRITE_LATENCY
 	};
 
 	fprintf(file, "[device %zu]\nas = %s\ndevice = -\n", n, name);

@@ -169,8 +169,9 @@ int presets_phase(const struct ioband_preset *now,
 	if (setting == GROUP_WEIGHT)
 		return strength(wanted) > strength(now) ? PRESET_GIVES :
 							  PRESET_TAKES;
-	if (setting == GROUP_BOUNDS + LATENCY)
-		return is_tighter(is->latency_us, was->latency_us) ?
+	if (setting >= GROUP_BOUNDS + LATENCY)
+		return is_tighter(is->latency_us[setting - GROUP_BOUNDS - LATENCY],
+				  was->latency_us[setting - GROUP_BOUNDS - LATENCY]) ?
 		       PRESET_GIVES : PRESET_TAKES;
 	for (int rate = 0; rate < RATES; rate++) {
 		narrows |= is_tighter(is->of[MAXIMUM].rate[rate],

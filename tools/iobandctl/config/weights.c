@@ -6,7 +6,7 @@
  *
  *	1 weights
  *	pool=<pool> [device=<mapper name>] group=<group> [weight=<n>|idle] [max=<rates>]
- *		[min=<rates>] [latency=<us>]
+ *		[min=<rates>] [latency=<us>] [write_latency=<us>]
  *
  * The first number is the version of the format.  device= is present for groups
  * in the own tree of that device.  White space, backslashes and control bytes

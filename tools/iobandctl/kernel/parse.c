@@ -42,10 +42,10 @@ struct field {
 /* The field of a bound; bounds are optional in a line. */
 static struct field bound_field(struct bounds *bounds, enum bound bound)
 {
-	if (bound == LATENCY)
+	if (bound >= LATENCY)
 		return (struct field){
-			bound_kinds[bound].key, NUMBERS, &bounds->latency_us, 1,
-			OPTIONAL
+			bound_kinds[bound].key, NUMBERS,
+			&bounds->latency_us[bound - LATENCY], 1, OPTIONAL
 		};
 	return (struct field){
 		bound_kinds[bound].key, BOUND, &bounds->of[bound], bound,
@@ -346,6 +346,7 @@ static int read_group(struct span line, void *list, struct problem *problem)
 		bound_field(&group->bounds, MAXIMUM),
 		bound_field(&group->bounds, MINIMUM),
 		bound_field(&group->bounds, LATENCY),
+		bound_field(&group->bounds, WRITE_LATENCY),
 	};
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||
@@ -391,6 +392,7 @@ static int read_preset(struct span line, void *list, struct problem *problem)
 		bound_field(&preset->bounds, MAXIMUM),
 		bound_field(&preset->bounds, MINIMUM),
 		bound_field(&preset->bounds, LATENCY),
+		bound_field(&preset->bounds, WRITE_LATENCY),
 	};
 
 	if (read_number(&line, "sequence number", &seq, problem) ||
@@ -551,14 +553,17 @@ static int read_saved(struct span line, struct saved_weight *saved,
 		bound_field(&saved->bounds, MAXIMUM),
 		bound_field(&saved->bounds, MINIMUM),
 		bound_field(&saved->bounds, LATENCY),
+		bound_field(&saved->bounds, WRITE_LATENCY),
 	};
 
 	if (read_fields(line, fields, ARRAY_SIZE(fields), problem))
 		return -1;
-	if (saved->bounds.latency_us > LATENCY_MAX_US)
-		return problem_set(problem,
-				   "the latency is not from 1 to %d microseconds",
-				   LATENCY_MAX_US);
+	for (int bound = LATENCY; bound < BOUNDS; bound++) {
+		if (saved->bounds.latency_us[bound - LATENCY] > LATENCY_MAX_US)
+			return problem_set(problem,
+					   "the %s is not from 1 to %d microseconds",
+					   bound_kinds[bound].noun, LATENCY_MAX_US);
+	}
 	if (!saved->weight && !bounds_are_set(&saved->bounds))
 		return problem_set(problem,
 				   "there is neither a weight from 1 to %d nor a maximum, a minimum or a latency",

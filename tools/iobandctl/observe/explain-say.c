@@ -129,10 +129,11 @@ static void say_bounds(const struct explanation *it, FILE *text)
 static void say_target(const struct explanation *it,
 		       const struct explain_target *target, FILE *text)
 {
-	char *due = latency_text(target->group->bounds.latency_us);
+	char *due = bound_text(&target->group->bounds, target->bound);
 	char took[FORMAT_SIZE], brake[FORMAT_SIZE];
 
-	fprintf(text, "  those of %s are to take %s: ",
+	fprintf(text, "  %s of %s are to take %s: ",
+		target->bound == LATENCY ? "those" : "synchronous writes, here with writeback,",
 		target->of_pool ? "the pool" : name_of(target->group), due);
 	free(due);
 	if (!target->reads) {
@@ -141,7 +142,7 @@ static void say_target(const struct explanation *it,
 	}
 	fprintf(text, "they took %s, ", format_time(target->avg_ns, took));
 	if (target->capped) {
-		fputs("not judged: a maximum or the class idle holds these reads\n",
+		fputs("not judged: a maximum or the class idle holds them\n",
 		      text);
 		return;
 	}
@@ -171,15 +172,16 @@ static void say_targets(const struct explanation *it, FILE *text)
 static void say_brake(const struct explanation *it, FILE *text)
 {
 	const struct explain_target *braking = it->braking;
-	char *due = latency_text(braking->group->bounds.latency_us);
+	char *due = bound_text(&braking->group->bounds, braking->bound);
 	char brake[FORMAT_SIZE], took[FORMAT_SIZE];
 
 	fprintf(text,
-		"The brake holds it: %s get %s/s in all for now, for %s, where reads took %s and are to take %s.  At %u of %u looks it had I/O held.  ",
+		"The brake holds it: %s get %s/s in all for now, for %s, where %s took %s and are to take %s.  At %u of %u looks it had I/O held.  ",
 		braking->of_pool ? "writes in the pool" :
 				   "those who are held back",
 		format_units(it->brake_per_s, false, brake),
 		braking->of_pool ? "the pool" : name_of(braking->group),
+		braking->bound == LATENCY ? "reads" : "synchronous writes",
 		format_time(braking->avg_ns, took), due, it->held_looks,
 		it->looks);
 	free(due);

@@ -85,9 +85,10 @@ struct explain_bounds {
 /**
  * struct explain_target - a latency target
  * @group: the group with the target
- * @reads: reads of @group and of all groups below it; for the root, of all
- *	groups; without the reads of groups that have a maximum of reads on the
- *	way up, or are idle
+ * @bound: LATENCY or WRITE_LATENCY
+ * @reads: reads of @group and of all groups below it; for the root, of all groups.
+ *	The reads of groups that are idle or have a maximum of reads on the way up do not
+ *	count.  For WRITE_LATENCY, writes, of which writeback is not counted apart
  * @avg_ns: their mean latency, queued and in flight
  * @used_pct: @avg_ns in percent of the target; 0 if @capped
  * @own: the target of the explained group, or of an ancestor
@@ -98,6 +99,7 @@ struct explain_bounds {
  */
 struct explain_target {
 	const struct ioband_group *group;
+	enum bound bound;
 	uint64_t reads;
 	uint64_t avg_ns;
 	double used_pct;

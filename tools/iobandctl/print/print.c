@@ -317,9 +317,11 @@ void print_bounds(struct table *table, struct row *row, size_t first,
 	for (int bound = 0; bound < RATE_BOUNDS; bound++)
 		print_rates(table, row, first + bound * RATES,
 			    &bounds->of[bound]);
-	if (bounds->latency_us)
-		print_number(table, row, first + LATENCY * RATES,
-			     bounds->latency_us);
+	for (int i = 0; i < BOUNDS - LATENCY; i++) {
+		if (bounds->latency_us[i])
+			print_number(table, row, first + LATENCY * RATES + i,
+				     bounds->latency_us[i]);
+	}
 }
 
 /**

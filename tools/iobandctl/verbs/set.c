@@ -30,6 +30,7 @@ static const enum conf_key keys[SETTINGS] = {
 	[GROUP_BOUNDS + MAXIMUM] = KEY_MAXIMUM,
 	[GROUP_BOUNDS + MINIMUM] = KEY_MINIMUM,
 	[GROUP_BOUNDS + LATENCY] = KEY_LATENCY,
+	[GROUP_BOUNDS + WRITE_LATENCY] = KEY_WRITE_LATENCY,
 	[MEASURE] = KEY_MEASURE,
 	[DEPTH] = KEY_DEPTH,
 	[SLICE] = KEY_SLICE,
@@ -50,7 +51,7 @@ static const int from_time[POOL_SETTINGS] = {
 };
 
 #define GROUP_SAYS							\
-	"one or more of weight=, max_rbps=, max_wbps=, max_riops=, max_wiops=, min_rbps=, min_wbps=, min_riops=, min_wiops= and latency=, or max=default, min=default"
+	"one or more of weight=, max_rbps=, max_wbps=, max_riops=, max_wiops=, min_rbps=, min_wbps=, min_riops=, min_wiops=, latency= and write_latency=, or max=default, min=default"
 #define POOL_SAYS							\
 	"one or more of measure=, depth=, slice= and writes_starved=, or --device DEVICE and mode= as well"
 
@@ -271,8 +272,10 @@ static void add_wish(const struct wish *wish, struct ioband_preset *to)
 {
 	if (wish->text[GROUP_WEIGHT])
 		to->weight = wish->to.weight;
-	if (wish->text[GROUP_BOUNDS + LATENCY])
-		to->bounds.latency_us = wish->to.bounds.latency_us;
+	for (int bound = LATENCY; bound < BOUNDS; bound++) {
+		if (wish->text[GROUP_BOUNDS + bound])
+			bound_copy(&to->bounds, &wish->to.bounds, bound);
+	}
 	for (int bound = 0; bound < RATE_BOUNDS; bound++) {
 		for (int rate = 0; rate < RATES; rate++) {
 			if (wish->given[bound] & 1U << rate)
@@ -476,7 +479,7 @@ static char *step_words(const struct wish *wish, const struct step *step,
 	else if (step->setting == GROUP_WEIGHT)
 		value = weight_text(to->weight);
 	else
-		value = latency_text(to->bounds.latency_us);
+		value = bound_text(&to->bounds, step->setting - GROUP_BOUNDS);
 	words = xasprintf("%s=%s", key, value);
 	free(value);
 	return words;

@@ -408,7 +408,7 @@ static bool wanted_bound(const struct watch *watch, const struct node *node,
 	if (section)
 		*wanted = conf_bounds(section);
 	else if (target)
-		*wanted = (struct bounds){ .latency_us = target->weight };
+		*wanted = (struct bounds){ .latency_us = { target->weight } };
 	else if (bound == MAXIMUM && asked_max(node, tree, wanted) &&
 		 !keeps_max(node, tree))
 		return true;

@@ -27,7 +27,7 @@ struct ioband_node;
  * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX; IOBAND_WEIGHT_DEFAULT in the idle class
  * @max: maximum; NULL: none
  * @min: minimum; NULL: none
- * @latency: latency target of its reads; NULL: none
+ * @latency: latency targets, by direction; NULL: none
  * @waiting: leaves at or below it with a queued read, in the low half, and with a queued
  *	write, in the high half.  Leaves that are blocked or yield below it do not count
  * @ready: leaves at or below it with all bios in flight, or anticipated
@@ -47,7 +47,7 @@ struct ioband_ent {
 	u64 pace;
 	struct ioband_max *max;
 	struct ioband_min *min;
-	struct ioband_latency *latency;
+	struct ioband_latency *latency[IOBAND_NR_DIRS];
 	u64 waiting;
 	u32 weight;
 	u32 ready;

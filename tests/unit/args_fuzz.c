@@ -26,6 +26,7 @@ static const char * const tables[] = {
 	"/dev/mapper/vg-lv 2048 pool_A.b:c+d-e 0",
 	"8:16 18014398509481983 p 5 mode=device+cgroup weight=10000 measure=ios depth=65535 slice=0",
 	"8:16 0 p 4 depth=auto measure=bytes mode=device weight=1",
+	"8:16 0 p 2 mode=device weight=idle",
 	"8:16 0 p 1 mode=uid",
 	"8:16 0 p 2 mode=pgrp depth=32/65536",
 	"8:16 0 p 2 measure=time slice=80",
@@ -39,6 +40,7 @@ static const char * const messages[] = {
 	"weight cgroup:/system.slice/a.service 1",
 	"weight cgroup#18446744073709551615 5",
 	"weight uid:4294967294 5",
+	"weight uid:7 idle",
 	"weight pgrp:2147483647 5",
 	"max root rbps=1 wbps=max",
 	"max uid:5 riops=1099511627776 wiops=5",
@@ -46,6 +48,7 @@ static const char * const messages[] = {
 	"min root rbps=1 wbps=0",
 	"latency-target root 10000000",
 	"latency-target uid:5 default",
+	"write-latency-target cgroup#7 2000",
 	"set mode=device+cgroup",
 	"set depth=auto",
 	"set measure=ios",
@@ -139,7 +142,7 @@ static void table_is_good(const struct ioband_table *table, const struct words *
 	for (; *name; name++)
 		assert_true(isalnum((unsigned char)*name) || strchr("_.:+-", *name));
 	settings_are_good(settings);
-	assert_in_range(settings->weight, 1, 10000);
+	assert_in_range(settings->weight, 1, IOBAND_WEIGHT_IDLE);
 	assert_int_equal(__builtin_popcount(settings->given), words->nr > 4 ? words->nr - 4 : 0);
 	if (settings->given & (1 << IOBAND_KEY_WEIGHT))
 		assert_true(settings->mode == IOBAND_MODE_DEVICE ||
@@ -175,7 +178,7 @@ static void message_is_good(const struct ioband_message *message, const struct w
 	assert_in_range(words->nr, 1, (sets_rates(message) ? 6 : 3) + message->preset);
 	assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_PRESETS);
 	if (message->preset) {
-		assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_LATENCY_TARGET);
+		assert_in_range(message->verb, IOBAND_MSG_WEIGHT, IOBAND_MSG_WRITE_LATENCY_TARGET);
 		assert_true(spec->path && spec->path[1] && !strpbrk(spec->path, "\n") &&
 			    !strstr(spec->path, "//"));
 	}
@@ -187,8 +190,9 @@ static void message_is_good(const struct ioband_message *message, const struct w
 	if (sets_rates(message))
 		rates_are_good(message);
 	else if (message->verb == IOBAND_MSG_WEIGHT)
-		assert_in_range(message->weight, 0, 10000);
-	else if (message->verb == IOBAND_MSG_LATENCY_TARGET)
+		assert_in_range(message->weight, 0, IOBAND_WEIGHT_IDLE);
+	else if (message->verb == IOBAND_MSG_LATENCY_TARGET ||
+		 message->verb == IOBAND_MSG_WRITE_LATENCY_TARGET)
 		assert_in_range(message->latency_us, 0, 10000000);
 	else
 		return;

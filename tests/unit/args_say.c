@@ -70,7 +70,8 @@ static int say_message(struct words *words, struct ioband_error *error)
 		printf(" given=%x rates=%llu,%llu,%llu,%llu", message.rates_given,
 		       message.rates.bytes[IOBAND_DIR_READ], message.rates.bytes[IOBAND_DIR_WRITE],
 		       message.rates.ios[IOBAND_DIR_READ], message.rates.ios[IOBAND_DIR_WRITE]);
-	} else if (message.verb == IOBAND_MSG_LATENCY_TARGET) {
+	} else if (message.verb == IOBAND_MSG_LATENCY_TARGET ||
+		   message.verb == IOBAND_MSG_WRITE_LATENCY_TARGET) {
 		say_spec(&message.spec);
 		printf(" latency=%u", message.latency_us);
 	} else if (message.verb == IOBAND_MSG_SET) {

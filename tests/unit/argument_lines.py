@@ -29,7 +29,8 @@ COUNT = "after the pool: must be the number of words that follow"
 KEY_VALUE = "must be <key>=<value>"
 UNKNOWN = "unknown key; there are mode, weight, measure, depth, slice and writes_starved"
 MODE = "must be cgroup, device, device+cgroup, uid, gid, pid or pgrp"
-WEIGHT = "must be a whole number from 1 to 10000"
+WEIGHT = "must be a whole number from 1 to 10000, or idle"
+WEIGHT_MESSAGE = "must be a whole number from 1 to 10000, idle or default"
 MEASURE = "must be bytes, ios or time"
 DEPTH = (
     "must be auto or a whole number from 1 to 65535, then at will / and the size of pieces, "
@@ -39,6 +40,7 @@ SLICE = "must be 0 for none, or milliseconds up to 1000"
 STARVED = "must be a whole number from 1 to 100"
 NO_GROUP = "weight= is the device's: it wants mode=device or mode=device+cgroup"
 VERBS = re.findall(r"\[IOBAND_MSG_\w+\] = \"(.*)\"", (UNIT / "verbs.h").read_text())
+TARGETS = ["latency-target", "write-latency-target"]
 PAGED = VERBS[VERBS.index("groups") :]
 VERB = f"must be {_either([*VERBS[:-1], 'preset', VERBS[-1]])}"
 PRESET = f"must be {_either(VERBS[: VERBS.index('set')])}"
@@ -59,6 +61,9 @@ CGROUP_ID = "a cgroup's id is the inode number of its directory"
 CURSOR = "must be what the last page said after 'next'"
 # Not whole numbers, whatever the range.
 NO_NUMBERS = ["-1", "+1", "x", "1x", "0x10", "1.5", "1k", "1e3", "1\n", "18446744073709551617"]
+
+# Nor the class below all weights.
+NOT_IDLE = ["Idle", "idle5", "idl", *NO_NUMBERS]
 
 
 def _table(words: str, answer: str) -> Line:
@@ -125,7 +130,7 @@ WRONG_TABLES = [
     ),
     *(
         _table(f"8:16 0 p 2 mode=device weight={weight}", f"weight={weight}: {WEIGHT}")
-        for weight in ("", "0", "10001", "4294967297", "100%", "auto", "default", *NO_NUMBERS)
+        for weight in ("", "0", "10001", "4294967297", "100%", "auto", "default", *NOT_IDLE)
     ),
     *(
         _key(f"measure={measure}", f"measure={measure}: {MEASURE}")
@@ -186,8 +191,8 @@ WRONG_MESSAGES = [
     _message("weight root", "weight: 1 words follow; must be <group> <weight>"),
     _message("weight root 1 2", "weight: 3 words follow; must be <group> <weight>"),
     *(
-        _message(f"weight root {weight}", f"weight '{weight}': {WEIGHT}, or default")
-        for weight in ("", "0", "10001", "4294967297", "Default", "none", "weight=5", *NO_NUMBERS)
+        _message(f"weight root {weight}", f"weight '{weight}': {WEIGHT_MESSAGE}")
+        for weight in ("", "0", "10001", "4294967297", "Default", "none", "weight=5", *NOT_IDLE)
     ),
     *(
         _weigh(group, GROUP)
@@ -242,18 +247,20 @@ WRONG_MESSAGES = [
     ),
     *(
         _message(
-            f"latency-target{words}",
-            f"latency-target: {count} words follow; must be <group> <microseconds>",
+            f"{verb}{words}",
+            f"{verb}: {count} words follow; must be <group> <microseconds>",
         )
+        for verb in TARGETS
         for words, count in (("", 0), (" root", 1), (" root 5 5", 3))
     ),
     _message("latency-target roots 5", f"group 'roots': {GROUP}"),
     *(
         _message(
-            f"latency-target root {value}",
-            f"latency-target '{value}': must be a whole number of microseconds "
+            f"{verb} root {value}",
+            f"{verb} '{value}': must be a whole number of microseconds "
             "from 1 to 10000000, or default",
         )
+        for verb in TARGETS
         for value in ("", "0", "10000001", "5us", "none", "Default", *NO_NUMBERS)
     ),
     _message("set", f"set: 0 words follow; must be one {KEY_VALUE[8:]}"),
@@ -281,7 +288,7 @@ WRONG_MESSAGES = [
     ),
     _message("preset weight", "weight: 0 words follow; must be <group> <weight>"),
     _message("preset weight cgroup:/a", "weight: 1 words follow; must be <group> <weight>"),
-    _message("preset weight cgroup:/a 0", f"weight '0': {WEIGHT}, or default"),
+    _message("preset weight cgroup:/a 0", f"weight '0': {WEIGHT_MESSAGE}"),
     _message("preset weight cgroup:a 5", f"group 'cgroup:a': {CGROUP}"),
     _message("preset max cgroup:/a rbps=0", f"rbps=0: must be max, {RATE_VALUE}"),
     _message("preset min cgroup:/a rbps=max", f"rbps=max: must be 0, {RATE_VALUE}"),
@@ -386,12 +393,24 @@ RIGHT = [
         "preset min cgroup:/a default",
         "verb=min preset kind=cgroup id=0 path=/a self=0 given=f rates=0,0,0,0",
     ),
-    _message(
-        "preset latency-target cgroup:/a 7",
-        "verb=latency-target preset kind=cgroup id=0 path=/a self=0 latency=7",
+    *(
+        _message(
+            f"preset {verb} cgroup:/a 7",
+            f"verb={verb} preset kind=cgroup id=0 path=/a self=0 latency=7",
+        )
+        for verb in TARGETS
     ),
     _message("weight root 1", "verb=weight kind=root id=0 path=none self=0 weight=1"),
     _message("weight root 10000", "verb=weight kind=root id=0 path=none self=0 weight=10000"),
+    _message("weight root idle", "verb=weight kind=root id=0 path=none self=0 weight=10001"),
+    _message(
+        "preset weight cgroup:/a idle",
+        "verb=weight preset kind=cgroup id=0 path=/a self=0 weight=10001",
+    ),
+    _table(
+        "8:16 0 p 2 mode=device weight=idle",
+        "device=8:16 start=0 pool=p given=3 mode=device weight=10001 measure=bytes depth=0 slice=0",
+    ),
     _message("weight root default", "verb=weight kind=root id=0 path=none self=0 weight=0"),
     _message(
         "max cgroup:/a default",
@@ -416,9 +435,10 @@ RIGHT = [
     ),
     *(
         _message(
-            f"latency-target cgroup#7 {value}",
-            f"verb=latency-target kind=cgroup id=7 path=none self=0 latency={latency}",
+            f"{verb} cgroup#7 {value}",
+            f"verb={verb} kind=cgroup id=7 path=none self=0 latency={latency}",
         )
+        for verb in TARGETS
         for value, latency in (("1", 1), ("10000000", 10_000_000), ("default", 0))
     ),
     _message("set mode=pgrp", "verb=set given=1 mode=pgrp weight=0 measure=bytes depth=0 slice=0"),

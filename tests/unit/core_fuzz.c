@@ -25,6 +25,7 @@ struct profile {
 	bool maxima;		/* some entities have maxima */
 	bool minima;		/* some entities have minima */
 	bool flushers;		/* some writes are writeback */
+	bool idlers;		/* some entities are idle */
 	u32 stuck;		/* most bios reported as hung */
 };
 
@@ -143,11 +144,13 @@ static void reweigh(struct fuzz *fuzz)
 {
 	struct tree_leaf *leaf = random_leaf(fuzz);
 	struct tree_node *node = random_node(fuzz);
+	struct ioband_ent *ent = node && below(fuzz, 2) ? &node->node.ent :
+				 leaf ? &leaf->leaf.ent : NULL;
 
-	if (node && below(fuzz, 2))
-		tree_set_weight(&fuzz->tree, &node->node.ent, random_weight(fuzz));
-	else if (leaf)
-		tree_set_weight(&fuzz->tree, &leaf->leaf.ent, random_weight(fuzz));
+	if (ent && fuzz->profile->idlers && below(fuzz, 2))
+		tree_set_weight(&fuzz->tree, ent, IOBAND_WEIGHT_IDLE);
+	else if (ent)
+		tree_set_weight(&fuzz->tree, ent, random_weight(fuzz));
 }
 
 static u64 random_rate(struct fuzz *fuzz)
@@ -429,6 +432,41 @@ static void minima_and_slices(void **state)
 	run(&profile);
 }
 
+static void idlers(void **state)
+{
+	static const struct profile profile = {
+		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10,
+		.limit = 8, .deepest = 6, .pause_ns = MSEC, .idlers = true, .stuck = 2,
+	};
+
+	(void)state;
+	run(&profile);
+}
+
+static void idlers_and_slices(void **state)
+{
+	static const struct profile profile = {
+		.sequences = 400, .steps = 1000, .nodes = 6, .leaves = 10, .limit = 8,
+		.deepest = 6, .pause_ns = 20 * MSEC, .slice_ns = 50 * MSEC, .flushers = true,
+		.idlers = true, .stuck = 2,
+	};
+
+	(void)state;
+	run(&profile);
+}
+
+static void idlers_and_all_others(void **state)
+{
+	static const struct profile profile = {
+		.sequences = 400, .steps = 1000, .nodes = 12, .leaves = 16,
+		.limit = 8, .deepest = 6, .pause_ns = 300 * USEC, .slice_ns = MSEC,
+		.maxima = true, .minima = true, .idlers = true, .stuck = 2,
+	};
+
+	(void)state;
+	run(&profile);
+}
+
 int main(int argc, char **argv)
 {
 	const test_case cases[] = {
@@ -444,6 +482,9 @@ int main(int argc, char **argv)
 		TEST(minima),
 		TEST(minima_and_maxima),
 		TEST(minima_and_slices),
+		TEST(idlers),
+		TEST(idlers_and_slices),
+		TEST(idlers_and_all_others),
 	};
 
 	return run_cases(cases, argc, argv);

@@ -43,8 +43,8 @@ static struct scene_group *add(int up, u32 weight, const struct sim_workload *wo
 
 static void want_ent(int i, struct ioband_ent *ent, u64 target_ns)
 {
-	if (!ent->latency)
-		ioband_latency_init(&latencies[i]);
+	if (!ent->latency[IOBAND_DIR_READ])
+		ioband_latency_init(&latencies[i], IOBAND_DIR_READ);
 	ioband_latency_set(&scene.pool.core, ent, &latencies[i], target_ns, scene.clock.now_ns);
 }
 
@@ -112,6 +112,75 @@ static void reads_take_what_they_are_to(void **state)
 		assert_true(scene.pool.core.late);
 		scene_free(&scene);
 	}
+}
+
+static struct ioband_latency write_latency;
+
+static void want_writes(struct scene_group *group, u64 target_ns)
+{
+	if (!scene_ent(group)->latency[IOBAND_DIR_WRITE])
+		ioband_latency_init(&write_latency, IOBAND_DIR_WRITE);
+	ioband_latency_set(&scene.pool.core, scene_ent(group), &write_latency, target_ns,
+			   scene.clock.now_ns);
+}
+
+/* The throttle is the same for writes that a task waits for, beside reads and writes of others. */
+static void awaited_writes_have_a_target(void **state)
+{
+	static const struct sim_workload journal = {
+		.depth = 1, .bytes = 4 * KIB, .write_pct = 100, .awaited = true,
+	};
+	struct scene_group *leaves[3];
+	struct got got[3];
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 100, &journal);
+	leaves[1] = add(SCENE_ROOT, 100, &deep);
+	leaves[2] = add(SCENE_ROOT, 100, &writes);
+	want(0, leaves[0], MSEC);
+	settle_and_watch(leaves, got, 3);
+	assert_between(got[0].mean_ns, 5 * MSEC, 50 * MSEC);	/* it has no reads */
+	want_writes(leaves[0], MSEC);
+	settle_and_watch(leaves, got, 3);
+	assert_between(got[0].mean_ns, 0.8 * MSEC, 1.15 * MSEC);
+	assert_between(got[1].bps + got[2].bps, 50 * MB, LINE_BPS);
+	ioband_latency_remove(&scene.pool.core, scene_ent(leaves[0]), IOBAND_DIR_WRITE);
+	settle_and_watch(leaves, got, 3);
+	assert_between(got[0].mean_ns, 5 * MSEC, 50 * MSEC);
+	scene_free(&scene);
+}
+
+/* Writeback does not count, nor does a maximum make writes late. */
+static void writeback_has_no_target(void **state)
+{
+	const struct ioband_rates rates = { .ios = { 0, 20 } };
+	static const struct sim_workload journal = {
+		.depth = 1, .bytes = 4 * KIB, .write_pct = 100, .awaited = true,
+	};
+	static struct ioband_max maximum;
+	struct scene_group *leaves[2];
+	struct got got[2];
+
+	(void)state;
+	begin();
+	leaves[0] = add(SCENE_ROOT, 100, &writes);
+	leaves[1] = add(SCENE_ROOT, 100, &deep);
+	want_writes(leaves[0], USEC);
+	settle_and_watch(leaves, got, 2);
+	assert_false(scene.pool.core.late);
+	assert_int_equal(write_latency.ios, 0);
+	scene_free(&scene);
+
+	begin();
+	leaves[0] = add(SCENE_ROOT, 100, &journal);
+	leaves[1] = add(SCENE_ROOT, 100, &deep);
+	ioband_max_init(&maximum);
+	ioband_max_set(&scene.pool.core, scene_ent(leaves[0]), &maximum, &rates, 0);
+	want_writes(leaves[0], MSEC);
+	settle_and_watch(leaves, got, 2);
+	assert_int_equal(scene.pool.core.throttle.bucket.rate, 0);
+	scene_free(&scene);
 }
 
 /* A group within its target throttles no other group. */
@@ -282,7 +351,7 @@ static void it_ends_with_the_target(void **state)
 	want(0, leaves[0], USEC);
 	settle_and_watch(leaves, got, 2);
 	assert_between(got[1].bps, 0, 40 * MB);
-	ioband_latency_remove(&scene.pool.core, scene_ent(leaves[0]));
+	ioband_latency_remove(&scene.pool.core, scene_ent(leaves[0]), IOBAND_DIR_READ);
 	assert_int_equal(scene.pool.core.nr_latencies, 0);
 	assert_int_equal(scene.pool.core.throttle.bucket.rate, 0);
 	watch(leaves, got, 2, NSEC_PER_SEC);
@@ -359,7 +428,7 @@ static void writes_go_on(void **state)
 	assert_between(got[1].bps, LINE_BPS / 18.0, LINE_BPS / 14.0);
 	assert_between(got[0].bps + got[1].bps, 0.97 * LINE_BPS, 1.01 * LINE_BPS);
 	/* The reads made no debt meanwhile. */
-	ioband_latency_remove(&scene.pool.core, &scene.pool.core.root.ent);
+	ioband_latency_remove(&scene.pool.core, &scene.pool.core.root.ent, IOBAND_DIR_READ);
 	watch(leaves, got, 2, NSEC_PER_SEC);
 	assert_between(got[0].bps, 0.45 * LINE_BPS, 0.55 * LINE_BPS);
 	scene_free(&scene);
@@ -478,7 +547,7 @@ static void who_goes_past_with_slices_owes_nothing(void **state)
 		scene_run(&scene, 60 * NSEC_PER_SEC);
 		watch(leaves, got, 2, 5 * WATCH_NS);
 		assert_between(got[0].bps, before[0].bps, 100 * MB);
-		ioband_latency_remove(&scene.pool.core, &scene.pool.core.root.ent);
+		ioband_latency_remove(&scene.pool.core, &scene.pool.core.root.ent, IOBAND_DIR_READ);
 		scene_run(&scene, 5 * NSEC_PER_SEC);
 		watch(leaves, got, 2, 5 * WATCH_NS);
 		assert_between(got[0].bps, 0.8 * before[0].bps, 1.2 * before[0].bps);
@@ -525,7 +594,7 @@ static void a_weight_changes_for_those_that_go_past(void **state)
 	scene_run(&scene, 60 * NSEC_PER_SEC);
 	for (past = scene_ent(leaves[0])->bypass_vtime; scene_ent(leaves[0])->bypass_vtime == past;)
 		scene_run(&scene, MSEC);
-	scene_set_weight(leaves[0], 10000);
+	scene_set_weight(&scene, leaves[0], 10000);
 	watch(leaves, got, 3, WATCH_NS);
 	assert_between(got[0].bps, 0.9 * got[1].bps, 1.1 * got[1].bps);
 	scene_free(&scene);
@@ -601,7 +670,7 @@ static void slow_reads_take_long_to_know(void **state)
 	leaf = scene_add_leaf(&scene, SCENE_ROOT, 100);
 	want(0, leaf, MSEC);
 	for (i = 0; i < 100; i++)
-		ioband_latency_sample(&leaf->sim.leaf, 200 * MSEC);
+		ioband_latency_sample(&leaf->sim.leaf, IOBAND_DIR_READ, 200 * MSEC);
 	scene_run(&scene, 390 * MSEC);
 	assert_int_equal(latencies[0].mean_ns, 0);
 	scene_run(&scene, 20 * MSEC);
@@ -699,8 +768,8 @@ static void a_read_may_hang(void **state)
 	leaves[2] = add(SCENE_ROOT, 100, &deep);
 	want(0, leaves[0], USEC);
 	want(1, leaves[1], 10 * NSEC_PER_SEC);
-	ioband_latency_sample(&leaves[0]->sim.leaf, 10000 * NSEC_PER_SEC);
-	ioband_latency_sample(&leaves[1]->sim.leaf, 10000 * NSEC_PER_SEC);
+	ioband_latency_sample(&leaves[0]->sim.leaf, IOBAND_DIR_READ, 10000 * NSEC_PER_SEC);
+	ioband_latency_sample(&leaves[1]->sim.leaf, IOBAND_DIR_READ, 10000 * NSEC_PER_SEC);
 	scene_run(&scene, 20 * NSEC_PER_SEC);
 	assert_int_equal(scene.pool.core.throttle.bucket.rate, 0);
 	watch(leaves, got, 3, NSEC_PER_SEC);
@@ -711,7 +780,7 @@ static void a_read_may_hang(void **state)
 	for (i = 0; i < 2; i++) {
 		leaves[i] = scene_add_leaf(&scene, SCENE_ROOT, 100);
 		want(i, leaves[i], i ? USEC : 10 * NSEC_PER_SEC);
-		ioband_latency_sample(&leaves[i]->sim.leaf, 10000 * NSEC_PER_SEC);
+		ioband_latency_sample(&leaves[i]->sim.leaf, IOBAND_DIR_READ, 10000 * NSEC_PER_SEC);
 	}
 	ioband_latency_look(&scene.pool.core, 30000 * NSEC_PER_SEC);
 	assert_ptr_equal(scene.pool.core.throttle.worst, &latencies[1]);
@@ -801,10 +870,10 @@ static void change_something(struct sim_random *random)
 
 	switch (random_below(random, 4)) {
 	case 0:
-		ioband_latency_remove(&scene.pool.core, ent);
+		ioband_latency_remove(&scene.pool.core, ent, IOBAND_DIR_READ);
 		break;
 	case 1:
-		scene_set_weight(group, 50 + random_below(random, 100));
+		scene_set_weight(&scene, group, 50 + random_below(random, 100));
 		break;
 	default:
 		want_ent(i, ent, target_ns);
@@ -817,7 +886,7 @@ static void nobody_starves(void)
 	u64 before[SCENE_GROUPS_MAX];
 	int i;
 
-	ioband_latency_remove(&scene.pool.core, &scene.pool.core.root.ent);
+	ioband_latency_remove(&scene.pool.core, &scene.pool.core.root.ent, IOBAND_DIR_READ);
 	for (i = 0; i < scene.nr; i++)
 		before[i] = scene.groups[i].sim.ios;
 	/* By bytes, a slice of sequential I/O is worth a minute of seeks. */
@@ -867,6 +936,8 @@ int main(int argc, char **argv)
 {
 	const test_case cases[] = {
 		TEST(reads_take_what_they_are_to),
+		TEST(awaited_writes_have_a_target),
+		TEST(writeback_has_no_target),
 		TEST(in_time_costs_nothing),
 		TEST(others_have_their_share),
 		TEST(they_meet_above),

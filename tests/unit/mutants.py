@@ -175,7 +175,7 @@ TREE = [
     Mutant("blocked-writes-seen", "waiting = (s32)waiting;", ";"),
     Mutant(
         "blocked-unseen-above",
-        "ent_count(core, &ent->parent->ent, ent_shown(ent) - before, 0, 0);",
+        "	ent_count(core, &ent->parent->ent, change, 0, 0, 0);\n",
         "",
     ),
     Mutant(
@@ -202,8 +202,8 @@ TREE = [
     Mutant("node-follows-the-promised", "core->slice_ns || reason != BY_WEIGHT", "core->slice_ns"),
     Mutant(
         "promised-not-found",
-        "			core->hooks->min_changed(core, ent->min);",
-        "			;",
+        "		if (unlikely(ent->min))\n			core->hooks->min_changed(core, ent->min);",
+        "		;",
     ),
     Mutant("unpromised-ways-may", "		open &= core->min_ent_dirs;", ""),
     Mutant("weights-ignored", "div_u64(1ULL << IOBAND_PACE_SHIFT, weight)", "1ULL << 25"),
@@ -233,7 +233,7 @@ TREE = [
     Mutant("counted-in-leaf-only", "if (!ent->parent)\n			break;", "break;"),
     Mutant(
         "thinkers-not-live",
-        "live = ent_shown(ent) || ent->anticipated;",
+        "live = ent_shown(ent) || (ent->anticipated && !ent_yields(ent));",
         "live = ent_shown(ent);",
     ),
     Mutant(
@@ -358,7 +358,7 @@ PAUSE = [
     Mutant("half-a-pause", "(40ULL << 20)", "(20ULL << 20)"),
     Mutant("pause-for-ever", "now_ns <= leaf->done_ns + IOBAND_PAUSE_NS", "true"),
     Mutant("pause-costs-readers", "leaf->async && core_is_async(core) &&", "leaf->async &&"),
-    Mutant("pause-below-a-maximum", " && !leaf_has_max(leaf);", ";"),
+    Mutant("pause-below-a-maximum", " && !leaf_may_be_blocked(leaf);", ";"),
     Mutant(
         "pause-not-awaited",
         "return !core->charge_time && !core->nr_minima",
@@ -386,7 +386,9 @@ SLICE = [
         "node_hangs(core, node) || next != least ||\n	    vtime",
     ),
     Mutant(
-        "blocked-in-service", "if (node->serving && node->serving->waiting && !", "if (false && !"
+        "blocked-in-service",
+        "(node->serving->waiting && !(ent_shown(node->serving) & to->open))",
+        "false",
     ),
     Mutant("slice-never-ends", "if (node->served_ns < core_slice_ns(core))\n", "if (true)\n"),
     Mutant("turns-begin-in-a-rest", "return is_rest(core, left_ns) &&", "return false &&"),
@@ -663,6 +665,20 @@ MIN = [
     ),
 ]
 
+IDLE = [
+    Mutant(
+        "never-yields",
+        "(node_has_usual(core, node) || full)",
+        "(node_has_usual(core, node) && false)",
+    ),
+    Mutant("yields-to-the-queued-only", "(node->ent.ready != node->idle_ready", "(false"),
+    Mutant("as-much-as-fits", "(node_has_usual(core, node) || full)", "node_has_usual(core, node)"),
+    Mutant("starved-by-many", "!core->slice_ns && node->usual_ios", "false && node->usual_ios"),
+    Mutant("starved-by-slow-ones", ">= node->idle_ns + ", ">= node->idle_ns + 60 * "),
+    Mutant("due-for-ever", "			node->idle_due = false;\n", ""),
+    Mutant("in-flight-for-ever", "node->idle_inflight -= !!node->idle_inflight;", ";"),
+]
+
 LATENCY = [
     Mutant("ahead-of-all", "return vtime_before(b->vtime, a->vtime);", "return true;"),
     Mutant("never-ahead", "return vtime_before(b->vtime, a->vtime);", "return false;"),
@@ -680,8 +696,8 @@ LATENCY = [
         "		return ioband_tree_dir_mask(IOBAND_DIR_WRITE);",
         "		return U64_MAX;",
     ),
-    Mutant("maximum-is-late", "	if (latency_hit_max(latency))\n", "	if (false)\n"),
-    Mutant("above-a-maximum-too", " || ioband_max_is_for(ent->max, IOBAND_DIR_READ))", ")"),
+    Mutant("maximum-is-late", "	if (latency_is_own(latency))\n", "	if (false)\n"),
+    Mutant("above-a-maximum-too", " || ioband_max_is_for(ent->max, dir))", ")"),
     Mutant(
         "reads-wait",
         "leaf = ioband_tree_leaf_below(core, &core->root.ent, reads, true, ios, limit);",
@@ -713,10 +729,14 @@ LATENCY = [
     ),
     Mutant(
         "on-its-way-and-gone",
-        "if (latency->inflight || latency->ent->waiting",
-        "if (latency->ent->waiting",
+        "if (latency->inflight ||",
+        "if (false ||",
     ),
-    Mutant("never-back", "			ent->latency->inflight--;\n", "			continue;\n"),
+    Mutant(
+        "never-back",
+        "			ent->latency[bill->dir]->inflight--;\n",
+        "			continue;\n",
+    ),
     Mutant("no-time-to-see", " || ns < 2 * mean_ns)", ")"),
     Mutant("few-reads-for-ever", " && ns < IOBAND_LOOK_NS)", ")"),
     Mutant(
@@ -724,7 +744,7 @@ LATENCY = [
         "	if (!worst) {\n		if (throttle->worst)",
         "	if (!worst) {\n		if (false)",
     ),
-    Mutant("summed-for-ever", "	latency->sum_ns = 0;\n	latency->reads = 0;\n", ""),
+    Mutant("summed-for-ever", "	latency->sum_ns = 0;\n	latency->ios = 0;\n", ""),
     Mutant("best-is-worst", " >\n	       other->mean_ns;", " < other->mean_ns;"),
     Mutant(
         "for-the-first",
@@ -851,7 +871,8 @@ ARGS = [
     Mutant("large-majors", "((1U << 12) - 1)", "(1U << 12)"),
     Mutant("large-minors", "((1U << 20) - 1)", "(1U << 20)"),
     Mutant("mode-lost", "settings->mode = mode;", ""),
-    Mutant("weight-of-zero", "parse_u32(value, IOBAND_WEIGHT_MIN,", "parse_u32(value, 0,"),
+    Mutant("weight-of-zero", "parse_u32(word, IOBAND_WEIGHT_MIN,", "parse_u32(word, 0,"),
+    Mutant("idle-of-no-weight", "*weight = IOBAND_WEIGHT_IDLE;", ""),
     Mutant("measure-lost", "settings->measure = measure;", ""),
     Mutant(
         "depth-of-zero",
@@ -908,7 +929,9 @@ ARGS = [
     Mutant("relative-path", " || rest[1] != '/'", ""),
     Mutant("preset-as-sent", "message->preset = true;", ""),
     Mutant(
-        "preset-of-any-verb", "IOBAND_MSG_LATENCY_TARGET + 1, argv", "ARRAY_SIZE(verb_names), argv"
+        "preset-of-any-verb",
+        "IOBAND_MSG_WRITE_LATENCY_TARGET + 1, argv",
+        "ARRAY_SIZE(verb_names), argv",
     ),
     Mutant("preset-of-the-gone", "!message->spec.path || !path_is", "!path_is"),
     Mutant("preset-path-of-any-length", "strlen(path) >= PATH_MAX", "strlen(path) > PATH_MAX"),

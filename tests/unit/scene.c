@@ -89,10 +89,10 @@ struct ioband_ent *scene_ent(struct scene_group *group)
 	return group->leaf ? &group->sim.leaf.ent : &group->node.ent;
 }
 
-void scene_set_weight(struct scene_group *group, u32 weight)
+void scene_set_weight(struct scene *scene, struct scene_group *group, u32 weight)
 {
 	group->weight = weight;
-	ioband_tree_set_weight(scene_ent(group), weight);
+	ioband_tree_set_weight(&scene->pool.core, scene_ent(group), weight);
 }
 
 void scene_load(struct scene *scene, struct scene_group *leaf, const struct sim_workload *work)

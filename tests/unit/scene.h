@@ -47,7 +47,7 @@ struct scene_group *scene_add_loaded(struct scene *scene, int up, u32 weight,
 				     const struct sim_workload *work);
 int scene_index(const struct scene *scene, const struct scene_group *group);
 struct ioband_ent *scene_ent(struct scene_group *group);
-void scene_set_weight(struct scene_group *group, u32 weight);
+void scene_set_weight(struct scene *scene, struct scene_group *group, u32 weight);
 
 /* Add a load that is always backlogged, of @bytes, or some of @large_bytes. */
 void scene_backlog(struct scene *scene, struct scene_group *leaf, u32 bytes, u32 large_bytes);

@@ -257,7 +257,7 @@ static void an_occasional_bio_waits_little(void **state)
 		leaf = scene_add_leaf(&scene, random_up(), 100);
 		leaf->steady = true;
 		if (scene_due(&scene, leaf) < 0.01)
-			scene_set_weight(leaf, 10000);
+			scene_set_weight(&scene, leaf, 10000);
 		if (scene_due(&scene, leaf) >= 0.01) {
 			/* Less than its share on the slowest device. */
 			occasional.think_ns = 20 * NSEC_PER_MSEC / scene_due(&scene, leaf);
@@ -360,7 +360,7 @@ static void weights_change(void **state)
 			group = random_group(below(2));
 			if (!group)
 				continue;
-			scene_set_weight(group, random_weight());
+			scene_set_weight(&scene, group, random_weight());
 			scene_mark(&scene);
 			scene_run_ios(&scene, 200);
 			shares_are_right();
@@ -381,12 +381,12 @@ static void a_weight_shows_within_100_ms(void **state)
 	scene_backlog(&scene, a, MIB, 0);
 	scene_backlog(&scene, b, 64 * KIB, 0);
 	scene_run(&scene, NSEC_PER_SEC);
-	scene_set_weight(a, 10000);
+	scene_set_weight(&scene, a, 10000);
 	scene_run(&scene, 100 * NSEC_PER_MSEC);
 	scene_mark(&scene);
 	scene_run(&scene, 100 * NSEC_PER_MSEC);
 	assert_in_range(1000 * scene_share(&scene, a), 980, 1000);
-	scene_set_weight(a, 1);
+	scene_set_weight(&scene, a, 1);
 	scene_run(&scene, 100 * NSEC_PER_MSEC);
 	scene_mark(&scene);
 	scene_run(&scene, 100 * NSEC_PER_MSEC);
@@ -428,7 +428,7 @@ static void debts_are_repaid(void **state)
 		random_tree(0);
 		debtor = random_group(true);
 		for (i = 0; i < (u32)scene.nr; i++)
-			scene_set_weight(&scene.groups[i], 50 + below(250));
+			scene_set_weight(&scene, &scene.groups[i], 50 + below(250));
 		scene_run_ios(&scene, 100);
 		scene_mark(&scene);
 		due = scene_due(&scene, debtor);

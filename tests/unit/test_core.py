@@ -17,6 +17,7 @@ PROGRAMS = (
     "stall_test",
     "ahead_test",
     "min_test",
+    "idle_test",
     "latency_test",
     "many_test",
     "cost_test",

@@ -17,6 +17,7 @@
 #define DEBT_MAX	(64ULL << 20)
 #define GRACE_MAX_NS	2000000ULL
 #define PAUSE_WAIT_NS	200000000ULL
+#define IDLE_GRACE_NS	200000000ULL
 /* More than any limit except "none". */
 #define PIPE_FULL	16777216
 #define MIN_LATE_NS	5000000ULL
@@ -189,9 +190,11 @@ void tree_set_min(struct tree *tree, struct ioband_ent *ent, const struct ioband
 	ioband_min_recount(&tree->core, min_ios(tree));
 }
 
-/* Remove maximum and minimum. */
+/* Remove maximum and minimum, and leave the idle class. */
 static void unbound(struct tree *tree, struct ioband_ent *ent)
 {
+	if (ent->idle_class)
+		tree_set_weight(tree, ent, IOBAND_WEIGHT_DEFAULT);
 	tree_set_max(tree, ent, NULL);
 	tree_set_min(tree, ent, NULL);
 }
@@ -217,7 +220,7 @@ void tree_set_weight(struct tree *tree, struct ioband_ent *ent, u32 weight)
 {
 	u32 i;
 
-	ioband_tree_set_weight(ent, weight);
+	ioband_tree_set_weight(&tree->core, ent, weight);
 	for (i = 0; i < tree->nodes_end; i++)
 		if (ent == &tree->nodes[i].node.ent)
 			tree->nodes[i].seen.busy = false;
@@ -326,6 +329,12 @@ static struct ioband_ent *next_child(struct tree *tree, const struct ioband_node
 	return NULL;
 }
 
+/* The entity yields, by the core's own state, which check_idlers() verifies. */
+static bool yields(const struct ioband_ent *ent)
+{
+	return ent->idle_class && ent->parent->yields;
+}
+
 static s64 ahead(const struct ioband_ent *a, const struct ioband_ent *b)
 {
 	return a->vtime - b->vtime;
@@ -342,7 +351,7 @@ static u32 thinkers_before(struct tree *tree, const struct ioband_ent *ent, bool
 	u32 i;
 
 	for (i = 0; (other = next_child(tree, ent->parent, &i));) {
-		if (other == ent || ahead(other, ent) > (ties ? 0 : -1) ||
+		if (other == ent || ahead(other, ent) > (ties ? 0 : -1) || yields(other) ||
 		    (tree->core.apart && other->min))
 			continue;
 		ios += other->pausing ? PIPE_FULL : other->anticipated;
@@ -388,7 +397,7 @@ static u64 half(u8 dir)
 static bool is_blocked(const struct ioband_ent *ent, u8 dir)
 {
 	for (; ent->parent; ent = &ent->parent->ent)
-		if (ent->max && ent->max->blocked & half(dir))
+		if (yields(ent) || (ent->max && ent->max->blocked & half(dir)))
 			return true;
 	return false;
 }
@@ -409,7 +418,7 @@ static bool is_below(const struct ioband_ent *ent, const struct ioband_ent *abov
 	return ent == above;
 }
 
-/* Whether a bio is queued at or below an entity that no maximum blocks. */
+/* Whether a bio is queued at or below an entity that nothing blocks. */
 static bool can_go(const struct tree *tree, const struct ioband_ent *ent, u64 open)
 {
 	u32 i;
@@ -478,7 +487,7 @@ static void check_holder(const struct tree *tree, const struct tree_leaf *leaf,
 /* The queued bios that entities above can see. */
 static u64 shown(const struct ioband_ent *ent)
 {
-	return ent->waiting & ~(ent->max ? ent->max->blocked : 0);
+	return yields(ent) ? 0 : ent->waiting & ~(ent->max ? ent->max->blocked : 0);
 }
 
 /* The i-th of all entities but the root; NULL: none is in use there. */
@@ -582,7 +591,7 @@ static u32 bypass_before(struct tree *tree, const struct ioband_ent *ent)
 	u32 i;
 
 	for (i = 0; (other = next_child(tree, ent->parent, &i));)
-		if (other != ent && bypass_lead(other) < bypass_lead(ent) &&
+		if (other != ent && !yields(other) && bypass_lead(other) < bypass_lead(ent) &&
 		    !(shown(other) & tree->core.min_ent_dirs))
 			ios += other->anticipated;
 	return ios;
@@ -767,7 +776,7 @@ static bool is_in_turn(const struct tree *tree)
 
 static void check_not_picked(struct tree *tree, u64 wake_ns)
 {
-	const u64 unblocked_ns = check_maxima(tree);
+	u64 unblocked_ns = check_maxima(tree);
 	u64 first_ns = IOBAND_NO_WAKEUP, longest_ns;
 	bool waiting = false;
 	u32 i, ios, limit;
@@ -782,6 +791,8 @@ static void check_not_picked(struct tree *tree, u64 wake_ns)
 		    leaf->leaf.grace_until_ns < first_ns)
 			first_ns = leaf->leaf.grace_until_ns;
 	}
+	if (tree->core.nr_idlers)	/* these may be served after a grace period */
+		unblocked_ns = min(unblocked_ns, min(first_ns, tree->core.idle_until_ns));
 	if (!waiting || (is_full(tree, tree->nr_flight) &&
 			 (tree->core.slice_ns || !tree->has_min))) {
 		MUST(wake_ns == unblocked_ns, "a wake-up at %llu with nothing to wait for",
@@ -943,6 +954,7 @@ void tree_end(struct tree *tree)
 
 struct truth {
 	u64 waiting;
+	u32 ready;
 	u32 anticipated;
 	u32 pausing;
 	u32 busy;
@@ -981,6 +993,7 @@ static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
 	const u8 dirs = tree_dirs(leaf);
 	struct truth one = {
 		.waiting = (dirs & 1) | (u64)(dirs >> 1) << 32,
+		.ready = anticipated || (leaf->inflight && !leaf->nr_held),
 		.anticipated = anticipated,
 		.pausing = anticipated && leaf->leaf.pause_anticipated,
 		.busy = anticipated || !tree_leaf_is_idle(leaf),
@@ -993,7 +1006,10 @@ static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
 
 		if (ent->max)
 			one.waiting &= ~ent->max->blocked;
+		if (yields(ent))
+			one.waiting = 0;
 		sum->waiting += one.waiting;
+		sum->ready += one.ready;
 		sum->anticipated += one.anticipated;
 		sum->pausing += one.pausing;
 		sum->busy += one.busy;
@@ -1006,6 +1022,7 @@ static void add_up(struct tree *tree, struct truth *nodes, struct truth *root,
 static void check_counters(const struct ioband_ent *ent, const struct truth *truth)
 {
 	MUST(ent->waiting == truth->waiting, "%llx, not %llx", ent->waiting, truth->waiting);
+	MUST(ent->ready == truth->ready, "%u, not %u", ent->ready, truth->ready);
 	MUST(ent->anticipated == truth->anticipated, "%u, not %u", ent->anticipated,
 	     truth->anticipated);
 	MUST(!ent->parent || ent->pausing == truth->pausing, "%u, not %u", ent->pausing,
@@ -1019,15 +1036,19 @@ static void check_vtime(const struct tree *tree, const struct ioband_ent *ent,
 	const s64 lead = ent->vtime - ent->parent->vnow;
 	const s64 back = seen->vtime - ent->vtime;
 
-	/* After a very long idle time it starts anywhere; after its grace, before its equals. */
-	MUST(!seen->busy || back <= 0 || (back == 1 && tree->sliced),
+	/*
+	 * After a very long idle time it starts anywhere; after its grace, before its equals.
+	 * In the idle class, it restarts with its siblings.
+	 */
+	MUST(!seen->busy || back <= 0 || (back == 1 && tree->sliced) || ent->idle_class,
 	     "virtual time went back by %lld", back);
 	*seen = (struct tree_seen) { ent->vtime, ent->busy };
 	/* With slices the lead is the service in one of them. */
 	MUST(!ent->busy || tree->sliced ||
 	     lead <= vtime_bound(DEBT_MAX + tree->charge_max, ent->weight),
 	     "ahead by %lld at weight %u", lead, ent->weight);
-	MUST(!ent->waiting || tree->has_max || -lead <= vtime_bound(lag_max(tree), ent->weight),
+	MUST(!ent->waiting || tree->has_max || yields(ent) ||
+	     -lead <= vtime_bound(lag_max(tree), ent->weight),
 	     "behind by %lld at weight %u", -lead, ent->weight);
 }
 
@@ -1040,7 +1061,7 @@ static void check_live(struct tree *tree, struct ioband_node *node, u64 *vnow_se
 	u32 i;
 
 	for (i = 0; (ent = next_child(tree, node, &i));) {
-		const bool is_live = shown(ent) || ent->anticipated;
+		const bool is_live = shown(ent) || (ent->anticipated && !yields(ent));
 
 		MUST(RB_EMPTY_NODE(&ent->rb) == !is_live, "waiting %llx, thinking %u",
 		     ent->waiting, ent->anticipated);
@@ -1058,6 +1079,34 @@ static void check_live(struct tree *tree, struct ioband_node *node, u64 *vnow_se
 	     "in service is one that is not there");
 	MUST((s64)(node->vnow - *vnow_seen) >= 0, "a node's virtual time went back");
 	*vnow_seen = node->vnow;
+}
+
+/* The idle children of a node yield, or do not, for a reason. */
+static void check_idlers(struct tree *tree, struct ioband_node *node)
+{
+	u64 waiting = 0, usual = 0;
+	u32 ready = 0, usual_ready = 0, nr = 0, i;
+	struct ioband_ent *ent;
+	bool full;
+
+	for (i = 0; (ent = next_child(tree, node, &i));) {
+		nr += ent->idle_class;
+		*(ent->idle_class ? &waiting : &usual) += shown(ent);
+		*(ent->idle_class ? &ready : &usual_ready) += ent->ready;
+	}
+	MUST(list_empty(&node->idlers) == !nr, "%u idle children", nr);
+	MUST(node->idle_waiting == waiting, "%llx, not %llx", node->idle_waiting, waiting);
+	MUST(node->idle_ready == ready, "%u, not %u", node->idle_ready, ready);
+	tree->stuck |= tree->core.stuck_ios;
+	full = node->idle_inflight && tree->now_ns < node->usual_ns + IDLE_GRACE_NS;
+	if (node->yields)
+		MUST(nr && !node->idle_due && (usual || usual_ready || node->idle_inflight),
+		     "idle children wait for nothing");
+	else
+		MUST(!nr || node->idle_due || !(usual || (usual_ready && !tree->stuck) || full),
+		     "idle children do not wait: %llx, %u ready, full %d", usual, usual_ready,
+		     full);
+	tree->nr_idlers += nr;
 }
 
 static void check_anticipated(const struct tree *tree, u32 anticipated)
@@ -1082,6 +1131,7 @@ void tree_check(struct tree *tree)
 	u32 i;
 
 	memset(nodes, 0, tree->nodes_end * sizeof(nodes[0]));
+	tree->nr_idlers = 0;
 	MUST(tree->core.inflight_ios == tree->nr_flight, "%u, not %u", tree->core.inflight_ios,
 	     tree->nr_flight);
 	MUST(tree->core.min_ios == min_ios(tree), "%u, not %u",
@@ -1105,9 +1155,13 @@ void tree_check(struct tree *tree)
 		check_counters(&node->node.ent, &nodes[i]);
 		check_vtime(tree, &node->node.ent, &node->seen);
 		check_live(tree, &node->node, &node->vnow_seen);
+		check_idlers(tree, &node->node);
 	}
 	check_counters(&tree->core.root.ent, &root);
 	check_live(tree, &tree->core.root, &tree->root_vnow_seen);
+	check_idlers(tree, &tree->core.root);
+	MUST(tree->core.nr_idlers == tree->nr_idlers, "%u, not %u", tree->core.nr_idlers,
+	     tree->nr_idlers);
 	check_anticipated(tree, root.anticipated);
 	MUST(tree->core.pausing == root.pausing, "%u, not %u", tree->core.pausing, root.pausing);
 	check_minima(tree);

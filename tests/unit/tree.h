@@ -58,6 +58,8 @@ struct tree {
 	bool sliced;		/* slices were set */
 	bool async;		/* there was writeback */
 	bool flushing;		/* the core has started a flush, which has not ended */
+	bool stuck;		/* bios were reported as hung */
+	u32 nr_idlers;		/* idle entities that the checker found */
 	struct tree_node nodes[TREE_NODES_MAX];
 	struct tree_leaf leaves[TREE_LEAVES_MAX];
 	struct tree_bio flight[TREE_FLIGHT_MAX];

@@ -13,6 +13,7 @@ static const char * const message_verbs[] = {
 	[IOBAND_MSG_MAX] = "max",
 	[IOBAND_MSG_MIN] = "min",
 	[IOBAND_MSG_LATENCY_TARGET] = "latency-target",
+	[IOBAND_MSG_WRITE_LATENCY_TARGET] = "write-latency-target",
 	[IOBAND_MSG_SET] = "set",
 	[IOBAND_MSG_GROUPS] = "groups",
 	[IOBAND_MSG_STATS] = "stats",

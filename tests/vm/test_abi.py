@@ -116,7 +116,7 @@ GROUP_IS_WRONG = "must be root, device, device:<maj>:<min>, cgroup:</path>, cgro
 PAGED = ("groups", "stats", "latency", "presets")
 WRONG_MESSAGES = [
     *(
-        Wrong(word, f"'{word}': must be weight, max, min, latency-target, set, groups,")
+        Wrong(word, f"'{word}': must be weight, max, min, latency-target, write-latency-target,")
         for word in ("nonsense", "Weight", "weights", "list", "0")
     ),
     Wrong("weight", "weight: 0 words follow; must be <group> <weight>"),
@@ -183,8 +183,8 @@ WRONG_MESSAGES = [
     Wrong("set writes_starved=0", f"writes_starved=0: {STARVED_IS_WRONG}"),
     Wrong("set measure=time", TIME_WANTS_SLICES),
     Wrong("set weight=5", "set weight=: use 'weight device <weight>', or name another group"),
-    Wrong("preset", "preset: 0 words follow; must be weight, max, min or latency-target,"),
-    Wrong("preset set depth=4", "preset 'set': must be weight, max, min or latency-target"),
+    Wrong("preset", "preset: 0 words follow; must be weight, max, min, latency-target or"),
+    Wrong("preset set depth=4", "preset 'set': must be weight, max, min, latency-target or"),
     Wrong("preset weight cgroup:/a", "weight: 1 words follow"),
     Wrong("preset weight cgroup:/a 0", f"weight '0': {WEIGHT_IS_WRONG}, or default"),
     Wrong("preset max cgroup:/a rbps=0", "rbps=0: must be max, or a whole number from 1"),

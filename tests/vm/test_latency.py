@@ -92,6 +92,66 @@ def test_of_a_pool_it_is_writes_that_wait(ioband: Guest) -> None:
     assert got["own"].iops + got["read"].iops == pytest.approx(got["other"].iops, rel=0.1)
 
 
+def test_of_synchronous_writes(ioband: Guest) -> None:
+    """Group a writes one at a time; the target of its reads does nothing for it."""
+    guest = ioband
+    with (
+        null_blk(guest, **DISK) as below,
+        Ioband(guest, "d", below, depth=DEPTH) as device,
+        ExitStack() as on,
+    ):
+        a, b, c = (on.enter_context(Cgroup(guest, name)) for name in "abc")
+        device.set_weight(a, 400)
+        jobs = [
+            Stream("a", device.path, a, bs="4k", iodepth=1, rw="randwrite"),
+            Stream("b", device.path, b, bs="4k"),
+            Stream("c", device.path, c, bs="4k", rw="randwrite"),
+        ]
+        load = Load(guest, jobs).start()
+        device.set_latency(a, 4500)
+        guest.sleep(1.5)
+        moments, brakes = [guest.now_ms()], [device.info().brake]
+        guest.sleep(2)
+        device.set_latency(a, 4500, writes=True)
+        assert device.tree()["/a"].write_latency_us == 4500
+        guest.sleep(1.5)
+        moments.append(guest.now_ms())
+        guest.sleep(2)
+        brakes.append(device.info().brake)
+        measured = load.stop()
+        before, kept = (measured.window(at, at + 2000) for at in moments)
+    assert [bool(brake) for brake in brakes] == [False, True]
+    assert before["a"].mean_ms > 7
+    assert kept["a"].mean_ms == pytest.approx(4.5, rel=0.15)
+    assert kept["b"].iops + kept["c"].iops > 400
+
+
+def test_of_flushes(ioband: Guest) -> None:
+    """A task that only flushes; a preset gives its group the target."""
+    guest = ioband
+    with (
+        null_blk(guest, **DISK, memory_backed=1, size_mib=64, cache_size=8) as below,
+        Ioband(guest, "d", below, depth=DEPTH) as device,
+        Cgroup(guest, "a") as a,
+        Cgroup(guest, "b") as b,
+    ):
+        device.preset("/a", "write-latency-target", "1")
+        load = Load(guest, [Stream("b", device.path, b, bs="4k", rw="randwrite")]).start()
+        a.run(f"dd if=/dev/zero of={device.path} bs=4k count=1 oflag=direct")
+        assert device.tree()["/a"].write_latency_us == 1
+        guest.sleep(2)
+        assert device.info().brake == 0
+        loop = "import os, sys\nfd = os.open(sys.argv[1], os.O_WRONLY)\nwhile True: os.fsync(fd)"
+        job = a.start(["python3", "-c", loop, device.path])
+        guest.sleep(2)
+        assert device.info().brake > 0
+        device.set_latency(a, writes=True)
+        guest.sleep(0.5)
+        assert device.info().brake == 0
+        job.kill()
+        load.stop()
+
+
 def test_who_is_alone_is_not_held_back(ioband: Guest) -> None:
     """The target of an idle group throttles no other group."""
     guest = ioband

@@ -275,6 +275,8 @@ void ioband_admit_prepare(struct ioband_target *target, struct ioband_io *io, st
 	io->level = ioband_stream_level(bio);
 	io->bill.cached = ioband_flush_is_needed(target, bio);
 	io->bill.async = bio_op(bio) == REQ_OP_WRITE && !op_is_sync(bio->bi_opf);
+	io->bill.awaited = bio_op(bio) == REQ_OP_READ ||
+			   (bio_op(bio) == REQ_OP_WRITE && !io->bill.async);
 	io->shared = false;
 	io->wait_us = 0;
 	io->cpu = raw_smp_processor_id();

@@ -85,11 +85,20 @@ static int set_mode(struct ioband_settings *settings, const char *value,
 	return 0;
 }
 
+/* A number, or the idle class. */
+static int parse_weight(const char *word, u32 *weight)
+{
+	if (strcmp(word, "idle"))
+		return parse_u32(word, IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX, weight);
+	*weight = IOBAND_WEIGHT_IDLE;
+	return 0;
+}
+
 static int set_weight(struct ioband_settings *settings, const char *value,
 		      struct ioband_error *error)
 {
-	if (parse_u32(value, IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX, &settings->weight))
-		return fail(error, "weight=%.32s: must be a whole number from %u to %u",
+	if (parse_weight(value, &settings->weight))
+		return fail(error, "weight=%.32s: must be a whole number from %u to %u, or idle",
 			    value, IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX);
 	return 0;
 }
@@ -370,9 +379,9 @@ static int parse_weight_message(struct ioband_message *message, unsigned int arg
 		return ret;
 	if (!strcmp(argv[2], "default"))
 		return 0;
-	if (parse_u32(argv[2], IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX, &message->weight))
+	if (parse_weight(argv[2], &message->weight))
 		return fail(error,
-			    "weight '%.32s': must be a whole number from %u to %u, or default",
+			    "weight '%.32s': must be a whole number from %u to %u, idle or default",
 			    argv[2], IOBAND_WEIGHT_MIN, IOBAND_WEIGHT_MAX);
 	return 0;
 }
@@ -419,7 +428,8 @@ bool ioband_args_gives(const struct ioband_message *message)
 {
 	if (message->verb == IOBAND_MSG_WEIGHT)
 		return message->weight;
-	if (message->verb == IOBAND_MSG_LATENCY_TARGET)
+	if (message->verb == IOBAND_MSG_LATENCY_TARGET ||
+	    message->verb == IOBAND_MSG_WRITE_LATENCY_TARGET)
 		return message->latency_us;
 	return ioband_args_any_rate(&message->rates);
 }
@@ -478,16 +488,15 @@ static int parse_latency_message(struct ioband_message *message, unsigned int ar
 	int ret;
 
 	if (argc != 3)
-		return fail(error,
-			    "latency-target: %u words follow; must be <group> <microseconds>",
-			    argc - 1);
+		return fail(error, "%s: %u words follow; must be <group> <microseconds>",
+			    argv[0], argc - 1);
 	ret = parse_spec(&message->spec, argv[1], error);
 	if (ret || !strcmp(argv[2], "default"))
 		return ret;
 	if (parse_u32(argv[2], 1, IOBAND_LATENCY_MAX_US, &message->latency_us))
 		return fail(error,
-			    "latency-target '%.32s': must be a whole number of microseconds from 1 to %u, or default",
-			    argv[2], IOBAND_LATENCY_MAX_US);
+			    "%s '%.32s': must be a whole number of microseconds from 1 to %u, or default",
+			    argv[0], argv[2], IOBAND_LATENCY_MAX_US);
 	return 0;
 }
 
@@ -524,6 +533,7 @@ static const char * const verb_names[] = {
 	[IOBAND_MSG_MAX]	= "max",
 	[IOBAND_MSG_MIN]	= "min",
 	[IOBAND_MSG_LATENCY_TARGET] = "latency-target",
+	[IOBAND_MSG_WRITE_LATENCY_TARGET] = "write-latency-target",
 	[IOBAND_MSG_SET]	= "set",
 	[IOBAND_MSG_GROUPS]	= "groups",
 	[IOBAND_MSG_STATS]	= "stats",
@@ -536,6 +546,7 @@ static const parse_fn parsers[] = {
 	[IOBAND_MSG_MAX]	= parse_rates_message,
 	[IOBAND_MSG_MIN]	= parse_rates_message,
 	[IOBAND_MSG_LATENCY_TARGET] = parse_latency_message,
+	[IOBAND_MSG_WRITE_LATENCY_TARGET] = parse_latency_message,
 	[IOBAND_MSG_SET]	= parse_set_message,
 	[IOBAND_MSG_GROUPS]	= parse_page_message,
 	[IOBAND_MSG_STATS]	= parse_page_message,
@@ -573,10 +584,11 @@ static int parse_preset(struct ioband_message *message, unsigned int argc, char 
 
 	if (!argc)
 		return fail(error,
-			    "preset: 0 words follow; must be weight, max, min or latency-target, and what follows that");
-	verb = match_string(verb_names, IOBAND_MSG_LATENCY_TARGET + 1, argv[0]);
+			    "preset: 0 words follow; must be weight, max, min, latency-target or write-latency-target, and what follows that");
+	verb = match_string(verb_names, IOBAND_MSG_WRITE_LATENCY_TARGET + 1, argv[0]);
 	if (verb < 0)
-		return fail(error, "preset '%.32s': must be weight, max, min or latency-target",
+		return fail(error,
+			    "preset '%.32s': must be weight, max, min, latency-target or write-latency-target",
 			    argv[0]);
 	message->preset = true;
 	ret = parse_as(verb, message, argc, argv, error);
@@ -604,13 +616,13 @@ int ioband_args_message(struct ioband_message *message, unsigned int argc, char 
 	*message = (struct ioband_message) {};
 	if (!argc)
 		return fail(error,
-			    "empty message: must be weight, max, min, latency-target, set, groups, stats, latency, preset or presets");
+			    "empty message: must be weight, max, min, latency-target, write-latency-target, set, groups, stats, latency, preset or presets");
 	if (!strcmp(argv[0], "preset"))
 		return parse_preset(message, argc - 1, argv + 1, error);
 	verb = match_string(verb_names, ARRAY_SIZE(verb_names), argv[0]);
 	if (verb < 0)
 		return fail(error,
-			    "'%.32s': must be weight, max, min, latency-target, set, groups, stats, latency, preset or presets",
+			    "'%.32s': must be weight, max, min, latency-target, write-latency-target, set, groups, stats, latency, preset or presets",
 			    argv[0]);
 	return parse_as(verb, message, argc, argv, error);
 }

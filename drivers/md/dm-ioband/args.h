@@ -79,7 +79,7 @@ enum ioband_key_word {
  * struct ioband_settings - parsed key=value words
  * @given: bit mask of &enum ioband_key_word
  * @mode: mode of the device
- * @weight: weight of the device
+ * @weight: weight of the device, or IOBAND_WEIGHT_IDLE
  * @measure: measure of the pool
  * @depth: in-flight limit of the pool; 0: auto
  * @split_bytes: with @depth, the size of splits of large bios; 0: no splits, or with slices the
@@ -132,6 +132,7 @@ enum ioband_verb {
 	IOBAND_MSG_MAX,
 	IOBAND_MSG_MIN,
 	IOBAND_MSG_LATENCY_TARGET,
+	IOBAND_MSG_WRITE_LATENCY_TARGET,
 	IOBAND_MSG_SET,
 	IOBAND_MSG_GROUPS,
 	IOBAND_MSG_STATS,
@@ -144,7 +145,7 @@ enum ioband_verb {
  * @verb: the action
  * @preset: the setting is a preset, for each future cgroup of the path
  * @spec: the group
- * @weight: weight to set; 0: the default
+ * @weight: weight to set, or IOBAND_WEIGHT_IDLE; 0: the default
  * @rates: rates of a maximum or a minimum
  * @rates_given: rates to set, a bit for each of rbps, wbps, riops, wiops
  * @latency_us: latency target; 0: none

@@ -68,6 +68,26 @@ void ioband_complete(struct ioband_io *io)
 }
 
 /**
+ * ioband_complete_flush() - report the latency of an empty flush
+ * @io: per-bio data, from ioband_enter_flush(); not accounted any more on return
+ *
+ * Context: Any.
+ */
+void ioband_complete_flush(struct ioband_io *io)
+{
+	struct ioband_pool *pool = io->group->pool;
+	const u64 now_ns = ktime_get_ns();
+	unsigned long flags;
+
+	spin_lock_irqsave(&pool->lock, flags);
+	ioband_latency_sample(&io->group->own.leaf, IOBAND_DIR_WRITE,
+			      now_ns - min(now_ns, io->start_ns));
+	spin_unlock_irqrestore(&pool->lock, flags);
+	ioband_stats_unpin_io(io->stats, io->op);
+	io->group = NULL;
+}
+
+/**
  * ioband_complete_split() - account for a completed split of a bio
  * @io: per-bio data
  * @bytes: size of the split
@@ -82,6 +102,7 @@ bool ioband_complete_split(struct ioband_io *io, u32 bytes)
 	const struct ioband_bill bill = {
 		.bytes = bytes,
 		.dir = ioband_dispatch_dir(ioband_bio_of(io)),
+		.awaited = io->bill.awaited,
 	};
 	struct ioband_pool *pool = io->group->pool;
 	struct ioband_done done;

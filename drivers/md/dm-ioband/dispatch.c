@@ -230,6 +230,7 @@ static bool bill_split(struct ioband_io *io, const struct bio *bio)
 	io->bill = ioband_cost(io->group->pool->measure, bytes, true);
 	io->bill.cached = whole.cached;
 	io->bill.async = whole.async;
+	io->bill.awaited = whole.awaited;
 	io->bill.dir = ioband_dispatch_dir(bio);
 	io->bill.ios = !before;
 	io->bill.more = after < io->bytes;

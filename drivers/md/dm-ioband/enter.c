@@ -9,6 +9,7 @@
 #include "blkcg.h"
 #include "group.h"
 #include "io.h"
+#include "state.h"
 #include "stats.h"
 #include "throttle.h"
 
@@ -270,4 +271,30 @@ int ioband_enter(struct ioband_target *target, struct ioband_io *io, struct bio 
 int ioband_enter_known(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
 {
 	return enter_any(target, io, bio, false);
+}
+
+/**
+ * ioband_enter_flush() - accept an empty flush
+ * @target: target of the bio
+ * @io: per-bio data, without a group
+ * @bio: clone, with its device set
+ *
+ * Other tasks may wait for a flush, and it has no size, so it is neither charged nor queued.  Its
+ * latency counts for the group of the submitter, if the pool has a latency target.
+ *
+ * Context: Process; does not sleep.
+ */
+void ioband_enter_flush(struct ioband_target *target, struct ioband_io *io, struct bio *bio)
+{
+	const enum ioband_mode mode = READ_ONCE(target->member->mode);
+	struct ioband_pool *pool = target->pool;
+	unsigned long flags;
+
+	if (likely(!READ_ONCE(pool->core.nr_latencies)))
+		return;
+	io->op = IOBAND_OP_WRITE;
+	flags = ioband_admit_lock_group(pool, io, bio, mode, true, false);
+	io->start_ns = ktime_get_ns();
+	ioband_state_activate(io->group);
+	spin_unlock_irqrestore(&pool->lock, flags);
 }

@@ -154,9 +154,8 @@ static void account(struct ioband_pool *pool, const struct ioband_done *done)
 	const u32 bytes = done->bill.bytes;
 
 	/* The pool's tick acts on the latency. */
-	if (unlikely(pool->core.nr_latencies) && done->latency_ns &&
-	    done->bill.dir == IOBAND_DIR_READ)
-		ioband_latency_sample(&done->stream->leaf, done->latency_ns);
+	if (unlikely(pool->core.nr_latencies) && done->latency_ns && done->bill.awaited)
+		ioband_latency_sample(&done->stream->leaf, done->bill.dir, done->latency_ns);
 	ioband_core_complete_one(&pool->core, &done->stream->leaf, &done->bill, done->now_ns);
 	if (unlikely(ioband_stall_complete(&done->member->stall_dev, &pool->stall, done->now_ns)))
 		ioband_state_apply(pool, done->now_ns);

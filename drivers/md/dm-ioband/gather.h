@@ -14,7 +14,7 @@
  * @stats: counters of the group, pinned by the bio
  * @now_ns: time
  * @latency_ns: time since the arrival of the whole bio; 0: the bio has not completed
- * @bill: cost of the bio; of a split, only size and direction
+ * @bill: cost of the bio; of a split, not the charge
  * @whole_bytes: size of the whole bio
  * @op: see &enum ioband_op
  * @splittable: the bio could be split

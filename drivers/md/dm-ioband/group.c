@@ -124,7 +124,7 @@ static struct ioband_node *group_node(struct ioband_group *group)
 }
 
 static void group_init(struct ioband_group *group, struct ioband_pool *pool,
-		       struct ioband_group *parent, u8 kind, u32 weight)
+		       struct ioband_group *parent, u8 kind)
 {
 	group->pool = pool;
 	group->parent = parent;
@@ -134,7 +134,7 @@ static void group_init(struct ioband_group *group, struct ioband_pool *pool,
 	init_waitqueue_head(&group->waiters);
 	INIT_LIST_HEAD(&group->active);
 	if (parent)
-		ioband_tree_init_node(&group->node, group_node(parent), weight);
+		ioband_tree_init_node(&group->node, group_node(parent), IOBAND_WEIGHT_DEFAULT);
 	ioband_stream_init(&group->own, group, group_node(group), IOBAND_LEVEL_USUAL);
 }
 
@@ -212,7 +212,7 @@ struct ioband_group *ioband_group_new_root(struct ioband_pool *pool)
 
 	if (!group)
 		return NULL;
-	group_init(group, pool, NULL, IOBAND_KIND_ROOT, IOBAND_WEIGHT_DEFAULT);
+	group_init(group, pool, NULL, IOBAND_KIND_ROOT);
 	if (group_make_permanent(group)) {
 		group_dealloc(group);
 		return NULL;
@@ -224,20 +224,19 @@ struct ioband_group *ioband_group_new_root(struct ioband_pool *pool)
  * ioband_group_new_device() - make the group of a mapped device
  * @pool: the pool
  * @member: the mapped device
- * @weight: its weight
  *
  * Context: Process; may sleep.
  *
  * Return: the group, or NULL without memory.
  */
 struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
-					     struct ioband_member *member, u32 weight)
+					     struct ioband_member *member)
 {
 	struct ioband_group *group = group_alloc(GFP_KERNEL);
 
 	if (!group)
 		return NULL;
-	group_init(group, pool, pool->root, IOBAND_KIND_DEVICE, weight);
+	group_init(group, pool, pool->root, IOBAND_KIND_DEVICE);
 	group->devno = member->devno;
 	if (group_make_permanent(group)) {
 		group_dealloc(group);
@@ -298,7 +297,7 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 		group = group_alloc(gfp);
 	if (!group)
 		return NULL;
-	group_init(group, pool, parent, key->kind, IOBAND_WEIGHT_DEFAULT);
+	group_init(group, pool, parent, key->kind);
 	group->scope = scope;
 	group->key = *key;
 	config = ioband_preset_find(scope, key);
@@ -308,13 +307,13 @@ static struct ioband_group *group_create(struct ioband_scope *scope, struct ioba
 		if (!limits)
 			goto free;
 	}
-	if (unlikely(config) && config->weight)
-		ioband_group_set_weight(group, config->weight);
 	/* Reserve the slot first: a group that can be found must not fail any more. */
 	if (xa_reserve(&scope->index[key->kind], key->id, gfp))
 		goto free;
 	if (group_publish(group) < 0)
 		goto release;
+	if (unlikely(config) && config->weight)
+		ioband_group_set_weight(group, config->weight);
 	if (unlikely(limits))
 		ioband_limits_begin(group, config, limits);
 	object_get(key);
@@ -412,15 +411,16 @@ struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct i
 /**
  * ioband_group_set_weight() - change a group's weight
  * @group: group; for the root, the weight of its own bios
- * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX, or 0 for the default
+ * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX, IOBAND_WEIGHT_IDLE, or 0 for the default
  *
- * Context: Under the pool's lock.
+ * Context: Under the pool's lock.  The caller dispatches, as the group may no longer yield.
  */
 void ioband_group_set_weight(struct ioband_group *group, u32 weight)
 {
 	lockdep_assert_held(&group->pool->lock);
 	group->weight_set = weight;
-	ioband_tree_set_weight(ioband_group_ent(group), weight ?: IOBAND_WEIGHT_DEFAULT);
+	ioband_tree_set_weight(&group->pool->core, ioband_group_ent(group),
+			       weight ?: IOBAND_WEIGHT_DEFAULT);
 }
 
 /**
@@ -429,11 +429,13 @@ void ioband_group_set_weight(struct ioband_group *group, u32 weight)
  *
  * Context: Any; without the pool's lock the value may be outdated.
  *
- * Return: the weight.
+ * Return: the weight, or IOBAND_WEIGHT_IDLE.
  */
 u32 ioband_group_weight(const struct ioband_group *group)
 {
-	return READ_ONCE(ioband_group_ent(group)->weight);
+	const struct ioband_ent *ent = ioband_group_ent(group);
+
+	return READ_ONCE(ent->idle_class) ? IOBAND_WEIGHT_IDLE : READ_ONCE(ent->weight);
 }
 
 /**
@@ -533,6 +535,7 @@ static void group_free(struct ioband_group *group)
 		pool->nr_active--;
 	}
 	ioband_limits_end(group);
+	ioband_group_set_weight(group, 0);	/* leaves the idle class */
 	ioband_stream_end(group);
 	ioband_core_remove_leaf(&pool->core, &group->own.leaf);
 	xa_erase(&pool->groups, group->seq);

@@ -11,7 +11,7 @@ int ioband_group_init(void);
 void ioband_group_exit(void);
 struct ioband_group *ioband_group_new_root(struct ioband_pool *pool);
 struct ioband_group *ioband_group_new_device(struct ioband_pool *pool,
-					     struct ioband_member *member, u32 weight);
+					     struct ioband_member *member);
 struct ioband_group *ioband_group_find(struct ioband_scope *scope, const struct ioband_key *key);
 struct ioband_group *ioband_group_get(struct ioband_scope *scope, const struct ioband_key *key);
 int ioband_group_set(struct ioband_target *target, const struct ioband_message *message,

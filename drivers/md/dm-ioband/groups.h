@@ -95,14 +95,14 @@ struct ioband_scope {
 
 /**
  * struct ioband_config - the initial settings of a group
- * @weight: weight; 0: the default
- * @latency_us: latency target; 0: none
+ * @weight: weight, or IOBAND_WEIGHT_IDLE; 0: the default
+ * @latency_us: latency targets, by direction; 0: none
  * @max: maximum; 0 for each rate that is not bounded
  * @min: minimum, likewise
  */
 struct ioband_config {
 	u32 weight;
-	u32 latency_us;
+	u32 latency_us[IOBAND_NR_DIRS];
 	struct ioband_rates max;
 	struct ioband_rates min;
 };
@@ -116,8 +116,8 @@ struct ioband_config {
  */
 static inline bool ioband_config_has_limits(const struct ioband_config *config)
 {
-	return config->latency_us || ioband_args_any_rate(&config->max) ||
-	       ioband_args_any_rate(&config->min);
+	return config->latency_us[IOBAND_DIR_READ] || config->latency_us[IOBAND_DIR_WRITE] ||
+	       ioband_args_any_rate(&config->max) || ioband_args_any_rate(&config->min);
 }
 
 /**
@@ -140,12 +140,12 @@ struct ioband_preset {
  * struct ioband_limits - the settings of a group other than its weight
  * @max: the maximum, while its entity has one
  * @min: the minimum, likewise
- * @latency: the latency target, likewise
+ * @latency: the latency targets, likewise, by direction
  */
 struct ioband_limits {
 	struct ioband_max max;
 	struct ioband_min min;
-	struct ioband_latency latency;
+	struct ioband_latency latency[IOBAND_NR_DIRS];
 };
 
 /**

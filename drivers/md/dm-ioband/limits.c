@@ -16,10 +16,12 @@
 /* Number of &struct ioband_limits in all pools. */
 static atomic_long_t nr_limits;
 
-/* The entity of a latency target: in the root, all bios. */
-static struct ioband_ent *latency_ent(struct ioband_group *group)
+/* The entity of a latency target: in the root, all reads, or the root's own writes. */
+static struct ioband_ent *latency_ent(struct ioband_group *group, enum ioband_dir dir)
 {
-	return group->parent ? &group->node.ent : &group->pool->core.root.ent;
+	if (!group->parent && dir == IOBAND_DIR_READ)
+		return &group->pool->core.root.ent;
+	return ioband_group_ent(group);
 }
 
 static const struct ioband_buckets *limits_buckets(struct ioband_group *group,
@@ -52,20 +54,21 @@ bool ioband_limits_rates(struct ioband_group *group, enum ioband_verb verb,
 }
 
 /**
- * ioband_limits_latency() - read the latency target of a group
+ * ioband_limits_latency() - read a latency target of a group
  * @group: group
+ * @dir: direction
  *
  * Context: Process.
  *
  * Return: microseconds; 0 if it has none.
  */
-u32 ioband_limits_latency(struct ioband_group *group)
+u32 ioband_limits_latency(struct ioband_group *group, enum ioband_dir dir)
 {
 	const struct ioband_latency *latency;
 	u64 target_ns;
 
 	spin_lock_irq(&group->pool->lock);
-	latency = latency_ent(group)->latency;
+	latency = latency_ent(group, dir)->latency[dir];
 	target_ns = latency ? latency->target_ns : 0;
 	spin_unlock_irq(&group->pool->lock);
 	return div_u64(target_ns, NSEC_PER_USEC);
@@ -266,19 +269,25 @@ static void set_rates(struct ioband_group *group, const struct ioband_message *m
 		set_min(group, &rates);
 }
 
-static void set_latency(struct ioband_group *group, u32 latency_us)
+static void set_latency(struct ioband_group *group, enum ioband_dir dir, u32 latency_us)
 {
 	struct ioband_core *core = &group->pool->core;
-	struct ioband_latency *latency = &group->limits->latency;
-	struct ioband_ent *ent = latency_ent(group);
+	struct ioband_latency *latency = &group->limits->latency[dir];
+	struct ioband_ent *ent = latency_ent(group, dir);
 
-	if (!ent->latency)
-		ioband_latency_init(latency);
+	if (!ent->latency[dir])
+		ioband_latency_init(latency, dir);
 	if (latency_us)
 		ioband_latency_set(core, ent, latency, (u64)latency_us * NSEC_PER_USEC,
 				   ktime_get_ns());
 	else
-		ioband_latency_remove(core, ent);
+		ioband_latency_remove(core, ent, dir);
+}
+
+static bool has_latency(struct ioband_group *group)
+{
+	return latency_ent(group, IOBAND_DIR_READ)->latency[IOBAND_DIR_READ] ||
+	       latency_ent(group, IOBAND_DIR_WRITE)->latency[IOBAND_DIR_WRITE];
 }
 
 /**
@@ -299,10 +308,12 @@ void ioband_limits_set(struct ioband_group *group, const struct ioband_message *
 		*spare = NULL;
 	}
 	if (message->verb == IOBAND_MSG_LATENCY_TARGET)
-		set_latency(group, message->latency_us);
+		set_latency(group, IOBAND_DIR_READ, message->latency_us);
+	else if (message->verb == IOBAND_MSG_WRITE_LATENCY_TARGET)
+		set_latency(group, IOBAND_DIR_WRITE, message->latency_us);
 	else
 		set_rates(group, message);
-	if (!ent->max && !ent->min && !latency_ent(group)->latency) {
+	if (!ent->max && !ent->min && !has_latency(group)) {
 		ioband_limits_free(group->limits);
 		group->limits = NULL;
 	}
@@ -319,13 +330,16 @@ void ioband_limits_set(struct ioband_group *group, const struct ioband_message *
 void ioband_limits_begin(struct ioband_group *group, const struct ioband_config *config,
 			 struct ioband_limits *limits)
 {
+	enum ioband_dir dir;
+
 	group->limits = limits;
 	if (ioband_args_any_rate(&config->max))
 		set_max(group, &config->max);
 	if (ioband_args_any_rate(&config->min))
 		begin_min(group, &config->min);
-	if (config->latency_us)
-		set_latency(group, config->latency_us);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		if (config->latency_us[dir])
+			set_latency(group, dir, config->latency_us[dir]);
 }
 
 /**
@@ -336,9 +350,12 @@ void ioband_limits_begin(struct ioband_group *group, const struct ioband_config 
  */
 void ioband_limits_end(struct ioband_group *group)
 {
+	enum ioband_dir dir;
+
 	ioband_max_remove(&group->pool->core, ioband_group_ent(group));
 	ioband_min_remove(&group->pool->core, ioband_group_ent(group));
-	ioband_latency_remove(&group->pool->core, latency_ent(group));
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		ioband_latency_remove(&group->pool->core, latency_ent(group, dir), dir);
 	ioband_limits_free(group->limits);
 	group->limits = NULL;
 }

@@ -7,7 +7,7 @@
 
 #include "io.h"
 
-u32 ioband_limits_latency(struct ioband_group *group);
+u32 ioband_limits_latency(struct ioband_group *group, enum ioband_dir dir);
 bool ioband_limits_rates(struct ioband_group *group, enum ioband_verb verb,
 			 struct ioband_rates *rates);
 bool ioband_limits_is_set(struct ioband_group *group);

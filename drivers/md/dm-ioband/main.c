@@ -201,9 +201,10 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	io->target = target;
 	io->group = NULL;
 	io->open = false;
+	io->bytes = 0;
 	if (unlikely(!bio_sectors(bio))) {
-		/* An empty flush: other tasks wait for it, and it has no size. */
 		bio_set_dev(bio, target->dev->bdev);
+		ioband_enter_flush(target, io, bio);
 		return DM_MAPIO_REMAPPED;
 	}
 	bio->bi_iter.bi_sector = target->start + dm_target_offset(ti, bio->bi_iter.bi_sector);
@@ -222,7 +223,9 @@ static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *er
 	if (unlikely(bio->bi_opf & (REQ_PREFLUSH | REQ_FUA)))
 		ioband_flush_tell(ti->private, bio, error);
 	io = ioband_io_of(bio);
-	if (io->group)
+	if (io->group && unlikely(!io->bytes))
+		ioband_complete_flush(io);
+	else if (io->group)
 		ioband_complete(io);
 	return DM_ENDIO_DONE;
 }
@@ -264,7 +267,9 @@ static void ioband_status(struct dm_target *ti, status_type_t type, unsigned int
 		DMEMIT("%s %llu %s %u mode=%s", target->dev->name, (u64)target->start,
 		       target->pool->name, settings.given ? 6 : 5,
 		       ioband_args_mode_names[settings.mode]);
-		if (settings.given)
+		if (settings.given && settings.weight == IOBAND_WEIGHT_IDLE)
+			DMEMIT(" weight=idle");
+		else if (settings.given)
 			DMEMIT(" weight=%u", settings.weight);
 		DMEMIT(" measure=%s depth=", ioband_args_measure_names[settings.measure]);
 		if (settings.depth)
@@ -316,7 +321,7 @@ static int ioband_iterate_devices(struct dm_target *ti, iterate_devices_callout_
 
 static struct target_type ioband_target = {
 	.name		 = "ioband",
-	.version	 = { 1, 2, 0 },
+	.version	 = { 1, 3, 0 },
 	.features	 = DM_TARGET_SINGLETON | DM_TARGET_PASSES_INTEGRITY | DM_TARGET_NOWAIT |
 			   DM_TARGET_ATOMIC_WRITES,
 	.module		 = THIS_MODULE,

@@ -132,28 +132,40 @@ static void line_add_rates(struct page_writer *page, const struct ioband_rates *
 	line_add_rate(page, ",", rates->ios[IOBAND_DIR_WRITE], none);
 }
 
+/* The idle class is 0, as in cpu.weight. */
+static void line_add_weight(struct page_writer *page, u32 weight)
+{
+	line_add(page, " weight=%u", weight == IOBAND_WEIGHT_IDLE ? 0 : weight);
+}
+
 static void line_add_limits(struct page_writer *page, const struct ioband_config *limits)
 {
 	line_add_rates(page, &limits->max, " max=", "max");
 	line_add_rates(page, &limits->min, " min=", "0");
-	if (limits->latency_us)
-		line_add(page, " latency=%u", limits->latency_us);
+	if (limits->latency_us[IOBAND_DIR_READ])
+		line_add(page, " latency=%u", limits->latency_us[IOBAND_DIR_READ]);
+	if (limits->latency_us[IOBAND_DIR_WRITE])
+		line_add(page, " write_latency=%u", limits->latency_us[IOBAND_DIR_WRITE]);
 }
 
 static bool write_group(struct page_writer *page, void *entry)
 {
 	struct ioband_group *group = entry;
-	struct ioband_config limits = { .latency_us = ioband_limits_latency(group) };
+	struct ioband_config limits;
+	enum ioband_dir dir;
 
 	line_add(page, "%u %u ", group->seq, group->parent ? group->parent->seq : 0);
 	line_add_name(page, group);
-	line_add(page, " weight=%u set=%u", ioband_group_weight(group), group->weight_set);
+	line_add_weight(page, ioband_group_weight(group));
+	line_add(page, " set=%u", group->weight_set);
 	if (group->kind == IOBAND_KIND_CGROUP) {
 		cgroup_path(group_cgroup(group), page->path, PATH_MAX);
 		line_add_path(page, page->path);
 	}
 	ioband_limits_rates(group, IOBAND_MSG_MAX, &limits.max);
 	ioband_limits_rates(group, IOBAND_MSG_MIN, &limits.min);
+	for (dir = 0; dir < IOBAND_NR_DIRS; dir++)
+		limits.latency_us[dir] = ioband_limits_latency(group, dir);
 	line_add_limits(page, &limits);
 	return line_end(page);
 }
@@ -165,7 +177,7 @@ static bool write_preset(struct page_writer *page, void *entry)
 	line_add(page, "%u ", preset->seq);
 	line_add_name(page, preset->scope->group);
 	if (preset->config.weight)
-		line_add(page, " weight=%u", preset->config.weight);
+		line_add_weight(page, preset->config.weight);
 	line_add_path(page, preset->path);
 	line_add_limits(page, &preset->config);
 	return line_end(page);
@@ -358,10 +370,10 @@ int ioband_message(struct ioband_target *target, unsigned int argc, char **argv,
 		return ioband_preset_set(target, &message, error);
 	switch (message.verb) {
 	case IOBAND_MSG_WEIGHT:
-		return ioband_group_set(target, &message, error);
 	case IOBAND_MSG_MAX:
 	case IOBAND_MSG_MIN:
 	case IOBAND_MSG_LATENCY_TARGET:
+	case IOBAND_MSG_WRITE_LATENCY_TARGET:
 		ret = ioband_group_set(target, &message, error);
 		ioband_state_update(target->pool);
 		return ret;

@@ -492,7 +492,7 @@ static int member_need_group(struct ioband_member *member, enum ioband_mode mode
 	lockdep_assert_held(&registry_lock);
 	if (ioband_scope_of(member, mode) != &member->scope || member->scope.group)
 		return 0;
-	member->scope.group = ioband_group_new_device(pool, member, IOBAND_WEIGHT_DEFAULT);
+	member->scope.group = ioband_group_new_device(pool, member);
 	return member->scope.group ? 0 : -ENOMEM;
 }
 

@@ -188,8 +188,11 @@ static void preset_change(struct ioband_pool *pool, struct ioband_preset *preset
 	case IOBAND_MSG_MIN:
 		ioband_args_merge_rates(&config->min, message);
 		break;
+	case IOBAND_MSG_WRITE_LATENCY_TARGET:
+		config->latency_us[IOBAND_DIR_WRITE] = message->latency_us;
+		break;
 	default:
-		config->latency_us = message->latency_us;
+		config->latency_us[IOBAND_DIR_READ] = message->latency_us;
 		break;
 	}
 	spin_unlock_irq(&pool->lock);

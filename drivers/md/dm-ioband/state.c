@@ -17,11 +17,11 @@
  *
  * A group that becomes active takes the lock once, so the pool knows the number of active groups.
  * With more than one, the pool is shared until two conditions hold: the groups do not fill the
- * device, and no group has a minimum or a latency target.  Then the pool is open for a few seconds,
- * after which the load may have changed.  It returns to the shared state earlier if more than half
- * of the limit is in flight (the pool's tick checks).  Service in the open state is not charged, as
- * no other group wanted it.  Bios of the open state that are in flight when groups begin to compete
- * count from then on, see ioband_state_apply().
+ * device, and no group is idle or has a minimum or a latency target.  Then the pool is open for a
+ * few seconds, after which the load may have changed.  It returns to the shared state earlier if
+ * more than half of the limit is in flight (the pool's tick checks).  Service in the open state is
+ * not charged, as no other group wanted it.  Bios of the open state that are in flight when groups
+ * begin to compete count from then on, see ioband_state_apply().
  */
 #include "state.h"
 
@@ -216,7 +216,7 @@ void ioband_state_deactivate(struct ioband_group *group)
 }
 
 /**
- * ioband_state_update() - apply a change of a maximum, minimum or latency target
+ * ioband_state_update() - apply a change of a weight, maximum, minimum or latency target
  * @pool: pool
  *
  * Context: Process.

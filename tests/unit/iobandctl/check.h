@@ -102,6 +102,7 @@ void test_bound_read(void);
 void test_weigh_files(void);
 void test_weigh_bfq(void);
 void test_weigh_devices(void);
+void test_weigh_class(void);
 void test_weigh_latency(void);
 void test_weigh_max(void);
 void test_weigh_below_all(void);

@@ -13,7 +13,8 @@ from toolbuild import sh
 SLOTS = 26
 OUTPUT, COMPLAINTS = "stdout", "stderr"
 NO_BOUNDS = {f"{kind}_{rate}": None for kind in ("max", "min")
-             for rate in ("rbps", "wbps", "riops", "wiops")} | {"latency_us": None}  # fmt: skip
+             for rate in ("rbps", "wbps", "riops", "wiops")}  # fmt: skip
+NO_BOUNDS |= dict.fromkeys(("latency_us", "write_latency_us"))
 
 
 def slots(**counts: int) -> str:

@@ -93,7 +93,7 @@ static void fuzz_weights(const char *text)
 	check_problem(result, &problem);
 	for (size_t i = 0; !result && i < weights.n; i++) {
 		MUST(weights.v[i].weight <= 10000);
-		MUST(weights.v[i].bounds.latency_us <= LATENCY_MAX_US);
+		MUST(weights.v[i].bounds.latency_us[0] <= LATENCY_MAX_US);
 		MUST(weights.v[i].weight ||
 		     bounds_are_set(&weights.v[i].bounds));
 		MUST(weights.v[i].pool[0] && weights.v[i].group);
@@ -123,11 +123,11 @@ static void check_rates(struct rates rates, enum bound bound)
 static void check_latency(const struct bounds *bounds)
 {
 	char *text = bound_text(bounds, LATENCY);
-	struct bounds again = { .latency_us = 1 };
+	struct bounds again = { .latency_us = { 1 } };
 	struct problem problem;
 	unsigned int given;
 
-	MUST(bounds->latency_us <= LATENCY_MAX_US);
+	MUST(bounds->latency_us[0] <= LATENCY_MAX_US);
 	MUST(!bound_read(text, LATENCY, &again, &given, &problem));
 	MUST(bound_is(bounds, &again, LATENCY));
 	free(text);

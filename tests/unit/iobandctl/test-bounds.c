@@ -8,11 +8,11 @@
 
 static int takes(const char *text, unsigned int us)
 {
-	struct bounds got = { .latency_us = 99 };
+	struct bounds got = { .latency_us = { 99 } };
 	struct problem problem;
 
-	return !latency_read(text, &got.latency_us, &problem) &&
-	       got.latency_us == us;
+	return !latency_read(text, &got.latency_us[0], &problem) &&
+	       got.latency_us[0] == us;
 }
 
 void test_latency_read(void)
@@ -67,7 +67,7 @@ void test_latency_faults(void)
 		struct problem problem = { "" };
 		struct bounds bounds;
 
-		if (latency_read(faults[i].text, &bounds.latency_us, &problem) &&
+		if (latency_read(faults[i].text, &bounds.latency_us[0], &problem) &&
 		    strstr(problem.text, faults[i].says))
 			continue;
 		fprintf(stderr, "'%s': '%s'\n", faults[i].text, problem.text);
@@ -86,7 +86,7 @@ static int writes(char *text, const char *wanted)
 #define RATED(...) { .rate = { __VA_ARGS__ } }
 
 static const struct bounds all = {
-	.of = { RATED(1, 2, 3, 4), RATED(0, 1, 0, 0) }, .latency_us = 2500,
+	.of = { RATED(1, 2, 3, 4), RATED(0, 1, 0, 0) }, .latency_us = { 2500, 7 },
 };
 
 void test_latency_forms(void)
@@ -129,10 +129,10 @@ void test_bound_read(void)
 	unsigned int given = 0;
 
 	CHECK(!bound_read("1ms", LATENCY, &bounds, &given, &problem));
-	CHECK(bounds.latency_us == 1000 && given == RATES_ALL);
+	CHECK(bounds.latency_us[0] == 1000 && given == RATES_ALL);
 	CHECK(!bound_read("riops=7", MINIMUM, &bounds, &given, &problem));
 	CHECK(bounds.of[MINIMUM].rate[RIOPS] == 7 && given == 1U << RIOPS);
-	CHECK(bound_is(&bounds, &all, MAXIMUM) && bounds.latency_us == 1000);
+	CHECK(bound_is(&bounds, &all, MAXIMUM) && bounds.latency_us[0] == 1000);
 	CHECK(bound_read("riops=7", LATENCY, &bounds, &given, &problem));
 	CHECK(bound_read("1ms", MAXIMUM, &bounds, &given, &problem));
 }
@@ -145,7 +145,7 @@ void test_bounds(void)
 	CHECK(!bounds_are_set(&bounds_none) && bounds_are_set(&bounds));
 	bounds = (struct bounds){ .of[MINIMUM] = RATED(100 << 20, 0, 0, 2000) };
 	CHECK(bounds_are_set(&bounds) && !bounds_check(&bounds, &problem));
-	CHECK(bounds_are_set(&(struct bounds){ .latency_us = 1 }));
+	CHECK(bounds_are_set(&(struct bounds){ .latency_us = { 1 } }));
 	/* A minimum of one rate does not affect another rate. */
 	bounds.of[MAXIMUM] = (struct rates)RATED(100 << 20, 1, 1, 0);
 	CHECK(!bounds_check(&bounds, &problem) && !problem.text[0]);

@@ -42,13 +42,13 @@ void test_conf_faults(void)
 		{ "[group a]\nweight = 1\n[group a]\npool = p\n", "f:3: this title came before" },
 		{ "[group a]\nweight =\n", "f:2: 'weight' is set to nothing" },
 		{ "[group a]\nweight = 0\n",
-		  "f:2: weight = 0: it is a number from 1 to 10000, or default" },
+		  "f:2: weight = 0: it is a number from 1 to 10000, idle or default" },
 		{ "[group a]\nweight = 10001\n", "1 to 10000" },
 		{ "[group a]\nweight = 100 # no\n", "1 to 10000" },
 		{ "[group a]\ndepth = 1\n",
 		  "f:2: [group] has no key 'depth'; it has device, group, latency, maximum," },
 		{ "[group a]\npool = p\n",
-		  "f:1: [group a] sets nothing: set weight, maximum, minimum or" },
+		  "f:1: [group a] sets nothing: set weight, maximum, minimum," },
 		{ "[group a]\npool = -\nweight = 1\n", "f:2: pool = -" },
 		{ "[group uid:1]\nweight = 1\ndevice = d\n", "f:3: device: there are only" },
 		{ "[group]\nweight = 1\n", "f:1: [group] has no name" },
@@ -474,7 +474,7 @@ void test_conf_bounds(void)
 	CHECK(conf_group_value(&conf.v[4]) == &conf.v[4].value[KEY_MINIMUM]);
 	CHECK(conf_group_value(&conf.v[5]) == &conf.v[5].value[KEY_LATENCY]);
 	CHECK(conf_setting_of(&conf, KEY_LATENCY, "/c", "p", NULL) == &conf.v[5]);
-	CHECK(conf_bounds(&conf.v[5]).latency_us == 2000);
-	CHECK(!conf_bounds(&conf.v[4]).latency_us);
+	CHECK(conf_bounds(&conf.v[5]).latency_us[0] == 2000);
+	CHECK(!conf_bounds(&conf.v[4]).latency_us[0]);
 	conf_free(&conf);
 }

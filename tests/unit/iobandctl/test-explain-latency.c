@@ -41,8 +41,8 @@ static struct observation pool = {
 static void aim(size_t group, unsigned int us)
 {
 	for (size_t i = 0; i < 5; i++)
-		groups[i].bounds.latency_us = 0;
-	groups[group].bounds.latency_us = us;
+		groups[i].bounds.latency_us[0] = 0;
+	groups[group].bounds.latency_us[0] = us;
 }
 
 /* A target is for the reads of a group and all below it, or of the whole pool. */
@@ -149,15 +149,15 @@ void test_explain_brake(void)
 	aim(2, 3000);
 	CHECK(is_held(3, 1000));
 	/* A group without reads misses no target. */
-	groups[4].bounds.latency_us = 1;
+	groups[4].bounds.latency_us[0] = 1;
 	CHECK(is_held(3, 1000) && !is_held(2, 1000));
 	aim(4, 1);
 	CHECK(!is_held(3, 1000));
 	/* For one group others are throttled, also at 6 and 7.5 times their targets. */
 	aim(2, 400);
-	groups[3].bounds.latency_us = 1000;
+	groups[3].bounds.latency_us[0] = 1000;
 	CHECK(is_held(3, 1000) && !is_held(2, 1000));
-	groups[2].bounds.latency_us = 600;
+	groups[2].bounds.latency_us[0] = 600;
 	groups[1].weight = 10;
 	CHECK(!is_held(3, 1000) && is_held(2, 1000));
 	groups[1].weight = 100;
@@ -165,9 +165,9 @@ void test_explain_brake(void)
 	aim(0, 1000);
 	CHECK(is_held(3, 1000) && is_held(2, 1000) && is_held(1, 1000));
 	CHECK(!is_held(4, 1000));
-	groups[2].bounds.latency_us = 2000;
+	groups[2].bounds.latency_us[0] = 2000;
 	CHECK(is_held(2, 1000));
-	groups[2].bounds.latency_us = 200;
+	groups[2].bounds.latency_us[0] = 200;
 	CHECK(!is_held(2, 1000) && is_held(3, 1000));
 	aim(0, 0);
 	CHECK(!is_held(3, 1000));

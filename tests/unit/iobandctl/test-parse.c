@@ -196,7 +196,7 @@ void test_groups_with_bounds(void)
 	bounds = &groups.v[2].bounds;
 	CHECK(bounds->of[MAXIMUM].rate[RIOPS] == 9);
 	CHECK(bounds->of[MINIMUM].rate[RBPS] == 1);
-	CHECK(bounds->latency_us == 7 && !groups.v[1].bounds.latency_us);
+	CHECK(bounds->latency_us[0] == 7 && !groups.v[1].bounds.latency_us[0]);
 	CHECK(parse_groups("1 groups\n8 1 uid:1 weight=1 set=0 max=5\nend\n",
 			   &groups, &end, &problem));
 	CHECK(strstr(problem.text, "a maximum is malformed: 'max=5'"));
@@ -326,7 +326,7 @@ void test_saved_weights(void)
 	CHECK(weights.v[3].bounds.of[MAXIMUM].rate[WBPS] == 2);
 	CHECK(weights.v[4].bounds.of[MINIMUM].rate[RIOPS] == 7);
 	CHECK(!rates_are_set(&weights.v[4].bounds.of[MAXIMUM]));
-	CHECK(weights.v[5].bounds.latency_us == LATENCY_MAX_US);
+	CHECK(weights.v[5].bounds.latency_us[0] == LATENCY_MAX_US);
 	CHECK(parse_saved_weights("1 weights\npool=p group=g latency=10000001\n",
 				  &weights, &problem));
 	CHECK(strstr(problem.text, "line 2: the latency is not from 1 to"));
@@ -366,15 +366,19 @@ void test_weight(void)
 	struct saved_weight got;
 	struct problem problem;
 
-	CHECK(!parse_weight("1", &got.weight, &problem) && got.weight == 1);
-	CHECK(!parse_weight("10000", &got.weight, &problem));
+	CHECK(!weight_read("1", &got.weight, &problem) && got.weight == 1);
+	CHECK(!weight_read("10000", &got.weight, &problem));
 	CHECK(got.weight == 10000);
-	CHECK(!parse_weight("default", &got.weight, &problem) && !got.weight);
-	CHECK(parse_weight("0", &got.weight, &problem));
-	CHECK(parse_weight("10001", &got.weight, &problem));
-	CHECK(parse_weight("", &got.weight, &problem));
-	CHECK(parse_weight("1 ", &got.weight, &problem));
-	CHECK(parse_weight("+1", &got.weight, &problem));
+	CHECK(!weight_read("default", &got.weight, &problem) && !got.weight);
+	CHECK(weight_read("0", &got.weight, &problem));
+	CHECK(weight_read("10001", &got.weight, &problem));
+	CHECK(weight_read("", &got.weight, &problem));
+	CHECK(weight_read("1 ", &got.weight, &problem));
+	CHECK(weight_read("+1", &got.weight, &problem));
+	CHECK(!weight_read("idle", &got.weight, &problem));
+	CHECK(got.weight == IOBAND_WEIGHT_IDLE);
+	CHECK(weight_read("Idle", &got.weight, &problem));
+	CHECK(weight_read("idle1", &got.weight, &problem));
 }
 
 void test_pool_name(void)

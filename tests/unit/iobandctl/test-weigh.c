@@ -77,6 +77,29 @@ void test_weigh_devices(void)
 	asked_free(&asked);
 }
 
+/* The class idle takes precedence over all weights. */
+void test_weigh_class(void)
+{
+	static const struct device_weight tree[] = { { .major = 8, .minor = 0 } };
+	static const char *const others[] = {
+		"", "no-change\n", "promote-to-rt\n", "restrict-to-be\n", "none-to-rt\n",
+		"idle 5\n", "\nidle\n",
+	};
+
+	for (size_t i = 0; i <= ARRAY_SIZE(others); i++) {
+		bool is_idle = i == ARRAY_SIZE(others);
+		struct asked asked = { .n = 0 };
+
+		asked_read_class(&asked, is_idle ? "idle\n" : others[i]);
+		asked_read(&asked, "default 200\n8:0 300\n", false, false);
+		CHECK(asked_on(&asked, tree, 1) ==
+		      (is_idle ? IOBAND_WEIGHT_IDLE : 300));
+		CHECK(asked_on(&asked, tree, 0) ==
+		      (is_idle ? IOBAND_WEIGHT_IDLE : 200));
+		asked_free(&asked);
+	}
+}
+
 void test_weigh_latency(void)
 {
 	static const struct device_weight tree[] = {

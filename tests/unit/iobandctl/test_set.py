@@ -68,7 +68,7 @@ def test_set_checks_the_rates_that_are_named(host: Fake) -> None:
 
 
 REFUSED = [
-    ("a weight=x", "a weight is a number from 1 to 10000, or 'default': 'x'"),
+    ("a weight=x", "a weight is a number from 1 to 10000, 'idle' or 'default': 'x'"),
     ("a weight=5 weight=6", "weight= is given twice"),
     ("a latency=5ms latency=6ms", "latency= is given twice"),
     ("a latency=5", "'5'"),

@@ -55,7 +55,10 @@ UNIT_SOURCES += ["test-explain-latency", "test-use", "test-reach"]
 TEST_SOURCES = [*UNIT_SOURCES, "test-swap", "fuzz", "fake-kernel"]
 # Calls that test-use.c replaces.
 WRAPPED = ["open", "close", "stat", "mnt_table_parse_mtab"]
-PARSER = ["kernel/parse", "base/rates", "base/bounds", "base/words", "base/alloc", "base/error"]
+PARSER = [
+    *("kernel/parse", "base/weight", "base/rates", "base/bounds", "base/words", "base/alloc"),
+    "base/error",
+]
 PARSER += ["base/show", "config/conf", "config/conf-read", "config/conf-path"]
 SWAP = ["test-swap", "kernel/swap", "kernel/kmsg"]
 FAKED = ["kernel/dm", "kernel/replace", "kernel/kmsg", "cgroup/mount", "base/records"]

@@ -26,6 +26,7 @@ struct sim_io {
 	u64 pos;
 	u32 bytes;
 	bool write;
+	bool awaited;	/* a write for which a task waits */
 	bool cached;	/* a copy in the disk's write cache */
 	u64 born_ns;	/* arrived */
 	u64 born_at;	/* the amount dispatched until then, see struct sim_pool */

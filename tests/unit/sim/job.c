@@ -62,6 +62,7 @@ static void job_issue(void *arg)
 	io->bytes = job_draw(job, &job->large, job->work.large_pct) ?
 		    job->work.large_bytes : job->work.bytes;
 	io->write = job_draw(job, &job->writes, job->work.write_pct);
+	io->awaited = job->work.awaited;
 	io->pos = job_place(job, io->bytes);
 	pool_submit(job->pool, io);
 }

@@ -14,6 +14,7 @@ struct sim_workload {
 	u32 large_bytes;	/* the other, 0: none */
 	u32 large_pct;		/* how many of those */
 	u32 write_pct;
+	bool awaited;		/* its writes are */
 	bool sequential;
 	bool decks;		/* sizes and directions are drawn from decks */
 	u64 think_ns;

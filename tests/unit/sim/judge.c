@@ -81,7 +81,7 @@ static void run_bound(struct run *run, int i)
 
 	ioband_max_init(&run->maxima[i]);
 	ioband_min_init(&run->minima[i]);
-	ioband_latency_init(&run->latencies[i]);
+	ioband_latency_init(&run->latencies[i], IOBAND_DIR_READ);
 	if (ent->max_bps)
 		ioband_max_set(&run->pool.core, of, &run->maxima[i], &most, now_ns);
 	if (ent->min_bps)

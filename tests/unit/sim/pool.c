@@ -90,6 +90,7 @@ static struct ioband_bill pool_bill(const struct sim_pool *pool, const struct si
 
 	bill.dir = io->write ? IOBAND_DIR_WRITE : IOBAND_DIR_READ;
 	bill.ios = !before;
+	bill.awaited = !io->write || io->awaited;
 	bill.cached = io->write && pool->device.spec.cache;
 	if (io->whole) {
 		const u64 after = before + io->bytes, bytes = io->whole->bytes;
@@ -350,8 +351,8 @@ static void pool_done(void *owner, struct sim_io *io)
 		io = split_done(io);
 	if (!io)
 		return;
-	if (!io->write && pool->control != SIM_NONE)
-		ioband_latency_sample(&leaf->leaf, now_ns - io->born_ns);
+	if ((!io->write || io->awaited) && pool->control != SIM_NONE)
+		ioband_latency_sample(&leaf->leaf, bill.dir, now_ns - io->born_ns);
 	leaf_count(pool, leaf, -1);
 	leaf->first_ns = leaf->first_ns ?: now_ns;
 	leaf->ios++;

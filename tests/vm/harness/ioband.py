@@ -71,6 +71,7 @@ class Group:
     max: dict[str, int] | None  # rates by name as in set_max(); None: no maximum
     min: dict[str, int] | None  # in the same way
     latency_us: int  # latency target of its reads; 0: none
+    write_latency_us: int  # the same of its writes
 
 
 @dataclass(frozen=True)
@@ -231,6 +232,7 @@ def parse_group(line: str) -> Group:
         max=_parse_rates(keys.get("max"), "max"),
         min=_parse_rates(keys.get("min"), "0"),
         latency_us=int(keys.get("latency", "0")),
+        write_latency_us=int(keys.get("write_latency", "0")),
     )
 
 
@@ -320,10 +322,12 @@ class Ioband(DmDevice):
         """Set a group's minimum, as set_min(cgroup, rbps=1 << 20, wiops=0); none: default."""
         self._set_bound("min", group, rates)
 
-    def set_latency(self, group: str | Cgroup, target_us: int | str = "default") -> None:
-        """Set a group's latency target."""
+    def set_latency(
+        self, group: str | Cgroup, target_us: int | str = "default", *, writes: bool = False
+    ) -> None:
+        """Set a group's latency target, of reads or of writes."""
         name = group_name(group) if isinstance(group, Cgroup) else group
-        self.message("latency-target", name, str(target_us))
+        self.message("write-latency-target" if writes else "latency-target", name, str(target_us))
 
     def _set_bound(self, verb: str, group: str | Cgroup, rates: Mapping[str, int | str]) -> None:
         name = group_name(group) if isinstance(group, Cgroup) else group

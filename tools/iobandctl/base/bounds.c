@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The bounds of a group: a maximum and a minimum, which are rates (see
- * rates.c), and a target for the latency of its reads.  Pure.
+ * rates.c), and targets for the latency of its reads and of its writes.  Pure.
  *
  *	form		target		no target
  *	command line	2ms		none, or default
@@ -15,7 +15,7 @@
 #include "base/bounds.h"
 
 /* The bounds of a group without settings. */
-const struct bounds bounds_none = { .latency_us = 0 };
+const struct bounds bounds_none = { .latency_us = { 0 } };
 
 static const struct {
 	const char *name;
@@ -136,7 +136,7 @@ char *latency_text(uint64_t us)
  */
 bool bound_is_set(const struct bounds *bounds, enum bound bound)
 {
-	return bound == LATENCY ? bounds->latency_us :
+	return bound >= LATENCY ? bounds->latency_us[bound - LATENCY] :
 				  rates_are_set(&bounds->of[bound]);
 }
 
@@ -151,8 +151,9 @@ bool bound_is_set(const struct bounds *bounds, enum bound bound)
 bool bound_is(const struct bounds *bounds, const struct bounds *other,
 	      enum bound bound)
 {
-	return bound == LATENCY ?
-	       bounds->latency_us == other->latency_us :
+	return bound >= LATENCY ?
+	       bounds->latency_us[bound - LATENCY] ==
+	       other->latency_us[bound - LATENCY] :
 	       rates_are(&bounds->of[bound], &other->of[bound]);
 }
 
@@ -164,8 +165,8 @@ bool bound_is(const struct bounds *bounds, const struct bounds *other,
  */
 void bound_copy(struct bounds *to, const struct bounds *from, enum bound bound)
 {
-	if (bound == LATENCY)
-		to->latency_us = from->latency_us;
+	if (bound >= LATENCY)
+		to->latency_us[bound - LATENCY] = from->latency_us[bound - LATENCY];
 	else
 		to->of[bound] = from->of[bound];
 }
@@ -184,8 +185,9 @@ int bound_read(const char *text, enum bound bound, struct bounds *bounds,
 	       unsigned int *given, struct problem *problem)
 {
 	*given = RATES_ALL;
-	if (bound == LATENCY)
-		return latency_read(text, &bounds->latency_us, problem);
+	if (bound >= LATENCY)
+		return latency_read(text, &bounds->latency_us[bound - LATENCY],
+				    problem);
 	return rates_read(text, bound, &bounds->of[bound], given, problem);
 }
 
@@ -198,7 +200,7 @@ int bound_read(const char *text, enum bound bound, struct bounds *bounds,
  */
 char *bound_text(const struct bounds *bounds, enum bound bound)
 {
-	return bound == LATENCY ? latency_text(bounds->latency_us) :
+	return bound >= LATENCY ? latency_text(bounds->latency_us[bound - LATENCY]) :
 				  rates_text(&bounds->of[bound]);
 }
 
@@ -211,8 +213,9 @@ char *bound_text(const struct bounds *bounds, enum bound bound)
  */
 char *bound_list(const struct bounds *bounds, enum bound bound)
 {
-	return bound == LATENCY ?
-	       xasprintf("%llu", (unsigned long long)bounds->latency_us) :
+	return bound >= LATENCY ?
+	       xasprintf("%llu",
+			 (unsigned long long)bounds->latency_us[bound - LATENCY]) :
 	       rates_list(&bounds->of[bound], bound);
 }
 
@@ -227,7 +230,7 @@ char *bound_list(const struct bounds *bounds, enum bound bound)
 char *bound_words(const struct bounds *bounds, enum bound bound,
 		  unsigned int given)
 {
-	if (bound != LATENCY)
+	if (bound < LATENCY)
 		return rates_words(&bounds->of[bound], bound, given);
 	return bound_is_set(bounds, bound) ? bound_list(bounds, bound) :
 					     xstrdup(bound_kinds[bound].nothing);

@@ -12,11 +12,12 @@
 /**
  * struct bounds - all bounds of a group
  * @of: its maximum and its minimum
- * @latency_us: what its reads are to take on average at most; 0 for no target
+ * @latency_us: what its reads, and its writes for which a task waits, are to take on
+ *	average at most, from LATENCY on; 0 for no target
  */
 struct bounds {
 	struct rates of[RATE_BOUNDS];
-	uint64_t latency_us;
+	uint64_t latency_us[BOUNDS - LATENCY];
 };
 
 extern const struct bounds bounds_none;

@@ -26,6 +26,8 @@ const struct bound_kind bound_kinds[BOUNDS] = {
 	[MINIMUM] = { "min", "min", "0", "none", "minimum", "minima" },
 	[LATENCY] = { "latency", "latency-target", "default", "none", "latency",
 		"latency targets" },
+	[WRITE_LATENCY] = { "write_latency", "write-latency-target", "default",
+		"none", "write_latency", "latency targets of writes" },
 };
 
 const char *const rate_names[RATES] = {

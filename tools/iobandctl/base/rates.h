@@ -19,8 +19,9 @@ enum rate { RBPS, WBPS, RIOPS, WIOPS, RATES };
 	"write MB or the like for powers of 1000, MiB or the like for powers of 1024"
 #define RATES_ALL ((1U << RATES) - 1)
 
-/* The kinds of bounds: maximum and minimum rates, latency target of reads. */
-enum bound { MAXIMUM, MINIMUM, RATE_BOUNDS, LATENCY = RATE_BOUNDS, BOUNDS };
+/* The kinds of bounds: maximum and minimum rates, latency targets of reads and of writes. */
+enum bound { MAXIMUM, MINIMUM, RATE_BOUNDS, LATENCY = RATE_BOUNDS, WRITE_LATENCY,
+	BOUNDS };
 
 /**
  * struct rates - a maximum or a minimum of a group

@@ -77,7 +77,12 @@ static int check_writes_starved(const char *text, struct problem *problem)
 
 static int check_weight(const char *text, struct problem *problem)
 {
-	return check_number(text, 1, IOBAND_WEIGHT_MAX, "default", problem);
+	uint64_t weight;
+
+	if (!weight_read(text, &weight, problem))
+		return 0;
+	return problem_set(problem, "it is a number from 1 to %u, idle or default",
+			   IOBAND_WEIGHT_MAX);
 }
 
 static int check_bound(const char *text, enum bound bound,
@@ -194,6 +199,8 @@ static const struct {
 	[KEY_VOLUME] = { "volume", OF(CONF_DEVICE), check_any },
 	[KEY_WEIGHT] = { "weight", OF(CONF_DEVICE) | OF(CONF_GROUP),
 			 check_weight },
+	[KEY_WRITE_LATENCY] = { "write_latency", OF(CONF_DEVICE) | OF(CONF_GROUP),
+				check_latency },
 	[KEY_WRITES_STARVED] = { "writes_starved", OF(CONF_POOL),
 				 check_writes_starved },
 };
@@ -704,7 +711,7 @@ static int check_settings(const struct conf_section *group,
 	if (conf_group_value(group) || group->lacks_key)
 		return 0;
 	return problem_set(problem,
-			   "[group %.60s] sets nothing: set weight, maximum, minimum or latency",
+			   "[group %.60s] sets nothing: set weight, maximum, minimum, latency or write_latency",
 			   group->label);
 }
 

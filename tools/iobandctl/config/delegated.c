@@ -57,22 +57,25 @@ static bool is_harmful(const struct conf_section *section)
 {
 	struct bounds bounds = conf_bounds(section);
 
-	return bound_is_set(&bounds, MINIMUM) || bound_is_set(&bounds, LATENCY);
+	return bound_is_set(&bounds, MINIMUM) || bound_is_set(&bounds, LATENCY) ||
+	       bound_is_set(&bounds, WRITE_LATENCY);
 }
 
 static void warn(const struct conf *conf, const struct conf_section *section,
 		 const char *path)
 {
 	struct bounds bounds = conf_bounds(section);
-	bool minimum = bound_is_set(&bounds, MINIMUM);
+	enum bound bound = MINIMUM;
 	char where[256];
 
+	while (!bound_is_set(&bounds, bound))
+		bound++;
 	conf_where(conf,
-		   &section->value[minimum ? KEY_MINIMUM : KEY_LATENCY].place,
+		   &section->value[conf_group_keys[GROUP_BOUNDS + bound]].place,
 		   where, sizeof(where));
 	note("note: %s: users can choose names that fit %s, as cgroup %s is delegated, %s %s; %s",
 	     where, conf_group(section), path, "and each such cgroup gets the",
-	     bound_kinds[minimum ? MINIMUM : LATENCY].noun,
+	     bound_kinds[bound].noun,
 	     "name one cgroup, or a slice that only root populates");
 }
 

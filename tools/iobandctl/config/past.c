@@ -152,7 +152,7 @@ bool past_says(const struct conf_section *section, int setting,
 	if (!text)
 		return false;
 	if (setting == GROUP_WEIGHT)
-		return strtoull(text, NULL, 10) == now->weight;
+		return weight_of(text) == now->weight;
 	bounds = conf_bounds(section);
 	return bound_is(&bounds, &now->bounds, setting - GROUP_BOUNDS);
 }
@@ -391,7 +391,7 @@ static void write_device(FILE *file, size_t n, const char *name,
 {
 	static const enum conf_key wanted[] = {
 		KEY_POOL, KEY_MODE, KEY_WEIGHT, KEY_MAXIMUM, KEY_MINIMUM,
-		KEY_LATENCY
+		KEY_LATENCY, KEY_WRITE_LATENCY
 	};
 
 	fprintf(file, "[device %zu]\nas = %s\ndevice = -\n", n, name);

@@ -142,14 +142,13 @@ static void plan_weight(struct plan *plan, struct future *future,
 
 	if (!weight->text && gave_weight(plan, future))
 		weight = &none;
-	number = weight->text ? strtoull(weight->text, NULL, 10) : 0;
+	number = weight_of(weight->text);
 	number = number ? number : IOBAND_WEIGHT_DEFAULT;
 	if (!weight->text || number == future->table.weight)
 		return;
 	change = plan_add(plan, CHANGE_WEIGHT, future, &weight->place);
 	plan_of_device(change, future);
-	change->from = xasprintf("%llu",
-				 (unsigned long long)future->table.weight);
+	change->from = weight_text(future->table.weight);
 	change->to = xstrdup(weight->text);
 	future->table.weight = number;
 }

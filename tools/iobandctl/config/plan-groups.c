@@ -8,12 +8,6 @@
 #include "config/plan-trees.h"
 #include "ioband/tree.h"
 
-static char *weight_text(uint64_t weight)
-{
-	return weight ? xasprintf("%llu", (unsigned long long)weight) :
-			xstrdup("default");
-}
-
 /**
  * struct wish - a group with settings in the configuration
  * @group: the present group; NULL if it does not exist
@@ -50,7 +44,7 @@ static struct change *want_weight(struct trees *trees, const struct tree *tree,
 				  const struct ioband_group *group)
 {
 	const struct conf_value *value = &section->value[KEY_WEIGHT];
-	uint64_t wanted = strtoull(value->text, NULL, 10);
+	uint64_t wanted = weight_of(value->text);
 	uint64_t now = group && group->set ? group->weight : 0;
 	struct change *change;
 

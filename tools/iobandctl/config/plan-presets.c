@@ -22,9 +22,7 @@ static char *setting_text(const struct ioband_preset *preset, int setting)
 {
 	if (setting != GROUP_WEIGHT)
 		return bound_text(&preset->bounds, setting - GROUP_BOUNDS);
-	return preset->weight ?
-	       xasprintf("%llu", (unsigned long long)preset->weight) :
-	       xstrdup("default");
+	return weight_text(preset->weight);
 }
 
 /*
@@ -132,7 +130,7 @@ int plan_run_preset(const struct change *change,
 
 	if (change->bound == BOUNDS)
 		return query_preset_weight(speaker, change->group,
-					   strtoull(to, NULL, 10));
+					   weight_of(to));
 	if (bound_read(to, change->bound, &bounds, &given, &problem))
 		return fail(EXIT_FAILED, "%s", problem.text);
 	return query_preset_bound(speaker, change->group, change->bound,

@@ -21,11 +21,6 @@ static int reload(const struct ioband_device *device, const char *pool)
 			    device->dm->name, pool, problem.text) : EXIT_OK;
 }
 
-static uint64_t weight_number(const char *text)
-{
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
 static int create(const struct change *change)
 {
 	struct ioband_devices devices;
@@ -83,8 +78,7 @@ static int run_change(const struct change *change, bool undo)
 	case CHANGE_SET:
 		return query_set(&speaker, change->setting, to);
 	case CHANGE_WEIGHT:
-		return query_weight(&speaker, change->message,
-				    weight_number(to));
+		return query_weight(&speaker, change->message, weight_of(to));
 	case CHANGE_BOUND:
 		return plan_run_bound(change, &speaker, to);
 	case CHANGE_PRESET:

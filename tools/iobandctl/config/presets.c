@@ -145,9 +145,11 @@ static bool is_tighter(uint64_t wanted, uint64_t now)
 	return wanted && (!now || wanted < now);
 }
 
-static uint64_t weight_of(const struct ioband_preset *preset)
+/* The weight beside others; idle has less than any. */
+static uint64_t strength(const struct ioband_preset *preset)
 {
-	return preset->weight ? preset->weight : IOBAND_WEIGHT_DEFAULT;
+	return preset->weight ? weight_number(preset->weight) :
+				IOBAND_WEIGHT_DEFAULT;
 }
 
 /**
@@ -165,10 +167,11 @@ int presets_phase(const struct ioband_preset *now,
 	bool narrows = false, gives = false;
 
 	if (setting == GROUP_WEIGHT)
-		return weight_of(wanted) > weight_of(now) ? PRESET_GIVES :
-							    PRESET_TAKES;
-	if (setting == GROUP_BOUNDS + LATENCY)
-		return is_tighter(is->latency_us, was->latency_us) ?
+		return strength(wanted) > strength(now) ? PRESET_GIVES :
+							  PRESET_TAKES;
+	if (setting >= GROUP_BOUNDS + LATENCY)
+		return is_tighter(is->latency_us[setting - GROUP_BOUNDS - LATENCY],
+				  was->latency_us[setting - GROUP_BOUNDS - LATENCY]) ?
 		       PRESET_GIVES : PRESET_TAKES;
 	for (int rate = 0; rate < RATES; rate++) {
 		narrows |= is_tighter(is->of[MAXIMUM].rate[rate],
@@ -208,8 +211,7 @@ void presets_read(const struct conf_section *const sections[GROUP_SETTINGS],
 			continue;
 		bounds = conf_bounds(sections[i]);
 		if (i == GROUP_WEIGHT)
-			wanted->weight =
-				strtoull(conf_text(sections[i], key), NULL, 10);
+			wanted->weight = weight_of(conf_text(sections[i], key));
 		else
 			bound_copy(&wanted->bounds, &bounds, i - GROUP_BOUNDS);
 	}

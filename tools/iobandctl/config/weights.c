@@ -5,8 +5,8 @@
  * the kernel's ids.
  *
  *	1 weights
- *	pool=<pool> [device=<mapper name>] group=<group> [weight=<n>] [max=<rates>]
- *		[min=<rates>] [latency=<us>]
+ *	pool=<pool> [device=<mapper name>] group=<group> [weight=<n>|idle] [max=<rates>]
+ *		[min=<rates>] [latency=<us>] [write_latency=<us>]
  *
  * The first number is the version of the format.  device= is present for groups
  * in the own tree of that device.  White space, backslashes and control bytes
@@ -57,7 +57,7 @@ static void print_saved(struct table *table, const struct saved_weight *saved,
 	print_text(table, row, GROUP, name);
 	print_text(table, row, ID, id);
 	if (saved->weight)
-		print_number(table, row, WEIGHT, saved->weight);
+		print_weight(table, row, WEIGHT, saved->weight);
 	print_bounds(table, row, BOUND_NUMBERS, &saved->bounds);
 }
 
@@ -83,14 +83,13 @@ static void write_saved(const struct saved_weight *saved)
 {
 	char *group = text_escape(saved->group);
 	char *device = text_escape(saved->device ? saved->device : "");
-	char *weight = saved->weight ?
-		       xasprintf(" weight=%llu",
-				 (unsigned long long)saved->weight) :
-		       xstrdup("");
+	char *weight = weight_text(saved->weight);
 	char *bounds = all_words(&saved->bounds);
 
-	print_line("pool=%s%s%s group=%s%s%s", saved->pool,
-		   *device ? " device=" : "", device, group, weight, bounds);
+	print_line("pool=%s%s%s group=%s%s%s%s", saved->pool,
+		   *device ? " device=" : "", device, group,
+		   saved->weight ? " weight=" : "", saved->weight ? weight : "",
+		   bounds);
 	free(bounds);
 	free(weight);
 	free(device);

@@ -94,9 +94,10 @@ int settings_check(const struct settings *settings)
 		code = check_word("mode", settings->mode);
 	if (code == EXIT_OK)
 		code = check_word("measure", settings->measure);
-	if (code == EXIT_OK)
-		code = check_number("weight", settings->weight, 1,
-				    IOBAND_WEIGHT_MAX, NULL);
+	if (code == EXIT_OK && settings->weight && !weight_of(settings->weight))
+		code = fail(EXIT_USAGE,
+			    "--weight '%s': it is a number from 1 to %u, or idle",
+			    settings->weight, IOBAND_WEIGHT_MAX);
 	if (code == EXIT_OK && settings->depth && !parse_depth(settings->depth))
 		code = fail(EXIT_USAGE, "--depth '%s': it is " DEPTH_SAYS,
 			    settings->depth);

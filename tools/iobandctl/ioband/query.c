@@ -225,20 +225,19 @@ int query_set(const struct ioband_device *device, const char *key,
  * query_weight() - set the weight of a group
  * @device: receives the message
  * @group: its name in messages
- * @weight: 1..10000, or 0 for the default
+ * @weight: 1..10000, IOBAND_WEIGHT_IDLE, or 0 for the default
  *
  * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_weight(const struct ioband_device *device, const char *group,
 		 uint64_t weight)
 {
-	char *message = weight ?
-			xasprintf("weight %s %llu", group,
-				  (unsigned long long)weight) :
-			xasprintf("weight %s default", group);
+	char *word = weight_text(weight);
+	char *message = xasprintf("weight %s %s", group, word);
 	int code = send(device, message);
 
 	free(message);
+	free(word);
 	return code;
 }
 
@@ -300,7 +299,7 @@ static int send_preset(const struct ioband_device *device, const char *verb,
  * query_preset_weight() - set the initial weight of the group of a path
  * @device: receives the message
  * @path: of the cgroup, which need not exist
- * @weight: 1..10000, or 0 for the default
+ * @weight: 1..10000, IOBAND_WEIGHT_IDLE, or 0 for the default
  *
  * An older module receives no message.
  *
@@ -309,8 +308,7 @@ static int send_preset(const struct ioband_device *device, const char *verb,
 int query_preset_weight(const struct ioband_device *device, const char *path,
 			uint64_t weight)
 {
-	char *word = weight ? xasprintf("%llu", (unsigned long long)weight) :
-			      xstrdup("default");
+	char *word = weight_text(weight);
 	int code = send_preset(device, "weight", path, word);
 
 	free(word);

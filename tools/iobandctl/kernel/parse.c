@@ -17,15 +17,16 @@
 
 #define FORMAT "1"
 
-enum field_kind { WORD, NUMBERS, TEXT, BOUND };
+enum field_kind { WORD, NUMBERS, WEIGHT, TEXT, BOUND };
 
 /**
  * struct field - a key and the place of its value
  * @key: the key
- * @kind: a word into a buffer, numbers into an array, escaped text into a
- *	pointer, a list of rates into those of a bound
- * @target: the buffer, the array, the pointer or the rates
- * @count: bytes of the buffer, the required number of numbers, or the bound
+ * @kind: a word into a buffer, numbers into an array, a weight into a number,
+ *	escaped text into a pointer, a list of rates into those of a bound
+ * @target: the buffer, the array, the number, the pointer or the rates
+ * @count: bytes of the buffer, the required number of numbers, or the bound; for
+ *	a weight, whether 0 is idle
  * @optional: OPTIONAL if the line may lack it
  */
 struct field {
@@ -41,10 +42,10 @@ struct field {
 /* The field of a bound; bounds are optional in a line. */
 static struct field bound_field(struct bounds *bounds, enum bound bound)
 {
-	if (bound == LATENCY)
+	if (bound >= LATENCY)
 		return (struct field){
-			bound_kinds[bound].key, NUMBERS, &bounds->latency_us, 1,
-			OPTIONAL
+			bound_kinds[bound].key, NUMBERS,
+			&bounds->latency_us[bound - LATENCY], 1, OPTIONAL
 		};
 	return (struct field){
 		bound_kinds[bound].key, BOUND, &bounds->of[bound], bound,
@@ -85,6 +86,17 @@ static int read_numbers(struct span list, uint64_t *numbers, size_t count,
 	return 0;
 }
 
+static int read_weight(struct span word, uint64_t *weight, bool zero_is_idle)
+{
+	if (span_is(word, "idle"))
+		*weight = IOBAND_WEIGHT_IDLE;
+	else if (!span_u64(word, IOBAND_WEIGHT_MAX, weight))
+		return -1;
+	else if (zero_is_idle)
+		*weight = weight_of_number(*weight);
+	return 0;
+}
+
 static int read_field(const struct field *field, struct span word,
 		      struct span value, struct problem *problem)
 {
@@ -99,6 +111,10 @@ static int read_field(const struct field *field, struct span word,
 	case NUMBERS:
 		if (read_numbers(value, field->target, field->count, ','))
 			return wrong(problem, "a number is malformed", word);
+		break;
+	case WEIGHT:
+		if (read_weight(value, field->target, field->count))
+			return wrong(problem, "a weight is malformed", word);
 		break;
 	case TEXT:
 		free(*text);
@@ -179,7 +195,7 @@ int parse_table(const char *text, struct ioband_table *table,
 {
 	const struct field fields[] = {
 		{ "mode", WORD, table->mode, sizeof(table->mode), OPTIONAL },
-		{ "weight", NUMBERS, &table->weight, 1, OPTIONAL },
+		{ "weight", WEIGHT, &table->weight, true, OPTIONAL },
 		{ "measure", WORD, table->measure, sizeof(table->measure),
 		  OPTIONAL },
 		{ "depth", WORD, table->depth, sizeof(table->depth), OPTIONAL },
@@ -324,12 +340,13 @@ static int read_group(struct span line, void *list, struct problem *problem)
 {
 	struct ioband_group *group = append_group(list);
 	const struct field fields[] = {
-		{ "weight", NUMBERS, &group->weight, 1, REQUIRED },
+		{ "weight", WEIGHT, &group->weight, true, REQUIRED },
 		{ "set", NUMBERS, &group->set, 1, REQUIRED },
 		{ "path", TEXT, &group->path, 0, OPTIONAL },
 		bound_field(&group->bounds, MAXIMUM),
 		bound_field(&group->bounds, MINIMUM),
 		bound_field(&group->bounds, LATENCY),
+		bound_field(&group->bounds, WRITE_LATENCY),
 	};
 
 	if (read_number(&line, "sequence number", &group->seq, problem) ||
@@ -370,11 +387,12 @@ static int read_preset(struct span line, void *list, struct problem *problem)
 	struct ioband_preset *preset = append_preset(list);
 	uint64_t seq;
 	const struct field fields[] = {
-		{ "weight", NUMBERS, &preset->weight, 1, OPTIONAL },
+		{ "weight", WEIGHT, &preset->weight, true, OPTIONAL },
 		{ "path", TEXT, &preset->path, 0, REQUIRED },
 		bound_field(&preset->bounds, MAXIMUM),
 		bound_field(&preset->bounds, MINIMUM),
 		bound_field(&preset->bounds, LATENCY),
+		bound_field(&preset->bounds, WRITE_LATENCY),
 	};
 
 	if (read_number(&line, "sequence number", &seq, problem) ||
@@ -531,21 +549,21 @@ static int read_saved(struct span line, struct saved_weight *saved,
 		{ "pool", WORD, saved->pool, sizeof(saved->pool), REQUIRED },
 		{ "device", TEXT, &saved->device, 0, OPTIONAL },
 		{ "group", TEXT, &saved->group, 0, REQUIRED },
-		{ "weight", NUMBERS, &saved->weight, 1, OPTIONAL },
+		{ "weight", WEIGHT, &saved->weight, false, OPTIONAL },
 		bound_field(&saved->bounds, MAXIMUM),
 		bound_field(&saved->bounds, MINIMUM),
 		bound_field(&saved->bounds, LATENCY),
+		bound_field(&saved->bounds, WRITE_LATENCY),
 	};
 
 	if (read_fields(line, fields, ARRAY_SIZE(fields), problem))
 		return -1;
-	if (saved->weight > IOBAND_WEIGHT_MAX)
-		return problem_set(problem, "the weight is not from 1 to %d",
-				   IOBAND_WEIGHT_MAX);
-	if (saved->bounds.latency_us > LATENCY_MAX_US)
-		return problem_set(problem,
-				   "the latency is not from 1 to %d microseconds",
-				   LATENCY_MAX_US);
+	for (int bound = LATENCY; bound < BOUNDS; bound++) {
+		if (saved->bounds.latency_us[bound - LATENCY] > LATENCY_MAX_US)
+			return problem_set(problem,
+					   "the %s is not from 1 to %d microseconds",
+					   bound_kinds[bound].noun, LATENCY_MAX_US);
+	}
 	if (!saved->weight && !bounds_are_set(&saved->bounds))
 		return problem_set(problem,
 				   "there is neither a weight from 1 to %d nor a maximum, a minimum or a latency",
@@ -584,27 +602,6 @@ int parse_saved_weights(const char *text, struct saved_weights *weights,
 					   inner.text);
 	}
 	return 0;
-}
-
-/**
- * parse_weight() - read a weight in the notation of the command line
- * @text: 1..10000 or "default"
- * @weight: the number, 0 for "default"
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
- */
-int parse_weight(const char *text, uint64_t *weight, struct problem *problem)
-{
-	struct span span = span_of(text);
-
-	*weight = 0;
-	if (span_is(span, "default"))
-		return 0;
-	if (span_u64(span, IOBAND_WEIGHT_MAX, weight) && *weight)
-		return 0;
-	return wrong(problem, "a weight is a number from 1 to 10000, or 'default'",
-		     span);
 }
 
 /**

@@ -8,9 +8,8 @@
 
 #include "base/bounds.h"
 #include "base/error.h"
+#include "base/weight.h"
 
-#define IOBAND_WEIGHT_DEFAULT 100
-#define IOBAND_WEIGHT_MAX 10000
 #define IOBAND_DEPTH_MAX 65535
 #define IOBAND_PIECE_MIN 16384
 #define IOBAND_PIECE_MAX 1048576
@@ -92,7 +91,7 @@ struct page_end {
  * @seq: its number, unique in the life of the pool
  * @parent: seq of its parent; 0, which no group has, for root
  * @name: as in messages: root, cgroup#<id>, device:<major>:<minor>, uid:<n>...
- * @weight: 1..10000
+ * @weight: 1..10000, or IOBAND_WEIGHT_IDLE
  * @set: whether the weight was set (1) or is the default (0)
  * @path: path of a cgroup, from the root of its hierarchy; else NULL
  * @bounds: its maximum, minimum and latency target
@@ -116,7 +115,7 @@ struct groups {
  * struct ioband_preset - initial settings of the group of a path
  * @tree: root, or device:<major>:<minor> for that device's own tree
  * @path: of the cgroup, from the root of its hierarchy
- * @weight: 1..10000; 0 for the default
+ * @weight: 1..10000, or IOBAND_WEIGHT_IDLE; 0 for the default
  * @bounds: its maximum, minimum and latency target
  */
 struct ioband_preset {
@@ -220,7 +219,7 @@ struct latency {
  * @device: mapper name of the device with the group in its own tree; NULL for
  *	the pool's tree
  * @group: as on the command line
- * @weight: 1..10000; 0 if the line has none
+ * @weight: 1..10000, or IOBAND_WEIGHT_IDLE; 0 if the line has none
  * @bounds: the bounds in the line
  */
 struct saved_weight {
@@ -251,7 +250,6 @@ int parse_latency(const char *text, void *latency, struct page_end *end,
 		  struct problem *problem);
 int parse_saved_weights(const char *text, struct saved_weights *weights,
 			struct problem *problem);
-int parse_weight(const char *text, uint64_t *weight, struct problem *problem);
 bool parse_pool_name(const char *text);
 bool parse_has_path(const char *status);
 bool parse_depth(const char *text);

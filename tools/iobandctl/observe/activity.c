@@ -4,7 +4,8 @@
  *
  * At each level of the tree, a group competes with two kinds of entities.  The
  * first are siblings with I/O of their own or below them.  The second is the
- * I/O of the parent itself, which has weight 100.
+ * I/O of the parent itself, which has weight 100.  Idle siblings get what all
+ * others leave.  Without others, they are equals.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ void activity_begin(const struct groups *groups, struct activity *activity)
 		.own = xcalloc(groups->n + 1, sizeof(*activity->own)),
 		.any = xcalloc(groups->n + 1, sizeof(*activity->any)),
 		.weights = xcalloc(groups->n + 1, sizeof(*activity->weights)),
+		.idle = xcalloc(groups->n + 1, sizeof(*activity->idle)),
 		.rivals = xcalloc(groups->n + 1, sizeof(*activity->rivals)),
 	};
 }
@@ -95,7 +97,10 @@ void activity_end(struct activity *activity)
 			activity->rivals[i]++;
 		}
 		if (activity->any[i]) {
-			activity->weights[above] += groups->v[i].weight;
+			activity->weights[above] +=
+				weight_number(groups->v[i].weight);
+			activity->idle[above] +=
+				groups->v[i].weight == IOBAND_WEIGHT_IDLE;
 			activity->rivals[above]++;
 		}
 	}
@@ -110,6 +115,7 @@ void activity_free(struct activity *activity)
 	free(activity->own);
 	free(activity->any);
 	free(activity->weights);
+	free(activity->idle);
 	free(activity->rivals);
 }
 
@@ -119,7 +125,7 @@ void activity_free(struct activity *activity)
  * @group: a sound group; it counts even without I/O
  * @rivals: number of competitors besides @group; may be NULL
  *
- * Return: the sum of the weights.
+ * Return: the sum of the weights; if all are idle, their number.
  */
 uint64_t activity_competing(const struct activity *activity,
 			    const struct ioband_group *group, size_t *rivals)
@@ -129,7 +135,34 @@ uint64_t activity_competing(const struct activity *activity,
 
 	if (rivals)
 		*rivals = activity->rivals[above] - counted;
-	return activity->weights[above] + (counted ? 0 : group->weight);
+	if (group->weight == IOBAND_WEIGHT_IDLE && !activity->weights[above])
+		return activity->idle[above] + !counted;
+	return activity->weights[above] +
+	       (counted ? 0 : weight_number(group->weight));
+}
+
+/**
+ * activity_yields() - check whether a group is idle beside others that are not
+ * @activity: the collection of its pool
+ * @group: a sound group
+ *
+ * Return: true if so: it gets what the others leave.
+ */
+bool activity_yields(const struct activity *activity,
+		     const struct ioband_group *group)
+{
+	return group->weight == IOBAND_WEIGHT_IDLE &&
+	       activity->weights[place_of_parent(activity, group)];
+}
+
+/* The share by weight of a group and the groups below it among its rivals. */
+static double part_of(const struct activity *activity,
+		      const struct ioband_group *group)
+{
+	uint64_t weight = group->weight == IOBAND_WEIGHT_IDLE ?
+			  !activity_yields(activity, group) : group->weight;
+
+	return weight / (double)activity_competing(activity, group, NULL);
 }
 
 /**
@@ -147,8 +180,7 @@ double activity_part_pct(const struct activity *activity,
 	if (!tree_is_sound(activity->groups, group))
 		return 0;
 	for (; group; group = tree_parent(activity->groups, group))
-		pct *= group->weight /
-		       (double)activity_competing(activity, group, NULL);
+		pct *= part_of(activity, group);
 	return pct;
 }
 

@@ -13,13 +13,15 @@
  * @any: the group, or a group below it, did I/O
  * @weights: sum of the weights of its children with @any, plus 100 with @own;
  *	the element after the last group is for the top level
- * @rivals: number of entities in @weights
+ * @idle: number of its idle children with @any
+ * @rivals: number of entities in @weights and @idle
  */
 struct activity {
 	const struct groups *groups;
 	bool *own;
 	bool *any;
 	uint64_t *weights;
+	size_t *idle;
 	size_t *rivals;
 };
 
@@ -30,6 +32,8 @@ void activity_end(struct activity *activity);
 void activity_free(struct activity *activity);
 uint64_t activity_competing(const struct activity *activity,
 			    const struct ioband_group *group, size_t *rivals);
+bool activity_yields(const struct activity *activity,
+		     const struct ioband_group *group);
 double activity_part_pct(const struct activity *activity,
 			 const struct ioband_group *group);
 double activity_own_pct(const struct activity *activity,

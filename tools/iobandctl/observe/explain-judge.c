@@ -56,9 +56,43 @@ const struct explain_bound *explain_at_minimum(const struct explanation *it)
 	return NULL;
 }
 
+/**
+ * explain_yielding() - find the level at which a group yields to others
+ * @it: its figures
+ *
+ * Return: the group that is idle there: the explained one, or an ancestor; or
+ * NULL.
+ */
+const struct ioband_group *explain_yielding(const struct explanation *it)
+{
+	for (size_t i = it->levels; i-- > 0;) {
+		if (it->level[i].yields)
+			return it->level[i].group;
+	}
+	return NULL;
+}
+
+/**
+ * explain_part_pct() - the share by weight at a level
+ * @level: the level
+ *
+ * Return: percent of the group above.
+ */
+double explain_part_pct(const struct explain_level *level)
+{
+	uint64_t weight = level->group->weight;
+
+	if (level->yields)
+		return 0;
+	return 100 * (weight == IOBAND_WEIGHT_IDLE ? 1 : weight) /
+	       (double)level->competing;
+}
+
 /* For a group with queued I/O while others were served. */
 static enum verdict judge_held(const struct explanation *it)
 {
+	if (explain_yielding(it))
+		return VERDICT_YIELDS;
 	if (counts(it, MINIMUM))
 		return VERDICT_UNMET;
 	if (it->braked)

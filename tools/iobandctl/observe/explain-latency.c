@@ -23,8 +23,8 @@ static bool is_aimed(const struct groups *groups,
 }
 
 /*
- * Delay by a maximum is not lateness.  So reads of a group with a maximum of
- * reads do not count for the targets above that group.  A maximum of the root
+ * Delay by a maximum, or by the class idle, is not lateness.  So reads of a group
+ * with a maximum of reads do not count for the targets above that group.  A maximum of the root
  * covers only the root's own reads.
  */
 static bool is_counted(const struct groups *groups,
@@ -38,14 +38,15 @@ static bool is_counted(const struct groups *groups,
 	if (!tree_is_sound(groups, doer))
 		return true;
 	for (; doer && doer != top; doer = tree_parent(groups, doer)) {
-		if (explain_bounds_reads(doer))
+		if (explain_bounds_reads(doer) ||
+		    doer->weight == IOBAND_WEIGHT_IDLE)
 			return false;
 	}
 	return true;
 }
 
-static struct op_stats reads_of(const struct observation *pool,
-				const struct ioband_group *top)
+static struct op_stats ios_of(const struct observation *pool,
+			      const struct ioband_group *top, int op)
 {
 	const struct groups *groups = &pool->delta.groups;
 	const struct stats *stats = &pool->delta.stats;
@@ -56,12 +57,12 @@ static struct op_stats reads_of(const struct observation *pool,
 			groups_find(groups, stats->v[i].seq);
 
 		if (doer && is_counted(groups, doer, top))
-			op_stats_add(&sum, &stats->v[i].op[READ]);
+			op_stats_add(&sum, &stats->v[i].op[op]);
 	}
 	return sum;
 }
 
-/* Whether a maximum, of the group or of an ancestor, has delayed the reads. */
+/* Whether a maximum or the class idle has delayed the reads, there or above. */
 static bool is_capped(const struct observation *pool,
 		      const struct ioband_group *top, double seconds)
 {
@@ -70,7 +71,8 @@ static bool is_capped(const struct observation *pool,
 	if (!top->parent || !tree_is_sound(groups, top))
 		return false;
 	for (; top; top = tree_parent(groups, top)) {
-		if (explain_caps_reads(pool, top, seconds))
+		if (top->weight == IOBAND_WEIGHT_IDLE ||
+		    explain_caps_reads(pool, top, seconds))
 			return true;
 	}
 	return false;
@@ -78,17 +80,18 @@ static bool is_capped(const struct observation *pool,
 
 static void measure_target(const struct observation *pool,
 			   const struct ioband_group *group,
-			   const struct ioband_group *top, double seconds,
-			   struct explain_target *target)
+			   const struct ioband_group *top, enum bound bound,
+			   double seconds, struct explain_target *target)
 {
-	struct op_stats reads = reads_of(pool, top);
-	uint64_t due_ns = top->bounds.latency_us * 1000;
+	struct op_stats reads = ios_of(pool, top, bound == LATENCY ? READ : WRITE);
+	uint64_t due_ns = top->bounds.latency_us[bound - LATENCY] * 1000;
 
 	*target = (struct explain_target){
 		.group = top,
+		.bound = bound,
 		.reads = reads.ios,
 		.own = is_aimed(&pool->delta.groups, group, top),
-		.of_pool = !top->parent,
+		.of_pool = bound == LATENCY && !top->parent,
 		.capped = is_capped(pool, top, seconds),
 	};
 	if (reads.ios)
@@ -149,8 +152,9 @@ static bool is_ahead(const struct observation *pool,
 	}
 	while (tree_parent(groups, other) != up)
 		other = tree_parent(groups, other);
-	return explain_share(pool, group) * other->weight >=
-	       explain_share(pool, other) * group->weight * SHARE_TOLERANCE;
+	return explain_share(pool, group) * weight_number(other->weight) >=
+	       explain_share(pool, other) * weight_number(group->weight) *
+	       SHARE_TOLERANCE;
 }
 
 /*
@@ -184,10 +188,13 @@ void explain_measure_latency(const struct observation *pool,
 	const struct groups *groups = &pool->delta.groups;
 
 	it->brake_per_s = pool->brake_bytes_per_s;
-	it->target = xcalloc(groups->n, sizeof(*it->target));
-	for (size_t i = 0; i < groups->n; i++) {
-		if (groups->v[i].bounds.latency_us)
-			measure_target(pool, group, &groups->v[i], it->seconds,
+	it->target = xcalloc(2 * groups->n, sizeof(*it->target));
+	for (size_t i = 0; i < 2 * groups->n; i++) {
+		enum bound bound = LATENCY + i % 2;
+
+		if (bound_is_set(&groups->v[i / 2].bounds, bound))
+			measure_target(pool, group, &groups->v[i / 2], bound,
+				       it->seconds,
 				       &it->target[it->n_targets++]);
 	}
 	if (it->n_targets)

@@ -31,6 +31,7 @@ static void measure_levels(const struct activity *activity,
 		level->group = group;
 		level->competing = activity_competing(activity, group,
 						      &level->rivals);
+		level->yields = activity_yields(activity, group);
 		explanation->rivals += level->rivals;
 	}
 }

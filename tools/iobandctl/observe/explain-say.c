@@ -55,11 +55,15 @@ static void say_weights(const struct explanation *it, FILE *text)
 	for (size_t i = 0; i < it->levels; i++) {
 		const struct explain_level *level = &it->level[i];
 
-		fprintf(text, "  %s has weight %llu of %llu that compete there: %.1f %%\n",
-			name_of(level->group),
-			(unsigned long long)level->group->weight,
-			(unsigned long long)level->competing,
-			100 * level->group->weight / (double)level->competing);
+		if (level->group->weight == IOBAND_WEIGHT_IDLE)
+			fprintf(text, "  %s is idle, below all weights: %.1f %%\n",
+				name_of(level->group), explain_part_pct(level));
+		else
+			fprintf(text, "  %s has weight %llu of %llu that compete there: %.1f %%\n",
+				name_of(level->group),
+				(unsigned long long)level->group->weight,
+				(unsigned long long)level->competing,
+				explain_part_pct(level));
 	}
 }
 
@@ -125,10 +129,11 @@ static void say_bounds(const struct explanation *it, FILE *text)
 static void say_target(const struct explanation *it,
 		       const struct explain_target *target, FILE *text)
 {
-	char *due = latency_text(target->group->bounds.latency_us);
+	char *due = bound_text(&target->group->bounds, target->bound);
 	char took[FORMAT_SIZE], brake[FORMAT_SIZE];
 
-	fprintf(text, "  those of %s are to take %s: ",
+	fprintf(text, "  %s of %s are to take %s: ",
+		target->bound == LATENCY ? "those" : "synchronous writes, here with writeback,",
 		target->of_pool ? "the pool" : name_of(target->group), due);
 	free(due);
 	if (!target->reads) {
@@ -137,7 +142,8 @@ static void say_target(const struct explanation *it,
 	}
 	fprintf(text, "they took %s, ", format_time(target->avg_ns, took));
 	if (target->capped) {
-		fputs("not judged: a maximum holds these reads\n", text);
+		fputs("not judged: a maximum or the class idle holds them\n",
+		      text);
 		return;
 	}
 	fputs(target->late ? "late" : "in time", text);
@@ -166,15 +172,16 @@ static void say_targets(const struct explanation *it, FILE *text)
 static void say_brake(const struct explanation *it, FILE *text)
 {
 	const struct explain_target *braking = it->braking;
-	char *due = latency_text(braking->group->bounds.latency_us);
+	char *due = bound_text(&braking->group->bounds, braking->bound);
 	char brake[FORMAT_SIZE], took[FORMAT_SIZE];
 
 	fprintf(text,
-		"The brake holds it: %s get %s/s in all for now, for %s, where reads took %s and are to take %s.  At %u of %u looks it had I/O held.  ",
+		"The brake holds it: %s get %s/s in all for now, for %s, where %s took %s and are to take %s.  At %u of %u looks it had I/O held.  ",
 		braking->of_pool ? "writes in the pool" :
 				   "those who are held back",
 		format_units(it->brake_per_s, false, brake),
 		braking->of_pool ? "the pool" : name_of(braking->group),
+		braking->bound == LATENCY ? "reads" : "synchronous writes",
 		format_time(braking->avg_ns, took), due, it->held_looks,
 		it->looks);
 	free(due);
@@ -276,6 +283,20 @@ static void say_promised(const struct explanation *it, FILE *text)
 	fputs(".\n", text);
 }
 
+static void say_yields(const struct explanation *it, FILE *text)
+{
+	const struct ioband_group *group = explain_yielding(it);
+
+	if (group == explained(it))
+		fputs("It is idle, and yields to the others", text);
+	else
+		fprintf(text, "%s, above it, is idle, and yields to the others",
+			name_of(group));
+	fprintf(text,
+		": at %u of %u looks it had I/O held while they were served.  A weight there would get it more.\n",
+		it->held_looks, it->looks);
+}
+
 static void say_verdict(const struct explanation *it, FILE *text)
 {
 	unsigned int n = it->looks;
@@ -319,6 +340,9 @@ static void say_verdict(const struct explanation *it, FILE *text)
 		fprintf(text,
 			"That is less than its weights give, though it had I/O held at %u of %u looks.  Either it did not ask for more all the time, or it pays for I/O that went ahead of its turn (metadata, journal, swap): see whether it is so over a longer --interval.\n",
 			it->held_looks, n);
+		break;
+	case VERDICT_YIELDS:
+		say_yields(it, text);
 		break;
 	}
 }

@@ -19,6 +19,7 @@ enum verdict {
 	VERDICT_WEIGHT,	/* the weights: the group gets its share, or more */
 	VERDICT_PROMISED, /* other groups' minima: it gets less than its share by weight */
 	VERDICT_SHORT,	/* the group gets less than its share by weight */
+	VERDICT_YIELDS,	/* the class idle, of the group or of an ancestor */
 };
 
 /**
@@ -27,11 +28,13 @@ enum verdict {
  * @competing: sum of the weights at this level of the groups with I/O, and of
  *	@group
  * @rivals: number of groups in this sum besides @group
+ * @yields: @group is idle, and some of the others are not
  */
 struct explain_level {
 	const struct ioband_group *group;
 	uint64_t competing;
 	size_t rivals;
+	bool yields;
 };
 
 /**
@@ -82,19 +85,21 @@ struct explain_bounds {
 /**
  * struct explain_target - a latency target
  * @group: the group with the target
- * @reads: reads of @group and of all groups below it; for the root, of all
- *	groups; without the reads of groups that have a maximum of reads on the
- *	way up
+ * @bound: LATENCY or WRITE_LATENCY
+ * @reads: reads of @group and of all groups below it; for the root, of all groups.
+ *	The reads of groups that are idle or have a maximum of reads on the way up do not
+ *	count.  For WRITE_LATENCY, writes, of which writeback is not counted apart
  * @avg_ns: their mean latency, queued and in flight
  * @used_pct: @avg_ns in percent of the target; 0 if @capped
  * @own: the target of the explained group, or of an ancestor
  * @of_pool: the target of the pool, which throttles writes
- * @capped: a maximum of @group or of an ancestor delays the reads, so @avg_ns
- *	does not count
+ * @capped: a maximum of @group or of an ancestor delays the reads, or one of
+ *	these is idle, so @avg_ns does not count
  * @late: @avg_ns is above the target
  */
 struct explain_target {
 	const struct ioband_group *group;
+	enum bound bound;
 	uint64_t reads;
 	uint64_t avg_ns;
 	double used_pct;
@@ -190,6 +195,8 @@ void explain_measure_latency(const struct observation *pool,
 enum verdict explain_judge(const struct explanation *explanation);
 bool explain_is_held(const struct explanation *explanation);
 const struct explain_bound *explain_at_minimum(const struct explanation *it);
+const struct ioband_group *explain_yielding(const struct explanation *it);
+double explain_part_pct(const struct explain_level *level);
 
 /* explain-say.c */
 char *explain_say(const struct explanation *explanation, const char *measure);

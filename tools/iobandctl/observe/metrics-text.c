@@ -306,7 +306,7 @@ static const struct {
 	const char *unit;
 	const char *help;
 } gauges[] = {
-	[WEIGHT] = { "ioband_group_weight", NULL, "Weight of the group." },
+	[WEIGHT] = { "ioband_group_weight", NULL, "Weight of the group, 0: idle." },
 	[HELD_NOW] = { "ioband_group_held_ios", "ios", "I/Os held now." },
 	[HELD_NOW_BYTES] = { "ioband_group_held_bytes", "bytes",
 		"Bytes held now." },
@@ -324,7 +324,7 @@ static uint64_t gauge_value(const struct series *series, enum gauge gauge)
 	case INFLIGHT:
 		return series->stats ? series->stats->inflight : 0;
 	default:
-		return series->group->weight;
+		return weight_number(series->group->weight);
 	}
 }
 
@@ -389,17 +389,28 @@ static void write_bounds(const struct all_series *all, const struct page *page)
 /* For groups with a target. */
 static void write_targets(const struct all_series *all, const struct page *page)
 {
-	static const char name[] = "ioband_group_latency_target_seconds";
+	static const struct {
+		const char *name;
+		const char *help;
+	} kinds[BOUNDS - LATENCY] = {
+		{ "ioband_group_latency_target_seconds",
+		  "How long reads of the group are to take on average." },
+		{ "ioband_group_write_latency_target_seconds",
+		  "How long synchronous writes and flushes of the group are to take on average." },
+	};
 
-	family(page, name, "gauge", "seconds",
-	       "How long reads of the group are to take on average.");
-	for (size_t i = 0; i < all->n; i++) {
-		uint64_t us = all->v[i].group->bounds.latency_us;
+	for (size_t kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+		family(page, kinds[kind].name, "gauge", "seconds",
+		       kinds[kind].help);
+		for (size_t i = 0; i < all->n; i++) {
+			uint64_t us = all->v[i].group->bounds.latency_us[kind];
 
-		if (!us)
-			continue;
-		fprintf(page->stream, "%s{%s}", name, all->v[i].labels);
-		print_seconds(page->stream, us * 1000);
+			if (!us)
+				continue;
+			fprintf(page->stream, "%s{%s}", kinds[kind].name,
+				all->v[i].labels);
+			print_seconds(page->stream, us * 1000);
+		}
 	}
 }
 

@@ -187,9 +187,10 @@ static int get_group(struct json_object *object, struct ioband_group *group,
 	    get_number(object, "seq", 1, UINT64_MAX, &group->seq, problem) ||
 	    get_number(object, "parent", 0, UINT64_MAX, &group->parent,
 		       problem) ||
-	    get_number(object, "weight", 1, IOBAND_WEIGHT_MAX, &group->weight,
+	    get_number(object, "weight", 0, IOBAND_WEIGHT_MAX, &group->weight,
 		       problem))
 		return -1;
+	group->weight = weight_of_number(group->weight);
 	strcpy(group->name, name);
 	if (!json_object_object_get_ex(object, "path", NULL))
 		return 0;

@@ -272,7 +272,7 @@ static struct json_object *group_object(const struct sample *sample,
 	put_text(object, "name", group->name);
 	if (group->path)
 		put_name(object, "path", group->path);
-	put_number(object, "weight", group->weight);
+	put_number(object, "weight", weight_number(group->weight));
 	if (!stats)
 		return object;
 	put_number(object, "held_ios", stats->held[IOS]);

@@ -200,7 +200,7 @@ void top_view_add(struct top_view *view, const struct ioband_devices *devices,
 			.group = name_of(devices, groups, group)
 		};
 		strcpy(row->pool, speaker->table.pool);
-		row->value[TOP_WEIGHT] = group->weight;
+		row->value[TOP_WEIGHT] = weight_number(group->weight);
 		row->value[TOP_DUE] = sum ? activity_part_pct(&activity, group) :
 					    activity_own_pct(&activity, group);
 		fill_row(row, &done[i], delta->ns / (double)NS_PER_S);
@@ -275,6 +275,8 @@ const char *top_cell(const struct top_row *row, enum top_column column,
 		return row->pool;
 	if (value < 0)
 		return "-";
+	if (column == TOP_WEIGHT && !value)
+		return "idle";
 	if (column == TOP_BYTES)
 		return format_bytes(value, text);
 	if (column >= TOP_WAIT)

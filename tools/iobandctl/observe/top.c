@@ -248,6 +248,8 @@ static void print_cell(struct table *table, struct row *row,
 			   column == TOP_GROUP ? top->group : top->pool);
 	else if (value >= 0 && kind == COLUMN_REAL)
 		print_real(table, row, column, value);
+	else if (column == TOP_WEIGHT)
+		print_weight(table, row, column, weight_of_number(value));
 	else if (value >= 0)
 		print_number(table, row, column, value);
 }

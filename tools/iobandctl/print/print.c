@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/show.h"
+#include "base/weight.h"
 #include "base/words.h"
 #include "print/args.h"
 #include "print/format.h"
@@ -242,6 +243,22 @@ void print_number(struct table *table, struct row *row, size_t column,
 }
 
 /**
+ * print_weight() - fill a cell of kind NUMBER with a weight
+ * @table: the table
+ * @row: the row
+ * @column: index of the column
+ * @weight: the weight; idle is 0 in JSON, and a word in text
+ */
+void print_weight(struct table *table, struct row *row, size_t column,
+		  uint64_t weight)
+{
+	if (weight == IOBAND_WEIGHT_IDLE && !table->json)
+		set(table, row, column, "idle");
+	else
+		print_number(table, row, column, weight_number(weight));
+}
+
+/**
  * print_rates() - fill the columns that PRINT_MAX() or PRINT_MIN() describes
  * @table: the table
  * @row: the row
@@ -300,9 +317,11 @@ void print_bounds(struct table *table, struct row *row, size_t first,
 	for (int bound = 0; bound < RATE_BOUNDS; bound++)
 		print_rates(table, row, first + bound * RATES,
 			    &bounds->of[bound]);
-	if (bounds->latency_us)
-		print_number(table, row, first + LATENCY * RATES,
-			     bounds->latency_us);
+	for (int i = 0; i < BOUNDS - LATENCY; i++) {
+		if (bounds->latency_us[i])
+			print_number(table, row, first + LATENCY * RATES + i,
+				     bounds->latency_us[i]);
+	}
 }
 
 /**

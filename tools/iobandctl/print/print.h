@@ -25,16 +25,18 @@
 	{ "MIN-WIOPS", "min_wiops", COLUMN_NUMBER, true }
 
 #define PRINT_LATENCY(column)						\
-	[column] = { "LATENCY-US", "latency_us", COLUMN_NUMBER, true }
+	[column] = { "LATENCY-US", "latency_us", COLUMN_NUMBER, true },	\
+	{ "WRITE-LATENCY-US", "write_latency_us", COLUMN_NUMBER, true }
 
 /* All bounds in text, one after another, for print_bound_texts(). */
 #define PRINT_BOUND_TEXTS(first)					\
 	[first] = { "MAX", NULL, COLUMN_TEXT },				\
 	{ "MIN", NULL, COLUMN_TEXT },					\
-	{ "LATENCY", NULL, COLUMN_TEXT }
+	{ "LATENCY", NULL, COLUMN_TEXT },				\
+	{ "WRITE-LATENCY", NULL, COLUMN_TEXT }
 
 /* All of them as numbers, one after another, for print_bounds(). */
-#define PRINT_BOUNDS (LATENCY * RATES + 1)
+#define PRINT_BOUNDS (LATENCY * RATES + BOUNDS - LATENCY)
 
 struct args;
 struct table;
@@ -50,6 +52,8 @@ void print_text(struct table *table, struct row *row, size_t column,
 		const char *text);
 void print_number(struct table *table, struct row *row, size_t column,
 		  uint64_t number);
+void print_weight(struct table *table, struct row *row, size_t column,
+		  uint64_t weight);
 void print_rates(struct table *table, struct row *row, size_t first,
 		 const struct rates *rates);
 void print_bound_texts(struct table *table, struct row *row, size_t first,

@@ -16,11 +16,11 @@ const struct fixed_kind completion_fixed_kinds[] = {
 	{ "MEASURE", "bytes ios time" },
 	{ "DEPTH", "auto" },
 	{ "MS", "auto" },
-	{ "WEIGHT", "default" },
+	{ "WEIGHT", "idle default" },
 	{ "RATE", "rbps= wbps= riops= wiops= default" },
 	{
 		"KEY=VALUE",
-		"weight= latency= max_rbps= max_wbps= max_riops= max_wiops= max= min_rbps= min_wbps= min_riops= min_wiops= min= measure= depth= slice= writes_starved= mode=",
+		"weight= latency= write_latency= max_rbps= max_wbps= max_riops= max_wiops= max= min_rbps= min_wbps= min_riops= min_wiops= min= measure= depth= slice= writes_starved= mode=",
 	},
 	{ "TIME", "none" },
 	{ "COLUMN", "group pool weight due share bytes ios held wait wait99 service serv99" },

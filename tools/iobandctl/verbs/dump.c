@@ -37,6 +37,14 @@ static void dump_bounds(const struct bounds *bounds)
 	}
 }
 
+static void dump_weight(uint64_t weight)
+{
+	char *text = weight_text(weight);
+
+	print_line("weight = %s", text);
+	free(text);
+}
+
 static void dump_device(const struct ioband_devices *devices,
 			const struct ioband_device *device,
 			const struct groups *groups)
@@ -50,7 +58,7 @@ static void dump_device(const struct ioband_devices *devices,
 	print_line("pool = %s", table->pool);
 	print_line("mode = %s", table->mode);
 	if (ioband_has_group(device))
-		print_line("weight = %llu", (unsigned long long)table->weight);
+		dump_weight(table->weight);
 	for (size_t i = 0; ioband_has_group(device) && i < groups->n; i++) {
 		if (tree_is_device(&groups->v[i]) &&
 		    tree_owner(devices, groups, &groups->v[i]) == device)
@@ -108,7 +116,7 @@ static void dump_section(const char *group, const char *pool, const char *tree,
 	if (tree)
 		print_line("device = %s", tree);
 	if (weight)
-		print_line("weight = %llu", (unsigned long long)weight);
+		dump_weight(weight);
 	dump_bounds(bounds);
 	free(path);
 }

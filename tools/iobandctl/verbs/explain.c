@@ -43,7 +43,7 @@ static const struct column columns[COLUMNS] = {
 	[BOUND_PER_S + MINIMUM] = { NULL, "min_per_s", COLUMN_NUMBER },
 	[PER_S] = { NULL, "per_s", COLUMN_REAL },
 	[USED] = { NULL, "used_pct", COLUMN_REAL },
-	PRINT_LATENCY(LATENCY_US),
+	[LATENCY_US] = { NULL, "latency_us", COLUMN_NUMBER },
 	[READ_AVG] = { NULL, "read_avg_ns", COLUMN_TIME },
 	[LATE] = { NULL, "late", COLUMN_FLAG },
 	[BRAKE] = { NULL, "brake_bytes_per_s", COLUMN_NUMBER },
@@ -62,6 +62,7 @@ static const char *const verdicts[] = {
 	[VERDICT_WEIGHT] = "weight",
 	[VERDICT_PROMISED] = "promised",
 	[VERDICT_SHORT] = "short",
+	[VERDICT_YIELDS] = "yields",
 };
 
 static void print_part(struct table *table, struct row *above, const char *type,
@@ -72,11 +73,10 @@ static void print_part(struct table *table, struct row *above, const char *type,
 
 	print_text(table, row, TYPE, type);
 	print_text(table, row, GROUP, group->path ? group->path : group->name);
-	print_number(table, row, WEIGHT, group->weight);
+	print_weight(table, row, WEIGHT, group->weight);
 	if (level) {
 		print_number(table, row, COMPETING, level->competing);
-		print_real(table, row, ENTITLED,
-			   100 * group->weight / (double)level->competing);
+		print_real(table, row, ENTITLED, explain_part_pct(level));
 	} else {
 		print_real(table, row, SHARE, share_pct);
 	}
@@ -115,10 +115,11 @@ static void print_target(struct table *table, struct row *above,
 	const struct ioband_group *group = it->group;
 	struct row *row = print_row(table);
 
-	print_text(table, row, TYPE, bound_kinds[LATENCY].noun);
+	print_text(table, row, TYPE, bound_kinds[it->bound].noun);
 	print_text(table, row, GROUP, group->path ? group->path : group->name);
 	print_number(table, row, IOS_COUNT, it->reads);
-	print_number(table, row, LATENCY_US, group->bounds.latency_us);
+	print_number(table, row, LATENCY_US,
+		     group->bounds.latency_us[it->bound - LATENCY]);
 	if (it->reads)
 		print_number(table, row, READ_AVG, it->avg_ns);
 	if (!it->capped) {
@@ -163,7 +164,7 @@ static void print_json(struct table *table, const char *pool,
 	if (owner)
 		print_text(table, row, DEVICE, owner->dm->name);
 	print_text(table, row, GROUP, group->path ? group->path : group->name);
-	print_number(table, row, WEIGHT, group->weight);
+	print_weight(table, row, WEIGHT, group->weight);
 	print_figures(table, row, it);
 	print_text(table, row, SAYS, said);
 	for (size_t i = 0; i < it->levels; i++)

@@ -68,6 +68,7 @@ static const struct kind kinds[GROUP_SETTINGS + 1] = {
  * @setting: the setting; GROUP_SETTINGS for all
  * @columns: the columns of the table
  * @table: the table, created with the first row
+ * @has_write_latency: some group has one; otherwise text has no column for it
  */
 struct answer {
 	const struct args *args;
@@ -75,6 +76,7 @@ struct answer {
 	int setting;
 	struct column columns[COLUMNS];
 	struct table *table;
+	bool has_write_latency;
 };
 
 static void begin(struct answer *answer)
@@ -123,10 +125,11 @@ static void add_row(struct answer *answer, const struct ioband_device *device,
 	print_text(table, row, GROUP, group && group->path ? group->path : name);
 	print_text(table, row, ID, ref->name);
 	free(name);
-	print_number(table, row, WEIGHT,
+	print_weight(table, row, WEIGHT,
 		     group ? group->weight : IOBAND_WEIGHT_DEFAULT);
 	print_flag(table, row, SET, group && group->set);
-	if (answer->setting == GROUP_BOUNDS + LATENCY && !bounds->latency_us)
+	if (answer->setting == GROUP_BOUNDS + LATENCY &&
+	    !bound_is_set(bounds, LATENCY))
 		print_text(table, row, BOUND_TEXTS + LATENCY,
 			   bound_kinds[LATENCY].none);
 	else
@@ -135,6 +138,7 @@ static void add_row(struct answer *answer, const struct ioband_device *device,
 	    answer->setting == GROUP_BOUNDS + MINIMUM)
 		print_rate_texts(table, row, answer->setting, bounds);
 	print_bounds(table, row, NUMBERS, bounds);
+	answer->has_write_latency |= bound_is_set(bounds, WRITE_LATENCY);
 }
 
 static int print_answer(const struct ioband_device *device,
@@ -168,8 +172,11 @@ int get_group(const struct args *args, int setting)
 	if (code != EXIT_OK)
 		return code;
 	code = group_visit(&devices, args, print_answer, &answer);
-	if (answer.table)
+	if (answer.table) {
+		if (!args->value[OPTION_JSON] && !answer.has_write_latency)
+			print_hide(answer.table, BOUND_TEXTS + WRITE_LATENCY);
 		printed = print_end(answer.table);
+	}
 	ioband_free(&devices);
 	return code == EXIT_OK ? printed : code;
 }

@@ -66,7 +66,7 @@ static struct row *print_group(struct table *table,
 	print_text(table, row, GROUP, name);
 	print_text(table, row, ID, group->name);
 	print_text(table, row, PATH, group->path);
-	print_number(table, row, WEIGHT, group->weight);
+	print_weight(table, row, WEIGHT, group->weight);
 	print_flag(table, row, SET, group->set);
 	print_bound_texts(table, row, BOUND_TEXTS, &group->bounds);
 	print_bounds(table, row, BOUND_NUMBERS, &group->bounds);

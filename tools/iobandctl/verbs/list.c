@@ -60,7 +60,7 @@ static void print_table_line(struct table *table, struct row *row,
 	print_text(table, row, MODE, line->mode);
 	print_text(table, row, MEASURE, line->measure);
 	if (ioband_has_group(device))
-		print_number(table, row, WEIGHT, line->weight);
+		print_weight(table, row, WEIGHT, line->weight);
 	print_text(table, row, DEPTH, line->depth);
 	print_number(table, row, SLICE, line->slice_ms);
 	print_number(table, row, WRITES_STARVED, line->writes_starved);

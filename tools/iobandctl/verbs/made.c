@@ -15,7 +15,7 @@ const struct option_spec made_options[] = {
 	{ OPTION_MODE, "mode", "MODE",
 	  "cgroup (default), device, device+cgroup, uid, gid, pid, pgrp" },
 	{ OPTION_WEIGHT, "weight", "N",
-	  "weight of the device's own group, 1..10000 (default: 100)" },
+	  "weight of the device's own group, 1..10000 or idle (default: 100)" },
 	{ OPTION_MEASURE, "measure", "MEASURE",
 	  "what the groups share: time (default on disks that seek), bytes (default else), ios" },
 	{ OPTION_DEPTH, "depth", "DEPTH",

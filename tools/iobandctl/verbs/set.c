@@ -30,6 +30,7 @@ static const enum conf_key keys[SETTINGS] = {
 	[GROUP_BOUNDS + MAXIMUM] = KEY_MAXIMUM,
 	[GROUP_BOUNDS + MINIMUM] = KEY_MINIMUM,
 	[GROUP_BOUNDS + LATENCY] = KEY_LATENCY,
+	[GROUP_BOUNDS + WRITE_LATENCY] = KEY_WRITE_LATENCY,
 	[MEASURE] = KEY_MEASURE,
 	[DEPTH] = KEY_DEPTH,
 	[SLICE] = KEY_SLICE,
@@ -50,7 +51,7 @@ static const int from_time[POOL_SETTINGS] = {
 };
 
 #define GROUP_SAYS							\
-	"one or more of weight=, max_rbps=, max_wbps=, max_riops=, max_wiops=, min_rbps=, min_wbps=, min_riops=, min_wiops= and latency=, or max=default, min=default"
+	"one or more of weight=, max_rbps=, max_wbps=, max_riops=, max_wiops=, min_rbps=, min_wbps=, min_riops=, min_wiops=, latency= and write_latency=, or max=default, min=default"
 #define POOL_SAYS							\
 	"one or more of measure=, depth=, slice= and writes_starved=, or --device DEVICE and mode= as well"
 
@@ -58,7 +59,7 @@ static const int from_time[POOL_SETTINGS] = {
 #define RATES_SAY							\
 	": rbps=, wbps=, riops=, wiops=, such as rbps=50MiB wiops=1K, or default"
 static const char *const short_says[GROUP_SETTINGS] = {
-	[GROUP_WEIGHT] = "its weight, from 1 to 10000, or 'default'; or --from FILE",
+	[GROUP_WEIGHT] = "its weight, from 1 to 10000, 'idle' or 'default'; or --from FILE",
 	[GROUP_BOUNDS + MAXIMUM] = "what it may have at most" RATES_SAY,
 	[GROUP_BOUNDS + MINIMUM] = "what it is promised" RATES_SAY,
 	[GROUP_BOUNDS + LATENCY] =
@@ -202,7 +203,7 @@ static int read_value(struct wish *wish, int setting)
 	if (is_of_pool(setting))
 		return check_pool_value(setting, text);
 	result = setting == GROUP_WEIGHT ?
-		 parse_weight(text, &wish->to.weight, &problem) :
+		 weight_read(text, &wish->to.weight, &problem) :
 		 bound_read(text, bound, &wish->to.bounds, &wish->given[bound],
 			    &problem);
 	if (!result && is_rates(setting) && rates_plain(text, &word))
@@ -271,8 +272,10 @@ static void add_wish(const struct wish *wish, struct ioband_preset *to)
 {
 	if (wish->text[GROUP_WEIGHT])
 		to->weight = wish->to.weight;
-	if (wish->text[GROUP_BOUNDS + LATENCY])
-		to->bounds.latency_us = wish->to.bounds.latency_us;
+	for (int bound = LATENCY; bound < BOUNDS; bound++) {
+		if (wish->text[GROUP_BOUNDS + bound])
+			bound_copy(&to->bounds, &wish->to.bounds, bound);
+	}
 	for (int bound = 0; bound < RATE_BOUNDS; bound++) {
 		for (int rate = 0; rate < RATES; rate++) {
 			if (wish->given[bound] & 1U << rate)
@@ -474,10 +477,9 @@ static char *step_words(const struct wish *wish, const struct step *step,
 	if (is_of_pool(step->setting))
 		value = pool_value(wish, step, back);
 	else if (step->setting == GROUP_WEIGHT)
-		value = to->weight ? xasprintf("%llu", (unsigned long long)to->weight) :
-				     xstrdup("default");
+		value = weight_text(to->weight);
 	else
-		value = latency_text(to->bounds.latency_us);
+		value = bound_text(&to->bounds, step->setting - GROUP_BOUNDS);
 	words = xasprintf("%s=%s", key, value);
 	free(value);
 	return words;
@@ -667,7 +669,7 @@ const struct verb verb_set = {
 const struct verb verb_set_weight = {
 	.name = "set-weight",
 	.args = "GROUP WEIGHT",
-	.summary = "Set the weight of a group to 1..10000, or to 'default'",
+	.summary = "Set the weight of a group to 1..10000, to 'idle' or to 'default'",
 	.max = 2,
 	.options = option_from,
 	.shared = options,

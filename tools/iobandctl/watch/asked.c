@@ -2,14 +2,14 @@
 /*
  * The wishes in a cgroup's files, and the io controller that they need.
  *
- * A cgroup's files divide the part of its parent among it and its siblings.  A weight
- * below a delegated cgroup is therefore harmless: it divides the part of that cgroup only.
- * The weight of the delegated cgroup itself competes with other users', so it counts
- * in root's file only.  A latency target throttles all other groups of the
- * pool, wherever it stands.  It counts in root's files outside of delegated cgroups only.
- * A maximum throttles only its own cgroup, but it replaces root's maximum of that cgroup.
- * So it counts in root's files only, and not below a cgroup of another user.  libvirt's
- * files below a delegated cgroup are root's.
+ * A cgroup's files divide the part of its parent among it and its siblings.  A weight,
+ * or the class idle of io.prio.class, below a delegated cgroup is therefore harmless: it
+ * divides the part of that cgroup only.  Those of the delegated cgroup itself compete with
+ * other users', so they count in root's file only.  A latency target throttles all other
+ * groups of the pool, wherever it stands.  It counts in root's files outside of delegated
+ * cgroups only.  A maximum throttles only its own cgroup, but it replaces root's maximum of
+ * that cgroup.  So it counts in root's files only, and not below a cgroup of another user.
+ * libvirt's files below a delegated cgroup are root's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -131,6 +131,10 @@ static void read_files(const struct node *node, int directory, bool is_unit,
 	bool is_lent = watch_node_is_lent(node), is_roots;
 	char *text;
 
+	text = read_file(directory, "io.prio.class", &is_roots);
+	if (is_roots || is_lent)
+		asked_read_class(&asked[ASKED_WEIGHT], text);
+	free(text);
 	for (size_t i = 0; i < ARRAY_SIZE(weights); i++) {
 		text = read_file(directory, weights[i], &is_roots);
 		if (is_roots || is_lent)

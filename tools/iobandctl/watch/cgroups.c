@@ -221,6 +221,7 @@ static unsigned int due_of(const struct inotify_event *event)
 		return DUE_CONTROL;
 	if (!strcmp(event->name, "io.weight") ||
 	    !strcmp(event->name, "io.bfq.weight") ||
+	    !strcmp(event->name, "io.prio.class") ||
 	    !strcmp(event->name, "io.latency") ||
 	    !strcmp(event->name, "io.max"))
 		return DUE_ASKED;

@@ -20,7 +20,7 @@
 
 /**
  * struct sent - the settings of a cgroup in a tree
- * @weight: 0 for the default
+ * @weight: the weight, or IOBAND_WEIGHT_IDLE; 0 for the default
  * @bounds: its maximum, minimum and latency target
  */
 struct sent {

@@ -271,7 +271,7 @@ static uint32_t wanted(const struct watch *watch, const struct node *node,
 				tree->pool, tree->device);
 
 	if (section)
-		return strtoul(conf_text(section, KEY_WEIGHT), NULL, 10);
+		return weight_of(conf_text(section, KEY_WEIGHT));
 	return asked_on(&node->asked[ASKED_WEIGHT], tree->v, tree->n);
 }
 
@@ -408,7 +408,7 @@ static bool wanted_bound(const struct watch *watch, const struct node *node,
 	if (section)
 		*wanted = conf_bounds(section);
 	else if (target)
-		*wanted = (struct bounds){ .latency_us = target->weight };
+		*wanted = (struct bounds){ .latency_us = { target->weight } };
 	else if (bound == MAXIMUM && asked_max(node, tree, wanted) &&
 		 !keeps_max(node, tree))
 		return true;

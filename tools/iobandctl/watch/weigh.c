@@ -7,6 +7,7 @@
  * io.bfq.weight has 1 to 1000.  systemd derives it from IOWeight=: up to 100
  * unchanged, above 100 divided by 11, so that 10000 becomes 1000.  Container
  * tools write their own number, of which only the ratio to another one matters.
+ * io.prio.class has the class idle, which replaces a weight.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,19 @@ void asked_read(struct asked *asked, const char *text, bool is_bfq,
 		read_line(asked, line, is_bfq, is_unit);
 }
 
+/**
+ * asked_read_class() - read io.prio.class
+ * @asked: gets the class idle as its weight, which takes precedence over weights
+ * @text: content of the file; other classes have no effect
+ */
+void asked_read_class(struct asked *asked, const char *text)
+{
+	struct span rest = span_of(text), word;
+
+	if (span_line(&rest, &word) && span_is(word, "idle"))
+		asked->weight = IOBAND_WEIGHT_IDLE;
+}
+
 static void read_latency(struct asked *asked, struct span line)
 {
 	struct device_weight device;
@@ -274,14 +288,15 @@ const struct device_weight *asked_find(const struct asked *asked,
  * @devices: the devices that share one tree of groups
  * @n: length of @devices
  *
- * Return: the weight, 0 for the default.
+ * Return: the weight, or IOBAND_WEIGHT_IDLE; 0 for the default.
  */
 uint64_t asked_on(const struct asked *asked,
 		  const struct device_weight *devices, size_t n)
 {
 	const struct device_weight *found = asked_find(asked, devices, n);
 
-	return found ? found->weight : asked->weight;
+	return found && asked->weight != IOBAND_WEIGHT_IDLE ? found->weight :
+							      asked->weight;
 }
 
 static bool is_below_all(const struct device_weight *device,

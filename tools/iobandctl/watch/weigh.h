@@ -27,7 +27,8 @@ struct device_weight {
 
 /**
  * struct asked - requested weights, latency targets or one maximum rate of a cgroup
- * @weight: the weight on all devices; 0 for none, and for other kinds
+ * @weight: the weight on all devices, or IOBAND_WEIGHT_IDLE; 0 for none, and for
+ *	other kinds
  * @v: values on single devices, in order of precedence
  * @n: length of @v
  */
@@ -45,6 +46,7 @@ void asked_read(struct asked *asked, const char *text, bool is_bfq,
 		bool is_unit);
 void asked_add_kind(struct asked *asked, enum asked_kind kind,
 		    unsigned int major, unsigned int minor, uint64_t value);
+void asked_read_class(struct asked *asked, const char *text);
 void asked_read_latency(struct asked *asked, const char *text);
 void asked_read_max(struct asked asked[ASKED_KINDS], const char *text);
 void asked_end(struct asked *asked, const struct asked *before);

@@ -97,7 +97,8 @@
  *
  * A disk with a head needs another rule: each leaf has the disk to itself for a slice
  * (sched/slice.c).  Maxima (sched/max.c) and minima (sched/min.c) precede all these decisions.
- * Latency targets follow them: a late target holds back other leaves (sched/latency.c).
+ * The idle class gets service while other siblings have no bios (sched/idle.c).  Latency targets
+ * follow all of these: a late target holds back other leaves (sched/latency.c).
  *
  * 3. The duties of the caller
  * ---------------------------
@@ -138,10 +139,11 @@
  */
 #define IOBAND_THINK_LIMIT	4
 
-/* Called when the bios queued below a minimum or a maximum change. */
+/* Called when the bios of an entity change. */
 static const struct ioband_hooks core_hooks = {
 	.min_changed	= ioband_min_update,
 	.max_changed	= ioband_max_note,
+	.idle_changed	= ioband_idle_update,
 };
 
 /**
@@ -156,8 +158,10 @@ void ioband_core_init(struct ioband_core *core)
 		.blocked = RB_ROOT_CACHED,
 		.minima = RB_ROOT_CACHED,
 		.min_ent_dirs = U64_MAX,
+		.idle_until_ns = IOBAND_NO_WAKEUP,
 	};
 	INIT_LIST_HEAD(&core->latencies);
+	INIT_LIST_HEAD(&core->idle_nodes);
 	ioband_tree_init_node(&core->root, NULL, IOBAND_WEIGHT_DEFAULT);
 	ioband_core_set_limit(core, U32_MAX, 0);
 }
@@ -364,9 +368,13 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	struct ioband_leaf *leaf;
 
 	core->now_ns = now_ns;
-	if (likely(!core->has_max && !core->pauses))
+	if (likely(!core->has_max && !core->pauses && !core->nr_idlers))
 		return core_pick(core, now_ns, wake_ns);
 	ioband_max_expire(core, now_ns);
+	if (core->nr_idlers) {	/* all queued bios may be theirs, until a grace period ends */
+		core_expire(core, now_ns);
+		ioband_idle_expire(core, now_ns);
+	}
 	/*
 	 * Time under a maximum earns no service.  Neither does a pause if a synchronous bio has
 	 * arrived meanwhile.
@@ -374,9 +382,15 @@ struct ioband_leaf *ioband_core_pick(struct ioband_core *core, u64 now_ns, u64 *
 	do
 		leaf = core_pick(core, now_ns, wake_ns);
 	while (leaf && ioband_tree_catch_up(&leaf->ent, ioband_pause_lag(core, leaf, now_ns)));
-	if (!leaf)
-		*wake_ns = min(*wake_ns, ioband_max_wake_ns(core));
-	return leaf;
+	if (leaf)
+		return leaf;
+	*wake_ns = min(*wake_ns, ioband_max_wake_ns(core));
+	if (core->nr_idlers) {
+		*wake_ns = min(*wake_ns, core->idle_until_ns);
+		if (!RB_EMPTY_ROOT(&core->anticipated.rb_root))
+			*wake_ns = min(*wake_ns, ioband_tree_grace_ends(core));
+	}
+	return NULL;
 }
 
 static void leaf_charge_maxima(struct ioband_core *core, struct ioband_leaf *leaf,
@@ -439,6 +453,8 @@ static void core_launch(struct ioband_core *core, struct ioband_leaf *leaf,
 	ioband_tree_charge(core, leaf, bill->charge, false, in_turn);
 	if (core->slice_ns && !in_turn)		/* no slice measures its device time */
 		ioband_tree_charge(core, leaf, ioband_slice_charge_urgent(leaf), true, false);
+	if (unlikely(core->nr_idlers))
+		ioband_idle_charge(core, leaf, now_ns);
 }
 
 /**
@@ -521,7 +537,8 @@ static void leaf_begin_grace(struct ioband_core *core, struct ioband_leaf *leaf,
 {
 	u64 grace_ns = min(2 * leaf->think_ns + IOBAND_GRACE_MIN_NS, (u64)IOBAND_GRACE_MAX_NS);
 
-	if (leaf->think_ns > core_patience(core)) {
+	if (leaf->think_ns > core_patience(core) ||
+	    (unlikely(core->nr_idlers) && ioband_idle_yields(leaf))) {
 		if (core->holder == leaf)
 			ioband_slice_charge(core, now_ns);
 		ioband_tree_set_state(core, leaf, IOBAND_LEAF_IDLE, 0);
@@ -552,6 +569,8 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 		leaf_complete_minima(core, leaf, now_ns);
 	if (unlikely(core->nr_latencies))
 		ioband_latency_complete(leaf, bill);
+	if (unlikely(core->nr_idlers))
+		ioband_idle_complete(core, leaf, now_ns);
 	leaf->inflight--;
 	if (core->slice_ns)
 		ioband_slice_complete(core, leaf, bill->bytes, now_ns);

@@ -11,6 +11,7 @@
 
 #include "bucket.h"
 #include "entity.h"
+#include "idle.h"
 #include "latency.h"
 #include "max.h"
 #include "min.h"
@@ -37,10 +38,10 @@ void ioband_core_complete_one(struct ioband_core *core, struct ioband_leaf *leaf
 void ioband_core_complete(struct ioband_core *core, struct ioband_leaf *leaf,
 			  const struct ioband_bill *bill, u64 now_ns);
 
-/* Some minimum or latency target depends on the order of dispatch. */
+/* Some minimum, latency target or entity of the idle class depends on the order of dispatch. */
 static inline bool ioband_core_has_guarantees(const struct ioband_core *core)
 {
-	return core->nr_minima || core->nr_latencies;
+	return core->nr_minima || core->nr_latencies || core->nr_idlers;
 }
 
 /* Bios are queued that no maximum blocks. */

@@ -7,6 +7,8 @@
 
 #include "policy.h"
 
+#include <linux/list.h>
+
 #define IOBAND_NO_WAKEUP	U64_MAX
 
 struct ioband_core;
@@ -22,16 +24,19 @@ struct ioband_node;
  *	holds these or no bio of these counts for the minimum above
  * @advance: advance of @vtime by its last pick
  * @pace: advance per unit of charge: 2^32 / @weight
- * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
+ * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX; IOBAND_WEIGHT_DEFAULT in the idle class
  * @max: maximum; NULL: none
  * @min: minimum; NULL: none
- * @latency: latency target of its reads; NULL: none
+ * @latency: latency targets, by direction; NULL: none
  * @waiting: leaves at or below it with a queued read, in the low half, and with a queued
- *	write, in the high half; without leaves that are blocked below it
+ *	write, in the high half.  Leaves that are blocked or yield below it do not count
+ * @ready: leaves at or below it with all bios in flight, or anticipated
  * @anticipated: anticipated leaves at or below it
  * @pausing: leaves of @anticipated in writeback idle; unused in the root
  * @busy: leaves at or below it that are not idle
  * @leaf: entity of a leaf, else of a node
+ * @idle_class: in the class below all weights
+ * @idlers: place among the children of @parent in the idle class, while in it
  */
 struct ioband_ent {
 	struct rb_node rb;
@@ -42,13 +47,16 @@ struct ioband_ent {
 	u64 pace;
 	struct ioband_max *max;
 	struct ioband_min *min;
-	struct ioband_latency *latency;
+	struct ioband_latency *latency[IOBAND_NR_DIRS];
 	u64 waiting;
 	u32 weight;
+	u32 ready;
 	u32 anticipated;
 	u32 pausing;
 	u32 busy;
 	bool leaf;
+	bool idle_class;
+	struct list_head idlers;
 };
 
 /**
@@ -68,6 +76,16 @@ struct ioband_ent {
  * @bypass_vtime: bypass vtime of the node
  * @by_weight_ns: last dispatch below the node by weight instead of a minimum
  * @by_weight_until_ns: with slices: end of a period by weight, whatever minimum is due
+ * @idlers: children in the idle class
+ * @idle_nodes: place among the nodes of the scheduler that have some
+ * @yields: @idlers get no service
+ * @idle_due: @idlers are served beside the others, until one bio is dispatched
+ * @idle_waiting: part of its &ioband_ent.waiting that comes from @idlers
+ * @idle_ready: part of its &ioband_ent.ready that comes from @idlers
+ * @idle_inflight: bios of @idlers in flight, except bios dispatched before these were in the class
+ * @idle_ns: last dispatch of a bio of @idlers
+ * @usual_ios: bios of other children dispatched since then
+ * @usual_ns: last dispatch or completion of a bio of other children
  */
 struct ioband_node {
 	struct ioband_ent ent;
@@ -84,6 +102,16 @@ struct ioband_node {
 	u64 bypass_vtime;
 	u64 by_weight_ns;
 	u64 by_weight_until_ns;
+	struct list_head idlers;
+	struct list_head idle_nodes;
+	bool yields;
+	bool idle_due;
+	u64 idle_waiting;
+	u32 idle_ready;
+	u32 idle_inflight;
+	u32 usual_ios;
+	u64 idle_ns;
+	u64 usual_ns;
 };
 
 enum ioband_leaf_state {
@@ -142,12 +170,16 @@ struct ioband_leaf {
  * @min_changed: the bios queued below an entity with a minimum have changed; bios
  *	blocked by its maximum do not count
  * @max_changed: the bios queued below an entity with a maximum have changed
+ * @idle_changed: counters of an entity, and of those above, have changed; some entity is in the
+ *	idle class
  *
- * Both are called after the counters of the entity have changed, and must not change the tree.
+ * The first two are called after the counters of the entity have changed, and must not change the
+ * tree.  The last one may let entities of the idle class yield, or serve them again.
  */
 struct ioband_hooks {
 	void (*min_changed)(struct ioband_core *core, struct ioband_min *min);
 	void (*max_changed)(const struct ioband_core *core, struct ioband_max *max);
+	void (*idle_changed)(struct ioband_core *core, struct ioband_ent *ent);
 };
 
 enum ioband_flush {
@@ -166,6 +198,9 @@ enum ioband_flush {
  * @has_max: some entity has a maximum, or had one
  * @nr_minima: number of minima
  * @nr_latencies: number of latency targets
+ * @nr_idlers: number of entities in the idle class
+ * @idle_nodes: nodes with such children
+ * @idle_until_ns: when one of these nodes may cease to yield without a call; IOBAND_NO_WAKEUP: none
  * @throttle_dirs: directions in which the throttle holds the leaf of the last pick, as
  *	halves of &ioband_ent.waiting
  * @bypass_leaf: leaf that bypasses throttled leaves, with slices until its slice ends; NULL: none
@@ -224,6 +259,9 @@ struct ioband_core {
 	bool has_max;
 	u32 nr_minima;
 	u32 nr_latencies;
+	u32 nr_idlers;
+	struct list_head idle_nodes;
+	u64 idle_until_ns;
 	u64 throttle_dirs;
 	const struct ioband_leaf *bypass_leaf;
 	struct ioband_ent *min_ent;
@@ -271,7 +309,7 @@ struct ioband_core {
 void ioband_tree_init_node(struct ioband_node *node, struct ioband_node *parent, u32 weight);
 void ioband_tree_init_leaf(struct ioband_leaf *leaf, struct ioband_node *parent, u32 weight);
 void ioband_tree_follow(struct ioband_leaf *leaf, const struct ioband_leaf *other);
-void ioband_tree_set_weight(struct ioband_ent *ent, u32 weight);
+void ioband_tree_set_weight(struct ioband_core *core, struct ioband_ent *ent, u32 weight);
 u8 ioband_tree_dirs(const struct ioband_core *core, const struct ioband_leaf *leaf);
 bool ioband_tree_is_in_debt(const struct ioband_leaf *leaf);
 

@@ -7,6 +7,10 @@
  * back.  All their I/O has to pass one token bucket, the throttle (sched/bucket.c), at a rate
  * that adapts by itself.
  *
+ * An entity may have another target for its awaited writes: synchronous writes, for which a task
+ * waits, and flushes, but not writeback.  Everything here applies to these as to reads, except
+ * the target of the root.
+ *
  * The throttle is a rate, not a bound on bios in flight, because a read is often late for
  * another reason.  A drive writes to its medium for long after the writes are complete.  One
  * write at a time, each as soon as possible, then delays a read as much as 64.  A lower rate
@@ -43,7 +47,8 @@
  * Among leaves that the throttle holds, weights decide, as anywhere.  Bios out of turn are
  * dispatched, and advance the bucket.  Bios for a minimum (sched/min.c) are dispatched, too.  A
  * maximum (sched/max.c) makes no entity late: reads below a maximum do not count above it.  An
- * evaluation is discarded if a maximum held the reads back.
+ * evaluation is discarded if a maximum held the reads back.  The same applies to the idle class
+ * (sched/idle.c).
  */
 #include "latency.h"
 
@@ -136,9 +141,9 @@ void ioband_latency_charge(struct ioband_core *core, const struct ioband_leaf *l
 	const u32 bytes = max(bill->bytes, IOBAND_LATENCY_BIO);
 	const struct ioband_ent *ent;
 
-	for (ent = &leaf->ent; bill->dir == IOBAND_DIR_READ && ent; ent = ent_above(ent))
-		if (ent->latency)
-			ent->latency->inflight++;
+	for (ent = &leaf->ent; bill->awaited && ent; ent = ent_above(ent))
+		if (ent->latency[bill->dir])
+			ent->latency[bill->dir]->inflight++;
 	if (throttle_is_for(core, leaf) ||
 	    (throttle_is_for_pool(core) && bill->dir == IOBAND_DIR_READ)) {
 		throttle->late_bytes += bytes;
@@ -252,41 +257,45 @@ void ioband_latency_complete(const struct ioband_leaf *leaf, const struct ioband
 {
 	const struct ioband_ent *ent;
 
-	for (ent = &leaf->ent; bill->dir == IOBAND_DIR_READ && ent; ent = ent_above(ent))
-		if (ent->latency && ent->latency->inflight)
-			ent->latency->inflight--;
+	for (ent = &leaf->ent; bill->awaited && ent; ent = ent_above(ent))
+		if (ent->latency[bill->dir] && ent->latency[bill->dir]->inflight)
+			ent->latency[bill->dir]->inflight--;
 }
 
 /**
- * ioband_latency_sample() - report the latency of a completed read
- * @leaf: leaf of the read
+ * ioband_latency_sample() - report the latency of a completed read, or awaited write or flush
+ * @leaf: leaf of the bio
+ * @dir: direction; of a flush, that of writes
  * @ns: time from arrival to completion
  */
-void ioband_latency_sample(const struct ioband_leaf *leaf, u64 ns)
+void ioband_latency_sample(const struct ioband_leaf *leaf, enum ioband_dir dir, u64 ns)
 {
 	const struct ioband_ent *ent = &leaf->ent;
 
 	for (;;) {
-		if (ent->latency) {
-			ent->latency->sum_ns += ns;
-			ent->latency->reads++;
+		struct ioband_latency *latency = ent->latency[dir];
+
+		if (latency) {
+			latency->sum_ns += ns;
+			latency->ios++;
 		}
-		if (!ent->parent || ioband_max_is_for(ent->max, IOBAND_DIR_READ))
+		if (!ent->parent || ent->idle_class || ioband_max_is_for(ent->max, dir))
 			break;
 		ent = &ent->parent->ent;
 	}
 }
 
 /*
- * A maximum has held the reads back since the last evaluation: other entities are not the
- * reason.
+ * A maximum has held the bios back since the last evaluation, or the entity yields by intention:
+ * other entities are not the reason.
  */
-static bool latency_hit_max(const struct ioband_latency *latency)
+static bool latency_is_own(const struct ioband_latency *latency)
 {
 	const struct ioband_ent *ent;
 
 	for (ent = latency->ent; ent->parent; ent = &ent->parent->ent)
-		if (ent->max && ent->max->reads_until_ns > latency->since_ns)
+		if (ent->idle_class ||
+		    (ent->max && ent->max->held_until_ns[latency->dir] > latency->since_ns))
 			return true;
 	return false;
 }
@@ -295,14 +304,19 @@ static void latency_forget(struct ioband_latency *latency, u64 now_ns)
 {
 	latency->mean_ns = 0;
 	latency->sum_ns = 0;
-	latency->reads = 0;
+	latency->ios = 0;
 	latency->since_ns = now_ns;
 }
 
-/* Time without a completed read after which the entity no longer counts as a reader. */
+/*
+ * Time without a completion after which the entity no longer counts.  Queued writes may be those of
+ * a flusher.
+ */
 static u64 latency_patience_ns(const struct ioband_latency *latency)
 {
-	if (latency->inflight || latency->ent->waiting & ioband_tree_dir_mask(IOBAND_DIR_READ))
+	if (latency->inflight ||
+	    (latency->dir == IOBAND_DIR_READ &&
+	     latency->ent->waiting & ioband_tree_dir_mask(IOBAND_DIR_READ)))
 		return IOBAND_LOOK_HUNG_NS;
 	return max_t(u64, IOBAND_LOOK_MAX_NS, IOBAND_LOOK_MAX_READS * latency->mean_ns);
 }
@@ -313,15 +327,15 @@ static bool latency_look(struct ioband_latency *latency, u64 now_ns)
 	const u64 ns = now_ns - min(now_ns, latency->since_ns);
 	u64 mean_ns = 0;
 
-	if (latency->reads) {
-		mean_ns = min(div64_u64(latency->sum_ns, latency->reads),
+	if (latency->ios) {
+		mean_ns = min(div64_u64(latency->sum_ns, latency->ios),
 			      2 * latency->target_ns + IOBAND_MEAN_MAX_NS);
-		if ((latency->reads < IOBAND_LOOK_READS && ns < IOBAND_LOOK_NS) || ns < 2 * mean_ns)
+		if ((latency->ios < IOBAND_LOOK_READS && ns < IOBAND_LOOK_NS) || ns < 2 * mean_ns)
 			return false;
 	} else if (ns < latency_patience_ns(latency)) {
 		return false;
 	}
-	if (latency_hit_max(latency))
+	if (latency_is_own(latency))
 		mean_ns = 0;
 	latency_forget(latency, now_ns);
 	latency->mean_ns = mean_ns;
@@ -337,7 +351,7 @@ static bool latency_is_worse(const struct ioband_latency *latency,
 	       other->mean_ns;
 }
 
-/* The target missed by the largest factor; NULL: no recent reads.  @looked: its mean is new. */
+/* The target missed by the largest factor; NULL: no recent bios.  @looked: its mean is new. */
 static struct ioband_latency *latencies_look(const struct ioband_core *core, u64 now_ns,
 					     bool *looked)
 {
@@ -347,7 +361,7 @@ static struct ioband_latency *latencies_look(const struct ioband_core *core, u64
 	list_for_each_entry(latency, &core->latencies, latencies) {
 		bool known;
 
-		if (!latency->mean_ns && !latency->reads) {
+		if (!latency->mean_ns && !latency->ios) {
 			latency->since_ns = now_ns;
 			continue;
 		}
@@ -455,10 +469,11 @@ void ioband_latency_look(struct ioband_core *core, u64 now_ns)
 /**
  * ioband_latency_init() - make a latency target that is not in use
  * @latency: to initialise
+ * @dir: for reads or for writes
  */
-void ioband_latency_init(struct ioband_latency *latency)
+void ioband_latency_init(struct ioband_latency *latency, enum ioband_dir dir)
 {
-	*latency = (struct ioband_latency) {};
+	*latency = (struct ioband_latency) { .dir = dir };
 	INIT_LIST_HEAD(&latency->latencies);
 }
 
@@ -466,8 +481,8 @@ void ioband_latency_init(struct ioband_latency *latency)
  * ioband_latency_set() - give an entity a latency target, or change it
  * @core: scheduler
  * @ent: entity of a leaf or a node, which may be the root
- * @latency: target of the entity, or a new one if it has none
- * @target_ns: mean latency of its reads
+ * @latency: target of the entity in its direction, or a new one if it has none
+ * @target_ns: mean latency
  * @now_ns: time
  *
  * Latencies so far are discarded, unless the target is unchanged.
@@ -475,26 +490,29 @@ void ioband_latency_init(struct ioband_latency *latency)
 void ioband_latency_set(struct ioband_core *core, struct ioband_ent *ent,
 			struct ioband_latency *latency, u64 target_ns, u64 now_ns)
 {
-	if (ent->latency && latency->target_ns == target_ns)
+	struct ioband_latency **present = &ent->latency[latency->dir];
+
+	if (*present && latency->target_ns == target_ns)
 		return;
-	if (!ent->latency) {
+	if (!*present) {
 		list_add_tail(&latency->latencies, &core->latencies);
 		core->nr_latencies++;
 	}
 	latency->ent = ent;
 	latency->target_ns = target_ns;
 	latency_forget(latency, now_ns);
-	ent->latency = latency;
+	*present = latency;
 }
 
 /**
- * ioband_latency_remove() - remove the latency target of an entity
+ * ioband_latency_remove() - remove a latency target of an entity
  * @core: scheduler
  * @ent: entity; the caller can free its target afterwards
+ * @dir: for reads or for writes
  */
-void ioband_latency_remove(struct ioband_core *core, struct ioband_ent *ent)
+void ioband_latency_remove(struct ioband_core *core, struct ioband_ent *ent, enum ioband_dir dir)
 {
-	struct ioband_latency *latency = ent->latency;
+	struct ioband_latency *latency = ent->latency[dir];
 
 	if (!latency)
 		return;
@@ -502,5 +520,5 @@ void ioband_latency_remove(struct ioband_core *core, struct ioband_ent *ent)
 		ioband_latency_end_throttle(core, core->now_ns);
 	list_del(&latency->latencies);
 	core->nr_latencies--;
-	ent->latency = NULL;
+	ent->latency[dir] = NULL;
 }

@@ -103,10 +103,9 @@ static void max_update(struct ioband_core *core, struct ioband_max *maximum, u64
 		if (dir_until_ns <= now_ns)
 			continue;
 		blocked |= ioband_tree_dir_mask(dir);
+		maximum->held_until_ns[dir] = dir_until_ns;
 		until_ns = min(until_ns, dir_until_ns);
 	}
-	if (blocked & ioband_tree_dir_mask(IOBAND_DIR_READ))
-		maximum->reads_until_ns = max_until_ns(maximum, IOBAND_DIR_READ);
 	max_dequeue(core, maximum);
 	max_unblock(maximum, maximum->blocked & ~blocked, now_ns);
 	if (blocked != maximum->blocked)

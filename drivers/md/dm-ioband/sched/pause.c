@@ -32,7 +32,8 @@
  *
  * There is no such anticipation where groups would be charged for the time.  Nor is there any
  * beside a minimum, which may be due meanwhile, or below a maximum, which may be the reason for
- * the pause.  Below an entity with a minimum, a leaf that pauses keeps nothing of the minimum.
+ * the pause.  No entity waits for the idle class.  Below an entity with a minimum, a leaf that
+ * pauses keeps nothing of the minimum.
  */
 #include "pause.h"
 
@@ -44,20 +45,20 @@
 /* The device may idle for pauses for one part in this many of the time. */
 #define IOBAND_PATIENCE		8
 
-/* Does a leaf, or a node above it, have a maximum? */
-static bool leaf_has_max(const struct ioband_leaf *leaf)
+/* Does a leaf, or a node above it, have a maximum, or is it in the idle class? */
+static bool leaf_may_be_blocked(const struct ioband_leaf *leaf)
 {
 	const struct ioband_ent *ent = &leaf->ent;
 
-	while (ent->parent && !ent->max)
+	while (ent->parent && !ent->max && !ent->idle_class)
 		ent = &ent->parent->ent;
-	return ent->max;
+	return ent->max || ent->idle_class;
 }
 
 /* A leaf without bios may be in writeback idle, unless a maximum may be the reason. */
 static bool leaf_may_pause(const struct ioband_core *core, const struct ioband_leaf *leaf)
 {
-	return leaf->async && core_is_async(core) && !leaf_has_max(leaf);
+	return leaf->async && core_is_async(core) && !leaf_may_be_blocked(leaf);
 }
 
 /**

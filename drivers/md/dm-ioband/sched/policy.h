@@ -11,6 +11,9 @@
 #define IOBAND_WEIGHT_MAX	10000
 #define IOBAND_WEIGHT_DEFAULT	100
 
+/* In place of a weight: the idle class, see sched/idle.c. */
+#define IOBAND_WEIGHT_IDLE	(IOBAND_WEIGHT_MAX + 1)
+
 struct ioband_ent;
 
 /**
@@ -34,6 +37,7 @@ enum ioband_dir {
  * @dir: see &enum ioband_dir
  * @cached: may complete in the write cache of the device, before it is on the medium
  * @async: write by a flusher; only tasks in dirty throttling wait for it
+ * @awaited: read, or write for which a task waits; counts for a latency target
  */
 struct ioband_bill {
 	u32 charge;
@@ -43,6 +47,7 @@ struct ioband_bill {
 	bool more;
 	bool cached;
 	bool async;
+	bool awaited;
 };
 
 /**
@@ -102,7 +107,7 @@ struct ioband_trail {
  * @begun: by direction: some splits of a bio are dispatched, and others follow
  * @rb: place among the blocked maxima, while blocked
  * @until_ns: when the first of its directions is no longer blocked
- * @reads_until_ns: end of the last block of reads
+ * @held_until_ns: end of the last block, by direction
  * @blocked: blocked directions, as halves of &ioband_ent.waiting
  */
 struct ioband_max {
@@ -114,7 +119,7 @@ struct ioband_max {
 	bool begun[IOBAND_NR_DIRS];
 	struct rb_node rb;
 	u64 until_ns;
-	u64 reads_until_ns;
+	u64 held_until_ns[IOBAND_NR_DIRS];
 	u64 blocked;
 };
 
@@ -141,15 +146,16 @@ struct ioband_min {
 };
 
 /**
- * struct ioband_latency - latency target of the reads of an entity
+ * struct ioband_latency - latency target of an entity, for its reads or its awaited writes
  * @ent: entity
+ * @dir: direction
  * @latencies: place among the targets of the scheduler
  * @target_ns: target, from arrival to completion
  * @mean_ns: mean latency at the last evaluation
  * @since_ns: time of the last evaluation
  * @sum_ns: sum of latencies since then
- * @reads: number of reads since then
- * @inflight: reads in flight, except reads dispatched before the target was set
+ * @ios: number of bios since then
+ * @inflight: awaited bios in flight, except bios dispatched before the target was set
  */
 struct ioband_latency {
 	struct ioband_ent *ent;
@@ -158,12 +164,13 @@ struct ioband_latency {
 	u64 mean_ns;
 	u64 since_ns;
 	u64 sum_ns;
-	u32 reads;
+	u32 ios;
 	u32 inflight;
+	u8 dir;
 };
 
 /**
- * struct ioband_latency_throttle - throttle of other leaves while the reads of an entity are late
+ * struct ioband_latency_throttle - throttle of other leaves while an entity is late
  * @bucket: token bucket for the bytes of the others; without a rate it holds none
  * @bytes: bytes of the others since @since_ns
  * @late_bytes: bytes of @worst since @since_ns

@@ -388,14 +388,15 @@ static bool node_hangs(const struct ioband_core *core, const struct ioband_node 
  * Choose the child in service of a node.  After a slice, it is the least served backlogged
  * child, or still the child in service, even if its bios are in flight or yet to arrive.  If an
  * anticipated child would be the next, the device idles for it.  A child with queued bios only
- * in blocked directions gets no slice.
+ * in blocked directions gets no slice, and the slice of a child that yields is over.
  */
 static struct ioband_ent *node_serve(const struct ioband_core *core, struct ioband_node *node,
 				     struct descent *to)
 {
 	struct ioband_ent *least, *next;
 
-	if (node->serving && node->serving->waiting && !(ent_shown(node->serving) & to->open))
+	if (node->serving && (ent_yields(node->serving) ||
+			      (node->serving->waiting && !(ent_shown(node->serving) & to->open))))
 		node->serving = NULL;
 	if (node_goes_on(core, node, to->left_ns))
 		return node->serving;

@@ -2,8 +2,8 @@
 /*
  * dm-ioband: the tree of entities: virtual time, charge, and the choice among children.
  *
- * The algorithm is explained on top of core.c.  Minima and maxima learn of changes of their
- * entities through &struct ioband_hooks.
+ * The algorithm is explained on top of core.c.  Minima, maxima and the idle class learn of changes
+ * through &struct ioband_hooks.
  */
 #include "tree.h"
 
@@ -67,6 +67,7 @@ static void ent_init(struct ioband_ent *ent, struct ioband_node *parent, u32 wei
 	};
 	ent_weigh(ent, weight);
 	RB_CLEAR_NODE(&ent->rb);
+	INIT_LIST_HEAD(&ent->idlers);
 }
 
 /**
@@ -78,6 +79,8 @@ static void ent_init(struct ioband_ent *ent, struct ioband_node *parent, u32 wei
 void ioband_tree_init_node(struct ioband_node *node, struct ioband_node *parent, u32 weight)
 {
 	*node = (struct ioband_node) { .live = RB_ROOT_CACHED };
+	INIT_LIST_HEAD(&node->idlers);
+	INIT_LIST_HEAD(&node->idle_nodes);
 	ent_init(&node->ent, parent, weight, false);
 }
 
@@ -130,33 +133,6 @@ void ioband_tree_follow(struct ioband_leaf *leaf, const struct ioband_leaf *othe
 	leaf->ent.vtime = vtime_max(leaf->ent.parent->vnow, other->ent.vtime);
 }
 
-/**
- * ioband_tree_set_weight() - change a weight
- * @ent: entity of a leaf, or of a node that is not the root
- * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX
- *
- * The new weight applies to the present lead or lag, and to all service from now on, including
- * bios that are already queued.
- */
-void ioband_tree_set_weight(struct ioband_ent *ent, u32 weight)
-{
-	const bool live = ent_is_live(ent);
-	s64 lead;
-
-	ent_catch_up(ent, 0);
-	if (live)
-		ent_erase(ent);
-	lead = ent->vtime - ent->parent->vnow;
-	ent->vtime = ent->parent->vnow + div_s64(lead * ent->weight, weight);
-	ent->advance = div_u64(ent->advance * ent->weight, weight);
-	ent->bypass_vtime = ent->parent->bypass_vtime +
-			    div_u64((ent_bypass_vtime(ent) - ent->parent->bypass_vtime) *
-				    ent->weight, weight);
-	ent_weigh(ent, weight);
-	if (live)
-		ent_insert(ent);
-}
-
 static bool grace_less(struct rb_node *a, const struct rb_node *b)
 {
 	return rb_entry(a, struct ioband_leaf, grace)->grace_until_ns <
@@ -176,7 +152,7 @@ static s64 max_let_through(const struct ioband_max *maximum, s64 waiting)
 /* Live: has bios queued that the entities above count, or an anticipated leaf. */
 static void ent_update_live(struct ioband_ent *ent)
 {
-	const bool live = ent_shown(ent) || ent->anticipated;
+	const bool live = ent_shown(ent) || (ent->anticipated && !ent_yields(ent));
 
 	if (!ent_is_live(ent) && live)
 		ent_insert(ent);
@@ -188,11 +164,12 @@ static void ent_update_live(struct ioband_ent *ent)
  * The only function that changes counters.  Keeps those of an entity and of all above it
  * consistent with the membership in the trees.
  */
-static void ent_count(struct ioband_core *core, struct ioband_ent *ent, s64 waiting,
+static void ent_count(struct ioband_core *core, struct ioband_ent *ent, s64 waiting, int ready,
 		      int anticipated, int busy)
 {
 	for (; ; ent = &ent->parent->ent) {
 		ent->waiting += waiting;
+		ent->ready += ready;
 		ent->anticipated += anticipated;
 		ent->busy += busy;
 		if (!ent->parent)
@@ -205,6 +182,11 @@ static void ent_count(struct ioband_core *core, struct ioband_ent *ent, s64 wait
 		if (unlikely(ent->max)) {
 			core->hooks->max_changed(core, ent->max);
 			waiting = max_let_through(ent->max, waiting);
+		}
+		if (unlikely(ent->idle_class)) {
+			waiting = ent_yields(ent) ? 0 : waiting;
+			ent->parent->idle_waiting += waiting;
+			ent->parent->idle_ready += ready;
 		}
 	}
 }
@@ -232,6 +214,23 @@ bool ioband_tree_catch_up(struct ioband_ent *ent, u64 pause_lag)
 	return moved;
 }
 
+/* The entities above have counted the bios @before of an entity; from now on ent_shown(). */
+static void ent_reshow(struct ioband_core *core, struct ioband_ent *ent, u64 before)
+{
+	const s64 change = ent_shown(ent) - before;
+
+	if (!before)
+		ioband_tree_catch_up(ent, 0);
+	ent_update_live(ent);
+	if (ent->min)
+		core->hooks->min_changed(core, ent->min);
+	if (unlikely(ent->idle_class))
+		ent->parent->idle_waiting += change;
+	ent_count(core, &ent->parent->ent, change, 0, 0, 0);
+	if (unlikely(core->nr_idlers))
+		core->hooks->idle_changed(core, ent);
+}
+
 /**
  * ioband_tree_block() - block directions of an entity that has a maximum
  * @core: scheduler
@@ -245,18 +244,134 @@ void ioband_tree_block(struct ioband_core *core, struct ioband_ent *ent, u64 blo
 	const u64 before = ent_shown(ent);
 
 	ent->max->blocked = blocked;
-	if (!before)
-		ioband_tree_catch_up(ent, 0);
-	ent_update_live(ent);
-	if (ent->min)
-		core->hooks->min_changed(core, ent->min);
-	ent_count(core, &ent->parent->ent, ent_shown(ent) - before, 0, 0);
+	ent_reshow(core, ent, before);
+}
+
+/*
+ * Let the first child of the idle class that has queued bios restart at the virtual time of the
+ * node.  The others keep their distance to it, up to the largest lag.
+ */
+static void node_restart_idlers(struct ioband_node *node)
+{
+	struct ioband_ent *ent;
+	u64 first = 0;
+	bool any = false;
+
+	list_for_each_entry(ent, &node->idlers, idlers) {
+		if (!ent->waiting)
+			continue;
+		first = any ? vtime_min(first, ent->vtime) : ent->vtime;
+		any = true;
+	}
+	list_for_each_entry(ent, &node->idlers, idlers)
+		if (ent->waiting)
+			ent->vtime = node->vnow + min(ent->vtime - first,
+						      ent_vtime_of(ent, IOBAND_LAG_MAX));
+}
+
+/**
+ * ioband_tree_yield() - let the idle class of a node yield to the other children, or serve it again
+ * @core: scheduler
+ * @node: node with children in the idle class
+ * @yields: they get no service from now on, and are not live
+ */
+void ioband_tree_yield(struct ioband_core *core, struct ioband_node *node, bool yields)
+{
+	const bool shown = ent_shown(&node->ent);
+	struct ioband_ent *ent;
+	s64 change = 0;
+
+	if (!yields)
+		node_restart_idlers(node);
+	list_for_each_entry(ent, &node->idlers, idlers)
+		change -= ent_shown(ent);
+	node->yields = yields;
+	list_for_each_entry(ent, &node->idlers, idlers) {
+		change += ent_shown(ent);
+		ent_update_live(ent);
+		if (ent->min)
+			core->hooks->min_changed(core, ent->min);
+	}
+	if (!change)
+		return;
+	if (!shown)
+		ioband_tree_catch_up(&node->ent, 0);
+	node->idle_waiting += change;
+	ent_count(core, &node->ent, change, 0, 0, 0);
+}
+
+/* Put an entity into the idle class, or take it out. */
+static void ent_set_class(struct ioband_core *core, struct ioband_ent *ent, bool idle)
+{
+	struct ioband_node *node = ent->parent;
+	const u64 shown = ent_shown(ent);
+
+	ent->idle_class = idle;
+	if (idle) {
+		core->nr_idlers++;
+		if (list_empty(&node->idlers))
+			list_add_tail(&node->idle_nodes, &core->idle_nodes);
+		list_add_tail(&ent->idlers, &node->idlers);
+		node->idle_waiting += shown;
+		node->idle_ready += ent->ready;
+	} else {
+		core->nr_idlers--;
+		list_del_init(&ent->idlers);
+		node->idle_waiting -= shown;
+		node->idle_ready -= ent->ready;
+		node->idle_inflight = 0;	/* at least */
+	}
+	ent_reshow(core, ent, shown);
+	if (list_empty(&node->idlers)) {
+		list_del_init(&node->idle_nodes);
+		node->yields = false;
+		node->idle_due = false;
+	}
+}
+
+/**
+ * ioband_tree_set_weight() - change a weight
+ * @core: scheduler
+ * @ent: entity of a leaf, or of a node that is not the root
+ * @weight: IOBAND_WEIGHT_MIN..IOBAND_WEIGHT_MAX, or IOBAND_WEIGHT_IDLE
+ *
+ * The new weight applies to the present lead or lag, and to all service from now on, including
+ * bios that are already queued.  An entity has to leave the idle class before it is freed.
+ */
+void ioband_tree_set_weight(struct ioband_core *core, struct ioband_ent *ent, u32 weight)
+{
+	const bool idle = weight == IOBAND_WEIGHT_IDLE;
+	bool live;
+	s64 lead;
+
+	ent_catch_up(ent, 0);
+	if (idle != ent->idle_class)
+		ent_set_class(core, ent, idle);
+	if (idle)
+		weight = IOBAND_WEIGHT_DEFAULT;
+	live = ent_is_live(ent);
+	if (live)
+		ent_erase(ent);
+	lead = ent->vtime - ent->parent->vnow;
+	ent->vtime = ent->parent->vnow + div_s64(lead * ent->weight, weight);
+	ent->advance = div_u64(ent->advance * ent->weight, weight);
+	ent->bypass_vtime = ent->parent->bypass_vtime +
+			    div_u64((ent_bypass_vtime(ent) - ent->parent->bypass_vtime) *
+				    ent->weight, weight);
+	ent_weigh(ent, weight);
+	if (live)
+		ent_insert(ent);
 }
 
 static s64 dirs_to_waiting(u8 dirs)
 {
 	return (dirs & 1 ? ioband_tree_dir_one(IOBAND_DIR_READ) : 0) +
 	       (dirs & 2 ? ioband_tree_dir_one(IOBAND_DIR_WRITE) : 0);
+}
+
+static bool leaf_is_ready(enum ioband_leaf_state state)
+{
+	return state == IOBAND_LEAF_INFLIGHT || state == IOBAND_LEAF_ANTICIPATED;
 }
 
 /**
@@ -271,6 +386,7 @@ void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 {
 	const enum ioband_leaf_state old = leaf->state;
 	const s64 waiting = dirs_to_waiting(dirs) - dirs_to_waiting(leaf->dirs);
+	const int ready = leaf_is_ready(state) - leaf_is_ready(old);
 	const int anticipated = (state == IOBAND_LEAF_ANTICIPATED) -
 				(old == IOBAND_LEAF_ANTICIPATED);
 	const int busy = (state != IOBAND_LEAF_IDLE) - (old != IOBAND_LEAF_IDLE);
@@ -282,7 +398,7 @@ void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 	leaf->was_idle |= state == IOBAND_LEAF_IDLE;
 	if (state == IOBAND_LEAF_IDLE && core->holder == leaf)
 		core->holder = NULL;
-	ent_count(core, &leaf->ent, waiting, anticipated, busy);
+	ent_count(core, &leaf->ent, waiting, ready, anticipated, busy);
 	if (unlikely(leaf->pause_anticipated) && anticipated)
 		ent_count_pausing(core, &leaf->ent, anticipated);
 
@@ -292,6 +408,8 @@ void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,
 		rb_erase_cached(&leaf->grace, &core->anticipated);
 		RB_CLEAR_NODE(&leaf->grace);
 	}
+	if (unlikely(core->nr_idlers))
+		core->hooks->idle_changed(core, &leaf->ent);
 }
 
 /* The reason for a dispatch, at one level of the tree. */
@@ -500,7 +618,7 @@ u8 ioband_tree_dirs(const struct ioband_core *core, const struct ioband_leaf *le
 {
 	u64 open;
 
-	if (likely(!core->has_max && !core->min_ent && !core->throttle_dirs))
+	if (likely(!core->has_max && !core->nr_idlers && !core->min_ent && !core->throttle_dirs))
 		return leaf->dirs;
 	open = ent_open_above(core, &leaf->ent) & ~core->throttle_dirs;
 	if (core->min_ent)
@@ -513,8 +631,8 @@ u8 ioband_tree_dirs(const struct ioband_core *core, const struct ioband_leaf *le
  * ioband_tree_is_in_debt() - test for a large debt
  * @leaf: leaf
  *
- * Return: true if the leaf, or a node above it, has more than half of the largest debt.  Further
- * service out of turn might never be repaid.
+ * Return: true if the leaf, or a node above it, has more than half of the largest debt, or yields.
+ * Further service out of turn might never be repaid.
  */
 bool ioband_tree_is_in_debt(const struct ioband_leaf *leaf)
 {
@@ -523,7 +641,8 @@ bool ioband_tree_is_in_debt(const struct ioband_leaf *leaf)
 	for (ent = &leaf->ent; ent->parent; ent = &ent->parent->ent) {
 		const s64 lead = ent->vtime - ent->parent->vnow;
 
-		if (ent->busy && lead > (s64)ent_vtime_of(ent, IOBAND_DEBT_MAX / 2))
+		if (ent_yields(ent) ||
+		    (ent->busy && lead > (s64)ent_vtime_of(ent, IOBAND_DEBT_MAX / 2)))
 			return true;
 	}
 	return false;

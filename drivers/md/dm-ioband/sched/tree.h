@@ -149,9 +149,17 @@ static inline bool core_is_async(const struct ioband_core *core)
 	       !(core->root.ent.waiting & ioband_tree_dir_mask(IOBAND_DIR_READ));
 }
 
+/* The entity is in the idle class, and gets no service because of its siblings. */
+static inline bool ent_yields(const struct ioband_ent *ent)
+{
+	return unlikely(ent->idle_class) && ent->parent->yields;
+}
+
 /* Directions that are not blocked, as halves of &ioband_ent.waiting. */
 static inline u64 ent_open(const struct ioband_ent *ent)
 {
+	if (ent_yields(ent))
+		return 0;
 	return ent->max ? ~ent->max->blocked : U64_MAX;
 }
 
@@ -161,12 +169,12 @@ static inline u64 ent_shown(const struct ioband_ent *ent)
 	return ent->waiting & ent_open(ent);
 }
 
-/* Directions that neither the maximum of an entity nor those above block. */
+/* Directions that neither the entity nor an entity above blocks. */
 static inline u64 ent_open_above(const struct ioband_core *core, const struct ioband_ent *ent)
 {
 	u64 open = U64_MAX;
 
-	if (likely(!core->has_max))
+	if (likely(!core->has_max && !core->nr_idlers))
 		return open;
 	for (; ent->parent; ent = &ent->parent->ent)
 		open &= ent_open(ent);
@@ -194,6 +202,7 @@ struct ioband_leaf *ioband_tree_leaf_below(const struct ioband_core *core, struc
 void ioband_tree_charge(const struct ioband_core *core, struct ioband_leaf *leaf, u32 charge,
 			bool by_time, bool in_turn);
 void ioband_tree_block(struct ioband_core *core, struct ioband_ent *ent, u64 blocked);
+void ioband_tree_yield(struct ioband_core *core, struct ioband_node *node, bool yields);
 u64 ioband_tree_grace_ends(const struct ioband_core *core);
 bool ioband_tree_catch_up(struct ioband_ent *ent, u64 pause_lag);
 void ioband_tree_set_state(struct ioband_core *core, struct ioband_leaf *leaf,

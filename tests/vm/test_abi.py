@@ -123,7 +123,7 @@ WRONG_MESSAGES = [
     Wrong("weight root", "weight: 1 words follow"),
     Wrong("weight root 1 2", "weight: 3 words follow"),
     *(
-        Wrong(f"weight root {weight}", f"weight '{weight}': {WEIGHT_IS_WRONG}, or default")
+        Wrong(f"weight root {weight}", f"weight '{weight}': {WEIGHT_IS_WRONG}, idle or default")
         for weight in ("0", "10001", "Default", "none", *NOT_NUMBERS)
     ),
     *(
@@ -186,7 +186,7 @@ WRONG_MESSAGES = [
     Wrong("preset", "preset: 0 words follow; must be weight, max, min, latency-target or"),
     Wrong("preset set depth=4", "preset 'set': must be weight, max, min, latency-target or"),
     Wrong("preset weight cgroup:/a", "weight: 1 words follow"),
-    Wrong("preset weight cgroup:/a 0", f"weight '0': {WEIGHT_IS_WRONG}, or default"),
+    Wrong("preset weight cgroup:/a 0", f"weight '0': {WEIGHT_IS_WRONG}, idle or default"),
     Wrong("preset max cgroup:/a rbps=0", "rbps=0: must be max, or a whole number from 1"),
     *(
         Wrong(

@@ -21,7 +21,6 @@ pytestmark = pytest.mark.guest(icount=True)
 DEPTH = 8
 
 
-@pytest.mark.smoke
 def test_it_yields_to_a_reader_and_gets_the_rest(ioband: Guest) -> None:
     """A scrub beside a reader with one I/O at a time; by weight, as idle, and alone."""
     guest = ioband

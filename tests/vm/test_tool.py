@@ -59,7 +59,7 @@ WEIGHT = {"pool": str, "device": str | None, "group": str, "id": str, "weight": 
 MAX_RATES = dict.fromkeys(("max_rbps", "max_wbps", "max_riops", "max_wiops"), int | None)
 MIN_RATES = dict.fromkeys(("min_rbps", "min_wbps", "min_riops", "min_wiops"), int | None)
 RATES = {**MAX_RATES, **MIN_RATES}
-LATENCY = {"latency_us": int | None}
+LATENCY = {"latency_us": int | None, "write_latency_us": int | None}
 MAXIMUM = {"pool": str, "device": str | None, "group": str, "id": str, **MAX_RATES}
 SETTINGS = {**WEIGHT, **RATES, **LATENCY}
 POOL = {
@@ -854,7 +854,7 @@ def test_what_the_kernel_refuses(tool: Tool, untouched: Volumes) -> None:
 def test_bad_weight_is_refused(tool: Tool, untouched: Volumes) -> None:
     with created(tool, "d", untouched.one), Cgroup(tool.guest, "a"):
         for weight in ("0", "10001", "1.5", "", "x", "99999999999999999999"):
-            tool.refused(2, "set-weight", "a", weight, says="from 1 to 10000, or 'default'")
+            tool.refused(2, "set-weight", "a", weight, says="from 1 to 10000, 'idle' or 'default'")
         assert tool.json("get-weight", "a")[0]["set"] is False
     tool.refused(2, "create", "--weight", "0", "new", "one", says="--weight '0'")
 

@@ -487,7 +487,7 @@ WRONG = [
     (recording({"type": "gone", "at_ns": -1}), "line 2: 'at_ns' is missing, or no number"),
     (recording({"type": "gone", "at_ns": 1, "pool": "/"}), "line 2: 'pool' is no name of a"),
     (recording(WEIGHED[1], WEIGHED[0]), "line 3: 'at_ns' is not after that of the sample"),
-    (recording(pool(1, group(2, "/a", 1, 0))), "line 2: 'weight' is missing, or no number "),
+    (recording(pool(1, group(2, "/a", 1, 10001))), "line 2: 'weight' is missing, or no number "),
     (recording(pool(1, group(2, "/\\9", 1))), "line 2: 'path' is no name: /\\9"),
     (recording(pool(1, group(3, "a", 1), group(3, "b", 1))), "line 2: its groups are not in"),
     (recording(WEIGHED[0] | {"groups": 5}), "line 2: 'groups' is missing, or no list"),

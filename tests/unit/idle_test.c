@@ -287,7 +287,7 @@ static void it_can_be_changed(void **state)
 }
 
 /* Its late reads throttle no other group. */
-static void its_target_holds_nobody_back(void **state)
+static void its_target_throttles_no_sibling(void **state)
 {
 	static struct ioband_latency latency;
 	struct scene_group *usual, *idle;
@@ -359,7 +359,7 @@ int main(int argc, char **argv)
 		TEST(idle_leaves_are_equals),
 		TEST(a_maximum_leaves_something),
 		TEST(it_can_be_changed),
-		TEST(its_target_holds_nobody_back),
+		TEST(its_target_throttles_no_sibling),
 		TEST(it_yields_with_slices),
 		TEST(its_slice_ends_for_others),
 	};

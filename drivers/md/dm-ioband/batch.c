@@ -3,10 +3,10 @@
  * dm-ioband: batches of bios that a task submits under one plug.
  *
  * While groups compete, each bio takes the pool's lock at arrival.  A task with many bios to submit
- * tells the block layer by a plug, which it ends after the last one.  io_uring,
- * libaio, read-ahead and large direct I/O do so.  Until the plug ends the bios are only gathered
- * here.  Then all of them enter under one lock, with one call of the scheduler.  They keep their
- * order; a bio that is not gathered may overtake them.
+ * tells the block layer by a plug, which it ends after the last one.  io_uring, libaio, read-ahead
+ * and large direct I/O do so.  Until the plug ends the bios are only gathered here.  Then all of
+ * them enter under one lock, and are dispatched together.  They keep their order; a bio that is not
+ * gathered may overtake them.
  *
  *	io_uring_enter, 32 reads	plug, 32 bios gathered, unplug: all 32 enter
  *	pread, 4 KiB			no plug, or the block layer's own: 1 enters

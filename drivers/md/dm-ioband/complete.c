@@ -18,7 +18,7 @@ static void describe(struct ioband_done *done, const struct ioband_io *io,
 		.stats = io->stats,
 		.now_ns = now_ns,
 		.bill = *bill,
-		.whole_bytes = io->bytes,
+		.whole_bytes = io->split_bytes ? io->bytes : bill->bytes,
 		.op = io->op,
 		.splittable = io->split_min_bytes,
 	};

@@ -10,9 +10,9 @@
  * 1. How many
  * -----------
  * A gathered completion keeps a slot of the limit empty.  A CPU passes all of them when it has as
- * many as the quantum.  So the CPUs together have at most a quarter of the bios in flight, as the
- * scheduler counts them.  So another bio is outstanding, and some CPU
- * reaches the quantum before the last one (the pigeonhole principle):
+ * many as the quantum.  This is so small that all CPUs together have at most a quarter of the bios
+ * in flight, as the scheduler counts them.  Another bio is outstanding then, and some CPU reaches
+ * the quantum before the last one (the pigeonhole principle):
  *
  *	2 CPUs complete bios, 64 are in flight: the quantum is 1 + 64 / (4 * 2) = 9, or 8 as a
  *	power of two.  After 2 * (8 - 1) + 1 = 15 completions at most, one CPU has 8.  It passes

@@ -15,7 +15,7 @@
  * @now_ns: time
  * @latency_ns: time since the arrival of the whole bio; 0: the bio has not completed
  * @bill: cost of the bio; of a split, not the charge
- * @whole_bytes: size of the whole bio
+ * @whole_bytes: size of the whole bio; without data, as in its bill
  * @op: see &enum ioband_op
  * @splittable: the bio could be split
  * @sync: the device completed the bio while a worker submitted it

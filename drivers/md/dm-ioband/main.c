@@ -201,8 +201,8 @@ static int ioband_map(struct dm_target *ti, struct bio *bio)
 	io->target = target;
 	io->group = NULL;
 	io->open = false;
-	io->bytes = 0;
 	if (unlikely(!bio_sectors(bio))) {
+		io->bytes = 0;	/* for ioband_end_io() */
 		bio_set_dev(bio, target->dev->bdev);
 		ioband_enter_flush(target, io, bio);
 		return DM_MAPIO_REMAPPED;
@@ -223,9 +223,11 @@ static int ioband_end_io(struct dm_target *ti, struct bio *bio, blk_status_t *er
 	if (unlikely(bio->bi_opf & (REQ_PREFLUSH | REQ_FUA)))
 		ioband_flush_tell(ti->private, bio, error);
 	io = ioband_io_of(bio);
-	if (io->group && unlikely(!io->bytes))
+	if (!io->group)
+		return DM_ENDIO_DONE;
+	if (unlikely(!io->bytes))
 		ioband_complete_flush(io);
-	else if (io->group)
+	else
 		ioband_complete(io);
 	return DM_ENDIO_DONE;
 }

@@ -22,6 +22,7 @@ from harness.cgroup import Cgroup
 from harness.guest import Guest, Sample
 from harness.kernels import get_kernel, own_kernel_name
 from harness.module import build_module
+from harness.tracing import TRACING, on_one_cpu
 from output import arguments, publish
 
 CPUS = 2
@@ -31,7 +32,6 @@ BASE = "dm-linear"
 NAMES = ("none", "mq-deadline", "kyber", "bfq", BASE, "ioband")
 # Locks that ioband itself takes per I/O, at most, by load.
 GOALS = {"one cgroup": 0.05, "two cgroups": 0.05}
-TRACING = "/sys/kernel/tracing"
 FUNCTIONS = (
     *(f"_raw_spin_lock{kind}" for kind in ("", "_bh", "_irq", "_irqsave")),
     *("_raw_spin_trylock", "_raw_read_lock", "_raw_write_lock"),
@@ -61,14 +61,17 @@ class Window(NamedTuple):
 def watched(guest: Guest) -> Iterator[list[str]]:
     """Count the callers of all functions; yields the files with the counts."""
     events = [f"{TRACING}/events/locks/{function}" for function in FUNCTIONS]
-    for function, event in zip(FUNCTIONS, events, strict=True):
-        guest.run(f"echo 'p:locks/{function} {function} caller=$stack0' >>{TRACING}/kprobe_events")
-        guest.write(f"{event}/trigger", COUNT)
+    with on_one_cpu(guest):
+        for function, event in zip(FUNCTIONS, events, strict=True):
+            probe = f"p:locks/{function} {function} caller=$stack0"
+            guest.run(f"echo '{probe}' >>{TRACING}/kprobe_events")
+            guest.write(f"{event}/trigger", COUNT)
     yield [f"{event}/hist" for event in events]
     if guest.alive:
-        for event in events:
-            guest.write(f"{event}/trigger", f"!{COUNT}")
-        guest.write(f"{TRACING}/kprobe_events", "")
+        with on_one_cpu(guest):
+            for event in events:
+                guest.write(f"{event}/trigger", f"!{COUNT}")
+            guest.write(f"{TRACING}/kprobe_events", "")
 
 
 def taken(sample: Sample, files: Sequence[str]) -> Counter[str]:

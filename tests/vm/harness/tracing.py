@@ -36,6 +36,24 @@ def traced(guest: Guest, *events: str, only: str = "0") -> Iterator[None]:
 
 
 @contextmanager
+def on_one_cpu(guest: Guest) -> Iterator[None]:
+    """The other CPUs are offline, so that an emulator runs no code that is being patched.
+
+    In a guest with parallel CPUs, a new probe has made a CPU jump to address 0.
+    """
+    cpus = "ls /sys/devices/system/cpu/cpu[1-9]*/online"
+    files = guest.run(f"{cpus} 2>/dev/null || true").out.split()
+    for file in files:
+        guest.write(file, "0")
+    try:
+        yield
+    finally:
+        if guest.alive:
+            for file in files:
+                guest.write(file, "1")
+
+
+@contextmanager
 def probed(guest: Guest, function: str) -> Iterator[None]:
     """The trace has a line with a function's name whenever it is called."""
     if not guest.exists(PROBES):

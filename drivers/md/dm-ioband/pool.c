@@ -212,16 +212,19 @@ static void fade_nosleep(struct ioband_pool *pool)
 	}
 }
 
-/* Update the depth from the completions since the last tick.  Under the pool's lock. */
-static void tick_depth(struct ioband_pool *pool, u64 now_ns)
+/*
+ * Update the depth from the completions since the last tick; @reduced: bios of the open state took
+ * a part of the limit then.  Under the pool's lock.
+ */
+static void tick_depth(struct ioband_pool *pool, bool reduced, u64 now_ns)
 {
 	pool->sample.ns = pool->done_ns - pool->sampled_ns;
 	pool->sample.peak_ios = pool->peak_ios;
 	/*
-	 * Discard the sample if a minimum or a latency target throttled others, if bios in flight
-	 * are not in it, or if a device was silent when it began.
+	 * Discard the sample if a minimum or a latency target throttled others, if the limit was
+	 * reduced, or if a device was silent when it began.
 	 */
-	if (pool->core.late || pool->open_ios || pool->stall.silent_ios)
+	if (pool->core.late || reduced || pool->stall.silent_ios)
 		ioband_depth_stop(&pool->depth);
 	else if (ioband_pool_finds_depth(pool))
 		ioband_depth_sample(&pool->depth, &pool->sample);
@@ -259,10 +262,12 @@ static bool is_calm(struct ioband_pool *pool)
 static void tick_shared(struct ioband_pool *pool)
 {
 	struct ioband_progress sum;
+	bool reduced;
 	u64 now_ns;
 
 	spin_lock_irq(&pool->lock);
-	if (pool->open_ios) {
+	reduced = pool->open_ios;
+	if (reduced) {
 		spin_unlock_irq(&pool->lock);
 		scan_open(pool, false, &sum);
 		spin_lock_irq(&pool->lock);
@@ -275,7 +280,7 @@ static void tick_shared(struct ioband_pool *pool)
 		ioband_latency_look(&pool->core, now_ns);
 	else	/* no other group could be throttled */
 		ioband_latency_end_throttle(&pool->core, now_ns);
-	tick_depth(pool, now_ns);
+	tick_depth(pool, reduced, now_ns);
 	/* Not while a device is silent: all queued bios would be dispatched to it. */
 	if (!pool->slice_ms && !ioband_stall_is_silent(&pool->stall) &&
 	    (pool->nr_active <= 1 || is_calm(pool))) {

@@ -112,10 +112,11 @@ static void state_note_open(struct sim_pool *pool)
 	pool->open_ios = waited_ns < OPEN_TIME_NS ? pool->open_inflight : 0;
 }
 
-static void state_learn(struct sim_pool *pool)
+/* @reduced: I/Os of the open state took a part of the limit since the last tick. */
+static void state_learn(struct sim_pool *pool, bool reduced)
 {
 	pool->tick.ns = pool->done_ns - pool->sampled_ns;
-	if (pool->core.late || pool->open_ios || pool->stall.silent_ios)
+	if (pool->core.late || reduced || pool->stall.silent_ios)
 		ioband_depth_stop(&pool->depth);
 	else if (!pool->slice_ns)
 		ioband_depth_sample(&pool->depth, &pool->tick);
@@ -140,6 +141,7 @@ static bool state_is_calm(struct sim_pool *pool)
 static void tick_shared(struct sim_pool *pool)
 {
 	const u64 now_ns = pool->clock->now_ns;
+	const bool reduced = pool->open_ios;
 
 	state_note_open(pool);
 	state_scan(pool);
@@ -147,7 +149,7 @@ static void tick_shared(struct sim_pool *pool)
 		ioband_latency_look(&pool->core, now_ns);
 	else
 		ioband_latency_end_throttle(&pool->core, now_ns);
-	state_learn(pool);
+	state_learn(pool, reduced);
 	if (!pool->slice_ns && !ioband_stall_is_silent(&pool->stall) &&
 	    (pool->nr_active <= 1 || state_is_calm(pool))) {
 		ioband_depth_stop(&pool->depth);

@@ -43,6 +43,8 @@ NAMED = {
     "small-and-heavy": ("synchronous", "line; 1000 4K*1; 4x 10 1M*4"),
     "small-and-deep": ("used", "line; 1000 4K*1; 4x 10 64K*64"),
     "writer-and-reader": ("used", "flash; 85 512K*1; 230 4K*1 writes=100"),
+    "mixed-sizes": ("used", "nvme; 470 4K*12 writes=100 seq; 120 1M*4"),
+    "cap-on-ios": ("used", "volume64; 100 256K*16; 100 64K*47; 38 512K*1"),
     "stall": ("over", "nvme stall=920ms; 4x 100 64K*64"),
 }
 

@@ -60,20 +60,34 @@
  * The first limit is a few whole bios of any size: no device is slow because of the size of its
  * bios until smaller ones are tried.
  *
- * Throughput has three units: bytes, bios, or bytes plus IOBAND_BIO_BYTES for each bio.  A split
- * counts as its part of a bio.  With bios of one size, the unit does not matter.  With several
- * sizes, rounds differ by the sizes that occur in them.  They differ least in the unit closest
- * to the device time.  So all units are counted, and a trial uses the unit in which its pairs
- * agree best.
- *
- * But the wider limit has not won if it clearly loses in another unit, and by more than it wins:
- * it has only changed which bios are served.  Likewise, it has not lost if it wins by more.
+ * Throughput has three units: bytes, I/Os, or bytes plus IOBAND_BIO_BYTES for each I/O.  An I/O is
+ * a bio or a split; in a trial of two sizes of splits it is a bio, of which a split counts as a
+ * part.  With bios of one size, the unit does not matter.  With several sizes, rounds differ by the
+ * sizes that occur in them.  They differ least in the unit closest to the device time.  So all
+ * units are counted, and a trial uses the unit in which its pairs agree best.
  *
  *	Two I/Os at a time, 2 ms each whatever the size; one bio in fifty has
  *	1 MiB, the others 4 KiB.  A round of 16 has no large bio, one, or two:
  *	its bytes are 64 KiB, 1.1 MB or 2.2 MB, and a trial of 2 against 3 in
  *	flight has any result.  In bios every round is the same: 2 in flight
  *	are enough.
+ *
+ * A wider limit also changes which bios are served: a synchronous reader waits longer, and a deep
+ * queue of large bios gets its place.  Then it wins in bytes and loses in I/Os, and the result
+ * depends on what an I/O costs the device, in bytes.  Let this cost be c.  There is one c at which
+ * both limits are equal.  A wider limit never does less, so the cost is at most that.  The
+ * estimator keeps this bound (@io_bytes).  As long as a trial lowers the bound by much, the device
+ * was not full, and the wider limit wins.  On a full device, the next trial has the same bound
+ * again, because it is the cost: the narrower limit wins.  Trials with such a result are decided
+ * by the throughput at this cost.  (If the wider limit wins in I/Os and loses in bytes, the cost
+ * is at least c.)
+ *
+ *	NVMe, limit 9: 66 400 I/Os and 1014 MB a second.  Limit 14: 62 700 and 1310, since a
+ *	reader of 64 KiB with weight 10 at last gets a slot.  They are equal at c = 80 KB.  No
+ *	bound is known yet, so 14 wins.  21 against 14: c = 68 KB, not much less: 14 stays.
+ *
+ *	Volume of 64 I/Os at a time, limit 90.  Limit 135: as many I/Os, but 42 % more
+ *	bytes, as large bios have taken the places of small ones.  No c is too high: 90 stays.
  *
  * Light loads.  In a trial of less, the limit is two thirds of the peak in flight.  The device
  * is not full if this limit hardly ever queues bios.  It is not full either if this limit costs
@@ -118,6 +132,9 @@
 /* The load is light if more than one completion in this many drained the device. */
 #define IOBAND_DRAINED_PART	64
 
+/* The cost of an I/O while no bound is known: far more than that of its bytes. */
+#define IOBAND_IO_BYTES_MAX	(16U << 20)
+
 #define ALL_TRIES		(BIT(IOBAND_NR_TRIES) - 1)
 
 /*
@@ -154,6 +171,7 @@ void ioband_depth_init(struct ioband_depth *depth)
 		.limit = first,
 		.chosen = first,
 		.try = IOBAND_TRY_MORE,
+		.io_bytes = IOBAND_IO_BYTES_MAX,
 	};
 }
 
@@ -370,54 +388,76 @@ static bool gain_is_clear(const struct ioband_gain *gain, s64 pairs, s64 wanted)
 	return beyond * beyond * (pairs - 1) >= t_squared(pairs) * gain_spread(gain, pairs);
 }
 
-/*
- * The wider limit has lost in another unit, and more than it won in this one: it has only
- * changed which bios are served.
- */
-static bool trial_lost_more(const struct ioband_trial *trial, s64 won)
+/* Has the wider limit won in some unit, and lost in another? */
+static bool trial_is_mixed(const struct ioband_trial *trial, s64 wanted)
 {
+	const s64 pairs = trial->pairs;
 	const struct ioband_gain *gain;
+	bool won = false, lost = false;
 
-	for (gain = trial->gains; gain < trial->gains + IOBAND_NR_UNITS; gain++)
-		if (gain->sum < -won && gain_is_clear(gain, trial->pairs, 0))
-			return true;
-	return false;
+	for (gain = trial->gains; gain < trial->gains + IOBAND_NR_UNITS; gain++) {
+		won |= gain->sum > pairs * wanted && gain_is_clear(gain, pairs, wanted);
+		lost |= gain->sum < -pairs * wanted / 2;
+	}
+	return won && lost;
 }
 
-/*
- * The opposite: a trial of the same two limits in the other unit must not undo an earlier
- * result, or trials would cycle.
- */
-static bool trial_won_more(const struct ioband_trial *trial, s64 lost, s64 wanted)
+/* The cost of an I/O, in bytes, at which both limits of a mixed trial are equal. */
+static u32 trial_equal_cost(const struct ioband_trial *trial)
 {
-	const struct ioband_gain *gain;
+	const s64 bytes = trial->gains[IOBAND_UNIT_BYTES].more;
+	const s64 ios = trial->gains[IOBAND_UNIT_IOS].more;
+	const u64 cost = ioband_mul_div(bytes < 0 ? -bytes : bytes, IOBAND_BIO_BYTES,
+					ios < 0 ? -ios : ios);
 
-	for (gain = trial->gains; gain < trial->gains + IOBAND_NR_UNITS; gain++)
-		if (gain->sum > max(lost, trial->pairs * wanted) &&
-		    gain_is_clear(gain, trial->pairs, wanted))
-			return true;
-	return false;
+	return min_t(u64, cost, IOBAND_IO_BYTES_MAX);
+}
+
+/* The gain, in 1024ths, if an I/O costs so many bytes. */
+static s64 trial_gain_at(const struct ioband_trial *trial, u32 io_bytes)
+{
+	const struct ioband_gain *bytes = &trial->gains[IOBAND_UNIT_BYTES];
+	const struct ioband_gain *ios = &trial->gains[IOBAND_UNIT_IOS];
+	const s64 more = bytes->more + div_s64(ios->more * io_bytes, IOBAND_BIO_BYTES);
+	const s64 lo = bytes->lo + div_s64(ios->lo * io_bytes, IOBAND_BIO_BYTES);
+
+	return div64_s64(more * 1024, max(lo, 1LL));
+}
+
+/* Does the wider limit win a mixed trial?  If it seems to do less, the bound was wrong. */
+static bool depth_mixed_wins(struct ioband_depth *depth, s64 wanted)
+{
+	const struct ioband_trial *trial = &depth->trial;
+	const s64 gain = trial_gain_at(trial, depth->io_bytes);
+	const u64 old = depth->io_bytes, cost = trial_equal_cost(trial);
+
+	if (gain >= 0)
+		return gain > wanted;
+	if (3 * min(old, cost) > 2 * max(old, cost))
+		return false;
+	depth->io_bytes = cost;
+	return true;
 }
 
 /*
  * Is the gain above or below the gain required?  One pair is enough to reject a narrower limit
  * with a high cost.
  */
-static enum verdict trial_verdict(const struct ioband_trial *trial, enum ioband_try try, u32 least)
+static enum verdict depth_verdict(struct ioband_depth *depth, u32 least)
 {
+	const struct ioband_trial *trial = &depth->trial;
 	const struct ioband_gain *gain = trial_gain(trial);
-	const s64 wanted = gain_wanted(try);
+	const s64 wanted = gain_wanted(depth->try);
+	bool wins = gain->sum > trial->pairs * wanted;
 
-	if (!try_is_up(try) && gain->last > IOBAND_DEPTH_CLEAR)
+	if (!try_is_up(depth->try) && gain->last > IOBAND_DEPTH_CLEAR)
 		return HI_WINS;
-	if (trial->pairs >= least && gain_is_clear(gain, trial->pairs, wanted)) {
-		if (gain->sum > trial->pairs * wanted && !trial_lost_more(trial, gain->sum))
-			return HI_WINS;
-		if (!try_is_up(try) && gain->sum < 0 && trial_won_more(trial, -gain->sum, wanted))
-			return HI_WINS;
-		return LO_WINS;
-	}
-	return trial->pairs < IOBAND_TRIAL_PAIRS ? UNDECIDED : NOBODY_WINS;
+	if (trial->pairs < least || !gain_is_clear(gain, trial->pairs, wanted))
+		return trial->pairs < IOBAND_TRIAL_PAIRS ? UNDECIDED : NOBODY_WINS;
+	/* Limits of FINER are neither wide nor narrow. */
+	if (depth->try != IOBAND_TRY_FINER && trial_is_mixed(trial, wanted))
+		wins = depth_mixed_wins(depth, wanted);
+	return wins ? HI_WINS : LO_WINS;
 }
 
 static void gain_add_pair(struct ioband_gain *gain)
@@ -426,6 +466,8 @@ static void gain_add_pair(struct ioband_gain *gain)
 
 	gain->last = clamp_t(s64, div64_s64(more * 1024, max_t(s64, gain->lo_rate, 1)),
 			     -1024, 4096);
+	gain->lo += gain->lo_rate;
+	gain->more += more;
 	gain->sum += gain->last;
 	gain->squares += gain->last * gain->last;
 }
@@ -441,7 +483,7 @@ static void depth_end_pair(struct ioband_depth *depth)
 	trial->pairs++;
 	for (unit = 0; unit < IOBAND_NR_UNITS; unit++)
 		gain_add_pair(&trial->gains[unit]);
-	verdict = trial_verdict(trial, depth->try, least);
+	verdict = depth_verdict(depth, least);
 	if (verdict == UNDECIDED)
 		return;
 	if (verdict == (try_is_up(depth->try) ? HI_WINS : LO_WINS))
@@ -467,23 +509,28 @@ static bool trial_tells(const struct ioband_depth *depth)
 	}
 }
 
-static u64 round_work(const struct ioband_sample *round, enum ioband_unit unit)
+/* Splits are I/Os of their own, except where limits of several sizes of splits are compared. */
+static u64 round_work(const struct ioband_depth *depth, enum ioband_unit unit)
 {
+	const struct ioband_sample *round = &depth->round;
+	const bool one_size = depth->trial.lo.split_bytes == depth->trial.hi.split_bytes;
+	const u64 ios = one_size ? round->ios * IOBAND_BIO_BYTES : round->work - round->bytes;
+
 	switch (unit) {
 	case IOBAND_UNIT_BYTES:
 		return round->bytes;
-	case IOBAND_UNIT_BIOS:
-		return round->work - round->bytes;
+	case IOBAND_UNIT_IOS:
+		return ios;
 	default:
-		return round->work;
+		return round->bytes + ios;
 	}
 }
 
 /* Work per millisecond; a millionth of a second is less than any round takes. */
-static u64 round_rate(const struct ioband_sample *round, enum ioband_unit unit)
+static u64 round_rate(const struct ioband_depth *depth, enum ioband_unit unit)
 {
-	return ioband_mul_div(round_work(round, unit), NSEC_PER_MSEC,
-			      max_t(u64, round->ns, NSEC_PER_USEC));
+	return ioband_mul_div(round_work(depth, unit), NSEC_PER_MSEC,
+			      max_t(u64, depth->round.ns, NSEC_PER_USEC));
 }
 
 static void depth_end_trial_round(struct ioband_depth *depth)
@@ -497,7 +544,7 @@ static void depth_end_trial_round(struct ioband_depth *depth)
 		return;
 	}
 	for (unit = 0; unit < IOBAND_NR_UNITS; unit++) {
-		const u64 rate = round_rate(&depth->round, unit);
+		const u64 rate = round_rate(depth, unit);
 
 		if (at_hi)
 			trial->gains[unit].hi_rate = rate;
@@ -532,6 +579,7 @@ static void depth_end_pause_round(struct ioband_depth *depth, u64 rate)
 {
 	depth->peak_ios = max(depth->peak_ios, depth->round.peak_ios);
 	if (depth_has_changed(depth, rate)) {
+		depth->io_bytes = IOBAND_IO_BYTES_MAX;
 		depth->try = IOBAND_TRY_MORE;
 		depth->stood = 0;
 		depth->pause_ns = 0;
@@ -592,7 +640,7 @@ bool ioband_depth_sample(struct ioband_depth *depth, const struct ioband_sample 
 	if (ioband_depth_in_trial(depth))
 		depth_end_trial_round(depth);
 	else
-		depth_end_pause_round(depth, round_rate(&depth->round, IOBAND_UNIT_BOTH));
+		depth_end_pause_round(depth, round_rate(depth, IOBAND_UNIT_BOTH));
 	depth->round = (struct ioband_sample) {};
 	return !limit_equal(depth->limit, old);
 }

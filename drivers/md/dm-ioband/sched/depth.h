@@ -101,15 +101,15 @@ enum ioband_try {
 
 /**
  * enum ioband_unit - units of throughput
- * @IOBAND_UNIT_BOTH: bytes and bios, see ioband_depth_work()
+ * @IOBAND_UNIT_BOTH: bytes and I/Os, as in ioband_depth_work()
  * @IOBAND_UNIT_BYTES: bytes
- * @IOBAND_UNIT_BIOS: bios
+ * @IOBAND_UNIT_IOS: I/Os, each as IOBAND_BIO_BYTES
  * @IOBAND_NR_UNITS: number of units
  */
 enum ioband_unit {
 	IOBAND_UNIT_BOTH,
 	IOBAND_UNIT_BYTES,
-	IOBAND_UNIT_BIOS,
+	IOBAND_UNIT_IOS,
 	IOBAND_NR_UNITS,
 };
 
@@ -117,6 +117,8 @@ enum ioband_unit {
  * struct ioband_gain - gain of the wider limit, in one unit of throughput
  * @lo_rate: throughput of the last round with the narrower limit
  * @hi_rate: throughput of the last round with the wider limit
+ * @lo: sum of the throughputs with the narrower limit
+ * @more: sum of the differences to those with the wider limit
  * @last: gain of the last pair of rounds, in 1024ths
  * @sum: sum of the gains of all pairs
  * @squares: sum of their squares
@@ -124,6 +126,8 @@ enum ioband_unit {
 struct ioband_gain {
 	u64 lo_rate;
 	u64 hi_rate;
+	s64 lo;
+	s64 more;
 	s64 last;
 	s64 sum;
 	s64 squares;
@@ -155,6 +159,7 @@ struct ioband_trial {
  * @stood: kinds of trial since @chosen last changed, as bits
  * @trial: see &struct ioband_trial
  * @round: completions of this round so far
+ * @io_bytes: bound on the cost of an I/O, in bytes
  * @max_bytes: size of the largest bio in the last round
  * @pressed: in the last round, the limit kept bios queued for part of the time, and the
  *	device hardly ever drained
@@ -174,6 +179,7 @@ struct ioband_depth {
 	unsigned int stood;
 	struct ioband_trial trial;
 	struct ioband_sample round;
+	u32 io_bytes;
 	u32 max_bytes;
 	bool pressed;
 	bool full;

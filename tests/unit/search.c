@@ -4,6 +4,7 @@
  *
  *	search [--seed S] [--from NR] [--count N] [--plain] [--without FEATURE,...]
  *		one line for each load: its number, the verdict, its text
+ *		with --depth IOS [--split KIB]: with that limit instead of an estimate
  *	search --load TEXT
  *		what each group of it got
  *	search --minimise used|deep|synchronous|idle|over --load TEXT
@@ -51,7 +52,8 @@ static void print_verdict(u64 nr, const struct verdict *verdict, const struct lo
 	       verdict->idle_ns, verdict->over_ios, text);
 }
 
-static void run_many(u32 features, u64 seed, u64 from, u64 count)
+static void run_many(u32 features, u64 seed, u64 from, u64 count,
+		     const struct ioband_depth_limit *fixed)
 {
 	static struct verdict verdict;
 	static struct load load;
@@ -59,7 +61,7 @@ static void run_many(u32 features, u64 seed, u64 from, u64 count)
 
 	for (nr = from; nr < from + count; nr++) {
 		generate(&load, features, seed, nr);
-		judge(&load, SIM_AUTO, 0, &verdict);
+		judge(&load, fixed ? SIM_FIXED : SIM_AUTO, fixed, &verdict);
 		print_verdict(nr, &verdict, &load);
 	}
 }
@@ -71,7 +73,7 @@ static void explain(const struct load *load)
 	double unit, seconds;
 	int i;
 
-	judge(load, SIM_AUTO, 0, &verdict);
+	judge(load, SIM_AUTO, NULL, &verdict);
 	print_verdict(0, &verdict, load);
 	seconds = verdict.window_ns / 1e9;
 	unit = seconds * (load->measure == IOBAND_MEASURE_BYTES ? 1e6 :
@@ -100,7 +102,7 @@ static double bad_use(const struct load *load)
 {
 	static struct verdict verdict;
 
-	judge(load, SIM_AUTO, 0, &verdict);
+	judge(load, SIM_AUTO, NULL, &verdict);
 	return shortfall(verdict.used);
 }
 
@@ -108,7 +110,7 @@ static double bad_deep(const struct load *load)
 {
 	static struct verdict verdict;
 
-	judge(load, SIM_AUTO, 0, &verdict);
+	judge(load, SIM_AUTO, NULL, &verdict);
 	return shortfall(verdict.deep);
 }
 
@@ -116,7 +118,7 @@ static double bad_synchronous(const struct load *load)
 {
 	static struct verdict verdict;
 
-	judge(load, SIM_AUTO, 0, &verdict);
+	judge(load, SIM_AUTO, NULL, &verdict);
 	return shortfall(verdict.synchronous);
 }
 
@@ -124,7 +126,7 @@ static double bad_idle(const struct load *load)
 {
 	static struct verdict verdict;
 
-	judge(load, SIM_AUTO, 0, &verdict);
+	judge(load, SIM_AUTO, NULL, &verdict);
 	return verdict.idle_ns ? 1 : 0;
 }
 
@@ -132,7 +134,7 @@ static double bad_over(const struct load *load)
 {
 	static struct verdict verdict;
 
-	judge(load, SIM_AUTO, 0, &verdict);
+	judge(load, SIM_AUTO, NULL, &verdict);
 	return verdict.over_ios ? 1 : 0;
 }
 
@@ -177,10 +179,13 @@ int main(int argc, char **argv)
 		{ "count", required_argument, NULL, 'n' },
 		{ "plain", no_argument, NULL, 'p' },
 		{ "without", required_argument, NULL, 'w' },
+		{ "depth", required_argument, NULL, 'd' },
+		{ "split", required_argument, NULL, 'b' },
 		{ "load", required_argument, NULL, 'l' },
 		{ "minimise", required_argument, NULL, 'm' },
 		{}
 	};
+	struct ioband_depth_limit fixed = { .split_bytes = IOBAND_SPLIT_MAX };
 	u64 seed = 1, from = 0, count = 100;
 	const char *text = NULL, *wrong;
 	load_badness badness = NULL;
@@ -206,6 +211,12 @@ int main(int argc, char **argv)
 		case 'w':
 			features = features_without(features, optarg);
 			break;
+		case 'd':
+			fixed.ios = number_of(optarg);
+			break;
+		case 'b':
+			fixed.split_bytes = number_of(optarg) << 10;
+			break;
 		case 'l':
 			text = optarg;
 			break;
@@ -217,7 +228,7 @@ int main(int argc, char **argv)
 		}
 	}
 	if (!text) {
-		run_many(features, seed, from, count);
+		run_many(features, seed, from, count, fixed.ios ? &fixed : NULL);
 		return 0;
 	}
 	wrong = load_parse(&load, text);

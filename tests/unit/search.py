@@ -48,6 +48,16 @@ NAMED = {
     "stall": ("over", "nvme stall=920ms; 4x 100 64K*64"),
 }
 
+# So many of the plain loads are also judged with each of these limits instead of an estimate.
+FIXED_COUNT = 200
+FIXED = [
+    (depth, split_kib)
+    for depth in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+    for split_kib in (1024, 128, 32)
+]
+# A limit that uses less of the device does not count.
+FILLED = 0.95
+
 SETS = {
     "plain": "only weights are set, on line, cloud, flash, nvme and volume64",
     "all": "every setting is random, on all devices",
@@ -120,14 +130,14 @@ def features(chosen: str) -> list[str]:
 
 
 def judge_many(
-    search: Path, chosen: str, count: int, seed: int, workers: ThreadPoolExecutor
+    search: Path, options: Iterable[str], count: int, seed: int, workers: ThreadPoolExecutor
 ) -> list[Result]:
     """The first loads of a seed, judged by as many processes as there are workers."""
 
     def chunk(begin: int) -> list[Result]:
         size = min(CHUNK, count - begin)
         span = ["--seed", str(seed), "--from", str(begin), "--count", str(size)]
-        return [parse(line) for line in lines_of(search, *features(chosen), *span)]
+        return [parse(line) for line in lines_of(search, *options, *span)]
 
     return [one for results in workers.map(chunk, range(0, count, CHUNK)) for one in results]
 
@@ -150,6 +160,24 @@ def judge_named(search: Path, name: str) -> Result:
 def minimise(search: Path, what: str, load: str) -> Result:
     """The simplest load that is as bad."""
     return parse(lines_of(search, "--minimise", what, "--load", load)[0])
+
+
+def best_fixed(verdicts: Iterable[Result]) -> Result:
+    """Of a load with several limits: the best share of all that fill the device."""
+    verdicts = list(verdicts)
+    filled = [each for each in verdicts if each.used >= FILLED]
+    if filled:
+        return max(filled, key=lambda each: each.share)
+    return max(verdicts, key=lambda each: each.used)
+
+
+def judge_fixed(search: Path, count: int, seed: int, workers: ThreadPoolExecutor) -> list[Result]:
+    """The first plain loads of a seed, each with its best fixed limit."""
+    runs = []
+    for depth, split_kib in FIXED:
+        limit = ["--depth", str(depth), "--split", str(split_kib)]
+        runs.append(judge_many(search, [*features("plain"), *limit], count, seed, workers))
+    return [best_fixed(verdicts) for verdicts in zip(*runs, strict=True)]
 
 
 # ---- the page ----------------------------------------------------------------------
@@ -229,6 +257,17 @@ def worst(results: list[Result], what: str, count: int) -> list[Result]:
     return sorted(known, key=lambda each: (getattr(each, what), each.nr))[:count]
 
 
+def compare(ours: list[Result], fixed: list[Result]) -> dict[str, Any]:
+    """The figures of the same loads with the estimator, and each with its best fixed limit."""
+    pairs = [pair for pair in zip(ours, fixed, strict=True) if pair[1].share != NOT_JUDGED]
+    return {
+        "count": len(ours),
+        "ours": rates(ours),
+        "fixed": rates(fixed),
+        "near": part(one.share >= 0.9 * min(best.share, 1) for one, best in pairs),
+    }
+
+
 def describe(results: list[Result]) -> dict[str, Any]:
     """The figures of a set of loads for the page."""
     devices = sorted({each.device for each in results})
@@ -301,6 +340,37 @@ def _device_rows(found: dict[str, Any]) -> Iterable[list[str]]:
         ]
 
 
+FIXED_RATES = (
+    "device used less than 0.95 of none",
+    "a group below 0.8 of its share",
+    "a group below 0.5 of its share",
+    "a deep group below 0.8",
+    "a deep group below 0.5",
+)
+
+
+def _fixed_part(found: dict[str, Any]) -> str:
+    rows = [
+        [name, _percent(found["ours"][name]), _percent(found["fixed"][name])]
+        for name in FIXED_RATES
+    ]
+    depths, splits = (sorted(set(each)) for each in zip(*FIXED, strict=True))
+    return (
+        "## What a fixed limit reaches\n\n"
+        "A group that waits for each of its I/Os gets less the more is in flight, and the device\n"
+        "does less the less is in flight.  So both goals cannot be met for every load.  The first\n"
+        f"{found['count']} plain loads were also judged with fixed limits: {depths[0]} to "
+        f"{depths[-1]} in flight\n"
+        f"({len(depths)} values), in splits of {', '.join(map(str, splits))} KiB.  Of each load "
+        "the table takes the limit\n"
+        f"with the best share of the worst group, of all that use {FILLED} of none or more.  No\n"
+        "administrator could find it: it is another one for each load.\n\n"
+        + table(("of the loads", "the estimate", "the best fixed limit of each"), rows)
+        + f"\n\nIn {_percent(found['near'])} of the loads the worst group has at least 0.9 of its "
+        "share with that\nlimit (of a share above 1, 0.9)."
+    )
+
+
 WHAT_IS_WORST = {
     "used": "The device is used least",
     "deep": "A group that keeps four I/Os or more outstanding has the least of its share",
@@ -359,6 +429,7 @@ def page(document: dict[str, Any]) -> str:
             ("of the loads that are judged", *sets, "goal, at most", "verdict"), rate_rows(sets)
         ),
     ]
+    parts.append(_fixed_part(document["fixed"]))
     heads = ("device", "loads", "least used", "used < 0.95", "a share < 0.8", "deep < 0.5")
     for name, found in sets.items():
         parts.append(f"## By device: {name}\n\n" + table(heads, _device_rows(found)))
@@ -440,12 +511,14 @@ def find(search: Path, count: int, seed: int) -> dict[str, Any]:
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
         for chosen in SETS:
             begin = time.monotonic()
-            results = judge_many(search, chosen, count, seed, workers)
+            results = judge_many(search, features(chosen), count, seed, workers)
             took_s = time.monotonic() - begin
             print(f"{count} {chosen} loads in {took_s:.0f} s, {count / took_s:.1f} a second")
             document["sets"][chosen] = describe(results)
             if chosen == "plain":
                 plain = results
+        few = min(count, FIXED_COUNT)
+        document["fixed"] = compare(plain[:few], judge_fixed(search, few, seed, workers))
         named = workers.map(lambda name: judge_named(search, name), NAMED)
         document["named"] = dict(zip(NAMED, map(_as_named, named), strict=True))
         for what in WHAT_IS_WORST:

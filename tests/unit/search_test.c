@@ -27,8 +27,10 @@ static void read_load(const char *text)
 
 static void judge_text(const char *text, enum sim_control control, u32 limit)
 {
+	const struct ioband_depth_limit fixed = { limit, IOBAND_SPLIT_MAX };
+
 	read_load(text);
-	judge(&load, control, limit, &verdict);
+	judge(&load, control, limit ? &fixed : NULL, &verdict);
 }
 
 /* Within so much of a hundred. */

@@ -192,6 +192,17 @@ def test_rates_of_known_results() -> None:
     assert search.worst(bad, "used", 2) == [bad[1], bad[0]]
 
 
+def test_the_best_fixed_limit() -> None:
+    narrow = result(used=0.9, synchronous=0.9)
+    filled = [result(used=0.96, synchronous=0.6), result(used=0.97, synchronous=0.7)]
+    assert search.best_fixed([narrow, *filled]) == filled[1]
+    assert search.best_fixed([narrow, result(used=0.5)]) == narrow
+    ours = [result(synchronous=0.63), result(synchronous=0.62), result(deep=0.9)]
+    found = search.compare(ours, [filled[1], filled[1], result(deep=1.4)])
+    assert found["near"] == round(2 / 3, 5)
+    assert found["ours"]["a group below 0.8 of its share"] == round(2 / 3, 5)
+
+
 def test_goals_are_met_or_missed() -> None:
     good = search.rates([result()])
     rows = {
@@ -233,6 +244,7 @@ def test_the_picture_shows_what_was_found() -> None:
 def test_all_is_published(tmp_path: Path, judge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "NAMED", {"small-and-heavy": search.NAMED["small-and-heavy"]})
     monkeypatch.setattr(search, "WORST", 0)
+    monkeypatch.setattr(search, "FIXED", [(2, 1024), (8, 32)])
     search.publish(search.find(judge, 4, 5), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == search.FILES
     assert "| small-and-heavy |" in (tmp_path / "search.md").read_text()

@@ -367,8 +367,8 @@ static void note_late(struct run *run, struct seen *seen, const struct timing *t
 		seen->first_ns = run->clock.now_ns - from_ns;
 }
 
-static struct seen *look(const struct load *load, enum sim_control control, u32 limit,
-			 struct timing *timing)
+static struct seen *look(const struct load *load, enum sim_control control,
+			 const struct ioband_depth_limit *fixed, struct timing *timing)
 {
 	struct run *run = run_new(load, control);
 	struct seen *seen = calloc(1, sizeof(*seen));
@@ -378,8 +378,10 @@ static struct seen *look(const struct load *load, enum sim_control control, u32 
 	if (!seen)
 		abort();
 	seen->first_ns = -1;
-	if (control == SIM_FIXED)
-		ioband_core_set_limit(&run->pool.core, limit, 0);
+	if (fixed) {
+		ioband_core_set_limit(&run->pool.core, fixed->ios, 0);
+		run->pool.depth.limit = *fixed;
+	}
 	for (i = 0; i < load->nr; i++)
 		if (load->ents[i].leaf && i != late)
 			run_start(run, i, &load->ents[i].work);
@@ -635,11 +637,12 @@ static void fill_leaves(const struct case_of *of, const struct seen *ours,
 	}
 }
 
-void judge(const struct load *load, enum sim_control control, u32 limit, struct verdict *verdict)
+void judge(const struct load *load, enum sim_control control,
+	   const struct ioband_depth_limit *fixed, struct verdict *verdict)
 {
 	struct case_of *of = case_new(load);
-	struct seen *none = look(load, SIM_NONE, 0, &of->timing);
-	struct seen *ours = control == SIM_NONE ? none : look(load, control, limit, &of->timing);
+	struct seen *none = look(load, SIM_NONE, NULL, &of->timing);
+	struct seen *ours = control == SIM_NONE ? none : look(load, control, fixed, &of->timing);
 	const int late = load_late(load);
 
 	*verdict = (struct verdict) {

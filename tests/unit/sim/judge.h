@@ -79,7 +79,8 @@ struct verdict {
 	struct judge_leaf leaves[LOAD_ENTS];
 };
 
-/* Ours is with @control, as a rule SIM_AUTO; @limit is for SIM_FIXED. */
-void judge(const struct load *load, enum sim_control control, u32 limit, struct verdict *verdict);
+/* Ours is with @control, as a rule SIM_AUTO; @fixed is for SIM_FIXED, else NULL. */
+void judge(const struct load *load, enum sim_control control,
+	   const struct ioband_depth_limit *fixed, struct verdict *verdict);
 
 #endif /* SIM_JUDGE_H */

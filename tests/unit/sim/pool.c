@@ -54,8 +54,10 @@ static void pool_settle_split(const struct sim_pool *pool, struct sim_io *io)
 {
 	const u32 split_bytes = pool->slice_ns ? IOBAND_SPLIT_MAX : pool->depth.limit.split_bytes;
 
-	if (pool->control != SIM_AUTO || io->split_bytes || io->bytes <= split_bytes ||
-	    pool->open || (pool->nr_active <= 1 && !pool->slice_ns))
+	const bool alone = pool->nr_active <= 1 && !pool->slice_ns;
+
+	if (io->split_bytes || io->bytes <= split_bytes || pool->control == SIM_NONE ||
+	    (pool->control == SIM_AUTO && (pool->open || alone)))
 		return;
 	io->split_bytes = split_bytes;
 	io->admitted_bytes = 0;

@@ -73,13 +73,10 @@ static int wrong_latency(const char *text, const char *what,
 			   what);
 }
 
-/**
- * latency_read() - read a latency target in the notation of the command line
+/*
+ * Read a latency target in the notation of the command line.
  * @text: a number followed by us, ms or s; "none" or "default"
  * @us: the result; 0 for none
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int latency_read(const char *text, uint64_t *us, struct problem *problem)
 {
@@ -108,12 +105,11 @@ int latency_read(const char *text, uint64_t *us, struct problem *problem)
 	return 0;
 }
 
-/**
- * latency_text() - write a latency target in the notation of the command line
+/*
+ * Write a latency target in the notation of the command line.
  * @us: the target in microseconds
- *
- * Return: the exact number in the largest unit that needs no fraction, or the
- * word for none; to be freed.
+ * Return: the exact number in the largest unit that needs no fraction, or the word for
+ *	none; to be freed.
  */
 char *latency_text(uint64_t us)
 {
@@ -127,27 +123,14 @@ char *latency_text(uint64_t us)
 			 units[unit].name);
 }
 
-/**
- * bound_is_set() - check whether a group has a bound of a kind
- * @bounds: of the group
- * @bound: the kind
- *
- * Return: true if it has.
- */
+/* Check whether a group has a bound of a kind. */
 bool bound_is_set(const struct bounds *bounds, enum bound bound)
 {
 	return bound >= LATENCY ? bounds->latency_us[bound - LATENCY] :
 				  rates_are_set(&bounds->of[bound]);
 }
 
-/**
- * bound_is() - compare a bound of a kind
- * @bounds: of one group
- * @other: of another group
- * @bound: the kind
- *
- * Return: true if it is the same.
- */
+/* Compare a bound of a kind. */
 bool bound_is(const struct bounds *bounds, const struct bounds *other,
 	      enum bound bound)
 {
@@ -157,12 +140,7 @@ bool bound_is(const struct bounds *bounds, const struct bounds *other,
 	       rates_are(&bounds->of[bound], &other->of[bound]);
 }
 
-/**
- * bound_copy() - copy a bound of a kind
- * @to: destination
- * @from: source
- * @bound: the kind
- */
+/* Copy a bound of a kind. */
 void bound_copy(struct bounds *to, const struct bounds *from, enum bound bound)
 {
 	if (bound >= LATENCY)
@@ -171,15 +149,11 @@ void bound_copy(struct bounds *to, const struct bounds *from, enum bound bound)
 		to->of[bound] = from->of[bound];
 }
 
-/**
- * bound_read() - read a bound in the notation of the command line
+/*
+ * Read a bound in the notation of the command line.
  * @text: see rates_read() and latency_read()
- * @bound: its kind
  * @bounds: receives it; the other kinds remain unchanged
  * @given: the rates in @text, a bit for each
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int bound_read(const char *text, enum bound bound, struct bounds *bounds,
 	       unsigned int *given, struct problem *problem)
@@ -191,12 +165,9 @@ int bound_read(const char *text, enum bound bound, struct bounds *bounds,
 	return rates_read(text, bound, &bounds->of[bound], given, problem);
 }
 
-/**
- * bound_text() - write a bound in the notation of the command line
- * @bounds: contains it
- * @bound: its kind
- *
- * Return: text from which bound_read() reads the same bound; to be freed.
+/*
+ * Write a bound in the notation of the command line.  Return: text from which bound_read()
+ * reads the same bound; to be freed.
  */
 char *bound_text(const struct bounds *bounds, enum bound bound)
 {
@@ -204,11 +175,9 @@ char *bound_text(const struct bounds *bounds, enum bound bound)
 				  rates_text(&bounds->of[bound]);
 }
 
-/**
- * bound_list() - write a bound in the notation of lists
- * @bounds: contains it
+/*
+ * Write a bound in the notation of lists.
  * @bound: its kind; the bound must be set
- *
  * Return: the text, to be freed.
  */
 char *bound_list(const struct bounds *bounds, enum bound bound)
@@ -219,12 +188,9 @@ char *bound_list(const struct bounds *bounds, enum bound bound)
 	       rates_list(&bounds->of[bound], bound);
 }
 
-/**
- * bound_words() - write a bound in the notation of messages
- * @bounds: contains it
- * @bound: its kind
+/*
+ * Write a bound in the notation of messages.
  * @given: the rates to write, a bit for each; the others remain unchanged
- *
  * Return: the words, to be freed.
  */
 char *bound_words(const struct bounds *bounds, enum bound bound,
@@ -236,12 +202,7 @@ char *bound_words(const struct bounds *bounds, enum bound bound,
 					     xstrdup(bound_kinds[bound].nothing);
 }
 
-/**
- * bounds_are_set() - check whether a group has any bound
- * @bounds: of the group
- *
- * Return: true if it has.
- */
+/* Check whether a group has any bound. */
 bool bounds_are_set(const struct bounds *bounds)
 {
 	for (int bound = 0; bound < BOUNDS; bound++) {
@@ -251,12 +212,7 @@ bool bounds_are_set(const struct bounds *bounds)
 	return false;
 }
 
-/**
- * bounds_conflict() - find a minimum that exceeds its maximum
- * @bounds: of a group
- *
- * Return: the first such rate, or RATES.
- */
+/* Find a minimum that exceeds its maximum.  Return: the first such rate, or RATES. */
 enum rate bounds_conflict(const struct bounds *bounds)
 {
 	const struct rates *max = &bounds->of[MAXIMUM];
@@ -269,12 +225,9 @@ enum rate bounds_conflict(const struct bounds *bounds)
 	return rate;
 }
 
-/**
- * bounds_check() - check that no minimum exceeds its maximum
- * @bounds: of a group
+/*
+ * Check that no minimum exceeds its maximum.
  * @problem: the minimum that exceeds its maximum
- *
- * Return: 0, or -1 with @problem set.
  */
 int bounds_check(const struct bounds *bounds, struct problem *problem)
 {

@@ -9,14 +9,13 @@
 
 #define LATENCY_MAX_US 10000000	/* ten seconds */
 
-/**
- * struct bounds - all bounds of a group
- * @of: its maximum and its minimum
- * @latency_us: what its reads, and its writes for which a task waits, are to take on
- *	average at most, from LATENCY on; 0 for no target
- */
+/* All bounds of a group. */
 struct bounds {
-	struct rates of[RATE_BOUNDS];
+	struct rates of[RATE_BOUNDS];	/* its maximum and its minimum */
+	/*
+	 * What its reads, and its writes for which a task waits, are to take on average at
+	 * most, from LATENCY on; 0 for no target.
+	 */
 	uint64_t latency_us[BOUNDS - LATENCY];
 };
 

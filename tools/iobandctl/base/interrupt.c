@@ -18,11 +18,7 @@ void interrupt_hold(sigset_t *before)
 	sigprocmask(SIG_SETMASK, &all, before);
 }
 
-/**
- * interrupt_check() - check whether a signal that ends the program is pending
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Check whether a signal that ends the program is pending. */
 int interrupt_check(void)
 {
 	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };

@@ -6,14 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * struct span - a part of a text in another buffer
- * @start: first byte
- * @length: in bytes; no terminating NUL
- */
+/* A part of a text in another buffer. */
 struct span {
-	const char *start;
-	size_t length;
+	const char *start;	/* first byte */
+	size_t length;	/* in bytes; no terminating NUL */
 };
 
 struct span span_of(const char *text);

@@ -29,17 +29,12 @@ static const char *strip_root(const char *root, const char *path)
 	return path;
 }
 
-/**
- * cgroup_path() - the path of a cgroup in its hierarchy
+/*
+ * The path of a cgroup in its hierarchy.
  * @root: where the hierarchy is mounted
- * @spelled: the directory, or the path in the hierarchy with or without a
- *	leading slash
- * @path: the result
- * @problem: the error
+ * @spelled: the directory, or the path in the hierarchy with or without a leading slash
  *
  * Only the text is examined, not the file system.
- *
- * Return: 0, or -1 with @problem set.
  */
 int cgroup_path(const char *root, const char *spelled,
 		char path[CGROUP_PATH_SIZE], struct problem *problem)
@@ -76,12 +71,9 @@ static char *file_in(const struct hierarchy *hierarchy, const char *path,
 			 strcmp(path, "/") ? path : "", *file ? "/" : "", file);
 }
 
-/**
- * cgroup_exists() - check whether a cgroup exists
- * @hierarchy: its hierarchy
+/*
+ * Check whether a cgroup exists.
  * @path: as from cgroup_path()
- *
- * Return: true if so.
  */
 bool cgroup_exists(const struct hierarchy *hierarchy, const char *path)
 {
@@ -92,13 +84,10 @@ bool cgroup_exists(const struct hierarchy *hierarchy, const char *path)
 	return exists;
 }
 
-/**
- * hierarchy_is_whole() - check whether paths begin at the root of all cgroups
- * @hierarchy: the hierarchy
- *
- * In a cgroup namespace, or with a part of the hierarchy mounted, paths begin
- * elsewhere, and the kernel does not report where.
- *
+/*
+ * Check whether paths begin at the root of all cgroups.  In a cgroup namespace, or with a
+ * part of the hierarchy mounted, paths begin elsewhere, and the kernel does not report
+ * where.
  * Return: true if the mounted directory is the root of all cgroups.
  */
 bool hierarchy_is_whole(const struct hierarchy *hierarchy)
@@ -113,14 +102,11 @@ bool hierarchy_is_whole(const struct hierarchy *hierarchy)
 	return exists != is_v2;
 }
 
-/**
- * cgroup_is() - check whether a path still names the same cgroup
- * @hierarchy: its hierarchy
+/*
+ * Check whether a path still names the same cgroup.
  * @path: as from cgroup_path()
  * @id: its earlier id
- *
- * Return: true if so; false if the cgroup was removed, even if a new one has
- * the path.
+ * Return: true if so; false if the cgroup was removed, even if a new one has the path.
  */
 bool cgroup_is(const struct hierarchy *hierarchy, const char *path, uint64_t id)
 {
@@ -132,14 +118,12 @@ bool cgroup_is(const struct hierarchy *hierarchy, const char *path, uint64_t id)
 	return is;
 }
 
-/**
- * cgroup_has_io() - check whether the io controller is enabled for a cgroup
+/*
+ * Check whether the io controller is enabled for a cgroup.
  * @hierarchy: its hierarchy, of version 2
  * @path: as from cgroup_path()
  *
  * The parent enables it.
- *
- * Return: true if so.
  */
 bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path)
 {
@@ -162,13 +146,10 @@ bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path)
 	return found;
 }
 
-/**
- * cgroup_is_populated() - check whether a cgroup or its descendants have
- * processes
+/*
+ * Check whether a cgroup or its descendants have processes.
  * @hierarchy: its hierarchy, of version 2
  * @path: as from cgroup_path()
- *
- * Return: true if so.
  */
 bool cgroup_is_populated(const struct hierarchy *hierarchy, const char *path)
 {
@@ -242,13 +223,9 @@ static int refuse_without_io(const struct hierarchy *hierarchy,
 	return code;
 }
 
-/**
- * cgroup_id() - the id of a cgroup that has block I/O of its own
- * @hierarchy: its hierarchy
+/*
+ * The id of a cgroup that has block I/O of its own.
  * @path: as from cgroup_path()
- * @id: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int cgroup_id(const struct hierarchy *hierarchy, const char *path, uint64_t *id)
 {

@@ -10,14 +10,10 @@
 
 #define CGROUP_PATH_SIZE 4096
 
-/**
- * struct hierarchy - the cgroup hierarchy that block I/O is accounted in
- * @version: 2, or 1 where the blkio controller is mounted
- * @root: where it is mounted
- */
+/* The cgroup hierarchy that block I/O is accounted in. */
 struct hierarchy {
-	int version;
-	char root[CGROUP_PATH_SIZE];
+	int version;	/* 2, or 1 where the blkio controller is mounted */
+	char root[CGROUP_PATH_SIZE];	/* where it is mounted */
 };
 
 /* mount.c */

@@ -46,14 +46,9 @@ static struct libmnt_fs *find(struct libmnt_table *mounts,
 	return best;
 }
 
-/**
- * hierarchy_look() - look for the hierarchy that block I/O is accounted in
- * @hierarchy: the result
- *
- * The controller is in one place only: in version 1 where that is mounted with
- * blkio, else in version 2.
- *
- * Return: whether there is one.
+/*
+ * Look for the hierarchy that block I/O is accounted in.  The controller is in one place
+ * only: in version 1 where that is mounted with blkio, else in version 2.
  */
 bool hierarchy_look(struct hierarchy *hierarchy)
 {
@@ -75,12 +70,7 @@ bool hierarchy_look(struct hierarchy *hierarchy)
 	return mount;
 }
 
-/**
- * hierarchy_find() - find the hierarchy that block I/O is accounted in
- * @hierarchy: the result
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
- */
+/* Find the hierarchy that block I/O is accounted in. */
 int hierarchy_find(struct hierarchy *hierarchy)
 {
 	if (hierarchy_look(hierarchy))
@@ -94,12 +84,7 @@ static int do_statfs(const void *directory, void *answer)
 	return statfs(directory, answer) ? -errno : 0;
 }
 
-/**
- * hierarchy_is_cgroup() - see whether a directory is a cgroup
- * @directory: its path
- *
- * Return: whether it is.
- */
+/* See whether a directory is a cgroup. */
 bool hierarchy_is_cgroup(const char *directory)
 {
 	const bool is_kernels = !strncmp(directory, "/sys/", strlen("/sys/")) &&

@@ -88,12 +88,10 @@ static int add_installed(struct conf *conf)
 	return code == EXIT_OK ? result : code;
 }
 
-/**
- * conf_load() - read the configuration
+/*
+ * Read the configuration.
  * @file: only this one, "-" for standard input; NULL for those installed
  * @conf: the result; without files if none is installed
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int conf_load(const char *file, struct conf *conf)
 {
@@ -116,13 +114,10 @@ static void say(const struct problem *problem)
 	note("%s", problem->text);
 }
 
-/**
- * conf_next_plain() - find the next rate in a unit that has changed its meaning
- * @conf: the configuration
+/*
+ * Find the next rate in a unit that has changed its meaning.
  * @next: where to go on; 0 for the first
  * @problem: its place, and what the unit means now
- *
- * Return: whether there is one.
  */
 bool conf_next_plain(const struct conf *conf, size_t *next,
 		     struct problem *problem)
@@ -146,10 +141,7 @@ bool conf_next_plain(const struct conf *conf, size_t *next,
 	return false;
 }
 
-/**
- * conf_warn_of_units() - note rates in units that have changed their meaning
- * @conf: the configuration
- */
+/* Note rates in units that have changed their meaning. */
 void conf_warn_of_units(const struct conf *conf)
 {
 	struct problem problem;
@@ -158,10 +150,9 @@ void conf_warn_of_units(const struct conf *conf)
 		note("note: %s; " RATES_PLAIN_REMEDY, problem.text);
 }
 
-/**
- * conf_check_files() - report all mistakes in the configuration
+/*
+ * Report all mistakes in the configuration.
  * @file: as for conf_load()
- *
  * Return: EXIT_OK, or EXIT_FAILED if there are any.
  */
 int conf_check_files(const char *file)

@@ -18,12 +18,9 @@
 #define NESTING_MAX 128		/* the limit of nesting in the kernel's module */
 #define NAME_LENGTH_MAX 255
 
-/**
- * conf_is_cgroup() - check whether a section is about cgroups
- * @group: the section
- *
- * Return: true if so; false for users, processes, the root's own I/O and the
- * like.
+/*
+ * Check whether a section is about cgroups.  Return: true if so; false for users,
+ * processes, the root's own I/O and the like.
  */
 bool conf_is_cgroup(const struct conf_section *group)
 {
@@ -146,15 +143,11 @@ static int check_path(const char *path, bool is_pattern,
 	return 0;
 }
 
-/**
- * conf_check_path() - check that a cgroup can have the path in a section
+/*
+ * Check that a cgroup can have the path in a section.
  * @group: the section, after conf_read_paths()
- * @problem: the error
  *
- * The kernel would refuse other paths, has no group for them, or never has such
- * cgroups.
- *
- * Return: 0, or -1 with @problem set.
+ * The kernel would refuse other paths, has no group for them, or never has such cgroups.
  */
 int conf_check_path(const struct conf_section *group, struct problem *problem)
 {
@@ -190,10 +183,7 @@ static int by_path(const void *left, const void *right)
 	return order ? order : (a > b) - (a < b);
 }
 
-/**
- * conf_read_paths() - parse the cgroup paths of all sections
- * @conf: the configuration
- */
+/* Parse the cgroup paths of all sections. */
 void conf_read_paths(struct conf *conf)
 {
 	conf->named = xcalloc(conf->n, sizeof(*conf->named));
@@ -228,12 +218,9 @@ static size_t lower_bound(const struct conf *conf, const char *path)
 	return from;
 }
 
-/**
- * conf_names() - check whether a section names this cgroup by its path
- * @conf: the configuration
+/*
+ * Check whether a section names this cgroup by its path.
  * @path: of the cgroup, with a leading slash
- *
- * Return: true if so.
  */
 bool conf_names(const struct conf *conf, const char *path)
 {
@@ -242,11 +229,9 @@ bool conf_names(const struct conf *conf, const char *path)
 	return i < conf->n_named && !strcmp(conf->named[i]->path, path);
 }
 
-/**
- * conf_next_named() - the next path among the sections that name one
- * @conf: the configuration
+/*
+ * The next path among the sections that name one.
  * @i: index in &conf.named
- *
  * Return: the index of the first section with another path than that of @i.
  */
 size_t conf_next_named(const struct conf *conf, size_t i)
@@ -265,12 +250,11 @@ static void add(struct conf_matches *matches,
 	matches->v[matches->n++] = section;
 }
 
-/**
- * conf_match() - find the sections that match a cgroup
- * @conf: the configuration
+/*
+ * Find the sections that match a cgroup.
  * @path: of the cgroup, with a leading slash
- * @matches: the result: sections with the path first, then patterns, each in
- *	their order; to be freed with conf_matches_free()
+ * @matches: the result: sections with the path first, then patterns, each in their order;
+ *	to be freed with conf_matches_free()
  *
  * A star matches any part of a name, but no slash.
  */
@@ -287,14 +271,11 @@ void conf_match(const struct conf *conf, const char *path,
 	}
 }
 
-/**
- * conf_is_open_at() - check whether a pattern has a wildcard at or below a
- * cgroup
+/*
+ * Check whether a pattern has a wildcard at or below a cgroup.
  * @group: the section with the pattern
- * @path: of the cgroup
- *
- * Return: true if the beginning of the pattern matches the cgroup, and a
- * wildcard is in its own name or after it.
+ * Return: true if the beginning of the pattern matches the cgroup, and a wildcard is in its
+ *	own name or after it.
  */
 bool conf_is_open_at(const struct conf_section *group, const char *path)
 {
@@ -313,10 +294,7 @@ bool conf_is_open_at(const struct conf_section *group, const char *path)
 	return is;
 }
 
-/**
- * conf_matches_free() - free the result of conf_match()
- * @matches: the result, left empty
- */
+/* Free the result of conf_match(). */
 void conf_matches_free(struct conf_matches *matches)
 {
 	free(matches->v);
@@ -344,17 +322,15 @@ static int fit(const struct conf_section *group, const char *pool,
 	       (its_pool ? 1 : 0);
 }
 
-/**
- * conf_setting_in() - the section with a setting of a cgroup in a tree
+/*
+ * The section with a setting of a cgroup in a tree.
  * @matches: the sections that match the cgroup
  * @key: KEY_WEIGHT, KEY_MAXIMUM, KEY_MINIMUM or KEY_LATENCY
  * @pool: the pool of the tree, or of @device
- * @device: name of the device with the tree as its own; NULL for the pool's
- *	tree
+ * @device: name of the device with the tree as its own; NULL for the pool's tree
  *
- * A path takes precedence over a pattern, a section for one device or pool over
- * a section for all, and a later section over an earlier one.
- *
+ * A path takes precedence over a pattern, a section for one device or pool over a section
+ * for all, and a later section over an earlier one.
  * Return: the section, or NULL.
  */
 const struct conf_section *conf_setting_in(const struct conf_matches *matches,
@@ -378,14 +354,11 @@ const struct conf_section *conf_setting_in(const struct conf_matches *matches,
 	return best;
 }
 
-/**
- * conf_setting_of() - conf_setting_in() for a single lookup
- * @conf: the configuration
+/*
+ * conf_setting_in() for a single lookup.
  * @key: as in conf_setting_in()
- * @path: of the cgroup
  * @pool: as in conf_setting_in()
  * @device: as in conf_setting_in()
- *
  * Return: the section, or NULL.
  */
 const struct conf_section *conf_setting_of(const struct conf *conf,

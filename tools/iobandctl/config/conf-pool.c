@@ -114,11 +114,7 @@ static bool is_node(const char *path)
 	       device_of_kernel_name(path + strlen("/dev/"), &disk);
 }
 
-/**
- * conf_warn_of_pools() - warn of pools that do not exist or may change at a
- * reboot
- * @conf: the configuration
- */
+/* Warn of pools that do not exist or may change at a reboot. */
 void conf_warn_of_pools(const struct conf *conf)
 {
 	char where[256];

@@ -205,25 +205,13 @@ static const struct {
 				 check_writes_starved },
 };
 
-/**
- * conf_key_name() - the spelling of a key
- * @key: the key
- *
- * Return: its name.
- */
+/* The spelling of a key. */
 const char *conf_key_name(enum conf_key key)
 {
 	return keys[key].name;
 }
 
-/**
- * conf_check_value() - check whether a key can have a value
- * @key: the key
- * @text: the value
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
- */
+/* Check whether a key can have a value. */
 int conf_check_value(enum conf_key key, const char *text, struct problem *problem)
 {
 	return keys[key].check(text, problem);
@@ -296,16 +284,11 @@ static const struct {
 	{ ERR_SPECIAL, "there are characters that cannot be read" },
 };
 
-/**
- * struct fault - a line that the library cannot read
- * @line: its number, from 1
- * @number: error number of the library
- * @text: error text of the library
- */
+/* A line that the library cannot read. */
 struct fault {
-	unsigned int line;
-	int number;
-	const char *text;
+	unsigned int line;	/* its number, from 1 */
+	int number;	/* error number of the library */
+	const char *text;	/* error text of the library */
 };
 
 static int by_line(const void *left, const void *right)
@@ -577,14 +560,10 @@ static int read_text(struct conf *conf, char *text, enum syntax_state *state,
 	return result;
 }
 
-/**
- * conf_add() - read a file of the configuration
+/*
+ * Read a file of the configuration.
  * @conf: the result of earlier files; keys in this file override it
- * @file: its name
- * @text: its contents
  * @problem: the error and its place
- *
- * Return: 0, or -1 with @problem set.
  */
 int conf_add(struct conf *conf, const char *file, const char *text,
 	     struct problem *problem)
@@ -756,12 +735,10 @@ static int check_section(struct conf *conf, const struct conf_section *section,
 	return 0;
 }
 
-/**
- * conf_check() - check that a configuration is complete, and prepare it for use
+/*
+ * Check that a configuration is complete, and prepare it for use.
  * @conf: the configuration; conf_add() must not be called on it afterwards
  * @problem: the error and its place
- *
- * Return: 0, or -1 with @problem set.
  */
 int conf_check(struct conf *conf, struct problem *problem)
 {

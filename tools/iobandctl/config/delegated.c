@@ -26,11 +26,9 @@ static bool has_attribute(int directory, const char *name)
 	return fgetxattr(directory, name, &value, 1) == 1 && value == '1';
 }
 
-/**
- * delegated_is() - see whether a cgroup is delegated
- * @directory: its open directory
- *
- * Return: whether it is, by its owner, or with the mark of systemd's Delegate=.
+/*
+ * See whether a cgroup is delegated.  Return: whether it is, by its owner, or with the mark
+ * of systemd's Delegate=.
  */
 bool delegated_is(int directory)
 {
@@ -41,16 +39,11 @@ bool delegated_is(int directory)
 	       has_attribute(directory, "trusted.delegate");
 }
 
-/**
- * struct search - a search for patterns that give too much
- * @conf: with these patterns
- * @told: by pattern: it was found
- * @hierarchy: where the cgroups are
- */
+/* A search for patterns that give too much. */
 struct search {
-	const struct conf *conf;
-	bool *told;
-	struct hierarchy hierarchy;
+	const struct conf *conf;	/* with these patterns */
+	bool *told;	/* by pattern: it was found */
+	struct hierarchy hierarchy;	/* where the cgroups are */
 };
 
 static bool is_harmful(const struct conf_section *section)
@@ -111,11 +104,9 @@ static int look(const char *path, uint64_t id, void *data)
 	return EXIT_OK;
 }
 
-/**
- * delegated_warn() - tell of patterns that give minima and latency targets to users' cgroups
- * @conf: the configuration
- *
- * Each is told of once.
+/*
+ * Tell of patterns that give minima and latency targets to users' cgroups.  Each is told of
+ * once.
  */
 void delegated_warn(const struct conf *conf)
 {

@@ -89,10 +89,7 @@ static bool is_configuration(const char *name)
 	       !strchr(name + 1, '.');
 }
 
-/**
- * past_load() - read the record of former configurations
- * @past: the result
- */
+/* Read the record of former configurations. */
 void past_load(struct past *past)
 {
 	DIR *entries = opendir(records_directory());
@@ -110,9 +107,8 @@ void past_load(struct past *past)
 	load(DEVICES, &past->devices);
 }
 
-/**
- * past_add() - add a configuration that has just been replaced
- * @past: the record
+/*
+ * Add a configuration that has just been replaced.
  * @conf: the configuration; @past takes ownership
  */
 void past_add(struct past *past, struct conf *conf)
@@ -121,10 +117,7 @@ void past_add(struct past *past, struct conf *conf)
 	past->v[past->n++] = *conf;
 }
 
-/**
- * past_free() - free the record of former configurations
- * @past: the record, left empty
- */
+/* Free the record of former configurations. */
 void past_free(struct past *past)
 {
 	for (size_t i = 0; i < past->n; i++)
@@ -134,13 +127,9 @@ void past_free(struct past *past)
 	*past = (struct past){ .n = 0 };
 }
 
-/**
- * past_says() - check whether a section has the present value of a setting
+/*
+ * Check whether a section has the present value of a setting.
  * @section: the section, or NULL
- * @setting: the setting
- * @now: the present settings of the group
- *
- * Return: true if so.
  */
 bool past_says(const struct conf_section *section, int setting,
 	       const struct ioband_preset *now)
@@ -157,17 +146,9 @@ bool past_says(const struct conf_section *section, int setting,
 	return bound_is(&bounds, &now->bounds, setting - GROUP_BOUNDS);
 }
 
-/**
- * past_asked_path() - check whether a cgroup's setting is in a former
- * configuration
- * @past: the record
- * @pool: the pool
+/*
+ * Check whether a cgroup's setting is in a former configuration.
  * @device: the device with the cgroup in its own tree; NULL for the pool's tree
- * @path: of the cgroup
- * @setting: the setting
- * @now: the present settings of the group
- *
- * Return: true if so.
  */
 bool past_asked_path(const struct past *past, const char *pool,
 		     const char *device, const char *path, int setting,
@@ -200,16 +181,7 @@ static bool asked_in(const struct conf *conf, const char *pool,
 	return false;
 }
 
-/**
- * past_asked_other() - the same for a user, a process or the root
- * @past: the record
- * @pool: of the group
- * @group: its name in the kernel's list
- * @setting: the setting
- * @now: the present settings of the group
- *
- * Return: true if so.
- */
+/* The same for a user, a process or the root. */
 bool past_asked_other(const struct past *past, const char *pool,
 		      const char *group, int setting,
 		      const struct ioband_preset *now)
@@ -221,16 +193,7 @@ bool past_asked_other(const struct past *past, const char *pool,
 	return false;
 }
 
-/**
- * past_asked_pool() - check whether a pool's setting is in a former
- * configuration
- * @past: the record
- * @pool: the pool
- * @key: the setting
- * @now: its present value
- *
- * Return: true if so.
- */
+/* Check whether a pool's setting is in a former configuration. */
 bool past_asked_pool(const struct past *past, const char *pool,
 		     enum conf_key key, const char *now)
 {
@@ -253,15 +216,9 @@ static bool is_about(const struct conf_section *section, const char *name)
 	return its && !strcmp(its, name);
 }
 
-/**
- * past_asked_device() - check whether a device's setting is in a former
- * configuration
- * @past: the record
+/*
+ * Check whether a device's setting is in a former configuration.
  * @name: of the ioband device
- * @key: the setting
- * @now: its present value
- *
- * Return: true if so.
  */
 bool past_asked_device(const struct past *past, const char *name,
 		       enum conf_key key, const char *now)
@@ -277,15 +234,9 @@ bool past_asked_device(const struct past *past, const char *name,
 	return false;
 }
 
-/**
- * past_asked_own() - check whether a setting of a device's own group is in a
- * former configuration
- * @past: the record
+/*
+ * Check whether a setting of a device's own group is in a former configuration.
  * @name: of the ioband device
- * @setting: the setting
- * @now: the present settings of the group
- *
- * Return: true if so.
  */
 bool past_asked_own(const struct past *past, const char *name, int setting,
 		    const struct ioband_preset *now)
@@ -365,14 +316,11 @@ static int write_file(const char *name, const char *text)
 	return code;
 }
 
-/**
- * past_keep() - record the groups and pools of a configuration
- * @conf: the configuration
+/*
+ * Record the groups and pools of a configuration.
  * @file: the name of its file, to be freed
  *
  * Call this before any part of the configuration is applied.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int past_keep(const struct conf *conf, char **file)
 {
@@ -408,14 +356,10 @@ static bool has_device(const struct past_device *v, size_t n, const char *name)
 	return false;
 }
 
-/**
- * past_keep_devices() - record the settings of ioband devices
+/*
+ * Record the settings of ioband devices.
  * @past: former settings to keep; NULL to keep none
- * @v: the present settings
- * @n: number of devices in @v
  * @replace: drop the former settings of the devices in @v
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int past_keep_devices(const struct past *past, const struct past_device *v,
 		      size_t n, bool replace)

@@ -5,26 +5,17 @@
 #include "config/conf.h"
 #include "kernel/parse.h"
 
-/**
- * struct past_device - the settings of an ioband device in a configuration
- * @name: its name
- * @section: its settings
- */
+/* The settings of an ioband device in a configuration. */
 struct past_device {
 	const char *name;
 	const struct conf_section *section;
 };
 
-/**
- * struct past - former configurations
- * @v: configurations; only groups and pools count
- * @n: their number
- * @devices: a section for each ioband device, with its name in KEY_AS
- */
+/* Former configurations. */
 struct past {
-	struct conf *v;
+	struct conf *v;	/* configurations; only groups and pools count */
 	size_t n;
-	struct conf devices;
+	struct conf devices;	/* a section for each ioband device, with its name in KEY_AS */
 };
 
 void past_load(struct past *past);

@@ -16,16 +16,10 @@ static const struct conf_place *place_of(const struct conf_section *section,
 						    NULL;
 }
 
-/**
- * plan_bound() - plan a bound of a group, if it differs from the present one
- * @plan: the plan
+/*
+ * Plan a bound of a group, if it differs from the present one.
  * @future: the device that receives the message
- * @section: contains the bound
- * @bound: the kind of bound
- * @now: the present bounds of the group
- *
- * Return: the change, for the caller to fill in the group; NULL if the bound is
- * the same.
+ * Return: the change, for the caller to fill in the group; NULL if the bound is the same.
  */
 struct change *plan_bound(struct plan *plan, const struct future *future,
 			  const struct conf_section *section, enum bound bound,
@@ -44,13 +38,9 @@ struct change *plan_bound(struct plan *plan, const struct future *future,
 	return change;
 }
 
-/**
- * plan_no_bound() - plan the removal of a bound of a group
- * @plan: the plan
+/*
+ * Plan the removal of a bound of a group.
  * @future: the device that receives the message
- * @bound: the kind of bound
- * @now: the present bounds of the group
- *
  * Return: the change, for the caller to fill in the group.
  */
 struct change *plan_no_bound(struct plan *plan, const struct future *future,
@@ -66,15 +56,11 @@ struct change *plan_no_bound(struct plan *plan, const struct future *future,
 	return change;
 }
 
-/**
- * plan_check_bounds() - check that no planned minimum exceeds its maximum
- * @plan: the plan
- * @sections: the sections with its bounds, by kind; if it is NULL or lacks the
- *	key, the present bound remains
- * @now: the present bounds of the group
+/*
+ * Check that no planned minimum exceeds its maximum.
+ * @sections: the sections with its bounds, by kind; if it is NULL or lacks the key, the
+ *	present bound remains
  * @group: the group, for messages
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_check_bounds(const struct plan *plan,
 		      const struct conf_section *const sections[BOUNDS],
@@ -153,13 +139,9 @@ static void change_own(struct plan *plan, const struct future *future,
 	}
 }
 
-/**
- * plan_own_bounds() - plan the bounds of a device's own group
- * @plan: the plan
- * @future: the device
+/*
+ * Plan the bounds of a device's own group.
  * @section: the device's section in the configuration
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_own_bounds(struct plan *plan, const struct future *future,
 		    const struct conf_section *section)
@@ -188,13 +170,10 @@ int plan_own_bounds(struct plan *plan, const struct future *future,
 	return code;
 }
 
-/**
- * plan_run_bound() - set a bound of a group
- * @change: the change
+/*
+ * Set a bound of a group.
  * @speaker: the device that receives the message
  * @to: the new value, as from bound_text()
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_run_bound(const struct change *change,
 		   const struct ioband_device *speaker, const char *to)

@@ -261,14 +261,9 @@ static int plan_old(struct plan *plan, const struct choice *choice,
 	return code == EXIT_OK ? plan_mode(plan, choice, future) : code;
 }
 
-/**
- * plan_left() - plan for devices that the configuration does not select any
- * more
- * @plan: the plan
- *
- * The devices remain; settings from the configuration are reverted.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * Plan for devices that the configuration does not select any more.  The devices remain;
+ * settings from the configuration are reverted.
  */
 int plan_left(struct plan *plan)
 {
@@ -329,11 +324,9 @@ static int plan_inserted(struct plan *plan, const struct choice *choice,
 	return EXIT_OK;
 }
 
-/**
- * plan_devices() - plan new devices, and changes of existing devices
+/*
+ * Plan new devices, and changes of existing devices.
  * @plan: the plan, with its choices
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_devices(struct plan *plan)
 {

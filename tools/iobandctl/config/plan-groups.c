@@ -8,16 +8,11 @@
 #include "config/plan-trees.h"
 #include "ioband/tree.h"
 
-/**
- * struct wish - a group with settings in the configuration
- * @group: the present group; NULL if it does not exist
- * @name: its name in the kernel's lists
- * @shown: its name in messages to the user; of a cgroup, its path
- */
+/* A group with settings in the configuration. */
 struct wish {
-	const struct ioband_group *group;
+	const struct ioband_group *group;	/* the present group; NULL if it does not exist */
 	const char *name;
-	const char *shown;
+	const char *shown;	/* its name in messages to the user; of a cgroup, its path */
 };
 
 static void name_group(struct change *change, const struct tree *tree,
@@ -479,12 +474,7 @@ static void put_off(const struct trees *trees)
 	free(sorted);
 }
 
-/**
- * plan_groups() - plan changes of weights and bounds of groups
- * @plan: the plan, with the future devices
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Plan changes of weights and bounds of groups. */
 int plan_groups(struct plan *plan)
 {
 	struct trees trees;

@@ -91,26 +91,21 @@ static bool is_place(const char *name)
 	return is;
 }
 
-/**
- * plan_may_insert() - check whether a selected device is for an insertion
+/*
+ * Check whether a selected device is for an insertion.
  * @choice: a device with "insert = yes" in the configuration
  *
- * If ioband cannot be inserted, this is an error for a listed device.  A device
- * that matches only a pattern is skipped.
- *
- * Return: true if so.
+ * If ioband cannot be inserted, this is an error for a listed device.  A device that
+ * matches only a pattern is skipped.
  */
 bool plan_may_insert(const struct choice *choice)
 {
 	return choice->named || (!is_others(choice) && is_place(choice->label));
 }
 
-/**
- * plan_insert() - plan an insertion
- * @plan: the plan
+/*
+ * Plan an insertion.
  * @choice: the device, without an insertion
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_insert(struct plan *plan, const struct choice *choice)
 {
@@ -129,12 +124,9 @@ int plan_insert(struct plan *plan, const struct choice *choice)
 	return EXIT_OK;
 }
 
-/**
- * plan_run_insert() - insert ioband, or extract it again
- * @change: the insertion
+/*
+ * Insert ioband, or extract it again.
  * @undo: extract it
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_run_insert(const struct change *change, bool undo)
 {

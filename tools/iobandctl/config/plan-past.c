@@ -10,12 +10,9 @@
 #include "config/plan.h"
 #include "ioband/hand.h"
 
-/**
- * plan_load_past() - read the record of former configurations
- * @plan: receives it
- *
- * Not in a cgroup namespace: paths begin elsewhere there, and differ from those
- * in the record.
+/*
+ * Read the record of former configurations.  Not in a cgroup namespace: paths begin
+ * elsewhere there, and differ from those in the record.
  */
 void plan_load_past(struct plan *plan)
 {
@@ -45,16 +42,10 @@ static bool is_watchs(const struct plan *plan, int setting)
 				    setting == GROUP_BOUNDS + LATENCY);
 }
 
-/**
- * plan_gave_group() - check whether a group's setting is to be reverted
- * @plan: the plan
- * @speaker: a device of its pool
+/*
+ * Check whether a group's setting is to be reverted.
  * @owner: the device with the group in its own tree; NULL for the pool's tree
- * @name: its name in the kernel's lists
  * @path: of a cgroup; else NULL
- * @setting: the setting
- * @now: the present settings of the group
- *
  * Return: true if it came from a former configuration.
  */
 bool plan_gave_group(const struct plan *plan, const struct future *speaker,
@@ -78,15 +69,9 @@ bool plan_gave_group(const struct plan *plan, const struct future *speaker,
 	return asked && !hand_has(&key);
 }
 
-/**
- * plan_gave_own() - check whether a setting of a device's own group is to be
- * reverted
- * @plan: the plan
- * @future: the device
- * @setting: the setting
- * @now: the present settings of the group
- *
- * Return: true if it came from a former configuration.
+/*
+ * Check whether a setting of a device's own group is to be reverted.  Return: true if it
+ * came from a former configuration.
  */
 bool plan_gave_own(const struct plan *plan, const struct future *future,
 		   int setting, const struct ioband_preset *now)
@@ -101,13 +86,9 @@ bool plan_gave_own(const struct plan *plan, const struct future *future,
 	       !hand_has(&key);
 }
 
-/**
- * plan_gave_device() - check whether a setting of a device is to be reverted
- * @plan: the plan
- * @future: the device
+/*
+ * Check whether a setting of a device is to be reverted.
  * @key: its pool, or its mode
- * @now: its present value
- *
  * Return: true if it came from a former configuration.
  */
 bool plan_gave_device(const struct plan *plan, const struct future *future,
@@ -121,13 +102,7 @@ bool plan_gave_device(const struct plan *plan, const struct future *future,
 	       !hand_has(&hand);
 }
 
-/**
- * plan_is_by_hand() - check whether a setting of a pool was set manually
- * @pool: the pool
- * @key: the setting
- *
- * Return: true if so.
- */
+/* Check whether a setting of a pool was set manually. */
 bool plan_is_by_hand(const char *pool, enum conf_key key)
 {
 	return hand_has(&(struct hand_key){
@@ -135,14 +110,9 @@ bool plan_is_by_hand(const char *pool, enum conf_key key)
 	});
 }
 
-/**
- * plan_gave_pool() - check whether a setting of a pool is to be reverted
- * @plan: the plan
- * @pool: the pool
- * @key: the setting
- * @now: its present value
- *
- * Return: true if it came from a former configuration.
+/*
+ * Check whether a setting of a pool is to be reverted.  Return: true if it came from a
+ * former configuration.
  */
 bool plan_gave_pool(const struct plan *plan, const char *pool,
 		    enum conf_key key, const char *now)
@@ -208,12 +178,7 @@ static struct past_device *list_devices(const struct plan *plan, size_t *n)
 	return v;
 }
 
-/**
- * plan_begin() - record the configuration before it is applied
- * @plan: the plan
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Record the configuration before it is applied. */
 int plan_begin(const struct plan *plan)
 {
 	struct past_device *v;
@@ -233,14 +198,9 @@ int plan_begin(const struct plan *plan)
 	return code;
 }
 
-/**
- * plan_end() - drop the records of former configurations after this one is
- * applied
- * @plan: the plan
- * @all: the plan covers all devices; otherwise the records of other devices
- *	remain
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * Drop the records of former configurations after this one is applied.
+ * @all: the plan covers all devices; otherwise the records of other devices remain
  */
 int plan_end(const struct plan *plan, bool all)
 {

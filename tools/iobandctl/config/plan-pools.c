@@ -215,12 +215,9 @@ static bool pool_is_chosen(const struct plan *plan, const char *pool)
 	return false;
 }
 
-/**
- * plan_pools() - plan changes of the settings of pools
- * @plan: the plan, with the future devices
+/*
+ * Plan changes of the settings of pools.
  * @all: all pools; otherwise only the pools of selected devices
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_pools(struct plan *plan, bool all)
 {

@@ -6,16 +6,11 @@
 #include "config/plan.h"
 #include "ioband/query.h"
 
-/**
- * struct planner - the data of a visit
- * @plan: the plan
- * @tree: the tree
- * @speaker: the device that receives messages about the tree
- */
+/* The data of a visit. */
 struct planner {
 	struct plan *plan;
 	struct preset_tree tree;
-	const struct future *speaker;
+	const struct future *speaker;	/* the device that receives messages about the tree */
 };
 
 static char *setting_text(const struct ioband_preset *preset, int setting)
@@ -64,15 +59,12 @@ static int add_change(const struct preset_change *preset, void *data)
 	return EXIT_OK;
 }
 
-/**
- * plan_presets() - plan changes of the presets of a tree
- * @plan: the plan
+/*
+ * Plan changes of the presets of a tree.
  * @speaker: the device that receives messages about the tree
  * @asked: a present device of the pool; NULL if there is none
  * @owner: the device with the tree as its own; NULL for the pool's tree
  * @counts: the number of paths with presets, and its changes
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_presets(struct plan *plan, const struct future *speaker,
 		 const struct future *asked, const struct future *owner,
@@ -96,9 +88,8 @@ int plan_presets(struct plan *plan, const struct future *speaker,
 	return code;
 }
 
-/**
- * plan_say_untold() - report that the module, loaded with the first device,
- * takes no presets
+/*
+ * Report that the module, loaded with the first device, takes no presets.
  * @plan: the plan after its changes
  */
 void plan_say_untold(const struct plan *plan)
@@ -113,13 +104,9 @@ void plan_say_untold(const struct plan *plan)
 	}
 }
 
-/**
- * plan_run_preset() - change a preset
- * @change: the change
+/*
+ * Change a preset.
  * @speaker: the device that receives the message
- * @to: the new value
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_run_preset(const struct change *change,
 		    const struct ioband_device *speaker, const char *to)

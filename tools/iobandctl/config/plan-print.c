@@ -49,13 +49,7 @@ static void print_change(struct table *table, const struct plan *plan,
 	print_text(table, row, PLACE, where);
 }
 
-/**
- * plan_print() - print all changes
- * @plan: the changes
- * @json: print JSON
- *
- * Return: an exit code.
- */
+/* Print all changes. */
 int plan_print(const struct plan *plan, bool json)
 {
 	struct table *table = print_table("changes", columns, COLUMNS, json);

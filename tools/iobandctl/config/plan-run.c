@@ -135,14 +135,9 @@ static int run_one(const struct plan *plan, struct change *change)
 	return code;
 }
 
-/**
- * plan_run() - make all changes, or none
- * @plan: the changes
- *
- * Signals stay blocked until the end of a change.  A pending signal then has
- * the earlier changes undone.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * Make all changes, or none.  Signals stay blocked until the end of a change.  A pending
+ * signal then has the earlier changes undone.
  */
 int plan_run(struct plan *plan)
 {

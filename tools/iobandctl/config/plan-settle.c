@@ -5,11 +5,9 @@
 
 #include "config/plan.h"
 
-/**
- * plan_take_settings() - have the settings of a pool as it will be
- * @plan: the plan
+/*
+ * Have the settings of a pool as it will be.
  * @table: has the name of the pool, and gets its settings
- *
  * Return: false if no device will be in the pool yet.
  */
 bool plan_take_settings(const struct plan *plan, struct ioband_table *table)
@@ -47,12 +45,7 @@ static int foresee(const struct plan *plan, const struct choice *choice,
 	return code;
 }
 
-/**
- * plan_check_pool() - see whether the pool of a section is there, or has a name
- * @section: the section
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
- */
+/* See whether the pool of a section is there, or has a name. */
 int plan_check_pool(const struct conf_section *section)
 {
 	const char *pool = conf_pool(section);
@@ -75,14 +68,11 @@ static const char *writes_starved_word(const struct plan *plan, const char *pool
 		       IOBAND_WRITES_STARVED_DEFAULT ? text : NULL;
 }
 
-/**
- * plan_settle() - find the settings and the table of a new ioband device
- * @plan: the plan
+/*
+ * Find the settings and the table of a new ioband device.
  * @choice: the device below it
  * @settings: the settings that the configuration asks for
  * @table: the table that the device will have
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int plan_settle(const struct plan *plan, const struct choice *choice,
 		struct settings *settings, struct ioband_table *table)

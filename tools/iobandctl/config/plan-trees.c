@@ -83,12 +83,9 @@ static int add_pool(struct trees *trees, const struct future *future)
 	return add_tree(trees, speaker, NULL);
 }
 
-/**
- * plan_trees_find() - find all future trees, and their present groups
- * @plan: the plan, with the future devices
+/*
+ * Find all future trees, and their present groups.
  * @trees: the result, also to be freed after a failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int plan_trees_find(struct plan *plan, struct trees *trees)
 {
@@ -108,10 +105,7 @@ int plan_trees_find(struct plan *plan, struct trees *trees)
 	return code;
 }
 
-/**
- * plan_trees_free() - free the result of plan_trees_find()
- * @trees: the trees
- */
+/* Free the result of plan_trees_find(). */
 void plan_trees_free(struct trees *trees)
 {
 	for (size_t i = 0; i < trees->n; i++) {
@@ -122,14 +116,7 @@ void plan_trees_free(struct trees *trees)
 	free(trees->used);
 }
 
-/**
- * plan_trees_group() - find a group
- * @trees: all trees
- * @tree: the tree of the group
- * @name: its name in the kernel's lists
- *
- * Return: the present group, or NULL.
- */
+/* Find a group.  Return: the present group, or NULL. */
 const struct ioband_group *plan_trees_group(const struct trees *trees,
 					    const struct tree *tree,
 					    const char *name)
@@ -147,13 +134,9 @@ const struct ioband_group *plan_trees_group(const struct trees *trees,
 	return NULL;
 }
 
-/**
- * plan_tree_sorts_by() - check whether a tree will have groups of a kind
- * @trees: all trees
- * @tree: the tree
+/*
+ * Check whether a tree will have groups of a kind.
  * @mode: the mode of sorting that makes such groups
- *
- * Return: true if so.
  */
 bool plan_tree_sorts_by(const struct trees *trees, const struct tree *tree,
 			const char *mode)

@@ -119,12 +119,7 @@ static int keep_presets(struct kept *kept, const struct ioband_device *device)
 	return code;
 }
 
-/**
- * plan_keep() - before a change, save the settings that it destroys
- * @change: the change
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Before a change, save the settings that it destroys. */
 int plan_keep(struct change *change)
 {
 	const struct ioband_device *device;
@@ -211,14 +206,7 @@ static int give_preset(const struct ioband_device *speaker,
 	return code;
 }
 
-/**
- * plan_give_back() - after a change was undone, restore the settings that it
- * destroyed
- * @change: the change
- * @speaker: the device
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* After a change was undone, restore the settings that it destroyed. */
 int plan_give_back(const struct change *change,
 		   const struct ioband_device *speaker)
 {
@@ -244,13 +232,7 @@ int plan_give_back(const struct change *change,
 	return code;
 }
 
-/**
- * plan_carry() - after a move to another pool, set the device's own bounds
- * again
- * @change: the change
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* After a move to another pool, set the device's own bounds again. */
 int plan_carry(const struct change *change)
 {
 	const struct kept *kept = &change->kept;

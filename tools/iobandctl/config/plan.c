@@ -7,15 +7,11 @@
 #include "base/alloc.h"
 #include "config/plan.h"
 
-/**
- * plan_add() - add a change
- * @plan: the plan
- * @kind: the kind of change
+/*
+ * Add a change.
  * @future: the device that is made, or receives the message
  * @place: the place in the configuration that requests it
- *
- * Return: the change, for the caller to fill in; valid until the next
- * plan_add().
+ * Return: the change, for the caller to fill in; valid until the next plan_add().
  */
 struct change *plan_add(struct plan *plan, enum change_kind kind,
 			const struct future *future,
@@ -34,11 +30,7 @@ struct change *plan_add(struct plan *plan, enum change_kind kind,
 	return change;
 }
 
-/**
- * plan_of_device() - mark a change as one of a device's own group
- * @change: the change
- * @future: the device
- */
+/* Mark a change as one of a device's own group. */
 void plan_of_device(struct change *change, const struct future *future)
 {
 	change->tree = xstrdup(future->name);
@@ -46,14 +38,10 @@ void plan_of_device(struct change *change, const struct future *future)
 	change->message = xstrdup("device");
 }
 
-/**
- * plan_set() - plan a setting of a pool or of a device
- * @plan: the plan
+/*
+ * Plan a setting of a pool or of a device.
  * @future: the device that receives the message
  * @of_device: a setting of the device, not of the pool
- * @key: the setting
- * @from: its present value
- * @to: its new value
  * @place: the place in the configuration that requests it
  */
 void plan_set(struct plan *plan, const struct future *future, bool of_device,
@@ -68,13 +56,9 @@ void plan_set(struct plan *plan, const struct future *future, bool of_device,
 	change->to = xstrdup(to);
 }
 
-/**
- * plan_blame() - report the place in the configuration that caused a failure
- * @plan: the plan
- * @place: the place
+/*
+ * Report the place in the configuration that caused a failure.
  * @code: an exit code; EXIT_OK reports nothing
- *
- * Return: @code.
  */
 int plan_blame(const struct plan *plan, const struct conf_place *place,
 	       int code)
@@ -88,13 +72,9 @@ int plan_blame(const struct plan *plan, const struct conf_place *place,
 	return code;
 }
 
-/**
- * plan_future() - add a future ioband device
- * @plan: the plan
- * @name: its name
- *
- * Return: the device, for the caller to fill in; valid until the next
- * plan_future().
+/*
+ * Add a future ioband device.  Return: the device, for the caller to fill in; valid until
+ * the next plan_future().
  */
 struct future *plan_future(struct plan *plan, const char *name)
 {
@@ -107,13 +87,7 @@ struct future *plan_future(struct plan *plan, const char *name)
 	return future;
 }
 
-/**
- * plan_over() - find the future ioband device over a device
- * @plan: the plan
- * @device: the device
- *
- * Return: the ioband device, or NULL.
- */
+/* Find the future ioband device over a device.  Return: the ioband device, or NULL. */
 struct future *plan_over(const struct plan *plan, const struct device *device)
 {
 	for (size_t i = 0; i < plan->n_future; i++) {
@@ -136,10 +110,6 @@ static void forget(struct change *change)
 	change->kept = (struct kept){ .n = 0 };
 }
 
-/**
- * plan_free() - free a plan
- * @plan: the plan, left empty
- */
 void plan_free(struct plan *plan)
 {
 	for (size_t i = 0; i < plan->n; i++) {

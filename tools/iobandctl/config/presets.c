@@ -26,20 +26,14 @@
 
 static const struct ioband_preset nothing = { .weight = 0 };
 
-/**
- * struct sorted - presets, sorted by tree and path
- * @v: the presets
- * @n: their number
- */
+/* Presets, sorted by tree and path. */
 struct sorted {
 	const struct ioband_preset **v;
 	size_t n;
 };
 
-/**
- * presets_tree() - describe a tree
- * @tree: the result
- * @pool: its pool
+/*
+ * Describe a tree.
  * @owner: the device with the tree as its own; NULL for the pool's tree
  */
 void presets_tree(struct preset_tree *tree, const char *pool,
@@ -63,10 +57,9 @@ static const char *const obstacles[] = {
 	"the cgroups that are mounted are a part of all, as in a cgroup namespace, and their paths are not the module's; run it outside",
 };
 
-/**
- * presets_obstacle() - the reason for which presets are impossible
+/*
+ * The reason for which presets are impossible.
  * @hierarchy: the mounted hierarchy of cgroups; NULL if there is none
- *
  * Return: the reason, for messages to the user; NULL if presets are possible.
  */
 const char *presets_obstacle(const struct hierarchy *hierarchy)
@@ -123,14 +116,7 @@ static const struct ioband_preset *find(const struct sorted *sorted,
 	return found ? *found : &nothing;
 }
 
-/**
- * presets_are_same() - compare a setting
- * @a: one set of settings
- * @b: another set
- * @setting: the setting
- *
- * Return: true if it is the same.
- */
+/* Compare a setting. */
 bool presets_are_same(const struct ioband_preset *a,
 		      const struct ioband_preset *b, int setting)
 {
@@ -152,14 +138,7 @@ static uint64_t strength(const struct ioband_preset *preset)
 				IOBAND_WEIGHT_DEFAULT;
 }
 
-/**
- * presets_phase() - the phase in which a setting changes
- * @now: the present settings
- * @wanted: the new settings
- * @setting: the setting
- *
- * Return: the phase.
- */
+/* The phase in which a setting changes. */
 int presets_phase(const struct ioband_preset *now,
 		  const struct ioband_preset *wanted, int setting)
 {
@@ -184,20 +163,16 @@ int presets_phase(const struct ioband_preset *now,
 	return gives ? PRESET_GIVES : PRESET_TAKES;
 }
 
-/**
- * struct wish - the configuration of a path in a tree
- * @wanted: the settings for its group
- * @place: place of each setting in the configuration; NULL without one
- */
+/* The configuration of a path in a tree. */
 struct wish {
-	struct ioband_preset wanted;
+	struct ioband_preset wanted;	/* the settings for its group */
+	/* Place of each setting in the configuration; NULL without one. */
 	const struct conf_place *place[GROUP_SETTINGS];
 };
 
-/**
- * presets_read() - read the settings in sections
- * @sections: by setting; if one is NULL or lacks the key, the setting remains
- *	unchanged
+/*
+ * Read the settings in sections.
+ * @sections: by setting; if one is NULL or lacks the key, the setting remains unchanged
  * @wanted: receives the settings
  */
 void presets_read(const struct conf_section *const sections[GROUP_SETTINGS],
@@ -237,16 +212,9 @@ static void read_wish(const struct conf *conf, const struct preset_tree *tree,
 	conf_matches_free(&matches);
 }
 
-/**
- * presets_ask_for() - check whether a configuration has the present preset of a
- * path
- * @conf: the configuration
- * @tree: the tree
- * @path: the path
- * @preset: the present settings
- * @setting: the setting
- *
- * Return: true if it names the path with this value.
+/*
+ * Check whether a configuration has the present preset of a path.  Return: true if it names
+ * the path with this value.
  */
 bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
 		     const char *path, const struct ioband_preset *preset,
@@ -260,16 +228,11 @@ bool presets_ask_for(const struct conf *conf, const struct preset_tree *tree,
 	return wish.place[setting] && presets_are_same(&wish.wanted, preset, setting);
 }
 
-/**
- * struct look - the data of a comparison of presets
- * @visit: called for each difference
- * @data: argument of @visit
- * @counts: the number of paths with presets
- */
+/* The data of a comparison of presets. */
 struct look {
-	preset_visit visit;
-	void *data;
-	struct preset_counts *counts;
+	preset_visit visit;	/* called for each difference */
+	void *data;	/* argument of @visit */
+	struct preset_counts *counts;	/* the number of paths with presets */
 };
 
 static bool says_something(const struct ioband_preset *preset)
@@ -302,16 +265,12 @@ static int visit_path(const struct look *look, const char *path,
 	return code;
 }
 
-/**
- * presets_differ() - compare the presets of a tree with the configuration
- * @conf: the configuration
- * @tree: the tree
+/*
+ * Compare the presets of a tree with the configuration.
  * @now: the present presets, in all trees of the pool
- * @visit: called for each difference, until it returns another code than
- *	EXIT_OK
+ * @visit: called for each difference, until it returns another code than EXIT_OK
  * @data: argument of @visit
  * @counts: the number of paths with presets, and its changes
- *
  * Return: the last result of @visit, or EXIT_OK.
  */
 int presets_differ(const struct conf *conf, const struct preset_tree *tree,

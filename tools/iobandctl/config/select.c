@@ -16,24 +16,15 @@
 
 #define LINKS_MAX 64	/* more than any device has */
 
-/**
- * struct subject - a block device in udev's database
- * @known: its properties, for conf_selects()
- * @device: its number and its node
- * @mapper: storage of its mapper name
- * @volume: storage of vg/lv
- * @paths: its node and the links to it; owned by udev
- * @suitable: patterns can select it
- * @passed_over: its creator asked udev's rules to skip it
- */
+/* A block device in udev's database. */
 struct subject {
-	struct conf_subject known;
+	struct conf_subject known;	/* its properties, for conf_selects() */
 	struct device device;
-	char mapper[DEVICE_NAME_SIZE];
-	char volume[2 * DEVICE_NAME_SIZE];
-	char *paths[LINKS_MAX + 1];
-	bool suitable;
-	bool passed_over;
+	char mapper[DEVICE_NAME_SIZE];	/* storage of its mapper name */
+	char volume[2 * DEVICE_NAME_SIZE];	/* storage of vg/lv */
+	char *paths[LINKS_MAX + 1];	/* its node and the links to it; owned by udev */
+	bool suitable;	/* patterns can select it */
+	bool passed_over;	/* its creator asked udev's rules to skip it */
 };
 
 static bool begins(const char *text, const char *prefix)
@@ -373,14 +364,11 @@ static int look_at_all(const struct conf *conf, const struct device *only,
 	return EXIT_OK;
 }
 
-/**
- * select_devices() - find the block devices that the configuration selects
- * @conf: the configuration
+/*
+ * Find the block devices that the configuration selects.
  * @only: examine only these; each must match a section
  * @n_only: their number; 0 for all devices
  * @choices: the result, sorted by label; also to be freed after a failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int select_devices(const struct conf *conf, char *const *only, int n_only,
 		   struct choices *choices)
@@ -399,15 +387,9 @@ int select_devices(const struct conf *conf, char *const *only, int n_only,
 	return code;
 }
 
-/**
- * select_is_lasting() - check whether a link of udev's does not depend on
- * contents
- * @link: its path
- *
- * Links by partuuid and partlabel qualify: they come from the partition table
- * of the disk.
- *
- * Return: true if so.
+/*
+ * Check whether a link of udev's does not depend on contents.  Links by partuuid and
+ * partlabel qualify: they come from the partition table of the disk.
  */
 bool select_is_lasting(const char *link)
 {
@@ -424,16 +406,11 @@ bool select_is_lasting(const char *link)
 	return true;
 }
 
-/**
- * select_event() - check whether the configuration selects a device in a uevent
- * @conf: the configuration
+/*
+ * Check whether the configuration selects a device in a uevent.
  * @found: the device; it may not have appeared yet
- * @choice: the result
  *
- * Links that depend on the contents are ignored: they will point to the ioband
- * device.
- *
- * Return: true if so.
+ * Links that depend on the contents are ignored: they will point to the ioband device.
  */
 bool select_event(const struct conf *conf, struct udev_device *found,
 		  struct choice *choice)
@@ -451,23 +428,16 @@ bool select_event(const struct conf *conf, struct udev_device *found,
 	return choose(conf, &subject, choice);
 }
 
-/**
- * choices_free() - free the result of select_devices()
- * @choices: the devices, left empty
- */
+/* Free the result of select_devices(). */
 void choices_free(struct choices *choices)
 {
 	free(choices->v);
 	*choices = (struct choices){ .n = 0 };
 }
 
-/**
- * device_lasting_name() - a path of a device that survives a reboot
- * @major: of the device
- * @minor: of the device
- *
- * Return: a path, to be freed: in /dev/mapper, in /dev/disk/by-id, or without
- * these the device's node.
+/*
+ * A path of a device that survives a reboot.  Return: a path, to be freed: in /dev/mapper,
+ * in /dev/disk/by-id, or without these the device's node.
  */
 char *device_lasting_name(unsigned int major, unsigned int minor)
 {

@@ -7,20 +7,13 @@
 #include "config/conf.h"
 #include "host/device.h"
 
-/**
- * struct choice - a block device and its section
- * @device: the device
- * @label: its name in device-mapper, or the kernel's
- * @section: of the configuration
- * @named: the section lists the device; otherwise only its patterns match
- * @passed_over: its creator asked udev's rules to skip it
- */
+/* A block device and its section. */
 struct choice {
 	struct device device;
-	char label[DEVICE_NAME_SIZE];
+	char label[DEVICE_NAME_SIZE];	/* its name in device-mapper, or the kernel's */
 	const struct conf_section *section;
-	bool named;
-	bool passed_over;
+	bool named;	/* the section lists the device; otherwise only its patterns match */
+	bool passed_over;	/* its creator asked udev's rules to skip it */
 };
 
 struct choices {

@@ -160,13 +160,10 @@ static int save_pool(const struct ioband_devices *devices,
 	return code;
 }
 
-/**
- * weights_save() - print all weights and bounds that are set
+/*
+ * Print all weights and bounds that are set.
  * @devices: all ioband devices
- * @scope: the limits of the selection
  * @json: print JSON, which weights_restore() does not read
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int weights_save(const struct ioband_devices *devices,
 		 const struct scope *scope, bool json)
@@ -376,17 +373,14 @@ static int lock_and_apply(const char *file, const struct saved_weights *weights,
 	return code;
 }
 
-/**
- * weights_restore() - set the weights and bounds in a file
+/*
+ * Set the weights and bounds in a file.
  * @file: its name, "-" for standard input
- * @json: print the settings as JSON
  *
- * Other changes are excluded once the file is read, which may take long.  A
- * malformed file changes nothing.  Lines that cannot be applied, for instance
- * because their cgroup is gone, are reported and skipped.
- *
- * Return: the exit code of the first failure, which has been reported; else
- * EXIT_OK.
+ * Other changes are excluded once the file is read, which may take long.  A malformed file
+ * changes nothing.  Lines that cannot be applied, for instance because their cgroup is
+ * gone, are reported and skipped.
+ * Return: the exit code of the first failure, which has been reported; else EXIT_OK.
  */
 int weights_restore(const char *file, bool json)
 {

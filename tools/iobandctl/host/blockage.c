@@ -60,11 +60,9 @@ static bool is_queueing(const struct device *device, const char *label,
 	return false;
 }
 
-/**
- * blockage_at() - see whether a device itself takes no I/O for now
- * @device: the device
+/*
+ * See whether a device itself takes no I/O for now.
  * @found: the reason, and what to do
- *
  * Return: whether I/O to it would wait.
  */
 bool blockage_at(const struct device *device, struct blockage *found)
@@ -77,14 +75,11 @@ bool blockage_at(const struct device *device, struct blockage *found)
 	       is_queueing(device, label, found);
 }
 
-/**
- * blockage_below() - see whether I/O to a device would wait
- * @device: the device
+/*
+ * See whether I/O to a device would wait.
  * @found: which device is the reason, this one or one below, and what to do
  *
  * Only states that the kernel tells of count.
- *
- * Return: whether it would.
  */
 bool blockage_below(const struct device *device, struct blockage *found)
 {
@@ -103,12 +98,7 @@ bool blockage_below(const struct device *device, struct blockage *found)
 	return is;
 }
 
-/**
- * blockage_check() - before a change that waits for I/O: see whether that goes on
- * @device: the device
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
- */
+/* Before a change that waits for I/O: see whether that goes on. */
 int blockage_check(const struct device *device)
 {
 	struct blockage found;

@@ -27,14 +27,9 @@ static void sysfs_path(unsigned int major, unsigned int minor,
 		 name);
 }
 
-/**
- * device_attribute() - read an attribute from sysfs
- * @major: of the device
- * @minor: of the device
- * @name: of the attribute
+/*
+ * Read an attribute from sysfs.
  * @value: its text, without the newline; may be NULL
- * @size: bytes of @value
- *
  * Return: whether the device has it.
  */
 bool device_attribute(unsigned int major, unsigned int minor, const char *name,
@@ -124,13 +119,9 @@ static bool is_volume(const char *spelled, struct device *device)
 	return found;
 }
 
-/**
- * device_find() - find a block device by any of its names
- * @spelled: a path, a mapper name, vg/lv, a name below /dev, or
- *	<major>:<minor>
- * @device: the result
- *
- * Return: true if it exists.
+/*
+ * Find a block device by any of its names.
+ * @spelled: a path, a mapper name, vg/lv, a name below /dev, or <major>:<minor>
  */
 bool device_find(const char *spelled, struct device *device)
 {
@@ -160,11 +151,9 @@ static bool find_source(const char *path, struct device *device)
 	return found;
 }
 
-/**
- * device_of_file() - find the block device that a file or directory lies on
+/*
+ * Find the block device that a file or directory lies on.
  * @path: an absolute path
- * @device: the result
- *
  * Return: true if it was found.
  */
 bool device_of_file(const char *path, struct device *device)
@@ -181,13 +170,9 @@ bool device_of_file(const char *path, struct device *device)
 	return device_find(number, device);
 }
 
-/**
- * device_resolve() - find a block device, and report an error if it does not
- * exist
+/*
+ * Find a block device, and report an error if it does not exist.
  * @spelled: as for device_find()
- * @device: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int device_resolve(const char *spelled, struct device *device)
 {
@@ -213,13 +198,11 @@ int device_resolve(const char *spelled, struct device *device)
 		    spelled);
 }
 
-/**
- * device_size() - the size of a device, and whether it is read-only
+/*
+ * The size of a device, and whether it is read-only.
  * @device: the device, which may not answer and is therefore not opened
  * @sectors: its size in sectors of 512 bytes
  * @read_only: true if it is read-only
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int device_size(const struct device *device, uint64_t *sectors, bool *read_only)
 {
@@ -239,12 +222,10 @@ int device_size(const struct device *device, uint64_t *sectors, bool *read_only)
 		    device->path);
 }
 
-/**
- * device_label() - the name of a device in tables
- * @major: of the device
- * @minor: of the device
- * @label: the mapper name of a dm device, the kernel's name of another device,
- *	or the number of a device that does not exist
+/*
+ * The name of a device in tables.
+ * @label: the mapper name of a dm device, the kernel's name of another device, or the
+ *	number of a device that does not exist
  */
 void device_label(unsigned int major, unsigned int minor,
 		  char label[DEVICE_NAME_SIZE])
@@ -267,11 +248,7 @@ void device_label(unsigned int major, unsigned int minor,
 	snprintf(label, DEVICE_NAME_SIZE, "%.127s", name ? name + 1 : target);
 }
 
-/**
- * names_add() - add a name to a list unless the list has it
- * @names: the list
- * @name: the name
- */
+/* Add a name to a list unless the list has it. */
 void names_add(struct names *names, const char *name)
 {
 	size_t place = names->n;
@@ -292,13 +269,6 @@ void names_add(struct names *names, const char *name)
 	names->v[place] = xstrdup(name);
 }
 
-/**
- * names_has() - check whether a list has a name
- * @names: the list
- * @name: the name
- *
- * Return: true if so.
- */
 bool names_has(const struct names *names, const char *name)
 {
 	for (size_t i = 0; i < names->n; i++) {
@@ -308,10 +278,6 @@ bool names_has(const struct names *names, const char *name)
 	return false;
 }
 
-/**
- * names_free() - free a list of names
- * @names: the list, left empty
- */
 void names_free(struct names *names)
 {
 	for (size_t i = 0; i < names->n; i++)
@@ -320,12 +286,10 @@ void names_free(struct names *names)
 	*names = (struct names){ .n = 0 };
 }
 
-/**
- * device_of_kernel_name() - find a device by the kernel's name
+/*
+ * Find a device by the kernel's name.
  * @name: as in sysfs
  * @device: the result; its node may not exist
- *
- * Return: true if it exists.
  */
 bool device_of_kernel_name(const char *name, struct device *device)
 {
@@ -343,13 +307,10 @@ bool device_of_kernel_name(const char *name, struct device *device)
 	return found && is_number(number, device);
 }
 
-/**
- * device_related() - the devices directly below or above a device, or its
- * partitions
- * @device: the device
+/*
+ * The devices directly below or above a device, or its partitions.
  * @relation: "slaves" (below), "holders" (above), or "" for its partitions
  * @names: receives the kernel's names
- *
  * Return: the number of names in @names now.
  */
 int device_related(const struct device *device, const char *relation,
@@ -375,11 +336,9 @@ int device_related(const struct device *device, const char *relation,
 	return names->n;
 }
 
-/**
- * device_whole_disk() - find the disk of a partition
- * @part: the device
+/*
+ * Find the disk of a partition.
  * @disk: the result; its node may not exist
- *
  * Return: whether @part is a partition.
  */
 bool device_whole_disk(const struct device *part, struct device *disk)
@@ -397,12 +356,10 @@ bool device_whole_disk(const struct device *part, struct device *disk)
 	return true;
 }
 
-/**
- * device_disks() - find the physical disks below a device
- * @device: the device
+/*
+ * Find the physical disks below a device.
  * @disks: receives the labels of the disks
  * @passed: receives the labels of all devices on the way
- *
  * Return: the number of names in @disks now.
  */
 int device_disks(const struct device *device, struct names *disks,
@@ -429,11 +386,10 @@ int device_disks(const struct device *device, struct names *disks,
 	return disks->n;
 }
 
-/**
- * device_stack() - find all devices below a device
- * @device: the device
- * @numbers: receives "<major>:<minor>" of it and of each device below,
- *	including the disks of partitions
+/*
+ * Find all devices below a device.
+ * @numbers: receives "<major>:<minor>" of it and of each device below, including the disks
+ *	of partitions
  */
 void device_stack(const struct device *device, struct names *numbers)
 {

@@ -8,23 +8,14 @@
 
 #define DEVICE_NAME_SIZE 128
 
-/**
- * struct device - a block device
- * @major: its number
- * @minor: its number
- * @path: a node for it
- */
+/* A block device. */
 struct device {
 	unsigned int major;
 	unsigned int minor;
-	char path[4096];
+	char path[4096];	/* a node for it */
 };
 
-/**
- * struct names - names of devices, each once, sorted
- * @v: the names
- * @n: how many
- */
+/* Names of devices, each once, sorted. */
 struct names {
 	char **v;
 	size_t n;

@@ -37,14 +37,10 @@
 
 #define LVM_LOCKS "/run/lock/lvm"
 
-/**
- * struct patience - the time to wait for a lock, in seconds
- * @idle_s: while one holder keeps it
- * @most_s: in total
- */
+/* The time to wait for a lock, in seconds. */
 struct patience {
-	int idle_s;
-	int most_s;
+	int idle_s;	/* while one holder keeps it */
+	int most_s;	/* in total */
 };
 
 static const struct patience for_device = { 5, 5 };
@@ -234,11 +230,9 @@ static int take_own(const char *dash, const char *name, const char *what,
 		    what, "another iobandctl", patience, lock);
 }
 
-/**
- * lock_changes() - exclude every other "apply", "set" and "resize"
+/*
+ * Exclude every other "apply", "set" and "resize".
  * @lock: the result, for unlock() after success and after failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int lock_changes(struct lock *lock)
 {
@@ -249,14 +243,11 @@ int lock_changes(struct lock *lock)
 	       take_own("", "", "what ioband does here", &for_changes, lock);
 }
 
-/**
- * lock_device() - exclude other changes of a device
- * @name: its name
+/*
+ * Exclude other changes of a device.
  * @locks: the result, for unlock_device() after success and after failure
  *
  * A device that does not exist is not an error.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int lock_device(const char *name, struct locks *locks)
 {
@@ -271,10 +262,7 @@ int lock_device(const char *name, struct locks *locks)
 	return code;
 }
 
-/**
- * unlock_device() - release the locks of lock_device()
- * @locks: the locks
- */
+/* Release the locks of lock_device(). */
 void unlock_device(struct locks *locks)
 {
 	unlock(&locks->group);

@@ -36,13 +36,9 @@
 #define PATIENCE_OF_STARVED_MS 20000
 #define LOOK_MS 50
 
-/**
- * struct reply - what the child writes when its action has ended
- * @error: as the action returned it
- * @answer: of the action
- */
+/* What the child writes when its action has ended. */
 struct reply {
-	int error;
+	int error;	/* as the action returned it */
 	uint64_t answer[REACH_ANSWER_SIZE / sizeof(uint64_t)];
 };
 
@@ -128,13 +124,11 @@ static int receive(int fd, void *answer, size_t size)
 	return reply.error;
 }
 
-/**
- * reach_run() - run an action that may hang, and wait for it for a second
+/*
+ * Run an action that may hang, and wait for it for a second.
  * @act: the action, in a process of its own; it returns 0 or a negative errno
  * @argument: for the action
- * @answer: the result of the action
  * @size: of @answer, at most REACH_ANSWER_SIZE
- *
  * Return: as @act; -ETIMEDOUT if it hangs, and then it may still take effect.
  */
 int reach_run(reach_action act, const void *argument, void *answer, size_t size)
@@ -165,12 +159,9 @@ static int do_stat(const void *path, void *answer)
 	return stat(path, answer) ? -errno : 0;
 }
 
-/**
- * reach_stat() - stat() for a path that may lie anywhere
- * @path: the path
- * @info: the result
- *
- * Return: as stat(); the error is ETIMEDOUT if the file system does not answer.
+/*
+ * stat() for a path that may lie anywhere.  Return: as stat(); the error is ETIMEDOUT if
+ * the file system does not answer.
  */
 int reach_stat(const char *path, struct stat *info)
 {

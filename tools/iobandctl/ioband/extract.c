@@ -96,12 +96,9 @@ static int extract_locked(const char *name, bool *had_it)
 	return EXIT_OK;
 }
 
-/**
- * extract_from() - take ioband out of one device
- * @name: its name
+/*
+ * Take ioband out of one device.
  * @had_it: set to false if it was not in it
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int extract_from(const char *name, bool *had_it)
 {

@@ -134,12 +134,9 @@ static int drop(const struct ioband_device *ioband)
 	return code == EXIT_OK ? result : code;
 }
 
-/**
- * gone_is_lost() - check whether all devices below a device are gone, at any
- * depth
- * @name: the kernel's name of the device
- *
- * Return: true if so; false if the device itself does not exist.
+/*
+ * Check whether all devices below a device are gone, at any depth.  Return: true if so;
+ * false if the device itself does not exist.
  */
 bool gone_is_lost(const char *name)
 {
@@ -148,15 +145,9 @@ bool gone_is_lost(const char *name)
 	return device_of_kernel_name(name, &device) && !is_there(&device);
 }
 
-/**
- * gone_drop() - remove the devices above a device that is gone
- * @udev: udev context
- * @gone: the kernel's name of the device
- *
- * This includes an ioband device over a device that exists but has lost all
- * devices below it, as a LUKS volume or an array.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * Remove the devices above a device that is gone.  This includes an ioband device over a
+ * device that exists but has lost all devices below it, as a LUKS volume or an array.
  */
 int gone_drop(struct udev *udev, const char *gone)
 {

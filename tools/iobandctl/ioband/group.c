@@ -117,13 +117,10 @@ static bool number_of(const char *mode, const char *name, uint64_t *number)
 	return false;
 }
 
-/**
- * group_is() - check whether a name on the command line is that of a listed
- * group
+/*
+ * Check whether a name on the command line is that of a listed group.
  * @spelled: root, uid:<user>, gid:<group>, pid:<n> or pgrp:<n>
  * @name: the group in the kernel's list; not a cgroup
- *
- * Return: true if so.
  */
 bool group_is(const char *spelled, const char *name)
 {
@@ -191,16 +188,12 @@ static int find_either(struct finder *finder, const char *spelled,
 	return find_device(finder, spelled, scope, group);
 }
 
-/**
- * group_find() - find a group by its name on the command line
+/*
+ * Find a group by its name on the command line.
  * @finder: the devices and cgroups to search
- * @spelled: root, device, device:<device>, cgroup:<path>, cgroup#<id>,
- *	uid:<user>, gid:<group>, pid:<n>, pgrp:<n>, or the path of a cgroup or
- *	a device without a prefix
+ * @spelled: root, device, device:<device>, cgroup:<path>, cgroup#<id>, uid:<user>,
+ *	gid:<group>, pid:<n>, pgrp:<n>, or the path of a cgroup or a device without a prefix
  * @scope: the device for the name "device", and the limits of the search
- * @group: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int group_find(struct finder *finder, const char *spelled,
 	       const struct scope *scope, struct group_ref *group)
@@ -234,11 +227,9 @@ int group_find(struct finder *finder, const char *spelled,
 	return find_either(finder, spelled, scope, group);
 }
 
-/**
- * group_name() - what the output calls a group that a command line names
- * @group: the group
- *
- * Return: as from tree_name(); to be freed.
+/*
+ * What the output calls a group that a command line names.  Return: as from tree_name(); to
+ * be freed.
  */
 char *group_name(const struct group_ref *group)
 {
@@ -247,14 +238,9 @@ char *group_name(const struct group_ref *group)
 	return xstrdup(*group->path ? group->path : group->name);
 }
 
-/**
- * group_targets() - the devices that have a group
+/*
+ * The devices that have a group.
  * @finder: where to look
- * @group: the group
- * @scope: the limits of the search
- * @targets: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int group_targets(const struct finder *finder, const struct group_ref *group,
 		  const struct scope *scope, struct targets *targets)
@@ -271,14 +257,13 @@ int group_targets(const struct finder *finder, const struct group_ref *group,
 	return EXIT_OK;
 }
 
-/**
- * group_visit() - call a function for each device with a group
+/*
+ * Call a function for each device with a group.
  * @devices: all ioband devices
- * @args: a command line with the group as its first operand, and the options
- *	--device and --pool
+ * @args: a command line with the group as its first operand, and the options --device and
+ *	--pool
  * @visit: called for each device that receives messages about the group
  * @data: argument of @visit
- *
  * Return: an exit code, that of the first failure, which has been reported.
  */
 int group_visit(const struct ioband_devices *devices, const struct args *args,
@@ -305,13 +290,10 @@ int group_visit(const struct ioband_devices *devices, const struct args *args,
 	return code;
 }
 
-/**
- * group_listed() - find a group in the list of a pool
+/*
+ * Find a group in the list of a pool.
  * @devices: all ioband devices
- * @groups: of the pool
- * @ref: the group
  * @device: the device that receives messages about the group
- *
  * Return: the group, or NULL if it has had neither I/O nor settings.
  */
 const struct ioband_group *group_listed(const struct ioband_devices *devices,

@@ -190,17 +190,13 @@ static void write_marks(void)
 	free(old);
 }
 
-/**
- * hand_begin() - collect the following marks until hand_end() writes them
- */
+/* Collect the following marks until hand_end() writes them. */
 void hand_begin(void)
 {
 	marks.more = true;
 }
 
-/**
- * hand_end() - write the marks since hand_begin()
- */
+/* Write the marks since hand_begin(). */
 void hand_end(void)
 {
 	int fd = marks.n ? hold() : -1;
@@ -219,10 +215,7 @@ void hand_end(void)
 	marks.n = 0;
 }
 
-/**
- * hand_mark() - record a manual setting
- * @key: the setting
- */
+/* Record a manual setting. */
 void hand_mark(const struct hand_key *key)
 {
 	char *line = line_of(key);
@@ -254,10 +247,7 @@ void hand_mark_group(const struct ioband_device *device, const char *group,
 	});
 }
 
-/**
- * hand_clear() - remove the record of a manual setting
- * @key: the setting
- */
+/* Remove the record of a manual setting. */
 void hand_clear(const struct hand_key *key)
 {
 	char *line = line_of(key);
@@ -266,11 +256,7 @@ void hand_clear(const struct hand_key *key)
 	free(line);
 }
 
-/**
- * hand_clear_device() - remove all records of a device, which has been made
- * anew
- * @device: its name
- */
+/* Remove all records of a device, which has been made anew. */
 void hand_clear_device(const char *device)
 {
 	char *start = xasprintf("- %s ", device);
@@ -279,10 +265,7 @@ void hand_clear_device(const char *device)
 	free(start);
 }
 
-/**
- * hand_clear_pool() - remove all records of a pool, which has been made anew
- * @pool: its name
- */
+/* Remove all records of a pool, which has been made anew. */
 void hand_clear_pool(const char *pool)
 {
 	char *start = xasprintf("%s - ", pool);
@@ -291,11 +274,9 @@ void hand_clear_pool(const char *pool)
 	free(start);
 }
 
-/**
- * hand_has() - check whether a setting was made manually
- * @key: the setting
- *
- * Return: true if so, and the configuration has not set it since.
+/*
+ * Check whether a setting was made manually.  Return: true if so, and the configuration has
+ * not set it since.
  */
 bool hand_has(const struct hand_key *key)
 {

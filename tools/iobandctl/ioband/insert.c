@@ -14,20 +14,13 @@
 #include "kernel/kmsg.h"
 #include "kernel/swap.h"
 
-/**
- * struct insertion - an insertion that is under way
- * @under: the device
- * @own: its table, as it was copied
- * @hidden: the device that has the copy
- * @fd: keeps that one until another has it open; -1 if it is not open
- * @lvms: LVM takes that one for its own, and removes it
- */
+/* An insertion that is under way. */
 struct insertion {
 	struct under under;
-	struct mapped_table own;
-	struct device hidden;
-	int fd;
-	bool lvms;
+	struct mapped_table own;	/* its table, as it was copied */
+	struct device hidden;	/* the device that has the copy */
+	int fd;	/* keeps that one until another has it open; -1 if it is not open */
+	bool lvms;	/* LVM takes that one for its own, and removes it */
 };
 
 static int report(const struct under *under, const char *what, int error)
@@ -204,13 +197,10 @@ static int insert_locked(const struct settings *settings, const char *name,
 	return code;
 }
 
-/**
- * insert_into() - insert ioband into one device
+/*
+ * Insert ioband into one device.
  * @settings: of the ioband device
- * @name: of the device
  * @had_it: set to whether it was in it already
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int insert_into(const struct settings *settings, const char *name, bool *had_it)
 {

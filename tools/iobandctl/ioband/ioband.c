@@ -30,12 +30,7 @@ static int by_name(const void *left, const void *right)
 	return strcmp(a->dm->name, b->dm->name);
 }
 
-/**
- * ioband_load() - read all ioband devices from the kernel
- * @devices: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Read all ioband devices from the kernel. */
 int ioband_load(struct ioband_devices *devices)
 {
 	int code = mapper_ready();
@@ -56,10 +51,7 @@ int ioband_load(struct ioband_devices *devices)
 	return code;
 }
 
-/**
- * ioband_free() - free the result of ioband_load()
- * @devices: the devices
- */
+/* Free the result of ioband_load(). */
 void ioband_free(struct ioband_devices *devices)
 {
 	free(devices->v);
@@ -67,11 +59,9 @@ void ioband_free(struct ioband_devices *devices)
 	*devices = (struct ioband_devices){ .n = 0 };
 }
 
-/**
- * ioband_named() - find an ioband device by its mapper name
+/*
+ * Find an ioband device by its mapper name.
  * @devices: all ioband devices
- * @name: its name
- *
  * Return: the device, or NULL.
  */
 const struct ioband_device *ioband_named(const struct ioband_devices *devices,
@@ -84,11 +74,10 @@ const struct ioband_device *ioband_named(const struct ioband_devices *devices,
 	return NULL;
 }
 
-/**
- * ioband_exact() - find an ioband device by any of its names
+/*
+ * Find an ioband device by any of its names.
  * @devices: all ioband devices
  * @spelled: as for device_find()
- *
  * Return: the device, or NULL.
  */
 const struct ioband_device *ioband_exact(const struct ioband_devices *devices,
@@ -111,11 +100,10 @@ const struct ioband_device *ioband_exact(const struct ioband_devices *devices,
 	return NULL;
 }
 
-/**
- * ioband_over() - find the ioband device over a device
+/*
+ * Find the ioband device over a device.
  * @devices: all ioband devices
  * @spelled: the device below, as for device_find()
- *
  * Return: the ioband device, or NULL.
  */
 const struct ioband_device *ioband_over(const struct ioband_devices *devices,
@@ -136,12 +124,10 @@ const struct ioband_device *ioband_over(const struct ioband_devices *devices,
 	return NULL;
 }
 
-/**
- * ioband_look() - find an ioband device by its name or by that of the device
- * below
+/*
+ * Find an ioband device by its name or by that of the device below.
  * @devices: all ioband devices
  * @spelled: a name of the device, or of the device below
- *
  * Return: the device, or NULL.
  */
 const struct ioband_device *ioband_look(const struct ioband_devices *devices,
@@ -152,13 +138,10 @@ const struct ioband_device *ioband_look(const struct ioband_devices *devices,
 	return found ? found : ioband_over(devices, spelled);
 }
 
-/**
- * ioband_find() - find an ioband device, and report an error if there is none
+/*
+ * Find an ioband device, and report an error if there is none.
  * @devices: all ioband devices
  * @spelled: as for ioband_look()
- * @found: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int ioband_find(const struct ioband_devices *devices, const char *spelled,
 		const struct ioband_device **found)
@@ -181,12 +164,9 @@ int ioband_find(const struct ioband_devices *devices, const char *spelled,
 		    spelled);
 }
 
-/**
- * ioband_in_scope() - check whether a device is in the scope of a verb
- * @device: the device
- * @scope: the scope
- *
- * Return: true if so; false for every device without a table.
+/*
+ * Check whether a device is in the scope of a verb.  Return: true if so; false for every
+ * device without a table.
  */
 bool ioband_in_scope(const struct ioband_device *device,
 		     const struct scope *scope)
@@ -196,13 +176,10 @@ bool ioband_in_scope(const struct ioband_device *device,
 	       (!scope->pool || !strcmp(scope->pool, device->table.pool));
 }
 
-/**
- * ioband_scope() - read the options --device and --pool
+/*
+ * Read the options --device and --pool.
  * @devices: all ioband devices
  * @args: the command line
- * @scope: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int ioband_scope(const struct ioband_devices *devices, const struct args *args,
 		 struct scope *scope)
@@ -231,44 +208,30 @@ int ioband_scope(const struct ioband_devices *devices, const struct args *args,
 		    "there is no ioband device; 'iobandctl create' makes one");
 }
 
-/**
- * targets_add() - add a device to a list
- * @targets: the list
- * @device: the device
- */
+/* Add a device to a list. */
 void targets_add(struct targets *targets, const struct ioband_device *device)
 {
 	targets->v = xgrow(targets->v, targets->n, sizeof(*targets->v));
 	targets->v[targets->n++] = device;
 }
 
-/**
- * targets_free() - free a list of devices
- * @targets: the list, left empty
- */
+/* Free a list of devices. */
 void targets_free(struct targets *targets)
 {
 	free(targets->v);
 	*targets = (struct targets){ .n = 0 };
 }
 
-/**
- * ioband_has_trees() - check whether a device has its own tree of cgroups
- * @device: the device
- *
- * Return: true if so; false if its cgroups are in the tree of the pool.
+/*
+ * Check whether a device has its own tree of cgroups.  Return: true if so; false if its
+ * cgroups are in the tree of the pool.
  */
 bool ioband_has_trees(const struct ioband_device *device)
 {
 	return !strcmp(device->table.mode, "device+cgroup");
 }
 
-/**
- * ioband_has_group() - check whether a device has its own group
- * @device: the device
- *
- * Return: true if so.
- */
+/* Check whether a device has its own group. */
 bool ioband_has_group(const struct ioband_device *device)
 {
 	return !strcmp(device->table.mode, "device") ||
@@ -288,12 +251,9 @@ static bool sorts_by(const struct ioband_device *device, const char *mode)
 	       (!strcmp(mode, "cgroup") && ioband_has_trees(device));
 }
 
-/**
- * ioband_pools() - select one device of each pool
+/*
+ * Select one device of each pool.
  * @devices: all ioband devices
- * @scope: the limits of the selection
- * @targets: the result
- *
  * Return: the number of pools.
  */
 int ioband_pools(const struct ioband_devices *devices,
@@ -314,15 +274,11 @@ int ioband_pools(const struct ioband_devices *devices,
 	return targets->n;
 }
 
-/**
- * ioband_sorting() - select the devices that receive a message about a weight
+/*
+ * Select the devices that receive a message about a weight.
  * @devices: all ioband devices
- * @scope: the limits of the selection
  * @mode: the mode of sorting that the group needs: cgroup, uid...
- * @targets: the result: one device of each pool, and each device with its own
- *	tree
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+ * @targets: the result: one device of each pool, and each device with its own tree
  */
 int ioband_sorting(const struct ioband_devices *devices,
 		   const struct scope *scope, const char *mode,
@@ -354,12 +310,9 @@ int ioband_sorting(const struct ioband_devices *devices,
 		    scope->pool ? scope->pool : "", mode);
 }
 
-/**
- * ioband_sectors_below() - the largest possible size of a device
- * @device: the device; it has a table
- *
- * Return: the sectors from its offset to the present end of the device below; 0
- * if that device is gone.
+/*
+ * The largest possible size of a device.  Return: the sectors from its offset to the
+ * present end of the device below; 0 if that device is gone.
  */
 uint64_t ioband_sectors_below(const struct ioband_device *device)
 {

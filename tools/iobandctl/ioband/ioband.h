@@ -9,45 +9,28 @@
 #include "kernel/parse.h"
 #include "print/args.h"
 
-/**
- * struct ioband_device - an ioband device and what the kernel says of it
- * @dm: what device-mapper says; without a table the rest is empty
- * @table: its table line
- * @status: its status line
- */
+/* An ioband device and what the kernel says of it. */
 struct ioband_device {
+	/* What device-mapper says; without a table the rest is empty. */
 	const struct mapped_device *dm;
 	struct ioband_table table;
 	struct ioband_status status;
 };
 
-/**
- * struct ioband_devices - all of them, sorted by name
- * @mapped: what @v points into
- * @v: the devices
- * @n: how many
- */
+/* All of them, sorted by name. */
 struct ioband_devices {
-	struct mapped_devices mapped;
+	struct mapped_devices mapped;	/* what @v points into */
 	struct ioband_device *v;
 	size_t n;
 };
 
-/**
- * struct scope - which devices a verb is about
- * @device: only this one; NULL for all
- * @pool: only those of this pool; NULL for all
- */
+/* Which devices a verb is about. */
 struct scope {
-	const struct ioband_device *device;
-	const char *pool;
+	const struct ioband_device *device;	/* only this one; NULL for all */
+	const char *pool;	/* only those of this pool; NULL for all */
 };
 
-/**
- * struct targets - the devices that a message is to be sent to
- * @v: the devices
- * @n: how many
- */
+/* The devices that a message is to be sent to. */
 struct targets {
 	const struct ioband_device **v;
 	size_t n;

@@ -14,14 +14,9 @@
 
 #define BY_ID "/dev/disk/by-id/"
 
-/**
- * name_is_lasting() - check whether a link of udev's is a persistent name
- * @link: its path
- *
- * Links that contain only numbers, or depend on the contents of the device, are
- * excluded: such names are for programs.
- *
- * Return: true if so.
+/*
+ * Check whether a link of udev's is a persistent name.  Links that contain only numbers, or
+ * depend on the contents of the device, are excluded: such names are for programs.
  */
 bool name_is_lasting(const char *link)
 {
@@ -74,10 +69,9 @@ static bool ask_udev(const struct device *device, char core[NAME_SIZE])
 	return known;
 }
 
-/**
- * name_join() - make the name of an ioband device
+/*
+ * Make the name of an ioband device.
  * @core: the name of the device below
- * @name: the result
  */
 void name_join(const char *core, char name[NAME_SIZE])
 {

@@ -85,13 +85,7 @@ static_assert(!offsetof(struct ioband_group, seq), "sorted by it");
 static_assert(!offsetof(struct group_stats, seq), "sorted by it");
 static_assert(!offsetof(struct group_latency, seq), "sorted by it");
 
-/**
- * query_status() - read the status of a device's pool
- * @device: the device
- * @status: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Read the status of a device's pool. */
 int query_status(const struct ioband_device *device,
 		 struct ioband_status *status)
 {
@@ -110,12 +104,9 @@ int query_status(const struct ioband_device *device,
 	return code;
 }
 
-/**
- * query_groups() - list the groups of a device's pool
- * @device: the device
+/*
+ * List the groups of a device's pool.
  * @groups: the result, also to be freed after a failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_groups(const struct ioband_device *device, struct groups *groups)
 {
@@ -128,11 +119,9 @@ int query_groups(const struct ioband_device *device, struct groups *groups)
 	return code;
 }
 
-/**
- * query_has_presets() - check whether the module accepts settings for future
- * cgroups
- *
- * Return: false if an older module is loaded.
+/*
+ * Check whether the module accepts settings for future cgroups.  Return: false if an older
+ * module is loaded.
  */
 bool query_has_presets(void)
 {
@@ -142,13 +131,9 @@ bool query_has_presets(void)
 	       version[1] >= 1;
 }
 
-/**
- * query_presets() - list the presets of a device's pool
- * @device: the device
- * @presets: the result, also to be freed after a failure; empty with an older
- *	module
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * List the presets of a device's pool.
+ * @presets: the result, also to be freed after a failure; empty with an older module
  */
 int query_presets(const struct ioband_device *device, struct presets *presets)
 {
@@ -158,12 +143,9 @@ int query_presets(const struct ioband_device *device, struct presets *presets)
 	return read_list(device, "presets", parse_presets, presets);
 }
 
-/**
- * query_stats() - list the statistics of the groups of a device's pool
- * @device: the device
+/*
+ * List the statistics of the groups of a device's pool.
  * @stats: the result, also to be freed after a failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_stats(const struct ioband_device *device, struct stats *stats)
 {
@@ -176,12 +158,9 @@ int query_stats(const struct ioband_device *device, struct stats *stats)
 	return code;
 }
 
-/**
- * query_latency() - list the histograms of the groups of a device's pool
- * @device: the device
+/*
+ * List the histograms of the groups of a device's pool.
  * @latency: the result, also to be freed after a failure
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_latency(const struct ioband_device *device, struct latency *latency)
 {
@@ -203,13 +182,10 @@ static int send(const struct ioband_device *device, const char *message)
 	return error ? report_refusal(device, message, error) : EXIT_OK;
 }
 
-/**
- * query_set() - change a setting of a device or its pool
- * @device: the device
+/*
+ * Change a setting of a device or its pool.
  * @key: mode, measure, depth, slice or writes_starved
  * @value: the value, as in a table line
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_set(const struct ioband_device *device, const char *key,
 	      const char *value)
@@ -221,13 +197,10 @@ int query_set(const struct ioband_device *device, const char *key,
 	return code;
 }
 
-/**
- * query_weight() - set the weight of a group
+/*
+ * Set the weight of a group.
  * @device: receives the message
- * @group: its name in messages
  * @weight: 1..10000, IOBAND_WEIGHT_IDLE, or 0 for the default
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_weight(const struct ioband_device *device, const char *group,
 		 uint64_t weight)
@@ -241,15 +214,10 @@ int query_weight(const struct ioband_device *device, const char *group,
 	return code;
 }
 
-/**
- * query_bound() - set the maximum, the minimum or the latency target of a group
+/*
+ * Set the maximum, the minimum or the latency target of a group.
  * @device: receives the message
- * @group: its name in messages
- * @bound: the kind of bound
- * @bounds: contains the bound
  * @given: the rates to set, a bit for each; the others remain unchanged
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_bound(const struct ioband_device *device, const char *group,
 		enum bound bound, const struct bounds *bounds,
@@ -295,15 +263,13 @@ static int send_preset(const struct ioband_device *device, const char *verb,
 	return code;
 }
 
-/**
- * query_preset_weight() - set the initial weight of the group of a path
+/*
+ * Set the initial weight of the group of a path.
  * @device: receives the message
  * @path: of the cgroup, which need not exist
  * @weight: 1..10000, IOBAND_WEIGHT_IDLE, or 0 for the default
  *
  * An older module receives no message.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_preset_weight(const struct ioband_device *device, const char *path,
 			uint64_t weight)
@@ -315,16 +281,12 @@ int query_preset_weight(const struct ioband_device *device, const char *path,
 	return code;
 }
 
-/**
- * query_preset_bound() - set an initial bound of the group of a path
+/*
+ * Set an initial bound of the group of a path.
  * @device: receives the message
  * @path: of the cgroup, which need not exist
- * @bound: the kind of bound
- * @bounds: contains the bound
  *
  * An older module receives no message.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int query_preset_bound(const struct ioband_device *device, const char *path,
 		       enum bound bound, const struct bounds *bounds)
@@ -336,12 +298,10 @@ int query_preset_bound(const struct ioband_device *device, const char *path,
 	return code;
 }
 
-/**
- * query_bounds() - set all bounds of a group
+/*
+ * Set all bounds of a group.
  * @device: receives the messages
- * @group: its name in messages
  * @bounds: its bounds; kinds that are not set remain unchanged
- *
  * Return: an exit code, that of the first failure, which has been reported.
  */
 int query_bounds(const struct ioband_device *device, const char *group,
@@ -358,11 +318,9 @@ int query_bounds(const struct ioband_device *device, const char *group,
 	return code;
 }
 
-/**
- * groups_find() - find a group by its sequence number
+/*
+ * Find a group by its sequence number.
  * @groups: sorted
- * @seq: the number
- *
  * Return: the group, or NULL.
  */
 const struct ioband_group *groups_find(const struct groups *groups,
@@ -372,11 +330,9 @@ const struct ioband_group *groups_find(const struct groups *groups,
 				   sizeof(*groups->v), by_seq) : NULL;
 }
 
-/**
- * stats_find() - find statistics by the group's sequence number
+/*
+ * Find statistics by the group's sequence number.
  * @stats: sorted
- * @seq: the number
- *
  * Return: the statistics, or NULL.
  */
 const struct group_stats *stats_find(const struct stats *stats, uint64_t seq)
@@ -385,11 +341,9 @@ const struct group_stats *stats_find(const struct stats *stats, uint64_t seq)
 				  sizeof(*stats->v), by_seq) : NULL;
 }
 
-/**
- * latency_find() - find histograms by the group's sequence number
+/*
+ * Find histograms by the group's sequence number.
  * @latency: sorted
- * @seq: the number
- *
  * Return: the histograms, or NULL.
  */
 const struct group_latency *latency_find(const struct latency *latency,

@@ -8,16 +8,12 @@
 #include "ioband/reload.h"
 #include "kernel/kmsg.h"
 
-/**
- * reload_device() - load a table with another pool or size
- * @device: the device
- * @pool: its new pool
+/*
+ * Load a table with another pool or size.
  * @sectors: its new size in sectors of 512 bytes
  * @problem: the error, and the state of the device afterwards
  *
  * Its mode and the weight of its own group remain unchanged.
- *
- * Return: 0 or a negative errno.
  */
 int reload_device(const struct ioband_device *device, const char *pool,
 		  uint64_t sectors, struct problem *problem)

@@ -75,13 +75,7 @@ static bool is_hidden(const char *name, const char *uuid)
 	       (lvm_owns(uuid) && ends(uuid, LAYER) && ends(name, SUFFIX));
 }
 
-/**
- * under_is_hidden() - check whether a block device is a hidden device
- * @major: of the device
- * @minor: of the device
- *
- * Return: true if so.
- */
+/* Check whether a block device is a hidden device. */
 bool under_is_hidden(unsigned int major, unsigned int minor)
 {
 	char name[DEVICE_NAME_SIZE], uuid[MAPPER_UUID_SIZE];
@@ -91,12 +85,9 @@ bool under_is_hidden(unsigned int major, unsigned int minor)
 	       is_hidden(name, uuid);
 }
 
-/**
- * under_uuid() - choose the UUID of a hidden device
- * @under: the device
- * @own: its table
+/*
+ * Choose the UUID of a hidden device.
  * @lvms: true if the UUID makes the hidden device one of LVM's
- *
  * Return: the UUID, to be freed.
  */
 char *under_uuid(const struct under *under, const struct mapped_table *own,
@@ -108,12 +99,7 @@ char *under_uuid(const struct under *under, const struct mapped_table *own,
 		       xasprintf(UNDER_UUID_PREFIX "%s", under->name);
 }
 
-/**
- * under_is_inserted() - check whether an ioband device is an insertion
- * @device: the device
- *
- * Return: true if so.
- */
+/* Check whether an ioband device is an insertion. */
 bool under_is_inserted(const struct ioband_device *device)
 {
 	return device->dm->table && under_is_hidden(device->table.device[0],
@@ -139,13 +125,7 @@ static bool find_hidden(struct under *under)
 	return found;
 }
 
-/**
- * under_look() - read the state of an insertion
- * @name: name of the device
- * @under: the result
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
- */
+/* Read the state of an insertion. */
 int under_look(const char *name, struct under *under)
 {
 	struct under found = { .inserted = false };
@@ -217,12 +197,10 @@ static bool loaded_is_ours(const struct under *under)
 	return ours;
 }
 
-/**
- * under_repair() - remove the remains of an interrupted insertion or extraction
+/*
+ * Remove the remains of an interrupted insertion or extraction.
  * @under: the device; read again after a repair
  * @repaired: true if there was anything to remove
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int under_repair(struct under *under, bool *repaired)
 {
@@ -427,12 +405,10 @@ static int add_place(const char *name, struct names *places)
 	return code;
 }
 
-/**
- * under_places() - find the devices for an insertion or extraction
+/*
+ * Find the devices for an insertion or extraction.
  * @spelled: as for device_find()
  * @places: the names of dm devices: this device, or devices below it
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
  */
 int under_places(const char *spelled, struct names *places)
 {
@@ -450,12 +426,9 @@ int under_places(const char *spelled, struct names *places)
 		    spelled, spelled);
 }
 
-/**
- * under_is_place() - check whether ioband is or can be in a device itself
- * @name: its name
- *
- * Repeat the check after the device is locked.
- *
+/*
+ * Check whether ioband is or can be in a device itself.  Repeat the check after the device
+ * is locked.
  * Return: true if so; otherwise an error may have been reported.
  */
 bool under_is_place(const char *name)
@@ -473,10 +446,7 @@ static char *record_of(const char *name)
 	return xasprintf("%s/%s", records_directory(), name);
 }
 
-/**
- * under_remember() - record that ioband is to be in a device
- * @name: its name
- */
+/* Record that ioband is to be in a device. */
 void under_remember(const char *name)
 {
 	char *record = record_of(name);
@@ -489,12 +459,7 @@ void under_remember(const char *name)
 	free(record);
 }
 
-/**
- * under_forget() - remove the record of under_remember()
- * @name: name of the device
- *
- * Return: true if there was a record.
- */
+/* Remove the record of under_remember().  Return: true if there was a record. */
 bool under_forget(const char *name)
 {
 	char *record = record_of(name);
@@ -549,10 +514,9 @@ static void visit(const char *path, finder find, struct names *names)
 		closedir(entries);
 }
 
-/**
- * under_trouble() - find incomplete and lost insertions
- * @half: receives the names of devices with an incomplete insertion or
- *	extraction
+/*
+ * Find incomplete and lost insertions.
+ * @half: receives the names of devices with an incomplete insertion or extraction
  * @lost: receives the names of devices that should have ioband and do not
  */
 void under_trouble(struct names *half, struct names *lost)

@@ -8,22 +8,15 @@
 
 #define UNDER_UUID_PREFIX MAPPER_UUID_PREFIX "UNDER-"
 
-/**
- * struct under - a device that ioband is, or is to be, inserted into
- * @name: its name
- * @dm: what device-mapper says of it
- * @hidden: the name of the device that has, or will have, its own table
- * @has_hidden: that device is there
- * @stopped: and is suspended, as by LVM for a moment
- * @inserted: ioband is in it
- */
+/* A device that ioband is, or is to be, inserted into. */
 struct under {
 	char name[MAPPER_NAME_SIZE];
-	struct mapped_state dm;
+	struct mapped_state dm;	/* what device-mapper says of it */
+	/* The name of the device that has, or will have, its own table. */
 	char hidden[MAPPER_NAME_SIZE];
-	bool has_hidden;
-	bool stopped;
-	bool inserted;
+	bool has_hidden;	/* that device is there */
+	bool stopped;	/* and is suspended, as by LVM for a moment */
+	bool inserted;	/* ioband is in it */
 };
 
 /* Where the tests end the tool, as kill -9 would. */

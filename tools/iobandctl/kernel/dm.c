@@ -104,12 +104,8 @@ static int task_finish_udev(struct dm_task *task, uint16_t flags)
 	return error;
 }
 
-/**
- * mapper_version() - read the version of the kernel's device-mapper
- * @version: the result
- * @size: bytes of @version
- *
- * Return: true if device-mapper answers.
+/*
+ * Read the version of the kernel's device-mapper.  Return: true if device-mapper answers.
  */
 bool mapper_version(char *version, size_t size)
 {
@@ -117,12 +113,9 @@ bool mapper_version(char *version, size_t size)
 	return dm_driver_version(version, size);
 }
 
-/**
- * mapper_ready() - check that the kernel's device-mapper answers
- *
- * Must be called before all other functions.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+/*
+ * Check that the kernel's device-mapper answers.  Must be called before all other
+ * functions.
  */
 int mapper_ready(void)
 {
@@ -210,14 +203,12 @@ static bool examine(const char *name, struct mapped_device *device)
 	return false;
 }
 
-/**
- * mapper_list() - find all ioband devices
+/*
+ * Find all ioband devices.
  * @devices: the result, in no particular order
  *
- * The list has the devices with an ioband table, and devices without a table
- * with the UUID prefix of ioband.
- *
- * Return: an exit code; if it is not EXIT_OK, the error has been reported.
+ * The list has the devices with an ioband table, and devices without a table with the UUID
+ * prefix of ioband.
  */
 int mapper_list(struct mapped_devices *devices)
 {
@@ -245,10 +236,7 @@ int mapper_list(struct mapped_devices *devices)
 	return EXIT_OK;
 }
 
-/**
- * mapper_list_free() - free what mapper_list() found
- * @devices: the list, left empty
- */
+/* Free what mapper_list() found. */
 void mapper_list_free(struct mapped_devices *devices)
 {
 	for (size_t i = 0; i < devices->n; i++) {
@@ -259,12 +247,9 @@ void mapper_list_free(struct mapped_devices *devices)
 	*devices = (struct mapped_devices){ .n = 0 };
 }
 
-/**
- * mapper_status() - read the status line of an ioband device
- * @name: of the device
- *
- * Return: the words after the target's name, to be freed; NULL if there are
- * none.
+/*
+ * Read the status line of an ioband device.  Return: the words after the target's name, to
+ * be freed; NULL if there are none.
  */
 char *mapper_status(const char *name)
 {
@@ -280,12 +265,10 @@ char *mapper_status(const char *name)
 	return status;
 }
 
-/**
- * mapper_exists() - check whether a dm device of any target exists
+/*
+ * Check whether a dm device of any target exists.
  * @name: its name, or NULL
  * @uuid: its UUID, if @name is NULL
- *
- * Return: true if so.
  */
 bool mapper_exists(const char *name, const char *uuid)
 {
@@ -299,12 +282,7 @@ bool mapper_exists(const char *name, const char *uuid)
 	return info.exists;
 }
 
-/**
- * mapper_target_version() - read the version of the loaded target
- * @version: the result
- *
- * Return: true if the kernel has the target now.
- */
+/* Read the version of the loaded target.  Return: true if the kernel has the target now. */
 bool mapper_target_version(unsigned int version[3])
 {
 	struct dm_task *task = run_query(DM_DEVICE_LIST_VERSIONS, NULL);
@@ -324,11 +302,7 @@ bool mapper_target_version(unsigned int version[3])
 	return found;
 }
 
-/**
- * mapper_has_target() - check whether the target is loaded
- *
- * Return: true if so.
- */
+/* Check whether the target is loaded. */
 bool mapper_has_target(void)
 {
 	unsigned int version[3];
@@ -336,11 +310,10 @@ bool mapper_has_target(void)
 	return mapper_target_version(version);
 }
 
-/**
- * mapper_load_target() - have the kernel load the module if it is not loaded
- *
- * A failure to load shows later, when a device is made.  systemd extends the
- * timeout, so that the following steps have the time of a command of their own.
+/*
+ * Have the kernel load the module if it is not loaded.  A failure to load shows later, when
+ * a device is made.  systemd extends the timeout, so that the following steps have the time
+ * of a command of their own.
  */
 void mapper_load_target(void)
 {
@@ -351,15 +324,9 @@ void mapper_load_target(void)
 	sd_notify(0, "EXTEND_TIMEOUT_USEC=30000000");
 }
 
-/**
- * mapper_create() - make an ioband device and wait for its node, or see
- * mapper_wait_later()
- * @device: its description
- *
- * The kernel loads the module if necessary.  A failure leaves nothing of the
- * device.
- *
- * Return: 0 or a negative errno.
+/*
+ * Make an ioband device and wait for its node, or see mapper_wait_later().  The kernel
+ * loads the module if necessary.  A failure leaves nothing of the device.
  */
 int mapper_create(const struct new_device *device)
 {
@@ -377,23 +344,19 @@ int mapper_create(const struct new_device *device)
 			     task_finish_udev(task, flags);
 }
 
-/**
- * mapper_wait_later() - make mapper_create() return without waiting for udev
- *
- * The devices accept messages at once; their nodes and links exist after
- * mapper_wait().
+/*
+ * Make mapper_create() return without waiting for udev.  The devices accept messages at
+ * once; their nodes and links exist after mapper_wait().
  */
 void mapper_wait_later(void)
 {
 	waits_later = true;
 }
 
-/**
- * mapper_wait() - wait until udev has processed all new devices
- *
- * Signals stay blocked: a program that ends during the wait leaves
- * libdevmapper's semaphore behind.  systemd's timeout is extended, because all
- * other work is done and udev is slow with many disks at once.  This delays no
+/*
+ * Wait until udev has processed all new devices.  Signals stay blocked: a program that ends
+ * during the wait leaves libdevmapper's semaphore behind.  systemd's timeout is extended,
+ * because all other work is done and udev is slow with many disks at once.  This delays no
  * mount: a mount's device is ready as soon as udev has processed it.
  */
 void mapper_wait(void)
@@ -408,13 +371,7 @@ void mapper_wait(void)
 	interrupt_release(&before);
 }
 
-/**
- * mapper_state() - read the state of a device of any target
- * @name: its name
- * @state: the result
- *
- * Return: true if the device exists.
- */
+/* Read the state of a device of any target. */
 bool mapper_state(const char *name, struct mapped_state *state)
 {
 	struct dm_task *task = run_query(DM_DEVICE_INFO, name);
@@ -477,24 +434,18 @@ static int read_table(const char *name, bool waiting,
 	return error;
 }
 
-/**
- * mapper_table() - read the table in use, with its keys
- * @name: its name
+/*
+ * Read the table in use, with its keys.
  * @table: the result, for mapper_table_free()
- *
- * Return: 0 or a negative errno.
  */
 int mapper_table(const char *name, struct mapped_table *table)
 {
 	return read_table(name, false, table);
 }
 
-/**
- * mapper_waiting() - read the table that is loaded for a device's next resume
- * @name: its name
+/*
+ * Read the table that is loaded for a device's next resume.
  * @table: the result, for mapper_table_free(); empty if no table is loaded
- *
- * Return: 0 or a negative errno.
  */
 int mapper_waiting(const char *name, struct mapped_table *table)
 {
@@ -517,13 +468,7 @@ static bool has_no_path(const char *name)
 	return none;
 }
 
-/**
- * mapper_is_pathless() - check whether a multipath device queues I/O for lack
- * of a path
- * @name: its name
- *
- * Return: true if so.
- */
+/* Check whether a multipath device queues I/O for lack of a path. */
 bool mapper_is_pathless(const char *name)
 {
 	struct mapped_table table = { .n = 0 };
@@ -534,10 +479,7 @@ bool mapper_is_pathless(const char *name)
 	return queues;
 }
 
-/**
- * mapper_table_free() - clear and free a table, which may contain keys
- * @table: the table, left empty
- */
+/* Clear and free a table, which may contain keys. */
 void mapper_table_free(struct mapped_table *table)
 {
 	for (size_t i = 0; i < table->n; i++) {
@@ -563,16 +505,11 @@ static bool add_table(struct dm_task *task, const struct mapped_table *table,
 	return added;
 }
 
-/**
- * mapper_create_hidden() - make a device for use by another device only
- * @name: its name
- * @uuid: its UUID
- * @table: its table
+/*
+ * Make a device for use by another device only.
  * @read_only: refuse writes
  *
  * udev makes its node, but does not scan it and makes no links to it.
- *
- * Return: 0 or a negative errno.
  */
 int mapper_create_hidden(const char *name, const char *uuid,
 			 const struct mapped_table *table, bool read_only)
@@ -588,13 +525,9 @@ int mapper_create_hidden(const char *name, const char *uuid,
 				DM_UDEV_DISABLE_OTHER_RULES_FLAG);
 }
 
-/**
- * mapper_load() - load a table for a device's next resume
- * @name: its name
- * @table: the table
+/*
+ * Load a table for a device's next resume.
  * @read_only: refuse writes
- *
- * Return: 0 or a negative errno.
  */
 int mapper_load(const char *name, const struct mapped_table *table,
 		bool read_only)
@@ -608,12 +541,7 @@ int mapper_load(const char *name, const struct mapped_table *table,
 	return task_finish(task);
 }
 
-/**
- * mapper_clear() - clear the table that is loaded for a device's next resume
- * @name: its name
- *
- * Return: 0 or a negative errno.
- */
+/* Clear the table that is loaded for a device's next resume. */
 int mapper_clear(const char *name)
 {
 	return task_finish(task_new(DM_DEVICE_CLEAR, name));
@@ -663,15 +591,10 @@ static uint16_t udev_flags(const char *name)
 	return all;
 }
 
-/**
- * mapper_switch() - switch a device to its loaded table
- * @name: its name
- *
- * One call to the kernel freezes the file system on the device, drains all I/O,
- * exchanges the tables and resumes.  A process killed before or after this call
- * leaves no suspended device.
- *
- * Return: 0 or a negative errno.
+/*
+ * Switch a device to its loaded table.  One call to the kernel freezes the file system on
+ * the device, drains all I/O, exchanges the tables and resumes.  A process killed before or
+ * after this call leaves no suspended device.
  */
 int mapper_switch(const char *name)
 {
@@ -679,15 +602,11 @@ int mapper_switch(const char *name)
 				udev_flags(name));
 }
 
-/**
- * mapper_remove() - remove a device
- * @name: its name
+/*
+ * Remove a device.
  * @deferred: if the device is open, remove it at its last close
  *
- * The removal of a busy device is repeated for some seconds, because udev may
- * have it open.
- *
- * Return: 0 or a negative errno.
+ * The removal of a busy device is repeated for some seconds, because udev may have it open.
  */
 int mapper_remove(const char *name, bool deferred)
 {
@@ -701,13 +620,9 @@ int mapper_remove(const char *name, bool deferred)
 	return task_finish_udev(task, 0);
 }
 
-/**
- * mapper_message() - send a message to a device's target
- * @name: of the device
- * @message: the message
+/*
+ * Send a message to a device's target.
  * @answer: the target's answer, to be freed; NULL to ignore it
- *
- * Return: 0 or a negative errno.
  */
 int mapper_message(const char *name, const char *message, char **answer)
 {
@@ -725,11 +640,9 @@ int mapper_message(const char *name, const char *message, char **answer)
 	return error;
 }
 
-/**
- * mapper_volume_name() - the mapper name of a logical volume
+/*
+ * The mapper name of a logical volume.
  * @group: its volume group
- * @volume: its name in it
- *
  * Return: the name, to be freed.
  */
 char *mapper_volume_name(const char *group, const char *volume)
@@ -745,10 +658,9 @@ char *mapper_volume_name(const char *group, const char *volume)
 	return name;
 }
 
-/**
- * mapper_group_name() - the volume group of a logical volume
+/*
+ * The volume group of a logical volume.
  * @name: the mapper name of the volume
- *
  * Return: the name of the group, to be freed.
  */
 char *mapper_group_name(const char *name)

@@ -19,22 +19,21 @@
 
 enum field_kind { WORD, NUMBERS, WEIGHT, TEXT, BOUND };
 
-/**
- * struct field - a key and the place of its value
- * @key: the key
- * @kind: a word into a buffer, numbers into an array, a weight into a number,
- *	escaped text into a pointer, a list of rates into those of a bound
- * @target: the buffer, the array, the number, the pointer or the rates
- * @count: bytes of the buffer, the required number of numbers, or the bound; for
- *	a weight, whether 0 is idle
- * @optional: OPTIONAL if the line may lack it
- */
+/* A key and the place of its value. */
 struct field {
 	const char *key;
+	/*
+	 * A word into a buffer, numbers into an array, a weight into a number, escaped text
+	 * into a pointer, a list of rates into those of a bound.
+	 */
 	enum field_kind kind;
-	void *target;
+	void *target;	/* the buffer, the array, the number, the pointer or the rates */
+	/*
+	 * Bytes of the buffer, the required number of numbers, or the bound; for a weight,
+	 * whether 0 is idle.
+	 */
 	size_t count;
-	enum { REQUIRED, OPTIONAL } optional;
+	enum { REQUIRED, OPTIONAL } optional;	/* OPTIONAL if the line may lack it */
 };
 
 #define FIELDS_MAX 16
@@ -182,13 +181,10 @@ static int read_name(struct span *line, const char *what, char *buffer,
 	return 0;
 }
 
-/**
- * parse_table() - read a table line
+/*
+ * Read a table line.
  * @text: the words after the target's name, as printed by the kernel
  * @table: the result; an absent key gets its default
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int parse_table(const char *text, struct ioband_table *table,
 		struct problem *problem)
@@ -233,13 +229,9 @@ static int check_format(struct span word, struct problem *problem)
 			   span_show(word, shown));
 }
 
-/**
- * parse_status() - read a status line
+/*
+ * Read a status line.
  * @text: the words after the target's name
- * @status: the result
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int parse_status(const char *text, struct ioband_status *status,
 		 struct problem *problem)
@@ -357,14 +349,10 @@ static int read_group(struct span line, void *list, struct problem *problem)
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
 
-/**
- * parse_groups() - read a page of the message "groups"
- * @text: the page
+/*
+ * Read a page of the message "groups".
  * @groups: struct groups, appended to, also before a failure
  * @end: whether there is another page
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int parse_groups(const char *text, void *groups, struct page_end *end,
 		 struct problem *problem)
@@ -402,14 +390,10 @@ static int read_preset(struct span line, void *list, struct problem *problem)
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
 
-/**
- * parse_presets() - read a page of the message "presets"
- * @text: the page
+/*
+ * Read a page of the message "presets".
  * @presets: struct presets, appended to, also before a failure
  * @end: whether there is another page
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int parse_presets(const char *text, void *presets, struct page_end *end,
 		  struct problem *problem)
@@ -462,14 +446,10 @@ static int read_stats(struct span line, void *list, struct problem *problem)
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
 
-/**
- * parse_stats() - read a page of the message "stats"
- * @text: the page
+/*
+ * Read a page of the message "stats".
  * @stats: struct stats, appended to, also before a failure
  * @end: whether there is another page
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int parse_stats(const char *text, void *stats, struct page_end *end,
 		struct problem *problem)
@@ -527,14 +507,10 @@ static int read_latency(struct span line, void *list, struct problem *problem)
 	return read_fields(line, fields, ARRAY_SIZE(fields), problem);
 }
 
-/**
- * parse_latency() - read a page of the message "latency"
- * @text: the page
+/*
+ * Read a page of the message "latency".
  * @latency: struct latency, appended to, also before a failure
  * @end: whether there is another page
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int parse_latency(const char *text, void *latency, struct page_end *end,
 		  struct problem *problem)
@@ -571,13 +547,10 @@ static int read_saved(struct span line, struct saved_weight *saved,
 	return 0;
 }
 
-/**
- * parse_saved_weights() - read a file of weights
- * @text: the whole file
+/*
+ * Read a file of weights.
  * @weights: appended to, also before a failure
  * @problem: the error and its line
- *
- * Return: 0, or -1 with @problem set.
  */
 int parse_saved_weights(const char *text, struct saved_weights *weights,
 			struct problem *problem)
@@ -604,12 +577,7 @@ int parse_saved_weights(const char *text, struct saved_weights *weights,
 	return 0;
 }
 
-/**
- * parse_pool_name() - check the name of a pool
- * @text: the name
- *
- * Return: true if the kernel accepts it.
- */
+/* Check the name of a pool.  Return: true if the kernel accepts it. */
 bool parse_pool_name(const char *text)
 {
 	size_t length = 0;
@@ -634,12 +602,9 @@ static bool is_device_number(struct span word)
 	return colon;
 }
 
-/**
- * parse_has_path() - check whether a multipath device has a path that works
- * @status: its status line, with <major>:<minor> and A (active) or F for each
- *	path
- *
- * Return: true if so.
+/*
+ * Check whether a multipath device has a path that works.
+ * @status: its status line, with <major>:<minor> and A (active) or F for each path
  */
 bool parse_has_path(const char *status)
 {
@@ -654,10 +619,9 @@ bool parse_has_path(const char *status)
 	return false;
 }
 
-/**
- * parse_depth() - check a value of depth
+/*
+ * Check a value of depth.
  * @text: "auto", <ios> or <ios>/<piece bytes>
- *
  * Return: true if the kernel accepts it.
  */
 bool parse_depth(const char *text)
@@ -677,11 +641,9 @@ bool parse_depth(const char *text)
 	return span_u64(ios, IOBAND_DEPTH_MAX, &number) && number;
 }
 
-/**
- * parse_is_unknown() - check whether the module does not know a message
+/*
+ * Check whether the module does not know a message.
  * @reason: the module's reason for refusing it
- * @message: the first word of the message
- *
  * Return: true if the module is older than the message.
  */
 bool parse_is_unknown(const char *reason, const char *message)
@@ -693,13 +655,9 @@ bool parse_is_unknown(const char *reason, const char *message)
 	return is;
 }
 
-/**
- * parse_kernel_log() - extract the text of ioband from a record of the kernel
- * log
+/*
+ * Extract the text of ioband from a record of the kernel log.
  * @record: as in /dev/kmsg: "priority,seq,time,flags;text\n key=..."
- * @sentence: the text of ioband
- * @size: bytes of @sentence
- *
  * Return: false if the record is not from ioband.
  */
 bool parse_kernel_log(const char *record, char *sentence, size_t size)
@@ -723,10 +681,6 @@ bool parse_kernel_log(const char *record, char *sentence, size_t size)
 	return true;
 }
 
-/**
- * groups_free() - free a list of groups
- * @groups: the list, left empty
- */
 void groups_free(struct groups *groups)
 {
 	for (size_t i = 0; i < groups->n; i++)
@@ -735,10 +689,6 @@ void groups_free(struct groups *groups)
 	*groups = (struct groups){ .n = 0 };
 }
 
-/**
- * presets_free() - free a list of presets
- * @presets: the list, left empty
- */
 void presets_free(struct presets *presets)
 {
 	for (size_t i = 0; i < presets->n; i++)
@@ -747,30 +697,21 @@ void presets_free(struct presets *presets)
 	*presets = (struct presets){ .n = 0 };
 }
 
-/**
- * stats_free() - free a list of statistics
- * @stats: the list, left empty
- */
+/* Free a list of statistics. */
 void stats_free(struct stats *stats)
 {
 	free(stats->v);
 	*stats = (struct stats){ .n = 0 };
 }
 
-/**
- * latency_free() - free a list of histograms
- * @latency: the list, left empty
- */
+/* Free a list of histograms. */
 void latency_free(struct latency *latency)
 {
 	free(latency->v);
 	*latency = (struct latency){ .n = 0 };
 }
 
-/**
- * saved_weights_free() - free a file of weights
- * @weights: the list, left empty
- */
+/* Free a file of weights. */
 void saved_weights_free(struct saved_weights *weights)
 {
 	for (size_t i = 0; i < weights->n; i++) {

@@ -30,15 +30,12 @@ static bool same_words(const char *type, const char *left, const char *right)
 	       (!right[length] || right[length] == ' ');
 }
 
-/**
- * swap_same() - check whether two tables are the same
+/*
+ * Check whether two tables are the same.
  * @left: the table as it was loaded, or as the kernel prints it
- * @right: the other table
  *
- * Tables of ioband are the same if device below, offset and pool are; settings
- * do not count.
- *
- * Return: true if so.
+ * Tables of ioband are the same if device below, offset and pool are; settings do not
+ * count.
  */
 bool swap_same(const struct mapped_table *left,
 	       const struct mapped_table *right)
@@ -150,16 +147,14 @@ static void undo(const struct swap *swap, int error, struct problem *problem)
 		problem_set(problem, "%s; it is as it was", reason);
 }
 
-/**
- * swap_tables() - make a device use the table that was loaded for it
+/*
+ * Make a device use the table that was loaded for it.
  * @swap: the device and its tables
  * @problem: the error, and the state of the device afterwards
  *
- * Signals stay blocked, because the kernel would stop the switch halfway on a
- * signal.  The program's memory is locked: the program may have to resume the
- * device that its pages would be read from.
- *
- * Return: 0 or a negative errno.
+ * Signals stay blocked, because the kernel would stop the switch halfway on a signal.  The
+ * program's memory is locked: the program may have to resume the device that its pages
+ * would be read from.
  */
 int swap_tables(const struct swap *swap, struct problem *problem)
 {

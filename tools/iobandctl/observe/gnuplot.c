@@ -68,12 +68,9 @@ static int start(int input, int output, int said, pid_t *child)
 	return error;
 }
 
-/**
- * gnuplot_run() - draw an image
+/*
+ * Draw an image.
  * @script: a file; read from its beginning
- * @output: gets the image
- *
- * Return: an exit code; errors have been reported.
  */
 int gnuplot_run(FILE *script, int output)
 {

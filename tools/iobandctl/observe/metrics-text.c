@@ -26,14 +26,10 @@
 
 static const char *const op_names[OPS] = { "read", "write", "discard" };
 
-/**
- * struct page - a text being written
- * @stream: its destination
- * @openmetrics: the format is OpenMetrics
- */
+/* A text being written. */
 struct page {
 	FILE *stream;
-	bool openmetrics;
+	bool openmetrics;	/* the format is OpenMetrics */
 };
 
 static void family(const struct page *page, const char *name, const char *type,
@@ -206,25 +202,15 @@ static void write_pools(const struct metrics *metrics, const struct page *page)
 
 /* -- groups ----------------------------------------------------------------------------- */
 
-/**
- * struct series - a group with samples
- * @labels: its labels, escaped, separated by commas
- * @pool: its pool
- * @group: the group
- * @stats: its counters; NULL if it did no I/O
- */
+/* A group with samples. */
 struct series {
-	char *labels;
+	char *labels;	/* its labels, escaped, separated by commas */
 	const struct metrics_pool *pool;
 	const struct ioband_group *group;
-	const struct group_stats *stats;
+	const struct group_stats *stats;	/* its counters; NULL if it did no I/O */
 };
 
-/**
- * struct all_series - all groups, sorted by labels
- * @v: the groups
- * @n: length of @v
- */
+/* All groups, sorted by labels. */
 struct all_series {
 	struct series *v;
 	size_t n;
@@ -529,11 +515,6 @@ static void write_histograms(const struct all_series *all, bool wait,
 	}
 }
 
-/**
- * metrics_write() - write metrics
- * @metrics: the metrics
- * @stream: their destination
- */
 void metrics_write(const struct metrics *metrics, FILE *stream)
 {
 	const struct page page = { stream, metrics->openmetrics };

@@ -29,14 +29,10 @@ static int look(size_t n, struct observation *pools)
 	return code;
 }
 
-/**
- * observe() - observe pools for some time
- * @speakers: one device of each pool
- * @seconds: length of the observation
- * @pools: the result, in the order of @speakers; empty before; freed by the
- *	caller after a failure too
- *
- * Return: an exit code; errors have been reported.
+/*
+ * Observe pools for some time.
+ * @pools: the result, in the order of @speakers; empty before; freed by the caller after a
+ *	failure too
  */
 int observe(const struct targets *speakers, double seconds,
 	    struct observation *pools)
@@ -62,10 +58,6 @@ int observe(const struct targets *speakers, double seconds,
 	return code;
 }
 
-/**
- * observation_free() - free an observation
- * @pool: the observation
- */
 void observation_free(struct observation *pool)
 {
 	sample_delta_free(&pool->delta);

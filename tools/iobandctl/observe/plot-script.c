@@ -17,14 +17,10 @@
 #define COLOURS 8	/* gnuplot's podo, distinct for the colour-blind */
 #define SECONDS_MOST 180	/* above, the axis shows hours and minutes */
 
-/**
- * struct unit - a unit of an axis
- * @size: in the unit of the values
- * @name: for people
- */
+/* A unit of an axis. */
 struct unit {
-	double size;
-	const char *name;
+	double size;	/* in the unit of the values */
+	const char *name;	/* for people */
 };
 
 static const struct unit ones[] = { { 1, "" }, { 0, NULL } };
@@ -40,22 +36,14 @@ static const struct unit times[] = {
 	{ 0, NULL }
 };
 
-/**
- * struct panel - a diagram
- * @name: its name on the command line
- * @title: for people
- * @line: the column drawn as a line
- * @dots: the column drawn dotted; same as @line for none
- * @dotted: description of the dots
- * @units: units of its axis, from the smallest
- */
+/* A diagram. */
 static const struct panel {
-	const char *name;
-	const char *title;
-	enum top_column line;
-	enum top_column dots;
-	const char *dotted;
-	const struct unit *units;
+	const char *name;	/* its name on the command line */
+	const char *title;	/* for people */
+	enum top_column line;	/* the column drawn as a line */
+	enum top_column dots;	/* the column drawn dotted; same as @line for none */
+	const char *dotted;	/* description of the dots */
+	const struct unit *units;	/* units of its axis, from the smallest */
 } panels[] = {
 	[PLOT_BANDWIDTH] = { "bandwidth", "bandwidth", TOP_BYTES, TOP_BYTES, "",
 		rates },
@@ -69,12 +57,7 @@ static const struct panel {
 		"dotted: what its weight gives", percents },
 };
 
-/**
- * plot_name() - name of a diagram
- * @what: the diagram
- *
- * Return: its name on the command line.
- */
+/* Name of a diagram.  Return: its name on the command line. */
 const char *plot_name(enum plot_what what)
 {
 	return panels[what].name;
@@ -218,14 +201,11 @@ static void print_axes(const struct plot *plot, FILE *stream)
 		fputs("set xtics time format '%tH:%tM:%tS'\n", stream);
 }
 
-/**
- * plot_script() - write the script for gnuplot, with panels below each other
- * @plot: the recording
+/*
+ * Write the script for gnuplot, with panels below each other.
  * @series: the groups to draw
- * @n: length of @series
  * @what: the diagrams to draw
  * @terminal: svg or pngcairo
- * @stream: destination of the script
  */
 void plot_script(const struct plot *plot, struct plot_series *const *series,
 		 size_t n, const bool what[PLOT_WHATS], const char *terminal,

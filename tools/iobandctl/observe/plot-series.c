@@ -131,13 +131,10 @@ static void add_interval(struct plot *plot, const struct plot_pool *pool,
 	top_view_free(&view);
 }
 
-/**
- * plot_add() - add a line of a recording
+/*
+ * Add a line of a recording.
  * @plot: gets the line
  * @line: the line; left empty
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int plot_add(struct plot *plot, struct recording_line *line,
 	     struct problem *problem)
@@ -182,10 +179,7 @@ static int by_bytes(const void *left, const void *right)
 	return by_name(a, b);
 }
 
-/**
- * plot_sort() - sort groups by bytes, the largest first
- * @plot: the recording
- */
+/* Sort groups by bytes, the largest first. */
 void plot_sort(struct plot *plot)
 {
 	if (plot->n)
@@ -197,10 +191,7 @@ static void keep(void *series)
 	(void)series;
 }
 
-/**
- * plot_free() - free a recording
- * @plot: left empty
- */
+/* Free a recording. */
 void plot_free(struct plot *plot)
 {
 	tdestroy(plot->index, keep);

@@ -338,15 +338,12 @@ static int get_line(struct json_object *object, struct recording_line *line,
 	       get_pool_name(object, line, problem) : 0;
 }
 
-/**
- * recording_parse() - parse a line of a recording except the first
+/*
+ * Parse a line of a recording except the first.
  * @text: the line, terminated by NUL
  * @length: without the NUL
  * @line: the result, for recording_line_free(), after a failure too
  * @known: whether the kind of line is known to this version
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int recording_parse(const char *text, size_t length,
 		    struct recording_line *line, bool *known,
@@ -381,14 +378,11 @@ static int get_head(struct json_object *object, struct recording_reader *reader,
 			  &reader->interval_ns, problem);
 }
 
-/**
- * recording_parse_head() - parse the first line of a recording
+/*
+ * Parse the first line of a recording.
  * @text: the line, terminated by NUL
  * @length: without the NUL
  * @reader: gets start and interval
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int recording_parse_head(const char *text, size_t length,
 			 struct recording_reader *reader,

@@ -48,12 +48,10 @@ static int read_failed(const struct recording_reader *reader)
 		    strerror(errno));
 }
 
-/**
- * recording_open() - open a recording
+/*
+ * Open a recording.
  * @reader: the result, for recording_reader_close(), after a failure too
  * @path: the file, or - for the standard input; must outlive @reader
- *
- * Return: an exit code; errors have been reported.
  */
 int recording_open(struct recording_reader *reader, const char *path)
 {
@@ -79,13 +77,10 @@ int recording_open(struct recording_reader *reader, const char *path)
 	return EXIT_OK;
 }
 
-/**
- * recording_next() - read the next line of a known kind
- * @reader: the recording
+/*
+ * Read the next line of a known kind.
  * @line: the result, for recording_line_free(), after a failure too
  * @found: whether there was such a line
- *
- * Return: an exit code; errors have been reported.
  */
 int recording_next(struct recording_reader *reader, struct recording_line *line,
 		   bool *found)
@@ -139,12 +134,10 @@ static uint64_t last_time(FILE *stream)
 	return at_ns;
 }
 
-/**
- * recording_length() - find the length of a recording
+/*
+ * Find the length of a recording.
  * @reader: the recording; lines may have been read before
  * @length_ns: the result; 0 if unknown, as for a pipe
- *
- * Return: an exit code; errors have been reported.
  */
 int recording_length(struct recording_reader *reader, uint64_t *length_ns)
 {
@@ -159,10 +152,6 @@ int recording_length(struct recording_reader *reader, uint64_t *length_ns)
 							EXIT_OK;
 }
 
-/**
- * recording_line_free() - free a line
- * @line: left empty
- */
 void recording_line_free(struct recording_line *line)
 {
 	sample_free(&line->sample);
@@ -171,10 +160,7 @@ void recording_line_free(struct recording_line *line)
 	*line = (struct recording_line){ .at_ns = 0 };
 }
 
-/**
- * recording_reader_close() - end reading
- * @reader: the recording
- */
+/* End reading. */
 void recording_reader_close(struct recording_reader *reader)
 {
 	if (reader->stream && reader->stream != stdin)

@@ -165,13 +165,11 @@ static uint64_t unix_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/**
- * recording_create() - begin a recording
+/*
+ * Begin a recording.
  * @recording: the result, for recording_close() after success
  * @path: the file; must outlive @recording; NULL is the standard output
  * @interval_s: distance of the samples
- *
- * Return: an exit code; errors have been reported.
  */
 int recording_create(struct recording *recording, const char *path,
 		     double interval_s)
@@ -199,12 +197,7 @@ int recording_create(struct recording *recording, const char *path,
 	return code;
 }
 
-/**
- * recording_close() - end the file
- * @recording: the recording
- *
- * Return: an exit code; errors have been reported.
- */
+/* End the file. */
 int recording_close(struct recording *recording)
 {
 	if (close(recording->fd))
@@ -302,14 +295,9 @@ static bool *find_wanted(const struct sample *sample)
 	return wanted;
 }
 
-/**
- * recording_pool() - record a sample of a pool
- * @recording: the recording
- * @devices: all devices
- * @speaker: a device of the pool
+/*
+ * Record a sample of a pool.
  * @sample: counters of its groups
- *
- * Return: an exit code; errors have been reported.
  */
 int recording_pool(struct recording *recording,
 		   const struct ioband_devices *devices,
@@ -334,13 +322,7 @@ int recording_pool(struct recording *recording,
 	return write_line(recording, line);
 }
 
-/**
- * recording_gone() - record the removal of a pool
- * @recording: the recording
- * @pool: its name
- *
- * Return: an exit code; errors have been reported.
- */
+/* Record the removal of a pool. */
 int recording_gone(struct recording *recording, const char *pool)
 {
 	struct json_object *line = new_line(recording, "gone", sample_clock());
@@ -349,12 +331,9 @@ int recording_gone(struct recording *recording, const char *pool)
 	return write_line(recording, line);
 }
 
-/**
- * recording_end() - record the end of the recording
- * @recording: the recording
+/*
+ * Record the end of the recording.
  * @because: the reason: duration, signal or failure
- *
- * Return: an exit code; errors have been reported.
  */
 int recording_end(struct recording *recording, const char *because)
 {

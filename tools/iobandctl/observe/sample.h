@@ -7,18 +7,12 @@
 
 #define NS_PER_S 1000000000ULL
 
-/**
- * struct sample - the counters of a pool at one moment
- * @ns: the time, of the monotonic clock; in a difference, the time between
- * @groups: the groups, for their paths
- * @stats: the counters
- * @latency: the histograms; their sums are those of the moment, in a difference
- *	too
- */
+/* The counters of a pool at one moment. */
 struct sample {
-	uint64_t ns;
-	struct groups groups;
-	struct stats stats;
+	uint64_t ns;	/* the time, of the monotonic clock; in a difference, the time between */
+	struct groups groups;	/* the groups, for their paths */
+	struct stats stats;	/* the counters */
+	/* The histograms; their sums are those of the moment, in a difference too. */
 	struct latency latency;
 };
 

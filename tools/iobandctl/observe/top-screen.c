@@ -45,24 +45,15 @@ static const struct {
 	{ 'W', TOP_WAIT_P99 }, { 'v', TOP_SERVICE }, { 'V', TOP_SERVICE_P99 },
 };
 
-/**
- * struct screen - the content of the terminal
- * @top: this run
- * @view: the rows
- * @problem: reason for missing rows; empty if nothing failed
- * @first: index of the first visible row
- * @help: show the keys
- * @signals: signals blocked during the wait for keys
- * @width: by column, 0 for columns that do not fit
- */
+/* The content of the terminal. */
 struct screen {
 	struct top *top;
-	struct top_view view;
-	struct problem problem;
-	size_t first;
-	bool help;
-	sigset_t signals;
-	int width[TOP_COLUMNS];
+	struct top_view view;	/* the rows */
+	struct problem problem;	/* reason for missing rows; empty if nothing failed */
+	size_t first;	/* index of the first visible row */
+	bool help;	/* show the keys */
+	sigset_t signals;	/* signals blocked during the wait for keys */
+	int width[TOP_COLUMNS];	/* by column, 0 for columns that do not fit */
 };
 
 static void choose_columns(struct screen *screen)
@@ -371,12 +362,7 @@ static void keep_resize_for_waits(struct screen *screen)
 	sigprocmask(SIG_BLOCK, &resize, &screen->signals);
 }
 
-/**
- * top_screen() - run top on the terminal
- * @top: this run
- *
- * Return: an exit code; errors have been reported.
- */
+/* Run top on the terminal. */
 int top_screen(struct top *top)
 {
 	struct screen screen = { .top = top };

@@ -29,22 +29,15 @@ static const char *const titles[TOP_COLUMNS] = {
 	[TOP_SERVICE_P99] = "SERV99",
 };
 
-/**
- * top_title() - the heading of a column
- * @column: the column
- *
- * Return: the heading.
- */
+/* The heading of a column. */
 const char *top_title(enum top_column column)
 {
 	return titles[column];
 }
 
-/**
- * top_column_named() - find a column by its heading
+/*
+ * Find a column by its heading.
  * @name: the heading, in small letters if one likes, and without % and /S
- * @column: the result
- *
  * Return: 0, or -1 if there is none.
  */
 int top_column_named(const char *name, enum top_column *column)
@@ -106,16 +99,11 @@ static char *name_of(const struct ioband_devices *devices,
 	return escaped;
 }
 
-/**
- * struct done - what a group did in an interval, and with "sum" those below it
- * @share: percent of what the pool did
- * @stats: counts
- * @latency: histograms
- */
+/* What a group did in an interval, and with "sum" those below it. */
 struct done {
-	double share;
+	double share;	/* percent of what the pool did */
 	struct group_stats stats;
-	struct group_latency latency;
+	struct group_latency latency;	/* histograms */
 };
 
 static void add_done(struct done *sum, double share,
@@ -168,11 +156,8 @@ static void fill_row(struct top_row *row, const struct done *done,
 	fill_times(row, &total, &done->latency);
 }
 
-/**
- * top_view_add() - add the groups of a pool
- * @view: where to
- * @devices: all
- * @speaker: a device of the pool
+/*
+ * Add the groups of a pool.
  * @delta: what its groups did
  * @sum: what groups below a group do counts as its own
  */
@@ -226,9 +211,8 @@ static int compare(const void *left, const void *right, void *sort)
 	return order ? order : strcmp(a->pool, b->pool);
 }
 
-/**
- * top_view_sort() - put groups in an order
- * @view: the groups
+/*
+ * Put groups in an order.
  * @column: numbers with the greatest first, names in their order
  * @reverse: the other way round
  */
@@ -244,10 +228,7 @@ void top_view_sort(struct top_view *view, enum top_column column, bool reverse)
 	}
 }
 
-/**
- * top_view_free() - free what there was to see
- * @view: left empty
- */
+/* Free what there was to see. */
 void top_view_free(struct top_view *view)
 {
 	for (size_t i = 0; i < view->n; i++)
@@ -256,13 +237,9 @@ void top_view_free(struct top_view *view)
 	*view = (struct top_view){ .n = 0 };
 }
 
-/**
- * top_cell() - the text of a cell
- * @row: of this group
- * @column: of this column
+/*
+ * The text of a cell.
  * @text: for it
- *
- * Return: the text.
  */
 const char *top_cell(const struct top_row *row, enum top_column column,
 		     char text[FORMAT_SIZE])

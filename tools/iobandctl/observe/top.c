@@ -48,9 +48,8 @@ void top_forget(struct top *top)
 	top->n = 0;
 }
 
-/**
- * top_time() - the time of a page of a recording
- * @top: this run
+/*
+ * The time of a page of a recording.
  * @text: the result, local time
  */
 void top_time(const struct top *top, char text[TOP_TIME_SIZE])
@@ -206,12 +205,9 @@ static int replay(struct top *top, struct top_view *view)
 	return code == EXIT_OK && top->at_end ? check_pool(top) : code;
 }
 
-/**
- * top_refresh() - look at what there is, or what a recording has next
- * @top: this run
+/*
+ * Look at what there is, or what a recording has next.
  * @view: the groups' I/O since the last look; nothing after the first
- *
- * Return: an exit code; errors have been reported.
  */
 int top_refresh(struct top *top, struct top_view *view)
 {
@@ -254,12 +250,7 @@ static void print_cell(struct table *table, struct row *row,
 		print_number(table, row, column, value);
 }
 
-/**
- * top_print() - fill a row of a table that begins with the columns of top
- * @table: the table
- * @row: the row
- * @top: the values of the row
- */
+/* Fill a row of a table that begins with the columns of top. */
 void top_print(struct table *table, struct row *row, const struct top_row *top)
 {
 	for (size_t c = 0; c < TOP_COLUMNS; c++)

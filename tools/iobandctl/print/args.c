@@ -17,12 +17,7 @@ static const struct option_spec common[] = {
 	{ .name = NULL }
 };
 
-/**
- * args_letter() - the short form of an option
- * @spec: the option
- *
- * Return: a letter, or 0 if it has none.
- */
+/* The short form of an option.  Return: a letter, or 0 if it has none. */
 char args_letter(const struct option_spec *spec)
 {
 	static const char letters[OPTIONS] = {
@@ -36,11 +31,9 @@ char args_letter(const struct option_spec *spec)
 	return letters[spec->id];
 }
 
-/**
- * args_option() - the options of a verb, one after another
- * @verb: the verb
+/*
+ * The options of a verb, one after another.
  * @i: index, from 0
- *
  * Return: the option, or NULL after the last.
  */
 const struct option_spec *args_option(const struct verb *verb, size_t i)
@@ -139,15 +132,10 @@ static int check_operands(const struct verb *verb, const struct args *args,
 	return check_columns(verb, args, problem);
 }
 
-/**
- * args_parse() - read the command line of a verb
- * @verb: the verb
- * @argc: number of words
+/*
+ * Read the command line of a verb.
  * @argv: the words, the verb first; the function permutes them
  * @args: the result, which points into @argv
- * @problem: the error
- *
- * Return: 0, or -1 with @problem set.
  */
 int args_parse(const struct verb *verb, int argc, char **argv,
 	       struct args *args, struct problem *problem)
@@ -205,11 +193,7 @@ static void print_columns(const struct verb *verb, bool more, FILE *stream)
 	putc('\n', stream);
 }
 
-/**
- * args_usage() - print the usage of a verb
- * @verb: the verb
- * @stream: receives it
- */
+/* Print the usage of a verb. */
 void args_usage(const struct verb *verb, FILE *stream)
 {
 	const struct option_spec *spec;

@@ -41,14 +41,7 @@ static int add(size_t *chosen, int count, size_t column)
 	return count + 1;
 }
 
-/**
- * columns_names() - name all columns
- * @columns: the columns
- * @n: how many
- * @json: name the columns of JSON
- *
- * Return: the names with commas between them, to be freed.
- */
+/* Name all columns.  Return: the names with commas between them, to be freed. */
 char *columns_names(const struct column *columns, size_t n, bool json)
 {
 	char *names = xstrdup(""), *longer;
@@ -64,16 +57,13 @@ char *columns_names(const struct column *columns, size_t n, bool json)
 	return names;
 }
 
-/**
- * columns_choose() - choose the columns of a table
- * @names: of columns, with commas between them; a + in front adds them to the
- *	default columns; NULL: the default columns
- * @columns: all that there are
- * @n: how many
+/*
+ * Choose the columns of a table.
+ * @names: of columns, with commas between them; a + in front adds them to the default
+ *	columns; NULL: the default columns
  * @json: for JSON
  * @chosen: the result, with room for @n
  * @problem: the mistake in @names
- *
  * Return: how many, or -1 with @problem set.
  */
 int columns_choose(const char *names, const struct column *columns, size_t n,
@@ -111,11 +101,9 @@ int columns_choose(const char *names, const struct column *columns, size_t n,
 	return count;
 }
 
-/**
- * columns_has() - check whether a choice of columns names a column
+/*
+ * Check whether a choice of columns names a column.
  * @names: as for columns_choose()
- * @column: the column
- *
  * Return: true if it does; false for the default columns.
  */
 bool columns_has(const char *names, const struct column *column)

@@ -21,21 +21,13 @@
 
 #define HIDDEN ((size_t)-1)
 
-/**
- * struct table - a table under construction
- * @scols: the table of libsmartcols
- * @json: print JSON
- * @bytes: print sizes and rates as plain numbers
- * @columns: what the caller described
- * @place: the column of @scols by column, or HIDDEN
- * @n: number of columns
- */
+/* A table under construction. */
 struct table {
-	struct libscols_table *scols;
+	struct libscols_table *scols;	/* the table of libsmartcols */
 	bool json;
-	bool bytes;
-	const struct column *columns;
-	size_t *place;
+	bool bytes;	/* print sizes and rates as plain numbers */
+	const struct column *columns;	/* what the caller described */
+	size_t *place;	/* the column of @scols by column, or HIDDEN */
 	size_t n;
 };
 
@@ -120,13 +112,9 @@ static struct table *begin(const char *name, const struct column *columns,
 	return table;
 }
 
-/**
- * print_table() - begin a table
- * @name: name of the list in JSON
+/*
+ * Begin a table.
  * @columns: must outlive the table
- * @n: number of columns
- * @json: print JSON
- *
  * Return: the table, for print_end().
  */
 struct table *print_table(const char *name, const struct column *columns,
@@ -135,13 +123,10 @@ struct table *print_table(const char *name, const struct column *columns,
 	return begin(name, columns, n, json, NULL);
 }
 
-/**
- * print_asked() - begin a table as a command line asks for it
- * @name: of the list in JSON
+/*
+ * Begin a table as a command line asks for it.
  * @columns: must outlive the table
- * @n: how many
  * @args: has the options SPEC_COLUMNS and SPEC_JSON of a verb with these columns
- *
  * Return: the table, for print_end().
  */
 struct table *print_asked(const char *name, const struct column *columns,
@@ -170,13 +155,8 @@ static void set(struct table *table, struct row *row, size_t column,
 		check(scols_line_set_data(line_of(row), place, text));
 }
 
-/**
- * print_row() - begin a row
- * @table: the table
- *
- * A cell without a value shows as "-", in JSON as null.
- *
- * Return: the row.
+/*
+ * Begin a row.  A cell without a value shows as "-", in JSON as null.
  */
 struct row *print_row(struct table *table)
 {
@@ -187,9 +167,8 @@ struct row *print_row(struct table *table)
 	return row;
 }
 
-/**
- * print_below() - make a row the child of another in the tree
- * @row: the row
+/*
+ * Make a row the child of another in the tree.
  * @parent: its parent, in the same table
  */
 void print_below(struct row *row, struct row *parent)
@@ -197,15 +176,13 @@ void print_below(struct row *row, struct row *parent)
 	check(scols_line_add_child(line_of(parent), line_of(row)));
 }
 
-/**
- * print_text() - fill a cell of kind TEXT, PATH or TREE
- * @table: of this table
- * @row: of this row
+/*
+ * Fill a cell of kind TEXT, PATH or TREE.
  * @column: index of the column
  * @text: NULL leaves the cell empty
  *
- * The name of a cgroup need not be UTF-8, as JSON must be.  print_end() escapes
- * other characters.
+ * The name of a cgroup need not be UTF-8, as JSON must be.  print_end() escapes other
+ * characters.
  */
 void print_text(struct table *table, struct row *row, size_t column,
 		const char *text)
@@ -219,10 +196,8 @@ void print_text(struct table *table, struct row *row, size_t column,
 	free(shown);
 }
 
-/**
- * print_number() - fill a cell of kind NUMBER, BYTES or TIME
- * @table: the table
- * @row: the row
+/*
+ * Fill a cell of kind NUMBER, BYTES or TIME.
  * @column: index of the column
  * @number: in bytes for BYTES, in nanoseconds for TIME
  */
@@ -242,10 +217,8 @@ void print_number(struct table *table, struct row *row, size_t column,
 	set(table, row, column, text);
 }
 
-/**
- * print_weight() - fill a cell of kind NUMBER with a weight
- * @table: the table
- * @row: the row
+/*
+ * Fill a cell of kind NUMBER with a weight.
  * @column: index of the column
  * @weight: the weight; idle is 0 in JSON, and a word in text
  */
@@ -258,10 +231,8 @@ void print_weight(struct table *table, struct row *row, size_t column,
 		print_number(table, row, column, weight_number(weight));
 }
 
-/**
- * print_rates() - fill the columns that PRINT_MAX() or PRINT_MIN() describes
- * @table: the table
- * @row: the row
+/*
+ * Fill the columns that PRINT_MAX() or PRINT_MIN() describes.
  * @first: index of the first of these columns
  * @rates: the cell of a rate without a bound stays empty
  */
@@ -286,10 +257,8 @@ static char *text_of_bound(const struct table *table,
 	return bound_text(bounds, bound);
 }
 
-/**
- * print_bound_texts() - fill the columns that PRINT_BOUND_TEXTS() describes
- * @table: the table
- * @row: the row
+/*
+ * Fill the columns that PRINT_BOUND_TEXTS() describes.
  * @first: index of the first of these columns
  * @bounds: the cell of a bound that is not set stays empty
  */
@@ -304,10 +273,8 @@ void print_bound_texts(struct table *table, struct row *row, size_t first,
 	}
 }
 
-/**
- * print_bounds() - fill the columns of all bounds, one kind after another
- * @table: the table
- * @row: the row
+/*
+ * Fill the columns of all bounds, one kind after another.
  * @first: index of the first of these columns
  * @bounds: the cell of a bound that is not set stays empty
  */
@@ -324,10 +291,8 @@ void print_bounds(struct table *table, struct row *row, size_t first,
 	}
 }
 
-/**
- * print_real() - fill a cell of kind REAL
- * @table: the table
- * @row: the row
+/*
+ * Fill a cell of kind REAL.
  * @column: index of the column
  * @number: printed with two decimals
  */
@@ -340,10 +305,8 @@ void print_real(struct table *table, struct row *row, size_t column,
 	set(table, row, column, text);
 }
 
-/**
- * print_flag() - fill a cell of kind FLAG or SET
- * @table: of this table
- * @row: of this row
+/*
+ * Fill a cell of kind FLAG or SET.
  * @column: index of the column
  * @flag: yes or no, or set or default; true or false in JSON
  */
@@ -357,9 +320,8 @@ void print_flag(struct table *table, struct row *row, size_t column, bool flag)
 		set(table, row, column, flag ? "yes" : "no");
 }
 
-/**
- * print_hide() - hide a column
- * @table: the table
+/*
+ * Hide a column.
  * @column: index of the column
  */
 void print_hide(struct table *table, size_t column)
@@ -372,9 +334,8 @@ void print_hide(struct table *table, size_t column)
 					     SCOLS_FL_HIDDEN));
 }
 
-/**
- * print_drop() - remove a row
- * @table: the table
+/*
+ * Remove a row.
  * @row: the row, which has no children
  */
 void print_drop(struct table *table, struct row *row)
@@ -404,12 +365,7 @@ static void print_json(struct libscols_table *scols)
 	free(json);
 }
 
-/**
- * print_end() - print a table and free it
- * @table: the table
- *
- * Return: an exit code.
- */
+/* Print a table and free it. */
 int print_end(struct table *table)
 {
 	if (table->json)
@@ -420,11 +376,10 @@ int print_end(struct table *table)
 	return print_flush();
 }
 
-/**
- * print_some() - print a table of completed actions, and free it
+/*
+ * Print a table of completed actions, and free it.
  * @table: the table; not printed if it is empty and @code is a failure
  * @code: the exit code so far
- *
  * Return: @code, or if that is EXIT_OK, the exit code of printing.
  */
 int print_some(struct table *table, int code)
@@ -438,11 +393,8 @@ int print_some(struct table *table, int code)
 	return code == EXIT_OK ? printed : code;
 }
 
-/**
- * print_is_terminal() - check whether a stream accepts escape sequences
- * @stream: the stream
- *
- * Return: true for a terminal that does.
+/*
+ * Check whether a stream accepts escape sequences.  Return: true for a terminal that does.
  */
 bool print_is_terminal(FILE *stream)
 {
@@ -471,10 +423,7 @@ static void print_args(const char *colour, const char *mark, const char *plain,
 	free(text);
 }
 
-/**
- * print_line() - print a line of text
- * @fmt: printf-like
- */
+/* Print a line of text. */
 void print_line(const char *fmt, ...)
 {
 	va_list args;
@@ -484,11 +433,10 @@ void print_line(const char *fmt, ...)
 	va_end(args);
 }
 
-/**
- * print_marked() - print a line of text that begins with a mark in colour
+/*
+ * Print a line of text that begins with a mark in colour.
  * @colour: its escape sequence
  * @mark: a short word
- * @fmt: printf-like
  */
 void print_marked(const char *colour, const char *mark, const char *fmt, ...)
 {
@@ -514,11 +462,7 @@ void print_lines(const char *indent, char *text)
 		print_line("%s%s", indent, line);
 }
 
-/**
- * print_flush() - write all output and check for errors
- *
- * Return: an exit code.
- */
+/* Write all output and check for errors. */
 int print_flush(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))

@@ -79,12 +79,10 @@ static int add_words(const char *kind, struct names *words)
 	return code;
 }
 
-/**
- * completion_words() - print the words of a kind, a line each
+/*
+ * Print the words of a kind, a line each.
  * @kind: a kind for which completion_is_asked() is true
  * @verbs: the table of verbs, ended by NULL
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int completion_words(const char *kind, const struct verb *const *verbs)
 {

@@ -14,16 +14,11 @@
 #include "print/print.h"
 #include "verbs/verbs.h"
 
-/**
- * struct found - the contents of a pool
- * @speaker: the device of the pool that answers messages
- * @groups: its groups
- * @presets: the initial settings of groups that do not exist yet
- */
+/* The contents of a pool. */
 struct found {
-	const struct ioband_device *speaker;
+	const struct ioband_device *speaker;	/* the device of the pool that answers messages */
 	struct groups groups;
-	struct presets presets;
+	struct presets presets;	/* the initial settings of groups that do not exist yet */
 };
 
 static void dump_bounds(const struct bounds *bounds)

@@ -35,14 +35,10 @@ static const struct column columns[COLUMNS] = {
 	PRINT_LATENCY(NUMBERS + LATENCY * RATES),
 };
 
-/**
- * struct kind - a setting, or all settings, of a group
- * @name: of the list in JSON
- * @columns: a bit for each
- */
+/* A setting, or all settings, of a group. */
 struct kind {
 	const char *name;
-	unsigned int columns;
+	unsigned int columns;	/* a bit for each */
 };
 
 #define BITS(first, n) (((1U << (n)) - 1) << (first))
@@ -61,22 +57,14 @@ static const struct kind kinds[GROUP_SETTINGS + 1] = {
 	[GROUP_SETTINGS] = { "settings", ~BITS(RATE_TEXTS, RATES) },
 };
 
-/**
- * struct answer - a table of settings
- * @args: the command line
- * @devices: all ioband devices
- * @setting: the setting; GROUP_SETTINGS for all
- * @columns: the columns of the table
- * @table: the table, created with the first row
- * @has_write_latency: some group has one; otherwise text has no column for it
- */
+/* A table of settings. */
 struct answer {
 	const struct args *args;
 	const struct ioband_devices *devices;
-	int setting;
+	int setting;	/* the setting; GROUP_SETTINGS for all */
 	struct column columns[COLUMNS];
-	struct table *table;
-	bool has_write_latency;
+	struct table *table;	/* the table, created with the first row */
+	bool has_write_latency;	/* some group has one; otherwise text has no column for it */
 };
 
 static void begin(struct answer *answer)
@@ -153,13 +141,11 @@ static int print_answer(const struct ioband_device *device,
 	return code;
 }
 
-/**
- * get_group() - print settings of the group on a command line
+/*
+ * Print settings of the group on a command line.
  * @args: the command line
- * @setting: the setting: GROUP_WEIGHT, or a bound after GROUP_BOUNDS;
- *	GROUP_SETTINGS for all
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
+ * @setting: the setting: GROUP_WEIGHT, or a bound after GROUP_BOUNDS; GROUP_SETTINGS for
+ *	all
  */
 int get_group(const struct args *args, int setting)
 {
@@ -234,11 +220,9 @@ static int print_pools(const struct ioband_devices *devices,
 	return print_end(table);
 }
 
-/**
- * get_pools() - print the settings of pools
+/*
+ * Print the settings of pools.
  * @args: the command line, with the options --device and --pool
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int get_pools(const struct args *args)
 {

@@ -66,23 +66,13 @@ static void print_table_line(struct table *table, struct row *row,
 	print_number(table, row, WRITES_STARVED, line->writes_starved);
 }
 
-/**
- * list_table() - begin a list of devices as JSON
- *
- * Return: the table, for print_end().
- */
+/* Begin a list of devices as JSON.  Return: the table, for print_end(). */
 struct table *list_table(void)
 {
 	return print_table("devices", columns, COLUMNS, true);
 }
 
-/**
- * list_device() - add the settings of a device to a list
- * @table: the list
- * @device: the device
- *
- * Return: the row.
- */
+/* Add the settings of a device to a list. */
 struct row *list_device(struct table *table, const struct ioband_device *device)
 {
 	struct row *row = print_row(table);
@@ -106,13 +96,7 @@ static int print_devices(struct table *table,
 	return print_end(table);
 }
 
-/**
- * list_print() - print the settings of devices as JSON
- * @devices: the devices
- * @n: number of devices
- *
- * Return: an exit code.
- */
+/* Print the settings of devices as JSON. */
 int list_print(const struct ioband_device *devices, size_t n)
 {
 	return print_devices(list_table(), devices, n);

@@ -28,12 +28,9 @@ const struct option_spec made_options[] = {
 	{ .name = NULL }
 };
 
-/**
- * made_settings() - the settings on a command line
+/*
+ * The settings on a command line.
  * @args: the command line
- * @settings: the result
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int made_settings(const struct args *args, struct settings *settings)
 {
@@ -90,13 +87,9 @@ static void mark(const struct ioband_device *device,
 	}
 }
 
-/**
- * made_report() - print devices that a verb has created
- * @made: their names
+/*
+ * Print devices that a verb has created.
  * @settings: the settings on the command line
- * @json: print JSON
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int made_report(const struct names *made, const struct settings *settings,
 		bool json)

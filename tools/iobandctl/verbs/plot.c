@@ -18,15 +18,10 @@
 #define POINTS_MOST 1000	/* about the width of the picture */
 #define WHAT_DEFAULT "bandwidth,wait,service"
 
-/**
- * struct chosen - the contents of the plot
- * @what: by panel: whether it is drawn
- * @series: the groups, in descending order of their I/O
- * @n: number of groups
- */
+/* The contents of the plot. */
 struct chosen {
-	bool what[PLOT_WHATS];
-	struct plot_series **series;
+	bool what[PLOT_WHATS];	/* by panel: whether it is drawn */
+	struct plot_series **series;	/* the groups, in descending order of their I/O */
 	size_t n;
 };
 

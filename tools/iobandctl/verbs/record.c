@@ -12,23 +12,14 @@
 
 #define INTERVAL_S 1
 
-/**
- * struct record - a run of the verb
- * @interval_s: seconds between samples
- * @duration_s: seconds in all; 0 without an end
- * @only: the names of the recorded pools; empty for all
- * @seen: the pools of the last sample
- * @signals: the signals that end it
- * @shows: whether progress is shown on the terminal
- * @file: the recording
- */
+/* A run of the verb. */
 struct record {
-	double interval_s;
-	double duration_s;
-	struct names only;
-	struct names seen;
-	sigset_t signals;
-	bool shows;
+	double interval_s;	/* seconds between samples */
+	double duration_s;	/* seconds in all; 0 without an end */
+	struct names only;	/* the names of the recorded pools; empty for all */
+	struct names seen;	/* the pools of the last sample */
+	sigset_t signals;	/* the signals that end it */
+	bool shows;	/* whether progress is shown on the terminal */
 	struct recording file;
 };
 

@@ -67,13 +67,11 @@ static int remove_device(const struct ioband_device *found, bool deferred)
 	return busy(found->dm, use.text);
 }
 
-/**
- * remove_found() - remove the ioband devices of a command line
- * @args: the command line; with --json, the removed devices are printed with
- *	their last settings
+/*
+ * Remove the ioband devices of a command line.
+ * @args: the command line; with --json, the removed devices are printed with their last
+ *	settings
  * @find: finds the device of an operand; returns an exit code
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int remove_found(const struct args *args,
 		 int (*find)(const struct ioband_devices *devices,

@@ -66,45 +66,26 @@ static const char *const short_says[GROUP_SETTINGS] = {
 		"how long its reads may take: a number with us, ms or s behind it, such as 5ms, or none",
 };
 
-/**
- * struct wish - the requested settings
- * @args: the command line
- * @devices: all ioband devices
- * @text: by setting: its new value; NULL if it is not named
- * @given: by bound: the named rates, a bit for each
- * @to: the new settings of a group
- * @v: the places
- * @n: number of places
- */
+/* The requested settings. */
 struct wish {
 	const struct args *args;
 	const struct ioband_devices *devices;
-	char *text[SETTINGS];
-	unsigned int given[BOUNDS];
+	char *text[SETTINGS];	/* by setting: its new value; NULL if it is not named */
+	unsigned int given[BOUNDS];	/* by bound: the named rates, a bit for each */
 	struct ioband_preset to;
 	struct place *v;
 	size_t n;
 };
 
-/**
- * struct place - a pool, or a tree that has the group
- * @device: the receiver of messages
- * @group: the group
- * @from: its present settings
- * @to: its new settings
- */
+/* A pool, or a tree that has the group. */
 struct place {
-	const struct ioband_device *device;
+	const struct ioband_device *device;	/* the receiver of messages */
 	struct group_ref group;
 	struct ioband_preset from;
 	struct ioband_preset to;
 };
 
-/**
- * struct step - a change of one setting
- * @place: its place
- * @setting: the setting
- */
+/* A change of one setting. */
 struct step {
 	const struct place *place;
 	int setting;

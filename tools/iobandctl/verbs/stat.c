@@ -50,28 +50,18 @@ static const struct column columns[COLUMNS] = {
 #define TOTAL OPS
 static const char *const op_names[] = { "read", "write", "discard", "total" };
 
-/**
- * struct watch - a run of the verb
- * @args: the command line
- * @devices: all ioband devices
- * @scope: the pools and devices to sample
- * @group: the groups to print, by the kernel's names; empty for all
- * @n: number of groups
- * @speakers: one device of each pool
- * @before: the previous sample of each of @speakers
- * @json: print JSON
- * @interval_s: seconds between samples; 0 for totals
- */
+/* A run of the verb. */
 struct watch {
 	const struct args *args;
 	const struct ioband_devices *devices;
-	struct scope scope;
+	struct scope scope;	/* the pools and devices to sample */
+	/* The groups to print, by the kernel's names; empty for all. */
 	struct group_ref *group;
 	size_t n;
 	struct targets speakers;
-	struct sample *before;
+	struct sample *before;	/* the previous sample of each of @speakers */
 	bool json;
-	double interval_s;
+	double interval_s;	/* seconds between samples; 0 for totals */
 };
 
 static void print_wait(struct table *table, struct row *row,

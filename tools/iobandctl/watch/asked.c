@@ -163,14 +163,9 @@ static void keep_systemd(const struct node *node,
 	}
 }
 
-/**
- * watch_read_asked() - read the wishes for a cgroup
- * @watch: all
- * @node: the cgroup
- * @directory: its open directory
- *
- * They are in its files, and systemd's answers come after them.  An answer holds until
- * the next.
+/*
+ * Read the wishes for a cgroup.  They are in its files, and systemd's answers come after
+ * them.  An answer holds until the next.
  */
 void watch_read_asked(struct watch *watch, struct node *node, int directory)
 {
@@ -247,13 +242,10 @@ static void write_controller(const struct watch *watch, const char *path)
 	free(above);
 }
 
-/**
- * watch_enable_io() - enable the io controller for a cgroup, if that is configured
- * @watch: all
- * @node: the cgroup
- *
- * After a refusal a change has to come before the next attempt: each attempt may write to
- * files that are watched, and so be a reason for the next.
+/*
+ * Enable the io controller for a cgroup, if that is configured.  After a refusal a change
+ * has to come before the next attempt: each attempt may write to files that are watched,
+ * and so be a reason for the next.
  */
 void watch_enable_io(struct watch *watch, struct node *node)
 {
@@ -266,12 +258,9 @@ void watch_enable_io(struct watch *watch, struct node *node)
 		write_controller(watch, node->path);
 }
 
-/**
- * watch_read_control() - see which controllers the children of a cgroup have
- * @node: the cgroup
- * @directory: its open directory
- *
- * Return: whether they are others than before; false at the first time.
+/*
+ * See which controllers the children of a cgroup have.  Return: whether they are others
+ * than before; false at the first time.
  */
 bool watch_read_control(struct node *node, int directory)
 {

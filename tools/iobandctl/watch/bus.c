@@ -42,13 +42,9 @@ static const char *interface_of(const char *name)
 	return NULL;
 }
 
-/**
- * watch_is_unit() - see whether a cgroup is a unit's of the system's systemd
- * @node: the cgroup
- *
- * Its units lie in slices only, and never in a delegated cgroup.
- *
- * Return: whether it is.
+/*
+ * See whether a cgroup is a unit's of the system's systemd.  Its units lie in slices only,
+ * and never in a delegated cgroup.
  */
 bool watch_is_unit(const struct node *node)
 {
@@ -169,10 +165,7 @@ void watch_bus_start(struct watch *watch)
 	}
 }
 
-/**
- * watch_bus_free() - leave the bus
- * @watch: all
- */
+/* Leave the bus. */
 void watch_bus_free(struct watch *watch)
 {
 	watch->bus = sd_bus_close_unref(watch->bus);
@@ -245,12 +238,9 @@ static int ask_for(struct watch *watch, const char *object,
 	return result;
 }
 
-/**
- * watch_bus_ask() - ask systemd for a unit's weights and latency targets on devices
- * @watch: all
- * @path: of its cgroup
+/*
+ * Ask systemd for a unit's weights and latency targets on devices.
  * @asked: by kind, added to
- *
  * Return: whether it answered, if only that it has no such unit.
  */
 bool watch_bus_ask(struct watch *watch, const char *path,
@@ -274,13 +264,9 @@ bool watch_bus_ask(struct watch *watch, const char *path,
 	return !is_lost(watch, result);
 }
 
-/**
- * watch_bus_enable_io() - have systemd enable the io controller for a unit
- * @watch: all
- * @path: of its cgroup
- *
- * What systemd does not know it takes away again.
- *
+/*
+ * Have systemd enable the io controller for a unit.  What systemd does not know it takes
+ * away again.
  * Return: whether systemd did.
  */
 bool watch_bus_enable_io(struct watch *watch, const char *path)

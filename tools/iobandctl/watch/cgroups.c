@@ -326,11 +326,9 @@ static int start_part(struct watch *watch, struct part *part)
 	return EXIT_OK;
 }
 
-/**
- * watch_cgroups_start() - follow all cgroups
+/*
+ * Follow all cgroups.
  * @watch: with a loop, a hierarchy and trees
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int watch_cgroups_start(struct watch *watch)
 {
@@ -355,20 +353,14 @@ int watch_cgroups_start(struct watch *watch)
 	return EXIT_OK;
 }
 
-/**
- * watch_cgroups_finish() - visit all cgroups that are due now, however many
- * @watch: all
- */
+/* Visit all cgroups that are due now, however many. */
 void watch_cgroups_finish(struct watch *watch)
 {
 	for (size_t i = 0; i < PARTS; i++)
 		serve(watch, &watch->parts[i], UINT_MAX);
 }
 
-/**
- * watch_cgroups_retry() - let refused attempts be made once more
- * @watch: all
- */
+/* Let refused attempts be made once more. */
 void watch_cgroups_retry(struct watch *watch)
 {
 	struct subtree *subtree;
@@ -381,10 +373,7 @@ void watch_cgroups_retry(struct watch *watch)
 	}
 }
 
-/**
- * watch_cgroups_free() - forget all cgroups
- * @watch: all
- */
+/* Forget all cgroups. */
 void watch_cgroups_free(struct watch *watch)
 {
 	struct subtree *subtree;

@@ -138,12 +138,10 @@ static int serve(struct watch *watch)
 			       strerror(-code)) : code;
 }
 
-/**
- * watch_serve() - follow the cgroups until a signal ends it
+/*
+ * Follow the cgroups until a signal ends it.
  * @config: the configuration, NULL for the installed files
  * @enable: enable the io controller, whether the configuration says so or not
- *
- * Return: an exit code; the user has been told if it is not EXIT_OK.
  */
 int watch_serve(const char *config, bool enable)
 {

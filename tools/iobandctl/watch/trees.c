@@ -117,15 +117,11 @@ static void know_nothing(struct watch *watch)
 	}
 }
 
-/**
- * struct sender - context of send_preset()
- * @watch: the watch
- * @tree: the tree
- * @speaker: the device that receives messages for the tree
- */
+/* Context of send_preset(). */
 struct sender {
 	const struct watch *watch;
 	struct preset_tree tree;
+	/* The device that receives messages for the tree. */
 	const struct ioband_device *speaker;
 };
 
@@ -246,10 +242,7 @@ void watch_trees_load(struct watch *watch)
 	watch_mark_part(watch, NULL, DUE_ASKED);
 }
 
-/**
- * watch_trees_free() - forget all trees
- * @watch: the watch
- */
+/* Forget all trees. */
 void watch_trees_free(struct watch *watch)
 {
 	for (size_t i = 0; i < watch->n_trees; i++) {
@@ -476,14 +469,10 @@ static void forget_ended(const struct watch *watch, struct node *node)
 		asked_forget(&node->asked[ASKED_MAX + rate]);
 }
 
-/**
- * watch_send() - send the changed settings of a cgroup
- * @watch: the watch
- * @node: the cgroup
- *
- * A cgroup without the io controller has no group; a weight of 100 is the
- * default. Only the configuration asks for minima.  Latency targets and maxima
- * also come from io.latency and io.max.  Bounds without a request are left
+/*
+ * Send the changed settings of a cgroup.  A cgroup without the io controller has no group;
+ * a weight of 100 is the default. Only the configuration asks for minima.  Latency targets
+ * and maxima also come from io.latency and io.max.  Bounds without a request are left
  * alone.  Each message adds to the debt of the subtree.
  */
 void watch_send(struct watch *watch, struct node *node)
@@ -536,11 +525,9 @@ static int on_device(sd_event_source *source, int fd, uint32_t events,
 	return 0;
 }
 
-/**
- * watch_trees_start() - watch the ioband devices
+/*
+ * Watch the ioband devices.
  * @watch: has an event loop
- *
- * Return: an exit code; errors have been reported.
  */
 int watch_trees_start(struct watch *watch)
 {
@@ -563,10 +550,7 @@ int watch_trees_start(struct watch *watch)
 	return EXIT_OK;
 }
 
-/**
- * watch_trees_stop() - stop watching the ioband devices
- * @watch: the watch
- */
+/* Stop watching the ioband devices. */
 void watch_trees_stop(struct watch *watch)
 {
 	watch_trees_free(watch);

@@ -12,29 +12,22 @@
 enum asked_kind { ASKED_WEIGHT, ASKED_LATENCY, ASKED_MAX,
 	ASKED_KINDS = ASKED_MAX + RATES };
 
-/**
- * struct device_weight - a weight, a latency target or a maximum rate on one device
- * @major: of the device
- * @minor: of the device
- * @weight: the weight; for a target, microseconds; for a maximum, a rate per
- *	second; 0 for none
- */
+/* A weight, a latency target or a maximum rate on one device. */
 struct device_weight {
 	unsigned int major;
 	unsigned int minor;
+	/*
+	 * The weight; for a target, microseconds; for a maximum, a rate per second; 0 for
+	 * none.
+	 */
 	uint64_t weight;
 };
 
-/**
- * struct asked - requested weights, latency targets or one maximum rate of a cgroup
- * @weight: the weight on all devices, or IOBAND_WEIGHT_IDLE; 0 for none, and for
- *	other kinds
- * @v: values on single devices, in order of precedence
- * @n: length of @v
- */
+/* Requested weights, latency targets or one maximum rate of a cgroup. */
 struct asked {
+	/* The weight on all devices, or IOBAND_WEIGHT_IDLE; 0 for none, and for other kinds. */
 	uint64_t weight;
-	struct device_weight *v;
+	struct device_weight *v;	/* values on single devices, in order of precedence */
 	size_t n;
 };
 

@@ -68,6 +68,20 @@ char *xasprintf(const char *fmt, ...)
 	return text;
 }
 
+/* Append to a text in memory of its own.  The arguments may lie in the text itself. */
+void xappend(char **text, const char *fmt, ...)
+{
+	char *before = *text, *more;
+	va_list args;
+
+	va_start(args, fmt);
+	more = xvasprintf(fmt, args);
+	va_end(args);
+	*text = xasprintf("%s%s", before, more);
+	free(more);
+	free(before);
+}
+
 /*
  * Extend an array by one element.
  * @array: the array, NULL if @count is 0

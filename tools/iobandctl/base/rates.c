@@ -270,17 +270,15 @@ bool rate_plain(const char *text, enum rate rate, struct span *word)
 char *rates_explicit(const char *text)
 {
 	struct span rest = span_of(text), word;
-	char *all = xstrdup(""), *longer;
+	char *all = xstrdup("");
 
 	while (span_word(&rest, &word)) {
 		char *one = xstrndup(word.start, word.length);
 		struct span plain;
 
-		longer = xasprintf("%s%s%s%s", all, *all ? " " : "", one,
-				   rates_plain(one, &plain) ? "iB" : "");
+		xappend(&all, "%s%s%s", *all ? " " : "", one,
+			rates_plain(one, &plain) ? "iB" : "");
 		free(one);
-		free(all);
-		all = longer;
 	}
 	return all;
 }
@@ -296,31 +294,19 @@ char *rate_text(const struct rates *rates, enum bound bound, enum rate rate)
 				   xstrdup(bound_kinds[bound].none);
 }
 
-/* Join "key=text" of each text that is not NULL; "default" if all are NULL. */
-static char *join(char *const texts[RATES])
-{
-	char *joined = xstrdup(""), *longer;
-
-	for (int rate = 0; rate < RATES; rate++) {
-		if (!texts[rate])
-			continue;
-		longer = xasprintf("%s%s%s=%s", joined, *joined ? " " : "",
-				   rate_names[rate], texts[rate]);
-		free(joined);
-		joined = longer;
-	}
-	if (*joined)
-		return joined;
-	free(joined);
-	return xstrdup("default");
-}
-
+/* Join "key=text" of each text that is not NULL, and free it; "default" if all are NULL. */
 static char *join_and_free(char *texts[RATES])
 {
-	char *joined = join(texts);
+	char *joined = xstrdup("");
 
-	for (int rate = 0; rate < RATES; rate++)
+	for (int rate = 0; rate < RATES; rate++) {
+		if (texts[rate])
+			xappend(&joined, "%s%s=%s", *joined ? " " : "", rate_names[rate],
+				texts[rate]);
 		free(texts[rate]);
+	}
+	if (!*joined)
+		xappend(&joined, "default");
 	return joined;
 }
 
@@ -351,15 +337,12 @@ static char *plain(uint64_t number, enum bound bound)
  */
 char *rates_list(const struct rates *rates, enum bound bound)
 {
-	char *list = NULL, *longer, *number;
+	char *list = xstrdup(""), *number;
 
 	for (int rate = 0; rate < RATES; rate++) {
 		number = plain(rates->rate[rate], bound);
-		longer = xasprintf("%s%s%s", list ? list : "", list ? "," : "",
-				   number);
+		xappend(&list, "%s%s", *list ? "," : "", number);
 		free(number);
-		free(list);
-		list = longer;
 	}
 	return list;
 }

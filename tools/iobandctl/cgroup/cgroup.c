@@ -167,20 +167,15 @@ bool cgroup_is_populated(const struct hierarchy *hierarchy, const char *path)
 }
 
 /* Append to @how the command that enables io for the first @length bytes of a path. */
-static char *explain_part(const struct hierarchy *hierarchy, const char *path,
-			  size_t length, char *how)
+static void explain_part(const struct hierarchy *hierarchy, const char *path, size_t length,
+			 char **how)
 {
-	char *part = xstrndup(path, length), *longer;
+	char *part = xstrndup(path, length);
 
-	if (!cgroup_has_io(hierarchy, part)) {
-		longer = xasprintf("%s%secho +io > %s%.*s/cgroup.subtree_control",
-				   how, *how ? " && " : "", hierarchy->root,
-				   (int)(strrchr(part, '/') - part), part);
-		free(how);
-		how = longer;
-	}
+	if (!cgroup_has_io(hierarchy, part))
+		xappend(how, "%secho +io > %s%.*s/cgroup.subtree_control", **how ? " && " : "",
+			hierarchy->root, (int)(strrchr(part, '/') - part), part);
 	free(part);
-	return how;
 }
 
 /* The commands that enable io for a cgroup, from the first ancestor without it. */
@@ -191,9 +186,7 @@ static char *explain_io(const struct hierarchy *hierarchy, const char *path)
 
 	while (end) {
 		end = strchr(end + 1, '/');
-		how = explain_part(hierarchy, path,
-				   end ? (size_t)(end - path) : strlen(path),
-				   how);
+		explain_part(hierarchy, path, end ? (size_t)(end - path) : strlen(path), &how);
 	}
 	return how;
 }

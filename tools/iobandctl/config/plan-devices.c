@@ -14,19 +14,15 @@
 /* The name with %n replaced by the label. */
 static char *expand_name(const char *pattern, const char *label)
 {
-	char *name = xstrdup(""), *longer;
+	char *name = xstrdup("");
 	const char *star;
 
 	while ((star = strstr(pattern, "%n"))) {
-		longer = xasprintf("%s%.*s%s", name, (int)(star - pattern),
-				   pattern, label);
-		free(name);
-		name = longer;
+		xappend(&name, "%.*s%s", (int)(star - pattern), pattern, label);
 		pattern = star + 2;
 	}
-	longer = xasprintf("%s%s", name, pattern);
-	free(name);
-	return longer;
+	xappend(&name, "%s", pattern);
+	return name;
 }
 
 static char *name_for(const struct choice *choice)

@@ -64,17 +64,14 @@ static void print_saved(struct table *table, const struct saved_weight *saved,
 /* The words of all bounds that are set, each after a blank. */
 static char *all_words(const struct bounds *bounds)
 {
-	char *words = xstrdup(""), *longer, *list;
+	char *words = xstrdup(""), *list;
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
 		if (!bound_is_set(bounds, bound))
 			continue;
 		list = bound_list(bounds, bound);
-		longer = xasprintf("%s %s=%s", words, bound_kinds[bound].key,
-				   list);
+		xappend(&words, " %s=%s", bound_kinds[bound].key, list);
 		free(list);
-		free(words);
-		words = longer;
 	}
 	return words;
 }

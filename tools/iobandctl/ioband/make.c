@@ -318,14 +318,9 @@ static char *table_line(const struct settings *settings,
 	int n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		char *longer;
-
 		if (!keys[i].value)
 			continue;
-		longer = xasprintf("%s %s=%s", words, keys[i].key,
-				   keys[i].value);
-		free(words);
-		words = longer;
+		xappend(&words, " %s=%s", keys[i].key, keys[i].value);
 		n++;
 	}
 	line = n ? xasprintf("%u:%u 0 %s %d%s", device->major, device->minor,

@@ -159,13 +159,8 @@ static int check_pool(const struct top *top)
 	char *pools = xstrdup("");
 	int code = EXIT_OK;
 
-	for (size_t i = 0; i < top->pools.n; i++) {
-		char *longer = xasprintf("%s%s%s", pools, i ? ", " : "",
-					 top->pools.v[i]);
-
-		free(pools);
-		pools = longer;
-	}
+	for (size_t i = 0; i < top->pools.n; i++)
+		xappend(&pools, "%s%s", i ? ", " : "", top->pools.v[i]);
 	if (only && !names_has(&top->pools, only))
 		code = fail(EXIT_MISSING,
 			    "there is no pool '%s' in %s; it has: %s", only,

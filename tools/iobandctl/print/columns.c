@@ -44,15 +44,12 @@ static int add(size_t *chosen, int count, size_t column)
 /* Name all columns.  Return: the names with commas between them, to be freed. */
 char *columns_names(const struct column *columns, size_t n, bool json)
 {
-	char *names = xstrdup(""), *longer;
+	char *names = xstrdup("");
 
 	for (size_t i = 0; i < n; i++) {
-		if (!is_offered(&columns[i], json))
-			continue;
-		longer = xasprintf("%s%s%s", names, *names ? ", " : "",
-				   json ? columns[i].key : columns[i].title);
-		free(names);
-		names = longer;
+		if (is_offered(&columns[i], json))
+			xappend(&names, "%s%s", *names ? ", " : "",
+				json ? columns[i].key : columns[i].title);
 	}
 	return names;
 }

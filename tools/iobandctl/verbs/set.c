@@ -135,11 +135,10 @@ static bool names_pool_setting(const char *word)
 /* A bound has several words, one for each rate. */
 static void add_text(struct wish *wish, int setting, const char *more)
 {
-	char *before = wish->text[setting];
-
-	wish->text[setting] = before ? xasprintf("%s %s", before, more) :
-				       xstrdup(more);
-	free(before);
+	if (wish->text[setting])
+		xappend(&wish->text[setting], " %s", more);
+	else
+		wish->text[setting] = xstrdup(more);
 }
 
 static int read_word(struct wish *wish, const char *word, bool of_pool)
@@ -428,18 +427,15 @@ static int send(const struct wish *wish, const struct step *step, bool back)
 static char *rates_of(const struct wish *wish, const struct bounds *bounds,
 		      enum bound bound)
 {
-	char *words = xstrdup(""), *longer, *text;
+	char *words = xstrdup(""), *text;
 
 	for (int rate = 0; rate < RATES; rate++) {
 		if (!(wish->given[bound] & 1U << rate))
 			continue;
 		text = rate_text(&bounds->of[bound], bound, rate);
-		longer = xasprintf("%s%s%s_%s=%s", words, *words ? " " : "",
-				   bound_kinds[bound].key, rate_names[rate],
-				   text);
+		xappend(&words, "%s%s_%s=%s", *words ? " " : "", bound_kinds[bound].key,
+			rate_names[rate], text);
 		free(text);
-		free(words);
-		words = longer;
 	}
 	return words;
 }

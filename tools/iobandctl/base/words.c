@@ -354,6 +354,14 @@ char *text_json(const char *json)
 	return escaped;
 }
 
+/* The rest of a text after its prefix; NULL for another text, and for NULL. */
+const char *text_after(const char *text, const char *prefix)
+{
+	size_t length = strlen(prefix);
+
+	return text && !strncmp(text, prefix, length) ? text + length : NULL;
+}
+
 /*
  * Shorten a span for an error message.
  * @buffer: receives its beginning

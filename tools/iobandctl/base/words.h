@@ -26,6 +26,7 @@ char *text_escape_pattern(const char *text);
 char *text_utf8(const char *text);
 char *text_visible(const char *text, bool ascii);
 char *text_json(const char *json);
+const char *text_after(const char *text, const char *prefix);
 const char *span_show(struct span span, char buffer[48]);
 
 #endif

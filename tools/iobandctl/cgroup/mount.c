@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "base/words.h"
 #include "cgroup/cgroup.h"
 #include "host/reach.h"
 
@@ -87,8 +88,7 @@ static int do_statfs(const void *directory, void *answer)
 /* See whether a directory is a cgroup. */
 bool hierarchy_is_cgroup(const char *directory)
 {
-	const bool is_kernels = !strncmp(directory, "/sys/", strlen("/sys/")) &&
-				!strstr(directory, "/../");
+	const bool is_kernels = text_after(directory, "/sys/") && !strstr(directory, "/../");
 	struct statfs info;
 	int error;
 

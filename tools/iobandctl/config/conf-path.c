@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "cgroup/cgroup.h"
 #include "config/conf.h"
 
@@ -30,7 +31,7 @@ bool conf_is_cgroup(const struct conf_section *group)
 	if (group->kind != CONF_GROUP)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		if (!strncmp(text, others[i], strlen(others[i])))
+		if (text_after(text, others[i]))
 			return false;
 	}
 	return strcmp(text, "root") && strcmp(text, "/");
@@ -54,11 +55,9 @@ static int escaped(const char *text)
 /* Skip "cgroup:" and leading slashes. */
 static const char *cgroup_part(const char *group)
 {
-	size_t prefix = strlen("cgroup:");
+	const char *path = text_after(group, "cgroup:") ?: group;
 
-	if (!strncmp(group, "cgroup:", prefix))
-		group += prefix;
-	return group + strspn(group, "/");
+	return path + strspn(path, "/");
 }
 
 /*

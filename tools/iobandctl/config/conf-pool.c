@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "config/conf.h"
 #include "config/select.h"
 #include "host/device.h"
@@ -86,7 +87,7 @@ static char *path_of(const char *name)
 	char *path = device_of_kernel_name(name, &disk) ?
 			     device_lasting_name(disk.major, disk.minor) : NULL;
 
-	if (path && strncmp(path, "/dev/disk/", strlen("/dev/disk/"))) {
+	if (path && !text_after(path, "/dev/disk/")) {
 		free(path);
 		path = NULL;
 	}
@@ -108,10 +109,10 @@ static void warn_of_name(const char *where, const char *pool)
 /* Check whether a path is the kernel's node of a disk. */
 static bool is_node(const char *path)
 {
+	const char *name = text_after(path, "/dev/");
 	struct device disk;
 
-	return !strncmp(path, "/dev/", strlen("/dev/")) &&
-	       device_of_kernel_name(path + strlen("/dev/"), &disk);
+	return name && device_of_kernel_name(name, &disk);
 }
 
 /* Warn of pools that do not exist or may change at a reboot. */

@@ -583,11 +583,6 @@ int conf_add(struct conf *conf, const char *file, const char *text,
 	return result;
 }
 
-static bool has_own_group(const char *mode)
-{
-	return mode && !strncmp(mode, "device", strlen("device"));
-}
-
 static int check_own_group(const struct conf_section *device,
 			   const struct conf_place **place,
 			   struct problem *problem)
@@ -595,7 +590,7 @@ static int check_own_group(const struct conf_section *device,
 	const struct conf_value *value = conf_group_value(device);
 	const char *mode = conf_text(device, KEY_MODE);
 
-	if (!value || has_own_group(mode) || (!mode && device->lacks_key))
+	if (!value || text_after(mode, "device") || (!mode && device->lacks_key))
 		return 0;
 	*place = &value->place;
 	return problem_set(problem,

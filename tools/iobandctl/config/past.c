@@ -25,6 +25,7 @@
 #include "base/alloc.h"
 #include "base/outfile.h"
 #include "base/records.h"
+#include "base/words.h"
 #include "config/past.h"
 #include "ioband/group.h"
 
@@ -85,8 +86,7 @@ static bool load(const char *name, struct conf *conf)
 
 static bool is_configuration(const char *name)
 {
-	return !strncmp(name, CONFIGURATION, strlen(CONFIGURATION)) &&
-	       !strchr(name + 1, '.');
+	return text_after(name, CONFIGURATION) && !strchr(name + 1, '.');
 }
 
 /* Read the record of former configurations. */

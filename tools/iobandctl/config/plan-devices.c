@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "config/plan.h"
 #include "host/use.h"
 #include "ioband/name.h"
@@ -168,16 +169,11 @@ static void join_pool(const struct plan *plan, struct future *future,
 	future->moved = true;
 }
 
-static bool has_own_group(const char *mode)
-{
-	return !strncmp(mode, "device", strlen("device"));
-}
-
 /* Plan the weight and the bounds of the device's own group. */
 static int plan_own(struct plan *plan, struct future *future,
 		    const struct conf_section *section)
 {
-	if (!has_own_group(future->table.mode))
+	if (!text_after(future->table.mode, "device"))
 		return EXIT_OK;
 	plan_weight(plan, future, section);
 	return plan_own_bounds(plan, future, section);
@@ -238,7 +234,7 @@ static int plan_mode(struct plan *plan, const struct choice *choice,
 		mode = "cgroup";
 	if (!mode || !strcmp(mode, future->table.mode))
 		return plan_own(plan, future, choice->section);
-	if (!has_own_group(mode))
+	if (!text_after(mode, "device"))
 		code = plan_own(plan, future, choice->section);
 	plan_set(plan, future, true, "mode", future->table.mode, mode,
 		 &value->place);

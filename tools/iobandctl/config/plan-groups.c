@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "config/plan-trees.h"
 #include "ioband/tree.h"
 
@@ -22,11 +23,6 @@ static void name_group(struct change *change, const struct tree *tree,
 		change->tree = xstrdup(tree->owner->name);
 	change->group = xstrdup(wish->shown);
 	change->message = xstrdup(wish->name);
-}
-
-static bool is_cgroup(const char *name)
-{
-	return !strncmp(name, "cgroup#", strlen("cgroup#"));
 }
 
 static bool is_asked(const struct conf_section *section, int setting)
@@ -96,7 +92,7 @@ static void look_at(struct trees *trees, const struct tree *tree,
 		    struct ioband_preset *rest)
 {
 	const struct ioband_group *group = wish->group;
-	const char *path = is_cgroup(wish->name) ? wish->shown : NULL;
+	const char *path = text_after(wish->name, "cgroup#") ? wish->shown : NULL;
 
 	*now = (struct ioband_preset){ .bounds = *bounds_of(group) };
 	now->weight = group && group->set ? group->weight : 0;
@@ -414,7 +410,7 @@ static bool is_in_use(const struct trees *trees, const struct tree *tree,
 	size_t length = strcspn(group->name, "#:");
 	char mode[IOBAND_WORD_SIZE];
 
-	if (tree_is_device(group) || (is_cgroup(group->name) && !group->path))
+	if (tree_is_device(group) || !tree_lasts(group))
 		return false;
 	if (!group->name[length])
 		return !tree->owner;

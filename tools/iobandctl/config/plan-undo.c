@@ -46,11 +46,6 @@ static void keep_settings(struct kept *kept, const struct ioband_group *group)
 	};
 }
 
-static bool is_cgroup(const struct ioband_group *group)
-{
-	return !strncmp(group->name, "cgroup#", strlen("cgroup#"));
-}
-
 /*
  * A cgroup in the tree of the pool may have a weight or a bound, set through an
  * earlier device.  A device with its own tree cannot restore it.
@@ -59,12 +54,11 @@ static void keep_group(struct kept *kept, const struct ioband_device *device,
 		       const struct ioband_device *owner,
 		       const struct ioband_group *group)
 {
-	if ((!group->set && !bounds_are_set(&group->bounds)) ||
-	    (is_cgroup(group) && !group->path))
-		return;	/* a cgroup without a path has been removed */
+	if ((!group->set && !bounds_are_set(&group->bounds)) || !tree_lasts(group))
+		return;
 	if (owner == device)
 		keep_settings(kept, group);
-	else if (!owner && kept->has_pool && is_cgroup(group) &&
+	else if (!owner && kept->has_pool && tree_is_cgroup(group) &&
 		 ioband_has_trees(device))
 		kept->lost = true;
 	else if (!owner && kept->has_pool)

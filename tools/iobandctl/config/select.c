@@ -27,11 +27,6 @@ struct subject {
 	bool passed_over;	/* its creator asked udev's rules to skip it */
 };
 
-static bool begins(const char *text, const char *prefix)
-{
-	return text && !strncmp(text, prefix, strlen(prefix));
-}
-
 static const char *mapper_type(const char *uuid)
 {
 	static const struct {
@@ -43,7 +38,7 @@ static const char *mapper_type(const char *uuid)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (begins(uuid, types[i].prefix))
+		if (text_after(uuid, types[i].prefix))
 			return types[i].type;
 	}
 	return "dm";
@@ -62,7 +57,7 @@ static const char *type_of(struct udev_device *found, const char *kernel)
 	const char *devtype = udev_device_get_devtype(found);
 	dev_t number = udev_device_get_devnum(found);
 
-	if (begins(kernel, "dm-"))
+	if (text_after(kernel, "dm-"))
 		return under_is_hidden(major(number), minor(number)) ?
 			       "ioband" :
 			       mapper_type(udev_device_get_sysattr_value(found,
@@ -70,7 +65,7 @@ static const char *type_of(struct udev_device *found, const char *kernel)
 	if (devtype && !strcmp(devtype, "partition"))
 		return "part";
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (begins(kernel, types[i].prefix))
+		if (text_after(kernel, types[i].prefix))
 			return types[i].type;
 	}
 	return "disk";
@@ -400,7 +395,7 @@ bool select_is_lasting(const char *link)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(not); i++) {
-		if (begins(link, not[i]))
+		if (text_after(link, not[i]))
 			return false;
 	}
 	return true;

@@ -128,13 +128,6 @@ static void save_group(const struct ioband_devices *devices,
 	free(saved.group);
 }
 
-/* A cgroup without a path has been removed, and its id with it. */
-static bool lasts(const struct ioband_group *group)
-{
-	return group->path || strncmp(group->name, "cgroup#",
-				      strlen("cgroup#"));
-}
-
 static bool is_set(const struct ioband_group *group)
 {
 	return group->set || bounds_are_set(&group->bounds);
@@ -148,7 +141,7 @@ static int save_pool(const struct ioband_devices *devices,
 	int code = query_groups(speaker, &groups);
 
 	for (size_t i = 0; code == EXIT_OK && i < groups.n; i++) {
-		if (is_set(&groups.v[i]) && lasts(&groups.v[i]) &&
+		if (is_set(&groups.v[i]) && tree_lasts(&groups.v[i]) &&
 		    tree_has(devices, &groups, &groups.v[i], scope->device))
 			save_group(devices, &groups, &groups.v[i],
 				   speaker->table.pool, table);

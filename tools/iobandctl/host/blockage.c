@@ -2,6 +2,7 @@
 /* Devices that take no I/O for now, as sysfs and device-mapper tell. */
 #include <string.h>
 
+#include "base/words.h"
 #include "host/blockage.h"
 #include "kernel/dm.h"
 
@@ -26,7 +27,7 @@ static bool is_pathless(const struct device *device, const char *label,
 
 	if (!device_attribute(device->major, device->minor, "dm/uuid", uuid,
 			      sizeof(uuid)) ||
-	    strncmp(uuid, "mpath-", strlen("mpath-")) ||
+	    !text_after(uuid, "mpath-") ||
 	    !mapper_is_pathless(label))
 		return false;
 	problem_set(&found->why,

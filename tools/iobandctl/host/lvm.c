@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/words.h"
 #include "host/blockage.h"
 #include "host/lvm.h"
 #include "host/reach.h"
@@ -30,8 +31,7 @@ static const char *const files[] = {
 /* Check whether a dm device belongs to LVM. */
 bool lvm_owns(const char *uuid)
 {
-	return !strncmp(uuid, MAPPER_LVM_UUID_PREFIX,
-			strlen(MAPPER_LVM_UUID_PREFIX));
+	return text_after(uuid, MAPPER_LVM_UUID_PREFIX);
 }
 
 /*
@@ -99,7 +99,7 @@ static bool is_set(const char *key, const char *value)
 			const char *found = value_in(line, key);
 
 			if (found)
-				set = !strncmp(found, value, strlen(value));
+				set = text_after(found, value);
 		}
 		if (file)
 			fclose(file);

@@ -30,6 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/words.h"
 #include "host/reach.h"
 
 #define PATIENCE_MS 900
@@ -168,7 +169,7 @@ int reach_stat(const char *path, struct stat *info)
 	static_assert(sizeof(*info) <= REACH_ANSWER_SIZE, "it is one answer");
 
 	/* The kernel's own nodes, and links between them. */
-	if (!strncmp(path, "/dev/", strlen("/dev/")) && !strstr(path, "/../"))
+	if (text_after(path, "/dev/") && !strstr(path, "/../"))
 		return stat(path, info);
 	errno = -reach_run(do_stat, path, info, sizeof(*info));
 	return errno ? -1 : 0;

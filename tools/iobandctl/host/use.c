@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "host/reach.h"
 #include "host/use.h"
 
@@ -27,7 +28,7 @@ static bool is_source_true(struct libmnt_fs *entry)
 {
 	const char *type = mnt_fs_get_fstype(entry);
 
-	return !type || (strcmp(type, "fuse") && strncmp(type, "fuse.", 5));
+	return !type || (strcmp(type, "fuse") && !text_after(type, "fuse."));
 }
 
 /* The number of the block device at a path; 0 if there is no such device. */

@@ -8,16 +8,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/words.h"
 #include "ioband/gone.h"
 #include "ioband/ioband.h"
 #include "ioband/under.h"
 #include "kernel/dm.h"
 #include "kernel/kmsg.h"
-
-static bool begins(const char *text, const char *prefix)
-{
-	return !strncmp(text, prefix, strlen(prefix));
-}
 
 /*
  * Check whether any device below exists, at any depth.  An array without
@@ -35,7 +31,7 @@ static bool is_there(const struct device *device)
 		return is_there(&next);
 	if (device_attribute(device->major, device->minor, "dm/uuid", text,
 			     sizeof(text)) &&
-	    begins(text, "mpath-"))
+	    text_after(text, "mpath-"))
 		return true;
 	device_related(device, "slaves", &below);
 	there = !below.n && !device_attribute(device->major, device->minor,
@@ -122,7 +118,7 @@ static int drop(const struct ioband_device *ioband)
 		if (device_of_kernel_name(parts.v[i], &part) &&
 		    device_attribute(part.major, part.minor, "dm/uuid", uuid,
 				     sizeof(uuid)) &&
-		    begins(uuid, "part") &&
+		    text_after(uuid, "part") &&
 		    device_attribute(part.major, part.minor, "dm/name", name,
 				     sizeof(name))) {
 			result = drop_named(&part, name);

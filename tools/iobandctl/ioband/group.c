@@ -156,13 +156,6 @@ static int find_number(const char *mode, const char *spelled,
 	return found(group, name, mode);
 }
 
-static const char *after(const char *spelled, const char *prefix)
-{
-	size_t length = strlen(prefix);
-
-	return strncmp(spelled, prefix, length) ? NULL : spelled + length;
-}
-
 /* A name without a prefix is that of a device or of a cgroup. */
 static int find_either(struct finder *finder, const char *spelled,
 		       const struct scope *scope, struct group_ref *group)
@@ -173,7 +166,7 @@ static int find_either(struct finder *finder, const char *spelled,
 	struct problem problem;
 	bool is_cgroup;
 
-	if (after(spelled, "/dev/"))
+	if (text_after(spelled, "/dev/"))
 		return find_device(finder, spelled, scope, group);
 	if (!device)
 		return find_cgroup(finder, spelled, group);
@@ -210,17 +203,17 @@ int group_find(struct finder *finder, const char *spelled,
 			    "group 'device' needs --device DEVICE, or write device:DEVICE");
 	if (!strcmp(spelled, "device"))
 		return found_device(scope->device, scope, group);
-	rest = after(spelled, "cgroup:");
+	rest = text_after(spelled, "cgroup:");
 	if (rest)
 		return find_cgroup(finder, rest, group);
-	rest = after(spelled, "device:");
+	rest = text_after(spelled, "device:");
 	if (rest)
 		return find_device(finder, rest, scope, group);
-	rest = after(spelled, "cgroup#");
+	rest = text_after(spelled, "cgroup#");
 	if (rest && span_u64(span_of(rest), UINT64_MAX, &id))
 		return found(group, spelled, "cgroup");
 	for (size_t i = 0; i < ARRAY_SIZE(numbered); i++) {
-		rest = after(spelled, numbered[i]);
+		rest = text_after(spelled, numbered[i]);
 		if (rest && *rest == ':')
 			return find_number(numbered[i], rest + 1, group);
 	}

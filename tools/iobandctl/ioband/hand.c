@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/outfile.h"
 #include "base/records.h"
+#include "base/words.h"
 #include "ioband/hand.h"
 
 /* The limit of presets in a pool.  The oldest lines are dropped; the new ones stay. */
@@ -237,8 +238,7 @@ void hand_mark_group(const struct ioband_device *device, const char *group,
 		     const char *key)
 {
 	bool own = !strcmp(group, "device") ||
-		   (ioband_has_trees(device) &&
-		    !strncmp(group, "cgroup#", strlen("cgroup#")));
+		   (ioband_has_trees(device) && text_after(group, "cgroup#"));
 
 	hand_mark(&(struct hand_key){
 		.pool = device->table.pool,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "host/device.h"
 #include "ioband/ioband.h"
 
@@ -83,13 +84,10 @@ const struct ioband_device *ioband_named(const struct ioband_devices *devices,
 const struct ioband_device *ioband_exact(const struct ioband_devices *devices,
 					 const char *spelled)
 {
-	size_t prefix = strlen("/dev/mapper/");
-	const struct ioband_device *found;
+	const char *name = text_after(spelled, "/dev/mapper/") ?: spelled;
+	const struct ioband_device *found = ioband_named(devices, name);
 	struct device number;
 
-	if (strncmp(spelled, "/dev/mapper/", prefix))
-		prefix = 0;
-	found = ioband_named(devices, spelled + prefix);
 	if (found || !device_find(spelled, &number))
 		return found;
 	for (size_t i = 0; i < devices->n; i++) {

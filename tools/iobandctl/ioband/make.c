@@ -29,7 +29,7 @@ int make_check_name(const char *name)
 	size_t longest = MAPPER_NAME_SIZE - 1 - strlen(MAPPER_UUID_PREFIX);
 	const char *under = UNDER_UUID_PREFIX + strlen(MAPPER_UUID_PREFIX);
 
-	if (!strncmp(name, under, strlen(under)))
+	if (text_after(name, under))
 		return fail(EXIT_USAGE,
 			    "'%s' cannot be a device's name: with %s begin the UUIDs of the hidden devices of 'iobandctl insert'",
 			    name, under);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "base/words.h"
 #include "ioband/make.h"
 #include "ioband/name.h"
 
@@ -24,11 +25,12 @@ bool name_is_lasting(const char *link)
 		"dm-", "lvm-pv-uuid-", "md-uuid-", "nvme-eui.", "nvme-nvme.",
 		"nvme-uuid.", "wwn-",
 	};
+	const char *name = text_after(link, BY_ID);
 
-	if (strncmp(link, BY_ID, strlen(BY_ID)))
+	if (!name)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(not); i++) {
-		if (!strncmp(link + strlen(BY_ID), not[i], strlen(not[i])))
+		if (text_after(name, not[i]))
 			return false;
 	}
 	return true;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "ioband/pool.h"
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyz"
@@ -122,7 +123,7 @@ bool pool_disk_seeks(const char *name, const char *rotational)
 	static const char *const virtual[] = { "vd", "xvd" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(virtual); i++) {
-		if (!strncmp(name, virtual[i], strlen(virtual[i])))
+		if (text_after(name, virtual[i]))
 			return false;
 	}
 	return !strcmp(rotational, "1");

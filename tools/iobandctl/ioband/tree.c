@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "ioband/query.h"
 #include "ioband/tree.h"
 
@@ -43,7 +44,19 @@ bool tree_is_sound(const struct groups *groups,
 /* Check whether a group is the own group of a device. */
 bool tree_is_device(const struct ioband_group *group)
 {
-	return !strncmp(group->name, "device:", strlen("device:"));
+	return text_after(group->name, "device:");
+}
+
+/* Check whether a group is that of a cgroup, which may have been removed. */
+bool tree_is_cgroup(const struct ioband_group *group)
+{
+	return text_after(group->name, "cgroup#");
+}
+
+/* Check whether a group has a name that lasts: a removed cgroup has lost its path. */
+bool tree_lasts(const struct ioband_group *group)
+{
+	return group->path || !tree_is_cgroup(group);
 }
 
 static const struct ioband_device *

@@ -12,6 +12,8 @@ const struct ioband_group *tree_parent(const struct groups *groups,
 bool tree_is_sound(const struct groups *groups,
 		   const struct ioband_group *group);
 bool tree_is_device(const struct ioband_group *group);
+bool tree_is_cgroup(const struct ioband_group *group);
+bool tree_lasts(const struct ioband_group *group);
 const struct ioband_device *tree_owner(const struct ioband_devices *devices,
 				       const struct groups *groups,
 				       const struct ioband_group *group);

@@ -41,6 +41,7 @@
 
 #include "base/alloc.h"
 #include "base/records.h"
+#include "base/words.h"
 #include "host/device.h"
 #include "host/lvm.h"
 #include "ioband/under.h"
@@ -71,7 +72,7 @@ static bool ends(const char *text, const char *suffix)
 /* The name of a layer made by LVM ends like its UUID. */
 static bool is_hidden(const char *name, const char *uuid)
 {
-	return !strncmp(uuid, UNDER_UUID_PREFIX, strlen(UNDER_UUID_PREFIX)) ||
+	return text_after(uuid, UNDER_UUID_PREFIX) ||
 	       (lvm_owns(uuid) && ends(uuid, LAYER) && ends(name, SUFFIX));
 }
 

@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/words.h"
 #include "kernel/dm.h"
 #include "kernel/parse.h"
 
@@ -163,8 +164,7 @@ static bool describe(struct dm_task *task, struct mapped_device *device)
 		return false;
 	device->status = target_text(task, &ours, &device->sectors);
 	if (!ours && (info.live_table || !uuid ||
-		      strncmp(uuid, MAPPER_UUID_PREFIX,
-			      strlen(MAPPER_UUID_PREFIX))))
+		      !text_after(uuid, MAPPER_UUID_PREFIX)))
 		return false;
 	snprintf(device->uuid, sizeof(device->uuid), "%s", uuid ? uuid : "");
 	device->major = info.major;

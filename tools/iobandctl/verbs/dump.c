@@ -120,9 +120,7 @@ static void dump_section(const char *group, const char *pool, const char *tree,
 static bool lasts(const struct ioband_group *group)
 {
 	return (group->set || bounds_are_set(&group->bounds)) &&
-	       !tree_is_device(group) &&
-	       (group->path || strncmp(group->name, "cgroup#",
-				       strlen("cgroup#")));
+	       !tree_is_device(group) && tree_lasts(group);
 }
 
 static const struct ioband_preset *

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/words.h"
 #include "config/presets.h"
 #include "host/device.h"
 #include "ioband/hand.h"
@@ -516,7 +517,7 @@ static int on_device(sd_event_source *source, int fd, uint32_t events,
 	device = udev_monitor_receive_device(watch->monitor);
 	lost = !device && errno == ENOBUFS;
 	name = device ? udev_device_get_sysname(device) : "";
-	if ((lost || !strncmp(name, "dm-", strlen("dm-"))) &&
+	if ((lost || text_after(name, "dm-")) &&
 	    sd_event_now(watch->event, CLOCK_MONOTONIC, &now) >= 0) {
 		sd_event_source_set_time(watch->later, now + SETTLE_US);
 		sd_event_source_set_enabled(watch->later, SD_EVENT_ONESHOT);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/infile.h"
 #include "base/words.h"
 #include "cgroup/cgroup.h"
 
@@ -128,21 +129,15 @@ bool cgroup_is(const struct hierarchy *hierarchy, const char *path, uint64_t id)
 bool cgroup_has_io(const struct hierarchy *hierarchy, const char *path)
 {
 	char *name = file_in(hierarchy, path, "cgroup.controllers");
-	FILE *file = fopen(name, "re");
 	char controllers[1024] = "";
 	struct span rest, word;
 	bool found = false;
 
+	infile_line(name, controllers, sizeof(controllers));
 	free(name);
-	if (!file)
-		return false;
-	if (fgets(controllers, sizeof(controllers), file)) {
-		controllers[strcspn(controllers, "\n")] = 0;
-		rest = span_of(controllers);
-		while (!found && span_word(&rest, &word))
-			found = span_is(word, "io");
-	}
-	fclose(file);
+	rest = span_of(controllers);
+	while (!found && span_word(&rest, &word))
+		found = span_is(word, "io");
 	return found;
 }
 

@@ -6,39 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/infile.h"
 #include "config/conf.h"
 
 #define CONF_FILE "/etc/ioband.conf"
 #define CONF_DROP_INS "/etc/ioband.conf.d/*.conf"
 
-static int read_text(const char *name, char **text)
-{
-	FILE *file = strcmp(name, "-") ? fopen(name, "re") : stdin;
-	size_t size = 0;
-	ssize_t length;
-	int error = 0;
-
-	*text = NULL;
-	if (!file)
-		return errno;
-	errno = 0;
-	length = getdelim(text, &size, 0, file);
-	if (ferror(file))
-		error = errno;
-	else if (length > 0 && !(*text)[length - 1])
-		error = EILSEQ;
-	else if (length < 0 && *text)
-		**text = 0;	/* an empty file leaves it as it was allocated */
-	if (file != stdin)
-		fclose(file);
-	return error;
-}
-
 static int add_file(struct conf *conf, const char *name)
 {
 	struct problem problem;
 	char *text;
-	int code = EXIT_OK, error = read_text(name, &text);
+	int code = EXIT_OK, error = infile_read(name, &text);
 
 	if (error == EILSEQ)
 		code = fail(EXIT_USAGE, "%s has a NUL byte in it: it is no configuration",
@@ -46,7 +24,7 @@ static int add_file(struct conf *conf, const char *name)
 	else if (error)
 		code = fail(exit_code_of(error), "cannot read %s: %s", name,
 			    strerror(error));
-	else if (conf_add(conf, name, text ? text : "", &problem))
+	else if (conf_add(conf, name, text, &problem))
 		code = fail(EXIT_USAGE, "%s", problem.text);
 	free(text);
 	return code;

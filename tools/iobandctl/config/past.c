@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/infile.h"
 #include "base/outfile.h"
 #include "base/records.h"
 #include "base/words.h"
@@ -65,16 +66,11 @@ static int read_conf(struct conf *conf, const char *path, const char *text)
 /* A file that cannot be read or parsed, as from another version, counts as empty. */
 static bool load(const char *name, struct conf *conf)
 {
-	char *path = path_of(name), *text = NULL;
-	FILE *file = fopen(path, "re");
-	size_t size = 0;
-	bool good;
+	char *path = path_of(name), *text;
+	bool good = !infile_read(path, &text) && *text;
 
 	*conf = (struct conf){ .n = 0 };
-	good = file && getdelim(&text, &size, 0, file) > 0 &&
-	       !read_conf(conf, path, text);
-	if (file)
-		fclose(file);
+	good = good && !read_conf(conf, path, text);
 	free(text);
 	free(path);
 	if (good)

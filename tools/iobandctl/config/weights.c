@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/infile.h"
 #include "base/interrupt.h"
 #include "base/words.h"
 #include "config/weights.h"
@@ -174,28 +175,15 @@ int weights_save(const struct ioband_devices *devices,
 
 static int read_file(const char *name, char **text)
 {
-	FILE *file = strcmp(name, "-") ? fopen(name, "re") : stdin;
-	size_t length = 0, size = 0;
-	ssize_t got = -1;
-	int error = 0;
+	int error = infile_read(name, text);
 
-	*text = NULL;
-	if (file) {
-		got = getdelim(text, &size, 0, file);
-		length = got < 0 ? 0 : got;
-		error = ferror(file) ? errno : 0;
-	} else {
-		error = errno;
-	}
-	if (file && file != stdin)
-		fclose(file);
+	if (error == EILSEQ)
+		return fail(EXIT_USAGE, "%s has a NUL byte in it: it is no file of weights",
+			    name);
 	if (error)
 		return fail(exit_code_of(error), "cannot read %s: %s", name,
 			    strerror(error));
-	if (length && !(*text)[length - 1])
-		return fail(EXIT_USAGE, "%s has a NUL byte in it: it is no file of weights",
-			    name);
-	if (!length)
+	if (!**text)
 		return fail(EXIT_USAGE, "%s is empty: it is no file of weights",
 			    name);
 	return EXIT_OK;

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/infile.h"
 #include "host/device.h"
 #include "host/reach.h"
 #include "kernel/dm.h"
@@ -36,18 +37,9 @@ bool device_attribute(unsigned int major, unsigned int minor, const char *name,
 		      char *value, size_t size)
 {
 	char path[SYSFS_SIZE];
-	FILE *file;
-	bool read;
 
 	sysfs_path(major, minor, name, path);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	read = !value || fgets(value, size, file);
-	fclose(file);
-	if (read && value)
-		value[strcspn(value, "\n")] = 0;
-	return read;
+	return infile_line(path, value, size);
 }
 
 static bool is_block_device(const char *path, struct device *device)
@@ -294,16 +286,10 @@ void names_free(struct names *names)
 bool device_of_kernel_name(const char *name, struct device *device)
 {
 	char *path = xasprintf("/sys/class/block/%s/dev", name);
-	FILE *file = fopen(path, "re");
-	char number[64] = "";
-	bool found;
+	char number[64];
+	bool found = infile_line(path, number, sizeof(number));
 
 	free(path);
-	if (!file)
-		return false;
-	found = fgets(number, sizeof(number), file);
-	fclose(file);
-	number[strcspn(number, "\n")] = 0;
 	return found && is_number(number, device);
 }
 
@@ -316,7 +302,7 @@ bool device_of_kernel_name(const char *name, struct device *device)
 int device_related(const struct device *device, const char *relation,
 		   struct names *names)
 {
-	char path[SYSFS_SIZE], partition[SYSFS_SIZE];
+	char path[SYSFS_SIZE], partition[SYSFS_SIZE / 2];
 	struct dirent *entry;
 	DIR *directory;
 

@@ -30,6 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/infile.h"
 #include "base/words.h"
 #include "host/reach.h"
 
@@ -75,14 +76,10 @@ static void work(int fd, reach_action act, const void *argument)
 static bool is_runnable(pid_t child)
 {
 	char path[64], text[256] = "", *state;
-	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", child);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	state = fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
-	fclose(file);
+	infile_line(path, text, sizeof(text));
+	state = strrchr(text, ')');
 	return state && state[1] && state[2] == 'R';
 }
 

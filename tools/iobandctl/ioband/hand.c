@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/infile.h"
 #include "base/outfile.h"
 #include "base/records.h"
 #include "base/words.h"
@@ -35,21 +36,17 @@ static char *line_of(const struct hand_key *key)
 			 key->device ?: "-", key->group ?: "-", key->key);
 }
 
+/* NULL without a record. */
 static char *read_all(void)
 {
-	char *path = path_of(".by-hand"), *text = NULL;
-	FILE *file = fopen(path, "re");
-	size_t size = 0;
+	char *path = path_of(".by-hand"), *text;
+	int error = infile_read(path, &text);
 
 	free(path);
-	if (!file)
-		return NULL;
-	if (getdelim(&text, &size, 0, file) <= 0) {
-		free(text);
-		text = NULL;
-	}
-	fclose(file);
-	return text;
+	if (!error && *text)
+		return text;
+	free(text);
+	return NULL;
 }
 
 static void write_all(const char *text)

@@ -251,7 +251,7 @@ int lock_changes(struct lock *lock)
  */
 int lock_device(const char *name, struct locks *locks)
 {
-	struct mapped_state state;
+	struct mapped_device state;
 	int code;
 
 	*locks = (struct locks){ .own.name = NULL };

@@ -18,7 +18,7 @@ static int report(const struct under *under, const char *what, int error)
 /* With its last user the hidden device goes, and should that have failed, now. */
 static void drop_hidden(const struct under *under)
 {
-	struct mapped_state hidden;
+	struct mapped_device hidden;
 
 	if (mapper_state(under->hidden, &hidden) && !hidden.open_count &&
 	    mapper_remove(under->hidden, true) &&

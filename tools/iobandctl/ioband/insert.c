@@ -32,7 +32,7 @@ static int report(const struct under *under, const char *what, int error)
 /* By the kernel's own node: libdevmapper takes away the one below /dev/mapper. */
 static int find_hidden(const struct under *under, struct device *device)
 {
-	struct mapped_state state;
+	struct mapped_device state;
 
 	if (!mapper_state(under->hidden, &state))
 		return -ENXIO;

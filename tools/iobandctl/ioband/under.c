@@ -130,7 +130,7 @@ static bool find_hidden(struct under *under)
 int under_look(const char *name, struct under *under)
 {
 	struct under found = { .inserted = false };
-	struct mapped_state hidden;
+	struct mapped_device hidden;
 
 	if (strlen(name) + strlen(UNDER_UUID_PREFIX) >= MAPPER_NAME_SIZE - 1)
 		return fail(EXIT_USAGE,
@@ -158,7 +158,7 @@ static int report(const struct under *under, const char *what, int error)
 
 static int drop_hidden(const struct under *under)
 {
-	struct mapped_state hidden;
+	struct mapped_device hidden;
 	int error = mapper_remove(under->hidden, false);
 
 	if (error && mapper_state(under->hidden, &hidden))
@@ -180,7 +180,7 @@ static int refuse_loaded(const struct under *under)
 static bool loaded_is_ours(const struct under *under)
 {
 	struct mapped_table waiting, own;
-	struct mapped_state hidden;
+	struct mapped_device hidden;
 	unsigned int major, minor;
 	bool ours = !mapper_waiting(under->name, &waiting) &&
 		    mapper_state(under->hidden, &hidden);
@@ -348,7 +348,7 @@ static int add_below(const char *name, const char *type, struct names *places)
 {
 	struct names below = { .n = 0 };
 	char label[DEVICE_NAME_SIZE];
-	struct mapped_state state;
+	struct mapped_device state;
 	struct device device;
 	int code = EXIT_OK;
 
@@ -474,7 +474,7 @@ bool under_forget(const char *name)
 static void find_half(const char *kernel_name, struct names *half)
 {
 	char name[MAPPER_NAME_SIZE], hidden[MAPPER_NAME_SIZE];
-	struct mapped_state state;
+	struct mapped_device state;
 	struct device device;
 
 	if (!device_of_kernel_name(kernel_name, &device) ||
@@ -493,7 +493,7 @@ static void find_half(const char *kernel_name, struct names *half)
 static void find_lost(const char *name, struct names *lost)
 {
 	struct under under;
-	struct mapped_state state;
+	struct mapped_device state;
 
 	if (mapper_state(name, &state) &&
 	    under_look(name, &under) == EXIT_OK && !under.inserted)

@@ -11,7 +11,7 @@
 /* A device that ioband is, or is to be, inserted into. */
 struct under {
 	char name[MAPPER_NAME_SIZE];
-	struct mapped_state dm;	/* what device-mapper says of it */
+	struct mapped_device dm;	/* what device-mapper says of it */
 	/* The name of the device that has, or will have, its own table. */
 	char hidden[MAPPER_NAME_SIZE];
 	bool has_hidden;	/* that device is there */

@@ -154,25 +154,29 @@ static char *target_text(struct dm_task *task, bool *ours, uint64_t *sectors)
 	return *ours ? xstrdup(text ? text : "") : NULL;
 }
 
-static bool describe(struct dm_task *task, struct mapped_device *device)
+/* Describe an existing device, without its texts. */
+static void describe(struct dm_task *task, const char *name, const struct dm_info *info,
+		     struct mapped_device *device)
 {
-	const char *uuid = dm_task_get_uuid(task);
+	*device = (struct mapped_device){
+		.major = info->major, .minor = info->minor, .suspended = info->suspended,
+		.read_only = info->read_only, .loaded = info->inactive_table,
+		.open_count = info->open_count,
+	};
+	snprintf(device->name, sizeof(device->name), "%s", name);
+	snprintf(device->uuid, sizeof(device->uuid), "%s", dm_task_get_uuid(task) ?: "");
+}
+
+static bool describe_ioband(struct dm_task *task, const char *name, struct mapped_device *device)
+{
 	struct dm_info info;
 	bool ours;
 
 	if (!dm_task_get_info(task, &info) || !info.exists)
 		return false;
+	describe(task, name, &info, device);
 	device->status = target_text(task, &ours, &device->sectors);
-	if (!ours && (info.live_table || !uuid ||
-		      !text_after(uuid, MAPPER_UUID_PREFIX)))
-		return false;
-	snprintf(device->uuid, sizeof(device->uuid), "%s", uuid ? uuid : "");
-	device->major = info.major;
-	device->minor = info.minor;
-	device->suspended = info.suspended;
-	device->read_only = info.read_only;
-	device->open_count = info.open_count;
-	return true;
+	return ours || (!info.live_table && text_after(device->uuid, MAPPER_UUID_PREFIX));
 }
 
 /*
@@ -187,8 +191,7 @@ static bool examine(const char *name, struct mapped_device *device)
 
 	if (!task)
 		return false;
-	snprintf(device->name, sizeof(device->name), "%s", name);
-	found = describe(task, device);
+	found = describe_ioband(task, name, device);
 	dm_task_destroy(task);
 	if (!found || !device->status)
 		return found;
@@ -225,7 +228,6 @@ int mapper_list(struct mapped_devices *devices)
 	while (names->dev) {
 		devices->v = xgrow(devices->v, devices->n,
 				   sizeof(*devices->v));
-		devices->v[devices->n] = (struct mapped_device){ .major = 0 };
 		if (examine(names->name, &devices->v[devices->n]))
 			devices->n++;
 		if (!names->next)
@@ -372,26 +374,14 @@ void mapper_wait(void)
 }
 
 /* Read the state of a device of any target. */
-bool mapper_state(const char *name, struct mapped_state *state)
+bool mapper_state(const char *name, struct mapped_device *state)
 {
 	struct dm_task *task = run_query(DM_DEVICE_INFO, name);
 	struct dm_info info = { .exists = 0 };
-	const char *uuid;
 
-	*state = (struct mapped_state){ .major = 0 };
-	if (task && dm_task_get_info(task, &info) && info.exists) {
-		uuid = dm_task_get_uuid(task);
-		snprintf(state->name, sizeof(state->name), "%s", name);
-		snprintf(state->uuid, sizeof(state->uuid), "%s",
-			 uuid ? uuid : "");
-		state->major = info.major;
-		state->minor = info.minor;
-		state->suspended = info.suspended;
-		state->read_only = info.read_only;
-		state->live = info.live_table;
-		state->loaded = info.inactive_table;
-		state->open_count = info.open_count;
-	}
+	*state = (struct mapped_device){ .major = 0 };
+	if (task && dm_task_get_info(task, &info) && info.exists)
+		describe(task, name, &info, state);
 	if (task)
 		dm_task_destroy(task);
 	return info.exists;
@@ -568,7 +558,7 @@ static uint16_t udev_flags(const char *name)
 		  DM_UDEV_DISABLE_OTHER_RULES_FLAG },
 		{ "DM_UDEV_LOW_PRIORITY_FLAG", DM_UDEV_LOW_PRIORITY_FLAG },
 	};
-	struct mapped_state state;
+	struct mapped_device state;
 	struct udev_device *device = NULL;
 	struct udev *udev = udev_new();
 	const char *value;

@@ -14,7 +14,7 @@
 #define MAPPER_UUID_PREFIX "IOBAND-"
 #define MAPPER_LVM_UUID_PREFIX "LVM-"
 
-/* An ioband device, as device-mapper describes it. */
+/* A device, as device-mapper describes it.  Only ioband devices have texts. */
 struct mapped_device {
 	char name[MAPPER_NAME_SIZE];	/* its name below /dev/mapper */
 	char uuid[MAPPER_UUID_SIZE];	/* empty if it has none */
@@ -22,6 +22,7 @@ struct mapped_device {
 	uint32_t minor;
 	bool suspended;
 	bool read_only;	/* it refuses writes */
+	bool loaded;	/* it has a table for the next resume */
 	int32_t open_count;	/* number of times it is open */
 	uint64_t sectors;	/* its size in sectors of 512 bytes */
 	char *table;	/* its table line after the target's name; NULL without a table */
@@ -41,19 +42,6 @@ struct new_device {
 	const char *table;	/* the words after the target's name in the table line */
 	bool read_only;	/* refuse writes */
 	bool unseen;	/* udev does not scan its contents */
-};
-
-/* The state of a dm device of any target. */
-struct mapped_state {
-	char name[MAPPER_NAME_SIZE];
-	char uuid[MAPPER_UUID_SIZE];	/* empty if it has none */
-	uint32_t major;
-	uint32_t minor;
-	bool suspended;
-	bool read_only;	/* it refuses writes */
-	bool live;
-	bool loaded;	/* it has a table for the next resume */
-	int32_t open_count;	/* number of times it is open */
 };
 
 /* A line of a table. */
@@ -83,7 +71,7 @@ void mapper_wait_later(void);
 void mapper_wait(void);
 int mapper_create_hidden(const char *name, const char *uuid,
 			 const struct mapped_table *table, bool read_only);
-bool mapper_state(const char *name, struct mapped_state *state);
+bool mapper_state(const char *name, struct mapped_device *state);
 int mapper_table(const char *name, struct mapped_table *table);
 int mapper_waiting(const char *name, struct mapped_table *table);
 bool mapper_is_pathless(const char *name);

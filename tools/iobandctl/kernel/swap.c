@@ -90,7 +90,7 @@ static int refuse(const struct swap *swap, const char *what,
 
 static int check(const struct swap *swap, struct problem *problem)
 {
-	struct mapped_state state;
+	struct mapped_device state;
 
 	if (!mapper_state(swap->name, &state)) {
 		problem_set(problem, "it is gone");
@@ -109,7 +109,7 @@ static int check(const struct swap *swap, struct problem *problem)
 /* The device may be suspended with either table.  Return it to its own table. */
 static int recover(const struct swap *swap)
 {
-	struct mapped_state state;
+	struct mapped_device state;
 	int error = 0;
 
 	if (!mapper_state(swap->name, &state))
@@ -127,7 +127,7 @@ static void undo(const struct swap *swap, int error, struct problem *problem)
 {
 	const char *reason = kmsg_reason(-error);
 	int left = recover(swap);
-	struct mapped_state state;
+	struct mapped_device state;
 
 	if (!mapper_state(swap->name, &state))
 		problem_set(problem, "%s; it is gone", reason);

@@ -14,7 +14,7 @@
 /* LVM removes ioband without a question. */
 static void warn(const char *name)
 {
-	struct mapped_state state;
+	struct mapped_device state;
 
 	if (mapper_state(name, &state) && lvm_owns(state.uuid))
 		note("note: %s is LVM's: " LVM_SAYS, name, name);

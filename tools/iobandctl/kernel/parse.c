@@ -17,6 +17,8 @@
 
 #define FORMAT "1"
 
+const char *const op_names[OPS] = { "read", "write", "discard" };
+
 enum field_kind { WORD, NUMBERS, WEIGHT, TEXT, BOUND };
 
 /* A key and the place of its value. */

@@ -104,6 +104,8 @@ struct presets {
 
 enum { READ, WRITE, DISCARD, OPS };
 
+extern const char *const op_names[OPS];
+
 /* I/O of a group in one direction since the group was made. */
 struct op_stats {
 	uint64_t ios;	/* completed */

@@ -24,7 +24,12 @@
 #include "observe/histogram.h"
 #include "observe/metrics-text.h"
 
-static const char *const op_names[OPS] = { "read", "write", "discard" };
+/* The name of a family of samples, and its comments. */
+struct figure {
+	const char *name;
+	const char *unit;
+	const char *help;
+};
 
 /* A text being written. */
 struct page {
@@ -32,9 +37,9 @@ struct page {
 	bool openmetrics;	/* the format is OpenMetrics */
 };
 
-static void family(const struct page *page, const char *name, const char *type,
-		   const char *unit, const char *help)
+static void family(const struct page *page, const char *type, const struct figure *figure)
 {
+	const char *name = figure->name, *help = figure->help;
 	bool is_info = !strcmp(type, "info");
 	const char *suffix = is_info ? "_info" :
 			     !strcmp(type, "counter") ? "_total" : "";
@@ -46,8 +51,8 @@ static void family(const struct page *page, const char *name, const char *type,
 		return;
 	}
 	fprintf(page->stream, "# TYPE %s %s\n", name, type);
-	if (unit)
-		fprintf(page->stream, "# UNIT %s %s\n", name, unit);
+	if (figure->unit)
+		fprintf(page->stream, "# UNIT %s %s\n", name, figure->unit);
 	fprintf(page->stream, "# HELP %s %s\n", name, help);
 }
 
@@ -81,25 +86,36 @@ static void print_count(FILE *stream, uint64_t count)
 
 static void write_about(const struct metrics *metrics, const struct page *page)
 {
-	family(page, "ioband_build", "info", NULL,
-	       "Versions of iobandctl and of the kernel's target.");
+	static const struct figure build = {
+		"ioband_build", NULL, "Versions of iobandctl and of the kernel's target."
+	};
+	static const struct figure success = {
+		"ioband_last_success_timestamp_seconds", "seconds",
+		"When these figures were read, since 1970."
+	};
+	static const struct figure running = {
+		"ioband_watch_running", NULL, "Whether iobandctl watch runs."
+	};
+
+	family(page, "info", &build);
 	fprintf(page->stream,
 		"ioband_build_info{version=\"%s\",target_version=\"%s\"} 1\n",
 		VERSION, metrics->target_version);
-	family(page, "ioband_last_success_timestamp_seconds", "gauge",
-	       "seconds", "When these figures were read, since 1970.");
-	fputs("ioband_last_success_timestamp_seconds", page->stream);
+	family(page, "gauge", &success);
+	fputs(success.name, page->stream);
 	print_seconds(page->stream, metrics->now_ns);
-	family(page, "ioband_watch_running", "gauge", NULL,
-	       "Whether iobandctl watch runs.");
-	fputs("ioband_watch_running", page->stream);
+	family(page, "gauge", &running);
+	fputs(running.name, page->stream);
 	print_count(page->stream, metrics->is_watched);
 }
 
 static void write_devices(const struct metrics *metrics, const struct page *page)
 {
-	family(page, "ioband_device_suspended", "gauge", NULL,
-	       "Whether no I/O passes the ioband device.");
+	static const struct figure suspended = {
+		"ioband_device_suspended", NULL, "Whether no I/O passes the ioband device."
+	};
+
+	family(page, "gauge", &suspended);
 	for (size_t i = 0; i < metrics->devices.n; i++) {
 		const struct ioband_device *device = &metrics->devices.v[i];
 		char *name;
@@ -118,11 +134,7 @@ static void write_devices(const struct metrics *metrics, const struct page *page
 enum pool_figure { SHARED, DEVICES, GROUPS, ACTIVE, DEPTH, PIECE, SLICE,
 	WRITES_STARVED, BRAKE, INFLIGHT_IOS, INFLIGHT_BYTES, HELD_IOS, HELD_BYTES };
 
-static const struct {
-	const char *name;
-	const char *unit;
-	const char *help;
-} pool_figures[] = {
+static const struct figure pool_figures[] = {
 	[SHARED] = { "ioband_pool_shared", NULL,
 		"Whether groups compete, so that I/O is held and ordered." },
 	[DEVICES] = { "ioband_pool_devices", NULL, "Devices in the pool." },
@@ -150,41 +162,29 @@ static const struct {
 static uint64_t pool_figure(const struct ioband_status *status,
 			    enum pool_figure figure)
 {
-	switch (figure) {
-	case SHARED:
-		return !strcmp(status->state, "shared");
-	case DEVICES:
-		return status->devices;
-	case GROUPS:
-		return status->groups;
-	case ACTIVE:
-		return status->active;
-	case DEPTH:
-		return status->depth;
-	case PIECE:
-		return status->piece_bytes;
-	case WRITES_STARVED:
-		return status->writes_starved;
-	case BRAKE:
-		return status->brake_bytes_per_s;
-	case INFLIGHT_IOS:
-		return status->inflight[IOS];
-	case INFLIGHT_BYTES:
-		return status->inflight[BYTES];
-	case HELD_IOS:
-		return status->held[IOS];
-	case HELD_BYTES:
-		return status->held[BYTES];
-	default:
-		return status->slice_ms;
-	}
+	const uint64_t value[] = {
+		[SHARED] = !strcmp(status->state, "shared"),
+		[DEVICES] = status->devices,
+		[GROUPS] = status->groups,
+		[ACTIVE] = status->active,
+		[DEPTH] = status->depth,
+		[PIECE] = status->piece_bytes,
+		[SLICE] = status->slice_ms,
+		[WRITES_STARVED] = status->writes_starved,
+		[BRAKE] = status->brake_bytes_per_s,
+		[INFLIGHT_IOS] = status->inflight[IOS],
+		[INFLIGHT_BYTES] = status->inflight[BYTES],
+		[HELD_IOS] = status->held[IOS],
+		[HELD_BYTES] = status->held[BYTES],
+	};
+
+	return value[figure];
 }
 
 static void write_pools(const struct metrics *metrics, const struct page *page)
 {
 	for (size_t f = 0; f < ARRAY_SIZE(pool_figures); f++) {
-		family(page, pool_figures[f].name, "gauge",
-		       pool_figures[f].unit, pool_figures[f].help);
+		family(page, "gauge", &pool_figures[f]);
 		for (size_t i = 0; i < metrics->n; i++) {
 			const struct ioband_status *status =
 				&metrics->pool[i].speaker->status;
@@ -287,11 +287,7 @@ static void drop_old_series(struct all_series *all)
 
 enum gauge { WEIGHT, HELD_NOW, HELD_NOW_BYTES, INFLIGHT };
 
-static const struct {
-	const char *name;
-	const char *unit;
-	const char *help;
-} gauges[] = {
+static const struct figure gauges[] = {
 	[WEIGHT] = { "ioband_group_weight", NULL, "Weight of the group, 0: idle." },
 	[HELD_NOW] = { "ioband_group_held_ios", "ios", "I/Os held now." },
 	[HELD_NOW_BYTES] = { "ioband_group_held_bytes", "bytes",
@@ -302,23 +298,21 @@ static const struct {
 
 static uint64_t gauge_value(const struct series *series, enum gauge gauge)
 {
-	switch (gauge) {
-	case HELD_NOW:
-		return series->stats ? series->stats->held[IOS] : 0;
-	case HELD_NOW_BYTES:
-		return series->stats ? series->stats->held[BYTES] : 0;
-	case INFLIGHT:
-		return series->stats ? series->stats->inflight : 0;
-	default:
-		return weight_number(series->group->weight);
-	}
+	const struct group_stats none = { .seq = 0 }, *stats = series->stats ?: &none;
+	const uint64_t value[] = {
+		[WEIGHT] = weight_number(series->group->weight),
+		[HELD_NOW] = stats->held[IOS],
+		[HELD_NOW_BYTES] = stats->held[BYTES],
+		[INFLIGHT] = stats->inflight,
+	};
+
+	return value[gauge];
 }
 
 static void write_gauges(const struct all_series *all, const struct page *page)
 {
 	for (size_t g = 0; g < ARRAY_SIZE(gauges); g++) {
-		family(page, gauges[g].name, "gauge", gauges[g].unit,
-		       gauges[g].help);
+		family(page, "gauge", &gauges[g]);
 		for (size_t i = 0; i < all->n; i++) {
 			fprintf(page->stream, "%s{%s}", gauges[g].name,
 				all->v[i].labels);
@@ -328,20 +322,18 @@ static void write_gauges(const struct all_series *all, const struct page *page)
 }
 
 static const struct {
-	const char *name;
-	const char *unit;
-	const char *help;
+	struct figure figure;
 	enum bound bound;
 	enum rate read;	/* the rate of writes follows */
 } bounds[] = {
-	{ "ioband_group_max_bytes_per_second", "bytes_per_second",
-	  "Bytes that the group may have at most.", MAXIMUM, RBPS },
-	{ "ioband_group_max_ios_per_second", "ios_per_second",
-	  "I/Os that the group may have at most.", MAXIMUM, RIOPS },
-	{ "ioband_group_min_bytes_per_second", "bytes_per_second",
-	  "Bytes that the group is promised.", MINIMUM, RBPS },
-	{ "ioband_group_min_ios_per_second", "ios_per_second",
-	  "I/Os that the group is promised.", MINIMUM, RIOPS },
+	{ { "ioband_group_max_bytes_per_second", "bytes_per_second",
+	    "Bytes that the group may have at most." }, MAXIMUM, RBPS },
+	{ { "ioband_group_max_ios_per_second", "ios_per_second",
+	    "I/Os that the group may have at most." }, MAXIMUM, RIOPS },
+	{ { "ioband_group_min_bytes_per_second", "bytes_per_second",
+	    "Bytes that the group is promised." }, MINIMUM, RBPS },
+	{ { "ioband_group_min_ios_per_second", "ios_per_second",
+	    "I/Os that the group is promised." }, MINIMUM, RIOPS },
 };
 
 static void write_bound(const struct series *series, size_t family,
@@ -355,7 +347,7 @@ static void write_bound(const struct series *series, size_t family,
 
 		if (!rate)
 			continue;
-		fprintf(stream, "%s{%s,op=\"%s\"}", bounds[family].name,
+		fprintf(stream, "%s{%s,op=\"%s\"}", bounds[family].figure.name,
 			series->labels, op_names[op]);
 		print_count(stream, rate);
 	}
@@ -365,8 +357,7 @@ static void write_bound(const struct series *series, size_t family,
 static void write_bounds(const struct all_series *all, const struct page *page)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
-		family(page, bounds[i].name, "gauge", bounds[i].unit,
-		       bounds[i].help);
+		family(page, "gauge", &bounds[i].figure);
 		for (size_t k = 0; k < all->n; k++)
 			write_bound(&all->v[k], i, page->stream);
 	}
@@ -375,19 +366,15 @@ static void write_bounds(const struct all_series *all, const struct page *page)
 /* For groups with a target. */
 static void write_targets(const struct all_series *all, const struct page *page)
 {
-	static const struct {
-		const char *name;
-		const char *help;
-	} kinds[BOUNDS - LATENCY] = {
-		{ "ioband_group_latency_target_seconds",
+	static const struct figure kinds[BOUNDS - LATENCY] = {
+		{ "ioband_group_latency_target_seconds", "seconds",
 		  "How long reads of the group are to take on average." },
-		{ "ioband_group_write_latency_target_seconds",
+		{ "ioband_group_write_latency_target_seconds", "seconds",
 		  "How long synchronous writes and flushes of the group are to take on average." },
 	};
 
 	for (size_t kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
-		family(page, kinds[kind].name, "gauge", "seconds",
-		       kinds[kind].help);
+		family(page, "gauge", &kinds[kind]);
 		for (size_t i = 0; i < all->n; i++) {
 			uint64_t us = all->v[i].group->bounds.latency_us[kind];
 
@@ -402,11 +389,7 @@ static void write_targets(const struct all_series *all, const struct page *page)
 
 enum counter { IOS_DONE, BYTES_DONE, IOS_DELAYED, WAIT_TIME, SERVICE_TIME };
 
-static const struct {
-	const char *name;
-	const char *unit;
-	const char *help;
-} counters[] = {
+static const struct figure counters[] = {
 	[IOS_DONE] = { "ioband_group_ios", "ios", "I/Os completed." },
 	[BYTES_DONE] = { "ioband_group_bytes", "bytes", "Bytes completed." },
 	[IOS_DELAYED] = { "ioband_group_delayed_ios", "ios",
@@ -440,8 +423,7 @@ static void write_counter(const struct series *series, enum counter counter,
 static void write_counters(const struct all_series *all, const struct page *page)
 {
 	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
-		family(page, counters[c].name, "counter", counters[c].unit,
-		       counters[c].help);
+		family(page, "counter", &counters[c]);
 		for (size_t i = 0; i < all->n; i++) {
 			for (int op = 0; all->v[i].stats && op < OPS; op++)
 				write_counter(&all->v[i], c, op, page->stream);
@@ -493,12 +475,14 @@ static void write_buckets(const char *name, const char *labels, int op,
 static void write_histograms(const struct all_series *all, bool wait,
 			     const struct page *page)
 {
-	const char *name = wait ? "ioband_group_wait_seconds" :
-				  "ioband_group_service_seconds";
+	static const struct figure figures[] = {
+		{ "ioband_group_service_seconds", "seconds", "How long I/Os were below ioband." },
+		{ "ioband_group_wait_seconds", "seconds",
+		  "How long the I/Os that were held were held." },
+	};
+	const char *name = figures[wait].name;
 
-	family(page, name, "histogram", "seconds",
-	       wait ? "How long the I/Os that were held were held." :
-		      "How long I/Os were below ioband.");
+	family(page, "histogram", &figures[wait]);
 	for (size_t i = 0; i < all->n; i++) {
 		const struct series *series = &all->v[i];
 		const struct group_latency *latency =

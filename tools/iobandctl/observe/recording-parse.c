@@ -12,8 +12,6 @@
 /* Depth of nesting: objects in arrays in objects in an array in an object. */
 #define DEPTH 8
 
-static const char *const op_keys[OPS] = { "read", "write", "discard" };
-
 /* -- JSON ------------------------------------------------------------------------------- */
 
 static struct json_object *parse_json(const char *text, size_t length,
@@ -137,13 +135,13 @@ static int get_op(struct json_object *group, int op, struct group_stats *stats,
 		  struct group_latency *latency, struct problem *problem)
 {
 	struct json_object *object =
-		json_object_object_get(group, op_keys[op]);
+		json_object_object_get(group, op_names[op]);
 	struct op_stats *done = &stats->op[op];
 
-	if (!json_object_object_get_ex(group, op_keys[op], NULL))
+	if (!json_object_object_get_ex(group, op_names[op], NULL))
 		return 0;
 	if (!json_object_is_type(object, json_type_object))
-		return problem_set(problem, "'%s' is no object", op_keys[op]);
+		return problem_set(problem, "'%s' is no object", op_names[op]);
 	if (get_number(object, "ios", 0, UINT64_MAX, &done->ios, problem) ||
 	    get_number(object, "bytes", 0, UINT64_MAX, &done->bytes, problem) ||
 	    get_number(object, "held_ios", 0, UINT64_MAX, &done->held_ios,

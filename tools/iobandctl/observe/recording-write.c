@@ -19,8 +19,6 @@
 #include "ioband/tree.h"
 #include "observe/recording.h"
 
-static const char *const op_keys[OPS] = { "read", "write", "discard" };
-
 /* -- JSON ------------------------------------------------------------------------------- */
 
 static struct json_object *made(struct json_object *object)
@@ -250,7 +248,7 @@ static void put_op(struct json_object *object, int op,
 		put_histogram(counters, "wait", latency->wait[op]);
 		put_histogram(counters, "service", latency->service[op]);
 	}
-	put(object, op_keys[op], counters);
+	put(object, op_names[op], counters);
 }
 
 static struct json_object *group_object(const struct sample *sample,

@@ -149,14 +149,14 @@ static void draw_titles(const struct screen *screen, int y)
 	mvhline(y, 0, ' ', COLS);
 	if (screen->top->sort == TOP_GROUP)
 		attron(A_BOLD | A_UNDERLINE);
-	draw_name(y, x, top_title(TOP_GROUP));
+	draw_name(y, x, top_columns[TOP_GROUP].title);
 	attroff(A_BOLD | A_UNDERLINE);
 	for (size_t c = TOP_GROUP + 1; c < TOP_COLUMNS; c++) {
 		if (!screen->width[c])
 			continue;
 		if (screen->top->sort == c)
 			attron(A_BOLD | A_UNDERLINE);
-		draw_cell(y, &x, screen->width[c], top_title(c));
+		draw_cell(y, &x, screen->width[c], top_columns[c].title);
 		attroff(A_BOLD | A_UNDERLINE);
 	}
 	attroff(A_REVERSE);
@@ -185,7 +185,7 @@ static char *summarize(const struct screen *screen)
 
 	text = xasprintf("%zu of %zu groups busy, %zu pools, every %g s, by %s%s  ?: keys",
 			 view->n, view->groups, view->pools, top->interval_s,
-			 top_title(top->sort), top->reverse ? " reversed" : "");
+			 top_columns[top->sort].title, top->reverse ? " reversed" : "");
 	if (!top->input)
 		return text;
 	top_time(top, at);

@@ -14,26 +14,20 @@
 #include "observe/histogram.h"
 #include "observe/top.h"
 
-static const char *const titles[TOP_COLUMNS] = {
-	[TOP_GROUP] = "GROUP",
-	[TOP_POOL] = "POOL",
-	[TOP_WEIGHT] = "WEIGHT",
-	[TOP_DUE] = "DUE%",
-	[TOP_SHARE] = "SHARE%",
-	[TOP_BYTES] = "BYTES/S",
-	[TOP_IOS] = "IOS/S",
-	[TOP_HELD] = "HELD",
-	[TOP_WAIT] = "WAIT",
-	[TOP_WAIT_P99] = "WAIT99",
-	[TOP_SERVICE] = "SERVICE",
-	[TOP_SERVICE_P99] = "SERV99",
+const struct column top_columns[TOP_COLUMNS] = {
+	[TOP_GROUP] = { "GROUP", "group", COLUMN_TEXT },
+	[TOP_POOL] = { "POOL", "pool", COLUMN_TEXT },
+	[TOP_WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
+	[TOP_DUE] = { "DUE%", "due_pct", COLUMN_REAL },
+	[TOP_SHARE] = { "SHARE%", "share_pct", COLUMN_REAL },
+	[TOP_BYTES] = { "BYTES/S", "bytes_per_s", COLUMN_BYTES },
+	[TOP_IOS] = { "IOS/S", "ios_per_s", COLUMN_REAL },
+	[TOP_HELD] = { "HELD", "held_now", COLUMN_NUMBER },
+	[TOP_WAIT] = { "WAIT", "wait_avg_ns", COLUMN_TIME },
+	[TOP_WAIT_P99] = { "WAIT99", "wait_p99_ns", COLUMN_TIME },
+	[TOP_SERVICE] = { "SERVICE", "service_avg_ns", COLUMN_TIME },
+	[TOP_SERVICE_P99] = { "SERV99", "service_p99_ns", COLUMN_TIME },
 };
-
-/* The heading of a column. */
-const char *top_title(enum top_column column)
-{
-	return titles[column];
-}
 
 /*
  * Find a column by its heading.
@@ -43,10 +37,11 @@ const char *top_title(enum top_column column)
 int top_column_named(const char *name, enum top_column *column)
 {
 	for (size_t i = 0; i < TOP_COLUMNS; i++) {
-		size_t stem = strcspn(titles[i], "%/");
+		const char *title = top_columns[i].title;
+		size_t stem = strcspn(title, "%/");
 
-		if (!strcasecmp(name, titles[i]) ||
-		    (strlen(name) == stem && !strncasecmp(name, titles[i], stem))) {
+		if (!strcasecmp(name, title) ||
+		    (strlen(name) == stem && !strncasecmp(name, title, stem))) {
 			*column = i;
 			return 0;
 		}

@@ -10,21 +10,6 @@
 #include "observe/top.h"
 #include "print/print.h"
 
-const struct column top_columns[TOP_COLUMNS] = {
-	[TOP_GROUP] = { "GROUP", "group", COLUMN_TEXT },
-	[TOP_POOL] = { "POOL", "pool", COLUMN_TEXT },
-	[TOP_WEIGHT] = { "WEIGHT", "weight", COLUMN_NUMBER },
-	[TOP_DUE] = { "DUE%", "due_pct", COLUMN_REAL },
-	[TOP_SHARE] = { "SHARE%", "share_pct", COLUMN_REAL },
-	[TOP_BYTES] = { "BYTES/S", "bytes_per_s", COLUMN_BYTES },
-	[TOP_IOS] = { "IOS/S", "ios_per_s", COLUMN_REAL },
-	[TOP_HELD] = { "HELD", "held_now", COLUMN_NUMBER },
-	[TOP_WAIT] = { "WAIT", "wait_avg_ns", COLUMN_TIME },
-	[TOP_WAIT_P99] = { "WAIT99", "wait_p99_ns", COLUMN_TIME },
-	[TOP_SERVICE] = { "SERVICE", "service_avg_ns", COLUMN_TIME },
-	[TOP_SERVICE_P99] = { "SERV99", "service_p99_ns", COLUMN_TIME },
-};
-
 static struct top_before *find_before(struct top_before *v, size_t n,
 				      const char *pool)
 {

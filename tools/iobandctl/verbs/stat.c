@@ -46,9 +46,7 @@ static const struct column columns[COLUMNS] = {
 	[HELD_BYTES] = { "HELD-BYTES", "held_now_bytes", COLUMN_BYTES, true },
 };
 
-/* The operations, and their sum. */
-#define TOTAL OPS
-static const char *const op_names[] = { "read", "write", "discard", "total" };
+#define TOTAL OPS	/* the sum of the operations */
 
 /* A run of the verb. */
 struct watch {
@@ -188,7 +186,7 @@ static void print_group(struct table *table, const struct watch *watch,
 			continue;
 		row = print_row(table);
 		print_identity(table, row, watch, speaker, sample, stats);
-		print_text(table, row, OP, op_names[op]);
+		print_text(table, row, OP, op == TOTAL ? "total" : op_names[op]);
 		print_amounts(table, row, &amounts, seconds);
 		print_latency(table, row, latency, op, &amounts);
 		if (op != TOTAL) {

@@ -32,13 +32,6 @@ static const char *const kind_names[CONF_KINDS] = {
 
 typedef int (*value_check)(const char *text, struct problem *problem);
 
-static int check_any(const char *text, struct problem *problem)
-{
-	(void)text;
-	(void)problem;
-	return 0;
-}
-
 static int check_flag(const char *text, struct problem *problem)
 {
 	if (!strcmp(text, "yes") || !strcmp(text, "no"))
@@ -92,21 +85,6 @@ static int check_bound(const char *text, enum bound bound,
 	unsigned int given;
 
 	return bound_read(text, bound, &bounds, &given, problem);
-}
-
-static int check_maximum(const char *text, struct problem *problem)
-{
-	return check_bound(text, MAXIMUM, problem);
-}
-
-static int check_minimum(const char *text, struct problem *problem)
-{
-	return check_bound(text, MINIMUM, problem);
-}
-
-static int check_latency(const char *text, struct problem *problem)
-{
-	return check_bound(text, LATENCY, problem);
 }
 
 static int check_word(const char *text, const char *const *words,
@@ -167,42 +145,35 @@ static int check_types(const char *text, struct problem *problem)
 	return 0;
 }
 
+/* Keys without a check have any value, or are bounds. */
 static const struct {
 	const char *name;
 	unsigned int kinds;
 	value_check check;
 } keys[CONF_KEYS] = {
-	[KEY_AS] = { "as", OF(CONF_DEVICE), check_any },
+	[KEY_AS] = { "as", OF(CONF_DEVICE), NULL },
 	[KEY_DEPTH] = { "depth", OF(CONF_POOL), check_depth },
-	[KEY_DEVICE] = { "device", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			 check_any },
-	[KEY_ENABLE_CONTROLLER] = { "enable-controller", OF(CONF_WATCH),
-				    check_flag },
-	[KEY_GROUP] = { "group", OF(CONF_GROUP), check_any },
+	[KEY_DEVICE] = { "device", OF(CONF_DEVICE) | OF(CONF_GROUP), NULL },
+	[KEY_ENABLE_CONTROLLER] = { "enable-controller", OF(CONF_WATCH), check_flag },
+	[KEY_GROUP] = { "group", OF(CONF_GROUP), NULL },
 	[KEY_INSERT] = { "insert", OF(CONF_DEVICE), check_flag },
-	[KEY_LATENCY] = { "latency", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			  check_latency },
-	[KEY_MAXIMUM] = { "maximum", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			  check_maximum },
+	[KEY_LATENCY] = { "latency", OF(CONF_DEVICE) | OF(CONF_GROUP), NULL },
+	[KEY_MAXIMUM] = { "maximum", OF(CONF_DEVICE) | OF(CONF_GROUP), NULL },
 	[KEY_MEASURE] = { "measure", OF(CONF_POOL), check_measure },
-	[KEY_MINIMUM] = { "minimum", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			  check_minimum },
+	[KEY_MINIMUM] = { "minimum", OF(CONF_DEVICE) | OF(CONF_GROUP), NULL },
 	[KEY_MODE] = { "mode", OF(CONF_DEVICE), check_mode },
-	[KEY_NAME] = { "name", OF(CONF_DEVICE), check_any },
+	[KEY_NAME] = { "name", OF(CONF_DEVICE), NULL },
 	[KEY_OPTIONAL] = { "optional", OF(CONF_DEVICE), check_flag },
-	[KEY_PATH] = { "path", OF(CONF_DEVICE), check_any },
+	[KEY_PATH] = { "path", OF(CONF_DEVICE), NULL },
 	[KEY_POOL] = { "pool", OF(CONF_DEVICE) | OF(CONF_GROUP), check_pool },
 	[KEY_ROTATIONAL] = { "rotational", OF(CONF_DEVICE), check_flag },
-	[KEY_SERIAL] = { "serial", OF(CONF_DEVICE), check_any },
+	[KEY_SERIAL] = { "serial", OF(CONF_DEVICE), NULL },
 	[KEY_SLICE] = { "slice", OF(CONF_POOL), check_slice },
 	[KEY_TYPE] = { "type", OF(CONF_DEVICE), check_types },
-	[KEY_VOLUME] = { "volume", OF(CONF_DEVICE), check_any },
-	[KEY_WEIGHT] = { "weight", OF(CONF_DEVICE) | OF(CONF_GROUP),
-			 check_weight },
-	[KEY_WRITE_LATENCY] = { "write_latency", OF(CONF_DEVICE) | OF(CONF_GROUP),
-				check_latency },
-	[KEY_WRITES_STARVED] = { "writes_starved", OF(CONF_POOL),
-				 check_writes_starved },
+	[KEY_VOLUME] = { "volume", OF(CONF_DEVICE), NULL },
+	[KEY_WEIGHT] = { "weight", OF(CONF_DEVICE) | OF(CONF_GROUP), check_weight },
+	[KEY_WRITE_LATENCY] = { "write_latency", OF(CONF_DEVICE) | OF(CONF_GROUP), NULL },
+	[KEY_WRITES_STARVED] = { "writes_starved", OF(CONF_POOL), check_writes_starved },
 };
 
 /* The spelling of a key. */
@@ -214,7 +185,11 @@ const char *conf_key_name(enum conf_key key)
 /* Check whether a key can have a value. */
 int conf_check_value(enum conf_key key, const char *text, struct problem *problem)
 {
-	return keys[key].check(text, problem);
+	for (int bound = 0; bound < BOUNDS; bound++) {
+		if (conf_group_keys[GROUP_BOUNDS + bound] == key)
+			return check_bound(text, bound, problem);
+	}
+	return keys[key].check ? keys[key].check(text, problem) : 0;
 }
 
 /*
@@ -463,7 +438,7 @@ static int set_key(struct conf_section *section, const char *name,
 	if (!*text)
 		return problem_set(problem, "'%s' is set to nothing",
 				   keys[key].name);
-	if (keys[key].check(text, &inner))
+	if (conf_check_value(key, text, &inner))
 		return problem_set(problem, "%s = %.60s: %.160s",
 				   keys[key].name, text, inner.text);
 	free(section->value[key].text);

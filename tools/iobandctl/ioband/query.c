@@ -7,6 +7,7 @@
  */
 #include <assert.h>
 #include <ctype.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,13 +174,21 @@ int query_latency(const struct ioband_device *device, struct latency *latency)
 	return code;
 }
 
-static int send(const struct ioband_device *device, const char *message)
+__printf(2, 3)
+static int send(const struct ioband_device *device, const char *fmt, ...)
 {
-	int error;
+	char *message;
+	va_list args;
+	int error, code;
 
+	va_start(args, fmt);
+	message = xvasprintf(fmt, args);
+	va_end(args);
 	kmsg_mark();
 	error = mapper_message(device->dm->name, message, NULL);
-	return error ? report_refusal(device, message, error) : EXIT_OK;
+	code = error ? report_refusal(device, message, error) : EXIT_OK;
+	free(message);
+	return code;
 }
 
 /*
@@ -190,11 +199,7 @@ static int send(const struct ioband_device *device, const char *message)
 int query_set(const struct ioband_device *device, const char *key,
 	      const char *value)
 {
-	char *message = xasprintf("set %s=%s", key, value);
-	int code = send(device, message);
-
-	free(message);
-	return code;
+	return send(device, "set %s=%s", key, value);
 }
 
 /*
@@ -206,10 +211,8 @@ int query_weight(const struct ioband_device *device, const char *group,
 		 uint64_t weight)
 {
 	char *word = weight_text(weight);
-	char *message = xasprintf("weight %s %s", group, word);
-	int code = send(device, message);
+	int code = send(device, "weight %s %s", group, word);
 
-	free(message);
 	free(word);
 	return code;
 }
@@ -224,11 +227,8 @@ int query_bound(const struct ioband_device *device, const char *group,
 		unsigned int given)
 {
 	char *words = bound_words(bounds, bound, given);
-	char *message = xasprintf("%s %s %s", bound_kinds[bound].message, group,
-				  words);
-	int code = send(device, message);
+	int code = send(device, "%s %s %s", bound_kinds[bound].message, group, words);
 
-	free(message);
 	free(words);
 	return code;
 }
@@ -255,10 +255,10 @@ static int send_preset(const struct ioband_device *device, const char *verb,
 		       const char *path, const char *words)
 {
 	char *quoted = quote(path);
-	char *message = xasprintf("preset %s cgroup:%s %s", verb, quoted, words);
-	int code = query_has_presets() ? send(device, message) : EXIT_OK;
+	int code = EXIT_OK;
 
-	free(message);
+	if (query_has_presets())
+		code = send(device, "preset %s cgroup:%s %s", verb, quoted, words);
 	free(quoted);
 	return code;
 }

@@ -322,12 +322,9 @@ static int read_page(const char *text, const char *kind, line_reader reader,
 
 static struct ioband_group *append_group(struct groups *groups)
 {
-	struct ioband_group *group;
-
 	groups->v = xgrow(groups->v, groups->n, sizeof(*groups->v));
-	group = &groups->v[groups->n++];
-	memset(group, 0, sizeof(*group));
-	return group;
+	groups->v[groups->n] = (struct ioband_group){ .path = NULL };
+	return &groups->v[groups->n++];
 }
 
 static int read_group(struct span line, void *list, struct problem *problem)
@@ -364,12 +361,9 @@ int parse_groups(const char *text, void *groups, struct page_end *end,
 
 static struct ioband_preset *append_preset(struct presets *presets)
 {
-	struct ioband_preset *preset;
-
 	presets->v = xgrow(presets->v, presets->n, sizeof(*presets->v));
-	preset = &presets->v[presets->n++];
-	memset(preset, 0, sizeof(*preset));
-	return preset;
+	presets->v[presets->n] = (struct ioband_preset){ .path = NULL };
+	return &presets->v[presets->n++];
 }
 
 static int read_preset(struct span line, void *list, struct problem *problem)
@@ -409,7 +403,7 @@ static struct group_stats *append_stats(struct stats *stats)
 
 	stats->v = xgrow(stats->v, stats->n, sizeof(*stats->v));
 	group = &stats->v[stats->n++];
-	memset(group, 0, sizeof(*group));
+	*group = (struct group_stats){ .seq = 0 };
 	for (int op = 0; op < OPS; op++)
 		group->now[op].inflight = NOT_TOLD;
 	return group;
@@ -465,7 +459,7 @@ static struct group_latency *append_latency(struct latency *latency)
 
 	latency->v = xgrow(latency->v, latency->n, sizeof(*latency->v));
 	group = &latency->v[latency->n++];
-	memset(group, 0, sizeof(*group));
+	*group = (struct group_latency){ .seq = 0 };
 	for (int op = 0; op < OPS; op++) {
 		group->wait_ns[op] = NO_SUM;
 		group->service_ns[op] = NO_SUM;

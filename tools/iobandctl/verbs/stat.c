@@ -62,36 +62,18 @@ struct watch {
 	double interval_s;	/* seconds between samples; 0 for totals */
 };
 
-static void print_wait(struct table *table, struct row *row,
-		       const uint64_t wait[HISTOGRAM_SLOTS],
-		       const struct op_stats *stats)
+/* The columns of an average and two percentiles begin with @first. */
+static void print_times(struct table *table, struct row *row, size_t first, uint64_t ios,
+			uint64_t sum_ns, const uint64_t slots[HISTOGRAM_SLOTS])
 {
 	uint64_t ns;
 
-	if (stats->held_ios)
-		print_number(table, row, WAIT_AVG,
-			     stats->wait_ns / stats->held_ios);
-	if (histogram_percentile(wait, 50, &ns))
-		print_number(table, row, WAIT_P50, ns);
-	if (histogram_percentile(wait, 99, &ns))
-		print_number(table, row, WAIT_P99, ns);
-}
-
-static void print_service(struct table *table, struct row *row,
-			  const uint64_t service[HISTOGRAM_SLOTS],
-			  const struct op_stats *stats)
-{
-	uint64_t ns;
-
-	if (stats->ios)
-		print_number(table, row, SERVICE_AVG,
-			     stats->service_ns / stats->ios);
-	if (histogram_percentile(service, 50, &ns))
-		print_number(table, row, SERVICE_P50, ns);
-	if (histogram_percentile(service, 99, &ns))
-		print_number(table, row, SERVICE_P99, ns);
-	if (histogram_max(service, &ns))
-		print_number(table, row, SERVICE_MAX, ns);
+	if (ios)
+		print_number(table, row, first, sum_ns / ios);
+	if (histogram_percentile(slots, 50, &ns))
+		print_number(table, row, first + 1, ns);
+	if (histogram_percentile(slots, 99, &ns))
+		print_number(table, row, first + 2, ns);
 }
 
 /* Print the histograms of one operation, or of all. */
@@ -101,6 +83,7 @@ static void print_latency(struct table *table, struct row *row,
 {
 	uint64_t wait[HISTOGRAM_SLOTS] = { 0 };
 	uint64_t service[HISTOGRAM_SLOTS] = { 0 };
+	uint64_t ns;
 
 	for (int i = 0; latency && i < OPS; i++) {
 		if (op != TOTAL && op != i)
@@ -108,8 +91,10 @@ static void print_latency(struct table *table, struct row *row,
 		histogram_add(wait, latency->wait[i]);
 		histogram_add(service, latency->service[i]);
 	}
-	print_wait(table, row, wait, stats);
-	print_service(table, row, service, stats);
+	print_times(table, row, WAIT_AVG, stats->held_ios, stats->wait_ns, wait);
+	print_times(table, row, SERVICE_AVG, stats->ios, stats->service_ns, service);
+	if (histogram_max(service, &ns))
+		print_number(table, row, SERVICE_MAX, ns);
 }
 
 static void print_amounts(struct table *table, struct row *row,

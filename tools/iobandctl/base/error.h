@@ -37,4 +37,10 @@ __printf(1, 2) void note(const char *fmt, ...);
 __printf(2, 3) void note_in_log(int priority, const char *fmt, ...);
 enum exit_code exit_code_of(int error);
 
+/* The exit code of two steps that are both made. */
+static inline int first_failure(int first, int second)
+{
+	return first == EXIT_OK ? second : first;
+}
+
 #endif

@@ -43,11 +43,8 @@ static int add_drop_ins(struct conf *conf)
 
 	if (glob(CONF_DROP_INS, 0, NULL, &found))
 		return EXIT_OK;
-	for (size_t i = 0; i < found.gl_pathc && goes_on(conf, code); i++) {
-		int result = add_file(conf, found.gl_pathv[i]);
-
-		code = code == EXIT_OK ? result : code;
-	}
+	for (size_t i = 0; i < found.gl_pathc && goes_on(conf, code); i++)
+		code = first_failure(code, add_file(conf, found.gl_pathv[i]));
 	globfree(&found);
 	return code;
 }
@@ -55,15 +52,15 @@ static int add_drop_ins(struct conf *conf)
 static int add_installed(struct conf *conf)
 {
 	FILE *file = fopen(CONF_FILE, "re");
-	int code = EXIT_OK, result = EXIT_OK;
+	int code = EXIT_OK;
 
 	if (file || errno != ENOENT)
 		code = add_file(conf, CONF_FILE);
 	if (file)
 		fclose(file);
 	if (goes_on(conf, code))
-		result = add_drop_ins(conf);
-	return code == EXIT_OK ? result : code;
+		code = first_failure(code, add_drop_ins(conf));
+	return code;
 }
 
 /*

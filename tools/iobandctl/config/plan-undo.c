@@ -175,12 +175,11 @@ static int give_settings(const struct ioband_device *speaker,
 static int give_group(const struct ioband_device *speaker,
 		      const struct kept_group *kept)
 {
-	int code = EXIT_OK, result;
+	int code = EXIT_OK;
 
 	if (kept->weight)
 		code = query_weight(speaker, kept->group, kept->weight);
-	result = query_bounds(speaker, kept->group, &kept->bounds);
-	return code == EXIT_OK ? result : code;
+	return first_failure(code, query_bounds(speaker, kept->group, &kept->bounds));
 }
 
 /* The path has no presets yet, so the maximum comes first.  It is the first bound. */
@@ -209,16 +208,10 @@ int plan_give_back(const struct change *change,
 
 	if (kept->has_pool)
 		code = give_settings(speaker, &kept->table);
-	for (size_t i = 0; i < kept->n; i++) {
-		int result = give_group(speaker, &kept->v[i]);
-
-		code = code == EXIT_OK ? result : code;
-	}
-	for (size_t i = 0; i < kept->presets.n; i++) {
-		int result = give_preset(speaker, &kept->presets.v[i]);
-
-		code = code == EXIT_OK ? result : code;
-	}
+	for (size_t i = 0; i < kept->n; i++)
+		code = first_failure(code, give_group(speaker, &kept->v[i]));
+	for (size_t i = 0; i < kept->presets.n; i++)
+		code = first_failure(code, give_preset(speaker, &kept->presets.v[i]));
 	if (kept->lost)
 		code = fail(EXIT_FAILED,
 			    "weights, bounds and presets of cgroups in the tree of pool %s itself are lost",

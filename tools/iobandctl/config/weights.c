@@ -161,7 +161,7 @@ int weights_save(const struct ioband_devices *devices,
 {
 	struct table *table = json ? begin_json() : NULL;
 	struct targets speakers;
-	int code = EXIT_OK, printed;
+	int code = EXIT_OK;
 
 	if (!table)
 		print_line("1 weights");
@@ -169,8 +169,7 @@ int weights_save(const struct ioband_devices *devices,
 	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++)
 		code = save_pool(devices, scope, speakers.v[i], table);
 	targets_free(&speakers);
-	printed = table ? print_end(table) : print_flush();
-	return code == EXIT_OK ? printed : code;
+	return first_failure(code, table ? print_end(table) : print_flush());
 }
 
 static int read_file(const char *name, char **text)
@@ -310,7 +309,7 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 {
 	struct finder finder = { .devices = devices };
 	struct table *table = json && !weights->n ? begin_json() : NULL;
-	int first = EXIT_OK, printed = EXIT_OK, stopped = EXIT_OK;
+	int first = EXIT_OK, stopped = EXIT_OK;
 	size_t failed = 0, i;
 	sigset_t before;
 
@@ -320,7 +319,7 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 		int code = apply_line(&finder, file, &weights->v[i], json,
 				      &table);
 
-		first = first == EXIT_OK ? code : first;
+		first = first_failure(first, code);
 		failed += code != EXIT_OK;
 		stopped = interrupt_check();
 	}
@@ -329,9 +328,7 @@ static int apply_all(const struct ioband_devices *devices, const char *file,
 	failed += weights->n - i;
 	if (failed)
 		note("%zu of %zu lines were not restored", failed, weights->n);
-	if (table)
-		printed = print_end(table);
-	return first == EXIT_OK ? printed : first;
+	return table ? first_failure(first, print_end(table)) : first;
 }
 
 static int lock_and_apply(const char *file, const struct saved_weights *weights,

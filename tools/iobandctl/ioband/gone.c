@@ -110,7 +110,7 @@ static int drop(const struct ioband_device *ioband)
 				       .minor = ioband->dm->minor };
 	char uuid[MAPPER_UUID_SIZE], name[MAPPER_NAME_SIZE];
 	struct names parts = { .n = 0 };
-	int code = EXIT_OK, result;
+	int code = EXIT_OK;
 	struct device part;
 
 	device_related(&device, "holders", &parts);
@@ -120,14 +120,11 @@ static int drop(const struct ioband_device *ioband)
 				     sizeof(uuid)) &&
 		    text_after(uuid, "part") &&
 		    device_attribute(part.major, part.minor, "dm/name", name,
-				     sizeof(name))) {
-			result = drop_named(&part, name);
-			code = code == EXIT_OK ? result : code;
-		}
+				     sizeof(name)))
+			code = first_failure(code, drop_named(&part, name));
 	}
 	names_free(&parts);
-	result = drop_named(&device, ioband->dm->name);
-	return code == EXIT_OK ? result : code;
+	return first_failure(code, drop_named(&device, ioband->dm->name));
 }
 
 /*
@@ -148,15 +145,13 @@ bool gone_is_lost(const char *name)
 int gone_drop(struct udev *udev, const char *gone)
 {
 	struct ioband_devices devices;
-	int code = ioband_load(&devices), result;
+	int code = ioband_load(&devices);
 
 	if (code != EXIT_OK)
 		return code;
 	for (size_t i = 0; i < devices.n; i++) {
-		if (!is_orphan(udev, &devices.v[i], gone))
-			continue;
-		result = drop(&devices.v[i]);
-		code = code == EXIT_OK ? result : code;
+		if (is_orphan(udev, &devices.v[i], gone))
+			code = first_failure(code, drop(&devices.v[i]));
 	}
 	ioband_free(&devices);
 	return code;

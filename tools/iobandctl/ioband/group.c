@@ -274,11 +274,8 @@ int group_visit(const struct ioband_devices *devices, const struct args *args,
 		code = group_targets(&finder, &group, &scope, &targets);
 	if (code != EXIT_OK)
 		return code;
-	for (size_t i = 0; i < targets.n; i++) {
-		int result = visit(targets.v[i], &group, data);
-
-		code = code == EXIT_OK ? result : code;
-	}
+	for (size_t i = 0; i < targets.n; i++)
+		code = first_failure(code, visit(targets.v[i], &group, data));
 	targets_free(&targets);
 	return code;
 }

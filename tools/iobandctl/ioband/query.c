@@ -307,13 +307,12 @@ int query_preset_bound(const struct ioband_device *device, const char *path,
 int query_bounds(const struct ioband_device *device, const char *group,
 		 const struct bounds *bounds)
 {
-	int code = EXIT_OK, result;
+	int code = EXIT_OK;
 
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		if (!bound_is_set(bounds, bound))
-			continue;
-		result = query_bound(device, group, bound, bounds, RATES_ALL);
-		code = code == EXIT_OK ? result : code;
+		if (bound_is_set(bounds, bound))
+			code = first_failure(code, query_bound(device, group, bound, bounds,
+							       RATES_ALL));
 	}
 	return code;
 }

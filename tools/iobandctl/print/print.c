@@ -384,13 +384,10 @@ int print_end(struct table *table)
  */
 int print_some(struct table *table, int code)
 {
-	int printed = EXIT_OK;
-
 	if (code == EXIT_OK || !scols_table_is_empty(table->scols))
-		printed = print_end(table);
-	else
-		free_table(table);
-	return code == EXIT_OK ? printed : code;
+		return first_failure(code, print_end(table));
+	free_table(table);
+	return code;
 }
 
 /*

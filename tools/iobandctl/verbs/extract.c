@@ -48,11 +48,9 @@ static int extract(const char *spelled, struct table *list)
 
 	for (size_t i = 0; found && i < places.n; i++) {
 		bool had_it = true;
-		int result = extract_listed(places.v[i], list, &had_it);
 
+		code = first_failure(code, extract_listed(places.v[i], list, &had_it));
 		any |= had_it;
-		if (code == EXIT_OK)
-			code = result;
 	}
 	if (code == EXIT_OK && !any)
 		code = fail(EXIT_MISSING,
@@ -71,12 +69,8 @@ static int run(const struct args *args)
 		return code;
 	if (args->value[OPTION_JSON])
 		list = list_table();
-	for (int i = 0; i < args->n; i++) {
-		int result = extract(args->operand[i], list);
-
-		if (code == EXIT_OK)
-			code = result;
-	}
+	for (int i = 0; i < args->n; i++)
+		code = first_failure(code, extract(args->operand[i], list));
 	return list ? print_some(list, code) : code;
 }
 

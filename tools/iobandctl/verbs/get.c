@@ -153,7 +153,7 @@ int get_group(const struct args *args, int setting)
 	struct answer answer = {
 		.args = args, .devices = &devices, .setting = setting,
 	};
-	int code = ioband_load(&devices), printed = EXIT_OK;
+	int code = ioband_load(&devices);
 
 	if (code != EXIT_OK)
 		return code;
@@ -161,10 +161,10 @@ int get_group(const struct args *args, int setting)
 	if (answer.table) {
 		if (!args->value[OPTION_JSON] && !answer.has_write_latency)
 			print_hide(answer.table, BOUND_TEXTS + WRITE_LATENCY);
-		printed = print_end(answer.table);
+		code = first_failure(code, print_end(answer.table));
 	}
 	ioband_free(&devices);
-	return code == EXIT_OK ? printed : code;
+	return code;
 }
 
 enum { MODE = DEVICE + 1, MEASURE, DEPTH, SLICE, WRITES_STARVED,

@@ -134,7 +134,7 @@ static int print_pools(const struct ioband_devices *devices,
 	const char *names = args->value[OPTION_OUTPUT];
 	bool has[BOUNDS] = { false };
 	struct targets speakers;
-	int code = EXIT_OK, printed;
+	int code = EXIT_OK;
 
 	ioband_pools(devices, scope, &speakers);
 	for (size_t i = 0; i < speakers.n && code == EXIT_OK; i++)
@@ -145,8 +145,7 @@ static int print_pools(const struct ioband_devices *devices,
 		    !columns_has(names, &columns[BOUND_TEXTS + bound]))
 			print_hide(table, BOUND_TEXTS + bound);
 	}
-	printed = print_end(table);
-	return code == EXIT_OK ? printed : code;
+	return first_failure(code, print_end(table));
 }
 
 static int check_weights(const struct args *args)

@@ -60,21 +60,19 @@ static int run(const struct args *args)
 {
 	struct names made = { .n = 0 };
 	struct settings settings;
-	int code = made_settings(args, &settings), result;
+	int code = made_settings(args, &settings);
 
 	if (code == EXIT_OK)
 		code = mapper_ready();
 	if (code != EXIT_OK)
 		return code;
-	for (int i = 0; i < args->n; i++) {
-		result = insert(&settings, args->operand[i], &made);
-		if (code == EXIT_OK)
-			code = result;
-	}
-	result = made.n ? made_report(&made, &settings,
-				      args->value[OPTION_JSON]) : EXIT_OK;
+	for (int i = 0; i < args->n; i++)
+		code = first_failure(code, insert(&settings, args->operand[i], &made));
+	if (made.n)
+		code = first_failure(code, made_report(&made, &settings,
+						       args->value[OPTION_JSON]));
 	names_free(&made);
-	return code == EXIT_OK ? result : code;
+	return code;
 }
 
 const struct verb verb_insert = {

@@ -97,7 +97,7 @@ int made_report(const struct names *made, const struct settings *settings,
 	struct ioband_device *found = xcalloc(made->n, sizeof(*found));
 	const struct ioband_device *device;
 	struct ioband_devices devices;
-	int code = ioband_load(&devices), printed;
+	int code = ioband_load(&devices);
 	size_t n = 0;
 
 	for (size_t i = 0; code == EXIT_OK && i < made->n; i++) {
@@ -114,9 +114,9 @@ int made_report(const struct names *made, const struct settings *settings,
 		if (!json)
 			print_made(&found[i]);
 	}
-	printed = json && (n || code == EXIT_OK) ?
-		  list_print(found, n) : print_flush();
+	code = first_failure(code, json && (n || code == EXIT_OK) ? list_print(found, n) :
+							       print_flush());
 	ioband_free(&devices);
 	free(found);
-	return code == EXIT_OK ? printed : code;
+	return code;
 }

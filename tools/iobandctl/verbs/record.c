@@ -189,7 +189,6 @@ static int write_all(struct record *record, const char *path)
 {
 	int code = recording_create(&record->file, path, record->interval_s);
 	const char *because;
-	int ended;
 
 	if (code != EXIT_OK)
 		return code;
@@ -199,12 +198,9 @@ static int write_all(struct record *record, const char *path)
 	interval_end_signals(&record->signals);
 	code = look_again_and_again(record, &because);
 	/* Do not write the reason of the end after a write error. */
-	if (code == EXIT_OK || !record->file.failed) {
-		ended = recording_end(&record->file, because);
-		code = code == EXIT_OK ? ended : code;
-	}
-	ended = recording_close(&record->file);
-	return code == EXIT_OK ? ended : code;
+	if (code == EXIT_OK || !record->file.failed)
+		code = first_failure(code, recording_end(&record->file, because));
+	return first_failure(code, recording_close(&record->file));
 }
 
 static int run(const struct args *args)

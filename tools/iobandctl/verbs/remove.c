@@ -80,7 +80,7 @@ int remove_found(const struct args *args,
 {
 	struct ioband_devices devices;
 	struct ioband_device *removed;
-	int code = ioband_load(&devices), printed = EXIT_OK;
+	int code = ioband_load(&devices);
 	size_t n = 0;
 
 	if (code != EXIT_OK)
@@ -95,14 +95,13 @@ int remove_found(const struct args *args,
 					       args->value[OPTION_DEFERRED]);
 		if (result == EXIT_OK)
 			removed[n++] = *found;
-		if (code == EXIT_OK)
-			code = result;
+		code = first_failure(code, result);
 	}
 	if (n && args->value[OPTION_JSON])
-		printed = list_print(removed, n);
+		code = first_failure(code, list_print(removed, n));
 	free(removed);
 	ioband_free(&devices);
-	return code == EXIT_OK ? printed : code;
+	return code;
 }
 
 static int run(const struct args *args)

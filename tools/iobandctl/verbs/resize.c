@@ -101,20 +101,17 @@ static int run(const struct args *args)
 	const struct settings none = { .pool = NULL };
 	struct names resized = { .n = 0 };
 	struct lock lock;
-	int code = lock_changes(&lock), result;
+	int code = lock_changes(&lock);
 
 	if (code != EXIT_OK)
 		return code;
-	for (int i = 0; i < args->n; i++) {
-		result = resize(args, args->operand[i], &resized);
-		if (code == EXIT_OK)
-			code = result;
-	}
+	for (int i = 0; i < args->n; i++)
+		code = first_failure(code, resize(args, args->operand[i], &resized));
 	unlock(&lock);
-	result = args->value[OPTION_JSON] && resized.n ?
-		 made_report(&resized, &none, true) : print_flush();
+	code = first_failure(code, args->value[OPTION_JSON] && resized.n ?
+				   made_report(&resized, &none, true) : print_flush());
 	names_free(&resized);
-	return code == EXIT_OK ? result : code;
+	return code;
 }
 
 static const struct option_spec options[] = { SPEC_JSON, { .name = NULL } };

@@ -247,7 +247,7 @@ static int look_at_all(struct watch *watch)
 	bool rates = watch->interval_s > 0;
 	struct column shown[COLUMNS];
 	struct table *table;
-	int code = EXIT_OK, printed;
+	int code = EXIT_OK;
 
 	memcpy(shown, columns, sizeof(shown));
 	shown[IOS_COUNT].more = rates;
@@ -258,8 +258,7 @@ static int look_at_all(struct watch *watch)
 	table = print_asked("stat", shown, COLUMNS, watch->args);
 	for (size_t i = 0; i < watch->speakers.n && code == EXIT_OK; i++)
 		code = look(table, watch, i);
-	printed = print_end(table);
-	return code == EXIT_OK ? printed : code;
+	return first_failure(code, print_end(table));
 }
 
 static int look_again_and_again(struct watch *watch, uint64_t count)

@@ -15,7 +15,6 @@
  * plain unit of bytes is from a former version, and a power of 1024.
  */
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Planning and making changes of maxima, minima and latency targets. */
-#include <stdlib.h>
-
 #include "config/plan.h"
 #include "ioband/query.h"
 #include "ioband/tree.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Planning and making insertions of ioband into dm devices. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Planning and making changes of presets of cgroups that sections name by path. */
-#include <stdlib.h>
-
 #include "base/alloc.h"
 #include "config/plan.h"
 #include "ioband/query.h"

@@ -4,7 +4,6 @@
  * are undone in reverse order.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/interrupt.h"

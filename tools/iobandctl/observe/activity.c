@@ -8,7 +8,6 @@
  * others leave.  Without others, they are equals.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "ioband/query.h"

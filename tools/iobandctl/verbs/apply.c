@@ -4,7 +4,6 @@
 #include "config/plan.h"
 #include "host/lock.h"
 #include "kernel/dm.h"
-#include "print/print.h"
 #include "verbs/verbs.h"
 
 static int make_so(struct plan *plan, bool all)

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/show.h"
 #include "host/device.h"
 #include "ioband/query.h"

@@ -5,7 +5,6 @@
  * setting of a group.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "config/conf.h"
 #include "ioband/group.h"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl record: write samples of the groups' counters at intervals, to plot. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "host/device.h"
 #include "observe/interval.h"
 #include "observe/recording.h"

@@ -6,7 +6,6 @@
  */
 #include <libudev.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <syslog.h>

@@ -6,7 +6,6 @@
  * io.weight at each change of them, which tells when to ask.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,6 @@
  * io.prio.class has the class idle, which replaces a weight.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/words.h"

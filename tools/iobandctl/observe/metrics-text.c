@@ -150,7 +150,7 @@ static const struct figure pool_figures[] = {
 	[WRITES_STARVED] = { "ioband_pool_writes_starved", NULL,
 		"How many reads of a group go before a write that waits." },
 	[BRAKE] = { "ioband_pool_brake_bytes_per_second", "bytes_per_second",
-		"What those get who are held back for latency; 0: nobody." },
+		"Rate of all groups that a latency target throttles; 0: none." },
 	[INFLIGHT_IOS] = { "ioband_pool_inflight_ios", "ios",
 		"I/Os in flight, while groups compete." },
 	[INFLIGHT_BYTES] = { "ioband_pool_inflight_bytes", "bytes",
@@ -331,9 +331,9 @@ static const struct {
 	{ { "ioband_group_max_ios_per_second", "ios_per_second",
 	    "I/Os that the group may have at most." }, MAXIMUM, RIOPS },
 	{ { "ioband_group_min_bytes_per_second", "bytes_per_second",
-	    "Bytes that the group is promised." }, MINIMUM, RBPS },
+	    "Bytes that the group has at least, if it submits as much." }, MINIMUM, RBPS },
 	{ { "ioband_group_min_ios_per_second", "ios_per_second",
-	    "I/Os that the group is promised." }, MINIMUM, RIOPS },
+	    "I/Os that the group has at least, if it submits as much." }, MINIMUM, RIOPS },
 };
 
 static void write_bound(const struct series *series, size_t family,

@@ -270,5 +270,5 @@ const struct verb verb_get = {
 
 SHORT_GET(weight, "the weight of a group", GROUP_WEIGHT);
 SHORT_GET(max, "what a group may have at most", GROUP_BOUNDS + MAXIMUM);
-SHORT_GET(min, "what a group is promised", GROUP_BOUNDS + MINIMUM);
+SHORT_GET(min, "what a group has at least", GROUP_BOUNDS + MINIMUM);
 SHORT_GET(latency, "how long a group's reads may take", GROUP_BOUNDS + LATENCY);

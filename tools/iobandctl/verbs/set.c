@@ -61,7 +61,7 @@ static const int from_time[POOL_SETTINGS] = {
 static const char *const short_says[GROUP_SETTINGS] = {
 	[GROUP_WEIGHT] = "its weight, from 1 to 10000, 'idle' or 'default'; or --from FILE",
 	[GROUP_BOUNDS + MAXIMUM] = "what it may have at most" RATES_SAY,
-	[GROUP_BOUNDS + MINIMUM] = "what it is promised" RATES_SAY,
+	[GROUP_BOUNDS + MINIMUM] = "what it is to have at least" RATES_SAY,
 	[GROUP_BOUNDS + LATENCY] =
 		"how long its reads may take: a number with us, ms or s behind it, such as 5ms, or none",
 };
@@ -667,7 +667,7 @@ const struct verb verb_set_max = {
 const struct verb verb_set_min = {
 	.name = "set-min",
 	.args = "GROUP RATE...",
-	.summary = "Promise a group: rbps=, wbps=, riops=, wiops=N, or 'default'",
+	.summary = "Set what a group has at least: rbps=, wbps=, riops=, wiops=N, or 'default'",
 	.max = ARGS_ANY,
 	.options = options,
 	.run = run,
@@ -677,7 +677,7 @@ const struct verb verb_set_min = {
 const struct verb verb_set_latency = {
 	.name = "set-latency",
 	.args = "GROUP TIME",
-	.summary = "Hold others back while a group's reads take longer than 1us..10s, or 'none'",
+	.summary = "Throttle others while a group's reads take longer than 1us..10s, or 'none'",
 	.max = 2,
 	.options = options,
 	.run = run,

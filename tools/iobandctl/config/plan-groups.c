@@ -21,7 +21,7 @@ static void name_group(struct change *change, const struct tree *tree,
 {
 	if (tree->owner)
 		change->tree = xstrdup(tree->owner->name);
-	change->group = xstrdup(wish->shown);
+	change->group = xstrdup(text_after(wish->name, "cgroup#") ? wish->shown : wish->name);
 	change->message = xstrdup(wish->name);
 }
 

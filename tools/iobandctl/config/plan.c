@@ -32,7 +32,7 @@ struct change *plan_add(struct plan *plan, enum change_kind kind,
 void plan_of_device(struct change *change, const struct future *future)
 {
 	change->tree = xstrdup(future->name);
-	change->group = xstrdup("device");
+	change->group = xasprintf("device:%s", future->name);
 	change->message = xstrdup("device");
 }
 

@@ -5,8 +5,6 @@
 #include "base/alloc.h"
 #include "config/plan.h"
 #include "host/lvm.h"
-#include "ioband/extract.h"
-#include "ioband/insert.h"
 #include "ioband/under.h"
 
 /*

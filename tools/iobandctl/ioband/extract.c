@@ -4,7 +4,6 @@
 
 #include "host/blockage.h"
 #include "host/lock.h"
-#include "ioband/extract.h"
 #include "ioband/under.h"
 #include "kernel/kmsg.h"
 #include "kernel/swap.h"

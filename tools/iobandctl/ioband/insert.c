@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "host/blockage.h"
 #include "host/lock.h"
-#include "ioband/insert.h"
+#include "ioband/make.h"
 #include "ioband/under.h"
 #include "kernel/kmsg.h"
 #include "kernel/swap.h"

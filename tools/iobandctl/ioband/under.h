@@ -41,4 +41,11 @@ bool under_forget(const char *name);
 void under_trouble(struct names *half, struct names *lost);
 bool under_is_inserted(const struct ioband_device *device);
 
+/* insert.c */
+struct settings;
+int insert_into(const struct settings *settings, const char *name, bool *had_it);
+
+/* extract.c */
+int extract_from(const char *name, bool *had_it);
+
 #endif

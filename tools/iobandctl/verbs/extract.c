@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl extract: take ioband out of devices into which it was inserted. */
-#include "ioband/extract.h"
 #include "ioband/hand.h"
 #include "ioband/under.h"
 #include "print/print.h"

@@ -10,7 +10,6 @@
 #include "ioband/group.h"
 #include "ioband/query.h"
 #include "print/print.h"
-#include "verbs/get.h"
 #include "verbs/verbs.h"
 
 enum { POOL, DEVICE, GROUP, ID, WEIGHT, SET, BOUND_TEXTS,

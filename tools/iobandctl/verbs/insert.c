@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* iobandctl insert: put ioband under device-mapper devices that are in use. */
 #include "host/lvm.h"
-#include "ioband/extract.h"
 #include "ioband/hand.h"
-#include "ioband/insert.h"
 #include "ioband/under.h"
-#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 #define LVM_SAYS							\

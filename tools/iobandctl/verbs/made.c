@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "ioband/hand.h"
 #include "print/print.h"
-#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 const struct option_spec made_options[] = {

@@ -9,7 +9,6 @@
 #include "ioband/under.h"
 #include "print/format.h"
 #include "print/print.h"
-#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 /* A device in use must not shrink: its user may access the end. */

@@ -17,7 +17,6 @@
 #include "ioband/group.h"
 #include "ioband/hand.h"
 #include "ioband/query.h"
-#include "verbs/get.h"
 #include "verbs/verbs.h"
 
 /* The settings of a pool, and of a device, follow those of a group. */

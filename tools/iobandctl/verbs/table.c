@@ -6,7 +6,6 @@
 #include "ioband/make.h"
 #include "ioband/name.h"
 #include "print/print.h"
-#include "verbs/made.h"
 #include "verbs/verbs.h"
 
 enum { NAME, UUID, BELOW, READ_ONLY, TABLE, COLUMNS };

@@ -199,7 +199,7 @@ MUTANTS = [
     ("words.c", "{ 0xe0000, 0xe0fff }", "{ 0xe0000, 0xe0000 }", "shown"),
     ("error.c", "show(text, stderr);\n\tfflush", "xstrdup(text);\n\tfflush", "shown"),
     ("print.c", "text_utf8(text) : show(text, stdout)", "text_utf8(text) : xstrdup(text)", "shown"),
-    ("print.c", "table->json ? text_utf8(text) :", "", "shown"),
+    ("print.c", "table_of(row)->json ? text_utf8(text) :", "", "shown"),
     ("print.c", "*shown = show(text, stdout)", "*shown = xstrdup(text)", "shown"),
     ("print.c", "shown = text_json(json)", "shown = xstrdup(json)", "shown"),
     ("words.c", "(text[i] & 0xc0) != 0x80", "0", "unit"),

@@ -38,15 +38,15 @@ static void print_change(struct table *table, const struct plan *plan,
 	char where[256];
 
 	conf_where(plan->conf, &change->place, where, sizeof(where));
-	print_text(table, row, ACTION, action_of(change));
-	print_text(table, row, POOL, change->pool);
-	print_text(table, row, DEVICE, change->kind <= CHANGE_INSERT ?
+	print_text(row, ACTION, action_of(change));
+	print_text(row, POOL, change->pool);
+	print_text(row, DEVICE, change->kind <= CHANGE_INSERT ?
 		   change->device : change->tree);
-	print_text(table, row, GROUP, change->group);
-	print_text(table, row, SETTING, change->setting);
-	print_text(table, row, FROM, change->from);
-	print_text(table, row, TO, change->to);
-	print_text(table, row, PLACE, where);
+	print_text(row, GROUP, change->group);
+	print_text(row, SETTING, change->setting);
+	print_text(row, FROM, change->from);
+	print_text(row, TO, change->to);
+	print_text(row, PLACE, where);
 }
 
 /* Print all changes. */

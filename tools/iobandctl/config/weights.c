@@ -53,13 +53,13 @@ static void print_saved(struct table *table, const struct saved_weight *saved,
 {
 	struct row *row = print_row(table);
 
-	print_text(table, row, POOL, saved->pool);
-	print_text(table, row, DEVICE, saved->device);
-	print_text(table, row, GROUP, name);
-	print_text(table, row, ID, id);
+	print_text(row, POOL, saved->pool);
+	print_text(row, DEVICE, saved->device);
+	print_text(row, GROUP, name);
+	print_text(row, ID, id);
 	if (saved->weight)
-		print_weight(table, row, WEIGHT, saved->weight);
-	print_bounds(table, row, BOUND_NUMBERS, &saved->bounds);
+		print_weight(row, WEIGHT, saved->weight);
+	print_bounds(row, BOUND_NUMBERS, &saved->bounds);
 }
 
 /* The words of all bounds that are set, each after a blank. */

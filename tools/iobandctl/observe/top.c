@@ -213,26 +213,26 @@ int top_refresh(struct top *top, struct top_view *view)
 	return code;
 }
 
-static void print_cell(struct table *table, struct row *row,
+static void print_cell(struct row *row,
 		       const struct top_row *top, enum top_column column)
 {
 	enum column_kind kind = top_columns[column].kind;
 	double value = top->value[column];
 
 	if (kind == COLUMN_TEXT)
-		print_text(table, row, column,
+		print_text(row, column,
 			   column == TOP_GROUP ? top->group : top->pool);
 	else if (value >= 0 && kind == COLUMN_REAL)
-		print_real(table, row, column, value);
+		print_real(row, column, value);
 	else if (column == TOP_WEIGHT)
-		print_weight(table, row, column, weight_of_number(value));
+		print_weight(row, column, weight_of_number(value));
 	else if (value >= 0)
-		print_number(table, row, column, value);
+		print_number(row, column, value);
 }
 
 /* Fill a row of a table that begins with the columns of top. */
-void top_print(struct table *table, struct row *row, const struct top_row *top)
+void top_print(struct row *row, const struct top_row *top)
 {
 	for (size_t c = 0; c < TOP_COLUMNS; c++)
-		print_cell(table, row, top, c);
+		print_cell(row, top, c);
 }

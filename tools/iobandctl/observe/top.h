@@ -68,7 +68,7 @@ const char *top_cell(const struct top_row *row, enum top_column column,
 int top_column_named(const char *name, enum top_column *column);
 
 /* In top.c. */
-void top_print(struct table *table, struct row *row, const struct top_row *top);
+void top_print(struct row *row, const struct top_row *top);
 int top_refresh(struct top *top, struct top_view *view);
 void top_forget(struct top *top);
 void top_time(const struct top *top, char text[TOP_TIME_SIZE]);

@@ -146,10 +146,14 @@ static struct libscols_line *line_of(struct row *row)
 	return (struct libscols_line *)row;
 }
 
-static void set(struct table *table, struct row *row, size_t column,
-		const char *text)
+static struct table *table_of(struct row *row)
 {
-	size_t place = table->place[column];
+	return scols_line_get_userdata(line_of(row));
+}
+
+static void set(struct row *row, size_t column, const char *text)
+{
+	size_t place = table_of(row)->place[column];
 
 	if (place != HIDDEN)
 		check(scols_line_set_data(line_of(row), place, text));
@@ -162,8 +166,9 @@ struct row *print_row(struct table *table)
 {
 	struct row *row = made(scols_table_new_line(table->scols, NULL));
 
+	check(scols_line_set_userdata(line_of(row), table));
 	for (size_t i = 0; !table->json && i < table->n; i++)
-		set(table, row, i, "-");
+		set(row, i, "-");
 	return row;
 }
 
@@ -184,15 +189,14 @@ void print_below(struct row *row, struct row *parent)
  * The name of a cgroup need not be UTF-8, as JSON must be.  print_end() escapes other
  * characters.
  */
-void print_text(struct table *table, struct row *row, size_t column,
-		const char *text)
+void print_text(struct row *row, size_t column, const char *text)
 {
 	char *shown = NULL;
 
 	if (text)
-		shown = table->json ? text_utf8(text) : show(text, stdout);
+		shown = table_of(row)->json ? text_utf8(text) : show(text, stdout);
 	if (shown)
-		set(table, row, column, shown);
+		set(row, column, shown);
 	free(shown);
 }
 
@@ -201,9 +205,9 @@ void print_text(struct table *table, struct row *row, size_t column,
  * @column: index of the column
  * @number: in bytes for BYTES, in nanoseconds for TIME
  */
-void print_number(struct table *table, struct row *row, size_t column,
-		  uint64_t number)
+void print_number(struct row *row, size_t column, uint64_t number)
 {
+	const struct table *table = table_of(row);
 	enum column_kind kind = table->columns[column].kind;
 	char text[FORMAT_SIZE];
 
@@ -214,7 +218,7 @@ void print_number(struct table *table, struct row *row, size_t column,
 	else
 		snprintf(text, sizeof(text), "%llu",
 			 (unsigned long long)number);
-	set(table, row, column, text);
+	set(row, column, text);
 }
 
 /*
@@ -222,13 +226,12 @@ void print_number(struct table *table, struct row *row, size_t column,
  * @column: index of the column
  * @weight: the weight; idle is 0 in JSON, and a word in text
  */
-void print_weight(struct table *table, struct row *row, size_t column,
-		  uint64_t weight)
+void print_weight(struct row *row, size_t column, uint64_t weight)
 {
-	if (weight == IOBAND_WEIGHT_IDLE && !table->json)
-		set(table, row, column, "idle");
+	if (weight == IOBAND_WEIGHT_IDLE && !table_of(row)->json)
+		set(row, column, "idle");
 	else
-		print_number(table, row, column, weight_number(weight));
+		print_number(row, column, weight_number(weight));
 }
 
 /*
@@ -236,12 +239,11 @@ void print_weight(struct table *table, struct row *row, size_t column,
  * @first: index of the first of these columns
  * @rates: the cell of a rate without a bound stays empty
  */
-void print_rates(struct table *table, struct row *row, size_t first,
-		 const struct rates *rates)
+void print_rates(struct row *row, size_t first, const struct rates *rates)
 {
 	for (int rate = 0; rate < RATES; rate++) {
 		if (rates->rate[rate])
-			print_number(table, row, first + rate,
+			print_number(row, first + rate,
 				     rates->rate[rate]);
 	}
 }
@@ -262,13 +264,12 @@ static char *text_of_bound(const struct table *table,
  * @first: index of the first of these columns
  * @bounds: the cell of a bound that is not set stays empty
  */
-void print_bound_texts(struct table *table, struct row *row, size_t first,
-		       const struct bounds *bounds)
+void print_bound_texts(struct row *row, size_t first, const struct bounds *bounds)
 {
 	for (int bound = 0; bound < BOUNDS; bound++) {
-		char *text = text_of_bound(table, bounds, bound);
+		char *text = text_of_bound(table_of(row), bounds, bound);
 
-		print_text(table, row, first + bound, text);
+		print_text(row, first + bound, text);
 		free(text);
 	}
 }
@@ -278,15 +279,14 @@ void print_bound_texts(struct table *table, struct row *row, size_t first,
  * @first: index of the first of these columns
  * @bounds: the cell of a bound that is not set stays empty
  */
-void print_bounds(struct table *table, struct row *row, size_t first,
-		  const struct bounds *bounds)
+void print_bounds(struct row *row, size_t first, const struct bounds *bounds)
 {
 	for (int bound = 0; bound < RATE_BOUNDS; bound++)
-		print_rates(table, row, first + bound * RATES,
+		print_rates(row, first + bound * RATES,
 			    &bounds->of[bound]);
 	for (int i = 0; i < BOUNDS - LATENCY; i++) {
 		if (bounds->latency_us[i])
-			print_number(table, row, first + LATENCY * RATES + i,
+			print_number(row, first + LATENCY * RATES + i,
 				     bounds->latency_us[i]);
 	}
 }
@@ -296,13 +296,12 @@ void print_bounds(struct table *table, struct row *row, size_t first,
  * @column: index of the column
  * @number: printed with two decimals
  */
-void print_real(struct table *table, struct row *row, size_t column,
-		double number)
+void print_real(struct row *row, size_t column, double number)
 {
 	char text[64];
 
 	snprintf(text, sizeof(text), "%.2f", number);
-	set(table, row, column, text);
+	set(row, column, text);
 }
 
 /*
@@ -310,14 +309,16 @@ void print_real(struct table *table, struct row *row, size_t column,
  * @column: index of the column
  * @flag: yes or no, or set or default; true or false in JSON
  */
-void print_flag(struct table *table, struct row *row, size_t column, bool flag)
+void print_flag(struct row *row, size_t column, bool flag)
 {
+	const struct table *table = table_of(row);
+
 	if (table->json)
-		set(table, row, column, flag ? "1" : "0");
+		set(row, column, flag ? "1" : "0");
 	else if (table->columns[column].kind == COLUMN_SET)
-		set(table, row, column, flag ? "set" : "default");
+		set(row, column, flag ? "set" : "default");
 	else
-		set(table, row, column, flag ? "yes" : "no");
+		set(row, column, flag ? "yes" : "no");
 }
 
 /*
@@ -338,9 +339,9 @@ void print_hide(struct table *table, size_t column)
  * Remove a row.
  * @row: the row, which has no children
  */
-void print_drop(struct table *table, struct row *row)
+void print_drop(struct row *row)
 {
-	check(scols_table_remove_line(table->scols, line_of(row)));
+	check(scols_table_remove_line(table_of(row)->scols, line_of(row)));
 }
 
 static void free_table(struct table *table)

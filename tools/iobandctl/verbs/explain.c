@@ -92,9 +92,9 @@ static struct row *print_group(const struct question *question, const char *type
 	struct row *row = print_row(question->table);
 	char *name = tree_name(question->devices, question->groups, group);
 
-	print_text(question->table, row, TYPE, type);
-	print_text(question->table, row, GROUP, name);
-	print_text(question->table, row, ID, group->name);
+	print_text(row, TYPE, type);
+	print_text(row, GROUP, name);
+	print_text(row, ID, group->name);
 	free(name);
 	return row;
 }
@@ -104,14 +104,13 @@ static void print_part(const struct question *question, struct row *above, const
 		       const struct explain_level *level, double share_pct)
 {
 	struct row *row = print_group(question, type, group);
-	struct table *table = question->table;
 
-	print_weight(table, row, WEIGHT, group->weight);
+	print_weight(row, WEIGHT, group->weight);
 	if (level) {
-		print_number(table, row, COMPETING, level->competing);
-		print_real(table, row, ENTITLED, explain_part_pct(level));
+		print_number(row, COMPETING, level->competing);
+		print_real(row, ENTITLED, explain_part_pct(level));
 	} else {
-		print_real(table, row, SHARE, share_pct);
+		print_real(row, SHARE, share_pct);
 	}
 	print_below(row, above);
 }
@@ -121,13 +120,12 @@ static void print_bound(const struct question *question, struct row *above,
 {
 	const struct ioband_group *group = it->group;
 	struct row *row = print_group(question, bound_kinds[bound].noun, group);
-	struct table *table = question->table;
 
-	print_text(table, row, RATE, rate_names[it->rate]);
-	print_number(table, row, BOUND_PER_S + bound,
+	print_text(row, RATE, rate_names[it->rate]);
+	print_number(row, BOUND_PER_S + bound,
 		     group->bounds.of[bound].rate[it->rate]);
-	print_real(table, row, PER_S, it->per_s);
-	print_real(table, row, USED, it->used_pct);
+	print_real(row, PER_S, it->per_s);
+	print_real(row, USED, it->used_pct);
 	print_below(row, above);
 }
 
@@ -146,41 +144,40 @@ static void print_target(const struct question *question, struct row *above,
 {
 	const struct ioband_group *group = it->group;
 	struct row *row = print_group(question, bound_kinds[it->bound].noun, group);
-	struct table *table = question->table;
 
-	print_number(table, row, IOS_COUNT, it->reads);
-	print_number(table, row, LATENCY_US,
+	print_number(row, IOS_COUNT, it->reads);
+	print_number(row, LATENCY_US,
 		     group->bounds.latency_us[it->bound - LATENCY]);
 	if (it->reads)
-		print_number(table, row, READ_AVG, it->avg_ns);
+		print_number(row, READ_AVG, it->avg_ns);
 	if (!it->capped) {
-		print_real(table, row, USED, it->used_pct);
-		print_flag(table, row, LATE, it->late);
+		print_real(row, USED, it->used_pct);
+		print_flag(row, LATE, it->late);
 	}
 	print_below(row, above);
 }
 
-static void print_figures(struct table *table, struct row *row,
+static void print_figures(struct row *row,
 			  const struct explanation *it)
 {
-	print_real(table, row, ENTITLED, it->entitled_pct);
-	print_real(table, row, SHARE, it->share_pct);
-	print_real(table, row, SECONDS, it->seconds);
-	print_number(table, row, IOS_COUNT, it->done.ios);
-	print_number(table, row, BYTES_COUNT, it->done.bytes);
+	print_real(row, ENTITLED, it->entitled_pct);
+	print_real(row, SHARE, it->share_pct);
+	print_real(row, SECONDS, it->seconds);
+	print_number(row, IOS_COUNT, it->done.ios);
+	print_number(row, BYTES_COUNT, it->done.bytes);
 	if (it->done.held_ios)
-		print_number(table, row, WAIT,
+		print_number(row, WAIT,
 			     it->done.wait_ns / it->done.held_ios);
 	if (it->done.ios)
-		print_number(table, row, SERVICE,
+		print_number(row, SERVICE,
 			     it->done.service_ns / it->done.ios);
-	print_number(table, row, LOOKS_ALL, it->looks);
-	print_number(table, row, LOOKS_HELD, it->held_looks);
-	print_number(table, row, LOOKS_BUSY, it->busy_looks);
-	print_real(table, row, INFLIGHT, it->inflight_avg);
-	print_real(table, row, BUSY, it->busy_pct);
-	print_number(table, row, BRAKE, it->brake_per_s);
-	print_text(table, row, VERDICT, verdicts[explain_judge(it)]);
+	print_number(row, LOOKS_ALL, it->looks);
+	print_number(row, LOOKS_HELD, it->held_looks);
+	print_number(row, LOOKS_BUSY, it->busy_looks);
+	print_real(row, INFLIGHT, it->inflight_avg);
+	print_real(row, BUSY, it->busy_pct);
+	print_number(row, BRAKE, it->brake_per_s);
+	print_text(row, VERDICT, verdicts[explain_judge(it)]);
 }
 
 static void print_json(const struct question *question, const char *pool,
@@ -189,14 +186,13 @@ static void print_json(const struct question *question, const char *pool,
 		       const struct explanation *it, char *said)
 {
 	struct row *row = print_group(question, "group", group);
-	struct table *table = question->table;
 
-	print_text(table, row, POOL, pool);
+	print_text(row, POOL, pool);
 	if (owner)
-		print_text(table, row, DEVICE, owner->dm->name);
-	print_weight(table, row, WEIGHT, group->weight);
-	print_figures(table, row, it);
-	print_text(table, row, SAYS, said);
+		print_text(row, DEVICE, owner->dm->name);
+	print_weight(row, WEIGHT, group->weight);
+	print_figures(row, it);
+	print_text(row, SAYS, said);
 	for (size_t i = 0; i < it->levels; i++)
 		print_part(question, row, "level", it->level[i].group,
 			   &it->level[i], 0);

@@ -35,7 +35,7 @@ static int extract_listed(const char *name, struct table *list, bool *had_it)
 	if ((code != EXIT_OK || !*had_it) && !marked)
 		hand_clear(&out);
 	if (row && (code != EXIT_OK || !*had_it))
-		print_drop(list, row);
+		print_drop(row);
 	return code;
 }
 

@@ -77,7 +77,7 @@ static void begin(struct answer *answer)
 				    answer->args->value[OPTION_JSON]);
 }
 
-static void print_rate_texts(struct table *table, struct row *row, int setting,
+static void print_rate_texts(struct row *row, int setting,
 			     const struct bounds *bounds)
 {
 	int bound = setting - GROUP_BOUNDS;
@@ -85,7 +85,7 @@ static void print_rate_texts(struct table *table, struct row *row, int setting,
 	for (int rate = 0; rate < RATES; rate++) {
 		char *text = rate_text(&bounds->of[bound], bound, rate);
 
-		print_text(table, row, RATE_TEXTS + rate, text);
+		print_text(row, RATE_TEXTS + rate, text);
 		free(text);
 	}
 }
@@ -105,25 +105,25 @@ static void add_row(struct answer *answer, const struct ioband_device *device,
 		begin(answer);
 	table = answer->table;
 	row = print_row(table);
-	print_text(table, row, POOL, device->table.pool);
+	print_text(row, POOL, device->table.pool);
 	if (ref->mode && ioband_has_group(device))
-		print_text(table, row, DEVICE, device->dm->name);
-	print_text(table, row, GROUP, group && group->path ? group->path : name);
-	print_text(table, row, ID, ref->name);
+		print_text(row, DEVICE, device->dm->name);
+	print_text(row, GROUP, group && group->path ? group->path : name);
+	print_text(row, ID, ref->name);
 	free(name);
-	print_weight(table, row, WEIGHT,
+	print_weight(row, WEIGHT,
 		     group ? group->weight : IOBAND_WEIGHT_DEFAULT);
-	print_flag(table, row, SET, group && group->set);
+	print_flag(row, SET, group && group->set);
 	if (answer->setting == GROUP_BOUNDS + LATENCY &&
 	    !bound_is_set(bounds, LATENCY))
-		print_text(table, row, BOUND_TEXTS + LATENCY,
+		print_text(row, BOUND_TEXTS + LATENCY,
 			   bound_kinds[LATENCY].none);
 	else
-		print_bound_texts(table, row, BOUND_TEXTS, bounds);
+		print_bound_texts(row, BOUND_TEXTS, bounds);
 	if (answer->setting == GROUP_BOUNDS + MAXIMUM ||
 	    answer->setting == GROUP_BOUNDS + MINIMUM)
-		print_rate_texts(table, row, answer->setting, bounds);
-	print_bounds(table, row, NUMBERS, bounds);
+		print_rate_texts(row, answer->setting, bounds);
+	print_bounds(row, NUMBERS, bounds);
 	answer->has_write_latency |= bound_is_set(bounds, WRITE_LATENCY);
 }
 
@@ -184,15 +184,15 @@ static void print_pool(struct table *table, const struct scope *scope,
 	const struct ioband_table *line = &speaker->table;
 	struct row *row = print_row(table);
 
-	print_text(table, row, POOL, line->pool);
+	print_text(row, POOL, line->pool);
 	if (scope->device) {
-		print_text(table, row, DEVICE, speaker->dm->name);
-		print_text(table, row, MODE, line->mode);
+		print_text(row, DEVICE, speaker->dm->name);
+		print_text(row, MODE, line->mode);
 	}
-	print_text(table, row, MEASURE, line->measure);
-	print_text(table, row, DEPTH, line->depth);
-	print_number(table, row, SLICE, line->slice_ms);
-	print_number(table, row, WRITES_STARVED, line->writes_starved);
+	print_text(row, MEASURE, line->measure);
+	print_text(row, DEPTH, line->depth);
+	print_number(row, SLICE, line->slice_ms);
+	print_number(row, WRITES_STARVED, line->writes_starved);
 }
 
 static int print_pools(const struct ioband_devices *devices,

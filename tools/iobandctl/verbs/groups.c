@@ -28,16 +28,16 @@ static const struct column columns[COLUMNS] = {
 	PRINT_LATENCY(BOUND_NUMBERS + LATENCY * RATES),
 };
 
-static void print_type(struct table *table, struct row *row, const char *name)
+static void print_type(struct row *row, const char *name)
 {
 	char type[IOBAND_GROUP_SIZE];
 
 	strcpy(type, name);
 	type[strcspn(type, ":#")] = 0;
-	print_text(table, row, TYPE, type);
+	print_text(row, TYPE, type);
 }
 
-static void print_name(struct table *table, struct row *row,
+static void print_name(struct row *row,
 		       const struct ioband_devices *devices,
 		       const struct groups *groups,
 		       const struct ioband_group *group)
@@ -46,11 +46,11 @@ static void print_name(struct table *table, struct row *row,
 	const char *last = group->path ? strrchr(group->path, '/') : NULL;
 
 	if (last && last[1])
-		print_text(table, row, NAME, last + 1);
+		print_text(row, NAME, last + 1);
 	else if (owner && tree_is_device(group))
-		print_text(table, row, NAME, owner->dm->name);
+		print_text(row, NAME, owner->dm->name);
 	else
-		print_text(table, row, NAME, group->name);
+		print_text(row, NAME, group->name);
 }
 
 static struct row *print_group(struct table *table,
@@ -61,15 +61,15 @@ static struct row *print_group(struct table *table,
 	struct row *row = print_row(table);
 	char *name = tree_name(devices, groups, group);
 
-	print_name(table, row, devices, groups, group);
-	print_type(table, row, group->name);
-	print_text(table, row, GROUP, name);
-	print_text(table, row, ID, group->name);
-	print_text(table, row, PATH, group->path);
-	print_weight(table, row, WEIGHT, group->weight);
-	print_flag(table, row, SET, group->set);
-	print_bound_texts(table, row, BOUND_TEXTS, &group->bounds);
-	print_bounds(table, row, BOUND_NUMBERS, &group->bounds);
+	print_name(row, devices, groups, group);
+	print_type(row, group->name);
+	print_text(row, GROUP, name);
+	print_text(row, ID, group->name);
+	print_text(row, PATH, group->path);
+	print_weight(row, WEIGHT, group->weight);
+	print_flag(row, SET, group->set);
+	print_bound_texts(row, BOUND_TEXTS, &group->bounds);
+	print_bounds(row, BOUND_NUMBERS, &group->bounds);
 	free(name);
 	return row;
 }
@@ -109,8 +109,8 @@ static int print_pool(struct table *table, const struct ioband_devices *devices,
 
 	if (code == EXIT_OK) {
 		pool = print_row(table);
-		print_text(table, pool, NAME, speaker->table.pool);
-		print_text(table, pool, TYPE, "pool");
+		print_text(pool, NAME, speaker->table.pool);
+		print_text(pool, TYPE, "pool");
 		rows = xcalloc(groups.n, sizeof(*rows));
 		for (size_t i = 0; i < groups.n; i++) {
 			if (!tree_has(devices, &groups, &groups.v[i],

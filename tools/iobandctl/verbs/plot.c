@@ -235,9 +235,9 @@ static int print_figures(const struct chosen *chosen)
 				continue;
 			memcpy(top.value, point->value, sizeof(top.value));
 			row = print_row(table);
-			top_print(table, row, &top);
-			print_real(table, row, FROM, point->from_s);
-			print_real(table, row, TO, point->to_s);
+			top_print(row, &top);
+			print_real(row, FROM, point->from_s);
+			print_real(row, TO, point->to_s);
 		}
 	}
 	return print_end(table);

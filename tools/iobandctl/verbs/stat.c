@@ -63,21 +63,21 @@ struct watch {
 };
 
 /* The columns of an average and two percentiles begin with @first. */
-static void print_times(struct table *table, struct row *row, size_t first, uint64_t ios,
+static void print_times(struct row *row, size_t first, uint64_t ios,
 			uint64_t sum_ns, const uint64_t slots[HISTOGRAM_SLOTS])
 {
 	uint64_t ns;
 
 	if (ios)
-		print_number(table, row, first, sum_ns / ios);
+		print_number(row, first, sum_ns / ios);
 	if (histogram_percentile(slots, 50, &ns))
-		print_number(table, row, first + 1, ns);
+		print_number(row, first + 1, ns);
 	if (histogram_percentile(slots, 99, &ns))
-		print_number(table, row, first + 2, ns);
+		print_number(row, first + 2, ns);
 }
 
 /* Print the histograms of one operation, or of all. */
-static void print_latency(struct table *table, struct row *row,
+static void print_latency(struct row *row,
 			  const struct group_latency *latency, int op,
 			  const struct op_stats *stats)
 {
@@ -91,26 +91,26 @@ static void print_latency(struct table *table, struct row *row,
 		histogram_add(wait, latency->wait[i]);
 		histogram_add(service, latency->service[i]);
 	}
-	print_times(table, row, WAIT_AVG, stats->held_ios, stats->wait_ns, wait);
-	print_times(table, row, SERVICE_AVG, stats->ios, stats->service_ns, service);
+	print_times(row, WAIT_AVG, stats->held_ios, stats->wait_ns, wait);
+	print_times(row, SERVICE_AVG, stats->ios, stats->service_ns, service);
 	if (histogram_max(service, &ns))
-		print_number(table, row, SERVICE_MAX, ns);
+		print_number(row, SERVICE_MAX, ns);
 }
 
-static void print_amounts(struct table *table, struct row *row,
+static void print_amounts(struct row *row,
 			  const struct op_stats *stats, double seconds)
 {
-	print_number(table, row, IOS_COUNT, stats->ios);
-	print_number(table, row, BYTES_COUNT, stats->bytes);
-	print_number(table, row, HELD_COUNT, stats->held_ios);
+	print_number(row, IOS_COUNT, stats->ios);
+	print_number(row, BYTES_COUNT, stats->bytes);
+	print_number(row, HELD_COUNT, stats->held_ios);
 	if (seconds <= 0)
 		return;
-	print_real(table, row, SECONDS, seconds);
-	print_real(table, row, IOS_RATE, stats->ios / seconds);
-	print_number(table, row, BYTES_RATE, stats->bytes / seconds);
+	print_real(row, SECONDS, seconds);
+	print_real(row, IOS_RATE, stats->ios / seconds);
+	print_number(row, BYTES_RATE, stats->bytes / seconds);
 }
 
-static void print_identity(struct table *table, struct row *row,
+static void print_identity(struct row *row,
 			   const struct watch *watch,
 			   const struct ioband_device *speaker,
 			   const struct sample *sample,
@@ -124,24 +124,24 @@ static void print_identity(struct table *table, struct row *row,
 	char *name = group ? tree_name(watch->devices, &sample->groups, group) :
 			     xstrdup(stats->name);
 
-	print_text(table, row, POOL, speaker->table.pool);
-	print_text(table, row, GROUP, name);
-	print_text(table, row, ID, stats->name);
+	print_text(row, POOL, speaker->table.pool);
+	print_text(row, GROUP, name);
+	print_text(row, ID, stats->name);
 	if (owner)
-		print_text(table, row, DEVICE, owner->dm->name);
+		print_text(row, DEVICE, owner->dm->name);
 	if (group)
-		print_text(table, row, PATH, group->path);
+		print_text(row, PATH, group->path);
 	free(name);
 }
 
-static void print_now(struct table *table, struct row *row, uint64_t inflight,
+static void print_now(struct row *row, uint64_t inflight,
 		      const uint64_t held[AMOUNTS])
 {
 	if (inflight == NOT_TOLD)
 		return;
-	print_number(table, row, INFLIGHT, inflight);
-	print_number(table, row, HELD_NOW, held[IOS]);
-	print_number(table, row, HELD_BYTES, held[BYTES]);
+	print_number(row, INFLIGHT, inflight);
+	print_number(row, HELD_NOW, held[IOS]);
+	print_number(row, HELD_BYTES, held[BYTES]);
 }
 
 /* An operation without I/O in the sample, and without queued or in-flight I/O. */
@@ -170,18 +170,18 @@ static void print_group(struct table *table, const struct watch *watch,
 		if (op != TOTAL && is_unused(stats, op) && !watch->json)
 			continue;
 		row = print_row(table);
-		print_identity(table, row, watch, speaker, sample, stats);
-		print_text(table, row, OP, op == TOTAL ? "total" : op_names[op]);
-		print_amounts(table, row, &amounts, seconds);
-		print_latency(table, row, latency, op, &amounts);
+		print_identity(row, watch, speaker, sample, stats);
+		print_text(row, OP, op == TOTAL ? "total" : op_names[op]);
+		print_amounts(row, &amounts, seconds);
+		print_latency(row, latency, op, &amounts);
 		if (op != TOTAL) {
-			print_now(table, row, stats->now[op].inflight,
+			print_now(row, stats->now[op].inflight,
 				  stats->now[op].held);
 			continue;
 		}
-		print_now(table, row, stats->inflight, stats->held);
+		print_now(row, stats->inflight, stats->held);
 		if (seconds > 0)
-			print_real(table, row, SHARE,
+			print_real(row, SHARE,
 				   stats_share(&sample->stats, stats,
 					       speaker->table.measure));
 	}

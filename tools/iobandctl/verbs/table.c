@@ -29,11 +29,11 @@ static int print_json(const struct device *device, const char *line,
 	name_wrapped(device, name);
 	uuid = xasprintf(MAPPER_UUID_PREFIX "%s", name);
 	device_label(device->major, device->minor, label);
-	print_text(table, row, NAME, name);
-	print_text(table, row, UUID, uuid);
-	print_text(table, row, BELOW, label);
-	print_flag(table, row, READ_ONLY, read_only);
-	print_text(table, row, TABLE, line);
+	print_text(row, NAME, name);
+	print_text(row, UUID, uuid);
+	print_text(row, BELOW, label);
+	print_flag(row, READ_ONLY, read_only);
+	print_text(row, TABLE, line);
 	free(uuid);
 	return print_end(table);
 }
